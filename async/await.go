@@ -1,0 +1,332 @@
+package async
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Execute starts handler on a goroutine of its own and returns the future of
+// its result. It does not block.
+//
+// The task belongs to the scope of ctx, which joins it, and its context is a
+// child of ctx and of that scope. On a scope that has ended the future holds
+// [ErrScopeEnded] and handler does not run. A ctx without a scope makes a root
+// task, owned by its Await: see [Shutdown].
+//
+// A panic of handler is a [*PanicError] to whoever awaits the future, Goexit
+// is [ErrGoexit]. An error that nobody was given when the scope ends fails the
+// scope; of a root task it is printed when the future is collected.
+//
+// The shape is that of Bhatti's async library, made structured.
+func Execute[T any](ctx context.Context, handler func(ctx context.Context) (T, error), opts ...TaskOption) *Future[T] {
+	if handler == nil {
+		panic("async: Execute with a nil handler")
+	}
+	f := new(Future[T])
+	f.init(kindFuture, handler)
+	f.begin(ctx, opts)
+	return f
+}
+
+// Start is [Execute] for work without a value.
+func Start(ctx context.Context, f func(ctx context.Context) error, opts ...TaskOption) *Future[struct{}] {
+	if f == nil {
+		panic("async: Start with a nil function")
+	}
+	return Execute(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, opts...)
+}
+
+// begin starts f, or settles it if the scope of ctx has ended.
+func (f *Future[T]) begin(ctx context.Context, opts []TaskOption) {
+	t, own := nearest(ctx)
+	if own || t == nil && ctx == context.Background() {
+		ctx = nil
+	}
+	f.checkDiscard(opts)
+	if !f.f.t.start(ownerOf(t), ctx, opts) {
+		f.f.settleUnowned(ErrScopeEnded)
+	}
+}
+
+// checkDiscard panics if a discard hook is for another type.
+func (f *Future[T]) checkDiscard(opts []TaskOption) {
+	if len(opts) == 0 {
+		return
+	}
+	var o taskOptions
+	for _, opt := range opts {
+		opt.applyTask(&o)
+	}
+	if _, ok := o.discard.(func(T)); o.discard != nil && !ok {
+		panic(fmt.Sprintf("async: OnDiscard takes a %T, the future's values are %T: make the types the same", o.discard, *new(T)))
+	}
+}
+
+// Await is the owner's wait. It returns the outcome of the task, or, if the
+// task has not settled timeout after the call or when ctx is done, aborts it:
+// the task's context is cancelled with a [*TimeoutError] or the cause of ctx,
+// its abort hook is started, and Await returns the zero value and that error.
+// With [Grace] it waits that much longer and, if the task settles, returns its
+// result. A timeout of 0 sets no limit; a negative one has already expired.
+//
+// A settled task always wins over an expired limit or a done ctx. Await never
+// spoils anything: a later wait is given the real outcome, the handler's own
+// error and the cause both, unless [OnDiscard] says otherwise. The task itself
+// goes on until its handler returns; its scope joins it, not Await. The first
+// owner to expire aborts for all; who only observes uses Wait.
+//
+// A wait that could never end returns [ErrAwaitCycle].
+func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error) {
+	if err := f.f.await(ctx, timeout); err != nil {
+		return *new(T), err
+	}
+	return f.value, f.f.give()
+}
+
+// Wait is the observer's wait: it blocks until the task settles and returns
+// its outcome. When ctx is done before, it returns an error that matches
+// ctx.Err and its Cause, and leaves the task alone.
+func (f *Future[T]) Wait(ctx context.Context) (T, error) {
+	if why := f.f.block(ctx, 0, true); why != nil {
+		return *new(T), why
+	}
+	return f.value, f.f.give()
+}
+
+// Result is the outcome of one of several tasks.
+type Result[T any] struct {
+	Index int // its place in the arguments
+	Value T
+	Err   error
+}
+
+// AwaitAll awaits futures as [Future.Await] does, all with one limit that
+// starts at the call, and returns their outcomes in the order of the
+// arguments. When the limit passes or ctx is done, those that have not settled
+// are aborted all at once, before any grace is waited for.
+func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Future[T]) []Result[T] {
+	results := make([]Result[T], len(futures))
+	var all []*future
+	for _, f := range futures {
+		all = append(all, &f.f)
+	}
+	errs := awaitAll(ctx, timeout, all)
+	for i, f := range futures {
+		results[i].Index = i
+		if errs[i] != nil {
+			results[i].Err = errs[i]
+		} else {
+			results[i].Value, results[i].Err = f.value, f.f.give()
+		}
+	}
+	return results
+}
+
+// awaitAll returns what to tell of each future; nil where it has settled.
+func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error {
+	errs := make([]error, len(all))
+	start := time.Now()
+	for i, f := range all {
+		left := timeout
+		if timeout > 0 {
+			if left = timeout - time.Since(start); left <= 0 {
+				left = -1
+			}
+		}
+		why := f.block(ctx, left, true)
+		if isCycle(why) {
+			errs[i] = why
+		} else if why != nil {
+			expireAll(ctx, all[i:], errs[i:], why)
+			break
+		}
+	}
+	return errs
+}
+
+// expireAll aborts what has not settled for why and then waits for the graces,
+// which run side by side.
+func expireAll(ctx context.Context, all []*future, errs []error, why error) {
+	for i, f := range all {
+		if !f.settled() {
+			errs[i] = f.sameFor(why)
+			f.abort(errs[i])
+		}
+	}
+	start := time.Now()
+	for i, f := range all {
+		if errs[i] != nil {
+			errs[i] = f.linger(ctx, errs[i], start)
+		}
+	}
+}
+
+// sameFor returns why as it is to be told of f: a timeout names its task.
+func (f *future) sameFor(why error) error {
+	if te, ok := why.(*TimeoutError); ok {
+		return &TimeoutError{Task: f.t.name(), Limit: te.Limit, Waited: te.Waited}
+	}
+	return why
+}
+
+// await returns nil if f has settled, else what its owner is told.
+func (f *future) await(ctx context.Context, timeout time.Duration) error {
+	why := f.block(ctx, timeout, true)
+	if why == nil || isCycle(why) {
+		return why
+	}
+	f.abort(why)
+	return f.linger(ctx, why, time.Now())
+}
+
+// abort asks f to stop because of why, an error of block.
+func (f *future) abort(why error) {
+	if stop, ok := why.(*stopError); ok {
+		why = stop.cause
+	}
+	f.t.scope().cancel(canceled(why))
+}
+
+// linger waits the rest of f's grace, which began at start, and returns nil if
+// f has settled by then, else notes that why was told.
+func (f *future) linger(ctx context.Context, why error, start time.Time) error {
+	if g := f.grace(); g > 0 {
+		if left := g - time.Since(start); left > 0 {
+			_ = f.block(context.WithoutCancel(ctx), left, false)
+		}
+	}
+	if !f.tell(why) {
+		return nil
+	}
+	return why
+}
+
+// look returns why a wait is over before it begins, nil if it is not.
+func (f *future) look(ctx context.Context, timeout time.Duration) error {
+	if timeout < 0 {
+		return &TimeoutError{Task: f.t.name(), Limit: timeout}
+	}
+	if err := ctx.Err(); err != nil {
+		return stopped(err, context.Cause(ctx))
+	}
+	return nil
+}
+
+// block parks until f settles (nil), timeout has passed, or ctx is done. It
+// changes nothing about the task.
+func (f *future) block(ctx context.Context, timeout time.Duration, search bool) error {
+	if f.settled() {
+		return nil
+	}
+	me, own := nearest(ctx)
+	if why := f.look(ctx, timeout); why != nil {
+		return why
+	}
+	var under *scope // whose cancellation ends the wait
+	if own {
+		under = me.scope()
+	}
+	w := takeWaiter(under)
+	w.by = me
+	if !f.link(w) {
+		w.recycle(under)
+		return nil
+	}
+	if search {
+		if err := f.cycle(me); err != nil {
+			f.unlink(w)
+			return err // w may still be looked at: it is not used again
+		}
+	}
+	return f.parkOn(ctx, under, w, timeout)
+}
+
+// parkOn parks w, which is on f's list, and takes it off everything again.
+func (f *future) parkOn(ctx context.Context, under *scope, w *waiter, timeout time.Duration) error {
+	began := time.Time{}
+	if timeout > 0 {
+		began = time.Now()
+		w.arm(timeout)
+	}
+	listening := false
+	var stop func() bool
+	switch {
+	case under != nil:
+		if listening = under.listen(w); !listening {
+			w.notify(gotStop)
+		}
+	case ctx.Done() != nil:
+		stop = context.AfterFunc(ctx, func() { w.notify(gotStop) })
+	}
+	w.lend(f)
+	got := w.park()
+
+	clean := timeout <= 0 || w.timer.Stop()
+	if listening {
+		under.unlisten(w)
+	}
+	if stop != nil && !stop() {
+		clean = false
+	}
+	f.unlink(w)
+	w.resume()
+	if clean {
+		w.recycle(under)
+	}
+	switch {
+	case f.settled():
+		return nil
+	case got&gotExpired != 0:
+		return &TimeoutError{Task: f.t.name(), Limit: timeout, Waited: time.Since(began)}
+	default:
+		return stopped(ctx.Err(), context.Cause(ctx))
+	}
+}
+
+// link puts w on f's list; false if f has settled.
+func (f *future) link(w *waiter) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.settled() {
+		return false
+	}
+	f.linkLocked(w)
+	return true
+}
+
+func (f *future) linkLocked(w *waiter) {
+	w.serial++
+	if f.waiters != nil {
+		f.waiters.prev = w
+	}
+	w.next, f.waiters = f.waiters, w
+}
+
+// unlink takes w off f's list, unless settling f has. After it, f will not
+// notify w.
+func (f *future) unlink(w *waiter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.prev == nil && f.waiters != w {
+		return
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	}
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		f.waiters = w.next
+	}
+	w.prev, w.next = nil, nil
+}
+
+// recycle keeps w for the next wait under s. Nobody can notify it any more.
+func (w *waiter) recycle(s *scope) {
+	if s == nil {
+		return
+	}
+	w.got, w.by = 0, nil
+	s.parker.Store(w)
+}

@@ -1,0 +1,98 @@
+package async
+
+import (
+	"context"
+	"time"
+)
+
+// cancel cancels s with sg and pushes to whoever asked to be told: waits,
+// abort hooks and standard contexts here and below. It reports whether it was
+// the first. On an ended scope it does nothing.
+func (s *scope) cancel(sg *signal) bool { return s.cancelWith(sg, false) }
+
+// cancelWith is cancel; own says that sg is a failure listed in s.faults.
+func (s *scope) cancelWith(sg *signal, own bool) bool {
+	if !s.lockFor(sg) {
+		return false
+	}
+	// From here to the unlock no other cancellation can come between: the
+	// signal is stored before the children are looked at, see grow.
+	if std := s.std.Load(); std != nil {
+		real := &signal{std.Err(), context.Cause(std)}
+		own = own && same(real.cause, sg.cause)
+		sg = real
+	}
+	s.sig.Store(sg)
+	s.own = own
+	for w := s.listeners; w != nil; w = w.lnext {
+		w.notify(gotStop)
+	}
+	hook := s.abortHookLocked()
+	children := s.childrenLocked(func(t *task) bool { return t.half.Load() != nil && (t.more == nil || !t.more.shielded) })
+	for p := s.promises; p != nil; p = p.next {
+		if p.half.Load() != nil {
+			children = append(children, p)
+		}
+	}
+	s.armLocked()
+	s.mu.Unlock()
+
+	hook.start()
+	if s.t.state.Load() == stateQueued && s.t.more != nil && s.t.more.slot.withdraw() {
+		s.t.self.skip()
+	}
+	for _, c := range children {
+		c.half.Load().cancel(c.inherited(sg))
+	}
+	return true
+}
+
+// lockFor locks s.mu if s can still be cancelled with sg. If s has a standard
+// context that one has been cancelled by then, by us or by its parent, and
+// knows the cause that counts.
+func (s *scope) lockFor(sg *signal) bool {
+	for {
+		s.mu.Lock()
+		if s.sig.Load() != nil || s.ended {
+			s.mu.Unlock()
+			return false
+		}
+		std := s.std.Load()
+		if std == nil || std.Err() != nil {
+			return true
+		}
+		s.mu.Unlock()
+		std.cancel(sg.cause) // takes locks of package context and of the parents: not under ours
+	}
+}
+
+// inherited returns what sg of its owner means to t.
+func (t *task) inherited(sg *signal) *signal {
+	if t.foreign() != nil {
+		return canceled(sg.cause)
+	}
+	return sg
+}
+
+// armLocked starts the timers that run from the cancellation of s.
+func (s *scope) armLocked() {
+	if s.opts == nil || s.t.kind != kindBody {
+		return
+	}
+	if f := s.opts.onStall; f != nil {
+		s.timers = append(s.timers, time.AfterFunc(s.opts.stall, func() { s.stalled(f) }))
+	}
+	if s.opts.detaches {
+		s.timers = append(s.timers, time.AfterFunc(s.opts.detach, s.giveUp))
+	}
+}
+
+// giveUp has join return although children are left.
+func (s *scope) giveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gaveUp = true
+	if s.joiner != nil {
+		s.joiner.settled()
+	}
+}

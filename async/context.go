@@ -1,0 +1,227 @@
+package async
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// This file makes a task a context that package context treats as one of its
+// own. What it says is pulled from the tree until somebody asks for Done; then
+// a standard context is made and package context pushes as it always does.
+
+// A signal is why a context is done: what its Err and its Cause return.
+type signal struct{ err, cause error }
+
+// canceled returns the signal of an abort with the given cause.
+func canceled(cause error) *signal { return &signal{context.Canceled, cause} }
+
+var endedSignal = canceled(ErrScopeEnded)
+
+// endedHalf is the scope half of every task that ended without one.
+var endedHalf = new(scope)
+
+// endedContext is what package context sees of endedHalf. It is made on first
+// need, not at import, and its Done channel is one that package context has.
+var endedContext = sync.OnceValue(func() *stdContext { return cancelledContext(ErrScopeEnded) })
+
+func cancelledContext(cause error) *stdContext {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	return &stdContext{ctx, cancel}
+}
+
+// cancelCtxKey is the private key under which package context looks for its
+// own kind of context in a stranger. It asks us when somebody calls
+// context.Cause or derives a context, and needs a true answer to give the
+// cause and to propagate without a goroutine.
+var cancelCtxKey = func() any {
+	var p keyProbe
+	context.Cause(&p)
+	return p.key
+}()
+
+// keyProbe is a context that remembers the first key it is asked for.
+type keyProbe struct{ key any }
+
+func (p *keyProbe) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (p *keyProbe) Done() <-chan struct{}       { return nil }
+func (p *keyProbe) Err() error                  { return context.Canceled }
+func (p *keyProbe) Value(key any) any {
+	if p.key == nil {
+		p.key = key
+	}
+	return nil
+}
+
+// stdContext is a standard context and the function that cancels it.
+type stdContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+// Deadline returns the earliest deadline of t, its owner and the context it
+// was started with.
+func (t *task) Deadline() (deadline time.Time, ok bool) {
+	if p := t.parent(); p != nil {
+		deadline, ok = p.Deadline()
+	}
+	if m := t.more; m != nil && !m.deadline.IsZero() && (!ok || m.deadline.Before(deadline)) {
+		return m.deadline, true
+	}
+	return deadline, ok
+}
+
+// Done returns a channel that is closed when t's context is cancelled.
+func (t *task) Done() <-chan struct{} { return t.scope().context().Done() }
+
+// Err returns nil until t's context is cancelled.
+func (t *task) Err() error {
+	if sg := t.stopped(); sg != nil {
+		return sg.err
+	}
+	return nil
+}
+
+// Value looks a key up in the context that t was started with.
+func (t *task) Value(key any) any {
+	if key == cancelCtxKey {
+		return t.scope().context().Value(key)
+	}
+	if key == (scopeKey{}) {
+		return t
+	}
+	for ; t != nil; t = t.owner.task() {
+		if t.more != nil && t.more.ctx != nil {
+			return t.more.ctx.Value(key)
+		}
+	}
+	return nil
+}
+
+// String names t where a context is printed.
+func (t *task) String() string { return "async." + t.name() }
+
+// parent returns the context that t's own is a child of, nil for none.
+func (t *task) parent() context.Context {
+	switch {
+	case t.more != nil && t.more.shielded:
+		return nil
+	case t.more != nil && t.more.ctx != nil:
+		return t.more.ctx
+	case t.owner == nil, t.owner.t.kind == kindRoot && t.owner.t.more == nil:
+		return nil // the process root is nobody's context
+	default:
+		return t.owner.t
+	}
+}
+
+// stopped returns why t's context is done, nil while it is not.
+func (t *task) stopped() *signal {
+	h := t.half.Load()
+	if h == nil {
+		return t.pull()
+	}
+	if sg := h.sig.Load(); sg != nil {
+		return sg
+	}
+	if std := h.std.Load(); std != nil {
+		if err := std.Err(); err != nil { // before our walk or AfterFunc came by
+			return &signal{err, context.Cause(std)}
+		}
+	}
+	if sg := t.pull(); sg != nil {
+		h.cancel(sg)
+		return h.sig.Load()
+	}
+	return nil
+}
+
+// pull looks for a cancellation in what t depends on.
+func (t *task) pull() *signal {
+	if t.more != nil && t.more.shielded || t.owner == nil && t.more == nil {
+		return nil
+	}
+	ctx := t.foreign()
+	if ctx != nil {
+		if err := ctx.Err(); err != nil {
+			return &signal{err, context.Cause(ctx)}
+		}
+	}
+	if t.owner == nil {
+		return nil
+	}
+	sg := t.owner.t.stopped()
+	if sg != nil && ctx != nil {
+		return canceled(sg.cause) // ctx's Deadline said nothing of it
+	}
+	return sg
+}
+
+// watch has s cancelled when ctx is.
+func (s *scope) watch(ctx context.Context) {
+	if ctx.Done() == nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { s.cancel(&signal{ctx.Err(), context.Cause(ctx)}) })
+	s.mu.Lock()
+	ended := s.ended
+	if before := s.unwatch; before != nil {
+		s.unwatch = func() { before(); stop() }
+	} else {
+		s.unwatch = func() { stop() }
+	}
+	s.mu.Unlock()
+	if ended {
+		stop()
+	}
+}
+
+// limitTime cancels s with a TimeoutError d from now.
+func (s *scope) limitTime(d time.Duration) {
+	s.t.more.deadline = time.Now().Add(d)
+	s.watch(s.context())
+}
+
+// context returns the standard context of s, making it if need be. Once made,
+// it is what decides why s is cancelled.
+func (s *scope) context() *stdContext {
+	if s == endedHalf {
+		return endedContext()
+	}
+	for {
+		if std := s.std.Load(); std != nil {
+			return std
+		}
+		sg := s.sig.Load()
+		std := s.newContext(sg)
+		s.mu.Lock()
+		if s.std.Load() == nil && s.sig.Load() == sg {
+			s.std.Store(std)
+			s.mu.Unlock()
+			return std
+		}
+		s.mu.Unlock()
+		std.cancel(nil) // somebody was faster: unregister ours
+	}
+}
+
+// newContext makes a standard context for s as it stands: a child of the
+// context that s is a child of, so that package context propagates, or one
+// that is cancelled already.
+func (s *scope) newContext(sg *signal) *stdContext {
+	if sg != nil && sg.err == context.Canceled {
+		return cancelledContext(sg.cause)
+	}
+	parent := s.t.parent()
+	if parent == nil {
+		parent = context.Background()
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	if m := s.t.more; m != nil && !m.deadline.IsZero() {
+		cause := &TimeoutError{Task: s.t.name(), Limit: m.timeout, Waited: m.timeout}
+		timed, stop := context.WithDeadlineCause(ctx, m.deadline, cause)
+		return &stdContext{timed, func(cause error) { cancel(cause); stop() }}
+	}
+	return &stdContext{ctx, cancel}
+}

@@ -1,0 +1,172 @@
+package async
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Errors that tell how work ended. Test for them with [errors.Is].
+var (
+	// ErrScopeEnded is the cause of every context whose scope or task has
+	// ended, and the result of what was started too late.
+	ErrScopeEnded = errors.New("async: scope has ended")
+
+	// ErrScopeDone is the cause with which a scope stops its daemons once
+	// the body and the ordinary tasks have ended.
+	ErrScopeDone = errors.New("async: scope is done")
+
+	// ErrGoexit is the outcome of a task that called [runtime.Goexit], as
+	// testing.T.FailNow does.
+	ErrGoexit = errors.New("async: task called runtime.Goexit")
+
+	// ErrAbandoned settles a promise that nobody resolved before its scope
+	// ended.
+	ErrAbandoned = errors.New("async: promise abandoned")
+
+	// ErrAwaitCycle is returned by a wait that could never end because the
+	// awaited task waits, directly or not, for the waiter. The text of the
+	// returned error holds the path.
+	ErrAwaitCycle = errors.New("async: await cycle")
+
+	// ErrShutdown is the cause with which [Shutdown] stops what is left.
+	ErrShutdown = errors.New("async: shutting down")
+)
+
+// A TimeoutError says that a time limit of this package has passed: that of
+// an Await, or the Timeout of a task or scope. It matches
+// [context.DeadlineExceeded]. Whose limit it was is a matter of identity:
+// compare the pointer with [context.Cause], not the type.
+type TimeoutError struct {
+	Task   string        // the name of the task or scope
+	Limit  time.Duration // the limit that was set
+	Waited time.Duration // how long the waiter has waited
+}
+
+// Error names the task, the limit and the time waited.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("async: %s: context deadline exceeded (limit %v, waited %v)", e.Task, e.Limit, e.Waited)
+}
+
+// Is reports that a TimeoutError is a [context.DeadlineExceeded].
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// Timeout returns true; it is what net.Error asks.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// A PanicError carries a panic from the goroutine it happened on to the one
+// that is told. A Scope panics with it; a future returns it.
+type PanicError struct {
+	Value any    // what panic was called with
+	Stack []byte // the stack of the goroutine that panicked
+	Task  string // the task, scope or hook that panicked
+
+	others error // what else went wrong in the scope that re-panicked
+}
+
+// Error holds the value and the stack of the goroutine that panicked,
+// because a crash prints nothing else.
+func (e *PanicError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "async: panic in %s: %v\n\n%s", e.Task, e.Value, e.Stack)
+	if e.others != nil {
+		fmt.Fprintf(&b, "\nand beside it: %v", e.others)
+	}
+	return b.String()
+}
+
+// Unwrap returns the value that was panicked with if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Is looks for target in what went wrong beside the panic.
+func (e *PanicError) Is(target error) bool { return e.others != nil && errors.Is(e.others, target) }
+
+// As looks for target in what went wrong beside the panic.
+func (e *PanicError) As(target any) bool { return e.others != nil && errors.As(e.others, target) }
+
+// maxListed is how many errors a scope keeps; of the rest it keeps the number.
+const maxListed = 32
+
+// A ScopeError lists what went wrong in a scope or task when it was more than
+// one thing. The first error is the one that decided; errors of hooks come
+// last. [errors.Is] and [errors.As] reach every one.
+type ScopeError struct {
+	Scope   string  // the name of the scope or task
+	Errors  []error // at most 32
+	Dropped int     // how many more there were
+}
+
+// Error lists the errors, one a line when there are several.
+func (e *ScopeError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "async: %s: ", e.Scope)
+	for i, err := range e.Errors {
+		if i > 0 {
+			b.WriteString("\n\t")
+		}
+		b.WriteString(err.Error())
+	}
+	if e.Dropped > 0 {
+		fmt.Fprintf(&b, "\n\tand %d more", e.Dropped)
+	}
+	return b.String()
+}
+
+// Unwrap returns the listed errors.
+func (e *ScopeError) Unwrap() []error { return e.Errors }
+
+// stopError is the error of somebody who was told to stop: it matches the
+// ctx's Err and its Cause. It exists only where the two differ.
+type stopError struct{ err, cause error }
+
+func (e *stopError) Error() string   { return e.cause.Error() }
+func (e *stopError) Unwrap() []error { return []error{e.cause, e.err} }
+
+// stopped returns an error that matches both err and cause.
+func stopped(err, cause error) error {
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return &stopError{err, cause}
+}
+
+// A Straggler is a task that was told to stop and still runs.
+type Straggler struct {
+	Task  string
+	State State
+	Stack string // of its goroutine, if it could be told apart
+}
+
+// A StragglerError names tasks that were told to stop, were waited for and
+// still run. They have not been lost sight of: they stay registered at the
+// root until they end.
+type StragglerError struct {
+	Scope string
+	Left  []Straggler // at most 32
+	More  int         // how many more there are
+	Cause error       // why they were told to stop
+}
+
+// Error names the stragglers and shows their stacks.
+func (e *StragglerError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "async: %s: %d still running after being told to stop: %v", e.Scope, len(e.Left)+e.More, e.Cause)
+	for _, s := range e.Left {
+		fmt.Fprintf(&b, "\n\t%s (%v)", s.Task, s.State)
+		if s.Stack != "" {
+			b.WriteString("\n\t\t" + strings.ReplaceAll(strings.TrimSpace(s.Stack), "\n", "\n\t\t"))
+		}
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "\n\tand %d more", e.More)
+	}
+	return b.String()
+}
+
+// Unwrap returns why the stragglers were told to stop.
+func (e *StragglerError) Unwrap() error { return e.Cause }

@@ -1,0 +1,305 @@
+package async
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A Future is the handle to the result of a task. It settles once, when the
+// handler has returned and everything started in it has ended. Any number of
+// goroutines may use a Future, any number of times; every wait is given the
+// same outcome. What the task did happens before a wait for it returns.
+//
+// A failing task fails nobody but whoever awaits it. Only if nobody was given
+// the error by the time the scope ends does it become the scope's.
+type Future[T any] struct {
+	f       future
+	value   T // written before f is settled, read after
+	handler func(context.Context) (T, error)
+}
+
+// future is what a Future is without its type.
+type future struct {
+	t       task
+	mu      sync.Mutex // guards waiters, given and told; taken before scope.mu
+	waiters *waiter
+	err     error // written before t is done, never after; a *failure while nobody was given it
+	told    bool  // the owner was told an expiry or has cancelled
+	given   bool  // the value is promised to waiters, so no discard hook may have it
+}
+
+// Done returns a channel that is closed when f settles. Watching it claims no
+// error; see [Future.Result].
+func (f *Future[T]) Done() <-chan struct{} {
+	return f.f.doneChannel()
+}
+
+// Result returns the outcome if f has settled; ok is false if it has not.
+func (f *Future[T]) Result() (value T, err error, ok bool) {
+	if !f.f.settled() {
+		return value, nil, false
+	}
+	return f.value, f.f.give(), true
+}
+
+// Cancel aborts the task with cause (nil: [context.Canceled]): its context is
+// cancelled, then its abort hook is called. It does not wait; a task that is
+// still queued settles at once with cause and never runs. Cancel reports
+// whether it was the first to cancel the task. The caller has been told: later
+// errors of the task fail no scope, unless it panics or calls Goexit.
+func (f *Future[T]) Cancel(cause error) bool {
+	if cause == nil {
+		cause = context.Canceled
+	}
+	if !f.f.tell(nil) {
+		return false
+	}
+	return f.f.t.scope().cancel(canceled(cause))
+}
+
+// IsRunning reports whether the handler has begun and f has not settled.
+func (f *Future[T]) IsRunning() bool {
+	st := f.f.t.state.Load()
+	return st == stateRunning || st == stateJoining
+}
+
+// State returns where the task stands.
+func (f *Future[T]) State() State { return f.f.t.public() }
+
+// Completed returns a future that has settled with value and err. It belongs
+// to no scope, and nobody is told of its err but who awaits it.
+func Completed[T any](value T, err error) *Future[T] {
+	f := &Future[T]{value: value}
+	f.init(kindFuture, nil)
+	f.f.settleUnowned(err)
+	return f
+}
+
+func (f *Future[T]) init(k kind, handler func(context.Context) (T, error)) {
+	f.handler = handler
+	f.f.t.self, f.f.t.kind = f, k
+}
+
+func (f *Future[T]) fn() any         { return f.handler }
+func (f *Future[T]) future() *future { return &f.f }
+
+// run is the body of the task's goroutine.
+func (f *Future[T]) run() {
+	defer f.finish() // also on Goexit
+	f.call()
+	if f.f.t.how == exited {
+		f.f.t.how = panicked
+	}
+}
+
+func (f *Future[T]) call() {
+	t := &f.f.t
+	defer func() {
+		if t.how != returned {
+			f.f.err = trap(t, recover())
+		}
+	}()
+	t.enter()
+	f.value, f.f.err = f.handler(t)
+	t.how = returned
+}
+
+// finish joins what the handler has started, then settles.
+func (f *Future[T]) finish() {
+	t := &f.f.t
+	v, sg := t.end(f.f.err)
+	if t.more != nil {
+		t.observed(v, sg)
+		if t.more.discard != nil && v.err == nil {
+			v = f.discardIfTold()
+		}
+	}
+	f.f.settle(v)
+	t.leave()
+}
+
+// skip settles a cancelled task that never ran.
+func (f *Future[T]) skip() {
+	t := &f.f.t
+	t.scope().seal()
+	t.owner.noteSkipped()
+	sg := t.stopped()
+	f.f.settle(verdict{err: stopped(sg.err, sg.cause), echo: true})
+	t.leave()
+}
+
+// discardIfTold gives the value to the discard hook if a waiter was told of an
+// expiry before. The future then settles with what that waiter was told.
+func (f *Future[T]) discardIfTold() verdict {
+	c := &f.f
+	c.mu.Lock()
+	told := c.t.more.toldErr
+	if told == nil {
+		c.given = true // from here on no waiter is told anything else
+	}
+	c.mu.Unlock()
+	if told == nil {
+		return verdict{}
+	}
+	value := f.value
+	f.value = *new(T)
+	f.discard(value)
+	return verdict{err: told}
+}
+
+// discard calls the discard hook; what goes wrong in it is the scope's.
+func (f *Future[T]) discard(value T) {
+	t := &f.f.t
+	drop := t.more.discard.(func(T))
+	if err := guard("discard hook of "+t.name(), func() { drop(value) }); err != nil {
+		t.owner.noteHook(err)
+	}
+}
+
+// end is called when t's handler has come to its end: it joins what the
+// handler started and returns the outcome, and why t was cancelled.
+func (t *task) end(err error) (verdict, *signal) {
+	if t.how == exited {
+		err = ErrGoexit
+	}
+	if t.half.Load() == nil {
+		var sg *signal
+		if err != nil {
+			sg = t.pull()
+		}
+		if t.half.CompareAndSwap(nil, endedHalf) { // nobody can start anything in t now
+			return leafVerdict(t, err, sg), sg
+		}
+	}
+	h := t.half.Load()
+	v := h.finish(t.how, err)
+	sg := h.sig.Load()
+	if sg == endedSignal {
+		sg = nil
+	}
+	return v, sg
+}
+
+func (f *future) settled() bool { return f.t.state.Load() == stateDone }
+
+// settle publishes the outcome and wakes the waiters. Storing the state is
+// what happens before every read of the value and the error.
+func (f *future) settle(v verdict) {
+	f.mu.Lock()
+	if v.err != nil {
+		f.err = f.accountLocked(v)
+	}
+	f.t.move(stateDone)
+	for w := f.waiters; w != nil; {
+		next := w.next
+		w.prev, w.next = nil, nil
+		w.settled()
+		w = next
+	}
+	f.waiters = nil
+	f.mu.Unlock()
+}
+
+// accountLocked decides who is told of an error and returns it, as a *failure
+// if that is still open. Waiters that are parked now will be given it: a
+// settled result wins over everything else.
+func (f *future) accountLocked(v verdict) error {
+	owner := f.t.owner
+	if f.t.kind == kindPromise && errors.Is(v.err, ErrAbandoned) {
+		if f.awaitedLocked() {
+			owner.noteFailure(v.err)
+		}
+		return v.err
+	}
+	if v.echo && !f.told {
+		if owner.echoes(&f.t, v) {
+			owner.noteEcho()
+			return v.err
+		}
+		if owner.dismissedDaemon(&f.t) {
+			return v.err
+		}
+	}
+	if f.given || f.awaitedLocked() || f.told && !v.mustRaise() {
+		return v.err
+	}
+	x := &failure{v: v, scope: owner}
+	if owner.t.kind == kindRoot {
+		owner.home.reportWhenCollected(f, x)
+	} else {
+		owner.keep(x)
+	}
+	return x
+}
+
+// awaitedLocked reports whether anybody is parked and will be given the outcome.
+func (f *future) awaitedLocked() bool {
+	for w := f.waiters; w != nil; w = w.next {
+		if w.done == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// doneChannel returns a channel that is closed when f settles: that of a
+// waiter that nobody is parked on.
+func (f *future) doneChannel() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := f.waiters; w != nil; w = w.next {
+		if w.done != nil {
+			return w.done
+		}
+	}
+	w := newWaiter()
+	w.done = make(chan struct{})
+	if f.settled() {
+		close(w.done)
+	} else {
+		f.linkLocked(w)
+	}
+	return w.done
+}
+
+// settleUnowned settles a future that belongs to no scope.
+func (f *future) settleUnowned(err error) {
+	f.t.half.Store(endedHalf)
+	f.err = err
+	f.t.state.Store(stateDone)
+}
+
+// give returns the outcome of a settled future and notes that it was given.
+func (f *future) give() error {
+	if x, open := f.err.(*failure); open {
+		x.claim()
+		return x.v.err
+	}
+	return f.err
+}
+
+// tell notes that the owner has been told err (nil: it has cancelled) instead
+// of the outcome. It reports false if f has settled, which wins. The first
+// error told is what a future with a discard hook settles with.
+func (f *future) tell(err error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.settled() {
+		return false
+	}
+	f.told = true
+	if m := f.t.more; m != nil && m.discard != nil && err != nil && m.toldErr == nil && !f.given {
+		m.toldErr = err
+	}
+	return true
+}
+
+// grace returns how long an Await waits for an aborted task.
+func (f *future) grace() time.Duration {
+	if f.t.more == nil {
+		return 0
+	}
+	return f.t.more.grace
+}

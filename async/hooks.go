@@ -1,0 +1,144 @@
+package async
+
+import (
+	"context"
+	"time"
+)
+
+// OnExit registers f to be called when the scope of ctx ends: after every task
+// of it has ended, before Scope returns or the task settles. Hooks are called
+// last in, first out, one at a time, all of them even if some fail or panic.
+//
+// The ctx of f keeps the values of the scope, is not cancelled with it, and
+// lasts 5 s unless [HookTimeout] says otherwise; what f starts with it is
+// joined with f. outcome is how the scope has gone: nil, its error, a
+// [*PanicError], or [ErrGoexit]. Errors and panics of f are added to the
+// scope's errors and never replace one.
+//
+// On a scope that has ended f is called at once, on the calling goroutine,
+// with [ErrScopeEnded]. OnExit panics if ctx carries no scope.
+func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) error) {
+	if f == nil {
+		panic("async: OnExit with a nil function")
+	}
+	t, _ := nearest(ctx)
+	if t == nil || t.kind == kindRoot {
+		panic("async: OnExit on a context without a scope: call it with the ctx of async.Scope or of a task")
+	}
+	s := t.scope()
+	s.mu.Lock()
+	if !s.ended {
+		s.exits = append(s.exits, f)
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultHookTimeout)
+	defer cancel()
+	if err := f(late, ErrScopeEnded); err != nil {
+		s.home.report(err)
+	}
+}
+
+type exitHook func(ctx context.Context, outcome error) error
+
+// runExits runs the exit hooks and reports whether there were any.
+func (s *scope) runExits(err error, echo bool) bool {
+	for ran := false; ; ran = true {
+		s.mu.Lock()
+		n := len(s.exits)
+		if n == 0 {
+			s.mu.Unlock()
+			return ran
+		}
+		f := s.exits[n-1]
+		s.exits[n-1] = nil
+		s.exits = s.exits[:n-1]
+		s.mu.Unlock()
+		outcome := s.sum(err, echo).err
+		h := s.hook("exit hook", func(ctx context.Context) error { return f(ctx, outcome) })
+		s.mu.Lock()
+		s.linkLocked(&h.t)
+		s.mu.Unlock()
+		h.start()
+		s.join()
+		s.takeUnclaimed()
+	}
+}
+
+// hook returns a task of s that runs f shielded from cancellation and within
+// the hook timeout. What goes wrong in it is noted beside other errors.
+func (s *scope) hook(what string, f func(context.Context) error) *goTask {
+	s.hooking.Add(1)
+	g := &goTask{handler: f}
+	g.t.self, g.t.kind, g.t.owner = g, kindHook, s
+	g.t.more = &more{shielded: true}
+	g.t.more.name = what + " of " + s.t.name()
+	g.t.more.timeout = s.hookTimeout()
+	return g
+}
+
+// start sets the hook going; a nil hook is none.
+func (g *goTask) start() {
+	if g != nil {
+		go g.run()
+	}
+}
+
+// stalled calls f with who is left of s, unless s has ended.
+func (s *scope) stalled(f func(*StragglerError)) {
+	e := s.stragglers()
+	h := s.hook("stall hook", func(context.Context) error { f(e); return nil })
+	s.mu.Lock()
+	ended := s.ended || s.live == 0
+	if !ended {
+		s.linkLocked(&h.t)
+	}
+	s.mu.Unlock()
+	if ended {
+		s.hooking.Add(-1)
+	} else {
+		h.start()
+	}
+}
+
+// hookTimeout returns how long hooks of s may take: what the task says, else
+// the nearest scope around it.
+func (s *scope) hookTimeout() time.Duration {
+	if m := s.t.more; m != nil && m.hookTimeout > 0 {
+		return m.hookTimeout
+	}
+	for ; s != nil; s = s.t.owner {
+		if s.opts != nil && s.opts.hookTimeout > 0 {
+			return s.opts.hookTimeout
+		}
+	}
+	return defaultHookTimeout
+}
+
+// abortHookLocked registers and returns the abort hook of s's task if this is
+// the moment for it: the context is cancelled and the handler runs. The flag
+// makes it the only one; mu orders it before the handler's return or leaves it
+// out.
+func (s *scope) abortHookLocked() *goTask {
+	m := s.t.more
+	sg := s.sig.Load()
+	if m == nil || m.onAbort == nil || m.hooked || sg == nil || s.t.state.Load() != stateRunning {
+		return nil
+	}
+	m.hooked = true
+	f := m.onAbort
+	call := func(ctx context.Context) error { return f(ctx, sg.cause) }
+	if s.t.kind == kindPromise { // may be resolved by its hook, so it cannot be what joins it
+		h := s.t.owner.hook("abort hook", call)
+		h.t.more.name = "abort hook of " + s.t.name()
+		if !s.t.owner.add(&h.t) {
+			s.t.owner.hooking.Add(-1)
+			return nil
+		}
+		return h
+	}
+	h := s.hook("abort hook", call)
+	s.linkLocked(&h.t)
+	return h
+}

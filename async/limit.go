@@ -1,0 +1,266 @@
+package async
+
+import (
+	"container/heap"
+	"sync"
+)
+
+// A limiter bounds how many tasks run at once. A task needs a slot of the
+// limiter of its scope and of every one around that, inner first. One mutex
+// serves a limiter and those nested in it, so a slot passes from hand to hand
+// in one step.
+type limiter struct {
+	mu    *sync.Mutex // shared with outer; taken after future.mu and scope.mu, before waiter.mu
+	outer *limiter
+	free  int     // below 0: waits that were cut short took what was not there
+	back  []*slot // those who come back from a wait, first come first served, before all others
+	queue slotHeap
+	seq   uint64
+}
+
+// newLimiter returns a limiter of n slots inside outer, which may be nil.
+func newLimiter(n int, outer *limiter) *limiter {
+	l := &limiter{free: n, outer: outer}
+	if outer != nil {
+		l.mu = outer.mu
+	} else {
+		l.mu = new(sync.Mutex)
+	}
+	return l
+}
+
+// A slot is one task's claim to run. Its fields are guarded by the limiter's mu.
+type slot struct {
+	l     *limiter // the innermost
+	at    *limiter // where it queues, nil if it does not; it holds one of each inside that
+	t     *task
+	w     *waiter // set while the task comes back from a wait
+	held  bool    // it holds one of every limiter
+	depth int32
+	seq   uint64
+	index int // in the heap
+}
+
+// submit queues t and starts it when it has its slots, which may be now.
+func (l *limiter) submit(t *task) {
+	s := &slot{l: l, t: t, depth: t.owner.depth}
+	t.more.slot = s
+	h := t.scope() // a queued task is told of a cancellation, so it has a scope half
+	t.stopped()    // which knows of one that has been
+	l.mu.Lock()
+	// A cancellation stores its signal and then withdraws, under mu: either we
+	// see the signal or it finds us in the queue.
+	if h.sig.Load() == nil || l.roomLocked() {
+		s.claimLocked(l)
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	t.self.skip()
+}
+
+// roomLocked reports whether a slot is free in l and all around it.
+func (l *limiter) roomLocked() bool {
+	for ; l != nil; l = l.outer {
+		if l.free <= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// claimLocked takes a slot of every limiter from l outwards, queues where
+// there is none, and goes on when it has them all.
+func (s *slot) claimLocked(l *limiter) {
+	for ; l != nil; l = l.outer {
+		if l.free <= 0 {
+			s.at = l
+			l.enqueueLocked(s)
+			return
+		}
+		l.free--
+	}
+	s.held = true
+	if w := s.w; w != nil {
+		s.w = nil
+		w.notify(gotSettled)
+	} else {
+		go s.t.self.run()
+	}
+}
+
+func (l *limiter) enqueueLocked(s *slot) {
+	if s.w != nil {
+		l.back = append(l.back, s)
+		return
+	}
+	l.seq++
+	s.seq = l.seq
+	heap.Push(&l.queue, s)
+}
+
+// dispatchLocked hands out what is free.
+func (l *limiter) dispatchLocked() {
+	for l.free > 0 {
+		var s *slot
+		switch {
+		case len(l.back) > 0:
+			s = l.back[0]
+			l.back[0] = nil
+			l.back = l.back[1:]
+		case len(l.queue) > 0:
+			s = heap.Pop(&l.queue).(*slot)
+		default:
+			return
+		}
+		l.free--
+		s.at = nil
+		s.claimLocked(l.outer)
+	}
+}
+
+// release gives up the slots that s holds, if it does, and reports whether.
+func (s *slot) release() bool {
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	if !s.held {
+		return false
+	}
+	s.held = false
+	s.giveBackLocked(nil)
+	return true
+}
+
+// giveBackLocked returns one slot to every limiter inside end.
+func (s *slot) giveBackLocked(end *limiter) {
+	for l := s.l; l != end; l = l.outer {
+		l.free++
+		l.dispatchLocked()
+	}
+}
+
+// withdraw takes a queued task out of the queue; false if it has been started.
+func (s *slot) withdraw() bool {
+	if s == nil {
+		return false
+	}
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	if s.at == nil || s.w != nil {
+		return false
+	}
+	heap.Remove(&s.at.queue, s.index)
+	s.giveBackLocked(s.at)
+	s.at = nil
+	return true
+}
+
+// comeBack queues for the slots that were lent, before anything new, and wakes
+// w when it has them.
+func (s *slot) comeBack(w *waiter) {
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	if s.held || s.w != nil {
+		return // told before
+	}
+	s.w = w
+	s.claimLocked(s.l)
+}
+
+// force takes the slots back at once, even over the limit: the next that
+// become free pay for it.
+func (s *slot) force() {
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	if s.held {
+		return
+	}
+	from := s.l
+	if from2 := s.at; from2 != nil {
+		for i, b := range from2.back {
+			if b == s {
+				from2.back = append(from2.back[:i], from2.back[i+1:]...)
+				break
+			}
+		}
+		from, s.at, s.w = from2, nil, nil
+	}
+	for l := from; l != nil; l = l.outer {
+		l.free--
+	}
+	s.held = true
+}
+
+// lend gives up the slot of the task that t runs in, because its goroutine is
+// about to wait, and returns it; nil if there is none to lend.
+func (t *task) lend() *slot {
+	for t.kind == kindBody && t.owner != nil {
+		t = t.owner.t // a Scope runs on the goroutine of the task it was called in
+	}
+	if t.more == nil || t.more.slot == nil || !t.more.slot.release() {
+		return nil
+	}
+	return t.more.slot
+}
+
+// lend gives up the slot of the task that w waits for, while it waits for f.
+func (w *waiter) lend(f *future) {
+	if w.by == nil {
+		return
+	}
+	if h := w.by.half.Load(); h == nil || h.limit == nil && !w.by.limited() {
+		return
+	}
+	s := w.by.lend()
+	if s == nil {
+		return
+	}
+	f.mu.Lock()
+	w.slot = s
+	gone := f.settled()
+	f.mu.Unlock()
+	if gone { // f settled before it could know of the slot
+		w.forget(gotSettled)
+		s.comeBack(w)
+	}
+}
+
+// limited reports whether t may hold a slot.
+func (t *task) limited() bool {
+	return t.more != nil && t.more.slot != nil || t.kind == kindBody && t.owner.limit != nil
+}
+
+// resume has the slot back after a wait, whatever ended it.
+func (w *waiter) resume() {
+	if w.slot != nil {
+		w.slot.force()
+		w.slot = nil
+	}
+}
+
+// slotHeap orders queued tasks deepest first, then first come first.
+type slotHeap []*slot
+
+func (h slotHeap) Len() int { return len(h) }
+func (h slotHeap) Less(i, j int) bool {
+	if h[i].depth != h[j].depth {
+		return h[i].depth > h[j].depth
+	}
+	return h[i].seq < h[j].seq
+}
+func (h slotHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *slotHeap) Push(x any) {
+	s := x.(*slot)
+	s.index = len(*h)
+	*h = append(*h, s)
+}
+func (h *slotHeap) Pop() any {
+	old := *h
+	s := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return s
+}

@@ -1,0 +1,55 @@
+package async
+
+import "time"
+
+// An Observer is told what happens in a scope; see [Observe]. It is called by
+// the goroutines of the tasks, possibly several at once, with no lock held.
+// What goes wrong in an observer is an error of the scope.
+type Observer interface {
+	Observe(Event)
+}
+
+// ObserverFunc makes an Observer of a function.
+type ObserverFunc func(Event)
+
+// Observe calls f.
+func (f ObserverFunc) Observe(e Event) { f(e) }
+
+// EventKind says what happened.
+type EventKind uint8
+
+const (
+	EventStart EventKind = iota // a handler is about to run
+	EventEnd                    // a task is about to settle
+	EventPanic                  // a handler has panicked and what it stands in is being cancelled
+)
+
+// String returns start, end or panic.
+func (k EventKind) String() string {
+	return [...]string{"start", "end", "panic"}[k]
+}
+
+// An Event is one thing that happened to a task.
+type Event struct {
+	Kind     EventKind
+	Task     string
+	Duration time.Duration // EventEnd: since the start
+	Err      error         // EventEnd, EventPanic: how it ended
+	Cause    error         // EventEnd: why its context was cancelled, if it was
+}
+
+// observers is a scope's observer and those of the scopes around it.
+type observers struct {
+	o     Observer
+	outer *observers
+}
+
+// tell calls every observer from the inside out; what goes wrong in one of
+// them is an error of s.
+func (s *scope) tell(e Event) {
+	for o := s.observers; o != nil; o = o.outer {
+		if err := guard("observer", func() { o.o.Observe(e) }); err != nil {
+			s.noteHook(err)
+		}
+	}
+}

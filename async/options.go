@@ -1,0 +1,183 @@
+package async
+
+import (
+	"context"
+	"time"
+)
+
+// defaultHookTimeout bounds every hook that sets no HookTimeout of its own.
+const defaultHookTimeout = 5 * time.Second
+
+// A TaskOption changes how one task is run. Later options win over earlier ones.
+type TaskOption interface{ applyTask(*taskOptions) }
+
+// A ScopeOption changes how a scope is run. Later options win over earlier ones.
+type ScopeOption interface{ applyScope(*scopeOptions) }
+
+// An Option applies to tasks and to scopes.
+type Option interface {
+	TaskOption
+	ScopeOption
+}
+
+// taskOptions are the settings of one task; the zero value is the default.
+type taskOptions struct {
+	name        string
+	timeout     time.Duration // 0: none
+	grace       time.Duration
+	hookTimeout time.Duration // 0: defaultHookTimeout
+	onAbort     func(ctx context.Context, cause error) error
+	discard     any // func(T), checked against the future's type
+	daemon      bool
+}
+
+// scopeOptions are the settings of one scope; the zero value is the default.
+type scopeOptions struct {
+	name        string
+	timeout     time.Duration // 0: none
+	hookTimeout time.Duration // 0: inherited
+	limit       int           // 0: inherited
+	observer    Observer
+	onStall     func(*StragglerError)
+	stall       time.Duration
+	detach      time.Duration
+	detaches    bool
+	onFailure   func(error) error
+}
+
+type taskOption func(*taskOptions)
+
+func (o taskOption) applyTask(t *taskOptions) { o(t) }
+
+type scopeOption func(*scopeOptions)
+
+func (o scopeOption) applyScope(s *scopeOptions) { o(s) }
+
+type bothOption struct {
+	taskOption
+	scopeOption
+}
+
+// Name names a task or a scope in errors, events and reports. Defaults to the
+// name of the function, behind the name of the nearest named scope, if any.
+func Name(name string) Option {
+	return bothOption{
+		func(t *taskOptions) { t.name = name },
+		func(s *scopeOptions) { s.name = name },
+	}
+}
+
+// Timeout cancels a task or scope with a [*TimeoutError] as the cause, d after
+// it has started to run. Time spent in the queue of a Limit does not count.
+// 0, the default, sets no limit; a negative d has already expired.
+func Timeout(d time.Duration) Option {
+	return bothOption{
+		func(t *taskOptions) { t.timeout = d },
+		func(s *scopeOptions) { s.timeout = d },
+	}
+}
+
+// HookTimeout is how long the context of a hook lasts: of a task's abort hook,
+// or of a scope's exit hooks and the hooks of everything started inside.
+// Defaults to 5 s; d <= 0 means the default.
+func HookTimeout(d time.Duration) Option {
+	d = max(d, 0)
+	return bothOption{
+		func(t *taskOptions) { t.hookTimeout = d },
+		func(s *scopeOptions) { s.hookTimeout = d },
+	}
+}
+
+// Grace is how long an Await that has expired goes on waiting for the aborted
+// task to settle. Defaults to 0.
+func Grace(d time.Duration) TaskOption {
+	return taskOption(func(t *taskOptions) { t.grace = max(d, 0) })
+}
+
+// OnAbort sets the task's abort hook. f is called at most once, on a goroutine
+// of its own and beside the handler, when the task's context is cancelled
+// while the handler runs: after the context, with the cause. A task started
+// in a context that is already cancelled has its hook called as it starts.
+// f is not called once the handler has returned, nor for a task that is still
+// queued.
+//
+// The ctx of f keeps the task's values, is not cancelled with it, and lasts
+// HookTimeout. No wait is held up by f beyond Grace; the task settles only
+// after f has returned. An error or panic of f is joined to the task's error.
+func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
+	if f == nil {
+		panic("async: OnAbort(nil): leave the option out instead")
+	}
+	return taskOption(func(t *taskOptions) { t.onAbort = f })
+}
+
+// OnDiscard sets what happens to a value that nobody will be given: one that
+// comes after a waiter was told of an expiry, or that loses to an earlier
+// Resolve. f is called exactly once for each, before the future settles.
+// With it, a success after an expiry belongs to f, and later waits are given
+// what the first waiter was told. Starting a future of another type than f
+// takes panics.
+func OnDiscard[T any](f func(T)) TaskOption {
+	if f == nil {
+		panic("async: OnDiscard(nil): leave the option out instead")
+	}
+	return taskOption(func(t *taskOptions) { t.discard = f })
+}
+
+// Daemon marks a task that serves the others: when the body and all ordinary
+// tasks of its scope have ended it is cancelled with [ErrScopeDone], and then
+// joined like any other.
+func Daemon() TaskOption {
+	return taskOption(func(t *taskOptions) { t.daemon = true })
+}
+
+// Limit bounds how many tasks of the scope, and of the scopes inside it, run
+// at the same time; how many have been started is not bounded, and starting
+// never blocks. A task lends its slot while it waits in this package under
+// its own ctx, so nested work cannot deadlock. Queued tasks start deepest
+// first, in the order they came among equals. The body of the scope needs no
+// slot. To bound the use of a resource, use a semaphore. n < 1 panics.
+func Limit(n int) ScopeOption {
+	if n < 1 {
+		panic("async: Limit(n): n must be at least 1; leave the option out for no limit")
+	}
+	return scopeOption(func(s *scopeOptions) { s.limit = n })
+}
+
+// Observe tells o of every start, end and panic in the scope and the scopes
+// inside it. An outer scope's observer is told too.
+func Observe(o Observer) ScopeOption {
+	if o == nil {
+		panic("async: Observe(nil): leave the option out instead")
+	}
+	return scopeOption(func(s *scopeOptions) { s.observer = o })
+}
+
+// OnStall calls f once, on a goroutine of its own, if the scope has not ended
+// d after it was cancelled. The error names who is left. The scope does not
+// end before f has returned.
+func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
+	if f == nil {
+		panic("async: OnStall(nil): leave the option out instead")
+	}
+	return scopeOption(func(s *scopeOptions) { s.stall, s.onStall = d, f })
+}
+
+// DetachAfter lets a scope return although tasks still run: d after its
+// cancellation it returns a [*StragglerError] that names them. They move to
+// the root and stay registered there; exit hooks run when the last has ended.
+func DetachAfter(d time.Duration) ScopeOption {
+	return scopeOption(func(s *scopeOptions) { s.detach, s.detaches = d, true })
+}
+
+// OnFailure asks f about the error of every Go task that fails. Where f
+// returns nil the scope carries on, as a server does when one connection
+// fails; an error fails the scope with it. f may be called by several
+// goroutines at once. It is not asked about panics, Goexit, or tasks that
+// ended because the scope was cancelled.
+func OnFailure(f func(error) error) ScopeOption {
+	if f == nil {
+		panic("async: OnFailure(nil): leave the option out instead")
+	}
+	return scopeOption(func(s *scopeOptions) { s.onFailure = f })
+}

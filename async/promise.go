@@ -1,0 +1,100 @@
+package async
+
+import "context"
+
+// A Promise is the side of a future from which it is resolved. The first call
+// of Resolve or Reject wins; any number of goroutines may call them.
+type Promise[T any] struct{ f *Future[T] }
+
+// NewPromise returns a future that no handler stands behind and the promise
+// that settles it, for results that come from a callback. It does not block.
+//
+// The future belongs to the scope of ctx but holds nothing up: if the scope
+// ends first, it settles with [ErrAbandoned], which is a failure of the scope
+// only if somebody was waiting. A rejected promise that nobody awaited fails
+// the scope like any future. Cancelling it, or the scope, calls the hook of
+// [OnAbort] once if it is not resolved yet; it settles when the hook or anybody
+// else resolves or rejects it. On a scope that has ended it holds
+// [ErrScopeEnded].
+func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Promise[T]) {
+	f := new(Future[T])
+	f.init(kindPromise, nil)
+	f.checkDiscard(opts)
+	t, own := nearest(ctx)
+	if own {
+		ctx = nil
+	}
+	if !f.f.promise(ownerOf(t), ctx, opts) {
+		f.f.settleUnowned(ErrScopeEnded)
+	}
+	return f, &Promise[T]{f}
+}
+
+// promise makes f a promise of owner; false if that has ended.
+func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) bool {
+	t := &f.t
+	t.owner, t.how = owner, returned
+	t.more = newMore(ctx, opts)
+	t.state.Store(stateRunning)
+	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
+		return false
+	}
+	if t.more.onAbort != nil || t.more.timeout != 0 {
+		h := t.scope()
+		if t.more.timeout != 0 {
+			h.limitTime(t.more.timeout)
+		}
+	}
+	return true
+}
+
+// Resolve settles the future with value and returns true; false if it was
+// resolved, rejected or abandoned before, in which case value goes to the hook
+// of [OnDiscard].
+func (p *Promise[T]) Resolve(value T) bool {
+	f := p.f
+	if !f.f.take() {
+		if f.f.t.more != nil && f.f.t.more.discard != nil {
+			f.discard(value)
+		}
+		return false
+	}
+	f.value = value
+	v := verdict{}
+	if f.f.t.more.discard != nil {
+		v = f.discardIfTold()
+	}
+	f.f.settlePromise(v)
+	return true
+}
+
+// Reject settles the future with err and returns true; false if it was
+// resolved, rejected or abandoned before. A nil err panics.
+func (p *Promise[T]) Reject(err error) bool {
+	if err == nil {
+		panic("async: Reject(nil): a promise is rejected with an error or resolved with a value")
+	}
+	return p.f.f.reject(err)
+}
+
+func (f *future) reject(err error) bool {
+	if !f.take() {
+		return false
+	}
+	f.settlePromise(leafVerdict(&f.t, err, f.t.stopped()))
+	return true
+}
+
+// abandon settles an unresolved promise whose scope ends.
+func (f *future) abandon() { f.reject(ErrAbandoned) }
+
+// take wins the right to settle a promise: running -> joining, once.
+func (f *future) take() bool { return f.t.state.CompareAndSwap(stateRunning, stateJoining) }
+
+func (f *future) settlePromise(v verdict) {
+	if !f.t.half.CompareAndSwap(nil, endedHalf) {
+		f.t.half.Load().seal()
+	}
+	f.settle(v)
+	f.t.leave()
+}

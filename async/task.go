@@ -1,0 +1,287 @@
+package async
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// The states of a task. It moves down this list only, and may skip.
+const (
+	// stateQueued: started, but the handler has not begun: it waits for a slot
+	// of a Limit or has just been given its goroutine.
+	stateQueued uint32 = iota
+	// stateRunning: the handler runs. Only now may the abort hook be called.
+	stateRunning
+	// stateJoining: the handler has returned; what it started goes on.
+	stateJoining
+	// stateDone: settled.
+	stateDone
+)
+
+// State is where a future's task stands.
+type State uint8
+
+// The states of a future.
+const (
+	Queued   State = iota // the handler has not begun
+	Running               // the handler, or what it started, runs
+	Aborting              // as Running, and it has been told to stop
+	Done                  // settled
+)
+
+// String returns queued, running, aborting or done.
+func (s State) String() string {
+	return [...]string{"queued", "running", "aborting", "done"}[s]
+}
+
+type kind uint8
+
+const (
+	kindGo       kind = iota // started by Go
+	kindFuture               // started by Execute; has waiters
+	kindPromise              // has waiters, but nothing runs
+	kindBody                 // a Scope or Shield: runs on the goroutine that called
+	kindHook                 // a hook, on a goroutine of its own
+	kindDetached             // started by Detach
+	kindLeft                 // stands at the root for a scope that returned without its tasks
+	kindRoot                 // owns what no scope owns
+)
+
+// how a handler ended.
+type how uint8
+
+const (
+	exited   how = iota // neither of the two below, so it was runtime.Goexit
+	returned            // it returned
+	panicked            // it panicked, and the panic was recovered
+)
+
+// work is what stands around a task and knows how to run it.
+type work interface {
+	run()            // runs the handler and settles; the body of the goroutine
+	skip()           // settles a cancelled task that never ran
+	fn() any         // the handler, for its name
+	future() *future // nil if nobody can wait for it
+}
+
+// A task is one node of the tree: one handler, on a goroutine. It is also the
+// context that the handler is given.
+//
+// It is kept small because a program may have a million: what a task needs
+// only if it starts something, waits, or is asked for its Done channel is in
+// its scope half, which is made on first need, and what only options need is
+// in more.
+type task struct {
+	owner      *scope // who joins it; nil for a root. Set before it is shared.
+	prev, next *task  // in the owner's list; guarded by owner.mu
+
+	// half is nil until needed; then the task's own scope. A task that ends
+	// without one gets endedHalf, so that nobody can make one afterwards.
+	half  atomic.Pointer[scope]
+	more  *more // nil if nothing in it is set. Set before the task is shared.
+	self  work  // nil for bodies and roots
+	state atomic.Uint32
+	kind  kind
+	how   how // written by the handler's goroutine
+}
+
+// more is what few tasks have.
+type more struct {
+	taskOptions
+	ctx      context.Context // what it was started with, unless that was its owner's own context
+	shielded bool            // cancellation of ctx and owner does not reach it
+	deadline time.Time       // from timeout; set as it starts to run
+	started  time.Time       // only if observed
+	slot     *slot           // only under a Limit
+	toldErr  error           // what the first waiter was told; guarded by future.mu
+	hooked   bool            // the abort hook has been started; guarded by half.mu
+}
+
+// scopeKey is the key under which a context shows the task it belongs to.
+type scopeKey struct{}
+
+// nearest returns the task that ctx belongs to, nil if there is none, and
+// whether ctx is that task's own context and not derived from it.
+func nearest(ctx context.Context) (t *task, own bool) {
+	if t, own = ctx.(*task); own {
+		return t, true
+	}
+	if ctx == nil {
+		panic("async: nil context: pass the ctx you were given, or context.Background()")
+	}
+	t, _ = ctx.Value(scopeKey{}).(*task)
+	return t, false
+}
+
+// scope returns t's scope half, making it if need be.
+func (t *task) scope() *scope {
+	if h := t.half.Load(); h != nil {
+		return h
+	}
+	return t.grow()
+}
+
+// grow makes t's scope half. A cancellation of the owner walks over the halves
+// that exist; one that is made later pulls. The owner stores its signal before
+// it walks, and we store the half before we look: one of the two sees the other.
+func (t *task) grow() *scope {
+	h := newScope(t)
+	if !t.half.CompareAndSwap(nil, h) {
+		return t.half.Load()
+	}
+	if ctx := t.foreign(); ctx != nil {
+		h.watch(ctx)
+	}
+	if sg := t.pull(); sg != nil {
+		h.cancel(sg)
+	}
+	return h
+}
+
+// foreign returns the context that bounds t beside its owner, nil if none does.
+func (t *task) foreign() context.Context {
+	if t.more == nil || t.more.shielded {
+		return nil
+	}
+	return t.more.ctx
+}
+
+// move changes t's state; moving up the list is a bug of this package.
+func (t *task) move(to uint32) {
+	if from := t.state.Swap(to); from >= to {
+		panic(fmt.Sprintf("async: illegal transition of %s: %d -> %d", t.name(), from, to))
+	}
+}
+
+// public returns t's state as users see it.
+func (t *task) public() State {
+	switch st := t.state.Load(); {
+	case st == stateDone:
+		return Done
+	case t.stopped() != nil:
+		return Aborting
+	case st == stateQueued:
+		return Queued
+	default:
+		return Running
+	}
+}
+
+// start registers t with its owner and sets it going. ctx is nil if t was
+// started with the owner's own context. It reports false, and nothing runs, if
+// the owner has ended.
+func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool {
+	t.owner = owner
+	if ctx != nil || len(opts) > 0 || owner.limit != nil || owner.observers != nil {
+		t.more = newMore(ctx, opts)
+	}
+	return t.launch()
+}
+
+func newMore(ctx context.Context, opts []TaskOption) *more {
+	m := &more{ctx: ctx}
+	for _, o := range opts {
+		o.applyTask(&m.taskOptions)
+	}
+	return m
+}
+
+// launch is start for a task whose owner and options are set.
+func (t *task) launch() bool {
+	if t.more == nil {
+		t.state.Store(stateRunning)
+		if !t.owner.add(t) {
+			return false
+		}
+		go t.self.run()
+		return true
+	}
+	if !t.owner.add(t) {
+		return false
+	}
+	if l := t.owner.limit; l != nil {
+		l.submit(t)
+	} else {
+		go t.self.run()
+	}
+	return true
+}
+
+// enter is called by a task's goroutine before its handler.
+func (t *task) enter() {
+	m := t.more
+	if m == nil {
+		return
+	}
+	if m.onAbort == nil && m.timeout == 0 {
+		t.move(stateRunning)
+	} else {
+		h := t.scope()
+		if m.timeout != 0 {
+			h.limitTime(m.timeout)
+		}
+		h.mu.Lock()
+		t.move(stateRunning)
+		hook := h.abortHookLocked()
+		h.mu.Unlock()
+		hook.start()
+	}
+	if t.owner.observers != nil {
+		m.started = time.Now()
+		t.owner.tell(Event{Kind: EventStart, Task: t.name()})
+	}
+}
+
+// leave ends t's membership of its owner: the last thing a task does.
+func (t *task) leave() {
+	t.owner.leave(t)
+	if t.more != nil && t.more.slot != nil {
+		t.more.slot.release()
+	}
+}
+
+// observed tells the observers that t has ended.
+func (t *task) observed(v verdict, sg *signal) {
+	if t.owner == nil || t.owner.observers == nil || t.more == nil {
+		return
+	}
+	e := Event{Kind: EventEnd, Task: t.name(), Duration: time.Since(t.more.started), Err: v.err}
+	if sg != nil {
+		e.Cause = sg.cause
+	}
+	t.owner.tell(e)
+}
+
+// name returns the name that was given to t, or that of its function.
+func (t *task) name() string {
+	if t.more != nil && t.more.name != "" {
+		return t.more.name
+	}
+	own := "scope"
+	if t.kind == kindRoot {
+		own = "root"
+	} else if t.self != nil {
+		own = funcName(t.self.fn())
+	}
+	for s := t.owner; s != nil; s = s.t.owner {
+		if m := s.t.more; m != nil && m.name != "" {
+			return m.name + "/" + own
+		}
+	}
+	return own
+}
+
+// funcName returns the name of a function without the path of its package.
+func funcName(f any) string {
+	v := reflect.ValueOf(f)
+	if v.Kind() != reflect.Func {
+		return "promise"
+	}
+	name := runtime.FuncForPC(v.Pointer()).Name()
+	return strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], "-fm")
+}

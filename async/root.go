@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // shutdownGrace is how long Shutdown gives cancelled tasks to return once
@@ -31,6 +33,12 @@ func init() {
 	endedHalf.t, endedHalf.home, endedHalf.ended = new(task), process, true
 	endedHalf.t.half.Store(endedHalf)
 	endedHalf.sig.Store(endedSignal)
+
+	bridge.NewRoot = func(ctx context.Context, lost func(error)) context.Context { return &newRoot(ctx, lost).t }
+	bridge.Live = func(ctx context.Context) []string {
+		t, _ := nearest(ctx)
+		return ownerOf(t).home.live()
+	}
 }
 
 func newRoot(ctx context.Context, lost func(error)) *root {
@@ -45,6 +53,18 @@ func (r *root) open(m *more) {
 	r.s.t, r.s.home = &r.t, r
 	r.t.state.Store(stateRunning)
 	r.t.half.Store(&r.s)
+}
+
+// live returns the names of what is registered at r.
+func (r *root) live() []string {
+	r.s.mu.Lock()
+	all := r.s.childrenLocked(func(*task) bool { return true })
+	r.s.mu.Unlock()
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.name()
+	}
+	return names
 }
 
 // ownerOf returns the scope that what is started under t belongs to; that of

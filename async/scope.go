@@ -368,7 +368,6 @@ func (r *bodyRun) close(s *scope) error {
 // goTask is a task started by Go, Detach, or as a hook.
 type goTask struct {
 	t       task
-	err     error
 	handler func(context.Context) error
 }
 
@@ -385,28 +384,29 @@ func (g *goTask) skip() {
 
 // run is the body of the task's goroutine.
 func (g *goTask) run() {
-	defer g.finish() // also on Goexit
-	g.call()
+	var err error
+	defer func() { g.finish(err) }() // also on Goexit
+	g.call(&err)
 	if g.t.how == exited {
 		g.t.how = panicked
 	}
 }
 
-func (g *goTask) call() {
+func (g *goTask) call(err *error) {
 	defer func() {
 		if g.t.how != returned {
-			g.err = trap(&g.t, recover())
+			*err = trap(&g.t, recover())
 		}
 	}()
 	g.t.enter()
-	g.err = g.handler(&g.t)
+	*err = g.handler(&g.t)
 	g.t.how = returned
 }
 
 // finish joins what the handler has started and tells the owner how it ended.
-func (g *goTask) finish() {
+func (g *goTask) finish(err error) {
 	t := &g.t
-	v, sg := t.end(g.err)
+	v, sg := t.end(err)
 	t.observed(v, sg)
 	switch {
 	case t.kind == kindHook:

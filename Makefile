@@ -20,12 +20,10 @@ DEPS := github.com/stretchr/testify go.uber.org/goleak golang.org/x/sync
 OUT := $(CURDIR)/out
 BIN := $(OUT)/bin
 
-FUZZTIME ?= 5s
-BENCH    ?= .
-PKG      ?= ./...
+BENCH ?= .
 
-# step names what is being done.
-# each does a step in every module: $(call each,name,command).
+# $(call step,name) says what is done next.
+# $(call each,name,command) does it in every module, up to the first failure.
 step = @echo "==> $(1)"
 each = @for m in $(MODULES); do echo "==> $(1): $$m"; \
 	(cd $$m && $(2)) || { echo "make: $(1) failed in module $$m" >&2; exit 1; }; done
@@ -36,12 +34,14 @@ each = @for m in $(MODULES); do echo "==> $(1): $$m"; \
 help:
 	@echo 'make test     all checks, in every module: format, tidy, vet, staticcheck, API, tests, short fuzz runs'
 	@echo 'make lint     the checks that run no test: format, vet, staticcheck, API'
-	@echo 'make race     the tests under the race detector, repeated: COUNT=5 PKG=./...'
+	@echo 'make race     the tests under the race detector, repeated: COUNT=5'
 	@echo 'make fuzz     every fuzz target for longer: FUZZTIME=1m'
 	@echo 'make bench    the benchmarks of async, summed up by benchstat: COUNT=10 BENCH=.'
-	@echo 'make cover    coverage of each package; profiles in out/'
+	@echo 'make cover    coverage of each package and module; profiles in out/'
 	@echo 'make tidy     go mod tidy in every module'
 	@echo 'make api      write the exported surface to api/'
+	@echo
+	@echo 'Only some modules: make race MODULES=. COUNT=20'
 
 test: fmt tidied deps vet staticcheck apicheck unit fuzzshort
 	@echo 'make test: every check passed'
@@ -59,8 +59,9 @@ tidied:
 
 deps:
 	$(call step,root dependencies)
-	@extra=$$(go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all | grep -vxF '$(subst $( ) ,'$$'\n'',$(DEPS))'); \
-		[ -z "$$extra" ] || { echo "make: the root module may not require $$extra" >&2; exit 1; }
+	@required=$$(go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all) || exit 1; \
+	extra=$$(grep -vxF $(addprefix -e ,$(DEPS)) <<<"$$required"); \
+	[ -z "$${extra//[[:space:]]/}" ] || { echo "make: the root module may not require" $$extra >&2; exit 1; }
 
 vet:
 	$(call each,go vet,go vet ./...)
@@ -78,24 +79,26 @@ api: tools
 unit:
 	$(call each,go test -race -shuffle=on,go test -race -shuffle=on ./...)
 
-fuzzshort:
+fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
+fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
+fuzzshort fuzz:
 	$(call each,fuzz $(FUZZTIME) each,$(CURDIR)/tools/fuzz.sh $(FUZZTIME))
 
-fuzz: FUZZTIME = 1m
-fuzz: fuzzshort
-
-race: COUNT ?= 5
+race: COUNT := $(or $(COUNT),5)
 race:
-	$(call each,go test -race -count=$(COUNT),go test -race -shuffle=on -count=$(COUNT) $(PKG))
+	$(call each,go test -race -count=$(COUNT),go test -race -shuffle=on -count=$(COUNT) ./...)
 
-bench: COUNT ?= 10
+bench: COUNT := $(or $(COUNT),10)
 bench: tools
 	$(call step,benchmarks of async)
 	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./async/... | tee $(OUT)/bench.txt
-	@$(BIN)/benchstat $(OUT)/bench.txt
+	$(call step,benchstat)
+	@$(BIN)/benchstat async=$(OUT)/bench.txt
 
-cover: tools
-	$(call each,coverage,go test -coverprofile=$(OUT)/cover.out ./... && go tool cover -func=$(OUT)/cover.out | tail -n 1)
+cover:
+	@mkdir -p $(OUT)
+	$(call each,coverage,profile=$(OUT)/$$(basename $$(go list -m)).cover && \
+		go test -coverprofile=$$profile ./... && go tool cover -func=$$profile | tail -n 1)
 
 tidy:
 	$(call each,go mod tidy,go mod tidy)

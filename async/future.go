@@ -26,8 +26,6 @@ type future struct {
 	mu      sync.Mutex // guards waiters, given and told; taken before scope.mu
 	waiters *waiter
 	err     error // written before t is done, never after; a *failure while nobody was given it
-	told    bool  // the owner was told an expiry or has cancelled
-	given   bool  // the value is promised to waiters, so no discard hook may have it
 }
 
 // Done returns a channel that is closed when f settles. Watching it claims no
@@ -137,7 +135,7 @@ func (f *Future[T]) discardIfTold() verdict {
 	c.mu.Lock()
 	told := c.t.more.toldErr
 	if told == nil {
-		c.given = true // from here on no waiter is told anything else
+		c.t.given = true // from here on no waiter is told anything else
 	}
 	c.mu.Unlock()
 	if told == nil {
@@ -175,11 +173,7 @@ func (t *task) end(err error) (verdict, *signal) {
 	}
 	h := t.half.Load()
 	v := h.finish(t.how, err)
-	sg := h.sig.Load()
-	if sg == endedSignal {
-		sg = nil
-	}
-	return v, sg
+	return v, h.signal()
 }
 
 func (f *future) settled() bool { return f.t.state.Load() == stateDone }
@@ -187,9 +181,10 @@ func (f *future) settled() bool { return f.t.state.Load() == stateDone }
 // settle publishes the outcome and wakes the waiters. Storing the state is
 // what happens before every read of the value and the error.
 func (f *future) settle(v verdict) {
+	echoed := v.echo && f.t.owner.echoes(&f.t, v) // asks contexts, so not under the lock
 	f.mu.Lock()
 	if v.err != nil {
-		f.err = f.accountLocked(v)
+		f.err = f.accountLocked(v, echoed)
 	}
 	f.t.move(stateDone)
 	for w := f.waiters; w != nil; {
@@ -205,7 +200,7 @@ func (f *future) settle(v verdict) {
 // accountLocked decides who is told of an error and returns it, as a *failure
 // if that is still open. Waiters that are parked now will be given it: a
 // settled result wins over everything else.
-func (f *future) accountLocked(v verdict) error {
+func (f *future) accountLocked(v verdict, echoed bool) error {
 	owner := f.t.owner
 	if f.t.kind == kindPromise && errors.Is(v.err, ErrAbandoned) {
 		if f.awaitedLocked() {
@@ -213,8 +208,8 @@ func (f *future) accountLocked(v verdict) error {
 		}
 		return v.err
 	}
-	if v.echo && !f.told {
-		if owner.echoes(&f.t, v) {
+	if v.echo && !f.t.told {
+		if echoed {
 			owner.noteEcho()
 			return v.err
 		}
@@ -222,7 +217,7 @@ func (f *future) accountLocked(v verdict) error {
 			return v.err
 		}
 	}
-	if f.given || f.awaitedLocked() || f.told && !v.mustRaise() {
+	if f.t.given || f.awaitedLocked() || f.t.told && !v.mustRaise() {
 		return v.err
 	}
 	x := &failure{v: v, scope: owner}
@@ -289,8 +284,8 @@ func (f *future) tell(err error) bool {
 	if f.settled() {
 		return false
 	}
-	f.told = true
-	if m := f.t.more; m != nil && m.discard != nil && err != nil && m.toldErr == nil && !f.given {
+	f.t.told = true
+	if m := f.t.more; m != nil && m.discard != nil && err != nil && m.toldErr == nil && !f.t.given {
 		m.toldErr = err
 	}
 	return true

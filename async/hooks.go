@@ -81,7 +81,7 @@ func (s *scope) hook(what string, f func(context.Context) error) *goTask {
 // start sets the hook going; a nil hook is none.
 func (g *goTask) start() {
 	if g != nil {
-		go g.run()
+		go g.t.main()
 	}
 }
 

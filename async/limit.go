@@ -85,7 +85,7 @@ func (s *slot) claimLocked(l *limiter) {
 		s.w = nil
 		w.notify(gotSettled)
 	} else {
-		go s.t.self.run()
+		go s.t.main()
 	}
 }
 

@@ -124,7 +124,7 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 	if !home.admit(&g.t) {
 		panic("async: Detach after Shutdown: " + name)
 	}
-	go g.run()
+	go g.t.main()
 }
 
 // admit registers a detached task; false once Shutdown has been called.
@@ -261,6 +261,9 @@ func (s *scope) abandon(err error, echo bool) verdict {
 	over := s.live == 0
 	if !over {
 		s.left = stand
+		if s.faults != nil && s.faults.alarm != nil {
+			s.faults.alarm.Stop()
+		}
 		s.faults = nil // told now
 	}
 	s.mu.Unlock()

@@ -128,6 +128,14 @@ func newScope(t *task) *scope {
 	return s
 }
 
+// signal returns why s was cancelled, nil if it was not before it ended.
+func (s *scope) signal() *signal {
+	if sg := s.sig.Load(); sg != endedSignal {
+		return sg
+	}
+	return nil
+}
+
 // inherit takes over from the owner what holds for everything inside it.
 func (s *scope) inherit(o *scope) {
 	s.home, s.limit, s.observers, s.depth = o.home, o.limit, o.observers, o.depth+1
@@ -282,7 +290,7 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 	t.kind, t.owner = kindBody, owner
 	s.t, s.opts = t, o
 	s.inherit(owner)
-	if !own || shielded || o != nil {
+	if !own || shielded || o != nil || owner.observers != nil {
 		t.more = &more{shielded: shielded}
 		if !own {
 			t.more.ctx = ctx
@@ -320,6 +328,7 @@ func runBody(ctx context.Context, body func(context.Context) error, o *scopeOpti
 	if s == nil {
 		return ErrScopeEnded
 	}
+	s.t.observe()
 	var r bodyRun
 	defer func() { err = r.close(s) }() // also on Goexit, which stays one
 	r.call(s.t, body)
@@ -354,6 +363,7 @@ func (r *bodyRun) close(s *scope) error {
 		r.err = ErrGoexit
 	}
 	v := s.finish(r.how, r.err)
+	s.t.observed(v, s.signal())
 	s.t.move(stateDone)
 	s.t.leave()
 	if v.panic != nil {

@@ -56,11 +56,10 @@ func allStacks() []string {
 	}
 }
 
-// stackIn finds the stack of t's goroutine: the one on which run was called
-// for t. A traceback prints the receiver; marking goroutines as they start
-// would cost every task for the sake of few.
+// stackIn finds the stack of t's goroutine by the receiver of main, which a
+// traceback prints.
 func (t *task) stackIn(stacks []string) string {
-	mark := fmt.Sprintf(".run(%p", t.self)
+	mark := fmt.Sprintf("(*task).main(%p)", t)
 	for _, s := range stacks {
 		if strings.Contains(s, mark) {
 			return s

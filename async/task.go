@@ -87,7 +87,9 @@ type task struct {
 	self  work  // nil for bodies and roots
 	state atomic.Uint32
 	kind  kind
-	how   how // written by the handler's goroutine
+	how   how  // written by the handler's goroutine
+	told  bool // a future's owner was told an expiry or has cancelled; guarded by future.mu
+	given bool // a future's value is promised to waiters, so no discard hook may have it; guarded by future.mu
 }
 
 // more is what few tasks have.
@@ -198,7 +200,7 @@ func (t *task) launch() bool {
 		if !t.owner.add(t) {
 			return false
 		}
-		go t.self.run()
+		go t.main()
 		return true
 	}
 	if !t.owner.add(t) {
@@ -207,9 +209,19 @@ func (t *task) launch() bool {
 	if l := t.owner.limit; l != nil {
 		l.submit(t)
 	} else {
-		go t.self.run()
+		go t.main()
 	}
 	return true
+}
+
+// main is the goroutine of t. It is a frame of its own, not generic, because a
+// traceback prints its receiver: that is how a straggler's stack is found, at
+// no cost to the others.
+//
+//go:noinline
+func (t *task) main() {
+	t.self.run()
+	runtime.KeepAlive(t) // so that the receiver is still there to be printed
 }
 
 // enter is called by a task's goroutine before its handler.
@@ -231,8 +243,13 @@ func (t *task) enter() {
 		h.mu.Unlock()
 		hook.start()
 	}
+	t.observe()
+}
+
+// observe tells the observers that t starts.
+func (t *task) observe() {
 	if t.owner.observers != nil {
-		m.started = time.Now()
+		t.more.started = time.Now()
 		t.owner.tell(Event{Kind: EventStart, Task: t.name()})
 	}
 }

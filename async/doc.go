@@ -1,0 +1,86 @@
+// Package async is structured concurrency: every goroutine has an owner, every
+// wait has an end, nothing outlives its scope, and nothing that went wrong is
+// lost.
+//
+// The context is the scope. A [Scope] hands its body a context; whatever is
+// started with it, or with a context derived from it, belongs to that scope,
+// and the scope does not end before the work does. A task is a scope too: what
+// its handler starts belongs to it.
+//
+//	err := async.Scope(ctx, func(ctx context.Context) error {
+//		user := async.Execute(ctx, fetchUser)
+//		news := async.Execute(ctx, fetchNews) // runs beside it
+//		async.Go(ctx, audit)
+//		u, err := user.Await(ctx, 2*time.Second)
+//		if err != nil {
+//			return err // news and audit are cancelled and joined first
+//		}
+//		n, err := news.Await(ctx, 2*time.Second)
+//		if err != nil {
+//			return err
+//		}
+//		return show(u, n)
+//	})
+//
+// # Two rules
+//
+// A function that takes a ctx joins what it starts, by opening a Scope of its
+// own. Work that is to be shared is started with its owner's ctx.
+//
+// When a task settles its context is cancelled, as that of a call that has
+// returned. What needs the context, such as the body of an HTTP response, is
+// consumed inside the handler.
+//
+// # Choosing
+//
+//   - [Go] for work whose failure is everybody's: it fails the scope.
+//   - [Execute] for work with a result, [Start] for work without: a failure is
+//     told to whoever awaits it, and fails the scope only if nobody does.
+//   - [Future.Await] when you own the work: if it takes too long, it is aborted.
+//     [Future.Wait] when you only look on.
+//   - [NewPromise] for results that come from a callback.
+//   - [OnExit] for what must be done when the scope ends, [OnAbort] for what
+//     stops a handler that does not look at its context, [Shield] for work that
+//     must not be cut short.
+//   - [Detach] for the rare work that outlives its scope, on record.
+//
+// # Cancellation and causes
+//
+// A scope is cancelled by the context it was opened with, by its body's error
+// or panic, by a failing Go task, and by its Timeout; a task also by the expiry
+// of its owner's Await and by Cancel. The first cause wins; [context.Cause]
+// shows it to everyone below, and the errors that are returned match it.
+// Nothing is killed: a handler that never looks at its context runs on, and its
+// scope waits for it. [OnStall] tells of that, [DetachAfter] ends the wait.
+//
+// Contexts are pulled until somebody asks for Done, so a task that never looks
+// at its context does not pay for one. They work with package context in every
+// other way: a WithTimeout child bounds what is started with it, a
+// WithoutCancel child frees it from the context, not from its scope.
+//
+// # Ordering
+//
+// What happens before a task is started happens before its handler. What a
+// handler and everything started in it did happens before a wait for it
+// returns, and before its scope returns. A context is cancelled before the
+// abort hook is called. Exit hooks run after all tasks have ended, last in,
+// first out.
+//
+// # Panics
+//
+// A panic of a Go task, or of a body, cancels its scope at once and is raised
+// again by Scope, as a [*PanicError] with the stack of the goroutine it
+// happened on. A panic behind a future is an error to whoever awaits it. A task
+// that calls runtime.Goexit, as t.FailNow does, ends with [ErrGoexit].
+//
+// # Limits of what is known
+//
+// Goroutines started with a go statement are not seen. If one of them waits
+// with a task's ctx, the wait counts as the task's: its slot of a [Limit] is
+// lent although the handler goes on.
+//
+// # Testing
+//
+// The package works in a testing/synctest bubble. Package asynctest gives each
+// test a root of its own and checks that nothing was left behind.
+package async

@@ -67,14 +67,14 @@ vet:
 	$(call each,go vet,go vet ./...)
 
 staticcheck: tools
-	$(call each,staticcheck,$(BIN)/staticcheck ./...)
+	$(call each,staticcheck,"$(BIN)/staticcheck" ./...)
 
 apicheck: tools
 	$(call step,exported surface against api/)
-	@$(BIN)/apicheck
+	@"$(BIN)/apicheck"
 
 api: tools
-	@$(BIN)/apicheck -w
+	@"$(BIN)/apicheck" -w
 
 unit:
 	$(call each,go test -race -shuffle=on,go test -race -shuffle=on ./...)
@@ -82,7 +82,7 @@ unit:
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
 fuzzshort fuzz:
-	$(call each,fuzz $(FUZZTIME) each,$(CURDIR)/tools/fuzz.sh $(FUZZTIME))
+	$(call each,fuzz $(FUZZTIME) each,"$(CURDIR)/tools/fuzz.sh" $(FUZZTIME))
 
 race: COUNT := $(or $(COUNT),5)
 race:
@@ -91,18 +91,18 @@ race:
 bench: COUNT := $(or $(COUNT),10)
 bench: tools
 	$(call step,benchmarks of async)
-	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./async/... | tee $(OUT)/bench.txt
+	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./async/... | tee "$(OUT)/bench.txt"
 	$(call step,benchstat)
-	@$(BIN)/benchstat async=$(OUT)/bench.txt
+	@"$(BIN)/benchstat" async="$(OUT)/bench.txt"
 
 cover:
-	@mkdir -p $(OUT)
-	$(call each,coverage,profile=$(OUT)/$$(basename $$(go list -m)).cover && \
-		go test -coverprofile=$$profile ./... && go tool cover -func=$$profile | tail -n 1)
+	@mkdir -p "$(OUT)"
+	$(call each,coverage,profile="$(OUT)/$$(basename $$(go list -m)).cover" && \
+		go test -coverprofile="$$profile" ./... && go tool cover -func="$$profile" | tail -n 1)
 
 tidy:
 	$(call each,go mod tidy,go mod tidy)
 
 tools:
 	$(call step,building the tools)
-	@mkdir -p $(BIN) && go -C tools build -o $(BIN)/ tool
+	@mkdir -p "$(BIN)" && go -C tools build -o "$(BIN)/" tool

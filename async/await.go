@@ -269,7 +269,9 @@ func (f *future) parkOn(ctx context.Context, under *scope, w *waiter, timeout ti
 	if stop != nil && !stop() {
 		clean = false
 	}
-	f.unlink(w)
+	if got&gotSettled == 0 { // else settling f has taken w off its list
+		f.unlink(w)
+	}
 	w.resume()
 	if clean {
 		w.recycle(under)

@@ -195,6 +195,9 @@ func (f *future) settle(v verdict) {
 	}
 	f.waiters = nil
 	f.mu.Unlock()
+	if x, open := f.err.(*failure); open && x.late {
+		x.scope.home.report(v.err)
+	}
 }
 
 // accountLocked decides who is told of an error and returns it, as a *failure

@@ -32,6 +32,7 @@ type failure struct {
 	scope *scope // which will report it
 	kept  bool   // on the scope's list, not only counted; guarded by scope.mu
 	taken bool   // given to somebody or reported; guarded by scope.mu
+	late  bool   // too late for the scope: the root must be told; set once
 }
 
 func (x *failure) Error() string { return x.v.err.Error() }
@@ -176,6 +177,11 @@ func (s *scope) noteHook(err error) {
 // keep takes charge of a future's failure until somebody is given it.
 func (s *scope) keep(x *failure) {
 	s.mu.Lock()
+	if s.summed { // a promise, rejected just as the scope ended
+		x.taken, x.late = true, true
+		s.mu.Unlock()
+		return
+	}
 	f := s.faultsLocked()
 	if x.kept = len(f.unclaimed) < maxListed; x.kept {
 		f.unclaimed = append(f.unclaimed, x)
@@ -214,6 +220,7 @@ func (x *failure) claim() {
 func (s *scope) takeUnclaimed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.summed = s.ended
 	f := s.faults
 	if f == nil {
 		return
@@ -269,14 +276,13 @@ func (s *scope) close() bool {
 		return false
 	}
 	s.ended = true
-	promises := s.promises
+	var promises []*task
+	for p := s.promises; p != nil; p = p.next {
+		promises = append(promises, p)
+	}
 	s.mu.Unlock()
-	for promises != nil { // no new ones now, and only abandon or Resolve take them off
-		p := promises.self.future()
-		s.mu.Lock()
-		promises = promises.next
-		s.mu.Unlock()
-		p.abandon()
+	for _, p := range promises {
+		p.self.future().abandon()
 	}
 	return true
 }
@@ -313,6 +319,7 @@ func (s *scope) seal() {
 // verdict seals s and sums up how it ended. echo says that err, the body's
 // own, only repeats the cancellation.
 func (s *scope) verdict(err error, echo bool) verdict {
+	s.takeUnclaimed() // of promises that were rejected meanwhile
 	v := s.sum(err, echo)
 	s.seal()
 	return v
@@ -333,10 +340,11 @@ func (s *scope) sum(err error, echo bool) verdict {
 		errs = append(errs, stopped(sg.err, sg.cause))
 	}
 	real := len(f.errs)+len(f.hooks)+f.dropped > 0
-	if echo && s.t.kind != kindBody && !errors.Is(sg.cause, err) && err != sg.err {
+	errs = append(errs, f.errs...)
+	if echo && s.t.kind != kindBody && !same(err, sg.err) && !errors.Is(sg.cause, err) {
 		errs = append(errs, err) // a handler's own words are kept beside the cause
 	}
-	errs = append(append(errs, f.errs...), f.hooks...)
+	errs = append(errs, f.hooks...)
 	if p := f.panics; p != nil {
 		if rest := joined(s.t, without(errs, p), f.dropped); rest != nil {
 			q := *p
@@ -359,7 +367,7 @@ func leafVerdict(t *task, err error, sg *signal) verdict {
 	}
 	v.echo = isEcho(err, sg)
 	stop := stopped(sg.err, sg.cause)
-	if v.echo && (err == sg.err || errors.Is(sg.cause, err)) {
+	if v.echo && (same(err, sg.err) || errors.Is(sg.cause, err)) {
 		v.err = stop
 	} else {
 		v.err = joined(t, []error{stop, err}, 0)

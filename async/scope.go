@@ -112,6 +112,7 @@ type scope struct {
 	timers    []*time.Timer
 	left      *task // at the root; set if Scope has returned without its tasks, the last of which ends it
 	ended     bool  // nothing can be started any more
+	summed    bool  // the outcome is being made; what fails now is the root's to report
 	dismissed bool  // the daemons have been cancelled
 	gaveUp    bool  // DetachAfter has passed
 	echoed    bool  // a child reported nothing but our cancellation
@@ -386,10 +387,13 @@ func (g *goTask) future() *future { return nil }
 
 // skip ends a cancelled task that never ran.
 func (g *goTask) skip() {
-	g.t.scope().seal()
-	g.t.owner.noteSkipped()
-	g.t.move(stateDone)
-	g.t.leave()
+	t := &g.t
+	sg := t.stopped()
+	t.scope().seal()
+	t.owner.noteSkipped()
+	t.owner.childFailed(t, verdict{err: stopped(sg.err, sg.cause), echo: true})
+	t.move(stateDone)
+	t.leave()
 }
 
 // run is the body of the task's goroutine.

@@ -1,6 +1,7 @@
 package async
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -66,4 +67,53 @@ func (t *task) stackIn(stacks []string) string {
 		}
 	}
 	return ""
+}
+
+// abandon ends the wait of a scope whose DetachAfter has passed. What is left
+// of it is registered at the root until the last of it ends.
+func (s *scope) abandon(err error, echo bool) verdict {
+	e := s.stragglers()
+	stand := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}
+	stand.more.name = s.t.name()
+	stand.half.Store(s)
+	s.home.s.add(stand)
+
+	s.takeUnclaimed()
+	v := s.sum(err, echo)
+	s.mu.Lock()
+	over := s.live == 0
+	if !over {
+		s.left = stand
+		if s.faults != nil && s.faults.alarm != nil {
+			s.faults.alarm.Stop()
+		}
+		s.faults = nil // told now
+	}
+	s.mu.Unlock()
+	if over { // the last one came home after all
+		go s.bury(stand)
+	}
+	switch {
+	case v.panic != nil:
+		p := *v.panic
+		p.others = join(p.others, e)
+		return verdict{err: &p, panic: &p}
+	case v.err == nil || v.echo:
+		return verdict{err: e}
+	default:
+		return verdict{err: errors.Join(v.err, e)}
+	}
+}
+
+// bury ends a scope that returned without its tasks, after the last of them.
+func (s *scope) bury(stand *task) {
+	s.takeUnclaimed()
+	for s.runExits(nil, false) || !s.close() {
+		s.join()
+		s.takeUnclaimed()
+	}
+	if v := s.verdict(nil, false); v.err != nil && !v.echo {
+		s.home.report(v.err)
+	}
+	s.home.s.leave(stand)
 }

@@ -1,0 +1,44 @@
+package async
+
+import (
+	"reflect"
+)
+
+// This file tells a failure from the echo of a cancellation.
+
+// isEcho reports whether every leaf of err is the error or the cause of the
+// context that sg stopped: whether err says nothing but "I was told to stop".
+func isEcho(err error, sg *signal) bool {
+	if sg == nil {
+		return false
+	}
+	if same(err, sg.err) || same(err, sg.cause) {
+		return true
+	}
+	switch e := err.(type) {
+	case *TimeoutError, *PanicError:
+		return false // somebody else's, or ours and found above
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return isEcho(inner, sg)
+		}
+	case interface{ Unwrap() []error }:
+		inner := e.Unwrap()
+		for _, err := range inner {
+			if !isEcho(err, sg) {
+				return false
+			}
+		}
+		if len(inner) > 0 {
+			return true
+		}
+	}
+	// Package net's own "operation was canceled" is a leaf that says so in Is.
+	is, ok := err.(interface{ Is(error) bool })
+	return ok && is.Is(sg.err)
+}
+
+// same compares errors by identity, which not every type can be.
+func same(a, b error) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
+}

@@ -1,0 +1,213 @@
+package async
+
+import (
+	"errors"
+	"time"
+)
+
+// This file keeps what has gone wrong in a scope until somebody is told.
+
+// This file decides how a scope or task ended: what counts as a failure, who
+// is told of it, and what is made of several.
+
+// panicPatience is how long a panic may wait to be raised again before it is
+// printed.
+const panicPatience = 10 * time.Second
+
+// A failure is the error of a future that nobody has been given yet. It is an
+// error itself only to stand in the future's err.
+type failure struct {
+	v     verdict
+	scope *scope // which will report it
+	kept  bool   // on the scope's list, not only counted; guarded by scope.mu
+	taken bool   // given to somebody or reported; guarded by scope.mu
+	late  bool   // too late for the scope: the root must be told; set once
+}
+
+func (x *failure) Error() string { return x.v.err.Error() }
+
+// faults is what has gone wrong in a scope.
+type faults struct {
+	errs      []error     // in order; the first 32
+	dropped   int         // how many errs were left out
+	panics    *PanicError // the first panic
+	hooks     []error     // of exit and abort hooks, observers, discards
+	unclaimed []*failure  // of futures; at most 32 at a time
+	uncounted int         // unclaimed that found no place
+	alarm     *time.Timer // prints panics if it is not raised for long
+}
+
+func (s *scope) faultsLocked() *faults {
+	if s.faults == nil {
+		s.faults = new(faults)
+	}
+	return s.faults
+}
+
+func (f *faults) add(err error) {
+	if len(f.errs) < maxListed {
+		f.errs = append(f.errs, err)
+	} else {
+		f.dropped++
+	}
+}
+
+// fail records a failure of s and cancels s with it. The record comes first:
+// whoever sees the cancellation finds its reason.
+func (s *scope) fail(err error, p *PanicError) {
+	s.mu.Lock()
+	f := s.faultsLocked()
+	if p == nil {
+		f.add(err)
+	} else if f.panics == nil {
+		f.panics = p
+		root, name := s.home, s.t.name()
+		f.alarm = time.AfterFunc(panicPatience, func() { root.printLate(p, name, s.stragglers()) })
+	} else if p != f.panics {
+		f.add(p)
+	}
+	s.mu.Unlock()
+	if p != nil && s.observers != nil {
+		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
+	}
+	s.cancelWith(canceled(err), true)
+}
+
+// childFailed deals with the error of a Go task.
+func (s *scope) childFailed(t *task, v verdict) {
+	switch {
+	case v.panic == nil && s.echoes(t, v):
+		s.noteEcho()
+	case v.panic == nil && v.echo && s.dismissedDaemon(t):
+	case v.panic == nil && s.opts != nil && s.opts.onFailure != nil && !errors.Is(v.err, ErrGoexit):
+		err := v.err
+		if bad := guard("OnFailure", func() { err = s.opts.onFailure(v.err) }); bad != nil {
+			s.noteHook(bad)
+			err = v.err
+		}
+		if err != nil {
+			s.fail(err, nil)
+		}
+	default:
+		s.fail(v.err, v.panic)
+	}
+}
+
+// echoes reports that a child's outcome only repeats the cancellation of s.
+func (s *scope) echoes(t *task, v verdict) bool {
+	return v.echo && s.t.stopped() != nil
+}
+
+// dismissedDaemon reports that t is a daemon that s has told to go.
+func (s *scope) dismissedDaemon(t *task) bool {
+	if t.more == nil || !t.more.daemon {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dismissed
+}
+
+// noteEcho records that a child reported nothing but the cancellation of s.
+func (s *scope) noteEcho() {
+	s.mu.Lock()
+	s.echoed = true
+	s.mu.Unlock()
+}
+
+// noteFailure records an error without cancelling anything.
+func (s *scope) noteFailure(err error) {
+	s.mu.Lock()
+	s.faultsLocked().add(err)
+	s.mu.Unlock()
+}
+
+// noteSkipped records that a queued child was not run.
+func (s *scope) noteSkipped() {
+	s.mu.Lock()
+	s.skipped = true
+	s.mu.Unlock()
+}
+
+// noteHook records an error of a hook, which never replaces another.
+func (s *scope) noteHook(err error) {
+	s.mu.Lock()
+	if s.t == nil || s.ended || s.t.kind == kindRoot {
+		s.mu.Unlock()
+		s.home.report(err)
+		return
+	}
+	f := s.faultsLocked()
+	if len(f.hooks) < maxListed {
+		f.hooks = append(f.hooks, err)
+	} else {
+		f.dropped++
+	}
+	s.mu.Unlock()
+}
+
+// keep takes charge of a future's failure until somebody is given it.
+func (s *scope) keep(x *failure) {
+	s.mu.Lock()
+	if s.summed { // a promise, rejected just as the scope ended
+		x.taken, x.late = true, true
+		s.mu.Unlock()
+		return
+	}
+	f := s.faultsLocked()
+	if x.kept = len(f.unclaimed) < maxListed; x.kept {
+		f.unclaimed = append(f.unclaimed, x)
+	} else {
+		f.uncounted++
+	}
+	s.mu.Unlock()
+}
+
+// claim takes x out of its scope's charge: somebody is being given it.
+func (x *failure) claim() {
+	s := x.scope
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x.taken {
+		return
+	}
+	x.taken = true
+	f := s.faults
+	if f == nil {
+		return // a root keeps no list
+	}
+	if !x.kept {
+		f.uncounted--
+		return
+	}
+	for i, y := range f.unclaimed {
+		if y == x {
+			f.unclaimed = append(f.unclaimed[:i], f.unclaimed[i+1:]...)
+			return
+		}
+	}
+}
+
+// takeUnclaimed makes failures of the scope of those nobody was given.
+func (s *scope) takeUnclaimed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.summed = s.ended
+	f := s.faults
+	if f == nil {
+		return
+	}
+	for _, x := range f.unclaimed {
+		x.taken = true
+		switch {
+		case x.v.panic == nil:
+			f.add(x.v.err)
+		case f.panics == nil:
+			f.panics = x.v.panic
+		default:
+			f.add(x.v.panic)
+		}
+	}
+	f.dropped += f.uncounted
+	f.unclaimed, f.uncounted = nil, 0
+}

@@ -1,0 +1,93 @@
+package async
+
+import (
+	"context"
+)
+
+// Go starts task in the scope of ctx, on a goroutine of its own. It does not
+// block. The context of task is a child of ctx and of the scope. An error of
+// task, [ErrGoexit] included, fails the scope, which cancels it; so does a
+// panic. Go panics if ctx carries no scope or one that has ended, because
+// nobody would be told.
+func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskOption) {
+	if task == nil {
+		panic("async: Go with a nil function")
+	}
+	t, own := nearest(ctx)
+	if t == nil || t.kind == kindRoot {
+		panic("async: Go on a context without a scope: call it with the ctx of async.Scope or of a task, or use async.Detach")
+	}
+	if own {
+		ctx = nil
+	}
+	g := &goTask{handler: task}
+	g.t.self, g.t.kind = g, kindGo
+	if !g.t.start(t.scope(), ctx, opts) {
+		panic("async: Go on a scope that has ended: " + t.name())
+	}
+}
+
+// goTask is a task started by Go, Detach, or as a hook.
+type goTask struct {
+	t       task
+	handler func(context.Context) error
+}
+
+func (g *goTask) fn() any         { return g.handler }
+func (g *goTask) future() *future { return nil }
+
+// skip ends a cancelled task that never ran.
+func (g *goTask) skip() {
+	t := &g.t
+	sg := t.stopped()
+	t.scope().seal()
+	t.owner.noteSkipped()
+	t.owner.childFailed(t, verdict{err: stopped(sg.err, sg.cause), echo: true})
+	t.move(stateDone)
+	t.leave()
+}
+
+// run is the body of the task's goroutine.
+func (g *goTask) run() {
+	var err error
+	defer func() { g.finish(err) }() // also on Goexit
+	g.call(&err)
+	if g.t.how == exited {
+		g.t.how = panicked
+	}
+}
+
+func (g *goTask) call(err *error) {
+	defer func() {
+		if g.t.how != returned {
+			*err = trap(&g.t, recover())
+		}
+	}()
+	g.t.enter()
+	*err = g.handler(&g.t)
+	g.t.how = returned
+}
+
+// finish joins what the handler has started and tells the owner how it ended.
+func (g *goTask) finish(err error) {
+	t := &g.t
+	v, sg := t.end(err)
+	t.observed(v, sg)
+	switch {
+	case t.kind == kindHook:
+		if v.err != nil {
+			t.owner.noteHook(v.err)
+		}
+		t.owner.hooking.Add(-1)
+		t.owner.home.stir()
+	case t.kind == kindDetached:
+		t.owner.home.detachedEnded(v)
+	case v.err != nil:
+		t.owner.childFailed(t, v)
+	}
+	t.move(stateDone)
+	t.leave()
+	if t.kind == kindDetached && v.panic != nil {
+		panic(v.panic) // nobody to re-raise it: the process ends, as with a bare goroutine
+	}
+}

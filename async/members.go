@@ -1,0 +1,199 @@
+package async
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A scope is what a task, a body or a root needs to own others: who they are,
+// what went wrong, and why it was cancelled.
+type scope struct {
+	t         *task // the task this is the scope half of
+	home      *root // the root of the tree
+	limit     *limiter
+	observers *observers
+	opts      *scopeOptions // nil: all defaults
+	depth     int32         // how many scopes are around it
+
+	sig    atomic.Pointer[signal]     // why it is cancelled; set once, under mu
+	std    atomic.Pointer[stdContext] // made when somebody asks for Done; set once, under mu
+	parker atomic.Pointer[waiter]     // one idle waiter, to be used again
+
+	hooking   atomic.Int32 // abort hooks that run
+	mu        sync.Mutex   // guards what follows; held briefly, never while user code runs
+	children  *task        // everything that has not settled, promises left out
+	promises  *task        // those nobody has resolved; they hold nothing up
+	live      int          // children
+	daemons   int          // children that are daemons
+	listeners *waiter      // waits under this scope's context, to be told of a cancellation
+	joiner    *waiter      // who waits for the children
+	changed   chan struct{}
+	exits     []exitHook
+	faults    *faults // nil until something goes wrong
+	unwatch   func()  // takes us off the contexts we watch
+	timers    []*time.Timer
+	left      *task // at the root; set if Scope has returned without its tasks, the last of which ends it
+	ended     bool  // nothing can be started any more
+	summed    bool  // the outcome is being made; what fails now is the root's to report
+	dismissed bool  // the daemons have been cancelled
+	gaveUp    bool  // DetachAfter has passed
+	echoed    bool  // a child reported nothing but our cancellation
+	skipped   bool  // a queued child was never run
+	own       bool  // sig is a failure of ours, listed in faults
+}
+
+// newScope returns the scope half of t, with what it inherits.
+func newScope(t *task) *scope {
+	s := &scope{t: t}
+	if o := t.owner; o != nil {
+		s.inherit(o)
+	}
+	return s
+}
+
+// signal returns why s was cancelled, nil if it was not before it ended.
+func (s *scope) signal() *signal {
+	if sg := s.sig.Load(); sg != endedSignal {
+		return sg
+	}
+	return nil
+}
+
+// inherit takes over from the owner what holds for everything inside it.
+func (s *scope) inherit(o *scope) {
+	s.home, s.limit, s.observers, s.depth = o.home, o.limit, o.observers, o.depth+1
+}
+
+func (s *scope) task() *task {
+	if s == nil {
+		return nil
+	}
+	return s.t
+}
+
+// add makes t a child of s. Registering, counting and the ended flag share
+// one lock, so a task is either joined or refused.
+func (s *scope) add(t *task) bool {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return false
+	}
+	s.linkLocked(t)
+	s.mu.Unlock()
+	return true
+}
+
+func (s *scope) linkLocked(t *task) {
+	list := &s.children
+	if t.kind == kindPromise {
+		list = &s.promises
+	} else {
+		s.live++
+		if t.more != nil && t.more.daemon {
+			s.daemons++
+		}
+	}
+	if *list != nil {
+		(*list).prev = t
+	}
+	t.next, *list = *list, t
+}
+
+// leave takes t off the list and wakes who waits for the last one.
+func (s *scope) leave(t *task) {
+	s.mu.Lock()
+	if t.next != nil {
+		t.next.prev = t.prev
+	}
+	switch {
+	case t.prev != nil:
+		t.prev.next = t.next
+	case s.children == t:
+		s.children = t.next
+	case s.promises == t:
+		s.promises = t.next
+	}
+	t.next, t.prev = nil, nil
+	if t.kind != kindPromise {
+		s.live--
+		if t.more != nil && t.more.daemon {
+			s.daemons--
+		}
+	}
+	if s.joiner != nil && s.live <= s.daemons {
+		s.joiner.settled()
+	}
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+	last := s.left != nil && s.live == 0
+	stand := s.left
+	if last {
+		s.left = nil
+	}
+	s.mu.Unlock()
+	if last {
+		go s.bury(stand)
+	}
+}
+
+// join waits until everything started in s has ended. It reports false if
+// DetachAfter has passed before.
+func (s *scope) join() bool {
+	for {
+		s.mu.Lock()
+		switch {
+		case s.live == 0:
+			s.mu.Unlock()
+			return true
+		case s.gaveUp:
+			s.mu.Unlock()
+			return false
+		case s.live == s.daemons && !s.dismissed:
+			s.dismissed = true
+			daemons := s.childrenLocked(func(t *task) bool { return t.more != nil && t.more.daemon })
+			s.mu.Unlock()
+			for _, d := range daemons {
+				d.scope().cancel(canceled(ErrScopeDone))
+			}
+		default:
+			s.mu.Unlock()
+			s.parkJoiner()
+		}
+	}
+}
+
+// parkJoiner waits until there may be news for join. The waiter is not the
+// scope's parker: a bare goroutine that uses our ctx may hold that.
+func (s *scope) parkJoiner() {
+	w := newWaiter()
+	w.slot = s.t.lend()
+	s.mu.Lock()
+	if s.gaveUp || s.live == 0 || s.live == s.daemons && !s.dismissed {
+		w.settled()
+	} else {
+		s.joiner = w
+	}
+	s.mu.Unlock()
+	w.park()
+	s.mu.Lock()
+	s.joiner = nil
+	s.mu.Unlock()
+}
+
+// childrenLocked returns the children that f picks, in the order they came.
+func (s *scope) childrenLocked(f func(*task) bool) []*task {
+	var some []*task
+	for t := s.children; t != nil; t = t.next {
+		if f(t) {
+			some = append(some, t)
+		}
+	}
+	for i, j := 0, len(some)-1; i < j; i, j = i+1, j-1 {
+		some[i], some[j] = some[j], some[i]
+	}
+	return some
+}

@@ -7,9 +7,6 @@ import (
 
 // This file keeps what has gone wrong in a scope until somebody is told.
 
-// This file decides how a scope or task ended: what counts as a failure, who
-// is told of it, and what is made of several.
-
 // panicPatience is how long a panic may wait to be raised again before it is
 // printed.
 const panicPatience = 10 * time.Second

@@ -1,8 +1,9 @@
 package async
 
-import (
-	"errors"
-)
+import "errors"
+
+// This file decides how a scope or task ended, and what is made of several
+// failures.
 
 // A verdict is how a task or scope ended.
 type verdict struct {

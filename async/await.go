@@ -34,8 +34,20 @@ func Start(ctx context.Context, f func(ctx context.Context) error, opts ...TaskO
 	if f == nil {
 		panic("async: Start with a nil function")
 	}
-	return Execute(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, opts...)
+	s := &started{work: f}
+	s.init(kindFuture, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	s.f.t.self = s
+	s.begin(ctx, opts)
+	return &s.Future
 }
+
+// started is a future made by Start: it knows the function for its name.
+type started struct {
+	Future[struct{}]
+	work func(ctx context.Context) error
+}
+
+func (s *started) fn() any { return s.work }
 
 // begin starts f, or settles it if the scope of ctx has ended.
 func (f *Future[T]) begin(ctx context.Context, opts []TaskOption) {

@@ -24,9 +24,7 @@ func (s *scope) cancelWith(sg *signal, own bool) bool {
 	}
 	s.sig.Store(sg)
 	s.own = own
-	for w := s.listeners; w != nil; w = w.lnext {
-		w.notify(gotStop)
-	}
+	s.notifyLocked()
 	hook := s.abortHookLocked()
 	children := s.childrenLocked(func(t *task) bool { return t.half.Load() != nil && (t.more == nil || !t.more.shielded) })
 	for p := s.promises; p != nil; p = p.next {
@@ -45,6 +43,16 @@ func (s *scope) cancelWith(sg *signal, own bool) bool {
 		c.half.Load().cancel(c.inherited(sg))
 	}
 	return true
+}
+
+// notifyLocked tells all who wait under the context of s that it is done.
+func (s *scope) notifyLocked() {
+	if w := s.parker.Load(); w != nil {
+		w.notify(gotStop)
+	}
+	for w := s.listeners; w != nil; w = w.lnext {
+		w.notify(gotStop)
+	}
 }
 
 // lockFor locks s.mu if s can still be cancelled with sg. If s has a standard

@@ -29,8 +29,8 @@ func isCycle(err error) bool { return errors.Is(err, ErrAwaitCycle) }
 // after the wait was registered: of two that close a ring at the same time
 // the later sees the earlier.
 func (f *future) cycle(me *task) error {
-	if me == nil {
-		return nil
+	if h := f.t.half.Load(); me == nil || h == nil || h == endedHalf {
+		return nil // f has started and awaited nothing: if it does later, it sees us
 	}
 	if me.partOf(&f.t) {
 		return fmt.Errorf("%w: %s -> %s", ErrAwaitCycle, me.name(), f.t.name())

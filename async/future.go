@@ -115,7 +115,6 @@ func (f *Future[T]) finish() {
 		}
 	}
 	f.f.settle(v)
-	t.leave()
 }
 
 // skip settles a cancelled task that never ran.
@@ -125,7 +124,6 @@ func (f *Future[T]) skip() {
 	t.owner.noteSkipped()
 	sg := t.stopped()
 	f.f.settle(verdict{err: stopped(sg.err, sg.cause), echo: true})
-	t.leave()
 }
 
 // discardIfTold gives the value to the discard hook if a waiter was told of an
@@ -178,8 +176,11 @@ func (t *task) end(err error) (verdict, *signal) {
 
 func (f *future) settled() bool { return f.t.state.Load() == stateDone }
 
-// settle publishes the outcome and wakes the waiters. Storing the state is
-// what happens before every read of the value and the error.
+// settle publishes the outcome, leaves the owner and wakes the waiters.
+// Storing the state is what happens before every read of the value and the
+// error. Waking comes last: measured, it saves a fifth of Execute and Await
+// that the woken goroutine finds the owner's lock free. Only waiters that want
+// their slot back are seen to before we give up ours.
 func (f *future) settle(v verdict) {
 	echoed := v.echo && f.t.owner.echoes(&f.t, v) // asks contexts, so not under the lock
 	f.mu.Lock()
@@ -187,17 +188,35 @@ func (f *future) settle(v verdict) {
 		f.err = f.accountLocked(v, echoed)
 	}
 	f.t.move(stateDone)
-	for w := f.waiters; w != nil; {
-		next := w.next
-		w.prev, w.next = nil, nil
-		w.settled()
-		w = next
-	}
-	f.waiters = nil
+	waiters := f.takeWaitersLocked()
 	f.mu.Unlock()
 	if x, open := f.err.(*failure); open && x.late {
 		x.scope.home.report(v.err)
 	}
+	f.t.leave()
+	for w := waiters; w != nil; {
+		next := w.next // w is the waiter's again once it is notified
+		w.notify(gotSettled)
+		w = next
+	}
+}
+
+// takeWaitersLocked empties the list. It returns those that are to be notified
+// and tells the others at once.
+func (f *future) takeWaitersLocked() (waiters *waiter) {
+	for w := f.waiters; w != nil; {
+		next := w.next
+		w.prev, w.next = nil, nil
+		if w.done == nil && w.slot == nil {
+			w.taken, w.next = true, waiters
+			waiters = w
+		} else {
+			w.settled()
+		}
+		w = next
+	}
+	f.waiters = nil
+	return waiters
 }
 
 // accountLocked decides who is told of an error and returns it, as a *failure
@@ -252,7 +271,7 @@ func (f *future) doneChannel() <-chan struct{} {
 			return w.done
 		}
 	}
-	w := newWaiter()
+	w := new(waiter)
 	w.done = make(chan struct{})
 	if f.settled() {
 		close(w.done)

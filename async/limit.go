@@ -211,17 +211,10 @@ func (w *waiter) lend(f *future) {
 	if h := w.by.half.Load(); h == nil || h.limit == nil && !w.by.limited() {
 		return
 	}
-	s := w.by.lend()
-	if s == nil {
-		return
-	}
 	f.mu.Lock()
-	w.slot = s
-	gone := f.settled()
-	f.mu.Unlock()
-	if gone { // f settled before it could know of the slot
-		w.forget(gotSettled)
-		s.comeBack(w)
+	defer f.mu.Unlock()
+	if !f.settled() { // else there is nothing to wait for
+		w.slot = w.by.lend()
 	}
 }
 

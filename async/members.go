@@ -18,7 +18,7 @@ type scope struct {
 
 	sig    atomic.Pointer[signal]     // why it is cancelled; set once, under mu
 	std    atomic.Pointer[stdContext] // made when somebody asks for Done; set once, under mu
-	parker atomic.Pointer[waiter]     // one idle waiter, to be used again
+	parker atomic.Pointer[waiter]     // the scope's own waiter, notified of every cancellation
 
 	hooking   atomic.Int32 // abort hooks that run
 	mu        sync.Mutex   // guards what follows; held briefly, never while user code runs

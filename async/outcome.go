@@ -77,9 +77,7 @@ func (s *scope) seal() {
 		s.sig.Store(endedSignal)
 	}
 	std := s.std.Load()
-	for w := s.listeners; w != nil; w = w.lnext {
-		w.notify(gotStop)
-	}
+	s.notifyLocked()
 	s.mu.Unlock()
 	for _, t := range timers {
 		t.Stop()

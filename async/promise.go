@@ -96,5 +96,4 @@ func (f *future) settlePromise(v verdict) {
 		f.t.half.Load().seal()
 	}
 	f.settle(v)
-	f.t.leave()
 }

@@ -33,55 +33,43 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 	if own {
 		under = me.scope()
 	}
-	w := takeWaiter(under)
+	w, mine := takeWaiter(under)
 	w.by = me
 	if !f.link(w) {
-		w.recycle(under)
+		w.recycle(under, mine, true)
 		return nil
 	}
 	if search {
 		if err := f.cycle(me); err != nil {
 			f.unlink(w)
-			return err // w may still be looked at: it is not used again
+			w.recycle(under, mine, false) // somebody may still look at it
+			return err
 		}
 	}
-	return f.parkOn(ctx, under, w, timeout)
+	return f.parkOn(ctx, under, w, mine, timeout)
 }
 
 // parkOn parks w, which is on f's list, and takes it off everything again.
-func (f *future) parkOn(ctx context.Context, under *scope, w *waiter, timeout time.Duration) error {
+// mine says that w is the own waiter of the scope under.
+func (f *future) parkOn(ctx context.Context, under *scope, w *waiter, mine bool, timeout time.Duration) error {
 	began := time.Time{}
 	if timeout > 0 {
 		began = time.Now()
 		w.arm(timeout)
 	}
-	listening := false
-	var stop func() bool
-	switch {
-	case under != nil:
-		if listening = under.listen(w); !listening {
-			w.notify(gotStop)
-		}
-	case ctx.Done() != nil:
-		stop = context.AfterFunc(ctx, func() { w.notify(gotStop) })
-	}
+	stop := w.heed(ctx, under, mine)
 	w.lend(f)
 	got := w.park()
 
 	clean := timeout <= 0 || w.timer.Stop()
-	if listening {
-		under.unlisten(w)
-	}
 	if stop != nil && !stop() {
 		clean = false
 	}
-	if got&gotSettled == 0 { // else settling f has taken w off its list
-		f.unlink(w)
+	if got&gotSettled == 0 && !f.unlink(w) { // else settling f is done with w
+		clean = false
 	}
 	w.resume()
-	if clean {
-		w.recycle(under)
-	}
+	w.recycle(under, mine, clean)
 	switch {
 	case f.settled():
 		return nil
@@ -90,6 +78,27 @@ func (f *future) parkOn(ctx context.Context, under *scope, w *waiter, timeout ti
 	default:
 		return stopped(ctx.Err(), context.Cause(ctx))
 	}
+}
+
+// heed has w notified when ctx is done and returns what undoes that, nil if
+// there is nothing to undo. A scope's own waiter is notified of every
+// cancellation of the scope, which is stored before: either that finds us
+// waiting or we find the signal here.
+func (w *waiter) heed(ctx context.Context, under *scope, mine bool) (stop func() bool) {
+	switch {
+	case mine:
+		if under.sig.Load() != nil {
+			w.notify(gotStop)
+		}
+	case under != nil:
+		if under.listen(w) {
+			return func() bool { under.unlisten(w); return true }
+		}
+		w.notify(gotStop)
+	case ctx.Done() != nil:
+		return context.AfterFunc(ctx, func() { w.notify(gotStop) })
+	}
+	return nil
 }
 
 // link puts w on f's list; false if f has settled.
@@ -111,13 +120,16 @@ func (f *future) linkLocked(w *waiter) {
 	w.next, f.waiters = f.waiters, w
 }
 
-// unlink takes w off f's list, unless settling f has. After it, f will not
-// notify w.
-func (f *future) unlink(w *waiter) {
+// unlink takes w off f's list, unless settling f has. It reports whether
+// nobody will notify w for f any more.
+func (f *future) unlink(w *waiter) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if w.taken {
+		return false
+	}
 	if w.prev == nil && f.waiters != w {
-		return
+		return true
 	}
 	if w.next != nil {
 		w.next.prev = w.prev
@@ -128,13 +140,5 @@ func (f *future) unlink(w *waiter) {
 		f.waiters = w.next
 	}
 	w.prev, w.next = nil, nil
-}
-
-// recycle keeps w for the next wait under s. Nobody can notify it any more.
-func (w *waiter) recycle(s *scope) {
-	if s == nil {
-		return
-	}
-	w.got, w.by = 0, nil
-	s.parker.Store(w)
+	return true
 }

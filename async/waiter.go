@@ -2,6 +2,7 @@ package async
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,22 +13,28 @@ const (
 	gotStop                      // its context is done
 )
 
-// A waiter is one goroutine that waits. It parks on a condition variable and
-// not on a channel because it is reused, and channels and timers may not pass
-// from one synctest bubble to another; a waiter stays with its scope.
+// A waiter is one goroutine that waits. A scope makes one and uses it for its
+// waits one after another; a wait beside another, or outside all scopes, takes
+// one from a pool. It parks on a condition variable and not on a channel
+// because channels may not pass from one synctest bubble to another, nor may
+// timers: those stay with the waiter of a scope and are not pooled.
 type waiter struct {
 	mu   sync.Mutex // innermost: held while no other lock is taken
 	cond sync.Cond
-	got  uint8
+	got  uint8       // gotSettled and so on; guarded by mu
+	busy atomic.Bool // only for a scope's own waiter: a wait uses it
 
 	prev, next   *waiter // on the list of a future; guarded by future.mu
 	lprev, lnext *waiter // on the list of a scope; guarded by scope.mu
+	taken        bool    // off the future's list, to be notified without the lock; guarded by future.mu
 	timer        *time.Timer
 	done         chan struct{} // closed instead of waking anybody; see doneChannel
 	by           *task         // who waits; nil if nobody knows
-	slot         *slot         // lent while we wait; nil if there is none
+	slot         *slot         // lent while we wait; nil if there is none; guarded by future.mu or scope.mu
 	serial       uint64        // which wait this is, for the await-cycle search
 }
+
+var waiters = sync.Pool{New: func() any { return newWaiter() }}
 
 func newWaiter() *waiter {
 	w := new(waiter)
@@ -35,18 +42,28 @@ func newWaiter() *waiter {
 	return w
 }
 
-// takeWaiter returns a waiter for a wait under t's context: the scope's idle
-// one if there is one.
-func takeWaiter(s *scope) *waiter {
+// takeWaiter returns a waiter for a wait under the context of s, which may be
+// nil, and whether it is the scope's own.
+func takeWaiter(s *scope) (w *waiter, own bool) {
 	if s != nil {
-		if w := s.parker.Swap(nil); w != nil {
-			return w
+		w = s.parker.Load()
+		if w != nil && w.busy.CompareAndSwap(false, true) {
+			return w, true
+		}
+		if w == nil {
+			w = newWaiter()
+			w.busy.Store(true)
+			if s.parker.CompareAndSwap(nil, w) {
+				return w, true
+			}
 		}
 	}
-	return newWaiter()
+	return waiters.Get().(*waiter), false
 }
 
-// notify adds to what w has got and wakes it.
+// notify adds to what w has got and wakes it. A notify for the cancellation of
+// a scope may come by when the scope's waiter is at its next wait already, for
+// which it is as true.
 func (w *waiter) notify(what uint8) {
 	w.mu.Lock()
 	w.got |= what
@@ -54,11 +71,34 @@ func (w *waiter) notify(what uint8) {
 	w.mu.Unlock()
 }
 
-// forget takes back what w has got but not yet seen.
-func (w *waiter) forget(what uint8) {
+// park blocks until w has got something and takes it.
+func (w *waiter) park() (got uint8) {
 	w.mu.Lock()
-	w.got &^= what
+	for w.got == 0 {
+		w.cond.Wait()
+	}
+	got, w.got = w.got, 0
 	w.mu.Unlock()
+	return got
+}
+
+// recycle makes w ready for the next wait, under s if it is that scope's own,
+// or drops it if it is not clean: if anybody may notify it for the wait that
+// is over.
+func (w *waiter) recycle(s *scope, own, clean bool) {
+	if !clean {
+		if own {
+			s.parker.CompareAndSwap(w, nil)
+		}
+		return
+	}
+	w.by, w.taken, w.prev, w.next = nil, false, nil, nil
+	if own {
+		w.busy.Store(false)
+		return
+	}
+	w.timer, w.got = nil, 0 // nobody else knows w now
+	waiters.Put(w)
 }
 
 // settled tells w that what it waits for has happened. A waiter that lent its
@@ -72,17 +112,6 @@ func (w *waiter) settled() {
 	default:
 		w.notify(gotSettled)
 	}
-}
-
-// park blocks until w has got something.
-func (w *waiter) park() uint8 {
-	w.mu.Lock()
-	for w.got == 0 {
-		w.cond.Wait()
-	}
-	got := w.got
-	w.mu.Unlock()
-	return got
 }
 
 // arm has w expire in d.

@@ -147,6 +147,9 @@ func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error
 			}
 		}
 		why := f.block(ctx, left, true)
+		if te, ok := why.(*TimeoutError); ok {
+			te.Limit, te.Waited = timeout, time.Since(start)
+		}
 		if isCycle(why) {
 			errs[i] = why
 		} else if why != nil {

@@ -23,7 +23,7 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 		panic("async: Detach without a name: whoever finds it running must be able to tell what it is")
 	}
 	t, _ := nearest(ctx)
-	home := ownerOf(t).home
+	home := t.home()
 	g := &goTask{handler: task}
 	g.t.self, g.t.kind, g.t.owner = g, kindDetached, &home.s
 	g.t.more = newMore(context.WithoutCancel(ctx), opts)
@@ -61,7 +61,7 @@ func (r *root) detachedEnded(v verdict) {
 // that calls Shutdown.
 func Shutdown(ctx context.Context) error {
 	t, _ := nearest(ctx)
-	r := ownerOf(t).home
+	r := t.home()
 	r.s.mu.Lock()
 	r.closing = true
 	r.s.mu.Unlock()

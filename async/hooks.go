@@ -36,7 +36,7 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultHookTimeout)
 	defer cancel()
 	if err := f(late, ErrScopeEnded); err != nil {
-		s.home.report(err)
+		t.home().report(err)
 	}
 }
 

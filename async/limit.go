@@ -2,6 +2,7 @@ package async
 
 import (
 	"container/heap"
+	"slices"
 	"sync"
 )
 
@@ -36,6 +37,7 @@ type slot struct {
 	t     *task
 	w     *waiter // set while the task comes back from a wait
 	held  bool    // it holds one of every limiter
+	over  bool    // the task's handler has returned: it needs none any more
 	depth int32
 	seq   uint64
 	index int // in the heap
@@ -131,6 +133,32 @@ func (s *slot) release() bool {
 	return true
 }
 
+// retire gives up s for good: the handler has returned. A bare goroutine may
+// still wait with the task's ctx, or come back from such a wait.
+func (s *slot) retire() {
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	s.over = true
+	switch w := s.w; {
+	case s.held:
+		s.held = false
+		s.giveBackLocked(nil)
+	case w != nil:
+		s.leaveQueueLocked()
+		w.notify(gotSettled)
+	}
+}
+
+// leaveQueueLocked takes s, which is coming back, out of the queue it is in and
+// gives back what it has got so far.
+func (s *slot) leaveQueueLocked() {
+	l := s.at
+	i := slices.Index(l.back, s)
+	l.back = slices.Delete(l.back, i, i+1)
+	s.at, s.w = nil, nil
+	s.giveBackLocked(l)
+}
+
 // giveBackLocked returns one slot to every limiter inside end.
 func (s *slot) giveBackLocked(end *limiter) {
 	for l := s.l; l != end; l = l.outer {
@@ -160,6 +188,10 @@ func (s *slot) withdraw() bool {
 func (s *slot) comeBack(w *waiter) {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
+	if s.over {
+		w.notify(gotSettled)
+		return
+	}
 	if s.held || s.w != nil {
 		return // told before
 	}
@@ -172,20 +204,13 @@ func (s *slot) comeBack(w *waiter) {
 func (s *slot) force() {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
-	if s.held {
+	if s.held || s.over {
 		return
 	}
-	from := s.l
-	if from2 := s.at; from2 != nil {
-		for i, b := range from2.back {
-			if b == s {
-				from2.back = append(from2.back[:i], from2.back[i+1:]...)
-				break
-			}
-		}
-		from, s.at, s.w = from2, nil, nil
+	if s.w != nil {
+		s.leaveQueueLocked()
 	}
-	for l := from; l != nil; l = l.outer {
+	for l := s.l; l != nil; l = l.outer {
 		l.free--
 	}
 	s.held = true

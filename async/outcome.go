@@ -25,7 +25,7 @@ func (s *scope) finish(h how, err error) verdict {
 		busy := s.live > 0
 		s.mu.Unlock()
 		if busy && s.t.more != nil && s.t.more.slot != nil {
-			s.t.more.slot.release()
+			s.t.more.slot.retire()
 		}
 	}
 	echo := h == returned && err != nil && isEcho(err, s.t.stopped())

@@ -31,7 +31,7 @@ func init() {
 	bridge.NewRoot = func(ctx context.Context, lost func(error)) context.Context { return &newRoot(ctx, lost).t }
 	bridge.Live = func(ctx context.Context) []string {
 		t, _ := nearest(ctx)
-		return ownerOf(t).home.live()
+		return t.home().live()
 	}
 }
 

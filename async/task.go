@@ -120,6 +120,18 @@ func nearest(ctx context.Context) (t *task, own bool) {
 	return t, false
 }
 
+// home returns the root that t stands under, that of the process if t is nil.
+func (t *task) home() *root {
+	switch {
+	case t == nil:
+		return process
+	case t.owner == nil:
+		return t.half.Load().home
+	default:
+		return t.owner.home
+	}
+}
+
 // scope returns t's scope half, making it if need be.
 func (t *task) scope() *scope {
 	if h := t.half.Load(); h != nil {
@@ -258,7 +270,7 @@ func (t *task) observe() {
 func (t *task) leave() {
 	t.owner.leave(t)
 	if t.more != nil && t.more.slot != nil {
-		t.more.slot.release()
+		t.more.slot.retire()
 	}
 }
 

@@ -30,8 +30,12 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 		return why
 	}
 	var under *scope // whose cancellation ends the wait
-	if own {
-		under = me.scope()
+	if me != nil {
+		// Made before the wait is registered: who has no scope half waits for
+		// nobody, see cycle.
+		if h := me.scope(); own {
+			under = h
+		}
 	}
 	w, mine := takeWaiter(under)
 	w.by = me
@@ -60,8 +64,16 @@ func (f *future) parkOn(ctx context.Context, under *scope, w *waiter, mine bool,
 	stop := w.heed(ctx, under, mine)
 	w.lend(f)
 	got := w.park()
+	var waited time.Duration
+	if got == gotExpired {
+		// Look again a nanosecond later: in a synctest bubble that is when all
+		// that was due at the same instant has been done, so a result wins a tie.
+		waited = time.Since(began)
+		w.arm(1)
+		got |= w.park()
+	}
 
-	clean := timeout <= 0 || w.timer.Stop()
+	clean := got&gotExpired == 0 && (timeout <= 0 || w.timer.Stop())
 	if stop != nil && !stop() {
 		clean = false
 	}
@@ -74,7 +86,7 @@ func (f *future) parkOn(ctx context.Context, under *scope, w *waiter, mine bool,
 	case f.settled():
 		return nil
 	case got&gotExpired != 0:
-		return &TimeoutError{Task: f.t.name(), Limit: timeout, Waited: time.Since(began)}
+		return &TimeoutError{Task: f.t.name(), Limit: timeout, Waited: waited}
 	default:
 		return stopped(ctx.Err(), context.Cause(ctx))
 	}

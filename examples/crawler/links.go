@@ -16,15 +16,16 @@ var linkAttr = map[atom.Atom]string{
 	atom.Img: "src", atom.Script: "src", atom.Source: "src", atom.Track: "src", atom.Video: "src",
 }
 
+// maxLinks is how many links of a page are looked at. It bounds the time that
+// goes into a page, as maxBody does its memory.
+const maxLinks = 10_000
+
 // extractLinks returns the http and https URLs that the HTML in r, fetched from
 // page, points to: absolute, normalized, each once, in order. HTML that is
-// malformed or cut off gives the links that can be made out.
-//
-// It reads tags rather than building a tree, so nothing a page may hold makes
-// it recurse.
-func extractLinks(page *url.URL, r io.Reader) []*url.URL {
-	refs, base := scanTags(r)
-	resolved := make([]*url.URL, 0, len(refs))
+// malformed or cut off gives the links that can be made out. more says that
+// there are more than maxLinks.
+func extractLinks(page *url.URL, r io.Reader) (links []*url.URL, more bool) {
+	refs, base, more := scanTags(r)
 	seen := make(map[string]bool, len(refs))
 	root := baseURL(page, base)
 	for _, ref := range refs {
@@ -33,21 +34,24 @@ func extractLinks(page *url.URL, r io.Reader) []*url.URL {
 			continue
 		}
 		seen[u.String()] = true
-		resolved = append(resolved, u)
+		links = append(links, u)
 	}
-	return resolved
+	return links, more
 }
 
 // scanTags returns the references in r, as they are written, and that of the
-// first <base href>, which holds for all of them, also for those before it.
-func scanTags(r io.Reader) (refs []string, base string) {
+// first <base href>, which holds for all of them, also for those before it. It
+// reads tags rather than building a tree, so nothing a page may hold makes it
+// recurse.
+func scanTags(r io.Reader) (refs []string, base string, more bool) {
 	z := html.NewTokenizer(r)
 	z.SetMaxBuf(maxBody)
+	seen := make(map[string]bool)
 	haveBase := false
 	for {
 		switch z.Next() {
 		case html.ErrorToken: // the end, or as far as one can read
-			return refs, base
+			return refs, base, false
 		case html.StartTagToken, html.SelfClosingTagToken:
 		default:
 			continue
@@ -59,18 +63,24 @@ func scanTags(r io.Reader) (refs []string, base string) {
 		}
 		if tag == atom.Base && !haveBase {
 			base, haveBase = attr(z, hasAttr, "href")
-		} else if want := linkAttr[tag]; want != "" {
-			if ref, ok := attr(z, hasAttr, want); ok {
-				refs = append(refs, ref)
-			}
+			continue
 		}
+		ref, ok := attr(z, hasAttr, linkAttr[tag])
+		if !ok || seen[ref] {
+			continue
+		}
+		if len(refs) == maxLinks {
+			return refs, base, true
+		}
+		seen[ref] = true
+		refs = append(refs, ref)
 	}
 }
 
 // attr returns the attribute of the tag that z stands at; of several with one
-// name the first counts.
+// name the first counts. No attribute is called "".
 func attr(z *html.Tokenizer, more bool, want string) (string, bool) {
-	for more {
+	for more && want != "" {
 		var key, value []byte
 		key, value, more = z.TagAttr()
 		if string(key) == want {

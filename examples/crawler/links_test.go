@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -73,12 +74,29 @@ func TestExtractLinks(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, u := range extractLinks(page, strings.NewReader(test.html)) {
+			links, more := extractLinks(page, strings.NewReader(test.html))
+			assert.False(t, more)
+			for _, u := range links {
 				got = append(got, u.String())
 			}
 			assert.Equal(t, test.want, got)
 		})
 	}
+}
+
+func TestExtractLinksIsBounded(t *testing.T) {
+	page := mustParse(t, "http://h/")
+	var html strings.Builder
+	for i := range maxLinks {
+		fmt.Fprintf(&html, `<a href="%d"><a href="%[1]d">`, i)
+	}
+	links, more := extractLinks(page, strings.NewReader(html.String()))
+	assert.Len(t, links, maxLinks)
+	assert.False(t, more)
+	html.WriteString(`<a href="x">`)
+	links, more = extractLinks(page, strings.NewReader(html.String()))
+	assert.Len(t, links, maxLinks)
+	assert.True(t, more)
 }
 
 func mustParse(t testing.TB, s string) *url.URL {
@@ -100,7 +118,8 @@ func FuzzLinks(f *testing.F) {
 	page := mustParse(f, "http://h/dir/page")
 	f.Fuzz(func(t *testing.T, html string) {
 		seen := make(map[string]bool)
-		for _, u := range extractLinks(page, strings.NewReader(html)) {
+		links, _ := extractLinks(page, strings.NewReader(html))
+		for _, u := range links {
 			s := u.String()
 			if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Fragment != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") {
 				t.Errorf("%q is not an absolute http URL without a fragment", s)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,7 +14,7 @@ func TestMain(m *testing.M) {
 	// The first Notify of a process starts a goroutine that stays for good. It
 	// must not be born in a synctest bubble.
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGWINCH)
+	signal.Notify(signals, os.Interrupt)
 	signal.Stop(signals)
 	testscript.Main(leakChecked{m}, map[string]func(){"crawler": main})
 }
@@ -30,4 +29,14 @@ func (m leakChecked) Run() int {
 		return 1
 	}
 	return status
+}
+
+func TestLeakCheckSeesALeak(t *testing.T) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() { defer close(stopped); <-stop }()
+	if goleak.Find() == nil {
+		t.Error("a goroutine that is left is not found")
+	}
+	close(stop)
+	<-stopped
 }

@@ -30,7 +30,7 @@ type page struct {
 	status  int
 	html    bool          // it is parsed for links
 	size    int64         // bytes of the body that were read
-	cut     bool          // there was more than maxBody
+	cut     bool          // there was more than maxBody, or maxLinks
 	took    time.Duration // from the request to the end of the body
 	moved   *url.URL      // where it redirects to
 	links   []*url.URL    // what it links to
@@ -137,8 +137,9 @@ func (p *page) read(body io.Reader) (err error) {
 // parse finds the links of p, which was fetched from u, and drops its body.
 func (p *page) parse(u *url.URL) {
 	if p.html {
-		p.links = extractLinks(u, bytes.NewReader(p.body))
-		p.body = nil
+		links, more := extractLinks(u, bytes.NewReader(p.body))
+		p.links, p.body = links, nil
+		p.cut = p.cut || more
 	}
 }
 

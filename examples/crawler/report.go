@@ -18,7 +18,7 @@ type report struct {
 	Pages     int   `json:"pages"`     // HTML and Files
 	HTML      int   `json:"html"`      // pages that were parsed for links
 	Files     int   `json:"files"`     // pages of other types
-	Cut       int   `json:"cut"`       // pages larger than what is read of one
+	Cut       int   `json:"cut"`       // pages with more than what is read of one
 	Redirects int   `json:"redirects"` // answers that point elsewhere
 	Bytes     int64 `json:"bytes"`     // of the bodies of all answers
 

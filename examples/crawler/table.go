@@ -57,7 +57,7 @@ func (r *report) rows() []row {
 		n       int
 		meaning string
 	}{
-		{"cut off", r.Cut, fmt.Sprintf("pages larger than the %d MiB that are read of one", maxBody>>20)},
+		{"cut off", r.Cut, fmt.Sprintf("pages with more than the %d MiB or %s links that are read of one", maxBody>>20, count(maxLinks))},
 		{"off site", r.OffSite, "links to other sites, not followed"},
 		{"disallowed", r.Disallowed, "links that robots.txt excludes, not followed"},
 		{"too deep", r.TooDeep, "links further away than -depth, not followed"},

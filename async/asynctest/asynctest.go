@@ -3,6 +3,7 @@ package asynctest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func Root(ctx context.Context) (root context.Context, check func() error) {
 		if err := async.Shutdown(patient); err != nil {
 			return err
 		}
-		return lost.first()
+		return lost.all()
 	}
 }
 
@@ -65,11 +66,8 @@ func (l *lostErrors) add(err error) {
 	l.errs = append(l.errs, err)
 }
 
-func (l *lostErrors) first() error {
+func (l *lostErrors) all() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.errs) == 0 {
-		return nil
-	}
-	return l.errs[0]
+	return errors.Join(l.errs...)
 }

@@ -74,7 +74,6 @@ func (f *future) ring(me *task) (hops []hop, found bool) {
 // waitersOf adds to hops who waits for t or anything it is part of. It stops
 // at one that is part of f.
 func (f *future) waitersOf(hops []hop, t *task, after int) ([]hop, bool) {
-	from := t
 	for ; t != nil; t = t.owner.task() {
 		if t.self == nil || t.self.future() == nil {
 			continue
@@ -82,8 +81,8 @@ func (f *future) waitersOf(hops []hop, t *task, after int) ([]hop, bool) {
 		on := t.self.future()
 		on.mu.Lock()
 		for w := on.waiters; w != nil; w = w.next {
-			if w.by == nil || from.partOf(w.by) || slices.ContainsFunc(hops, func(h hop) bool { return h.w == w }) {
-				continue // nobody we know, or somebody we search from anyway
+			if w.by == nil || t.partOf(w.by) || slices.ContainsFunc(hops, func(h hop) bool { return h.w == w }) {
+				continue // nobody we know, or one further up that the loop comes to
 			}
 			hops = append(hops, hop{w, w.serial, on, w.by, after})
 			if w.by.partOf(&f.t) {

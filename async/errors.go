@@ -155,7 +155,7 @@ type StragglerError struct {
 // Error names the stragglers and shows their stacks.
 func (e *StragglerError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "async: %s: %d still running after being told to stop: %v", e.Scope, len(e.Left)+e.More, e.Cause)
+	fmt.Fprintf(&b, "async: %s: %d still running after being told to stop: %s", e.Scope, len(e.Left)+e.More, brief(e.Cause))
 	for _, s := range e.Left {
 		fmt.Fprintf(&b, "\n\t%s (%v)", s.Task, s.State)
 		if s.Stack != "" {
@@ -166,6 +166,14 @@ func (e *StragglerError) Error() string {
 		fmt.Fprintf(&b, "\n\tand %d more", e.More)
 	}
 	return b.String()
+}
+
+// brief is the text of err without the stack of a panic.
+func brief(err error) string {
+	if p, ok := err.(*PanicError); ok {
+		return fmt.Sprintf("panic in %s: %v", p.Task, p.Value)
+	}
+	return fmt.Sprint(err)
 }
 
 // Unwrap returns why the stragglers were told to stop.

@@ -1,0 +1,88 @@
+package async_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// TestAStartThatRacesTheEndIsJoinedOrRefused has bare goroutines start tasks in
+// a scope that drains, is cancelled, or ends. Each start must either run and be
+// over when Scope returns, or be refused.
+func TestAStartThatRacesTheEndIsJoinedOrRefused(t *testing.T) {
+	const rounds, starts = 11_200, 9 // 100,000 starts
+	for round := range rounds {
+		var running, ran, refused atomic.Int32
+		var bare sync.WaitGroup
+		var ended atomic.Bool
+		task := func(context.Context) error {
+			running.Add(1)
+			defer running.Add(-1)
+			if ended.Load() {
+				t.Error("a task runs after its scope has returned")
+			}
+			ran.Add(1)
+			return nil
+		}
+		_ = async.Scope(t.Context(), func(ctx context.Context) error {
+			for i := range starts {
+				bare.Go(func() { refused.Add(startOne(ctx, i, task)) })
+			}
+			if round%2 == 0 {
+				return errors.New("cancelled")
+			}
+			return nil
+		})
+		require.Zero(t, running.Load(), "Scope returned before a task")
+		ended.Store(true)
+		bare.Wait()
+		require.EqualValues(t, starts, ran.Load()+refused.Load(), "a start was neither run nor refused")
+	}
+}
+
+// startOne starts task in one of several ways; 1 if it was refused.
+func startOne(ctx context.Context, way int, task func(context.Context) error) (refused int32) {
+	switch way % 3 {
+	case 0:
+		defer func() {
+			if recover() != nil {
+				refused = 1
+			}
+		}()
+		async.Go(ctx, task)
+	case 1:
+		if _, err := async.Start(ctx, task).Wait(context.Background()); errors.Is(err, async.ErrScopeEnded) {
+			return 1
+		}
+	case 2:
+		if err := async.Scope(ctx, task); errors.Is(err, async.ErrScopeEnded) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// TestAProducerStartedInACancelledScopeStillClosesItsChannel: were it skipped,
+// the consumer would wait for ever.
+func TestAProducerStartedInACancelledScopeStillClosesItsChannel(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("too late"))
+	err := async.Scope(ctx, func(ctx context.Context) error {
+		c := make(chan int)
+		async.Go(ctx, func(ctx context.Context) error {
+			defer close(c)
+			return context.Cause(ctx)
+		})
+		for range c {
+		}
+		return nil
+	})
+	require.ErrorContains(t, err, "too late")
+	require.ErrorIs(t, err, context.Canceled)
+}

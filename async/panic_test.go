@@ -1,0 +1,217 @@
+package async_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+var errPlanted = errors.New("planted")
+
+func plantedPanic() { panic(errPlanted) }
+
+// places are where users' functions run in a scope.
+var places = map[string]func(ctx context.Context, bang func()){
+	"body": func(_ context.Context, bang func()) { bang() },
+	"Go task": func(ctx context.Context, bang func()) {
+		async.Go(ctx, func(context.Context) error { bang(); return nil })
+	},
+	"future": func(ctx context.Context, bang func()) {
+		async.Start(ctx, func(context.Context) error { bang(); return nil })
+	},
+	"sub task": func(ctx context.Context, bang func()) {
+		async.Start(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { bang(); return nil })
+			return nil
+		})
+	},
+	"nested scope": func(ctx context.Context, bang func()) {
+		async.Go(ctx, func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(context.Context) error { bang(); return nil })
+				return nil
+			})
+		})
+	},
+	"exit hook": func(ctx context.Context, bang func()) {
+		async.OnExit(ctx, func(context.Context, error) error { bang(); return nil })
+	},
+	"abort hook": func(ctx context.Context, bang func()) {
+		f := async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil },
+			async.OnAbort(func(context.Context, error) error { bang(); return nil }))
+		_, _ = f.Await(ctx, time.Millisecond)
+		_, err := f.Wait(context.WithoutCancel(ctx)) // the error of the hook is the task's
+		async.Go(ctx, func(context.Context) error { return err })
+	},
+	"discard hook": func(ctx context.Context, bang func()) {
+		f := async.Execute(ctx, func(ctx context.Context) (int, error) { time.Sleep(time.Second); return 1, nil },
+			async.OnDiscard(func(int) { bang() }))
+		_, _ = f.Await(ctx, time.Millisecond)
+	},
+}
+
+// TestAPanicAnywhereIsToldAndNobodyHangs panics in each place, with siblings
+// running.
+func TestAPanicAnywhereIsToldAndNobodyHangs(t *testing.T) {
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var siblings atomic.Int32
+				told := panicOrError(func() error {
+					return async.Scope(ctx, func(ctx context.Context) error {
+						for range 3 {
+							siblings.Add(1)
+							async.Go(ctx, func(ctx context.Context) error {
+								defer siblings.Add(-1)
+								select {
+								case <-ctx.Done():
+								case <-time.After(time.Minute):
+								}
+								return nil
+							})
+						}
+						place(ctx, plantedPanic)
+						return nil
+					})
+				})
+				require.Zero(t, siblings.Load(), "siblings are joined")
+				var p *async.PanicError
+				require.ErrorAs(t, told, &p)
+				require.Equal(t, errPlanted, p.Unwrap())
+				require.Contains(t, p.Error(), "plantedPanic", "the stack of who panicked is in the text")
+				require.Equal(t, 1, strings.Count(p.Error(), "async: panic in"), "passing through scopes it is not wrapped again")
+			})
+		})
+	}
+}
+
+// TestGoexitAnywhereIsToldAndNobodyHangs is the same for runtime.Goexit, which
+// is what t.FailNow does.
+func TestGoexitAnywhereIsToldAndNobodyHangs(t *testing.T) {
+	for name, place := range places {
+		if name == "body" {
+			continue // takes the goroutine along, see below
+		}
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error {
+						select {
+						case <-ctx.Done():
+						case <-time.After(time.Minute):
+						}
+						return nil
+					})
+					place(ctx, runtime.Goexit)
+					return nil
+				})
+				require.ErrorIs(t, err, async.ErrGoexit)
+			})
+		})
+	}
+}
+
+func TestABodyThatCallsGoexitJoinsFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		joined := false
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); joined = true; return nil })
+				runtime.Goexit()
+				return nil
+			})
+			t.Error("Goexit was stopped")
+		}()
+		<-done
+		require.True(t, joined)
+	})
+}
+
+func TestSeveralPanicsAndErrorsAreAllKept(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		other, failed := errors.New("other"), errors.New("failed")
+		told := panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(context.Context) error { panic(errPlanted) })
+				async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); panic(other) })
+				async.Go(ctx, func(context.Context) error { time.Sleep(2 * time.Second); return failed })
+				return nil
+			})
+		})
+		for _, want := range []error{errPlanted, other, failed} {
+			require.ErrorIs(t, told, want)
+		}
+	})
+}
+
+func TestAPanicBehindAFutureIsAnErrorToEveryWaiter(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			f := async.Start(ctx, func(context.Context) error { plantedPanic(); return nil })
+			for range 3 {
+				_, err := f.Await(ctx, 0)
+				var p *async.PanicError
+				require.ErrorAs(t, err, &p)
+				require.ErrorIs(t, err, errPlanted)
+			}
+			return nil
+		}))
+	})
+}
+
+func TestAPanicThatWaitsTooLongToBeRaisedIsReportedOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ context.Context) {
+		ctx, check := asynctest.Root(t.Context())
+		told := panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil }, async.Name("stubborn"))
+				plantedPanic()
+				return nil
+			})
+		})
+		require.ErrorIs(t, told, errPlanted)
+		reported := check()
+		require.ErrorIs(t, reported, errPlanted)
+		require.ErrorContains(t, reported, "stubborn", "who is waited for")
+	})
+}
+
+func TestAnObserverThatPanicsOrExitsIsAnErrorOfTheScope(t *testing.T) {
+	for name, tc := range map[string]struct {
+		bang func()
+		want error
+	}{"panic": {plantedPanic, errPlanted}, "Goexit": {runtime.Goexit, async.ErrGoexit}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ran := false
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { ran = true; return nil })
+					return nil
+				}, async.Observe(async.ObserverFunc(func(async.Event) { tc.bang() })))
+				require.ErrorIs(t, err, tc.want)
+				require.True(t, ran)
+			})
+		})
+	}
+}
+
+// panicOrError returns what f returned or panicked with.
+func panicOrError(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = v.(error)
+		}
+	}()
+	return f()
+}

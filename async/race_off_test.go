@@ -1,0 +1,5 @@
+//go:build !race
+
+package async_test
+
+const raceFactor = 1

@@ -311,7 +311,7 @@ func TestAbortHooksThatMustNotRun(t *testing.T) {
 		},
 		"the handler has returned, what it started goes on": func(t *testing.T, ctx context.Context, hook async.TaskOption) {
 			f := async.Execute(ctx, func(ctx context.Context) (int, error) {
-				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
+				async.Go(ctx, func(ctx context.Context) error { untilStopped(ctx); return nil })
 				return 1, nil
 			}, hook)
 			_, err := f.Await(ctx, time.Second)

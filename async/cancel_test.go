@@ -47,8 +47,8 @@ func newVictim(ctx context.Context, opts ...async.TaskOption) *victim {
 }
 
 var (
-	cancelWhy  = errors.New("cancelled on purpose")
-	cancelBoom = errors.New("sibling failed")
+	errCancelWhy  = errors.New("cancelled on purpose")
+	errCancelBoom = errors.New("sibling failed")
 )
 
 // TestTheCauseOfACancellationReachesHandlerHookAndCaller, wherever it comes from.
@@ -67,14 +67,14 @@ func TestTheCauseOfACancellationReachesHandlerHookAndCaller(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			r.caller = async.Scope(ctx, func(ctx context.Context) error {
 				r.victim = newVictim(ctx)
-				cancel(cancelWhy)
+				cancel(errCancelWhy)
 				return nil
 			})
 			require.ErrorIs(t, r.caller, context.Canceled)
 			return r
-		}, cancelWhy, context.Canceled, false},
+		}, errCancelWhy, context.Canceled, false},
 		"the parent's deadline": {func(t *testing.T, ctx context.Context) (r result) {
-			ctx, cancel := context.WithTimeoutCause(ctx, time.Second, cancelWhy)
+			ctx, cancel := context.WithTimeoutCause(ctx, time.Second, errCancelWhy)
 			defer cancel()
 			r.caller = async.Scope(ctx, func(ctx context.Context) error {
 				r.victim = newVictim(ctx)
@@ -82,7 +82,7 @@ func TestTheCauseOfACancellationReachesHandlerHookAndCaller(t *testing.T) {
 			})
 			require.ErrorIs(t, r.caller, context.DeadlineExceeded)
 			return r
-		}, cancelWhy, context.DeadlineExceeded, false},
+		}, errCancelWhy, context.DeadlineExceeded, false},
 		"the parent, three scopes up": {func(t *testing.T, ctx context.Context) (r result) {
 			ctx, cancel := context.WithCancelCause(ctx)
 			r.caller = async.Scope(ctx, func(ctx context.Context) error {
@@ -90,7 +90,7 @@ func TestTheCauseOfACancellationReachesHandlerHookAndCaller(t *testing.T) {
 					async.Go(ctx, func(ctx context.Context) error {
 						return async.Scope(ctx, func(ctx context.Context) error {
 							r.victim = newVictim(ctx)
-							cancel(cancelWhy)
+							cancel(errCancelWhy)
 							return nil
 						})
 					})
@@ -98,33 +98,33 @@ func TestTheCauseOfACancellationReachesHandlerHookAndCaller(t *testing.T) {
 				})
 			})
 			return r
-		}, cancelWhy, context.Canceled, false},
+		}, errCancelWhy, context.Canceled, false},
 		"a sibling": {func(t *testing.T, ctx context.Context) (r result) {
 			r.caller = async.Scope(ctx, func(ctx context.Context) error {
 				r.victim = newVictim(ctx)
-				async.Go(ctx, func(context.Context) error { return cancelBoom })
+				async.Go(ctx, func(context.Context) error { return errCancelBoom })
 				return nil
 			})
 			return r
-		}, cancelBoom, context.Canceled, false},
+		}, errCancelBoom, context.Canceled, false},
 		"a sibling's panic": {func(t *testing.T, ctx context.Context) (r result) {
 			p := panicFrom(func() {
 				_ = async.Scope(ctx, func(ctx context.Context) error {
 					r.victim = newVictim(ctx)
-					async.Go(ctx, func(context.Context) error { panic(cancelBoom) })
+					async.Go(ctx, func(context.Context) error { panic(errCancelBoom) })
 					return nil
 				})
 			})
 			r.caller, _ = p.(error)
 			return r
-		}, cancelBoom, context.Canceled, false},
+		}, errCancelBoom, context.Canceled, false},
 		"the body's error": {func(t *testing.T, ctx context.Context) (r result) {
 			r.caller = async.Scope(ctx, func(ctx context.Context) error {
 				r.victim = newVictim(ctx)
-				return cancelBoom
+				return errCancelBoom
 			})
 			return r
-		}, cancelBoom, context.Canceled, false},
+		}, errCancelBoom, context.Canceled, false},
 		"the scope's timeout": {func(t *testing.T, ctx context.Context) (r result) {
 			r.caller = async.Scope(ctx, func(ctx context.Context) error {
 				r.victim = newVictim(ctx)
@@ -148,37 +148,37 @@ func TestTheCauseOfACancellationReachesHandlerHookAndCaller(t *testing.T) {
 		"an Await's context": {func(t *testing.T, ctx context.Context) (r result) {
 			r.victim = newVictim(ctx)
 			brief, cancel := context.WithCancelCause(ctx)
-			cancel(cancelWhy)
+			cancel(errCancelWhy)
 			_, r.caller = r.victim.future.Await(brief, 0)
 			return r
-		}, cancelWhy, context.Canceled, false},
+		}, errCancelWhy, context.Canceled, false},
 		"a derived context, cancelled": {func(t *testing.T, ctx context.Context) (r result) {
 			derived, cancel := context.WithCancelCause(ctx)
 			r.victim = newVictim(derived)
-			cancel(cancelWhy)
+			cancel(errCancelWhy)
 			_, r.caller = r.victim.future.Wait(ctx)
 			return r
-		}, cancelWhy, context.Canceled, false},
+		}, errCancelWhy, context.Canceled, false},
 		"a derived context, timed out": {func(t *testing.T, ctx context.Context) (r result) {
-			derived, cancel := context.WithTimeoutCause(ctx, time.Second, cancelWhy)
+			derived, cancel := context.WithTimeoutCause(ctx, time.Second, errCancelWhy)
 			defer cancel()
 			r.victim = newVictim(derived)
 			_, r.caller = r.victim.future.Wait(ctx)
 			return r
-		}, cancelWhy, context.DeadlineExceeded, false},
+		}, errCancelWhy, context.DeadlineExceeded, false},
 		"a context derived twice": {func(t *testing.T, ctx context.Context) (r result) {
 			derived, cancel := context.WithCancelCause(ctx)
 			r.victim = newVictim(context.WithValue(derived, cycleKey{}, 1))
-			cancel(cancelWhy)
+			cancel(errCancelWhy)
 			_, r.caller = r.victim.future.Wait(ctx)
 			return r
-		}, cancelWhy, context.Canceled, false},
+		}, errCancelWhy, context.Canceled, false},
 		"Cancel": {func(t *testing.T, ctx context.Context) (r result) {
 			r.victim = newVictim(ctx)
-			require.True(t, r.victim.future.Cancel(cancelWhy))
+			require.True(t, r.victim.future.Cancel(errCancelWhy))
 			_, r.caller = r.victim.future.Wait(ctx)
 			return r
-		}, cancelWhy, context.Canceled, false},
+		}, errCancelWhy, context.Canceled, false},
 		"Cancel without a cause": {func(t *testing.T, ctx context.Context) (r result) {
 			r.victim = newVictim(ctx)
 			require.True(t, r.victim.future.Cancel(nil))
@@ -192,10 +192,10 @@ func TestTheCauseOfACancellationReachesHandlerHookAndCaller(t *testing.T) {
 				return 0, err
 			})
 			time.Sleep(time.Second)
-			require.True(t, around.Cancel(cancelWhy))
+			require.True(t, around.Cancel(errCancelWhy))
 			_, r.caller = around.Wait(ctx)
 			return r
-		}, cancelWhy, context.Canceled, false},
+		}, errCancelWhy, context.Canceled, false},
 		"an Await of the task around it": {func(t *testing.T, ctx context.Context) (r result) {
 			around := async.Execute(ctx, func(ctx context.Context) (int, error) {
 				r.victim = newVictim(ctx)
@@ -253,8 +253,8 @@ func TestTheFirstCauseWins(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(asynctest.Context(t))
 		v := newVictim(ctx)
 		_, err := v.future.Await(ctx, time.Second)
-		v.future.Cancel(cancelBoom)
-		cancel(cancelWhy)
+		v.future.Cancel(errCancelBoom)
+		cancel(errCancelWhy)
 		_, _ = v.future.Wait(context.WithoutCancel(ctx))
 		require.True(t, v.cause == err)
 		require.True(t, v.hookCause == err)
@@ -281,8 +281,8 @@ func TestManyCancellationsAtOnceCallTheHookOnceWithTheOneCause(t *testing.T) {
 		}))
 		<-running
 		var all sync.WaitGroup
-		all.Go(func() { cancel(cancelWhy) })
-		all.Go(func() { f.Cancel(cancelBoom) })
+		all.Go(func() { cancel(errCancelWhy) })
+		all.Go(func() { f.Cancel(errCancelBoom) })
 		all.Go(func() { _, _ = f.Await(root, 1) })
 		all.Wait()
 		<-f.Done()
@@ -302,12 +302,12 @@ func TestAbortHooksThatMustNotRun(t *testing.T) {
 			require.NoError(t, err)
 		},
 		"its own error": func(t *testing.T, ctx context.Context, hook async.TaskOption) {
-			_, err := async.Execute(ctx, stubborn(time.Second, 0, cancelBoom), hook).Await(ctx, 0)
-			require.ErrorIs(t, err, cancelBoom)
+			_, err := async.Execute(ctx, stubborn(time.Second, 0, errCancelBoom), hook).Await(ctx, 0)
+			require.ErrorIs(t, err, errCancelBoom)
 		},
 		"its own panic": func(t *testing.T, ctx context.Context, hook async.TaskOption) {
-			_, err := async.Execute(ctx, func(context.Context) (int, error) { panic(cancelBoom) }, hook).Await(ctx, 0)
-			require.ErrorIs(t, err, cancelBoom)
+			_, err := async.Execute(ctx, func(context.Context) (int, error) { panic(errCancelBoom) }, hook).Await(ctx, 0)
+			require.ErrorIs(t, err, errCancelBoom)
 		},
 		"the handler has returned, what it started goes on": func(t *testing.T, ctx context.Context, hook async.TaskOption) {
 			f := async.Execute(ctx, func(ctx context.Context) (int, error) {
@@ -320,10 +320,10 @@ func TestAbortHooksThatMustNotRun(t *testing.T) {
 		},
 		"its child's failure after it returned": func(t *testing.T, ctx context.Context, hook async.TaskOption) {
 			_, err := async.Execute(ctx, func(ctx context.Context) (int, error) {
-				async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return cancelBoom })
+				async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return errCancelBoom })
 				return 1, nil
 			}, hook).Await(ctx, 0)
-			require.ErrorIs(t, err, cancelBoom)
+			require.ErrorIs(t, err, errCancelBoom)
 		},
 		"only its child is cancelled": func(t *testing.T, ctx context.Context, hook async.TaskOption) {
 			_, err := async.Execute(ctx, func(ctx context.Context) (int, error) {
@@ -400,16 +400,16 @@ func TestWhatAnAbortHookReturnsIsJoinedToItsTasksOutcome(t *testing.T) {
 		hook  func(context.Context, error) error
 		check func(t *testing.T, err error)
 	}{
-		"error": {func(context.Context, error) error { return cancelBoom }, func(t *testing.T, err error) { require.ErrorIs(t, err, cancelBoom) }},
-		"panic": {func(context.Context, error) error { panic(cancelBoom) }, func(t *testing.T, err error) {
+		"error": {func(context.Context, error) error { return errCancelBoom }, func(t *testing.T, err error) { require.ErrorIs(t, err, errCancelBoom) }},
+		"panic": {func(context.Context, error) error { panic(errCancelBoom) }, func(t *testing.T, err error) {
 			var p *async.PanicError
 			require.ErrorAs(t, err, &p)
-			require.Equal(t, cancelBoom, p.Value)
+			require.Equal(t, errCancelBoom, p.Value)
 		}},
 		"failure of what it started": {func(ctx context.Context, _ error) error {
-			async.Go(ctx, func(context.Context) error { return cancelBoom })
+			async.Go(ctx, func(context.Context) error { return errCancelBoom })
 			return nil
-		}, func(t *testing.T, err error) { require.ErrorIs(t, err, cancelBoom) }},
+		}, func(t *testing.T, err error) { require.ErrorIs(t, err, errCancelBoom) }},
 	} {
 		for _, fails := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", the handler fails: ", fails), func(t *testing.T) {
@@ -438,14 +438,14 @@ func TestTheAbortHookOfATaskStartedInACancelledScopeRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var v *victim
 		err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-			async.Go(ctx, func(context.Context) error { return cancelBoom })
+			async.Go(ctx, func(context.Context) error { return errCancelBoom })
 			<-ctx.Done()
 			v = newVictim(ctx)
 			return nil
 		})
-		require.ErrorIs(t, err, cancelBoom)
-		require.ErrorIs(t, v.cause, cancelBoom)
-		require.ErrorIs(t, v.hookCause, cancelBoom)
+		require.ErrorIs(t, err, errCancelBoom)
+		require.ErrorIs(t, v.cause, errCancelBoom)
+		require.ErrorIs(t, v.hookCause, errCancelBoom)
 		require.EqualValues(t, 1, v.hooks.Load())
 	})
 }
@@ -479,14 +479,14 @@ func TestAWaiterIsToldWhenItsOwnScopeIsCancelled(t *testing.T) {
 						bare.Go(func() { told[10+i] = wait(ctx, f) }) // many on one
 					}
 					time.Sleep(time.Second)
-					async.Go(ctx, func(context.Context) error { return cancelBoom })
+					async.Go(ctx, func(context.Context) error { return errCancelBoom })
 					bare.Wait()
 					return nil
-				}), cancelBoom)
+				}), errCancelBoom)
 				tookAbout(t, time.Second, start)
 				for _, err := range told {
 					require.ErrorIs(t, err, context.Canceled)
-					require.ErrorIs(t, err, cancelBoom)
+					require.ErrorIs(t, err, errCancelBoom)
 				}
 				_, err := f.Wait(ctx)
 				require.NoError(t, err)
@@ -510,11 +510,11 @@ func TestNoCancellationIsMissedByALateLook(t *testing.T) {
 						derived, cancel := context.WithCancel(ctx)
 						defer cancel()
 						<-derived.Done()
-						require.ErrorIs(t, context.Cause(derived), cancelBoom)
+						require.ErrorIs(t, context.Cause(derived), errCancelBoom)
 					case 2:
 						never, _ := async.NewPromise[int](root)
 						_, err := never.Wait(ctx)
-						require.ErrorIs(t, err, cancelBoom)
+						require.ErrorIs(t, err, errCancelBoom)
 					case 3:
 						async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
 					case 4:
@@ -525,9 +525,9 @@ func TestNoCancellationIsMissedByALateLook(t *testing.T) {
 					return nil
 				})
 			}
-			async.Go(ctx, func(context.Context) error { return cancelBoom })
+			async.Go(ctx, func(context.Context) error { return errCancelBoom })
 			return nil
 		})
-		require.ErrorIs(t, err, cancelBoom)
+		require.ErrorIs(t, err, errCancelBoom)
 	}
 }

@@ -504,8 +504,8 @@ func TestAWaitOfABareGoroutineLosesNoSlot(t *testing.T) {
 	}
 }
 
-// limitWhy is the cause in the tests of queued tasks.
-var limitWhy = errors.New("no longer needed")
+// errLimitWhy is the cause in the tests of queued tasks.
+var errLimitWhy = errors.New("no longer needed")
 
 func TestAQueuedTaskThatIsCancelledIsSettledAndNeverRuns(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -513,12 +513,12 @@ func TestAQueuedTaskThatIsCancelledIsSettledAndNeverRuns(t *testing.T) {
 		want   error
 	}{
 		"by Cancel": {func(t *testing.T, _ context.Context, f *async.Future[int], _ context.CancelCauseFunc) {
-			require.True(t, f.Cancel(limitWhy))
-		}, limitWhy},
+			require.True(t, f.Cancel(errLimitWhy))
+		}, errLimitWhy},
 		"by its derived context": {func(_ *testing.T, _ context.Context, _ *async.Future[int], stop context.CancelCauseFunc) {
-			stop(limitWhy)
+			stop(errLimitWhy)
 			synctest.Wait()
-		}, limitWhy},
+		}, errLimitWhy},
 		"by the expiry of its Await": {func(t *testing.T, ctx context.Context, f *async.Future[int], _ context.CancelCauseFunc) {
 			_, err := f.Await(ctx, time.Second)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -532,10 +532,10 @@ func TestAQueuedTaskThatIsCancelledIsSettledAndNeverRuns(t *testing.T) {
 		}, context.DeadlineExceeded},
 		"by the end of its waiter's context": {func(t *testing.T, ctx context.Context, f *async.Future[int], _ context.CancelCauseFunc) {
 			ctx, cancel := context.WithCancelCause(ctx)
-			cancel(limitWhy)
+			cancel(errLimitWhy)
 			_, err := f.Await(ctx, 0)
-			require.ErrorIs(t, err, limitWhy)
-		}, limitWhy},
+			require.ErrorIs(t, err, errLimitWhy)
+		}, errLimitWhy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limitedScope(t, 1, func(t *testing.T, ctx context.Context) error {
@@ -568,7 +568,7 @@ func TestQueuedTasksOfACancelledScopeAreSettledAndNeverRun(t *testing.T) {
 		match  []error
 	}{
 		"by its body":   {func(context.Context, context.CancelCauseFunc) error { return boom }, []error{boom}},
-		"by the parent": {func(_ context.Context, stop context.CancelCauseFunc) error { stop(limitWhy); return nil }, []error{context.Canceled, limitWhy}},
+		"by the parent": {func(_ context.Context, stop context.CancelCauseFunc) error { stop(errLimitWhy); return nil }, []error{context.Canceled, errLimitWhy}},
 		"by a sibling": {func(context.Context, context.CancelCauseFunc) error {
 			time.Sleep(time.Hour) // the first task fails
 			return nil
@@ -625,10 +625,10 @@ func TestACancelledScopeThatSkippedAQueuedTaskDoesNotReturnNil(t *testing.T) {
 				err := async.Scope(parent, func(ctx context.Context) error {
 					async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil })
 					start(ctx)
-					stop(limitWhy)
+					stop(errLimitWhy)
 					return nil
 				}, async.Limit(1))
-				require.ErrorIs(t, err, limitWhy)
+				require.ErrorIs(t, err, errLimitWhy)
 				require.ErrorIs(t, err, context.Canceled)
 			})
 		})
@@ -641,12 +641,12 @@ func TestALateStartInACancelledLimitedScope(t *testing.T) {
 		products := make(chan int)
 		queuedRan := false
 		err := async.Scope(parent, func(ctx context.Context) error {
-			stop(limitWhy)
+			stop(errLimitWhy)
 			synctest.Wait()
 			// A slot is free, so it does not queue: a producer is never skipped.
 			async.Go(ctx, func(ctx context.Context) error {
 				defer close(products)
-				require.ErrorIs(t, context.Cause(ctx), limitWhy)
+				require.ErrorIs(t, context.Cause(ctx), errLimitWhy)
 				time.Sleep(time.Minute)
 				return nil
 			})
@@ -654,11 +654,11 @@ func TestALateStartInACancelledLimitedScope(t *testing.T) {
 				async.OnAbort(func(context.Context, error) error { queuedRan = true; return nil }))
 			_, err, settled := f.Result()
 			require.True(t, settled, "it would queue, so it is settled")
-			require.ErrorIs(t, err, limitWhy)
+			require.ErrorIs(t, err, errLimitWhy)
 			<-products
 			return nil
 		}, async.Limit(1))
-		require.ErrorIs(t, err, limitWhy)
+		require.ErrorIs(t, err, errLimitWhy)
 		require.False(t, queuedRan)
 	})
 }
@@ -677,11 +677,11 @@ func TestCancellingQueuedTasksFreesNothingThatIsNotTheirs(t *testing.T) {
 			all = append(all, async.Execute(ctx, work))
 		}
 		for i := 3; i < len(all); i += 3 {
-			all[i].Cancel(limitWhy)
+			all[i].Cancel(errLimitWhy)
 		}
 		for i, r := range async.AwaitAll(ctx, 0, all...) {
 			if i >= 3 && i%3 == 0 {
-				require.ErrorIs(t, r.Err, limitWhy)
+				require.ErrorIs(t, r.Err, errLimitWhy)
 			} else {
 				require.NoError(t, r.Err)
 			}
@@ -1043,7 +1043,7 @@ func TestNoSlotIsLostUnderFire(t *testing.T) {
 								})
 								switch i % 4 {
 								case 0:
-									f.Cancel(limitWhy)
+									f.Cancel(errLimitWhy)
 								case 1:
 									brief, cancel := context.WithCancel(ctx)
 									go cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/ambit-go/ambit/async/asynctest"
 )
 
-var promiseErr = errors.New("rejected")
+var errPromise = errors.New("rejected")
 
 func TestAResolvedPromiseIsItsFuturesValue(t *testing.T) {
 	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
@@ -39,10 +39,10 @@ func TestAResolvedPromiseIsItsFuturesValue(t *testing.T) {
 func TestARejectedPromiseIsItsFuturesError(t *testing.T) {
 	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
 		f, p := async.NewPromise[string](ctx)
-		require.True(t, p.Reject(promiseErr))
+		require.True(t, p.Reject(errPromise))
 		for range 3 {
 			_, err := f.Await(ctx, 0)
-			require.Equal(t, promiseErr, err)
+			require.Equal(t, errPromise, err)
 		}
 	})
 }
@@ -55,8 +55,8 @@ func TestTheFirstOfResolveAndRejectWins(t *testing.T) {
 	}{
 		"resolve, resolve": {func(p *async.Promise[int]) bool { return p.Resolve(1) }, func(p *async.Promise[int]) bool { return p.Resolve(2) }, 1, nil},
 		"resolve, reject":  {func(p *async.Promise[int]) bool { return p.Resolve(1) }, func(p *async.Promise[int]) bool { return p.Reject(errors.New("2")) }, 1, nil},
-		"reject, resolve":  {func(p *async.Promise[int]) bool { return p.Reject(promiseErr) }, func(p *async.Promise[int]) bool { return p.Resolve(2) }, 0, promiseErr},
-		"reject, reject":   {func(p *async.Promise[int]) bool { return p.Reject(promiseErr) }, func(p *async.Promise[int]) bool { return p.Reject(errors.New("2")) }, 0, promiseErr},
+		"reject, resolve":  {func(p *async.Promise[int]) bool { return p.Reject(errPromise) }, func(p *async.Promise[int]) bool { return p.Resolve(2) }, 0, errPromise},
+		"reject, reject":   {func(p *async.Promise[int]) bool { return p.Reject(errPromise) }, func(p *async.Promise[int]) bool { return p.Reject(errors.New("2")) }, 0, errPromise},
 	} {
 		t.Run(name, func(t *testing.T) {
 			awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
@@ -132,7 +132,7 @@ func TestAPromiseWhoseScopeEndsUnresolvedIsAbandoned(t *testing.T) {
 				require.True(t, ok)
 				require.ErrorIs(t, ferr, async.ErrAbandoned)
 				require.False(t, p.Resolve(1), "too late")
-				require.False(t, p.Reject(promiseErr), "too late")
+				require.False(t, p.Reject(errPromise), "too late")
 				_, ferr = f.Wait(root)
 				require.ErrorIs(t, ferr, async.ErrAbandoned)
 				if test.fails {
@@ -181,34 +181,34 @@ func TestARejectedPromiseThatNobodyAwaitedFailsItsScope(t *testing.T) {
 		fails bool
 	}{
 		"nobody": {func(_ *testing.T, _ context.Context, _ *async.Future[int], p *async.Promise[int]) {
-			p.Reject(promiseErr)
+			p.Reject(errPromise)
 		}, true},
 		"awaited after": {func(t *testing.T, ctx context.Context, f *async.Future[int], p *async.Promise[int]) {
-			p.Reject(promiseErr)
+			p.Reject(errPromise)
 			_, err := f.Await(ctx, 0)
-			require.Equal(t, promiseErr, err)
+			require.Equal(t, errPromise, err)
 		}, false},
 		"awaited meanwhile": {func(t *testing.T, ctx context.Context, f *async.Future[int], p *async.Promise[int]) {
-			time.AfterFunc(time.Second, func() { p.Reject(promiseErr) })
+			time.AfterFunc(time.Second, func() { p.Reject(errPromise) })
 			_, err := f.Wait(ctx)
-			require.Equal(t, promiseErr, err)
+			require.Equal(t, errPromise, err)
 		}, false},
 		"taken as a Result": {func(t *testing.T, _ context.Context, f *async.Future[int], p *async.Promise[int]) {
-			p.Reject(promiseErr)
+			p.Reject(errPromise)
 			_, err, _ := f.Result()
-			require.Equal(t, promiseErr, err)
+			require.Equal(t, errPromise, err)
 		}, false},
 		"after its owner was told a timeout": {func(t *testing.T, ctx context.Context, f *async.Future[int], p *async.Promise[int]) {
 			_, err := f.Await(ctx, time.Second)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			p.Reject(promiseErr)
+			p.Reject(errPromise)
 		}, false},
 		"after its owner cancelled it": {func(_ *testing.T, _ context.Context, f *async.Future[int], p *async.Promise[int]) {
 			f.Cancel(nil)
-			p.Reject(promiseErr)
+			p.Reject(errPromise)
 		}, false},
 		"by a task that the scope joins": {func(_ *testing.T, ctx context.Context, _ *async.Future[int], p *async.Promise[int]) {
-			async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); p.Reject(promiseErr); return nil })
+			async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); p.Reject(errPromise); return nil })
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestARejectedPromiseThatNobodyAwaitedFailsItsScope(t *testing.T) {
 					return nil
 				})
 				if test.fails {
-					require.ErrorIs(t, err, promiseErr)
+					require.ErrorIs(t, err, errPromise)
 				} else {
 					require.NoError(t, err)
 				}
@@ -236,9 +236,9 @@ func TestAPromiseCancelledBeforeItIsResolvedFiresOnce(t *testing.T) {
 		cause  error
 	}{
 		"Cancel": {func(t *testing.T, _ context.Context, f *async.Future[int], _ context.CancelCauseFunc) {
-			require.True(t, f.Cancel(cancelWhy))
-			f.Cancel(cancelBoom)
-		}, cancelWhy},
+			require.True(t, f.Cancel(errCancelWhy))
+			f.Cancel(errCancelBoom)
+		}, errCancelWhy},
 		"an Await": {func(t *testing.T, ctx context.Context, f *async.Future[int], _ context.CancelCauseFunc) {
 			start := time.Now()
 			_, err := f.Await(ctx, time.Second)
@@ -248,8 +248,8 @@ func TestAPromiseCancelledBeforeItIsResolvedFiresOnce(t *testing.T) {
 			require.Error(t, err)
 		}, context.DeadlineExceeded},
 		"a derived context": {func(_ *testing.T, _ context.Context, _ *async.Future[int], stop context.CancelCauseFunc) {
-			stop(cancelWhy)
-		}, cancelWhy},
+			stop(errCancelWhy)
+		}, errCancelWhy},
 		"its timeout": {func(*testing.T, context.Context, *async.Future[int], context.CancelCauseFunc) {
 			time.Sleep(time.Minute)
 		}, context.DeadlineExceeded},
@@ -288,8 +288,8 @@ func TestAPromiseCancelledBeforeItIsResolvedFiresOnce(t *testing.T) {
 							require.NoError(t, err)
 							require.Equal(t, 8, v)
 						}
-						f.Cancel(cancelBoom)
-						stop(cancelBoom)
+						f.Cancel(errCancelBoom)
+						stop(errCancelBoom)
 						synctest.Wait()
 						return nil
 					}))
@@ -309,7 +309,7 @@ func TestAPromiseResolvedBeforeItIsCancelledDoesNotFire(t *testing.T) {
 				return nil
 			}))
 			require.True(t, p.Resolve(7))
-			require.False(t, f.Cancel(cancelWhy))
+			require.False(t, f.Cancel(errCancelWhy))
 			stop()
 			time.Sleep(time.Hour)
 			v, err := f.Await(ctx, 0)
@@ -326,12 +326,12 @@ func TestACancelledScopeFiresItsPromises(t *testing.T) {
 		err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
 			f, _ = async.NewPromise[int](ctx, async.OnAbort(func(_ context.Context, cause error) error {
 				hooks.Add(1)
-				require.ErrorIs(t, cause, cancelBoom)
+				require.ErrorIs(t, cause, errCancelBoom)
 				return nil
 			}))
-			return cancelBoom
+			return errCancelBoom
 		})
-		require.ErrorIs(t, err, cancelBoom)
+		require.ErrorIs(t, err, errCancelBoom)
 		require.EqualValues(t, 1, hooks.Load(), "and the scope has joined the hook")
 		_, err, ok := f.Result()
 		require.True(t, ok)
@@ -347,7 +347,7 @@ func TestResolveRacesCancel(t *testing.T) {
 			f, p := async.NewPromise[int](ctx, async.OnAbort(func(context.Context, error) error { hooks.Add(1); return nil }))
 			var all sync.WaitGroup
 			all.Go(func() { require.True(t, p.Resolve(7)) })
-			all.Go(func() { f.Cancel(cancelWhy) })
+			all.Go(func() { f.Cancel(errCancelWhy) })
 			all.Go(func() {
 				if v, err := f.Await(ctx, 1); err == nil {
 					require.Equal(t, 7, v)
@@ -398,7 +398,7 @@ func TestAPromiseOnAnEndedScope(t *testing.T) {
 		_, err := f.Wait(root)
 		require.ErrorIs(t, err, async.ErrScopeEnded)
 		require.False(t, p.Resolve(7))
-		require.False(t, p.Reject(promiseErr))
+		require.False(t, p.Reject(errPromise))
 		require.Equal(t, 7, dropped)
 	})
 }

@@ -319,7 +319,7 @@ func TestDivideAndConquerNeedsFewGoroutines(t *testing.T) {
 	}
 	for n, names := range map[int][]string{
 		1:  {"one future, one Await after the other"},
-		2:  {"two futures", "scopes"},
+		2:  {"scopes"},
 		64: {"two futures", "sixteen at once"},
 	} {
 		for _, name := range names {

@@ -266,7 +266,7 @@ func TestAPromiseCancelledBeforeItIsResolvedFiresOnce(t *testing.T) {
 							hooks.Add(1)
 							require.ErrorIs(t, cause, test.cause)
 							if resolves {
-								time.Sleep(1) // not before the Await has returned
+								time.Sleep(time.Nanosecond) // not before the Await has returned
 								(<-promised).Resolve(7)
 							}
 							return nil

@@ -1287,6 +1287,40 @@ func TestPanicsAndGoexitsAreTooLoudToBeToldAsATimeout(t *testing.T) {
 	}
 }
 
+// TestAFailureIsToldToAWaiterOrToTheScopeNotToBoth: the waiter is outside, so
+// the scope may end before it has been woken.
+func TestAFailureIsToldToAWaiterOrToTheScopeNotToBoth(t *testing.T) {
+	root := asynctest.Context(t)
+	own := errors.New("own")
+	for range 1000 {
+		var waiter sync.WaitGroup
+		var told error
+		scope := async.Scope(root, func(ctx context.Context) error {
+			fail := make(chan struct{})
+			f := async.Execute(ctx, func(context.Context) (int, error) { <-fail; return 0, own })
+			waiter.Go(func() { _, told = f.Wait(root) })
+			close(fail)
+			return nil
+		})
+		waiter.Wait()
+		require.Equal(t, own, told)
+		if scope != nil { // the waiter came after the scope's end
+			require.ErrorIs(t, scope, own)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		root := asynctest.Context(t)
+		var told error
+		require.NoError(t, async.Scope(root, func(ctx context.Context) error {
+			f := async.Execute(ctx, stubborn(time.Second, 0, own))
+			go func() { _, told = f.Wait(root) }()
+			return nil
+		}), "somebody was waiting, so somebody is told")
+		synctest.Wait()
+		require.Equal(t, own, told)
+	})
+}
+
 func TestUnclaimedFailuresAreListedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 40

@@ -8,22 +8,16 @@ import (
 // cancel cancels s with sg and pushes to whoever asked to be told: waits,
 // abort hooks and standard contexts here and below. It reports whether it was
 // the first. On an ended scope it does nothing.
-func (s *scope) cancel(sg *signal) bool { return s.cancelWith(sg, false) }
-
-// cancelWith is cancel; own says that sg is a failure listed in s.faults.
-func (s *scope) cancelWith(sg *signal, own bool) bool {
+func (s *scope) cancel(sg *signal) bool {
 	if !s.lockFor(sg) {
 		return false
 	}
 	// From here to the unlock no other cancellation can come between: the
 	// signal is stored before the children are looked at, see grow.
 	if std := s.std.Load(); std != nil {
-		real := &signal{std.Err(), context.Cause(std)}
-		own = own && same(real.cause, sg.cause)
-		sg = real
+		sg = &signal{std.Err(), context.Cause(std)}
 	}
 	s.sig.Store(sg)
-	s.own = own
 	s.notifyLocked()
 	hook := s.abortHookLocked()
 	children := s.childrenLocked(func(t *task) bool { return t.half.Load() != nil && (t.more == nil || !t.more.shielded) })

@@ -2,6 +2,7 @@ package async
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -49,6 +50,11 @@ func (f *faults) add(err error) {
 	}
 }
 
+// has reports whether err is one of f.
+func (f *faults) has(err error) bool {
+	return f.panics != nil && err == error(f.panics) || slices.ContainsFunc(f.errs, func(e error) bool { return same(e, err) })
+}
+
 // fail records a failure of s and cancels s with it. The record comes first:
 // whoever sees the cancellation finds its reason.
 func (s *scope) fail(err error, p *PanicError) {
@@ -67,7 +73,7 @@ func (s *scope) fail(err error, p *PanicError) {
 	if p != nil && s.observers != nil {
 		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
 	}
-	s.cancelWith(canceled(err), true)
+	s.cancel(canceled(err))
 }
 
 // childFailed deals with the error of a Go task.

@@ -40,7 +40,6 @@ type scope struct {
 	gaveUp    bool  // DetachAfter has passed
 	echoed    bool  // a child reported nothing but our cancellation
 	skipped   bool  // a queued child was never run
-	own       bool  // sig is a failure of ours, listed in faults
 }
 
 // newScope returns the scope half of t, with what it inherits.

@@ -20,6 +20,7 @@ func (v *verdict) mustRaise() bool { return v.panic != nil || errors.Is(v.err, E
 // exit hooks and returns the outcome.
 func (s *scope) finish(h how, err error) verdict {
 	if s.t.kind != kindBody {
+		s.catchUp()
 		s.mu.Lock()
 		s.t.move(stateJoining) // no abort hook from here on
 		busy := s.live > 0
@@ -41,6 +42,17 @@ func (s *scope) finish(h how, err error) verdict {
 		s.takeUnclaimed()
 	}
 	return s.verdict(err, echo)
+}
+
+// catchUp calls the abort hook if the handler has returned so soon after its
+// context was cancelled that whoever cancels has not come to the hook yet.
+func (s *scope) catchUp() {
+	if m := s.t.more; m == nil || m.onAbort == nil {
+		return
+	}
+	if sg := s.t.stopped(); sg != nil {
+		s.cancel(sg)
+	}
 }
 
 // close marks s as ended unless something new has been started. From here on
@@ -110,7 +122,7 @@ func (s *scope) sum(err error, echo bool) verdict {
 	}
 	var errs []error
 	hurt := echo || s.echoed || s.skipped || len(f.errs) > 0 || f.panics != nil
-	if sg != nil && !s.own && hurt {
+	if sg != nil && hurt && !f.has(sg.cause) { // cancelled from outside, which decided
 		errs = append(errs, stopped(sg.err, sg.cause))
 	}
 	real := len(f.errs)+len(f.hooks)+f.dropped > 0

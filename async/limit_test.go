@@ -226,8 +226,8 @@ func TestNestedWaitsFinishAtAnyDepth(t *testing.T) {
 	for kind := range down {
 		for _, test := range []struct{ n, depth int }{{1, 1000}, {2, 50}, {64, 50}} {
 			n, depth := test.n, test.depth
-			if kind != "Await" && kind != "the join of a Scope" {
-				depth = min(depth, 200) // the rest takes the same ways down
+			if kind != "Await" {
+				depth = min(depth, 300) // the rest takes the same ways down
 			}
 			t.Run(fmt.Sprint(n, "/", kind), func(t *testing.T) {
 				var c runCount
@@ -318,9 +318,9 @@ func TestDivideAndConquerNeedsFewGoroutines(t *testing.T) {
 		},
 	}
 	for n, names := range map[int][]string{
-		1:  {"one future, one Await after the other"},
-		2:  {"scopes"},
-		64: {"two futures", "sixteen at once"},
+		1:  {"scopes"},
+		2:  {"two futures"},
+		64: {"one future, one Await after the other", "sixteen at once"},
 	} {
 		for _, name := range names {
 			split := ways[name]

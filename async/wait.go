@@ -27,6 +27,9 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 	}
 	me, own := nearest(ctx)
 	if why := f.look(ctx, timeout); why != nil {
+		if f.settled() { // what settled before ctx was done wins
+			return nil
+		}
 		return why
 	}
 	var under *scope // whose cancellation ends the wait

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,21 +122,21 @@ func TestOnStallNamesWhoIsLeftOnce(t *testing.T) {
 func TestOnFailureDecidesWhetherAFailureIsOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		small, large := errors.New("small"), errors.New("large")
-		seen := 0
+		var seen atomic.Int32 // the hook is called by the goroutines of the tasks
 		err := async.Scope(ctx, func(ctx context.Context) error {
 			async.Go(ctx, func(context.Context) error { return small })
 			async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return large })
 			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) // an echo: not asked about
 			return nil
 		}, async.OnFailure(func(err error) error {
-			seen++
+			seen.Add(1)
 			if errors.Is(err, small) {
 				return nil
 			}
 			return err
 		}))
 		require.Equal(t, large, err)
-		require.Equal(t, 2, seen)
+		require.EqualValues(t, 2, seen.Load())
 	})
 }
 

@@ -55,7 +55,9 @@ func (f *Future[T]) begin(ctx context.Context, opts []TaskOption) {
 	if own || t == nil && ctx == context.Background() {
 		ctx = nil
 	}
-	f.checkDiscard(opts)
+	if len(opts) > 0 {
+		f.checkDiscard(opts)
+	}
 	if !f.f.t.start(ownerOf(t), ctx, opts) {
 		f.f.settleUnowned(ErrScopeEnded)
 	}
@@ -63,9 +65,6 @@ func (f *Future[T]) begin(ctx context.Context, opts []TaskOption) {
 
 // checkDiscard panics if a discard hook is for another type.
 func (f *Future[T]) checkDiscard(opts []TaskOption) {
-	if len(opts) == 0 {
-		return
-	}
 	var o taskOptions
 	for _, opt := range opts {
 		opt.applyTask(&o)
@@ -90,8 +89,10 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 //
 // A wait that could never end returns [ErrAwaitCycle].
 func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error) {
-	if err := f.f.await(ctx, timeout); err != nil {
-		return *new(T), err
+	if why := f.f.block(ctx, timeout, true); why != nil {
+		if why = f.f.expire(ctx, why); why != nil {
+			return *new(T), why
+		}
 	}
 	return f.value, f.f.give()
 }
@@ -185,10 +186,11 @@ func (f *future) sameFor(why error) error {
 	return why
 }
 
-// await returns nil if f has settled, else what its owner is told.
-func (f *future) await(ctx context.Context, timeout time.Duration) error {
-	why := f.block(ctx, timeout, true)
-	if why == nil || isCycle(why) {
+// expire ends an owner's wait that was over before f had settled, for why: it
+// aborts f, waits for its grace, and returns what the owner is told; nil if f
+// has settled after all.
+func (f *future) expire(ctx context.Context, why error) error {
+	if isCycle(why) {
 		return why
 	}
 	f.abort(why)

@@ -72,7 +72,7 @@ func (s *scope) hook(what string, f func(context.Context) error) *goTask {
 	s.hooking.Add(1)
 	g := &goTask{handler: f}
 	g.t.self, g.t.kind, g.t.owner = g, kindHook, s
-	g.t.more = &more{shielded: true}
+	g.t.equip(&more{shielded: true})
 	g.t.more.name = what + " of " + s.t.name()
 	g.t.more.timeout = s.hookTimeout()
 	return g

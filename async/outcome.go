@@ -97,6 +97,9 @@ func (s *scope) seal() {
 	if unwatch != nil {
 		unwatch()
 	}
+	if w := s.parker.Load(); w != nil {
+		w.disarm()
+	}
 	if std != nil {
 		std.cancel(ErrScopeEnded)
 	}

@@ -35,7 +35,6 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	t := &f.t
 	t.owner, t.how = owner, returned
 	t.more = newMore(ctx, opts)
-	t.state.Store(stateRunning)
 	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
 		return false
 	}

@@ -45,7 +45,6 @@ func newRoot(ctx context.Context, lost func(error)) *root {
 func (r *root) open(m *more) {
 	r.t.kind, r.t.more = kindRoot, m
 	r.s.t, r.s.home = &r.t, r
-	r.t.state.Store(stateRunning)
 	r.t.half.Store(&r.s)
 }
 

@@ -68,17 +68,17 @@ type bodyScope struct {
 // the scope of ctx has ended.
 func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 	outer, own := nearest(ctx)
+	if own || ctx == context.Background() {
+		ctx = nil // it tells no more than its task does
+	}
 	owner := ownerOf(outer)
 	b := new(bodyScope)
 	t, s := &b.t, &b.s
 	t.kind, t.owner = kindBody, owner
 	s.t, s.opts = t, o
 	s.inherit(owner)
-	if !own || shielded || o != nil || owner.observers != nil {
-		t.more = &more{shielded: shielded}
-		if !own {
-			t.more.ctx = ctx
-		}
+	if ctx != nil || shielded || o != nil || owner.observers != nil {
+		t.more = &more{shielded: shielded, ctx: ctx}
 	}
 	if o != nil {
 		t.more.name, t.more.timeout = o.name, o.timeout
@@ -89,7 +89,6 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 			s.observers = &observers{o.observer, owner.observers}
 		}
 	}
-	t.state.Store(stateRunning)
 	t.half.Store(s)
 	if !owner.add(t) {
 		return nil

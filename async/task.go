@@ -13,9 +13,11 @@ import (
 // The states of a task. It moves down this list only, and may skip.
 const (
 	// stateQueued: started, but the handler has not begun: it waits for a slot
-	// of a Limit or has just been given its goroutine.
-	stateQueued uint32 = iota
-	// stateRunning: the handler runs. Only now may the abort hook be called.
+	// of a Limit or has just been given its goroutine. Only tasks that have more
+	// are ever seen in it.
+	stateQueued int32 = iota - 1
+	// stateRunning: the handler runs. Only now may the abort hook be called. It
+	// is the zero value because most tasks are in it from the first.
 	stateRunning
 	// stateJoining: the handler has returned; what it started goes on.
 	stateJoining
@@ -85,7 +87,7 @@ type task struct {
 	half  atomic.Pointer[scope]
 	more  *more // nil if nothing in it is set. Set before the task is shared.
 	self  work  // nil for bodies and roots
-	state atomic.Uint32
+	state atomic.Int32
 	kind  kind
 	how   how  // written by the handler's goroutine
 	told  bool // a future's owner was told an expiry or has cancelled; guarded by future.mu
@@ -166,7 +168,7 @@ func (t *task) foreign() context.Context {
 }
 
 // move changes t's state; moving up the list is a bug of this package.
-func (t *task) move(to uint32) {
+func (t *task) move(to int32) {
 	if from := t.state.Swap(to); from >= to {
 		panic(fmt.Sprintf("async: illegal transition of %s: %d -> %d", t.name(), from, to))
 	}
@@ -192,9 +194,24 @@ func (t *task) public() State {
 func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t.owner = owner
 	if ctx != nil || len(opts) > 0 || owner.limit != nil || owner.observers != nil {
-		t.more = newMore(ctx, opts)
+		t.equip(newMore(ctx, opts))
 	}
-	return t.launch()
+	if !owner.add(t) {
+		return false
+	}
+	if owner.limit != nil {
+		owner.limit.submit(t)
+	} else {
+		go t.main()
+	}
+	return true
+}
+
+// equip gives t, which has not been started, what few tasks have. Such a task
+// is seen as queued until its handler begins.
+func (t *task) equip(m *more) {
+	t.more = m
+	t.state.Store(stateQueued)
 }
 
 func newMore(ctx context.Context, opts []TaskOption) *more {
@@ -203,27 +220,6 @@ func newMore(ctx context.Context, opts []TaskOption) *more {
 		o.applyTask(&m.taskOptions)
 	}
 	return m
-}
-
-// launch is start for a task whose owner and options are set.
-func (t *task) launch() bool {
-	if t.more == nil {
-		t.state.Store(stateRunning)
-		if !t.owner.add(t) {
-			return false
-		}
-		go t.main()
-		return true
-	}
-	if !t.owner.add(t) {
-		return false
-	}
-	if l := t.owner.limit; l != nil {
-		l.submit(t)
-	} else {
-		go t.main()
-	}
-	return true
 }
 
 // main is the goroutine of t. It is a frame of its own, not generic, because a

@@ -1,6 +1,7 @@
 package async
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,15 +20,17 @@ const (
 // because channels may not pass from one synctest bubble to another, nor may
 // timers: those stay with the waiter of a scope and are not pooled.
 type waiter struct {
-	mu   sync.Mutex // innermost: held while no other lock is taken
-	cond sync.Cond
-	got  uint8       // gotSettled and so on; guarded by mu
-	busy atomic.Bool // only for a scope's own waiter: a wait uses it
+	mu    sync.Mutex // innermost: held while no other lock is taken
+	cond  sync.Cond
+	got   uint8         // gotSettled and so on; guarded by mu
+	until time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
+	armed time.Duration // when timer fires; 0: it is not running. Guarded by mu
+	timer *time.Timer   // guarded by mu
+	busy  atomic.Bool   // only for a scope's own waiter: a wait uses it
 
-	prev, next   *waiter // on the list of a future; guarded by future.mu
-	lprev, lnext *waiter // on the list of a scope; guarded by scope.mu
-	taken        bool    // off the future's list, to be notified without the lock; guarded by future.mu
-	timer        *time.Timer
+	prev, next   *waiter       // on the list of a future; guarded by future.mu
+	lprev, lnext *waiter       // on the list of a scope; guarded by scope.mu
+	taken        bool          // off the future's list, to be notified without the lock; guarded by future.mu
 	done         chan struct{} // closed instead of waking anybody; see doneChannel
 	by           *task         // who waits; nil if nobody knows
 	slot         *slot         // lent while we wait; nil if there is none; guarded by future.mu or scope.mu
@@ -77,8 +80,14 @@ func (w *waiter) park() (got uint8) {
 	for w.got == 0 {
 		w.cond.Wait()
 	}
-	got, w.got = w.got, 0
+	got = w.takeLocked()
 	w.mu.Unlock()
+	return got
+}
+
+// takeLocked takes what w has got. The wait is over, and so is its limit.
+func (w *waiter) takeLocked() (got uint8) {
+	got, w.got, w.until = w.got, 0, 0
 	return got
 }
 
@@ -86,6 +95,9 @@ func (w *waiter) park() (got uint8) {
 // or drops it if it is not clean: if anybody may notify it for the wait that
 // is over.
 func (w *waiter) recycle(s *scope, own, clean bool) {
+	if !own || !clean || s.sig.Load() != nil { // see seal
+		clean = w.disarm() && clean
+	}
 	if !clean {
 		if own {
 			s.parker.CompareAndSwap(w, nil)
@@ -97,7 +109,7 @@ func (w *waiter) recycle(s *scope, own, clean bool) {
 		w.busy.Store(false)
 		return
 	}
-	w.timer, w.got = nil, 0 // nobody else knows w now
+	w.got = 0 // nobody else knows w now
 	waiters.Put(w)
 }
 
@@ -114,8 +126,33 @@ func (w *waiter) settled() {
 	}
 }
 
-// arm has w expire in d.
-func (w *waiter) arm(d time.Duration) {
+// epoch is when our clock began. Reading it costs half of a time.Now.
+var epoch = time.Now()
+
+func clock() time.Duration { return time.Since(epoch) }
+
+// arm has w expire in d and returns the time.
+//
+// A timer that was armed for an earlier wait is left to run if it is not too
+// late for this one: when it fires it is set again for what remains. Measured,
+// a wait with a limit costs 40 ns more than one without, not 170.
+func (w *waiter) arm(d time.Duration) (now time.Duration) {
+	now = clock()
+	w.mu.Lock()
+	w.until = now + d
+	if w.until < now {
+		w.until = math.MaxInt64
+	}
+	if w.armed == 0 || w.armed > w.until {
+		w.setLocked(d)
+	}
+	w.mu.Unlock()
+	return now
+}
+
+// setLocked has the timer fire in d, which is when the wait expires.
+func (w *waiter) setLocked(d time.Duration) {
+	w.armed = w.until
 	if w.timer == nil {
 		w.timer = time.AfterFunc(d, w.expire)
 	} else {
@@ -123,7 +160,31 @@ func (w *waiter) arm(d time.Duration) {
 	}
 }
 
-func (w *waiter) expire() { w.notify(gotExpired) }
+// expire is called by the timer.
+func (w *waiter) expire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.armed = 0
+	if w.until == 0 {
+		return // nobody waits, or without a limit
+	}
+	if left := w.until - clock(); left > 0 {
+		w.setLocked(left)
+		return
+	}
+	w.got |= gotExpired
+	w.cond.Signal()
+}
+
+// disarm stops the timer and forgets it. It reports false if that has fired
+// and may still come by.
+func (w *waiter) disarm() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	quiet := w.timer == nil || w.timer.Stop() || w.armed == 0
+	w.timer, w.until, w.armed = nil, 0, 0
+	return quiet
+}
 
 // listen has w told when s is cancelled; false if it is already.
 func (s *scope) listen(w *waiter) bool {

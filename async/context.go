@@ -118,6 +118,32 @@ func (t *task) parent() context.Context {
 
 // stopped returns why t's context is done, nil while it is not.
 func (t *task) stopped() *signal {
+	// Every wait asks this, so first a loop looks for any sign of a cancellation
+	// up to the root; most often there is none.
+	for u := t; !u.touched(); u = u.owner.t {
+		if u.owner == nil || u.more != nil && u.more.shielded {
+			return nil
+		}
+	}
+	return t.whyStopped()
+}
+
+// touched reports whether anything but its owner says that t is cancelled.
+func (t *task) touched() bool {
+	if h := t.half.Load(); h != nil {
+		if h.sig.Load() != nil {
+			return true
+		}
+		if std := h.std.Load(); std != nil && std.Err() != nil {
+			return true
+		}
+	}
+	ctx := t.foreign()
+	return ctx != nil && ctx.Err() != nil
+}
+
+// whyStopped is stopped in full.
+func (t *task) whyStopped() *signal {
 	h := t.half.Load()
 	if h == nil {
 		return t.pull()
@@ -151,11 +177,23 @@ func (t *task) pull() *signal {
 	if t.owner == nil {
 		return nil
 	}
-	sg := t.owner.t.stopped()
+	sg := t.owner.t.whyStopped()
 	if sg != nil && ctx != nil {
 		return canceled(sg.cause) // ctx's Deadline said nothing of it
 	}
 	return sg
+}
+
+// follows reports whether ctx is done exactly when the task of owner is:
+// whether it was derived from that by adding values only. It must be known,
+// because the Err of such a context asks the task, which asks its owners: to
+// ask both at every level would take 2^depth steps.
+func (owner *scope) follows(ctx context.Context) bool {
+	if ctx == nil || owner == &process.s {
+		return false
+	}
+	done := ctx.Done()
+	return done != nil && done == owner.t.Done()
 }
 
 // watch has s cancelled when ctx is.

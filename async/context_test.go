@@ -652,3 +652,90 @@ func TestUsesOfAContextRaceTheEndOfItsScope(t *testing.T) {
 	}
 	require.Empty(t, asynctest.Live(root))
 }
+
+// TestContextsDerivedAtEveryLevelCostNoMoreThanTheDepth would not end in a
+// lifetime if every level asked its context and its owner, and both asked the
+// level above.
+func TestContextsDerivedAtEveryLevelCostNoMoreThanTheDepth(t *testing.T) {
+	const depth = 200
+	derive := map[string]func(context.Context) context.Context{
+		"values": func(ctx context.Context) context.Context { return context.WithValue(ctx, levelKey{}, "") },
+		"values twice": func(ctx context.Context) context.Context {
+			return context.WithValue(context.WithValue(ctx, levelKey{}, ""), levelKey{}, 1)
+		},
+		"without cancel": context.WithoutCancel,
+		"a stranger's":   func(ctx context.Context) context.Context { return strangeContext{ctx} },
+		"cancel and values": func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			t.Cleanup(cancel)
+			return context.WithValue(ctx, levelKey{}, "")
+		},
+	}
+	type way func(ctx context.Context, f func(context.Context) error) error
+	ways := map[string]way{
+		"Start": func(ctx context.Context, f func(context.Context) error) error {
+			_, err := async.Start(ctx, f).Wait(ctx)
+			return err
+		},
+		"Go":    func(ctx context.Context, f func(context.Context) error) error { async.Go(ctx, f); return nil },
+		"Scope": func(ctx context.Context, f func(context.Context) error) error { return async.Scope(ctx, f) },
+	}
+	for name, derive := range derive {
+		for how, start := range ways {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				deepest := make(chan error, 1)
+				var down func(ctx context.Context, left int) error
+				down = func(ctx context.Context, left int) error {
+					if left == 0 {
+						deepest <- ctx.Err()
+						return nil
+					}
+					return start(derive(ctx), func(ctx context.Context) error { return down(ctx, left-1) })
+				}
+				require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error { return down(ctx, depth) }))
+				require.NoError(t, <-deepest)
+			})
+		}
+	}
+}
+
+type levelKey struct{}
+
+// strangeContext is a context of a type that package context does not know.
+type strangeContext struct{ context.Context }
+
+// TestAContextThatOnlyAddsValuesIsDoneLikeItsOwners is about contexts whose
+// cancellation need not be looked at beside the owner's.
+func TestAContextThatOnlyAddsValuesIsDoneLikeItsOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		deadline, _ := ctx.Deadline()
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			for _, ctx := range []context.Context{ctx, context.WithValue(ctx, levelKey{}, "kept"), strangeContext{ctx}} {
+				async.Go(ctx, func(ctx context.Context) error {
+					got, ok := ctx.Deadline()
+					require.True(t, ok)
+					require.Equal(t, deadline, got)
+					<-ctx.Done()
+					require.Equal(t, context.DeadlineExceeded, ctx.Err())
+					require.Equal(t, context.DeadlineExceeded, context.Cause(ctx))
+					return nil
+				})
+			}
+			return nil
+		})
+		boom := errors.New("boom")
+		err := async.Scope(t.Context(), func(ctx context.Context) error {
+			async.Go(context.WithValue(ctx, levelKey{}, "kept"), func(ctx context.Context) error {
+				require.Equal(t, "kept", ctx.Value(levelKey{}))
+				<-ctx.Done()
+				require.Equal(t, context.Canceled, ctx.Err())
+				require.Equal(t, boom, context.Cause(ctx))
+				return nil
+			})
+			return boom
+		})
+		require.ErrorIs(t, err, boom)
+	})
+}

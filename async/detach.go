@@ -26,7 +26,7 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 	home := t.home()
 	g := &goTask{handler: task}
 	g.t.self, g.t.kind, g.t.owner = g, kindDetached, &home.s
-	g.t.equip(newMore(context.WithoutCancel(ctx), opts))
+	g.t.equip(newMore(&home.s, context.WithoutCancel(ctx), opts))
 	g.t.more.name = name
 	if !home.admit(&g.t) {
 		panic("async: Detach after Shutdown: " + name)

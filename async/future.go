@@ -195,7 +195,8 @@ func (f *future) settle(v verdict) {
 	}
 	f.t.leave()
 	for w := waiters; w != nil; {
-		next := w.next // w is the waiter's again once it is notified
+		next := w.next
+		w.next = nil // w is the waiter's again once it is notified
 		w.notify(gotSettled)
 		w = next
 	}

@@ -99,12 +99,28 @@ func TestExpiredWaitsDoNotPileUp(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestManyScopesWithLimitsLeaveNothing is about timers: an hour's limit must
+// not outlive the scope of the wait it was for.
+func TestManyScopesWithLimitsLeaveNothing(t *testing.T) {
+	const scopes = 40_000 // not fewer with the race detector: the leak must show
+	grown := memGrowth(func() {
+		for range scopes {
+			err := async.Scope(t.Context(), func(ctx context.Context) error {
+				_, err := async.Execute(ctx, answer).Await(ctx, time.Hour)
+				return err
+			})
+			require.NoError(t, err)
+		}
+	})
+	require.Less(t, grown, int64(memSlack))
+}
+
 // TestAPlantedMemoryLeakIsFound shows that the check can fail.
 func TestAPlantedMemoryLeakIsFound(t *testing.T) {
-	var kept []*async.Future[int]
+	var kept []*async.Future[[1024]byte]
 	grown := memGrowth(func() {
-		for range 60_000 { // not fewer with the race detector: the leak must show
-			f := async.Execute(t.Context(), answer)
+		for range 8_000 { // not fewer with the race detector: the leak must show
+			f := async.Execute(t.Context(), func(context.Context) (v [1024]byte, err error) { return v, nil })
 			_, _ = f.Await(t.Context(), 0)
 			kept = append(kept, f)
 		}

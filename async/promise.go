@@ -34,7 +34,7 @@ func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Pr
 func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t := &f.t
 	t.owner, t.how = owner, returned
-	t.more = newMore(ctx, opts)
+	t.more = newMore(owner, ctx, opts)
 	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
 		return false
 	}

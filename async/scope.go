@@ -78,7 +78,7 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 	s.t, s.opts = t, o
 	s.inherit(owner)
 	if ctx != nil || shielded || o != nil || owner.observers != nil {
-		t.more = &more{shielded: shielded, ctx: ctx}
+		t.more = &more{shielded: shielded, ctx: ctx, follows: owner.follows(ctx)}
 	}
 	if o != nil {
 		t.more.name, t.more.timeout = o.name, o.timeout

@@ -98,6 +98,7 @@ type task struct {
 type more struct {
 	taskOptions
 	ctx      context.Context // what it was started with, unless that was its owner's own context
+	follows  bool            // ctx only adds values to the owner's own context
 	shielded bool            // cancellation of ctx and owner does not reach it
 	deadline time.Time       // from timeout; set as it starts to run
 	started  time.Time       // only if observed
@@ -161,10 +162,10 @@ func (t *task) grow() *scope {
 
 // foreign returns the context that bounds t beside its owner, nil if none does.
 func (t *task) foreign() context.Context {
-	if t.more == nil || t.more.shielded {
-		return nil
+	if m := t.more; m != nil && !m.shielded && !m.follows {
+		return m.ctx
 	}
-	return t.more.ctx
+	return nil
 }
 
 // move changes t's state; moving up the list is a bug of this package.
@@ -194,7 +195,7 @@ func (t *task) public() State {
 func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t.owner = owner
 	if ctx != nil || len(opts) > 0 || owner.limit != nil || owner.observers != nil {
-		t.equip(newMore(ctx, opts))
+		t.equip(newMore(owner, ctx, opts))
 	}
 	if !owner.add(t) {
 		return false
@@ -214,8 +215,8 @@ func (t *task) equip(m *more) {
 	t.state.Store(stateQueued)
 }
 
-func newMore(ctx context.Context, opts []TaskOption) *more {
-	m := &more{ctx: ctx}
+func newMore(owner *scope, ctx context.Context, opts []TaskOption) *more {
+	m := &more{ctx: ctx, follows: owner.follows(ctx)}
 	for _, o := range opts {
 		o.applyTask(&m.taskOptions)
 	}

@@ -164,6 +164,7 @@ func (f *future) link(w *waiter) bool {
 
 func (f *future) linkLocked(w *waiter) {
 	w.serial++
+	w.taken = false
 	if f.waiters != nil {
 		f.waiters.prev = w
 	}

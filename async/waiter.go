@@ -104,12 +104,11 @@ func (w *waiter) recycle(s *scope, own, clean bool) {
 		}
 		return
 	}
-	w.by, w.taken, w.prev, w.next = nil, false, nil, nil
 	if own {
 		w.busy.Store(false)
 		return
 	}
-	w.got = 0 // nobody else knows w now
+	w.by, w.got = nil, 0 // nobody else knows w now
 	waiters.Put(w)
 }
 

@@ -184,16 +184,16 @@ func (t *task) pull() *signal {
 	return sg
 }
 
-// follows reports whether ctx is done exactly when the task of owner is:
-// whether it was derived from that by adding values only. It must be known,
+// follows reports whether ctx, with which something is started in s, is done
+// exactly when s is: whether it was derived from that by adding values only. It must be known,
 // because the Err of such a context asks the task, which asks its owners: to
 // ask both at every level would take 2^depth steps.
-func (owner *scope) follows(ctx context.Context) bool {
-	if ctx == nil || owner == &process.s {
+func (s *scope) follows(ctx context.Context) bool {
+	if ctx == nil || s == &process.s {
 		return false
 	}
 	done := ctx.Done()
-	return done != nil && done == owner.t.Done()
+	return done != nil && done == s.t.Done()
 }
 
 // watch has s cancelled when ctx is.

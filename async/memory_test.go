@@ -102,7 +102,7 @@ func TestExpiredWaitsDoNotPileUp(t *testing.T) {
 // TestManyScopesWithLimitsLeaveNothing is about timers: an hour's limit must
 // not outlive the scope of the wait it was for.
 func TestManyScopesWithLimitsLeaveNothing(t *testing.T) {
-	const scopes = 40_000 // not fewer with the race detector: the leak must show
+	const scopes = 20_000 // not fewer with the race detector: the leak must show
 	grown := memGrowth(func() {
 		for range scopes {
 			err := async.Scope(t.Context(), func(ctx context.Context) error {

@@ -3,6 +3,7 @@ package async_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,6 +67,58 @@ func startOne(ctx context.Context, way int, task func(context.Context) error) (r
 		}
 	}
 	return 0
+}
+
+// TestAHookOrPromiseThatRacesTheEndIsNotLost has bare goroutines register exit
+// hooks and make promises in a scope that ends. Every hook runs once: before
+// Scope returns, or at once on who came too late. Every promise settles.
+func TestAHookOrPromiseThatRacesTheEndIsNotLost(t *testing.T) {
+	const rounds, each = 10_000, 5 // 100,000 of both
+	for round := range rounds {
+		var joined, late, settled atomic.Int32
+		var bare sync.WaitGroup
+		var ended atomic.Bool
+		err := async.Scope(t.Context(), func(ctx context.Context) error {
+			for range each {
+				bare.Go(func() {
+					async.OnExit(ctx, func(_ context.Context, outcome error) error {
+						if errors.Is(outcome, async.ErrScopeEnded) {
+							late.Add(1)
+							return nil
+						}
+						if ended.Load() {
+							t.Error("a hook runs after its scope has returned")
+						}
+						joined.Add(1)
+						return nil
+					})
+				})
+				bare.Go(func() {
+					f, p := async.NewPromise[int](ctx)
+					won := p.Resolve(7)
+					v, err := f.Wait(context.Background())
+					switch {
+					case won && v == 7 && err == nil:
+					case !won && (errors.Is(err, async.ErrScopeEnded) || errors.Is(err, async.ErrAbandoned)):
+					default:
+						t.Errorf("Resolve said %t, Wait gave %v, %v", won, v, err)
+					}
+					settled.Add(1)
+				})
+			}
+			if round%2 == 0 {
+				runtime.Gosched()
+			}
+			return nil
+		})
+		before := joined.Load()
+		ended.Store(true)
+		bare.Wait()
+		require.NoError(t, err)
+		require.Equal(t, before, joined.Load(), "Scope returned before a hook")
+		require.EqualValues(t, each, joined.Load()+late.Load(), "a hook was lost or ran twice")
+		require.EqualValues(t, each, settled.Load())
+	}
 }
 
 // TestAProducerStartedInACancelledScopeStillClosesItsChannel: were it skipped,

@@ -3,6 +3,10 @@ package async_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -204,6 +208,82 @@ func TestAnObserverThatPanicsOrExitsIsAnErrorOfTheScope(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFailNowInATaskFailsTheTestAndJoins runs tests that fail as other
+// processes, because a test that fails cannot be caught.
+func TestFailNowInATaskFailsTheTestAndJoins(t *testing.T) {
+	for name, start := range map[string]func(ctx context.Context, f func(context.Context) error) error{
+		"body": func(ctx context.Context, f func(context.Context) error) error { return f(ctx) },
+		"Go":   func(ctx context.Context, f func(context.Context) error) error { async.Go(ctx, f); return nil },
+		"future": func(ctx context.Context, f func(context.Context) error) error {
+			_, err := async.Start(ctx, f).Wait(ctx)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if os.Getenv("AMBIT_TEST_FAILNOW") != "" {
+				defer fmt.Println("the test has come to its end")
+				err := async.Scope(t.Context(), func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); fmt.Println("a sibling was joined"); return nil })
+					return start(ctx, func(context.Context) error { require.FailNow(t, "no good"); return nil })
+				})
+				fmt.Println("Scope returned:", err)
+				return
+			}
+			out, err := runSelf(t, "AMBIT_TEST_FAILNOW=1")
+			require.Error(t, err, out)
+			require.Contains(t, out, "no good")
+			require.Contains(t, out, "a sibling was joined")
+			require.Contains(t, out, "the test has come to its end")
+			require.NotContains(t, out, "panic:")
+			if name != "body" {
+				require.Contains(t, out, "Scope returned: "+async.ErrGoexit.Error())
+			}
+		})
+	}
+}
+
+// TestAPanicWithNilIsAPanic, with the runtime's old behaviour too, where
+// recover cannot tell it from Goexit.
+func TestAPanicWithNilIsAPanic(t *testing.T) {
+	if os.Getenv("AMBIT_TEST_PANICNIL") == "" {
+		out, err := runSelf(t, "AMBIT_TEST_PANICNIL=1", "GODEBUG=panicnil=1")
+		require.NoError(t, err, out)
+		require.Contains(t, out, "panicnil was tried")
+	} else {
+		func() {
+			defer func() { require.Nil(t, recover()) }()
+			panic(nil)
+		}()
+		fmt.Println("panicnil was tried")
+	}
+	bang := func() { panic(nil) }
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				told := panicOrError(func() error {
+					return async.Scope(ctx, func(ctx context.Context) error { place(ctx, bang); return nil })
+				})
+				var p *async.PanicError
+				require.ErrorAs(t, told, &p)
+				require.NotErrorIs(t, told, async.ErrGoexit)
+			})
+		})
+	}
+}
+
+// runSelf runs the test that calls it as another process and returns what that
+// printed and how it ended.
+func runSelf(t *testing.T, env ...string) (string, error) {
+	var pattern []string
+	for part := range strings.SplitSeq(t.Name(), "/") {
+		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+strings.Join(pattern, "/"))
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // panicOrError returns what f returned or panicked with.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -73,11 +72,9 @@ func TestAPanicOfADetachedTaskEndsTheProcess(t *testing.T) {
 		_ = async.Shutdown(context.Background())
 		select {}
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), "AMBIT_TEST_CRASH=1")
-	out, err := cmd.CombinedOutput()
+	out, err := runSelf(t, "AMBIT_TEST_CRASH=1")
 	require.Error(t, err)
-	require.Contains(t, string(out), "plantedPanic", "with the stack of who panicked")
+	require.Contains(t, out, "plantedPanic", "with the stack of who panicked")
 }
 
 func TestDetachAfterLetsGoOfStragglersOnRecord(t *testing.T) {

@@ -1,0 +1,152 @@
+package asynctest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errPlanted = errors.New("planted")
+
+// A recorder is a test that ends when it is told to, and keeps what it was
+// failed with.
+type recorder struct {
+	testing.TB
+	ctx      context.Context
+	cleanups []func()
+	errors   []error
+}
+
+func (r *recorder) Helper()                  {}
+func (r *recorder) Context() context.Context { return r.ctx }
+func (r *recorder) Cleanup(f func())         { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Error(args ...any)        { r.errors = append(r.errors, args[0].(error)) }
+
+// verdict runs test with a context of [asynctest.Context], ends it as package
+// testing does, and returns what it was failed with.
+func verdict(t *testing.T, test func(ctx context.Context)) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &recorder{TB: t, ctx: ctx}
+	test(asynctest.Context(r))
+	cancel()
+	for _, f := range slices.Backward(r.cleanups) {
+		f()
+	}
+	return errors.Join(r.errors...)
+}
+
+// inAndOutside runs f in a synctest bubble and outside all of them.
+func inAndOutside(t *testing.T, f func(t *testing.T)) {
+	t.Run("in a bubble", func(t *testing.T) { synctest.Test(t, f) })
+	t.Run("outside", f)
+}
+
+func TestContextPassesATestThatLeftNothing(t *testing.T) {
+	inAndOutside(t, func(t *testing.T) {
+		require.NoError(t, verdict(t, func(ctx context.Context) {
+			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(context.Context) error { return nil })
+				return nil
+			}))
+			async.Detach(ctx, "ends by itself", func(context.Context) error { return nil })
+			v, err := async.Execute(ctx, func(context.Context) (int, error) { return 1, nil }).Await(ctx, 0)
+			require.NoError(t, err)
+			require.Equal(t, 1, v)
+		}))
+	})
+}
+
+func TestContextFailsATestThatLeftATask(t *testing.T) {
+	// Only in a bubble, because the check is patient.
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		err := verdict(t, func(ctx context.Context) {
+			async.Start(ctx, func(context.Context) error { <-stop; return nil }, async.Name("left behind"))
+		})
+		var left *async.StragglerError
+		require.ErrorAs(t, err, &left)
+		require.Len(t, left.Left, 1)
+		require.Equal(t, "left behind", left.Left[0].Task)
+		close(stop)
+	})
+}
+
+func TestContextFailsATestWhoseDetachedTaskFailed(t *testing.T) {
+	inAndOutside(t, func(t *testing.T) {
+		require.ErrorIs(t, verdict(t, func(ctx context.Context) {
+			async.Detach(ctx, "fails", func(context.Context) error { return errPlanted })
+		}), errPlanted)
+	})
+}
+
+func TestContextFailsATestThatLostAnError(t *testing.T) {
+	inAndOutside(t, func(t *testing.T) {
+		require.ErrorIs(t, verdict(t, func(ctx context.Context) {
+			var kept context.Context
+			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error { kept = ctx; return nil }))
+			async.OnExit(kept, func(context.Context, error) error { return errPlanted }) // too late, so nobody is told
+		}), errPlanted)
+	})
+}
+
+// TestContextIsAChildOfTheTests and a root of its own.
+func TestContextIsAChildOfTheTests(t *testing.T) {
+	type key struct{}
+	outer, cancel := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
+	ctx, check := asynctest.Root(outer)
+	other, checkOther := asynctest.Root(outer)
+	require.Equal(t, "value", ctx.Value(key{}))
+	stop := make(chan struct{})
+	f := async.Start(ctx, func(ctx context.Context) error { <-stop; <-ctx.Done(); return context.Cause(ctx) }, async.Name("mine"))
+	require.Equal(t, []string{"mine"}, asynctest.Live(ctx))
+	require.Empty(t, asynctest.Live(other), "tests share no root")
+	close(stop)
+	cancel(errPlanted)
+	_, err := f.Wait(context.WithoutCancel(ctx))
+	require.ErrorIs(t, err, errPlanted)
+	require.Empty(t, asynctest.Live(ctx))
+	require.NoError(t, check())
+	require.NoError(t, checkOther())
+}
+
+// TestAnErrorThatNobodyWasGivenIsLost: it is when the future is collected, so
+// the collector has to be asked.
+func TestAnErrorThatNobodyWasGivenIsLost(t *testing.T) {
+	ctx, check := asynctest.Root(t.Context())
+	async.Start(ctx, func(context.Context) error { return errPlanted })
+	for range 1000 {
+		if len(asynctest.Live(ctx)) == 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	var err error
+	for range 1000 {
+		runtime.GC()
+		if err = check(); err != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	require.ErrorIs(t, err, errPlanted)
+}
+
+func ExampleRoot() {
+	ctx, check := asynctest.Root(context.Background())
+	async.Detach(ctx, "upload", func(context.Context) error { return errors.New("disk full") })
+	fmt.Println(check())
+	// Output: disk full
+}

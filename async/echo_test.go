@@ -1,0 +1,154 @@
+package async_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// TestAnEchoOfTheCancellationIsNoFailure has a task fail with an error that was
+// made while its scope was cancelled because of errPlanted. An echo is not
+// listed beside the cause; what is more than one is.
+func TestAnEchoOfTheCancellationIsNoFailure(t *testing.T) {
+	real := errors.New("a real failure")
+	for name, test := range map[string]struct {
+		says func(ctx context.Context) error
+		echo bool
+	}{
+		"ctx.Err":                 {func(ctx context.Context) error { return ctx.Err() }, true},
+		"the cause":               {context.Cause, true},
+		"wrapped":                 {func(ctx context.Context) error { return fmt.Errorf("reading: %w", ctx.Err()) }, true},
+		"wrapped twice over":      {func(ctx context.Context) error { return fmt.Errorf("%w, because: %w", ctx.Err(), context.Cause(ctx)) }, true},
+		"joined echoes":           {func(ctx context.Context) error { return errors.Join(ctx.Err(), context.Cause(ctx)) }, true},
+		"of package net/http":     {func(ctx context.Context) error { return &url.Error{Op: "Get", URL: "http://x", Err: ctx.Err()} }, true},
+		"of package net":          {dialed, true},
+		"of a derived context":    {derivedErr, true},
+		"joined with a failure":   {func(ctx context.Context) error { return errors.Join(ctx.Err(), real) }, false},
+		"wrapped with a failure":  {func(ctx context.Context) error { return fmt.Errorf("%w after %w", real, ctx.Err()) }, false},
+		"a failure":               {func(context.Context) error { return real }, false},
+		"a deadline of its own":   {expired, false},
+		"a time limit of another": {func(context.Context) error { return &async.TimeoutError{Task: "other"} }, false},
+		"an empty list":           {func(context.Context) error { return emptyList{} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var said error
+				got := async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error {
+						<-ctx.Done()
+						said = test.says(ctx)
+						require.Error(t, said)
+						return said
+					})
+					time.Sleep(time.Second)
+					return errPlanted
+				})
+				require.ErrorIs(t, got, errPlanted)
+				if test.echo {
+					require.Equal(t, errPlanted, got, "an echo is not listed")
+					return
+				}
+				var list *async.ScopeError
+				require.ErrorAs(t, got, &list)
+				require.Equal(t, errPlanted, list.Errors[0], "what decided comes first")
+				require.ErrorIs(t, got, said)
+			})
+		})
+	}
+}
+
+// TestACancellationFromElsewhereIsAFailure: while its scope lives, a task that
+// returns context.Canceled or DeadlineExceeded has failed like any other.
+func TestACancellationFromElsewhereIsAFailure(t *testing.T) {
+	foreign, cancel := context.WithCancelCause(context.Background())
+	cancel(errPlanted)
+	for name, test := range map[string]struct {
+		says func(ctx context.Context) error
+		want error
+	}{
+		"a foreign context's Err":     {func(context.Context) error { return foreign.Err() }, context.Canceled},
+		"a foreign context's Cause":   {func(context.Context) error { return context.Cause(foreign) }, errPlanted},
+		"a derived context's":         {derivedErr, context.Canceled},
+		"a derived context's expiry":  {expired, context.DeadlineExceeded},
+		"an expired Await's":          {expiredAwait, context.DeadlineExceeded},
+		"of package net, of its ctx":  {dialed, context.Canceled},
+		"of a request, of its ctx":    {requested, context.DeadlineExceeded},
+		"of a future that it aborted": {cancelledFuture, errCancelWhy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var sibling error
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); sibling = context.Cause(ctx); return nil })
+					async.Go(ctx, test.says)
+					return nil
+				})
+				require.ErrorIs(t, err, test.want)
+				require.ErrorIs(t, sibling, test.want, "it has cancelled its sibling")
+			})
+		})
+	}
+}
+
+// emptyList is an error of several that has none.
+type emptyList struct{}
+
+func (emptyList) Error() string   { return "empty" }
+func (emptyList) Unwrap() []error { return nil }
+
+// dialed returns what package net says under a cancelled context.
+func dialed(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := new(net.Dialer).DialContext(ctx, "tcp", "127.0.0.1:1")
+	return err
+}
+
+// requested returns what package net/http says of a context that expired.
+func requested(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, -1)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:1", http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		err = resp.Body.Close()
+	}
+	return &url.Error{Op: "Get", URL: r.URL.String(), Err: err}
+}
+
+func derivedErr(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx.Err()
+}
+
+func expired(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func expiredAwait(ctx context.Context) error {
+	_, err := async.Execute(ctx, obedient(0, 0, nil)).Await(ctx, time.Second)
+	return err
+}
+
+func cancelledFuture(ctx context.Context) error {
+	f := async.Execute(ctx, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() })
+	f.Cancel(errCancelWhy)
+	_, err := f.Wait(ctx)
+	return err
+}

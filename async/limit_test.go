@@ -226,8 +226,8 @@ func TestNestedWaitsFinishAtAnyDepth(t *testing.T) {
 	for kind := range down {
 		for _, test := range []struct{ n, depth int }{{1, 1000}, {2, 50}, {64, 50}} {
 			n, depth := test.n, test.depth
-			if kind != "Await" {
-				depth = min(depth, 300) // the rest takes the same ways down
+			if kind != "Await" || raceFactor > 1 {
+				depth = min(depth, 200) // the rest takes the same ways down
 			}
 			t.Run(fmt.Sprint(n, "/", kind), func(t *testing.T) {
 				var c runCount
@@ -324,9 +324,9 @@ func TestDivideAndConquerNeedsFewGoroutines(t *testing.T) {
 	} {
 		for _, name := range names {
 			split := ways[name]
-			leaves := 16_000
-			if name == "scopes" || name == "sixteen at once" {
-				leaves = max(2_000, leaves/raceFactor)
+			leaves := 16_384
+			if name != "two futures" {
+				leaves = max(2_048, leaves/raceFactor)
 			}
 			t.Run(fmt.Sprint(n, "/", name), func(t *testing.T) {
 				before := runtime.NumGoroutine()

@@ -114,7 +114,9 @@ func TestAHookOrPromiseThatRacesTheEndIsNotLost(t *testing.T) {
 		before := joined.Load()
 		ended.Store(true)
 		bare.Wait()
-		require.NoError(t, err)
+		if err != nil { // somebody waited for a promise in the instant it was abandoned
+			require.ErrorIs(t, err, async.ErrAbandoned)
+		}
 		require.Equal(t, before, joined.Load(), "Scope returned before a hook")
 		require.EqualValues(t, each, joined.Load()+late.Load(), "a hook was lost or ran twice")
 		require.EqualValues(t, each, settled.Load())

@@ -248,12 +248,18 @@ func (t *task) limited() bool {
 	return t.more != nil && t.more.slot != nil || t.kind == kindBody && t.owner.limit != nil
 }
 
-// resume has the slot back after a wait, whatever ended it.
+// resume has the slot back after a wait, whatever ended it. The slot may have
+// told w so a moment after it parked no more, and nothing else will tell it
+// that it is settled now: the next wait must not take that for its own.
 func (w *waiter) resume() {
-	if w.slot != nil {
-		w.slot.force()
-		w.slot = nil
+	if w.slot == nil {
+		return
 	}
+	w.slot.force()
+	w.slot = nil
+	w.mu.Lock()
+	w.got &^= gotSettled
+	w.mu.Unlock()
 }
 
 // slotHeap orders queued tasks deepest first, then first come first.

@@ -1078,3 +1078,34 @@ func TestNoSlotIsLostUnderFire(t *testing.T) {
 		})
 	}
 }
+
+// TestAWaitCutShortLeavesNothingForTheNext has waits expire just as their slot
+// comes back. The next wait of the same task must not be told that by mistake.
+func TestAWaitCutShortLeavesNothingForTheNext(t *testing.T) {
+	spin := func(d time.Duration, v int) func(context.Context) (int, error) {
+		return func(context.Context) (int, error) {
+			for start := time.Now(); time.Since(start) < d; {
+			}
+			return v, nil
+		}
+	}
+	us := func(n int) time.Duration { return time.Duration(1+rand.IntN(n)) * time.Microsecond }
+	for range 4 {
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			for range 4 {
+				async.Go(ctx, func(ctx context.Context) error {
+					for range 200 {
+						work := us(60)
+						_, _ = async.Execute(ctx, spin(work, 1)).Await(ctx, us(120))
+						v, err := async.Execute(ctx, spin(work, 2)).Wait(ctx)
+						if v != 2 || err != nil {
+							return fmt.Errorf("got %d, %w", v, err)
+						}
+					}
+					return nil
+				})
+			}
+			return nil
+		}, async.Limit(1)))
+	}
+}

@@ -1430,3 +1430,29 @@ func TestAWaitAfterOneThatGaveUpIsNotDisturbedByIt(t *testing.T) {
 		return nil
 	}))
 }
+
+// TestCancelSaysWhoWasFirst although its task, woken by it, may end before it
+// returns.
+func TestCancelSaysWhoWasFirst(t *testing.T) {
+	ctx := asynctest.Context(t)
+	for range 20_000 / raceFactor {
+		begun := make(chan struct{})
+		f := async.Start(ctx, func(ctx context.Context) error {
+			done := ctx.Done()
+			close(begun)
+			<-done
+			return ctx.Err()
+		})
+		<-begun
+		require.True(t, f.Cancel(errCancelBoom))
+		require.False(t, f.Cancel(errCancelWhy))
+		_, err := f.Wait(ctx)
+		require.ErrorIs(t, err, errCancelBoom)
+	}
+	derived, cancel := context.WithCancelCause(ctx)
+	f := async.Start(derived, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	cancel(errCancelWhy)
+	require.False(t, f.Cancel(errCancelBoom))
+	_, err := f.Wait(ctx)
+	require.ErrorIs(t, err, errCancelWhy)
+}

@@ -9,8 +9,9 @@ import (
 // abort hooks and standard contexts here and below. It reports whether it was
 // the first. On an ended scope it does nothing.
 func (s *scope) cancel(sg *signal) bool {
-	if !s.lockFor(sg) {
-		return false
+	open, first := s.lockFor(sg)
+	if !open {
+		return first
 	}
 	// From here to the unlock no other cancellation can come between: the
 	// signal is stored before the children are looked at, see grow.
@@ -36,7 +37,7 @@ func (s *scope) cancel(sg *signal) bool {
 	for _, c := range children {
 		c.half.Load().cancel(c.inherited(sg))
 	}
-	return true
+	return first
 }
 
 // notifyLocked tells all who wait under the context of s that it is done.
@@ -49,22 +50,28 @@ func (s *scope) notifyLocked() {
 	}
 }
 
-// lockFor locks s.mu if s can still be cancelled with sg. If s has a standard
-// context that one has been cancelled by then, by us or by its parent, and
-// knows the cause that counts.
-func (s *scope) lockFor(sg *signal) bool {
+// lockFor locks s.mu and returns open if s can still be cancelled with sg, and
+// whether sg is the first that s is cancelled with. If s has a standard context
+// that one has been cancelled by then, by us or by its parent, and knows the
+// cause that counts. It wakes who waits for it, so s may have ended before we
+// have the lock again, although we were the first.
+func (s *scope) lockFor(sg *signal) (open, first bool) {
 	for {
 		s.mu.Lock()
 		if s.sig.Load() != nil || s.ended {
 			s.mu.Unlock()
-			return false
+			return false, first
 		}
 		std := s.std.Load()
-		if std == nil || std.Err() != nil {
-			return true
+		if std == nil {
+			return true, true
+		}
+		if std.Err() != nil {
+			return true, first
 		}
 		s.mu.Unlock()
 		std.cancel(sg.cause) // takes locks of package context and of the parents: not under ours
+		first = same(context.Cause(std), sg.cause)
 	}
 }
 

@@ -99,6 +99,33 @@ func TestACancellationFromElsewhereIsAFailure(t *testing.T) {
 	}
 }
 
+// TestAFailureWhileBeingStoppedIsListedWithoutTheCause: what stopped the scope
+// is told once, however many fail while they clean up.
+func TestAFailureWhileBeingStoppedIsListedWithoutTheCause(t *testing.T) {
+	for name, start := range map[string]func(ctx context.Context, f func(context.Context) error){
+		"Go":     func(ctx context.Context, f func(context.Context) error) { async.Go(ctx, f) },
+		"future": func(ctx context.Context, f func(context.Context) error) { async.Start(ctx, f) },
+		"task of a task": func(ctx context.Context, f func(context.Context) error) {
+			async.Go(ctx, func(ctx context.Context) error { async.Go(ctx, f); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				lock, disk := errors.New("lock"), errors.New("disk")
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					start(ctx, func(ctx context.Context) error { <-ctx.Done(); return lock })
+					start(ctx, func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Second); return disk })
+					time.Sleep(time.Second)
+					return errPlanted
+				})
+				var list *async.ScopeError
+				require.ErrorAs(t, err, &list)
+				require.Equal(t, []error{errPlanted, lock, disk}, list.Errors)
+			})
+		})
+	}
+}
+
 // emptyList is an error of several that has none.
 type emptyList struct{}
 

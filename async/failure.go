@@ -92,7 +92,7 @@ func (s *scope) childFailed(t *task, v verdict) {
 			s.fail(err, nil)
 		}
 	default:
-		s.fail(v.err, v.panic)
+		s.fail(v.toOwner(s.t.stopped()), v.panic)
 	}
 }
 
@@ -204,7 +204,7 @@ func (s *scope) takeUnclaimed() {
 		x.taken = true
 		switch {
 		case x.v.panic == nil:
-			f.add(x.v.err)
+			f.add(x.v.toOwner(s.sig.Load()))
 		case f.panics == nil:
 			f.panics = x.v.panic
 		default:

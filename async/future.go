@@ -57,7 +57,7 @@ func (f *Future[T]) Cancel(cause error) bool {
 	return f.f.t.scope().cancel(canceled(cause))
 }
 
-// IsRunning reports whether the handler has begun and f has not settled.
+// IsRunning reports whether the task is neither queued nor settled.
 func (f *Future[T]) IsRunning() bool {
 	st := f.f.t.state.Load()
 	return st == stateRunning || st == stateJoining

@@ -144,8 +144,10 @@ func Limit(n int) ScopeOption {
 	return scopeOption(func(s *scopeOptions) { s.limit = n })
 }
 
-// Observe tells o of every start, end and panic in the scope and the scopes
-// inside it. An outer scope's observer is told too.
+// Observe tells o of the start, the end and a panic of everything that runs in
+// the scope: tasks, hooks, scopes inside it and what runs in those; not of the
+// scope itself, nor of a task that was cancelled before it ran. An outer
+// scope's observer is told too.
 func Observe(o Observer) ScopeOption {
 	if o == nil {
 		panic("async: Observe(nil): leave the option out instead")

@@ -1,6 +1,9 @@
 package async
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // This file decides how a scope or task ended, and what is made of several
 // failures.
@@ -10,6 +13,20 @@ type verdict struct {
 	err   error       // nil for success
 	panic *PanicError // set if it ended in a panic; err is the same then
 	echo  bool        // err says only that the task was cancelled
+
+	// own is err less the cancellation of the task, cause, that it matches
+	// beside: what is left to tell a scope that was cancelled for that itself.
+	// Both are nil if there is no such difference.
+	own, cause error
+}
+
+// toOwner returns what is to be recorded of v in an owner that sg, if it is not
+// nil, has cancelled.
+func (v *verdict) toOwner(sg *signal) error {
+	if v.own != nil && v.panic == nil && sg != nil && same(sg.cause, v.cause) {
+		return v.own
+	}
+	return v.err
 }
 
 // mustRaise reports that v is too loud to be told as a timeout: only whoever
@@ -85,10 +102,13 @@ func (s *scope) seal() {
 	if f := s.faults; f != nil && f.alarm != nil {
 		timers = append(timers, f.alarm)
 	}
+	std := s.std.Load()
 	if s.sig.Load() == nil {
 		s.sig.Store(endedSignal)
+		if std != nil && std.Err() != nil { // who cancels it has not come to us yet
+			s.sig.Store(&signal{std.Err(), context.Cause(std)})
+		}
 	}
-	std := s.std.Load()
 	s.notifyLocked()
 	s.mu.Unlock()
 	for _, t := range timers {
@@ -125,7 +145,8 @@ func (s *scope) sum(err error, echo bool) verdict {
 	}
 	var errs []error
 	hurt := echo || s.echoed || s.skipped || len(f.errs) > 0 || f.panics != nil
-	if sg != nil && hurt && !f.has(sg.cause) { // cancelled from outside, which decided
+	outside := sg != nil && hurt && !f.has(sg.cause) // cancelled from outside, which decided
+	if outside {
 		errs = append(errs, stopped(sg.err, sg.cause))
 	}
 	real := len(f.errs)+len(f.hooks)+f.dropped > 0
@@ -142,7 +163,11 @@ func (s *scope) sum(err error, echo bool) verdict {
 		}
 		return verdict{err: p, panic: p}
 	}
-	return verdict{err: joined(s.t, errs, f.dropped), echo: !real && len(errs) > 0}
+	v := verdict{err: joined(s.t, errs, f.dropped), echo: !real && len(errs) > 0}
+	if outside && real {
+		v.own, v.cause = joined(s.t, errs[1:], f.dropped), sg.cause
+	}
+	return v
 }
 
 // leafVerdict is verdict for a task that never had a scope half.
@@ -160,6 +185,7 @@ func leafVerdict(t *task, err error, sg *signal) verdict {
 		v.err = stop
 	} else {
 		v.err = joined(t, []error{stop, err}, 0)
+		v.own, v.cause = err, sg.cause
 	}
 	return v
 }

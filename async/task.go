@@ -30,8 +30,8 @@ type State uint8
 
 // The states of a future.
 const (
-	Queued   State = iota // the handler has not begun
-	Running               // the handler, or what it started, runs
+	Queued   State = iota // waits for a slot of a Limit
+	Running               // the handler, or what it started, runs or is about to
 	Aborting              // as Running, and it has been told to stop
 	Done                  // settled
 )

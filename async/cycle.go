@@ -29,8 +29,10 @@ func isCycle(err error) bool { return errors.Is(err, ErrAwaitCycle) }
 // after the wait was registered: of two that close a ring at the same time
 // the later sees the earlier.
 func (f *future) cycle(me *task) error {
-	if h := f.t.half.Load(); me == nil || h == nil || h == endedHalf {
-		return nil // f has started and awaited nothing: if it does later, it sees us
+	if h := f.t.half.Load(); me == nil || h == nil || h == endedHalf || f.t.kind == kindChoice {
+		// f has started and awaited nothing: if it does later, it sees us. And a
+		// choice may be decided by a contender that waits for nobody.
+		return nil
 	}
 	if me.partOf(&f.t) {
 		return fmt.Errorf("%w: %s -> %s", ErrAwaitCycle, me.name(), f.t.name())
@@ -75,7 +77,7 @@ func (f *future) ring(me *task) (hops []hop, found bool) {
 // at one that is part of f.
 func (f *future) waitersOf(hops []hop, t *task, after int) ([]hop, bool) {
 	for ; t != nil; t = t.owner.task() {
-		if t.self == nil || t.self.future() == nil {
+		if t.self == nil || t.self.future() == nil || t.kind == kindChoice {
 			continue
 		}
 		on := t.self.future()

@@ -182,18 +182,29 @@ func (f *future) settled() bool { return f.t.state.Load() == stateDone }
 // that the woken goroutine finds the owner's lock free. Only waiters that want
 // their slot back are seen to before we give up ours.
 func (f *future) settle(v verdict) {
+	waiters := f.publish(v)
+	f.t.leave()
+	wake(waiters)
+}
+
+// publish makes v the outcome and returns whom to wake.
+func (f *future) publish(v verdict) (waiters *waiter) {
 	echoed := v.echo && f.t.owner.echoes(&f.t, v) // asks contexts, so not under the lock
 	f.mu.Lock()
 	if v.err != nil {
 		f.err = f.accountLocked(v, echoed)
 	}
 	f.t.move(stateDone)
-	waiters := f.takeWaitersLocked()
+	waiters = f.takeWaitersLocked()
 	f.mu.Unlock()
 	if x, open := f.err.(*failure); open && x.late {
 		x.scope.home.report(v.err)
 	}
-	f.t.leave()
+	return waiters
+}
+
+// wake tells waiters that their future has settled.
+func wake(waiters *waiter) {
 	for w := waiters; w != nil; {
 		next := w.next
 		w.next = nil // w is the waiter's again once it is notified
@@ -234,14 +245,14 @@ func (f *future) accountLocked(v verdict, echoed bool) error {
 	if v.echo && !f.t.told {
 		if echoed {
 			owner.noteEcho()
-			return v.err
+			return v.given()
 		}
 		if owner.dismissedDaemon(&f.t) {
-			return v.err
+			return v.given()
 		}
 	}
 	if f.t.given || f.awaitedLocked() || f.t.told && !v.mustRaise() {
-		return v.err
+		return v.given()
 	}
 	x := &failure{v: v, scope: owner}
 	if owner.t.kind == kindRoot {
@@ -293,7 +304,7 @@ func (f *future) settleUnowned(err error) {
 func (f *future) give() error {
 	if x, open := f.err.(*failure); open {
 		x.claim()
-		return x.v.err
+		return x.v.given()
 	}
 	return f.err
 }
@@ -308,7 +319,7 @@ func (f *future) tell(err error) bool {
 		return false
 	}
 	f.t.told = true
-	if m := f.t.more; m != nil && m.discard != nil && err != nil && m.toldErr == nil && !f.t.given {
+	if m := f.t.more; m != nil && (m.discard != nil || f.t.kind == kindChoice) && err != nil && m.toldErr == nil && !f.t.given {
 		m.toldErr = err
 	}
 	return true

@@ -18,6 +18,24 @@ type verdict struct {
 	// beside: what is left to tell a scope that was cancelled for that itself.
 	// Both are nil if there is no such difference.
 	own, cause error
+
+	// partial: the value holds err already, so whoever is given the value is
+	// given no error beside it.
+	partial bool
+}
+
+// asVerdict returns the verdict of an error of guard.
+func asVerdict(err error) verdict {
+	p, _ := err.(*PanicError)
+	return verdict{err: err, panic: p}
+}
+
+// given returns the error for whoever is given the outcome.
+func (v *verdict) given() error {
+	if v.partial {
+		return nil
+	}
+	return v.err
 }
 
 // toOwner returns what is to be recorded of v in an owner that sg, if it is not
@@ -156,18 +174,24 @@ func (s *scope) sum(err error, echo bool) verdict {
 	}
 	errs = append(errs, f.hooks...)
 	if p := f.panics; p != nil {
-		if rest := joined(s.t, without(errs, p), f.dropped); rest != nil {
-			q := *p
-			q.others = join(p.others, rest)
-			p = &q
-		}
-		return verdict{err: p, panic: p}
+		return p.with(joined(s.t, without(errs, p), f.dropped))
 	}
 	v := verdict{err: joined(s.t, errs, f.dropped), echo: !real && len(errs) > 0}
 	if outside && real {
 		v.own, v.cause = joined(s.t, errs[1:], f.dropped), sg.cause
 	}
 	return v
+}
+
+// with returns the verdict of a panic beside which rest went wrong, which may
+// be nil.
+func (e *PanicError) with(rest error) verdict {
+	if rest == nil {
+		return verdict{err: e, panic: e}
+	}
+	both := *e
+	both.others = join(e.others, rest)
+	return verdict{err: &both, panic: &both}
 }
 
 // leafVerdict is verdict for a task that never had a scope half.

@@ -90,11 +90,21 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 		}
 	}
 	t.half.Store(s)
-	if !owner.add(t) {
+	if !s.enroll() {
 		return nil
 	}
 	if o != nil && o.timeout != 0 {
 		s.limitTime(o.timeout)
+	}
+	return s
+}
+
+// enroll makes the task of s, which has its scope half from the first, a
+// member of its owner; false if that has ended.
+func (s *scope) enroll() bool {
+	t := s.t
+	if !t.owner.add(t) {
+		return false
 	}
 	if ctx := t.foreign(); ctx != nil {
 		s.watch(ctx)
@@ -102,7 +112,7 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 	if sg := t.pull(); sg != nil {
 		s.cancel(sg)
 	}
-	return s
+	return true
 }
 
 // runBody is Scope and Shield.

@@ -20,14 +20,14 @@ func (s *scope) stragglers() *StragglerError {
 }
 
 // newStragglerError names the tasks whose handlers run. A task that only waits
-// for what it started is represented by that.
+// for what it started, or never had a handler, is represented by that.
 func newStragglerError(scope string, tasks []*task, cause error) *StragglerError {
 	e := &StragglerError{Scope: scope, Cause: cause}
 	var stacks []string
 	for len(tasks) > 0 {
 		t := tasks[0]
 		tasks = tasks[1:]
-		if h := t.half.Load(); h != nil && (t.kind == kindLeft || t.state.Load() == stateJoining) {
+		if h := t.half.Load(); h != nil && (t.kind == kindLeft || t.kind == kindChoice || t.state.Load() == stateJoining) {
 			h.mu.Lock()
 			tasks = append(h.childrenLocked(func(*task) bool { return true }), tasks...)
 			h.mu.Unlock()

@@ -44,14 +44,16 @@ func (s State) String() string {
 type kind uint8
 
 const (
-	kindGo       kind = iota // started by Go
-	kindFuture               // started by Execute; has waiters
-	kindPromise              // has waiters, but nothing runs
-	kindBody                 // a Scope or Shield: runs on the goroutine that called
-	kindHook                 // a hook, on a goroutine of its own
-	kindDetached             // started by Detach
-	kindLeft                 // stands at the root for a scope that returned without its tasks
-	kindRoot                 // owns what no scope owns
+	kindGo        kind = iota // started by Go
+	kindFuture                // started by Execute; has waiters
+	kindPromise               // has waiters, but nothing runs
+	kindBody                  // a Scope or Shield: runs on the goroutine that called
+	kindHook                  // a hook, on a goroutine of its own
+	kindDetached              // started by Detach
+	kindLeft                  // stands at the root for a scope that returned without its tasks
+	kindChoice                // a future that its children decide; see choice.go
+	kindContender             // a child of a choice
+	kindRoot                  // owns what no scope owns
 )
 
 // how a handler ended.
@@ -289,9 +291,12 @@ func (t *task) name() string {
 		return t.more.name
 	}
 	own := "scope"
-	if t.kind == kindRoot {
+	switch {
+	case t.kind == kindRoot:
 		own = "root"
-	} else if t.self != nil {
+	case t.kind == kindPromise:
+		own = "promise"
+	case t.self != nil:
 		own = funcName(t.self.fn())
 	}
 	for s := t.owner; s != nil; s = s.t.owner {
@@ -302,11 +307,12 @@ func (t *task) name() string {
 	return own
 }
 
-// funcName returns the name of a function without the path of its package.
+// funcName returns the name of a function without the path of its package, or
+// f itself if it is a string.
 func funcName(f any) string {
 	v := reflect.ValueOf(f)
-	if v.Kind() != reflect.Func {
-		return "promise"
+	if v.Kind() == reflect.String {
+		return v.String() // of something of ours
 	}
 	name := runtime.FuncForPC(v.Pointer()).Name()
 	return strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], "-fm")

@@ -9,7 +9,10 @@ import (
 const defaultHookTimeout = 5 * time.Second
 
 // A TaskOption changes how one task is run. Later options win over earlier ones.
-type TaskOption interface{ applyTask(*taskOptions) }
+type TaskOption interface {
+	PollOption
+	applyTask(*taskOptions)
+}
 
 // A ScopeOption changes how a scope is run. Later options win over earlier ones.
 type ScopeOption interface{ applyScope(*scopeOptions) }
@@ -48,6 +51,7 @@ type scopeOptions struct {
 type taskOption func(*taskOptions)
 
 func (o taskOption) applyTask(t *taskOptions) { o(t) }
+func (o taskOption) applyPoll(p *pollOptions) { p.task = append(p.task, o) }
 
 type scopeOption func(*scopeOptions)
 

@@ -130,6 +130,34 @@ func (s *stay) end(got uint8) error {
 	}
 }
 
+// sleep parks for d, or until ctx is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	me, own := nearest(ctx)
+	var under *scope
+	if own {
+		under = me.scope()
+	}
+	w, mine := takeWaiter(under)
+	w.by = me
+	w.arm(d)
+	stop := w.heed(ctx, under, mine)
+	if me != nil {
+		w.slot = me.lend()
+	}
+	got := w.park()
+	if got == gotExpired && w.slot != nil {
+		w.slot.comeBack(w) // in turn, unlike a wait that was cut short
+		got |= w.park()
+	}
+	clean := stop == nil || stop()
+	w.resume()
+	w.recycle(under, mine, clean)
+	if got&gotExpired != 0 {
+		return nil
+	}
+	return stopped(ctx.Err(), context.Cause(ctx))
+}
+
 // heed has w notified when ctx is done and returns what undoes that, nil if
 // there is nothing to undo. A scope's own waiter is notified of every
 // cancellation of the scope, which is stored before: either that finds us

@@ -1,0 +1,309 @@
+package async
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// This file is about doing something again and again: polls, repetitions, and
+// the intervals between. All of them run on the goroutine of one task.
+
+// minInterval is the shortest wait between probes; less would be a spin.
+const minInterval = time.Millisecond
+
+// An Interval returns how long to wait before the next probe when attempt
+// probes have been made. Waits below 1 ms are 1 ms.
+type Interval func(attempt int) time.Duration
+
+// Every returns an interval that is always d.
+func Every(d time.Duration) Interval {
+	return func(int) time.Duration { return d }
+}
+
+// Backoff returns an interval that starts with initial and doubles after every
+// probe until it is limit. A limit below initial counts as initial.
+func Backoff(initial, limit time.Duration) Interval {
+	initial = max(initial, minInterval)
+	limit = max(initial, limit)
+	return func(attempt int) time.Duration {
+		d := initial
+		for ; attempt > 1 && d < limit; attempt-- {
+			if d > limit/2 {
+				return limit
+			}
+			d *= 2
+		}
+		return d
+	}
+}
+
+// Jitter returns an interval that is in, more or less: each wait is multiplied
+// by a random factor between 1-fraction and 1+fraction. The fraction is limited
+// to 0 to 1; what is no number counts as 0.
+func Jitter(fraction float64, in Interval) Interval {
+	mustHaveInterval("Jitter", in)
+	if !(fraction > 0) { // also if it is NaN
+		fraction = 0
+	}
+	fraction = min(fraction, 1)
+	return func(attempt int) time.Duration {
+		d := float64(in(attempt)) * (1 + fraction*(2*rand.Float64()-1))
+		if d >= math.MaxInt64 {
+			return math.MaxInt64
+		}
+		return time.Duration(max(d, 0))
+	}
+}
+
+func mustHaveInterval(what string, in Interval) {
+	if in == nil {
+		panic("async: " + what + " with a nil interval: use Every, Backoff or a function of your own")
+	}
+}
+
+// Again makes an error that does not end the poll whose probe returns it: not
+// yet. The poll remembers err, which may be nil.
+func Again(err error) error { return &againError{err: err} }
+
+// AgainAfter is [Again] for when the other side has said when: the next probe
+// is made d later, whatever the interval.
+func AgainAfter(d time.Duration, err error) error { return &againError{err, d, true} }
+
+// againError is found by errors.As, so a probe may wrap it.
+type againError struct {
+	err   error
+	wait  time.Duration
+	timed bool // wait counts
+}
+
+func (e *againError) Error() string {
+	if e.err == nil {
+		return "async: not yet"
+	}
+	return e.err.Error()
+}
+
+func (e *againError) Unwrap() error { return e.err }
+
+// A PollError is the outcome of a poll that ended without an answer. It matches
+// the last error and, if the poll was stopped, why.
+type PollError[T any] struct {
+	Attempts int   // probes made
+	Value    T     // what the last probe that did not fail returned
+	Err      error // the last error of a probe, nil if there was none
+
+	why error // what ended the poll, unless that was Err
+}
+
+var errAttempts = errors.New("no attempts left")
+
+// Error tells the attempts, the value, the last error and what ended the poll.
+func (e *PollError[T]) Error() string {
+	text := fmt.Sprintf("async: no answer after %d attempts", e.Attempts)
+	if e.why != nil {
+		text += ": " + e.why.Error()
+	}
+	if e.Err != nil {
+		text += "; last error: " + e.Err.Error()
+	}
+	if _, nothing := any(e.Value).(struct{}); nothing {
+		return text
+	}
+	return text + fmt.Sprintf("; last value: %v", e.Value)
+}
+
+// Unwrap returns why the poll was stopped and the last error.
+func (e *PollError[T]) Unwrap() []error {
+	var errs []error
+	for _, err := range []error{e.why, e.Err} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// A PollOption changes how something is polled. Every [TaskOption] is one.
+type PollOption interface{ applyPoll(*pollOptions) }
+
+type pollOptions struct {
+	task     []TaskOption
+	attempts int // 0: no limit
+	tolerate int
+	late     bool // the first probe comes after an interval
+	fixed    bool // at a fixed rate
+}
+
+type pollOption func(*pollOptions)
+
+func (o pollOption) applyPoll(p *pollOptions) { o(p) }
+
+// Attempts ends a poll after n probes. n < 1 panics.
+func Attempts(n int) PollOption {
+	if n < 1 {
+		panic("async: Attempts(n): n must be at least 1; leave the option out for no limit")
+	}
+	return pollOption(func(p *pollOptions) { p.attempts = n })
+}
+
+// AfterInterval has the first probe wait for an interval, too.
+func AfterInterval() PollOption { return pollOption(func(p *pollOptions) { p.late = true }) }
+
+// FixedRate measures intervals from the start of one probe to the start of the
+// next, not from its end. Probes stay on the grid: when one has taken too
+// long, the ticks that it has missed are skipped.
+func FixedRate() PollOption { return pollOption(func(p *pollOptions) { p.fixed = true }) }
+
+// Poll calls probe again and again, the first time at once, until it says that
+// it is done; the future settles with its value. Probes never overlap, and
+// none is started once the context is done. The wait between two probes is
+// what interval returns; a task lends its slot of a [Limit] meanwhile.
+//
+// An error of probe ends the poll, unless it is an [Again] or is tolerated; see
+// [Tolerate]. A poll that ends without an answer fails with a [*PollError],
+// which carries the last value and the last error. Those who awaited the
+// future with a limit are told only of that; use [Timeout], or [Grace], to be
+// told both.
+//
+// The functions that wait in Kubernetes' apimachinery are the model.
+func Poll[T any](ctx context.Context, interval Interval, probe func(ctx context.Context) (value T, done bool, err error), opts ...PollOption) *Future[T] {
+	if probe == nil {
+		panic("async: Poll with a nil probe")
+	}
+	p := newPoll[T]("Poll", interval, opts)
+	p.probe = probe
+	return Execute(ctx, p.run, p.o.task...)
+}
+
+// Repeat calls f again and again, as [Poll] does, until it returns an error or
+// the future is cancelled. Repeat that has made its [Attempts] has succeeded.
+func Repeat(ctx context.Context, interval Interval, f func(ctx context.Context) error, opts ...PollOption) *Future[struct{}] {
+	if f == nil {
+		panic("async: Repeat with a nil function")
+	}
+	p := newPoll[struct{}]("Repeat", interval, opts)
+	p.endless = true
+	p.probe = func(ctx context.Context) (struct{}, bool, error) { return struct{}{}, false, f(ctx) }
+	return Execute(ctx, p.run, p.o.task...)
+}
+
+// A poll is one call of Poll or Repeat. Only its task's goroutine uses it.
+type poll[T any] struct {
+	o        pollOptions
+	interval Interval
+	probe    func(context.Context) (T, bool, error)
+	endless  bool // the attempts are what was asked for
+
+	seen   PollError[T]
+	failed int           // consecutive errors
+	due    time.Duration // on our clock: when the last probe was, or should have been, started
+}
+
+func newPoll[T any](what string, interval Interval, opts []PollOption) *poll[T] {
+	mustHaveInterval(what, interval)
+	p := &poll[T]{interval: interval}
+	for _, o := range opts {
+		o.applyPoll(&p.o)
+	}
+	return p
+}
+
+// run is the handler of the poll's task.
+func (p *poll[T]) run(ctx context.Context) (value T, err error) {
+	p.due = clock()
+	if p.o.late {
+		_ = Sleep(ctx, p.wait(nil))
+	}
+	for {
+		if why := ctx.Err(); why != nil {
+			return value, p.noAnswer(stopped(why, context.Cause(ctx)))
+		}
+		v, done, err := p.probe(ctx)
+		p.seen.Attempts++
+		again := p.note(v, err)
+		switch {
+		case err == nil && done:
+			return v, nil
+		case err != nil && again == nil && p.failed > p.o.tolerate:
+			return value, p.noAnswer(nil)
+		case p.seen.Attempts == p.o.attempts && p.endless:
+			return value, nil
+		case p.seen.Attempts == p.o.attempts:
+			return value, p.noAnswer(errAttempts)
+		}
+		_ = Sleep(ctx, p.wait(again))
+	}
+}
+
+// note remembers what a probe returned. It returns the Again of err, nil if it
+// is none.
+func (p *poll[T]) note(v T, err error) (again *againError) {
+	switch {
+	case err == nil:
+		p.seen.Value, p.failed = v, 0
+	case errors.As(err, &again):
+		p.seen.Value, p.failed = v, 0
+		if again.err != nil {
+			p.seen.Err = err
+		}
+	default:
+		p.seen.Err = err
+		p.failed++
+	}
+	return again
+}
+
+func (p *poll[T]) noAnswer(why error) error {
+	p.seen.why = why
+	return &p.seen
+}
+
+// wait returns how long to sleep before the next probe.
+func (p *poll[T]) wait(again *againError) time.Duration {
+	d := max(p.interval(p.seen.Attempts), minInterval)
+	now := clock()
+	earliest := now
+	if again != nil && again.timed {
+		earliest = later(now, max(again.wait, minInterval))
+	}
+	switch {
+	case p.o.fixed:
+		p.due = later(p.due, d)
+		if p.due < earliest { // on the grid, not before
+			p.due = later(p.due, (earliest-p.due+d-1)/d*d)
+		}
+		return p.due - now
+	case earliest > now:
+		return earliest - now
+	default:
+		return d
+	}
+}
+
+// later returns the time d after t, at most the end of time.
+func later(t, d time.Duration) time.Duration {
+	if t > math.MaxInt64-d {
+		return math.MaxInt64
+	}
+	return t + d
+}
+
+// Sleep waits for d and returns nil, or returns an error that matches ctx.Err
+// and its Cause as soon as ctx is done. A task lends its slot of a [Limit]
+// meanwhile; after d it waits until it has one again. d <= 0 only looks at ctx.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if ctx == nil {
+		_, _ = nearest(ctx) // panics, and says why
+	}
+	if err := ctx.Err(); err != nil {
+		return stopped(err, context.Cause(ctx))
+	}
+	if d <= 0 {
+		return nil
+	}
+	return sleep(ctx, d)
+}

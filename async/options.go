@@ -11,6 +11,7 @@ const defaultHookTimeout = 5 * time.Second
 // A TaskOption changes how one task is run. Later options win over earlier ones.
 type TaskOption interface {
 	PollOption
+	WatchOption
 	applyTask(*taskOptions)
 }
 
@@ -32,6 +33,7 @@ type taskOptions struct {
 	onAbort     func(ctx context.Context, cause error) error
 	discard     any // func(T), checked against the future's type
 	daemon      bool
+	heartbeat   time.Duration // 0: none is expected
 }
 
 // scopeOptions are the settings of one scope; the zero value is the default.
@@ -52,6 +54,8 @@ type taskOption func(*taskOptions)
 
 func (o taskOption) applyTask(t *taskOptions) { o(t) }
 func (o taskOption) applyPoll(p *pollOptions) { p.task = append(p.task, o) }
+
+func (o taskOption) applyWatch(w *watchOptions) { w.task = append(w.task, o) }
 
 type scopeOption func(*scopeOptions)
 

@@ -150,6 +150,23 @@ func Attempts(n int) PollOption {
 	return pollOption(func(p *pollOptions) { p.attempts = n })
 }
 
+// Tolerate lets n errors in a row pass; the next one counts. Any success between
+// starts the count again, and so does an [Again]. n < 0 panics.
+func Tolerate(n int) interface {
+	PollOption
+	WatchOption
+} {
+	if n < 0 {
+		panic("async: Tolerate(n): n must not be negative")
+	}
+	return tolerate(n)
+}
+
+type tolerate int
+
+func (n tolerate) applyPoll(p *pollOptions)   { p.tolerate = int(n) }
+func (n tolerate) applyWatch(w *watchOptions) { w.tolerate = int(n) }
+
 // AfterInterval has the first probe wait for an interval, too.
 func AfterInterval() PollOption { return pollOption(func(p *pollOptions) { p.late = true }) }
 

@@ -107,6 +107,7 @@ type more struct {
 	slot     *slot           // only under a Limit
 	toldErr  error           // what the first waiter was told; guarded by future.mu
 	hooked   bool            // the abort hook has been started; guarded by half.mu
+	heart    *heart          // only if beats are expected
 }
 
 // scopeKey is the key under which a context shows the task it belongs to.
@@ -222,6 +223,9 @@ func newMore(owner *scope, ctx context.Context, opts []TaskOption) *more {
 	for _, o := range opts {
 		o.applyTask(&m.taskOptions)
 	}
+	if m.heartbeat > 0 {
+		m.heart = new(heart)
+	}
 	return m
 }
 
@@ -241,7 +245,7 @@ func (t *task) enter() {
 	if m == nil {
 		return
 	}
-	if m.onAbort == nil && m.timeout == 0 {
+	if m.onAbort == nil && m.timeout == 0 && m.heart == nil {
 		t.move(stateRunning)
 	} else {
 		h := t.scope()
@@ -253,6 +257,9 @@ func (t *task) enter() {
 		hook := h.abortHookLocked()
 		h.mu.Unlock()
 		hook.start()
+		if m.heart != nil {
+			h.startHeart()
+		}
 	}
 	t.observe()
 }

@@ -1,0 +1,367 @@
+package async_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+var errProbe = errors.New("connection refused")
+
+// ticks returns when, in seconds from now, the probes of a poll are made, each
+// of which takes as long as work says. After them it is done.
+func ticks(t *testing.T, interval async.Interval, work []float64, opts ...async.PollOption) []float64 {
+	var at []float64
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		v, err := async.Poll(ctx, interval, func(context.Context) (string, bool, error) {
+			at = append(at, time.Since(start).Seconds())
+			time.Sleep(time.Duration(work[len(at)-1] * float64(time.Second)))
+			return "up", len(at) == len(work), nil
+		}, opts...).Await(ctx, 0)
+		require.NoError(t, err)
+		require.Equal(t, "up", v)
+	})
+	return at
+}
+
+func TestWhenProbesAreMade(t *testing.T) {
+	second := async.Every(time.Second)
+	counted := func(attempt int) time.Duration { return time.Duration(attempt) * time.Second }
+	for name, test := range map[string]struct {
+		interval async.Interval
+		opts     []async.PollOption
+		work     []float64 // how long each takes
+		want     []float64
+	}{
+		"fixed delay":                    {second, nil, []float64{0, 0.5, 2, 0}, []float64{0, 1, 2.5, 5.5}},
+		"after an interval":              {second, []async.PollOption{async.AfterInterval()}, []float64{0, 0.5, 0}, []float64{1, 2, 3.5}},
+		"fixed rate":                     {second, []async.PollOption{async.FixedRate()}, []float64{0, 0.5, 0.25, 0}, []float64{0, 1, 2, 3}},
+		"fixed rate, slow probes":        {second, []async.PollOption{async.FixedRate()}, []float64{0, 2.5, 0, 0.5, 1.5, 0}, []float64{0, 1, 4, 5, 6, 8}},
+		"fixed rate, just in time":       {second, []async.PollOption{async.FixedRate()}, []float64{1, 1, 0}, []float64{0, 1, 2}},
+		"fixed rate, after an interval":  {second, []async.PollOption{async.FixedRate(), async.AfterInterval()}, []float64{0.5, 1.5, 0}, []float64{1, 2, 4}},
+		"the interval gets the attempts": {counted, nil, []float64{0, 0, 0, 0}, []float64{0, 1, 3, 6}},
+		"and 0 before the first":         {counted, []async.PollOption{async.AfterInterval()}, []float64{0, 0, 0}, []float64{0.001, 1.001, 3.001}},
+		"backoff":                        {async.Backoff(time.Second, 5*time.Second), nil, []float64{0, 0, 0, 0, 0, 0}, []float64{0, 1, 3, 7, 12, 17}},
+		"zero":                           {async.Every(0), nil, []float64{0, 0, 0}, []float64{0, 0.001, 0.002}},
+		"negative":                       {async.Every(-time.Hour), nil, []float64{0, 0, 0}, []float64{0, 0.001, 0.002}},
+		"zero at a fixed rate":           {async.Every(0), []async.PollOption{async.FixedRate()}, []float64{0, 0, 0}, []float64{0, 0.001, 0.002}},
+		"jitter that is no number":       {async.Jitter(math.NaN(), second), nil, []float64{0, 0}, []float64{0, 1}},
+		"negative jitter":                {async.Jitter(-3, second), nil, []float64{0, 0}, []float64{0, 1}},
+		"jitter of a negative interval":  {async.Jitter(0.5, async.Every(math.MinInt64)), nil, []float64{0, 0}, []float64{0, 0.001}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.InDeltaSlice(t, test.want, ticks(t, test.interval, test.work, test.opts...), 1e-9)
+		})
+	}
+}
+
+// TestAFixedRateStaysOnTheGrid whatever the probes take: it is the model of
+// the table above.
+func TestAFixedRateStaysOnTheGrid(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		work := make([]float64, 20)
+		for i := range work {
+			work[i] = float64(r.IntN(40)) / 8
+		}
+		at := ticks(t, async.Every(time.Second), work, async.FixedRate())
+		for i := 1; i < len(at); i++ {
+			ended := at[i-1] + work[i-1]
+			want := math.Max(at[i-1]+1, math.Ceil(ended))
+			require.InDelta(t, want, at[i], 1e-9, "seed %d: %v", seed, at)
+		}
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	for _, test := range []struct {
+		in      async.Interval
+		attempt int
+		want    time.Duration
+	}{
+		{async.Backoff(time.Second, time.Hour), 0, time.Second},
+		{async.Backoff(time.Second, time.Hour), math.MaxInt, time.Hour},
+		{async.Backoff(time.Second, 0), 9, time.Second},
+		{async.Backoff(3, math.MaxInt64), math.MaxInt, math.MaxInt64},
+		{async.Backoff(math.MinInt64, math.MinInt64), 3, time.Millisecond},
+		{async.Jitter(0, async.Every(7)), 1, 7},
+		{async.Jitter(0.0, async.Every(math.MaxInt64)), 1, math.MaxInt64},
+	} {
+		require.Equal(t, test.want, test.in(test.attempt))
+	}
+	for range 10_000 {
+		for _, fraction := range []float64{0.25, 1, 7, math.Inf(1)} {
+			d := async.Jitter(fraction, async.Every(time.Second))(1)
+			limited := time.Duration(min(fraction, 1) * float64(time.Second))
+			require.GreaterOrEqual(t, d, time.Second-limited)
+			require.LessOrEqual(t, d, time.Second+limited)
+			require.GreaterOrEqual(t, async.Jitter(fraction, async.Every(math.MaxInt64))(1), time.Duration(0))
+		}
+	}
+}
+
+// step is what one probe returns.
+type step struct {
+	phase string
+	done  bool
+	err   error
+}
+
+func TestHowAPollEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		steps []step // the last one is repeated
+		opts  []async.PollOption
+		value string // the answer
+		want  *async.PollError[string]
+		is    []error
+		after time.Duration
+	}{
+		"done at once":                {steps: []step{{"Running", true, nil}}, value: "Running"},
+		"done":                        {steps: []step{{"Pending", false, nil}, {"Running", true, nil}}, value: "Running", after: time.Second},
+		"an error ends it":            {steps: []step{{"Pending", false, nil}, {"", false, errProbe}}, want: &async.PollError[string]{Attempts: 2, Value: "Pending", Err: errProbe}, is: []error{errProbe}, after: time.Second},
+		"an error beside done":        {steps: []step{{"x", true, errProbe}}, want: &async.PollError[string]{Attempts: 1, Err: errProbe}, is: []error{errProbe}},
+		"attempts":                    {steps: []step{{"Pending", false, nil}}, opts: []async.PollOption{async.Attempts(3)}, want: &async.PollError[string]{Attempts: 3, Value: "Pending"}, after: 2 * time.Second},
+		"the last attempt is done":    {steps: []step{{"", false, nil}, {"Running", true, nil}}, opts: []async.PollOption{async.Attempts(2)}, value: "Running", after: time.Second},
+		"tolerated, then done":        {steps: []step{{"", false, errProbe}, {"", false, errProbe}, {"Running", true, nil}}, opts: []async.PollOption{async.Tolerate(2)}, value: "Running", after: 2 * time.Second},
+		"one more than tolerated":     {steps: []step{{"", false, errProbe}}, opts: []async.PollOption{async.Tolerate(2)}, want: &async.PollError[string]{Attempts: 3, Err: errProbe}, is: []error{errProbe}, after: 2 * time.Second},
+		"only consecutive ones count": {steps: []step{{"", false, errProbe}, {"a", false, nil}, {"", false, errProbe}, {"b", true, nil}}, opts: []async.PollOption{async.Tolerate(1)}, value: "b", after: 3 * time.Second},
+		"not yet is no error":         {steps: []step{{"", false, async.Again(errProbe)}, {"", false, async.Again(nil)}, {"c", true, nil}}, value: "c", after: 2 * time.Second},
+		"not yet, wrapped":            {steps: []step{{"", false, fmt.Errorf("asking: %w", async.Again(errProbe))}, {"c", true, nil}}, value: "c", after: time.Second},
+		"not yet resets the count": {steps: []step{{"", false, errProbe}, {"", false, async.Again(nil)}, {"", false, errProbe}, {"d", true, nil}},
+			opts: []async.PollOption{async.Tolerate(1)}, value: "d", after: 3 * time.Second},
+		"not yet is remembered": {steps: []step{{"Pending", false, async.Again(errProbe)}, {"Starting", false, nil}},
+			opts: []async.PollOption{async.Attempts(2)}, want: &async.PollError[string]{Attempts: 2, Value: "Starting", Err: async.Again(errProbe)}, is: []error{errProbe}, after: time.Second},
+		"the server says when": {steps: []step{{"", false, async.AgainAfter(5*time.Second, nil)}, {"e", true, nil}}, value: "e", after: 5 * time.Second},
+		"at a fixed rate it is the next tick then": {steps: []step{{"", false, async.AgainAfter(2500*time.Millisecond, nil)}, {"e", true, nil}},
+			opts: []async.PollOption{async.FixedRate()}, value: "e", after: 3 * time.Second},
+		"now is soon": {steps: []step{{"", false, async.AgainAfter(-1, nil)}, {"e", true, nil}}, value: "e", after: time.Millisecond},
+		"its time is up": {steps: []step{{"Pending", false, async.Again(errProbe)}}, opts: []async.PollOption{async.Timeout(2500 * time.Millisecond)},
+			want: &async.PollError[string]{Attempts: 3, Value: "Pending", Err: async.Again(errProbe)}, is: []error{context.DeadlineExceeded, errProbe}, after: 2500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+				start := time.Now()
+				n := 0
+				v, err := async.Poll(ctx, async.Every(time.Second), func(context.Context) (string, bool, error) {
+					s := test.steps[min(n, len(test.steps)-1)]
+					n++
+					return s.phase, s.done, s.err
+				}, test.opts...).Await(ctx, 0)
+				require.Equal(t, test.after, time.Since(start))
+				require.Equal(t, test.value, v)
+				if test.want == nil {
+					require.NoError(t, err)
+					return
+				}
+				var got *async.PollError[string]
+				require.ErrorAs(t, err, &got)
+				require.Equal(t, test.want.Attempts, got.Attempts)
+				require.Equal(t, test.want.Value, got.Value)
+				require.Equal(t, test.want.Err, got.Err)
+				for _, is := range test.is {
+					require.ErrorIs(t, err, is)
+				}
+			})
+		})
+	}
+}
+
+func TestNoProbeAfterTheContextIsDone(t *testing.T) {
+	for name, stop := range map[string]func(f *async.Future[int], cancel context.CancelCauseFunc) error{
+		"cancel": func(_ *async.Future[int], cancel context.CancelCauseFunc) error {
+			cancel(errCancelWhy)
+			return errCancelWhy
+		},
+		"Cancel": func(f *async.Future[int], _ context.CancelCauseFunc) error {
+			f.Cancel(errCancelBoom)
+			return errCancelBoom
+		},
+		"timeout": func(f *async.Future[int], _ context.CancelCauseFunc) error {
+			_, err := f.Await(context.Background(), -1)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, outer context.Context) {
+				ctx, cancel := context.WithCancelCause(outer)
+				defer cancel(nil)
+				probes := 0
+				f := async.Poll(ctx, async.Every(time.Second), func(context.Context) (int, bool, error) { probes++; return probes, false, nil })
+				time.Sleep(2500 * time.Millisecond)
+				why := stop(f, cancel)
+				start := time.Now()
+				_, err := f.Wait(outer)
+				require.Zero(t, time.Since(start), "it does not sleep on")
+				require.ErrorIs(t, err, why)
+				time.Sleep(time.Hour)
+				require.Equal(t, 3, probes)
+				var got *async.PollError[int]
+				require.ErrorAs(t, err, &got)
+				require.Equal(t, 3, got.Value)
+			})
+		})
+	}
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err := async.Poll(ctx, async.Every(1), func(context.Context) (int, bool, error) { t.Error("probed"); return 0, true, nil }).Wait(context.WithoutCancel(ctx))
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+func TestAProbeThatHangsIsAbortedOnTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		unblock := make(chan struct{})
+		f := async.Poll(ctx, async.Every(time.Second), func(context.Context) (int, bool, error) {
+			<-unblock // does not look at its context
+			return 0, false, errProbe
+		}, async.OnAbort(func(context.Context, error) error { close(unblock); return nil }))
+		_, err := f.Await(ctx, time.Minute)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		tookAbout(t, time.Minute, start)
+		_, err = f.Await(ctx, 0)
+		require.ErrorIs(t, err, errProbe)
+	})
+}
+
+func TestAPanicOfAProbeOrAnInterval(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var p *async.PanicError
+		_, err := async.Poll(ctx, async.Every(1), func(context.Context) (int, bool, error) { plantedPanic(); return 0, true, nil }).Await(ctx, 0)
+		require.ErrorAs(t, err, &p)
+		_, err = async.Repeat(ctx, func(int) time.Duration { plantedPanic(); return 0 }, func(context.Context) error { return nil }).Await(ctx, 0)
+		require.ErrorAs(t, err, &p)
+	})
+}
+
+func TestRepeat(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		calls := 0
+		count := func(context.Context) error { calls++; return nil }
+		_, err := async.Repeat(ctx, async.Every(time.Second), count, async.Attempts(5)).Await(ctx, 0)
+		require.NoError(t, err, "its attempts were what was asked for")
+		require.Equal(t, 5, calls)
+
+		_, err = async.Repeat(ctx, async.Every(time.Second), func(context.Context) error { return errProbe }).Await(ctx, 0)
+		require.ErrorIs(t, err, errProbe)
+
+		calls = 0
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.Repeat(ctx, async.Every(time.Second), count, async.Daemon())
+			return async.Sleep(ctx, 9500*time.Millisecond)
+		}), "a heartbeat ends with its scope and fails nobody")
+		require.Equal(t, 10, calls)
+
+		require.Equal(t, errCancelBoom, async.Scope(ctx, func(ctx context.Context) error {
+			async.Repeat(ctx, async.Every(time.Second), count)
+			_ = async.Sleep(ctx, time.Minute)
+			return errCancelBoom
+		}), "that it was stopped is an echo")
+	})
+}
+
+func TestSleep(t *testing.T) {
+	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		require.NoError(t, async.Sleep(ctx, time.Hour))
+		require.Equal(t, time.Hour, time.Since(start))
+		require.NoError(t, async.Sleep(ctx, 0))
+		require.NoError(t, async.Sleep(ctx, -1))
+		require.Equal(t, time.Hour, time.Since(start))
+
+		f := async.Start(ctx, func(ctx context.Context) error { return async.Sleep(ctx, math.MaxInt64) })
+		time.Sleep(time.Second)
+		f.Cancel(errCancelBoom)
+		_, err := f.Wait(ctx)
+		require.ErrorIs(t, err, errCancelBoom)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, time.Hour+time.Second, time.Since(start))
+
+		done, cancel := context.WithCancelCause(ctx)
+		cancel(errCancelWhy)
+		require.ErrorIs(t, async.Sleep(done, 0), errCancelWhy)
+		require.ErrorIs(t, async.Sleep(done, 1), errCancelWhy)
+
+		short, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		require.ErrorIs(t, async.Sleep(short, time.Minute), context.DeadlineExceeded)
+		require.Equal(t, time.Hour+2*time.Second, time.Since(start))
+	})
+}
+
+// TestSleepersLendTheirSlots and get one back in turn.
+func TestSleepersLendTheirSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var running atomic.Int32
+		work := func() {
+			if running.Add(1) > 1 {
+				t.Error("two run at once")
+			}
+			time.Sleep(time.Second)
+			running.Add(-1)
+		}
+		require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+			for range 10 {
+				async.Go(ctx, func(ctx context.Context) error {
+					work()
+					if err := async.Sleep(ctx, time.Minute); err != nil {
+						return err
+					}
+					work()
+					return nil
+				})
+			}
+			return nil
+		}, async.Limit(1)))
+		require.Equal(t, time.Minute+11*time.Second, time.Since(start))
+	})
+}
+
+// TestASleepCutShortInTheQueueOfALimit returns at once, though all slots are
+// taken.
+func TestASleepCutShortInTheQueueOfALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+			f := async.Start(ctx, func(ctx context.Context) error {
+				err := async.Sleep(ctx, time.Second) // after which the other has the slot
+				require.Equal(t, 2*time.Second, time.Since(start))
+				return err
+			})
+			async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil })
+			time.Sleep(2 * time.Second)
+			f.Cancel(errCancelBoom)
+			return nil
+		}, async.Limit(1)))
+		require.Equal(t, time.Hour, time.Since(start))
+	})
+}
+
+func TestMisuseOfPollingPanics(t *testing.T) {
+	ctx, every := t.Context(), async.Every(1)
+	for name, f := range map[string]func(){
+		"nil probe":           func() { async.Poll[int](ctx, every, nil) },
+		"nil interval":        func() { async.Poll(ctx, nil, func(context.Context) (int, bool, error) { return 0, true, nil }) },
+		"nil function":        func() { async.Repeat(ctx, every, nil) },
+		"nil jitter":          func() { async.Jitter(1, nil) },
+		"no attempts":         func() { async.Attempts(0) },
+		"negative toleration": func() { async.Tolerate(-1) },
+		"nil context":         func() { _ = async.Sleep(nil, 1) }, //nolint:staticcheck // that it is nil is the point
+	} {
+		t.Run(name, func(t *testing.T) { require.Panics(t, f) })
+	}
+}

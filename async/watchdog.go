@@ -1,0 +1,177 @@
+package async
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// This file is about work that is watched while it runs: by a check from
+// outside, or by signs of life from inside.
+
+// A WatchdogError is why a watchdog has aborted a task.
+type WatchdogError struct {
+	Task string
+	Err  error // of the check, or that no beat came
+}
+
+// Error names the task and says what was wrong.
+func (e *WatchdogError) Error() string {
+	return fmt.Sprintf("async: watchdog of %s: %v", e.Task, e.Err)
+}
+
+// Unwrap returns what was wrong.
+func (e *WatchdogError) Unwrap() error { return e.Err }
+
+// ErrNoBeat is the Err of a [WatchdogError] by [Heartbeat].
+var ErrNoBeat = errors.New("no heartbeat")
+
+// A WatchOption changes how something is watched. Every [TaskOption] is one,
+// and holds for the handler's task.
+type WatchOption interface{ applyWatch(*watchOptions) }
+
+type watchOptions struct {
+	task     []TaskOption
+	tolerate int
+}
+
+// Watch runs handler as [Execute] does, and check beside it again and again:
+// the first time after an interval, never two at once, at a delay that interval
+// returns for the number of checks made. The first check that fails, or the
+// first after those that [Tolerate] lets pass, aborts the task: its context is
+// cancelled with a [*WatchdogError], its abort hook is called, and the outcome
+// matches the check's error and the handler's own. If the handler succeeds all
+// the same, that is the outcome.
+//
+// When the handler and what it started have ended, the context of a check that
+// still runs is cancelled; the future settles after that has returned. Checks
+// need no slot of a [Limit]. To have several watchdogs, nest them.
+func Watch[T any](ctx context.Context, handler func(ctx context.Context) (T, error), interval Interval, check func(ctx context.Context) error, opts ...WatchOption) *Future[T] {
+	switch {
+	case handler == nil:
+		panic("async: Watch with a nil handler")
+	case check == nil:
+		panic("async: Watch with a nil check")
+	}
+	mustHaveInterval("Watch", interval)
+	var o watchOptions
+	for _, opt := range opts {
+		opt.applyWatch(&o)
+	}
+	w := &watched[T]{handler: handler, dog: watchdog{interval, check, o.tolerate}}
+	w.init(kindFuture, w.call)
+	w.f.t.self = w
+	w.begin(ctx, o.task)
+	return &w.Future
+}
+
+// watched is a future made by Watch: it knows the function for its name.
+type watched[T any] struct {
+	Future[T]
+	handler func(context.Context) (T, error)
+	dog     watchdog
+}
+
+func (w *watched[T]) fn() any { return w.handler }
+
+// call is the handler of the task: it has the dog watch.
+func (w *watched[T]) call(ctx context.Context) (T, error) {
+	w.dog.watch(w.f.t.scope())
+	return w.handler(ctx)
+}
+
+// A watchdog calls check until it fails.
+type watchdog struct {
+	interval Interval
+	check    func(context.Context) error
+	tolerate int
+}
+
+// watch starts the dog as a daemon of s, outside every limit.
+func (d *watchdog) watch(s *scope) {
+	g := &goTask{handler: func(ctx context.Context) error { d.run(ctx, s); return nil }}
+	g.t.self, g.t.kind, g.t.owner = g, kindGo, s
+	g.t.equip(&more{})
+	g.t.more.name = "watchdog of " + s.t.name()
+	g.t.more.daemon = true
+	s.add(&g.t) // it cannot have ended: this is its handler
+	go g.t.main()
+}
+
+// run is the goroutine of the dog.
+func (d *watchdog) run(ctx context.Context, s *scope) {
+	for made, failed := 0, 0; ; made++ {
+		if Sleep(ctx, max(d.interval(made), minInterval)) != nil {
+			return
+		}
+		err := d.check(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return // the task has ended, or was stopped by somebody else
+		case err == nil:
+			failed = 0
+		case failed < d.tolerate:
+			failed++
+		default:
+			s.cancel(canceled(&WatchdogError{Task: s.t.name(), Err: err}))
+			return
+		}
+	}
+}
+
+// Heartbeat aborts the task if its handler does not call [Beat] at least every
+// d, from its start on: its context is cancelled with a [*WatchdogError] that
+// matches [ErrNoBeat]. Once the handler has returned no beat is missed. d <= 0
+// panics.
+func Heartbeat(d time.Duration) TaskOption {
+	if d <= 0 {
+		panic("async: Heartbeat(d): d must be positive")
+	}
+	return taskOption(func(t *taskOptions) { t.heartbeat = d })
+}
+
+// Beat says that the work of ctx gets on. It counts for the task of ctx and
+// for all that this is part of. Without a [Heartbeat] it does nothing. It does
+// not block.
+func Beat(ctx context.Context) {
+	t, _ := nearest(ctx)
+	for ; t != nil; t = t.owner.task() {
+		if t.more != nil && t.more.heart != nil {
+			t.more.heart.last.Store(int64(clock()))
+		}
+	}
+}
+
+// A heart remembers the last beat of a task. The timer is not set at every
+// beat; when it fires it looks when the next beat is due.
+type heart struct {
+	last  atomic.Int64 // on our clock
+	timer *time.Timer
+}
+
+// startHeart begins to listen for beats of the task of s.
+func (s *scope) startHeart() {
+	h := s.t.more.heart
+	h.last.Store(int64(clock()))
+	s.mu.Lock()
+	h.timer = time.AfterFunc(s.t.more.heartbeat, s.listenToHeart)
+	s.timers = append(s.timers, h.timer)
+	s.mu.Unlock()
+}
+
+// listenToHeart is called when a beat may be missing.
+func (s *scope) listenToHeart() {
+	m := s.t.more
+	left := m.heartbeat - (clock() - time.Duration(m.heart.last.Load()))
+	s.mu.Lock()
+	over := s.ended || s.sig.Load() != nil || s.t.state.Load() != stateRunning
+	if !over && left > 0 {
+		m.heart.timer.Reset(left)
+	}
+	s.mu.Unlock()
+	if !over && left <= 0 {
+		s.cancel(canceled(&WatchdogError{Task: s.t.name(), Err: fmt.Errorf("%w for %v", ErrNoBeat, m.heartbeat)}))
+	}
+}

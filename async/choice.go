@@ -100,19 +100,25 @@ func chosen[R any](ctx context.Context, name string, value R, err error) *Future
 
 // open makes c a member of the scope of ctx; false if that has ended.
 func (c *choice[T, R]) open(ctx context.Context) bool {
+	c.init(kindChoice, nil)
+	c.f.t.self = c
+	return c.s.stand(ctx, &c.f.t, &c.m)
+}
+
+// stand makes t, which no handler stands behind but what is started in s, a
+// member of the scope of ctx; false if that has ended.
+func (s *scope) stand(ctx context.Context, t *task, m *more) bool {
 	outer, own := nearest(ctx)
 	if own || ctx == context.Background() {
 		ctx = nil
 	}
 	owner := ownerOf(outer)
-	c.init(kindChoice, nil)
-	t := &c.f.t
-	t.self, t.owner, t.more = c, owner, &c.m
-	c.m.ctx, c.m.follows = ctx, owner.follows(ctx)
-	c.s.t = t
-	c.s.inherit(owner)
-	t.half.Store(&c.s)
-	return c.s.enroll()
+	m.ctx, m.follows = ctx, owner.follows(ctx)
+	t.owner, t.more = owner, m
+	s.t = t
+	s.inherit(owner)
+	t.half.Store(s)
+	return s.enroll()
 }
 
 func (c *choice[T, R]) fn() any { return c.name }

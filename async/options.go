@@ -18,10 +18,11 @@ type TaskOption interface {
 // A ScopeOption changes how a scope is run. Later options win over earlier ones.
 type ScopeOption interface{ applyScope(*scopeOptions) }
 
-// An Option applies to tasks and to scopes.
+// An Option applies to tasks, to scopes, and to work on many items.
 type Option interface {
 	TaskOption
 	ScopeOption
+	ForkOption
 }
 
 // taskOptions are the settings of one task; the zero value is the default.
@@ -50,6 +51,18 @@ type scopeOptions struct {
 	onFailure   func(error) error
 }
 
+// newScopeOptions returns the settings that opts make, nil for none.
+func newScopeOptions(opts []ScopeOption) *scopeOptions {
+	if len(opts) == 0 {
+		return nil
+	}
+	o := new(scopeOptions)
+	for _, opt := range opts {
+		opt.applyScope(o)
+	}
+	return o
+}
+
 type taskOption func(*taskOptions)
 
 func (o taskOption) applyTask(t *taskOptions) { o(t) }
@@ -64,6 +77,11 @@ func (o scopeOption) applyScope(s *scopeOptions) { o(s) }
 type bothOption struct {
 	taskOption
 	scopeOption
+}
+
+func (o bothOption) applyFork(f *forkOptions) {
+	f.task = append(f.task, o.taskOption)
+	f.scope = append(f.scope, o.scopeOption)
 }
 
 // Name names a task or a scope in errors, events and reports. Defaults to the
@@ -145,12 +163,26 @@ func Daemon() TaskOption {
 // its own ctx, so nested work cannot deadlock. Queued tasks start deepest
 // first, in the order they came among equals. The body of the scope needs no
 // slot. To bound the use of a resource, use a semaphore. n < 1 panics.
-func Limit(n int) ScopeOption {
+//
+// For [ForkJoin], [ForEach], [Map] and [AsCompleted] it bounds how many of the
+// items of that call are worked on at the same time.
+func Limit(n int) ScopeForkOption {
 	if n < 1 {
 		panic("async: Limit(n): n must be at least 1; leave the option out for no limit")
 	}
-	return scopeOption(func(s *scopeOptions) { s.limit = n })
+	return limit(n)
 }
+
+// A ScopeForkOption applies to scopes and to work on many items.
+type ScopeForkOption interface {
+	ScopeOption
+	ForkOption
+}
+
+type limit int
+
+func (n limit) applyScope(s *scopeOptions) { s.limit = int(n) }
+func (n limit) applyFork(f *forkOptions)   { f.limit = int(n) }
 
 // Observe tells o of the start, the end and a panic of everything that runs in
 // the scope: tasks, hooks, scopes inside it and what runs in those; not of the

@@ -152,14 +152,17 @@ func Attempts(n int) PollOption {
 
 // Tolerate lets n errors in a row pass; the next one counts. Any success between
 // starts the count again, and so does an [Again]. n < 0 panics.
-func Tolerate(n int) interface {
-	PollOption
-	WatchOption
-} {
+func Tolerate(n int) PollWatchOption {
 	if n < 0 {
 		panic("async: Tolerate(n): n must not be negative")
 	}
 	return tolerate(n)
+}
+
+// A PollWatchOption applies to polls and to watchdogs.
+type PollWatchOption interface {
+	PollOption
+	WatchOption
 }
 
 type tolerate int

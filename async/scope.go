@@ -33,14 +33,7 @@ func Scope(ctx context.Context, body func(ctx context.Context) error, opts ...Sc
 	if body == nil {
 		panic("async: Scope with a nil body")
 	}
-	var o *scopeOptions
-	if len(opts) > 0 {
-		o = new(scopeOptions)
-		for _, opt := range opts {
-			opt.applyScope(o)
-		}
-	}
-	return runBody(ctx, body, o, false)
+	return runBody(ctx, body, newScopeOptions(opts), false)
 }
 
 // Shield runs f on the calling goroutine with the values of ctx but not its

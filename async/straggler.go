@@ -27,7 +27,7 @@ func newStragglerError(scope string, tasks []*task, cause error) *StragglerError
 	for len(tasks) > 0 {
 		t := tasks[0]
 		tasks = tasks[1:]
-		if h := t.half.Load(); h != nil && (t.kind == kindLeft || t.kind == kindChoice || t.state.Load() == stateJoining) {
+		if h := t.half.Load(); h != nil && (t.kind == kindLeft || t.kind == kindChoice || t.kind == kindFork || t.state.Load() == stateJoining) {
 			h.mu.Lock()
 			tasks = append(h.childrenLocked(func(*task) bool { return true }), tasks...)
 			h.mu.Unlock()

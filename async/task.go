@@ -52,7 +52,9 @@ const (
 	kindDetached              // started by Detach
 	kindLeft                  // stands at the root for a scope that returned without its tasks
 	kindChoice                // a future that its children decide; see choice.go
+	kindFork                  // a future that its children settle; see forkjoin.go
 	kindContender             // a child of a choice
+	kindWorker                // does items; see crew.go
 	kindRoot                  // owns what no scope owns
 )
 

@@ -1,0 +1,150 @@
+package async
+
+import (
+	"context"
+	"time"
+)
+
+// This file is the engine of forkjoin.go: workers, each a task that does one
+// item after another. An item has a worker's context to itself while it runs.
+// If it has used that for nothing that is left, the worker goes on with the
+// next item; if it has, the worker ends like any task and a new one takes
+// over. So small items cost neither a goroutine nor an allocation each, and
+// yet what an item starts ends with it.
+
+// A crew is the workers of one call.
+type crew struct {
+	s       *scope                                 // whose tasks they are
+	fn      any                                    // the user's function, for names
+	do      func(ctx context.Context, i int) error // runs item i
+	done    func(i int, v verdict)                 // is told how item i ended
+	next    func(w *worker) (i int, ok bool)       // gives w something to do, which may block; if w is nil, somebody new
+	gone    func()                                 // is told when a worker has left; may be nil
+	timeout time.Duration                          // of an item; 0: none
+}
+
+// A worker does items. Only its goroutine uses what is not its task's.
+type worker struct {
+	t    task
+	crew *crew
+	i    int // the item
+	err  error
+	w    *waiter // of an idle worker; see stream
+}
+
+func (w *worker) fn() any         { return w.crew.fn }
+func (w *worker) future() *future { return nil }
+
+// start has w begin with item i.
+func (c *crew) start(w *worker, i int) {
+	w.crew, w.i = c, i
+	w.t.self, w.t.kind = w, kindWorker
+	w.t.start(c.s, nil, nil)
+}
+
+// run is the body of the worker's goroutine.
+func (w *worker) run() {
+	defer w.finish() // also on Goexit
+	w.t.enter()
+	for {
+		w.t.how, w.err = exited, nil
+		w.call()
+		if w.t.how == exited {
+			w.t.how = panicked
+		}
+		if !w.t.spotless() {
+			return
+		}
+		v := leafVerdict(&w.t, w.err, nil)
+		w.t.observed(v, nil)
+		w.crew.done(w.i, v)
+		i, ok := w.crew.next(w)
+		if !ok {
+			w.i = -1
+			return
+		}
+		w.i = i
+		w.t.observe()
+	}
+}
+
+// call runs the item and recovers its panic.
+func (w *worker) call() {
+	defer func() {
+		if w.t.how != returned {
+			w.err = trap(&w.t, recover())
+		}
+	}()
+	if w.crew.timeout == 0 {
+		w.err = w.crew.do(&w.t, w.i)
+	} else {
+		w.err = w.timed()
+	}
+	w.t.how = returned
+}
+
+// timed runs the item in a scope with a time limit.
+func (w *worker) timed() error {
+	o := &scopeOptions{timeout: w.crew.timeout}
+	o.name = funcName(w.crew.fn)
+	return runBody(&w.t, func(ctx context.Context) error { return w.crew.do(ctx, w.i) }, o, false)
+}
+
+// finish ends the worker. If its last item has not been told of yet, it has
+// left something, or called Goexit: it is joined first, and somebody else does
+// the rest.
+func (w *worker) finish() {
+	t := &w.t
+	if w.i >= 0 {
+		v, sg := t.end(w.err)
+		t.observed(v, sg)
+		w.crew.done(w.i, v)
+		if i, ok := w.crew.next(nil); ok {
+			w.crew.start(new(worker), i)
+		}
+	} else {
+		t.how = returned
+		if v, _ := t.end(nil); v.err != nil { // of a bare goroutine with the context of an item that has ended
+			t.owner.childFailed(t, v)
+		}
+	}
+	w.leave()
+}
+
+// leave ends w's membership. Whoever waits for the call is seen to before the
+// slot is given up, so that it gets that.
+func (w *worker) leave() {
+	t := &w.t
+	t.move(stateDone)
+	t.owner.leave(t)
+	if w.crew.gone != nil {
+		w.crew.gone()
+	}
+	if t.more != nil && t.more.slot != nil {
+		t.more.slot.retire()
+	}
+}
+
+// skip ends a worker that was cancelled in the queue of a Limit. Its item has
+// not been begun.
+func (w *worker) skip() {
+	w.t.scope().seal()
+	w.t.owner.noteSkipped()
+	w.crew.done(w.i, verdict{err: errNotBegun})
+	w.leave()
+}
+
+// spotless reports whether t is as if nothing had been done with its context:
+// it can be given to another item.
+func (t *task) spotless() bool {
+	if t.owner.sig.Load() != nil { // set before an item can have seen it
+		return false
+	}
+	h := t.half.Load()
+	if h == nil {
+		return true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.live == 0 && h.promises == nil && len(h.exits) == 0 && h.faults == nil && h.std.Load() == nil && h.sig.Load() == nil
+}

@@ -1,0 +1,652 @@
+package async_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+var errItem = errors.New("bad item")
+
+// upTo returns the numbers from 0 to n-1.
+func upTo(n int) []int {
+	items := make([]int, n)
+	for i := range items {
+		items[i] = i
+	}
+	return items
+}
+
+// square takes as many seconds as its item says; a negative one fails.
+func square(ctx context.Context, n int) (int, error) {
+	d := time.Duration(max(n, -n)) * time.Second
+	if err := async.Sleep(ctx, d); err != nil {
+		return 0, err
+	}
+	if n < 0 {
+		return 0, fmt.Errorf("%w %d", errItem, n)
+	}
+	return n * n, nil
+}
+
+func TestForkJoinKeepsTheOrder(t *testing.T) {
+	for _, limit := range []int{0, 1, 2, 3, 100} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+				var opts []async.ForkOption
+				if limit > 0 {
+					opts = append(opts, async.Limit(limit))
+				}
+				got, err := async.ForkJoin(ctx, []int{5, 1, 4, -2, 3, 0}, square, opts...).Await(ctx, 0)
+				require.NoError(t, err)
+				require.Len(t, got, 6)
+				for i, n := range []int{5, 1, 4, -2, 3, 0} {
+					require.Equal(t, i, got[i].Index)
+					if n < 0 {
+						require.ErrorIs(t, got[i].Err, errItem)
+						continue
+					}
+					require.NoError(t, got[i].Err)
+					require.Equal(t, n*n, got[i].Value)
+				}
+				got, err = async.ForkJoin(ctx, nil, square, opts...).Await(ctx, 0)
+				require.NoError(t, err)
+				require.Empty(t, got)
+			})
+		})
+	}
+}
+
+// partial returns the values and the errors of results, for comparing.
+func partial(results []async.Result[int]) (values []int, errs []error) {
+	for _, r := range results {
+		values = append(values, r.Value)
+		errs = append(errs, r.Err)
+	}
+	return values, errs
+}
+
+func TestForkJoinThatIsCutShortGivesWhatItHas(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts  []async.ForkOption
+		wait  func(ctx context.Context, f *async.Future[[]async.Result[int]]) ([]async.Result[int], error)
+		why   error
+		after time.Duration
+	}{
+		"by its own limit": {[]async.ForkOption{async.Timeout(3500 * time.Millisecond)}, nil, context.DeadlineExceeded, 3500 * time.Millisecond},
+		"by Cancel": {nil, func(ctx context.Context, f *async.Future[[]async.Result[int]]) ([]async.Result[int], error) {
+			_ = async.Sleep(ctx, 3500*time.Millisecond)
+			f.Cancel(errCancelBoom)
+			return f.Await(ctx, 0)
+		}, errCancelBoom, 3500 * time.Millisecond},
+		"by an Await that expired": {nil, func(ctx context.Context, f *async.Future[[]async.Result[int]]) ([]async.Result[int], error) {
+			none, err := f.Await(ctx, 3500*time.Millisecond)
+			if none != nil || !errors.Is(err, context.DeadlineExceeded) {
+				return none, err
+			}
+			return f.Await(ctx, 0)
+		}, context.DeadlineExceeded, 3500*time.Millisecond + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+				start := time.Now()
+				var begun atomic.Int32
+				f := async.ForkJoin(ctx, []int{1, 2, 9, 9, 7, 7, 7}, func(ctx context.Context, n int) (int, error) { begun.Add(1); return square(ctx, n) },
+					append(test.opts, async.Limit(2))...)
+				wait := test.wait
+				if wait == nil {
+					wait = func(ctx context.Context, f *async.Future[[]async.Result[int]]) ([]async.Result[int], error) {
+						return f.Await(ctx, 0)
+					}
+				}
+				got, err := wait(ctx, f)
+				require.Equal(t, test.after, time.Since(start))
+				require.ErrorIs(t, err, test.why)
+				values, errs := partial(got)
+				require.Equal(t, []int{1, 4, 0, 0, 0, 0, 0}, values)
+				for i, err := range errs {
+					if i < 2 {
+						require.NoError(t, err)
+					} else {
+						require.ErrorIs(t, err, test.why, "item %d", i)
+					}
+				}
+				require.EqualValues(t, 4, begun.Load(), "no item is begun after it")
+			})
+		})
+	}
+}
+
+func TestFailFastForkJoin(t *testing.T) {
+	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		got, err := async.ForkJoin(ctx, []int{1, 9, -2, 9, 9}, square, async.Limit(2), async.FailFast()).Await(ctx, 0)
+		require.ErrorIs(t, err, errItem)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		values, errs := partial(got)
+		require.Equal(t, []int{1, 0, 0, 0, 0}, values)
+		require.NoError(t, errs[0])
+		for _, err := range errs[1:] {
+			require.ErrorIs(t, err, errItem, "that is why the others were stopped")
+		}
+	})
+}
+
+func TestErrorsOfForkJoinThatNobodyTakesAreTheScopes(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.ForkJoin(ctx, []int{1, -2}, square)
+			return nil
+		}), errItem)
+		told := panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.ForkJoin(ctx, []int{1, -2}, func(context.Context, int) (int, error) { return panicking(ctx) }, async.Limit(1))
+				return nil
+			})
+		})
+		require.ErrorIs(t, told, errPlanted)
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			f := async.ForkJoin(ctx, []int{1, -2}, square)
+			_, err := f.Wait(ctx)
+			return err
+		}), "taken with the value")
+	})
+}
+
+// TestItemsAreTasks of their own: what one starts, panics with or leaves is
+// its, whoever has done the item before on the same goroutine.
+func TestItemsAreTasks(t *testing.T) {
+	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+		for _, limit := range []int{1, 2, 10} {
+			var kept atomic.Value
+			work := func(ctx context.Context, i int) (int, error) {
+				switch i % 8 {
+				case 1:
+					plantedPanic()
+				case 2:
+					runtime.Goexit()
+				case 3: // something started that fails
+					async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return errItem })
+				case 4: // something started that nobody waits for
+					async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return nil })
+				case 5:
+					v, err := async.Execute(ctx, answer).Await(ctx, time.Minute)
+					return v, err
+				case 6:
+					kept.Store(ctx)
+					return 0, ctx.Err()
+				case 7:
+					async.OnExit(ctx, func(context.Context, error) error { return errCancelBoom })
+				}
+				return i, ctx.Err()
+			}
+			got, err := async.ForkJoin(ctx, upTo(40), work, async.Limit(limit)).Await(ctx, 0)
+			require.NoError(t, err)
+			for i, r := range got {
+				switch i % 8 {
+				case 1:
+					require.ErrorIs(t, r.Err, errPlanted)
+				case 2:
+					require.ErrorIs(t, r.Err, async.ErrGoexit)
+				case 3:
+					require.ErrorIs(t, r.Err, errItem)
+				case 5:
+					require.NoError(t, r.Err)
+					require.Equal(t, 42, r.Value)
+				case 7:
+					require.ErrorIs(t, r.Err, errCancelBoom)
+				default:
+					require.NoError(t, r.Err, "item %d", i)
+				}
+			}
+			require.ErrorIs(t, kept.Load().(context.Context).Err(), context.Canceled, "its context is over")
+		}
+	})
+}
+
+func TestItemTimeout(t *testing.T) {
+	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		got, err := async.ForkJoin(ctx, []int{1, 9, 2, 9}, square, async.Limit(1), async.ItemTimeout(3*time.Second)).Await(ctx, 0)
+		require.NoError(t, err)
+		require.Equal(t, 9*time.Second, time.Since(start))
+		values, errs := partial(got)
+		require.Equal(t, []int{1, 0, 4, 0}, values)
+		for i, err := range errs {
+			if i%2 == 0 {
+				require.NoError(t, err)
+				continue
+			}
+			var timeout *async.TimeoutError
+			require.ErrorAs(t, err, &timeout)
+			require.Equal(t, 3*time.Second, timeout.Limit)
+		}
+	})
+}
+
+// TestSmallItemsAreDoneByAFewGoroutines with a limit.
+func TestSmallItemsAreDoneByAFewGoroutines(t *testing.T) {
+	goroutines := map[string]bool{}
+	note := func(context.Context, int) (int, error) {
+		buf := make([]byte, 64)
+		goroutines[string(buf[:runtime.Stack(buf, false)])[:20]] = true // one at a time
+		return 0, nil
+	}
+	_, err := async.ForkJoin(t.Context(), upTo(1000), note, async.Limit(1)).Await(t.Context(), 0)
+	require.NoError(t, err)
+	require.Len(t, goroutines, 1)
+	clear(goroutines)
+	require.NoError(t, async.ForEach(t.Context(), slices.Values(upTo(1000)), func(ctx context.Context, i int) error { _, err := note(ctx, i); return err }, async.Limit(1)))
+	require.Len(t, goroutines, 1)
+}
+
+// lazily yields 0, 1, 2 ... up to n-1 and notes how many were pulled.
+func lazily(n int, pulled *int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range n {
+			*pulled++
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func TestForEach(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var most, running, done atomic.Int32
+		pulled := 0
+		work := func(ctx context.Context, i int) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			require.LessOrEqual(t, pulled, int(done.Load())+3, "never pulled ahead of the room")
+			time.Sleep(time.Duration(i%5+1) * time.Second)
+			done.Add(1)
+			return nil
+		}
+		require.NoError(t, async.ForEach(ctx, lazily(50, &pulled), work, async.Limit(3)))
+		require.EqualValues(t, 3, most.Load())
+		require.EqualValues(t, 50, done.Load())
+
+		done.Store(0)
+		start := time.Now()
+		require.NoError(t, async.ForEach(ctx, slices.Values(upTo(50)), func(ctx context.Context, i int) error { time.Sleep(time.Second); done.Add(1); return nil }))
+		require.EqualValues(t, 50, done.Load())
+		require.Equal(t, time.Second, time.Since(start), "all at once without a limit")
+
+		require.NoError(t, async.ForEach(ctx, slices.Values([]int(nil)), work))
+	})
+}
+
+func TestHowForEachFails(t *testing.T) {
+	fails := func(bad ...int) func(context.Context, int) error {
+		return func(ctx context.Context, i int) error {
+			if err := async.Sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			if slices.Contains(bad, i) {
+				return fmt.Errorf("%w %d", errItem, i)
+			}
+			return nil
+		}
+	}
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		pulled := 0
+		err := async.ForEach(ctx, lazily(10, &pulled), fails(3, 6), async.Limit(2))
+		var list *async.ScopeError
+		require.ErrorAs(t, err, &list)
+		require.Len(t, list.Errors, 2, "every item had its turn")
+		require.Equal(t, 10, pulled)
+
+		pulled = 0
+		err = async.ForEach(ctx, lazily(10, &pulled), fails(3, 6), async.Limit(2), async.FailFast())
+		require.Equal(t, "bad item 3", err.Error())
+		require.LessOrEqual(t, pulled, 5, "no more is pulled")
+
+		pulled = 0
+		short, cancel := context.WithTimeoutCause(ctx, 2500*time.Millisecond, errCancelWhy)
+		defer cancel()
+		err = async.ForEach(short, lazily(10, &pulled), fails(), async.Limit(2))
+		require.ErrorIs(t, err, errCancelWhy)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.LessOrEqual(t, pulled, 7)
+
+		told := panicOrError(func() error {
+			return async.ForEach(ctx, lazily(10, &pulled), func(ctx context.Context, i int) error {
+				if i == 3 {
+					plantedPanic()
+				}
+				return async.Sleep(ctx, time.Second)
+			}, async.Limit(2))
+		})
+		require.ErrorIs(t, told, errPlanted)
+
+		told = panicOrError(func() error {
+			return async.ForEach(ctx, func(yield func(int) bool) { yield(1); plantedPanic() }, fails(), async.Limit(2))
+		})
+		require.ErrorIs(t, told, errPlanted, "of the sequence")
+
+		require.ErrorIs(t, async.ForEach(ctx, lazily(9, &pulled), func(context.Context, int) error { runtime.Goexit(); return nil }, async.Limit(2)), async.ErrGoexit)
+	})
+}
+
+func TestMapYieldsInOrderAsSoonAsItCan(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		pulled, yielded := 0, 0
+		var got []int
+		var at []time.Duration
+		for v, err := range async.Map(ctx, func(yield func(int) bool) {
+			for _, n := range []int{3, 1, 2, 1, -1, 2} {
+				pulled++
+				require.LessOrEqual(t, pulled, yielded+2, "never pulled ahead of the room")
+				if !yield(n) {
+					return
+				}
+			}
+		}, square, async.Limit(2)) {
+			yielded++
+			if err != nil {
+				require.ErrorIs(t, err, errItem)
+			}
+			got = append(got, v)
+			at = append(at, time.Since(start))
+		}
+		require.Equal(t, []int{9, 1, 4, 1, 0, 4}, got)
+		s := time.Second
+		require.Equal(t, []time.Duration{3 * s, 3 * s, 5 * s, 5 * s, 6 * s, 7 * s}, at)
+	})
+}
+
+func TestAsCompletedYieldsInTheOrderOfCompletion(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var tasks []func(context.Context) (int, error)
+		for _, n := range []int{4, 1, -3, 2} {
+			tasks = append(tasks, func(ctx context.Context) (int, error) { return square(ctx, n) })
+		}
+		var order []int
+		for i, r := range async.AsCompleted(ctx, slices.Values(append(tasks, panicking))) {
+			require.Equal(t, i, r.Index)
+			order = append(order, i)
+			switch i {
+			case 2:
+				require.ErrorIs(t, r.Err, errItem)
+			case 4:
+				require.ErrorIs(t, r.Err, errPlanted)
+			default:
+				require.NoError(t, r.Err)
+			}
+		}
+		require.Equal(t, []int{4, 1, 3, 2, 0}, order)
+	})
+}
+
+// TestLeavingALoopJoins in every way that there is.
+func TestLeavingALoopJoins(t *testing.T) {
+	for name, leave := range map[string]func(t *testing.T, results iter.Seq2[int, error]) error{
+		"break": func(t *testing.T, results iter.Seq2[int, error]) error {
+			for range results {
+				break
+			}
+			return nil
+		},
+		"return": func(t *testing.T, results iter.Seq2[int, error]) error {
+			for _, err := range results {
+				return err
+			}
+			return nil
+		},
+		"panic": func(t *testing.T, results iter.Seq2[int, error]) error {
+			defer func() { require.Equal(t, "out", recover(), "its own value") }()
+			for range results {
+				panic("out")
+			}
+			return nil
+		},
+		"Goexit": func(t *testing.T, results iter.Seq2[int, error]) error {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for range results {
+					runtime.Goexit()
+				}
+			}()
+			<-done
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var running atomic.Int32
+				var causes []error
+				pulled := 0
+				results := async.Map(ctx, lazily(100, &pulled), func(ctx context.Context, i int) (int, error) {
+					running.Add(1)
+					defer running.Add(-1)
+					if i == 0 {
+						return 0, nil
+					}
+					<-ctx.Done()
+					causes = append(causes, context.Cause(ctx))
+					time.Sleep(time.Duration(i) * time.Second)
+					return 0, errItem
+				}, async.Limit(4))
+				start := time.Now()
+				require.NoError(t, leave(t, results))
+				require.Zero(t, running.Load(), "joined before the statement ends")
+				require.Positive(t, time.Since(start))
+				require.NotEmpty(t, causes)
+				for _, err := range causes {
+					require.Equal(t, async.ErrDecided, err)
+				}
+				require.LessOrEqual(t, pulled, 5)
+			})
+		})
+	}
+}
+
+func TestAPanicThatWasNotYieldedIsRaised(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		for _, early := range []bool{false, true} {
+			told := panicOrError(func() error {
+				for range async.Map(ctx, slices.Values(upTo(3)), func(ctx context.Context, i int) (int, error) {
+					switch {
+					case i == 0:
+						time.Sleep(time.Second)
+					case !early:
+						<-ctx.Done()
+						plantedPanic()
+					default:
+						plantedPanic()
+					}
+					return i, nil
+				}) {
+					break
+				}
+				return nil
+			})
+			require.ErrorIs(t, told, errPlanted)
+		}
+	})
+}
+
+func TestMapThatIsCutShort(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		for _, endless := range []bool{true, false} {
+			short, cancel := context.WithTimeoutCause(ctx, 2500*time.Millisecond, errCancelWhy)
+			n := 4
+			if endless {
+				n = 1 << 40
+			}
+			pulled := 0
+			var values []int
+			var errs []error
+			for v, err := range async.Map(short, lazily(n, &pulled), func(ctx context.Context, i int) (int, error) { return i, async.Sleep(ctx, time.Second) }, async.Limit(1)) {
+				if err == nil {
+					values = append(values, v)
+				} else {
+					errs = append(errs, err)
+				}
+			}
+			cancel()
+			require.Equal(t, []int{0, 1}, values)
+			require.Len(t, errs, 2, "what was begun, and that there may have been more")
+			for _, err := range errs {
+				require.ErrorIs(t, err, errCancelWhy)
+			}
+			require.Equal(t, 3, pulled)
+		}
+		done, cancel := context.WithCancelCause(ctx)
+		cancel(errCancelWhy)
+		pulled := 0
+		for _, err := range async.Map(done, lazily(5, &pulled), square) {
+			require.ErrorIs(t, err, errCancelWhy)
+		}
+		require.Zero(t, pulled)
+	})
+}
+
+func TestFailFastMap(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		pulled := 0
+		var errs []error
+		for _, err := range async.Map(ctx, lazily(100, &pulled), func(ctx context.Context, i int) (int, error) {
+			if i == 2 {
+				return 0, errItem
+			}
+			return 0, async.Sleep(ctx, time.Second)
+		}, async.Limit(3), async.FailFast()) {
+			errs = append(errs, err)
+		}
+		require.Equal(t, 3, pulled)
+		require.Len(t, errs, 3)
+		for _, err := range errs {
+			require.ErrorIs(t, err, errItem)
+		}
+	})
+}
+
+func TestALoopOnAnEndedScope(t *testing.T) {
+	var kept context.Context
+	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error { kept = ctx; return nil }))
+	pulled := 0
+	for _, err := range async.Map(kept, lazily(5, &pulled), square) {
+		require.ErrorIs(t, err, async.ErrScopeEnded)
+	}
+	require.ErrorIs(t, async.ForEach(kept, lazily(5, &pulled), func(context.Context, int) error { return nil }), async.ErrScopeEnded)
+	require.Zero(t, pulled)
+}
+
+// TestForkingAThousandDeep within one limit.
+func TestForkingAThousandDeep(t *testing.T) {
+	depth := max(200, 1000/raceFactor)
+	for _, n := range []int{1, 2, 64} {
+		var down func(ctx context.Context, left int) (int, error)
+		down = func(ctx context.Context, left int) (int, error) {
+			if left == 0 {
+				return 0, nil
+			}
+			switch left % 3 {
+			case 0:
+				r, err := async.ForkJoin(ctx, []int{left - 1}, down).Await(ctx, 0)
+				if err != nil {
+					return 0, err
+				}
+				return r[0].Value + 1, r[0].Err
+			case 1:
+				sum := 1
+				err := async.ForEach(ctx, slices.Values([]int{left - 1}), func(ctx context.Context, left int) error {
+					v, err := down(ctx, left)
+					sum += v
+					return err
+				}, async.Limit(1))
+				return sum, err
+			default:
+				sum := 1
+				for v, err := range async.Map(ctx, slices.Values([]int{left - 1}), down) {
+					if err != nil {
+						return 0, err
+					}
+					sum += v
+				}
+				return sum, nil
+			}
+		}
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			v, err := async.Execute(ctx, func(ctx context.Context) (int, error) { return down(ctx, depth) }).Await(ctx, 0)
+			require.Equal(t, depth, v)
+			return err
+		}, async.Limit(n)))
+	}
+}
+
+// TestParallelMergeSort of 16,000 numbers agrees with package slices and needs
+// few goroutines.
+func TestParallelMergeSort(t *testing.T) {
+	numbers := make([]int, max(1600, 16_000/raceFactor))
+	for i := range numbers {
+		numbers[i] = rand.IntN(1000)
+	}
+	want := slices.Sorted(slices.Values(numbers))
+	for _, n := range []int{1, 2, 64} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			var most atomic.Int64
+			var sort func(ctx context.Context, part []int) ([]int, error)
+			sort = func(ctx context.Context, part []int) ([]int, error) {
+				if len(part) < 2 {
+					most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before)))
+					return part, nil
+				}
+				halves, err := async.ForkJoin(ctx, [][]int{part[:len(part)/2], part[len(part)/2:]}, sort, async.FailFast()).Await(ctx, 0)
+				if err != nil {
+					return nil, err
+				}
+				return merged(halves[0].Value, halves[1].Value), nil
+			}
+			require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+				got, err := async.Execute(ctx, func(ctx context.Context) ([]int, error) { return sort(ctx, numbers) }).Await(ctx, 0)
+				require.Equal(t, want, got)
+				return err
+			}, async.Limit(n)))
+			require.LessOrEqual(t, most.Load(), int64(30*n+300))
+			t.Log("goroutines:", most.Load())
+		})
+	}
+}
+
+func merged(a, b []int) []int {
+	out := make([]int, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if b[0] < a[0] {
+			a, b = b, a
+		}
+		out = append(out, a[0])
+		a = a[1:]
+	}
+	return append(append(out, a...), b...)
+}
+
+func TestMisuseOfForkingPanics(t *testing.T) {
+	ctx := t.Context()
+	for name, f := range map[string]func(){
+		"ForkJoin":           func() { async.ForkJoin[int, int](ctx, nil, nil) },
+		"ForEach":            func() { _ = async.ForEach(ctx, slices.Values([]int{1}), nil) },
+		"ForEach of nil":     func() { _ = async.ForEach(ctx, nil, func(context.Context, int) error { return nil }) },
+		"Map":                func() { async.Map[int, int](ctx, slices.Values([]int{1}), nil) },
+		"AsCompleted of nil": func() { async.AsCompleted[int](ctx, nil) },
+	} {
+		t.Run(name, func(t *testing.T) { require.Panics(t, f) })
+	}
+}

@@ -17,7 +17,7 @@ type crew struct {
 	s       *scope                                 // whose tasks they are
 	fn      any                                    // the user's function, for names
 	do      func(ctx context.Context, i int) error // runs item i
-	done    func(i int, v verdict)                 // is told how item i ended
+	done    func(i int, v verdict, free *worker)   // is told how item i ended, and who is free now; nil: nobody
 	next    func(w *worker) (i int, ok bool)       // gives w something to do, which may block; if w is nil, somebody new
 	gone    func()                                 // is told when a worker has left; may be nil
 	timeout time.Duration                          // of an item; 0: none
@@ -57,7 +57,7 @@ func (w *worker) run() {
 		}
 		v := leafVerdict(&w.t, w.err, nil)
 		w.t.observed(v, nil)
-		w.crew.done(w.i, v)
+		w.crew.done(w.i, v, w)
 		i, ok := w.crew.next(w)
 		if !ok {
 			w.i = -1
@@ -98,7 +98,7 @@ func (w *worker) finish() {
 	if w.i >= 0 {
 		v, sg := t.end(w.err)
 		t.observed(v, sg)
-		w.crew.done(w.i, v)
+		w.crew.done(w.i, v, nil)
 		if i, ok := w.crew.next(nil); ok {
 			w.crew.start(new(worker), i)
 		}
@@ -130,7 +130,7 @@ func (w *worker) leave() {
 func (w *worker) skip() {
 	w.t.scope().seal()
 	w.t.owner.noteSkipped()
-	w.crew.done(w.i, verdict{err: errNotBegun})
+	w.crew.done(w.i, verdict{err: errNotBegun}, nil)
 	w.leave()
 }
 

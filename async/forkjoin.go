@@ -156,7 +156,7 @@ func (k *forked[A, B]) next(w *worker) (i int, ok bool) {
 }
 
 // done notes how item i ended.
-func (k *forked[A, B]) done(i int, v verdict) {
+func (k *forked[A, B]) done(i int, v verdict, _ *worker) {
 	if k.results[i].Err = v.err; v.err == nil || v.err == errNotBegun {
 		return
 	}

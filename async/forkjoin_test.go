@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -265,17 +266,23 @@ func lazily(n int, pulled *int) iter.Seq[int] {
 
 func TestForEach(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		var most, running, done atomic.Int32
-		pulled := 0
+		var most, running, done, pulled atomic.Int32
+		sequence := func(yield func(int) bool) {
+			for i := range 50 {
+				if pulled.Add(1); !yield(i) {
+					return
+				}
+			}
+		}
 		work := func(ctx context.Context, i int) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
-			require.LessOrEqual(t, pulled, int(done.Load())+3, "never pulled ahead of the room")
+			require.LessOrEqual(t, pulled.Load(), done.Load()+3, "never pulled ahead of the room")
 			time.Sleep(time.Duration(i%5+1) * time.Second)
 			done.Add(1)
 			return nil
 		}
-		require.NoError(t, async.ForEach(ctx, lazily(50, &pulled), work, async.Limit(3)))
+		require.NoError(t, async.ForEach(ctx, sequence, work, async.Limit(3)))
 		require.EqualValues(t, 3, most.Load())
 		require.EqualValues(t, 50, done.Load())
 
@@ -429,23 +436,27 @@ func TestLeavingALoopJoins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				var running atomic.Int32
+				var mu sync.Mutex
 				var causes []error
 				pulled := 0
 				results := async.Map(ctx, lazily(100, &pulled), func(ctx context.Context, i int) (int, error) {
 					running.Add(1)
 					defer running.Add(-1)
 					if i == 0 {
+						time.Sleep(time.Second) // so that the others have begun
 						return 0, nil
 					}
 					<-ctx.Done()
+					mu.Lock()
 					causes = append(causes, context.Cause(ctx))
+					mu.Unlock()
 					time.Sleep(time.Duration(i) * time.Second)
 					return 0, errItem
 				}, async.Limit(4))
 				start := time.Now()
 				require.NoError(t, leave(t, results))
 				require.Zero(t, running.Load(), "joined before the statement ends")
-				require.Positive(t, time.Since(start))
+				require.Greater(t, time.Since(start), time.Second)
 				require.NotEmpty(t, causes)
 				for _, err := range causes {
 					require.Equal(t, async.ErrDecided, err)

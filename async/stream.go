@@ -217,9 +217,13 @@ func (m *stream[A, B]) do(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// done notes how item i ended. The caller is told last, when what follows from
-// it can be seen.
-func (m *stream[A, B]) done(i int, v verdict) {
+// done notes how item i ended, and that free is idle. Both in one step, so
+// that there are never more workers than the limit. The caller is told last,
+// when what follows from it can be seen.
+func (m *stream[A, B]) done(i int, v verdict, free *worker) {
+	if free != nil && m.limit > 0 {
+		free.rest()
+	}
 	sg := m.s.t.stopped()
 	if v.err == errNotBegun {
 		v = verdict{err: stopped(sg.err, sg.cause), echo: true}
@@ -238,7 +242,14 @@ func (m *stream[A, B]) done(i int, v verdict) {
 	m.tripped = m.tripped || trip
 	w := m.caller
 	m.caller = nil
+	if free != nil && m.limit > 0 {
+		m.idle = append(m.idle, free)
+	}
+	closed := m.closed
 	m.mu.Unlock()
+	if closed {
+		m.close()
+	}
 	if drop {
 		m.drop(v)
 	}
@@ -250,23 +261,18 @@ func (m *stream[A, B]) done(i int, v verdict) {
 	}
 }
 
-// next parks an idle worker until it is given another item or there are none.
-func (m *stream[A, B]) next(w *worker) (i int, ok bool) {
-	if w == nil || m.limit == 0 {
-		return 0, false
-	}
+// rest makes w ready to be idle: its task lends its slot.
+func (w *worker) rest() {
 	if w.w == nil {
 		w.w = newWaiter()
 	}
 	w.w.slot = w.t.lend()
 	w.i = -1
-	m.mu.Lock()
-	closed := m.closed
-	if !closed {
-		m.idle = append(m.idle, w)
-	}
-	m.mu.Unlock()
-	if closed {
+}
+
+// next parks an idle worker until it is given another item or sent home.
+func (m *stream[A, B]) next(w *worker) (i int, ok bool) {
+	if w == nil || m.limit == 0 {
 		return 0, false
 	}
 	w.w.park()

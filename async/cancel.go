@@ -31,8 +31,8 @@ func (s *scope) cancel(sg *signal) bool {
 	s.mu.Unlock()
 
 	hook.start()
-	if s.t.state.Load() == stateQueued && s.t.more != nil && s.t.more.slot.withdraw() {
-		s.t.self.skip()
+	if m := s.t.more; m != nil && s.t.state.Load() == stateQueued && (m.slot.withdraw() || m.place.claim()) {
+		s.t.skip()
 	}
 	for _, c := range children {
 		c.half.Load().cancel(c.inherited(sg))

@@ -350,13 +350,8 @@ func (k *contender[T]) finish() {
 	k.leave(v)
 }
 
-// skip ends a contender that was cancelled in the queue of a Limit.
-func (k *contender[T]) skip() {
-	t := &k.f.t
-	t.scope().seal()
-	sg := t.stopped()
-	k.leave(verdict{err: stopped(sg.err, sg.cause), echo: true})
-}
+// unrun ends a contender that never ran.
+func (k *contender[T]) unrun(v verdict) { k.leave(v) }
 
 func (k *contender[T]) leave(v verdict) {
 	k.v = v

@@ -125,12 +125,16 @@ func (w *worker) leave() {
 	}
 }
 
-// skip ends a worker that was cancelled in the queue of a Limit. Its item has
-// not been begun.
-func (w *worker) skip() {
-	w.t.scope().seal()
-	w.t.owner.noteSkipped()
-	w.crew.done(w.i, verdict{err: errNotBegun}, nil)
+// unrun ends a worker that never ran, so its item was not begun. If it was
+// refused, somebody else tries the rest.
+func (w *worker) unrun(v verdict) {
+	if v.echo {
+		v = verdict{err: errNotBegun}
+	}
+	w.crew.done(w.i, v, nil)
+	if i, ok := w.crew.next(nil); ok {
+		go w.crew.start(new(worker), i) // not here: it may be refused, too
+	}
 	w.leave()
 }
 

@@ -31,7 +31,11 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 	if !home.admit(&g.t) {
 		panic("async: Detach after Shutdown: " + name)
 	}
-	go g.t.main()
+	if g.t.more.place != nil {
+		g.t.launch()
+	} else {
+		go g.t.main()
+	}
 }
 
 // admit registers a detached task; false once Shutdown has been called.

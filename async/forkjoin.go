@@ -84,6 +84,9 @@ func ForkJoin[A, B any](ctx context.Context, items []A, f func(ctx context.Conte
 		k.f.settleUnowned(ErrScopeEnded)
 		return &k.Future
 	}
+	if k.m.on != nil {
+		k.s.on = k.m.on
+	}
 	k.fork(o)
 	return &k.Future
 }

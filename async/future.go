@@ -117,14 +117,8 @@ func (f *Future[T]) finish() {
 	f.f.settle(v)
 }
 
-// skip settles a cancelled task that never ran.
-func (f *Future[T]) skip() {
-	t := &f.f.t
-	t.scope().seal()
-	t.owner.noteSkipped()
-	sg := t.stopped()
-	f.f.settle(verdict{err: stopped(sg.err, sg.cause), echo: true})
-}
+// unrun settles a task that never ran.
+func (f *Future[T]) unrun(v verdict) { f.f.settle(v) }
 
 // discardIfTold gives the value to the discard hook if a waiter was told of an
 // expiry before. The future then settles with what that waiter was told.

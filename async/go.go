@@ -36,13 +36,14 @@ type goTask struct {
 func (g *goTask) fn() any         { return g.handler }
 func (g *goTask) future() *future { return nil }
 
-// skip ends a cancelled task that never ran.
-func (g *goTask) skip() {
+// unrun ends a task that never ran.
+func (g *goTask) unrun(v verdict) {
 	t := &g.t
-	sg := t.stopped()
-	t.scope().seal()
-	t.owner.noteSkipped()
-	t.owner.childFailed(t, verdict{err: stopped(sg.err, sg.cause), echo: true})
+	if t.kind == kindDetached {
+		t.owner.home.detachedEnded(v)
+	} else {
+		t.owner.childFailed(t, v)
+	}
 	t.move(stateDone)
 	t.leave()
 }

@@ -58,7 +58,7 @@ func (l *limiter) submit(t *task) {
 		return
 	}
 	l.mu.Unlock()
-	t.self.skip()
+	t.skip()
 }
 
 // roomLocked reports whether a slot is free in l and all around it.
@@ -87,7 +87,7 @@ func (s *slot) claimLocked(l *limiter) {
 		s.w = nil
 		w.notify(gotSettled)
 	} else {
-		go s.t.main()
+		go s.t.begin()
 	}
 }
 

@@ -13,6 +13,7 @@ type scope struct {
 	home      *root // the root of the tree
 	limit     *limiter
 	observers *observers
+	on        Executor      // nil: goroutines
 	opts      *scopeOptions // nil: all defaults
 	depth     int32         // how many scopes are around it
 
@@ -61,7 +62,7 @@ func (s *scope) signal() *signal {
 
 // inherit takes over from the owner what holds for everything inside it.
 func (s *scope) inherit(o *scope) {
-	s.home, s.limit, s.observers, s.depth = o.home, o.limit, o.observers, o.depth+1
+	s.home, s.limit, s.observers, s.on, s.depth = o.home, o.limit, o.observers, o.on, o.depth+1
 }
 
 func (s *scope) task() *task {

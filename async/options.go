@@ -35,6 +35,7 @@ type taskOptions struct {
 	discard     any // func(T), checked against the future's type
 	daemon      bool
 	heartbeat   time.Duration // 0: none is expected
+	on          Executor      // nil: inherited
 }
 
 // scopeOptions are the settings of one scope; the zero value is the default.
@@ -43,6 +44,7 @@ type scopeOptions struct {
 	timeout     time.Duration // 0: none
 	hookTimeout time.Duration // 0: inherited
 	limit       int           // 0: inherited
+	on          Executor      // nil: inherited
 	observer    Observer
 	onStall     func(*StragglerError)
 	stall       time.Duration

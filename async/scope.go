@@ -78,6 +78,9 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 		if o.limit > 0 {
 			s.limit = newLimiter(o.limit, owner.limit)
 		}
+		if o.on != nil {
+			s.on = o.on
+		}
 		if o.observer != nil {
 			s.observers = &observers{o.observer, owner.observers}
 		}

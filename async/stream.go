@@ -221,7 +221,7 @@ func (m *stream[A, B]) do(ctx context.Context, i int) (err error) {
 // that there are never more workers than the limit. The caller is told last,
 // when what follows from it can be seen.
 func (m *stream[A, B]) done(i int, v verdict, free *worker) {
-	if free != nil && m.limit > 0 {
+	if free != nil && m.keeps() {
 		free.rest()
 	}
 	sg := m.s.t.stopped()
@@ -242,7 +242,7 @@ func (m *stream[A, B]) done(i int, v verdict, free *worker) {
 	m.tripped = m.tripped || trip
 	w := m.caller
 	m.caller = nil
-	if free != nil && m.limit > 0 {
+	if free != nil && m.keeps() {
 		m.idle = append(m.idle, free)
 	}
 	closed := m.closed
@@ -261,6 +261,10 @@ func (m *stream[A, B]) done(i int, v verdict, free *worker) {
 	}
 }
 
+// keeps reports whether workers are kept for the next item. On an executor they
+// would take the places of those that are to come.
+func (m *stream[A, B]) keeps() bool { return m.limit > 0 && m.s.on == nil }
+
 // rest makes w ready to be idle: its task lends its slot.
 func (w *worker) rest() {
 	if w.w == nil {
@@ -272,7 +276,7 @@ func (w *worker) rest() {
 
 // next parks an idle worker until it is given another item or sent home.
 func (m *stream[A, B]) next(w *worker) (i int, ok bool) {
-	if w == nil || m.limit == 0 {
+	if w == nil || !m.keeps() {
 		return 0, false
 	}
 	w.w.park()

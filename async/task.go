@@ -70,7 +70,7 @@ const (
 // work is what stands around a task and knows how to run it.
 type work interface {
 	run()            // runs the handler and settles; the body of the goroutine
-	skip()           // settles a cancelled task that never ran
+	unrun(v verdict) // settles a task that never ran, with v
 	fn() any         // the handler, for its name
 	future() *future // nil if nobody can wait for it
 }
@@ -107,6 +107,7 @@ type more struct {
 	deadline time.Time       // from timeout; set as it starts to run
 	started  time.Time       // only if observed
 	slot     *slot           // only under a Limit
+	place    *place          // only on an Executor
 	toldErr  error           // what the first waiter was told; guarded by future.mu
 	hooked   bool            // the abort hook has been started; guarded by half.mu
 	heart    *heart          // only if beats are expected
@@ -199,15 +200,18 @@ func (t *task) public() State {
 // the owner has ended.
 func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t.owner = owner
-	if ctx != nil || len(opts) > 0 || owner.limit != nil || owner.observers != nil {
+	if ctx != nil || len(opts) > 0 || owner.limit != nil || owner.observers != nil || owner.on != nil {
 		t.equip(newMore(owner, ctx, opts))
 	}
 	if !owner.add(t) {
 		return false
 	}
-	if owner.limit != nil {
+	switch {
+	case owner.limit != nil:
 		owner.limit.submit(t)
-	} else {
+	case t.more != nil && t.more.place != nil:
+		t.launch()
+	default:
 		go t.main()
 	}
 	return true
@@ -227,6 +231,12 @@ func newMore(owner *scope, ctx context.Context, opts []TaskOption) *more {
 	}
 	if m.heartbeat > 0 {
 		m.heart = new(heart)
+	}
+	if m.on == nil {
+		m.on = owner.on
+	}
+	if m.on != nil {
+		m.place = &place{ex: m.on}
 	}
 	return m
 }

@@ -113,9 +113,13 @@ func (t *task) wanted() bool {
 // run is what the executor is given.
 func (p *place) run(t *task) func() {
 	return func() {
-		if p.claim() {
-			t.main()
+		if !p.claim() {
+			return
 		}
+		if s := t.more.slot; s != nil {
+			s.begun()
+		}
+		t.main()
 	}
 }
 

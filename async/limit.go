@@ -17,6 +17,10 @@ type limiter struct {
 	back  []*slot // those who come back from a wait, first come first served, before all others
 	queue slotHeap
 	seq   uint64
+
+	// pending, of the outermost limiter, are slots of tasks that have been
+	// handed to an executor and not begun.
+	pending map[*slot]struct{}
 }
 
 // newLimiter returns a limiter of n slots inside outer, which may be nil.
@@ -26,6 +30,7 @@ func newLimiter(n int, outer *limiter) *limiter {
 		l.mu = outer.mu
 	} else {
 		l.mu = new(sync.Mutex)
+		l.pending = make(map[*slot]struct{})
 	}
 	return l
 }
@@ -86,14 +91,63 @@ func (s *slot) claimLocked(l *limiter) {
 	if w := s.w; w != nil {
 		s.w = nil
 		w.notify(gotSettled)
-	} else {
-		go s.t.begin()
+		return
 	}
+	if s.t.more.place != nil {
+		s.l.outermost().pending[s] = struct{}{}
+	}
+	go s.t.begin()
+}
+
+func (l *limiter) outermost() *limiter {
+	for l.outer != nil {
+		l = l.outer
+	}
+	return l
+}
+
+// insideOf reports whether slots of l are slots of outer, too.
+func (l *limiter) insideOf(outer *limiter) bool {
+	for ; l != nil; l = l.outer {
+		if l == outer {
+			return true
+		}
+	}
+	return false
+}
+
+// recallLocked gives l a slot that waits unused for an executor: the executor
+// may be waiting for who needs it here. Its task gets another as it begins.
+func (l *limiter) recallLocked() {
+	for s := range l.outermost().pending {
+		if s.held && s.l.insideOf(l) {
+			s.held = false
+			s.giveBackLocked(nil)
+			return
+		}
+	}
+}
+
+// begun is called on the executor's goroutine before the task runs. It waits
+// for a slot if that was recalled.
+func (s *slot) begun() {
+	s.l.mu.Lock()
+	delete(s.l.outermost().pending, s)
+	if s.held {
+		s.l.mu.Unlock()
+		return
+	}
+	w := newWaiter()
+	s.w = w
+	s.claimLocked(s.l)
+	s.l.mu.Unlock()
+	w.park()
 }
 
 func (l *limiter) enqueueLocked(s *slot) {
 	if s.w != nil {
 		l.back = append(l.back, s)
+		l.recallLocked()
 		return
 	}
 	l.seq++
@@ -139,6 +193,7 @@ func (s *slot) retire() {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
 	s.over = true
+	delete(s.l.outermost().pending, s)
 	switch w := s.w; {
 	case s.held:
 		s.held = false

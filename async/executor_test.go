@@ -339,10 +339,10 @@ func TestOnHoldsForAllThatIsStartedInside(t *testing.T) {
 		var n atomic.Int32
 		counting := async.On(pool(func(task func()) error { n.Add(1); go task(); return nil }))
 		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-			_, err := async.Race(ctx, answer, answer).Await(ctx, 0)
+			_, err := async.Race(ctx, after(1, 1, nil), after(2, 1, nil)).Await(ctx, 0)
 			require.NoError(t, err)
 			require.EqualValues(t, 2, n.Load())
-			_, err = async.ForkJoin(ctx, upTo(3), square).Await(ctx, 0)
+			_, err = async.ForkJoin(ctx, []int{1, 2, 3}, square).Await(ctx, 0)
 			require.NoError(t, err)
 			require.EqualValues(t, 5, n.Load())
 			_, err = async.Execute(ctx, func(ctx context.Context) (int, error) {
@@ -356,7 +356,7 @@ func TestOnHoldsForAllThatIsStartedInside(t *testing.T) {
 		}, counting).Await(ctx, 0)
 		require.NoError(t, err)
 		require.EqualValues(t, 8, n.Load())
-		_, err = async.ForkJoin(ctx, upTo(3), square, counting).Await(ctx, 0)
+		_, err = async.ForkJoin(ctx, []int{1, 2, 3}, square, counting).Await(ctx, 0)
 		require.NoError(t, err)
 		require.EqualValues(t, 11, n.Load())
 	})

@@ -89,8 +89,8 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 //
 // A wait that could never end returns [ErrAwaitCycle].
 func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error) {
-	if why := f.f.block(ctx, timeout, true); why != nil {
-		if why = f.f.expire(ctx, why); why != nil {
+	if how, why := f.f.block(ctx, timeout, true); why != nil {
+		if why = f.f.expire(ctx, why, how); why != nil {
 			return *new(T), why
 		}
 	}
@@ -101,7 +101,7 @@ func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error)
 // its outcome. When ctx is done before, it returns an error that matches
 // ctx.Err and its Cause, and leaves the task alone.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
-	if why := f.f.block(ctx, 0, true); why != nil {
+	if _, why := f.f.block(ctx, 0, true); why != nil {
 		return *new(T), why
 	}
 	return f.value, f.f.give()
@@ -147,15 +147,19 @@ func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error
 				left = -1
 			}
 		}
-		why := f.block(ctx, left, true)
-		if te, ok := why.(*TimeoutError); ok {
-			te.Limit, te.Waited = timeout, time.Since(start)
-		}
-		if isCycle(why) {
+		switch how, why := f.block(ctx, left, true); how {
+		case waitSettled:
+		case waitCycle:
 			errs[i] = why
-		} else if why != nil {
-			expireAll(ctx, all[i:], errs[i:], why)
-			break
+		case waitStopped:
+			expireAll(ctx, all[i:], errs[i:], func(*future) error { return why })
+			return errs
+		case waitExpired:
+			waited := time.Since(start)
+			expireAll(ctx, all[i:], errs[i:], func(f *future) error {
+				return &TimeoutError{Task: f.t.name(), Limit: timeout, Waited: waited}
+			})
+			return errs
 		}
 	}
 	return errs
@@ -163,10 +167,10 @@ func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error
 
 // expireAll aborts what has not settled for why and then waits for the graces,
 // which run side by side.
-func expireAll(ctx context.Context, all []*future, errs []error, why error) {
+func expireAll(ctx context.Context, all []*future, errs []error, why func(*future) error) {
 	for i, f := range all {
 		if !f.settled() {
-			errs[i] = f.sameFor(why)
+			errs[i] = why(f)
 			f.abort(errs[i])
 		}
 	}
@@ -178,19 +182,11 @@ func expireAll(ctx context.Context, all []*future, errs []error, why error) {
 	}
 }
 
-// sameFor returns why as it is to be told of f: a timeout names its task.
-func (f *future) sameFor(why error) error {
-	if te, ok := why.(*TimeoutError); ok {
-		return &TimeoutError{Task: f.t.name(), Limit: te.Limit, Waited: te.Waited}
-	}
-	return why
-}
-
 // expire ends an owner's wait that was over before f had settled, for why: it
 // aborts f, waits for its grace, and returns what the owner is told; nil if f
 // has settled after all.
-func (f *future) expire(ctx context.Context, why error) error {
-	if isCycle(why) {
+func (f *future) expire(ctx context.Context, why error, how waitEnd) error {
+	if how == waitCycle {
 		return why
 	}
 	f.abort(why)
@@ -210,7 +206,7 @@ func (f *future) abort(why error) {
 func (f *future) linger(ctx context.Context, why error, start time.Time) error {
 	if g := f.grace(); g > 0 {
 		if left := g - time.Since(start); left > 0 {
-			_ = f.block(context.WithoutCancel(ctx), left, false)
+			_, _ = f.block(context.WithoutCancel(ctx), left, false)
 		}
 	}
 	if !f.tell(why) {

@@ -1,7 +1,6 @@
 package async
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,8 +21,6 @@ type hop struct {
 	by     *task
 	after  int // the hop that led here; -1 for the first
 }
-
-func isCycle(err error) bool { return errors.Is(err, ErrAwaitCycle) }
 
 // cycle returns an ErrAwaitCycle if me must not wait for f. It is called
 // after the wait was registered: of two that close a ring at the same time

@@ -38,7 +38,14 @@ func isEcho(err error, sg *signal) bool {
 	return ok && is.Is(sg.err)
 }
 
-// same compares errors by identity, which not every type can be.
+// same compares errors by identity, and those of types that have none, such as
+// slices, by what they hold.
 func same(a, b error) bool {
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
+	if reflect.TypeOf(a) != reflect.TypeOf(b) {
+		return false
+	}
+	if a == nil || reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() {
+		return a == b
+	}
+	return reflect.DeepEqual(a, b)
 }

@@ -30,7 +30,7 @@ type faults struct {
 	dropped   int         // how many errs were left out
 	panics    *PanicError // the first panic
 	hooks     []error     // of exit and abort hooks, observers, discards
-	unclaimed []*failure  // of futures; at most 32 at a time
+	unclaimed []*failure  // of futures; at most 32 at a time, panics left out
 	uncounted int         // unclaimed that found no place
 	alarm     *time.Timer // prints panics if it is not raised for long
 }
@@ -158,7 +158,7 @@ func (s *scope) keep(x *failure) {
 		return
 	}
 	f := s.faultsLocked()
-	if x.kept = len(f.unclaimed) < maxListed; x.kept {
+	if x.kept = len(f.unclaimed) < maxListed || x.v.panic != nil; x.kept {
 		f.unclaimed = append(f.unclaimed, x)
 	} else {
 		f.uncounted++

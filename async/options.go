@@ -191,7 +191,7 @@ func (n limit) applyFork(f *forkOptions)   { f.limit = int(n) }
 // scope itself, nor of a task that was cancelled before it ran. An outer
 // scope's observer is told too.
 func Observe(o Observer) ScopeOption {
-	if o == nil {
+	if f, isFunc := o.(ObserverFunc); o == nil || isFunc && f == nil {
 		panic("async: Observe(nil): leave the option out instead")
 	}
 	return scopeOption(func(s *scopeOptions) { s.observer = o })

@@ -162,7 +162,7 @@ func (s *scope) sum(err error, echo bool) verdict {
 		f = new(faults)
 	}
 	var errs []error
-	hurt := echo || s.echoed || s.skipped || len(f.errs) > 0 || f.panics != nil
+	hurt := echo || s.echoed || s.skipped || len(f.errs)+len(f.hooks) > 0 || f.panics != nil
 	outside := sg != nil && hurt && !f.has(sg.cause) // cancelled from outside, which decided
 	if outside {
 		errs = append(errs, stopped(sg.err, sg.cause))

@@ -31,6 +31,9 @@ func (s *scope) cancel(sg *signal) bool {
 	s.mu.Unlock()
 
 	hook.start()
+	if s.t.kind == kindHook {
+		s.t.overdue()
+	}
 	if m := s.t.more; m != nil && s.t.state.Load() == stateQueued && (m.slot.withdraw() || m.place.claim()) {
 		s.t.skip()
 	}
@@ -102,6 +105,6 @@ func (s *scope) giveUp() {
 	defer s.mu.Unlock()
 	s.gaveUp = true
 	if s.joiner != nil {
-		s.joiner.settled()
+		s.joiner.notify(gotSettled) // not in turn: this wait is cut short
 	}
 }

@@ -120,9 +120,7 @@ func (w *worker) leave() {
 	if w.crew.gone != nil {
 		w.crew.gone()
 	}
-	if t.more != nil && t.more.slot != nil {
-		t.more.slot.retire()
-	}
+	t.retire()
 }
 
 // unrun ends a worker that never ran, so its item was not begun. If it was

@@ -70,41 +70,45 @@ func Shutdown(ctx context.Context) error {
 	r.closing = true
 	r.s.mu.Unlock()
 
-	r.waitFor(ctx.Done(), func() bool { return len(r.othersLocked(t)) == 0 })
-	r.s.mu.Lock()
-	left := r.othersLocked(t)
-	r.s.mu.Unlock()
-	if len(left) == 0 {
+	alone := func() bool { return len(r.others(t)) == 0 }
+	if r.waitFor(ctx.Done(), alone) {
 		return r.takeErrors(nil)
 	}
-	for _, o := range left {
+	for _, o := range r.others(t) {
 		o.scope().cancel(canceled(ErrShutdown))
 	}
-	r.waitFor(nil, func() bool { return !r.hooksLocked() })
+	r.waitFor(nil, func() bool { return !hooksRun(r.others(t)) })
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
-	r.waitFor(grace.Done(), func() bool { return len(r.othersLocked(t)) == 0 })
-	r.s.mu.Lock()
-	left = r.othersLocked(t)
-	r.s.mu.Unlock()
-	if len(left) == 0 {
+	if r.waitFor(grace.Done(), alone) {
 		return r.takeErrors(nil)
 	}
-	return r.takeErrors(newStragglerError("root", left, ErrShutdown))
+	return r.takeErrors(newStragglerError(&r.s, r.others(t), ErrShutdown))
 }
 
-// othersLocked returns whom Shutdown waits for: not scopes, and not what the
-// caller is part of.
-func (r *root) othersLocked(caller *task) []*task {
+// others returns whom Shutdown waits for: not scopes, and not what the caller
+// is part of.
+func (r *root) others(caller *task) []*task {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
 	return r.s.childrenLocked(func(t *task) bool { return t.kind != kindBody && !caller.partOf(t) })
 }
 
-// hooksLocked reports whether a hook of a child still runs.
-func (r *root) hooksLocked() bool {
-	for t := r.s.children; t != nil; t = t.next {
-		if h := t.half.Load(); t.kind != kindBody && h != nil && h.hooking.Load() > 0 {
+// hooksRun reports whether a hook of one of tasks, or of what they have
+// started, runs and has time left.
+func hooksRun(tasks []*task) bool {
+	for len(tasks) > 0 {
+		h := tasks[0].half.Load()
+		tasks = tasks[1:]
+		if h == nil {
+			continue
+		}
+		if h.hooking.Load() > 0 {
 			return true
 		}
+		h.mu.Lock()
+		tasks = append(tasks, h.childrenLocked(func(*task) bool { return true })...)
+		h.mu.Unlock()
 	}
 	return false
 }
@@ -119,24 +123,23 @@ func (r *root) stir() {
 	r.s.mu.Unlock()
 }
 
-// waitFor waits until ok, which is called with the lock held whenever
-// something has changed, or until stop is closed.
-func (r *root) waitFor(stop <-chan struct{}, ok func() bool) {
+// waitFor waits until ok, which is asked whenever something has changed, or
+// until stop is closed, and reports which.
+func (r *root) waitFor(stop <-chan struct{}, ok func() bool) bool {
 	for {
 		r.s.mu.Lock()
-		if ok() {
-			r.s.mu.Unlock()
-			return
-		}
 		if r.s.changed == nil {
 			r.s.changed = make(chan struct{})
 		}
 		changed := r.s.changed
 		r.s.mu.Unlock()
+		if ok() {
+			return true
+		}
 		select {
 		case <-changed:
 		case <-stop:
-			return
+			return ok()
 		}
 	}
 }

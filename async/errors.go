@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -63,7 +64,20 @@ type PanicError struct {
 	Stack []byte // the stack of the goroutine that panicked
 	Task  string // the task, scope or hook that panicked
 
-	others error // what else went wrong in the scope that re-panicked
+	others error      // what else went wrong in the scope that re-panicked
+	mark   *panicMark // the same in every copy
+}
+
+// A panicMark is what has been done about a panic on its way up.
+type panicMark struct {
+	told    atomic.Bool // observers have been
+	printed atomic.Bool
+}
+
+// sameAs reports whether err is e, perhaps with more beside it.
+func (e *PanicError) sameAs(err error) bool {
+	p, ok := err.(*PanicError)
+	return ok && (p == e || p.mark != nil && p.mark == e.mark)
 }
 
 // Error holds the value and the stack of the goroutine that panicked,

@@ -1,7 +1,6 @@
 package async
 
 import (
-	"errors"
 	"slices"
 	"time"
 )
@@ -26,13 +25,14 @@ func (x *failure) Error() string { return x.v.err.Error() }
 
 // faults is what has gone wrong in a scope.
 type faults struct {
-	errs      []error     // in order; the first 32
-	dropped   int         // how many errs were left out
-	panics    *PanicError // the first panic
-	hooks     []error     // of exit and abort hooks, observers, discards
-	unclaimed []*failure  // of futures; at most 32 at a time, panics left out
-	uncounted int         // unclaimed that found no place
-	alarm     *time.Timer // prints panics if it is not raised for long
+	errs      []error       // in order; the first 32
+	dropped   int           // how many errs were left out
+	panics    *PanicError   // the first panic
+	hooks     []error       // of exit and abort hooks, observers, discards
+	unclaimed []*failure    // of futures; at most 32 at a time, panics left out
+	uncounted int           // unclaimed that found no place
+	goexit    bool          // a task called runtime.Goexit
+	alarms    []*time.Timer // print panics that are not raised for long
 }
 
 func (s *scope) faultsLocked() *faults {
@@ -52,7 +52,7 @@ func (f *faults) add(err error) {
 
 // has reports whether err is one of f.
 func (f *faults) has(err error) bool {
-	return f.panics != nil && err == error(f.panics) || slices.ContainsFunc(f.errs, func(e error) bool { return same(e, err) })
+	return f.panics != nil && f.panics.sameAs(err) || slices.ContainsFunc(f.errs, func(e error) bool { return same(e, err) })
 }
 
 // fail records a failure of s and cancels s with it. The record comes first:
@@ -62,18 +62,51 @@ func (s *scope) fail(err error, p *PanicError) {
 	f := s.faultsLocked()
 	if p == nil {
 		f.add(err)
-	} else if f.panics == nil {
-		f.panics = p
-		root, name := s.home, s.t.name()
-		f.alarm = time.AfterFunc(panicPatience, func() { root.printLate(p, name, s.stragglers()) })
-	} else if p != f.panics {
-		f.add(p)
+	} else {
+		f.addPanic(p)
+		s.alarmLocked(p, nil)
 	}
 	s.mu.Unlock()
-	if p != nil && s.observers != nil {
+	s.cancel(canceled(err))
+}
+
+// addPanic records p: the first is the one that is raised. What came beside it
+// may be told later than itself.
+func (f *faults) addPanic(p *PanicError) {
+	switch {
+	case f.panics == nil || f.panics.sameAs(p):
+		f.panics = p
+	default:
+		f.add(p)
+	}
+}
+
+// alarmLocked has p printed if it is not raised for long; x, if it is not nil,
+// is the failure of a future that holds it.
+func (s *scope) alarmLocked(p *PanicError, x *failure) {
+	name := s.t.name()
+	s.faults.alarms = append(s.faults.alarms, time.AfterFunc(panicPatience, func() {
+		s.mu.Lock()
+		given := x != nil && x.taken && (s.faults == nil || !s.faults.has(p))
+		s.mu.Unlock()
+		if !given && p.mark.printed.CompareAndSwap(false, true) {
+			s.home.printLate(p, name, s.stragglers())
+		}
+	}))
+}
+
+// tellPanic tells the observers of a panic, once on its way up.
+func (s *scope) tellPanic(p *PanicError) {
+	if s.observers != nil && p.mark.told.CompareAndSwap(false, true) {
 		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
 	}
-	s.cancel(canceled(err))
+}
+
+// noteGoexit records that a task called runtime.Goexit.
+func (s *scope) noteGoexit() {
+	s.mu.Lock()
+	s.faultsLocked().goexit = true
+	s.mu.Unlock()
 }
 
 // childFailed deals with the error of a Go task.
@@ -82,7 +115,7 @@ func (s *scope) childFailed(t *task, v verdict) {
 	case v.panic == nil && s.echoes(t, v):
 		s.noteEcho()
 	case v.panic == nil && v.echo && s.dismissedDaemon(t):
-	case v.panic == nil && s.opts != nil && s.opts.onFailure != nil && !errors.Is(v.err, ErrGoexit):
+	case !v.mustRaise() && s.opts != nil && s.opts.onFailure != nil:
 		err := v.err
 		if bad := guard("OnFailure", func() { err = s.opts.onFailure(v.err) }); bad != nil {
 			s.noteHook(bad)
@@ -92,6 +125,9 @@ func (s *scope) childFailed(t *task, v verdict) {
 			s.fail(err, nil)
 		}
 	default:
+		if v.goexit {
+			s.noteGoexit()
+		}
 		s.fail(v.toOwner(s.t.stopped()), v.panic)
 	}
 }
@@ -163,6 +199,9 @@ func (s *scope) keep(x *failure) {
 	} else {
 		f.uncounted++
 	}
+	if x.v.panic != nil {
+		s.alarmLocked(x.v.panic, x)
+	}
 	s.mu.Unlock()
 }
 
@@ -202,13 +241,11 @@ func (s *scope) takeUnclaimed() {
 	}
 	for _, x := range f.unclaimed {
 		x.taken = true
-		switch {
-		case x.v.panic == nil:
+		f.goexit = f.goexit || x.v.goexit
+		if x.v.panic != nil {
+			f.addPanic(x.v.panic)
+		} else {
 			f.add(x.v.toOwner(s.sig.Load()))
-		case f.panics == nil:
-			f.panics = x.v.panic
-		default:
-			f.add(x.v.panic)
 		}
 	}
 	f.dropped += f.uncounted

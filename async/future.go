@@ -2,7 +2,6 @@ package async
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -111,6 +110,7 @@ func (f *Future[T]) finish() {
 	if t.more != nil {
 		t.observed(v, sg)
 		if t.more.discard != nil && v.err == nil {
+			t.retire() // the hook is no part of the handler
 			v = f.discardIfTold()
 		}
 	}
@@ -160,6 +160,9 @@ func (t *task) end(err error) (verdict, *signal) {
 			sg = t.pull()
 		}
 		if t.half.CompareAndSwap(nil, endedHalf) { // nobody can start anything in t now
+			if p := asPanic(t.how, err); p != nil {
+				t.owner.tellPanic(p)
+			}
 			return leafVerdict(t, err, sg), sg
 		}
 	}
@@ -183,10 +186,13 @@ func (f *future) settle(v verdict) {
 
 // publish makes v the outcome and returns whom to wake.
 func (f *future) publish(v verdict) (waiters *waiter) {
-	echoed := v.echo && f.t.owner.echoes(&f.t, v) // asks contexts, so not under the lock
+	var stop *signal // why the owner was cancelled, if it was and that is what v says
+	if v.echo {
+		stop = f.t.owner.t.stopped() // asks contexts, so not under the lock
+	}
 	f.mu.Lock()
 	if v.err != nil {
-		f.err = f.accountLocked(v, echoed)
+		f.err = f.accountLocked(v, stop)
 	}
 	f.t.move(stateDone)
 	waiters = f.takeWaitersLocked()
@@ -228,22 +234,20 @@ func (f *future) takeWaitersLocked() (waiters *waiter) {
 // accountLocked decides who is told of an error and returns it, as a *failure
 // if that is still open. Waiters that are parked now will be given it: a
 // settled result wins over everything else.
-func (f *future) accountLocked(v verdict, echoed bool) error {
+func (f *future) accountLocked(v verdict, stop *signal) error {
 	owner := f.t.owner
-	if f.t.kind == kindPromise && errors.Is(v.err, ErrAbandoned) {
+	if f.t.kind == kindPromise && f.t.how == exited {
 		if f.awaitedLocked() {
 			owner.noteFailure(v.err)
 		}
 		return v.err
 	}
-	if v.echo && !f.t.told {
-		if echoed {
-			owner.noteEcho()
-			return v.given()
-		}
-		if owner.dismissedDaemon(&f.t) {
-			return v.given()
-		}
+	switch {
+	case stop != nil && (!f.t.told || same(stop.cause, v.cause)):
+		owner.noteEcho()
+		return v.given()
+	case v.echo && !f.t.told && owner.dismissedDaemon(&f.t):
+		return v.given()
 	}
 	if f.t.given || f.awaitedLocked() || f.t.told && !v.mustRaise() {
 		return v.given()

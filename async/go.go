@@ -55,7 +55,20 @@ func (g *goTask) run() {
 	g.call(&err)
 	if g.t.how == exited {
 		g.t.how = panicked
+		g.panicked(err.(*PanicError))
 	}
+}
+
+// panicked cancels the owner at once, though what the task has started may take
+// long to end.
+func (g *goTask) panicked(p *PanicError) {
+	if g.t.kind != kindGo {
+		return
+	}
+	if h := g.t.half.Load(); h != nil {
+		h.returned() // no abort hook for its own panic
+	}
+	g.t.owner.fail(p, p)
 }
 
 func (g *goTask) call(err *error) {
@@ -73,19 +86,18 @@ func (g *goTask) call(err *error) {
 func (g *goTask) finish(err error) {
 	t := &g.t
 	v, sg := t.end(err)
-	t.observed(v, sg)
 	switch {
 	case t.kind == kindHook:
 		if v.err != nil {
 			t.owner.noteHook(v.err)
 		}
-		t.owner.hooking.Add(-1)
-		t.owner.home.stir()
+		g.t.overdue()
 	case t.kind == kindDetached:
 		t.owner.home.detachedEnded(v)
 	case v.err != nil:
 		t.owner.childFailed(t, v)
 	}
+	t.observed(v, sg)
 	t.move(stateDone)
 	t.leave()
 	if t.kind == kindDetached && v.panic != nil {

@@ -9,10 +9,10 @@ import (
 // trap makes a PanicError of a recovered value. A PanicError that passes
 // through is not wrapped again.
 func trap(t *task, value any) error {
-	if p, ok := value.(*PanicError); ok {
+	if p, ok := value.(*PanicError); ok && p.mark != nil {
 		return p
 	}
-	return &PanicError{Value: value, Stack: debug.Stack(), Task: t.name()}
+	return &PanicError{Value: value, Stack: debug.Stack(), Task: t.name(), mark: new(panicMark)}
 }
 
 // asPanic returns the PanicError that err is.

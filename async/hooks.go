@@ -33,7 +33,7 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 		return
 	}
 	s.mu.Unlock()
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultHookTimeout)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.hookTimeout())
 	defer cancel()
 	if err := f(late, ErrScopeEnded); err != nil {
 		t.home().report(err)
@@ -55,13 +55,13 @@ func (s *scope) runExits(err error, echo bool) bool {
 		s.exits[n-1] = nil
 		s.exits = s.exits[:n-1]
 		s.mu.Unlock()
-		outcome := s.sum(err, echo).err
+		outcome := s.sum(err, echo, s.told).err
 		h := s.hook("exit hook", func(ctx context.Context) error { return f(ctx, outcome) })
 		s.mu.Lock()
 		s.linkLocked(&h.t)
 		s.mu.Unlock()
 		h.start()
-		s.join()
+		s.join(false) // it has a deadline of its own
 		s.takeUnclaimed()
 	}
 }
@@ -74,8 +74,17 @@ func (s *scope) hook(what string, f func(context.Context) error) *goTask {
 	g.t.self, g.t.kind, g.t.owner = g, kindHook, s
 	g.t.equip(&more{shielded: true})
 	g.t.more.name = what + " of " + s.t.name()
-	g.t.more.timeout = s.hookTimeout()
+	g.t.more.timeout = s.t.hookTimeout()
 	return g
+}
+
+// overdue counts a hook out of those that Shutdown waits for: it has ended, or
+// its time is up.
+func (t *task) overdue() {
+	if t.more.counted.CompareAndSwap(false, true) {
+		t.owner.hooking.Add(-1)
+		t.owner.home.stir()
+	}
 }
 
 // start sets the hook going; a nil hook is none.
@@ -89,28 +98,22 @@ func (g *goTask) start() {
 func (s *scope) stalled(f func(*StragglerError)) {
 	e := s.stragglers()
 	h := s.hook("stall hook", func(context.Context) error { f(e); return nil })
-	s.mu.Lock()
-	ended := s.ended || s.live == 0
-	if !ended {
-		s.linkLocked(&h.t)
-	}
-	s.mu.Unlock()
-	if ended {
-		s.hooking.Add(-1)
-	} else {
+	if s.add(&h.t) {
 		h.start()
+	} else {
+		s.hooking.Add(-1)
 	}
 }
 
-// hookTimeout returns how long hooks of s may take: what the task says, else
+// hookTimeout returns how long hooks of t may take: what the task says, else
 // the nearest scope around it.
-func (s *scope) hookTimeout() time.Duration {
-	if m := s.t.more; m != nil && m.hookTimeout > 0 {
+func (t *task) hookTimeout() time.Duration {
+	if m := t.more; m != nil && m.hookTimeout > 0 {
 		return m.hookTimeout
 	}
-	for ; s != nil; s = s.t.owner {
-		if s.opts != nil && s.opts.hookTimeout > 0 {
-			return s.opts.hookTimeout
+	for ; t != nil; t = t.owner.task() {
+		if h := t.half.Load(); h != nil && h.opts != nil && h.opts.hookTimeout > 0 {
+			return h.opts.hookTimeout
 		}
 	}
 	return defaultHookTimeout

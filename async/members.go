@@ -21,7 +21,8 @@ type scope struct {
 	std    atomic.Pointer[stdContext] // made when somebody asks for Done; set once, under mu
 	parker atomic.Pointer[waiter]     // the scope's own waiter, notified of every cancellation
 
-	hooking   atomic.Int32 // abort hooks that run
+	hooking   atomic.Int32 // hooks that run and are in time
+	abandoned atomic.Bool  // Scope has returned without its tasks, which are no part of it any more
 	mu        sync.Mutex   // guards what follows; held briefly, never while user code runs
 	children  *task        // everything that has not settled, promises left out
 	promises  *task        // those nobody has resolved; they hold nothing up
@@ -34,6 +35,7 @@ type scope struct {
 	faults    *faults // nil until something goes wrong
 	unwatch   func()  // takes us off the contexts we watch
 	timers    []*time.Timer
+	told      error // what Scope has returned although tasks are left
 	left      *task // at the root; set if Scope has returned without its tasks, the last of which ends it
 	ended     bool  // nothing can be started any more
 	summed    bool  // the outcome is being made; what fails now is the root's to report
@@ -93,6 +95,9 @@ func (s *scope) linkLocked(t *task) {
 		s.live++
 		if t.more != nil && t.more.daemon {
 			s.daemons++
+			if s.dismissed && s.joiner != nil {
+				s.joiner.settled() // to tell t at once that s is done
+			}
 		}
 	}
 	if *list != nil {
@@ -141,38 +146,51 @@ func (s *scope) leave(t *task) {
 }
 
 // join waits until everything started in s has ended. It reports false if
-// DetachAfter has passed before.
-func (s *scope) join() bool {
+// DetachAfter has passed before and mayGiveUp says that this counts.
+func (s *scope) join(mayGiveUp bool) bool {
 	for {
 		s.mu.Lock()
+		daemons := s.strayDaemonsLocked()
 		switch {
 		case s.live == 0:
 			s.mu.Unlock()
 			return true
-		case s.gaveUp:
+		case s.gaveUp && mayGiveUp:
 			s.mu.Unlock()
 			return false
-		case s.live == s.daemons && !s.dismissed:
+		case len(daemons) > 0:
 			s.dismissed = true
-			daemons := s.childrenLocked(func(t *task) bool { return t.more != nil && t.more.daemon })
 			s.mu.Unlock()
 			for _, d := range daemons {
 				d.scope().cancel(canceled(ErrScopeDone))
 			}
 		default:
 			s.mu.Unlock()
-			s.parkJoiner()
+			s.parkJoiner(mayGiveUp)
 		}
 	}
 }
 
+// strayDaemonsLocked returns the daemons that are to be told that s is done:
+// once nobody else is left, those that were not cancelled yet.
+func (s *scope) strayDaemonsLocked() []*task {
+	if s.live == 0 || s.live > s.daemons {
+		return nil
+	}
+	return s.childrenLocked(func(t *task) bool {
+		h := t.half.Load()
+		return t.more != nil && t.more.daemon && (h == nil || h.sig.Load() == nil)
+	})
+}
+
 // parkJoiner waits until there may be news for join. The waiter is not the
 // scope's parker: a bare goroutine that uses our ctx may hold that.
-func (s *scope) parkJoiner() {
+func (s *scope) parkJoiner(mayGiveUp bool) {
 	w := newWaiter()
 	w.slot = s.t.lend()
 	s.mu.Lock()
-	if s.gaveUp || s.live == 0 || s.live == s.daemons && !s.dismissed {
+	over := s.live == 0 || s.gaveUp && mayGiveUp || len(s.strayDaemonsLocked()) > 0
+	if over {
 		w.settled()
 	} else {
 		s.joiner = w
@@ -182,6 +200,7 @@ func (s *scope) parkJoiner() {
 	s.mu.Lock()
 	s.joiner = nil
 	s.mu.Unlock()
+	w.resume()
 }
 
 // childrenLocked returns the children that f picks, in the order they came.

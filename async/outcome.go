@@ -14,9 +14,11 @@ type verdict struct {
 	panic *PanicError // set if it ended in a panic; err is the same then
 	echo  bool        // err says only that the task was cancelled
 
-	// own is err less the cancellation of the task, cause, that it matches
-	// beside: what is left to tell a scope that was cancelled for that itself.
-	// Both are nil if there is no such difference.
+	goexit bool // it, or a task of it, called runtime.Goexit
+
+	// cause is why the task was cancelled, if it was. own is then err without
+	// that: what is left to tell a scope that was cancelled for it, too; nil if
+	// that makes no difference.
 	own, cause error
 
 	// partial: the value holds err already, so whoever is given the value is
@@ -49,34 +51,48 @@ func (v *verdict) toOwner(sg *signal) error {
 
 // mustRaise reports that v is too loud to be told as a timeout: only whoever
 // is given it has heard of it.
-func (v *verdict) mustRaise() bool { return v.panic != nil || errors.Is(v.err, ErrGoexit) }
+func (v *verdict) mustRaise() bool { return v.panic != nil || v.goexit }
 
 // finish ends s after its body or handler has: it joins everything, runs the
 // exit hooks and returns the outcome.
 func (s *scope) finish(h how, err error) verdict {
-	if s.t.kind != kindBody {
-		s.catchUp()
-		s.mu.Lock()
-		s.t.move(stateJoining) // no abort hook from here on
-		busy := s.live > 0
-		s.mu.Unlock()
-		if busy && s.t.more != nil && s.t.more.slot != nil {
-			s.t.more.slot.retire()
-		}
-	}
+	s.returned()
 	echo := h == returned && err != nil && isEcho(err, s.t.stopped())
 	if err != nil && !echo {
 		s.fail(err, asPanic(h, err))
 	}
-	if !s.join() {
+	if h == exited {
+		s.noteGoexit()
+	}
+	if p := asPanic(h, err); p != nil {
+		s.tellPanic(p)
+	}
+	if !s.join(true) {
 		return s.abandon(err, echo)
 	}
 	s.takeUnclaimed()
 	for s.runExits(err, echo) || !s.close() {
-		s.join() // a hook or a bare goroutine has started more
+		if !s.join(true) { // a hook or a bare goroutine has started more
+			return s.abandon(err, echo)
+		}
 		s.takeUnclaimed()
 	}
 	return s.verdict(err, echo)
+}
+
+// returned notes that the handler or body of s has come to its end: no abort
+// hook is called from here on, and no slot is needed.
+func (s *scope) returned() {
+	s.catchUp()
+	s.mu.Lock()
+	if s.t.state.Load() < stateJoining {
+		s.t.move(stateJoining)
+	}
+	busy := s.live > 0 || len(s.exits) > 0
+	s.mu.Unlock()
+	if busy && s.t.kind != kindBody {
+		s.t.retire()
+	}
 }
 
 // catchUp calls the abort hook if the handler has returned so soon after its
@@ -117,8 +133,8 @@ func (s *scope) seal() {
 	s.ended = true
 	unwatch, timers := s.unwatch, s.timers
 	s.unwatch, s.timers = nil, nil
-	if f := s.faults; f != nil && f.alarm != nil {
-		timers = append(timers, f.alarm)
+	if s.faults != nil {
+		timers = append(timers, s.faults.alarms...)
 	}
 	std := s.std.Load()
 	if s.sig.Load() == nil {
@@ -147,13 +163,13 @@ func (s *scope) seal() {
 // own, only repeats the cancellation.
 func (s *scope) verdict(err error, echo bool) verdict {
 	s.takeUnclaimed() // of promises that were rejected meanwhile
-	v := s.sum(err, echo)
+	v := s.sum(err, echo, nil)
 	s.seal()
 	return v
 }
 
-// sum sums up how s has gone so far.
-func (s *scope) sum(err error, echo bool) verdict {
+// sum sums up how s has gone so far; last, if it is not nil, is one more error.
+func (s *scope) sum(err error, echo bool, last error) verdict {
 	sg := s.t.stopped()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,23 +178,31 @@ func (s *scope) sum(err error, echo bool) verdict {
 		f = new(faults)
 	}
 	var errs []error
-	hurt := echo || s.echoed || s.skipped || len(f.errs)+len(f.hooks) > 0 || f.panics != nil
+	hurt := echo || s.echoed || s.skipped || len(f.errs)+len(f.hooks) > 0 || f.panics != nil || last != nil
 	outside := sg != nil && hurt && !f.has(sg.cause) // cancelled from outside, which decided
 	if outside {
 		errs = append(errs, stopped(sg.err, sg.cause))
 	}
-	real := len(f.errs)+len(f.hooks)+f.dropped > 0
+	real := len(f.errs)+len(f.hooks)+f.dropped > 0 || last != nil
 	errs = append(errs, f.errs...)
 	if echo && s.t.kind != kindBody && !same(err, sg.err) && !errors.Is(sg.cause, err) {
 		errs = append(errs, err) // a handler's own words are kept beside the cause
 	}
 	errs = append(errs, f.hooks...)
-	if p := f.panics; p != nil {
-		return p.with(joined(s.t, without(errs, p), f.dropped))
+	if last != nil {
+		errs = append(errs, last)
 	}
-	v := verdict{err: joined(s.t, errs, f.dropped), echo: !real && len(errs) > 0}
+	if p := f.panics; p != nil {
+		v := p.with(joined(s.t, without(errs, p), f.dropped))
+		v.goexit = f.goexit
+		return v
+	}
+	v := verdict{err: joined(s.t, errs, f.dropped), echo: !real && len(errs) > 0, goexit: f.goexit}
+	if sg != nil {
+		v.cause = sg.cause
+	}
 	if outside && real {
-		v.own, v.cause = joined(s.t, errs[1:], f.dropped), sg.cause
+		v.own = joined(s.t, errs[1:], f.dropped)
 	}
 	return v
 }
@@ -199,17 +223,18 @@ func leafVerdict(t *task, err error, sg *signal) verdict {
 	if err == nil {
 		return verdict{}
 	}
-	v := verdict{err: err, panic: asPanic(t.how, err)}
+	v := verdict{err: err, panic: asPanic(t.how, err), goexit: t.how == exited}
 	if v.panic != nil || sg == nil {
 		return v
 	}
+	v.cause = sg.cause
 	v.echo = isEcho(err, sg)
 	stop := stopped(sg.err, sg.cause)
 	if v.echo && (same(err, sg.err) || errors.Is(sg.cause, err)) {
 		v.err = stop
 	} else {
 		v.err = joined(t, []error{stop, err}, 0)
-		v.own, v.cause = err, sg.cause
+		v.own = err
 	}
 	return v
 }
@@ -239,7 +264,7 @@ func join(a, b error) error {
 func without(errs []error, p *PanicError) []error {
 	var rest []error
 	for _, err := range errs {
-		if err != error(p) {
+		if !p.sameAs(err) {
 			rest = append(rest, err)
 		}
 	}

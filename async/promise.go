@@ -85,7 +85,13 @@ func (f *future) reject(err error) bool {
 }
 
 // abandon settles an unresolved promise whose scope ends.
-func (f *future) abandon() { f.reject(ErrAbandoned) }
+func (f *future) abandon() {
+	if f.take() {
+		v := leafVerdict(&f.t, ErrAbandoned, f.t.stopped())
+		f.t.how = exited // neither resolved nor rejected
+		f.settlePromise(v)
+	}
+}
 
 // take wins the right to settle a promise: running -> joining, once.
 func (f *future) take() bool { return f.t.state.CompareAndSwap(stateRunning, stateJoining) }

@@ -1,36 +1,43 @@
 package async
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 )
 
-// stragglers returns who is left of s.
+// stragglers returns who is left of s: its own body, too, if that still runs.
 func (s *scope) stragglers() *StragglerError {
 	s.mu.Lock()
 	left := s.childrenLocked(func(*task) bool { return true })
 	s.mu.Unlock()
+	if s.t.kind == kindBody && s.t.state.Load() == stateRunning {
+		left = append(left, s.t)
+	}
 	var cause error
 	if sg := s.t.stopped(); sg != nil {
 		cause = stopped(sg.err, sg.cause)
 	}
-	return newStragglerError(s.t.name(), left, cause)
+	return newStragglerError(s, left, cause)
 }
 
-// newStragglerError names the tasks whose handlers run. A task that only waits
-// for what it started, or never had a handler, is represented by that.
-func newStragglerError(scope string, tasks []*task, cause error) *StragglerError {
-	e := &StragglerError{Scope: scope, Cause: cause}
+// newStragglerError names the tasks of s, and of those, whose handlers run. A
+// task that only waits for what it started, or never had a handler, is
+// represented by that; one that runs may be waiting for an inner scope, whose
+// tasks are named, too.
+func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
+	e := &StragglerError{Scope: s.t.name(), Cause: cause}
 	var stacks []string
 	for len(tasks) > 0 {
 		t := tasks[0]
 		tasks = tasks[1:]
-		if h := t.half.Load(); h != nil && (t.kind == kindLeft || t.kind == kindChoice || t.kind == kindFork || t.state.Load() == stateJoining) {
+		runs := t.state.Load() < stateJoining && t.kind != kindLeft && t.kind != kindFork
+		if h := t.half.Load(); h != nil && h != s && h != endedHalf {
 			h.mu.Lock()
-			tasks = append(h.childrenLocked(func(*task) bool { return true }), tasks...)
+			tasks = append(h.childrenLocked(func(c *task) bool { return !runs || c.kind == kindBody || t.kind == kindBody }), tasks...)
 			h.mu.Unlock()
+		}
+		if !runs {
 			continue
 		}
 		if len(e.Left) == maxListed {
@@ -58,11 +65,14 @@ func allStacks() []string {
 }
 
 // stackIn finds the stack of t's goroutine by the receiver of main, which a
-// traceback prints.
+// traceback prints, or by the task of a body, which is the first argument.
 func (t *task) stackIn(stacks []string) string {
-	mark := fmt.Sprintf("(*task).main(%p)", t)
+	mark, at := "(*task).main(", fmt.Sprintf("(*task).main(%p)", t)
+	if t.kind == kindBody {
+		mark, at = "(*bodyRun).call(", fmt.Sprintf(", %p,", t)
+	}
 	for _, s := range stacks {
-		if strings.Contains(s, mark) {
+		if strings.Contains(s, mark) && strings.Contains(s, at) {
 			return s
 		}
 	}
@@ -79,37 +89,33 @@ func (s *scope) abandon(err error, echo bool) verdict {
 	s.home.s.add(stand)
 
 	s.takeUnclaimed()
-	v := s.sum(err, echo)
+	v := s.sum(err, echo, e)
+	v.echo = false
 	s.mu.Lock()
+	s.told = v.err
+	s.abandoned.Store(true)
 	over := s.live == 0
 	if !over {
 		s.left = stand
-		if s.faults != nil && s.faults.alarm != nil {
-			s.faults.alarm.Stop()
+	}
+	if s.faults != nil { // told now
+		for _, alarm := range s.faults.alarms {
+			alarm.Stop()
 		}
-		s.faults = nil // told now
+		s.faults = nil
 	}
 	s.mu.Unlock()
 	if over { // the last one came home after all
 		go s.bury(stand)
 	}
-	switch {
-	case v.panic != nil:
-		p := *v.panic
-		p.others = join(p.others, e)
-		return verdict{err: &p, panic: &p}
-	case v.err == nil || v.echo:
-		return verdict{err: e}
-	default:
-		return verdict{err: errors.Join(v.err, e)}
-	}
+	return v
 }
 
 // bury ends a scope that returned without its tasks, after the last of them.
 func (s *scope) bury(stand *task) {
 	s.takeUnclaimed()
 	for s.runExits(nil, false) || !s.close() {
-		s.join()
+		s.join(false)
 		s.takeUnclaimed()
 	}
 	if v := s.verdict(nil, false); v.err != nil && !v.echo {

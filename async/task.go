@@ -109,6 +109,7 @@ type more struct {
 	slot     *slot           // only under a Limit
 	place    *place          // only on an Executor
 	toldErr  error           // what the first waiter was told; guarded by future.mu
+	counted  atomic.Bool     // a hook is counted out of its owner's hooking
 	hooked   bool            // the abort hook has been started; guarded by half.mu
 	heart    *heart          // only if beats are expected
 }
@@ -287,6 +288,12 @@ func (t *task) observe() {
 // leave ends t's membership of its owner: the last thing a task does.
 func (t *task) leave() {
 	t.owner.leave(t)
+	t.retire()
+}
+
+// retire gives up the slot of t for good, if it has one: its handler has
+// returned.
+func (t *task) retire() {
 	if t.more != nil && t.more.slot != nil {
 		t.more.slot.retire()
 	}
@@ -297,6 +304,7 @@ func (t *task) observed(v verdict, sg *signal) {
 	if t.owner == nil || t.owner.observers == nil || t.more == nil {
 		return
 	}
+	t.retire() // observers are no part of the handler
 	e := Event{Kind: EventEnd, Task: t.name(), Duration: time.Since(t.more.started), Err: v.err}
 	if sg != nil {
 		e.Cause = sg.cause

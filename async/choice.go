@@ -298,7 +298,7 @@ func (c *choice[T, R]) release() {
 // errors.
 func (c *choice[T, R]) failures(why error) verdict {
 	var errs []error
-	var echo error
+	var echo *verdict
 	var p *PanicError
 	for i := range c.all {
 		k := &c.all[i]
@@ -308,7 +308,7 @@ func (c *choice[T, R]) failures(why error) verdict {
 		k.chosen = true
 		switch {
 		case k.v.echo:
-			echo = k.v.err
+			echo = &k.v
 		case k.v.panic != nil && p == nil:
 			p = k.v.panic
 		default:
@@ -316,13 +316,13 @@ func (c *choice[T, R]) failures(why error) verdict {
 		}
 	}
 	if echo != nil && len(errs) == 0 && p == nil {
-		return verdict{err: echo, echo: true}
+		return *echo
 	}
 	if why != nil {
 		errs = append([]error{why}, errs...)
 	}
 	if echo != nil {
-		errs = append([]error{echo}, errs...)
+		errs = append([]error{echo.err}, errs...)
 	}
 	rest := joined(&c.f.t, errs, 0)
 	if p != nil {
@@ -337,9 +337,7 @@ func (k *contender[T]) future() *future { return nil } // nobody can wait for it
 func (k *contender[T]) run() {
 	defer k.finish() // also on Goexit
 	k.call()
-	if k.f.t.how == exited {
-		k.f.t.how = panicked
-	}
+	nilPanic(&k.f.t, &k.f.t.how, &k.f.err)
 }
 
 // finish joins what the contender has started and has its outcome judged.

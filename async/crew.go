@@ -49,9 +49,7 @@ func (w *worker) run() {
 	for {
 		w.t.how, w.err = exited, nil
 		w.call()
-		if w.t.how == exited {
-			w.t.how = panicked
-		}
+		nilPanic(&w.t, &w.t.how, &w.err)
 		if !w.t.spotless() {
 			return
 		}
@@ -70,11 +68,7 @@ func (w *worker) run() {
 
 // call runs the item and recovers its panic.
 func (w *worker) call() {
-	defer func() {
-		if w.t.how != returned {
-			w.err = trap(&w.t, recover())
-		}
-	}()
+	defer func() { caught(&w.t, recover(), &w.t.how, &w.err) }()
 	if w.crew.timeout == 0 {
 		w.err = w.crew.do(&w.t, w.i)
 	} else {

@@ -35,7 +35,16 @@ func isEcho(err error, sg *signal) bool {
 	}
 	// Package net's own "operation was canceled" is a leaf that says so in Is.
 	is, ok := err.(interface{ Is(error) bool })
-	return ok && is.Is(sg.err)
+	return ok && fromNet(err) && is.Is(sg.err)
+}
+
+// fromNet reports whether err is of a type of package net.
+func fromNet(err error) bool {
+	t := reflect.TypeOf(err)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath() == "net"
 }
 
 // same compares errors by identity, and those of types that have none, such as

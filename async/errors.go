@@ -184,7 +184,7 @@ func (e *StragglerError) Error() string {
 
 // brief is the text of err without the stack of a panic.
 func brief(err error) string {
-	if p, ok := err.(*PanicError); ok {
+	if p := (*PanicError)(nil); errors.As(err, &p) {
 		return fmt.Sprintf("panic in %s: %v", p.Task, p.Value)
 	}
 	return fmt.Sprint(err)

@@ -112,7 +112,7 @@ func (s *scope) noteGoexit() {
 // childFailed deals with the error of a Go task.
 func (s *scope) childFailed(t *task, v verdict) {
 	switch {
-	case v.panic == nil && s.echoes(t, v):
+	case v.panic == nil && s.echoes(v):
 		s.noteEcho()
 	case v.panic == nil && v.echo && s.dismissedDaemon(t):
 	case !v.mustRaise() && s.opts != nil && s.opts.onFailure != nil:
@@ -133,8 +133,12 @@ func (s *scope) childFailed(t *task, v verdict) {
 }
 
 // echoes reports that a child's outcome only repeats the cancellation of s.
-func (s *scope) echoes(t *task, v verdict) bool {
-	return v.echo && s.t.stopped() != nil
+func (s *scope) echoes(v verdict) bool {
+	if !v.echo {
+		return false
+	}
+	sg := s.t.stopped()
+	return sg != nil && same(sg.cause, v.cause)
 }
 
 // dismissedDaemon reports that t is a daemon that s has told to go.

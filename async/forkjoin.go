@@ -164,7 +164,7 @@ func (k *forked[A, B]) done(i int, v verdict, _ *worker) {
 		return
 	}
 	switch {
-	case v.echo && k.f.t.stopped() != nil:
+	case k.s.echoes(v):
 		k.s.noteEcho()
 	case k.failFast:
 		k.s.fail(v.err, v.panic)

@@ -86,18 +86,12 @@ func (f *Future[T]) future() *future { return &f.f }
 func (f *Future[T]) run() {
 	defer f.finish() // also on Goexit
 	f.call()
-	if f.f.t.how == exited {
-		f.f.t.how = panicked
-	}
+	nilPanic(&f.f.t, &f.f.t.how, &f.f.err)
 }
 
 func (f *Future[T]) call() {
 	t := &f.f.t
-	defer func() {
-		if t.how != returned {
-			f.f.err = trap(t, recover())
-		}
-	}()
+	defer func() { caught(t, recover(), &t.how, &f.f.err) }()
 	t.enter()
 	f.value, f.f.err = f.handler(t)
 	t.how = returned
@@ -186,13 +180,10 @@ func (f *future) settle(v verdict) {
 
 // publish makes v the outcome and returns whom to wake.
 func (f *future) publish(v verdict) (waiters *waiter) {
-	var stop *signal // why the owner was cancelled, if it was and that is what v says
-	if v.echo {
-		stop = f.t.owner.t.stopped() // asks contexts, so not under the lock
-	}
+	echoed := f.t.owner.echoes(v) // asks contexts, so not under the lock
 	f.mu.Lock()
 	if v.err != nil {
-		f.err = f.accountLocked(v, stop)
+		f.err = f.accountLocked(v, echoed)
 	}
 	f.t.move(stateDone)
 	waiters = f.takeWaitersLocked()
@@ -234,7 +225,7 @@ func (f *future) takeWaitersLocked() (waiters *waiter) {
 // accountLocked decides who is told of an error and returns it, as a *failure
 // if that is still open. Waiters that are parked now will be given it: a
 // settled result wins over everything else.
-func (f *future) accountLocked(v verdict, stop *signal) error {
+func (f *future) accountLocked(v verdict, echoed bool) error {
 	owner := f.t.owner
 	if f.t.kind == kindPromise && f.t.how == exited {
 		if f.awaitedLocked() {
@@ -243,7 +234,7 @@ func (f *future) accountLocked(v verdict, stop *signal) error {
 		return v.err
 	}
 	switch {
-	case stop != nil && (!f.t.told || same(stop.cause, v.cause)):
+	case echoed:
 		owner.noteEcho()
 		return v.given()
 	case v.echo && !f.t.told && owner.dismissedDaemon(&f.t):

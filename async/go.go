@@ -53,8 +53,8 @@ func (g *goTask) run() {
 	var err error
 	defer func() { g.finish(err) }() // also on Goexit
 	g.call(&err)
-	if g.t.how == exited {
-		g.t.how = panicked
+	nilPanic(&g.t, &g.t.how, &err)
+	if g.t.how == panicked {
 		g.panicked(err.(*PanicError))
 	}
 }
@@ -72,11 +72,7 @@ func (g *goTask) panicked(p *PanicError) {
 }
 
 func (g *goTask) call(err *error) {
-	defer func() {
-		if g.t.how != returned {
-			*err = trap(&g.t, recover())
-		}
-	}()
+	defer func() { caught(&g.t, recover(), &g.t.how, err) }()
 	g.t.enter()
 	*err = g.handler(&g.t)
 	g.t.how = returned

@@ -15,6 +15,24 @@ func trap(t *task, value any) error {
 	return &PanicError{Value: value, Stack: debug.Stack(), Task: t.name(), mark: new(panicMark)}
 }
 
+// caught is deferred around a handler that has not returned if how does not say
+// so: it recovers a panic, also one that was raised while Goexit ran. That
+// nothing is recovered means Goexit, or, if who deferred comes back, a
+// panic(nil) of old; see nilPanic.
+func caught(t *task, value any, h *how, err *error) {
+	if *h != returned && value != nil {
+		*h, *err = panicked, trap(t, value)
+	}
+}
+
+// nilPanic is called after a handler's call has come back, which Goexit does
+// not.
+func nilPanic(t *task, h *how, err *error) {
+	if *h == exited {
+		*h, *err = panicked, trap(t, nil)
+	}
+}
+
 // asPanic returns the PanicError that err is.
 func asPanic(h how, err error) *PanicError {
 	if h != panicked {
@@ -27,6 +45,7 @@ func asPanic(h how, err error) *PanicError {
 // panic nor a Goexit of what users gave us takes the caller along. It is used
 // for observers, discards and the like, not for handlers.
 func guard(name string, f func()) error {
+	t := &task{more: &more{taskOptions: taskOptions{name: name}}}
 	done := make(chan error, 1)
 	go func() {
 		how := exited
@@ -39,16 +58,12 @@ func guard(name string, f func()) error {
 		}()
 		func() {
 			defer func() {
-				if how != returned {
-					err = trap(&task{more: &more{taskOptions: taskOptions{name: name}}}, recover())
-				}
+				caught(t, recover(), &how, &err)
 			}()
 			f()
 			how = returned
 		}()
-		if how == exited {
-			how = panicked
-		}
+		nilPanic(t, &how, &err)
 	}()
 	return <-done
 }

@@ -3,6 +3,7 @@ package async
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // This file decides how a scope or task ended, and what is made of several
@@ -179,12 +180,18 @@ func (s *scope) sum(err error, echo bool, last error) verdict {
 	}
 	var errs []error
 	hurt := echo || s.echoed || s.skipped || len(f.errs)+len(f.hooks) > 0 || f.panics != nil || last != nil
-	outside := sg != nil && hurt && !f.has(sg.cause) // cancelled from outside, which decided
+	outside := sg != nil && hurt && s.told == nil && !f.has(sg.cause) // cancelled from outside, which decided
 	if outside {
 		errs = append(errs, stopped(sg.err, sg.cause))
 	}
 	real := len(f.errs)+len(f.hooks)+f.dropped > 0 || last != nil
 	errs = append(errs, f.errs...)
+	if sg != nil && !outside { // of two at once, the one that decided comes first
+		if i := slices.IndexFunc(errs, func(e error) bool { return same(e, sg.cause) }); i > 0 {
+			first := errs[i]
+			errs = slices.Insert(slices.Delete(errs, i, i+1), 0, first)
+		}
+	}
 	if echo && s.t.kind != kindBody && !same(err, sg.err) && !errors.Is(sg.cause, err) {
 		errs = append(errs, err) // a handler's own words are kept beside the cause
 	}
@@ -228,7 +235,7 @@ func leafVerdict(t *task, err error, sg *signal) verdict {
 		return v
 	}
 	v.cause = sg.cause
-	v.echo = isEcho(err, sg)
+	v.echo = !v.goexit && isEcho(err, sg)
 	stop := stopped(sg.err, sg.cause)
 	if v.echo && (same(err, sg.err) || errors.Is(sg.cause, err)) {
 		v.err = stop

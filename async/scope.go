@@ -121,9 +121,7 @@ func runBody(ctx context.Context, body func(context.Context) error, o *scopeOpti
 	var r bodyRun
 	defer func() { err = r.close(s) }() // also on Goexit, which stays one
 	r.call(s.t, body)
-	if r.how == exited {
-		r.how = panicked
-	}
+	nilPanic(s.t, &r.how, &r.err)
 	return nil // replaced by close
 }
 
@@ -136,11 +134,7 @@ type bodyRun struct {
 // call calls the body and recovers its panic. That the body called Goexit is
 // seen from not coming back.
 func (r *bodyRun) call(t *task, body func(context.Context) error) {
-	defer func() {
-		if r.how != returned {
-			r.err = trap(t, recover())
-		}
-	}()
+	defer func() { caught(t, recover(), &r.how, &r.err) }()
 	r.err = body(t)
 	r.how = returned
 }

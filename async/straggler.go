@@ -23,8 +23,7 @@ func (s *scope) stragglers() *StragglerError {
 
 // newStragglerError names the tasks of s, and of those, whose handlers run. A
 // task that only waits for what it started, or never had a handler, is
-// represented by that; one that runs may be waiting for an inner scope, whose
-// tasks are named, too.
+// represented by that.
 func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 	e := &StragglerError{Scope: s.t.name(), Cause: cause}
 	var stacks []string
@@ -34,7 +33,7 @@ func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 		runs := t.state.Load() < stateJoining && t.kind != kindLeft && t.kind != kindFork
 		if h := t.half.Load(); h != nil && h != s && h != endedHalf {
 			h.mu.Lock()
-			tasks = append(h.childrenLocked(func(c *task) bool { return !runs || c.kind == kindBody || t.kind == kindBody }), tasks...)
+			tasks = append(h.childrenLocked(func(*task) bool { return true }), tasks...)
 			h.mu.Unlock()
 		}
 		if !runs {

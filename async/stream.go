@@ -224,10 +224,11 @@ func (m *stream[A, B]) done(i int, v verdict, free *worker) {
 	if free != nil && m.keeps() {
 		free.rest()
 	}
-	sg := m.s.t.stopped()
 	if v.err == errNotBegun {
-		v = verdict{err: stopped(sg.err, sg.cause), echo: true}
+		sg := m.s.t.stopped()
+		v = verdict{err: stopped(sg.err, sg.cause), echo: true, cause: sg.cause}
 	}
+	echo := m.s.echoes(v)
 	m.mu.Lock()
 	e := m.entries[i]
 	e.v, e.result.Err, e.ended = v, v.err, true
@@ -238,7 +239,7 @@ func (m *stream[A, B]) done(i int, v verdict, free *worker) {
 	case m.anyOrder:
 		m.ended = append(m.ended, e)
 	}
-	trip := m.failFast && v.err != nil && !m.tripped && !(v.echo && sg != nil)
+	trip := m.failFast && v.err != nil && !m.tripped && !echo
 	m.tripped = m.tripped || trip
 	w := m.caller
 	m.caller = nil
@@ -333,7 +334,7 @@ func (m *stream[A, B]) failScope(v verdict) {
 	case v.err == nil:
 	case v.panic != nil:
 		m.s.fail(v.err, v.panic)
-	case v.echo && m.s.t.stopped() != nil:
+	case m.s.echoes(v):
 		m.s.noteEcho()
 	case m.failFast:
 		m.s.fail(v.err, nil)

@@ -42,6 +42,7 @@ type slot struct {
 	t     *task
 	w     *waiter // set while the task comes back from a wait
 	held  bool    // it holds one of every limiter
+	loans int     // waits of the task that last; while there are any it holds none
 	over  bool    // the task's handler has returned: it needs none any more
 	depth int32
 	seq   uint64
@@ -175,18 +176,6 @@ func (l *limiter) dispatchLocked() {
 	}
 }
 
-// release gives up the slots that s holds, if it does, and reports whether.
-func (s *slot) release() bool {
-	s.l.mu.Lock()
-	defer s.l.mu.Unlock()
-	if !s.held {
-		return false
-	}
-	s.held = false
-	s.giveBackLocked(nil)
-	return true
-}
-
 // retire gives up s for good: the handler has returned. A bare goroutine may
 // still wait with the task's ctx, or come back from such a wait.
 func (s *slot) retire() {
@@ -238,32 +227,44 @@ func (s *slot) withdraw() bool {
 	return true
 }
 
-// comeBack queues for the slots that were lent, before anything new, and wakes
-// w when it has them.
+// comeBack ends the loan of w, whose wait is over, and has w notified when it
+// may go on: when it has the slot again, or at once if the task still waits
+// elsewhere, for then it is some goroutine that was started by hand.
 func (s *slot) comeBack(w *waiter) {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
-	if s.over {
-		w.notify(gotSettled)
-		return
+	if s.w == w {
+		return // told before, and queueing
 	}
-	if s.held || s.w != nil {
-		return // told before
+	if w.onLoan {
+		w.onLoan = false
+		s.loans--
+		if s.loans == 0 && !s.over && !s.held {
+			s.w = w
+			s.claimLocked(s.l)
+			return
+		}
 	}
-	s.w = w
-	s.claimLocked(s.l)
+	w.notify(gotSettled)
 }
 
-// force takes the slots back at once, even over the limit: the next that
-// become free pay for it.
-func (s *slot) force() {
+// force ends the loan of w, whose wait was cut short, if nothing else has, and
+// takes the slots back at once, even over the limit: the next that become free
+// pay for it.
+func (s *slot) force(w *waiter) {
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
-	if s.held || s.over {
+	switch {
+	case s.w == w:
+		s.leaveQueueLocked()
+	case w.onLoan:
+		w.onLoan = false
+		s.loans--
+	default:
 		return
 	}
-	if s.w != nil {
-		s.leaveQueueLocked()
+	if s.loans > 0 || s.over || s.held {
+		return
 	}
 	for l := s.l; l != nil; l = l.outer {
 		l.free--
@@ -271,16 +272,34 @@ func (s *slot) force() {
 	s.held = true
 }
 
-// lend gives up the slot of the task that t runs in, because its goroutine is
-// about to wait, and returns it; nil if there is none to lend.
-func (t *task) lend() *slot {
+// lend gives up the slot of the task that t runs in, because w is about to
+// wait on its goroutine.
+func (t *task) lend(w *waiter) {
 	for t.kind == kindBody && t.owner != nil {
 		t = t.owner.t // a Scope runs on the goroutine of the task it was called in
 	}
-	if t.more == nil || t.more.slot == nil || !t.more.slot.release() {
-		return nil
+	if t.more != nil && t.more.slot != nil {
+		t.more.slot.lend(w)
 	}
-	return t.more.slot
+}
+
+// lend lends s for the wait of w. Several waits of one task share one loan.
+func (s *slot) lend(w *waiter) {
+	s.l.mu.Lock()
+	defer s.l.mu.Unlock()
+	if s.over {
+		return
+	}
+	w.slot, w.onLoan = s, true
+	s.loans++
+	switch back := s.w; {
+	case s.held:
+		s.held = false
+		s.giveBackLocked(nil)
+	case back != nil: // it goes on without, now that the task waits again
+		s.leaveQueueLocked()
+		back.notify(gotSettled)
+	}
 }
 
 // lend gives up the slot of the task that w waits for, while it waits for f.
@@ -294,7 +313,7 @@ func (w *waiter) lend(f *future) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.settled() { // else there is nothing to wait for
-		w.slot = w.by.lend()
+		w.by.lend(w)
 	}
 }
 
@@ -310,7 +329,7 @@ func (w *waiter) resume() {
 	if w.slot == nil {
 		return
 	}
-	w.slot.force()
+	w.slot.force(w)
 	w.slot = nil
 	w.mu.Lock()
 	w.got &^= gotSettled

@@ -187,7 +187,7 @@ func (s *scope) strayDaemonsLocked() []*task {
 // scope's parker: a bare goroutine that uses our ctx may hold that.
 func (s *scope) parkJoiner(mayGiveUp bool) {
 	w := newWaiter()
-	w.slot = s.t.lend()
+	s.t.lend(w)
 	s.mu.Lock()
 	over := s.live == 0 || s.gaveUp && mayGiveUp || len(s.strayDaemonsLocked()) > 0
 	if over {

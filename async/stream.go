@@ -174,7 +174,8 @@ func (m *stream[A, B]) wait(ready func() bool) {
 		if m.parked == nil {
 			m.parked = newWaiter()
 		}
-		m.parked.slot = m.s.t.lend()
+		m.parked.slot = nil
+		m.s.t.lend(m.parked)
 		m.mu.Lock()
 		over = ready()
 		if !over {
@@ -271,7 +272,8 @@ func (w *worker) rest() {
 	if w.w == nil {
 		w.w = newWaiter()
 	}
-	w.w.slot = w.t.lend()
+	w.w.slot = nil
+	w.t.lend(w.w)
 	w.i = -1
 }
 

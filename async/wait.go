@@ -152,7 +152,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	w.arm(d)
 	stop := w.heed(ctx, under, mine)
 	if me != nil {
-		w.slot = me.lend()
+		me.lend(w)
 	}
 	got := w.park()
 	if got == gotExpired && w.slot != nil {

@@ -34,6 +34,7 @@ type waiter struct {
 	done         chan struct{} // closed instead of waking anybody; see doneChannel
 	by           *task         // who waits; nil if nobody knows
 	slot         *slot         // lent while we wait; nil if there is none; guarded by future.mu or scope.mu
+	onLoan       bool          // it is, and the loan lasts; guarded by the limiter's mu
 	serial       uint64        // which wait this is, for the await-cycle search
 }
 

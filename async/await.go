@@ -34,20 +34,25 @@ func Start(ctx context.Context, f func(ctx context.Context) error, opts ...TaskO
 	if f == nil {
 		panic("async: Start with a nil function")
 	}
-	s := &started{work: f}
-	s.init(kindFuture, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
-	s.f.t.self = s
-	s.begin(ctx, opts)
-	return &s.Future
+	n := &named[struct{}]{what: f}
+	n.init(kindFuture, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	return n.begin(ctx, opts)
 }
 
-// started is a future made by Start: it knows the function for its name.
-type started struct {
-	Future[struct{}]
-	work func(ctx context.Context) error
+// named is a future that stands for another function than its handler, by
+// whose name it goes.
+type named[T any] struct {
+	Future[T]
+	what any
 }
 
-func (s *started) fn() any { return s.work }
+func (n *named[T]) fn() any { return n.what }
+
+func (n *named[T]) begin(ctx context.Context, opts []TaskOption) *Future[T] {
+	n.f.t.self = n
+	n.Future.begin(ctx, opts)
+	return &n.Future
+}
 
 // begin starts f, or settles it if the scope of ctx has ended.
 func (f *Future[T]) begin(ctx context.Context, opts []TaskOption) {
@@ -140,23 +145,25 @@ func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Fut
 func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error {
 	errs := make([]error, len(all))
 	start := time.Now()
+	for _, f := range all { // those that it has not come to are waited for, too
+		f.wanted.Add(1)
+		defer f.wanted.Add(-1)
+	}
 	for i, f := range all {
 		left := timeout
 		if timeout > 0 {
-			if left = timeout - time.Since(start); left <= 0 {
-				left = -1
-			}
+			left = max(timeout-time.Since(start), 1) // even then it looks once more
 		}
 		switch how, why := f.block(ctx, left, true); how {
 		case waitSettled:
 		case waitCycle:
 			errs[i] = why
 		case waitStopped:
-			expireAll(ctx, all[i:], errs[i:], func(*future) error { return why })
+			expireAll(ctx, all[i:], errs[i:], context.Cause(ctx), func(*future) error { return why })
 			return errs
 		case waitExpired:
 			waited := time.Since(start)
-			expireAll(ctx, all[i:], errs[i:], func(f *future) error {
+			expireAll(ctx, all[i:], errs[i:], nil, func(f *future) error {
 				return &TimeoutError{Task: f.t.name(), Limit: timeout, Waited: waited}
 			})
 			return errs
@@ -165,12 +172,17 @@ func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error
 	return errs
 }
 
-// expireAll aborts what has not settled for why and then waits for the graces,
-// which run side by side.
-func expireAll(ctx context.Context, all []*future, errs []error, why func(*future) error) {
+// expireAll tells why of what has not settled and aborts it with cause, if that
+// is nil with why itself; then it waits for the graces, which run side by side.
+func expireAll(ctx context.Context, all []*future, errs []error, cause error, why func(*future) error) {
 	for i, f := range all {
-		if !f.settled() {
-			errs[i] = why(f)
+		if f.settled() {
+			continue
+		}
+		errs[i] = why(f)
+		if cause != nil {
+			f.abort(cause)
+		} else {
 			f.abort(errs[i])
 		}
 	}
@@ -186,20 +198,19 @@ func expireAll(ctx context.Context, all []*future, errs []error, why func(*futur
 // aborts f, waits for its grace, and returns what the owner is told; nil if f
 // has settled after all.
 func (f *future) expire(ctx context.Context, why error, how waitEnd) error {
-	if how == waitCycle {
+	switch how {
+	case waitCycle:
 		return why
+	case waitStopped:
+		f.abort(context.Cause(ctx))
+	default:
+		f.abort(why)
 	}
-	f.abort(why)
 	return f.linger(ctx, why, time.Now())
 }
 
-// abort asks f to stop because of why, an error of block.
-func (f *future) abort(why error) {
-	if stop, ok := why.(*stopError); ok {
-		why = stop.cause
-	}
-	f.t.scope().cancel(canceled(why))
-}
+// abort asks f to stop because of cause.
+func (f *future) abort(cause error) { f.t.scope().cancel(canceled(cause)) }
 
 // linger waits the rest of f's grace, which began at start, and returns nil if
 // f has settled by then, else notes that why was told.
@@ -210,6 +221,7 @@ func (f *future) linger(ctx context.Context, why error, start time.Time) error {
 		}
 	}
 	if !f.tell(why) {
+		_, _ = f.block(context.WithoutCancel(ctx), 0, false) // it has settled, or is about to
 		return nil
 	}
 	return why

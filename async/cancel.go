@@ -80,10 +80,14 @@ func (s *scope) lockFor(sg *signal) (open, first bool) {
 
 // inherited returns what sg of its owner means to t.
 func (t *task) inherited(sg *signal) *signal {
-	if t.foreign() != nil {
+	switch ctx := t.foreign(); {
+	case ctx == nil:
+		return sg
+	case isDone(ctx): // it knows better
+		return &signal{ctx.Err(), context.Cause(ctx)}
+	default:
 		return canceled(sg.cause)
 	}
-	return sg
 }
 
 // armLocked starts the timers that run from the cancellation of s.

@@ -138,8 +138,22 @@ func (t *task) touched() bool {
 			return true
 		}
 	}
-	ctx := t.foreign()
-	return ctx != nil && ctx.Err() != nil
+	return isDone(t.foreign())
+}
+
+// isDone reports whether ctx, which may be nil, is done. It asks Done and not
+// Err, because the Err of a stranger's context may ask its parents, which may
+// be ours: at every level that would be twice.
+func isDone(ctx context.Context) bool {
+	if ctx == nil {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // whyStopped is stopped in full.
@@ -169,10 +183,8 @@ func (t *task) pull() *signal {
 		return nil
 	}
 	ctx := t.foreign()
-	if ctx != nil {
-		if err := ctx.Err(); err != nil {
-			return &signal{err, context.Cause(ctx)}
-		}
+	if isDone(ctx) {
+		return &signal{ctx.Err(), context.Cause(ctx)}
 	}
 	if t.owner == nil {
 		return nil

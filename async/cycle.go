@@ -52,7 +52,7 @@ func (f *future) cycle(me *task) error {
 
 // partOf reports whether t is u or was started in it, at any depth.
 func (t *task) partOf(u *task) bool {
-	for ; t != nil; t = t.owner.task() {
+	for ; t != nil; t = t.up() {
 		if t == u {
 			return true
 		}
@@ -60,27 +60,43 @@ func (t *task) partOf(u *task) bool {
 	return false
 }
 
+// up returns the task that t is part of, nil for none: what a scope has left
+// behind is no part of it.
+func (t *task) up() *task {
+	if t.owner == nil || t.owner.abandoned.Load() {
+		return nil
+	}
+	return t.owner.t
+}
+
 // ring searches backwards from me for somebody who is part of f. The hops it
 // returns end with the one that closes the ring.
 func (f *future) ring(me *task) (hops []hop, found bool) {
-	hops, found = f.waitersOf(hops, me, -1)
+	seen := make(map[*task]struct{}) // tasks that were looked at, with all they are part of
+	hops, found = f.waitersOf(hops, me, -1, nil)
 	for i := 0; i < len(hops) && !found; i++ {
-		hops, found = f.waitersOf(hops, hops[i].by, i)
+		hops, found = f.waitersOf(hops, hops[i].by, i, seen)
 	}
 	return hops, found
 }
 
 // waitersOf adds to hops who waits for t or anything it is part of. It stops
 // at one that is part of f.
-func (f *future) waitersOf(hops []hop, t *task, after int) ([]hop, bool) {
-	for ; t != nil; t = t.owner.task() {
+func (f *future) waitersOf(hops []hop, t *task, after int, seen map[*task]struct{}) ([]hop, bool) {
+	for ; t != nil; t = t.up() {
+		if seen != nil {
+			if _, before := seen[t]; before {
+				break
+			}
+			seen[t] = struct{}{}
+		}
 		if t.self == nil || t.self.future() == nil || t.kind == kindChoice {
 			continue
 		}
 		on := t.self.future()
 		on.mu.Lock()
 		for w := on.waiters; w != nil; w = w.next {
-			if w.by == nil || t.partOf(w.by) || slices.ContainsFunc(hops, func(h hop) bool { return h.w == w }) {
+			if w.by == nil || t.partOf(w.by) {
 				continue // nobody we know, or one further up that the loop comes to
 			}
 			hops = append(hops, hop{w, w.serial, on, w.by, after})

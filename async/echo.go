@@ -15,6 +15,9 @@ func isEcho(err error, sg *signal) bool {
 	if same(err, sg.err) || same(err, sg.cause) {
 		return true
 	}
+	if e, ok := err.(interface{ reason() error }); ok && e.reason() != nil {
+		return isEcho(e.reason(), sg) // a poll
+	}
 	switch e := err.(type) {
 	case *TimeoutError, *PanicError:
 		return false // somebody else's, or ours and found above

@@ -3,6 +3,7 @@ package async
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,7 +25,8 @@ type future struct {
 	t       task
 	mu      sync.Mutex // guards waiters, given and told; taken before scope.mu
 	waiters *waiter
-	err     error // written before t is done, never after; a *failure while nobody was given it
+	wanted  atomic.Int32 // AwaitAlls that have not come to it
+	err     error        // written before t is done, never after; a *failure while nobody was given it
 }
 
 // Done returns a channel that is closed when f settles. Watching it claims no
@@ -151,7 +153,7 @@ func (t *task) end(err error) (verdict, *signal) {
 	if t.half.Load() == nil {
 		var sg *signal
 		if err != nil {
-			sg = t.pull()
+			sg = t.stopped()
 		}
 		if t.half.CompareAndSwap(nil, endedHalf) { // nobody can start anything in t now
 			if p := asPanic(t.how, err); p != nil {
@@ -254,6 +256,9 @@ func (f *future) accountLocked(v verdict, echoed bool) error {
 
 // awaitedLocked reports whether anybody is parked and will be given the outcome.
 func (f *future) awaitedLocked() bool {
+	if f.wanted.Load() > 0 {
+		return true
+	}
 	for w := f.waiters; w != nil; w = w.next {
 		if w.done == nil {
 			return true
@@ -299,16 +304,17 @@ func (f *future) give() error {
 }
 
 // tell notes that the owner has been told err (nil: it has cancelled) instead
-// of the outcome. It reports false if f has settled, which wins. The first
-// error told is what a future with a discard hook settles with.
+// of the outcome. It reports false if f has settled, which wins, or its value
+// is promised already. The first error told is what a future with a discard
+// hook settles with.
 func (f *future) tell(err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.settled() {
+	if f.settled() || f.t.given {
 		return false
 	}
 	f.t.told = true
-	if m := f.t.more; m != nil && (m.discard != nil || f.t.kind == kindChoice) && err != nil && m.toldErr == nil && !f.t.given {
+	if m := f.t.more; m != nil && (m.discard != nil || f.t.kind == kindChoice) && err != nil && m.toldErr == nil {
 		m.toldErr = err
 	}
 	return true

@@ -51,8 +51,7 @@ type slot struct {
 
 // submit queues t and starts it when it has its slots, which may be now.
 func (l *limiter) submit(t *task) {
-	s := &slot{l: l, t: t, depth: t.owner.depth}
-	t.more.slot = s
+	s := t.more.slot
 	h := t.scope() // a queued task is told of a cancellation, so it has a scope half
 	t.stopped()    // which knows of one that has been
 	l.mu.Lock()

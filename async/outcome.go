@@ -193,6 +193,9 @@ func (s *scope) sum(err error, echo bool, last error) verdict {
 		}
 	}
 	if echo && s.t.kind != kindBody && !same(err, sg.err) && !errors.Is(sg.cause, err) {
+		if outside && errors.Is(err, sg.err) && errors.Is(err, sg.cause) {
+			errs = errs[1:] // it says both already
+		}
 		errs = append(errs, err) // a handler's own words are kept beside the cause
 	}
 	errs = append(errs, f.hooks...)
@@ -237,11 +240,13 @@ func leafVerdict(t *task, err error, sg *signal) verdict {
 	v.cause = sg.cause
 	v.echo = !v.goexit && isEcho(err, sg)
 	stop := stopped(sg.err, sg.cause)
-	if v.echo && (same(err, sg.err) || errors.Is(sg.cause, err)) {
+	switch {
+	case v.echo && (same(err, sg.err) || errors.Is(sg.cause, err)):
 		v.err = stop
-	} else {
-		v.err = joined(t, []error{stop, err}, 0)
-		v.own = err
+	case errors.Is(err, sg.err) && errors.Is(err, sg.cause):
+		v.own = err // it says both already
+	default:
+		v.err, v.own = joined(t, []error{stop, err}, 0), err
 	}
 	return v
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"time"
 )
 
@@ -103,18 +104,22 @@ var errAttempts = errors.New("no attempts left")
 
 // Error tells the attempts, the value, the last error and what ended the poll.
 func (e *PollError[T]) Error() string {
-	text := fmt.Sprintf("async: no answer after %d attempts", e.Attempts)
+	text := fmt.Sprintf("async: no answer, attempts: %d", e.Attempts)
 	if e.why != nil {
 		text += ": " + e.why.Error()
 	}
 	if e.Err != nil {
 		text += "; last error: " + e.Err.Error()
 	}
-	if _, nothing := any(e.Value).(struct{}); nothing {
-		return text
+	if v := reflect.ValueOf(e.Value); v.IsValid() && !v.IsZero() {
+		text += fmt.Sprintf("; last value: %v", e.Value)
 	}
-	return text + fmt.Sprintf("; last value: %v", e.Value)
+	return text
 }
+
+// reason returns what stopped the poll, nil if it was not stopped: whether it
+// says more than that does not depend on errors it has lived through.
+func (e *PollError[T]) reason() error { return e.why }
 
 // Unwrap returns why the poll was stopped and the last error.
 func (e *PollError[T]) Unwrap() []error {
@@ -196,7 +201,7 @@ func Poll[T any](ctx context.Context, interval Interval, probe func(ctx context.
 	}
 	p := newPoll[T]("Poll", interval, opts)
 	p.probe = probe
-	return Execute(ctx, p.run, p.o.task...)
+	return p.start(ctx, probe)
 }
 
 // Repeat calls f again and again, as [Poll] does, until it returns an error or
@@ -208,7 +213,7 @@ func Repeat(ctx context.Context, interval Interval, f func(ctx context.Context) 
 	p := newPoll[struct{}]("Repeat", interval, opts)
 	p.endless = true
 	p.probe = func(ctx context.Context) (struct{}, bool, error) { return struct{}{}, false, f(ctx) }
-	return Execute(ctx, p.run, p.o.task...)
+	return p.start(ctx, f)
 }
 
 // A poll is one call of Poll or Repeat. Only its task's goroutine uses it.
@@ -230,6 +235,13 @@ func newPoll[T any](what string, interval Interval, opts []PollOption) *poll[T] 
 		o.applyPoll(&p.o)
 	}
 	return p
+}
+
+// start starts the task of the poll, which goes by the name of what.
+func (p *poll[T]) start(ctx context.Context, what any) *Future[T] {
+	n := &named[T]{what: what}
+	n.init(kindFuture, p.run)
+	return n.begin(ctx, p.o.task)
 }
 
 // run is the handler of the poll's task.

@@ -105,7 +105,7 @@ func (s *scope) enroll() bool {
 	if ctx := t.foreign(); ctx != nil {
 		s.watch(ctx)
 	}
-	if sg := t.pull(); sg != nil {
+	if sg := t.stopped(); sg != nil {
 		s.cancel(sg)
 	}
 	return true

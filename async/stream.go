@@ -299,23 +299,22 @@ func (m *stream[A, B]) close() {
 	}
 }
 
-// leave cancels what was begun: the loop has been left.
+// leave cancels what was begun: the loop has been left. What ends from here on
+// is dropped as it ends.
 func (m *stream[A, B]) leave() {
 	m.mu.Lock()
 	m.nobody = true
-	rest := m.entries
-	m.entries = make(map[int]*entry[A, B])
-	for i, e := range rest {
-		if !e.ended {
-			m.entries[i] = e
+	var untaken []verdict
+	for i, e := range m.entries {
+		if e.ended {
+			untaken = append(untaken, e.v)
+			delete(m.entries, i)
 		}
 	}
 	m.mu.Unlock()
 	m.s.cancel(canceled(ErrDecided))
-	for _, e := range rest {
-		if e.ended {
-			m.drop(e.v)
-		}
+	for _, v := range untaken {
+		m.drop(v)
 	}
 }
 

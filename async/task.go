@@ -161,7 +161,7 @@ func (t *task) grow() *scope {
 	if ctx := t.foreign(); ctx != nil {
 		h.watch(ctx)
 	}
-	if sg := t.pull(); sg != nil {
+	if sg := t.stopped(); sg != nil {
 		h.cancel(sg)
 	}
 	return h
@@ -184,10 +184,11 @@ func (t *task) move(to int32) {
 
 // public returns t's state as users see it.
 func (t *task) public() State {
+	sg := t.stopped()
 	switch st := t.state.Load(); {
 	case st == stateDone:
 		return Done
-	case t.stopped() != nil:
+	case sg != nil && sg != endedSignal:
 		return Aborting
 	case st == stateQueued:
 		return Queued
@@ -203,6 +204,9 @@ func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool 
 	t.owner = owner
 	if ctx != nil || len(opts) > 0 || owner.limit != nil || owner.observers != nil || owner.on != nil {
 		t.equip(newMore(owner, ctx, opts))
+	}
+	if l := owner.limit; l != nil {
+		t.more.slot = &slot{l: l, t: t, depth: owner.depth}
 	}
 	if !owner.add(t) {
 		return false

@@ -83,6 +83,9 @@ func (s *stay) begin(search bool) (how waitEnd, why error, over bool) {
 		if err := f.cycle(me); err != nil {
 			f.unlink(w)
 			w.recycle(s.under, s.mine, false) // somebody may still look at it
+			if f.settled() {                  // with an error, perhaps, that is kept for us
+				return waitSettled, nil, true
+			}
 			return waitCycle, err, true
 		}
 	}

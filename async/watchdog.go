@@ -60,26 +60,13 @@ func Watch[T any](ctx context.Context, handler func(ctx context.Context) (T, err
 	for _, opt := range opts {
 		opt.applyWatch(&o)
 	}
-	w := &watched[T]{handler: handler, dog: watchdog{interval, check, o.tolerate}}
-	w.init(kindFuture, w.call)
-	w.f.t.self = w
-	w.begin(ctx, o.task)
-	return &w.Future
-}
-
-// watched is a future made by Watch: it knows the function for its name.
-type watched[T any] struct {
-	Future[T]
-	handler func(context.Context) (T, error)
-	dog     watchdog
-}
-
-func (w *watched[T]) fn() any { return w.handler }
-
-// call is the handler of the task: it has the dog watch.
-func (w *watched[T]) call(ctx context.Context) (T, error) {
-	w.dog.watch(w.f.t.scope())
-	return w.handler(ctx)
+	dog := watchdog{interval, check, o.tolerate}
+	n := &named[T]{what: handler}
+	n.init(kindFuture, func(ctx context.Context) (T, error) {
+		dog.watch(n.f.t.scope())
+		return handler(ctx)
+	})
+	return n.begin(ctx, o.task)
 }
 
 // A watchdog calls check until it fails.

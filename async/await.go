@@ -146,9 +146,15 @@ func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error
 	errs := make([]error, len(all))
 	start := time.Now()
 	for _, f := range all { // those that it has not come to are waited for, too
-		f.wanted.Add(1)
-		defer f.wanted.Add(-1)
+		f.want(1)
 	}
+	defer func() {
+		for i, f := range all {
+			if f.want(-1) {
+				errs[i] = nil // who has settled by now has counted on us
+			}
+		}
+	}()
 	for i, f := range all {
 		left := timeout
 		if timeout > 0 {

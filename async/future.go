@@ -3,7 +3,6 @@ package async
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -23,10 +22,10 @@ type Future[T any] struct {
 // future is what a Future is without its type.
 type future struct {
 	t       task
-	mu      sync.Mutex // guards waiters, given and told; taken before scope.mu
+	mu      sync.Mutex // guards waiters, wanted, given and told; taken before scope.mu
 	waiters *waiter
-	wanted  atomic.Int32 // AwaitAlls that have not come to it
-	err     error        // written before t is done, never after; a *failure while nobody was given it
+	wanted  int32 // AwaitAlls that will be given the outcome, parked here or not
+	err     error // written before t is done, never after; a *failure while nobody was given it
 }
 
 // Done returns a channel that is closed when f settles. Watching it claims no
@@ -256,7 +255,7 @@ func (f *future) accountLocked(v verdict, echoed bool) error {
 
 // awaitedLocked reports whether anybody is parked and will be given the outcome.
 func (f *future) awaitedLocked() bool {
-	if f.wanted.Load() > 0 {
+	if f.wanted > 0 {
 		return true
 	}
 	for w := f.waiters; w != nil; w = w.next {
@@ -265,6 +264,15 @@ func (f *future) awaitedLocked() bool {
 		}
 	}
 	return false
+}
+
+// want notes that an AwaitAll wants the outcome (1) or that it will look no more
+// (-1), and reports whether f has settled.
+func (f *future) want(n int32) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wanted += n
+	return f.settled()
 }
 
 // doneChannel returns a channel that is closed when f settles: that of a

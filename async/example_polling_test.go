@@ -155,7 +155,7 @@ func ExampleAttempts() {
 		return nil
 	})
 	// Output:
-	// async: no answer after 3 attempts: no attempts left; last value: unpaid
+	// async: no answer, attempts: 3: no attempts left; last value: unpaid
 	// 3 pings: <nil>
 }
 

@@ -73,10 +73,10 @@ func (s *scope) fail(err error, p *PanicError) {
 // addPanic records p: the first is the one that is raised. What came beside it
 // may be told later than itself.
 func (f *faults) addPanic(p *PanicError) {
-	switch {
-	case f.panics == nil || f.panics.sameAs(p):
+	switch q := f.panics; {
+	case q == nil, q.sameAs(p) && q.others == nil:
 		f.panics = p
-	default:
+	case q != p && (!q.sameAs(p) || p.others != nil):
 		f.add(p)
 	}
 }

@@ -178,29 +178,28 @@ func (s *scope) sum(err error, echo bool, last error) verdict {
 	if f == nil {
 		f = new(faults)
 	}
-	var errs []error
 	hurt := echo || s.echoed || s.skipped || len(f.errs)+len(f.hooks) > 0 || f.panics != nil || last != nil
 	outside := sg != nil && hurt && s.told == nil && !f.has(sg.cause) // cancelled from outside, which decided
-	if outside {
-		errs = append(errs, stopped(sg.err, sg.cause))
-	}
 	real := len(f.errs)+len(f.hooks)+f.dropped > 0 || last != nil
-	errs = append(errs, f.errs...)
+	own := slices.Clone(f.errs)
 	if sg != nil && !outside { // of two at once, the one that decided comes first
-		if i := slices.IndexFunc(errs, func(e error) bool { return same(e, sg.cause) }); i > 0 {
-			first := errs[i]
-			errs = slices.Insert(slices.Delete(errs, i, i+1), 0, first)
+		if i := slices.IndexFunc(own, func(e error) bool { return same(e, sg.cause) }); i > 0 {
+			first := own[i]
+			own = slices.Insert(slices.Delete(own, i, i+1), 0, first)
 		}
 	}
+	said := false // the handler's own words say what stopped it
 	if echo && s.t.kind != kindBody && !same(err, sg.err) && !errors.Is(sg.cause, err) {
-		if outside && errors.Is(err, sg.err) && errors.Is(err, sg.cause) {
-			errs = errs[1:] // it says both already
-		}
-		errs = append(errs, err) // a handler's own words are kept beside the cause
+		said = errors.Is(err, sg.err) && errors.Is(err, sg.cause)
+		own = append(own, err) // they are kept beside the cause
 	}
-	errs = append(errs, f.hooks...)
+	own = append(own, f.hooks...)
 	if last != nil {
-		errs = append(errs, last)
+		own = append(own, last)
+	}
+	errs := own
+	if outside && !said {
+		errs = append([]error{stopped(sg.err, sg.cause)}, own...)
 	}
 	if p := f.panics; p != nil {
 		v := p.with(joined(s.t, without(errs, p), f.dropped))
@@ -212,7 +211,7 @@ func (s *scope) sum(err error, echo bool, last error) verdict {
 		v.cause = sg.cause
 	}
 	if outside && real {
-		v.own = joined(s.t, errs[1:], f.dropped)
+		v.own = joined(s.t, own, f.dropped)
 	}
 	return v
 }
@@ -276,7 +275,7 @@ func join(a, b error) error {
 func without(errs []error, p *PanicError) []error {
 	var rest []error
 	for _, err := range errs {
-		if !p.sameAs(err) {
+		if q, ok := err.(*PanicError); !ok || q != p && (!q.sameAs(p) || q.others != nil) {
 			rest = append(rest, err)
 		}
 	}

@@ -50,7 +50,8 @@ func main() {
 		return nil, nil
 	}}
 	abort := j.abort
-	j.future = compat.Execute(ctx, untilStopped, abort, "process 7")
+	name := "process 7"
+	j.future = compat.Execute(ctx, untilStopped, abort, name)
 	_, err := j.future.Await(ctx, time.Millisecond)
 	fmt.Println(errors.Is(err, context.DeadlineExceeded), <-stopped)
 
@@ -73,5 +74,5 @@ func main() {
 		polls++
 		return polls == 3, fmt.Sprint(service, " is up"), nil
 	}
-	fmt.Println(compat.ExecutePolling(ctx, up, compat.NoAbort, "db", time.Millisecond).Await(ctx, time.Minute))
+	fmt.Println(compat.ExecutePolling(ctx, up, compat.NoAbort, name, time.Millisecond).Await(ctx, time.Minute))
 }

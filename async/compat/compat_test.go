@@ -367,6 +367,7 @@ func TestWhatAPollComesTo(t *testing.T) {
 				}
 				require.Equal(t, test.value, v)
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				require.Equal(t, test.calls, calls, "it does not go on")
 			})
 		})
@@ -383,6 +384,7 @@ func TestAPollDoesNotGoOnAfterACancellation(t *testing.T) {
 		_, err := f.Await(context.WithoutCancel(ctx), time.Minute)
 		require.ErrorIs(t, err, errStop)
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		require.Equal(t, 3, calls)
 	})
 }
@@ -438,6 +440,7 @@ func TestAFiredWatchdogCancelsTheHandlerAndCallsTheAbortHandler(t *testing.T) {
 		require.Equal(t, errCheck, err)
 		tookAbout(t, 20*ms, start)
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		require.Equal(t, async.ErrDecided, cause)
 		require.EqualValues(t, 1, h.calls.Load())
 		require.Equal(t, "request", h.request.Load())
@@ -454,6 +457,7 @@ func TestNoCheckAfterTheHandlerHasEnded(t *testing.T) {
 		}, compat.NoAbort, nil, 10*ms).Await(ctx, time.Minute)
 		require.NoError(t, err)
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		require.Equal(t, 3, checks)
 	})
 }

@@ -1,0 +1,63 @@
+package docs
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
+
+// TestTheCookbookShowsTheTestedCode compares the Go code of docs/cookbook.md
+// with the files under cookbook: each file is shown, and nothing else. Of a
+// recipe that is all from the package clause on, of a form written by hand all
+// that follows the imports.
+func TestTheCookbookShowsTheTestedCode(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cookbook.md"))
+	require.NoError(t, err)
+	shown := map[string]bool{}
+	for _, m := range goBlock.FindAllSubmatch(page, -1) {
+		shown[string(m[1])] = true
+	}
+
+	files := 0
+	for _, dir := range []string{"cookbook", filepath.Join("cookbook", "byhand")} {
+		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") || filepath.Base(name) == "doc.go" {
+				continue
+			}
+			files++
+			require.True(t, shown[visible(t, name)], "docs/cookbook.md does not show %s as it is", name)
+		}
+	}
+	require.Len(t, shown, files, "docs/cookbook.md shows code that is in no file")
+}
+
+// visible returns the part of a file that is shown.
+func visible(t *testing.T, name string) string {
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, text, parser.ImportsOnly)
+	require.NoError(t, err)
+	from := file.Package
+	if file.Name.Name == "byhand" {
+		from = file.Decls[len(file.Decls)-1].End()
+	}
+	return strings.TrimLeft(string(text[fset.Position(from).Offset:]), "\n")
+}
+
+// TestTheFormsWrittenByHandCompile vets them; they have no tests to do it.
+func TestTheFormsWrittenByHandCompile(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "vet", "./cookbook/byhand").CombinedOutput()
+	require.NoError(t, err, string(out))
+}

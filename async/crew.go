@@ -46,35 +46,50 @@ func (c *crew) start(w *worker, i int) {
 func (w *worker) run() {
 	defer w.finish() // also on Goexit
 	w.t.enter()
-	for {
-		w.t.how, w.err = exited, nil
-		w.call()
+	for !w.items() {
 		nilPanic(&w.t, &w.t.how, &w.err)
-		if !w.t.spotless() {
+		if !w.t.spotless() || !w.proceed(leafVerdict(&w.t, w.err, nil)) {
 			return
 		}
-		v := leafVerdict(&w.t, w.err, nil)
-		w.t.observed(v, nil)
-		w.crew.done(w.i, v, w)
-		i, ok := w.crew.next(w)
-		if !ok {
-			w.i = -1
-			return
-		}
-		w.i = i
-		w.t.observe()
 	}
 }
 
-// call runs the item and recovers its panic.
-func (w *worker) call() {
+// items does one item after another and reports true when w is to end. One
+// that panics is recovered and reported as false: a defer for many items costs
+// less than one for each.
+func (w *worker) items() (over bool) {
 	defer func() { caught(&w.t, recover(), &w.t.how, &w.err) }()
-	if w.crew.timeout == 0 {
-		w.err = w.crew.do(&w.t, w.i)
-	} else {
-		w.err = w.timed()
+	for {
+		w.t.how = exited
+		if w.crew.timeout == 0 {
+			w.err = w.crew.do(&w.t, w.i)
+		} else {
+			w.err = w.timed()
+		}
+		w.t.how = returned
+		if !w.t.spotless() || !w.proceed(leafVerdict(&w.t, w.err, nil)) {
+			return true
+		}
 	}
-	w.t.how = returned
+}
+
+// proceed tells of the item that has ended and goes on to the next; false if
+// there is none.
+func (w *worker) proceed(v verdict) bool {
+	if w.t.more != nil {
+		w.t.observed(v, nil)
+	}
+	w.crew.done(w.i, v, w)
+	i, ok := w.crew.next(w)
+	if !ok {
+		w.i = -1
+		return false
+	}
+	w.i = i
+	if w.t.more != nil {
+		w.t.observe()
+	}
+	return true
 }
 
 // timed runs the item in a scope with a time limit.

@@ -129,6 +129,30 @@ func TestForkJoinThatIsCutShortGivesWhatItHas(t *testing.T) {
 	}
 }
 
+// TestACancelledForkJoinSaysSo whatever its items have returned.
+func TestACancelledForkJoinSaysSo(t *testing.T) {
+	for name, own := range map[string]func(ctx context.Context) error{
+		"an echo": func(ctx context.Context) error { return ctx.Err() },
+		"more":    func(ctx context.Context) error { return errors.Join(ctx.Err(), errItem) },
+		"other":   func(context.Context) error { return errItem },
+	} {
+		t.Run(name, func(t *testing.T) {
+			awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+				got, err := async.ForkJoin(ctx, []int{0, 1}, func(ctx context.Context, i int) (int, error) {
+					if i == 0 {
+						return 7, nil
+					}
+					<-ctx.Done()
+					return 0, own(ctx)
+				}, async.Timeout(time.Second)).Await(ctx, 0)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, 7, got[0].Value)
+				require.Error(t, got[1].Err)
+			})
+		})
+	}
+}
+
 func TestFailFastForkJoin(t *testing.T) {
 	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
 		start := time.Now()

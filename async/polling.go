@@ -94,7 +94,7 @@ func (e *againError) Unwrap() error { return e.err }
 // the last error and, if the poll was stopped, why.
 type PollError[T any] struct {
 	Attempts int   // probes made
-	Value    T     // what the last probe that did not fail returned
+	Value    T     // the last that a probe returned without an error, or, not being zero, beside an Again
 	Err      error // the last error of a probe, nil if there was none
 
 	why error // what ended the poll, unless that was Err
@@ -278,9 +278,12 @@ func (p *poll[T]) note(v T, err error) (again *againError) {
 	case err == nil:
 		p.seen.Value, p.failed = v, 0
 	case errors.As(err, &again):
-		p.seen.Value, p.failed = v, 0
+		p.failed = 0
 		if again.err != nil {
 			p.seen.Err = err
+		}
+		if value := reflect.ValueOf(v); value.IsValid() && !value.IsZero() {
+			p.seen.Value = v // with an error, nothing is no news
 		}
 	default:
 		p.seen.Err = err

@@ -143,6 +143,8 @@ func TestHowAPollEnds(t *testing.T) {
 			opts: []async.PollOption{async.Tolerate(1)}, value: "d", after: 3 * time.Second},
 		"not yet is remembered": {steps: []step{{"Pending", false, async.Again(errProbe)}, {"Starting", false, nil}},
 			opts: []async.PollOption{async.Attempts(2)}, want: &async.PollError[string]{Attempts: 2, Value: "Starting", Err: async.Again(errProbe)}, is: []error{errProbe}, after: time.Second},
+		"not yet, without news": {steps: []step{{"Pending", false, nil}, {"", false, async.Again(errProbe)}},
+			opts: []async.PollOption{async.Attempts(2)}, want: &async.PollError[string]{Attempts: 2, Value: "Pending", Err: async.Again(errProbe)}, is: []error{errProbe}, after: time.Second},
 		"the server says when": {steps: []step{{"", false, async.AgainAfter(5*time.Second, nil)}, {"e", true, nil}}, value: "e", after: 5 * time.Second},
 		"at a fixed rate it is the next tick then": {steps: []step{{"", false, async.AgainAfter(2500*time.Millisecond, nil)}, {"e", true, nil}},
 			opts: []async.PollOption{async.FixedRate()}, value: "e", after: 3 * time.Second},
@@ -264,6 +266,18 @@ func TestRepeat(t *testing.T) {
 			return async.Sleep(ctx, 9500*time.Millisecond)
 		}), "a heartbeat ends with its scope and fails nobody")
 		require.Equal(t, 10, calls)
+
+		failed := false
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.Repeat(ctx, async.Every(time.Second), func(context.Context) error {
+				if failed {
+					return nil
+				}
+				failed = true
+				return errProbe
+			}, async.Tolerate(1), async.Daemon())
+			return async.Sleep(ctx, time.Minute)
+		}), "what was tolerated is no failure at the end")
 
 		require.Equal(t, errCancelBoom, async.Scope(ctx, func(ctx context.Context) error {
 			async.Repeat(ctx, async.Every(time.Second), count)

@@ -76,6 +76,66 @@ func TestRandomWaitsEndWhenTheyShould(t *testing.T) {
 	}
 }
 
+// TestAWaitInABubbleAndOneOutside: a scope that lives outside a bubble may be
+// waited in inside one, and the other way round. Their clocks have nothing in
+// common, and a timer of the one may not be touched in the other.
+func TestAWaitInABubbleAndOneOutside(t *testing.T) {
+	inside := func(t *testing.T, ctx context.Context) {
+		synctest.Test(t, func(t *testing.T) {
+			checkWait(t, ctx, time.Hour, 10*time.Second)
+			checkWait(t, ctx, time.Second, time.Minute)
+			time.Sleep(2 * time.Hour) // until no timer is left
+		})
+	}
+	outside := func(t *testing.T, ctx context.Context) {
+		_, err := async.Execute(ctx, sleeper(time.Millisecond)).Await(ctx, time.Minute)
+		require.NoError(t, err)
+	}
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		for range 3 {
+			outside(t, ctx)
+			inside(t, ctx)
+			inside(t, ctx)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// TestALazyTimerNeverEndsAWaitEarly uses the real clock, because in a bubble
+// every wait has a timer of its own.
+func TestALazyTimerNeverEndsAWaitEarly(t *testing.T) {
+	never := make(chan struct{})
+	stuck := func(ctx context.Context) (int, error) {
+		select {
+		case <-never:
+			return 0, nil
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		r := rand.New(rand.NewPCG(1, 1))
+		for range 100 {
+			limit := time.Duration(r.IntN(3)+1) * time.Millisecond
+			if r.IntN(2) == 0 { // in time, and its timer runs on
+				_, err := async.Execute(ctx, func(context.Context) (int, error) { return 1, nil }).Await(ctx, limit+time.Minute)
+				require.NoError(t, err)
+			}
+			if r.IntN(4) == 0 {
+				time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
+			}
+			start := time.Now()
+			_, err := async.Execute(ctx, stuck).Await(ctx, limit)
+			require.GreaterOrEqual(t, time.Since(start), limit)
+			var expired *async.TimeoutError
+			require.ErrorAs(t, err, &expired)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
 // checkWait awaits work with a limit and checks what comes and when.
 func checkWait(t *testing.T, ctx context.Context, work, limit time.Duration) {
 	t.Helper()

@@ -20,14 +20,15 @@ const (
 // because channels may not pass from one synctest bubble to another, nor may
 // timers: those stay with the waiter of a scope and are not pooled.
 type waiter struct {
-	mu    sync.Mutex // innermost: held while no other lock is taken
-	cond  sync.Cond
-	got   uint8         // gotSettled and so on; guarded by mu
-	until time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
-	armed time.Duration // when timer fires; 0: it is not running. Guarded by mu
-	timer *time.Timer   // guarded by mu
-	turn  int           // counts the timers, so that an old one is known; guarded by mu
-	busy  atomic.Bool   // only for a scope's own waiter: a wait uses it
+	mu     sync.Mutex // innermost: held while no other lock is taken
+	cond   sync.Cond
+	got    uint8         // gotSettled and so on; guarded by mu
+	until  time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
+	armed  time.Duration // when timer fires; 0: it is not running. Guarded by mu
+	timer  *time.Timer   // guarded by mu
+	turn   int           // counts the timers, so that an old one is known; guarded by mu
+	bubble bool          // timer is one of a synctest bubble; guarded by mu
+	busy   atomic.Bool   // only for a scope's own waiter: a wait uses it
 
 	prev, next   *waiter       // on the list of a future; guarded by future.mu
 	lprev, lnext *waiter       // on the list of a scope; guarded by scope.mu
@@ -132,16 +133,12 @@ var epoch = time.Now()
 
 func clock() time.Duration { return time.Since(epoch) }
 
-// bubbled reports whether w has a timer of a bubble.
+// bubbled reports whether w has a timer of a synctest bubble.
 func (w *waiter) bubbled() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.timer != nil && inBubble(w.armed)
+	return w.timer != nil && w.bubble
 }
-
-// inBubble reports whether now is a time of a synctest bubble, whose clock
-// begins in 2000: no process has been up for half as long.
-func inBubble(now time.Duration) bool { return now > 15*365*24*time.Hour }
 
 // arm has w expire in d and returns the time.
 //
@@ -156,8 +153,8 @@ func (w *waiter) arm(d time.Duration) (now time.Duration) {
 	if w.until < now {
 		w.until = math.MaxInt64
 	}
-	if inBubble(now) && !inBubble(w.armed) {
-		w.timer, w.armed = nil, 0
+	if bubble := now < 0; bubble != w.bubble { // the clock of a bubble begins in 2000
+		w.timer, w.armed, w.bubble = nil, 0, bubble
 	}
 	if w.armed == 0 || w.armed > w.until {
 		w.setLocked(d)

@@ -259,7 +259,7 @@ func (c *choice[T, R]) lose(k *contender[T]) {
 	case k.v.mustRaise() && owner.t.kind == kindRoot:
 		owner.home.report(k.v.err)
 	case k.v.mustRaise():
-		owner.fail(k.v.err, k.v.panic)
+		owner.failWith(k.v)
 	case k.v.err == nil && k.discard != nil:
 		if err := guard("discard hook of "+k.f.t.name(), func() { k.discard(k.value) }); err != nil {
 			owner.noteHook(err)

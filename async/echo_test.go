@@ -179,3 +179,25 @@ func cancelledFuture(ctx context.Context) error {
 	_, err := f.Wait(ctx)
 	return err
 }
+
+// TestABodyThatIsStoppedKeepsItsOwnWords: an error that says more than that the
+// scope was cancelled is not lost, but nothing is said twice.
+func TestABodyThatIsStoppedKeepsItsOwnWords(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		copying := func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("copying: %w", ctx.Err())
+		}
+		err := async.Scope(ctx, copying, async.Timeout(time.Second))
+		require.ErrorContains(t, err, "copying")
+		var limit *async.TimeoutError
+		require.ErrorAs(t, err, &limit)
+
+		// Not so when what stopped it is a failure inside: the failure itself is told.
+		err = async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { return errPlanted })
+			return copying(ctx)
+		})
+		require.Equal(t, errPlanted, err)
+	})
+}

@@ -70,15 +70,31 @@ func (s *scope) fail(err error, p *PanicError) {
 	s.cancel(canceled(err))
 }
 
-// addPanic records p: the first is the one that is raised. What came beside it
-// may be told later than itself.
+// addPanic records p, of which a copy may be here that had nothing beside it
+// yet. The first panic is the one that is raised.
 func (f *faults) addPanic(p *PanicError) {
-	switch q := f.panics; {
-	case q == nil, q.sameAs(p) && q.others == nil:
+	if f.panics == nil {
 		f.panics = p
-	case q != p && (!q.sameAs(p) || p.others != nil):
-		f.add(p)
+		return
 	}
+	if f.panics.sameAs(p) {
+		switch {
+		case f.panics.others == nil:
+			f.panics = p
+		case f.panics != p && p.others != nil:
+			f.add(p)
+		}
+		return
+	}
+	for i, err := range f.errs {
+		if q, ok := err.(*PanicError); ok && q.sameAs(p) && (q.others == nil || p.others == nil || q == p) {
+			if q.others == nil {
+				f.errs[i] = p
+			}
+			return
+		}
+	}
+	f.add(p)
 }
 
 // alarmLocked has p printed if it is not raised for long; x, if it is not nil,
@@ -128,8 +144,17 @@ func (s *scope) childFailed(t *task, v verdict) {
 		if v.goexit {
 			s.noteGoexit()
 		}
-		s.fail(v.toOwner(s.t.stopped()), v.panic)
+		s.failWith(v)
 	}
+}
+
+// failWith fails s with the outcome of a child.
+func (s *scope) failWith(v verdict) {
+	err, p := v.toOwner(s.t.stopped()), v.panic
+	if p != nil {
+		p = err.(*PanicError)
+	}
+	s.fail(err, p)
 }
 
 // echoes reports that a child's outcome only repeats the cancellation of s.
@@ -246,10 +271,11 @@ func (s *scope) takeUnclaimed() {
 	for _, x := range f.unclaimed {
 		x.taken = true
 		f.goexit = f.goexit || x.v.goexit
+		err := x.v.toOwner(s.sig.Load())
 		if x.v.panic != nil {
-			f.addPanic(x.v.panic)
+			f.addPanic(err.(*PanicError))
 		} else {
-			f.add(x.v.toOwner(s.sig.Load()))
+			f.add(err)
 		}
 	}
 	f.dropped += f.uncounted

@@ -186,7 +186,7 @@ func (k *forked[A, B]) done(i int, v verdict, _ *worker) {
 	case k.s.echoes(v):
 		k.s.noteEcho()
 	case k.failFast:
-		k.s.fail(v.err, v.panic)
+		k.s.failWith(v)
 	default:
 		k.failed.Store(true)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math/rand/v2"
 	"runtime"
@@ -684,4 +685,25 @@ func TestMisuseOfForkingPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { require.Panics(t, f) })
 	}
+}
+
+// TestAnItemThatIsStoppedKeepsItsOwnWords: of an item that ran out of time both
+// are told, that it did and what the handler said about it.
+func TestAnItemThatIsStoppedKeepsItsOwnWords(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		poll := func(ctx context.Context, _ int) (int, error) {
+			return async.Poll(ctx, async.Every(time.Second), func(ctx context.Context) (int, bool, error) {
+				return 0, false, async.Again(io.ErrNoProgress)
+			}, async.Grace(time.Second)).Await(ctx, 0)
+		}
+		got, err := async.ForkJoin(ctx, []int{1}, poll, async.ItemTimeout(3500*time.Millisecond)).Await(ctx, 0)
+		require.NoError(t, err)
+		var limit *async.TimeoutError
+		require.ErrorAs(t, got[0].Err, &limit)
+		require.Equal(t, 3500*time.Millisecond, limit.Limit)
+		var last *async.PollError[int]
+		require.ErrorAs(t, got[0].Err, &last)
+		require.Equal(t, 4, last.Attempts)
+		require.ErrorIs(t, got[0].Err, io.ErrNoProgress)
+	})
 }

@@ -44,7 +44,7 @@ func (v *verdict) given() error {
 // toOwner returns what is to be recorded of v in an owner that sg, if it is not
 // nil, has cancelled.
 func (v *verdict) toOwner(sg *signal) error {
-	if v.own != nil && v.panic == nil && sg != nil && same(sg.cause, v.cause) {
+	if v.own != nil && sg != nil && same(sg.cause, v.cause) {
 		return v.own
 	}
 	return v.err
@@ -189,7 +189,7 @@ func (s *scope) sum(err error, echo bool, last error) verdict {
 		}
 	}
 	said := false // the handler's own words say what stopped it
-	if echo && s.t.kind != kindBody && !same(err, sg.err) && !errors.Is(sg.cause, err) {
+	if echo && outside && !same(err, sg.err) && !errors.Is(sg.cause, err) {
 		said = errors.Is(err, sg.err) && errors.Is(err, sg.cause)
 		own = append(own, err) // they are kept beside the cause
 	}
@@ -204,6 +204,10 @@ func (s *scope) sum(err error, echo bool, last error) verdict {
 	if p := f.panics; p != nil {
 		v := p.with(joined(s.t, without(errs, p), f.dropped))
 		v.goexit = f.goexit
+		if outside {
+			v.cause = sg.cause
+			v.own = p.with(joined(s.t, without(own, p), f.dropped)).err
+		}
 		return v
 	}
 	v := verdict{err: joined(s.t, errs, f.dropped), echo: !real && len(errs) > 0, goexit: f.goexit}

@@ -150,7 +150,7 @@ func (r *bodyRun) close(s *scope) error {
 	s.t.move(stateDone)
 	s.t.leave()
 	if v.panic != nil {
-		panic(v.panic)
+		panic(v.toOwner(s.t.owner.t.stopped()))
 	}
 	if r.how == exited && v.err != error(ErrGoexit) {
 		s.home.report(v.err) // there is nobody left to return it to

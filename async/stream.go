@@ -323,7 +323,7 @@ func (m *stream[A, B]) leave() {
 func (m *stream[A, B]) raise(v verdict) {
 	switch {
 	case v.panic != nil:
-		m.s.fail(v.err, v.panic)
+		m.s.failWith(v)
 	case v.mustRaise():
 		m.s.home.report(v.err)
 	}
@@ -334,7 +334,7 @@ func (m *stream[A, B]) failScope(v verdict) {
 	switch {
 	case v.err == nil:
 	case v.panic != nil:
-		m.s.fail(v.err, v.panic)
+		m.s.failWith(v)
 	case m.s.echoes(v):
 		m.s.noteEcho()
 	case m.failFast:

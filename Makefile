@@ -78,6 +78,8 @@ api: tools
 
 unit:
 	$(call each,go test -race -shuffle=on,go test -race -shuffle=on ./...)
+	$(call step,go test: the full counts that the race detector is too slow for)
+	@go test ./async/...
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)

@@ -4,4 +4,4 @@ package async_test
 
 // raceFactor divides the counts of tests that are about amounts: the race
 // detector makes everything ten times slower.
-const raceFactor = 20
+const raceFactor = 50

@@ -249,6 +249,9 @@ func (s *scope) context() *stdContext {
 		if s.std.Load() == nil && s.sig.Load() == sg {
 			s.std.Store(std)
 			s.mu.Unlock()
+			if sg == nil {
+				s.catchStop()
+			}
 			return std
 		}
 		s.mu.Unlock()
@@ -256,22 +259,47 @@ func (s *scope) context() *stdContext {
 	}
 }
 
-// newContext makes a standard context for s as it stands: a child of the
-// context that s is a child of, so that package context propagates, or one
-// that is cancelled already.
+// catchStop cancels s if an owner was cancelled whose walk has not come to us.
+// It stores its signal before it walks, and we have stored our context.
+func (s *scope) catchStop() {
+	if sg := s.t.pull(); sg != nil {
+		s.cancel(sg)
+	}
+}
+
+// newContext makes a standard context for s as it stands, or one that is
+// cancelled already.
 func (s *scope) newContext(sg *signal) *stdContext {
 	if sg != nil && sg.err == context.Canceled {
 		return cancelledContext(sg.cause)
 	}
-	parent := s.t.parent()
-	if parent == nil {
-		parent = context.Background()
-	}
-	ctx, cancel := context.WithCancelCause(parent)
+	ctx, cancel := context.WithCancelCause(s.t.above())
 	if m := s.t.more; m != nil && !m.deadline.IsZero() {
 		cause := &TimeoutError{Task: s.t.name(), Limit: m.timeout, Waited: m.timeout}
 		timed, stop := context.WithDeadlineCause(ctx, m.deadline, cause)
 		return &stdContext{timed, func(cause error) { cancel(cause); stop() }}
 	}
 	return &stdContext{ctx, cancel}
+}
+
+// above returns what a standard context of t is made a child of, so that
+// package context propagates at once: the nearest context above that it may
+// cancel without asking us. What is between is cancelled by us only, and that
+// we push ourselves. Measured, a context for each level made a race of three,
+// whose losers ask for Done, half as slow again.
+func (t *task) above() context.Context {
+	for {
+		switch m := t.more; {
+		case m != nil && m.shielded:
+			return context.Background()
+		case t.foreign() != nil:
+			return m.ctx
+		case t.owner == nil: // the process root is nobody's context
+			return context.Background()
+		}
+		t = t.owner.t
+		if m := t.more; m != nil && !m.deadline.IsZero() {
+			return t
+		}
+	}
 }

@@ -162,8 +162,18 @@ func (s *scope) echoes(v verdict) bool {
 	if !v.echo {
 		return false
 	}
-	sg := s.t.stopped()
-	return sg != nil && same(sg.cause, v.cause)
+	// When something further out was cancelled at the same time, for another
+	// cause, the child may have heard of that first.
+	for ; s != nil; s = s.t.owner {
+		sg := s.t.stopped()
+		if sg == nil {
+			return false
+		}
+		if same(sg.cause, v.cause) {
+			return true
+		}
+	}
+	return false
 }
 
 // dismissedDaemon reports that t is a daemon that s has told to go.

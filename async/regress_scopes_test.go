@@ -248,9 +248,7 @@ func TestContextsOfOnesOwnAreNotAskedMoreOftenThanTheDepth(t *testing.T) {
 			asked.Store(0)
 			return ctx.Err()
 		}
-		done := make(chan struct{})
-		defer close(done)
-		return async.Scope(countedContext{ctx, done, &asked}, func(ctx context.Context) error { return down(ctx, n-1) })
+		return async.Scope(countedContext{ctx, make(chan struct{}), &asked}, func(ctx context.Context) error { return down(ctx, n-1) })
 	}
 	require.NoError(t, down(asynctest.Context(t), depth))
 	require.LessOrEqual(t, asked.Load(), int64(2*depth))

@@ -17,6 +17,7 @@ type crew struct {
 	s       *scope                                 // whose tasks they are
 	fn      any                                    // the user's function, for names
 	do      func(ctx context.Context, i int) error // runs item i
+	doMany  func(w *worker) (over bool)            // does what items does as long as all goes well; may be nil
 	done    func(i int, v verdict, free *worker)   // is told how item i ended, and who is free now; nil: nobody
 	next    func(w *worker) (i int, ok bool)       // gives w something to do, which may block; if w is nil, somebody new
 	gone    func()                                 // is told when a worker has left; may be nil
@@ -59,12 +60,22 @@ func (w *worker) run() {
 // less than one for each.
 func (w *worker) items() (over bool) {
 	defer func() { caught(&w.t, recover(), &w.t.how, &w.err) }()
+	many := w.crew.doMany
+	if w.t.more != nil || w.crew.timeout != 0 {
+		many = nil
+	}
 	for {
 		w.t.how = exited
-		if w.crew.timeout == 0 {
-			w.err = w.crew.do(&w.t, w.i)
-		} else {
+		switch {
+		case many != nil:
+			if many(w) {
+				w.i = -1
+				return true
+			}
+		case w.crew.timeout != 0:
 			w.err = w.timed()
+		default:
+			w.err = w.crew.do(&w.t, w.i)
 		}
 		w.t.how = returned
 		if !w.t.spotless() || !w.proceed(leafVerdict(&w.t, w.err, nil)) {

@@ -74,7 +74,7 @@ func ForkJoin[A, B any](ctx context.Context, items []A, f func(ctx context.Conte
 	}
 	o := newForkOptions(opts)
 	k := &forked[A, B]{items: items, work: f, failFast: o.failFast}
-	k.crew = crew{s: &k.s, fn: f, do: k.do, done: k.done, next: k.next, gone: k.gone, timeout: o.timeout}
+	k.crew = crew{s: &k.s, fn: f, do: k.do, doMany: k.doMany, done: k.done, next: k.next, gone: k.gone, timeout: o.timeout}
 	k.init(kindFork, nil)
 	k.f.t.self = k
 	for _, opt := range o.task {
@@ -117,9 +117,6 @@ func (k *forked[A, B]) fork(o *forkOptions) {
 		k.s.limitTime(k.m.timeout)
 	}
 	k.results = make([]Result[B], len(k.items))
-	for i := range k.results {
-		k.results[i] = Result[B]{Index: i, Err: errNotBegun}
-	}
 	n := len(k.items)
 	if o.limit > 0 {
 		n = min(n, o.limit)
@@ -158,6 +155,29 @@ func (k *forked[A, B]) do(ctx context.Context, i int) (err error) {
 	return err
 }
 
+// doMany does items one after another until one leaves something, fails, or
+// panics, and reports true if there are no more. The caller deals with that
+// one. Measured, a tiny item takes 15 ns here and 50 in the
+// loop of the caller.
+func (k *forked[A, B]) doMany(w *worker) (over bool) {
+	for {
+		i := w.i
+		value, err := k.work(&w.t, k.items[i])
+		if err != nil || !w.t.spotless() {
+			k.results[i].Value, w.err = value, err
+			return false
+		}
+		next, ok := k.next(w)
+		r := &k.results[i] // written only now: waiting for its cache line and that of taken overlap
+		r.Index, r.Value = i, value
+		if !ok {
+			w.t.how = returned
+			return true
+		}
+		w.i = next
+	}
+}
+
 // next gives out the items in order until the call is cancelled. Without a w,
 // a worker is to be started for the item.
 func (k *forked[A, B]) next(w *worker) (i int, ok bool) {
@@ -179,7 +199,8 @@ func (k *forked[A, B]) next(w *worker) (i int, ok bool) {
 
 // done notes how item i ended.
 func (k *forked[A, B]) done(i int, v verdict, _ *worker) {
-	if k.results[i].Err = v.err; v.err == nil || v.err == errNotBegun {
+	k.results[i].Index, k.results[i].Err = i, v.err
+	if v.err == nil || v.err == errNotBegun {
 		return
 	}
 	switch {
@@ -204,15 +225,21 @@ func (k *forked[A, B]) gone() {
 		v = k.failures(sg)
 	}
 	if sg != nil {
-		why := stopped(sg.err, sg.cause)
-		for i := range k.results {
-			if k.results[i].Err == errNotBegun {
-				k.results[i].Err = why
-			}
-		}
+		k.explain(stopped(sg.err, sg.cause))
 	}
 	k.value = k.results
 	k.f.settle(v)
+}
+
+// explain gives why as the error of every item that was not begun: those that
+// were not given out, and those whose worker never ran.
+func (k *forked[A, B]) explain(why error) {
+	taken := int(k.taken.Load())
+	for i := range k.results {
+		if i >= taken || k.results[i].Err == errNotBegun {
+			k.results[i].Index, k.results[i].Err = i, why
+		}
+	}
 }
 
 // failures returns the errors of the items. They are for whoever is to be told

@@ -13,9 +13,10 @@ import (
 // else.
 
 // A rule is told of the contenders' outcomes one by one, never by two
-// goroutines at once. It returns whether the choice is decided now, and how,
-// and marks the contenders that the outcome speaks of as chosen.
-type rule[T, R any] func(c *choice[T, R], last *contender[T]) (value R, v verdict, decided bool)
+// goroutines at once. It reports whether the choice is decided now, if so it
+// sets value and v, and marks the contenders that the outcome speaks of as
+// chosen.
+type rule[T, R any] func(c *choice[T, R], last *contender[T]) (decided bool)
 
 // A choice is decided by its rule, once.
 type choice[T, R any] struct {
@@ -25,6 +26,7 @@ type choice[T, R any] struct {
 	s     scope // of the contenders
 	m     more
 	all   []contender[T]
+	v     verdict       // the outcome; only for who judges
 	delay time.Duration // between the starts of contenders; 0: start all at once
 
 	settled int // how many the rule has been told of; only for who judges
@@ -93,7 +95,8 @@ func chosen[R any](ctx context.Context, name string, value R, err error) *Future
 		c.f.settleUnowned(ErrScopeEnded)
 		return &c.Future
 	}
-	c.decide(value, verdict{err: err})
+	c.value, c.v.err = value, err
+	c.decide()
 	c.release()
 	return &c.Future
 }
@@ -203,29 +206,28 @@ func (c *choice[T, R]) judge(k *contender[T]) {
 	if k.v.err == nil {
 		c.good++
 	}
-	value, v, decided := c.rule(c, k)
+	decided := c.rule(c, k)
 	if !decided && c.delay > 0 && k.v.err != nil && !c.startNext() {
-		value, v, decided = c.rule(c, k) // that none is started now may decide it
+		decided = c.rule(c, k) // that none is started now may decide it
 	}
 	if decided {
-		c.decide(value, v)
+		c.decide()
 	}
 }
 
-// decide settles the choice, cancels who still runs and deals with who is not
-// spoken of.
-func (c *choice[T, R]) decide(value R, v verdict) {
+// decide settles the choice with value and v, cancels who still runs and deals
+// with who is not spoken of.
+func (c *choice[T, R]) decide() {
 	c.mu.Lock()
 	c.decided = true
 	if c.timer != nil {
 		c.timer.Stop()
 	}
 	c.mu.Unlock()
-	if v.err == nil && c.toldOtherwise() {
-		value, v = *new(R), verdict{err: c.m.toldErr}
+	if c.v.err == nil && c.toldOtherwise() {
+		c.value, c.v = *new(R), verdict{err: c.m.toldErr}
 	}
-	c.value = value
-	wake(c.f.publish(v))
+	wake(c.f.publish(&c.v))
 	c.s.cancel(canceled(ErrDecided))
 	for i := range c.all {
 		if k := &c.all[i]; k.judged && !k.chosen {
@@ -259,7 +261,7 @@ func (c *choice[T, R]) lose(k *contender[T]) {
 	case k.v.mustRaise() && owner.t.kind == kindRoot:
 		owner.home.report(k.v.err)
 	case k.v.mustRaise():
-		owner.failWith(k.v)
+		owner.failWith(&k.v)
 	case k.v.err == nil && k.discard != nil:
 		if err := guard("discard hook of "+k.f.t.name(), func() { k.discard(k.value) }); err != nil {
 			owner.noteHook(err)
@@ -342,17 +344,18 @@ func (k *contender[T]) run() {
 
 // finish joins what the contender has started and has its outcome judged.
 func (k *contender[T]) finish() {
-	t := &k.f.t
-	v, sg := t.end(k.f.err)
-	t.observed(v, sg)
-	k.leave(v)
+	sg := k.f.t.end(k.f.err, &k.v)
+	k.f.t.observed(&k.v, sg)
+	k.leave()
 }
 
 // unrun ends a contender that never ran.
-func (k *contender[T]) unrun(v verdict) { k.leave(v) }
+func (k *contender[T]) unrun(v *verdict) {
+	k.v = *v
+	k.leave()
+}
 
-func (k *contender[T]) leave(v verdict) {
-	k.v = v
+func (k *contender[T]) leave() {
 	k.c.offer(k)
 	k.f.t.move(stateDone)
 	k.f.t.leave()

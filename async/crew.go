@@ -18,7 +18,7 @@ type crew struct {
 	fn      any                                    // the user's function, for names
 	do      func(ctx context.Context, i int) error // runs item i
 	doMany  func(w *worker) (over bool)            // does what items does as long as all goes well; may be nil
-	done    func(i int, v verdict, free *worker)   // is told how item i ended, and who is free now; nil: nobody
+	done    func(i int, v *verdict, free *worker)  // is told how item i ended, and who is free now; nil: nobody
 	next    func(w *worker) (i int, ok bool)       // gives w something to do, which may block; if w is nil, somebody new
 	gone    func()                                 // is told when a worker has left; may be nil
 	timeout time.Duration                          // of an item; 0: none
@@ -30,6 +30,7 @@ type worker struct {
 	crew *crew
 	i    int // the item
 	err  error
+	v    verdict // how the item ended; here, because it is told through a function value
 	w    *waiter // of an idle worker; see stream
 }
 
@@ -49,7 +50,7 @@ func (w *worker) run() {
 	w.t.enter()
 	for !w.items() {
 		nilPanic(&w.t, &w.t.how, &w.err)
-		if !w.t.spotless() || !w.proceed(leafVerdict(&w.t, w.err, nil)) {
+		if !w.t.spotless() || !w.proceed() {
 			return
 		}
 	}
@@ -78,7 +79,7 @@ func (w *worker) items() (over bool) {
 			w.err = w.crew.do(&w.t, w.i)
 		}
 		w.t.how = returned
-		if !w.t.spotless() || !w.proceed(leafVerdict(&w.t, w.err, nil)) {
+		if !w.t.spotless() || !w.proceed() {
 			return true
 		}
 	}
@@ -86,11 +87,13 @@ func (w *worker) items() (over bool) {
 
 // proceed tells of the item that has ended and goes on to the next; false if
 // there is none.
-func (w *worker) proceed(v verdict) bool {
+func (w *worker) proceed() bool {
+	w.v = verdict{}
+	w.v.leaf(&w.t, w.err, nil)
 	if w.t.more != nil {
-		w.t.observed(v, nil)
+		w.t.observed(&w.v, nil)
 	}
-	w.crew.done(w.i, v, w)
+	w.crew.done(w.i, &w.v, w)
 	i, ok := w.crew.next(w)
 	if !ok {
 		w.i = -1
@@ -116,16 +119,18 @@ func (w *worker) timed() error {
 func (w *worker) finish() {
 	t := &w.t
 	if w.i >= 0 {
-		v, sg := t.end(w.err)
-		t.observed(v, sg)
-		w.crew.done(w.i, v, nil)
+		w.v = verdict{}
+		sg := t.end(w.err, &w.v)
+		t.observed(&w.v, sg)
+		w.crew.done(w.i, &w.v, nil)
 		if i, ok := w.crew.next(nil); ok {
 			w.crew.start(new(worker), i)
 		}
 	} else {
 		t.how = returned
-		if v, _ := t.end(nil); v.err != nil { // of a bare goroutine with the context of an item that has ended
-			t.owner.childFailed(t, v)
+		var v verdict
+		if t.end(nil, &v); v.err != nil { // of a bare goroutine with the context of an item that has ended
+			t.owner.childFailed(t, &v)
 		}
 	}
 	w.leave()
@@ -145,9 +150,9 @@ func (w *worker) leave() {
 
 // unrun ends a worker that never ran, so its item was not begun. If it was
 // refused, somebody else tries the rest.
-func (w *worker) unrun(v verdict) {
+func (w *worker) unrun(v *verdict) {
 	if v.echo {
-		v = verdict{err: errNotBegun}
+		v = &verdict{err: errNotBegun}
 	}
 	w.crew.done(w.i, v, nil)
 	if i, ok := w.crew.next(nil); ok {

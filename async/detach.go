@@ -50,7 +50,7 @@ func (r *root) admit(t *task) bool {
 }
 
 // detachedEnded keeps the error of a detached task for Shutdown.
-func (r *root) detachedEnded(v verdict) {
+func (r *root) detachedEnded(v *verdict) {
 	if v.err != nil {
 		r.s.noteFailure(v.err)
 	}

@@ -165,11 +165,11 @@ func (t *task) skip() {
 	t.scope().seal()
 	t.owner.noteSkipped()
 	sg := t.stopped()
-	t.self.unrun(verdict{err: stopped(sg.err, sg.cause), echo: true, cause: sg.cause})
+	t.self.unrun(&verdict{err: stopped(sg.err, sg.cause), echo: true, cause: sg.cause})
 }
 
 // reject settles t, which its executor has refused.
 func (t *task) reject(err error) {
 	t.scope().seal()
-	t.self.unrun(verdict{err: &RejectedError{Task: t.name(), Err: err}})
+	t.self.unrun(&verdict{err: &RejectedError{Task: t.name(), Err: err}})
 }

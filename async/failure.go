@@ -126,16 +126,16 @@ func (s *scope) noteGoexit() {
 }
 
 // childFailed deals with the error of a Go task.
-func (s *scope) childFailed(t *task, v verdict) {
+func (s *scope) childFailed(t *task, v *verdict) {
 	switch {
 	case v.panic == nil && s.echoes(v):
 		s.noteEcho()
 	case v.panic == nil && v.echo && s.dismissedDaemon(t):
 	case !v.mustRaise() && s.opts != nil && s.opts.onFailure != nil:
-		err := v.err
-		if bad := guard("OnFailure", func() { err = s.opts.onFailure(v.err) }); bad != nil {
+		err, told := v.err, v.err
+		if bad := guard("OnFailure", func() { err = s.opts.onFailure(told) }); bad != nil {
 			s.noteHook(bad)
-			err = v.err
+			err = told
 		}
 		if err != nil {
 			s.fail(err, nil)
@@ -149,7 +149,7 @@ func (s *scope) childFailed(t *task, v verdict) {
 }
 
 // failWith fails s with the outcome of a child.
-func (s *scope) failWith(v verdict) {
+func (s *scope) failWith(v *verdict) {
 	err, p := v.toOwner(s.t.stopped()), v.panic
 	if p != nil {
 		p = err.(*PanicError)
@@ -158,7 +158,7 @@ func (s *scope) failWith(v verdict) {
 }
 
 // echoes reports that a child's outcome only repeats the cancellation of s.
-func (s *scope) echoes(v verdict) bool {
+func (s *scope) echoes(v *verdict) bool {
 	if !v.echo {
 		return false
 	}

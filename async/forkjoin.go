@@ -198,7 +198,7 @@ func (k *forked[A, B]) next(w *worker) (i int, ok bool) {
 }
 
 // done notes how item i ended.
-func (k *forked[A, B]) done(i int, v verdict, _ *worker) {
+func (k *forked[A, B]) done(i int, v *verdict, _ *worker) {
 	k.results[i].Index, k.results[i].Err = i, v.err
 	if v.err == nil || v.err == errNotBegun {
 		return
@@ -219,7 +219,8 @@ func (k *forked[A, B]) gone() {
 		return
 	}
 	k.s.close()
-	v := k.s.verdict(nil, false)
+	var v verdict
+	k.s.verdict(nil, false, &v)
 	sg := k.s.signal()
 	if k.failed.Load() && v.err == nil {
 		v = k.failures(sg)
@@ -228,7 +229,7 @@ func (k *forked[A, B]) gone() {
 		k.explain(stopped(sg.err, sg.cause))
 	}
 	k.value = k.results
-	k.f.settle(v)
+	k.f.settle(&v)
 }
 
 // explain gives why as the error of every item that was not begun: those that

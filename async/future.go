@@ -101,23 +101,25 @@ func (f *Future[T]) call() {
 // finish joins what the handler has started, then settles.
 func (f *Future[T]) finish() {
 	t := &f.f.t
-	v, sg := t.end(f.f.err)
+	var v verdict
+	sg := t.end(f.f.err, &v)
 	if t.more != nil {
-		t.observed(v, sg)
+		t.observed(&v, sg)
 		if t.more.discard != nil && v.err == nil {
 			t.retire() // the hook is no part of the handler
-			v = f.discardIfTold()
+			v.err = f.discardIfTold()
 		}
 	}
-	f.f.settle(v)
+	f.f.settle(&v)
 }
 
 // unrun settles a task that never ran.
-func (f *Future[T]) unrun(v verdict) { f.f.settle(v) }
+func (f *Future[T]) unrun(v *verdict) { f.f.settle(v) }
 
 // discardIfTold gives the value to the discard hook if a waiter was told of an
-// expiry before. The future then settles with what that waiter was told.
-func (f *Future[T]) discardIfTold() verdict {
+// expiry before, and returns what that waiter was told: the future settles with
+// that.
+func (f *Future[T]) discardIfTold() error {
 	c := &f.f
 	c.mu.Lock()
 	told := c.t.more.toldErr
@@ -126,12 +128,12 @@ func (f *Future[T]) discardIfTold() verdict {
 	}
 	c.mu.Unlock()
 	if told == nil {
-		return verdict{}
+		return nil
 	}
 	value := f.value
 	f.value = *new(T)
 	f.discard(value)
-	return verdict{err: told}
+	return told
 }
 
 // discard calls the discard hook; what goes wrong in it is the scope's.
@@ -144,8 +146,8 @@ func (f *Future[T]) discard(value T) {
 }
 
 // end is called when t's handler has come to its end: it joins what the
-// handler started and returns the outcome, and why t was cancelled.
-func (t *task) end(err error) (verdict, *signal) {
+// handler started, writes the outcome to v, and returns why t was cancelled.
+func (t *task) end(err error, v *verdict) *signal {
 	if t.how == exited {
 		err = ErrGoexit
 	}
@@ -158,12 +160,13 @@ func (t *task) end(err error) (verdict, *signal) {
 			if p := asPanic(t.how, err); p != nil {
 				t.owner.tellPanic(p)
 			}
-			return leafVerdict(t, err, sg), sg
+			v.leaf(t, err, sg)
+			return sg
 		}
 	}
 	h := t.half.Load()
-	v := h.finish(t.how, err)
-	return v, h.signal()
+	h.finish(t.how, err, v)
+	return h.signal()
 }
 
 func (f *future) settled() bool { return f.t.state.Load() == stateDone }
@@ -173,14 +176,14 @@ func (f *future) settled() bool { return f.t.state.Load() == stateDone }
 // error. Waking comes last: measured, it saves a fifth of Execute and Await
 // that the woken goroutine finds the owner's lock free. Only waiters that want
 // their slot back are seen to before we give up ours.
-func (f *future) settle(v verdict) {
+func (f *future) settle(v *verdict) {
 	waiters := f.publish(v)
 	f.t.leave()
 	wake(waiters)
 }
 
 // publish makes v the outcome and returns whom to wake.
-func (f *future) publish(v verdict) (waiters *waiter) {
+func (f *future) publish(v *verdict) (waiters *waiter) {
 	echoed := f.t.owner.echoes(v) // asks contexts, so not under the lock
 	f.mu.Lock()
 	if v.err != nil {
@@ -226,7 +229,7 @@ func (f *future) takeWaitersLocked() (waiters *waiter) {
 // accountLocked decides who is told of an error and returns it, as a *failure
 // if that is still open. Waiters that are parked now will be given it: a
 // settled result wins over everything else.
-func (f *future) accountLocked(v verdict, echoed bool) error {
+func (f *future) accountLocked(v *verdict, echoed bool) error {
 	owner := f.t.owner
 	if f.t.kind == kindPromise && f.t.how == exited {
 		if f.awaitedLocked() {
@@ -244,7 +247,7 @@ func (f *future) accountLocked(v verdict, echoed bool) error {
 	if f.t.given || f.awaitedLocked() || f.t.told && !v.mustRaise() {
 		return v.given()
 	}
-	x := &failure{v: v, scope: owner}
+	x := &failure{v: *v, scope: owner}
 	if owner.t.kind == kindRoot {
 		owner.home.reportWhenCollected(f, x)
 	} else {

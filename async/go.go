@@ -37,7 +37,7 @@ func (g *goTask) fn() any         { return g.handler }
 func (g *goTask) future() *future { return nil }
 
 // unrun ends a task that never ran.
-func (g *goTask) unrun(v verdict) {
+func (g *goTask) unrun(v *verdict) {
 	t := &g.t
 	if t.kind == kindDetached {
 		t.owner.home.detachedEnded(v)
@@ -81,7 +81,8 @@ func (g *goTask) call(err *error) {
 // finish joins what the handler has started and tells the owner how it ended.
 func (g *goTask) finish(err error) {
 	t := &g.t
-	v, sg := t.end(err)
+	var v verdict
+	sg := t.end(err, &v)
 	switch {
 	case t.kind == kindHook:
 		if v.err != nil {
@@ -89,11 +90,11 @@ func (g *goTask) finish(err error) {
 		}
 		g.t.overdue()
 	case t.kind == kindDetached:
-		t.owner.home.detachedEnded(v)
+		t.owner.home.detachedEnded(&v)
 	case v.err != nil:
-		t.owner.childFailed(t, v)
+		t.owner.childFailed(t, &v)
 	}
-	t.observed(v, sg)
+	t.observed(&v, sg)
 	t.move(stateDone)
 	t.leave()
 	if t.kind == kindDetached && v.panic != nil {

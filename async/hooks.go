@@ -55,7 +55,9 @@ func (s *scope) runExits(err error, echo bool) bool {
 		s.exits[n-1] = nil
 		s.exits = s.exits[:n-1]
 		s.mu.Unlock()
-		outcome := s.sum(err, echo, s.told).err
+		var v verdict
+		s.sum(err, echo, s.told, &v)
+		outcome := v.err
 		h := s.hook("exit hook", func(ctx context.Context) error { return f(ctx, outcome) })
 		s.mu.Lock()
 		s.linkLocked(&h.t)

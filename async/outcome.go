@@ -9,7 +9,9 @@ import (
 // This file decides how a scope or task ended, and what is made of several
 // failures.
 
-// A verdict is how a task or scope ended.
+// A verdict is how a task or scope ended. It is handed around by pointer and
+// written where it is needed in the end, because it ends every task: measured,
+// by value it made stacks grow, which cost more than a task.
 type verdict struct {
 	err   error       // nil for success
 	panic *PanicError // set if it ended in a panic; err is the same then
@@ -55,8 +57,8 @@ func (v *verdict) toOwner(sg *signal) error {
 func (v *verdict) mustRaise() bool { return v.panic != nil || v.goexit }
 
 // finish ends s after its body or handler has: it joins everything, runs the
-// exit hooks and returns the outcome.
-func (s *scope) finish(h how, err error) verdict {
+// exit hooks and writes the outcome to v.
+func (s *scope) finish(h how, err error, v *verdict) {
 	s.returned()
 	echo := h == returned && err != nil && isEcho(err, s.t.stopped())
 	if err != nil && !echo {
@@ -68,17 +70,14 @@ func (s *scope) finish(h how, err error) verdict {
 	if p := asPanic(h, err); p != nil {
 		s.tellPanic(p)
 	}
-	if !s.join(true) {
-		return s.abandon(err, echo)
-	}
-	s.takeUnclaimed()
-	for s.runExits(err, echo) || !s.close() {
-		if !s.join(true) { // a hook or a bare goroutine has started more
-			return s.abandon(err, echo)
+	for again := true; again; again = s.runExits(err, echo) || !s.close() {
+		if !s.join(true) { // perhaps of what a hook or a bare goroutine has started
+			s.abandon(err, echo, v)
+			return
 		}
 		s.takeUnclaimed()
 	}
-	return s.verdict(err, echo)
+	s.verdict(err, echo, v)
 }
 
 // returned notes that the handler or body of s has come to its end: no abort
@@ -162,15 +161,40 @@ func (s *scope) seal() {
 
 // verdict seals s and sums up how it ended. echo says that err, the body's
 // own, only repeats the cancellation.
-func (s *scope) verdict(err error, echo bool) verdict {
+func (s *scope) verdict(err error, echo bool, v *verdict) {
 	s.takeUnclaimed() // of promises that were rejected meanwhile
-	v := s.sum(err, echo, nil)
+	if !s.sumEcho(err, echo, v) {
+		s.sum(err, echo, nil, v)
+	}
 	s.seal()
-	return v
 }
 
-// sum sums up how s has gone so far; last, if it is not nil, is one more error.
-func (s *scope) sum(err error, echo bool, last error) verdict {
+// sumEcho is sum for a scope that nothing went wrong in but that it may have
+// been cancelled; it reports false if there is more to it.
+func (s *scope) sumEcho(err error, echo bool, v *verdict) bool {
+	sg := s.t.stopped()
+	s.mu.Lock()
+	quiet, told := s.faults == nil, s.told != nil
+	echoed := echo || s.echoed || s.skipped
+	s.mu.Unlock()
+	switch {
+	case !quiet || echo && err != context.Canceled: // a handler's own words may say more
+		return false
+	case !echoed || sg == nil:
+	case told:
+		return false
+	default:
+		v.err, v.echo = stopped(sg.err, sg.cause), true
+	}
+	if sg != nil {
+		v.cause = sg.cause
+	}
+	return true
+}
+
+// sum sums up in v how s has gone so far; last, if it is not nil, is one more
+// error.
+func (s *scope) sum(err error, echo bool, last error, v *verdict) {
 	sg := s.t.stopped()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,22 +226,21 @@ func (s *scope) sum(err error, echo bool, last error) verdict {
 		errs = append([]error{stopped(sg.err, sg.cause)}, own...)
 	}
 	if p := f.panics; p != nil {
-		v := p.with(joined(s.t, without(errs, p), f.dropped))
+		*v = p.with(joined(s.t, without(errs, p), f.dropped))
 		v.goexit = f.goexit
 		if outside {
 			v.cause = sg.cause
 			v.own = p.with(joined(s.t, without(own, p), f.dropped)).err
 		}
-		return v
+		return
 	}
-	v := verdict{err: joined(s.t, errs, f.dropped), echo: !real && len(errs) > 0, goexit: f.goexit}
+	*v = verdict{err: joined(s.t, errs, f.dropped), echo: !real && len(errs) > 0, goexit: f.goexit}
 	if sg != nil {
 		v.cause = sg.cause
 	}
 	if outside && real {
 		v.own = joined(s.t, own, f.dropped)
 	}
-	return v
 }
 
 // with returns the verdict of a panic beside which rest went wrong, which may
@@ -231,14 +254,14 @@ func (e *PanicError) with(rest error) verdict {
 	return verdict{err: &both, panic: &both}
 }
 
-// leafVerdict is verdict for a task that never had a scope half.
-func leafVerdict(t *task, err error, sg *signal) verdict {
+// leaf writes the verdict of a task that never had a scope half to v.
+func (v *verdict) leaf(t *task, err error, sg *signal) {
 	if err == nil {
-		return verdict{}
+		return
 	}
-	v := verdict{err: err, panic: asPanic(t.how, err), goexit: t.how == exited}
+	v.err, v.panic, v.goexit = err, asPanic(t.how, err), t.how == exited
 	if v.panic != nil || sg == nil {
-		return v
+		return
 	}
 	v.cause = sg.cause
 	v.echo = !v.goexit && isEcho(err, sg)
@@ -251,7 +274,6 @@ func leafVerdict(t *task, err error, sg *signal) verdict {
 	default:
 		v.err, v.own = joined(t, []error{stop, err}, 0), err
 	}
-	return v
 }
 
 // joined makes one error of several: nil, the only one, or a ScopeError.

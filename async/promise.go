@@ -59,11 +59,11 @@ func (p *Promise[T]) Resolve(value T) bool {
 		return false
 	}
 	f.value = value
-	v := verdict{}
+	var v verdict
 	if f.f.t.more.discard != nil {
-		v = f.discardIfTold()
+		v.err = f.discardIfTold()
 	}
-	f.f.settlePromise(v)
+	f.f.settlePromise(&v)
 	return true
 }
 
@@ -80,23 +80,26 @@ func (f *future) reject(err error) bool {
 	if !f.take() {
 		return false
 	}
-	f.settlePromise(leafVerdict(&f.t, err, f.t.stopped()))
+	var v verdict
+	v.leaf(&f.t, err, f.t.stopped())
+	f.settlePromise(&v)
 	return true
 }
 
 // abandon settles an unresolved promise whose scope ends.
 func (f *future) abandon() {
 	if f.take() {
-		v := leafVerdict(&f.t, ErrAbandoned, f.t.stopped())
+		var v verdict
+		v.leaf(&f.t, ErrAbandoned, f.t.stopped())
 		f.t.how = exited // neither resolved nor rejected
-		f.settlePromise(v)
+		f.settlePromise(&v)
 	}
 }
 
 // take wins the right to settle a promise: running -> joining, once.
 func (f *future) take() bool { return f.t.state.CompareAndSwap(stateRunning, stateJoining) }
 
-func (f *future) settlePromise(v verdict) {
+func (f *future) settlePromise(v *verdict) {
 	if !f.t.half.CompareAndSwap(nil, endedHalf) {
 		f.t.half.Load().seal()
 	}

@@ -39,9 +39,9 @@ func Race[T any](ctx context.Context, tasks ...func(context.Context) (T, error))
 	if len(tasks) == 0 {
 		return chosen(ctx, "async.Race", *new(T), ErrNoTasks)
 	}
-	return choose(ctx, "async.Race", 0, tasks, func(_ *choice[T, T], k *contender[T]) (T, verdict, bool) {
-		k.chosen = true
-		return k.value, k.v, true
+	return choose(ctx, "async.Race", 0, tasks, func(c *choice[T, T], k *contender[T]) bool {
+		c.value, c.v, k.chosen = k.value, k.v, true
+		return true
 	})
 }
 
@@ -69,15 +69,16 @@ func anyOf[T any](ctx context.Context, name string, delay time.Duration, tasks [
 	if len(tasks) == 0 {
 		return chosen(ctx, name, *new(T), ErrNoTasks)
 	}
-	return choose(ctx, name, delay, tasks, func(c *choice[T, T], k *contender[T]) (value T, v verdict, decided bool) {
+	return choose(ctx, name, delay, tasks, func(c *choice[T, T], k *contender[T]) bool {
 		switch {
 		case k.v.err == nil:
-			k.chosen = true
-			return k.value, k.v, true
+			c.value, k.chosen = k.value, true
+			return true
 		case c.settled == c.total():
-			return value, c.failures(nil), true
+			c.v = c.failures(nil)
+			return true
 		default:
-			return value, v, false
+			return false
 		}
 	})
 }
@@ -100,22 +101,23 @@ func Until[T any](ctx context.Context, wins func(Result[T]) bool, tasks ...func(
 	if len(tasks) == 0 {
 		return chosen(ctx, "async.Until", *new(T), ErrNoTasks)
 	}
-	return choose(ctx, "async.Until", 0, tasks, func(c *choice[T, T], k *contender[T]) (value T, v verdict, decided bool) {
+	return choose(ctx, "async.Until", 0, tasks, func(c *choice[T, T], k *contender[T]) bool {
 		won := false
 		if bad := guard("predicate of Until", func() { won = wins(k.result()) }); bad != nil {
-			return value, asVerdict(bad), true
+			c.v = asVerdict(bad)
+			return true
 		}
 		switch {
 		case won:
-			k.chosen = true
-			return k.value, k.v, true
+			c.value, c.v, k.chosen = k.value, k.v, true
 		case c.settled < len(c.all):
-			return value, v, false
+			return false
 		case c.good == len(c.all):
-			return value, verdict{err: ErrNoWinner}, true
+			c.v.err = ErrNoWinner
 		default:
-			return value, c.failures(nil), true
+			c.v = c.failures(nil)
 		}
+		return true
 	})
 }
 
@@ -133,15 +135,16 @@ func Quorum[T any](ctx context.Context, k int, tasks ...func(context.Context) (T
 	case k > len(tasks):
 		return chosen(ctx, "async.Quorum", []T(nil), ErrNoQuorum)
 	}
-	return choose(ctx, "async.Quorum", 0, tasks, func(c *choice[T, []T], _ *contender[T]) ([]T, verdict, bool) {
+	return choose(ctx, "async.Quorum", 0, tasks, func(c *choice[T, []T], _ *contender[T]) bool {
 		switch {
 		case c.good == k:
-			return c.values(), verdict{}, true
+			c.value = c.values()
 		case len(c.all)-(c.settled-c.good) < k:
-			return nil, c.failures(ErrNoQuorum), true
+			c.v = c.failures(ErrNoQuorum)
 		default:
-			return nil, verdict{}, false
+			return false
 		}
+		return true
 	})
 }
 
@@ -152,16 +155,16 @@ func All[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) 
 	if len(tasks) == 0 {
 		return chosen(ctx, "async.All", []T{}, nil)
 	}
-	return choose(ctx, "async.All", 0, tasks, func(c *choice[T, []T], k *contender[T]) ([]T, verdict, bool) {
+	return choose(ctx, "async.All", 0, tasks, func(c *choice[T, []T], k *contender[T]) bool {
 		switch {
 		case k.v.err != nil:
-			k.chosen = true
-			return nil, k.v, true
+			c.v, k.chosen = k.v, true
 		case c.good == len(c.all):
-			return c.values(), verdict{}, true
+			c.value = c.values()
 		default:
-			return nil, verdict{}, false
+			return false
 		}
+		return true
 	})
 }
 
@@ -173,21 +176,20 @@ func Settle[T any](ctx context.Context, tasks ...func(context.Context) (T, error
 	if len(tasks) == 0 {
 		return chosen(ctx, "async.Settle", []Result[T]{}, nil)
 	}
-	return choose(ctx, "async.Settle", 0, tasks, func(c *choice[T, []Result[T]], _ *contender[T]) ([]Result[T], verdict, bool) {
+	return choose(ctx, "async.Settle", 0, tasks, func(c *choice[T, []Result[T]], _ *contender[T]) bool {
 		if c.settled < len(c.all) {
-			return nil, verdict{}, false
+			return false
 		}
-		results := make([]Result[T], len(c.all))
+		c.value = make([]Result[T], len(c.all))
 		for i := range c.all {
-			results[i] = c.all[i].result()
+			c.value[i] = c.all[i].result()
 			c.all[i].chosen = true
 		}
-		v := verdict{}
 		if c.good < len(c.all) {
-			v = c.failures(nil)
-			v.partial = true
+			c.v = c.failures(nil)
+			c.v.partial = true
 		}
-		return results, v, true
+		return true
 	})
 }
 

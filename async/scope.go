@@ -145,8 +145,9 @@ func (r *bodyRun) close(s *scope) error {
 	if r.how == exited {
 		r.err = ErrGoexit
 	}
-	v := s.finish(r.how, r.err)
-	s.t.observed(v, s.signal())
+	var v verdict
+	s.finish(r.how, r.err, &v)
+	s.t.observed(&v, s.signal())
 	s.t.move(stateDone)
 	s.t.leave()
 	if v.panic != nil {

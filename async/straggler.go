@@ -80,7 +80,7 @@ func (t *task) stackIn(stacks []string) string {
 
 // abandon ends the wait of a scope whose DetachAfter has passed. What is left
 // of it is registered at the root until the last of it ends.
-func (s *scope) abandon(err error, echo bool) verdict {
+func (s *scope) abandon(err error, echo bool, v *verdict) {
 	e := s.stragglers()
 	stand := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}
 	stand.more.name = s.t.name()
@@ -88,7 +88,7 @@ func (s *scope) abandon(err error, echo bool) verdict {
 	s.home.s.add(stand)
 
 	s.takeUnclaimed()
-	v := s.sum(err, echo, e)
+	s.sum(err, echo, e, v)
 	v.echo = false
 	s.mu.Lock()
 	s.told = v.err
@@ -107,7 +107,6 @@ func (s *scope) abandon(err error, echo bool) verdict {
 	if over { // the last one came home after all
 		go s.bury(stand)
 	}
-	return v
 }
 
 // bury ends a scope that returned without its tasks, after the last of them.
@@ -117,7 +116,8 @@ func (s *scope) bury(stand *task) {
 		s.join(false)
 		s.takeUnclaimed()
 	}
-	if v := s.verdict(nil, false); v.err != nil && !v.echo {
+	var v verdict
+	if s.verdict(nil, false, &v); v.err != nil && !v.echo {
 		s.home.report(v.err)
 	}
 	s.home.s.leave(stand)

@@ -18,7 +18,7 @@ type stream[A, B any] struct {
 	failFast bool
 	anyOrder bool // results are taken as they end, not as they were pulled
 	work     func(context.Context, A) (B, error)
-	drop     func(v verdict) // what is done with outcomes that nobody takes
+	drop     func(v *verdict) // what is done with outcomes that nobody takes
 
 	mu      sync.Mutex // guards what follows; taken before scope.mu
 	entries map[int]*entry[A, B]
@@ -221,18 +221,18 @@ func (m *stream[A, B]) do(ctx context.Context, i int) (err error) {
 // done notes how item i ended, and that free is idle. Both in one step, so
 // that there are never more workers than the limit. The caller is told last,
 // when what follows from it can be seen.
-func (m *stream[A, B]) done(i int, v verdict, free *worker) {
+func (m *stream[A, B]) done(i int, v *verdict, free *worker) {
 	if free != nil && m.keeps() {
 		free.rest()
 	}
 	if v.err == errNotBegun {
 		sg := m.s.t.stopped()
-		v = verdict{err: stopped(sg.err, sg.cause), echo: true, cause: sg.cause}
+		v = &verdict{err: stopped(sg.err, sg.cause), echo: true, cause: sg.cause}
 	}
 	echo := m.s.echoes(v)
 	m.mu.Lock()
 	e := m.entries[i]
-	e.v, e.result.Err, e.ended = v, v.err, true
+	e.v, e.result.Err, e.ended = *v, v.err, true
 	drop := m.nobody
 	switch {
 	case drop:
@@ -313,14 +313,14 @@ func (m *stream[A, B]) leave() {
 	}
 	m.mu.Unlock()
 	m.s.cancel(canceled(ErrDecided))
-	for _, v := range untaken {
-		m.drop(v)
+	for i := range untaken {
+		m.drop(&untaken[i])
 	}
 }
 
 // raise deals with an outcome after the loop was left: only what is too loud
 // to be dropped is told.
-func (m *stream[A, B]) raise(v verdict) {
+func (m *stream[A, B]) raise(v *verdict) {
 	switch {
 	case v.panic != nil:
 		m.s.failWith(v)
@@ -330,7 +330,7 @@ func (m *stream[A, B]) raise(v verdict) {
 }
 
 // failScope deals with an outcome in ForEach: errors are the scope's.
-func (m *stream[A, B]) failScope(v verdict) {
+func (m *stream[A, B]) failScope(v *verdict) {
 	switch {
 	case v.err == nil:
 	case v.panic != nil:

@@ -69,10 +69,10 @@ const (
 
 // work is what stands around a task and knows how to run it.
 type work interface {
-	run()            // runs the handler and settles; the body of the goroutine
-	unrun(v verdict) // settles a task that never ran, with v
-	fn() any         // the handler, for its name
-	future() *future // nil if nobody can wait for it
+	run()             // runs the handler and settles; the body of the goroutine
+	unrun(v *verdict) // settles a task that never ran, with v
+	fn() any          // the handler, for its name
+	future() *future  // nil if nobody can wait for it
 }
 
 // A task is one node of the tree: one handler, on a goroutine. It is also the
@@ -304,7 +304,7 @@ func (t *task) retire() {
 }
 
 // observed tells the observers that t has ended.
-func (t *task) observed(v verdict, sg *signal) {
+func (t *task) observed(v *verdict, sg *signal) {
 	if t.owner == nil || t.owner.observers == nil || t.more == nil {
 		return
 	}

@@ -5,26 +5,52 @@ import (
 	"time"
 )
 
+// A struck is a task to be cancelled because its owner was, with sg.
+type struck struct {
+	t  *task
+	sg *signal
+}
+
 // cancel cancels s with sg and pushes to whoever asked to be told: waits,
 // abort hooks and standard contexts here and below. It reports whether it was
 // the first. On an ended scope it does nothing.
+//
+// A list and not recursion keeps the stack small: who decides a race is often
+// a goroutine that is about to end, and growing its stack costs more than the
+// rest of a cancellation.
 func (s *scope) cancel(sg *signal) bool {
-	open, first := s.lockFor(sg)
-	if !open {
-		return first
+	first, below := s.strike(sg, nil)
+	for n := len(below) - 1; n >= 0; n = len(below) - 1 {
+		c := below[n]
+		_, below = c.t.half.Load().strike(c.t.inherited(c.sg), below[:n])
 	}
-	// From here to the unlock no other cancellation can come between: the
-	// signal is stored before the children are looked at, see grow.
-	if std := s.std.Load(); std != nil {
-		sg = &signal{std.Err(), context.Cause(std)}
+	return first
+}
+
+// strike cancels s alone and adds to below who is to be cancelled for it.
+func (s *scope) strike(sg *signal, below []struck) (bool, []struck) {
+	sg, first := s.lockFor(sg)
+	if sg != nil {
+		below = s.strikeLocked(sg, below)
 	}
+	return first, below
+}
+
+// strikeLocked is strike from where s.mu is held, which it unlocks. Until then
+// no other cancellation can come between: the signal is stored before the
+// children are looked at, see grow.
+func (s *scope) strikeLocked(sg *signal, below []struck) []struck {
 	s.sig.Store(sg)
 	s.notifyLocked()
 	hook := s.abortHookLocked()
-	children := s.childrenLocked(func(t *task) bool { return t.half.Load() != nil && (t.more == nil || !t.more.shielded) })
 	for p := s.promises; p != nil; p = p.next {
 		if p.half.Load() != nil {
-			children = append(children, p)
+			below = append(below, struck{p, sg})
+		}
+	}
+	for c := s.children; c != nil; c = c.next { // the last one first, to be taken off last
+		if c.half.Load() != nil && (c.more == nil || !c.more.shielded) {
+			below = append(below, struck{c, sg})
 		}
 	}
 	s.armLocked()
@@ -37,10 +63,7 @@ func (s *scope) cancel(sg *signal) bool {
 	if m := s.t.more; m != nil && s.t.state.Load() == stateQueued && (m.slot.withdraw() || m.place.claim()) {
 		s.t.skip()
 	}
-	for _, c := range children {
-		c.half.Load().cancel(c.inherited(sg))
-	}
-	return first
+	return below
 }
 
 // notifyLocked tells all who wait under the context of s that it is done.
@@ -53,24 +76,28 @@ func (s *scope) notifyLocked() {
 	}
 }
 
-// lockFor locks s.mu and returns open if s can still be cancelled with sg, and
-// whether sg is the first that s is cancelled with. If s has a standard context
-// that one has been cancelled by then, by us or by its parent, and knows the
-// cause that counts. It wakes who waits for it, so s may have ended before we
-// have the lock again, although we were the first.
-func (s *scope) lockFor(sg *signal) (open, first bool) {
+// lockFor locks s.mu and returns the signal that s is cancelled with, nil and
+// without the lock if s cannot be any more, and whether sg is the first that s
+// is cancelled with. If s has a standard context that one has been cancelled by
+// then, by us or by its parent, and knows the cause that counts. It wakes who
+// waits for it, so s may have ended before we have the lock again, although we
+// were the first.
+func (s *scope) lockFor(sg *signal) (counts *signal, first bool) {
 	for {
 		s.mu.Lock()
 		if s.sig.Load() != nil || s.ended {
 			s.mu.Unlock()
-			return false, first
+			return nil, first
 		}
 		std := s.std.Load()
 		if std == nil {
-			return true, true
+			return sg, true
 		}
-		if std.Err() != nil {
-			return true, first
+		if err := std.Err(); err != nil {
+			if cause := context.Cause(std); err != sg.err || !same(cause, sg.cause) {
+				sg = &signal{err, cause}
+			}
+			return sg, first
 		}
 		s.mu.Unlock()
 		std.cancel(sg.cause) // takes locks of package context and of the parents: not under ours

@@ -188,10 +188,13 @@ func (c *choice[T, R]) offer(k *contender[T]) {
 		}
 		lost := c.decided
 		c.mu.Unlock()
-		if lost {
+		switch {
+		case lost:
 			c.lose(k)
-		} else {
-			c.judge(k)
+		case c.judge(k):
+			c.decide()
+			c.s.cancel(canceled(ErrDecided)) // from here: deeper down the stack had to grow for it
+			c.loseRest()
 		}
 		c.mu.Lock()
 	}
@@ -199,8 +202,8 @@ func (c *choice[T, R]) offer(k *contender[T]) {
 	c.mu.Unlock()
 }
 
-// judge tells the rule of k and does what it says.
-func (c *choice[T, R]) judge(k *contender[T]) {
+// judge tells the rule of k and reports whether that decides the choice.
+func (c *choice[T, R]) judge(k *contender[T]) bool {
 	k.judged = true
 	c.settled++
 	if k.v.err == nil {
@@ -210,13 +213,11 @@ func (c *choice[T, R]) judge(k *contender[T]) {
 	if !decided && c.delay > 0 && k.v.err != nil && !c.startNext() {
 		decided = c.rule(c, k) // that none is started now may decide it
 	}
-	if decided {
-		c.decide()
-	}
+	return decided
 }
 
-// decide settles the choice with value and v, cancels who still runs and deals
-// with who is not spoken of.
+// decide settles the choice with value and v. Who still runs is to be cancelled
+// next, and who is not spoken of dealt with.
 func (c *choice[T, R]) decide() {
 	c.mu.Lock()
 	c.decided = true
@@ -225,10 +226,14 @@ func (c *choice[T, R]) decide() {
 	}
 	c.mu.Unlock()
 	if c.v.err == nil && c.toldOtherwise() {
-		c.value, c.v = *new(R), verdict{err: c.m.toldErr}
+		c.value, c.v.err = *new(R), c.m.toldErr
 	}
 	wake(c.f.publish(&c.v))
-	c.s.cancel(canceled(ErrDecided))
+}
+
+// loseRest deals with those who were judged and that the outcome does not
+// speak of.
+func (c *choice[T, R]) loseRest() {
 	for i := range c.all {
 		if k := &c.all[i]; k.judged && !k.chosen {
 			c.lose(k)

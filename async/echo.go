@@ -1,6 +1,7 @@
 package async
 
 import (
+	"context"
 	"reflect"
 )
 
@@ -53,6 +54,9 @@ func fromNet(err error) bool {
 // same compares errors by identity, and those of types that have none, such as
 // slices, by what they hold.
 func same(a, b error) bool {
+	if a == context.Canceled || b == context.Canceled {
+		return a == b // most often, and measured, the rest grows the stack of small tasks
+	}
 	if reflect.TypeOf(a) != reflect.TypeOf(b) {
 		return false
 	}

@@ -43,6 +43,9 @@ func (s *scope) strikeLocked(sg *signal, below []struck) []struck {
 	s.sig.Store(sg)
 	s.notifyLocked()
 	hook := s.abortHookLocked()
+	if below == nil && s.children != nil {
+		below = make([]struck, 0, 4)
+	}
 	for p := s.promises; p != nil; p = p.next {
 		if p.half.Load() != nil {
 			below = append(below, struck{p, sg})

@@ -2,6 +2,7 @@ package async
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -10,8 +11,20 @@ import (
 // own. What it says is pulled from the tree until somebody asks for Done; then
 // a standard context is made and package context pushes as it always does.
 
-// A signal is why a context is done: what its Err and its Cause return.
+// A signal is why a context is done: what its Err and its Cause return. It is
+// also the error of who was told to stop, where the two differ.
 type signal struct{ err, cause error }
+
+func (sg *signal) Error() string   { return sg.cause.Error() }
+func (sg *signal) Unwrap() []error { return []error{sg.cause, sg.err} }
+
+// told returns the error of who was told to stop. It matches err and cause.
+func (sg *signal) told() error {
+	if errors.Is(sg.cause, sg.err) {
+		return sg.cause
+	}
+	return sg
+}
 
 // canceled returns the signal of an abort with the given cause.
 func canceled(cause error) *signal { return &signal{context.Canceled, cause} }
@@ -23,12 +36,12 @@ var endedHalf = new(scope)
 
 // endedContext is what package context sees of endedHalf. It is made on first
 // need, not at import, and its Done channel is one that package context has.
-var endedContext = sync.OnceValue(func() *stdContext { return cancelledContext(ErrScopeEnded) })
+var endedContext = sync.OnceValue(func() *stdContext { c := cancelledContext(ErrScopeEnded); return &c })
 
-func cancelledContext(cause error) *stdContext {
+func cancelledContext(cause error) stdContext {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(cause)
-	return &stdContext{ctx, cancel}
+	return stdContext{ctx, cancel}
 }
 
 // cancelCtxKey is the private key under which package context looks for its
@@ -247,12 +260,13 @@ func (s *scope) context() *stdContext {
 		std := s.newContext(sg)
 		s.mu.Lock()
 		if s.std.Load() == nil && s.sig.Load() == sg {
-			s.std.Store(std)
+			s.stdHere = std
+			s.std.Store(&s.stdHere)
 			s.mu.Unlock()
 			if sg == nil {
 				s.catchStop()
 			}
-			return std
+			return &s.stdHere
 		}
 		s.mu.Unlock()
 		std.cancel(nil) // somebody was faster: unregister ours
@@ -269,7 +283,7 @@ func (s *scope) catchStop() {
 
 // newContext makes a standard context for s as it stands, or one that is
 // cancelled already.
-func (s *scope) newContext(sg *signal) *stdContext {
+func (s *scope) newContext(sg *signal) stdContext {
 	if sg != nil && sg.err == context.Canceled {
 		return cancelledContext(sg.cause)
 	}
@@ -277,9 +291,9 @@ func (s *scope) newContext(sg *signal) *stdContext {
 	if m := s.t.more; m != nil && !m.deadline.IsZero() {
 		cause := &TimeoutError{Task: s.t.name(), Limit: m.timeout, Waited: m.timeout}
 		timed, stop := context.WithDeadlineCause(ctx, m.deadline, cause)
-		return &stdContext{timed, func(cause error) { cancel(cause); stop() }}
+		return stdContext{timed, func(cause error) { cancel(cause); stop() }}
 	}
-	return &stdContext{ctx, cancel}
+	return stdContext{ctx, cancel}
 }
 
 // above returns what a standard context of t is made a child of, so that

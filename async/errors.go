@@ -134,20 +134,8 @@ func (e *ScopeError) Error() string {
 // Unwrap returns the listed errors.
 func (e *ScopeError) Unwrap() []error { return e.Errors }
 
-// stopError is the error of somebody who was told to stop: it matches the
-// ctx's Err and its Cause. It exists only where the two differ.
-type stopError struct{ err, cause error }
-
-func (e *stopError) Error() string   { return e.cause.Error() }
-func (e *stopError) Unwrap() []error { return []error{e.cause, e.err} }
-
 // stopped returns an error that matches both err and cause.
-func stopped(err, cause error) error {
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return &stopError{err, cause}
-}
+func stopped(err, cause error) error { return (&signal{err, cause}).told() }
 
 // A Straggler is a task that was told to stop and still runs.
 type Straggler struct {

@@ -165,7 +165,7 @@ func (t *task) skip() {
 	t.scope().seal()
 	t.owner.noteSkipped()
 	sg := t.stopped()
-	t.self.unrun(&verdict{err: stopped(sg.err, sg.cause), echo: true, cause: sg.cause})
+	t.self.unrun(&verdict{err: sg.told(), echo: true, cause: sg.cause})
 }
 
 // reject settles t, which its executor has refused.

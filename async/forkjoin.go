@@ -226,7 +226,7 @@ func (k *forked[A, B]) gone() {
 		v = k.failures(sg)
 	}
 	if sg != nil {
-		k.explain(stopped(sg.err, sg.cause))
+		k.explain(sg.told())
 	}
 	k.value = k.results
 	k.f.settle(&v)
@@ -250,7 +250,7 @@ func (k *forked[A, B]) failures(sg *signal) verdict {
 	var p *PanicError
 	var errs []error
 	if sg != nil {
-		errs = append(errs, stopped(sg.err, sg.cause))
+		errs = append(errs, sg.told())
 	}
 	for i := range k.results {
 		switch err := k.results[i].Err.(type) {

@@ -17,9 +17,10 @@ type scope struct {
 	opts      *scopeOptions // nil: all defaults
 	depth     int32         // how many scopes are around it
 
-	sig    atomic.Pointer[signal]     // why it is cancelled; set once, under mu
-	std    atomic.Pointer[stdContext] // made when somebody asks for Done; set once, under mu
-	parker atomic.Pointer[waiter]     // the scope's own waiter, notified of every cancellation
+	sig     atomic.Pointer[signal]     // why it is cancelled; set once, under mu
+	std     atomic.Pointer[stdContext] // made when somebody asks for Done; set once, under mu
+	stdHere stdContext                 // what std points to
+	parker  atomic.Pointer[waiter]     // the scope's own waiter, notified of every cancellation
 
 	hooking   atomic.Int32 // hooks that run and are in time
 	abandoned atomic.Bool  // Scope has returned without its tasks, which are no part of it any more
@@ -186,7 +187,7 @@ func (s *scope) strayDaemonsLocked() []*task {
 // parkJoiner waits until there may be news for join. The waiter is not the
 // scope's parker: a bare goroutine that uses our ctx may hold that.
 func (s *scope) parkJoiner(mayGiveUp bool) {
-	w := newWaiter()
+	w := waiters.Get().(*waiter)
 	s.t.lend(w)
 	s.mu.Lock()
 	over := s.live == 0 || s.gaveUp && mayGiveUp || len(s.strayDaemonsLocked()) > 0
@@ -198,9 +199,10 @@ func (s *scope) parkJoiner(mayGiveUp bool) {
 	s.mu.Unlock()
 	w.park()
 	s.mu.Lock()
-	s.joiner = nil
+	s.joiner = nil // nobody knows w now
 	s.mu.Unlock()
 	w.resume()
+	w.recycle(s, false, true)
 }
 
 // childrenLocked returns the children that f picks, in the order they came.

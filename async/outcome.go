@@ -184,7 +184,7 @@ func (s *scope) sumEcho(err error, echo bool, v *verdict) bool {
 	case told:
 		return false
 	default:
-		v.err, v.echo = stopped(sg.err, sg.cause), true
+		v.err, v.echo = sg.told(), true
 	}
 	if sg != nil {
 		v.cause = sg.cause
@@ -223,7 +223,7 @@ func (s *scope) sum(err error, echo bool, last error, v *verdict) {
 	}
 	errs := own
 	if outside && !said {
-		errs = append([]error{stopped(sg.err, sg.cause)}, own...)
+		errs = append([]error{sg.told()}, own...)
 	}
 	if p := f.panics; p != nil {
 		*v = p.with(joined(s.t, without(errs, p), f.dropped))
@@ -265,7 +265,7 @@ func (v *verdict) leaf(t *task, err error, sg *signal) {
 	}
 	v.cause = sg.cause
 	v.echo = !v.goexit && isEcho(err, sg)
-	stop := stopped(sg.err, sg.cause)
+	stop := sg.told()
 	switch {
 	case v.echo && (same(err, sg.err) || errors.Is(sg.cause, err)):
 		v.err = stop

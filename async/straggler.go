@@ -16,7 +16,7 @@ func (s *scope) stragglers() *StragglerError {
 	}
 	var cause error
 	if sg := s.t.stopped(); sg != nil {
-		cause = stopped(sg.err, sg.cause)
+		cause = sg.told()
 	}
 	return newStragglerError(s, left, cause)
 }

@@ -113,7 +113,7 @@ func (m *stream[A, B]) loop(items iter.Seq[A], yield func(Result[B]) bool) bool 
 		return false
 	}
 	if sg := m.s.signal(); cut && !m.tripped {
-		return yield(Result[B]{Index: m.pulled, Err: stopped(sg.err, sg.cause)})
+		return yield(Result[B]{Index: m.pulled, Err: sg.told()})
 	}
 	return true
 }
@@ -227,7 +227,7 @@ func (m *stream[A, B]) done(i int, v *verdict, free *worker) {
 	}
 	if v.err == errNotBegun {
 		sg := m.s.t.stopped()
-		v = &verdict{err: stopped(sg.err, sg.cause), echo: true, cause: sg.cause}
+		v = &verdict{err: sg.told(), echo: true, cause: sg.cause}
 	}
 	echo := m.s.echoes(v)
 	m.mu.Lock()

@@ -104,7 +104,7 @@ func (s *stay) look(me *task, own bool) (waitEnd, error) {
 	}
 	if own {
 		if sg := me.stopped(); sg != nil {
-			return waitStopped, stopped(sg.err, sg.cause)
+			return waitStopped, sg.told()
 		}
 	} else if err := s.ctx.Err(); err != nil {
 		return waitStopped, stopped(err, context.Cause(s.ctx))

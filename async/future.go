@@ -3,6 +3,7 @@ package async
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,10 +23,10 @@ type Future[T any] struct {
 // future is what a Future is without its type.
 type future struct {
 	t       task
-	mu      sync.Mutex // guards waiters, wanted, given and told; taken before scope.mu
+	mu      sync.Mutex // guards waiters, given and told; taken before scope.mu
 	waiters *waiter
-	wanted  int32 // AwaitAlls that will be given the outcome, parked here or not
-	err     error // written before t is done, never after; a *failure while nobody was given it
+	wanted  atomic.Int32 // AwaitAlls that will be given the outcome, parked here or not; see unwant
+	err     error        // written before t is done, never after; a *failure while nobody was given it
 }
 
 // Done returns a channel that is closed when f settles. Watching it claims no
@@ -258,7 +259,7 @@ func (f *future) accountLocked(v *verdict, echoed bool) error {
 
 // awaitedLocked reports whether anybody is parked and will be given the outcome.
 func (f *future) awaitedLocked() bool {
-	if f.wanted > 0 {
+	if f.wanted.Load() > 0 {
 		return true
 	}
 	for w := f.waiters; w != nil; w = w.next {
@@ -269,12 +270,16 @@ func (f *future) awaitedLocked() bool {
 	return false
 }
 
-// want notes that an AwaitAll wants the outcome (1) or that it will look no more
-// (-1), and reports whether f has settled.
-func (f *future) want(n int32) bool {
+// unwant notes that an AwaitAll will look no more and reports whether f has
+// settled. Who settles f reads wanted and settles in one critical section: so
+// if it has counted on us, we know.
+func (f *future) unwant() bool {
+	if f.settled() {
+		return true
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.wanted += n
+	f.wanted.Add(-1)
 	return f.settled()
 }
 

@@ -185,7 +185,7 @@ func (f *future) settle(v *verdict) {
 
 // publish makes v the outcome and returns whom to wake.
 func (f *future) publish(v *verdict) (waiters *waiter) {
-	echoed := f.t.owner.echoes(v) // asks contexts, so not under the lock
+	echoed := v.echo && f.t.owner.echoes(v) // asks contexts, so not under the lock
 	f.mu.Lock()
 	if v.err != nil {
 		f.err = f.accountLocked(v, echoed)

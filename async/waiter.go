@@ -20,15 +20,16 @@ const (
 // because channels may not pass from one synctest bubble to another, nor may
 // timers: those stay with the waiter of a scope and are not pooled.
 type waiter struct {
-	mu     sync.Mutex // innermost: held while no other lock is taken
-	cond   sync.Cond
-	got    uint8         // gotSettled and so on; guarded by mu
-	until  time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
-	armed  time.Duration // when timer fires; 0: it is not running. Guarded by mu
-	timer  *time.Timer   // guarded by mu
-	turn   int           // counts the timers, so that an old one is known; guarded by mu
-	bubble bool          // timer is one of a synctest bubble; guarded by mu
-	busy   atomic.Bool   // only for a scope's own waiter: a wait uses it
+	mu      sync.Mutex // innermost: held while no other lock is taken
+	cond    sync.Cond
+	got     uint8         // gotSettled and so on; guarded by mu
+	until   time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
+	armed   time.Duration // when timer fires; 0: it is not running. Guarded by mu
+	timer   *time.Timer   // guarded by mu
+	turn    int           // counts the timers, so that an old one is known; guarded by mu
+	bubble  bool          // timer is one of a synctest bubble; guarded by mu
+	bubbled bool          // the same, as whoever waits has seen it
+	busy    atomic.Bool   // only for a scope's own waiter: a wait uses it
 
 	prev, next   *waiter       // on the list of a future; guarded by future.mu
 	lprev, lnext *waiter       // on the list of a scope; guarded by scope.mu
@@ -91,6 +92,7 @@ func (w *waiter) park() (got uint8) {
 // takeLocked takes what w has got. The wait is over, and so is its limit.
 func (w *waiter) takeLocked() (got uint8) {
 	got, w.got, w.until = w.got, 0, 0
+	w.bubbled = w.bubble && w.timer != nil
 	return got
 }
 
@@ -98,7 +100,7 @@ func (w *waiter) takeLocked() (got uint8) {
 // or drops it if it is not clean: if anybody may notify it for the wait that
 // is over.
 func (w *waiter) recycle(s *scope, own, clean bool) {
-	if !own || !clean || s.sig.Load() != nil || w.bubbled() { // see seal and arm
+	if !own || !clean || s.sig.Load() != nil || w.bubbled { // see seal and arm
 		clean = w.disarm() && clean
 	}
 	if !clean {
@@ -132,13 +134,6 @@ func (w *waiter) settled() {
 var epoch = time.Now()
 
 func clock() time.Duration { return time.Since(epoch) }
-
-// bubbled reports whether w has a timer of a synctest bubble.
-func (w *waiter) bubbled() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.timer != nil && w.bubble
-}
 
 // arm has w expire in d and returns the time.
 //

@@ -94,8 +94,11 @@ bench: COUNT := $(or $(COUNT),10)
 bench: tools
 	$(call step,benchmarks of async)
 	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./async/... | tee "$(OUT)/bench.txt"
+	$(call step,benchmarks beside others)
+	@go -C bench test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... | tee "$(OUT)/peers.txt"
 	$(call step,benchstat)
 	@"$(BIN)/benchstat" async="$(OUT)/bench.txt"
+	@"$(BIN)/benchstat" peers="$(OUT)/peers.txt"
 
 cover:
 	@mkdir -p "$(OUT)"

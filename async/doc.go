@@ -38,6 +38,13 @@
 //     told to whoever awaits it, and fails the scope only if nobody does.
 //   - [Future.Await] when you own the work: if it takes too long, it is aborted.
 //     [Future.Wait] when you only look on.
+//   - [Race], [Any], [Until], [Quorum], [Hedge], [All] and [Settle] to choose
+//     among several tasks.
+//   - [Poll] and [Repeat] for what is done again and again; [Watch] and
+//     [Heartbeat] to look after a task.
+//   - [ForkJoin] to do the same to every item of a slice; [ForEach], [Map] and
+//     [AsCompleted] for sequences.
+//   - [Limit] to bound how much runs at once, [On] to run it on a pool.
 //   - [NewPromise] for results that come from a callback.
 //   - [OnExit] for what must be done when the scope ends, [OnAbort] for what
 //     stops a handler that does not look at its context, [Shield] for work that

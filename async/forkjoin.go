@@ -61,7 +61,8 @@ var errNotBegun = errors.New("async: not begun")
 // are in the results; if nobody is given these, they fail the scope. With
 // [FailFast], or if the future is cancelled or its [Timeout] passes, the error
 // is that, and the value is the results so far: of an item that was not begun
-// the cause is the error.
+// the cause is the error. An Await whose own limit passes gives no results;
+// a later one does.
 //
 // With a limit, small items are done by a few goroutines that live for the
 // whole call. A handler may call ForkJoin again, to any depth: to bound all of

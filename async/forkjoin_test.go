@@ -642,7 +642,7 @@ func TestParallelMergeSort(t *testing.T) {
 			var sort func(ctx context.Context, part []int) ([]int, error)
 			sort = func(ctx context.Context, part []int) ([]int, error) {
 				if len(part) < 2 {
-					most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before)))
+					most.Store(max(most.Load(), int64(goroutines(before+30*n+300)-before)))
 					return part, nil
 				}
 				halves, err := async.ForkJoin(ctx, [][]int{part[:len(part)/2], part[len(part)/2:]}, sort, async.FailFast()).Await(ctx, 0)

@@ -284,14 +284,12 @@ func (f *future) unwant() bool {
 }
 
 // doneChannel returns a channel that is closed when f settles: that of a
-// waiter that nobody is parked on.
+// waiter that nobody is parked on, which is the first on the list.
 func (f *future) doneChannel() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for w := f.waiters; w != nil; w = w.next {
-		if w.done != nil {
-			return w.done
-		}
+	if w := f.waiters; w != nil && w.done != nil {
+		return w.done
 	}
 	w := new(waiter)
 	w.done = make(chan struct{})

@@ -206,6 +206,13 @@ func (f *future) link(w *waiter) bool {
 func (f *future) linkLocked(w *waiter) {
 	w.serial++
 	w.taken = false
+	if first := f.waiters; first != nil && first.done != nil { // stays first, see doneChannel
+		w.prev, w.next, first.next = first, first.next, w
+		if w.next != nil {
+			w.next.prev = w
+		}
+		return
+	}
 	if f.waiters != nil {
 		f.waiters.prev = w
 	}

@@ -296,24 +296,21 @@ func (s *scope) newContext(sg *signal) stdContext {
 	return stdContext{ctx, cancel}
 }
 
-// above returns what a standard context of t is made a child of, so that
-// package context propagates at once: the nearest context above that it may
-// cancel without asking us. What is between is cancelled by us only, and that
-// we push ourselves. Measured, a context for each level made a race of three,
-// whose losers ask for Done, half as slow again.
+// above returns what a standard context of t is made a child of. If package
+// context may cancel anything above without asking us, that is the owner's, so
+// that it propagates at once and every level keeps the cause that came first.
+// Otherwise only we cancel, and push from level to level ourselves: measured,
+// contexts for all levels make a race whose losers ask for Done half as slow
+// again.
 func (t *task) above() context.Context {
-	for {
-		switch m := t.more; {
-		case m != nil && m.shielded:
-			return context.Background()
-		case t.foreign() != nil:
-			return m.ctx
-		case t.owner == nil: // the process root is nobody's context
-			return context.Background()
-		}
-		t = t.owner.t
-		if m := t.more; m != nil && !m.deadline.IsZero() {
-			return t
+	if t.foreign() != nil {
+		return t.more.ctx
+	}
+	for u := t; (u.more == nil || !u.more.shielded) && u.owner != nil; {
+		u = u.owner.t
+		if u.foreign() != nil || u.more != nil && !u.more.deadline.IsZero() {
+			return t.owner.t
 		}
 	}
+	return context.Background()
 }

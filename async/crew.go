@@ -30,6 +30,7 @@ type worker struct {
 	crew *crew
 	i    int // the item
 	err  error
+	left error   // what an item that called Goexit in a scope of its own has left to tell
 	v    verdict // how the item ended; here, because it is told through a function value
 	w    *waiter // of an idle worker; see stream
 }
@@ -108,7 +109,7 @@ func (w *worker) proceed() bool {
 
 // timed runs the item in a scope with a time limit.
 func (w *worker) timed() error {
-	o := &scopeOptions{timeout: w.crew.timeout}
+	o := &scopeOptions{timeout: w.crew.timeout, exited: func(err error) { w.left = err }}
 	o.name = funcName(w.crew.fn)
 	return runBody(&w.t, func(ctx context.Context) error { return w.crew.do(ctx, w.i) }, o, false)
 }
@@ -121,6 +122,9 @@ func (w *worker) finish() {
 	if w.i >= 0 {
 		w.v = verdict{}
 		sg := t.end(w.err, &w.v)
+		if w.left != nil {
+			w.v.err = w.left
+		}
 		t.observed(&w.v, sg)
 		w.crew.done(w.i, &w.v, nil)
 		if i, ok := w.crew.next(nil); ok {

@@ -70,31 +70,35 @@ func (s *scope) fail(err error, p *PanicError) {
 	s.cancel(canceled(err))
 }
 
-// addPanic records p, of which a copy may be here that had nothing beside it
-// yet. The first panic is the one that is raised.
+// addPanic records p, of which a copy may be here. The first panic is the one
+// that is raised.
 func (f *faults) addPanic(p *PanicError) {
-	if f.panics == nil {
+	switch {
+	case f.panics == nil:
 		f.panics = p
-		return
+	case !f.holds(p):
+		f.add(p)
 	}
+}
+
+// holds reports whether p or a copy of it with as much beside it is recorded. A
+// poorer copy is replaced.
+func (f *faults) holds(p *PanicError) bool {
 	if f.panics.sameAs(p) {
-		switch {
-		case f.panics.others == nil:
+		if f.panics.others == nil {
 			f.panics = p
-		case f.panics != p && p.others != nil:
-			f.add(p)
 		}
-		return
+		return f.panics == p || p.others == nil
 	}
 	for i, err := range f.errs {
-		if q, ok := err.(*PanicError); ok && q.sameAs(p) && (q.others == nil || p.others == nil || q == p) {
+		if q, ok := err.(*PanicError); ok && q.sameAs(p) {
 			if q.others == nil {
 				f.errs[i] = p
 			}
-			return
+			return f.errs[i] == error(p) || p.others == nil
 		}
 	}
-	f.add(p)
+	return false
 }
 
 // alarmLocked has p printed if it is not raised for long; x, if it is not nil,
@@ -155,6 +159,27 @@ func (s *scope) failWith(v *verdict) {
 		p = err.(*PanicError)
 	}
 	s.fail(err, p)
+}
+
+// enrich adds to the record of a panic what has come beside it since.
+func (s *scope) enrich(v *verdict) {
+	err := v.toOwner(s.t.stopped())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faultsLocked().goexit = s.faults.goexit || v.goexit
+	s.faults.holds(err.(*PanicError))
+}
+
+// note records the outcome of a child without cancelling anything.
+func (s *scope) note(v *verdict) {
+	err := v.toOwner(s.t.stopped())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p, ok := err.(*PanicError); ok && v.panic != nil {
+		s.faultsLocked().addPanic(p)
+	} else {
+		s.faultsLocked().add(err)
+	}
 }
 
 // echoes reports that a child's outcome only repeats the cancellation of s.

@@ -103,7 +103,6 @@ type forked[A, B any] struct {
 	s        scope // of the workers
 	m        more
 	live     atomic.Int64 // workers, and who starts them
-	failed   atomic.Bool
 	_        apart
 	taken    atomic.Int64 // items that were given out
 	_        apart
@@ -210,7 +209,7 @@ func (k *forked[A, B]) done(i int, v *verdict, _ *worker) {
 	case k.failFast:
 		k.s.failWith(v)
 	default:
-		k.failed.Store(true)
+		k.s.note(v)
 	}
 }
 
@@ -223,11 +222,10 @@ func (k *forked[A, B]) gone() {
 	var v verdict
 	k.s.verdict(nil, false, &v)
 	sg := k.s.signal()
-	if k.failed.Load() && v.err == nil {
-		v = k.failures(sg)
-	}
 	if sg != nil {
 		k.explain(sg.told())
+	} else {
+		v.partial = true // the errors are in the results
 	}
 	k.value = k.results
 	k.f.settle(&v)
@@ -242,37 +240,6 @@ func (k *forked[A, B]) explain(why error) {
 			k.results[i].Index, k.results[i].Err = i, why
 		}
 	}
-}
-
-// failures returns the errors of the items. They are for whoever is to be told
-// if nobody takes the results, unless sg has cancelled the call, which is an
-// error of the whole.
-func (k *forked[A, B]) failures(sg *signal) verdict {
-	var p *PanicError
-	var errs []error
-	if sg != nil {
-		errs = append(errs, sg.told())
-	}
-	for i := range k.results {
-		switch err := k.results[i].Err.(type) {
-		case nil:
-		case *PanicError:
-			if p == nil {
-				p = err
-			} else {
-				errs = append(errs, err)
-			}
-		default:
-			errs = append(errs, err)
-		}
-	}
-	rest := joined(&k.f.t, errs, 0)
-	v := verdict{err: rest}
-	if p != nil {
-		v = p.with(rest)
-	}
-	v.partial = sg == nil
-	return v
 }
 
 // ForEach calls f for every item of a sequence, at the same time or at most

@@ -31,6 +31,7 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 type goTask struct {
 	t       task
 	handler func(context.Context) error
+	early   *PanicError // the owner knows of it
 }
 
 func (g *goTask) fn() any         { return g.handler }
@@ -68,6 +69,7 @@ func (g *goTask) panicked(p *PanicError) {
 	if h := g.t.half.Load(); h != nil {
 		h.returned() // no abort hook for its own panic
 	}
+	g.early = p
 	g.t.owner.fail(p, p)
 }
 
@@ -91,6 +93,8 @@ func (g *goTask) finish(err error) {
 		g.t.overdue()
 	case t.kind == kindDetached:
 		t.owner.home.detachedEnded(&v)
+	case g.early != nil && g.early.sameAs(v.err):
+		t.owner.enrich(&v)
 	case v.err != nil:
 		t.owner.childFailed(t, &v)
 	}

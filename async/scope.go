@@ -153,8 +153,12 @@ func (r *bodyRun) close(s *scope) error {
 	if v.panic != nil {
 		panic(v.toOwner(s.t.owner.t.stopped()))
 	}
-	if r.how == exited && v.err != error(ErrGoexit) {
-		s.home.report(v.err) // there is nobody left to return it to
+	if r.how == exited && v.err != error(ErrGoexit) { // there is nobody to return it to
+		if s.opts != nil && s.opts.exited != nil {
+			s.opts.exited(v.err)
+		} else {
+			s.home.report(v.err)
+		}
 	}
 	return v.err
 }

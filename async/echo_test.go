@@ -193,6 +193,17 @@ func TestABodyThatIsStoppedKeepsItsOwnWords(t *testing.T) {
 		var limit *async.TimeoutError
 		require.ErrorAs(t, err, &limit)
 
+		// What decided comes first, also in these words.
+		late := func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { time.Sleep(2 * time.Second); return errPlanted })
+			<-ctx.Done()
+			return fmt.Errorf("copying: %w", context.Cause(ctx))
+		}
+		var all *async.ScopeError
+		require.ErrorAs(t, async.Scope(ctx, late, async.Timeout(time.Second)), &all)
+		require.ErrorContains(t, all.Errors[0], "copying")
+		require.Equal(t, errPlanted, all.Errors[1])
+
 		// Not so when what stopped it is a failure inside: the failure itself is told.
 		err = async.Scope(ctx, func(ctx context.Context) error {
 			async.Go(ctx, func(context.Context) error { return errPlanted })

@@ -215,7 +215,7 @@ func (s *scope) sum(err error, echo bool, last error, v *verdict) {
 	said := false // the handler's own words say what stopped it
 	if echo && outside && !same(err, sg.err) && !errors.Is(sg.cause, err) {
 		said = errors.Is(err, sg.err) && errors.Is(err, sg.cause)
-		own = append(own, err) // they are kept beside the cause
+		own = slices.Insert(own, 0, err) // they are kept beside the cause
 	}
 	own = append(own, f.hooks...)
 	if last != nil {

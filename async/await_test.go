@@ -1449,10 +1449,12 @@ func TestCancelSaysWhoWasFirst(t *testing.T) {
 		_, err := f.Wait(ctx)
 		require.ErrorIs(t, err, errCancelBoom)
 	}
-	derived, cancel := context.WithCancelCause(ctx)
-	f := async.Start(derived, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-	cancel(errCancelWhy)
-	require.False(t, f.Cancel(errCancelBoom))
-	_, err := f.Wait(ctx)
-	require.ErrorIs(t, err, errCancelWhy)
+	for range 20_000 / raceFactor {
+		derived, cancel := context.WithCancelCause(ctx)
+		f := async.Start(derived, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		cancel(errCancelWhy)
+		require.False(t, f.Cancel(errCancelBoom))
+		_, err := f.Wait(ctx)
+		require.ErrorIs(t, err, errCancelWhy)
+	}
 }

@@ -3,6 +3,8 @@ package async
 import (
 	"fmt"
 	"sync/atomic"
+
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // This file is about running tasks elsewhere than on goroutines of their own.
@@ -163,6 +165,11 @@ func (p *place) ask(t *task, call func() error) (failed bool) {
 // skip settles t, which was cancelled before it ran.
 func (t *task) skip() {
 	t.scope().seal()
+	if p := t.more.place; p != nil {
+		if x, ok := p.ex.(bridge.Withdrawer); ok {
+			x.Withdraw(bridge.Token{})
+		}
+	}
 	t.owner.noteSkipped()
 	sg := t.stopped()
 	t.self.unrun(&verdict{err: sg.told(), echo: true, cause: sg.cause})

@@ -55,6 +55,9 @@ func (f *Future[T]) Cancel(cause error) bool {
 	if !f.f.tell(nil) {
 		return false
 	}
+	if f.f.t.stopped() != nil {
+		return false // perhaps by its context, of which nobody has told us yet
+	}
 	return f.f.t.scope().cancel(canceled(cause))
 }
 

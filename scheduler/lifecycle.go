@@ -1,0 +1,232 @@
+package scheduler
+
+import (
+	"context"
+)
+
+// This file is how a worker is emptied, waited for, and ends.
+
+// CancelPending cancels everything that has not started, delayed and periodic
+// tasks included, and returns how many. What has run is a prefix of what was
+// scheduled. The task that runs is left alone, a periodic one is not run again,
+// and the worker goes on.
+func (w *ExecutorWorker) CancelPending() int {
+	var lost []loss
+	w.mu.Lock()
+	count := w.q.claimReady(Cancelled, func(n *node) { lost = w.loseLocked(lost, n) })
+	count += w.q.claimDelayed(Cancelled, func(n *node) { lost = w.loseLocked(lost, n) })
+	w.stopTickLocked()
+	w.armLocked()
+	wake := w.admitLocked()
+	w.mu.Unlock()
+	if wake {
+		w.s.need(w)
+	}
+	w.tell(lost, Cancelled, ErrCancelled)
+	return count
+}
+
+// stopTickLocked has the periodic task that runs not run again.
+func (w *ExecutorWorker) stopTickLocked() {
+	for i := w.q.from; i < w.q.end; i++ {
+		if n := w.q.head.entries[i].n; n != nil && n.period != nil && n.status() == Running {
+			n.period.stopped = true
+		}
+	}
+}
+
+// Close refuses new tasks, cancels what is pending, and cancels the context of
+// the task that runs with [ErrClosed]. It does not wait for that: see
+// [ExecutorWorker.Wait]. It never touches the pool. Closing again does nothing;
+// Close returns nil.
+func (w *ExecutorWorker) Close() error {
+	w.close(ErrClosed, Cancelled)
+	return nil
+}
+
+// close ends w: outcome is what becomes of pending tasks.
+func (w *ExecutorWorker) close(cause error, outcome State) {
+	var lost []loss
+	w.mu.Lock()
+	w.refusing = true
+	w.q.claimReady(outcome, func(n *node) { lost = w.loseLocked(lost, n) })
+	w.q.claimDelayed(outcome, func(n *node) { lost = w.loseLocked(lost, n) })
+	w.stopTickLocked()
+	w.refuseBlockedLocked()
+	w.armLocked()
+	over := !w.active && w.endLocked()
+	w.mu.Unlock()
+	w.stop(cause)
+	if over {
+		w.ended()
+	}
+	w.tell(lost, outcome, cause)
+}
+
+// poolEnded ends w, whose pool will run nothing more. A goroutine that is at it
+// goes on until its task has returned.
+func (w *ExecutorWorker) poolEnded(cause error) {
+	why := &RejectedError{Worker: w.o.name, Err: cause}
+	w.close(why, Rejected)
+	w.mu.Lock()
+	over := !w.drained && w.restLocked()
+	w.mu.Unlock()
+	if over {
+		w.ended()
+	}
+}
+
+// refused rejects what is queued, because the pool would not have w. What is
+// delayed has its own chance.
+func (w *ExecutorWorker) refused(err error) {
+	var lost []loss
+	why := &RejectedError{Worker: w.o.name, Err: err}
+	w.mu.Lock()
+	w.q.claimReady(Rejected, func(n *node) { lost = w.loseLocked(lost, n) })
+	over := w.restLocked()
+	wake := w.admitLocked()
+	w.mu.Unlock()
+	if over {
+		w.ended()
+	}
+	w.tell(lost, Rejected, why)
+	if wake {
+		w.s.need(w)
+	}
+}
+
+// restLocked notes that w has nothing to do. It reports true if it has come to
+// its end with that: ended is to be called.
+func (w *ExecutorWorker) restLocked() (over bool) {
+	w.active, w.drained = false, false
+	w.q.trim()
+	if w.idle != nil {
+		close(w.idle)
+		w.idle = nil
+	}
+	return w.refusing && w.endLocked()
+}
+
+// endLocked closes w for good, once.
+func (w *ExecutorWorker) endLocked() bool {
+	if w.closed {
+		return false
+	}
+	w.closed = true
+	return true
+}
+
+// ended takes a closed worker off everything it is registered with.
+func (w *ExecutorWorker) ended() {
+	w.stop(ErrClosed)
+	w.mu.Lock()
+	unbind := w.unbind
+	w.mu.Unlock()
+	if unbind != nil {
+		unbind()
+	}
+	w.s.remove(w)
+}
+
+// refuse has w accept nothing more and cancels what is not due yet.
+func (w *ExecutorWorker) refuse() {
+	var lost []loss
+	w.mu.Lock()
+	w.refusing = true
+	w.q.claimDelayed(Cancelled, func(n *node) { lost = w.loseLocked(lost, n) })
+	w.q.claimPeriodic(Cancelled, func(n *node) { lost = w.loseLocked(lost, n) })
+	w.stopTickLocked()
+	w.refuseBlockedLocked()
+	w.armLocked()
+	over := !w.active && w.endLocked()
+	w.mu.Unlock()
+	if over {
+		w.ended()
+	}
+	w.tell(lost, Cancelled, ErrClosed)
+}
+
+// Drain refuses new tasks, cancels what is not due yet and what is periodic,
+// runs the rest, and blocks until that has ended; the worker is closed then. If
+// ctx is done before, it closes the worker and returns the cause of ctx
+// without waiting for the task that runs. From inside a task of the worker it
+// returns [ErrSelfWait] and does nothing.
+func (w *ExecutorWorker) Drain(ctx context.Context) error {
+	if InWorker(ctx, w) {
+		return ErrSelfWait
+	}
+	w.refuse()
+	if err := w.Wait(ctx); err != nil {
+		_ = w.Close()
+		return err
+	}
+	return nil
+}
+
+// Wait blocks until nothing is queued and no task runs, or returns the cause of
+// ctx when that is done before. It does not wait for what is not due yet. From
+// inside a task of the worker it returns [ErrSelfWait].
+func (w *ExecutorWorker) Wait(ctx context.Context) error {
+	if InWorker(ctx, w) {
+		return ErrSelfWait
+	}
+	w.mu.Lock()
+	if !w.active {
+		w.mu.Unlock()
+		return nil
+	}
+	if w.idle == nil {
+		w.idle = make(chan struct{})
+	}
+	idle := w.idle
+	w.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Closed reports whether the worker accepts nothing more.
+func (w *ExecutorWorker) Closed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refusing
+}
+
+// Len returns how many tasks have not started, delayed and periodic ones
+// included.
+func (w *ExecutorWorker) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.q.pending()
+}
+
+// Stats are counts of a worker. Scheduled is the sum of the outcomes, Pending,
+// and 1 if a task runs.
+type Stats struct {
+	Scheduled   uint64 // tasks that were accepted
+	Done        uint64
+	Cancelled   uint64
+	Rejected    uint64
+	Panicked    uint64
+	Exited      uint64
+	Pending     int // queued, delayed and periodic
+	Delayed     int // of these, not due yet
+	Running     bool
+	Ticks       uint64 // runs of periodic tasks that have returned
+	Activations uint64 // how often a goroutine of the pool has come for it
+}
+
+// Stats returns the counts, as of one instant.
+func (w *ExecutorWorker) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	counts := w.q.ended
+	st := Stats{Scheduled: w.q.seq, Delayed: len(w.q.heap), Ticks: w.ticks, Activations: w.activated}
+	st.Pending, st.Running = w.q.tally(&counts)
+	st.Done, st.Cancelled, st.Rejected = counts[Done], counts[Cancelled], counts[Rejected]
+	st.Panicked, st.Exited = counts[Panicked], counts[Exited]
+	return st
+}

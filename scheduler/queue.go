@@ -1,0 +1,413 @@
+package scheduler
+
+import (
+	"container/heap"
+	"sync/atomic"
+	"time"
+)
+
+// A queue is what a worker has to do: a list of what is ready, and a heap of
+// what is not due yet. It is plain data: whoever uses it holds the lock of its
+// worker, and there is no goroutine and no clock in it.
+//
+// The list is made of chunks. A drain takes the first entries of the first
+// chunk as its batch and runs them without the lock; what it does not come to
+// is still in its place. Measured, this takes a third of the time of a list
+// of nodes that are used again.
+type queue struct {
+	head, tail *chunk
+	from       int // the first entry of head that has not been settled
+	to         int // the first free entry of tail
+	length     int // entries that are pending, the batch left out
+	dead       int // entries that are gone, the batch left out
+	spare      *chunk
+	heap       deadlines
+	seq        uint64             // how many tasks were accepted
+	ended      [Exited + 1]uint64 // outcomes, those of the batch left out
+
+	end   int          // the batch is head's entries from here on, up to end; 0: there is none
+	next  atomic.Int32 // which of them starts next; stored by the drain without the lock
+	cut   atomic.Bool  // entries from limit on were cancelled
+	limit int
+}
+
+const chunkSize = 64
+
+type chunk struct {
+	entries [chunkSize]entry
+	next    *chunk
+}
+
+// An entry is a function that nobody has a handle to, or a node.
+type entry struct {
+	post func()
+	n    *node // nil: post; gone: it has ended already
+}
+
+// gone stands in entries whose task has ended and was counted.
+var gone = new(node)
+
+// accept counts a task: from here on it has one outcome.
+func (q *queue) accept() uint64 {
+	q.seq++
+	return q.seq
+}
+
+// push puts e at the end of the list.
+func (q *queue) push(e entry) {
+	switch {
+	case q.tail == nil:
+		q.head = new(chunk)
+		q.tail = q.head
+	case q.to == chunkSize:
+		c := q.spare
+		if q.spare = nil; c == nil {
+			c = new(chunk)
+		}
+		q.tail.next = c
+		q.tail, q.to = c, 0
+	}
+	q.tail.entries[q.to] = e
+	if e.n != nil {
+		e.n.place, e.n.chunk, e.n.index = queued, q.tail, q.to
+	}
+	q.to++
+	q.length++
+}
+
+// limitOf returns the end of c's entries.
+func (q *queue) limitOf(c *chunk) int {
+	if c == q.tail {
+		return q.to
+	}
+	return chunkSize
+}
+
+// detach makes the first entries, at most max, the batch, and returns where
+// they are. Without any it returns nil.
+func (q *queue) detach(max int) (c *chunk, from, end int) {
+	if q.length == 0 {
+		q.clear()
+		return nil, 0, 0
+	}
+	for q.head.entries[q.from].n == gone { // there is another
+		q.from++
+		q.dead--
+		q.advance()
+	}
+	q.end = min(q.from+max, q.limitOf(q.head))
+	for i := q.from; i < q.end; i++ {
+		if q.head.entries[i].n == gone {
+			q.dead--
+		} else {
+			q.length--
+		}
+	}
+	q.next.Store(int32(q.from))
+	q.cut.Store(false)
+	return q.head, q.from, q.end
+}
+
+// start claims entry i of the batch for the drain, without the lock. It
+// reports false if some of the batch were cancelled: the drain has to look at
+// limit under the lock. Of start and claimReady each stores before it loads
+// what the other stores, so one of them sees the other.
+func (q *queue) start(i int) bool {
+	q.next.Store(int32(i + 1))
+	return !q.cut.Load()
+}
+
+// settle ends the batch: entries before rest have ended, with the outcome of
+// their node or, without one, have run. The others are pending again.
+func (q *queue) settle(rest int) {
+	if q.end == 0 {
+		return
+	}
+	for i := q.from; i < rest; i++ {
+		e := &q.head.entries[i]
+		switch {
+		case e.n == nil:
+			q.ended[Done]++
+		case e.n != gone:
+			q.count(e.n)
+		}
+		*e = entry{}
+	}
+	for i := rest; i < q.end; i++ {
+		e := &q.head.entries[i]
+		if e.n != nil && e.n != gone && e.n.status() != Pending {
+			q.count(e.n)
+			*e = entry{n: gone}
+		}
+		if e.n == gone {
+			q.dead++
+		} else {
+			q.length++
+		}
+	}
+	q.from, q.end = rest, 0
+	q.advance()
+}
+
+// count counts the outcome of n, which is on no list any more.
+func (q *queue) count(n *node) {
+	n.place, n.chunk = nowhere, nil
+	if state := n.status(); state > Running {
+		q.ended[state]++
+	}
+}
+
+// advance goes on to the next chunk if the first is used up.
+func (q *queue) advance() {
+	if q.from < q.limitOf(q.head) {
+		return
+	}
+	old := q.head
+	if old == q.tail {
+		q.from, q.to = 0, 0
+		return
+	}
+	q.head, q.from = old.next, 0
+	*old = chunk{}
+	q.spare = old
+}
+
+// clear makes the list as new. There is no batch.
+func (q *queue) clear() {
+	if q.head != nil {
+		*q.head = chunk{}
+	}
+	q.tail, q.from, q.to, q.length, q.dead = q.head, 0, 0, 0, 0
+}
+
+// trim lets go of what an idle worker does not need.
+func (q *queue) trim() { q.spare = nil }
+
+// delay puts n into the heap, to be due at n.at.
+func (q *queue) delay(n *node) {
+	n.place = delayed
+	heap.Push(&q.heap, n)
+}
+
+// ripen moves what is due at now to the end of the list, in the order of
+// deadlines, and of the calls where they are equal.
+func (q *queue) ripen(now time.Duration) {
+	for len(q.heap) > 0 && q.heap[0].at <= now {
+		q.push(entry{n: heap.Pop(&q.heap).(*node)})
+	}
+}
+
+// take takes n, which was claimed, off whatever it is on. In the batch it stays
+// until that is settled.
+func (q *queue) take(n *node) {
+	switch {
+	case n.place == delayed:
+		heap.Remove(&q.heap, n.index)
+	case n.place == queued && (n.chunk != q.head || n.index >= q.end):
+		n.chunk.entries[n.index] = entry{n: gone}
+		q.length--
+		q.dead++
+		if n.chunk == q.tail && n.index == q.to-1 && n.index > 0 {
+			q.to-- // most often what was scheduled last is cancelled first
+			q.dead--
+		} else if q.dead > q.length+chunkSize {
+			q.compact()
+		}
+	default:
+		return
+	}
+	q.count(n)
+}
+
+// compact closes the gaps that cancelled entries have left, so that they take
+// no more room than those that are pending. The batch stays where it is.
+func (q *queue) compact() {
+	to, at := q.head, max(q.from, q.end)
+	from := at
+	for c := q.head; c != nil; c = c.next {
+		for i := from; i < q.limitOf(c); i++ {
+			e := c.entries[i]
+			c.entries[i] = entry{}
+			if e.n == gone {
+				continue
+			}
+			if at == chunkSize {
+				to, at = to.next, 0
+			}
+			to.entries[at] = e
+			if e.n != nil {
+				e.n.chunk, e.n.index = to, at
+			}
+			at++
+		}
+		from = 0
+	}
+	to.next, q.tail, q.to, q.dead = nil, to, at, 0
+	q.advance()
+}
+
+// claimReady moves everything that is queued to an outcome, calls f for each
+// node among them and returns how many there were. What runs or has run is a
+// prefix of what was queued.
+func (q *queue) claimReady(to State, f func(*node)) (count int) {
+	if q.end > 0 && !q.cut.Load() {
+		q.cut.Store(true)
+		q.limit = int(q.next.Load())
+		for i := q.limit; i < q.end; i++ {
+			count += q.claim(&q.head.entries[i], to, f)
+		}
+	}
+	from := max(q.from, q.end)
+	for c := q.head; c != nil; c = c.next {
+		for i := from; i < q.limitOf(c); i++ {
+			count += q.claim(&c.entries[i], to, f)
+		}
+		from = 0
+	}
+	q.length, q.dead = 0, 0
+	if q.end == 0 {
+		q.clear()
+	} else {
+		q.head.next, q.tail, q.to = nil, q.head, q.end
+	}
+	return count
+}
+
+// claim moves e to an outcome and returns 1, or 0 if it has one.
+func (q *queue) claim(e *entry, to State, f func(*node)) int {
+	switch n := e.n; {
+	case n == gone:
+		return 0
+	case n == nil:
+		q.ended[to]++
+		f(nil)
+	case n.claim(to):
+		q.count(n)
+		f(n)
+	default: // cancelled alone, in the batch: counted when that is settled
+		return 0
+	}
+	*e = entry{n: gone}
+	return 1
+}
+
+// claimPeriodic does the same to what is queued and periodic, and only that.
+func (q *queue) claimPeriodic(to State, f func(*node)) {
+	from := q.from
+	for c := q.head; c != nil; c = c.next {
+		for i := from; i < q.limitOf(c); i++ {
+			if n := c.entries[i].n; n != nil && n.period != nil && n.claim(to) {
+				f(n)
+				q.take(n)
+			}
+		}
+		from = 0
+	}
+}
+
+// claimDelayed does the same to what is not due yet, in no order.
+func (q *queue) claimDelayed(to State, f func(*node)) int {
+	all := q.heap
+	q.heap = nil
+	for _, n := range all {
+		n.claim(to)
+		f(n)
+		q.count(n)
+	}
+	return len(all)
+}
+
+// claimOldest does the same to the one that would start next, the batch left
+// out.
+func (q *queue) claimOldest(to State, f func(*node)) {
+	from := max(q.from, q.end)
+	for c := q.head; c != nil && q.length > 0; c = c.next {
+		for i := from; i < q.limitOf(c); i++ {
+			if q.claim(&c.entries[i], to, f) == 1 {
+				q.length--
+				q.dead++
+				return
+			}
+		}
+		from = 0
+	}
+	if len(q.heap) > 0 {
+		n := heap.Pop(&q.heap).(*node)
+		n.claim(to)
+		f(n)
+		q.count(n)
+	}
+}
+
+// pending returns how many tasks have not started.
+func (q *queue) pending() int {
+	count := q.length + len(q.heap)
+	for i := int(q.next.Load()); i < q.end; i++ {
+		if n := q.head.entries[i].n; n == nil || n != gone && n.status() == Pending {
+			count++
+		}
+	}
+	return count
+}
+
+// tally adds the outcomes of the batch to counts and returns how many tasks are
+// pending and whether one runs. Of posts it is only known which was started
+// last: that runs.
+func (q *queue) tally(counts *[Exited + 1]uint64) (pending int, running bool) {
+	next := int(q.next.Load())
+	if q.cut.Load() {
+		next = min(next, q.limit)
+	}
+	for i := q.from; i < min(next, q.end); i++ {
+		n := q.head.entries[i].n
+		switch {
+		case n == gone:
+		case n == nil && i == next-1:
+			running = true
+		case n == nil:
+			counts[Done]++
+		default:
+			switch state := n.status(); state {
+			case Pending: // it is about to run
+				pending++
+			case Running:
+				running = true
+			default:
+				counts[state]++
+			}
+		}
+	}
+	for i := max(next, q.from); i < q.end; i++ { // cancelled alone
+		if n := q.head.entries[i].n; n != nil && n != gone && n.status() > Running {
+			counts[n.status()]++
+		}
+	}
+	return pending + q.pending(), running
+}
+
+// deadlines is a heap of nodes by deadline, then by number.
+type deadlines []*node
+
+func (h deadlines) Len() int { return len(h) }
+func (h deadlines) Less(i, j int) bool {
+	if h[i].at != h[j].at {
+		return h[i].at < h[j].at
+	}
+	return h[i].seq < h[j].seq
+}
+func (h deadlines) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *deadlines) Push(x any) {
+	n := x.(*node)
+	n.index = len(*h)
+	*h = append(*h, n)
+}
+func (h *deadlines) Pop() any {
+	old := *h
+	n := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return n
+}

@@ -1,0 +1,115 @@
+package scheduler
+
+import (
+	"context"
+	"sync"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/internal/bridge"
+)
+
+// This file is how futures of package async run on workers.
+
+// Submit schedules f and returns the future of its result. f is a task in the
+// sense of package async, started with the worker's context: what it starts has
+// ended when the future settles, and before the worker's next task starts. A
+// panic of f is the future's [*async.PanicError], Goexit is async.ErrGoexit, and
+// the worker goes on. Cancelling the future, or the expiry of its owner's
+// Await, takes f out of the queue; CancelPending gives it [ErrCancelled], a
+// worker that is or becomes closed [ErrClosed], a pool that refuses a
+// [*RejectedError].
+//
+// Submit blocks only as [Capacity] says. Under an async.Limit of the worker's
+// scope f joins the queue when it has its slot. A nil f panics.
+func Submit[T any](w *ExecutorWorker, f func(ctx context.Context) (T, error)) *async.Future[T] {
+	return submit(w.ctx, w, f)
+}
+
+// Call is Submit and Await in one, for a caller that has nothing else to do: f
+// is started with ctx, whose end takes it out of the queue or cancels it. From
+// inside a task of w, where it could never return, it returns [ErrSelfWait].
+func Call[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Context) (T, error)) (T, error) {
+	if InWorker(ctx, w) {
+		return *new(T), ErrSelfWait
+	}
+	future := submit(context.WithValue(ctx, workerKey{w}, true), w, f)
+	stop := context.AfterFunc(w.ctx, func() { future.Cancel(context.Cause(w.ctx)) })
+	defer stop()
+	return future.Await(ctx, 0)
+}
+
+func submit[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Context) (T, error)) *async.Future[T] {
+	if f == nil {
+		panic("scheduler: Submit or Call with a nil function")
+	}
+	x := &submission{w: w}
+	future := async.Execute(ctx, f, async.On(x))
+	x.belongsTo(future.Cancel)
+	return future
+}
+
+// A submission is the executor of one future: its place in the queue of w.
+type submission struct {
+	w *ExecutorWorker
+
+	mu     sync.Mutex // guards what follows
+	n      *node
+	cancel func(error) bool // of the future; nil until there is one
+	why    error            // it was dropped before
+}
+
+// Execute queues run and blocks while there is no room.
+func (x *submission) Execute(run func()) error { return x.queue(run, true) }
+
+// TryExecute queues run, unless that would block or fail.
+func (x *submission) TryExecute(run func()) bool { return x.queue(run, false) == nil }
+
+func (x *submission) queue(run func(), wait bool) error {
+	w := x.w
+	n := &node{w: w, plain: run, bare: true, owner: x}
+	x.mu.Lock()
+	x.n = n
+	x.mu.Unlock()
+	w.mu.Lock()
+	switch {
+	case w.refusing:
+		w.mu.Unlock()
+		return ErrClosed
+	case !wait && w.o.capacity > 0 && w.o.full == Block && (len(w.blocked) > 0 || w.q.pending() >= w.o.capacity):
+		w.mu.Unlock()
+		return ErrFull
+	}
+	return w.admit(n)
+}
+
+// Withdraw is called by package async when the future was cancelled while it
+// was queued.
+func (x *submission) Withdraw(bridge.Token) {
+	x.mu.Lock()
+	n := x.n
+	x.mu.Unlock()
+	if n != nil {
+		x.w.cancel(n, ErrCancelled)
+	}
+}
+
+// dropped is called by the worker when the task will not run.
+func (x *submission) dropped(why error) {
+	x.mu.Lock()
+	cancel := x.cancel
+	x.why = why
+	x.mu.Unlock()
+	if cancel != nil {
+		cancel(why)
+	}
+}
+
+func (x *submission) belongsTo(cancel func(error) bool) {
+	x.mu.Lock()
+	x.cancel = cancel
+	why := x.why
+	x.mu.Unlock()
+	if why != nil {
+		cancel(why)
+	}
+}

@@ -1,0 +1,95 @@
+package scheduler
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// State is where a task stands.
+type State uint32
+
+// The states of a task. The last five are outcomes, of which a task has one,
+// once.
+const (
+	Pending   State = iota // queued, or waiting for its time
+	Running                // its function runs
+	Done                   // its function has returned; what the zero Task is
+	Cancelled              // it never ran, or not again if it is periodic
+	Rejected               // it never ran: the pool refused, or the queue was full
+	Panicked               // its function panicked
+	Exited                 // its function called runtime.Goexit
+)
+
+// String returns the name of s in lower case.
+func (s State) String() string {
+	return [...]string{"pending", "running", "done", "cancelled", "rejected", "panicked", "exited"}[s]
+}
+
+// A Task is a handle to what was scheduled. It is comparable and never
+// forgets: it tells the outcome for as long as it is held, and holds nothing
+// that the task's function has captured. The zero Task has ended.
+type Task struct{ n *node }
+
+// Cancel takes t out of the queue: it never starts. Cancel returns true then.
+// If t runs its context is cancelled with [ErrCancelled] and Cancel returns
+// false; the worker's next task still waits until it has returned. A periodic
+// task is not run again either way. Of a task that has ended Cancel returns
+// false.
+func (t Task) Cancel() bool {
+	return t.n != nil && t.n.w.cancel(t.n, ErrCancelled)
+}
+
+// State returns where t stands.
+func (t Task) State() State {
+	if t.n == nil {
+		return Done
+	}
+	return t.n.status()
+}
+
+// place is where a node is.
+type place uint8
+
+const (
+	nowhere place = iota // it has ended, or has not begun
+	queued               // on the list, or in the batch
+	delayed              // in the heap
+)
+
+// A node is a task that somebody has a handle to, or is to be told of. Who
+// moves its state from pending decides its outcome. It is used once, so that a
+// handle stays true.
+type node struct {
+	w      *ExecutorWorker
+	task   func(context.Context)
+	plain  func() // instead of task
+	state  atomic.Uint32
+	place  place                       // guarded by the worker's mu
+	timed  bool                        // at counts
+	bare   bool                        // plain is called, not task
+	ctx    atomic.Pointer[taskContext] // while it runs
+	owner  *submission                 // who is told if it does not run
+	period *period                     // nil if it runs once
+	chunk  *chunk                      // where it is queued; guarded by the worker's mu
+	index  int                         // in that, or in the heap; guarded by the worker's mu
+	seq    uint64                      // orders it among equal deadlines
+	at     time.Duration               // its deadline, on our clock
+	stamp  time.Duration               // when it was queued; only if observed
+}
+
+// taskContext is the context of a running task.
+type taskContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+func (n *node) status() State { return State(n.state.Load()) }
+
+// claim moves n from pending and reports whether it was that.
+func (n *node) claim(to State) bool {
+	return n.state.CompareAndSwap(uint32(Pending), uint32(to))
+}
+
+// forget drops what n's function has captured.
+func (n *node) forget() { n.task, n.plain = nil, nil }

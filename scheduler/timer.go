@@ -1,0 +1,93 @@
+package scheduler
+
+import (
+	"math"
+	"time"
+)
+
+// This file is about time. A worker has one timer, for the earliest deadline.
+
+// later returns the time d after t, at most the end of time.
+func later(t, d time.Duration) time.Duration {
+	if t > 0 && d > math.MaxInt64-t {
+		return math.MaxInt64
+	}
+	return t + d
+}
+
+// armLocked has the timer fire at the earliest deadline, or stops it.
+func (w *ExecutorWorker) armLocked() {
+	if len(w.q.heap) == 0 {
+		if w.armed {
+			w.armed = false
+			w.timer.Stop()
+		}
+		return
+	}
+	at := w.q.heap[0].at
+	if w.armed && w.due == at {
+		return
+	}
+	w.armed, w.due = true, at
+	d := time.Duration(math.MaxInt64)
+	if now := clock(); now >= 0 || at <= math.MaxInt64+now { // in a synctest bubble it is below 0
+		d = at - now
+	}
+	if w.timer == nil {
+		w.timer = time.AfterFunc(d, w.tick)
+	} else {
+		w.timer.Reset(d)
+	}
+}
+
+// tick is called by the timer.
+func (w *ExecutorWorker) tick() {
+	w.mu.Lock()
+	w.armed = false
+	w.q.ripen(clock())
+	if w.o.observer != nil {
+		w.stampLocked()
+	}
+	w.armLocked()
+	wake := w.q.length > 0 && !w.active
+	w.active = w.active || wake
+	w.mu.Unlock()
+	if wake {
+		w.s.need(w)
+	}
+}
+
+// stampLocked notes when tasks became due.
+func (w *ExecutorWorker) stampLocked() {
+	if w.q.tail == nil {
+		return
+	}
+	for _, e := range w.q.tail.entries[:w.q.to] {
+		if e.n != nil && e.n.timed && e.n.place == queued && e.n.status() == Pending {
+			e.n.stamp = max(e.n.stamp, e.n.at)
+		}
+	}
+}
+
+func newPeriod(every time.Duration, opts []EveryOption) *period {
+	p := &period{every: max(every, 0)}
+	for _, o := range opts {
+		o(p)
+	}
+	return p
+}
+
+// after returns when to run again after a run that ended at now.
+func (p *period) after(now time.Duration) time.Duration {
+	switch {
+	case p.every == 0:
+		return now
+	case p.delay:
+		return later(now, p.every)
+	}
+	p.next = later(p.next, p.every)
+	if missed := now - p.next; missed > 0 && !p.burst {
+		p.next = later(p.next, (missed+p.every-1)/p.every*p.every)
+	}
+	return p.next
+}

@@ -197,7 +197,7 @@ func (w *ExecutorWorker) broken(c *chunk, i int, v any) {
 	w.mu.Lock()
 	if n := c.entries[i].n; n == nil {
 		w.q.ended[outcome]++
-		c.entries[i] = entry{n: gone}
+		c.entries[i], c.nodes = entry{n: gone}, true
 	} else if ended = n.status() == Running; ended { // else an observer has panicked
 		n.forget()
 		ctx = n.ctx.Swap(nil)

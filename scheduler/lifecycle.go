@@ -99,7 +99,6 @@ func (w *ExecutorWorker) refused(err error) {
 // its end with that: ended is to be called.
 func (w *ExecutorWorker) restLocked() (over bool) {
 	w.active, w.drained = false, false
-	w.q.trim()
 	if w.idle != nil {
 		close(w.idle)
 		w.idle = nil

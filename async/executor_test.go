@@ -297,9 +297,9 @@ func TestStartingBlocksAsLongAsTheExecutor(t *testing.T) {
 		defer cancel()
 		third := async.Execute(short, sleeper(time.Second), on)
 		require.Equal(t, 1100*time.Millisecond, time.Since(start))
-		_, err, ok := third.Result()
-		require.True(t, ok)
+		_, err := third.Wait(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1100*time.Millisecond, time.Since(start))
 		for _, f := range []*async.Future[time.Duration]{first, second} {
 			_, err := f.Wait(ctx)
 			require.NoError(t, err)

@@ -28,7 +28,7 @@ step = @echo "==> $(1)"
 each = @for m in $(MODULES); do echo "==> $(1): $$m"; \
 	(cd $$m && $(2)) || { echo "make: $(1) failed in module $$m" >&2; exit 1; }; done
 
-.PHONY: help test lint race bench cover fuzz tidy api
+.PHONY: help test lint race soak bench cover fuzz tidy api
 .PHONY: fmt tidied vet deps staticcheck apicheck unit fuzzshort tools
 
 help:
@@ -36,7 +36,8 @@ help:
 	@echo 'make lint     the checks that run no test: format, vet, staticcheck, API'
 	@echo 'make race     the tests under the race detector, repeated: COUNT=5'
 	@echo 'make fuzz     every fuzz target for longer: FUZZTIME=1m'
-	@echo 'make bench    the benchmarks of async, summed up by benchstat: COUNT=10 BENCH=.'
+	@echo 'make soak     random programs on workers, under the race detector: FUZZTIME=5m'
+	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
 	@echo 'make tidy     go mod tidy in every module'
 	@echo 'make api      write the exported surface to api/'
@@ -79,7 +80,7 @@ api: tools
 unit:
 	$(call each,go test -race -shuffle=on,go test -race -shuffle=on ./...)
 	$(call step,go test: the full counts that the race detector is too slow for)
-	@go test ./async/...
+	@go test ./async/... ./scheduler/...
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
@@ -90,10 +91,15 @@ race: COUNT := $(or $(COUNT),5)
 race:
 	$(call each,go test -race -count=$(COUNT),go test -race -shuffle=on -count=$(COUNT) ./...)
 
+soak: FUZZTIME := $(or $(FUZZTIME),5m)
+soak:
+	$(call step,soak of scheduler: $(FUZZTIME))
+	@SOAK=$(FUZZTIME) go test -race -run TestSoak -timeout 0 -v ./scheduler
+
 bench: COUNT := $(or $(COUNT),10)
 bench: tools
-	$(call step,benchmarks of async)
-	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./async/... | tee "$(OUT)/bench.txt"
+	$(call step,benchmarks of async and scheduler)
+	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./async/... ./scheduler/... | tee "$(OUT)/bench.txt"
 	$(call step,benchmarks beside others)
 	@go -C bench test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... | tee "$(OUT)/peers.txt"
 	$(call step,benchstat)

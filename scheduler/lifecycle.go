@@ -18,6 +18,7 @@ func (w *ExecutorWorker) CancelPending() int {
 	w.stopTickLocked()
 	w.armLocked()
 	wake := w.admitLocked()
+	w.quietLocked()
 	w.mu.Unlock()
 	if wake {
 		w.s.need(w)
@@ -54,7 +55,7 @@ func (w *ExecutorWorker) close(cause error, outcome State) {
 	w.stopTickLocked()
 	w.refuseBlockedLocked()
 	w.armLocked()
-	over := !w.active && w.endLocked()
+	over := w.quietLocked()
 	w.mu.Unlock()
 	w.stop(cause)
 	if over {
@@ -66,14 +67,7 @@ func (w *ExecutorWorker) close(cause error, outcome State) {
 // poolEnded ends w, whose pool will run nothing more. A goroutine that is at it
 // goes on until its task has returned.
 func (w *ExecutorWorker) poolEnded(cause error) {
-	why := &RejectedError{Worker: w.o.name, Err: cause}
-	w.close(why, Rejected)
-	w.mu.Lock()
-	over := !w.drained && w.restLocked()
-	w.mu.Unlock()
-	if over {
-		w.ended()
-	}
+	w.close(&RejectedError{Worker: w.o.name, Err: cause}, Rejected)
 }
 
 // refused rejects what is queued, because the pool would not have w. What is
@@ -95,25 +89,29 @@ func (w *ExecutorWorker) refused(err error) {
 	}
 }
 
-// restLocked notes that w has nothing to do. It reports true if it has come to
-// its end with that: ended is to be called.
+// restLocked notes that nobody will look at w, and is quietLocked.
 func (w *ExecutorWorker) restLocked() (over bool) {
 	w.active, w.drained = false, false
+	return w.quietLocked()
+}
+
+// quietLocked tells who waits if w is idle: if nothing is queued and nobody is at
+// it, whether or not a goroutine of the pool is still to come for it. It
+// reports true, once, if w has come to its end with that: ended is to be called.
+func (w *ExecutorWorker) quietLocked() (over bool) {
+	if !w.isIdleLocked() {
+		return false
+	}
 	if w.idle != nil {
 		close(w.idle)
 		w.idle = nil
 	}
-	return w.refusing && w.endLocked()
+	over = w.refusing && !w.closed
+	w.closed = w.closed || over
+	return over
 }
 
-// endLocked closes w for good, once.
-func (w *ExecutorWorker) endLocked() bool {
-	if w.closed {
-		return false
-	}
-	w.closed = true
-	return true
-}
+func (w *ExecutorWorker) isIdleLocked() bool { return w.q.length == 0 && !w.drained }
 
 // ended takes a closed worker off everything it is registered with.
 func (w *ExecutorWorker) ended() {
@@ -137,7 +135,7 @@ func (w *ExecutorWorker) refuse() {
 	w.stopTickLocked()
 	w.refuseBlockedLocked()
 	w.armLocked()
-	over := !w.active && w.endLocked()
+	over := w.quietLocked()
 	w.mu.Unlock()
 	if over {
 		w.ended()
@@ -170,7 +168,7 @@ func (w *ExecutorWorker) Wait(ctx context.Context) error {
 		return ErrSelfWait
 	}
 	w.mu.Lock()
-	if !w.active {
+	if w.isIdleLocked() {
 		w.mu.Unlock()
 		return nil
 	}

@@ -97,7 +97,17 @@ func (s *Scheduler) next() *ExecutorWorker {
 
 // offer makes a submission that does not block, if the pool takes one.
 func (s *Scheduler) offer() bool {
-	if s.try == nil || s.inline || !s.try(s.run) {
+	if s.try == nil || s.inline {
+		return false
+	}
+	returned := false
+	defer func() {
+		if !returned { // it panicked: nobody is wedged for that
+			s.feed(1)
+		}
+	}()
+	taken := s.try(s.run)
+	if returned = true; !taken {
 		return false
 	}
 	s.mu.Lock()

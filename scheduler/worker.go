@@ -318,9 +318,13 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 		w.armLocked()
 	}
 	wake := w.admitLocked()
+	over := w.quietLocked()
 	w.mu.Unlock()
 	if wake {
 		w.s.need(w)
+	}
+	if over {
+		w.ended()
 	}
 	w.tell(lost, Cancelled, cause)
 	return true

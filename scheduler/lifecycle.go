@@ -18,10 +18,13 @@ func (w *ExecutorWorker) CancelPending() int {
 	w.stopTickLocked()
 	w.armLocked()
 	wake := w.admitLocked()
-	w.quietLocked()
+	over := w.quietLocked()
 	w.mu.Unlock()
 	if wake {
 		w.s.need(w)
+	}
+	if over {
+		w.ended()
 	}
 	w.tell(lost, Cancelled, ErrCancelled)
 	return count

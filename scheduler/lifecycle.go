@@ -73,8 +73,12 @@ func (w *ExecutorWorker) close(cause error, outcome State) {
 	w.mu.Lock()
 	w.q.claimReady(a.outcome, w.lose(&a))
 	w.refuseLocked(&a)
-	w.unlock(a)
-	w.stop(cause)
+	w.mu.Unlock()
+	w.stop(cause) // before ended gives another cause
+	if a.over {
+		w.ended()
+	}
+	w.tell(a.lost, a.outcome, a.cause)
 }
 
 // refuseLocked has w accept nothing more and loses what is not due yet.

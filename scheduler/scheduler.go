@@ -14,7 +14,6 @@ type Scheduler struct {
 	inline bool
 	o      schedulerOptions
 	run    func() // serve, as a value that was made once
-	left   func() bool
 
 	mu          sync.Mutex // guards what follows; never held with a worker's mu
 	workers     map[*ExecutorWorker]struct{}
@@ -26,6 +25,7 @@ type Scheduler struct {
 	touching    int           // goroutines that use the pool's methods, the feeder included
 	untouched   chan struct{} // closed when there are none; nil if nobody waits
 	closed      bool
+	left        func() bool // ends the look at the pool's context; nil if there is none
 	submissions uint64
 	refusals    uint64
 }
@@ -46,8 +46,9 @@ func New(ex Executor, opts ...Option) *Scheduler {
 	_, s.inline = ex.(inline)
 	s.run = s.serve
 	if ctx := s.o.pool; ctx != nil {
-		stop := context.AfterFunc(ctx, func() { s.poolEnded(context.Cause(ctx)) })
-		s.left = stop
+		s.mu.Lock()
+		s.left = context.AfterFunc(ctx, func() { s.poolEnded(context.Cause(ctx)) })
+		s.mu.Unlock()
 	}
 	return s
 }
@@ -277,17 +278,24 @@ func (s *Scheduler) add(w *ExecutorWorker) bool {
 func (s *Scheduler) remove(w *ExecutorWorker) {
 	s.mu.Lock()
 	delete(s.workers, w)
+	s.leaveLocked()
 	s.mu.Unlock()
+}
+
+// leaveLocked looks no longer at the pool's end if nobody is left that has to
+// be told: until then a worker that drains may still wait for the pool.
+func (s *Scheduler) leaveLocked() {
+	if s.left != nil && s.closed && len(s.workers) == 0 {
+		s.left()
+	}
 }
 
 // close refuses new workers and returns those there are.
 func (s *Scheduler) close() []*ExecutorWorker {
-	if s.left != nil {
-		s.left()
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
+	s.leaveLocked()
 	all := make([]*ExecutorWorker, 0, len(s.workers))
 	for w := range s.workers {
 		all = append(all, w)

@@ -78,7 +78,7 @@ func (w *ExecutorWorker) runAll(c *chunk, from, end int) (rest int, tick *node) 
 			f := e.post
 			e.post = nil
 			f()
-		} else if n := e.n; w.run(n) {
+		} else if n := e.n; n != gone && w.run(n) {
 			tick = n
 			break
 		}

@@ -223,13 +223,19 @@ func (q *queue) take(n *node) {
 		if n.chunk == q.tail && n.index == q.to-1 && n.index > 0 {
 			q.to-- // most often what was scheduled last is cancelled first
 			q.dead--
-		} else if q.dead > q.length+chunkSize {
-			q.compact()
 		}
+		q.squeeze()
 	default:
 		return
 	}
 	q.count(n)
+}
+
+// squeeze compacts the list when most of it is gaps.
+func (q *queue) squeeze() {
+	if q.dead > q.length+chunkSize {
+		q.compact()
+	}
 }
 
 // compact closes the gaps that cancelled entries have left, so that they take
@@ -312,13 +318,21 @@ func (q *queue) claimPeriodic(to State, f func(*node)) {
 	from := q.from
 	for c := q.head; c != nil; c = c.next {
 		for i := from; i < q.limitOf(c); i++ {
-			if n := c.entries[i].n; n != nil && n.period != nil && n.claim(to) {
-				f(n)
-				q.take(n)
+			n := c.entries[i].n
+			if n == nil || n.period == nil || !n.claim(to) {
+				continue
+			}
+			f(n)
+			if c != q.head || i >= q.end { // else it is counted when the batch is settled
+				c.entries[i] = entry{n: gone}
+				q.length--
+				q.dead++
+				q.count(n)
 			}
 		}
 		from = 0
 	}
+	q.squeeze()
 }
 
 // claimDelayed does the same to what is not due yet, in no order.
@@ -342,6 +356,7 @@ func (q *queue) claimOldest(to State, f func(*node)) {
 			if q.claim(c, i, to, f) == 1 {
 				q.length--
 				q.dead++
+				q.squeeze()
 				return
 			}
 		}

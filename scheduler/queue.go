@@ -206,7 +206,9 @@ func (q *queue) delay(n *node) {
 // deadlines, and of the calls where they are equal.
 func (q *queue) ripen(now time.Duration) {
 	for len(q.heap) > 0 && q.heap[0].at <= now {
-		q.push(entry{n: heap.Pop(&q.heap).(*node)})
+		n := heap.Pop(&q.heap).(*node)
+		n.stamp = max(n.stamp, n.at)
+		q.push(entry{n: n})
 	}
 }
 
@@ -436,9 +438,11 @@ func (h *deadlines) Push(x any) {
 	*h = append(*h, n)
 }
 func (h *deadlines) Pop() any {
-	old := *h
-	n := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
+	last := len(*h) - 1
+	n := (*h)[last]
+	(*h)[last] = nil
+	if *h = (*h)[:last]; cap(*h) > chunkSize && last < cap(*h)/4 {
+		*h = append(make(deadlines, 0, cap(*h)/2), *h...) // most of it was cancelled
+	}
 	return n
 }

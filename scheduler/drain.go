@@ -175,16 +175,13 @@ func (w *ExecutorWorker) againLocked(n *node) bool {
 		return false
 	}
 	now := clock()
-	n.at, n.timed = n.period.after(now), true
+	n.at = n.period.after(now)
 	n.state.Store(uint32(Pending))
-	if w.o.observer != nil {
-		n.stamp = max(n.at, now)
-	}
-	if n.at <= now {
-		w.q.push(entry{n: n})
+	n.stamp = now // of use only to an observer
+	if n.period.every > 0 {
+		w.delayLocked(n, now)
 	} else {
-		w.q.delay(n)
-		w.armLocked()
+		w.q.push(entry{n: n})
 	}
 	return true
 }

@@ -278,13 +278,13 @@ func (s *Scheduler) add(w *ExecutorWorker) bool {
 func (s *Scheduler) remove(w *ExecutorWorker) {
 	s.mu.Lock()
 	delete(s.workers, w)
-	s.leaveLocked()
+	s.unbindLocked()
 	s.mu.Unlock()
 }
 
-// leaveLocked looks no longer at the pool's end if nobody is left that has to
+// unbindLocked looks no longer at the pool's end if nobody is left that has to
 // be told: until then a worker that drains may still wait for the pool.
-func (s *Scheduler) leaveLocked() {
+func (s *Scheduler) unbindLocked() {
 	if s.left != nil && s.closed && len(s.workers) == 0 {
 		s.left()
 	}
@@ -295,7 +295,7 @@ func (s *Scheduler) close() []*ExecutorWorker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.leaveLocked()
+	s.unbindLocked()
 	all := make([]*ExecutorWorker, 0, len(s.workers))
 	for w := range s.workers {
 		all = append(all, w)

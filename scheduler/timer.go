@@ -15,6 +15,16 @@ func later(t, d time.Duration) time.Duration {
 	return t + d
 }
 
+// delayLocked has n wait for its deadline. If that has passed, so may others
+// have for which the timer is late: those with earlier ones go first.
+func (w *ExecutorWorker) delayLocked(n *node, now time.Duration) {
+	w.q.delay(n)
+	if n.at <= now {
+		w.q.ripen(now)
+	}
+	w.armLocked()
+}
+
 // armLocked has the timer fire at the earliest deadline, or stops it.
 func (w *ExecutorWorker) armLocked() {
 	if len(w.q.heap) == 0 {
@@ -45,27 +55,12 @@ func (w *ExecutorWorker) tick() {
 	w.mu.Lock()
 	w.armed = false
 	w.q.ripen(clock())
-	if w.o.observer != nil {
-		w.stampLocked()
-	}
 	w.armLocked()
 	wake := w.q.length > 0 && !w.active
 	w.active = w.active || wake
 	w.mu.Unlock()
 	if wake {
 		w.s.need(w)
-	}
-}
-
-// stampLocked notes when tasks became due.
-func (w *ExecutorWorker) stampLocked() {
-	if w.q.tail == nil {
-		return
-	}
-	for _, e := range w.q.tail.entries[:w.q.to] {
-		if e.n != nil && e.n.timed && e.n.place == queued && e.n.status() == Pending {
-			e.n.stamp = max(e.n.stamp, e.n.at)
-		}
 	}
 }
 

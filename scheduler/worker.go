@@ -240,6 +240,7 @@ func (w *ExecutorWorker) admit(n *node) error {
 			return nil
 		case DropOldest:
 			w.q.claimOldest(Rejected, w.lose(&a))
+			w.armLocked() // it may have been delayed
 		}
 	}
 	a.wake = w.enqueueLocked(n)
@@ -258,14 +259,13 @@ func (w *ExecutorWorker) acceptLocked(n *node) {
 // enqueueLocked accepts n and reports whether the scheduler has to be told.
 func (w *ExecutorWorker) enqueueLocked(n *node) (wake bool) {
 	w.acceptLocked(n)
-	if n.timed && n.at > clock() {
-		w.q.delay(n)
-		w.armLocked()
-		return false
+	if n.timed {
+		w.delayLocked(n, clock())
+	} else {
+		w.q.push(entry{n: n})
 	}
-	w.q.push(entry{n: n})
-	wake = !w.active
-	w.active = true
+	wake = w.q.length > 0 && !w.active
+	w.active = w.active || wake
 	return wake
 }
 

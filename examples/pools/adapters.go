@@ -56,8 +56,8 @@ func (p onPond) TryExecute(task func()) bool {
 // onConc runs workers on a pool of conc.
 //
 // Go blocks while WithMaxGoroutines are busy, and there is no try. Go panics
-// after Wait: see gate. A panic of a task is caught, the pool goes on, and Wait
-// panics with it at the end.
+// after Wait, so Drain the scheduler before. A panic of a task is caught, the
+// pool goes on, and Wait panics with it at the end.
 func onConc(pool *concpool.Pool) scheduler.Executor {
 	return scheduler.ExecutorFunc(func(task func()) error {
 		pool.Go(task)
@@ -67,9 +67,9 @@ func onConc(pool *concpool.Pool) scheduler.Executor {
 
 // onErrgroup runs workers on the goroutines of an errgroup.
 //
-// Go blocks while SetLimit goroutines run, TryGo does not. Nothing may be
-// started while Wait returns: see gate. A panic of a task ends the process,
-// unless there is a scheduler.RecoverPanics.
+// Go blocks while SetLimit goroutines run, TryGo does not. Wait may not be
+// called while something may still be started, so Drain the scheduler before. A
+// panic of a task ends the process, unless there is a scheduler.RecoverPanics.
 func onErrgroup(g *errgroup.Group) scheduler.Executor { return scheduler.Errgroup(g) }
 
 // onSemaphore starts a goroutine for each submission, as many as sem has room

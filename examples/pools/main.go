@@ -7,9 +7,9 @@
 //	go run ./examples/pools -workers 10000 -tasks 100 -size 8 -batch 16
 //
 // It is meant to be copied: adapters.go is what stands between a scheduler and
-// each pool, and says what to watch for; gate.go counts, and keeps late
-// submissions from a pool that is being closed; pools.go opens and closes;
-// work.go is the work and the check; flags.go reads the arguments.
+// each pool, and says what to watch for; pools.go opens and closes them;
+// counter.go counts submissions; work.go is the work and the check; flags.go
+// reads the arguments.
 //
 // It exits with 0 if the order was kept, 1 if it was not or a pool could not be
 // used, 2 when the arguments are wrong, and 130 when interrupted. (go run hides

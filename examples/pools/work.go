@@ -34,11 +34,11 @@ func measure(ctx context.Context, cfg config, p pool) (result, error) {
 	if err != nil {
 		return result{}, fmt.Errorf("cannot make the pool %s: %w", p.name, err)
 	}
-	g, ex := newGate(ex)
+	submitted, ex := newCounter(ex)
+	s := scheduler.New(ex, scheduler.Batch(cfg.batch))
 	ledgers := make([]ledger, cfg.workers)
 	begin := time.Now()
 	err = async.Scope(ctx, func(ctx context.Context) error {
-		s := scheduler.New(ex, scheduler.Batch(cfg.batch))
 		for i := range ledgers {
 			w := s.NewWorker(ctx, scheduler.Name(fmt.Sprint("worker ", i+1)))
 			async.Go(ctx, func(ctx context.Context) error {
@@ -47,11 +47,16 @@ func measure(ctx context.Context, cfg config, p pool) (result, error) {
 		}
 		return nil
 	}, async.Name(p.name))
-	r := result{pool: p.name, took: time.Since(begin), submissions: g.shut()}
+	took := time.Since(begin)
+	// The workers have ended. From here on the scheduler leaves the pool alone.
+	if drained := s.Drain(context.WithoutCancel(ctx)); err == nil {
+		err = drained
+	}
 	closePool()
 	if err != nil {
 		return result{}, err
 	}
+	r := result{pool: p.name, took: took, submissions: submitted.n.Load()}
 	for i := range ledgers {
 		r.tasks += ledgers[i].ran
 		r.faults = append(r.faults, ledgers[i].faults(i+1, cfg.tasks)...)

@@ -180,12 +180,8 @@ func (w *ExecutorWorker) againLocked(n *node) bool {
 	if w.o.observer != nil {
 		n.stamp = max(n.at, now)
 	}
-	if n.at <= now {
-		w.q.push(entry{n: n})
-	} else {
-		w.q.delay(n)
-		w.armLocked()
-	}
+	w.q.delay(n)
+	w.ripenLocked()
 	return true
 }
 

@@ -44,17 +44,26 @@ func (w *ExecutorWorker) armLocked() {
 func (w *ExecutorWorker) tick() {
 	w.mu.Lock()
 	w.armed = false
+	w.ripenLocked()
+	w.unlock(aftermath{wake: w.wakeLocked()})
+}
+
+// ripenLocked queues what is due. A timer is late: whatever is to be ordered by
+// its deadline, or depends on what is due, asks for this first.
+func (w *ExecutorWorker) ripenLocked() {
 	w.q.ripen(clock())
 	if w.o.observer != nil {
 		w.stampLocked()
 	}
 	w.armLocked()
+}
+
+// wakeLocked reports whether the scheduler has to be told that there is
+// something to do. Whoever asks does so.
+func (w *ExecutorWorker) wakeLocked() bool {
 	wake := w.q.length > 0 && !w.active
 	w.active = w.active || wake
-	w.mu.Unlock()
-	if wake {
-		w.s.need(w)
-	}
+	return wake
 }
 
 // stampLocked notes when tasks became due.

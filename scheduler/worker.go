@@ -258,15 +258,13 @@ func (w *ExecutorWorker) acceptLocked(n *node) {
 // enqueueLocked accepts n and reports whether the scheduler has to be told.
 func (w *ExecutorWorker) enqueueLocked(n *node) (wake bool) {
 	w.acceptLocked(n)
-	if n.timed && n.at > clock() {
+	if n.timed {
 		w.q.delay(n)
-		w.armLocked()
-		return false
+		w.ripenLocked()
+	} else {
+		w.q.push(entry{n: n})
 	}
-	w.q.push(entry{n: n})
-	wake = !w.active
-	w.active = true
-	return wake
+	return w.wakeLocked()
 }
 
 // admitLocked accepts calls that wait for room while there is some, and reports

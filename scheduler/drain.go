@@ -18,7 +18,7 @@ func (w *ExecutorWorker) drain() (more bool) {
 	w.mu.Lock()
 	w.drained = true
 	w.activated++
-	for w.q.length > 0 && left > 0 && (slice == 0 || clock()-began < slice) {
+	for w.q.length > 0 && left > 0 && (slice == 0 || left == w.o.batch || clock()-began < slice) {
 		n := left
 		if w.o.capacity > 0 || slice > 0 {
 			n = 1 // so that its place is free when it starts, or the clock is read between tasks

@@ -18,7 +18,7 @@ func (w *ExecutorWorker) drain() (more bool) {
 	w.mu.Lock()
 	w.drained = true
 	w.activated++
-	for w.q.length > 0 && left > 0 && (slice == 0 || clock()-began < slice) {
+	for w.q.length > 0 && left > 0 && (slice == 0 || left == w.o.batch || clock()-began < slice) {
 		n := left
 		if w.o.capacity > 0 || slice > 0 {
 			n = 1 // so that its place is free when it starts, or the clock is read between tasks
@@ -179,7 +179,8 @@ func (w *ExecutorWorker) againLocked(n *node) bool {
 	n.state.Store(uint32(Pending))
 	n.stamp = now // of use only to an observer
 	if n.period.every > 0 {
-		w.delayLocked(n, now)
+		w.q.delay(n)
+		w.ripenLocked()
 	} else {
 		w.q.push(entry{n: n})
 	}

@@ -150,8 +150,10 @@ func (w *ExecutorWorker) ended() {
 func (w *ExecutorWorker) refuse() {
 	a := aftermath{outcome: Cancelled, cause: ErrClosed}
 	w.mu.Lock()
+	w.ripenLocked()
 	w.q.claimPeriodic(a.outcome, w.lose(&a))
 	w.refuseLocked(&a)
+	a.wake = w.wakeLocked()
 	w.unlock(a)
 }
 

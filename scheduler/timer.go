@@ -15,16 +15,6 @@ func later(t, d time.Duration) time.Duration {
 	return t + d
 }
 
-// delayLocked has n wait for its deadline. If that has passed, so may others
-// have for which the timer is late: those with earlier ones go first.
-func (w *ExecutorWorker) delayLocked(n *node, now time.Duration) {
-	w.q.delay(n)
-	if n.at <= now {
-		w.q.ripen(now)
-	}
-	w.armLocked()
-}
-
 // armLocked has the timer fire at the earliest deadline, or stops it.
 func (w *ExecutorWorker) armLocked() {
 	if len(w.q.heap) == 0 {
@@ -54,14 +44,23 @@ func (w *ExecutorWorker) armLocked() {
 func (w *ExecutorWorker) tick() {
 	w.mu.Lock()
 	w.armed = false
+	w.ripenLocked()
+	w.unlock(aftermath{wake: w.wakeLocked()})
+}
+
+// ripenLocked queues what is due. A timer is late: whatever is to be ordered by
+// its deadline, or depends on what is due, asks for this first.
+func (w *ExecutorWorker) ripenLocked() {
 	w.q.ripen(clock())
 	w.armLocked()
+}
+
+// wakeLocked reports whether the scheduler has to be told that there is
+// something to do. Whoever asks does so.
+func (w *ExecutorWorker) wakeLocked() bool {
 	wake := w.q.length > 0 && !w.active
 	w.active = w.active || wake
-	w.mu.Unlock()
-	if wake {
-		w.s.need(w)
-	}
+	return wake
 }
 
 func newPeriod(every time.Duration, opts []EveryOption) *period {

@@ -260,13 +260,12 @@ func (w *ExecutorWorker) acceptLocked(n *node) {
 func (w *ExecutorWorker) enqueueLocked(n *node) (wake bool) {
 	w.acceptLocked(n)
 	if n.timed {
-		w.delayLocked(n, clock())
+		w.q.delay(n)
+		w.ripenLocked()
 	} else {
 		w.q.push(entry{n: n})
 	}
-	wake = w.q.length > 0 && !w.active
-	w.active = w.active || wake
-	return wake
+	return w.wakeLocked()
 }
 
 // admitLocked accepts calls that wait for room while there is some, and reports

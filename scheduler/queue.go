@@ -350,10 +350,11 @@ func (q *queue) claimDelayed(to State, f func(*node)) int {
 }
 
 // claimOldest does the same to the one that would start next, the batch left
-// out.
+// out. Chunks that have nothing left are taken out, so that it does not come by
+// them again.
 func (q *queue) claimOldest(to State, f func(*node)) {
 	from := max(q.from, q.end)
-	for c := q.head; c != nil && q.length > 0; c = c.next {
+	for c, before := q.head, (*chunk)(nil); c != nil && q.length > 0; c = c.next {
 		for i := from; i < q.limitOf(c); i++ {
 			if q.claim(c, i, to, f) == 1 {
 				q.length--
@@ -362,7 +363,12 @@ func (q *queue) claimOldest(to State, f func(*node)) {
 				return
 			}
 		}
-		from = 0
+		if from = 0; before == nil {
+			before = c // the first may have the batch
+		} else {
+			before.next = c.next
+			q.dead -= chunkSize
+		}
 	}
 	if len(q.heap) > 0 {
 		n := heap.Pop(&q.heap).(*node)

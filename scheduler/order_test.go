@@ -28,13 +28,14 @@ type orderRun struct {
 	w       *scheduler.ExecutorWorker
 	inline  bool
 	start   time.Time
-	mu      sync.Mutex // guards handles
+	mu      sync.Mutex // guards what follows
 	handles map[int]scheduler.Task
 	log     []int
-	gate    chan struct{} // of the task that is held
-	ids     int
-	lie     bool
-	wrong   string
+
+	gate  chan struct{} // of the task that is held
+	ids   int
+	lie   bool
+	wrong string
 }
 
 func (r *orderRun) next(n int) int {
@@ -164,7 +165,9 @@ func (r *orderRun) handle(id int) scheduler.Task {
 func (r *orderRun) body(it *orderTask) func(context.Context) {
 	runs := 0
 	return func(context.Context) {
+		r.mu.Lock()
 		r.log = append(r.log, it.id)
+		r.mu.Unlock()
 		runs++
 		if it.every && runs == it.most {
 			r.handle(it.id).Cancel()
@@ -275,9 +278,11 @@ func (r *orderRun) check() {
 	if r.lie {
 		m.log = append([]int{0}, m.log...)
 	}
+	r.mu.Lock()
 	if !slices.Equal(r.log, m.log) {
 		r.fault("ran %v, should be %v", r.log, m.log)
 	}
+	r.mu.Unlock()
 	st := r.w.Stats()
 	var want scheduler.Stats
 	for _, it := range m.tasks {

@@ -91,3 +91,31 @@ func TestAnObserverIsToldOfTheWaitFromTheDeadline(t *testing.T) {
 		require.Zero(t, slices.Max(waits))
 	})
 }
+
+// TestAFutureThatIsCancelledWhileItWaitsForRoomIsNotAccepted is also about who
+// comes after it, and about the counts.
+func TestAFutureThatIsCancelledWhileItWaitsForRoomIsNotAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var events int
+		w := New(Goroutines()).NewWorker(t.Context(), Capacity(1, Block), Observe(func(Event) { events++ }))
+		gate := make(chan struct{})
+		require.NoError(t, w.Post(func() { <-gate }))
+		synctest.Wait()
+		require.NoError(t, w.Post(func() {}))
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_, err := Call(ctx, w, func(context.Context) (int, error) { return 1, nil })
+			require.ErrorIs(t, err, context.Canceled)
+		}()
+		synctest.Wait()
+		require.Len(t, w.blocked, 1)
+		cancel()
+		synctest.Wait()
+		require.Empty(t, w.blocked)
+		require.Zero(t, events)
+		close(gate)
+		require.NoError(t, w.Drain(t.Context()))
+		require.Equal(t, 2, events)
+		require.Equal(t, uint64(2), w.Stats().Scheduled)
+	})
+}

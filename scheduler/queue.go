@@ -390,38 +390,38 @@ func (q *queue) pending() int {
 }
 
 // tally adds the outcomes of the batch to counts and returns how many tasks are
-// pending and whether one runs. Of posts it is only known which was started
-// last: that runs.
+// pending and whether one runs. The drain goes on meanwhile, from front to
+// back; we go from back to front and look at each once, so all are counted
+// once and one at most as running. Of posts it is only known that those before
+// what was started last have run.
 func (q *queue) tally(counts *[Exited + 1]uint64) (pending int, running bool) {
-	next := int(q.next.Load())
-	if q.cut.Load() {
-		next = min(next, q.limit)
-	}
-	for i := q.from; i < min(next, q.end); i++ {
+	pending = q.length + len(q.heap)
+	started := int(q.next.Load())
+	for i := q.end - 1; i >= q.from; i-- {
 		n := q.head.entries[i].n
+		state := Pending
 		switch {
 		case n == gone:
-		case n == nil && i == next-1:
-			running = true
-		case n == nil:
-			counts[Done]++
-		default:
-			switch state := n.status(); state {
-			case Pending: // it is about to run
-				pending++
-			case Running:
-				running = true
-			default:
-				counts[state]++
+			continue
+		case n != nil:
+			if state = n.status(); state == Running || state == Done || state > Rejected {
+				started = max(started, i+1)
 			}
+		case i < started-1:
+			state = Done
+		case i == started-1:
+			state = Running
+		}
+		switch state {
+		case Pending:
+			pending++
+		case Running:
+			running = true
+		default:
+			counts[state]++
 		}
 	}
-	for i := max(next, q.from); i < q.end; i++ { // cancelled alone
-		if n := q.head.entries[i].n; n != nil && n != gone && n.status() > Running {
-			counts[n.status()]++
-		}
-	}
-	return pending + q.pending(), running
+	return pending, running
 }
 
 // deadlines is a heap of nodes by deadline, then by number.

@@ -52,11 +52,12 @@ func submit[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Co
 type submission struct {
 	w *ExecutorWorker
 
-	mu        sync.Mutex // guards what follows
-	n         *node
-	cancel    func(error) bool // of the future; nil until there is one
-	why       error            // it was dropped before
-	withdrawn bool
+	mu     sync.Mutex // guards what follows
+	n      *node
+	cancel func(error) bool // of the future; nil until there is one
+	why    error            // it was dropped before
+
+	withdrawn bool // the future was cancelled while it was queued
 }
 
 // Execute queues run and blocks while there is no room.
@@ -69,10 +70,17 @@ func (x *submission) queue(run func(), wait bool) error {
 	w := x.w
 	n := &node{w: w, plain: run, bare: true, owner: x}
 	x.mu.Lock()
+	late := x.withdrawn
 	x.n = n
 	x.mu.Unlock()
+	if late {
+		return ErrCancelled
+	}
 	w.mu.Lock()
 	switch {
+	case n.status() != Pending: // withdrawn a moment ago
+		w.mu.Unlock()
+		return ErrCancelled
 	case w.refusing:
 		w.mu.Unlock()
 		return ErrClosed
@@ -90,7 +98,7 @@ func (x *submission) Withdraw(bridge.Token) {
 	n := x.n
 	x.n, x.withdrawn = nil, true
 	x.mu.Unlock()
-	if n != nil {
+	if n != nil && !x.w.disown(n) {
 		x.w.cancel(n, ErrCancelled)
 	}
 }

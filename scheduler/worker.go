@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -290,6 +291,27 @@ func (w *ExecutorWorker) refuseBlockedLocked() {
 		a.told <- ErrClosed
 	}
 	w.blocked = nil
+}
+
+// disown has n, a future's, not be accepted any more, nor wait for room. It
+// reports false if it was accepted: it has an outcome then, or will.
+func (w *ExecutorWorker) disown(n *node) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n.seq != 0 {
+		return false
+	}
+	n.claim(Cancelled)
+	n.forget()
+	n.owner = nil
+	for i, a := range w.blocked {
+		if a.n == n {
+			w.blocked = slices.Delete(w.blocked, i, i+1)
+			a.told <- ErrCancelled
+			break
+		}
+	}
+	return true
 }
 
 // cancel is Task.Cancel.

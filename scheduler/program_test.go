@@ -1,0 +1,418 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/scheduler"
+)
+
+// Here several goroutines use several workers of one scheduler at once, and
+// their tasks, too. Nobody can tell what happens when; but some things must
+// hold whatever happens, and these are looked at.
+
+// progTask is what is known of one task.
+type progTask struct {
+	w         *progWorker
+	by, n     int // the n-th of those that by has scheduled, to be run in order
+	ordered   bool
+	every     bool
+	err       error // it was not accepted
+	handle    scheduler.Task
+	post      bool
+	cancelled bool // Cancel has said so
+	ran       atomic.Int32
+}
+
+type progWorker struct {
+	r      *progRun
+	w      *scheduler.ExecutorWorker
+	block  bool
+	seen   bool // there is an observer
+	inside atomic.Int32
+	events [scheduler.Exited + 1]atomic.Int64
+	submit atomic.Int64
+
+	last map[int]int // of each goroutine; no lock: tasks do not overlap
+	own  int         // tasks that its tasks have scheduled; no lock either
+}
+
+type progRun struct {
+	inline, exits bool
+	workers       []*progWorker
+	mu            sync.Mutex // guards what follows
+	tasks         []*progTask
+	wrong         []string
+}
+
+func (r *progRun) fault(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wrong = append(r.wrong, fmt.Sprintf(format, args...))
+}
+
+// progUser is one goroutine.
+type progUser struct {
+	r       *progRun
+	id      int
+	data    []byte
+	n       int
+	tasks   []*progTask
+	futures []*async.Future[int]
+}
+
+func (u *progUser) next(n int) int {
+	if len(u.data) == 0 {
+		return 0
+	}
+	b := u.data[0]
+	u.data = u.data[1:]
+	return int(b) % n
+}
+
+// task makes the n-th task of by.
+func (r *progRun) task(w *progWorker, by, n int) *progTask {
+	p := &progTask{w: w, by: by, n: n, ordered: true}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tasks = append(r.tasks, p)
+	return p
+}
+
+// enter is how every task begins; what it returns is how it ends.
+func (p *progTask) enter() (leave func()) {
+	w := p.w
+	if w.inside.Add(1) != 1 {
+		w.r.fault("two tasks of one worker at once")
+	}
+	p.ran.Add(1)
+	if p.ordered {
+		if w.last[p.by] >= p.n {
+			w.r.fault("task %d of goroutine %d ran after its task %d", p.n, p.by, w.last[p.by])
+		}
+		w.last[p.by] = p.n
+	}
+	return func() { w.inside.Add(-1) }
+}
+
+// body is what p does.
+func (p *progTask) body(act, arg int) func(context.Context) {
+	return func(ctx context.Context) {
+		defer p.enter()()
+		w := p.w
+		if ctx != nil && !scheduler.InWorker(ctx, w.w) {
+			w.r.fault("a task is not in its worker")
+		}
+		switch act {
+		case 0:
+			time.Sleep(time.Duration(arg) * time.Millisecond)
+		case 1:
+			runtime.Gosched()
+		case 2:
+			panic("on purpose")
+		case 3:
+			if w.r.exits {
+				runtime.Goexit()
+			}
+		case 4, 5:
+			if !w.block {
+				w.own++
+				c := w.r.task(w, -1, w.own)
+				c.handle, c.err = w.w.Schedule(c.body(9, 0))
+			}
+		case 6:
+			if arg == 0 {
+				w.w.CancelPending()
+			}
+		case 7:
+			if ctx != nil && !errors.Is(w.w.Wait(ctx), scheduler.ErrSelfWait) {
+				w.r.fault("a task waits for its worker")
+			}
+		}
+	}
+}
+
+// step does one thing.
+func (u *progUser) step(ctx context.Context) {
+	w := u.r.workers[u.next(len(u.r.workers))]
+	act, arg := u.next(20), u.next(5)
+	d := time.Duration(1+u.next(5)) * time.Millisecond
+	switch u.next(16) {
+	case 0, 1, 2, 3:
+		p := u.task(w)
+		p.handle, p.err = w.w.Schedule(p.body(act, arg))
+	case 4, 5:
+		p := u.task(w)
+		p.post = true
+		f := p.body(act, arg)
+		p.err = w.w.Post(func() { f(nil) })
+	case 6, 7:
+		p := u.task(w)
+		p.ordered = false
+		p.handle, p.err = w.w.ScheduleAfter(d, p.body(act, arg))
+	case 8:
+		if w.block || u.r.inline && act == 0 {
+			return // it keeps its place, or its goroutine, for ever
+		}
+		p := u.task(w)
+		p.ordered, p.every = false, true
+		p.handle, p.err = w.w.ScheduleEvery(d, d, p.body(act, arg))
+	case 9, 10:
+		if len(u.tasks) > 0 {
+			p := u.tasks[u.next(len(u.tasks))]
+			if p.handle.Cancel() {
+				if p.cancelled {
+					u.r.fault("Cancel was true twice")
+				}
+				p.cancelled = true
+			}
+		}
+	case 11:
+		if act == 0 {
+			w.w.CancelPending()
+		}
+		time.Sleep(d)
+	case 12:
+		u.submit(ctx, w, act, arg)
+	case 13:
+		short, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		if err := w.w.Wait(short); err != nil && short.Err() == nil {
+			u.r.fault("Wait: %v", err)
+		}
+	case 14:
+		time.Sleep(d)
+	case 15:
+		switch act {
+		case 0:
+			_ = w.w.Close()
+		case 1:
+			short, cancel := context.WithTimeout(ctx, d)
+			defer cancel()
+			_ = w.w.Drain(short)
+		}
+	}
+}
+
+func (u *progUser) task(w *progWorker) *progTask {
+	u.n++
+	p := u.r.task(w, u.id, u.n)
+	u.tasks = append(u.tasks, p)
+	return p
+}
+
+// submit starts a future, and perhaps cancels it or waits for it.
+func (u *progUser) submit(ctx context.Context, w *progWorker, act, arg int) {
+	w.submit.Add(1)
+	p := &progTask{w: w}
+	f := func(context.Context) (int, error) {
+		defer p.enter()()
+		if act == 2 {
+			panic("on purpose")
+		}
+		time.Sleep(time.Duration(arg) * time.Millisecond)
+		return 42, nil
+	}
+	if act == 3 {
+		short, cancel := context.WithTimeout(ctx, time.Duration(arg)*time.Millisecond)
+		defer cancel()
+		if v, err := scheduler.Call(short, w.w, f); (err == nil) != (v == 42) || err == nil && p.ran.Load() != 1 {
+			u.r.fault("Call returned %d, %v", v, err)
+		}
+		return
+	}
+	future := scheduler.Submit(w.w, f)
+	if u.futures = append(u.futures, future); act == 4 {
+		future.Cancel(errors.New("enough"))
+	}
+}
+
+// worker decodes a worker.
+func (r *progRun) worker(u *progUser, s *scheduler.Scheduler, ctx context.Context, recovers bool) {
+	w := &progWorker{r: r, last: make(map[int]int)}
+	opts := []scheduler.WorkerOption{scheduler.Batch(1 + u.next(6))}
+	if recovers || u.next(2) == 0 {
+		opts = append(opts, scheduler.RecoverPanics(func(*async.PanicError) {}))
+	}
+	if u.next(6) == 0 {
+		opts = append(opts, scheduler.CloseOnPanic())
+	}
+	if u.next(2) == 0 {
+		full := scheduler.Full(u.next(4))
+		w.block = full == scheduler.Block
+		opts = append(opts, scheduler.Capacity(1+u.next(6), full))
+	}
+	if w.seen = u.next(2) == 0; w.seen {
+		opts = append(opts, scheduler.Observe(func(e scheduler.Event) { w.events[e.Outcome].Add(1) }))
+	}
+	w.w = s.NewWorker(ctx, opts...)
+	r.workers = append(r.workers, w)
+}
+
+// pool decodes the pool. Those that do not recover panics say so.
+func (r *progRun) pool(u *progUser) (ex scheduler.Executor, recovers bool) {
+	r.exits = true
+	switch u.next(5) {
+	case 0:
+		return scheduler.Goroutines(), true
+	case 1:
+		return scheduler.Limited(semaphore.NewWeighted(1)), true
+	case 2:
+		return singleSlot(), false
+	case 3:
+		return refuseEvery(2 + u.next(5)), false
+	default:
+		r.exits, r.inline = false, true
+		return scheduler.Inline(), true
+	}
+}
+
+// run runs the program and returns what was wrong.
+func (r *progRun) run(t *testing.T, data []byte) []string {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, _ := asynctest.Root(context.Background())
+		u := &progUser{data: data}
+		ex, recovers := r.pool(u)
+		s := scheduler.New(ex)
+		for range 1 + u.next(3) {
+			r.worker(u, s, ctx, recovers)
+		}
+		users := make([]*progUser, 1+u.next(4))
+		for i := range users {
+			part := len(u.data) / len(users)
+			users[i] = &progUser{r: r, id: i, data: u.data[i*part : (i+1)*part]}
+		}
+		var all sync.WaitGroup
+		for _, u := range users {
+			all.Go(func() {
+				for len(u.data) > 0 {
+					u.step(ctx)
+				}
+			})
+		}
+		all.Wait()
+		for _, w := range r.workers {
+			if err := w.w.Drain(ctx); err != nil {
+				r.fault("Drain: %v", err)
+			}
+		}
+		synctest.Wait()
+		for _, u := range users {
+			for _, future := range u.futures {
+				if _, _, ok := future.Result(); !ok {
+					r.fault("a future has not settled")
+				}
+			}
+		}
+		r.check(s)
+	})
+	return r.wrong
+}
+
+// check is called when all has ended.
+func (r *progRun) check(s *scheduler.Scheduler) {
+	if st := s.Stats(); st.Workers != 0 || st.Ready != 0 {
+		r.fault("left at the scheduler: %+v", st)
+	}
+	accepted, ran := make(map[*progWorker]uint64), make(map[*progWorker]uint64)
+	for _, p := range r.tasks {
+		if p.err == nil {
+			accepted[p.w]++
+		}
+		st, runs := p.handle.State(), p.ran.Load()
+		ended := st == scheduler.Done || st == scheduler.Panicked || st == scheduler.Exited
+		switch {
+		case p.err != nil:
+			if runs > 0 || !errors.Is(p.err, scheduler.ErrClosed) && !errors.Is(p.err, scheduler.ErrFull) {
+				r.fault("not accepted: %v; ran %d times", p.err, runs)
+			}
+		case p.post:
+			if ran[p.w] += uint64(runs); runs > 1 {
+				r.fault("a post ran %d times", runs)
+			}
+		case st <= scheduler.Running || p.cancelled && st != scheduler.Cancelled:
+			r.fault("a task is %v in the end, cancelled %v", st, p.cancelled)
+		case p.every:
+			if st == scheduler.Done {
+				r.fault("a periodic task is done")
+			}
+			if ended {
+				ran[p.w]++
+			}
+		case ended && runs != 1 || !ended && runs != 0:
+			r.fault("a task is %v and ran %d times", st, runs)
+		case ended:
+			ran[p.w]++
+		}
+	}
+	for _, w := range r.workers {
+		r.checkWorker(w, accepted[w], ran[w])
+	}
+}
+
+func (r *progRun) checkWorker(w *progWorker, accepted, ran uint64) {
+	st := w.w.Stats()
+	if st.Pending != 0 || st.Delayed != 0 || st.Running || w.w.Len() != 0 ||
+		st.Scheduled != st.Done+st.Cancelled+st.Rejected+st.Panicked+st.Exited {
+		r.fault("in the end: %+v", st)
+	}
+	futures := uint64(w.submit.Load())
+	if st.Scheduled < accepted || st.Scheduled > accepted+futures {
+		r.fault("%d tasks and at most %d futures were accepted, %+v", accepted, futures, st)
+	}
+	if sum := st.Done + st.Panicked + st.Exited; sum < ran || sum > ran+futures {
+		r.fault("%d tasks and at most %d futures ran, %+v", ran, futures, st)
+	}
+	if !w.seen {
+		return
+	}
+	for outcome, want := range map[scheduler.State]uint64{
+		scheduler.Done: st.Done, scheduler.Cancelled: st.Cancelled, scheduler.Rejected: st.Rejected,
+		scheduler.Panicked: st.Panicked, scheduler.Exited: st.Exited,
+	} {
+		if got := uint64(w.events[outcome].Load()); got != want {
+			r.fault("%d events of tasks that are %v, %d such tasks", got, outcome, want)
+		}
+	}
+}
+
+func progBytes(seed uint64) []byte {
+	rng := rand.New(rand.NewPCG(seed, 17))
+	data := make([]byte, 20+rng.IntN(1_500))
+	for i := range data {
+		data[i] = byte(rng.Uint32())
+	}
+	return data
+}
+
+func TestWhateverHappensSomeThingsHold(t *testing.T) {
+	for seed := range uint64(2_000 / scheduler.ModelFactor) {
+		if wrong := new(progRun).run(t, progBytes(seed)); len(wrong) > 0 {
+			t.Fatalf("seed %d: %v", seed, wrong)
+		}
+	}
+}
+
+func FuzzProgram(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(progBytes(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if wrong := new(progRun).run(t, data[:min(len(data), 2_000)]); len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+	})
+}

@@ -74,13 +74,17 @@ func (w *ExecutorWorker) runAll(c *chunk, from, end int) (rest int, tick *node) 
 			break
 		}
 		e := &c.entries[rest-1]
-		if e.n == nil {
+		switch n := e.n; n {
+		case gone: // it was cancelled before it was in the batch
+		case nil:
 			f := e.post
 			e.post = nil
 			f()
-		} else if n := e.n; n != gone && w.run(n) {
-			tick = n
-			break
+		default:
+			if w.run(n) {
+				done = true
+				return rest, n
+			}
 		}
 	}
 	done = true

@@ -14,7 +14,8 @@ import (
 //
 //	TryExecute(task func()) bool
 //
-// too, that must not block: false means "not now", and the task is not run.
+// too, that must neither block nor run the task itself: false means "not now",
+// and the task is not run.
 // With it workers are handed to the pool without a goroutine that waits, and
 // share their goroutines with the other users of the pool after each [Batch].
 type Executor = async.Executor

@@ -6,24 +6,47 @@ import (
 
 // This file is how a worker is emptied, waited for, and ends.
 
+// aftermath is what is to be done without the lock after something was done
+// with it.
+type aftermath struct {
+	wake    bool // tell the scheduler that there is something to do
+	over    bool // w has come to its end
+	lost    []loss
+	outcome State // of lost, and why
+	cause   error
+}
+
+// unlock unlocks w.mu and does what a says.
+func (w *ExecutorWorker) unlock(a aftermath) {
+	w.mu.Unlock()
+	if a.wake {
+		w.s.need(w)
+	}
+	if a.over {
+		w.ended()
+	}
+	w.tell(a.lost, a.outcome, a.cause)
+}
+
 // CancelPending cancels everything that has not started, delayed and periodic
 // tasks included, and returns how many. What has run is a prefix of what was
 // scheduled. The task that runs is left alone, a periodic one is not run again,
 // and the worker goes on.
 func (w *ExecutorWorker) CancelPending() int {
-	var lost []loss
+	a := aftermath{outcome: Cancelled, cause: ErrCancelled}
 	w.mu.Lock()
-	count := w.q.claimReady(Cancelled, func(n *node) { lost = w.loseLocked(lost, n) })
-	count += w.q.claimDelayed(Cancelled, func(n *node) { lost = w.loseLocked(lost, n) })
+	count := w.q.claimReady(a.outcome, w.lose(&a)) + w.q.claimDelayed(a.outcome, w.lose(&a))
 	w.stopTickLocked()
 	w.armLocked()
-	wake := w.admitLocked()
-	w.mu.Unlock()
-	if wake {
-		w.s.need(w)
-	}
-	w.tell(lost, Cancelled, ErrCancelled)
+	a.wake = w.admitLocked()
+	a.over = w.quietLocked()
+	w.unlock(a)
 	return count
+}
+
+// lose returns a function that adds nodes to what a has lost.
+func (w *ExecutorWorker) lose(a *aftermath) func(*node) {
+	return func(n *node) { a.lost = w.loseLocked(a.lost, n) }
 }
 
 // stopTickLocked has the periodic task that runs, or is about to, not run again.
@@ -47,74 +70,68 @@ func (w *ExecutorWorker) Close() error {
 
 // close ends w: outcome is what becomes of pending tasks.
 func (w *ExecutorWorker) close(cause error, outcome State) {
-	var lost []loss
+	a := aftermath{outcome: outcome, cause: cause}
 	w.mu.Lock()
+	w.q.claimReady(a.outcome, w.lose(&a))
+	w.refuseLocked(&a)
+	w.mu.Unlock()
+	w.stop(cause) // before ended gives another cause
+	if a.over {
+		w.ended()
+	}
+	w.tell(a.lost, a.outcome, a.cause)
+}
+
+// refuseLocked has w accept nothing more and loses what is not due yet.
+func (w *ExecutorWorker) refuseLocked(a *aftermath) {
 	w.refusing = true
-	w.q.claimReady(outcome, func(n *node) { lost = w.loseLocked(lost, n) })
-	w.q.claimDelayed(outcome, func(n *node) { lost = w.loseLocked(lost, n) })
+	w.q.claimDelayed(a.outcome, w.lose(a))
 	w.stopTickLocked()
 	w.refuseBlockedLocked()
 	w.armLocked()
-	over := !w.active && w.endLocked()
-	w.mu.Unlock()
-	w.stop(cause)
-	if over {
-		w.ended()
-	}
-	w.tell(lost, outcome, cause)
+	a.over = w.quietLocked()
 }
 
 // poolEnded ends w, whose pool will run nothing more. A goroutine that is at it
 // goes on until its task has returned.
 func (w *ExecutorWorker) poolEnded(cause error) {
-	why := &RejectedError{Worker: w.o.name, Err: cause}
-	w.close(why, Rejected)
-	w.mu.Lock()
-	over := !w.drained && w.restLocked()
-	w.mu.Unlock()
-	if over {
-		w.ended()
-	}
+	w.close(&RejectedError{Worker: w.o.name, Err: cause}, Rejected)
 }
 
 // refused rejects what is queued, because the pool would not have w. What is
 // delayed has its own chance.
 func (w *ExecutorWorker) refused(err error) {
-	var lost []loss
-	why := &RejectedError{Worker: w.o.name, Err: err}
+	a := aftermath{outcome: Rejected, cause: &RejectedError{Worker: w.o.name, Err: err}}
 	w.mu.Lock()
-	w.q.claimReady(Rejected, func(n *node) { lost = w.loseLocked(lost, n) })
-	over := w.restLocked()
-	wake := w.admitLocked()
-	w.mu.Unlock()
-	if over {
-		w.ended()
-	}
-	w.tell(lost, Rejected, why)
-	if wake {
-		w.s.need(w)
-	}
+	w.q.claimReady(a.outcome, w.lose(&a))
+	a.over = w.restLocked()
+	a.wake = w.admitLocked()
+	w.unlock(a)
 }
 
-// restLocked notes that w has nothing to do. It reports true if it has come to
-// its end with that: ended is to be called.
+// restLocked notes that nobody will look at w, and is quietLocked.
 func (w *ExecutorWorker) restLocked() (over bool) {
 	w.active, w.drained = false, false
+	return w.quietLocked()
+}
+
+// quietLocked tells who waits if w is idle: if nothing is queued and nobody is at
+// it, whether or not a goroutine of the pool is still to come for it. It
+// reports true, once, if w has come to its end with that: ended is to be called.
+func (w *ExecutorWorker) quietLocked() (over bool) {
+	if !w.isIdleLocked() {
+		return false
+	}
 	if w.idle != nil {
 		close(w.idle)
 		w.idle = nil
 	}
-	return w.refusing && w.endLocked()
+	over = w.refusing && !w.closed
+	w.closed = w.closed || over
+	return over
 }
 
-// endLocked closes w for good, once.
-func (w *ExecutorWorker) endLocked() bool {
-	if w.closed {
-		return false
-	}
-	w.closed = true
-	return true
-}
+func (w *ExecutorWorker) isIdleLocked() bool { return w.q.length == 0 && !w.drained }
 
 // ended takes a closed worker off everything it is registered with.
 func (w *ExecutorWorker) ended() {
@@ -128,22 +145,14 @@ func (w *ExecutorWorker) ended() {
 	w.s.remove(w)
 }
 
-// refuse has w accept nothing more and cancels what is not due yet.
+// refuse has w accept nothing more and cancels what is not due yet and what is
+// periodic.
 func (w *ExecutorWorker) refuse() {
-	var lost []loss
+	a := aftermath{outcome: Cancelled, cause: ErrClosed}
 	w.mu.Lock()
-	w.refusing = true
-	w.q.claimDelayed(Cancelled, func(n *node) { lost = w.loseLocked(lost, n) })
-	w.q.claimPeriodic(Cancelled, func(n *node) { lost = w.loseLocked(lost, n) })
-	w.stopTickLocked()
-	w.refuseBlockedLocked()
-	w.armLocked()
-	over := !w.active && w.endLocked()
-	w.mu.Unlock()
-	if over {
-		w.ended()
-	}
-	w.tell(lost, Cancelled, ErrClosed)
+	w.q.claimPeriodic(a.outcome, w.lose(&a))
+	w.refuseLocked(&a)
+	w.unlock(a)
 }
 
 // Drain refuses new tasks, cancels what is not due yet and what is periodic,
@@ -171,7 +180,7 @@ func (w *ExecutorWorker) Wait(ctx context.Context) error {
 		return ErrSelfWait
 	}
 	w.mu.Lock()
-	if !w.active {
+	if w.isIdleLocked() {
 		w.mu.Unlock()
 		return nil
 	}

@@ -270,7 +270,7 @@ func (r *progRun) pool(u *progUser) (ex scheduler.Executor, recovers bool) {
 	case 1:
 		return scheduler.Limited(semaphore.NewWeighted(1)), true
 	case 2:
-		return oneSlot(), false
+		return oneSlotRecovering(), false
 	case 3:
 		return refuseEvery(2 + u.next(5)), false
 	default:

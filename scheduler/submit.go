@@ -52,12 +52,11 @@ func submit[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Co
 type submission struct {
 	w *ExecutorWorker
 
-	mu     sync.Mutex // guards what follows
-	n      *node
-	cancel func(error) bool // of the future; nil until there is one
-	why    error            // it was dropped before
-
-	withdrawn bool // the future was cancelled while it was queued
+	mu        sync.Mutex // guards what follows
+	n         *node
+	cancel    func(error) bool // of the future; nil until there is one
+	why       error            // it was dropped before
+	withdrawn bool
 }
 
 // Execute queues run and blocks while there is no room.
@@ -96,7 +95,7 @@ func (x *submission) queue(run func(), wait bool) error {
 func (x *submission) Withdraw(bridge.Token) {
 	x.mu.Lock()
 	n := x.n
-	x.withdrawn = true
+	x.n, x.withdrawn = nil, true
 	x.mu.Unlock()
 	if n != nil && !x.w.disown(n) {
 		x.w.cancel(n, ErrCancelled)
@@ -108,6 +107,9 @@ func (x *submission) dropped(why error) {
 	x.mu.Lock()
 	cancel := x.cancel
 	x.why = why
+	if x.withdrawn {
+		cancel, x.why = nil, nil // the future knows
+	}
 	x.mu.Unlock()
 	if cancel != nil {
 		cancel(why)

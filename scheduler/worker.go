@@ -221,7 +221,7 @@ func (w *ExecutorWorker) schedule(what string, f func(ctx context.Context), d ti
 // admit is called with w.mu held, which it unlocks, and accepts n if there is
 // room, or does what is to be done if there is none.
 func (w *ExecutorWorker) admit(n *node) error {
-	var lost []loss
+	a := aftermath{outcome: Rejected, cause: ErrFull}
 	if w.o.capacity > 0 && (len(w.blocked) > 0 || w.q.pending() >= w.o.capacity) {
 		switch w.o.full {
 		case Block:
@@ -235,22 +235,17 @@ func (w *ExecutorWorker) admit(n *node) error {
 		case DropNewest:
 			w.acceptLocked(n)
 			n.claim(Rejected)
-			lost = w.loseLocked(nil, n)
+			w.lose(&a)(n)
 			w.q.count(n)
-			w.mu.Unlock()
-			w.tell(lost, Rejected, ErrFull)
+			w.unlock(a)
 			return nil
 		case DropOldest:
-			w.q.claimOldest(Rejected, func(n *node) { lost = w.loseLocked(lost, n) })
+			w.q.claimOldest(Rejected, w.lose(&a))
 			w.armLocked() // it may have been delayed
 		}
 	}
-	wake := w.enqueueLocked(n)
-	w.mu.Unlock()
-	w.tell(lost, Rejected, ErrFull)
-	if wake {
-		w.s.need(w)
-	}
+	a.wake = w.enqueueLocked(n)
+	w.unlock(a)
 	return nil
 }
 
@@ -333,18 +328,16 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 		}
 		return false
 	}
-	lost := w.loseLocked(nil, n)
+	a := aftermath{outcome: Cancelled, cause: cause}
+	w.lose(&a)(n)
 	delayed := n.place == delayed
 	w.q.take(n)
 	if delayed {
 		w.armLocked()
 	}
-	wake := w.admitLocked()
-	w.mu.Unlock()
-	if wake {
-		w.s.need(w)
-	}
-	w.tell(lost, Cancelled, cause)
+	a.wake = w.admitLocked()
+	a.over = w.quietLocked()
+	w.unlock(a)
 	return true
 }
 

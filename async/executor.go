@@ -74,7 +74,12 @@ func (p *place) claim() bool { return p != nil && p.claimed.CompareAndSwap(false
 // begin is the goroutine of a task that a limiter has let go.
 func (t *task) begin() {
 	if t.more.place == nil {
-		t.main()
+		// Who cancelled it may have been too late to find it in the queue.
+		if t.more.slot.seq != 0 && t.stopped() != nil {
+			t.skip()
+		} else {
+			t.main()
+		}
 	} else if t.wanted() && !t.more.place.try(t) {
 		t.more.place.submit(t)
 	}

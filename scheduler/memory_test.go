@@ -352,13 +352,14 @@ func TestWorkersThatHaveEndedLeaveNothing(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			s := scheduler.New(scheduler.Goroutines())
-			grown := memGrowth(func() {
-				for range 10_000 / scheduler.ModelFactor {
+			round := func() {
+				for range 5_000 { // not fewer with the race detector: the leak must show
 					end(s.NewWorker(ctx))
 				}
 				require.Eventually(t, func() bool { return s.Stats().Workers == 0 }, 10*time.Second, time.Millisecond)
-			})
-			require.Less(t, grown, int64(memSlack/4))
+			}
+			round() // the runtime keeps goroutines that have ended, for the next
+			require.Less(t, memGrowth(round), int64(memSlack))
 			runtime.KeepAlive(s)
 		})
 	}

@@ -53,8 +53,8 @@ func (r *orderRun) fault(format string, args ...any) {
 	}
 }
 
-// singleSlot is a pool that can only block, and recovers panics.
-func singleSlot() scheduler.Executor {
+// oneSlotRecovering is a pool that can only block, and recovers panics.
+func oneSlotRecovering() scheduler.Executor {
 	slot := make(chan struct{}, 1)
 	return scheduler.ExecutorFunc(func(task func()) error {
 		slot <- struct{}{}
@@ -101,7 +101,7 @@ func (r *orderRun) worker(ctx context.Context) {
 	case 1:
 		ex = scheduler.Limited(semaphore.NewWeighted(1))
 	case 2:
-		ex = singleSlot()
+		ex = oneSlotRecovering()
 	case 3:
 		m.refuse = 2 + r.next(5)
 		ex = refuseEvery(m.refuse)

@@ -309,15 +309,19 @@ func (q *queue) claim(c *chunk, i int, to State, f func(*node)) int {
 
 // claimPeriodic does the same to what is queued and periodic, and only that.
 func (q *queue) claimPeriodic(to State, f func(*node)) {
+	var all []*node // first, because take may move the others
 	from := q.from
 	for c := q.head; c != nil; c = c.next {
 		for i := from; i < q.limitOf(c); i++ {
 			if n := c.entries[i].n; n != nil && n.period != nil && n.claim(to) {
-				f(n)
-				q.take(n)
+				all = append(all, n)
 			}
 		}
 		from = 0
+	}
+	for _, n := range all {
+		f(n)
+		q.take(n)
 	}
 }
 

@@ -73,6 +73,9 @@ func (x *submission) queue(run func(), wait bool) error {
 	x.mu.Unlock()
 	w.mu.Lock()
 	switch {
+	case n.status() != Pending: // withdrawn already
+		w.mu.Unlock()
+		return ErrCancelled
 	case w.refusing:
 		w.mu.Unlock()
 		return ErrClosed

@@ -384,31 +384,33 @@ func (q *queue) tally(counts *[Exited + 1]uint64) (pending int, running bool) {
 	if q.cut.Load() {
 		next = min(next, q.limit)
 	}
-	for i := q.from; i < min(next, q.end); i++ {
+	pending = q.length + len(q.heap)
+	for i := q.from; i < q.end; i++ {
 		n := q.head.entries[i].n
+		state := Pending
 		switch {
 		case n == gone:
-		case n == nil && i == next-1:
+			continue
+		case n != nil:
+			state = n.status()
+		case i < next-1:
+			state = Done
+		case i == next-1:
+			state = Running
+		}
+		if running && state != Cancelled && state != Rejected {
+			state = Pending // it was, when the one before it ran
+		}
+		switch state {
+		case Pending:
+			pending++
+		case Running:
 			running = true
-		case n == nil:
-			counts[Done]++
 		default:
-			switch state := n.status(); state {
-			case Pending: // it is about to run
-				pending++
-			case Running:
-				running = true
-			default:
-				counts[state]++
-			}
+			counts[state]++
 		}
 	}
-	for i := max(next, q.from); i < q.end; i++ { // cancelled alone
-		if n := q.head.entries[i].n; n != nil && n != gone && n.status() > Running {
-			counts[n.status()]++
-		}
-	}
-	return pending + q.pending(), running
+	return pending, running
 }
 
 // deadlines is a heap of nodes by deadline, then by number.

@@ -26,13 +26,10 @@ type hop struct {
 // after the wait was registered: of two that close a ring at the same time
 // the later sees the earlier.
 func (f *future) cycle(me *task) error {
-	if h := f.t.half.Load(); me == nil || h == nil || h == endedHalf || f.t.kind == kindChoice {
+	if me == nil || f.t.isLeaf() || f.t.kind == kindChoice {
 		// f has started and awaited nothing: if it does later, it sees us. And a
 		// choice may be decided by a contender that waits for nobody.
 		return nil
-	}
-	if me.partOf(&f.t) {
-		return fmt.Errorf("%w: %s -> %s", ErrAwaitCycle, me.name(), f.t.name())
 	}
 	for {
 		hops, found := f.ring(me)
@@ -48,6 +45,21 @@ func (f *future) cycle(me *task) error {
 			return fmt.Errorf("%w: %s", ErrAwaitCycle, strings.Join(path, " -> "))
 		}
 	}
+}
+
+// around returns an ErrAwaitCycle if me is part of f. It is called before the
+// wait is registered: who awaits me must not take this wait for one that lasts.
+func (f *future) around(me *task) error {
+	if me == nil || f.t.isLeaf() || f.t.kind == kindChoice || !me.partOf(&f.t) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s -> %s", ErrAwaitCycle, me.name(), f.t.name())
+}
+
+// isLeaf reports whether t has started and awaited nothing so far.
+func (t *task) isLeaf() bool {
+	h := t.half.Load()
+	return h == nil || h == endedHalf
 }
 
 // partOf reports whether t is u or was started in it, at any depth.

@@ -354,3 +354,25 @@ func TestWaitsThatComeAndGoAreNotTakenForACycle(t *testing.T) {
 		return nil
 	}))
 }
+
+// TestAWaitThatIsRefusedIsNoPartOfAnotherRing: somebody awaits an ancestor, which
+// is refused; who awaits that somebody is not.
+func TestAWaitThatIsRefusedIsNoPartOfAnotherRing(t *testing.T) {
+	ctx := asynctest.Context(t)
+	for range 50_000 / raceFactor {
+		var top *async.Future[int]
+		known := make(chan struct{})
+		top = async.Execute(ctx, func(ctx context.Context) (int, error) {
+			<-known
+			return async.Execute(ctx, func(ctx context.Context) (int, error) {
+				_, err := top.Await(ctx, 0)
+				require.ErrorIs(t, err, async.ErrAwaitCycle)
+				return 3, nil
+			}).Await(ctx, 0)
+		})
+		close(known)
+		v, err := top.Await(ctx, 0)
+		require.NoError(t, err)
+		require.Equal(t, 3, v)
+	}
+}

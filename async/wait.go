@@ -72,6 +72,14 @@ func (s *stay) begin(search bool) (how waitEnd, why error, over bool) {
 			s.under = h
 		}
 	}
+	if search {
+		if err := f.around(me); err != nil {
+			if f.settled() {
+				return waitSettled, nil, true
+			}
+			return waitCycle, err, true
+		}
+	}
 	s.w, s.mine = takeWaiter(s.under)
 	w := s.w
 	w.by = me

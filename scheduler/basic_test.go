@@ -2,7 +2,10 @@ package scheduler_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,4 +27,39 @@ func TestTasksRunInOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1000, v)
 	require.NoError(t, w.Drain(t.Context()))
+}
+
+// endedPool complains when it is used after its end.
+type endedPool struct {
+	scheduler.Executor
+	t     *testing.T
+	ended atomic.Bool
+}
+
+func (p *endedPool) Execute(task func()) error {
+	defer p.check()
+	return p.Executor.Execute(task)
+}
+
+func (p *endedPool) check() {
+	if p.ended.Load() {
+		p.t.Error("the pool was used after Drain had returned")
+	}
+}
+
+// TestAfterDrainThePoolIsUsedNoMore, so that it may be waited for: what no worker
+// needs any more is not submitted late.
+func TestAfterDrainThePoolIsUsedNoMore(t *testing.T) {
+	for range 2000 {
+		var g errgroup.Group
+		g.SetLimit(1)
+		p := &endedPool{Executor: scheduler.Errgroup(&g), t: t}
+		s := scheduler.New(p)
+		for range 4 {
+			require.NoError(t, s.NewWorker(t.Context()).Post(func() {}))
+		}
+		require.NoError(t, s.Drain(t.Context()))
+		p.ended.Store(true)
+		require.NoError(t, g.Wait())
+	}
 }

@@ -175,13 +175,15 @@ func (w *ExecutorWorker) againLocked(n *node) bool {
 		return false
 	}
 	now := clock()
-	n.at, n.timed = n.period.after(now), true
+	n.at = n.period.after(now)
 	n.state.Store(uint32(Pending))
-	if w.o.observer != nil {
-		n.stamp = max(n.at, now)
+	n.stamp = now // of use only to an observer
+	if n.period.every > 0 {
+		w.q.delay(n)
+		w.ripenLocked()
+	} else {
+		w.q.push(entry{n: n})
 	}
-	w.q.delay(n)
-	w.ripenLocked()
 	return true
 }
 

@@ -49,10 +49,11 @@ func (w *ExecutorWorker) lose(a *aftermath) func(*node) {
 	return func(n *node) { a.lost = w.loseLocked(a.lost, n) }
 }
 
-// stopTickLocked has the periodic task that runs not run again.
+// stopTickLocked has the periodic task that runs, or is about to, not run again.
+// What else of the batch is pending was claimed before.
 func (w *ExecutorWorker) stopTickLocked() {
 	for i := w.q.from; i < w.q.end; i++ {
-		if n := w.q.head.entries[i].n; n != nil && n.period != nil && n.status() == Running {
+		if n := w.q.head.entries[i].n; n != nil && n.period != nil && n.status() <= Running {
 			n.period.stopped = true
 		}
 	}

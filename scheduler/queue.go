@@ -206,7 +206,9 @@ func (q *queue) delay(n *node) {
 // deadlines, and of the calls where they are equal.
 func (q *queue) ripen(now time.Duration) {
 	for len(q.heap) > 0 && q.heap[0].at <= now {
-		q.push(entry{n: heap.Pop(&q.heap).(*node)})
+		n := heap.Pop(&q.heap).(*node)
+		n.stamp = max(n.stamp, n.at)
+		q.push(entry{n: n})
 	}
 }
 
@@ -223,13 +225,19 @@ func (q *queue) take(n *node) {
 		if n.chunk == q.tail && n.index == q.to-1 && n.index > 0 {
 			q.to-- // most often what was scheduled last is cancelled first
 			q.dead--
-		} else if q.dead > q.length+chunkSize {
-			q.compact()
 		}
+		q.squeeze()
 	default:
 		return
 	}
 	q.count(n)
+}
+
+// squeeze compacts the list when most of it is gaps.
+func (q *queue) squeeze() {
+	if q.dead > q.length+chunkSize {
+		q.compact()
+	}
 }
 
 // compact closes the gaps that cancelled entries have left, so that they take
@@ -309,20 +317,24 @@ func (q *queue) claim(c *chunk, i int, to State, f func(*node)) int {
 
 // claimPeriodic does the same to what is queued and periodic, and only that.
 func (q *queue) claimPeriodic(to State, f func(*node)) {
-	var all []*node // first, because take may move the others
 	from := q.from
 	for c := q.head; c != nil; c = c.next {
 		for i := from; i < q.limitOf(c); i++ {
-			if n := c.entries[i].n; n != nil && n.period != nil && n.claim(to) {
-				all = append(all, n)
+			n := c.entries[i].n
+			if n == nil || n.period == nil || !n.claim(to) {
+				continue
+			}
+			f(n)
+			if c != q.head || i >= q.end { // else it is counted when the batch is settled
+				c.entries[i] = entry{n: gone}
+				q.length--
+				q.dead++
+				q.count(n)
 			}
 		}
 		from = 0
 	}
-	for _, n := range all {
-		f(n)
-		q.take(n)
-	}
+	q.squeeze()
 }
 
 // claimDelayed does the same to what is not due yet, in no order.
@@ -347,6 +359,7 @@ func (q *queue) claimOldest(to State, f func(*node)) {
 			if q.claim(c, i, to, f) == 1 {
 				q.length--
 				q.dead++
+				q.squeeze()
 				return
 			}
 		}
@@ -433,9 +446,11 @@ func (h *deadlines) Push(x any) {
 	*h = append(*h, n)
 }
 func (h *deadlines) Pop() any {
-	old := *h
-	n := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
+	last := len(*h) - 1
+	n := (*h)[last]
+	(*h)[last] = nil
+	if *h = (*h)[:last]; cap(*h) > chunkSize && last < cap(*h)/4 {
+		*h = append(make(deadlines, 0, cap(*h)/2), *h...) // most of it was cancelled
+	}
 	return n
 }

@@ -19,9 +19,11 @@ type Scheduler struct {
 	workers     map[*ExecutorWorker]struct{}
 	ready       *ExecutorWorker // wait for a goroutine, in order, linked by nextReady
 	lastReady   *ExecutorWorker
-	wanted      int  // submissions that the feeder has to make
-	feeding     bool // there is a feeder
-	serving     bool // somebody serves; only if inline
+	wanted      int           // submissions that the feeder has to make
+	feeding     bool          // there is a feeder
+	serving     bool          // somebody serves; only if inline
+	touching    int           // goroutines that use the pool's methods, the feeder included
+	untouched   chan struct{} // closed when there are none; nil if nobody waits
 	closed      bool
 	left        func() bool // ends the look at the pool's context; nil if there is none
 	submissions uint64
@@ -101,20 +103,54 @@ func (s *Scheduler) offer() bool {
 	if s.try == nil || s.inline {
 		return false
 	}
-	returned := false
+	s.mu.Lock()
+	s.touching++
+	s.mu.Unlock()
+	taken, returned := false, false
 	defer func() {
+		s.mu.Lock()
+		if taken {
+			s.submissions++
+		}
+		s.leaveLocked()
+		s.mu.Unlock()
 		if !returned { // it panicked: nobody is wedged for that
 			s.feed(1)
 		}
 	}()
-	taken := s.try(s.run)
-	if returned = true; !taken {
-		return false
+	taken = s.try(s.run)
+	returned = true
+	return taken
+}
+
+// leaveLocked notes that a goroutine uses the pool no more.
+func (s *Scheduler) leaveLocked() {
+	s.touching--
+	if s.touching == 0 && s.untouched != nil {
+		close(s.untouched)
+		s.untouched = nil
 	}
+}
+
+// waitUntouched blocks until nobody uses the pool, or returns the cause of ctx
+// when that is done before.
+func (s *Scheduler) waitUntouched(ctx context.Context) error {
 	s.mu.Lock()
-	s.submissions++
+	if s.touching == 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.untouched == nil {
+		s.untouched = make(chan struct{})
+	}
+	untouched := s.untouched
 	s.mu.Unlock()
-	return true
+	select {
+	case <-untouched:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // feed has n more submissions made that may block, by the one goroutine of the
@@ -123,7 +159,10 @@ func (s *Scheduler) feed(n int) {
 	s.mu.Lock()
 	s.wanted += n
 	start := !s.feeding && s.wanted > 0
-	s.feeding = s.feeding || start
+	if start {
+		s.feeding = true
+		s.touching++
+	}
 	s.mu.Unlock()
 	if start {
 		go s.feeder()
@@ -135,11 +174,24 @@ func (s *Scheduler) feeder() {
 	defer func() { // a pool that runs tasks on our goroutine may have ended it
 		s.mu.Lock()
 		s.feeding = false
+		again := s.wanted > 0
+		if again {
+			s.touching++ // nobody is told that there is none meanwhile
+		}
+		s.leaveLocked()
 		s.mu.Unlock()
-		s.feed(0)
+		if again {
+			s.feed(0)
+			s.mu.Lock()
+			s.leaveLocked()
+			s.mu.Unlock()
+		}
 	}()
 	for {
 		s.mu.Lock()
+		if s.closed && len(s.workers) == 0 {
+			s.wanted = 0 // nobody is left to submit for
+		}
 		if s.wanted == 0 {
 			s.mu.Unlock()
 			return
@@ -226,13 +278,13 @@ func (s *Scheduler) add(w *ExecutorWorker) bool {
 func (s *Scheduler) remove(w *ExecutorWorker) {
 	s.mu.Lock()
 	delete(s.workers, w)
-	s.leaveLocked()
+	s.unbindLocked()
 	s.mu.Unlock()
 }
 
-// leaveLocked looks no longer at the pool's end if nobody is left that has to
+// unbindLocked looks no longer at the pool's end if nobody is left that has to
 // be told: until then a worker that drains may still wait for the pool.
-func (s *Scheduler) leaveLocked() {
+func (s *Scheduler) unbindLocked() {
 	if s.left != nil && s.closed && len(s.workers) == 0 {
 		s.left()
 	}
@@ -243,7 +295,7 @@ func (s *Scheduler) close() []*ExecutorWorker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.leaveLocked()
+	s.unbindLocked()
 	all := make([]*ExecutorWorker, 0, len(s.workers))
 	for w := range s.workers {
 		all = append(all, w)
@@ -261,9 +313,11 @@ func (s *Scheduler) Close() error {
 }
 
 // Drain drains every worker, all at once, as [ExecutorWorker.Drain] does, and
-// refuses new ones. It blocks until all have ended or ctx is done; then it
-// closes them and returns the cause. From inside a task of one of them it
-// returns [ErrSelfWait] and does nothing.
+// refuses new ones. It blocks until all have ended and the scheduler uses the
+// pool no more, so that it may be waited for and ended; after Close, too, this
+// is the way to know. If ctx is done before, Drain closes the workers and
+// returns the cause. From inside a task of one of them it returns
+// [ErrSelfWait] and does nothing.
 func (s *Scheduler) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	for w := range s.workers {
@@ -282,6 +336,9 @@ func (s *Scheduler) Drain(ctx context.Context) error {
 		if err := w.Drain(ctx); err != nil && first == nil {
 			first = err
 		}
+	}
+	if first == nil {
+		first = s.waitUntouched(ctx)
 	}
 	return first
 }

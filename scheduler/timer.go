@@ -52,9 +52,6 @@ func (w *ExecutorWorker) tick() {
 // its deadline, or depends on what is due, asks for this first.
 func (w *ExecutorWorker) ripenLocked() {
 	w.q.ripen(clock())
-	if w.o.observer != nil {
-		w.stampLocked()
-	}
 	w.armLocked()
 }
 
@@ -64,18 +61,6 @@ func (w *ExecutorWorker) wakeLocked() bool {
 	wake := w.q.length > 0 && !w.active
 	w.active = w.active || wake
 	return wake
-}
-
-// stampLocked notes when tasks became due.
-func (w *ExecutorWorker) stampLocked() {
-	if w.q.tail == nil {
-		return
-	}
-	for _, e := range w.q.tail.entries[:w.q.to] {
-		if e.n != nil && e.n.timed && e.n.place == queued && e.n.status() == Pending {
-			e.n.stamp = max(e.n.stamp, e.n.at)
-		}
-	}
 }
 
 func newPeriod(every time.Duration, opts []EveryOption) *period {

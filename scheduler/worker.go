@@ -243,6 +243,7 @@ func (w *ExecutorWorker) admit(n *node) error {
 			return nil
 		case DropOldest:
 			w.q.claimOldest(Rejected, w.lose(&a))
+			w.armLocked() // it may have been delayed
 		}
 	}
 	a.wake = w.enqueueLocked(n)

@@ -171,6 +171,7 @@ func (w *ExecutorWorker) Drain(ctx context.Context) error {
 		_ = w.Close()
 		return err
 	}
+	w.s.remove(w) // whoever has ended it may not have come to that yet
 	return nil
 }
 

@@ -401,7 +401,7 @@ func TestAnIdleWorkerHoldsNoGoroutineAndNoPlaceInThePool(t *testing.T) {
 func TestAPlantedMemoryLeakIsFound(t *testing.T) {
 	w := behind(t)
 	grown := memGrowth(func() {
-		for range 10_000 { // not fewer with the race detector: the leak must show
+		for range 40_000 { // not fewer with the race detector: the leak must show
 			_, _ = w.Schedule(nothing)
 		}
 	})

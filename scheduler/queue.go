@@ -397,6 +397,9 @@ func (q *queue) pending() int {
 func (q *queue) tally(counts *[Exited + 1]uint64) (pending int, running bool) {
 	pending = q.length + len(q.heap)
 	started := int(q.next.Load())
+	if q.cut.Load() {
+		started = min(started, q.limit)
+	}
 	for i := q.end - 1; i >= q.from; i-- {
 		n := q.head.entries[i].n
 		state := Pending

@@ -274,7 +274,7 @@ func TestAMillionTimers(t *testing.T) {
 		start := time.Now()
 		tasks := make([]scheduler.Task, n)
 		for i := range tasks {
-			d := rand.N(3 * time.Second)
+			d := time.Duration(rand.N(3000)) * time.Millisecond
 			var err error
 			tasks[i], err = w.ScheduleAfter(d, func(context.Context) {
 				if d < last || time.Since(start) < d {

@@ -98,7 +98,9 @@ func (w *ExecutorWorker) scopeEnds(ctx context.Context, outcome error) error {
 		return w.Drain(ctx)
 	}
 	w.close(outcome, Cancelled)
-	return w.Wait(ctx)
+	err := w.Wait(ctx)
+	w.s.remove(w) // whoever has ended it may not have come to that yet
+	return err
 }
 
 // Post schedules f without a handle: it can be cancelled only with everything
@@ -327,6 +329,11 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 		}
 		return false
 	}
+	if n.place == nowhere {
+		w.withdrawLocked(n)
+		w.mu.Unlock()
+		return true
+	}
 	a := aftermath{outcome: Cancelled, cause: cause}
 	w.lose(&a)(n)
 	delayed := n.place == delayed
@@ -338,6 +345,17 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 	a.over = w.quietLocked()
 	w.unlock(a)
 	return true
+}
+
+// withdrawLocked takes n, which was not accepted yet, off those that wait for
+// room, if it is among them.
+func (w *ExecutorWorker) withdrawLocked(n *node) {
+	n.forget()
+	i := slices.IndexFunc(w.blocked, func(a *arrival) bool { return a.n == n })
+	if i >= 0 {
+		w.blocked[i].told <- ErrCancelled
+		w.blocked = slices.Delete(w.blocked, i, i+1)
+	}
 }
 
 // A loss is a task that will not run, and whoever is to be told.

@@ -68,7 +68,7 @@ func TestDeadlinesAreInOrderWhenTheTimerIsLate(t *testing.T) {
 			require.NoError(t, err)
 		}
 		w.timer.Stop()
-		time.Sleep(100)
+		time.Sleep(100 * time.Nanosecond)
 		n := &node{w: w, at: start + 20, timed: true, task: func(context.Context) { order = append(order, 20) }}
 		w.mu.Lock()
 		require.NoError(t, w.admit(n))

@@ -10,7 +10,8 @@ import (
 )
 
 // An Executor is a pool of goroutines. Execute runs task on one of them, may
-// block until it can, and may refuse with an error. If it has a method
+// block until it can, and may refuse with an error; it must not panic. If it
+// has a method
 //
 //	TryExecute(task func()) bool
 //
@@ -40,7 +41,8 @@ func (goroutines) Execute(task func()) error { go task(); return nil }
 func (goroutines) TryExecute(task func()) bool { go task(); return true }
 
 // Inline runs tasks on the goroutine that schedules them, if no other is at it
-// already: then that one runs them next. It is for tests.
+// already: then that one runs them next. It is for tests. A task that panics or
+// calls runtime.Goexit does so to whoever scheduled it.
 func Inline() Executor { return inline{} }
 
 type inline struct{}

@@ -88,7 +88,8 @@ const (
 )
 
 // Capacity bounds how many tasks of a worker may be pending: queued, delayed or
-// periodic. A task that is cancelled gives its place up at once. Do not use
+// periodic. A task that is cancelled gives its place up at once. A periodic one
+// does while it runs, and has a place again after, beyond n if need be. Do not use
 // Block for a worker whose tasks schedule on it: when it is full they wait for
 // themselves. n < 1 panics.
 func Capacity(n int, full Full) WorkerOption {

@@ -2,7 +2,9 @@ package cookbook
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,20 +14,31 @@ import (
 	"github.com/ambit-go/ambit/async/asynctest"
 )
 
+// reserve returns an address that nobody listens at, nor can by accident until
+// it is given up.
+func reserve(t *testing.T) (address string, giveUp func()) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	name, err := syscall.Getsockname(fd)
+	require.NoError(t, err)
+	return fmt.Sprint("127.0.0.1:", name.(*syscall.SockaddrInet4).Port), func() { _ = syscall.Close(fd) }
+}
+
 // closedAddress returns an address that nobody listens at.
 func closedAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
+	address, giveUp := reserve(t)
+	t.Cleanup(giveUp)
+	return address
 }
 
 // lateService listens at the address that it returns, but only after d.
 func lateService(t *testing.T, d time.Duration) string {
-	address := closedAddress(t)
+	address, giveUp := reserve(t)
 	opened := make(chan net.Listener, 1)
 	go func() {
 		time.Sleep(d)
+		giveUp()
 		l, _ := net.Listen("tcp", address)
 		opened <- l
 	}()

@@ -151,15 +151,21 @@ func (p *place) ask(t *task, call func() error) (failed bool) {
 	how := exited
 	var err error
 	defer func() {
-		switch v := recover(); {
+		v := recover()
+		switch {
 		case how == returned:
 		case v != nil:
 			err = trap(t, v)
 		default:
 			err = ErrGoexit
 		}
-		if failed = err != nil; failed && p.claim() {
+		failed = err != nil
+		switch {
+		case !failed:
+		case p.claim():
 			t.reject(err)
+		case v != nil:
+			panic(v) // not of t, which has begun or ended: it is not for us to hide
 		}
 	}()
 	err = call()

@@ -23,7 +23,7 @@
 // # Outcomes
 //
 // Every task that was accepted has exactly one outcome: it ran, was cancelled,
-// or was rejected by the pool. A worker works again when the pool does,
+// or was rejected by the pool or by a full queue. A worker works again when the pool does,
 // whatever happened: a panic, Goexit, a refusal, a full pool. Only what a pool
 // accepts and then drops without a word it cannot see: see [PoolContext].
 //

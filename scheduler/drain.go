@@ -13,6 +13,12 @@ import (
 // drain runs w's tasks until none is left, or w has had its share: then it
 // reports true, and w is to be looked at again.
 func (w *ExecutorWorker) drain() (more bool) {
+	clean := false
+	defer func() {
+		if !clean { // a task, a handler of panics or an observer takes the goroutine with it
+			w.handOver()
+		}
+	}()
 	left, slice := w.o.batch, w.o.slice
 	began := clockIf(slice > 0)
 	w.mu.Lock()
@@ -36,6 +42,7 @@ func (w *ExecutorWorker) drain() (more bool) {
 			w.mu.Lock()
 		}
 	}
+	clean = true
 	w.drained = false
 	if more = w.q.length > 0; more {
 		w.mu.Unlock()
@@ -60,10 +67,7 @@ func (w *ExecutorWorker) runAll(c *chunk, from, end int) (rest int, tick *node) 
 		}
 		v := recover()
 		w.broken(c, rest-1, v)
-		switch {
-		case v == nil:
-			w.handOver() // Goexit
-		case !w.recovered(v):
+		if v != nil && !w.recovered(v) { // else it is Goexit, which goes on
 			panic(v)
 		}
 	}()
@@ -109,7 +113,7 @@ func (w *ExecutorWorker) run(n *node) (again bool) {
 		}
 		return false
 	}
-	began := clockIf(w.o.observer != nil)
+	w.began = clockIf(w.o.observer != nil)
 	w.roomy()
 	task, plain := n.task, n.plain
 	if again = n.period != nil; !again {
@@ -131,7 +135,7 @@ func (w *ExecutorWorker) run(n *node) (again bool) {
 		}
 	}
 	if w.o.observer != nil {
-		w.o.observer(Event{Worker: w.o.name, Outcome: outcome, Queued: began - n.stamp, Ran: clock() - began})
+		w.o.observer(Event{Worker: w.o.name, Outcome: outcome, Queued: w.began - n.stamp, Ran: clock() - w.began})
 	}
 	return again
 }
@@ -195,12 +199,15 @@ func (w *ExecutorWorker) broken(c *chunk, i int, v any) {
 		outcome = Panicked
 	}
 	var ctx *taskContext
+	var e Event
 	ended := true
 	w.mu.Lock()
-	if n := c.entries[i].n; n == nil {
+	n := c.entries[i].n
+	if n == nil {
 		w.q.ended[outcome]++
 		c.entries[i], c.nodes = entry{n: gone}, true
 	} else if ended = n.status() == Running; ended { // else an observer has panicked
+		e = Event{Worker: w.o.name, Outcome: outcome, Queued: w.began - n.stamp, Ran: clock() - w.began}
 		n.forget()
 		ctx = n.ctx.Swap(nil)
 		n.state.Store(uint32(outcome))
@@ -214,24 +221,16 @@ func (w *ExecutorWorker) broken(c *chunk, i int, v any) {
 		_ = w.Close()
 	}
 	if ended && w.o.observer != nil {
-		w.o.observer(Event{Worker: w.o.name, Outcome: outcome})
+		w.o.observer(e)
 	}
 }
 
-// recovered tells the handler of a panic, and reports whether there is one. If
-// it panics itself the worker is handed on, as without one.
+// recovered tells the handler of a panic, and reports whether there is one.
 func (w *ExecutorWorker) recovered(v any) bool {
-	told := false
-	defer func() {
-		if !told {
-			w.handOver()
-		}
-	}()
 	if w.o.recovered == nil {
 		return false
 	}
 	w.o.recovered(&async.PanicError{Value: v, Stack: debug.Stack(), Task: w.o.name})
-	told = true
 	return true
 }
 

@@ -8,8 +8,9 @@ import (
 // Errors of scheduling. Test for them with [errors.Is].
 var (
 	// ErrClosed is returned by a worker that is closed or draining. It is also
-	// the cause with which the contexts of its tasks are cancelled, and the
-	// outcome of futures whose task it cancelled.
+	// the cause with which Close cancels the contexts of its tasks, and the
+	// outcome of futures whose task it cancelled; if the end of the worker's
+	// ctx or of the pool has closed it, that has a cause of its own.
 	ErrClosed = errors.New("scheduler: worker closed")
 
 	// ErrCancelled is the cause with which a task's context is cancelled by
@@ -19,8 +20,8 @@ var (
 	// ErrFull is returned by a worker whose queue is at its [Capacity].
 	ErrFull = errors.New("scheduler: queue full")
 
-	// ErrSelfWait is returned by a wait for a worker from inside that worker,
-	// which could never end.
+	// ErrSelfWait is returned by a wait for a worker with the ctx of one of its
+	// tasks, or one derived from that: it could never end.
 	ErrSelfWait = errors.New("scheduler: a worker's task may not wait for the worker")
 )
 

@@ -20,7 +20,7 @@ type aftermath struct {
 func (w *ExecutorWorker) unlock(a aftermath) {
 	w.mu.Unlock()
 	if a.wake {
-		w.s.need(w)
+		defer w.s.need(w) // also if an observer panics
 	}
 	if a.over {
 		w.ended()
@@ -31,7 +31,7 @@ func (w *ExecutorWorker) unlock(a aftermath) {
 // CancelPending cancels everything that has not started, delayed and periodic
 // tasks included, and returns how many. What has run is a prefix of what was
 // scheduled. The task that runs is left alone, a periodic one is not run again,
-// and the worker goes on.
+// and the worker goes on. It does not block.
 func (w *ExecutorWorker) CancelPending() int {
 	a := aftermath{outcome: Cancelled, cause: ErrCancelled}
 	w.mu.Lock()
@@ -142,6 +142,9 @@ func (w *ExecutorWorker) ended() {
 	if unbind != nil {
 		unbind()
 	}
+	if w.bond != nil {
+		w.bond.w.Store(nil)
+	}
 	w.s.remove(w)
 }
 
@@ -160,8 +163,8 @@ func (w *ExecutorWorker) refuse() {
 // Drain refuses new tasks, cancels what is not due yet and what is periodic,
 // runs the rest, and blocks until that has ended; the worker is closed then. If
 // ctx is done before, it closes the worker and returns the cause of ctx
-// without waiting for the task that runs. From inside a task of the worker it
-// returns [ErrSelfWait] and does nothing.
+// without waiting for the task that runs. With the ctx of a task of the worker
+// it returns [ErrSelfWait] and does nothing.
 func (w *ExecutorWorker) Drain(ctx context.Context) error {
 	if InWorker(ctx, w) {
 		return ErrSelfWait
@@ -176,8 +179,8 @@ func (w *ExecutorWorker) Drain(ctx context.Context) error {
 }
 
 // Wait blocks until nothing is queued and no task runs, or returns the cause of
-// ctx when that is done before. It does not wait for what is not due yet. From
-// inside a task of the worker it returns [ErrSelfWait].
+// ctx when that is done before. It does not wait for what is not due yet. With
+// the ctx of a task of the worker it returns [ErrSelfWait].
 func (w *ExecutorWorker) Wait(ctx context.Context) error {
 	if InWorker(ctx, w) {
 		return ErrSelfWait
@@ -200,7 +203,7 @@ func (w *ExecutorWorker) Wait(ctx context.Context) error {
 	}
 }
 
-// Closed reports whether the worker accepts nothing more.
+// Closed reports whether the worker accepts nothing more. It does not block.
 func (w *ExecutorWorker) Closed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,7 +211,7 @@ func (w *ExecutorWorker) Closed() bool {
 }
 
 // Len returns how many tasks have not started, delayed and periodic ones
-// included.
+// included. It does not block.
 func (w *ExecutorWorker) Len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,7 +234,7 @@ type Stats struct {
 	Activations uint64 // how often a goroutine of the pool has come for it
 }
 
-// Stats returns the counts, as of one instant.
+// Stats returns the counts, as of one instant. It does not block.
 func (w *ExecutorWorker) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()

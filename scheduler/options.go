@@ -61,8 +61,8 @@ func PoolContext(ctx context.Context) Option {
 func Name(name string) WorkerOption { return workerOption(func(o *workerOptions) { o.name = name }) }
 
 // Batch sets how many tasks of a worker may run, 64 if nothing is said, before
-// it offers its goroutine back to the pool. With 1 workers take turns task by
-// task. n < 1 panics.
+// it offers its goroutine back to the pool; those that were cancelled late
+// count, too. With 1 workers take turns task by task. n < 1 panics.
 func Batch(n int) WorkerOption {
 	if n < 1 {
 		panic("scheduler: Batch(n): n must be at least 1")
@@ -130,7 +130,7 @@ type Event struct {
 // Observe has f told of every outcome, and of every tick of a periodic task
 // with Outcome Pending. It is called after the task, on whichever goroutine
 // decided the outcome, with no lock held, and must not block: the worker waits
-// for it. It costs reading the clock three times for each task. Nil panics.
+// for it. Events of different goroutines come in any order. It costs reading the clock three times for each task. Nil panics.
 func Observe(f func(Event)) WorkerOption {
 	if f == nil {
 		panic("scheduler: Observe(nil)")
@@ -155,5 +155,6 @@ type EveryOption func(*period)
 // were missed are skipped.
 func FixedDelay() EveryOption { return func(p *period) { p.delay = true } }
 
-// Burst catches up: every tick that was missed is run, one after the other.
+// Burst catches up: every tick that was missed is run, one after the other,
+// from when the run that missed them has ended.
 func Burst() EveryOption { return func(p *period) { p.burst = true } }

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -46,8 +48,9 @@ func New(ex Executor, opts ...Option) *Scheduler {
 	_, s.inline = ex.(inline)
 	s.run = s.serve
 	if ctx := s.o.pool; ctx != nil {
+		left := context.AfterFunc(ctx, func() { s.poolEnded(context.Cause(ctx)) })
 		s.mu.Lock()
-		s.left = context.AfterFunc(ctx, func() { s.poolEnded(context.Cause(ctx)) })
+		s.left = left
 		s.mu.Unlock()
 	}
 	return s
@@ -104,6 +107,11 @@ func (s *Scheduler) offer() bool {
 		return false
 	}
 	s.mu.Lock()
+	if s.closed && len(s.workers) == 0 { // nobody is left to submit for
+		s.ready, s.lastReady = nil, nil
+		s.mu.Unlock()
+		return false
+	}
 	s.touching++
 	s.mu.Unlock()
 	taken, returned := false, false
@@ -296,11 +304,7 @@ func (s *Scheduler) close() []*ExecutorWorker {
 	defer s.mu.Unlock()
 	s.closed = true
 	s.unbindLocked()
-	all := make([]*ExecutorWorker, 0, len(s.workers))
-	for w := range s.workers {
-		all = append(all, w)
-	}
-	return all
+	return slices.Collect(maps.Keys(s.workers))
 }
 
 // Close closes every worker, as [ExecutorWorker.Close] does, and refuses new
@@ -316,18 +320,17 @@ func (s *Scheduler) Close() error {
 // refuses new ones. It blocks until all have ended and the scheduler uses the
 // pool no more, so that it may be waited for and ended; after Close, too, this
 // is the way to know. If ctx is done before, Drain closes the workers and
-// returns the cause. From inside a task of one of them it returns
-// [ErrSelfWait] and does nothing.
+// returns the cause. With the ctx of a task of one of them it returns
+// [ErrSelfWait] and does nothing. Workers refuse new tasks from the first, also
+// those that tasks of others would schedule.
 func (s *Scheduler) Drain(ctx context.Context) error {
 	s.mu.Lock()
-	for w := range s.workers {
-		if InWorker(ctx, w) {
-			s.mu.Unlock()
-			return ErrSelfWait
-		}
-	}
+	all := slices.Collect(maps.Keys(s.workers))
 	s.mu.Unlock()
-	all := s.close()
+	if slices.ContainsFunc(all, func(w *ExecutorWorker) bool { return InWorker(ctx, w) }) {
+		return ErrSelfWait
+	}
+	all = s.close()
 	for _, w := range all {
 		w.refuse()
 	}
@@ -352,13 +355,13 @@ func (s *Scheduler) poolEnded(cause error) {
 
 // SchedulerStats are counts of a scheduler.
 type SchedulerStats struct {
-	Workers     int    // that are open
+	Workers     int    // that are open, or whose last task runs
 	Ready       int    // that wait for a goroutine of the pool
 	Submissions uint64 // made to the pool
 	Refusals    uint64 // by the pool
 }
 
-// Stats returns the counts.
+// Stats returns the counts. It does not block.
 func (s *Scheduler) Stats() SchedulerStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

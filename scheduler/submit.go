@@ -16,8 +16,10 @@ import (
 // panic of f is the future's [*async.PanicError], Goexit is async.ErrGoexit, and
 // the worker goes on. Cancelling the future, or the expiry of its owner's
 // Await, takes f out of the queue; CancelPending gives it [ErrCancelled], a
-// worker that is or becomes closed [ErrClosed], a pool that refuses a
-// [*RejectedError].
+// worker that is or becomes closed [ErrClosed] or the cause of its ctx, a pool
+// that refuses or has ended a [*RejectedError].
+//
+// A task of w must not await the future: it waits for itself.
 //
 // Submit blocks only as [Capacity] says. Under an async.Limit of the worker's
 // scope f joins the queue when it has its slot. A nil f panics.
@@ -26,8 +28,9 @@ func Submit[T any](w *ExecutorWorker, f func(ctx context.Context) (T, error)) *a
 }
 
 // Call is Submit and Await in one, for a caller that has nothing else to do: f
-// is started with ctx, whose end takes it out of the queue or cancels it. From
-// inside a task of w, where it could never return, it returns [ErrSelfWait].
+// is started with ctx, whose end takes it out of the queue or cancels it. It
+// blocks until f has ended or ctx is done. With the ctx of a task of w, where
+// it could never return, it returns [ErrSelfWait].
 func Call[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Context) (T, error)) (T, error) {
 	if InWorker(ctx, w) {
 		return *new(T), ErrSelfWait

@@ -35,7 +35,7 @@ type Task struct{ n *node }
 // If t runs its context is cancelled with [ErrCancelled] and Cancel returns
 // false; the worker's next task still waits until it has returned. A periodic
 // task is not run again either way. Of a task that has ended Cancel returns
-// false.
+// false. It does not block.
 func (t Task) Cancel() bool {
 	return t.n != nil && t.n.w.cancel(t.n, ErrCancelled)
 }

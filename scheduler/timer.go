@@ -55,6 +55,24 @@ func (w *ExecutorWorker) ripenLocked() {
 	w.armLocked()
 }
 
+// dueLocked queues what is due before something else is queued behind it.
+func (w *ExecutorWorker) dueLocked() {
+	if len(w.q.heap) > 0 {
+		w.ripenLocked()
+	}
+}
+
+// when returns t on our clock: the same for equal times, whenever it is asked.
+func when(t time.Time) time.Duration {
+	at := t.Sub(epoch)
+	if t != t.Round(0) || at == math.MaxInt64 || at == math.MinInt64 {
+		return at // it has a monotonic reading, or is beyond the ends of our clock
+	}
+	now := time.Now()
+	stepped := now.Round(0).Sub(epoch.Round(0)) - now.Sub(epoch)
+	return at - stepped.Round(10*time.Millisecond)
+}
+
 // wakeLocked reports whether the scheduler has to be told that there is
 // something to do. Whoever asks does so.
 func (w *ExecutorWorker) wakeLocked() bool {

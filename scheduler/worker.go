@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -23,6 +24,8 @@ type ExecutorWorker struct {
 	unbind func() bool             // from the ctx that it was made with
 
 	nextReady *ExecutorWorker // guarded by the scheduler's mu
+	began     time.Duration   // when the task that runs began, if observed; only for the drain
+	bond      *bond           // what the scope that it was made in knows of it; nil if there is none
 
 	mu        sync.Mutex // guards what follows
 	q         queue
@@ -57,8 +60,10 @@ func InWorker(ctx context.Context, w *ExecutorWorker) bool {
 //
 // If ctx carries a scope of package async the worker ends with it: when the
 // scope has ended well it is drained before Scope returns, otherwise it is
-// closed as soon as ctx is cancelled, and the task that runs is joined. A ctx
-// without a scope closes the worker when it ends. A worker of a closed
+// closed as soon as ctx is cancelled, and the task that runs is joined. Workers
+// of one scope are drained in the reverse of the order in which they were made:
+// make the last stage of a pipeline first. A ctx without a scope closes the
+// worker when it ends. NewWorker does not block. A worker of a closed
 // scheduler or an ended scope is closed from the first.
 func (s *Scheduler) NewWorker(ctx context.Context, opts ...WorkerOption) *ExecutorWorker {
 	if ctx == nil {
@@ -72,11 +77,15 @@ func (s *Scheduler) NewWorker(ctx context.Context, opts ...WorkerOption) *Execut
 		w.o.name = "worker"
 	}
 	w.ctx, w.stop = context.WithCancelCause(context.WithValue(ctx, workerKey{w}, true))
+	if bridge.InScope(ctx) {
+		w.bond = new(bond)
+		w.bond.w.Store(w)
+	}
 	if !s.add(w) {
 		_ = w.Close()
 	}
-	if bridge.InScope(ctx) {
-		async.OnExit(ctx, w.scopeEnds)
+	if w.bond != nil {
+		async.OnExit(ctx, w.bond.scopeEnds)
 	}
 	if ctx.Done() != nil {
 		unbind := context.AfterFunc(ctx, func() { w.close(context.Cause(ctx), Cancelled) })
@@ -91,8 +100,17 @@ func (s *Scheduler) NewWorker(ctx context.Context, opts ...WorkerOption) *Execut
 	return w
 }
 
-// scopeEnds is the exit hook of the scope that w belongs to.
-func (w *ExecutorWorker) scopeEnds(ctx context.Context, outcome error) error {
+// A bond is all that a scope keeps of a worker that has ended before it.
+type bond struct {
+	w atomic.Pointer[ExecutorWorker]
+}
+
+// scopeEnds is the exit hook of the scope that a worker belongs to.
+func (b *bond) scopeEnds(ctx context.Context, outcome error) error {
+	w := b.w.Load()
+	if w == nil {
+		return nil
+	}
 	ctx = context.WithoutCancel(ctx) // it takes as long as it takes
 	if outcome == nil {
 		return w.Drain(ctx)
@@ -103,10 +121,10 @@ func (w *ExecutorWorker) scopeEnds(ctx context.Context, outcome error) error {
 	return err
 }
 
-// Post schedules f without a handle: it can be cancelled only with everything
-// else that is pending. It allocates nothing once the worker is warm. It blocks
-// only as [Capacity] says and returns [ErrClosed] or [ErrFull] if f will not
-// run. A nil f panics.
+// Post schedules f, at the end of the queue, without a handle: it can be
+// cancelled only with everything else that is pending. It allocates nothing
+// once the worker is warm. It blocks only as [Capacity] says, and returns
+// [ErrClosed] or [ErrFull] if f was not accepted. A nil f panics.
 func (w *ExecutorWorker) Post(f func()) error {
 	if f == nil {
 		panic("scheduler: Post with a nil function")
@@ -119,6 +137,7 @@ func (w *ExecutorWorker) Post(f func()) error {
 	if w.o.capacity > 0 || w.o.observer != nil {
 		return w.admit(&node{w: w, plain: f, bare: true})
 	}
+	w.dueLocked()
 	w.q.accept()
 	w.q.push(entry{post: f})
 	wake := !w.active
@@ -132,7 +151,9 @@ func (w *ExecutorWorker) Post(f func()) error {
 
 // PostAll posts what fs yields, one behind the other with nothing between, and
 // returns how many. With a [Capacity] or an observer they are posted one by
-// one, up to the first error.
+// one, up to the first error. fs is pulled to its end, on the calling goroutine,
+// before anything is posted; if a function is nil PostAll panics and nothing
+// is. It blocks as long as fs does, and as Post does.
 func (w *ExecutorWorker) PostAll(fs iter.Seq[func()]) (int, error) {
 	var all []func()
 	for f := range fs {
@@ -154,6 +175,7 @@ func (w *ExecutorWorker) PostAll(fs iter.Seq[func()]) (int, error) {
 		w.mu.Unlock()
 		return 0, ErrClosed
 	}
+	w.dueLocked()
 	for _, f := range all {
 		w.q.accept()
 		w.q.push(entry{post: f})
@@ -171,19 +193,21 @@ func (w *ExecutorWorker) PostAll(fs iter.Seq[func()]) (int, error) {
 // with [ErrCancelled] by [Task.Cancel], with [ErrClosed] by Close, and when f
 // has returned. It blocks only as [Capacity] says. A nil f panics.
 func (w *ExecutorWorker) Schedule(f func(ctx context.Context)) (Task, error) {
-	return w.schedule("Schedule", f, 0, nil)
+	return w.schedule("Schedule", f, 0, false, nil)
 }
 
 // ScheduleAfter schedules f to join the end of the queue when d has passed, not
-// before. d <= 0 is Schedule.
+// before; with others in the order of the deadlines, equal ones in the order of
+// the calls. d <= 0 is Schedule, whose blocking and errors it has.
 func (w *ExecutorWorker) ScheduleAfter(d time.Duration, f func(ctx context.Context)) (Task, error) {
-	return w.schedule("ScheduleAfter", f, d, nil)
+	return w.schedule("ScheduleAfter", f, later(clock(), d), d > 0, nil)
 }
 
 // ScheduleAt is ScheduleAfter for a time of day. Where t has a monotonic
-// reading that counts.
+// reading that counts; where it has none, steps of the wall clock before the
+// call do. It blocks and fails as Schedule does.
 func (w *ExecutorWorker) ScheduleAt(t time.Time, f func(ctx context.Context)) (Task, error) {
-	return w.schedule("ScheduleAt", f, time.Until(t), nil)
+	return w.schedule("ScheduleAt", f, when(t), true, nil)
 }
 
 // ScheduleEvery schedules f to run again and again: the first time after first,
@@ -191,21 +215,18 @@ func (w *ExecutorWorker) ScheduleAt(t time.Time, f func(ctx context.Context)) (T
 // were missed meanwhile are skipped. See [FixedDelay] and [Burst]. A period of
 // 0 or less puts f at the end of the queue each time. It ends with Cancel, a
 // panic, Goexit, or the worker, draining included. It allocates nothing for a
-// tick; all runs share one context.
+// tick; all runs share one context. It blocks and fails as Schedule does.
 func (w *ExecutorWorker) ScheduleEvery(first, period time.Duration, f func(ctx context.Context), opts ...EveryOption) (Task, error) {
 	p := newPeriod(period, opts)
-	return w.schedule("ScheduleEvery", f, first, p)
+	return w.schedule("ScheduleEvery", f, later(clock(), max(first, 0)), first > 0, p)
 }
 
-func (w *ExecutorWorker) schedule(what string, f func(ctx context.Context), d time.Duration, p *period) (Task, error) {
+// schedule accepts f, if it is timed to be run at a time of our clock.
+func (w *ExecutorWorker) schedule(what string, f func(ctx context.Context), at time.Duration, timed bool, p *period) (Task, error) {
 	if f == nil {
 		panic("scheduler: " + what + " with a nil function")
 	}
-	n := &node{w: w, task: f, period: p}
-	if d > 0 || p != nil {
-		n.at = later(clock(), max(d, 0))
-		n.timed = d > 0
-	}
+	n := &node{w: w, task: f, period: p, at: at, timed: timed}
 	if p != nil {
 		p.next = n.at
 	}
@@ -266,6 +287,7 @@ func (w *ExecutorWorker) enqueueLocked(n *node) (wake bool) {
 		w.q.delay(n)
 		w.ripenLocked()
 	} else {
+		w.dueLocked()
 		w.q.push(entry{n: n})
 	}
 	return w.wakeLocked()
@@ -329,11 +351,6 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 		}
 		return false
 	}
-	if n.place == nowhere {
-		w.withdrawLocked(n)
-		w.mu.Unlock()
-		return true
-	}
 	a := aftermath{outcome: Cancelled, cause: cause}
 	w.lose(&a)(n)
 	delayed := n.place == delayed
@@ -345,17 +362,6 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 	a.over = w.quietLocked()
 	w.unlock(a)
 	return true
-}
-
-// withdrawLocked takes n, which was not accepted yet, off those that wait for
-// room, if it is among them.
-func (w *ExecutorWorker) withdrawLocked(n *node) {
-	n.forget()
-	i := slices.IndexFunc(w.blocked, func(a *arrival) bool { return a.n == n })
-	if i >= 0 {
-		w.blocked[i].told <- ErrCancelled
-		w.blocked = slices.Delete(w.blocked, i, i+1)
-	}
 }
 
 // A loss is a task that will not run, and whoever is to be told.
@@ -388,8 +394,11 @@ func (w *ExecutorWorker) tell(lost []loss, outcome State, cause error) {
 		if l.owner != nil {
 			l.owner.dropped(cause)
 		}
-		if w.o.observer != nil {
-			w.o.observer(Event{Worker: w.o.name, Outcome: outcome, Err: cause})
-		}
+	}
+	if w.o.observer == nil {
+		return
+	}
+	for range lost { // last, because it may panic
+		w.o.observer(Event{Worker: w.o.name, Outcome: outcome, Err: cause})
 	}
 }

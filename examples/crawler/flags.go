@@ -70,7 +70,7 @@ func parseSite(site string) (*url.URL, error) {
 		return nil, fmt.Errorf("-url %q has no scheme; did you mean -url https://%[1]s?", site)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("-url %q: only http and https can be crawled", site)
-	case u.Hostname() == "":
+	case !hasHost(u):
 		return nil, fmt.Errorf("-url %q names no host", site)
 	case u.User != nil:
 		return nil, fmt.Errorf("-url must not hold a user name or password; they would end up in the report")

@@ -109,7 +109,7 @@ var urlSpace = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 // that can be fetched: mailto:, javascript:, or not a URL at all.
 func resolve(base *url.URL, ref string) *url.URL {
 	u, err := base.Parse(strings.Trim(urlSpace.Replace(ref), " \f"))
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Opaque != "" || u.Hostname() == "" {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Opaque != "" || !hasHost(u) {
 		return nil
 	}
 	u = normalize(u)
@@ -173,4 +173,11 @@ func unhex(c byte) byte {
 		return c - '0'
 	}
 	return c&^0x20 - 'A' + 10
+}
+
+// hasHost reports whether u names a host. An address with colons is one only in
+// brackets.
+func hasHost(u *url.URL) bool {
+	host := u.Hostname()
+	return host != "" && (strings.HasPrefix(u.Host, "[") || !strings.Contains(host, ":"))
 }

@@ -98,7 +98,7 @@ func (p *page) classify(resp *http.Response) {
 		p.html = kind == "text/html" || kind == "application/xhtml+xml"
 	default:
 		to, err := resp.Location()
-		if err != nil || to.Hostname() == "" {
+		if err != nil || !hasHost(to) {
 			p.problem = statusText(p.status) + " without a usable Location"
 			return
 		}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A SignalError is the cause of work that a signal has stopped.
+type SignalError struct{ Signal os.Signal }
+
+func (e *SignalError) Error() string { return "stopped by signal: " + e.Signal.String() }
+
+// ExitStatus returns 128 and the number of the signal: 130 for an interrupt.
+func (e *SignalError) ExitStatus() int {
+	if sig, ok := e.Signal.(syscall.Signal); ok {
+		return 128 + int(sig)
+	}
+	return 128
+}
+
+// FailOnSignal fails the scope of ctx with a SignalError at the first SIGINT or
+// SIGTERM: the cause that everything in it is stopped with. A second signal has
+// its usual effect, and ends the process at once.
+func FailOnSignal(ctx context.Context) {
+	OnSignal(ctx, func(sig os.Signal) error { return &SignalError{sig} }, os.Interrupt, syscall.SIGTERM)
+}
+
+// OnSignal has f called with each of the signals that arrives, one after the
+// other, until the scope of ctx ends or f returns an error, which fails that
+// scope. From then on the signals have their usual effect.
+func OnSignal(ctx context.Context, f func(os.Signal) error, signals ...os.Signal) {
+	arrived := make(chan os.Signal, 8) // a person's fingers are slower
+	signal.Notify(arrived, signals...)
+	async.Go(ctx, func(ctx context.Context) error {
+		defer signal.Stop(arrived)
+		for {
+			select {
+			case sig := <-arrived:
+				if err := f(sig); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}, async.Daemon(), async.Name("signals"))
+}

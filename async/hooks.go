@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // OnExit registers f to be called when the scope of ctx ends: after every task
@@ -28,7 +30,7 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 	s := t.scope()
 	s.mu.Lock()
 	if !s.ended {
-		s.exits = append(s.exits, f)
+		s.exits = append(s.exits, exit{hook: f})
 		s.mu.Unlock()
 		return
 	}
@@ -40,7 +42,12 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 	}
 }
 
-type exitHook func(ctx context.Context, outcome error) error
+// An exit is what is to be done when a scope ends: a hook, or the ending of
+// another package of ours.
+type exit struct {
+	hook   func(ctx context.Context, outcome error) error
+	ending func(how bridge.Ending, outcome error)
+}
 
 // runExits runs the exit hooks and reports whether there were any.
 func (s *scope) runExits(err error, echo bool) bool {
@@ -51,14 +58,18 @@ func (s *scope) runExits(err error, echo bool) bool {
 			s.mu.Unlock()
 			return ran
 		}
-		f := s.exits[n-1]
-		s.exits[n-1] = nil
+		x := s.exits[n-1]
+		s.exits[n-1] = exit{}
 		s.exits = s.exits[:n-1]
 		s.mu.Unlock()
 		var v verdict
 		s.sum(err, echo, s.told, &v)
 		outcome := v.err
-		h := s.hook("exit hook", func(ctx context.Context) error { return f(ctx, outcome) })
+		if x.ending != nil {
+			x.ending(s.ending(outcome))
+			continue
+		}
+		h := s.hook("exit hook", func(ctx context.Context) error { return x.hook(ctx, outcome) })
 		s.mu.Lock()
 		s.linkLocked(&h.t)
 		s.mu.Unlock()

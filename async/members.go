@@ -32,7 +32,7 @@ type scope struct {
 	listeners *waiter      // waits under this scope's context, to be told of a cancellation
 	joiner    *waiter      // who waits for the children
 	changed   chan struct{}
-	exits     []exitHook
+	exits     []exit
 	faults    *faults // nil until something goes wrong
 	unwatch   func()  // takes us off the contexts we watch
 	timers    []*time.Timer

@@ -29,10 +29,10 @@ func init() {
 	endedHalf.sig.Store(endedSignal)
 
 	bridge.NewRoot = func(ctx context.Context, lost func(error)) context.Context { return &newRoot(ctx, lost).t }
-	bridge.InScope = func(ctx context.Context) bool {
-		t, _ := nearest(ctx)
-		return t != nil && t.kind != kindRoot
-	}
+	bridge.ScopeOf = scopeOf
+	bridge.Around = around
+	bridge.AtEnd = atEnd
+	bridge.Told = toldBy
 	bridge.Live = func(ctx context.Context) []string {
 		t, _ := nearest(ctx)
 		return t.home().live()

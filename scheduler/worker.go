@@ -76,7 +76,7 @@ func (s *Scheduler) NewWorker(ctx context.Context, opts ...WorkerOption) *Execut
 		w.o.name = "worker"
 	}
 	w.ctx, w.stop = context.WithCancelCause(context.WithValue(ctx, workerKey{w}, true))
-	if bridge.InScope(ctx) {
+	if bridge.ScopeOf(ctx) != nil {
 		w.bond = new(bond)
 		w.bond.w.Store(w)
 	}

@@ -12,8 +12,33 @@ var NewRoot func(ctx context.Context, lost func(error)) context.Context
 // left out. Set by package async.
 var Live func(ctx context.Context) []string
 
-// InScope reports whether ctx carries a scope. Set by package async.
-var InScope func(ctx context.Context) bool
+// ScopeOf returns the scope that ctx belongs to, nil if it carries none. A scope
+// is a context, and the same one each time. Set by package async.
+var ScopeOf func(ctx context.Context) context.Context
+
+// Around returns the scope around scope, nil if there is none. Set by package
+// async.
+var Around func(scope context.Context) context.Context
+
+// AtEnd has f called when scope ends, in turn with its exit hooks but on the
+// goroutine that ends it: f must not block, panic or run users' code. It may
+// register hooks. AtEnd reports false, and f is not called, if scope has ended.
+// Set by package async.
+var AtEnd func(scope context.Context, f func(how Ending, outcome error)) bool
+
+// An Ending says how a scope has ended.
+type Ending uint8
+
+// How a scope may have ended.
+const (
+	Well    Ending = iota // nothing failed, and it was not cancelled
+	Failed                // something in it failed, or a limit of its own has passed
+	Stopped               // it was told to stop by who is around it; outcome is why
+)
+
+// Told returns nil while ctx is not done, then an error that matches both its
+// Err and its Cause. Set by package async.
+var Told func(ctx context.Context) error
 
 // A Withdrawer is an executor that is made for one task. It is told when the
 // task was cancelled before it began: it need not be kept any longer.

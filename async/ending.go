@@ -31,14 +31,14 @@ func toldBy(ctx context.Context) error {
 	return (&signal{err, context.Cause(ctx)}).told()
 }
 
-func atEnd(scope context.Context, f func(how bridge.Ending, outcome error)) bool {
+func atEnd(scope context.Context, e bridge.Ender) bool {
 	s := scope.(*task).scope()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
 		return false
 	}
-	s.exits = append(s.exits, exit{ending: f})
+	s.exits = append(s.exits, exit{ending: e})
 	return true
 }
 

@@ -46,7 +46,7 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 // another package of ours.
 type exit struct {
 	hook   func(ctx context.Context, outcome error) error
-	ending func(how bridge.Ending, outcome error)
+	ending bridge.Ender
 }
 
 // runExits runs the exit hooks and reports whether there were any.
@@ -63,10 +63,12 @@ func (s *scope) runExits(err error, echo bool) bool {
 		s.exits = s.exits[:n-1]
 		s.mu.Unlock()
 		var v verdict
-		s.sum(err, echo, s.told, &v)
+		if s.told != nil || !s.sumEcho(err, echo, &v) {
+			s.sum(err, echo, s.told, &v)
+		}
 		outcome := v.err
 		if x.ending != nil {
-			x.ending(s.ending(outcome))
+			x.ending.ScopeEnds(s.ending(outcome))
 			continue
 		}
 		h := s.hook("exit hook", func(ctx context.Context) error { return x.hook(ctx, outcome) })

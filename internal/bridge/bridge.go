@@ -20,11 +20,15 @@ var ScopeOf func(ctx context.Context) context.Context
 // async.
 var Around func(scope context.Context) context.Context
 
-// AtEnd has f called when scope ends, in turn with its exit hooks but on the
-// goroutine that ends it: f must not block, panic or run users' code. It may
-// register hooks. AtEnd reports false, and f is not called, if scope has ended.
-// Set by package async.
-var AtEnd func(scope context.Context, f func(how Ending, outcome error)) bool
+// AtEnd has e told when scope ends, in turn with its exit hooks. It reports
+// false, and e is not told, if scope has ended. Set by package async.
+var AtEnd func(scope context.Context, e Ender) bool
+
+// An Ender is told how a scope ends, on the goroutine that ends it. It must not
+// block, panic or run users' code; for that it may register exit hooks.
+type Ender interface {
+	ScopeEnds(how Ending, outcome error)
+}
 
 // An Ending says how a scope has ended.
 type Ending uint8

@@ -1,0 +1,50 @@
+// Package jobqueue is a queue of distinct jobs that are taken in a scope: how
+// the scope ends decides what becomes of them.
+//
+//	q := jobqueue.New[string]()
+//	q.Add("a.jpg") // true
+//	q.Add("a.jpg") // false: it is queued already
+//
+//	err := q.Consume(ctx, 4, 1, func(ctx context.Context, jobs []string) error {
+//		return makeThumbnail(ctx, jobs[0]) // nil: done. Anything else: back in its place
+//	})
+//
+// What is queued or in progress is not added again. A job is removed when the
+// scope that took it ends well. If that fails, panics, calls Goexit or is
+// cancelled, the job goes back to its place in the queue, before everything
+// that was added later. So a job is never lost while the process lives, never
+// in the hands of two at once, and run until it ends well (at least once: make
+// it safe to repeat), or until it is given up by [MaxAttempts].
+//
+// # Choosing
+//
+// [Queue.Consume] is a number of workers that take and run jobs until the queue
+// is closed. [Queue.Do] is one such round. [Queue.Take] is for scopes that take
+// by themselves, in several steps or among other things; [Queue.Ack] and
+// [Queue.Nack] settle some of what was taken before the scope ends.
+//
+// # Order
+//
+// Jobs are taken in the order in which they were added, the more urgent first
+// if there is a [Priority]. Whoever waits for jobs is served in the order of
+// the calls, by direct hand-off: a job that is added goes to who has waited
+// longest, and nobody is woken in vain.
+//
+// # Cancellation
+//
+// A cancelled scope has not ended well, whatever its body returned. But who was
+// told to stop from outside, by a cancellation of what is around it, has not
+// failed: its jobs go back at once, and it counts for neither MaxAttempts nor
+// [RetryDelay]. Shutting a program down buries no jobs. A limit of time that is
+// the scope's own is a failure.
+//
+// # What it does not do
+//
+// The queue is in memory: when the process ends it is gone. Nobody else is told
+// that a job was taken; it is no lock. A job that is changed while it is queued
+// must keep its key.
+//
+// The model is a job queue for ZIO whose jobs are taken in a Scope; the second
+// run of what is added while in progress is that of the workqueue of
+// Kubernetes.
+package jobqueue

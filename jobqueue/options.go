@@ -1,0 +1,149 @@
+package jobqueue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// An Option changes a queue. Of two of a kind the last one counts. Those with
+// functions of jobs must be of the job type of the queue, or its making panics.
+type Option interface{ apply(*options) }
+
+type option func(*options)
+
+func (o option) apply(opts *options) { o(opts) }
+
+// options are what the options of a queue say. Those about jobs are functions of
+// a type that is not known here.
+type options struct {
+	rules
+	dead     any
+	retry    async.Interval
+	priority any
+	observer any
+}
+
+// Policy is what adding a job does while one with its key is in progress.
+type Policy uint8
+
+// What to do with a job whose key is in progress.
+const (
+	Reject   Policy = iota // do not accept it
+	RunAgain               // run the newest once more, after the one in progress has ended
+)
+
+// WhileRunning sets what adding a job does while one with its key is in
+// progress: [Reject] if nothing is said. With [RunAgain] it is accepted, and
+// however many are added, one run follows: of the newest, with a place at the
+// end of the queue as of the end of the run in progress. If that fails the job
+// goes back to its place first and the other run follows its end, well or
+// dead.
+func WhileRunning(p Policy) Option {
+	if p > RunAgain {
+		panic("jobqueue: WhileRunning: the policy must be Reject or RunAgain")
+	}
+	return option(func(o *options) { o.again = p == RunAgain })
+}
+
+// MaxAttempts has a job given up when n of its runs have failed: it is removed,
+// and dead, which may be nil, is called with it and with why the last run
+// failed. It is called with no lock held, by whoever settles the job: on the
+// goroutine of [Queue.Nack], or in an exit hook of the scope that took it. A
+// run that was told to stop has not failed. n < 1 panics.
+func MaxAttempts[T any](n int, dead func(job T, err error)) Option {
+	if n < 1 {
+		panic("jobqueue: MaxAttempts(n): n must be at least 1; leave the option out for no limit")
+	}
+	return option(func(o *options) {
+		o.attempts, o.dead = n, nil
+		if dead != nil {
+			o.dead = dead
+		}
+	})
+}
+
+// RetryDelay has a job whose run failed wait before it may be taken again, in
+// its old place: as long as interval says when given the number of its runs
+// that failed. Without it the job may be taken again at once. Nil panics.
+func RetryDelay(interval async.Interval) Option {
+	if interval == nil {
+		panic("jobqueue: RetryDelay(nil): leave the option out for no delay")
+	}
+	return option(func(o *options) { o.retry = interval })
+}
+
+// Capacity bounds how many jobs may be queued, delayed ones included; those in
+// progress do not count. A full queue rejects what is added. What fails still
+// goes back, beyond n if need be, and so does a second run. n < 1 panics.
+func Capacity(n int) Option {
+	if n < 1 {
+		panic("jobqueue: Capacity(n): n must be at least 1; leave the option out for no limit")
+	}
+	return option(func(o *options) { o.capacity = n })
+}
+
+// Priority has f say how urgent a job is: of two, the one with the greater
+// number is taken first, of equals the one that came first. f is called once
+// for each job that is added, with no lock held. Nil panics.
+func Priority[T any](f func(job T) int) Option {
+	if f == nil {
+		panic("jobqueue: Priority(nil): leave the option out for first in, first out")
+	}
+	return option(func(o *options) { o.priority = f })
+}
+
+// Observe has f told what becomes of every job. It is called after the fact, on
+// the goroutine that has done it, with no lock held, and must not block: for
+// the end of a scope, in an exit hook of it. Events of one call come in order,
+// those of different goroutines in any. Nil panics.
+func Observe[T any](f func(Event[T])) Option {
+	if f == nil {
+		panic("jobqueue: Observe(nil)")
+	}
+	return option(func(o *options) { o.observer = f })
+}
+
+// An Event is what has become of a job.
+type Event[T any] struct {
+	Kind    EventKind
+	Job     T
+	Attempt int           // how often it was taken so far
+	Queued  time.Duration // of what was taken: how long it had been ready
+	Ran     time.Duration // of what was settled: how long it was in progress
+	Err     error         // why it was rejected, or its run failed or was stopped
+}
+
+// EventKind says what has become of a job.
+type EventKind uint8
+
+// What may become of a job.
+const (
+	Added    EventKind = iota // accepted, for now or for later
+	Rejected                  // not accepted: ErrDuplicate, ErrFull, ErrKey or ErrClosed
+	Taken                     // given to somebody
+	Done                      // it ended well
+	Failed                    // its run failed; it is back, now or after a delay
+	Stopped                   // its run was told to stop; it is back in its place
+	Dead                      // its last run failed: see MaxAttempts
+	Removed                   // removed before it was taken
+)
+
+// String returns the kind in lower case: "added".
+func (k EventKind) String() string {
+	return [...]string{"added", "rejected", "taken", "done", "failed", "stopped", "dead", "removed"}[k]
+}
+
+// typed returns f as an F; f is what the named option was given.
+func typed[F any](option string, f any) F {
+	if f == nil {
+		var none F
+		return none
+	}
+	g, ok := f.(F)
+	if !ok {
+		panic(fmt.Sprintf("jobqueue: %s was given a %T, but a queue of such jobs needs a %T", option, f, g))
+	}
+	return g
+}

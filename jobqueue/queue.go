@@ -1,0 +1,174 @@
+package jobqueue
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A Queue is a queue of jobs that are distinct by their key, which has type K.
+// Any number of goroutines may use it. It must be made with [New] or
+// [NewKeyed].
+//
+// All of its state is a [core] under one lock. What users pass in (key,
+// priority, delays, observers) is called without it.
+type Queue[K comparable, T any] struct {
+	key      func(T) K
+	wary     bool // a K may hold what cannot be compared
+	priority func(T) int
+	retry    async.Interval
+	dead     func(T, error)
+	observer func(Event[T])
+
+	mu       sync.Mutex
+	core     core[K, T]
+	holders  map[context.Context]*holder[K, T] // by scope; of those that have not ended
+	settling holder[K, T]                      // of no scope: what has failed and is about to go back
+	drains   []*async.Promise[struct{}]        // calls of Drain that wait
+	timer    *time.Timer                       // readies the delayed; nil until needed
+	armed    bool                              // the timer runs
+	due      time.Duration                     // and fires then
+}
+
+// New returns a queue of jobs that are their own keys.
+func New[T comparable](opts ...Option) *Queue[T, T] {
+	return NewKeyed(func(job T) T { return job }, opts...)
+}
+
+// NewKeyed returns a queue of jobs that are distinct by what key returns for
+// them. key must always return the same for a job. It is called with no lock
+// held; if it panics, the call that it was called from does, and has changed
+// nothing. A nil key panics, and so does an option about other jobs than T.
+func NewKeyed[K comparable, T any](key func(T) K, opts ...Option) *Queue[K, T] {
+	if key == nil {
+		panic("jobqueue: NewKeyed with a nil key function")
+	}
+	var o options
+	for _, opt := range opts {
+		opt.apply(&o)
+	}
+	q := &Queue[K, T]{
+		key:      key,
+		wary:     mayNotCompare(reflect.TypeFor[K]()),
+		priority: typed[func(T) int]("Priority", o.priority),
+		retry:    o.retry,
+		dead:     typed[func(T, error)]("MaxAttempts", o.dead),
+		observer: typed[func(Event[T])]("Observe", o.observer),
+		holders:  make(map[context.Context]*holder[K, T]),
+	}
+	q.core.init(o.rules)
+	return q
+}
+
+// Add adds job to the end of the queue, or gives it to whoever has waited
+// longest. It returns false, and nothing is changed, if a job with its key is
+// queued or in progress (but see [WhileRunning]), the queue is at its
+// [Capacity] or closed, or the key cannot be found again ([ErrKey]). Which of
+// them it was, [Observe] tells. Add never blocks.
+func (q *Queue[K, T]) Add(job T) bool { return q.AddAfter(0, job) }
+
+// AddAfter adds job to the end of the queue d from now. Until then it is known:
+// it cannot be added again, it can be removed, and it counts as queued, but it
+// is not taken, and Drain does not wait for it. Otherwise it is as [Queue.Add].
+// While jobs are delayed the queue has a timer, and no goroutine.
+func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
+	e := q.entry(job)
+	t := q.lock()
+	err := q.addLocked(&e, d, &t)
+	q.unlock(&t)
+	return err == nil
+}
+
+// AddAll adds the jobs in one step, in order: nobody sees some of them without
+// the others, and whoever waits is served in the order of the jobs. It returns
+// those that were rejected, as [Queue.Add] would have; two with the same key
+// are duplicates.
+func (q *Queue[K, T]) AddAll(jobs ...T) (rejected []T) {
+	entries := make([]entry[K, T], len(jobs))
+	for i, job := range jobs {
+		entries[i] = q.entry(job)
+	}
+	t := q.lock()
+	for i := range entries {
+		if err := q.addLocked(&entries[i], 0, &t); err != nil {
+			rejected = append(rejected, jobs[i])
+		}
+	}
+	q.unlock(&t)
+	return rejected
+}
+
+// Remove removes the job with the given key that is queued or delayed, or the
+// second run that was asked for ([RunAgain]). It does not touch a job in
+// progress. It reports whether there was something to remove.
+func (q *Queue[K, T]) Remove(key K) bool {
+	if !q.usable(key) {
+		return false
+	}
+	t := q.lock()
+	job, ok := q.core.remove(key)
+	if ok {
+		q.tell(&t, Event[T]{Kind: Removed, Job: job})
+	}
+	q.unlock(&t)
+	return ok
+}
+
+// An entry is a job that is to be added, with what users' functions say of it.
+type entry[K comparable, T any] struct {
+	job  T
+	key  K
+	rank int64
+	bad  bool // its key cannot be found again
+}
+
+func (q *Queue[K, T]) entry(job T) entry[K, T] {
+	e := entry[K, T]{job: job, key: q.key(job)}
+	e.bad = !q.usable(e.key)
+	if q.priority != nil {
+		e.rank = -max(int64(q.priority(job)), -math.MaxInt64)
+	}
+	return e
+}
+
+func (q *Queue[K, T]) addLocked(e *entry[K, T], d time.Duration, t *turn[K, T]) error {
+	err := ErrKey
+	if e.bad {
+		q.core.stats.Refused++
+	} else if err = q.core.refuses(e.key); err == nil {
+		q.core.add(e.key, e.job, e.rank, after(t.time(), d), t.time())
+		q.tell(t, Event[T]{Kind: Added, Job: e.job})
+		return nil
+	}
+	q.tell(t, Event[T]{Kind: Rejected, Job: e.job, Err: err})
+	return err
+}
+
+// usable reports whether key can be found in a map again.
+func (q *Queue[K, T]) usable(key K) (ok bool) {
+	if q.wary {
+		defer func() { _ = recover() }()
+	}
+	return key == key
+}
+
+// mayNotCompare reports whether comparing values of t may panic.
+func mayNotCompare(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Array:
+		return mayNotCompare(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if mayNotCompare(t.Field(i).Type) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+package jobqueue
+
+import (
+	"context"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/internal/bridge"
+)
+
+// Take takes at least one job and at most most, in the order of the queue. It
+// blocks until there is one, the queue is closed ([ErrClosed]), or ctx is done,
+// in which case its error matches both ctx.Err and its Cause. Who waits is
+// served first come, first served; a waiting task lends its slot of a Limit.
+//
+// The jobs are settled by the end of the scope of ctx. If that ends well they
+// are removed. If it fails, panics, calls Goexit or is cancelled they go back
+// to their place in the queue, before whatever was added later. [Queue.Ack] and
+// [Queue.Nack] settle some early.
+//
+// On a ctx without a scope Take returns [ErrNoScope], on that of a scope that
+// has ended [async.ErrScopeEnded]. most < 1 panics.
+func (q *Queue[K, T]) Take(ctx context.Context, most int) ([]T, error) {
+	if most < 1 {
+		panic("jobqueue: Take: it must be allowed to take at least 1 job")
+	}
+	scope := bridge.ScopeOf(ctx)
+	if scope == nil {
+		return nil, ErrNoScope
+	}
+	if err := bridge.Told(ctx); err != nil {
+		return nil, err
+	}
+	t := q.lock()
+	h := q.holderLocked(scope)
+	if h == nil || q.core.closed {
+		q.unlock(&t)
+		if h == nil {
+			return nil, async.ErrScopeEnded
+		}
+		return nil, ErrClosed
+	}
+	if q.core.ready.len() == 0 {
+		w := &waiter[K, T]{holder: h, most: most}
+		w.future, w.promise = async.NewPromise[struct{}](ctx)
+		q.core.waiters.push(w)
+		q.unlock(&t)
+		return q.wait(ctx, w)
+	}
+	jobs := make([]T, min(most, q.core.ready.len()))
+	for i := range jobs {
+		n := q.core.take(h, t.time())
+		jobs[i] = n.job
+		q.tellTaken(&t, n)
+	}
+	q.unlock(&t)
+	return jobs, nil
+}
+
+// wait waits until w is served, or ctx is done. Both may happen at once: the
+// lock orders the two, and if ctx was seen done although jobs are there they
+// are given on, so that nobody has them who does not know of it.
+func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err error) {
+	_, err = w.future.Wait(ctx)
+	w.promise.Resolve(struct{}{}) // if nobody has: it need not be kept until ctx ends
+	t := q.lock()
+	switch {
+	case w.holder.ended: // its end has settled what it was served
+		err = async.ErrScopeEnded
+	case w.err != nil:
+		err = w.err
+	case w.gone && err == nil:
+		for _, n := range w.nodes {
+			jobs = append(jobs, n.job)
+		}
+	case w.gone:
+		for _, n := range w.nodes {
+			if n.holder == w.holder { // another task of the scope may have settled it
+				n.runs--
+				q.stopLocked(n, err, &t)
+			}
+		}
+	}
+	if !w.gone {
+		q.core.waiters.remove(w)
+	}
+	q.unlock(&t)
+	return jobs, err
+}
+
+// holderLocked returns the holder of scope, nil if that has ended.
+func (q *Queue[K, T]) holderLocked(scope context.Context) *holder[K, T] {
+	h := q.holders[scope]
+	if h != nil {
+		return h
+	}
+	h = &holder[K, T]{q: q, scope: scope}
+	if !bridge.AtEnd(scope, h) {
+		return nil
+	}
+	q.holders[scope] = h
+	return h
+}

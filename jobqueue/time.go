@@ -1,0 +1,59 @@
+package jobqueue
+
+import (
+	"math"
+	"time"
+)
+
+// This file is about time. A queue has one timer, for the delayed job whose
+// time comes first.
+
+var epoch = time.Now()
+
+// clock returns the time since the process started; in a synctest bubble it is
+// below 0.
+func clock() time.Duration { return time.Since(epoch) }
+
+// after returns the time d after now, at most the end of time.
+func after(now, d time.Duration) time.Duration {
+	if d <= 0 {
+		return now
+	}
+	if now > 0 && d > math.MaxInt64-now {
+		return math.MaxInt64
+	}
+	return now + d
+}
+
+// armLocked has the timer fire when the first delayed job is due, or stops it.
+func (q *Queue[K, T]) armLocked(t *turn[K, T]) {
+	first := q.core.delayed.min()
+	if first == nil || q.core.closed {
+		if q.armed {
+			q.armed = false
+			q.timer.Stop()
+		}
+		return
+	}
+	if q.armed && q.due == first.at {
+		return
+	}
+	q.armed, q.due = true, first.at
+	d := first.at - t.time()
+	if d < 0 && first.at > t.now {
+		d = math.MaxInt64 // between the two ends of time
+	}
+	if q.timer == nil {
+		q.timer = time.AfterFunc(d, q.tick)
+	} else {
+		q.timer.Reset(d)
+	}
+}
+
+// tick is called by the timer. It may have been set anew meanwhile; a turn begins
+// with what is due.
+func (q *Queue[K, T]) tick() {
+	t := q.lock()
+	q.armed = false
+	q.unlock(&t)
+}

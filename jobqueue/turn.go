@@ -1,0 +1,108 @@
+package jobqueue
+
+import "time"
+
+// A turn is one stretch with the lock of a queue, and what is left to do when
+// it is given back.
+type turn[K comparable, T any] struct {
+	now    time.Duration
+	read   bool // the clock was: now is the time
+	woken  *waiter[K, T]
+	events []Event[T]
+	buried []burial[T]
+}
+
+// A burial is a call of the function of MaxAttempts.
+type burial[T any] struct {
+	job T
+	err error
+}
+
+// time returns when the turn took place. The clock is read only if somebody
+// asks: it is half of what refusing a duplicate costs.
+func (t *turn[K, T]) time() time.Duration {
+	if !t.read {
+		t.now, t.read = clock(), true
+	}
+	return t.now
+}
+
+// lock begins a turn. Timers are late, and jobs that are due by now come before
+// what this turn is about.
+func (q *Queue[K, T]) lock() (t turn[K, T]) {
+	q.mu.Lock()
+	if first := q.core.delayed.min(); first != nil && first.at <= t.time() {
+		q.core.ripen(t.now)
+		q.serveLocked(&t)
+	}
+	return t
+}
+
+// unlock serves who waits, ends the turn, and does what may only be done without
+// the lock: waking, and calling users' functions. What those do wrong comes
+// after everything else is right.
+func (q *Queue[K, T]) unlock(t *turn[K, T]) {
+	q.serveLocked(t)
+	drained := q.drainedLocked(t)
+	if q.armed || q.core.delayed.len() > 0 {
+		q.armLocked(t)
+	}
+	q.mu.Unlock()
+
+	t.woken.wake()
+	for _, p := range drained {
+		p.Resolve(struct{}{})
+	}
+	if len(t.events)+len(t.buried) > 0 {
+		defer all(t.buried, func(b burial[T]) { q.dead(b.job, b.err) })
+		all(t.events, q.observer)
+	}
+}
+
+// all calls f with each of elems. If one call panics the others are made all the
+// same, before the panic goes on.
+func all[E any](elems []E, f func(E)) {
+	done := 0
+	defer func() {
+		if done < len(elems) {
+			all(elems[done+1:], f)
+		}
+	}()
+	for ; done < len(elems); done++ {
+		f(elems[done])
+	}
+}
+
+// serveLocked gives what is ready to who waits for it.
+func (q *Queue[K, T]) serveLocked(t *turn[K, T]) {
+	if !q.core.pending() {
+		return
+	}
+	woken := q.core.serve(t.time())
+	for w := woken; w != nil; w = w.next {
+		for _, n := range w.nodes {
+			q.tellTaken(t, n)
+		}
+	}
+	if t.woken == nil {
+		t.woken = woken
+		return
+	}
+	last := t.woken
+	for last.next != nil {
+		last = last.next
+	}
+	last.next = woken
+}
+
+// tell has the observer told of e when the turn is over.
+func (q *Queue[K, T]) tell(t *turn[K, T], e Event[T]) {
+	if q.observer != nil {
+		t.events = append(t.events, e)
+	}
+}
+
+// tellTaken tells of a job that has just been taken.
+func (q *Queue[K, T]) tellTaken(t *turn[K, T], n *node[K, T]) {
+	q.tell(t, Event[T]{Kind: Taken, Job: n.job, Attempt: n.runs, Queued: n.waited})
+}

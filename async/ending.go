@@ -10,10 +10,12 @@ import (
 // reach it through package bridge.
 
 func scopeOf(ctx context.Context) context.Context {
-	if t, _ := nearest(ctx); t != nil && t.kind != kindRoot {
-		return t
+	t, _ := nearest(ctx)
+	if t == nil || t.kind == kindRoot {
+		return nil
 	}
-	return nil
+	t.scope() // made now, it asks ctx for its Done where no lock is held
+	return t
 }
 
 func around(scope context.Context) context.Context {

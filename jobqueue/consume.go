@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // Do opens a scope, takes jobs in it as [Queue.Take] does, and calls f with them
@@ -72,8 +73,10 @@ func (q *Queue[K, T]) work(ctx context.Context, most int, f func(ctx context.Con
 		switch {
 		case !took && errors.Is(err, ErrClosed):
 			return nil
-		case !took || ctx.Err() != nil:
+		case !took:
 			return err
+		case ctx.Err() != nil:
+			return bridge.Told(ctx)
 		case errors.As(err, new(*async.PanicError)) && !errors.As(own, new(*async.PanicError)):
 			return err // of a hook: f's own panics do not come here
 		}

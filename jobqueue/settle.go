@@ -85,8 +85,8 @@ func (h *holder[K, T]) ScopeEnds(how bridge.Ending, outcome error) {
 // settle settles what h still holds, and ends h.
 func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) {
 	t := q.lock()
-	h.ended = true
 	delete(q.holders, h.scope)
+	h.end(&q.core, &t.woken)
 	switch how {
 	case bridge.Failed:
 		q.failAll(h.jobs.all(), outcome, &t)
@@ -129,7 +129,9 @@ func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
 			q.unlock(t)
 		}()
 		for i, n := range attempts {
-			delays[i] = q.retry(n)
+			if n > 0 {
+				delays[i] = q.retry(n)
+			}
 		}
 		return
 	}
@@ -138,14 +140,17 @@ func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
 }
 
 // seizeLocked takes nodes from their holders, so that nobody else settles them,
-// and returns what their RetryDelay is to be asked for.
+// and returns what their RetryDelay is to be asked for: nothing for those that
+// will be dead.
 func (q *Queue[K, T]) seizeLocked(nodes []*node[K, T]) []int {
 	attempts := make([]int, len(nodes))
 	for i, n := range nodes {
 		n.holder.jobs.remove(n)
 		n.holder = &q.settling
 		q.settling.jobs.push(n)
-		attempts[i] = n.failed + 1
+		if !q.core.buries(n) {
+			attempts[i] = n.failed + 1
+		}
 	}
 	return attempts
 }

@@ -30,30 +30,43 @@ func (q *Queue[K, T]) Take(ctx context.Context, most int) ([]T, error) {
 	if err := bridge.Told(ctx); err != nil {
 		return nil, err
 	}
+	jobs, err := q.takeNow(scope, most, nil)
+	if jobs != nil || err != nil {
+		return jobs, err
+	}
+	w := &waiter[K, T]{most: most}
+	w.future, w.promise = async.NewPromise[struct{}](ctx) // not with the lock: it looks at ctx
+	jobs, err = q.takeNow(scope, most, w)
+	if jobs != nil || err != nil {
+		w.promise.Resolve(struct{}{})
+		return jobs, err
+	}
+	return q.wait(ctx, w)
+}
+
+// takeNow takes what is ready. If nothing is it returns nothing, and w, unless it
+// is nil, waits.
+func (q *Queue[K, T]) takeNow(scope context.Context, most int, w *waiter[K, T]) (jobs []T, err error) {
 	t := q.lock()
 	h := q.holderLocked(scope)
-	if h == nil || q.core.closed {
-		q.unlock(&t)
-		if h == nil {
-			return nil, async.ErrScopeEnded
+	switch n := min(most, q.core.ready.len()); {
+	case h == nil:
+		err = async.ErrScopeEnded
+	case q.core.closed:
+		err = ErrClosed
+	case n > 0:
+		jobs = make([]T, n)
+		for i := range jobs {
+			n := q.core.take(h, t.time())
+			jobs[i] = n.job
+			q.tellTaken(&t, n)
 		}
-		return nil, ErrClosed
-	}
-	if q.core.ready.len() == 0 {
-		w := &waiter[K, T]{holder: h, most: most}
-		w.future, w.promise = async.NewPromise[struct{}](ctx)
-		q.core.waiters.push(w)
-		q.unlock(&t)
-		return q.wait(ctx, w)
-	}
-	jobs := make([]T, min(most, q.core.ready.len()))
-	for i := range jobs {
-		n := q.core.take(h, t.time())
-		jobs[i] = n.job
-		q.tellTaken(&t, n)
+	case w != nil:
+		w.holder = h
+		q.core.wait(w)
 	}
 	q.unlock(&t)
-	return jobs, nil
+	return jobs, err
 }
 
 // wait waits until w is served, or ctx is done. Both may happen at once: the
@@ -64,24 +77,23 @@ func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err 
 	w.promise.Resolve(struct{}{}) // if nobody has: it need not be kept until ctx ends
 	t := q.lock()
 	switch {
-	case w.holder.ended: // its end has settled what it was served
-		err = async.ErrScopeEnded
+	case !w.gone:
+		q.core.dismiss(w)
 	case w.err != nil:
 		err = w.err
-	case w.gone && err == nil:
+	case w.holder.ended: // which has settled what it was served
+		err = async.ErrScopeEnded
+	case err == nil:
 		for _, n := range w.nodes {
 			jobs = append(jobs, n.job)
 		}
-	case w.gone:
+	default:
 		for _, n := range w.nodes {
 			if n.holder == w.holder { // another task of the scope may have settled it
 				n.runs--
 				q.stopLocked(n, err, &t)
 			}
 		}
-	}
-	if !w.gone {
-		q.core.waiters.remove(w)
 	}
 	q.unlock(&t)
 	return jobs, err

@@ -7,7 +7,7 @@ import "time"
 type turn[K comparable, T any] struct {
 	now    time.Duration
 	read   bool // the clock was: now is the time
-	woken  *waiter[K, T]
+	woken  waiters[K, T]
 	events []Event[T]
 	buried []burial[T]
 }
@@ -78,21 +78,17 @@ func (q *Queue[K, T]) serveLocked(t *turn[K, T]) {
 	if !q.core.pending() {
 		return
 	}
-	woken := q.core.serve(t.time())
-	for w := woken; w != nil; w = w.next {
+	before := t.woken.last
+	q.core.serve(t.time(), &t.woken)
+	first := t.woken.first
+	if before != nil {
+		first = before.next
+	}
+	for w := first; w != nil; w = w.next {
 		for _, n := range w.nodes {
 			q.tellTaken(t, n)
 		}
 	}
-	if t.woken == nil {
-		t.woken = woken
-		return
-	}
-	last := t.woken
-	for last.next != nil {
-		last = last.next
-	}
-	last.next = woken
 }
 
 // tell has the observer told of e when the turn is over.

@@ -15,6 +15,7 @@ type holder[K comparable, T any] struct {
 	q     *Queue[K, T]
 	scope context.Context
 	jobs  list[K, T] // in the order in which they were taken
+	waits int        // waiters that take for it
 	ended bool       // it is settled, and takes nothing any more
 }
 
@@ -30,7 +31,7 @@ type waiter[K comparable, T any] struct {
 	promise *async.Promise[struct{}] // resolved, without the lock, by who takes it off the list
 
 	prev, next *waiter[K, T]
-	gone       bool // off the list
+	gone       bool // nobody is to serve it any more
 }
 
 // waiters is a list of waiters, first come first served.
@@ -58,41 +59,63 @@ func (l *waiters[K, T]) remove(w *waiter[K, T]) {
 	} else {
 		l.last = w.prev
 	}
-	w.prev, w.next, w.gone = nil, nil, true
+	w.prev, w.next = nil, nil
 }
 
-// pending reports whether there is something to do for the first who waits.
+// wait puts w at the end of those who wait.
+func (c *core[K, T]) wait(w *waiter[K, T]) {
+	w.holder.waits++
+	c.waiters.push(w)
+}
+
+// dismiss takes w off those who wait.
+func (c *core[K, T]) dismiss(w *waiter[K, T]) {
+	w.gone = true
+	w.holder.waits--
+	c.waiters.remove(w)
+}
+
+// pending reports whether there is something to tell the first who waits.
 func (c *core[K, T]) pending() bool {
-	w := c.waiters.first
-	return w != nil && (c.closed || c.ready.len() > 0 || w.holder.ended)
+	return c.waiters.first != nil && (c.closed || c.ready.len() > 0)
 }
 
-// serve gives the ready jobs to those who wait, and returns a chain of who is
-// to be woken. The jobs are in the hands of the first waiter before anybody
-// runs, so nobody races for them and no wake-up is lost.
-func (c *core[K, T]) serve(now time.Duration) *waiter[K, T] {
-	var woken waiters[K, T]
+// serve gives the ready jobs to those who wait, and adds to woken who is to be
+// woken. The jobs are in the hands of the first waiter before anybody runs, so
+// nobody races for them and no wake-up is lost.
+func (c *core[K, T]) serve(now time.Duration, woken *waiters[K, T]) {
 	for c.pending() {
 		w := c.waiters.first
-		c.waiters.remove(w)
-		switch {
-		case w.holder.ended: // somebody waits with the ctx of a scope that has ended
-			w.err = async.ErrScopeEnded
-		case c.closed:
+		c.dismiss(w)
+		if c.closed {
 			w.err = ErrClosed
-		default:
-			for range min(w.most, c.ready.len()) {
-				w.nodes = append(w.nodes, c.take(w.holder, now))
-			}
+		}
+		for w.err == nil && len(w.nodes) < w.most && c.ready.len() > 0 {
+			w.nodes = append(w.nodes, c.take(w.holder, now))
 		}
 		woken.push(w)
 	}
-	return woken.first
 }
 
-// wake wakes a chain of waiters. It must not be called with the lock held.
-func (w *waiter[K, T]) wake() {
-	for w != nil {
+// end ends h, which has settled what it had. Nobody waits for a scope that has
+// ended but who was handed its ctx by mistake: they are told, and added to
+// woken.
+func (h *holder[K, T]) end(c *core[K, T], woken *waiters[K, T]) {
+	h.ended = true
+	for w := c.waiters.first; w != nil && h.waits > 0; {
+		next := w.next
+		if w.holder == h {
+			c.dismiss(w)
+			w.err = async.ErrScopeEnded
+			woken.push(w)
+		}
+		w = next
+	}
+}
+
+// wake wakes the waiters of l. It must not be called with the lock held.
+func (l *waiters[K, T]) wake() {
+	for w := l.first; w != nil; {
 		next := w.next
 		w.promise.Resolve(struct{}{})
 		w = next

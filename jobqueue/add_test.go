@@ -1,0 +1,217 @@
+package jobqueue_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/jobqueue"
+)
+
+func TestAddAllIsOneStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := jobqueue.New[int]()
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			waits := async.Execute(ctx, func(ctx context.Context) ([]int, error) { return q.Take(ctx, 10) })
+			synctest.Wait()
+			assert.Equal(t, []int{2}, q.AddAll(1, 2, 3, 2))
+			jobs, err := waits.Wait(ctx)
+			assert.Equal(t, []int{1, 2, 3}, jobs, "nobody was served before all were there")
+			return err
+		}))
+	})
+}
+
+// What cannot be found again is not accepted, and nothing is left locked.
+func TestKeysThatCannotBeFoundAreRejected(t *testing.T) {
+	t.Run("not equal to themselves", func(t *testing.T) {
+		q := jobqueue.New[float64]()
+		assert.False(t, q.Add(math.NaN()))
+		assert.Len(t, q.AddAll(1, math.NaN(), 2), 1)
+		assert.False(t, q.Remove(math.NaN()))
+		assert.Zero(t, q.Attempt(math.NaN()))
+		require.NoError(t, q.Do(t.Context(), 2, func(ctx context.Context, jobs []float64) error {
+			q.Ack(ctx, math.NaN())
+			q.Nack(ctx, errBoom, math.NaN())
+			assert.Equal(t, []float64{1, 2}, jobs)
+			return nil
+		}))
+		assert.Equal(t, uint64(2), q.Stats().Refused)
+	})
+	t.Run("not comparable", func(t *testing.T) {
+		type pair struct {
+			a int
+			b [1]any
+		}
+		q := jobqueue.New[pair]()
+		assert.True(t, q.Add(pair{1, [1]any{"b"}}))
+		assert.False(t, q.Add(pair{1, [1]any{[]int{1}}}))
+		assert.False(t, q.Remove(pair{1, [1]any{[]int{1}}}))
+		assert.Len(t, q.Queued(), 1)
+	})
+}
+
+// A function of the user that panics takes the call with it and nothing else.
+func TestAPanickingKeyOrPriorityChangesNothing(t *testing.T) {
+	boom := false
+	shaky := func(i int) int {
+		if boom && i == 2 {
+			panic(errBoom)
+		}
+		return i
+	}
+	for name, q := range map[string]*jobqueue.Queue[int, int]{
+		"key":      jobqueue.NewKeyed(shaky),
+		"priority": jobqueue.New[int](jobqueue.Priority(shaky)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			boom = false
+			q.Add(7)
+			boom = true
+			assert.PanicsWithValue(t, errBoom, func() { q.Add(2) })
+			assert.PanicsWithValue(t, errBoom, func() { q.AddAll(1, 2, 3) })
+			assert.PanicsWithValue(t, errBoom, func() { q.AddAfter(1, 2) })
+			assert.Equal(t, []int{7}, q.Queued())
+			err := q.Do(t.Context(), 1, func(ctx context.Context, _ []int) error {
+				if name == "key" {
+					assert.PanicsWithValue(t, errBoom, func() { q.Ack(ctx, 7, 2) })
+					assert.PanicsWithValue(t, errBoom, func() { q.Nack(ctx, errBoom, 7, 2) })
+				}
+				assert.Equal(t, []int{7}, q.InProgress())
+				return nil
+			})
+			assert.NoError(t, err)
+		})
+	}
+}
+
+func TestCapacityRefusesButWhatFailsGoesBack(t *testing.T) {
+	q := jobqueue.New[int](jobqueue.Capacity(2))
+	assert.Equal(t, []int{3}, q.AddAll(1, 2, 3))
+	assert.False(t, q.AddAfter(time.Hour, 4))
+	err := q.Do(t.Context(), 2, func(context.Context, []int) error {
+		assert.True(t, q.AddAfter(time.Hour, 5), "those in progress do not count")
+		assert.True(t, q.Add(6))
+		assert.False(t, q.Add(7), "the delayed one does")
+		return errBoom
+	})
+	assert.ErrorIs(t, err, errBoom)
+	assert.Equal(t, []int{1, 2, 6, 5}, q.Queued())
+	assert.Equal(t, uint64(3), q.Stats().Refused)
+	q.Close()
+}
+
+func TestTheMoreUrgentIsTakenFirst(t *testing.T) {
+	q := jobqueue.NewKeyed(func(j job) int { return j.id },
+		jobqueue.Priority(func(j job) int { return map[string]int{"high": math.MaxInt, "low": math.MinInt}[j.text] }))
+	q.AddAll(job{1, "low"}, job{2, ""}, job{3, "high"}, job{4, "high"}, job{5, ""}, job{6, "low"})
+	want := []job{{3, "high"}, {4, "high"}, {2, ""}, {5, ""}, {1, "low"}, {6, "low"}}
+	assert.Equal(t, want, q.Queued())
+	err := q.Do(t.Context(), 3, func(_ context.Context, jobs []job) error {
+		assert.Equal(t, want[:3], jobs)
+		q.Add(job{7, "high"})
+		return errBoom
+	})
+	assert.ErrorIs(t, err, errBoom)
+	assert.Equal(t, []job{{3, "high"}, {4, "high"}, {7, "high"}, {2, ""}, {5, ""}, {1, "low"}, {6, "low"}}, q.Queued())
+}
+
+func TestRemoveTakesOutWhatIsNotInProgress(t *testing.T) {
+	q := jobqueue.New[int](jobqueue.WhileRunning(jobqueue.RunAgain))
+	q.AddAll(1, 2, 3)
+	q.AddAfter(time.Hour, 4)
+	assert.True(t, q.Remove(2))
+	assert.True(t, q.Remove(4))
+	assert.False(t, q.Remove(4))
+	require.NoError(t, q.Do(t.Context(), 1, func(context.Context, []int) error {
+		assert.False(t, q.Remove(1), "it is in progress")
+		assert.True(t, q.Add(1))
+		assert.True(t, q.Remove(1), "its second run is not")
+		assert.False(t, q.Remove(1))
+		return nil
+	}))
+	assert.Equal(t, []int{3}, q.Queued())
+	assert.Equal(t, uint64(3), q.Stats().Removed)
+}
+
+// Delayed jobs come in the order of their times, at the end of the queue as it is
+// then, and are known before.
+func TestDelayedJobsComeAtTheirTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := jobqueue.New[string]()
+		q.AddAfter(2*time.Second, "c")
+		q.AddAfter(time.Second, "b")
+		q.AddAfter(2*time.Second, "d")
+		q.AddAfter(-time.Second, "a")
+		q.AddAfter(math.MaxInt64, "never")
+		assert.False(t, q.Add("b"))
+		assert.Equal(t, []string{"a", "b", "c", "d", "never"}, q.Queued())
+		time.Sleep(2 * time.Second)
+		q.Add("e") // at the same instant, but they were due before
+		require.NoError(t, q.Do(t.Context(), 9, func(_ context.Context, jobs []string) error {
+			assert.Equal(t, []string{"a", "b", "c", "d", "e"}, jobs)
+			return nil
+		}))
+		q.Close()
+	})
+}
+
+// A second run keeps to the earliest time that was asked for, and a failed run
+// goes on before it.
+func TestRunAgainAfterDelaysAndFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := jobqueue.NewKeyed(func(j job) int { return j.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
+		q.Add(job{1, "a"})
+		err := q.Do(t.Context(), 1, func(context.Context, []job) error {
+			assert.True(t, q.AddAfter(time.Second, job{1, "b"}))
+			assert.True(t, q.AddAfter(time.Minute, job{1, "c"}))
+			return errBoom
+		})
+		assert.ErrorIs(t, err, errBoom)
+		assert.Equal(t, []job{{1, "a"}}, q.Queued(), "it has not ended")
+		assert.True(t, q.Add(job{1, "d"}), "it is to run once more, and this is the newest")
+		require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, jobs []job) error {
+			assert.Equal(t, []job{{1, "a"}}, jobs)
+			assert.Equal(t, 2, q.Attempt(1))
+			return nil
+		}))
+		assert.Equal(t, []job{{1, "d"}}, q.Queued())
+		assert.Zero(t, q.Attempt(1), "it is a new job")
+		queued, inProgress := q.Len()
+		assert.Equal(t, [2]int{1, 0}, [2]int{queued, inProgress})
+	})
+}
+
+func TestOptionsSayWhatIsWrongWithThem(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		make func()
+	}{
+		{"needs a func(int) int", func() { jobqueue.New[int](jobqueue.Priority(func(string) int { return 0 })) }},
+		{"needs a func(int, error)", func() { jobqueue.New[int](jobqueue.MaxAttempts(1, func(string, error) {})) }},
+		{"needs a func(jobqueue.Event[int])", func() { jobqueue.New[int](jobqueue.Observe(func(jobqueue.Event[string]) {})) }},
+		{"at least 1", func() { jobqueue.MaxAttempts[int](0, nil) }},
+		{"at least 1", func() { jobqueue.Capacity(0) }},
+		{"RetryDelay(nil)", func() { jobqueue.RetryDelay(nil) }},
+		{"Priority(nil)", func() { jobqueue.Priority[int](nil) }},
+		{"Observe(nil)", func() { jobqueue.Observe[int](nil) }},
+		{"Reject or RunAgain", func() { jobqueue.WhileRunning(7) }},
+		{"nil key", func() { jobqueue.NewKeyed[int, int](nil) }},
+		{"at least 1", func() { _, _ = jobqueue.New[int]().Take(t.Context(), 0) }},
+		{"at least 1 worker", func() { _ = jobqueue.New[int]().Consume(t.Context(), 0, 1, nil) }},
+		{"at least 1", func() { _ = jobqueue.New[int]().Consume(t.Context(), 1, 0, nil) }},
+		{"nil function", func() { _ = jobqueue.New[int]().Consume(t.Context(), 1, 1, nil) }},
+		{"nil function", func() { _ = jobqueue.New[int]().Do(t.Context(), 1, nil) }},
+	} {
+		func() {
+			defer func() { assert.Contains(t, recover(), c.want) }()
+			c.make()
+		}()
+	}
+}

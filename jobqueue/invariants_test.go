@@ -161,7 +161,7 @@ func TestRunAgainRunsOnceMore(t *testing.T) {
 // A8: an error, a panic, Goexit or a cancellation has given the jobs back by the
 // time Do returns, or the panic goes on.
 func TestJobsAreBackWhenDoReturns(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
+	var cancel context.CancelFunc
 	for name, f := range map[string]func(ctx context.Context, jobs []int) error{
 		"error":        func(context.Context, []int) error { return errBoom },
 		"panic":        func(context.Context, []int) error { panic(errBoom) },
@@ -170,6 +170,9 @@ func TestJobsAreBackWhenDoReturns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := queueOf(1)
+			var ctx context.Context
+			ctx, cancel = context.WithCancel(t.Context())
+			defer cancel()
 			done := make(chan struct{})
 			go func() {
 				defer close(done)

@@ -97,7 +97,8 @@ func Priority[T any](f func(job T) int) Option {
 // Observe has f told what becomes of every job. It is called after the fact, on
 // the goroutine that has done it, with no lock held, and must not block: for
 // the end of a scope, in an exit hook of it. Events of one call come in order,
-// those of different goroutines in any. Nil panics.
+// and who waited for jobs goes on when it was told that they are taken;
+// otherwise events of different goroutines come in any order. Nil panics.
 func Observe[T any](f func(Event[T])) Option {
 	if f == nil {
 		panic("jobqueue: Observe(nil)")

@@ -1,6 +1,10 @@
 package jobqueue
 
-import "time"
+import (
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
 
 // A turn is one stretch with the lock of a queue, and what is left to do when
 // it is given back.
@@ -49,13 +53,19 @@ func (q *Queue[K, T]) unlock(t *turn[K, T]) {
 	}
 	q.mu.Unlock()
 
-	t.woken.wake()
-	for _, p := range drained {
-		p.Resolve(struct{}{})
-	}
 	if len(t.events)+len(t.buried) > 0 {
+		defer q.wake(&t.woken, drained) // after the observer was told what they were given
 		defer all(t.buried, func(b burial[T]) { q.dead(b.job, b.err) })
 		all(t.events, q.observer)
+		return
+	}
+	q.wake(&t.woken, drained)
+}
+
+func (q *Queue[K, T]) wake(woken *waiters[K, T], drained []*async.Promise[struct{}]) {
+	woken.wake()
+	for _, p := range drained {
+		p.Resolve(struct{}{})
 	}
 }
 

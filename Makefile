@@ -80,7 +80,7 @@ api: tools
 unit:
 	$(call each,go test -race -shuffle=on,go test -race -shuffle=on ./...)
 	$(call step,go test: the full counts that the race detector is too slow for)
-	@go test ./async/... ./scheduler/...
+	@go test ./async/... ./scheduler/... ./jobqueue/...
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
@@ -98,8 +98,8 @@ soak:
 
 bench: COUNT := $(or $(COUNT),10)
 bench: tools
-	$(call step,benchmarks of async and scheduler)
-	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./async/... ./scheduler/... | tee "$(OUT)/bench.txt"
+	$(call step,benchmarks of async, scheduler and jobqueue)
+	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./async/... ./scheduler/... ./jobqueue/... | tee "$(OUT)/bench.txt"
 	$(call step,benchmarks beside others)
 	@go -C bench test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... | tee "$(OUT)/peers.txt"
 	$(call step,benchstat)

@@ -188,6 +188,33 @@ func TestRunAgainAfterDelaysAndFailures(t *testing.T) {
 	})
 }
 
+// A second run that was asked for twice comes at the earlier time, with the newer
+// job; removing the job takes both runs away.
+func TestRunAgainAtTheEarliestTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := jobqueue.NewKeyed(func(j job) int { return j.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
+		ask := func(_ context.Context, _ []job) error {
+			assert.True(t, q.AddAfter(time.Minute, job{1, "b"}))
+			assert.True(t, q.AddAfter(time.Hour, job{1, "c"}))
+			return nil
+		}
+		q.Add(job{1, "a"})
+		require.NoError(t, q.Do(t.Context(), 1, ask))
+		began := time.Now()
+		require.NoError(t, q.Do(t.Context(), 1, func(ctx context.Context, jobs []job) error {
+			assert.Equal(t, []job{{1, "c"}}, jobs)
+			assert.Equal(t, time.Minute, time.Since(began))
+			_ = ask(ctx, jobs)
+			q.Nack(ctx, errBoom, jobs...)
+			return nil
+		}))
+		assert.True(t, q.Remove(1))
+		assert.Empty(t, q.Queued())
+		s := q.Stats()
+		assert.Equal(t, [3]uint64{3, 1, 2}, [3]uint64{s.Added, s.Done, s.Removed})
+	})
+}
+
 func TestOptionsSayWhatIsWrongWithThem(t *testing.T) {
 	for _, c := range []struct {
 		want string

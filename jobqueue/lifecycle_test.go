@@ -80,6 +80,21 @@ func TestDrainWaitsForAllButTheDelayed(t *testing.T) {
 	})
 }
 
+// Who waits when a queue is drained is told.
+func TestDrainTellsWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := jobqueue.New[int]()
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			waits := async.Execute(ctx, func(ctx context.Context) ([]int, error) { return q.Take(ctx, 1) })
+			synctest.Wait()
+			require.NoError(t, q.Drain(ctx))
+			_, err := waits.Await(ctx, time.Second)
+			assert.ErrorIs(t, err, jobqueue.ErrClosed)
+			return nil
+		}))
+	})
+}
+
 // When its ctx ends Drain stops waiting; the queue goes on draining.
 func TestDrainStopsWaitingWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -34,7 +34,7 @@ func TestAckAndNackSettleEarly(t *testing.T) {
 // not, nor may the scope around.
 func TestHoldersAreLookedForOutwards(t *testing.T) {
 	q := queueOf(1, 2, 3)
-	require.NoError(t, async.Scope(t.Context(), func(outer context.Context) error {
+	err := async.Scope(t.Context(), func(outer context.Context) error {
 		return async.Scope(outer, func(ctx context.Context) error {
 			jobs, err := q.Take(ctx, 3)
 			require.NoError(t, err)
@@ -56,9 +56,14 @@ func TestHoldersAreLookedForOutwards(t *testing.T) {
 					})
 				})
 			}
+			async.OnExit(ctx, func(ctx context.Context, _ error) error {
+				assert.Empty(t, q.InProgress())
+				return errBoom
+			})
 			return nil
 		})
-	}))
+	})
+	assert.ErrorIs(t, err, errBoom)
 	assert.Equal(t, uint64(3), q.Stats().Done)
 }
 
@@ -128,6 +133,11 @@ func TestWhoWasToldToStopHasNotFailed(t *testing.T) {
 		}},
 		"ctx has a deadline": {run: func(ctx context.Context, q *jobqueue.Queue[int, int]) {
 			ctx, cancel := context.WithTimeout(ctx, 1)
+			defer cancel()
+			_ = async.Scope(ctx, body(q))
+		}},
+		"ctx has a deadline that looks like ours": {run: func(ctx context.Context, q *jobqueue.Queue[int, int]) {
+			ctx, cancel := context.WithTimeoutCause(ctx, 1, &async.TimeoutError{})
 			defer cancel()
 			_ = async.Scope(ctx, body(q))
 		}},
@@ -228,6 +238,21 @@ func TestRetryDelayKeepsThePlace(t *testing.T) {
 			assert.Equal(t, []int{1, 2}, q.Queued())
 		}
 		assert.Equal(t, []int{1, 2}, asked)
+	})
+}
+
+// What is dead is not asked for how long it waits.
+func TestRetryDelayIsNotAskedForTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		q := jobqueue.New[int](jobqueue.MaxAttempts[int](2, nil),
+			jobqueue.RetryDelay(func(int) time.Duration { asked++; return time.Second }))
+		q.Add(1)
+		for range 2 {
+			_ = q.Do(t.Context(), 1, func(context.Context, []int) error { return errBoom })
+		}
+		assert.Equal(t, 1, asked)
+		assert.Equal(t, uint64(1), q.Stats().Dead)
 	})
 }
 

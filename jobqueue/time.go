@@ -40,9 +40,6 @@ func (q *Queue[K, T]) armLocked(t *turn[K, T]) {
 	}
 	q.armed, q.due = true, first.at
 	d := first.at - t.time()
-	if d < 0 && first.at > t.now {
-		d = math.MaxInt64 // between the two ends of time
-	}
 	if q.timer == nil {
 		q.timer = time.AfterFunc(d, q.tick)
 	} else {

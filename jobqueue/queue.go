@@ -77,8 +77,14 @@ func (q *Queue[K, T]) Add(job T) bool { return q.AddAfter(0, job) }
 // While jobs are delayed the queue has a timer, and no goroutine.
 func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
 	e := q.entry(job)
-	t := q.lock()
-	err := q.addLocked(&e, d, &t)
+	q.mu.Lock()
+	err := q.refusesLocked(&e)
+	if err != nil && q.observer == nil {
+		q.mu.Unlock() // no turn: it is half of what refusing a duplicate costs
+		return false
+	}
+	t := q.begin()
+	q.addLocked(&e, err, d, &t)
 	q.unlock(&t)
 	return err == nil
 }
@@ -94,7 +100,8 @@ func (q *Queue[K, T]) AddAll(jobs ...T) (rejected []T) {
 	}
 	t := q.lock()
 	for i := range entries {
-		if err := q.addLocked(&entries[i], 0, &t); err != nil {
+		err := q.refusesLocked(&entries[i])
+		if q.addLocked(&entries[i], err, 0, &t); err != nil {
 			rejected = append(rejected, jobs[i])
 		}
 	}
@@ -135,17 +142,23 @@ func (q *Queue[K, T]) entry(job T) entry[K, T] {
 	return e
 }
 
-func (q *Queue[K, T]) addLocked(e *entry[K, T], d time.Duration, t *turn[K, T]) error {
-	err := ErrKey
+// refusesLocked returns why e is not accepted, nil if it is.
+func (q *Queue[K, T]) refusesLocked(e *entry[K, T]) error {
 	if e.bad {
 		q.core.stats.Refused++
-	} else if err = q.core.refuses(e.key); err == nil {
-		q.core.add(e.key, e.job, e.rank, after(t.time(), d), t.time())
-		q.tell(t, Event[T]{Kind: Added, Job: e.job})
-		return nil
+		return ErrKey
 	}
-	q.tell(t, Event[T]{Kind: Rejected, Job: e.job, Err: err})
-	return err
+	return q.core.refuses(e.key)
+}
+
+// addLocked adds e unless it is refused with err.
+func (q *Queue[K, T]) addLocked(e *entry[K, T], err error, d time.Duration, t *turn[K, T]) {
+	if err != nil {
+		q.tell(t, Event[T]{Kind: Rejected, Job: e.job, Err: err})
+		return
+	}
+	q.core.add(e.key, e.job, e.rank, after(t.time(), d), t.time())
+	q.tell(t, Event[T]{Kind: Added, Job: e.job})
 }
 
 // usable reports whether key can be found in a map again.

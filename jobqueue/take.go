@@ -84,12 +84,12 @@ func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err 
 	case w.holder.ended: // which has settled what it was served
 		err = async.ErrScopeEnded
 	case err == nil:
-		for _, n := range w.nodes {
-			jobs = append(jobs, n.job)
+		for _, x := range w.served {
+			jobs = append(jobs, x.job)
 		}
 	default:
-		for _, n := range w.nodes {
-			if n.holder == w.holder { // another task of the scope may have settled it
+		for _, x := range w.served {
+			if n := x.n; n.holder == w.holder && n.seq == x.seq { // another task of the scope may have settled it
 				n.runs--
 				q.stopLocked(n, err, &t)
 			}

@@ -31,10 +31,15 @@ func (t *turn[K, T]) time() time.Duration {
 	return t.now
 }
 
-// lock begins a turn. Timers are late, and jobs that are due by now come before
-// what this turn is about.
-func (q *Queue[K, T]) lock() (t turn[K, T]) {
+// lock takes the lock and begins a turn.
+func (q *Queue[K, T]) lock() turn[K, T] {
 	q.mu.Lock()
+	return q.begin()
+}
+
+// begin begins a turn, with the lock held. Timers are late, and jobs that are due
+// by now come before what this turn is about.
+func (q *Queue[K, T]) begin() (t turn[K, T]) {
 	if first := q.core.delayed.min(); first != nil && first.at <= t.time() {
 		q.core.ripen(t.now)
 		q.serveLocked(&t)
@@ -95,8 +100,8 @@ func (q *Queue[K, T]) serveLocked(t *turn[K, T]) {
 		first = before.next
 	}
 	for w := first; w != nil; w = w.next {
-		for _, n := range w.nodes {
-			q.tellTaken(t, n)
+		for _, x := range w.served {
+			q.tellTaken(t, x.n)
 		}
 	}
 }

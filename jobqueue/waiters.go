@@ -24,14 +24,23 @@ type holder[K comparable, T any] struct {
 type waiter[K comparable, T any] struct {
 	holder *holder[K, T]
 	most   int
-	nodes  []*node[K, T] // what it was served
-	err    error         // why it will be served nothing
+	served []portion[K, T]
+	err    error // why it will be served nothing
 
 	future  *async.Future[struct{}]
 	promise *async.Promise[struct{}] // resolved, without the lock, by who takes it off the list
 
 	prev, next *waiter[K, T]
 	gone       bool // nobody is to serve it any more
+}
+
+// A portion is a job that a waiter was given. The node may be another job's by
+// the time the waiter wakes, if somebody of its scope was quick to settle; its
+// place tells.
+type portion[K comparable, T any] struct {
+	job T
+	n   *node[K, T]
+	seq uint64
 }
 
 // waiters is a list of waiters, first come first served.
@@ -90,8 +99,9 @@ func (c *core[K, T]) serve(now time.Duration, woken *waiters[K, T]) {
 		if c.closed {
 			w.err = ErrClosed
 		}
-		for w.err == nil && len(w.nodes) < w.most && c.ready.len() > 0 {
-			w.nodes = append(w.nodes, c.take(w.holder, now))
+		for w.err == nil && len(w.served) < w.most && c.ready.len() > 0 {
+			n := c.take(w.holder, now)
+			w.served = append(w.served, portion[K, T]{n.job, n, n.seq})
 		}
 		woken.push(w)
 	}

@@ -36,21 +36,18 @@ func (q *Queue[K, T]) Ack(ctx context.Context, jobs ...T) {
 func (q *Queue[K, T]) Nack(ctx context.Context, err error, jobs ...T) {
 	keys := q.keys(nil, jobs)
 	scope := bridge.ScopeOf(ctx)
-	var held []*node[K, T]
+	var failed []*node[K, T]
 	t := q.lock()
 	for i := range keys {
-		if n := q.heldLocked(scope, &keys[i]); n != nil {
-			held = append(held, n)
-		}
-	}
-	if err == nil {
-		for _, n := range held {
+		switch n := q.heldLocked(scope, &keys[i]); {
+		case n == nil:
+		case err == nil:
 			q.stopLocked(n, nil, &t)
+		default:
+			failed = append(failed, q.seizeLocked(n))
 		}
-		q.unlock(&t)
-		return
 	}
-	q.failAll(held, err, &t)
+	q.failAll(failed, err, &t)
 }
 
 // heldLocked returns the job with the given key if scope or one around it holds
@@ -87,20 +84,18 @@ func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) 
 	t := q.lock()
 	delete(q.holders, h.scope)
 	h.end(&q.core, &t.woken)
-	switch how {
-	case bridge.Failed:
-		q.failAll(h.jobs.all(), outcome, &t)
-		return
-	case bridge.Stopped:
-		for n := h.jobs.first; n != nil; n = h.jobs.first {
+	var failed []*node[K, T]
+	for n := h.jobs.first; n != nil; n = h.jobs.first {
+		switch how {
+		case bridge.Failed:
+			failed = append(failed, q.seizeLocked(n))
+		case bridge.Stopped:
 			q.stopLocked(n, outcome, &t)
-		}
-	default:
-		for n := h.jobs.first; n != nil; n = h.jobs.first {
+		default:
 			q.doneLocked(n, &t)
 		}
 	}
-	q.unlock(&t)
+	q.failAll(failed, outcome, &t)
 }
 
 func (q *Queue[K, T]) doneLocked(n *node[K, T], t *turn[K, T]) {
@@ -115,44 +110,42 @@ func (q *Queue[K, T]) stopLocked(n *node[K, T], why error, t *turn[K, T]) {
 	q.core.release(n, now)
 }
 
-// failAll settles nodes as failed with err, and ends the turn t. Where there is a
-// RetryDelay, the jobs are in the hands of the queue itself while that is asked
-// without the lock; if it panics they go back at once.
-func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
-	delays := make([]time.Duration, len(nodes))
-	if q.retry != nil {
-		attempts := q.seizeLocked(nodes)
-		q.unlock(t)
-		defer func() {
-			*t = q.lock()
-			q.failLocked(nodes, delays, err, t)
-			q.unlock(t)
-		}()
-		for i, n := range attempts {
-			if n > 0 {
-				delays[i] = q.retry(n)
-			}
-		}
-		return
-	}
-	q.failLocked(nodes, delays, err, t)
-	q.unlock(t)
+// seizeLocked takes n from its holder, so that nobody else settles it: it has
+// failed, and is in the hands of the queue itself until failAll.
+func (q *Queue[K, T]) seizeLocked(n *node[K, T]) *node[K, T] {
+	n.holder.jobs.remove(n)
+	n.holder = &q.settling
+	q.settling.jobs.push(n)
+	return n
 }
 
-// seizeLocked takes nodes from their holders, so that nobody else settles them,
-// and returns what their RetryDelay is to be asked for: nothing for those that
-// will be dead.
-func (q *Queue[K, T]) seizeLocked(nodes []*node[K, T]) []int {
-	attempts := make([]int, len(nodes))
+// failAll settles nodes that were seized as failed with err, and ends the turn t.
+// A RetryDelay is asked between two turns, as it may not be with the lock; if it
+// panics the rest of the jobs go back at once.
+func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
+	delays := make([]time.Duration, len(nodes))
+	if q.retry == nil || len(nodes) == 0 {
+		q.failLocked(nodes, delays, err, t)
+		q.unlock(t)
+		return
+	}
+	failed := make([]int, len(nodes)) // times, 0 for those that will be dead
 	for i, n := range nodes {
-		n.holder.jobs.remove(n)
-		n.holder = &q.settling
-		q.settling.jobs.push(n)
 		if !q.core.buries(n) {
-			attempts[i] = n.failed + 1
+			failed[i] = n.failed + 1
 		}
 	}
-	return attempts
+	q.unlock(t)
+	defer func() {
+		t := q.lock()
+		q.failLocked(nodes, delays, err, &t)
+		q.unlock(&t)
+	}()
+	for i, times := range failed {
+		if times > 0 {
+			delays[i] = q.retry(times)
+		}
+	}
 }
 
 func (q *Queue[K, T]) failLocked(nodes []*node[K, T], delays []time.Duration, err error, t *turn[K, T]) {

@@ -30,6 +30,29 @@ func TestAckAndNackSettleEarly(t *testing.T) {
 	assert.Equal(t, []int{2, 3, 4, 1}, q.Queued())
 }
 
+// To name a job twice is to name it once.
+func TestAJobNamedTwiceIsSettledOnce(t *testing.T) {
+	for name, q := range map[string]*jobqueue.Queue[int, int]{
+		"plain":   jobqueue.New[int](),
+		"delayed": jobqueue.New[int](jobqueue.RetryDelay(async.Every(time.Hour))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			q.AddAll(1, 2, 3)
+			require.NoError(t, q.Do(t.Context(), 3, func(ctx context.Context, _ []int) error {
+				q.Ack(ctx, 1, 1)
+				q.Nack(ctx, errBoom, 2, 2)
+				q.Nack(ctx, nil, 3, 3)
+				assert.Empty(t, q.InProgress())
+				return nil
+			}))
+			assert.ElementsMatch(t, []int{2, 3}, q.Queued())
+			s := q.Stats()
+			assert.Equal(t, [3]uint64{1, 1, 2}, [3]uint64{s.Done, s.Failed, s.Returned})
+			q.Close()
+		})
+	}
+}
+
 // What a consumer took, tasks that it has started may settle. A stranger may
 // not, nor may the scope around.
 func TestHoldersAreLookedForOutwards(t *testing.T) {

@@ -1,0 +1,291 @@
+package jobqueue
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// These tests are of the queue as plain data: no lock, no goroutine, no clock.
+
+func newCore(r rules) *core[int, int] {
+	c := new(core[int, int])
+	c.init(r)
+	return c
+}
+
+// put adds a job that is its own key, ready at the time at.
+func (c *core[K, T]) put(key K, job T, at, now time.Duration) error {
+	err := c.refuses(key)
+	if err == nil {
+		c.add(key, job, 0, at, now)
+	}
+	return err
+}
+
+func places[K comparable, T any](a, b *node[K, T]) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq))
+}
+
+// Whatever comes back, overtakes or is removed from the middle: the first of the
+// set is the first of all.
+func TestReadySetIsInOrder(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var s readySet[int, int]
+		s.heap.less = before[int, int]
+		var want, out []*node[int, int]
+		for seq := range uint64(300) {
+			switch op := r.IntN(6); {
+			case op < 2:
+				n := &node[int, int]{seq: seq, rank: int64(r.IntN(1 + int(seed%4)))}
+				s.push(n)
+				want = append(want, n)
+			case op == 2 && len(out) > 0: // one that was taken comes back to its place
+				n := out[len(out)-1]
+				out = out[:len(out)-1]
+				s.push(n)
+				want = append(want, n)
+			case op == 3 && len(want) > 0:
+				i := r.IntN(len(want))
+				s.remove(want[i])
+				want = slices.Delete(want, i, i+1)
+			case op > 3 && len(want) > 0:
+				slices.SortFunc(want, places)
+				require.Same(t, want[0], s.pop())
+				out, want = append(out, want[0]), want[1:]
+			}
+			require.Equal(t, len(want), s.len())
+		}
+		slices.SortFunc(want, places)
+		for _, n := range want {
+			require.Same(t, n, s.pop())
+		}
+		require.Zero(t, s.len())
+		require.Nil(t, s.run.last)
+	}
+}
+
+// Jobs that come in order never touch the heap: they cost the same at any depth.
+func TestJobsInOrderAreInTheRun(t *testing.T) {
+	c := newCore(rules{})
+	for i := range 100 {
+		require.NoError(t, c.put(i, i, 0, 0))
+	}
+	assert.Equal(t, 100, c.ready.run.len)
+	h := new(holder[int, int])
+	n := c.take(h, 0)
+	c.release(n, 0)
+	assert.Equal(t, 1, c.ready.heap.len(), "what comes back is out of order")
+}
+
+// After removals anywhere each element knows its place and none is less than the
+// one above it; and a heap that was large gives its memory back.
+func TestHeapWithRemovalsInTheMiddle(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		h := heap[*node[int, int]]{less: sooner[int, int]}
+		var in []*node[int, int]
+		for i := range 500 {
+			if r.IntN(3) > 0 == (i < 250) || len(in) == 0 {
+				n := &node[int, int]{at: time.Duration(r.IntN(50)), seq: uint64(i)}
+				h.push(n)
+				in = append(in, n)
+			} else {
+				j := r.IntN(len(in))
+				h.remove(in[j])
+				in = slices.Delete(in, j, j+1)
+			}
+			for j, n := range h.elems {
+				require.Equal(t, j, n.index)
+				require.False(t, sooner(n, h.elems[(j+1)/2-min(1, (j+1)/2)]), "seed %d", seed)
+			}
+		}
+		for _, n := range in {
+			h.remove(n)
+		}
+		assert.LessOrEqual(t, cap(h.elems), 64)
+		assert.Nil(t, h.min())
+	}
+}
+
+func TestListRemovesFromAnywhere(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		var l list[int, int]
+		nodes := []*node[int, int]{{}, {}, {}}
+		for _, n := range nodes {
+			l.push(n)
+		}
+		want := slices.Clone(nodes)
+		for _, i := range order {
+			assert.Equal(t, want, l.all())
+			l.remove(nodes[i])
+			want = slices.DeleteFunc(want, func(n *node[int, int]) bool { return n == nodes[i] })
+		}
+		assert.Zero(t, l)
+	}
+}
+
+// Delayed jobs become ready in the order of their times, those of one time in
+// the order of their adding, and behind what was added meanwhile.
+func TestDelayedJobsRipenInOrderOfTime(t *testing.T) {
+	c := newCore(rules{})
+	for i, at := range []time.Duration{30, 10, 20, 10} {
+		require.NoError(t, c.put(i, i, at, 0))
+	}
+	require.NoError(t, c.put(4, 4, 0, 0))
+	c.ripen(9)
+	assert.Equal(t, 1, c.ready.len())
+	c.ripen(20)
+	assert.Equal(t, 1, c.delayed.len())
+	h := new(holder[int, int])
+	var got []int
+	for c.ready.len() > 0 {
+		got = append(got, c.take(h, 20).job)
+	}
+	assert.Equal(t, []int{4, 1, 3, 2}, got)
+}
+
+// A job that has a place keeps it through a delay.
+func TestAJobThatWaitsForARetryKeepsItsPlace(t *testing.T) {
+	c := newCore(rules{})
+	h := new(holder[int, int])
+	require.NoError(t, c.put(1, 1, 0, 0))
+	n := c.take(h, 0)
+	require.NoError(t, c.put(2, 2, 0, 0))
+	require.False(t, c.fail(n, 5, 1))
+	assert.Equal(t, delayed, n.state)
+	c.ripen(5)
+	assert.Same(t, n, c.take(h, 5))
+}
+
+// Who waited longest is served first, with as much as it may take; those for
+// whom nothing is left wait on; who has left is passed over.
+func TestWaitersAreServedInOrder(t *testing.T) {
+	c := newCore(rules{})
+	ws := make([]*waiter[int, int], 5)
+	for i := range ws {
+		ws[i] = &waiter[int, int]{holder: new(holder[int, int]), most: 2}
+		c.waiters.push(ws[i])
+	}
+	c.waiters.remove(ws[1])
+	ws[2].holder.ended = true
+	for i := range 3 {
+		require.NoError(t, c.put(i, i, 0, 0))
+	}
+	woken := c.serve(0)
+	require.Same(t, ws[0], woken)
+	require.Same(t, ws[2], woken.next)
+	require.Same(t, ws[3], woken.next.next)
+	assert.Nil(t, woken.next.next.next)
+	assert.Len(t, ws[0].nodes, 2)
+	assert.Error(t, ws[2].err)
+	assert.Len(t, ws[3].nodes, 1)
+	assert.False(t, ws[4].gone)
+	assert.False(t, c.pending())
+	c.closed = true
+	assert.Same(t, ws[4], c.serve(0))
+	assert.Equal(t, ErrClosed, ws[4].err)
+	assert.Zero(t, c.waiters)
+}
+
+// However many ask for a second run there is one, of the newest job, at the
+// earliest time, at the end of the queue.
+func TestOneRerunOfTheNewest(t *testing.T) {
+	c := newCore(rules{again: true})
+	h := new(holder[int, int])
+	require.NoError(t, c.put(1, 10, 0, 0))
+	assert.Equal(t, ErrDuplicate, c.put(1, 11, 0, 0), "it is only queued")
+	n := c.take(h, 0)
+	require.NoError(t, c.put(1, 12, 7, 0))
+	require.NoError(t, c.put(1, 13, 0, 0))
+	require.NoError(t, c.put(1, 14, 9, 0))
+	require.NoError(t, c.put(2, 20, 0, 0))
+	require.False(t, c.fail(n, 1, 1), "the first goes back before the second")
+	require.NoError(t, c.put(1, 15, 9, 1))
+	c.done(c.take(h, 1), 1)
+	assert.Equal(t, 20, c.take(h, 1).job)
+	m := c.take(h, 1)
+	assert.Equal(t, 15, m.job)
+	assert.Equal(t, 1, m.runs)
+	c.done(m, 1)
+	assert.EqualValues(t, 3, c.stats.Added)
+	assert.NotContains(t, c.nodes, 1)
+}
+
+// Capacity refuses what is added, not what comes back.
+func TestCapacityDoesNotHoldForWhatComesBack(t *testing.T) {
+	c := newCore(rules{capacity: 2})
+	h := new(holder[int, int])
+	require.NoError(t, c.put(1, 1, 0, 0))
+	require.NoError(t, c.put(2, 2, 5, 0))
+	assert.Equal(t, ErrFull, c.put(3, 3, 0, 0))
+	n := c.take(h, 0)
+	require.NoError(t, c.put(3, 3, 0, 0))
+	c.release(n, 0)
+	assert.Equal(t, 3, c.queued())
+	assert.Equal(t, ErrDuplicate, c.put(1, 1, 0, 0), "known before full")
+	assert.Equal(t, ErrFull, c.put(4, 4, 0, 0))
+	assert.EqualValues(t, 2, c.stats.Refused)
+}
+
+// A map keeps the size that it once had: one that was large is made anew when
+// it is empty, and not sooner.
+func TestTheMapIsMadeAnewWhenALargeOneIsEmpty(t *testing.T) {
+	c := newCore(rules{})
+	for i := range 2000 {
+		require.NoError(t, c.put(i, i, 0, 0))
+	}
+	for i := range 1999 {
+		_, ok := c.remove(i)
+		require.True(t, ok)
+	}
+	assert.Equal(t, 2000, c.most)
+	c.remove(1999)
+	assert.Zero(t, c.most)
+	require.NoError(t, c.put(1, 1, 0, 0))
+	assert.Equal(t, 1, c.most)
+	assert.Zero(t, c.ready.heap.len())
+}
+
+// After each step of anything, what came in is what went out and what is there.
+func TestStatsAddUpAfterEachStep(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		c := newCore(rules{again: seed%2 == 0, attempts: int(seed % 3), capacity: int(seed % 7)})
+		h := new(holder[int, int])
+		for now := range time.Duration(500) {
+			c.ripen(now)
+			switch op := r.IntN(9); {
+			case op < 4:
+				_ = c.put(r.IntN(10), 0, now+time.Duration(r.IntN(20)-10), now)
+			case op == 4 && c.ready.len() > 0:
+				c.take(h, now)
+			case op == 5:
+				c.remove(r.IntN(10))
+			case op == 6 && h.jobs.len > 0:
+				c.done(h.jobs.last, now)
+			case op == 7 && h.jobs.len > 0:
+				c.fail(h.jobs.first, now+time.Duration(r.IntN(10)), now)
+			case op == 8 && h.jobs.len > 0:
+				c.release(h.jobs.first, now)
+			}
+			again := 0
+			for _, n := range c.nodes {
+				if n.again != nil {
+					again++
+				}
+			}
+			s := c.stats
+			require.Equal(t, s.Added, s.Done+s.Dead+s.Removed+uint64(c.queued()+c.taken+again))
+			require.Equal(t, s.Taken, s.Done+s.Dead+s.Returned+uint64(c.taken))
+			require.Equal(t, c.taken, h.jobs.len)
+			require.Len(t, c.nodes, c.queued()+c.taken)
+		}
+	}
+}

@@ -29,9 +29,6 @@ func TestAMillionJobsLeaveNothing(t *testing.T) {
 	const n = 1_000_000 / raceFactor
 	ctx := context.Background()
 	for name, rid := range map[string]func(q *jobqueue.Queue[int, int]){
-		"done": func(q *jobqueue.Queue[int, int]) {
-			require.NoError(t, q.Do(ctx, n, func(context.Context, []int) error { return nil }))
-		},
 		"given back and done": func(q *jobqueue.Queue[int, int]) {
 			require.Error(t, q.Do(ctx, n, func(context.Context, []int) error { return errBoom }))
 			require.NoError(t, q.Do(ctx, n, func(context.Context, []int) error { return nil }))

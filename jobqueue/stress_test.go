@@ -247,3 +247,28 @@ func TestCloseAndDrainAmongEverybodyElse(t *testing.T) {
 		}
 	}
 }
+
+// A Take that is cancelled in the instant it is served gives the job on although
+// its scope lives: otherwise nobody would know of the job until that ends.
+func TestWhoIsCancelledWhenServedGivesOn(t *testing.T) {
+	const rounds = 20_000 / raceFactor
+	q := jobqueue.New[int]()
+	require.NoError(t, async.Scope(t.Context(), func(scope context.Context) error {
+		for i := range rounds {
+			ctx, cancel := context.WithCancel(scope)
+			var wg sync.WaitGroup
+			wg.Go(func() { runtime.Gosched(); q.Add(i); cancel() })
+			jobs, err := q.Take(ctx, 1)
+			wg.Wait()
+			if err != nil {
+				require.Empty(t, q.InProgress())
+				require.Equal(t, 0, q.Attempt(i), "nobody has seen it")
+				jobs, err = q.Take(scope, 1)
+			}
+			require.NoError(t, err)
+			require.Equal(t, []int{i}, jobs)
+			q.Ack(scope, jobs...)
+		}
+		return nil
+	}))
+}

@@ -248,7 +248,7 @@ func TestCloseAndDrainAmongEverybodyElse(t *testing.T) {
 	}
 }
 
-// A Take that is cancelled in the instant it is served gives the job on although
+// A Take that was cancelled and is served before it knows gives the job on though
 // its scope lives: otherwise nobody would know of the job until that ends.
 func TestWhoIsCancelledWhenServedGivesOn(t *testing.T) {
 	const rounds = 20_000 / raceFactor
@@ -257,7 +257,7 @@ func TestWhoIsCancelledWhenServedGivesOn(t *testing.T) {
 		for i := range rounds {
 			ctx, cancel := context.WithCancel(scope)
 			var wg sync.WaitGroup
-			wg.Go(func() { runtime.Gosched(); q.Add(i); cancel() })
+			wg.Go(func() { runtime.Gosched(); cancel(); q.Add(i) })
 			jobs, err := q.Take(ctx, 1)
 			wg.Wait()
 			if err != nil {

@@ -108,18 +108,18 @@ func TestCapacityRefusesButWhatFailsGoesBack(t *testing.T) {
 }
 
 func TestTheMoreUrgentIsTakenFirst(t *testing.T) {
-	q := jobqueue.NewKeyed(func(j job) int { return j.id },
-		jobqueue.Priority(func(j job) int { return map[string]int{"high": math.MaxInt, "low": math.MinInt}[j.text] }))
-	q.AddAll(job{1, "low"}, job{2, ""}, job{3, "high"}, job{4, "high"}, job{5, ""}, job{6, "low"})
-	want := []job{{3, "high"}, {4, "high"}, {2, ""}, {5, ""}, {1, "low"}, {6, "low"}}
+	q := jobqueue.NewKeyed(func(p page) int { return p.id },
+		jobqueue.Priority(func(p page) int { return map[string]int{"high": math.MaxInt, "low": math.MinInt}[p.text] }))
+	q.AddAll(page{1, "low"}, page{2, ""}, page{3, "high"}, page{4, "high"}, page{5, ""}, page{6, "low"})
+	want := []page{{3, "high"}, {4, "high"}, {2, ""}, {5, ""}, {1, "low"}, {6, "low"}}
 	assert.Equal(t, want, q.Queued())
-	err := q.Do(t.Context(), 3, func(_ context.Context, jobs []job) error {
+	err := q.Do(t.Context(), 3, func(_ context.Context, jobs []page) error {
 		assert.Equal(t, want[:3], jobs)
-		q.Add(job{7, "high"})
+		q.Add(page{7, "high"})
 		return errBoom
 	})
 	assert.ErrorIs(t, err, errBoom)
-	assert.Equal(t, []job{{3, "high"}, {4, "high"}, {7, "high"}, {2, ""}, {5, ""}, {1, "low"}, {6, "low"}}, q.Queued())
+	assert.Equal(t, []page{{3, "high"}, {4, "high"}, {7, "high"}, {2, ""}, {5, ""}, {1, "low"}, {6, "low"}}, q.Queued())
 }
 
 func TestRemoveTakesOutWhatIsNotInProgress(t *testing.T) {
@@ -166,22 +166,22 @@ func TestDelayedJobsComeAtTheirTimes(t *testing.T) {
 // goes on before it.
 func TestRunAgainAfterDelaysAndFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := jobqueue.NewKeyed(func(j job) int { return j.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
-		q.Add(job{1, "a"})
-		err := q.Do(t.Context(), 1, func(context.Context, []job) error {
-			assert.True(t, q.AddAfter(time.Second, job{1, "b"}))
-			assert.True(t, q.AddAfter(time.Minute, job{1, "c"}))
+		q := jobqueue.NewKeyed(func(p page) int { return p.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
+		q.Add(page{1, "a"})
+		err := q.Do(t.Context(), 1, func(context.Context, []page) error {
+			assert.True(t, q.AddAfter(time.Second, page{1, "b"}))
+			assert.True(t, q.AddAfter(time.Minute, page{1, "c"}))
 			return errBoom
 		})
 		assert.ErrorIs(t, err, errBoom)
-		assert.Equal(t, []job{{1, "a"}}, q.Queued(), "it has not ended")
-		assert.True(t, q.Add(job{1, "d"}), "it is to run once more, and this is the newest")
-		require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, jobs []job) error {
-			assert.Equal(t, []job{{1, "a"}}, jobs)
+		assert.Equal(t, []page{{1, "a"}}, q.Queued(), "it has not ended")
+		assert.True(t, q.Add(page{1, "d"}), "it is to run once more, and this is the newest")
+		require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, jobs []page) error {
+			assert.Equal(t, []page{{1, "a"}}, jobs)
 			assert.Equal(t, 2, q.Attempt(1))
 			return nil
 		}))
-		assert.Equal(t, []job{{1, "d"}}, q.Queued())
+		assert.Equal(t, []page{{1, "d"}}, q.Queued())
 		assert.Zero(t, q.Attempt(1), "it is a new job")
 		queued, inProgress := q.Len()
 		assert.Equal(t, [2]int{1, 0}, [2]int{queued, inProgress})
@@ -192,17 +192,17 @@ func TestRunAgainAfterDelaysAndFailures(t *testing.T) {
 // job; removing the job takes both runs away.
 func TestRunAgainAtTheEarliestTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := jobqueue.NewKeyed(func(j job) int { return j.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
-		ask := func(_ context.Context, _ []job) error {
-			assert.True(t, q.AddAfter(time.Minute, job{1, "b"}))
-			assert.True(t, q.AddAfter(time.Hour, job{1, "c"}))
+		q := jobqueue.NewKeyed(func(p page) int { return p.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
+		ask := func(_ context.Context, _ []page) error {
+			assert.True(t, q.AddAfter(time.Minute, page{1, "b"}))
+			assert.True(t, q.AddAfter(time.Hour, page{1, "c"}))
 			return nil
 		}
-		q.Add(job{1, "a"})
+		q.Add(page{1, "a"})
 		require.NoError(t, q.Do(t.Context(), 1, ask))
 		began := time.Now()
-		require.NoError(t, q.Do(t.Context(), 1, func(ctx context.Context, jobs []job) error {
-			assert.Equal(t, []job{{1, "c"}}, jobs)
+		require.NoError(t, q.Do(t.Context(), 1, func(ctx context.Context, jobs []page) error {
+			assert.Equal(t, []page{{1, "c"}}, jobs)
 			assert.Equal(t, time.Minute, time.Since(began))
 			_ = ask(ctx, jobs)
 			q.Nack(ctx, errBoom, jobs...)

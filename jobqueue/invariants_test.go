@@ -18,23 +18,23 @@ import (
 
 // A1: one job of a key is known at a time, wherever it stands.
 func TestOneJobOfAKeyIsKnown(t *testing.T) {
-	q := jobqueue.NewKeyed(func(j job) int { return j.id })
-	assert.True(t, q.Add(job{1, "first"}))
-	assert.False(t, q.Add(job{1, "queued"}))
-	assert.True(t, q.AddAfter(1e18, job{2, "first"}))
-	assert.False(t, q.Add(job{2, "delayed"}))
-	assert.Equal(t, []job{{3, "again"}}, q.AddAll(job{3, "first"}, job{3, "again"}))
-	require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, jobs []job) error {
-		assert.Equal(t, []job{{1, "first"}}, jobs)
-		assert.False(t, q.Add(job{1, "in progress"}))
+	q := jobqueue.NewKeyed(func(p page) int { return p.id })
+	assert.True(t, q.Add(page{1, "first"}))
+	assert.False(t, q.Add(page{1, "queued"}))
+	assert.True(t, q.AddAfter(1e18, page{2, "first"}))
+	assert.False(t, q.Add(page{2, "delayed"}))
+	assert.Equal(t, []page{{3, "again"}}, q.AddAll(page{3, "first"}, page{3, "again"}))
+	require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, jobs []page) error {
+		assert.Equal(t, []page{{1, "first"}}, jobs)
+		assert.False(t, q.Add(page{1, "in progress"}))
 		return nil
 	}))
-	assert.Equal(t, []job{{3, "first"}, {2, "first"}}, q.Queued())
-	assert.True(t, q.Add(job{1, "second"}), "it was removed when it was done")
+	assert.Equal(t, []page{{3, "first"}, {2, "first"}}, q.Queued())
+	assert.True(t, q.Add(page{1, "second"}), "it was removed when it was done")
 	q.Close()
 }
 
-type job struct {
+type page struct {
 	id   int
 	text string
 }
@@ -130,31 +130,31 @@ func TestWhatGoesBackPrecedesWhatCameLater(t *testing.T) {
 
 // A6: adding what is known changes nothing: neither the job nor its place.
 func TestADuplicateChangesNothing(t *testing.T) {
-	q := jobqueue.NewKeyed(func(j job) int { return j.id })
-	q.AddAll(job{1, "a"}, job{2, "b"})
-	assert.False(t, q.Add(job{1, "changed"}))
-	require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, _ []job) error {
-		assert.False(t, q.Add(job{1, "changed"}))
+	q := jobqueue.NewKeyed(func(p page) int { return p.id })
+	q.AddAll(page{1, "a"}, page{2, "b"})
+	assert.False(t, q.Add(page{1, "changed"}))
+	require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, _ []page) error {
+		assert.False(t, q.Add(page{1, "changed"}))
 		return nil
 	}))
-	assert.Equal(t, []job{{2, "b"}}, q.Queued())
+	assert.Equal(t, []page{{2, "b"}}, q.Queued())
 	assert.Equal(t, uint64(2), q.Stats().Duplicates)
 }
 
 // A7: with RunAgain one run follows, of the newest, however many were added; it
 // is at the end of the queue.
 func TestRunAgainRunsOnceMore(t *testing.T) {
-	q := jobqueue.NewKeyed(func(j job) int { return j.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
-	q.Add(job{1, "a"})
-	require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, _ []job) error {
-		assert.True(t, q.Add(job{1, "b"}))
-		assert.True(t, q.Add(job{1, "c"}))
-		assert.True(t, q.Add(job{2, "d"}))
-		assert.Equal(t, []job{{2, "d"}}, q.Queued())
+	q := jobqueue.NewKeyed(func(p page) int { return p.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
+	q.Add(page{1, "a"})
+	require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, _ []page) error {
+		assert.True(t, q.Add(page{1, "b"}))
+		assert.True(t, q.Add(page{1, "c"}))
+		assert.True(t, q.Add(page{2, "d"}))
+		assert.Equal(t, []page{{2, "d"}}, q.Queued())
 		return nil
 	}))
-	assert.Equal(t, []job{{2, "d"}, {1, "c"}}, q.Queued())
-	assert.False(t, q.Add(job{1, "e"}), "it is queued")
+	assert.Equal(t, []page{{2, "d"}, {1, "c"}}, q.Queued())
+	assert.False(t, q.Add(page{1, "e"}), "it is queued")
 	assert.Equal(t, uint64(3), q.Stats().Added)
 }
 

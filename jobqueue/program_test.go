@@ -377,7 +377,7 @@ func (p *program) check() {
 
 // Whatever is done to it, a queue looks like its model after each step.
 func TestRandomProgramsAgreeWithAModel(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(2000 / raceFactor) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		code := make([]byte, 20+r.IntN(400))
 		for i := range code {

@@ -6,6 +6,8 @@ require (
 	github.com/alitto/pond/v2 v2.7.1
 	github.com/ambit-go/ambit v0.0.0
 	github.com/cheggaaa/pb/v3 v3.2.1
+	github.com/fsnotify/fsnotify v1.10.1
+	github.com/gofrs/flock v0.13.1
 	github.com/mattn/go-isatty v0.0.24
 	github.com/panjf2000/ants/v2 v2.12.1
 	github.com/rogpeppe/go-internal v1.16.0
@@ -13,6 +15,7 @@ require (
 	github.com/stretchr/testify v1.12.1
 	github.com/temoto/robotstxt v1.1.2
 	go.uber.org/goleak v1.3.0
+	golang.org/x/image v0.47.0
 	golang.org/x/net v0.62.0
 	golang.org/x/sync v0.24.0
 )

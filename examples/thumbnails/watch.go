@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// This file finds out what has changed. Events tell at once, but not everything:
+// they overflow, they miss what is in a folder before that is watched, and some
+// file systems have none. A look at the whole folder misses nothing, but is late
+// and costs more. So there are both, and each may be wrong: all that they do is
+// to add names to the queue, and once too often does no harm.
+
+// lookOnce adds what needs a thumbnail now; the queue is closed when that is
+// worked off.
+func (s *studio) lookOnce(ctx context.Context) error {
+	if err := s.look(ctx, nil); err != nil {
+		return err
+	}
+	s.looking.Store(false)
+	s.closeIfIdle()
+	return nil
+}
+
+// watch adds what changes, until ctx ends or the folder is gone.
+func (s *studio) watch(ctx context.Context) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		s.book.trouble("no events: %v; changes are found each %v", err, s.cfg.rescan)
+	}
+	return async.Scope(ctx, func(ctx context.Context) error {
+		if w != nil {
+			async.OnExit(ctx, func(context.Context, error) error { return w.Close() })
+			async.Go(ctx, func(ctx context.Context) error { return s.follow(ctx, w) }, async.Name("events"))
+		}
+		look := func(ctx context.Context) error { return s.look(ctx, w) }
+		_, err := async.Repeat(ctx, async.Every(s.cfg.rescan), look, async.Name("rescan")).Await(ctx, 0)
+		return err
+	})
+}
+
+// follow acts on events.
+func (s *studio) follow(ctx context.Context, w *fsnotify.Watcher) error {
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-w.Events:
+			err = s.event(ctx, w, e)
+		case lost := <-w.Errors:
+			s.book.trouble("events were lost (%v): looking at everything", lost)
+			err = s.look(ctx, w)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// event acts on one event. What it says has happened may be over by now, so it
+// is only a reason to look.
+func (s *studio) event(ctx context.Context, w *fsnotify.Watcher, e fsnotify.Event) error {
+	name, ok := below(s.cfg.folder, e.Name)
+	if !ok || s.hidden(name) {
+		return nil
+	}
+	info, err := s.folder.Lstat(filepath.FromSlash(name))
+	switch {
+	case err == nil && info.IsDir() && e.Has(fsnotify.Create):
+		return s.lookAt(ctx, w, name)
+	case err == nil && info.IsDir():
+	case isPicture(name) && e.Op == fsnotify.Chmod:
+		// Backups and searches cause many of these, but it may have become
+		// readable, or have been given another time.
+		if err == nil {
+			s.book.forgive(name)
+			s.consider(name, info)
+		}
+	case isPicture(name):
+		s.add(name)
+	case errors.Is(err, fs.ErrNotExist): // it may have been a folder
+		return s.lookForGone(ctx)
+	}
+	return nil
+}
+
+// add adds a picture that has changed. One that waits for another attempt waits no
+// longer, and has all its attempts again.
+func (s *studio) add(name string) {
+	if s.book.forgive(name) {
+		s.queue.Remove(name)
+	}
+	s.queue.AddAfter(s.cfg.settle, name)
+}
+
+// look considers all pictures, those that are gone included, and has w, which may
+// be nil, watch all folders.
+func (s *studio) look(ctx context.Context, w *fsnotify.Watcher) error {
+	if err := s.lookAt(ctx, w, "."); err != nil {
+		return err
+	}
+	if err := s.lookForGone(ctx); err != nil {
+		return err
+	}
+	s.looked.Store(true)
+	return nil
+}
+
+// lookAt considers the pictures in a folder, and those in it. Each is watched
+// before it is read, so nothing that is put there falls between.
+func (s *studio) lookAt(ctx context.Context, w *fsnotify.Watcher, folder string) error {
+	if err := s.present(); err != nil {
+		return err
+	}
+	return fs.WalkDir(s.folder.FS(), folder, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, fs.ErrNotExist): // gone meanwhile
+		case err != nil && name == ".":
+			return err
+		case err != nil:
+			s.book.trouble("cannot look into %s: %v", name, cause(err))
+		case d.IsDir() && s.hidden(name):
+			return fs.SkipDir
+		case d.IsDir():
+			s.follows(w, name)
+		case d.Type().IsRegular() && isPicture(name):
+			if info, err := d.Info(); err == nil {
+				s.consider(name, info)
+			}
+		}
+		return nil
+	})
+}
+
+// follows has w tell what happens in a folder.
+func (s *studio) follows(w *fsnotify.Watcher, folder string) {
+	if w == nil {
+		return
+	}
+	err := w.Add(filepath.Join(s.cfg.folder, filepath.FromSlash(folder)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.book.trouble("no events for %s: %v; changes there are found each %v", folder, err, s.cfg.rescan)
+	}
+}
+
+// consider adds a picture if there is no thumbnail of it as it is, nor one in the
+// making, and it was not given up as it is.
+func (s *studio) consider(name string, info os.FileInfo) {
+	changed := info.ModTime()
+	if !s.book.knows(name, changed) && !s.gallery.has(name, changed) { // in this order: a job ends the other way round
+		s.queue.Add(name)
+	}
+}
+
+// lookForGone adds the pictures that there is a thumbnail of, and nothing else.
+func (s *studio) lookForGone(ctx context.Context) error {
+	if err := s.present(); err != nil {
+		return err
+	}
+	return s.gallery.pictures(ctx, func(name string) {
+		if _, err := s.folder.Lstat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {
+			s.queue.Add(name)
+		}
+	})
+}
+
+// hidden reports whether what is there is not to be looked at: in a folder whose
+// name begins with a dot, or in that of the thumbnails.
+func (s *studio) hidden(name string) bool {
+	if out, inside := below(s.cfg.folder, s.cfg.out); inside && (name == out || strings.HasPrefix(name, out+"/")) {
+		return true
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > 1 && part[0] == '.' {
+			return true
+		}
+	}
+	return false
+}

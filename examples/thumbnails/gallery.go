@@ -98,7 +98,7 @@ const tempSuffix = thumbnailSuffix + ".tmp"
 // sees the old thumbnail or the new one, whole, and so does who comes after a
 // crash. The queue gives no picture to two at once, so the name of the temporary
 // file is nobody else's; that it must be new would show otherwise.
-func (g *gallery) put(name string, changed time.Time, img image.Image) (err error) {
+func (g *gallery) put(name string, changed time.Time, img image.Image) error {
 	folder, base := path.Split(name)
 	temp := folder + "." + base + tempSuffix
 	if folder != "" {
@@ -110,11 +110,8 @@ func (g *gallery) put(name string, changed time.Time, img image.Image) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = g.root.Remove(temp)
-		}
-	}()
+	defer g.root.Remove(temp) // once it is renamed, there is none
+	defer file.Close()        // again, or because encoding panics
 	if err := fill(file, img); err != nil {
 		return err
 	}
@@ -124,7 +121,7 @@ func (g *gallery) put(name string, changed time.Time, img image.Image) (err erro
 	return g.root.Rename(temp, name+thumbnailSuffix)
 }
 
-// fill writes img to file, and closes that in any case.
+// fill writes img to file, on to the disk, and closes that.
 func fill(file *os.File, img image.Image) error {
 	w := bufio.NewWriter(file)
 	err := jpeg.Encode(w, img, &jpeg.Options{Quality: 85})

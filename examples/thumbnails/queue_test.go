@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -115,9 +116,9 @@ func TestAPictureThatChangesWhileItsThumbnailIsMadeIsMadeAgain(t *testing.T) {
 func TestAChangeEndsTheDelayOfAFailedPicture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		whole := false
+		var whole atomic.Bool
 		s, out := studioThat(five, func(context.Context, string) error {
-			if whole {
+			if whole.Load() {
 				return nil
 			}
 			return errors.New("half")
@@ -129,7 +130,7 @@ func TestAChangeEndsTheDelayOfAFailedPicture(t *testing.T) {
 			if err := async.Sleep(ctx, 7*time.Second+time.Second/2); err != nil { // four attempts
 				return err
 			}
-			whole = true
+			whole.Store(true)
 			s.looking.Store(false) // the end of what comes next is that of everything
 			s.add("a.jpg")
 			return nil
@@ -175,7 +176,8 @@ func TestAStopListsEverythingUnfinished(t *testing.T) {
 			case "finished.jpg":
 				synctest.Wait()
 				stop(&cli.SignalError{Signal: syscall.SIGINT})
-				return nil // the thumbnail is there
+				synctest.Wait() // everybody else has heard of it
+				return nil      // but the thumbnail is there
 			}
 			<-ctx.Done()
 			return context.Cause(ctx)

@@ -81,14 +81,17 @@ func (s *studio) run(ctx context.Context, feed func(ctx context.Context) error) 
 
 // do does one job. It is a task of its own so that a decoder that panics over a
 // picture costs that picture an attempt rather than everybody the program, and
-// for its limit of time. What is done is done, and is settled at once: a signal
-// that comes just now must not have it listed as unfinished.
+// for its limit of time. What is done is settled at once, by the task itself: a
+// signal that comes just now would have the scope of the job end as stopped, and
+// the picture listed as unfinished.
 func (s *studio) do(ctx context.Context, names []string) error {
-	task := async.Start(ctx, func(ctx context.Context) error { return s.make(ctx, names[0]) }, async.Name(names[0]))
-	_, err := task.Await(ctx, s.cfg.limit)
-	if err == nil {
-		s.queue.Ack(ctx, names...)
-	}
+	_, err := async.Start(ctx, func(ctx context.Context) error {
+		err := s.make(ctx, names[0])
+		if err == nil {
+			s.queue.Ack(ctx, names...)
+		}
+		return err
+	}, async.Name(names[0])).Await(ctx, s.cfg.limit)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,8 +69,9 @@ func TestTheLastChangeWins(t *testing.T) {
 // later here.)
 func TestAPictureThatChangesWhileItIsQueuedIsQueuedOnce(t *testing.T) {
 	folder, out := t.TempDir(), t.TempDir()
+	pictureIn(t, folder, "first.png", 20, 10, 0)
 	p := clitest.Start(t, nil, "thumbnails", "-v", "-settle", "1h", "-out", out, folder)
-	p.WaitFor("thumbnails go to")
+	p.WaitFor("first.png: a thumbnail") // the first look has read the folder: the rest is events
 	file := filepath.Join(folder, "a.png")
 	for i := range 10 {
 		data, err := encode("a.png", 20, 10, i)
@@ -83,9 +85,9 @@ func TestAPictureThatChangesWhileItIsQueuedIsQueuedOnce(t *testing.T) {
 	}
 	stop(t, p)
 	assert.Contains(t, p.Stdout(), "\nunfinished: 1\n  a.png: queued\n")
-	assert.Regexp(t, `added +1 `, p.Stdout())
-	assert.Regexp(t, `taken +0 `, p.Stdout())
-	assert.Empty(t, filesIn(t, out))
+	assert.Regexp(t, `added +2 `, p.Stdout())
+	assert.Regexp(t, `taken +1 `, p.Stdout())
+	assert.Equal(t, []string{"first.png.thumb.jpg"}, filesIn(t, out))
 }
 
 // Folders come with pictures in them, are renamed and deleted; the thumbnails
@@ -154,6 +156,8 @@ func TestWithoutItsFolderTheProgramEndsAndKeepsTheThumbnails(t *testing.T) {
 	p.WaitFor("a.png: a thumbnail")
 	require.NoError(t, os.Rename(folder, folder+".away"))
 	require.NoError(t, os.Mkdir(folder, 0o777)) // as an empty mount point is
+	hung := time.AfterFunc(patience, func() { _ = syscall.Kill(p.Pid(), syscall.SIGKILL) })
+	defer hung.Stop()
 	assert.Equal(t, 1, p.Wait())
 	assert.Contains(t, p.Stderr(), "is gone, or another is in its place")
 	assert.Equal(t, []string{"a.png.thumb.jpg"}, filesIn(t, out))

@@ -59,8 +59,11 @@ func TestTheLastChangeWins(t *testing.T) {
 			write(t, file, data)
 		}
 	}
-	eventually(t, "the thumbnail of the last", func() bool { return upToDate(folder, out, "a.png") })
-	assert.Equal(t, 49, decoded(t, filepath.Join(out, "a.png"+thumbnailSuffix)).Bounds().Dx())
+	// Changes may follow each other within the clock of the file system, so its
+	// time alone does not tell the last.
+	eventually(t, "the thumbnail of the last", func() bool {
+		return upToDate(folder, out, "a.png") && decoded(t, filepath.Join(out, "a.png"+thumbnailSuffix)).Bounds().Dx() == 49
+	})
 	stop(t, p)
 	assert.ElementsMatch(t, []string{"a.png.thumb.jpg", "first.png.thumb.jpg"}, filesIn(t, out))
 }
@@ -176,7 +179,7 @@ func TestALookFindsWhatHasChanged(t *testing.T) {
 	for _, name := range []string{"same.png", "touched.png", "gone.png"} {
 		require.NoError(t, s.gallery.put(name, old, painting(20, 10, 0)))
 	}
-	require.NoError(t, os.Chtimes(filepath.Join(folder, "touched.png"), old, old.Add(1)))
+	require.NoError(t, os.Chtimes(filepath.Join(folder, "touched.png"), old, old.Add(time.Minute)))
 	info, err := os.Stat(filepath.Join(folder, "buried.png"))
 	require.NoError(t, err)
 	s.book.buried["buried.png"] = &page{changed: info.ModTime(), err: errors.New("no luck")}

@@ -14,7 +14,8 @@ import (
 // removed. The timer of delayed jobs is stopped. Close does not block, and
 // closing again does nothing.
 func (q *Queue[K, T]) Close() {
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	q.core.refuse, q.core.closed = true, true
 	q.unlock(&t)
 }
@@ -31,7 +32,8 @@ func (q *Queue[K, T]) Close() {
 // the queue, or is inside one, it returns [ErrSelfWait] and does nothing.
 func (q *Queue[K, T]) Drain(ctx context.Context) error {
 	scope := bridge.ScopeOf(ctx)
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	if q.holdsLocked(scope) {
 		q.unlock(&t)
 		return ErrSelfWait
@@ -46,7 +48,8 @@ func (q *Queue[K, T]) Drain(ctx context.Context) error {
 	q.unlock(&t)
 	if _, err := future.Wait(ctx); err != nil {
 		promise.Resolve(struct{}{})
-		t := q.lock()
+		var t turn[K, T]
+		q.lock(&t)
 		q.drains = slices.DeleteFunc(q.drains, func(p *async.Promise[struct{}]) bool { return p == promise })
 		q.unlock(&t)
 		return err
@@ -74,14 +77,13 @@ func (q *Queue[K, T]) holdsLocked(scope context.Context) bool {
 	return false
 }
 
-// drainedLocked closes a queue that drains and has nothing left, and returns the
-// calls of Drain that are over.
+// drainedLocked closes a queue that drains, now that it has nothing left, and
+// returns the calls of Drain that are over.
 func (q *Queue[K, T]) drainedLocked(t *turn[K, T]) []*async.Promise[struct{}] {
-	if !q.core.refuse || !q.core.idle() {
-		return nil
-	}
 	q.core.closed = true
-	q.serveLocked(t)
+	if q.core.pending() {
+		q.serveLocked(t)
+	}
 	over := q.drains
 	q.drains = nil
 	return over

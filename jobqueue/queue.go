@@ -27,6 +27,7 @@ type Queue[K comparable, T any] struct {
 	mu       sync.Mutex
 	core     core[K, T]
 	holders  map[context.Context]*holder[K, T] // by scope; of those that have not ended
+	last     *holder[K, T]                     // who was looked for last
 	settling holder[K, T]                      // of no scope: what has failed and is about to go back
 	drains   []*async.Promise[struct{}]        // calls of Drain that wait
 	timer    *time.Timer                       // readies the delayed; nil until needed
@@ -83,7 +84,8 @@ func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
 		q.mu.Unlock() // no turn: it is half of what refusing a duplicate costs
 		return false
 	}
-	t := q.begin()
+	var t turn[K, T]
+	q.begin(&t)
 	q.addLocked(&e, err, d, &t)
 	q.unlock(&t)
 	return err == nil
@@ -98,7 +100,8 @@ func (q *Queue[K, T]) AddAll(jobs ...T) (rejected []T) {
 	for i, job := range jobs {
 		entries[i] = q.entry(job)
 	}
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	for i := range entries {
 		err := q.refusesLocked(&entries[i])
 		if q.addLocked(&entries[i], err, 0, &t); err != nil {
@@ -116,10 +119,11 @@ func (q *Queue[K, T]) Remove(key K) bool {
 	if !q.usable(key) {
 		return false
 	}
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	job, ok := q.core.remove(key)
-	if ok {
-		q.tell(&t, Event[T]{Kind: Removed, Job: job})
+	if ok && q.observer != nil {
+		t.tell(Event[T]{Kind: Removed, Job: job})
 	}
 	q.unlock(&t)
 	return ok
@@ -153,12 +157,14 @@ func (q *Queue[K, T]) refusesLocked(e *entry[K, T]) error {
 
 // addLocked adds e unless it is refused with err.
 func (q *Queue[K, T]) addLocked(e *entry[K, T], err error, d time.Duration, t *turn[K, T]) {
-	if err != nil {
-		q.tell(t, Event[T]{Kind: Rejected, Job: e.job, Err: err})
-		return
+	kind := Rejected
+	if err == nil {
+		kind = Added
+		q.core.add(e.key, e.job, e.rank, after(t.time(), d), t.time())
 	}
-	q.core.add(e.key, e.job, e.rank, after(t.time(), d), t.time())
-	q.tell(t, Event[T]{Kind: Added, Job: e.job})
+	if q.observer != nil {
+		t.tell(Event[T]{Kind: kind, Job: e.job, Err: err})
+	}
 }
 
 // usable reports whether key can be found in a map again.

@@ -20,7 +20,8 @@ func (q *Queue[K, T]) Ack(ctx context.Context, jobs ...T) {
 	var few [4]usable[K]
 	keys := q.keys(few[:0], jobs)
 	scope := bridge.ScopeOf(ctx)
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	for i := range keys {
 		if n := q.heldLocked(scope, &keys[i]); n != nil {
 			q.doneLocked(n, &t)
@@ -37,7 +38,8 @@ func (q *Queue[K, T]) Nack(ctx context.Context, err error, jobs ...T) {
 	keys := q.keys(nil, jobs)
 	scope := bridge.ScopeOf(ctx)
 	var failed []*node[K, T]
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	for i := range keys {
 		switch n := q.heldLocked(scope, &keys[i]); {
 		case n == nil:
@@ -81,8 +83,12 @@ func (h *holder[K, T]) ScopeEnds(how bridge.Ending, outcome error) {
 
 // settle settles what h still holds, and ends h.
 func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) {
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	delete(q.holders, h.scope)
+	if q.last == h {
+		q.last = nil
+	}
 	h.end(&q.core, &t.woken)
 	var failed []*node[K, T]
 	for n := h.jobs.first; n != nil; n = h.jobs.first {
@@ -100,13 +106,17 @@ func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) 
 
 func (q *Queue[K, T]) doneLocked(n *node[K, T], t *turn[K, T]) {
 	now := t.time()
-	q.tell(t, n.event(Done, now, nil))
+	if q.observer != nil {
+		t.tell(n.event(Done, now, nil))
+	}
 	q.core.done(n, now)
 }
 
 func (q *Queue[K, T]) stopLocked(n *node[K, T], why error, t *turn[K, T]) {
 	now := t.time()
-	q.tell(t, n.event(Stopped, now, why))
+	if q.observer != nil {
+		t.tell(n.event(Stopped, now, why))
+	}
 	q.core.release(n, now)
 }
 
@@ -137,7 +147,8 @@ func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
 	}
 	q.unlock(t)
 	defer func() {
-		t := q.lock()
+		var t turn[K, T]
+		q.lock(&t)
 		q.failLocked(nodes, delays, err, &t)
 		q.unlock(&t)
 	}()
@@ -158,7 +169,9 @@ func (q *Queue[K, T]) failLocked(nodes []*node[K, T], delays []time.Duration, er
 				t.buried = append(t.buried, burial[T]{e.Job, err})
 			}
 		}
-		q.tell(t, e)
+		if q.observer != nil {
+			t.tell(e)
+		}
 	}
 }
 

@@ -47,7 +47,8 @@ func (q *Queue[K, T]) Take(ctx context.Context, most int) ([]T, error) {
 // takeNow takes what is ready. If nothing is it returns nothing, and w, unless it
 // is nil, waits.
 func (q *Queue[K, T]) takeNow(scope context.Context, most int, w *waiter[K, T]) (jobs []T, err error) {
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	h := q.holderLocked(scope)
 	switch n := min(most, q.core.ready.len()); {
 	case h == nil:
@@ -75,7 +76,8 @@ func (q *Queue[K, T]) takeNow(scope context.Context, most int, w *waiter[K, T]) 
 func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err error) {
 	_, err = w.future.Wait(ctx)
 	w.promise.Resolve(struct{}{}) // if nobody has: it need not be kept until ctx ends
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	switch {
 	case !w.gone:
 		q.core.dismiss(w)
@@ -101,14 +103,17 @@ func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err 
 
 // holderLocked returns the holder of scope, nil if that has ended.
 func (q *Queue[K, T]) holderLocked(scope context.Context) *holder[K, T] {
-	h := q.holders[scope]
-	if h != nil {
+	if h := q.last; h != nil && h.scope == scope && !h.ended {
 		return h
 	}
-	h = &holder[K, T]{q: q, scope: scope}
+	if h := q.holders[scope]; h != nil {
+		q.last = h
+		return h
+	}
+	h := &holder[K, T]{q: q, scope: scope}
 	if !bridge.AtEnd(scope, h) {
 		return nil
 	}
-	q.holders[scope] = h
+	q.holders[scope], q.last = h, h
 	return h
 }

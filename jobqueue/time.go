@@ -50,7 +50,8 @@ func (q *Queue[K, T]) armLocked(t *turn[K, T]) {
 // tick is called by the timer. It may have been set anew meanwhile; a turn begins
 // with what is due.
 func (q *Queue[K, T]) tick() {
-	t := q.lock()
+	var t turn[K, T]
+	q.lock(&t)
 	q.armed = false
 	q.unlock(&t)
 }

@@ -32,27 +32,33 @@ func (t *turn[K, T]) time() time.Duration {
 }
 
 // lock takes the lock and begins a turn.
-func (q *Queue[K, T]) lock() turn[K, T] {
+func (q *Queue[K, T]) lock(t *turn[K, T]) {
 	q.mu.Lock()
-	return q.begin()
+	q.begin(t)
 }
 
 // begin begins a turn, with the lock held. Timers are late, and jobs that are due
 // by now come before what this turn is about.
-func (q *Queue[K, T]) begin() (t turn[K, T]) {
+func (q *Queue[K, T]) begin(t *turn[K, T]) {
 	if first := q.core.delayed.min(); first != nil && first.at <= t.time() {
 		q.core.ripen(t.now)
-		q.serveLocked(&t)
+		if q.core.pending() {
+			q.serveLocked(t)
+		}
 	}
-	return t
 }
 
 // unlock serves who waits, ends the turn, and does what may only be done without
 // the lock: waking, and calling users' functions. What those do wrong comes
 // after everything else is right.
 func (q *Queue[K, T]) unlock(t *turn[K, T]) {
-	q.serveLocked(t)
-	drained := q.drainedLocked(t)
+	if q.core.pending() {
+		q.serveLocked(t)
+	}
+	var drained []*async.Promise[struct{}]
+	if q.core.refuse && q.core.idle() {
+		drained = q.drainedLocked(t)
+	}
 	if q.armed || q.core.delayed.len() > 0 {
 		q.armLocked(t)
 	}
@@ -62,9 +68,9 @@ func (q *Queue[K, T]) unlock(t *turn[K, T]) {
 		defer q.wake(&t.woken, drained) // after the observer was told what they were given
 		defer all(t.buried, func(b burial[T]) { q.dead(b.job, b.err) })
 		all(t.events, q.observer)
-		return
+	} else if t.woken.first != nil || drained != nil {
+		q.wake(&t.woken, drained)
 	}
-	q.wake(&t.woken, drained)
 }
 
 func (q *Queue[K, T]) wake(woken *waiters[K, T], drained []*async.Promise[struct{}]) {
@@ -88,11 +94,8 @@ func all[E any](elems []E, f func(E)) {
 	}
 }
 
-// serveLocked gives what is ready to who waits for it.
+// serveLocked gives what is ready to who waits for it. Something must be pending.
 func (q *Queue[K, T]) serveLocked(t *turn[K, T]) {
-	if !q.core.pending() {
-		return
-	}
 	before := t.woken.last
 	q.core.serve(t.time(), &t.woken)
 	first := t.woken.first
@@ -106,14 +109,12 @@ func (q *Queue[K, T]) serveLocked(t *turn[K, T]) {
 	}
 }
 
-// tell has the observer told of e when the turn is over.
-func (q *Queue[K, T]) tell(t *turn[K, T], e Event[T]) {
+// tellTaken has the observer told of a job that has just been taken.
+func (q *Queue[K, T]) tellTaken(t *turn[K, T], n *node[K, T]) {
 	if q.observer != nil {
-		t.events = append(t.events, e)
+		t.tell(Event[T]{Kind: Taken, Job: n.job, Attempt: n.runs, Queued: n.waited})
 	}
 }
 
-// tellTaken tells of a job that has just been taken.
-func (q *Queue[K, T]) tellTaken(t *turn[K, T], n *node[K, T]) {
-	q.tell(t, Event[T]{Kind: Taken, Job: n.job, Attempt: n.runs, Queued: n.waited})
-}
+// tell has the observer, which there must be, told of e when the turn is over.
+func (t *turn[K, T]) tell(e Event[T]) { t.events = append(t.events, e) }

@@ -98,7 +98,9 @@ func Priority[T any](f func(job T) int) Option {
 // the goroutine that has done it, with no lock held, and must not block: for
 // the end of a scope, in an exit hook of it. Events of one call come in order,
 // and who waited for jobs goes on when it was told that they are taken;
-// otherwise events of different goroutines come in any order. Nil panics.
+// otherwise events of different goroutines come in any order. A panic of f is
+// that of whoever it was called by; where a delayed job is handed to who waits,
+// that is a timer, and the process ends. Nil panics.
 func Observe[T any](f func(Event[T])) Option {
 	if f == nil {
 		panic("jobqueue: Observe(nil)")

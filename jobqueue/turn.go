@@ -23,7 +23,7 @@ type burial[T any] struct {
 }
 
 // time returns when the turn took place. The clock is read only if somebody
-// asks: it is half of what refusing a duplicate costs.
+// asks, and once: measured, a reading is a tenth of a job's way through a queue.
 func (t *turn[K, T]) time() time.Duration {
 	if !t.read {
 		t.now, t.read = clock(), true

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	_ "image/jpeg"
 	_ "image/png"
 	"io"
+	"math"
 	"path"
 	"strings"
 
@@ -42,8 +44,8 @@ func isPicture(name string) bool {
 // shrink reads a picture and returns a copy whose longer side is at most size.
 // One of more than the given number of pixels is refused by what its header
 // says, before there is memory for it. shrink ends soon after ctx does.
-func shrink(ctx context.Context, file io.ReadSeeker, pixels, size int) (image.Image, error) {
-	src, err := decode(stopping{ctx, file}, pixels)
+func shrink(ctx context.Context, file io.ReaderAt, pixels, size int) (image.Image, error) {
+	src, err := decode(ctx, file, pixels)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +55,8 @@ func shrink(ctx context.Context, file io.ReadSeeker, pixels, size int) (image.Im
 	return scale(src, size), nil
 }
 
-func decode(file io.ReadSeeker, pixels int) (image.Image, error) {
-	header, format, err := image.DecodeConfig(file)
+func decode(ctx context.Context, file io.ReaderAt, pixels int) (image.Image, error) {
+	header, format, err := image.DecodeConfig(newSource(ctx, file))
 	switch w, h := header.Width, header.Height; {
 	case errors.Is(err, image.ErrFormat):
 		return nil, errors.New("no picture of a known format")
@@ -65,10 +67,7 @@ func decode(file io.ReadSeeker, pixels int) (image.Image, error) {
 	case w > longestSide || h > longestSide || w*h > pixels:
 		return nil, fmt.Errorf("too large: %d by %d pixels, but -megapixels allows %d million, and %d a side", w, h, pixels/million, longestSide)
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	img, _, err := image.Decode(file)
+	img, _, err := image.Decode(newSource(ctx, file))
 	if err != nil {
 		return nil, fmt.Errorf("broken %s: %w", format, err)
 	}
@@ -95,16 +94,30 @@ func fit(w, h, size int) (int, int) {
 	return max(1, (w*size+longer/2)/longer), max(1, (h*size+longer/2)/longer)
 }
 
+// A source is what a decoder reads a picture from, once. Package image passes it
+// on as it is because it has Peek, and not in a buffer that hides ReadAt: without
+// that the decoder of tiff keeps in memory whatever is before the place where the
+// file says that its header is.
+type source struct {
+	*bufio.Reader
+	io.ReaderAt
+}
+
+func newSource(ctx context.Context, file io.ReaderAt) source {
+	file = stopping{ctx, file}
+	return source{bufio.NewReader(io.NewSectionReader(file, 0, math.MaxInt64)), file}
+}
+
 // stopping is a file whose reads fail once ctx is done: decoders know of no
 // context, but they all read.
 type stopping struct {
-	ctx context.Context
-	io.ReadSeeker
+	ctx  context.Context
+	file io.ReaderAt
 }
 
-func (s stopping) Read(p []byte) (int, error) {
+func (s stopping) ReadAt(p []byte, off int64) (int, error) {
 	if s.ctx.Err() != nil {
 		return 0, context.Cause(s.ctx)
 	}
-	return s.ReadSeeker.Read(p)
+	return s.file.ReadAt(p, off)
 }

@@ -117,32 +117,72 @@ func TestTransparentIsWhite(t *testing.T) {
 
 // A decoder that is in the middle of a long file ends when it reads on.
 func TestDecodingEndsWithItsContext(t *testing.T) {
-	data, err := encode("a.png", 300, 200, 1)
-	require.NoError(t, err)
+	var data bytes.Buffer
+	require.NoError(t, bmp.Encode(&data, painting(300, 200, 1)))
 	enough := errors.New("enough")
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
-	file := &stopsAfter{Reader: bytes.NewReader(data), reads: 3, stop: func() { stop(enough) }}
-	_, err = shrink(ctx, file, million, 15)
+	file := &counting{file: bytes.NewReader(data.Bytes()), then: func(reads int) {
+		if reads == 3 {
+			stop(enough)
+		}
+	}}
+	_, err := shrink(ctx, file, million, 15)
 	assert.ErrorIs(t, err, enough)
-	assert.Less(t, file.read, int64(len(data)))
+	assert.Equal(t, 3, file.reads)
+	assert.Less(t, file.read, data.Len())
 }
 
-// stopsAfter calls stop in its read after so many reads of a few bytes.
-type stopsAfter struct {
-	*bytes.Reader
-	reads int
-	read  int64
-	stop  func()
+// counting counts what is read, and calls then after each read.
+type counting struct {
+	file        io.ReaderAt
+	then        func(reads int)
+	reads, read int
 }
 
-func (s *stopsAfter) Read(p []byte) (int, error) {
-	if s.reads--; s.reads < 0 {
-		s.stop()
+func (c *counting) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.file.ReadAt(p, off)
+	c.reads++
+	c.read += n
+	if c.then != nil {
+		c.then(c.reads)
 	}
-	n, err := s.Reader.Read(p[:min(len(p), 64)])
-	s.read += int64(n)
 	return n, err
 }
 
-var _ io.ReadSeeker = (*stopsAfter)(nil)
+// zeros is a file of zeros after its first bytes, of any length, as a sparse one
+// is that takes no place on the disk.
+type zeros struct{ first []byte }
+
+func (z zeros) ReadAt(p []byte, off int64) (int, error) {
+	clear(p)
+	if off < int64(len(z.first)) {
+		copy(p, z.first[off:])
+	}
+	return len(p), nil
+}
+
+// The directory of a tiff is where the file says it is: what is before that is
+// not read.
+func TestATiffWithItsHeaderFarAwayIsNotReadUpToThere(t *testing.T) {
+	file := &counting{file: zeros{[]byte("II*\x00\x00\x00\x00\x70")}}
+	_, err := shrink(t.Context(), file, 50*million, 160)
+	assert.ErrorContains(t, err, "cannot be decoded: tiff: ")
+	assert.Less(t, file.read, million)
+}
+
+// One pixel may claim to be gigabytes long.
+func TestATiffIsNotReadBeyondWhatItsPixelsNeed(t *testing.T) {
+	tags := [][2]uint32{{256, 1}, {257, 1}, {258, 8}, {259, 1}, {262, 1}, {273, 200}, {277, 1}, {278, 1}, {279, 1 << 30}}
+	data := []byte{'I', 'I', '*', 0, 8, 0, 0, 0, byte(len(tags)), 0}
+	for _, tag := range tags {
+		data = binary.LittleEndian.AppendUint16(data, uint16(tag[0]))
+		data = binary.LittleEndian.AppendUint16(data, 4) // a number of 32 bits,
+		data = binary.LittleEndian.AppendUint32(data, 1) // only one
+		data = binary.LittleEndian.AppendUint32(data, tag[1])
+	}
+	file := &counting{file: zeros{data}}
+	_, err := shrink(t.Context(), file, million, 160)
+	assert.ErrorContains(t, err, "broken tiff: ")
+	assert.Less(t, file.read, million)
+}

@@ -63,7 +63,8 @@ func (g *gallery) close() {
 
 // clean removes temporary files. While the lock is held they are nobody's.
 func (g *gallery) clean() error {
-	return g.walk(func(name string) error {
+	failed := func(_ string, err error) error { return err }
+	return g.walk(".", failed, func(name string) error {
 		if base := path.Base(name); strings.HasPrefix(base, ".") && strings.HasSuffix(base, tempSuffix) {
 			return g.root.Remove(name)
 		}
@@ -71,19 +72,29 @@ func (g *gallery) clean() error {
 	})
 }
 
-// walk calls f with every file.
-func (g *gallery) walk(f func(name string) error) error {
-	return fs.WalkDir(g.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+// walk calls f with every file in a folder, and failed with folders that cannot be
+// read. One that is gone, by now perhaps, is none of them, but for the first.
+func (g *gallery) walk(folder string, failed func(name string, err error) error, f func(name string) error) error {
+	return fs.WalkDir(g.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && name == ".":
 			return err
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return failed(name, err)
+		case d.IsDir():
+			return nil
 		}
 		return f(name)
 	})
 }
 
-// pictures calls f with the pictures there are thumbnails of.
-func (g *gallery) pictures(ctx context.Context, f func(name string)) error {
-	return g.walk(func(name string) error {
+// pictures calls f with the pictures there are thumbnails of, and failed with
+// folders that cannot be read.
+func (g *gallery) pictures(ctx context.Context, failed func(name string, err error), f func(name string)) error {
+	unread := func(name string, err error) error { failed(name, err); return ctx.Err() }
+	return g.walk(".", unread, func(name string) error {
 		if picture, ok := strings.CutSuffix(name, thumbnailSuffix); ok && isPicture(picture) {
 			f(picture)
 		}

@@ -109,6 +109,25 @@ func TestRemovingWhatIsNotThereIsNoError(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// Others may tidy up among the thumbnails meanwhile, or lock a folder.
+func TestAFolderThatCannotBeReadEndsNoLookAtTheOthers(t *testing.T) {
+	folder := t.TempDir()
+	g := galleryIn(t, folder)
+	for _, name := range []string{"a/a.png", "b/b.png", "c/c.png", "d/d.png"} {
+		require.NoError(t, g.put(name, time.Now(), painting(20, 10, 0)))
+	}
+	var found, failed []string
+	require.NoError(t, g.pictures(t.Context(), func(name string, _ error) { failed = append(failed, name) }, func(name string) {
+		if found = append(found, name); name == "a/a.png" { // the walk knows of b and c
+			require.NoError(t, os.RemoveAll(filepath.Join(folder, "b")))
+			require.NoError(t, os.RemoveAll(filepath.Join(folder, "c")))
+			write(t, filepath.Join(folder, "c"), nil)
+		}
+	}))
+	assert.Equal(t, []string{"a/a.png", "d/d.png"}, found)
+	assert.Equal(t, []string{"c"}, failed)
+}
+
 // A symbolic link in the folder of the thumbnails does not lead out of it.
 func TestAGalleryIsNotLeft(t *testing.T) {
 	folder, elsewhere := t.TempDir(), t.TempDir()

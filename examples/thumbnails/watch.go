@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -168,7 +169,10 @@ func (s *studio) lookForGone(ctx context.Context) error {
 	if err := s.present(); err != nil {
 		return err
 	}
-	return s.gallery.pictures(ctx, func(name string) {
+	failed := func(name string, err error) {
+		s.book.trouble("cannot look into %s: %v", path.Join(s.cfg.out, name), cause(err))
+	}
+	return s.gallery.pictures(ctx, failed, func(name string) {
 		if _, err := s.folder.Lstat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {
 			s.queue.Add(name)
 		}

@@ -61,6 +61,24 @@ func (g *gallery) close() {
 	_ = g.root.Close()
 }
 
+// present returns an error if the folder is not there any more.
+func (g *gallery) present() error {
+	if !inPlace(g.root) {
+		return fmt.Errorf("the folder of the thumbnails, %s, is gone, or another is in its place; start again, and what is missing is made", g.root.Name())
+	}
+	return nil
+}
+
+// inPlace reports whether a folder that was opened is still what its name names.
+func inPlace(folder *os.Root) bool {
+	was, err := folder.Stat(".")
+	if err != nil {
+		return false
+	}
+	is, err := os.Stat(folder.Name())
+	return err == nil && os.SameFile(was, is)
+}
+
 // clean removes temporary files. While the lock is held they are nobody's.
 func (g *gallery) clean() error {
 	failed := func(_ string, err error) error { return err }

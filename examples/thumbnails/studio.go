@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func (s *studio) thumbnail(ctx context.Context, name string) error {
 		return cause(err)
 	}
 	if err := s.gallery.put(name, info.ModTime(), img); err != nil {
-		return cause(err)
+		return cmp.Or(s.gallery.present(), cause(err))
 	}
 	s.book.made(name, img.Bounds().Size())
 	return nil
@@ -151,12 +152,7 @@ func (s *studio) gone(name string) error {
 // present returns an error if the watched folder is not there any more: a disk
 // that was taken away has not lost its pictures.
 func (s *studio) present() error {
-	was, err := s.folder.Stat(".")
-	if err != nil {
-		return err
-	}
-	is, err := os.Stat(s.cfg.folder)
-	if err != nil || !os.SameFile(was, is) {
+	if !inPlace(s.folder) {
 		return fmt.Errorf("the folder %s is gone, or another is in its place", s.cfg.folder)
 	}
 	return nil

@@ -44,6 +44,9 @@ func (s *studio) watch(ctx context.Context) error {
 		}
 		look := func(ctx context.Context) error { return s.look(ctx, w) }
 		_, err := async.Repeat(ctx, async.Every(s.cfg.rescan), look, async.Name("rescan")).Await(ctx, 0)
+		if ended := (*async.PollError[struct{}])(nil); errors.As(err, &ended) {
+			return ended.Err // how often it went well is no news
+		}
 		return err
 	})
 }
@@ -166,7 +169,7 @@ func (s *studio) consider(name string, info os.FileInfo) {
 
 // lookForGone adds the pictures that there is a thumbnail of, and nothing else.
 func (s *studio) lookForGone(ctx context.Context) error {
-	if err := s.present(); err != nil {
+	if err := errors.Join(s.present(), s.gallery.present()); err != nil {
 		return err
 	}
 	failed := func(name string, err error) {

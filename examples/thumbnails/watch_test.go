@@ -159,11 +159,26 @@ func TestWithoutItsFolderTheProgramEndsAndKeepsTheThumbnails(t *testing.T) {
 	p.WaitFor("a.png: a thumbnail")
 	require.NoError(t, os.Rename(folder, folder+".away"))
 	require.NoError(t, os.Mkdir(folder, 0o777)) // as an empty mount point is
+	assert.Equal(t, 1, waitFor(p))
+	assert.Contains(t, p.Stderr(), "thumbnails: the folder "+folder+" is gone, or another is in its place\n")
+	assert.Equal(t, []string{"a.png.thumb.jpg"}, filesIn(t, out))
+}
+
+func TestWithoutTheFolderOfTheThumbnailsTheProgramEnds(t *testing.T) {
+	folder, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	pictureIn(t, folder, "a.png", 20, 10, 0)
+	p := clitest.Start(t, nil, "thumbnails", "-v", "-rescan", "20ms", "-out", out, folder)
+	p.WaitFor("a.png: a thumbnail")
+	require.NoError(t, os.Rename(out, out+".away"))
+	assert.Equal(t, 1, waitFor(p))
+	assert.Contains(t, p.Stderr(), "thumbnails: the folder of the thumbnails, "+out+", is gone, or another is in its place; start again, and what is missing is made\n")
+}
+
+// waitFor returns the status of a program that ends by itself.
+func waitFor(p *clitest.Process) int {
 	hung := time.AfterFunc(patience, func() { _ = syscall.Kill(p.Pid(), syscall.SIGKILL) })
 	defer hung.Stop()
-	assert.Equal(t, 1, p.Wait())
-	assert.Contains(t, p.Stderr(), "is gone, or another is in its place")
-	assert.Equal(t, []string{"a.png.thumb.jpg"}, filesIn(t, out))
+	return p.Wait()
 }
 
 // Without events a look finds what has changed, and asks for nothing twice.

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -136,6 +137,9 @@ func (g *gallery) put(name string, changed time.Time, img image.Image) error {
 		}
 	}
 	file, err := g.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, syscall.ENAMETOOLONG) {
+		return fmt.Errorf("its name leaves no room for %s behind it", tempSuffix)
+	}
 	if err != nil {
 		return err
 	}
@@ -166,7 +170,7 @@ func fill(file *os.File, img image.Image) error {
 // remove removes the thumbnail of a picture, if there is one.
 func (g *gallery) remove(name string) (there bool, err error) {
 	err = g.root.Remove(name + thumbnailSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) { // or there cannot be one
 		return false, nil
 	}
 	return err == nil, err

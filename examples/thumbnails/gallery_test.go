@@ -7,6 +7,7 @@ import (
 	"image/jpeg"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,20 @@ func TestRemovingWhatIsNotThereIsNoError(t *testing.T) {
 	there, err = g.remove("a.png")
 	assert.False(t, there)
 	assert.NoError(t, err)
+}
+
+// A name may be as long as the file system allows, and then has no thumbnail.
+func TestANameThatIsTooLongForAThumbnail(t *testing.T) {
+	folder := t.TempDir()
+	g := galleryIn(t, folder)
+	for _, length := range []int{242, 255} { // room for the thumbnail, but not for the temporary file, or for neither
+		name := strings.Repeat("y", length-len(".png")) + ".png"
+		assert.EqualError(t, g.put(name, time.Now(), painting(20, 10, 0)), "its name leaves no room for .thumb.jpg.tmp behind it")
+		there, err := g.remove(name)
+		assert.False(t, there)
+		assert.NoError(t, err)
+	}
+	assert.Empty(t, filesIn(t, folder))
 }
 
 // Others may tidy up among the thumbnails meanwhile, or lock a folder.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,12 +49,13 @@ func newBook(cfg config, std cli.Streams) *book {
 func (b *book) observe(e jobqueue.Event[string]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	name := shown(e.Job)
 	switch e.Kind {
 	case jobqueue.Added:
-		b.stepLocked("%s: queued\n", e.Job)
+		b.stepLocked("%s: queued\n", name)
 		return
 	case jobqueue.Rejected:
-		b.stepLocked("%s: not queued: %v\n", e.Job, reason(e.Err))
+		b.stepLocked("%s: not queued: %v\n", name, reason(e.Err))
 		return
 	case jobqueue.Done, jobqueue.Removed:
 		delete(b.pages, e.Job)
@@ -61,19 +64,19 @@ func (b *book) observe(e jobqueue.Event[string]) {
 	switch p := b.pageLocked(e.Job); e.Kind {
 	case jobqueue.Taken:
 		p.trying, p.stopped = true, false
-		b.stepLocked("%s: begun\n", e.Job)
+		b.stepLocked("%s: begun\n", name)
 	case jobqueue.Stopped:
 		p.trying, p.stopped = false, true
 	case jobqueue.Failed:
 		p.trying, p.err = false, e.Err
 		p.failed++
-		b.out.Printf("%s: failed, attempt %d of %d: %v; the next one in %v\n", e.Job, p.failed, b.cfg.attempts, e.Err, b.cfg.retry()(p.failed))
+		b.out.Printf("%s: failed, attempt %d of %d: %v; the next one in %v\n", name, p.failed, b.cfg.attempts, e.Err, b.cfg.retry()(p.failed))
 	case jobqueue.Dead:
 		p.trying, p.err = false, e.Err
 		p.failed++
 		delete(b.pages, e.Job)
 		b.buried[e.Job] = p
-		b.out.Printf("%s: given up after %s: %v\n", e.Job, plural(p.failed, "attempt", "attempts"), e.Err)
+		b.out.Printf("%s: given up after %s: %v\n", name, plural(p.failed, "attempt", "attempts"), e.Err)
 	}
 }
 
@@ -121,14 +124,14 @@ func (b *book) made(name string, size image.Point) {
 	defer b.mu.Unlock()
 	b.done.made++
 	delete(b.buried, name)
-	b.stepLocked("%s: a thumbnail of %d by %d pixels\n", name, size.X, size.Y)
+	b.stepLocked("%s: a thumbnail of %d by %d pixels\n", shown(name), size.X, size.Y)
 }
 
 func (b *book) removed(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.done.removed++
-	b.stepLocked("%s: gone, and so is its thumbnail\n", name)
+	b.stepLocked("%s: gone, and so is its thumbnail\n", shown(name))
 }
 
 // count returns what has been done so far.
@@ -172,6 +175,15 @@ func reason(err error) string {
 		return "it is already"
 	}
 	return err.Error()
+}
+
+// shown returns the name of a file as it is told: quoted if it holds what would do
+// something to a terminal, or look like another line.
+func shown(name string) string {
+	if quoted := strconv.Quote(name); strings.Trim(quoted, `"`) != name {
+		return quoted
+	}
+	return name
 }
 
 func plural(n int, one, more string) string {

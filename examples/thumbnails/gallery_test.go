@@ -155,6 +155,8 @@ func TestAGalleryIsNotLeft(t *testing.T) {
 func TestCauseIsWithoutTheName(t *testing.T) {
 	_, err := os.Stat(filepath.Join(t.TempDir(), "missing"))
 	assert.EqualError(t, cause(err), "no such file or directory")
+	err = os.Rename(filepath.Join(t.TempDir(), "missing"), "another")
+	assert.EqualError(t, cause(err), "no such file or directory")
 	err = errors.New("another")
 	assert.Equal(t, err, cause(err))
 	assert.NoError(t, cause(nil))

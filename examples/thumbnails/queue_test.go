@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"image"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -161,6 +162,29 @@ func TestAnAttemptHasALimitOfTime(t *testing.T) {
 		require.NoError(t, s.consume(t.Context()))
 		assert.Contains(t, out.String(), "context deadline exceeded")
 		assert.Contains(t, out.String(), "a.jpg: given up after 5 attempts: ")
+	})
+}
+
+// Whoever can name a file can neither forge a line nor steer a terminal.
+func TestNamesAreToldAsOneLineWithoutControlCharacters(t *testing.T) {
+	for name, want := range map[string]string{"a b/é.jpg": "a b/é.jpg", "a\\b.jpg": `"a\\b.jpg"`, `"a.jpg`: `"\"a.jpg"`, "a\nthe queue.jpg": `"a\nthe queue.jpg"`, "\x1b[31m\xff.jpg": `"\x1b[31m\xff.jpg"`} {
+		assert.Equal(t, want, shown(name))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cfg := five
+		cfg.verbose = true
+		s, out := studioThat(cfg, func(context.Context, string) error { panic("no luck") })
+		s.queue.AddAll("a\x1b.jpg", "a\x1b.jpg")
+		require.NoError(t, s.consume(t.Context()))
+		s.queue.Add("b\x1b.jpg")
+		s.book.made("c\x1b.jpg", image.Pt(1, 1))
+		s.book.removed("d\x1b.jpg")
+		s.report()
+		for _, line := range []string{`"a\x1b.jpg": queued`, `"a\x1b.jpg": not queued`, `"a\x1b.jpg": begun`, `"a\x1b.jpg": failed`,
+			`"a\x1b.jpg": given up`, `  "a\x1b.jpg": `, `"c\x1b.jpg": a thumbnail`, `"d\x1b.jpg": gone`} {
+			assert.Contains(t, "\n"+out.String(), "\n"+line)
+		}
+		assert.NotContains(t, out.String(), "\x1b")
 	})
 }
 

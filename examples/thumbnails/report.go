@@ -48,7 +48,7 @@ func (s *studio) reportUnfinished() {
 	}
 	s.book.say("\nunfinished: %d\n", len(names))
 	for _, name := range names {
-		s.book.say("  %s: %s\n", name, s.book.standing(name))
+		s.book.say("  %s: %s\n", shown(name), s.book.standing(name))
 	}
 }
 
@@ -80,7 +80,7 @@ func (s *studio) reportGivenUp() {
 	}
 	s.book.say("\ngiven up, until they change: %d\n", len(buried))
 	for _, name := range slices.Sorted(maps.Keys(buried)) {
-		s.book.say("  %s: %v\n", name, buried[name].err)
+		s.book.say("  %s: %v\n", shown(name), buried[name].err)
 	}
 }
 

@@ -92,7 +92,7 @@ func (s *studio) do(ctx context.Context, names []string) error {
 			s.queue.Ack(ctx, names...)
 		}
 		return err
-	}, async.Name(names[0])).Await(ctx, s.cfg.limit)
+	}, async.Name(shown(names[0]))).Await(ctx, s.cfg.limit)
 	return err
 }
 
@@ -182,8 +182,12 @@ func (s *studio) closeIfIdle() {
 // with it anyhow.
 func cause(err error) error {
 	var path *fs.PathError
-	if errors.As(err, &path) {
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
 		return path.Err
+	case errors.As(err, &link):
+		return link.Err
 	}
 	return err
 }

@@ -133,7 +133,7 @@ func (s *studio) lookAt(ctx context.Context, w *fsnotify.Watcher, folder string)
 		case err != nil && name == ".":
 			return err
 		case err != nil:
-			s.book.trouble("cannot look into %s: %v", name, cause(err))
+			s.book.trouble("cannot look into %s: %v", shown(name), cause(err))
 		case d.IsDir() && s.hidden(name):
 			return fs.SkipDir
 		case d.IsDir():
@@ -154,7 +154,7 @@ func (s *studio) follows(w *fsnotify.Watcher, folder string) {
 	}
 	err := w.Add(filepath.Join(s.cfg.folder, filepath.FromSlash(folder)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.book.trouble("no events for %s: %v; changes there are found each %v", folder, err, s.cfg.rescan)
+		s.book.trouble("no events for %s: %v; changes there are found each %v", shown(folder), cause(err), s.cfg.rescan)
 	}
 }
 
@@ -173,7 +173,7 @@ func (s *studio) lookForGone(ctx context.Context) error {
 		return err
 	}
 	failed := func(name string, err error) {
-		s.book.trouble("cannot look into %s: %v", path.Join(s.cfg.out, name), cause(err))
+		s.book.trouble("cannot look into %s: %v", shown(path.Join(s.cfg.out, name)), cause(err))
 	}
 	return s.gallery.pictures(ctx, failed, func(name string) {
 		if _, err := s.folder.Lstat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {

@@ -109,11 +109,11 @@ func (g *gallery) walk(folder string, failed func(name string, err error) error,
 	})
 }
 
-// pictures calls f with the pictures there are thumbnails of, and failed with
-// folders that cannot be read.
-func (g *gallery) pictures(ctx context.Context, failed func(name string, err error), f func(name string)) error {
+// pictures calls f with the pictures in a folder that there are thumbnails of, and
+// failed with folders that cannot be read.
+func (g *gallery) pictures(ctx context.Context, folder string, failed func(name string, err error), f func(name string)) error {
 	unread := func(name string, err error) error { failed(name, err); return ctx.Err() }
-	return g.walk(".", unread, func(name string) error {
+	return g.walk(folder, unread, func(name string) error {
 		if picture, ok := strings.CutSuffix(name, thumbnailSuffix); ok && isPicture(picture) {
 			f(picture)
 		}

@@ -132,7 +132,7 @@ func TestAFolderThatCannotBeReadEndsNoLookAtTheOthers(t *testing.T) {
 		require.NoError(t, g.put(name, time.Now(), painting(20, 10, 0)))
 	}
 	var found, failed []string
-	require.NoError(t, g.pictures(t.Context(), func(name string, _ error) { failed = append(failed, name) }, func(name string) {
+	require.NoError(t, g.pictures(t.Context(), ".", func(name string, _ error) { failed = append(failed, name) }, func(name string) {
 		if found = append(found, name); name == "a/a.png" { // the walk knows of b and c
 			require.NoError(t, os.RemoveAll(filepath.Join(folder, "b")))
 			require.NoError(t, os.RemoveAll(filepath.Join(folder, "c")))

@@ -91,8 +91,8 @@ func (s *studio) event(ctx context.Context, w *fsnotify.Watcher, e fsnotify.Even
 		}
 	case isPicture(name):
 		s.add(name)
-	case errors.Is(err, fs.ErrNotExist): // it may have been a folder
-		return s.lookForGone(ctx)
+	case errors.Is(err, fs.ErrNotExist) && fs.ValidPath(name): // it may have been a folder
+		return s.lookForGone(ctx, name)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (s *studio) look(ctx context.Context, w *fsnotify.Watcher) error {
 	if err := s.lookAt(ctx, w, "."); err != nil {
 		return err
 	}
-	if err := s.lookForGone(ctx); err != nil {
+	if err := s.lookForGone(ctx, "."); err != nil {
 		return err
 	}
 	s.looked.Store(true)
@@ -167,15 +167,17 @@ func (s *studio) consider(name string, info os.FileInfo) {
 	}
 }
 
-// lookForGone adds the pictures that there is a thumbnail of, and nothing else.
-func (s *studio) lookForGone(ctx context.Context) error {
+// lookForGone adds the pictures in a folder that there is a thumbnail of, and
+// nothing else. It looks no further: temporary files of others may come and go by
+// the hundreds, and each may have been a folder.
+func (s *studio) lookForGone(ctx context.Context, folder string) error {
 	if err := errors.Join(s.present(), s.gallery.present()); err != nil {
 		return err
 	}
 	failed := func(name string, err error) {
 		s.book.trouble("cannot look into %s: %v", shown(path.Join(s.cfg.out, name)), cause(err))
 	}
-	return s.gallery.pictures(ctx, failed, func(name string) {
+	return s.gallery.pictures(ctx, folder, failed, func(name string) {
 		if _, err := s.folder.Lstat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {
 			s.queue.Add(name)
 		}

@@ -205,6 +205,24 @@ func TestALookFindsWhatHasChanged(t *testing.T) {
 	}
 }
 
+// Nobody knows whether what is gone was a folder or somebody's temporary file; the
+// thumbnails of what was in it are looked for, and not those of all others.
+func TestWhatIsGoneIsLookedForWhereItWas(t *testing.T) {
+	s, _ := openStudio(t)
+	for _, name := range []string{"a.png", "deep/b.png", "old/c.png", "old/er/d.png"} {
+		require.NoError(t, s.gallery.put(name, time.Now(), painting(20, 10, 0)))
+	}
+	gone := func(name string) {
+		e := fsnotify.Event{Name: filepath.Join(s.cfg.folder, name), Op: fsnotify.Remove}
+		require.NoError(t, s.event(t.Context(), nil, e))
+	}
+	gone("temporary")
+	gone("no text \xff")
+	assert.Empty(t, s.queue.Queued())
+	gone("old")
+	assert.ElementsMatch(t, []string{"old/c.png", "old/er/d.png"}, s.queue.Queued())
+}
+
 // The kernel drops events that nobody reads in time. Then everything is looked
 // at.
 func TestLostEventsAreMadeUpFor(t *testing.T) {

@@ -23,6 +23,7 @@ type book struct {
 	err2   cli.Out          // for trouble
 	pages  map[string]*page // of what is queued or in progress, and was tried
 	buried map[string]*page // of what was given up
+	gaps   gaps
 	done   tally
 }
 
@@ -36,12 +37,24 @@ type page struct {
 }
 
 // A tally counts what has been done.
-type tally struct{ made, removed, givenUp int }
+type tally struct{ made, removed, givenUp, unread int }
+
+// missing returns what there may be no thumbnails of, as an error.
+func (t tally) missing() error {
+	var all []string
+	if t.givenUp > 0 {
+		all = append(all, plural(t.givenUp, "picture was", "pictures were")+" given up")
+	}
+	if t.unread > 0 {
+		all = append(all, plural(t.unread, "place", "places")+" could not be looked into")
+	}
+	return errors.New(strings.Join(all, ", "))
+}
 
 func newBook(cfg config, std cli.Streams) *book {
 	return &book{
 		cfg: cfg, out: cli.Out{W: std.Out}, err2: cli.Out{W: std.Err},
-		pages: make(map[string]*page), buried: make(map[string]*page),
+		pages: make(map[string]*page), buried: make(map[string]*page), gaps: make(gaps),
 	}
 }
 
@@ -140,6 +153,7 @@ func (b *book) count() tally {
 	defer b.mu.Unlock()
 	n := b.done
 	n.givenUp = len(b.buried)
+	n.unread = len(b.gaps.unread())
 	return n
 }
 
@@ -153,6 +167,10 @@ func (b *book) say(format string, args ...any) {
 func (b *book) trouble(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.troubleLocked(format, args...)
+}
+
+func (b *book) troubleLocked(format string, args ...any) {
 	b.err2.Printf("thumbnails: "+format+"\n", args...)
 }
 

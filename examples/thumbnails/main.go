@@ -14,19 +14,18 @@
 // arguments.
 //
 // It exits with 0 if every picture has its thumbnail, 1 if it could not work, 2
-// when the arguments are wrong, 3 if some pictures were given up (-once), and
-// 130 when interrupted. (go run hides the status: it prints it and exits with
-// 1.)
+// when the arguments are wrong, 3 if some pictures were given up or some folders
+// could not be looked into (-once), and 130 when interrupted. (go run hides the
+// status: it prints it and exits with 1.)
 package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ambit-go/ambit/examples/internal/cli"
 )
 
-// statusGivenUp is for -once: there are pictures without a thumbnail.
+// statusGivenUp is for -once: there are, or may be, pictures without a thumbnail.
 const statusGivenUp = 3
 
 func main() { newProgram().Main() }
@@ -40,7 +39,7 @@ func newProgram() *cli.Program {
 picture up to date: jpeg, png, gif, webp, bmp and tiff. Without a folder it
 shows what it does in a temporary one, and ends by itself.`,
 		Exit: `0 every picture has its thumbnail, 1 could not work, 2 wrong arguments,
-3 some pictures were given up (-once), 130 interrupted. What happens and the
+3 some pictures were given up, or folders not looked into (-once), 130 interrupted. What happens and the
 statistics are on stdout, progress and trouble on stderr`,
 		Flags: cfg.flags,
 		Run: func(ctx context.Context, args []string, std cli.Streams) error {
@@ -69,13 +68,13 @@ func work(ctx context.Context, cfg config, std cli.Streams) error {
 	}
 	err = s.run(ctx, feed)
 	s.report()
-	switch n := s.book.count().givenUp; {
+	switch done := s.book.count(); {
 	case err != nil:
 		return err
 	case s.book.err() != nil:
 		return s.book.err()
-	case n > 0:
-		return &cli.ExitError{Code: statusGivenUp, Err: fmt.Errorf("%s given up", plural(n, "picture was", "pictures were"))}
+	case done.givenUp+done.unread > 0:
+		return &cli.ExitError{Code: statusGivenUp, Err: done.missing()}
 	}
 	return nil
 }

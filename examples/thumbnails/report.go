@@ -30,11 +30,12 @@ func (s *studio) progress(ctx context.Context) error {
 	return err
 }
 
-// report tells what was not finished, what was given up, and the statistics of
+// report tells what was not finished, what was given up or left out, and the statistics of
 // the queue. Nobody works any more.
 func (s *studio) report() {
 	s.reportUnfinished()
 	s.reportGivenUp()
+	s.reportGaps()
 	s.reportStats()
 }
 
@@ -81,6 +82,17 @@ func (s *studio) reportGivenUp() {
 	s.book.say("\ngiven up, until they change: %d\n", len(buried))
 	for _, name := range slices.Sorted(maps.Keys(buried)) {
 		s.book.say("  %s: %v\n", shown(name), buried[name].err)
+	}
+}
+
+func (s *studio) reportGaps() {
+	missed := s.book.gaps.unread() // nobody else is there
+	if len(missed) == 0 {
+		return
+	}
+	s.book.say("\nnot looked into: %d\n", len(missed))
+	for _, g := range missed {
+		s.book.say("  %s: %s\n", shown(g.name), s.book.gaps[g])
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -125,7 +124,8 @@ func (s *studio) lookAt(ctx context.Context, w *fsnotify.Watcher, folder string)
 	if err := s.present(); err != nil {
 		return err
 	}
-	return fs.WalkDir(s.folder.FS(), folder, func(name string, d fs.DirEntry, err error) error {
+	found := make(gaps)
+	err := fs.WalkDir(s.folder.FS(), folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -133,29 +133,35 @@ func (s *studio) lookAt(ctx context.Context, w *fsnotify.Watcher, folder string)
 		case err != nil && name == ".":
 			return err
 		case err != nil:
-			s.book.trouble("cannot look into %s: %v", shown(name), cause(err))
+			found.add(unread, name, err)
 		case d.IsDir() && s.hidden(name):
 			return fs.SkipDir
+		case d.IsDir() && !fs.ValidPath(name):
+			found.add(unread, name, errors.New("its name is no UTF-8"))
+			return fs.SkipDir
 		case d.IsDir():
-			s.follows(w, name)
+			found.add(unwatched, name, s.follows(w, name))
 		case d.Type().IsRegular() && isPicture(name):
-			if info, err := d.Info(); err == nil {
+			info, err := d.Info()
+			found.add(unread, name, err)
+			if err == nil {
 				s.consider(name, info)
 			}
 		}
 		return nil
 	})
+	s.book.notLookedAt(found, func(g gap) bool {
+		return g.kind != unreadThumbnails && (folder == "." || g.name == folder || strings.HasPrefix(g.name, folder+"/"))
+	})
+	return err
 }
 
 // follows has w tell what happens in a folder.
-func (s *studio) follows(w *fsnotify.Watcher, folder string) {
+func (s *studio) follows(w *fsnotify.Watcher, folder string) error {
 	if w == nil {
-		return
+		return nil
 	}
-	err := w.Add(filepath.Join(s.cfg.folder, filepath.FromSlash(folder)))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.book.trouble("no events for %s: %v; changes there are found each %v", shown(folder), cause(err), s.cfg.rescan)
-	}
+	return w.Add(filepath.Join(s.cfg.folder, filepath.FromSlash(folder)))
 }
 
 // consider adds a picture if there is no thumbnail of it as it is, nor one in the
@@ -174,14 +180,15 @@ func (s *studio) lookForGone(ctx context.Context, folder string) error {
 	if err := errors.Join(s.present(), s.gallery.present()); err != nil {
 		return err
 	}
-	failed := func(name string, err error) {
-		s.book.trouble("cannot look into %s: %v", shown(path.Join(s.cfg.out, name)), cause(err))
-	}
-	return s.gallery.pictures(ctx, folder, failed, func(name string) {
+	found := make(gaps)
+	failed := func(name string, err error) { found.add(unreadThumbnails, name, err) }
+	err := s.gallery.pictures(ctx, folder, failed, func(name string) {
 		if _, err := s.folder.Lstat(filepath.FromSlash(name)); errors.Is(err, fs.ErrNotExist) {
 			s.queue.Add(name)
 		}
 	})
+	s.book.notLookedAt(found, func(g gap) bool { return g.kind == unreadThumbnails && folder == "." })
+	return err
 }
 
 // hidden reports whether what is there is not to be looked at: in a folder whose

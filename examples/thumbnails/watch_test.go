@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -221,6 +222,47 @@ func TestWhatIsGoneIsLookedForWhereItWas(t *testing.T) {
 	assert.Empty(t, s.queue.Queued())
 	gone("old")
 	assert.ElementsMatch(t, []string{"old/c.png", "old/er/d.png"}, s.queue.Queued())
+}
+
+// unreadableIn makes a folder that nobody can look into, root included.
+func unreadableIn(t *testing.T, folder string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(folder, "no text \xff"), 0o777); err != nil {
+		t.Skipf("this file system has no such names: %v", err)
+	}
+	pictureIn(t, folder, "no text \xff/a.png", 20, 10, 0)
+}
+
+// What cannot be looked into is told once, not by every look, and again when there
+// is another reason; and it is not forgotten in the end.
+func TestWhatCannotBeLookedIntoIsToldOnce(t *testing.T) {
+	s, out := openStudio(t)
+	unreadableIn(t, filepath.Join(s.cfg.folder, "sub"))
+	pictureIn(t, s.cfg.folder, "sub/b.png", 20, 10, 0)
+	for _, folder := range []string{".", "sub", ".", "sub"} {
+		require.NoError(t, s.lookAt(t.Context(), nil, folder))
+	}
+	require.NoError(t, s.lookForGone(t.Context(), "."))
+	assert.Equal(t, 1, strings.Count(out.String(), "thumbnails: cannot look into \"sub/no text \\xff\": its name is no UTF-8\n"), out)
+	assert.Equal(t, []string{"sub/b.png"}, s.queue.Queued())
+	assert.Equal(t, 1, s.book.count().unread)
+	s.reportGaps()
+	assert.Contains(t, out.String(), "\nnot looked into: 1\n  \"sub/no text \\xff\": its name is no UTF-8\n")
+
+	require.NoError(t, os.RemoveAll(filepath.Join(s.cfg.folder, "sub")))
+	require.NoError(t, s.lookAt(t.Context(), nil, "."))
+	assert.Zero(t, s.book.count().unread)
+}
+
+func TestAFolderThatCannotBeLookedIntoIsNoSuccess(t *testing.T) {
+	folder, out := t.TempDir(), t.TempDir()
+	pictureIn(t, folder, "a.png", 20, 10, 0)
+	unreadableIn(t, folder)
+	p := clitest.Start(t, nil, "thumbnails", "-once", "-out", out, folder)
+	assert.Equal(t, statusGivenUp, waitFor(p))
+	assert.Contains(t, p.Stderr(), "thumbnails: 1 place could not be looked into\n")
+	assert.Contains(t, p.Stdout(), "\nnot looked into: 1\n")
+	assert.Equal(t, []string{"a.png.thumb.jpg"}, filesIn(t, out))
 }
 
 // The kernel drops events that nobody reads in time. Then everything is looked

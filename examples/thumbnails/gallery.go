@@ -35,9 +35,15 @@ type gallery struct {
 	lock *flock.Flock
 }
 
-// openGallery opens a folder, which no other program must have open, and removes
-// what one that was killed has left unfinished.
-func openGallery(folder string) (*gallery, error) {
+// ownerFile names the folder of the pictures, seen from that of the thumbnails, so
+// that both may be moved together.
+const ownerFile = ".thumbnails.of"
+
+// openGallery opens a folder for the thumbnails of those in another. No other
+// program must have it open, nor may it be for the pictures of a third folder:
+// here they would all be gone. It removes what a program that was killed has left
+// unfinished.
+func openGallery(folder, pictures string) (*gallery, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
@@ -46,6 +52,9 @@ func openGallery(folder string) (*gallery, error) {
 	locked, err := g.lock.TryLock()
 	if err == nil && !locked {
 		err = errors.New("another program works there; name another folder with -out")
+	}
+	if err == nil {
+		err = g.own(folder, pictures)
 	}
 	if err == nil {
 		err = g.clean()
@@ -60,6 +69,23 @@ func openGallery(folder string) (*gallery, error) {
 func (g *gallery) close() {
 	_ = g.lock.Close()
 	_ = g.root.Close()
+}
+
+// own makes the folder that of certain pictures, or fails if it is that of others.
+func (g *gallery) own(folder, pictures string) error {
+	if rel, err := filepath.Rel(folder, pictures); err == nil {
+		pictures = filepath.ToSlash(rel)
+	}
+	owner, err := g.root.ReadFile(ownerFile)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case len(owner) == 0: // new, or of a program that was killed just then
+		return g.root.WriteFile(ownerFile, []byte(pictures), 0o666)
+	case string(owner) != pictures:
+		return fmt.Errorf("it holds the thumbnails of %s; name another folder with -out, or remove %s there", shown(string(owner)), ownerFile)
+	}
+	return nil
 }
 
 // present returns an error if the folder is not there any more.

@@ -17,7 +17,7 @@ import (
 
 func galleryIn(t *testing.T, folder string) *gallery {
 	t.Helper()
-	g, err := openGallery(folder)
+	g, err := openGallery(folder, t.TempDir())
 	require.NoError(t, err)
 	t.Cleanup(g.close)
 	return g
@@ -82,12 +82,32 @@ func (f *failing) At(x, y int) color.Color {
 }
 
 func TestOnlyOneProgramWorksInAGallery(t *testing.T) {
-	folder := t.TempDir()
-	g := galleryIn(t, folder)
-	_, err := openGallery(folder)
+	folder, pictures := t.TempDir(), t.TempDir()
+	g, err := openGallery(folder, pictures)
+	require.NoError(t, err)
+	_, err = openGallery(folder, pictures)
 	assert.ErrorContains(t, err, "another program works there; name another folder with -out")
 	g.close()
-	galleryIn(t, folder)
+	g, err = openGallery(folder, pictures)
+	require.NoError(t, err)
+	g.close()
+}
+
+// It would find that all pictures of the first folder are gone.
+func TestAGalleryIsForOneFolder(t *testing.T) {
+	all := t.TempDir()
+	open := func(folder, pictures string) error {
+		g, err := openGallery(filepath.Join(all, folder), filepath.Join(all, pictures))
+		if err == nil {
+			g.close()
+		}
+		return err
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(all, "a/out"), 0o777))
+	assert.NoError(t, open("a/out", "a"))
+	assert.ErrorContains(t, open("a/out", "b"), "it holds the thumbnails of ..; name another folder with -out")
+	require.NoError(t, os.Rename(filepath.Join(all, "a"), filepath.Join(all, "c")))
+	assert.NoError(t, open("c/out", "c"), "moved together")
 }
 
 func TestOpeningAGalleryRemovesTemporaryFilesOnly(t *testing.T) {

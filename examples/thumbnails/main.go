@@ -10,8 +10,8 @@
 //
 // The files: studio.go is the queue and its consumers, watch.go what is put into
 // it, picture.go a picture and its smaller copy, gallery.go the folder of
-// thumbnails, book.go and report.go what is told, demo.go the demo, flags.go the
-// arguments.
+// thumbnails, book.go, gaps.go and report.go what is told, demo.go the demo,
+// flags.go the arguments.
 //
 // It exits with 0 if every picture has its thumbnail, 1 if it could not work, 2
 // when the arguments are wrong, 3 if some pictures were given up or some folders

@@ -98,11 +98,11 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// filesIn returns the names of the files in a folder, but for the lock.
+// filesIn returns the names of the files in a folder, but for the program's own.
 func filesIn(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	require.NoError(t, fs.WalkDir(os.DirFS(folder), ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && name != lockFile {
+		if err == nil && !d.IsDir() && name != lockFile && name != ownerFile {
 			names = append(names, name)
 		}
 		return err

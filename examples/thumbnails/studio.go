@@ -28,6 +28,7 @@ type studio struct {
 	make    func(ctx context.Context, name string) error // does a job
 	looking atomic.Bool                                  // more jobs may come
 	looked  atomic.Bool                                  // at the whole folder
+	seen    atomic.Bool                                  // a picture
 }
 
 // open opens the folders.
@@ -36,7 +37,7 @@ func open(cfg config, std cli.Streams) (*studio, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch: %w", err)
 	}
-	gallery, err := openGallery(cfg.out)
+	gallery, err := openGallery(cfg.out, cfg.folder)
 	if err != nil {
 		_ = folder.Close()
 		return nil, err
@@ -105,6 +106,7 @@ func (s *studio) thumbnail(ctx context.Context, name string) error {
 	case err != nil:
 		return cause(err)
 	}
+	s.seen.Store(true)
 	s.book.begin(name, info.ModTime())
 	img, err := s.load(ctx, name)
 	if s.changed(name, info) {

@@ -145,6 +145,7 @@ func (s *studio) lookAt(ctx context.Context, w *fsnotify.Watcher, folder string)
 			info, err := d.Info()
 			found.add(unread, name, err)
 			if err == nil {
+				s.seen.Store(true)
 				s.consider(name, info)
 			}
 		}
@@ -179,6 +180,9 @@ func (s *studio) consider(name string, info os.FileInfo) {
 func (s *studio) lookForGone(ctx context.Context, folder string) error {
 	if err := errors.Join(s.present(), s.gallery.present()); err != nil {
 		return err
+	}
+	if !s.seen.Load() {
+		return nil // rather a disk that is not there yet than pictures that are all gone
 	}
 	found := make(gaps)
 	failed := func(name string, err error) { found.add(unreadThumbnails, name, err) }

@@ -175,6 +175,17 @@ func TestWithoutTheFolderOfTheThumbnailsTheProgramEnds(t *testing.T) {
 	assert.Contains(t, p.Stderr(), "thumbnails: the folder of the thumbnails, "+out+", is gone, or another is in its place; start again, and what is missing is made\n")
 }
 
+// So when the program is started before the disk is there.
+func TestAFolderWithoutAnyPictureRemovesNoThumbnail(t *testing.T) {
+	s, _ := openStudio(t)
+	require.NoError(t, s.gallery.put("a.png", time.Now(), painting(20, 10, 0)))
+	require.NoError(t, s.look(t.Context(), nil))
+	assert.Empty(t, s.queue.Queued())
+	pictureIn(t, s.cfg.folder, "b.png", 20, 10, 0)
+	require.NoError(t, s.look(t.Context(), nil))
+	assert.Equal(t, []string{"b.png", "a.png"}, s.queue.Queued())
+}
+
 // waitFor returns the status of a program that ends by itself.
 func waitFor(p *clitest.Process) int {
 	hung := time.AfterFunc(patience, func() { _ = syscall.Kill(p.Pid(), syscall.SIGKILL) })
@@ -210,6 +221,7 @@ func TestALookFindsWhatHasChanged(t *testing.T) {
 // thumbnails of what was in it are looked for, and not those of all others.
 func TestWhatIsGoneIsLookedForWhereItWas(t *testing.T) {
 	s, _ := openStudio(t)
+	s.seen.Store(true)
 	for _, name := range []string{"a.png", "deep/b.png", "old/c.png", "old/er/d.png"} {
 		require.NoError(t, s.gallery.put(name, time.Now(), painting(20, 10, 0)))
 	}

@@ -26,9 +26,10 @@ type studio struct {
 	queue   *jobqueue.Queue[string, string]
 	book    *book
 	make    func(ctx context.Context, name string) error // does a job
-	looking atomic.Bool                                  // more jobs may come
-	looked  atomic.Bool                                  // at the whole folder
-	seen    atomic.Bool                                  // a picture
+	load    func(ctx context.Context, name string) (image.Image, error)
+	looking atomic.Bool // more jobs may come
+	looked  atomic.Bool // at the whole folder
+	seen    atomic.Bool // a picture
 }
 
 // open opens the folders.
@@ -43,7 +44,7 @@ func open(cfg config, std cli.Streams) (*studio, error) {
 		return nil, err
 	}
 	s := newStudio(cfg, std)
-	s.folder, s.gallery, s.make = folder, gallery, s.thumbnail
+	s.folder, s.gallery, s.make, s.load = folder, gallery, s.thumbnail, s.read
 	return s, nil
 }
 
@@ -124,7 +125,7 @@ func (s *studio) thumbnail(ctx context.Context, name string) error {
 	return nil
 }
 
-func (s *studio) load(ctx context.Context, name string) (image.Image, error) {
+func (s *studio) read(ctx context.Context, name string) (image.Image, error) {
 	file, err := s.folder.Open(name)
 	if err != nil {
 		return nil, err

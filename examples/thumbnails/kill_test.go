@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	rounds   = 6 // of each kind
+	rounds   = 4 // of each kind
 	subjects = 8 // pictures
 )
 

@@ -30,8 +30,8 @@ func (s *studio) progress(ctx context.Context) error {
 	return err
 }
 
-// report tells what was not finished, what was given up or left out, and the statistics of
-// the queue. Nobody works any more.
+// report tells what was not finished, what was given up or left out, and the
+// statistics of the queue. Nobody works any more.
 func (s *studio) report() {
 	s.reportUnfinished()
 	s.reportGivenUp()

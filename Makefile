@@ -14,6 +14,10 @@ ifeq ($(MODULES),)
 $(error go.work names no module, or go is not in PATH)
 endif
 
+# The modules that have tests. In bench there are only benchmarks, beside
+# libraries that take minutes to compile for the race detector.
+TESTED := $(filter-out ./bench,$(MODULES))
+
 # The only modules the root module may require directly.
 DEPS := github.com/stretchr/testify go.uber.org/goleak golang.org/x/sync
 
@@ -23,10 +27,13 @@ BIN := $(OUT)/bin
 BENCH ?= .
 
 # $(call step,name) says what is done next.
-# $(call each,name,command) does it in every module, up to the first failure.
+# $(call each,name,command) does it in every module, up to the first failure;
+# $(call tested,name,command) in those that have tests.
 step = @echo "==> $(1)"
-each = @for m in $(MODULES); do echo "==> $(1): $$m"; \
-	(cd $$m && $(2)) || { echo "make: $(1) failed in module $$m" >&2; exit 1; }; done
+in = @for m in $(1); do echo "==> $(2): $$m"; \
+	(cd $$m && $(3)) || { echo "make: $(2) failed in module $$m" >&2; exit 1; }; done
+each = $(call in,$(MODULES),$(1),$(2))
+tested = $(call in,$(TESTED),$(1),$(2))
 
 .PHONY: help test lint race soak bench cover fuzz tidy api
 .PHONY: fmt tidied vet deps staticcheck apicheck unit fuzzshort tools
@@ -78,18 +85,18 @@ api: tools
 	@"$(BIN)/apicheck" -w
 
 unit:
-	$(call each,go test -race -shuffle=on,go test -race -shuffle=on ./...)
+	$(call tested,go test -race -shuffle=on,go test -race -shuffle=on ./...)
 	$(call step,go test: the full counts that the race detector is too slow for)
 	@go test ./async/... ./scheduler/... ./jobqueue/...
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
 fuzzshort fuzz:
-	$(call each,fuzz $(FUZZTIME) each,"$(CURDIR)/tools/fuzz.sh" $(FUZZTIME))
+	$(call tested,fuzz $(FUZZTIME) each,"$(CURDIR)/tools/fuzz.sh" $(FUZZTIME))
 
 race: COUNT := $(or $(COUNT),5)
 race:
-	$(call each,go test -race -count=$(COUNT),go test -race -shuffle=on -count=$(COUNT) ./...)
+	$(call tested,go test -race -count=$(COUNT),go test -race -shuffle=on -count=$(COUNT) ./...)
 
 soak: FUZZTIME := $(or $(FUZZTIME),5m)
 soak:
@@ -108,7 +115,7 @@ bench: tools
 
 cover:
 	@mkdir -p "$(OUT)"
-	$(call each,coverage,profile="$(OUT)/$$(basename $$(go list -m)).cover" && \
+	$(call tested,coverage,profile="$(OUT)/$$(basename $$(go list -m)).cover" && \
 		go test -coverprofile="$$profile" ./... && go tool cover -func="$$profile" | tail -n 1)
 
 tidy:

@@ -37,7 +37,12 @@ type node[K comparable, T any] struct {
 	prev   *node[K, T]   // in the list it is in
 	next   *node[K, T]
 	holder *holder[K, T] // who has taken it
-	again  *rerun[T]     // the run that was asked for while it was in progress
+
+	// unheard is whose call of Take has not returned with the job yet. Until it
+	// has, nobody can have worked on it, so the end of the scope puts it back.
+	unheard *waiter[K, T]
+
+	again *rerun[T] // the run that was asked for while it was in progress
 }
 
 // A rerun is a job that was added while one of its key was in progress.
@@ -179,7 +184,7 @@ func (c *core[K, T]) take(h *holder[K, T], now time.Duration) *node[K, T] {
 // let takes n off its holder.
 func (c *core[K, T]) let(n *node[K, T], now time.Duration) {
 	n.holder.jobs.remove(n)
-	n.holder = nil
+	n.holder, n.unheard = nil, nil
 	c.taken--
 	c.stats.InProgressTime += now - n.since
 }

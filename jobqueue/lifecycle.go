@@ -10,9 +10,9 @@ import (
 
 // Close closes the queue: nothing is added or taken any more, and who waits to
 // take is told [ErrClosed]. Jobs in progress are settled as ever; those that
-// fail go back. What is queued stays where it can be seen ([Queue.Queued]) and
-// removed. The timer of delayed jobs is stopped. Close does not block, and
-// closing again does nothing.
+// fail go back. What is queued or delayed stays as it is, where it can be seen
+// ([Queue.Queued]) and removed; no timer runs any more. Close does not block,
+// and closing again does nothing.
 func (q *Queue[K, T]) Close() {
 	var t turn[K, T]
 	q.lock(&t)
@@ -29,9 +29,13 @@ func (q *Queue[K, T]) Close() {
 // both ctx.Err and its Cause, and the queue goes on draining, unless it is
 // closed. If it is closed with jobs left, Drain waits only for those in
 // progress and returns [ErrClosed]. With the ctx of a scope that holds jobs of
-// the queue, or is inside one, it returns [ErrSelfWait] and does nothing.
+// the queue, or is inside one, it returns [ErrSelfWait] and does nothing; a scope
+// that takes while something in it drains must settle by Ack or in a scope
+// inside, as Do and Consume do, or the two wait for each other.
 func (q *Queue[K, T]) Drain(ctx context.Context) error {
 	scope := bridge.ScopeOf(ctx)
+	future, promise := async.NewPromise[struct{}](ctx) // not with the lock: it looks at ctx
+	defer promise.Resolve(struct{}{})                  // it need not be kept until ctx ends
 	var t turn[K, T]
 	q.lock(&t)
 	if q.holdsLocked(scope) {
@@ -39,19 +43,12 @@ func (q *Queue[K, T]) Drain(ctx context.Context) error {
 		return ErrSelfWait
 	}
 	q.core.refuse = true
-	if q.core.idle() {
-		q.unlock(&t)
-		return q.rest()
-	}
-	future, promise := async.NewPromise[struct{}](ctx)
 	q.drains = append(q.drains, promise)
 	q.unlock(&t)
 	if _, err := future.Wait(ctx); err != nil {
-		promise.Resolve(struct{}{})
-		var t turn[K, T]
-		q.lock(&t)
+		q.mu.Lock()
+		defer q.mu.Unlock()
 		q.drains = slices.DeleteFunc(q.drains, func(p *async.Promise[struct{}]) bool { return p == promise })
-		q.unlock(&t)
 		return err
 	}
 	return q.rest()

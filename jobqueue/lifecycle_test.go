@@ -80,6 +80,43 @@ func TestDrainWaitsForAllButTheDelayed(t *testing.T) {
 	})
 }
 
+// A delayed job whose time comes after the queue was drained changes nothing.
+func TestDrainedIsDrained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := jobqueue.New[int]()
+		q.AddAfter(time.Second, 1)
+		require.NoError(t, q.Drain(t.Context()))
+		time.Sleep(time.Minute)
+		require.NoError(t, q.Drain(t.Context()))
+		assert.Equal(t, []int{1}, q.Queued())
+		assert.True(t, q.Remove(1))
+	})
+}
+
+// A context of somebody else may do as it likes: no lock is held meanwhile.
+func TestContextsOfUsersAreAskedWithoutTheLock(t *testing.T) {
+	q := queueOf(1)
+	ctx := nosy{t.Context(), func() { q.Len() }}
+	require.NoError(t, q.Do(ctx, 1, func(context.Context, []int) error { return nil }))
+	require.NoError(t, async.Scope(ctx, func(own context.Context) error {
+		f := async.Execute(own, func(ctx context.Context) ([]int, error) { return q.Take(nosy{ctx, func() { q.Len() }}, 1) })
+		q.Add(2)
+		_, err := f.Wait(ctx)
+		return err
+	}))
+	require.NoError(t, q.Drain(ctx))
+}
+
+// nosy is a context that looks at a queue whenever it is asked something.
+type nosy struct {
+	context.Context
+	look func()
+}
+
+func (c nosy) Done() <-chan struct{} { c.look(); return c.Context.Done() }
+func (c nosy) Err() error            { c.look(); return c.Context.Err() }
+func (c nosy) Value(key any) any     { c.look(); return c.Context.Value(key) }
+
 // Who waits when a queue is drained is told.
 func TestDrainTellsWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

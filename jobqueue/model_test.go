@@ -152,8 +152,11 @@ func (m *model) enter(k *known, at time.Duration) {
 	}
 }
 
-// ripen readies what is due.
+// ripen readies what is due; a closed queue has no use for it.
 func (m *model) ripen() {
+	if m.closed {
+		return
+	}
 	for _, k := range m.delayed() {
 		if k.at <= m.now {
 			if k.runs == 0 {

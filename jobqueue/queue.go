@@ -75,7 +75,8 @@ func (q *Queue[K, T]) Add(job T) bool { return q.AddAfter(0, job) }
 // AddAfter adds job to the end of the queue d from now. Until then it is known:
 // it cannot be added again, it can be removed, and it counts as queued, but it
 // is not taken, and Drain does not wait for it. Otherwise it is as [Queue.Add].
-// While jobs are delayed the queue has a timer, and no goroutine.
+// While jobs are delayed the queue has a timer, and no goroutine. A queue whose
+// timer was made in a bubble of testing/synctest cannot be used outside it.
 func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
 	e := q.entry(job)
 	q.mu.Lock()

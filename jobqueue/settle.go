@@ -92,10 +92,12 @@ func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) 
 	h.end(&q.core, &t.woken)
 	var failed []*node[K, T]
 	for n := h.jobs.first; n != nil; n = h.jobs.first {
-		switch how {
-		case bridge.Failed:
+		switch {
+		case n.unheard != nil:
+			q.giveOnLocked(n, async.ErrScopeEnded, &t)
+		case how == bridge.Failed:
 			failed = append(failed, q.seizeLocked(n))
-		case bridge.Stopped:
+		case how == bridge.Stopped:
 			q.stopLocked(n, outcome, &t)
 		default:
 			q.doneLocked(n, &t)
@@ -118,6 +120,12 @@ func (q *Queue[K, T]) stopLocked(n *node[K, T], why error, t *turn[K, T]) {
 		t.tell(n.event(Stopped, now, why))
 	}
 	q.core.release(n, now)
+}
+
+// giveOnLocked puts back n, of which nobody has heard: that was no run.
+func (q *Queue[K, T]) giveOnLocked(n *node[K, T], why error, t *turn[K, T]) {
+	n.runs--
+	q.stopLocked(n, why, t)
 }
 
 // seizeLocked takes n from its holder, so that nobody else settles it: it has

@@ -317,6 +317,21 @@ func TestPanicsWhileSettling(t *testing.T) {
 	}
 }
 
+// A job whose taking an observer has spoilt by a panic was given to nobody.
+func TestAPanicOfTheObserverInTakeLosesNothing(t *testing.T) {
+	q := jobqueue.New[int](jobqueue.Observe(func(e jobqueue.Event[int]) {
+		if e.Kind == jobqueue.Taken {
+			panic(errBoom)
+		}
+	}))
+	q.Add(1)
+	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+		assert.PanicsWithValue(t, errBoom, func() { _, _ = q.Take(ctx, 1) })
+		return nil
+	}))
+	assert.Equal(t, []int{1}, q.Queued())
+}
+
 // Every dead job is told of, although the function panics each time.
 func TestEveryDeadJobIsTold(t *testing.T) {
 	var told []int

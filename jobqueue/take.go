@@ -31,17 +31,15 @@ func (q *Queue[K, T]) Take(ctx context.Context, most int) ([]T, error) {
 		return nil, err
 	}
 	jobs, err := q.takeNow(scope, most, nil)
-	if jobs != nil || err != nil {
-		return jobs, err
+	for jobs == nil && err == nil {
+		w := &waiter[K, T]{most: most}
+		w.future, w.promise = async.NewPromise[struct{}](ctx) // not with the lock: it looks at ctx
+		if jobs, err = q.takeNow(scope, most, w); jobs == nil && err == nil {
+			jobs, err = q.wait(ctx, w)
+		}
+		w.promise.Resolve(struct{}{}) // it need not be kept until ctx ends
 	}
-	w := &waiter[K, T]{most: most}
-	w.future, w.promise = async.NewPromise[struct{}](ctx) // not with the lock: it looks at ctx
-	jobs, err = q.takeNow(scope, most, w)
-	if jobs != nil || err != nil {
-		w.promise.Resolve(struct{}{})
-		return jobs, err
-	}
-	return q.wait(ctx, w)
+	return jobs, err
 }
 
 // takeNow takes what is ready. If nothing is it returns nothing, and w, unless it
@@ -55,12 +53,13 @@ func (q *Queue[K, T]) takeNow(scope context.Context, most int, w *waiter[K, T]) 
 		err = async.ErrScopeEnded
 	case q.core.closed:
 		err = ErrClosed
+	case n > 0 && q.observer != nil:
+		jobs = q.takeTold(h, n, &t)
+		return jobs, nil
 	case n > 0:
 		jobs = make([]T, n)
 		for i := range jobs {
-			n := q.core.take(h, t.time())
-			jobs[i] = n.job
-			q.tellTaken(&t, n)
+			jobs[i] = q.core.take(h, t.time()).job
 		}
 	case w != nil:
 		w.holder = h
@@ -70,12 +69,39 @@ func (q *Queue[K, T]) takeNow(scope context.Context, most int, w *waiter[K, T]) 
 	return jobs, err
 }
 
+// takeTold takes n jobs and tells the observer. If that panics Take does not
+// return them, so they are nobody's.
+func (q *Queue[K, T]) takeTold(h *holder[K, T], n int, t *turn[K, T]) []T {
+	w := new(waiter[K, T])
+	for range n {
+		n := q.core.take(h, t.time())
+		n.unheard = w
+		w.served = append(w.served, portion[K, T]{n.job, n})
+		q.tellTaken(t, n)
+	}
+	q.unlock(t)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return w.heard()
+}
+
+// heard returns what w was served and is still its own.
+func (w *waiter[K, T]) heard() (jobs []T) {
+	for _, x := range w.served {
+		if x.n.unheard == w {
+			x.n.unheard = nil
+			jobs = append(jobs, x.job)
+		}
+	}
+	return jobs
+}
+
 // wait waits until w is served, or ctx is done. Both may happen at once: the
 // lock orders the two, and if ctx was seen done although jobs are there they
-// are given on, so that nobody has them who does not know of it.
+// are given on, so that nobody has them who does not know of it. It returns
+// nothing if others have settled all that w was served.
 func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err error) {
 	_, err = w.future.Wait(ctx)
-	w.promise.Resolve(struct{}{}) // if nobody has: it need not be kept until ctx ends
 	var t turn[K, T]
 	q.lock(&t)
 	switch {
@@ -83,17 +109,14 @@ func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err 
 		q.core.dismiss(w)
 	case w.err != nil:
 		err = w.err
-	case w.holder.ended: // which has settled what it was served
+	case w.holder.ended: // which has put back what it was served
 		err = async.ErrScopeEnded
 	case err == nil:
-		for _, x := range w.served {
-			jobs = append(jobs, x.job)
-		}
+		jobs = w.heard()
 	default:
 		for _, x := range w.served {
-			if n := x.n; n.holder == w.holder && n.seq == x.seq { // another task of the scope may have settled it
-				n.runs--
-				q.stopLocked(n, err, &t)
+			if x.n.unheard == w {
+				q.giveOnLocked(x.n, err, &t)
 			}
 		}
 	}

@@ -57,6 +57,43 @@ func TestAServedWaiterGivesOn(t *testing.T) {
 	assert.Equal(t, uint64(2), q.Stats().Done)
 }
 
+// What a waiter was handed and somebody of its scope has settled meanwhile is not
+// its own any more, although the same scope has it again. It waits on.
+func TestWhatOthersHaveSettledIsNotAWaiters(t *testing.T) {
+	q := New[int]()
+	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+		w := waiting(t, q, ctx, 1)
+		served(q, w, 1)
+		q.Nack(ctx, nil, 1)
+		again, err := q.Take(ctx, 1)
+		require.NoError(t, err)
+		assert.Equal(t, []int{1}, again)
+		w.promise.Resolve(struct{}{})
+		jobs, err := q.wait(ctx, w)
+		assert.NoError(t, err)
+		assert.Empty(t, jobs)
+		assert.Equal(t, []int{1}, q.InProgress())
+		return nil
+	}))
+}
+
+// A scope that ends well has not done what a waiter was handed and has not heard
+// of: one that was given its ctx by mistake.
+func TestWhatNobodyHeardOfIsNotDone(t *testing.T) {
+	q := New[int]()
+	var w *waiter[int, int]
+	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+		w = waiting(t, q, ctx, 1)
+		served(q, w, 1)
+		return nil
+	}))
+	assert.Equal(t, []int{1}, q.Queued())
+	assert.Zero(t, q.Attempt(1))
+	w.promise.Resolve(struct{}{})
+	_, err := q.wait(t.Context(), w)
+	assert.ErrorIs(t, err, async.ErrScopeEnded)
+}
+
 // Jobs that are due although the timer has not come by go to who waits, not to
 // who takes just now.
 func TestWhatIsDueGoesToWhoWaits(t *testing.T) {

@@ -40,7 +40,7 @@ func (q *Queue[K, T]) lock(t *turn[K, T]) {
 // begin begins a turn, with the lock held. Timers are late, and jobs that are due
 // by now come before what this turn is about.
 func (q *Queue[K, T]) begin(t *turn[K, T]) {
-	if first := q.core.delayed.min(); first != nil && first.at <= t.time() {
+	if first := q.core.delayed.min(); first != nil && !q.core.closed && first.at <= t.time() {
 		q.core.ripen(t.now)
 		if q.core.pending() {
 			q.serveLocked(t)

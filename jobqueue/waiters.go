@@ -34,13 +34,12 @@ type waiter[K comparable, T any] struct {
 	gone       bool // nobody is to serve it any more
 }
 
-// A portion is a job that a waiter was given. The node may be another job's by
-// the time the waiter wakes, if somebody of its scope was quick to settle; its
-// place tells.
+// A portion is a job that a waiter was handed. It is the waiter's only while the
+// node says so: until the waiter wakes, somebody else of its scope may settle the
+// job, or the scope may end.
 type portion[K comparable, T any] struct {
 	job T
 	n   *node[K, T]
-	seq uint64
 }
 
 // waiters is a list of waiters, first come first served.
@@ -101,7 +100,8 @@ func (c *core[K, T]) serve(now time.Duration, woken *waiters[K, T]) {
 		}
 		for w.err == nil && len(w.served) < w.most && c.ready.len() > 0 {
 			n := c.take(w.holder, now)
-			w.served = append(w.served, portion[K, T]{n.job, n, n.seq})
+			n.unheard = w
+			w.served = append(w.served, portion[K, T]{n.job, n})
 		}
 		woken.push(w)
 	}

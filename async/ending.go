@@ -66,7 +66,7 @@ func (s *scope) ending(outcome error) (bridge.Ending, error) {
 // a failure inside, its time limit, or what watches it.
 func (s *scope) broughtOn(sg *signal) bool {
 	s.mu.Lock()
-	own := s.faults != nil && s.faults.has(sg.cause)
+	own := s.ownFault || s.faults != nil && s.faults.has(sg.cause)
 	s.mu.Unlock()
 	if own {
 		return true

@@ -67,7 +67,11 @@ func (s *scope) fail(err error, p *PanicError) {
 		s.alarmLocked(p, nil)
 	}
 	s.mu.Unlock()
-	s.cancel(canceled(err))
+	if s.cancel(canceled(err)) {
+		s.mu.Lock()
+		s.ownFault = true
+		s.mu.Unlock()
+	}
 }
 
 // addPanic records p, of which a copy may be here. The first panic is the one

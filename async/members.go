@@ -44,6 +44,7 @@ type scope struct {
 	gaveUp    bool  // DetachAfter has passed
 	echoed    bool  // a child reported nothing but our cancellation
 	skipped   bool  // a queued child was never run
+	ownFault  bool  // a failure of its own was the first to cancel it
 }
 
 // newScope returns the scope half of t, with what it inherits.

@@ -94,8 +94,8 @@ func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
 
 // AddAll adds the jobs in one step, in order: nobody sees some of them without
 // the others, and whoever waits is served in the order of the jobs. It returns
-// those that were rejected, as [Queue.Add] would have; two with the same key
-// are duplicates.
+// those that were rejected: two with the same key are duplicates, and a
+// [Capacity] must have room for all of them, whoever waits.
 func (q *Queue[K, T]) AddAll(jobs ...T) (rejected []T) {
 	entries := make([]entry[K, T], len(jobs))
 	for i, job := range jobs {

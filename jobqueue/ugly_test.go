@@ -3,6 +3,7 @@ package jobqueue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -128,6 +129,42 @@ func TestStragglersKeepTheirJobs(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []int{1}, q.Queued())
 	})
+}
+
+// One that fails has failed, although it is left behind, or fails more often than
+// anybody can list.
+func TestAFailureIsAFailure(t *testing.T) {
+	for name, c := range map[string]struct {
+		body func(ctx context.Context) error
+		opts []async.ScopeOption
+	}{
+		"left behind": {func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil })
+			return errBoom
+		}, []async.ScopeOption{async.DetachAfter(time.Second)}},
+		"many times": {func(ctx context.Context) error {
+			for i := range 100 {
+				async.Go(ctx, func(context.Context) error { return fmt.Errorf("%w %d", errBoom, i) })
+			}
+			return nil
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := queueOf(1)
+				err := async.Scope(t.Context(), func(ctx context.Context) error {
+					_, err := q.Take(ctx, 1)
+					require.NoError(t, err)
+					return c.body(ctx)
+				}, c.opts...)
+				assert.Error(t, err)
+				time.Sleep(2 * time.Hour)
+				synctest.Wait()
+				assert.Equal(t, uint64(1), q.Stats().Failed)
+				assert.Equal(t, []int{1}, q.Queued())
+			})
+		})
+	}
 }
 
 // A failure that a scope was told to carry on after is no failure of the scope.

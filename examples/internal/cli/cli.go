@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -38,7 +39,7 @@ type Program struct {
 	Synopsis string              // what may follow the name: "[flags] file"
 	About    string              // what it does, in lines of at most 80
 	Exit     string              // what its exit statuses mean
-	Flags    func(*flag.FlagSet) // defines the flags; may be nil
+	Flags    func(*flag.FlagSet) // defines the flags, anew whenever it is called; may be nil
 
 	// Run does the work, with the arguments that follow the flags. Its error
 	// is printed, and decides the exit status: see Status.
@@ -74,8 +75,7 @@ func (p *Program) Execute(ctx context.Context, args []string, std Streams) int {
 	} else {
 		err = p.Run(ctx, flags.Args(), std)
 	}
-	var quiet interface{ Quiet() bool }
-	if err != nil && !(errors.As(err, &quiet) && quiet.Quiet()) {
+	if err != nil && !quiet(err) {
 		fmt.Fprintf(std.Err, "%s: %v\n", p.Name, err)
 	}
 	if errors.As(err, new(*UsageError)) {
@@ -84,7 +84,22 @@ func (p *Program) Execute(ctx context.Context, args []string, std Streams) int {
 	return Status(err)
 }
 
-// Usage returns the text of -h. The flags say their own defaults.
+// quiet reports whether the program has said already all that err holds. One
+// that it has not is enough to have the whole printed.
+func quiet(err error) bool {
+	switch err := err.(type) {
+	case interface{ Quiet() bool }:
+		return err.Quiet()
+	case interface{ Unwrap() error }:
+		return quiet(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(err.Unwrap(), func(err error) bool { return !quiet(err) })
+	}
+	return false
+}
+
+// Usage returns the text of -h. The flags say their own defaults: they are
+// defined anew for it, and hold these then.
 func (p *Program) Usage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n\t%s %s\n", strings.TrimSpace(p.About), p.Name, p.Synopsis)

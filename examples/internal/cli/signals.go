@@ -30,8 +30,10 @@ func FailOnSignal(ctx context.Context) {
 }
 
 // OnSignal has f called with each of the signals that arrives, one after the
-// other, until the scope of ctx ends or f returns an error, which fails that
-// scope. From then on the signals have their usual effect.
+// other, until f returns an error, which fails the scope of ctx, or until that
+// scope is cancelled or has no other work left. From then on the signals have
+// their usual effect. It does not keep the scope from ending, and a signal that
+// arrives when it has returned is not missed.
 func OnSignal(ctx context.Context, f func(os.Signal) error, signals ...os.Signal) {
 	arrived := make(chan os.Signal, 8) // a person's fingers are slower
 	signal.Notify(arrived, signals...)

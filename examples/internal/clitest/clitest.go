@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"testing"
 
@@ -16,7 +17,10 @@ import (
 )
 
 // Main is for TestMain: it puts the programs into PATH, runs the tests, and
-// fails if goroutines are left.
+// fails if goroutines are left. It does not return.
+//
+// Programs that are started with Start or by a script are no slower to end
+// under the race detector than they have to be: see raceOptions.
 //
 //	func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"actor": main}) }
 func Main(m *testing.M, programs map[string]func()) {
@@ -27,6 +31,10 @@ func Main(m *testing.M, programs map[string]func()) {
 type leakChecked struct{ *testing.M }
 
 func (m leakChecked) Run() int {
+	watchSignals()
+	if os.Getenv("GORACE") == "" {
+		os.Setenv("GORACE", raceOptions)
+	}
 	status := m.M.Run()
 	if err := Leaks(); status == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, "left behind:", err)
@@ -35,12 +43,22 @@ func (m leakChecked) Run() int {
 	return status
 }
 
-// Leaks returns an error that lists the goroutines that are left, if there are
-// any. It ignores the one that the first signal.Notify of a process starts, and
-// that stays for good.
-func Leaks() error {
-	return goleak.Find(goleak.IgnoreTopFunction("os/signal.signal_recv"))
+// raceOptions are for GORACE. A program under the race detector would wait for a
+// second when it exits, in case a report is being written.
+const raceOptions = "atexit_sleep_ms=20"
+
+// watchSignals has package signal start its goroutine, which stays for good, so
+// that it is not born in the synctest bubble of a test, which would never end.
+func watchSignals() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	signal.Stop(signals)
 }
+
+// Leaks returns an error that lists the goroutines that are left, if there are
+// any. It gives them a moment to end, and ignores those of the runtime and of
+// package signal.
+func Leaks() error { return goleak.Find() }
 
 // Scripts runs the scripts in testdata/script. Beside the commands of
 // testscript they have
@@ -57,6 +75,14 @@ func Scripts(t *testing.T, p testscript.Params) {
 		cmds[name] = f
 	}
 	p.Cmds = cmds
+	setup := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		env.Setenv("GORACE", os.Getenv("GORACE"))
+		if setup == nil {
+			return nil
+		}
+		return setup(env)
+	}
 	p.RequireUniqueNames = true
 	testscript.Run(t, p)
 }

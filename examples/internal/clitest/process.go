@@ -10,13 +10,19 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
+
+// patience is how long a program may run. It is a guard against tests that hang,
+// nothing to wait for: what is still there then is broken.
+const patience = 2 * time.Minute
 
 // A Process is a program that runs. When the test ends, it is killed if it still
 // runs.
 type Process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
+	out    io.Closer
 	lines  *bufio.Reader
 	stdout bytes.Buffer // what WaitFor and Wait have read
 	stderr lockedBuffer
@@ -25,10 +31,15 @@ type Process struct {
 
 // Start starts a program. change, which may be nil, is called with the command
 // before that: to set its directory or environment.
+//
+// A program that still runs after two minutes is aborted, and its output closed,
+// so a test fails that would have waited for ever; the stacks of the program's
+// goroutines are in its standard error then.
 func Start(t testing.TB, change func(*exec.Cmd), name string, args ...string) *Process {
 	t.Helper()
 	p := &Process{t: t, cmd: exec.Command(name, args...)}
 	p.cmd.Stderr = &p.stderr
+	p.cmd.WaitDelay = 10 * time.Second // for a child of its own that keeps stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -40,13 +51,22 @@ func Start(t testing.TB, change func(*exec.Cmd), name string, args ...string) *P
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	p.out = out
+	guard := time.AfterFunc(patience, p.abort)
 	t.Cleanup(func() {
+		guard.Stop()
 		if !p.waited {
 			_ = p.cmd.Process.Kill()
 			_ = p.cmd.Wait()
 		}
 	})
 	return p
+}
+
+// abort ends a program that hangs, and whoever reads its output.
+func (p *Process) abort() {
+	_ = p.cmd.Process.Signal(syscall.SIGABRT)
+	_ = p.out.Close()
 }
 
 // WaitFor reads stdout up to a line that contains text, and returns that line.

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"context"
 	"flag"
-	"fmt"
-	"io"
-	"strings"
+
+	"github.com/ambit-go/ambit/examples/internal/cli"
 )
 
 // A config is what the flags say.
@@ -15,27 +15,34 @@ type config struct {
 	requests  int // for each image
 }
 
-// parseFlags reads args. Its errors are ready to be shown and say what to do.
-func parseFlags(args []string) (config, error) {
+// program is the command: what it does is in main.go.
+func program() *cli.Program {
 	var cfg config
-	flags := newFlags(&cfg)
-	if err := flags.Parse(args); err != nil {
-		return cfg, err
+	return &cli.Program{
+		Name:     "actor",
+		Synopsis: "[flags]",
+		About: `Actor moves money between accounts from many goroutines at once, looking
+meanwhile whether it is all there, then has many goroutines download the same
+images from a server of its own, and counts what the server was asked for.`,
+		Exit:  "0 all was right, 1 it was not, 2 wrong arguments, 130 interrupted, 143\nterminated",
+		Flags: cfg.define,
+		Run: func(ctx context.Context, args []string, std cli.Streams) error {
+			if len(args) > 0 {
+				return cli.Usagef("unexpected argument %q; there are only flags, like -transfers 500", args[0])
+			}
+			if err := cfg.check(); err != nil {
+				return err
+			}
+			return run(ctx, cfg, &cli.Out{W: std.Out})
+		},
 	}
-	if flags.NArg() > 0 {
-		return cfg, fmt.Errorf("unexpected argument %q; there are only flags, like -transfers 500", flags.Arg(0))
-	}
-	return cfg, cfg.check()
 }
 
-func newFlags(cfg *config) *flag.FlagSet {
-	flags := flag.NewFlagSet("actor", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+func (cfg *config) define(flags *flag.FlagSet) {
 	flags.IntVar(&cfg.accounts, "accounts", 4, "open `n` accounts, each with 100.00")
 	flags.IntVar(&cfg.transfers, "transfers", 1000, "make `n` transfers between them")
 	flags.IntVar(&cfg.images, "images", 3, "serve `n` images")
 	flags.IntVar(&cfg.requests, "requests", 8, "ask for each of them `n` times at once")
-	return flags
 }
 
 // check refuses numbers that make no sense.
@@ -50,32 +57,11 @@ func (cfg *config) check() error {
 		{"requests", cfg.requests, 1, 10000},
 	} {
 		if f.top == 0 && f.value < f.least {
-			return fmt.Errorf("-%s must be %d or more", f.name, f.least)
+			return cli.Usagef("-%s must be %d or more", f.name, f.least)
 		}
 		if f.value < f.least || f.top > 0 && f.value > f.top {
-			return fmt.Errorf("-%s must be %d to %d", f.name, f.least, f.top)
+			return cli.Usagef("-%s must be %d to %d", f.name, f.least, f.top)
 		}
 	}
 	return nil
-}
-
-// usage is the text of -h. The flags print their own defaults.
-func usage() string {
-	var b strings.Builder
-	b.WriteString(`Actor moves money between accounts from many goroutines at once, looking
-meanwhile whether it is all there, then has many goroutines download the same
-images from a server of its own, and counts what the server was asked for.
-
-	actor [flags]
-
-Flags:
-
-`)
-	flags := newFlags(new(config))
-	flags.SetOutput(&b)
-	flags.PrintDefaults()
-	b.WriteString(`
-Exit status: 0 all was right, 1 it was not, 2 wrong arguments, 130 interrupted.
-`)
-	return b.String()
 }

@@ -10,76 +10,43 @@
 // main.go and flags.go make a program of it.
 //
 // It exits with 0 if all was right, 1 if it was not, 2 when the arguments are
-// wrong, and 130 when interrupted. (go run hides the status: it prints it and
-// exits with 1.)
+// wrong, 130 when interrupted and 143 when terminated. (go run hides the status:
+// it prints it and exits with 1.)
 package main
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"os/signal"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/cli"
 	"github.com/ambit-go/ambit/scheduler"
 )
 
-const (
-	statusDone      = 0
-	statusFailed    = 1
-	statusUsage     = 2
-	statusInterrupt = 130
-)
+func main() { program().Main() }
 
-func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// run is main with everything it depends on as an argument.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	cfg, err := parseFlags(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, usage())
-		return statusDone
-	case err != nil:
-		fmt.Fprintf(stderr, "actor: %v\nRun 'actor -h' for the flags.\n", err)
-		return statusUsage
-	}
-	out := &printer{w: stdout}
-	err = async.Scope(ctx, func(ctx context.Context) error {
-		failOnSignal(ctx)
+// run does everything in one scope, and fails at the first thing that is wrong.
+func run(ctx context.Context, cfg config, out *cli.Out) error {
+	err := async.Scope(ctx, func(ctx context.Context) error {
+		cli.FailOnSignal(ctx)
 		if err := bank(ctx, cfg, out); err != nil {
 			return err
 		}
 		if err := downloads(ctx, cfg, out); err != nil {
 			return err
 		}
-		return out.err
+		return out.Err()
 	}, async.Name("actor"))
-
-	var sig *signalError
-	switch {
-	case errors.As(err, &sig):
-		fmt.Fprintf(stderr, "actor: %v\n", sig)
-		return statusInterrupt
-	case err != nil:
-		fmt.Fprintf(stderr, "actor: %v\n", err)
-		return statusFailed
-	}
-	return statusDone
+	return cli.SignalAlone(err)
 }
 
 // bank moves money about and looks whether it is all there.
-func bank(ctx context.Context, cfg config, out *printer) error {
+func bank(ctx context.Context, cfg config, out *cli.Out) error {
 	const each money = 100_00
 	return async.Scope(ctx, func(ctx context.Context) error {
 		s := scheduler.New(scheduler.Goroutines())
@@ -88,19 +55,19 @@ func bank(ctx context.Context, cfg config, out *printer) error {
 			all = append(all, openAccount(ctx, s, fmt.Sprint("account ", i+1), each))
 		}
 		want := each * money(len(all))
-		out.printf("bank: %d accounts with %v each\n", len(all), each)
+		out.Printf("bank: %d accounts with %v each\n", len(all), each)
 
 		_, err := all[0].withdraw(ctx, each+1)
 		if short := new(shortError); !errors.As(err, &short) {
 			return fmt.Errorf("bank: %v was paid out of %v: %v", each+1, each, err)
 		}
-		out.printf("bank: refused: %v\n", err)
+		out.Printf("bank: refused: %v\n", err)
 
 		made, refused, err := shuffle(ctx, all, cfg.transfers, want)
 		if err != nil {
 			return err
 		}
-		out.printf("bank: %d transfers at once, in all directions: %d made, %d refused\n", cfg.transfers, made, refused)
+		out.Printf("bank: %d transfers at once, in all directions: %d made, %d refused\n", cfg.transfers, made, refused)
 		sum, err := total(ctx, all)
 		if err != nil {
 			return err
@@ -108,7 +75,7 @@ func bank(ctx context.Context, cfg config, out *printer) error {
 		if sum != want {
 			return fmt.Errorf("bank: there were %v, there are %v", want, sum)
 		}
-		out.printf("bank: still %v, and never seen otherwise\n", sum)
+		out.Printf("bank: still %v, and never seen otherwise\n", sum)
 		return nil
 	}, async.Name("bank"))
 }
@@ -148,7 +115,7 @@ func shuffle(ctx context.Context, all []*account, n int, want money) (made, refu
 }
 
 // downloads has many ask for each image and looks how often the server was.
-func downloads(ctx context.Context, cfg config, out *printer) error {
+func downloads(ctx context.Context, cfg config, out *cli.Out) error {
 	return async.Scope(ctx, func(ctx context.Context) error {
 		site := newGallery(cfg.images)
 		root, err := serve(ctx, site)
@@ -163,7 +130,7 @@ func downloads(ctx context.Context, cfg config, out *printer) error {
 		if err == nil {
 			return errors.New("images: /missing.png was downloaded")
 		}
-		out.printf("images: /missing.png: %v\n", err)
+		out.Printf("images: /missing.png: %v\n", err)
 		for i := range cfg.images {
 			if err := request(ctx, d, site, root, imagePath(i), cfg.requests, out); err != nil {
 				return err
@@ -174,7 +141,7 @@ func downloads(ctx context.Context, cfg config, out *printer) error {
 }
 
 // request asks for an image n times at once.
-func request(ctx context.Context, d *images, site *gallery, root, path string, n int, out *printer) error {
+func request(ctx context.Context, d *images, site *gallery, root, path string, n int, out *cli.Out) error {
 	err := async.Scope(ctx, func(ctx context.Context) error {
 		for range n {
 			async.Go(ctx, func(ctx context.Context) error {
@@ -197,40 +164,7 @@ func request(ctx context.Context, d *images, site *gallery, root, path string, n
 	if asked := site.asked(path); asked != 1 {
 		return fmt.Errorf("images: the server was asked for %s %d times", path, asked)
 	}
-	out.printf("images: %s: %s, %d by %d, %d bytes: %d asked for it, the server was asked once\n",
+	out.Printf("images: %s: %s, %d by %d, %d bytes: %d asked for it, the server was asked once\n",
 		path, p.format, p.width, p.height, len(p.data), n)
 	return nil
-}
-
-// A printer keeps its first error.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) printf(format string, args ...any) {
-	if _, err := fmt.Fprintf(p.w, format, args...); err != nil && p.err == nil {
-		p.err = fmt.Errorf("cannot write: %w", err)
-	}
-}
-
-// A signalError is the cause of work that a signal has stopped.
-type signalError struct{ sig os.Signal }
-
-func (e *signalError) Error() string { return "stopped by signal: " + e.sig.String() }
-
-// failOnSignal fails the scope of ctx at the first SIGINT or SIGTERM. A second
-// one has its usual effect, and ends the process at once.
-func failOnSignal(ctx context.Context) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	async.Go(ctx, func(ctx context.Context) error {
-		defer signal.Stop(signals)
-		select {
-		case sig := <-signals:
-			return &signalError{sig}
-		case <-ctx.Done():
-			return nil
-		}
-	}, async.Daemon(), async.Name("signals"))
 }

@@ -1,40 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(leakChecked{m}, map[string]func(){"actor": main})
-}
-
-// leakChecked runs the tests and then looks for goroutines that are left.
-type leakChecked struct{ *testing.M }
-
-func (m leakChecked) Run() int {
-	status := m.M.Run()
-	if err := goleak.Find(ignoreSignals); status == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, "left behind:", err)
-		return 1
-	}
-	return status
-}
-
-// ignoreSignals ignores the goroutine that the first signal.Notify of a process
-// starts, and that stays for good.
-var ignoreSignals = goleak.IgnoreTopFunction("os/signal.signal_recv")
-
-func TestLeakCheckSeesALeak(t *testing.T) {
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() { defer close(stopped); <-stop }()
-	if goleak.Find(ignoreSignals) == nil {
-		t.Error("a goroutine that is left is not found")
-	}
-	close(stop)
-	<-stopped
-}
+func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"actor": main}) }

@@ -10,13 +10,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/examples/internal/cli"
 )
 
 func TestReportAgreesWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := everything()
 		rep, status := crawlInMemory(t, s)
-		require.Equal(t, statusDone, status, rep.Stopped)
+		require.Equal(t, cli.StatusDone, status, rep.Stopped)
 
 		agrees(t, s, rep)
 		assert.Equal(t, 14, rep.HTML)
@@ -75,7 +77,7 @@ func TestReportDoesNotDependOnConcurrency(t *testing.T) {
 		var first *report
 		for _, n := range []int{1, 2, 3, 8, 64} {
 			rep, status := crawlInMemory(t, everything(), "-concurrency", fmt.Sprint(n))
-			require.Equal(t, statusDone, status)
+			require.Equal(t, cli.StatusDone, status)
 			rep.Seconds, rep.PagesPerSecond, rep.Slowest = 0, 0, nil
 			if first == nil {
 				first = rep
@@ -97,7 +99,7 @@ func TestConcurrencyIsReachedAndNeverExceeded(t *testing.T) {
 				}
 				s.page("/", links.String())
 				rep, status := crawlInMemory(t, s, "-delay", "0", "-concurrency", fmt.Sprint(n), "-page-timeout", "2m", "-timeout", "0")
-				require.Equal(t, statusDone, status)
+				require.Equal(t, cli.StatusDone, status)
 				assert.Equal(t, 41, rep.Pages)
 				assert.Equal(t, n, s.most)
 				rounds := (40 + n - 1) / n
@@ -124,7 +126,7 @@ func TestLevelsAreCrawledOneAfterTheOther(t *testing.T) {
 		plant("/", 0)
 		s.slow("/1", time.Second) // the level below waits for it
 		_, status := crawlInMemory(t, s, "-delay", "0")
-		require.Equal(t, statusDone, status)
+		require.Equal(t, cli.StatusDone, status)
 		pages := s.order[1:] // after robots.txt
 		assert.True(t, slices.IsSortedFunc(pages, func(a, b string) int { return len(a) - len(b) }), "%v", pages)
 	})
@@ -142,7 +144,7 @@ func TestDepth(t *testing.T) {
 				s.page("/2", `<a href="/3">`)
 				s.page("/3", `<a href="/1">`)
 				rep, status := crawlInMemory(t, s, "-depth", fmt.Sprint(test.depth))
-				require.Equal(t, statusDone, status)
+				require.Equal(t, cli.StatusDone, status)
 				assert.Equal(t, test.pages, rep.Pages)
 				assert.Equal(t, test.tooDeep, rep.TooDeep)
 			})
@@ -158,7 +160,7 @@ func TestHangingPageCostsItsBudgetAndNoMore(t *testing.T) {
 		s.page("/next", ``)
 		s.hang("/hang")
 		rep, status := crawlInMemory(t, s, "-delay", "0", "-page-timeout", "3s")
-		require.Equal(t, statusDone, status)
+		require.Equal(t, cli.StatusDone, status)
 		assert.Equal(t, 3*time.Second, seconds(rep.Seconds))
 		assert.Equal(t, 3, rep.Pages)
 		assert.Equal(t, []broken{{URL: "http://site.test/hang", Problem: "timed out after 3s", FoundOn: []string{"http://site.test/"}}}, rep.Broken)
@@ -171,7 +173,7 @@ func TestBodyThatNeverEndsCostsItsBudgetToo(t *testing.T) {
 		s.page("/", `<a href="/drip">`)
 		s.pages["/drip"] = drip
 		rep, status := crawlInMemory(t, s, "-delay", "0", "-page-timeout", "3s")
-		require.Equal(t, statusDone, status)
+		require.Equal(t, cli.StatusDone, status)
 		assert.Equal(t, 3*time.Second, seconds(rep.Seconds))
 		assert.Equal(t, "timed out after 3s", rep.Broken[0].Problem)
 	})
@@ -185,7 +187,7 @@ func TestDeadlineKeepsWhatWasFound(t *testing.T) {
 		s.slow("/late", time.Minute)
 		s.hang("/hang")
 		rep, status := crawlInMemory(t, s, "-delay", "0", "-page-timeout", "0", "-timeout", "10s")
-		assert.Equal(t, statusDeadline, status)
+		assert.Equal(t, cli.StatusDeadline, status)
 		assert.Equal(t, 10*time.Second, seconds(rep.Seconds))
 		assert.Equal(t, "stopped by -timeout", rep.Stopped)
 		assert.Equal(t, 2, rep.Pages, "the start page and the one behind the hanging one")
@@ -201,7 +203,7 @@ func TestPageTimeoutIsNotTheDeadline(t *testing.T) {
 		s := newTestSite()
 		s.hang("/robots.txt")
 		rep, status := crawlInMemory(t, s, "-page-timeout", "2s")
-		assert.Equal(t, statusFailed, status)
+		assert.Equal(t, cli.StatusFailed, status)
 		assert.Contains(t, rep.Stopped, "robots.txt")
 	})
 }
@@ -230,7 +232,7 @@ func TestRequestsKeepTheirDistance(t *testing.T) {
 					args = append(args, "-delay", test.delay)
 				}
 				_, status := crawlInMemory(t, s, args...)
-				require.Equal(t, statusDone, status)
+				require.Equal(t, cli.StatusDone, status)
 				require.Greater(t, len(s.times), 5)
 				for i := 1; i < len(s.times); i++ {
 					assert.Equal(t, test.want, s.times[i].Sub(s.times[i-1]), "before request %d", i)
@@ -244,7 +246,7 @@ func TestWaitingForATurnIsNotThePagesTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := everything()
 		rep, status := crawlInMemory(t, s, "-depth", "1", "-delay", "10s", "-page-timeout", "1s")
-		require.Equal(t, statusDone, status)
+		require.Equal(t, cli.StatusDone, status)
 		for _, b := range rep.Broken {
 			assert.NotContains(t, b.Problem, "timed out")
 		}
@@ -258,14 +260,14 @@ func TestRobots(t *testing.T) {
 		status       int
 		stopped      string
 	}{
-		{"there are none", "", 404, statusDone, ""},
-		{"they are forbidden", "", 403, statusDone, ""},
-		{"the server fails", "", 503, statusFailed, "does not allow ambit-crawler"},
-		{"nobody may", "User-agent: *\nDisallow: /\n", 200, statusFailed, "does not allow ambit-crawler"},
-		{"we may not", "User-agent: Ambit-Crawler\nDisallow: /\n", 200, statusFailed, "does not allow ambit-crawler"},
-		{"others may not", "User-agent: other\nDisallow: /\n", 200, statusDone, ""},
-		{"only the start page", "User-agent: *\nDisallow: /\nAllow: /$\n", 200, statusDone, ""},
-		{"nothing one could read", "Disallow: /\nUser-agent: *\n", 200, statusFailed, "cannot tell what may be crawled"},
+		{"there are none", "", 404, cli.StatusDone, ""},
+		{"they are forbidden", "", 403, cli.StatusDone, ""},
+		{"the server fails", "", 503, cli.StatusFailed, "does not allow ambit-crawler"},
+		{"nobody may", "User-agent: *\nDisallow: /\n", 200, cli.StatusFailed, "does not allow ambit-crawler"},
+		{"we may not", "User-agent: Ambit-Crawler\nDisallow: /\n", 200, cli.StatusFailed, "does not allow ambit-crawler"},
+		{"others may not", "User-agent: other\nDisallow: /\n", 200, cli.StatusDone, ""},
+		{"only the start page", "User-agent: *\nDisallow: /\nAllow: /$\n", 200, cli.StatusDone, ""},
+		{"nothing one could read", "Disallow: /\nUser-agent: *\n", 200, cli.StatusFailed, "cannot tell what may be crawled"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -276,7 +278,7 @@ func TestRobots(t *testing.T) {
 				rep, status := crawlInMemory(t, s)
 				assert.Equal(t, test.status, status)
 				assert.Contains(t, rep.Stopped, test.stopped)
-				assert.Equal(t, test.status == statusDone, s.hitsOf("/") == 1)
+				assert.Equal(t, test.status == cli.StatusDone, s.hitsOf("/") == 1)
 			})
 		})
 	}
@@ -297,7 +299,7 @@ func TestStartPageThatCannotBeCrawled(t *testing.T) {
 					s.redirect("/", test.to)
 				}
 				rep, status := crawlInMemory(t, s)
-				assert.Equal(t, statusFailed, status)
+				assert.Equal(t, cli.StatusFailed, status)
 				assert.Contains(t, rep.Stopped, test.want)
 			})
 		})

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,13 +14,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
 // TestScripts runs the program as its users do. Each script has a test site of
 // its own at $SITE and a port at $NOBODY where nobody listens.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+	clitest.Scripts(t, testscript.Params{
 		Setup: func(env *testscript.Env) error {
 			s := scriptSite()
 			env.Values[siteKey] = s
@@ -33,14 +33,12 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":  cmdExits,
 			"asked":  cmdAsked,
 			"signal": cmdSignal,
 			"status": cmdStatus,
 			"agrees": cmdAgrees,
 			"report": cmdReport,
 		},
-		RequireUniqueNames: true,
 	})
 }
 
@@ -75,21 +73,6 @@ func scriptSite() *testSite {
 	s.page("/hanging", `<a href="/a"> <a href="/hang"> <a href="/picture.png">`)
 	s.hang("/hang")
 	return s
-}
-
-// exits STATUS program [args...]: runs the program, which must exit with STATUS.
-func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits status program [args...]")
-	}
-	err := ts.Exec(args[1], args[2:]...)
-	var exit *exec.ExitError
-	switch {
-	case err == nil && args[0] == "0":
-	case errors.As(err, &exit) && strconv.Itoa(exit.ExitCode()) == args[0]:
-	default:
-		ts.Fatalf("want exit status %s, got %v", args[0], err)
-	}
 }
 
 // asked PATH: waits until the site is asked for PATH.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -215,8 +216,11 @@ func crawlInMemory(t *testing.T, s *testSite, args ...string) (*report, int) {
 		require.ErrorIs(t, <-served, http.ErrServerClosed)
 	}()
 
-	cfg, err := parseFlags(append([]string{"-url", "http://site.test/"}, args...))
-	require.NoError(t, err)
+	var cfg config
+	flags := flag.NewFlagSet("crawler", flag.ContinueOnError)
+	cfg.define(flags)
+	require.NoError(t, flags.Parse(append([]string{"-url", "http://site.test/"}, args...)))
+	require.NoError(t, cfg.complete(flags.Args()))
 	c := newCrawl(cfg, newProgress(io.Discard))
 	c.fetcher.client.Transport.(*http.Transport).DialContext = network.dial
 	return c.do(t.Context())

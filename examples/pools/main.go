@@ -12,71 +12,39 @@
 // reads the arguments.
 //
 // It exits with 0 if the order was kept, 1 if it was not or a pool could not be
-// used, 2 when the arguments are wrong, and 130 when interrupted. (go run hides
-// the status: it prints it and exits with 1.)
+// used, 2 when the arguments are wrong, 130 when interrupted and 143 when
+// terminated. (go run hides the status: it prints it and exits with 1.)
 package main
 
 import (
 	"bufio"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/cli"
 )
 
-const (
-	statusDone      = 0
-	statusFailed    = 1
-	statusUsage     = 2
-	statusInterrupt = 130
-)
+func main() { program(allPools).Main() }
 
-func main() {
-	os.Exit(run(context.Background(), allPools, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// run is main with everything it depends on as an argument.
-func run(ctx context.Context, pools []pool, args []string, stdout, stderr io.Writer) int {
-	cfg, err := parseFlags(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, usage())
-		return statusDone
-	case err != nil:
-		fmt.Fprintf(stderr, "pools: %v\nRun 'pools -h' for the flags.\n", err)
-		return statusUsage
-	}
+// run prints the table, and what was wrong with the order.
+func run(ctx context.Context, cfg config, pools []pool, std cli.Streams) error {
 	var faults []string
-	err = async.Scope(ctx, func(ctx context.Context) (err error) {
-		failOnSignal(ctx)
-		faults, err = table(ctx, cfg, pools, stdout)
+	err := async.Scope(ctx, func(ctx context.Context) (err error) {
+		cli.FailOnSignal(ctx)
+		faults, err = table(ctx, cfg, pools, std.Out)
 		return err
 	}, async.Name("pools"))
-
-	var sig *signalError
-	switch {
-	case errors.As(err, &sig):
-		fmt.Fprintf(stderr, "pools: %v\n", sig)
-		return statusInterrupt
-	case err != nil:
-		fmt.Fprintf(stderr, "pools: %v\n", err)
-		return statusFailed
+	if err != nil || len(faults) == 0 {
+		return cli.SignalAlone(err)
 	}
 	for _, f := range faults {
-		fmt.Fprintf(stderr, "pools: %s\n", f)
+		fmt.Fprintf(std.Err, "pools: %s\n", f)
 	}
-	if len(faults) > 0 {
-		return statusFailed
-	}
-	return statusDone
+	return &cli.ExitError{Code: cli.StatusFailed}
 }
 
 // table runs the work on one pool after the other, prints a line for each as
@@ -119,25 +87,4 @@ func count(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-// A signalError is the cause of work that a signal has stopped.
-type signalError struct{ sig os.Signal }
-
-func (e *signalError) Error() string { return "stopped by signal: " + e.sig.String() }
-
-// failOnSignal fails the scope of ctx at the first SIGINT or SIGTERM. A second
-// one has its usual effect, and ends the process at once.
-func failOnSignal(ctx context.Context) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	async.Go(ctx, func(ctx context.Context) error {
-		defer signal.Stop(signals)
-		select {
-		case sig := <-signals:
-			return &signalError{sig}
-		case <-ctx.Done():
-			return nil
-		}
-	}, async.Daemon(), async.Name("signals"))
 }

@@ -1,74 +1,43 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"io"
 	"os"
-	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 	"github.com/ambit-go/ambit/scheduler"
 )
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                "testdata/script",
-		Cmds:               map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": cmdExits},
-		RequireUniqueNames: true,
-	})
-}
-
-// exits STATUS program [args...]: runs the program, which must exit with STATUS.
-func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits status program [args...]")
-	}
-	err := ts.Exec(args[1], args[2:]...)
-	var exit *exec.ExitError
-	switch {
-	case err == nil && args[0] == "0":
-	case errors.As(err, &exit) && strconv.Itoa(exit.ExitCode()) == args[0]:
-	default:
-		ts.Fatalf("want exit status %s, got %v", args[0], err)
-	}
-}
+func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
 // The program has said what it is going to do, and would be at it for days.
 func TestSignalEndsTheProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals there")
 	}
-	cmd := exec.Command("pools", "-tasks", "1000000000000")
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() && !strings.HasPrefix(lines.Text(), "pool ") {
+	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
+		p := clitest.Start(t, nil, "pools", "-tasks", "1000000000000")
+		p.WaitFor("pool ")
+		p.Signal(sig)
+		assert.Equal(t, status, p.Wait())
+		assert.Equal(t, "pools: stopped by signal: "+sig.String()+"\n", p.Stderr())
 	}
-	require.NoError(t, cmd.Process.Signal(os.Interrupt))
-	_, _ = io.Copy(io.Discard, stdout)
-	var exit *exec.ExitError
-	require.ErrorAs(t, cmd.Wait(), &exit)
-	assert.Equal(t, statusInterrupt, exit.ExitCode())
-	assert.Equal(t, "pools: stopped by signal: interrupt\n", stderr.String())
 }
 
 // runWith runs the program on one pool that is not one of its own.
 func runWith(p pool, args ...string) (status int, stdout, stderr string) {
 	var out, errs strings.Builder
-	status = run(context.Background(), []pool{p}, args, &out, &errs)
+	status = program([]pool{p}).Execute(context.Background(), args, cli.Streams{Out: &out, Err: &errs})
 	return status, out.String(), errs.String()
 }
 
@@ -77,7 +46,7 @@ func TestTasksThatDoNotRunAreAFailure(t *testing.T) {
 		return scheduler.ExecutorFunc(func(func()) error { return errors.New("no") }), func() {}, nil
 	}}
 	status, stdout, stderr := runWith(refusing, "-workers", "2", "-tasks", "3")
-	assert.Equal(t, statusFailed, status)
+	assert.Equal(t, cli.StatusFailed, status)
 	assert.Contains(t, stderr, "pools: refusing: worker 2: 3 of 3 tasks did not run\n")
 	assert.NotContains(t, stdout, "in order")
 }
@@ -85,7 +54,7 @@ func TestTasksThatDoNotRunAreAFailure(t *testing.T) {
 func TestPoolThatCannotBeMadeIsAFailure(t *testing.T) {
 	broken := pool{"broken", func(int) (scheduler.Executor, func(), error) { return nil, nil, errors.New("no room") }}
 	status, _, stderr := runWith(broken)
-	assert.Equal(t, statusFailed, status)
+	assert.Equal(t, cli.StatusFailed, status)
 	assert.Equal(t, "pools: cannot make the pool broken: no room\n", stderr)
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -20,6 +21,17 @@ func (e *SignalError) ExitStatus() int {
 		return 128 + int(sig)
 	}
 	return 128
+}
+
+// SignalAlone returns the SignalError in the tree of err, without the rest: for
+// programs where whatever else failed did so because of the signal. It returns
+// err if there is none.
+func SignalAlone(err error) error {
+	var sig *SignalError
+	if errors.As(err, &sig) {
+		return sig
+	}
+	return err
 }
 
 // FailOnSignal fails the scope of ctx with a SignalError at the first SIGINT or

@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -94,4 +96,11 @@ func TestSignalErrorOfAnotherSystem(t *testing.T) {
 	err := &cli.SignalError{Signal: notFromHere{}}
 	assert.Equal(t, 128, err.ExitStatus())
 	assert.EqualError(t, err, "stopped by signal: odd")
+}
+
+func TestSignalAloneLeavesOutTheRest(t *testing.T) {
+	sig, other := &cli.SignalError{Signal: os.Interrupt}, errors.New("closed")
+	assert.Same(t, sig, cli.SignalAlone(errors.Join(other, fmt.Errorf("stopped: %w", sig))))
+	assert.Same(t, other, cli.SignalAlone(other))
+	assert.NoError(t, cli.SignalAlone(nil))
 }

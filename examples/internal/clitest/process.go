@@ -23,9 +23,10 @@ type Process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	out    io.Closer
+	errs   io.Closer
 	lines  *bufio.Reader
 	stdout bytes.Buffer // what WaitFor and Wait have read
-	stderr lockedBuffer
+	stderr transcript
 	waited bool
 }
 
@@ -38,9 +39,11 @@ type Process struct {
 func Start(t testing.TB, change func(*exec.Cmd), name string, args ...string) *Process {
 	t.Helper()
 	p := &Process{t: t, cmd: exec.Command(name, args...)}
-	p.cmd.Stderr = &p.stderr
-	p.cmd.WaitDelay = 10 * time.Second // for a child of its own that keeps stderr
 	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,22 +54,30 @@ func Start(t testing.TB, change func(*exec.Cmd), name string, args ...string) *P
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.out = out
+	p.out, p.errs = out, errs
+	p.stderr.follow(errs)
 	guard := time.AfterFunc(patience, p.abort)
 	t.Cleanup(func() {
 		guard.Stop()
 		if !p.waited {
 			_ = p.cmd.Process.Kill()
-			_ = p.cmd.Wait()
+			_ = p.cmd.Wait() // and closes the pipes
+			<-p.stderr.ended
 		}
 	})
 	return p
 }
 
-// abort ends a program that hangs, and whoever reads its output.
+// abort ends a program that hangs, and, if a child of it has kept them, the
+// pipes that it has written to.
 func (p *Process) abort() {
 	_ = p.cmd.Process.Signal(syscall.SIGABRT)
+	select {
+	case <-p.stderr.ended:
+	case <-time.After(10 * time.Second):
+	}
 	_ = p.out.Close()
+	_ = p.errs.Close()
 }
 
 // WaitFor reads stdout up to a line that contains text, and returns that line.
@@ -84,6 +95,23 @@ func (p *Process) WaitFor(text string) string {
 	}
 }
 
+// WaitForStderr waits until the process has written text to its standard error.
+// It fails the test if that output ends before. It does not read stdout, so the
+// process must not have more to print there than a pipe holds.
+func (p *Process) WaitForStderr(text string) {
+	p.t.Helper()
+	for {
+		changed := p.stderr.next()
+		if strings.Contains(p.stderr.String(), text) {
+			return
+		}
+		if changed == nil {
+			p.t.Fatalf("stderr ended before %q was written; stdout:\n%s\nstderr:\n%s", text, p.stdout.String(), p.stderr.String())
+		}
+		<-changed
+	}
+}
+
 // Signal sends a signal to the process.
 func (p *Process) Signal(sig os.Signal) {
 	p.t.Helper()
@@ -96,10 +124,12 @@ func (p *Process) Signal(sig os.Signal) {
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Wait waits for the end of the process and returns its exit status, or 128 and
-// the number of the signal that has ended it.
+// the number of the signal that has ended it. It reads the output to its end, so
+// it waits for children of the process that have kept that, too.
 func (p *Process) Wait() int {
 	p.t.Helper()
 	_, _ = io.Copy(io.Discard, p.lines)
+	<-p.stderr.ended
 	_ = p.cmd.Wait()
 	p.waited = true
 	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
@@ -115,20 +145,47 @@ func (p *Process) Stdout() string { return p.stdout.String() }
 // Stderr returns what the process has written to its standard error so far.
 func (p *Process) Stderr() string { return p.stderr.String() }
 
-// A lockedBuffer is written by the pump of a command and read by a test.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+// A transcript is what has come out of a pipe so far. Tests read it while it
+// grows.
+type transcript struct {
+	ended chan struct{} // closed when the pipe has ended
+
+	mu      sync.Mutex
+	b       bytes.Buffer
+	changed chan struct{} // closed at the next write, or the end; then replaced
 }
 
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
+// follow begins to copy what comes out of r, until that ends.
+func (s *transcript) follow(r io.Reader) {
+	s.ended, s.changed = make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _ = io.Copy(s, r)
+		close(s.ended)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		close(s.changed)
+		s.changed = nil
+	}()
 }
 
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+func (s *transcript) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return s.b.Write(p)
+}
+
+// next returns a channel that is closed when there is more than now, or nil if
+// there will not be.
+func (s *transcript) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+func (s *transcript) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }

@@ -20,6 +20,8 @@ func TestProcessIsReadSignalledAndWaitedFor(t *testing.T) {
 	p.WaitFor("last words")
 	p.Signal(syscall.SIGUSR1)
 	assert.Equal(t, "got user defined signal 1", p.WaitFor("got"))
+	p.WaitForStderr("err user defined signal 1\n")
+	p.WaitForStderr("user") // again: it is no reader
 	p.Signal(syscall.SIGHUP)
 	assert.Equal(t, 3, p.Wait())
 	assert.Equal(t, dir+"\nhello world\nlast words\ngot user defined signal 1\ngot hangup\nunread\nand a line without an end", p.Stdout())
@@ -94,6 +96,12 @@ func failure(t *testing.T, test func(t testing.TB)) string {
 func TestWaitForFailsIfTheOutputEnds(t *testing.T) {
 	text := failure(t, func(t testing.TB) { Start(t, nil, "exiter", "0").WaitFor("never") })
 	assert.Contains(t, text, `EOF before "never" was printed; stdout:`+"\nout\n")
+}
+
+func TestWaitForStderrFailsIfTheOutputEnds(t *testing.T) {
+	text := failure(t, func(t testing.TB) { Start(t, nil, "exiter", "0").WaitForStderr("never") })
+	assert.Contains(t, text, `stderr ended before "never" was written`)
+	assert.Contains(t, text, "stderr:\nerr\n")
 }
 
 func TestWhatCannotBeStartedOrSignalledFailsTheTest(t *testing.T) {

@@ -180,11 +180,16 @@ type Out struct {
 }
 
 // Printf prints.
-func (o *Out) Printf(format string, args ...any) {
-	if _, err := fmt.Fprintf(o.W, format, args...); err != nil && o.err == nil {
+func (o *Out) Printf(format string, args ...any) { _, _ = fmt.Fprintf(o, format, args...) }
+
+// Write is Printf for those who need an io.Writer.
+func (o *Out) Write(p []byte) (int, error) {
+	n, err := o.W.Write(p)
+	if err != nil && o.err == nil {
 		o.err = fmt.Errorf("cannot write: %w", err)
 	}
+	return n, err
 }
 
-// Err returns the first error of a Printf.
+// Err returns the first error of a Printf or Write.
 func (o *Out) Err() error { return o.err }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// The phases that decide. There are others, which pass.
+const (
+	running   = "Running"
+	succeeded = "Succeeded"
+	failed    = "Failed"
+)
+
+// A status is what the API says about a pod, as far as we care.
+type status struct {
+	Phase  string
+	Reason string // for that phase, if there is one
+}
+
+func (s status) String() string {
+	if s.Reason == "" {
+		return s.Phase
+	}
+	return s.Phase + " (" + s.Reason + ")"
+}
+
+// UnmarshalJSON finds the status in a pod. The reason is that of the pod, or that
+// of a container which is kept from starting: ImagePullBackOff, say.
+func (s *status) UnmarshalJSON(data []byte) error {
+	var pod struct {
+		Status struct {
+			Phase, Reason     string
+			ContainerStatuses []struct {
+				State struct{ Waiting struct{ Reason string } }
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &pod); err != nil {
+		return err
+	}
+	*s = status{pod.Status.Phase, pod.Status.Reason}
+	for _, c := range pod.Status.ContainerStatuses {
+		if s.Reason == "" {
+			s.Reason = c.State.Waiting.Reason
+		}
+	}
+	return nil
+}
+
+// An answer is what came of a request.
+type answer struct {
+	status
+	code     string        // "200 OK"
+	after    time.Duration // when to ask again at the earliest, counted from now
+	interval time.Duration // between requests from now on
+}
+
+// A passingError may be another one, or none, the next time.
+type passingError struct{ error }
+
+func (e *passingError) Unwrap() error { return e.error }
+
+// maxPod is how much is read of an answer, in bytes.
+const maxPod = 4 << 20
+
+// ask asks for the pod once. With an error the answer still says when to ask
+// again.
+func ask(ctx context.Context, client *http.Client, address string) (a answer, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return a, err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return a, &passingError{withoutURL(err)}
+	}
+	defer func() { _ = response.Body.Close() }()
+	a.code = response.Status
+	a.after, a.interval = retryAfter(response.Header, time.Now()), pollInterval(response.Header)
+	switch code := response.StatusCode; {
+	case code == http.StatusOK:
+		a.status, err = readPod(response.Body)
+		return a, err
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
+		return a, &passingError{errors.New(response.Status)}
+	default:
+		return a, errors.New(response.Status)
+	}
+}
+
+// readPod reads a pod. What breaks off may come as a whole the next time; what
+// is no pod will never be one.
+func readPod(body io.Reader) (s status, err error) {
+	data, err := io.ReadAll(io.LimitReader(body, maxPod))
+	if err != nil {
+		return s, &passingError{fmt.Errorf("reading the answer: %w", err)}
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("the answer is not a pod: %w", err)
+	}
+	if s.Phase == "" {
+		return s, errors.New("the answer is not a pod: it has no status.phase")
+	}
+	return s, nil
+}
+
+// withoutURL takes the URL out of an error of the client: its reader has given
+// it to us.
+func withoutURL(err error) error {
+	var e *url.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}

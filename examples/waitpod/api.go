@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/ambit-go/ambit/examples/internal/retryafter"
 )
 
 // The phases that decide. There are others, which pass.
@@ -80,11 +82,11 @@ func ask(ctx context.Context, client *http.Client, address string) (a answer, er
 	request.Header.Set("Accept", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		return a, &passingError{withoutURL(err)}
+		return a, &passingError{why(client, err)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	a.code = response.Status
-	a.after, a.interval = retryAfter(response.Header, time.Now()), pollInterval(response.Header)
+	a.after, a.interval = retryafter.Of(response.Header, time.Now()), pollInterval(response.Header)
 	switch code := response.StatusCode; {
 	case code == http.StatusOK:
 		a.status, err = readPod(response.Body)
@@ -112,12 +114,21 @@ func readPod(body io.Reader) (s status, err error) {
 	return s, nil
 }
 
-// withoutURL takes the URL out of an error of the client: its reader has given
-// it to us.
-func withoutURL(err error) error {
+// why is an error of the client without the URL: its reader has given it to us.
+func why(client *http.Client, err error) error {
 	var e *url.Error
-	if errors.As(err, &e) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer within %v", client.Timeout)
+	case errors.As(err, &e):
 		return e.Err
 	}
 	return err
+}
+
+// pollInterval returns how long the server wants between requests, 0 if it does
+// not say. The header is one that several APIs have, GitHub's for one.
+func pollInterval(h http.Header) time.Duration {
+	d, _ := retryafter.Seconds(h.Get("X-Poll-Interval"))
+	return d
 }

@@ -9,8 +9,9 @@
 // The API is that of Kubernetes, as kubectl proxy serves it.
 //
 // It is meant to be copied: wait.go is the poll and its errors; api.go makes one
-// request and tells a passing failure from a final one; after.go reads when the
-// server wants to be asked again; demo.go is an API to try it with.
+// request and tells a passing failure from a final one; internal/retryafter
+// reads when the server wants to be asked again; demo.go is an API to try it
+// with.
 //
 // It exits with 0 if the pod has come to the phase, 1 if it never will, 124 if it
 // had not in time, 2 when the arguments are wrong, 130 when interrupted and 143

@@ -217,6 +217,13 @@ func TestDeadlineTellsTheLastPhaseAndTheLastError(t *testing.T) {
 	}
 }
 
+func TestRequestThatHangsIsTold(t *testing.T) {
+	bubble(t, []reply{hangs}, func(ctx context.Context, w *waiter, _ *server, _ *[]string) {
+		w.timeout = 15 * time.Second
+		assert.EqualError(t, w.wait(ctx, aPod), "not Running within 15s; no phase was seen; requests: 2; last error: no answer within 10s")
+	})
+}
+
 func TestRequestThatHangsIsMadeAgain(t *testing.T) {
 	bubble(t, []reply{hangs, phase("Running")}, func(ctx context.Context, w *waiter, s *server, _ *[]string) {
 		require.NoError(t, w.wait(ctx, aPod))
@@ -280,4 +287,10 @@ func TestWaitThatIsCancelledWithoutASignalSaysSo(t *testing.T) {
 		assert.EqualError(t, w.wait(ctx, aPod), "cancelled; no phase was seen; requests: 0")
 		assert.Len(t, s.at, 1)
 	})
+}
+
+func TestPollIntervalIsRead(t *testing.T) {
+	for value, want := range map[string]time.Duration{"": 0, "60": time.Minute, "-1": 0, "often": 0} {
+		assert.Equal(t, want, pollInterval(http.Header{"X-Poll-Interval": {value}}))
+	}
 }

@@ -1,4 +1,5 @@
-package main
+// Package retryafter reads when a server wants to be asked again.
+package retryafter
 
 import (
 	"math"
@@ -7,16 +8,16 @@ import (
 	"time"
 )
 
-// retryAfter returns how long the server asks to be left alone: for how many
+// Of returns how long the server asks to be left alone: for how many
 // seconds, or until a date (RFC 9110, section 10.2.3). It returns 0 for what is
 // no such thing, or has passed.
 //
 // A date is on the server's clock, and so is the answer's own Date: their
 // difference does not depend on ours, which may be wrong. Only without it now
 // counts.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+func Of(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
-	if d, ok := seconds(value); ok {
+	if d, ok := Seconds(value); ok {
 		return d
 	}
 	until, err := http.ParseTime(value)
@@ -29,16 +30,9 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return max(until.Sub(now), 0)
 }
 
-// pollInterval returns how long the server wants between requests, 0 if it does
-// not say. The header is one that several APIs have, GitHub's for one.
-func pollInterval(h http.Header) time.Duration {
-	d, _ := seconds(h.Get("X-Poll-Interval"))
-	return d
-}
-
-// seconds reads a number of seconds. One that is more than a Duration holds is
-// as much as that.
-func seconds(s string) (time.Duration, bool) {
+// Seconds reads a number of seconds that is not negative, and reports whether it
+// is one. One that is more than a Duration holds is as much as that.
+func Seconds(s string) (time.Duration, bool) {
 	if s == "" || s[0] == '+' {
 		return 0, false
 	}

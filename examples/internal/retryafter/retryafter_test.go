@@ -1,4 +1,4 @@
-package main
+package retryafter
 
 import (
 	"math"
@@ -35,13 +35,7 @@ func TestRetryAfterIsReadInBothForms(t *testing.T) {
 			h := http.Header{}
 			h.Set("Retry-After", test.value)
 			h.Set("Date", test.date)
-			assert.Equal(t, test.want, retryAfter(h, now))
+			assert.Equal(t, test.want, Of(h, now))
 		})
-	}
-}
-
-func TestPollIntervalIsRead(t *testing.T) {
-	for value, want := range map[string]time.Duration{"": 0, "60": time.Minute, "-1": 0, "often": 0} {
-		assert.Equal(t, want, pollInterval(http.Header{"X-Poll-Interval": {value}}))
 	}
 }

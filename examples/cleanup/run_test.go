@@ -1,0 +1,189 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/examples/internal/clitest"
+)
+
+// A service is an API on a real connection. It records what it was asked for.
+type service struct {
+	url     string
+	hanging chan struct{} // closed when a request hangs
+
+	mu    sync.Mutex
+	asked []string
+}
+
+func newService(t *testing.T) *service {
+	s := &service{hanging: make(chan struct{})}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := s.note(r)
+	switch {
+	case r.URL.Path == "/hang":
+		if n == 1 {
+			close(s.hanging)
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server sees the client go
+		<-r.Context().Done()
+	case r.URL.Path == "/in-use":
+		w.WriteHeader(http.StatusConflict)
+	case strings.HasPrefix(r.URL.Path, "/busy") && n < 3:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
+// note returns how often the path has been asked for.
+func (s *service) note(r *http.Request) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, r.URL.Path)
+	for _, path := range s.asked {
+		if path == r.URL.Path {
+			n++
+		}
+	}
+	return n
+}
+
+// requests returns the paths that were asked for, in order.
+func (s *service) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+// plan writes a plan in which paths stand for requests.
+func (s *service) plan(t *testing.T, text string) string {
+	name := filepath.Join(t.TempDir(), "plan.txt")
+	text = strings.ReplaceAll(text, "  /", "DELETE "+s.url+"/")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o666))
+	return name
+}
+
+const allKinds = `
+phase containers 1m
+  /busy1
+  /plain1
+phase networks 300ms
+  /hang
+phase volumes 1m
+  /in-use
+  /busy2
+`
+
+// The job is cancelled by a signal. What fails for a while, what fails for good
+// and what hangs: each is told, and nothing is kept from its turn.
+func TestJobThatIsSignalledIsCleanedUpAfter(t *testing.T) {
+	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
+		s := newService(t)
+		p := clitest.Start(t, nil, "cleanup", s.plan(t, allKinds), "sh", "-c", "echo at work; exec sleep 1000")
+		p.WaitFor("at work")
+		assert.Empty(t, s.requests(), "the job is not over")
+		p.Signal(sig)
+		assert.Equal(t, status, p.Wait())
+
+		asked := s.requests()
+		require.Len(t, asked, 9)
+		assert.ElementsMatch(t, []string{"/busy1", "/busy1", "/busy1", "/plain1"}, asked[:4])
+		assert.Equal(t, "/hang", asked[4])
+		assert.ElementsMatch(t, []string{"/in-use", "/busy2", "/busy2", "/busy2"}, asked[5:])
+		assert.Regexp(t, `(?s)removed .*/busy1,.*removed .*/plain1,.*LEFT .*/hang,.*LEFT .*/in-use,.*removed .*/busy2,`, p.Stdout())
+		assert.Equal(t, fmt.Sprintf(`cleanup: stopped by signal: %v; sh: signal: terminated
+	2 of 5 not removed:
+		networks: DELETE %s/hang: no time left of 300ms, attempts: 1
+		volumes: DELETE %[2]s/in-use: 409 Conflict
+`, sig, s.url), p.Stderr())
+	}
+}
+
+func TestSecondSignalEndsTheCleaningUp(t *testing.T) {
+	s := newService(t)
+	p := clitest.Start(t, nil, "cleanup", "-request-timeout", "24h", s.plan(t, "phase a 24h\n  /hang\nphase b\n  /never\n"), "sh", "-c", "echo at work; exec sleep 1000")
+	p.WaitFor("at work")
+	p.Signal(os.Interrupt)
+	<-s.hanging
+	p.Signal(os.Interrupt)
+	assert.Equal(t, 130, p.Wait())
+	assert.Empty(t, p.Stderr(), "killed")
+	assert.NotContains(t, s.requests(), "/never")
+}
+
+func TestStatusOfTheCommandIsKept(t *testing.T) {
+	s := newService(t)
+	fine, left := s.plan(t, "phase a\n  /plain\n"), s.plan(t, "phase a\n  /in-use\n")
+	for _, test := range []struct {
+		plan, script string
+		status       int
+		stderr       string
+	}{
+		{fine, "exit 0", 0, ""},
+		{left, "exit 0", 125, "cleanup: 1 of 1 not removed:"},
+		{fine, "exit 3", 3, "cleanup: sh: exit status 3\n"},
+		{left, "exit 3", 3, "cleanup: sh: exit status 3\n\t1 of 1 not removed:"},
+		{left, "kill -USR1 $$", 128 + int(syscall.SIGUSR1), "cleanup: sh: signal: user defined signal 1"},
+	} {
+		p := clitest.Start(t, nil, "cleanup", test.plan, "sh", "-c", test.script)
+		assert.Equal(t, test.status, p.Wait(), test.script)
+		assert.Contains(t, p.Stderr(), test.stderr)
+	}
+}
+
+func TestCommandThatDoesNotStartIsCleanedUpAfter(t *testing.T) {
+	s := newService(t)
+	p := clitest.Start(t, nil, "cleanup", s.plan(t, "phase a\n  /plain\n"), "no-such-command")
+	assert.Equal(t, 1, p.Wait())
+	assert.Contains(t, p.Stderr(), "cleanup: no-such-command: exec:")
+	assert.Equal(t, []string{"/plain"}, s.requests())
+}
+
+// The command ignores SIGTERM, and so does a child of it, which it leaves behind.
+func TestCommandThatIgnoresSignalsIsKilledWithItsGroup(t *testing.T) {
+	s := newService(t)
+	p := clitest.Start(t, nil, "cleanup", "-grace", "50ms", s.plan(t, "phase a\n  /plain\n"),
+		"sh", "-c", `trap "" TERM; sleep 1000 & echo group $$; echo child $!; wait; sleep 1000`)
+	var pids [2]int
+	_, err := fmt.Sscanf(p.WaitFor("group")+" "+p.WaitFor("child"), "group %d child %d", &pids[0], &pids[1])
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = syscall.Kill(-pids[0], syscall.SIGKILL) }) // should the test fail
+	p.Signal(os.Interrupt)
+	assert.Equal(t, 130, p.Wait())
+	assert.Contains(t, p.Stdout(), "job: stopped by signal: interrupt; sh: signal: killed\n")
+	for _, pid := range pids {
+		require.Eventually(t, func() bool { return ended(pid) }, time.Minute, time.Millisecond, "process %d has been killed", pid)
+	}
+	assert.Equal(t, []string{"/plain"}, s.requests())
+}
+
+// ended reports whether a process has ended. It may not have been waited for: an
+// orphan is init's.
+func ended(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && bytes.Contains(stat, []byte(") Z "))
+}

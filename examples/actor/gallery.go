@@ -2,18 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
-	"net"
 	"net/http"
 	"sync"
-	"time"
-
-	"github.com/ambit-go/ambit/async"
 )
 
 // A gallery is a web site of images that counts what it is asked for.
@@ -69,25 +63,4 @@ func (g *gallery) asked(path string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.hits[path]
-}
-
-// serve answers requests on the loopback interface until the scope of ctx needs
-// it no longer, and returns the address of the site. Serve does not look at a
-// context; the abort hook is what stops it.
-func serve(ctx context.Context, handler http.Handler) (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("cannot serve images: %w", err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	async.Go(ctx, func(context.Context) error {
-		err := server.Serve(listener)
-		if errors.Is(err, http.ErrServerClosed) {
-			return nil
-		}
-		return err
-	}, async.Name("server"), async.Daemon(), async.OnAbort(func(context.Context, error) error {
-		return server.Close()
-	}))
-	return "http://" + listener.Addr().String(), nil
 }

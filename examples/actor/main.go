@@ -6,7 +6,7 @@
 //	go run ./examples/actor -accounts 10 -transfers 100000 -requests 100
 //
 // It is meant to be copied: actor.go is the actor, in about forty lines; bank.go
-// and images.go are what it is good for; gallery.go serves images to download;
+// and images.go are what it is good for; gallery.go draws images to download;
 // main.go and flags.go make a program of it.
 //
 // It exits with 0 if all was right, 1 if it was not, 2 when the arguments are
@@ -25,6 +25,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/examples/internal/loopback"
 	"github.com/ambit-go/ambit/scheduler"
 )
 
@@ -118,9 +119,9 @@ func shuffle(ctx context.Context, all []*account, n int, want money) (made, refu
 func downloads(ctx context.Context, cfg config, out *cli.Out) error {
 	return async.Scope(ctx, func(ctx context.Context) error {
 		site := newGallery(cfg.images)
-		root, err := serve(ctx, site)
+		root, err := loopback.Serve(ctx, site)
 		if err != nil {
-			return err
+			return fmt.Errorf("cannot serve images: %w", err)
 		}
 		client := &http.Client{Transport: &http.Transport{}}
 		async.OnExit(ctx, func(context.Context, error) error { client.CloseIdleConnections(); return nil })

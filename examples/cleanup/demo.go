@@ -16,13 +16,13 @@ import (
 
 // demoPlan is a plan for the demo's API.
 const demoPlan = `
-phase containers 10s
+phase containers 30s
 DELETE URL/containers/web
 DELETE URL/containers/db?fail=2
-phase networks 1s
+phase networks 2s
 DELETE URL/networks/hanging
 DELETE URL/networks/plain
-phase volumes 10s
+phase volumes 30s
 DELETE URL/volumes/in-use
 DELETE URL/volumes/data?fail=1
 `

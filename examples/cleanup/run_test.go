@@ -88,7 +88,7 @@ const allKinds = `
 phase containers 1m
   /busy1
   /plain1
-phase networks 300ms
+phase networks 2s
   /hang
 phase volumes 1m
   /in-use
@@ -99,24 +99,27 @@ phase volumes 1m
 // and what hangs: each is told, and nothing is kept from its turn.
 func TestJobThatIsSignalledIsCleanedUpAfter(t *testing.T) {
 	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
-		s := newService(t)
-		p := clitest.Start(t, nil, "cleanup", s.plan(t, allKinds), "sh", "-c", "echo at work; exec sleep 1000")
-		p.WaitFor("at work")
-		assert.Empty(t, s.requests(), "the job is not over")
-		p.Signal(sig)
-		assert.Equal(t, status, p.Wait())
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			p := clitest.Start(t, nil, "cleanup", s.plan(t, allKinds), "sh", "-c", "echo at work; exec sleep 1000")
+			p.WaitFor("at work")
+			assert.Empty(t, s.requests(), "the job is not over")
+			p.Signal(sig)
+			assert.Equal(t, status, p.Wait())
 
-		asked := s.requests()
-		require.Len(t, asked, 9)
-		assert.ElementsMatch(t, []string{"/busy1", "/busy1", "/busy1", "/plain1"}, asked[:4])
-		assert.Equal(t, "/hang", asked[4])
-		assert.ElementsMatch(t, []string{"/in-use", "/busy2", "/busy2", "/busy2"}, asked[5:])
-		assert.Regexp(t, `(?s)removed .*/busy1,.*removed .*/plain1,.*LEFT .*/hang,.*LEFT .*/in-use,.*removed .*/busy2,`, p.Stdout())
-		assert.Equal(t, fmt.Sprintf(`cleanup: stopped by signal: %v; sh: signal: terminated
+			asked := s.requests()
+			require.Len(t, asked, 9)
+			assert.ElementsMatch(t, []string{"/busy1", "/busy1", "/busy1", "/plain1"}, asked[:4])
+			assert.Equal(t, "/hang", asked[4])
+			assert.ElementsMatch(t, []string{"/in-use", "/busy2", "/busy2", "/busy2"}, asked[5:])
+			assert.Regexp(t, `(?s)removed .*/busy1,.*removed .*/plain1,.*LEFT .*/hang,.*LEFT .*/in-use,.*removed .*/busy2,`, p.Stdout())
+			assert.Equal(t, fmt.Sprintf(`cleanup: stopped by signal: %v; sh: signal: terminated
 	2 of 5 not removed:
-		networks: DELETE %s/hang: no time left of 300ms, attempts: 1
+		networks: DELETE %s/hang: no time left of 2s, attempts: 1
 		volumes: DELETE %[2]s/in-use: 409 Conflict
 `, sig, s.url), p.Stderr())
+		})
 	}
 }
 
@@ -173,14 +176,14 @@ func TestCommandThatIgnoresSignalsIsKilledWithItsGroup(t *testing.T) {
 	assert.Equal(t, 130, p.Wait())
 	assert.Contains(t, p.Stdout(), "job: stopped by signal: interrupt; sh: signal: killed\n")
 	for _, pid := range pids {
-		require.Eventually(t, func() bool { return ended(pid) }, time.Minute, time.Millisecond, "process %d has been killed", pid)
+		require.Eventually(t, func() bool { return hasEnded(pid) }, time.Minute, time.Millisecond, "process %d has been killed", pid)
 	}
 	assert.Equal(t, []string{"/plain"}, s.requests())
 }
 
-// ended reports whether a process has ended. It may not have been waited for: an
+// hasEnded reports whether a process has ended. It may not have been waited for: an
 // orphan is init's.
-func ended(pid int) bool {
+func hasEnded(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true
 	}

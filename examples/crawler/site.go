@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -13,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/loopback"
 )
 
 // A site is where a crawl starts, how far it may go and how fast.
@@ -44,28 +42,15 @@ func serveGoSource(ctx context.Context) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	root, err := loopback.Serve(ctx, http.FileServer(http.Dir(src)))
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve the Go source tree: %w", err)
 	}
-	serve(ctx, listener, http.FileServer(http.Dir(src)))
-	start := &url.URL{Scheme: "http", Host: listener.Addr().String(), Path: "/"}
+	start, err := url.Parse(root + "/")
+	if err != nil {
+		return nil, err
+	}
 	return newSite(start, nil, 0)
-}
-
-// serve answers requests until the scope of ctx needs it no longer. Serve does
-// not look at a context; the abort hook is what stops it.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	async.Go(ctx, func(context.Context) error {
-		err := server.Serve(listener)
-		if errors.Is(err, http.ErrServerClosed) {
-			return nil
-		}
-		return err
-	}, async.Name("server"), async.Daemon(), async.OnAbort(func(context.Context, error) error {
-		return server.Close()
-	}))
 }
 
 // goSource finds the source tree of the Go installation that go run uses.

@@ -57,7 +57,7 @@ func (w *waiter) probe(ctx context.Context, url string) (status, bool, error) {
 	}
 	var passing *passingError
 	switch {
-	case err != nil && ctx.Err() != nil: // which is why
+	case err != nil && ended(ctx): // which is why
 		return w.last, false, async.Again(nil)
 	case errors.As(err, &passing):
 		return w.last, false, w.again(answer, err)
@@ -75,6 +75,13 @@ func (w *waiter) probe(ctx context.Context, url string) (status, bool, error) {
 		return w.last, false, errors.New("the pod has ended")
 	}
 	return w.last, false, w.again(answer, nil)
+}
+
+// ended reports whether ctx has ended or is about to: a connection has the same
+// deadline, and may be a little faster.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 // again is the error of a probe after which there is to be another: when the

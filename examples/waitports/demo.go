@@ -20,11 +20,11 @@ func openDemo(ctx context.Context) ([]target, error) {
 		serve func(ctx context.Context, p *port) error
 	}{
 		{"never", 2 * time.Second, func(context.Context, *port) error { return nil }},
-		{"late", 10 * time.Second, func(ctx context.Context, p *port) error {
+		{"late", time.Minute, func(ctx context.Context, p *port) error {
 			return errors.Join(async.Sleep(ctx, time.Second), p.open(ctx))
 		}},
-		{"flapping", 10 * time.Second, flap},
-		{"up", 10 * time.Second, func(ctx context.Context, p *port) error { return p.open(ctx) }},
+		{"flapping", time.Minute, flap},
+		{"up", time.Minute, func(ctx context.Context, p *port) error { return p.open(ctx) }},
 	}
 	var targets []target
 	for _, kind := range kinds {
@@ -41,6 +41,7 @@ func openDemo(ctx context.Context) ([]target, error) {
 			return nil
 		}, async.Daemon(), async.Name(kind.name))
 	}
+	targets[0].address = "127.0.0.1:1" // where nobody listens, and nobody is going to
 	return targets, nil
 }
 
@@ -70,9 +71,18 @@ func newPort() (*port, error) {
 }
 
 // open has the system accept connections: they are made before anybody calls
-// Accept, and nobody does.
-func (p *port) open(ctx context.Context) (err error) {
-	p.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", p.address)
+// Accept, and nobody does. A port that was closed may be somebody's for a
+// moment, as the other end of a connection.
+func (p *port) open(ctx context.Context) error {
+	poll := async.Poll(ctx, async.Every(50*time.Millisecond), func(ctx context.Context) (net.Listener, bool, error) {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
+		if err != nil {
+			return nil, false, async.Again(err)
+		}
+		return listener, true, nil
+	}, async.Name("listen"))
+	listener, err := poll.Await(context.WithoutCancel(ctx), 0) // ctx ends the poll, and that the wait
+	p.listener = listener
 	return err
 }
 

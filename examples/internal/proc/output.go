@@ -74,8 +74,8 @@ func same(a, b io.Writer) bool {
 
 // start begins to carry. Every pump ends: the pipe does, or after expire, or it
 // is abandoned.
-func (u *pump) start(ctx context.Context) {
-	u.done = async.Execute(ctx, u.run, async.Name(u.stream))
+func (u *pump) start() {
+	u.done = async.Execute(home, u.run, async.Name(u.stream))
 }
 
 // run carries until the pipe ends. What cannot be written is thrown away, so

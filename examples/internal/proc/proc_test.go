@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -269,6 +271,40 @@ func TestWhatCannotBeStartedIsAnError(t *testing.T) {
 	assert.ErrorIs(t, err, errUser)
 	assert.Equal(t, -1, result.Code)
 	assert.Zero(t, result.Pid)
+}
+
+// Limit bounds commands, and not the tasks that a command needs.
+func TestCommandsRunWithinALimit(t *testing.T) {
+	for _, in := range []struct {
+		name string
+		call func(ctx context.Context, run func(ctx context.Context) error) error
+	}{
+		{"Scope", func(ctx context.Context, run func(ctx context.Context) error) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, run)
+				async.Go(ctx, run)
+				return nil
+			}, async.Limit(1))
+		}},
+		{"ForEach", func(ctx context.Context, run func(ctx context.Context) error) error {
+			return async.ForEach(ctx, slices.Values([]int{1, 2, 3}), func(ctx context.Context, _ int) error {
+				return run(ctx)
+			}, async.Limit(1))
+		}},
+	} {
+		t.Run(in.name, func(t *testing.T) {
+			alone := filepath.Join(t.TempDir(), "alone")
+			require.NoError(t, in.call(asynctest.Context(t), func(ctx context.Context) error {
+				out, errs := newSign(), newSign()
+				c := bash("mkdir " + alone + " && head -c 1000000 /dev/zero && head -c 1000000 /dev/zero >&2 && rmdir " + alone)
+				c.Stdout, c.Stderr = out, errs
+				_, err := Run(ctx, c)
+				assert.Equal(t, 1000000, out.text.Len())
+				assert.Equal(t, 1000000, errs.text.Len())
+				return err
+			}))
+		})
+	}
 }
 
 type writerFunc func([]byte) (int, error)

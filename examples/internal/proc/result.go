@@ -15,7 +15,7 @@ import (
 // Status returns the exit status as shells give it: the command's own, or 128
 // and the number of the signal that has ended it. It is -1 if the command has
 // not ended or was not started.
-func (r *Result) Status() int {
+func (r Result) Status() int {
 	if r.Signal != 0 {
 		return 128 + int(r.Signal)
 	}
@@ -24,7 +24,7 @@ func (r *Result) Status() int {
 
 // Notes returns what is worth telling about a run beside its outcome, a sentence
 // each.
-func (r *Result) Notes() []string {
+func (r Result) Notes() []string {
 	var notes []string
 	for _, n := range []struct {
 		holds bool

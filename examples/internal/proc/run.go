@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,25 +17,36 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
+// home is the context of the tasks that wait for the system: for the process,
+// for output, for a function of the user. They belong to the root, not to the
+// scope of the caller, for two reasons: none may have to wait for a slot of a
+// Limit or for a goroutine of a pool, or the command would stand still; and one
+// that never returns must not keep the caller. Each is awaited, with a bound
+// where one is due.
+var home = context.Background()
+
 // A process is one run of a command. Its handler is run, its abort hook is
 // stop; both have returned when its task settles.
 type process struct {
 	c    Command
 	fail func(cause error) // stops the run
 
-	started chan struct{} // closed by run when there is something to stop, or never will be
-	group   group
+	// started is closed by run when the fields up to the next blank line are
+	// written, or will not be.
+	started chan struct{}
+	group   group // 0 if nothing was started
 	leader  *async.Future[*os.ProcessState]
 	pumps   []*pump
+	given   context.Context // done when the group could not be killed
+	giveUp  context.CancelFunc
 
-	given  context.Context // done when the group could not be killed
-	giveUp context.CancelFunc
+	// ending makes the way to the end one. What it writes is read by run when it
+	// has been through it: Cause, Left, Killed and Survived of result, and told.
+	ending sync.Once
+	told   []*async.Future[struct{}] // calls of functions of the user
 
-	ctx    context.Context // of the scope that everything here belongs to
-	ending sync.Once       // makes the way to the end one
-	told   []*async.Future[struct{}]
-	lost   error // output
 	result Result
+	lost   error // output
 	err    error
 }
 
@@ -62,22 +72,44 @@ func orDefault(d, by time.Duration) time.Duration {
 // run starts the command and attends to it until everything has ended. It fails
 // only if it could not; else err is how it went, whatever ctx is by then.
 func (p *process) run(ctx context.Context) error {
+	if err := p.begin(ctx); err != nil {
+		return err
+	}
+	state, err := p.leader.Wait(p.given)
+	if state != nil {
+		p.result.ended(state)
+		p.linger()
+	}
+	p.end(nil)
+	p.drain()
+	p.err = p.outcome(ctx, err)
+	return nil
+}
+
+// begin starts the command and all that waits for it.
+func (p *process) begin(ctx context.Context) error {
+	defer close(p.started)
 	if ctx.Err() != nil {
-		close(p.started)
 		return context.Cause(ctx)
 	}
 	cmd, err := p.start()
 	if err != nil {
-		close(p.started)
 		return fmt.Errorf("%s: %w", p.c.Name, err)
 	}
-	// Stopping is the hook's affair; nothing here is to be cut short by it.
-	err = async.Shield(ctx, math.MaxInt64, func(ctx context.Context) error {
-		return async.Scope(ctx, func(ctx context.Context) error {
-			return p.attend(ctx, cmd)
-		}, async.Name(p.c.Name), async.DetachAfter(0))
-	})
-	p.err = p.outcome(ctx, err)
+	p.given, p.giveUp = context.WithCancel(home)
+	p.leader = async.Execute(home, func(context.Context) (*os.ProcessState, error) {
+		err := cmd.Wait()
+		if cmd.ProcessState != nil {
+			err = nil // it tells all
+		}
+		return cmd.ProcessState, err
+	}, async.Name("wait for "+p.c.Name))
+	for _, u := range p.pumps {
+		u.start()
+	}
+	if p.c.Started != nil {
+		p.tell(func() { p.c.Started(p.group.id) })
+	}
 	return nil
 }
 
@@ -105,45 +137,14 @@ func (p *process) start() (*exec.Cmd, error) {
 		}
 		return nil, err
 	}
-	p.group = group{cmd.Process.Pid}
 	p.result.Pid = cmd.Process.Pid
+	p.group = group{p.result.Pid}
 	return cmd, nil
 }
 
-// attend is the body of the run. It fails only if something has to be left
-// behind.
-func (p *process) attend(ctx context.Context, cmd *exec.Cmd) (err error) {
-	p.ctx = ctx
-	p.given, p.giveUp = context.WithCancel(ctx)
-	defer p.giveUp()
-	p.leader = async.Execute(ctx, func(context.Context) (*os.ProcessState, error) {
-		err := cmd.Wait()
-		if cmd.ProcessState != nil {
-			err = nil // it tells all
-		}
-		return cmd.ProcessState, err
-	}, async.Name("wait for "+p.c.Name))
-	for _, u := range p.pumps {
-		u.start(ctx)
-	}
-	p.tell(func() { p.c.Started(p.group.id) }, p.c.Started != nil)
-	close(p.started)
-
-	state, err := p.leader.Wait(p.given)
-	if state == nil {
-		err = errors.Join(errLeft, err)
-	} else {
-		p.result.ended(state)
-	}
-	p.sweep()
-	return errors.Join(err, p.drain(), p.heard())
-}
-
-// errLeft has the scope leave what it cannot end.
-var errLeft = errors.New("something is left behind")
-
-// drain ends the pumps.
-func (p *process) drain() error {
+// drain waits for the pumps, and ends those that wait for somebody outside the
+// group or for a writer.
+func (p *process) drain() {
 	wait := p.c.Linger
 	if p.result.Survived {
 		wait = 0
@@ -153,35 +154,35 @@ func (p *process) drain() error {
 		u.expire(wait)
 		ends = append(ends, u.done)
 	}
-	var stuck error
-	for i, r := range async.AwaitAll(p.ctx, wait+p.c.GiveUp, ends...) {
+	for i, r := range async.AwaitAll(home, wait+p.c.GiveUp, ends...) {
 		p.result.Held = p.result.Held || r.Value.held
 		err := r.Value.err
-		if r.Err != nil {
+		switch late := new(async.TimeoutError); {
+		case errors.As(r.Err, &late):
 			err = &OutputError{p.pumps[i].stream, ErrStuck}
-			stuck = errLeft
+		case r.Err != nil: // the writer has panicked
+			err = &OutputError{p.pumps[i].stream, r.Err}
 		}
-		if p.lost == nil {
-			p.lost = err
-		}
+		p.lost = join(p.lost, err)
 	}
-	return stuck
 }
 
-// outcome is the error of the run. left is what attend has left behind.
-func (p *process) outcome(ctx context.Context, left error) error {
-	var errs []error
+// outcome is the error of the run. waiting is what went wrong while the leader
+// was waited for.
+func (p *process) outcome(ctx context.Context, waiting error) error {
+	var ended, lost error
 	r := &p.result
 	if r.State == nil || !r.State.Success() || r.Cause != nil || r.Survived {
-		errs = append(errs, &ExitError{Name: p.c.Name, Result: *r, stop: ctx.Err()})
+		ended = &ExitError{Name: p.c.Name, Result: *r, stop: ctx.Err()}
 	}
-	if p.lost != nil && !errors.Is(r.Cause, p.lost) {
-		errs = append(errs, fmt.Errorf("%s: %w", p.c.Name, p.lost))
+	if p.lost != nil && !errors.Is(p.lost, r.Cause) {
+		lost = fmt.Errorf("%s: %w", p.c.Name, p.lost)
 	}
-	if left != nil && len(errs) == 0 {
-		errs = append(errs, left)
+	if p.given.Err() != nil {
+		waiting = nil // it was given up, and ended says so
 	}
-	return join(errs...)
+	p.giveUp()
+	return join(ended, lost, waiting, p.heard())
 }
 
 // join joins errors, and leaves alone what is the only one.

@@ -4,7 +4,7 @@ package proc
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"syscall"
 	"time"
 
@@ -25,14 +25,9 @@ func (p *process) stop(_ context.Context, cause error) error {
 	return nil
 }
 
-// sweep ends what a command that has ended by itself has left in its group: it
-// may be about to end, as the reader of a last pipe is.
-func (p *process) sweep() {
-	if _, _, ended := p.leader.Result(); ended {
-		p.ended(p.c.Linger)
-	}
-	p.end(nil)
-}
+// linger waits for what a command that has ended has left in its group: it may
+// be about to end, as the reader of a last pipe is.
+func (p *process) linger() { p.ended(p.c.Linger) }
 
 // end ends the group, once: TERM, and KILL for what is left after the grace. It
 // returns when that is done, whoever does it.
@@ -42,15 +37,13 @@ func (p *process) end(cause error) {
 			return
 		}
 		p.result.Cause, p.result.Left = cause, cause == nil
-		p.tell(func() { p.c.Signalling(syscall.SIGTERM, cause) }, p.c.Signalling != nil)
-		p.group.signal(syscall.SIGTERM)
+		p.signal(syscall.SIGTERM)
 		p.group.signal(syscall.SIGCONT) // what has been stopped does not hear TERM before
 		if p.ended(p.c.Grace) {
 			return
 		}
 		p.result.Killed = true
-		p.tell(func() { p.c.Signalling(syscall.SIGKILL, cause) }, p.c.Signalling != nil)
-		p.group.signal(syscall.SIGKILL)
+		p.signal(syscall.SIGKILL)
 		if !p.ended(p.c.GiveUp) {
 			p.result.Survived = true
 			p.giveUp()
@@ -58,10 +51,18 @@ func (p *process) end(cause error) {
 	})
 }
 
+// signal sends a signal to the group, once the user has been told.
+func (p *process) signal(sig syscall.Signal) {
+	if p.c.Signalling != nil {
+		p.tell(func() { p.c.Signalling(sig, p.result.Cause) })
+	}
+	p.group.signal(sig)
+}
+
 // ended waits for at most d until the command and its group have ended, and
 // reports whether they have.
 func (p *process) ended(d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(p.ctx, d)
+	ctx, cancel := context.WithTimeout(home, d)
 	defer cancel()
 	if _, err := p.leader.Wait(ctx); err != nil && ctx.Err() != nil {
 		return false
@@ -73,26 +74,23 @@ func (p *process) ended(d time.Duration) bool {
 	return err == nil || p.group.ended()
 }
 
-// tell calls a function of the user, if there is one, and waits for it, but not
-// for ever: a signal is not to be kept back by it.
-func (p *process) tell(f func(), given bool) {
+// tell calls a function of the user and waits for it, but not for ever: nothing
+// is to be kept from its end by it.
+func (p *process) tell(f func()) {
 	const most = time.Second
-	if !given {
-		return
-	}
-	told := async.Start(p.ctx, func(context.Context) error { f(); return nil }, async.Name("callback of "+p.c.Name))
+	told := async.Start(home, func(context.Context) error { f(); return nil }, async.Name("function of "+p.c.Name))
 	p.told = append(p.told, told)
-	_, _ = told.Await(p.ctx, most)
+	_, _ = told.Await(home, most) // heard looks
 }
 
 // heard fails if a function of the user has panicked or has not returned.
 func (p *process) heard() (err error) {
 	for _, told := range p.told {
-		if _, failed, ended := told.Result(); ended {
-			err = errors.Join(err, failed)
-		} else {
-			err = errors.Join(err, errLeft)
+		_, failed, ended := told.Result()
+		if !ended {
+			failed = fmt.Errorf("%s: a function that was called has not returned", p.c.Name)
 		}
+		err = join(err, failed)
 	}
 	return err
 }

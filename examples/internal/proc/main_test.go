@@ -8,4 +8,7 @@ import (
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, nil) }
+// helpers are programs that the tests run.
+var helpers = map[string]func(){}
+
+func TestMain(m *testing.M) { clitest.Main(m, helpers) }

@@ -26,7 +26,7 @@ type pump struct {
 
 // pumped is how a pump has ended.
 type pumped struct {
-	held bool  // it was told to stop before the pipe was at its end
+	held bool  // somebody keeps the pipe open
 	err  error // of the writer
 }
 
@@ -72,8 +72,8 @@ func same(a, b io.Writer) bool {
 	return a == b
 }
 
-// start begins to carry. Every pump ends: the pipe does, or after expire, or it
-// is abandoned.
+// start begins to carry. Every pump ends: the pipe does, or it has expired, or
+// it is abandoned.
 func (u *pump) start() {
 	u.done = async.Execute(home, u.run, async.Name(u.stream))
 }
@@ -82,62 +82,71 @@ func (u *pump) start() {
 // that the command does not wait for a reader, and can end as it likes.
 func (u *pump) run(ctx context.Context) (pumped, error) {
 	defer func() { _ = u.r.Close() }()
-	var end pumped
+	// As a task of its own, whose panic is an error here.
+	held, err := async.Execute(ctx, func(ctx context.Context) (bool, error) {
+		return u.carry(ctx, u.w)
+	}, async.Name(u.stream)).Wait(ctx)
+	if err == nil || ctx.Err() != nil {
+		return pumped{held: held}, err
+	}
+	lost := &OutputError{u.stream, err}
+	u.fail(lost)
+	held, err = u.carry(ctx, io.Discard)
+	return pumped{held, lost}, err
+}
+
+// carry writes to w what comes until the pipe ends or expires, and reports
+// whether somebody keeps it open. It fails if w does, or ctx is done.
+func (u *pump) carry(ctx context.Context, w io.Writer) (held bool, err error) {
 	buf := make([]byte, 32<<10)
 	for ctx.Err() == nil {
 		n, err := u.r.Read(buf)
-		end.write(ctx, u, buf[:n])
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				return false, err
+			}
+		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			end.held = !u.rest(ctx, &end, buf)
-			break
+			return u.rest(ctx, w, buf)
 		}
 		if err != nil {
-			break // the end of the pipe
+			return false, nil // the end of the pipe
 		}
 	}
-	return end, nil
-}
-
-// write passes output on, unless that has failed before.
-func (end *pumped) write(ctx context.Context, u *pump, data []byte) {
-	if len(data) == 0 || end.err != nil || ctx.Err() != nil {
-		return
-	}
-	if _, err := u.w.Write(data); err != nil {
-		end.err = &OutputError{u.stream, err}
-		u.fail(end.err)
-	}
+	return false, context.Cause(ctx)
 }
 
 // expire has run end when d has passed, and what is in the pipe then is read.
 func (u *pump) expire(d time.Duration) {
-	_ = u.r.SetReadDeadline(time.Now().Add(max(d, 0)))
+	_ = u.r.SetReadDeadline(time.Now().Add(d))
 }
 
-// rest reads what is in the pipe, without waiting for more, and reports whether
-// that was the end. A deadline keeps Read from looking at all.
-func (u *pump) rest(ctx context.Context, end *pumped, buf []byte) (eof bool) {
+// rest writes to w what is in the pipe, without waiting for more. A deadline
+// keeps Read from looking at all.
+func (u *pump) rest(ctx context.Context, w io.Writer, buf []byte) (held bool, err error) {
 	const most = 1 << 20 // what a pipe holds at most; whoever writes on is not followed
 	raw, err := u.r.SyscallConn()
 	if err != nil {
-		return false
+		return true, nil
 	}
 	for total := 0; total < most && ctx.Err() == nil; {
 		var n int
-		var err error
-		if raw.Control(func(fd uintptr) { n, err = syscall.Read(int(fd), buf) }) != nil {
-			return false
+		var failed error
+		if raw.Control(func(fd uintptr) { n, failed = syscall.Read(int(fd), buf) }) != nil {
+			return true, nil
 		}
 		switch {
-		case err == syscall.EINTR:
+		case failed == syscall.EINTR:
 			continue
-		case err != nil:
-			return false // nothing is there
+		case failed != nil:
+			return true, nil // nothing is there
 		case n == 0:
-			return true
+			return false, nil
 		}
-		end.write(ctx, u, buf[:n])
+		if _, err := w.Write(buf[:n]); err != nil {
+			return true, err
+		}
 		total += n
 	}
-	return false
+	return true, context.Cause(ctx)
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
 // hang bounds what must not hang. No test takes as long as that.
@@ -91,7 +92,7 @@ func cancelled(t *testing.T, c Command) (Result, *sign, error) {
 		c.Stdout = out
 	}
 	result, err := Run(ctx, c)
-	assert.Empty(t, members(t, result.Pid), "left in the group")
+	assert.Empty(t, clitest.InGroup(t, result.Pid), "left in the group")
 	return result, out, err
 }
 
@@ -157,7 +158,7 @@ func TestAGrandchildThatIgnoresTERMIsKilledAlthoughTheCommandHasEnded(t *testing
 		assert.Equal(t, want, result.Code)
 		assert.True(t, result.Killed)
 		assert.ErrorIs(t, err, errUser)
-		assert.False(t, alive(out.pid(t, "grandchild")))
+		assert.Empty(t, clitest.Alive(t, out.pid(t, "grandchild")))
 	}
 }
 
@@ -187,7 +188,7 @@ func TestABackgroundChildThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
 	assert.True(t, result.Left)
 	assert.Nil(t, result.Cause)
 	assert.Len(t, result.Notes(), 1)
-	assert.False(t, alive(out.pid(t, "child")))
+	assert.Empty(t, clitest.Alive(t, out.pid(t, "child")))
 }
 
 func TestAReaderOfTheLastOutputMayFinish(t *testing.T) {
@@ -200,15 +201,38 @@ func TestAReaderOfTheLastOutputMayFinish(t *testing.T) {
 	assert.False(t, result.Left)
 }
 
+// outside is a script that leaves a process outside its group, which keeps the
+// output open.
+const outside = `read -r pid < <(exec setsid bash -c 'echo $$; exec sleep 600 >&2'); echo daemon $pid; `
+
 func TestSomebodyOutsideTheGroupThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
 	out := newSign()
-	c := bash(`setsid sleep 600 & echo daemon $!; echo last; exit 0`)
-	c.Linger, c.Stdout = 100*time.Millisecond, out
+	c := bash(outside + "echo last")
+	c.Linger, c.Stdout, c.Stderr = 50*time.Millisecond, out, out
 	result, err := Run(asynctest.Context(t), c)
 	pid := out.pid(t, "daemon")
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	require.NoError(t, err)
-	assert.True(t, result.Held || result.Left) // setsid may not have come to it
+	assert.Equal(t, []string{"a process that has left its group keeps its output open"}, result.Notes())
+	assert.Contains(t, out.String(), "last\n")
+	assert.NotEmpty(t, clitest.Alive(t, pid), "it is not ours to kill")
+}
+
+func TestWhatIsInThePipeIsNotLostToASlowWriter(t *testing.T) {
+	const linger = 20 * time.Millisecond
+	out := newSign()
+	c := bash(outside + "head -c 50000 /dev/zero; echo; echo last")
+	c.Linger = linger
+	c.Stdout = writerFunc(func(p []byte) (int, error) {
+		<-time.After(3 * linger)
+		return out.Write(p[:min(len(p), 1<<20)])
+	})
+	c.Stderr = c.Stdout
+	result, err := Run(asynctest.Context(t), c)
+	pid := out.pid(t, "daemon")
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	require.NoError(t, err)
+	assert.True(t, result.Held)
 	assert.Contains(t, out.String(), "last\n")
 }
 
@@ -311,24 +335,168 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// members returns the ids of the living processes of a group.
-func members(t *testing.T, group int) []int {
-	t.Helper()
-	out, err := exec.Command("ps", "-A", "-o", "pid=,pgid=,stat=").Output()
+func TestBothStreamsMayBeOneWriter(t *testing.T) {
+	out, errs := newSign(), newSign()
+	c := bash("for i in 1 2 3; do echo out $i; echo err $i >&2; done")
+	c.Stdout, c.Stderr = out, errs
+	_, err := Run(asynctest.Context(t), c)
 	require.NoError(t, err)
-	var pids []int
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		if len(f) == 3 && f[1] == strconv.Itoa(group) && f[2][0] != 'Z' {
-			pid, _ := strconv.Atoi(f[0])
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	assert.Equal(t, "out 1\nout 2\nout 3\n", out.String())
+	assert.Equal(t, "err 1\nerr 2\nerr 3\n", errs.String())
+
+	var both bytes.Buffer // not for two goroutines at once
+	c.Stdout, c.Stderr = &both, &both
+	_, err = Run(asynctest.Context(t), c)
+	require.NoError(t, err)
+	assert.Equal(t, "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n", both.String())
+
+	c.Stdout, c.Stderr = uncomparable{out}, uncomparable{errs}
+	_, err = Run(asynctest.Context(t), c)
+	require.NoError(t, err)
 }
 
-// alive reports whether a process runs; one that nobody has reaped does not.
-func alive(pid int) bool {
-	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
-	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
+type uncomparable []*sign
+
+func (u uncomparable) Write(p []byte) (int, error) { return u[0].Write(p) }
+
+func TestACommandGetsWhatItIsGiven(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(name, []byte("from the file\n"), 0o600))
+	in, err := os.Open(name)
+	require.NoError(t, err)
+	defer in.Close()
+	extra, err := os.Open(name)
+	require.NoError(t, err)
+	defer extra.Close()
+	var out bytes.Buffer
+	_, err = Run(asynctest.Context(t), Command{
+		Args:       []string{"bash", "-c", `cat; cat <&3; echo "$WORD"; [ . -ef "$DIR" ] && echo there`},
+		Dir:        dir,
+		Env:        append(os.Environ(), "WORD=hello", "DIR="+dir),
+		Stdin:      in,
+		ExtraFiles: []*os.File{extra},
+		Stdout:     &out,
+	})
+	require.NoError(t, err)
+	assert.Equal(t, "from the file\nfrom the file\nhello\nthere\n", out.String())
+}
+
+func TestACommandMayWriteToAFile(t *testing.T) {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer f.Close()
+	c := bash("echo out; echo err >&2")
+	c.Stdout, c.Stderr = f, f
+	_, err = Run(asynctest.Context(t), c)
+	require.NoError(t, err)
+	text, err := os.ReadFile(f.Name())
+	require.NoError(t, err)
+	assert.Equal(t, "out\nerr\n", string(text))
+}
+
+func TestSignallingSeesTheCause(t *testing.T) {
+	type call struct {
+		sig   syscall.Signal
+		cause error
+	}
+	var calls []call
+	c := bash("trap '' TERM; echo ready" + forever)
+	c.Grace = 20 * time.Millisecond
+	c.Signalling = func(sig syscall.Signal, cause error) { calls = append(calls, call{sig, cause}) }
+	_, _, err := cancelled(t, c)
+	assert.ErrorIs(t, err, errUser)
+	assert.Equal(t, []call{{syscall.SIGTERM, errUser}, {syscall.SIGKILL, errUser}}, calls)
+
+	calls = nil
+	c = bash("sleep 600 & exit 0")
+	c.Linger = 20 * time.Millisecond
+	c.Signalling = func(sig syscall.Signal, cause error) { calls = append(calls, call{sig, cause}) }
+	_, err = Run(asynctest.Context(t), c)
+	require.NoError(t, err)
+	assert.Equal(t, []call{{syscall.SIGTERM, nil}}, calls)
+}
+
+func TestFunctionsThatPanicOrBlockKeepNothing(t *testing.T) {
+	c := bash("exit 7")
+	c.Started = func(int) { panic("of the user") }
+	result, err := Run(asynctest.Context(t), c)
+	assert.Equal(t, 7, result.Code)
+	var panicked *async.PanicError
+	require.ErrorAs(t, err, &panicked)
+	assert.Equal(t, "of the user", panicked.Value)
+
+	release := make(chan struct{})
+	c = bash("trap '' TERM; echo ready" + forever)
+	c.Grace = 20 * time.Millisecond
+	c.Signalling = func(syscall.Signal, error) { <-release }
+	result, _, err = cancelled(t, c)
+	close(release)
+	assert.Equal(t, syscall.SIGKILL, result.Signal)
+	assert.ErrorIs(t, err, errUser)
+	assert.ErrorContains(t, err, "has not returned")
+}
+
+func TestAWriterThatPanicsStopsIt(t *testing.T) {
+	c := bash("trap 'exit 7' TERM; while echo y; do :; done")
+	c.Stderr = writerFunc(func([]byte) (int, error) { panic("of the writer") })
+	c.Stdout = c.Stderr
+	result, err := Run(asynctest.Context(t), c)
+	assert.Equal(t, 7, result.Code)
+	var lost *OutputError
+	require.ErrorAs(t, err, &lost)
+	var panicked *async.PanicError
+	require.ErrorAs(t, err, &panicked)
+	assert.Equal(t, "of the writer", panicked.Value)
+}
+
+func TestAWatchdogStopsIt(t *testing.T) {
+	ctx := asynctest.Context(t)
+	errSick := errors.New("it is sick")
+	var told error
+	c := bash("trap 'exit 7' TERM; echo ready" + forever)
+	out := newSign()
+	c.Stdout = out
+	c.Signalling = func(_ syscall.Signal, cause error) { told = cause }
+	result, err := async.Watch(ctx, func(ctx context.Context) (Result, error) {
+		return Run(ctx, c)
+	}, async.Every(time.Millisecond), func(context.Context) error {
+		select {
+		case <-out.ready:
+			return errSick
+		default:
+			return nil
+		}
+	}).Await(ctx, 0)
+	assert.Equal(t, 7, result.Code)
+	var dog *async.WatchdogError
+	require.ErrorAs(t, told, &dog)
+	require.ErrorAs(t, err, &dog)
+	assert.ErrorIs(t, err, errSick)
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+}
+
+// A stop that comes when the command has ended by itself changes nothing of how
+// it has.
+func TestAStopAfterTheEndIsNotTheCause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
+	c := bash("(trap '' TERM; echo ready" + forever + ") & exit 0")
+	c.Grace = 20 * time.Millisecond
+	out := newSign()
+	c.Stdout = out
+	var leader int
+	c.Started = func(pid int) { leader = pid }
+	go func() {
+		<-out.ready
+		for syscall.Kill(leader, 0) == nil { // until it is reaped
+			time.Sleep(time.Millisecond)
+		}
+		cancel(errUser)
+	}()
+	result, err := Run(ctx, c) // Linger is a minute
+	require.NoError(t, err)
+	assert.Nil(t, result.Cause)
+	assert.True(t, result.Left)
+	assert.True(t, result.Killed)
 }

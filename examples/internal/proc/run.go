@@ -104,11 +104,11 @@ func (p *process) begin(ctx context.Context) error {
 		}
 		return cmd.ProcessState, err
 	}, async.Name("wait for "+p.c.Name))
-	for _, u := range p.pumps {
-		u.start()
-	}
 	if p.c.Started != nil {
 		p.tell(func() { p.c.Started(p.group.id) })
+	}
+	for _, u := range p.pumps {
+		u.start()
 	}
 	return nil
 }
@@ -157,13 +157,12 @@ func (p *process) drain() {
 	for i, r := range async.AwaitAll(home, wait+p.c.GiveUp, ends...) {
 		p.result.Held = p.result.Held || r.Value.held
 		err := r.Value.err
-		switch late := new(async.TimeoutError); {
-		case errors.As(r.Err, &late):
+		if r.Err != nil {
 			err = &OutputError{p.pumps[i].stream, ErrStuck}
-		case r.Err != nil: // the writer has panicked
-			err = &OutputError{p.pumps[i].stream, r.Err}
 		}
-		p.lost = join(p.lost, err)
+		if err != p.result.Cause { // which is told as that
+			p.lost = join(p.lost, err)
+		}
 	}
 }
 
@@ -175,7 +174,7 @@ func (p *process) outcome(ctx context.Context, waiting error) error {
 	if r.State == nil || !r.State.Success() || r.Cause != nil || r.Survived {
 		ended = &ExitError{Name: p.c.Name, Result: *r, stop: ctx.Err()}
 	}
-	if p.lost != nil && !errors.Is(p.lost, r.Cause) {
+	if p.lost != nil {
 		lost = fmt.Errorf("%s: %w", p.c.Name, p.lost)
 	}
 	if p.given.Err() != nil {

@@ -1,0 +1,122 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+func init() {
+	helpers["tracee"] = tracee
+	helpers["tracer"] = tracer
+}
+
+// tracee lets anybody trace it, and waits.
+func tracee() {
+	_ = unix.Prctl(unix.PR_SET_PTRACER, unix.PR_SET_PTRACER_ANY, 0, 0, 0)
+	fmt.Println("ready")
+	for {
+		_ = syscall.Pause()
+	}
+}
+
+// tracer traces a process until its stdin ends, and pays no attention to it.
+func tracer() {
+	runtime.LockOSThread() // it is the thread that traces
+	pid, _ := strconv.Atoi(os.Args[1])
+	fmt.Println("traced:", unix.PtraceSeize(pid))
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// A process whose tracer does not look at it is not reaped when it is killed. So
+// it looks to its parent as one does that the system cannot end, because it
+// waits for a disk, say: that cannot be had on demand.
+func TestACommandThatSurvivesKILLIsGivenUp(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	var pid atomic.Int64
+	var answer string
+	out := newSign()
+	trace := exec.Command("tracer")
+	release, err := trace.StdinPipe()
+	require.NoError(t, err)
+	answers, err := trace.StdoutPipe()
+	require.NoError(t, err)
+	go func() {
+		defer cancel(errUser)
+		<-out.ready // before, the tracee may be stopped by a signal of its own
+		trace.Args = append(trace.Args, strconv.FormatInt(pid.Load(), 10))
+		if assert.NoError(t, trace.Start()) {
+			_, err := fmt.Fscanf(answers, "traced: %s\n", &answer)
+			assert.NoError(t, err)
+		}
+	}()
+	result, err := Run(ctx, Command{
+		Args:    []string{"tracee"},
+		Stdout:  out,
+		Grace:   -1,
+		GiveUp:  200 * time.Millisecond,
+		Started: func(id int) { pid.Store(int64(id)) },
+	})
+	require.NoError(t, release.Close())
+	require.NoError(t, trace.Wait())
+	if answer != "<nil>" {
+		t.Skip("processes cannot be traced here: ", answer)
+	}
+	require.Eventually(t, func() bool { return syscall.Kill(result.Pid, 0) == syscall.ESRCH }, hang, time.Millisecond)
+
+	assert.True(t, result.Survived)
+	assert.Nil(t, result.State)
+	assert.Equal(t, -1, result.Status())
+	assert.ErrorIs(t, err, errUser)
+	assert.EqualError(t, err, "tracee: cannot be killed, stopped: cancelled by the user")
+	assert.Contains(t, result.Notes(), "not all of its processes have ended on KILL")
+}
+
+// In a container the first process often reaps nobody. Here it is the test that
+// orphans go to, and that does not.
+func TestTheDeadThatNobodyReapsAreNotWaitedFor(t *testing.T) {
+	require.NoError(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+	defer func() { require.NoError(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)) }()
+	c := bash("sleep 600 & exit 0")
+	c.Linger = 50 * time.Millisecond
+	result, err := Run(asynctest.Context(t), c) // would give up after a minute
+	require.NoError(t, err)
+	assert.False(t, result.Survived)
+	assert.False(t, result.Killed)
+
+	assert.NoError(t, syscall.Kill(-result.Pid, 0), "the dead are there")
+	_, err = syscall.Wait4(-result.Pid, nil, 0, nil)
+	assert.NoError(t, err)
+}
+
+func TestParseStat(t *testing.T) {
+	for _, test := range []struct {
+		stat  string
+		state byte
+		group int
+		ok    bool
+	}{
+		{"12 (bash) S 1 12 12 0 -1", 'S', 12, true},
+		{"13 (a) Z 9 9) Z 1 12 12 0 -1", 'Z', 12, true},
+		{"13 (bash)", 0, 0, false},
+		{"", 0, 0, false},
+		{"13 (bash) S 1 x 12", 'S', 0, false},
+	} {
+		state, group, ok := parseStat([]byte(test.stat))
+		assert.Equal(t, []any{test.state, test.group, test.ok}, []any{state, group, ok}, test.stat)
+	}
+}

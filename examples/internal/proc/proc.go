@@ -68,6 +68,11 @@ type Command struct {
 	// negative one sends KILL at once.
 	Grace time.Duration
 
+	// Hurry, if it is not nil, ends the grace when it is done, and the lingering:
+	// the second level of a stop, for who does not want to wait. It stops
+	// nothing by itself.
+	Hurry context.Context
+
 	// Linger is how long processes that the command has left in its group may
 	// go on after it has ended by itself, and then how long somebody outside
 	// the group may keep its output open. Defaults to DefaultLinger; negative

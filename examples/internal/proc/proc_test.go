@@ -500,3 +500,17 @@ func TestAStopAfterTheEndIsNotTheCause(t *testing.T) {
 	assert.True(t, result.Left)
 	assert.True(t, result.Killed)
 }
+
+func TestHurryEndsTheGrace(t *testing.T) {
+	hurry, now := context.WithCancel(context.Background())
+	c := bash("trap '' TERM; echo ready" + forever) // has a minute
+	c.Hurry = hurry
+	c.Signalling = func(sig syscall.Signal, _ error) {
+		if sig == syscall.SIGTERM {
+			now()
+		}
+	}
+	result, _, err := cancelled(t, c)
+	assert.Equal(t, syscall.SIGKILL, result.Signal)
+	assert.ErrorIs(t, err, errUser)
+}

@@ -31,14 +31,16 @@ type process struct {
 	c    Command
 	fail func(cause error) // stops the run
 
-	// started is closed by run when the fields up to the next blank line are
-	// written, or will not be.
+	// started is closed by run when the fields up to ending are written, or
+	// will not be.
 	started chan struct{}
 	group   group // 0 if nothing was started
 	leader  *async.Future[*os.ProcessState]
 	pumps   []*pump
 	given   context.Context // done when the group could not be killed
 	giveUp  context.CancelFunc
+
+	patience context.Context // done when there is to be no grace
 
 	// ending makes the way to the end one. What it writes is read by run when it
 	// has been through it: Cause, Left, Killed and Survived of result, and told.
@@ -57,7 +59,7 @@ func newProcess(c Command, fail func(error)) *process {
 	c.Grace = orDefault(c.Grace, DefaultGrace)
 	c.Linger = orDefault(c.Linger, DefaultLinger)
 	c.GiveUp = orDefault(c.GiveUp, DefaultGiveUp)
-	return &process{c: c, fail: fail, started: make(chan struct{}), result: Result{Code: -1}}
+	return &process{c: c, fail: fail, started: make(chan struct{}), patience: home, result: Result{Code: -1}}
 }
 
 // orDefault returns d if it is not 0, at least 0 and at most a year, so that
@@ -72,6 +74,12 @@ func orDefault(d, by time.Duration) time.Duration {
 // run starts the command and attends to it until everything has ended. It fails
 // only if it could not; else err is how it went, whatever ctx is by then.
 func (p *process) run(ctx context.Context) error {
+	if p.c.Hurry != nil {
+		var cancel context.CancelFunc
+		p.patience, cancel = context.WithCancel(home)
+		defer cancel()
+		defer context.AfterFunc(p.c.Hurry, cancel)()
+	}
 	if err := p.begin(ctx); err != nil {
 		return err
 	}

@@ -27,24 +27,24 @@ func (p *process) stop(_ context.Context, cause error) error {
 
 // linger waits for what a command that has ended has left in its group: it may
 // be about to end, as the reader of a last pipe is.
-func (p *process) linger() { p.ended(p.c.Linger) }
+func (p *process) linger() { p.ended(p.patience, p.c.Linger) }
 
 // end ends the group, once: TERM, and KILL for what is left after the grace. It
 // returns when that is done, whoever does it.
 func (p *process) end(cause error) {
 	p.ending.Do(func() {
-		if p.ended(0) {
+		if p.ended(home, 0) {
 			return
 		}
 		p.result.Cause, p.result.Left = cause, cause == nil
 		p.signal(syscall.SIGTERM)
 		p.group.signal(syscall.SIGCONT) // what has been stopped does not hear TERM before
-		if p.ended(p.c.Grace) {
+		if p.ended(p.patience, p.c.Grace) {
 			return
 		}
 		p.result.Killed = true
 		p.signal(syscall.SIGKILL)
-		if !p.ended(p.c.GiveUp) {
+		if !p.ended(home, p.c.GiveUp) {
 			p.result.Survived = true
 			p.giveUp()
 		}
@@ -59,10 +59,10 @@ func (p *process) signal(sig syscall.Signal) {
 	p.group.signal(sig)
 }
 
-// ended waits for at most d until the command and its group have ended, and
-// reports whether they have.
-func (p *process) ended(d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(home, d)
+// ended waits until the command and its group have ended, for at most d or
+// until ctx is done, and reports whether they have.
+func (p *process) ended(ctx context.Context, d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	if _, err := p.leader.Wait(ctx); err != nil && ctx.Err() != nil {
 		return false

@@ -64,8 +64,8 @@ type Command struct {
 	// stopped.
 	Stdout, Stderr io.Writer
 
-	// Grace is the time between TERM and KILL. Defaults to DefaultGrace; a
-	// negative one sends KILL at once.
+	// Grace is the time between TERM and KILL. Defaults to DefaultGrace; with a
+	// negative one there is no TERM.
 	Grace time.Duration
 
 	// Hurry, if it is not nil, ends the grace when it is done, and the lingering:

@@ -153,12 +153,31 @@ func TestACommandThatIgnoresTERMIsKilled(t *testing.T) {
 func TestAGrandchildThatIgnoresTERMIsKilledAlthoughTheCommandHasEnded(t *testing.T) {
 	for _, want := range []int{0, 7} {
 		c := bash(fmt.Sprintf(`trap 'exit %d' TERM; (trap '' TERM; echo grandchild $BASHPID; echo ready%s) & wait`, want, forever))
-		c.Grace = time.Second
+		hurryAfterTheLeader(t, &c)
 		result, out, err := cancelled(t, c)
 		assert.Equal(t, want, result.Code)
 		assert.True(t, result.Killed)
 		assert.ErrorIs(t, err, errUser)
 		assert.Empty(t, clitest.Alive(t, out.pid(t, "grandchild")))
+	}
+}
+
+// hurryAfterTheLeader ends the grace of c when the command itself has ended.
+func hurryAfterTheLeader(t *testing.T, c *Command) {
+	hurry, now := context.WithCancel(context.Background())
+	c.Hurry = hurry
+	c.Started = func(pid int) {
+		gone := make(chan struct{})
+		t.Cleanup(func() { <-gone })
+		go func() {
+			defer close(gone)
+			defer now()
+			_, err := async.Poll(context.Background(), async.Every(time.Millisecond),
+				func(context.Context) (struct{}, bool, error) {
+					return struct{}{}, syscall.Kill(pid, 0) != nil, nil
+				}).Await(context.Background(), hang)
+			assert.NoError(t, err)
+		}()
 	}
 }
 
@@ -481,24 +500,23 @@ func TestAWatchdogStopsIt(t *testing.T) {
 // it has.
 func TestAStopAfterTheEndIsNotTheCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
+	defer cancel(nil)
 	c := bash("(trap '' TERM; echo ready" + forever + ") & exit 0")
-	c.Grace = 20 * time.Millisecond
-	out := newSign()
-	c.Stdout = out
-	var leader int
-	c.Started = func(pid int) { leader = pid }
-	go func() {
-		<-out.ready
-		for syscall.Kill(leader, 0) == nil { // until it is reaped
-			time.Sleep(time.Millisecond)
-		}
-		cancel(errUser)
-	}()
-	result, err := Run(ctx, c) // Linger is a minute
+	c.Linger, c.Grace = 20*time.Millisecond, 20*time.Millisecond
+	c.Signalling = func(syscall.Signal, error) { cancel(errUser) }
+	result, err := Run(ctx, c)
 	require.NoError(t, err)
 	assert.Nil(t, result.Cause)
 	assert.True(t, result.Left)
 	assert.True(t, result.Killed)
+}
+
+func TestHurryEndsTheLingering(t *testing.T) {
+	c := bash("sleep 600 & exit 0") // has a minute
+	hurryAfterTheLeader(t, &c)
+	result, err := Run(asynctest.Context(t), c)
+	require.NoError(t, err)
+	assert.True(t, result.Left)
 }
 
 func TestHurryEndsTheGrace(t *testing.T) {

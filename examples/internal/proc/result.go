@@ -31,7 +31,7 @@ func (r Result) Notes() []string {
 		text  string
 	}{
 		{r.Left, "it left processes behind, which were ended"},
-		{r.Killed, "not all of its processes ended on TERM: they were killed"},
+		{r.Killed, "some of its processes had to be killed"},
 		{r.Held, "a process that has left its group keeps its output open"},
 		{r.Survived, "not all of its processes have ended on KILL"},
 	} {

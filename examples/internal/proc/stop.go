@@ -37,8 +37,10 @@ func (p *process) end(cause error) {
 			return
 		}
 		p.result.Cause, p.result.Left = cause, cause == nil
-		p.signal(syscall.SIGTERM)
-		p.group.signal(syscall.SIGCONT) // what has been stopped does not hear TERM before
+		if p.c.Grace > 0 {
+			p.signal(syscall.SIGTERM)
+			p.group.signal(syscall.SIGCONT) // what has been stopped does not hear TERM before
+		}
 		if p.ended(p.patience, p.c.Grace) {
 			return
 		}

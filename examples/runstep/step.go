@@ -1,0 +1,96 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/examples/internal/proc"
+)
+
+// shell runs a script as pipelines are used to: the first command that fails is
+// the end of it, and nobody's start-up files change anything.
+var shell = []string{"bash", "--noprofile", "--norc", "-eo", "pipefail"}
+
+// command makes the command of what the flags and arguments say.
+//
+// The step writes into pipes, although it could be given our own output: what it
+// leaves running would else keep that open, and with it whoever reads it.
+func (cfg *config) command(args []string, std cli.Streams) (proc.Command, error) {
+	c := proc.Command{
+		Name: cfg.name, Dir: cfg.dir,
+		Grace: cfg.grace, Linger: cfg.linger,
+		Stdout: writer{std.Out}, Stderr: writer{std.Err},
+	}
+	if info, err := os.Stat(cfg.dir); cfg.dir != "" && (err != nil || !info.IsDir()) {
+		return c, cli.Usagef("-C %s: not a directory", cfg.dir)
+	}
+	switch {
+	case cfg.demo && (cfg.file != "" || len(args) > 0):
+		return c, cli.Usagef("-demo is a step of its own; leave out the command and -f")
+	case cfg.demo:
+		c.Args = append(shell[:len(shell):len(shell)], "-c", demo)
+		setDefault(&c.Name, "demo")
+		if cfg.timeout == 0 {
+			cfg.timeout, c.Grace = demoTimeout, demoGrace
+		}
+	case cfg.file != "":
+		path, err := filepath.Abs(cfg.file) // -C comes later
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return c, &cli.ExitError{Code: statusMissing, Err: err}
+		}
+		c.Args = append(append(shell[:len(shell):len(shell)], path), args...)
+		setDefault(&c.Name, filepath.Base(path))
+	case len(args) > 0:
+		c.Args = args
+		setDefault(&c.Name, filepath.Base(args[0]))
+	default:
+		return fromStdin(c, std.In)
+	}
+	return c, nil
+}
+
+// fromStdin makes bash read the script from our standard input: as a file of its
+// own. As its standard input the commands of the script could eat the rest.
+func fromStdin(c proc.Command, in io.Reader) (proc.Command, error) {
+	const descriptor = "/dev/fd/3" // the first of ExtraFiles
+	file, ok := in.(*os.File)
+	if !ok || isatty.IsTerminal(file.Fd()) {
+		return c, cli.Usagef("nothing to run: give a command after --, a script with -f or on standard input, or -demo")
+	}
+	c.Args = append(shell[:len(shell):len(shell)], descriptor)
+	c.ExtraFiles = []*os.File{file}
+	setDefault(&c.Name, "script")
+	return c, nil
+}
+
+func setDefault(s *string, value string) {
+	if *s == "" {
+		*s = value
+	}
+}
+
+// A writer hides that something is a file.
+type writer struct{ io.Writer }
+
+// The demonstration is a step that takes too long, answers TERM with an exit
+// status of its own, and has a child that ignores TERM.
+const (
+	demoTimeout = time.Second
+	demoGrace   = 2 * time.Second
+	demo        = `
+		trap 'echo "step: got TERM, cleaning up"; exit 7' TERM
+		(trap '' TERM; echo "child: ignores TERM"; while :; do sleep 0.1; done) &
+		echo "step: would take an hour"
+		sleep 3600 & wait $!
+	`
+)

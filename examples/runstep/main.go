@@ -12,8 +12,7 @@
 //
 // It is meant to be copied, together with ../internal/proc, which does the work
 // and which you can use in a runner of your own: main.go is the program, from
-// flags to exit status; step.go is what is run; stop.go is how signals stop it;
-// report.go is what is told of it.
+// flags to exit status; step.go is what is run; report.go is what is told of it.
 //
 // It exits with the status of the step: 128 and the number of a signal that has
 // ended it. A step that exits with 0 when it was stopped makes 124 if it was a
@@ -27,6 +26,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -97,11 +97,14 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	if err != nil {
 		return err
 	}
-	failOnBrokenPipe()
+	proc.FailOnBrokenPipe()
 	begin := time.Now()
 	var result proc.Result
 	err = async.Scope(ctx, func(ctx context.Context) error {
-		step := stopOnSignals(ctx, &c, std.Err)
+		c.Signalling = func(sig syscall.Signal, cause error) {
+			fmt.Fprintf(std.Err, "runstep: %s: %s: %s\n", c.Name, proc.SignalName(sig), because(cause))
+		}
+		step := proc.StopOnSignals(ctx, &c)
 		var err error
 		result, err = proc.Run(step, c, async.Timeout(cfg.timeout))
 		return err

@@ -89,6 +89,14 @@ func reason(cause error) string {
 	return "other"
 }
 
+// because says why a signal is sent.
+func because(cause error) string {
+	if cause == nil {
+		return "it has left processes behind"
+	}
+	return cause.Error()
+}
+
 // exitStatus is what runstep exits with. The step's own status goes before
 // everything: that it was stopped is told, and does not mask it.
 func exitStatus(result proc.Result, err error) int {

@@ -86,6 +86,27 @@ func TestACommandThatSurvivesKILLIsGivenUp(t *testing.T) {
 	assert.Contains(t, result.Notes(), "not all of its processes have ended on KILL")
 }
 
+func TestWhatIsStoppedHearsTERM(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
+	c := bash(`trap 'exit 7' TERM; kill -STOP $$` + forever)
+	waited := make(chan struct{})
+	c.Started = func(pid int) {
+		go func() {
+			defer close(waited)
+			defer cancel(errUser)
+			assert.Eventually(t, func() bool {
+				stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+				state, _, ok := parseStat(stat)
+				return ok && state == 'T'
+			}, hang, time.Millisecond)
+		}()
+	}
+	result, err := Run(ctx, c)
+	<-waited
+	assert.Equal(t, 7, result.Code)
+	assert.ErrorIs(t, err, errUser)
+}
+
 // In a container the first process often reaps nobody. Here it is the test that
 // orphans go to, and that does not.
 func TestTheDeadThatNobodyReapsAreNotWaitedFor(t *testing.T) {

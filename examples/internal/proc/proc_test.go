@@ -190,13 +190,6 @@ func TestTheWholeGroupGetsTERM(t *testing.T) {
 	assert.Contains(t, out.String(), "told\n")
 }
 
-func TestWhatIsStoppedHearsTERM(t *testing.T) {
-	c := bash(`trap 'exit 7' TERM; echo ready; kill -STOP $$` + forever)
-	result, _, err := cancelled(t, c)
-	assert.Equal(t, 7, result.Code)
-	assert.ErrorIs(t, err, errUser)
-}
-
 func TestABackgroundChildThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
 	out := newSign()
 	c := bash(`sleep 600 & echo child $!; exit 0`)
@@ -497,17 +490,20 @@ func TestAWatchdogStopsIt(t *testing.T) {
 }
 
 // A stop that comes when the command has ended by itself changes nothing of how
-// it has.
+// it has; but what it has left is not waited for any longer.
 func TestAStopAfterTheEndIsNotTheCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
-	defer cancel(nil)
-	c := bash("(trap '' TERM; echo ready" + forever + ") & exit 0")
-	c.Linger, c.Grace = 20*time.Millisecond, 20*time.Millisecond
-	c.Signalling = func(syscall.Signal, error) { cancel(errUser) }
-	result, err := Run(ctx, c)
+	p := newProcess(bash("sleep 600 & exit 0"), cancel) // would linger for a minute
+	task := async.Start(ctx, p.run, async.OnAbort(p.stop))
+	<-p.started
+	_, err := p.leader.Wait(home)
 	require.NoError(t, err)
-	assert.Nil(t, result.Cause)
-	assert.True(t, result.Left)
+	cancel(errUser)
+	_, err = task.Wait(home)
+	require.NoError(t, err)
+	require.NoError(t, p.err)
+	assert.Nil(t, p.result.Cause)
+	assert.True(t, p.result.Left)
 }
 
 func TestHurryEndsTheLingering(t *testing.T) {

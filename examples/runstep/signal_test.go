@@ -22,9 +22,6 @@ import (
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
-// forever is a shell loop that notices a trapped signal at once.
-const forever = "; while :; do sleep 60 & wait $!; done"
-
 // Bounds for what must not hang, and how often to look.
 const hang, tick = time.Minute, time.Millisecond
 
@@ -70,7 +67,7 @@ func TestTheStatusOfAStepThatTrapsTERMIsKept(t *testing.T) {
 		syscall.SIGHUP:  "stopped by signal: hangup",
 	} {
 		t.Run(text, func(t *testing.T) {
-			s := start(t, "trap 'echo bye; exit 7' TERM; echo ready $$"+forever)
+			s := start(t, "trap 'echo bye; exit 7' TERM; sleep 600 & echo ready $$; wait")
 			s.Signal(sig)
 			status, r := s.end()
 			assert.Equal(t, 7, status)
@@ -85,7 +82,7 @@ func TestTheStatusOfAStepThatTrapsTERMIsKept(t *testing.T) {
 }
 
 func TestAStepThatWasStoppedHasNotSucceeded(t *testing.T) {
-	s := start(t, "trap 'exit 0' TERM; echo ready $$"+forever)
+	s := start(t, "trap 'exit 0' TERM; sleep 600 & echo ready $$; wait")
 	s.Signal(os.Interrupt)
 	status, r := s.end()
 	assert.Equal(t, 130, status)
@@ -94,7 +91,7 @@ func TestAStepThatWasStoppedHasNotSucceeded(t *testing.T) {
 }
 
 func TestAStepThatIgnoresTERMIsKilledAfterTheGrace(t *testing.T) {
-	s := start(t, "trap '' TERM; echo ready $$"+forever, "-grace", "50ms")
+	s := start(t, "trap '' TERM; sleep 600 & echo ready $$; wait", "-grace", "50ms")
 	s.Signal(os.Interrupt)
 	status, r := s.end()
 	assert.Equal(t, 137, status)
@@ -104,7 +101,7 @@ func TestAStepThatIgnoresTERMIsKilledAfterTheGrace(t *testing.T) {
 }
 
 func TestASecondSignalEndsTheGrace(t *testing.T) {
-	s := start(t, "trap '' TERM; echo ready $$"+forever) // the grace is a minute
+	s := start(t, "trap '' TERM; sleep 600 & echo ready $$; wait") // the grace is a minute
 	s.Signal(os.Interrupt)
 	require.Eventually(t, func() bool { return strings.Contains(s.Stderr(), "SIGTERM") }, hang, tick)
 	s.Signal(os.Interrupt)
@@ -114,7 +111,7 @@ func TestASecondSignalEndsTheGrace(t *testing.T) {
 }
 
 func TestAGrandchildThatIgnoresTERMIsGone(t *testing.T) {
-	s := start(t, `trap 'exit 7' TERM; (trap '' TERM; echo ready $$`+forever+`) & wait`)
+	s := start(t, `trap 'exit 7' TERM; (trap '' TERM; sleep 600 & echo ready $$; wait) & wait`)
 	s.Signal(os.Interrupt)
 	s.leaderEnds()
 	s.Signal(os.Interrupt) // the grace is a minute

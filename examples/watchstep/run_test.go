@@ -26,11 +26,8 @@ const (
 
 	quick = "10ms" // between two looks
 
-	// forever is a shell loop that notices a trapped signal at once.
-	forever = "; while :; do sleep 60 & wait $!; done"
-
 	// stubborn answers TERM with 7.
-	stubborn = "trap 'exit 7' TERM; echo ready $$" + forever
+	stubborn = "trap 'exit 7' TERM; sleep 600 & echo ready $$; wait"
 )
 
 // A step is a watchstep whose command has said "ready" and its process group.
@@ -114,7 +111,7 @@ func TestACancelByTheUser(t *testing.T) {
 }
 
 func TestASecondSignalEndsTheGrace(t *testing.T) {
-	s := start(t, "trap '' TERM; echo ready $$"+forever, "-beat", "never")
+	s := start(t, "trap '' TERM; sleep 600 & echo ready $$; wait", "-beat", "never")
 	s.Signal(os.Interrupt)
 	require.Eventually(t, func() bool { return strings.Contains(s.Stderr(), "SIGTERM") }, hang, tick)
 	s.Signal(os.Interrupt)

@@ -14,7 +14,8 @@
 // a timeout, a watchdog, the failure of a sibling, a signal. The group then gets
 // TERM, and what is left of it after the grace gets KILL. The error tells both
 // why it was stopped and how the command has ended: a command that answers TERM
-// with exit status 7 has exit status 7.
+// with exit status 7 has exit status 7. TERM is sent once. A process that a shell
+// starts just as it hears TERM has not heard it, and gets KILL after the grace.
 //
 // proc.go is what is run, result.go what comes of it, run.go the stages of a run,
 // stop.go the way to stop a group, group.go the group, output.go the pumps.

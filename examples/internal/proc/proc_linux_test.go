@@ -88,7 +88,7 @@ func TestACommandThatSurvivesKILLIsGivenUp(t *testing.T) {
 
 func TestWhatIsStoppedHearsTERM(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
-	c := bash(`trap 'exit 7' TERM; kill -STOP $$` + forever)
+	c := bash(`trap 'exit 7' TERM; sleep 600 & kill -STOP $$; wait`)
 	waited := make(chan struct{})
 	c.Started = func(pid int) {
 		go func() {

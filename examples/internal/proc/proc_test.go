@@ -29,12 +29,11 @@ import (
 // hang bounds what must not hang. No test takes as long as that.
 const hang = time.Minute
 
-// forever is a shell loop that no signal but a trapped or deadly one ends, and
-// that notices a trapped one at once.
-const forever = "; while :; do sleep 60 & wait $!; done"
-
 var errUser = errors.New("cancelled by the user")
 
+// bash returns a command with a script and a lot of time. Scripts that are going
+// to be stopped wait for a child that is there already: one that bash starts
+// while it hears TERM does not hear it.
 func bash(script string) Command {
 	return Command{Name: "step", Args: []string{"bash", "-c", script}, Grace: hang, GiveUp: hang, Linger: hang}
 }
@@ -123,7 +122,7 @@ func TestACommandThatASignalEndsGivesTheSignal(t *testing.T) {
 
 func TestAStopNeverMasksTheStatus(t *testing.T) {
 	for _, want := range []int{0, 7} {
-		result, _, err := cancelled(t, bash(fmt.Sprintf("trap 'exit %d' TERM; echo ready", want)+forever))
+		result, _, err := cancelled(t, bash(fmt.Sprintf("trap 'exit %d' TERM; sleep 600 & echo ready; wait", want)))
 		assert.Equal(t, want, result.Code)
 		assert.False(t, result.Killed)
 		assert.Equal(t, errUser, result.Cause)
@@ -139,7 +138,7 @@ func TestAStopNeverMasksTheStatus(t *testing.T) {
 }
 
 func TestACommandThatIgnoresTERMIsKilled(t *testing.T) {
-	c := bash("trap '' TERM; echo ready" + forever)
+	c := bash("trap '' TERM; sleep 600 & echo ready; wait")
 	c.Grace = 50 * time.Millisecond
 	result, _, err := cancelled(t, c)
 	assert.Equal(t, syscall.SIGKILL, result.Signal)
@@ -152,7 +151,7 @@ func TestACommandThatIgnoresTERMIsKilled(t *testing.T) {
 
 func TestAGrandchildThatIgnoresTERMIsKilledAlthoughTheCommandHasEnded(t *testing.T) {
 	for _, want := range []int{0, 7} {
-		c := bash(fmt.Sprintf(`trap 'exit %d' TERM; (trap '' TERM; echo grandchild $BASHPID; echo ready%s) & wait`, want, forever))
+		c := bash(fmt.Sprintf(`trap 'exit %d' TERM; (trap '' TERM; echo grandchild $BASHPID; sleep 600 & echo ready; wait) & wait`, want))
 		hurryAfterTheLeader(t, &c)
 		result, out, err := cancelled(t, c)
 		assert.Equal(t, want, result.Code)
@@ -182,7 +181,7 @@ func hurryAfterTheLeader(t *testing.T, c *Command) {
 }
 
 func TestTheWholeGroupGetsTERM(t *testing.T) {
-	c := bash(`trap 'wait; exit 7' TERM; (trap 'echo told; exit' TERM; echo ready` + forever + `) & wait`)
+	c := bash(`trap 'wait; exit 7' TERM; (trap 'echo told; exit' TERM; sleep 600 & echo ready; wait) & wait`)
 	result, out, err := cancelled(t, c)
 	assert.Equal(t, 7, result.Code)
 	assert.False(t, result.Killed)
@@ -413,7 +412,7 @@ func TestSignallingSeesTheCause(t *testing.T) {
 		cause error
 	}
 	var calls []call
-	c := bash("trap '' TERM; echo ready" + forever)
+	c := bash("trap '' TERM; sleep 600 & echo ready; wait")
 	c.Grace = 20 * time.Millisecond
 	c.Signalling = func(sig syscall.Signal, cause error) { calls = append(calls, call{sig, cause}) }
 	_, _, err := cancelled(t, c)
@@ -439,7 +438,7 @@ func TestFunctionsThatPanicOrBlockKeepNothing(t *testing.T) {
 	assert.Equal(t, "of the user", panicked.Value)
 
 	release := make(chan struct{})
-	c = bash("trap '' TERM; echo ready" + forever)
+	c = bash("trap '' TERM; sleep 600 & echo ready; wait")
 	c.Grace = 20 * time.Millisecond
 	c.Signalling = func(syscall.Signal, error) { <-release }
 	result, _, err = cancelled(t, c)
@@ -466,7 +465,7 @@ func TestAWatchdogStopsIt(t *testing.T) {
 	ctx := asynctest.Context(t)
 	errSick := errors.New("it is sick")
 	var told error
-	c := bash("trap 'exit 7' TERM; echo ready" + forever)
+	c := bash("trap 'exit 7' TERM; sleep 600 & echo ready; wait")
 	out := newSign()
 	c.Stdout = out
 	c.Signalling = func(_ syscall.Signal, cause error) { told = cause }
@@ -516,7 +515,7 @@ func TestHurryEndsTheLingering(t *testing.T) {
 
 func TestHurryEndsTheGrace(t *testing.T) {
 	hurry, now := context.WithCancel(context.Background())
-	c := bash("trap '' TERM; echo ready" + forever) // has a minute
+	c := bash("trap '' TERM; sleep 600 & echo ready; wait") // has a minute
 	c.Hurry = hurry
 	c.Signalling = func(sig syscall.Signal, _ error) {
 		if sig == syscall.SIGTERM {

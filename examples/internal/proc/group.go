@@ -7,7 +7,11 @@ import (
 	"syscall"
 )
 
-// A group is a process group, known by the id of its first process.
+// A group is a process group, known by the id of its first process. The system
+// gives an id to nobody else while a process of the group is there, reaped first
+// process or not. So a signal could meet a stranger only if, between a look that
+// found the group and the signal, the last of it ended and the id, the oldest of
+// all that are free, was given away: ids would have to go round in microseconds.
 type group struct{ id int }
 
 // signal sends a signal to everything in the group. It fails only if the group

@@ -1,0 +1,204 @@
+//go:build unix
+
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
+)
+
+func TestAStopNeverMasksTheStatus(t *testing.T) {
+	for _, want := range []int{0, 7} {
+		result, _, err := cancelled(t, bash(fmt.Sprintf("trap 'exit %d' TERM; sleep 600 & echo ready; wait", want)))
+		assert.Equal(t, want, result.Code)
+		assert.False(t, result.Killed)
+		assert.Equal(t, errUser, result.Cause)
+		assert.ErrorIs(t, err, errUser)
+		assert.ErrorIs(t, err, context.Canceled)
+		var ended *ExitError
+		require.ErrorAs(t, err, &ended)
+		assert.Equal(t, want, ended.Result.Code)
+		var exit *exec.ExitError
+		assert.Equal(t, want != 0, errors.As(err, &exit))
+		assert.EqualError(t, err, fmt.Sprintf("step: exit status %d, stopped: cancelled by the user", want))
+	}
+}
+
+func TestACommandThatIgnoresTERMIsKilled(t *testing.T) {
+	c := bash("trap '' TERM; sleep 600 & echo ready; wait")
+	c.Grace = 50 * time.Millisecond
+	result, _, err := cancelled(t, c)
+	assert.Equal(t, syscall.SIGKILL, result.Signal)
+	assert.Equal(t, 137, result.Status())
+	assert.True(t, result.Killed)
+	assert.ErrorIs(t, err, errUser)
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+}
+
+func TestAGrandchildThatIgnoresTERMIsKilledAlthoughTheCommandHasEnded(t *testing.T) {
+	for _, want := range []int{0, 7} {
+		c := bash(fmt.Sprintf(`trap 'exit %d' TERM; (trap '' TERM; echo grandchild $BASHPID; sleep 600 & echo ready; wait) & wait`, want))
+		hurryAfterTheLeader(t, &c)
+		result, out, err := cancelled(t, c)
+		assert.Equal(t, want, result.Code)
+		assert.True(t, result.Killed)
+		assert.ErrorIs(t, err, errUser)
+		assert.Empty(t, clitest.Alive(t, out.pid(t, "grandchild")))
+	}
+}
+
+func hurryAfterTheLeader(t *testing.T, c *Command) {
+	hurry, now := context.WithCancel(context.Background())
+	c.Hurry = hurry
+	c.Started = func(pid int) {
+		gone := make(chan struct{})
+		t.Cleanup(func() { <-gone })
+		go func() {
+			defer close(gone)
+			defer now()
+			_, err := async.Poll(context.Background(), async.Every(time.Millisecond),
+				func(context.Context) (struct{}, bool, error) {
+					return struct{}{}, syscall.Kill(pid, 0) != nil, nil
+				}).Await(context.Background(), hang)
+			assert.NoError(t, err)
+		}()
+	}
+}
+
+func TestTheWholeGroupGetsTERM(t *testing.T) {
+	c := bash(`trap 'wait; exit 7' TERM; (trap 'echo told; exit' TERM; sleep 600 & echo ready; wait) & wait`)
+	result, out, err := cancelled(t, c)
+	assert.Equal(t, 7, result.Code)
+	assert.False(t, result.Killed)
+	assert.ErrorIs(t, err, errUser)
+	assert.Contains(t, out.String(), "told\n")
+}
+
+func TestATimeoutStopsIt(t *testing.T) {
+	result, err := Run(asynctest.Context(t), bash("sleep 600"), async.Timeout(50*time.Millisecond))
+	assert.Equal(t, syscall.SIGTERM, result.Signal)
+	var late *async.TimeoutError
+	require.ErrorAs(t, err, &late)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+}
+
+func TestSignallingSeesTheCause(t *testing.T) {
+	type call struct {
+		sig   syscall.Signal
+		cause error
+	}
+	var calls []call
+	c := bash("trap '' TERM; sleep 600 & echo ready; wait")
+	c.Grace = 20 * time.Millisecond
+	c.Signalling = func(sig syscall.Signal, cause error) { calls = append(calls, call{sig, cause}) }
+	_, _, err := cancelled(t, c)
+	assert.ErrorIs(t, err, errUser)
+	assert.Equal(t, []call{{syscall.SIGTERM, errUser}, {syscall.SIGKILL, errUser}}, calls)
+
+	calls = nil
+	c = bash("sleep 600 & exit 0")
+	c.Linger = 20 * time.Millisecond
+	c.Signalling = func(sig syscall.Signal, cause error) { calls = append(calls, call{sig, cause}) }
+	_, err = Run(asynctest.Context(t), c)
+	require.NoError(t, err)
+	assert.Equal(t, []call{{syscall.SIGTERM, nil}}, calls)
+}
+
+func TestFunctionsThatPanicOrBlockKeepNothing(t *testing.T) {
+	c := bash("exit 7")
+	c.Started = func(int) { panic("of the user") }
+	result, err := Run(asynctest.Context(t), c)
+	assert.Equal(t, 7, result.Code)
+	var panicked *async.PanicError
+	require.ErrorAs(t, err, &panicked)
+	assert.Equal(t, "of the user", panicked.Value)
+
+	release := make(chan struct{})
+	c = bash("trap '' TERM; sleep 600 & echo ready; wait")
+	c.Grace = 20 * time.Millisecond
+	c.Signalling = func(syscall.Signal, error) { <-release }
+	result, _, err = cancelled(t, c)
+	close(release)
+	assert.Equal(t, syscall.SIGKILL, result.Signal)
+	assert.ErrorIs(t, err, errUser)
+	assert.ErrorContains(t, err, "has not returned")
+}
+
+func TestAWatchdogStopsIt(t *testing.T) {
+	ctx := asynctest.Context(t)
+	errSick := errors.New("it is sick")
+	var told error
+	c := bash("trap 'exit 7' TERM; sleep 600 & echo ready; wait")
+	out := newSign()
+	c.Stdout = out
+	c.Signalling = func(_ syscall.Signal, cause error) { told = cause }
+	result, err := async.Watch(ctx, func(ctx context.Context) (Result, error) {
+		return Run(ctx, c)
+	}, async.Every(time.Millisecond), func(context.Context) error {
+		select {
+		case <-out.ready:
+			return errSick
+		default:
+			return nil
+		}
+	}).Await(ctx, 0)
+	assert.Equal(t, 7, result.Code)
+	var dog *async.WatchdogError
+	require.ErrorAs(t, told, &dog)
+	require.ErrorAs(t, err, &dog)
+	assert.ErrorIs(t, err, errSick)
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+}
+
+func TestAStopAfterTheEndIsNotTheCause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
+	p := newProcess(bash("sleep 600 & exit 0"), cancel) // would linger for a minute
+	task := async.Start(ctx, p.run, async.OnAbort(p.stop))
+	<-p.started
+	_, err := p.leader.Wait(home)
+	require.NoError(t, err)
+	cancel(errUser)
+	_, err = task.Wait(home)
+	require.NoError(t, err)
+	require.NoError(t, p.err)
+	assert.Nil(t, p.result.Cause)
+	assert.True(t, p.result.Left)
+}
+
+func TestHurryEndsTheLingering(t *testing.T) {
+	c := bash("sleep 600 & exit 0") // has a minute
+	hurryAfterTheLeader(t, &c)
+	result, err := Run(asynctest.Context(t), c)
+	require.NoError(t, err)
+	assert.True(t, result.Left)
+}
+
+func TestHurryEndsTheGrace(t *testing.T) {
+	hurry, now := context.WithCancel(context.Background())
+	c := bash("trap '' TERM; sleep 600 & echo ready; wait") // has a minute
+	c.Hurry = hurry
+	c.Signalling = func(sig syscall.Signal, _ error) {
+		if sig == syscall.SIGTERM {
+			now()
+		}
+	}
+	result, _, err := cancelled(t, c)
+	assert.Equal(t, syscall.SIGKILL, result.Signal)
+	assert.ErrorIs(t, err, errUser)
+}

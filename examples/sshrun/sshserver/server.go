@@ -1,0 +1,116 @@
+// Package sshserver is an ssh server that runs commands in process groups of
+// their own. It is there to show and to test a client: it can be told to
+// misbehave, and leaves nothing behind.
+//
+// server.go listens and authenticates, session.go runs the commands, flaws.go
+// is what can be wrong with it.
+package sshserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A Server runs what its one user asks for.
+type Server struct {
+	HostKeys []ssh.Signer
+	User     string
+	Key      ssh.PublicKey // authenticates the user; may be nil
+	Password string        // does so, too; empty for none
+	Flaw     Flaw
+
+	// Grace is how long a command that still runs when its connection ends
+	// has between TERM and KILL.
+	Grace time.Duration
+}
+
+var errRefused = errors.New("refused")
+
+// config is how the server authenticates.
+func (s *Server) config() *ssh.ServerConfig {
+	c := &ssh.ServerConfig{
+		PublicKeyCallback: func(conn ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			if conn.User() != s.User || s.Key == nil || !bytes.Equal(key.Marshal(), s.Key.Marshal()) {
+				return nil, errRefused
+			}
+			return nil, nil
+		},
+		PasswordCallback: func(conn ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+			same := subtle.ConstantTimeCompare(password, []byte(s.Password)) == 1
+			if conn.User() != s.User || s.Password == "" || !same {
+				return nil, errRefused
+			}
+			return nil, nil
+		},
+	}
+	for _, key := range s.HostKeys {
+		c.AddHostKey(key)
+	}
+	return c
+}
+
+// Serve accepts connections until ctx is done, and returns when all of them and
+// all commands have ended. It closes l. An error of a connection is that
+// client's affair.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	return async.Scope(ctx, func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				_ = l.Close()
+				if ctx.Err() != nil {
+					return nil // it was closed for that
+				}
+				return err
+			}
+			async.Go(ctx, func(ctx context.Context) error { return s.serve(ctx, conn) }, async.Name("connection"))
+		}
+	}, async.Name("ssh server"), async.OnFailure(func(error) error { return nil }))
+}
+
+// serve attends to one connection until it ends.
+func (s *Server) serve(ctx context.Context, tcp net.Conn) error {
+	return async.Scope(ctx, func(ctx context.Context) error {
+		line := newLine(tcp, s.Flaw)
+		defer line.Close()
+		defer context.AfterFunc(ctx, func() { _ = line.Close() })()
+		if s.Flaw == Silent {
+			<-ctx.Done()
+			return nil
+		}
+		conn, channels, requests, err := ssh.NewServerConn(line, s.config())
+		if err != nil {
+			return err
+		}
+		async.Go(ctx, func(context.Context) error { ssh.DiscardRequests(requests); return nil })
+		s.attend(ctx, line, channels)
+		return conn.Wait()
+	})
+}
+
+// attend opens the sessions that are asked for, until the connection ends.
+func (s *Server) attend(ctx context.Context, line *line, channels <-chan ssh.NewChannel) {
+	for c := range channels {
+		switch {
+		case c.ChannelType() != "session":
+			_ = c.Reject(ssh.UnknownChannelType, "only sessions")
+		case s.Flaw == NoSession:
+		default:
+			channel, requests, err := c.Accept()
+			if err != nil {
+				return
+			}
+			session := &session{server: s, line: line, channel: channel}
+			async.Go(ctx, func(ctx context.Context) error { session.serve(ctx, requests); return nil }, async.Name("session"))
+		}
+	}
+}

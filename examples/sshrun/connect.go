@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/remote"
 )
 
 // A destination is a machine and how to get there.
@@ -49,7 +50,7 @@ func connect(ctx context.Context, to destination, shell string, limit time.Durat
 	s, err := opening.Await(ctx, limit)
 	if gone, ok := errors.AsType[*AbandonedError](err); ok {
 		gone.During = fmt.Sprintf("%s; the limit was %v", gone.During, limit)
-		return nil, stopped(ctx, gone)
+		return nil, remote.Stopped(ctx, gone)
 	}
 	return s, err
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/examples/internal/remote"
 )
 
 // An ExitError is what a server has said about the end of a script that did not
@@ -63,60 +63,6 @@ func (e *AbandonedError) Error() string {
 // errLost is the end of a script whose end the server has not told.
 var errLost = errors.New("the connection ended before the script did; it may still run there")
 
-// A stoppedError is the outcome of a script that was told to stop: why, and how
-// it ended then. Either may be what somebody looks for. ended is nil if it
-// exited with 0.
-type stoppedError struct{ cause, ended error }
-
-func (e *stoppedError) Error() string {
-	if e.ended == nil {
-		return say(e.cause) + "; the script exited with status 0"
-	}
-	return say(e.cause) + "; " + e.ended.Error()
-}
-
-func (e *stoppedError) Unwrap() []error {
-	if e.ended == nil {
-		return []error{e.cause}
-	}
-	return []error{e.cause, e.ended}
-}
-
-// say puts the causes of package async into the words of this program.
-func say(cause error) string {
-	switch cause := cause.(type) {
-	case *async.TimeoutError:
-		return fmt.Sprintf("stopped after %v, the limit of -timeout", cause.Limit)
-	case *async.WatchdogError:
-		return cause.Err.Error()
-	}
-	return cause.Error()
-}
-
-// stopped adds the cause of ctx to the end of a script, if it has one.
-func stopped(ctx context.Context, ended error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return &stoppedError{cause, ended}
-	}
-	return ended
-}
-
-// brief returns the part of err that says everything. The scopes on its way have
-// each added the cause that they were cancelled with.
-func brief(err error) error {
-	var lines []error
-	if told, ok := errors.AsType[*stoppedError](err); ok {
-		lines = append(lines, told)
-	}
-	if errors.Is(err, errStuck) {
-		lines = append(lines, errStuck)
-	}
-	if len(lines) == 0 {
-		return err
-	}
-	return errors.Join(lines...)
-}
-
 // statusFailed is the exit status when the program, not the script, has failed.
 // It is that of ssh(1).
 const statusFailed = 255
@@ -138,8 +84,8 @@ func withStatus(err error) error {
 		code = signal.ExitStatus()
 	case errors.As(err, new(*async.TimeoutError)):
 		code = cli.StatusDeadline
-	case exited && !errors.As(err, new(*stoppedError)):
+	case exited && !errors.As(err, new(*remote.StoppedError)):
 		code = exit.ExitStatus()
 	}
-	return &cli.ExitError{Code: code, Err: brief(err)}
+	return &cli.ExitError{Code: code, Err: remote.Brief(err)}
 }

@@ -25,6 +25,7 @@ func signalled(t *testing.T, sig os.Signal, script string, flags ...string) (sta
 }
 
 func TestASignalIsPassedOnAndBothEndsAreTold(t *testing.T) {
+	t.Parallel()
 	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		status, stdout, stderr := signalled(t, sig, "trap 'echo cleaning up; exit 7' TERM")
 		assert.Equal(t, want, status)
@@ -40,6 +41,7 @@ func TestASignalEndsAScriptThatIgnoresTERM(t *testing.T) {
 }
 
 func TestASignalEndsTheProgramWhateverTheServerDoes(t *testing.T) {
+	t.Parallel()
 	for _, flaw := range []string{"ignore-signals", "deaf", "no-end"} {
 		status, _, stderr := signalled(t, syscall.SIGINT, "true", "-server", flaw, "-term", "100ms", "-kill", "100ms")
 		assert.Equal(t, 255, status, flaw)

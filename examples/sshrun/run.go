@@ -11,6 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/remote"
 )
 
 // Limits are how long each thing may take. All are positive but Script.
@@ -54,7 +55,7 @@ func Run(ctx context.Context, to destination, step Step) error {
 		defer s.close()
 		s.serve(ctx)
 		return (&running{session: s, Step: step}).run(ctx)
-	}, async.Name("run on "+to.address), async.DetachAfter(l.stopping()+3*l.Output))
+	}, async.Name("run on "+to.address))
 }
 
 // A running is a step whose shell has started.
@@ -64,7 +65,7 @@ type running struct {
 	end    *async.Future[error]    // how the script has ended, nil for well, as soon as that is known
 	ended  *async.Promise[error]   // settles end; the first to know does it
 	script *async.Future[struct{}] // end, looked after
-	meter  meter                   // of the output
+	meter  remote.Meter            // of the output
 }
 
 // run sends the script, copies its output, and waits for its end and then for
@@ -79,13 +80,14 @@ func (r *running) run(ctx context.Context) error {
 		async.HookTimeout(r.Limits.stopping()+r.Limits.Output), // it keeps to its own limits
 		async.Grace(r.Limits.stopping()+r.Limits.Output))
 	async.Go(ctx, func(context.Context) error { r.send(); return nil }, async.Name("send the script"))
-	output := async.All(ctx, r.pump(r.Stdout, r.channel), r.pump(r.Stderr, r.channel.Stderr()))
-
-	_, err := r.script.Await(ctx, r.Limits.Script)
-	if told, ok := errors.AsType[*stoppedError](err); ok {
-		err = told // holds the cause as well, and says it once
-	}
-	return errors.Join(err, r.drain(ctx, output, err))
+	return remote.Keep(ctx, r.Limits.Output, func(kept context.Context) error {
+		output := async.All(kept, r.pump(r.Stdout, r.channel), r.pump(r.Stderr, r.channel.Stderr()))
+		_, err := r.script.Await(ctx, r.Limits.Script)
+		if told, ok := errors.AsType[*remote.StoppedError](err); ok {
+			err = told // holds the cause as well, and says it once
+		}
+		return errors.Join(err, r.drain(ctx, output, err))
+	})
 }
 
 // bundle makes a script one compound command. A shell reads such a command to
@@ -150,7 +152,7 @@ func (r *running) ending(ctx context.Context) (struct{}, error) {
 	if err == nil {
 		err = ended
 	}
-	return struct{}{}, stopped(ctx, err)
+	return struct{}{}, remote.Stopped(ctx, err)
 }
 
 // silence is how many intervals of KeepAlive a server may take for an answer.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/remote"
 	"github.com/ambit-go/ambit/examples/sshrun/sshserver"
 )
 
@@ -117,6 +118,7 @@ func TestAServerThatStopsReadingIsAbandoned(t *testing.T) {
 }
 
 func TestAServerThatNeverAnswersIsAbandoned(t *testing.T) {
+	t.Parallel()
 	for flaw, during := range map[sshserver.Flaw]string{
 		sshserver.Silent:    "handshake",
 		sshserver.NoSession: "opening a session",
@@ -166,6 +168,7 @@ func TestAnEndThatIsNotToldIsNoSuccess(t *testing.T) {
 }
 
 func TestHalfAScriptIsNeverRun(t *testing.T) {
+	t.Parallel()
 	marker := filepath.Join(t.TempDir(), "marker")
 	script := "touch " + marker + "\n" + strings.Repeat("# a long script\n", 64<<10)
 	r := trial{script: script, limits: unhurried()}.run(t)
@@ -194,6 +197,7 @@ func TestOutputThatIsHeldOpenDoesNotHangIt(t *testing.T) {
 }
 
 func TestALotOfOutputArrives(t *testing.T) {
+	t.Parallel()
 	r := trial{script: "head -c 8388608 /dev/zero; echo end; exit 3", limits: unhurried()}.run(t)
 	assert.True(t, errors.As(r.failure, new(*ExitError)), "%v", r.failure)
 	assert.Len(t, r.out.String(), 8<<20+len("end\n"))
@@ -254,7 +258,7 @@ func TestAReaderThatDoesNotReadDoesNotHangACancelledRun(t *testing.T) {
 		},
 	}.run(t)
 	assert.ErrorIs(t, r.failure, errUser)
-	assert.ErrorIs(t, r.failure, errStuck)
+	assert.ErrorIs(t, r.failure, remote.ErrStuck)
 	assert.True(t, errors.As(r.failure, new(*async.StragglerError)), "%v", r.failure)
 	assert.True(t, errors.As(r.failure, new(*ExitError)), "%v", r.failure)
 }

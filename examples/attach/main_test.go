@@ -1,0 +1,15 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/ambit-go/ambit/examples/internal/clitest"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, map[string]func(){"attach": main})
+}
+
+func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }

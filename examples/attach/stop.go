@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/remote"
+)
+
+// stop stops a job that does not end by itself, and says why and how it ended
+// then. ctx may be cancelled, and mostly is, so all of this is done in a
+// stretch that is shielded from that and has a limit of its own.
+func (a *attached) stop(ctx context.Context, why error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		why = cause
+	}
+	var end, lost error
+	err := async.Shield(ctx, a.Limits.stopping(), func(ctx context.Context) error {
+		end, lost = a.halt(ctx)
+		return nil
+	})
+	if errors.Is(lost, why) || errors.Is(why, lost) {
+		lost = nil // that is why
+	}
+	return errors.Join(&remote.StoppedError{Cause: why, End: end}, lost, err)
+}
+
+// halt has the daemon stop the job, reads what it still prints, and asks for its
+// status. A daemon that does not help is left with the job.
+func (a *attached) halt(ctx context.Context) (end, lost error) {
+	if err := a.daemon.stop(ctx, a.Name, a.Limits.Grace); err != nil {
+		_ = a.conn.Close()
+		lost = a.drain(ctx, true)
+		return &AbandonedError{err}, stuck(lost)
+	}
+	lost = a.drain(ctx, true)
+	status, err := async.Execute(ctx, func(ctx context.Context) (int, error) {
+		return a.daemon.wait(ctx, a.Name)
+	}, async.Name("status")).Await(ctx, a.Limits.Request)
+	if err != nil {
+		return &AbandonedError{err}, stuck(lost)
+	}
+	return exited(status), lost
+}
+
+// stuck returns err if it is about our side of the output. What the other side
+// has done to it is told already.
+func stuck(err error) error {
+	if errors.Is(err, remote.ErrStuck) {
+		return err
+	}
+	return nil
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/attach/frame"
@@ -73,18 +72,15 @@ func (a *attached) carryOutput(owner context.Context) error {
 }
 
 // carryInput carries the input to its end. Neither the read nor the write look
-// at a context. The read is given up when ctx is done; so is the write, and the
-// connection lives on, because its output is still read.
+// at a context. The read is given up when ctx is done. A write ends with the
+// connection, and that not before the output does.
 func (a *attached) carryInput(ctx context.Context) (int, error) {
 	stdin, err := newInput(a.Stdin)
 	if err != nil {
 		return 0, fmt.Errorf("cannot read the input: %w", err)
 	}
 	defer stdin.close()
-	defer context.AfterFunc(ctx, func() {
-		stdin.giveUp()
-		_ = a.conn.SetWriteDeadline(time.Unix(1, 0))
-	})()
+	defer context.AfterFunc(ctx, stdin.giveUp)()
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := stdin.Read(buf)

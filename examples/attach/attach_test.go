@@ -70,7 +70,11 @@ func TestAnInputThatBreaksEndsTheJobAndItsLastOutputArrives(t *testing.T) {
 	out := newSign()
 	r := trial{
 		script: "trap 'head -c 1000000 /dev/zero; echo last words; exit 7' TERM; read -r line; echo got $line" + forever,
-		stdin:  &breaking{strings.NewReader("input\n"), out.ready}, limits: unhurried(), stdout: out,
+		stdin:  &breaking{strings.NewReader("input\n"), out.ready}, limits: unhurried(),
+		stdout: writerFunc(func(p []byte) (int, error) { // slow, so that much is still to come when the job has ended
+			time.Sleep(2 * time.Millisecond)
+			return out.Write(p)
+		}),
 	}.run(t)
 	assert.ErrorIs(t, r.failure, syscall.EIO)
 	assert.Contains(t, r.failure.Error(), "the input broke")
@@ -91,14 +95,19 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 // must not count for more than the end.
 func TestTheLastOutputOfAJobThatEndsAtOnceArrives(t *testing.T) {
 	t.Parallel()
-	for name, input := range map[string]func() io.Reader{
-		"nothing": func() io.Reader { return strings.NewReader("") },
-		"endless": func() io.Reader { return endless{} },
+	for name, c := range map[string]struct {
+		input io.Reader
+		flaw  daemon.Flaw
+	}{
+		"no input":                         {strings.NewReader(""), ""},
+		"endless input":                    {endless{}, ""},
+		"endless input and a hasty daemon": {endless{}, daemon.Hasty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 10 {
 				r := trial{
-					script: "head -c 300000 /dev/zero; echo last; exit 3", stdin: input(), limits: unhurried(),
+					flaw: c.flaw, stdin: c.input,
+					script: "head -c 300000 /dev/zero; echo last; exit 3", limits: unhurried(),
 				}.run(t)
 				exit, ok := errors.AsType[*ExitError](r.failure)
 				require.True(t, ok, "%v", r.failure)

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -147,7 +148,16 @@ type stream struct {
 	r *bufio.Reader // holds what came along with the answer
 }
 
-func (s *stream) Read(p []byte) (int, error) { return s.r.Read(p) }
+// Read reads. A daemon that closes the connection before it has read all of our
+// input resets it; on a unix socket that comes after all that it has written,
+// so it is the end like any other.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if errors.Is(err, syscall.ECONNRESET) {
+		err = io.EOF
+	}
+	return n, err
+}
 
 // attach turns a connection into the input and output of a container. Package
 // http would hide that one direction can be closed and the other read on, so

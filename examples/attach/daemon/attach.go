@@ -70,12 +70,15 @@ func (c *container) attachTo(conn net.Conn, mux *frame.Mux) error {
 // has ended and the client has hung up.
 func (d *Daemon) carry(ctx context.Context, c *container, conn *net.UnixConn, input io.Reader) {
 	_ = async.Scope(ctx, func(ctx context.Context) error {
-		async.Go(ctx, func(context.Context) error { c.feed(input); return nil }, async.Name("input"))
+		async.Go(ctx, func(context.Context) error { d.feed(c, input); return nil }, async.Name("input"))
 		if _, err := c.exited.Wait(ctx); err != nil {
 			return err // the daemon ends
 		}
-		if d.Flaw == NoEnd {
+		switch d.Flaw {
+		case NoEnd:
 			<-ctx.Done()
+		case Hasty:
+			_ = conn.Close()
 		}
 		_ = conn.CloseWrite() // fails if the client has gone
 		return nil
@@ -85,9 +88,11 @@ func (d *Daemon) carry(ctx context.Context, c *container, conn *net.UnixConn, in
 // feed copies input to the command, to its end. What the command does not take
 // is read all the same: to close a connection with input in it would break off
 // what the client has still to read.
-func (c *container) feed(input io.Reader) {
+func (d *Daemon) feed(c *container, input io.Reader) {
 	_, _ = io.Copy(writerFunc(func(p []byte) (int, error) {
-		_, _ = c.input.Write(p)
+		if _, err := c.input.Write(p); err != nil && d.Flaw == Hasty {
+			return 0, err
+		}
 		return len(p), nil
 	}), input)
 	_ = c.input.Close()

@@ -33,12 +33,17 @@ const (
 	// Cut breaks the connection in the middle of a frame, when the output has
 	// become longer than 64 KiB.
 	Cut Flaw = "cut"
+	// Hasty closes the connection when the command has ended, whether it has
+	// read all of its input or not.
+	Hasty Flaw = "hasty"
 	// NoEnd never ends the output of a command that has ended.
 	NoEnd Flaw = "no-end"
 )
 
 // Flaws returns the names of all flaws.
-func Flaws() []string { return []string{string(Silent), string(NoStop), string(Cut), string(NoEnd)} }
+func Flaws() []string {
+	return []string{string(Silent), string(NoStop), string(Cut), string(Hasty), string(NoEnd)}
+}
 
 // A Daemon runs containers.
 type Daemon struct {

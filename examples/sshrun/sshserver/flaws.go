@@ -18,7 +18,8 @@ const (
 	// NoShell opens a session and does not answer when a command is to be
 	// started in it.
 	NoShell Flaw = "no-shell"
-	// Cut hangs up in the middle of a long script.
+	// Cut passes on the beginning of a long script and hangs up when the shell
+	// has ended on that.
 	Cut Flaw = "cut"
 	// IgnoreSignals drops requests to send a signal.
 	IgnoreSignals Flaw = "ignore-signals"

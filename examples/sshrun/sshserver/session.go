@@ -115,11 +115,7 @@ func (s *session) feed(w *os.File) {
 	if s.server.Flaw == Cut {
 		src = io.LimitReader(src, 64<<10)
 	}
-	n, err := io.Copy(w, src)
-	switch {
-	case s.server.Flaw == Cut && n == 64<<10:
-		_ = s.line.Close()
-	case err != nil: // the command has ended or reads no more
+	if _, err := io.Copy(w, src); err != nil { // the command has ended or reads no more
 		_, _ = io.Copy(io.Discard, s.channel)
 	}
 }
@@ -130,7 +126,7 @@ func (s *session) report(ctx context.Context, result proc.Result) {
 	case NoEnd:
 		<-ctx.Done()
 		return
-	case HangUp:
+	case HangUp, Cut:
 		_ = s.line.Close()
 		return
 	}

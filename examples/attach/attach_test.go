@@ -112,6 +112,7 @@ func TestTheLastOutputOfAJobThatEndsAtOnceArrives(t *testing.T) {
 				exit, ok := errors.AsType[*ExitError](r.failure)
 				require.True(t, ok, "%v", r.failure)
 				require.Equal(t, 3, exit.Status)
+				require.EqualError(t, r.failure, exit.Error(), "nobody has stopped it")
 				require.Len(t, r.out.String(), 300000+len("last\n"))
 			}
 		})

@@ -79,6 +79,7 @@ func (d *Daemon) carry(ctx context.Context, c *container, conn *net.UnixConn, in
 			<-ctx.Done()
 		case Hasty:
 			_ = conn.Close()
+			c.leave.Resolve(struct{}{})
 		}
 		_ = conn.CloseWrite() // fails if the client has gone
 		return nil

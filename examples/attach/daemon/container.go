@@ -27,6 +27,8 @@ type container struct {
 	owner  context.Context // of the run
 	exited *async.Future[int]
 	exit   *async.Promise[int]
+	left   *async.Future[struct{}] // by the connection that is attached
+	leave  *async.Promise[struct{}]
 
 	// What is written to input the command reads from stdin. It takes some
 	// before the command has started, too.
@@ -46,6 +48,7 @@ func newContainer(owner context.Context, spec spec) (*container, error) {
 		return nil, err
 	}
 	c.exited, c.exit = async.NewPromise[int](owner, async.Name("container"))
+	c.left, c.leave = async.NewPromise[struct{}](owner, async.Name("attached"))
 	return c, nil
 }
 

@@ -34,7 +34,7 @@ const (
 	// become longer than 64 KiB.
 	Cut Flaw = "cut"
 	// Hasty closes the connection when the command has ended, whether it has
-	// read all of its input or not.
+	// read all of its input or not, and only then tells the status.
 	Hasty Flaw = "hasty"
 	// NoEnd never ends the output of a command that has ended.
 	NoEnd Flaw = "no-end"
@@ -203,6 +203,9 @@ func (d *Daemon) wait(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	status, err := c.exited.Wait(r.Context())
+	if err == nil && d.Flaw == Hasty {
+		_, err = c.left.Wait(r.Context())
+	}
 	if err == nil {
 		answer(w, http.StatusOK, map[string]int{"StatusCode": status})
 	}

@@ -110,6 +110,8 @@ func (a *attached) drain(ctx context.Context, told bool) error {
 	}
 	if err == nil {
 		_, err, _ = a.output.Result()
+	} else {
+		a.output.Cancel(err) // it is left: what it returns one day is nobody's affair
 	}
 	return err
 }

@@ -14,6 +14,8 @@ import (
 func (a *attached) stop(ctx context.Context, why error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		why = cause
+	} else if late, ok := errors.AsType[*async.TimeoutError](why); ok {
+		why = late // the script's limit; what the roles returned because of it says no more
 	}
 	var end, lost error
 	err := async.Shield(ctx, a.Limits.stopping(), func(ctx context.Context) error {

@@ -39,6 +39,6 @@ func (cfg *config) demo(ctx context.Context, job Job) (err error) {
 		}
 		d := &daemon.Daemon{Flaw: daemon.Flaw(cfg.daemon)}
 		async.Go(ctx, func(ctx context.Context) error { return d.Serve(ctx, l) }, async.Daemon(), async.Name("daemon"))
-		return runUntilSignal(ctx, newClient(socket, cfg.limits.Request), job)
+		return run(ctx, socket, job)
 	}, async.Name("demo"))
 }

@@ -16,8 +16,8 @@
 // the output, the daemon is in package daemon.
 //
 // It exits with the status of the script. When it has stopped the script it
-// exits with 124 at -timeout, and with 128 and the number of the signal that it
-// got; 125 if the daemon or the connection failed, or the input broke, or nobody
+// exits with 124 at -timeout, with 128 and the number of the signal that it got,
+// and with 141 if nobody reads its output any more; 125 if the daemon or the connection failed, or the input broke, or nobody
 // knows how the script ended; 2 when the arguments are wrong. (go run hides the
 // status: it prints it and exits with 1.)
 package main
@@ -25,11 +25,9 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"os"
-	"syscall"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/examples/internal/remote"
 )
 
 func main() { newProgram().Main() }
@@ -43,9 +41,9 @@ func newProgram() *cli.Program {
 errors. The end of the input does not end the script; an input that breaks does.
 On a signal, or at -timeout, the daemon is asked to stop it. The script is a file,
 or given with -c. Without -socket the daemon is one that is built in.`,
-		Exit: `that of the script; 124 stopped by -timeout, 130 interrupted, 125
-the daemon, the connection or the input failed, or nobody knows how the script
-ended, 2 wrong arguments`,
+		Exit: `that of the script; 124 stopped by -timeout, 130 interrupted, 141
+nobody reads its output, 125 the daemon, the connection or the input failed, or
+nobody knows how the script ended, 2 wrong arguments`,
 		Flags: cfg.define,
 		Run: func(ctx context.Context, args []string, std cli.Streams) error {
 			return withStatus(cfg.run(ctx, args, std))
@@ -69,16 +67,12 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	if cfg.socket == "" {
 		return cfg.demo(ctx, job)
 	}
-	return runUntilSignal(ctx, newClient(cfg.socket, cfg.limits.Request), job)
+	return run(ctx, cfg.socket, job)
 }
 
-// runUntilSignal runs a job, and stops it at the first SIGINT or SIGTERM. That
-// nobody reads the output any more is an error of a Write, not the end of the
-// process: the daemon has to be told.
-func runUntilSignal(ctx context.Context, daemon *client, job Job) error {
-	return async.Scope(ctx, func(ctx context.Context) error {
-		cli.FailOnSignal(ctx)
-		cli.OnSignal(ctx, func(os.Signal) error { return nil }, syscall.SIGPIPE)
-		return Run(ctx, daemon, job)
-	}, async.Name("attach"))
+// run runs a job with the daemon at a socket, until a signal.
+func run(ctx context.Context, socket string, job Job) error {
+	return remote.UntilSignal(ctx, "attach", func(ctx context.Context) error {
+		return Run(ctx, newClient(socket, job.Limits.Request), job)
+	})
 }

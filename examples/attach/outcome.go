@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
 	"github.com/ambit-go/ambit/examples/internal/remote"
 )
@@ -91,25 +90,11 @@ func brief(err error) error {
 // has failed. It is that of docker run.
 const statusFailed = 125
 
-// withStatus gives err the exit status of the program. Why a job was stopped
-// counts for more than how it ended then, and a job that nobody knows the end of
-// for more than both.
+// withStatus gives err the exit status of the program.
 func withStatus(err error) error {
 	if err == nil || errors.As(err, new(*cli.UsageError)) {
 		return err
 	}
-	code := statusFailed
-	signal, signalled := errors.AsType[*cli.SignalError](err)
-	exit, exited := errors.AsType[*ExitError](err)
-	told, stopped := errors.AsType[*remote.StoppedError](err)
-	switch {
-	case errors.As(err, new(*AbandonedError)):
-	case signalled:
-		code = signal.ExitStatus()
-	case stopped && errors.As(told.Cause, new(*async.TimeoutError)):
-		code = cli.StatusDeadline
-	case exited && !stopped:
-		code = exit.ExitStatus()
-	}
-	return &cli.ExitError{Code: code, Err: brief(err)}
+	unknown := errors.As(err, new(*AbandonedError))
+	return &cli.ExitError{Code: remote.Status(err, unknown, statusFailed), Err: brief(err)}
 }

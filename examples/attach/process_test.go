@@ -73,6 +73,6 @@ func TestAReaderThatGoesAwayStopsTheJob(t *testing.T) {
 	cmd.Stderr = &stderr
 	out, _ := cmd.Output()
 	assert.Equal(t, "ready\n", string(out))
-	assert.Equal(t, 125, cmd.ProcessState.ExitCode())
+	assert.Equal(t, 141, cmd.ProcessState.ExitCode())
 	assert.Contains(t, stderr.String(), "broken pipe; the script exited with status 7")
 }

@@ -16,9 +16,9 @@
 //
 // It exits with the status of the step: 128 and the number of a signal that has
 // ended it. A step that exits with 0 when it was stopped makes 124 if it was a
-// timeout, or 128 and the number of the signal that runstep got. 2 is for wrong
-// arguments, 125 to 127 for a step that could not be run. (go run hides the
-// status: it prints it and exits with 1.)
+// timeout, 128 and the number of the signal that runstep got, or 141 if nobody
+// reads its output any more. 2 is for wrong arguments, 125 to 127 for a step that
+// could not be run. (go run hides the status: it prints it and exits with 1.)
 package main
 
 import (
@@ -46,8 +46,8 @@ second signal ends the grace. Without a command and without -f it reads the
 script from its standard input. The step itself reads the null device.`,
 		Exit: `that of the step (128 and the number of the signal that has
 ended it); when it was stopped and exits with 0: 124 after a timeout, 128 and
-the number of the signal that has stopped it; 2 wrong arguments; 125 could not
-be run, 126 is not executable, 127 is not there`,
+the number of the signal that has stopped it, 141 if nobody reads its output; 2
+wrong arguments; 125 could not be run, 126 is not executable, 127 is not there`,
 		Flags: cfg.flags,
 		Run:   cfg.run,
 	}
@@ -97,7 +97,7 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	if err != nil {
 		return err
 	}
-	proc.FailOnBrokenPipe()
+	cli.FailWritesToClosedPipes()
 	begin := time.Now()
 	var result proc.Result
 	err = async.Scope(ctx, func(ctx context.Context) error {

@@ -113,10 +113,8 @@ func exitStatus(result proc.Result, err error) int {
 
 // stopped is the status of a step that was stopped and has none to show for it.
 func stopped(err error) int {
-	if errors.As(err, new(*async.TimeoutError)) {
-		return cli.StatusDeadline
-	}
-	return cli.Status(err) // of a signal; else 1
+	status, _ := cli.StopStatus(err)
+	return status
 }
 
 // cannotStart is the status of a step that never ran.

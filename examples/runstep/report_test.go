@@ -21,6 +21,7 @@ func TestExitStatus(t *testing.T) {
 	late := &async.TimeoutError{}
 	interrupt := &cli.SignalError{Signal: os.Interrupt}
 	lost := &proc.OutputError{Err: syscall.EPIPE}
+	full := &proc.OutputError{Err: syscall.ENOSPC}
 	ended := func(code int, sig syscall.Signal, cause error) proc.Result {
 		return proc.Result{Pid: 1, Code: code, Signal: sig, Cause: cause}
 	}
@@ -38,8 +39,9 @@ func TestExitStatus(t *testing.T) {
 		{"7 on a signal", ended(7, 0, interrupt), interrupt, 7},
 		{"0 on a timeout", ended(0, 0, late), late, 124},
 		{"0 on a signal", ended(0, 0, interrupt), interrupt, 130},
-		{"0 as nobody reads", ended(0, 0, lost), lost, 1},
-		{"0, and the output is lost", ended(0, 0, nil), lost, 1},
+		{"0 as nobody reads", ended(0, 0, lost), lost, 141},
+		{"0, and nobody has read the end", ended(0, 0, nil), lost, 141},
+		{"0, and the output is lost", ended(0, 0, nil), full, 1},
 		{"killed", ended(-1, syscall.SIGKILL, interrupt), interrupt, 137},
 		{"cannot be killed", ended(-1, 0, interrupt), interrupt, 125},
 		{"never started: a signal", none, errors.Join(context.Canceled, interrupt), 130},

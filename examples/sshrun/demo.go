@@ -38,7 +38,7 @@ func (cfg *config) demo(ctx context.Context, step Step) error {
 		}
 		async.Go(ctx, func(ctx context.Context) error { return server.Serve(ctx, l) }, async.Daemon(), async.Name("ssh server"))
 		to.address = l.Addr().String()
-		return runUntilSignal(ctx, to, step)
+		return run(ctx, to, step)
 	}, async.Name("demo"))
 }
 

@@ -17,18 +17,17 @@
 //
 // It exits as the script does: with its status, or with 128 and the number of
 // the signal that has ended it. When it has stopped the script it exits with 124
-// at -timeout, and with 128 and the number of the signal that it got itself; 255
-// if it could not run the script or does not know how it ended, 2 when the
-// arguments are wrong. (go run hides the status: it prints it and exits with 1.)
+// at -timeout, with 128 and the number of the signal that it got itself, and with
+// 141 if nobody reads its output any more; 255 if it could not run the script or
+// does not know how it ended, 2 when the arguments are wrong. (go run hides the
+// status: it prints it and exits with 1.)
 package main
 
 import (
 	"context"
-	"os"
-	"syscall"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/examples/internal/remote"
 )
 
 func main() { newProgram().Main() }
@@ -43,8 +42,8 @@ here. On a signal, or at -timeout, the script gets TERM, then KILL; then the
 connection is closed. The script is a file, - for stdin, or given with -c.
 Without -host it is run on a server that is built in.`,
 		Exit: `that of the script, or 128 and the number of the signal that ended
-it; 124 stopped by -timeout, 130 interrupted, 255 it could not be run or nobody
-knows how it ended, 2 wrong arguments`,
+it; 124 stopped by -timeout, 130 interrupted, 141 nobody reads its
+output, 255 it could not be run or nobody knows how it ended, 2 wrong arguments`,
 		Flags: cfg.define,
 		Run: func(ctx context.Context, args []string, std cli.Streams) error {
 			return withStatus(cfg.run(ctx, args, std))
@@ -72,16 +71,10 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	if err != nil {
 		return err
 	}
-	return runUntilSignal(ctx, to, step)
+	return run(ctx, to, step)
 }
 
-// runUntilSignal runs a step, and stops it at the first SIGINT or SIGTERM. That
-// nobody reads the output any more is an error of a Write, not the end of the
-// process: the script has to be told.
-func runUntilSignal(ctx context.Context, to destination, step Step) error {
-	return async.Scope(ctx, func(ctx context.Context) error {
-		cli.FailOnSignal(ctx)
-		cli.OnSignal(ctx, func(os.Signal) error { return nil }, syscall.SIGPIPE)
-		return Run(ctx, to, step)
-	}, async.Name("sshrun"))
+// run runs a step on another machine, until a signal.
+func run(ctx context.Context, to destination, step Step) error {
+	return remote.UntilSignal(ctx, "sshrun", func(ctx context.Context) error { return Run(ctx, to, step) })
 }

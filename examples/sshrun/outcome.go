@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
 	"github.com/ambit-go/ambit/examples/internal/remote"
 )
@@ -67,25 +66,11 @@ var errLost = errors.New("the connection ended before the script did; it may sti
 // It is that of ssh(1).
 const statusFailed = 255
 
-// withStatus gives err the exit status of the program. Why a script was stopped
-// counts for more than how it ended then, and a script that nobody knows the
-// end of for more than both.
+// withStatus gives err the exit status of the program.
 func withStatus(err error) error {
 	if err == nil || errors.As(err, new(*cli.UsageError)) {
 		return err
 	}
-	code := statusFailed
-	signal, signalled := errors.AsType[*cli.SignalError](err)
-	exit, exited := errors.AsType[*ExitError](err)
 	unknown := errors.As(err, new(*AbandonedError)) || errors.Is(err, errLost)
-	switch {
-	case unknown, errors.As(err, new(*async.WatchdogError)):
-	case signalled:
-		code = signal.ExitStatus()
-	case errors.As(err, new(*async.TimeoutError)):
-		code = cli.StatusDeadline
-	case exited && !errors.As(err, new(*remote.StoppedError)):
-		code = exit.ExitStatus()
-	}
-	return &cli.ExitError{Code: code, Err: remote.Brief(err)}
+	return &cli.ExitError{Code: remote.Status(err, unknown, statusFailed), Err: remote.Brief(err)}
 }

@@ -56,7 +56,7 @@ func TestAReaderThatGoesAwayStopsTheScript(t *testing.T) {
 	cmd.Stderr = &stderr
 	out, _ := cmd.Output()
 	assert.Equal(t, "ready\n", string(out))
-	assert.Equal(t, 255, cmd.ProcessState.ExitCode())
+	assert.Equal(t, 141, cmd.ProcessState.ExitCode())
 	assert.Contains(t, stderr.String(), "cannot write the output")
 	assert.Contains(t, stderr.String(), "broken pipe; the script exited with status 7")
 }

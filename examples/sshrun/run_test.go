@@ -125,8 +125,9 @@ func TestAServerThatNeverAnswersIsAbandoned(t *testing.T) {
 		sshserver.NoShell:   "starting bash",
 	} {
 		t.Run(string(flaw), func(t *testing.T) {
+			t.Parallel()
 			limits := unhurried()
-			limits.Connect = 4 * soon
+			limits.Connect = 3 * time.Second // what does answer has to do so in this time
 			r := trial{flaw: flaw, script: "echo pid $$", limits: limits}.run(t)
 			gone, ok := errors.AsType[*AbandonedError](r.failure)
 			require.True(t, ok, "%v", r.failure)

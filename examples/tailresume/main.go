@@ -112,9 +112,9 @@ func (c *config) run(ctx context.Context, args []string, std cli.Streams) error 
 	if err := c.check(args); err != nil {
 		return err
 	}
+	cli.FailWritesToClosedPipes()
 	err := async.Scope(ctx, func(ctx context.Context) error {
 		cli.FailOnSignal(ctx)
-		cli.FailWritesToClosedPipes(ctx)
 		f := c.follower(std)
 		if len(args) == 1 {
 			f.dial = dialer(args[0], c.silence)
@@ -125,10 +125,7 @@ func (c *config) run(ctx context.Context, args []string, std cli.Streams) error 
 	if errors.Is(err, syscall.EPIPE) {
 		return &cli.ExitError{Code: cli.StatusPipe} // as cat would, and without a word
 	}
-	if sig := new(cli.SignalError); errors.As(err, &sig) {
-		return sig
-	}
-	return err
+	return cli.SignalAlone(err)
 }
 
 // takeAll follows the log. Whoever reads our output may have stopped reading

@@ -119,8 +119,8 @@ func (c *config) run(ctx context.Context, args []string, std cli.Streams) error 
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	cli.FailWritesToClosedPipes()
 	return async.Scope(ctx, func(ctx context.Context) error {
-		cli.FailWritesToClosedPipes(ctx)
 		if c.url != "" {
 			return c.job(ctx, client, c.url, report)
 		}

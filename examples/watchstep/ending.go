@@ -25,17 +25,16 @@ func end(result proc.Result, err error) error {
 	if result.Pid == 0 {
 		cause = err // it was stopped before it was started, or could not be
 	}
-	var sig *cli.SignalError
-	// The watchdog comes first: the error of its check may be a timeout, too.
-	switch {
+	switch status, _ := cli.StopStatus(cause); {
 	case errors.As(cause, new(*async.WatchdogError)):
 		return ending("given up", statusWatchdog, err)
-	case errors.As(cause, &sig):
-		return ending("cancelled", sig.ExitStatus(), err)
-	case errors.As(cause, new(*async.TimeoutError)):
-		return ending("too late", cli.StatusDeadline, err)
+	case errors.As(cause, new(*cli.SignalError)):
+		return ending("cancelled", status, err)
+	case status == cli.StatusDeadline:
+		return ending("too late", status, err)
+	default:
+		return ending("failed", status, err)
 	}
-	return ending("failed", cli.StatusFailed, err)
 }
 
 func ending(word string, status int, err error) error {

@@ -17,8 +17,9 @@
 //
 // It exits with 0 if the command has succeeded, 1 if it has failed, 3 if a
 // watchdog has given it up, 124 after a timeout, 128 and the number of the signal
-// that has cancelled it (130 for Ctrl-C), 2 when the arguments are wrong. (go run
-// hides the status: it prints it and exits with 1.)
+// that has cancelled it (130 for Ctrl-C), 141 if nobody reads its output any more,
+// 2 when the arguments are wrong. (go run hides the status: it prints it and exits
+// with 1.)
 package main
 
 import (
@@ -47,7 +48,7 @@ up, takes too long, or is cancelled with INT, TERM or HUP is stopped with its
 whole process group: TERM, and KILL after the grace. A second signal ends the
 grace.`,
 		Exit: `0 done, 1 the command failed, 2 wrong arguments, 3 a watchdog gave
-it up, 124 it took too long, 128 and the number of the signal that cancelled it`,
+it up, 124 it took too long, 141 nobody reads its output, 128 and the number of the signal that cancelled it`,
 		Flags: cfg.flags,
 		Run:   cfg.run,
 	}
@@ -117,7 +118,7 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	if err := cfg.check(args); err != nil {
 		return err
 	}
-	proc.FailOnBrokenPipe()
+	cli.FailWritesToClosedPipes()
 	c := proc.Command{
 		Args:   args,
 		Grace:  cfg.grace,

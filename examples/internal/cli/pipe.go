@@ -1,21 +1,20 @@
 package cli
 
 import (
-	"context"
 	"os"
+	"os/signal"
 	"syscall"
 )
 
-// FailWritesToClosedPipes turns SIGPIPE into an error, until the scope of ctx
-// ends. It is for programs that have something to put away: by default a write
-// to a standard output that nobody reads any more ends the process where it
-// stands. The write fails with syscall.EPIPE instead, and StatusPipe is the exit
-// status that is expected then.
-//
-// The signal is not ignored, which the commands that are started would inherit.
-func FailWritesToClosedPipes(ctx context.Context) {
-	OnSignal(ctx, func(os.Signal) error { return nil }, syscall.SIGPIPE)
-}
-
-// StatusPipe is the exit status of what SIGPIPE has ended.
+// StatusPipe is the exit status of what was stopped because nobody reads its
+// output any more: that of what SIGPIPE has ended.
 const StatusPipe = 128 + int(syscall.SIGPIPE)
+
+// FailWritesToClosedPipes makes it an error to write to a standard output that
+// nobody reads any more, syscall.EPIPE, for the rest of this process. It is for
+// programs that have something to put away: by default such a write ends the
+// process where it stands. It holds to the end, as the last words of a program
+// are written when its scopes have ended.
+//
+// The signal is taken rather than ignored: commands would inherit that.
+func FailWritesToClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -23,6 +23,24 @@ func (e *SignalError) ExitStatus() int {
 	return 128
 }
 
+// StopStatus returns the exit status of work that was stopped for a cause, and
+// whether it has one: that of the signal, StatusDeadline for an
+// *async.TimeoutError, StatusPipe if nobody reads the output any more. Give it
+// the cause of the whole work: an error may hold the limit of a part of it.
+func StopStatus(cause error) (status int, ok bool) {
+	var sig *SignalError
+	switch {
+	case errors.As(cause, new(*async.WatchdogError)): // whose check may have had a limit
+	case errors.As(cause, &sig):
+		return sig.ExitStatus(), true
+	case errors.As(cause, new(*async.TimeoutError)):
+		return StatusDeadline, true
+	case errors.Is(cause, syscall.EPIPE):
+		return StatusPipe, true
+	}
+	return StatusFailed, false
+}
+
 // SignalAlone returns the SignalError in the tree of err, without the rest: for
 // programs where whatever else failed did so because of the signal. It returns
 // err if there is none.

@@ -5,7 +5,6 @@ package proc
 import (
 	"context"
 	"os"
-	"os/signal"
 	"sync/atomic"
 	"syscall"
 
@@ -40,7 +39,6 @@ func StopOnSignals(ctx context.Context, c *Command) context.Context {
 	return step
 }
 
-// FailOnBrokenPipe makes it an error to write to a pipe that nobody reads, for
-// the rest of this process. Otherwise that would end it, and leave a command
-// running. The signal is taken rather than ignored: commands would inherit that.
-func FailOnBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+// FailOnBrokenPipe is cli.FailWritesToClosedPipes: a write to a pipe that nobody
+// reads would else end this process, and leave a command running.
+func FailOnBrokenPipe() { cli.FailWritesToClosedPipes() }

@@ -45,6 +45,7 @@ func runDemo(ctx context.Context, cfg config, std cli.Streams) error {
 		c, done := newCleaner(cfg, &cli.Out{W: std.Out})
 		defer done()
 		return run(ctx, cfg, c, plan, func(ctx context.Context) error {
+			cli.FailOnSignal(ctx)
 			c.out.Printf("job: working, until it is stopped\n")
 			return async.Sleep(ctx, time.Hour)
 		})

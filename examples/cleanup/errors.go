@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
@@ -12,6 +13,23 @@ import (
 
 // statusLeft is the exit status if only the cleaning up has failed.
 const statusLeft = 125
+
+// A jobError says how a command has failed.
+type jobError struct {
+	text   string
+	err    error
+	cause  error // why it was stopped, if it was
+	status int
+}
+
+func (e *jobError) Error() string { return e.text }
+
+// Unwrap returns the error of package proc.
+func (e *jobError) Unwrap() error { return e.err }
+
+// ExitStatus is that of the command, or 128 and the number of the signal that has
+// ended it.
+func (e *jobError) ExitStatus() int { return e.status }
 
 // An endError says how a job has ended, if it has not ended well, and what was
 // left after it.
@@ -24,11 +42,11 @@ type endError struct {
 // Unwrap returns the error of the scope.
 func (e *endError) Unwrap() error { return e.err }
 
-// ExitStatus is that of the job if it has failed. The deadline is told by the
-// cause: a job may have deadlines of its own.
+// ExitStatus is that of what has stopped the job, or else its own if it has
+// failed. A deadline counts only as the cause: a job may have some of its own.
 func (e *endError) ExitStatus() int {
-	if errors.As(e.stopped, new(*async.TimeoutError)) {
-		return cli.StatusDeadline
+	if status, ok := cli.StopStatus(e.stopped); ok {
+		return status
 	}
 	return cli.Status(e.err)
 }
@@ -48,6 +66,8 @@ func (e *endError) why() string {
 		parts = append(parts, sig.Error())
 	case errors.As(e.stopped, &late):
 		parts = append(parts, fmt.Sprintf("stopped after %v, which is its limit", late.Limit))
+	case errors.Is(e.stopped, syscall.EPIPE):
+		parts = append(parts, "nobody reads the output")
 	case e.stopped != nil && errors.Is(e.outcome, context.Canceled):
 		parts = append(parts, "cancelled")
 	}

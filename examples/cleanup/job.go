@@ -1,54 +1,33 @@
+//go:build unix
+
 package main
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/examples/internal/proc"
 )
 
-// command is a job: args as a command, with our output and no input. When its ctx
-// ends it is told to stop, and killed if it has not after grace. Example runstep
-// does more.
+// command is a job: args as a command in a process group of its own, with our
+// output and no input. It is told to stop when its ctx ends and at the first
+// signal, and killed after the grace or at the second one. Nothing of the group
+// is left when it returns.
 func command(args []string, grace time.Duration, std cli.Streams) func(context.Context) error {
 	return func(ctx context.Context) error {
-		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		cmd.Stdout, cmd.Stderr = std.Out, std.Err
-		cmd.WaitDelay = grace
-		stopGroup := group(cmd)
-		err := cmd.Run()
-		stopGroup()
-		if err != nil {
-			return &jobError{cmd.Args[0], err}
+		cli.FailWritesToClosedPipes() // or there would be no cleaning up
+		c := proc.Command{Args: args, Grace: grace, Stdout: proc.Piped(std.Out), Stderr: proc.Piped(std.Err)}
+		ctx = proc.StopOnSignals(ctx, &c)
+		result, err := proc.Run(ctx, c)
+		if err == nil {
+			return nil
 		}
-		return nil
+		failed := &jobError{text: err.Error(), err: err, cause: result.Cause, status: result.ExitStatus(err)}
+		if exit := new(proc.ExitError); errors.As(err, &exit) {
+			failed.text = exit.Name + ": " + result.Outcome() // the cause is told anyhow
+		}
+		return failed
 	}
-}
-
-// A jobError says how a command has failed.
-type jobError struct {
-	name string
-	err  error
-}
-
-func (e *jobError) Error() string { return fmt.Sprintf("%s: %v", e.name, e.err) }
-
-// Unwrap returns the error of package exec.
-func (e *jobError) Unwrap() error { return e.err }
-
-// ExitStatus is that of the command, or 128 and the number of the signal that has
-// ended it.
-func (e *jobError) ExitStatus() int {
-	var exit *exec.ExitError
-	if !errors.As(e.err, &exit) {
-		return cli.StatusFailed
-	}
-	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return exit.ExitCode()
 }

@@ -2,8 +2,18 @@
 
 package main
 
-import "os/exec"
+import (
+	"context"
+	"errors"
+	"time"
 
-// group does nothing where there are no process groups: the command alone is
-// killed.
-func group(*exec.Cmd) (kill func()) { return func() {} }
+	"github.com/ambit-go/ambit/examples/internal/cli"
+)
+
+// command is a job that fails: only Unix has the process groups that are needed
+// to end a command with all that it has started.
+func command([]string, time.Duration, cli.Streams) func(context.Context) error {
+	return func(context.Context) error {
+		return errors.New("there are no process groups on this system, so no command can be run; try -demo")
+	}
+}

@@ -18,17 +18,19 @@
 // It is meant to be copied: main.go has the scope of the job and its exit hook;
 // phases.go goes through the phases; remove.go removes one resource; errors.go
 // says what was left, and why the job has ended; plan.go reads a plan; job.go
-// and job_unix.go run a command; demo.go is an API that fails in all ways.
+// runs a command; demo.go is an API that fails in all ways.
 //
 // It exits as the job does: with its status, with 124 if it took too long, 130
-// when interrupted and 143 when terminated. If the job is well and something
-// could not be removed, it exits with 125; with 1 if it could not do what it
-// should, and 2 when the arguments or the plan are wrong. (go run hides the
-// status: it prints it and exits with 1.)
+// when interrupted, 143 when terminated and 141 if nobody reads its output any
+// more. 125 to 127 is for a command that could not be run, and 125 also for one
+// that is well when something could not be removed; 1 if nothing can be printed,
+// and 2 when the arguments or the plan are wrong. (go run hides the status: it
+// prints it and exits with 1.)
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"net/http"
 	"time"
@@ -63,10 +65,12 @@ it has left behind. The plan is a file that says how, phase by phase:
 	DELETE http://127.0.0.1:8080/volumes/data
 
 A request is made again after 5xx, 408, 429, and lost connections. The first
-interrupt stops the command; the next ends everything at once.`,
+interrupt stops the command, the next kills it. One that comes while things are
+removed ends everything at once.`,
 		Exit: `that of the command; 124 it took too long, 130 interrupted, 143
-terminated; 125 the command is well and something was not removed, 1 it could
-not be run or nothing can be printed, 2 wrong arguments or a wrong plan`,
+terminated, 141 nobody reads its output; 126 it is not executable, 127 it is not
+there; 125 it is well and something was not removed, or it could not be run; 1
+nothing can be printed, 2 wrong arguments or a wrong plan`,
 		Flags: cfg.define,
 		Run:   cfg.main,
 	}
@@ -135,7 +139,6 @@ func newCleaner(cfg config, out *cli.Out) (*cleaner, func()) {
 func run(ctx context.Context, cfg config, c *cleaner, plan []phase, job func(context.Context) error) error {
 	ending := new(endError)
 	err := async.Scope(ctx, func(ctx context.Context) error {
-		cli.FailOnSignal(ctx)
 		async.OnExit(ctx, func(ctx context.Context, outcome error) error {
 			ending.outcome = outcome
 			c.out.Printf("job: %s\n", ending.why())
@@ -143,6 +146,9 @@ func run(ctx context.Context, cfg config, c *cleaner, plan []phase, job func(con
 		})
 		err := job(ctx)
 		ending.stopped = context.Cause(ctx)
+		if own := new(jobError); ending.stopped == nil && errors.As(err, &own) {
+			ending.stopped = own.cause
+		}
 		return err
 	}, async.Name("job"), async.Timeout(cfg.timeout), async.HookTimeout(total(plan)))
 	if err == nil {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -114,7 +112,7 @@ func TestJobThatIsSignalledIsCleanedUpAfter(t *testing.T) {
 			assert.Equal(t, "/hang", asked[4])
 			assert.ElementsMatch(t, []string{"/in-use", "/busy2", "/busy2", "/busy2"}, asked[5:])
 			assert.Regexp(t, `(?s)removed .*/busy1,.*removed .*/plain1,.*LEFT .*/hang,.*LEFT .*/in-use,.*removed .*/busy2,`, p.Stdout())
-			assert.Equal(t, fmt.Sprintf(`cleanup: stopped by signal: %v; sh: signal: terminated
+			assert.Equal(t, fmt.Sprintf(`cleanup: stopped by signal: %v; sh: ended by SIGTERM
 	2 of 5 not removed:
 		networks: DELETE %s/hang: no time left of 2s, attempts: 1
 		volumes: DELETE %[2]s/in-use: 409 Conflict
@@ -147,7 +145,7 @@ func TestStatusOfTheCommandIsKept(t *testing.T) {
 		{left, "exit 0", 125, "cleanup: 1 of 1 not removed:"},
 		{fine, "exit 3", 3, "cleanup: sh: exit status 3\n"},
 		{left, "exit 3", 3, "cleanup: sh: exit status 3\n\t1 of 1 not removed:"},
-		{left, "kill -USR1 $$", 128 + int(syscall.SIGUSR1), "cleanup: sh: signal: user defined signal 1"},
+		{left, "kill -USR1 $$", 128 + int(syscall.SIGUSR1), "cleanup: sh: ended by SIGUSR1"},
 	} {
 		p := clitest.Start(t, nil, "cleanup", test.plan, "sh", "-c", test.script)
 		assert.Equal(t, test.status, p.Wait(), test.script)
@@ -158,7 +156,7 @@ func TestStatusOfTheCommandIsKept(t *testing.T) {
 func TestCommandThatDoesNotStartIsCleanedUpAfter(t *testing.T) {
 	s := newService(t)
 	p := clitest.Start(t, nil, "cleanup", s.plan(t, "phase a\n  /plain\n"), "no-such-command")
-	assert.Equal(t, 1, p.Wait())
+	assert.Equal(t, 127, p.Wait())
 	assert.Contains(t, p.Stderr(), "cleanup: no-such-command: exec:")
 	assert.Equal(t, []string{"/plain"}, s.requests())
 }
@@ -174,19 +172,32 @@ func TestCommandThatIgnoresSignalsIsKilledWithItsGroup(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(-pids[0], syscall.SIGKILL) }) // should the test fail
 	p.Signal(os.Interrupt)
 	assert.Equal(t, 130, p.Wait())
-	assert.Contains(t, p.Stdout(), "job: stopped by signal: interrupt; sh: signal: killed\n")
-	for _, pid := range pids {
-		require.Eventually(t, func() bool { return hasEnded(pid) }, time.Minute, time.Millisecond, "process %d has been killed", pid)
-	}
+	assert.Contains(t, p.Stdout(), "job: stopped by signal: interrupt; sh: ended by SIGKILL\n")
+	assert.Empty(t, clitest.InGroup(t, pids[0]))
+	assert.Empty(t, clitest.Alive(t, pids[:]...))
 	assert.Equal(t, []string{"/plain"}, s.requests())
 }
 
-// hasEnded reports whether a process has ended. It may not have been waited for: an
-// orphan is init's.
-func hasEnded(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return true
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && bytes.Contains(stat, []byte(") Z "))
+// The second signal ends the grace of the command, and not the cleaning up.
+func TestSecondSignalKillsTheCommand(t *testing.T) {
+	s := newService(t)
+	p := clitest.Start(t, nil, "cleanup", "-grace", "24h", s.plan(t, "phase a\n  /plain\n"),
+		"bash", "-c", `trap "echo told" TERM; sleep 1000 & echo group $$; while :; do wait; sleep 1000 & done`)
+	var group int
+	_, err := fmt.Sscanf(p.WaitFor("group"), "group %d", &group)
+	require.NoError(t, err)
+	p.Signal(os.Interrupt)
+	p.WaitFor("told")
+	p.Signal(os.Interrupt)
+	assert.Equal(t, 130, p.Wait())
+	assert.Empty(t, clitest.InGroup(t, group))
+	assert.Equal(t, []string{"/plain"}, s.requests())
+}
+
+// A closed pipe must not keep anything from being removed.
+func TestReaderThatHasGoneStopsTheCommand(t *testing.T) {
+	s := newService(t)
+	p := clitest.Start(t, nil, "bash", "-c", `cleanup "$0" sh -c 'while echo y; do :; done' | head -n 1; exit "${PIPESTATUS[0]}"`, s.plan(t, "phase a\n  /plain\n"))
+	assert.Equal(t, 141, p.Wait(), p.Stderr())
+	assert.Equal(t, []string{"/plain"}, s.requests())
 }

@@ -115,7 +115,7 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	r := newReport(c.Name, result, err, time.Since(begin))
 	if failed := r.write(cfg.reportTo); failed != nil {
 		if err = errors.Join(err, failed); r.Status == cli.StatusDone {
-			r.Status = statusCannot
+			r.Status = proc.StatusCannot
 		}
 	}
 	if err != nil {

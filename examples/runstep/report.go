@@ -6,22 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
 	"github.com/ambit-go/ambit/examples/internal/proc"
-)
-
-// Exit statuses beside those of cli, as env(1) and timeout(1) have them.
-const (
-	statusCannot        = 125
-	statusNotExecutable = 126
-	statusMissing       = 127
 )
 
 // A report is how a step has ended, for programs.
@@ -44,7 +34,7 @@ func newReport(name string, result proc.Result, err error, took time.Duration) *
 		Pid:     result.Pid,
 		Notes:   result.Notes(),
 		Seconds: took.Seconds(),
-		Status:  exitStatus(result, err),
+		Status:  result.ExitStatus(err),
 	}
 	if result.Code >= 0 {
 		r.Code = &result.Code
@@ -95,37 +85,4 @@ func because(cause error) string {
 		return "it has left processes behind"
 	}
 	return cause.Error()
-}
-
-// exitStatus is what runstep exits with. The step's own status goes before
-// everything: that it was stopped is told, and does not mask it.
-func exitStatus(result proc.Result, err error) int {
-	switch status := result.Status(); {
-	case err == nil || status > 0:
-		return status
-	case result.Pid == 0:
-		return cannotStart(err)
-	case status < 0:
-		return statusCannot // it cannot even be killed
-	}
-	return stopped(err)
-}
-
-// stopped is the status of a step that was stopped and has none to show for it.
-func stopped(err error) int {
-	status, _ := cli.StopStatus(err)
-	return status
-}
-
-// cannotStart is the status of a step that never ran.
-func cannotStart(err error) int {
-	switch {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return statusMissing
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOEXEC):
-		return statusNotExecutable
-	case errors.As(err, new(*async.TimeoutError)), errors.As(err, new(*cli.SignalError)):
-		return stopped(err)
-	}
-	return statusCannot
 }

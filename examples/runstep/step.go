@@ -19,14 +19,11 @@ import (
 var shell = []string{"bash", "--noprofile", "--norc", "-eo", "pipefail"}
 
 // command makes the command of what the flags and arguments say.
-//
-// The step writes into pipes, although it could be given our own output: what it
-// leaves running would else keep that open, and with it whoever reads it.
 func (cfg *config) command(args []string, std cli.Streams) (proc.Command, error) {
 	c := proc.Command{
 		Name: cfg.name, Dir: cfg.dir,
 		Grace: cfg.grace, Linger: cfg.linger,
-		Stdout: writer{std.Out}, Stderr: writer{std.Err},
+		Stdout: proc.Piped(std.Out), Stderr: proc.Piped(std.Err),
 	}
 	if info, err := os.Stat(cfg.dir); cfg.dir != "" && (err != nil || !info.IsDir()) {
 		return c, cli.Usagef("-C %s: not a directory", cfg.dir)
@@ -46,7 +43,7 @@ func (cfg *config) command(args []string, std cli.Streams) (proc.Command, error)
 			_, err = os.Stat(path)
 		}
 		if err != nil {
-			return c, &cli.ExitError{Code: statusMissing, Err: err}
+			return c, &cli.ExitError{Code: proc.StatusMissing, Err: err}
 		}
 		c.Args = append(append(shell[:len(shell):len(shell)], path), args...)
 		setDefault(&c.Name, filepath.Base(path))
@@ -78,9 +75,6 @@ func setDefault(s *string, value string) {
 		*s = value
 	}
 }
-
-// A writer hides that something is a file.
-type writer struct{ io.Writer }
 
 // The demonstration is a step that takes too long, answers TERM with an exit
 // status of its own, and has a child that ignores TERM.

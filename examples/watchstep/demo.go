@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/loopback"
 	"github.com/ambit-go/ambit/examples/internal/proc"
 )
 
@@ -57,27 +57,12 @@ func (cfg *config) startDemo(ctx context.Context, c *proc.Command) error {
 // doctor serves a URL that tells whether somebody is well: each of the answers
 // once, and the last one from then on.
 func doctor(ctx context.Context, well []bool) (url string, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
 	var asked atomic.Int64
-	server := &http.Server{
-		ReadHeaderTimeout: time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			n := int(asked.Add(1)) - 1
-			if !well[min(n, len(well)-1)] {
-				http.Error(w, "not well", http.StatusServiceUnavailable)
-			}
-		}),
-	}
-	async.Go(ctx, func(context.Context) error {
-		if err := server.Serve(listener); err != http.ErrServerClosed {
-			return err
+	root, err := loopback.Serve(ctx, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := int(asked.Add(1)) - 1
+		if !well[min(n, len(well)-1)] {
+			http.Error(w, "not well", http.StatusServiceUnavailable)
 		}
-		return nil
-	}, async.Name("doctor"), async.Daemon(), async.OnAbort(func(ctx context.Context, _ error) error {
-		return server.Shutdown(ctx)
 	}))
-	return "http://" + listener.Addr().String() + "/", nil
+	return root + "/", err
 }

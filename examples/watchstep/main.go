@@ -26,7 +26,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"syscall"
@@ -122,8 +121,8 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	c := proc.Command{
 		Args:   args,
 		Grace:  cfg.grace,
-		Stdout: writer{std.Out}, // hides that they are files: what the command
-		Stderr: writer{std.Err}, // leaves running is not to hold them open
+		Stdout: proc.Piped(std.Out),
+		Stderr: proc.Piped(std.Err),
 	}
 	var result proc.Result
 	err := async.Scope(ctx, func(ctx context.Context) error {
@@ -147,6 +146,3 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	}
 	return end(result, err)
 }
-
-// A writer hides that something is a file.
-type writer struct{ io.Writer }

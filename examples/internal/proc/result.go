@@ -62,15 +62,15 @@ type ExitError struct {
 
 // Error tells how the command has ended and, if it was stopped, why.
 func (e *ExitError) Error() string {
-	text := e.Name + ": " + e.Result.end()
+	text := e.Name + ": " + e.Result.Outcome()
 	if e.Result.Cause != nil {
 		text += ", stopped: " + e.Result.Cause.Error()
 	}
 	return text
 }
 
-// end says how the process has ended.
-func (r *Result) end() string {
+// Outcome says how the command has ended, in words.
+func (r Result) Outcome() string {
 	switch {
 	case r.State == nil:
 		return "cannot be killed"

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/attach/daemon"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 	"github.com/ambit-go/ambit/examples/internal/remote"
 )
 
@@ -67,10 +68,10 @@ func (b *breaking) Read(p []byte) (int, error) {
 
 func TestAnInputThatBreaksEndsTheJobAndItsLastOutputArrives(t *testing.T) {
 	t.Parallel()
-	out := newSign()
+	out := clitest.NewSign()
 	r := trial{
 		script: "trap 'head -c 1000000 /dev/zero; echo last words; exit 7' TERM; read -r line; echo got $line" + forever,
-		stdin:  &breaking{strings.NewReader("input\n"), out.ready}, limits: unhurried(),
+		stdin:  &breaking{strings.NewReader("input\n"), out.Ready}, limits: unhurried(),
 		stdout: writerFunc(func(p []byte) (int, error) { // slow, so that much is still to come when the job has ended
 			time.Sleep(2 * time.Millisecond)
 			return out.Write(p)
@@ -149,7 +150,7 @@ func TestACancelledJobIsStoppedAndTellsTheCauseAndItsOwnEnd(t *testing.T) {
 		assert.ErrorIs(t, r.failure, errUser)
 		assert.Contains(t, r.failure.Error(), fmt.Sprintf("cancelled by the user; the script exited with status %d", want))
 		assert.Contains(t, r.out.String(), "last words\n")
-		assert.Empty(t, living(t, pid(t, r.out.String())))
+		assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
 	}
 }
 
@@ -162,7 +163,7 @@ func TestAScriptThatIgnoresTERMIsKilled(t *testing.T) {
 	exit, ok := errors.AsType[*ExitError](r.failure)
 	require.True(t, ok, "%v", r.failure)
 	assert.Equal(t, 137, exit.Status)
-	assert.Empty(t, living(t, pid(t, r.out.String())))
+	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
 }
 
 func TestADaemonThatDoesNotStopTheJobIsAbandoned(t *testing.T) {
@@ -176,7 +177,7 @@ func TestADaemonThatDoesNotStopTheJobIsAbandoned(t *testing.T) {
 	require.True(t, ok, "%v", r.failure)
 	assert.Contains(t, silent.Request, "/stop")
 	// To remove the container has ended it.
-	assert.Empty(t, living(t, pid(t, r.out.String())))
+	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
 }
 
 func TestADaemonThatNeverAnswersIsGivenUp(t *testing.T) {
@@ -196,7 +197,7 @@ func TestADaemonThatGoesAwayEndsTheRun(t *testing.T) {
 		do: func(stop, _ func()) { stop() }, gone: true,
 	}.run(t)
 	assert.True(t, errors.As(r.failure, new(*AbandonedError)), "%v", r.failure)
-	assert.Empty(t, living(t, pid(t, r.out.String())))
+	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
 }
 
 func TestAnOutputThatBreaksOffStopsTheJob(t *testing.T) {
@@ -207,7 +208,7 @@ func TestAnOutputThatBreaksOffStopsTheJob(t *testing.T) {
 	exit, ok := errors.AsType[*ExitError](r.failure)
 	require.True(t, ok, "%v", r.failure)
 	assert.Equal(t, 7, exit.Status)
-	assert.Empty(t, living(t, pid(t, r.out.String())))
+	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
 }
 
 func TestAnOutputThatDoesNotEndDoesNotHangIt(t *testing.T) {

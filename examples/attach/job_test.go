@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +16,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/attach/daemon"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
 // hang bounds what must not hang. No test takes as long as that.
@@ -58,32 +55,6 @@ func serve(t *testing.T, flaw daemon.Flaw) (d *daemon.Daemon, socket string, sto
 	return d, socket, stop
 }
 
-// A sign is an output that tells when a line "ready" has come.
-type sign struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	ready chan struct{} // closed at "ready"
-	once  sync.Once
-}
-
-func newSign() *sign { return &sign{ready: make(chan struct{})} }
-
-func (s *sign) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p)
-	if bytes.Contains(s.text.Bytes(), []byte("ready\n")) {
-		s.once.Do(func() { close(s.ready) })
-	}
-	return len(p), nil
-}
-
-func (s *sign) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // A trial is a run of a script.
 type trial struct {
 	flaw   daemon.Flaw
@@ -97,7 +68,7 @@ type trial struct {
 }
 
 type result struct {
-	out, err, notes *sign
+	out, err, notes *clitest.Sign
 	failure         error
 	stopDaemon      func()
 }
@@ -108,7 +79,7 @@ func cancelling(_, cancel func()) { cancel() }
 func (c trial) run(t *testing.T) result {
 	t.Helper()
 	d, socket, stop := serve(t, c.flaw)
-	r := result{out: newSign(), err: newSign(), notes: newSign(), stopDaemon: stop}
+	r := result{out: clitest.NewSign(), err: clitest.NewSign(), notes: clitest.NewSign(), stopDaemon: stop}
 	job := Job{
 		Name: "test", Cmd: []string{"bash", "-c", c.script},
 		Stdin: c.stdin, Stdout: r.out, Stderr: r.err, Notes: r.notes, Limits: c.limits,
@@ -120,7 +91,7 @@ func (c trial) run(t *testing.T) result {
 		job.Stdout = c.stdout
 	}
 	if c.at == nil {
-		c.at = r.out.ready
+		c.at = r.out.Ready
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -147,33 +118,4 @@ func (c trial) run(t *testing.T) result {
 		assert.Empty(t, d.Names(), "containers that are left")
 	}
 	return r
-}
-
-// pid reads the process id that a script has printed.
-func pid(t *testing.T, output string) int {
-	t.Helper()
-	for line := range strings.Lines(output) {
-		if n, ok := strings.CutPrefix(line, "pid "); ok {
-			pid, err := strconv.Atoi(strings.TrimSpace(n))
-			require.NoError(t, err)
-			return pid
-		}
-	}
-	t.Fatalf("no pid in %q", output)
-	return 0
-}
-
-// living returns the processes of a group that live.
-func living(t *testing.T, group int) []string {
-	t.Helper()
-	out, err := exec.Command("ps", "-A", "-o", "pid=,pgid=,stat=,args=").Output()
-	require.NoError(t, err)
-	var found []string
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		if len(f) > 3 && f[1] == strconv.Itoa(group) && f[2][0] != 'Z' {
-			found = append(found, line)
-		}
-	}
-	return found
 }

@@ -24,7 +24,7 @@ func TestASignalIsPassedOnAndBothEndsAreTold(t *testing.T) {
 		assert.Equal(t, want, p.Wait())
 		assert.Contains(t, p.Stdout(), "cleaning up\n")
 		assert.Equal(t, "attach: stopped by signal: "+sig.String()+"; the script exited with status 7\n", p.Stderr())
-		assert.Empty(t, living(t, pid(t, p.Stdout())), "left behind")
+		assert.Empty(t, clitest.InGroup(t, clitest.Number(t, p.Stdout(), "pid")), "left behind")
 	}
 }
 
@@ -35,7 +35,7 @@ func TestASignalEndsTheProgramWhateverTheDaemonDoes(t *testing.T) {
 	p.Signal(os.Interrupt)
 	assert.Equal(t, 125, p.Wait())
 	assert.Contains(t, p.Stderr(), "stopped by signal: interrupt; abandoned")
-	assert.Empty(t, living(t, pid(t, p.Stdout())), "left behind")
+	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, p.Stdout(), "pid")), "left behind")
 }
 
 // The input is a connection that is reset by its other end.

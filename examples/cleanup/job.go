@@ -17,7 +17,6 @@ import (
 // is left when it returns.
 func command(args []string, grace time.Duration, std cli.Streams) func(context.Context) error {
 	return func(ctx context.Context) error {
-		cli.FailWritesToClosedPipes() // or there would be no cleaning up
 		c := proc.Command{Args: args, Grace: grace, Stdout: proc.Piped(std.Out), Stderr: proc.Piped(std.Err)}
 		ctx = proc.StopOnSignals(ctx, &c)
 		result, err := proc.Run(ctx, c)

@@ -33,6 +33,7 @@ import (
 	"errors"
 	"flag"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -128,7 +129,11 @@ func (cfg *config) main(ctx context.Context, args []string, std cli.Streams) err
 // newCleaner makes a cleaner, and a function that closes its connections.
 func newCleaner(cfg config, out *cli.Out) (*cleaner, func()) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	client := &http.Client{Transport: transport, Timeout: cfg.request}
+	client := &http.Client{Transport: transport, Timeout: cfg.request,
+		// A redirect would be followed with GET: that something is there to be
+		// looked at does not say that anything was removed.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	return &cleaner{client: client, parallel: cfg.parallel, out: out}, transport.CloseIdleConnections
 }
 
@@ -137,6 +142,7 @@ func newCleaner(cfg config, out *cli.Out) (*cleaner, func()) {
 // context, with a signal, a timeout or whatever else as the cause. An exit hook
 // has a context of its own.
 func run(ctx context.Context, cfg config, c *cleaner, plan []phase, job func(context.Context) error) error {
+	cli.FailWritesToClosedPipes() // or there would be no cleaning up
 	ending := new(endError)
 	err := async.Scope(ctx, func(ctx context.Context) error {
 		async.OnExit(ctx, func(ctx context.Context, outcome error) error {
@@ -151,8 +157,11 @@ func run(ctx context.Context, cfg config, c *cleaner, plan []phase, job func(con
 		}
 		return err
 	}, async.Name("job"), async.Timeout(cfg.timeout), async.HookTimeout(total(plan)))
-	if err == nil {
-		return c.out.Err()
+	switch lost := c.out.Err(); {
+	case err == nil && errors.Is(lost, syscall.EPIPE):
+		return &cli.ExitError{Code: cli.StatusPipe}
+	case err == nil:
+		return lost
 	}
 	ending.err = err
 	return ending

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,6 +48,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = io.Copy(io.Discard, r.Body) // so that the server sees the client go
 		<-r.Context().Done()
+	case r.URL.Path == "/elsewhere":
+		http.Redirect(w, r, "/plain", http.StatusSeeOther)
 	case r.URL.Path == "/in-use":
 		w.WriteHeader(http.StatusConflict)
 	case strings.HasPrefix(r.URL.Path, "/busy") && n < 3:
@@ -166,15 +169,13 @@ func TestCommandThatIgnoresSignalsIsKilledWithItsGroup(t *testing.T) {
 	s := newService(t)
 	p := clitest.Start(t, nil, "cleanup", "-grace", "50ms", s.plan(t, "phase a\n  /plain\n"),
 		"sh", "-c", `trap "" TERM; sleep 1000 & echo group $$; echo child $!; wait; sleep 1000`)
-	var pids [2]int
-	_, err := fmt.Sscanf(p.WaitFor("group")+" "+p.WaitFor("child"), "group %d child %d", &pids[0], &pids[1])
-	require.NoError(t, err)
+	pids := []int{clitest.Number(t, p.WaitFor("group"), "group"), clitest.Number(t, p.WaitFor("child"), "child")}
 	t.Cleanup(func() { _ = syscall.Kill(-pids[0], syscall.SIGKILL) }) // should the test fail
 	p.Signal(os.Interrupt)
 	assert.Equal(t, 130, p.Wait())
 	assert.Contains(t, p.Stdout(), "job: stopped by signal: interrupt; sh: ended by SIGKILL\n")
 	assert.Empty(t, clitest.InGroup(t, pids[0]))
-	assert.Empty(t, clitest.Alive(t, pids[:]...))
+	assert.Empty(t, clitest.Alive(t, pids...))
 	assert.Equal(t, []string{"/plain"}, s.requests())
 }
 
@@ -183,9 +184,7 @@ func TestSecondSignalKillsTheCommand(t *testing.T) {
 	s := newService(t)
 	p := clitest.Start(t, nil, "cleanup", "-grace", "24h", s.plan(t, "phase a\n  /plain\n"),
 		"bash", "-c", `trap "echo told" TERM; sleep 1000 & echo group $$; while :; do wait; sleep 1000 & done`)
-	var group int
-	_, err := fmt.Sscanf(p.WaitFor("group"), "group %d", &group)
-	require.NoError(t, err)
+	group := clitest.Number(t, p.WaitFor("group"), "group")
 	p.Signal(os.Interrupt)
 	p.WaitFor("told")
 	p.Signal(os.Interrupt)
@@ -200,4 +199,25 @@ func TestReaderThatHasGoneStopsTheCommand(t *testing.T) {
 	p := clitest.Start(t, nil, "bash", "-c", `cleanup "$0" sh -c 'while echo y; do :; done' | head -n 1; exit "${PIPESTATUS[0]}"`, s.plan(t, "phase a\n  /plain\n"))
 	assert.Equal(t, 141, p.Wait(), p.Stderr())
 	assert.Equal(t, []string{"/plain"}, s.requests())
+}
+
+// Nobody has noticed that the reader has gone when things are to be removed.
+func TestReaderThatHasGoneDoesNotKeepAnythingFromBeingRemoved(t *testing.T) {
+	s := newService(t)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	p := clitest.Start(t, func(cmd *exec.Cmd) { cmd.Stdout = w }, "cleanup", s.plan(t, "phase a\n  /plain\n"), "true")
+	require.NoError(t, w.Close())
+	assert.Equal(t, 141, p.Wait(), p.Stderr())
+	assert.Equal(t, []string{"/plain"}, s.requests())
+}
+
+// What a redirect leads to is there, and was not removed.
+func TestRedirectIsNoRemoval(t *testing.T) {
+	s := newService(t)
+	p := clitest.Start(t, nil, "cleanup", s.plan(t, "phase a\n  /elsewhere\n"), "true")
+	assert.Equal(t, 125, p.Wait())
+	assert.Contains(t, p.Stderr(), "/elsewhere: 303 See Other")
+	assert.Equal(t, []string{"/elsewhere"}, s.requests())
 }

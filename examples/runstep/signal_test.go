@@ -103,7 +103,7 @@ func TestAStepThatIgnoresTERMIsKilledAfterTheGrace(t *testing.T) {
 func TestASecondSignalEndsTheGrace(t *testing.T) {
 	s := start(t, "trap '' TERM; sleep 600 & echo ready $$; wait") // the grace is a minute
 	s.Signal(os.Interrupt)
-	require.Eventually(t, func() bool { return strings.Contains(s.Stderr(), "SIGTERM") }, hang, tick)
+	s.WaitForStderr("SIGTERM")
 	s.Signal(os.Interrupt)
 	status, r := s.end()
 	assert.Equal(t, 137, status)
@@ -123,7 +123,7 @@ func TestAGrandchildThatIgnoresTERMIsGone(t *testing.T) {
 // leaderEnds waits until the first process of the group has ended.
 func (s *step) leaderEnds() {
 	s.t.Helper()
-	require.Eventually(s.t, func() bool { return syscall.Kill(s.group, 0) != nil }, hang, tick)
+	clitest.Eventually(s.t, "the leader has ended", func() bool { return syscall.Kill(s.group, 0) != nil })
 }
 
 func TestTheDemonstration(t *testing.T) {

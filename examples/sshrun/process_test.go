@@ -20,7 +20,7 @@ func signalled(t *testing.T, sig os.Signal, script string, flags ...string) (sta
 	p.WaitFor("ready")
 	p.Signal(sig)
 	status = p.Wait()
-	assert.Empty(t, living(t, pid(t, p.Stdout())), "left behind")
+	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, p.Stdout(), "pid")), "left behind")
 	return status, p.Stdout(), p.Stderr()
 }
 

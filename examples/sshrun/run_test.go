@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 	"github.com/ambit-go/ambit/examples/internal/remote"
 	"github.com/ambit-go/ambit/examples/sshrun/sshserver"
 )
@@ -59,7 +60,7 @@ func TestACancelledScriptTellsTheCauseAndItsOwnEnd(t *testing.T) {
 			require.True(t, ok, "%v", r.failure)
 			assert.Equal(t, want, exit.Status)
 		}
-		assert.Empty(t, living(t, pid(t, r.out.String())))
+		assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
 	}
 }
 
@@ -71,7 +72,7 @@ func TestAScriptThatIgnoresTERMGetsKILL(t *testing.T) {
 	exit, ok := errors.AsType[*ExitError](r.failure)
 	require.True(t, ok, "%v", r.failure)
 	assert.Equal(t, "KILL", exit.Signal)
-	assert.Empty(t, living(t, pid(t, r.out.String())))
+	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
 }
 
 func TestTheLimitOfTheScriptStopsIt(t *testing.T) {
@@ -97,7 +98,7 @@ func TestAServerThatDoesNotHelpIsAbandoned(t *testing.T) {
 			assert.True(t, gone.MayRun)
 			assert.Contains(t, gone.Error(), "abandoned")
 			r.stopServer()
-			assert.Empty(t, living(t, pid(t, r.out.String())))
+			assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
 		})
 	}
 }
@@ -222,12 +223,12 @@ func TestOutputThatCannotBeWrittenStopsTheScript(t *testing.T) {
 func TestASlowReaderGetsEverything(t *testing.T) {
 	limits := unhurried()
 	limits.Output = soon
-	out := newSign()
+	out := clitest.NewSign()
 	r := trial{
 		script: "seq 100000", limits: limits,
 		change: func(s *Step) {
 			s.Stdout = writerFunc(func(p []byte) (int, error) {
-				if out.text.Len() == 0 {
+				if len(out.String()) == 0 {
 					time.Sleep(6 * soon) // longer than output may be held open
 				}
 				return out.Write(p)

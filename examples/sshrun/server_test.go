@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
-	"os/exec"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 	"github.com/ambit-go/ambit/examples/sshrun/sshserver"
 )
 
@@ -70,32 +67,6 @@ func demoServer(t *testing.T, flaw sshserver.Flaw) (to destination, stop func())
 	return to, stop
 }
 
-// A sign is an output that tells when a line "ready" has come.
-type sign struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	ready chan struct{} // closed at "ready"
-	once  sync.Once
-}
-
-func newSign() *sign { return &sign{ready: make(chan struct{})} }
-
-func (s *sign) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p)
-	if bytes.Contains(s.text.Bytes(), []byte("ready\n")) {
-		s.once.Do(func() { close(s.ready) })
-	}
-	return len(p), nil
-}
-
-func (s *sign) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
 // A trial is a run of a script.
 type trial struct {
 	flaw   sshserver.Flaw
@@ -108,7 +79,7 @@ type trial struct {
 }
 
 type result struct {
-	out, err, notes *sign
+	out, err, notes *clitest.Sign
 	failure         error
 	stopServer      func()
 }
@@ -119,7 +90,7 @@ func (c trial) run(t *testing.T) result {
 	t.Helper()
 	to, stop := demoServer(t, c.flaw)
 	to.tune = c.tune
-	r := result{out: newSign(), err: newSign(), notes: newSign(), stopServer: stop}
+	r := result{out: clitest.NewSign(), err: clitest.NewSign(), notes: clitest.NewSign(), stopServer: stop}
 	step := Step{Script: c.script, Shell: "bash", Stdout: r.out, Stderr: r.err, Notes: r.notes, Limits: c.limits}
 	if c.change != nil {
 		c.change(&step)
@@ -128,7 +99,7 @@ func (c trial) run(t *testing.T) result {
 	defer cancel(nil)
 	when := c.when
 	if when == nil {
-		when = r.out.ready
+		when = r.out.Ready
 	}
 	if c.cancel {
 		defer context.AfterFunc(watching(t, when), func() { cancel(errUser) })()
@@ -162,35 +133,6 @@ func watching(t *testing.T, c <-chan struct{}) context.Context {
 	})
 	t.Cleanup(func() { close(stop); over.Wait(); cancel() })
 	return ctx
-}
-
-// pid reads the process id that a script has printed.
-func pid(t *testing.T, output string) int {
-	t.Helper()
-	for line := range strings.Lines(output) {
-		if n, ok := strings.CutPrefix(line, "pid "); ok {
-			pid, err := strconv.Atoi(strings.TrimSpace(n))
-			require.NoError(t, err)
-			return pid
-		}
-	}
-	t.Fatalf("no pid in %q", output)
-	return 0
-}
-
-// living returns the processes of a group that live.
-func living(t *testing.T, group int) []string {
-	t.Helper()
-	out, err := exec.Command("ps", "-A", "-o", "pid=,pgid=,stat=,args=").Output()
-	require.NoError(t, err)
-	var found []string
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		if len(f) > 3 && f[1] == strconv.Itoa(group) && f[2][0] != 'Z' {
-			found = append(found, line)
-		}
-	}
-	return found
 }
 
 func signer(t *testing.T) ssh.Signer {

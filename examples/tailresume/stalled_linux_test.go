@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -38,7 +39,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 	n, err := r.Read(line)
 	require.NoError(t, err)
 	first, _, _ := strings.Cut(string(line[:n]), "\n")
-	assertNothingLeft(t, groupOf(t, first), dir)
+	assertNothingLeft(t, clitest.Number(t, first, "group"), dir)
 }
 
 // logged returns the size of the log in a directory.

@@ -7,8 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,18 +32,14 @@ func start(t *testing.T, s *traceServer, text string, args ...string) *clitest.P
 
 func (s *traceServer) waitFor(t *testing.T, text string) {
 	t.Helper()
-	until(t, text, func() bool { log, _ := s.content(); return strings.Contains(log, text) })
+	clitest.Eventually(t, text, func() bool { log, _ := s.content(); return strings.Contains(log, text) })
 }
 
 // group returns the process group that a sleeper has told of.
 func (s *traceServer) group(t *testing.T) int {
 	t.Helper()
 	log, _ := s.content()
-	m := regexp.MustCompile(`group (\d+)\n`).FindStringSubmatch(log)
-	require.Len(t, m, 2, log)
-	id, err := strconv.Atoi(m[1])
-	require.NoError(t, err)
-	return id
+	return clitest.Number(t, log, "group")
 }
 
 // Two levels, and two who may ask for each.
@@ -115,7 +109,7 @@ func TestSecondSignalAborts(t *testing.T) {
 	p.Signal(syscall.SIGINT)
 	s.waitFor(t, "told")
 	p.Signal(syscall.SIGTERM)
-	until(t, "the second signal to arrive", func() bool { return strings.Contains(p.Stderr(), "the job is aborted") })
+	clitest.Eventually(t, "the second signal to arrive", func() bool { return strings.Contains(p.Stderr(), "the job is aborted") })
 	require.NoError(t, os.WriteFile(may, nil, 0o600))
 	assert.Equal(t, 143, p.Wait(), p.Stderr())
 	log, state := s.content()

@@ -113,7 +113,7 @@ func TestACancelByTheUser(t *testing.T) {
 func TestASecondSignalEndsTheGrace(t *testing.T) {
 	s := start(t, "trap '' TERM; sleep 600 & echo ready $$; wait", "-beat", "never")
 	s.Signal(os.Interrupt)
-	require.Eventually(t, func() bool { return strings.Contains(s.Stderr(), "SIGTERM") }, hang, tick)
+	s.WaitForStderr("SIGTERM")
 	s.Signal(os.Interrupt)
 	assert.Equal(t, 130, s.end())
 	assert.Contains(t, s.Stderr(), "ended by SIGKILL")

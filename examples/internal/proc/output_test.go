@@ -19,7 +19,7 @@ import (
 )
 
 func TestABackgroundChildThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
-	out := newSign()
+	out := clitest.NewSign()
 	c := bash(`sleep 600 & echo child $!; exit 0`)
 	c.Linger, c.Stdout = 50*time.Millisecond, out
 	result, err := Run(asynctest.Context(t), c)
@@ -28,11 +28,11 @@ func TestABackgroundChildThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
 	assert.True(t, result.Left)
 	assert.Nil(t, result.Cause)
 	assert.Len(t, result.Notes(), 1)
-	assert.Empty(t, clitest.Alive(t, out.pid(t, "child")))
+	assert.Empty(t, clitest.Alive(t, clitest.Number(t, out.String(), "child")))
 }
 
 func TestAReaderOfTheLastOutputMayFinish(t *testing.T) {
-	out := newSign()
+	out := clitest.NewSign()
 	c := bash(`exec > >(while read -r line; do sleep 0.05; echo "[$line]"; done); echo one; echo two`)
 	c.Stdout = out
 	result, err := Run(asynctest.Context(t), c)
@@ -44,11 +44,11 @@ func TestAReaderOfTheLastOutputMayFinish(t *testing.T) {
 const outside = `read -r pid < <(exec setsid bash -c 'echo $$; exec sleep 600 >&2'); echo daemon $pid; `
 
 func TestSomebodyOutsideTheGroupThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
-	out := newSign()
+	out := clitest.NewSign()
 	c := bash(outside + "echo last")
 	c.Linger, c.Stdout, c.Stderr = 50*time.Millisecond, out, out
 	result, err := Run(asynctest.Context(t), c)
-	pid := out.pid(t, "daemon")
+	pid := clitest.Number(t, out.String(), "daemon")
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a process that has left its group keeps its output open"}, result.Notes())
@@ -58,7 +58,7 @@ func TestSomebodyOutsideTheGroupThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T
 
 func TestWhatIsInThePipeIsNotLostToASlowWriter(t *testing.T) {
 	const linger = 20 * time.Millisecond
-	out := newSign()
+	out := clitest.NewSign()
 	c := bash(outside + "head -c 50000 /dev/zero; echo; echo last")
 	c.Linger = linger
 	c.Stdout = writerFunc(func(p []byte) (int, error) {
@@ -67,7 +67,7 @@ func TestWhatIsInThePipeIsNotLostToASlowWriter(t *testing.T) {
 	})
 	c.Stderr = c.Stdout
 	result, err := Run(asynctest.Context(t), c)
-	pid := out.pid(t, "daemon")
+	pid := clitest.Number(t, out.String(), "daemon")
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	require.NoError(t, err)
 	assert.True(t, result.Held)
@@ -115,7 +115,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestBothStreamsMayBeOneWriter(t *testing.T) {
-	out, errs := newSign(), newSign()
+	out, errs := clitest.NewSign(), clitest.NewSign()
 	c := bash("for i in 1 2 3; do echo out $i; echo err $i >&2; done")
 	c.Stdout, c.Stderr = out, errs
 	_, err := Run(asynctest.Context(t), c)
@@ -134,7 +134,7 @@ func TestBothStreamsMayBeOneWriter(t *testing.T) {
 	require.NoError(t, err)
 }
 
-type uncomparable []*sign
+type uncomparable []*clitest.Sign
 
 func (u uncomparable) Write(p []byte) (int, error) { return u[0].Write(p) }
 

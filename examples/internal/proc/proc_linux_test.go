@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
 func init() {
@@ -49,7 +50,7 @@ func TestACommandThatSurvivesKILLIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var pid atomic.Int64
 	var answer string
-	out := newSign()
+	out := clitest.NewSign()
 	trace := exec.Command("tracer")
 	release, err := trace.StdinPipe()
 	require.NoError(t, err)
@@ -57,7 +58,7 @@ func TestACommandThatSurvivesKILLIsGivenUp(t *testing.T) {
 	require.NoError(t, err)
 	go func() {
 		defer cancel(errUser)
-		<-out.ready // before, the tracee may be stopped by a signal of its own
+		<-out.Ready // before, the tracee may be stopped by a signal of its own
 		trace.Args = append(trace.Args, strconv.FormatInt(pid.Load(), 10))
 		if assert.NoError(t, trace.Start()) {
 			_, err := fmt.Fscanf(answers, "traced: %s\n", &answer)

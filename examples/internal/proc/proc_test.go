@@ -11,9 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -42,56 +39,14 @@ func bash(script string) Command {
 	return Command{Name: "step", Args: []string{"bash", "-c", script}, Grace: hang, GiveUp: hang, Linger: hang}
 }
 
-// A sign is a writer that tells when a line "ready" has come.
-
-type sign struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	ready chan struct{}
-	once  sync.Once
-}
-
-func newSign() *sign { return &sign{ready: make(chan struct{})} }
-
-func (s *sign) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p)
-	if bytes.Contains(s.text.Bytes(), []byte("ready\n")) {
-		s.once.Do(func() { close(s.ready) })
-	}
-	return len(p), nil
-}
-
-func (s *sign) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// pid reads the number behind a word of the output.
-
-func (s *sign) pid(t *testing.T, word string) int {
-	t.Helper()
-	for line := range strings.Lines(s.String()) {
-		if rest, ok := strings.CutPrefix(line, word+" "); ok {
-			pid, err := strconv.Atoi(strings.TrimSpace(rest))
-			require.NoError(t, err)
-			return pid
-		}
-	}
-	t.Fatalf("no %q in %q", word, s.String())
-	return 0
-}
-
 // cancelled runs a command, and cancels it when it has printed "ready".
 
-func cancelled(t *testing.T, c Command) (Result, *sign, error) {
+func cancelled(t *testing.T, c Command) (Result, *clitest.Sign, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
-	out := newSign()
+	out := clitest.NewSign()
 	go func() {
-		<-out.ready
+		<-out.Ready
 		cancel(errUser)
 	}()
 	if c.Stdout == nil {
@@ -171,12 +126,12 @@ func TestCommandsRunWithinALimit(t *testing.T) {
 		t.Run(in.name, func(t *testing.T) {
 			alone := filepath.Join(t.TempDir(), "alone")
 			require.NoError(t, in.call(asynctest.Context(t), func(ctx context.Context) error {
-				out, errs := newSign(), newSign()
+				out, errs := clitest.NewSign(), clitest.NewSign()
 				c := bash("mkdir " + alone + " && head -c 1000000 /dev/zero && head -c 1000000 /dev/zero >&2 && rmdir " + alone)
 				c.Stdout, c.Stderr = out, errs
 				_, err := Run(ctx, c)
-				assert.Equal(t, 1000000, out.text.Len())
-				assert.Equal(t, 1000000, errs.text.Len())
+				assert.Equal(t, 1000000, len(out.String()))
+				assert.Equal(t, 1000000, len(errs.String()))
 				return err
 			}))
 		})

@@ -56,7 +56,7 @@ func TestAGrandchildThatIgnoresTERMIsKilledAlthoughTheCommandHasEnded(t *testing
 		assert.Equal(t, want, result.Code)
 		assert.True(t, result.Killed)
 		assert.ErrorIs(t, err, errUser)
-		assert.Empty(t, clitest.Alive(t, out.pid(t, "grandchild")))
+		assert.Empty(t, clitest.Alive(t, clitest.Number(t, out.String(), "grandchild")))
 	}
 }
 
@@ -144,14 +144,14 @@ func TestAWatchdogStopsIt(t *testing.T) {
 	errSick := errors.New("it is sick")
 	var told error
 	c := bash("trap 'exit 7' TERM; sleep 600 & echo ready; wait")
-	out := newSign()
+	out := clitest.NewSign()
 	c.Stdout = out
 	c.Signalling = func(_ syscall.Signal, cause error) { told = cause }
 	result, err := async.Watch(ctx, func(ctx context.Context) (Result, error) {
 		return Run(ctx, c)
 	}, async.Every(time.Millisecond), func(context.Context) error {
 		select {
-		case <-out.ready:
+		case <-out.Ready:
 			return errSick
 		default:
 			return nil

@@ -58,7 +58,7 @@ func (u *uploader) finish(ctx context.Context, j *job) error {
 	if err == nil {
 		err = u.log.Err()
 	}
-	return u.incomplete(err)
+	return u.incomplete(lastError[struct{}](err))
 }
 
 // conclude tells the server once, and sends the log again if it must.

@@ -118,7 +118,10 @@ func (c *config) run(ctx context.Context, args []string, std cli.Streams) error 
 	report := func(format string, args ...any) { fmt.Fprintf(std.Err, "tracepatch: "+format+"\n", args...) }
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: 30 * time.Second,
+		// What is answered to a GET somewhere else says nothing about the log.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	cli.FailWritesToClosedPipes()
 	return async.Scope(ctx, func(ctx context.Context) error {
 		if c.url != "" {

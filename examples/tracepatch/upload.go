@@ -15,6 +15,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/batch"
+	"github.com/ambit-go/ambit/examples/internal/retryafter"
 )
 
 // An uploader keeps the log at the server as long as the journal. This is what
@@ -62,6 +63,7 @@ func (u *uploader) push(ctx context.Context) error {
 	pause := async.Jitter(0.2, async.Backoff(50*time.Millisecond, 5*time.Second))
 	interval := func(int) time.Duration { return pause(u.fruitless) }
 	_, err := async.Poll(ctx, interval, u.catchUp, async.Name("upload"), async.Grace(time.Second)).Await(ctx, 0)
+	err = lastError[int64](err)
 	if err != nil && ctx.Err() == nil {
 		u.lost = &uploadError{err}
 		return u.lost
@@ -101,7 +103,11 @@ func (u *uploader) patch(ctx context.Context, size int64) error {
 	}
 	switch answer.StatusCode {
 	case http.StatusAccepted:
-		return u.moveTo(answer, u.sent+n)
+		was := u.sent
+		if err := u.moveTo(answer, u.sent+n); err != nil || u.sent > was {
+			return err
+		}
+		return async.Again(errNothingTaken) // not at once, or there would be no end to it
 	case http.StatusRequestedRangeNotSatisfiable:
 		return u.resync(answer)
 	}
@@ -174,8 +180,8 @@ func refused(answer *http.Response) error {
 	case s != http.StatusTooManyRequests && s < 500:
 		return err
 	default:
-		if seconds, bad := strconv.Atoi(answer.Header.Get("Retry-After")); bad == nil {
-			return async.AgainAfter(time.Duration(min(seconds, 3600))*time.Second, err)
+		if d := retryafter.Of(answer.Header, time.Now()); d > 0 {
+			return async.AgainAfter(min(d, time.Hour), err)
 		}
 		return async.Again(err)
 	}
@@ -190,4 +196,25 @@ func (e *uploadError) Unwrap() error { return e.err }
 // ExitStatus returns the exit status of the program.
 func (e *uploadError) ExitStatus() int { return statusIncomplete }
 
+var errNothingTaken = errors.New("the server has taken nothing of what it was sent")
+
 var errTooOften = errors.New("the server does not have what it was sent")
+
+// lastError puts what the last attempt has come to in front, which is what a
+// user wants to know of a poll, and without the poll's own words.
+func lastError[T any](err error) error {
+	var poll *async.PollError[T]
+	switch {
+	case !errors.As(err, &poll) || poll.Err == nil:
+		return err
+	case errors.As(err, new(*async.TimeoutError)), errors.Is(err, context.DeadlineExceeded):
+		return &late{last: poll.Err, err: err}
+	}
+	return poll.Err
+}
+
+// A late error says that the time was over.
+type late struct{ last, err error }
+
+func (e *late) Error() string { return "no time left; last error: " + e.last.Error() }
+func (e *late) Unwrap() error { return e.err }

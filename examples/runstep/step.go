@@ -35,7 +35,10 @@ func (cfg *config) command(args []string, std cli.Streams) (proc.Command, error)
 		c.Args = append(shell[:len(shell):len(shell)], "-c", demo)
 		setDefault(&c.Name, "demo")
 		if cfg.timeout == 0 {
-			cfg.timeout, c.Grace = demoTimeout, demoGrace
+			cfg.timeout = demoTimeout
+			if c.Grace == proc.DefaultGrace { // nobody has said how long
+				c.Grace = demoGrace
+			}
 		}
 	case cfg.file != "":
 		path, err := filepath.Abs(cfg.file) // -C comes later

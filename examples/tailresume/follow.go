@@ -88,14 +88,25 @@ func (f *follower) connect(ctx context.Context) error {
 	if err := writeRequest(conn, f.offset); err != nil {
 		return &brokenError{err}
 	}
-	r := bufio.NewReaderSize(conn, 4096)
+	r := bufio.NewReaderSize(&attentive{conn, f.silence}, 4096)
 	for {
-		_ = conn.SetDeadline(time.Now().Add(f.silence))
 		over, err := f.next(r)
 		if over || err != nil {
 			return f.explain(err)
 		}
 	}
+}
+
+// An attentive connection fails when nothing comes for a while, however long
+// what does come takes.
+type attentive struct {
+	net.Conn
+	silence time.Duration
+}
+
+func (a *attentive) Read(p []byte) (int, error) {
+	_ = a.SetReadDeadline(time.Now().Add(a.silence))
+	return a.Conn.Read(p)
 }
 
 // explain tells errors of the connection from others.

@@ -71,11 +71,11 @@ func readFrame(r *bufio.Reader) (frame, error) {
 		return frame{}, err
 	}
 	f := frame{kind: "DATA"}
-	if n, _ := fmt.Sscanf(line, "DATA %d %d\n", &f.offset, &f.length); n == 2 && f.offset >= 0 && f.length >= 0 {
+	if _, err := fmt.Sscanf(line, "DATA %d %d\n", &f.offset, &f.length); err == nil && f.offset >= 0 && f.length >= 0 {
 		return f, nil
 	}
 	f = frame{kind: "END"}
-	if n, _ := fmt.Sscanf(line, "END %d\n", &f.offset); n == 1 && f.offset >= 0 {
+	if _, err := fmt.Sscanf(line, "END %d\n", &f.offset); err == nil && f.offset >= 0 {
 		return f, nil
 	}
 	return frame{}, &wrongError{fmt.Sprintf("the server says %q", line)}

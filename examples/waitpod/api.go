@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,6 +82,9 @@ func ask(ctx context.Context, client *http.Client, address string) (a answer, er
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := client.Do(request)
+	if wrong := new(tls.CertificateVerificationError); errors.As(err, &wrong) {
+		return a, wrong // it will not be another one soon
+	}
 	if err != nil {
 		return a, &passingError{why(client, err)}
 	}
@@ -101,9 +105,12 @@ func ask(ctx context.Context, client *http.Client, address string) (a answer, er
 // readPod reads a pod. What breaks off may come as a whole the next time; what
 // is no pod will never be one.
 func readPod(body io.Reader) (s status, err error) {
-	data, err := io.ReadAll(io.LimitReader(body, maxPod))
+	data, err := io.ReadAll(io.LimitReader(body, maxPod+1))
 	if err != nil {
 		return s, &passingError{fmt.Errorf("reading the answer: %w", err)}
+	}
+	if len(data) > maxPod {
+		return s, fmt.Errorf("the answer is not a pod: it is longer than %d MiB", maxPod>>20)
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("the answer is not a pod: %w", err)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -67,4 +70,32 @@ func TestPodThatFails(t *testing.T) {
 	assert.Equal(t, 1, p.Wait())
 	assert.Equal(t, "Pending\nFailed\n", p.Stdout())
 	assert.Equal(t, "waitpod: the pod has ended; last phase: Failed; requests: 2\n", p.Stderr())
+}
+
+// What will never be any better is asked for once.
+func TestRedirectsCertificatesAndEndlessAnswersAreFinal(t *testing.T) {
+	redirect := http.RedirectHandler("/again", http.StatusFound)
+	endless := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(bytes.Repeat([]byte(" "), maxPod+1))
+	})
+	for name, c := range map[string]struct {
+		start func(*httptest.Server)
+		h     http.Handler
+		want  string
+	}{
+		"redirect":    {(*httptest.Server).Start, redirect, "302 Found"},
+		"certificate": {(*httptest.Server).StartTLS, redirect, "failed to verify certificate"},
+		"endless":     {(*httptest.Server).Start, endless, "it is longer than 4 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(c.h)
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			c.start(server)
+			defer server.Close()
+			p := clitest.Start(t, nil, "waitpod", server.URL)
+			assert.Equal(t, 1, p.Wait())
+			assert.Contains(t, p.Stderr(), c.want)
+			assert.Contains(t, p.Stderr(), "requests: 1")
+		})
+	}
 }

@@ -14,16 +14,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
-
-// Bounds for what must not hang, and how often to look.
-const hang, tick = time.Minute, time.Millisecond
 
 // A step is a runstep whose step has said "ready" and its process group.
 type step struct {

@@ -21,9 +21,6 @@ import (
 )
 
 const (
-	hang = time.Minute // bounds what must not hang
-	tick = time.Millisecond
-
 	quick = "10ms" // between two looks
 
 	// stubborn answers TERM with 7.

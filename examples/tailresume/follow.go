@@ -84,11 +84,11 @@ func (f *follower) connect(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // a read looks at no context
 	defer stop()
 
-	_ = conn.SetDeadline(time.Now().Add(f.silence))
+	_ = conn.SetWriteDeadline(time.Now().Add(f.silence))
 	if err := writeRequest(conn, f.offset); err != nil {
 		return &brokenError{err}
 	}
-	r := bufio.NewReaderSize(&attentive{conn, f.silence}, 4096)
+	r := bufio.NewReaderSize(&silentReader{conn, f.silence}, 4096)
 	for {
 		over, err := f.next(r)
 		if over || err != nil {
@@ -97,16 +97,17 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// An attentive connection fails when nothing comes for a while, however long
-// what does come takes.
-type attentive struct {
-	net.Conn
+// A silentReader reads from a connection, and fails when nothing has come for so
+// long. Each read has a deadline of its own: a frame may take its time as long as
+// some of it comes.
+type silentReader struct {
+	conn    net.Conn
 	silence time.Duration
 }
 
-func (a *attentive) Read(p []byte) (int, error) {
-	_ = a.SetReadDeadline(time.Now().Add(a.silence))
-	return a.Conn.Read(p)
+func (r *silentReader) Read(p []byte) (int, error) {
+	_ = r.conn.SetReadDeadline(time.Now().Add(r.silence))
+	return r.conn.Read(p)
 }
 
 // explain tells errors of the connection from others.

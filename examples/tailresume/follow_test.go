@@ -136,6 +136,10 @@ func TestServerThatCannotBeTrusted(t *testing.T) {
 		"an error":      {"ERROR no such byte\n", `the server says "ERROR no such byte\n"`},
 		"another voice": {"HTTP/1.1 400 Bad Request\r\n", "the server says"},
 		"minus":         {"DATA 0 -1\n", "the server says"},
+		"words behind":  {"DATA 0 3 junk\nabcEND 3\n", `the server says "DATA 0 3 junk\n"`},
+		"other spaces":  {"DATA   0   3\nabcEND 3\n", `the server says "DATA   0   3\n"`},
+		"other numbers": {"DATA +0 03\nabcEND 3\n", `the server says "DATA +0 03\n"`},
+		"another end":   {"END 0\r\n", `the server says "END 0\r\n"`},
 		"endless line":  {strings.Repeat("x", 10000), "speaks something else"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,6 +225,21 @@ func TestSilentConnectionIsBroken(t *testing.T) {
 	assert.Equal(t, []time.Duration{0, 500*time.Second + time.Minute + time.Second}, s.dialed)
 }
 
+// A frame that takes longer than a connection may be silent, while some of it
+// comes all the time.
+func TestSlowConnectionIsNotBroken(t *testing.T) {
+	slow := func(conn net.Conn) {
+		for _, c := range "DATA 0 10\n0123456789END 10\n" {
+			time.Sleep(50 * time.Second)
+			_, _ = io.WriteString(conn, string(c))
+		}
+	}
+	got, s, err := follows(t, nil, slow)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"0123456789"}, got)
+	assert.Len(t, s.dialed, 1)
+}
+
 // A consumer that has gone ends it all, and is not called again.
 func TestConsumerThatHasGoneStopsTheFollower(t *testing.T) {
 	var calls int
@@ -253,4 +272,14 @@ func FuzzServer(f *testing.F) {
 		assert.Equal(t, x.offset, int64(got.Len()+len(x.line)))
 		assert.LessOrEqual(t, got.Len(), len(said))
 	})
+}
+
+func TestRequestThatIsNone(t *testing.T) {
+	for _, line := range []string{"FROM -1\n", "FROM\n", "FROM 1 2\n", "FROM  1\n", "FROM 1\r\n", "GET / HTTP/1.1\r\n", "\n"} {
+		_, err := readRequest(bufio.NewReader(strings.NewReader(line)))
+		assert.EqualError(t, err, fmt.Sprintf("the client says %q", line))
+	}
+	from, err := readRequest(bufio.NewReader(strings.NewReader("FROM 17\n")))
+	require.NoError(t, err)
+	assert.Equal(t, int64(17), from)
 }

@@ -32,14 +32,24 @@ type frame struct {
 	length int64 // of DATA
 }
 
+// line is the frame as it is written.
+func (f frame) line() string {
+	if f.kind == "DATA" {
+		return fmt.Sprintf("DATA %d %d\n", f.offset, f.length)
+	}
+	return fmt.Sprintf("%s %d\n", f.kind, f.offset)
+}
+
 // A wrongError says that the other side does not speak as above, or has said
 // that it cannot help. To connect again would not change that.
 type wrongError struct{ text string }
 
 func (e *wrongError) Error() string { return e.text }
 
+func requestLine(offset int64) string { return fmt.Sprintf("FROM %d\n", offset) }
+
 func writeRequest(w io.Writer, offset int64) error {
-	_, err := fmt.Fprintf(w, "FROM %d\n", offset)
+	_, err := io.WriteString(w, requestLine(offset))
 	return err
 }
 
@@ -48,7 +58,7 @@ func readRequest(r *bufio.Reader) (offset int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := fmt.Sscanf(line, "FROM %d\n", &offset); err != nil || offset < 0 {
+	if _, err := fmt.Sscanf(line, "FROM %d", &offset); err != nil || offset < 0 || line != requestLine(offset) {
 		return 0, &wrongError{fmt.Sprintf("the client says %q", line)}
 	}
 	return offset, nil
@@ -56,27 +66,30 @@ func readRequest(r *bufio.Reader) (offset int64, err error) {
 
 // writeData writes a frame with its bytes in one Write.
 func writeData(w io.Writer, offset int64, p []byte) error {
-	_, err := w.Write(append(fmt.Appendf(nil, "DATA %d %d\n", offset, len(p)), p...))
+	_, err := w.Write(append([]byte(frame{"DATA", offset, int64(len(p))}.line()), p...))
 	return err
 }
 
 func writeEnd(w io.Writer, size int64) error {
-	_, err := fmt.Fprintf(w, "END %d\n", size)
+	_, err := io.WriteString(w, frame{kind: "END", offset: size}.line())
 	return err
 }
 
+// readFrame reads a line that begins a frame. Only one that is written just so is
+// one: the other side may mean something else by another.
 func readFrame(r *bufio.Reader) (frame, error) {
 	line, err := readLine(r)
 	if err != nil {
 		return frame{}, err
 	}
-	f := frame{kind: "DATA"}
-	if _, err := fmt.Sscanf(line, "DATA %d %d\n", &f.offset, &f.length); err == nil && f.offset >= 0 && f.length >= 0 {
-		return f, nil
-	}
-	f = frame{kind: "END"}
-	if _, err := fmt.Sscanf(line, "END %d\n", &f.offset); err == nil && f.offset >= 0 {
-		return f, nil
+	data, end := frame{kind: "DATA"}, frame{kind: "END"}
+	_, notData := fmt.Sscanf(line, "DATA %d %d", &data.offset, &data.length)
+	_, notEnd := fmt.Sscanf(line, "END %d", &end.offset)
+	switch {
+	case notData == nil && data.line() == line && data.offset >= 0 && data.length >= 0:
+		return data, nil
+	case notEnd == nil && end.line() == line && end.offset >= 0:
+		return end, nil
 	}
 	return frame{}, &wrongError{fmt.Sprintf("the server says %q", line)}
 }

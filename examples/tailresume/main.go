@@ -13,8 +13,8 @@
 //	go run ./examples/tailresume 127.0.0.1:7000
 //
 // It is meant to be copied: follow.go is the follower, frame.go what is said
-// over a connection, serve.go the server, cut.go breaks connections, main.go and
-// demo.go make a program of it.
+// over a connection, serve.go the server, cut.go breaks connections, demo.go
+// writes a log and compares, main.go makes a program of it.
 //
 // It exits with 0 when the log has been received as a whole, 1 if it has not, 2
 // when the arguments are wrong, 130 and 143 when stopped by a signal, and 141 if

@@ -109,6 +109,14 @@ func TestSignalDuringAPause(t *testing.T) {
 // What the demo writes for a test: who it is, and then anything, and no end.
 const endless = `echo "group $$"; sleep 1000 & seq 1 1000000; sleep 1000`
 
+// groupOf returns the process group that endless has told of.
+func groupOf(t *testing.T, line string) int {
+	t.Helper()
+	id, err := strconv.Atoi(strings.TrimPrefix(line, "group "))
+	require.NoError(t, err, line)
+	return id
+}
+
 // assertNothingLeft fails the test if a process group or a log is left.
 func assertNothingLeft(t *testing.T, group int, dir string) {
 	t.Helper()
@@ -131,7 +139,7 @@ func startEndless(t *testing.T, change func(*exec.Cmd)) (p *clitest.Process, dir
 
 func TestSignalStopsTheScriptToo(t *testing.T) {
 	p, dir := startEndless(t, nil)
-	group := clitest.Number(t, p.WaitFor("group"), "group")
+	group := groupOf(t, p.WaitFor("group"))
 	p.Signal(syscall.SIGINT)
 	assert.Equal(t, 130, p.Wait())
 	assertNothingLeft(t, group, dir)
@@ -150,7 +158,7 @@ func TestReaderThatHasGone(t *testing.T) {
 	require.NoError(t, r.Close())
 	assert.Equal(t, 141, p.Wait())
 	assert.Empty(t, p.Stderr())
-	assertNothingLeft(t, clitest.Number(t, first, "group"), dir)
+	assertNothingLeft(t, groupOf(t, first), dir)
 }
 
 // A log that is shorter than what has come of it is another one.

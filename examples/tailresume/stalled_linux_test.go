@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/clitest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -39,7 +38,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 	n, err := r.Read(line)
 	require.NoError(t, err)
 	first, _, _ := strings.Cut(string(line[:n]), "\n")
-	assertNothingLeft(t, clitest.Number(t, first, "group"), dir)
+	assertNothingLeft(t, groupOf(t, first), dir)
 }
 
 // logged returns the size of the log in a directory.

@@ -181,12 +181,3 @@ func TestCauseIsWithoutTheName(t *testing.T) {
 	assert.Equal(t, err, cause(err))
 	assert.NoError(t, cause(nil))
 }
-
-func TestNamesSteerNoTerminal(t *testing.T) {
-	for name, want := range map[string]string{
-		"a b.png": "a b.png", "\u00fcber.png": "\u00fcber.png",
-		"x\nthe queue.png": `"x\nthe queue.png"`, "\x1b[31m.png": `"\x1b[31m.png"`, "bad\xff.png": `"bad\xff.png"`,
-	} {
-		assert.Equal(t, want, shown(name))
-	}
-}

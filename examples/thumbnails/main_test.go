@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"image"
 	"image/jpeg"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
@@ -64,6 +66,14 @@ func number(ts *testscript.TestScript, s string) int {
 
 // A test that waits for something is hung after this time.
 const patience = time.Minute
+
+// eventually waits until ok says true.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	probe := func(context.Context) (struct{}, bool, error) { return struct{}{}, ok(), nil }
+	_, err := async.Poll(t.Context(), async.Every(5*time.Millisecond), probe).Await(t.Context(), patience)
+	require.NoError(t, err, what)
+}
 
 // pictureIn paints a picture into a folder, in one step: as programs do that
 // write elsewhere and rename.

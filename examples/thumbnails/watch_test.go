@@ -186,21 +186,3 @@ func waitFor(p *clitest.Process) int {
 	defer hung.Stop()
 	return p.Wait()
 }
-
-// Files of other programs that come and go are no reason to walk through all
-// thumbnails; the end of a folder is.
-func TestOnlyTheEndOfAFolderIsAReasonToLookForWhatIsGone(t *testing.T) {
-	s, _ := openStudio(t)
-	require.NoError(t, os.Mkdir(filepath.Join(s.cfg.folder, "sub"), 0o777))
-	require.NoError(t, s.lookAt(t.Context(), nil, "."))
-	require.NoError(t, s.gallery.put("sub/a.png", time.Now(), painting(20, 10, 0))) // whose picture is gone
-	removed := func(name string) {
-		e := fsnotify.Event{Name: filepath.Join(s.cfg.folder, name), Op: fsnotify.Remove}
-		require.NoError(t, s.event(t.Context(), nil, e))
-	}
-	removed("temporary")
-	assert.Empty(t, s.queue.Queued())
-	require.NoError(t, os.Remove(filepath.Join(s.cfg.folder, "sub")))
-	removed("sub")
-	assert.Equal(t, []string{"sub/a.png"}, s.queue.Queued())
-}

@@ -49,20 +49,22 @@ func (u *uploader) finish(ctx context.Context, j *job) error {
 	if err := u.push(ctx); err != nil {
 		return u.incomplete(err)
 	}
-	resends := 0
+	var attempts, resends int
 	pause := async.Jitter(0.2, async.Backoff(50*time.Millisecond, 2*time.Second))
 	_, err := async.Poll(ctx, pause, func(ctx context.Context) (struct{}, bool, error) {
-		done, err := u.conclude(ctx, j, &resends)
+		attempts++
+		done, err := u.conclude(ctx, j, &resends, pause(attempts))
 		return struct{}{}, done, err
 	}, async.Name("conclude"), async.Grace(time.Second)).Await(ctx, 0)
 	if err == nil {
 		err = u.log.Err()
 	}
-	return u.incomplete(lastError[struct{}](err))
+	return u.incomplete(err)
 }
 
-// conclude tells the server once, and sends the log again if it must.
-func (u *uploader) conclude(ctx context.Context, j *job, resends *int) (done bool, err error) {
+// conclude tells the server once, and sends the log again if it must. pause is
+// the least before it is to be called again.
+func (u *uploader) conclude(ctx context.Context, j *job, resends *int, pause time.Duration) (done bool, err error) {
 	const most = 3
 	what := update{State: j.state, Code: j.code}
 	what.Bytes, what.Checksum = u.log.Sum()
@@ -86,7 +88,7 @@ func (u *uploader) conclude(ctx context.Context, j *job, resends *int) (done boo
 		}
 		return false, async.Again(errTooOften)
 	}
-	return false, refused(answer)
+	return false, refused(answer, pause)
 }
 
 // incomplete is nil, or an uploadError.
@@ -94,8 +96,8 @@ func (u *uploader) incomplete(err error) error {
 	if err == nil {
 		return nil
 	}
-	if u.lost == nil {
-		u.lost = &uploadError{fmt.Errorf("the server has %d of %d bytes: %w", u.sent, u.log.Size(), err)}
+	if u.lost != nil {
+		return u.lost
 	}
-	return u.lost
+	return u.lose(fmt.Errorf("the server has %d of %d bytes: %w", u.sent, u.log.Size(), plain(err)))
 }

@@ -118,10 +118,7 @@ func (c *config) run(ctx context.Context, args []string, std cli.Streams) error 
 	report := func(format string, args ...any) { fmt.Fprintf(std.Err, "tracepatch: "+format+"\n", args...) }
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 30 * time.Second,
-		// What is answered to a GET somewhere else says nothing about the log.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	client := &http.Client{Transport: transport, Timeout: 30 * time.Second, CheckRedirect: stay}
 	cli.FailWritesToClosedPipes()
 	return async.Scope(ctx, func(ctx context.Context) error {
 		if c.url != "" {
@@ -132,6 +129,10 @@ func (c *config) run(ctx context.Context, args []string, std cli.Streams) error 
 		})
 	}, async.Name("tracepatch"))
 }
+
+// stay has a redirect count as the answer that it is: to follow it would make a
+// GET of a PATCH, and its answer says nothing about the log.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // job runs the job and uploads its log, in one scope, which everything belongs
 // to. The order of its end is the point of it: the scripts, with their output;
@@ -148,11 +149,15 @@ func (c *config) upload(ctx context.Context, client *http.Client, url string, re
 		return err
 	}
 	j := &job{script: c.script, after: c.after, grace: c.grace, log: log}
+	u := &uploader{client: client, url: strings.TrimSuffix(url, "/"), log: log, piece: int64(c.size), report: report,
+		pause: async.Jitter(0.2, async.Backoff(50*time.Millisecond, 5*time.Second)),
+	}
+	var ran error
 	err = async.Scope(ctx, func(ctx context.Context) error {
 		async.OnExit(ctx, func(context.Context, error) error { return log.file.Close() })
 		s := newStop(ctx, report)
 		cli.OnSignal(ctx, s.signal, os.Interrupt, syscall.SIGTERM)
-		u := &uploader{client: client, url: strings.TrimSuffix(url, "/"), log: log, stop: s, piece: int64(c.size), report: report}
+		u.stop = s
 		async.OnExit(ctx, func(ctx context.Context, _ error) error {
 			err := u.finish(ctx, j)
 			u.tell(err)
@@ -167,17 +172,34 @@ func (c *config) upload(ctx context.Context, client *http.Client, url string, re
 		})
 		log.added = u.batch.Added
 		async.Repeat(ctx, async.Every(c.touch), u.touch, async.AfterInterval(), async.Daemon(), async.Name("touch"))
-		return run(j, s)
+		ran = run(j, s)
+		return ran
 	}, async.Name("job"), async.HookTimeout(c.final))
-	if sig := new(cli.SignalError); errors.As(err, &sig) && !errors.As(err, new(*uploadError)) {
-		return sig
+	return outcome(j, ran, u.lost, err)
+}
+
+// outcome is what there is to tell of a job that has returned ran, of an upload
+// that is lost if that is not nil, and of their scope, which has ended with err:
+// each of them once. That the last flush was cut short means nothing if the log
+// is complete after all.
+func outcome(j *job, ran, lost, err error) error {
+	sig := new(cli.SignalError)
+	switch {
+	case errors.As(err, &sig):
+		return errors.Join(sig, lost)
+	case errors.As(ran, new(*uploadError)): // the job was stopped because of it
+		return lost
+	case ran != nil || lost != nil:
+		return errors.Join(j.failed(ran), lost)
+	case errors.As(err, new(*async.TimeoutError)):
+		return nil
 	}
-	return j.failed(err)
+	return err
 }
 
 // tell tells how the upload went.
 func (u *uploader) tell(err error) {
-	if err != nil {
+	if err != nil || u.lost != nil {
 		return
 	}
 	size, sum := u.log.Sum()

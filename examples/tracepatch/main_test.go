@@ -8,14 +8,25 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/signal"
 	"testing"
 	"time"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"tracepatch": main}) }
+func TestMain(m *testing.M) {
+	// The first Notify of a process starts a goroutine that stays for good. It
+	// must not be born in a synctest bubble.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	signal.Stop(signals)
+	clitest.Main(m, map[string]func(){"tracepatch": main})
+}
 
 func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
@@ -68,6 +79,15 @@ func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	answer = w.Result()
 	answer.Request = r
 	return answer, nil
+}
+
+// until waits until a condition holds.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	_, err := async.Poll(t.Context(), async.Every(5*time.Millisecond), func(context.Context) (struct{}, bool, error) {
+		return struct{}{}, holds(), nil
+	}).Await(t.Context(), time.Minute)
+	require.NoError(t, err, what)
 }
 
 // quiet is a config with which a job of a test is uploaded.

@@ -4,9 +4,12 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,14 +35,18 @@ func start(t *testing.T, s *traceServer, text string, args ...string) *clitest.P
 
 func (s *traceServer) waitFor(t *testing.T, text string) {
 	t.Helper()
-	clitest.Eventually(t, text, func() bool { log, _ := s.content(); return strings.Contains(log, text) })
+	until(t, text, func() bool { log, _ := s.content(); return strings.Contains(log, text) })
 }
 
 // group returns the process group that a sleeper has told of.
 func (s *traceServer) group(t *testing.T) int {
 	t.Helper()
 	log, _ := s.content()
-	return clitest.Number(t, log, "group")
+	m := regexp.MustCompile(`group (\d+)\n`).FindStringSubmatch(log)
+	require.Len(t, m, 2, log)
+	id, err := strconv.Atoi(m[1])
+	require.NoError(t, err)
+	return id
 }
 
 // Two levels, and two who may ask for each.
@@ -109,7 +116,7 @@ func TestSecondSignalAborts(t *testing.T) {
 	p.Signal(syscall.SIGINT)
 	s.waitFor(t, "told")
 	p.Signal(syscall.SIGTERM)
-	clitest.Eventually(t, "the second signal to arrive", func() bool { return strings.Contains(p.Stderr(), "the job is aborted") })
+	until(t, "the second signal to arrive", func() bool { return strings.Contains(p.Stderr(), "the job is aborted") })
 	require.NoError(t, os.WriteFile(may, nil, 0o600))
 	assert.Equal(t, 143, p.Wait(), p.Stderr())
 	log, state := s.content()
@@ -151,4 +158,21 @@ func TestLogIsEqualAfterFaultsOverTheNetwork(t *testing.T) {
 			assert.Contains(t, p.Stderr(), "tracepatch: the job has failed: script: exit status 3")
 		})
 	}
+}
+
+// A redirect is the answer, not what is at its end: that was asked with GET.
+func TestRedirectIsNotFollowed(t *testing.T) {
+	elsewhere := make(chan struct{}, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/elsewhere" {
+			elsewhere <- struct{}{}
+		} else if r.Method == http.MethodPatch {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		}
+	}))
+	defer server.Close()
+	p := clitest.Start(t, nil, "tracepatch", "-url", server.URL, "-age", "10ms", "-script", "echo ready; sleep 1000")
+	assert.Equal(t, 5, p.Wait())
+	assert.Equal(t, "tracepatch: the log is not complete: PATCH /trace: 302 Found\n", p.Stderr(), "told once, and nothing is said to be complete")
+	assert.Empty(t, elsewhere)
 }

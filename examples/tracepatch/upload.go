@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/batch"
@@ -35,7 +37,8 @@ type uploader struct {
 	log    *journal
 	stop   *stop
 	batch  *batch.Batch
-	piece  int64 // the most that one request carries
+	piece  int64          // the most that one request carries
+	pause  async.Interval // between requests, by how many have brought nothing
 	report func(format string, args ...any)
 	stats  stats
 
@@ -54,26 +57,36 @@ const (
 	longestInterval  = time.Minute
 )
 
+// longestRest is the most that a server is left alone because it asks for it.
+const longestRest = time.Hour
+
 // push brings the server up to date with the journal as it is now. It tries
 // until it has succeeded, ctx is done, or the server says that it is of no use.
 func (u *uploader) push(ctx context.Context) error {
 	if u.lost != nil {
 		return nil // has been told
 	}
-	pause := async.Jitter(0.2, async.Backoff(50*time.Millisecond, 5*time.Second))
-	interval := func(int) time.Duration { return pause(u.fruitless) }
+	interval := func(int) time.Duration { return u.pause(u.fruitless) }
 	_, err := async.Poll(ctx, interval, u.catchUp, async.Name("upload"), async.Grace(time.Second)).Await(ctx, 0)
-	err = lastError[int64](err)
 	if err != nil && ctx.Err() == nil {
-		u.lost = &uploadError{err}
-		return u.lost
+		return u.lose(plain(err))
 	}
 	return err
 }
 
+// lose notes why the server will never have the whole log: because of err, or
+// there is no whole log.
+func (u *uploader) lose(err error) error {
+	if broken := u.log.Err(); broken != nil && !errors.Is(err, broken) {
+		err = fmt.Errorf("%w; it cannot be kept here: %w", err, broken)
+	}
+	u.lost = &uploadError{err}
+	return u.lost
+}
+
 // catchUp sends piece after piece, until the server has what was there at the
 // beginning or something goes wrong.
-func (u *uploader) catchUp(ctx context.Context) (sent int64, done bool, err error) {
+func (u *uploader) catchUp(ctx context.Context) (_ struct{}, done bool, err error) {
 	for size := u.log.Size(); u.sent < size; {
 		before := u.sent
 		err := u.patch(ctx, size)
@@ -83,10 +96,10 @@ func (u *uploader) catchUp(ctx context.Context) (sent int64, done bool, err erro
 		if err != nil {
 			u.fruitless++
 			u.stats.failed.Add(1)
-			return u.sent, false, err
+			return struct{}{}, false, err
 		}
 	}
-	return u.sent, true, nil
+	return struct{}{}, true, nil
 }
 
 // patch sends one piece of the first size bytes.
@@ -103,15 +116,24 @@ func (u *uploader) patch(ctx context.Context, size int64) error {
 	}
 	switch answer.StatusCode {
 	case http.StatusAccepted:
-		was := u.sent
-		if err := u.moveTo(answer, u.sent+n); err != nil || u.sent > was {
-			return err
-		}
-		return async.Again(errNothingTaken) // not at once, or there would be no end to it
+		return u.advance(answer, n)
 	case http.StatusRequestedRangeNotSatisfiable:
 		return u.resync(answer)
 	}
-	return refused(answer)
+	return refused(answer, u.pause(u.fruitless+1))
+}
+
+// advance goes on behind what the server has taken of n bytes. That it has taken
+// none is worth another try, but not at once: it might say so for ever.
+func (u *uploader) advance(answer *http.Response, n int64) error {
+	was := u.sent
+	if err := u.moveTo(answer, was+n); err != nil {
+		return err
+	}
+	if u.sent <= was {
+		return async.Again(fmt.Errorf("the server has accepted bytes from %d on, and is at byte %d of the log", was, u.sent))
+	}
+	return nil
 }
 
 // resync goes on where the server is. That is ahead of us if an answer was lost,
@@ -136,7 +158,7 @@ func (u *uploader) moveTo(answer *http.Response, by int64) error {
 		_, end, _ := strings.Cut(r, "-")
 		var err error
 		if at, err = strconv.ParseInt(end, 10, 64); err != nil || at < 0 {
-			return fmt.Errorf("the server answers %s with Range %q, which is no offset", answer.Status, r)
+			return fmt.Errorf("the server answers %s with Range %s, which is no offset", word(answer.Status), strconv.Quote(cut(r)))
 		}
 	}
 	if size := u.log.Size(); at > size {
@@ -160,7 +182,10 @@ func (u *uploader) do(ctx context.Context, method, path string, body io.Reader, 
 	}
 	change(r)
 	answer, err := u.client.Do(r)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // why there was none is told by whoever ended ctx
+		return nil, async.Again(fmt.Errorf("%s %s: no answer", method, r.URL.Path))
+	case err != nil:
 		return nil, async.Again(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
@@ -173,18 +198,55 @@ func (u *uploader) do(ctx context.Context, method, path string, body io.Reader, 
 	return answer, nil
 }
 
-// refused is the error of an answer that is not what was hoped for.
-func refused(answer *http.Response) error {
-	err := fmt.Errorf("%s %s: %s", answer.Request.Method, answer.Request.URL.Path, answer.Status)
-	switch s := answer.StatusCode; {
-	case s != http.StatusTooManyRequests && s < 500:
+// refused is the error of an answer that is not what was hoped for. If another
+// one may be better it is worth a try when the server says, but no sooner than
+// after pause, whatever it says.
+func refused(answer *http.Response, pause time.Duration) error {
+	err := fmt.Errorf("%s %s: %s", answer.Request.Method, answer.Request.URL.Path, word(answer.Status))
+	if s := answer.StatusCode; s != http.StatusTooManyRequests && s < 500 {
 		return err
-	default:
-		if d := retryafter.Of(answer.Header, time.Now()); d > 0 {
-			return async.AgainAfter(min(d, time.Hour), err)
-		}
-		return async.Again(err)
 	}
+	after := min(retryafter.Of(answer.Header, time.Now()), longestRest)
+	return async.AgainAfter(max(after, pause), err)
+}
+
+// word is a text of the server as it can be printed: in a line, which a terminal
+// does not take for a command, and not too long.
+func word(s string) string {
+	s = cut(s)
+	if strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func cut(s string) string {
+	const most = 200
+	if len(s) > most {
+		return s[:most] + "..."
+	}
+	return s
+}
+
+// plain is the error of a poll in words about the log: the last that went wrong,
+// and that there was no time for another try if that is why it has ended.
+func plain(err error) error {
+	var poll *async.PollError[struct{}]
+	if !errors.As(err, &poll) {
+		return err
+	}
+	for errors.As(poll.Err, &poll) { // a poll within
+	}
+	late := new(async.TimeoutError)
+	switch isLate := errors.As(err, &late); {
+	case isLate && poll.Err != nil:
+		return fmt.Errorf("not sent within %v; last error: %w", late.Limit, poll.Err)
+	case isLate:
+		return fmt.Errorf("not sent within %v", late.Limit)
+	case poll.Err != nil:
+		return poll.Err
+	}
+	return err
 }
 
 // An uploadError says that the server does not have the whole log.
@@ -196,25 +258,4 @@ func (e *uploadError) Unwrap() error { return e.err }
 // ExitStatus returns the exit status of the program.
 func (e *uploadError) ExitStatus() int { return statusIncomplete }
 
-var errNothingTaken = errors.New("the server has taken nothing of what it was sent")
-
 var errTooOften = errors.New("the server does not have what it was sent")
-
-// lastError puts what the last attempt has come to in front, which is what a
-// user wants to know of a poll, and without the poll's own words.
-func lastError[T any](err error) error {
-	var poll *async.PollError[T]
-	switch {
-	case !errors.As(err, &poll) || poll.Err == nil:
-		return err
-	case errors.As(err, new(*async.TimeoutError)), errors.Is(err, context.DeadlineExceeded):
-		return &late{last: poll.Err, err: err}
-	}
-	return poll.Err
-}
-
-// A late error says that the time was over.
-type late struct{ last, err error }
-
-func (e *late) Error() string { return "no time left; last error: " + e.last.Error() }
-func (e *late) Unwrap() error { return e.err }

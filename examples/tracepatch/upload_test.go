@@ -213,31 +213,6 @@ func TestServerThatAlwaysCorrupts(t *testing.T) {
 	})
 }
 
-func TestRetryAfterIsObeyed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var at []time.Duration
-		begin := time.Now()
-		s := new(traceServer)
-		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPatch {
-				if at = append(at, time.Since(begin)); len(at) == 1 {
-					w.Header().Set("Retry-After", "17")
-					w.WriteHeader(http.StatusTooManyRequests)
-					return
-				}
-			}
-			s.ServeHTTP(w, r)
-		})
-		err := quiet().uploads(t.Context(), h, func(j *job, _ *stop) error {
-			fmt.Fprintln(j.log, "a line")
-			return nil
-		})
-		require.NoError(t, err)
-		require.Len(t, at, 2)
-		assert.Equal(t, 17*time.Second, at[1]-at[0])
-	})
-}
-
 // The job's context is dead, and its log is uploaded all the same.
 func TestLogIsCompleteAlthoughTheContextIsDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ambit-go/ambit/examples/internal/retryafter"
 )
@@ -29,9 +33,22 @@ type status struct {
 
 func (s status) String() string {
 	if s.Reason == "" {
-		return s.Phase
+		return word(s.Phase)
 	}
-	return s.Phase + " (" + s.Reason + ")"
+	return word(s.Phase) + " (" + word(s.Reason) + ")"
+}
+
+// word is a text of the server as it can be printed: in one line, as each phase
+// is, which no terminal takes for a command, and not too long.
+func word(s string) string {
+	const most = 200
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 // UnmarshalJSON finds the status in a pod. The reason is that of the pod, or that
@@ -73,6 +90,14 @@ func (e *passingError) Unwrap() error { return e.error }
 // maxPod is how much is read of an answer, in bytes.
 const maxPod = 4 << 20
 
+// newClient returns a client that gives up on a request after a time. A redirect
+// is an answer to it, and a final one: no API has its pods elsewhere, and where
+// it leads to may be a page to log in, or a circle.
+func newClient(transport http.RoundTripper, timeout time.Duration) *http.Client {
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: transport, Timeout: timeout, CheckRedirect: stay}
+}
+
 // ask asks for the pod once. With an error the answer still says when to ask
 // again.
 func ask(ctx context.Context, client *http.Client, address string) (a answer, err error) {
@@ -82,10 +107,10 @@ func ask(ctx context.Context, client *http.Client, address string) (a answer, er
 	}
 	request.Header.Set("Accept", "application/json")
 	response, err := client.Do(request)
-	if wrong := new(tls.CertificateVerificationError); errors.As(err, &wrong) {
-		return a, wrong // it will not be another one soon
-	}
-	if err != nil {
+	switch {
+	case err != nil && neverBetter(err):
+		return a, why(client, err)
+	case err != nil:
 		return a, &passingError{why(client, err)}
 	}
 	defer func() { _ = response.Body.Close() }()
@@ -102,15 +127,18 @@ func ask(ctx context.Context, client *http.Client, address string) (a answer, er
 	}
 }
 
+// neverBetter reports whether a request without an answer will not have one the
+// next time either: whoever is there is not to be trusted, or speaks no TLS.
+func neverBetter(err error) bool {
+	return errors.As(err, new(*tls.CertificateVerificationError)) || errors.Is(err, http.ErrSchemeMismatch)
+}
+
 // readPod reads a pod. What breaks off may come as a whole the next time; what
 // is no pod will never be one.
 func readPod(body io.Reader) (s status, err error) {
-	data, err := io.ReadAll(io.LimitReader(body, maxPod+1))
+	data, err := io.ReadAll(io.LimitReader(body, maxPod))
 	if err != nil {
 		return s, &passingError{fmt.Errorf("reading the answer: %w", err)}
-	}
-	if len(data) > maxPod {
-		return s, fmt.Errorf("the answer is not a pod: it is longer than %d MiB", maxPod>>20)
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("the answer is not a pod: %w", err)

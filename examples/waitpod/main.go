@@ -102,10 +102,7 @@ func (cfg *config) check(args []string) (pod string, err error) {
 // run waits in a scope, and has the poll's error, which tells the last phase,
 // rather than that of the scope.
 func run(ctx context.Context, cfg config, pod string, std cli.Streams) error {
-	client := &http.Client{Timeout: cfg.request, Transport: http.DefaultTransport.(*http.Transport).Clone(),
-		// An API that moves pods is none; a redirect is an answer, and final.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	client := newClient(http.DefaultTransport.(*http.Transport).Clone(), cfg.request)
 	defer client.CloseIdleConnections()
 	out := &cli.Out{W: std.Out}
 	w := &waiter{client: client, phase: cfg.phase, interval: cfg.interval, timeout: cfg.timeout,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"log"
@@ -9,6 +8,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -72,30 +73,55 @@ func TestPodThatFails(t *testing.T) {
 	assert.Equal(t, "waitpod: the pod has ended; last phase: Failed; requests: 2\n", p.Stderr())
 }
 
-// What will never be any better is asked for once.
-func TestRedirectsCertificatesAndEndlessAnswersAreFinal(t *testing.T) {
-	redirect := http.RedirectHandler("/again", http.StatusFound)
-	endless := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write(bytes.Repeat([]byte(" "), maxPod+1))
-	})
-	for name, c := range map[string]struct {
-		start func(*httptest.Server)
-		h     http.Handler
-		want  string
-	}{
-		"redirect":    {(*httptest.Server).Start, redirect, "302 Found"},
-		"certificate": {(*httptest.Server).StartTLS, redirect, "failed to verify certificate"},
-		"endless":     {(*httptest.Server).Start, endless, "it is longer than 4 MiB"},
-	} {
+// What the server says is a line on stdout, whatever it says, and part of one on
+// stderr.
+func TestWordsOfTheServerAreQuoted(t *testing.T) {
+	long := strings.Repeat("x", 10_000)
+	answers := []string{
+		`{"status": {"phase": "Pen\n\u001b[31mding", "reason": "B\u0007"}}`,
+		`{"status": {"phase": "` + long + `"}}`,
+		`{"status": {"phase": "Käse", "reason": "Größe"}}`,
+	}
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := int(asked.Add(1))
+		if n <= len(answers) {
+			_, _ = io.WriteString(w, answers[n-1])
+			return
+		}
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if !assert.NoError(t, err) {
+			return
+		}
+		code := 404
+		if n == len(answers)+1 {
+			code = 503
+		}
+		_, _ = fmt.Fprintf(rw, "HTTP/1.1 %d \x1b[31m evil\r\nContent-Length: 0\r\n\r\n", code)
+		_ = rw.Flush()
+		_ = conn.Close()
+	}))
+	defer server.Close()
+	p := clitest.Start(t, nil, "waitpod", "-v", "-interval", "1ms", server.URL)
+	assert.Equal(t, 1, p.Wait())
+	assert.Equal(t, `"Pen\n\x1b[31mding" ("B\a")`+"\n"+long[:200]+"...\nKäse (Größe)\n", p.Stdout())
+	assert.Equal(t, `waitpod: "503 \x1b[31m evil"; asking again`+"\n"+
+		`waitpod: "404 \x1b[31m evil"; last phase: Käse (Größe); requests: 5`+"\n", p.Stderr())
+}
+
+// A server that is not to be trusted will not be the next time.
+func TestServerThatCannotBeTrustedIsNotAskedAgain(t *testing.T) {
+	for name, start := range map[string]func(*httptest.Server){"unknown": (*httptest.Server).StartTLS, "no TLS": (*httptest.Server).Start} {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewUnstartedServer(c.h)
-			server.Config.ErrorLog = log.New(io.Discard, "", 0)
-			c.start(server)
+			server := httptest.NewUnstartedServer(http.NotFoundHandler())
+			server.Config.ErrorLog = log.New(io.Discard, "", 0) // it says as much
+			start(server)
 			defer server.Close()
-			p := clitest.Start(t, nil, "waitpod", server.URL)
+			p := clitest.Start(t, nil, "waitpod", "-timeout", "5s", "-interval", "1ms", "https://"+server.Listener.Addr().String())
 			assert.Equal(t, 1, p.Wait())
-			assert.Contains(t, p.Stderr(), c.want)
-			assert.Contains(t, p.Stderr(), "requests: 1")
+			want := map[string]string{"unknown": "failed to verify certificate: ", "no TLS": "gave HTTP response to HTTPS client"}[name]
+			assert.Contains(t, p.Stderr(), want)
+			assert.Contains(t, p.Stderr(), "; no phase was seen; requests: 1\n")
 		})
 	}
 }

@@ -90,9 +90,9 @@ func (w *waiter) again(a answer, err error) error {
 	pause := w.pause(1)
 	if a.after > pause {
 		pause = a.after
-		w.tell("%s: the server asks to wait for %v", a.code, pause.Round(time.Millisecond))
+		w.tell("%s: the server asks to wait for %v", word(a.code), pause.Round(time.Millisecond))
 	} else if err != nil {
-		w.tell("%v; asking again", err)
+		w.tell("%s; asking again", word(err.Error()))
 	}
 	return async.AgainAfter(pause, err)
 }
@@ -139,7 +139,7 @@ func (e *waitError) Error() string {
 	case errors.Is(e.err, context.Canceled):
 		b.WriteString("cancelled")
 	default:
-		b.WriteString(lastError.Error())
+		b.WriteString(word(lastError.Error()))
 		lastError = nil
 	}
 	if e.last == (status{}) {
@@ -149,7 +149,7 @@ func (e *waitError) Error() string {
 	}
 	fmt.Fprintf(&b, "; requests: %d", poll.Attempts)
 	if lastError != nil {
-		fmt.Fprintf(&b, "; last error: %v", lastError)
+		fmt.Fprintf(&b, "; last error: %s", word(lastError.Error()))
 	}
 	return b.String()
 }

@@ -73,7 +73,7 @@ func bubble(t *testing.T, replies []reply, test func(ctx context.Context, w *wai
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string
 		s := &server{replies: replies, begin: time.Now()}
-		w := &waiter{client: &http.Client{Transport: s, Timeout: 10 * time.Second}, phase: running, interval: time.Second, timeout: 5 * time.Minute,
+		w := &waiter{client: newClient(s, 10*time.Second), phase: running, interval: time.Second, timeout: 5 * time.Minute,
 			changed: func(p status) { seen = append(seen, p.String()) },
 			tell:    func(string, ...any) {}}
 		test(asynctest.Context(t), w, s, &seen)
@@ -163,6 +163,7 @@ func TestFinalAnswerEndsTheWaitAtOnce(t *testing.T) {
 		{"succeeded before it was seen to run", running, phase("Succeeded"), "the pod has ended; last phase: Succeeded; requests: 2"},
 		{"failed, though it was to succeed", succeeded, phase("Failed"), "the pod has ended; last phase: Failed; requests: 2"},
 		{"not found", running, code(404, "Retry-After", "100"), "404 Not Found; last phase: Pending; requests: 2"},
+		{"elsewhere", running, code(302, "Location", "/pod"), "302 Found; last phase: Pending; requests: 2"},
 		{"forbidden", running, code(403), "403 Forbidden; last phase: Pending; requests: 2"},
 		{"no JSON", running, answerWith(200, "<html>"), "the answer is not a pod: invalid character '<' looking for beginning of value; last phase: Pending; requests: 2"},
 		{"another JSON", running, answerWith(200, `{"items": []}`), "the answer is not a pod: it has no status.phase; last phase: Pending; requests: 2"},

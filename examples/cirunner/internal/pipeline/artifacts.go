@@ -1,0 +1,74 @@
+package pipeline
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// unsupportedInArtifacts are what only a server can do.
+var unsupportedInArtifacts = map[string]string{
+	"reports":   "nobody reads them; put the files into paths to keep them",
+	"untracked": "name the files in paths",
+	"expose_as": "there is no merge request to show them in; take it out",
+	"public":    "there is nobody to hide them from; take it out",
+	"access":    "there is nobody to hide them from; take it out",
+}
+
+func readArtifacts(p *parser, d *draft, n *node) {
+	a := Artifacts{When: OnSuccess}
+	ok := p.fields("artifacts", n, keys{
+		"paths":   func(n *node) { a.Paths = p.patterns("artifacts:paths", n) },
+		"exclude": func(n *node) { a.Exclude = p.patterns("artifacts:exclude", n) },
+		"name":    func(n *node) { a.Name, _ = p.string("artifacts:name", n) },
+		"when": func(n *node) {
+			if when, ok := choice(p, "artifacts:when", n, OnSuccess, OnFailure, Always); ok {
+				a.When = when
+			}
+		},
+		// Artifacts go with the work directory of the run, whatever this says.
+		"expire_in": func(n *node) {
+			if n.kind != text || n.text != "never" {
+				p.duration("artifacts:expire_in", n, 100*365*24*60*60*1e9)
+			}
+		},
+	}, unsupportedInArtifacts)
+	if ok && !n.has("paths") && !n.has("reports") && !n.has("untracked") {
+		p.errorf(n.at, "artifacts should have paths, the files to keep")
+	}
+	d.Artifacts = a
+}
+
+// patterns reads the patterns of files in the job's directory.
+func (p *parser) patterns(what string, n *node) []string {
+	var all []string
+	for _, item := range p.list(what, n) {
+		if p.inside(what, item) {
+			all = append(all, item.text)
+		}
+	}
+	return all
+}
+
+// inside reports whether a path or pattern stays in the job's directory, as far
+// as can be told while variables are not known.
+func (p *parser) inside(what string, n *node) bool {
+	if n.kind != text && n.kind != integer && n.kind != float {
+		return false
+	}
+	clean := path.Clean(n.text)
+	_, err := path.Match(n.text, "")
+	switch {
+	case n.text == "":
+		p.errorf(n.at, "%s has an empty path", what)
+	case strings.Contains(n.text, "$"):
+		return true
+	case !filepath.IsLocal(clean):
+		p.errorf(n.at, "%s: %s is not inside of the job's directory: write a path relative to it", what, quote(n.text))
+	case err != nil:
+		p.errorf(n.at, "%s: %s is not a pattern: a [ needs its ], or a \\ before it", what, quote(n.text))
+	default:
+		return true
+	}
+	return false
+}

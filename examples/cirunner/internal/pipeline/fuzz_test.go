@@ -1,0 +1,129 @@
+package pipeline
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzParse holds Parse to its promises for any file: no panic, the same answer
+// every time, errors at places that exist and in their order, and a pipeline in
+// which everything is resolved.
+func FuzzParse(f *testing.F) {
+	for _, source := range seeds(f) {
+		f.Add(source)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Parse("f.yml", data)
+		again, errAgain := Parse("f.yml", data)
+		require.Equal(t, err, errAgain)
+		require.True(t, reflect.DeepEqual(p, again), "a second Parse has another result")
+		if err != nil {
+			require.Nil(t, p)
+			checkErrors(t, err.(*Errors), string(data))
+			return
+		}
+		checkPipeline(t, p)
+	})
+}
+
+// seeds are the pipelines and the wrong files of the other tests.
+func seeds(tb testing.TB) [][]byte {
+	var all [][]byte
+	for _, pattern := range []string{"testdata/*/*.yml", "../../*.yml", "../../testdata/public/*.yml"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(tb, err)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			require.NoError(tb, err)
+			all = append(all, data)
+		}
+	}
+	return all
+}
+
+func checkErrors(t *testing.T, e *Errors, data string) {
+	require.NotEmpty(t, e.Problems)
+	require.LessOrEqual(t, len(e.Problems), maxReported)
+	require.True(t, slices.IsSortedFunc(e.Problems, func(a, b Problem) int {
+		return mark{a.Line, a.Column}.compare(mark{b.Line, b.Column})
+	}))
+	lines := strings.Count(data, "\n") + strings.Count(data, "\r") + strings.Count(data, "\u2028") +
+		strings.Count(data, "\u2029") + strings.Count(data, "\u0085") + 2
+	for _, p := range e.Problems {
+		require.True(t, p.Line >= 1 && p.Line <= lines && p.Column >= 1, "the place %s is not in the file", p)
+		require.NotEmpty(t, p.Text)
+		require.LessOrEqual(t, utf8.RuneCountInString(p.Text), maxText+1)
+		require.LessOrEqual(t, p.Caret, maxSource)
+	}
+}
+
+// checkPipeline asserts what the engine relies on.
+func checkPipeline(t *testing.T, p *Pipeline) {
+	require.NotEmpty(t, p.Jobs)
+	require.LessOrEqual(t, len(p.Jobs), maxJobs)
+	names := make(map[string]bool)
+	for i, j := range p.Jobs {
+		require.False(t, names[j.Name], "two jobs %q", j.Name)
+		names[j.Name] = true
+		require.Equal(t, i, j.Index)
+		require.Equal(t, p.Stages[j.StageIndex], j.Stage)
+		checkJob(t, p, j)
+	}
+	requireAcyclic(t, p)
+}
+
+func checkJob(t *testing.T, p *Pipeline, j *Job) {
+	require.NotEmpty(t, strings.TrimSpace(j.Name))
+	require.NotEmpty(t, j.Script)
+	require.NotEqual(t, Never, j.When)
+	require.Contains(t, []When{OnSuccess, OnFailure, Always, Manual, Delayed}, j.When)
+	require.Equal(t, j.When == Delayed, j.StartIn > 0)
+	require.GreaterOrEqual(t, j.Timeout, time.Duration(0))
+	require.True(t, j.Retry.Max >= 0 && j.Retry.Max <= maxRetries)
+	require.True(t, j.Node >= 0 && j.Node <= j.Nodes)
+	variables := make(map[string]bool)
+	for _, v := range j.Variables {
+		require.False(t, variables[v.Name], "%s twice", v.Name)
+		require.Regexp(t, variableName, v.Name)
+		require.NotContains(t, v.Value, "\x00")
+		variables[v.Name] = true
+	}
+	for _, s := range j.Services {
+		require.NotEmpty(t, s.Name)
+		require.NotEmpty(t, strings.TrimSpace(s.Command))
+		require.Greater(t, s.Timeout, time.Duration(0))
+	}
+	for _, need := range j.Needs {
+		require.Same(t, p.Jobs[need.Job.Index], need.Job)
+		require.Contains(t, j.WaitsFor, need.Job)
+	}
+	for _, other := range j.Fetch {
+		require.Contains(t, j.WaitsFor, other)
+	}
+	for _, other := range j.WaitsFor {
+		require.LessOrEqual(t, other.StageIndex, j.StageIndex)
+	}
+}
+
+func requireAcyclic(t *testing.T, p *Pipeline) {
+	done := make(map[*Job]bool)
+	for range p.Jobs {
+		for _, j := range p.Jobs {
+			if !done[j] && !slices.ContainsFunc(j.WaitsFor, func(o *Job) bool { return !done[o] }) {
+				done[j] = true
+			}
+		}
+		if len(done) == len(p.Jobs) {
+			return
+		}
+	}
+	t.Fatal("some jobs wait for each other")
+}

@@ -1,0 +1,278 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Pipeline is what a file describes, with everything resolved: defaults,
+// extends, parallel and needs. Nothing in it is looked up by name any more.
+type Pipeline struct {
+	// File is the name under which the file was parsed.
+	File string
+
+	// Stages are the stages in their order, with .pre first and .post last
+	// where a job is in them. A stage may be without jobs.
+	Stages []string
+
+	// Jobs are the jobs in the order of the file; a parallel job stands there
+	// once for each of its parts, in their order.
+	Jobs []*Job
+}
+
+// Job returns the job of a name, or nil.
+func (p *Pipeline) Job(name string) *Job {
+	i := slices.IndexFunc(p.Jobs, func(j *Job) bool { return j.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return p.Jobs[i]
+}
+
+// A Job is one run of one script.
+type Job struct {
+	// Name is unique in the pipeline: "test", "test 2/3" for a part of a
+	// parallel job, "test: [a, b]" for a part of a matrix.
+	Name string
+
+	// Key is the name in the file, which the parts of a parallel job share.
+	Key string
+
+	// Index is the place of the job in Pipeline.Jobs.
+	Index int
+
+	// Stage is one of Pipeline.Stages, StageIndex its place there.
+	Stage      string
+	StageIndex int
+
+	// Pos is where the job's name stands in the file.
+	Pos Pos
+
+	// Before, Script and After are the commands, each a piece of bash, maybe
+	// of several lines. Before and Script are one script for one shell; After
+	// is run by a shell of its own. Script is never empty.
+	Before, Script, After []string
+
+	// Variables are those of the file and of the job, a name once: the job's
+	// value where both have one. They stand in the order in which they may be
+	// exported. Values are as written: what refers to another variable has yet
+	// to be expanded.
+	Variables []Variable
+
+	// Needs are the jobs this job waits for, when the file says so; nil means
+	// every job of the earlier stages, and an empty slice means none. Needs of
+	// a job of the file that was parallel are one for each part.
+	Needs []Need
+
+	// WaitsFor are the jobs that must have ended before this one may start, in
+	// the order of the pipeline: those of Needs, or those of every earlier
+	// stage. When decides by their outcomes.
+	WaitsFor []*Job
+
+	// Fetch are the jobs whose artifacts are laid into this job's directory
+	// before it starts, in the order of the pipeline; all are in WaitsFor.
+	Fetch []*Job
+
+	// Parallel tells a part of a parallel job from the others: part Node of
+	// Nodes, counted from 1. Both are 0 in a job that is not parallel.
+	// CI_NODE_INDEX and CI_NODE_TOTAL are among the Variables.
+	Node, Nodes int
+
+	// Timeout bounds Before and Script together; 0 where the file says none.
+	Timeout time.Duration
+
+	Retry        Retry
+	AllowFailure AllowFailure
+
+	// When says on which outcomes of WaitsFor the job starts. A job with Never
+	// is not in a Pipeline.
+	When When
+
+	// StartIn is how long a job with When Delayed waits before it starts,
+	// counted from when it might have started; 0 otherwise.
+	StartIn time.Duration
+
+	// Interruptible says that the job may be given up halfway when the
+	// pipeline is not wanted any more.
+	Interruptible bool
+
+	Artifacts Artifacts
+	Services  []Service
+	Watchdog  Watchdog
+}
+
+// A Variable is a name and a value for the environment of a job.
+type Variable struct {
+	Name, Value string
+
+	// Raw says that the value is to be taken as it is: a $ in it is a dollar.
+	Raw bool
+}
+
+// A Need is a job that another job waits for.
+type Need struct {
+	Job *Job
+
+	// Artifacts says that the needed job's artifacts are fetched.
+	Artifacts bool
+
+	// Optional says that the file would be right without the needed job.
+	Optional bool
+
+	Pos Pos
+}
+
+// When says on which outcomes of the jobs before it a job starts.
+type When string
+
+const (
+	OnSuccess When = "on_success" // all have succeeded, or may fail
+	OnFailure When = "on_failure" // one has failed that may not
+	Always    When = "always"     // whatever they did
+	Manual    When = "manual"     // as OnSuccess, when somebody asks for it
+	Delayed   When = "delayed"    // as OnSuccess, after Job.StartIn
+	Never     When = "never"      // not at all
+)
+
+// Retry says when a job that failed is run again.
+type Retry struct {
+	// Max is how often at most: 0 to 2.
+	Max int
+
+	// When are the failures that are worth it; empty means every failure.
+	When []Failure
+
+	// ExitCodes are exit codes of the script that are worth it, besides When.
+	ExitCodes []int
+}
+
+// A Failure is a kind of failure that retry:when may name.
+type Failure string
+
+const (
+	AnyFailure     Failure = "always"
+	ScriptFailure  Failure = "script_failure"           // the script ended with another status than 0
+	SystemFailure  Failure = "runner_system_failure"    // the runner could not run the job; a service failed
+	TimeoutFailure Failure = "job_execution_timeout"    // the job's timeout
+	StuckFailure   Failure = "stuck_or_timeout_failure" // the watchdog found it stuck, or the timeout
+	UnknownFailure Failure = "unknown_failure"
+)
+
+// Again reports whether a failure is worth another run of the job. code is the
+// exit code of the script for a ScriptFailure. It does not count the runs.
+func (r Retry) Again(failure Failure, code int) bool {
+	if r.Max == 0 {
+		return false
+	}
+	if len(r.When) == 0 && len(r.ExitCodes) == 0 {
+		return true
+	}
+	if slices.Contains(r.When, AnyFailure) || slices.Contains(r.When, failure) {
+		return true
+	}
+	if failure == TimeoutFailure && slices.Contains(r.When, StuckFailure) {
+		return true
+	}
+	return failure == ScriptFailure && slices.Contains(r.ExitCodes, code)
+}
+
+// AllowFailure says which failures of a job do not fail the pipeline.
+type AllowFailure struct {
+	// All says that any failure is allowed.
+	All bool
+
+	// ExitCodes are the exit codes of the script that are allowed.
+	ExitCodes []int
+}
+
+// Allows reports whether a failure is allowed. code is the exit code of the
+// script, or negative where it has none: it was killed, or did not start.
+func (a AllowFailure) Allows(code int) bool {
+	return a.All || slices.Contains(a.ExitCodes, code)
+}
+
+// Artifacts are the files of a job that later jobs get.
+type Artifacts struct {
+	// Paths and Exclude are patterns relative to the job's directory, in the
+	// syntax of filepath.Match with ** for any number of directories. A path
+	// that is a directory stands for all that is in it. They are never
+	// absolute and never lead out of the directory.
+	Paths, Exclude []string
+
+	// When is OnSuccess, OnFailure or Always: the outcome of the job with
+	// which its artifacts are kept.
+	When When
+
+	// Name is what the file calls the artifacts; empty where it does not.
+	Name string
+}
+
+// A Service is a command that runs beside a job: started before it, watched
+// while it runs, stopped after it.
+type Service struct {
+	// Name is unique among the services of the job.
+	Name string
+
+	// Command is a piece of bash. It is expected to run until it is stopped.
+	Command string
+
+	// Variables are the job's, with those of the service over them.
+	Variables []Variable
+
+	// Address is host:port, which answers once the service is ready; empty for
+	// a service that is ready when it is started.
+	Address string
+
+	// Timeout bounds the time until Address answers.
+	Timeout time.Duration
+
+	// Health is how the service is watched while the job runs.
+	Health Health
+
+	Pos Pos
+}
+
+// Health says how a service is watched while its job runs. That its process
+// has ended is always noticed.
+type Health struct {
+	// Command is a piece of bash that succeeds while the service is well.
+	// Where it is empty, Address is dialled.
+	Command string
+
+	// Interval is the time from the end of one check to the next; 0 means that
+	// only the process is watched.
+	Interval time.Duration
+
+	// Timeout bounds one check.
+	Timeout time.Duration
+
+	// Retries is how many checks in a row may fail before the service counts
+	// as ill.
+	Retries int
+}
+
+// Watchdog ends a job that hangs.
+type Watchdog struct {
+	// Heartbeat is a file relative to the job's directory that the script must
+	// touch at least every HeartbeatWithin; empty for none. The time counts
+	// from the start of the script.
+	Heartbeat       string
+	HeartbeatWithin time.Duration
+
+	// Silence is how long the job may print nothing; 0 for ever.
+	Silence time.Duration
+
+	// Grace is the time from TERM to KILL when the job is stopped; negative
+	// where the file does not say.
+	Grace time.Duration
+}
+
+// A Pos is a place in a file. Lines and columns count from 1, columns in
+// characters.
+type Pos struct {
+	File         string
+	Line, Column int
+}
+
+func (p Pos) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }

@@ -1,0 +1,75 @@
+package pipeline
+
+// maxNeeds is how many entries needs may have, as in GitLab.
+const maxNeeds = 50
+
+// A needed is an entry of needs, by name.
+type needed struct {
+	name                string
+	artifacts, optional bool
+	cells               []cell // of parallel:matrix; nil for all parts
+	at                  mark
+}
+
+// unsupportedInNeeds are needs of what is not in the file.
+var unsupportedInNeeds = map[string]string{
+	"pipeline": "there is no other pipeline",
+	"project":  "there is no other project",
+	"ref":      "there is no other project",
+}
+
+func readNeeds(p *parser, d *draft, n *node) {
+	d.hasNeeds = true
+	items := []*node{n}
+	if n.kind == list {
+		items = n.items
+	}
+	if len(items) > maxNeeds {
+		p.errorf(n.at, "needs has %d jobs: it may have %d", len(items), maxNeeds)
+		return
+	}
+	seen := make(map[string]bool)
+	for _, item := range items {
+		need, ok := p.need(item)
+		switch {
+		case !ok:
+		case seen[need.name] && need.cells == nil:
+			p.errorf(item.at, "needs names %s twice", quote(need.name))
+		default:
+			seen[need.name] = true
+			d.needs = append(d.needs, need)
+		}
+	}
+}
+
+func (p *parser) need(n *node) (needed, bool) {
+	need := needed{artifacts: true, at: n.at}
+	if n.kind != mapping {
+		var ok bool
+		if n.kind == null || n.kind == boolean || n.kind == list {
+			p.should("needs", n, "a list of jobs, each a name, or a mapping of job, artifacts and optional")
+			return need, false
+		}
+		need.name, ok = p.string("needs", n)
+		return need, ok
+	}
+	ok := p.fields("needs", n, keys{
+		"job":       func(n *node) { need.name, _ = p.string("needs:job", n); need.at = n.at },
+		"artifacts": func(n *node) { need.artifacts, _ = p.boolean("needs:artifacts", n) },
+		"optional":  func(n *node) { need.optional, _ = p.boolean("needs:optional", n) },
+		"parallel": func(n *node) {
+			p.fields("needs:parallel", n, keys{
+				"matrix": func(n *node) { need.cells = p.matrix("needs:parallel:matrix", n) },
+			}, nil)
+		},
+	}, unsupportedInNeeds)
+	if ok && !n.has("job") && !n.has("pipeline") && !n.has("project") {
+		p.errorf(n.at, "needs should name a job here")
+	}
+	return need, ok && need.name != ""
+}
+
+func readDependencies(p *parser, d *draft, n *node) {
+	d.hasFetch = true
+	d.fetch = p.list("dependencies", n)
+}

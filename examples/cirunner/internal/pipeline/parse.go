@@ -1,0 +1,118 @@
+// Package pipeline reads a pipeline file in the GitLab CI dialect and resolves
+// it into a [Pipeline], in which nothing is left to look up: anchors, merge
+// keys, !reference, extends, default, parallel and needs are done with.
+//
+// It is strict: a keyword that it does not know, or knows and does not support,
+// is an error, never silence. And it is patient: [Parse] reports everything
+// that is wrong with a file, not the first thing.
+//
+// The steps, each in a file of its own:
+//
+//	load.go      text to YAML, within limits
+//	tree.go      YAML to a tree: aliases, merge keys, duplicate keys
+//	extends.go   extends
+//	reference.go !reference
+//	top.go       the keywords of the file: stages, default, the names of jobs
+//	job.go       the keywords of a job; the larger ones have files of their own
+//	parallel.go  a job to its parts
+//	graph.go     needs, stages, cycles, artifacts: from names to jobs
+//
+// model.go is what comes out, problem.go what is wrong, and field.go reads
+// values of a kind.
+//
+// The YAML library is go.yaml.in/yaml/v4, the line that the YAML organisation
+// maintains: its nodes and its syntax errors have lines and columns, an alias
+// is a pointer and not a copy, and the depth of a document can be limited.
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Parse reads a pipeline file. name is what positions call it.
+//
+// Its error is an [*Errors] with everything that is wrong with the file, as far
+// as it can be told: a file that is not YAML has one error. Parse takes bounded
+// time and memory whatever data is.
+func Parse(name string, data []byte) (*Pipeline, error) {
+	p := &parser{problems: problems{file: name, data: data}, budget: maxNodes,
+		targets: make(map[*node]*node), broken: make(map[string]bool), scripts: make(map[*node][]string)}
+	pipeline := p.pipeline(data)
+	if err := p.problems.err(); err != nil {
+		return nil, err
+	}
+	return pipeline, nil
+}
+
+// ParseFile reads a pipeline file by its name. It reads no more of it than a
+// pipeline file may have. Its error is that of [Parse], or says why the file
+// cannot be read.
+func ParseFile(name string) (*Pipeline, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, cannotRead(name, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return nil, cannotRead(name, err)
+	}
+	return Parse(name, data)
+}
+
+// cannotRead leaves out how the operating system was asked.
+func cannotRead(name string, err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("%s: cannot read it: %w", name, err)
+}
+
+// A parser holds what the steps share.
+type parser struct {
+	problems
+	root     *node
+	budget   int                // of nodes that merging may still make
+	targets  map[*node]*node    // of the references
+	broken   map[string]bool    // jobs that extend what they cannot
+	scripts  map[*node][]string // what lists of commands come to
+	stages   []string
+	globals  []Variable
+	defaults map[string]*node
+	drafts   []*draft
+}
+
+// pipeline takes the steps in turn. Each goes as far as it can after the errors
+// of those before it.
+func (p *parser) pipeline(data []byte) *Pipeline {
+	document := p.load(data)
+	if document == nil {
+		return nil
+	}
+	p.root = p.tree(document)
+	if p.root.kind == null {
+		p.errorf(mark{1, 1}, "the file has no job: a job is a name with a script, such as\n%s", smallest)
+		return nil
+	}
+	if p.root.kind != mapping {
+		p.errorf(p.root.at, "a pipeline should be a mapping of names to jobs, not %s", p.root)
+		return nil
+	}
+	p.extend()
+	if p.budget < 0 {
+		return nil
+	}
+	p.references()
+	p.globalKeywords()
+	p.jobs()
+	if len(p.drafts) == 0 && len(p.problems.list) == 0 {
+		p.errorf(mark{1, 1}, "the file has no job: a job is a name without a dot before it, with a script, such as\n%s", smallest)
+	}
+	return p.resolve()
+}
+
+const smallest = "\ttest:\n\t  script: make test"

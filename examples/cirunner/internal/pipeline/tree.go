@@ -1,0 +1,271 @@
+package pipeline
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxNodes bounds the nodes and fields that merging makes, of which a small
+// file can ask for any number.
+const maxNodes = 100_000
+
+// A kind says what a node is.
+type kind uint8
+
+const (
+	invalid kind = iota // an error has been reported: readers pass over it
+	null                // nothing, or ~
+	text                // also dates and the like, as written
+	integer
+	float
+	boolean
+	list
+	mapping
+	reference // !reference, until references is done
+)
+
+// A node is a value of the file. Nodes are shared wherever the file has an
+// alias or extends something, and are not changed once references is done: what
+// walks down without remembering where it was takes as long as the file's
+// author likes.
+type node struct {
+	kind   kind
+	text   string // as written, of a scalar
+	plain  bool   // without quotes, of a scalar
+	items  []*node
+	fields []field
+	at     mark
+	state  state // of a reference, or of what holds one
+}
+
+// A field is a key of a mapping and its value. Keys are in the order of the
+// file, what a merge key brings in its place.
+type field struct {
+	key   string
+	at    mark
+	value *node
+}
+
+var nothing = &node{kind: null}
+
+// field returns the value of a key, which is null where there is none.
+func (n *node) field(key string) *node {
+	for _, f := range n.fields {
+		if f.key == key {
+			return f.value
+		}
+	}
+	return nothing
+}
+
+// has reports whether a key has a value other than null.
+func (n *node) has(key string) bool { return n.field(key).kind != null }
+
+// keyAt returns where a key stands.
+func (n *node) keyAt(key string) mark {
+	if i := slices.IndexFunc(n.fields, func(f field) bool { return f.key == key }); i >= 0 {
+		return n.fields[i].at
+	}
+	return n.at
+}
+
+// String describes a node for a message.
+func (n *node) String() string {
+	switch n.kind {
+	case null:
+		return "empty"
+	case text:
+		return quote(n.text)
+	case integer, float:
+		return "the number " + n.text
+	case boolean:
+		return n.text + " (a boolean)"
+	case list:
+		return "a list"
+	case mapping:
+		return "a mapping"
+	}
+	if n.kind == reference {
+		return "a !reference"
+	}
+	return "something else"
+}
+
+// tree turns a YAML document into nodes.
+func (p *parser) tree(document *yaml.Node) *node {
+	t := &grower{parser: p, grown: make(map[*yaml.Node]*node)}
+	return t.node(document)
+}
+
+// A grower makes nodes, one for each YAML node, however many aliases it has.
+type grower struct {
+	*parser
+	grown map[*yaml.Node]*node // nil while a node is being made
+}
+
+func (t *grower) node(y *yaml.Node) *node {
+	at := mark{y.Line, y.Column}
+	if y.Kind == yaml.AliasNode {
+		return t.alias(y, at)
+	}
+	t.grown[y] = nil
+	n := &node{at: at}
+	switch {
+	case y.Tag == "!reference":
+		t.readReference(n, y)
+	case strings.HasPrefix(y.Tag, "!") && !strings.HasPrefix(y.Tag, "!!"):
+		t.errorf(at, "the tag %s is not supported: only !reference is", quote(y.Tag))
+	case y.Kind == yaml.ScalarNode:
+		t.scalar(n, y)
+	case y.Kind == yaml.SequenceNode:
+		n.kind = list
+		for _, item := range y.Content {
+			n.items = append(n.items, t.node(item))
+		}
+	case y.Kind == yaml.MappingNode:
+		n.kind = mapping
+		t.fields(n, y)
+	default:
+		t.errorf(at, "a pipeline cannot hold this")
+	}
+	t.grown[y] = n
+	return n
+}
+
+func (t *grower) alias(y *yaml.Node, at mark) *node {
+	target, met := t.grown[y.Alias]
+	switch {
+	case !met:
+		return t.node(y.Alias)
+	case target == nil:
+		t.errorf(at, "*%s stands inside of what it refers to, &%s", y.Value, y.Value)
+		return &node{at: at}
+	}
+	return target
+}
+
+func (t *grower) scalar(n *node, y *yaml.Node) {
+	n.kind, n.text, n.plain = text, y.Value, y.Style == 0
+	switch y.ShortTag() {
+	case "!!null":
+		n.kind = null
+	case "!!int":
+		n.kind = integer
+	case "!!float":
+		n.kind = float
+	case "!!bool":
+		n.kind = boolean
+	}
+	if strings.ContainsRune(n.text, 0) {
+		n.kind = invalid
+		t.errorf(n.at, "a text cannot hold the character NUL")
+	}
+}
+
+// fields reads a mapping. Its own keys have precedence over those that a merge
+// key brings, wherever that stands.
+func (t *grower) fields(n *node, y *yaml.Node) {
+	own := make(map[string]int) // where in keys
+	var keys, merges []field
+	for i := 0; i+1 < len(y.Content); i += 2 {
+		key, ok := t.key(y.Content[i])
+		if !ok {
+			continue
+		}
+		key.value = t.node(y.Content[i+1])
+		if key.key == "<<" {
+			merges = append(merges, key)
+			continue
+		}
+		if i, twice := own[key.key]; twice {
+			t.errorf(key.at, "%s is given twice: it is on line %d already", quote(key.key), keys[i].at.line)
+			continue
+		}
+		own[key.key] = len(keys)
+		keys = append(keys, key)
+	}
+	n.fields = keys
+	if len(merges) > 0 {
+		n.fields = t.merged(merges, keys)
+	}
+}
+
+func (t *grower) key(y *yaml.Node) (field, bool) {
+	n := t.node(y)
+	switch at := (mark{y.Line, y.Column}); n.kind {
+	case text, integer, float, boolean:
+		return field{key: n.text, at: at}, true
+	case invalid:
+		return field{}, false
+	default:
+		t.errorf(at, "a key should be a text, not %s", n)
+		return field{}, false
+	}
+}
+
+// merged returns the fields of a mapping with merge keys: what these bring, and
+// then what only the mapping itself has. Of several merge keys the last is the
+// strongest, of several mappings of one the first.
+func (t *grower) merged(merges, keys []field) []field {
+	var all []field
+	place := make(map[string]int)
+	for _, key := range merges {
+		set := make(map[string]bool) // by this key
+		for _, source := range t.sources(key) {
+			if !t.spend(len(source.fields), key.at) {
+				return keys
+			}
+			for _, f := range source.fields {
+				i, found := place[f.key]
+				switch {
+				case !found:
+					place[f.key] = len(all)
+					all = append(all, f)
+				case !set[f.key]:
+					all[i] = f
+				}
+				set[f.key] = true
+			}
+		}
+	}
+	for _, f := range keys {
+		if i, found := place[f.key]; found {
+			all[i] = f
+			continue
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// sources returns the mappings that a merge key names, the first the strongest.
+func (t *grower) sources(key field) []*node {
+	candidates := []*node{key.value}
+	if key.value.kind == list {
+		candidates = key.value.items
+	}
+	var sources []*node
+	for _, c := range candidates {
+		switch c.kind {
+		case mapping:
+			sources = append(sources, c)
+		case invalid:
+		default:
+			t.errorf(key.at, "<< merges mappings: it should be an alias (*name) of a mapping, or a list of such, not %s", c)
+		}
+	}
+	return sources
+}
+
+// spend takes from the budget for what merging makes.
+func (p *parser) spend(nodes int, at mark) bool {
+	had := p.budget >= 0
+	p.budget -= nodes
+	if p.budget < 0 && had {
+		p.errorf(at, "the file grows too large here, once its aliases and extends are in place: "+
+			"over %d values", maxNodes)
+	}
+	return p.budget >= 0
+}

@@ -1,0 +1,61 @@
+//go:build unix
+
+package workdir
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Stale is what a run that was killed has left.
+type Stale struct {
+	ID     int
+	Dir    string
+	PID    string   // of the runner that was killed, as it wrote it down
+	Jobs   []string // that were under way
+	Groups []Group  // that still run
+}
+
+// lookForStale returns the runs whose lock nobody holds.
+func lookForStale(base string, ids []int) []Stale {
+	var all []Stale
+	for _, id := range ids {
+		dir := filepath.Join(base, strconv.Itoa(id))
+		path := filepath.Join(dir, "lock")
+		pid, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended as it should
+		}
+		held, err := lock(path, syscall.LOCK_EX|syscall.LOCK_NB)
+		if err != nil {
+			continue // it lasts
+		}
+		s := Stale{ID: id, Dir: dir, PID: strings.TrimSpace(string(pid)), Groups: survivors(dir)}
+		if jobs, err := os.ReadDir(filepath.Join(dir, "jobs")); err == nil {
+			for _, j := range jobs {
+				s.Jobs = append(s.Jobs, j.Name())
+			}
+		}
+		_ = held.Close()
+		all = append(all, s)
+	}
+	return all
+}
+
+// Clear removes the copies of a stale run; its logs and artifacts stay. As long
+// as processes of it run nothing is removed, and the next run reports it again.
+func (s *Stale) Clear() error {
+	if len(survivors(s.Dir)) > 0 {
+		return nil
+	}
+	err := errors.Join(RemoveAll(filepath.Join(s.Dir, "source")), RemoveAll(filepath.Join(s.Dir, "jobs")), RemoveAll(filepath.Join(s.Dir, "scripts")))
+	if err == nil {
+		_ = os.Remove(filepath.Join(s.Dir, "groups"))
+		err = os.Remove(filepath.Join(s.Dir, "lock"))
+	}
+	return err
+}

@@ -136,9 +136,12 @@ func neverBetter(err error) bool {
 // readPod reads a pod. What breaks off may come as a whole the next time; what
 // is no pod will never be one.
 func readPod(body io.Reader) (s status, err error) {
-	data, err := io.ReadAll(io.LimitReader(body, maxPod))
-	if err != nil {
+	data, err := io.ReadAll(io.LimitReader(body, maxPod+1))
+	switch {
+	case err != nil:
 		return s, &passingError{fmt.Errorf("reading the answer: %w", err)}
+	case len(data) > maxPod:
+		return s, fmt.Errorf("the answer is not a pod: it has more than %d MB", maxPod>>20)
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("the answer is not a pod: %w", err)

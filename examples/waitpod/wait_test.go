@@ -166,6 +166,7 @@ func TestFinalAnswerEndsTheWaitAtOnce(t *testing.T) {
 		{"elsewhere", running, code(302, "Location", "/pod"), "302 Found; last phase: Pending; requests: 2"},
 		{"forbidden", running, code(403), "403 Forbidden; last phase: Pending; requests: 2"},
 		{"no JSON", running, answerWith(200, "<html>"), "the answer is not a pod: invalid character '<' looking for beginning of value; last phase: Pending; requests: 2"},
+		{"endless", running, answerWith(200, strings.Repeat(" ", maxPod+1)), "the answer is not a pod: it has more than 4 MB; last phase: Pending; requests: 2"},
 		{"another JSON", running, answerWith(200, `{"items": []}`), "the answer is not a pod: it has no status.phase; last phase: Pending; requests: 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -56,6 +56,9 @@ func (g *grapher) takeApart() bool {
 			return false
 		}
 		for _, job := range g.parts[d] {
+			if d.matrix != nil && (hasControl(job.Name) || len(job.Name) > maxName) {
+				g.errorf(d.at, "a part would be called %s: a name should be in one line, of %d bytes at most, without control characters", quote(job.Name), maxName)
+			}
 			if other := g.owner[job.Name]; other != nil {
 				g.errorf(d.at, "two jobs would be called %s: this one, and the one on line %d", quote(job.Name), other.at.line)
 			}

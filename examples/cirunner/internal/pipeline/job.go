@@ -85,13 +85,15 @@ func (p *parser) jobField(d *draft, f field) {
 	k, known := jobKeywords[f.key]
 	advice, unsupported := unsupportedInJobs[f.key]
 	switch {
+	case f.value.kind == null && (known || unsupported):
+		// As good as none: that is how a job gets rid of what it extends.
 	case unsupported:
 		p.errorf(f.at, "%s is not supported: %s", f.key, advice)
 		d.scriptSeen = d.scriptSeen || f.key == "trigger" || f.key == "run"
 	case !known:
 		p.unknown(f, "a job", namesInJobs)
 		d.scriptSeen = d.scriptSeen || distance(f.key, "script") < 3
-	case f.value.kind != null:
+	default:
 		k.read(p, d, f.value)
 	}
 }

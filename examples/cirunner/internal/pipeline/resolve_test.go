@@ -308,3 +308,20 @@ j: {extends: .base, script: [!reference [.mid, script], b], variables: !referenc
 	require.Equal(t, []string{"a", "b"}, p.Jobs[0].Script)
 	require.Equal(t, []Variable{{Name: "B", Value: "2"}}, p.Jobs[0].Variables)
 }
+
+// A keyword that is taken away need not be supported.
+func TestANullTakesAwayWhatIsNotSupported(t *testing.T) {
+	_, err := Parse("f.yml", []byte(".b: {script: x, rules: [{when: always}], image: y}\nj: {extends: .b, rules: ~, image: ~}\n"))
+	require.NoError(t, err)
+}
+
+// What the file says must not move the cursor of who looks at names.
+func TestNamesHaveNoControlCharacters(t *testing.T) {
+	found := wrong(t, `
+stages: ["a\e[2J", "", test]
+j: {script: x, parallel: {matrix: [{A: ["a\nb"]}]}}
+`)
+	require.Contains(t, found.Error(), `"a\x1b[2J" cannot be the name of a stage`)
+	require.Contains(t, found.Error(), `"" cannot be the name of a stage`)
+	require.Contains(t, found.Error(), `a part would be called "j: [a\nb]"`)
+}

@@ -57,6 +57,8 @@ func (p *parser) readStages(n *node) {
 	p.stages = []string{".pre"}
 	for _, name := range names {
 		switch {
+		case strings.TrimSpace(name.text) == "" || hasControl(name.text) || len(name.text) > maxName:
+			p.errorf(name.at, "%s cannot be the name of a stage: it should be in one line, of %d bytes at most", quote(name.text), maxName)
 		case name.text == ".pre" || name.text == ".post":
 			// They are there anyway, first and last.
 		case slices.Contains(p.stages, name.text):

@@ -137,6 +137,16 @@ func (c *client) stop(ctx context.Context, name string, grace time.Duration) err
 	return c.soon(ctx, grace+c.limit, "POST", "/containers/"+name+"/stop", nil, nil)
 }
 
+// kill kills a container, and does not wait for its end. One that has ended
+// already is refused, with 409, and is what was wanted.
+func (c *client) kill(ctx context.Context, name string) error {
+	err := c.soon(ctx, c.limit, "POST", "/containers/"+name+"/kill", nil, nil)
+	if refused, ok := errors.AsType[*APIError](err); ok && refused.Status == http.StatusConflict {
+		return nil
+	}
+	return err
+}
+
 func (c *client) remove(ctx context.Context, name string) error {
 	return c.soon(ctx, c.limit, "DELETE", "/containers/"+name+"?force=1", nil, nil)
 }

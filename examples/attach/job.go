@@ -29,6 +29,10 @@ type Job struct {
 	Stdout, Stderr io.Writer
 	Notes          io.Writer // remarks for the user
 	Limits         Limits
+
+	// Hurry, if it is not nil, ends the grace when it is done. It stops nothing
+	// by itself.
+	Hurry context.Context
 }
 
 // Run runs the job in a container of the daemon. It is attached before it

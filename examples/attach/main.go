@@ -39,8 +39,8 @@ func newProgram() *cli.Program {
 		Synopsis: "[flags] [file]",
 		About: `Attach runs a script in a container of a daemon and is its input, output and
 errors. The end of the input does not end the script; an input that breaks does.
-On a signal, or at -timeout, the daemon is asked to stop it. The script is a file,
-or given with -c. Without -socket the daemon is one that is built in.`,
+On a signal, or at -timeout, the daemon is asked to stop it; a second signal ends
+the grace, and a third the program. The script is a file, or given with -c. Without -socket the daemon is one that is built in.`,
 		Exit: `that of the script; 124 stopped by -timeout, 130 interrupted, 141
 nobody reads its output, 125 the daemon, the connection or the input failed, or
 nobody knows how the script ended, 2 wrong arguments`,
@@ -72,7 +72,8 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 
 // run runs a job with the daemon at a socket, until a signal.
 func run(ctx context.Context, socket string, job Job) error {
-	return remote.UntilSignal(ctx, "attach", func(ctx context.Context) error {
+	return remote.UntilSignal(ctx, "attach", func(ctx, hurry context.Context) error {
+		job.Hurry = hurry
 		return Run(ctx, newClient(socket, job.Limits.Request), job)
 	})
 }

@@ -76,3 +76,21 @@ func TestAReaderThatGoesAwayStopsTheJob(t *testing.T) {
 	assert.Equal(t, 141, cmd.ProcessState.ExitCode())
 	assert.Contains(t, stderr.String(), "broken pipe; the script exited with status 7")
 }
+
+// The grace is longer than any test.
+func TestASecondSignalEndsTheGrace(t *testing.T) {
+	t.Parallel()
+	tmp := t.TempDir()
+	p := clitest.Start(t, func(cmd *exec.Cmd) { cmd.Env = append(os.Environ(), "TMPDIR="+tmp) },
+		"attach", "-grace", "1h", "-c", "echo pid $$; trap 'echo I stay' TERM"+forever)
+	p.WaitFor("ready")
+	p.Signal(syscall.SIGINT)
+	p.WaitFor("I stay")
+	p.Signal(syscall.SIGINT)
+	assert.Equal(t, 130, p.Wait())
+	assert.Equal(t, "attach: stopped by signal: interrupt; the script exited with status 137\n", p.Stderr())
+	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, p.Stdout(), "pid")), "left behind")
+	left, err := os.ReadDir(tmp)
+	require.NoError(t, err)
+	assert.Empty(t, left, "files that are left")
+}

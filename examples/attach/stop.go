@@ -31,7 +31,7 @@ func (a *attached) stop(ctx context.Context, why error) error {
 // halt has the daemon stop the job, reads what it still prints, and asks for its
 // status. A daemon that does not help is left with the job.
 func (a *attached) halt(ctx context.Context) (end, lost error) {
-	if err := a.daemon.stop(ctx, a.Name, a.Limits.Grace); err != nil {
+	if err := a.stopOrKill(ctx); err != nil {
 		_ = a.conn.Close()
 		lost = a.drain(ctx, true)
 		return &AbandonedError{err}, stuck(lost)
@@ -44,6 +44,21 @@ func (a *attached) halt(ctx context.Context) (end, lost error) {
 		return &AbandonedError{err}, stuck(lost)
 	}
 	return exited(status), lost
+}
+
+// stopOrKill has the daemon stop the job, and kill it once there is to be no
+// grace.
+func (a *attached) stopOrKill(ctx context.Context) error {
+	stopping, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	if a.Hurry != nil {
+		defer context.AfterFunc(a.Hurry, giveUp)()
+	}
+	err := a.daemon.stop(stopping, a.Name, a.Limits.Grace)
+	if err != nil && stopping.Err() != nil && ctx.Err() == nil {
+		err = a.daemon.kill(ctx, a.Name)
+	}
+	return err
 }
 
 // stuck returns err if it is about our side of the output. What the other side

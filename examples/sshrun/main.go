@@ -39,7 +39,8 @@ func newProgram() *cli.Program {
 		Synopsis: "[flags] [file]",
 		About: `Sshrun runs a script over ssh and tells how it ended. What it prints is printed
 here. On a signal, or at -timeout, the script gets TERM, then KILL; then the
-connection is closed. The script is a file, - for stdin, or given with -c.
+connection is closed. A second signal ends the time between TERM and KILL, a third
+the program. The script is a file, - for stdin, or given with -c.
 Without -host it is run on a server that is built in.`,
 		Exit: `that of the script, or 128 and the number of the signal that ended
 it; 124 stopped by -timeout, 130 interrupted, 141 nobody reads its
@@ -76,5 +77,8 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 
 // run runs a step on another machine, until a signal.
 func run(ctx context.Context, to destination, step Step) error {
-	return remote.UntilSignal(ctx, "sshrun", func(ctx context.Context) error { return Run(ctx, to, step) })
+	return remote.UntilSignal(ctx, "sshrun", func(ctx, hurry context.Context) error {
+		step.Hurry = hurry
+		return Run(ctx, to, step)
+	})
 }

@@ -60,3 +60,16 @@ func TestAReaderThatGoesAwayStopsTheScript(t *testing.T) {
 	assert.Contains(t, stderr.String(), "cannot write the output")
 	assert.Contains(t, stderr.String(), "broken pipe; the script exited with status 7")
 }
+
+// The time after TERM is longer than any test.
+func TestASecondSignalEndsTheGrace(t *testing.T) {
+	t.Parallel()
+	p := clitest.Start(t, nil, "sshrun", "-term", "1h", "-c", "echo pid $$; trap 'echo I stay' TERM"+forever)
+	p.WaitFor("ready")
+	p.Signal(syscall.SIGINT)
+	p.WaitFor("I stay")
+	p.Signal(syscall.SIGINT)
+	assert.Equal(t, 130, p.Wait())
+	assert.Equal(t, "sshrun: stopped by signal: interrupt; signal KILL ended the script\n", p.Stderr())
+	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, p.Stdout(), "pid")), "left behind")
+}

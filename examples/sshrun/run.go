@@ -34,6 +34,10 @@ type Step struct {
 	Stdout, Stderr io.Writer
 	Notes          io.Writer // remarks for the user
 	Limits         Limits
+
+	// Hurry, if it is not nil, ends the time between TERM and KILL when it is
+	// done. It stops nothing by itself.
+	Hurry context.Context
 }
 
 // Run runs the script of the step on another machine. When ctx is done, or

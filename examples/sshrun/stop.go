@@ -11,17 +11,23 @@ import (
 // and if that does not, the end of the connection. Each stage has its time, and
 // the first that helps is the last. ctx is not cancelled with the script.
 func (r *running) stop(ctx context.Context, _ error) error {
+	patience, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if r.Hurry != nil {
+		defer context.AfterFunc(r.Hurry, cancel)()
+	}
 	stages := []struct {
 		signal string
+		within context.Context
 		wait   time.Duration
-	}{{"TERM", r.Limits.Term}, {"KILL", r.Limits.Kill}}
+	}{{"TERM", patience, r.Limits.Term}, {"KILL", ctx, r.Limits.Kill}}
 
 	for _, stage := range stages {
 		async.Go(ctx, func(context.Context) error { // beside us: it blocks if the server does not read
 			_ = r.signal(stage.signal) // whether it helped is seen at the end of the script
 			return nil
 		}, async.Name(stage.signal))
-		if r.endsWithin(ctx, stage.wait) {
+		if r.endsWithin(stage.within, stage.wait) {
 			return nil
 		}
 	}

@@ -114,6 +114,7 @@ func (d *Daemon) handler(owner context.Context) http.Handler {
 	handle("POST /containers/{name}/start", d.start)
 	handle("POST /containers/{name}/wait", d.wait)
 	handle("POST /containers/{name}/stop", d.stop)
+	handle("POST /containers/{name}/kill", d.kill)
 	handle("DELETE /containers/{name}", d.remove)
 	return mux
 }
@@ -224,6 +225,16 @@ func (d *Daemon) stop(w http.ResponseWriter, r *http.Request) error {
 	}
 	c.stop()
 	if _, err = c.exited.Wait(r.Context()); err == nil {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return err
+}
+
+// kill ends a container at once, and answers before it has ended.
+func (d *Daemon) kill(w http.ResponseWriter, r *http.Request) error {
+	c, err := d.find(r)
+	if err == nil {
+		c.kill()
 		w.WriteHeader(http.StatusNoContent)
 	}
 	return err

@@ -3,19 +3,34 @@ package remote
 import (
 	"context"
 	"errors"
+	"os"
+	"syscall"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
 )
 
-// UntilSignal runs run in a scope, and stops it at the first SIGINT or SIGTERM.
+// UntilSignal runs run in a scope, and stops it at the first INT, TERM or HUP:
+// ctx is cancelled, with a *cli.SignalError as the cause. A second one does not
+// end the process either, or it would leave behind what is being stopped: hurry
+// is done then, which is to end every grace. Only a third has its usual effect.
+//
 // That nobody reads the output any more is an error of a Write, not the end of
 // the process: the other side has to be told.
-func UntilSignal(ctx context.Context, name string, run func(context.Context) error) error {
+func UntilSignal(ctx context.Context, name string, run func(ctx, hurry context.Context) error) error {
 	cli.FailWritesToClosedPipes()
-	return async.Scope(ctx, func(ctx context.Context) error {
-		cli.FailOnSignal(ctx)
-		return run(ctx)
+	return async.Scope(ctx, func(hurry context.Context) error {
+		ctx, stop := context.WithCancelCause(hurry)
+		defer stop(nil)
+		cli.OnSignal(hurry, func(sig os.Signal) error {
+			err := &cli.SignalError{Signal: sig}
+			if ctx.Err() != nil {
+				return err
+			}
+			stop(err)
+			return nil
+		}, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		return run(ctx, hurry)
 	}, async.Name(name))
 }
 

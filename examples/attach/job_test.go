@@ -27,8 +27,11 @@ const soon = 50 * time.Millisecond
 
 var errUser = errors.New("cancelled by the user")
 
-// forever ends a script that goes on until a signal; a trap runs at once.
-const forever = "; echo ready; while :; do sleep 60 & wait $!; done"
+// forever ends a script that goes on until a signal; a trap runs at once. It is
+// the child that says "ready", when it has become a program of its own: a fork
+// of bash that has not yet loses a TERM that the script traps, sleeps on, and
+// keeps the group from ending until the grace is over.
+const forever = "; bash -c 'echo ready; exec sleep 60' & wait $!; while :; do sleep 60 & wait $!; done"
 
 func unhurried() Limits { return Limits{Request: hang, Grace: hang, Output: hang} }
 

@@ -105,7 +105,10 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 			fmt.Fprintf(std.Err, "runstep: %s: %s: %s\n", c.Name, proc.SignalName(sig), because(cause))
 		}
 		step := proc.StopOnSignals(ctx, &c)
-		var err error
+		err := openable(ctx, c.ExtraFiles)
+		if err != nil {
+			return err
+		}
 		result, err = proc.Run(step, c, async.Timeout(cfg.timeout))
 		return err
 	}, async.Name("runstep"))

@@ -3,13 +3,17 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/mattn/go-isatty"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
 	"github.com/ambit-go/ambit/examples/internal/proc"
 )
@@ -68,9 +72,55 @@ func fromStdin(c proc.Command, in io.Reader) (proc.Command, error) {
 		return c, cli.Usagef("nothing to run: give a command after --, a script with -f or on standard input, or -demo")
 	}
 	c.Args = append(shell[:len(shell):len(shell)], descriptor)
+	info, err := file.Stat()
+	if err != nil {
+		return c, cli.Usagef("standard input: %v", err)
+	}
+	if info.IsDir() {
+		return c, cli.Usagef("standard input is a directory; a script is a file, or comes from a pipe")
+	}
 	c.ExtraFiles = []*os.File{file}
 	setDefault(&c.Name, "script")
 	return c, nil
+}
+
+// openable replaces those of the files that are sockets, as some parents give
+// one for standard input: a descriptor that is a socket cannot be opened by its
+// name in /dev/fd.
+func openable(ctx context.Context, files []*os.File) error {
+	for i, file := range files {
+		info, err := file.Stat()
+		if err == nil && info.Mode()&os.ModeSocket != 0 {
+			files[i], err = piped(ctx, file)
+		}
+		if err != nil {
+			return fmt.Errorf("standard input: %w", err)
+		}
+	}
+	return nil
+}
+
+// piped returns a pipe that has what comes from a socket. It lasts as long as
+// the scope of ctx.
+func piped(ctx context.Context, socket *os.File) (*os.File, error) {
+	conn, err := net.FileConn(socket) // whose reads can be ended
+	if err != nil {
+		return nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	async.Go(ctx, func(ctx context.Context) error {
+		end := func() { _ = conn.Close(); _ = w.Close() }
+		defer end()
+		defer context.AfterFunc(ctx, end)()
+		_, _ = io.Copy(w, conn) // the script ends where the input does
+		return nil
+	}, async.Daemon(), async.Name("standard input"))
+	async.OnExit(ctx, func(context.Context, error) error { return r.Close() })
+	return r, nil
 }
 
 func setDefault(s *string, value string) {

@@ -97,6 +97,9 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	if err != nil {
 		return err
 	}
+	if err := checkReport(cfg.reportTo); err != nil {
+		return err
+	}
 	cli.FailWritesToClosedPipes()
 	begin := time.Now()
 	var result proc.Result

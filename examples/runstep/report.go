@@ -51,6 +51,24 @@ func newReport(name string, result proc.Result, err error, took time.Duration) *
 	return r
 }
 
+// checkReport fails if a report cannot be written to file: better before the step
+// than after an hour. A file that is there is emptied, so that nobody takes an
+// old report for that of this step. Pipes and devices are not touched.
+func checkReport(file string) error {
+	info, err := os.Stat(file)
+	if file == "" || err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil
+	}
+	f, err := os.Create(file)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return &cli.ExitError{Code: proc.StatusCannot, Err: fmt.Errorf("report: %w", err)}
+	}
+	return nil
+}
+
 // write writes the report to a file, if one is named.
 func (r *report) write(file string) error {
 	if file == "" {

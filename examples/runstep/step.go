@@ -54,6 +54,8 @@ func (cfg *config) command(args []string, std cli.Streams) (proc.Command, error)
 		}
 		c.Args = append(append(shell[:len(shell):len(shell)], path), args...)
 		setDefault(&c.Name, filepath.Base(path))
+	case len(args) > 0 && args[0] == "":
+		return c, cli.Usagef(`the command is ""; is a variable empty?`)
 	case len(args) > 0:
 		c.Args = args
 		setDefault(&c.Name, filepath.Base(args[0]))

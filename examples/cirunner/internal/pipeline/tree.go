@@ -115,8 +115,8 @@ func (t *grower) node(y *yaml.Node) *node {
 	switch {
 	case y.Tag == "!reference":
 		t.readReference(n, y)
-	case strings.HasPrefix(y.Tag, "!") && !strings.HasPrefix(y.Tag, "!!"):
-		t.errorf(at, "the tag %s is not supported: only !reference is", quote(y.Tag))
+	case !hasOwnTag(y):
+		t.errorf(at, "the tag %s is not supported here: only !reference is, and !!str before a text", quote(y.ShortTag()))
 	case y.Kind == yaml.ScalarNode:
 		t.scalar(n, y)
 	case y.Kind == yaml.SequenceNode:
@@ -132,6 +132,16 @@ func (t *grower) node(y *yaml.Node) *node {
 	}
 	t.grown[y] = n
 	return n
+}
+
+// hasOwnTag reports whether a node has no tag, or that of its kind. Any scalar is
+// a text if the file says so; what YAML makes of one otherwise needs no tag.
+func hasOwnTag(y *yaml.Node) bool {
+	if y.Style&yaml.TaggedStyle == 0 {
+		return true
+	}
+	own := map[yaml.Kind]string{yaml.ScalarNode: "!!str", yaml.SequenceNode: "!!seq", yaml.MappingNode: "!!map"}
+	return y.ShortTag() == own[y.Kind]
 }
 
 func (t *grower) alias(y *yaml.Node, at mark) *node {

@@ -244,6 +244,9 @@ func (g *grapher) dependencies(d *draft, waits map[*Job]bool) map[*Job]bool {
 				g.didYouMean(n.text, sortedKeys(g.drafts)))
 			continue
 		}
+		if to.When == Never {
+			g.errorf(n.at, "%s depends on %s, which never runs", quote(d.key), quote(n.text))
+		}
 		for _, job := range jobs {
 			fetch[job] = true
 			if !waits[job] {

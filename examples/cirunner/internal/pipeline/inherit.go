@@ -1,6 +1,10 @@
 package pipeline
 
-import "slices"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // An inheritance says what a job takes of the file's default and variables.
 type inheritance struct {
@@ -33,6 +37,7 @@ func (p *parser) inheritance(n *node) inheritance {
 		return func(n *node) {
 			if n.kind == list {
 				in.only[what] = asWritten(p.list("inherit:"+what, n))
+				p.checkInherited(what, n)
 				return
 			}
 			all, ok := p.boolean("inherit:"+what, n)
@@ -44,4 +49,40 @@ func (p *parser) inheritance(n *node) inheritance {
 		"variables": read("variables", &in.noVariables),
 	}, nil)
 	return in
+}
+
+// checkInherited reports names that nothing is inherited by. Many jobs may have
+// the same list.
+func (p *parser) checkInherited(what string, n *node) {
+	if p.inherited[n] {
+		return
+	}
+	p.inherited[n] = true
+	there := make(map[string]bool)
+	if what == "default" {
+		for _, name := range namesInDefault {
+			there[name] = true
+		}
+	} else {
+		for _, f := range p.root.field("variables").fields {
+			there[f.key] = true
+		}
+	}
+	for _, item := range n.items {
+		advice, unsupported := unsupportedInJobs[item.text]
+		switch {
+		case there[item.text] || item.kind != text:
+		case what == "variables":
+			p.errorf(item.at, "inherit:variables: there is no variable %s at the top of the file%s",
+				quote(item.text), p.didYouMean(item.text, slices.Sorted(maps.Keys(there))))
+		case unsupported:
+			p.errorf(item.at, "inherit:default: %s is not supported: %s", item.text, advice)
+		default:
+			hint := p.didYouMean(item.text, namesInDefault)
+			if hint == "" {
+				hint = "; there are " + strings.Join(namesInDefault, ", ")
+			}
+			p.errorf(item.at, "inherit:default: %s cannot be in default%s", quote(item.text), hint)
+		}
+	}
 }

@@ -192,6 +192,12 @@ func readRetry(p *parser, d *draft, n *node) {
 			}
 		},
 	}, nil)
+	switch when := n.field("when"); {
+	case !n.has("max"):
+		p.errorf(n.at, "retry has no effect without max, the number of retries: 1 or %d", maxRetries)
+	case when.kind == list && len(when.items) == 0:
+		p.errorf(when.at, "retry:when is an empty list: name failures, or take it out for all of them")
+	}
 }
 
 func readAllowFailure(p *parser, d *draft, n *node) {
@@ -200,7 +206,11 @@ func readAllowFailure(p *parser, d *draft, n *node) {
 		d.AllowFailure.All, _ = p.boolean("allow_failure", n)
 		return
 	}
-	p.fields("allow_failure", n, keys{
+	ok := p.fields("allow_failure", n, keys{
 		"exit_codes": func(n *node) { d.AllowFailure.ExitCodes = p.integers("allow_failure:exit_codes", n, 0, 255) },
 	}, nil)
+	codes := n.field("exit_codes")
+	if ok && (len(n.fields) == 0 || codes.kind == list && len(codes.items) == 0) {
+		p.errorf(n.at, "allow_failure should be true or false, or a mapping with exit_codes that may be")
+	}
 }

@@ -93,7 +93,7 @@ func TestSmallFilesCannotGrowLarge(t *testing.T) {
 			"variables: 50 are enough"},
 		{"many jobs by aliases", "j: &j {script: x, artifacts: {paths: [" + strings.Repeat("p, ", 15_000) + "]}}\n" + many(8000, "", "j%d: *j\n"),
 			"1000 are enough"},
-		{"many jobs that inherit much", "variables: {" + keysOf(500) + "}\nj: &j {script: x, inherit: {variables: [" + strings.Repeat("p, ", 1000) + "]}}\n" +
+		{"many jobs that inherit much", "variables: {" + keysOf(500) + "}\nj: &j {script: x, inherit: {variables: [" + strings.Repeat(many(500, "", "k%d, "), 2) + "]}}\n" +
 			many(5000, "", "j%d: *j\n"), "more than 1000 jobs"},
 		{"many stages", "stages: [" + many(20_000, "", "s%d, ") + "]\njob: {script: x}\n", "stages has 20000 texts: 1000 are enough"},
 		{"many errors", many(6000, "", "j%d: {x: 1}\n"), "no keyword"},

@@ -61,6 +61,9 @@ func (p *parser) need(n *node) (needed, bool) {
 			p.fields("needs:parallel", n, keys{
 				"matrix": func(n *node) { need.cells = p.matrix("needs:parallel:matrix", n) },
 			}, nil)
+			if n.kind == mapping && !n.has("matrix") {
+				p.errorf(n.at, "needs:parallel should have a matrix: the parts that are needed")
+			}
 		},
 	}, unsupportedInNeeds)
 	if ok && !n.has("job") && !n.has("pipeline") && !n.has("project") {

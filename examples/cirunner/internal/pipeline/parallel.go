@@ -48,7 +48,11 @@ func readParallel(p *parser, d *draft, n *node) {
 // matrix reads a list of mappings of variables to their values, and returns
 // every combination of each mapping: the last variable changes first.
 func (p *parser) matrix(what string, n *node) []cell {
-	if n.kind != list || len(n.items) == 0 {
+	if n.kind == list && len(n.items) == 0 {
+		p.errorf(n.at, "%s is empty: it should be a list of mappings of variables to their values", what)
+		return nil
+	}
+	if n.kind != list {
 		p.should(what, n, "a list of mappings of variables to their values")
 		return nil
 	}

@@ -39,7 +39,8 @@ import (
 // time and memory whatever data is.
 func Parse(name string, data []byte) (*Pipeline, error) {
 	p := &parser{problems: problems{file: name, data: data}, budget: maxNodes,
-		targets: make(map[*node]*node), broken: make(map[string]bool), scripts: make(map[*node][]string)}
+		targets: make(map[*node]*node), broken: make(map[string]bool), scripts: make(map[*node][]string),
+		inherited: make(map[*node]bool)}
 	pipeline := p.pipeline(data)
 	if err := p.problems.err(); err != nil {
 		return nil, err
@@ -75,15 +76,16 @@ func cannotRead(name string, err error) error {
 // A parser holds what the steps share.
 type parser struct {
 	problems
-	root     *node
-	budget   int                // of nodes that merging may still make
-	targets  map[*node]*node    // of the references
-	broken   map[string]bool    // jobs that extend what they cannot
-	scripts  map[*node][]string // what lists of commands come to
-	stages   []string
-	globals  []Variable
-	defaults map[string]*node
-	drafts   []*draft
+	root      *node
+	budget    int                // of nodes that merging may still make
+	targets   map[*node]*node    // of the references
+	broken    map[string]bool    // jobs that extend what they cannot
+	scripts   map[*node][]string // what lists of commands come to
+	inherited map[*node]bool     // lists of inherit that have been checked
+	stages    []string
+	globals   []Variable
+	defaults  map[string]*node
+	drafts    []*draft
 }
 
 // pipeline takes the steps in turn. Each goes as far as it can after the errors

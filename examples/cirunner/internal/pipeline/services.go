@@ -81,6 +81,9 @@ func (p *parser) service(n *node) (Service, bool) {
 	if command := n.field("command"); ok && command.kind != invalid && strings.TrimSpace(s.Command) == "" {
 		p.errorf(command.at, "a service's command should not be empty")
 	}
+	if n.has("timeout") && !n.has("port") {
+		p.errorf(n.keyAt("timeout"), "a service's timeout is for its port to answer: it needs a port")
+	}
 	s.Health = p.health(n.field("healthcheck"), n.has("port"))
 	return s, ok
 }
@@ -136,7 +139,12 @@ func (p *parser) health(n *node, hasPort bool) Health {
 		"timeout":  func(n *node) { h.Timeout, _ = p.duration("healthcheck:timeout", n, time.Hour) },
 		"retries":  func(n *node) { h.Retries, _ = p.integer("healthcheck:retries", n, 1, 1000) },
 	}, nil)
-	if n.kind == mapping && !n.has("command") && !hasPort {
+	command := n.field("command")
+	switch {
+	case n.kind != mapping || command.kind == invalid:
+	case (command.kind == text || command.kind == list) && strings.TrimSpace(h.Command) == "":
+		p.errorf(command.at, "healthcheck:command should not be empty")
+	case command.kind == null && !hasPort:
 		p.errorf(n.at, "a healthcheck needs a command, or the service a port to dial")
 	}
 	return h

@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What would be read and then have no effect is an error.
+func TestSettingsWithoutEffect(t *testing.T) {
+	job := func(settings string) string { return "j: {script: x, " + settings + "}" }
+	service := func(settings string) string {
+		return "j: {script: x, services: [{name: a, command: x, " + settings + "}]}"
+	}
+	for _, c := range []struct{ data, want string }{
+		{job("retry: {when: script_failure}"), "1:23: retry has no effect without max"},
+		{job("retry: {}"), "1:23: retry has no effect without max"},
+		{"default: {retry: {exit_codes: 3}}\nj: {script: x}", "1:18: retry has no effect without max"},
+		{job("retry: {max: 1, when: []}"), "1:38: retry:when is an empty list"},
+		{job("allow_failure: {}"), "1:31: allow_failure should be"},
+		{job("allow_failure: {exit_codes: []}"), "1:31: allow_failure should be"},
+		{service("timeout: 3s"), "1:49: a service's timeout is for its port to answer: it needs a port"},
+		{service("healthcheck: {command: ''}"), "1:72: healthcheck:command should not be empty"},
+		{service("port: 80, healthcheck: {command: []}"), "1:82: healthcheck:command should not be empty"},
+		{service("port: 80, healthcheck: {command: ['', ' ']}"), "healthcheck:command should not be empty"},
+		{service("healthcheck: {retries: 2}"), "a healthcheck needs a command, or the service a port"},
+		{job("inherit: {default: [retri]}"), `1:36: inherit:default: "retri" cannot be in default; did you mean "retry"?`},
+		{job("inherit: {default: [script]}"), `"script" cannot be in default; there are after_script, `},
+		{job("inherit: {default: [image]}"), "1:36: inherit:default: image is not supported: jobs run on this machine"},
+		{"variables: {A: x}\n" + job("inherit: {variables: [AA]}"), `2:38: inherit:variables: there is no variable "AA" at the top of the file; did you mean "A"?`},
+		{"b: {script: x, stage: build, when: never}\n" + job("dependencies: [b]"), `2:31: "j" depends on "b", which never runs`},
+		{"b: {script: x, parallel: 2}\n" + job("needs: [{job: b, parallel: {}}]"), "2:43: needs:parallel should have a matrix"},
+		{"b: {script: x, parallel: 2}\n" + job("needs: [{job: b, parallel: {matrix: []}}]"), "2:52: needs:parallel:matrix is empty"},
+		{job("parallel: {matrix: []}"), "1:35: parallel:matrix is empty"},
+	} {
+		assert.Contains(t, wrong(t, c.data).Error(), c.want, "%s", c.data)
+	}
+}
+
+// These switch something off, or take it over from elsewhere.
+func TestSettingsThatTakeSomethingAway(t *testing.T) {
+	p := right(t, `
+variables: {A: "1", B: "2"}
+default: {retry: {max: 2, when: script_failure}}
+.base: {script: x, retry: {when: always}}
+merged: {extends: .base, retry: {max: 1}}
+off: {extends: .base, retry: {max: 0}}
+few: {script: x, inherit: {default: [timeout], variables: [A]}}
+`)
+	require.Equal(t, Retry{Max: 1, When: []Failure{AnyFailure}}, p.Job("merged").Retry)
+	require.Zero(t, p.Job("off").Retry.Max)
+	require.Zero(t, p.Job("few").Retry)
+	require.Equal(t, []string{"A=1"}, values(p.Job("few")))
+}

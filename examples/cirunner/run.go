@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mattn/go-isatty"
-
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/cirunner/internal/board"
 	"github.com/ambit-go/ambit/examples/cirunner/internal/pipeline"
@@ -155,8 +153,7 @@ func (s *session) pipeline(ctx context.Context, stale []workdir.Stale) error {
 // watcher returns who is told what happens.
 func (s *session) watcher(failed func(error)) board.Watcher {
 	file, ok := s.std.Out.(*os.File)
-	terminal := ok && isatty.IsTerminal(file.Fd()) && os.Getenv("TERM") != "dumb"
-	if s.o.view == "lines" || !terminal {
+	if s.o.view == "lines" || !ok || !view.CanDraw(file) {
 		return &view.Lines{W: s.std.Out, Failed: failed}
 	}
 	s.screen = view.NewScreen(file, failed)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -118,16 +119,25 @@ later:
 	p.nothingIsLeft()
 }
 
+// What cannot move its cursor, or does not say what it is, gets lines.
 func TestADumbTerminalGetsLines(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, "one: {script: [echo hello]}\n")
-	cmd := exec.Command("cirunner", "ci.yml")
-	p.in(cmd)
-	cmd.Env = append(cmd.Env, "TERM=dumb")
-	s := onTerminal(t, cmd, 80, 24)
-	require.NoError(t, cmd.Wait())
-	s.waitFor(t, "[one] hello\r\n")
-	assert.NotContains(t, s.String(), "\x1b")
+	for _, kind := range []string{"TERM=dumb", "TERM=", ""} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, "one: {script: [echo hello]}\n")
+			cmd := exec.Command("cirunner", "ci.yml")
+			p.in(cmd)
+			cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "TERM=") })
+			if kind != "" {
+				cmd.Env = append(cmd.Env, kind)
+			}
+			s := onTerminal(t, cmd, 80, 24)
+			require.NoError(t, cmd.Wait())
+			s.waitFor(t, "[one] hello\r\n")
+			assert.NotContains(t, s.String(), "\x1b")
+		})
+	}
 }
 
 // The picture in the README is a frame of a real run of demo.yml: the one with

@@ -41,6 +41,15 @@ type Screen struct {
 	width int      // it had then
 }
 
+// CanDraw reports whether a file is a terminal whose cursor can be moved: one of
+// an unknown kind, without TERM, would get the tree again and again.
+func CanDraw(f *os.File) bool {
+	if kind := os.Getenv("TERM"); kind == "" || kind == "dumb" {
+		return false
+	}
+	return term.IsTerminal(f.Fd())
+}
+
 // NewScreen returns a screen on a terminal. failed is called with the first
 // error of it. Colours are those that the terminal has, and none if the
 // environment says NO_COLOR.

@@ -53,3 +53,10 @@ few: {script: x, inherit: {default: [timeout], variables: [A]}}
 	require.Zero(t, p.Job("few").Retry)
 	require.Equal(t, []string{"A=1"}, values(p.Job("few")))
 }
+
+// A keyword at the top without a value is as good as none.
+func TestNothingAtTheTop(t *testing.T) {
+	p := right(t, "variables:\nstages:\ndefault: ~\nbefore_script:\nimage: ~\nj: {script: x}\n")
+	require.Equal(t, []string{"build", "test", "deploy"}, p.Stages)
+	require.Empty(t, p.Jobs[0].Variables)
+}

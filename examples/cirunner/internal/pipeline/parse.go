@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // Parse reads a pipeline file. name is what positions call it.
@@ -52,6 +53,13 @@ func Parse(name string, data []byte) (*Pipeline, error) {
 // pipeline file may have. Its error is that of [Parse], or says why the file
 // cannot be read.
 func ParseFile(name string) (*Pipeline, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, cannotRead(name, err)
+	}
+	if info.Mode()&os.ModeNamedPipe != 0 && !strings.HasPrefix(name, "/dev/") {
+		return nil, fmt.Errorf("%s: it is a named pipe, for whose writer one would wait: name a file, or /dev/stdin", name)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, cannotRead(name, err)

@@ -19,6 +19,9 @@ var outsideDefault = []string{"before_script", "after_script", "services"}
 func (p *parser) globalKeywords() {
 	p.stages = []string{".pre", "build", "test", "deploy", ".post"}
 	for _, f := range p.root.fields {
+		if f.value.kind == null {
+			continue // as good as none
+		}
 		if read := globalKeywords[f.key]; read != nil {
 			read(p, f.value)
 		} else if advice, known := unsupportedGlobally[f.key]; known {

@@ -39,7 +39,7 @@ var units = map[string]time.Duration{
 	"": time.Second, "s": time.Second, "sec": time.Second, "second": time.Second,
 	"m": time.Minute, "min": time.Minute, "minute": time.Minute,
 	"h": time.Hour, "hr": time.Hour, "hour": time.Hour,
-	"d": 24 * time.Hour, "day": 24 * time.Hour,
+	"d": 24 * time.Hour, "dy": 24 * time.Hour, "day": 24 * time.Hour,
 	"w": 7 * 24 * time.Hour, "wk": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour,
 	"mo": 30 * 24 * time.Hour, "month": 30 * 24 * time.Hour,
 	"y": 365 * 24 * time.Hour, "yr": 365 * 24 * time.Hour, "year": 365 * 24 * time.Hour,

@@ -60,3 +60,16 @@ func TestNothingAtTheTop(t *testing.T) {
 	require.Equal(t, []string{"build", "test", "deploy"}, p.Stages)
 	require.Empty(t, p.Jobs[0].Variables)
 }
+
+func TestEmptyDocumentsAreNone(t *testing.T) {
+	for _, end := range []string{"---\n", "---\n---\n# a comment\n", "...\n", "--- ~\n"} {
+		require.Len(t, right(t, "---\nj: {script: x}\n"+end).Jobs, 1)
+	}
+}
+
+// The mark at the beginning, which some editors write, is no column.
+func TestPlacesAfterAByteOrderMark(t *testing.T) {
+	const data = "j: {script: x, retry: 9}\n"
+	require.Equal(t, wrong(t, data).Detail(), wrong(t, "\ufeff"+data).Detail())
+	require.Equal(t, wrong(t, "j: \a").Detail(), wrong(t, "\ufeffj: \a").Detail())
+}

@@ -31,7 +31,7 @@ func (p *parser) load(data []byte) *yaml.Node {
 		p.syntax(err)
 		return nil
 	}
-	var first, second yaml.Node
+	var first yaml.Node
 	switch err := loader.Load(&first); {
 	case err == io.EOF:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1, Column: 1}
@@ -39,16 +39,29 @@ func (p *parser) load(data []byte) *yaml.Node {
 		p.syntax(err)
 		return nil
 	}
-	switch err := loader.Load(&second); {
-	case err == io.EOF:
-		return first.Content[0]
-	case err != nil:
-		p.syntax(err)
-	default:
-		p.errorf(mark{second.Line, second.Column}, "a second document begins here (after ---): "+
-			"a pipeline is one document, and a header with spec:inputs is not supported")
+	if !p.endsHere(loader) {
+		return nil
 	}
-	return nil
+	return first.Content[0]
+}
+
+// endsHere reports whether there is nothing after the first document: empty ones,
+// such as a --- at the end begins, are passed over.
+func (p *parser) endsHere(loader *yaml.Loader) bool {
+	for {
+		var next yaml.Node
+		switch err := loader.Load(&next); {
+		case err == io.EOF:
+			return true
+		case err != nil:
+			p.syntax(err)
+			return false
+		case next.Content[0].ShortTag() != "!!null":
+			p.errorf(mark{next.Line, next.Column}, "a second document begins here (after ---): "+
+				"a pipeline is one document, and a header with spec:inputs is not supported")
+			return false
+		}
+	}
 }
 
 // readable reports whether data is worth a YAML parser's time: that would take
@@ -68,6 +81,9 @@ func (p *parser) readable(data []byte) bool {
 			return false
 		case isBinary(r):
 			p.errorf(at, "a control character (%U) cannot be in a pipeline file; is this the right file?", r)
+			return false
+		case r == 0x85 || r == 0x2028 || r == 0x2029:
+			p.errorf(at, "%U ends a line for YAML, but for no editor: take it out, or write \"\\u%04x\" in double quotes", r, r)
 			return false
 		case r == '%' && at.column == 1:
 			directives++

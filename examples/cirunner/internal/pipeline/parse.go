@@ -26,6 +26,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,7 @@ import (
 // as it can be told: a file that is not YAML has one error. Parse takes bounded
 // time and memory whatever data is.
 func Parse(name string, data []byte) (*Pipeline, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	p := &parser{problems: problems{file: name, data: data}, budget: maxNodes,
 		targets: make(map[*node]*node), broken: make(map[string]bool), scripts: make(map[*node][]string),
 		inherited: make(map[*node]bool)}

@@ -4,6 +4,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // unsupportedInArtifacts are what only a server can do.
@@ -57,7 +59,6 @@ func (p *parser) inside(what string, n *node) bool {
 		return false
 	}
 	clean := path.Clean(n.text)
-	_, err := path.Match(n.text, "")
 	switch {
 	case n.text == "":
 		p.errorf(n.at, "%s has an empty path", what)
@@ -65,8 +66,8 @@ func (p *parser) inside(what string, n *node) bool {
 		return true
 	case !filepath.IsLocal(clean):
 		p.errorf(n.at, "%s: %s is not inside of the job's directory: write a path relative to it", what, quote(n.text))
-	case err != nil:
-		p.errorf(n.at, "%s: %s is not a pattern: a [ needs its ], or a \\ before it", what, quote(n.text))
+	case !doublestar.ValidatePattern(n.text):
+		p.errorf(n.at, "%s: %s is not a pattern: a [ needs its ], a { its }, or a \\ before it", what, quote(n.text))
 	default:
 		return true
 	}

@@ -44,6 +44,21 @@ job:
 	p.nothingIsLeft()
 }
 
+// What the file asks for is no failure of the runner.
+func TestArtifactsOutsideOfTheJob(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, `
+job:
+  script: [echo hello]
+  artifacts: {paths: ["$AWAY/hostname"]}
+  variables: {AWAY: /etc}
+`)
+	run := p.start()
+	assert.Equal(t, 1, run.Wait(), run.Stdout())
+	assert.Contains(t, row(t, run.Stdout(), "job"), `script_failure: artifacts: "/etc/hostname" is no pattern of files in the job's directory`)
+	p.nothingIsLeft()
+}
+
 // -junit writes to what is there: a pipe stays a pipe, a link a link.
 func TestJUnitToALink(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/examples/cirunner/internal/plan"
+	"github.com/ambit-go/ambit/examples/cirunner/internal/workdir"
 	"github.com/ambit-go/ambit/examples/internal/proc"
 )
 
@@ -24,6 +25,7 @@ func (a *attempt) outcome(ctx context.Context, err error) plan.Outcome {
 		output  *proc.OutputError
 		found   *stuck
 		exit    *proc.ExitError
+		pattern *workdir.PatternError
 	)
 	switch {
 	case err == nil:
@@ -38,6 +40,8 @@ func (a *attempt) outcome(ctx context.Context, err error) plan.Outcome {
 		return plan.Outcome{Cause: pipeline.StuckFailure, ExitCode: -1, Text: text(found, err) + ending(err)}
 	case errors.As(err, &service):
 		return plan.Outcome{Cause: pipeline.SystemFailure, ExitCode: -1, Text: service.Error()}
+	case errors.As(err, &pattern):
+		return plan.Outcome{Cause: pipeline.ScriptFailure, ExitCode: -1, Text: pattern.Error()}
 	case errors.As(err, &output):
 		return plan.Outcome{Cause: pipeline.SystemFailure, ExitCode: -1, Text: "cannot write the log: " + output.Err.Error()}
 	case errors.As(err, &exit) && exit.Result.Cause == nil && exit.Result.State != nil:

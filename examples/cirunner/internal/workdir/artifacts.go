@@ -4,16 +4,24 @@ package workdir
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
+
+// A PatternError is of artifacts that are none of the job's directory, once
+// their variables are known: a fault of the file, not of the runner.
+type PatternError struct{ Pattern string }
+
+func (e *PatternError) Error() string {
+	return "artifacts: " + strconv.Quote(e.Pattern) + " is no pattern of files in the job's directory"
+}
 
 // Collect keeps the artifacts of a job: the files and directories that match a
 // pattern, without those that match one of exclude. It returns how many files it
@@ -84,7 +92,7 @@ func relative(dir, pattern string) string {
 func match(dir, pattern string) ([]string, error) {
 	clean := relative(dir, pattern)
 	if !fs.ValidPath(clean) || !doublestar.ValidatePattern(clean) {
-		return nil, fmt.Errorf("artifacts: %q is no pattern of files in the project", pattern)
+		return nil, &PatternError{Pattern: pattern}
 	}
 	// A root does not see what is behind a link that leads out of it.
 	root, err := os.OpenRoot(dir)

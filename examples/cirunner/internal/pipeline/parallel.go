@@ -98,7 +98,7 @@ func (p *parser) combinations(what string, n *node) ([]cell, bool) {
 		p.errorf(n.at, "%s has a mapping without variables", what)
 		return nil, false
 	}
-	return combined, len(combined) > 0
+	return combined, true
 }
 
 // values reads the values of one variable of a matrix.

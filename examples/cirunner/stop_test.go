@@ -29,7 +29,7 @@ const working = `
 stages: [one, two]
 works:
   stage: one
-  script: ["trap 'echo stopped; exit 5' TERM; echo up; sleep 1000 & wait"]
+  script: ["trap 'echo stopped; exit 5' TERM; bash -c 'echo up; exec sleep 1000' & wait"]
   after_script: [echo "after $CI_JOB_STATUS"]
 beside:
   stage: one

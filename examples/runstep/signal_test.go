@@ -63,7 +63,7 @@ func TestTheStatusOfAStepThatTrapsTERMIsKept(t *testing.T) {
 		syscall.SIGHUP:  "stopped by signal: hangup",
 	} {
 		t.Run(text, func(t *testing.T) {
-			s := start(t, "trap 'echo bye; exit 7' TERM; sleep 600 & echo ready $$; wait")
+			s := start(t, `trap 'echo bye; exit 7' TERM; bash -c "echo ready $$; exec sleep 600" & wait`)
 			s.Signal(sig)
 			status, r := s.end()
 			assert.Equal(t, 7, status)
@@ -78,7 +78,7 @@ func TestTheStatusOfAStepThatTrapsTERMIsKept(t *testing.T) {
 }
 
 func TestAStepThatWasStoppedHasNotSucceeded(t *testing.T) {
-	s := start(t, "trap 'exit 0' TERM; sleep 600 & echo ready $$; wait")
+	s := start(t, `trap 'exit 0' TERM; bash -c "echo ready $$; exec sleep 600" & wait`)
 	s.Signal(os.Interrupt)
 	status, r := s.end()
 	assert.Equal(t, 130, status)

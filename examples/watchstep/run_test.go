@@ -24,7 +24,7 @@ const (
 	quick = "10ms" // between two looks
 
 	// stubborn answers TERM with 7.
-	stubborn = "trap 'exit 7' TERM; sleep 600 & echo ready $$; wait"
+	stubborn = `trap 'exit 7' TERM; bash -c "echo ready $$; exec sleep 600" & wait`
 )
 
 // A step is a watchstep whose command has said "ready" and its process group.

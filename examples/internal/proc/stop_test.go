@@ -21,7 +21,7 @@ import (
 
 func TestAStopNeverMasksTheStatus(t *testing.T) {
 	for _, want := range []int{0, 7} {
-		result, _, err := cancelled(t, bash(fmt.Sprintf("trap 'exit %d' TERM; sleep 600 & echo ready; wait", want)))
+		result, _, err := cancelled(t, bash(fmt.Sprintf("trap 'exit %d' TERM; bash -c 'echo ready; exec sleep 600' & wait", want)))
 		assert.Equal(t, want, result.Code)
 		assert.False(t, result.Killed)
 		assert.Equal(t, errUser, result.Cause)
@@ -143,7 +143,7 @@ func TestAWatchdogStopsIt(t *testing.T) {
 	ctx := asynctest.Context(t)
 	errSick := errors.New("it is sick")
 	var told error
-	c := bash("trap 'exit 7' TERM; sleep 600 & echo ready; wait")
+	c := bash("trap 'exit 7' TERM; bash -c 'echo ready; exec sleep 600' & wait")
 	out := clitest.NewSign()
 	c.Stdout = out
 	c.Signalling = func(_ syscall.Signal, cause error) { told = cause }

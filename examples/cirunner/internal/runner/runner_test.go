@@ -118,7 +118,7 @@ func TestRetriesGoOnWithTheSameLog(t *testing.T) {
 func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	stubborn := "trap '' TERM; (trap '' TERM; sleep 1000) & echo started; sleep 1000; sleep 1000"
-	polite := "trap 'echo tidy; exit 9' TERM; echo started; sleep 1000 & wait"
+	polite := "trap 'echo tidy; exit 9' TERM; bash -c 'echo started; exec sleep 1000' & wait"
 	limits := func(j *pipeline.Job) {
 		j.Timeout, j.Watchdog.Grace = 300*time.Millisecond, 100*time.Millisecond
 		j.After = []string{"echo after $CI_JOB_STATUS"}

@@ -73,6 +73,7 @@ func TestTheDemo(t *testing.T) {
 	assert.Contains(t, out, "[browse] the service says it works\n")
 	assert.Contains(t, out, "[unit 2/3] two\n")
 	assert.Contains(t, out, "[compile: [darwin]] the compiler for darwin is put away (status success)\n")
+	assert.Contains(t, out, "[tidy] done for $5 a day\n")
 	p.nothingIsLeft()
 }
 

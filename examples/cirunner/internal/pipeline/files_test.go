@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,11 +40,16 @@ func TestTheDemoShowsEveryFeature(t *testing.T) {
 	has("artifacts that go to another job", func(j *Job) bool { return len(j.Fetch) > 0 })
 	has("artifacts:exclude", func(j *Job) bool { return len(j.Artifacts.Exclude) > 0 })
 	has("service with a port", func(j *Job) bool { return len(j.Services) > 0 && j.Services[0].Address != "" })
+	has("healthcheck", func(j *Job) bool { return len(j.Services) > 0 && j.Services[0].Health.Retries == 5 })
+	has("silence", func(j *Job) bool { return j.Watchdog.Silence > 0 })
+	has("retry:exit_codes", func(j *Job) bool { return len(j.Retry.ExitCodes) > 0 })
+	has("artifacts:when", func(j *Job) bool { return j.Artifacts.When == OnFailure })
+	has("raw variable", func(j *Job) bool { return slices.ContainsFunc(j.Variables, func(v Variable) bool { return v.Raw }) })
 	has("heartbeat", func(j *Job) bool { return j.Watchdog.Heartbeat != "" })
 
 	source, err := os.ReadFile("../../demo.yml")
 	require.NoError(t, err)
-	for _, sign := range []string{"extends:", "default:", "stages:", "&slowly", "*slowly"} {
+	for _, sign := range []string{"extends:", "default:", "stages:", "&slowly", "*slowly", "!reference", "<<:", "inherit:", "dependencies:", "when: never"} {
 		require.Contains(t, string(source), sign)
 	}
 }

@@ -38,7 +38,3 @@ func StopOnSignals(ctx context.Context, c *Command) context.Context {
 	}
 	return step
 }
-
-// FailOnBrokenPipe is cli.FailWritesToClosedPipes: a write to a pipe that nobody
-// reads would else end this process, and leave a command running.
-func FailOnBrokenPipe() { cli.FailWritesToClosedPipes() }

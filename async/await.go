@@ -95,8 +95,8 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 //
 // A wait that could never end returns [ErrAwaitCycle].
 func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error) {
-	if how, why := f.f.block(ctx, timeout, true); why != nil {
-		if why = f.f.expire(ctx, why, how); why != nil {
+	if end, why := f.f.block(ctx, timeout, true); why != nil {
+		if why = f.f.expire(ctx, why, end); why != nil {
 			return *new(T), why
 		}
 	}
@@ -164,7 +164,7 @@ func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error
 		if timeout > 0 {
 			left = max(timeout-time.Since(start), 1) // even then it looks once more
 		}
-		switch how, why := f.block(ctx, left, true); how {
+		switch end, why := f.block(ctx, left, true); end {
 		case waitSettled:
 		case waitCycle:
 			errs[i] = why
@@ -207,8 +207,8 @@ func expireAll(ctx context.Context, all []*future, errs []error, cause error, wh
 // expire ends an owner's wait that was over before f had settled, for why: it
 // aborts f, waits for its grace, and returns what the owner is told; nil if f
 // has settled after all.
-func (f *future) expire(ctx context.Context, why error, how waitEnd) error {
-	switch how {
+func (f *future) expire(ctx context.Context, why error, end waitEnd) error {
+	switch end {
 	case waitCycle:
 		return why
 	case waitStopped:

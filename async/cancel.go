@@ -8,7 +8,7 @@ import (
 // A struck is a task to be cancelled because its owner was, with sg.
 type struck struct {
 	t  *task
-	sg *signal
+	sg *stopError
 }
 
 // cancel cancels s with sg and pushes to whoever asked to be told: waits,
@@ -18,17 +18,17 @@ type struck struct {
 // A list and not recursion keeps the stack small: who decides a race is often
 // a goroutine that is about to end, and growing its stack costs more than the
 // rest of a cancellation.
-func (s *scope) cancel(sg *signal) bool {
+func (s *scope) cancel(sg *stopError) bool {
 	first, below := s.strike(sg, nil)
 	for n := len(below) - 1; n >= 0; n = len(below) - 1 {
 		c := below[n]
-		_, below = c.t.half.Load().strike(c.t.inherited(c.sg), below[:n])
+		_, below = c.t.inner.Load().strike(c.t.inherited(c.sg), below[:n])
 	}
 	return first
 }
 
 // strike cancels s alone and adds to below who is to be cancelled for it.
-func (s *scope) strike(sg *signal, below []struck) (bool, []struck) {
+func (s *scope) strike(sg *stopError, below []struck) (bool, []struck) {
 	sg, first := s.lockFor(sg)
 	if sg != nil {
 		below = s.strikeLocked(sg, below)
@@ -38,8 +38,8 @@ func (s *scope) strike(sg *signal, below []struck) (bool, []struck) {
 
 // strikeLocked is strike from where s.mu is held, which it unlocks. Until then
 // no other cancellation can come between: the signal is stored before the
-// children are looked at, see grow.
-func (s *scope) strikeLocked(sg *signal, below []struck) []struck {
+// children are looked at, see makeScope.
+func (s *scope) strikeLocked(sg *stopError, below []struck) []struck {
 	s.sig.Store(sg)
 	s.notifyLocked()
 	hook := s.abortHookLocked()
@@ -47,12 +47,12 @@ func (s *scope) strikeLocked(sg *signal, below []struck) []struck {
 		below = make([]struck, 0, 4)
 	}
 	for p := s.promises; p != nil; p = p.next {
-		if p.half.Load() != nil {
+		if p.inner.Load() != nil {
 			below = append(below, struck{p, sg})
 		}
 	}
 	for c := s.children; c != nil; c = c.next { // the last one first, to be taken off last
-		if c.half.Load() != nil && (c.more == nil || !c.more.shielded) {
+		if c.inner.Load() != nil && (c.more == nil || !c.more.shielded) {
 			below = append(below, struck{c, sg})
 		}
 	}
@@ -85,7 +85,7 @@ func (s *scope) notifyLocked() {
 // then, by us or by its parent, and knows the cause that counts. It wakes who
 // waits for it, so s may have ended before we have the lock again, although we
 // were the first.
-func (s *scope) lockFor(sg *signal) (counts *signal, first bool) {
+func (s *scope) lockFor(sg *stopError) (counts *stopError, first bool) {
 	for {
 		s.mu.Lock()
 		if s.sig.Load() != nil || s.ended {
@@ -98,7 +98,7 @@ func (s *scope) lockFor(sg *signal) (counts *signal, first bool) {
 		}
 		if err := std.Err(); err != nil {
 			if cause := context.Cause(std); err != sg.err || !same(cause, sg.cause) {
-				sg = &signal{err, cause}
+				sg = &stopError{err, cause}
 			}
 			return sg, first
 		}
@@ -109,12 +109,12 @@ func (s *scope) lockFor(sg *signal) (counts *signal, first bool) {
 }
 
 // inherited returns what sg of its owner means to t.
-func (t *task) inherited(sg *signal) *signal {
+func (t *task) inherited(sg *stopError) *stopError {
 	switch ctx := t.foreign(); {
 	case ctx == nil:
 		return sg
 	case isDone(ctx): // it knows better
-		return &signal{ctx.Err(), context.Cause(ctx)}
+		return &stopError{ctx.Err(), context.Cause(ctx)}
 	default:
 		return canceled(sg.cause)
 	}

@@ -120,7 +120,7 @@ func (s *scope) stand(ctx context.Context, t *task, m *more) bool {
 	t.owner, t.more = owner, m
 	s.t = t
 	s.inherit(owner)
-	t.half.Store(s)
+	t.inner.Store(s)
 	return s.enroll()
 }
 
@@ -344,7 +344,7 @@ func (k *contender[T]) future() *future { return nil } // nobody can wait for it
 func (k *contender[T]) run() {
 	defer k.finish() // also on Goexit
 	k.call()
-	nilPanic(&k.f.t, &k.f.t.how, &k.f.err)
+	nilPanic(&k.f.t, &k.f.t.exit, &k.f.err)
 }
 
 // finish joins what the contender has started and has its outcome judged.

@@ -11,15 +11,15 @@ import (
 // own. What it says is pulled from the tree until somebody asks for Done; then
 // a standard context is made and package context pushes as it always does.
 
-// A signal is why a context is done: what its Err and its Cause return. It is
+// A stopError is why a context is done: what its Err and its Cause return. It is
 // also the error of who was told to stop, where the two differ.
-type signal struct{ err, cause error }
+type stopError struct{ err, cause error }
 
-func (sg *signal) Error() string   { return sg.cause.Error() }
-func (sg *signal) Unwrap() []error { return []error{sg.cause, sg.err} }
+func (sg *stopError) Error() string   { return sg.cause.Error() }
+func (sg *stopError) Unwrap() []error { return []error{sg.cause, sg.err} }
 
 // told returns the error of who was told to stop. It matches err and cause.
-func (sg *signal) told() error {
+func (sg *stopError) told() error {
 	if errors.Is(sg.cause, sg.err) {
 		return sg.cause
 	}
@@ -27,14 +27,14 @@ func (sg *signal) told() error {
 }
 
 // canceled returns the signal of an abort with the given cause.
-func canceled(cause error) *signal { return &signal{context.Canceled, cause} }
+func canceled(cause error) *stopError { return &stopError{context.Canceled, cause} }
 
 var endedSignal = canceled(ErrScopeEnded)
 
-// endedHalf is the scope half of every task that ended without one.
-var endedHalf = new(scope)
+// endedScope is the inner scope of every task that ended without one.
+var endedScope = new(scope)
 
-// endedContext is what package context sees of endedHalf. It is made on first
+// endedContext is what package context sees of endedScope. It is made on first
 // need, not at import, and its Done channel is one that package context has.
 var endedContext = sync.OnceValue(func() *stdContext { c := cancelledContext(ErrScopeEnded); return &c })
 
@@ -130,7 +130,7 @@ func (t *task) parent() context.Context {
 }
 
 // stopped returns why t's context is done, nil while it is not.
-func (t *task) stopped() *signal {
+func (t *task) stopped() *stopError {
 	// Every wait asks this, so first a loop looks for any sign of a cancellation
 	// up to the root; most often there is none.
 	for u := t; !u.touched(); u = u.owner.t {
@@ -143,7 +143,7 @@ func (t *task) stopped() *signal {
 
 // touched reports whether anything but its owner says that t is cancelled.
 func (t *task) touched() bool {
-	if h := t.half.Load(); h != nil {
+	if h := t.inner.Load(); h != nil {
 		if h.sig.Load() != nil {
 			return true
 		}
@@ -170,8 +170,8 @@ func isDone(ctx context.Context) bool {
 }
 
 // whyStopped is stopped in full.
-func (t *task) whyStopped() *signal {
-	h := t.half.Load()
+func (t *task) whyStopped() *stopError {
+	h := t.inner.Load()
 	if h == nil {
 		return t.pull()
 	}
@@ -180,7 +180,7 @@ func (t *task) whyStopped() *signal {
 	}
 	if std := h.std.Load(); std != nil {
 		if err := std.Err(); err != nil { // before our walk or AfterFunc came by
-			return &signal{err, context.Cause(std)}
+			return &stopError{err, context.Cause(std)}
 		}
 	}
 	if sg := t.pull(); sg != nil {
@@ -191,13 +191,13 @@ func (t *task) whyStopped() *signal {
 }
 
 // pull looks for a cancellation in what t depends on.
-func (t *task) pull() *signal {
+func (t *task) pull() *stopError {
 	if t.more != nil && t.more.shielded || t.owner == nil && t.more == nil {
 		return nil
 	}
 	ctx := t.foreign()
 	if isDone(ctx) {
-		return &signal{ctx.Err(), context.Cause(ctx)}
+		return &stopError{ctx.Err(), context.Cause(ctx)}
 	}
 	if t.owner == nil {
 		return nil
@@ -226,7 +226,7 @@ func (s *scope) watch(ctx context.Context) {
 	if ctx.Done() == nil {
 		return
 	}
-	stop := context.AfterFunc(ctx, func() { s.cancel(&signal{ctx.Err(), context.Cause(ctx)}) })
+	stop := context.AfterFunc(ctx, func() { s.cancel(&stopError{ctx.Err(), context.Cause(ctx)}) })
 	s.mu.Lock()
 	ended := s.ended
 	if before := s.unwatch; before != nil {
@@ -249,7 +249,7 @@ func (s *scope) limitTime(d time.Duration) {
 // context returns the standard context of s, making it if need be. Once made,
 // it is what decides why s is cancelled.
 func (s *scope) context() *stdContext {
-	if s == endedHalf {
+	if s == endedScope {
 		return endedContext()
 	}
 	for {
@@ -283,7 +283,7 @@ func (s *scope) catchStop() {
 
 // newContext makes a standard context for s as it stands, or one that is
 // cancelled already.
-func (s *scope) newContext(sg *signal) stdContext {
+func (s *scope) newContext(sg *stopError) stdContext {
 	if sg != nil && sg.err == context.Canceled {
 		return cancelledContext(sg.cause)
 	}

@@ -50,7 +50,7 @@ func (w *worker) run() {
 	defer w.finish() // also on Goexit
 	w.t.enter()
 	for !w.items() {
-		nilPanic(&w.t, &w.t.how, &w.err)
+		nilPanic(&w.t, &w.t.exit, &w.err)
 		if !w.t.spotless() || !w.proceed() {
 			return
 		}
@@ -61,13 +61,13 @@ func (w *worker) run() {
 // that panics is recovered and reported as false: a defer for many items costs
 // less than one for each.
 func (w *worker) items() (over bool) {
-	defer func() { caught(&w.t, recover(), &w.t.how, &w.err) }()
+	defer func() { caught(&w.t, recover(), &w.t.exit, &w.err) }()
 	many := w.crew.doMany
 	if w.t.more != nil || w.crew.timeout != 0 {
 		many = nil
 	}
 	for {
-		w.t.how = exited
+		w.t.exit = byGoexit
 		switch {
 		case many != nil:
 			if many(w) {
@@ -79,7 +79,7 @@ func (w *worker) items() (over bool) {
 		default:
 			w.err = w.crew.do(&w.t, w.i)
 		}
-		w.t.how = returned
+		w.t.exit = byReturn
 		if !w.t.spotless() || !w.proceed() {
 			return true
 		}
@@ -131,7 +131,7 @@ func (w *worker) finish() {
 			w.crew.start(new(worker), i)
 		}
 	} else {
-		t.how = returned
+		t.exit = byReturn
 		var v verdict
 		if t.end(nil, &v); v.err != nil { // of a bare goroutine with the context of an item that has ended
 			t.owner.childFailed(t, &v)
@@ -171,7 +171,7 @@ func (t *task) spotless() bool {
 	if t.owner.sig.Load() != nil { // set before an item can have seen it
 		return false
 	}
-	h := t.half.Load()
+	h := t.inner.Load()
 	if h == nil {
 		return true
 	}

@@ -58,8 +58,8 @@ func (f *future) around(me *task) error {
 
 // isLeaf reports whether t has started and awaited nothing so far.
 func (t *task) isLeaf() bool {
-	h := t.half.Load()
-	return h == nil || h == endedHalf
+	h := t.inner.Load()
+	return h == nil || h == endedScope
 }
 
 // partOf reports whether t is u or was started in it, at any depth.

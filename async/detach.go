@@ -98,7 +98,7 @@ func (r *root) others(caller *task) []*task {
 // started, runs and has time left.
 func hooksRun(tasks []*task) bool {
 	for len(tasks) > 0 {
-		h := tasks[0].half.Load()
+		h := tasks[0].inner.Load()
 		tasks = tasks[1:]
 		if h == nil {
 			continue

@@ -9,7 +9,7 @@ import (
 
 // isEcho reports whether every leaf of err is the error or the cause of the
 // context that sg stopped: whether err says nothing but "I was told to stop".
-func isEcho(err error, sg *signal) bool {
+func isEcho(err error, sg *stopError) bool {
 	if sg == nil {
 		return false
 	}

@@ -6,42 +6,110 @@ import (
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-// This file is what the packages beside this one have to know of scopes. They
-// reach it through package bridge.
+// This file ends scopes: it joins what was started, runs the exit hooks, and
+// closes.
 
-func scopeOf(ctx context.Context) context.Context {
-	t, _ := nearest(ctx)
-	if t == nil || t.kind == kindRoot {
-		return nil
+// finish ends s after its body or handler has: it joins everything, runs the
+// exit hooks and writes the outcome to v.
+func (s *scope) finish(h exitKind, err error, v *verdict) {
+	s.returned()
+	echo := h == byReturn && err != nil && isEcho(err, s.t.stopped())
+	if err != nil && !echo {
+		s.fail(err, asPanic(h, err))
 	}
-	t.scope() // made now, it asks ctx for its Done where no lock is held
-	return t
+	if h == byGoexit {
+		s.noteGoexit()
+	}
+	if p := asPanic(h, err); p != nil {
+		s.tellPanic(p)
+	}
+	for again := true; again; again = s.runExits(err, echo) || !s.close() {
+		if !s.join(true) { // perhaps of what a hook or a bare goroutine has started
+			s.abandon(err, echo, v)
+			return
+		}
+		s.takeUnclaimed()
+	}
+	s.verdict(err, echo, v)
 }
 
-func around(scope context.Context) context.Context {
-	if owner := scope.(*task).owner.task(); owner != nil && owner.kind != kindRoot {
-		return owner
-	}
-	return nil
-}
-
-func toldBy(ctx context.Context) error {
-	err := ctx.Err()
-	if err == nil {
-		return nil
-	}
-	return (&signal{err, context.Cause(ctx)}).told()
-}
-
-func atEnd(scope context.Context, e bridge.Ender) bool {
-	s := scope.(*task).scope()
+// returned notes that the handler or body of s has come to its end: no abort
+// hook is called from here on, and no slot is needed.
+func (s *scope) returned() {
+	s.catchUp()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
+	if s.t.state.Load() < stateJoining {
+		s.t.move(stateJoining)
+	}
+	busy := s.live > 0 || len(s.exits) > 0
+	s.mu.Unlock()
+	if busy && s.t.kind != kindBody {
+		s.t.retire()
+	}
+}
+
+// catchUp calls the abort hook if the handler has returned so soon after its
+// context was cancelled that whoever cancels has not come to the hook yet.
+func (s *scope) catchUp() {
+	if m := s.t.more; m == nil || m.onAbort == nil {
+		return
+	}
+	if sg := s.t.stopped(); sg != nil {
+		s.cancel(sg)
+	}
+}
+
+// close marks s as ended unless something new has been started. From here on
+// everything is refused, promises are abandoned and the context is done.
+func (s *scope) close() bool {
+	s.mu.Lock()
+	if s.live > 0 || len(s.exits) > 0 {
+		s.mu.Unlock()
 		return false
 	}
-	s.exits = append(s.exits, exit{ending: e})
+	s.ended = true
+	var promises []*task
+	for p := s.promises; p != nil; p = p.next {
+		promises = append(promises, p)
+	}
+	s.mu.Unlock()
+	for _, p := range promises {
+		p.self.future().abandon()
+	}
 	return true
+}
+
+// seal cancels the context of an ended scope and takes it off everything it
+// is registered with.
+func (s *scope) seal() {
+	s.mu.Lock()
+	s.ended = true
+	unwatch, timers := s.unwatch, s.timers
+	s.unwatch, s.timers = nil, nil
+	if s.faults != nil {
+		timers = append(timers, s.faults.alarms...)
+	}
+	std := s.std.Load()
+	if s.sig.Load() == nil {
+		s.sig.Store(endedSignal)
+		if std != nil && std.Err() != nil { // who cancels it has not come to us yet
+			s.sig.Store(&stopError{std.Err(), context.Cause(std)})
+		}
+	}
+	s.notifyLocked()
+	s.mu.Unlock()
+	for _, t := range timers {
+		t.Stop()
+	}
+	if unwatch != nil {
+		unwatch()
+	}
+	if w := s.parker.Load(); w != nil {
+		w.disarm()
+	}
+	if std != nil {
+		std.cancel(ErrScopeEnded)
+	}
 }
 
 // ending returns how s, whose outcome so far is given, is ending. One that was
@@ -64,7 +132,7 @@ func (s *scope) ending(outcome error) (bridge.Ending, error) {
 
 // broughtOn reports whether s was cancelled with sg for something of its own:
 // a failure inside, its time limit, or what watches it.
-func (s *scope) broughtOn(sg *signal) bool {
+func (s *scope) broughtOn(sg *stopError) bool {
 	s.mu.Lock()
 	own := s.ownFault || s.faults != nil && s.faults.has(sg.cause)
 	s.mu.Unlock()

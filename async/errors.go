@@ -135,7 +135,7 @@ func (e *ScopeError) Error() string {
 func (e *ScopeError) Unwrap() []error { return e.Errors }
 
 // stopped returns an error that matches both err and cause.
-func stopped(err, cause error) error { return (&signal{err, cause}).told() }
+func stopped(err, cause error) error { return (&stopError{err, cause}).told() }
 
 // A Straggler is a task that was told to stop and still runs.
 type Straggler struct {

@@ -105,7 +105,7 @@ func (t *task) launch() {
 }
 
 // wanted settles a task that has been cancelled and reports whether it has not.
-// It makes the scope half, by which a cancellation finds the task from now on.
+// It makes the inner scope, by which a cancellation finds the task from now on.
 func (t *task) wanted() bool {
 	t.scope()
 	if t.stopped() == nil {
@@ -148,12 +148,12 @@ func (p *place) submit(t *task) {
 // ask calls the executor. If that returns an error, panics or calls Goexit, t
 // is rejected, unless it has begun to run all the same.
 func (p *place) ask(t *task, call func() error) (failed bool) {
-	how := exited
+	exit := byGoexit
 	var err error
 	defer func() {
 		v := recover()
 		switch {
-		case how == returned:
+		case exit == byReturn:
 		case v != nil:
 			err = trap(t, v)
 		default:
@@ -169,7 +169,7 @@ func (p *place) ask(t *task, call func() error) (failed bool) {
 		}
 	}()
 	err = call()
-	how = returned
+	exit = byReturn
 	return false // or what the deferred function says
 }
 

@@ -171,7 +171,7 @@ func (k *forked[A, B]) doMany(w *worker) (over bool) {
 		r := &k.results[i] // written only now: waiting for its cache line and that of taken overlap
 		r.Index, r.Value = i, value
 		if !ok {
-			w.t.how = returned
+			w.t.exit = byReturn
 			return true
 		}
 		w.i = next

@@ -91,15 +91,15 @@ func (f *Future[T]) future() *future { return &f.f }
 func (f *Future[T]) run() {
 	defer f.finish() // also on Goexit
 	f.call()
-	nilPanic(&f.f.t, &f.f.t.how, &f.f.err)
+	nilPanic(&f.f.t, &f.f.t.exit, &f.f.err)
 }
 
 func (f *Future[T]) call() {
 	t := &f.f.t
-	defer func() { caught(t, recover(), &t.how, &f.f.err) }()
+	defer func() { caught(t, recover(), &t.exit, &f.f.err) }()
 	t.enter()
 	f.value, f.f.err = f.handler(t)
-	t.how = returned
+	t.exit = byReturn
 }
 
 // finish joins what the handler has started, then settles.
@@ -151,25 +151,25 @@ func (f *Future[T]) discard(value T) {
 
 // end is called when t's handler has come to its end: it joins what the
 // handler started, writes the outcome to v, and returns why t was cancelled.
-func (t *task) end(err error, v *verdict) *signal {
-	if t.how == exited {
+func (t *task) end(err error, v *verdict) *stopError {
+	if t.exit == byGoexit {
 		err = ErrGoexit
 	}
-	if t.half.Load() == nil {
-		var sg *signal
+	if t.inner.Load() == nil {
+		var sg *stopError
 		if err != nil {
 			sg = t.stopped()
 		}
-		if t.half.CompareAndSwap(nil, endedHalf) { // nobody can start anything in t now
-			if p := asPanic(t.how, err); p != nil {
+		if t.inner.CompareAndSwap(nil, endedScope) { // nobody can start anything in t now
+			if p := asPanic(t.exit, err); p != nil {
 				t.owner.tellPanic(p)
 			}
 			v.leaf(t, err, sg)
 			return sg
 		}
 	}
-	h := t.half.Load()
-	h.finish(t.how, err, v)
+	h := t.inner.Load()
+	h.finish(t.exit, err, v)
 	return h.signal()
 }
 
@@ -235,7 +235,7 @@ func (f *future) takeWaitersLocked() (waiters *waiter) {
 // settled result wins over everything else.
 func (f *future) accountLocked(v *verdict, echoed bool) error {
 	owner := f.t.owner
-	if f.t.kind == kindPromise && f.t.how == exited {
+	if f.t.kind == kindPromise && f.t.exit == byGoexit {
 		if f.awaitedLocked() {
 			owner.noteFailure(v.err)
 		}
@@ -306,7 +306,7 @@ func (f *future) doneChannel() <-chan struct{} {
 
 // settleUnowned settles a future that belongs to no scope.
 func (f *future) settleUnowned(err error) {
-	f.t.half.Store(endedHalf)
+	f.t.inner.Store(endedScope)
 	f.err = err
 	f.t.state.Store(stateDone)
 }

@@ -54,8 +54,8 @@ func (g *goTask) run() {
 	var err error
 	defer func() { g.finish(err) }() // also on Goexit
 	g.call(&err)
-	nilPanic(&g.t, &g.t.how, &err)
-	if g.t.how == panicked {
+	nilPanic(&g.t, &g.t.exit, &err)
+	if g.t.exit == byPanic {
 		g.panicked(err.(*PanicError))
 	}
 }
@@ -66,7 +66,7 @@ func (g *goTask) panicked(p *PanicError) {
 	if g.t.kind != kindGo {
 		return
 	}
-	if h := g.t.half.Load(); h != nil {
+	if h := g.t.inner.Load(); h != nil {
 		h.returned() // no abort hook for its own panic
 	}
 	g.early = p
@@ -74,10 +74,10 @@ func (g *goTask) panicked(p *PanicError) {
 }
 
 func (g *goTask) call(err *error) {
-	defer func() { caught(&g.t, recover(), &g.t.how, err) }()
+	defer func() { caught(&g.t, recover(), &g.t.exit, err) }()
 	g.t.enter()
 	*err = g.handler(&g.t)
-	g.t.how = returned
+	g.t.exit = byReturn
 }
 
 // finish joins what the handler has started and tells the owner how it ended.

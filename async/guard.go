@@ -19,23 +19,23 @@ func trap(t *task, value any) error {
 // so: it recovers a panic, also one that was raised while Goexit ran. That
 // nothing is recovered means Goexit, or, if who deferred comes back, a
 // panic(nil) of old; see nilPanic.
-func caught(t *task, value any, h *how, err *error) {
-	if *h != returned && value != nil {
-		*h, *err = panicked, trap(t, value)
+func caught(t *task, value any, h *exitKind, err *error) {
+	if *h != byReturn && value != nil {
+		*h, *err = byPanic, trap(t, value)
 	}
 }
 
 // nilPanic is called after a handler's call has come back, which Goexit does
 // not.
-func nilPanic(t *task, h *how, err *error) {
-	if *h == exited {
-		*h, *err = panicked, trap(t, nil)
+func nilPanic(t *task, h *exitKind, err *error) {
+	if *h == byGoexit {
+		*h, *err = byPanic, trap(t, nil)
 	}
 }
 
 // asPanic returns the PanicError that err is.
-func asPanic(h how, err error) *PanicError {
-	if h != panicked {
+func asPanic(h exitKind, err error) *PanicError {
+	if h != byPanic {
 		return nil
 	}
 	return err.(*PanicError)
@@ -48,22 +48,22 @@ func guard(name string, f func()) error {
 	t := &task{more: &more{taskOptions: taskOptions{name: name}}}
 	done := make(chan error, 1)
 	go func() {
-		how := exited
+		exit := byGoexit
 		var err error
 		defer func() {
-			if how == exited {
+			if exit == byGoexit {
 				err = ErrGoexit
 			}
 			done <- err
 		}()
 		func() {
 			defer func() {
-				caught(t, recover(), &how, &err)
+				caught(t, recover(), &exit, &err)
 			}()
 			f()
-			how = returned
+			exit = byReturn
 		}()
-		nilPanic(t, &how, &err)
+		nilPanic(t, &exit, &err)
 	}()
 	return <-done
 }

@@ -30,7 +30,7 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 	s := t.scope()
 	s.mu.Lock()
 	if !s.ended {
-		s.exits = append(s.exits, exit{hook: f})
+		s.exits = append(s.exits, exitHook{hook: f})
 		s.mu.Unlock()
 		return
 	}
@@ -42,9 +42,9 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 	}
 }
 
-// An exit is what is to be done when a scope ends: a hook, or the ending of
+// An exitHook is what is to be done when a scope ends: a hook, or the ending of
 // another package of ours.
-type exit struct {
+type exitHook struct {
 	hook   func(ctx context.Context, outcome error) error
 	ending bridge.Ender
 }
@@ -59,7 +59,7 @@ func (s *scope) runExits(err error, echo bool) bool {
 			return ran
 		}
 		x := s.exits[n-1]
-		s.exits[n-1] = exit{}
+		s.exits[n-1] = exitHook{}
 		s.exits = s.exits[:n-1]
 		s.mu.Unlock()
 		var v verdict
@@ -127,7 +127,7 @@ func (t *task) hookTimeout() time.Duration {
 		return m.hookTimeout
 	}
 	for ; t != nil; t = t.owner.task() {
-		if h := t.half.Load(); h != nil && h.opts != nil && h.opts.hookTimeout > 0 {
+		if h := t.inner.Load(); h != nil && h.opts != nil && h.opts.hookTimeout > 0 {
 			return h.opts.hookTimeout
 		}
 	}

@@ -52,7 +52,7 @@ type slot struct {
 // submit queues t and starts it when it has its slots, which may be now.
 func (l *limiter) submit(t *task) {
 	s := t.more.slot
-	h := t.scope() // a queued task is told of a cancellation, so it has a scope half
+	h := t.scope() // a queued task is told of a cancellation, so it has a inner scope
 	t.stopped()    // which knows of one that has been
 	l.mu.Lock()
 	// A cancellation stores its signal and then withdraws, under mu: either we
@@ -306,7 +306,7 @@ func (w *waiter) lend(f *future) {
 	if w.by == nil {
 		return
 	}
-	if h := w.by.half.Load(); h == nil || h.limit == nil && !w.by.limited() {
+	if h := w.by.inner.Load(); h == nil || h.limit == nil && !w.by.limited() {
 		return
 	}
 	f.mu.Lock()

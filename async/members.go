@@ -9,7 +9,7 @@ import (
 // A scope is what a task, a body or a root needs to own others: who they are,
 // what went wrong, and why it was cancelled.
 type scope struct {
-	t         *task // the task this is the scope half of
+	t         *task // the task this is the inner scope of
 	home      *root // the root of the tree
 	limit     *limiter
 	observers *observers
@@ -17,7 +17,7 @@ type scope struct {
 	opts      *scopeOptions // nil: all defaults
 	depth     int32         // how many scopes are around it
 
-	sig     atomic.Pointer[signal]     // why it is cancelled; set once, under mu
+	sig     atomic.Pointer[stopError]  // why it is cancelled; set once, under mu
 	std     atomic.Pointer[stdContext] // made when somebody asks for Done; set once, under mu
 	stdHere stdContext                 // what std points to
 	parker  atomic.Pointer[waiter]     // the scope's own waiter, notified of every cancellation
@@ -32,7 +32,7 @@ type scope struct {
 	listeners *waiter      // waits under this scope's context, to be told of a cancellation
 	joiner    *waiter      // who waits for the children
 	changed   chan struct{}
-	exits     []exit
+	exits     []exitHook
 	faults    *faults // nil until something goes wrong
 	unwatch   func()  // takes us off the contexts we watch
 	timers    []*time.Timer
@@ -47,7 +47,7 @@ type scope struct {
 	ownFault  bool  // a failure of its own was the first to cancel it
 }
 
-// newScope returns the scope half of t, with what it inherits.
+// newScope returns the inner scope of t, with what it inherits.
 func newScope(t *task) *scope {
 	s := &scope{t: t}
 	if o := t.owner; o != nil {
@@ -57,7 +57,7 @@ func newScope(t *task) *scope {
 }
 
 // signal returns why s was cancelled, nil if it was not before it ended.
-func (s *scope) signal() *signal {
+func (s *scope) signal() *stopError {
 	if sg := s.sig.Load(); sg != endedSignal {
 		return sg
 	}
@@ -180,7 +180,7 @@ func (s *scope) strayDaemonsLocked() []*task {
 		return nil
 	}
 	return s.childrenLocked(func(t *task) bool {
-		h := t.half.Load()
+		h := t.inner.Load()
 		return t.more != nil && t.more.daemon && (h == nil || h.sig.Load() == nil)
 	})
 }

@@ -45,7 +45,7 @@ func (v *verdict) given() error {
 
 // toOwner returns what is to be recorded of v in an owner that sg, if it is not
 // nil, has cancelled.
-func (v *verdict) toOwner(sg *signal) error {
+func (v *verdict) toOwner(sg *stopError) error {
 	if v.own != nil && sg != nil && same(sg.cause, v.cause) {
 		return v.own
 	}
@@ -55,109 +55,6 @@ func (v *verdict) toOwner(sg *signal) error {
 // mustRaise reports that v is too loud to be told as a timeout: only whoever
 // is given it has heard of it.
 func (v *verdict) mustRaise() bool { return v.panic != nil || v.goexit }
-
-// finish ends s after its body or handler has: it joins everything, runs the
-// exit hooks and writes the outcome to v.
-func (s *scope) finish(h how, err error, v *verdict) {
-	s.returned()
-	echo := h == returned && err != nil && isEcho(err, s.t.stopped())
-	if err != nil && !echo {
-		s.fail(err, asPanic(h, err))
-	}
-	if h == exited {
-		s.noteGoexit()
-	}
-	if p := asPanic(h, err); p != nil {
-		s.tellPanic(p)
-	}
-	for again := true; again; again = s.runExits(err, echo) || !s.close() {
-		if !s.join(true) { // perhaps of what a hook or a bare goroutine has started
-			s.abandon(err, echo, v)
-			return
-		}
-		s.takeUnclaimed()
-	}
-	s.verdict(err, echo, v)
-}
-
-// returned notes that the handler or body of s has come to its end: no abort
-// hook is called from here on, and no slot is needed.
-func (s *scope) returned() {
-	s.catchUp()
-	s.mu.Lock()
-	if s.t.state.Load() < stateJoining {
-		s.t.move(stateJoining)
-	}
-	busy := s.live > 0 || len(s.exits) > 0
-	s.mu.Unlock()
-	if busy && s.t.kind != kindBody {
-		s.t.retire()
-	}
-}
-
-// catchUp calls the abort hook if the handler has returned so soon after its
-// context was cancelled that whoever cancels has not come to the hook yet.
-func (s *scope) catchUp() {
-	if m := s.t.more; m == nil || m.onAbort == nil {
-		return
-	}
-	if sg := s.t.stopped(); sg != nil {
-		s.cancel(sg)
-	}
-}
-
-// close marks s as ended unless something new has been started. From here on
-// everything is refused, promises are abandoned and the context is done.
-func (s *scope) close() bool {
-	s.mu.Lock()
-	if s.live > 0 || len(s.exits) > 0 {
-		s.mu.Unlock()
-		return false
-	}
-	s.ended = true
-	var promises []*task
-	for p := s.promises; p != nil; p = p.next {
-		promises = append(promises, p)
-	}
-	s.mu.Unlock()
-	for _, p := range promises {
-		p.self.future().abandon()
-	}
-	return true
-}
-
-// seal cancels the context of an ended scope and takes it off everything it
-// is registered with.
-func (s *scope) seal() {
-	s.mu.Lock()
-	s.ended = true
-	unwatch, timers := s.unwatch, s.timers
-	s.unwatch, s.timers = nil, nil
-	if s.faults != nil {
-		timers = append(timers, s.faults.alarms...)
-	}
-	std := s.std.Load()
-	if s.sig.Load() == nil {
-		s.sig.Store(endedSignal)
-		if std != nil && std.Err() != nil { // who cancels it has not come to us yet
-			s.sig.Store(&signal{std.Err(), context.Cause(std)})
-		}
-	}
-	s.notifyLocked()
-	s.mu.Unlock()
-	for _, t := range timers {
-		t.Stop()
-	}
-	if unwatch != nil {
-		unwatch()
-	}
-	if w := s.parker.Load(); w != nil {
-		w.disarm()
-	}
-	if std != nil {
-		std.cancel(ErrScopeEnded)
-	}
-}
 
 // verdict seals s and sums up how it ended. echo says that err, the body's
 // own, only repeats the cancellation.
@@ -254,12 +151,12 @@ func (e *PanicError) with(rest error) verdict {
 	return verdict{err: &both, panic: &both}
 }
 
-// leaf writes the verdict of a task that never had a scope half to v.
-func (v *verdict) leaf(t *task, err error, sg *signal) {
+// leaf writes the verdict of a task that never had a inner scope to v.
+func (v *verdict) leaf(t *task, err error, sg *stopError) {
 	if err == nil {
 		return
 	}
-	v.err, v.panic, v.goexit = err, asPanic(t.how, err), t.how == exited
+	v.err, v.panic, v.goexit = err, asPanic(t.exit, err), t.exit == byGoexit
 	if v.panic != nil || sg == nil {
 		return
 	}

@@ -4,67 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"reflect"
 	"time"
 )
 
-// This file is about doing something again and again: polls, repetitions, and
-// the intervals between. All of them run on the goroutine of one task.
-
-// minInterval is the shortest wait between probes; less would be a spin.
-const minInterval = time.Millisecond
-
-// An Interval returns how long to wait before the next probe when attempt
-// probes have been made. Waits below 1 ms are 1 ms.
-type Interval func(attempt int) time.Duration
-
-// Every returns an interval that is always d.
-func Every(d time.Duration) Interval {
-	return func(int) time.Duration { return d }
-}
-
-// Backoff returns an interval that starts with initial and doubles after every
-// probe until it is limit. A limit below initial counts as initial.
-func Backoff(initial, limit time.Duration) Interval {
-	initial = max(initial, minInterval)
-	limit = max(initial, limit)
-	return func(attempt int) time.Duration {
-		d := initial
-		for ; attempt > 1 && d < limit; attempt-- {
-			if d > limit/2 {
-				return limit
-			}
-			d *= 2
-		}
-		return d
-	}
-}
-
-// Jitter returns an interval that is in, more or less: each wait is multiplied
-// by a random factor between 1-fraction and 1+fraction. The fraction is limited
-// to 0 to 1; what is no number counts as 0.
-func Jitter(fraction float64, in Interval) Interval {
-	mustHaveInterval("Jitter", in)
-	if !(fraction > 0) { // also if it is NaN
-		fraction = 0
-	}
-	fraction = min(fraction, 1)
-	return func(attempt int) time.Duration {
-		d := float64(in(attempt)) * (1 + fraction*(2*rand.Float64()-1))
-		if d >= math.MaxInt64 {
-			return math.MaxInt64
-		}
-		return time.Duration(max(d, 0))
-	}
-}
-
-func mustHaveInterval(what string, in Interval) {
-	if in == nil {
-		panic("async: " + what + " with a nil interval: use Every, Backoff or a function of your own")
-	}
-}
+// This file is about doing something again and again: polls and repetitions.
+// Each runs on the goroutine of one task.
 
 // Again makes an error that does not end the poll whose probe returns it: not
 // yet. The poll remembers err, which may be nil.
@@ -317,14 +262,6 @@ func (p *poll[T]) wait(again *againError) time.Duration {
 	default:
 		return d
 	}
-}
-
-// later returns the time d after t, at most the end of time.
-func later(t, d time.Duration) time.Duration {
-	if t > math.MaxInt64-d {
-		return math.MaxInt64
-	}
-	return t + d
 }
 
 // Sleep waits for d and returns nil, or returns an error that matches ctx.Err

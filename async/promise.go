@@ -33,7 +33,7 @@ func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Pr
 // promise makes f a promise of owner; false if that has ended.
 func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t := &f.t
-	t.owner, t.how = owner, returned
+	t.owner, t.exit = owner, byReturn
 	t.more = newMore(owner, ctx, opts)
 	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
 		return false
@@ -91,7 +91,7 @@ func (f *future) abandon() {
 	if f.take() {
 		var v verdict
 		v.leaf(&f.t, ErrAbandoned, f.t.stopped())
-		f.t.how = exited // neither resolved nor rejected
+		f.t.exit = byGoexit // neither resolved nor rejected
 		f.settlePromise(&v)
 	}
 }
@@ -100,8 +100,8 @@ func (f *future) abandon() {
 func (f *future) take() bool { return f.t.state.CompareAndSwap(stateRunning, stateJoining) }
 
 func (f *future) settlePromise(v *verdict) {
-	if !f.t.half.CompareAndSwap(nil, endedHalf) {
-		f.t.half.Load().seal()
+	if !f.t.inner.CompareAndSwap(nil, endedScope) {
+		f.t.inner.Load().seal()
 	}
 	f.settle(v)
 }

@@ -24,9 +24,9 @@ var process = new(root)
 
 func init() {
 	process.open(nil)
-	endedHalf.t, endedHalf.home, endedHalf.ended = new(task), process, true
-	endedHalf.t.half.Store(endedHalf)
-	endedHalf.sig.Store(endedSignal)
+	endedScope.t, endedScope.home, endedScope.ended = new(task), process, true
+	endedScope.t.inner.Store(endedScope)
+	endedScope.sig.Store(endedSignal)
 
 	bridge.NewRoot = func(ctx context.Context, lost func(error)) context.Context { return &newRoot(ctx, lost).t }
 	bridge.ScopeOf = scopeOf
@@ -49,7 +49,7 @@ func newRoot(ctx context.Context, lost func(error)) *root {
 func (r *root) open(m *more) {
 	r.t.kind, r.t.more = kindRoot, m
 	r.s.t, r.s.home = &r.t, r
-	r.t.half.Store(&r.s)
+	r.t.inner.Store(&r.s)
 }
 
 // live returns the names of what is registered at r.

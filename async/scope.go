@@ -51,7 +51,7 @@ func Shield(ctx context.Context, d time.Duration, f func(ctx context.Context) er
 	return runBody(ctx, f, &scopeOptions{timeout: d}, true)
 }
 
-// bodyScope is a Scope call: its task and its scope half in one piece.
+// bodyScope is a Scope call: its task and its inner scope in one piece.
 type bodyScope struct {
 	t task
 	s scope
@@ -85,7 +85,7 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 			s.observers = &observers{o.observer, owner.observers}
 		}
 	}
-	t.half.Store(s)
+	t.inner.Store(s)
 	if !s.enroll() {
 		return nil
 	}
@@ -95,7 +95,7 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 	return s
 }
 
-// enroll makes the task of s, which has its scope half from the first, a
+// enroll makes the task of s, which has its inner scope from the first, a
 // member of its owner; false if that has ended.
 func (s *scope) enroll() bool {
 	t := s.t
@@ -121,39 +121,39 @@ func runBody(ctx context.Context, body func(context.Context) error, o *scopeOpti
 	var r bodyRun
 	defer func() { err = r.close(s) }() // also on Goexit, which stays one
 	r.call(s.t, body)
-	nilPanic(s.t, &r.how, &r.err)
+	nilPanic(s.t, &r.exit, &r.err)
 	return nil // replaced by close
 }
 
 // bodyRun is one call of a body.
 type bodyRun struct {
-	how how
-	err error // what the body returned, or its *PanicError
+	exit exitKind
+	err  error // what the body returned, or its *PanicError
 }
 
 // call calls the body and recovers its panic. That the body called Goexit is
 // seen from not coming back.
 func (r *bodyRun) call(t *task, body func(context.Context) error) {
-	defer func() { caught(t, recover(), &r.how, &r.err) }()
+	defer func() { caught(t, recover(), &r.exit, &r.err) }()
 	r.err = body(t)
-	r.how = returned
+	r.exit = byReturn
 }
 
 // close joins what the body has started and turns the outcome into what Scope
 // returns, or panics.
 func (r *bodyRun) close(s *scope) error {
-	if r.how == exited {
+	if r.exit == byGoexit {
 		r.err = ErrGoexit
 	}
 	var v verdict
-	s.finish(r.how, r.err, &v)
+	s.finish(r.exit, r.err, &v)
 	s.t.observed(&v, s.signal())
 	s.t.move(stateDone)
 	s.t.leave()
 	if v.panic != nil {
 		panic(v.toOwner(s.t.owner.t.stopped()))
 	}
-	if r.how == exited && v.err != error(ErrGoexit) { // there is nobody to return it to
+	if r.exit == byGoexit && v.err != error(ErrGoexit) { // there is nobody to return it to
 		if s.opts != nil && s.opts.exited != nil {
 			s.opts.exited(v.err)
 		} else {

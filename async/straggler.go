@@ -31,7 +31,7 @@ func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 		t := tasks[0]
 		tasks = tasks[1:]
 		runs := t.state.Load() < stateJoining && t.kind != kindLeft && t.kind != kindFork
-		if h := t.half.Load(); h != nil && h != s && h != endedHalf {
+		if h := t.inner.Load(); h != nil && h != s && h != endedScope {
 			h.mu.Lock()
 			tasks = append(h.childrenLocked(func(*task) bool { return true }), tasks...)
 			h.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *scope) abandon(err error, echo bool, v *verdict) {
 	e := s.stragglers()
 	stand := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}
 	stand.more.name = s.t.name()
-	stand.half.Store(s)
+	stand.inner.Store(s)
 	s.home.s.add(stand)
 
 	s.takeUnclaimed()

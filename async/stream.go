@@ -84,7 +84,7 @@ func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, f
 			m.leave()
 		}
 		m.close()
-		r := bodyRun{how: returned}
+		r := bodyRun{exit: byReturn}
 		if err := r.close(s); err != nil && s.signal() == nil {
 			s.home.report(err) // of an observer: the loop has no place for it
 		}

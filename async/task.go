@@ -58,13 +58,13 @@ const (
 	kindRoot                  // owns what no scope owns
 )
 
-// how a handler ended.
-type how uint8
+// An exitKind is how a handler ended.
+type exitKind uint8
 
 const (
-	exited   how = iota // neither of the two below, so it was runtime.Goexit
-	returned            // it returned
-	panicked            // it panicked, and the panic was recovered
+	byGoexit exitKind = iota // neither of the two below, so it was runtime.Goexit
+	byReturn                 // it returned
+	byPanic                  // it panicked, and the panic was recovered
 )
 
 // work is what stands around a task and knows how to run it.
@@ -80,22 +80,22 @@ type work interface {
 //
 // It is kept small because a program may have a million: what a task needs
 // only if it starts something, waits, or is asked for its Done channel is in
-// its scope half, which is made on first need, and what only options need is
+// its inner scope, which is made on first need, and what only options need is
 // in more.
 type task struct {
 	owner      *scope // who joins it; nil for a root. Set before it is shared.
 	prev, next *task  // in the owner's list; guarded by owner.mu
 
-	// half is nil until needed; then the task's own scope. A task that ends
-	// without one gets endedHalf, so that nobody can make one afterwards.
-	half  atomic.Pointer[scope]
+	// inner is nil until needed; then the task's own scope. A task that ends
+	// without one gets endedScope, so that nobody can make one afterwards.
+	inner atomic.Pointer[scope]
 	more  *more // nil if nothing in it is set. Set before the task is shared.
 	self  work  // nil for bodies and roots
 	state atomic.Int32
 	kind  kind
-	how   how  // written by the handler's goroutine
-	told  bool // a future's owner was told an expiry or has cancelled; guarded by future.mu
-	given bool // a future's value is promised to waiters, so no discard hook may have it; guarded by future.mu
+	exit  exitKind // written by the handler's goroutine
+	told  bool     // a future's owner was told an expiry or has cancelled; guarded by future.mu
+	given bool     // a future's value is promised to waiters, so no discard hook may have it; guarded by future.mu
 }
 
 // more is what few tasks have.
@@ -110,7 +110,7 @@ type more struct {
 	place    *place          // only on an Executor
 	toldErr  error           // what the first waiter was told; guarded by future.mu
 	counted  atomic.Bool     // a hook is counted out of its owner's hooking
-	hooked   bool            // the abort hook has been started; guarded by half.mu
+	hooked   bool            // the abort hook has been started; guarded by inner.mu
 	heart    *heart          // only if beats are expected
 }
 
@@ -136,27 +136,27 @@ func (t *task) home() *root {
 	case t == nil:
 		return process
 	case t.owner == nil:
-		return t.half.Load().home
+		return t.inner.Load().home
 	default:
 		return t.owner.home
 	}
 }
 
-// scope returns t's scope half, making it if need be.
+// scope returns t's inner scope, making it if need be.
 func (t *task) scope() *scope {
-	if h := t.half.Load(); h != nil {
+	if h := t.inner.Load(); h != nil {
 		return h
 	}
-	return t.grow()
+	return t.makeScope()
 }
 
-// grow makes t's scope half. A cancellation of the owner walks over the halves
+// makeScope makes t's inner scope. A cancellation of the owner walks over the inner scopes
 // that exist; one that is made later pulls. The owner stores its signal before
-// it walks, and we store the half before we look: one of the two sees the other.
-func (t *task) grow() *scope {
+// it walks, and we store the inner scope before we look: one of the two sees the other.
+func (t *task) makeScope() *scope {
 	h := newScope(t)
-	if !t.half.CompareAndSwap(nil, h) {
-		return t.half.Load()
+	if !t.inner.CompareAndSwap(nil, h) {
+		return t.inner.Load()
 	}
 	if ctx := t.foreign(); ctx != nil {
 		h.watch(ctx)
@@ -304,7 +304,7 @@ func (t *task) retire() {
 }
 
 // observed tells the observers that t has ended.
-func (t *task) observed(v *verdict, sg *signal) {
+func (t *task) observed(v *verdict, sg *stopError) {
 	if t.owner == nil || t.owner.observers == nil || t.more == nil {
 		return
 	}

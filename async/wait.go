@@ -36,13 +36,13 @@ type stay struct {
 // It parks in this frame, as near to the caller as can be, because every
 // return after a switch of goroutines is mispredicted: measured, a frame costs
 // 10 ns of the 700 that Execute and Await take.
-func (f *future) block(ctx context.Context, timeout time.Duration, search bool) (how waitEnd, why error) {
+func (f *future) block(ctx context.Context, timeout time.Duration, search bool) (end waitEnd, why error) {
 	if f.settled() {
 		return waitSettled, nil
 	}
 	s := stay{f: f, ctx: ctx, timeout: timeout}
-	if how, why, over := s.begin(search); over {
-		return how, why
+	if end, why, over := s.begin(search); over {
+		return end, why
 	}
 	w := s.w
 	w.mu.Lock()
@@ -56,17 +56,17 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 
 // begin registers the wait. It reports that it is over already, and why, if
 // it is.
-func (s *stay) begin(search bool) (how waitEnd, why error, over bool) {
+func (s *stay) begin(search bool) (end waitEnd, why error, over bool) {
 	f := s.f
 	me, own := nearest(s.ctx)
-	if how, why := s.look(me, own); why != nil {
+	if end, why := s.look(me, own); why != nil {
 		if f.settled() { // what settled before ctx was done wins
 			return waitSettled, nil, true
 		}
-		return how, why, true
+		return end, why, true
 	}
 	if me != nil {
-		// Made before the wait is registered: who has no scope half waits for
+		// Made before the wait is registered: who has no inner scope waits for
 		// nobody, see cycle.
 		if h := me.scope(); own {
 			s.under = h

@@ -1,0 +1,45 @@
+package async
+
+import (
+	"context"
+
+	"github.com/ambit-go/ambit/internal/bridge"
+)
+
+// This file serves package bridge: what the packages beside this one have to
+// know of scopes.
+
+func scopeOf(ctx context.Context) context.Context {
+	t, _ := nearest(ctx)
+	if t == nil || t.kind == kindRoot {
+		return nil
+	}
+	t.scope() // made now, it asks ctx for its Done where no lock is held
+	return t
+}
+
+func around(scope context.Context) context.Context {
+	if owner := scope.(*task).owner.task(); owner != nil && owner.kind != kindRoot {
+		return owner
+	}
+	return nil
+}
+
+func toldBy(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	return (&stopError{err, context.Cause(ctx)}).told()
+}
+
+func atEnd(scope context.Context, e bridge.Ender) bool {
+	s := scope.(*task).scope()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.exits = append(s.exits, exitHook{ending: e})
+	return true
+}

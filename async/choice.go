@@ -2,7 +2,6 @@ package async
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
@@ -32,7 +31,7 @@ type choice[T, R any] struct {
 	settled int // how many the rule has been told of; only for who judges
 	good    int // how many of them succeeded; only for who judges
 
-	mu          sync.Mutex // guards what follows; taken before all others
+	mu          mutex // guards what follows; taken before all others
 	first, last *contender[T]
 	judging     bool // somebody tells the rule of what is queued
 	decided     bool

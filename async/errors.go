@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -70,8 +69,8 @@ type PanicError struct {
 
 // A panicMark is what has been done about a panic on its way up.
 type panicMark struct {
-	told    atomic.Bool // observers have been
-	printed atomic.Bool
+	told    atomicBool // observers have been
+	printed atomicBool
 }
 
 // sameAs reports whether err is e, perhaps with more beside it.

@@ -2,7 +2,6 @@ package async
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/ambit-go/ambit/internal/bridge"
 )
@@ -65,7 +64,7 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 // cancels it before.
 type place struct {
 	ex      Executor
-	claimed atomic.Bool
+	claimed atomicBool
 }
 
 // claim reports whether the caller is the first to decide.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"sync/atomic"
 	"time"
 )
 
@@ -102,9 +101,9 @@ type forked[A, B any] struct {
 	crew     crew
 	s        scope // of the workers
 	m        more
-	live     atomic.Int64 // workers, and who starts them
+	live     atomicInt64 // workers, and who starts them
 	_        apart
-	taken    atomic.Int64 // items that were given out
+	taken    atomicInt64 // items that were given out
 	_        apart
 	results  []Result[B] // each written by who does the item
 }

@@ -2,8 +2,6 @@ package async
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -23,10 +21,10 @@ type Future[T any] struct {
 // future is what a Future is without its type.
 type future struct {
 	t       task
-	mu      sync.Mutex // guards waiters, given and told; taken before scope.mu
+	mu      mutex // guards waiters, given and told; taken before scope.mu
 	waiters *waiter
-	wanted  atomic.Int32 // AwaitAlls that will be given the outcome, parked here or not; see unwant
-	err     error        // written before t is done, never after; a *failure while nobody was given it
+	wanted  atomicInt32 // AwaitAlls that will be given the outcome, parked here or not; see unwant
+	err     error       // written before t is done, never after; a *failure while nobody was given it
 }
 
 // Done returns a channel that is closed when f settles. Watching it claims no

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 )
 
@@ -39,7 +38,7 @@ func Beat(ctx context.Context) {
 // A heart remembers the last beat of a task. The timer is not set at every
 // beat; when it fires it looks when the next beat is due.
 type heart struct {
-	last  atomic.Int64 // on our clock
+	last  atomicInt64 // on our clock
 	timer *time.Timer
 }
 

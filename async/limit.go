@@ -3,7 +3,6 @@ package async
 import (
 	"container/heap"
 	"slices"
-	"sync"
 )
 
 // A limiter bounds how many tasks run at once. A task needs a slot of the
@@ -11,7 +10,7 @@ import (
 // serves a limiter and those nested in it, so a slot passes from hand to hand
 // in one step.
 type limiter struct {
-	mu    *sync.Mutex // shared with outer; taken after future.mu and scope.mu, before waiter.mu
+	mu    *mutex // shared with outer; taken after future.mu and scope.mu, before waiter.mu
 	outer *limiter
 	free  int     // below 0: waits that were cut short took what was not there
 	back  []*slot // those who come back from a wait, first come first served, before all others
@@ -29,7 +28,7 @@ func newLimiter(n int, outer *limiter) *limiter {
 	if outer != nil {
 		l.mu = outer.mu
 	} else {
-		l.mu = new(sync.Mutex)
+		l.mu = new(mutex)
 		l.pending = make(map[*slot]struct{})
 	}
 	return l

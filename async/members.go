@@ -1,8 +1,6 @@
 package async
 
 import (
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -17,20 +15,20 @@ type scope struct {
 	opts      *scopeOptions // nil: all defaults
 	depth     int32         // how many scopes are around it
 
-	sig     atomic.Pointer[stopError]  // why it is cancelled; set once, under mu
-	std     atomic.Pointer[stdContext] // made when somebody asks for Done; set once, under mu
-	stdHere stdContext                 // what std points to
-	parker  atomic.Pointer[waiter]     // the scope's own waiter, notified of every cancellation
+	sig     atomicPointer[stopError]  // why it is cancelled; set once, under mu
+	std     atomicPointer[stdContext] // made when somebody asks for Done; set once, under mu
+	stdHere stdContext                // what std points to
+	parker  atomicPointer[waiter]     // the scope's own waiter, notified of every cancellation
 
-	hooking   atomic.Int32 // hooks that run and are in time
-	abandoned atomic.Bool  // Scope has returned without its tasks, which are no part of it any more
-	mu        sync.Mutex   // guards what follows; held briefly, never while user code runs
-	children  *task        // everything that has not settled, promises left out
-	promises  *task        // those nobody has resolved; they hold nothing up
-	live      int          // children
-	daemons   int          // children that are daemons
-	listeners *waiter      // waits under this scope's context, to be told of a cancellation
-	joiner    *waiter      // who waits for the children
+	hooking   atomicInt32 // hooks that run and are in time
+	abandoned atomicBool  // Scope has returned without its tasks, which are no part of it any more
+	mu        mutex       // guards what follows; held briefly, never while user code runs
+	children  *task       // everything that has not settled, promises left out
+	promises  *task       // those nobody has resolved; they hold nothing up
+	live      int         // children
+	daemons   int         // children that are daemons
+	listeners *waiter     // waits under this scope's context, to be told of a cancellation
+	joiner    *waiter     // who waits for the children
 	changed   chan struct{}
 	exits     []exitHook
 	faults    *faults // nil until something goes wrong

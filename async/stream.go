@@ -3,7 +3,6 @@ package async
 import (
 	"context"
 	"iter"
-	"sync"
 )
 
 // This file is the engine of what consumes sequences: ForEach, Map and
@@ -20,7 +19,7 @@ type stream[A, B any] struct {
 	work     func(context.Context, A) (B, error)
 	drop     func(v *verdict) // what is done with outcomes that nobody takes
 
-	mu      sync.Mutex // guards what follows; taken before scope.mu
+	mu      mutex // guards what follows; taken before scope.mu
 	entries map[int]*entry[A, B]
 	pulled  int
 	taken   int            // the next to take, unless anyOrder

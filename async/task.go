@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -88,10 +87,10 @@ type task struct {
 
 	// inner is nil until needed; then the task's own scope. A task that ends
 	// without one gets endedScope, so that nobody can make one afterwards.
-	inner atomic.Pointer[scope]
+	inner atomicPointer[scope]
 	more  *more // nil if nothing in it is set. Set before the task is shared.
 	self  work  // nil for bodies and roots
-	state atomic.Int32
+	state atomicInt32
 	kind  kind
 	exit  exitKind // written by the handler's goroutine
 	told  bool     // a future's owner was told an expiry or has cancelled; guarded by future.mu
@@ -109,7 +108,7 @@ type more struct {
 	slot     *slot           // only under a Limit
 	place    *place          // only on an Executor
 	toldErr  error           // what the first waiter was told; guarded by future.mu
-	counted  atomic.Bool     // a hook is counted out of its owner's hooking
+	counted  atomicBool      // a hook is counted out of its owner's hooking
 	hooked   bool            // the abort hook has been started; guarded by inner.mu
 	heart    *heart          // only if beats are expected
 }

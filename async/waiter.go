@@ -2,8 +2,6 @@ package async
 
 import (
 	"math"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -20,8 +18,8 @@ const (
 // because channels may not pass from one synctest bubble to another, nor may
 // timers: those stay with the waiter of a scope and are not pooled.
 type waiter struct {
-	mu      sync.Mutex // innermost: held while no other lock is taken
-	cond    sync.Cond
+	mu      mutex // innermost: held while no other lock is taken
+	cond    cond
 	got     uint8         // gotSettled and so on; guarded by mu
 	until   time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
 	armed   time.Duration // when timer fires; 0: it is not running. Guarded by mu
@@ -29,7 +27,7 @@ type waiter struct {
 	turn    int           // counts the timers, so that an old one is known; guarded by mu
 	bubble  bool          // timer is one of a synctest bubble; guarded by mu
 	bubbled bool          // the same, as whoever waits has seen it
-	busy    atomic.Bool   // only for a scope's own waiter: a wait uses it
+	busy    atomicBool    // only for a scope's own waiter: a wait uses it
 
 	prev, next   *waiter       // on the list of a future; guarded by future.mu
 	lprev, lnext *waiter       // on the list of a scope; guarded by scope.mu
@@ -41,7 +39,7 @@ type waiter struct {
 	serial       uint64        // which wait this is, for the await-cycle search
 }
 
-var waiters = sync.Pool{New: func() any { return newWaiter() }}
+var waiters = pool{New: func() any { return newWaiter() }}
 
 func newWaiter() *waiter {
 	w := new(waiter)

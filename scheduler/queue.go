@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"container/heap"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,9 +24,9 @@ type queue struct {
 	seq        uint64             // how many tasks were accepted
 	ended      [Exited + 1]uint64 // outcomes, those of the batch left out
 
-	end   int          // the batch is head's entries from here on, up to end; 0: there is none
-	next  atomic.Int32 // which of them starts next; stored by the drain without the lock
-	cut   atomic.Bool  // entries from limit on were cancelled
+	end   int         // the batch is head's entries from here on, up to end; 0: there is none
+	next  atomicInt32 // which of them starts next; stored by the drain without the lock
+	cut   atomicBool  // entries from limit on were cancelled
 	limit int
 }
 

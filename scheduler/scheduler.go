@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -17,7 +16,7 @@ type Scheduler struct {
 	o      schedulerOptions
 	run    func() // serve, as a value that was made once
 
-	mu          sync.Mutex // guards what follows; never held with a worker's mu
+	mu          mutex // guards what follows; never held with a worker's mu
 	workers     map[*ExecutorWorker]struct{}
 	ready       *ExecutorWorker // wait for a goroutine, in order, linked by nextReady
 	lastReady   *ExecutorWorker

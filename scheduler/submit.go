@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"sync"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/internal/bridge"
@@ -55,7 +54,7 @@ func submit[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Co
 type submission struct {
 	w *ExecutorWorker
 
-	mu     sync.Mutex // guards what follows
+	mu     mutex // guards what follows
 	n      *node
 	cancel func(error) bool // of the future; nil until there is one
 	why    error            // it was dropped before

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 )
 
@@ -64,18 +63,18 @@ type node struct {
 	w      *ExecutorWorker
 	task   func(context.Context)
 	plain  func() // instead of task
-	state  atomic.Uint32
-	place  place                       // guarded by the worker's mu
-	timed  bool                        // at counts
-	bare   bool                        // plain is called, not task
-	ctx    atomic.Pointer[taskContext] // while it runs
-	owner  *submission                 // who is told if it does not run
-	period *period                     // nil if it runs once
-	chunk  *chunk                      // where it is queued; guarded by the worker's mu
-	index  int                         // in that, or in the heap; guarded by the worker's mu
-	seq    uint64                      // orders it among equal deadlines
-	at     time.Duration               // its deadline, on our clock
-	stamp  time.Duration               // when it was queued; only if observed
+	state  atomicUint32
+	place  place                      // guarded by the worker's mu
+	timed  bool                       // at counts
+	bare   bool                       // plain is called, not task
+	ctx    atomicPointer[taskContext] // while it runs
+	owner  *submission                // who is told if it does not run
+	period *period                    // nil if it runs once
+	chunk  *chunk                     // where it is queued; guarded by the worker's mu
+	index  int                        // in that, or in the heap; guarded by the worker's mu
+	seq    uint64                     // orders it among equal deadlines
+	at     time.Duration              // its deadline, on our clock
+	stamp  time.Duration              // when it was queued; only if observed
 }
 
 // taskContext is the context of a running task.

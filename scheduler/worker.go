@@ -3,8 +3,6 @@ package scheduler
 import (
 	"context"
 	"iter"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -26,7 +24,7 @@ type ExecutorWorker struct {
 	began     time.Duration   // when the task that runs began, if observed; only for the drain
 	bond      *bond           // what the scope that it was made in knows of it; nil if there is none
 
-	mu        sync.Mutex // guards what follows
+	mu        mutex // guards what follows
 	q         queue
 	active    bool // it is ready, or being drained: somebody will look at it
 	drained   bool // a goroutine of the pool is at it
@@ -101,7 +99,7 @@ func (s *Scheduler) NewWorker(ctx context.Context, opts ...WorkerOption) *Execut
 
 // A bond is all that a scope keeps of a worker that has ended before it.
 type bond struct {
-	w atomic.Pointer[ExecutorWorker]
+	w atomicPointer[ExecutorWorker]
 }
 
 // scopeEnds is the exit hook of the scope that a worker belongs to.

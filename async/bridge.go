@@ -33,13 +33,14 @@ func toldBy(ctx context.Context) error {
 	return (&stopError{err, context.Cause(ctx)}).told()
 }
 
-func atEnd(scope context.Context, e bridge.Ender) bool {
+func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {
 	s := scope.(*task).scope()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return false
+		return nil
 	}
-	s.exits = append(s.exits, exitHook{ending: e})
-	return true
+	x := &exitHook{ender: e}
+	s.exitHookLocked(x)
+	return x
 }

@@ -41,7 +41,7 @@ func (s *scope) returned() {
 	if s.t.state.Load() < stateJoining {
 		s.t.move(stateJoining)
 	}
-	busy := s.live > 0 || len(s.exits) > 0
+	busy := s.live > 0 || s.exits != nil
 	s.mu.Unlock()
 	if busy && s.t.kind != kindBody {
 		s.t.retire()
@@ -63,7 +63,7 @@ func (s *scope) catchUp() {
 // everything is refused, promises are abandoned and the context is done.
 func (s *scope) close() bool {
 	s.mu.Lock()
-	if s.live > 0 || len(s.exits) > 0 {
+	if s.live > 0 || s.exits != nil {
 		s.mu.Unlock()
 		return false
 	}

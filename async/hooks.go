@@ -30,7 +30,7 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 	s := t.scope()
 	s.mu.Lock()
 	if !s.ended {
-		s.exits = append(s.exits, exitHook{hook: f})
+		s.exitHookLocked(&exitHook{call: f})
 		s.mu.Unlock()
 		return
 	}
@@ -42,36 +42,79 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 	}
 }
 
-// An exitHook is what is to be done when a scope ends: a hook, or the ending of
-// another package of ours.
+// An exitHook is what is to be done when a scope ends: a call of the user's
+// function, or telling another package of ours. Either call or ender is set.
 type exitHook struct {
-	hook   func(ctx context.Context, outcome error) error
-	ending bridge.Ender
+	call  func(ctx context.Context, outcome error) error
+	ender bridge.Ender
+
+	scope      *scope    // whose list it is, or was, on. Set before it is on the list.
+	prev, next *exitHook // on the list of scope; guarded by scope.mu
+	listed     bool      // on the list; guarded by scope.mu
+}
+
+// exitHookLocked puts x on the list of s, to be the next one that is run.
+func (s *scope) exitHookLocked(x *exitHook) {
+	x.scope, x.next, x.listed = s, s.exits, true
+	if x.next != nil {
+		x.next.prev = x
+	}
+	s.exits = x
+}
+
+// unlistLocked takes x off the list it is on.
+func (x *exitHook) unlistLocked() {
+	if x.next != nil {
+		x.next.prev = x.prev
+	}
+	if x.prev != nil {
+		x.prev.next = x.next
+	} else {
+		x.scope.exits = x.next
+	}
+	x.prev, x.next, x.listed = nil, nil, false
+}
+
+// Remove takes x off the list of its scope, unless it has been taken off to be
+// run. It may be called any number of times. See [bridge.Registration].
+func (x *exitHook) Remove() {
+	s := x.scope
+	s.mu.Lock()
+	if x.listed {
+		x.unlistLocked()
+	}
+	s.mu.Unlock()
+}
+
+// takeExit takes the exit hook that was registered last off the list of s, nil
+// if there is none.
+func (s *scope) takeExit() *exitHook {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.exits
+	if x != nil {
+		x.unlistLocked()
+	}
+	return x
 }
 
 // runExits runs the exit hooks and reports whether there were any.
 func (s *scope) runExits(err error, echo bool) bool {
 	for ran := false; ; ran = true {
-		s.mu.Lock()
-		n := len(s.exits)
-		if n == 0 {
-			s.mu.Unlock()
+		x := s.takeExit()
+		if x == nil {
 			return ran
 		}
-		x := s.exits[n-1]
-		s.exits[n-1] = exitHook{}
-		s.exits = s.exits[:n-1]
-		s.mu.Unlock()
 		var v verdict
 		if s.told != nil || !s.sumEcho(err, echo, &v) {
 			s.sum(err, echo, s.told, &v)
 		}
 		outcome := v.err
-		if x.ending != nil {
-			x.ending.ScopeEnds(s.ending(outcome))
+		if x.ender != nil {
+			x.ender.ScopeEnds(s.ending(outcome))
 			continue
 		}
-		h := s.hook("exit hook", func(ctx context.Context) error { return x.hook(ctx, outcome) })
+		h := s.hook("exit hook", func(ctx context.Context) error { return x.call(ctx, outcome) })
 		s.mu.Lock()
 		s.linkLocked(&h.t)
 		s.mu.Unlock()

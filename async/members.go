@@ -30,9 +30,9 @@ type scope struct {
 	listeners *waiter     // waits under this scope's context, to be told of a cancellation
 	joiner    *waiter     // who waits for the children
 	changed   chan struct{}
-	exits     []exitHook
-	faults    *faults // nil until something goes wrong
-	unwatch   func()  // takes us off the contexts we watch
+	exits     *exitHook // the one registered last; the others follow
+	faults    *faults   // nil until something goes wrong
+	unwatch   func()    // takes us off the contexts we watch
 	timers    []*time.Timer
 	told      error // what Scope has returned although tasks are left
 	left      *task // at the root; set if Scope has returned without its tasks, the last of which ends it

@@ -134,7 +134,7 @@ func (q *Queue[K, T]) holderLocked(scope context.Context) *holder[K, T] {
 		return h
 	}
 	h := &holder[K, T]{q: q, scope: scope}
-	if !bridge.AtEnd(scope, h) {
+	if bridge.AtEnd(scope, h) == nil {
 		return nil
 	}
 	q.holders[scope], q.last = h, h

@@ -20,9 +20,18 @@ var ScopeOf func(ctx context.Context) context.Context
 // async.
 var Around func(scope context.Context) context.Context
 
-// AtEnd has e told when scope ends, in turn with its exit hooks. It reports
-// false, and e is not told, if scope has ended. Set by package async.
-var AtEnd func(scope context.Context, e Ender) bool
+// AtEnd has e told when scope ends, in turn with its exit hooks. It returns
+// nil, and e is not told, if scope has ended. Set by package async.
+var AtEnd func(scope context.Context, e Ender) Registration
+
+// A Registration is what [AtEnd] has registered.
+type Registration interface {
+	// Remove takes the Ender off its scope, in constant time: it is not told
+	// any more, and the scope keeps nothing of it. Once the Ender is being told,
+	// or was, Remove does nothing. It may be called any number of times, by any
+	// goroutine.
+	Remove()
+}
 
 // An Ender is told how a scope ends, on the goroutine that ends it. It must not
 // block, panic or run users' code; for that it may register exit hooks.

@@ -126,10 +126,67 @@ func TestAFailureWhileBeingStoppedIsListedWithoutTheCause(t *testing.T) {
 	}
 }
 
+// TestAnEchoCountsThoughItsWaiterWasTold of the cancellation before.
+func TestAnEchoCountsThoughItsWaiterWasTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(time.Second, cancel)
+		require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
+			f := async.Execute(ctx, func(ctx context.Context) (int, error) { <-ctx.Done(); time.Sleep(time.Second); return 0, ctx.Err() })
+			_, _ = f.Await(ctx, 0)
+			return nil
+		}), context.Canceled)
+	})
+}
+
+// upstream is an error of its own that says it is a cancellation.
+type upstream int
+
+func (e upstream) Error() string { return fmt.Sprintf("upstream said %d", int(e)) }
+
+func (e upstream) Is(target error) bool { return target == context.Canceled }
+
+// TestWhatOnlyLooksLikeAnEchoIsKept beside the failure that cancelled the scope
+// at 2 s.
+func TestWhatOnlyLooksLikeAnEchoIsKept(t *testing.T) {
+	for name, test := range map[string]struct {
+		says func(ctx context.Context) error
+		opts []async.TaskOption
+		want error
+	}{
+		"matches Canceled":                      {func(ctx context.Context) error { time.Sleep(2 * time.Second); <-ctx.Done(); return upstream(499) }, nil, upstream(499)},
+		"a derived context that expired before": {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, nil, context.DeadlineExceeded},
+		"a Timeout that passed before":          {func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, []async.TaskOption{async.Timeout(time.Second)}, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					start := ctx
+					if test.opts == nil && test.want == context.DeadlineExceeded {
+						derived, cancel := context.WithTimeout(ctx, time.Second)
+						defer cancel()
+						start = derived
+					}
+					async.Go(start, func(ctx context.Context) error {
+						err := test.says(ctx)
+						time.Sleep(2 * time.Second)
+						return fmt.Errorf("upload: %w", err)
+					}, test.opts...)
+					time.Sleep(2 * time.Second)
+					return errPlanted
+				})
+				require.ErrorIs(t, err, errPlanted)
+				require.ErrorIs(t, err, test.want)
+			})
+		})
+	}
+}
+
 // emptyList is an error of several that has none.
 type emptyList struct{}
 
-func (emptyList) Error() string   { return "empty" }
+func (emptyList) Error() string { return "empty" }
+
 func (emptyList) Unwrap() []error { return nil }
 
 // dialed returns what package net says under a cancelled context.

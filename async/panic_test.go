@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/async/asynctest"
 )
 
 var errPlanted = errors.New("planted")
@@ -98,67 +96,6 @@ func TestAPanicAnywhereIsToldAndNobodyHangs(t *testing.T) {
 	}
 }
 
-// TestGoexitAnywhereIsToldAndNobodyHangs is the same for runtime.Goexit, which
-// is what t.FailNow does.
-func TestGoexitAnywhereIsToldAndNobodyHangs(t *testing.T) {
-	for name, place := range places {
-		if name == "body" {
-			continue // takes the goroutine along, see below
-		}
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				err := async.Scope(ctx, func(ctx context.Context) error {
-					async.Go(ctx, func(ctx context.Context) error {
-						select {
-						case <-ctx.Done():
-						case <-time.After(time.Minute):
-						}
-						return nil
-					})
-					place(ctx, runtime.Goexit)
-					return nil
-				})
-				require.ErrorIs(t, err, async.ErrGoexit)
-			})
-		})
-	}
-}
-
-func TestABodyThatCallsGoexitJoinsFirst(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		joined := false
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); joined = true; return nil })
-				runtime.Goexit()
-				return nil
-			})
-			t.Error("Goexit was stopped")
-		}()
-		<-done
-		require.True(t, joined)
-	})
-}
-
-func TestSeveralPanicsAndErrorsAreAllKept(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		other, failed := errors.New("other"), errors.New("failed")
-		told := panicOrError(func() error {
-			return async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(context.Context) error { panic(errPlanted) })
-				async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); panic(other) })
-				async.Go(ctx, func(context.Context) error { time.Sleep(2 * time.Second); return failed })
-				return nil
-			})
-		})
-		for _, want := range []error{errPlanted, other, failed} {
-			require.ErrorIs(t, told, want)
-		}
-	})
-}
-
 func TestAPanicBehindAFutureIsAnErrorToEveryWaiter(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
@@ -172,76 +109,6 @@ func TestAPanicBehindAFutureIsAnErrorToEveryWaiter(t *testing.T) {
 			return nil
 		}))
 	})
-}
-
-func TestAPanicThatWaitsTooLongToBeRaisedIsReportedOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, _ context.Context) {
-		ctx, check := asynctest.Root(t.Context())
-		told := panicOrError(func() error {
-			return async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil }, async.Name("stubborn"))
-				plantedPanic()
-				return nil
-			})
-		})
-		require.ErrorIs(t, told, errPlanted)
-		reported := check()
-		require.ErrorIs(t, reported, errPlanted)
-		require.ErrorContains(t, reported, "stubborn", "who is waited for")
-	})
-}
-
-func TestAnObserverThatPanicsOrExitsIsAnErrorOfTheScope(t *testing.T) {
-	for name, tc := range map[string]struct {
-		bang func()
-		want error
-	}{"panic": {plantedPanic, errPlanted}, "Goexit": {runtime.Goexit, async.ErrGoexit}} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				ran := false
-				err := async.Scope(ctx, func(ctx context.Context) error {
-					async.Go(ctx, func(context.Context) error { ran = true; return nil })
-					return nil
-				}, async.Observe(async.ObserverFunc(func(async.Event) { tc.bang() })))
-				require.ErrorIs(t, err, tc.want)
-				require.True(t, ran)
-			})
-		})
-	}
-}
-
-// TestFailNowInATaskFailsTheTestAndJoins runs tests that fail as other
-// processes, because a test that fails cannot be caught.
-func TestFailNowInATaskFailsTheTestAndJoins(t *testing.T) {
-	for name, start := range map[string]func(ctx context.Context, f func(context.Context) error) error{
-		"body": func(ctx context.Context, f func(context.Context) error) error { return f(ctx) },
-		"Go":   func(ctx context.Context, f func(context.Context) error) error { async.Go(ctx, f); return nil },
-		"future": func(ctx context.Context, f func(context.Context) error) error {
-			_, err := async.Start(ctx, f).Wait(ctx)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if os.Getenv("AMBIT_TEST_FAILNOW") != "" {
-				defer fmt.Println("the test has come to its end")
-				err := async.Scope(t.Context(), func(ctx context.Context) error {
-					async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); fmt.Println("a sibling was joined"); return nil })
-					return start(ctx, func(context.Context) error { require.FailNow(t, "no good"); return nil })
-				})
-				fmt.Println("Scope returned:", err)
-				return
-			}
-			out, err := runSelf(t, "AMBIT_TEST_FAILNOW=1")
-			require.Error(t, err, out)
-			require.Contains(t, out, "no good")
-			require.Contains(t, out, "a sibling was joined")
-			require.Contains(t, out, "the test has come to its end")
-			require.NotContains(t, out, "panic:")
-			if name != "body" {
-				require.Contains(t, out, "Scope returned: "+async.ErrGoexit.Error())
-			}
-		})
-	}
 }
 
 // TestAPanicWithNilIsAPanic, with the runtime's old behaviour too, where

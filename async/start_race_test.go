@@ -122,22 +122,3 @@ func TestAHookOrPromiseThatRacesTheEndIsNotLost(t *testing.T) {
 		require.EqualValues(t, each, settled.Load())
 	}
 }
-
-// TestAProducerStartedInACancelledScopeStillClosesItsChannel: were it skipped,
-// the consumer would wait for ever.
-func TestAProducerStartedInACancelledScopeStillClosesItsChannel(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("too late"))
-	err := async.Scope(ctx, func(ctx context.Context) error {
-		c := make(chan int)
-		async.Go(ctx, func(ctx context.Context) error {
-			defer close(c)
-			return context.Cause(ctx)
-		})
-		for range c {
-		}
-		return nil
-	})
-	require.ErrorContains(t, err, "too late")
-	require.ErrorIs(t, err, context.Canceled)
-}

@@ -1,0 +1,156 @@
+package async_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+func TestAFailureAndAStragglerMakeAScopeError(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { time.Sleep(4 * time.Second); return nil })
+			return errPlanted
+		}, async.DetachAfter(time.Second))
+		var list *async.ScopeError
+		require.ErrorAs(t, err, &list)
+		require.Equal(t, errPlanted, list.Errors[0])
+		require.ErrorAs(t, err, new(*async.StragglerError))
+	})
+}
+
+// TestWhoIsLeftIsNamedWherever it stands: the body itself, also one that starts
+// a task later, and a task of an inner scope.
+func TestWhoIsLeftIsNamedWherever(t *testing.T) {
+	stays := func(context.Context) error { time.Sleep(time.Hour); return nil }
+	starts := func(ctx context.Context) error { async.Go(ctx, stays, async.Name("culprit")); return nil }
+	inner := func(ctx context.Context) error { return async.Scope(ctx, starts) }
+	var told atomic.Pointer[async.StragglerError]
+	stall := async.OnStall(time.Second, func(e *async.StragglerError) {
+		if told.Swap(e) != nil {
+			panic("called twice")
+		}
+	})
+	detach := async.DetachAfter(time.Second)
+	for name, test := range map[string]struct {
+		body func(ctx context.Context) error
+		opts []async.ScopeOption
+	}{
+		"body":                    {stays, []async.ScopeOption{stall, async.Name("culprit")}},
+		"started late":            {func(ctx context.Context) error { time.Sleep(2 * time.Second); return starts(ctx) }, []async.ScopeOption{stall, async.Name("culprit")}},
+		"in an inner scope":       {inner, []async.ScopeOption{stall}},
+		"of a sibling":            {func(ctx context.Context) error { async.Go(ctx, inner); return nil }, []async.ScopeOption{stall}},
+		"of a sibling, let go of": {func(ctx context.Context) error { async.Go(ctx, inner); return nil }, []async.ScopeOption{detach}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				told.Store(nil)
+				cancelled, cancel := context.WithCancel(ctx)
+				cancel()
+				err := async.Scope(cancelled, test.body, test.opts...)
+				left := told.Load()
+				if left == nil {
+					require.ErrorAs(t, err, &left)
+				}
+				var names []string
+				for _, l := range left.Left {
+					names = append(names, l.Task)
+				}
+				require.Contains(t, strings.Join(names, " "), "culprit")
+				time.Sleep(2 * time.Hour)
+			})
+		})
+	}
+}
+
+func TestWhatDetachAfterHasToldIsNotReportedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, check := asynctest.Root(ctx)
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { time.Sleep(3 * time.Second); return io.EOF })
+			return errPlanted
+		}, async.DetachAfter(time.Second))
+		err := check()
+		require.ErrorIs(t, err, io.EOF)
+		require.NotContains(t, err.Error(), errPlanted.Error())
+	})
+}
+
+// slowIs is an error that takes a while to be compared, so that a task can come
+// home while its scope sums up.
+type slowIs struct{ on *atomic.Bool }
+
+func (slowIs) Error() string { return "slow" }
+
+func (e slowIs) Is(error) bool {
+	if e.on.Load() {
+		time.Sleep(time.Second)
+	}
+	return false
+}
+
+func TestNothingIsReportedTwiceWhenTheLastComesHomeAsDetachAfterPasses(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, check := asynctest.Root(ctx)
+		on := new(atomic.Bool)
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { time.Sleep(1500 * time.Millisecond); on.Store(false); return nil })
+			async.OnExit(ctx, func(context.Context, error) error { return nil })
+			time.AfterFunc(900*time.Millisecond, func() { on.Store(true) })
+			return slowIs{on}
+		}, async.DetachAfter(time.Second))
+		on.Store(false)
+		require.ErrorAs(t, err, new(slowIs))
+		require.NoError(t, check())
+	})
+}
+
+func TestDetachAfterNeedsNoSlotToReturn(t *testing.T) {
+	limitedScope(t, 1, func(t *testing.T, ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error {
+			start := time.Now()
+			err := async.Scope(ctx, func(ctx context.Context) error {
+				async.Start(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil })
+				return nil
+			}, async.Timeout(time.Second), async.DetachAfter(time.Second))
+			var left *async.StragglerError
+			require.ErrorAs(t, err, &left)
+			tookAbout(t, 2*time.Second, start)
+			time.Sleep(2 * time.Hour)
+			return nil
+		})
+		return nil
+	})
+}
+
+func TestAStragglerThatWasLetGoMayAwaitItsOldTask(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			self := make(chan *async.Future[int], 1)
+			f := async.Execute(ctx, func(ctx context.Context) (int, error) {
+				_ = async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error {
+						time.Sleep(time.Minute)
+						v, err := (<-self).Wait(context.WithoutCancel(ctx))
+						require.Equal(t, 1, v)
+						return err
+					})
+					return nil
+				}, async.Timeout(time.Second), async.DetachAfter(time.Second))
+				time.Sleep(time.Hour)
+				return 1, nil
+			})
+			self <- f
+			_, err := f.Await(ctx, 0)
+			return err
+		}))
+	})
+}

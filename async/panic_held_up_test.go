@@ -1,0 +1,90 @@
+package async_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+func TestAPanickingTaskWithAStubbornChildCancelsItsScopeAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		err := panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); tookAbout(t, 0, start); return nil })
+				async.Go(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { time.Sleep(5 * time.Second); return nil })
+					plantedPanic()
+					return nil
+				})
+				return nil
+			})
+		})
+		require.ErrorIs(t, err, errPlanted)
+	})
+}
+
+func TestAPanicThatWaitsTooLongToBeRaisedIsReportedOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ context.Context) {
+		ctx, check := asynctest.Root(t.Context())
+		told := panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil }, async.Name("stubborn"))
+				plantedPanic()
+				return nil
+			})
+		})
+		require.ErrorIs(t, told, errPlanted)
+		reported := check()
+		require.ErrorIs(t, reported, errPlanted)
+		require.ErrorContains(t, reported, "stubborn", "who is waited for")
+	})
+}
+
+// TestAPanicThatWaitsToBeRaisedIsPrintedOnce wherever it happened and whoever
+// holds it up: with its stack, once, and with who is waited for.
+func TestAPanicThatWaitsToBeRaisedIsPrintedOnce(t *testing.T) {
+	stays := func(d time.Duration) func(context.Context) error {
+		return func(context.Context) error { time.Sleep(d); return nil }
+	}
+	for name, test := range map[string]struct {
+		body func(ctx context.Context) error
+		left string
+	}{
+		"on its way through scopes": {func(ctx context.Context) error {
+			async.Go(ctx, stays(time.Minute))
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, stays(20*time.Second), async.Name("inner"))
+				plantedPanic()
+				return nil
+			})
+		}, "\tinner ("},
+		"behind a future": {func(ctx context.Context) error {
+			async.Start(ctx, func(context.Context) error { plantedPanic(); return nil })
+			async.Go(ctx, stays(time.Hour), async.Name("sibling"))
+			return nil
+		}, "\tsibling ("},
+		"while the body goes on": {func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+			return stays(time.Minute)(ctx)
+		}, "\touter ("},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ctx, check := asynctest.Root(ctx)
+				require.ErrorIs(t, panicOrError(func() error { return async.Scope(ctx, test.body, async.Name("outer")) }), errPlanted)
+				text := fmt.Sprint(check())
+				require.Equal(t, 1, strings.Count(text, "has waited"), text)
+				require.Equal(t, 1, strings.Count(text, "plantedPanic("), text)
+				require.Contains(t, text, test.left)
+			})
+		})
+	}
+}

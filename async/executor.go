@@ -72,6 +72,9 @@ func (p *place) claim() bool { return p != nil && p.claimed.CompareAndSwap(false
 
 // begin is the goroutine of a task that a limiter has let go.
 func (t *task) begin() {
+	if exploring {
+		defer starts("begin", t)()
+	}
 	if t.more.place == nil {
 		// Who cancelled it may have been too late to find it in the queue.
 		if t.more.slot.seq != 0 && t.stopped() != nil {
@@ -94,6 +97,9 @@ func (t *task) launch() {
 	// to wait, and may run t itself, which may call Goexit.
 	w := newWaiter()
 	go func() {
+		if exploring {
+			defer starts("submit", t)()
+		}
 		defer w.notify(gotSettled)
 		t.more.place.submit(t)
 	}()

@@ -88,6 +88,9 @@ func (s *scope) add(t *task) bool {
 }
 
 func (s *scope) linkLocked(t *task) {
+	if exploring {
+		born(t)
+	}
 	list := &s.children
 	if t.kind == kindPromise {
 		list = &s.promises

@@ -21,3 +21,12 @@ type (
 	atomicInt64          = atomic.Int64
 	atomicPointer[T any] = atomic.Pointer[T]
 )
+
+// exploring guards the few calls that are there for the explorer alone: at the
+// starts of goroutines and where their objects are made. It is a constant, so
+// nothing is left of them.
+const exploring = false
+
+func born(any) {}
+
+func starts(string, any) (ends func()) { return nil }

@@ -251,6 +251,9 @@ func newMore(owner *scope, ctx context.Context, opts []TaskOption) *more {
 //
 //go:noinline
 func (t *task) main() {
+	if exploring {
+		defer starts("task", t)()
+	}
 	t.self.run()
 	runtime.KeepAlive(t) // so that the receiver is still there to be printed
 }

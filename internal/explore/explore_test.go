@@ -1,0 +1,342 @@
+package explore
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var errPlanted = errors.New("planted")
+
+// find explores program, which has a fault, and returns what was found.
+func find(t *testing.T, c Config, program func(*World)) *Finding {
+	t.Helper()
+	if c.Schedules == 0 {
+		c.Schedules = 5000
+	}
+	f, stats := Find(t, c, program)
+	require.NotNil(t, f, "nothing was found in %d schedules", stats.Schedules)
+	t.Logf("schedule %d, %d deviations shrunk to %d", f.Schedules, f.Found, f.Shrunk)
+	return f
+}
+
+// checkThenAct has two goroutines take the one thing that is left.
+func checkThenAct(w *World) {
+	var left, taken Int32
+	left.Store(1)
+	take := func() {
+		if left.Load() > 0 {
+			left.Add(-1)
+			if taken.Add(1) > 1 {
+				w.Failf("taken twice")
+			}
+		}
+	}
+	w.Go("thief", take)
+	w.Go("thief", take)
+}
+
+func TestCheckThenActIsFound(t *testing.T) {
+	f := find(t, Config{Level: Atomics}, checkThenAct)
+	require.EqualError(t, f.Err, "taken twice")
+	require.LessOrEqual(t, f.Shrunk, 3)
+	require.Contains(t, f.Trace, "thief")
+}
+
+func TestOnlyTheLevelOfAtomicsSeparatesAtomics(t *testing.T) {
+	f, _ := Find(t, Config{Level: Locks, Schedules: 500}, checkThenAct)
+	require.Nil(t, f)
+}
+
+// lostWakeUp waits for a flag that is set between the look at it and the wait.
+func lostWakeUp(w *World) {
+	var m Mutex
+	c := Cond{L: &m}
+	var ready Bool
+	w.Go("waker", func() {
+		ready.Store(true) // not under the lock
+		m.Lock()
+		c.Signal()
+		m.Unlock()
+	})
+	m.Lock()
+	seen := ready.Load()
+	m.Unlock()
+	if !seen {
+		m.Lock()
+		c.Wait()
+		m.Unlock()
+	}
+}
+
+func TestLostWakeUpIsFound(t *testing.T) {
+	f := find(t, Config{}, lostWakeUp)
+	require.ErrorContains(t, f.Err, "stuck")
+	require.ErrorContains(t, f.Err, "main")
+}
+
+func TestLockCycleIsFound(t *testing.T) {
+	f := find(t, Config{Level: Locks}, func(w *World) {
+		var a, b Mutex
+		both := func(first, second *Mutex) func() {
+			return func() {
+				first.Lock()
+				second.Lock()
+				second.Unlock()
+				first.Unlock()
+			}
+		}
+		w.Go("ab", both(&a, &b))
+		w.Go("ba", both(&b, &a))
+	})
+	require.ErrorContains(t, f.Err, "lock cycle")
+	require.ErrorContains(t, f.Err, "ab")
+	require.ErrorContains(t, f.Err, "ba")
+}
+
+func TestOneWhoLocksTwiceIsALockCycle(t *testing.T) {
+	f := find(t, Config{}, func(*World) {
+		var m Mutex
+		m.Lock()
+		m.Lock()
+	})
+	require.ErrorContains(t, f.Err, "lock cycle")
+	require.Zero(t, f.Shrunk)
+}
+
+func TestTimersRaceWithWhatRuns(t *testing.T) {
+	f := find(t, Config{Level: Locks}, func(w *World) {
+		var m Mutex
+		late := false
+		time.AfterFunc(2*time.Millisecond, func() {
+			m.Lock()
+			late = true
+			m.Unlock()
+		})
+		for range 3 {
+			m.Lock()
+			m.Unlock()
+		}
+		m.Lock()
+		defer m.Unlock()
+		if late {
+			w.Failf("the timer was first")
+		}
+	})
+	require.EqualError(t, f.Err, "the timer was first")
+	require.LessOrEqual(t, f.Shrunk, 3)
+}
+
+func TestWhatIsLeftIsFound(t *testing.T) {
+	t.Run("at a condition", func(t *testing.T) {
+		f := find(t, Config{}, func(w *World) {
+			w.Go("left", func() {
+				var m Mutex
+				c := Cond{L: &m}
+				m.Lock()
+				c.Wait()
+			})
+		})
+		require.ErrorContains(t, f.Err, "goroutines are left")
+	})
+	t.Run("asleep", func(t *testing.T) {
+		f := find(t, Config{}, func(w *World) { go time.Sleep(time.Hour) })
+		require.ErrorContains(t, f.Err, "goroutines are left")
+	})
+}
+
+func TestSleepingLongIsFound(t *testing.T) {
+	f := find(t, Config{}, func(w *World) { time.Sleep(time.Hour) })
+	require.ErrorContains(t, f.Err, "stuck")
+}
+
+func TestPanicsAreFound(t *testing.T) {
+	f := find(t, Config{}, func(w *World) { w.Go("bad", func() { panic("ouch") }) })
+	require.ErrorContains(t, f.Err, "bad")
+	require.ErrorContains(t, f.Err, "ouch")
+}
+
+func TestEndlessProgramsAreFound(t *testing.T) {
+	f := find(t, Config{Steps: 100}, func(w *World) {
+		for {
+			w.Point("again")
+		}
+	})
+	require.ErrorContains(t, f.Err, "not done after 100 decisions")
+}
+
+func TestChecksAtTheEnd(t *testing.T) {
+	f := find(t, Config{}, func(w *World) {
+		ended := false
+		w.AtEnd(func() error {
+			if !ended {
+				t.Error("called before the end")
+			}
+			return errPlanted
+		})
+		w.Go("last", func() {
+			w.Point("before")
+			ended = true
+		})
+	})
+	require.ErrorIs(t, f.Err, errPlanted)
+}
+
+// Peterson's lock is right, so no schedule may fail, and all are tried.
+func TestExhaustiveIsComplete(t *testing.T) {
+	peterson := func(broken bool) func(w *World) {
+		return func(w *World) {
+			var wants [2]Bool
+			var turn, inside Int32
+			side := func(me int32) func() {
+				return func() {
+					wants[me].Store(!broken)
+					turn.Store(1 - me)
+					for tries := 0; wants[1-me].Load() && turn.Load() == 1-me; tries++ {
+						if tries == 2 {
+							return // there is no fairness: give up
+						}
+					}
+					if inside.Add(1) != 1 {
+						w.Failf("two are inside")
+					}
+					inside.Add(-1)
+					wants[me].Store(false)
+				}
+			}
+			w.Go("left", side(0))
+			w.Go("right", side(1))
+		}
+	}
+	c := Config{Schedules: 100_000, Strategy: Exhaustive(2), Ticks: -1}
+	f, stats := Find(t, c, peterson(false))
+	require.Nil(t, f)
+	require.True(t, stats.Complete)
+	t.Logf("%d schedules", stats.Schedules)
+
+	f, _ = Find(t, c, peterson(true))
+	require.NotNil(t, f)
+}
+
+func TestEverySeedIsReplayedAsItWas(t *testing.T) {
+	for seed := range uint64(20) {
+		f := find(t, Config{Seed: seed + 1}, lostWakeUp)
+		r, err := parseReplay(f.Replay)
+		require.NoError(t, err)
+		e := newExploration(t, Config{}, lostWakeUp)
+		for range 5 {
+			again := e.replay(r)
+			require.NotNil(t, again, f.Replay)
+			require.Equal(t, f.Trace, again.Trace)
+		}
+		e.close()
+	}
+}
+
+func TestReplayIsReadAsItIsWritten(t *testing.T) {
+	for _, r := range []replayed{
+		{program: 1, level: Locks, fixed: true},
+		{program: 2, level: Atomics, fixed: true, deviations: []deviation{{3, 4}, {5, 0}}},
+		{program: 3, level: Hand, schedule: 7, steps: 9},
+	} {
+		again, err := parseReplay(r.String())
+		require.NoError(t, err)
+		require.Equal(t, r, again)
+	}
+	for _, bad := range []string{"", "1", "x/locks/", "1/what/", "1/locks/x"} {
+		_, err := parseReplay(bad)
+		require.Error(t, err, bad)
+	}
+}
+
+func TestShrinkKeepsWhatIsNeeded(t *testing.T) {
+	var all []deviation
+	for i := range 100 {
+		all = append(all, deviation{i + 1, 1})
+	}
+	needs := func(numbers ...int) func([]deviation) bool {
+		return func(d []deviation) bool {
+			for _, n := range numbers {
+				found := false
+				for _, x := range d {
+					found = found || x.n == n
+				}
+				if !found {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	require.Empty(t, shrink(all, 1000, needs()))
+	require.Equal(t, []deviation{{17, 1}, {18, 1}, {90, 1}}, shrink(all, 1000, needs(17, 18, 90)))
+	require.True(t, needs(5)(shrink(all, 3, needs(5))), "out of budget it still fails")
+}
+
+func TestOutsideTheyAreOrdinary(t *testing.T) {
+	var m Mutex
+	c := Cond{L: &m}
+	var n Int32
+	p := Pool{New: func() any { return 1 }}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.Lock()
+		for n.Load() == 0 {
+			c.Wait()
+		}
+		m.Unlock()
+	}()
+	m.Lock()
+	require.False(t, m.TryLock())
+	n.Store(1)
+	c.Signal()
+	c.Broadcast()
+	m.Unlock()
+	<-done
+	require.Equal(t, 1, p.Get())
+	p.Put(2)
+	Start("nobody", t)()
+}
+
+// A goroutine outside the bubble and one inside keep each other out.
+func TestOutsidersShareLocks(t *testing.T) {
+	var m Mutex
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	n := 0
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				m.Lock()
+				n++
+				m.Unlock()
+			}
+		}
+	}()
+	Run(t, Config{Schedules: 100}, func(w *World) {
+		for range 2 {
+			w.Go("inside", func() {
+				m.Lock()
+				n++
+				m.Unlock()
+			})
+		}
+	})
+	close(stop)
+	<-stopped
+}
+
+func TestReportSaysHowToReplay(t *testing.T) {
+	f := find(t, Config{Level: Atomics}, checkThenAct)
+	text := f.report(t.Name())
+	require.Contains(t, text, "EXPLORE_REPLAY='"+f.Replay+"'")
+	require.Contains(t, text, "-run '^TestReportSaysHowToReplay$'")
+	require.True(t, strings.Contains(text, f.Trace))
+}

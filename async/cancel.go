@@ -2,7 +2,6 @@ package async
 
 import (
 	"context"
-	"time"
 )
 
 // A struck is a task to be cancelled because its owner was, with sg.
@@ -56,12 +55,12 @@ func (s *scope) strikeLocked(sg *stopError, below []struck) []struck {
 			below = append(below, struck{c, sg})
 		}
 	}
-	s.armLocked()
+	s.armLocked(sg)
 	s.mu.Unlock()
 
 	hook.start()
 	if s.t.kind == kindHook {
-		s.t.overdue()
+		s.t.timeIsUp()
 	}
 	if m := s.t.more; m != nil && s.t.state.Load() == stateQueued && (m.slot.withdraw() || m.place.claim()) {
 		s.t.skip()
@@ -117,28 +116,5 @@ func (t *task) inherited(sg *stopError) *stopError {
 		return &stopError{ctx.Err(), context.Cause(ctx)}
 	default:
 		return canceled(sg.cause)
-	}
-}
-
-// armLocked starts the timers that run from the cancellation of s.
-func (s *scope) armLocked() {
-	if s.opts == nil || s.t.kind != kindBody {
-		return
-	}
-	if f := s.opts.onStall; f != nil {
-		s.timers = append(s.timers, time.AfterFunc(s.opts.stall, func() { s.stalled(f) }))
-	}
-	if s.opts.detaches {
-		s.timers = append(s.timers, time.AfterFunc(s.opts.detach, s.giveUp))
-	}
-}
-
-// giveUp has join return although children are left.
-func (s *scope) giveUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gaveUp = true
-	if s.joiner != nil {
-		s.joiner.notify(gotSettled) // not in turn: this wait is cut short
 	}
 }

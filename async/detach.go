@@ -103,7 +103,7 @@ func hooksRun(tasks []*task) bool {
 		if h == nil {
 			continue
 		}
-		if h.hooking.Load() > 0 {
+		if h.hooksInTime.Load() > 0 {
 			return true
 		}
 		h.mu.Lock()
@@ -113,8 +113,8 @@ func hooksRun(tasks []*task) bool {
 	return false
 }
 
-// stir wakes who waits for something to change.
-func (r *root) stir() {
+// wake has those look again who wait for something at r to change.
+func (r *root) wake() {
 	r.s.mu.Lock()
 	if r.s.changed != nil {
 		close(r.s.changed)

@@ -23,7 +23,7 @@ func (s *scope) finish(h exitKind, err error, v *verdict) {
 	if p := asPanic(h, err); p != nil {
 		s.tellPanic(p)
 	}
-	for again := true; again; again = s.runExits(err, echo) || !s.close() {
+	for again := true; again; again = s.runExits(err, echo, true) || !s.close() {
 		if !s.join(true) { // perhaps of what a hook or a bare goroutine has started
 			s.abandon(err, echo, v)
 			return
@@ -45,6 +45,9 @@ func (s *scope) returned() {
 	s.mu.Unlock()
 	if busy && s.t.kind != kindBody {
 		s.t.retire()
+	}
+	if busy {
+		s.watchJoin()
 	}
 }
 

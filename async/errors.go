@@ -136,27 +136,34 @@ func (e *ScopeError) Unwrap() []error { return e.Errors }
 // stopped returns an error that matches both err and cause.
 func stopped(err, cause error) error { return (&stopError{err, cause}).told() }
 
-// A Straggler is a task that was told to stop and still runs.
+// A Straggler is a task that still runs when somebody asks who is left: it was
+// told to stop and has not gone, or nobody has told it.
 type Straggler struct {
 	Task  string
 	State State
-	Stack string // of its goroutine, if it could be told apart
+	Stack string // of its goroutine, "" if that was not found or has not run yet
 }
 
-// A StragglerError names tasks that were told to stop, were waited for and
-// still run. They have not been lost sight of: they stay registered at the
-// root until they end.
+// A StragglerError names who is left of a scope: tasks that were waited for and
+// still run. None of them is lost sight of. Until they have ended the scope
+// waits for them or, if it has returned without them ([DetachAfter]), the root
+// has them on record.
 type StragglerError struct {
 	Scope string
 	Left  []Straggler // at most 32
 	More  int         // how many more there are
-	Cause error       // why they were told to stop
+	Cause error       // why they were told to stop; nil: nobody has told them
 }
 
 // Error names the stragglers and shows their stacks.
 func (e *StragglerError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "async: %s: %d still running after being told to stop: %s", e.Scope, len(e.Left)+e.More, brief(e.Cause))
+	fmt.Fprintf(&b, "async: %s: %d still running", e.Scope, len(e.Left)+e.More)
+	if e.Cause == nil {
+		b.WriteString(", not told to stop")
+	} else {
+		b.WriteString(" after being told to stop: " + brief(e.Cause))
+	}
 	for _, s := range e.Left {
 		fmt.Fprintf(&b, "\n\t%s (%v)", s.Task, s.State)
 		if s.Stack != "" {
@@ -177,5 +184,5 @@ func brief(err error) string {
 	return fmt.Sprint(err)
 }
 
-// Unwrap returns why the stragglers were told to stop.
+// Unwrap returns why the stragglers were told to stop, nil if nobody has.
 func (e *StragglerError) Unwrap() error { return e.Cause }

@@ -87,10 +87,7 @@ func (g *goTask) finish(err error) {
 	sg := t.end(err, &v)
 	switch {
 	case t.kind == kindHook:
-		if v.err != nil {
-			t.owner.noteHook(v.err)
-		}
-		g.t.overdue()
+		t.hookEnded(&v)
 	case t.kind == kindDetached:
 		t.owner.home.detachedEnded(&v)
 	case g.early != nil && g.early.sameAs(v.err):

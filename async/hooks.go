@@ -98,8 +98,10 @@ func (s *scope) takeExit() *exitHook {
 	return x
 }
 
-// runExits runs the exit hooks and reports whether there were any.
-func (s *scope) runExits(err error, echo bool) bool {
+// runExits runs the exit hooks and reports whether there were any. It stops
+// when DetachAfter has passed and mayLeave says that this counts: what is left
+// is then the straggler's to run.
+func (s *scope) runExits(err error, echo, mayLeave bool) bool {
 	for ran := false; ; ran = true {
 		x := s.takeExit()
 		if x == nil {
@@ -109,57 +111,135 @@ func (s *scope) runExits(err error, echo bool) bool {
 		if s.told != nil || !s.sumEcho(err, echo, &v) {
 			s.sum(err, echo, s.told, &v)
 		}
-		outcome := v.err
-		if x.ender != nil {
-			x.ender.ScopeEnds(s.ending(outcome))
+		h := s.exitRun(x, v.err)
+		if h == nil {
 			continue
 		}
-		h := s.hook("exit hook", func(ctx context.Context) error { return x.call(ctx, outcome) })
 		s.mu.Lock()
 		s.linkLocked(&h.t)
 		s.mu.Unlock()
 		h.start()
-		s.join(false) // it has a deadline of its own
+		if !s.join(mayLeave) {
+			return true
+		}
 		s.takeUnclaimed()
 	}
+}
+
+// An exitRun is an exit hook that runs, or the join of something of another
+// package of ours.
+type exitRun struct {
+	goTask
+	joiner bridge.Joiner // nil for a hook
+	late   error         // the TimeoutError of a hook that had not returned when its time was up; only its goroutine uses it
+}
+
+// exitRun returns the task that runs x; nil if telling an Ender is all there is
+// to do. It tells an Ender at once.
+func (s *scope) exitRun(x *exitHook, outcome error) *exitRun {
+	h := new(exitRun)
+	if x.ender == nil {
+		s.initHook(&h.goTask, h, "exit hook", func(ctx context.Context) error {
+			defer h.lookAtClock()
+			return x.call(ctx, outcome)
+		})
+		return h
+	}
+	x.ender.ScopeEnds(s.ending(outcome))
+	j, joins := x.ender.(bridge.Joiner)
+	if !joins {
+		return nil
+	}
+	h.joiner = j
+	s.initHook(&h.goTask, h, "end of "+j.Name(), j.Join)
+	h.t.more.timeout = 0
+	h.t.countOut() // it takes as long as it takes, so Shutdown does not wait for it as for a hook
+	return h
+}
+
+// lookAtClock is called when the hook has come to its end, and notes whether it
+// was too late.
+func (h *exitRun) lookAtClock() {
+	if limit, ok := context.Cause(&h.t).(*TimeoutError); ok && limit.Task == h.t.name() {
+		h.late = limit
+	}
+}
+
+// mayLeaveLocked reports whether the join of s may end although something is
+// left: DetachAfter has passed. An exit hook that is in time is waited for; its
+// deadline is its own.
+func (s *scope) mayLeaveLocked() bool {
+	if !s.gaveUp {
+		return false
+	}
+	for c := s.children; c != nil; c = c.next {
+		if _, exit := c.self.(*exitRun); exit && !c.more.countedOut.Load() {
+			return false
+		}
+	}
+	return true
 }
 
 // hook returns a task of s that runs f shielded from cancellation and within
 // the hook timeout. What goes wrong in it is noted beside other errors.
 func (s *scope) hook(what string, f func(context.Context) error) *goTask {
-	s.hooking.Add(1)
-	g := &goTask{handler: f}
-	g.t.self, g.t.kind, g.t.owner = g, kindHook, s
-	g.t.equip(&more{shielded: true})
-	g.t.more.name = what + " of " + s.t.name()
-	g.t.more.timeout = s.t.hookTimeout()
+	g := new(goTask)
+	s.initHook(g, g, what, f)
 	return g
 }
 
-// overdue counts a hook out of those that Shutdown waits for: it has ended, or
-// its time is up.
-func (t *task) overdue() {
-	if t.more.counted.CompareAndSwap(false, true) {
-		t.owner.hooking.Add(-1)
-		t.owner.home.stir()
+// initHook makes g, which is w or part of it, what hook returns.
+func (s *scope) initHook(g *goTask, w work, what string, f func(context.Context) error) {
+	s.hooksInTime.Add(1)
+	g.handler = f
+	g.t.self, g.t.kind, g.t.owner = w, kindHook, s
+	g.t.equip(&more{shielded: true})
+	g.t.more.name = what + " of " + s.t.name()
+	g.t.more.timeout = s.t.hookTimeout()
+}
+
+// countOut takes a hook out of those that Shutdown waits for: it has ended, or
+// its time is up. The first of the two counts.
+func (t *task) countOut() {
+	if t.more.countedOut.CompareAndSwap(false, true) {
+		t.owner.hooksInTime.Add(-1)
+		t.owner.home.wake()
 	}
+}
+
+// timeIsUp is called when the context of the hook t is cancelled.
+func (t *task) timeIsUp() {
+	t.countOut()
+	s := t.owner
+	s.mu.Lock()
+	if s.joiner != nil && s.mayLeaveLocked() {
+		s.joiner.notify(gotSettled) // as in giveUp, which has been before
+	}
+	s.mu.Unlock()
+}
+
+// hookEnded keeps what went wrong in the hook t. An exit hook that returned too
+// late is told of even if it says that all went well.
+func (t *task) hookEnded(v *verdict) {
+	err := v.err
+	if h, exit := t.self.(*exitRun); exit && h.late != nil {
+		switch {
+		case err == nil:
+			err = h.late
+		case v.panic != nil || v.goexit: // which tell nothing of it
+			err = join(h.late, err)
+		}
+	}
+	if err != nil {
+		t.owner.noteHook(err)
+	}
+	t.countOut()
 }
 
 // start sets the hook going; a nil hook is none.
 func (g *goTask) start() {
 	if g != nil {
 		go g.t.main()
-	}
-}
-
-// stalled calls f with who is left of s, unless s has ended.
-func (s *scope) stalled(f func(*StragglerError)) {
-	e := s.stragglers()
-	h := s.hook("stall hook", func(context.Context) error { f(e); return nil })
-	if s.add(&h.t) {
-		h.start()
-	} else {
-		s.hooking.Add(-1)
 	}
 }
 
@@ -194,7 +274,7 @@ func (s *scope) abortHookLocked() *goTask {
 		h := s.t.owner.hook("abort hook", call)
 		h.t.more.name = "abort hook of " + s.t.name()
 		if !s.t.owner.add(&h.t) {
-			s.t.owner.hooking.Add(-1)
+			h.t.countOut()
 			return nil
 		}
 		return h

@@ -20,29 +20,29 @@ type scope struct {
 	stdHere stdContext                // what std points to
 	parker  atomicPointer[waiter]     // the scope's own waiter, notified of every cancellation
 
-	hooking   atomicInt32 // hooks that run and are in time
-	abandoned atomicBool  // Scope has returned without its tasks, which are no part of it any more
-	mu        mutex       // guards what follows; held briefly, never while user code runs
-	children  *task       // everything that has not settled, promises left out
-	promises  *task       // those nobody has resolved; they hold nothing up
-	live      int         // children
-	daemons   int         // children that are daemons
-	listeners *waiter     // waits under this scope's context, to be told of a cancellation
-	joiner    *waiter     // who waits for the children
-	changed   chan struct{}
-	exits     *exitHook // the one registered last; the others follow
-	faults    *faults   // nil until something goes wrong
-	unwatch   func()    // takes us off the contexts we watch
-	timers    []*time.Timer
-	told      error // what Scope has returned although tasks are left
-	left      *task // at the root; set if Scope has returned without its tasks, the last of which ends it
-	ended     bool  // nothing can be started any more
-	summed    bool  // the outcome is being made; what fails now is the root's to report
-	dismissed bool  // the daemons have been cancelled
-	gaveUp    bool  // DetachAfter has passed
-	echoed    bool  // a child reported nothing but our cancellation
-	skipped   bool  // a queued child was never run
-	ownFault  bool  // a failure of its own was the first to cancel it
+	hooksInTime atomicInt32 // hooks that run and are in time
+	abandoned   atomicBool  // Scope has returned without its tasks, which are no part of it any more
+	mu          mutex       // guards what follows; held briefly, never while user code runs
+	children    *task       // everything that has not settled, promises left out
+	promises    *task       // those nobody has resolved; they hold nothing up
+	live        int         // children
+	daemons     int         // children that are daemons
+	listeners   *waiter     // waits under this scope's context, to be told of a cancellation
+	joiner      *waiter     // who waits for the children
+	changed     chan struct{}
+	exits       *exitHook // the one registered last; the others follow
+	faults      *faults   // nil until something goes wrong
+	unwatch     func()    // takes us off the contexts we watch
+	timers      []*time.Timer
+	told        error // what Scope has returned although tasks are left
+	left        *task // at the root; set if Scope has returned without its tasks, the last of which ends it
+	ended       bool  // nothing can be started any more
+	summed      bool  // the outcome is being made; what fails now is the root's to report
+	dismissed   bool  // the daemons have been cancelled
+	gaveUp      bool  // DetachAfter has passed
+	echoed      bool  // a child reported nothing but our cancellation
+	skipped     bool  // a queued child was never run
+	ownFault    bool  // a failure of its own was the first to cancel it
 }
 
 // newScope returns the inner scope of t, with what it inherits.
@@ -138,19 +138,19 @@ func (s *scope) leave(t *task) {
 		s.changed = nil
 	}
 	last := s.left != nil && s.live == 0
-	stand := s.left
+	atRoot := s.left
 	if last {
 		s.left = nil
 	}
 	s.mu.Unlock()
 	if last {
-		go s.bury(stand)
+		go s.endAbandoned(atRoot)
 	}
 }
 
 // join waits until everything started in s has ended. It reports false if
-// DetachAfter has passed before and mayGiveUp says that this counts.
-func (s *scope) join(mayGiveUp bool) bool {
+// DetachAfter has passed before and mayLeave says that this counts.
+func (s *scope) join(mayLeave bool) bool {
 	for {
 		s.mu.Lock()
 		daemons := s.strayDaemonsLocked()
@@ -158,7 +158,7 @@ func (s *scope) join(mayGiveUp bool) bool {
 		case s.live == 0:
 			s.mu.Unlock()
 			return true
-		case s.gaveUp && mayGiveUp:
+		case mayLeave && s.mayLeaveLocked():
 			s.mu.Unlock()
 			return false
 		case len(daemons) > 0:
@@ -169,7 +169,7 @@ func (s *scope) join(mayGiveUp bool) bool {
 			}
 		default:
 			s.mu.Unlock()
-			s.parkJoiner(mayGiveUp)
+			s.parkJoiner(mayLeave)
 		}
 	}
 }
@@ -188,11 +188,11 @@ func (s *scope) strayDaemonsLocked() []*task {
 
 // parkJoiner waits until there may be news for join. The waiter is not the
 // scope's parker: a bare goroutine that uses our ctx may hold that.
-func (s *scope) parkJoiner(mayGiveUp bool) {
+func (s *scope) parkJoiner(mayLeave bool) {
 	w := waiters.Get().(*waiter)
 	s.t.lend(w)
 	s.mu.Lock()
-	over := s.live == 0 || s.gaveUp && mayGiveUp || len(s.strayDaemonsLocked()) > 0
+	over := s.live == 0 || mayLeave && s.mayLeaveLocked() || len(s.strayDaemonsLocked()) > 0
 	if over {
 		w.settled()
 	} else {

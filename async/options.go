@@ -46,8 +46,7 @@ type scopeOptions struct {
 	limit       int           // 0: inherited
 	on          Executor      // nil: inherited
 	observer    Observer
-	onStall     func(*StragglerError)
-	stall       time.Duration
+	stall       stall
 	detach      time.Duration
 	detaches    bool
 	onFailure   func(error) error
@@ -198,19 +197,36 @@ func Observe(o Observer) ScopeOption {
 	return scopeOption(func(s *scopeOptions) { s.observer = o })
 }
 
-// OnStall calls f once, on a goroutine of its own, if the scope has not ended
-// d after it was cancelled. The error names who is left. The scope does not
-// end before f has returned.
+// OnStall calls f if somebody is left d after the scope should have come to its
+// end. That is at most twice: d after body has returned, if the scope is not
+// cancelled by then, and d after the scope was cancelled. The first is the
+// commonest stall, a loop that nobody has told to stop.
+//
+// The error names who is left, with stacks; its Cause is why they were told to
+// stop, nil if nobody has. f is called on a goroutine of its own, with no lock
+// held, and the scope does not end before it has returned. It is not called
+// once Scope has returned. d <= 0 asks at once.
+//
+// A look at the stacks stops the whole program for a moment; scopes that stall
+// at about the same time share one.
 func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
 	if f == nil {
 		panic("async: OnStall(nil): leave the option out instead")
 	}
-	return scopeOption(func(s *scopeOptions) { s.stall, s.onStall = d, f })
+	return scopeOption(func(s *scopeOptions) { s.stall = stall{d, f} })
 }
 
-// DetachAfter lets a scope return although tasks still run: d after its
-// cancellation it returns a [*StragglerError] that names them. They move to
-// the root and stay registered there; exit hooks run when the last has ended.
+// DetachAfter lets a scope return although somebody is left: d after its
+// cancellation, once body has returned, Scope returns a [*StragglerError] that
+// names them, with stacks, beside what else went wrong. It is the way out when
+// code that cannot be mended ignores its context. Workers of package scheduler
+// and exit hooks that have overrun their [HookTimeout] are let go, too; an exit
+// hook that is in time is waited for.
+//
+// Who is left moves to the root of ctx and stays on record there under the name
+// of the scope, where [Shutdown] waits for it. When the last has ended the exit
+// hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
+// go at once. Without the option a scope waits as long as it takes.
 func DetachAfter(d time.Duration) ScopeOption {
 	return scopeOption(func(s *scopeOptions) { s.detach, s.detaches = d, true })
 }

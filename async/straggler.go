@@ -1,10 +1,77 @@
 package async
 
 import (
-	"fmt"
-	"runtime"
-	"strings"
+	"context"
+	"time"
 )
+
+// This file is about stragglers: tasks that still run when somebody asks who is
+// left, told to stop and not gone, or never told. It names them, tells OnStall
+// of them, and lets a scope with DetachAfter return without them.
+
+// A stall is what OnStall was given.
+type stall struct {
+	after time.Duration
+	call  func(*StragglerError)
+}
+
+// A stallHook is a call of what OnStall was given.
+type stallHook struct{ goTask }
+
+// watchJoin starts the timer of OnStall that runs from the end of the body: the
+// commonest stall is a loop that nobody has told to stop.
+func (s *scope) watchJoin() {
+	if s.t.kind != kindBody || s.opts == nil || s.opts.stall.call == nil {
+		return
+	}
+	s.mu.Lock()
+	if s.sig.Load() == nil {
+		s.timers = append(s.timers, time.AfterFunc(s.opts.stall.after, func() { s.stalled(nil) }))
+	}
+	s.mu.Unlock()
+}
+
+// armLocked starts the timers that run from the cancellation of s with sg.
+func (s *scope) armLocked(sg *stopError) {
+	if s.opts == nil || s.t.kind != kindBody {
+		return
+	}
+	if s.opts.stall.call != nil {
+		s.timers = append(s.timers, time.AfterFunc(s.opts.stall.after, func() { s.stalled(sg) }))
+	}
+	if s.opts.detaches {
+		s.timers = append(s.timers, time.AfterFunc(s.opts.detach, s.giveUp))
+	}
+}
+
+// stalled tells OnStall who is left of s, if anybody is, some time after s was
+// cancelled with sg or, if sg is nil, after its body has ended.
+func (s *scope) stalled(sg *stopError) {
+	if s.t.stopped() != nil && sg == nil || s.abandoned.Load() {
+		return // the other timer runs; or Scope has named them when it returned
+	}
+	e := s.stragglers()
+	if len(e.Left) == 0 {
+		return
+	}
+	h := new(stallHook)
+	s.initHook(&h.goTask, h, "stall hook", func(context.Context) error { s.opts.stall.call(e); return nil })
+	if s.add(&h.t) {
+		h.start()
+	} else { // s has ended meanwhile
+		h.t.countOut()
+	}
+}
+
+// giveUp has the join of s return although children are left.
+func (s *scope) giveUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gaveUp = true
+	if s.joiner != nil {
+		s.joiner.notify(gotSettled) // not in turn: this wait is cut short
+	}
+}
 
 // stragglers returns who is left of s: its own body, too, if that still runs.
 func (s *scope) stragglers() *StragglerError {
@@ -21,71 +88,70 @@ func (s *scope) stragglers() *StragglerError {
 	return newStragglerError(s, left, cause)
 }
 
-// newStragglerError names the tasks of s, and of those, whose handlers run. A
-// task that only waits for what it started, or never had a handler, is
-// represented by that.
+// newStragglerError names the tasks of s, and of those, whose handlers run. It
+// looks at stacks only if there are any.
 func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 	e := &StragglerError{Scope: s.t.name(), Cause: cause}
-	var stacks []string
-	for len(tasks) > 0 {
-		t := tasks[0]
-		tasks = tasks[1:]
-		runs := t.state.Load() < stateJoining && t.kind != kindLeft && t.kind != kindFork
-		if h := t.inner.Load(); h != nil && h != s && h != endedScope {
-			h.mu.Lock()
-			tasks = append(h.childrenLocked(func(*task) bool { return true }), tasks...)
-			h.mu.Unlock()
+	running := runningOf(s, tasks, cause == nil)
+	if n := len(running) - maxListed; n > 0 {
+		running, e.More = running[:maxListed], n
+	}
+	if len(running) == 0 {
+		return e
+	}
+	stacks := lookFor(running)
+	for _, t := range running {
+		e.Left = append(e.Left, Straggler{Task: t.name(), State: t.public(), Stack: stacks.stackOf(t)})
+		if j, ok := t.self.(*exitRun); ok && j.joiner != nil {
+			for _, w := range j.joiner.Left() {
+				e.Left = append(e.Left, Straggler{Task: w.Task, State: t.public(), Stack: stacks.stackWith(w.Frame)})
+			}
 		}
-		if !runs {
-			continue
-		}
-		if len(e.Left) == maxListed {
-			e.More++
-			continue
-		}
-		if stacks == nil {
-			stacks = allStacks()
-		}
-		e.Left = append(e.Left, Straggler{Task: t.name(), State: t.public(), Stack: t.stackIn(stacks)})
 	}
 	return e
 }
 
-// allStacks returns the stack of every goroutine.
-func allStacks() []string {
-	buf := make([]byte, 64<<10)
-	for {
-		n := runtime.Stack(buf, true)
-		if n < len(buf) || len(buf) >= 16<<20 {
-			return strings.Split(string(buf[:n]), "\n\n")
+// runningOf returns those of tasks, which are some of s, and of what they have
+// started whose handlers run, in the order in which they were started. A task
+// that only waits for what it started, or never had a handler, is represented
+// by that. A daemon that nobody has told to go may be left out: it waits for
+// the others.
+func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
+	todo := make([]*task, 0, len(tasks)) // the next one is the last
+	for i := range tasks {
+		todo = append(todo, tasks[len(tasks)-1-i])
+	}
+	for len(todo) > 0 {
+		t := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if noDaemons && t.more != nil && t.more.daemon && t.stopped() == nil {
+			continue
 		}
-		buf = make([]byte, 2*len(buf))
-	}
-}
-
-// stackIn finds the stack of t's goroutine by the receiver of main, which a
-// traceback prints, or by the task of a body, which is the first argument.
-func (t *task) stackIn(stacks []string) string {
-	mark, at := "(*task).main(", fmt.Sprintf("(*task).main(%p)", t)
-	if t.kind == kindBody {
-		mark, at = "(*bodyRun).call(", fmt.Sprintf(", %p,", t)
-	}
-	for _, s := range stacks {
-		if strings.Contains(s, mark) && strings.Contains(s, at) {
-			return s
+		if _, own := t.self.(*stallHook); own {
+			continue // it says who is left
+		}
+		if t.state.Load() < stateJoining && t.kind != kindLeft && t.kind != kindFork {
+			running = append(running, t)
+		}
+		if h := t.inner.Load(); h != nil && h != s && h != endedScope {
+			h.mu.Lock()
+			for c := h.children; c != nil; c = c.next { // the one started last comes first
+				todo = append(todo, c)
+			}
+			h.mu.Unlock()
 		}
 	}
-	return ""
+	return running
 }
 
 // abandon ends the wait of a scope whose DetachAfter has passed. What is left
-// of it is registered at the root until the last of it ends.
+// of it is registered at the root until the last of it has ended.
 func (s *scope) abandon(err error, echo bool, v *verdict) {
 	e := s.stragglers()
-	stand := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}
-	stand.more.name = s.t.name()
-	stand.inner.Store(s)
-	s.home.s.add(stand)
+	atRoot := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}
+	atRoot.more.name = s.t.name()
+	atRoot.inner.Store(s)
+	s.home.s.add(atRoot)
 
 	s.takeUnclaimed()
 	s.sum(err, echo, e, v)
@@ -93,26 +159,31 @@ func (s *scope) abandon(err error, echo bool, v *verdict) {
 	s.mu.Lock()
 	s.told = v.err
 	s.abandoned.Store(true)
+	timers := s.timers
+	s.timers = nil
 	over := s.live == 0
 	if !over {
-		s.left = stand
+		s.left = atRoot
 	}
 	if s.faults != nil { // told now
-		for _, alarm := range s.faults.alarms {
-			alarm.Stop()
-		}
+		timers = append(timers, s.faults.alarms...)
 		s.faults = nil
 	}
 	s.mu.Unlock()
+	for _, t := range timers {
+		t.Stop()
+	}
 	if over { // the last one came home after all
-		go s.bury(stand)
+		go s.endAbandoned(atRoot)
 	}
 }
 
-// bury ends a scope that returned without its tasks, after the last of them.
-func (s *scope) bury(stand *task) {
+// endAbandoned ends a scope that has returned without its tasks, after the last
+// of them, and takes it off the root. What went wrong since is the root's to
+// report.
+func (s *scope) endAbandoned(atRoot *task) {
 	s.takeUnclaimed()
-	for s.runExits(nil, false) || !s.close() {
+	for s.runExits(nil, false, false) || !s.close() {
 		s.join(false)
 		s.takeUnclaimed()
 	}
@@ -120,5 +191,5 @@ func (s *scope) bury(stand *task) {
 	if s.verdict(nil, false, &v); v.err != nil && !v.echo {
 		s.home.report(v.err)
 	}
-	s.home.s.leave(stand)
+	s.home.s.leave(atRoot)
 }

@@ -100,17 +100,17 @@ type task struct {
 // more is what few tasks have.
 type more struct {
 	taskOptions
-	ctx      context.Context // what it was started with, unless that was its owner's own context
-	follows  bool            // ctx only adds values to the owner's own context
-	shielded bool            // cancellation of ctx and owner does not reach it
-	deadline time.Time       // from timeout; set as it starts to run
-	started  time.Time       // only if observed
-	slot     *slot           // only under a Limit
-	place    *place          // only on an Executor
-	toldErr  error           // what the first waiter was told; guarded by future.mu
-	counted  atomicBool      // a hook is counted out of its owner's hooking
-	hooked   bool            // the abort hook has been started; guarded by inner.mu
-	heart    *heart          // only if beats are expected
+	ctx        context.Context // what it was started with, unless that was its owner's own context
+	follows    bool            // ctx only adds values to the owner's own context
+	shielded   bool            // cancellation of ctx and owner does not reach it
+	deadline   time.Time       // from timeout; set as it starts to run
+	started    time.Time       // only if observed
+	slot       *slot           // only under a Limit
+	place      *place          // only on an Executor
+	toldErr    error           // what the first waiter was told; guarded by future.mu
+	countedOut atomicBool      // a hook is not among its owner's hooksInTime any more
+	hooked     bool            // the abort hook has been started; guarded by inner.mu
+	heart      *heart          // only if beats are expected
 }
 
 // scopeKey is the key under which a context shows the task it belongs to.

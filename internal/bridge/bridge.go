@@ -39,6 +39,30 @@ type Ender interface {
 	ScopeEnds(how Ending, outcome error)
 }
 
+// A Joiner is an Ender that takes time to end. The scope waits for it, as for
+// an exit hook but without a time limit; only DetachAfter lets a scope return
+// before.
+type Joiner interface {
+	Ender
+
+	// Name names it.
+	Name() string
+
+	// Join is called after ScopeEnds, on a goroutine of its own, and blocks
+	// until nothing is left. ctx has the values of the scope and is not cancelled
+	// with it. An error is one of the scope's.
+	Join(ctx context.Context) error
+
+	// Left returns what still runs, to be named as stragglers. It does not block.
+	Left() []Left
+}
+
+// Left is something that still runs.
+type Left struct {
+	Task  string
+	Frame string // what a traceback prints of a function on its goroutine and of no other; "" if nothing does
+}
+
 // An Ending says how a scope has ended.
 type Ending uint8
 

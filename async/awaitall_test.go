@@ -91,7 +91,7 @@ func TestAwaitAllHasOneLimitAndAbortsAllAtOnce(t *testing.T) {
 }
 
 func TestATieOfManyResultsAndTheLimitOfAwaitAllIsTheResults(t *testing.T) {
-	for range max(30, 300/raceFactor) {
+	for range fewer(300, 30) {
 		inBubble(t, func(t *testing.T, ctx context.Context) {
 			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
 				var fs []*async.Future[int]

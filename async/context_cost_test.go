@@ -113,7 +113,7 @@ type levelKey struct{}
 // TestADeepChainOfWaitsKeepsItsStacksSmall: what looks up the tree does not
 // recurse at every level.
 func TestADeepChainOfWaitsKeepsItsStacksSmall(t *testing.T) {
-	depth := max(700, 2000/raceFactor)
+	depth := fewer(2000, 700)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var down func(ctx context.Context, n int) (int, error)

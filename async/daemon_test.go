@@ -57,7 +57,7 @@ func TestADaemonStartedLateIsCancelledToo(t *testing.T) {
 // TestDaemonsAreDismissedWhileOthersAreStarted is for the race detector.
 func TestDaemonsAreDismissedWhileOthersAreStarted(t *testing.T) {
 	ctx := asynctest.Context(t)
-	for i := range min(6000, 60_000/raceFactor) {
+	for i := range fewer(6000, 1200) {
 		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
 			async.Go(ctx, func(ctx context.Context) error {
 				for range i % 100 {

@@ -523,7 +523,7 @@ func TestMapThatIsCutShort(t *testing.T) {
 			short, cancel := context.WithTimeoutCause(ctx, 2500*time.Millisecond, errCancelWhy)
 			n := 4
 			if endless {
-				n = 1 << 40
+				n = 1 << 30
 			}
 			pulled := 0
 			var values []int
@@ -586,7 +586,7 @@ func TestALoopOnAnEndedScope(t *testing.T) {
 
 // TestForkingAThousandDeep within one limit.
 func TestForkingAThousandDeep(t *testing.T) {
-	depth := max(200, 1000/raceFactor)
+	depth := fewer(1000, 200)
 	for _, n := range []int{1, 2, 64} {
 		var down func(ctx context.Context, left int) (int, error)
 		down = func(ctx context.Context, left int) (int, error) {
@@ -630,7 +630,7 @@ func TestForkingAThousandDeep(t *testing.T) {
 // TestParallelMergeSort of 16,000 numbers agrees with package slices and needs
 // few goroutines.
 func TestParallelMergeSort(t *testing.T) {
-	numbers := make([]int, max(1600, 16_000/raceFactor))
+	numbers := make([]int, fewer(16_000, 1600))
 	for i := range numbers {
 		numbers[i] = rand.IntN(1000)
 	}

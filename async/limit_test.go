@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -326,7 +327,7 @@ func TestDivideAndConquerNeedsFewGoroutines(t *testing.T) {
 			split := ways[name]
 			leaves := 16_384
 			if name != "two futures" {
-				leaves = max(2_048, leaves/raceFactor)
+				leaves = fewer(leaves, 2_048)
 			}
 			t.Run(fmt.Sprint(n, "/", name), func(t *testing.T) {
 				before := runtime.NumGoroutine()
@@ -1018,7 +1019,7 @@ func TestHooksOfALimitedTaskMayStartTasks(t *testing.T) {
 }
 
 func TestALimitBelowOnePanics(t *testing.T) {
-	for _, n := range []int{0, -1, -1 << 63} {
+	for _, n := range []int{0, -1, math.MinInt} {
 		require.NotNil(t, panicFrom(func() { async.Limit(n) }), "Limit(%d)", n)
 	}
 }

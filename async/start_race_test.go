@@ -73,8 +73,8 @@ func startOne(ctx context.Context, way int, task func(context.Context) error) (r
 // hooks and make promises in a scope that ends. Every hook runs once: before
 // Scope returns, or at once on who came too late. Every promise settles.
 func TestAHookOrPromiseThatRacesTheEndIsNotLost(t *testing.T) {
-	const rounds, each = max(1_000, 20_000/raceFactor), 5
-	for round := range rounds {
+	const each = 5
+	for round := range fewer(20_000, 1_000) {
 		var joined, late, settled atomic.Int32
 		var bare sync.WaitGroup
 		var ended atomic.Bool

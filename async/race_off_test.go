@@ -1,5 +1,0 @@
-//go:build !race
-
-package async_test
-
-const raceFactor = 1

@@ -44,8 +44,8 @@ func TestWhatIsTakenOffAScopeIsNotTold(t *testing.T) {
 			first.Remove()
 		}})
 		fifth := add("fifth")
-		second.Remove()
-		second.Remove()
+		require.True(t, second.Remove())
+		require.False(t, second.Remove(), "it was removed before")
 		fifth.Remove()
 		return nil
 	}))
@@ -94,8 +94,8 @@ func TestRemovalMayRaceWithTheEnd(t *testing.T) {
 		scope := bridge.ScopeOf(ctx)
 		for range n {
 			r := bridge.AtEnd(scope, &endRecord{told: &told})
-			others.Go(r.Remove)
-			others.Go(r.Remove)
+			others.Go(func() { r.Remove() })
+			others.Go(func() { r.Remove() })
 		}
 		return nil
 	}))

@@ -76,14 +76,17 @@ func (x *exitHook) unlistLocked() {
 }
 
 // Remove takes x off the list of its scope, unless it has been taken off to be
-// run. It may be called any number of times. See [bridge.Registration].
-func (x *exitHook) Remove() {
+// run, and reports whether it did. It may be called any number of times. See
+// [bridge.Registration].
+func (x *exitHook) Remove() bool {
 	s := x.scope
 	s.mu.Lock()
-	if x.listed {
-		x.unlistLocked()
+	defer s.mu.Unlock()
+	if !x.listed {
+		return false
 	}
-	s.mu.Unlock()
+	x.unlistLocked()
+	return true
 }
 
 // takeExit takes the exit hook that was registered last off the list of s, nil

@@ -27,10 +27,10 @@ var AtEnd func(scope context.Context, e Ender) Registration
 // A Registration is what [AtEnd] has registered.
 type Registration interface {
 	// Remove takes the Ender off its scope, in constant time: it is not told
-	// any more, and the scope keeps nothing of it. Once the Ender is being told,
-	// or was, Remove does nothing. It may be called any number of times, by any
-	// goroutine.
-	Remove()
+	// any more, and the scope keeps nothing of it. It reports whether this call
+	// has done so. Once the Ender is being told, or was, Remove does nothing and
+	// reports false. It may be called any number of times, by any goroutine.
+	Remove() bool
 }
 
 // An Ender is told how a scope ends, on the goroutine that ends it. It must not

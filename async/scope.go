@@ -2,6 +2,7 @@ package async
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -136,6 +137,7 @@ type bodyRun struct {
 func (r *bodyRun) call(t *task, body func(context.Context) error) {
 	defer func() { caught(t, recover(), &r.exit, &r.err) }()
 	r.err = body(t)
+	runtime.KeepAlive(t) // so that a traceback prints it, see takeLook
 	r.exit = byReturn
 }
 

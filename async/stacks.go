@@ -77,7 +77,7 @@ func (l *look) note(stack, function string, n int) {
 		if len(list) <= n {
 			continue
 		}
-		l.ofTask[strings.TrimSuffix(list[n], "?")] = stack // the mark says that the value may be out of date
+		l.ofTask[list[n]] = stack // one with a question mark is out of date, and no task's
 	}
 }
 

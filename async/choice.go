@@ -142,7 +142,12 @@ func (c *choice[T, R]) startNext() bool {
 	switch {
 	case c.started == len(c.all):
 	case c.timer == nil:
-		c.timer = time.AfterFunc(c.delay, func() { c.startNext() })
+		c.timer = time.AfterFunc(c.delay, func() {
+			if exploring {
+				defer starts("next", c)()
+			}
+			c.startNext()
+		})
 	default:
 		c.timer.Reset(c.delay)
 	}

@@ -182,6 +182,9 @@ func (s *scope) abandon(err error, echo bool, v *verdict) {
 // of them, and takes it off the root. What went wrong since is the root's to
 // report.
 func (s *scope) endAbandoned(atRoot *task) {
+	if exploring {
+		defer starts("last", atRoot)()
+	}
 	s.takeUnclaimed()
 	for s.runExits(nil, false, false) || !s.close() {
 		s.join(false)

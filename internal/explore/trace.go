@@ -10,11 +10,12 @@ import (
 // A tracer writes down what is decided, for a schedule that is to be told. A
 // nil tracer does nothing.
 type tracer struct {
-	lines strings.Builder
-	where map[*gor]string // the call that the goroutine is in
+	program string
+	lines   strings.Builder
+	where   map[*gor]string // the call that the goroutine is in
 }
 
-func (t *tracer) String() string { return t.lines.String() }
+func (t *tracer) String() string { return t.program + t.lines.String() }
 
 // at notes where g, the caller, is.
 func (t *tracer) at(g *gor) {
@@ -24,7 +25,7 @@ func (t *tracer) at(g *gor) {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	var place []string
-	for len(place) < 3 {
+	for len(place) < 2 {
 		f, more := frames.Next()
 		if !strings.Contains(f.Function, "internal/explore.") || strings.HasSuffix(f.File, "_test.go") {
 			name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]

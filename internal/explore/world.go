@@ -227,6 +227,13 @@ func (w *World) Go(name string, f func()) {
 	}()
 }
 
+// Describe adds what the program is to the trace of a failure.
+func (w *World) Describe(program fmt.Stringer) {
+	if w.tracer != nil {
+		w.tracer.program = program.String()
+	}
+}
+
 // AtEnd has the driver call check when the program has ended and nothing goes
 // on any more. Its error is a failure.
 func (w *World) AtEnd(check func() error) {

@@ -1,0 +1,288 @@
+//go:build explore
+
+package async
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/internal/explore"
+)
+
+// This file runs a program and notes what it did.
+
+// A handle is a future of the program and what is known of its task.
+type handle struct {
+	f       *Future[int]
+	owner   *owner
+	own     *owner
+	ctx     context.Context
+	plain   bool // one handler and no more: the outcome is what that did
+	hooked  bool // has a discard hook
+	ran     int
+	ended   bool
+	value   int
+	err     error
+	given   int // waits that were given the value
+	dropped int // times that the discard hook had it
+	aborts  int
+	touched bool // somebody waited for it, or cancelled it
+}
+
+// An owner is a scope or a task: what it started must have settled when it has.
+type owner struct {
+	handles []*handle
+	errs    []error // of handlers, which the scope must return
+}
+
+// A machine runs one program.
+type machine struct {
+	w    *explore.World
+	mu   sync.Mutex // guards the fields of handles and owners; not held at a point
+	all  []*handle
+	lost []error
+	n    int
+}
+
+// An env is where a step runs.
+type env struct {
+	*machine
+	ctx     context.Context
+	owner   *owner
+	visible []*handle // started before in program order, so that nobody waits in a circle
+	limit   bool      // somewhere around is a limit
+}
+
+func (m *machine) locked(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+}
+
+// plantedPanic is a panic of the program's own, plantedError an error.
+type (
+	plantedPanic int
+	plantedError int
+)
+
+func (e plantedError) Error() string { return fmt.Sprintf("planted %d", int(e)) }
+
+// handler returns what runs steps and ends as s says. h may be nil.
+func (e env) handler(h *handle, s step, part int) func(context.Context) (int, error) {
+	e.visible = slices.Clip(e.visible)
+	e.owner = new(owner)
+	if h != nil {
+		h.own = e.owner
+	}
+	var id int
+	e.locked(func() { e.n++; id = e.n })
+	return func(ctx context.Context) (value int, err error) {
+		e.ctx = ctx
+		e.locked(func() {
+			if h != nil {
+				h.ran++
+				h.ctx = ctx
+			}
+		})
+		if h != nil {
+			defer func() { e.locked(func() { h.ended, h.value, h.err = true, value, err }) }()
+		}
+		first := e.run(s.parts[part])
+		switch s.end {
+		case endPanic:
+			panic(plantedPanic(id))
+		case endGoexit:
+			runtime.Goexit()
+		case endError:
+			err = plantedError(id)
+		case endFirst:
+			err = first
+		}
+		if err != nil {
+			return 0, err
+		}
+		return id, nil
+	}
+}
+
+func (e env) plain(s step, part int) func(context.Context) error {
+	f := e.handler(nil, s, part)
+	return func(ctx context.Context) error { _, err := f(ctx); return err }
+}
+
+// run does steps one after the other and returns the first error.
+func (e *env) run(steps []step) (first error) {
+	for _, s := range steps {
+		if err := e.do(s); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// options returns those of a task.
+func (e env) options(h *handle, s step) (opts []TaskOption) {
+	if s.opts&withTimeout != 0 {
+		opts = append(opts, Timeout(time.Duration(1+s.n%3)*time.Millisecond))
+	}
+	if s.opts&withGrace != 0 {
+		opts = append(opts, Grace(time.Duration(1+s.n%2)*time.Millisecond))
+	}
+	if s.opts&withAbort != 0 {
+		opts = append(opts, OnAbort(func(ctx context.Context, cause error) error {
+			if h != nil {
+				e.locked(func() { h.aborts++ })
+			}
+			return nil
+		}))
+	}
+	if s.opts&withDiscard != 0 && h != nil {
+		h.hooked = true
+		opts = append(opts, OnDiscard(func(int) { e.locked(func() { h.dropped++ }) }))
+	}
+	if s.opts&withExecutor != 0 && !e.limit {
+		opts = append(opts, On(executors[s.n%len(executors)]))
+	}
+	if s.opts&withDaemon != 0 && s.n%2 == 0 {
+		opts = append(opts, Daemon())
+	}
+	return opts
+}
+
+// start makes a handle of what begin returns.
+func (e *env) start(begin func(h *handle) *Future[int]) *handle {
+	h := &handle{owner: e.owner}
+	f := begin(h)
+	e.locked(func() {
+		h.f = f
+		e.all = append(e.all, h)
+		e.owner.handles = append(e.owner.handles, h)
+	})
+	e.visible = append(slices.Clip(e.visible), h)
+	return h
+}
+
+// pick returns a future that was started before, nil if there is none.
+func (e *env) pick(n int) *handle {
+	if len(e.visible) == 0 {
+		return nil
+	}
+	return e.visible[len(e.visible)-1-n%len(e.visible)]
+}
+
+// wait calls one of the waits for h and checks what it says.
+func (e *env) wait(h *handle, limit time.Duration, wait func(*Future[int]) (int, error)) error {
+	e.locked(func() { h.touched = true })
+	began := time.Now()
+	value, err := wait(h.f)
+	waited := time.Since(began)
+	state, done := h.f.State(), e.ctx.Err() != nil
+	e.locked(func() {
+		if state == Done && err == nil {
+			e.checkSettledLocked(h)
+		}
+		if err == nil {
+			h.given++
+			if h.plain && (!h.ended || h.value != value) {
+				e.w.Failf("a wait gave %d: its handler ended: %v, with %d", value, h.ended, h.value)
+			}
+			return
+		}
+		var late *TimeoutError
+		switch {
+		case errors.Is(err, ErrAwaitCycle):
+			e.w.Failf("a cycle of waits where there is none: %v", err)
+		case state == Done, done:
+		case limit > 0 && errors.As(err, &late) && waited >= limit:
+		default:
+			e.w.Failf("a wait ended for no reason after %v of %v: %v", waited, limit, err)
+		}
+	})
+	return err
+}
+
+// checkSettledLocked checks that everything that was started in h has settled.
+func (m *machine) checkSettledLocked(h *handle) {
+	if h.own == nil {
+		return
+	}
+	for _, c := range h.own.handles {
+		if c.f.f.t.state.Load() != stateDone {
+			m.w.Failf("a task has settled before what it started")
+		}
+	}
+}
+
+// scope runs a scope and checks what it left.
+func (e env) scope(s step) (err error) {
+	own := new(owner)
+	var limits *scope
+	var opts []ScopeOption
+	if s.limit > 0 {
+		opts = append(opts, Limit(s.limit))
+		e.limit = true
+	}
+	if s.d > 0 {
+		opts = append(opts, Timeout(s.d))
+	}
+	if s.opts&withExecutor != 0 {
+		opts = append(opts, On(executors[s.n%len(executors)]))
+	}
+	defer func() {
+		e.locked(func() {
+			for _, h := range own.handles {
+				if h.f.State() != Done {
+					e.w.Failf("a scope has returned before a task of it settled")
+				}
+			}
+			for _, want := range own.errs {
+				if recovering := err == nil; !recovering && !errors.Is(err, want) {
+					e.w.Failf("a scope lost an error: %v is not in: %v", want, err)
+				} else if recovering {
+					e.w.Failf("a scope lost an error: %v", want)
+				}
+			}
+		})
+		if limits != nil && s.limit > 0 {
+			e.w.AtEnd(func() error { return checkLimit(limits, s.limit) })
+		}
+	}()
+	defer func() {
+		if v := recover(); v != nil {
+			err = e.panicked(v)
+			own.errs = nil
+		}
+	}()
+	return Scope(e.ctx, func(ctx context.Context) error {
+		limits = ctx.(*task).scope()
+		e.ctx, e.owner = ctx, own
+		err := e.run(s.parts[0])
+		if s.end == endValue {
+			return nil
+		}
+		return err
+	}, opts...)
+}
+
+// panicked checks that a panic is one of the program's.
+func (e env) panicked(v any) error {
+	p, ok := v.(*PanicError)
+	if !ok {
+		e.w.Failf("the library panicked: %v\n%s", v, stackHere())
+		return errors.New("panicked")
+	}
+	if _, ok := p.Value.(plantedPanic); !ok {
+		e.w.Failf("a task panicked: %v", p)
+	}
+	return p
+}
+
+func stackHere() string {
+	buf := make([]byte, 1<<14)
+	return string(buf[:runtime.Stack(buf, false)])
+}

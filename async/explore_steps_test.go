@@ -1,0 +1,258 @@
+//go:build explore
+
+package async
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/internal/explore"
+)
+
+// This file is what each kind of step does.
+
+// do does one step and returns its error, if it gives one.
+func (e *env) do(s step) error {
+	switch s.what {
+	case doStart:
+		e.start(func(h *handle) *Future[int] {
+			h.plain = true
+			f := e.handler(h, s, 0)
+			return Execute(e.ctx, f, e.options(h, s)...)
+		})
+	case doGo:
+		Go(e.ctx, e.plain(s, 0), e.options(nil, s)...)
+	case doAwait, doWait, doAwaitAll, doCancel, doDone:
+		if h := e.pick(s.n); h != nil {
+			return e.use(h, s)
+		}
+	case doSleep:
+		return Sleep(e.ctx, s.d)
+	case doTouch:
+		select {
+		case <-e.ctx.Done():
+		default:
+		}
+		_, _ = e.ctx.Deadline()
+		return context.Cause(e.ctx)
+	case doHang:
+		return Sleep(e.ctx, time.Hour)
+	case doScope:
+		return e.scope(s)
+	case doShield:
+		f := e.plain(s, 0)
+		return e.caught(func() error { return Shield(e.ctx, 5*time.Millisecond, f) })
+	case doOnExit:
+		f := e.plain(s, 0)
+		OnExit(e.ctx, func(ctx context.Context, _ error) error { return f(ctx) })
+	case doWithTimeout, doWithCancel, doWithoutCancel:
+		return e.derived(s)
+	case doForEach, doMap, doCompleted:
+		return e.caught(func() error { return e.items(s) })
+	default:
+		e.choose(s)
+	}
+	return nil
+}
+
+// caught calls f and makes a panic of the program an error.
+func (e *env) caught(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = e.panicked(v)
+		}
+	}()
+	return f()
+}
+
+// use does something with a future.
+func (e *env) use(h *handle, s step) error {
+	switch s.what {
+	case doAwait:
+		return e.wait(h, s.d+0, func(f *Future[int]) (int, error) { return f.Await(e.ctx, s.d) })
+	case doWait:
+		return e.wait(h, 0, func(f *Future[int]) (int, error) { return f.Wait(e.ctx) })
+	case doCancel:
+		e.locked(func() { h.touched = true })
+		h.f.Cancel(nil)
+	case doDone:
+		if !e.limit { // a channel lends no slot
+			select {
+			case <-h.f.Done():
+			case <-e.ctx.Done():
+			}
+		}
+	case doAwaitAll:
+		all := slices.Clone(e.visible[:min(len(e.visible), 1+s.n%3)])
+		futures := make([]*Future[int], len(all))
+		for i, h := range all {
+			futures[i] = h.f
+			e.locked(func() { h.touched = true })
+		}
+		var first error
+		for i, r := range AwaitAll(e.ctx, s.d, futures...) {
+			if r.Err == nil {
+				e.locked(func() { all[i].given++ })
+			} else if first == nil {
+				first = r.Err
+			}
+		}
+		return first
+	}
+	return nil
+}
+
+// derived does steps under a context that it derives.
+func (e env) derived(s step) error {
+	switch s.what {
+	case doWithTimeout:
+		ctx, cancel := context.WithTimeout(e.ctx, time.Duration(1+s.n%3)*time.Millisecond)
+		defer cancel()
+		e.ctx = ctx
+	case doWithCancel:
+		ctx, cancel := context.WithCancelCause(e.ctx)
+		defer cancel(nil)
+		e.ctx = ctx
+		e.w.Go("canceller", func() {
+			e.w.Point("cancel")
+			cancel(errors.New("planted cause"))
+		})
+	default:
+		e.ctx = context.WithoutCancel(e.ctx)
+	}
+	return e.run(s.parts[0])
+}
+
+// items works on the parts of s as items.
+func (e *env) items(s step) error {
+	var opts []ForkOption
+	if s.limit > 0 {
+		opts = append(opts, Limit(s.limit))
+	}
+	inside := *e
+	inside.limit = inside.limit || s.limit > 0
+	var handlers []func(context.Context) (int, error)
+	for range s.repeat {
+		for i := range s.parts {
+			handlers = append(handlers, inside.handler(nil, s, i))
+		}
+	}
+	var first error
+	switch s.what {
+	case doForEach:
+		return ForEach(e.ctx, slices.Values(handlers), func(ctx context.Context, f func(context.Context) (int, error)) error {
+			_, err := f(ctx)
+			return err
+		}, opts...)
+	case doMap:
+		for _, err := range Map(e.ctx, slices.Values(handlers), func(ctx context.Context, f func(context.Context) (int, error)) (int, error) { return f(ctx) }, opts...) {
+			if first == nil {
+				first = err
+			}
+			if s.n%4 == 0 {
+				break
+			}
+		}
+	case doCompleted:
+		for _, r := range AsCompleted(e.ctx, slices.Values(handlers), opts...) {
+			if first == nil {
+				first = r.Err
+			}
+		}
+	}
+	return first
+}
+
+// choose starts a future that its children decide, or a poll, or a promise.
+func (e *env) choose(s step) {
+	e.start(func(h *handle) *Future[int] {
+		var tasks []func(context.Context) (int, error)
+		for i := range s.parts {
+			tasks = append(tasks, e.handler(nil, s, i))
+		}
+		switch s.what {
+		case doRace:
+			return Race(e.ctx, tasks...)
+		case doAny:
+			return Any(e.ctx, tasks...)
+		case doHedge:
+			return Hedge(e.ctx, s.d, tasks...)
+		case doAll:
+			return counted(e, All(e.ctx, tasks...))
+		case doQuorum:
+			return counted(e, Quorum(e.ctx, 1+s.n%len(tasks), tasks...))
+		case doSettle:
+			return counted(e, Settle(e.ctx, tasks...))
+		case doForkJoin:
+			var opts []ForkOption
+			if s.limit > 0 {
+				opts = append(opts, Limit(s.limit))
+			}
+			return counted(e, ForkJoin(e.ctx, tasks, func(ctx context.Context, f func(context.Context) (int, error)) (int, error) { return f(ctx) }, opts...))
+		case doPoll:
+			left := 1 + s.n%3
+			return Poll(e.ctx, Every(time.Millisecond), func(ctx context.Context) (int, bool, error) {
+				left--
+				if left > 0 {
+					return 0, false, nil
+				}
+				v, err := tasks[0](ctx)
+				return v, true, err
+			})
+		default: // doPromise
+			f, p := NewPromise[int](e.ctx)
+			Go(e.ctx, func(ctx context.Context) error {
+				v, err := tasks[0](ctx)
+				if err != nil {
+					p.Reject(err)
+				} else {
+					p.Resolve(v)
+				}
+				return nil
+			})
+			return f
+		}
+	})
+}
+
+// counted awaits a future of many values in a task of its own.
+func counted[T any](e *env, f *Future[[]T]) *Future[int] {
+	return Execute(e.ctx, func(ctx context.Context) (int, error) {
+		all, err := f.Await(ctx, 0)
+		return len(all), err
+	})
+}
+
+// The executors of the programs. None of them blocks for long: a pool whose
+// places are held by tasks that wait for the pool can only time out.
+var executors = []Executor{spawner{}, trySpawner{}, refuser{}, elsewhere{}}
+
+// spawner has a goroutine for every task.
+type spawner struct{}
+
+func (spawner) Execute(task func()) error { go onGoroutine(task); return nil }
+
+// trySpawner is one that never blocks.
+type trySpawner struct{ spawner }
+
+func (trySpawner) TryExecute(task func()) bool { go onGoroutine(task); return true }
+
+// refuser refuses everything.
+type refuser struct{}
+
+func (refuser) Execute(func()) error { return errRefused }
+
+var errRefused = errors.New("refused")
+
+// elsewhere runs tasks on the goroutine that submits them.
+type elsewhere struct{}
+
+func (elsewhere) Execute(task func()) error { task(); return nil }
+
+func onGoroutine(task func()) {
+	of := new(byte)
+	defer explore.Start("pool", of)()
+	task()
+}

@@ -1,0 +1,88 @@
+//go:build explore
+
+package async
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ambit-go/ambit/internal/bridge"
+	"github.com/ambit-go/ambit/internal/explore"
+)
+
+// TestExplore runs programs that are made by chance in orders that are, too,
+// and holds them to what is true of every program.
+func TestExplore(t *testing.T) {
+	explore.Run(t, explore.Config{}, exploreProgram)
+}
+
+func exploreProgram(w *explore.World) {
+	p := makeProgram(w.Rand())
+	m := &machine{w: w}
+	w.Describe(p)
+	w.AtEnd(m.check)
+	top, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ctx := bridge.NewRoot(top, func(err error) { m.locked(func() { m.lost = append(m.lost, err) }) })
+	e := env{machine: m, ctx: ctx}
+	_ = e.scope(p)
+	if w.Elapsed() > time.Second {
+		w.Failf("it took %v", w.Elapsed())
+	}
+	patient, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	if err := Shutdown(patient); err != nil {
+		w.Failf("something is left: %v", err)
+	}
+}
+
+// check looks at every task when nothing goes on any more.
+func (m *machine) check() error {
+	for _, h := range m.all {
+		if st := h.f.State(); st != Done {
+			return fmt.Errorf("a task is %v in the end", st)
+		}
+		value, err, _ := h.f.Result()
+		switch {
+		case h.ran > 1:
+			return fmt.Errorf("a handler ran %d times", h.ran)
+		case h.aborts > 1:
+			return fmt.Errorf("an abort hook was called %d times", h.aborts)
+		case !h.plain:
+		case h.ran == 0 && err == nil:
+			return errors.New("a task that never ran has no error")
+		case h.hooked && h.dropped > 1:
+			return fmt.Errorf("a value was discarded %d times", h.dropped)
+		case h.hooked && h.ended && h.err == nil && h.value != 0 && h.dropped == 1 && h.given > 0:
+			return errors.New("a value was given and discarded")
+		case h.ended && isPlanted(h.err) && !errors.Is(err, h.err):
+			return fmt.Errorf("a handler returned %v, the outcome is %v", h.err, err)
+		case err == nil && (!h.ended || h.err != nil || value != h.value):
+			return fmt.Errorf("the outcome is %d, the handler ended: %v with %d, %v", value, h.ended, h.value, h.err)
+		}
+	}
+	for _, err := range m.lost {
+		if !errors.Is(err, errRefused) {
+			return fmt.Errorf("an error was told to the root: %v", err)
+		}
+	}
+	return nil
+}
+
+// isPlanted reports whether err is a handler's own, and nothing that it was told.
+func isPlanted(err error) bool {
+	_, ok := err.(plantedError)
+	return ok
+}
+
+// checkLimit checks that all n slots of a limit are free and nobody queues.
+func checkLimit(s *scope, n int) error {
+	l := s.limit
+	if l.free != n || len(l.queue) > 0 || len(l.back) > 0 {
+		return fmt.Errorf("a limit of %d has %d free slots in the end, %d queue, %d come back", n, l.free, len(l.queue), len(l.back))
+	}
+	return nil
+}

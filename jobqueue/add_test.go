@@ -122,6 +122,14 @@ func TestTheMoreUrgentIsTakenFirst(t *testing.T) {
 	assert.Equal(t, []page{{3, "high"}, {4, "high"}, {7, "high"}, {2, ""}, {5, ""}, {1, "low"}, {6, "low"}}, q.Queued())
 }
 
+// Of two jobs the one with the greater number is taken first, at the ends of the
+// range too.
+func TestTheGreaterNumberIsTakenFirst(t *testing.T) {
+	q := jobqueue.New[int](jobqueue.Priority(func(job int) int { return job }))
+	q.AddAll(0, math.MinInt, math.MaxInt, math.MinInt+1, -1, math.MaxInt-1, 1)
+	assert.Equal(t, []int{math.MaxInt, math.MaxInt - 1, 1, 0, -1, math.MinInt + 1, math.MinInt}, q.Queued())
+}
+
 func TestRemoveTakesOutWhatIsNotInProgress(t *testing.T) {
 	q := jobqueue.New[int](jobqueue.WhileRunning(jobqueue.RunAgain))
 	q.AddAll(1, 2, 3)
@@ -162,56 +170,24 @@ func TestDelayedJobsComeAtTheirTimes(t *testing.T) {
 	})
 }
 
-// A second run keeps to the earliest time that was asked for, and a failed run
-// goes on before it.
-func TestRunAgainAfterDelaysAndFailures(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := jobqueue.NewKeyed(func(p page) int { return p.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
-		q.Add(page{1, "a"})
-		err := q.Do(t.Context(), 1, func(context.Context, []page) error {
-			assert.True(t, q.AddAfter(time.Second, page{1, "b"}))
-			assert.True(t, q.AddAfter(time.Minute, page{1, "c"}))
-			return errBoom
-		})
-		assert.ErrorIs(t, err, errBoom)
-		assert.Equal(t, []page{{1, "a"}}, q.Queued(), "it has not ended")
-		assert.True(t, q.Add(page{1, "d"}), "it is to run once more, and this is the newest")
-		require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, jobs []page) error {
-			assert.Equal(t, []page{{1, "a"}}, jobs)
-			assert.Equal(t, 2, q.Attempt(1))
-			return nil
-		}))
-		assert.Equal(t, []page{{1, "d"}}, q.Queued())
-		assert.Zero(t, q.Attempt(1), "it is a new job")
-		queued, inProgress := q.Len()
-		assert.Equal(t, [2]int{1, 0}, [2]int{queued, inProgress})
-	})
-}
-
 // A second run that was asked for twice comes at the earlier time, with the newer
-// job; removing the job takes both runs away.
-func TestRunAgainAtTheEarliestTime(t *testing.T) {
+// job, as a job of its own.
+func TestASecondRunComesAtTheEarliestTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := jobqueue.NewKeyed(func(p page) int { return p.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
-		ask := func(_ context.Context, _ []page) error {
+		q := pagesToRunAgain()
+		q.Add(page{1, "a"})
+		require.NoError(t, q.Do(t.Context(), 1, func(context.Context, []page) error {
 			assert.True(t, q.AddAfter(time.Minute, page{1, "b"}))
 			assert.True(t, q.AddAfter(time.Hour, page{1, "c"}))
 			return nil
-		}
-		q.Add(page{1, "a"})
-		require.NoError(t, q.Do(t.Context(), 1, ask))
+		}))
+		assert.Zero(t, q.Attempt(1), "it is a new job")
 		began := time.Now()
-		require.NoError(t, q.Do(t.Context(), 1, func(ctx context.Context, jobs []page) error {
+		require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, jobs []page) error {
 			assert.Equal(t, []page{{1, "c"}}, jobs)
 			assert.Equal(t, time.Minute, time.Since(began))
-			_ = ask(ctx, jobs)
-			q.Nack(ctx, errBoom, jobs...)
 			return nil
 		}))
-		assert.True(t, q.Remove(1))
-		assert.Empty(t, q.Queued())
-		s := q.Stats()
-		assert.Equal(t, [3]uint64{3, 1, 2}, [3]uint64{s.Added, s.Done, s.Removed})
 	})
 }
 

@@ -2,97 +2,108 @@ package jobqueue
 
 import "time"
 
-// This file is the queue as plain data: no lock, no goroutine, no clock. Whoever
-// calls it holds the lock and says what time it is.
+// This file is the queue as plain data: no lock, no goroutine, no clock. The
+// caller holds the lock and says what time it is.
 
 // A state is where a job stands. docs/jobqueue.md has a picture.
 type state uint8
 
 const (
-	// delayed: known, but not to be taken before its time. It leaves by the
-	// clock (ripen) or is removed.
+	// delayed: the queue knows the job, but its time has not come. It leaves
+	// this state by the clock (makeDueReady), or it is removed.
 	delayed state = iota
-	// ready: may be taken. It leaves to whoever takes it or is removed.
+	// ready: the job may be taken. It leaves this state when it is taken or
+	// removed.
 	ready
-	// taken: a holder has it. It leaves when that settles it: done, back to its
-	// place, delayed, or dead.
+	// taken: a holder has the job. It leaves this state when the holder settles
+	// it: done, back to its place, delayed for a retry, or dead.
 	taken
 )
 
-// A node is a job that the queue knows: the only one of its key.
+// A node is a job that the queue knows. There is one for each key.
 type node[K comparable, T any] struct {
-	key    K
-	job    T
-	rank   int64  // its Priority, negated: less is more urgent
-	seq    uint64 // its place; that of its first becoming ready, kept until it ends
-	state  state
-	runs   int // how often it was taken
-	failed int // how many of its runs failed
+	key      K
+	job      T
+	priority int    // what the Priority option says of job; the greater is taken first
+	seq      uint64 // the place: given when the job is queued, kept through every retry
+	state    state
+	runs     int // how often it was taken
+	failed   int // how many of its runs failed
 
-	since  time.Duration // when it became ready, or was taken
+	since  time.Duration // ready, taken: when it came into this state
 	waited time.Duration // taken: how long it had been ready
 	at     time.Duration // delayed: when it becomes ready
-	index  int           // in the heap it is in
-	listed bool          // it is in the run of the ready ones, not in their heap
-	prev   *node[K, T]   // in the list it is in
+	index  int           // where it is in its heap
+	inRun  bool          // ready: it is in the run of the ready set, not in the heap
+	prev   *node[K, T]   // in its list
 	next   *node[K, T]
-	holder *holder[K, T] // who has taken it
+	holder *holder[K, T] // not nil exactly while taken
 
-	// unheard is whose call of Take has not returned with the job yet. Until it
-	// has, nobody can have worked on it, so the end of the scope puts it back.
-	unheard *waiter[K, T]
+	// undelivered is the call of Take that was handed the job and has not
+	// returned yet. While it is set nobody can have worked on the job, so the end
+	// of the scope puts the job back and does not count the run.
+	undelivered *waiter[K, T]
 
-	again *rerun[T] // the run that was asked for while it was in progress
+	// again is the newer job that was added while this one was in progress. It
+	// is nil in every state but taken: when the run ends, again is queued as a
+	// job of its own, or the retry takes it.
+	again *rerun[T]
 }
 
 // A rerun is a job that was added while one of its key was in progress.
 type rerun[T any] struct {
-	job  T
-	rank int64
-	at   time.Duration // not before
+	job      T
+	priority int
+	at       time.Duration // not to be taken before
 }
 
-// A core is a set of jobs and who waits for them. Between calls one of ready and
-// waiters is empty: jobs that are there are given to whoever waits.
+// A core is a set of jobs, and the calls of Take that wait for jobs. Between two
+// calls of its methods by a Queue there are no ready jobs, or no waiters: what
+// is ready has been handed to the waiters.
 type core[K comparable, T any] struct {
-	nodes   map[K]*node[K, T]
-	most    int // jobs in nodes since it was made; a map does not shrink
+	nodes   table[K, *node[K, T]]
 	ready   readySet[K, T]
 	delayed heap[*node[K, T]] // by time
+	retries int               // how many of delayed wait for a retry; the others wait for their first run
+	taken   int               // how many nodes are taken
 	waiters waiters[K, T]
-	free    *node[K, T] // nodes to be used again, a chain
-	spare   int         // how many
-	taken   int
-	seq     uint64
-	closed  bool // nothing is added or taken any more
-	refuse  bool // nothing is added any more
+	seq     uint64 // the place that was given last
 	stats   Stats
 	rules
+
+	// noAdds: nothing is added any more. It is set by Drain and Close, for good.
+	noAdds bool
+	// closed: nothing is taken any more, and nothing becomes ready by the clock.
+	// It is set by Close and by the end of a Drain, for good; noAdds holds then.
+	closed bool
+
+	free  *node[K, T] // nodes to be used again, chained by next
+	spare int         // how many nodes are in free
 }
 
 // rules are the options that the core keeps to.
 type rules struct {
 	again    bool // WhileRunning(RunAgain)
-	capacity int  // 0: none
-	attempts int  // failed runs that bury a job; 0: any number
+	capacity int  // 0 for none
+	attempts int  // after so many failed runs a job is dead; 0 for any number
 }
 
 func (c *core[K, T]) init(r rules) {
 	c.rules = r
-	c.nodes = make(map[K]*node[K, T])
+	c.nodes.init()
 	c.ready.heap.less = before[K, T]
 	c.delayed.less = sooner[K, T]
 }
 
 // refuses returns why a job with the given key is not accepted: ErrDuplicate,
-// ErrFull or ErrClosed; nil if it is.
+// ErrFull or ErrClosed. It returns nil if the job is accepted.
 func (c *core[K, T]) refuses(key K) error {
-	if c.refuse {
+	if c.noAdds {
 		c.stats.Refused++
 		return ErrClosed
 	}
-	if old := c.nodes[key]; old != nil {
-		if c.again && (old.state == taken || old.again != nil) {
+	if old := c.nodes.get(key); old != nil {
+		if c.again && old.state == taken {
 			return nil
 		}
 		c.stats.Duplicates++
@@ -105,34 +116,27 @@ func (c *core[K, T]) refuses(key K) error {
 	return nil
 }
 
-// add makes a job that is not refused known, ready at the time at.
-func (c *core[K, T]) add(key K, job T, rank int64, at, now time.Duration) {
-	if old := c.nodes[key]; old != nil {
-		c.rerun(old, rerun[T]{job, rank, at})
+// add adds a job that refuses has accepted. It is ready at the time at.
+func (c *core[K, T]) add(key K, job T, priority int, at, now time.Duration) {
+	if old := c.nodes.get(key); old != nil {
+		c.addRerun(old, rerun[T]{job, priority, at})
 		return
 	}
 	c.stats.Added++
-	c.know(key, job, rank, at, now)
+	c.addNode(key, job, priority, at, now)
 }
 
-// know makes a new node for a job and queues it.
-func (c *core[K, T]) know(key K, job T, rank int64, at, now time.Duration) {
-	n := c.free
-	if n != nil {
-		c.free, n.next = n.next, nil
-		c.spare--
-	} else {
-		n = new(node[K, T])
-	}
-	n.key, n.job, n.rank = key, job, rank
-	c.nodes[key] = n
-	c.most = max(c.most, len(c.nodes))
-	c.enter(n, at, now)
+// addNode makes a node for a job and queues it. The key must be new.
+func (c *core[K, T]) addNode(key K, job T, priority int, at, now time.Duration) {
+	n := c.newNode()
+	n.key, n.job, n.priority = key, job, priority
+	c.nodes.put(key, n)
+	c.enqueue(n, at, now)
 }
 
-// rerun notes that n is to run once more when it has ended: with the newest job
-// of its key, at the earliest time anybody has asked for.
-func (c *core[K, T]) rerun(n *node[K, T], r rerun[T]) {
+// addRerun notes that n, which is taken, is to run once more. Of several calls
+// the newest job counts, and the earliest time.
+func (c *core[K, T]) addRerun(n *node[K, T], r rerun[T]) {
 	if n.again == nil {
 		c.stats.Added++
 	} else {
@@ -141,8 +145,9 @@ func (c *core[K, T]) rerun(n *node[K, T], r rerun[T]) {
 	n.again = &r
 }
 
-// enter queues n, which is in no state, for the first time or once more.
-func (c *core[K, T]) enter(n *node[K, T], at, now time.Duration) {
+// enqueue makes n delayed or ready. n is new, or has just left another state.
+// A node that has a place keeps it.
+func (c *core[K, T]) enqueue(n *node[K, T], at, now time.Duration) {
 	if n.seq == 0 {
 		c.seq++
 		n.seq = c.seq
@@ -150,25 +155,40 @@ func (c *core[K, T]) enter(n *node[K, T], at, now time.Duration) {
 	if at > now {
 		n.state, n.at = delayed, at
 		c.delayed.push(n)
+		if n.isRetry() {
+			c.retries++
+		}
 		return
 	}
 	n.state, n.since = ready, now
 	c.ready.push(n)
 }
 
-// ripen readies the delayed jobs whose time has come, in the order of their
-// times. One that never ran comes to the end; others have a place.
-func (c *core[K, T]) ripen(now time.Duration) {
-	for n := c.delayed.min(); n != nil && n.at <= now; n = c.delayed.min() {
-		c.delayed.remove(n)
-		if n.runs == 0 {
-			n.seq = 0
-		}
-		c.enter(n, now, now)
+// isRetry reports whether n, which is delayed, has run before. If not, it waits
+// for the time that AddAfter was given.
+func (n *node[K, T]) isRetry() bool { return n.runs > 0 }
+
+// leaveDelayed takes n out of the delayed jobs.
+func (c *core[K, T]) leaveDelayed(n *node[K, T]) {
+	c.delayed.remove(n)
+	if n.isRetry() {
+		c.retries--
 	}
 }
 
-// take has h take the first job that is ready. There must be one.
+// makeDueReady makes the delayed jobs ready whose time has come, in the order of
+// their times. A retry goes to its place, the others go to the end.
+func (c *core[K, T]) makeDueReady(now time.Duration) {
+	for n := c.delayed.min(); n != nil && n.at <= now; n = c.delayed.min() {
+		c.leaveDelayed(n)
+		if !n.isRetry() {
+			n.seq = 0
+		}
+		c.enqueue(n, now, now)
+	}
+}
+
+// take has h take the first ready job. There must be one.
 func (c *core[K, T]) take(h *holder[K, T], now time.Duration) *node[K, T] {
 	n := c.ready.pop()
 	n.waited = now - n.since
@@ -181,83 +201,10 @@ func (c *core[K, T]) take(h *holder[K, T], now time.Duration) *node[K, T] {
 	return n
 }
 
-// let takes n off its holder.
-func (c *core[K, T]) let(n *node[K, T], now time.Duration) {
-	n.holder.jobs.remove(n)
-	n.holder, n.unheard = nil, nil
-	c.taken--
-	c.stats.InProgressTime += now - n.since
-}
-
-// done ends n: it is forgotten, or runs again if that was asked for.
-func (c *core[K, T]) done(n *node[K, T], now time.Duration) {
-	c.let(n, now)
-	c.stats.Done++
-	c.end(n, now)
-}
-
-// buries reports whether one more failure is the end of n.
-func (c *core[K, T]) buries(n *node[K, T]) bool {
-	return c.attempts > 0 && n.failed+1 >= c.attempts
-}
-
-// fail ends a run of n that has failed. n goes back to its place, not before
-// the time at; or it is dead, and fail says so.
-func (c *core[K, T]) fail(n *node[K, T], at, now time.Duration) (dead bool) {
-	dead = c.buries(n)
-	c.let(n, now)
-	c.stats.Failed++
-	n.failed++
-	if dead {
-		c.stats.Dead++
-		c.end(n, now)
-		return true
-	}
-	c.stats.Returned++
-	if c.closed {
-		at = now // nobody waits for it any more
-	}
-	c.enter(n, at, now)
-	return false
-}
-
-// release puts n back to its place: its run was told to stop, which is nobody's
-// failure.
-func (c *core[K, T]) release(n *node[K, T], now time.Duration) {
-	c.let(n, now)
-	c.stats.Returned++
-	c.enter(n, now, now)
-}
-
-// end forgets n, which is in no state, or makes its rerun a new job of its key.
-func (c *core[K, T]) end(n *node[K, T], now time.Duration) {
-	key, r := n.key, n.again
-	c.forget(n)
-	if r != nil {
-		c.know(key, r.job, r.rank, r.at, now)
-	}
-}
-
-// forget removes n from what is known.
-func (c *core[K, T]) forget(n *node[K, T]) {
-	delete(c.nodes, n.key)
-	if len(c.nodes) == 0 && c.most > 1024 {
-		c.nodes, c.most = make(map[K]*node[K, T]), 0 // the old one keeps its size
-	}
-	if *n = (node[K, T]{}); c.spare < maxSpare {
-		c.free, n.next = n, c.free
-		c.spare++
-	}
-}
-
-// maxSpare is how many nodes are kept to be used again. Measured, making them
-// anew is a fifth of what adding, taking and settling a job costs.
-const maxSpare = 64
-
-// remove forgets what is to run of key: the job if it is not in progress, or
-// the rerun. It returns the job, and false if there was none.
+// remove removes what is still to run of key: the job if it is not in progress,
+// otherwise its rerun. It returns the job, and false if there was none.
 func (c *core[K, T]) remove(key K) (job T, ok bool) {
-	n := c.nodes[key]
+	n := c.nodes.get(key)
 	switch {
 	case n == nil || n.state == taken && n.again == nil:
 		return job, false
@@ -268,12 +215,9 @@ func (c *core[K, T]) remove(key K) (job T, ok bool) {
 	case n.state == ready:
 		c.ready.remove(n)
 	default:
-		c.delayed.remove(n)
+		c.leaveDelayed(n)
 	}
 	c.stats.Removed++
-	if n.again != nil {
-		c.stats.Removed++
-	}
 	job = n.job
 	c.forget(n)
 	return job, true
@@ -282,5 +226,10 @@ func (c *core[K, T]) remove(key K) (job T, ok bool) {
 // queued returns how many jobs are not in progress.
 func (c *core[K, T]) queued() int { return c.ready.len() + c.delayed.len() }
 
-// idle reports whether nothing is left to be waited for by Drain.
-func (c *core[K, T]) idle() bool { return c.taken == 0 && (c.closed || c.ready.len() == 0) }
+// left returns how many jobs may be taken or will be retried: what Drain waits
+// for beside the jobs in progress.
+func (c *core[K, T]) left() int { return c.ready.len() + c.retries }
+
+// drained reports whether Drain has nothing left to wait for. From a closed
+// queue nobody takes, so there only the jobs in progress count.
+func (c *core[K, T]) drained() bool { return c.taken == 0 && (c.closed || c.left() == 0) }

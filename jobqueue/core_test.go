@@ -29,7 +29,7 @@ func (c *core[K, T]) put(key K, job T, at, now time.Duration) error {
 }
 
 func places[K comparable, T any](a, b *node[K, T]) int {
-	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq))
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.seq, b.seq))
 }
 
 // Whatever comes back, overtakes or is removed from the middle: the first of the
@@ -43,7 +43,7 @@ func TestReadySetIsInOrder(t *testing.T) {
 		for seq := range uint64(300) {
 			switch op := r.IntN(6); {
 			case op < 2:
-				n := &node[int, int]{seq: seq, rank: int64(r.IntN(1 + int(seed%4)))}
+				n := &node[int, int]{seq: seq, priority: r.IntN(1 + int(seed%4))}
 				s.push(n)
 				want = append(want, n)
 			case op == 2 && len(out) > 0: // one that was taken comes back to its place
@@ -80,7 +80,7 @@ func TestJobsInOrderAreInTheRun(t *testing.T) {
 	assert.Equal(t, 100, c.ready.run.len)
 	h := new(holder[int, int])
 	n := c.take(h, 0)
-	c.release(n, 0)
+	c.stop(n, 0)
 	assert.Equal(t, 1, c.ready.heap.len(), "what comes back is out of order")
 }
 
@@ -140,9 +140,9 @@ func TestDelayedJobsRipenInOrderOfTime(t *testing.T) {
 		require.NoError(t, c.put(i, i, at, 0))
 	}
 	require.NoError(t, c.put(4, 4, 0, 0))
-	c.ripen(9)
+	c.makeDueReady(9)
 	assert.Equal(t, 1, c.ready.len())
-	c.ripen(20)
+	c.makeDueReady(20)
 	assert.Equal(t, 1, c.delayed.len())
 	h := new(holder[int, int])
 	var got []int
@@ -161,7 +161,7 @@ func TestAJobThatWaitsForARetryKeepsItsPlace(t *testing.T) {
 	require.NoError(t, c.put(2, 2, 0, 0))
 	require.False(t, c.fail(n, 5, 1))
 	assert.Equal(t, delayed, n.state)
-	c.ripen(5)
+	c.makeDueReady(5)
 	assert.Same(t, n, c.take(h, 5))
 }
 
@@ -171,14 +171,14 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	c := newCore(rules{})
 	ws := make([]*waiter[int, int], 5)
 	for i := range ws {
-		ws[i] = &waiter[int, int]{holder: new(holder[int, int]), most: 2}
-		c.wait(ws[i])
+		ws[i] = &waiter[int, int]{limit: 2}
+		c.wait(ws[i], new(holder[int, int]))
 	}
-	c.dismiss(ws[1])
+	c.stopWaiting(ws[1])
 	var woken waiters[int, int]
-	ws[2].holder.end(c, &woken)
+	c.stopWaitingAll(ws[2].holder, ErrNoScope, &woken)
 	assert.Same(t, ws[2], woken.first)
-	assert.Error(t, ws[2].err)
+	assert.Equal(t, ErrNoScope, ws[2].err)
 	for i := range 3 {
 		require.NoError(t, c.put(i, i, 0, 0))
 	}
@@ -189,7 +189,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	assert.Nil(t, woken.first.next.next)
 	assert.Len(t, ws[0].served, 2)
 	assert.Len(t, ws[3].served, 1)
-	assert.False(t, ws[4].gone)
+	assert.True(t, ws[4].listed)
 	assert.False(t, c.pending())
 	c.closed = true
 	woken = waiters[int, int]{}
@@ -211,16 +211,15 @@ func TestOneRerunOfTheNewest(t *testing.T) {
 	require.NoError(t, c.put(1, 13, 0, 0))
 	require.NoError(t, c.put(1, 14, 9, 0))
 	require.NoError(t, c.put(2, 20, 0, 0))
-	require.False(t, c.fail(n, 1, 1), "the first goes back before the second")
-	require.NoError(t, c.put(1, 15, 9, 1))
-	c.done(c.take(h, 1), 1)
+	c.done(n, 1)
+	assert.Equal(t, ErrDuplicate, c.put(1, 15, 9, 1))
 	assert.Equal(t, 20, c.take(h, 1).job)
 	m := c.take(h, 1)
-	assert.Equal(t, 15, m.job)
+	assert.Equal(t, 14, m.job)
 	assert.Equal(t, 1, m.runs)
 	c.done(m, 1)
 	assert.EqualValues(t, 3, c.stats.Added)
-	assert.NotContains(t, c.nodes, 1)
+	assert.Nil(t, c.nodes.get(1))
 }
 
 // Capacity refuses what is added, not what comes back.
@@ -232,30 +231,33 @@ func TestCapacityDoesNotHoldForWhatComesBack(t *testing.T) {
 	assert.Equal(t, ErrFull, c.put(3, 3, 0, 0))
 	n := c.take(h, 0)
 	require.NoError(t, c.put(3, 3, 0, 0))
-	c.release(n, 0)
+	c.stop(n, 0)
 	assert.Equal(t, 3, c.queued())
 	assert.Equal(t, ErrDuplicate, c.put(1, 1, 0, 0), "known before full")
 	assert.Equal(t, ErrFull, c.put(4, 4, 0, 0))
 	assert.EqualValues(t, 2, c.stats.Refused)
 }
 
-// A map keeps the size that it once had: one that was large is made anew when
-// it is empty, and not sooner.
-func TestTheMapIsMadeAnewWhenALargeOneIsEmpty(t *testing.T) {
-	c := newCore(rules{})
-	for i := range 2000 {
-		require.NoError(t, c.put(i, i, 0, 0))
+// A map keeps the size that it once had. The table is made anew when little is
+// left of what was in it, and holds what it held.
+func TestALargeTableGivesItsMemoryBack(t *testing.T) {
+	var m table[int, int]
+	m.init()
+	for i := range 10 * minPeak {
+		m.put(i, -i)
 	}
-	for i := range 1999 {
-		_, ok := c.remove(i)
-		require.True(t, ok)
+	peak := m.peak
+	for i := range 9 * minPeak {
+		m.remove(i)
 	}
-	assert.Equal(t, 2000, c.most)
-	c.remove(1999)
-	assert.Zero(t, c.most)
-	require.NoError(t, c.put(1, 1, 0, 0))
-	assert.Equal(t, 1, c.most)
-	assert.Zero(t, c.ready.heap.len())
+	assert.Less(t, m.peak, peak/4)
+	for i := range 10 * minPeak {
+		want := 0
+		if i >= 9*minPeak {
+			want = -i
+		}
+		require.Equal(t, want, m.get(i))
+	}
 }
 
 // After each step of anything, what came in is what went out and what is there.
@@ -265,7 +267,7 @@ func TestStatsAddUpAfterEachStep(t *testing.T) {
 		c := newCore(rules{again: seed%2 == 0, attempts: int(seed % 3), capacity: int(seed % 7)})
 		h := new(holder[int, int])
 		for now := range time.Duration(500) {
-			c.ripen(now)
+			c.makeDueReady(now)
 			switch op := r.IntN(9); {
 			case op < 4:
 				_ = c.put(r.IntN(10), 0, now+time.Duration(r.IntN(20)-10), now)
@@ -278,19 +280,25 @@ func TestStatsAddUpAfterEachStep(t *testing.T) {
 			case op == 7 && h.jobs.len > 0:
 				c.fail(h.jobs.first, now+time.Duration(r.IntN(10)), now)
 			case op == 8 && h.jobs.len > 0:
-				c.release(h.jobs.first, now)
+				c.stop(h.jobs.first, now)
 			}
 			again := 0
-			for _, n := range c.nodes {
+			retries := 0
+			for _, n := range c.nodes.m {
 				if n.again != nil {
+					require.Equal(t, taken, n.state)
 					again++
 				}
+				if n.state == delayed && n.isRetry() {
+					retries++
+				}
 			}
+			require.Equal(t, retries, c.retries)
 			s := c.stats
-			require.Equal(t, s.Added, s.Done+s.Dead+s.Removed+uint64(c.queued()+c.taken+again))
+			require.Equal(t, s.Added, s.Done+s.Dead+s.Removed+s.Replaced+uint64(c.queued()+c.taken+again))
 			require.Equal(t, s.Taken, s.Done+s.Dead+s.Returned+uint64(c.taken))
 			require.Equal(t, c.taken, h.jobs.len)
-			require.Len(t, c.nodes, c.queued()+c.taken)
+			require.Len(t, c.nodes.m, c.queued()+c.taken)
 		}
 	}
 }

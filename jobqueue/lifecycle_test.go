@@ -80,6 +80,61 @@ func TestDrainWaitsForAllButTheDelayed(t *testing.T) {
 	})
 }
 
+// Drain waits for retries, not for AddAfter: a job that failed and waits for its
+// RetryDelay is waited for until it is done, dead or removed.
+func TestDrainWaitsForRetriesNotForAddAfter(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(q *jobqueue.Queue[int, int]) // ends the wait, a minute after the failure
+	}{
+		{"done", func(q *jobqueue.Queue[int, int]) {}},
+		{"removed", func(q *jobqueue.Queue[int, int]) { q.Remove(1) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := jobqueue.New[int](jobqueue.RetryDelay(async.Every(time.Hour)))
+				q.Add(1)
+				q.AddAfter(24*time.Hour, 2)
+				began := time.Now()
+				time.AfterFunc(time.Minute, func() { c.end(q) })
+				runs := 0
+				require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error {
+						return q.Consume(ctx, 1, 1, func(context.Context, []int) error {
+							if runs++; runs == 1 {
+								return errBoom
+							}
+							return nil
+						})
+					})
+					return q.Drain(ctx)
+				}))
+				assert.Equal(t, []int{2}, q.Queued())
+				if c.name == "done" {
+					assert.Equal(t, []any{2, time.Hour}, []any{runs, time.Since(began)})
+				} else {
+					assert.Equal(t, []any{1, time.Minute}, []any{runs, time.Since(began)})
+				}
+			})
+		})
+	}
+}
+
+// A queue that is closed while a retry is waited for is not drained: the job is
+// still there, and Drain says so.
+func TestCloseEndsTheWaitForARetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := jobqueue.New[int](jobqueue.RetryDelay(async.Every(time.Hour)))
+		q.Add(1)
+		_ = q.Do(t.Context(), 1, func(context.Context, []int) error { return errBoom })
+		time.AfterFunc(time.Minute, q.Close)
+		began := time.Now()
+		assert.ErrorIs(t, q.Drain(t.Context()), jobqueue.ErrClosed)
+		assert.Equal(t, time.Minute, time.Since(began))
+		assert.Equal(t, []int{1}, q.Queued())
+	})
+}
+
 // A delayed job whose time comes after the queue was drained changes nothing.
 func TestDrainedIsDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

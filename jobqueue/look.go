@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// This file is what can be seen of a queue. Everything is a copy, as of one
-// instant.
+// This file is what can be seen of a queue. Every function returns a copy, as of
+// one instant.
 
 // Queued returns the jobs that are not in progress: first those that may be
 // taken, in the order in which they would be, then the delayed ones, in the
-// order of their times. A second run that was asked for ([RunAgain]) is none of
-// them before the first has ended.
+// order of their times. A job that was added while one of its key is in progress
+// ([RunAgain]) is not among them before that one has ended.
 func (q *Queue[K, T]) Queued() []T {
 	q.mu.Lock()
 	now := snapshot(q.core.ready.run.all(), q.core.ready.heap.elems)
@@ -26,8 +26,8 @@ func (q *Queue[K, T]) Queued() []T {
 // of their places.
 func (q *Queue[K, T]) InProgress() []T {
 	q.mu.Lock()
-	taken := snapshot(q.settling.jobs.all())
-	for _, h := range q.holders {
+	taken := snapshot(q.failing.jobs.all())
+	for h := range q.holders.all() {
 		taken = append(taken, snapshot(h.jobs.all())...)
 	}
 	q.mu.Unlock()
@@ -43,14 +43,16 @@ func (q *Queue[K, T]) Len() (queued, inProgress int) {
 }
 
 // Attempt returns how often the job with the given key was taken so far: 1 in
-// its first run. It is 0 for a job that was not, or is not known.
+// its first run, and one more each time it has gone back and is taken again. It
+// is 0 for a job that was never taken, and for a key that the queue does not
+// know.
 func (q *Queue[K, T]) Attempt(key K) int {
-	if !q.usable(key) {
+	if !q.canFind(key) {
 		return 0
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if n := q.core.nodes[key]; n != nil {
+	if n := q.core.nodes.get(key); n != nil {
 		return n.runs
 	}
 	return 0
@@ -58,10 +60,10 @@ func (q *Queue[K, T]) Attempt(key K) int {
 
 // Stats says what has happened in a queue since it was made. At any time
 //
-//	Added = Done + Dead + Removed + jobs queued, in progress, or asked for once more
+//	Added = Done + Dead + Removed + Replaced + jobs queued, in progress, or to run again
 //	Taken = Done + Dead + Returned + jobs in progress
 type Stats struct {
-	Added      uint64 // accepted; however many ask for one second run count once
+	Added      uint64 // accepted; several that ask for the same second run count once
 	Duplicates uint64 // rejected because a job with their key was known
 	Refused    uint64 // rejected because the queue was full or closed, or for their key
 	Taken      uint64 // given to somebody
@@ -70,9 +72,10 @@ type Stats struct {
 	Returned   uint64 // went back, because their run failed or was told to stop
 	Dead       uint64 // given up by MaxAttempts
 	Removed    uint64 // removed before they ran
+	Replaced   uint64 // went back, and a newer job of their key took their place (RunAgain)
 
-	QueuedTime     time.Duration // that all the taken have been ready for before
-	InProgressTime time.Duration // that all the settled have been in progress for
+	QueuedTime     time.Duration // how long jobs were ready before they were taken, in all
+	InProgressTime time.Duration // how long jobs were in progress before they were settled, in all
 }
 
 // Stats returns what has happened so far.
@@ -82,26 +85,26 @@ func (q *Queue[K, T]) Stats() Stats {
 	return q.core.stats
 }
 
-// A seen is what of a job is looked at without the lock.
+// A seen is a copy of a node: what is needed of it without the lock.
 type seen[T any] struct {
-	job  T
-	rank int64
-	seq  uint64
-	at   time.Duration
+	job      T
+	priority int
+	seq      uint64
+	at       time.Duration
 }
 
 func snapshot[K comparable, T any](lists ...[]*node[K, T]) []seen[T] {
 	var all []seen[T]
 	for _, nodes := range lists {
 		for _, n := range nodes {
-			all = append(all, seen[T]{n.job, n.rank, n.seq, n.at})
+			all = append(all, seen[T]{n.job, n.priority, n.seq, n.at})
 		}
 	}
 	return all
 }
 
 func inOrder[T any](all []seen[T]) []seen[T] {
-	slices.SortFunc(all, func(a, b seen[T]) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq, b.seq)) })
+	slices.SortFunc(all, func(a, b seen[T]) int { return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.seq, b.seq)) })
 	return all
 }
 

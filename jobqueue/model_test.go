@@ -49,7 +49,7 @@ type known struct {
 	delayed           bool
 	at, since         time.Duration
 	by                any // who has taken it
-	taken             int // the how manieth take that was
+	taken             int // which take of the queue that was
 	again             *rerun
 }
 
@@ -103,6 +103,16 @@ func (m *model) delayed() []*known {
 	return m.of(func(k *known) bool { return k.delayed }, byTime)
 }
 
+// retries counts the delayed jobs that Drain waits for.
+func (m *model) retries() (n int) {
+	for _, k := range m.delayed() {
+		if k.runs > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 func (m *model) inProgress() []*known {
 	return m.of(func(k *known) bool { return k.by != nil }, m.byPlace)
 }
@@ -119,7 +129,7 @@ func (m *model) add(j job, d time.Duration) bool {
 	case m.refuse:
 		m.stats.Refused++
 		return false
-	case k != nil && m.again && (k.by != nil || k.again != nil):
+	case k != nil && m.again && k.by != nil:
 		at := m.now + d
 		if k.again == nil {
 			m.stats.Added++
@@ -175,7 +185,7 @@ func (m *model) take(a *asker) {
 
 // serve is to be called at the end of each step.
 func (m *model) serve() {
-	idle := func() bool { return len(m.inProgress()) == 0 && (m.closed || len(m.ready()) == 0) }
+	idle := func() bool { return len(m.inProgress()) == 0 && (m.closed || len(m.ready())+m.retries() == 0) }
 	for len(m.waiters) > 0 && (m.closed || len(m.ready()) > 0) {
 		a := m.waiters[0]
 		m.waiters, a.over = m.waiters[1:], true
@@ -205,7 +215,7 @@ func (m *model) forget(k *known) {
 	m.jobs = slices.DeleteFunc(m.jobs, func(o *known) bool { return o == k })
 }
 
-func (m *model) let(k *known) {
+func (m *model) endRun(k *known) {
 	k.by = nil
 	m.stats.InProgressTime += m.now - k.since
 }
@@ -218,19 +228,28 @@ func (m *model) end(k *known) {
 }
 
 func (m *model) done(k *known) {
-	m.let(k)
+	m.endRun(k)
 	m.stats.Done++
 	m.end(k)
 }
 
 func (m *model) stop(k *known) {
-	m.let(k)
+	m.endRun(k)
+	m.goBack(k, m.now)
+}
+
+// goBack puts k back, as the newest job of its key.
+func (m *model) goBack(k *known, at time.Duration) {
 	m.stats.Returned++
-	m.enter(k, m.now)
+	if k.again != nil {
+		k.job, k.again = k.again.job, nil
+		m.stats.Replaced++
+	}
+	m.enter(k, at)
 }
 
 func (m *model) fail(k *known) {
-	m.let(k)
+	m.endRun(k)
 	m.stats.Failed++
 	k.failed++
 	if k.failed == m.attempts {
@@ -239,12 +258,11 @@ func (m *model) fail(k *known) {
 		m.end(k)
 		return
 	}
-	m.stats.Returned++
 	at := m.now
 	if m.retry && !m.closed {
 		at += retryDelay(k.failed)
 	}
-	m.enter(k, at)
+	m.goBack(k, at)
 }
 
 func (m *model) remove(key int) bool {
@@ -256,8 +274,6 @@ func (m *model) remove(key int) bool {
 		k.again = nil
 		m.stats.Removed++
 		return true
-	case k.again != nil:
-		m.stats.Removed++
 	}
 	m.stats.Removed++
 	m.forget(k)

@@ -31,15 +31,19 @@ type Policy uint8
 // What to do with a job whose key is in progress.
 const (
 	Reject   Policy = iota // do not accept it
-	RunAgain               // run the newest once more, after the one in progress has ended
+	RunAgain               // accept it, and run the newest after the one in progress has ended
 )
 
 // WhileRunning sets what adding a job does while one with its key is in
-// progress: [Reject] if nothing is said. With [RunAgain] it is accepted, and
-// however many are added, one run follows: of the newest, with a place at the
-// end of the queue as of the end of the run in progress. If that fails the job
-// goes back to its place first and the other run follows its end, well or
-// dead.
+// progress. The default is [Reject]. With [RunAgain] the job is accepted, and
+// however many are added, one run follows: of the newest of them, at the
+// earliest time that one of them was to be taken.
+//
+//   - If the run in progress is the last one, because it ends well or its job is
+//     dead, the newest is queued as a job of its own, at the end of the queue.
+//   - If the job in progress goes back, its retry is the run that follows: the
+//     newest job takes the old one's place, with its attempts and its
+//     [RetryDelay]. The old one does not run any more.
 func WhileRunning(p Policy) Option {
 	if p > RunAgain {
 		panic("jobqueue: WhileRunning: the policy must be Reject or RunAgain")
@@ -48,10 +52,10 @@ func WhileRunning(p Policy) Option {
 }
 
 // MaxAttempts has a job given up when n of its runs have failed: it is removed,
-// and dead, which may be nil, is called with it and with why the last run
-// failed. It is called with no lock held, by whoever settles the job: on the
-// goroutine of [Queue.Nack], or in an exit hook of the scope that took it. A
-// run that was told to stop has not failed. n < 1 panics.
+// and dead, which may be nil, is called with the job and the error of its last
+// run. dead is called with no lock held: on the goroutine of [Queue.Nack], or in
+// an exit hook of the scope that took the job. A run that was told to stop has
+// not failed. n < 1 panics.
 func MaxAttempts[T any](n int, dead func(job T, err error)) Option {
 	if n < 1 {
 		panic("jobqueue: MaxAttempts(n): n must be at least 1; leave the option out for no limit")
@@ -64,9 +68,10 @@ func MaxAttempts[T any](n int, dead func(job T, err error)) Option {
 	})
 }
 
-// RetryDelay has a job whose run failed wait before it may be taken again, in
-// its old place: as long as interval says when given the number of its runs
-// that failed. Without it the job may be taken again at once. Nil panics.
+// RetryDelay has a job whose run failed wait before it may be taken again.
+// interval is given how many of its runs have failed, and returns how long the
+// job waits. After that it is in its old place. Without this option the job may
+// be taken again at once. interval is called with no lock held. Nil panics.
 func RetryDelay(interval async.Interval) Option {
 	if interval == nil {
 		panic("jobqueue: RetryDelay(nil): leave the option out for no delay")
@@ -94,13 +99,16 @@ func Priority[T any](f func(job T) int) Option {
 	return option(func(o *options) { o.priority = f })
 }
 
-// Observe has f told what becomes of every job. It is called after the fact, on
-// the goroutine that has done it, with no lock held, and must not block: for
-// the end of a scope, in an exit hook of it. Events of one call come in order,
-// and who waited for jobs goes on when it was told that they are taken;
-// otherwise events of different goroutines come in any order. A panic of f is
-// that of whoever it was called by; where a delayed job is handed to who waits,
-// that is a timer, and the process ends. Nil panics.
+// Observe has f told what becomes of every job. f is called after the fact, with
+// no lock held, on the goroutine that has done it; for the end of a scope, in an
+// exit hook of the scope. It must not block.
+//
+// Events of one call come in order. A Take that waited returns after f was told
+// of what it took. Otherwise events of different goroutines come in any order.
+//
+// A panic of f goes on in the function that has called f. If a delayed job is
+// handed to a waiting Take that function is a timer's, and the process ends. Nil
+// panics.
 func Observe[T any](f func(Event[T])) Option {
 	if f == nil {
 		panic("jobqueue: Observe(nil)")
@@ -112,10 +120,10 @@ func Observe[T any](f func(Event[T])) Option {
 type Event[T any] struct {
 	Kind    EventKind
 	Job     T
-	Attempt int           // how often it was taken so far
-	Queued  time.Duration // of what was taken: how long it had been ready
-	Ran     time.Duration // of what was settled: how long it was in progress
-	Err     error         // why it was rejected, or its run failed or was stopped
+	Attempt int           // how often the job was taken so far
+	Queued  time.Duration // Taken: how long it had been ready
+	Ran     time.Duration // Done, Failed, Stopped, Dead: how long it was in progress
+	Err     error         // Rejected, Failed, Stopped, Dead: why
 }
 
 // EventKind says what has become of a job.
@@ -125,10 +133,10 @@ type EventKind uint8
 const (
 	Added    EventKind = iota // accepted, for now or for later
 	Rejected                  // not accepted: ErrDuplicate, ErrFull, ErrKey or ErrClosed
-	Taken                     // given to somebody
+	Taken                     // taken by a scope
 	Done                      // it ended well
-	Failed                    // its run failed; it is back, now or after a delay
-	Stopped                   // its run was told to stop; it is back in its place
+	Failed                    // its run failed; it goes back, now or after a delay
+	Stopped                   // its run was told to stop; it goes back now
 	Dead                      // its last run failed: see MaxAttempts
 	Removed                   // removed before it was taken
 )

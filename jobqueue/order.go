@@ -1,12 +1,12 @@
 package jobqueue
 
-// This file is the order of jobs: the set of the ready ones, the heap under it
-// and under the delayed ones, and the list of what somebody has taken.
+// This file is the order of jobs: the set of the ready jobs, the heap that this
+// set and the delayed jobs are kept in, and the list of what a holder has taken.
 
 // before reports whether a is to be taken before b.
 func before[K comparable, T any](a, b *node[K, T]) bool {
-	if a.rank != b.rank {
-		return a.rank < b.rank
+	if a.priority != b.priority {
+		return a.priority > b.priority
 	}
 	return a.seq < b.seq
 }
@@ -19,11 +19,12 @@ func sooner[K comparable, T any](a, b *node[K, T]) bool {
 	return a.seq < b.seq
 }
 
-// A readySet is the jobs that may be taken, in order. Those that came in order
-// are in a list, the run, at a constant cost; those that did not, because they
-// came back or are more urgent, are in a heap. The first is that of one of the
-// two. Measured at a depth of 100,000, with the heap alone adding and taking
-// a job cost four times as much.
+// A readySet is the jobs that may be taken, in order. A job that comes after all
+// others is put at the end of a list, the run, at a constant cost. A job that
+// has to overtake others, because it came back or is more urgent, is put in a
+// heap. The first job is the first of the run or of the heap. Measured at a
+// depth of 100,000, with the heap alone adding and taking a job took four times
+// as long.
 type readySet[K comparable, T any] struct {
 	run  list[K, T]
 	heap heap[*node[K, T]]
@@ -32,7 +33,7 @@ type readySet[K comparable, T any] struct {
 func (s *readySet[K, T]) len() int { return s.run.len + s.heap.len() }
 
 func (s *readySet[K, T]) push(n *node[K, T]) {
-	if n.listed = s.run.last == nil || before(s.run.last, n); n.listed {
+	if n.inRun = s.run.last == nil || before(s.run.last, n); n.inRun {
 		s.run.push(n)
 	} else {
 		s.heap.push(n)
@@ -40,7 +41,7 @@ func (s *readySet[K, T]) push(n *node[K, T]) {
 }
 
 func (s *readySet[K, T]) remove(n *node[K, T]) {
-	if n.listed {
+	if n.inRun {
 		s.run.remove(n)
 	} else {
 		s.heap.remove(n)
@@ -57,8 +58,8 @@ func (s *readySet[K, T]) pop() *node[K, T] {
 	return n
 }
 
-// A list is a chain of jobs in the order of their arrival. A job is in one at a
-// time.
+// A list is a chain of jobs in the order of their arrival. A job is in at most
+// one list at a time.
 type list[K comparable, T any] struct {
 	first, last *node[K, T]
 	len         int
@@ -98,17 +99,17 @@ func (l *list[K, T]) all() []*node[K, T] {
 	return nodes
 }
 
-// A placed knows where it is in a heap.
-type placed interface {
+// An indexed is an element that remembers where it is in its heap.
+type indexed interface {
 	comparable
-	place() *int
+	heapIndex() *int
 }
 
-func (n *node[K, T]) place() *int { return &n.index }
+func (n *node[K, T]) heapIndex() *int { return &n.index }
 
-// A heap is a binary heap whose elements know their places. The one in package
-// container boxes them.
-type heap[E placed] struct {
+// A heap is a binary heap from the middle of which elements can be removed. The
+// one of package container/heap makes an interface value of every element.
+type heap[E indexed] struct {
 	elems []E
 	less  func(a, b E) bool
 }
@@ -128,26 +129,34 @@ func (h *heap[E]) push(e E) {
 	h.up(len(h.elems) - 1)
 }
 
+// remove removes e. The last element takes its place and moves to where it
+// belongs.
 func (h *heap[E]) remove(e E) {
-	i, last := *e.place(), len(h.elems)-1
+	i, last := *e.heapIndex(), len(h.elems)-1
 	moved := h.elems[last]
 	var none E
-	h.elems[last] = none
-	if h.elems = h.elems[:last]; cap(h.elems) > 64 && last < cap(h.elems)/4 {
-		h.elems = append(make([]E, 0, cap(h.elems)/2), h.elems...)
-	}
+	h.elems[last] = none // the array keeps no pointer to it
+	h.elems = h.elems[:last]
+	h.shrink()
 	if moved != e {
 		h.set(i, moved)
 		h.up(h.down(i))
 	}
 }
 
-func (h *heap[E]) set(i int, e E) {
-	h.elems[i] = e
-	*e.place() = i
+// shrink gives memory back when less than a quarter of it is used.
+func (h *heap[E]) shrink() {
+	if cap(h.elems) > 64 && len(h.elems) < cap(h.elems)/4 {
+		h.elems = append(make([]E, 0, cap(h.elems)/2), h.elems...)
+	}
 }
 
-// up moves the element at i to where nothing above it is greater.
+func (h *heap[E]) set(i int, e E) {
+	h.elems[i] = e
+	*e.heapIndex() = i
+}
+
+// up moves the element at i up until the one above it is not greater.
 func (h *heap[E]) up(i int) {
 	e := h.elems[i]
 	for i > 0 {
@@ -161,8 +170,8 @@ func (h *heap[E]) up(i int) {
 	h.set(i, e)
 }
 
-// down moves the element at i to where nothing below it is less, and returns
-// where that is.
+// down moves the element at i down until neither of the two below it is less. It
+// returns the index where the element is then.
 func (h *heap[E]) down(i int) int {
 	e := h.elems[i]
 	for {

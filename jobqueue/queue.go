@@ -1,8 +1,6 @@
 package jobqueue
 
 import (
-	"context"
-	"math"
 	"reflect"
 	"sync"
 	"time"
@@ -14,25 +12,24 @@ import (
 // Any number of goroutines may use it. It must be made with [New] or
 // [NewKeyed].
 //
-// All of its state is a [core] under one lock. What users pass in (key,
-// priority, delays, observers) is called without it.
+// All of its state is a [core] under one lock. Users' functions (key, priority,
+// delays, observers) are called without the lock.
 type Queue[K comparable, T any] struct {
-	key      func(T) K
-	wary     bool // a K may hold what cannot be compared
-	priority func(T) int
-	retry    async.Interval
-	dead     func(T, error)
-	observer func(Event[T])
+	key         func(T) K
+	keyMayPanic bool // comparing two values of K may panic
+	priority    func(T) int
+	retry       async.Interval
+	dead        func(T, error)
+	observer    func(Event[T])
 
-	mu       sync.Mutex
-	core     core[K, T]
-	holders  map[context.Context]*holder[K, T] // by scope; of those that have not ended
-	last     *holder[K, T]                     // who was looked for last
-	settling holder[K, T]                      // of no scope: what has failed and is about to go back
-	drains   []*async.Promise[struct{}]        // calls of Drain that wait
-	timer    *time.Timer                       // readies the delayed; nil until needed
-	armed    bool                              // the timer runs
-	due      time.Duration                     // and fires then
+	mu      sync.Mutex
+	core    core[K, T]
+	holders holders[K, T]
+	failing holder[K, T]  // of no scope: jobs whose run has failed, until they are settled
+	drains  []drainWait   // calls of Drain that wait
+	timer   *time.Timer   // makes the delayed jobs ready; nil until needed
+	armed   bool          // the timer is set
+	due     time.Duration // armed: when the timer fires
 }
 
 // New returns a queue of jobs that are their own keys.
@@ -53,21 +50,21 @@ func NewKeyed[K comparable, T any](key func(T) K, opts ...Option) *Queue[K, T] {
 		opt.apply(&o)
 	}
 	q := &Queue[K, T]{
-		key:      key,
-		wary:     mayNotCompare(reflect.TypeFor[K]()),
-		priority: typed[func(T) int]("Priority", o.priority),
-		retry:    o.retry,
-		dead:     typed[func(T, error)]("MaxAttempts", o.dead),
-		observer: typed[func(Event[T])]("Observe", o.observer),
-		holders:  make(map[context.Context]*holder[K, T]),
+		key:         key,
+		keyMayPanic: mayNotCompare(reflect.TypeFor[K]()),
+		priority:    typed[func(T) int]("Priority", o.priority),
+		retry:       o.retry,
+		dead:        typed[func(T, error)]("MaxAttempts", o.dead),
+		observer:    typed[func(Event[T])]("Observe", o.observer),
 	}
 	q.core.init(o.rules)
+	q.holders.others.init()
 	return q
 }
 
-// Add adds job to the end of the queue, or gives it to whoever has waited
-// longest. It returns false, and nothing is changed, if a job with its key is
-// queued or in progress (but see [WhileRunning]), the queue is at its
+// Add adds job to the end of the queue, or hands it to the call of Take that has
+// waited longest. It returns false, and nothing is changed, if a job with its
+// key is queued or in progress (but see [WhileRunning]), the queue is at its
 // [Capacity] or closed, or the key cannot be found again ([ErrKey]). Which of
 // them it was, [Observe] tells. Add never blocks.
 func (q *Queue[K, T]) Add(job T) bool { return q.AddAfter(0, job) }
@@ -75,6 +72,9 @@ func (q *Queue[K, T]) Add(job T) bool { return q.AddAfter(0, job) }
 // AddAfter adds job to the end of the queue d from now. Until then it is known:
 // it cannot be added again, it can be removed, and it counts as queued, but it
 // is not taken, and Drain does not wait for it. Otherwise it is as [Queue.Add].
+// A job that is accepted while one of its key is in progress ([RunAgain]) keeps
+// to its time unless that one goes back: then the retry takes it.
+//
 // While jobs are delayed the queue has a timer, and no goroutine. A queue whose
 // timer was made in a bubble of testing/synctest cannot be used outside it.
 func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
@@ -82,7 +82,7 @@ func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
 	q.mu.Lock()
 	err := q.refusesLocked(&e)
 	if err != nil && q.observer == nil {
-		q.mu.Unlock() // no turn: it is half of what refusing a duplicate costs
+		q.mu.Unlock() // no turn: measured, that doubles the time of a duplicate
 		return false
 	}
 	var t turn[K, T]
@@ -93,9 +93,10 @@ func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
 }
 
 // AddAll adds the jobs in one step, in order: nobody sees some of them without
-// the others, and whoever waits is served in the order of the jobs. It returns
-// those that were rejected: two with the same key are duplicates, and a
-// [Capacity] must have room for all of them, whoever waits.
+// the others, and waiting calls of Take are served in the order of the jobs. It
+// returns those that were rejected, in order. Of two with the same key the
+// second is a duplicate. The jobs count towards the [Capacity] before a waiting
+// call of Take is handed any of them.
 func (q *Queue[K, T]) AddAll(jobs ...T) (rejected []T) {
 	entries := make([]entry[K, T], len(jobs))
 	for i, job := range jobs {
@@ -113,11 +114,11 @@ func (q *Queue[K, T]) AddAll(jobs ...T) (rejected []T) {
 	return rejected
 }
 
-// Remove removes the job with the given key that is queued or delayed, or the
-// second run that was asked for ([RunAgain]). It does not touch a job in
-// progress. It reports whether there was something to remove.
+// Remove removes the job with the given key if it is queued or delayed. If it is
+// in progress, Remove does not touch it, and removes the job that was added
+// since ([RunAgain]). It reports whether there was something to remove.
 func (q *Queue[K, T]) Remove(key K) bool {
-	if !q.usable(key) {
+	if !q.canFind(key) {
 		return false
 	}
 	var t turn[K, T]
@@ -132,24 +133,25 @@ func (q *Queue[K, T]) Remove(key K) bool {
 
 // An entry is a job that is to be added, with what users' functions say of it.
 type entry[K comparable, T any] struct {
-	job  T
-	key  K
-	rank int64
-	bad  bool // its key cannot be found again
+	job      T
+	key      K
+	badKey   bool // no map can find key again
+	priority int
 }
 
+// entry asks users' functions about job, with no lock held.
 func (q *Queue[K, T]) entry(job T) entry[K, T] {
 	e := entry[K, T]{job: job, key: q.key(job)}
-	e.bad = !q.usable(e.key)
+	e.badKey = !q.canFind(e.key)
 	if q.priority != nil {
-		e.rank = -max(int64(q.priority(job)), -math.MaxInt64)
+		e.priority = q.priority(job)
 	}
 	return e
 }
 
 // refusesLocked returns why e is not accepted, nil if it is.
 func (q *Queue[K, T]) refusesLocked(e *entry[K, T]) error {
-	if e.bad {
+	if e.badKey {
 		q.core.stats.Refused++
 		return ErrKey
 	}
@@ -161,17 +163,18 @@ func (q *Queue[K, T]) addLocked(e *entry[K, T], err error, d time.Duration, t *t
 	kind := Rejected
 	if err == nil {
 		kind = Added
-		q.core.add(e.key, e.job, e.rank, after(t.time(), d), t.time())
+		q.core.add(e.key, e.job, e.priority, after(t.time(), d), t.time())
 	}
 	if q.observer != nil {
 		t.tell(Event[T]{Kind: kind, Job: e.job, Err: err})
 	}
 }
 
-// usable reports whether key can be found in a map again.
-func (q *Queue[K, T]) usable(key K) (ok bool) {
-	if q.wary {
-		defer func() { _ = recover() }()
+// canFind reports whether a map can find key again: it is comparable, and equal
+// to itself.
+func (q *Queue[K, T]) canFind(key K) (ok bool) {
+	if q.keyMayPanic {
+		defer func() { _ = recover() }() // then ok is false
 	}
 	return key == key
 }

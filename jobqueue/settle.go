@@ -8,23 +8,26 @@ import (
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-// This file is how what was taken is settled: early by Ack and Nack, the rest by
-// the end of the scope that took it. Each job is settled once: whoever comes
-// later finds it in nobody's hands, or in another's.
+// This file is how taken jobs are settled: some early by Ack and Nack, the others
+// by the end of the scope that took them. Every job is settled once. A second
+// call finds that no scope holds the job, or another one.
 
-// Ack settles jobs that were taken as done: they are removed now, whatever
-// becomes of the scope. It looks for who holds them from the scope of ctx
-// outwards, so tasks that a consumer has started may settle what it took. What
-// none of these holds (any more) it leaves alone.
+// Ack settles jobs that were taken as done: they are removed now, and the end of
+// the scope does not matter for them. Ack looks for the holder of a job from the
+// scope of ctx outwards, so tasks that a consumer has started may settle what
+// the consumer took. It leaves jobs alone that none of these scopes holds, or
+// holds no longer.
 func (q *Queue[K, T]) Ack(ctx context.Context, jobs ...T) {
-	var few [4]usable[K]
+	var few [4]jobKey[K]
 	keys := q.keys(few[:0], jobs)
 	scope := bridge.ScopeOf(ctx)
 	var t turn[K, T]
 	q.lock(&t)
 	for i := range keys {
 		if n := q.heldLocked(scope, &keys[i]); n != nil {
+			h := n.holder
 			q.doneLocked(n, &t)
+			q.dropIdleLocked(h)
 		}
 	}
 	q.unlock(&t)
@@ -32,7 +35,7 @@ func (q *Queue[K, T]) Ack(ctx context.Context, jobs ...T) {
 
 // Nack settles jobs that were taken as failed with err: they go back to their
 // place now, or as [RetryDelay] and [MaxAttempts] say. With a nil err they go
-// back at once and it is no failure: somebody else is to have them. Whose jobs
+// back at once and it counts as no failure: others are to have them. Which jobs
 // it may settle is as for [Queue.Ack].
 func (q *Queue[K, T]) Nack(ctx context.Context, err error, jobs ...T) {
 	keys := q.keys(nil, jobs)
@@ -41,24 +44,28 @@ func (q *Queue[K, T]) Nack(ctx context.Context, err error, jobs ...T) {
 	var t turn[K, T]
 	q.lock(&t)
 	for i := range keys {
-		switch n := q.heldLocked(scope, &keys[i]); {
-		case n == nil:
-		case err == nil:
-			q.stopLocked(n, nil, &t)
-		default:
-			failed = append(failed, q.seizeLocked(n))
+		n := q.heldLocked(scope, &keys[i])
+		if n == nil {
+			continue
 		}
+		h := n.holder
+		if err == nil {
+			q.stopLocked(n, nil, &t)
+		} else {
+			failed = append(failed, q.setAsideLocked(n))
+		}
+		q.dropIdleLocked(h)
 	}
 	q.failAll(failed, err, &t)
 }
 
-// heldLocked returns the job with the given key if scope or one around it holds
-// it.
-func (q *Queue[K, T]) heldLocked(scope context.Context, key *usable[K]) *node[K, T] {
+// heldLocked returns the job with the given key if scope, or a scope around it,
+// holds it.
+func (q *Queue[K, T]) heldLocked(scope context.Context, key *jobKey[K]) *node[K, T] {
 	if !key.ok {
 		return nil
 	}
-	n := q.core.nodes[key.key]
+	n := q.core.nodes.get(key.key)
 	if n == nil || n.holder == nil {
 		return nil
 	}
@@ -70,8 +77,9 @@ func (q *Queue[K, T]) heldLocked(scope context.Context, key *usable[K]) *node[K,
 	return nil
 }
 
-// ScopeEnds settles what h still holds. It must run no users' code, so where some
-// has to be run it leaves that to an exit hook.
+// ScopeEnds settles what h still holds. Package async calls it on the goroutine
+// that ends the scope. No users' code may run in it, so if some has to run the
+// settling is left to an exit hook, which is the next one that runs.
 func (h *holder[K, T]) ScopeEnds(how bridge.Ending, outcome error) {
 	q := h.q
 	if q.observer == nil && (how != bridge.Failed || q.retry == nil && q.dead == nil) {
@@ -81,31 +89,31 @@ func (h *holder[K, T]) ScopeEnds(how bridge.Ending, outcome error) {
 	async.OnExit(h.scope, func(context.Context, error) error { q.settle(h, how, outcome); return nil })
 }
 
-// settle settles what h still holds, and ends h.
+// settle settles what h still holds, and removes h. Nobody else removes h at the
+// same time: its Registration has been used up by ScopeEnds.
 func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) {
 	var t turn[K, T]
 	q.lock(&t)
-	delete(q.holders, h.scope)
-	if q.last == h {
-		q.last = nil
-	}
-	h.end(&q.core, &t.woken)
+	q.core.stopWaitingAll(h, async.ErrScopeEnded, &t.woken)
 	var failed []*node[K, T]
 	for n := h.jobs.first; n != nil; n = h.jobs.first {
 		switch {
-		case n.unheard != nil:
-			q.giveOnLocked(n, async.ErrScopeEnded, &t)
+		case n.undelivered != nil:
+			n.undelivered.err = async.ErrScopeEnded
+			q.undoTakeLocked(n, async.ErrScopeEnded, &t)
 		case how == bridge.Failed:
-			failed = append(failed, q.seizeLocked(n))
+			failed = append(failed, q.setAsideLocked(n))
 		case how == bridge.Stopped:
 			q.stopLocked(n, outcome, &t)
 		default:
 			q.doneLocked(n, &t)
 		}
 	}
+	q.holders.remove(h)
 	q.failAll(failed, outcome, &t)
 }
 
+// doneLocked settles n as done.
 func (q *Queue[K, T]) doneLocked(n *node[K, T], t *turn[K, T]) {
 	now := t.time()
 	if q.observer != nil {
@@ -114,32 +122,34 @@ func (q *Queue[K, T]) doneLocked(n *node[K, T], t *turn[K, T]) {
 	q.core.done(n, now)
 }
 
+// stopLocked settles n as told to stop, for the reason why.
 func (q *Queue[K, T]) stopLocked(n *node[K, T], why error, t *turn[K, T]) {
 	now := t.time()
 	if q.observer != nil {
 		t.tell(n.event(Stopped, now, why))
 	}
-	q.core.release(n, now)
+	q.core.stop(n, now)
 }
 
-// giveOnLocked puts back n, of which nobody has heard: that was no run.
-func (q *Queue[K, T]) giveOnLocked(n *node[K, T], why error, t *turn[K, T]) {
+// undoTakeLocked puts n back, which no Take has returned: that was no run.
+func (q *Queue[K, T]) undoTakeLocked(n *node[K, T], why error, t *turn[K, T]) {
 	n.runs--
 	q.stopLocked(n, why, t)
 }
 
-// seizeLocked takes n from its holder, so that nobody else settles it: it has
-// failed, and is in the hands of the queue itself until failAll.
-func (q *Queue[K, T]) seizeLocked(n *node[K, T]) *node[K, T] {
+// setAsideLocked moves n from its holder to q.failing: the run of n has failed,
+// and from here on only failAll settles it.
+func (q *Queue[K, T]) setAsideLocked(n *node[K, T]) *node[K, T] {
 	n.holder.jobs.remove(n)
-	n.holder = &q.settling
-	q.settling.jobs.push(n)
+	n.holder, n.undelivered = &q.failing, nil
+	q.failing.jobs.push(n)
 	return n
 }
 
-// failAll settles nodes that were seized as failed with err, and ends the turn t.
-// A RetryDelay is asked between two turns, as it may not be with the lock; if it
-// panics the rest of the jobs go back at once.
+// failAll settles nodes that were set aside as failed with err, and ends the turn
+// t. The function of RetryDelay may not be called with the lock held. It is
+// called between t and a second turn, in which the jobs are settled. If it
+// panics, those jobs for which it was not called yet go back without a delay.
 func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
 	delays := make([]time.Duration, len(nodes))
 	if q.retry == nil || len(nodes) == 0 {
@@ -147,10 +157,10 @@ func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
 		q.unlock(t)
 		return
 	}
-	failed := make([]int, len(nodes)) // times, 0 for those that will be dead
+	failures := make([]int, len(nodes)) // how many each has now; 0 if it will be dead
 	for i, n := range nodes {
-		if !q.core.buries(n) {
-			failed[i] = n.failed + 1
+		if !q.core.isLastAttempt(n) {
+			failures[i] = n.failed + 1
 		}
 	}
 	q.unlock(t)
@@ -160,13 +170,14 @@ func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
 		q.failLocked(nodes, delays, err, &t)
 		q.unlock(&t)
 	}()
-	for i, times := range failed {
+	for i, times := range failures {
 		if times > 0 {
 			delays[i] = q.retry(times)
 		}
 	}
 }
 
+// failLocked settles nodes as failed. Each is ready again after its delay.
 func (q *Queue[K, T]) failLocked(nodes []*node[K, T], delays []time.Duration, err error, t *turn[K, T]) {
 	for i, n := range nodes {
 		now := t.time()
@@ -174,7 +185,7 @@ func (q *Queue[K, T]) failLocked(nodes []*node[K, T], delays []time.Duration, er
 		if q.core.fail(n, after(now, delays[i]), now) {
 			e.Kind = Dead
 			if q.dead != nil {
-				t.buried = append(t.buried, burial[T]{e.Job, err})
+				t.dead = append(t.dead, deadJob[T]{e.Job, err})
 			}
 		}
 		if q.observer != nil {
@@ -188,17 +199,17 @@ func (n *node[K, T]) event(kind EventKind, now time.Duration, err error) Event[T
 	return Event[T]{Kind: kind, Job: n.job, Attempt: n.runs, Ran: now - n.since, Err: err}
 }
 
-// usable is a key, and whether it can be found in a map.
-type usable[K comparable] struct {
+// A jobKey is the key of a job. If ok is false no map can find the key again.
+type jobKey[K comparable] struct {
 	key K
 	ok  bool
 }
 
 // keys appends the keys of jobs to keys.
-func (q *Queue[K, T]) keys(keys []usable[K], jobs []T) []usable[K] {
+func (q *Queue[K, T]) keys(keys []jobKey[K], jobs []T) []jobKey[K] {
 	for _, job := range jobs {
 		key := q.key(job)
-		keys = append(keys, usable[K]{key, q.usable(key)})
+		keys = append(keys, jobKey[K]{key, q.canFind(key)})
 	}
 	return keys
 }

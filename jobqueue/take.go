@@ -7,10 +7,11 @@ import (
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-// Take takes at least one job and at most most, in the order of the queue. It
+// Take takes at least one job and at most max, in the order of the queue. It
 // blocks until there is one, the queue is closed ([ErrClosed]), or ctx is done,
-// in which case its error matches both ctx.Err and its Cause. Who waits is
-// served first come, first served; a waiting task lends its slot of a Limit.
+// in which case its error matches both ctx.Err and its Cause. Calls that wait
+// are served in the order in which they came. A waiting task lends its slot of
+// a Limit.
 //
 // The jobs are settled by the end of the scope of ctx. If that ends well they
 // are removed. If it fails, panics, calls Goexit or is cancelled they go back
@@ -18,9 +19,9 @@ import (
 // [Queue.Nack] settle some early.
 //
 // On a ctx without a scope Take returns [ErrNoScope], on that of a scope that
-// has ended [async.ErrScopeEnded]. most < 1 panics.
-func (q *Queue[K, T]) Take(ctx context.Context, most int) ([]T, error) {
-	if most < 1 {
+// has ended [async.ErrScopeEnded]. max < 1 panics.
+func (q *Queue[K, T]) Take(ctx context.Context, max int) ([]T, error) {
+	if max < 1 {
 		panic("jobqueue: Take: it must be allowed to take at least 1 job")
 	}
 	scope := bridge.ScopeOf(ctx)
@@ -30,113 +31,103 @@ func (q *Queue[K, T]) Take(ctx context.Context, most int) ([]T, error) {
 	if err := bridge.Told(ctx); err != nil {
 		return nil, err
 	}
-	jobs, err := q.takeNow(scope, most, nil)
+	jobs, err := q.takeNow(scope, max, nil)
 	for jobs == nil && err == nil {
-		w := &waiter[K, T]{most: most}
-		w.future, w.promise = async.NewPromise[struct{}](ctx) // not with the lock: it looks at ctx
-		if jobs, err = q.takeNow(scope, most, w); jobs == nil && err == nil {
-			jobs, err = q.wait(ctx, w)
-		}
-		w.promise.Resolve(struct{}{}) // it need not be kept until ctx ends
+		jobs, err = q.takeLater(ctx, scope, max)
 	}
 	return jobs, err
 }
 
-// takeNow takes what is ready. If nothing is it returns nothing, and w, unless it
-// is nil, waits.
-func (q *Queue[K, T]) takeNow(scope context.Context, most int, w *waiter[K, T]) (jobs []T, err error) {
+// takeLater takes what is ready, and waits if nothing is. It returns nothing if
+// it was handed jobs and others of its scope have settled them before it ran.
+func (q *Queue[K, T]) takeLater(ctx, scope context.Context, limit int) ([]T, error) {
+	w := &waiter[K, T]{limit: limit}
+	w.future, w.promise = async.NewPromise[struct{}](ctx) // without the lock: it calls methods of ctx
+	defer w.promise.Resolve(struct{}{})                   // the scope of ctx forgets it
+	if jobs, err := q.takeNow(scope, limit, w); jobs != nil || err != nil {
+		return jobs, err
+	}
+	return q.wait(ctx, w)
+}
+
+// takeNow takes what is ready. If nothing is it returns nothing, and puts w on
+// the list of waiters, unless that is nil. Looking and waiting are one turn, so
+// no job can become ready between the two.
+func (q *Queue[K, T]) takeNow(scope context.Context, limit int, w *waiter[K, T]) ([]T, error) {
 	var t turn[K, T]
 	q.lock(&t)
+	n := min(limit, q.core.ready.len())
+	if q.core.closed {
+		q.unlock(&t)
+		return nil, ErrClosed
+	}
+	if n == 0 && w == nil {
+		q.unlock(&t)
+		return nil, nil
+	}
 	h := q.holderLocked(scope)
-	switch n := min(most, q.core.ready.len()); {
+	switch {
 	case h == nil:
-		err = async.ErrScopeEnded
-	case q.core.closed:
-		err = ErrClosed
-	case n > 0 && q.observer != nil:
-		jobs = q.takeTold(h, n, &t)
-		return jobs, nil
-	case n > 0:
-		jobs = make([]T, n)
-		for i := range jobs {
-			jobs[i] = q.core.take(h, t.time()).job
-		}
-	case w != nil:
-		w.holder = h
-		q.core.wait(w)
+		q.unlock(&t)
+		return nil, async.ErrScopeEnded
+	case n == 0:
+		q.core.wait(w, h)
+		q.unlock(&t)
+		return nil, nil
+	case q.observer != nil:
+		return q.takeObserved(h, n, &t), nil
+	}
+	jobs := make([]T, n)
+	for i := range jobs {
+		jobs[i] = q.core.take(h, t.time()).job
 	}
 	q.unlock(&t)
-	return jobs, err
+	return jobs, nil
 }
 
-// takeTold takes n jobs and tells the observer. If that panics Take does not
-// return them, so they are nobody's.
-func (q *Queue[K, T]) takeTold(h *holder[K, T], n int, t *turn[K, T]) []T {
+// takeObserved takes n jobs, ends the turn t and so tells the observer. If that
+// panics Take does not return the jobs: they are undelivered.
+func (q *Queue[K, T]) takeObserved(h *holder[K, T], n int, t *turn[K, T]) []T {
 	w := new(waiter[K, T])
-	for range n {
-		n := q.core.take(h, t.time())
-		n.unheard = w
-		w.served = append(w.served, portion[K, T]{n.job, n})
-		q.tellTaken(t, n)
+	q.core.deliver(w, h, n, t.time())
+	for _, d := range w.served {
+		q.tellTaken(t, d.node)
 	}
 	q.unlock(t)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return w.heard()
+	return w.receive()
 }
 
-// heard returns what w was served and is still its own.
-func (w *waiter[K, T]) heard() (jobs []T) {
-	for _, x := range w.served {
-		if x.n.unheard == w {
-			x.n.unheard = nil
-			jobs = append(jobs, x.job)
-		}
-	}
-	return jobs
-}
-
-// wait waits until w is served, or ctx is done. Both may happen at once: the
-// lock orders the two, and if ctx was seen done although jobs are there they
-// are given on, so that nobody has them who does not know of it. It returns
-// nothing if others have settled all that w was served.
+// wait waits until w is off the list of waiters, or ctx is done. Both may happen
+// at the same time. The lock orders the two: either w is found on the list, and
+// nobody hands it anything any more, or it was served before. If it was, and ctx
+// was seen done, Take is going to return an error, so the jobs are put back.
 func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err error) {
 	_, err = w.future.Wait(ctx)
 	var t turn[K, T]
 	q.lock(&t)
 	switch {
-	case !w.gone:
-		q.core.dismiss(w)
+	case w.listed:
+		q.dropIdleLocked(q.core.stopWaiting(w))
 	case w.err != nil:
 		err = w.err
-	case w.holder.ended: // which has put back what it was served
-		err = async.ErrScopeEnded
 	case err == nil:
-		jobs = w.heard()
+		jobs = w.receive()
 	default:
-		for _, x := range w.served {
-			if x.n.unheard == w {
-				q.giveOnLocked(x.n, err, &t)
-			}
-		}
+		q.returnServedLocked(w, err, &t)
 	}
 	q.unlock(&t)
 	return jobs, err
 }
 
-// holderLocked returns the holder of scope, nil if that has ended.
-func (q *Queue[K, T]) holderLocked(scope context.Context) *holder[K, T] {
-	if h := q.last; h != nil && h.scope == scope && !h.ended {
-		return h
+// returnServedLocked puts back what w was handed and is still its own.
+func (q *Queue[K, T]) returnServedLocked(w *waiter[K, T], why error, t *turn[K, T]) {
+	for _, d := range w.served {
+		if d.node.undelivered == w {
+			h := d.node.holder
+			q.undoTakeLocked(d.node, why, t)
+			q.dropIdleLocked(h)
+		}
 	}
-	if h := q.holders[scope]; h != nil {
-		q.last = h
-		return h
-	}
-	h := &holder[K, T]{q: q, scope: scope}
-	if bridge.AtEnd(scope, h) == nil {
-		return nil
-	}
-	q.holders[scope], q.last = h, h
-	return h
 }

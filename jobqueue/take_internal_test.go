@@ -12,10 +12,10 @@ import (
 )
 
 // waiting returns a waiter of the scope of ctx that q has on its list.
-func waiting(t *testing.T, q *Queue[int, int], ctx context.Context, most int) *waiter[int, int] {
-	w := &waiter[int, int]{most: most}
+func waiting(t *testing.T, q *Queue[int, int], ctx context.Context, limit int) *waiter[int, int] {
+	w := &waiter[int, int]{limit: limit}
 	w.future, w.promise = async.NewPromise[struct{}](ctx)
-	jobs, err := q.takeNow(bridge.ScopeOf(ctx), most, w)
+	jobs, err := q.takeNow(bridge.ScopeOf(ctx), limit, w)
 	require.NoError(t, err)
 	require.Nil(t, jobs)
 	return w

@@ -25,7 +25,8 @@ func after(now, d time.Duration) time.Duration {
 	return now + d
 }
 
-// armLocked has the timer fire when the first delayed job is due, or stops it.
+// armLocked has the timer fire when the first delayed job is due. If there is
+// none, or the queue is closed, it stops the timer.
 func (q *Queue[K, T]) armLocked(t *turn[K, T]) {
 	first := q.core.delayed.min()
 	if first == nil || q.core.closed {
@@ -47,8 +48,9 @@ func (q *Queue[K, T]) armLocked(t *turn[K, T]) {
 	}
 }
 
-// tick is called by the timer. It may have been set anew meanwhile; a turn begins
-// with what is due.
+// tick is called by the timer. A turn begins with what is due, so it has nothing
+// to do but to take one. The timer may have been set anew since it fired: then
+// armed is wrong until the end of the turn, which sets it again.
 func (q *Queue[K, T]) tick() {
 	var t turn[K, T]
 	q.lock(&t)

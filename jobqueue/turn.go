@@ -6,27 +6,32 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// A turn is one stretch with the lock of a queue, and what is left to do when
-// it is given back.
+// A turn is one stretch with the lock of a queue held, and what is to be done
+// when the lock is given back: waking waiters, and calling users' functions.
 type turn[K comparable, T any] struct {
-	now    time.Duration
-	read   bool // the clock was: now is the time
-	woken  waiters[K, T]
-	events []Event[T]
-	buried []burial[T]
+	now     time.Duration
+	hasTime bool // now is the time; the clock has been read
+	woken   waiters[K, T]
+	events  []Event[T]   // for the observer
+	dead    []deadJob[T] // for the function of MaxAttempts
+	drained []drainWait  // calls of Drain that are over
 }
 
-// A burial is a call of the function of MaxAttempts.
-type burial[T any] struct {
+// A deadJob is a job that is given up, and why.
+type deadJob[T any] struct {
 	job T
 	err error
 }
 
-// time returns when the turn took place. The clock is read only if somebody
-// asks, and once: measured, a reading is a tenth of a job's way through a queue.
+// A drainWait is a call of Drain that waits.
+type drainWait = *async.Promise[struct{}]
+
+// time returns when the turn takes place. It reads the clock if nobody has asked
+// before: measured, one reading takes a tenth of the time of adding, taking and
+// settling a job.
 func (t *turn[K, T]) time() time.Duration {
-	if !t.read {
-		t.now, t.read = clock(), true
+	if !t.hasTime {
+		t.now, t.hasTime = clock(), true
 	}
 	return t.now
 }
@@ -37,84 +42,94 @@ func (q *Queue[K, T]) lock(t *turn[K, T]) {
 	q.begin(t)
 }
 
-// begin begins a turn, with the lock held. Timers are late, and jobs that are due
-// by now come before what this turn is about.
+// begin begins a turn, with the lock held. The timer may be late, so jobs that
+// are due are made ready, and handed to waiters, before the turn does anything
+// else.
 func (q *Queue[K, T]) begin(t *turn[K, T]) {
 	if first := q.core.delayed.min(); first != nil && !q.core.closed && first.at <= t.time() {
-		q.core.ripen(t.now)
-		if q.core.pending() {
-			q.serveLocked(t)
-		}
+		q.core.makeDueReady(t.now)
+		q.serveLocked(t)
 	}
 }
 
-// unlock serves who waits, ends the turn, and does what may only be done without
-// the lock: waking, and calling users' functions. What those do wrong comes
-// after everything else is right.
+// unlock serves the waiters, ends the turn and gives the lock back. Then it wakes
+// those who were served and calls users' functions. If one of those panics the
+// rest is done all the same, and then the panic goes on.
 func (q *Queue[K, T]) unlock(t *turn[K, T]) {
-	if q.core.pending() {
-		q.serveLocked(t)
-	}
-	var drained []*async.Promise[struct{}]
-	if q.core.refuse && q.core.idle() {
-		drained = q.drainedLocked(t)
+	q.serveLocked(t)
+	if q.core.noAdds && q.core.drained() {
+		q.endDrainLocked(t)
 	}
 	if q.armed || q.core.delayed.len() > 0 {
 		q.armLocked(t)
 	}
 	q.mu.Unlock()
-
-	if len(t.events)+len(t.buried) > 0 {
-		defer q.wake(&t.woken, drained) // after the observer was told what they were given
-		defer all(t.buried, func(b burial[T]) { q.dead(b.job, b.err) })
-		all(t.events, q.observer)
-	} else if t.woken.first != nil || drained != nil {
-		q.wake(&t.woken, drained)
+	if len(t.events)+len(t.dead) > 0 {
+		q.callUsers(t)
+	} else if t.woken.first != nil || t.drained != nil {
+		t.wake()
 	}
 }
 
-func (q *Queue[K, T]) wake(woken *waiters[K, T], drained []*async.Promise[struct{}]) {
-	woken.wake()
-	for _, p := range drained {
-		p.Resolve(struct{}{})
-	}
+// callUsers calls the observer, then the function of MaxAttempts, and then wakes:
+// a Take returns after the observer was told what is taken.
+func (q *Queue[K, T]) callUsers(t *turn[K, T]) {
+	defer t.wake()
+	defer callEach(t.dead, func(d deadJob[T]) { q.dead(d.job, d.err) })
+	callEach(t.events, q.observer)
 }
 
-// all calls f with each of elems. If one call panics the others are made all the
-// same, before the panic goes on.
-func all[E any](elems []E, f func(E)) {
-	done := 0
+// callEach calls f with each of elems. If a call panics, or calls Goexit, the
+// others are made before that goes on.
+func callEach[E any](elems []E, f func(E)) {
+	called := 0
 	defer func() {
-		if done < len(elems) {
-			all(elems[done+1:], f)
+		if called < len(elems) {
+			callEach(elems[called+1:], f)
 		}
 	}()
-	for ; done < len(elems); done++ {
-		f(elems[done])
+	for ; called < len(elems); called++ {
+		f(elems[called])
 	}
 }
 
-// serveLocked gives what is ready to who waits for it. Something must be pending.
-func (q *Queue[K, T]) serveLocked(t *turn[K, T]) {
-	before := t.woken.last
-	q.core.serve(t.time(), &t.woken)
-	first := t.woken.first
-	if before != nil {
-		first = before.next
+// wake wakes the calls of Take and Drain that are over.
+func (t *turn[K, T]) wake() {
+	t.woken.wake()
+	for _, d := range t.drained {
+		d.Resolve(struct{}{})
 	}
-	for w := first; w != nil; w = w.next {
-		for _, x := range w.served {
-			q.tellTaken(t, x.n)
+}
+
+// serveLocked hands what is ready to the waiters.
+func (q *Queue[K, T]) serveLocked(t *turn[K, T]) {
+	if !q.core.pending() {
+		return
+	}
+	before := t.woken.last
+	for _, h := range q.core.serve(t.time(), &t.woken) {
+		q.dropIdleLocked(h)
+	}
+	if q.observer == nil {
+		return
+	}
+	served := t.woken.first
+	if before != nil {
+		served = before.next
+	}
+	for w := served; w != nil; w = w.next {
+		for _, d := range w.served {
+			q.tellTaken(t, d.node)
 		}
 	}
 }
 
-// tellTaken has the observer told of a job that has just been taken.
+// tellTaken has the observer told that n was taken.
 func (q *Queue[K, T]) tellTaken(t *turn[K, T], n *node[K, T]) {
 	if q.observer != nil {
 		t.tell(Event[T]{Kind: Taken, Job: n.job, Attempt: n.runs, Queued: n.waited})
 	}
 }
 
-// tell has the observer, which there must be, told of e when the turn is over.
+// tell has the observer told of e at the end of the turn. There must be one.
 func (t *turn[K, T]) tell(e Event[T]) { t.events = append(t.events, e) }

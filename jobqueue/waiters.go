@@ -1,48 +1,41 @@
 package jobqueue
 
 import (
-	"context"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
 )
 
-// This file is who takes: holders, which are scopes, and waiters, which are
-// calls of Take that found nothing.
+// This file is the waiters: calls of Take that found nothing. They are served in
+// the order of the calls.
 
-// A holder is a scope that has taken jobs and is to settle them when it ends.
-type holder[K comparable, T any] struct {
-	q     *Queue[K, T]
-	scope context.Context
-	jobs  list[K, T] // in the order in which they were taken
-	waits int        // waiters that take for it
-	ended bool       // it is settled, and takes nothing any more
-}
-
-// A waiter is a call of Take that waits. Once it is off the list it has either
-// jobs or an error.
+// A waiter is a call of Take that waits. When it is taken off the list it has
+// jobs, or an error that says why it gets none.
 type waiter[K comparable, T any] struct {
-	holder *holder[K, T]
-	most   int
-	served []portion[K, T]
-	err    error // why it will be served nothing
+	holder *holder[K, T] // takes the jobs; may be used only while the waiter is listed
+	limit  int           // at most so many jobs
+	served []delivery[K, T]
+	err    error
 
+	// promise is resolved by the goroutine that takes the waiter off the list,
+	// after it has given back the lock. It may come late, but not too early:
+	// served and err are written before.
+	promise *async.Promise[struct{}]
 	future  *async.Future[struct{}]
-	promise *async.Promise[struct{}] // resolved, without the lock, by who takes it off the list
 
-	prev, next *waiter[K, T]
-	gone       bool // nobody is to serve it any more
+	listed     bool          // on the list of waiters
+	prev, next *waiter[K, T] // there, or on the list of those to be woken
 }
 
-// A portion is a job that a waiter was handed. It is the waiter's only while the
-// node says so: until the waiter wakes, somebody else of its scope may settle the
-// job, or the scope may end.
-type portion[K comparable, T any] struct {
-	job T
-	n   *node[K, T]
+// A delivery is a job that was handed to a waiter. It is the waiter's only while
+// node.undelivered says so. Before the waiter runs, another goroutine of its
+// scope may settle the job, or the scope may end.
+type delivery[K comparable, T any] struct {
+	job  T
+	node *node[K, T]
 }
 
-// waiters is a list of waiters, first come first served.
+// waiters is a list of waiters, the first to be served first.
 type waiters[K comparable, T any] struct {
 	first, last *waiter[K, T]
 }
@@ -70,60 +63,89 @@ func (l *waiters[K, T]) remove(w *waiter[K, T]) {
 	w.prev, w.next = nil, nil
 }
 
-// wait puts w at the end of those who wait.
-func (c *core[K, T]) wait(w *waiter[K, T]) {
-	w.holder.waits++
+// wait puts w at the end of the waiters. Its jobs are h's.
+func (c *core[K, T]) wait(w *waiter[K, T], h *holder[K, T]) {
+	w.holder, w.listed = h, true
+	h.waits++
 	c.waiters.push(w)
 }
 
-// dismiss takes w off those who wait.
-func (c *core[K, T]) dismiss(w *waiter[K, T]) {
-	w.gone = true
-	w.holder.waits--
+// stopWaiting takes w off the waiters and returns its holder.
+func (c *core[K, T]) stopWaiting(w *waiter[K, T]) *holder[K, T] {
+	h := w.holder
+	w.holder, w.listed = nil, false
+	h.waits--
 	c.waiters.remove(w)
+	return h
 }
 
-// pending reports whether there is something to tell the first who waits.
+// pending reports whether the first waiter can be served: there are jobs, or
+// there never will be any.
 func (c *core[K, T]) pending() bool {
 	return c.waiters.first != nil && (c.closed || c.ready.len() > 0)
 }
 
-// serve gives the ready jobs to those who wait, and adds to woken who is to be
-// woken. The jobs are in the hands of the first waiter before anybody runs, so
-// nobody races for them and no wake-up is lost.
-func (c *core[K, T]) serve(now time.Duration, woken *waiters[K, T]) {
+// serve hands the ready jobs to the waiters, each as many as it may have, and
+// puts the waiters that were served on woken. The jobs are in the hands of a
+// waiter before the lock is given back. So no other call can take them first,
+// and no waiter is woken in vain.
+//
+// It returns the holders of waiters that got nothing, because the queue is
+// closed: they may be idle.
+func (c *core[K, T]) serve(now time.Duration, woken *waiters[K, T]) (left []*holder[K, T]) {
 	for c.pending() {
 		w := c.waiters.first
-		c.dismiss(w)
+		h := c.stopWaiting(w)
 		if c.closed {
 			w.err = ErrClosed
-		}
-		for w.err == nil && len(w.served) < w.most && c.ready.len() > 0 {
-			n := c.take(w.holder, now)
-			n.unheard = w
-			w.served = append(w.served, portion[K, T]{n.job, n})
+			left = append(left, h)
+		} else {
+			c.deliver(w, h, min(w.limit, c.ready.len()), now)
 		}
 		woken.push(w)
 	}
+	return left
 }
 
-// end ends h, which has settled what it had. Nobody waits for a scope that has
-// ended but who was handed its ctx by mistake: they are told, and added to
-// woken.
-func (h *holder[K, T]) end(c *core[K, T], woken *waiters[K, T]) {
-	h.ended = true
+// deliver has h take n ready jobs for w.
+func (c *core[K, T]) deliver(w *waiter[K, T], h *holder[K, T], n int, now time.Duration) {
+	w.served = make([]delivery[K, T], n)
+	for i := range w.served {
+		taken := c.take(h, now)
+		taken.undelivered = w
+		w.served[i] = delivery[K, T]{taken.job, taken}
+	}
+}
+
+// stopWaitingAll takes the waiters of h off the list, with err, and puts them on
+// woken. It is called when the scope of h ends. Such a waiter is a goroutine
+// that is no task of the scope and was given its ctx by mistake.
+func (c *core[K, T]) stopWaitingAll(h *holder[K, T], err error, woken *waiters[K, T]) {
 	for w := c.waiters.first; w != nil && h.waits > 0; {
 		next := w.next
 		if w.holder == h {
-			c.dismiss(w)
-			w.err = async.ErrScopeEnded
+			c.stopWaiting(w)
+			w.err = err
 			woken.push(w)
 		}
 		w = next
 	}
 }
 
-// wake wakes the waiters of l. It must not be called with the lock held.
+// receive returns the jobs that w was handed and that nobody else has settled
+// since. From now on they count as delivered.
+func (w *waiter[K, T]) receive() (jobs []T) {
+	for _, d := range w.served {
+		if d.node.undelivered == w {
+			d.node.undelivered = nil
+			jobs = append(jobs, d.job)
+		}
+	}
+	return jobs
+}
+
+// wake wakes the waiters of l. It must not be called with the lock held: a
+// promise that is resolved may run code of package async and of its observers.
 func (l *waiters[K, T]) wake() {
 	for w := l.first; w != nil; {
 		next := w.next

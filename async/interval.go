@@ -61,10 +61,41 @@ func mustHaveInterval(what string, in Interval) {
 	}
 }
 
-// later returns the time d after t, at most the end of time.
+// forever is the end of time on our clock, and the longest time there is. Waits
+// of users may come near to both, and in a synctest bubble the clock is below
+// zero, so that to the end of time it is longer than the longest time.
+const forever time.Duration = math.MaxInt64
+
+// later returns the time d after t, at most the end of time. d must not be
+// negative.
 func later(t, d time.Duration) time.Duration {
-	if t > math.MaxInt64-d {
-		return math.MaxInt64
+	if t > forever-d {
+		return forever
 	}
 	return t + d
+}
+
+// between returns how long it is from one time to a later one.
+func between(from, to time.Duration) time.Duration {
+	if from < 0 && to > forever+from {
+		return forever
+	}
+	return to - from
+}
+
+// nextTick returns the first time at or after earliest of a grid that has due
+// on it and a tick every d.
+func nextTick(due, d, earliest time.Duration) time.Duration {
+	if due >= earliest {
+		return due
+	}
+	missed := between(due, earliest)
+	ticks := missed / d
+	if missed%d != 0 {
+		ticks++
+	}
+	if missed == forever || ticks > forever/d {
+		return forever
+	}
+	return later(due, ticks*d)
 }

@@ -252,13 +252,10 @@ func (p *poll[T]) wait(again *againError) time.Duration {
 	}
 	switch {
 	case p.o.fixed:
-		p.due = later(p.due, d)
-		if p.due < earliest { // on the grid, not before
-			p.due = later(p.due, (earliest-p.due+d-1)/d*d)
-		}
-		return p.due - now
+		p.due = nextTick(later(p.due, d), d, earliest)
+		return between(now, p.due)
 	case earliest > now:
-		return earliest - now
+		return between(now, earliest)
 	default:
 		return d
 	}

@@ -44,3 +44,12 @@ func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {
 	s.exitHookLocked(x)
 	return x
 }
+
+func leftUndone(scope context.Context, err error) {
+	s := scope.(*task).scope()
+	if isEcho(err, s.t.stopped()) {
+		s.noteSkipped()
+	} else {
+		s.noteHook(err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,11 +54,6 @@ var contextStarts = map[string]func(ctx context.Context, f func(ctx context.Cont
 		ctx, cancel := context.WithTimeout(ctx, time.Hour)
 		time.AfterFunc(24*time.Hour, cancel)
 		contextGo(ctx, f)
-	},
-	"below WithTimeout": func(ctx context.Context, f func(context.Context)) {
-		ctx, cancel := context.WithTimeout(ctx, time.Hour)
-		time.AfterFunc(24*time.Hour, cancel)
-		contextGo(ctx, func(ctx context.Context) { contextGo(ctx, f) })
 	},
 	"under WithoutCancel": func(ctx context.Context, f func(context.Context)) { contextGo(context.WithoutCancel(ctx), f) },
 	"below WithoutCancel": func(ctx context.Context, f func(context.Context)) {
@@ -229,9 +223,6 @@ func TestATaskContextIsARealOne(t *testing.T) {
 		})
 	}
 	for started, start := range contextStarts {
-		if strings.Contains(started, "WithoutCancel") {
-			continue // not cancelled with its scope
-		}
 		t.Run(started+"/all looks", func(t *testing.T) {
 			run(t, start, false, slices.Collect(maps.Values(looks))...)
 		})
@@ -245,9 +236,6 @@ func TestATaskContextIsARealOne(t *testing.T) {
 // be asked for.
 func TestAContextWakesWhoWaitsForIt(t *testing.T) {
 	for started, start := range contextStarts {
-		if strings.Contains(started, "WithoutCancel") {
-			continue // not cancelled with its scope
-		}
 		t.Run(started, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()

@@ -1,6 +1,8 @@
 package async
 
 import (
+	"context"
+
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
@@ -91,9 +93,12 @@ func (s *scope) seal() {
 		timers = append(timers, s.faults.alarms...)
 	}
 	std := s.std.Load()
-	s.stopped() // notes it if what cancels s has not come to us yet
-	s.sig.CompareAndSwap(nil, endedSignal)
-	s.cancelled = true
+	if s.sig.Load() == nil {
+		s.sig.Store(endedSignal)
+		if std != nil && std.Err() != nil { // who cancels it has not come to us yet
+			s.sig.Store(&stopError{std.Err(), context.Cause(std)})
+		}
+	}
 	s.notifyLocked()
 	s.mu.Unlock()
 	for _, t := range timers {
@@ -146,6 +151,12 @@ func (s *scope) broughtOn(sg *stopError) bool {
 
 // inheritedCause reports whether anything around t was cancelled with cause.
 func (t *task) inheritedCause(cause error) bool {
-	sg := t.stoppedFromAbove()
+	if ctx := t.foreign(); isDone(ctx) && same(context.Cause(ctx), cause) {
+		return true
+	}
+	if t.owner == nil || t.more != nil && t.more.shielded {
+		return false
+	}
+	sg := t.owner.t.stopped()
 	return sg != nil && same(sg.cause, cause)
 }

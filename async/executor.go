@@ -45,14 +45,20 @@ func On(ex Executor) Option {
 	}
 }
 
-// A RejectedError is the outcome of a task that its executor refused to run.
+// A RejectedError is the outcome of a task that its executor refused to run. It
+// is also the error of package scheduler, whose pool refused a worker: then
+// Worker names that.
 type RejectedError struct {
-	Task string
-	Err  error // what the executor said, a *PanicError if it panicked
+	Task   string // "" if what a worker had queued was rejected
+	Worker string // "" if Task was not on a worker
+	Err    error  // what the executor said, a *PanicError if it panicked, or the cause of the pool's end
 }
 
-// Error names the task and says why it was refused.
+// Error names the task or the worker and says why it was refused.
 func (e *RejectedError) Error() string {
+	if e.Worker != "" {
+		return fmt.Sprintf("scheduler: %s: rejected by the pool: %v", e.Worker, e.Err)
+	}
 	return fmt.Sprintf("async: %s: rejected by its executor: %v", e.Task, e.Err)
 }
 

@@ -92,6 +92,7 @@ type plant struct {
 }
 
 func (p *plant) ScopeEnds(how bridge.Ending, _ error) { p.how = how }
+func (p *plant) Ended() bool                          { return false }
 func (p *plant) Name() string                         { return "plant" }
 func (p *plant) Join(context.Context) error           { growHere(p.takes); return p.fails }
 func (p *plant) Left() []bridge.Left {

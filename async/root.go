@@ -23,8 +23,8 @@ type root struct {
 var process = new(root)
 
 func init() {
-	process.open()
-	endedScope.t, endedScope.home, endedScope.from, endedScope.ended = new(task), process, &nowhere, true
+	process.open(nil)
+	endedScope.t, endedScope.home, endedScope.ended = new(task), process, true
 	endedScope.t.inner.Store(endedScope)
 	endedScope.sig.Store(endedSignal)
 
@@ -32,6 +32,7 @@ func init() {
 	bridge.ScopeOf = scopeOf
 	bridge.Around = around
 	bridge.AtEnd = atEnd
+	bridge.LeftUndone = leftUndone
 	bridge.Told = toldBy
 	bridge.Live = func(ctx context.Context) []string {
 		t, _ := nearest(ctx)
@@ -41,16 +42,14 @@ func init() {
 
 func newRoot(ctx context.Context, lost func(error)) *root {
 	r := &root{lost: lost}
-	r.t.more = new(more)
-	r.t.setOrigin(ctx)
-	r.open()
+	r.open(&more{ctx: ctx})
 	r.s.watch(ctx)
 	return r
 }
 
-func (r *root) open() {
-	r.t.kind = kindRoot
-	r.s.t, r.s.home, r.s.from = &r.t, r, r.t.origin()
+func (r *root) open(m *more) {
+	r.t.kind, r.t.more = kindRoot, m
+	r.s.t, r.s.home = &r.t, r
 	r.t.inner.Store(&r.s)
 }
 

@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // This file is about stragglers: tasks that still run when somebody asks who is
@@ -96,19 +98,47 @@ func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 	if n := len(running) - maxListed; n > 0 {
 		running, e.More = running[:maxListed], n
 	}
-	if len(running) == 0 {
+	later := s.joinersLeft()
+	if len(running)+len(later) == 0 {
 		return e
 	}
 	stacks := lookFor(running)
 	for _, t := range running {
 		e.Left = append(e.Left, Straggler{Task: t.name(), State: t.public(), Stack: stacks.stackOf(t)})
 		if j, ok := t.self.(*exitRun); ok && j.joiner != nil {
-			for _, w := range j.joiner.Left() {
-				e.Left = append(e.Left, Straggler{Task: w.Task, State: t.public(), Stack: stacks.stackWith(w.Frame)})
-			}
+			e.add(j.joiner.Left(), t.public(), stacks)
 		}
 	}
+	e.add(later, s.t.public(), stacks)
 	return e
+}
+
+// add adds what of another package of ours still runs.
+func (e *StragglerError) add(left []bridge.Left, state State, stacks *look) {
+	for _, l := range left {
+		if len(e.Left) >= maxListed {
+			e.More++
+			continue
+		}
+		e.Left = append(e.Left, Straggler{Task: l.Task, State: state, Stack: stacks.stackWith(l.Frame)})
+	}
+}
+
+// joinersLeft returns what still runs of the joiners whose turn to end has not
+// come: of a cancelled scope they run beside its tasks.
+func (s *scope) joinersLeft() (left []bridge.Left) {
+	var joiners []bridge.Joiner
+	s.mu.Lock()
+	for x := s.exits; x != nil; x = x.next {
+		if j, ok := x.ender.(bridge.Joiner); ok {
+			joiners = append(joiners, j)
+		}
+	}
+	s.mu.Unlock()
+	for _, j := range joiners {
+		left = append(left, j.Left()...)
+	}
+	return left
 }
 
 // runningOf returns those of tasks, which are some of s, and of what they have

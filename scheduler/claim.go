@@ -8,15 +8,15 @@ import "container/heap"
 // until that is settled.
 func (q *queue) take(n *node) {
 	switch {
-	case n.place == delayed:
+	case n.on == onHeap:
 		heap.Remove(&q.heap, n.index)
-	case n.place == queued && (n.chunk != q.head || n.index >= q.end):
+	case n.on == onList && (n.chunk != q.head || n.index >= q.end):
 		n.chunk.entries[n.index] = entry{n: gone}
 		q.length--
-		q.dead++
+		q.gaps++
 		if n.chunk == q.tail && n.index == q.to-1 && n.index > 0 {
 			q.to-- // most often what was scheduled last is cancelled first
-			q.dead--
+			q.gaps--
 		}
 		q.squeeze()
 	default:
@@ -27,7 +27,7 @@ func (q *queue) take(n *node) {
 
 // squeeze compacts the list when most of it is gaps.
 func (q *queue) squeeze() {
-	if q.dead > q.length+chunkSize {
+	if q.gaps > q.length+chunkSize {
 		q.compact()
 	}
 }
@@ -56,7 +56,7 @@ func (q *queue) compact() {
 		}
 		from = 0
 	}
-	to.next, q.tail, q.to, q.dead = nil, to, at, 0
+	to.next, q.tail, q.to, q.gaps = nil, to, at, 0
 	q.advance()
 }
 
@@ -78,7 +78,7 @@ func (q *queue) claimReady(to State, f func(*node)) (count int) {
 		}
 		from = 0
 	}
-	q.length, q.dead = 0, 0
+	q.length, q.gaps = 0, 0
 	if q.end == 0 {
 		q.clear()
 	} else {
@@ -120,7 +120,7 @@ func (q *queue) claimPeriodic(to State, f func(*node)) {
 			if c != q.head || i >= q.end { // else it is counted when the batch is settled
 				c.entries[i] = entry{n: gone}
 				q.length--
-				q.dead++
+				q.gaps++
 				q.count(n)
 			}
 		}
@@ -150,7 +150,7 @@ func (q *queue) claimOldest(to State, f func(*node)) {
 		for i := from; i < q.limitOf(c); i++ {
 			if q.claim(c, i, to, f) == 1 {
 				q.length--
-				q.dead++
+				q.gaps++
 				q.squeeze()
 				return
 			}
@@ -159,7 +159,7 @@ func (q *queue) claimOldest(to State, f func(*node)) {
 			before = c // the first may have the batch
 		} else {
 			before.next = c.next
-			q.dead -= chunkSize
+			q.gaps -= chunkSize
 		}
 	}
 	if len(q.heap) > 0 {

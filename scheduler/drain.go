@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -10,68 +11,92 @@ import (
 
 // This file is what happens on a goroutine of the pool.
 
+// onPool is drain in a frame of its own, because a traceback prints its
+// receiver: that is how the stack of a worker's running task is found.
+//
+//go:noinline
+func (w *ExecutorWorker) onPool() (more bool) {
+	more = w.drain()
+	runtime.KeepAlive(w) // so that the receiver is still there to be printed
+	return more
+}
+
 // drain runs w's tasks until none is left, or w has had its share: then it
 // reports true, and w is to be looked at again.
+//
+// That the queue is empty and that nobody is at w any more is one step, under
+// the lock. A producer queues under the same lock: it comes before, and its task
+// is seen here, or after, and finds that w is not active.
 func (w *ExecutorWorker) drain() (more bool) {
 	clean := false
 	defer func() {
 		if !clean { // a task, a handler of panics or an observer takes the goroutine with it
-			w.handOver()
+			w.leaveRest()
 		}
 	}()
-	left, slice := w.o.batch, w.o.slice
+	remaining, slice := w.o.batch, w.o.slice
 	began := clockIf(slice > 0)
 	w.mu.Lock()
-	w.drained = true
+	w.hasGoroutine = true
 	w.activated++
-	for w.q.length > 0 && left > 0 && (slice == 0 || left == w.o.batch || clock()-began < slice) {
-		n := left
+	for w.q.length > 0 && remaining > 0 && (slice == 0 || remaining == w.o.batch || clock()-began < slice) {
+		most := remaining
 		if w.o.capacity > 0 || slice > 0 {
-			n = 1 // so that its place is free when it starts, or the clock is read between tasks
+			most = 1 // so that its place is free when it starts, or the clock is read between tasks
 		}
-		c, from, end := w.q.detach(n)
+		c, from, end := w.q.takeBatch(most)
 		w.mu.Unlock()
-		rest, tick := w.runAll(c, from, end)
-		left -= rest - from
+		rest, tick := w.runBatch(c, from, end)
+		remaining -= rest - from
 		w.mu.Lock()
-		w.q.settle(rest)
-		if tick != nil && !w.againLocked(tick) {
-			lost := w.loseLocked(nil, tick)
+		w.q.endBatch(rest)
+		switch {
+		case tick != nil:
+			w.afterTickLocked(tick)
+		case rest < end: // a panic was recovered, or ctx is done
 			w.mu.Unlock()
-			w.tell(lost, Cancelled, ErrCancelled)
+			if w.isCancelled() {
+				w.cancelled()
+			}
 			w.mu.Lock()
 		}
 	}
 	clean = true
-	w.drained = false
+	w.hasGoroutine = false
 	if more = w.q.length > 0; more {
 		w.mu.Unlock()
 		return true
 	}
-	over := w.restLocked()
+	ended := w.releaseLocked()
 	w.mu.Unlock()
-	if over {
-		w.ended()
+	if ended {
+		w.cleanUp()
 	}
 	return false
 }
 
-// runAll runs the batch and returns the first entry of it that is to be run
-// yet. A periodic task, tick, ends it early. So does a panic or Goexit: w is put in
-// order first, then it continues, unless it is to be recovered.
-func (w *ExecutorWorker) runAll(c *chunk, from, end int) (rest int, tick *node) {
+// runBatch runs the batch and returns the first entry of it that has not been
+// run. A periodic task, tick, ends it early; so does the end of w's ctx. So do
+// a panic and Goexit: w is put in order first, then they continue, unless the
+// panic is to be recovered.
+func (w *ExecutorWorker) runBatch(c *chunk, from, end int) (rest int, tick *node) {
 	done := false
 	defer func() {
 		if done {
 			return
 		}
 		v := recover()
-		w.broken(c, rest-1, v)
-		if v != nil && !w.recovered(v) { // else it is Goexit, which goes on
+		w.endedBadly(c, rest-1, v)
+		if v != nil && !w.tellPanic(v) { // else it is Goexit, which goes on
 			panic(v)
 		}
 	}()
 	for rest = from; rest < end; {
+		// A task that is started was preceded by a look at ctx, so whoever sees
+		// that ctx is done sees no task start after the one that runs then.
+		if w.isCancelled() {
+			break
+		}
 		rest++
 		if !w.q.start(rest-1) && w.isCut(rest-1) {
 			rest = end
@@ -92,7 +117,7 @@ func (w *ExecutorWorker) runAll(c *chunk, from, end int) (rest int, tick *node) 
 		}
 	}
 	done = true
-	return rest, tick
+	return rest, nil
 }
 
 // isCut reports whether entry i of the batch was cancelled together with all
@@ -114,11 +139,11 @@ func (w *ExecutorWorker) run(n *node) (again bool) {
 		return false
 	}
 	w.began = clockIf(w.o.observer != nil)
-	w.roomy()
+	w.placeFreed()
 	task, plain := n.task, n.plain
 	if again = n.period != nil; !again {
 		n.forget()
-		n.owner = nil
+		n.future = nil
 	}
 	if plain != nil {
 		plain()
@@ -140,11 +165,11 @@ func (w *ExecutorWorker) run(n *node) (again bool) {
 	return again
 }
 
-// context returns the context of n, nil if it needs none. It is there before n
-// can be seen to run.
+// context returns the context of n, nil if it needs none. It is stored before n
+// is claimed, so whoever sees n run finds the context to cancel.
 func (w *ExecutorWorker) context(n *node) *taskContext {
 	c := n.ctx.Load()
-	if c == nil && !n.bare {
+	if c == nil && !n.noContext {
 		ctx, cancel := context.WithCancelCause(w.ctx)
 		c = &taskContext{ctx, cancel}
 		n.ctx.Store(c)
@@ -152,25 +177,20 @@ func (w *ExecutorWorker) context(n *node) *taskContext {
 	return c
 }
 
-// roomy lets calls that wait for room take the place of a task that starts.
-func (w *ExecutorWorker) roomy() {
-	if w.o.capacity == 0 {
+// afterTickLocked has n, a periodic task that has returned, wait for its next
+// time, or tells of its end. It unlocks w.mu in between.
+func (w *ExecutorWorker) afterTickLocked(n *node) {
+	if w.againLocked(n) {
 		return
 	}
-	w.mu.Lock()
-	w.admitLocked() // w is being drained, so nobody has to be told
+	d := drops{w: w, outcome: Cancelled, cause: ErrCancelled}
+	d.addLocked(n)
 	w.mu.Unlock()
+	d.tell()
+	w.mu.Lock()
 }
 
-func clockIf(yes bool) time.Duration {
-	if !yes {
-		return 0
-	}
-	return clock()
-}
-
-// againLocked has n, a periodic task that has returned, wait for its next time.
-// It reports false if there is none.
+// againLocked has n wait for its next time. It reports false if there is none.
 func (w *ExecutorWorker) againLocked(n *node) bool {
 	w.ticks++
 	if n.period.stopped || w.refusing {
@@ -184,49 +204,50 @@ func (w *ExecutorWorker) againLocked(n *node) bool {
 	n.stamp = now // of use only to an observer
 	if n.period.every > 0 {
 		w.q.delay(n)
-		w.ripenLocked()
+		w.queueDueLocked()
+		w.armLocked()
 	} else {
 		w.q.push(entry{n: n})
 	}
 	return true
 }
 
-// broken puts w in order after entry i of the batch has panicked with v or, if
-// that is nil, has called Goexit.
-func (w *ExecutorWorker) broken(c *chunk, i int, v any) {
+// endedBadly puts w in order after entry i of the batch has panicked with v or,
+// if that is nil, has called Goexit.
+func (w *ExecutorWorker) endedBadly(c *chunk, i int, v any) {
 	outcome := Exited
 	if v != nil {
 		outcome = Panicked
 	}
 	var ctx *taskContext
 	var e Event
-	ended := true
+	byTask := true
 	w.mu.Lock()
 	n := c.entries[i].n
 	if n == nil {
 		w.q.ended[outcome]++
 		c.entries[i], c.nodes = entry{n: gone}, true
-	} else if ended = n.status() == Running; ended { // else an observer has panicked
+	} else if byTask = n.status() == Running; byTask { // else an observer has panicked
 		e = Event{Worker: w.o.name, Outcome: outcome, Queued: w.began - n.stamp, Ran: clock() - w.began}
 		n.forget()
 		ctx = n.ctx.Swap(nil)
 		n.state.Store(uint32(outcome))
 	}
-	w.q.settle(i + 1)
+	w.q.endBatch(i + 1)
 	w.mu.Unlock()
 	if ctx != nil {
 		ctx.cancel(async.ErrScopeEnded)
 	}
 	if v != nil && w.o.closeOnPanic {
-		_ = w.Close()
+		w.close(closing{outcome: Cancelled, cause: ErrClosed, undone: errPanicked})
 	}
-	if ended && w.o.observer != nil {
+	if byTask && w.o.observer != nil {
 		w.o.observer(e)
 	}
 }
 
-// recovered tells the handler of a panic, and reports whether there is one.
-func (w *ExecutorWorker) recovered(v any) bool {
+// tellPanic tells the handler of a panic, and reports whether there is one.
+func (w *ExecutorWorker) tellPanic(v any) bool {
 	if w.o.recovered == nil {
 		return false
 	}
@@ -234,21 +255,26 @@ func (w *ExecutorWorker) recovered(v any) bool {
 	return true
 }
 
-// handOver leaves the rest to another goroutine, because this one ends. Serve
-// asks for that.
-func (w *ExecutorWorker) handOver() {
+// leaveRest leaves what is queued to another goroutine, because this one ends.
+// The scheduler asks for one.
+func (w *ExecutorWorker) leaveRest() {
 	w.mu.Lock()
-	w.drained = false
-	if w.q.length == 0 {
-		over := w.restLocked()
+	w.hasGoroutine = false
+	if w.q.length > 0 {
 		w.mu.Unlock()
-		if over {
-			w.ended()
-		}
+		w.s.backInLine(w)
 		return
 	}
+	ended := w.releaseLocked()
 	w.mu.Unlock()
-	w.s.mu.Lock()
-	w.s.queueLocked(w)
-	w.s.mu.Unlock()
+	if ended {
+		w.cleanUp()
+	}
+}
+
+func clockIf(yes bool) time.Duration {
+	if !yes {
+		return 0
+	}
+	return clock()
 }

@@ -21,12 +21,12 @@ func TestCancelPendingStopsAPeriodicTaskThatIsAboutToRun(t *testing.T) {
 	w := New(never).NewWorker(t.Context())
 	task, err := w.ScheduleEvery(0, 0, func(context.Context) {})
 	require.NoError(t, err)
-	_, from, _ := w.q.detach(1)
+	_, from, _ := w.q.takeBatch(1)
 	w.q.start(from)
 	w.CancelPending()
 	require.True(t, w.run(task.n))
 	w.mu.Lock()
-	w.q.settle(from + 1)
+	w.q.endBatch(from + 1)
 	again := w.againLocked(task.n)
 	w.mu.Unlock()
 	require.False(t, again)
@@ -72,6 +72,7 @@ func TestDeadlinesAreInOrderWhenTheTimerIsLate(t *testing.T) {
 		n := &node{w: w, at: start + 20, timed: true, task: func(context.Context) { order = append(order, 20) }}
 		w.mu.Lock()
 		require.NoError(t, w.admit(n))
+		w.timerFires() // now it comes
 		require.NoError(t, w.Wait(t.Context()))
 		require.Equal(t, []int{10, 20, 30}, order)
 	})

@@ -18,7 +18,7 @@ type queue struct {
 	from       int // the first entry of head that has not been settled
 	to         int // the first free entry of tail
 	length     int // entries that are pending, the batch left out
-	dead       int // entries that are gone, the batch left out
+	gaps       int // entries that are gone, the batch left out
 	spare      *chunk
 	heap       deadlines
 	seq        uint64             // how many tasks were accepted
@@ -69,7 +69,7 @@ func (q *queue) push(e entry) {
 	}
 	q.tail.entries[q.to] = e
 	if e.n != nil {
-		e.n.place, e.n.chunk, e.n.index = queued, q.tail, q.to
+		e.n.on, e.n.chunk, e.n.index = onList, q.tail, q.to
 		q.tail.nodes = true
 	}
 	q.to++
@@ -84,25 +84,25 @@ func (q *queue) limitOf(c *chunk) int {
 	return chunkSize
 }
 
-// detach makes the first entries, at most max, the batch, and returns where
+// takeBatch makes the first entries, at most most, the batch, and returns where
 // they are. Without any it returns nil.
-func (q *queue) detach(max int) (c *chunk, from, end int) {
+func (q *queue) takeBatch(most int) (c *chunk, from, end int) {
 	if q.length == 0 {
 		q.clear()
 		return nil, 0, 0
 	}
 	for q.head.entries[q.from].n == gone { // there is another
 		q.from++
-		q.dead--
+		q.gaps--
 		q.advance()
 	}
-	q.end = min(q.from+max, q.limitOf(q.head))
+	q.end = min(q.from+most, q.limitOf(q.head))
 	if !q.head.nodes { // measured, eight producers wait for the lock half as long
 		q.length -= q.end - q.from
 	} else {
 		for i := q.from; i < q.end; i++ {
 			if q.head.entries[i].n == gone {
-				q.dead--
+				q.gaps--
 			} else {
 				q.length--
 			}
@@ -122,9 +122,9 @@ func (q *queue) start(i int) bool {
 	return !q.cut.Load()
 }
 
-// settle ends the batch: entries before rest have ended, with the outcome of
+// endBatch ends the batch: entries before rest have ended, with the outcome of
 // their node or, without one, have run. The others are pending again.
-func (q *queue) settle(rest int) {
+func (q *queue) endBatch(rest int) {
 	switch {
 	case q.end == 0:
 		return
@@ -151,7 +151,7 @@ func (q *queue) settle(rest int) {
 			*e = entry{n: gone}
 		}
 		if e.n == gone {
-			q.dead++
+			q.gaps++
 		} else {
 			q.length++
 		}
@@ -162,7 +162,7 @@ func (q *queue) settle(rest int) {
 
 // count counts the outcome of n, which is on no list any more.
 func (q *queue) count(n *node) {
-	n.place, n.chunk = nowhere, nil
+	n.on, n.chunk = onNothing, nil
 	if state := n.status(); state > Running {
 		q.ended[state]++
 	}
@@ -192,18 +192,18 @@ func (q *queue) clear() {
 	if q.head != nil {
 		*q.head = chunk{}
 	}
-	q.tail, q.from, q.to, q.length, q.dead = q.head, 0, 0, 0, 0
+	q.tail, q.from, q.to, q.length, q.gaps = q.head, 0, 0, 0, 0
 }
 
 // delay puts n into the heap, to be due at n.at.
 func (q *queue) delay(n *node) {
-	n.place = delayed
+	n.on = onHeap
 	heap.Push(&q.heap, n)
 }
 
-// ripen moves what is due at now to the end of the list, in the order of
+// queueDue moves what is due at now to the end of the list, in the order of
 // deadlines, and of the calls where they are equal.
-func (q *queue) ripen(now time.Duration) {
+func (q *queue) queueDue(now time.Duration) {
 	for len(q.heap) > 0 && q.heap[0].at <= now {
 		n := heap.Pop(&q.heap).(*node)
 		n.stamp = max(n.stamp, n.at)

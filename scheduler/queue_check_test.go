@@ -85,15 +85,15 @@ func (m *queueModel) checkList() {
 					if e.post(); m.ran != want[0].id {
 						m.fault("entry %d of chunk %d is #%d instead of %v", i, chunks, m.ran, want[0])
 					}
-				} else if e.n.place != queued || e.n.chunk != c || e.n.index != i {
+				} else if e.n.on != onList || e.n.chunk != c || e.n.index != i {
 					m.fault("%v believes that it is elsewhere", want[0])
 				}
 				want = want[1:]
 			}
 		}
 	}
-	if len(want) > 0 || length != q.length || dead != q.dead {
-		m.fault("%d are missing; length %d, counted %d; dead %d, counted %d", len(want), q.length, length, q.dead, dead)
+	if len(want) > 0 || length != q.length || dead != q.gaps {
+		m.fault("%d are missing; length %d, counted %d; dead %d, counted %d", len(want), q.length, length, q.gaps, dead)
 	}
 	if chunks*chunkSize > 2*(len(m.ready)+3*chunkSize) {
 		m.fault("%d entries are kept for %d tasks", chunks*chunkSize, len(m.ready))
@@ -108,8 +108,8 @@ func (m *queueModel) checkList() {
 // checkHeap looks for what is delayed, and at what is left behind.
 func (m *queueModel) checkHeap() {
 	for i, n := range m.q.heap {
-		if n.place != delayed || n.index != i || n.status() != Pending {
-			m.fault("%d in the heap: place %d, index %d, %v", i, n.place, n.index, n.status())
+		if n.on != onHeap || n.index != i || n.status() != Pending {
+			m.fault("%d in the heap: list %d, index %d, %v", i, n.on, n.index, n.status())
 		}
 		if i > 0 && m.q.heap.Less(i, (i-1)/2) {
 			m.fault("the heap is out of order at %d", i)

@@ -86,7 +86,7 @@ func (m *queueModel) delay() {
 
 func (m *queueModel) ripen() {
 	m.now += time.Duration(m.next(4))
-	m.q.ripen(m.now)
+	m.q.queueDue(m.now)
 	m.sortDelayed()
 	for len(m.delayed) > 0 && m.delayed[0].n.at <= m.now {
 		m.ready = append(m.ready, m.delayed[0])
@@ -107,7 +107,7 @@ func (m *queueModel) sortDelayed() {
 // are the first, and there is one unless nothing is pending.
 func (m *queueModel) detach() {
 	most := 1 + m.next(100)
-	m.c, m.rest, m.end = m.q.detach(most)
+	m.c, m.rest, m.end = m.q.takeBatch(most)
 	if len(m.ready) == 0 {
 		if m.c != nil {
 			m.fault("a batch of nothing")
@@ -191,7 +191,7 @@ func (m *queueModel) over() {
 // settle ends the batch, whatever is left of it.
 func (m *queueModel) settle() {
 	m.over()
-	m.q.settle(m.rest)
+	m.q.endBatch(m.rest)
 	m.unbatch()
 }
 
@@ -217,7 +217,7 @@ func (m *queueModel) crash() {
 	} else {
 		it.n.state.Store(uint32(Panicked))
 	}
-	m.q.settle(m.rest)
+	m.q.endBatch(m.rest)
 	m.unbatch()
 }
 
@@ -229,7 +229,7 @@ func (m *queueModel) again() {
 		return
 	}
 	m.current = nil
-	m.q.settle(m.rest)
+	m.q.endBatch(m.rest)
 	m.unbatch()
 	it.n.state.Store(uint32(Pending))
 	it.batch = false

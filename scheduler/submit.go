@@ -70,13 +70,16 @@ func (x *submission) TryExecute(run func()) bool { return x.queue(run, false) ==
 
 func (x *submission) queue(run func(), wait bool) error {
 	w := x.w
-	n := &node{w: w, plain: run, bare: true, owner: x}
+	n := &node{w: w, plain: run, noContext: true, future: x}
 	x.mu.Lock()
 	late := x.withdrawn
 	x.n = n
 	x.mu.Unlock()
-	if late {
+	switch {
+	case late:
 		return ErrCancelled
+	case w.isCancelled():
+		return w.whyClosed()
 	}
 	w.mu.Lock()
 	switch {
@@ -85,12 +88,27 @@ func (x *submission) queue(run func(), wait bool) error {
 		return ErrCancelled
 	case w.refusing:
 		w.mu.Unlock()
-		return ErrClosed
-	case !wait && w.o.capacity > 0 && w.o.full == Block && (len(w.blocked) > 0 || w.q.pending() >= w.o.capacity):
+		return w.whyClosed()
+	case !wait && w.o.full == Block && w.isFullLocked():
 		w.mu.Unlock()
 		return ErrFull
 	}
 	return w.admit(n)
+}
+
+// whyClosed returns why w, which accepts nothing more, does not.
+func (w *ExecutorWorker) whyClosed() error {
+	if w.isCancelled() {
+		return context.Cause(w.outer)
+	}
+	switch cause := context.Cause(w.ctx).(type) {
+	case nil:
+		return ErrClosed // it is draining
+	case *RejectedError: // the pool has ended; package async makes one of its own
+		return cause.Err
+	default:
+		return cause
+	}
 }
 
 // Withdraw is called by package async when the future was cancelled while it
@@ -100,7 +118,7 @@ func (x *submission) Withdraw(bridge.Token) {
 	n := x.n
 	x.n, x.withdrawn = nil, true
 	x.mu.Unlock()
-	if n != nil && !x.w.disown(n) {
+	if n != nil && !x.w.withdraw(n) {
 		x.w.cancel(n, ErrCancelled)
 	}
 }

@@ -47,34 +47,34 @@ func (t Task) State() State {
 	return t.n.status()
 }
 
-// place is where a node is.
-type place uint8
+// whichList says what of a queue a node is on.
+type whichList uint8
 
 const (
-	nowhere place = iota // it has ended, or has not begun
-	queued               // on the list, or in the batch
-	delayed              // in the heap
+	onNothing whichList = iota // it has ended, or was not accepted yet
+	onList                     // it is queued, or in the batch
+	onHeap                     // it is not due yet
 )
 
 // A node is a task that somebody has a handle to, or is to be told of. Who
 // moves its state from pending decides its outcome. It is used once, so that a
 // handle stays true.
 type node struct {
-	w      *ExecutorWorker
-	task   func(context.Context)
-	plain  func() // instead of task
-	state  atomicUint32
-	place  place                      // guarded by the worker's mu
-	timed  bool                       // at counts
-	bare   bool                       // plain is called, not task
-	ctx    atomicPointer[taskContext] // while it runs
-	owner  *submission                // who is told if it does not run
-	period *period                    // nil if it runs once
-	chunk  *chunk                     // where it is queued; guarded by the worker's mu
-	index  int                        // in that, or in the heap; guarded by the worker's mu
-	seq    uint64                     // orders it among equal deadlines
-	at     time.Duration              // its deadline, on our clock
-	stamp  time.Duration              // when it was queued; only if observed
+	w         *ExecutorWorker
+	task      func(context.Context)
+	plain     func() // instead of task
+	state     atomicUint32
+	on        whichList                  // guarded by the worker's mu
+	timed     bool                       // it is delayed until at
+	noContext bool                       // plain is called, not task
+	ctx       atomicPointer[taskContext] // while it runs
+	future    *submission                // which is told if it does not run
+	period    *period                    // nil if it runs once
+	chunk     *chunk                     // where it is queued; guarded by the worker's mu
+	index     int                        // in that, or in the heap; guarded by the worker's mu
+	seq       uint64                     // orders it among equal deadlines; 0 until it is accepted
+	at        time.Duration              // its deadline, on our clock
+	stamp     time.Duration              // when it was queued, if observed; else when it was scheduled
 }
 
 // taskContext is the context of a running task.

@@ -7,6 +7,11 @@ import (
 
 // This file is about time. A worker has one timer, for the earliest deadline.
 
+// epoch is when our clock began.
+var epoch = time.Now()
+
+func clock() time.Duration { return time.Since(epoch) }
+
 // later returns the time d after t, at most the end of time.
 func later(t, d time.Duration) time.Duration {
 	if t > 0 && d > math.MaxInt64-t {
@@ -17,53 +22,62 @@ func later(t, d time.Duration) time.Duration {
 
 // armLocked has the timer fire at the earliest deadline, or stops it.
 func (w *ExecutorWorker) armLocked() {
-	if len(w.q.heap) == 0 {
-		if w.armed {
-			w.armed = false
-			w.timer.Stop()
+	switch {
+	case len(w.q.heap) > 0:
+		if !w.armed || w.due != w.q.heap[0].at {
+			w.setLocked(w.q.heap[0].at, clock())
 		}
-		return
+	case w.armed:
+		w.armed = false
+		w.timer.Stop()
 	}
-	at := w.q.heap[0].at
-	if w.armed && w.due == at {
-		return
+}
+
+// armFromLocked is armLocked after something was delayed, for a caller who has
+// read the clock: reading it costs as much as all else that delaying does. If
+// the caller has waited for the lock since, the timer fires late by that.
+func (w *ExecutorWorker) armFromLocked(now time.Duration) {
+	if at := w.q.heap[0].at; !w.armed || w.due != at {
+		w.setLocked(at, now)
 	}
+}
+
+// setLocked has the timer fire at at. Our clock stands at now.
+func (w *ExecutorWorker) setLocked(at, now time.Duration) {
 	w.armed, w.due = true, at
 	d := time.Duration(math.MaxInt64)
-	if now := clock(); now >= 0 || at <= math.MaxInt64+now { // in a synctest bubble it is below 0
+	if now >= 0 || at <= math.MaxInt64+now { // in a synctest bubble now is below 0
 		d = at - now
 	}
 	if w.timer == nil {
-		w.timer = time.AfterFunc(d, w.tick)
+		w.timer = time.AfterFunc(d, w.timerFires)
 	} else {
 		w.timer.Reset(d)
 	}
 }
 
-// tick is called by the timer.
-func (w *ExecutorWorker) tick() {
+// timerFires queues what is due. If the timer was set anew a moment ago, nothing
+// may be, and it stays set.
+func (w *ExecutorWorker) timerFires() {
 	w.mu.Lock()
 	w.armed = false
-	w.ripenLocked()
-	w.unlock(aftermath{wake: w.wakeLocked()})
-}
-
-// ripenLocked queues what is due. A timer is late: whatever is to be ordered by
-// its deadline, or depends on what is due, asks for this first.
-func (w *ExecutorWorker) ripenLocked() {
-	w.q.ripen(clock())
+	w.queueDueLocked()
 	w.armLocked()
+	w.unlock(afterwards{drops: drops{w: w}, wake: w.wakeLocked()})
 }
 
-// dueLocked queues what is due before something else is queued behind it.
-func (w *ExecutorWorker) dueLocked() {
+// queueDueLocked moves what is due to the end of the queue. A timer is late:
+// whatever is to be queued behind what is due, or depends on it, asks for this
+// first.
+func (w *ExecutorWorker) queueDueLocked() {
 	if len(w.q.heap) > 0 {
-		w.ripenLocked()
+		w.q.queueDue(clock())
+		w.armLocked()
 	}
 }
 
-// when returns t on our clock: the same for equal times, whenever it is asked.
-func when(t time.Time) time.Duration {
+// onClock returns t on our clock: the same for equal times, whenever it is asked.
+func onClock(t time.Time) time.Duration {
 	at := t.Sub(epoch)
 	if t != t.Round(0) || at == math.MaxInt64 || at == math.MinInt64 {
 		return at // it has a monotonic reading, or is beyond the ends of our clock
@@ -71,14 +85,6 @@ func when(t time.Time) time.Duration {
 	now := time.Now()
 	stepped := now.Round(0).Sub(epoch.Round(0)) - now.Sub(epoch)
 	return at - stepped.Round(10*time.Millisecond)
-}
-
-// wakeLocked reports whether the scheduler has to be told that there is
-// something to do. Whoever asks does so.
-func (w *ExecutorWorker) wakeLocked() bool {
-	wake := w.q.length > 0 && !w.active
-	w.active = w.active || wake
-	return wake
 }
 
 func newPeriod(every time.Duration, opts []EveryOption) *period {

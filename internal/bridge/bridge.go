@@ -48,6 +48,9 @@ type Joiner interface {
 	// Name names it.
 	Name() string
 
+	// Ended is asked after ScopeEnds. True: there is nothing to join.
+	Ended() bool
+
 	// Join is called after ScopeEnds, on a goroutine of its own, and blocks
 	// until nothing is left. ctx has the values of the scope and is not cancelled
 	// with it. An error is one of the scope's.
@@ -62,6 +65,11 @@ type Left struct {
 	Task  string
 	Frame string // what a traceback prints of a function on its goroutine and of no other; "" if nothing does
 }
+
+// LeftUndone tells scope, which has not ended, that work which belonged to it
+// was left undone, and why. If it was for the scope's own cancellation, err is
+// no more than an echo of that. Set by package async.
+var LeftUndone func(scope context.Context, err error)
 
 // An Ending says how a scope has ended.
 type Ending uint8

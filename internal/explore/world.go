@@ -272,9 +272,8 @@ func Start(name string, object any) (end func()) {
 	if w == nil {
 		return func() {}
 	}
-	id := getg()
 	w.mu.Lock()
-	g := w.newLocked(id)
+	g := w.newLocked(getg())
 	g.key = key{object: w.idLocked(object), what: name}
 	g.name = fmt.Sprintf("%s%d", name, g.key.object)
 	w.mu.Unlock()
@@ -283,9 +282,6 @@ func Start(name string, object any) (end func()) {
 		if v := recover(); v != nil {
 			w.fail(&panicked{g.name, v, stack()})
 		}
-		w.mu.Lock()
-		delete(w.gors, id)
-		w.mu.Unlock()
 	}
 }
 

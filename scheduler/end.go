@@ -1,0 +1,139 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/internal/bridge"
+)
+
+// This file is the end of a worker, and of its scope.
+
+// cleanUp takes a closed worker off everything, and tells its scope.
+func (w *ExecutorWorker) cleanUp() {
+	w.unregister()
+	w.finish()
+}
+
+// unregister takes a closed worker off its scheduler and its context.
+func (w *ExecutorWorker) unregister() {
+	w.stop(ErrClosed)
+	w.mu.Lock()
+	unwatch := w.unwatch
+	w.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+	w.s.remove(w)
+}
+
+// finish is the last thing that is done for a worker: its scope is told of what
+// was left undone, and waits for it no more.
+func (w *ExecutorWorker) finish() {
+	w.mu.Lock()
+	undone, atEnd := w.undone, w.atEnd
+	w.mu.Unlock()
+	if w.scope != nil && undone != nil {
+		bridge.LeftUndone(w.scope, undone)
+	}
+	if atEnd != nil {
+		atEnd.Remove() // after the scope was told: it may be ending now
+	}
+	w.mu.Lock()
+	w.over = true
+	if w.ended != nil {
+		close(w.ended)
+		w.ended = nil
+	}
+	w.mu.Unlock()
+}
+
+// waitOver blocks until finish has been called.
+func (w *ExecutorWorker) waitOver() {
+	w.mu.Lock()
+	if w.over {
+		w.mu.Unlock()
+		return
+	}
+	if w.ended == nil {
+		w.ended = make(chan struct{})
+	}
+	ended := w.ended
+	w.mu.Unlock()
+	<-ended
+}
+
+// endWithScope has w end with its scope, if it has one.
+func (w *ExecutorWorker) endWithScope() {
+	if w.scope == nil {
+		return
+	}
+	atEnd := bridge.AtEnd(w.scope, (*member)(w))
+	if atEnd == nil {
+		w.close(closing{outcome: Cancelled, cause: async.ErrScopeEnded})
+		return
+	}
+	w.mu.Lock()
+	w.atEnd = atEnd
+	over := w.over
+	w.mu.Unlock()
+	if over {
+		atEnd.Remove()
+	}
+}
+
+// A member is a worker, as its scope sees it: a bridge.Joiner.
+type member ExecutorWorker
+
+// ScopeEnds is called when it is w's turn to end. A worker that has nothing to
+// do ends here, without a goroutine.
+func (m *member) ScopeEnds(bridge.Ending, error) {
+	w := (*ExecutorWorker)(m)
+	w.mu.Lock()
+	ended := false
+	if !w.refusing && w.isIdleLocked() && w.q.pending() == 0 {
+		w.refusing = true
+		ended = w.noteIdleLocked()
+	}
+	w.mu.Unlock()
+	if ended {
+		w.cleanUp()
+	}
+}
+
+// Ended reports that there is nothing to wait for.
+func (m *member) Ended() bool {
+	w := (*ExecutorWorker)(m)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.over
+}
+
+// Join drains the worker, or closes it if its ctx is done, and blocks until it
+// has ended. What it leaves undone the scope is told by finish.
+func (m *member) Join(context.Context) error {
+	w := (*ExecutorWorker)(m)
+	defer w.waitOver() // also if an observer panics
+	if w.isCancelled() {
+		w.cancelled()
+	} else {
+		w.startDraining()
+	}
+	return nil
+}
+
+// Name returns the worker's name.
+func (m *member) Name() string { return m.o.name }
+
+// Left returns the task that runs, by the name of the worker. Its stack is found
+// by the frame of onPool.
+func (m *member) Left() []bridge.Left {
+	w := (*ExecutorWorker)(m)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.hasGoroutine {
+		return nil
+	}
+	return []bridge.Left{{Task: w.o.name, Frame: fmt.Sprintf("(*ExecutorWorker).onPool(%p", w)}}
+}

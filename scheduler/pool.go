@@ -1,0 +1,240 @@
+package scheduler
+
+// This file is how workers get goroutines of the pool. What the pool runs is not
+// bound to a worker: it takes whichever has waited longest.
+//
+// Who may come by for a worker that waits is counted under the scheduler's mu,
+// in the same critical section in which a worker joins the line, a goroutine
+// finds the line empty, or a submission is refused. So a worker is either found
+// by a goroutine that is there, or it has a submission made for it.
+
+// makeReady is called for a worker that was idle and has something to do.
+func (s *Scheduler) makeReady(w *ExecutorWorker) {
+	s.mu.Lock()
+	if s.overLocked() { // w was closed a moment ago
+		s.mu.Unlock()
+		return
+	}
+	s.ready.add(&w.turn)
+	switch {
+	case s.inline && s.serving > 0:
+		s.mu.Unlock() // the goroutine that serves comes by
+	case s.inline:
+		s.submissions++
+		s.promised++
+		s.mu.Unlock()
+		s.serve()
+	case s.try == nil:
+		s.unasked.add(&w.unasked)
+		s.feedLocked(1)
+		s.mu.Unlock()
+	default:
+		s.promised++
+		s.using++
+		s.mu.Unlock()
+		s.offer(w)
+	}
+}
+
+// offer makes a submission for w that does not block. If the pool does not take
+// it the feeder makes one that may. s.promised and s.using count it already.
+func (s *Scheduler) offer(w *ExecutorWorker) {
+	taken := false
+	defer func() { // also if the pool panics: nobody is wedged for that
+		s.mu.Lock()
+		s.offeredLocked(taken)
+		if !taken && w.turn.inLine {
+			s.unasked.add(&w.unasked)
+			s.feedLocked(1)
+		}
+		s.mu.Unlock()
+	}()
+	taken = s.try(s.run)
+}
+
+// offeredLocked counts an offer that the pool has taken or not.
+func (s *Scheduler) offeredLocked(taken bool) {
+	if taken {
+		s.submissions++
+	} else {
+		s.withdrawPromiseLocked()
+	}
+	s.stopUsingLocked()
+}
+
+// withdrawPromiseLocked counts a submission out that the pool has not accepted.
+func (s *Scheduler) withdrawPromiseLocked() {
+	s.promised = max(s.promised-1, 0) // a pool may have run what it says that it refused
+}
+
+// stopUsingLocked notes that a goroutine has come back from the pool.
+func (s *Scheduler) stopUsingLocked() {
+	s.using--
+	if s.using == 0 && s.unused != nil {
+		close(s.unused)
+		s.unused = nil
+	}
+}
+
+// feedLocked has n more submissions made that may block, by the feeder: the one
+// goroutine of the scheduler that does so.
+func (s *Scheduler) feedLocked(n int) {
+	s.wanted += n
+	if !s.feeding {
+		s.feeding = true
+		s.using++
+		go s.feed()
+	}
+}
+
+// feed is the feeder. It makes submissions until no more are wanted.
+func (s *Scheduler) feed() {
+	defer func() { // a pool that runs tasks on our goroutine may have ended it
+		s.mu.Lock()
+		s.feeding = false
+		if s.wanted > 0 {
+			s.feedLocked(0)
+		}
+		s.stopUsingLocked()
+		s.mu.Unlock()
+	}()
+	for w := s.nextToSubmit(); w != nil; w = s.nextToSubmit() {
+		if err := s.ex.Execute(s.run); err != nil {
+			s.refused(w, err)
+		}
+	}
+}
+
+// nextToSubmit returns the worker for which the feeder is to make a submission,
+// nil if none is to be made.
+func (s *Scheduler) nextToSubmit() *ExecutorWorker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	nobodyComes := s.promised+s.serving == 0 // for those, say, who waited for a goroutine that has died
+	if s.ready.first == nil || s.overLocked() || s.wanted == 0 && !nobodyComes {
+		s.wanted = 0 // somebody was faster
+		return nil
+	}
+	s.wanted = max(s.wanted-1, 0)
+	first := s.unasked.first
+	if first == nil {
+		first = s.ready.first
+	}
+	w := first.w
+	s.unasked.remove(&w.unasked)
+	s.submissions++
+	s.promised++
+	return w
+}
+
+// refused deals with an error of the pool, to which a submission was made for
+// w. While a goroutine of the scheduler is in the pool or promised, w waits for
+// that one. Otherwise what w has queued is rejected, and nobody else's.
+func (s *Scheduler) refused(w *ExecutorWorker, err error) {
+	s.mu.Lock()
+	s.refusals++
+	s.withdrawPromiseLocked()
+	alone := s.promised+s.serving == 0 && w.turn.inLine
+	if alone {
+		s.leaveLineLocked(w)
+	}
+	s.mu.Unlock()
+	if alone {
+		w.refused(err)
+	}
+}
+
+// leaveLineLocked takes w off the workers that wait.
+func (s *Scheduler) leaveLineLocked(w *ExecutorWorker) {
+	s.ready.remove(&w.turn)
+	s.unasked.remove(&w.unasked)
+}
+
+// nextLocked takes the worker that has waited longest. If there is none, the
+// goroutine of the pool that asks has nothing to do and is counted out.
+func (s *Scheduler) nextLocked() *ExecutorWorker {
+	if s.ready.first == nil {
+		s.serving--
+		return nil
+	}
+	w := s.ready.first.w
+	s.leaveLineLocked(w)
+	return w
+}
+
+// serve is what the pool runs: it drains the workers that are ready. After a
+// worker's batch it offers the goroutine back; if the pool cannot take the
+// rest now, it goes on with the next worker.
+func (s *Scheduler) serve() {
+	s.mu.Lock()
+	s.withdrawPromiseLocked() // it is kept
+	if s.inline && s.serving > 0 {
+		s.mu.Unlock()
+		return
+	}
+	s.serving++
+	w := s.nextLocked()
+	s.mu.Unlock()
+	clean := false
+	defer func() {
+		if !clean {
+			s.died()
+		}
+	}()
+	for w != nil {
+		if w.onPool() {
+			w = s.handBack(w)
+			continue
+		}
+		s.mu.Lock()
+		w = s.nextLocked()
+		s.mu.Unlock()
+	}
+	clean = true
+}
+
+// died is called when a panic or Goexit takes a goroutine of the pool. The rest
+// is for another one. It is not asked for from here: the pool may be full, and
+// this goroutine is still one of it.
+func (s *Scheduler) died() {
+	s.mu.Lock()
+	s.serving--
+	if s.ready.first != nil {
+		s.feedLocked(1)
+	}
+	s.mu.Unlock()
+}
+
+// handBack puts w, which has had its share, at the end of the line and offers
+// the goroutine back to the pool. If the pool cannot take the rest now, it
+// returns the worker to go on with; otherwise nil.
+func (s *Scheduler) handBack(w *ExecutorWorker) *ExecutorWorker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready.add(&w.turn)
+	if s.try != nil && !s.inline && !s.overLocked() && s.tryLocked() {
+		s.serving--
+		return nil
+	}
+	return s.nextLocked()
+}
+
+// tryLocked offers the pool a submission, without the lock, and reports whether
+// the pool has taken it.
+func (s *Scheduler) tryLocked() (taken bool) {
+	s.promised++
+	s.using++
+	s.mu.Unlock()
+	defer func() { // also if the pool panics
+		s.mu.Lock()
+		s.offeredLocked(taken)
+	}()
+	return s.try(s.run)
+}
+
+// backInLine puts w, whose goroutine is about to die, at the end of the line.
+func (s *Scheduler) backInLine(w *ExecutorWorker) {
+	s.mu.Lock()
+	s.ready.add(&w.turn)
+	s.mu.Unlock()
+}

@@ -35,8 +35,8 @@ in = @for m in $(1); do echo "==> $(2): $$m"; \
 each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
-.PHONY: help test lint race soak bench cover fuzz tidy api
-.PHONY: fmt tidied vet deps staticcheck apicheck unit fuzzshort tools
+.PHONY: help test lint race soak explore bench cover fuzz tidy api
+.PHONY: fmt tidied vet deps staticcheck apicheck unit fuzzshort exploreshort tools
 
 help:
 	@echo 'make test     all checks, in every module: format, tidy, vet, staticcheck, API, tests, short fuzz runs'
@@ -44,6 +44,7 @@ help:
 	@echo 'make race     the tests under the race detector, repeated: COUNT=5'
 	@echo 'make fuzz     every fuzz target for longer: FUZZTIME=1m'
 	@echo 'make soak     random programs on workers, under the race detector: FUZZTIME=5m'
+	@echo 'make explore  orders of the steps of async and scheduler: EXPLORE_TIME=5m each, EXPLORE_SEED=n'
 	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
 	@echo 'make tidy     go mod tidy in every module'
@@ -102,6 +103,12 @@ soak: FUZZTIME := $(or $(FUZZTIME),5m)
 soak:
 	$(call step,soak of scheduler: $(FUZZTIME))
 	@SOAK=$(FUZZTIME) go test -race -run TestSoak -timeout 0 -v ./scheduler
+
+explore: EXPLORE_TIME := $(or $(EXPLORE_TIME),5m)
+exploreshort: EXPLORE_TIME := 25s
+explore exploreshort:
+	$(call step,interleavings of async and scheduler: $(EXPLORE_TIME) each)
+	@EXPLORE_TIME=$(EXPLORE_TIME) go test -tags explore -count=1 -run '^TestExplore' -timeout 0 -v ./async ./scheduler
 
 bench: COUNT := $(or $(COUNT),10)
 bench: tools

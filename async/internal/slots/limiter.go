@@ -1,0 +1,190 @@
+package slots
+
+// A Limiter bounds how many tasks run at once: its own, and those of the
+// limiters inside it.
+type Limiter[T, W any] struct {
+	outer *Limiter[T, W] // nil for the outermost
+	size  int            // how many slots there are; never changed
+
+	// free is how many slots nobody holds. It is below 0 while more are held
+	// than there are, because waits were cut short.
+	//
+	// Between two events: if free is above 0, nobody queues here.
+	free int
+
+	returning list[T, W]  // tasks that want a slot again, before all others
+	starting  queue[T, W] // tasks that want to start
+
+	// handed is kept by the outermost limiter, for all inside it: tasks in state
+	// Handed, the latest last.
+	handed list[T, W]
+	// reachable is how many tasks are Handed that hold a slot of this limiter.
+	reachable int
+}
+
+// NewLimiter returns a limiter of n slots inside outer, which may be nil.
+//
+// If it could never be what keeps a task from running, that is outer: every
+// task inside holds a slot of both, so one that is not smaller than outer is
+// never the first to run out. A chain of limiters therefore gets smaller with
+// each step inwards, and is short.
+func NewLimiter[T, W any](n int, outer *Limiter[T, W]) *Limiter[T, W] {
+	if outer != nil && n >= outer.size {
+		return outer
+	}
+	return &Limiter[T, W]{outer: outer, size: n, free: n}
+}
+
+// Outermost returns the limiter around l that is inside no other.
+func (l *Limiter[T, W]) Outermost() *Limiter[T, W] {
+	for l.outer != nil {
+		l = l.outer
+	}
+	return l
+}
+
+// isInside reports whether a slot of l is held only together with one of outer.
+func (l *Limiter[T, W]) isInside(outer *Limiter[T, W]) bool {
+	for ; l != nil; l = l.outer {
+		if l == outer {
+			return true
+		}
+	}
+	return false
+}
+
+// hasRoomFor reports whether t may take a slot of l at once: one is free, and
+// nobody queues who goes first.
+func (l *Limiter[T, W]) hasRoomFor(t *Task[T, W]) bool {
+	return l.free > 0 && l.returning.empty() && (t.returning != nil || l.starting.empty())
+}
+
+// obtain has t take a slot of l and of every limiter around it, or queue at the
+// first that has no room. It reports whether t has them all now.
+func (t *Task[T, W]) obtain(l *Limiter[T, W]) bool {
+	for ; l != nil; l = l.outer {
+		if !l.hasRoomFor(t) {
+			t.queueAt(l)
+			return false
+		}
+		l.free--
+	}
+	return true
+}
+
+// queueAt puts t into the queue of l.
+func (t *Task[T, W]) queueAt(l *Limiter[T, W]) {
+	t.at = l
+	if t.returning != nil {
+		l.returning.push(t)
+	} else {
+		l.starting.push(t)
+	}
+}
+
+// leaveQueue takes t out of the queue that it is in, and returns where it was.
+func (t *Task[T, W]) leaveQueue() (at *Limiter[T, W]) {
+	at, t.at = t.at, nil
+	if t.returning != nil {
+		at.returning.remove(t)
+	} else {
+		at.starting.remove(t)
+	}
+	return at
+}
+
+// giveUp frees the slots that t holds of the limiters inside end, all if that
+// is nil, and hands them out. It does so from the inside out: a task that gets
+// the inner one queues for the next in time to get that, too.
+func (t *Task[T, W]) giveUp(end *Limiter[T, W], out []Grant[T, W]) []Grant[T, W] {
+	before := len(out)
+	for l := t.Limiter; l != end; l = l.outer {
+		l.free++
+		out = l.handOut(out)
+	}
+	// Not before all are free: it would take too many.
+	out = t.Limiter.recall(out)
+	for i := before; i < len(out); i++ {
+		if g := out[i]; g.Wait == nil && g.Task.state == Handed {
+			out = g.Task.Limiter.recall(out) // it may hold an inner slot that somebody wants back
+		}
+	}
+	return out
+}
+
+// handOut gives the free slots of l to those who queue for them.
+func (l *Limiter[T, W]) handOut(out []Grant[T, W]) []Grant[T, W] {
+	for l.free > 0 {
+		t := l.returning.first
+		if t == nil {
+			t = l.starting.first()
+		}
+		if t == nil {
+			break
+		}
+		t.leaveQueue()
+		l.free--
+		if t.obtain(l.outer) {
+			out = append(out, t.granted())
+		}
+	}
+	return out
+}
+
+// granted notes that t has all its slots and returns who may go on.
+func (t *Task[T, W]) granted() Grant[T, W] {
+	if w := t.returning; w != nil {
+		t.returning = nil
+		w.state = told
+		t.move(Running)
+		return Grant[T, W]{t, w}
+	}
+	t.goOn()
+	return Grant[T, W]{Task: t}
+}
+
+// goOn notes that t, which has not started, has its slots.
+func (t *Task[T, W]) goOn() {
+	if !t.ByExecutor {
+		t.move(Running)
+		return
+	}
+	t.move(Handed)
+	t.Limiter.Outermost().handed.push(t)
+	for l := t.Limiter; l != nil; l = l.outer {
+		l.reachable++
+	}
+}
+
+// leaveExecutor takes t off the list of those that are Handed.
+func (t *Task[T, W]) leaveExecutor() {
+	t.Limiter.Outermost().handed.remove(t)
+	for l := t.Limiter; l != nil; l = l.outer {
+		l.reachable--
+	}
+}
+
+// recall takes slots from tasks that an executor has not begun with, as long as
+// a task that returns from a wait queues for them, at l or at a limiter around
+// it. The executor may be waiting for the second to end before it begins with
+// the first. The latest is recalled first: it is the one that would begin last.
+//
+// So between two events: if a task is in returning, none is Handed that holds a
+// slot of that limiter.
+//
+// The search for one is over all that are Handed under the outermost limiter.
+// They are at most as many as that has slots.
+func (l *Limiter[T, W]) recall(out []Grant[T, W]) []Grant[T, W] {
+	for ; l != nil; l = l.outer {
+		for !l.returning.empty() && l.reachable > 0 {
+			t := l.Outermost().handed.last
+			for !t.Limiter.isInside(l) {
+				t = t.prev
+			}
+			t.leaveExecutor()
+			t.move(Recalled)
+			out = t.giveUp(nil, out)
+		}
+	}
+	return out
+}

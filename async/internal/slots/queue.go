@@ -1,0 +1,164 @@
+package slots
+
+import "container/heap"
+
+// A list holds tasks in the order in which they came. A task is on one list at
+// most, so the links are in the task and nothing is allocated.
+type list[T, W any] struct{ first, last *Task[T, W] }
+
+func (l *list[T, W]) empty() bool { return l.first == nil }
+
+// push puts t at the end.
+func (l *list[T, W]) push(t *Task[T, W]) {
+	if l.last == nil {
+		l.first = t
+	} else {
+		t.prev, l.last.next = l.last, t
+	}
+	l.last = t
+}
+
+// remove takes t, which is on the list, off it.
+func (l *list[T, W]) remove(t *Task[T, W]) {
+	if t.prev == nil {
+		l.first = t.next
+	} else {
+		t.prev.next = t.next
+	}
+	if t.next == nil {
+		l.last = t.prev
+	} else {
+		t.next.prev = t.prev
+	}
+	t.prev, t.next = nil, nil
+}
+
+// A queue holds tasks that want to start, in the order in which they will:
+// deepest first, then the most urgent, then first come first.
+//
+// Tasks of the same depth and urgency stand in one line. Most queues have one
+// line only, so to join and to leave is most often a step of constant cost, and
+// else O(log of the number of lines).
+type queue[T, W any] struct {
+	// lines is a heap: the line whose tasks start next is lines[0]. None of them
+	// is empty, but if there is only one, that may be: it is kept for who comes
+	// next.
+	lines []*line[T, W]
+	byKey map[key]*line[T, W] // nil until there are two lines
+	spare *line[T, W]         // one that is not in use; nil if there is none
+}
+
+// A key is what the tasks of a line have in common.
+type key struct {
+	depth    int32
+	priority int
+}
+
+// before reports whether tasks of k start before those of other. Numbers are
+// compared and never subtracted or negated: the smallest int has no negative.
+func (k key) before(other key) bool {
+	if k.depth != other.depth {
+		return k.depth > other.depth
+	}
+	return k.priority > other.priority
+}
+
+// A line is the tasks of one depth and urgency.
+type line[T, W any] struct {
+	key
+	list[T, W]
+	index int // in lines
+}
+
+// empty reports whether nobody queues.
+func (q *queue[T, W]) empty() bool { return q.first() == nil }
+
+// first returns the task that starts next, nil if there is none.
+func (q *queue[T, W]) first() *Task[T, W] {
+	if len(q.lines) == 0 {
+		return nil
+	}
+	return q.lines[0].first
+}
+
+// push puts t at the end of its line.
+func (q *queue[T, W]) push(t *Task[T, W]) {
+	t.line = q.lineOf(key{t.Depth, t.Priority})
+	t.line.push(t)
+}
+
+// remove takes t, which queues, out of its line.
+func (q *queue[T, W]) remove(t *Task[T, W]) {
+	l := t.line
+	t.line = nil
+	if l.remove(t); l.empty() && len(q.lines) > 1 {
+		heap.Remove((*lineHeap[T, W])(q), l.index)
+		delete(q.byKey, l.key)
+		q.spare = l
+	}
+}
+
+// lineOf returns the line of k, making it if there is none.
+func (q *queue[T, W]) lineOf(k key) *line[T, W] {
+	switch len(q.lines) {
+	case 0:
+		return q.add(k)
+	case 1:
+		l := q.lines[0]
+		if l.empty() {
+			delete(q.byKey, l.key)
+			l.key = k
+			if q.byKey != nil {
+				q.byKey[k] = l
+			}
+		}
+		if l.key == k {
+			return l
+		}
+		if q.byKey == nil {
+			q.byKey = map[key]*line[T, W]{l.key: l}
+		}
+	}
+	if l := q.byKey[k]; l != nil {
+		return l
+	}
+	return q.add(k)
+}
+
+// add makes an empty line of k, which there is none of.
+func (q *queue[T, W]) add(k key) *line[T, W] {
+	l := q.spare
+	if l == nil {
+		l = new(line[T, W])
+	}
+	q.spare, l.key = nil, k
+	if q.byKey != nil {
+		q.byKey[k] = l
+	}
+	heap.Push((*lineHeap[T, W])(q), l)
+	return l
+}
+
+// lineHeap is a queue as package container/heap sees it.
+type lineHeap[T, W any] queue[T, W]
+
+func (h *lineHeap[T, W]) Len() int           { return len(h.lines) }
+func (h *lineHeap[T, W]) Less(i, j int) bool { return h.lines[i].before(h.lines[j].key) }
+func (h *lineHeap[T, W]) Swap(i, j int) {
+	h.lines[i], h.lines[j] = h.lines[j], h.lines[i]
+	h.lines[i].index, h.lines[j].index = i, j
+}
+
+func (h *lineHeap[T, W]) Push(x any) {
+	l := x.(*line[T, W])
+	l.index = len(h.lines)
+	h.lines = append(h.lines, l)
+}
+
+func (h *lineHeap[T, W]) Pop() any {
+	n := len(h.lines) - 1
+	l := h.lines[n]
+	h.lines[n] = nil
+	h.lines = h.lines[:n]
+	return l
+}

@@ -21,7 +21,12 @@ func (s *scope) cancel(sg *stopError) bool {
 	first, below := s.strike(sg, nil)
 	for n := len(below) - 1; n >= 0; n = len(below) - 1 {
 		c := below[n]
-		_, below = c.t.inner.Load().strike(c.t.inherited(c.sg), below[:n])
+		below = below[:n]
+		if h := c.t.inner.Load(); h != nil {
+			_, below = h.strike(c.t.inherited(c.sg), below)
+		} else {
+			c.t.skipIfQueued()
+		}
 	}
 	return first
 }
@@ -51,7 +56,7 @@ func (s *scope) strikeLocked(sg *stopError, below []struck) []struck {
 		}
 	}
 	for c := s.children; c != nil; c = c.next { // the last one first, to be taken off last
-		if c.inner.Load() != nil && (c.more == nil || !c.more.shielded) {
+		if (c.inner.Load() != nil || c.isFoundQueued()) && (c.more == nil || !c.more.shielded) {
 			below = append(below, struck{c, sg})
 		}
 	}
@@ -62,9 +67,7 @@ func (s *scope) strikeLocked(sg *stopError, below []struck) []struck {
 	if s.t.kind == kindHook {
 		s.t.timeIsUp()
 	}
-	if m := s.t.more; m != nil && s.t.state.Load() == stateQueued && (m.slot.withdraw() || m.place.claim()) {
-		s.t.skip()
-	}
+	s.t.skipIfQueued()
 	return below
 }
 

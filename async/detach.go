@@ -31,7 +31,7 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 	if !home.admit(&g.t) {
 		panic("async: Detach after Shutdown: " + name)
 	}
-	if g.t.more.place != nil {
+	if g.t.more.delivery != nil {
 		g.t.launch()
 	} else {
 		go g.t.main()

@@ -65,38 +65,31 @@ func (e *RejectedError) Error() string {
 // Unwrap returns what the executor said.
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// A place is a task's place in an executor. Who claims it first decides what
-// becomes of the task: the executor that runs it, or refuses it, or whoever
-// cancels it before.
-type place struct {
+// A delivery is a task on its way to a goroutine of an executor. Several may
+// decide what becomes of the task, and the first does: the executor, by running
+// it or by refusing it, or whoever cancels it before.
+type delivery struct {
 	ex      Executor
-	claimed atomicBool
+	begun   atomicBool // the executor has called the function that it was given
+	decided atomicBool
 }
 
-// claim reports whether the caller is the first to decide.
-func (p *place) claim() bool { return p != nil && p.claimed.CompareAndSwap(false, true) }
+// decide reports whether the caller is the first to decide.
+func (d *delivery) decide() bool { return d.decided.CompareAndSwap(false, true) }
 
-// begin is the goroutine of a task that a limiter has let go.
-func (t *task) begin() {
-	if exploring {
-		defer starts("begin", t)()
-	}
-	if t.more.place == nil {
-		// Who cancelled it may have been too late to find it in the queue.
-		if t.more.slot.seq != 0 && t.stopped() != nil {
-			t.skip()
-		} else {
-			t.main()
-		}
-	} else if t.wanted() && !t.more.place.try(t) {
-		t.more.place.submit(t)
+// deliver hands t, which has its slot, to its executor. It blocks until that has
+// taken or refused it.
+func (t *task) deliver() {
+	if d := t.more.delivery; t.isWanted() && !d.try(t) {
+		d.submit(t)
 	}
 }
 
 // launch hands t to its executor and returns when that has taken or refused it,
 // or t is cancelled.
 func (t *task) launch() {
-	if !t.wanted() || t.more.place.try(t) {
+	t.beFindable()
+	if !t.isWanted() || t.more.delivery.try(t) {
 		return
 	}
 	// On another goroutine, because Execute may block for longer than we want
@@ -107,7 +100,7 @@ func (t *task) launch() {
 			defer starts("submit", t)()
 		}
 		defer w.notify(gotSettled)
-		t.more.place.submit(t)
+		t.more.delivery.submit(t)
 	}()
 	if h := t.scope(); h.listen(w) {
 		w.park()
@@ -115,50 +108,48 @@ func (t *task) launch() {
 	}
 }
 
-// wanted settles a task that has been cancelled and reports whether it has not.
-// It makes the inner scope, by which a cancellation finds the task from now on.
-func (t *task) wanted() bool {
-	t.scope()
+// isWanted looks at the context of t, skips t if that is done, and reports
+// whether it is not.
+func (t *task) isWanted() bool {
 	if t.stopped() == nil {
 		return true
 	}
-	if t.more.place.claim() {
-		t.skip()
-	}
+	t.skipIfQueued()
 	return false
 }
 
-// run is what the executor is given.
-func (p *place) run(t *task) func() {
+// function returns what the executor is given to run t. Only its first call does
+// anything.
+func (d *delivery) function(t *task) func() {
 	return func() {
-		if !p.claim() {
+		if !d.begun.CompareAndSwap(false, true) {
 			return
 		}
-		if s := t.more.slot; s != nil {
-			s.begun()
+		t.awaitSlot()
+		if t.isWanted() && d.decide() {
+			t.main()
 		}
-		t.main()
 	}
 }
 
 // try offers t to an executor that need not block, if it is one.
-func (p *place) try(t *task) (taken bool) {
-	ex, can := p.ex.(interface{ TryExecute(task func()) bool })
+func (d *delivery) try(t *task) (taken bool) {
+	ex, can := d.ex.(interface{ TryExecute(task func()) bool })
 	if !can {
 		return false
 	}
-	failed := p.ask(t, func() error { taken = ex.TryExecute(p.run(t)); return nil })
+	failed := d.ask(t, func() error { taken = ex.TryExecute(d.function(t)); return nil })
 	return taken || failed
 }
 
 // submit gives t to the executor and blocks until that has taken or refused it.
-func (p *place) submit(t *task) {
-	p.ask(t, func() error { return p.ex.Execute(p.run(t)) })
+func (d *delivery) submit(t *task) {
+	d.ask(t, func() error { return d.ex.Execute(d.function(t)) })
 }
 
 // ask calls the executor. If that returns an error, panics or calls Goexit, t
 // is rejected, unless it has begun to run all the same.
-func (p *place) ask(t *task, call func() error) (failed bool) {
+func (d *delivery) ask(t *task, call func() error) (failed bool) {
 	exit := byGoexit
 	var err error
 	defer func() {
@@ -173,7 +164,7 @@ func (p *place) ask(t *task, call func() error) (failed bool) {
 		failed = err != nil
 		switch {
 		case !failed:
-		case p.claim():
+		case d.decide():
 			t.reject(err)
 		case v != nil:
 			panic(v) // not of t, which has begun or ended: it is not for us to hide
@@ -186,19 +177,27 @@ func (p *place) ask(t *task, call func() error) (failed bool) {
 
 // skip settles t, which was cancelled before it ran.
 func (t *task) skip() {
-	t.scope().seal()
-	if p := t.more.place; p != nil {
-		if x, ok := p.ex.(bridge.Withdrawer); ok {
+	sg := t.stopped()
+	t.endUnrun()
+	if d := t.more.delivery; d != nil {
+		if x, ok := d.ex.(bridge.Withdrawer); ok {
 			x.Withdraw(bridge.Token{})
 		}
 	}
 	t.owner.noteSkipped()
-	sg := t.stopped()
 	t.self.unrun(&verdict{err: sg.told(), echo: true, cause: sg.cause})
 }
 
 // reject settles t, which its executor has refused.
 func (t *task) reject(err error) {
-	t.scope().seal()
+	t.endUnrun()
 	t.self.unrun(&verdict{err: &RejectedError{Task: t.name(), Err: err}})
+}
+
+// endUnrun ends the inner scope of t, which never ran. Most often there is none,
+// and from now on none can be made.
+func (t *task) endUnrun() {
+	if !t.inner.CompareAndSwap(nil, endedScope) {
+		t.inner.Load().seal()
+	}
 }

@@ -1,362 +1,292 @@
 package async
 
-import (
-	"container/heap"
-	"slices"
+import "github.com/ambit-go/ambit/async/internal/slots"
+
+// This file is about Limit. Who may run is decided by package slots. Here the
+// limiter is locked, package slots is told what has happened, and what it
+// answers is done when the limiter is not locked any more.
+
+// Priority sets how urgent a task is: among the tasks of one depth that queue
+// for a slot of a [Limit], those of the greatest n start first, and equals in
+// the order in which they came. What is deeper still starts before what is less
+// deep, and a task that has waited gets its slot back before any other starts.
+// A task that runs is not interrupted.
+//
+// What the task starts, and what that starts, has the same priority, unless it
+// sets its own. A task that is started by [Detach] does not inherit one.
+// Defaults to 0; every int is valid. Without a Limit it has no effect.
+//
+// That priorities are inherited is from Swift's structured concurrency (SE-0304).
+func Priority(n int) TaskOption {
+	return taskOption(func(t *taskOptions) { t.priority = n })
+}
+
+// What package slots calls a task is what it knows of one of ours, so here it is
+// a slot; what it calls a wait is the loan of a slot while a task waits.
+type (
+	slot  = slots.Task[*task, *waiter]
+	loan  = slots.Wait[*task, *waiter]
+	grant = slots.Grant[*task, *waiter]
 )
 
-// A limiter bounds how many tasks run at once. A task needs a slot of the
-// limiter of its scope and of every one around that, inner first. One mutex
-// serves a limiter and those nested in it, so a slot passes from hand to hand
-// in one step.
+// grants is room for the answer of an event. It is on the stack of whoever tells
+// of the event: more than two is rare.
+type grants [2]grant
+
+// A limiter bounds how many tasks of a scope, and of those inside it, run at
+// once.
 type limiter struct {
-	mu    *mutex // shared with outer; taken after future.mu and scope.mu, before waiter.mu
-	outer *limiter
-	free  int     // below 0: waits that were cut short took what was not there
-	back  []*slot // those who come back from a wait, first come first served, before all others
-	queue slotHeap
-	seq   uint64
-
-	// pending, of the outermost limiter, are slots of tasks that have been
-	// handed to an executor and not begun.
-	pending map[*slot]struct{}
+	// mu guards core and everything that belongs to it. A limiter and those
+	// nested in it share it, so a slot passes from one to the next in one step.
+	// Taken after future.mu and scope.mu, before waiter.mu.
+	mu   *mutex
+	core *slots.Limiter[*task, *waiter]
 }
 
-// newLimiter returns a limiter of n slots inside outer, which may be nil.
+// newLimiter returns a limiter of n slots inside outer, which may be nil. That
+// is outer itself, if n is too large to make a difference.
 func newLimiter(n int, outer *limiter) *limiter {
-	l := &limiter{free: n, outer: outer}
-	if outer != nil {
-		l.mu = outer.mu
-	} else {
-		l.mu = new(mutex)
-		l.pending = make(map[*slot]struct{})
+	if outer == nil {
+		return &limiter{new(mutex), slots.NewLimiter[*task, *waiter](n, nil)}
 	}
-	return l
+	core := slots.NewLimiter(n, outer.core)
+	if core == outer.core {
+		return outer
+	}
+	return &limiter{outer.mu, core}
 }
 
-// A slot is one task's claim to run. Its fields are guarded by the limiter's mu.
-type slot struct {
-	l     *limiter // the innermost
-	at    *limiter // where it queues, nil if it does not; it holds one of each inside that
-	t     *task
-	w     *waiter // set while the task comes back from a wait
-	held  bool    // it holds one of every limiter
-	loans int     // waits of the task that last; while there are any it holds none
-	over  bool    // the task's handler has returned: it needs none any more
-	depth int32
-	seq   uint64
-	index int // in the heap
+// limiterOf returns the limiter of s.
+func limiterOf(s *slot) *limiter { return s.Owner.owner.limit }
+
+// actOn does what the answer of an event says. The limiter is not locked: who is
+// notified may run at once, and take it.
+func actOn(answer []grant) {
+	for _, g := range answer {
+		if g.Wait != nil {
+			g.Wait.Owner.notify(gotSettled | gotSlot)
+		} else {
+			go g.Task.Owner.startInTurn()
+		}
+	}
 }
 
-// submit queues t and starts it when it has its slots, which may be now.
-func (l *limiter) submit(t *task) {
-	s := t.more.slot
-	h := t.scope() // a queued task is told of a cancellation, so it has a inner scope
-	t.stopped()    // which knows of one that has been
+// limited is what a task under a Limit needs beside itself, in one piece.
+type limited struct {
+	more
+	s slot
+}
+
+// newMoreWithSlot returns a more with a slot of l for t.
+func (l *limiter) newMoreWithSlot(t *task, depth int32) *more {
+	m := new(limited)
+	m.s.Owner, m.s.Limiter, m.s.Depth = t, l.core, depth
+	m.slot = &m.s
+	return &m.more
+}
+
+// submit starts t if there is a slot for it, else it queues. If t would queue
+// and its context is done, it is skipped at once.
+//
+// A task that goes through an executor is not started either if its context is
+// done. It may have been cancelled before it comes to be submitted, and its slot
+// retired; then nothing is left to do.
+func (t *task) submit() {
+	t.beFindable()
+	if t.more.delivery != nil && !t.isWanted() {
+		return
+	}
+	s, l := t.more.slot, t.owner.limit
+	s.Priority, s.ByExecutor = t.more.priority, t.more.delivery != nil
 	l.mu.Lock()
-	// A cancellation stores its signal and then withdraws, under mu: either we
-	// see the signal or it finds us in the queue.
-	if h.sig.Load() == nil || l.roomLocked() {
-		s.claimLocked(l)
-		l.mu.Unlock()
-		return
-	}
+	granted := s.Submit()
 	l.mu.Unlock()
-	t.skip()
+	switch {
+	case granted && s.ByExecutor:
+		go t.deliver()
+	case granted:
+		go t.main()
+	// A cancellation stores its cause and then looks for t in the queue. We have
+	// put t there and then look for a cause. One of the two sees the other.
+	case t.stopped() != nil:
+		t.skipIfQueued()
+	}
 }
 
-// roomLocked reports whether a slot is free in l and all around it.
-func (l *limiter) roomLocked() bool {
-	for ; l != nil; l = l.outer {
-		if l.free <= 0 {
-			return false
-		}
+// beFindable makes the inner scope of t, which is to queue, if its context
+// depends on more than its owner's: it is what watches that. A cancellation of
+// the owner finds t among its children.
+func (t *task) beFindable() {
+	if t.foreign() != nil {
+		t.scope()
 	}
-	return true
 }
 
-// claimLocked takes a slot of every limiter from l outwards, queues where
-// there is none, and goes on when it has them all.
-func (s *slot) claimLocked(l *limiter) {
-	for ; l != nil; l = l.outer {
-		if l.free <= 0 {
-			s.at = l
-			l.enqueueLocked(s)
-			return
-		}
-		l.free--
-	}
-	s.held = true
-	if w := s.w; w != nil {
-		s.w = nil
-		w.notify(gotSettled)
+// isFoundQueued reports whether t queues and is to be skipped by the
+// cancellation of its owner directly, because no inner scope of t stands between.
+func (t *task) isFoundQueued() bool {
+	m := t.more
+	return m != nil && (m.slot != nil || m.delivery != nil) && t.state.Load() == stateQueued && t.foreign() == nil
+}
+
+// skipIfQueued skips t, whose context is done, unless its handler has been let
+// go. Several may come to it at the same time, and to the start of t: for a task
+// that goes through an executor its delivery decides which of them it is, for
+// another the queue, which t leaves once.
+func (t *task) skipIfQueued() {
+	if t.more == nil || t.state.Load() != stateQueued {
 		return
 	}
-	if s.t.more.place != nil {
-		s.l.outermost().pending[s] = struct{}{}
-	}
-	go s.t.begin()
-}
-
-func (l *limiter) outermost() *limiter {
-	for l.outer != nil {
-		l = l.outer
-	}
-	return l
-}
-
-// insideOf reports whether slots of l are slots of outer, too.
-func (l *limiter) insideOf(outer *limiter) bool {
-	for ; l != nil; l = l.outer {
-		if l == outer {
-			return true
-		}
-	}
-	return false
-}
-
-// recallLocked gives l a slot that waits unused for an executor: the executor
-// may be waiting for who needs it here. Its task gets another as it begins.
-func (l *limiter) recallLocked() {
-	for s := range l.outermost().pending {
-		if s.held && s.l.insideOf(l) {
-			s.held = false
-			s.giveBackLocked(nil)
-			return
-		}
+	if d := t.more.delivery; d != nil && d.decide() || d == nil && t.withdraw() {
+		t.skip()
 	}
 }
 
-// begun is called on the executor's goroutine before the task runs. It waits
-// for a slot if that was recalled.
-func (s *slot) begun() {
-	s.l.mu.Lock()
-	delete(s.l.outermost().pending, s)
-	if s.held {
-		s.l.mu.Unlock()
-		return
-	}
-	w := newWaiter()
-	s.w = w
-	s.claimLocked(s.l)
-	s.l.mu.Unlock()
-	w.park()
-}
-
-func (l *limiter) enqueueLocked(s *slot) {
-	if s.w != nil {
-		l.back = append(l.back, s)
-		l.recallLocked()
-		return
-	}
-	l.seq++
-	s.seq = l.seq
-	heap.Push(&l.queue, s)
-}
-
-// dispatchLocked hands out what is free.
-func (l *limiter) dispatchLocked() {
-	for l.free > 0 {
-		var s *slot
-		switch {
-		case len(l.back) > 0:
-			s = l.back[0]
-			l.back[0] = nil
-			l.back = l.back[1:]
-		case len(l.queue) > 0:
-			s = heap.Pop(&l.queue).(*slot)
-		default:
-			return
-		}
-		l.free--
-		s.at = nil
-		s.claimLocked(l.outer)
-	}
-}
-
-// retire gives up s for good: the handler has returned. A bare goroutine may
-// still wait with the task's ctx, or come back from such a wait.
-func (s *slot) retire() {
-	s.l.mu.Lock()
-	defer s.l.mu.Unlock()
-	s.over = true
-	delete(s.l.outermost().pending, s)
-	switch w := s.w; {
-	case s.held:
-		s.held = false
-		s.giveBackLocked(nil)
-	case w != nil:
-		s.leaveQueueLocked()
-		w.notify(gotSettled)
-	}
-}
-
-// leaveQueueLocked takes s, which is coming back, out of the queue it is in and
-// gives back what it has got so far.
-func (s *slot) leaveQueueLocked() {
-	l := s.at
-	i := slices.Index(l.back, s)
-	l.back = slices.Delete(l.back, i, i+1)
-	s.at, s.w = nil, nil
-	s.giveBackLocked(l)
-}
-
-// giveBackLocked returns one slot to every limiter inside end.
-func (s *slot) giveBackLocked(end *limiter) {
-	for l := s.l; l != end; l = l.outer {
-		l.free++
-		l.dispatchLocked()
-	}
-}
-
-// withdraw takes a queued task out of the queue; false if it has been started.
-func (s *slot) withdraw() bool {
+// withdraw takes t out of the queue; false if it is not there, or not any more.
+func (t *task) withdraw() bool {
+	s := t.more.slot
 	if s == nil {
 		return false
 	}
-	s.l.mu.Lock()
-	defer s.l.mu.Unlock()
-	if s.at == nil || s.w != nil {
-		return false
-	}
-	heap.Remove(&s.at.queue, s.index)
-	s.giveBackLocked(s.at)
-	s.at = nil
-	return true
+	var room grants
+	l := t.owner.limit
+	l.mu.Lock()
+	withdrawn := s.Withdraw()
+	answer := l.core.Take(room[:0])
+	l.mu.Unlock()
+	actOn(answer)
+	return withdrawn
 }
 
-// comeBack ends the loan of w, whose wait is over, and has w notified when it
-// may go on: when it has the slot again, or at once if the task still waits
-// elsewhere, for then it is some goroutine that was started by hand.
-func (s *slot) comeBack(w *waiter) {
-	s.l.mu.Lock()
-	defer s.l.mu.Unlock()
-	if s.w == w {
-		return // told before, and queueing
+// startInTurn is the goroutine of a task that has queued and has its slot now.
+// It looks at the context once more: a cancellation that came after the slot did
+// not find the task in the queue.
+func (t *task) startInTurn() {
+	if exploring {
+		defer starts("begin", t)()
 	}
-	if w.onLoan {
-		w.onLoan = false
-		s.loans--
-		if s.loans == 0 && !s.over && !s.held {
-			s.w = w
-			s.claimLocked(s.l)
-			return
-		}
-	}
-	w.notify(gotSettled)
-}
-
-// force ends the loan of w, whose wait was cut short, if nothing else has, and
-// takes the slots back at once, even over the limit: the next that become free
-// pay for it.
-func (s *slot) force(w *waiter) {
-	s.l.mu.Lock()
-	defer s.l.mu.Unlock()
 	switch {
-	case s.w == w:
-		s.leaveQueueLocked()
-	case w.onLoan:
-		w.onLoan = false
-		s.loans--
+	case t.more.delivery != nil:
+		t.deliver()
+	case t.stopped() != nil:
+		t.skip()
 	default:
-		return
-	}
-	if s.loans > 0 || s.over || s.held {
-		return
-	}
-	for l := s.l; l != nil; l = l.outer {
-		l.free--
-	}
-	s.held = true
-}
-
-// lend gives up the slot of the task that t runs in, because w is about to
-// wait on its goroutine.
-func (t *task) lend(w *waiter) {
-	for t.kind == kindBody && t.owner != nil {
-		t = t.owner.t // a Scope runs on the goroutine of the task it was called in
-	}
-	if t.more != nil && t.more.slot != nil {
-		t.more.slot.lend(w)
+		t.main()
 	}
 }
 
-// lend lends s for the wait of w. Several waits of one task share one loan.
-func (s *slot) lend(w *waiter) {
-	s.l.mu.Lock()
-	defer s.l.mu.Unlock()
-	if s.over {
+// awaitSlot is called on the executor's goroutine before t runs there. If the
+// slot was given to another meanwhile, it blocks until t has one again, or has
+// been cancelled.
+func (t *task) awaitSlot() {
+	s := t.more.slot
+	if s == nil {
 		return
 	}
-	w.slot, w.onLoan = s, true
-	s.loans++
-	switch back := s.w; {
-	case s.held:
-		s.held = false
-		s.giveBackLocked(nil)
-	case back != nil: // it goes on without, now that the task waits again
-		s.leaveQueueLocked()
-		back.notify(gotSettled)
+	w := waiters.Get().(*waiter)
+	var room grants
+	l := t.owner.limit
+	l.mu.Lock()
+	runs := s.Begin(&w.loan)
+	answer := l.core.Take(room[:0])
+	l.mu.Unlock()
+	actOn(answer)
+	if !runs {
+		w.park() // once, for what nobody else knows of
 	}
+	waiters.Put(w)
 }
 
-// lend gives up the slot of the task that w waits for, while it waits for f.
-func (w *waiter) lend(f *future) {
-	if w.by == nil {
+// retire gives up the slot of t for good, if it has one: its handler has
+// returned, or will never run. A bare goroutine may still wait with the context
+// of t.
+func (t *task) retire() {
+	if t.more == nil || t.more.slot == nil {
 		return
 	}
-	if h := w.by.inner.Load(); h == nil || h.limit == nil && !w.by.limited() {
+	var room grants
+	l := t.owner.limit
+	l.mu.Lock()
+	t.more.slot.Retire()
+	answer := l.core.Take(room[:0])
+	l.mu.Unlock()
+	actOn(answer)
+}
+
+// slotInUse returns the slot that code with the context of t runs in, nil if
+// there is none. A body has none of its own: it runs on the goroutine of the
+// task that opened its scope.
+func (t *task) slotInUse() *slot {
+	if h := t.inner.Load(); h != nil {
+		return h.slot
+	}
+	if t.more != nil {
+		return t.more.slot
+	}
+	return nil
+}
+
+// lendSlot lends the slot that t runs in, if there is one, while w waits on the
+// goroutine of t. Who ends the wait says so by w.settled; the wait ends with
+// takeSlotBack, or not at all if t retires first.
+func (t *task) lendSlot(w *waiter) {
+	w.slot = nil
+	s := t.slotInUse()
+	if s == nil {
+		return
+	}
+	var room grants
+	l := limiterOf(s)
+	l.mu.Lock()
+	lent := s.Lend(&w.loan)
+	answer := l.core.Take(room[:0])
+	l.mu.Unlock()
+	if lent {
+		w.slot = s
+	}
+	actOn(answer)
+}
+
+// lendSlotFor lends the slot of the task that w waits for, while it waits for f.
+func (w *waiter) lendSlotFor(f *future) {
+	if w.by == nil || w.by.slotInUse() == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.settled() { // else there is nothing to wait for
-		w.by.lend(w)
+		w.by.lendSlot(w)
 	}
 }
 
-// limited reports whether t may hold a slot.
-func (t *task) limited() bool {
-	return t.more != nil && t.more.slot != nil || t.kind == kindBody && t.owner.limit != nil
+// returnSlot is called when what w waits for has happened. w is notified when
+// its task has the slot again, in turn.
+func (w *waiter) returnSlot() {
+	var room grants
+	l := limiterOf(w.slot)
+	l.mu.Lock()
+	w.slot.Return(&w.loan)
+	answer := l.core.Take(room[:0])
+	l.mu.Unlock()
+	actOn(answer)
 }
 
-// resume has the slot back after a wait, whatever ended it. The slot may have
-// told w so a moment after it parked no more, and nothing else will tell it
-// that it is settled now: the next wait must not take that for its own.
-func (w *waiter) resume() {
+// takeSlotBack ends the loan of w, whose wait is over; got is what it has got so
+// far. A wait that was cut short has its slot at once, even over the limit.
+//
+// If w stands in an answer by then, whoever was given that notifies w after it
+// has unlocked the limiter, perhaps only now. That belongs to this wait: it is
+// waited for, so the next wait of w cannot take it for its own.
+func (w *waiter) takeSlotBack(got uint8) {
 	if w.slot == nil {
 		return
 	}
-	w.slot.force(w)
+	l := limiterOf(w.slot)
+	l.mu.Lock()
+	told := w.slot.TakeBack(&w.loan)
+	l.mu.Unlock()
 	w.slot = nil
-	w.mu.Lock()
-	w.got &^= gotSettled
-	w.mu.Unlock()
-}
-
-// slotHeap orders queued tasks deepest first, then first come first.
-type slotHeap []*slot
-
-func (h slotHeap) Len() int { return len(h) }
-func (h slotHeap) Less(i, j int) bool {
-	if h[i].depth != h[j].depth {
-		return h[i].depth > h[j].depth
+	for told && got&gotSlot == 0 {
+		got |= w.park()
 	}
-	return h[i].seq < h[j].seq
-}
-func (h slotHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-func (h *slotHeap) Push(x any) {
-	s := x.(*slot)
-	s.index = len(*h)
-	*h = append(*h, s)
-}
-func (h *slotHeap) Pop() any {
-	old := *h
-	s := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return s
 }

@@ -10,10 +10,12 @@ type scope struct {
 	t         *task // the task this is the inner scope of
 	home      *root // the root of the tree
 	limit     *limiter
+	slot      *slot // what the code that runs with this scope's context lends while it waits; nil for nothing
 	observers *observers
 	on        Executor      // nil: goroutines
 	opts      *scopeOptions // nil: all defaults
 	depth     int32         // how many scopes are around it
+	priority  int           // of what is started in it
 
 	sig     atomicPointer[stopError]  // why it is cancelled; set once, under mu
 	std     atomicPointer[stdContext] // made when somebody asks for Done; set once, under mu
@@ -51,6 +53,9 @@ func newScope(t *task) *scope {
 	if o := t.owner; o != nil {
 		s.inherit(o)
 	}
+	if m := t.more; m != nil {
+		s.slot, s.priority = m.slot, m.priority
+	}
 	return s
 }
 
@@ -64,7 +69,7 @@ func (s *scope) signal() *stopError {
 
 // inherit takes over from the owner what holds for everything inside it.
 func (s *scope) inherit(o *scope) {
-	s.home, s.limit, s.observers, s.on, s.depth = o.home, o.limit, o.observers, o.on, o.depth+1
+	s.home, s.limit, s.observers, s.on, s.depth, s.priority = o.home, o.limit, o.observers, o.on, o.depth+1, o.priority
 }
 
 func (s *scope) task() *task {
@@ -190,7 +195,7 @@ func (s *scope) strayDaemonsLocked() []*task {
 // scope's parker: a bare goroutine that uses our ctx may hold that.
 func (s *scope) parkJoiner(mayLeave bool) {
 	w := waiters.Get().(*waiter)
-	s.t.lend(w)
+	s.t.lendSlot(w)
 	s.mu.Lock()
 	over := s.live == 0 || mayLeave && s.mayLeaveLocked() || len(s.strayDaemonsLocked()) > 0
 	if over {
@@ -199,11 +204,11 @@ func (s *scope) parkJoiner(mayLeave bool) {
 		s.joiner = w
 	}
 	s.mu.Unlock()
-	w.park()
+	got := w.park()
 	s.mu.Lock()
 	s.joiner = nil // nobody knows w now
 	s.mu.Unlock()
-	w.resume()
+	w.takeSlotBack(got)
 	w.recycle(s, false, true)
 }
 

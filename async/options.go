@@ -36,6 +36,7 @@ type taskOptions struct {
 	daemon      bool
 	heartbeat   time.Duration // 0: none is expected
 	on          Executor      // nil: inherited
+	priority    int           // inherited if it is not set
 }
 
 // scopeOptions are the settings of one scope; the zero value is the default.
@@ -163,8 +164,12 @@ func Daemon() TaskOption {
 // at the same time; how many have been started is not bounded, and starting
 // never blocks. A task lends its slot while it waits in this package under
 // its own ctx, so nested work cannot deadlock. Queued tasks start deepest
-// first, in the order they came among equals. The body of the scope needs no
-// slot. To bound the use of a resource, use a semaphore. n < 1 panics.
+// first, then those of the greatest [Priority], then in the order in which they
+// came. A queued task whose context is cancelled settles with the cause, and
+// never runs; one that finds a free slot as it is started does run. The body of
+// the scope needs no slot. With a Limit inside another, a task needs a slot of
+// both, the inner first. To bound the use of a resource, use a semaphore. n < 1
+// panics.
 //
 // For [ForkJoin], [ForEach], [Map] and [AsCompleted] it bounds how many of the
 // items of that call are worked on at the same time.

@@ -71,6 +71,7 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 	t.kind, t.owner = kindBody, owner
 	s.t, s.opts = t, o
 	s.inherit(owner)
+	s.slot = owner.slot // it runs on the same goroutine
 	if ctx != nil || shielded || o != nil || owner.observers != nil {
 		t.more = &more{shielded: shielded, ctx: ctx, follows: owner.follows(ctx)}
 	}

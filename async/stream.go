@@ -173,8 +173,7 @@ func (m *stream[A, B]) wait(ready func() bool) {
 		if m.parked == nil {
 			m.parked = newWaiter()
 		}
-		m.parked.slot = nil
-		m.s.t.lend(m.parked)
+		m.s.t.lendSlot(m.parked)
 		m.mu.Lock()
 		over = ready()
 		if !over {
@@ -271,8 +270,7 @@ func (w *worker) rest() {
 	if w.w == nil {
 		w.w = newWaiter()
 	}
-	w.w.slot = nil
-	w.t.lend(w.w)
+	w.t.lendSlot(w.w)
 	w.i = -1
 }
 

@@ -106,7 +106,7 @@ type more struct {
 	deadline   time.Time       // from timeout; set as it starts to run
 	started    time.Time       // only if observed
 	slot       *slot           // only under a Limit
-	place      *place          // only on an Executor
+	delivery   *delivery       // only on an Executor
 	toldErr    error           // what the first waiter was told; guarded by future.mu
 	countedOut atomicBool      // a hook is not among its owner's hooksInTime any more
 	hooked     bool            // the abort hook has been started; guarded by inner.mu
@@ -201,19 +201,18 @@ func (t *task) public() State {
 // the owner has ended.
 func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t.owner = owner
-	if ctx != nil || len(opts) > 0 || owner.limit != nil || owner.observers != nil || owner.on != nil {
+	if owner.limit != nil {
+		t.equip(owner.limit.newMoreWithSlot(t, owner.depth).set(owner, ctx, opts))
+	} else if ctx != nil || len(opts) > 0 || owner.observers != nil || owner.on != nil {
 		t.equip(newMore(owner, ctx, opts))
-	}
-	if l := owner.limit; l != nil {
-		t.more.slot = &slot{l: l, t: t, depth: owner.depth}
 	}
 	if !owner.add(t) {
 		return false
 	}
 	switch {
 	case owner.limit != nil:
-		owner.limit.submit(t)
-	case t.more != nil && t.more.place != nil:
+		t.submit()
+	case t.more != nil && t.more.delivery != nil:
 		t.launch()
 	default:
 		go t.main()
@@ -229,7 +228,12 @@ func (t *task) equip(m *more) {
 }
 
 func newMore(owner *scope, ctx context.Context, opts []TaskOption) *more {
-	m := &more{ctx: ctx, follows: owner.follows(ctx)}
+	return new(more).set(owner, ctx, opts)
+}
+
+// set sets m, of a task that is started in owner, and returns it.
+func (m *more) set(owner *scope, ctx context.Context, opts []TaskOption) *more {
+	m.ctx, m.follows, m.priority = ctx, owner.follows(ctx), owner.priority
 	for _, o := range opts {
 		o.applyTask(&m.taskOptions)
 	}
@@ -240,7 +244,7 @@ func newMore(owner *scope, ctx context.Context, opts []TaskOption) *more {
 		m.on = owner.on
 	}
 	if m.on != nil {
-		m.place = &place{ex: m.on}
+		m.delivery = &delivery{ex: m.on}
 	}
 	return m
 }
@@ -295,14 +299,6 @@ func (t *task) observe() {
 func (t *task) leave() {
 	t.owner.leave(t)
 	t.retire()
-}
-
-// retire gives up the slot of t for good, if it has one: its handler has
-// returned.
-func (t *task) retire() {
-	if t.more != nil && t.more.slot != nil {
-		t.more.slot.retire()
-	}
 }
 
 // observed tells the observers that t has ended.

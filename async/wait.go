@@ -101,7 +101,7 @@ func (s *stay) begin(search bool) (end waitEnd, why error, over bool) {
 		s.began = w.arm(s.timeout)
 	}
 	s.stop = w.heed(s.ctx, s.under, s.mine)
-	w.lend(f)
+	w.lendSlotFor(f)
 	return waitSettled, nil, false
 }
 
@@ -139,7 +139,7 @@ func (s *stay) end(got uint8) (waitEnd, error) {
 	if got&gotSettled == 0 && !f.unlink(w) { // else settling f is done with w
 		clean = false
 	}
-	w.resume()
+	w.takeSlotBack(got)
 	w.recycle(s.under, s.mine, clean)
 	switch {
 	case f.settled():
@@ -163,15 +163,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 	w.arm(d)
 	stop := w.heed(ctx, under, mine)
 	if me != nil {
-		me.lend(w)
+		me.lendSlot(w)
 	}
 	got := w.park()
 	if got == gotExpired && w.slot != nil {
-		w.slot.comeBack(w) // in turn, unlike a wait that was cut short
+		w.returnSlot() // in turn, unlike a wait that was cut short
 		got |= w.park()
 	}
 	clean := stop == nil || stop()
-	w.resume()
+	w.takeSlotBack(got)
 	w.recycle(under, mine, clean)
 	if got&gotExpired != 0 {
 		return nil

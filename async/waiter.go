@@ -7,9 +7,10 @@ import (
 
 // What a waiter has got.
 const (
-	gotSettled uint8 = 1 << iota // what it waits for, and its slot back
+	gotSettled uint8 = 1 << iota // what it waits for
 	gotExpired                   // its time limit
 	gotStop                      // its context is done
+	gotSlot                      // its slot of a Limit back; comes with gotSettled
 )
 
 // A waiter is one goroutine that waits. A scope makes one and uses it for its
@@ -27,15 +28,15 @@ type waiter struct {
 	turn    int           // counts the timers, so that an old one is known; guarded by mu
 	bubble  bool          // timer is one of a synctest bubble; guarded by mu
 	bubbled bool          // the same, as whoever waits has seen it
+	taken   bool          // off the future's list, to be notified without the lock; guarded by future.mu
 	busy    atomicBool    // only for a scope's own waiter: a wait uses it
 
 	prev, next   *waiter       // on the list of a future; guarded by future.mu
 	lprev, lnext *waiter       // on the list of a scope; guarded by scope.mu
-	taken        bool          // off the future's list, to be notified without the lock; guarded by future.mu
 	done         chan struct{} // closed instead of waking anybody; see doneChannel
 	by           *task         // who waits; nil if nobody knows
 	slot         *slot         // lent while we wait; nil if there is none; guarded by future.mu or scope.mu
-	onLoan       bool          // it is, and the loan lasts; guarded by the limiter's mu
+	loan         loan          // of slot; guarded by limiter.mu
 	serial       uint64        // which wait this is, for the await-cycle search
 }
 
@@ -44,6 +45,7 @@ var waiters = pool{New: func() any { return newWaiter() }}
 func newWaiter() *waiter {
 	w := new(waiter)
 	w.cond.L = &w.mu
+	w.loan.Owner = w
 	return w
 }
 
@@ -122,7 +124,7 @@ func (w *waiter) settled() {
 	case w.done != nil:
 		close(w.done)
 	case w.slot != nil:
-		w.slot.comeBack(w)
+		w.returnSlot()
 	default:
 		w.notify(gotSettled)
 	}

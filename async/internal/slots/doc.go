@@ -11,8 +11,9 @@
 //	TakeBack  a wait was cut short: its task has its slots again at once
 //	Retire    a task has ended
 //
-// The answer of an event is a list of [Grant]s. The user acts on them when it
-// holds no lock any more: it starts goroutines and notifies waits.
+// The answer is a list of [Grant]s, which [Limiter.Take] returns. The user acts
+// on them when it holds no lock any more: it starts goroutines and notifies
+// waits.
 //
 // # Rules
 //

@@ -3,8 +3,9 @@ package slots
 // A Limiter bounds how many tasks run at once: its own, and those of the
 // limiters inside it.
 type Limiter[T, W any] struct {
-	outer *Limiter[T, W] // nil for the outermost
-	size  int            // how many slots there are; never changed
+	outer     *Limiter[T, W] // nil for the outermost
+	outermost *Limiter[T, W] // itself, if there is none around it
+	size      int            // how many slots there are; never changed
 
 	// free is how many slots nobody holds. It is below 0 while more are held
 	// than there are, because waits were cut short.
@@ -15,9 +16,12 @@ type Limiter[T, W any] struct {
 	returning list[T, W]  // tasks that want a slot again, before all others
 	starting  queue[T, W] // tasks that want to start
 
-	// handed is kept by the outermost limiter, for all inside it: tasks in state
-	// Handed, the latest last.
+	// handed and answer are kept by the outermost limiter, for all inside it.
+	//
+	// handed: tasks in state Handed, the latest last. answer: the grants since the
+	// last Take, in the order in which they came.
 	handed list[T, W]
+	answer []Grant[T, W]
 	// reachable is how many tasks are Handed that hold a slot of this limiter.
 	reachable int
 }
@@ -32,15 +36,21 @@ func NewLimiter[T, W any](n int, outer *Limiter[T, W]) *Limiter[T, W] {
 	if outer != nil && n >= outer.size {
 		return outer
 	}
-	return &Limiter[T, W]{outer: outer, size: n, free: n}
-}
-
-// Outermost returns the limiter around l that is inside no other.
-func (l *Limiter[T, W]) Outermost() *Limiter[T, W] {
-	for l.outer != nil {
-		l = l.outer
+	l := &Limiter[T, W]{outer: outer, size: n, free: n}
+	if l.outermost = l; outer != nil {
+		l.outermost = outer.outermost
 	}
 	return l
+}
+
+// Take appends to room what is to be done for the events since it was called
+// last, for all limiters inside the outermost one, and returns it.
+func (l *Limiter[T, W]) Take(room []Grant[T, W]) []Grant[T, W] {
+	o := l.outermost
+	room = append(room, o.answer...)
+	clear(o.answer) // keeps nothing alive
+	o.answer = o.answer[:0]
+	return room
 }
 
 // isInside reports whether a slot of l is held only together with one of outer.
@@ -96,24 +106,24 @@ func (t *Task[T, W]) leaveQueue() (at *Limiter[T, W]) {
 // giveUp frees the slots that t holds of the limiters inside end, all if that
 // is nil, and hands them out. It does so from the inside out: a task that gets
 // the inner one queues for the next in time to get that, too.
-func (t *Task[T, W]) giveUp(end *Limiter[T, W], out []Grant[T, W]) []Grant[T, W] {
-	before := len(out)
+func (t *Task[T, W]) giveUp(end *Limiter[T, W]) {
+	o := t.Limiter.outermost
+	before := len(o.answer)
 	for l := t.Limiter; l != end; l = l.outer {
 		l.free++
-		out = l.handOut(out)
+		l.handOut()
 	}
 	// Not before all are free: it would take too many.
-	out = t.Limiter.recall(out)
-	for i := before; i < len(out); i++ {
-		if g := out[i]; g.Wait == nil && g.Task.state == Handed {
-			out = g.Task.Limiter.recall(out) // it may hold an inner slot that somebody wants back
+	t.Limiter.recall()
+	for i := before; i < len(o.answer); i++ {
+		if g := o.answer[i]; g.Wait == nil && g.Task.state == Handed {
+			g.Task.Limiter.recall() // it may hold an inner slot that somebody wants back
 		}
 	}
-	return out
 }
 
 // handOut gives the free slots of l to those who queue for them.
-func (l *Limiter[T, W]) handOut(out []Grant[T, W]) []Grant[T, W] {
+func (l *Limiter[T, W]) handOut() {
 	for l.free > 0 {
 		t := l.returning.first
 		if t == nil {
@@ -125,32 +135,43 @@ func (l *Limiter[T, W]) handOut(out []Grant[T, W]) []Grant[T, W] {
 		t.leaveQueue()
 		l.free--
 		if t.obtain(l.outer) {
-			out = append(out, t.granted())
+			t.granted()
 		}
 	}
-	return out
 }
 
-// granted notes that t has all its slots and returns who may go on.
-func (t *Task[T, W]) granted() Grant[T, W] {
-	if w := t.returning; w != nil {
-		t.returning = nil
-		w.state = told
-		t.move(Running)
-		return Grant[T, W]{t, w}
+// granted notes that t, which has queued, has all its slots, and answers who may
+// go on.
+func (t *Task[T, W]) granted() {
+	w := t.returning
+	if w == nil {
+		t.begins()
+	} else {
+		t.hasReturned()
 	}
-	t.goOn()
-	return Grant[T, W]{Task: t}
+	t.grant(w)
 }
 
-// goOn notes that t, which has not started, has its slots.
-func (t *Task[T, W]) goOn() {
+// grant adds to the answer that w may go on, or if that is nil t.
+func (t *Task[T, W]) grant(w *Wait[T, W]) {
+	o := t.Limiter.outermost
+	o.answer = append(o.answer, Grant[T, W]{t, w})
+}
+
+// hasReturned notes that t, which has waited, has all its slots again.
+func (t *Task[T, W]) hasReturned() {
+	t.returning.state, t.returning = told, nil
+	t.move(Running)
+}
+
+// begins notes that t, which has not begun, has all its slots.
+func (t *Task[T, W]) begins() {
 	if !t.ByExecutor {
 		t.move(Running)
 		return
 	}
 	t.move(Handed)
-	t.Limiter.Outermost().handed.push(t)
+	t.Limiter.outermost.handed.push(t)
 	for l := t.Limiter; l != nil; l = l.outer {
 		l.reachable++
 	}
@@ -158,7 +179,7 @@ func (t *Task[T, W]) goOn() {
 
 // leaveExecutor takes t off the list of those that are Handed.
 func (t *Task[T, W]) leaveExecutor() {
-	t.Limiter.Outermost().handed.remove(t)
+	t.Limiter.outermost.handed.remove(t)
 	for l := t.Limiter; l != nil; l = l.outer {
 		l.reachable--
 	}
@@ -174,17 +195,16 @@ func (t *Task[T, W]) leaveExecutor() {
 //
 // The search for one is over all that are Handed under the outermost limiter.
 // They are at most as many as that has slots.
-func (l *Limiter[T, W]) recall(out []Grant[T, W]) []Grant[T, W] {
+func (l *Limiter[T, W]) recall() {
 	for ; l != nil; l = l.outer {
 		for !l.returning.empty() && l.reachable > 0 {
-			t := l.Outermost().handed.last
+			t := l.outermost.handed.last
 			for !t.Limiter.isInside(l) {
 				t = t.prev
 			}
 			t.leaveExecutor()
 			t.move(Recalled)
-			out = t.giveUp(nil, out)
+			t.giveUp(nil)
 		}
 	}
-	return out
 }

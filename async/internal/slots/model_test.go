@@ -329,7 +329,7 @@ func FuzzTheCoreAgreesWithTheModel(f *testing.F) {
 			}
 		}
 		for _, task := range m.tasks {
-			s.tasks[task.name].Retire(nil)
+			s.tasks[task.name].Retire()
 		}
 		for _, l := range s.limiters {
 			require.Equal(t, l.size, l.free, "every slot is free in the end")

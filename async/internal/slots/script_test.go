@@ -61,7 +61,6 @@ type (
 	testTask    = Task[string, string]
 	testWait    = Wait[string, string]
 	testLimiter = Limiter[string, string]
-	testGrants  = []Grant[string, string]
 )
 
 // A script is one story: its limiters, tasks and waits by name.
@@ -70,10 +69,11 @@ type script struct {
 	limiters map[string]*testLimiter
 	tasks    map[string]*testTask
 	waits    map[string]*testWait
+	lenders  map[string]*testTask // whose wait it is, or was last
 }
 
 func newScript() *script {
-	return &script{limiters: map[string]*testLimiter{}, tasks: map[string]*testTask{}, waits: map[string]*testWait{}}
+	return &script{limiters: map[string]*testLimiter{}, tasks: map[string]*testTask{}, waits: map[string]*testWait{}, lenders: map[string]*testTask{}}
 }
 
 // do does one event and returns the answer.
@@ -91,20 +91,21 @@ func (s *script) do(words []string) string {
 	case "submit":
 		return s.submit(arg(1), arg(2), words[3:])
 	case "withdraw":
-		ok, out := task().Withdraw(nil)
-		return answer(out, pick(ok, "withdrawn", "too late"))
+		return s.answer(pick(task().Withdraw(), "withdrawn", "too late"))
 	case "retire":
-		return answer(task().Retire(nil))
+		task().Retire()
+		return s.answer()
 	case "begin":
-		ok, out := task().Begin(s.wait(arg(2)), nil)
-		return answer(out, pick(ok, "runs", "waits"))
+		s.lenders[arg(2)] = task()
+		return s.answer(pick(task().Begin(s.wait(arg(2))), "runs", "waits"))
 	case "lend":
-		ok, out := task().Lend(s.wait(arg(2)), nil)
-		return answer(out, pick(ok, "lent", "not lent"))
+		s.lenders[arg(2)] = task()
+		return s.answer(pick(task().Lend(s.wait(arg(2))), "lent", "not lent"))
 	case "return":
-		return answer(s.wait(arg(1)).Return(nil))
+		s.lenders[arg(1)].Return(s.wait(arg(1)))
+		return s.answer()
 	case "takeback":
-		return pick(s.wait(arg(1)).TakeBack(), "told", "taken")
+		return pick(s.lenders[arg(1)].TakeBack(s.wait(arg(1))), "told", "taken")
 	case "free":
 		var all []string
 		for _, name := range s.order {
@@ -127,8 +128,8 @@ func (s *script) limit(name, size, outer string) string {
 		return err.Error()
 	}
 	l := NewLimiter(n, s.limiters[outer])
-	for other, known := range s.limiters {
-		if known == l {
+	for _, other := range s.order {
+		if s.limiters[other] == l {
 			s.limiters[name] = l
 			return other
 		}
@@ -210,9 +211,9 @@ func checkLimiter(t *testing.T, l *testLimiter, all []*testTask) {
 	}
 }
 
-// answer puts what an event says and its grants into words.
-func answer(out testGrants, said ...string) string {
-	for _, g := range out {
+// answer puts what an event says, and its grants, into words.
+func (s *script) answer(said ...string) string {
+	for _, g := range s.limiters[s.order[0]].Take(nil) {
 		if g.Wait != nil {
 			said = append(said, "tells "+g.Wait.Owner)
 		} else {

@@ -113,7 +113,6 @@ const (
 // the same task or by others. The zero value with an Owner is ready.
 type Wait[T, W any] struct {
 	Owner W
-	task  *Task[T, W] // whose slots it lends, or has lent last
 	state waitState
 }
 

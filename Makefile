@@ -18,6 +18,9 @@ endif
 # libraries that take minutes to compile for the race detector.
 TESTED := $(filter-out ./bench,$(MODULES))
 
+# Where else the packages are to compile, tests included. Of these no test is run.
+PLATFORMS := windows/amd64 darwin/arm64 linux/386 js/wasm
+
 # The only modules the root module may require directly.
 DEPS := github.com/stretchr/testify go.uber.org/goleak golang.org/x/sync
 
@@ -36,11 +39,11 @@ each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
 .PHONY: help test lint race soak explore bench cover fuzz tidy api
-.PHONY: fmt tidied vet deps staticcheck apicheck unit fuzzshort exploreshort tools
+.PHONY: fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort tools
 
 help:
 	@echo 'make test     all checks, in every module: format, tidy, vet, staticcheck, API, tests, short fuzz runs'
-	@echo 'make lint     the checks that run no test: format, vet, staticcheck, API'
+	@echo 'make lint     the checks that run no test: format, vet (here and for other platforms), staticcheck, API'
 	@echo 'make race     the tests under the race detector, repeated: COUNT=5'
 	@echo 'make fuzz     every fuzz target for longer: FUZZTIME=1m'
 	@echo 'make soak     random programs on workers, under the race detector: FUZZTIME=5m'
@@ -52,10 +55,10 @@ help:
 	@echo
 	@echo 'Only some modules: make race MODULES=. COUNT=20'
 
-test: fmt tidied deps vet staticcheck apicheck unit fuzzshort
+test: fmt tidied deps vet crossvet staticcheck apicheck unit fuzzshort
 	@echo 'make test: every check passed'
 
-lint: fmt vet staticcheck apicheck
+lint: fmt vet crossvet staticcheck apicheck
 	@echo 'make lint: every check passed'
 
 fmt:
@@ -74,6 +77,14 @@ deps:
 
 vet:
 	$(call each,go vet,go vet ./...)
+
+# In make test only the root module: to compile what bench compares with takes
+# minutes for each platform.
+test: ELSEWHERE := .
+crossvet:
+	@for p in $(PLATFORMS); do for m in $(or $(ELSEWHERE),$(MODULES)); do echo "==> go vet for $$p: $$m"; \
+		(cd $$m && CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...) || \
+		{ echo "make: go vet for $$p failed in module $$m" >&2; exit 1; }; done; done
 
 staticcheck: tools
 	$(call each,staticcheck,"$(BIN)/staticcheck" ./...)

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Attach runs a script in a container of a daemon, with its input, output and
 // errors carried over one connection, and tells how it ended there.
 //

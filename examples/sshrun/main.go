@@ -1,3 +1,5 @@
+//go:build unix
+
 // Sshrun runs a script on another machine over ssh, as a step of a pipeline
 // does, and tells how it ended there.
 //

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -182,7 +181,11 @@ func TestAFolderWithoutAnyPictureRemovesNoThumbnail(t *testing.T) {
 
 // waitFor returns the status of a program that ends by itself.
 func waitFor(p *clitest.Process) int {
-	hung := time.AfterFunc(patience, func() { _ = syscall.Kill(p.Pid(), syscall.SIGKILL) })
+	hung := time.AfterFunc(patience, func() {
+		if hanging, err := os.FindProcess(p.Pid()); err == nil {
+			_ = hanging.Kill()
+		}
+	})
 	defer hung.Stop()
 	return p.Wait()
 }

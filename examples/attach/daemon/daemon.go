@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package daemon is a daemon that runs commands as Docker's runs containers,
 // with that part of its HTTP API that a CI runner needs: create, attach, start,
 // wait, stop, remove. A container is a process group, nothing more. It is there

@@ -6,9 +6,12 @@ import (
 	"syscall"
 )
 
+// sigpipe is SIGPIPE, for which package syscall has no name on js/wasm.
+const sigpipe = syscall.Signal(13)
+
 // StatusPipe is the exit status of what was stopped because nobody reads its
 // output any more: that of what SIGPIPE has ended.
-const StatusPipe = 128 + int(syscall.SIGPIPE)
+const StatusPipe = 128 + int(sigpipe)
 
 // FailWritesToClosedPipes makes it an error to write to a standard output that
 // nobody reads any more, syscall.EPIPE, for the rest of this process. It is for
@@ -17,4 +20,4 @@ const StatusPipe = 128 + int(syscall.SIGPIPE)
 // are written when its scopes have ended.
 //
 // The signal is taken rather than ignored: commands would inherit that.
-func FailWritesToClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+func FailWritesToClosedPipes() { signal.Notify(make(chan os.Signal, 1), sigpipe) }

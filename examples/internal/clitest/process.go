@@ -17,6 +17,9 @@ import (
 // nothing to wait for: what is still there then is broken.
 const patience = 2 * time.Minute
 
+// sigabrt is SIGABRT, for which package syscall has no name on js/wasm.
+const sigabrt = syscall.Signal(6)
+
 // A Process is a program that runs. When the test ends, it is killed if it still
 // runs.
 type Process struct {
@@ -71,7 +74,7 @@ func Start(t testing.TB, change func(*exec.Cmd), name string, args ...string) *P
 // abort ends a program that hangs, and, if a child of it has kept them, the
 // pipes that it has written to.
 func (p *Process) abort() {
-	_ = p.cmd.Process.Signal(syscall.SIGABRT)
+	_ = p.cmd.Process.Signal(sigabrt)
 	select {
 	case <-p.stderr.ended:
 	case <-time.After(10 * time.Second):

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package remote is what the programs that run a script somewhere else share:
 // an outcome that tells both why a script was stopped and how it ended, and the
 // wait for the last of its output.

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package sshserver is an ssh server that runs commands in process groups of
 // their own. It is there to show and to test a client: it can be told to
 // misbehave, and leaves nothing behind.

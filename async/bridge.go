@@ -53,3 +53,22 @@ func leftUndone(scope context.Context, err error) {
 		s.noteHook(err)
 	}
 }
+
+func unused(scope context.Context, r bridge.Registration) bool {
+	t := scope.(*task)
+	s := t.scope()
+	if s.observers != nil || t.stopped() != nil { // no lock is held: it may ask a user's context
+		return false
+	}
+	x, _ := r.(*exitHook)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unusedLocked(x)
+}
+
+// unusedLocked reports whether nothing is left of what was done with the context
+// of s, but for the exit hook x, which may be nil.
+func (s *scope) unusedLocked(x *exitHook) bool {
+	return s.live == 0 && s.promises == nil && s.faults == nil && s.std.Load() == nil &&
+		s.exits == x && (x == nil || x.next == nil)
+}

@@ -177,5 +177,5 @@ func (t *task) spotless() bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.live == 0 && h.promises == nil && h.exits == nil && h.faults == nil && h.std.Load() == nil && h.sig.Load() == nil
+	return h.unusedLocked(nil) && h.sig.Load() == nil
 }

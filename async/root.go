@@ -33,6 +33,7 @@ func init() {
 	bridge.Around = around
 	bridge.AtEnd = atEnd
 	bridge.LeftUndone = leftUndone
+	bridge.Unused = unused
 	bridge.Told = toldBy
 	bridge.Live = func(ctx context.Context) []string {
 		t, _ := nearest(ctx)

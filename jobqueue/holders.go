@@ -16,11 +16,13 @@ type holder[K comparable, T any] struct {
 	atEnd bridge.Registration // has ScopeEnds called at the end of scope
 	jobs  list[K, T]          // what scope has taken and not settled, in the order of taking
 	waits int                 // calls of Take with the ctx of scope that are on the list of waiters
+	kept  bool                // a worker of Consume uses it until its scope ends
 	next  *holder[K, T]       // in holders.free
 }
 
-// idle reports whether h neither holds a job nor waits for one.
-func (h *holder[K, T]) idle() bool { return h.jobs.len == 0 && h.waits == 0 }
+// idle reports whether h neither holds a job nor waits for one, and nobody keeps
+// it for the next.
+func (h *holder[K, T]) idle() bool { return h.jobs.len == 0 && h.waits == 0 && !h.kept }
 
 // holders are the holders of a queue, one for each scope.
 type holders[K comparable, T any] struct {

@@ -125,4 +125,20 @@ func TestAllocations(t *testing.T) {
 	}))
 	q.Add(1)
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { q.Add(1) }), "a duplicate")
+
+	consume := func(n int) float64 {
+		return testing.AllocsPerRun(100, func() {
+			q := jobqueue.New[int]()
+			for i := range n {
+				q.Add(i)
+			}
+			require.NoError(t, q.Consume(t.Context(), 1, 1, func(_ context.Context, jobs []int) error {
+				if jobs[0] == n-1 {
+					q.Close()
+				}
+				return nil
+			}))
+		})
+	}
+	assert.LessOrEqual(t, (consume(550)-consume(50))/500, 2.5, "a node, as none is there to be used again, the slice of jobs, and the map's growth")
 }

@@ -95,22 +95,28 @@ func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) 
 	var t turn[K, T]
 	q.lock(&t)
 	q.core.stopWaitingAll(h, async.ErrScopeEnded, &t.woken)
-	var failed []*node[K, T]
+	failed := q.settleLocked(h, how, outcome, &t)
+	q.holders.remove(h)
+	q.failAll(failed, outcome, &t)
+}
+
+// settleLocked settles what h holds, and returns what has failed: those jobs are
+// for failAll.
+func (q *Queue[K, T]) settleLocked(h *holder[K, T], how bridge.Ending, outcome error, t *turn[K, T]) (failed []*node[K, T]) {
 	for n := h.jobs.first; n != nil; n = h.jobs.first {
 		switch {
 		case n.undelivered != nil:
 			n.undelivered.err = async.ErrScopeEnded
-			q.undoTakeLocked(n, async.ErrScopeEnded, &t)
+			q.undoTakeLocked(n, async.ErrScopeEnded, t)
 		case how == bridge.Failed:
 			failed = append(failed, q.setAsideLocked(n))
 		case how == bridge.Stopped:
-			q.stopLocked(n, outcome, &t)
+			q.stopLocked(n, outcome, t)
 		default:
-			q.doneLocked(n, &t)
+			q.doneLocked(n, t)
 		}
 	}
-	q.holders.remove(h)
-	q.failAll(failed, outcome, &t)
+	return failed
 }
 
 // doneLocked settles n as done.

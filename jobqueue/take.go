@@ -74,19 +74,26 @@ func (q *Queue[K, T]) takeNow(scope context.Context, limit int, w *waiter[K, T])
 		q.core.wait(w, h)
 		q.unlock(&t)
 		return nil, nil
-	case q.observer != nil:
-		return q.takeObserved(h, n, &t), nil
+	}
+	return q.takeReady(h, n, &t), nil
+}
+
+// takeReady has h take n ready jobs, and ends the turn t.
+func (q *Queue[K, T]) takeReady(h *holder[K, T], n int, t *turn[K, T]) []T {
+	if q.observer != nil {
+		return q.takeObserved(h, n, t)
 	}
 	jobs := make([]T, n)
 	for i := range jobs {
 		jobs[i] = q.core.take(h, t.time()).job
 	}
-	q.unlock(&t)
-	return jobs, nil
+	q.unlock(t)
+	return jobs
 }
 
-// takeObserved takes n jobs, ends the turn t and so tells the observer. If that
-// panics Take does not return the jobs: they are undelivered.
+// takeObserved is takeReady for a queue with an observer, which is told at the
+// end of the turn. If it panics Take does not return the jobs: they are
+// undelivered.
 func (q *Queue[K, T]) takeObserved(h *holder[K, T], n int, t *turn[K, T]) []T {
 	w := new(waiter[K, T])
 	q.core.deliver(w, h, n, t.time())

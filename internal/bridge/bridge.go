@@ -33,6 +33,14 @@ type Registration interface {
 	Remove() bool
 }
 
+// Unused reports whether scope is as if nobody had used its context: all that was
+// started in it has ended and nothing went wrong, nobody has asked for its Done
+// channel, no exit hook and no Ender is registered but r, which may be nil, and
+// it is not cancelled. So one more piece of work can be done in it instead of in
+// a new scope. It is false if observers are to be told of each piece. Set by
+// package async.
+var Unused func(scope context.Context, r Registration) bool
+
 // An Ender is told how a scope ends, on the goroutine that ends it. It must not
 // block, panic or run users' code; for that it may register exit hooks.
 type Ender interface {

@@ -272,8 +272,9 @@ func Start(name string, object any) (end func()) {
 	if w == nil {
 		return func() {}
 	}
+	id := getg()
 	w.mu.Lock()
-	g := w.newLocked(getg())
+	g := w.newLocked(id)
 	g.key = key{object: w.idLocked(object), what: name}
 	g.name = fmt.Sprintf("%s%d", name, g.key.object)
 	w.mu.Unlock()
@@ -282,6 +283,9 @@ func Start(name string, object any) (end func()) {
 		if v := recover(); v != nil {
 			w.fail(&panicked{g.name, v, stack()})
 		}
+		w.mu.Lock()
+		delete(w.gors, id)
+		w.mu.Unlock()
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // its result. It does not block.
 //
 // The task belongs to the scope of ctx, which joins it, and its context is a
-// child of ctx and of that scope. On a scope that has ended the future holds
+// child of ctx: under [context.WithoutCancel] it is not cancelled with the
+// scope. On a scope that has ended the future holds
 // [ErrScopeEnded] and handler does not run. A ctx without a scope makes a root
 // task, owned by its Await: see [Shutdown].
 //
@@ -65,7 +66,7 @@ func (f *Future[T]) begin(ctx context.Context, opts []TaskOption) {
 		f.checkDiscard(opts)
 	}
 	if !f.f.t.start(ownerOf(t), ctx, opts) {
-		f.f.settleUnowned(ErrScopeEnded)
+		f.f.settleUnowned(lateStart(t))
 	}
 }
 

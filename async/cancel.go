@@ -4,71 +4,118 @@ import (
 	"context"
 )
 
-// A struck is a task to be cancelled because its owner was, with sg.
-type struck struct {
+// This file cancels scopes and tasks.
+//
+// A cancellation starts at one scope, because that failed, because somebody
+// asked for it, or because the ctx that it was started with is done. From
+// there it walks down the tree: to everything whose context is a child of that
+// scope's own. Only what has an inner scope is walked to; a task without one
+// asks its owner when it is asked. What was started with a ctx of its own is
+// left out: that ctx is done by itself if it is derived from ours, and then
+// starts a walk at that task.
+//
+// Each step locks one scope, notes the cancellation, and returns what follows
+// from it. That is done after the lock was released.
+
+// A toCancel is a task that is to be cancelled because its owner was, with sg.
+type toCancel struct {
 	t  *task
 	sg *stopError
 }
 
-// cancel cancels s with sg and pushes to whoever asked to be told: waits,
-// abort hooks and standard contexts here and below. It reports whether it was
-// the first. On an ended scope it does nothing.
+// cancel cancels s with sg and all that is cancelled with it. It wakes the waits
+// under these contexts, cancels their standard contexts, starts abort hooks and
+// withdraws tasks that are queued. It reports whether s is cancelled for sg, and
+// was not before. On an ended scope it does nothing.
+//
+// When cancel returns true, Err of everything below is not nil. A second
+// goroutine may see a scope cancelled a moment before what is below it, as in
+// package context.
 //
 // A list and not recursion keeps the stack small: who decides a race is often
 // a goroutine that is about to end, and growing its stack costs more than the
 // rest of a cancellation.
-func (s *scope) cancel(sg *stopError) bool {
-	first, below := s.strike(sg, nil)
+func (s *scope) cancel(sg *stopError) (first bool) {
+	if before := s.stopped(); before != nil {
+		sg = before // perhaps by the ctx it was started with, of which nobody has told us yet
+	} else {
+		first = true
+	}
+	var few [4]toCancel
+	counts, below := s.cancelAlone(sg, few[:0])
 	for n := len(below) - 1; n >= 0; n = len(below) - 1 {
 		c := below[n]
-		below = below[:n]
-		if h := c.t.inner.Load(); h != nil {
-			_, below = h.strike(c.t.inherited(c.sg), below)
-		} else {
-			c.t.skipIfQueued()
-		}
+		_, below = c.t.cancelWithOwner(c.sg, below[:n])
 	}
-	return first
+	return first && counts
 }
 
-// strike cancels s alone and adds to below who is to be cancelled for it.
-func (s *scope) strike(sg *stopError, below []struck) (bool, []struck) {
-	sg, first := s.lockFor(sg)
-	if sg != nil {
-		below = s.strikeLocked(sg, below)
+// cancelWithOwner cancels t alone because its owner was cancelled with sg. A
+// task that queues has no inner scope as a rule: it is skipped.
+func (t *task) cancelWithOwner(sg *stopError, below []toCancel) (bool, []toCancel) {
+	if s := t.inner.Load(); s != nil {
+		return s.cancelAlone(sg, below)
 	}
+	t.skipIfQueued()
+	return false, below
+}
+
+// cancelAlone cancels s but nothing below it. It adds to below what is to be
+// cancelled next, and reports whether s was cancelled now and for sg.
+func (s *scope) cancelAlone(sg *stopError, below []toCancel) (bool, []toCancel) {
+	counts, first := s.lockToCancel(sg)
+	if counts == nil {
+		return first, below
+	}
+	todo, below := s.cancelLocked(counts, below)
+	s.mu.Unlock()
+	todo.do(s)
 	return first, below
 }
 
-// strikeLocked is strike from where s.mu is held, which it unlocks. Until then
-// no other cancellation can come between: the signal is stored before the
-// children are looked at, see makeScope.
-func (s *scope) strikeLocked(sg *stopError, below []struck) []struck {
-	s.sig.Store(sg)
+// aftermath is what follows from the cancellation of one scope.
+type aftermath struct {
+	hook   *goTask // the abort hook; nil: none
+	queued bool    // its task has not begun
+}
+
+// cancelLocked notes that s is cancelled and returns what follows from it. Until
+// s.mu is unlocked no other cancellation can come between. The note comes
+// before the look at the children: see makeScope.
+func (s *scope) cancelLocked(sg *stopError, below []toCancel) (aftermath, []toCancel) {
+	s.cancelled = true
 	s.notifyLocked()
-	hook := s.abortHookLocked()
-	if below == nil && s.children != nil {
-		below = make([]struck, 0, 4)
-	}
 	for p := s.promises; p != nil; p = p.next {
-		if p.inner.Load() != nil {
-			below = append(below, struck{p, sg})
-		}
+		below = p.addToCancel(sg, below)
 	}
 	for c := s.children; c != nil; c = c.next { // the last one first, to be taken off last
-		if (c.inner.Load() != nil || c.isFoundQueued()) && (c.more == nil || !c.more.shielded) {
-			below = append(below, struck{c, sg})
-		}
+		below = c.addToCancel(sg, below)
 	}
 	s.armLocked(sg)
-	s.mu.Unlock()
+	return aftermath{
+		hook:   s.abortHookLocked(),
+		queued: s.t.state.Load() == stateQueued,
+	}, below
+}
 
-	hook.start()
+// addToCancel adds t to below if the cancellation of its owner, with sg, is to
+// walk to it.
+func (t *task) addToCancel(sg *stopError, below []toCancel) []toCancel {
+	if t.cancelledWithOwner() && (t.inner.Load() != nil || t.mayQueue()) {
+		below = append(below, toCancel{t, sg})
+	}
+	return below
+}
+
+// do is called after s was unlocked.
+func (a aftermath) do(s *scope) {
+	a.hook.start()
 	if s.t.kind == kindHook {
 		s.t.timeIsUp()
 	}
-	s.t.skipIfQueued()
-	return below
+	if a.queued {
+		s.t.skipIfQueued()
+	}
 }
 
 // notifyLocked tells all who wait under the context of s that it is done.
@@ -81,43 +128,55 @@ func (s *scope) notifyLocked() {
 	}
 }
 
-// lockFor locks s.mu and returns the signal that s is cancelled with, nil and
-// without the lock if s cannot be any more, and whether sg is the first that s
-// is cancelled with. If s has a standard context that one has been cancelled by
-// then, by us or by its parent, and knows the cause that counts. It wakes who
-// waits for it, so s may have ended before we have the lock again, although we
-// were the first.
-func (s *scope) lockFor(sg *stopError) (counts *stopError, first bool) {
+// lockToCancel locks s.mu and returns why s is cancelled: for sg, unless s has
+// said something else before. It returns nil, and s.mu is not locked, if s has
+// ended or its cancellation was passed on already. first reports whether sg is
+// what s is cancelled for.
+//
+// If s has a standard context that one has been cancelled by then, by us or by
+// what it is a child of. It wakes what waits for it, so s may have ended before
+// we have the lock again, although we were first.
+func (s *scope) lockToCancel(sg *stopError) (counts *stopError, first bool) {
 	for {
 		s.mu.Lock()
-		if s.sig.Load() != nil || s.ended {
+		if s.cancelled || s.ended {
 			s.mu.Unlock()
 			return nil, first
 		}
-		std := s.std.Load()
-		if std == nil {
-			return sg, true
-		}
-		if err := std.Err(); err != nil {
-			if cause := context.Cause(std); err != sg.err || !same(cause, sg.cause) {
-				sg = &stopError{err, cause}
-			}
-			return sg, first
+		std, noted := s.std.Load(), s.sig.Load()
+		switch {
+		case std == nil:
+			first = s.sig.CompareAndSwap(nil, sg)
+			return s.sig.Load(), first
+		case noted != nil && std.Err() != nil:
+			return noted, first
 		}
 		s.mu.Unlock()
-		std.cancel(sg.cause) // takes locks of package context and of the parents: not under ours
-		first = same(context.Cause(std), sg.cause)
+		// Both take locks of package context and may ask contexts of users.
+		if std.Err() == nil {
+			if noted == nil {
+				noted = sg
+			}
+			std.cancel(noted.cause)
+			first = noted == sg && same(context.Cause(std.Context), sg.cause)
+		}
+		s.stopped() // notes why
 	}
 }
 
-// inherited returns what sg of its owner means to t.
-func (t *task) inherited(sg *stopError) *stopError {
-	switch ctx := t.foreign(); {
-	case ctx == nil:
-		return sg
-	case isDone(ctx): // it knows better
-		return &stopError{ctx.Err(), context.Cause(ctx)}
-	default:
-		return canceled(sg.cause)
+// cancelAll cancels t and everything that was started in it, at any depth,
+// whatever ctx it was started with, but for hooks and shielded stretches, which
+// have a time limit of their own. [Shutdown] is the only one to do so.
+func (t *task) cancelAll(sg *stopError) {
+	for all := []*task{t}; len(all) > 0; {
+		t, all = all[0], all[1:]
+		s := t.scope()
+		s.cancel(sg)
+		s.mu.Lock()
+		all = append(all, s.childrenLocked(func(c *task) bool { return c.more == nil || !c.more.shielded })...)
+		for p := s.promises; p != nil; p = p.next {
+			all = append(all, p)
+		}
+		s.mu.Unlock()
 	}
 }

@@ -72,8 +72,8 @@ func choose[T, R any](ctx context.Context, name string, delay time.Duration, tas
 		k.init(kindContender, task)
 		k.f.t.self = k
 	}
-	if !c.open(ctx) {
-		c.f.settleUnowned(ErrScopeEnded)
+	if err := c.open(ctx); err != nil {
+		c.f.settleUnowned(err)
 		return &c.Future
 	}
 	if c.delay > 0 {
@@ -90,8 +90,8 @@ func choose[T, R any](ctx context.Context, name string, delay time.Duration, tas
 // chosen returns a choice that needs no contenders.
 func chosen[R any](ctx context.Context, name string, value R, err error) *Future[R] {
 	c := &choice[R, R]{name: name}
-	if !c.open(ctx) {
-		c.f.settleUnowned(ErrScopeEnded)
+	if err := c.open(ctx); err != nil {
+		c.f.settleUnowned(err)
 		return &c.Future
 	}
 	c.value, c.v.err = value, err
@@ -100,27 +100,30 @@ func chosen[R any](ctx context.Context, name string, value R, err error) *Future
 	return &c.Future
 }
 
-// open makes c a member of the scope of ctx; false if that has ended.
-func (c *choice[T, R]) open(ctx context.Context) bool {
+// open makes c a member of the scope of ctx; an error if that has ended.
+func (c *choice[T, R]) open(ctx context.Context) error {
 	c.init(kindChoice, nil)
 	c.f.t.self = c
 	return c.s.stand(ctx, &c.f.t, &c.m)
 }
 
 // stand makes t, which no handler stands behind but what is started in s, a
-// member of the scope of ctx; false if that has ended.
-func (s *scope) stand(ctx context.Context, t *task, m *more) bool {
+// member of the scope of ctx; an error if that has ended.
+func (s *scope) stand(ctx context.Context, t *task, m *more) error {
 	outer, own := nearest(ctx)
 	if own || ctx == context.Background() {
 		ctx = nil
 	}
 	owner := ownerOf(outer)
-	m.ctx, m.follows = ctx, owner.follows(ctx)
 	t.owner, t.more = owner, m
+	t.setOrigin(ctx)
 	s.t = t
 	s.inherit(owner)
 	t.inner.Store(s)
-	return s.enroll()
+	if !s.enroll() {
+		return lateStart(outer)
+	}
+	return nil
 }
 
 func (c *choice[T, R]) fn() any { return c.name }

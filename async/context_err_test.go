@@ -49,15 +49,6 @@ func TestDeadlineExceededOnlyWhereDeadlineSaidSo(t *testing.T) {
 			defer cancel()
 			_, _ = f.Await(ctx, 0)
 		}, 0, context.Canceled},
-		"the scope's, under WithoutCancel": {func(ctx context.Context, look func(context.Context)) {
-			_ = async.Scope(ctx, func(ctx context.Context) error { contextGo(context.WithoutCancel(ctx), look); return nil }, async.Timeout(time.Second))
-		}, 0, context.Canceled},
-		"a leaf below that": {func(ctx context.Context, look func(context.Context)) {
-			_ = async.Scope(ctx, func(ctx context.Context) error {
-				contextGo(context.WithoutCancel(ctx), func(ctx context.Context) { contextGo(ctx, look) })
-				return nil
-			}, async.Timeout(time.Second))
-		}, 0, context.Canceled},
 	} {
 		for _, late := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", looked at late"}[late], func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,6 +55,11 @@ var contextStarts = map[string]func(ctx context.Context, f func(ctx context.Cont
 		ctx, cancel := context.WithTimeout(ctx, time.Hour)
 		time.AfterFunc(24*time.Hour, cancel)
 		contextGo(ctx, f)
+	},
+	"below WithTimeout": func(ctx context.Context, f func(context.Context)) {
+		ctx, cancel := context.WithTimeout(ctx, time.Hour)
+		time.AfterFunc(24*time.Hour, cancel)
+		contextGo(ctx, func(ctx context.Context) { contextGo(ctx, f) })
 	},
 	"under WithoutCancel": func(ctx context.Context, f func(context.Context)) { contextGo(context.WithoutCancel(ctx), f) },
 	"below WithoutCancel": func(ctx context.Context, f func(context.Context)) {
@@ -223,6 +229,9 @@ func TestATaskContextIsARealOne(t *testing.T) {
 		})
 	}
 	for started, start := range contextStarts {
+		if strings.Contains(started, "WithoutCancel") {
+			continue // not cancelled with its scope
+		}
 		t.Run(started+"/all looks", func(t *testing.T) {
 			run(t, start, false, slices.Collect(maps.Values(looks))...)
 		})
@@ -236,6 +245,9 @@ func TestATaskContextIsARealOne(t *testing.T) {
 // be asked for.
 func TestAContextWakesWhoWaitsForIt(t *testing.T) {
 	for started, start := range contextStarts {
+		if strings.Contains(started, "WithoutCancel") {
+			continue // not cancelled with its scope
+		}
 		t.Run(started, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()

@@ -26,7 +26,7 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 	home := t.home()
 	g := &goTask{handler: task}
 	g.t.self, g.t.kind, g.t.owner = g, kindDetached, &home.s
-	g.t.equip(newMore(&home.s, context.WithoutCancel(ctx), opts))
+	g.t.equip(context.WithoutCancel(ctx), newMore(&home.s, opts))
 	g.t.more.name = name
 	if !home.admit(&g.t) {
 		panic("async: Detach after Shutdown: " + name)
@@ -75,7 +75,7 @@ func Shutdown(ctx context.Context) error {
 		return r.takeErrors(nil)
 	}
 	for _, o := range r.others(t) {
-		o.scope().cancel(canceled(ErrShutdown))
+		o.cancelAll(canceled(ErrShutdown))
 	}
 	r.waitFor(nil, func() bool { return !hooksRun(r.others(t)) })
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)

@@ -62,8 +62,14 @@
 //
 // Contexts are pulled until somebody asks for Done, so a task that never looks
 // at its context does not pay for one. They work with package context in every
-// other way: a WithTimeout child bounds what is started with it, a
-// WithoutCancel child frees it from the context, not from its scope.
+// other way.
+//
+// Ownership follows the scope, cancellation follows the ctx. A task belongs to
+// the nearest scope in the ctx it was started with, which joins it; its context
+// is a child of that ctx and of nothing else. Started with a WithTimeout child
+// it is cancelled by that, and so with the scope, too; under
+// [context.WithoutCancel] it is joined but not cancelled with its scope, only by
+// what acts on it alone: its Timeout, Cancel, an expired Await, [Shutdown].
 //
 // # Ordering
 //

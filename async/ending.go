@@ -1,8 +1,6 @@
 package async
 
 import (
-	"context"
-
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
@@ -93,12 +91,9 @@ func (s *scope) seal() {
 		timers = append(timers, s.faults.alarms...)
 	}
 	std := s.std.Load()
-	if s.sig.Load() == nil {
-		s.sig.Store(endedSignal)
-		if std != nil && std.Err() != nil { // who cancels it has not come to us yet
-			s.sig.Store(&stopError{std.Err(), context.Cause(std)})
-		}
-	}
+	s.stopped() // notes it if what cancels s has not come to us yet
+	s.sig.CompareAndSwap(nil, endedSignal)
+	s.cancelled = true
 	s.notifyLocked()
 	s.mu.Unlock()
 	for _, t := range timers {
@@ -151,12 +146,6 @@ func (s *scope) broughtOn(sg *stopError) bool {
 
 // inheritedCause reports whether anything around t was cancelled with cause.
 func (t *task) inheritedCause(cause error) bool {
-	if ctx := t.foreign(); isDone(ctx) && same(context.Cause(ctx), cause) {
-		return true
-	}
-	if t.owner == nil || t.more != nil && t.more.shielded {
-		return false
-	}
-	sg := t.owner.t.stopped()
+	sg := t.stoppedFromAbove()
 	return sg != nil && same(sg.cause, cause)
 }

@@ -35,6 +35,9 @@ var (
 	ErrShutdown = errors.New("async: shutting down")
 )
 
+// lateStart returns the error of what was started in t after t has ended.
+func lateStart(t *task) error { return fmt.Errorf("%w: %s", ErrScopeEnded, t.name()) }
+
 // A TimeoutError says that a time limit of this package has passed: that of
 // an Await, or the Timeout of a task or scope. It matches
 // [context.DeadlineExceeded]. Whose limit it was is a matter of identity:

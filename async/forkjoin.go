@@ -80,8 +80,8 @@ func ForkJoin[A, B any](ctx context.Context, items []A, f func(ctx context.Conte
 	for _, opt := range o.task {
 		opt.applyTask(&k.m.taskOptions)
 	}
-	if !k.s.stand(ctx, &k.f.t, &k.m) {
-		k.f.settleUnowned(ErrScopeEnded)
+	if err := k.s.stand(ctx, &k.f.t, &k.m); err != nil {
+		k.f.settleUnowned(err)
 		return &k.Future
 	}
 	if k.m.on != nil {

@@ -5,7 +5,8 @@ import (
 )
 
 // Go starts task in the scope of ctx, on a goroutine of its own. It does not
-// block. The context of task is a child of ctx and of the scope. An error of
+// block. The context of task is a child of ctx: under [context.WithoutCancel]
+// it is not cancelled with the scope. An error of
 // task, [ErrGoexit] included, fails the scope, which cancels it; so does a
 // panic. Go panics if ctx carries no scope or one that has ended, because
 // nobody would be told.
@@ -23,7 +24,7 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 	g := &goTask{handler: task}
 	g.t.self, g.t.kind = g, kindGo
 	if !g.t.start(t.scope(), ctx, opts) {
-		panic("async: Go on a scope that has ended: " + t.name())
+		panic(lateStart(t))
 	}
 }
 

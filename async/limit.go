@@ -113,20 +113,20 @@ func (t *task) submit() {
 	}
 }
 
-// beFindable makes the inner scope of t, which is to queue, if its context
-// depends on more than its owner's: it is what watches that. A cancellation of
-// the owner finds t among its children.
+// beFindable makes the inner scope of t, which is to queue, if it was started with
+// a ctx that decides alone when it is cancelled: the inner scope listens to that.
+// Any other queues without: the cancellation of its owner finds it among the
+// children.
 func (t *task) beFindable() {
-	if t.foreign() != nil {
+	if t.derived() != nil {
 		t.scope()
 	}
 }
 
-// isFoundQueued reports whether t queues and is to be skipped by the
-// cancellation of its owner directly, because no inner scope of t stands between.
-func (t *task) isFoundQueued() bool {
+// mayQueue reports whether t may be on its way to its handler.
+func (t *task) mayQueue() bool {
 	m := t.more
-	return m != nil && (m.slot != nil || m.delivery != nil) && t.state.Load() == stateQueued && t.foreign() == nil
+	return m != nil && (m.slot != nil || m.delivery != nil) && t.state.Load() == stateQueued
 }
 
 // skipIfQueued skips t, whose context is done, unless its handler has been let

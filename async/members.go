@@ -17,7 +17,12 @@ type scope struct {
 	depth     int32         // how many scopes are around it
 	priority  int           // of what is started in it
 
-	sig     atomicPointer[stopError]  // why it is cancelled; set once, under mu
+	from *origin // of the contexts of what is started in it
+
+	// sig is why its context is done; set once. stopped sets it, too, which only
+	// looks: so nothing may have followed from it yet. Once cancelled is set, or
+	// std, it is set under mu.
+	sig     atomicPointer[stopError]
 	std     atomicPointer[stdContext] // made when somebody asks for Done; set once, under mu
 	stdHere stdContext                // what std points to
 	parker  atomicPointer[waiter]     // the scope's own waiter, notified of every cancellation
@@ -32,13 +37,14 @@ type scope struct {
 	listeners   *waiter     // waits under this scope's context, to be told of a cancellation
 	joiner      *waiter     // who waits for the children
 	changed     chan struct{}
-	exits       *exitHook // the one registered last; the others follow
-	faults      *faults   // nil until something goes wrong
-	unwatch     func()    // takes us off the contexts we watch
+	exits       *exitHook   // the one registered last; the others follow
+	faults      *faults     // nil until something goes wrong
+	unwatch     func() bool // takes us off the context we watch
 	timers      []*time.Timer
 	told        error // what Scope has returned although tasks are left
 	left        *task // at the root; set if Scope has returned without its tasks, the last of which ends it
 	ended       bool  // nothing can be started any more
+	cancelled   bool  // sig was passed on: to waits, hooks, and what is below
 	summed      bool  // the outcome is being made; what fails now is the root's to report
 	dismissed   bool  // the daemons have been cancelled
 	gaveUp      bool  // DetachAfter has passed
@@ -67,9 +73,11 @@ func (s *scope) signal() *stopError {
 	return nil
 }
 
-// inherit takes over from the owner what holds for everything inside it.
+// inherit takes over from the owner what holds for everything inside it. The
+// origin of its task has been set.
 func (s *scope) inherit(o *scope) {
 	s.home, s.limit, s.observers, s.on, s.depth, s.priority = o.home, o.limit, o.observers, o.on, o.depth+1, o.priority
+	s.from = s.t.origin()
 }
 
 func (s *scope) task() *task {

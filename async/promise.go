@@ -25,7 +25,7 @@ func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Pr
 		ctx = nil
 	}
 	if !f.f.promise(ownerOf(t), ctx, opts) {
-		f.f.settleUnowned(ErrScopeEnded)
+		f.f.settleUnowned(lateStart(t))
 	}
 	return f, &Promise[T]{f}
 }
@@ -34,7 +34,8 @@ func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Pr
 func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t := &f.t
 	t.owner, t.exit = owner, byReturn
-	t.more = newMore(owner, ctx, opts)
+	t.more = newMore(owner, opts)
+	t.setOrigin(ctx)
 	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
 		return false
 	}

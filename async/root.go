@@ -23,8 +23,8 @@ type root struct {
 var process = new(root)
 
 func init() {
-	process.open(nil)
-	endedScope.t, endedScope.home, endedScope.ended = new(task), process, true
+	process.open()
+	endedScope.t, endedScope.home, endedScope.from, endedScope.ended = new(task), process, &nowhere, true
 	endedScope.t.inner.Store(endedScope)
 	endedScope.sig.Store(endedSignal)
 
@@ -43,14 +43,16 @@ func init() {
 
 func newRoot(ctx context.Context, lost func(error)) *root {
 	r := &root{lost: lost}
-	r.open(&more{ctx: ctx})
+	r.t.more = new(more)
+	r.t.setOrigin(ctx)
+	r.open()
 	r.s.watch(ctx)
 	return r
 }
 
-func (r *root) open(m *more) {
-	r.t.kind, r.t.more = kindRoot, m
-	r.s.t, r.s.home = &r.t, r
+func (r *root) open() {
+	r.t.kind = kindRoot
+	r.s.t, r.s.home, r.s.from = &r.t, r, r.t.origin()
 	r.t.inner.Store(&r.s)
 }
 

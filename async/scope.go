@@ -21,8 +21,12 @@ import (
 //
 // Scope returns nil, or the failure if there was one, or a [*ScopeError] whose
 // first error is the one that decided. If ctx was cancelled and that kept
-// anything from being done, the error matches both ctx.Err and its Cause. On a
-// ctx whose scope has ended it returns ErrScopeEnded without calling body.
+// anything from being done, the error matches both ctx.Err and its Cause.
+//
+// The calling goroutine is alive, so Scope needs no scope around it that is: if
+// that of ctx has ended, the new one stands at its root, see [Shutdown]. Only
+// if ctx is done, too, Scope returns an error that matches [ErrScopeEnded],
+// without calling body. Under [context.WithoutCancel] it is not.
 //
 // A panic of body or of a task cancels the scope at once; when the rest has
 // ended Scope panics with a [*PanicError]. A body that calls runtime.Goexit
@@ -40,8 +44,8 @@ func Scope(ctx context.Context, body func(ctx context.Context) error, opts ...Sc
 // Shield runs f on the calling goroutine with the values of ctx but not its
 // cancellation, for clean-up that must happen: its context lasts d, then it is
 // cancelled with a [*TimeoutError]. What f starts belongs to the shielded
-// stretch and has ended when Shield returns. Errors and panics are as in
-// [Scope].
+// stretch and has ended when Shield returns. It runs f although the scope of
+// ctx has ended. Errors and panics are as in [Scope].
 func Shield(ctx context.Context, d time.Duration, f func(ctx context.Context) error) error {
 	if f == nil {
 		panic("async: Shield with a nil function")
@@ -58,25 +62,47 @@ type bodyScope struct {
 	s scope
 }
 
-// openBody makes a scope for a body that is to run on this goroutine, nil if
-// the scope of ctx has ended.
-func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
+// openBody makes a scope for a body that is to run on this goroutine. That
+// goroutine is alive, so the body may run although the scope of ctx has ended:
+// it stands at the root then. The error is not nil if ctx is done, too, and the
+// body is not shielded from that.
+func openBody(ctx context.Context, o *scopeOptions, shielded bool) (*scope, error) {
 	outer, own := nearest(ctx)
+	given := ctx
 	if own || ctx == context.Background() {
-		ctx = nil // it tells no more than its task does
+		given = nil // it tells no more than its task does
 	}
-	owner := ownerOf(outer)
+	s := newBody(ownerOf(outer), given, o, shielded)
+	if !s.enroll() {
+		if !shielded && ctx.Err() != nil {
+			return nil, lateStart(outer)
+		}
+		s = newBody(&outer.home().s, ctx, o, shielded)
+		s.enroll() // a root does not end
+	}
+	if o != nil && o.timeout != 0 {
+		s.limitTime(o.timeout)
+	}
+	return s, nil
+}
+
+// newBody returns the scope of a body that is to stand in owner. ctx is nil if
+// it is opened with the owner's own.
+func newBody(owner *scope, ctx context.Context, o *scopeOptions, shielded bool) *scope {
 	b := new(bodyScope)
 	t, s := &b.t, &b.s
 	t.kind, t.owner = kindBody, owner
+	if ctx != nil || shielded || o != nil || owner.observers != nil {
+		t.more = &more{shielded: shielded}
+		if o != nil {
+			t.more.name, t.more.timeout = o.name, o.timeout
+		}
+		t.setOrigin(ctx)
+	}
 	s.t, s.opts = t, o
 	s.inherit(owner)
 	s.slot = owner.slot // it runs on the same goroutine
-	if ctx != nil || shielded || o != nil || owner.observers != nil {
-		t.more = &more{shielded: shielded, ctx: ctx, follows: owner.follows(ctx)}
-	}
 	if o != nil {
-		t.more.name, t.more.timeout = o.name, o.timeout
 		if o.limit > 0 {
 			s.limit = newLimiter(o.limit, owner.limit)
 		}
@@ -88,12 +114,6 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) *scope {
 		}
 	}
 	t.inner.Store(s)
-	if !s.enroll() {
-		return nil
-	}
-	if o != nil && o.timeout != 0 {
-		s.limitTime(o.timeout)
-	}
 	return s
 }
 
@@ -104,20 +124,15 @@ func (s *scope) enroll() bool {
 	if !t.owner.add(t) {
 		return false
 	}
-	if ctx := t.foreign(); ctx != nil {
-		s.watch(ctx)
-	}
-	if sg := t.stopped(); sg != nil {
-		s.cancel(sg)
-	}
+	s.listenAbove()
 	return true
 }
 
 // runBody is Scope and Shield.
 func runBody(ctx context.Context, body func(context.Context) error, o *scopeOptions, shielded bool) (err error) {
-	s := openBody(ctx, o, shielded)
-	if s == nil {
-		return ErrScopeEnded
+	s, err := openBody(ctx, o, shielded)
+	if err != nil {
+		return err
 	}
 	s.t.observe()
 	var r bodyRun

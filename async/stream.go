@@ -69,9 +69,9 @@ func (m *stream[A, B]) forEach(items iter.Seq[A]) {
 // iterate is Map and AsCompleted: it ranges over items and has what comes of
 // them yielded.
 func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, fn any, work func(context.Context, A) (B, error), anyOrder bool, yield func(Result[B]) bool) {
-	s := openBody(ctx, newScopeOptions(o.scope), false)
-	if s == nil {
-		yield(Result[B]{Err: ErrScopeEnded})
+	s, err := openBody(ctx, newScopeOptions(o.scope), false)
+	if err != nil {
+		yield(Result[B]{Err: err})
 		return
 	}
 	s.t.observe()

@@ -100,33 +100,18 @@ type task struct {
 // more is what few tasks have.
 type more struct {
 	taskOptions
-	ctx        context.Context // what it was started with, unless that was its owner's own context
-	follows    bool            // ctx only adds values to the owner's own context
-	shielded   bool            // cancellation of ctx and owner does not reach it
-	deadline   time.Time       // from timeout; set as it starts to run
-	started    time.Time       // only if observed
-	slot       *slot           // only under a Limit
-	delivery   *delivery       // only on an Executor
-	toldErr    error           // what the first waiter was told; guarded by future.mu
-	countedOut atomicBool      // a hook is not among its owner's hooksInTime any more
-	hooked     bool            // the abort hook has been started; guarded by inner.mu
-	heart      *heart          // only if beats are expected
-}
-
-// scopeKey is the key under which a context shows the task it belongs to.
-type scopeKey struct{}
-
-// nearest returns the task that ctx belongs to, nil if there is none, and
-// whether ctx is that task's own context and not derived from it.
-func nearest(ctx context.Context) (t *task, own bool) {
-	if t, own = ctx.(*task); own {
-		return t, true
-	}
-	if ctx == nil {
-		panic("async: nil context: pass the ctx you were given, or context.Background()")
-	}
-	t, _ = ctx.Value(scopeKey{}).(*task)
-	return t, false
+	origin                // of its context, if it differs from its owner's
+	started    time.Time  // only if observed
+	slot       *slot      // only under a Limit
+	delivery   *delivery  // only on an Executor
+	toldErr    error      // what the first waiter was told; guarded by future.mu
+	countedOut atomicBool // a hook is not among its owner's hooksInTime any more
+	hooked     bool       // the abort hook has been started; guarded by inner.mu
+	differs    bool       // origin is in use
+	derived    bool       // origin.values is what decides when it is cancelled; see task.derived
+	shielded   bool       // cancellation of what is around it does not reach it
+	timed      bool       // origin.deadline is that of its own timeout
+	heart      *heart     // only if beats are expected
 }
 
 // home returns the root that t stands under, that of the process if t is nil.
@@ -149,29 +134,20 @@ func (t *task) scope() *scope {
 	return t.makeScope()
 }
 
-// makeScope makes t's inner scope. A cancellation of the owner walks over the inner scopes
-// that exist; one that is made later pulls. The owner stores its signal before
-// it walks, and we store the inner scope before we look: one of the two sees the other.
+// makeScope makes t's inner scope. A cancellation of the owner walks to the inner
+// scopes that exist; one that is made later looks. The owner stores why before it
+// walks, and we store the inner scope before we look: one of the two sees the
+// other.
 func (t *task) makeScope() *scope {
 	h := newScope(t)
+	if sg := t.stopped(); sg != nil {
+		h.sig.Store(sg) // what its context has said it goes on to say
+	}
 	if !t.inner.CompareAndSwap(nil, h) {
 		return t.inner.Load()
 	}
-	if ctx := t.foreign(); ctx != nil {
-		h.watch(ctx)
-	}
-	if sg := t.stopped(); sg != nil {
-		h.cancel(sg)
-	}
+	h.listenAbove()
 	return h
-}
-
-// foreign returns the context that bounds t beside its owner, nil if none does.
-func (t *task) foreign() context.Context {
-	if m := t.more; m != nil && !m.shielded && !m.follows {
-		return m.ctx
-	}
-	return nil
 }
 
 // move changes t's state; moving up the list is a bug of this package.
@@ -202,9 +178,9 @@ func (t *task) public() State {
 func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t.owner = owner
 	if owner.limit != nil {
-		t.equip(owner.limit.newMoreWithSlot(t, owner.depth).set(owner, ctx, opts))
+		t.equip(ctx, owner.limit.newMoreWithSlot(t, owner.depth).set(owner, opts))
 	} else if ctx != nil || len(opts) > 0 || owner.observers != nil || owner.on != nil {
-		t.equip(newMore(owner, ctx, opts))
+		t.equip(ctx, newMore(owner, opts))
 	}
 	if !owner.add(t) {
 		return false
@@ -220,20 +196,20 @@ func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool 
 	return true
 }
 
-// equip gives t, which has not been started, what few tasks have. Such a task
-// is seen as queued until its handler begins.
-func (t *task) equip(m *more) {
+// equip gives t, which has not been started and has an owner, what few tasks
+// have. ctx is nil if t is started with its owner's own. Such a task is seen as
+// queued until its handler begins.
+func (t *task) equip(ctx context.Context, m *more) {
 	t.more = m
+	t.setOrigin(ctx)
 	t.state.Store(stateQueued)
 }
 
-func newMore(owner *scope, ctx context.Context, opts []TaskOption) *more {
-	return new(more).set(owner, ctx, opts)
-}
+func newMore(owner *scope, opts []TaskOption) *more { return new(more).set(owner, opts) }
 
 // set sets m, of a task that is started in owner, and returns it.
-func (m *more) set(owner *scope, ctx context.Context, opts []TaskOption) *more {
-	m.ctx, m.follows, m.priority = ctx, owner.follows(ctx), owner.priority
+func (m *more) set(owner *scope, opts []TaskOption) *more {
+	m.priority = owner.priority
 	for _, o := range opts {
 		o.applyTask(&m.taskOptions)
 	}

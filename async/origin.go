@@ -1,0 +1,197 @@
+package async
+
+import (
+	"context"
+	"time"
+)
+
+// This file says where a task's context comes from: what it is a child of.
+//
+// A task belongs to the scope that it was started in, which joins it. Its
+// context is a child of the ctx that it was started with, and of nothing else.
+// Most tasks are started with the own ctx of their scope, or with one that
+// only adds values: they are cancelled with the scope. Another ctx, which was
+// derived by WithTimeout, WithCancel or WithoutCancel, decides alone.
+
+// An origin is what a task's context takes over from what is around it. Tasks
+// that are started with their owner's own ctx share the origin of the owner: so
+// no question walks from level to level up to the root.
+type origin struct {
+	// task is the nearest task whose context can be cancelled by something else
+	// than cancelling a scope of ours: by the ctx it was started with, or by its
+	// time limit. It is nil if there is none. All that is between it and the
+	// owner of the origin is cancelled by our own walk only, see cancel.go, and
+	// remembers that itself.
+	task *task
+
+	values   context.Context // where values are looked up; nil: there are none
+	deadline time.Time       // the earliest that is known; zero: none
+}
+
+// nowhere is the origin of what has nothing around it.
+var nowhere origin
+
+// origin returns where t's context comes from.
+func (t *task) origin() *origin {
+	switch m := t.more; {
+	case m != nil && m.differs:
+		return &m.origin
+	case t.owner != nil:
+		return t.owner.from
+	default:
+		return &nowhere
+	}
+}
+
+// setOrigin is called when t is made, after its owner and its options are set.
+// ctx is what it was started with, nil if that is the owner's own ctx.
+func (t *task) setOrigin(ctx context.Context) {
+	m := t.more
+	if m.differs = ctx != nil || m.shielded || m.timeout != 0; !m.differs {
+		return
+	}
+	o := &m.origin
+	if t.owner != nil {
+		*o = *t.owner.from
+	}
+	if ctx != nil {
+		o.values = ctx
+		m.derived = !m.shielded && !t.owner.endsWith(ctx)
+	}
+	switch {
+	case m.shielded:
+		o.task, o.deadline = t, time.Time{}
+	case m.derived:
+		o.task = t
+		if ctx.Done() == nil && m.timeout == 0 {
+			o.task = nil // never cancelled
+		}
+		o.deadline, _ = ctx.Deadline()
+	case m.timeout != 0:
+		o.task = t
+	}
+}
+
+// endsWith reports whether ctx, with which something is started in s, is done
+// exactly when s is: it is derived from the ctx of s by adding values only.
+func (s *scope) endsWith(ctx context.Context) bool {
+	if s == nil || s == &process.s {
+		return false
+	}
+	done := ctx.Done()
+	return done != nil && done == s.t.Done()
+}
+
+// derived returns the ctx that t was started with if that decides alone when
+// t's context is cancelled; nil if that is cancelled with the owner's, or if t
+// is shielded.
+func (t *task) derived() context.Context {
+	if m := t.more; m != nil && m.derived {
+		return m.origin.values
+	}
+	return nil
+}
+
+// cancelledWithOwner reports whether a cancellation of t's owner is one of t.
+func (t *task) cancelledWithOwner() bool {
+	return t.more == nil || !t.more.derived && !t.more.shielded
+}
+
+// stopped returns why t's context is done, nil while it is not. It only looks.
+func (t *task) stopped() *stopError {
+	if s := t.inner.Load(); s != nil {
+		return s.stopped()
+	}
+	return t.stoppedFromAbove()
+}
+
+// stoppedFromAbove looks for a cancellation in what t's context is a child of.
+func (t *task) stoppedFromAbove() *stopError {
+	switch ctx := t.derived(); {
+	case ctx != nil:
+		return stopOf(ctx)
+	case t.owner == nil || !t.cancelledWithOwner():
+		return nil
+	default:
+		return t.owner.stopped()
+	}
+}
+
+// stopped returns why the context of s is done, nil while it is not. What it
+// has said once it goes on to say, though nothing may have followed from it yet:
+// see scope.sig.
+func (s *scope) stopped() *stopError {
+	if sg := s.sig.Load(); sg != nil {
+		return sg
+	}
+	sg := s.stoppedUnnoted()
+	if sg == nil {
+		return nil
+	}
+	s.sig.CompareAndSwap(nil, sg)
+	return s.sig.Load()
+}
+
+// stoppedUnnoted looks for a cancellation that has not been noted in s yet.
+//
+// There are two places to look: the standard context of s, and the nearest task
+// around s that can be cancelled by something else than our own walk. If that is
+// cancelled, so is everything between it and s. But one of those may have been
+// cancelled before, for another cause, and the walk from there has not come to
+// us. Then that cause counts for all below: so the owner is asked, which asks
+// its owner, and each notes what it has said.
+func (s *scope) stoppedUnnoted() *stopError {
+	t := s.t
+	var sg *stopError
+	if std := s.std.Load(); std != nil {
+		err := std.Err()
+		if err == nil {
+			return nil // it is a child of the nearest such task: it would know
+		}
+		sg = &stopError{err, context.Cause(std.Context)}
+	}
+	if t.owner == nil || !t.cancelledWithOwner() {
+		if ctx := t.derived(); ctx != nil && sg == nil {
+			return stopOf(ctx)
+		}
+		return sg
+	}
+	nearest := t.owner.from.task
+	if nearest == nil {
+		return sg
+	}
+	above := nearest.inner.Load().stopped() // it has a scope, which we are in
+	if above == nil || sg != nil && !same(sg.cause, above.cause) {
+		return sg
+	}
+	return t.owner.stopped()
+}
+
+// stopOf returns why ctx is done, nil while it is not. It asks Done before Err,
+// because the Err of a context from elsewhere may ask what is around it, which
+// may be ours: at every level that would be twice.
+func stopOf(ctx context.Context) *stopError {
+	select {
+	case <-ctx.Done():
+		return &stopError{ctx.Err(), context.Cause(ctx)}
+	default:
+		return nil
+	}
+}
+
+// above returns what a standard context of t is made a child of. If package
+// context may cancel something around t without asking us, that is the nearest
+// such thing, so that it propagates at once. All other cancellations are passed
+// on by us: measured, contexts for all levels make a race whose losers ask for
+// Done half as slow again.
+func (t *task) above() context.Context {
+	if ctx := t.derived(); ctx != nil {
+		return ctx
+	}
+	if t.owner != nil && t.cancelledWithOwner() {
+		if nearest := t.owner.from.task; nearest != nil {
+			return nearest.inner.Load().context().Context
+		}
+	}
+	return context.Background()
+}

@@ -1,0 +1,147 @@
+package async
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// This file makes standard contexts for tasks that are asked for Done, and
+// makes package context treat a task as one of its own.
+
+// stdContext is a standard context and the function that cancels it.
+type stdContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+// endedContext is what package context sees of endedScope. It is made on first
+// need, not at import, and its Done channel is one that package context has.
+var endedContext = sync.OnceValue(func() *stdContext { c := cancelledContext(ErrScopeEnded); return &c })
+
+func cancelledContext(cause error) stdContext {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(cause)
+	return stdContext{ctx, cancel}
+}
+
+// cancelCtxKey is the private key under which package context looks for its
+// own kind of context in one that it does not know. It asks us when somebody
+// calls context.Cause or derives a context, and needs a true answer to give the
+// cause and to propagate without a goroutine.
+var cancelCtxKey = func() any {
+	var p keyProbe
+	context.Cause(&p)
+	return p.key
+}()
+
+// keyProbe is a context that remembers the first key it is asked for.
+type keyProbe struct{ key any }
+
+func (p *keyProbe) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (p *keyProbe) Done() <-chan struct{}       { return nil }
+func (p *keyProbe) Err() error                  { return context.Canceled }
+func (p *keyProbe) Value(key any) any {
+	if p.key == nil {
+		p.key = key
+	}
+	return nil
+}
+
+// context returns the standard context of s, making it if need be. Once made,
+// it is what decides why s is cancelled.
+func (s *scope) context() *stdContext {
+	if s == endedScope {
+		return endedContext()
+	}
+	for {
+		if std := s.std.Load(); std != nil {
+			return std
+		}
+		sg := s.stopped()
+		std := s.newContext(sg) // takes locks of package context and of what is around: not under ours
+		s.mu.Lock()
+		if s.std.Load() == nil && s.sig.Load() == sg {
+			// From here on s is cancelled through this context: a cancellation
+			// that stores s.sig, which it does under mu, comes before or finds it.
+			s.stdHere = std
+			s.std.Store(&s.stdHere)
+			s.mu.Unlock()
+			return &s.stdHere
+		}
+		s.mu.Unlock()
+		std.cancel(nil) // somebody was faster: unregister ours
+	}
+}
+
+// cancelCtx returns what package context looks for under cancelCtxKey: the
+// standard context of s. Where that was cancelled by package context from
+// further out, at the same time as s by us, it may hold another cause than s;
+// then it returns one that holds the cause of s.
+func (s *scope) cancelCtx() any {
+	std := s.context()
+	if sg := s.sig.Load(); sg != nil && !same(context.Cause(std.Context), sg.cause) {
+		c := cancelledContext(sg.cause)
+		return c.Value(cancelCtxKey)
+	}
+	return std.Value(cancelCtxKey)
+}
+
+// newContext makes a standard context for s as it stands: one that is done
+// already if sg says so.
+func (s *scope) newContext(sg *stopError) stdContext {
+	if sg != nil && sg.err == context.Canceled {
+		return cancelledContext(sg.cause)
+	}
+	if sg != nil && sg.err == context.DeadlineExceeded {
+		ctx, cancel := context.WithDeadlineCause(context.Background(), time.Time{}, sg.cause)
+		return stdContext{ctx, func(error) { cancel() }}
+	}
+	ctx, cancel := context.WithCancelCause(s.t.above())
+	if m := s.t.more; m != nil && m.timed {
+		cause := &TimeoutError{Task: s.t.name(), Limit: m.timeout, Waited: m.timeout}
+		timed, stop := context.WithDeadlineCause(ctx, m.origin.deadline, cause)
+		return stdContext{timed, func(cause error) { cancel(cause); stop() }}
+	}
+	return stdContext{ctx, cancel}
+}
+
+// limitTime cancels s with a TimeoutError d from now, unless a deadline of what
+// is around it comes first.
+func (s *scope) limitTime(d time.Duration) {
+	m := s.t.more
+	deadline := time.Now().Add(d)
+	if o := &m.origin; o.deadline.IsZero() || deadline.Before(o.deadline) {
+		o.deadline, m.timed = deadline, true
+	}
+	s.watch(s.context())
+}
+
+// listenAbove is called when s can be found by what walks down from its owner:
+// it has s told of what cancels it beside that, and looks for what came before.
+func (s *scope) listenAbove() {
+	if sg := s.t.stoppedFromAbove(); sg != nil {
+		s.cancel(sg)
+	} else if ctx := s.t.derived(); ctx != nil {
+		s.watch(ctx)
+	}
+}
+
+// watch has s cancelled when ctx is. It takes the place of an earlier watch,
+// whose context must be one that ctx is derived from.
+func (s *scope) watch(ctx context.Context) {
+	if ctx.Done() == nil {
+		return
+	}
+	stop := context.AfterFunc(ctx, func() { s.cancel(stopOf(ctx)) })
+	s.mu.Lock()
+	before, ended := s.unwatch, s.ended
+	s.unwatch = stop
+	s.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	if ended {
+		stop() // sealed already, perhaps before it could see ours
+	}
+}

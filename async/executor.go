@@ -80,6 +80,9 @@ func (d *delivery) decide() bool { return d.decided.CompareAndSwap(false, true) 
 // deliver hands t, which has its slot, to its executor. It blocks until that has
 // taken or refused it.
 func (t *task) deliver() {
+	if exploring {
+		defer starts("deliver", t)()
+	}
 	if d := t.more.delivery; t.isWanted() && !d.try(t) {
 		d.submit(t)
 	}

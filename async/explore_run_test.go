@@ -249,7 +249,7 @@ func (e env) scope(s step) (err error) {
 			}
 		})
 		if limits != nil && s.limit > 0 {
-			e.w.AtEnd(func() error { return checkLimit(limits, s.limit) })
+			e.w.AtEnd(limits.limit.core.AtRest)
 		}
 	}()
 	defer func() {

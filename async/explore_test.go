@@ -77,12 +77,3 @@ func isPlanted(err error) bool {
 	_, ok := err.(plantedError)
 	return ok
 }
-
-// checkLimit checks that all n slots of a limit are free and nobody queues.
-func checkLimit(s *scope, n int) error {
-	l := s.limit
-	if l.free != n || len(l.queue) > 0 || len(l.back) > 0 {
-		return fmt.Errorf("a limit of %d has %d free slots in the end, %d queue, %d come back", n, l.free, len(l.queue), len(l.back))
-	}
-	return nil
-}

@@ -51,7 +51,6 @@ type scopeOptions struct {
 	detach      time.Duration
 	detaches    bool
 	onFailure   func(error) error
-	exited      func(error) // of an item: is told what a Goexit has left
 }
 
 // newScopeOptions returns the settings that opts make, nil for none.

@@ -172,11 +172,7 @@ func (r *bodyRun) close(s *scope) error {
 		panic(v.toOwner(s.t.owner.t.stopped()))
 	}
 	if r.exit == byGoexit && v.err != error(ErrGoexit) { // there is nobody to return it to
-		if s.opts != nil && s.opts.exited != nil {
-			s.opts.exited(v.err)
-		} else {
-			s.home.report(v.err)
-		}
+		s.home.report(v.err)
 	}
 	return v.err
 }

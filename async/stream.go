@@ -5,78 +5,83 @@ import (
 	"iter"
 )
 
-// This file is the engine of what consumes sequences: ForEach, Map and
-// AsCompleted. The sequence runs on the calling goroutine, which hands each
-// item to a worker and waits while there is no room for more.
+// This file is the engine of sequence.go. A sequence runs on the calling
+// goroutine, which pulls items while there is room for more and waits while
+// there is not. How items come to workers is in supply.go.
 
-// A stream is one such call. Items are counted from 0 in the order in which
-// they are pulled.
+// A stream is one call of ForEach, Map or AsCompleted.
 type stream[A, B any] struct {
-	crew
-	limit    int // 0: none
-	failFast bool
-	anyOrder bool // results are taken as they end, not as they were pulled
+	s        *scope
+	crew     crew[*entry[A, B]]
 	work     func(context.Context, A) (B, error)
-	drop     func(v *verdict) // what is done with outcomes that nobody takes
+	limit    int // how many items may be unfinished or untaken; 0: any number
+	failFast bool
+	order    order
+	drop     func(v *verdict) // what is done with an outcome that nobody takes
+	patience patience         // of the caller
+	parked   *waiter          // the caller's, used again and again
 
-	mu      mutex // guards what follows; taken before scope.mu
-	entries map[int]*entry[A, B]
-	pulled  int
-	taken   int            // the next to take, unless anyOrder
-	ended   []*entry[A, B] // in the order they did; only if anyOrder
-	idle    []*worker
-	closed  bool    // no more items will come
-	nobody  bool    // takes outcomes: they are dropped
-	tripped bool    // by FailFast
-	caller  *waiter // to be told that an item has ended
-
-	parked *waiter // the caller's, used again and again
+	mu       mutex // guards what follows; taken before scope.mu
+	supply   supply[A, B]
+	pulled   int                // how many items there were so far
+	open     int                // how many are unfinished or untaken
+	untaken  ring[*entry[A, B]] // those to be taken: with inOrder all that were pulled, else those that have ended
+	spare    []*entry[A, B]     // to be used again
+	dropping bool               // nobody takes outcomes, they are dropped
+	failed   bool               // an item has, and that is to stop the rest
+	caller   *waiter            // of the caller while it waits: to be told that what it wants is there
+	want     want               // what that is
 }
 
-// An entry is an item that is unfinished, or whose outcome was not taken yet.
-type entry[A, B any] struct {
-	item   A
-	result Result[B]
-	v      verdict
-	ended  bool
-}
+// order is the order in which outcomes are taken.
+type order uint8
 
-func newStream[A, B any](s *scope, o *forkOptions, fn any, work func(context.Context, A) (B, error)) *stream[A, B] {
-	m := &stream[A, B]{limit: o.limit, failFast: o.failFast, work: work, entries: make(map[int]*entry[A, B])}
-	m.crew = crew{s: s, fn: fn, do: m.do, done: m.done, next: m.next, timeout: o.timeout}
+const (
+	inNone  order = iota // they are not
+	inOrder              // as they were pulled
+	asEnded              // as they ended
+)
+
+// want is what the caller waits for.
+type want uint8
+
+const (
+	wantRoom  want = iota // for another item
+	wantEmpty             // nothing unfinished or untaken
+)
+
+func newStream[A, B any](s *scope, o *forkOptions, fn any, work func(context.Context, A) (B, error), in order) *stream[A, B] {
+	m := &stream[A, B]{s: s, work: work, limit: o.limit, failFast: o.failFast, order: in}
+	m.crew.s, m.crew.fn, m.crew.opts = s, fn, o.worker
+	m.crew.do, m.crew.next, m.crew.more, m.crew.unrun = m.do, m.next, m.more, m.unrun
+	m.crew.tell = func(e *entry[A, B], v *verdict) { m.tell(nil, e, v) }
 	m.drop = m.raise
+	if in == inNone {
+		m.dropping, m.drop = true, m.failScope
+	}
 	return m
 }
 
-// forEach is the body of ForEach.
+// forEach is the body of ForEach. If the sequence panics or calls Goexit, items
+// that have not been begun are not.
 func (m *stream[A, B]) forEach(items iter.Seq[A]) {
 	defer m.close()
-	m.nobody, m.drop = true, m.failScope
-	for a := range items {
-		if m.s.t.stopped() != nil {
-			m.s.noteSkipped()
-			return
-		}
-		m.launch(a)
-		m.wait(m.hasRoom)
-		if m.s.t.stopped() != nil { // pull no more, of which there may be some
-			m.s.noteSkipped()
-			return
-		}
+	if m.pull(items, func() bool { m.wait(wantRoom); return true }) != nil {
+		m.s.noteSkipped() // there may be more
 	}
+	m.wait(wantEmpty)
 }
 
 // iterate is Map and AsCompleted: it ranges over items and has what comes of
 // them yielded.
-func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, fn any, work func(context.Context, A) (B, error), anyOrder bool, yield func(Result[B]) bool) {
+func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, fn any, work func(context.Context, A) (B, error), in order, yield func(Result[B]) bool) {
 	s, err := openBody(ctx, newScopeOptions(o.scope), false)
 	if err != nil {
 		yield(Result[B]{Err: err})
 		return
 	}
 	s.t.observe()
-	m := newStream(s, o, fn, work)
-	m.anyOrder = anyOrder
+	m := newStream(s, o, fn, work, in)
 	through := false
 	defer func() { // also when the loop is left by a panic or Goexit, which goes on
 		if !through {
@@ -91,227 +96,158 @@ func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, f
 	through = m.loop(items, yield)
 }
 
-// loop pulls, launches and yields. It reports false if the loop was left.
+// loop pulls and yields. It reports false if the loop was left.
 func (m *stream[A, B]) loop(items iter.Seq[A], yield func(Result[B]) bool) bool {
-	cut := m.s.t.stopped() != nil
-	if !cut {
-		for a := range items {
-			if cut = m.s.t.stopped() != nil; cut {
-				break
-			}
-			m.launch(a)
-			if !m.drain(yield, m.hasRoom) {
-				return false
-			}
-			if cut = m.s.t.stopped() != nil; cut {
-				break // and pull no more
-			}
-		}
-	}
-	if !m.drain(yield, m.isEmpty) {
+	going := true
+	cut := m.pull(items, func() bool {
+		going = m.drain(yield, wantRoom)
+		return going
+	})
+	if !going || !m.drain(yield, wantEmpty) {
 		return false
 	}
-	if sg := m.s.signal(); cut && !m.tripped {
-		return yield(Result[B]{Index: m.pulled, Err: sg.told()})
+	if cut != nil {
+		return yield(Result[B]{Index: m.pulled, Err: cut.told()})
 	}
 	return true
 }
 
-// drain yields what can be, and waits for more, until enough says so. It
+// pull hands out items as long as goOn, which waits for room for another, says
+// so. It stops when the call is cancelled and returns why, as it was seen here:
+// asked again it may not be stored yet. An item that fails stops it, too, if
+// that is to stop the rest.
+func (m *stream[A, B]) pull(items iter.Seq[A], goOn func() bool) (cut *stopError) {
+	if cut = m.s.t.stopped(); cut != nil {
+		return cut
+	}
+	for a := range items {
+		if cut = m.s.t.stopped(); cut != nil {
+			break
+		}
+		if !m.push(a) {
+			break
+		}
+		if !goOn() {
+			return nil
+		}
+		if cut = m.s.t.stopped(); cut != nil {
+			break // there may be no more, but to know that would take a pull
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failed {
+		return nil // the outcomes say it
+	}
+	return cut
+}
+
+// drain yields outcomes, and waits for more, until what is wanted is there. It
 // reports false if the loop was left.
-func (m *stream[A, B]) drain(yield func(Result[B]) bool, enough func() bool) bool {
+func (m *stream[A, B]) drain(yield func(Result[B]) bool, enough want) bool {
 	for {
-		m.wait(func() bool { return m.head() != nil || enough() })
+		m.wait(enough)
 		m.mu.Lock()
-		e := m.head()
-		if e == nil {
+		if !m.hasOutcomeLocked() {
 			m.mu.Unlock()
 			return true
 		}
-		delete(m.entries, e.result.Index)
-		if m.anyOrder {
-			m.ended = m.ended[1:]
-		} else {
-			m.taken++
-		}
+		e := m.untaken.pop()
+		r := e.result
+		m.releaseLocked(e)
 		m.mu.Unlock()
-		if !yield(e.result) {
+		if !yield(r) {
 			return false
 		}
 	}
 }
 
-// head returns the next outcome to take, nil if that is not there yet. It and
-// the two below are called with mu held.
-func (m *stream[A, B]) head() *entry[A, B] {
-	if m.anyOrder {
-		if len(m.ended) > 0 {
-			return m.ended[0]
-		}
-		return nil
-	}
-	if e := m.entries[m.taken]; e != nil && e.ended {
-		return e
-	}
-	return nil
-}
-
-func (m *stream[A, B]) hasRoom() bool { return m.limit == 0 || len(m.entries) < m.limit }
-
-func (m *stream[A, B]) isEmpty() bool { return len(m.entries) == 0 }
-
-// wait parks the caller until ready, which is called with mu held. Its task
-// lends its slot meanwhile.
-func (m *stream[A, B]) wait(ready func() bool) {
+// wait blocks the caller until there is what it wants, or an outcome to take.
+// Its task lends its slot meanwhile.
+func (m *stream[A, B]) wait(enough want) {
 	for {
 		m.mu.Lock()
-		over := ready()
+		over := m.readyLocked(enough)
 		m.mu.Unlock()
 		if over {
 			return
 		}
-		if m.parked == nil {
-			m.parked = newWaiter()
+		if m.s.limit == nil && m.patience.willing() {
+			m.patience.yield()
+			m.mu.Lock()
+			over = m.readyLocked(enough)
+			m.mu.Unlock()
+			if m.patience.helped(over); over {
+				return
+			}
 		}
-		m.s.t.lendSlot(m.parked)
-		m.mu.Lock()
-		over = ready()
-		if !over {
-			m.caller = m.parked
-		}
-		m.mu.Unlock()
-		if over {
-			m.parked.settled() // so that it has its slot back
-		}
-		m.parked.park()
+		m.park(enough)
 	}
 }
 
-// launch gives item a to an idle worker or starts one.
-func (m *stream[A, B]) launch(a A) {
+// park parks the caller until somebody sees that it is ready.
+func (m *stream[A, B]) park(enough want) {
+	if m.parked == nil {
+		m.parked = newWaiter()
+	}
+	m.s.t.lendSlot(m.parked)
 	m.mu.Lock()
-	i := m.pulled
-	m.pulled++
-	m.entries[i] = &entry[A, B]{item: a, result: Result[B]{Index: i}}
-	var w *worker
-	if n := len(m.idle); n > 0 {
-		w = m.idle[n-1]
-		m.idle = m.idle[:n-1]
-		w.i = i
+	over := m.readyLocked(enough)
+	if !over {
+		m.caller, m.want = m.parked, enough
 	}
 	m.mu.Unlock()
-	if w != nil {
-		w.w.settled()
-	} else {
-		m.start(new(worker), i)
+	if over {
+		m.parked.settled() // so that it has its slot back
 	}
+	m.parked.park()
 }
 
-// do is the work on item i.
-func (m *stream[A, B]) do(ctx context.Context, i int) (err error) {
-	m.mu.Lock()
-	e := m.entries[i]
-	m.mu.Unlock()
-	e.result.Value, err = m.work(ctx, e.item)
-	return err
-}
-
-// done notes how item i ended, and that free is idle. Both in one step, so
-// that there are never more workers than the limit. The caller is told last,
-// when what follows from it can be seen.
-func (m *stream[A, B]) done(i int, v *verdict, free *worker) {
-	if free != nil && m.keeps() {
-		free.rest()
-	}
-	if v.err == errNotBegun {
-		sg := m.s.t.stopped()
-		v = &verdict{err: sg.told(), echo: true, cause: sg.cause}
-	}
-	echo := m.s.echoes(v)
-	m.mu.Lock()
-	e := m.entries[i]
-	e.v, e.result.Err, e.ended = *v, v.err, true
-	drop := m.nobody
+// readyLocked reports whether the caller has something to do.
+func (m *stream[A, B]) readyLocked(enough want) bool {
 	switch {
-	case drop:
-		delete(m.entries, i)
-	case m.anyOrder:
-		m.ended = append(m.ended, e)
-	}
-	trip := m.failFast && v.err != nil && !m.tripped && !echo
-	m.tripped = m.tripped || trip
-	w := m.caller
-	m.caller = nil
-	if free != nil && m.keeps() {
-		m.idle = append(m.idle, free)
-	}
-	closed := m.closed
-	m.mu.Unlock()
-	if closed {
-		m.close()
-	}
-	if drop {
-		m.drop(v)
-	}
-	if trip {
-		m.s.cancel(canceled(v.err))
-	}
-	if w != nil {
-		w.settled()
+	case m.hasOutcomeLocked():
+		return true
+	case enough == wantRoom:
+		return m.limit == 0 || m.open < m.limit
+	default:
+		return m.open == 0
 	}
 }
 
-// keeps reports whether workers are kept for the next item. On an executor they
-// would take the places of those that are to come.
-func (m *stream[A, B]) keeps() bool { return m.limit > 0 && m.s.on == nil }
-
-// rest makes w ready to be idle: its task lends its slot.
-func (w *worker) rest() {
-	if w.w == nil {
-		w.w = newWaiter()
-	}
-	w.t.lendSlot(w.w)
-	w.i = -1
+// hasOutcomeLocked reports whether there is an outcome to take.
+func (m *stream[A, B]) hasOutcomeLocked() bool {
+	u := &m.untaken
+	return u.n > 0 && u.buf[u.head].ended
 }
 
-// next parks an idle worker until it is given another item or sent home.
-func (m *stream[A, B]) next(w *worker) (i int, ok bool) {
-	if w == nil || !m.keeps() {
-		return 0, false
+// callLocked returns the caller's waiter if it is to be told. That something
+// has ended is not enough while items wait: it is told when there is room for
+// some more, not for each. Somebody is coming for those that wait.
+func (m *stream[A, B]) callLocked() (w *waiter) {
+	if m.caller == nil || m.supply.waiting.n > 0 || !m.readyLocked(m.want) {
+		return nil
 	}
-	w.w.park()
-	return w.i, w.i >= 0
-}
-
-// close sends idle workers home.
-func (m *stream[A, B]) close() {
-	m.mu.Lock()
-	m.closed = true
-	idle := m.idle
-	m.idle = nil
-	m.mu.Unlock()
-	for _, w := range idle {
-		w.w.slot = nil // it needs none to end
-		w.w.settled()
-	}
+	w, m.caller = m.caller, nil
+	return w
 }
 
 // leave cancels what was begun: the loop has been left. What ends from here on
 // is dropped as it ends.
 func (m *stream[A, B]) leave() {
 	m.mu.Lock()
-	m.nobody = true
-	var untaken []verdict
-	for i, e := range m.entries {
-		if e.ended {
-			untaken = append(untaken, e.v)
-			delete(m.entries, i)
+	m.dropping = true
+	m.supply.waiting = ring[*entry[A, B]]{}
+	var dropped []*verdict
+	for m.untaken.n > 0 {
+		if e := m.untaken.pop(); e.ended && e.result.Err != nil {
+			dropped = append(dropped, &e.v)
 		}
 	}
 	m.mu.Unlock()
 	m.s.cancel(canceled(ErrDecided))
-	for i := range untaken {
-		m.drop(&untaken[i])
+	for _, v := range dropped {
+		m.drop(v)
 	}
 }
 
@@ -329,7 +265,6 @@ func (m *stream[A, B]) raise(v *verdict) {
 // failScope deals with an outcome in ForEach: errors are the scope's.
 func (m *stream[A, B]) failScope(v *verdict) {
 	switch {
-	case v.err == nil:
 	case v.panic != nil:
 		m.s.failWith(v)
 	case m.s.echoes(v):

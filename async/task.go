@@ -283,11 +283,15 @@ func (t *task) observed(v *verdict, sg *stopError) {
 		return
 	}
 	t.retire() // observers are no part of the handler
+	t.owner.tell(t.endEvent(v, sg))
+}
+
+func (t *task) endEvent(v *verdict, sg *stopError) Event {
 	e := Event{Kind: EventEnd, Task: t.name(), Duration: time.Since(t.more.started), Err: v.err}
 	if sg != nil {
 		e.Cause = sg.cause
 	}
-	t.owner.tell(e)
+	return e
 }
 
 // name returns the name that was given to t, or that of its function.

@@ -1,0 +1,287 @@
+package async
+
+import "context"
+
+// This file is how the items of a stream come to its workers. The caller puts
+// what it pulls into a queue, and workers take items from there themselves. Most
+// items are small: then a worker that has ended one finds the next without
+// anybody waking anybody.
+
+// A supply is the items that wait for a worker and the workers that wait for an
+// item. The stream's mu guards it.
+//
+// As long as an item waits, a worker searches: it is awake, or about to be,
+// and looks into the queue before it parks. A worker that takes an item while
+// more wait calls the next worker, since it may be long with its own. So an item
+// that was pulled is begun whatever the others do, and yet one worker at a time
+// is woken, and none for an item that another is faster with.
+type supply[A, B any] struct {
+	waiting   ring[*entry[A, B]] // items, in the order in which they were pulled
+	searching int                // workers on their way to the queue
+	idle      []*taker[A, B]     // workers that are parked
+	closed    bool               // no more items will come
+}
+
+// A taker is a worker of a stream.
+type taker[A, B any] = worker[*entry[A, B]]
+
+// An entry is an item that is unfinished, or whose outcome was not taken yet.
+type entry[A, B any] struct {
+	item   A
+	result Result[B]
+	v      verdict // if it has failed
+	ended  bool
+}
+
+// do is the work on an item.
+func (m *stream[A, B]) do(ctx context.Context, e *entry[A, B]) (err error) {
+	e.result.Value, err = m.work(ctx, e.item)
+	return err
+}
+
+// push has somebody come for item a. On an executor that is a worker of its
+// own: to wait for an item it would keep a place that others may need.
+func (m *stream[A, B]) push(a A) (wanted bool) {
+	m.mu.Lock()
+	if m.failed {
+		m.mu.Unlock()
+		return false
+	}
+	e := m.newEntryLocked()
+	e.item, e.result.Index = a, m.pulled
+	m.pulled++
+	m.open++
+	if m.order == inOrder {
+		m.untaken.push(e)
+	}
+	if m.s.on != nil {
+		m.mu.Unlock()
+		m.crew.begin(new(taker[A, B]), e)
+		return true
+	}
+	m.supply.waiting.push(e)
+	search := m.searcherLocked()
+	m.mu.Unlock()
+	m.wake(search)
+	return true
+}
+
+func (m *stream[A, B]) newEntryLocked() *entry[A, B] {
+	if n := len(m.spare); n > 0 {
+		e := m.spare[n-1]
+		m.spare = m.spare[:n-1]
+		return e
+	}
+	return new(entry[A, B])
+}
+
+// releaseLocked is called when e is finished and taken, or dropped.
+func (m *stream[A, B]) releaseLocked(e *entry[A, B]) {
+	*e = entry[A, B]{}
+	m.spare = append(m.spare, e)
+	m.open--
+}
+
+// searcherLocked returns a worker to be woken, or to be started, because items
+// wait and nobody searches; nil if that is not so.
+func (m *stream[A, B]) searcherLocked() (w *taker[A, B]) {
+	u := &m.supply
+	if u.waiting.n == 0 || u.searching > 0 {
+		return nil
+	}
+	if n := len(u.idle); n > 0 {
+		w, u.idle = u.idle[n-1], u.idle[:n-1]
+	} else {
+		w = new(taker[A, B])
+	}
+	m.searchLocked(w)
+	return w
+}
+
+// wake wakes w, or starts it if it is new.
+func (m *stream[A, B]) wake(w *taker[A, B]) {
+	switch {
+	case w == nil:
+	case w.crew == nil:
+		m.crew.start(w)
+	default:
+		w.w.settled()
+	}
+}
+
+// next is told how w's item has ended and gives it another, for which it waits;
+// false if no more will come.
+func (m *stream[A, B]) next(w *taker[A, B], v *verdict) (e *entry[A, B], ok bool) {
+	if m.s.on != nil {
+		if v != nil {
+			m.tell(nil, w.item, v)
+		}
+		return m.crew.takeBack()
+	}
+	if v != nil && v.err != nil {
+		m.tell(w, w.item, v)
+		v = nil
+	}
+	m.refuse()
+	m.mu.Lock()
+	if v != nil {
+		m.endLocked(w.item, v, false)
+	}
+	for again := false; ; again = true {
+		e := m.takeLocked(w)
+		closed := m.supply.closed
+		if e == nil && !closed {
+			m.searchLocked(w) // until it is parked
+		}
+		search, caller := m.searcherLocked(), m.callLocked()
+		m.mu.Unlock()
+		m.wake(search)
+		if caller != nil {
+			caller.settled()
+		}
+		switch {
+		case e != nil:
+			return e, true
+		case closed:
+			return nil, false
+		case !again && m.s.limit == nil && w.patience.willing():
+			w.patience.yield()
+			m.mu.Lock()
+			w.patience.helped(m.supply.waiting.n > 0)
+		default:
+			m.rest(w)
+			m.mu.Lock()
+		}
+	}
+}
+
+// searchLocked notes that w searches, takeLocked that it has: it takes the first
+// item that waits, if there is one.
+func (m *stream[A, B]) searchLocked(w *taker[A, B]) {
+	if !w.searches {
+		w.searches = true
+		m.supply.searching++
+	}
+}
+
+func (m *stream[A, B]) takeLocked(w *taker[A, B]) *entry[A, B] {
+	m.foundLocked(w)
+	if m.supply.waiting.n == 0 {
+		return nil
+	}
+	return m.supply.waiting.pop()
+}
+
+func (m *stream[A, B]) foundLocked(w *taker[A, B]) {
+	if w.searches {
+		w.searches = false
+		m.supply.searching--
+	}
+}
+
+// rest parks w until it is called, if no item waits. Its task lends its slot
+// meanwhile.
+func (m *stream[A, B]) rest(w *taker[A, B]) {
+	if w.w == nil {
+		w.w = newWaiter()
+	}
+	w.w.slot = nil
+	w.t.lendSlot(w.w)
+	m.mu.Lock()
+	idle := m.supply.waiting.n == 0 && !m.supply.closed
+	if idle {
+		m.foundLocked(w)
+		m.supply.idle = append(m.supply.idle, w)
+	}
+	m.mu.Unlock()
+	if !idle {
+		w.w.settled() // so that it has its slot back
+	}
+	w.w.park()
+}
+
+// more has no items for new workers: they look for them.
+func (m *stream[A, B]) more() (e *entry[A, B], ok bool) { return nil, false }
+
+// refuse ends the items that nobody has come for if the call is cancelled.
+func (m *stream[A, B]) refuse() {
+	if sg := m.s.sig.Load(); sg != nil {
+		m.endWaiting(&verdict{err: sg.told(), echo: true, cause: sg.cause})
+	}
+}
+
+// unrun is told of a searcher that never ran, which is cancelled.
+func (m *stream[A, B]) unrun(v *verdict) {
+	m.mu.Lock()
+	m.supply.searching--
+	m.mu.Unlock()
+	m.endWaiting(v)
+}
+
+func (m *stream[A, B]) endWaiting(v *verdict) {
+	m.mu.Lock()
+	unbegun := m.supply.waiting
+	m.supply.waiting = ring[*entry[A, B]]{}
+	m.mu.Unlock()
+	for unbegun.n > 0 {
+		m.tell(nil, unbegun.pop(), v)
+	}
+}
+
+// tell notes how an item ended, and that w, if it is not nil, looks for the next.
+// The caller is told last, when what follows from it can be seen.
+func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *verdict) {
+	echo := v.err != nil && m.s.echoes(v) // asks contexts, so not under the lock
+	m.mu.Lock()
+	drop, fail := m.endLocked(e, v, echo)
+	if w != nil {
+		m.searchLocked(w)
+	}
+	m.mu.Unlock()
+	if drop {
+		m.drop(v)
+	}
+	if fail {
+		m.s.cancel(canceled(v.err))
+	}
+	m.mu.Lock()
+	caller := m.callLocked()
+	m.mu.Unlock()
+	if caller != nil {
+		caller.settled()
+	}
+}
+
+// endLocked records how an item ended. It reports whether that is to be dropped,
+// and whether it is the failure that is to stop the rest.
+func (m *stream[A, B]) endLocked(e *entry[A, B], v *verdict, echo bool) (drop, fail bool) {
+	e.ended = true
+	if v.err != nil {
+		e.v, e.result.Err = *v, v.err
+		drop = m.dropping
+		fail = m.failFast && !m.failed && !echo
+		m.failed = m.failed || fail
+	}
+	switch {
+	case m.dropping:
+		m.releaseLocked(e)
+	case m.order == asEnded:
+		m.untaken.push(e)
+	}
+	return drop, fail
+}
+
+// close sends idle workers home. Items that wait, if the sequence was left by a
+// panic, are not begun.
+func (m *stream[A, B]) close() {
+	m.mu.Lock()
+	m.supply.closed = true
+	m.supply.waiting = ring[*entry[A, B]]{}
+	idle := m.supply.idle
+	m.supply.idle = nil
+	m.mu.Unlock()
+	for _, w := range idle {
+		w.w.slot = nil // it needs none to end
+		w.w.settled()
+	}
+}

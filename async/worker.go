@@ -1,0 +1,242 @@
+package async
+
+// This file is the engine of what works on many items: workers, each a task
+// that does one item after another. An item has a worker's context to itself
+// while it runs. If nothing of that is left, the worker goes on with the next
+// item. If something is, the worker ends like any task, and another that
+// starts afresh goes on in its place, on its goroutine: its heir. So small
+// items cost neither a goroutine nor an allocation each, and yet what an item
+// starts ends with it.
+
+// A worker does items. Only its goroutine uses what is not its task's.
+type worker[E any] struct {
+	t        task
+	crew     *crew[E]
+	item     E
+	busy     bool // with item: it has not been told yet how that ended
+	err      error
+	v        verdict    // how the item ended; here, because it is told through a function value
+	heir     *worker[E] // goes on in its place
+	inherits bool       // it is an heir
+
+	// Of a worker of a stream:
+	w        *waiter  // it parks on this while there is no item; made on first need
+	searches bool     // it is one of those that search; guarded by the stream's mu
+	patience patience // whether it yields before it parks
+}
+
+func (w *worker[E]) fn() any         { return w.crew.fn }
+func (w *worker[E]) future() *future { return nil }
+
+// run is the body of the worker's goroutine.
+func (w *worker[E]) run() {
+	w.turn()
+	if w.inherits {
+		return // to the loop below, of the first worker on this goroutine
+	}
+	for h := w.takeHeir(); h != nil; h = h.takeHeir() {
+		h.t.main()
+	}
+}
+
+func (w *worker[E]) takeHeir() *worker[E] {
+	h := w.heir
+	w.heir = nil // so that a long line of heirs can be collected
+	return h
+}
+
+// turn does items until there are no more, or until one has left something.
+func (w *worker[E]) turn() {
+	defer w.finish() // also on Goexit
+	if !w.busy && !w.accept(w.crew.next(w, nil)) {
+		return
+	}
+	w.t.enter()
+	for !w.items() {
+		nilPanic(&w.t, &w.t.exit, &w.err)
+		if !w.t.untouched() || !w.proceed() {
+			return
+		}
+	}
+}
+
+// items does one item after another and reports true when the turn is over. One
+// that panics is recovered and reported as false: a defer for many items costs
+// less than one for each.
+func (w *worker[E]) items() (over bool) {
+	defer func() { caught(&w.t, recover(), &w.t.exit, &w.err) }()
+	many := w.crew.doMany
+	if w.t.more != nil {
+		many = nil
+	}
+	for {
+		w.t.exit = byGoexit
+		if many == nil {
+			w.err = w.crew.do(&w.t, w.item)
+		} else if many(w) {
+			w.busy = false
+			return true
+		}
+		w.t.exit = byReturn
+		if !w.t.untouched() || !w.proceed() {
+			return true
+		}
+	}
+}
+
+// proceed tells how the item has ended and goes on to the next; false if there
+// is none.
+func (w *worker[E]) proceed() bool {
+	t := &w.t
+	w.v = verdict{}
+	w.v.leaf(t, w.err, nil)
+	if t.owner.observers != nil { // not observed: that gives up the slot, which the next item needs
+		t.owner.tell(t.endEvent(&w.v, nil))
+	}
+	if !w.accept(w.crew.next(w, &w.v)) {
+		return false
+	}
+	t.observe()
+	return true
+}
+
+func (w *worker[E]) accept(item E, ok bool) bool {
+	w.item, w.busy = item, ok
+	return ok
+}
+
+// finish ends the worker. If its item has not been told of yet, that has left
+// something, or called Goexit. The goroutine goes on with the next item and the
+// worker is concluded beside it if it has to wait, for what it waits for may
+// need the place of an executor that the goroutine has.
+func (w *worker[E]) finish() {
+	t, c := &w.t, w.crew
+	switch {
+	case !w.busy:
+		w.quit()
+	case t.exit != byGoexit && c.s.limit == nil:
+		w.heir = c.adopt()
+		if t.leftRunning() {
+			go w.concludeBeside(false)
+		} else {
+			w.conclude(false)
+		}
+	case c.s.on != nil:
+		go w.concludeBeside(true)
+	default:
+		w.conclude(true)
+	}
+}
+
+// quit ends a worker that has no item.
+func (w *worker[E]) quit() {
+	t := &w.t
+	t.exit = byReturn
+	var v verdict
+	if t.end(nil, &v); v.err != nil { // of a bare goroutine with the context of an item that has ended
+		t.owner.childFailed(t, &v)
+	}
+	w.leave()
+}
+
+// concludeBeside is conclude as the body of a goroutine.
+func (w *worker[E]) concludeBeside(succeeded bool) {
+	if exploring {
+		defer starts("conclude", &w.t)()
+	}
+	w.conclude(succeeded)
+}
+
+// conclude joins what the item has left, tells how it ended, and starts a new
+// worker for the next if there is to be one.
+func (w *worker[E]) conclude(succeeded bool) {
+	t, c := &w.t, w.crew
+	if succeeded && t.leftRunning() { // the limit is one of calls
+		c.succeed()
+		succeeded = false
+	}
+	w.v = verdict{}
+	sg := t.end(w.err, &w.v)
+	t.observed(&w.v, sg)
+	c.tell(w.item, &w.v)
+	if succeeded {
+		c.succeed()
+	}
+	w.leave()
+}
+
+// leave ends w's membership. Whoever waits for the call is seen to before the
+// slot is given up, so that it gets that.
+func (w *worker[E]) leave() {
+	t, c := &w.t, w.crew
+	t.move(stateDone)
+	t.owner.leave(t)
+	c.left()
+	t.retire()
+}
+
+// unrun ends a worker that never ran. If it was refused, its item is left to
+// those that were not; if there are none the item is refused, and another
+// worker tries the rest.
+func (w *worker[E]) unrun(v *verdict) {
+	defer w.leave()
+	c := w.crew
+	if !w.busy {
+		c.unrun(v)
+		return
+	}
+	c.mu.Lock()
+	c.seeking--
+	if !v.echo && c.seeking > 0 {
+		c.back = append(c.back, w.item)
+		c.mu.Unlock()
+		return
+	}
+	var back []E
+	if c.seeking == 0 && v.echo {
+		back, c.back = c.back, nil
+	} else if c.seeking == 0 {
+		c.seeking++ // for the worker that tries the rest
+	}
+	c.mu.Unlock()
+	c.tell(w.item, v)
+	for _, item := range back {
+		c.tell(item, v)
+	}
+	if !v.echo {
+		c.live.Add(1)
+		go func() { // not here: it may be refused, too
+			if exploring {
+				defer starts("succeed", c)()
+			}
+			c.succeed()
+			c.left()
+		}()
+	}
+}
+
+// untouched reports whether t is as if nothing had been done with its context:
+// it can be given to another item.
+func (t *task) untouched() bool {
+	if t.owner.sig.Load() != nil { // set before an item can have seen it
+		return false
+	}
+	h := t.inner.Load()
+	if h == nil {
+		return true
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.unusedLocked(nil) && h.sig.Load() == nil
+}
+
+// leftRunning reports whether t has to wait for something when it ends.
+func (t *task) leftRunning() bool {
+	h := t.inner.Load()
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.live > 0 || h.exits != nil
+}

@@ -2,12 +2,17 @@ package async
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
 // shutdownGrace is how long Shutdown gives cancelled tasks to return once
 // their abort hooks have ended.
 const shutdownGrace = 100 * time.Millisecond
+
+// lookAgain is how often Shutdown looks for what those it has cancelled have
+// started since.
+const lookAgain = shutdownGrace / 10
 
 // Detach starts task so that it outlives the scope of ctx. It is the only way
 // to do so, and on record: the task is registered under name, which must not
@@ -56,13 +61,22 @@ func (r *root) detachedEnded(v *verdict) {
 	}
 }
 
-// Shutdown ends what is registered at the root of ctx: it refuses new detached
-// tasks, waits for those there are, for root tasks and for stragglers until
-// ctx is done, then cancels them with [ErrShutdown] and waits for their abort
-// hooks and a moment longer. It returns the errors of detached tasks (the
-// first 32) and, if somebody is left, a [*StragglerError] that names them.
-// Scopes are not waited for, they have somebody who does; neither is the task
-// that calls Shutdown.
+// Shutdown ends what is registered at the root of ctx, that of the process by
+// default. From the call on it refuses new detached tasks. It waits for detached
+// tasks, for tasks that were started outside of all scopes, and for stragglers
+// that [DetachAfter] has let go, until ctx is done.
+//
+// If somebody is left then, it cancels every task below the root with
+// [ErrShutdown]: those it has waited for, scopes and all that was started in
+// any of these, under [context.WithoutCancel] and with whatever ctx else. Hooks
+// and what [Shield] protects have time limits of their own and keep those. It
+// waits until the abort hooks have ended or their time is up, and 100 ms longer.
+//
+// It returns the errors of detached tasks, each once (the first 32 and how many
+// more there were), and, if somebody is left, a [*StragglerError] that names
+// them. As long as ctx lasts it does not wait for scopes: somebody waits for
+// them. It never cancels or waits for what the caller is part of. It may be
+// called any number of times, by any goroutine.
 func Shutdown(ctx context.Context) error {
 	t, _ := nearest(ctx)
 	r := t.home()
@@ -70,28 +84,49 @@ func Shutdown(ctx context.Context) error {
 	r.closing = true
 	r.s.mu.Unlock()
 
-	alone := func() bool { return len(r.others(t)) == 0 }
-	if r.waitFor(ctx.Done(), alone) {
+	if r.waitFor(ctx.Done(), 0, func() bool { return len(r.awaited(t)) == 0 }) {
 		return r.takeErrors(nil)
 	}
-	for _, o := range r.others(t) {
-		o.cancelAll(canceled(ErrShutdown))
-	}
-	r.waitFor(nil, func() bool { return !hooksRun(r.others(t)) })
+	r.waitFor(nil, lookAgain, func() bool { return !hooksRun(r.cancelBelow(t)) })
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
-	if r.waitFor(grace.Done(), alone) {
+	if r.waitFor(grace.Done(), lookAgain, func() bool { return len(r.cancelBelow(t)) == 0 }) {
 		return r.takeErrors(nil)
 	}
-	return r.takeErrors(newStragglerError(&r.s, r.others(t), ErrShutdown))
+	return r.takeErrors(newStragglerError(&r.s, r.below(t), ErrShutdown))
 }
 
-// others returns whom Shutdown waits for: not scopes, and not what the caller
-// is part of.
-func (r *root) others(caller *task) []*task {
+// below returns what is registered at r, less what caller is part of.
+func (r *root) below(caller *task) []*task {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return r.s.childrenLocked(func(t *task) bool { return t.kind != kindBody && !caller.partOf(t) })
+	return r.s.childrenLocked(func(t *task) bool { return !caller.standsIn(t) })
+}
+
+// standsIn reports whether t is u or was started in it at any depth; also if u
+// stands at the root for a scope that has returned without its tasks.
+func (t *task) standsIn(u *task) bool {
+	for ; t != nil; t = t.owner.task() {
+		if t == u || t.owner != nil && t.owner == u.inner.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// awaited returns those below r that Shutdown waits for while ctx lasts.
+func (r *root) awaited(caller *task) []*task {
+	return slices.DeleteFunc(r.below(caller), func(t *task) bool { return t.kind == kindBody })
+}
+
+// cancelBelow cancels everything below r, and returns that. It is called again
+// and again: somebody who is not gone yet may start more.
+func (r *root) cancelBelow(caller *task) []*task {
+	tasks := r.below(caller)
+	for _, t := range tasks {
+		t.cancelAll(canceled(ErrShutdown))
+	}
+	return tasks
 }
 
 // hooksRun reports whether a hook of one of tasks, or of what they have
@@ -123,9 +158,15 @@ func (r *root) wake() {
 	r.s.mu.Unlock()
 }
 
-// waitFor waits until ok, which is asked whenever something has changed, or
-// until stop is closed, and reports which.
-func (r *root) waitFor(stop <-chan struct{}, ok func() bool) bool {
+// waitFor waits until ok, which is asked whenever something at r has changed
+// and, if every is not 0, that often, or until stop is closed. It reports which.
+func (r *root) waitFor(stop <-chan struct{}, every time.Duration, ok func() bool) bool {
+	var tick <-chan time.Time
+	if every > 0 {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		tick = t.C
+	}
 	for {
 		r.s.mu.Lock()
 		if r.s.changed == nil {
@@ -138,6 +179,7 @@ func (r *root) waitFor(stop <-chan struct{}, ok func() bool) bool {
 		}
 		select {
 		case <-changed:
+		case <-tick:
 		case <-stop:
 			return ok()
 		}

@@ -17,8 +17,14 @@ import (
 // [*PanicError], or [ErrGoexit]. Errors and panics of f are added to the
 // scope's errors and never replace one.
 //
-// On a scope that has ended f is called at once, on the calling goroutine,
-// with [ErrScopeEnded]. OnExit panics if ctx carries no scope.
+// On a scope that has ended f is called at once, on the calling goroutine, with
+// [ErrScopeEnded] as the outcome and a ctx as above: it is alive, and what f
+// starts with it is joined before OnExit returns. An error of f goes to whoever
+// is told of errors that nobody else can be told (the root of ctx; standard
+// error by default), a panic of it to the caller.
+//
+// OnExit panics if f is nil or ctx carries no scope. It does not block, but for
+// what f takes on a scope that has ended. Any number of goroutines may call it.
 func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) error) {
 	if f == nil {
 		panic("async: OnExit with a nil function")
@@ -35,9 +41,15 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 		return
 	}
 	s.mu.Unlock()
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.hookTimeout())
-	defer cancel()
-	if err := f(late, ErrScopeEnded); err != nil {
+	t.runLate(ctx, f)
+}
+
+// runLate runs an exit hook of a task that has ended, in a shielded stretch at
+// the root, so that f may do whatever an exit hook may do.
+func (t *task) runLate(ctx context.Context, f func(ctx context.Context, outcome error) error) {
+	body := func(ctx context.Context) error { return f(ctx, ErrScopeEnded) }
+	o := &scopeOptions{name: "exit hook of " + t.name(), timeout: t.hookTimeout()}
+	if err := runBody(ctx, body, o, true); err != nil {
 		t.home().report(err)
 	}
 }

@@ -101,7 +101,7 @@ func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error)
 			return *new(T), why
 		}
 	}
-	return f.value, f.f.give()
+	return f.outcome()
 }
 
 // Wait is the observer's wait: it blocks until the task settles and returns
@@ -111,7 +111,7 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	if _, why := f.f.block(ctx, 0, true); why != nil {
 		return *new(T), why
 	}
-	return f.value, f.f.give()
+	return f.outcome()
 }
 
 // Result is the outcome of one of several tasks.
@@ -137,7 +137,7 @@ func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Fut
 		if errs[i] != nil {
 			results[i].Err = errs[i]
 		} else {
-			results[i].Value, results[i].Err = f.value, f.f.give()
+			results[i].Value, results[i].Err = f.outcome()
 		}
 	}
 	return results

@@ -2,6 +2,8 @@ package async
 
 import (
 	"context"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file cancels scopes and tasks.
@@ -53,6 +55,9 @@ func (s *scope) cancel(sg *stopError) (first bool) {
 // cancelWithOwner cancels t alone because its owner was cancelled with sg. A
 // task that queues has no inner scope as a rule: it is skipped.
 func (t *task) cancelWithOwner(sg *stopError, below []toCancel) (bool, []toCancel) {
+	if t.kind == kindPromise {
+		t.scope() // by which it is settled
+	}
 	if s := t.inner.Load(); s != nil {
 		return s.cancelAlone(sg, below)
 	}
@@ -101,7 +106,7 @@ func (s *scope) cancelLocked(sg *stopError, below []toCancel) (aftermath, []toCa
 // addToCancel adds t to below if the cancellation of its owner, with sg, is to
 // walk to it.
 func (t *task) addToCancel(sg *stopError, below []toCancel) []toCancel {
-	if t.cancelledWithOwner() && (t.inner.Load() != nil || t.mayQueue()) {
+	if t.cancelledWithOwner() && (t.inner.Load() != nil || t.mayQueue() || t.kind == kindPromise) {
 		below = append(below, toCancel{t, sg})
 	}
 	return below
@@ -110,6 +115,9 @@ func (t *task) addToCancel(sg *stopError, below []toCancel) []toCancel {
 // do is called after s was unlocked.
 func (a aftermath) do(s *scope) {
 	a.hook.start()
+	if s.t.kind == kindPromise && a.hook == nil {
+		s.t.self.future().stop(s.sig.Load())
+	}
 	if s.t.kind == kindHook {
 		s.t.timeIsUp()
 	}
@@ -158,7 +166,7 @@ func (s *scope) lockToCancel(sg *stopError) (counts *stopError, first bool) {
 				noted = sg
 			}
 			std.cancel(noted.cause)
-			first = noted == sg && same(context.Cause(std.Context), sg.cause)
+			first = noted == sg && tally.Same(context.Cause(std.Context), sg.cause)
 		}
 		s.stopped() // notes why
 	}

@@ -206,10 +206,11 @@ func TestTheCauseOfACancellationReachesHandlerHookAndCaller(t *testing.T) {
 			return r
 		}, context.DeadlineExceeded, context.Canceled, true},
 		"a daemon's dismissal": {func(t *testing.T, ctx context.Context) (r result) {
-			r.caller = async.Scope(ctx, func(ctx context.Context) error {
+			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
 				r.victim = newVictim(ctx, async.Daemon())
 				return nil
-			})
+			}))
+			_, r.caller = r.victim.future.Wait(ctx)
 			return r
 		}, async.ErrScopeDone, context.Canceled, false},
 		"Shutdown": {func(t *testing.T, ctx context.Context) (r result) {

@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file is the engine of racer.go. A choice is a future that settles when
@@ -233,7 +235,7 @@ func (c *choice[T, R]) decide() {
 	}
 	c.mu.Unlock()
 	if c.v.err == nil && c.toldOtherwise() {
-		c.value, c.v.err = *new(R), c.m.toldErr
+		c.value, c.v.err = *new(R), c.m.expiryTold
 	}
 	wake(c.f.publish(&c.v))
 }
@@ -256,8 +258,8 @@ func (c *choice[T, R]) toldOtherwise() bool {
 		discards = discards || c.all[i].chosen && c.all[i].discard != nil
 	}
 	c.f.mu.Lock()
-	told := discards && c.m.toldErr != nil
-	c.f.t.given = !told
+	told := discards && c.m.expiryTold != nil
+	c.f.valuePromised = !told
 	c.f.mu.Unlock()
 	for i := range c.all {
 		c.all[i].chosen = c.all[i].chosen && !told
@@ -296,12 +298,10 @@ func (c *choice[T, R]) ended() {
 func (c *choice[T, R]) release() {
 	c.s.mu.Lock()
 	c.s.ended = true
-	f := c.s.faults
+	sum := c.s.tally.Sum(tally.Body{}, tally.Stop{}, nil)
 	c.s.mu.Unlock()
-	if f != nil {
-		for _, err := range f.hooks { // of observers
-			c.f.t.owner.noteHook(err)
-		}
+	for _, err := range sum.Errs { // of observers
+		c.f.t.owner.noteHook(err)
 	}
 	c.s.seal()
 	c.f.t.leave()
@@ -338,11 +338,10 @@ func (c *choice[T, R]) failures(why error) verdict {
 	if echo != nil {
 		errs = append([]error{echo.err}, errs...)
 	}
-	rest := joined(&c.f.t, errs, 0)
 	if p != nil {
-		return p.with(rest)
+		errs = append([]error{p}, errs...)
 	}
-	return verdict{err: rest}
+	return verdict{err: joined(&c.f.t, errs, 0), panic: p}
 }
 
 func (k *contender[T]) future() *future { return nil } // nobody can wait for it alone

@@ -2,7 +2,6 @@ package async
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -19,7 +18,7 @@ func (sg *stopError) Unwrap() []error { return []error{sg.cause, sg.err} }
 
 // told returns the error of what was told to stop. It matches err and cause.
 func (sg *stopError) told() error {
-	if errors.Is(sg.cause, sg.err) {
+	if matches(sg.cause, sg.err) {
 		return sg.cause
 	}
 	return sg

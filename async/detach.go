@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // shutdownGrace is how long Shutdown gives cancelled tasks to return once
@@ -57,7 +59,7 @@ func (r *root) admit(t *task) bool {
 // detachedEnded keeps the error of a detached task for Shutdown.
 func (r *root) detachedEnded(v *verdict) {
 	if v.err != nil {
-		r.s.noteFailure(v.err)
+		r.s.note(tally.Fact{Err: v.err})
 	}
 }
 
@@ -189,15 +191,8 @@ func (r *root) waitFor(stop <-chan struct{}, every time.Duration, ok func() bool
 // takeErrors returns the errors of detached tasks, each once, and left.
 func (r *root) takeErrors(left error) error {
 	r.s.mu.Lock()
-	f := r.s.faults
-	r.s.faults = nil
+	sum := r.s.tally.Sum(tally.Body{}, tally.Stop{}, left)
+	r.s.tally = nil
 	r.s.mu.Unlock()
-	if f == nil {
-		return left
-	}
-	errs := f.errs
-	if left != nil {
-		errs = append(errs, left)
-	}
-	return joined(&r.t, errs, f.dropped)
+	return joined(&r.t, sum.Errs, sum.Dropped)
 }

@@ -1,34 +1,51 @@
 package async
 
 import (
+	"github.com/ambit-go/ambit/async/internal/tally"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // This file ends scopes: it joins what was started, runs the exit hooks, and
 // closes.
 
+// An ownEnd is how the handler or body of a scope itself ended.
+type ownEnd struct {
+	err  error // nil if it went well
+	echo bool  // err only repeats that the scope was cancelled, or is how a daemon stops when it is told to
+}
+
 // finish ends s after its body or handler has: it joins everything, runs the
 // exit hooks and writes the outcome to v.
-func (s *scope) finish(h exitKind, err error, v *verdict) {
+func (s *scope) finish(exit exitKind, err error, v *verdict) {
 	s.returned()
-	echo := h == byReturn && err != nil && isEcho(err, s.t.stopped())
-	if err != nil && !echo {
-		s.fail(err, asPanic(h, err))
+	own := ownEnd{err: err}
+	if err != nil {
+		own.echo = s.ownFailed(exit, err)
 	}
-	if h == byGoexit {
-		s.noteGoexit()
-	}
-	if p := asPanic(h, err); p != nil {
-		s.tellPanic(p)
-	}
-	for again := true; again; again = s.runExits(err, echo, true) || !s.close() {
+	for again := true; again; again = s.runExits(own, true) || s.discardUnclaimed() || !s.close() {
 		if !s.join(true) { // perhaps of what a hook or a bare goroutine has started
-			s.abandon(err, echo, v)
+			s.abandon(own, v)
 			return
 		}
 		s.takeUnclaimed()
 	}
-	s.verdict(err, echo, v)
+	s.conclude(own, v)
+}
+
+// ownFailed records that the handler or body of s has failed, and cancels s. It
+// reports true, and does neither, if err is no failure: if it only repeats that
+// s was cancelled, or is what a daemon has returned after it was told to stop.
+func (s *scope) ownFailed(exit exitKind, err error) (echo bool) {
+	sg := s.t.stopped()
+	if exit == byReturn && sg != nil && (isEcho(err, sg) || s.t.stoppedDaemon(sg.cause)) {
+		return true
+	}
+	own := verdict{err: err, panic: asPanic(exit, err), goexit: exit == byGoexit}
+	if own.panic != nil {
+		s.tellPanic(own.panic)
+	}
+	s.failWith(&own)
+	return false
 }
 
 // returned notes that the handler or body of s has come to its end: no abort
@@ -80,6 +97,14 @@ func (s *scope) close() bool {
 	return true
 }
 
+// conclude sums up how s has ended and seals it.
+func (s *scope) conclude(own ownEnd, v *verdict) {
+	s.takeUnclaimed() // of promises that were rejected or resolved meanwhile
+	s.discardUnclaimed()
+	s.sum(own, nil, v)
+	s.seal()
+}
+
 // seal cancels the context of an ended scope and takes it off everything it
 // is registered with.
 func (s *scope) seal() {
@@ -87,8 +112,8 @@ func (s *scope) seal() {
 	s.ended = true
 	unwatch, timers := s.unwatch, s.timers
 	s.unwatch, s.timers = nil, nil
-	if s.faults != nil {
-		timers = append(timers, s.faults.alarms...)
+	if s.alarm != nil {
+		timers = append(timers, s.alarm)
 	}
 	std := s.std.Load()
 	s.stopped() // notes it if what cancels s has not come to us yet
@@ -132,7 +157,7 @@ func (s *scope) ending(outcome error) (bridge.Ending, error) {
 // a failure inside, its time limit, or what watches it.
 func (s *scope) broughtOn(sg *stopError) bool {
 	s.mu.Lock()
-	own := s.ownFault || s.faults != nil && s.faults.has(sg.cause)
+	own := s.ownFault || s.tally.Has(sg.cause)
 	s.mu.Unlock()
 	if own {
 		return true
@@ -147,5 +172,5 @@ func (s *scope) broughtOn(sg *stopError) bool {
 // inheritedCause reports whether anything around t was cancelled with cause.
 func (t *task) inheritedCause(cause error) bool {
 	sg := t.stoppedFromAbove()
-	return sg != nil && same(sg.cause, cause)
+	return sg != nil && tally.Same(sg.cause, cause)
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // Errors that tell how work ended. Test for them with [errors.Is].
@@ -66,20 +69,98 @@ type PanicError struct {
 	Stack []byte // the stack of the goroutine that panicked
 	Task  string // the task, scope or hook that panicked
 
-	others error      // what else went wrong in the scope that re-panicked
-	mark   *panicMark // the same in every copy
+	ours     bool       // made by this package: a panic that was recovered
+	observed atomicBool // the observers were told of it
+	printed  atomicBool // it was printed, because it was not raised for long
+
+	mu      mutex   // guards what follows
+	beside  []error // what else went wrong in the scopes that raised it; at most 32
+	dropped int     // how many more there were
 }
 
-// A panicMark is what has been done about a panic on its way up.
-type panicMark struct {
-	told    atomicBool // observers have been
-	printed atomicBool
+// attach adds what went wrong beside the panic in a scope that raises it.
+func (e *PanicError) attach(errs []error, dropped int) {
+	for _, err := range errs {
+		if leadsTo(err, e, 0) {
+			err = withoutBeside(err, e)
+		}
+		if err != nil {
+			e.attachOne(err)
+		}
+	}
+	e.mu.Lock()
+	e.dropped += dropped
+	e.mu.Unlock()
 }
 
-// sameAs reports whether err is e, perhaps with more beside it.
-func (e *PanicError) sameAs(err error) bool {
-	p, ok := err.(*PanicError)
-	return ok && (p == e || p.mark != nil && p.mark == e.mark)
+func (e *PanicError) attachOne(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	same := func(other error) bool { return tally.Same(other, err) }
+	switch {
+	case slices.ContainsFunc(e.beside, same):
+	case len(e.beside) < tally.Max:
+		e.beside = append(e.beside, err)
+	default:
+		e.dropped++
+	}
+}
+
+// withoutBeside returns what can be attached to p of an error that holds p: of
+// another panic only what it was, nil of p itself.
+func withoutBeside(err error, p *PanicError) error {
+	other, ok := err.(*PanicError)
+	if !ok || other == p {
+		return nil
+	}
+	if cause := other.Unwrap(); cause != nil {
+		return fmt.Errorf("async: panic in %s: %w", other.Task, cause)
+	}
+	return fmt.Errorf("async: panic in %s: %v", other.Task, other.Value)
+}
+
+// leadsTo reports whether err is p, or holds it: a panic is never attached to
+// itself, or its text would have no end.
+func leadsTo(err error, p *PanicError, depth int) (leads bool) {
+	defer func() { _ = recover() }() // of a user's Unwrap
+	if err == error(p) || depth > 100 {
+		return true
+	}
+	var inner []error
+	switch e := err.(type) {
+	case nil:
+	case *PanicError:
+		inner, _ = e.listed()
+		inner = append(inner, e.Unwrap())
+	case interface{ Unwrap() error }:
+		inner = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inner = e.Unwrap()
+	}
+	return slices.ContainsFunc(inner, func(err error) bool { return leadsTo(err, p, depth+1) })
+}
+
+// listed returns what was attached so far, and how many errors found no place.
+func (e *PanicError) listed() (beside []error, dropped int) {
+	if e == nil {
+		return nil, 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.beside), e.dropped
+}
+
+// besideError returns what was attached as one error, nil for nothing.
+func (e *PanicError) besideError() error {
+	errs, dropped := e.listed()
+	switch {
+	case len(errs) == 0 && dropped == 0:
+		return nil
+	case len(errs) == 1 && dropped == 0:
+		return errs[0]
+	default:
+		return &ScopeError{Scope: "beside the panic in " + e.Task, Errors: errs, Dropped: dropped}
+	}
 }
 
 // Error holds the value and the stack of the goroutine that panicked,
@@ -87,8 +168,8 @@ func (e *PanicError) sameAs(err error) bool {
 func (e *PanicError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "async: panic in %s: %v\n\n%s", e.Task, e.Value, e.Stack)
-	if e.others != nil {
-		fmt.Fprintf(&b, "\nand beside it: %v", e.others)
+	if beside := e.besideError(); beside != nil {
+		fmt.Fprintf(&b, "\nand beside it: %v", beside)
 	}
 	return b.String()
 }
@@ -100,32 +181,59 @@ func (e *PanicError) Unwrap() error {
 }
 
 // Is looks for target in what went wrong beside the panic.
-func (e *PanicError) Is(target error) bool { return e.others != nil && errors.Is(e.others, target) }
-
-// As looks for target in what went wrong beside the panic.
-func (e *PanicError) As(target any) bool { return e.others != nil && errors.As(e.others, target) }
-
-// maxListed is how many errors a scope keeps; of the rest it keeps the number.
-const maxListed = 32
-
-// A ScopeError lists what went wrong in a scope or task when it was more than
-// one thing. The first error is the one that decided; errors of hooks come
-// last. [errors.Is] and [errors.As] reach every one.
-type ScopeError struct {
-	Scope   string  // the name of the scope or task
-	Errors  []error // at most 32
-	Dropped int     // how many more there were
+func (e *PanicError) Is(target error) bool {
+	beside := e.besideError()
+	return beside != nil && matches(beside, target)
 }
 
-// Error lists the errors, one a line when there are several.
+// As looks for target in what went wrong beside the panic.
+func (e *PanicError) As(target any) bool {
+	beside := e.besideError()
+	return beside != nil && errors.As(beside, target)
+}
+
+// maxListed is how many errors and stragglers are listed; of the rest only the
+// number is kept.
+const maxListed = tally.Max
+
+// A ScopeError says how a scope or task has ended when that is more than one
+// error, or when it was cancelled by something that is no failure of its own.
+// [errors.Is] and [errors.As] reach the Cause and every one of the Errors.
+type ScopeError struct {
+	// Scope is the name of the scope or task.
+	Scope string
+
+	// Cause is why the scope was cancelled, unless that is one of Errors: the
+	// cause of the context it was opened with, its own Timeout, or what Cancel,
+	// Shutdown and the like were called with. Nil if it was not cancelled. An
+	// error with a Cause matches the Err of the scope's context, too.
+	Cause error
+
+	// Errors are the failures in the order in which they came, the one that
+	// decided first; those of hooks come last. There are at most 32, and an error
+	// that several tasks returned is listed once. There are none if the scope was
+	// only told to stop, and that kept something from being done.
+	Errors []error
+
+	// Dropped is how many more failures there were.
+	Dropped int
+
+	stop error // the Err of the scope's context, if there is a Cause
+}
+
+// Error tells the cause and the errors, one a line when there are several.
 func (e *ScopeError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "async: %s: ", e.Scope)
-	for i, err := range e.Errors {
-		if i > 0 {
-			b.WriteString("\n\t")
-		}
-		b.WriteString(err.Error())
+	prefix := "async: " + e.Scope + ": "
+	b.WriteString(prefix)
+	between := ""
+	if e.Cause != nil {
+		b.WriteString(strings.TrimPrefix(brief(e.Cause), prefix))
+		between = "\n\t"
+	}
+	for _, err := range e.Errors {
+		b.WriteString(between + strings.TrimPrefix(err.Error(), prefix))
+		between = "\n\t"
 	}
 	if e.Dropped > 0 {
 		fmt.Fprintf(&b, "\n\tand %d more", e.Dropped)
@@ -133,8 +241,19 @@ func (e *ScopeError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the listed errors.
-func (e *ScopeError) Unwrap() []error { return e.Errors }
+// Unwrap returns the cause, if there is one, and then the listed errors.
+func (e *ScopeError) Unwrap() []error {
+	if e.Cause == nil {
+		return e.Errors
+	}
+	return append([]error{e.Cause}, e.Errors...)
+}
+
+// Is matches the Err of the scope's context, [context.Canceled] or
+// [context.DeadlineExceeded], if there is a Cause.
+func (e *ScopeError) Is(target error) bool {
+	return e.Cause != nil && e.stop != nil && target == e.stop
+}
 
 // stopped returns an error that matches both err and cause.
 func stopped(err, cause error) error { return (&stopError{err, cause}).told() }

@@ -201,12 +201,10 @@ func (k *forked[A, B]) tell(i int, v *verdict) {
 	k.results[i].Index, k.results[i].Err = i, v.err
 	switch {
 	case v.err == nil:
-	case k.s.echoes(v):
-		k.s.noteEcho()
-	case k.failFast:
+	case k.failFast && !k.s.isEcho(v):
 		k.s.failWith(v)
 	default:
-		k.s.note(v)
+		k.s.noteOutcome(v)
 	}
 }
 
@@ -217,7 +215,7 @@ func (k *forked[A, B]) over() {
 	cancelled := k.s.t.stopped() != nil
 	k.s.close()
 	var v verdict
-	k.s.verdict(nil, false, &v)
+	k.s.conclude(ownEnd{}, &v)
 	if sg := k.cut.Load(); sg != nil {
 		k.explain(sg.told())
 	}

@@ -20,11 +20,13 @@ type Future[T any] struct {
 
 // future is what a Future is without its type.
 type future struct {
-	t       task
-	mu      mutex // guards waiters, given and told; taken before scope.mu
-	waiters *waiter
-	wanted  atomicInt32 // AwaitAlls that will be given the outcome, parked here or not; see unwant
-	err     error       // written before t is done, never after; a *failure while nobody was given it
+	t             task
+	mu            mutex // guards what follows; taken before scope.mu
+	waiters       *waiter
+	ownerTold     bool        // the owner was told an expiry, or has cancelled it
+	valuePromised bool        // waiters will be given the value, so it is not discarded
+	wanted        atomicInt32 // AwaitAlls that will be given the outcome, parked here or not; see unwant
+	err           error       // written before t is done, never after; an *unclaimed if nobody was given the outcome by then
 }
 
 // Done returns a channel that is closed when f settles. Watching it claims no
@@ -38,7 +40,17 @@ func (f *Future[T]) Result() (value T, err error, ok bool) {
 	if !f.f.settled() {
 		return value, nil, false
 	}
-	return f.value, f.f.give(), true
+	value, err = f.outcome()
+	return value, err, true
+}
+
+// outcome returns the outcome of a settled future, and notes that it was given.
+func (f *Future[T]) outcome() (T, error) {
+	kept, err := f.f.give()
+	if kept != nil {
+		return kept.(*held[T]).value, nil
+	}
+	return f.value, err
 }
 
 // Cancel aborts the task with cause (nil: [context.Canceled]): its context is
@@ -50,7 +62,8 @@ func (f *Future[T]) Cancel(cause error) bool {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	if !f.f.tell(nil) {
+	if !f.f.tell(canceled(cause).told()) {
+		f.f.renounce(cause)
 		return false
 	}
 	if f.f.t.stopped() != nil {
@@ -103,13 +116,13 @@ func (f *Future[T]) call() {
 // finish joins what the handler has started, then settles.
 func (f *Future[T]) finish() {
 	t := &f.f.t
+	succeeded := t.exit == byReturn && f.f.err == nil
 	var v verdict
 	sg := t.end(f.f.err, &v)
 	if t.more != nil {
 		t.observed(&v, sg)
-		if t.more.discard != nil && v.err == nil {
-			t.retire() // the hook is no part of the handler
-			v.err = f.discardIfTold()
+		if succeeded {
+			f.offer(&v)
 		}
 	}
 	f.f.settle(&v)
@@ -118,31 +131,51 @@ func (f *Future[T]) finish() {
 // unrun settles a task that never ran.
 func (f *Future[T]) unrun(v *verdict) { f.f.settle(v) }
 
-// discardIfTold gives the value to the discard hook if a waiter was told of an
-// expiry before, and returns what that waiter was told: the future settles with
-// that.
-func (f *Future[T]) discardIfTold() error {
-	c := &f.f
-	c.mu.Lock()
-	told := c.t.more.toldErr
-	if told == nil {
-		c.t.given = true // from here on no waiter is told anything else
+// offer decides what becomes of the value of a future with a discard hook, as
+// it is about to settle. It is discarded if a waiter was told something else
+// before, which the future settles with then, and if what the handler has
+// started has failed, because a waiter is given that error alone.
+func (f *Future[T]) offer(v *verdict) {
+	t := &f.f.t
+	if t.more.discard == nil {
+		return
 	}
-	c.mu.Unlock()
-	if told == nil {
-		return nil
+	why := v.err
+	if why == nil {
+		why = f.f.promiseValue()
 	}
-	value := f.value
+	value := held[T]{f.value, t.more.discard.(func(T)), t.name()}
 	f.value = *new(T)
-	f.discard(value)
+	if why == nil {
+		v.value = &value // kept there, see unclaimed
+		return
+	}
+	v.err = why
+	t.retire() // the hook is no part of the handler
+	if err := value.discard(); err != nil {
+		t.owner.noteHook(err)
+	}
+}
+
+// promiseValue has every waiter from now on be given the value, and returns
+// nil; or it returns what a waiter was told before.
+func (f *future) promiseValue() (told error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	told = f.t.more.expiryTold
+	f.valuePromised = told == nil
 	return told
 }
 
-// discard calls the discard hook; what goes wrong in it is the scope's.
+// discard calls the discard hook, if there is one, with a value that came too
+// late. What goes wrong in it is the scope's.
 func (f *Future[T]) discard(value T) {
 	t := &f.f.t
-	drop := t.more.discard.(func(T))
-	if err := guard("discard hook of "+t.name(), func() { drop(value) }); err != nil {
+	if t.more == nil || t.more.discard == nil {
+		return
+	}
+	late := held[T]{value, t.more.discard.(func(T)), t.name()}
+	if err := late.discard(); err != nil {
 		t.owner.noteHook(err)
 	}
 }
@@ -184,18 +217,21 @@ func (f *future) settle(v *verdict) {
 	wake(waiters)
 }
 
-// publish makes v the outcome and returns whom to wake.
+// publish makes v the outcome and returns the waiters to wake.
 func (f *future) publish(v *verdict) (waiters *waiter) {
-	echoed := v.echo && f.t.owner.echoes(v) // asks contexts, so not under the lock
+	var x *unclaimed
+	if v.err != nil || v.value != nil {
+		x = f.unclaimed(v)
+	}
 	f.mu.Lock()
-	if v.err != nil {
-		f.err = f.accountLocked(v, echoed)
+	if x != nil {
+		f.decideLocked(x)
 	}
 	f.t.move(stateDone)
 	waiters = f.takeWaitersLocked()
 	f.mu.Unlock()
-	if x, open := f.err.(*failure); open && x.late {
-		x.scope.home.report(v.err)
+	if x != nil && x.late {
+		x.tellRoot()
 	}
 	return waiters
 }
@@ -226,36 +262,6 @@ func (f *future) takeWaitersLocked() (waiters *waiter) {
 	}
 	f.waiters = nil
 	return waiters
-}
-
-// accountLocked decides who is told of an error and returns it, as a *failure
-// if that is still open. Waiters that are parked now will be given it: a
-// settled result wins over everything else.
-func (f *future) accountLocked(v *verdict, echoed bool) error {
-	owner := f.t.owner
-	if f.t.kind == kindPromise && f.t.exit == byGoexit {
-		if f.awaitedLocked() {
-			owner.noteFailure(v.err)
-		}
-		return v.err
-	}
-	switch {
-	case echoed:
-		owner.noteEcho()
-		return v.given()
-	case v.echo && !f.t.told && owner.dismissedDaemon(&f.t):
-		return v.given()
-	}
-	if f.t.given || f.awaitedLocked() || f.t.told && !v.mustRaise() {
-		return v.given()
-	}
-	x := &failure{v: *v, scope: owner}
-	if owner.t.kind == kindRoot {
-		owner.home.reportWhenCollected(f, x)
-	} else {
-		owner.keep(x)
-	}
-	return x
 }
 
 // awaitedLocked reports whether anybody is parked and will be given the outcome.
@@ -309,30 +315,37 @@ func (f *future) settleUnowned(err error) {
 	f.t.state.Store(stateDone)
 }
 
-// give returns the outcome of a settled future and notes that it was given.
-func (f *future) give() error {
-	if x, open := f.err.(*failure); open {
-		x.claim()
-		return x.v.given()
-	}
-	return f.err
-}
-
-// tell notes that the owner has been told err (nil: it has cancelled) instead
-// of the outcome. It reports false if f has settled, which wins, or its value
-// is promised already. The first error told is what a future with a discard
-// hook settles with.
-func (f *future) tell(err error) bool {
+// tell notes that the owner has been told why instead of the outcome: an
+// expiry, or that it has cancelled. It reports false if f has settled, which
+// wins, or its value is promised already. The first error told is what a future
+// with a discard hook settles with.
+func (f *future) tell(why error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.settled() || f.t.given {
+	if f.settled() || f.valuePromised {
 		return false
 	}
-	f.t.told = true
-	if m := f.t.more; m != nil && (m.discard != nil || f.t.kind == kindChoice) && err != nil && m.toldErr == nil {
-		m.toldErr = err
+	f.ownerTold = true
+	if m := f.t.more; m != nil && (m.discard != nil || f.t.kind == kindChoice) && m.expiryTold == nil {
+		m.expiryTold = why
 	}
 	return true
+}
+
+// renounce notes that the owner of a future that has settled wants nothing of
+// it: an error counts as given, and a value that nobody was given is discarded.
+func (f *future) renounce(cause error) {
+	if !f.settled() {
+		return
+	}
+	x, open := f.err.(*unclaimed)
+	switch {
+	case !open:
+	case !x.isValue:
+		x.claim()
+	case x.forfeit(canceled(cause).told()):
+		x.discard()
+	}
 }
 
 // grace returns how long an Await waits for an aborted task.

@@ -2,6 +2,8 @@ package async
 
 import (
 	"context"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // Go starts task in the scope of ctx, on a goroutine of its own. It does not
@@ -32,7 +34,7 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 type goTask struct {
 	t       task
 	handler func(context.Context) error
-	early   *PanicError // the owner knows of it
+	early   *PanicError // the owner was told of this panic when it happened
 }
 
 func (g *goTask) fn() any         { return g.handler }
@@ -69,9 +71,10 @@ func (g *goTask) panicked(p *PanicError) {
 	}
 	if h := g.t.inner.Load(); h != nil {
 		h.returned() // no abort hook for its own panic
+		p = h.firstPanic(p)
 	}
 	g.early = p
-	g.t.owner.fail(p, p)
+	g.t.owner.failWith(&verdict{err: p, panic: p})
 }
 
 func (g *goTask) call(err *error) {
@@ -91,8 +94,10 @@ func (g *goTask) finish(err error) {
 		t.hookEnded(&v)
 	case t.kind == kindDetached:
 		t.owner.home.detachedEnded(&v)
-	case g.early != nil && g.early.sameAs(v.err):
-		t.owner.enrich(&v)
+	case v.panic != nil && v.panic == g.early: // what came beside it is attached to it
+		if v.goexit {
+			t.owner.note(tally.Fact{Class: tally.Goexit, Err: ErrGoexit})
+		}
 	case v.err != nil:
 		t.owner.childFailed(t, &v)
 	}

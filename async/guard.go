@@ -2,6 +2,8 @@ package async
 
 import (
 	"runtime/debug"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file keeps users' panics and Goexits where they belong.
@@ -9,10 +11,39 @@ import (
 // trap makes a PanicError of a recovered value. A PanicError that passes
 // through is not wrapped again.
 func trap(t *task, value any) error {
-	if p, ok := value.(*PanicError); ok && p.mark != nil {
+	if p, ok := value.(*PanicError); ok && p != nil && p.ours {
 		return p
 	}
-	return &PanicError{Value: value, Stack: debug.Stack(), Task: t.name(), mark: new(panicMark)}
+	if p := t.inner.Load().passing(value); p != nil {
+		return p
+	}
+	return &PanicError{Value: value, Stack: debug.Stack(), Task: t.name(), ours: true}
+}
+
+// passing returns what stands for a panic that a Scope in s has just raised with
+// value, nil if none has. One panic is one PanicError, however many scopes its
+// value passes.
+func (s *scope) passing(value any) *PanicError {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	p := s.raised
+	s.mu.Unlock()
+	if p == nil || !tally.Same(p.Value, value) {
+		return nil
+	}
+	return p
+}
+
+// raising notes that a Scope in s is about to raise the value of p.
+func (s *scope) raising(p *PanicError) {
+	if s.t.kind == kindRoot {
+		return // nobody recovers it on behalf of a root
+	}
+	s.mu.Lock()
+	s.raised = p
+	s.mu.Unlock()
 }
 
 // caught is deferred around a handler that has not returned if how does not say

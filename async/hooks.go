@@ -2,6 +2,7 @@ package async
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ambit-go/ambit/internal/bridge"
@@ -116,17 +117,19 @@ func (s *scope) takeExit() *exitHook {
 // runExits runs the exit hooks and reports whether there were any. It stops
 // when DetachAfter has passed and mayLeave says that this counts: what is left
 // is then the straggler's to run.
-func (s *scope) runExits(err error, echo, mayLeave bool) bool {
+func (s *scope) runExits(own ownEnd, mayLeave bool) bool {
 	for ran := false; ; ran = true {
 		x := s.takeExit()
 		if x == nil {
 			return ran
 		}
-		var v verdict
-		if s.told != nil || !s.sumEcho(err, echo, &v) {
-			s.sum(err, echo, s.told, &v)
+		outcome := s.returnedErr
+		if outcome == nil {
+			var v verdict
+			s.sum(own, nil, &v)
+			outcome = v.err
 		}
-		h := s.exitRun(x, v.err)
+		h := s.exitRun(x, outcome)
 		if h == nil {
 			continue
 		}
@@ -242,7 +245,7 @@ func (t *task) hookEnded(v *verdict) {
 		case err == nil:
 			err = h.late
 		case v.panic != nil || v.goexit: // which tell nothing of it
-			err = join(h.late, err)
+			err = errors.Join(h.late, err)
 		}
 	}
 	if err != nil {
@@ -286,7 +289,11 @@ func (s *scope) abortHookLocked() *goTask {
 	f := m.onAbort
 	call := func(ctx context.Context) error { return f(ctx, sg.cause) }
 	if s.t.kind == kindPromise { // may be resolved by its hook, so it cannot be what joins it
-		h := s.t.owner.hook("abort hook", call)
+		p := s.t.self.future()
+		h := s.t.owner.hook("abort hook", func(ctx context.Context) error {
+			defer p.stop(sg) // also after a panic or Goexit of the hook
+			return call(ctx)
+		})
 		h.t.more.name = "abort hook of " + s.t.name()
 		if !s.t.owner.add(&h.t) {
 			h.t.countOut()

@@ -2,6 +2,8 @@ package async
 
 import (
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // A scope is what a task, a body or a root needs to own others: who they are,
@@ -37,19 +39,19 @@ type scope struct {
 	listeners   *waiter     // waits under this scope's context, to be told of a cancellation
 	joiner      *waiter     // who waits for the children
 	changed     chan struct{}
-	exits       *exitHook   // the one registered last; the others follow
-	faults      *faults     // nil until something goes wrong
-	unwatch     func() bool // takes us off the context we watch
+	exits       *exitHook    // the one registered last; the others follow
+	tally       *tally.Tally // nil until something goes wrong, or a value waits to be given
+	raised      *PanicError  // stands for the panic that a Scope in here has raised last
+	alarm       *time.Timer  // prints the panic that is to be raised, if that takes long
+	unwatch     func() bool  // takes us off the context we watch
 	timers      []*time.Timer
-	told        error // what Scope has returned although tasks are left
+	returnedErr error // what Scope has returned although tasks are left
 	left        *task // at the root; set if Scope has returned without its tasks, the last of which ends it
 	ended       bool  // nothing can be started any more
 	cancelled   bool  // sig was passed on: to waits, hooks, and what is below
 	summed      bool  // the outcome is being made; what fails now is the root's to report
 	dismissed   bool  // the daemons have been cancelled
 	gaveUp      bool  // DetachAfter has passed
-	echoed      bool  // a child reported nothing but our cancellation
-	skipped     bool  // a queued child was never run
 	ownFault    bool  // a failure of its own was the first to cancel it
 }
 

@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file says where a task's context comes from: what it is a child of.
@@ -182,7 +184,7 @@ func (s *scope) stoppedUnnoted() *stopError {
 		return sg
 	}
 	above := nearest.inner.Load().stopped()
-	if above == nil || sg != nil && !same(sg.cause, above.cause) {
+	if above == nil || sg != nil && !tally.Same(sg.cause, above.cause) {
 		return sg
 	}
 	return t.owner.stopped()

@@ -3,30 +3,32 @@ package async
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file decides how a scope or task ended, and what is made of several
-// failures.
+// This file says how a task or scope ended, and tells a failure from an echo of
+// its cancellation. Everything here may call methods of users' errors, so none
+// of it is called with a lock held; what is told to whom is decided in package
+// tally, which is given the classified facts.
 
 // A verdict is how a task or scope ended. It is handed around by pointer and
 // written where it is needed in the end, because it ends every task: measured,
 // by value it made stacks grow, which cost more than a task.
 type verdict struct {
-	err   error       // nil for success
-	panic *PanicError // set if it ended in a panic; err is the same then
-	echo  bool        // err says only that the task was cancelled
+	err   error       // nil for success; what is given to a waiter
+	panic *PanicError // set if it ended in a panic; err is, or lists, the same then
+	cause error       // why its context was cancelled, if it was
 
-	goexit bool // it, or a task of it, called runtime.Goexit
+	echo      bool // err says only that it was cancelled with cause
+	alone     bool // err says only what the handler has returned, or why it was cancelled
+	goexit    bool // it, or a task of it, called runtime.Goexit
+	partial   bool // the value holds err already: a waiter gets the value and no error
+	abandoned bool // it is a promise that was neither resolved nor rejected
 
-	// cause is why the task was cancelled, if it was. own is then err without
-	// that: what is left to tell a scope that was cancelled for it, too; nil if
-	// that makes no difference.
-	own, cause error
-
-	// partial: the value holds err already, so whoever is given the value is
-	// given no error beside it.
-	partial bool
+	value discarded // to be discarded if nobody is given it; nil without a discard hook
 }
 
 // asVerdict returns the verdict of an error of guard.
@@ -35,142 +37,208 @@ func asVerdict(err error) verdict {
 	return verdict{err: err, panic: p}
 }
 
-// given returns the error for whoever is given the outcome.
-func (v *verdict) given() error {
+// answer returns the error for a waiter that is given the outcome.
+func (v *verdict) answer() error {
 	if v.partial {
 		return nil
 	}
 	return v.err
 }
 
-// toOwner returns what is to be recorded of v in an owner that sg, if it is not
-// nil, has cancelled.
-func (v *verdict) toOwner(sg *stopError) error {
-	if v.own != nil && sg != nil && same(sg.cause, v.cause) {
-		return v.own
-	}
-	return v.err
-}
-
-// mustRaise reports that v is too loud to be told as a timeout: only whoever
-// is given it has heard of it.
+// mustRaise reports that v is too loud to be told as a timeout: only somebody
+// who is given it has heard of it.
 func (v *verdict) mustRaise() bool { return v.panic != nil || v.goexit }
 
-// verdict seals s and sums up how it ended. echo says that err, the body's
-// own, only repeats the cancellation.
-func (s *scope) verdict(err error, echo bool, v *verdict) {
-	s.takeUnclaimed() // of promises that were rejected meanwhile
-	if !s.sumEcho(err, echo, v) {
-		s.sum(err, echo, nil, v)
-	}
-	s.seal()
-}
-
-// sumEcho is sum for a scope that nothing went wrong in but that it may have
-// been cancelled; it reports false if there is more to it.
-func (s *scope) sumEcho(err error, echo bool, v *verdict) bool {
-	sg := s.t.stopped()
-	s.mu.Lock()
-	quiet, told := s.faults == nil, s.told != nil
-	echoed := echo || s.echoed || s.skipped
-	s.mu.Unlock()
-	switch {
-	case !quiet || echo && err != context.Canceled: // a handler's own words may say more
-		return false
-	case !echoed || sg == nil:
-	case told:
-		return false
-	default:
-		v.err, v.echo = sg.told(), true
-	}
-	if sg != nil {
-		v.cause = sg.cause
-	}
-	return true
-}
-
-// sum sums up in v how s has gone so far; last, if it is not nil, is one more
-// error.
-func (s *scope) sum(err error, echo bool, last error, v *verdict) {
-	sg := s.t.stopped()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.faults
-	if f == nil {
-		f = new(faults)
-	}
-	hurt := echo || s.echoed || s.skipped || len(f.errs)+len(f.hooks) > 0 || f.panics != nil || last != nil
-	outside := sg != nil && hurt && s.told == nil && !f.has(sg.cause) // cancelled from outside, which decided
-	real := len(f.errs)+len(f.hooks)+f.dropped > 0 || last != nil
-	own := slices.Clone(f.errs)
-	if sg != nil && !outside { // of two at once, the one that decided comes first
-		if i := slices.IndexFunc(own, func(e error) bool { return same(e, sg.cause) }); i > 0 {
-			first := own[i]
-			own = slices.Insert(slices.Delete(own, i, i+1), 0, first)
-		}
-	}
-	said := false // the handler's own words say what stopped it
-	if echo && outside && !same(err, sg.err) && !errors.Is(sg.cause, err) {
-		said = errors.Is(err, sg.err) && errors.Is(err, sg.cause)
-		own = slices.Insert(own, 0, err) // they are kept beside the cause
-	}
-	own = append(own, f.hooks...)
-	if last != nil {
-		own = append(own, last)
-	}
-	errs := own
-	if outside && !said {
-		errs = append([]error{sg.told()}, own...)
-	}
-	if p := f.panics; p != nil {
-		*v = p.with(joined(s.t, without(errs, p), f.dropped))
-		v.goexit = f.goexit
-		if outside {
-			v.cause = sg.cause
-			v.own = p.with(joined(s.t, without(own, p), f.dropped)).err
-		}
-		return
-	}
-	*v = verdict{err: joined(s.t, errs, f.dropped), echo: !real && len(errs) > 0, goexit: f.goexit}
-	if sg != nil {
-		v.cause = sg.cause
-	}
-	if outside && real {
-		v.own = joined(s.t, own, f.dropped)
-	}
-}
-
-// with returns the verdict of a panic beside which rest went wrong, which may
-// be nil.
-func (e *PanicError) with(rest error) verdict {
-	if rest == nil {
-		return verdict{err: e, panic: e}
-	}
-	both := *e
-	both.others = join(e.others, rest)
-	return verdict{err: &both, panic: &both}
-}
-
-// leaf writes the verdict of a task that never had a inner scope to v.
+// leaf writes the verdict of a task that never had an inner scope to v. sg is
+// why its context was cancelled, nil if it was not.
 func (v *verdict) leaf(t *task, err error, sg *stopError) {
 	if err == nil {
 		return
 	}
-	v.err, v.panic, v.goexit = err, asPanic(t.exit, err), t.exit == byGoexit
+	v.err, v.panic, v.goexit, v.alone = err, asPanic(t.exit, err), t.exit == byGoexit, true
 	if v.panic != nil || sg == nil {
 		return
 	}
 	v.cause = sg.cause
 	v.echo = !v.goexit && isEcho(err, sg)
-	stop := sg.told()
+	v.err = sg.beside(t, err, v.echo)
+}
+
+// beside returns what a task that was stopped with sg, and then returned err,
+// gives to a waiter: an error that matches both.
+func (sg *stopError) beside(t *task, err error, echo bool) error {
 	switch {
-	case v.echo && (same(err, sg.err) || errors.Is(sg.cause, err)):
-		v.err = stop
-	case errors.Is(err, sg.err) && errors.Is(err, sg.cause):
-		v.own = err // it says both already
+	case echo && sg.says(err):
+		return sg.told()
+	case matches(err, sg.err) && matches(err, sg.cause):
+		return err
 	default:
-		v.err, v.own = joined(t, []error{stop, err}, 0), err
+		return &ScopeError{Scope: t.name(), Cause: sg.cause, Errors: []error{err}, stop: sg.err}
 	}
+}
+
+// says reports whether err, an echo of sg, says nothing that sg does not.
+func (sg *stopError) says(err error) bool {
+	return tally.Same(err, sg.err) || matches(sg.cause, err) || tally.Same(err, sg.told())
+}
+
+// sum writes to v how s has gone so far. own is how its handler or body ended,
+// and last, if it is not nil, one more error.
+func (s *scope) sum(own ownEnd, last error, v *verdict) {
+	sg := s.t.stopped()
+	var stop tally.Stop
+	if sg != nil && s.returnedErr == nil { // else that has told of it
+		stop.Cause = sg.cause
+	}
+	s.mu.Lock()
+	sum := s.tally.Sum(tally.Body{Echo: own.echo}, stop, last)
+	s.mu.Unlock()
+	*v = verdict{cause: stop.Cause, echo: sum.Echo(), alone: sum.Echo(), goexit: sum.Goexit}
+	if sum.Panic != nil {
+		v.panic = sum.Panic.(*PanicError)
+	}
+	words := own.echo && sum.Cause != nil && !sg.says(own.err)
+	switch {
+	case v.panic != nil && s.t.kind == kindFork: // the results tell of it, each with its own error
+		v.err = joined(s.t, append([]error{v.panic}, sum.Errs...), sum.Dropped)
+	case v.panic != nil:
+		v.panic.attach(sum.Errs, sum.Dropped)
+		v.err = v.panic
+	case sum.Well():
+	case v.echo && s.t.kind != kindBody && !words:
+		v.err = sg.told()
+	case v.echo && s.t.kind != kindBody:
+		v.err = sg.beside(s.t, own.err, true)
+	case len(sum.Errs) == 1 && sum.Cause == nil && sum.Dropped == 0:
+		v.err = sum.Errs[0]
+	default:
+		e := &ScopeError{Scope: s.t.name(), Cause: sum.Cause, Errors: sum.Errs, Dropped: sum.Dropped}
+		if words { // they are no failure, but nobody else tells them
+			e.Errors = slices.Insert(e.Errors, 0, own.err)
+		}
+		if sum.Cause != nil {
+			e.stop = sg.err
+		}
+		v.err = e
+	}
+}
+
+// fact writes to f what s, the owner of a task that ended with v, is to know of
+// it.
+func (v *verdict) fact(s *scope, f *tally.Fact) {
+	*f = tally.Fact{Err: v.err}
+	list, _ := v.err.(*ScopeError)
+	switch {
+	case v.panic != nil:
+		f.Class, f.Err = tally.Panic, v.panic
+		if list != nil {
+			f.Errs, f.Dropped = list.Errors, list.Dropped
+		}
+		return
+	case v.goexit:
+		f.Class = tally.Goexit
+	case s.isEcho(v):
+		f.Class = tally.Echo
+		return
+	}
+	if list != nil && list.Cause != nil && s.stoppedWith(list.Cause) {
+		f.Errs, f.Dropped = list.Errors, list.Dropped // the cause is the scope's own
+	}
+}
+
+// stoppedWith reports whether s, or a scope around it, was cancelled with
+// cause. When something further out was cancelled at the same time for another
+// cause, a child may have heard of that first.
+func (s *scope) stoppedWith(cause error) bool {
+	for ; s != nil; s = s.t.owner {
+		sg := s.t.stopped()
+		if sg == nil {
+			return false
+		}
+		if tally.Same(sg.cause, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// isEcho reports whether err says nothing but "I was told to stop", to a task
+// that was stopped with sg: whether all that its Unwraps lead to is the error or
+// the cause of that context, or an error of ours that holds only such.
+func isEcho(err error, sg *stopError) bool {
+	switch {
+	case sg == nil:
+		return false
+	case tally.Same(err, sg.err), tally.Same(err, sg.cause):
+		return true
+	}
+	return unwrapsToEcho(err, sg)
+}
+
+// unwrapsToEcho is isEcho for all but the simplest errors. It calls methods of
+// users; one that panics leaves a failure.
+func unwrapsToEcho(err error, sg *stopError) (echo bool) {
+	defer func() { _ = recover() }()
+	for {
+		switch e := err.(type) {
+		case *stopError:
+			return tally.Same(e.cause, sg.cause)
+		case *ScopeError:
+			return e.onlyEchoes(sg)
+		case *TimeoutError, *PanicError, *StragglerError:
+			return false // each says more than what it wraps
+		}
+		if e, ok := err.(interface{ reason() error }); ok { // a poll: what it was stopped by
+			return e.reason() != nil && isEcho(e.reason(), sg)
+		}
+		if e, ok := err.(interface{ Unwrap() []error }); ok {
+			return allEchoes(e.Unwrap(), sg)
+		}
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return saysStopped(err, sg.err)
+		}
+		if err = inner; tally.Same(err, sg.err) || tally.Same(err, sg.cause) {
+			return true
+		}
+	}
+}
+
+// allEchoes reports whether errs are echoes of sg and there is one.
+func allEchoes(errs []error, sg *stopError) bool {
+	return len(errs) > 0 && !slices.ContainsFunc(errs, func(err error) bool { return !isEcho(err, sg) })
+}
+
+// onlyEchoes reports whether all that e lists are echoes of sg.
+func (e *ScopeError) onlyEchoes(sg *stopError) bool {
+	if e.Dropped > 0 || e.Cause != nil && !tally.Same(e.Cause, sg.cause) {
+		return false
+	}
+	return e.Cause != nil && len(e.Errors) == 0 || allEchoes(e.Errors, sg)
+}
+
+// saysStopped reports whether err is of a type of package net whose own Is
+// matches the error of a context: its "operation was canceled" is a leaf.
+func saysStopped(err, stop error) bool {
+	is, ok := err.(interface{ Is(error) bool })
+	if !ok {
+		return false
+	}
+	t := reflect.TypeOf(err)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath() == "net" && is.Is(stop)
+}
+
+// matches is errors.Is for errors of users: a method that panics, or a value
+// that cannot be compared, is no match.
+func matches(err, target error) (is bool) {
+	if target == context.Canceled && err == target { // most often
+		return true
+	}
+	defer func() { _ = recover() }()
+	return errors.Is(err, target)
 }
 
 // joined makes one error of several: nil, the only one, or a ScopeError.
@@ -181,26 +249,8 @@ func joined(t *task, errs []error, dropped int) error {
 	case len(errs) == 1 && dropped == 0:
 		return errs[0]
 	}
-	if n := len(errs) - maxListed; n > 0 {
-		errs, dropped = errs[:maxListed], dropped+n
+	if n := len(errs) - tally.Max; n > 0 {
+		errs, dropped = errs[:tally.Max], dropped+n
 	}
 	return &ScopeError{Scope: t.name(), Errors: errs, Dropped: dropped}
-}
-
-func join(a, b error) error {
-	if a == nil {
-		return b
-	}
-	return errors.Join(a, b)
-}
-
-// without returns errs less those that say no more than p.
-func without(errs []error, p *PanicError) []error {
-	var rest []error
-	for _, err := range errs {
-		if q, ok := err.(*PanicError); !ok || q != p && (!q.sameAs(p) || q.others != nil) {
-			rest = append(rest, err)
-		}
-	}
-	return rest
 }

@@ -50,7 +50,7 @@ func TestASecondPanicIsListedOnce(t *testing.T) {
 				err := panicOrError(func() error {
 					return async.Scope(ctx, func(ctx context.Context) error {
 						start(ctx)
-						plantedPanic()
+						async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
 						return nil
 					})
 				})
@@ -82,7 +82,8 @@ func TestAPanicIsToldOnceThroughScopesWhereSiblingsFail(t *testing.T) {
 		var nest func(ctx context.Context, depth int) error
 		nest = func(ctx context.Context, depth int) error {
 			if depth == 0 {
-				plantedPanic()
+				async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+				return nil
 			}
 			return async.Scope(ctx, func(ctx context.Context) error {
 				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("flush %d failed", depth) })

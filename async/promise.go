@@ -12,10 +12,10 @@ type Promise[T any] struct{ f *Future[T] }
 // The future belongs to the scope of ctx but holds nothing up: if the scope
 // ends first, it settles with [ErrAbandoned], which is a failure of the scope
 // only if somebody was waiting. A rejected promise that nobody awaited fails
-// the scope like any future. Cancelling it, or the scope, calls the hook of
-// [OnAbort] once if it is not resolved yet; it settles when the hook or anybody
-// else resolves or rejects it. On a scope that has ended it holds
-// [ErrScopeEnded].
+// the scope like any future. When its context is cancelled, by whatever, the
+// future settles with the cause: at once, or, if it has a hook of [OnAbort],
+// when that has returned and the promise is still unresolved. On a scope that
+// has ended it holds [ErrScopeEnded].
 func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Promise[T]) {
 	f := new(Future[T])
 	f.init(kindPromise, nil)
@@ -39,7 +39,9 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
 		return false
 	}
-	if t.more.onAbort != nil || t.more.timeout != 0 {
+	// A cancellation of the owner stores its signal and then walks over its
+	// promises, so either it finds this one or we see the signal.
+	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.stopped() != nil {
 		h := t.scope()
 		if t.more.timeout != 0 {
 			h.limitTime(t.more.timeout)
@@ -54,16 +56,12 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 func (p *Promise[T]) Resolve(value T) bool {
 	f := p.f
 	if !f.f.take() {
-		if f.f.t.more != nil && f.f.t.more.discard != nil {
-			f.discard(value)
-		}
+		f.discard(value)
 		return false
 	}
 	f.value = value
 	var v verdict
-	if f.f.t.more.discard != nil {
-		v.err = f.discardIfTold()
-	}
+	f.offer(&v)
 	f.f.settlePromise(&v)
 	return true
 }
@@ -92,8 +90,15 @@ func (f *future) abandon() {
 	if f.take() {
 		var v verdict
 		v.leaf(&f.t, ErrAbandoned, f.t.stopped())
-		f.t.exit = byGoexit // neither resolved nor rejected
+		v.abandoned = true
 		f.settlePromise(&v)
+	}
+}
+
+// stop settles an unresolved promise whose context was cancelled with sg.
+func (f *future) stop(sg *stopError) {
+	if f.take() {
+		f.settlePromise(&verdict{err: sg.told(), cause: sg.cause, echo: true})
 	}
 }
 

@@ -70,10 +70,9 @@ func TestAPromiseCancelledBeforeItIsResolvedFiresOnce(t *testing.T) {
 							require.NoError(t, err)
 							require.Equal(t, 7, v)
 						} else {
-							require.True(t, q.Resolve(8), "until somebody resolves it, it is open")
-							v, err := f.Wait(ctx)
-							require.NoError(t, err)
-							require.Equal(t, 8, v)
+							require.False(t, q.Resolve(8), "it has settled when the hook has returned")
+							_, err := f.Wait(ctx)
+							require.ErrorIs(t, err, test.cause)
 						}
 						f.Cancel(errCancelBoom)
 						stop(errCancelBoom)
@@ -122,7 +121,28 @@ func TestACancelledScopeFiresItsPromises(t *testing.T) {
 		require.EqualValues(t, 1, hooks.Load(), "and the scope has joined the hook")
 		_, err, ok := f.Result()
 		require.True(t, ok)
-		require.ErrorIs(t, err, async.ErrAbandoned)
+		require.ErrorIs(t, err, errCancelBoom)
+	})
+}
+
+func TestAPromiseThatIsCancelledSettlesAtOnceWithoutAHook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+			derived, stop := context.WithCancelCause(ctx)
+			f, p := async.NewPromise[int](derived)
+			stop(errCancelWhy)
+			_, err := f.Wait(ctx)
+			require.ErrorIs(t, err, errCancelWhy)
+			require.ErrorIs(t, err, context.Canceled)
+			require.False(t, p.Resolve(7))
+
+			late, q := async.NewPromise[int](derived)
+			_, err, ok := late.Result()
+			require.True(t, ok, "made in a context that is done")
+			require.ErrorIs(t, err, errCancelWhy)
+			require.False(t, q.Reject(errCancelBoom))
+			return nil
+		}))
 	})
 }
 
@@ -133,7 +153,8 @@ func TestResolveRacesCancel(t *testing.T) {
 		require.NoError(t, async.Scope(root, func(ctx context.Context) error {
 			f, p := async.NewPromise[int](ctx, async.OnAbort(func(context.Context, error) error { hooks.Add(1); return nil }))
 			var all sync.WaitGroup
-			all.Go(func() { require.True(t, p.Resolve(7)) })
+			var resolved bool
+			all.Go(func() { resolved = p.Resolve(7) })
 			all.Go(func() { f.Cancel(errCancelWhy) })
 			all.Go(func() {
 				if v, err := f.Await(ctx, 1); err == nil {
@@ -142,8 +163,13 @@ func TestResolveRacesCancel(t *testing.T) {
 			})
 			all.Wait()
 			v, err := f.Await(ctx, 0)
-			require.Equal(t, 7, v)
-			return err
+			if resolved {
+				require.NoError(t, err)
+				require.Equal(t, 7, v)
+			} else {
+				require.Error(t, err)
+			}
+			return nil
 		}))
 		require.LessOrEqual(t, hooks.Load(), int32(1))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 
 	"github.com/ambit-go/ambit/internal/bridge"
 )
@@ -84,18 +83,6 @@ func (r *root) report(err error) {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %v\n", err)
-}
-
-// reportWhenCollected reports x if f is collected before it was given.
-func (r *root) reportWhenCollected(f *future, x *failure) {
-	runtime.AddCleanup(f, func(x *failure) {
-		r.s.mu.Lock()
-		taken := x.taken
-		r.s.mu.Unlock()
-		if !taken {
-			r.report(x.v.err)
-		}
-	}, x)
 }
 
 // printLate prints a panic that waits for somebody who does not come home.

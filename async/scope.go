@@ -135,44 +135,81 @@ func runBody(ctx context.Context, body func(context.Context) error, o *scopeOpti
 		return err
 	}
 	s.t.observe()
-	var r bodyRun
-	defer func() { err = r.close(s) }() // also on Goexit, which stays one
+	r := bodyRun{s: s}
+	defer r.end(&err) // also on Goexit, which stays one
 	r.call(s.t, body)
 	nilPanic(s.t, &r.exit, &r.err)
-	return nil // replaced by close
+	return nil // replaced by end
 }
 
 // bodyRun is one call of a body.
 type bodyRun struct {
-	exit exitKind
-	err  error // what the body returned, or its *PanicError
+	s      *scope
+	exit   exitKind
+	err    error // what the body returned, or its *PanicError
+	raised bool  // the scope has ended in the frame in which its body panicked
 }
 
-// call calls the body and recovers its panic. That the body called Goexit is
-// seen from not coming back.
+// call calls the body. A panic of it goes on as it was, after everything else
+// has ended: the scope is joined here, in the deferred call that has recovered
+// it, so the frames it came from are still below when it is raised again. That
+// the body called Goexit is seen from not coming back.
 func (r *bodyRun) call(t *task, body func(context.Context) error) {
-	defer func() { caught(t, recover(), &r.exit, &r.err) }()
+	defer func() {
+		if value := recover(); value != nil {
+			r.exit, r.err = byPanic, trap(t, value)
+			r.raise(value)
+		}
+	}()
 	r.err = body(t)
 	runtime.KeepAlive(t) // so that a traceback prints it, see takeLook
 	r.exit = byReturn
 }
 
-// close joins what the body has started and turns the outcome into what Scope
+// raise ends the scope of a body that has panicked with value, and panics: with
+// the same value, or with the panic of a task if that came first.
+func (r *bodyRun) raise(value any) {
+	r.raised = true
+	var v verdict
+	r.close(&v)
+	own := r.err.(*PanicError)
+	if v.panic != own {
+		panic(v.panic)
+	}
+	if own != value { // the value cannot tell what went wrong beside it
+		if beside := own.besideError(); beside != nil {
+			r.s.home.report(beside)
+		}
+	}
+	r.s.t.owner.raising(own)
+	panic(value)
+}
+
+// end joins what the body has started and turns the outcome into what Scope
 // returns, or panics.
-func (r *bodyRun) close(s *scope) error {
+func (r *bodyRun) end(err *error) {
+	if r.raised {
+		return
+	}
 	if r.exit == byGoexit {
 		r.err = ErrGoexit
 	}
 	var v verdict
-	s.finish(r.exit, r.err, &v)
-	s.t.observed(&v, s.signal())
-	s.t.move(stateDone)
-	s.t.leave()
+	r.close(&v)
 	if v.panic != nil {
-		panic(v.toOwner(s.t.owner.t.stopped()))
+		panic(v.panic)
 	}
 	if r.exit == byGoexit && v.err != error(ErrGoexit) { // there is nobody to return it to
-		s.home.report(v.err)
+		r.s.home.report(v.err)
 	}
-	return v.err
+	*err = v.err
+}
+
+// close ends the scope, whose outcome it writes to v.
+func (r *bodyRun) close(v *verdict) {
+	t := r.s.t
+	r.s.finish(r.exit, r.err, v)
+	t.observed(v, r.s.signal())
+	t.move(stateDone)
+	t.leave()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file makes standard contexts for tasks that are asked for Done, and
@@ -80,7 +82,7 @@ func (s *scope) context() *stdContext {
 // then it returns one that holds the cause of s.
 func (s *scope) cancelCtx() any {
 	std := s.context()
-	if sg := s.sig.Load(); sg != nil && !same(context.Cause(std.Context), sg.cause) {
+	if sg := s.sig.Load(); sg != nil && !tally.Same(context.Cause(std.Context), sg.cause) {
 		c := cancelledContext(sg.cause)
 		return c.Value(cancelCtxKey)
 	}

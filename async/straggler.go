@@ -176,7 +176,7 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 
 // abandon ends the wait of a scope whose DetachAfter has passed. What is left
 // of it is registered at the root until the last of it has ended.
-func (s *scope) abandon(err error, echo bool, v *verdict) {
+func (s *scope) abandon(own ownEnd, v *verdict) {
 	e := s.stragglers()
 	atRoot := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}
 	atRoot.more.name = s.t.name()
@@ -184,10 +184,10 @@ func (s *scope) abandon(err error, echo bool, v *verdict) {
 	s.home.s.add(atRoot)
 
 	s.takeUnclaimed()
-	s.sum(err, echo, e, v)
+	s.sum(own, e, v)
 	v.echo = false
 	s.mu.Lock()
-	s.told = v.err
+	s.returnedErr = v.err
 	s.abandoned.Store(true)
 	timers := s.timers
 	s.timers = nil
@@ -195,9 +195,12 @@ func (s *scope) abandon(err error, echo bool, v *verdict) {
 	if !over {
 		s.left = atRoot
 	}
-	if s.faults != nil { // told now
-		timers = append(timers, s.faults.alarms...)
-		s.faults = nil
+	if s.tally != nil { // told now
+		s.tally.Forget()
+	}
+	if s.alarm != nil {
+		timers = append(timers, s.alarm)
+		s.alarm = nil
 	}
 	s.mu.Unlock()
 	for _, t := range timers {
@@ -216,12 +219,12 @@ func (s *scope) endAbandoned(atRoot *task) {
 		defer starts("last", atRoot)()
 	}
 	s.takeUnclaimed()
-	for s.runExits(nil, false, false) || !s.close() {
+	for s.runExits(ownEnd{}, false) || s.discardUnclaimed() || !s.close() {
 		s.join(false)
 		s.takeUnclaimed()
 	}
 	var v verdict
-	if s.verdict(nil, false, &v); v.err != nil && !v.echo {
+	if s.conclude(ownEnd{}, &v); v.err != nil && !v.echo {
 		s.home.report(v.err)
 	}
 	s.home.s.leave(atRoot)

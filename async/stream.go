@@ -88,8 +88,9 @@ func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, f
 			m.leave()
 		}
 		m.close()
-		r := bodyRun{exit: byReturn}
-		if err := r.close(s); err != nil && s.signal() == nil {
+		r := bodyRun{s: s, exit: byReturn}
+		var err error
+		if r.end(&err); err != nil && s.signal() == nil {
 			s.home.report(err) // of an observer: the loop has no place for it
 		}
 	}()
@@ -265,13 +266,9 @@ func (m *stream[A, B]) raise(v *verdict) {
 // failScope deals with an outcome in ForEach: errors are the scope's.
 func (m *stream[A, B]) failScope(v *verdict) {
 	switch {
-	case v.panic != nil:
+	case (v.panic != nil || m.failFast) && !m.s.isEcho(v):
 		m.s.failWith(v)
-	case m.s.echoes(v):
-		m.s.noteEcho()
-	case m.failFast:
-		m.s.fail(v.err, nil)
 	default:
-		m.s.noteFailure(v.err)
+		m.s.noteOutcome(v)
 	}
 }

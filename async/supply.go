@@ -231,7 +231,7 @@ func (m *stream[A, B]) endWaiting(v *verdict) {
 // tell notes how an item ended, and that w, if it is not nil, looks for the next.
 // The caller is told last, when what follows from it can be seen.
 func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *verdict) {
-	echo := v.err != nil && m.s.echoes(v) // asks contexts, so not under the lock
+	echo := v.err != nil && m.s.isEcho(v) // asks contexts, so not under the lock
 	m.mu.Lock()
 	drop, fail := m.endLocked(e, v, echo)
 	if w != nil {

@@ -93,8 +93,6 @@ type task struct {
 	state atomicInt32
 	kind  kind
 	exit  exitKind // written by the handler's goroutine
-	told  bool     // a future's owner was told an expiry or has cancelled; guarded by future.mu
-	given bool     // a future's value is promised to waiters, so no discard hook may have it; guarded by future.mu
 }
 
 // more is what few tasks have.
@@ -104,7 +102,7 @@ type more struct {
 	started    time.Time  // only if observed
 	slot       *slot      // only under a Limit
 	delivery   *delivery  // only on an Executor
-	toldErr    error      // what the first waiter was told; guarded by future.mu
+	expiryTold error      // what the first waiter was told instead of the outcome; guarded by future.mu
 	countedOut atomicBool // a hook is not among its owner's hooksInTime any more
 	hooked     bool       // the abort hook has been started; guarded by inner.mu
 	differs    bool       // origin is in use

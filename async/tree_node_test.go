@@ -18,6 +18,7 @@ type treeNode struct {
 	err     error // the unique error it failed or panicked with
 	loud    bool  // by panic
 	told    bool  // its owner was told a timeout or has cancelled it
+	daemon  bool  // its scope may dismiss it
 }
 
 // treeRun is one run of one tree.

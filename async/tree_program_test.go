@@ -85,7 +85,10 @@ func (r *treeRun) handler(ctx context.Context, n *treeNode, depth int) (v int, e
 func (r *treeRun) end(ctx context.Context, n *treeNode) (int, error) {
 	fail := func() error {
 		err := fmt.Errorf("node %d failed", n.id)
-		r.set(func() { n.err = err })
+		r.set(func() {
+			n.err = err
+			n.told = n.told || n.daemon && ctx.Err() != nil // what it returns then is no failure
+		})
 		return err
 	}
 	switch r.next(10) {
@@ -121,6 +124,7 @@ func (r *treeRun) options(n *treeNode) []async.TaskOption {
 			return nil
 		}))
 	case 3:
+		n.daemon = true
 		opts = append(opts, async.Daemon())
 	case 4:
 		opts = append(opts, async.Grace(time.Duration(r.next(20))*time.Millisecond))
@@ -168,11 +172,10 @@ func (r *treeRun) scope(ctx context.Context, parent *treeNode, depth int) (err e
 	defer func() {
 		r.closed(n)
 		if v := recover(); v != nil {
-			p, ok := v.(*async.PanicError)
-			if !ok || len(p.Stack) == 0 {
+			err = v.(error) // of its own body as it was, of a task as a PanicError
+			if p, ok := v.(*async.PanicError); ok && len(p.Stack) == 0 {
 				r.fault("scope of node %d panicked with %v", n.id, v)
 			}
-			err = p
 		}
 		r.given(err)
 	}()

@@ -35,8 +35,8 @@ func (q *Queue[K, T]) Close() {
 // and Consume do; otherwise the two wait for each other.
 func (q *Queue[K, T]) Drain(ctx context.Context) error {
 	scope := bridge.ScopeOf(ctx)
-	future, promise := async.NewPromise[struct{}](ctx) // without the lock: it calls methods of ctx
-	defer promise.Resolve(struct{}{})                  // the scope of ctx forgets it
+	future, promise := async.NewPromise[struct{}](context.WithoutCancel(ctx)) // it is resolved, whatever becomes of ctx
+	defer promise.Resolve(struct{}{})                                         // the scope of ctx forgets it
 	var t turn[K, T]
 	q.lock(&t)
 	if q.holdsLocked(scope) {

@@ -42,8 +42,8 @@ func (q *Queue[K, T]) Take(ctx context.Context, max int) ([]T, error) {
 // it was handed jobs and others of its scope have settled them before it ran.
 func (q *Queue[K, T]) takeLater(ctx, scope context.Context, limit int) ([]T, error) {
 	w := &waiter[K, T]{limit: limit}
-	w.future, w.promise = async.NewPromise[struct{}](ctx) // without the lock: it calls methods of ctx
-	defer w.promise.Resolve(struct{}{})                   // the scope of ctx forgets it
+	w.future, w.promise = async.NewPromise[struct{}](context.WithoutCancel(ctx)) // it is resolved, whatever becomes of ctx
+	defer w.promise.Resolve(struct{}{})                                          // the scope of ctx forgets it
 	if jobs, err := q.takeNow(scope, limit, w); jobs != nil || err != nil {
 		return jobs, err
 	}

@@ -1,0 +1,143 @@
+package tally
+
+// This file keeps what nobody was given yet: failures of futures, which are the
+// scope's if nobody claims them, and values that are to be discarded then.
+
+// An Entry stands for one failure or value while it is open. The zero value is
+// not on a list.
+type Entry struct {
+	Of any // whatever the user of the tally needs to find from it
+
+	prev, next *Entry // on the list of the tally
+	fact       *Fact  // nil for a value
+	state      entryState
+}
+
+// Open reports whether nobody was given what x stands for yet.
+func (x *Entry) Open() bool { return x.state == listed || x.state == countedOnly }
+
+// entryState is where an Entry stands. It moves from unlisted to one of the
+// others and from there to closed.
+type entryState uint8
+
+const (
+	// unlisted: it was never handed to Future or Value.
+	unlisted entryState = iota
+	// listed: it is on the list.
+	listed
+	// countedOnly: there was no place on the list; the number is kept.
+	countedOnly
+	// closed: it was claimed, or taken at the end of the scope.
+	closed
+)
+
+// list is a doubly linked list: claiming takes the same time however many are
+// open.
+type list struct{ first, last *Entry }
+
+func (l *list) push(x *Entry) {
+	x.prev = l.last
+	if l.last != nil {
+		l.last.next = x
+	} else {
+		l.first = x
+	}
+	l.last = x
+}
+
+func (l *list) remove(x *Entry) {
+	if x.prev != nil {
+		x.prev.next = x.next
+	} else {
+		l.first = x.next
+	}
+	if x.next != nil {
+		x.next.prev = x.prev
+	} else {
+		l.last = x.prev
+	}
+	x.prev, x.next = nil, nil
+}
+
+// keep lists an open failure. A panic always finds a place, because it must be
+// raised; other errors only while there are fewer than Max of them.
+func (t *Tally) keep(x *Entry, f *Fact) {
+	if f.Class != Panic {
+		if t.failing >= Max {
+			x.state = countedOnly
+			t.counted++
+			return
+		}
+		t.failing++
+	}
+	x.state, x.fact = listed, f
+	t.open.push(x)
+}
+
+// Value lists a value that is to be discarded if nobody is given it.
+func (t *Tally) Value(x *Entry) {
+	x.state = listed
+	t.open.push(x)
+}
+
+// Claim closes x, because somebody is given what it stands for. It reports
+// false if that was decided before.
+func (t *Tally) Claim(x *Entry) bool {
+	switch x.state {
+	case listed:
+		t.unlist(x)
+	case countedOnly:
+		t.counted--
+		x.state = closed
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *Tally) unlist(x *Entry) {
+	t.open.remove(x)
+	if x.fact != nil && x.fact.Class != Panic {
+		t.failing--
+	}
+	x.state, x.fact = closed, nil
+}
+
+// TakeFailures makes the scope's what nobody has claimed by its end. Values
+// stay open.
+func (t *Tally) TakeFailures() {
+	if t == nil {
+		return
+	}
+	for x := t.open.first; x != nil; {
+		next := x.next
+		if f := x.fact; f != nil {
+			t.unlist(x)
+			t.Fail(f)
+		}
+		x = next
+	}
+	t.dropped += t.counted
+	t.counted = 0
+}
+
+// TakeValue closes the value that has been open for longest and returns its
+// entry, nil if there is none. It is to be discarded.
+func (t *Tally) TakeValue() *Entry {
+	if t == nil {
+		return nil
+	}
+	for x := t.open.first; x != nil; x = x.next {
+		if x.fact == nil {
+			t.unlist(x)
+			return x
+		}
+	}
+	return nil
+}
+
+// Forget drops what has gone wrong so far, because it has been told. What is
+// open stays.
+func (t *Tally) Forget() {
+	*t = Tally{open: t.open, failing: t.failing, counted: t.counted}
+}

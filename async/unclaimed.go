@@ -1,0 +1,245 @@
+package async
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// This file is about outcomes of futures that nobody was given yet. An error is
+// the scope's if nobody claims it before the scope ends. A value that has a
+// discard hook is discarded then. Those of root tasks wait for the future to be
+// collected instead.
+
+// An unclaimed outcome stands in the future's err until somebody is given it;
+// it is an error only for that. Which of claim and the end of the scope comes
+// first is decided under scope.mu, once.
+type unclaimed struct {
+	v       verdict   // of an error
+	isValue bool      // and no error
+	value   discarded // read by whoever claims it, or by the one who forfeits it
+
+	scope   *scope // in whose tally it is
+	fact    tally.Fact
+	stopped bool        // it is of a daemon that its scope has told to stop
+	late    bool        // the scope had summed up: the root is told. Written before f is settled
+	entry   tally.Entry // guarded by scope.mu
+	state   claimState  // guarded by scope.mu
+	alarm   *time.Timer // prints a panic that is not given for long; guarded by scope.mu
+
+	instead error // what the future holds after the value was discarded; set before state is
+}
+
+// claimState says what has become of an unclaimed outcome.
+type claimState uint8
+
+const (
+	openClaim claimState = iota // nobody was given it
+	claimed                     // somebody was
+	forfeited                   // too late: the scope has it, or it was discarded
+)
+
+func (x *unclaimed) Error() string {
+	if x.v.err == nil {
+		return "async: a value that nobody was given"
+	}
+	return x.v.err.Error()
+}
+
+// discarded is a value with its discard hook.
+type discarded interface{ discard() error }
+
+// held is a value that is to be discarded if nobody is given it. It is not kept
+// in the future: for a root task it must outlive that.
+type held[T any] struct {
+	value T
+	hook  func(T)
+	task  string
+}
+
+// discard calls the hook on a goroutine of its own and waits for it.
+func (h *held[T]) discard() error {
+	return guard("discard hook of "+h.task, func() { h.hook(h.value) })
+}
+
+// claim gives x to the caller. It reports false if the value was discarded
+// before; an error may be claimed at any time.
+func (x *unclaimed) claim() bool {
+	x.scope.mu.Lock()
+	defer x.scope.mu.Unlock()
+	if x.state == openClaim {
+		x.closeLocked(claimed)
+	}
+	return x.state == claimed
+}
+
+// forfeit takes x from everybody and reports whether nobody was given it. From
+// now on the future holds instead.
+func (x *unclaimed) forfeit(instead error) bool {
+	x.scope.mu.Lock()
+	defer x.scope.mu.Unlock()
+	if x.state != openClaim {
+		return false
+	}
+	x.closeLocked(forfeited)
+	x.instead = instead
+	return true
+}
+
+// closeLocked notes what has become of x, of which its scope keeps nothing.
+func (x *unclaimed) closeLocked(to claimState) {
+	x.state = to
+	if x.scope.tally != nil {
+		x.scope.tally.Claim(&x.entry)
+	}
+	if x.alarm != nil {
+		x.alarm.Stop()
+		x.alarm = nil
+	}
+}
+
+// give returns the outcome of a settled future, and notes that it was given.
+// The value is nil unless it is kept there and not in the future.
+func (f *future) give() (value discarded, err error) {
+	x, open := f.err.(*unclaimed)
+	if !open {
+		return nil, f.err
+	}
+	given := x.claim()
+	switch {
+	case !x.isValue:
+		return nil, x.v.answer()
+	case given:
+		return x.value, nil
+	default:
+		return nil, x.instead
+	}
+}
+
+// keepUntilCollected has the root told of x, or its value discarded, if f is
+// collected before anybody was given it. x does not refer to f.
+func (x *unclaimed) keepUntilCollected(f *future) {
+	runtime.AddCleanup(f, func(x *unclaimed) {
+		if x.forfeit(ErrScopeEnded) {
+			go x.tellRoot() // users' code: not on the goroutine of the cleanups
+		}
+	}, x)
+}
+
+// discard calls the discard hook. What goes wrong in it is the scope's.
+func (x *unclaimed) discard() {
+	value := x.value
+	x.value = nil // the future may be kept for long
+	if err := value.discard(); err != nil {
+		x.scope.noteHook(err)
+	}
+}
+
+// unclaimed returns what is to stand in f's err, before it is known whether
+// anybody is given the outcome. It asks contexts and users' errors.
+func (f *future) unclaimed(v *verdict) *unclaimed {
+	x := &unclaimed{v: *v, scope: f.t.owner, isValue: v.err == nil, value: v.value}
+	if v.err != nil {
+		v.fact(x.scope, &x.fact)
+		x.stopped = v.alone && f.t.stoppedDaemon(v.cause)
+	}
+	return x
+}
+
+// decideLocked decides who is told of the outcome x, as f settles. Waiters that
+// are parked now will be given it, because a settled result wins over
+// everything else.
+func (f *future) decideLocked(x *unclaimed) {
+	s := x.scope
+	of := tally.Future{
+		Awaited:   f.awaitedLocked(),
+		Told:      f.ownerTold,
+		Stopped:   x.stopped,
+		Rooted:    s.t.kind == kindRoot,
+		Abandoned: x.v.abandoned,
+	}
+	f.err = x
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of.Late = s.summed
+	decision := tally.Given
+	switch {
+	case !x.isValue:
+		decision = s.tallyLocked().Future(&x.fact, of, &x.entry)
+	case of.Awaited:
+	case of.Rooted:
+		decision = tally.Open
+	case of.Late:
+		decision = tally.Late
+	default:
+		x.entry.Of = x
+		s.tallyLocked().Value(&x.entry)
+		decision = tally.Open
+	}
+	switch decision {
+	case tally.Open:
+		x.openLocked(f, of.Rooted)
+	case tally.Late:
+		x.late, x.state, x.instead = true, forfeited, ErrScopeEnded
+	default:
+		x.state = claimed
+	}
+}
+
+// openLocked has x looked after while nobody is given it.
+func (x *unclaimed) openLocked(f *future, rooted bool) {
+	switch {
+	case rooted:
+		x.keepUntilCollected(f)
+	case x.v.panic != nil:
+		x.alarm = time.AfterFunc(panicPatience, x.printLate)
+	}
+}
+
+// tellRoot deals with an outcome for which its scope had summed up already.
+func (x *unclaimed) tellRoot() {
+	if x.isValue {
+		x.discard()
+	} else {
+		x.scope.home.report(x.v.err)
+	}
+}
+
+// printLate prints the panic of a future that nobody has been given for long.
+func (x *unclaimed) printLate() {
+	x.scope.mu.Lock()
+	open := x.entry.Open()
+	x.scope.mu.Unlock()
+	if open {
+		x.scope.printLate(x.v.panic)
+	}
+}
+
+// takeUnclaimed makes failures of s of those that nobody was given.
+func (s *scope) takeUnclaimed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.summed = s.ended
+	if s.tally != nil {
+		s.tally.TakeFailures()
+		s.alarmLocked()
+	}
+}
+
+// discardUnclaimed discards the values that nobody was given, and reports
+// whether there were any.
+func (s *scope) discardUnclaimed() bool {
+	for some := false; ; some = true {
+		s.mu.Lock()
+		e := s.tally.TakeValue()
+		if e == nil {
+			s.mu.Unlock()
+			return some
+		}
+		x := e.Of.(*unclaimed)
+		x.state, x.instead = forfeited, ErrScopeEnded
+		s.mu.Unlock()
+		x.discard()
+	}
+}

@@ -19,7 +19,7 @@ import (
 // when it is told to.
 func TestNoTaskStartsInAScopeThatHasFailed(t *testing.T) {
 	s, ran := scheduler.New(scheduler.Goroutines()), 0
-	for range 1000 / raceFactor {
+	for range 1000 / scheduler.RaceFactor {
 		require.ErrorIs(t, async.Scope(t.Context(), func(ctx context.Context) error {
 			w := s.NewWorker(ctx)
 			_, err := w.Schedule(func(ctx context.Context) { <-ctx.Done() })

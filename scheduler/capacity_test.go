@@ -199,7 +199,7 @@ func TestDroppingTheOldestKeepsTheQueueSmall(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		ran, n := 0, 1_000_000/raceFactor
+		ran, n := 0, 1_000_000/scheduler.RaceFactor
 		for range n {
 			require.NoError(t, w.Post(func() { ran++ }))
 		}

@@ -3,12 +3,12 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -226,32 +226,6 @@ var refusers = map[string]func(t *testing.T) scheduler.Executor{
 	},
 }
 
-// inBubble runs f in a bubble, where what hangs is found. Goroutines of the pool
-// may still be on their way when f returns.
-func inBubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		f(t)
-		time.Sleep(time.Second)
-	})
-}
-
-// onEvery runs f on each of some pools, each in a bubble.
-func onEvery(t *testing.T, some map[string]func(t *testing.T) scheduler.Executor, f func(t *testing.T, pool scheduler.Executor)) {
-	t.Helper()
-	for name, pool := range some {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) { f(t, pool(t)) })
-		})
-	}
-}
-
-// onEveryPool runs f on every pool.
-func onEveryPool(t *testing.T, f func(t *testing.T, pool scheduler.Executor)) {
-	t.Helper()
-	onEvery(t, pools, f)
-}
-
 // addUp checks the sum of the counts.
 func addUp(t *testing.T, w *scheduler.ExecutorWorker) scheduler.Stats {
 	t.Helper()
@@ -284,3 +258,37 @@ func blocked(t *testing.T, w *scheduler.ExecutorWorker) (release func()) {
 }
 
 func nothing(context.Context) {}
+
+// oneSlotRecovering is a pool that can only block, and recovers panics.
+func oneSlotRecovering() scheduler.Executor {
+	slot := make(chan struct{}, 1)
+	return scheduler.ExecutorFunc(func(task func()) error {
+		slot <- struct{}{}
+		go func() {
+			defer func() {
+				_ = recover()
+				<-slot
+			}()
+			task()
+		}()
+		return nil
+	})
+}
+
+// refuseEvery is a pool that refuses every k-th task, and recovers panics.
+func refuseEvery(k int) scheduler.Executor {
+	count := make(chan int, 1)
+	count <- 0
+	return scheduler.ExecutorFunc(func(task func()) error {
+		n := <-count + 1
+		count <- n
+		if n%k == 0 {
+			return fmt.Errorf("not the %dth", n)
+		}
+		go func() {
+			defer func() { _ = recover() }()
+			task()
+		}()
+		return nil
+	})
+}

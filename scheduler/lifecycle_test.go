@@ -215,3 +215,17 @@ func TestCloseWhileTasksRun(t *testing.T) {
 		require.Zero(t, s.Stats().Workers)
 	})
 }
+
+type lockCtx struct {
+	context.Context
+	s *scheduler.Scheduler
+}
+
+func (c lockCtx) Value(k any) any { c.s.Stats(); return c.Context.Value(k) }
+
+// TestAContextOfOnesOwnIsAskedWithoutALock: it may ask the scheduler in turn.
+func TestAContextOfOnesOwnIsAskedWithoutALock(t *testing.T) {
+	s := scheduler.New(scheduler.Goroutines())
+	require.NoError(t, s.NewWorker(t.Context()).Post(func() {}))
+	require.NoError(t, s.Drain(lockCtx{t.Context(), s}))
+}

@@ -3,12 +3,8 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
-	"slices"
 	"sync"
-	"testing"
-	"testing/synctest"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -51,40 +47,6 @@ func (r *orderRun) fault(format string, args ...any) {
 	if r.wrong == "" {
 		r.wrong = fmt.Sprintf(format, args...)
 	}
-}
-
-// oneSlotRecovering is a pool that can only block, and recovers panics.
-func oneSlotRecovering() scheduler.Executor {
-	slot := make(chan struct{}, 1)
-	return scheduler.ExecutorFunc(func(task func()) error {
-		slot <- struct{}{}
-		go func() {
-			defer func() {
-				_ = recover()
-				<-slot
-			}()
-			task()
-		}()
-		return nil
-	})
-}
-
-// refuseEvery is a pool that refuses every k-th task, and recovers panics.
-func refuseEvery(k int) scheduler.Executor {
-	count := make(chan int, 1)
-	count <- 0
-	return scheduler.ExecutorFunc(func(task func()) error {
-		n := <-count + 1
-		count <- n
-		if n%k == 0 {
-			return fmt.Errorf("not the %dth", n)
-		}
-		go func() {
-			defer func() { _ = recover() }()
-			task()
-		}()
-		return nil
-	})
 }
 
 // worker decodes the worker and tells the model.
@@ -266,123 +228,4 @@ func (r *orderRun) every() (accepted bool, err error) {
 	}
 	accepted = r.m.schedule(it, first)
 	return accepted, r.keep(it)(r.w.ScheduleEvery(first, it.period, r.body(it), opts...))
-}
-
-// check compares everything that can be seen. Nothing moves meanwhile.
-func (r *orderRun) check() {
-	synctest.Wait()
-	m := &r.m
-	if now := time.Since(r.start); now != m.now {
-		r.fault("it is %v, not %v", now, m.now)
-	}
-	if r.lie {
-		m.log = append([]int{0}, m.log...)
-	}
-	r.mu.Lock()
-	if !slices.Equal(r.log, m.log) {
-		r.fault("ran %v, should be %v", r.log, m.log)
-	}
-	r.mu.Unlock()
-	st := r.w.Stats()
-	var want scheduler.Stats
-	for _, it := range m.tasks {
-		switch it.state {
-		case scheduler.Done:
-			want.Done++
-		case scheduler.Cancelled:
-			want.Cancelled++
-		case scheduler.Rejected:
-			want.Rejected++
-		case scheduler.Panicked:
-			want.Panicked++
-		case scheduler.Exited:
-			want.Exited++
-		}
-		if task, ok := r.handles[it.id]; ok && task != (scheduler.Task{}) && task.State() != it.state {
-			r.fault("task %d is %v, should be %v", it.id, task.State(), it.state)
-		}
-	}
-	want.Scheduled, want.Pending, want.Delayed = uint64(m.seq), len(m.queue)+len(m.delayed), len(m.delayed)
-	want.Running = m.running != nil
-	want.Ticks, want.Activations = st.Ticks, st.Activations
-	if st != want {
-		r.fault("stats %+v, should be %+v", st, want)
-	}
-	if r.w.Len() != want.Pending || r.w.Closed() != m.refusing {
-		r.fault("Len is %d, Closed %v", r.w.Len(), r.w.Closed())
-	}
-}
-
-// run runs the program and returns what was wrong.
-func (r *orderRun) run(t *testing.T) string {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		r.gate = make(chan struct{})
-		r.worker(context.Background())
-		for len(r.data) > 0 && r.wrong == "" && !r.m.ambiguous {
-			if r.step(); !r.m.ambiguous {
-				r.check()
-			}
-		}
-		_ = r.w.Close()
-		close(r.gate)
-		if err := r.w.Wait(context.Background()); err != nil {
-			r.fault("Wait: %v", err)
-		}
-		if st := r.w.Stats(); st.Pending != 0 || st.Running || st.Scheduled != st.Done+st.Cancelled+st.Rejected+st.Panicked+st.Exited {
-			r.fault("in the end: %+v", st)
-		}
-	})
-	return r.wrong
-}
-
-func orderBytes(seed uint64) []byte {
-	rng := rand.New(rand.NewPCG(seed, 13))
-	data := make([]byte, 20+rng.IntN(600))
-	for i := range data {
-		data[i] = byte(rng.Uint32())
-	}
-	return data
-}
-
-func TestWhatRunsAndWhenIsWhatTheModelSays(t *testing.T) {
-	for seed := range uint64(5_000 / scheduler.ModelFactor) {
-		data := orderBytes(seed)
-		if wrong := (&orderRun{data: data}).run(t); wrong != "" {
-			least := fewerBytes(data, func(data []byte) bool { return (&orderRun{data: data}).run(t) != "" })
-			t.Fatalf("seed %d: %s\nas small as it gets: %#v: %s", seed, wrong, least, (&orderRun{data: least}).run(t))
-		}
-	}
-}
-
-// fewerBytes leaves out bytes of data for as long as what is left still fails.
-func fewerBytes(data []byte, fails func([]byte) bool) []byte {
-	for size := len(data) / 2; size > 0; size /= 2 {
-		for i := 0; i+size <= len(data); {
-			if try := slices.Concat(data[:i], data[i+size:]); fails(try) {
-				data = try
-			} else {
-				i += size
-			}
-		}
-	}
-	return data
-}
-
-// TestTheOrderModelFindsWhatIsPlanted shows that the check can fail.
-func TestTheOrderModelFindsWhatIsPlanted(t *testing.T) {
-	if (&orderRun{data: orderBytes(1), lie: true}).run(t) == "" {
-		t.Error("a task too few was not found")
-	}
-}
-
-func FuzzOrder(f *testing.F) {
-	for seed := range uint64(8) {
-		f.Add(orderBytes(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if wrong := (&orderRun{data: data[:min(len(data), 800)]}).run(t); wrong != "" {
-			t.Fatal(wrong)
-		}
-	})
 }

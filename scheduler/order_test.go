@@ -159,7 +159,7 @@ func TestAMillionSelfReschedulesKeepStackAndHeapFlat(t *testing.T) {
 		if name == "goroutines" || strings.HasPrefix(name, "inline") {
 			n = 1_000_000
 		}
-		n /= raceFactor
+		n /= scheduler.RaceFactor
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				w := scheduler.New(pools[name](t)).NewWorker(t.Context())
@@ -238,4 +238,21 @@ func TestAWorkerFedFromTwoPools(t *testing.T) {
 		idle(t, w)
 		require.Equal(t, 400, x)
 	})
+}
+
+func TestTasksRunInOrder(t *testing.T) {
+	w := scheduler.New(scheduler.Goroutines()).NewWorker(t.Context())
+	x := 0 // no lock
+	for i := range 1000 {
+		require.NoError(t, w.Post(func() {
+			if x != i {
+				t.Errorf("%d ran after %d others", i, x)
+			}
+			x++
+		}))
+	}
+	v, err := scheduler.Call(t.Context(), w, func(context.Context) (int, error) { return x, nil })
+	require.NoError(t, err)
+	require.Equal(t, 1000, v)
+	require.NoError(t, w.Drain(t.Context()))
 }

@@ -186,24 +186,6 @@ func TestAHandlerThatEndsBadlyWedgesNobody(t *testing.T) {
 	}
 }
 
-// TestAnObserverThatEndsBadlyWedgesNobody.
-func TestAnObserverThatEndsBadlyWedgesNobody(t *testing.T) {
-	for name, test := range bad {
-		t.Run(name, func(t *testing.T) {
-			surviving(t, func(t *testing.T, pool scheduler.Executor) {
-				w := scheduler.New(pool, scheduler.Observe(func(scheduler.Event) { test.end() })).NewWorker(t.Context())
-				var got []int
-				for i := range 20 {
-					require.NoError(t, w.Post(func() { got = append(got, i) }))
-				}
-				idle(t, w)
-				require.Equal(t, upTo(20), got)
-				require.EqualValues(t, 20, w.Stats().Done)
-			})
-		})
-	}
-}
-
 // TestCloseOnPanic cancels what is pending, with a handler or without.
 func TestCloseOnPanic(t *testing.T) {
 	for _, handled := range []bool{false, true} {

@@ -153,7 +153,7 @@ func queueBytes(seed uint64) []byte {
 }
 
 func TestTheQueueIsAList(t *testing.T) {
-	for seed := range uint64(20_000 / modelFactor) {
+	for seed := range uint64(10_000 / RaceFactor) {
 		data := queueBytes(seed)
 		if wrong := (&queueModel{data: data}).run(); wrong != "" {
 			least := fewer(data, func(data []byte) bool { return (&queueModel{data: data}).run() != "" })

@@ -1,6 +1,0 @@
-//go:build !race
-
-package scheduler_test
-
-// raceFactor divides the counts of tests that are about amounts.
-const raceFactor = 1

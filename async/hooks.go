@@ -61,7 +61,7 @@ type exitHook struct {
 	call  func(ctx context.Context, outcome error) error
 	ender bridge.Ender
 
-	scope      *scope    // whose list it is, or was, on. Set before it is on the list.
+	scope      *scope    // whose list it is, or was, on. Set before it is on the list; see Recall.
 	prev, next *exitHook // on the list of scope; guarded by scope.mu
 	listed     bool      // on the list; guarded by scope.mu
 }
@@ -100,6 +100,34 @@ func (x *exitHook) Remove() bool {
 	}
 	x.unlistLocked()
 	return true
+}
+
+// Recall is Remove, and x forgets its scope. See [bridge.Registration].
+func (x *exitHook) Recall() bool {
+	s := x.scope
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	listed := x.listed
+	if listed {
+		x.unlistLocked()
+	}
+	x.scope = nil
+	s.mu.Unlock()
+	return listed
+}
+
+// Renew puts x on the list of a scope again. See [bridge.Registration].
+func (x *exitHook) Renew(scope context.Context) bool {
+	s := scope.(*task).scope()
+	s.mu.Lock()
+	ended := s.ended
+	if !ended {
+		s.exitHookLocked(x)
+	}
+	s.mu.Unlock()
+	return !ended
 }
 
 // takeExit takes the exit hook that was registered last off the list of s, nil

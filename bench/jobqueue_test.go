@@ -150,6 +150,35 @@ func BenchmarkB9AddTakeDone(b *testing.B) {
 	}
 }
 
+// Add n jobs, then take and finish them, on one goroutine at a time: no time is
+// spent waiting. An operation is one job.
+func BenchmarkB9Consume(b *testing.B) {
+	compare(b, 1000,
+		contender{"workqueue", func(n int) {
+			q := workqueue.NewTyped[int]()
+			for i := range n {
+				q.Add(i)
+			}
+			q.ShutDown()
+			for job, over := q.Get(); !over; job, over = q.Get() {
+				q.Done(job)
+			}
+		}},
+		contender{"ambit", func(n int) {
+			q := jobqueue.New[int]()
+			for i := range n {
+				q.Add(i)
+			}
+			must(q.Consume(context.Background(), 1, 1, func(_ context.Context, jobs []int) error {
+				if jobs[0] == n-1 {
+					q.Close()
+				}
+				return nil
+			}))
+		}},
+	)
+}
+
 // Add a job that is queued.
 func BenchmarkB9Duplicate(b *testing.B) {
 	theirs, heap, ours := workqueue.NewTyped[int](), newPriorityQueue(b), jobqueue.New[int]()

@@ -20,10 +20,6 @@ type holder[K comparable, T any] struct {
 	next  *holder[K, T]       // in holders.free
 }
 
-// idle reports whether h neither holds a job nor waits for one, and nobody keeps
-// it for the next.
-func (h *holder[K, T]) idle() bool { return h.jobs.len == 0 && h.waits == 0 && !h.kept }
-
 // holders are the holders of a queue, one for each scope.
 type holders[K comparable, T any] struct {
 	last   *holder[K, T]                         // the one that was used last; it is not in others
@@ -62,15 +58,16 @@ func (s *holders[K, T]) get() *holder[K, T] {
 	return h
 }
 
-// remove removes h, which must be idle, and keeps it for another scope. Nothing
-// may refer to h any more.
+// remove removes h, which is taken off its scope, and keeps it for another one.
+// Nothing may refer to h any more.
 func (s *holders[K, T]) remove(h *holder[K, T]) {
 	if s.last == h {
 		s.last = nil
 	} else {
 		s.others.remove(h.scope)
 	}
-	if *h = (holder[K, T]{}); s.spare < maxSpareHolders {
+	h.scope, h.kept = nil, false // all else is empty
+	if s.spare < maxSpareHolders {
 		s.free, h.next = h, s.free
 		s.spare++
 	}
@@ -97,23 +94,33 @@ func (q *Queue[K, T]) holderLocked(scope context.Context) *holder[K, T] {
 		return h
 	}
 	h := q.holders.get()
-	h.q, h.scope = q, scope // now: ScopeEnds may be called before AtEnd returns
-	h.atEnd = bridge.AtEnd(scope, h)
-	if h.atEnd == nil {
+	h.q, h.scope = q, scope // now: ScopeEnds may be called before registering returns
+	if !h.register() {
 		return nil
 	}
 	q.holders.add(h)
 	return h
 }
 
-// dropIdleLocked removes h if it is idle, and takes it off its scope. If that
-// has begun to end, ScopeEnds is being called with h at this moment, on another
-// goroutine or below us: then h is left to it. The lock of the scope decides
-// which of the two it is, so h is never used again while ScopeEnds has it.
+// register has ScopeEnds called at the end of the scope of h. It reports false if
+// that has ended.
+func (h *holder[K, T]) register() bool {
+	if h.atEnd != nil {
+		return h.atEnd.Renew(h.scope)
+	}
+	h.atEnd = bridge.AtEnd(h.scope, h)
+	return h.atEnd != nil
+}
+
+// dropIdleLocked removes h if it is idle, which means that it neither holds a job
+// nor waits for one, nor is kept for the next, and takes it off its scope. If that has
+// begun to end, ScopeEnds is being called with h at this moment, on another
+// goroutine or below us on the stack: then h is left to it. The lock of the scope
+// decides which of the two it is, so nobody uses h again while ScopeEnds has it.
 //
 // A holder that has been removed already may be given: that does nothing.
 func (q *Queue[K, T]) dropIdleLocked(h *holder[K, T]) {
-	if h.idle() && h.atEnd != nil && h.atEnd.Remove() {
+	if h.jobs.len == 0 && h.waits == 0 && !h.kept && h.scope != nil && h.atEnd.Recall() {
 		q.holders.remove(h)
 	}
 }

@@ -81,5 +81,7 @@ func (q *Queue[K, T]) holdsLocked(scope context.Context) bool {
 func (q *Queue[K, T]) endDrainLocked(t *turn[K, T]) {
 	q.core.closed = true
 	q.serveLocked(t) // those who wait to take are told
-	t.drained, q.drains = q.drains, nil
+	if q.drains != nil {
+		t.after().drained, q.drains = q.drains, nil
+	}
 }

@@ -12,9 +12,22 @@ type turn[K comparable, T any] struct {
 	now     time.Duration
 	hasTime bool // now is the time; the clock has been read
 	woken   waiters[K, T]
+	more    *turnMore[T] // nil in most turns
+}
+
+// turnMore is what is to be done after few turns.
+type turnMore[T any] struct {
 	events  []Event[T]   // for the observer
 	dead    []deadJob[T] // for the function of MaxAttempts
 	drained []drainWait  // calls of Drain that are over
+}
+
+// after returns what is to be done after the turn, to be added to.
+func (t *turn[K, T]) after() *turnMore[T] {
+	if t.more == nil {
+		t.more = new(turnMore[T])
+	}
+	return t.more
 }
 
 // A deadJob is a job that is given up, and why.
@@ -64,10 +77,10 @@ func (q *Queue[K, T]) unlock(t *turn[K, T]) {
 		q.armLocked(t)
 	}
 	q.mu.Unlock()
-	if len(t.events)+len(t.dead) > 0 {
+	if t.more != nil {
 		q.callUsers(t)
-	} else if t.woken.first != nil || t.drained != nil {
-		t.wake()
+	} else if t.woken.first != nil {
+		t.woken.wake()
 	}
 }
 
@@ -75,8 +88,8 @@ func (q *Queue[K, T]) unlock(t *turn[K, T]) {
 // a Take returns after the observer was told what is taken.
 func (q *Queue[K, T]) callUsers(t *turn[K, T]) {
 	defer t.wake()
-	defer callEach(t.dead, func(d deadJob[T]) { q.dead(d.job, d.err) })
-	callEach(t.events, q.observer)
+	defer callEach(t.more.dead, func(d deadJob[T]) { q.dead(d.job, d.err) })
+	callEach(t.more.events, q.observer)
 }
 
 // callEach calls f with each of elems. If a call panics, or calls Goexit, the
@@ -96,7 +109,7 @@ func callEach[E any](elems []E, f func(E)) {
 // wake wakes the calls of Take and Drain that are over.
 func (t *turn[K, T]) wake() {
 	t.woken.wake()
-	for _, d := range t.drained {
+	for _, d := range t.more.drained {
 		d.Resolve(struct{}{})
 	}
 }
@@ -132,4 +145,7 @@ func (q *Queue[K, T]) tellTaken(t *turn[K, T], n *node[K, T]) {
 }
 
 // tell has the observer told of e at the end of the turn. There must be one.
-func (t *turn[K, T]) tell(e Event[T]) { t.events = append(t.events, e) }
+func (t *turn[K, T]) tell(e Event[T]) {
+	m := t.after()
+	m.events = append(m.events, e)
+}

@@ -31,6 +31,16 @@ type Registration interface {
 	// has done so. Once the Ender is being told, or was, Remove does nothing and
 	// reports false. It may be called any number of times, by any goroutine.
 	Remove() bool
+
+	// Recall is Remove for an Ender that is to be used again: the Registration
+	// keeps nothing of the scope, and Renew may be called if Recall has returned
+	// true or the Ender has been told. While Recall or Renew is called no other
+	// goroutine may use the Registration.
+	Recall() bool
+
+	// Renew registers the Ender once more, as AtEnd does. It reports false, and
+	// the Ender is not told, if scope has ended.
+	Renew(scope context.Context) bool
 }
 
 // Unused reports whether scope is as if nobody had used its context: all that was

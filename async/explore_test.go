@@ -77,3 +77,27 @@ func isPlanted(err error) bool {
 	_, ok := err.(plantedError)
 	return ok
 }
+
+// A context that is done stays done, also while the scope of its task is made,
+// which is on first need, and by another goroutine perhaps.
+func TestExploreADoneContextStaysDone(t *testing.T) {
+	explore.Run(t, explore.Config{Level: explore.Atomics, Ticks: -1, Schedules: 5000}, func(w *explore.World) {
+		top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) })
+		_ = Scope(top, func(ctx context.Context) error {
+			child := make(chan context.Context, 1)
+			Go(ctx, func(ctx context.Context) error {
+				child <- ctx
+				before, cause := ctx.Err(), context.Cause(ctx)
+				if after := ctx.Err(); before != nil && after != before {
+					w.Failf("the context of a task said %v, now it says %v", before, after)
+				}
+				if after := context.Cause(ctx); cause != nil && after != cause {
+					w.Failf("the cause of a task's context was %v, now it is %v", cause, after)
+				}
+				return nil
+			})
+			w.Go("makes the scope", func() { (<-child).Done() })
+			return errRefused // cancels
+		})
+	})
+}

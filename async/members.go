@@ -17,6 +17,7 @@ type scope struct {
 	on        Executor      // nil: goroutines
 	opts      *scopeOptions // nil: all defaults
 	depth     int32         // how many scopes are around it
+	young     atomicBool    // it can be found, and its maker has not looked yet at what is above it; see makeScope
 	priority  int           // of what is started in it
 
 	from *origin // of the contexts of what is started in it

@@ -123,11 +123,11 @@ func (t *task) stoppedFromAbove() *stopError {
 // see scope.sig.
 func (s *scope) stopped() *stopError {
 	sg := s.sig.Load()
-	if sg == nil && s.isStopped() {
+	if sg == nil && (s.young.Load() || s.isStopped()) {
 		if sg = s.stoppedUnnoted(); sg != nil {
 			s.sig.CompareAndSwap(nil, sg)
-			sg = s.sig.Load()
 		}
+		sg = s.sig.Load() // also what the maker of a young scope has noted meanwhile
 	}
 	return sg
 }
@@ -169,6 +169,9 @@ func (s *scope) isStopped() bool {
 // notes what it has said.
 func (s *scope) stoppedUnnoted() *stopError {
 	t := s.t
+	if s.young.Load() {
+		return t.stoppedFromAbove()
+	}
 	var sg *stopError
 	if std := s.std.Load(); std != nil {
 		sg = stopOf(std.Context)

@@ -136,8 +136,14 @@ func (t *task) scope() *scope {
 // scopes that exist; one that is made later looks. The owner stores why before it
 // walks, and we store the inner scope before we look: one of the two sees the
 // other.
+//
+// Before it can be found, t asks its owner when it is asked whether it is
+// stopped; after our look the inner scope knows. Between the two, while it is
+// young, it asks the owner as t did: or t would say that it is stopped, and a
+// moment later that it is not.
 func (t *task) makeScope() *scope {
 	h := newScope(t)
+	h.young.Store(true)
 	if sg := t.stopped(); sg != nil {
 		h.sig.Store(sg) // what its context has said it goes on to say
 	}
@@ -145,6 +151,7 @@ func (t *task) makeScope() *scope {
 		return t.inner.Load()
 	}
 	h.listenAbove()
+	h.young.Store(false)
 	return h
 }
 

@@ -61,7 +61,7 @@ func (t *task) cancelWithOwner(sg *stopError, below []toCancel) (bool, []toCance
 	if s := t.inner.Load(); s != nil {
 		return s.cancelAlone(sg, below)
 	}
-	t.skipIfQueued()
+	t.skipIfQueued(sg)
 	return false, below
 }
 
@@ -74,7 +74,7 @@ func (s *scope) cancelAlone(sg *stopError, below []toCancel) (bool, []toCancel) 
 	}
 	todo, below := s.cancelLocked(counts, below)
 	s.mu.Unlock()
-	todo.do(s)
+	todo.do(s, counts)
 	return first, below
 }
 
@@ -112,8 +112,8 @@ func (t *task) addToCancel(sg *stopError, below []toCancel) []toCancel {
 	return below
 }
 
-// do is called after s was unlocked.
-func (a aftermath) do(s *scope) {
+// do is called after s, which is cancelled with sg, was unlocked.
+func (a aftermath) do(s *scope, sg *stopError) {
 	a.hook.start()
 	if s.t.kind == kindPromise && a.hook == nil {
 		s.t.self.future().stop(s.sig.Load())
@@ -122,7 +122,7 @@ func (a aftermath) do(s *scope) {
 		s.t.timeIsUp()
 	}
 	if a.queued {
-		s.t.skipIfQueued()
+		s.t.skipIfQueued(sg)
 	}
 }
 

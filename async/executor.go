@@ -114,11 +114,11 @@ func (t *task) launch() {
 // isWanted looks at the context of t, skips t if that is done, and reports
 // whether it is not.
 func (t *task) isWanted() bool {
-	if t.stopped() == nil {
-		return true
+	sg := t.stopped()
+	if sg != nil {
+		t.skipIfQueued(sg)
 	}
-	t.skipIfQueued()
-	return false
+	return sg == nil
 }
 
 // function returns what the executor is given to run t. Only its first call does
@@ -178,9 +178,10 @@ func (d *delivery) ask(t *task, call func() error) (failed bool) {
 	return false // or what the deferred function says
 }
 
-// skip settles t, which was cancelled before it ran.
-func (t *task) skip() {
-	sg := t.stopped()
+// skip settles t, which was cancelled because of sg before it ran. The cause is
+// the one that was seen when that was decided: to look again may find none yet,
+// if an inner scope is being made.
+func (t *task) skip(sg *stopError) {
 	t.endUnrun()
 	if d := t.more.delivery; d != nil {
 		if x, ok := d.ex.(bridge.Withdrawer); ok {

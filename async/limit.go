@@ -106,10 +106,12 @@ func (t *task) submit() {
 		go t.deliver()
 	case granted:
 		go t.main()
-	// A cancellation stores its cause and then looks for t in the queue. We have
-	// put t there and then look for a cause. One of the two sees the other.
-	case t.stopped() != nil:
-		t.skipIfQueued()
+	default:
+		// A cancellation stores its cause and then looks for t in the queue. We have
+		// put t there and then look for a cause. One of the two sees the other.
+		if sg := t.stopped(); sg != nil {
+			t.skipIfQueued(sg)
+		}
 	}
 }
 
@@ -129,16 +131,16 @@ func (t *task) mayQueue() bool {
 	return m != nil && (m.slot != nil || m.delivery != nil) && t.state.Load() == stateQueued
 }
 
-// skipIfQueued skips t, whose context is done, unless its handler has been let
-// go. Several may come to it at the same time, and to the start of t: for a task
+// skipIfQueued skips t, whose context is done because of sg, unless its handler
+// has been let go. Several may come to it at the same time, and to the start of t: for a task
 // that goes through an executor its delivery decides which of them it is, for
 // another the queue, which t leaves once.
-func (t *task) skipIfQueued() {
+func (t *task) skipIfQueued(sg *stopError) {
 	if t.more == nil || t.state.Load() != stateQueued {
 		return
 	}
 	if d := t.more.delivery; d != nil && d.decide() || d == nil && t.withdraw() {
-		t.skip()
+		t.skip(sg)
 	}
 }
 
@@ -165,12 +167,11 @@ func (t *task) startInTurn() {
 	if exploring {
 		defer starts("begin", t)()
 	}
-	switch {
-	case t.more.delivery != nil:
+	if t.more.delivery != nil {
 		t.deliver()
-	case t.stopped() != nil:
-		t.skip()
-	default:
+	} else if sg := t.stopped(); sg != nil {
+		t.skip(sg)
+	} else {
 		t.main()
 	}
 }

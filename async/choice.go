@@ -350,7 +350,7 @@ func (k *contender[T]) future() *future { return nil } // nobody can wait for it
 func (k *contender[T]) run() {
 	defer k.finish() // also on Goexit
 	k.call()
-	nilPanic(&k.f.t, &k.f.t.exit, &k.f.err)
+	nilPanic(&k.f.t.exit)
 }
 
 // finish joins what the contender has started and has its outcome judged.

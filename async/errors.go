@@ -166,8 +166,11 @@ func (e *PanicError) besideError() error {
 // Error holds the value and the stack of the goroutine that panicked,
 // because a crash prints nothing else.
 func (e *PanicError) Error() string {
+	if e == nil {
+		return "async: a nil *PanicError"
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "async: panic in %s: %v\n\n%s", e.Task, e.Value, e.Stack)
+	fmt.Fprintf(&b, "async: panic in %s: %s\n\n%s", e.Task, e.valueText(), e.Stack)
 	if beside := e.besideError(); beside != nil {
 		fmt.Fprintf(&b, "\nand beside it: %v", beside)
 	}
@@ -176,8 +179,19 @@ func (e *PanicError) Error() string {
 
 // Unwrap returns the value that was panicked with if it is an error.
 func (e *PanicError) Unwrap() error {
+	if e == nil || e.Value == error(e) {
+		return nil
+	}
 	err, _ := e.Value.(error)
 	return err
+}
+
+// valueText returns the text of the value, which users make.
+func (e *PanicError) valueText() string {
+	if p, ok := e.Value.(*PanicError); ok && p == e {
+		return "itself"
+	}
+	return textOf(e.Value)
 }
 
 // Is looks for target in what went wrong beside the panic.
@@ -301,7 +315,7 @@ func (e *StragglerError) Error() string {
 // brief is the text of err without the stack of a panic.
 func brief(err error) string {
 	if p := (*PanicError)(nil); errors.As(err, &p) {
-		return fmt.Sprintf("panic in %s: %v", p.Task, p.Value)
+		return fmt.Sprintf("panic in %s: %s", p.Task, p.valueText())
 	}
 	return fmt.Sprint(err)
 }

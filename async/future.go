@@ -102,7 +102,7 @@ func (f *Future[T]) future() *future { return &f.f }
 func (f *Future[T]) run() {
 	defer f.finish() // also on Goexit
 	f.call()
-	nilPanic(&f.f.t, &f.f.t.exit, &f.f.err)
+	nilPanic(&f.f.t.exit)
 }
 
 func (f *Future[T]) call() {

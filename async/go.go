@@ -57,7 +57,7 @@ func (g *goTask) run() {
 	var err error
 	defer func() { g.finish(err) }() // also on Goexit
 	g.call(&err)
-	nilPanic(&g.t, &g.t.exit, &err)
+	nilPanic(&g.t.exit)
 	if g.t.exit == byPanic {
 		g.panicked(err.(*PanicError))
 	}

@@ -1,8 +1,6 @@
 package async
 
 import (
-	"runtime/debug"
-
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
@@ -17,7 +15,7 @@ func trap(t *task, value any) error {
 	if p := t.inner.Load().passing(value); p != nil {
 		return p
 	}
-	return &PanicError{Value: value, Stack: debug.Stack(), Task: t.name(), ours: true}
+	return &PanicError{Value: value, Stack: panicStack(), Task: t.name(), ours: true}
 }
 
 // passing returns what stands for a panic that a Scope in s has just raised with
@@ -48,19 +46,24 @@ func (s *scope) raising(p *PanicError) {
 
 // caught is deferred around a handler that has not returned if how does not say
 // so: it recovers a panic, also one that was raised while Goexit ran. That
-// nothing is recovered means Goexit, or, if who deferred comes back, a
-// panic(nil) of old; see nilPanic.
+// nothing is recovered means Goexit, or, if the call comes back, a panic(nil) of
+// old; see nilPanic. The stack is still there now, so err is set for that.
 func caught(t *task, value any, h *exitKind, err *error) {
-	if *h != byReturn && value != nil {
-		*h, *err = byPanic, trap(t, value)
+	if *h == byReturn {
+		return
+	}
+	*err = trap(t, value)
+	if value != nil {
+		*h = byPanic
 	}
 }
 
 // nilPanic is called after a handler's call has come back, which Goexit does
-// not.
-func nilPanic(t *task, h *exitKind, err *error) {
+// not. So what caught took for a Goexit was a panic(nil), and err is its
+// PanicError.
+func nilPanic(h *exitKind) {
 	if *h == byGoexit {
-		*h, *err = byPanic, trap(t, nil)
+		*h = byPanic
 	}
 }
 
@@ -94,7 +97,7 @@ func guard(name string, f func()) error {
 			f()
 			exit = byReturn
 		}()
-		nilPanic(t, &exit, &err)
+		nilPanic(&exit)
 	}()
 	return <-done
 }

@@ -138,7 +138,7 @@ func runBody(ctx context.Context, body func(context.Context) error, o *scopeOpti
 	r := bodyRun{s: s}
 	defer r.end(&err) // also on Goexit, which stays one
 	r.call(s.t, body)
-	nilPanic(s.t, &r.exit, &r.err)
+	nilPanic(&r.exit)
 	return nil // replaced by end
 }
 
@@ -159,6 +159,8 @@ func (r *bodyRun) call(t *task, body func(context.Context) error) {
 		if value := recover(); value != nil {
 			r.exit, r.err = byPanic, trap(t, value)
 			r.raise(value)
+		} else if r.exit != byReturn {
+			r.err = trap(t, nil) // see caught
 		}
 	}()
 	r.err = body(t)

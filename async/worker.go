@@ -53,7 +53,7 @@ func (w *worker[E]) turn() {
 	}
 	w.t.enter()
 	for !w.items() {
-		nilPanic(&w.t, &w.t.exit, &w.err)
+		nilPanic(&w.t.exit)
 		if !w.t.untouched() || !w.proceed() {
 			return
 		}

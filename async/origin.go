@@ -174,6 +174,9 @@ func (s *scope) stoppedUnnoted() *stopError {
 	}
 	var sg *stopError
 	if std := s.std.Load(); std != nil {
+		if above := t.noted(); above != nil && above.err == std.Err() && tally.Same(above.cause, context.Cause(std.Context)) {
+			return above // most often: there is no need for another
+		}
 		sg = stopOf(std.Context)
 	}
 	if t.owner == nil || !t.cancelledWithOwner() {
@@ -191,6 +194,15 @@ func (s *scope) stoppedUnnoted() *stopError {
 		return sg
 	}
 	return t.owner.stopped()
+}
+
+// noted returns what the owner of t has noted so far, if a cancellation of the
+// owner is one of t.
+func (t *task) noted() *stopError {
+	if t.owner == nil || !t.cancelledWithOwner() {
+		return nil
+	}
+	return t.owner.sig.Load()
 }
 
 // stopOf returns why ctx is done, nil while it is not.

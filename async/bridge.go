@@ -72,3 +72,10 @@ func (s *scope) unusedLocked(x *exitHook) bool {
 	return s.live == 0 && s.promises == nil && s.tally == nil && s.std.Load() == nil &&
 		s.exits == x && (x == nil || x.next == nil)
 }
+
+func rejectAccepted(future any, err error) {
+	t := &future.(work).future().t
+	if d := t.more.delivery; d != nil && d.decide() {
+		t.reject(err)
+	}
+}

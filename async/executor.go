@@ -195,7 +195,11 @@ func (t *task) skip(sg *stopError) {
 // reject settles t, which its executor has refused.
 func (t *task) reject(err error) {
 	t.endUnrun()
-	t.self.unrun(&verdict{err: &RejectedError{Task: t.name(), Err: err}})
+	rejected := &RejectedError{Task: t.name(), Err: err}
+	if why, worker := err.(*RejectedError); worker && why.Worker != "" { // a pool behind the executor has refused
+		rejected.Worker, rejected.Err = why.Worker, why.Err
+	}
+	t.self.unrun(&verdict{err: rejected})
 }
 
 // endUnrun ends the inner scope of t, which never ran. Most often there is none,

@@ -32,6 +32,7 @@ func init() {
 	bridge.Around = around
 	bridge.AtEnd = atEnd
 	bridge.LeftUndone = leftUndone
+	bridge.Reject = rejectAccepted
 	bridge.Unused = unused
 	bridge.Told = toldBy
 	bridge.Live = func(ctx context.Context) []string {

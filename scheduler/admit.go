@@ -17,7 +17,7 @@ func (w *ExecutorWorker) isFullLocked() bool {
 // admit is called with w.mu held, which it unlocks, and accepts n if there is
 // room. Otherwise it does what the options say.
 func (w *ExecutorWorker) admit(n *node) error {
-	a := afterwards{drops: drops{w: w, outcome: Rejected, cause: ErrFull}}
+	a := afterwards{drops: drops{w: w, reason: reason{Rejected, ErrFull}}}
 	if w.isFullLocked() {
 		switch w.o.full {
 		case Block:

@@ -183,7 +183,7 @@ func (w *ExecutorWorker) afterTickLocked(n *node) {
 	if w.againLocked(n) {
 		return
 	}
-	d := drops{w: w, outcome: Cancelled, cause: ErrCancelled}
+	d := drops{w: w, reason: reason{Cancelled, ErrCancelled}}
 	d.addLocked(n)
 	w.mu.Unlock()
 	d.tell()

@@ -22,7 +22,7 @@ func (w *ExecutorWorker) Close() error {
 }
 
 func (w *ExecutorWorker) close(how closing) {
-	a := afterwards{drops: drops{w: w, outcome: how.outcome, cause: how.cause}}
+	a := afterwards{drops: drops{w: w, reason: reason{how.outcome, how.cause}}}
 	w.mu.Lock()
 	if how.undone != nil { // what a drain would not have run is not undone
 		w.queueDueLocked()
@@ -64,7 +64,7 @@ func (w *ExecutorWorker) refuseLocked(a *afterwards) {
 // startDraining has w accept nothing more and cancels what is not due yet and
 // what is periodic. It returns what has cut w short before.
 func (w *ExecutorWorker) startDraining() (before error) {
-	a := afterwards{drops: drops{w: w, outcome: Cancelled, cause: ErrClosed}}
+	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, ErrClosed}}}
 	w.mu.Lock()
 	before = w.cutShort
 	w.queueDueLocked()
@@ -120,7 +120,7 @@ func (w *ExecutorWorker) poolEnded(cause error) {
 // delayed has its own chance.
 func (w *ExecutorWorker) refused(err error) {
 	rejected := &RejectedError{Worker: w.o.name, Err: err}
-	a := afterwards{drops: drops{w: w, outcome: Rejected, cause: rejected}}
+	a := afterwards{drops: drops{w: w, reason: reason{Rejected, rejected}}}
 	w.mu.Lock()
 	if n := w.q.claimReady(a.outcome, a.addLocked); n > 0 && w.refusing {
 		w.leaveUndoneLocked(n, rejected, false)

@@ -46,7 +46,7 @@ func submit[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Co
 	}
 	x := &submission{w: w}
 	future := async.Execute(ctx, f, async.On(x))
-	x.belongsTo(future.Cancel)
+	x.belongsTo(future)
 	return future
 }
 
@@ -56,11 +56,14 @@ type submission struct {
 
 	mu     mutex // guards what follows
 	n      *node
-	cancel func(error) bool // of the future; nil until there is one
-	why    error            // it was dropped before
+	future canceller // nil until Execute has returned
+	lost   reason    // why the task will not run; zero if it may
 
 	withdrawn bool // the future was cancelled while it was queued
 }
+
+// A canceller is an *async.Future of any type.
+type canceller interface{ Cancel(cause error) bool }
 
 // Execute queues run and blocks while there is no room.
 func (x *submission) Execute(run func()) error { return x.queue(run, true) }
@@ -101,11 +104,9 @@ func (w *ExecutorWorker) whyClosed() error {
 	if w.isCancelled() {
 		return context.Cause(w.outer)
 	}
-	switch cause := context.Cause(w.ctx).(type) {
+	switch cause := context.Cause(w.ctx); cause {
 	case nil:
 		return ErrClosed // it is draining
-	case *RejectedError: // the pool has ended; package async makes one of its own
-		return cause.Err
 	default:
 		return cause
 	}
@@ -124,25 +125,38 @@ func (x *submission) Withdraw(bridge.Token) {
 }
 
 // dropped is called by the worker when the task will not run.
-func (x *submission) dropped(why error) {
+func (x *submission) dropped(why reason) {
 	x.mu.Lock()
-	cancel := x.cancel
-	x.why = why
+	future := x.future
 	if x.withdrawn {
-		cancel, x.why = nil, nil // the future knows
+		future = nil // it knows
+	} else {
+		x.lost = why
 	}
 	x.mu.Unlock()
-	if cancel != nil {
-		cancel(why)
+	if future != nil {
+		why.settle(future)
 	}
 }
 
-func (x *submission) belongsTo(cancel func(error) bool) {
+// belongsTo says whose task it is. That of a future that was made just now may
+// have been dropped before: then dropped has left word.
+func (x *submission) belongsTo(future canceller) {
 	x.mu.Lock()
-	x.cancel = cancel
-	why := x.why
+	x.future = future
+	why := x.lost
 	x.mu.Unlock()
-	if why != nil {
-		cancel(why)
+	if why.cause != nil {
+		why.settle(future)
+	}
+}
+
+// settle settles a future whose task will not run. A rejection is a failure: if
+// nobody is given it, it is the scope's. A cancellation somebody has asked for.
+func (why reason) settle(future canceller) {
+	if why.outcome == Rejected {
+		bridge.Reject(future, why.cause)
+	} else {
+		future.Cancel(why.cause)
 	}
 }

@@ -166,3 +166,68 @@ func TestFuturesSettleWithWhatBecameOfTheWorker(t *testing.T) {
 		idle(t, w)
 	})
 }
+
+// TestARejectedFutureThatNobodyAwaitsFailsItsScope, as it does on an executor
+// that refuses: nothing that went wrong is lost.
+func TestARejectedFutureThatNobodyAwaitsFailsItsScope(t *testing.T) {
+	work := func(context.Context) (int, error) { return 1, nil }
+	for name, submit := range map[string]func(t *testing.T, ctx context.Context) (want error){
+		"the pool refuses": func(t *testing.T, ctx context.Context) error {
+			w := scheduler.New(refusing(1)).NewWorker(ctx)
+			scheduler.Submit(w, work)
+			return errPool
+		},
+		"the pool ends": func(t *testing.T, ctx context.Context) error {
+			pool, end := context.WithCancelCause(t.Context())
+			w := scheduler.New(new(dropping), scheduler.PoolContext(pool)).NewWorker(ctx)
+			scheduler.Submit(w, work)
+			end(errBoom)
+			return errBoom
+		},
+		"the oldest is dropped": func(t *testing.T, ctx context.Context) error {
+			w := scheduler.New(scheduler.Goroutines()).NewWorker(ctx, scheduler.Capacity(1, scheduler.DropOldest))
+			release := blocked(t, w)
+			defer release()
+			scheduler.Submit(w, work)
+			require.NoError(t, w.Post(func() {}))
+			return scheduler.ErrFull
+		},
+		"the newest is dropped": func(t *testing.T, ctx context.Context) error {
+			w := scheduler.New(scheduler.Goroutines()).NewWorker(ctx, scheduler.Capacity(1, scheduler.DropNewest))
+			release := blocked(t, w)
+			defer release()
+			require.NoError(t, w.Post(func() {}))
+			scheduler.Submit(w, work)
+			return scheduler.ErrFull
+		},
+		"there is no room": func(t *testing.T, ctx context.Context) error {
+			w := scheduler.New(scheduler.Goroutines()).NewWorker(ctx, scheduler.Capacity(1, scheduler.Fail))
+			release := blocked(t, w)
+			defer release()
+			require.NoError(t, w.Post(func() {}))
+			scheduler.Submit(w, work)
+			return scheduler.ErrFull
+		},
+		"the worker is closed": func(t *testing.T, ctx context.Context) error {
+			w := scheduler.New(scheduler.Goroutines()).NewWorker(ctx)
+			require.NoError(t, w.Close())
+			scheduler.Submit(w, work)
+			return scheduler.ErrClosed
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				var want error
+				err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+					want = submit(t, ctx)
+					return nil
+				})
+				require.ErrorIs(t, err, want)
+				if want != scheduler.ErrClosed {
+					var rejected *scheduler.RejectedError
+					require.ErrorAs(t, err, &rejected)
+				}
+			})
+		})
+	}
+}

@@ -30,11 +30,16 @@ func (w *ExecutorWorker) afterwards(a *afterwards) {
 	a.tell()
 }
 
-// drops are tasks that will not run, because of one thing.
-type drops struct {
-	w       *ExecutorWorker
+// A reason is what becomes of tasks that will not run, and why.
+type reason struct {
 	outcome State
 	cause   error
+}
+
+// drops are tasks that will not run, for one reason.
+type drops struct {
+	w *ExecutorWorker
+	reason
 	watched []drop
 }
 
@@ -65,7 +70,7 @@ func (d *drops) tell() {
 			one.ctx.cancel(d.cause)
 		}
 		if one.future != nil {
-			one.future.dropped(d.cause)
+			one.future.dropped(d.reason)
 		}
 	}
 	if d.w.o.observer == nil {
@@ -91,7 +96,7 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 		}
 		return false
 	}
-	a := afterwards{drops: drops{w: w, outcome: Cancelled, cause: cause}}
+	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, cause}}}
 	a.addLocked(n)
 	wasDelayed := n.on == onHeap
 	w.q.take(n)
@@ -130,7 +135,7 @@ func (w *ExecutorWorker) withdraw(n *node) bool {
 // scheduled. The task that runs is left alone, a periodic one is not run again,
 // and the worker goes on. It does not block.
 func (w *ExecutorWorker) CancelPending() int {
-	a := afterwards{drops: drops{w: w, outcome: Cancelled, cause: ErrCancelled}}
+	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, ErrCancelled}}}
 	w.mu.Lock()
 	count := w.q.claimReady(a.outcome, a.addLocked) + w.q.claimDelayed(a.outcome, a.addLocked)
 	w.stopTickLocked()

@@ -103,6 +103,12 @@ const (
 // Err and its Cause. Set by package async.
 var Told func(ctx context.Context) error
 
+// Reject settles future, an *async.Future whose task an executor has accepted
+// and will never run, with a RejectedError, as if the executor had refused the
+// task. It does nothing if the task has begun or was cancelled. Set by package
+// async.
+var Reject func(future any, err error)
+
 // A Withdrawer is an executor that is made for one task. It is told when the
 // task was cancelled before it began: it need not be kept any longer.
 type Withdrawer interface{ Withdraw(Token) }

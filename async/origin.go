@@ -100,11 +100,22 @@ func (t *task) cancelledWithOwner() bool {
 }
 
 // stopped returns why t's context is done, nil while it is not. It only looks.
+//
+// If the inner scope was made while we asked the owner, that scope answers: a
+// cancellation of the owner may not have come to it yet, and then its answer,
+// and every later one until then, is no.
 func (t *task) stopped() *stopError {
-	if s := t.inner.Load(); s != nil {
-		return s.stopped()
+	s := t.inner.Load()
+	if s == nil {
+		sg := t.stoppedFromAbove()
+		if sg == nil {
+			return nil
+		}
+		if s = t.inner.Load(); s == nil {
+			return sg
+		}
 	}
-	return t.stoppedFromAbove()
+	return s.stopped()
 }
 
 // stoppedFromAbove looks for a cancellation in what t's context is a child of.

@@ -81,8 +81,9 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 	}
 }
 
-// Await is the owner's wait. It returns the outcome of the task, or, if the
-// task has not settled timeout after the call or when ctx is done, aborts it:
+// Await is the owner's wait: the result in time, or abort it. It returns the
+// outcome of the task, or, if the task has not settled timeout after the call or
+// when ctx is done, aborts it:
 // the task's context is cancelled with a [*TimeoutError] or the cause of ctx,
 // its abort hook is started, and Await returns the zero value and that error.
 // With [Grace] it waits that much longer and, if the task settles, returns its
@@ -92,11 +93,13 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 // spoils anything: a later wait is given the real outcome, the handler's own
 // error and the cause both, unless [OnDiscard] says otherwise. The task itself
 // goes on until its handler returns; its scope joins it, not Await. The first
-// owner to expire aborts for all; who only observes uses Wait.
+// owner to expire aborts for all; to look on only, use [Future.Wait].
 //
-// A wait that could never end returns [ErrAwaitCycle].
+// The task of ctx is the one that waits: it lends its slot of a [Limit]
+// meanwhile, and a wait that could never end returns [ErrAwaitCycle]. Await
+// panics on a nil Future or ctx, and so do the other methods.
 func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error) {
-	if end, why := f.f.block(ctx, timeout, true); why != nil {
+	if end, why := f.made("Await").block(ctx, timeout, true); why != nil {
 		if why = f.f.expire(ctx, why, end); why != nil {
 			return *new(T), why
 		}
@@ -104,14 +107,59 @@ func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error)
 	return f.outcome()
 }
 
-// Wait is the observer's wait: it blocks until the task settles and returns
-// its outcome. When ctx is done before, it returns an error that matches
-// ctx.Err and its Cause, and leaves the task alone.
+// Wait is the observer's wait: look on. It blocks until the task settles and
+// returns its outcome. When ctx is done before, it returns an error that matches
+// ctx.Err and its Cause, and leaves the task alone: use it for futures that
+// others share. The task of ctx is the one that waits, as in [Future.Await].
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
-	if _, why := f.f.block(ctx, 0, true); why != nil {
+	if _, why := f.made("Wait").block(ctx, 0, true); why != nil {
 		return *new(T), why
 	}
 	return f.outcome()
+}
+
+// Join waits until the end. It blocks until the task has settled, however long
+// that takes, and returns its outcome: the handler and everything started in it
+// have ended then. It is [Future.Wait] under [context.WithoutCancel]: ctx says
+// only which task waits, as in [Future.Await], and that it is done, or its scope
+// has ended, does not cut the wait short. Join aborts nothing. To stop a task
+// and see it gone, call [Future.Cancel] first.
+//
+// A wait that could never end returns [ErrAwaitCycle]. A promise that nobody
+// resolves ends with its scope, see [ErrAbandoned]; that of a root never ends.
+//
+// What the task did happens before Join returns. Any number of goroutines may
+// call it, any number of times. The name is that of pthread_join and of the
+// Thread.join of Java.
+func (f *Future[T]) Join(ctx context.Context) (T, error) {
+	if c := f.made("Join"); !c.settled() {
+		if _, why := c.block(withoutCancel(ctx), 0, true); why != nil {
+			return *new(T), why
+		}
+	}
+	return f.outcome()
+}
+
+// withoutCancel is context.WithoutCancel, which says less of a nil ctx.
+func withoutCancel(ctx context.Context) context.Context {
+	nearest(ctx)
+	return context.WithoutCancel(ctx)
+}
+
+// made returns what f is without its type. It panics if there is none, because
+// op was called on a nil Future or on one that nothing has made.
+func (f *Future[T]) made(op string) *future {
+	if f == nil || f.f.t.self == nil {
+		panicNotMade(op, f == nil)
+	}
+	return &f.f
+}
+
+func panicNotMade(op string, isNil bool) {
+	if isNil {
+		panic("async: " + op + " of a nil Future: it is Execute, Start and the like that return one")
+	}
+	panic("async: " + op + " of a zero Future: it has no task; use what Execute, Start and the like return")
 }
 
 // Result is the outcome of one of several tasks.
@@ -129,7 +177,7 @@ func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Fut
 	results := make([]Result[T], len(futures))
 	var all []*future
 	for _, f := range futures {
-		all = append(all, &f.f)
+		all = append(all, f.made("AwaitAll"))
 	}
 	errs := awaitAll(ctx, timeout, all)
 	for i, f := range futures {
@@ -175,7 +223,7 @@ func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error
 		case waitExpired:
 			waited := time.Since(start)
 			expireAll(ctx, all[:i+1], errs[:i+1], nil, func(f *future) error {
-				return &TimeoutError{Task: f.t.name(), Limit: timeout, Waited: waited}
+				return &TimeoutError{Task: f.t.name(), Limit: timeout, Waited: waited, awaited: true}
 			})
 			return errs
 		}

@@ -49,11 +49,17 @@ type TimeoutError struct {
 	Task   string        // the name of the task or scope
 	Limit  time.Duration // the limit that was set
 	Waited time.Duration // how long the waiter has waited
+
+	awaited bool // it is the limit of an Await, perhaps of somebody else's
 }
 
 // Error names the task, the limit and the time waited.
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("async: %s: context deadline exceeded (limit %v, waited %v)", e.Task, e.Limit, e.Waited)
+	of := ""
+	if e.awaited {
+		of = " of an Await"
+	}
+	return fmt.Sprintf("async: %s: context deadline exceeded (limit %v%s, waited %v)", e.Task, e.Limit, of, e.Waited)
 }
 
 // Is reports that a TimeoutError is a [context.DeadlineExceeded].

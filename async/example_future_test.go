@@ -170,3 +170,22 @@ func ExampleFuture_State() {
 	// build: aborting
 	// build: done because of a new commit
 }
+
+func ExampleFuture_Join() {
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		server := async.Start(ctx, func(ctx context.Context) error {
+			<-ctx.Done()
+			fmt.Println("closing connections")
+			return nil
+		})
+		server.Cancel(errors.New("maintenance"))
+		_, err := server.Join(ctx) // however long it takes
+		fmt.Println("stopped")
+		return err
+	})
+	fmt.Println("scope:", err)
+	// Output:
+	// closing connections
+	// stopped
+	// scope: <nil>
+}

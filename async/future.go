@@ -32,12 +32,12 @@ type future struct {
 // Done returns a channel that is closed when f settles. Watching it claims no
 // error; see [Future.Result].
 func (f *Future[T]) Done() <-chan struct{} {
-	return f.f.doneChannel()
+	return f.made("Done").doneChannel()
 }
 
 // Result returns the outcome if f has settled; ok is false if it has not.
 func (f *Future[T]) Result() (value T, err error, ok bool) {
-	if !f.f.settled() {
+	if !f.made("Result").settled() {
 		return value, nil, false
 	}
 	value, err = f.outcome()
@@ -57,12 +57,13 @@ func (f *Future[T]) outcome() (T, error) {
 // cancelled, then its abort hook is called. It does not wait; a task that is
 // still queued settles at once with cause and never runs. Cancel reports
 // whether it was the first to cancel the task. The caller has been told: later
-// errors of the task fail no scope, unless it panics or calls Goexit.
+// errors of the task fail no scope, unless it panics or calls Goexit, and of a
+// task that has settled neither does the error it settled with.
 func (f *Future[T]) Cancel(cause error) bool {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	if !f.f.tell(canceled(cause).told()) {
+	if !f.made("Cancel").tell(canceled(cause).told()) {
 		f.f.renounce(cause)
 		return false
 	}
@@ -74,12 +75,12 @@ func (f *Future[T]) Cancel(cause error) bool {
 
 // IsRunning reports whether the task is neither queued nor settled.
 func (f *Future[T]) IsRunning() bool {
-	st := f.f.t.state.Load()
+	st := f.made("IsRunning").t.state.Load()
 	return st == stateRunning || st == stateJoining
 }
 
 // State returns where the task stands.
-func (f *Future[T]) State() State { return f.f.t.public() }
+func (f *Future[T]) State() State { return f.made("State").t.public() }
 
 // Completed returns a future that has settled with value and err. It belongs
 // to no scope, and nobody is told of its err but who awaits it.
@@ -342,7 +343,9 @@ func (f *future) renounce(cause error) {
 	switch {
 	case !open:
 	case !x.isValue:
-		x.claim()
+		if !x.v.mustRaise() { // those are given only by being returned
+			x.claim()
+		}
 	case x.forfeit(canceled(cause).told()):
 		x.discard()
 	}

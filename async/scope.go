@@ -72,9 +72,11 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) (*scope, erro
 	if own || ctx == context.Background() {
 		given = nil // it tells no more than its task does
 	}
-	s := newBody(ownerOf(outer), given, o, shielded)
+	owner := ownerOf(outer)
+	s := newBody(owner, given, o, shielded)
 	if !s.enroll() {
-		if !shielded && ctx.Err() != nil {
+		// The context of a scope that has ended is done, or about to be.
+		if !shielded && (given == nil || ctx.Err() != nil || owner.endsWith(ctx)) {
 			return nil, lateStart(outer)
 		}
 		s = newBody(&outer.home().s, ctx, o, shielded)

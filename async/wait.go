@@ -108,7 +108,7 @@ func (s *stay) begin(search bool) (end waitEnd, why error, over bool) {
 // look returns why a wait is over before it begins, nil if it is not.
 func (s *stay) look(me *task, own bool) (waitEnd, error) {
 	if s.timeout < 0 {
-		return waitExpired, &TimeoutError{Task: s.f.t.name(), Limit: s.timeout}
+		return waitExpired, &TimeoutError{Task: s.f.t.name(), Limit: s.timeout, awaited: true}
 	}
 	if own {
 		if sg := me.stopped(); sg != nil {
@@ -145,7 +145,7 @@ func (s *stay) end(got uint8) (waitEnd, error) {
 	case f.settled():
 		return waitSettled, nil
 	case got&gotExpired != 0:
-		return waitExpired, &TimeoutError{Task: f.t.name(), Limit: s.timeout, Waited: waited}
+		return waitExpired, &TimeoutError{Task: f.t.name(), Limit: s.timeout, Waited: waited, awaited: true}
 	default:
 		return waitStopped, stopped(s.ctx.Err(), context.Cause(s.ctx))
 	}

@@ -18,7 +18,7 @@ type treeNode struct {
 	err     error // the unique error it failed or panicked with
 	loud    bool  // by panic
 	told    bool  // its owner was told a timeout or has cancelled it
-	daemon  bool  // its scope may dismiss it
+	daemon  bool  // what it returns as it is told to stop is no failure
 }
 
 // treeRun is one run of one tree.
@@ -109,7 +109,7 @@ func (r *treeRun) lost() {
 		if n.hooks > 1 {
 			r.fault("node %d: %d abort hooks", n.id, n.hooks)
 		}
-		if n.err == nil || !n.loud && n.wasTold() {
+		if n.err == nil || !n.loud && (n.daemon || n.wasTold()) {
 			continue
 		}
 		if !slices.ContainsFunc(r.sinks, func(err error) bool { return errors.Is(err, n.err) }) {

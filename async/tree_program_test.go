@@ -85,10 +85,7 @@ func (r *treeRun) handler(ctx context.Context, n *treeNode, depth int) (v int, e
 func (r *treeRun) end(ctx context.Context, n *treeNode) (int, error) {
 	fail := func() error {
 		err := fmt.Errorf("node %d failed", n.id)
-		r.set(func() {
-			n.err = err
-			n.told = n.told || n.daemon && ctx.Err() != nil // what it returns then is no failure
-		})
+		r.set(func() { n.err = err })
 		return err
 	}
 	switch r.next(10) {

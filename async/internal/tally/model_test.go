@@ -1,0 +1,249 @@
+package tally_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// A model is a tally that is too simple to be wrong: it keeps a log of what was
+// told, and goes through all of it for every question.
+type model struct {
+	log    []entry
+	listed int // futures that found a place and were neither claimed nor taken
+}
+
+// entry is one line of the log.
+type entry struct {
+	kind    string // fact, hook, echo, skip, future, value
+	class   tally.Class
+	err     error
+	future  int  // of future and value: which
+	counted bool // a future that found no place: only the number is kept
+	closed  bool // a future or value that was claimed or taken
+}
+
+func (m *model) loud(c tally.Class) bool { return c == tally.Panic || c == tally.Goexit }
+
+func (m *model) child(c tally.Class, err error, stopped bool) tally.Decision {
+	switch {
+	case stopped && !m.loud(c):
+		return tally.Ignored
+	case c == tally.Echo:
+		m.log = append(m.log, entry{kind: "echo"})
+		return tally.Recorded
+	}
+	m.log = append(m.log, entry{kind: "fact", class: c, err: err})
+	return tally.Fails
+}
+
+func (m *model) newFuture(n int, c tally.Class, err error, of tally.Future) tally.Decision {
+	switch {
+	case c == tally.Echo:
+		if !of.Stopped {
+			m.log = append(m.log, entry{kind: "echo"})
+		}
+		return tally.Given
+	case of.Awaited:
+		return tally.Given
+	case (of.Told || of.Stopped) && !m.loud(c):
+		return tally.Given
+	}
+	open := 0
+	for _, e := range m.log {
+		if e.kind == "future" && !e.closed && !e.counted && e.class != tally.Panic {
+			open++
+		}
+	}
+	m.log = append(m.log, entry{kind: "future", class: c, err: err, future: n, counted: c != tally.Panic && open >= tally.Max})
+	return tally.Open
+}
+
+func (m *model) claim(n int) bool {
+	for i, e := range m.log {
+		if (e.kind == "future" || e.kind == "value") && e.future == n && !e.closed {
+			m.log[i].closed = true
+			return true
+		}
+	}
+	return false
+}
+
+// end turns open futures into facts at the end of the log, and the counted ones
+// into a number.
+func (m *model) end() (dropped int) {
+	for i, e := range m.log {
+		if e.kind != "future" || e.closed {
+			continue
+		}
+		if e.counted {
+			dropped++ // it may be claimed yet, and then counts all the same
+			m.log[i].closed = true
+		} else {
+			m.log[i].closed = true
+			m.log = append(m.log, entry{kind: "fact", class: e.class, err: e.err})
+		}
+	}
+	return dropped
+}
+
+func (m *model) values() (which []int) {
+	for i, e := range m.log {
+		if e.kind == "value" && !e.closed {
+			m.log[i].closed = true
+			which = append(which, e.future)
+		}
+	}
+	return which
+}
+
+func (m *model) sum(echo bool, cause error, dropped int) string {
+	var errs, hooks []error
+	var raised error
+	hurt, goexit := echo || dropped > 0, false
+	for _, e := range m.log {
+		hurt = hurt || e.kind == "echo" || e.kind == "skip" || e.kind == "fact" || e.kind == "hook"
+		goexit = goexit || e.kind == "fact" && e.class == tally.Goexit
+		switch {
+		case e.kind == "hook" && !slices.Contains(hooks, e.err):
+			if len(hooks) < tally.Max {
+				hooks = append(hooks, e.err)
+			} else {
+				dropped++
+			}
+		case e.kind != "fact":
+		case e.class == tally.Panic && raised == nil:
+			raised = e.err
+			errs = slices.DeleteFunc(errs, func(err error) bool { return err == raised })
+		case e.class == tally.Panic && e.err == raised, slices.Contains(errs, e.err):
+		case len(errs) < tally.Max:
+			errs = append(errs, e.err)
+		default:
+			dropped++
+		}
+	}
+	if i := slices.Index(errs, cause); i > 0 {
+		errs = slices.Insert(slices.Delete(errs, i, i+1), 0, cause)
+	}
+	told := "none"
+	if cause != nil && hurt && cause != raised && !slices.Contains(errs, cause) {
+		told = cause.Error()
+	}
+	errs = append(errs, hooks...)
+	if n := len(errs); n > tally.Max {
+		errs = append(errs[:tally.Max-1], errs[n-1])
+		dropped += n - tally.Max
+	}
+	return fmt.Sprint(told, errs, dropped, raised, goexit)
+}
+
+func realSum(s tally.Sum) string {
+	told := "none"
+	if s.Cause != nil {
+		told = s.Cause.Error()
+	}
+	if s.Errs == nil {
+		s.Errs = []error{}
+	}
+	return fmt.Sprint(told, s.Errs, s.Dropped, s.Panic, s.Goexit)
+}
+
+// play runs a program decoded from data on both, and returns how they differ.
+func play(data []byte) string {
+	next := func(n int) int {
+		if len(data) == 0 {
+			return 0
+		}
+		b := int(data[0])
+		data = data[1:]
+		return b % n
+	}
+	var errs []error
+	for i := range 90 {
+		errs = append(errs, errors.New(fmt.Sprint("e", i)))
+	}
+	var real tally.Tally
+	var m model
+	var entries []*tally.Entry
+	var cause error
+	dropped := 0
+	for len(data) > 0 {
+		// A panic is an error of its own: nothing else is the same value.
+		class, err := tally.Class(next(4)), errs[next(60)]
+		if class == tally.Panic {
+			err = errs[60+next(30)]
+		}
+		var a, b any
+		switch next(10) {
+		case 0, 1:
+			f, stopped := tally.Fact{Class: class, Err: err}, next(4) == 0
+			a, b = real.Child(&f, stopped), m.child(class, err, stopped)
+		case 2, 3, 4:
+			f, of := tally.Fact{Class: class, Err: err}, tally.Future{Awaited: next(4) == 0, Told: next(4) == 0, Stopped: next(8) == 0}
+			entries = append(entries, new(tally.Entry))
+			a, b = real.Future(&f, of, entries[len(entries)-1]), m.newFuture(len(entries)-1, class, err, of)
+		case 5:
+			entries = append(entries, &tally.Entry{Of: len(entries)})
+			real.Value(entries[len(entries)-1])
+			m.log = append(m.log, entry{kind: "value", future: len(entries) - 1})
+		case 6:
+			if len(entries) > 0 {
+				n := next(len(entries))
+				a, b = real.Claim(entries[n]), m.claim(n)
+			}
+		case 7:
+			real.Hook(err)
+			m.log = append(m.log, entry{kind: "hook", err: err})
+		case 8:
+			if cause == nil {
+				cause = err
+			}
+			if next(2) == 0 {
+				real.Skip()
+				m.log = append(m.log, entry{kind: "skip"})
+			}
+		case 9:
+			var took []int
+			for x := real.TakeValue(); x != nil; x = real.TakeValue() {
+				took = append(took, x.Of.(int))
+			}
+			a, b = fmt.Sprint(took), fmt.Sprint(m.values())
+		}
+		if a != b {
+			return fmt.Sprintf("answered %v, the model %v", a, b)
+		}
+	}
+	real.TakeFailures()
+	dropped += m.end()
+	got, want := realSum(real.Sum(tally.Body{}, tally.Stop{Cause: cause}, nil)), m.sum(false, cause, dropped)
+	if got != want {
+		return fmt.Sprintf("summed up\n%s\nthe model\n%s", got, want)
+	}
+	return ""
+}
+
+func TestATallyAgreesWithASimpleModel(t *testing.T) {
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		data := make([]byte, rng.IntN(600))
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		if wrong := play(data); wrong != "" {
+			t.Fatalf("seed %d: %s", seed, wrong)
+		}
+	}
+}
+
+func FuzzTally(f *testing.F) {
+	f.Add([]byte("a few events"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if wrong := play(data); wrong != "" {
+			t.Fatal(wrong)
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package tally_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+var update = flag.Bool("update", false, "write what the scripts come to into them")
+
+// TestScripts runs testdata/*.txt. A script is one event a line; behind "----"
+// stands what each event was answered and, last, how the scope has gone.
+//
+//	go E [class] [list=A,B] [dropped=N] [stopped]    a Go task has ended with E
+//	future NAME E [class] [awaited] [told] ...       a future has failed
+//	value NAME                                       a value waits to be given
+//	claim NAME                                       somebody is given it
+//	own E [class]                                    the body or handler has failed
+//	hook E, echo, skip                               as the methods are called
+//	stop CAUSE                                       the scope was cancelled
+//	body echo                                        the body only repeated it
+//	end                                              the unclaimed is the scope's
+//	values                                           the values to be discarded
+//	forget                                           what has gone wrong was told
+//	last E                                           one more error, told last
+//
+// A class is failure, the default, echo, panic or goexit. An E that is used
+// twice is the same error. "x40" behind an event repeats it with 40 different
+// errors.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d scripts, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events, want, _ := strings.Cut(string(text), "----\n")
+			got := newScript().run(t, events)
+			if *update {
+				if err := os.WriteFile(file, []byte(events+"----\n"+got), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// A script is a scope that a script is played to.
+type script struct {
+	tally   tally.Tally
+	errs    map[string]error
+	entries map[string]*tally.Entry
+	body    tally.Body
+	stop    tally.Stop
+	last    error
+	out     strings.Builder
+}
+
+func newScript() *script {
+	return &script{errs: make(map[string]error), entries: make(map[string]*tally.Entry)}
+}
+
+func (s *script) err(name string) error {
+	if s.errs[name] == nil {
+		s.errs[name] = errors.New(name)
+	}
+	return s.errs[name]
+}
+
+func (s *script) run(t *testing.T, events string) string {
+	for _, line := range strings.Split(events, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		times := 1
+		if n, ok := strings.CutPrefix(words[len(words)-1], "x"); ok {
+			var err error
+			if times, err = strconv.Atoi(n); err != nil {
+				t.Fatal(err)
+			}
+			words = words[:len(words)-1]
+		}
+		answer := ""
+		for i := range times {
+			w := append([]string(nil), words...)
+			if times > 1 {
+				for j := 1; j < len(w) && j < 3; j++ {
+					if !strings.Contains(classes, " "+w[j]+" ") {
+						w[j] += strconv.Itoa(i)
+					}
+				}
+			}
+			answer = s.event(t, w)
+		}
+		fmt.Fprintf(&s.out, "%s: %s\n", strings.Join(words, " "), answer)
+	}
+	s.sum()
+	return s.out.String()
+}
+
+const classes = " failure echo panic goexit awaited told stopped rooted abandoned late "
+
+// fact reads the words behind the name of an error.
+func (s *script) fact(name string, words []string) (f tally.Fact, has map[string]bool) {
+	f.Err, has = s.err(name), make(map[string]bool)
+	for _, w := range words {
+		switch key, value, _ := strings.Cut(w, "="); key {
+		case "echo":
+			f.Class = tally.Echo
+		case "panic":
+			f.Class = tally.Panic
+		case "goexit":
+			f.Class = tally.Goexit
+		case "list":
+			f.Errs = []error{}
+			for _, name := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' }) {
+				f.Errs = append(f.Errs, s.err(name))
+			}
+		case "dropped":
+			f.Dropped, _ = strconv.Atoi(value)
+		default:
+			has[key] = true
+		}
+	}
+	return f, has
+}
+
+func (s *script) event(t *testing.T, w []string) string {
+	decisions := [...]string{"ignored", "recorded", "fails the scope", "given", "open", "late"}
+	switch w[0] {
+	case "go":
+		f, has := s.fact(w[1], w[2:])
+		return decisions[s.tally.Child(&f, has["stopped"])]
+	case "own":
+		f, _ := s.fact(w[1], w[2:])
+		s.tally.Fail(&f)
+	case "future":
+		f, has := s.fact(w[2], w[3:])
+		x := new(tally.Entry)
+		s.entries[w[1]] = x
+		return decisions[s.tally.Future(&f, tally.Future{
+			Awaited: has["awaited"], Told: has["told"], Stopped: has["stopped"],
+			Rooted: has["rooted"], Abandoned: has["abandoned"], Late: has["late"],
+		}, x)]
+	case "value":
+		x := &tally.Entry{Of: w[1]}
+		s.entries[w[1]] = x
+		s.tally.Value(x)
+	case "claim":
+		return fmt.Sprint(s.tally.Claim(s.entries[w[1]]))
+	case "hook":
+		s.tally.Hook(s.err(w[1]))
+	case "echo":
+		s.tally.Echo()
+	case "skip":
+		s.tally.Skip()
+	case "stop":
+		s.stop.Cause = s.err(w[1])
+	case "body":
+		s.body.Echo = true
+	case "end":
+		s.tally.TakeFailures()
+	case "forget":
+		s.tally.Forget()
+	case "last":
+		s.last = s.err(w[1])
+	case "values":
+		var names []string
+		for x := s.tally.TakeValue(); x != nil; x = s.tally.TakeValue() {
+			names = append(names, x.Of.(string))
+		}
+		return strings.Join(names, ",")
+	default:
+		t.Fatalf("unknown event %q", w)
+	}
+	return "noted"
+}
+
+// sum writes how the scope has gone.
+func (s *script) sum() {
+	sum := s.tally.Sum(s.body, s.stop, s.last)
+	fmt.Fprintf(&s.out, "cause: %v\n", sum.Cause)
+	for i, err := range sum.Errs {
+		if i < 4 || i == len(sum.Errs)-1 {
+			fmt.Fprintf(&s.out, "%2d: %v\n", i, err)
+		} else if i == 4 {
+			fmt.Fprintln(&s.out, " ...")
+		}
+	}
+	for label, value := range map[string]any{"dropped": sum.Dropped} {
+		fmt.Fprintf(&s.out, "%s: %v\n", label, value)
+	}
+	fmt.Fprintf(&s.out, "panic: %v, goexit: %v, well: %v, echo: %v\n", sum.Panic, sum.Goexit, sum.Well(), sum.Echo())
+}

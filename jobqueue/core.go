@@ -40,7 +40,7 @@ type node[K comparable, T any] struct {
 	holder *holder[K, T] // not nil exactly while taken
 
 	// undelivered is the call of Take that was handed the job and has not
-	// returned yet. While it is set nobody can have worked on the job, so the end
+	// returned yet. While it is set the job cannot have been worked on, so the end
 	// of the scope puts the job back and does not count the run.
 	undelivered *waiter[K, T]
 
@@ -230,6 +230,6 @@ func (c *core[K, T]) queued() int { return c.ready.len() + c.delayed.len() }
 // for beside the jobs in progress.
 func (c *core[K, T]) left() int { return c.ready.len() + c.retries }
 
-// drained reports whether Drain has nothing left to wait for. From a closed
-// queue nobody takes, so there only the jobs in progress count.
+// drained reports whether Drain has nothing left to wait for. Nothing is taken
+// from a closed queue, so there only the jobs in progress count.
 func (c *core[K, T]) drained() bool { return c.taken == 0 && (c.closed || c.left() == 0) }

@@ -26,25 +26,25 @@
 // # Order
 //
 // Jobs are taken in the order in which they were added, the more urgent first
-// if there is a [Priority]. Whoever waits for jobs is served in the order of
-// the calls, by direct hand-off: a job that is added goes to who has waited
-// longest, and nobody is woken in vain.
+// if there is a [Priority]. Calls of Take that wait are served in the order of
+// the calls, by direct hand-off: a job that is added goes to the call that has
+// waited longest, and no call is woken in vain.
 //
 // # Cancellation
 //
-// A cancelled scope has not ended well, whatever its body returned. But who was
-// told to stop from outside, by a cancellation of what is around it, has not
-// failed: its jobs go back at once, and it counts for neither MaxAttempts nor
-// [RetryDelay]. Shutting a program down buries no jobs. A limit of time that is
-// the scope's own is a failure.
+// A cancelled scope has not ended well, whatever its body returned. But a scope
+// that was told to stop from outside, by a cancellation of what is around it,
+// has not failed either: its jobs go back at once, and the run counts for neither
+// MaxAttempts nor [RetryDelay]. So shutting a program down gives up no jobs. A
+// scope that passes its own limit of time has failed.
 //
 // # What it does not do
 //
-// The queue is in memory: when the process ends it is gone. Nobody else is told
-// that a job was taken; it is no lock. A job that is changed while it is queued
-// must keep its key.
+// The queue is in memory: when the process ends it is gone. Other processes see
+// nothing of it, so it is no lock. A job that is changed while it is queued must
+// keep its key.
 //
-// The model is a job queue for ZIO whose jobs are taken in a Scope; the second
-// run of what is added while in progress is that of the workqueue of
-// Kubernetes.
+// The model is a job queue for ZIO whose jobs are taken in a Scope. That a job
+// may be added once more while it is in progress ([RunAgain]) is from the
+// workqueue of Kubernetes.
 package jobqueue

@@ -15,7 +15,7 @@ var (
 
 	// ErrSelfWait is returned by Drain if its ctx belongs to a scope that holds
 	// jobs of the queue, or that is inside one: it could never end.
-	ErrSelfWait = errors.New("jobqueue: who holds jobs of a queue may not wait for its end")
+	ErrSelfWait = errors.New("jobqueue: a scope that holds jobs of a queue may not wait for the queue to drain")
 
 	// ErrDuplicate is why a job was rejected: one with its key is known.
 	ErrDuplicate = errors.New("jobqueue: duplicate job")

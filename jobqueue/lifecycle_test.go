@@ -44,8 +44,6 @@ func TestClose(t *testing.T) {
 	})
 }
 
-func never(context.Context, []int) error { panic("called") }
-
 // Drain waits for what is queued and in progress, what fails meanwhile included,
 // but not for the delayed.
 func TestDrainWaitsForAllButTheDelayed(t *testing.T) {

@@ -137,10 +137,3 @@ func TestTheLastScopeIsNotKept(t *testing.T) {
 	}
 	t.Error("the queue keeps the context of a scope that has ended")
 }
-
-// take takes at most limit jobs, and there must be one.
-func take[T comparable](t *testing.T, ctx context.Context, q *jobqueue.Queue[T, T], limit int) []T {
-	jobs, err := q.Take(ctx, limit)
-	require.NoError(t, err)
-	return jobs
-}

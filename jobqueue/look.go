@@ -66,7 +66,7 @@ type Stats struct {
 	Added      uint64 // accepted; several that ask for the same second run count once
 	Duplicates uint64 // rejected because a job with their key was known
 	Refused    uint64 // rejected because the queue was full or closed, or for their key
-	Taken      uint64 // given to somebody
+	Taken      uint64 // taken by a scope
 	Done       uint64 // ended well
 	Failed     uint64 // runs that failed
 	Returned   uint64 // went back, because their run failed or was told to stop

@@ -91,7 +91,7 @@ func Capacity(n int) Option {
 
 // Priority has f say how urgent a job is: of two, the one with the greater
 // number is taken first, of equals the one that came first. f is called once
-// for each job that somebody wants to add, with no lock held. Nil panics.
+// each time that a job is to be added, with no lock held. Nil panics.
 func Priority[T any](f func(job T) int) Option {
 	if f == nil {
 		panic("jobqueue: Priority(nil): leave the option out for first in, first out")

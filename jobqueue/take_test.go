@@ -3,10 +3,9 @@ package jobqueue_test
 import (
 	"context"
 	"errors"
-	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,15 +13,6 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/jobqueue"
 )
-
-var errBoom = errors.New("boom")
-
-// queueOf returns a queue that holds jobs.
-func queueOf[T comparable](jobs ...T) *jobqueue.Queue[T, T] {
-	q := jobqueue.New[T]()
-	q.AddAll(jobs...)
-	return q
-}
 
 func TestTakeNeedsAScope(t *testing.T) {
 	q := queueOf(1)
@@ -48,56 +38,6 @@ func TestTakeTakesAtMostWhatItMayInOrder(t *testing.T) {
 	assert.Zero(t, queued+inProgress)
 }
 
-// Whatever a scope does but end well, its jobs are back in their places when it
-// is over.
-func TestJobsGoBackToTheirPlaces(t *testing.T) {
-	for name, body := range map[string]func(ctx context.Context) error{
-		"error": func(context.Context) error { return errBoom },
-		"task fails": func(ctx context.Context) error {
-			async.Go(ctx, func(context.Context) error { return errBoom })
-			return nil
-		},
-		"panic":  func(context.Context) error { panic("boom") },
-		"goexit": func(context.Context) error { runtime.Goexit(); return nil },
-		"later exit hook fails": func(ctx context.Context) error {
-			async.OnExit(ctx, func(context.Context, error) error { return errBoom })
-			return nil
-		},
-		"later exit hook panics": func(ctx context.Context) error {
-			async.OnExit(ctx, func(context.Context, error) error { panic("boom") })
-			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			q := queueOf(1, 2, 3, 4)
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				defer func() { _ = recover() }()
-				_ = async.Scope(context.Background(), func(ctx context.Context) error {
-					jobs, err := q.Take(ctx, 2)
-					assert.NoError(t, err)
-					assert.Equal(t, []int{1, 2}, jobs)
-					q.Add(5)
-					return body(ctx)
-				})
-			}()
-			<-done
-			assert.Equal(t, []int{1, 2, 3, 4, 5}, q.Queued())
-			assert.Empty(t, q.InProgress())
-		})
-	}
-}
-
-// A scope that was told to stop has not ended well although its body says so.
-func TestACancelledScopeGivesItsJobsBack(t *testing.T) {
-	q := queueOf(1, 2)
-	ctx, cancel := context.WithCancel(t.Context())
-	err := q.Do(ctx, 1, func(context.Context, []int) error { cancel(); return nil })
-	assert.NoError(t, err, "nothing was skipped")
-	assert.Equal(t, []int{1, 2}, q.Queued())
-}
-
 func TestTakeBlocksUntilThereIsSomething(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := jobqueue.New[int]()
@@ -120,26 +60,88 @@ func TestTakeBlocksUntilThereIsSomething(t *testing.T) {
 	})
 }
 
-func isDone[T any](f *async.Future[T]) bool { return f.State() == async.Done }
-
-// Time passes only for who waits.
-func TestRetryDelayAndAddAfterKeepToTheirTimes(t *testing.T) {
+// A consumer that waits for jobs lends its slot to who makes them.
+func TestTakeLendsItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := jobqueue.New[string](jobqueue.RetryDelay(async.Every(time.Second)))
-		q.Add("a")
-		q.AddAfter(3*time.Second, "b")
-		began := time.Now()
-		var at []time.Duration
-		var got []string
-		go func() { time.Sleep(10 * time.Second); q.Close() }()
-		require.NoError(t, q.Consume(t.Context(), 1, 2, func(ctx context.Context, jobs []string) error {
-			at, got = append(at, time.Since(began)), append(got, jobs...)
-			if len(at) < 3 {
-				return errBoom
-			}
+		q := jobqueue.New[int]()
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			taken := async.Execute(ctx, func(ctx context.Context) ([]int, error) { return q.Take(ctx, 1) })
+			synctest.Wait()
+			async.Go(ctx, func(context.Context) error { q.Add(1); return nil })
+			jobs, err := taken.Wait(ctx)
+			assert.Equal(t, []int{1}, jobs)
+			return err
+		}, async.Limit(1)))
+	})
+}
+
+// A waiter whose ctx ends in the instant in which it is served gives the jobs
+// on: to who waits next, or back.
+func TestAServedWaiterThatIsCancelledGivesTheJobsOn(t *testing.T) {
+	for range 300 {
+		q := jobqueue.New[int]()
+		var got atomic.Int32
+		err := async.Scope(t.Context(), func(ctx context.Context) error {
+			dying, cancel := context.WithCancel(ctx)
+			first := async.Start(ctx, func(ctx context.Context) error {
+				return async.Scope(dying, func(ctx context.Context) error {
+					_, err := q.Take(ctx, 1)
+					if err == nil {
+						<-ctx.Done() // it has one, and gives it back
+					}
+					return err
+				})
+			})
+			async.Go(ctx, func(ctx context.Context) error {
+				jobs, err := q.Take(ctx, 1)
+				got.Add(int32(len(jobs)))
+				return err
+			})
+			async.Go(ctx, func(context.Context) error { cancel(); return nil })
+			q.Add(1)
+			_, _ = first.Wait(ctx)
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, int32(1), got.Load())
+		require.Empty(t, q.Queued())
+	}
+}
+
+// With a ctx that is done nothing is taken, although there are jobs.
+func TestTakeWithADoneContextTakesNothing(t *testing.T) {
+	cause := errors.New("going home")
+	q := queueOf(1)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	err := async.Scope(ctx, func(ctx context.Context) error {
+		cancel(cause)
+		jobs, err := q.Take(ctx, 1)
+		assert.Empty(t, jobs)
+		assert.ErrorIs(t, err, cause)
+		assert.ErrorIs(t, err, context.Canceled)
+		return err
+	})
+	assert.ErrorIs(t, err, cause)
+	assert.Zero(t, q.Stats().Taken)
+}
+
+// Whoever was handed the ctx of a scope by mistake is told when that has ended,
+// before or while it waits, and the scope is none the worse for it.
+func TestTakeOfAnEndedScope(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := jobqueue.New[int]()
+		told := make(chan error, 1)
+		var stray context.Context
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			stray = ctx
+			go func() { _, err := q.Take(ctx, 1); told <- err }()
+			synctest.Wait()
 			return nil
 		}))
-		assert.Equal(t, []string{"a", "a", "a", "b"}, got)
-		assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second}, at)
+		assert.ErrorIs(t, <-told, async.ErrScopeEnded)
+		q.Add(1)
+		_, err := q.Take(stray, 1)
+		assert.ErrorIs(t, err, async.ErrScopeEnded)
+		assert.Equal(t, []int{1}, q.Queued())
 	})
 }

@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file makes a task a context. What it says is looked up until somebody
@@ -17,8 +19,10 @@ func (sg *stopError) Error() string   { return sg.cause.Error() }
 func (sg *stopError) Unwrap() []error { return []error{sg.cause, sg.err} }
 
 // told returns the error of what was told to stop. It matches err and cause.
+// It asks no Is of a user: that may use the scope, which would ask it again.
 func (sg *stopError) told() error {
-	if matches(sg.cause, sg.err) {
+	_, timeout := sg.cause.(*TimeoutError)
+	if tally.Same(sg.err, sg.cause) || timeout && sg.err == context.DeadlineExceeded {
 		return sg.cause
 	}
 	return sg

@@ -28,15 +28,13 @@ func (w *ExecutorWorker) unregister() {
 	w.s.remove(w)
 }
 
-// finish is the last thing that is done for a worker: its scope is told of what
-// was left undone, and waits for it no more.
+// finish is the last thing that is done for a worker: its scope waits for it no
+// more.
 func (w *ExecutorWorker) finish() {
+	w.tellScope()
 	w.mu.Lock()
-	undone, atEnd := w.undone, w.atEnd
+	atEnd := w.atEnd
 	w.mu.Unlock()
-	if w.scope != nil && undone != nil {
-		bridge.LeftUndone(w.scope, undone)
-	}
 	if atEnd != nil {
 		atEnd.Remove() // after the scope was told: it may be ending now
 	}
@@ -46,6 +44,23 @@ func (w *ExecutorWorker) finish() {
 		close(w.ended)
 		w.ended = nil
 	}
+	w.mu.Unlock()
+}
+
+// tellScope tells the scope what was left undone: at once, because a scope with
+// DetachAfter may return before w has ended. That was done is noted after it was
+// done: so finish finds it done, or does it once more, which makes no difference.
+func (w *ExecutorWorker) tellScope() {
+	w.mu.Lock()
+	undone := w.undone
+	told := w.scopeTold
+	w.mu.Unlock()
+	if w.scope == nil || undone == nil || told {
+		return
+	}
+	bridge.LeftUndone(w.scope, undone)
+	w.mu.Lock()
+	w.scopeTold = true
 	w.mu.Unlock()
 }
 

@@ -29,7 +29,7 @@ func (w *ExecutorWorker) close(how closing) {
 		w.q.claimPeriodic(a.outcome, a.addLocked)
 	}
 	if n := w.q.claimReady(a.outcome, a.addLocked); n > 0 {
-		w.leaveUndoneLocked(n, how.undone, how.cut)
+		a.undone = w.leaveUndoneLocked(n, how.undone, how.cut)
 	}
 	w.refuseLocked(&a)
 	w.mu.Unlock()
@@ -38,9 +38,10 @@ func (w *ExecutorWorker) close(how closing) {
 }
 
 // leaveUndoneLocked notes that n tasks that should have run never will, and why.
-func (w *ExecutorWorker) leaveUndoneLocked(n int, why error, cut bool) {
+// It reports true if that is the first of its kind.
+func (w *ExecutorWorker) leaveUndoneLocked(n int, why error, cut bool) bool {
 	if why == nil || w.undone != nil {
-		return
+		return false
 	}
 	w.undone = why
 	if _, says := why.(*RejectedError); !says {
@@ -49,6 +50,7 @@ func (w *ExecutorWorker) leaveUndoneLocked(n int, why error, cut bool) {
 	if cut {
 		w.cutShort = w.undone
 	}
+	return true
 }
 
 // refuseLocked has w accept nothing more and drops what is not due yet.
@@ -123,7 +125,7 @@ func (w *ExecutorWorker) refused(err error) {
 	a := afterwards{drops: drops{w: w, reason: reason{Rejected, rejected}}}
 	w.mu.Lock()
 	if n := w.q.claimReady(a.outcome, a.addLocked); n > 0 && w.refusing {
-		w.leaveUndoneLocked(n, rejected, false)
+		a.undone = w.leaveUndoneLocked(n, rejected, false)
 	}
 	a.ended = w.releaseLocked()
 	a.wake = w.admitBlockedLocked()

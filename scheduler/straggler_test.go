@@ -55,6 +55,7 @@ func TestDetachAfterFreesAScopeFromItsWorkers(t *testing.T) {
 						ignoresItsContext()
 					}
 				}))
+				require.NoError(t, w.Post(func() {}))
 			}
 			synctest.Wait()
 			return errBoom

@@ -8,8 +8,9 @@ import "slices"
 // with it.
 type afterwards struct {
 	drops
-	wake  bool // there is something to do: the scheduler is to be told
-	ended bool // w has come to its end
+	wake   bool // there is something to do: the scheduler is to be told
+	undone bool // tasks were left undone: the scope is to be told
+	ended  bool // w has come to its end
 }
 
 // unlock unlocks w.mu and does what a says.
@@ -26,6 +27,9 @@ func (w *ExecutorWorker) afterwards(a *afterwards) {
 	if a.ended {
 		w.unregister()
 		defer w.finish()
+	}
+	if a.undone {
+		defer w.tellScope()
 	}
 	a.tell()
 }

@@ -37,8 +37,10 @@ type ExecutorWorker struct {
 	// closed: refusing, and no task is queued or runs. It is set once.
 	closed bool
 	// undone is why tasks that should have run never will, nil if there are none.
-	// The scope is told. It is set once, before closed.
+	// It is set once, before closed.
 	undone error
+	// scopeTold: the scope has been told of undone.
+	scopeTold bool
 	// cutShort is undone, if Drain is told of it.
 	cutShort error
 	// over: whoever had to be told of the end was told, and nothing is registered

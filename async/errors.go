@@ -87,10 +87,7 @@ type PanicError struct {
 // attach adds what went wrong beside the panic in a scope that raises it.
 func (e *PanicError) attach(errs []error, dropped int) {
 	for _, err := range errs {
-		if leadsTo(err, e, 0) {
-			err = withoutBeside(err, e)
-		}
-		if err != nil {
+		if err = withoutBeside(err, e); err != nil {
 			e.attachOne(err)
 		}
 	}
@@ -113,16 +110,37 @@ func (e *PanicError) attachOne(err error) {
 }
 
 // withoutBeside returns what can be attached to p of an error that holds p: of
-// another panic only what it was, nil of p itself.
+// another panic only what it was, of a list what does not hold p, and nil of p
+// itself and of what only wraps it.
 func withoutBeside(err error, p *PanicError) error {
-	other, ok := err.(*PanicError)
-	if !ok || other == p {
-		return nil
+	if !leadsTo(err, p, 0) {
+		return err
 	}
-	if cause := other.Unwrap(); cause != nil {
-		return fmt.Errorf("async: panic in %s: %w", other.Task, cause)
+	switch e := err.(type) {
+	case *StragglerError:
+		left := *e
+		left.Cause = errors.New(brief(e.Cause))
+		return &left
+	case *ScopeError:
+		rest := &ScopeError{Scope: e.Scope, Dropped: e.Dropped}
+		for _, err := range e.Errors {
+			if err = withoutBeside(err, p); err != nil {
+				rest.Errors = append(rest.Errors, err)
+			}
+		}
+		if len(rest.Errors) > 0 || rest.Dropped > 0 {
+			return rest
+		}
+	case *PanicError:
+		if e == p {
+			return nil
+		}
+		if cause := e.Unwrap(); cause != nil && !leadsTo(cause, p, 0) {
+			return fmt.Errorf("async: panic in %s: %w", e.Task, cause)
+		}
+		return fmt.Errorf("async: panic in %s: %v", e.Task, e.Value)
 	}
-	return fmt.Errorf("async: panic in %s: %v", other.Task, other.Value)
+	return nil
 }
 
 // leadsTo reports whether err is p, or holds it: a panic is never attached to

@@ -1,0 +1,172 @@
+package async
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// A PanicError carries a panic from the goroutine it happened on to the one
+// that is told. A Scope panics with it; a future returns it.
+type PanicError struct {
+	Value any    // what panic was called with
+	Stack []byte // the stack of the goroutine that panicked
+	Task  string // the task, scope or hook that panicked
+
+	ours     bool       // made by this package: a panic that was recovered
+	observed atomicBool // the observers were told of it
+	printed  atomicBool // it was printed, because it was not raised for long
+
+	mu      mutex   // guards what follows
+	beside  []error // what else went wrong in the scopes that raised it; at most 32
+	dropped int     // how many more there were
+}
+
+// attach adds what went wrong beside the panic in a scope that raises it.
+func (e *PanicError) attach(errs []error, dropped int) {
+	for _, err := range errs {
+		if err = withoutBeside(err, e); err != nil {
+			e.attachOne(err)
+		}
+	}
+	e.mu.Lock()
+	e.dropped += dropped
+	e.mu.Unlock()
+}
+
+func (e *PanicError) attachOne(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	same := func(other error) bool { return tally.Same(other, err) }
+	switch {
+	case slices.ContainsFunc(e.beside, same):
+	case len(e.beside) < tally.Max:
+		e.beside = append(e.beside, err)
+	default:
+		e.dropped++
+	}
+}
+
+// withoutBeside returns what can be attached to p of an error that holds p: of
+// another panic only what it was, of a list what does not hold p, and nil of p
+// itself and of what only wraps it.
+func withoutBeside(err error, p *PanicError) error {
+	if !leadsTo(err, p, 0) {
+		return err
+	}
+	switch e := err.(type) {
+	case *StragglerError:
+		left := *e
+		left.Cause = errors.New(brief(e.Cause))
+		return &left
+	case *ScopeError:
+		rest := &ScopeError{Scope: e.Scope, Dropped: e.Dropped}
+		for _, err := range e.Errors {
+			if err = withoutBeside(err, p); err != nil {
+				rest.Errors = append(rest.Errors, err)
+			}
+		}
+		if len(rest.Errors) > 0 || rest.Dropped > 0 {
+			return rest
+		}
+	case *PanicError:
+		if e == p {
+			return nil
+		}
+		if cause := e.Unwrap(); cause != nil && !leadsTo(cause, p, 0) {
+			return fmt.Errorf("async: panic in %s: %w", e.Task, cause)
+		}
+		return fmt.Errorf("async: panic in %s: %v", e.Task, e.Value)
+	}
+	return nil
+}
+
+// leadsTo reports whether err is p, or holds it: a panic is never attached to
+// itself, or its text would have no end.
+func leadsTo(err error, p *PanicError, depth int) (leads bool) {
+	defer func() { _ = recover() }() // of a user's Unwrap
+	if err == error(p) || depth > 100 {
+		return depth <= 100
+	}
+	var inner []error
+	switch e := err.(type) {
+	case nil:
+	case *PanicError:
+		inner, _ = e.listed()
+		inner = append(inner, e.Unwrap())
+	case interface{ Unwrap() error }:
+		inner = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inner = e.Unwrap()
+	}
+	return slices.ContainsFunc(inner, func(err error) bool { return leadsTo(err, p, depth+1) })
+}
+
+// listed returns what was attached so far, and how many errors found no place.
+func (e *PanicError) listed() (beside []error, dropped int) {
+	if e == nil {
+		return nil, 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.beside), e.dropped
+}
+
+// besideError returns what was attached as one error, nil for nothing.
+func (e *PanicError) besideError() error {
+	errs, dropped := e.listed()
+	switch {
+	case len(errs) == 0 && dropped == 0:
+		return nil
+	case len(errs) == 1 && dropped == 0:
+		return errs[0]
+	default:
+		return &ScopeError{Scope: "beside the panic in " + e.Task, Errors: errs, Dropped: dropped}
+	}
+}
+
+// Error holds the value and the stack of the goroutine that panicked,
+// because a crash prints nothing else.
+func (e *PanicError) Error() string {
+	if e == nil {
+		return "async: a nil *PanicError"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "async: panic in %s: %s\n\n%s", e.Task, e.valueText(), e.Stack)
+	if beside := e.besideError(); beside != nil {
+		fmt.Fprintf(&b, "\nand beside it: %v", beside)
+	}
+	return b.String()
+}
+
+// Unwrap returns the value that was panicked with if it is an error.
+func (e *PanicError) Unwrap() error {
+	if e == nil || e.Value == error(e) {
+		return nil
+	}
+	err, _ := e.Value.(error)
+	return err
+}
+
+// valueText returns the text of the value, which users make.
+func (e *PanicError) valueText() string {
+	if p, ok := e.Value.(*PanicError); ok && p == e {
+		return "itself"
+	}
+	return textOf(e.Value)
+}
+
+// Is looks for target in what went wrong beside the panic.
+func (e *PanicError) Is(target error) bool {
+	beside := e.besideError()
+	return beside != nil && matches(beside, target)
+}
+
+// As looks for target in what went wrong beside the panic.
+func (e *PanicError) As(target any) bool {
+	beside := e.besideError()
+	return beside != nil && errors.As(beside, target)
+}

@@ -1,0 +1,68 @@
+package async
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// A ScopeError says how a scope or task has ended when that is more than one
+// error, or when it was cancelled by something that is no failure of its own.
+// [errors.Is] and [errors.As] reach the Cause and every one of the Errors.
+type ScopeError struct {
+	// Scope is the name of the scope or task.
+	Scope string
+
+	// Cause is why the scope was cancelled, unless that is one of Errors: the
+	// cause of the context it was opened with, its own Timeout, or what Cancel,
+	// Shutdown and the like were called with. Nil if it was not cancelled. An
+	// error with a Cause matches the Err of the scope's context, too.
+	Cause error
+
+	// Errors are the failures in the order in which they came, the one that
+	// decided first; those of hooks come last. There are at most 32, and an error
+	// that several tasks returned is listed once. There are none if the scope was
+	// only told to stop, and that kept something from being done; but if the body
+	// or handler said more than that as it stopped, its words come first.
+	Errors []error
+
+	// Dropped is how many more failures there were.
+	Dropped int
+
+	stop error // the Err of the scope's context, if there is a Cause
+}
+
+// Error tells the cause and the errors, one a line when there are several.
+func (e *ScopeError) Error() string {
+	var b strings.Builder
+	prefix := "async: " + e.Scope + ": "
+	b.WriteString(prefix)
+	between := ""
+	if e.Cause != nil {
+		b.WriteString(strings.TrimPrefix(brief(e.Cause), prefix))
+		between = "\n\t"
+	}
+	for _, err := range e.Errors {
+		b.WriteString(between + strings.TrimPrefix(err.Error(), prefix))
+		between = "\n\t"
+	}
+	if e.Dropped > 0 {
+		fmt.Fprintf(&b, "\n\tand %d more", e.Dropped)
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause, if there is one, and then the listed errors.
+func (e *ScopeError) Unwrap() []error {
+	if e.Cause == nil {
+		return e.Errors
+	}
+	return append([]error{e.Cause}, e.Errors...)
+}
+
+// Is matches the Err of the scope's context, [context.Canceled] or
+// [context.DeadlineExceeded], if there is a Cause.
+func (e *ScopeError) Is(target error) bool {
+	return e.Cause != nil && e.stop != nil && tally.Same(target, e.stop)
+}

@@ -1,6 +1,7 @@
 package scheduler
 
 // This file is how tasks are accepted, and what happens when the queue is full.
+// A task that was accepted has a number, is counted, and has one outcome.
 
 // A blockedCall is one that waits for room.
 type blockedCall struct {
@@ -36,7 +37,7 @@ func (w *ExecutorWorker) admit(n *node) error {
 			w.unlock(a)
 			return nil
 		case DropOldest:
-			w.q.claimOldest(Rejected, a.addLocked)
+			w.q.dropOldest(Rejected, a.addLocked)
 			w.armLocked() // it may have been delayed
 		}
 	}
@@ -59,9 +60,9 @@ func (w *ExecutorWorker) enqueueLocked(n *node) (wake bool) {
 	if n.timed {
 		w.q.delay(n)
 		w.armFromLocked(n.stamp)
-		return false // the timer asks
+		return false // timerFires asks
 	}
-	w.queueDueLocked()
+	w.queueDueLocked() // what is due by now comes before n
 	w.q.push(entry{n: n})
 	return w.wakeLocked()
 }

@@ -3,10 +3,17 @@ package scheduler
 import "container/heap"
 
 // This file is how what is pending in a queue is taken out of it.
+//
+// A node's state is moved from pending by one compare-and-swap, called a claim,
+// and whoever makes it decides the outcome: the drain, which claims for running
+// without the lock, or a canceller here, which holds the lock. A post has no
+// state: until it is in the batch the lock decides; in the batch the index of
+// the entry does, see start.
 
-// take takes n, which was claimed, off whatever it is on. In the batch it stays
-// until that is settled.
-func (q *queue) take(n *node) {
+// unlink takes n, which was claimed, off whatever it is on. In the batch it stays
+// until that ends: the drain passes by there without the lock, and sees from
+// its state that n is not to be run.
+func (q *queue) unlink(n *node) {
 	switch {
 	case n.on == onHeap:
 		heap.Remove(&q.heap, n.index)
@@ -18,15 +25,17 @@ func (q *queue) take(n *node) {
 			q.to-- // most often what was scheduled last is cancelled first
 			q.gaps--
 		}
-		q.squeeze()
+		q.compactIfSparse()
 	default:
 		return
 	}
 	q.count(n)
 }
 
-// squeeze compacts the list when most of it is gaps.
-func (q *queue) squeeze() {
+// compactIfSparse closes the gaps if there are more of them than tasks, and more
+// than one chunk of them. So a gap is closed once for each task that is moved,
+// and cancelling costs constant time on average, however many are queued.
+func (q *queue) compactIfSparse() {
 	if q.gaps > q.length+chunkSize {
 		q.compact()
 	}
@@ -35,7 +44,7 @@ func (q *queue) squeeze() {
 // compact closes the gaps that cancelled entries have left, so that they take
 // no more room than those that are pending. The batch stays where it is.
 func (q *queue) compact() {
-	to, at := q.head, max(q.from, q.end)
+	to, at := q.head, max(q.from, q.end) // where the next entry is moved to
 	from := at
 	for c := q.head; c != nil; c = c.next {
 		for i := from; i < q.limitOf(c); i++ {
@@ -60,21 +69,24 @@ func (q *queue) compact() {
 	q.advance()
 }
 
-// claimReady moves everything that is queued to an outcome, calls f for each
-// node among them and returns how many there were. What runs or has run is a
-// prefix of what was queued.
-func (q *queue) claimReady(to State, f func(*node)) (count int) {
+// dropQueued moves everything that is queued to an outcome, calls f for each
+// (with nil for a post) and returns how many there were. The entries of the
+// batch that have been started are left alone, and all behind them are not: so
+// what runs or has run is a prefix of what was queued.
+func (q *queue) dropQueued(to State, f func(*node)) (count int) {
 	if q.end > 0 && !q.cut.Load() {
+		// The drain stores next and then loads cut; we store cut and then load
+		// next. If it does not see the cut, we see the entry that it starts.
 		q.cut.Store(true)
 		q.limit = int(q.next.Load())
 		for i := q.limit; i < q.end; i++ {
-			count += q.claim(q.head, i, to, f)
+			count += q.dropEntry(q.head, i, to, f)
 		}
 	}
 	from := max(q.from, q.end)
 	for c := q.head; c != nil; c = c.next {
 		for i := from; i < q.limitOf(c); i++ {
-			count += q.claim(c, i, to, f)
+			count += q.dropEntry(c, i, to, f)
 		}
 		from = 0
 	}
@@ -82,13 +94,13 @@ func (q *queue) claimReady(to State, f func(*node)) (count int) {
 	if q.end == 0 {
 		q.clear()
 	} else {
-		q.head.next, q.tail, q.to = nil, q.head, q.end
+		q.head.next, q.tail, q.to = nil, q.head, q.end // the batch is all there is
 	}
 	return count
 }
 
-// claim moves entry i of c to an outcome and returns 1, or 0 if it has one.
-func (q *queue) claim(c *chunk, i int, to State, f func(*node)) int {
+// dropEntry moves entry i of c to an outcome and returns 1, or 0 if it has one.
+func (q *queue) dropEntry(c *chunk, i int, to State, f func(*node)) int {
 	e := &c.entries[i]
 	switch n := e.n; {
 	case n == gone:
@@ -99,7 +111,7 @@ func (q *queue) claim(c *chunk, i int, to State, f func(*node)) int {
 	case n.claim(to):
 		q.count(n)
 		f(n)
-	default: // cancelled alone, in the batch: counted when that is settled
+	default: // cancelled alone, in the batch: counted when that ends
 		return 0
 	}
 	*e = entry{n: gone}
@@ -107,8 +119,8 @@ func (q *queue) claim(c *chunk, i int, to State, f func(*node)) int {
 	return 1
 }
 
-// claimPeriodic does the same to what is queued and periodic, and only that.
-func (q *queue) claimPeriodic(to State, f func(*node)) {
+// dropPeriodic does the same to what is queued and periodic, and only that.
+func (q *queue) dropPeriodic(to State, f func(*node)) {
 	from := q.from
 	for c := q.head; c != nil; c = c.next {
 		for i := from; i < q.limitOf(c); i++ {
@@ -117,7 +129,7 @@ func (q *queue) claimPeriodic(to State, f func(*node)) {
 				continue
 			}
 			f(n)
-			if c != q.head || i >= q.end { // else it is counted when the batch is settled
+			if c != q.head || i >= q.end { // else it is counted when the batch ends
 				c.entries[i] = entry{n: gone}
 				q.length--
 				q.gaps++
@@ -126,11 +138,11 @@ func (q *queue) claimPeriodic(to State, f func(*node)) {
 		}
 		from = 0
 	}
-	q.squeeze()
+	q.compactIfSparse()
 }
 
-// claimDelayed does the same to what is not due yet, in no order.
-func (q *queue) claimDelayed(to State, f func(*node)) int {
+// dropDelayed does the same to what is not due yet, in no order.
+func (q *queue) dropDelayed(to State, f func(*node)) int {
 	all := q.heap
 	q.heap = nil
 	for _, n := range all {
@@ -141,17 +153,17 @@ func (q *queue) claimDelayed(to State, f func(*node)) int {
 	return len(all)
 }
 
-// claimOldest does the same to the one that would start next, the batch left
-// out. Chunks that have nothing left are taken out, so that it does not come by
-// them again.
-func (q *queue) claimOldest(to State, f func(*node)) {
+// dropOldest does the same to the one that would start next, the batch left
+// out; if nothing is queued, to the one that is due first. Chunks that have
+// nothing left are taken out, so that it does not come by them again.
+func (q *queue) dropOldest(to State, f func(*node)) {
 	from := max(q.from, q.end)
 	for c, before := q.head, (*chunk)(nil); c != nil && q.length > 0; c = c.next {
 		for i := from; i < q.limitOf(c); i++ {
-			if q.claim(c, i, to, f) == 1 {
+			if q.dropEntry(c, i, to, f) == 1 {
 				q.length--
 				q.gaps++
-				q.squeeze()
+				q.compactIfSparse()
 				return
 			}
 		}

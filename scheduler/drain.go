@@ -1,15 +1,9 @@
 package scheduler
 
-import (
-	"context"
-	"runtime"
-	"runtime/debug"
-	"time"
+import "runtime"
 
-	"github.com/ambit-go/ambit/async"
-)
-
-// This file is what happens on a goroutine of the pool.
+// This file is what happens on a goroutine of the pool: batches of tasks are
+// run. See run.go for one task, and badend.go for what does not return.
 
 // onPool is drain in a frame of its own, because a traceback prints its
 // receiver: that is how the stack of a worker's running task is found.
@@ -22,11 +16,15 @@ func (w *ExecutorWorker) onPool() (more bool) {
 }
 
 // drain runs w's tasks until none is left, or w has had its share: then it
-// reports true, and w is to be looked at again.
+// reports true, and w is to wait for its next turn.
+//
+// Only one goroutine is in drain at a time: w is taken off the line by one, and
+// is put there again only when active was false, or by this goroutine.
 //
 // That the queue is empty and that nobody is at w any more is one step, under
 // the lock. A producer queues under the same lock: it comes before, and its task
-// is seen here, or after, and finds that w is not active.
+// is seen here, or after, and finds that w is not active. So no task is left
+// lying.
 func (w *ExecutorWorker) drain() (more bool) {
 	clean := false
 	defer func() {
@@ -40,11 +38,11 @@ func (w *ExecutorWorker) drain() (more bool) {
 	w.hasGoroutine = true
 	w.activated++
 	for w.q.length > 0 && remaining > 0 && (slice == 0 || remaining == w.o.batch || clock()-began < slice) {
-		most := remaining
+		n := remaining
 		if w.o.capacity > 0 || slice > 0 {
-			most = 1 // so that its place is free when it starts, or the clock is read between tasks
+			n = 1 // so that its place is free when it starts, or the clock is read between tasks
 		}
-		c, from, end := w.q.takeBatch(most)
+		c, from, end := w.q.takeBatch(n)
 		w.mu.Unlock()
 		rest, tick := w.runBatch(c, from, end)
 		remaining -= rest - from
@@ -56,7 +54,7 @@ func (w *ExecutorWorker) drain() (more bool) {
 		case rest < end: // a panic was recovered, or ctx is done
 			w.mu.Unlock()
 			if w.isCancelled() {
-				w.cancelled()
+				w.cancelled() // empties the queue
 			}
 			w.mu.Lock()
 		}
@@ -79,6 +77,10 @@ func (w *ExecutorWorker) drain() (more bool) {
 // run. A periodic task, tick, ends it early; so does the end of w's ctx. So do
 // a panic and Goexit: w is put in order first, then they continue, unless the
 // panic is to be recovered.
+//
+// The lock is not held. Cancellers may change the batch meanwhile: a node by its
+// state, and all entries from some index on by a cut. The chunk is not moved,
+// and the entries before rest belong to this goroutine.
 func (w *ExecutorWorker) runBatch(c *chunk, from, end int) (rest int, tick *node) {
 	done := false
 	defer func() {
@@ -92,8 +94,8 @@ func (w *ExecutorWorker) runBatch(c *chunk, from, end int) (rest int, tick *node
 		}
 	}()
 	for rest = from; rest < end; {
-		// A task that is started was preceded by a look at ctx, so whoever sees
-		// that ctx is done sees no task start after the one that runs then.
+		// Each start comes after a look at ctx. So a task that starts when ctx is
+		// done was started before, but for the few instructions from here on.
 		if w.isCancelled() {
 			break
 		}
@@ -107,7 +109,7 @@ func (w *ExecutorWorker) runBatch(c *chunk, from, end int) (rest int, tick *node
 		case gone: // it was cancelled before it was in the batch
 		case nil:
 			f := e.post
-			e.post = nil
+			e.post = nil // what it has captured is not kept while it runs
 			f()
 		default:
 			if w.run(n) {
@@ -126,155 +128,4 @@ func (w *ExecutorWorker) isCut(i int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return i >= w.q.limit
-}
-
-// run runs n, if it was not cancelled, and reports whether it is to run again.
-// What n has captured is forgotten before, unless it is.
-func (w *ExecutorWorker) run(n *node) (again bool) {
-	c := w.context(n)
-	if !n.claim(Running) {
-		if c = n.ctx.Swap(nil); c != nil {
-			c.cancel(ErrCancelled)
-		}
-		return false
-	}
-	w.began = clockIf(w.o.observer != nil)
-	w.placeFreed()
-	task, plain := n.task, n.plain
-	if again = n.period != nil; !again {
-		n.forget()
-		n.future = nil
-	}
-	if plain != nil {
-		plain()
-	} else {
-		task(c)
-	}
-	outcome := Pending
-	if !again {
-		outcome = Done
-		n.ctx.Store(nil)
-		n.state.Store(uint32(Done))
-		if c != nil {
-			c.cancel(async.ErrScopeEnded)
-		}
-	}
-	if w.o.observer != nil {
-		w.o.observer(Event{Worker: w.o.name, Outcome: outcome, Queued: w.began - n.stamp, Ran: clock() - w.began})
-	}
-	return again
-}
-
-// context returns the context of n, nil if it needs none. It is stored before n
-// is claimed, so whoever sees n run finds the context to cancel.
-func (w *ExecutorWorker) context(n *node) *taskContext {
-	c := n.ctx.Load()
-	if c == nil && !n.noContext {
-		ctx, cancel := context.WithCancelCause(w.ctx)
-		c = &taskContext{ctx, cancel}
-		n.ctx.Store(c)
-	}
-	return c
-}
-
-// afterTickLocked has n, a periodic task that has returned, wait for its next
-// time, or tells of its end. It unlocks w.mu in between.
-func (w *ExecutorWorker) afterTickLocked(n *node) {
-	if w.againLocked(n) {
-		return
-	}
-	d := drops{w: w, reason: reason{Cancelled, ErrCancelled}}
-	d.addLocked(n)
-	w.mu.Unlock()
-	d.tell()
-	w.mu.Lock()
-}
-
-// againLocked has n wait for its next time. It reports false if there is none.
-func (w *ExecutorWorker) againLocked(n *node) bool {
-	w.ticks++
-	if n.period.stopped || w.refusing {
-		n.state.Store(uint32(Cancelled))
-		w.q.count(n)
-		return false
-	}
-	now := clock()
-	n.at = n.period.after(now)
-	n.state.Store(uint32(Pending))
-	n.stamp = now // of use only to an observer
-	if n.period.every > 0 {
-		w.q.delay(n)
-		w.queueDueLocked()
-		w.armLocked()
-	} else {
-		w.q.push(entry{n: n})
-	}
-	return true
-}
-
-// endedBadly puts w in order after entry i of the batch has panicked with v or,
-// if that is nil, has called Goexit.
-func (w *ExecutorWorker) endedBadly(c *chunk, i int, v any) {
-	outcome := Exited
-	if v != nil {
-		outcome = Panicked
-	}
-	var ctx *taskContext
-	var e Event
-	byTask := true
-	w.mu.Lock()
-	n := c.entries[i].n
-	if n == nil {
-		w.q.ended[outcome]++
-		c.entries[i], c.nodes = entry{n: gone}, true
-	} else if byTask = n.status() == Running; byTask { // else an observer has panicked
-		e = Event{Worker: w.o.name, Outcome: outcome, Queued: w.began - n.stamp, Ran: clock() - w.began}
-		n.forget()
-		ctx = n.ctx.Swap(nil)
-		n.state.Store(uint32(outcome))
-	}
-	w.q.endBatch(i + 1)
-	w.mu.Unlock()
-	if ctx != nil {
-		ctx.cancel(async.ErrScopeEnded)
-	}
-	if v != nil && w.o.closeOnPanic {
-		w.close(closing{outcome: Cancelled, cause: ErrClosed, undone: errPanicked})
-	}
-	if byTask && w.o.observer != nil {
-		w.o.observer(e)
-	}
-}
-
-// tellPanic tells the handler of a panic, and reports whether there is one.
-func (w *ExecutorWorker) tellPanic(v any) bool {
-	if w.o.recovered == nil {
-		return false
-	}
-	w.o.recovered(&async.PanicError{Value: v, Stack: debug.Stack(), Task: w.o.name})
-	return true
-}
-
-// leaveRest leaves what is queued to another goroutine, because this one ends.
-// The scheduler asks for one.
-func (w *ExecutorWorker) leaveRest() {
-	w.mu.Lock()
-	w.hasGoroutine = false
-	if w.q.length > 0 {
-		w.mu.Unlock()
-		w.s.backInLine(w)
-		return
-	}
-	ended := w.releaseLocked()
-	w.mu.Unlock()
-	if ended {
-		w.cleanUp()
-	}
-}
-
-func clockIf(yes bool) time.Duration {
-	if !yes {
-		return 0
-	}
-	return clock()
 }

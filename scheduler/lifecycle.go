@@ -26,9 +26,9 @@ func (w *ExecutorWorker) close(how closing) {
 	w.mu.Lock()
 	if how.undone != nil { // what a drain would not have run is not undone
 		w.queueDueLocked()
-		w.q.claimPeriodic(a.outcome, a.addLocked)
+		w.q.dropPeriodic(a.outcome, a.addLocked)
 	}
-	if n := w.q.claimReady(a.outcome, a.addLocked); n > 0 {
+	if n := w.q.dropQueued(a.outcome, a.addLocked); n > 0 {
 		a.undone = w.leaveUndoneLocked(n, how.undone, how.cut)
 	}
 	w.refuseLocked(&a)
@@ -56,7 +56,7 @@ func (w *ExecutorWorker) leaveUndoneLocked(n int, why error, cut bool) bool {
 // refuseLocked has w accept nothing more and drops what is not due yet.
 func (w *ExecutorWorker) refuseLocked(a *afterwards) {
 	w.refusing = true
-	w.q.claimDelayed(a.outcome, a.addLocked)
+	w.q.dropDelayed(a.outcome, a.addLocked)
 	w.stopTickLocked()
 	w.refuseBlockedLocked(a.cause)
 	w.armLocked()
@@ -70,7 +70,7 @@ func (w *ExecutorWorker) startDraining() (before error) {
 	w.mu.Lock()
 	before = w.cutShort
 	w.queueDueLocked()
-	w.q.claimPeriodic(a.outcome, a.addLocked)
+	w.q.dropPeriodic(a.outcome, a.addLocked)
 	w.refuseLocked(&a)
 	a.wake = w.wakeLocked()
 	w.unlock(a)
@@ -124,7 +124,7 @@ func (w *ExecutorWorker) refused(err error) {
 	rejected := &RejectedError{Worker: w.o.name, Err: err}
 	a := afterwards{drops: drops{w: w, reason: reason{Rejected, rejected}}}
 	w.mu.Lock()
-	if n := w.q.claimReady(a.outcome, a.addLocked); n > 0 && w.refusing {
+	if n := w.q.dropQueued(a.outcome, a.addLocked); n > 0 && w.refusing {
 		a.undone = w.leaveUndoneLocked(n, rejected, false)
 	}
 	a.ended = w.releaseLocked()

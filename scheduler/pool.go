@@ -3,10 +3,12 @@ package scheduler
 // This file is how workers get goroutines of the pool. What the pool runs is not
 // bound to a worker: it takes whichever has waited longest.
 //
-// Who may come by for a worker that waits is counted under the scheduler's mu,
-// in the same critical section in which a worker joins the line, a goroutine
-// finds the line empty, or a submission is refused. So a worker is either found
-// by a goroutine that is there, or it has a submission made for it.
+// A worker that waits is on the line ready, and somebody is to come by for it:
+// a goroutine that is in serve, one that the pool has promised, or the feeder,
+// which is to make a submission. These are counted under the lock that guards
+// the line. So when a goroutine leaves because the line is empty, or a
+// submission is refused, a worker that comes at the same time is before, and is
+// seen, or after, and makes a submission of its own. No worker is forgotten.
 
 // makeReady is called for a worker that was idle and has something to do.
 func (s *Scheduler) makeReady(w *ExecutorWorker) {
@@ -110,7 +112,9 @@ func (s *Scheduler) feed() {
 func (s *Scheduler) nextToSubmit() *ExecutorWorker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	nobodyComes := s.promised+s.serving == 0 // for those, say, who waited for a goroutine that has died
+	// Nobody may come though nothing is wanted: a worker was refused while a
+	// goroutine was there for it to wait for, and that has died since.
+	nobodyComes := s.promised+s.serving == 0
 	if s.ready.first == nil || s.overLocked() || s.wanted == 0 && !nobodyComes {
 		s.wanted = 0 // somebody was faster
 		return nil
@@ -118,7 +122,7 @@ func (s *Scheduler) nextToSubmit() *ExecutorWorker {
 	s.wanted = max(s.wanted-1, 0)
 	first := s.unasked.first
 	if first == nil {
-		first = s.ready.first
+		first = s.ready.first // it waits for a turn, and the one that was asked for has come
 	}
 	w := first.w
 	s.unasked.remove(&w.unasked)

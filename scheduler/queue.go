@@ -13,9 +13,15 @@ import (
 // chunk as its batch and runs them without the lock; what it does not come to
 // is still in its place. Measured, this takes a third of the time of a list
 // of nodes that are used again.
+//
+//	head                        tail
+//	[ . . b b b b x x ] -> ... -> [ x x x . . . ]
+//	      from  end                     to
+//
+// b is the batch, x is pending, and what is before from has ended.
 type queue struct {
 	head, tail *chunk
-	from       int // the first entry of head that has not been settled
+	from       int // the first entry of head whose batch has not ended
 	to         int // the first free entry of tail
 	length     int // entries that are pending, the batch left out
 	gaps       int // entries that are gone, the batch left out
@@ -24,14 +30,21 @@ type queue struct {
 	seq        uint64             // how many tasks were accepted
 	ended      [Exited + 1]uint64 // outcomes, those of the batch left out
 
-	end   int         // the batch is head's entries from here on, up to end; 0: there is none
-	next  atomicInt32 // which of them starts next; stored by the drain without the lock
-	cut   atomicBool  // entries from limit on were cancelled
-	limit int
+	end int // the batch is head's entries from from to end; 0: there is none
+
+	// next is the entry of the batch that starts next. The drain stores it without
+	// the lock, before it looks at cut.
+	next atomicInt32
+	// cut: the entries of the batch from limit on were cancelled. It is stored
+	// under the lock, before next is looked at.
+	cut   atomicBool
+	limit int // only if cut
 }
 
 const chunkSize = 64
 
+// A chunk is a piece of the list. Entries that hold nothing are zero, but for
+// posts that have run: those are overwritten, or cleared with the chunk.
 type chunk struct {
 	entries [chunkSize]entry
 	next    *chunk
@@ -84,9 +97,9 @@ func (q *queue) limitOf(c *chunk) int {
 	return chunkSize
 }
 
-// takeBatch makes the first entries, at most most, the batch, and returns where
-// they are. Without any it returns nil.
-func (q *queue) takeBatch(most int) (c *chunk, from, end int) {
+// takeBatch makes the first entries, at most n, the batch, and returns where
+// they are. Without any it returns nil. There is no batch before.
+func (q *queue) takeBatch(n int) (c *chunk, from, end int) {
 	if q.length == 0 {
 		q.clear()
 		return nil, 0, 0
@@ -96,7 +109,7 @@ func (q *queue) takeBatch(most int) (c *chunk, from, end int) {
 		q.gaps--
 		q.advance()
 	}
-	q.end = min(q.from+most, q.limitOf(q.head))
+	q.end = min(q.from+n, q.limitOf(q.head))
 	if !q.head.nodes { // measured, eight producers wait for the lock half as long
 		q.length -= q.end - q.from
 	} else {
@@ -115,7 +128,7 @@ func (q *queue) takeBatch(most int) (c *chunk, from, end int) {
 
 // start claims entry i of the batch for the drain, without the lock. It
 // reports false if some of the batch were cancelled: the drain has to look at
-// limit under the lock. Of start and claimReady each stores before it loads
+// limit under the lock. Of start and dropQueued each stores before it loads
 // what the other stores, so one of them sees the other.
 func (q *queue) start(i int) bool {
 	q.next.Store(int32(i + 1))
@@ -128,7 +141,7 @@ func (q *queue) endBatch(rest int) {
 	switch {
 	case q.end == 0:
 		return
-	case !q.head.nodes && rest == q.end:
+	case !q.head.nodes && rest == q.end: // the usual case: posts, and all have run
 		q.ended[Done] += uint64(rest - q.from)
 		q.from, q.end = rest, 0
 		q.advance()
@@ -174,7 +187,7 @@ func (q *queue) advance() {
 		return
 	}
 	old := q.head
-	if old == q.tail {
+	if old == q.tail { // nothing is left: the only chunk begins anew
 		if q.from, q.to = 0, 0; old.nodes {
 			*old = chunk{}
 		}
@@ -184,7 +197,7 @@ func (q *queue) advance() {
 	if old.next = nil; old.nodes {
 		*old = chunk{}
 	}
-	q.spare = old
+	q.spare = old // a queue that grows and shrinks by a chunk allocates nothing
 }
 
 // clear makes the list as new. There is no batch.
@@ -222,12 +235,12 @@ func (q *queue) pending() int {
 	return count
 }
 
-// tally adds the outcomes of the batch to counts and returns how many tasks are
+// snapshot adds the outcomes of the batch to counts and returns how many tasks are
 // pending and whether one runs. The drain goes on meanwhile, from front to
 // back; we go from back to front and look at each once, so all are counted
 // once and one at most as running. Of posts it is only known that those before
 // what was started last have run.
-func (q *queue) tally(counts *[Exited + 1]uint64) (pending int, running bool) {
+func (q *queue) snapshot(counts *[Exited + 1]uint64) (pending int, running bool) {
 	pending = q.length + len(q.heap)
 	started := int(q.next.Load())
 	if q.cut.Load() {

@@ -11,7 +11,7 @@ import (
 func (m *queueModel) check() {
 	q := &m.q
 	counts := q.ended
-	pending, running := q.tally(&counts)
+	pending, running := q.snapshot(&counts)
 	started := 0 // and pending still
 	if m.current != nil && !m.begun {
 		started = 1

@@ -23,7 +23,7 @@ func (m *queueModel) take(last bool) {
 		m.fault("%v cannot be cancelled", it)
 	}
 	it.n.forget()
-	m.q.take(it.n)
+	m.q.unlink(it.n)
 	m.lost(it, Cancelled)
 }
 
@@ -45,7 +45,7 @@ func (m *queueModel) claimReady() {
 		all = all[1:]
 	}
 	i := 0
-	count := m.q.claimReady(Cancelled, func(n *node) {
+	count := m.q.dropQueued(Cancelled, func(n *node) {
 		if i >= len(all) || all[i].n != n {
 			m.fault("cancelled out of order")
 		} else if i++; n != nil {
@@ -62,7 +62,7 @@ func (m *queueModel) claimReady() {
 
 func (m *queueModel) claimPeriodic() {
 	var told []*node
-	m.q.claimPeriodic(Cancelled, func(n *node) { n.forget(); told = append(told, n) })
+	m.q.dropPeriodic(Cancelled, func(n *node) { n.forget(); told = append(told, n) })
 	for _, it := range slices.Clone(m.ready) {
 		if it.n != nil && it.n.period != nil {
 			if len(told) == 0 || told[0] != it.n {
@@ -79,7 +79,7 @@ func (m *queueModel) claimPeriodic() {
 }
 
 func (m *queueModel) claimDelayed() {
-	count := m.q.claimDelayed(Cancelled, func(n *node) { n.forget() })
+	count := m.q.dropDelayed(Cancelled, func(n *node) { n.forget() })
 	if count != len(m.delayed) {
 		m.fault("%d were cancelled, %d delayed", count, len(m.delayed))
 	}
@@ -97,7 +97,7 @@ func (m *queueModel) claimOldest() {
 		want = m.delayed[0]
 	}
 	told := 0
-	m.q.claimOldest(Rejected, func(n *node) {
+	m.q.dropOldest(Rejected, func(n *node) {
 		if told++; want == nil || want.n != n {
 			m.fault("the oldest is %v", want)
 		} else if n != nil {

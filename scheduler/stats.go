@@ -22,7 +22,7 @@ func (w *ExecutorWorker) Stats() Stats {
 	defer w.mu.Unlock()
 	counts := w.q.ended
 	st := Stats{Scheduled: w.q.seq, Delayed: len(w.q.heap), Ticks: w.ticks, Activations: w.activated}
-	st.Pending, st.Running = w.q.tally(&counts)
+	st.Pending, st.Running = w.q.snapshot(&counts)
 	st.Done, st.Cancelled, st.Rejected = counts[Done], counts[Cancelled], counts[Rejected]
 	st.Panicked, st.Exited = counts[Panicked], counts[Exited]
 	return st

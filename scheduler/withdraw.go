@@ -54,7 +54,8 @@ type drop struct {
 }
 
 // addLocked forgets what n has captured, and remembers n if anybody is to be
-// told. A nil n is a post, which nobody watches.
+// told. A nil n is a post, which nobody watches. n was claimed, so nobody else
+// writes to it; only its context may be taken by the drain at the same time.
 func (d *drops) addLocked(n *node) {
 	if n == nil {
 		return
@@ -103,7 +104,7 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, cause}}}
 	a.addLocked(n)
 	wasDelayed := n.on == onHeap
-	w.q.take(n)
+	w.q.unlink(n)
 	if wasDelayed {
 		w.armLocked()
 	}
@@ -141,7 +142,7 @@ func (w *ExecutorWorker) withdraw(n *node) bool {
 func (w *ExecutorWorker) CancelPending() int {
 	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, ErrCancelled}}}
 	w.mu.Lock()
-	count := w.q.claimReady(a.outcome, a.addLocked) + w.q.claimDelayed(a.outcome, a.addLocked)
+	count := w.q.dropQueued(a.outcome, a.addLocked) + w.q.dropDelayed(a.outcome, a.addLocked)
 	w.stopTickLocked()
 	w.armLocked()
 	a.wake = w.admitBlockedLocked()

@@ -98,18 +98,18 @@ type task struct {
 // more is what few tasks have.
 type more struct {
 	taskOptions
-	origin                // of its context, if it differs from its owner's
-	started    time.Time  // only if observed
-	slot       *slot      // only under a Limit
-	delivery   *delivery  // only on an Executor
-	expiryTold error      // what the first waiter was told instead of the outcome; guarded by future.mu
-	countedOut atomicBool // a hook is not among its owner's hooksInTime any more
-	hooked     bool       // the abort hook has been started; guarded by inner.mu
-	differs    bool       // origin is in use
-	derived    bool       // origin.values is what decides when it is cancelled; see task.derived
-	shielded   bool       // cancellation of what is around it does not reach it
-	timed      bool       // origin.deadline is that of its own timeout
-	heart      *heart     // only if beats are expected
+	origin                   // of its context, if it differs from its owner's
+	started    time.Duration // when, on our clock; only if observed
+	slot       *slot         // only under a Limit
+	delivery   *delivery     // only on an Executor
+	expiryTold error         // what the first waiter was told instead of the outcome; guarded by future.mu
+	countedOut atomicBool    // a hook is not among its owner's hooksInTime any more
+	hooked     bool          // the abort hook has been started; guarded by inner.mu
+	differs    bool          // origin is in use
+	derived    bool          // origin.values is what decides when it is cancelled; see task.derived
+	shielded   bool          // cancellation of what is around it does not reach it
+	timed      bool          // origin.deadline is that of its own timeout
+	heart      *heart        // only if beats are expected
 }
 
 // home returns the root that t stands under, that of the process if t is nil.
@@ -271,7 +271,7 @@ func (t *task) enter() {
 // observe tells the observers that t starts.
 func (t *task) observe() {
 	if t.owner.observers != nil {
-		t.more.started = time.Now()
+		t.more.started = clock()
 		t.owner.tell(Event{Kind: EventStart, Task: t.name()})
 	}
 }
@@ -292,7 +292,7 @@ func (t *task) observed(v *verdict, sg *stopError) {
 }
 
 func (t *task) endEvent(v *verdict, sg *stopError) Event {
-	e := Event{Kind: EventEnd, Task: t.name(), Duration: time.Since(t.more.started), Err: v.err}
+	e := Event{Kind: EventEnd, Task: t.name(), Duration: clock() - t.more.started, Err: v.err}
 	if sg != nil {
 		e.Cause = sg.cause
 	}

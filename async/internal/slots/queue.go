@@ -81,16 +81,19 @@ func (q *queue[T, W]) first() *Task[T, W] {
 	return q.lines[0].first
 }
 
-// push puts t at the end of its line.
+// push puts t at the end of its line, which is made if there is none.
 func (q *queue[T, W]) push(t *Task[T, W]) {
-	t.line = q.lineOf(key{t.Depth, t.Priority})
-	t.line.push(t)
+	k := key{t.Depth, t.Priority}
+	l := q.find(k)
+	if l == nil {
+		l = q.add(k)
+	}
+	l.push(t)
 }
 
 // remove takes t, which queues, out of its line.
 func (q *queue[T, W]) remove(t *Task[T, W]) {
-	l := t.line
-	t.line = nil
+	l := q.find(key{t.Depth, t.Priority})
 	if l.remove(t); l.empty() && len(q.lines) > 1 {
 		heap.Remove((*lineHeap[T, W])(q), l.index)
 		delete(q.byKey, l.key)
@@ -98,35 +101,32 @@ func (q *queue[T, W]) remove(t *Task[T, W]) {
 	}
 }
 
-// lineOf returns the line of k, making it if there is none.
-func (q *queue[T, W]) lineOf(k key) *line[T, W] {
-	switch len(q.lines) {
-	case 0:
-		return q.add(k)
-	case 1:
-		l := q.lines[0]
-		if l.empty() {
-			delete(q.byKey, l.key)
-			l.key = k
-			if q.byKey != nil {
-				q.byKey[k] = l
-			}
-		}
-		if l.key == k {
-			return l
-		}
-		if q.byKey == nil {
-			q.byKey = map[key]*line[T, W]{l.key: l}
-		}
+// find returns the line of k, nil if there is none. An only line that is empty
+// becomes that of k.
+func (q *queue[T, W]) find(k key) *line[T, W] {
+	if len(q.lines) != 1 {
+		return q.byKey[k]
 	}
-	if l := q.byKey[k]; l != nil {
+	l := q.lines[0]
+	if l.key == k {
 		return l
 	}
-	return q.add(k)
+	if !l.empty() {
+		return nil
+	}
+	delete(q.byKey, l.key)
+	l.key = k
+	if q.byKey != nil {
+		q.byKey[k] = l
+	}
+	return l
 }
 
 // add makes an empty line of k, which there is none of.
 func (q *queue[T, W]) add(k key) *line[T, W] {
+	if len(q.lines) == 1 && q.byKey == nil {
+		q.byKey = map[key]*line[T, W]{q.lines[0].key: q.lines[0]}
+	}
 	l := q.spare
 	if l == nil {
 		l = new(line[T, W])

@@ -61,8 +61,6 @@ type Task[T, W any] struct {
 
 	// at is where it queues. Set in Queued and Returning, else nil.
 	at *Limiter[T, W]
-	// line is its line in the queue of at. Set in Queued, else nil.
-	line *line[T, W]
 	// returning is the wait that is told when it has its slots again. Set in
 	// Returning, else nil.
 	returning *Wait[T, W]

@@ -38,7 +38,7 @@ in = @for m in $(1); do echo "==> $(2): $$m"; \
 each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
-.PHONY: help test lint race soak explore bench cover fuzz tidy api
+.PHONY: help test lint race soak explore bench budgets growth cover fuzz tidy api
 .PHONY: fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort tools
 
 help:
@@ -49,6 +49,8 @@ help:
 	@echo 'make soak     random programs on workers, under the race detector: FUZZTIME=5m'
 	@echo 'make explore  orders of the steps of async and scheduler: EXPLORE_TIME=5m each, EXPLORE_SEED=n'
 	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
+	@echo 'make budgets  what ambit costs beside others; BASE=commit: beside an older ambit; ONLY="B1|B7"'
+	@echo 'make growth   how the cost of each operation grows with its number or depth'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
 	@echo 'make tidy     go mod tidy in every module'
 	@echo 'make api      write the exported surface to api/'
@@ -130,6 +132,22 @@ bench: tools
 	$(call step,benchstat)
 	@"$(BIN)/benchstat" async="$(OUT)/bench.txt"
 	@"$(BIN)/benchstat" peers="$(OUT)/peers.txt"
+
+# The same program is built with the older ambit, whose code is checked out into
+# a folder that is removed.
+budgets growth:
+	$(call step,$@)
+	@mkdir -p "$(BIN)" && go -C bench build -o "$(BIN)/budgets" ./budgets
+ifdef BASE
+	@set -e; older=$$(mktemp -d); trap 'git worktree remove --force "$$older/ambit"; rm -rf "$$older"' EXIT; \
+	git worktree add --quiet --detach "$$older/ambit" "$(BASE)"; \
+	cp bench/go.mod bench/go.sum "$$older/"; \
+	go mod edit -replace github.com/ambit-go/ambit="$$older/ambit" "$$older/go.mod"; \
+	go -C bench build -modfile="$$older/go.mod" -o "$$older/budgets" ./budgets; \
+	"$(BIN)/budgets" -only '$(ONLY)' -base "$$older/budgets"
+else
+	@"$(BIN)/budgets" -only '$(ONLY)' $(if $(filter growth,$@),-growth)
+endif
 
 cover:
 	@mkdir -p "$(OUT)"

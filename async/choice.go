@@ -8,16 +8,10 @@ import (
 )
 
 // This file is the engine of racer.go. A choice is a future that settles when
-// its rule says that enough of its contenders have. No goroutine stands behind
-// it: the contenders decide it as they end. It stays a member of its owner
-// until the last of them has ended, so that losers are joined like anything
-// else.
-
-// A rule is told of the contenders' outcomes one by one, never by two
-// goroutines at once. It reports whether the choice is decided now, if so it
-// sets value and v, and marks the contenders that the outcome speaks of as
-// chosen.
-type rule[T, R any] func(c *choice[T, R], last *contender[T]) (decided bool)
+// its rule says that enough of its contenders have ended. No goroutine stands
+// behind it: the contenders decide it as they end. It stays a member of its
+// owner until the last of them has ended, so that losers are joined like
+// anything else. The rules are in rule.go.
 
 // A choice is decided by its rule, once.
 type choice[T, R any] struct {
@@ -27,39 +21,25 @@ type choice[T, R any] struct {
 	s     scope // of the contenders
 	m     more
 	all   []contender[T]
-	v     verdict       // the outcome; only for who judges
 	delay time.Duration // between the starts of contenders; 0: start all at once
 
-	settled int // how many the rule has been told of; only for who judges
-	good    int // how many of them succeeded; only for who judges
+	// Only the goroutine that judges uses these.
+	v       verdict // the outcome
+	settled int     // how many contenders the rule has been told of
+	good    int     // how many of them have succeeded
 
-	mu          mutex // guards what follows; taken before all others
-	first, last *contender[T]
-	judging     bool // somebody tells the rule of what is queued
+	mu          mutex         // guards what follows; taken before all others
+	first, last *contender[T] // the queue of those that have ended and were not judged
+	judging     bool          // some goroutine works on the queue
 	decided     bool
-	frozen      bool // no more are started, because the choice was cancelled
-	started     int
-	live        int         // started, or about to be, and not ended
+	frozen      bool        // no more are started, because the choice was cancelled
+	started     int         // how many were
+	live        int         // how many of them have not ended
 	timer       *time.Timer // starts the next
 }
 
-// A contender is one task of a choice.
-type contender[T any] struct {
-	Future[T]
-	c       contest[T]
-	index   int
-	v       verdict
-	judged  bool    // the rule has been told
-	chosen  bool    // the outcome of the choice speaks of it
-	discard func(T) // set by Discarding, on the handler's goroutine
-	next    *contender[T]
-}
-
-// contest is what a contender knows of its choice.
-type contest[T any] interface {
-	offer(k *contender[T])
-	ended()
-}
+// decidedSignal is why losers are cancelled.
+var decidedSignal = canceled(ErrDecided)
 
 // choose starts tasks and returns the choice among them. With a delay, the
 // next is started when that has passed or one has failed.
@@ -89,8 +69,8 @@ func choose[T, R any](ctx context.Context, name string, delay time.Duration, tas
 	return &c.Future
 }
 
-// chosen returns a choice that needs no contenders.
-func chosen[R any](ctx context.Context, name string, value R, err error) *Future[R] {
+// settledChoice returns a choice that needs no contenders.
+func settledChoice[R any](ctx context.Context, name string, value R, err error) *Future[R] {
 	c := &choice[R, R]{name: name}
 	if err := c.open(ctx); err != nil {
 		c.f.settleUnowned(err)
@@ -106,26 +86,7 @@ func chosen[R any](ctx context.Context, name string, value R, err error) *Future
 func (c *choice[T, R]) open(ctx context.Context) error {
 	c.init(kindChoice, nil)
 	c.f.t.self = c
-	return c.s.stand(ctx, &c.f.t, &c.m)
-}
-
-// stand makes t, which no handler stands behind but what is started in s, a
-// member of the scope of ctx; an error if that has ended.
-func (s *scope) stand(ctx context.Context, t *task, m *more) error {
-	outer, own := nearest(ctx)
-	if own || ctx == context.Background() {
-		ctx = nil
-	}
-	owner := ownerOf(outer)
-	t.owner, t.more = owner, m
-	t.setOrigin(ctx)
-	s.t = t
-	s.inherit(owner)
-	t.inner.Store(s)
-	if !s.enroll() {
-		return lateStart(outer)
-	}
-	return nil
+	return c.s.openWithoutHandler(ctx, &c.f.t, &c.m)
 }
 
 func (c *choice[T, R]) fn() any { return c.name }
@@ -176,7 +137,7 @@ func (c *choice[T, R]) offer(k *contender[T]) {
 	c.mu.Lock()
 	if c.decided {
 		c.mu.Unlock()
-		c.lose(k)
+		c.dismiss(k)
 		return
 	}
 	if c.last != nil {
@@ -195,15 +156,15 @@ func (c *choice[T, R]) offer(k *contender[T]) {
 		if c.first = k.next; c.first == nil {
 			c.last = nil
 		}
-		lost := c.decided
+		late := c.decided
 		c.mu.Unlock()
 		switch {
-		case lost:
-			c.lose(k)
+		case late:
+			c.dismiss(k)
 		case c.judge(k):
 			c.decide()
-			c.s.cancel(canceled(ErrDecided)) // from here: deeper down the stack had to grow for it
-			c.loseRest()
+			c.s.cancel(decidedSignal) // from here: deeper down the stack had to grow for it
+			c.dismissRest()
 		}
 		c.mu.Lock()
 	}
@@ -218,9 +179,9 @@ func (c *choice[T, R]) judge(k *contender[T]) bool {
 	if k.v.err == nil {
 		c.good++
 	}
-	decided := c.rule(c, k)
+	decided := c.rule.judge(c, k)
 	if !decided && c.delay > 0 && k.v.err != nil && !c.startNext() {
-		decided = c.rule(c, k) // that none is started now may decide it
+		decided = c.rule.judge(c, k) // that none is started now may decide it
 	}
 	return decided
 }
@@ -234,52 +195,66 @@ func (c *choice[T, R]) decide() {
 		c.timer.Stop()
 	}
 	c.mu.Unlock()
-	if c.v.err == nil && c.toldOtherwise() {
-		c.value, c.v.err = *new(R), c.m.expiryTold
+	if c.v.err == nil || c.v.partial {
+		c.promiseValues()
 	}
 	wake(c.f.publish(&c.v))
 }
 
-// loseRest deals with those who were judged and that the outcome does not
-// speak of.
-func (c *choice[T, R]) loseRest() {
+// promiseValues decides what becomes of chosen values that have a discard hook.
+// If a waiter was told of an expiry before, nobody is given them, and the choice
+// settles with what that waiter was told. Else they are kept for whoever is
+// given the outcome: if nobody is, they are discarded, see unclaimed.
+func (c *choice[T, R]) promiseValues() {
+	told := c.f.promiseValue()
+	var kept []discarded
+	for i := range c.all {
+		if k := &c.all[i]; k.chosen && k.v.err == nil && k.discard != nil {
+			kept = append(kept, &held[T]{k.value, k.discard, k.f.t.name()})
+		}
+	}
+	switch {
+	case kept == nil:
+	case told != nil:
+		for i := range c.all {
+			c.all[i].chosen = false
+		}
+		c.v = verdict{err: told}
+		c.value = *new(R)
+	default:
+		owner := c.f.t.owner // and not c, which must not be kept for them
+		c.v.value = &held[R]{c.value, func(R) {
+			for _, value := range kept {
+				if err := value.discard(); err != nil {
+					owner.noteHook(err)
+				}
+			}
+		}, c.f.t.name()}
+		c.value = *new(R)
+	}
+}
+
+// dismissRest deals with the contenders that were judged and that the outcome
+// does not speak of.
+func (c *choice[T, R]) dismissRest() {
 	for i := range c.all {
 		if k := &c.all[i]; k.judged && !k.chosen {
-			c.lose(k)
+			c.dismiss(k)
 		}
 	}
 }
 
-// toldOtherwise reports whether the values that were chosen are to be
-// discarded, because a waiter was told of an expiry before.
-func (c *choice[T, R]) toldOtherwise() bool {
-	discards := false
-	for i := range c.all {
-		discards = discards || c.all[i].chosen && c.all[i].discard != nil
-	}
-	c.f.mu.Lock()
-	told := discards && c.m.expiryTold != nil
-	c.f.valuePromised = !told
-	c.f.mu.Unlock()
-	for i := range c.all {
-		c.all[i].chosen = c.all[i].chosen && !told
-	}
-	return told
-}
-
-// lose deals with a contender that the outcome does not speak of: its error is
+// dismiss deals with a contender that the outcome does not speak of: its error is
 // dropped, its value discarded, and a panic or Goexit is the scope's.
-func (c *choice[T, R]) lose(k *contender[T]) {
+func (c *choice[T, R]) dismiss(k *contender[T]) {
 	owner := c.f.t.owner
 	switch {
 	case k.v.mustRaise() && owner.t.kind == kindRoot:
 		owner.home.report(k.v.err)
 	case k.v.mustRaise():
 		owner.failWith(&k.v)
-	case k.v.err == nil && k.discard != nil:
-		if err := guard("discard hook of "+k.f.t.name(), func() { k.discard(k.value) }); err != nil {
-			owner.noteHook(err)
-		}
+	case k.v.err == nil:
+		k.discardValue()
 	}
 }
 
@@ -305,70 +280,4 @@ func (c *choice[T, R]) release() {
 	}
 	c.s.seal()
 	c.f.t.leave()
-}
-
-// failures returns the outcome of a choice in which too many have failed: the
-// cancellation if there was one, then why (nil: nothing to add), then their
-// errors.
-func (c *choice[T, R]) failures(why error) verdict {
-	var errs []error
-	var echo *verdict
-	var p *PanicError
-	for i := range c.all {
-		k := &c.all[i]
-		if !k.judged || k.v.err == nil {
-			continue
-		}
-		k.chosen = true
-		switch {
-		case k.v.echo:
-			echo = &k.v
-		case k.v.panic != nil && p == nil:
-			p = k.v.panic
-		default:
-			errs = append(errs, k.v.err)
-		}
-	}
-	if echo != nil && len(errs) == 0 && p == nil {
-		return *echo
-	}
-	if why != nil {
-		errs = append([]error{why}, errs...)
-	}
-	if echo != nil {
-		errs = append([]error{echo.err}, errs...)
-	}
-	if p != nil {
-		errs = append([]error{p}, errs...)
-	}
-	return verdict{err: joined(&c.f.t, errs, 0), panic: p}
-}
-
-func (k *contender[T]) future() *future { return nil } // nobody can wait for it alone
-
-// run is the body of the contender's goroutine.
-func (k *contender[T]) run() {
-	defer k.finish() // also on Goexit
-	k.call()
-	nilPanic(&k.f.t.exit)
-}
-
-// finish joins what the contender has started and has its outcome judged.
-func (k *contender[T]) finish() {
-	sg := k.f.t.end(k.f.err, &k.v)
-	k.f.t.observed(&k.v, sg)
-	k.leave()
-}
-
-// unrun ends a contender that never ran.
-func (k *contender[T]) unrun(v *verdict) {
-	k.v = *v
-	k.leave()
-}
-
-func (k *contender[T]) leave() {
-	k.c.offer(k)
-	k.f.t.move(stateDone)
-	k.f.t.leave()
-	k.c.ended()
 }

@@ -81,7 +81,7 @@ func ForkJoin[A, B any](ctx context.Context, items []A, f func(ctx context.Conte
 	for _, opt := range o.task {
 		opt.applyTask(&k.m.taskOptions)
 	}
-	if err := k.s.stand(ctx, &k.f.t, &k.m); err != nil {
+	if err := k.s.openWithoutHandler(ctx, &k.f.t, &k.m); err != nil {
 		k.f.settleUnowned(err)
 		return &k.Future
 	}

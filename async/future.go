@@ -48,7 +48,7 @@ func (f *Future[T]) Result() (value T, err error, ok bool) {
 func (f *Future[T]) outcome() (T, error) {
 	kept, err := f.f.give()
 	if kept != nil {
-		return kept.(*held[T]).value, nil
+		return kept.(*held[T]).value, err
 	}
 	return f.value, err
 }
@@ -231,8 +231,10 @@ func (f *future) publish(v *verdict) (waiters *waiter) {
 	f.t.move(stateDone)
 	waiters = f.takeWaitersLocked()
 	f.mu.Unlock()
-	if x != nil && x.late {
-		x.tellRoot()
+	for ; x != nil; x = x.beside {
+		if x.late {
+			x.tellRoot()
+		}
 	}
 	return waiters
 }

@@ -6,14 +6,8 @@ import (
 	"time"
 )
 
-// This file is about choosing among several tasks. What the functions have in
-// common: they do not block; the future settles at the moment the choice is
-// made, not when the last task has ended; those that still run are cancelled
-// then, with ErrDecided as the cause, and belong to the scope of ctx, which
-// does not end before them; their values go to the hook of Discarding and
-// their errors are dropped, but a panic or Goexit fails the scope. Any task
-// may be a stubborn one: it costs the choice nothing. The engine is in
-// choice.go.
+// This file is about choosing among several tasks. The rules that all these
+// functions share stand with each of them. The engine is in choice.go.
 
 // Errors of choosing. Test for them with [errors.Is].
 var (
@@ -34,20 +28,42 @@ var (
 // Race runs tasks beside each other and settles as the first of them does:
 // with its value, or with its error.
 //
+// Race does not block. Decided is settled: the future settles at the moment of
+// the decision. At that instant the other tasks that still run are cancelled with
+// [ErrDecided]. They belong to the scope of ctx, which does not end before they
+// have; one that ignores its context costs the outcome nothing. Their values go
+// to the hook of [Discarding], their errors are dropped. A panic counts as the
+// task's failure before the decision; after it the scope of ctx raises it. If
+// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
+// the scope.
+//
+// When ctx or the future is cancelled, so are all tasks, and what they return
+// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
+// the wait could never end.
+//
 // Among no tasks the outcome of Race is [ErrNoTasks].
 func Race[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) *Future[T] {
 	if len(tasks) == 0 {
-		return chosen(ctx, "async.Race", *new(T), ErrNoTasks)
+		return settledChoice(ctx, "async.Race", *new(T), ErrNoTasks)
 	}
-	return choose(ctx, "async.Race", 0, tasks, func(c *choice[T, T], k *contender[T]) bool {
-		c.value, c.v, k.chosen = k.value, k.v, true
-		return true
-	})
+	return choose(ctx, "async.Race", 0, tasks, firstSettled[T]{})
 }
 
 // Any runs tasks beside each other and settles with the value of the first that
-// succeeds, or, when all have failed, with every error. A panic counts as a
-// failure; if another task wins, the scope raises it.
+// succeeds, or, when all have failed, with every error.
+//
+// Any does not block. Decided is settled: the future settles at the moment of
+// the decision. At that instant the other tasks that still run are cancelled with
+// [ErrDecided]. They belong to the scope of ctx, which does not end before they
+// have; one that ignores its context costs the outcome nothing. Their values go
+// to the hook of [Discarding], their errors are dropped. A panic counts as the
+// task's failure before the decision; after it the scope of ctx raises it. If
+// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
+// the scope.
+//
+// When ctx or the future is cancelled, so are all tasks, and what they return
+// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
+// the wait could never end.
 //
 // Among no tasks the outcome of Any is [ErrNoTasks].
 func Any[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) *Future[T] {
@@ -59,6 +75,21 @@ func Any[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) 
 // one succeeds. When the choice is cancelled no more are started. A delay of
 // 0 or less starts all at once.
 //
+// Hedge does not block. Decided is settled: the future settles at the moment of
+// the decision. At that instant the other tasks that still run are cancelled with
+// [ErrDecided]. They belong to the scope of ctx, which does not end before they
+// have; one that ignores its context costs the outcome nothing. Their values go
+// to the hook of [Discarding], their errors are dropped. A panic counts as the
+// task's failure before the decision; after it the scope of ctx raises it. If
+// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
+// the scope.
+//
+// When ctx or the future is cancelled, so are all tasks, and what they return
+// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
+// the wait could never end.
+//
+// Among no tasks the outcome of Hedge is [ErrNoTasks].
+//
 // The idea is that of the backup requests in Dean and Barroso, The Tail at
 // Scale (2013).
 func Hedge[T any](ctx context.Context, delay time.Duration, tasks ...func(context.Context) (T, error)) *Future[T] {
@@ -67,20 +98,9 @@ func Hedge[T any](ctx context.Context, delay time.Duration, tasks ...func(contex
 
 func anyOf[T any](ctx context.Context, name string, delay time.Duration, tasks []func(context.Context) (T, error)) *Future[T] {
 	if len(tasks) == 0 {
-		return chosen(ctx, name, *new(T), ErrNoTasks)
+		return settledChoice(ctx, name, *new(T), ErrNoTasks)
 	}
-	return choose(ctx, name, delay, tasks, func(c *choice[T, T], k *contender[T]) bool {
-		switch {
-		case k.v.err == nil:
-			c.value, k.chosen = k.value, true
-			return true
-		case c.settled == c.total():
-			c.v = c.failures(nil)
-			return true
-		default:
-			return false
-		}
-	})
+	return choose(ctx, name, delay, tasks, firstGood[T]{})
 }
 
 // Until runs tasks beside each other and settles with the outcome, a value or
@@ -92,111 +112,119 @@ func anyOf[T any](ctx context.Context, name string, delay time.Duration, tasks [
 //	wins := func(r async.Result[int]) bool { return r.Index == leader || r.Err != nil }
 //
 // wins is never called by two goroutines at once, nor after the choice is
-// made. If it panics, that is the outcome. Among no tasks the outcome is
-// [ErrNoTasks].
+// made. If it panics, that is the outcome.
+//
+// Until does not block. Decided is settled: the future settles at the moment of
+// the decision. At that instant the other tasks that still run are cancelled with
+// [ErrDecided]. They belong to the scope of ctx, which does not end before they
+// have; one that ignores its context costs the outcome nothing. Their values go
+// to the hook of [Discarding], their errors are dropped. A panic counts as the
+// task's failure before the decision; after it the scope of ctx raises it. If
+// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
+// the scope.
+//
+// When ctx or the future is cancelled, so are all tasks, and what they return
+// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
+// the wait could never end.
+//
+// Among no tasks the outcome of Until is [ErrNoTasks]. A nil wins panics.
 func Until[T any](ctx context.Context, wins func(Result[T]) bool, tasks ...func(context.Context) (T, error)) *Future[T] {
 	if wins == nil {
 		panic("async: Until with a nil predicate")
 	}
 	if len(tasks) == 0 {
-		return chosen(ctx, "async.Until", *new(T), ErrNoTasks)
+		return settledChoice(ctx, "async.Until", *new(T), ErrNoTasks)
 	}
-	return choose(ctx, "async.Until", 0, tasks, func(c *choice[T, T], k *contender[T]) bool {
-		won := false
-		if bad := guard("predicate of Until", func() { won = wins(k.result()) }); bad != nil {
-			c.v = asVerdict(bad)
-			return true
-		}
-		switch {
-		case won:
-			c.value, c.v, k.chosen = k.value, k.v, true
-		case c.settled < len(c.all):
-			return false
-		case c.good == len(c.all):
-			c.v.err = ErrNoWinner
-		default:
-			c.v = c.failures(nil)
-		}
-		return true
-	})
+	return choose(ctx, "async.Until", 0, tasks, winner[T]{wins})
 }
 
 // Quorum runs tasks beside each other and settles when k of them have
 // succeeded, with their values in the order of the tasks, or as soon as that
 // has become impossible, with an error that matches [ErrNoQuorum] and every
 // error so far. k < 1 panics; with fewer than k tasks it fails at once and
-// starts none. Among no tasks the outcome is [ErrNoTasks].
+// starts none.
+//
+// Quorum does not block. Decided is settled: the future settles at the moment of
+// the decision. At that instant the other tasks that still run are cancelled with
+// [ErrDecided]. They belong to the scope of ctx, which does not end before they
+// have; one that ignores its context costs the outcome nothing. Their values go
+// to the hook of [Discarding], their errors are dropped. A panic counts as the
+// task's failure before the decision; after it the scope of ctx raises it. If
+// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
+// the scope.
+//
+// When ctx or the future is cancelled, so are all tasks, and what they return
+// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
+// the wait could never end.
+//
+// Among no tasks the outcome of Quorum is [ErrNoTasks].
 func Quorum[T any](ctx context.Context, k int, tasks ...func(context.Context) (T, error)) *Future[[]T] {
 	switch {
 	case k < 1:
 		panic("async: Quorum of k < 1: k is how many tasks must succeed")
 	case len(tasks) == 0:
-		return chosen(ctx, "async.Quorum", []T(nil), ErrNoTasks)
+		return settledChoice(ctx, "async.Quorum", []T(nil), ErrNoTasks)
 	case k > len(tasks):
-		return chosen(ctx, "async.Quorum", []T(nil), ErrNoQuorum)
+		return settledChoice(ctx, "async.Quorum", []T(nil), ErrNoQuorum)
 	}
-	return choose(ctx, "async.Quorum", 0, tasks, func(c *choice[T, []T], _ *contender[T]) bool {
-		switch {
-		case c.good == k:
-			c.value = c.values()
-		case len(c.all)-(c.settled-c.good) < k:
-			c.v = c.failures(ErrNoQuorum)
-		default:
-			return false
-		}
-		return true
-	})
+	return choose(ctx, "async.Quorum", 0, tasks, enoughGood[T]{k})
 }
 
 // All runs tasks beside each other and settles with their values in the order
-// of the tasks, or, as soon as one fails, with its error. All of no tasks is
-// empty.
+// of the tasks, or, as soon as one fails, with its error.
+//
+// All does not block. Decided is settled: the future settles at the moment of
+// the decision. At that instant the other tasks that still run are cancelled with
+// [ErrDecided]. They belong to the scope of ctx, which does not end before they
+// have; one that ignores its context costs the outcome nothing. Their values go
+// to the hook of [Discarding], their errors are dropped. A panic counts as the
+// task's failure before the decision; after it the scope of ctx raises it. If
+// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
+// the scope.
+//
+// When ctx or the future is cancelled, so are all tasks, and what they return
+// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
+// the wait could never end.
+//
+// All of no tasks is empty.
 func All[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) *Future[[]T] {
 	if len(tasks) == 0 {
-		return chosen(ctx, "async.All", []T{}, nil)
+		return settledChoice(ctx, "async.All", []T{}, nil)
 	}
-	return choose(ctx, "async.All", 0, tasks, func(c *choice[T, []T], k *contender[T]) bool {
-		switch {
-		case k.v.err != nil:
-			c.v, k.chosen = k.v, true
-		case c.good == len(c.all):
-			c.value = c.values()
-		default:
-			return false
-		}
-		return true
-	})
+	return choose(ctx, "async.All", 0, tasks, allGood[T]{})
 }
 
 // Settle runs tasks beside each other and settles when all have ended, with
 // every outcome in the order of the tasks. The error of the future is nil, the
 // errors are in the results; if nobody is given these, they fail the scope.
+//
+// Settle does not block. Decided is settled: here that is when the last task
+// has ended, so there are no losers, and a task that ignores its context holds
+// the outcome up. The tasks belong to the scope of ctx, which does not end
+// before they have. A panic or Goexit of a task is the error of its result.
+// Values that nobody is given go to the hook of [Discarding].
+//
+// When ctx or the future is cancelled, so are all tasks, and what they return
+// is their outcome. A task that awaits the future it decides is told
+// [ErrAwaitCycle].
+//
 // Settle of no tasks is empty.
 func Settle[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) *Future[[]Result[T]] {
 	if len(tasks) == 0 {
-		return chosen(ctx, "async.Settle", []Result[T]{}, nil)
+		return settledChoice(ctx, "async.Settle", []Result[T]{}, nil)
 	}
-	return choose(ctx, "async.Settle", 0, tasks, func(c *choice[T, []Result[T]], _ *contender[T]) bool {
-		if c.settled < len(c.all) {
-			return false
-		}
-		c.value = make([]Result[T], len(c.all))
-		for i := range c.all {
-			c.value[i] = c.all[i].result()
-			c.all[i].chosen = true
-		}
-		if c.good < len(c.all) {
-			c.v = c.failures(nil)
-			c.v.partial = true
-		}
-		return true
-	})
+	return choose(ctx, "async.Settle", 0, tasks, allSettled[T]{})
 }
 
 // Discarding returns tasks such that f is called exactly once for every value
 // that the choice they take part in does not give to anybody: that of a loser,
-// or of a winner after a waiter was told of an expiry. It is for values that
-// must be closed. Outside the functions of choosing it changes nothing.
+// one beside an error of what the task has started, and that of a winner if a
+// waiter was told of an expiry before, or if nobody has awaited the choice when
+// its scope ends. It is for values that must be closed. A value that a task
+// returns together with an error of its own is the task's to close.
+//
+// If it is used twice on one task, the inner hook counts. Outside the functions
+// of choosing it changes nothing.
 //
 //	conn := async.Any(ctx, async.Discarding(func(c net.Conn) { c.Close() }, dials...)...)
 func Discarding[T any](f func(T), tasks ...func(context.Context) (T, error)) []func(context.Context) (T, error) {
@@ -218,21 +246,4 @@ func Discarding[T any](f func(T), tasks ...func(context.Context) (T, error)) []f
 		}
 	}
 	return wrapped
-}
-
-// values returns the values of those that succeeded, in order, and marks them.
-func (c *choice[T, R]) values() []T {
-	values := make([]T, 0, c.good)
-	for i := range c.all {
-		if k := &c.all[i]; k.judged && k.v.err == nil {
-			k.chosen = true
-			values = append(values, k.value)
-		}
-	}
-	return values
-}
-
-// result returns the outcome of k.
-func (k *contender[T]) result() Result[T] {
-	return Result[T]{Index: k.index, Value: k.value, Err: k.v.err}
 }

@@ -20,6 +20,10 @@ type unclaimed struct {
 	isValue bool      // and no error
 	value   discarded // read by whoever claims it, or by the one who forfeits it
 
+	// beside is the value that comes with an error, of a choice that gives both;
+	// nil: there is none. It is claimed for itself.
+	beside *unclaimed
+
 	scope   *scope // in whose tally it is
 	fact    tally.Fact
 	stopped bool        // it is of a daemon that its scope has told to stop
@@ -108,6 +112,11 @@ func (f *future) give() (value discarded, err error) {
 	}
 	given := x.claim()
 	switch {
+	case x.beside != nil:
+		if x.beside.claim() {
+			return x.beside.value, x.v.answer()
+		}
+		return nil, x.beside.instead
 	case !x.isValue:
 		return nil, x.v.answer()
 	case given:
@@ -140,7 +149,11 @@ func (x *unclaimed) discard() {
 // anybody is given the outcome. It asks contexts and users' errors.
 func (f *future) unclaimed(v *verdict) *unclaimed {
 	x := &unclaimed{v: *v, scope: f.t.owner, isValue: v.err == nil, value: v.value}
+	x.v.value = nil // kept no longer than in x.value
 	if v.err != nil {
+		if v.value != nil {
+			x.beside, x.value = &unclaimed{scope: x.scope, isValue: true, value: v.value}, nil
+		}
 		v.fact(x.scope, &x.fact)
 		x.stopped = v.alone && f.t.stoppedDaemon(v.cause)
 	}
@@ -151,6 +164,14 @@ func (f *future) unclaimed(v *verdict) *unclaimed {
 // are parked now will be given it, because a settled result wins over
 // everything else.
 func (f *future) decideLocked(x *unclaimed) {
+	f.err = x
+	f.decidePartLocked(x)
+	if x.beside != nil {
+		f.decidePartLocked(x.beside)
+	}
+}
+
+func (f *future) decidePartLocked(x *unclaimed) {
 	s := x.scope
 	of := tally.Future{
 		Awaited:   f.awaitedLocked(),
@@ -159,7 +180,6 @@ func (f *future) decideLocked(x *unclaimed) {
 		Rooted:    s.t.kind == kindRoot,
 		Abandoned: x.v.abandoned,
 	}
-	f.err = x
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of.Late = s.summed

@@ -23,9 +23,17 @@
 // # Outcomes
 //
 // Every task that was accepted has exactly one outcome: it ran, was cancelled,
-// or was rejected by the pool or by a full queue. A worker works again when the pool does,
-// whatever happened: a panic, Goexit, a refusal, a full pool. Only what a pool
-// accepts and then drops without a word it cannot see: see [PoolContext].
+// or was rejected by the pool or by a full queue. A worker works again when the
+// pool does, whatever happened: a panic, Goexit, a refusal, a full pool. Only
+// what a pool accepts and then drops without a word it cannot see: see
+// [PoolContext].
+//
+// # Cancellation and scopes
+//
+// From the moment the ctx of a worker is done no task of it starts and none is
+// accepted. A worker whose ctx carries a scope of package async ends with it:
+// it is drained before Scope returns, or cancelled if its ctx is done. If that
+// leaves tasks undone the scope is told: see [Scheduler.NewWorker].
 //
 // # Blocking
 //

@@ -15,8 +15,9 @@ import (
 // panic of f is the future's [*async.PanicError], Goexit is async.ErrGoexit, and
 // the worker goes on. Cancelling the future, or the expiry of its owner's
 // Await, takes f out of the queue; CancelPending gives it [ErrCancelled], a
-// worker that is or becomes closed [ErrClosed] or the cause of its ctx, a pool
-// that refuses or has ended a [*RejectedError].
+// worker that is or becomes closed [ErrClosed] or the cause of its ctx. A pool
+// that refuses or has ended, or a full queue, gives it a [*RejectedError]: that
+// is a failure of the future, and of its scope if nobody awaits it.
 //
 // A task of w must not await the future: it waits for itself.
 //

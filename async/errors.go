@@ -52,13 +52,17 @@ type TimeoutError struct {
 	awaited bool // it is the limit of an Await, perhaps of somebody else's
 }
 
-// Error names the task, the limit and the time waited.
+// Error names the task, the limit and, rounded, the time waited.
 func (e *TimeoutError) Error() string {
+	text := prefix(e.Task) + context.DeadlineExceeded.Error()
 	of := ""
 	if e.awaited {
 		of = " of an Await"
 	}
-	return fmt.Sprintf("async: %s: context deadline exceeded (limit %v%s, waited %v)", e.Task, e.Limit, of, e.Waited)
+	if e.Limit <= 0 {
+		return text + " (the limit" + of + " had passed before)"
+	}
+	return fmt.Sprintf("%s (limit %v%s, waited %v)", text, e.Limit, of, rounded(e.Waited))
 }
 
 // Is reports that a TimeoutError is a [context.DeadlineExceeded].
@@ -95,31 +99,19 @@ type StragglerError struct {
 
 // Error names the stragglers and shows their stacks.
 func (e *StragglerError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "async: %s: %d still running", e.Scope, len(e.Left)+e.More)
-	if e.Cause == nil {
-		b.WriteString(", not told to stop")
-	} else {
-		b.WriteString(" after being told to stop: " + brief(e.Cause))
+	head := counted(len(e.Left)+e.More, "task") + " still running, not told to stop"
+	if e.Cause != nil {
+		head = counted(len(e.Left)+e.More, "task") + " still running after being told to stop: " + briefly(e.Scope, e.Cause)
 	}
+	texts := []string{head}
 	for _, s := range e.Left {
-		fmt.Fprintf(&b, "\n\t%s (%v)", s.Task, s.State)
+		text := fmt.Sprintf("%s (%v)", s.Task, s.State)
 		if s.Stack != "" {
-			b.WriteString("\n\t\t" + strings.ReplaceAll(strings.TrimSpace(s.Stack), "\n", "\n\t\t"))
+			text += "\n" + strings.TrimSpace(s.Stack)
 		}
+		texts = append(texts, strings.ReplaceAll(indented(text), "\n", "\n\t"))
 	}
-	if e.More > 0 {
-		fmt.Fprintf(&b, "\n\tand %d more", e.More)
-	}
-	return b.String()
-}
-
-// brief is the text of err without the stack of a panic.
-func brief(err error) string {
-	if p := (*PanicError)(nil); errors.As(err, &p) {
-		return fmt.Sprintf("panic in %s: %s", p.Task, p.valueText())
-	}
-	return fmt.Sprint(err)
+	return prefix(e.Scope) + list(texts, e.More)
 }
 
 // Unwrap returns why the stragglers were told to stop, nil if nobody has.

@@ -142,7 +142,7 @@ func ExampleAttempts() {
 	_ = async.Scope(context.Background(), func(ctx context.Context) error {
 		invoice := async.Poll(ctx, async.Every(time.Millisecond), func(context.Context) (string, bool, error) {
 			return "unpaid", false, nil
-		}, async.Attempts(3))
+		}, async.Attempts(3), async.Name("payment"))
 		_, err := invoice.Await(ctx, time.Minute)
 		fmt.Println(err)
 		pings := 0
@@ -155,7 +155,7 @@ func ExampleAttempts() {
 		return nil
 	})
 	// Output:
-	// async: no answer, attempts: 3: no attempts left; last value: unpaid
+	// async: payment: no answer after 3 attempts; last value: unpaid
 	// 3 pings: <nil>
 }
 

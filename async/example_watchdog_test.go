@@ -31,7 +31,7 @@ func ExampleWatch() {
 		return nil
 	})
 	// Output:
-	// async: camera: async: watchdog of camera: disk is full
+	// async: camera: watchdog: disk is full
 	// 	recording is cut off
 	// true
 }

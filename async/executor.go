@@ -59,7 +59,7 @@ func (e *RejectedError) Error() string {
 	if e.Worker != "" {
 		return fmt.Sprintf("scheduler: %s: rejected by the pool: %v", e.Worker, e.Err)
 	}
-	return fmt.Sprintf("async: %s: rejected by its executor: %v", e.Task, e.Err)
+	return prefix(e.Task) + "rejected by its executor: " + within(e.Task, e.Err)
 }
 
 // Unwrap returns what the executor said.

@@ -60,7 +60,7 @@ func withoutBeside(err error, p *PanicError) error {
 	switch e := err.(type) {
 	case *StragglerError:
 		left := *e
-		left.Cause = errors.New(brief(e.Cause))
+		left.Cause = errors.New(briefly("", e.Cause))
 		return &left
 	case *ScopeError:
 		rest := &ScopeError{Scope: e.Scope, Dropped: e.Dropped}
@@ -79,7 +79,7 @@ func withoutBeside(err error, p *PanicError) error {
 		if cause := e.Unwrap(); cause != nil && !leadsTo(cause, p, 0) {
 			return fmt.Errorf("async: panic in %s: %w", e.Task, cause)
 		}
-		return fmt.Errorf("async: panic in %s: %v", e.Task, e.Value)
+		return fmt.Errorf("async: panic in %s: %s", e.Task, e.valueText())
 	}
 	return nil
 }
@@ -134,12 +134,15 @@ func (e *PanicError) Error() string {
 	if e == nil {
 		return "async: a nil *PanicError"
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "async: panic in %s: %s\n\n%s", e.Task, e.valueText(), e.Stack)
-	if beside := e.besideError(); beside != nil {
-		fmt.Fprintf(&b, "\nand beside it: %v", beside)
+	text := fmt.Sprintf("async: panic in %s: %s\n\n%s", e.Task, e.valueText(), e.Stack)
+	if errs, dropped := e.listed(); len(errs) > 0 || dropped > 0 {
+		texts := []string{"beside it:"}
+		for _, err := range errs {
+			texts = append(texts, within(e.Task, err))
+		}
+		text = strings.TrimRight(text, "\n") + "\n\n" + list(texts, dropped)
 	}
-	return b.String()
+	return text
 }
 
 // Unwrap returns the value that was panicked with if it is an error.

@@ -2,13 +2,12 @@ package async
 
 import (
 	"bytes"
-	"fmt"
 	"runtime/debug"
 	"strings"
 )
 
-// This file makes what a PanicError shows: the stack of who panicked, without
-// what this package and the runtime have on it.
+// This file makes the stack that a PanicError shows: that of whoever has
+// panicked, without what this package and the runtime have on it.
 
 // ownFrames is what the names of this package's functions begin with, and not
 // those of its tests. Its internal cores are part of it.
@@ -64,15 +63,4 @@ func splitFrames(stack string) (frames []string) {
 		}
 	}
 	return frames
-}
-
-// textOf returns the text of a value that somebody has panicked with, which
-// may be anything: also one whose text cannot be made without another panic.
-func textOf(value any) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprintf("%T, whose text panics", value)
-		}
-	}()
-	return fmt.Sprint(value)
 }

@@ -3,7 +3,6 @@ package async
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"time"
 )
@@ -42,22 +41,24 @@ type PollError[T any] struct {
 	Value    T     // the last that a probe returned without an error, or, not being zero, beside an Again
 	Err      error // the last error of a probe, nil if there was none
 
-	why error // what ended the poll, unless that was Err
+	task string
+	why  error // what ended the poll, unless that was Err
 }
 
 var errAttempts = errors.New("no attempts left")
 
-// Error tells the attempts, the value, the last error and what ended the poll.
+// Error tells in one sentence which task has not got an answer after how many
+// attempts, what ended it, the last error and the last value.
 func (e *PollError[T]) Error() string {
-	text := fmt.Sprintf("async: no answer, attempts: %d", e.Attempts)
-	if e.why != nil {
-		text += ": " + e.why.Error()
+	text := prefix(e.task) + "no answer after " + counted(e.Attempts, "attempt")
+	if e.why != nil && e.why != errAttempts { // the number tells
+		text += ": " + briefly(e.task, e.why)
 	}
 	if e.Err != nil {
-		text += "; last error: " + e.Err.Error()
+		text += "; last error: " + within(e.task, e.Err)
 	}
 	if v := reflect.ValueOf(e.Value); v.IsValid() && !v.IsZero() {
-		text += fmt.Sprintf("; last value: %v", e.Value)
+		text += "; last value: " + indented(textOf(e.Value))
 	}
 	return text
 }
@@ -197,7 +198,7 @@ func (p *poll[T]) run(ctx context.Context) (value T, err error) {
 	}
 	for {
 		if why := ctx.Err(); why != nil {
-			return value, p.noAnswer(stopped(why, context.Cause(ctx)))
+			return value, p.noAnswer(ctx, stopped(why, context.Cause(ctx)))
 		}
 		v, done, err := p.probe(ctx)
 		p.seen.Attempts++
@@ -206,11 +207,11 @@ func (p *poll[T]) run(ctx context.Context) (value T, err error) {
 		case err == nil && done:
 			return v, nil
 		case err != nil && again == nil && p.failed > p.o.tolerate:
-			return value, p.noAnswer(nil)
+			return value, p.noAnswer(ctx, nil)
 		case p.seen.Attempts == p.o.attempts && p.endless:
 			return value, nil
 		case p.seen.Attempts == p.o.attempts:
-			return value, p.noAnswer(errAttempts)
+			return value, p.noAnswer(ctx, errAttempts)
 		}
 		_ = Sleep(ctx, p.wait(again))
 	}
@@ -237,8 +238,11 @@ func (p *poll[T]) note(v T, err error) (again *againError) {
 	return again
 }
 
-func (p *poll[T]) noAnswer(why error) error {
-	p.seen.why = why
+// noAnswer returns the outcome of a poll that has ended without an answer, for
+// why if that is not nil.
+func (p *poll[T]) noAnswer(ctx context.Context, why error) error {
+	t, _ := nearest(ctx)
+	p.seen.task, p.seen.why = t.name(), why
 	return &p.seen
 }
 

@@ -1,11 +1,6 @@
 package async
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/ambit-go/ambit/async/internal/tally"
-)
+import "github.com/ambit-go/ambit/async/internal/tally"
 
 // A ScopeError says how a scope or task has ended when that is more than one
 // error, or when it was cancelled by something that is no failure of its own.
@@ -35,22 +30,14 @@ type ScopeError struct {
 
 // Error tells the cause and the errors, one a line when there are several.
 func (e *ScopeError) Error() string {
-	var b strings.Builder
-	prefix := "async: " + e.Scope + ": "
-	b.WriteString(prefix)
-	between := ""
+	var texts []string
 	if e.Cause != nil {
-		b.WriteString(strings.TrimPrefix(brief(e.Cause), prefix))
-		between = "\n\t"
+		texts = append(texts, briefly(e.Scope, e.Cause))
 	}
 	for _, err := range e.Errors {
-		b.WriteString(between + strings.TrimPrefix(err.Error(), prefix))
-		between = "\n\t"
+		texts = append(texts, within(e.Scope, err))
 	}
-	if e.Dropped > 0 {
-		fmt.Fprintf(&b, "\n\tand %d more", e.Dropped)
-	}
-	return b.String()
+	return prefix(e.Scope) + list(texts, e.Dropped)
 }
 
 // Unwrap returns the cause, if there is one, and then the listed errors.

@@ -2,7 +2,6 @@ package async
 
 import (
 	"context"
-	"fmt"
 )
 
 // This file is about work that is watched from outside while it runs.
@@ -15,7 +14,7 @@ type WatchdogError struct {
 
 // Error names the task and says what was wrong.
 func (e *WatchdogError) Error() string {
-	return fmt.Sprintf("async: watchdog of %s: %v", e.Task, e.Err)
+	return prefix("watchdog of "+e.Task) + within(e.Task, e.Err)
 }
 
 // Unwrap returns what was wrong.

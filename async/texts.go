@@ -1,0 +1,92 @@
+package async
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// This file makes the texts of errors. What they have in common: the package
+// comes first, then the name of the scope or task, each once; of several errors
+// the first stands on the first line and the others below, each indented.
+
+// prefix is what the text of an error of what is called name begins with.
+func prefix(name string) string {
+	if name == "" {
+		return "async: "
+	}
+	return "async: " + name + ": "
+}
+
+// within returns the text of err as part of the text of an error of what is
+// called name: neither the package nor that name is said again, and its lines
+// after the first are indented.
+func within(name string, err error) string {
+	return withoutName(name, textOf(err))
+}
+
+// withoutName is within for a text.
+func withoutName(name, text string) string {
+	text = strings.TrimPrefix(text, prefix(name))
+	if rest, ours := strings.CutPrefix(text, prefix("")); ours {
+		text = strings.TrimPrefix(rest, name+"/") // a task of name without a name of its own
+		what, rest, _ := strings.Cut(text, ": ")
+		for _, of := range []string{" of ", " in "} { // a hook of it, or a panic in it
+			if short, its := strings.CutSuffix(what, of+name); its {
+				text = short + ": " + rest
+			}
+		}
+	}
+	return indented(text)
+}
+
+// indented indents all lines of text but the first.
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n\t")
+}
+
+// list returns texts one a line, and how many more there were.
+func list(texts []string, more int) string {
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "\n\t")
+}
+
+// briefly is within without the stack of a panic.
+func briefly(name string, err error) string {
+	if p := (*PanicError)(nil); errors.As(err, &p) && p != nil {
+		return withoutName(name, fmt.Sprintf("async: panic in %s: %s", p.Task, p.valueText()))
+	}
+	return within(name, err)
+}
+
+// rounded returns d with three digits that count, so that what is short is not
+// shown as nothing, and what is long not to the nanosecond.
+func rounded(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 || d/unit <= -1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// counted returns "1 task", "2 tasks" and so on.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprint(n, " ", what, "s")
+}
+
+// textOf returns the text of a value that somebody has panicked with, which
+// may be anything: also one whose text cannot be made without another panic.
+func textOf(value any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("%T, whose text panics", value)
+		}
+	}()
+	return fmt.Sprint(value)
+}

@@ -79,7 +79,13 @@ func (sg *stopError) beside(t *task, err error, echo bool) error {
 
 // says reports whether err, an echo of sg, says nothing that sg does not.
 func (sg *stopError) says(err error) bool {
-	return tally.Same(err, sg.err) || matches(sg.cause, err) || tally.Same(err, sg.told())
+	switch e := err.(type) {
+	case *stopError:
+		return tally.Same(e.cause, sg.cause)
+	case *ScopeError:
+		return len(e.Errors) == 0 && e.Dropped == 0
+	}
+	return tally.Same(err, sg.err) || matches(sg.cause, err)
 }
 
 // sumQuiet is sum for a scope of which there is no more to say than that it may

@@ -101,9 +101,7 @@ func (s *scope) close() bool {
 func (s *scope) conclude(own ownEnd, v *verdict) {
 	s.takeUnclaimed() // of promises that were rejected or resolved meanwhile
 	s.discardUnclaimed()
-	if !s.sumQuiet(own, v) {
-		s.sum(own, nil, v)
-	}
+	s.sum(own, nil, v)
 	s.seal()
 }
 

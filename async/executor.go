@@ -189,7 +189,7 @@ func (t *task) skip(sg *stopError) {
 		}
 	}
 	t.owner.noteSkipped()
-	t.self.unrun(&verdict{err: sg.told(), echo: true, cause: sg.cause})
+	t.self.unrun(&verdict{err: sg.told(), echo: true, alone: true, cause: sg.cause})
 }
 
 // reject settles t, which its executor has refused.

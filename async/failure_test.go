@@ -3,6 +3,7 @@ package async_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -16,107 +17,46 @@ import (
 )
 
 // TestWhoIsToldOfAFailure: an error that was given to nobody fails the scope
-// at its end; what somebody was given or told does not.
+// at its end; what somebody was given or told does not. The task fails after a
+// minute with an error of its own.
 func TestWhoIsToldOfAFailure(t *testing.T) {
 	own := errors.New("own")
-	fails := func(ctx context.Context, opts ...async.TaskOption) *async.Future[int] {
-		return async.Execute(ctx, stubborn(time.Minute, 0, own), opts...)
-	}
-	for name, test := range map[string]struct {
-		body  func(t *testing.T, ctx context.Context)
-		fails bool
+	const early, late = time.Second, time.Hour // compared to the task
+	for _, test := range []struct {
+		way   string        // see waysToLook
+		after bool          // the task has settled before
+		limit time.Duration // of the wait: a timeout of Await, else a ctx
+		told  error         // nil if nothing is told
+		fails bool          // the scope, at its end
 	}{
-		"nobody awaits":       {func(_ *testing.T, ctx context.Context) { fails(ctx) }, true},
-		"Start, nobody":       {func(_ *testing.T, ctx context.Context) { async.Start(ctx, func(context.Context) error { return own }) }, true},
-		"Done claims nothing": {func(_ *testing.T, ctx context.Context) { <-fails(ctx).Done() }, true},
-		"State claims nothing": {func(t *testing.T, ctx context.Context) {
-			f := fails(ctx)
-			<-f.Done()
-			require.Equal(t, async.Done, f.State())
-		}, true},
-		"Await": {func(t *testing.T, ctx context.Context) {
-			_, err := fails(ctx).Await(ctx, 0)
-			require.ErrorIs(t, err, own)
-		}, false},
-		"Await after it settled": {func(t *testing.T, ctx context.Context) {
-			f := fails(ctx)
-			<-f.Done()
-			_, err := f.Await(ctx, -1)
-			require.ErrorIs(t, err, own)
-		}, false},
-		"Wait": {func(t *testing.T, ctx context.Context) {
-			_, err := fails(ctx).Wait(ctx)
-			require.ErrorIs(t, err, own)
-		}, false},
-		"a Wait that gave up": {func(t *testing.T, ctx context.Context) {
-			brief, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			_, err := fails(ctx).Wait(brief)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		}, true},
-		"AwaitAll": {func(t *testing.T, ctx context.Context) {
-			for _, r := range async.AwaitAll(ctx, 0, fails(ctx), fails(ctx)) {
-				require.ErrorIs(t, r.Err, own)
-			}
-		}, false},
-		"an AwaitAll that expired": {func(t *testing.T, ctx context.Context) {
-			for _, r := range async.AwaitAll(ctx, time.Second, fails(ctx), fails(ctx)) {
-				require.ErrorIs(t, r.Err, context.DeadlineExceeded)
-			}
-		}, false},
-		"Result": {func(t *testing.T, ctx context.Context) {
-			f := fails(ctx)
-			<-f.Done()
-			_, err, ok := f.Result()
-			require.True(t, ok)
-			require.ErrorIs(t, err, own)
-		}, false},
-		"a Result that came too early": {func(t *testing.T, ctx context.Context) {
-			_, err, ok := fails(ctx).Result()
-			require.False(t, ok)
-			require.NoError(t, err)
-		}, true},
-		"an Await that expired": {func(t *testing.T, ctx context.Context) {
-			_, err := fails(ctx).Await(ctx, time.Second)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		}, false},
-		"an Await that has expired": {func(t *testing.T, ctx context.Context) {
-			_, err := fails(ctx).Await(ctx, -1)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		}, false},
-		"an Await whose ctx ended": {func(t *testing.T, ctx context.Context) {
-			brief, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			_, err := fails(ctx).Await(brief, 0)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		}, false},
-		"Cancel": {func(t *testing.T, ctx context.Context) {
-			f := fails(ctx)
-			require.True(t, f.Cancel(errors.New("no longer needed")))
-		}, false},
-		"Cancel after it failed": {func(t *testing.T, ctx context.Context) {
-			f := fails(ctx)
-			<-f.Done()
-			require.False(t, f.Cancel(nil))
-		}, false},
-		"somebody in another task": {func(t *testing.T, ctx context.Context) {
-			f := fails(ctx)
-			async.Go(ctx, func(ctx context.Context) error {
-				_, err := f.Await(ctx, 0)
-				require.ErrorIs(t, err, own)
-				return nil
-			})
-		}, false},
-		"a task that is told by its derived context": {func(_ *testing.T, ctx context.Context) {
-			brief, cancel := context.WithTimeout(ctx, time.Second)
-			time.AfterFunc(time.Hour, cancel)
-			fails(brief)
-		}, true},
+		{way: "nothing", fails: true},
+		{way: "Done", after: true, fails: true},
+		{way: "State", after: true, fails: true},
+		{way: "Await", told: own},
+		{way: "Await", limit: late, told: own},
+		{way: "Await", after: true, limit: -1, told: own},
+		{way: "Await", limit: early, told: context.DeadlineExceeded},
+		{way: "Await", limit: -1, told: context.DeadlineExceeded},
+		{way: "Await with a ctx", limit: early, told: context.DeadlineExceeded},
+		{way: "Await in another task", told: own},
+		{way: "AwaitAll", told: own},
+		{way: "AwaitAll", limit: early, told: context.DeadlineExceeded},
+		{way: "Wait", limit: late, told: own},
+		{way: "Wait", limit: early, told: context.DeadlineExceeded, fails: true},
+		{way: "Join", limit: early, told: own},
+		{way: "Result", after: true, told: own},
+		{way: "Result", fails: true},
+		{way: "Cancel"},
+		{way: "Cancel", after: true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(fmt.Sprint(test.way, ", settled: ", test.after, ", limit: ", test.limit), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-					test.body(t, ctx)
+					f := async.Execute(ctx, stubborn(time.Minute, 0, own))
+					if test.after {
+						<-f.Done()
+					}
+					require.ErrorIs(t, waysToLook[test.way](ctx, f, test.limit), test.told)
 					require.NoError(t, ctx.Err(), "a future's failure cancels nobody")
 					return nil
 				})
@@ -128,6 +68,55 @@ func TestWhoIsToldOfAFailure(t *testing.T) {
 			})
 		})
 	}
+}
+
+// waysToLook is what may be done with a future. Each returns the error that it
+// was told.
+var waysToLook = map[string]func(ctx context.Context, f *async.Future[int], limit time.Duration) error{
+	"nothing": func(context.Context, *async.Future[int], time.Duration) error { return nil },
+	"Done":    func(_ context.Context, f *async.Future[int], _ time.Duration) error { <-f.Done(); return nil },
+	"State":   func(_ context.Context, f *async.Future[int], _ time.Duration) error { f.State(); return nil },
+	"Cancel":  func(_ context.Context, f *async.Future[int], _ time.Duration) error { f.Cancel(nil); return nil },
+	"Result": func(_ context.Context, f *async.Future[int], _ time.Duration) error {
+		_, err, _ := f.Result()
+		return err
+	},
+	"Await": func(ctx context.Context, f *async.Future[int], limit time.Duration) error {
+		return second(f.Await(ctx, limit))
+	},
+	"AwaitAll": func(ctx context.Context, f *async.Future[int], limit time.Duration) error {
+		all := async.AwaitAll(ctx, limit, f, f)
+		return errors.Join(all[0].Err, all[1].Err)
+	},
+	"Await with a ctx": withLimit(func(ctx context.Context, f *async.Future[int]) error { return second(f.Await(ctx, 0)) }),
+	"Wait":             withLimit(func(ctx context.Context, f *async.Future[int]) error { return second(f.Wait(ctx)) }),
+	"Join":             withLimit(func(ctx context.Context, f *async.Future[int]) error { return second(f.Join(ctx)) }),
+	"Await in another task": func(ctx context.Context, f *async.Future[int], _ time.Duration) error {
+		return second(async.Execute(ctx, func(ctx context.Context) (int, error) { return 0, second(f.Await(ctx, 0)) }).Await(ctx, 0))
+	},
+}
+
+// withLimit gives wait a ctx that ends after limit.
+func withLimit(wait func(ctx context.Context, f *async.Future[int]) error) func(context.Context, *async.Future[int], time.Duration) error {
+	return func(ctx context.Context, f *async.Future[int], limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return wait(ctx, f)
+	}
+}
+
+// TestAFailureAfterADerivedContextHasEndedIsStillTheScopes: that the derived
+// context ends tells nobody of the failure.
+func TestAFailureAfterADerivedContextHasEndedIsStillTheScopes(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		own := errors.New("own")
+		require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
+			brief, cancel := context.WithTimeout(ctx, time.Second)
+			time.AfterFunc(time.Hour, cancel)
+			async.Execute(brief, stubborn(time.Minute, 0, own))
+			return nil
+		}), own)
+	})
 }
 
 // TestPanicsAndGoexitsAreTooLoudToBeToldAsATimeout: only being given them will

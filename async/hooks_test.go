@@ -90,16 +90,6 @@ func TestAHookHasADeadlineOfItsOwnAndJoinsWhatItStarts(t *testing.T) {
 	}
 }
 
-func TestAnExitHookOnAnEndedScopeRunsAtOnceOnTheCaller(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		var stored context.Context
-		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error { stored = ctx; return nil }))
-		var outcome error
-		async.OnExit(stored, func(_ context.Context, o error) error { outcome = o; return nil })
-		require.Equal(t, async.ErrScopeEnded, outcome)
-	})
-}
-
 func TestAnAbortHookRunsOnceBesideTheHandlerAndItsErrorIsKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		type key struct{}

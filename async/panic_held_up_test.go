@@ -31,23 +31,6 @@ func TestAPanickingTaskWithAStubbornChildCancelsItsScopeAtOnce(t *testing.T) {
 	})
 }
 
-func TestAPanicThatWaitsTooLongToBeRaisedIsReportedOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, _ context.Context) {
-		ctx, check := asynctest.Root(t.Context())
-		told := panicOrError(func() error {
-			return async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil }, async.Name("stubborn"))
-				plantedPanic()
-				return nil
-			})
-		})
-		require.ErrorIs(t, told, errPlanted)
-		reported := check()
-		require.ErrorIs(t, reported, errPlanted)
-		require.ErrorContains(t, reported, "stubborn", "who is waited for")
-	})
-}
-
 // TestAPanicThatWaitsToBeRaisedIsPrintedOnce wherever it happened and whoever
 // holds it up: with its stack, once, and with who is waited for.
 func TestAPanicThatWaitsToBeRaisedIsPrintedOnce(t *testing.T) {
@@ -66,6 +49,11 @@ func TestAPanicThatWaitsToBeRaisedIsPrintedOnce(t *testing.T) {
 				return nil
 			})
 		}, "\tinner ("},
+		"of the body": {func(ctx context.Context) error {
+			async.Go(ctx, stays(time.Hour), async.Name("stubborn"))
+			plantedPanic()
+			return nil
+		}, "\tstubborn ("},
 		"behind a future": {func(ctx context.Context) error {
 			async.Start(ctx, func(context.Context) error { plantedPanic(); return nil })
 			async.Go(ctx, stays(time.Hour), async.Name("sibling"))

@@ -205,15 +205,3 @@ func TestAPlantedStragglerIsFound(t *testing.T) {
 		time.Sleep(time.Hour)
 	})
 }
-
-func TestAnErrorOfARootTaskThatNobodyWasGivenIsReported(t *testing.T) {
-	ctx, check := asynctest.Root(t.Context())
-	func() {
-		f := async.Start(ctx, func(context.Context) error { return errPlanted })
-		<-f.Done() // looks, but is given nothing
-	}()
-	for check() == nil {
-		collect()
-	}
-	require.ErrorIs(t, check(), errPlanted)
-}

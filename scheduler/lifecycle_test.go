@@ -110,6 +110,10 @@ func TestAnEndedScopeOrSchedulerMakesClosedWorkers(t *testing.T) {
 	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error { kept = ctx; return nil }))
 	s := scheduler.New(scheduler.Goroutines())
 	require.Equal(t, scheduler.ErrClosed, s.NewWorker(kept).Post(func() {}))
+	var drained *scheduler.ExecutorWorker
+	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error { drained = s.NewWorker(ctx); return nil }))
+	_, err := scheduler.Call(t.Context(), drained, func(context.Context) (int, error) { return 1, nil })
+	require.ErrorIs(t, err, scheduler.ErrClosed, "it was closed before the ctx of its scope was done")
 	require.NoError(t, s.Close())
 	w := s.NewWorker(t.Context())
 	require.Equal(t, scheduler.ErrClosed, w.Post(func() {}))

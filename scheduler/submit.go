@@ -100,17 +100,16 @@ func (x *submission) queue(run func(), wait bool) error {
 	return w.admit(n)
 }
 
-// whyClosed returns why w, which accepts nothing more, does not.
+// whyClosed returns why w, which accepts nothing more, does not. Of two causes
+// that of w counts, which may have been closed before its ctx was done.
 func (w *ExecutorWorker) whyClosed() error {
+	if cause := context.Cause(w.ctx); cause != nil {
+		return cause
+	}
 	if w.isCancelled() {
 		return context.Cause(w.outer)
 	}
-	switch cause := context.Cause(w.ctx); cause {
-	case nil:
-		return ErrClosed // it is draining
-	default:
-		return cause
-	}
+	return ErrClosed // it is draining
 }
 
 // Withdraw is called by package async when the future was cancelled while it

@@ -1,0 +1,183 @@
+package async_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// lazily yields 0, 1, 2 ... up to n-1 and notes how many were pulled.
+func lazily(n int, pulled *int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range n {
+			*pulled++
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func TestForEach(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var most, running, done, pulled atomic.Int32
+		sequence := func(yield func(int) bool) {
+			for i := range 50 {
+				if pulled.Add(1); !yield(i) {
+					return
+				}
+			}
+		}
+		work := func(ctx context.Context, i int) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			require.LessOrEqual(t, pulled.Load(), done.Load()+3, "never pulled ahead of the room")
+			time.Sleep(time.Duration(i%5+1) * time.Second)
+			done.Add(1)
+			return nil
+		}
+		require.NoError(t, async.ForEach(ctx, sequence, work, async.Limit(3)))
+		require.EqualValues(t, 3, most.Load())
+		require.EqualValues(t, 50, done.Load())
+
+		done.Store(0)
+		start := time.Now()
+		require.NoError(t, async.ForEach(ctx, slices.Values(upTo(50)), func(ctx context.Context, i int) error { time.Sleep(time.Second); done.Add(1); return nil }))
+		require.EqualValues(t, 50, done.Load())
+		require.Equal(t, time.Second, time.Since(start), "all at once without a limit")
+
+		require.NoError(t, async.ForEach(ctx, slices.Values([]int(nil)), work))
+	})
+}
+
+func TestHowForEachFails(t *testing.T) {
+	fails := func(bad ...int) func(context.Context, int) error {
+		return func(ctx context.Context, i int) error {
+			if err := async.Sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			if slices.Contains(bad, i) {
+				return fmt.Errorf("%w %d", errItem, i)
+			}
+			return nil
+		}
+	}
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		pulled := 0
+		err := async.ForEach(ctx, lazily(10, &pulled), fails(3, 6), async.Limit(2))
+		var list *async.ScopeError
+		require.ErrorAs(t, err, &list)
+		require.Len(t, list.Errors, 2, "every item had its turn")
+		require.Equal(t, 10, pulled)
+
+		pulled = 0
+		err = async.ForEach(ctx, lazily(10, &pulled), fails(3, 6), async.Limit(2), async.FailFast())
+		require.Equal(t, "bad item 3", err.Error())
+		require.LessOrEqual(t, pulled, 5, "no more is pulled")
+
+		pulled = 0
+		short, cancel := context.WithTimeoutCause(ctx, 2500*time.Millisecond, errCancelWhy)
+		defer cancel()
+		err = async.ForEach(short, lazily(10, &pulled), fails(), async.Limit(2))
+		require.ErrorIs(t, err, errCancelWhy)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.LessOrEqual(t, pulled, 7)
+
+		told := panicOrError(func() error {
+			return async.ForEach(ctx, lazily(10, &pulled), func(ctx context.Context, i int) error {
+				if i == 3 {
+					plantedPanic()
+				}
+				return async.Sleep(ctx, time.Second)
+			}, async.Limit(2))
+		})
+		require.ErrorIs(t, told, errPlanted)
+
+		told = panicOrError(func() error {
+			return async.ForEach(ctx, func(yield func(int) bool) { yield(1); plantedPanic() }, fails(), async.Limit(2))
+		})
+		require.ErrorIs(t, told, errPlanted, "of the sequence")
+
+		require.ErrorIs(t, async.ForEach(ctx, lazily(9, &pulled), func(context.Context, int) error { runtime.Goexit(); return nil }, async.Limit(2)), async.ErrGoexit)
+	})
+}
+
+func TestMapYieldsInOrderAsSoonAsItCan(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		pulled, yielded := 0, 0
+		var got []int
+		var at []time.Duration
+		for v, err := range async.Map(ctx, func(yield func(int) bool) {
+			for _, n := range []int{3, 1, 2, 1, -1, 2} {
+				pulled++
+				require.LessOrEqual(t, pulled, yielded+2, "never pulled ahead of the room")
+				if !yield(n) {
+					return
+				}
+			}
+		}, square, async.Limit(2)) {
+			yielded++
+			if err != nil {
+				require.ErrorIs(t, err, errItem)
+			}
+			got = append(got, v)
+			at = append(at, time.Since(start))
+		}
+		require.Equal(t, []int{9, 1, 4, 1, 0, 4}, got)
+		s := time.Second
+		require.Equal(t, []time.Duration{3 * s, 3 * s, 5 * s, 5 * s, 6 * s, 7 * s}, at)
+	})
+}
+
+func TestAsCompletedYieldsInTheOrderOfCompletion(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var tasks []func(context.Context) (int, error)
+		for _, n := range []int{4, 1, -3, 2} {
+			tasks = append(tasks, func(ctx context.Context) (int, error) { return square(ctx, n) })
+		}
+		var order []int
+		for i, r := range async.AsCompleted(ctx, slices.Values(append(tasks, panicking))) {
+			require.Equal(t, i, r.Index)
+			order = append(order, i)
+			switch i {
+			case 2:
+				require.ErrorIs(t, r.Err, errItem)
+			case 4:
+				require.ErrorIs(t, r.Err, errPlanted)
+			default:
+				require.NoError(t, r.Err)
+			}
+		}
+		require.Equal(t, []int{4, 1, 3, 2, 0}, order)
+	})
+}
+
+func TestFailFastMap(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		pulled := 0
+		var errs []error
+		for _, err := range async.Map(ctx, lazily(100, &pulled), func(ctx context.Context, i int) (int, error) {
+			if i == 2 {
+				return 0, errItem
+			}
+			return 0, async.Sleep(ctx, time.Second)
+		}, async.Limit(3), async.FailFast()) {
+			errs = append(errs, err)
+		}
+		require.Equal(t, 3, pulled)
+		require.Len(t, errs, 3)
+		for _, err := range errs {
+			require.ErrorIs(t, err, errItem)
+		}
+	})
+}

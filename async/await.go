@@ -23,7 +23,7 @@ import (
 // The shape is that of Bhatti's async library, made structured.
 func Execute[T any](ctx context.Context, handler func(ctx context.Context) (T, error), opts ...TaskOption) *Future[T] {
 	if handler == nil {
-		panic("async: Execute with a nil handler")
+		panic("async: Execute with a nil handler: pass what is to be called")
 	}
 	f := new(Future[T])
 	f.init(kindFuture, handler)
@@ -34,7 +34,7 @@ func Execute[T any](ctx context.Context, handler func(ctx context.Context) (T, e
 // Start is [Execute] for work without a value.
 func Start(ctx context.Context, f func(ctx context.Context) error, opts ...TaskOption) *Future[struct{}] {
 	if f == nil {
-		panic("async: Start with a nil function")
+		panic("async: Start with a nil function: pass what is to be called")
 	}
 	n := &named[struct{}]{what: f}
 	n.init(kindFuture, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
@@ -74,6 +74,7 @@ func (f *Future[T]) begin(ctx context.Context, opts []TaskOption) {
 func (f *Future[T]) checkDiscard(opts []TaskOption) {
 	var o taskOptions
 	for _, opt := range opts {
+		mustNotBeNil(opt)
 		opt.applyTask(&o)
 	}
 	if _, ok := o.discard.(func(T)); o.discard != nil && !ok {

@@ -47,7 +47,7 @@ func choose[T, R any](ctx context.Context, name string, delay time.Duration, tas
 	c := &choice[T, R]{name: name, rule: r, delay: max(delay, 0), all: make([]contender[T], len(tasks))}
 	for i, task := range tasks {
 		if task == nil {
-			panic(name + " of a nil task")
+			panic(misuse("a task is nil: leave it out instead"))
 		}
 		k := &c.all[i]
 		k.c, k.index = c, i

@@ -83,7 +83,7 @@ func nearest(ctx context.Context) (t *task, own bool) {
 		return t, true
 	}
 	if ctx == nil {
-		panic("async: nil context: pass the ctx you were given, or context.Background()")
+		panic(misuse("nil context: pass the ctx you were given, or context.Background()"))
 	}
 	t, _ = ctx.Value(scopeKey{}).(*task)
 	return t, false

@@ -24,7 +24,7 @@ const lookAgain = shutdownGrace / 10
 // does not block, and panics once Shutdown has been called.
 func Detach(ctx context.Context, name string, task func(ctx context.Context) error, opts ...TaskOption) {
 	if task == nil {
-		panic("async: Detach with a nil function")
+		panic("async: Detach with a nil function: pass what is to be called")
 	}
 	if name == "" {
 		panic("async: Detach without a name: whoever finds it running must be able to tell what it is")

@@ -23,6 +23,7 @@ type forkOptions struct {
 func newForkOptions(opts []ForkOption) *forkOptions {
 	o := new(forkOptions)
 	for _, opt := range opts {
+		mustNotBeNil(opt)
 		opt.applyFork(o)
 	}
 	return o
@@ -69,7 +70,7 @@ func ItemTimeout(d time.Duration) ForkOption {
 // The name is that of Doug Lea's framework for Java (2000).
 func ForkJoin[A, B any](ctx context.Context, items []A, f func(ctx context.Context, item A) (B, error), opts ...ForkOption) *Future[[]Result[B]] {
 	if f == nil {
-		panic("async: ForkJoin with a nil function")
+		panic("async: ForkJoin with a nil function: pass what is to be called")
 	}
 	o := newForkOptions(opts)
 	k := &forked[A, B]{items: items, work: f, failFast: o.failFast}

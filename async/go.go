@@ -14,7 +14,7 @@ import (
 // nobody would be told.
 func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskOption) {
 	if task == nil {
-		panic("async: Go with a nil function")
+		panic("async: Go with a nil function: pass what is to be called")
 	}
 	t, own := nearest(ctx)
 	if t == nil || t.kind == kindRoot {

@@ -28,7 +28,7 @@ import (
 // what f takes on a scope that has ended. Any number of goroutines may call it.
 func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) error) {
 	if f == nil {
-		panic("async: OnExit with a nil function")
+		panic("async: OnExit with a nil function: pass what is to be called")
 	}
 	t, _ := nearest(ctx)
 	if t == nil || t.kind == kindRoot {

@@ -60,6 +60,7 @@ func newScopeOptions(opts []ScopeOption) *scopeOptions {
 	}
 	o := new(scopeOptions)
 	for _, opt := range opts {
+		mustNotBeNil(opt)
 		opt.applyScope(o)
 	}
 	return o

@@ -143,7 +143,7 @@ func FixedRate() PollOption { return pollOption(func(p *pollOptions) { p.fixed =
 // The functions that wait in Kubernetes' apimachinery are the model.
 func Poll[T any](ctx context.Context, interval Interval, probe func(ctx context.Context) (value T, done bool, err error), opts ...PollOption) *Future[T] {
 	if probe == nil {
-		panic("async: Poll with a nil probe")
+		panic("async: Poll with a nil probe: pass what is to be called")
 	}
 	p := newPoll[T]("Poll", interval, opts)
 	p.probe = probe
@@ -154,7 +154,7 @@ func Poll[T any](ctx context.Context, interval Interval, probe func(ctx context.
 // the future is cancelled. Repeat that has made its [Attempts] has succeeded.
 func Repeat(ctx context.Context, interval Interval, f func(ctx context.Context) error, opts ...PollOption) *Future[struct{}] {
 	if f == nil {
-		panic("async: Repeat with a nil function")
+		panic("async: Repeat with a nil function: pass what is to be called")
 	}
 	p := newPoll[struct{}]("Repeat", interval, opts)
 	p.endless = true
@@ -178,6 +178,7 @@ func newPoll[T any](what string, interval Interval, opts []PollOption) *poll[T] 
 	mustHaveInterval(what, interval)
 	p := &poll[T]{interval: interval}
 	for _, o := range opts {
+		mustNotBeNil(o)
 		o.applyPoll(&p.o)
 	}
 	return p

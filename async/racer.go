@@ -130,7 +130,7 @@ func anyOf[T any](ctx context.Context, name string, delay time.Duration, tasks [
 // Among no tasks the outcome of Until is [ErrNoTasks]. A nil wins panics.
 func Until[T any](ctx context.Context, wins func(Result[T]) bool, tasks ...func(context.Context) (T, error)) *Future[T] {
 	if wins == nil {
-		panic("async: Until with a nil predicate")
+		panic("async: Until with a nil predicate: pass what is to be called")
 	}
 	if len(tasks) == 0 {
 		return settledChoice(ctx, "async.Until", *new(T), ErrNoTasks)
@@ -229,12 +229,12 @@ func Settle[T any](ctx context.Context, tasks ...func(context.Context) (T, error
 //	conn := async.Any(ctx, async.Discarding(func(c net.Conn) { c.Close() }, dials...)...)
 func Discarding[T any](f func(T), tasks ...func(context.Context) (T, error)) []func(context.Context) (T, error) {
 	if f == nil {
-		panic("async: Discarding with a nil function")
+		panic("async: Discarding with a nil function: pass what is to be called")
 	}
 	wrapped := make([]func(context.Context) (T, error), len(tasks))
 	for i, task := range tasks {
 		if task == nil {
-			panic("async: Discarding of a nil task")
+			panic("async: Discarding of a nil task: leave it out instead")
 		}
 		wrapped[i] = func(ctx context.Context) (T, error) {
 			if t, _ := nearest(ctx); t != nil {

@@ -36,7 +36,7 @@ import (
 // 505); that the context is the scope is our own.
 func Scope(ctx context.Context, body func(ctx context.Context) error, opts ...ScopeOption) error {
 	if body == nil {
-		panic("async: Scope with a nil body")
+		panic("async: Scope with a nil body: pass what is to be called")
 	}
 	return runBody(ctx, body, newScopeOptions(opts), false)
 }
@@ -48,7 +48,7 @@ func Scope(ctx context.Context, body func(ctx context.Context) error, opts ...Sc
 // ctx has ended. Errors and panics are as in [Scope].
 func Shield(ctx context.Context, d time.Duration, f func(ctx context.Context) error) error {
 	if f == nil {
-		panic("async: Shield with a nil function")
+		panic("async: Shield with a nil function: pass what is to be called")
 	}
 	if d == 0 {
 		d = -1 // no time at all, not no limit

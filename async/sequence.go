@@ -34,7 +34,7 @@ import (
 //	err := async.ForEach(ctx, pairs, check)
 func ForEach[A any](ctx context.Context, items iter.Seq[A], f func(ctx context.Context, item A) error, opts ...ForkOption) error {
 	if items == nil || f == nil {
-		panic("async: ForEach with a nil sequence or function")
+		panic("async: ForEach with a nil sequence or function: pass the items and what is to be done with each")
 	}
 	o := newForkOptions(opts)
 	return Scope(ctx, func(ctx context.Context) error {
@@ -62,7 +62,7 @@ func ForEach[A any](ctx context.Context, items iter.Seq[A], f func(ctx context.C
 // is raised.
 func Map[A, B any](ctx context.Context, items iter.Seq[A], f func(ctx context.Context, item A) (B, error), opts ...ForkOption) iter.Seq2[B, error] {
 	if items == nil || f == nil {
-		panic("async: Map with a nil sequence or function")
+		panic("async: Map with a nil sequence or function: pass the items and what is to be done with each")
 	}
 	o := newForkOptions(opts)
 	return func(yield func(B, error) bool) {
@@ -76,7 +76,7 @@ func Map[A, B any](ctx context.Context, items iter.Seq[A], f func(ctx context.Co
 // have been next.
 func AsCompleted[T any](ctx context.Context, tasks iter.Seq[func(context.Context) (T, error)], opts ...ForkOption) iter.Seq2[int, Result[T]] {
 	if tasks == nil {
-		panic("async: AsCompleted with a nil sequence")
+		panic("async: AsCompleted with a nil sequence: pass the tasks")
 	}
 	o := newForkOptions(opts)
 	call := func(ctx context.Context, task func(context.Context) (T, error)) (T, error) { return task(ctx) }

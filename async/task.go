@@ -216,6 +216,7 @@ func newMore(owner *scope, opts []TaskOption) *more { return new(more).set(owner
 func (m *more) set(owner *scope, opts []TaskOption) *more {
 	m.priority = owner.priority
 	for _, o := range opts {
+		mustNotBeNil(o)
 		o.applyTask(&m.taskOptions)
 	}
 	if m.heartbeat > 0 {

@@ -43,13 +43,14 @@ type watchOptions struct {
 func Watch[T any](ctx context.Context, handler func(ctx context.Context) (T, error), interval Interval, check func(ctx context.Context) error, opts ...WatchOption) *Future[T] {
 	switch {
 	case handler == nil:
-		panic("async: Watch with a nil handler")
+		panic("async: Watch with a nil handler: pass what is to be called")
 	case check == nil:
-		panic("async: Watch with a nil check")
+		panic("async: Watch with a nil check: pass what is to be called")
 	}
 	mustHaveInterval("Watch", interval)
 	var o watchOptions
 	for _, opt := range opts {
+		mustNotBeNil(opt)
 		opt.applyWatch(&o)
 	}
 	dog := watchdog{interval, check, o.tolerate}

@@ -1,0 +1,192 @@
+package async_test
+
+import (
+	"context"
+	"iter"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+type (
+	intTask   = func(context.Context) (int, error)
+	plain     = func(context.Context) error
+	misuse    = map[string]func(ctx context.Context)
+	intFuture = async.Future[int]
+)
+
+func giveOne(context.Context) (int, error) { return 1, nil }
+
+// misuses gives every function of the package nothing where it needs something:
+// by its name, and by what is nil.
+func misuses() map[string]misuse {
+	every := async.Every(time.Second)
+	item := func(context.Context, int) error { return nil }
+	mapped := func(context.Context, int) (int, error) { return 0, nil }
+	probe := func(context.Context) (int, bool, error) { return 0, true, nil }
+	items := slices.Values([]int{1})
+	tasks := slices.Values([]intTask{giveOne})
+	drain := func(seq iter.Seq2[int, error]) {
+		for range seq {
+		}
+	}
+	return map[string]misuse{
+		"Scope": {
+			"body":   func(ctx context.Context) { _ = async.Scope(ctx, nil) },
+			"option": func(ctx context.Context) { _ = async.Scope(ctx, nothing, nil) },
+			"ctx":    func(context.Context) { _ = async.Scope(nil, nothing) },
+		},
+		"Shield": {
+			"f":   func(ctx context.Context) { _ = async.Shield(ctx, 1, nil) },
+			"ctx": func(context.Context) { _ = async.Shield(nil, 1, nothing) },
+		},
+		"Go": {
+			"task":   func(ctx context.Context) { async.Go(ctx, nil) },
+			"option": func(ctx context.Context) { async.Go(ctx, nothing, async.Name("n"), nil) },
+			"ctx":    func(context.Context) { async.Go(nil, nothing) },
+		},
+		"Execute": {
+			"handler": func(ctx context.Context) { async.Execute[int](ctx, nil) },
+			"option":  func(ctx context.Context) { async.Execute(ctx, giveOne, nil) },
+			"ctx":     func(context.Context) { async.Execute(nil, giveOne) },
+		},
+		"Start": {
+			"f":      func(ctx context.Context) { async.Start(ctx, nil) },
+			"option": func(ctx context.Context) { async.Start(ctx, nothing, nil) },
+			"ctx":    func(context.Context) { async.Start(nil, nothing) },
+		},
+		"Detach": {
+			"task":   func(ctx context.Context) { async.Detach(ctx, "name", nil) },
+			"name":   func(ctx context.Context) { async.Detach(ctx, "", nothing) },
+			"option": func(ctx context.Context) { async.Detach(ctx, "name", nothing, nil) },
+			"ctx":    func(context.Context) { async.Detach(nil, "name", nothing) },
+		},
+		"NewPromise": {
+			"option": func(ctx context.Context) { async.NewPromise[int](ctx, nil) },
+			"ctx":    func(context.Context) { async.NewPromise[int](nil) },
+		},
+		"OnExit": {
+			"f":   func(ctx context.Context) { async.OnExit(ctx, nil) },
+			"ctx": func(context.Context) { async.OnExit(nil, func(context.Context, error) error { return nil }) },
+		},
+		"Poll": {
+			"probe":    func(ctx context.Context) { async.Poll[int](ctx, every, nil) },
+			"interval": func(ctx context.Context) { async.Poll(ctx, nil, probe) },
+			"option":   func(ctx context.Context) { async.Poll(ctx, every, probe, nil) },
+			"ctx":      func(context.Context) { async.Poll(nil, every, probe) },
+		},
+		"Repeat": {
+			"f":        func(ctx context.Context) { async.Repeat(ctx, every, nil) },
+			"interval": func(ctx context.Context) { async.Repeat(ctx, nil, nothing) },
+			"option":   func(ctx context.Context) { async.Repeat(ctx, every, nothing, nil) },
+			"ctx":      func(context.Context) { async.Repeat(nil, every, nothing) },
+		},
+		"Watch": {
+			"handler":  func(ctx context.Context) { async.Watch[int](ctx, nil, every, nothing) },
+			"interval": func(ctx context.Context) { async.Watch(ctx, giveOne, nil, nothing) },
+			"check":    func(ctx context.Context) { async.Watch(ctx, giveOne, every, nil) },
+			"option":   func(ctx context.Context) { async.Watch(ctx, giveOne, every, nothing, nil) },
+			"ctx":      func(context.Context) { async.Watch(nil, giveOne, every, nothing) },
+		},
+		"ForkJoin": {
+			"f":      func(ctx context.Context) { async.ForkJoin[int, int](ctx, []int{1}, nil) },
+			"option": func(ctx context.Context) { async.ForkJoin(ctx, []int{1}, mapped, nil) },
+			"ctx":    func(context.Context) { async.ForkJoin(nil, []int{1}, mapped) },
+		},
+		"ForEach": {
+			"items":  func(ctx context.Context) { _ = async.ForEach(ctx, nil, item) },
+			"f":      func(ctx context.Context) { _ = async.ForEach(ctx, items, nil) },
+			"option": func(ctx context.Context) { _ = async.ForEach(ctx, items, item, nil) },
+			"ctx":    func(context.Context) { _ = async.ForEach(nil, items, item) },
+		},
+		"Map": {
+			"items":  func(ctx context.Context) { async.Map(ctx, nil, mapped) },
+			"f":      func(ctx context.Context) { async.Map[int, int](ctx, items, nil) },
+			"option": func(ctx context.Context) { drain(async.Map(ctx, items, mapped, nil)) },
+			"ctx":    func(context.Context) { drain(async.Map(nil, items, mapped)) },
+		},
+		"AsCompleted": {
+			"tasks":  func(ctx context.Context) { async.AsCompleted[int](ctx, nil) },
+			"option": func(ctx context.Context) { async.AsCompleted(ctx, tasks, nil)(nil) },
+			"ctx":    func(context.Context) { async.AsCompleted(nil, tasks)(nil) },
+		},
+		"All":    {"task": func(ctx context.Context) { async.All[int](ctx, nil) }, "ctx": func(context.Context) { async.All(nil, giveOne) }},
+		"Settle": {"task": func(ctx context.Context) { async.Settle[int](ctx, nil) }, "ctx": func(context.Context) { async.Settle(nil, giveOne) }},
+		"Race":   {"task": func(ctx context.Context) { async.Race[int](ctx, nil) }, "ctx": func(context.Context) { async.Race(nil, giveOne) }},
+		"Any":    {"task": func(ctx context.Context) { async.Any[int](ctx, nil) }, "ctx": func(context.Context) { async.Any(nil, giveOne) }},
+		"Hedge":  {"task": func(ctx context.Context) { async.Hedge[int](ctx, 1, nil) }, "ctx": func(context.Context) { async.Hedge(nil, 1, giveOne) }},
+		"Quorum": {"task": func(ctx context.Context) { async.Quorum[int](ctx, 1, nil) }, "ctx": func(context.Context) { async.Quorum(nil, 1, giveOne) }},
+		"Until": {
+			"wins": func(ctx context.Context) { async.Until(ctx, nil, giveOne) },
+			"task": func(ctx context.Context) { async.Until(ctx, func(async.Result[int]) bool { return true }, nil) },
+			"ctx":  func(context.Context) { async.Until(nil, func(async.Result[int]) bool { return true }, giveOne) },
+		},
+		"Discarding": {
+			"f":    func(context.Context) { async.Discarding(nil, giveOne) },
+			"task": func(context.Context) { async.Discarding(func(int) {}, nil) },
+		},
+		"Future.Await": {"ctx": func(context.Context) { _, _ = pending().Await(nil, 0) }},
+		"Future.Wait":  {"ctx": func(context.Context) { _, _ = pending().Wait(nil) }},
+		"AwaitAll":     {"ctx": func(context.Context) { async.AwaitAll(nil, 0, pending()) }},
+		"Sleep":        {"ctx": func(context.Context) { _ = async.Sleep(nil, 1) }},
+		"Shutdown":     {"ctx": func(context.Context) { _ = async.Shutdown(nil) }},
+		"Beat":         {"ctx": func(context.Context) { async.Beat(nil) }},
+		"On":           {"ex": func(context.Context) { async.On(nil) }},
+		"OnAbort":      {"f": func(context.Context) { async.OnAbort(nil) }},
+		"OnDiscard":    {"f": func(context.Context) { async.OnDiscard[int](nil) }},
+		"OnFailure":    {"f": func(context.Context) { async.OnFailure(nil) }},
+		"OnStall":      {"f": func(context.Context) { async.OnStall(1, nil) }},
+		"Observe":      {"o": func(context.Context) { async.Observe(nil) }, "func": func(context.Context) { async.Observe(async.ObserverFunc(nil)) }},
+		"Jitter":       {"in": func(context.Context) { async.Jitter(1, nil) }},
+	}
+}
+
+// pending returns a future of the process that does not settle.
+func pending() *intFuture {
+	f, _ := async.NewPromise[int](context.Background())
+	return f
+}
+
+// TestWhoGivesNothingIsToldWhatToDo, and which function he called.
+func TestWhoGivesNothingIsToldWhatToDo(t *testing.T) {
+	for function, calls := range misuses() {
+		for what, call := range calls {
+			t.Run(function+" without "+what, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, ctx context.Context) {
+					err := async.Scope(ctx, func(ctx context.Context) error {
+						value := func() (value any) {
+							defer func() { value = recover() }()
+							call(ctx)
+							return nil
+						}()
+						text, _ := value.(string)
+						require.Regexp(t, `^async: `+regexp.QuoteMeta(function)+`\b.*nil.*: |^async: Detach without a name: `, text, "%v", value)
+						return nil
+					})
+					require.NoError(t, err)
+				})
+			})
+		}
+	}
+}
+
+// TestEveryFunctionThatMayBeGivenNothingIsMisused in the table above.
+func TestEveryFunctionThatMayBeGivenNothingIsMisused(t *testing.T) {
+	api, err := os.ReadFile("../api/async.txt")
+	require.NoError(t, err)
+	table := misuses()
+	for line := range strings.Lines(string(api)) {
+		name := regexp.MustCompile(`^func (\w+)`).FindStringSubmatch(line)
+		if name == nil || !regexp.MustCompile(`ctx context|func\(|Interval[,)]|Observer\)|Executor\)`).MatchString(line[len(name[0]):]) {
+			continue
+		}
+		require.Contains(t, table, name[1], "%s", line)
+	}
+}

@@ -207,31 +207,42 @@ func (c *choice[T, R]) decide() {
 // given the outcome: if nobody is, they are discarded, see unclaimed.
 func (c *choice[T, R]) promiseValues() {
 	told := c.f.promiseValue()
-	var kept []discarded
+	hooked := false
 	for i := range c.all {
-		if k := &c.all[i]; k.chosen && k.v.err == nil && k.discard != nil {
-			kept = append(kept, &held[T]{k.value, k.discard, k.f.t.name()})
-		}
+		hooked = hooked || c.all[i].isChosenValue()
 	}
 	switch {
-	case kept == nil:
-	case told != nil:
+	case !hooked:
+	case told == nil:
+		c.keepValues()
+	default:
 		for i := range c.all {
 			c.all[i].chosen = false
 		}
-		c.v = verdict{err: told}
-		c.value = *new(R)
-	default:
-		owner := c.f.t.owner // and not c, which must not be kept for them
-		c.v.value = &held[R]{c.value, func(R) {
-			for _, value := range kept {
-				if err := value.discard(); err != nil {
-					owner.noteHook(err)
-				}
-			}
-		}, c.f.t.name()}
-		c.value = *new(R)
+		c.value, c.v = *new(R), verdict{err: told}
 	}
+}
+
+// keepValues keeps the outcome with the hooks of what is in it. The owner is
+// told if one fails. c itself must not be kept: a root task's values are
+// discarded when that is collected.
+func (c *choice[T, R]) keepValues() {
+	var values []discarded
+	for i := range c.all {
+		if k := &c.all[i]; k.isChosenValue() {
+			values = append(values, &held[T]{k.value, k.discard, k.f.t.name()})
+		}
+	}
+	owner := c.f.t.owner
+	discard := func(R) {
+		for _, value := range values {
+			if err := value.discard(); err != nil {
+				owner.noteHook(err)
+			}
+		}
+	}
+	c.v.value = &held[R]{c.value, discard, c.f.t.name()}
+	c.value = *new(R)
 }
 
 // dismissRest deals with the contenders that were judged and that the outcome

@@ -44,6 +44,9 @@ func (k *contender[T]) finish() {
 	k.leave()
 }
 
+// isChosenValue reports whether a value of k is in the outcome and has a hook.
+func (k *contender[T]) isChosenValue() bool { return k.chosen && k.v.err == nil && k.discard != nil }
+
 // discardValue gives the value to the hook of Discarding, if there is one. What
 // goes wrong in it is told to the scope that the choice belongs to.
 func (k *contender[T]) discardValue() {

@@ -36,15 +36,16 @@
 //   - [Go] for work whose failure is everybody's: it fails the scope.
 //   - [Execute] for work with a result, [Start] for work without: a failure is
 //     told to whoever awaits it, and fails the scope only if nobody does.
-//   - [Future.Await] when you own the work: if it takes too long, it is aborted.
-//     [Future.Wait] when you only look on.
+//   - [Future.Await]: the result in time, or abort it. [Future.Wait]: look on.
+//     [Future.Join]: until the end.
 //   - [Race], [Any], [Until], [Quorum], [Hedge], [All] and [Settle] to choose
 //     among several tasks.
 //   - [Poll] and [Repeat] for what is done again and again; [Watch] and
 //     [Heartbeat] to look after a task.
 //   - [ForkJoin] to do the same to every item of a slice; [ForEach], [Map] and
 //     [AsCompleted] for sequences.
-//   - [Limit] to bound how much runs at once, [On] to run it on a pool.
+//   - [Limit] to bound how much runs at once, [Priority] to say what of it is
+//     urgent, [On] to run it on a pool.
 //   - [NewPromise] for results that come from a callback.
 //   - [OnExit] for what must be done when the scope ends, [OnAbort] for what
 //     stops a handler that does not look at its context, [Shield] for work that

@@ -101,7 +101,9 @@ func (s *scope) close() bool {
 func (s *scope) conclude(own ownEnd, v *verdict) {
 	s.takeUnclaimed() // of promises that were rejected or resolved meanwhile
 	s.discardUnclaimed()
-	s.sum(own, nil, v)
+	if !s.sumQuiet(own, v) {
+		s.sum(own, nil, v)
+	}
 	s.seal()
 }
 

@@ -271,6 +271,9 @@ func (e env) scope(s step) (err error) {
 
 // panicked checks that a panic is one of the program's.
 func (e env) panicked(v any) error {
+	if n, ok := v.(plantedPanic); ok {
+		return fmt.Errorf("a body panicked: %d", n)
+	}
 	p, ok := v.(*PanicError)
 	if !ok {
 		e.w.Failf("the library panicked: %v\n%s", v, stackHere())

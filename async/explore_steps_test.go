@@ -180,17 +180,17 @@ func (e *env) choose(s step) {
 		case doHedge:
 			return Hedge(e.ctx, s.d, tasks...)
 		case doAll:
-			return counted(e, All(e.ctx, tasks...))
+			return ofMany(e, All(e.ctx, tasks...))
 		case doQuorum:
-			return counted(e, Quorum(e.ctx, 1+s.n%len(tasks), tasks...))
+			return ofMany(e, Quorum(e.ctx, 1+s.n%len(tasks), tasks...))
 		case doSettle:
-			return counted(e, Settle(e.ctx, tasks...))
+			return ofMany(e, Settle(e.ctx, tasks...))
 		case doForkJoin:
 			var opts []ForkOption
 			if s.limit > 0 {
 				opts = append(opts, Limit(s.limit))
 			}
-			return counted(e, ForkJoin(e.ctx, tasks, func(ctx context.Context, f func(context.Context) (int, error)) (int, error) { return f(ctx) }, opts...))
+			return ofMany(e, ForkJoin(e.ctx, tasks, func(ctx context.Context, f func(context.Context) (int, error)) (int, error) { return f(ctx) }, opts...))
 		case doPoll:
 			left := 1 + s.n%3
 			return Poll(e.ctx, Every(time.Millisecond), func(ctx context.Context) (int, bool, error) {
@@ -217,8 +217,8 @@ func (e *env) choose(s step) {
 	})
 }
 
-// counted awaits a future of many values in a task of its own.
-func counted[T any](e *env, f *Future[[]T]) *Future[int] {
+// ofMany awaits a future of many values in a task of its own.
+func ofMany[T any](e *env, f *Future[[]T]) *Future[int] {
 	return Execute(e.ctx, func(ctx context.Context) (int, error) {
 		all, err := f.Await(ctx, 0)
 		return len(all), err

@@ -64,9 +64,11 @@ func (m *machine) check() error {
 			return fmt.Errorf("the outcome is %d, the handler ended: %v with %d, %v", value, h.ended, h.value, h.err)
 		}
 	}
-	for _, err := range m.lost {
-		if !errors.Is(err, errRefused) {
-			return fmt.Errorf("an error was told to the root: %v", err)
+	for _, err := range m.lost { // of loops that were left, say, and beside panics
+		if p := new(PanicError); errors.As(err, &p) {
+			if _, ok := p.Value.(plantedPanic); !ok {
+				return fmt.Errorf("a panic was told to the root: %v", err)
+			}
 		}
 	}
 	return nil
@@ -99,5 +101,46 @@ func TestExploreADoneContextStaysDone(t *testing.T) {
 			w.Go("makes the scope", func() { (<-child).Done() })
 			return errRefused // cancels
 		})
+	})
+}
+
+// Dismissing a daemon that is about to leave is done once, not until it has
+// left: a schedule that prefers the joining goroutine would never end.
+func TestExploreADaemonIsDismissedOnce(t *testing.T) {
+	explore.Run(t, explore.Config{Level: explore.Atomics, Schedules: 3000, Ticks: -1, Steps: 1000}, func(w *explore.World) {
+		top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) })
+		err := Scope(top, func(ctx context.Context) error {
+			Go(ctx, func(ctx context.Context) error {
+				Start(ctx, func(context.Context) error { return nil })
+				return nil
+			}, Daemon())
+			return nil
+		})
+		if err != nil {
+			w.Failf("a scope failed: %v", err)
+		}
+	})
+}
+
+// A promise that is rejected while its scope ends has settled when the scope
+// returns, and its error is in what that returns, unless the scope was first.
+func TestExploreAPromiseSettlesBeforeItsScopeReturns(t *testing.T) {
+	explore.Run(t, explore.Config{Strategy: explore.Exhaustive(2), Ticks: -1}, func(w *explore.World) {
+		top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) })
+		var f *Future[int]
+		rejected := make(chan bool, 1)
+		err := Scope(top, func(ctx context.Context) error {
+			var p *Promise[int]
+			f, p = NewPromise[int](ctx)
+			w.Go("rejects", func() { rejected <- p.Reject(plantedError(1)) })
+			return nil
+		})
+		if _, why, ok := f.Result(); !ok {
+			w.Failf("a scope has returned before a promise of it settled")
+		} else if errors.Is(why, plantedError(1)) != <-rejected {
+			w.Failf("a promise holds %v", why)
+		} else if !errors.Is(why, ErrAbandoned) && !errors.Is(err, why) {
+			w.Failf("the scope lost %v: %v", why, err)
+		}
 	})
 }

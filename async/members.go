@@ -179,6 +179,9 @@ func (s *scope) join(mayLeave bool) bool {
 			return false
 		case len(daemons) > 0:
 			s.dismissed = true
+			for _, d := range daemons {
+				d.more.dismissed = true
+			}
 			s.mu.Unlock()
 			for _, d := range daemons {
 				d.scope().cancel(canceled(ErrScopeDone))
@@ -191,14 +194,14 @@ func (s *scope) join(mayLeave bool) bool {
 }
 
 // strayDaemonsLocked returns the daemons that are to be told that s is done:
-// once nobody else is left, those that were not cancelled yet.
+// once nobody else is left, those that were not told yet. Each is told once: one
+// that is about to leave can not be cancelled any more, and shows no sign of it.
 func (s *scope) strayDaemonsLocked() []*task {
 	if s.live == 0 || s.live > s.daemons {
 		return nil
 	}
 	return s.childrenLocked(func(t *task) bool {
-		h := t.inner.Load()
-		return t.more != nil && t.more.daemon && (h == nil || h.sig.Load() == nil)
+		return t.more != nil && t.more.daemon && !t.more.dismissed
 	})
 }
 

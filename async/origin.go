@@ -181,7 +181,9 @@ func (s *scope) isStopped() bool {
 func (s *scope) stoppedUnnoted() *stopError {
 	t := s.t
 	if s.young.Load() {
-		return t.stoppedFromAbove()
+		if sg := t.stoppedFromAbove(); sg != nil {
+			return sg
+		}
 	}
 	var sg *stopError
 	if std := s.std.Load(); std != nil {

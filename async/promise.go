@@ -85,14 +85,18 @@ func (f *future) reject(err error) bool {
 	return true
 }
 
-// abandon settles an unresolved promise whose scope ends.
+// abandon settles an unresolved promise whose scope ends. One that somebody else
+// is just settling is waited for: the scope does not end before it, and counts
+// its error. The channel claims nothing, unlike a wait.
 func (f *future) abandon() {
-	if f.take() {
-		var v verdict
-		v.leaf(&f.t, ErrAbandoned, f.t.stopped())
-		v.abandoned = true
-		f.settlePromise(&v)
+	if !f.take() {
+		<-f.doneChannel()
+		return
 	}
+	var v verdict
+	v.leaf(&f.t, ErrAbandoned, f.t.stopped())
+	v.abandoned = true
+	f.settlePromise(&v)
 }
 
 // stop settles an unresolved promise whose context was cancelled with sg.

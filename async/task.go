@@ -109,6 +109,7 @@ type more struct {
 	derived    bool          // origin.values is what decides when it is cancelled; see task.derived
 	shielded   bool          // cancellation of what is around it does not reach it
 	timed      bool          // origin.deadline is that of its own timeout
+	dismissed  bool          // a daemon was told that its owner is done; guarded by owner.mu
 	heart      *heart        // only if beats are expected
 }
 

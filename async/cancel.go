@@ -132,7 +132,9 @@ func (s *scope) notifyLocked() {
 		w.notify(gotStop)
 	}
 	for w := s.listeners; w != nil; w = w.lnext {
-		w.notify(gotStop)
+		if !w.deaf {
+			w.notify(gotStop)
+		}
 	}
 }
 

@@ -34,6 +34,7 @@ type choice[T, R any] struct {
 	decided     bool
 	frozen      bool        // no more are started, because the choice was cancelled
 	started     int         // how many were
+	told        int         // how many the rule has been told of, and has not decided
 	live        int         // how many of them have not ended
 	timer       *time.Timer // starts the next
 }
@@ -122,6 +123,20 @@ func (c *choice[T, R]) startNext() bool {
 	return true
 }
 
+// needsAllLeft reports whether c cannot be decided without any of the contenders
+// that the rule has not been told of: if one of these waits for c, neither ends.
+// That of All counts, too, although the failure of another would decide it.
+func (c *choice[T, R]) needsAllLeft() bool {
+	_, all := c.rule.(interface{ needsAll() })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	total := len(c.all)
+	if c.frozen {
+		total = c.started
+	}
+	return !c.decided && (all || total-c.told == 1)
+}
+
 // total returns how many contenders there will have been.
 func (c *choice[T, R]) total() int {
 	c.mu.Lock()
@@ -167,6 +182,7 @@ func (c *choice[T, R]) offer(k *contender[T]) {
 			c.dismissRest()
 		}
 		c.mu.Lock()
+		c.told++
 	}
 	c.judging = false
 	c.mu.Unlock()

@@ -2,58 +2,111 @@ package async
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// This file finds waits that lead back to themselves. A task cannot settle
-// before what it waits for and before everything started in it, so the search
-// goes backwards: from the waiter and all it is part of, to whoever waits for
-// one of these, and so on. If one of them is part of what the waiter is about
-// to wait for, nobody in the ring can ever go on.
+// This file finds waits that lead back to themselves.
+//
+// A task cannot settle before what it waits for has, and not before everything
+// that was started in it has. If task a waits for b, and that leads from one to
+// the next back to a, none of them can ever go on. So a wait looks for such a
+// ring when it is about to block.
+//
+// Every wait is registered in two places before it looks: on the list of the
+// future that is waited for, and with the task that waits. Of two that close a
+// ring at the same time the later one sees the earlier one, and both may.
+//
+// How the search is done is in cyclesearch.go.
 
-// A hop is one wait that was seen: by waits on a future. The same waiter with
+// An edge is one wait that was seen: task by waits for on. The same waiter with
 // the same serial is the same wait.
-type hop struct {
+type edge struct {
 	w      *waiter
-	serial uint64
-	on     *future
+	serial int64
 	by     *task
-	after  int // the hop that led here; -1 for the first
+	on     *future
+	after  int // the edge from which the search came to this one; -1: none
 }
 
-// cycle returns an ErrAwaitCycle if me must not wait for f. It is called
-// after the wait was registered: of two that close a ring at the same time
-// the later sees the earlier.
+// lasts reports whether the wait goes on. If it does now, it has all the time
+// since it was seen, because a serial is used once.
+func (e *edge) lasts() bool { return e.w.waitsFor(e.serial) == e.on && e.on.t.mayHang() }
+
+// waitsFor returns the future that w waits for in the wait with that serial, nil
+// if that wait is over.
+func (w *waiter) waitsFor(serial int64) *future {
+	on := w.on.Load()
+	if serial&1 == 0 || w.serial.Load() != serial {
+		return nil
+	}
+	return on
+}
+
+// firstBudget is how many steps each end of the search takes first: enough for
+// most, who wait for a task that waits for nobody.
+const firstBudget = 16
+
+// cycle returns an ErrAwaitCycle if me must not wait for f. It is called after
+// the wait was registered.
+//
+// There are two ways to search: forward from f, through what it waits for, and
+// backward from me, through what waits for it. Either may be long, when f has
+// started a million tasks or a million wait for me, while the other is short. So
+// both take turns, with budgets that grow, until one of them has seen all.
 func (f *future) cycle(me *task) error {
-	if me == nil || f.t.isLeaf() || f.t.kind == kindChoice {
-		// f has started and awaited nothing: if it does later, it sees us. And a
-		// choice may be decided by a contender that waits for nobody.
-		return nil
+	if me == nil || f.t.isLeaf() {
+		return nil // f has started and awaited nothing: if it does later, it sees us
 	}
-	for {
-		hops, found := f.ring(me)
-		if !found {
-			return nil
-		}
-		// Each edge was seen once while the ring was found and is looked at
-		// again now. All that pass have existed from the first look to the
-		// second, so there was a moment when all of them did.
-		path, sure := pathOf(hops)
-		if sure {
-			path = append([]string{me.name(), f.t.name()}, path...)
-			return fmt.Errorf("%w: %s", ErrAwaitCycle, strings.Join(path, " -> "))
+	for budget := firstBudget; ; budget *= 4 {
+		for _, search := range [...]func(*cycleSearch) ([]edge, bool){(*cycleSearch).forward, (*cycleSearch).backward} {
+			ring, complete := search(&cycleSearch{me: me, f: f, left: budget})
+			// Each edge was seen once while the ring was found and is looked at
+			// again now. All that last have existed from the first look to the
+			// second, so there was a moment when all of them did.
+			if ring != nil && allLast(ring) && f.t.mayHang() {
+				return cycleError(me, f, ring)
+			}
+			if ring == nil && complete {
+				return nil
+			}
 		}
 	}
 }
 
-// around returns an ErrAwaitCycle if me is part of f. It is called before the
-// wait is registered: who awaits me must not take this wait for one that lasts.
-func (f *future) around(me *task) error {
-	if me == nil || f.t.isLeaf() || f.t.kind == kindChoice || !me.partOf(&f.t) {
+func allLast(ring []edge) bool {
+	for i := range ring {
+		if !ring[i].lasts() {
+			return false
+		}
+	}
+	return true
+}
+
+// selfCycle returns an ErrAwaitCycle if f cannot settle before me, because me is
+// f or was started in it. It is called before the wait is registered: whoever
+// awaits me must not take this wait for one that lasts.
+func (f *future) selfCycle(me *task) error {
+	if me == nil || me != &f.t && (f.t.isLeaf() || !new(cycleSearch).holdsUp(me, &f.t)) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s -> %s", ErrAwaitCycle, me.name(), f.t.name())
+	return cycleError(me, f, nil)
+}
+
+// cycleError returns the error of a wait of me for f that closes a ring. Its
+// text is one path: each task waits for the next, or the next is a part of it.
+func cycleError(me *task, f *future, ring []edge) error {
+	path := []*task{me, &f.t}
+	for _, e := range ring {
+		if e.by != path[len(path)-1] {
+			path = append(path, e.by)
+		}
+		path = append(path, &e.on.t)
+	}
+	names := make([]string, len(path))
+	for i, t := range path {
+		names[i] = t.name()
+	}
+	return fmt.Errorf("%w: %s", ErrAwaitCycle, strings.Join(names, " -> "))
 }
 
 // isLeaf reports whether t has started and awaited nothing so far.
@@ -64,7 +117,7 @@ func (t *task) isLeaf() bool {
 
 // partOf reports whether t is u or was started in it, at any depth.
 func (t *task) partOf(u *task) bool {
-	for ; t != nil; t = t.up() {
+	for ; t != nil && t.level() >= u.level(); t = t.up() {
 		if t == u {
 			return true
 		}
@@ -81,68 +134,11 @@ func (t *task) up() *task {
 	return t.owner.t
 }
 
-// ring searches backwards from me for somebody who is part of f. The hops it
-// returns end with the one that closes the ring.
-func (f *future) ring(me *task) (hops []hop, found bool) {
-	seen := make(map[*task]struct{}) // tasks that were looked at, with all they are part of
-	hops, found = f.waitersOf(hops, me, -1, nil)
-	for i := 0; i < len(hops) && !found; i++ {
-		hops, found = f.waitersOf(hops, hops[i].by, i, seen)
+// level returns how many tasks are around t: no task is part of one whose level
+// is not less.
+func (t *task) level() int32 {
+	if t.owner == nil {
+		return -1
 	}
-	return hops, found
-}
-
-// waitersOf adds to hops who waits for t or anything it is part of. It stops
-// at one that is part of f.
-func (f *future) waitersOf(hops []hop, t *task, after int, seen map[*task]struct{}) ([]hop, bool) {
-	for ; t != nil; t = t.up() {
-		if seen != nil {
-			if _, before := seen[t]; before {
-				break
-			}
-			seen[t] = struct{}{}
-		}
-		if t.self == nil || t.self.future() == nil || t.kind == kindChoice {
-			continue
-		}
-		on := t.self.future()
-		on.mu.Lock()
-		for w := on.waiters; w != nil; w = w.next {
-			if w.by == nil || t.partOf(w.by) {
-				continue // nobody we know, or one further up that the loop comes to
-			}
-			hops = append(hops, hop{w, w.serial, on, w.by, after})
-			if w.by.partOf(&f.t) {
-				on.mu.Unlock()
-				return hops, true
-			}
-		}
-		on.mu.Unlock()
-	}
-	return hops, false
-}
-
-// pathOf returns the names along the ring that the last hop closes, and
-// whether every wait of it still lasts.
-func pathOf(hops []hop) (names []string, sure bool) {
-	for i := len(hops) - 1; i >= 0; i = hops[i].after {
-		h := hops[i]
-		if !h.on.waits(h.w, h.serial) {
-			return nil, false
-		}
-		names = append(names, h.by.name(), h.on.t.name())
-	}
-	return slices.Compact(names), true
-}
-
-// waits reports whether w is still on f's list, in the same wait.
-func (f *future) waits(w *waiter, serial uint64) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for x := f.waiters; x != nil; x = x.next {
-		if x == w {
-			return w.serial == serial
-		}
-	}
-	return false
+	return t.owner.depth
 }

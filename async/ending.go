@@ -110,6 +110,7 @@ func (s *scope) conclude(own ownEnd, v *verdict) {
 // seal cancels the context of an ended scope and takes it off everything it
 // is registered with.
 func (s *scope) seal() {
+	s.stopped() // notes it if what cancels s has not come to us yet
 	s.mu.Lock()
 	s.ended = true
 	unwatch, timers := s.unwatch, s.timers
@@ -118,7 +119,6 @@ func (s *scope) seal() {
 		timers = append(timers, s.alarm)
 	}
 	std := s.std.Load()
-	s.stopped() // notes it if what cancels s has not come to us yet
 	s.sig.CompareAndSwap(nil, endedSignal)
 	s.cancelled = true
 	s.notifyLocked()

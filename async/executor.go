@@ -107,7 +107,7 @@ func (t *task) launch() {
 	}()
 	if h := t.scope(); h.listen(w) {
 		w.park()
-		h.unlisten(w)
+		h.delist(w)
 	}
 }
 

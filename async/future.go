@@ -255,6 +255,7 @@ func (f *future) takeWaitersLocked() (waiters *waiter) {
 	for w := f.waiters; w != nil; {
 		next := w.next
 		w.prev, w.next = nil, nil
+		w.serial.Add(1) // it is off the list
 		if w.done == nil && w.slot == nil {
 			w.taken, w.next = true, waiters
 			waiters = w
@@ -306,7 +307,7 @@ func (f *future) doneChannel() <-chan struct{} {
 	if f.settled() {
 		close(w.done)
 	} else {
-		f.linkLocked(w)
+		f.addWaiterLocked(w)
 	}
 	return w.done
 }

@@ -88,7 +88,7 @@ func TestAJoinThatLeadsBackIsACycle(t *testing.T) {
 			close(ready)
 			_, err := a.Join(gone)
 			require.ErrorIs(t, err, async.ErrAwaitCycle)
-			require.EqualError(t, err, "async: await cycle: b -> a -> a -> b")
+			require.EqualError(t, err, "async: await cycle: b -> a -> b")
 			_, err = b.Join(gone)
 			require.ErrorIs(t, err, async.ErrAwaitCycle)
 			return nil

@@ -74,6 +74,8 @@ func (r enoughGood[T]) judge(c *choice[T, []T], _ *contender[T]) bool {
 // allGood is the rule of All.
 type allGood[T any] struct{}
 
+func (allGood[T]) needsAll() {}
+
 func (allGood[T]) judge(c *choice[T, []T], k *contender[T]) bool {
 	switch {
 	case k.v.err != nil:
@@ -88,6 +90,8 @@ func (allGood[T]) judge(c *choice[T, []T], k *contender[T]) bool {
 
 // allSettled is the rule of Settle.
 type allSettled[T any] struct{}
+
+func (allSettled[T]) needsAll() {}
 
 func (allSettled[T]) judge(c *choice[T, []Result[T]], _ *contender[T]) bool {
 	if c.settled < len(c.all) {

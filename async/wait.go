@@ -18,14 +18,15 @@ const (
 	waitCycle           // it could never end
 )
 
-// A stay is one wait of one goroutine for one future.
-type stay struct {
+// A oneWait is one wait of one goroutine for one future.
+type oneWait struct {
 	f       *future
 	ctx     context.Context
 	timeout time.Duration
 	w       *waiter
 	under   *scope        // whose cancellation ends the wait; nil if ctx is not its own
 	mine    bool          // w is the own waiter of under
+	listed  *scope        // on whose list w is, if it is not mine; nil: none
 	began   time.Duration // on our clock
 	stop    func() bool   // takes w off ctx; nil if it is not on it
 }
@@ -40,7 +41,7 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 	if f.settled() {
 		return waitSettled, nil
 	}
-	s := stay{f: f, ctx: ctx, timeout: timeout}
+	s := oneWait{f: f, ctx: ctx, timeout: timeout}
 	if end, why, over := s.begin(search); over {
 		return end, why
 	}
@@ -56,57 +57,76 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 
 // begin registers the wait. It reports that it is over already, and why, if
 // it is.
-func (s *stay) begin(search bool) (end waitEnd, why error, over bool) {
+func (s *oneWait) begin(search bool) (end waitEnd, why error, over bool) {
 	f := s.f
 	me, own := nearest(s.ctx)
-	if end, why := s.look(me, own); why != nil {
-		if f.settled() { // what settled before ctx was done wins
-			return waitSettled, nil, true
-		}
-		return end, why, true
-	}
-	if me != nil {
-		// Made before the wait is registered: who has no inner scope waits for
-		// nobody, see cycle.
-		if h := me.scope(); own {
-			s.under = h
-		}
+	if end, why := s.overAlready(me, own); why != nil {
+		return s.unlessSettled(end, why)
 	}
 	if search {
-		if err := f.around(me); err != nil {
-			if f.settled() {
-				return waitSettled, nil, true
-			}
-			return waitCycle, err, true
+		if err := f.selfCycle(me); err != nil {
+			return s.unlessSettled(waitCycle, err)
 		}
 	}
-	s.w, s.mine = takeWaiter(s.under)
-	w := s.w
-	w.by = me
-	if !f.link(w) {
-		w.recycle(s.under, s.mine, true)
+	s.register(me, own)
+	if !f.addWaiter(s.w) {
+		s.unregister(true)
 		return waitSettled, nil, true
 	}
 	if search {
 		if err := f.cycle(me); err != nil {
-			f.unlink(w)
-			w.recycle(s.under, s.mine, false) // somebody may still look at it
-			if f.settled() {                  // with an error, perhaps, that is kept for us
-				return waitSettled, nil, true
-			}
-			return waitCycle, err, true
+			f.removeWaiter(s.w)
+			s.unregister(false) // somebody may still look at it
+			return s.unlessSettled(waitCycle, err)
 		}
 	}
 	if s.timeout > 0 {
-		s.began = w.arm(s.timeout)
+		s.began = s.w.arm(s.timeout)
 	}
-	s.stop = w.heed(s.ctx, s.under, s.mine)
-	w.lendSlotFor(f)
+	s.stop = s.w.heed(s.ctx, s.under)
+	s.w.lendSlotFor(f)
 	return waitSettled, nil, false
 }
 
-// look returns why a wait is over before it begins, nil if it is not.
-func (s *stay) look(me *task, own bool) (waitEnd, error) {
+// unlessSettled returns that a wait is over before it has begun. What settled
+// before that was found wins, perhaps with an error that is kept for us.
+func (s *oneWait) unlessSettled(end waitEnd, why error) (waitEnd, error, bool) {
+	if s.f.settled() {
+		return waitSettled, nil, true
+	}
+	return end, why, true
+}
+
+// register takes a waiter and has it stand with the task that waits, which is
+// nil if nobody knows. The inner scope is made before the future has the waiter:
+// a task without one waits for nobody, see cycle.
+func (s *oneWait) register(me *task, own bool) {
+	var at *scope
+	if me != nil {
+		at = me.scope()
+	}
+	if own {
+		s.under = at
+	}
+	s.w, s.mine = takeWaiter(s.under)
+	s.w.by = me
+	if at != nil && at != endedScope && !s.mine {
+		s.listed = at
+		at.enlist(s.w, !own)
+	}
+}
+
+// unregister undoes register. The waiter is used again if it is clean: if nobody
+// may notify it any more.
+func (s *oneWait) unregister(clean bool) {
+	if s.listed != nil {
+		s.listed.delist(s.w)
+	}
+	s.w.recycle(s.under, s.mine, clean)
+}
+
+// overAlready returns why a wait is over before it begins, nil if it is not.
+func (s *oneWait) overAlready(me *task, own bool) (waitEnd, error) {
 	if s.timeout < 0 {
 		return waitExpired, &TimeoutError{Task: s.f.t.name(), Limit: s.timeout, awaited: true}
 	}
@@ -121,7 +141,7 @@ func (s *stay) look(me *task, own bool) (waitEnd, error) {
 }
 
 // end takes the waiter off everything and returns what the wait came to.
-func (s *stay) end(got uint8) (waitEnd, error) {
+func (s *oneWait) end(got uint8) (waitEnd, error) {
 	f, w := s.f, s.w
 	var waited time.Duration
 	if got&gotExpired != 0 && got&gotSettled == 0 {
@@ -136,11 +156,11 @@ func (s *stay) end(got uint8) (waitEnd, error) {
 	if s.stop != nil && !s.stop() {
 		clean = false
 	}
-	if got&gotSettled == 0 && !f.unlink(w) { // else settling f is done with w
+	if got&gotSettled == 0 && !f.removeWaiter(w) { // else settling f is done with w
 		clean = false
 	}
 	w.takeSlotBack(got)
-	w.recycle(s.under, s.mine, clean)
+	s.unregister(clean)
 	switch {
 	case f.settled():
 		return waitSettled, nil
@@ -154,14 +174,11 @@ func (s *stay) end(got uint8) (waitEnd, error) {
 // sleep parks for d, or until ctx is done.
 func sleep(ctx context.Context, d time.Duration) error {
 	me, own := nearest(ctx)
-	var under *scope
-	if own {
-		under = me.scope()
-	}
-	w, mine := takeWaiter(under)
-	w.by = me
+	var s oneWait
+	s.register(me, own)
+	w := s.w
 	w.arm(d)
-	stop := w.heed(ctx, under, mine)
+	stop := w.heed(ctx, s.under)
 	if me != nil {
 		me.lendSlot(w)
 	}
@@ -172,7 +189,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 	clean := stop == nil || stop()
 	w.takeSlotBack(got)
-	w.recycle(under, mine, clean)
+	s.unregister(clean)
 	if got&gotExpired != 0 {
 		return nil
 	}
@@ -180,40 +197,36 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // heed has w notified when ctx is done and returns what undoes that, nil if
-// there is nothing to undo. A scope's own waiter is notified of every
-// cancellation of the scope, which is stored before: either that finds us
-// waiting or we find the signal here.
-func (w *waiter) heed(ctx context.Context, under *scope, mine bool) (stop func() bool) {
+// there is nothing to undo. The waiters that stand with a scope, under, are
+// notified of every cancellation of it, which is stored before: either that
+// finds us waiting or we find it here.
+func (w *waiter) heed(ctx context.Context, under *scope) (stop func() bool) {
 	switch {
-	case mine:
+	case under != nil:
 		if under.sig.Load() != nil {
 			w.notify(gotStop)
 		}
-	case under != nil:
-		if under.listen(w) {
-			return func() bool { under.unlisten(w); return true }
-		}
-		w.notify(gotStop)
 	case ctx.Done() != nil:
 		return context.AfterFunc(ctx, func() { w.notify(gotStop) })
 	}
 	return nil
 }
 
-// link puts w on f's list; false if f has settled.
-func (f *future) link(w *waiter) bool {
+// addWaiter puts w on f's list; false if f has settled.
+func (f *future) addWaiter(w *waiter) bool {
 	f.mu.Lock()
 	open := !f.settled()
 	if open {
-		f.linkLocked(w)
+		f.addWaiterLocked(w)
 	}
 	f.mu.Unlock()
 	return open
 }
 
-func (f *future) linkLocked(w *waiter) {
-	w.serial++
+func (f *future) addWaiterLocked(w *waiter) {
 	w.taken = false
+	w.on.Store(f)
+	w.serial.Add(1)
 	if first := f.waiters; first != nil && first.done != nil { // stays first, see doneChannel
 		w.prev, w.next, first.next = first, first.next, w
 		if w.next != nil {
@@ -227,9 +240,9 @@ func (f *future) linkLocked(w *waiter) {
 	w.next, f.waiters = f.waiters, w
 }
 
-// unlink takes w off f's list, unless settling f has. It reports whether
+// removeWaiter takes w off f's list, unless settling f has. It reports whether
 // nobody will notify w for f any more.
-func (f *future) unlink(w *waiter) bool {
+func (f *future) removeWaiter(w *waiter) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if w.taken {
@@ -247,5 +260,6 @@ func (f *future) unlink(w *waiter) bool {
 		f.waiters = w.next
 	}
 	w.prev, w.next = nil, nil
+	w.serial.Add(1)
 	return true
 }

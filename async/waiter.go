@@ -33,11 +33,17 @@ type waiter struct {
 
 	prev, next   *waiter       // on the list of a future; guarded by future.mu
 	lprev, lnext *waiter       // on the list of a scope; guarded by scope.mu
+	deaf         bool          // not to be told when that scope is cancelled; guarded by scope.mu
 	done         chan struct{} // closed instead of waking anybody; see doneChannel
 	by           *task         // who waits; nil if nobody knows
 	slot         *slot         // lent while we wait; nil if there is none; guarded by future.mu or scope.mu
 	loan         loan          // of slot; guarded by limiter.mu
-	serial       uint64        // which wait this is, for the await-cycle search
+
+	// Which wait this is, and for what, for the search for await cycles. serial
+	// is odd while w is on the list of a future, which is on: it is stored before
+	// serial becomes odd. Both are written under the mu of that future.
+	serial atomicInt64
+	on     atomicPointer[future]
 }
 
 var waiters = pool{New: func() any { return newWaiter() }}
@@ -202,20 +208,29 @@ func (w *waiter) disarm() bool {
 
 // listen has w told when s is cancelled; false if it is already.
 func (s *scope) listen(w *waiter) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.enlist(w, false)
 	if s.sig.Load() != nil {
+		s.delist(w)
 		return false
 	}
+	return true
+}
+
+// enlist puts w, which waits for the task of s but is not its own waiter, on the
+// list of s: there the search for await cycles finds it. Unless it is deaf it is
+// told there when s is cancelled.
+func (s *scope) enlist(w *waiter, deaf bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.deaf = deaf
 	if s.listeners != nil {
 		s.listeners.lprev = w
 	}
 	w.lnext, s.listeners = s.listeners, w
-	return true
 }
 
-// unlisten undoes listen. After it, s will not notify w.
-func (s *scope) unlisten(w *waiter) {
+// delist undoes enlist. After it, s will not notify w.
+func (s *scope) delist(w *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w.lnext != nil {

@@ -1,0 +1,169 @@
+package async
+
+import "slices"
+
+// A cycleSearch looks for a ring of waits that a wait of me for f would close. It
+// is used for one direction, once.
+type cycleSearch struct {
+	me   *task
+	f    *future
+	left int // how many steps may be taken yet; below 0: the search was given up
+
+	edges []edge
+	seen  map[*task]struct{}
+}
+
+// visit reports whether t has not been visited before.
+func (s *cycleSearch) visit(t *task) bool {
+	if _, before := s.seen[t]; before {
+		return false
+	}
+	if s.seen == nil {
+		s.seen = make(map[*task]struct{})
+	}
+	s.seen[t] = struct{}{}
+	return true
+}
+
+// holdsUp reports whether u cannot settle before t: t is u, or is part of it. A
+// choice, which settles when it is decided, is held up only by contenders that
+// it cannot do without.
+func (s *cycleSearch) holdsUp(t, u *task) bool {
+	for start := t; t != nil && t.level() >= u.level(); t = t.up() {
+		s.left--
+		if t == u {
+			return t == start || t.mayHang()
+		}
+	}
+	return false
+}
+
+// mayHang reports whether t cannot settle without what was started in it. That
+// is so for all but a choice that may yet be decided by another contender.
+func (t *task) mayHang() bool {
+	return t.kind != kindChoice || t.self.(interface{ needsAllLeft() bool }).needsAllLeft()
+}
+
+// A step is a task that a search has come to, by way of an edge.
+type step struct {
+	t     *task
+	after int
+}
+
+// forward searches from f, through what it waits for, for a future that me holds
+// up. It returns the waits from f to there, in order, and whether it has seen
+// everything.
+func (s *cycleSearch) forward() (ring []edge, complete bool) {
+	if !s.f.t.mayHang() {
+		return nil, true
+	}
+	todo := []step{{&s.f.t, -1}}
+	for len(todo) > 0 {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		first := len(s.edges)
+		todo = s.waitsOf(at, todo)
+		for i := first; i < len(s.edges) && s.left >= 0; i++ {
+			on := &s.edges[i].on.t
+			if s.holdsUp(s.me, on) {
+				ring = s.wayTo(i)
+				slices.Reverse(ring) // it was followed from the last to the first
+				return ring, true
+			}
+			if !on.isLeaf() && on.mayHang() && s.visit(on) {
+				todo = append(todo, step{on, i})
+			}
+		}
+		if s.left < 0 {
+			return nil, false
+		}
+	}
+	return nil, true
+}
+
+// waitsOf adds to the edges what the task of at waits for itself, and to todo
+// what was started in it.
+func (s *cycleSearch) waitsOf(at step, todo []step) []step {
+	s.left--
+	h := at.t.inner.Load()
+	if h == nil || h == endedScope {
+		return todo
+	}
+	if w := h.parker.Load(); w != nil {
+		s.addWait(w, at)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for w := h.listeners; w != nil && s.left >= 0; w = w.lnext {
+		s.left--
+		s.addWait(w, at)
+	}
+	if h.abandoned.Load() {
+		return todo // what it has left behind is no part of it
+	}
+	for c := h.children; c != nil && s.left >= 0; c = c.next {
+		s.left--
+		if !c.isLeaf() {
+			todo = append(todo, step{c, at.after})
+		}
+	}
+	return todo
+}
+
+// addWait adds the wait of w, if it waits for a future now.
+func (s *cycleSearch) addWait(w *waiter, at step) {
+	serial := w.serial.Load()
+	if on := w.waitsFor(serial); on != nil {
+		s.edges = append(s.edges, edge{w, serial, at.t, on, at.after})
+	}
+}
+
+// backward searches from me, through what waits for it, for a task that holds
+// up f. It returns the waits from there to me, in order, and whether it has seen
+// everything.
+func (s *cycleSearch) backward() (ring []edge, complete bool) {
+	todo := []step{{s.me, -1}}
+	for i := 0; i < len(todo); i++ {
+		for t, inside := todo[i].t, false; t != nil; t, inside = t.up(), true {
+			if s.left--; s.left < 0 {
+				return nil, false
+			}
+			if t.kind != kindChoice && !s.visit(t) { // a choice may be come to in two ways
+				break
+			}
+			if t.self == nil || t.self.future() == nil || inside && !t.mayHang() {
+				continue
+			}
+			first := len(s.edges)
+			s.waitersOf(t.self.future(), todo[i].after)
+			for j := first; j < len(s.edges) && s.left >= 0; j++ {
+				if s.holdsUp(s.edges[j].by, &s.f.t) {
+					return s.wayTo(j), true
+				}
+				todo = append(todo, step{s.edges[j].by, j})
+			}
+		}
+	}
+	return nil, s.left >= 0
+}
+
+// waitersOf adds the waits for f to the edges.
+func (s *cycleSearch) waitersOf(f *future, after int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := f.waiters; w != nil && s.left >= 0; w = w.next {
+		s.left--
+		if w.by != nil {
+			s.edges = append(s.edges, edge{w, w.serial.Load(), w.by, f, after})
+		}
+	}
+}
+
+// wayTo returns the edges that the search has followed to come to edge i, that
+// one first.
+func (s *cycleSearch) wayTo(i int) (way []edge) {
+	for ; i >= 0; i = s.edges[i].after {
+		way = append(way, s.edges[i])
+	}
+	return way
+}

@@ -3,6 +3,7 @@ package async
 import (
 	"context"
 
+	"github.com/ambit-go/ambit/async/internal/tally"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
@@ -78,4 +79,44 @@ func rejectAccepted(future any, err error) {
 	if d := t.more.delivery; d != nil && d.decide() {
 		t.reject(err)
 	}
+}
+
+// ending returns how s, whose outcome so far is given, is ending. One that was
+// cancelled does not end well, whatever its body has returned.
+func (s *scope) ending(outcome error) (bridge.Ending, error) {
+	sg := s.t.stopped()
+	switch {
+	case sg == nil && outcome == nil:
+		return bridge.Well, nil
+	case sg == nil:
+		return bridge.Failed, outcome
+	case outcome == nil:
+		outcome = sg.told()
+	}
+	if s.broughtOn(sg) {
+		return bridge.Failed, outcome
+	}
+	return bridge.Stopped, outcome
+}
+
+// broughtOn reports whether s was cancelled with sg for something of its own:
+// a failure inside, its time limit, or what watches it.
+func (s *scope) broughtOn(sg *stopError) bool {
+	s.mu.Lock()
+	own := s.ownFault || s.tally.Has(sg.cause)
+	s.mu.Unlock()
+	if own {
+		return true
+	}
+	switch sg.cause.(type) {
+	case *TimeoutError, *WatchdogError:
+		return !s.t.inheritedCause(sg.cause)
+	}
+	return false
+}
+
+// inheritedCause reports whether anything around t was cancelled with cause.
+func (t *task) inheritedCause(cause error) bool {
+	sg := t.stoppedFromAbove()
+	return sg != nil && tally.Same(sg.cause, cause)
 }

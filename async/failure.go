@@ -1,18 +1,12 @@
 package async
 
 import (
-	"time"
-
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file hands what has gone wrong to the tally of a scope and does what that
 // decides. The tally is used with the scope's lock held, and never calls users'
 // code; everything that does so is done here, before or after.
-
-// panicPatience is how long a panic may wait to be raised again before it is
-// printed.
-const panicPatience = 10 * time.Second
 
 // tallyLocked returns the tally of s, making it if need be.
 func (s *scope) tallyLocked() *tally.Tally {
@@ -133,36 +127,4 @@ func (t *task) stoppedDaemon(cause error) bool {
 		return false
 	}
 	return cause == ErrScopeDone || t.owner.stoppedWith(cause)
-}
-
-// firstPanic records a panic of the handler of s, and returns the one that s will
-// raise: p, unless a task of s has panicked before.
-func (s *scope) firstPanic(p *PanicError) *PanicError {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tallyLocked().Fail(&tally.Fact{Class: tally.Panic, Err: p})
-	return s.tally.FirstPanic().(*PanicError)
-}
-
-// tellPanic tells the observers of a panic, once on its way up.
-func (s *scope) tellPanic(p *PanicError) {
-	if s.observers != nil && p.observed.CompareAndSwap(false, true) {
-		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
-	}
-}
-
-// alarmLocked has the panic that s is to raise printed if that takes long.
-func (s *scope) alarmLocked() {
-	p := s.tally.FirstPanic()
-	if p == nil || s.alarm != nil || s.t.kind == kindRoot {
-		return
-	}
-	s.alarm = time.AfterFunc(panicPatience, func() { s.printLate(p.(*PanicError)) })
-}
-
-// printLate prints a panic that waits for a scope that does not come home, once.
-func (s *scope) printLate(p *PanicError) {
-	if p.printed.CompareAndSwap(false, true) {
-		s.home.printLate(p, s.t.name(), s.stragglers())
-	}
 }

@@ -1,10 +1,16 @@
 package async
 
 import (
+	"time"
+
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file keeps users' panics and Goexits where they belong.
+
+// panicPatience is how long a panic may wait to be raised again before it is
+// printed.
+const panicPatience = 10 * time.Second
 
 // trap makes a PanicError of a recovered value. A PanicError that passes
 // through is not wrapped again.
@@ -42,6 +48,38 @@ func (s *scope) raising(p *PanicError) {
 	s.mu.Lock()
 	s.raised = p
 	s.mu.Unlock()
+}
+
+// firstPanic records a panic of the handler of s, and returns the one that s will
+// raise: p, unless a task of s has panicked before.
+func (s *scope) firstPanic(p *PanicError) *PanicError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tallyLocked().Fail(&tally.Fact{Class: tally.Panic, Err: p})
+	return s.tally.FirstPanic().(*PanicError)
+}
+
+// tellPanic tells the observers of a panic, once on its way up.
+func (s *scope) tellPanic(p *PanicError) {
+	if s.observers != nil && p.observed.CompareAndSwap(false, true) {
+		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
+	}
+}
+
+// alarmLocked has the panic that s is to raise printed if that takes long.
+func (s *scope) alarmLocked() {
+	p := s.tally.FirstPanic()
+	if p == nil || s.alarm != nil || s.t.kind == kindRoot {
+		return
+	}
+	s.alarm = time.AfterFunc(panicPatience, func() { s.printLate(p.(*PanicError)) })
+}
+
+// printLate prints a panic that waits for a scope that does not come home, once.
+func (s *scope) printLate(p *PanicError) {
+	if p.printed.CompareAndSwap(false, true) {
+		s.home.printLate(p, s.t.name(), s.stragglers())
+	}
 }
 
 // caught is deferred around a handler that has not returned if how does not say

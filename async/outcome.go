@@ -2,17 +2,15 @@ package async
 
 import (
 	"context"
-	"errors"
-	"reflect"
 	"slices"
 
+	"github.com/ambit-go/ambit/async/internal/echo"
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file says how a task or scope ended, and tells a failure from an echo of
-// its cancellation. Everything here may call methods of users' errors, so none
-// of it is called with a lock held; what is told to whom is decided in package
-// tally, which is given the classified facts.
+// This file says how a task or scope ended. It classifies errors, in package
+// echo, and makes errors of what package tally has summed up. It may call
+// methods of users' errors, so none of it is called with a lock held.
 
 // A verdict is how a task or scope ended. It is handed around by pointer and
 // written where it is needed in the end, because it ends every task: measured,
@@ -66,11 +64,11 @@ func (v *verdict) leaf(t *task, err error, sg *stopError) {
 
 // beside returns what a task that was stopped with sg, and then returned err,
 // gives to a waiter: an error that matches both.
-func (sg *stopError) beside(t *task, err error, echo bool) error {
+func (sg *stopError) beside(t *task, err error, isEcho bool) error {
 	switch {
-	case echo && sg.says(err):
+	case isEcho && sg.says(err):
 		return sg.told()
-	case matches(err, sg.err) && matches(err, sg.cause):
+	case echo.Matches(err, sg.err) && echo.Matches(err, sg.cause):
 		return err
 	default:
 		return &ScopeError{Scope: t.name(), Cause: sg.cause, Errors: []error{err}, stop: sg.err}
@@ -85,7 +83,7 @@ func (sg *stopError) says(err error) bool {
 	case *ScopeError:
 		return len(e.Errors) == 0 && e.Dropped == 0
 	}
-	return tally.Same(err, sg.err) || matches(sg.cause, err)
+	return tally.Same(err, sg.err) || echo.Matches(sg.cause, err)
 }
 
 // sumQuiet is sum for a scope of which there is no more to say than that it may
@@ -189,50 +187,26 @@ func (s *scope) stoppedWith(cause error) bool {
 }
 
 // isEcho reports whether err says nothing but "I was told to stop", to a task
-// that was stopped with sg: whether all that its Unwraps lead to is the error or
-// the cause of that context, or an error of ours that holds only such.
+// that was stopped with sg.
 func isEcho(err error, sg *stopError) bool {
-	switch {
-	case sg == nil:
-		return false
-	case tally.Same(err, sg.err), tally.Same(err, sg.cause):
-		return true
-	}
-	return unwrapsToEcho(err, sg)
+	return sg != nil && echo.Is(err, sg.why(), sg.knows)
 }
 
-// unwrapsToEcho is isEcho for all but the simplest errors. It calls methods of
-// users; one that panics leaves a failure.
-func unwrapsToEcho(err error, sg *stopError) (echo bool) {
-	defer func() { _ = recover() }()
-	for {
-		switch e := err.(type) {
-		case *stopError:
-			return tally.Same(e.cause, sg.cause)
-		case *ScopeError:
-			return e.onlyEchoes(sg)
-		case *TimeoutError, *PanicError, *StragglerError:
-			return false // each says more than what it wraps
-		}
-		if e, ok := err.(interface{ reason() error }); ok { // a poll: what it was stopped by
-			return e.reason() != nil && isEcho(e.reason(), sg)
-		}
-		if e, ok := err.(interface{ Unwrap() []error }); ok {
-			return allEchoes(e.Unwrap(), sg)
-		}
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return saysStopped(err, sg.err)
-		}
-		if err = inner; tally.Same(err, sg.err) || tally.Same(err, sg.cause) {
-			return true
-		}
-	}
-}
+func (sg *stopError) why() echo.Stop { return echo.Stop{Err: sg.err, Cause: sg.cause} }
 
-// allEchoes reports whether errs are echoes of sg and there is one.
-func allEchoes(errs []error, sg *stopError) bool {
-	return len(errs) > 0 && !slices.ContainsFunc(errs, func(err error) bool { return !isEcho(err, sg) })
+// knows answers for errors of ours whether they are echoes of sg.
+func (sg *stopError) knows(err error) (is, known bool) {
+	switch e := err.(type) {
+	case *stopError:
+		return tally.Same(e.cause, sg.cause), true
+	case *ScopeError:
+		return e.onlyEchoes(sg), true
+	case *TimeoutError, *PanicError, *StragglerError:
+		return false, true // each says more than what it wraps
+	case interface{ reason() error }: // a poll: what it was stopped by
+		return e.reason() != nil && isEcho(e.reason(), sg), true
+	}
+	return false, false
 }
 
 // onlyEchoes reports whether all that e lists are echoes of sg.
@@ -240,31 +214,7 @@ func (e *ScopeError) onlyEchoes(sg *stopError) bool {
 	if e.Dropped > 0 || e.Cause != nil && !tally.Same(e.Cause, sg.cause) {
 		return false
 	}
-	return e.Cause != nil && len(e.Errors) == 0 || allEchoes(e.Errors, sg)
-}
-
-// saysStopped reports whether err is of a type of package net whose own Is
-// matches the error of a context: its "operation was canceled" is a leaf.
-func saysStopped(err, stop error) bool {
-	is, ok := err.(interface{ Is(error) bool })
-	if !ok {
-		return false
-	}
-	t := reflect.TypeOf(err)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.PkgPath() == "net" && is.Is(stop)
-}
-
-// matches is errors.Is for errors of users: a method that panics, or a value
-// that cannot be compared, is no match.
-func matches(err, target error) (is bool) {
-	if target == context.Canceled && err == target { // most often
-		return true
-	}
-	defer func() { _ = recover() }()
-	return errors.Is(err, target)
+	return e.Cause != nil && len(e.Errors) == 0 || echo.All(e.Errors, sg.why(), sg.knows)
 }
 
 // joined makes one error of several: nil, the only one, or a ScopeError.

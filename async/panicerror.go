@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ambit-go/ambit/async/internal/echo"
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
@@ -165,7 +166,7 @@ func (e *PanicError) valueText() string {
 // Is looks for target in what went wrong beside the panic.
 func (e *PanicError) Is(target error) bool {
 	beside := e.besideError()
-	return beside != nil && matches(beside, target)
+	return beside != nil && echo.Matches(beside, target)
 }
 
 // As looks for target in what went wrong beside the panic.

@@ -2,44 +2,11 @@ package async
 
 import (
 	"context"
-	"fmt"
-	"reflect"
 	"runtime"
-	"strings"
 	"time"
 )
 
-// The states of a task. It moves down this list only, and may skip.
-const (
-	// stateQueued: started, but the handler has not begun: it waits for a slot
-	// of a Limit or has just been given its goroutine. Only tasks that have more
-	// are ever seen in it.
-	stateQueued int32 = iota - 1
-	// stateRunning: the handler runs. Only now may the abort hook be called. It
-	// is the zero value because most tasks are in it from the first.
-	stateRunning
-	// stateJoining: the handler has returned; what it started goes on.
-	stateJoining
-	// stateDone: settled.
-	stateDone
-)
-
-// State is where a future's task stands.
-type State uint8
-
-// The states of a future.
-const (
-	Queued   State = iota // waits for a slot of a Limit
-	Running               // the handler, or what it started, runs or is about to
-	Aborting              // as Running, and it has been told to stop
-	Done                  // settled
-)
-
-// String returns queued, running, aborting or done.
-func (s State) String() string {
-	return [...]string{"queued", "running", "aborting", "done"}[s]
-}
-
+// A kind is what a task was made for.
 type kind uint8
 
 const (
@@ -154,28 +121,6 @@ func (t *task) makeScope() *scope {
 	h.listenAbove()
 	h.young.Store(false)
 	return h
-}
-
-// move changes t's state; moving up the list is a bug of this package.
-func (t *task) move(to int32) {
-	if from := t.state.Swap(to); from >= to {
-		panic(fmt.Sprintf("async: illegal transition of %s: %d -> %d", t.name(), from, to))
-	}
-}
-
-// public returns t's state as users see it.
-func (t *task) public() State {
-	sg := t.stopped()
-	switch st := t.state.Load(); {
-	case st == stateDone:
-		return Done
-	case sg != nil && sg != endedSignal:
-		return Aborting
-	case st == stateQueued:
-		return Queued
-	default:
-		return Running
-	}
 }
 
 // start registers t with its owner and sets it going. ctx is nil if t was
@@ -299,37 +244,4 @@ func (t *task) endEvent(v *verdict, sg *stopError) Event {
 		e.Cause = sg.cause
 	}
 	return e
-}
-
-// name returns the name that was given to t, or that of its function.
-func (t *task) name() string {
-	if t.more != nil && t.more.name != "" {
-		return t.more.name
-	}
-	own := "scope"
-	switch {
-	case t.kind == kindRoot:
-		own = "root"
-	case t.kind == kindPromise:
-		own = "promise"
-	case t.self != nil:
-		own = funcName(t.self.fn())
-	}
-	for s := t.owner; s != nil; s = s.t.owner {
-		if m := s.t.more; m != nil && m.name != "" {
-			return m.name + "/" + own
-		}
-	}
-	return own
-}
-
-// funcName returns the name of a function without the path of its package, or
-// f itself if it is a string.
-func funcName(f any) string {
-	v := reflect.ValueOf(f)
-	if v.Kind() == reflect.String {
-		return v.String() // of something of ours
-	}
-	name := runtime.FuncForPC(v.Pointer()).Name()
-	return strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], "-fm")
 }

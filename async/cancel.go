@@ -176,14 +176,15 @@ func (s *scope) lockToCancel(sg *stopError) (counts *stopError, first bool) {
 
 // cancelAll cancels t and everything that was started in it, at any depth,
 // whatever ctx it was started with, but for hooks and shielded stretches, which
-// have a time limit of their own. [Shutdown] is the only one to do so.
+// have a time limit of their own; so not for the join of something of another
+// package, which has none. [Shutdown] is the only one to do so.
 func (t *task) cancelAll(sg *stopError) {
 	for all := []*task{t}; len(all) > 0; {
 		t, all = all[0], all[1:]
 		s := t.scope()
 		s.cancel(sg)
 		s.mu.Lock()
-		all = append(all, s.childrenLocked(func(c *task) bool { return c.more == nil || !c.more.shielded })...)
+		all = append(all, s.childrenLocked(func(c *task) bool { return c.more == nil || !c.more.shielded || c.isJoin() })...)
 		for p := s.promises; p != nil; p = p.next {
 			all = append(all, p)
 		}

@@ -203,6 +203,12 @@ func (s *scope) exitRun(x *exitHook, outcome error) *exitRun {
 	return h
 }
 
+// isJoin reports whether t joins something of another package of ours.
+func (t *task) isJoin() bool {
+	h, exit := t.self.(*exitRun)
+	return exit && h.joiner != nil
+}
+
 // lookAtClock is called when the hook has come to its end, and notes whether it
 // was too late.
 func (h *exitRun) lookAtClock() {

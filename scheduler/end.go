@@ -127,8 +127,13 @@ func (m *member) Ended() bool {
 
 // Join drains the worker, or closes it if its ctx is done, and blocks until it
 // has ended. What it leaves undone the scope is told by finish.
-func (m *member) Join(context.Context) error {
+func (m *member) Join(ctx context.Context) error {
 	w := (*ExecutorWorker)(m)
+	// Shutdown cancels ctx, and w too unless w was made under WithoutCancel.
+	defer context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		w.close(closing{outcome: Cancelled, cause: cause, undone: cause, cut: true})
+	})()
 	defer w.waitOver() // also if an observer panics
 	if w.isCancelled() {
 		w.cancelled()

@@ -101,3 +101,29 @@ func TestOnStallNamesTheWorkerThatHoldsAScopeUp(t *testing.T) {
 		})
 	}
 }
+
+// TestShutdownCancelsAWorkerWhateverItsCtx: one that its scope would have
+// drained and did not wait for.
+func TestShutdownCancelsAWorkerWhateverItsCtx(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ctx, _ := asynctest.Root(t.Context())
+		var w *scheduler.ExecutorWorker
+		require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
+			w = scheduler.New(scheduler.Goroutines()).NewWorker(context.WithoutCancel(ctx))
+			for range 100 {
+				require.NoError(t, w.Post(func() { time.Sleep(time.Minute) }))
+			}
+			return errBoom
+		}, async.DetachAfter(time.Second)), errBoom)
+		time.Sleep(150 * time.Second)
+		stop, cancel := context.WithCancel(ctx)
+		cancel()
+		_ = async.Shutdown(stop)
+		require.NoError(t, w.Wait(ctx))
+		st := addUp(t, w)
+		require.EqualValues(t, 3, st.Done)
+		require.EqualValues(t, 97, st.Cancelled)
+		synctest.Wait()
+		require.Empty(t, asynctest.Live(ctx))
+	})
+}

@@ -71,7 +71,7 @@ type Joiner interface {
 
 	// Join is called after ScopeEnds, on a goroutine of its own, and blocks
 	// until nothing is left. ctx has the values of the scope and is not cancelled
-	// with it. An error is one of the scope's.
+	// with it, but by Shutdown. An error is one of the scope's.
 	Join(ctx context.Context) error
 
 	// Left returns what still runs, to be named as stragglers. It does not block.

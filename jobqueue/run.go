@@ -9,7 +9,7 @@ import "time"
 // then; the caller gives it one or forgets it.
 func (c *core[K, T]) endRun(n *node[K, T], now time.Duration) {
 	n.holder.jobs.remove(n)
-	n.holder, n.undelivered = nil, nil
+	n.holder, n.undelivered = nil, nil // a Take that was handed n and has not run finds it gone
 	c.taken--
 	c.stats.InProgressTime += now - n.since
 }
@@ -40,7 +40,7 @@ func (c *core[K, T]) fail(n *node[K, T], at, now time.Duration) (dead bool) {
 		return true
 	}
 	if c.closed {
-		at = now // no clock runs any more
+		at = now // no clock runs any more, so n would never be seen among the ready jobs
 	}
 	c.goBack(n, at, now)
 	return false
@@ -68,7 +68,7 @@ func (c *core[K, T]) goBack(n *node[K, T], at, now time.Duration) {
 // end forgets n, whose last run has ended. If a newer job of its key was added
 // while it ran, that is queued as a job of its own.
 func (c *core[K, T]) end(n *node[K, T], now time.Duration) {
-	key, r := n.key, n.again
+	key, r := n.key, n.again // forget clears n
 	c.forget(n)
 	if r != nil {
 		c.addNode(key, r.job, r.priority, r.at, now)

@@ -20,12 +20,12 @@ import (
 func (q *Queue[K, T]) Ack(ctx context.Context, jobs ...T) {
 	var few [4]jobKey[K]
 	keys := q.keys(few[:0], jobs)
-	scope := bridge.ScopeOf(ctx)
+	scope := bridge.ScopeOf(ctx) // without the lock: it may ask ctx, which may be a user's
 	var t turn[K, T]
 	q.lock(&t)
 	for i := range keys {
 		if n := q.heldLocked(scope, &keys[i]); n != nil {
-			h := n.holder
+			h := n.holder // done forgets it
 			q.doneLocked(n, &t)
 			q.dropIdleLocked(h)
 		}
@@ -69,6 +69,8 @@ func (q *Queue[K, T]) heldLocked(scope context.Context, key *jobKey[K]) *node[K,
 	if n == nil {
 		return nil
 	}
+	// A job that has failed and waits for failAll has a holder without a scope:
+	// it is settled already, and no scope is found to hold it.
 	for ; scope != nil; scope = bridge.Around(scope) {
 		if scope == n.holder.scope {
 			return n
@@ -96,7 +98,9 @@ func (q *Queue[K, T]) takenLocked(scope context.Context, key K) *node[K, T] {
 
 // ScopeEnds settles what h still holds. Package async calls it on the goroutine
 // that ends the scope. No users' code may run in it, so if some has to run the
-// settling is left to an exit hook, which is the next one that runs.
+// settling is left to an exit hook, which is the next one that runs. What is
+// taken or settled between the two is seen by the hook: it looks at what h holds
+// then.
 func (h *holder[K, T]) ScopeEnds(how bridge.Ending, outcome error) {
 	q := h.q
 	if q.observer == nil && (how != bridge.Failed || q.retry == nil && q.dead == nil) {
@@ -111,6 +115,8 @@ func (h *holder[K, T]) ScopeEnds(how bridge.Ending, outcome error) {
 func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) {
 	var t turn[K, T]
 	q.lock(&t)
+	// First the waiters: with them gone, what is put back below cannot be handed
+	// to the scope that is ending.
 	q.core.stopWaitingAll(h, async.ErrScopeEnded, &t.woken)
 	failed := q.settleLocked(h, how, outcome, &t)
 	h.atEnd.Recall() // it has been told; now it keeps no scope
@@ -119,11 +125,14 @@ func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) 
 }
 
 // settleLocked settles what h holds, and returns what has failed: those jobs are
-// for failAll.
+// for failAll. Nothing is handed to waiters before the end of the turn, so jobs
+// that go back are in their order again when the first of them is taken.
 func (q *Queue[K, T]) settleLocked(h *holder[K, T], how bridge.Ending, outcome error, t *turn[K, T]) (failed []*node[K, T]) {
 	for n := h.jobs.first; n != nil; n = h.jobs.first {
 		switch {
 		case n.undelivered != nil:
+			// The Take that was handed n has not run yet. When it runs, it
+			// takes the lock after us, finds the error, and returns no job.
 			n.undelivered.err = async.ErrScopeEnded
 			q.undoTakeLocked(n, async.ErrScopeEnded, t)
 		case how == bridge.Failed:
@@ -181,6 +190,9 @@ func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
 		q.unlock(t)
 		return
 	}
+	// The nodes are read before the lock is given back. While the function is
+	// called they are in the hands of q.failing: they count as in progress, so
+	// Drain waits for them, and no other call settles them.
 	failures := make([]int, len(nodes)) // how many each has now; 0 if it will be dead
 	for i, n := range nodes {
 		if !q.core.isLastAttempt(n) {

@@ -65,6 +65,8 @@ func (q *Queue[K, T]) takeNow(scope context.Context, limit int, w *waiter[K, T])
 		q.unlock(&t)
 		return nil, nil
 	}
+	// Only now is a holder made: a call that takes nothing and does not wait must
+	// leave nothing in its scope.
 	h := q.holderLocked(scope)
 	switch {
 	case h == nil:
@@ -95,6 +97,8 @@ func (q *Queue[K, T]) takeReady(h *holder[K, T], n int, t *turn[K, T]) []T {
 // end of the turn. If it panics Take does not return the jobs: they are
 // undelivered.
 func (q *Queue[K, T]) takeObserved(h *holder[K, T], n int, t *turn[K, T]) []T {
+	// The waiter stands for this call, which does not wait: until receive, the jobs
+	// are those of a Take that may never return.
 	w := new(waiter[K, T])
 	q.core.deliver(w, h, n, t.time())
 	for _, d := range w.served {
@@ -111,7 +115,7 @@ func (q *Queue[K, T]) takeObserved(h *holder[K, T], n int, t *turn[K, T]) []T {
 // nobody hands it anything any more, or it was served before. If it was, and ctx
 // was seen done, Take is going to return an error, so the jobs are put back.
 func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err error) {
-	_, err = w.future.Wait(ctx)
+	_, err = w.future.Wait(ctx) // an error says that ctx is done, or that its scope has ended
 	var t turn[K, T]
 	q.lock(&t)
 	switch {

@@ -69,6 +69,9 @@ func (q *Queue[K, T]) begin(t *turn[K, T]) {
 // those who were served and calls users' functions. If one of those panics the
 // rest is done all the same, and then the panic goes on.
 func (q *Queue[K, T]) unlock(t *turn[K, T]) {
+	// Whatever the turn was about, it may have made jobs ready, or may have ended
+	// what a Drain waits for. Both are looked at here, in one place, so that no
+	// call can forget it and leave a waiter asleep beside a job.
 	q.serveLocked(t)
 	if q.core.noAdds && q.core.drained() {
 		q.endDrainLocked(t)
@@ -77,6 +80,8 @@ func (q *Queue[K, T]) unlock(t *turn[K, T]) {
 		q.armLocked(t)
 	}
 	q.mu.Unlock()
+	// What the waiters were handed was written before the lock was given back, and
+	// their promises are resolved after that. So a waiter that wakes sees it.
 	if t.more != nil {
 		q.callUsers(t)
 	} else if t.woken.first != nil {
@@ -92,7 +97,7 @@ func (q *Queue[K, T]) callUsers(t *turn[K, T]) {
 	callEach(t.more.events, q.observer)
 }
 
-// callEach calls f with each of elems. If a call panics, or calls Goexit, the
+// callEach calls f with each of elems, in order. If a call panics, or calls Goexit, the
 // others are made before that goes on.
 func callEach[E any](elems []E, f func(E)) {
 	called := 0
@@ -119,6 +124,8 @@ func (q *Queue[K, T]) serveLocked(t *turn[K, T]) {
 	if !q.core.pending() {
 		return
 	}
+	// A turn may serve twice, at its beginning and at its end. The observer is told
+	// only of those who are served now: they come behind before on the list.
 	before := t.woken.last
 	for _, h := range q.core.serve(t.time(), &t.woken) {
 		q.dropIdleLocked(h)

@@ -97,6 +97,7 @@ func (c *core[K, T]) serve(now time.Duration, woken *waiters[K, T]) (left []*hol
 		w := c.waiters.first
 		h := c.stopWaiting(w)
 		if c.closed {
+			// There may be ready jobs, but they stay where they are.
 			w.err = ErrClosed
 			left = append(left, h)
 		} else {
@@ -112,7 +113,7 @@ func (c *core[K, T]) deliver(w *waiter[K, T], h *holder[K, T], n int, now time.D
 	w.served = make([]delivery[K, T], n)
 	for i := range w.served {
 		taken := c.take(h, now)
-		taken.undelivered = w
+		taken.undelivered = w // until w has run, see receive
 		w.served[i] = delivery[K, T]{taken.job, taken}
 	}
 }

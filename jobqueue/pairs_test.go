@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 

@@ -147,13 +147,16 @@ func (c *choice[T, R]) total() int {
 	return len(c.all)
 }
 
-// offer has the rule judge k, here or on the goroutine that judges already.
-func (c *choice[T, R]) offer(k *contender[T]) {
+// offer has the rule judge k, here or on the goroutine that judges already. It
+// reports whether the choice has been decided here. Then the caller has to
+// cancel the scope of the contenders, and to go on with dismissRest and
+// judgeQueued.
+func (c *choice[T, R]) offer(k *contender[T]) (decided bool) {
 	c.mu.Lock()
 	if c.decided {
 		c.mu.Unlock()
 		c.dismiss(k)
-		return
+		return false
 	}
 	if c.last != nil {
 		c.last.next = k
@@ -161,11 +164,16 @@ func (c *choice[T, R]) offer(k *contender[T]) {
 		c.first = k
 	}
 	c.last = k
-	if c.judging {
-		c.mu.Unlock()
-		return
-	}
+	judging := c.judging
 	c.judging = true
+	c.mu.Unlock()
+	return !judging && c.judgeQueued()
+}
+
+// judgeQueued judges the queue of contenders that have ended until one decides
+// the choice, or there is none.
+func (c *choice[T, R]) judgeQueued() (decided bool) {
+	c.mu.Lock()
 	for c.first != nil {
 		k := c.first
 		if c.first = k.next; c.first == nil {
@@ -173,19 +181,18 @@ func (c *choice[T, R]) offer(k *contender[T]) {
 		}
 		late := c.decided
 		c.mu.Unlock()
-		switch {
-		case late:
+		if late {
 			c.dismiss(k)
-		case c.judge(k):
+		} else if c.judge(k) {
 			c.decide()
-			c.s.cancel(decidedSignal) // from here: deeper down the stack had to grow for it
-			c.dismissRest()
+			return true
 		}
 		c.mu.Lock()
 		c.told++
 	}
 	c.judging = false
 	c.mu.Unlock()
+	return false
 }
 
 // judge tells the rule of k and reports whether that decides the choice.

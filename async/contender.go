@@ -19,7 +19,9 @@ type contender[T any] struct {
 
 // contest is what a contender knows of its choice.
 type contest[T any] interface {
-	offer(k *contender[T])
+	offer(k *contender[T]) (decided bool)
+	judgeQueued() (decided bool)
+	dismissRest()
 	ended()
 }
 
@@ -68,7 +70,10 @@ func (k *contender[T]) unrun(v *verdict) {
 }
 
 func (k *contender[T]) leave() {
-	k.c.offer(k)
+	for decided := k.c.offer(k); decided; decided = k.c.judgeQueued() {
+		k.f.t.owner.cancel(decidedSignal) // from here: deeper down the stack has to grow for it
+		k.c.dismissRest()
+	}
 	k.f.t.move(stateDone)
 	k.f.t.leave()
 	k.c.ended()

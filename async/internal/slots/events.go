@@ -37,7 +37,7 @@ func (t *Task[T, W]) Withdraw() (withdrawn bool) {
 // again, or when t is retired.
 func (t *Task[T, W]) Begin(w *Wait[T, W]) (runs bool) {
 	switch t.state {
-	case Handed:
+	case Handed: // it has held its slots all the time
 		t.leaveExecutor()
 		t.move(Running)
 		return true
@@ -60,8 +60,9 @@ func (t *Task[T, W]) Lend(w *Wait[T, W]) (lent bool) {
 	case Returning:
 		t.stopReturning()
 		t.move(Lent)
-	case Lent:
+	case Lent: // for another wait already
 	default:
+		// The state comes first: what is handed out must not come back to t.
 		t.move(Lent)
 		t.giveUp(nil)
 	}
@@ -79,6 +80,8 @@ func (t *Task[T, W]) Return(w *Wait[T, W]) {
 		return
 	}
 	t.loans--
+	// A task that is not Lent has retired: its wait wants no slot. In all three
+	// cases nothing more is waited for.
 	if t.state != Lent || t.loans > 0 || t.returnFor(w) {
 		w.state = told
 		t.grant(w)
@@ -124,6 +127,7 @@ func (t *Task[T, W]) TakeBack(w *Wait[T, W]) (isTold bool) {
 }
 
 // overdraw has t take a slot of l and of every limiter around it, free or not.
+// Nobody else is let go before as many have been given up.
 func (t *Task[T, W]) overdraw(l *Limiter[T, W]) {
 	for ; l != nil; l = l.outer {
 		l.free--
@@ -147,6 +151,7 @@ func (t *Task[T, W]) stopReturning() {
 // nothing.
 func (t *Task[T, W]) Retire() {
 	switch t.state {
+	case New, Recalled, Lent: // it holds nothing, and queues nowhere
 	case Queued:
 		t.Withdraw()
 		return

@@ -13,8 +13,12 @@ type Limiter[T, W any] struct {
 	// Between two events: if free is above 0, nobody queues here.
 	free int
 
-	returning list[T, W]  // tasks that want a slot again, before all others
-	starting  queue[T, W] // tasks that want to start
+	// returning are the tasks that want a slot again, first come first. They go
+	// before all others, so that what is under way ends before anything is begun:
+	// a divide and conquer then has few tasks alive at a time.
+	returning list[T, W]
+	// starting are the tasks that want to start.
+	starting queue[T, W]
 
 	// handed and answer are kept by the outermost limiter, for all inside it.
 	//

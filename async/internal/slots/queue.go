@@ -8,7 +8,7 @@ type list[T, W any] struct{ first, last *Task[T, W] }
 
 func (l *list[T, W]) empty() bool { return l.first == nil }
 
-// push puts t at the end.
+// push puts t, which is on no list, at the end.
 func (l *list[T, W]) push(t *Task[T, W]) {
 	if l.last == nil {
 		l.first = t
@@ -39,13 +39,22 @@ func (l *list[T, W]) remove(t *Task[T, W]) {
 // Tasks of the same depth and urgency stand in one line. Most queues have one
 // line only, so to join and to leave is most often a step of constant cost, and
 // else O(log of the number of lines).
+//
+// Lines that have become empty are given up at once: a scope that lives for a
+// year may see any number of priorities.
 type queue[T, W any] struct {
 	// lines is a heap: the line whose tasks start next is lines[0]. None of them
-	// is empty, but if there is only one, that may be: it is kept for who comes
-	// next.
+	// is empty, but if there is only one, that may be: it is kept for the next
+	// task, so that a queue which is often empty costs nothing.
 	lines []*line[T, W]
-	byKey map[key]*line[T, W] // nil until there are two lines
-	spare *line[T, W]         // one that is not in use; nil if there is none
+
+	// byKey finds the lines. It is nil until there are two: most queues never
+	// need it. From then on it holds exactly those in lines.
+	byKey map[key]*line[T, W]
+
+	// spare is a line that is not in use, nil if there is none. It saves the
+	// allocation where lines come and go.
+	spare *line[T, W]
 }
 
 // A key is what the tasks of a line have in common.
@@ -63,11 +72,11 @@ func (k key) before(other key) bool {
 	return k.priority > other.priority
 }
 
-// A line is the tasks of one depth and urgency.
+// A line is the tasks of one depth and urgency, first come first.
 type line[T, W any] struct {
 	key
 	list[T, W]
-	index int // in lines
+	index int // where it is in lines: the heap moves it
 }
 
 // empty reports whether nobody queues.
@@ -114,7 +123,7 @@ func (q *queue[T, W]) find(k key) *line[T, W] {
 	if !l.empty() {
 		return nil
 	}
-	delete(q.byKey, l.key)
+	delete(q.byKey, l.key) // the heap needs no care: it has one element
 	l.key = k
 	if q.byKey != nil {
 		q.byKey[k] = l
@@ -139,7 +148,8 @@ func (q *queue[T, W]) add(k key) *line[T, W] {
 	return l
 }
 
-// lineHeap is a queue as package container/heap sees it.
+// lineHeap is a queue as package container/heap sees it. It is a type of its own
+// so that its methods are none of a queue's.
 type lineHeap[T, W any] queue[T, W]
 
 func (h *lineHeap[T, W]) Len() int           { return len(h.lines) }

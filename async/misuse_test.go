@@ -22,6 +22,9 @@ type (
 	intFuture = async.Future[int]
 )
 
+// none is the ctx of who has none.
+var none context.Context
+
 func giveOne(context.Context) (int, error) { return 1, nil }
 
 // misuses gives every function of the package nothing where it needs something:
@@ -41,103 +44,103 @@ func misuses() map[string]misuse {
 		"Scope": {
 			"body":   func(ctx context.Context) { _ = async.Scope(ctx, nil) },
 			"option": func(ctx context.Context) { _ = async.Scope(ctx, nothing, nil) },
-			"ctx":    func(context.Context) { _ = async.Scope(nil, nothing) },
+			"ctx":    func(context.Context) { _ = async.Scope(none, nothing) },
 		},
 		"Shield": {
 			"f":   func(ctx context.Context) { _ = async.Shield(ctx, 1, nil) },
-			"ctx": func(context.Context) { _ = async.Shield(nil, 1, nothing) },
+			"ctx": func(context.Context) { _ = async.Shield(none, 1, nothing) },
 		},
 		"Go": {
 			"task":   func(ctx context.Context) { async.Go(ctx, nil) },
 			"option": func(ctx context.Context) { async.Go(ctx, nothing, async.Name("n"), nil) },
-			"ctx":    func(context.Context) { async.Go(nil, nothing) },
+			"ctx":    func(context.Context) { async.Go(none, nothing) },
 		},
 		"Execute": {
 			"handler": func(ctx context.Context) { async.Execute[int](ctx, nil) },
 			"option":  func(ctx context.Context) { async.Execute(ctx, giveOne, nil) },
-			"ctx":     func(context.Context) { async.Execute(nil, giveOne) },
+			"ctx":     func(context.Context) { async.Execute(none, giveOne) },
 		},
 		"Start": {
 			"f":      func(ctx context.Context) { async.Start(ctx, nil) },
 			"option": func(ctx context.Context) { async.Start(ctx, nothing, nil) },
-			"ctx":    func(context.Context) { async.Start(nil, nothing) },
+			"ctx":    func(context.Context) { async.Start(none, nothing) },
 		},
 		"Detach": {
 			"task":   func(ctx context.Context) { async.Detach(ctx, "name", nil) },
 			"name":   func(ctx context.Context) { async.Detach(ctx, "", nothing) },
 			"option": func(ctx context.Context) { async.Detach(ctx, "name", nothing, nil) },
-			"ctx":    func(context.Context) { async.Detach(nil, "name", nothing) },
+			"ctx":    func(context.Context) { async.Detach(none, "name", nothing) },
 		},
 		"NewPromise": {
 			"option": func(ctx context.Context) { async.NewPromise[int](ctx, nil) },
-			"ctx":    func(context.Context) { async.NewPromise[int](nil) },
+			"ctx":    func(context.Context) { async.NewPromise[int](none) },
 		},
 		"OnExit": {
 			"f":   func(ctx context.Context) { async.OnExit(ctx, nil) },
-			"ctx": func(context.Context) { async.OnExit(nil, func(context.Context, error) error { return nil }) },
+			"ctx": func(context.Context) { async.OnExit(none, func(context.Context, error) error { return nil }) },
 		},
 		"Poll": {
 			"probe":    func(ctx context.Context) { async.Poll[int](ctx, every, nil) },
 			"interval": func(ctx context.Context) { async.Poll(ctx, nil, probe) },
 			"option":   func(ctx context.Context) { async.Poll(ctx, every, probe, nil) },
-			"ctx":      func(context.Context) { async.Poll(nil, every, probe) },
+			"ctx":      func(context.Context) { async.Poll(none, every, probe) },
 		},
 		"Repeat": {
 			"f":        func(ctx context.Context) { async.Repeat(ctx, every, nil) },
 			"interval": func(ctx context.Context) { async.Repeat(ctx, nil, nothing) },
 			"option":   func(ctx context.Context) { async.Repeat(ctx, every, nothing, nil) },
-			"ctx":      func(context.Context) { async.Repeat(nil, every, nothing) },
+			"ctx":      func(context.Context) { async.Repeat(none, every, nothing) },
 		},
 		"Watch": {
 			"handler":  func(ctx context.Context) { async.Watch[int](ctx, nil, every, nothing) },
 			"interval": func(ctx context.Context) { async.Watch(ctx, giveOne, nil, nothing) },
 			"check":    func(ctx context.Context) { async.Watch(ctx, giveOne, every, nil) },
 			"option":   func(ctx context.Context) { async.Watch(ctx, giveOne, every, nothing, nil) },
-			"ctx":      func(context.Context) { async.Watch(nil, giveOne, every, nothing) },
+			"ctx":      func(context.Context) { async.Watch(none, giveOne, every, nothing) },
 		},
 		"ForkJoin": {
 			"f":      func(ctx context.Context) { async.ForkJoin[int, int](ctx, []int{1}, nil) },
 			"option": func(ctx context.Context) { async.ForkJoin(ctx, []int{1}, mapped, nil) },
-			"ctx":    func(context.Context) { async.ForkJoin(nil, []int{1}, mapped) },
+			"ctx":    func(context.Context) { async.ForkJoin(none, []int{1}, mapped) },
 		},
 		"ForEach": {
 			"items":  func(ctx context.Context) { _ = async.ForEach(ctx, nil, item) },
 			"f":      func(ctx context.Context) { _ = async.ForEach(ctx, items, nil) },
 			"option": func(ctx context.Context) { _ = async.ForEach(ctx, items, item, nil) },
-			"ctx":    func(context.Context) { _ = async.ForEach(nil, items, item) },
+			"ctx":    func(context.Context) { _ = async.ForEach(none, items, item) },
 		},
 		"Map": {
 			"items":  func(ctx context.Context) { async.Map(ctx, nil, mapped) },
 			"f":      func(ctx context.Context) { async.Map[int, int](ctx, items, nil) },
 			"option": func(ctx context.Context) { drain(async.Map(ctx, items, mapped, nil)) },
-			"ctx":    func(context.Context) { drain(async.Map(nil, items, mapped)) },
+			"ctx":    func(context.Context) { drain(async.Map(none, items, mapped)) },
 		},
 		"AsCompleted": {
 			"tasks":  func(ctx context.Context) { async.AsCompleted[int](ctx, nil) },
 			"option": func(ctx context.Context) { async.AsCompleted(ctx, tasks, nil)(nil) },
-			"ctx":    func(context.Context) { async.AsCompleted(nil, tasks)(nil) },
+			"ctx":    func(context.Context) { async.AsCompleted(none, tasks)(nil) },
 		},
-		"All":    {"task": func(ctx context.Context) { async.All[int](ctx, nil) }, "ctx": func(context.Context) { async.All(nil, giveOne) }},
-		"Settle": {"task": func(ctx context.Context) { async.Settle[int](ctx, nil) }, "ctx": func(context.Context) { async.Settle(nil, giveOne) }},
-		"Race":   {"task": func(ctx context.Context) { async.Race[int](ctx, nil) }, "ctx": func(context.Context) { async.Race(nil, giveOne) }},
-		"Any":    {"task": func(ctx context.Context) { async.Any[int](ctx, nil) }, "ctx": func(context.Context) { async.Any(nil, giveOne) }},
-		"Hedge":  {"task": func(ctx context.Context) { async.Hedge[int](ctx, 1, nil) }, "ctx": func(context.Context) { async.Hedge(nil, 1, giveOne) }},
-		"Quorum": {"task": func(ctx context.Context) { async.Quorum[int](ctx, 1, nil) }, "ctx": func(context.Context) { async.Quorum(nil, 1, giveOne) }},
+		"All":    {"task": func(ctx context.Context) { async.All[int](ctx, nil) }, "ctx": func(context.Context) { async.All(none, giveOne) }},
+		"Settle": {"task": func(ctx context.Context) { async.Settle[int](ctx, nil) }, "ctx": func(context.Context) { async.Settle(none, giveOne) }},
+		"Race":   {"task": func(ctx context.Context) { async.Race[int](ctx, nil) }, "ctx": func(context.Context) { async.Race(none, giveOne) }},
+		"Any":    {"task": func(ctx context.Context) { async.Any[int](ctx, nil) }, "ctx": func(context.Context) { async.Any(none, giveOne) }},
+		"Hedge":  {"task": func(ctx context.Context) { async.Hedge[int](ctx, 1, nil) }, "ctx": func(context.Context) { async.Hedge(none, 1, giveOne) }},
+		"Quorum": {"task": func(ctx context.Context) { async.Quorum[int](ctx, 1, nil) }, "ctx": func(context.Context) { async.Quorum(none, 1, giveOne) }},
 		"Until": {
 			"wins": func(ctx context.Context) { async.Until(ctx, nil, giveOne) },
 			"task": func(ctx context.Context) { async.Until(ctx, func(async.Result[int]) bool { return true }, nil) },
-			"ctx":  func(context.Context) { async.Until(nil, func(async.Result[int]) bool { return true }, giveOne) },
+			"ctx":  func(context.Context) { async.Until(none, func(async.Result[int]) bool { return true }, giveOne) },
 		},
 		"Discarding": {
 			"f":    func(context.Context) { async.Discarding(nil, giveOne) },
 			"task": func(context.Context) { async.Discarding(func(int) {}, nil) },
 		},
-		"Future.Await": {"ctx": func(context.Context) { _, _ = pending().Await(nil, 0) }},
-		"Future.Wait":  {"ctx": func(context.Context) { _, _ = pending().Wait(nil) }},
-		"AwaitAll":     {"ctx": func(context.Context) { async.AwaitAll(nil, 0, pending()) }},
-		"Sleep":        {"ctx": func(context.Context) { _ = async.Sleep(nil, 1) }},
-		"Shutdown":     {"ctx": func(context.Context) { _ = async.Shutdown(nil) }},
-		"Beat":         {"ctx": func(context.Context) { async.Beat(nil) }},
+		"Future.Await": {"ctx": func(context.Context) { _, _ = pending().Await(none, 0) }},
+		"Future.Wait":  {"ctx": func(context.Context) { _, _ = pending().Wait(none) }},
+		"AwaitAll":     {"ctx": func(context.Context) { async.AwaitAll(none, 0, pending()) }},
+		"Sleep":        {"ctx": func(context.Context) { _ = async.Sleep(none, 1) }},
+		"Shutdown":     {"ctx": func(context.Context) { _ = async.Shutdown(none) }},
+		"Beat":         {"ctx": func(context.Context) { async.Beat(none) }},
 		"On":           {"ex": func(context.Context) { async.On(nil) }},
 		"OnAbort":      {"f": func(context.Context) { async.OnAbort(nil) }},
 		"OnDiscard":    {"f": func(context.Context) { async.OnDiscard[int](nil) }},

@@ -87,15 +87,15 @@ func Shutdown(ctx context.Context) error {
 	r.s.mu.Unlock()
 
 	if r.waitFor(ctx.Done(), 0, func() bool { return len(r.awaited(t)) == 0 }) {
-		return r.takeErrors(nil)
+		return r.outcome(nil)
 	}
 	r.waitFor(nil, lookAgain, func() bool { return !hooksRun(r.cancelBelow(t)) })
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	if r.waitFor(grace.Done(), lookAgain, func() bool { return len(r.cancelBelow(t)) == 0 }) {
-		return r.takeErrors(nil)
+		return r.outcome(nil)
 	}
-	return r.takeErrors(newStragglerError(&r.s, r.below(t), ErrShutdown))
+	return r.outcome(newStragglerError(&r.s, r.below(t), ErrShutdown))
 }
 
 // below returns what is registered at r, less what caller is part of.
@@ -188,8 +188,8 @@ func (r *root) waitFor(stop <-chan struct{}, every time.Duration, ok func() bool
 	}
 }
 
-// takeErrors returns the errors of detached tasks, each once, and left.
-func (r *root) takeErrors(left error) error {
+// outcome returns the errors of detached tasks, each once, and left, who is left.
+func (r *root) outcome(left error) error {
 	r.s.mu.Lock()
 	sum := r.s.tally.Sum(tally.Body{}, tally.Stop{}, left)
 	r.s.tally = nil

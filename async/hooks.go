@@ -2,235 +2,17 @@ package async
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-// OnExit registers f to be called when the scope of ctx ends: after every task
-// of it has ended, before Scope returns or the task settles. Hooks are called
-// last in, first out, one at a time, all of them even if some fail or panic.
-//
-// The ctx of f keeps the values of the scope, is not cancelled with it, and
-// lasts 5 s unless [HookTimeout] says otherwise; what f starts with it is
-// joined with f. outcome is how the scope has gone: nil, its error, a
-// [*PanicError], or [ErrGoexit]. Errors and panics of f are added to the
-// scope's errors and never replace one.
-//
-// On a scope that has ended f is called at once, on the calling goroutine, with
-// [ErrScopeEnded] as the outcome and a ctx as above: it is alive, and what f
-// starts with it is joined before OnExit returns. An error of f goes to whoever
-// is told of errors that nobody else can be told (the root of ctx; standard
-// error by default), a panic of it to the caller.
-//
-// OnExit panics if f is nil or ctx carries no scope. It does not block, but for
-// what f takes on a scope that has ended. Any number of goroutines may call it.
-func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) error) {
-	if f == nil {
-		panic("async: OnExit with a nil function: pass what is to be called")
-	}
-	t, _ := nearest(ctx)
-	if t == nil || t.kind == kindRoot {
-		panic("async: OnExit on a context without a scope: call it with the ctx of async.Scope or of a task")
-	}
-	s := t.scope()
-	s.mu.Lock()
-	if !s.ended {
-		s.exitHookLocked(&exitHook{call: f})
-		s.mu.Unlock()
-		return
-	}
-	s.mu.Unlock()
-	t.runLate(ctx, f)
-}
+// This file runs hooks: what users have us call beside their tasks, or after
+// them. Those of a scope's end are in exithook.go, those of stalls in
+// straggler.go.
 
-// runLate runs an exit hook of a task that has ended, in a shielded stretch at
-// the root, so that f may do whatever an exit hook may do.
-func (t *task) runLate(ctx context.Context, f func(ctx context.Context, outcome error) error) {
-	body := func(ctx context.Context) error { return f(ctx, ErrScopeEnded) }
-	o := &scopeOptions{name: "exit hook of " + t.name(), timeout: t.hookTimeout()}
-	if err := runBody(ctx, body, o, true); err != nil {
-		t.home().report(err)
-	}
-}
-
-// An exitHook is what is to be done when a scope ends: a call of the user's
-// function, or telling another package of ours. Either call or ender is set.
-type exitHook struct {
-	call  func(ctx context.Context, outcome error) error
-	ender bridge.Ender
-
-	scope      *scope    // whose list it is, or was, on. Set before it is on the list; see Recall.
-	prev, next *exitHook // on the list of scope; guarded by scope.mu
-	listed     bool      // on the list; guarded by scope.mu
-}
-
-// exitHookLocked puts x on the list of s, to be the next one that is run.
-func (s *scope) exitHookLocked(x *exitHook) {
-	x.scope, x.next, x.listed = s, s.exits, true
-	if x.next != nil {
-		x.next.prev = x
-	}
-	s.exits = x
-}
-
-// unlistLocked takes x off the list it is on.
-func (x *exitHook) unlistLocked() {
-	if x.next != nil {
-		x.next.prev = x.prev
-	}
-	if x.prev != nil {
-		x.prev.next = x.next
-	} else {
-		x.scope.exits = x.next
-	}
-	x.prev, x.next, x.listed = nil, nil, false
-}
-
-// Remove takes x off the list of its scope, unless it has been taken off to be
-// run, and reports whether it did. It may be called any number of times. See
-// [bridge.Registration].
-func (x *exitHook) Remove() bool {
-	s := x.scope
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !x.listed {
-		return false
-	}
-	x.unlistLocked()
-	return true
-}
-
-// Recall is Remove, and x forgets its scope. See [bridge.Registration].
-func (x *exitHook) Recall() bool {
-	s := x.scope
-	if s == nil {
-		return false
-	}
-	s.mu.Lock()
-	listed := x.listed
-	if listed {
-		x.unlistLocked()
-	}
-	x.scope = nil
-	s.mu.Unlock()
-	return listed
-}
-
-// Renew puts x on the list of a scope again. See [bridge.Registration].
-func (x *exitHook) Renew(scope context.Context) bool {
-	s := scope.(*task).scope()
-	s.mu.Lock()
-	ended := s.ended
-	if !ended {
-		s.exitHookLocked(x)
-	}
-	s.mu.Unlock()
-	return !ended
-}
-
-// takeExit takes the exit hook that was registered last off the list of s, nil
-// if there is none.
-func (s *scope) takeExit() *exitHook {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := s.exits
-	if x != nil {
-		x.unlistLocked()
-	}
-	return x
-}
-
-// runExits runs the exit hooks and reports whether there were any. It stops
-// when DetachAfter has passed and mayLeave says that this counts: what is left
-// is then the straggler's to run.
-func (s *scope) runExits(own ownEnd, mayLeave bool) bool {
-	for ran := false; ; ran = true {
-		x := s.takeExit()
-		if x == nil {
-			return ran
-		}
-		outcome := s.returnedErr
-		if outcome == nil {
-			var v verdict
-			s.sum(own, nil, &v)
-			outcome = v.err
-		}
-		h := s.exitRun(x, outcome)
-		if h == nil {
-			continue
-		}
-		s.mu.Lock()
-		s.linkLocked(&h.t)
-		s.mu.Unlock()
-		h.start()
-		if !s.join(mayLeave) {
-			return true
-		}
-		s.takeUnclaimed()
-	}
-}
-
-// An exitRun is an exit hook that runs, or the join of something of another
-// package of ours.
-type exitRun struct {
-	goTask
-	joiner bridge.Joiner // nil for a hook
-	late   error         // the TimeoutError of a hook that had not returned when its time was up; only its goroutine uses it
-}
-
-// exitRun returns the task that runs x; nil if telling an Ender is all there is
-// to do. It tells an Ender at once.
-func (s *scope) exitRun(x *exitHook, outcome error) *exitRun {
-	h := new(exitRun)
-	if x.ender == nil {
-		s.initHook(&h.goTask, h, "exit hook", func(ctx context.Context) error {
-			defer h.lookAtClock()
-			return x.call(ctx, outcome)
-		})
-		return h
-	}
-	x.ender.ScopeEnds(s.ending(outcome))
-	j, joins := x.ender.(bridge.Joiner)
-	if !joins || j.Ended() {
-		return nil
-	}
-	h.joiner = j
-	s.initHook(&h.goTask, h, "end of "+j.Name(), j.Join)
-	h.t.more.timeout = 0
-	h.t.countOut() // it takes as long as it takes, so Shutdown does not wait for it as for a hook
-	return h
-}
-
-// isJoin reports whether t joins something of another package of ours.
-func (t *task) isJoin() bool {
-	h, exit := t.self.(*exitRun)
-	return exit && h.joiner != nil
-}
-
-// lookAtClock is called when the hook has come to its end, and notes whether it
-// was too late.
-func (h *exitRun) lookAtClock() {
-	if limit, ok := context.Cause(&h.t).(*TimeoutError); ok && limit.Task == h.t.name() {
-		h.late = limit
-	}
-}
-
-// mayLeaveLocked reports whether the join of s may end although something is
-// left: DetachAfter has passed. An exit hook that is in time is waited for; its
-// deadline is its own.
-func (s *scope) mayLeaveLocked() bool {
-	if !s.gaveUp {
-		return false
-	}
-	for c := s.children; c != nil; c = c.next {
-		if _, exit := c.self.(*exitRun); exit && !c.more.countedOut.Load() {
-			return false
-		}
-	}
-	return true
-}
+// A hook is a task of kind kindHook on a goroutine of its own, with the values of
+// its scope, a time limit of its own, and a scope that joins it. Nothing that
+// cancels the scope reaches it. Its errors stand behind all others: a hook never
+// decides how a scope ends.
 
 // hook returns a task of s that runs f shielded from cancellation and within
 // the hook timeout. What goes wrong in it is noted beside other errors.
@@ -251,7 +33,8 @@ func (s *scope) initHook(g *goTask, w work, what string, f func(context.Context)
 }
 
 // countOut takes a hook out of those that Shutdown waits for: it has ended, or
-// its time is up. The first of the two counts.
+// its time is up. The first of the two counts. What has overrun is a straggler
+// like any other from then on.
 func (t *task) countOut() {
 	if t.more.countedOut.CompareAndSwap(false, true) {
 		t.owner.hooksInTime.Add(-1)
@@ -259,7 +42,9 @@ func (t *task) countOut() {
 	}
 }
 
-// timeIsUp is called when the context of the hook t is cancelled.
+// timeIsUp is called when the context of the hook t is cancelled. A scope with
+// DetachAfter may have waited for just this: either giveUp finds the hook counted
+// out, or we find that it has given up, both under the lock of the scope.
 func (t *task) timeIsUp() {
 	t.countOut()
 	s := t.owner
@@ -268,24 +53,6 @@ func (t *task) timeIsUp() {
 		s.joiner.notify(gotSettled) // as in giveUp, which has been before
 	}
 	s.mu.Unlock()
-}
-
-// hookEnded keeps what went wrong in the hook t. An exit hook that returned too
-// late is told of even if it says that all went well.
-func (t *task) hookEnded(v *verdict) {
-	err := v.err
-	if h, exit := t.self.(*exitRun); exit && h.late != nil {
-		switch {
-		case err == nil:
-			err = h.late
-		case v.panic != nil || v.goexit: // which tell nothing of it
-			err = errors.Join(h.late, err)
-		}
-	}
-	if err != nil {
-		t.owner.noteHook(err)
-	}
-	t.countOut()
 }
 
 // start sets the hook going; a nil hook is none.

@@ -107,7 +107,9 @@ func Timeout(d time.Duration) Option {
 }
 
 // HookTimeout is how long the context of a hook lasts: of a task's abort hook,
-// or of a scope's exit hooks and the hooks of everything started inside.
+// or of a scope's exit hooks and the hooks of everything started inside. An exit
+// hook that has not returned by then is listed as a [*TimeoutError] of that hook,
+// whatever it returns later; an abort hook is a straggler. Both are waited for.
 // Defaults to 5 s; d <= 0 means the default.
 func HookTimeout(d time.Duration) Option {
 	d = max(d, 0)
@@ -156,6 +158,12 @@ func OnDiscard[T any](f func(T)) TaskOption {
 // Daemon marks a task that serves the others: when the body and all ordinary
 // tasks of its scope have ended it is cancelled with [ErrScopeDone], and then
 // joined like any other.
+//
+// What it returns after its scope has cancelled it, by that or otherwise, is not
+// a failure: "http: Server closed" and "signal: killed" are how services stop.
+// Observers are told of it. A panic of it raises as that of any task, and its own
+// [Timeout] or [Heartbeat] is a failure. An error that must be heard belongs in an
+// exit hook; see [OnExit].
 func Daemon() TaskOption {
 	return taskOption(func(t *taskOptions) { t.daemon = true })
 }

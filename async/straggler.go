@@ -46,6 +46,9 @@ func (s *scope) armLocked(sg *stopError) {
 	}
 }
 
+// A scope has two timers for OnStall at most, one for each of these; whichever
+// comes while the other has told, or is about to, adds what that could not know.
+
 // stalled tells OnStall who is left of s, if anybody is, some time after s was
 // cancelled with sg or, if sg is nil, after its body has ended.
 func (s *scope) stalled(sg *stopError) {
@@ -65,7 +68,9 @@ func (s *scope) stalled(sg *stopError) {
 	}
 }
 
-// giveUp has the join of s return although children are left.
+// giveUp has the join of s return although children are left. The joiner looks
+// at gaveUp under the same lock before it parks: so either it sees that, or we
+// see the joiner and wake it.
 func (s *scope) giveUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +80,8 @@ func (s *scope) giveUp() {
 	}
 }
 
-// stragglers returns who is left of s: its own body, too, if that still runs.
+// stragglers returns who is left of s: its own body, too, if that still runs, as
+// after a cancellation it may. Nothing is changed by asking.
 func (s *scope) stragglers() *StragglerError {
 	s.mu.Lock()
 	left := s.childrenLocked(func(*task) bool { return true })
@@ -90,8 +96,10 @@ func (s *scope) stragglers() *StragglerError {
 	return newStragglerError(s, left, cause)
 }
 
-// newStragglerError names the tasks of s, and of those, whose handlers run. It
-// looks at stacks only if there are any.
+// newStragglerError names the tasks of s, and of those, whose handlers run, the
+// first 32 of them. It looks at stacks only if there are any: that stops the
+// world, see stacks.go. What it says is true for some moment of the time that it
+// takes; who ends meanwhile may be named.
 func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 	e := &StragglerError{Scope: s.t.name(), Cause: cause}
 	running := runningOf(s, tasks, cause == nil)
@@ -174,8 +182,15 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 	return running
 }
 
-// abandon ends the wait of a scope whose DetachAfter has passed. What is left
-// of it is registered at the root until the last of it has ended.
+// abandon ends the wait of a scope whose DetachAfter has passed, and writes what
+// Scope returns to v: what has gone wrong so far, and who is left. A stand-in for
+// the scope is registered at the root before anybody is told, so that Shutdown
+// misses nothing, until the last of it has ended.
+//
+// That last one may leave just now. Leaving and s.left share one lock: either it
+// finds the stand-in in s.left and ends the scope, or we find that nobody is left
+// and do it. What fails from here on is not told by Scope any more: the tally is
+// emptied under that lock, too.
 func (s *scope) abandon(own ownEnd, v *verdict) {
 	e := s.stragglers()
 	atRoot := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}

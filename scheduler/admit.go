@@ -75,10 +75,14 @@ func (w *ExecutorWorker) wakeLocked() bool {
 	return wake
 }
 
-// admitBlockedLocked accepts calls that wait for room while there is some, and
-// reports whether makeReady is to be called.
-func (w *ExecutorWorker) admitBlockedLocked() (wake bool) {
-	for len(w.blocked) > 0 && w.q.pending() < w.o.capacity {
+// admits reports whether calls that wait for room may be accepted: not when ctx
+// is done. It is asked before the lock is taken, see isCancelled.
+func (w *ExecutorWorker) admits() bool { return w.o.capacity > 0 && !w.isCancelled() }
+
+// admitBlockedLocked accepts calls that wait for room while there is some, if
+// admits has said so, and reports whether makeReady is to be called.
+func (w *ExecutorWorker) admitBlockedLocked(admits bool) (wake bool) {
+	for admits && len(w.blocked) > 0 && w.q.pending() < w.o.capacity {
 		call := w.blocked[0]
 		w.blocked[0] = nil
 		w.blocked = w.blocked[1:]
@@ -110,10 +114,10 @@ func (w *ExecutorWorker) refuseBlockedLocked(cause error) {
 // placeFreed lets calls that wait for room take the place of a task that
 // starts. w has a goroutine, so nobody has to be told of them.
 func (w *ExecutorWorker) placeFreed() {
-	if w.o.capacity == 0 {
+	if !w.admits() {
 		return
 	}
 	w.mu.Lock()
-	w.admitBlockedLocked()
+	w.admitBlockedLocked(true)
 	w.mu.Unlock()
 }

@@ -158,6 +158,36 @@ func TestACallThatWaitsForRoomIsToldOfTheEndOfCtx(t *testing.T) {
 	})
 }
 
+// TestNoPlaceIsTakenOnceCtxIsDone, though one is freed before anybody was told
+// of its end.
+func TestNoPlaceIsTakenOnceCtxIsDone(t *testing.T) {
+	for name, free := range map[string]func(w *scheduler.ExecutorWorker, task scheduler.Task){
+		"by Cancel":        func(_ *scheduler.ExecutorWorker, task scheduler.Task) { task.Cancel() },
+		"by CancelPending": func(w *scheduler.ExecutorWorker, _ scheduler.Task) { w.CancelPending() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				ctx := newLateCtx(t.Context())
+				w := scheduler.New(scheduler.Goroutines()).NewWorker(ctx, scheduler.Capacity(1, scheduler.Block))
+				release := blocked(t, w)
+				task, err := w.Schedule(nothing)
+				require.NoError(t, err)
+				told := make(chan error, 1)
+				go func() { told <- w.Post(func() { t.Error("it ran") }) }()
+				synctest.Wait()
+				ctx.over.Store(true)
+				free(w, task)
+				synctest.Wait()
+				require.EqualValues(t, 2, addUp(t, w).Scheduled)
+				ctx.end()
+				require.Equal(t, scheduler.ErrClosed, <-told)
+				release()
+				idle(t, w)
+			})
+		})
+	}
+}
+
 // TestAWorkerWithoutCancelIsDrainedByAScopeThatFails: what counts is its own
 // ctx.
 func TestAWorkerWithoutCancelIsDrainedByAScopeThatFails(t *testing.T) {

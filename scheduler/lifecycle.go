@@ -121,6 +121,7 @@ func (w *ExecutorWorker) poolEnded(cause error) {
 // refused rejects what is queued, because the pool would not have w. What is
 // delayed has its own chance.
 func (w *ExecutorWorker) refused(err error) {
+	admits := w.admits()
 	rejected := &RejectedError{Worker: w.o.name, Err: err}
 	a := afterwards{drops: drops{w: w, reason: reason{Rejected, rejected}}}
 	w.mu.Lock()
@@ -128,7 +129,7 @@ func (w *ExecutorWorker) refused(err error) {
 		a.undone = w.leaveUndoneLocked(n, rejected, false)
 	}
 	a.ended = w.releaseLocked()
-	a.wake = w.admitBlockedLocked()
+	a.wake = w.admitBlockedLocked(admits)
 	w.unlock(a)
 }
 

@@ -88,6 +88,7 @@ func (d *drops) tell() {
 
 // cancel is Task.Cancel.
 func (w *ExecutorWorker) cancel(n *node, cause error) bool {
+	admits := w.admits()
 	w.mu.Lock()
 	if !n.claim(Cancelled) {
 		if n.period != nil {
@@ -108,7 +109,7 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 	if wasDelayed {
 		w.armLocked()
 	}
-	a.wake = w.admitBlockedLocked()
+	a.wake = w.admitBlockedLocked(admits)
 	a.ended = w.noteIdleLocked()
 	w.unlock(a)
 	return true
@@ -140,12 +141,13 @@ func (w *ExecutorWorker) withdraw(n *node) bool {
 // scheduled. The task that runs is left alone, a periodic one is not run again,
 // and the worker goes on. It does not block.
 func (w *ExecutorWorker) CancelPending() int {
+	admits := w.admits()
 	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, ErrCancelled}}}
 	w.mu.Lock()
 	count := w.q.dropQueued(a.outcome, a.addLocked) + w.q.dropDelayed(a.outcome, a.addLocked)
 	w.stopTickLocked()
 	w.armLocked()
-	a.wake = w.admitBlockedLocked()
+	a.wake = w.admitBlockedLocked(admits)
 	a.ended = w.noteIdleLocked()
 	w.unlock(a)
 	return count

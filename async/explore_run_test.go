@@ -182,10 +182,10 @@ func (e *env) wait(h *handle, limit time.Duration, wait func(*Future[int]) (int,
 	value, err := wait(h.f)
 	waited := time.Since(began)
 	state, done := h.f.State(), e.ctx.Err() != nil
+	if state == Done && err == nil && h.own != nil {
+		e.mustHaveSettled(h.own, "a task has settled before what it started")
+	}
 	e.locked(func() {
-		if state == Done && err == nil {
-			e.checkSettledLocked(h)
-		}
 		if err == nil {
 			h.given++
 			if h.plain && (!h.ended || h.value != value) {
@@ -206,14 +206,14 @@ func (e *env) wait(h *handle, limit time.Duration, wait func(*Future[int]) (int,
 	return err
 }
 
-// checkSettledLocked checks that everything that was started in h has settled.
-func (m *machine) checkSettledLocked(h *handle) {
-	if h.own == nil {
-		return
-	}
-	for _, c := range h.own.handles {
-		if c.f.f.t.state.Load() != stateDone {
-			m.w.Failf("a task has settled before what it started")
+// mustHaveSettled checks that everything that was started in own has. To ask for
+// a state is a point, so it is done without the lock.
+func (m *machine) mustHaveSettled(own *owner, otherwise string) {
+	var handles []*handle
+	m.locked(func() { handles = slices.Clone(own.handles) })
+	for _, h := range handles {
+		if h.f.State() != Done {
+			m.w.Failf("%s", otherwise)
 		}
 	}
 }
@@ -234,12 +234,8 @@ func (e env) scope(s step) (err error) {
 		opts = append(opts, On(executors[s.n%len(executors)]))
 	}
 	defer func() {
+		e.mustHaveSettled(own, "a scope has returned before a task of it settled")
 		e.locked(func() {
-			for _, h := range own.handles {
-				if h.f.State() != Done {
-					e.w.Failf("a scope has returned before a task of it settled")
-				}
-			}
 			for _, want := range own.errs {
 				if recovering := err == nil; !recovering && !errors.Is(err, want) {
 					e.w.Failf("a scope lost an error: %v is not in: %v", want, err)

@@ -23,7 +23,15 @@ func (e *env) do(s step) error {
 			return Execute(e.ctx, f, e.options(h, s)...)
 		})
 	case doGo:
-		Go(e.ctx, e.plain(s, 0), e.options(nil, s)...)
+		own, f := e.owner, e.plain(s, 0)
+		opts := e.options(nil, s)
+		Go(e.ctx, func(ctx context.Context) error {
+			err := f(ctx)
+			if isPlanted(err) && s.opts&withDaemon == 0 {
+				e.locked(func() { own.errs = append(own.errs, err) })
+			}
+			return err
+		}, opts...)
 	case doAwait, doWait, doAwaitAll, doCancel, doDone:
 		if h := e.pick(s.n); h != nil {
 			return e.use(h, s)

@@ -57,7 +57,7 @@ help:
 	@echo
 	@echo 'Only some modules: make race MODULES=. COUNT=20'
 
-test: fmt tidied deps vet crossvet staticcheck apicheck unit fuzzshort
+test: fmt tidied deps vet crossvet staticcheck apicheck unit exploreshort fuzzshort
 	@echo 'make test: every check passed'
 
 lint: fmt vet crossvet staticcheck apicheck
@@ -79,6 +79,7 @@ deps:
 
 vet:
 	$(call each,go vet,go vet ./...)
+	@go vet -tags explore ./async/... ./scheduler/... ./internal/explore
 
 # In make test only the root module: to compile what bench compares with takes
 # minutes for each platform.

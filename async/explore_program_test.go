@@ -12,16 +12,16 @@ import (
 // This file makes small programs by chance: what to explore. A program is data,
 // so it does not depend on the order in which it runs.
 
-// A step is one thing that a handler or a body does.
-type step struct {
+// A deed is one thing that a handler or a body does.
+type deed struct {
 	what   stepKind
 	n      int           // which future, which executor, how many
 	d      time.Duration // 0: none
 	opts   taskBits
 	limit  int
 	repeat int // so often the parts are items
-	end    ending
-	parts  [][]step // what handlers in it do
+	end    deedEnd
+	parts  [][]deed // what handlers in it do
 }
 
 type stepKind uint8
@@ -75,24 +75,24 @@ const (
 	withDaemon
 )
 
-// ending is how a handler ends.
-type ending uint8
+// deedEnd is how a handler ends.
+type deedEnd uint8
 
 const (
-	endValue ending = iota // a value, whatever its steps came to
-	endFirst               // the first error of a step, else a value
+	endValue deedEnd = iota // a value, whatever its steps came to
+	endFirst                // the first error of a deed, else a value
 	endError
 	endPanic
 	endGoexit
 )
 
-func (s step) String() string {
+func (s deed) String() string {
 	var b strings.Builder
 	s.write(&b, "")
 	return b.String()
 }
 
-func (s step) write(b *strings.Builder, indent string) {
+func (s deed) write(b *strings.Builder, indent string) {
 	fmt.Fprintf(b, "%s%v n=%d d=%v opts=%06b limit=%d end=%d\n", indent, s.what, s.n, s.d, s.opts, s.limit, s.end)
 	for _, p := range s.parts {
 		fmt.Fprintf(b, "%s {\n", indent)
@@ -113,7 +113,7 @@ type maker struct {
 }
 
 // makeProgram returns a scope that is to be run.
-func makeProgram(r *rand.Rand) step {
+func makeProgram(r *rand.Rand) deed {
 	m := &maker{Rand: r, tasks: 3 + r.IntN(4), hang: r.IntN(3) == 0, panics: r.IntN(8) == 0}
 	for k := range stepKinds {
 		if k != doHang && (k <= doTouch && r.IntN(3) > 0 || r.IntN(4) == 0) {
@@ -130,8 +130,8 @@ func makeProgram(r *rand.Rand) step {
 
 func (m *maker) millis(n int) time.Duration { return time.Duration(1+m.IntN(n)) * time.Millisecond }
 
-func (m *maker) scope(depth int) step {
-	s := step{what: doScope, parts: [][]step{m.steps(depth + 1)}, end: endFirst}
+func (m *maker) scope(depth int) deed {
+	s := deed{what: doScope, parts: [][]deed{m.steps(depth + 1)}, end: endFirst}
 	if m.IntN(3) == 0 {
 		s.limit = 1 + m.IntN(2)
 	}
@@ -149,31 +149,31 @@ func (m *maker) scope(depth int) step {
 }
 
 // steps returns what one handler does.
-func (m *maker) steps(depth int) (all []step) {
+func (m *maker) steps(depth int) (all []deed) {
 	for range 1 + m.IntN(4-min(depth, 2)) {
-		all = append(all, m.step(depth))
+		all = append(all, m.deed(depth))
 	}
 	if m.hang && depth > 1 && m.IntN(4) == 0 {
-		all = append(all, step{what: doHang})
+		all = append(all, deed{what: doHang})
 	}
 	return all
 }
 
-func (m *maker) ending() ending {
+func (m *maker) deedEnd() deedEnd {
 	switch n := m.IntN(10); {
 	case n < 5:
 		return endValue
 	case n < 8:
 		return endFirst
 	case n == 8 && m.panics:
-		return endPanic + ending(m.IntN(2))
+		return endPanic + deedEnd(m.IntN(2))
 	default:
 		return endError
 	}
 }
 
-func (m *maker) step(depth int) step {
-	s := step{what: m.kinds[m.IntN(len(m.kinds))], n: m.IntN(16), end: m.ending(), opts: taskBits(m.IntN(64)) & taskBits(m.IntN(64))}
+func (m *maker) deed(depth int) deed {
+	s := deed{what: m.kinds[m.IntN(len(m.kinds))], n: m.IntN(16), end: m.deedEnd(), opts: taskBits(m.IntN(64)) & taskBits(m.IntN(64))}
 	if m.IntN(3) == 0 {
 		s.d = m.millis(3)
 	}
@@ -194,7 +194,7 @@ func (m *maker) step(depth int) step {
 		s.what = doSleep
 	}
 	if handlers > m.tasks || depth >= 4 && handlers > 0 {
-		return step{what: doSleep, d: s.d}
+		return deed{what: doSleep, d: s.d}
 	}
 	m.tasks -= handlers
 	if s.end == endGoexit && s.what != doStart && s.what != doGo {

@@ -49,7 +49,7 @@ type machine struct {
 	n    int
 }
 
-// An env is where a step runs.
+// An env is where a deed runs.
 type env struct {
 	*machine
 	ctx     context.Context
@@ -73,7 +73,7 @@ type (
 func (e plantedError) Error() string { return fmt.Sprintf("planted %d", int(e)) }
 
 // handler returns what runs steps and ends as s says. h may be nil.
-func (e env) handler(h *handle, s step, part int) func(context.Context) (int, error) {
+func (e env) handler(h *handle, s deed, part int) func(context.Context) (int, error) {
 	e.visible = slices.Clip(e.visible)
 	e.owner = new(owner)
 	if h != nil {
@@ -110,13 +110,13 @@ func (e env) handler(h *handle, s step, part int) func(context.Context) (int, er
 	}
 }
 
-func (e env) plain(s step, part int) func(context.Context) error {
+func (e env) plain(s deed, part int) func(context.Context) error {
 	f := e.handler(nil, s, part)
 	return func(ctx context.Context) error { _, err := f(ctx); return err }
 }
 
 // run does steps one after the other and returns the first error.
-func (e *env) run(steps []step) (first error) {
+func (e *env) run(steps []deed) (first error) {
 	for _, s := range steps {
 		if err := e.do(s); first == nil {
 			first = err
@@ -126,7 +126,7 @@ func (e *env) run(steps []step) (first error) {
 }
 
 // options returns those of a task.
-func (e env) options(h *handle, s step) (opts []TaskOption) {
+func (e env) options(h *handle, s deed) (opts []TaskOption) {
 	if s.opts&withTimeout != 0 {
 		opts = append(opts, Timeout(time.Duration(1+s.n%3)*time.Millisecond))
 	}
@@ -219,7 +219,7 @@ func (m *machine) mustHaveSettled(own *owner, otherwise string) {
 }
 
 // scope runs a scope and checks what it left.
-func (e env) scope(s step) (err error) {
+func (e env) scope(s deed) (err error) {
 	own := new(owner)
 	var limits *scope
 	var opts []ScopeOption

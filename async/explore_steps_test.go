@@ -11,10 +11,10 @@ import (
 	"github.com/ambit-go/ambit/internal/explore"
 )
 
-// This file is what each kind of step does.
+// This file is what each kind of deed does.
 
 // do does one step and returns its error, if it gives one.
-func (e *env) do(s step) error {
+func (e *env) do(s deed) error {
 	switch s.what {
 	case doStart:
 		e.start(func(h *handle) *Future[int] {
@@ -76,7 +76,7 @@ func (e *env) caught(f func() error) (err error) {
 }
 
 // use does something with a future.
-func (e *env) use(h *handle, s step) error {
+func (e *env) use(h *handle, s deed) error {
 	switch s.what {
 	case doAwait:
 		return e.wait(h, s.d+0, func(f *Future[int]) (int, error) { return f.Await(e.ctx, s.d) })
@@ -113,7 +113,7 @@ func (e *env) use(h *handle, s step) error {
 }
 
 // derived does steps under a context that it derives.
-func (e env) derived(s step) error {
+func (e env) derived(s deed) error {
 	switch s.what {
 	case doWithTimeout:
 		ctx, cancel := context.WithTimeout(e.ctx, time.Duration(1+s.n%3)*time.Millisecond)
@@ -134,7 +134,7 @@ func (e env) derived(s step) error {
 }
 
 // items works on the parts of s as items.
-func (e *env) items(s step) error {
+func (e *env) items(s deed) error {
 	var opts []ForkOption
 	if s.limit > 0 {
 		opts = append(opts, Limit(s.limit))
@@ -174,7 +174,7 @@ func (e *env) items(s step) error {
 }
 
 // choose starts a future that its children decide, or a poll, or a promise.
-func (e *env) choose(s step) {
+func (e *env) choose(s deed) {
 	e.start(func(h *handle) *Future[int] {
 		var tasks []func(context.Context) (int, error)
 		for i := range s.parts {

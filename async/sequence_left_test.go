@@ -2,7 +2,9 @@ package async_test
 
 import (
 	"context"
+	"io"
 	"iter"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -153,4 +155,28 @@ func TestALoopOnAnEndedScope(t *testing.T) {
 	}
 	require.ErrorIs(t, async.ForEach(kept, lazily(5, &pulled), func(context.Context, int) error { return nil }), async.ErrScopeEnded)
 	require.Zero(t, pulled)
+}
+
+// TestAnObserverThatFailsIsHeardWhenALoopIsLeft: the loop has no place for its
+// error, so the root is told.
+func TestAnObserverThatFailsIsHeardWhenALoopIsLeft(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	stderr := os.Stderr
+	os.Stderr = write
+	_ = async.Scope(context.Background(), func(ctx context.Context) error {
+		for range async.Map(ctx, slices.Values(upTo(3)), func(context.Context, int) (int, error) { return 0, nil }, async.Limit(1)) {
+			break
+		}
+		return nil
+	}, async.Observe(async.ObserverFunc(func(e async.Event) {
+		if e.Kind == async.EventEnd {
+			panic(errPlanted)
+		}
+	})))
+	os.Stderr = stderr
+	require.NoError(t, write.Close())
+	told, err := io.ReadAll(read)
+	require.NoError(t, err)
+	require.Contains(t, string(told), errPlanted.Error())
 }

@@ -90,11 +90,18 @@ func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, f
 		m.close()
 		r := bodyRun{s: s, exit: byReturn}
 		var err error
-		if r.end(&err); err != nil && s.signal() == nil {
+		if r.end(&err); err != nil && (s.signal() == nil || listsErrors(err)) {
 			s.home.report(err) // of an observer: the loop has no place for it
 		}
 	}()
 	through = m.loop(items, yield)
+}
+
+// listsErrors reports whether err, of a scope that was cancelled, tells of more
+// than that.
+func listsErrors(err error) bool {
+	list, ok := err.(*ScopeError)
+	return ok && len(list.Errors) > 0
 }
 
 // loop pulls and yields. It reports false if the loop was left.

@@ -149,7 +149,7 @@ func (m *stream[A, B]) next(w *taker[A, B], v *verdict) (e *entry[A, B], ok bool
 			m.mu.Lock()
 			w.patience.helped(m.supply.waiting.n > 0)
 		default:
-			m.rest(w)
+			m.parkIdle(w)
 			m.mu.Lock()
 		}
 	}
@@ -179,9 +179,9 @@ func (m *stream[A, B]) foundLocked(w *taker[A, B]) {
 	}
 }
 
-// rest parks w until it is called, if no item waits. Its task lends its slot
+// parkIdle parks w until it is called, if no item waits. Its task lends its slot
 // meanwhile.
-func (m *stream[A, B]) rest(w *taker[A, B]) {
+func (m *stream[A, B]) parkIdle(w *taker[A, B]) {
 	if w.w == nil {
 		w.w = newWaiter()
 	}

@@ -103,7 +103,7 @@ func (s *scope) ending(outcome error) (bridge.Ending, error) {
 // a failure inside, its time limit, or what watches it.
 func (s *scope) broughtOn(sg *stopError) bool {
 	s.mu.Lock()
-	own := s.ownFault || s.tally.Has(sg.cause)
+	own := s.tally.Own(sg.cause)
 	s.mu.Unlock()
 	if own {
 		return true

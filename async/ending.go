@@ -3,6 +3,30 @@ package async
 // This file ends scopes: it joins what was started, runs the exit hooks, and
 // closes.
 
+// end is called when t's handler has come to its end: it joins what the
+// handler started, writes the outcome to v, and returns why t was cancelled.
+func (t *task) end(err error, v *verdict) *stopError {
+	if t.exit == byGoexit {
+		err = ErrGoexit
+	}
+	if t.inner.Load() == nil {
+		var sg *stopError
+		if err != nil {
+			sg = t.stopped()
+		}
+		if t.inner.CompareAndSwap(nil, endedScope) { // nobody can start anything in t now
+			if p := asPanic(t.exit, err); p != nil {
+				t.owner.tellPanic(p)
+			}
+			v.leaf(t, err, sg)
+			return sg
+		}
+	}
+	h := t.inner.Load()
+	h.finish(t.exit, err, v)
+	return h.signal()
+}
+
 // An ownEnd is how the handler or body of a scope itself ended.
 type ownEnd struct {
 	err  error // nil if it went well

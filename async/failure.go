@@ -28,11 +28,14 @@ func (s *scope) childFailed(t *task, v *verdict) {
 		}
 	}
 	s.mu.Lock()
-	decision := s.tallyLocked().Child(&f, stopped)
+	fails := s.tallyLocked().Child(&f, stopped) == tally.Fails
+	if fails {
+		s.tally.Decides(f.Err)
+	}
 	s.alarmLocked()
 	s.mu.Unlock()
-	if decision == tally.Fails {
-		s.failed(f.Err)
+	if fails {
+		s.cancel(canceled(f.Err))
 	}
 }
 
@@ -50,18 +53,10 @@ func (s *scope) askOnFailure(err error) (answer error) {
 func (s *scope) fail(f tally.Fact) {
 	s.mu.Lock()
 	s.tallyLocked().Fail(&f)
+	s.tally.Decides(f.Err)
 	s.alarmLocked()
 	s.mu.Unlock()
-	s.failed(f.Err)
-}
-
-// failed cancels s with a failure that is recorded.
-func (s *scope) failed(err error) {
-	if s.cancel(canceled(err)) {
-		s.mu.Lock()
-		s.ownFault = true
-		s.mu.Unlock()
-	}
+	s.cancel(canceled(f.Err))
 }
 
 // failWith fails s with the outcome of a task, even if it is an echo.

@@ -53,7 +53,6 @@ type scope struct {
 	summed      bool  // the outcome is being made; what fails now is the root's to report
 	dismissed   bool  // the daemons have been cancelled
 	gaveUp      bool  // DetachAfter has passed
-	ownFault    bool  // a failure of its own was the first to cancel it
 }
 
 // newScope returns the inner scope of t, with what it inherits.

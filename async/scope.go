@@ -175,7 +175,8 @@ func (r *bodyRun) call(t *task, body func(context.Context) error) {
 func (r *bodyRun) raise(value any) {
 	r.raised = true
 	var v verdict
-	r.close(&v)
+	r.s.finish(r.exit, r.err, &v)
+	r.leave(&v)
 	own := r.err.(*PanicError)
 	if v.panic != own {
 		panic(v.panic)
@@ -199,7 +200,8 @@ func (r *bodyRun) end(err *error) {
 		r.err = ErrGoexit
 	}
 	var v verdict
-	r.close(&v)
+	r.s.finish(r.exit, r.err, &v)
+	r.leave(&v)
 	if v.panic != nil {
 		panic(v.panic)
 	}
@@ -209,10 +211,9 @@ func (r *bodyRun) end(err *error) {
 	*err = v.err
 }
 
-// close ends the scope, whose outcome it writes to v.
-func (r *bodyRun) close(v *verdict) {
+// leave ends the membership of the scope, which has ended with v.
+func (r *bodyRun) leave(v *verdict) {
 	t := r.s.t
-	r.s.finish(r.exit, r.err, v)
 	t.observed(v, r.s.signal())
 	t.move(stateDone)
 	t.leave()

@@ -12,61 +12,10 @@
 // The shape, events in and actions out, is that of etcd's raft.
 package tally
 
+import "slices"
+
 // Max is how many errors a scope lists. Of the rest it keeps the number.
 const Max = 32
-
-// A Class says what kind of end a fact is about.
-type Class uint8
-
-const (
-	// Failure: an error that says something of its own.
-	Failure Class = iota
-	// Echo: an error that only repeats the cancellation of the scope, or of one
-	// around it. It is not listed, but the scope has not gone well.
-	Echo
-	// Panic: Err is what is to be raised.
-	Panic
-	// Goexit: the task called runtime.Goexit; Err says so.
-	Goexit
-)
-
-// A Fact is one thing that went wrong.
-type Fact struct {
-	Class Class
-	Err   error // not nil
-
-	// Errs is listed in place of Err if it is not nil: what a task that was
-	// stopped for the same cause as its scope has to say of its own. A panic is
-	// raised, and they are listed beside it.
-	Errs []error
-
-	// Dropped is how many errors Errs has left out already.
-	Dropped int
-}
-
-// loud reports that a fact is never told as something else: somebody has to be
-// given it, or the scope is.
-func (f *Fact) loud() bool { return f.Class == Panic || f.Class == Goexit }
-
-// A Decision says what is to be done about a fact.
-type Decision uint8
-
-const (
-	// Ignored: nothing is recorded and nothing is to be done.
-	Ignored Decision = iota
-	// Recorded: the scope tells of it at its end; nothing is to be done now.
-	Recorded
-	// Fails: it is recorded, and the scope is to be cancelled with Err.
-	Fails
-	// Given: somebody else is told, and nobody besides.
-	Given
-	// Open: nobody was told yet. It is the scope's if it is not claimed by the
-	// scope's end.
-	Open
-	// Late: the scope has summed up and lists nothing any more. The root is to
-	// be told.
-	Late
-)
 
 // A Tally is what has gone wrong in one scope. The zero value says that nothing
 // has. A nil Tally may be asked for its Sum.
@@ -75,6 +24,7 @@ type Tally struct {
 	hooks   []error // of hooks, observers and discards; at most Max
 	panicky error   // the first panic; it is the one that is raised
 	dropped int     // how many failures and errors of hooks were not listed
+	decided error   // the first failure for which the scope was to be cancelled
 	goexit  bool    // something called runtime.Goexit
 	echoed  bool    // something only repeated that the scope was cancelled
 	skipped bool    // something was not done because the scope was cancelled
@@ -98,20 +48,6 @@ func (t *Tally) Child(f *Fact, stopped bool) Decision {
 		t.Fail(f)
 		return Fails
 	}
-}
-
-// A Future is what is known of a future that has failed, as it settles.
-type Future struct {
-	Awaited bool // somebody is waiting, and will be given the error
-	Told    bool // its owner was told an expiry, or has cancelled it
-	Stopped bool // it is a daemon, and its scope has told it to stop
-	Rooted  bool // it belongs to a root, which sums nothing up: the future itself keeps account
-
-	// Abandoned: it is a promise that was neither resolved nor rejected. That is
-	// a failure only if somebody counted on it.
-	Abandoned bool
-
-	Late bool // the scope has summed up: it tells of nothing more
 }
 
 // Future decides about the failure of a future. If the decision is Open, x
@@ -199,10 +135,54 @@ func (t *Tally) Has(err error) bool {
 	return t != nil && (t.panicky != nil && Same(t.panicky, err) || contains(t.errs, err))
 }
 
+// Decides notes that the scope is to be cancelled with err, which is recorded.
+func (t *Tally) Decides(err error) {
+	if t.decided == nil {
+		t.decided = err
+	}
+}
+
+// Own reports whether cause is a failure of the scope's own: one of those that
+// are listed, or the first for which it was to be cancelled.
+func (t *Tally) Own(cause error) bool {
+	return t != nil && (Same(t.decided, cause) || t.Has(cause))
+}
+
 // FirstPanic returns the panic that is to be raised, nil if there is none.
 func (t *Tally) FirstPanic() error {
 	if t == nil {
 		return nil
 	}
 	return t.panicky
+}
+
+// Sum sums up how the scope has gone so far. It changes nothing. last, if it is
+// not nil, is one more error, told behind all others.
+//
+// The failure that cancelled the scope comes first: of two that fail at the same
+// time, the other may have been recorded before.
+func (t *Tally) Sum(body Body, stop Stop, last error) (s Sum) {
+	if t == nil {
+		t = new(Tally)
+	}
+	hurt := body.Echo || t.echoed || t.skipped || last != nil || t.panicky != nil || t.goexit ||
+		len(t.errs)+len(t.hooks)+t.dropped > 0
+	if stop.Cause != nil && hurt && !t.Has(stop.Cause) {
+		s.Cause = stop.Cause
+	}
+	s.Panic, s.Goexit, s.Dropped = t.panicky, t.goexit, t.dropped
+	s.Errs = append(append(s.Errs, t.errs...), t.hooks...)
+	for i, err := range t.errs {
+		if i > 0 && Same(err, stop.Cause) {
+			copy(s.Errs[1:], t.errs[:i])
+			s.Errs[0] = err
+		}
+	}
+	if last != nil {
+		s.Errs = append(s.Errs, last)
+	}
+	if n := len(s.Errs) - Max; n > 0 { // the last is not the one to leave out
+		s.Errs, s.Dropped = slices.Delete(s.Errs, Max-1, len(s.Errs)-1), s.Dropped+n
+	}
+	return s
 }

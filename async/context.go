@@ -9,7 +9,8 @@ import (
 
 // This file makes a task a context. What it says is looked up until somebody
 // asks for Done; then a standard context is made, see stdcontext.go, and
-// package context pushes as it always does.
+// package context pushes as it always does. So a task that never looks at its
+// context pays for none. Where the answers come from is in origin.go.
 
 // A stopError is why a context is done: what its Err and its Cause return. It is
 // also the error of a wait or task that was stopped, where the two differ.
@@ -34,7 +35,9 @@ func canceled(cause error) *stopError { return &stopError{context.Canceled, caus
 // endedSignal is why the context of a scope or task that has ended is done.
 var endedSignal = canceled(ErrScopeEnded)
 
-// endedScope is the inner scope of every task that ended without one.
+// endedScope is the inner scope of every task that ended without one. It has
+// ended before the first task starts, refuses everything, and is never locked
+// for long.
 var endedScope = new(scope)
 
 // Deadline returns the earliest deadline of the ctx that t was started with,
@@ -45,10 +48,14 @@ func (t *task) Deadline() (deadline time.Time, ok bool) {
 	return deadline, !deadline.IsZero()
 }
 
-// Done returns a channel that is closed when t's context is cancelled.
+// Done returns a channel that is closed when t's context is cancelled. It is the
+// same one every time. The first call makes the inner scope and a standard
+// context.
 func (t *task) Done() <-chan struct{} { return t.scope().context().Done() }
 
-// Err returns nil until t's context is cancelled.
+// Err returns nil until t's context is cancelled, and then always the same. It
+// costs the same at any depth, makes nothing, and starts nothing: what follows
+// from a cancellation is the affair of whatever has cancelled.
 func (t *task) Err() error {
 	if sg := t.stopped(); sg != nil {
 		return sg.err
@@ -56,7 +63,9 @@ func (t *task) Err() error {
 	return nil
 }
 
-// Value looks a key up in the ctx that t was started with.
+// Value looks a key up in the ctx that t was started with. Two keys are its own:
+// that of package context, see cancelCtxKey, and that by which we find the task
+// that a derived context belongs to.
 func (t *task) Value(key any) any {
 	if key == cancelCtxKey {
 		return t.scope().cancelCtx()

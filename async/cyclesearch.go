@@ -5,12 +5,15 @@ import "slices"
 // A cycleSearch looks for a ring of waits that a wait of me for f would close. It
 // is used for one direction, once.
 type cycleSearch struct {
-	me   *task
-	f    *future
-	left int // how many steps may be taken yet; below 0: the search was given up
+	me *task
+	f  *future
+	// left is how many steps may be taken yet: a step is a task, a wait, or a
+	// level that was looked at. Below 0 the search is given up, and what it has
+	// not found says nothing.
+	left int
 
-	edges []edge
-	seen  map[*task]struct{}
+	edges []edge             // the waits that were seen, in the order in which they were
+	seen  map[*task]struct{} // the tasks that were; nil while there are none
 }
 
 // visit reports whether t has not been visited before.
@@ -59,6 +62,8 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 	}
 	todo := []step{{&s.f.t, -1}}
 	for len(todo) > 0 {
+		// What a task waits for is looked at with the lock of its scope held, and
+		// followed without: no two locks are ever held in a search.
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		first := len(s.edges)
@@ -70,6 +75,8 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 				slices.Reverse(ring) // it was followed from the last to the first
 				return ring, true
 			}
+			// A leaf waits for nobody. If it does later, it sees our wait, which
+			// was registered before; so nothing is missed by passing it over.
 			if !on.isLeaf() && on.mayHang() && s.visit(on) {
 				todo = append(todo, step{on, i})
 			}
@@ -124,11 +131,15 @@ func (s *cycleSearch) addWait(w *waiter, at step) {
 func (s *cycleSearch) backward() (ring []edge, complete bool) {
 	todo := []step{{s.me, -1}}
 	for i := 0; i < len(todo); i++ {
+		// What waits for anything that a task is part of waits for that task.
 		for t, inside := todo[i].t, false; t != nil; t, inside = t.up(), true {
 			if s.left--; s.left < 0 {
 				return nil, false
 			}
-			if t.kind != kindChoice && !s.visit(t) { // a choice may be come to in two ways
+			// Where the search has been, it has been on everything around, too. But
+			// it may come to a choice twice: from a contender that the choice can do
+			// without, and from one that it cannot.
+			if t.kind != kindChoice && !s.visit(t) {
 				break
 			}
 			if t.self == nil || t.self.future() == nil || inside && !t.mayHang() {

@@ -75,8 +75,9 @@ func (e *TimeoutError) Timeout() bool { return true }
 // number is kept.
 const maxListed = tally.Max
 
-// stopped returns an error that matches both err and cause.
-func stopped(err, cause error) error { return (&stopError{err, cause}).told() }
+// doneError returns the error of a wait that ended because its context is done: it
+// matches both err and cause.
+func doneError(err, cause error) error { return (&stopError{err, cause}).told() }
 
 // A Straggler is a task that still runs when somebody asks who is left: it was
 // told to stop and has not gone, or nobody has told it.

@@ -199,7 +199,7 @@ func (p *poll[T]) run(ctx context.Context) (value T, err error) {
 	}
 	for {
 		if why := ctx.Err(); why != nil {
-			return value, p.noAnswer(ctx, stopped(why, context.Cause(ctx)))
+			return value, p.noAnswer(ctx, doneError(why, context.Cause(ctx)))
 		}
 		v, done, err := p.probe(ctx)
 		p.seen.Attempts++
@@ -274,7 +274,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		_, _ = nearest(ctx) // panics, and says why
 	}
 	if err := ctx.Err(); err != nil {
-		return stopped(err, context.Cause(ctx))
+		return doneError(err, context.Cause(ctx))
 	}
 	if d <= 0 {
 		return nil

@@ -99,6 +99,8 @@ func (s *scope) newContext(sg *stopError) stdContext {
 		ctx, cancel := context.WithDeadlineCause(context.Background(), time.Time{}, sg.cause)
 		return stdContext{ctx, func(error) { cancel() }}
 	}
+	// Its parent is what can be cancelled without us. Everything between that and
+	// s is cancelled by our walk, which cancels this context as it comes by.
 	ctx, cancel := context.WithCancelCause(s.t.above())
 	if m := s.t.more; m != nil && m.timed {
 		cause := &TimeoutError{Task: s.t.name(), Limit: m.timeout, Waited: m.timeout}
@@ -135,6 +137,8 @@ func (s *scope) watch(ctx context.Context) {
 	if ctx.Done() == nil {
 		return
 	}
+	// If ctx is done just now, the call of cancel may come before or after we have
+	// stored stop: it does not matter, for stop of what was called does nothing.
 	stop := context.AfterFunc(ctx, func() { s.cancel(stopOf(ctx)) })
 	s.mu.Lock()
 	before, ended := s.unwatch, s.ended

@@ -135,7 +135,7 @@ func (s *oneWait) overAlready(me *task, own bool) (waitEnd, error) {
 			return waitStopped, sg.told()
 		}
 	} else if err := s.ctx.Err(); err != nil {
-		return waitStopped, stopped(err, context.Cause(s.ctx))
+		return waitStopped, doneError(err, context.Cause(s.ctx))
 	}
 	return waitSettled, nil
 }
@@ -167,7 +167,7 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 	case got&gotExpired != 0:
 		return waitExpired, &TimeoutError{Task: f.t.name(), Limit: s.timeout, Waited: waited, awaited: true}
 	default:
-		return waitStopped, stopped(s.ctx.Err(), context.Cause(s.ctx))
+		return waitStopped, doneError(s.ctx.Err(), context.Cause(s.ctx))
 	}
 }
 
@@ -193,7 +193,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	if got&gotExpired != 0 {
 		return nil
 	}
-	return stopped(ctx.Err(), context.Cause(ctx))
+	return doneError(ctx.Err(), context.Cause(ctx))
 }
 
 // heed has w notified when ctx is done and returns what undoes that, nil if

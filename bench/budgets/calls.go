@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/conc/pool"
@@ -14,7 +15,7 @@ func answer(context.Context) (int, error) { return 42, nil }
 
 func nothing(context.Context) error { return nil }
 
-var sink int
+var sink atomic.Int64
 
 // busy burns about a microsecond.
 func busy(context.Context) error {
@@ -22,9 +23,7 @@ func busy(context.Context) error {
 	for i := range 1000 {
 		s += i
 	}
-	if s == 1 {
-		sink = s
-	}
+	sink.Store(int64(s))
 	return nil
 }
 

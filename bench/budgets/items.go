@@ -20,7 +20,7 @@ func items() []contest {
 	cores := runtime.GOMAXPROCS(0)
 	tiny := make([]int, manyItems)
 	empty := func(int) error { return nil }
-	micro := func(int) error { return busy(nil) }
+	micro := func(int) error { return busy(context.Background()) }
 	all := []contest{{
 		id: "B5", what: fmt.Sprintf("ForkJoin of 10,000, Limit(%d)", cores), allocs: -1,
 		ours: always(func(n int) {

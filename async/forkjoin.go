@@ -163,8 +163,8 @@ func (k *forked[A, B]) doMany(w *worker[int]) (over bool) {
 			k.results[i].Value, w.err = value, err
 			return false
 		}
-		next, ok := k.next(w, nil)
-		r := &k.results[i] // written only now: waiting for its cache line and that of begun overlap
+		next, ok := k.more() // not on an executor, where there may be one to take back
+		r := &k.results[i]   // written only now: waiting for its cache line and that of begun overlap
 		r.Index, r.Value = i, value
 		if !ok {
 			w.t.exit = byReturn

@@ -27,7 +27,7 @@ func Execute[T any](ctx context.Context, handler func(ctx context.Context) (T, e
 	}
 	f := new(Future[T])
 	f.init(kindFuture, handler)
-	f.begin(ctx, opts)
+	f.startIn(ctx, opts)
 	return f
 }
 
@@ -38,7 +38,7 @@ func Start(ctx context.Context, f func(ctx context.Context) error, opts ...TaskO
 	}
 	n := &named[struct{}]{what: f}
 	n.init(kindFuture, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
-	return n.begin(ctx, opts)
+	return n.startIn(ctx, opts)
 }
 
 // named is a future that stands for another function than its handler, by
@@ -50,14 +50,14 @@ type named[T any] struct {
 
 func (n *named[T]) fn() any { return n.what }
 
-func (n *named[T]) begin(ctx context.Context, opts []TaskOption) *Future[T] {
+func (n *named[T]) startIn(ctx context.Context, opts []TaskOption) *Future[T] {
 	n.f.t.self = n
-	n.Future.begin(ctx, opts)
+	n.Future.startIn(ctx, opts)
 	return &n.Future
 }
 
-// begin starts f, or settles it if the scope of ctx has ended.
-func (f *Future[T]) begin(ctx context.Context, opts []TaskOption) {
+// startIn starts f, or settles it if the scope of ctx has ended.
+func (f *Future[T]) startIn(ctx context.Context, opts []TaskOption) {
 	t, own := nearest(ctx)
 	if own || t == nil && ctx == context.Background() {
 		ctx = nil
@@ -280,7 +280,7 @@ func (f *future) linger(ctx context.Context, why error, start time.Time) error {
 			_, _ = f.block(context.WithoutCancel(ctx), left, false)
 		}
 	}
-	if !f.tell(why) {
+	if !f.tellOwner(why) {
 		_, _ = f.block(context.WithoutCancel(ctx), 0, false) // it has settled, or is about to
 		return nil
 	}

@@ -26,12 +26,12 @@ func around(scope context.Context) context.Context {
 	return nil
 }
 
-func toldBy(ctx context.Context) error {
+func stopErrorOf(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
 		return nil
 	}
-	return (&stopError{err, context.Cause(ctx)}).told()
+	return (&stopError{err, context.Cause(ctx)}).asError()
 }
 
 func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {
@@ -49,9 +49,9 @@ func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {
 func leftUndone(scope context.Context, err error) {
 	s := scope.(*task).scope()
 	if isEcho(err, s.t.stopped()) {
-		s.noteSkipped()
+		s.recordSkipped()
 	} else {
-		s.noteHook(err)
+		s.recordHookError(err)
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *scope) ending(outcome error) (bridge.Ending, error) {
 	case sg == nil:
 		return bridge.Failed, outcome
 	case outcome == nil:
-		outcome = sg.told()
+		outcome = sg.asError()
 	}
 	if s.broughtOn(sg) {
 		return bridge.Failed, outcome

@@ -34,7 +34,7 @@ type choice[T, R any] struct {
 	decided     bool
 	frozen      bool        // no more are started, because the choice was cancelled
 	started     int         // how many were
-	told        int         // how many the rule has been told of, and has not decided
+	judged      int         // how many the rule has been told of, and has not decided
 	live        int         // how many of them have not ended
 	timer       *time.Timer // starts the next
 }
@@ -134,7 +134,7 @@ func (c *choice[T, R]) needsAllLeft() bool {
 	if c.frozen {
 		total = c.started
 	}
-	return !c.decided && (all || total-c.told == 1)
+	return !c.decided && (all || total-c.judged == 1)
 }
 
 // total returns how many contenders there will have been.
@@ -188,7 +188,7 @@ func (c *choice[T, R]) judgeQueued() (decided bool) {
 			return true
 		}
 		c.mu.Lock()
-		c.told++
+		c.judged++
 	}
 	c.judging = false
 	c.mu.Unlock()
@@ -242,7 +242,7 @@ func (c *choice[T, R]) release() {
 	sum := c.s.tally.Sum(tally.Body{}, tally.Stop{}, nil)
 	c.s.mu.Unlock()
 	for _, err := range sum.Errs { // of observers
-		c.f.t.owner.noteHook(err)
+		c.f.t.owner.recordHookError(err)
 	}
 	c.s.seal()
 	c.f.t.leave()

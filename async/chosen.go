@@ -9,20 +9,20 @@ package async
 // settles with what that waiter was told. Else they are kept for whoever is
 // given the outcome: if nobody is, they are discarded, see unclaimed.
 func (c *choice[T, R]) promiseValues() {
-	told := c.f.promiseValue()
+	expiry := c.f.promiseValue()
 	hooked := false
 	for i := range c.all {
 		hooked = hooked || c.all[i].isChosenValue()
 	}
 	switch {
 	case !hooked:
-	case told == nil:
+	case expiry == nil:
 		c.keepValues()
 	default:
 		for i := range c.all {
 			c.all[i].chosen = false
 		}
-		c.value, c.v = *new(R), verdict{err: told}
+		c.value, c.v = *new(R), verdict{err: expiry}
 	}
 }
 
@@ -40,7 +40,7 @@ func (c *choice[T, R]) keepValues() {
 	discard := func(R) {
 		for _, value := range values {
 			if err := value.discard(); err != nil {
-				owner.noteHook(err)
+				owner.recordHookError(err)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (c *choice[T, R]) dismiss(k *contender[T]) {
 	case k.v.mustRaise() && owner.t.kind == kindRoot:
 		owner.home.report(k.v.err)
 	case k.v.mustRaise():
-		owner.failWith(&k.v)
+		owner.failWithOutcome(&k.v)
 	case k.v.err == nil:
 		k.discardValue()
 	}

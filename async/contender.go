@@ -59,7 +59,7 @@ func (k *contender[T]) discardValue() {
 	k.value = *new(T)
 	k.f.t.retire() // the hook is no part of the handler
 	if err := value.discard(); err != nil {
-		k.f.t.owner.t.owner.noteHook(err)
+		k.f.t.owner.t.owner.recordHookError(err)
 	}
 }
 

@@ -19,9 +19,9 @@ type stopError struct{ err, cause error }
 func (sg *stopError) Error() string   { return sg.cause.Error() }
 func (sg *stopError) Unwrap() []error { return []error{sg.cause, sg.err} }
 
-// told returns the error of what was told to stop. It matches err and cause.
+// asError returns the error of what was told to stop. It matches err and cause.
 // It asks no Is of a user: that may use the scope, which would ask it again.
-func (sg *stopError) told() error {
+func (sg *stopError) asError() error {
 	_, timeout := sg.cause.(*TimeoutError)
 	if tally.Same(sg.err, sg.cause) || timeout && sg.err == context.DeadlineExceeded {
 		return sg.cause

@@ -26,8 +26,8 @@ type crew[E any] struct {
 	seeking int // workers that will ask for another item; guarded by mu
 }
 
-// begin has w, a worker more, start with item.
-func (c *crew[E]) begin(w *worker[E], item E) {
+// startWith has w, a worker more, start with item.
+func (c *crew[E]) startWith(w *worker[E], item E) {
 	c.mu.Lock()
 	c.seeking++
 	c.mu.Unlock()

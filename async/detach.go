@@ -59,7 +59,7 @@ func (r *root) admit(t *task) bool {
 // detachedEnded keeps the error of a detached task for Shutdown.
 func (r *root) detachedEnded(v *verdict) {
 	if v.err != nil {
-		r.s.note(tally.Fact{Err: v.err})
+		r.s.record(tally.Fact{Err: v.err})
 	}
 }
 

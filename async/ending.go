@@ -63,14 +63,14 @@ func (s *scope) ownFailed(exit exitKind, err error) (echo bool) {
 	if own.panic != nil {
 		s.tellPanic(own.panic)
 	}
-	s.failWith(&own)
+	s.failWithOutcome(&own)
 	return false
 }
 
 // returned notes that the handler or body of s has come to its end: no abort
 // hook is called from here on, and no slot is needed.
 func (s *scope) returned() {
-	s.catchUp()
+	s.startMissedHook()
 	s.mu.Lock()
 	if s.t.state.Load() < stateJoining {
 		s.t.move(stateJoining)
@@ -85,9 +85,9 @@ func (s *scope) returned() {
 	}
 }
 
-// catchUp calls the abort hook if the handler has returned so soon after its
+// startMissedHook calls the abort hook if the handler has returned so soon after its
 // context was cancelled that whoever cancels has not come to the hook yet.
-func (s *scope) catchUp() {
+func (s *scope) startMissedHook() {
 	if m := s.t.more; m == nil || m.onAbort == nil {
 		return
 	}

@@ -77,7 +77,7 @@ const maxListed = tally.Max
 
 // doneError returns the error of a wait that ended because its context is done: it
 // matches both err and cause.
-func doneError(err, cause error) error { return (&stopError{err, cause}).told() }
+func doneError(err, cause error) error { return (&stopError{err, cause}).asError() }
 
 // A Straggler is a task that still runs when somebody asks who is left: it was
 // told to stop and has not gone, or nobody has told it.

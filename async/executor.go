@@ -188,8 +188,8 @@ func (t *task) skip(sg *stopError) {
 			x.Withdraw(bridge.Token{})
 		}
 	}
-	t.owner.noteSkipped()
-	t.self.unrun(&verdict{err: sg.told(), echo: true, alone: true, cause: sg.cause})
+	t.owner.recordSkipped()
+	t.self.unrun(&verdict{err: sg.asError(), echo: true, alone: true, cause: sg.cause})
 }
 
 // reject settles t, which its executor has refused.

@@ -255,7 +255,7 @@ func (t *task) hookEnded(v *verdict) {
 		}
 	}
 	if err != nil {
-		t.owner.noteHook(err)
+		t.owner.recordHookError(err)
 	}
 	t.countOut()
 }

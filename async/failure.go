@@ -42,7 +42,7 @@ func (s *scope) childFailed(t *task, v *verdict) {
 // askOnFailure returns what OnFailure makes of err.
 func (s *scope) askOnFailure(err error) (answer error) {
 	if bad := guard("OnFailure", func() { answer = s.opts.onFailure(err) }); bad != nil {
-		s.noteHook(bad)
+		s.recordHookError(bad)
 		return err
 	}
 	return answer
@@ -59,50 +59,50 @@ func (s *scope) fail(f tally.Fact) {
 	s.cancel(canceled(f.Err))
 }
 
-// failWith fails s with the outcome of a task, even if it is an echo.
-func (s *scope) failWith(v *verdict) {
+// failWithOutcome fails s with the outcome of a task, even if it is an echo.
+func (s *scope) failWithOutcome(v *verdict) {
 	var f tally.Fact
 	v.fact(s, &f)
 	s.fail(f)
 }
 
-// note records a fact without cancelling anything.
-func (s *scope) note(f tally.Fact) {
+// record notes a fact without cancelling anything.
+func (s *scope) record(f tally.Fact) {
 	s.mu.Lock()
 	s.tallyLocked().Fail(&f)
 	s.mu.Unlock()
 }
 
-// noteOutcome records the outcome of a task without cancelling anything.
-func (s *scope) noteOutcome(v *verdict) {
+// recordOutcome records the outcome of a task without cancelling anything.
+func (s *scope) recordOutcome(v *verdict) {
 	var f tally.Fact
 	if v.fact(s, &f); f.Class == tally.Echo {
-		s.noteEcho()
+		s.recordEcho()
 	} else {
-		s.note(f)
+		s.record(f)
 	}
 }
 
 // isEcho reports that a child's outcome only repeats that s was cancelled.
 func (s *scope) isEcho(v *verdict) bool { return v.echo && s.stoppedWith(v.cause) }
 
-// noteEcho records that a child reported nothing but the cancellation of s.
-func (s *scope) noteEcho() {
+// recordEcho records that a child reported nothing but the cancellation of s.
+func (s *scope) recordEcho() {
 	s.mu.Lock()
 	s.tallyLocked().Echo()
 	s.mu.Unlock()
 }
 
-// noteSkipped records that something was not done because s was cancelled.
-func (s *scope) noteSkipped() {
+// recordSkipped records that something was not done because s was cancelled.
+func (s *scope) recordSkipped() {
 	s.mu.Lock()
 	s.tallyLocked().Skip()
 	s.mu.Unlock()
 }
 
-// noteHook records an error of a hook, an observer or a discard. On a scope
+// recordHookError records an error of a hook, an observer or a discard. On a scope
 // that has ended, and on a root, there is nobody but the root to tell.
-func (s *scope) noteHook(err error) {
+func (s *scope) recordHookError(err error) {
 	s.mu.Lock()
 	over := s.t == nil || s.ended || s.t.kind == kindRoot
 	if !over {

@@ -129,21 +129,21 @@ func (k *forked[A, B]) fork(limit int) {
 			_ ownLine
 		}, min(len(k.items), limit))
 		for i := range workers {
-			k.begin(&workers[i].worker)
+			k.startWorker(&workers[i].worker)
 		}
 	} else {
 		workers := make([]worker[int], len(k.items))
 		for i := range workers {
-			k.begin(&workers[i])
+			k.startWorker(&workers[i])
 		}
 	}
 	k.crew.left()
 }
 
-// begin starts w if there is an item for it.
-func (k *forked[A, B]) begin(w *worker[int]) {
+// startWorker starts w if there is an item for it.
+func (k *forked[A, B]) startWorker(w *worker[int]) {
 	if i, ok := k.more(); ok {
-		k.crew.begin(w, i)
+		k.crew.startWith(w, i)
 	}
 }
 
@@ -189,7 +189,7 @@ func (k *forked[A, B]) next(w *worker[int], v *verdict) (i int, ok bool) {
 func (k *forked[A, B]) more() (i int, ok bool) {
 	if sg := k.s.sig.Load(); sg != nil {
 		if int(k.begun.Load()) < len(k.items) && k.cut.CompareAndSwap(nil, sg) {
-			k.s.noteSkipped()
+			k.s.recordSkipped()
 		}
 		return 0, false
 	}
@@ -203,9 +203,9 @@ func (k *forked[A, B]) tell(i int, v *verdict) {
 	switch {
 	case v.err == nil:
 	case k.failFast && !k.s.isEcho(v):
-		k.s.failWith(v)
+		k.s.failWithOutcome(v)
 	default:
-		k.s.noteOutcome(v)
+		k.s.recordOutcome(v)
 	}
 }
 
@@ -218,7 +218,7 @@ func (k *forked[A, B]) over() {
 	var v verdict
 	k.s.conclude(ownEnd{}, &v)
 	if sg := k.cut.Load(); sg != nil {
-		k.explain(sg.told())
+		k.explain(sg.asError())
 	}
 	v.partial = !cancelled // the errors are in the results
 	k.value = k.results

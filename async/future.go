@@ -63,7 +63,7 @@ func (f *Future[T]) Cancel(cause error) bool {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	if !f.made("Cancel").tell(canceled(cause).told()) {
+	if !f.made("Cancel").tellOwner(canceled(cause).asError()) {
 		f.f.renounce(cause)
 		return false
 	}
@@ -154,18 +154,18 @@ func (f *Future[T]) offer(v *verdict) {
 	v.err = why
 	t.retire() // the hook is no part of the handler
 	if err := value.discard(); err != nil {
-		t.owner.noteHook(err)
+		t.owner.recordHookError(err)
 	}
 }
 
 // promiseValue has every waiter from now on be given the value, and returns
 // nil; or it returns what a waiter was told before.
-func (f *future) promiseValue() (told error) {
+func (f *future) promiseValue() (expiry error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	told = f.t.more.expiryTold
-	f.valuePromised = told == nil
-	return told
+	expiry = f.t.more.expiryTold
+	f.valuePromised = expiry == nil
+	return expiry
 }
 
 // discard calls the discard hook, if there is one, with a value that came too
@@ -177,7 +177,7 @@ func (f *Future[T]) discard(value T) {
 	}
 	late := held[T]{value, t.more.discard.(func(T)), t.name()}
 	if err := late.discard(); err != nil {
-		t.owner.noteHook(err)
+		t.owner.recordHookError(err)
 	}
 }
 
@@ -188,11 +188,11 @@ func (f *future) settleUnowned(err error) {
 	f.t.state.Store(stateDone)
 }
 
-// tell notes that the owner has been told why instead of the outcome: an
+// tellOwner notes that the owner has been told why instead of the outcome: an
 // expiry, or that it has cancelled. It reports false if f has settled, which
 // wins, or its value is promised already. The first error told is what a future
 // with a discard hook settles with.
-func (f *future) tell(why error) bool {
+func (f *future) tellOwner(why error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.settled() || f.valuePromised {
@@ -218,7 +218,7 @@ func (f *future) renounce(cause error) {
 		if !x.v.mustRaise() { // those are given only by being returned
 			x.claim()
 		}
-	case x.forfeit(canceled(cause).told()):
+	case x.forfeit(canceled(cause).asError()):
 		x.discard()
 	}
 }

@@ -74,7 +74,7 @@ func (g *goTask) panicked(p *PanicError) {
 		p = h.firstPanic(p)
 	}
 	g.early = p
-	g.t.owner.failWith(&verdict{err: p, panic: p})
+	g.t.owner.failWithOutcome(&verdict{err: p, panic: p})
 }
 
 func (g *goTask) call(err *error) {
@@ -96,7 +96,7 @@ func (g *goTask) finish(err error) {
 		t.owner.home.detachedEnded(&v)
 	case v.panic != nil && v.panic == g.early: // what came beside it is attached to it
 		if v.goexit {
-			t.owner.note(tally.Fact{Class: tally.Goexit, Err: ErrGoexit})
+			t.owner.record(tally.Fact{Class: tally.Goexit, Err: ErrGoexit})
 		}
 	case v.err != nil:
 		t.owner.childFailed(t, &v)

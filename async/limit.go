@@ -284,10 +284,10 @@ func (w *waiter) takeSlotBack(got uint8) {
 	}
 	l := limiterOf(w.slot)
 	l.mu.Lock()
-	told := w.slot.TakeBack(&w.loan)
+	granted := w.slot.TakeBack(&w.loan)
 	l.mu.Unlock()
 	w.slot = nil
-	for told && got&gotSlot == 0 {
+	for granted && got&gotSlot == 0 {
 		got |= w.park()
 	}
 }

@@ -49,7 +49,7 @@ type observers struct {
 func (s *scope) tell(e Event) {
 	for o := s.observers; o != nil; o = o.outer {
 		if err := guard("observer", func() { o.o.Observe(e) }); err != nil {
-			s.noteHook(err)
+			s.recordHookError(err)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (v *verdict) leaf(t *task, err error, sg *stopError) {
 func (sg *stopError) beside(t *task, err error, isEcho bool) error {
 	switch {
 	case isEcho && sg.says(err):
-		return sg.told()
+		return sg.asError()
 	case echo.Matches(err, sg.err) && echo.Matches(err, sg.cause):
 		return err
 	default:
@@ -98,7 +98,7 @@ func (s *scope) sumQuiet(own ownEnd, v *verdict) bool {
 	case !quiet, own.echo && (s.t.kind == kindBody || own.err != context.Canceled || sg.err != context.Canceled):
 		return false
 	case own.echo:
-		v.err, v.echo, v.alone = sg.told(), true, true
+		v.err, v.echo, v.alone = sg.asError(), true, true
 	}
 	if sg != nil {
 		v.cause = sg.cause
@@ -130,7 +130,7 @@ func (s *scope) sum(own ownEnd, last error, v *verdict) {
 		v.err = v.panic
 	case sum.Well():
 	case v.echo && s.t.kind != kindBody && !words:
-		v.err = sg.told()
+		v.err = sg.asError()
 	case v.echo && s.t.kind != kindBody:
 		v.err = sg.beside(s.t, own.err, true)
 	case len(sum.Errs) == 1 && sum.Cause == nil && sum.Dropped == 0:

@@ -188,7 +188,7 @@ func newPoll[T any](what string, interval Interval, opts []PollOption) *poll[T] 
 func (p *poll[T]) start(ctx context.Context, what any) *Future[T] {
 	n := &named[T]{what: what}
 	n.init(kindFuture, p.run)
-	return n.begin(ctx, p.o.task)
+	return n.startIn(ctx, p.o.task)
 }
 
 // run is the handler of the poll's task.
@@ -203,7 +203,7 @@ func (p *poll[T]) run(ctx context.Context) (value T, err error) {
 		}
 		v, done, err := p.probe(ctx)
 		p.seen.Attempts++
-		again := p.note(v, err)
+		again := p.remember(v, err)
 		switch {
 		case err == nil && done:
 			return v, nil
@@ -218,9 +218,9 @@ func (p *poll[T]) run(ctx context.Context) (value T, err error) {
 	}
 }
 
-// note remembers what a probe returned. It returns the Again of err, nil if it
+// remember remembers what a probe returned. It returns the Again of err, nil if it
 // is none.
-func (p *poll[T]) note(v T, err error) (again *againError) {
+func (p *poll[T]) remember(v T, err error) (again *againError) {
 	switch {
 	case err == nil:
 		p.seen.Value, p.failed = v, 0

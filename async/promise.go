@@ -102,7 +102,7 @@ func (f *future) abandon() {
 // stop settles an unresolved promise whose context was cancelled with sg.
 func (f *future) stop(sg *stopError) {
 	if f.take() {
-		f.settlePromise(&verdict{err: sg.told(), cause: sg.cause, echo: true})
+		f.settlePromise(&verdict{err: sg.asError(), cause: sg.cause, echo: true})
 	}
 }
 

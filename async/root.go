@@ -34,7 +34,7 @@ func init() {
 	bridge.LeftUndone = leftUndone
 	bridge.Reject = rejectAccepted
 	bridge.Unused = unused
-	bridge.Told = toldBy
+	bridge.StopError = stopErrorOf
 	bridge.Live = func(ctx context.Context) []string {
 		t, _ := nearest(ctx)
 		return t.home().live()

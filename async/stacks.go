@@ -61,16 +61,16 @@ func takeLook() *look {
 	l := &look{number: looks.begun.Add(1), at: clock(), ofTask: make(map[string]string)}
 	l.all = allStacks()
 	for _, stack := range l.all {
-		l.note(stack, "async.(*task).main(", 0)    // the receiver
-		l.note(stack, "async.(*bodyRun).call(", 1) // the task of a body
+		l.keepStack(stack, "async.(*task).main(", 0)    // the receiver
+		l.keepStack(stack, "async.(*bodyRun).call(", 1) // the task of a body
 	}
 	l.took = clock() - l.at
 	return l
 }
 
-// note remembers stack as that of the tasks whose address is argument n of a
+// keepStack remembers stack as that of the tasks whose address is argument n of a
 // function in it. A traceback prints the arguments.
-func (l *look) note(stack, function string, n int) {
+func (l *look) keepStack(stack, function string, n int) {
 	for _, rest, found := strings.Cut(stack, function); found; _, rest, found = strings.Cut(rest, function) {
 		args, _, _ := strings.Cut(rest, ")")
 		list := strings.SplitN(args, ", ", n+2)

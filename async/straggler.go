@@ -91,7 +91,7 @@ func (s *scope) stragglers() *StragglerError {
 	}
 	var cause error
 	if sg := s.t.stopped(); sg != nil {
-		cause = sg.told()
+		cause = sg.asError()
 	}
 	return newStragglerError(s, left, cause)
 }

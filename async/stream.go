@@ -67,7 +67,7 @@ func newStream[A, B any](s *scope, o *forkOptions, fn any, work func(context.Con
 func (m *stream[A, B]) forEach(items iter.Seq[A]) {
 	defer m.close()
 	if m.pull(items, func() bool { m.wait(wantRoom); return true }) != nil {
-		m.s.noteSkipped() // there may be more
+		m.s.recordSkipped() // there may be more
 	}
 	m.wait(wantEmpty)
 }
@@ -115,7 +115,7 @@ func (m *stream[A, B]) loop(items iter.Seq[A], yield func(Result[B]) bool) bool 
 		return false
 	}
 	if cut != nil {
-		return yield(Result[B]{Index: m.pulled, Err: cut.told()})
+		return yield(Result[B]{Index: m.pulled, Err: cut.asError()})
 	}
 	return true
 }
@@ -264,7 +264,7 @@ func (m *stream[A, B]) leave() {
 func (m *stream[A, B]) raise(v *verdict) {
 	switch {
 	case v.panic != nil:
-		m.s.failWith(v)
+		m.s.failWithOutcome(v)
 	case v.mustRaise():
 		m.s.home.report(v.err)
 	}
@@ -274,8 +274,8 @@ func (m *stream[A, B]) raise(v *verdict) {
 func (m *stream[A, B]) failScope(v *verdict) {
 	switch {
 	case (v.panic != nil || m.failFast) && !m.s.isEcho(v):
-		m.s.failWith(v)
+		m.s.failWithOutcome(v)
 	default:
-		m.s.noteOutcome(v)
+		m.s.recordOutcome(v)
 	}
 }

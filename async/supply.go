@@ -56,7 +56,7 @@ func (m *stream[A, B]) push(a A) (wanted bool) {
 	}
 	if m.s.on != nil {
 		m.mu.Unlock()
-		m.crew.begin(new(taker[A, B]), e)
+		m.crew.startWith(new(taker[A, B]), e)
 		return true
 	}
 	m.supply.waiting.push(e)
@@ -206,7 +206,7 @@ func (m *stream[A, B]) more() (e *entry[A, B], ok bool) { return nil, false }
 // refuse ends the items that nobody has come for if the call is cancelled.
 func (m *stream[A, B]) refuse() {
 	if sg := m.s.sig.Load(); sg != nil {
-		m.endWaiting(&verdict{err: sg.told(), echo: true, cause: sg.cause})
+		m.endWaiting(&verdict{err: sg.asError(), echo: true, cause: sg.cause})
 	}
 }
 

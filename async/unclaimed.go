@@ -141,7 +141,7 @@ func (x *unclaimed) discard() {
 	value := x.value
 	x.value = nil // the future may be kept for long
 	if err := value.discard(); err != nil {
-		x.scope.noteHook(err)
+		x.scope.recordHookError(err)
 	}
 }
 

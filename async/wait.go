@@ -42,7 +42,7 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 		return waitSettled, nil
 	}
 	s := oneWait{f: f, ctx: ctx, timeout: timeout}
-	if end, why, over := s.begin(search); over {
+	if end, why, over := s.tryToPark(search); over {
 		return end, why
 	}
 	w := s.w
@@ -55,9 +55,9 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 	return s.end(got)
 }
 
-// begin registers the wait. It reports that it is over already, and why, if
+// tryToPark registers the wait. It reports that it is over already, and why, if
 // it is.
-func (s *oneWait) begin(search bool) (end waitEnd, why error, over bool) {
+func (s *oneWait) tryToPark(search bool) (end waitEnd, why error, over bool) {
 	f := s.f
 	me, own := nearest(s.ctx)
 	if end, why := s.overAlready(me, own); why != nil {
@@ -132,7 +132,7 @@ func (s *oneWait) overAlready(me *task, own bool) (waitEnd, error) {
 	}
 	if own {
 		if sg := me.stopped(); sg != nil {
-			return waitStopped, sg.told()
+			return waitStopped, sg.asError()
 		}
 	} else if err := s.ctx.Err(); err != nil {
 		return waitStopped, doneError(err, context.Cause(s.ctx))

@@ -59,7 +59,7 @@ func Watch[T any](ctx context.Context, handler func(ctx context.Context) (T, err
 		dog.watch(n.f.t.scope())
 		return handler(ctx)
 	})
-	return n.begin(ctx, o.task)
+	return n.startIn(ctx, o.task)
 }
 
 // A watchdog calls check until it fails.

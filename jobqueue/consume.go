@@ -88,7 +88,7 @@ func (w *worker[K, T]) run(ctx context.Context) error {
 		case !w.took:
 			return err
 		case ctx.Err() != nil:
-			return bridge.Told(ctx)
+			return bridge.StopError(ctx)
 		case errors.As(err, new(*async.PanicError)) && !errors.As(w.err, new(*async.PanicError)):
 			return err // of a hook: f's own panics do not come here
 		}

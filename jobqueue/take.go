@@ -28,7 +28,7 @@ func (q *Queue[K, T]) Take(ctx context.Context, max int) ([]T, error) {
 	if scope == nil {
 		return nil, ErrNoScope
 	}
-	if err := bridge.Told(ctx); err != nil {
+	if err := bridge.StopError(ctx); err != nil {
 		return nil, err
 	}
 	jobs, err := q.takeNow(scope, max, nil)

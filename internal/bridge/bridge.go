@@ -99,9 +99,9 @@ const (
 	Stopped               // it was told to stop by who is around it; outcome is why
 )
 
-// Told returns nil while ctx is not done, then an error that matches both its
+// StopError returns nil while ctx is not done, then an error that matches both its
 // Err and its Cause. Set by package async.
-var Told func(ctx context.Context) error
+var StopError func(ctx context.Context) error
 
 // Reject settles future, an *async.Future whose task an executor has accepted
 // and will never run, with a RejectedError, as if the executor had refused the

@@ -165,9 +165,9 @@ func (t *Tally) Sum(body Body, stop Stop, last error) (s Sum) {
 	if t == nil {
 		t = new(Tally)
 	}
-	hurt := body.Echo || t.echoed || t.skipped || last != nil || t.panicky != nil || t.goexit ||
+	unfinished := body.Echo || t.echoed || t.skipped || last != nil || t.panicky != nil || t.goexit ||
 		len(t.errs)+len(t.hooks)+t.dropped > 0
-	if stop.Cause != nil && hurt && !t.Has(stop.Cause) {
+	if stop.Cause != nil && unfinished && !t.Has(stop.Cause) {
 		s.Cause = stop.Cause
 	}
 	s.Panic, s.Goexit, s.Dropped = t.panicky, t.goexit, t.dropped

@@ -8,7 +8,7 @@ import (
 )
 
 // Execute starts handler on a goroutine of its own and returns the future of
-// its result. It does not block.
+// its result. It does not block, but for an executor ([On]) that does.
 //
 // The task belongs to the scope of ctx, which joins it, and its context is a
 // child of ctx: under [context.WithoutCancel] it is not cancelled with the
@@ -16,9 +16,10 @@ import (
 // [ErrScopeEnded] and handler does not run. A ctx without a scope makes a root
 // task, owned by its Await: see [Shutdown].
 //
-// A panic of handler is a [*PanicError] to whoever awaits the future, Goexit
+// A panic of handler is a [*PanicError] to those who await the future, Goexit
 // is [ErrGoexit]. An error that nobody was given when the scope ends fails the
-// scope; of a root task it is printed when the future is collected.
+// scope; of a root task it is printed when the future is collected. A nil handler
+// or ctx panics.
 //
 // The shape is that of Bhatti's async library, made structured.
 func Execute[T any](ctx context.Context, handler func(ctx context.Context) (T, error), opts ...TaskOption) *Future[T] {
@@ -83,10 +84,10 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 }
 
 // Await is the owner's wait: the result in time, or abort it. It returns the
-// outcome of the task, or, if the task has not settled timeout after the call or
-// when ctx is done, aborts it:
-// the task's context is cancelled with a [*TimeoutError] or the cause of ctx,
-// its abort hook is started, and Await returns the zero value and that error.
+// outcome of the task. If the task has not settled timeout after the call, or when
+// ctx is done, Await aborts it: the task's context is cancelled with a
+// [*TimeoutError] or the cause of ctx, its abort hook is started, and Await returns
+// the zero value and that error.
 // With [Grace] it waits that much longer and, if the task settles, returns its
 // result. A timeout of 0 sets no limit; a negative one has already expired.
 //
@@ -173,7 +174,9 @@ type Result[T any] struct {
 // AwaitAll awaits futures as [Future.Await] does, all with one limit that
 // starts at the call, and returns their outcomes in the order of the
 // arguments. When the limit passes or ctx is done, those that have not settled
-// are aborted all at once, before any grace is waited for.
+// are aborted all at once, before any grace is waited for. It blocks no longer
+// than timeout and the longest [Grace]. A nil Future or ctx panics; without
+// futures the result is empty.
 func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Future[T]) []Result[T] {
 	results := make([]Result[T], len(futures))
 	var all []*future
@@ -202,7 +205,7 @@ func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error
 	defer func() {
 		for i, f := range all {
 			if f.unwant() {
-				errs[i] = nil // who has settled by now has counted on us
+				errs[i] = nil // it has settled, and counts us as given its outcome
 			}
 		}
 	}()

@@ -34,9 +34,9 @@ type toCancel struct {
 // goroutine may see a scope cancelled a moment before what is below it, as in
 // package context.
 //
-// A list and not recursion keeps the stack small: who decides a race is often
-// a goroutine that is about to end, and growing its stack costs more than the
-// rest of a cancellation.
+// A list and not recursion keeps the stack small: a race is often decided on a
+// goroutine that is about to end, and growing its stack costs more than the rest
+// of a cancellation.
 func (s *scope) cancel(sg *stopError) (first bool) {
 	if before := s.stopped(); before != nil {
 		sg = before // perhaps by the ctx it was started with, of which nobody has told us yet
@@ -126,7 +126,7 @@ func (a aftermath) do(s *scope, sg *stopError) {
 	}
 }
 
-// notifyLocked tells all who wait under the context of s that it is done.
+// notifyLocked tells all waits under the context of s that it is done.
 func (s *scope) notifyLocked() {
 	if w := s.parker.Load(); w != nil {
 		w.notify(gotStop)

@@ -209,8 +209,9 @@ func (c *choice[T, R]) judge(k *contender[T]) bool {
 	return decided
 }
 
-// decide settles the choice with value and v. Who still runs is to be cancelled
-// next, and who is not spoken of dealt with.
+// decide settles the choice with value and v. The caller is to cancel the
+// contenders that still run, and then to dismiss those that the outcome does not
+// speak of. Waiters are woken first, so a stubborn loser costs the winner nothing.
 func (c *choice[T, R]) decide() {
 	c.mu.Lock()
 	c.decided = true

@@ -6,8 +6,8 @@ package async
 
 // promiseValues decides what becomes of chosen values that have a discard hook.
 // If a waiter was told of an expiry before, nobody is given them, and the choice
-// settles with what that waiter was told. Else they are kept for whoever is
-// given the outcome: if nobody is, they are discarded, see unclaimed.
+// settles with what that waiter was told. Else they are kept for the waiter that
+// is given the outcome: if there is none, they are discarded, see unclaimed.
 func (c *choice[T, R]) promiseValues() {
 	expiry := c.f.promiseValue()
 	hooked := false

@@ -19,7 +19,7 @@ type crew[E any] struct {
 	unrun  func(v *verdict)                                 // is told of a worker that never ran and had no item yet
 	over   func()                                           // is called when the last worker has left; may be nil
 
-	live atomicInt64 // workers that have not left, and whoever starts them
+	live atomicInt64 // workers that have not left, and 1 while some are being started
 
 	mu      mutex
 	back    []E // items of workers that the executor refused, for those that it took; guarded by mu
@@ -72,9 +72,10 @@ func (c *crew[E]) succeed() {
 	}
 }
 
-// takeBack returns an item that another worker was refused for. If there is
-// none, whoever asks is to leave: both in one step, so that no item is left
-// behind.
+// takeBack returns an item for which the executor has refused another worker. If
+// there is none, the asking worker is to leave. Looking and leaving are one step
+// under the lock: an item that is put back later finds that nobody seeks, and gets
+// a worker of its own. So no item is left behind.
 func (c *crew[E]) takeBack() (item E, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

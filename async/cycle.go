@@ -43,7 +43,7 @@ func (w *waiter) waitsFor(serial int64) *future {
 }
 
 // firstBudget is how many steps each end of the search takes first: enough for
-// most, who wait for a task that waits for nobody.
+// most, which wait for a task that itself waits for nothing.
 const firstBudget = 16
 
 // cycle returns an ErrAwaitCycle if me must not wait for f. It is called after
@@ -83,8 +83,8 @@ func allLast(ring []edge) bool {
 }
 
 // selfCycle returns an ErrAwaitCycle if f cannot settle before me, because me is
-// f or was started in it. It is called before the wait is registered: whoever
-// awaits me must not take this wait for one that lasts.
+// f or was started in it. It is called before the wait is registered: a search
+// from another wait, for me, must not take this wait for one that lasts.
 func (f *future) selfCycle(me *task) error {
 	if me == nil || me != &f.t && (f.t.isLeaf() || !new(cycleSearch).holdsUp(me, &f.t)) {
 		return nil

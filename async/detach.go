@@ -20,14 +20,19 @@ const lookAgain = shutdownGrace / 10
 // to do so, and on record: the task is registered under name, which must not
 // be empty, at the root until it ends. Its context keeps the values of ctx but
 // not its cancellation. Its error is returned by [Shutdown]; a panic of it
-// ends the process, with its stack, as there is nobody to re-raise it. Detach
-// does not block, and panics once Shutdown has been called.
+// ends the process, with its stack, as there is no Scope to raise it again.
+//
+// Detach does not block, but for an executor ([On]) that does. The task is
+// cancelled by its own options and by Shutdown, with [ErrShutdown]; Shutdown
+// joins it. Detach panics if task or ctx is nil, if name is empty, and once
+// Shutdown has been called. It needs no scope in ctx, and any number of
+// goroutines may call it.
 func Detach(ctx context.Context, name string, task func(ctx context.Context) error, opts ...TaskOption) {
 	if task == nil {
 		panic("async: Detach with a nil function: pass what is to be called")
 	}
 	if name == "" {
-		panic("async: Detach without a name: whoever finds it running must be able to tell what it is")
+		panic("async: Detach without a name: those who find it running must be able to tell what it is")
 	}
 	t, _ := nearest(ctx)
 	home := t.home()
@@ -75,10 +80,10 @@ func (r *root) detachedEnded(v *verdict) {
 // waits until the abort hooks have ended or their time is up, and 100 ms longer.
 //
 // It returns the errors of detached tasks, each once (the first 32 and how many
-// more there were), and, if somebody is left, a [*StragglerError] that names
-// them. As long as ctx lasts it does not wait for scopes: somebody waits for
-// them. It never cancels or waits for what the caller is part of. It may be
-// called any number of times, by any goroutine.
+// more there were), and, if tasks are left, a [*StragglerError] that names them.
+// As long as ctx lasts it does not wait for scopes: their callers wait for them.
+// It never cancels or waits for what the caller is part of. It may be called any
+// number of times, by any goroutine. A nil ctx panics.
 func Shutdown(ctx context.Context) error {
 	t, _ := nearest(ctx)
 	r := t.home()
@@ -122,7 +127,7 @@ func (r *root) awaited(caller *task) []*task {
 }
 
 // cancelBelow cancels everything below r, and returns that. It is called again
-// and again: somebody who is not gone yet may start more.
+// and again: a task that has not ended yet may start more.
 func (r *root) cancelBelow(caller *task) []*task {
 	tasks := r.below(caller)
 	for _, t := range tasks {
@@ -150,7 +155,7 @@ func hooksRun(tasks []*task) bool {
 	return false
 }
 
-// wake has those look again who wait for something at r to change.
+// wake has all waits for a change at r look again.
 func (r *root) wake() {
 	r.s.mu.Lock()
 	if r.s.changed != nil {
@@ -188,7 +193,8 @@ func (r *root) waitFor(stop <-chan struct{}, every time.Duration, ok func() bool
 	}
 }
 
-// outcome returns the errors of detached tasks, each once, and left, who is left.
+// outcome returns the errors of detached tasks, each once, and left, the error
+// that names the tasks that are left.
 func (r *root) outcome(left error) error {
 	r.s.mu.Lock()
 	sum := r.s.tally.Sum(tally.Body{}, tally.Stop{}, left)

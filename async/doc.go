@@ -35,7 +35,7 @@
 //
 //   - [Go] for work whose failure is everybody's: it fails the scope.
 //   - [Execute] for work with a result, [Start] for work without: a failure is
-//     told to whoever awaits it, and fails the scope only if nobody does.
+//     told to the waiters, and fails the scope only if nobody waits for it.
 //   - [Future.Await]: the result in time, or abort it. [Future.Wait]: look on.
 //     [Future.Join]: until the end.
 //   - [Race], [Any], [Until], [Quorum], [Hedge], [All] and [Settle] to choose
@@ -83,9 +83,11 @@
 // # Panics
 //
 // A panic of a Go task, or of a body, cancels its scope at once and is raised
-// again by Scope, as a [*PanicError] with the stack of the goroutine it
-// happened on. A panic behind a future is an error to whoever awaits it. A task
-// that calls runtime.Goexit, as t.FailNow does, ends with [ErrGoexit].
+// again by Scope when everything has ended. That of a body has the same value and
+// the frames it came from. That of a task is a [*PanicError] with the stack of the
+// goroutine it happened on. A panic behind a future is an error to its waiters,
+// and raised by Scope if there was none. A task that calls runtime.Goexit, as
+// t.FailNow does, ends with [ErrGoexit].
 //
 // # Limits of what is known
 //

@@ -85,8 +85,9 @@ func (s *scope) returned() {
 	}
 }
 
-// startMissedHook calls the abort hook if the handler has returned so soon after its
-// context was cancelled that whoever cancels has not come to the hook yet.
+// startMissedHook starts the abort hook if the handler has returned so soon after
+// its context was cancelled that the cancelling goroutine has not come to the hook
+// yet. So whether the hook is called does not depend on which of the two is faster.
 func (s *scope) startMissedHook() {
 	if m := s.t.more; m == nil || m.onAbort == nil {
 		return

@@ -79,16 +79,16 @@ const maxListed = tally.Max
 // matches both err and cause.
 func doneError(err, cause error) error { return (&stopError{err, cause}).asError() }
 
-// A Straggler is a task that still runs when somebody asks who is left: it was
-// told to stop and has not gone, or nobody has told it.
+// A Straggler is a task that still runs when it is asked which tasks are left. It
+// was told to stop and has not gone, or nobody has told it.
 type Straggler struct {
 	Task  string
 	State State
 	Stack string // of its goroutine, "" if that was not found or has not run yet
 }
 
-// A StragglerError names who is left of a scope: tasks that were waited for and
-// still run. None of them is lost sight of. Until they have ended the scope
+// A StragglerError names the tasks that are left of a scope: they were waited for
+// and still run. None of them is lost sight of. Until they have ended the scope
 // waits for them or, if it has returned without them ([DetachAfter]), the root
 // has them on record.
 type StragglerError struct {

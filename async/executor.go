@@ -67,7 +67,7 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 
 // A delivery is a task on its way to a goroutine of an executor. Several may
 // decide what becomes of the task, and the first does: the executor, by running
-// it or by refusing it, or whoever cancels it before.
+// it or by refusing it, or a cancellation that comes before.
 type delivery struct {
 	ex      Executor
 	begun   atomicBool // the executor has called the function that it was given

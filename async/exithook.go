@@ -21,9 +21,9 @@ import (
 //
 // On a scope that has ended f is called at once, on the calling goroutine, with
 // [ErrScopeEnded] as the outcome and a ctx as above: it is alive, and what f
-// starts with it is joined before OnExit returns. An error of f goes to whoever
-// is told of errors that nobody else can be told (the root of ctx; standard
-// error by default), a panic of it to the caller.
+// starts with it is joined before OnExit returns. An error of f is reported to
+// the root of ctx, which prints it on standard error; a panic of f goes on in the
+// caller.
 //
 // OnExit panics if f is nil or ctx carries no scope. It does not block, but for
 // what f takes on a scope that has ended. Any number of goroutines may call it.

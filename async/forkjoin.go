@@ -17,7 +17,7 @@ type forkOptions struct {
 	scope    []ScopeOption // for the scope of the others
 	limit    int           // 0: none
 	failFast bool
-	worker   []TaskOption // of those who do the items
+	worker   []TaskOption // of the workers that do the items
 }
 
 func newForkOptions(opts []ForkOption) *forkOptions {

@@ -10,8 +10,9 @@ import (
 // goroutines may use a Future, any number of times; every wait is given the
 // same outcome. What the task did happens before a wait for it returns.
 //
-// A failing task fails nobody but whoever awaits it. Only if nobody was given
-// the error by the time the scope ends does it become the scope's.
+// The error of a task belongs to those who await the future. If nobody was given
+// it by the time the scope ends, it becomes the scope's. A Future is made by
+// [Execute], [Start] and the like; methods of a nil or zero Future panic.
 type Future[T any] struct {
 	f       future
 	value   T // written before f is settled, read after
@@ -83,7 +84,7 @@ func (f *Future[T]) IsRunning() bool {
 func (f *Future[T]) State() State { return f.made("State").t.public() }
 
 // Completed returns a future that has settled with value and err. It belongs
-// to no scope, and nobody is told of its err but who awaits it.
+// to no scope, and only those who await it are told of err.
 func Completed[T any](value T, err error) *Future[T] {
 	f := &Future[T]{value: value}
 	f.init(kindFuture, nil)

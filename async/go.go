@@ -7,11 +7,20 @@ import (
 )
 
 // Go starts task in the scope of ctx, on a goroutine of its own. It does not
-// block. The context of task is a child of ctx: under [context.WithoutCancel]
-// it is not cancelled with the scope. An error of
-// task, [ErrGoexit] included, fails the scope, which cancels it; so does a
-// panic. Go panics if ctx carries no scope or one that has ended, because
-// nobody would be told.
+// block, but for an executor ([On]) that does. The scope joins the task.
+//
+// The context of task is a child of ctx: it is cancelled with the cause of ctx,
+// and with [ErrScopeEnded] when the task has settled. Under
+// [context.WithoutCancel] it is not cancelled with the scope. On a scope that is
+// cancelled but has not ended the task still runs, with a context that is done.
+//
+// An error of task, [ErrGoexit] included, fails the scope, which is cancelled
+// with that error; see [OnFailure]. A panic cancels the scope at once, and
+// [Scope] raises it as a [*PanicError]. What happens before the call of Go happens
+// before task; what task did happens before Scope returns.
+//
+// Go panics if ctx carries no scope or one that has ended, because nobody would
+// be told, and if task or ctx is nil.
 func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskOption) {
 	if task == nil {
 		panic("async: Go with a nil function: pass what is to be called")

@@ -2,7 +2,7 @@ package async
 
 import "github.com/ambit-go/ambit/async/internal/slots"
 
-// This file is about Limit. Who may run is decided by package slots. Here the
+// This file is about Limit. Package slots decides which tasks may run. Here the
 // limiter is locked, package slots is told what has happened, and what it
 // answers is done when the limiter is not locked any more.
 
@@ -29,8 +29,8 @@ type (
 	grant = slots.Grant[*task, *waiter]
 )
 
-// grants is room for the answer of an event. It is on the stack of whoever tells
-// of the event: more than two is rare.
+// grants is room for the answer of an event. It is on the stack of the caller:
+// more than two is rare.
 type grants [2]grant
 
 // A limiter bounds how many tasks of a scope, and of those inside it, run at
@@ -59,8 +59,8 @@ func newLimiter(n int, outer *limiter) *limiter {
 // limiterOf returns the limiter of s.
 func limiterOf(s *slot) *limiter { return s.Owner.owner.limit }
 
-// actOn does what the answer of an event says. The limiter is not locked: who is
-// notified may run at once, and take it.
+// actOn does what the answer of an event says. The limiter is not locked: a task
+// that is notified may run at once, and lock it.
 func actOn(answer []grant) {
 	for _, g := range answer {
 		if g.Wait != nil {
@@ -132,9 +132,9 @@ func (t *task) mayQueue() bool {
 }
 
 // skipIfQueued skips t, whose context is done because of sg, unless its handler
-// has been let go. Several may come to it at the same time, and to the start of t: for a task
-// that goes through an executor its delivery decides which of them it is, for
-// another the queue, which t leaves once.
+// has been let go. Several goroutines may come to this at the same time, and
+// another to the start of t. One of them wins: for a task that goes through an
+// executor its delivery decides which, for another the queue, which t leaves once.
 func (t *task) skipIfQueued(sg *stopError) {
 	if t.more == nil || t.state.Load() != stateQueued {
 		return
@@ -228,8 +228,8 @@ func (t *task) slotInUse() *slot {
 }
 
 // lendSlot lends the slot that t runs in, if there is one, while w waits on the
-// goroutine of t. Who ends the wait says so by w.settled; the wait ends with
-// takeSlotBack, or not at all if t retires first.
+// goroutine of t. The goroutine that ends the wait calls w.settled; the wait ends
+// with takeSlotBack, or not at all if t retires first.
 func (t *task) lendSlot(w *waiter) {
 	w.slot = nil
 	s := t.slotInUse()
@@ -275,9 +275,10 @@ func (w *waiter) returnSlot() {
 // takeSlotBack ends the loan of w, whose wait is over; got is what it has got so
 // far. A wait that was cut short has its slot at once, even over the limit.
 //
-// If w stands in an answer by then, whoever was given that notifies w after it
-// has unlocked the limiter, perhaps only now. That belongs to this wait: it is
-// waited for, so the next wait of w cannot take it for its own.
+// If w stands in an answer by then, the goroutine that was given that answer
+// notifies w after it has unlocked the limiter, perhaps only now. That notice
+// belongs to this wait: we wait for it, so the next wait of w cannot take it for
+// its own.
 func (w *waiter) takeSlotBack(got uint8) {
 	if w.slot == nil {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// A scope is what a task, a body or a root needs to own others: who they are,
+// A scope is what a task, a body or a root needs to own others: its children,
 // what went wrong, and why it was cancelled.
 type scope struct {
 	t         *task // the task this is the inner scope of
@@ -38,7 +38,7 @@ type scope struct {
 	live        int         // children
 	daemons     int         // children that are daemons
 	listeners   *waiter     // waits under this scope's context, to be told of a cancellation
-	joiner      *waiter     // who waits for the children
+	joiner      *waiter     // of the goroutine that joins, while it waits for the children
 	changed     chan struct{}
 	exits       *exitHook    // the one registered last; the others follow
 	tally       *tally.Tally // nil until something goes wrong, or a value waits to be given
@@ -124,7 +124,7 @@ func (s *scope) linkLocked(t *task) {
 	t.next, *list = *list, t
 }
 
-// leave takes t off the list and wakes who waits for the last one.
+// leave takes t off the list, and wakes the joiner if there may be news for it.
 func (s *scope) leave(t *task) {
 	s.mu.Lock()
 	if t.next != nil {

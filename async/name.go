@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// This file names tasks, for errors, events and lists of who is left.
+// This file names tasks, for errors, events and lists of what is left.
 
 // name returns the name that was given to t, or that of its function.
 func (t *task) name() string {

@@ -142,12 +142,22 @@ func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
 	return taskOption(func(t *taskOptions) { t.onAbort = f })
 }
 
-// OnDiscard sets what happens to a value that nobody will be given: one that
-// comes after a waiter was told of an expiry, or that loses to an earlier
-// Resolve. f is called exactly once for each, before the future settles.
-// With it, a success after an expiry belongs to f, and later waits are given
-// what the first waiter was told. Starting a future of another type than f
-// takes panics.
+// OnDiscard sets what happens to a value that nobody will be given, so that
+// connections and files are closed: every value is given to a waiter, or f is
+// called with it exactly once. That is a value
+//
+//   - that comes after a waiter was told of an expiry, or after [Future.Cancel],
+//   - of a Resolve that was not the first,
+//   - beside an error of what the handler has started,
+//   - that nobody was given when the scope ends; of a root task, when its future
+//     is collected.
+//
+// f is called on a goroutine of its own, with no lock held, and is waited for: before
+// that Resolve returns, before the task settles, or before the scope ends. Later
+// waits are given the error that the first waiter was told, else [ErrScopeEnded].
+// A panic of f is an error of the scope.
+//
+// A nil f panics, and so does starting a future of another type than f takes.
 func OnDiscard[T any](f func(T)) TaskOption {
 	if f == nil {
 		panic("async: OnDiscard(nil): leave the option out instead")
@@ -210,15 +220,16 @@ func Observe(o Observer) ScopeOption {
 	return scopeOption(func(s *scopeOptions) { s.observer = o })
 }
 
-// OnStall calls f if somebody is left d after the scope should have come to its
+// OnStall calls f if tasks are left d after the scope should have come to its
 // end. That is at most twice: d after body has returned, if the scope is not
 // cancelled by then, and d after the scope was cancelled. The first is the
 // commonest stall, a loop that nobody has told to stop.
 //
-// The error names who is left, with stacks; its Cause is why they were told to
-// stop, nil if nobody has. f is called on a goroutine of its own, with no lock
+// The error names the tasks that are left, with stacks. Its Cause is why they were
+// told to stop, nil if they were not. f is called on a goroutine of its own, with no lock
 // held, and the scope does not end before it has returned. It is not called
-// once Scope has returned. d <= 0 asks at once.
+// once Scope has returned. A panic of f is an error of the scope. d <= 0 calls f
+// at once, and a nil f panics.
 //
 // A look at the stacks stops the whole program for a moment; scopes that stall
 // at about the same time share one.
@@ -229,14 +240,14 @@ func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
 	return scopeOption(func(s *scopeOptions) { s.stall = stall{d, f} })
 }
 
-// DetachAfter lets a scope return although somebody is left: d after its
+// DetachAfter lets a scope return although tasks are left: d after its
 // cancellation, once body has returned, Scope returns a [*StragglerError] that
 // names them, with stacks, beside what else went wrong. It is the way out when
 // code that cannot be mended ignores its context. Workers of package scheduler
 // and exit hooks that have overrun their [HookTimeout] are let go, too; an exit
 // hook that is in time is waited for.
 //
-// Who is left moves to the root of ctx and stays on record there under the name
+// What is left moves to the root of ctx and stays on record there under the name
 // of the scope, where [Shutdown] waits for it. When the last has ended the exit
 // hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
 // go at once. Without the option a scope waits as long as it takes.

@@ -43,8 +43,8 @@ func (v *verdict) answer() error {
 	return v.err
 }
 
-// mustRaise reports that v is too loud to be told as a timeout: only somebody
-// who is given it has heard of it.
+// mustRaise reports that v is a panic or Goexit. Such an outcome counts as told
+// only if somebody is given it: that a waiter was told of an expiry is not enough.
 func (v *verdict) mustRaise() bool { return v.panic != nil || v.goexit }
 
 // leaf writes the verdict of a task that never had an inner scope to v. sg is

@@ -11,7 +11,13 @@ import (
 )
 
 // A PanicError carries a panic from the goroutine it happened on to the one
-// that is told. A Scope panics with it; a future returns it.
+// that is told. A [Scope] panics with it when a task of it has panicked; a future
+// returns it. A panic of a body is not wrapped in one: it goes on as it was.
+//
+// One panic is one PanicError: it is never copied, and passes through outer
+// scopes as it is. The scope that raises it attaches what went wrong beside it:
+// Error shows that, and [errors.Is] and [errors.As] reach it. They also reach
+// Value, if that is an error.
 type PanicError struct {
 	Value any    // what panic was called with
 	Stack []byte // the stack of the goroutine that panicked

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// This file makes the stack that a PanicError shows: that of whoever has
+// This file makes the stack that a PanicError shows: that of the code that has
 // panicked, without what this package and the runtime have on it.
 
 // ownFrames is what the names of this package's functions begin with, and not
@@ -17,7 +17,7 @@ const (
 )
 
 // panicStack returns the stack of the goroutine, as [debug.Stack] does, from
-// whoever has panicked on. It is called while the panic is being recovered, or
+// the function that has panicked on. It is called while the panic is being recovered, or
 // by a function that is deferred when runtime.Goexit runs.
 func panicStack() []byte { return usersStack(debug.Stack()) }
 

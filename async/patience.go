@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A patience says whether somebody who has nothing to do yields before it
+// A patience says whether a goroutine that has nothing to do yields before it
 // parks. Where items are tiny there is mostly something when it comes back, and
 // to be woken costs more than the item. Where they are not, or where others
 // keep the processors busy, it parks at once for a while.

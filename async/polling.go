@@ -136,9 +136,8 @@ func FixedRate() PollOption { return pollOption(func(p *pollOptions) { p.fixed =
 //
 // An error of probe ends the poll, unless it is an [Again] or is tolerated; see
 // [Tolerate]. A poll that ends without an answer fails with a [*PollError],
-// which carries the last value and the last error. Those who awaited the
-// future with a limit are told only of that; use [Timeout], or [Grace], to be
-// told both.
+// which carries the last value and the last error. An Await whose limit passes
+// returns only its [*TimeoutError]; with [Timeout] or [Grace] it returns both.
 //
 // The functions that wait in Kubernetes' apimachinery are the model.
 func Poll[T any](ctx context.Context, interval Interval, probe func(ctx context.Context) (value T, done bool, err error), opts ...PollOption) *Future[T] {

@@ -2,20 +2,27 @@ package async
 
 import "context"
 
-// A Promise is the side of a future from which it is resolved. The first call
-// of Resolve or Reject wins; any number of goroutines may call them.
+// A Promise is the side of a future from which it is settled. The first call
+// of Resolve or Reject wins; any number of goroutines may call them. What happens
+// before that call happens before a wait for the future returns. The zero Promise
+// has no future: [NewPromise] makes both.
 type Promise[T any] struct{ f *Future[T] }
 
 // NewPromise returns a future that no handler stands behind and the promise
 // that settles it, for results that come from a callback. It does not block.
 //
-// The future belongs to the scope of ctx but holds nothing up: if the scope
-// ends first, it settles with [ErrAbandoned], which is a failure of the scope
-// only if somebody was waiting. A rejected promise that nobody awaited fails
-// the scope like any future. When its context is cancelled, by whatever, the
-// future settles with the cause: at once, or, if it has a hook of [OnAbort],
-// when that has returned and the promise is still unresolved. On a scope that
-// has ended it holds [ErrScopeEnded].
+// The future belongs to the scope of ctx, but the scope does not wait for it. If
+// the scope ends first, the future settles with [ErrAbandoned], which is a failure
+// of the scope only if a wait was under way. A rejected promise that nobody
+// awaited fails the scope like any future.
+//
+// The context of a promise is a child of ctx. When it is cancelled, with the
+// scope, by [Timeout], [Future.Cancel] or an expired Await, the future settles
+// with the cause: at once, or, if it has a hook of [OnAbort], when that has
+// returned and the promise is still unresolved.
+//
+// On a scope that has ended the future holds [ErrScopeEnded]. Without a scope in
+// ctx the promise belongs to the root, which does not end. A nil ctx panics.
 func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Promise[T]) {
 	f := new(Future[T])
 	f.init(kindPromise, nil)

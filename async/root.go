@@ -86,7 +86,7 @@ func (r *root) report(err error) {
 	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %v\n", err)
 }
 
-// printLate prints a panic that waits for somebody who does not come home.
+// printLate prints a panic that has waited long for its scope to end.
 func (r *root) printLate(p *PanicError, scope string, left *StragglerError) {
 	r.report(fmt.Errorf("%w\nasync: this panic has waited %v to be raised by %s, which waits for: %v", p, panicPatience, scope, left))
 }

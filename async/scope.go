@@ -19,18 +19,25 @@ import (
 // its tasks are waited for. After Scope has returned the context is cancelled
 // with [ErrScopeEnded].
 //
-// Scope returns nil, or the failure if there was one, or a [*ScopeError] whose
-// first error is the one that decided. If ctx was cancelled and that kept
-// anything from being done, the error matches both ctx.Err and its Cause.
+// Scope returns nil, or the failure itself if there was one and there is nothing
+// else to say, or a [*ScopeError], which lists the failures, the one that decided
+// first. If ctx was cancelled and that kept anything from being done, the error
+// matches both ctx.Err and its Cause. Errors of tasks that only repeat why they
+// were cancelled are not listed.
 //
 // The calling goroutine is alive, so Scope needs no scope around it that is: if
 // that of ctx has ended, the new one stands at its root, see [Shutdown]. Only
 // if ctx is done, too, Scope returns an error that matches [ErrScopeEnded],
 // without calling body. Under [context.WithoutCancel] it is not.
 //
-// A panic of body or of a task cancels the scope at once; when the rest has
-// ended Scope panics with a [*PanicError]. A body that calls runtime.Goexit
-// takes the goroutine with it, once the rest has ended.
+// A panic cancels the scope at once and goes on when the rest has ended. That of
+// body goes on as it was: the same value, with the frames that it came from. That
+// of a task is raised as a [*PanicError], which has the stack of the task. A body
+// that calls runtime.Goexit takes the goroutine with it, once the rest has ended.
+// What has failed beside a panic is attached to a [*PanicError]; beside Goexit, or
+// a body's panic with any other value, it is told to observers and printed by the
+// root. Scope panics if body or ctx is nil. Any number of goroutines may open
+// scopes with one ctx.
 //
 // The idea is that of Trio's nurseries and of Java's StructuredTaskScope (JEP
 // 505); that the context is the scope is our own.
@@ -43,9 +50,12 @@ func Scope(ctx context.Context, body func(ctx context.Context) error, opts ...Sc
 
 // Shield runs f on the calling goroutine with the values of ctx but not its
 // cancellation, for clean-up that must happen: its context lasts d, then it is
-// cancelled with a [*TimeoutError]. What f starts belongs to the shielded
-// stretch and has ended when Shield returns. It runs f although the scope of
-// ctx has ended. Errors and panics are as in [Scope].
+// cancelled with a [*TimeoutError]. With d <= 0 that time has passed already, and
+// f runs with a context that is done.
+//
+// Shield blocks until f and everything started in it have ended, also beyond d if
+// they ignore their context. It runs f although ctx is done or the scope of ctx
+// has ended. Errors and panics are as in [Scope]; a nil f panics.
 func Shield(ctx context.Context, d time.Duration, f func(ctx context.Context) error) error {
 	if f == nil {
 		panic("async: Shield with a nil function: pass what is to be called")

@@ -79,8 +79,9 @@ func (f *future) awaitedLocked() bool {
 }
 
 // unwant notes that an AwaitAll will look no more and reports whether f has
-// settled. Who settles f reads wanted and settles in one critical section: so
-// if it has counted on us, we know.
+// settled. The settling goroutine reads wanted and settles in one critical
+// section. Either that comes before ours, and has counted this AwaitAll as given
+// the outcome: then we see f settled. Or it comes after, and does not count it.
 func (f *future) unwant() bool {
 	if f.settled() {
 		return true

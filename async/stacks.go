@@ -9,9 +9,9 @@ import (
 )
 
 // This file finds the stacks of tasks. Every look at all goroutines stops the
-// world, so those who ask at about the same time share one.
+// world, so scopes that ask at about the same time share one.
 
-// lookAge is for how long a look is good enough for who asks later, if it took
+// lookAge is for how long a look is good enough for a later question, if it took
 // no time. A look that took long is good for longer: the world is stopped for a
 // twentieth of the time at most.
 const (
@@ -81,7 +81,7 @@ func (l *look) keepStack(stack, function string, n int) {
 	}
 }
 
-// fresh reports whether l is good enough for who asks now. In a synctest bubble
+// fresh reports whether l is good enough for a question now. In a synctest bubble
 // it is asked on another clock than outside; that is years behind.
 func (l *look) fresh() bool {
 	age := clock() - l.at

@@ -7,7 +7,7 @@ import (
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-// This file is about stragglers: tasks that still run when somebody asks who is
+// This file is about stragglers: tasks that still run when it is asked what is
 // left, told to stop and not gone, or never told. It names them, tells OnStall
 // of them, and lets a scope with DetachAfter return without them.
 
@@ -49,7 +49,7 @@ func (s *scope) armLocked(sg *stopError) {
 // A scope has two timers for OnStall at most, one for each of these; whichever
 // comes while the other has told, or is about to, adds what that could not know.
 
-// stalled tells OnStall who is left of s, if anybody is, some time after s was
+// stalled tells OnStall which tasks of s are left, if any are, some time after s was
 // cancelled with sg or, if sg is nil, after its body has ended.
 func (s *scope) stalled(sg *stopError) {
 	if s.t.stopped() != nil && sg == nil || s.abandoned.Load() {
@@ -80,7 +80,7 @@ func (s *scope) giveUp() {
 	}
 }
 
-// stragglers returns who is left of s: its own body, too, if that still runs, as
+// stragglers returns what is left of s: its own body, too, if that still runs, as
 // after a cancellation it may. Nothing is changed by asking.
 func (s *scope) stragglers() *StragglerError {
 	s.mu.Lock()
@@ -99,7 +99,7 @@ func (s *scope) stragglers() *StragglerError {
 // newStragglerError names the tasks of s, and of those, whose handlers run, the
 // first 32 of them. It looks at stacks only if there are any: that stops the
 // world, see stacks.go. What it says is true for some moment of the time that it
-// takes; who ends meanwhile may be named.
+// takes; a task that ends meanwhile may be named.
 func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 	e := &StragglerError{Scope: s.t.name(), Cause: cause}
 	running := runningOf(s, tasks, cause == nil)
@@ -166,7 +166,7 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 			continue
 		}
 		if _, own := t.self.(*stallHook); own {
-			continue // it says who is left
+			continue // it says what is left
 		}
 		if t.state.Load() < stateJoining && t.kind != kindLeft && t.kind != kindFork {
 			running = append(running, t)
@@ -183,7 +183,7 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 }
 
 // abandon ends the wait of a scope whose DetachAfter has passed, and writes what
-// Scope returns to v: what has gone wrong so far, and who is left. A stand-in for
+// Scope returns to v: what has gone wrong so far, and what is left. A stand-in for
 // the scope is registered at the root before anybody is told, so that Shutdown
 // misses nothing, until the last of it has ended.
 //

@@ -49,7 +49,7 @@ type work interface {
 // its inner scope, which is made on first need, and what only options need is
 // in more.
 type task struct {
-	owner      *scope // who joins it; nil for a root. Set before it is shared.
+	owner      *scope // the scope that joins it; nil for a root. Set before it is shared.
 	prev, next *task  // in the owner's list; guarded by owner.mu
 
 	// inner is nil until needed; then the task's own scope. A task that ends

@@ -18,7 +18,7 @@ import (
 type unclaimed struct {
 	v       verdict   // of an error
 	isValue bool      // and no error
-	value   discarded // read by whoever claims it, or by the one who forfeits it
+	value   discarded // read by the goroutine whose claim or forfeit was first
 
 	// beside is the value that comes with an error, of a choice that gives both;
 	// nil: there is none. It is claimed for itself.
@@ -160,7 +160,7 @@ func (f *future) unclaimed(v *verdict) *unclaimed {
 	return x
 }
 
-// decideLocked decides who is told of the outcome x, as f settles. Waiters that
+// decideLocked decides to whom the outcome x goes, as f settles. Waiters that
 // are parked now will be given it, because a settled result wins over
 // everything else.
 func (f *future) decideLocked(x *unclaimed) {

@@ -27,7 +27,7 @@ type waiter struct {
 	timer   *time.Timer   // guarded by mu
 	turn    int           // counts the timers, so that an old one is known; guarded by mu
 	bubble  bool          // timer is one of a synctest bubble; guarded by mu
-	bubbled bool          // the same, as whoever waits has seen it
+	bubbled bool          // the same, as the waiting goroutine has seen it
 	taken   bool          // off the future's list, to be notified without the lock; guarded by future.mu
 	busy    atomicBool    // only for a scope's own waiter: a wait uses it
 
@@ -35,7 +35,7 @@ type waiter struct {
 	lprev, lnext *waiter       // on the list of a scope; guarded by scope.mu
 	deaf         bool          // not to be told when that scope is cancelled; guarded by scope.mu
 	done         chan struct{} // closed instead of waking anybody; see doneChannel
-	by           *task         // who waits; nil if nobody knows
+	by           *task         // the task that waits; nil if it is not known
 	slot         *slot         // lent while we wait; nil if there is none; guarded by future.mu or scope.mu
 	loan         loan          // of slot; guarded by limiter.mu
 

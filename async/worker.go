@@ -165,8 +165,8 @@ func (w *worker[E]) conclude(succeeded bool) {
 	w.leave()
 }
 
-// leave ends w's membership. Whoever waits for the call is seen to before the
-// slot is given up, so that it gets that.
+// leave ends w's membership. The goroutine that waits for the call is woken before
+// the slot is given up, so that it gets the slot.
 func (w *worker[E]) leave() {
 	t, c := &w.t, w.crew
 	t.move(stateDone)

@@ -65,9 +65,9 @@ func (q *Queue[K, T]) begin(t *turn[K, T]) {
 	}
 }
 
-// unlock serves the waiters, ends the turn and gives the lock back. Then it wakes
-// those who were served and calls users' functions. If one of those panics the
-// rest is done all the same, and then the panic goes on.
+// unlock serves the waiters, ends the turn and gives the lock back. Then it calls
+// users' functions and wakes the waiters that were served. If one of the functions
+// panics the rest is done all the same, and then the panic goes on.
 func (q *Queue[K, T]) unlock(t *turn[K, T]) {
 	// Whatever the turn was about, it may have made jobs ready, or may have ended
 	// what a Drain waits for. Both are looked at here, in one place, so that no
@@ -125,7 +125,7 @@ func (q *Queue[K, T]) serveLocked(t *turn[K, T]) {
 		return
 	}
 	// A turn may serve twice, at its beginning and at its end. The observer is told
-	// only of those who are served now: they come behind before on the list.
+	// only of those that are served now: they come behind before on the list.
 	before := t.woken.last
 	for _, h := range q.core.serve(t.time(), &t.woken) {
 		q.dropIdleLocked(h)

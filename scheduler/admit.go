@@ -68,7 +68,7 @@ func (w *ExecutorWorker) enqueueLocked(n *node) (wake bool) {
 }
 
 // wakeLocked reports whether the scheduler has to be told that there is
-// something to do. Whoever asks calls makeReady then, without the lock.
+// something to do. The caller calls makeReady then, without the lock.
 func (w *ExecutorWorker) wakeLocked() bool {
 	wake := w.q.length > 0 && !w.active
 	w.active = w.active || wake

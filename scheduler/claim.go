@@ -4,11 +4,11 @@ import "container/heap"
 
 // This file is how what is pending in a queue is taken out of it.
 //
-// A node's state is moved from pending by one compare-and-swap, called a claim,
-// and whoever makes it decides the outcome: the drain, which claims for running
-// without the lock, or a canceller here, which holds the lock. A post has no
-// state: until it is in the batch the lock decides; in the batch the index of
-// the entry does, see start.
+// A node's state is moved from pending by one compare-and-swap, called a claim.
+// Of several goroutines one makes the claim, and that one decides the outcome: the
+// drain, which claims for running without the lock, or a canceller here, which
+// holds the lock. A post has no state. Until it is in the batch the lock decides;
+// in the batch the index of the entry does, see start.
 
 // unlink takes n, which was claimed, off whatever it is on. In the batch it stays
 // until that ends: the drain passes by there without the lock, and sees from

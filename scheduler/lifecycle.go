@@ -102,11 +102,11 @@ func (w *ExecutorWorker) drained(ctx context.Context, before error) error {
 		w.close(closing{outcome: Cancelled, cause: ErrClosed, undone: err, cut: true})
 		return err
 	}
-	w.s.remove(w) // whoever has ended it may not have come to that yet
+	w.s.remove(w) // the goroutine that has ended it may not have come to that yet
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if before != nil {
-		return nil // those who waited then were told
+		return nil // the drains that waited then were told
 	}
 	return w.cutShort
 }

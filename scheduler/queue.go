@@ -6,7 +6,7 @@ import (
 )
 
 // A queue is what a worker has to do: a list of what is ready, and a heap of
-// what is not due yet. It is plain data: whoever uses it holds the lock of its
+// what is not due yet. It is plain data: the caller of a method holds the lock of its
 // worker, and there is no goroutine and no clock in it.
 //
 // The list is made of chunks. A drain takes the first entries of the first

@@ -14,7 +14,7 @@ import (
 // What n has captured is forgotten before, unless it is.
 //
 // The claim decides between us and cancellers. The context is there before it,
-// so whoever fails to cancel n because it runs finds the context to cancel.
+// so a caller that cannot cancel n because it runs finds the context to cancel.
 func (w *ExecutorWorker) run(n *node) (again bool) {
 	c := w.context(n)
 	if !n.claim(Running) {

@@ -56,9 +56,9 @@ const (
 	onHeap                     // it is not due yet
 )
 
-// A node is a task that somebody has a handle to, or is to be told of. Who
-// moves its state from pending decides its outcome. It is used once, so that a
-// handle stays true.
+// A node is a task that somebody has a handle to, or is to be told of. Its outcome
+// is decided by the one goroutine that moves its state from pending. A node is
+// used once, so that a handle stays true.
 type node struct {
 	w         *ExecutorWorker
 	task      func(context.Context)

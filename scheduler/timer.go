@@ -33,7 +33,7 @@ func (w *ExecutorWorker) armLocked() {
 	}
 }
 
-// armFromLocked is armLocked after something was delayed, for a caller who has
+// armFromLocked is armLocked after something was delayed, for a caller that has
 // read the clock: reading it costs as much as all else that delaying does. If
 // the caller has waited for the lock since, the timer fires late by that.
 func (w *ExecutorWorker) armFromLocked(now time.Duration) {

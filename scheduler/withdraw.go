@@ -2,7 +2,7 @@ package scheduler
 
 import "slices"
 
-// This file is how tasks that have not run are taken back, and who is told.
+// This file is how tasks that have not run are taken back, and how that is told.
 
 // afterwards is what is to be done without the lock after something was done
 // with it.
@@ -47,7 +47,7 @@ type drops struct {
 	watched []drop
 }
 
-// A drop is a task that will not run, and whoever is to be told.
+// A drop is a task that will not run: its future and context are to be told.
 type drop struct {
 	future *submission
 	ctx    *taskContext // of a periodic task

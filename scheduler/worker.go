@@ -26,8 +26,8 @@ type ExecutorWorker struct {
 	mu mutex // guards what follows; no code of users is called with it held
 	q  queue
 
-	// active: w is in the line for a goroutine, or has one. Whoever sets it puts w
-	// in the line. It is cleared only where the queue is seen to be empty, or is
+	// active: w is in the line for a goroutine, or has one. The goroutine that sets
+	// it puts w in the line. It is cleared only where the queue is seen to be empty, or is
 	// made empty: so what is queued while it is true is seen.
 	active bool
 	// hasGoroutine: a goroutine of the pool is at w. It implies active.
@@ -43,7 +43,7 @@ type ExecutorWorker struct {
 	scopeTold bool
 	// cutShort is undone, if Drain is told of it.
 	cutShort error
-	// over: whoever had to be told of the end was told, and nothing is registered
+	// over: the scope and all waits were told of the end, and nothing is registered
 	// anywhere. It is set once, after closed.
 	over bool
 
@@ -185,7 +185,7 @@ func (w *ExecutorWorker) Wait(ctx context.Context) error {
 // or not one is still to come for it.
 func (w *ExecutorWorker) isIdleLocked() bool { return w.q.length == 0 && !w.hasGoroutine }
 
-// noteIdleLocked wakes those who wait for w to be idle, if it is. It reports
+// noteIdleLocked wakes all calls that wait for w to be idle, if it is. It reports
 // true, once, if w has come to its end with that: cleanUp is to be called.
 func (w *ExecutorWorker) noteIdleLocked() (ended bool) {
 	if !w.isIdleLocked() {

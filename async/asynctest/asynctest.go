@@ -34,7 +34,7 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Root is [Context] for who wants to look at the outcome: check shuts the root
+// Root is [Context] for tests that look at the outcome themselves: check shuts the root
 // down and returns what Context would fail the test with. The root's own
 // context is a child of ctx.
 func Root(ctx context.Context) (root context.Context, check func() error) {

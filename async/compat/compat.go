@@ -16,7 +16,7 @@
 // already expired.
 //
 // The abort handler runs once, when the task's context is cancelled while the
-// handler runs, whoever cancelled it. The context that it is given lasts 5 s.
+// handler runs, by whatever it was cancelled. The context that it is given lasts 5 s.
 // Its value is dropped; its error is joined to the task's.
 package compat
 

@@ -96,7 +96,7 @@ type Ending uint8
 const (
 	Well    Ending = iota // nothing failed, and it was not cancelled
 	Failed                // something in it failed, or a limit of its own has passed
-	Stopped               // it was told to stop by who is around it; outcome is why
+	Stopped               // it was told to stop from outside; outcome is why
 )
 
 // StopError returns nil while ctx is not done, then an error that matches both its

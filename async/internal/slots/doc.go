@@ -1,7 +1,7 @@
 // Package slots decides which tasks of a Limit may run.
 //
-// It is a pure core: no lock, no goroutine, no clock. Whoever uses it tells it
-// what happens, one event after the other, and is told who may go on:
+// It is a pure core: no lock, no goroutine, no clock. Its user tells it what
+// happens, one event after the other, and is told which tasks may go on:
 //
 //	Submit    a task has been started
 //	Withdraw  a task that queues has been cancelled

@@ -1,7 +1,7 @@
 package slots
 
 // This file is what happens to tasks and waits. Every exported function is one
-// event. Who may go on because of it is told by Take.
+// event. Take tells which tasks and waits may go on because of it.
 
 // Submit says that t has been started. It reports whether t may start at once;
 // if not, t queues, and a later grant starts it. A task that was retired on the
@@ -83,7 +83,7 @@ func (t *Task[T, W]) Return(w *Wait[T, W]) {
 	// A task that is not Lent has retired: its wait wants no slot. In all three
 	// cases nothing more is waited for.
 	if t.state != Lent || t.loans > 0 || t.returnFor(w) {
-		w.state = told
+		w.state = inGrant
 		t.grant(w)
 	}
 }
@@ -106,11 +106,11 @@ func (t *Task[T, W]) returnFor(w *Wait[T, W]) bool {
 // of it lends them, or it needs none. Slots that are not there are taken all
 // the same.
 //
-// TakeBack reports whether w stands in a grant already. If so, whoever was
-// given that has notified w or is about to.
-func (t *Task[T, W]) TakeBack(w *Wait[T, W]) (isTold bool) {
+// TakeBack reports whether w stands in a grant already. If so, the caller of Take
+// that was given this grant has notified w or is about to.
+func (t *Task[T, W]) TakeBack(w *Wait[T, W]) (granted bool) {
 	switch w.state {
-	case told:
+	case inGrant:
 		return true
 	case lending:
 		t.loans--
@@ -140,7 +140,7 @@ func (t *Task[T, W]) overdraw(l *Limiter[T, W]) {
 func (t *Task[T, W]) stopReturning() {
 	at := t.leaveQueue()
 	w := t.returning
-	t.returning, w.state = nil, told
+	t.returning, w.state = nil, inGrant
 	t.grant(w)
 	t.giveUp(at)
 }

@@ -68,7 +68,7 @@ func (l *Limiter[T, W]) isInside(outer *Limiter[T, W]) bool {
 }
 
 // hasRoomFor reports whether t may take a slot of l at once: one is free, and
-// nobody queues who goes first.
+// no task queues that goes first.
 func (l *Limiter[T, W]) hasRoomFor(t *Task[T, W]) bool {
 	return l.free > 0 && l.returning.empty() && (t.returning != nil || l.starting.empty())
 }
@@ -126,7 +126,7 @@ func (t *Task[T, W]) giveUp(end *Limiter[T, W]) {
 	}
 }
 
-// handOut gives the free slots of l to those who queue for them.
+// handOut gives the free slots of l to the tasks and waits that queue for them.
 func (l *Limiter[T, W]) handOut() {
 	for l.free > 0 {
 		t := l.returning.first
@@ -144,8 +144,8 @@ func (l *Limiter[T, W]) handOut() {
 	}
 }
 
-// granted notes that t, which has queued, has all its slots, and answers who may
-// go on.
+// granted notes that t, which has queued, has all its slots, and answers that t
+// or the wait it returns from may go on.
 func (t *Task[T, W]) granted() {
 	w := t.returning
 	if w == nil {
@@ -164,7 +164,7 @@ func (t *Task[T, W]) grant(w *Wait[T, W]) {
 
 // hasReturned notes that t, which has waited, has all its slots again.
 func (t *Task[T, W]) hasReturned() {
-	t.returning.state, t.returning = told, nil
+	t.returning.state, t.returning = inGrant, nil
 	t.move(Running)
 }
 

@@ -132,7 +132,7 @@ func (m *model) grant(t *modelTask) {
 	switch {
 	case t.wait != nil:
 		m.out = append(m.out, "tells "+t.wait.name)
-		t.wait.state, t.wait, t.state = told, nil, Running
+		t.wait.state, t.wait, t.state = inGrant, nil, Running
 	case t.byExecutor:
 		m.out = append(m.out, "starts "+t.name)
 		t.state = Handed
@@ -234,7 +234,7 @@ func (m *model) lend(t *modelTask, w *modelWait) string {
 func (m *model) dropReturn(t *modelTask) {
 	at := m.unqueue(t)
 	m.out = append(m.out, "tells "+t.wait.name)
-	t.wait.state, t.wait = told, nil
+	t.wait.state, t.wait = inGrant, nil
 	m.release(t, at)
 }
 
@@ -245,7 +245,7 @@ func (m *model) giveBack(w *modelWait) {
 	t := w.task
 	t.lenders = slices.DeleteFunc(t.lenders, func(o *modelWait) bool { return o == w })
 	if t.state != Lent || len(t.lenders) > 0 {
-		w.state = told
+		w.state = inGrant
 		m.out = append(m.out, "tells "+w.name)
 		return
 	}
@@ -261,7 +261,7 @@ func (m *model) takeBack(w *modelWait) string {
 	from := (*modelLimit)(nil)
 	t := w.task
 	switch w.state {
-	case told:
+	case inGrant:
 		return "told"
 	case lending:
 		t.lenders = slices.DeleteFunc(t.lenders, func(o *modelWait) bool { return o == w })

@@ -65,7 +65,7 @@ type Task[T, W any] struct {
 	// Returning, else nil.
 	returning *Wait[T, W]
 	// prev and next are its neighbours in the one list that it is on: a line
-	// (Queued), those who return (Returning), those handed to executors (Handed).
+	// (Queued), those that return (Returning), those handed to executors (Handed).
 	prev, next *Task[T, W]
 }
 
@@ -73,7 +73,7 @@ type Task[T, W any] struct {
 func (t *Task[T, W]) State() State { return t.state }
 
 // move changes the state of t. A change that is not in the picture is a bug of
-// whoever uses the package.
+// the code that uses the package.
 func (t *Task[T, W]) move(to State) {
 	if !allowed[t.state][to] {
 		panic(fmt.Sprintf("slots: illegal transition: %v -> %v", t.state, to))
@@ -103,8 +103,8 @@ const (
 	// queueing: it has come to its end, and its task queues to have its slots
 	// again. It is the task's returning.
 	queueing
-	// told: it stands in a grant. Whoever was given that notifies it.
-	told
+	// inGrant: it stands in a grant. The caller that Take gave this to notifies it.
+	inGrant
 )
 
 // A Wait is one wait of a task. It may be used for one wait after another, by

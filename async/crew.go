@@ -51,7 +51,7 @@ func (c *crew[E]) adopt() *worker[E] {
 	if len(c.opts) > 0 || c.s.observers != nil || c.s.on != nil {
 		m := newMore(c.s, c.opts)
 		m.delivery = nil // it has its goroutine
-		t.equip(nil, m)
+		t.equip(m, nil)
 	}
 	c.live.Add(1)
 	if !c.s.add(t) {

@@ -115,16 +115,6 @@ func (t *task) isLeaf() bool {
 	return h == nil || h == endedScope
 }
 
-// partOf reports whether t is u or was started in it, at any depth.
-func (t *task) partOf(u *task) bool {
-	for ; t != nil && t.level() >= u.level(); t = t.up() {
-		if t == u {
-			return true
-		}
-	}
-	return false
-}
-
 // up returns the task that t is part of, nil for none: what a scope has left
 // behind is no part of it.
 func (t *task) up() *task {

@@ -38,7 +38,7 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 	home := t.home()
 	g := &goTask{handler: task}
 	g.t.self, g.t.kind, g.t.owner = g, kindDetached, &home.s
-	g.t.equip(context.WithoutCancel(ctx), newMore(&home.s, opts))
+	g.t.equip(newMore(&home.s, opts), context.WithoutCancel(ctx))
 	g.t.more.name = name
 	if !home.admit(&g.t) {
 		panic("async: Detach after Shutdown: " + name)

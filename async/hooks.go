@@ -27,7 +27,7 @@ func (s *scope) initHook(g *goTask, w work, what string, f func(context.Context)
 	s.hooksInTime.Add(1)
 	g.handler = f
 	g.t.self, g.t.kind, g.t.owner = w, kindHook, s
-	g.t.equip(nil, &more{shielded: true})
+	g.t.equip(&more{shielded: true}, nil)
 	g.t.more.name = what + " of " + s.t.name()
 	g.t.more.timeout = s.t.hookTimeout()
 }

@@ -112,7 +112,7 @@ func TestJoinLendsTheSlotOfTheTaskThatWaits(t *testing.T) {
 }
 
 func TestWaitsOfNothingSayWhatIsWrong(t *testing.T) {
-	var none *async.Future[int]
+	var missing *async.Future[int]
 	zero := new(async.Future[int])
 	ctx := context.Background()
 	for op, call := range map[string]func(f *async.Future[int]){
@@ -126,14 +126,14 @@ func TestWaitsOfNothingSayWhatIsWrong(t *testing.T) {
 		"IsRunning": func(f *async.Future[int]) { f.IsRunning() },
 		"State":     func(f *async.Future[int]) { f.State() },
 	} {
-		require.Contains(t, panicFrom(func() { call(none) }), "async: "+op+" of a nil Future", op)
+		require.Contains(t, panicFrom(func() { call(missing) }), "async: "+op+" of a nil Future", op)
 		require.Contains(t, panicFrom(func() { call(zero) }), "async: "+op+" of a zero Future", op)
 	}
 	f := async.Start(ctx, func(context.Context) error { return nil })
 	for op, call := range map[string]func(){
-		"Await": func() { _, _ = f.Await(nil, 0) }, //nolint:staticcheck // that is what is tested
-		"Wait":  func() { _, _ = f.Wait(nil) },     //nolint:staticcheck
-		"Join":  func() { _, _ = f.Join(nil) },     //nolint:staticcheck
+		"Await": func() { _, _ = f.Await(none, 0) },
+		"Wait":  func() { _, _ = f.Wait(none) },
+		"Join":  func() { _, _ = f.Join(none) },
 	} {
 		if p := panicFrom(call); p != nil { // it may have settled, which is looked at first
 			require.Contains(t, p, "nil context", op)

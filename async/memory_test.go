@@ -128,9 +128,3 @@ func TestAPlantedMemoryLeakIsFound(t *testing.T) {
 	require.Greater(t, grown, int64(memSlack))
 	runtime.KeepAlive(kept)
 }
-
-// collect runs the garbage collector and lets the cleanups run.
-func collect() {
-	runtime.GC()
-	runtime.Gosched()
-}

@@ -17,7 +17,6 @@ import (
 
 type (
 	intTask   = func(context.Context) (int, error)
-	plain     = func(context.Context) error
 	misuse    = map[string]func(ctx context.Context)
 	intFuture = async.Future[int]
 )

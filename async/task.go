@@ -129,9 +129,9 @@ func (t *task) makeScope() *scope {
 func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t.owner = owner
 	if owner.limit != nil {
-		t.equip(ctx, owner.limit.newMoreWithSlot(t, owner.depth).set(owner, opts))
+		t.equip(owner.limit.newMoreWithSlot(t, owner.depth).set(owner, opts), ctx)
 	} else if ctx != nil || len(opts) > 0 || owner.observers != nil || owner.on != nil {
-		t.equip(ctx, newMore(owner, opts))
+		t.equip(newMore(owner, opts), ctx)
 	}
 	if !owner.add(t) {
 		return false
@@ -150,7 +150,7 @@ func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool 
 // equip gives t, which has not been started and has an owner, what few tasks
 // have. ctx is nil if t is started with its owner's own. Such a task is seen as
 // queued until its handler begins.
-func (t *task) equip(ctx context.Context, m *more) {
+func (t *task) equip(m *more, ctx context.Context) {
 	t.more = m
 	t.setOrigin(ctx)
 	t.state.Store(stateQueued)

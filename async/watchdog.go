@@ -73,7 +73,7 @@ type watchdog struct {
 func (d *watchdog) watch(s *scope) {
 	g := &goTask{handler: func(ctx context.Context) error { d.run(ctx, s); return nil }}
 	g.t.self, g.t.kind, g.t.owner = g, kindGo, s
-	g.t.equip(nil, &more{})
+	g.t.equip(&more{}, nil)
 	g.t.more.name = "watchdog of " + s.t.name()
 	g.t.more.daemon = true
 	s.add(&g.t) // it cannot have ended: this is its handler

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -45,7 +46,7 @@ func TestDelayedTasksRunInTheOrderOfTheirDeadlines(t *testing.T) {
 		idle(t, w)
 		require.Len(t, got, 1000)
 		got = slices.DeleteFunc(got, func(c call) bool { return !slices.Contains(want, c) })
-		slices.SortStableFunc(want, func(a, b call) int { return int(a.at - b.at) })
+		slices.SortStableFunc(want, func(a, b call) int { return cmp.Compare(a.at, b.at) })
 		require.Equal(t, want, got)
 	})
 }

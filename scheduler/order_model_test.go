@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -104,7 +105,7 @@ func (m *orderModel) wait(it *orderTask) {
 	m.delayed = append(m.delayed, it)
 	slices.SortFunc(m.delayed, func(a, b *orderTask) int {
 		if a.at != b.at {
-			return int(a.at - b.at)
+			return cmp.Compare(a.at, b.at)
 		}
 		return a.seq - b.seq
 	})

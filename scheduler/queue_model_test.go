@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -97,7 +98,7 @@ func (m *queueModel) ripen() {
 func (m *queueModel) sortDelayed() {
 	slices.SortFunc(m.delayed, func(a, b *modelItem) int {
 		if a.n.at != b.n.at {
-			return int(a.n.at - b.n.at)
+			return cmp.Compare(a.n.at, b.n.at)
 		}
 		return int(a.n.seq) - int(b.n.seq)
 	})

@@ -84,9 +84,9 @@ func TestLockCycleIsFound(t *testing.T) {
 		both := func(first, second *Mutex) func() {
 			return func() {
 				first.Lock()
+				defer first.Unlock()
 				second.Lock()
-				second.Unlock()
-				first.Unlock()
+				defer second.Unlock()
 			}
 		}
 		w.Go("ab", both(&a, &b))
@@ -117,8 +117,10 @@ func TestTimersRaceWithWhatRuns(t *testing.T) {
 			m.Unlock()
 		})
 		for range 3 {
-			m.Lock()
-			m.Unlock()
+			func() {
+				m.Lock()
+				defer m.Unlock()
+			}()
 		}
 		m.Lock()
 		defer m.Unlock()

@@ -13,8 +13,7 @@ import (
 // A model is a tally that is too simple to be wrong: it keeps a log of what was
 // told, and goes through all of it for every question.
 type model struct {
-	log    []entry
-	listed int // futures that found a place and were neither claimed nor taken
+	log []entry
 }
 
 // entry is one line of the log.

@@ -22,7 +22,7 @@ type entryState uint8
 
 const (
 	// unlisted: it was never handed to Future or Value.
-	unlisted entryState = iota
+	_ entryState = iota
 	// listed: it is on the list.
 	listed
 	// countedOnly: there was no place on the list; the number is kept.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ambit-go/ambit/internal/explore"
@@ -43,7 +42,7 @@ type owner struct {
 // A machine runs one program.
 type machine struct {
 	w    *explore.World
-	mu   sync.Mutex // guards the fields of handles and owners; not held at a point
+	mu   explore.Mutex // guards the fields of handles and owners
 	all  []*handle
 	lost []error
 	n    int
@@ -206,8 +205,7 @@ func (e *env) wait(h *handle, limit time.Duration, wait func(*Future[int]) (int,
 	return err
 }
 
-// mustHaveSettled checks that everything that was started in own has. To ask for
-// a state is a point, so it is done without the lock.
+// mustHaveSettled checks that everything that was started in own has.
 func (m *machine) mustHaveSettled(own *owner, otherwise string) {
 	var handles []*handle
 	m.locked(func() { handles = slices.Clone(own.handles) })

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ambit-go/ambit/internal/explore"
@@ -242,8 +241,8 @@ type job struct {
 type bench struct {
 	w       *explore.World
 	l       *workload
-	mu      sync.Mutex // guards what follows and the fields of jobs; not held at a point
-	running []int      // by worker
+	mu      explore.Mutex // guards what follows and the fields of jobs
+	running []int         // by worker
 	last    map[[2]int]int
 	jobs    []*job
 	checks  []func() error

@@ -88,6 +88,13 @@ func (r *record) begin(s replayed) {
 	}
 }
 
+func (r *record) name() string {
+	if r.file == nil {
+		return "nothing: no file could be made"
+	}
+	return r.file.Name()
+}
+
 // close forgets the file: the process has not ended.
 func (r *record) close() {
 	if r.file != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -132,6 +133,8 @@ func (e *exploration) close() { e.record.close() }
 func (e *exploration) run() (*Finding, Stats) {
 	var stats Stats
 	began := time.Now()
+	hangs := time.AfterFunc(patience, e.hangs)
+	defer hangs.Stop()
 	walk := &exhaustive{bound: e.c.Strategy.bound}
 	for i := 0; e.c.Schedules == 0 || i < e.c.Schedules; i++ {
 		if e.c.Time > 0 && time.Since(began) > e.c.Time {
@@ -149,6 +152,7 @@ func (e *exploration) run() (*Finding, Stats) {
 			s, _ = mixed(rand.New(rand.NewPCG(r.schedule, 1)), r.steps)
 		}
 		e.record.begin(r)
+		hangs.Reset(patience)
 		out := runOne(e.t, e.program, r.program, r.level, s, e.limits, false)
 		stats.Schedules++
 		stats.Decisions += out.steps
@@ -161,6 +165,17 @@ func (e *exploration) run() (*Finding, Stats) {
 		}
 	}
 	return nil, stats
+}
+
+// patience is how much real time a schedule may take. It takes milliseconds.
+const patience = time.Minute
+
+// hangs ends the process, whose traceback says why: a goroutine is blocked on a
+// lock that is not the driver's while the holder is at a point, or runs for ever
+// without coming to one.
+func (e *exploration) hangs() {
+	debug.SetTraceback("all")
+	panic(fmt.Sprintf("explore: a schedule has not ended after %v of real time; see %s", patience, e.record.name()))
 }
 
 // schedule returns what the i-th schedule is to be.

@@ -12,31 +12,48 @@ import (
 // behind it: the contenders decide it as they end. It stays a member of its
 // owner until the last of them has ended, so that losers are joined like
 // anything else. The rules are in rule.go.
+//
+// A contender that has ended goes these ways:
+//
+//	offer ── queue ── judge ──┬── decides: promiseValues, publish, then the losers
+//	  │                       │   are cancelled, and dismissRest
+//	  │                       └── does not: waits in the choice for the decision
+//	  └── decided before: dismiss
+//
+// Every contender is dismissed or chosen, once: so every value is given to
+// somebody or discarded, and no panic is lost.
 
-// A choice is decided by its rule, once.
+// A choice is decided by its rule, once. T is what its contenders return, R what
+// the choice gives.
 type choice[T, R any] struct {
 	Future[R]
 	name  string
 	rule  rule[T, R]
-	s     scope // of the contenders
+	s     scope // of the contenders; the inner scope of the choice's own task
 	m     more
-	all   []contender[T]
-	delay time.Duration // between the starts of contenders; 0: start all at once
+	all   []contender[T] // in the order of the arguments; of a Hedge some may never start
+	delay time.Duration  // between the starts of contenders; 0: start all at once
 
-	// Only the goroutine that judges uses these.
+	// Only the goroutine that judges uses these, and the rule, which it calls. That
+	// one stops judging and another starts is ordered by mu.
 	v       verdict // the outcome
 	settled int     // how many contenders the rule has been told of
 	good    int     // how many of them have succeeded
 
 	mu          mutex         // guards what follows; taken before all others
 	first, last *contender[T] // the queue of those that have ended and were not judged
-	judging     bool          // some goroutine works on the queue
-	decided     bool
-	frozen      bool        // no more are started, because the choice was cancelled
-	started     int         // how many were
-	judged      int         // how many the rule has been told of, and has not decided
-	live        int         // how many of them have not ended
-	timer       *time.Timer // starts the next
+	// judging: some goroutine works on the queue, and will look at it again before
+	// it stops. So what is queued while it is set is judged, and two never judge.
+	judging bool
+	// decided is set once, by the goroutine that judges, before the future settles.
+	decided bool
+	// frozen: no more are started, because the choice was cancelled. Then started is
+	// how many there will have been.
+	frozen  bool
+	started int
+	judged  int         // how many the rule has been told of, and has not decided
+	live    int         // how many have been started and have not ended
+	timer   *time.Timer // starts the next
 }
 
 // decidedSignal is why losers are cancelled.
@@ -63,6 +80,7 @@ func choose[T, R any](ctx context.Context, name string, delay time.Duration, tas
 		c.startNext()
 		return &c.Future
 	}
+	// Counted before the first starts: that may end, and would find itself the last.
 	c.started, c.live = len(tasks), len(tasks)
 	for i := range c.all {
 		c.all[i].f.t.start(&c.s, nil, nil)
@@ -70,7 +88,8 @@ func choose[T, R any](ctx context.Context, name string, delay time.Duration, tas
 	return &c.Future
 }
 
-// settledChoice returns a choice that needs no contenders.
+// settledChoice returns a choice that needs no contenders: its outcome is value and
+// err from the first.
 func settledChoice[R any](ctx context.Context, name string, value R, err error) *Future[R] {
 	c := &choice[R, R]{name: name}
 	if err := c.open(ctx); err != nil {
@@ -83,7 +102,8 @@ func settledChoice[R any](ctx context.Context, name string, value R, err error) 
 	return &c.Future
 }
 
-// open makes c a member of the scope of ctx; an error if that has ended.
+// open makes c a member of the scope of ctx; an error if that has ended. No
+// contender runs yet.
 func (c *choice[T, R]) open(ctx context.Context) error {
 	c.init(kindChoice, nil)
 	c.f.t.self = c
@@ -93,10 +113,12 @@ func (c *choice[T, R]) open(ctx context.Context) error {
 func (c *choice[T, R]) fn() any { return c.name }
 
 // startNext starts the next contender of a choice with a delay, if one is
-// still wanted, and sets the timer for the one after it.
+// still wanted, and sets the timer for the one after it. It is called by the timer,
+// and by the judge when a contender has failed. It reports false if none is
+// started: all were, or the choice is decided or cancelled.
 func (c *choice[T, R]) startNext() bool {
 	c.mu.Lock()
-	if c.started > 0 && c.s.sig.Load() != nil {
+	if c.started > 0 && c.s.sig.Load() != nil { // the first is always started, and may look
 		c.frozen = true
 	}
 	i := c.started
@@ -173,13 +195,17 @@ func (c *choice[T, R]) offer(k *contender[T]) (decided bool) {
 // judgeQueued judges the queue of contenders that have ended until one decides
 // the choice, or there is none.
 func (c *choice[T, R]) judgeQueued() (decided bool) {
+	// The lock is given back while the rule judges, which may call the predicate of
+	// Until, and while a value is discarded. That the queue is empty is seen in the
+	// critical section that clears judging: offer comes before, and its contender is
+	// judged here, or after, and judges itself.
 	c.mu.Lock()
 	for c.first != nil {
 		k := c.first
 		if c.first = k.next; c.first == nil {
 			c.last = nil
 		}
-		late := c.decided
+		late := c.decided // by a contender before it in the queue
 		c.mu.Unlock()
 		if late {
 			c.dismiss(k)
@@ -195,8 +221,11 @@ func (c *choice[T, R]) judgeQueued() (decided bool) {
 	return false
 }
 
-// judge tells the rule of k and reports whether that decides the choice.
+// judge tells the rule of k and reports whether that decides the choice. A Hedge
+// starts the next contender when one has failed; if there is none to start, the
+// rule is asked again, since what it waits for may not come.
 func (c *choice[T, R]) judge(k *contender[T]) bool {
+	// No lock is needed: one goroutine judges at a time, and k has ended.
 	k.judged = true
 	c.settled++
 	if k.v.err == nil {
@@ -219,13 +248,15 @@ func (c *choice[T, R]) decide() {
 		c.timer.Stop()
 	}
 	c.mu.Unlock()
+	// What waiters will be given is settled before they are woken.
 	if c.v.err == nil || c.v.partial {
 		c.promiseValues()
 	}
 	wake(c.f.publish(&c.v))
 }
 
-// ended is called by a contender as the last thing it does.
+// ended is called by a contender as the last thing it does, when it was judged or
+// dismissed. The last contender of a decided choice releases that.
 func (c *choice[T, R]) ended() {
 	c.mu.Lock()
 	c.live--
@@ -236,7 +267,9 @@ func (c *choice[T, R]) ended() {
 	}
 }
 
-// release ends the membership of a choice after its last contender.
+// release ends the membership of a choice after its last contender. The choice has
+// settled long before as a rule. What observers have done wrong is told to the
+// owner, which has not ended: c is a member of it until the last line.
 func (c *choice[T, R]) release() {
 	c.s.mu.Lock()
 	c.s.ended = true

@@ -5,7 +5,9 @@ import "context"
 // This file is the workers of one call as a whole: how they are started, and
 // what becomes of items that an executor refuses to take a worker for.
 
-// A crew is the workers of one call. E says which item is meant.
+// A crew is the workers of one call. E says which item is meant: an index of
+// ForkJoin, an entry of a stream. How items come to workers is the affair of those:
+// they set the functions below before the first worker starts.
 type crew[E any] struct {
 	s    *scope       // whose tasks they are
 	fn   any          // the user's function, for names
@@ -21,9 +23,13 @@ type crew[E any] struct {
 
 	live atomicInt64 // workers that have not left, and 1 while some are being started
 
-	mu      mutex
-	back    []E // items of workers that the executor refused, for those that it took; guarded by mu
-	seeking int // workers that will ask for another item; guarded by mu
+	mu mutex // guards what follows
+	// back holds items of workers that the executor refused, for those that it took.
+	// It is empty when seeking is 0: somebody comes for every item in it.
+	back []E
+	// seeking counts the workers that will ask for another item, from their start
+	// until takeBack sends them away.
+	seeking int
 }
 
 // startWith has w, a worker more, start with item.
@@ -35,7 +41,8 @@ func (c *crew[E]) startWith(w *worker[E], item E) {
 	c.start(w)
 }
 
-// start starts w.
+// start starts w. It counts before it starts: else a worker that ends at once could
+// be taken for the last.
 func (c *crew[E]) start(w *worker[E]) {
 	w.crew = c
 	w.t.self, w.t.kind = w, kindWorker
@@ -48,6 +55,7 @@ func (c *crew[E]) adopt() *worker[E] {
 	h := &worker[E]{crew: c, inherits: true}
 	t := &h.t
 	t.self, t.kind, t.owner = h, kindWorker, c.s
+	// As in task.start, but that t neither queues nor is launched.
 	if len(c.opts) > 0 || c.s.observers != nil || c.s.on != nil {
 		m := newMore(c.s, c.opts)
 		m.delivery = nil // it has its goroutine
@@ -61,7 +69,8 @@ func (c *crew[E]) adopt() *worker[E] {
 	return h
 }
 
-// succeed starts a worker in the place of one that ends.
+// succeed starts a worker in the place of one that ends, if there is an item for
+// it. The new worker counts as seeking in the place of the old.
 func (c *crew[E]) succeed() {
 	item, ok := c.more()
 	if !ok {
@@ -87,6 +96,8 @@ func (c *crew[E]) takeBack() (item E, ok bool) {
 	return item, false
 }
 
+// left notes that a worker has left, or that the goroutine that starts workers is
+// done with that. The last one ends the call.
 func (c *crew[E]) left() {
 	if c.live.Add(-1) == 0 && c.over != nil {
 		c.over()

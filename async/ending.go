@@ -1,7 +1,18 @@
 package async
 
-// This file ends scopes: it joins what was started, runs the exit hooks, and
-// closes.
+// This file ends scopes. The steps, in order:
+//
+//  1. returned: the handler or body has come to its end.
+//  2. join: until nothing that was started is left. Daemons are dismissed.
+//  3. takeUnclaimed: errors of futures that nobody was given become the scope's.
+//  4. runExits: the exit hooks.
+//  5. discardUnclaimed: values that nobody was given go to their discard hooks.
+//  6. close: from here on nothing can be started.
+//  7. conclude: the outcome is made, and the scope sealed.
+//
+// Hooks may start something, and so may a goroutine that nobody owns. So after 4
+// or 5, if there was anything to do, and if close finds something new, step 2
+// comes next.
 
 // end is called when t's handler has come to its end: it joins what the
 // handler started, writes the outcome to v, and returns why t was cancelled.
@@ -11,9 +22,12 @@ func (t *task) end(err error, v *verdict) *stopError {
 	}
 	if t.inner.Load() == nil {
 		var sg *stopError
-		if err != nil {
+		if err != nil { // a success is one, whether or not t was cancelled
 			sg = t.stopped()
 		}
+		// A goroutine that was given our context may make an inner scope just now.
+		// Either it is first, and we go on with that scope, or it finds one that
+		// has ended and refuses everything.
 		if t.inner.CompareAndSwap(nil, endedScope) { // nobody can start anything in t now
 			if p := asPanic(t.exit, err); p != nil {
 				t.owner.tellPanic(p)
@@ -34,11 +48,12 @@ type ownEnd struct {
 }
 
 // finish ends s after its body or handler has: it joins everything, runs the
-// exit hooks and writes the outcome to v.
+// exit hooks and writes the outcome to v. It blocks as long as that takes; only
+// DetachAfter ends it before, with the outcome so far.
 func (s *scope) finish(exit exitKind, err error, v *verdict) {
 	s.returned()
 	own := ownEnd{err: err}
-	if err != nil {
+	if err != nil { // before the join: it cancels what is waited for
 		own.echo = s.ownFailed(exit, err)
 	}
 	for again := true; again; again = s.runExits(own, true) || s.discardUnclaimed() || !s.close() {
@@ -71,8 +86,10 @@ func (s *scope) ownFailed(exit exitKind, err error) (echo bool) {
 // hook is called from here on, and no slot is needed.
 func (s *scope) returned() {
 	s.startMissedHook()
+	// The step to joining is made under the lock under which an abort hook is
+	// started: so a hook is started while the handler runs, or not at all.
 	s.mu.Lock()
-	if s.t.state.Load() < stateJoining {
+	if s.t.state.Load() < stateJoining { // a panic has come by here already
 		s.t.move(stateJoining)
 	}
 	busy := s.live > 0 || s.exits != nil
@@ -105,8 +122,10 @@ func (s *scope) close() bool {
 		s.mu.Unlock()
 		return false
 	}
+	// Whatever is started in s is added under this lock: it comes before and is
+	// counted in live, or after and finds ended.
 	s.ended = true
-	var promises []*task
+	var promises []*task // none can be added any more
 	for p := s.promises; p != nil; p = p.next {
 		promises = append(promises, p)
 	}
@@ -117,7 +136,8 @@ func (s *scope) close() bool {
 	return true
 }
 
-// conclude sums up how s has ended and seals it.
+// conclude sums up how s has ended and seals it. Nothing can fail in s any more
+// but what still settles: see unclaimed.late.
 func (s *scope) conclude(own ownEnd, v *verdict) {
 	s.takeUnclaimed() // of promises that were rejected or resolved meanwhile
 	s.discardUnclaimed()
@@ -128,7 +148,9 @@ func (s *scope) conclude(own ownEnd, v *verdict) {
 }
 
 // seal cancels the context of an ended scope and takes it off everything it
-// is registered with.
+// is registered with: the context it watches, its timers, and the parker. What it
+// calls takes other locks, so that is done after unlocking. A cancellation that
+// comes at the same time finds ended, or is the one that counts.
 func (s *scope) seal() {
 	s.stopped() // notes it if what cancels s has not come to us yet
 	s.mu.Lock()

@@ -5,8 +5,15 @@ import (
 )
 
 // This file hands what has gone wrong to the tally of a scope and does what that
-// decides. The tally is used with the scope's lock held, and never calls users'
-// code; everything that does so is done here, before or after.
+// decides. A failure takes three steps:
+//
+//  1. The outcome is classified, and OnFailure asked. That may call users' code, so
+//     no lock is held.
+//  2. The fact is recorded in the tally under scope.mu, which decides.
+//  3. What is decided is done after unlocking: cancelling the scope.
+//
+// Between 1 and 3 the scope cannot have ended: the task that has failed is still a
+// member of it.
 
 // tallyLocked returns the tally of s, making it if need be.
 func (s *scope) tallyLocked() *tally.Tally {
@@ -17,7 +24,8 @@ func (s *scope) tallyLocked() *tally.Tally {
 }
 
 // childFailed deals with the outcome of a child that has nobody but s to tell,
-// and that was not a success.
+// and that was not a success: a Go task, or one that stands for such. The first
+// failure cancels s. As in fail, it is recorded before.
 func (s *scope) childFailed(t *task, v *verdict) {
 	var f tally.Fact
 	v.fact(s, &f)
@@ -39,7 +47,8 @@ func (s *scope) childFailed(t *task, v *verdict) {
 	}
 }
 
-// askOnFailure returns what OnFailure makes of err.
+// askOnFailure returns what OnFailure makes of err: nil if the scope is to carry
+// on. If OnFailure itself panics, err counts as if it had not been asked.
 func (s *scope) askOnFailure(err error) (answer error) {
 	if bad := guard("OnFailure", func() { answer = s.opts.onFailure(err) }); bad != nil {
 		s.recordHookError(bad)

@@ -21,13 +21,25 @@ type Future[T any] struct {
 
 // future is what a Future is without its type.
 type future struct {
-	t             task
-	mu            mutex // guards what follows; taken before scope.mu
-	waiters       *waiter
-	ownerTold     bool        // the owner was told an expiry, or has cancelled it
-	valuePromised bool        // waiters will be given the value, so it is not discarded
-	wanted        atomicInt32 // AwaitAlls that will be given the outcome, parked here or not; see unwant
-	err           error       // written before t is done, never after; an *unclaimed if nobody was given the outcome by then
+	t task
+
+	mu mutex // guards what follows; taken before scope.mu
+	// waiters is the list of those parked on f, and of one that stands for Done. It
+	// is nil once f is done.
+	waiters *waiter
+	// ownerTold: the owner was told an expiry, or has cancelled the task. Its error
+	// is no failure of the scope then. It is set before f is done, never after.
+	ownerTold bool
+	// valuePromised: waiters will be given the value, so it is not discarded. Of
+	// valuePromised and more.expiryTold one is set at most: the first wins.
+	valuePromised bool
+
+	// wanted counts the AwaitAlls that will be given the outcome, parked on f or
+	// not; see unwant. It is counted down under mu.
+	wanted atomicInt32
+	// err is written before t is done, never after. It is an *unclaimed if nobody
+	// was given the outcome by then: read it by give.
+	err error
 }
 
 // Done returns a channel that is closed when f settles. Watching it claims no
@@ -107,6 +119,8 @@ func (f *Future[T]) run() {
 	nilPanic(&f.f.t.exit)
 }
 
+// call calls the handler. A panic is recovered here; Goexit is not, and goes on to
+// finish, which run has deferred.
 func (f *Future[T]) call() {
 	t := &f.f.t
 	defer func() { caught(t, recover(), &t.exit, &f.f.err) }()

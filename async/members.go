@@ -8,7 +8,11 @@ import (
 
 // A scope is what a task, a body or a root needs to own others: its children,
 // what went wrong, and why it was cancelled.
+//
+// A body and a root have one from the first, a task on first need; see makeScope.
 type scope struct {
+	// These are set before anything is started in the scope, and never change. What
+	// is started in it inherits most of them.
 	t         *task // the task this is the inner scope of
 	home      *root // the root of the tree
 	limit     *limiter
@@ -17,42 +21,64 @@ type scope struct {
 	on        Executor      // nil: goroutines
 	opts      *scopeOptions // nil: all defaults
 	depth     int32         // how many scopes are around it
-	young     atomicBool    // it can be found, and its maker has not looked yet at what is above it; see makeScope
 	priority  int           // of what is started in it
+	from      *origin       // of the contexts of what is started in it
 
-	from *origin // of the contexts of what is started in it
+	// young: it can be found, and its maker has not looked yet at what is above it;
+	// see makeScope.
+	young atomicBool
 
 	// sig is why its context is done; set once. stopped sets it, too, which only
 	// looks: so nothing may have followed from it yet. Once cancelled is set, or
 	// std, it is set under mu.
-	sig     atomicPointer[stopError]
-	std     atomicPointer[stdContext] // made when somebody asks for Done; set once, under mu
-	stdHere stdContext                // what std points to
-	parker  atomicPointer[waiter]     // the scope's own waiter, notified of every cancellation
+	sig atomicPointer[stopError]
+	// std is made when somebody asks for Done; set once, under mu. From then on it
+	// decides why the scope is cancelled. stdHere is what it points to.
+	std     atomicPointer[stdContext]
+	stdHere stdContext
+	// parker is the scope's own waiter, notified of every cancellation. One wait at
+	// a time uses it; another is on listeners.
+	parker atomicPointer[waiter]
 
 	hooksInTime atomicInt32 // hooks that run and are in time
 	abandoned   atomicBool  // Scope has returned without its tasks, which are no part of it any more
-	mu          mutex       // guards what follows; held briefly, never while user code runs
-	children    *task       // everything that has not settled, promises left out
-	promises    *task       // those nobody has resolved; they hold nothing up
-	live        int         // children
-	daemons     int         // children that are daemons
-	listeners   *waiter     // waits under this scope's context, to be told of a cancellation
-	joiner      *waiter     // of the goroutine that joins, while it waits for the children
-	changed     chan struct{}
-	exits       *exitHook    // the one registered last; the others follow
-	tally       *tally.Tally // nil until something goes wrong, or a value waits to be given
-	raised      *PanicError  // stands for the panic that a Scope in here has raised last
-	alarm       *time.Timer  // prints the panic that is to be raised, if that takes long
-	unwatch     func() bool  // takes us off the context we watch
-	timers      []*time.Timer
-	returnedErr error // what Scope has returned although tasks are left
-	left        *task // at the root; set if Scope has returned without its tasks, the last of which ends it
-	ended       bool  // nothing can be started any more
-	cancelled   bool  // sig was passed on: to waits, hooks, and what is below
-	summed      bool  // the outcome is being made; what fails now is the root's to report
-	dismissed   bool  // the daemons have been cancelled
-	gaveUp      bool  // DetachAfter has passed
+
+	// mu guards what follows. It is held briefly, never while user code runs or
+	// anything blocks. The mu of a child's scope is taken before that of its owner.
+	mu       mutex
+	children *task // everything that has not settled, promises left out; the last one first
+	promises *task // those nobody has resolved; nothing waits for them
+	live     int   // how many children there are
+	daemons  int   // how many of them are daemons
+
+	listeners *waiter // waits under this scope's context, to be told of a cancellation
+	// joiner is the waiter of the goroutine that joins, while it waits for the
+	// children. That goroutine takes it back under mu: then nobody can notify it.
+	joiner *waiter
+	// changed is closed, and nil again, when a child leaves. Only Shutdown, at a
+	// root, waits for it.
+	changed chan struct{}
+
+	exits  *exitHook    // the one registered last; the others follow
+	tally  *tally.Tally // nil until something goes wrong, or a value waits to be given
+	raised *PanicError  // stands for the panic that a Scope in here has raised last
+
+	alarm   *time.Timer // prints the panic that is to be raised, if that takes long
+	unwatch func() bool // takes us off the context we watch
+	timers  []*time.Timer
+
+	// These two are set if Scope has returned without its tasks: what it has
+	// returned, and what stands at the root for it. The last task to leave takes
+	// left, and ends the scope.
+	returnedErr error
+	left        *task
+
+	// These are never cleared.
+	ended     bool // nothing can be started any more
+	cancelled bool // sig was passed on: to waits, hooks, and what is below
+	summed    bool // the outcome is being made; what fails now is the root's to report
+	dismissed bool // the daemons have been cancelled
+	gaveUp    bool // DetachAfter has passed
 }
 
 // newScope returns the inner scope of t, with what it inherits.
@@ -67,7 +93,8 @@ func newScope(t *task) *scope {
 	return s
 }
 
-// signal returns why s was cancelled, nil if it was not before it ended.
+// signal returns why s was cancelled, nil if it was not before it ended. That it has
+// ended is a signal for its context, not for its outcome.
 func (s *scope) signal() *stopError {
 	if sg := s.sig.Load(); sg != endedSignal {
 		return sg
@@ -76,12 +103,14 @@ func (s *scope) signal() *stopError {
 }
 
 // inherit takes over from the owner what holds for everything inside it. The
-// origin of its task has been set.
+// origin of its task has been set. A Limit, an observer or an executor of its own
+// is set after that.
 func (s *scope) inherit(o *scope) {
 	s.home, s.limit, s.observers, s.on, s.depth, s.priority = o.home, o.limit, o.observers, o.on, o.depth+1, o.priority
 	s.from = s.t.origin()
 }
 
+// task returns the task that s is the inner scope of; nil for a nil s.
 func (s *scope) task() *task {
 	if s == nil {
 		return nil
@@ -102,6 +131,8 @@ func (s *scope) add(t *task) bool {
 	return true
 }
 
+// linkLocked puts t on the list of s. A promise is not counted: s does not wait for
+// it.
 func (s *scope) linkLocked(t *task) {
 	if exploring {
 		born(t)
@@ -113,6 +144,7 @@ func (s *scope) linkLocked(t *task) {
 		s.live++
 		if t.more != nil && t.more.daemon {
 			s.daemons++
+			// The joiner may wait for daemons alone that it has dismissed.
 			if s.dismissed && s.joiner != nil {
 				s.joiner.settled() // to tell t at once that s is done
 			}
@@ -124,7 +156,9 @@ func (s *scope) linkLocked(t *task) {
 	t.next, *list = *list, t
 }
 
-// leave takes t off the list, and wakes the joiner if there may be news for it.
+// leave takes t off the list, and wakes the joiner if only daemons are left, or
+// nobody. It is the last thing that happens to t in s: when it has returned, s may
+// have ended.
 func (s *scope) leave(t *task) {
 	s.mu.Lock()
 	if t.next != nil {
@@ -152,19 +186,25 @@ func (s *scope) leave(t *task) {
 		close(s.changed)
 		s.changed = nil
 	}
+	// Scope has returned without its tasks: the last one to leave ends what is left
+	// of it. left is taken under the lock, so that is done once.
 	last := s.left != nil && s.live == 0
 	atRoot := s.left
 	if last {
 		s.left = nil
 	}
 	s.mu.Unlock()
-	if last {
+	if last { // exit hooks run there: not on the goroutine of a task that has ended
 		go s.endAbandoned(atRoot)
 	}
 }
 
 // join waits until everything started in s has ended. It reports false if
 // DetachAfter has passed before and mayLeave says that this counts.
+//
+// It looks again whenever its waiter is notified: there may be news that is none,
+// as when a task left and another was started. Daemons are cancelled without the
+// lock; what has changed meanwhile is seen at the next look.
 func (s *scope) join(mayLeave bool) bool {
 	for {
 		s.mu.Lock()
@@ -177,6 +217,7 @@ func (s *scope) join(mayLeave bool) bool {
 			s.mu.Unlock()
 			return false
 		case len(daemons) > 0:
+			// Marked before they are cancelled: another look must not find them.
 			s.dismissed = true
 			for _, d := range daemons {
 				d.more.dismissed = true
@@ -209,6 +250,8 @@ func (s *scope) strayDaemonsLocked() []*task {
 func (s *scope) parkJoiner(mayLeave bool) {
 	w := waiters.Get().(*waiter)
 	s.t.lendSlot(w)
+	// A task leaves under the lock: it did so before, and is seen here, or finds the
+	// joiner. Either way the waiter is notified.
 	s.mu.Lock()
 	over := s.live == 0 || mayLeave && s.mayLeaveLocked() || len(s.strayDaemonsLocked()) > 0
 	if over {
@@ -225,7 +268,8 @@ func (s *scope) parkJoiner(mayLeave bool) {
 	w.recycle(s, false, true)
 }
 
-// childrenLocked returns the children that f picks, in the order they came.
+// childrenLocked returns the children that f picks, in the order they came. f must
+// not call users' code: s is locked.
 func (s *scope) childrenLocked(f func(*task) bool) []*task {
 	var some []*task
 	for t := s.children; t != nil; t = t.next {
@@ -233,6 +277,7 @@ func (s *scope) childrenLocked(f func(*task) bool) []*task {
 			some = append(some, t)
 		}
 	}
+	// The list has the last one first.
 	for i, j := 0, len(some)-1; i < j; i, j = i+1, j-1 {
 		some[i], some[j] = some[j], some[i]
 	}

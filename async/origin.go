@@ -60,6 +60,9 @@ func (t *task) setOrigin(ctx context.Context) {
 		o.values = ctx
 		m.derived = !m.shielded && !t.owner.endsWith(ctx)
 	}
+	// o.task is t if something else than our walk may cancel t: a shielded stretch
+	// by Shutdown and its time limit, a derived ctx by itself, and any task by a
+	// time limit of its own.
 	switch {
 	case m.shielded:
 		o.task, o.deadline = t, time.Time{}

@@ -8,9 +8,13 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file says how a task or scope ended. It classifies errors, in package
-// echo, and makes errors of what package tally has summed up. It may call
-// methods of users' errors, so none of it is called with a lock held.
+// This file says how a task or scope ended: a handler's error goes in, and comes
+// out as a verdict, which is what a waiter is given and what the owner is told.
+//
+// Whether an error only repeats a cancellation is asked of package echo. What a
+// scope with several failures says in the end is decided by package tally; here
+// an error is made of that. Package echo calls methods of users' errors, so no
+// function here is called with a lock held.
 
 // A verdict is how a task or scope ended. It is handed around by pointer and
 // written where it is needed in the end, because it ends every task: measured,
@@ -20,11 +24,20 @@ type verdict struct {
 	panic *PanicError // set if it ended in a panic; err is, or lists, the same then
 	cause error       // why its context was cancelled, if it was
 
-	echo      bool // err says only that it was cancelled with cause
-	alone     bool // err says only what the handler has returned, or why it was cancelled
-	goexit    bool // it, or a task of it, called runtime.Goexit
-	partial   bool // the value holds err already: a waiter gets the value and no error
-	abandoned bool // it is a promise that was neither resolved nor rejected
+	// echo: err says only that it was cancelled with cause. Whether it counts is
+	// for the owner to say: only if the owner was cancelled with the same cause is
+	// there nothing new in it, see isEcho.
+	echo bool
+	// alone: err says only what the handler has returned, or why it was cancelled;
+	// nothing of what it has started. Only of that a daemon is excused.
+	alone bool
+	// goexit: it, or a task of it, called runtime.Goexit. err says so, too.
+	goexit bool
+	// partial: the value holds err already, as that of Settle does. A waiter gets
+	// the value and no error, but if nobody is given it the scope gets err.
+	partial bool
+	// abandoned: it is a promise that was neither resolved nor rejected.
+	abandoned bool
 
 	value discarded // to be discarded if nobody is given it; nil without a discard hook
 }
@@ -47,8 +60,9 @@ func (v *verdict) answer() error {
 // only if somebody is given it: that a waiter was told of an expiry is not enough.
 func (v *verdict) mustRaise() bool { return v.panic != nil || v.goexit }
 
-// leaf writes the verdict of a task that never had an inner scope to v. sg is
-// why its context was cancelled, nil if it was not.
+// leaf writes the verdict of a task that never had an inner scope to v: nothing
+// was started in it, so there is only what its handler has returned. sg is why its
+// context was cancelled, nil if it was not. A panic is never an echo.
 func (v *verdict) leaf(t *task, err error, sg *stopError) {
 	if err == nil {
 		return
@@ -68,6 +82,8 @@ func (sg *stopError) beside(t *task, err error, isEcho bool) error {
 	switch {
 	case isEcho && sg.says(err):
 		return sg.asError()
+	// It matches both as it is, because the handler has wrapped the cause: another
+	// layer would only be in the way.
 	case echo.Matches(err, sg.err) && echo.Matches(err, sg.cause):
 		return err
 	default:
@@ -90,6 +106,7 @@ func (sg *stopError) says(err error) bool {
 // have been cancelled; it reports false if there is. Measured, the frames of
 // sum make the stacks of small tasks grow, which costs more than the task.
 func (s *scope) sumQuiet(own ownEnd, v *verdict) bool {
+	// Contexts are asked before the lock is taken: they may be a user's.
 	sg := s.t.stopped()
 	s.mu.Lock()
 	quiet := s.tally == nil && s.returnedErr == nil
@@ -107,7 +124,16 @@ func (s *scope) sumQuiet(own ownEnd, v *verdict) bool {
 }
 
 // sum writes to v how s has gone so far. own is how its handler or body ended,
-// and last, if it is not nil, one more error.
+// and last, if it is not nil, one more error. It changes nothing but v, so it may
+// be asked before the end: for the exit hooks, and for what DetachAfter returns.
+//
+// The tally says which errors there are, under the lock. After unlocking they are
+// made one error, by these rules, the first that fits:
+//   - A panic is the outcome. All else is attached to it; a ForkJoin lists it.
+//   - Nothing went wrong: nil.
+//   - A task that only repeats why it was cancelled says so in the words of that.
+//   - One failure and nothing else is returned as it is.
+//   - Else there is a ScopeError.
 func (s *scope) sum(own ownEnd, last error, v *verdict) {
 	sg := s.t.stopped()
 	var stop tally.Stop
@@ -121,6 +147,8 @@ func (s *scope) sum(own ownEnd, last error, v *verdict) {
 	if sum.Panic != nil {
 		v.panic = sum.Panic.(*PanicError)
 	}
+	// words: the handler or body has said more than why it was stopped, though that
+	// is no failure. ("while reading page 7: context canceled")
 	words := own.echo && sum.Cause != nil && !sg.says(own.err)
 	switch {
 	case v.panic != nil && s.t.kind == kindFork: // the results tell of it, each with its own error
@@ -148,7 +176,8 @@ func (s *scope) sum(own ownEnd, last error, v *verdict) {
 }
 
 // fact writes to f what s, the owner of a task that ended with v, is to know of
-// it.
+// it: a classified fact, of which package tally can judge without calling methods
+// of the error. f is the caller's, as verdicts are: it is made for every failure.
 func (v *verdict) fact(s *scope, f *tally.Fact) {
 	*f = tally.Fact{Err: v.err}
 	list, _ := v.err.(*ScopeError)
@@ -165,6 +194,8 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 		f.Class = tally.Echo
 		return
 	}
+	// The list of a scope inside s, which was cancelled with s: s tells the cause
+	// itself, so of the list only the errors are taken over.
 	if list != nil && list.Cause != nil && s.stoppedWith(list.Cause) {
 		f.Errs, f.Dropped = list.Errors, list.Dropped // the cause is the scope's own
 	}
@@ -217,7 +248,8 @@ func (e *ScopeError) onlyEchoes(sg *stopError) bool {
 	return e.Cause != nil && len(e.Errors) == 0 || echo.All(e.Errors, sg.why(), sg.knows)
 }
 
-// joined makes one error of several: nil, the only one, or a ScopeError.
+// joined makes one error of several: nil, the only one, or a ScopeError. More than
+// tally.Max are not kept, so that a million failures do not fill the memory.
 func joined(t *task, errs []error, dropped int) error {
 	switch {
 	case len(errs) == 0 && dropped == 0:

@@ -1,6 +1,9 @@
 package async
 
 // This file settles futures: it publishes the outcome and wakes the waiters.
+//
+// What was written before, to the value and to err, is published by storing the
+// state as done. A waiter that loads done sees all of it without a lock.
 
 func (f *future) settled() bool { return f.t.state.Load() == stateDone }
 
@@ -15,13 +18,16 @@ func (f *future) settle(v *verdict) {
 	wake(waiters)
 }
 
-// publish makes v the outcome and returns the waiters to wake.
+// publish makes v the outcome and returns the waiters to wake. The caller must have
+// won the right to settle f, by being its task, or by take for a promise.
 func (f *future) publish(v *verdict) (waiters *waiter) {
 	var x *unclaimed
 	if v.err != nil || v.value != nil {
 		x = f.unclaimed(v)
 	}
 	f.mu.Lock()
+	// Whether anybody is given x is decided, and f done, in one critical section. A
+	// waiter registers under the same lock: it is counted here, or finds f done.
 	if x != nil {
 		f.decideLocked(x)
 	}
@@ -36,7 +42,8 @@ func (f *future) publish(v *verdict) (waiters *waiter) {
 	return waiters
 }
 
-// wake tells waiters that their future has settled.
+// wake tells waiters that their future has settled. No lock is held: a woken
+// goroutine may run at once.
 func wake(waiters *waiter) {
 	for w := waiters; w != nil; {
 		next := w.next
@@ -47,7 +54,9 @@ func wake(waiters *waiter) {
 }
 
 // takeWaitersLocked empties the list. It returns those that are to be notified
-// and tells the others at once.
+// when the task has left its owner. Those that have lent a slot are told at once:
+// so the slot of f's task, which is given up in between, goes to one of them and
+// not to a task that has not begun. Channels of Done are closed at once, too.
 func (f *future) takeWaitersLocked() (waiters *waiter) {
 	for w := f.waiters; w != nil; {
 		next := w.next
@@ -65,7 +74,8 @@ func (f *future) takeWaitersLocked() (waiters *waiter) {
 	return waiters
 }
 
-// awaitedLocked reports whether anybody is parked and will be given the outcome.
+// awaitedLocked reports whether anybody is parked and will be given the outcome. A
+// waiter with a channel stands for Done, which gives nothing to anybody.
 func (f *future) awaitedLocked() bool {
 	if f.wanted.Load() > 0 {
 		return true
@@ -93,7 +103,8 @@ func (f *future) unwant() bool {
 }
 
 // doneChannel returns a channel that is closed when f settles: that of a
-// waiter that nobody is parked on, which is the first on the list.
+// waiter that nobody is parked on, which is the first on the list. It is made by
+// the first call; every call before f is done returns the same.
 func (f *future) doneChannel() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,9 +5,14 @@ import (
 	"iter"
 )
 
-// This file is the engine of sequence.go. A sequence runs on the calling
-// goroutine, which pulls items while there is room for more and waits while
-// there is not. How items come to workers is in supply.go.
+// This file is the engine of sequence.go: a stream as a whole, and what becomes
+// of outcomes that nobody takes. Its two sides stand in files of their own: the
+// calling goroutine, on which the sequence runs, in caller.go, and the way of the
+// items to the workers in supply.go.
+//
+// An item is pulled, waits for a worker, is worked on, and has ended. Then its
+// outcome waits to be taken: by the loop of Map and AsCompleted, or, in ForEach and
+// after the loop was left, by drop at once.
 
 // A stream is one call of ForEach, Map or AsCompleted.
 type stream[A, B any] struct {
@@ -21,16 +26,24 @@ type stream[A, B any] struct {
 	patience patience         // of the caller
 	parked   *waiter          // the caller's, used again and again
 
-	mu       mutex // guards what follows; taken before scope.mu
-	supply   supply[A, B]
-	pulled   int                // how many items there were so far
-	open     int                // how many are unfinished or untaken
-	untaken  ring[*entry[A, B]] // those to be taken: with inOrder all that were pulled, else those that have ended
-	spare    []*entry[A, B]     // to be used again
-	dropping bool               // nobody takes outcomes, they are dropped
-	failed   bool               // an item has, and that is to stop the rest
-	caller   *waiter            // of the caller while it waits: to be told that what it wants is there
-	want     want               // what that is
+	mu     mutex // guards what follows; taken before scope.mu
+	supply supply[A, B]
+	pulled int // how many items there were so far
+	// open is how many are unfinished or untaken. With a limit it is never above
+	// that: the caller waits for room before it pulls.
+	open int
+	// untaken are those to be taken: with inOrder all that were pulled, in that
+	// order, whether or not they have ended; else those that have ended.
+	untaken ring[*entry[A, B]]
+	spare   []*entry[A, B] // to be used again
+	// dropping: nobody takes outcomes, they are dropped as they end. It is set from
+	// the first in ForEach, else when the loop is left, and never cleared.
+	dropping bool
+	failed   bool // an item has, and that is to stop the rest
+	// caller is the waiter of the caller while it waits for want. It is taken by the
+	// one goroutine that is to notify it.
+	caller *waiter
+	want   want
 }
 
 // order is the order in which outcomes are taken.
@@ -42,14 +55,8 @@ const (
 	asEnded              // as they ended
 )
 
-// want is what the caller waits for.
-type want uint8
-
-const (
-	wantRoom  want = iota // for another item
-	wantEmpty             // nothing unfinished or untaken
-)
-
+// newStream returns a stream whose items are tasks of s. work is done on each; fn is
+// the user's function, by whose name they go.
 func newStream[A, B any](s *scope, o *forkOptions, fn any, work func(context.Context, A) (B, error), in order) *stream[A, B] {
 	m := &stream[A, B]{s: s, work: work, limit: o.limit, failFast: o.failFast, order: in}
 	m.crew.s, m.crew.fn, m.crew.opts = s, fn, o.worker
@@ -83,6 +90,8 @@ func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, f
 	s.t.observe()
 	m := newStream(s, o, fn, work, in)
 	through := false
+	// The body's goroutine is the user's loop, which may be left in any way. So all
+	// is joined in a deferred call, before the range statement ends.
 	defer func() { // also when the loop is left by a panic or Goexit, which goes on
 		if !through {
 			m.leave()
@@ -104,142 +113,6 @@ func listsErrors(err error) bool {
 	return ok && len(list.Errors) > 0
 }
 
-// loop pulls and yields. It reports false if the loop was left.
-func (m *stream[A, B]) loop(items iter.Seq[A], yield func(Result[B]) bool) bool {
-	going := true
-	cut := m.pull(items, func() bool {
-		going = m.drain(yield, wantRoom)
-		return going
-	})
-	if !going || !m.drain(yield, wantEmpty) {
-		return false
-	}
-	if cut != nil {
-		return yield(Result[B]{Index: m.pulled, Err: cut.asError()})
-	}
-	return true
-}
-
-// pull hands out items as long as goOn, which waits for room for another, says
-// so. It stops when the call is cancelled and returns why, as it was seen here:
-// asked again it may not be stored yet. An item that fails stops it, too, if
-// that is to stop the rest.
-func (m *stream[A, B]) pull(items iter.Seq[A], goOn func() bool) (cut *stopError) {
-	if cut = m.s.t.stopped(); cut != nil {
-		return cut
-	}
-	for a := range items {
-		if cut = m.s.t.stopped(); cut != nil {
-			break
-		}
-		if !m.push(a) {
-			break
-		}
-		if !goOn() {
-			return nil
-		}
-		if cut = m.s.t.stopped(); cut != nil {
-			break // there may be no more, but to know that would take a pull
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.failed {
-		return nil // the outcomes say it
-	}
-	return cut
-}
-
-// drain yields outcomes, and waits for more, until what is wanted is there. It
-// reports false if the loop was left.
-func (m *stream[A, B]) drain(yield func(Result[B]) bool, enough want) bool {
-	for {
-		m.wait(enough)
-		m.mu.Lock()
-		if !m.hasOutcomeLocked() {
-			m.mu.Unlock()
-			return true
-		}
-		e := m.untaken.pop()
-		r := e.result
-		m.releaseLocked(e)
-		m.mu.Unlock()
-		if !yield(r) {
-			return false
-		}
-	}
-}
-
-// wait blocks the caller until there is what it wants, or an outcome to take.
-// Its task lends its slot meanwhile.
-func (m *stream[A, B]) wait(enough want) {
-	for {
-		m.mu.Lock()
-		over := m.readyLocked(enough)
-		m.mu.Unlock()
-		if over {
-			return
-		}
-		if m.s.limit == nil && m.patience.willing() {
-			m.patience.yield()
-			m.mu.Lock()
-			over = m.readyLocked(enough)
-			m.mu.Unlock()
-			if m.patience.helped(over); over {
-				return
-			}
-		}
-		m.park(enough)
-	}
-}
-
-// park parks the caller until somebody sees that it is ready.
-func (m *stream[A, B]) park(enough want) {
-	if m.parked == nil {
-		m.parked = newWaiter()
-	}
-	m.s.t.lendSlot(m.parked)
-	m.mu.Lock()
-	over := m.readyLocked(enough)
-	if !over {
-		m.caller, m.want = m.parked, enough
-	}
-	m.mu.Unlock()
-	if over {
-		m.parked.settled() // so that it has its slot back
-	}
-	m.parked.park()
-}
-
-// readyLocked reports whether the caller has something to do.
-func (m *stream[A, B]) readyLocked(enough want) bool {
-	switch {
-	case m.hasOutcomeLocked():
-		return true
-	case enough == wantRoom:
-		return m.limit == 0 || m.open < m.limit
-	default:
-		return m.open == 0
-	}
-}
-
-// hasOutcomeLocked reports whether there is an outcome to take.
-func (m *stream[A, B]) hasOutcomeLocked() bool {
-	u := &m.untaken
-	return u.n > 0 && u.buf[u.head].ended
-}
-
-// callLocked returns the caller's waiter if it is to be told. That something
-// has ended is not enough while items wait: it is told when there is room for
-// some more, not for each. Somebody is coming for those that wait.
-func (m *stream[A, B]) callLocked() (w *waiter) {
-	if m.caller == nil || m.supply.waiting.n > 0 || !m.readyLocked(m.want) {
-		return nil
-	}
-	w, m.caller = m.caller, nil
-	return w
-}
-
 // leave cancels what was begun: the loop has been left. What ends from here on
 // is dropped as it ends.
 func (m *stream[A, B]) leave() {
@@ -247,6 +120,8 @@ func (m *stream[A, B]) leave() {
 	m.dropping = true
 	m.supply.waiting = ring[*entry[A, B]]{}
 	var dropped []*verdict
+	// What has ended is dropped here, what has not by endLocked: it sees dropping,
+	// which is set under the same lock.
 	for m.untaken.n > 0 {
 		if e := m.untaken.pop(); e.ended && e.result.Err != nil {
 			dropped = append(dropped, &e.v)

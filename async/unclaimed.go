@@ -11,28 +11,43 @@ import (
 // the scope's if nobody claims it before the scope ends. A value that has a
 // discard hook is discarded then. Those of root tasks wait for the future to be
 // collected instead.
+//
+// An outcome is open when its future settles without a waiter, and leaves that
+// state once: it is claimed, when a waiter is given it, or forfeited, when the end
+// of the scope, a collection or Cancel takes it. The scope's lock decides which
+// comes first. So an error is told once, and a value is given or discarded.
 
-// An unclaimed outcome stands in the future's err until somebody is given it;
-// it is an error only for that. Which of claim and the end of the scope comes
-// first is decided under scope.mu, once.
+// An unclaimed outcome stands in the future's err, and stays there; it has the
+// methods of an error only for that. It refers to its scope, but neither the scope
+// nor its tally refers to the future: a scope that lasts for a year keeps the
+// errors that nobody was given (32 and a count), not the futures.
 type unclaimed struct {
-	v       verdict   // of an error
-	isValue bool      // and no error
-	value   discarded // read by the goroutine whose claim or forfeit was first
+	v       verdict // of an error
+	isValue bool    // it is a value, and v is empty
+	// value is read by the goroutine whose claim or forfeit was first, and by no
+	// other: that is what makes it given or discarded once.
+	value discarded
 
 	// beside is the value that comes with an error, of a choice that gives both;
 	// nil: there is none. It is claimed for itself.
 	beside *unclaimed
 
-	scope   *scope // in whose tally it is
-	fact    tally.Fact
-	stopped bool        // it is of a daemon that its scope has told to stop
-	late    bool        // the scope had summed up: the root is told. Written before f is settled
-	entry   tally.Entry // guarded by scope.mu
-	state   claimState  // guarded by scope.mu
-	alarm   *time.Timer // prints a panic that is not given for long; guarded by scope.mu
+	scope   *scope     // in whose tally it is
+	fact    tally.Fact // what the tally is told; made before any lock is taken
+	stopped bool       // it is of a daemon that its scope has told to stop
+	// late: the scope had summed up, so the root is told. Written before f is
+	// settled.
+	late bool
 
-	instead error // what the future holds after the value was discarded; set before state is
+	// These are guarded by scope.mu.
+	entry tally.Entry // where it stands in the tally while it is open
+	state claimState
+	alarm *time.Timer // prints a panic that is not given for long
+
+	// instead is what the future holds after the value was discarded. It is written
+	// under scope.mu with the step to forfeited; a claim that has seen that step
+	// may read it without the lock.
+	instead error
 }
 
 // claimState says what has become of an unclaimed outcome.
@@ -67,8 +82,9 @@ func (h *held[T]) discard() error {
 	return guard("discard hook of "+h.task, func() { h.hook(h.value) })
 }
 
-// claim gives x to the caller. It reports false if the value was discarded
-// before; an error may be claimed at any time.
+// claim gives x to the caller. It reports false if x was forfeited before: then a
+// value is gone. An error is returned to the caller all the same, as a later wait
+// is given the outcome, too, but it has been told as the scope's already.
 func (x *unclaimed) claim() bool {
 	x.scope.mu.Lock()
 	defer x.scope.mu.Unlock()
@@ -91,7 +107,8 @@ func (x *unclaimed) forfeit(instead error) bool {
 	return true
 }
 
-// closeLocked notes what has become of x, of which its scope keeps nothing.
+// closeLocked notes what has become of x, of which its scope keeps nothing from
+// here on. It is called once: x was open.
 func (x *unclaimed) closeLocked(to claimState) {
 	x.state = to
 	if x.scope.tally != nil {
@@ -103,8 +120,9 @@ func (x *unclaimed) closeLocked(to claimState) {
 	}
 }
 
-// give returns the outcome of a settled future, and notes that it was given.
-// The value is nil unless it is kept there and not in the future.
+// give returns the outcome of a settled future, and notes that it was given. The
+// value is nil if it is in the future and not in an unclaimed outcome: so it is
+// without a discard hook. A value that was discarded is replaced by an error.
 func (f *future) give() (value discarded, err error) {
 	x, open := f.err.(*unclaimed)
 	if !open {
@@ -127,7 +145,9 @@ func (f *future) give() (value discarded, err error) {
 }
 
 // keepUntilCollected has the root told of x, or its value discarded, if f is
-// collected before anybody was given it. x does not refer to f.
+// collected before anybody was given it. A root does not end, and whether anybody
+// will await f is known only then. x must not refer to f, or f would never be
+// collected.
 func (x *unclaimed) keepUntilCollected(f *future) {
 	runtime.AddCleanup(f, func(x *unclaimed) {
 		if x.forfeit(ErrScopeEnded) {
@@ -146,7 +166,8 @@ func (x *unclaimed) discard() {
 }
 
 // unclaimed returns what is to stand in f's err, before it is known whether
-// anybody is given the outcome. It asks contexts and users' errors.
+// anybody is given the outcome. It asks contexts and users' errors, so it is
+// called before any lock is taken.
 func (f *future) unclaimed(v *verdict) *unclaimed {
 	x := &unclaimed{v: *v, scope: f.t.owner, isValue: v.err == nil, value: v.value}
 	x.v.value = nil // kept no longer than in x.value
@@ -180,6 +201,8 @@ func (f *future) decidePartLocked(x *unclaimed) {
 		Rooted:    s.t.kind == kindRoot,
 		Abandoned: x.v.abandoned,
 	}
+	// f.mu is held, too: a wait either was parked before, and of.Awaited counts it,
+	// or finds f settled and claims x, for which it needs the lock we take now.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of.Late = s.summed
@@ -197,6 +220,8 @@ func (f *future) decidePartLocked(x *unclaimed) {
 		s.tallyLocked().Value(&x.entry)
 		decision = tally.Open
 	}
+	// x is not visible to anybody before f is settled, so its state is set here
+	// without a step.
 	switch decision {
 	case tally.Open:
 		x.openLocked(f, of.Rooted)
@@ -207,7 +232,8 @@ func (f *future) decidePartLocked(x *unclaimed) {
 	}
 }
 
-// openLocked has x looked after while nobody is given it.
+// openLocked has x looked after while nobody is given it. A panic may wait for long:
+// it is printed after a time, since a program that hangs would hide it.
 func (x *unclaimed) openLocked(f *future, rooted bool) {
 	switch {
 	case rooted:
@@ -236,7 +262,9 @@ func (x *unclaimed) printLate() {
 	}
 }
 
-// takeUnclaimed makes failures of s of those that nobody was given.
+// takeUnclaimed makes failures of s of those errors that nobody was given. Once s
+// is closed this is the last look: what settles after it is late, and the root is
+// told.
 func (s *scope) takeUnclaimed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +276,8 @@ func (s *scope) takeUnclaimed() {
 }
 
 // discardUnclaimed discards the values that nobody was given, and reports
-// whether there were any.
+// whether there were any. One at a time is taken under the lock and discarded
+// without it: the hook is a user's, and may await the future of another.
 func (s *scope) discardUnclaimed() bool {
 	for some := false; ; some = true {
 		s.mu.Lock()

@@ -132,3 +132,38 @@ func TestWhatADaemonSaysIsTold(t *testing.T) {
 		require.ErrorIs(t, err, async.ErrScopeDone)
 	})
 }
+
+// TestWhatATaskSaysAsItStopsIsItsOwn: it is told beside what went wrong in the
+// task, but it is no failure of the scope.
+func TestWhatATaskSaysAsItStopsIsItsOwn(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		own, below := errors.New("own words"), errors.New("below")
+		stops := func(end func() error) func(ctx context.Context) error {
+			return func(ctx context.Context) error {
+				async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return end() })
+				<-ctx.Done()
+				return own
+			}
+		}
+		var f *async.Future[struct{}]
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			f = async.Start(ctx, stops(func() error { return below }), async.Daemon())
+			return nil
+		})
+		require.ErrorIs(t, err, below)
+		require.NotErrorIs(t, err, own)
+		_, err = f.Wait(ctx)
+		require.ErrorIs(t, err, below)
+		require.ErrorIs(t, err, own)
+
+		require.ErrorIs(t, panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				f = async.Start(ctx, stops(func() error { plantedPanic(); return nil }), async.Daemon())
+				return nil
+			})
+		}), errPlanted)
+		_, err = f.Wait(ctx)
+		require.ErrorIs(t, err, errPlanted)
+		require.ErrorIs(t, err, own)
+	})
+}

@@ -55,6 +55,8 @@ type env struct {
 	owner   *owner
 	visible []*handle // started before in program order, so that nobody waits in a circle
 	limit   bool      // somewhere around is a limit
+
+	uncancelled bool // ctx is not cancelled with the scope that it belongs to
 }
 
 func (m *machine) locked(f func()) {
@@ -81,7 +83,7 @@ func (e env) handler(h *handle, s deed, part int) func(context.Context) (int, er
 	var id int
 	e.locked(func() { e.n++; id = e.n })
 	return func(ctx context.Context) (value int, err error) {
-		e.ctx = ctx
+		e.ctx, e.uncancelled = ctx, false
 		e.locked(func() {
 			if h != nil {
 				h.ran++

@@ -118,17 +118,17 @@ func (e env) derived(s deed) error {
 	case doWithTimeout:
 		ctx, cancel := context.WithTimeout(e.ctx, time.Duration(1+s.n%3)*time.Millisecond)
 		defer cancel()
-		e.ctx = ctx
+		e.ctx, e.uncancelled = ctx, false
 	case doWithCancel:
 		ctx, cancel := context.WithCancelCause(e.ctx)
 		defer cancel(nil)
-		e.ctx = ctx
+		e.ctx, e.uncancelled = ctx, false
 		e.w.Go("canceller", func() {
 			e.w.Point("cancel")
 			cancel(errors.New("planted cause"))
 		})
 	default:
-		e.ctx = context.WithoutCancel(e.ctx)
+		e.ctx, e.uncancelled = context.WithoutCancel(e.ctx), true
 	}
 	return e.run(s.parts[0])
 }
@@ -210,6 +210,9 @@ func (e *env) choose(s deed) {
 				return v, true, err
 			})
 		default: // doPromise
+			if e.uncancelled { // if what resolves it fails, nothing settles it
+				return Completed(0, nil)
+			}
 			f, p := NewPromise[int](e.ctx)
 			Go(e.ctx, func(ctx context.Context) error {
 				v, err := tasks[0](ctx)

@@ -154,6 +154,9 @@ func (s *scope) sum(own ownEnd, last error, v *verdict) {
 	case v.panic != nil && s.t.kind == kindFork: // the results tell of it, each with its own error
 		v.err = joined(s.t, append([]error{v.panic}, sum.Errs...), sum.Dropped)
 	case v.panic != nil:
+		if words {
+			sum.Errs = append(sum.Errs, own.err)
+		}
 		v.panic.attach(sum.Errs, sum.Dropped)
 		v.err = v.panic
 	case sum.Well():
@@ -166,7 +169,7 @@ func (s *scope) sum(own ownEnd, last error, v *verdict) {
 	default:
 		e := &ScopeError{Scope: s.t.name(), Cause: sum.Cause, Errors: sum.Errs, Dropped: sum.Dropped}
 		if words { // they are no failure, but nobody else tells them
-			e.Errors = slices.Insert(e.Errors, 0, own.err)
+			e.Errors, e.words = slices.Insert(e.Errors, 0, own.err), true
 		}
 		if sum.Cause != nil {
 			e.stop = sg.err
@@ -197,7 +200,7 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 	// The list of a scope inside s, which was cancelled with s: s tells the cause
 	// itself, so of the list only the errors are taken over.
 	if list != nil && list.Cause != nil && s.stoppedWith(list.Cause) {
-		f.Errs, f.Dropped = list.Errors, list.Dropped // the cause is the scope's own
+		f.Errs, f.Dropped = list.failures(), list.Dropped // the cause is the scope's own
 	}
 }
 

@@ -25,7 +25,16 @@ type ScopeError struct {
 	// Dropped is how many more failures there were.
 	Dropped int
 
-	stop error // the Err of the scope's context, if there is a Cause
+	stop  error // the Err of the scope's context, if there is a Cause
+	words bool  // the first of Errors is no failure: it is what the body said as it stopped
+}
+
+// failures returns the Errors that are failures.
+func (e *ScopeError) failures() []error {
+	if e.words {
+		return e.Errors[1:]
+	}
+	return e.Errors
 }
 
 // Error tells the cause and the errors, one a line when there are several.

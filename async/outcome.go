@@ -199,7 +199,7 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 	}
 	// The list of a scope inside s, which was cancelled with s: s tells the cause
 	// itself, so of the list only the errors are taken over.
-	if list != nil && list.Cause != nil && s.stoppedWith(list.Cause) {
+	if list != nil && list.Cause != nil && (list.Cause == ErrScopeDone || s.stoppedWith(list.Cause)) {
 		f.Errs, f.Dropped = list.failures(), list.Dropped // the cause is the scope's own
 	}
 }

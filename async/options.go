@@ -226,8 +226,8 @@ func Observe(o Observer) ScopeOption {
 // commonest stall, a loop that nobody has told to stop.
 //
 // The error names the tasks that are left, with stacks. Its Cause is why they were
-// told to stop, nil if they were not. f is called on a goroutine of its own, with no lock
-// held, and the scope does not end before it has returned. It is not called
+// told to stop, nil if they were not. f is called on a goroutine of its own, with
+// no lock held, and the scope does not end before it has returned. It is not called
 // once Scope has returned. A panic of f is an error of the scope. d <= 0 calls f
 // at once, and a nil f panics.
 //

@@ -39,9 +39,9 @@ type node[K comparable, T any] struct {
 	next   *node[K, T]
 	holder *holder[K, T] // not nil exactly while taken
 
-	// undelivered is the call of Take that was handed the job and has not
-	// returned yet. While it is set the job cannot have been worked on, so the end
-	// of the scope puts the job back and does not count the run.
+	// undelivered is the call of Take that was handed the job and has not returned
+	// yet; nil in every state but taken. While it is set the job cannot have been
+	// worked on, so the end of the scope puts the job back and does not count the run.
 	undelivered *waiter[K, T]
 
 	// again is the newer job that was added while this one was in progress. It
@@ -61,11 +61,15 @@ type rerun[T any] struct {
 // calls of its methods by a Queue there are no ready jobs, or no waiters: what
 // is ready has been handed to the waiters.
 type core[K comparable, T any] struct {
+	// nodes has every job that the queue knows, by key. Each is also in one of the
+	// sets that belong to its state: ready, delayed, or the list of its holder.
 	nodes   table[K, *node[K, T]]
 	ready   readySet[K, T]
 	delayed heap[*node[K, T]] // by time
-	retries int               // how many of delayed wait for a retry; the others wait for their first run
-	taken   int               // how many nodes are taken
+	// retries is how many of delayed wait for a retry; the others wait for their
+	// first run. It is counted apart because Drain waits for retries only.
+	retries int
+	taken   int // how many nodes are taken
 	waiters waiters[K, T]
 	seq     uint64 // the place that was given last
 	stats   Stats
@@ -146,7 +150,8 @@ func (c *core[K, T]) addRerun(n *node[K, T], r rerun[T]) {
 }
 
 // enqueue makes n delayed or ready. n is new, or has just left another state.
-// A node that has a place keeps it.
+// A node that has a place keeps it: so a job that goes back is taken before jobs
+// that were added later.
 func (c *core[K, T]) enqueue(n *node[K, T], at, now time.Duration) {
 	if n.seq == 0 {
 		c.seq++

@@ -11,6 +11,15 @@ import (
 // This file is how taken jobs are settled: some early by Ack and Nack, the others
 // by the end of the scope that took them. Every job is settled once. A second
 // call finds that no scope holds the job, or another one.
+//
+// What becomes of a job:
+//
+//	doneLocked      it is removed
+//	stopLocked      it goes back to its place; that was no failure
+//	undoTakeLocked  as stopLocked, and the run is not counted
+//	failAll         it is tried again, after a delay or at once, or it is dead
+//
+// Each tells the observer, at the end of the turn.
 
 // Ack settles jobs that were taken as done: they are removed now, and the end of
 // the scope does not matter for them. Ack looks for the holder of a job from the
@@ -40,7 +49,7 @@ func (q *Queue[K, T]) Ack(ctx context.Context, jobs ...T) {
 func (q *Queue[K, T]) Nack(ctx context.Context, err error, jobs ...T) {
 	keys := q.keys(nil, jobs)
 	scope := bridge.ScopeOf(ctx)
-	var failed []*node[K, T]
+	var failed []*node[K, T] // set aside: no scope is found to hold them, so none is listed twice
 	var t turn[K, T]
 	q.lock(&t)
 	for i := range keys {
@@ -128,6 +137,7 @@ func (q *Queue[K, T]) settle(h *holder[K, T], how bridge.Ending, outcome error) 
 // for failAll. Nothing is handed to waiters before the end of the turn, so jobs
 // that go back are in their order again when the first of them is taken.
 func (q *Queue[K, T]) settleLocked(h *holder[K, T], how bridge.Ending, outcome error, t *turn[K, T]) (failed []*node[K, T]) {
+	// Each case takes n off the list of h, so the next one is the first again.
 	for n := h.jobs.first; n != nil; n = h.jobs.first {
 		switch {
 		case n.undelivered != nil:
@@ -200,6 +210,8 @@ func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
 		}
 	}
 	q.unlock(t)
+	// Deferred, so that it is done although the function panics: else the jobs would
+	// be in progress for ever.
 	defer func() {
 		var t turn[K, T]
 		q.lock(&t)

@@ -31,6 +31,7 @@ func (q *Queue[K, T]) Take(ctx context.Context, max int) ([]T, error) {
 	if err := bridge.StopError(ctx); err != nil {
 		return nil, err
 	}
+	// Most often there is a job: then neither a waiter nor a promise is made.
 	jobs, err := q.takeNow(scope, max, nil)
 	for jobs == nil && err == nil {
 		jobs, err = q.takeLater(ctx, scope, max)
@@ -57,7 +58,7 @@ func (q *Queue[K, T]) takeNow(scope context.Context, limit int, w *waiter[K, T])
 	var t turn[K, T]
 	q.lock(&t)
 	n := min(limit, q.core.ready.len())
-	if q.core.closed {
+	if q.core.closed { // also if jobs are left
 		q.unlock(&t)
 		return nil, ErrClosed
 	}

@@ -8,6 +8,10 @@ import (
 
 // A turn is one stretch with the lock of a queue held, and what is to be done
 // when the lock is given back: waking waiters, and calling users' functions.
+//
+// Every exported method of Queue is one turn, or two where a function of the user is
+// asked in between. A turn is a variable of that method and is used by its goroutine
+// only.
 type turn[K comparable, T any] struct {
 	now     time.Duration
 	hasTime bool // now is the time; the clock has been read
@@ -111,7 +115,7 @@ func callEach[E any](elems []E, f func(E)) {
 	}
 }
 
-// wake wakes the calls of Take and Drain that are over.
+// wake wakes the calls of Take and Drain that are over. No lock is held.
 func (t *turn[K, T]) wake() {
 	t.woken.wake()
 	for _, d := range t.more.drained {

@@ -35,11 +35,14 @@ type delivery[K comparable, T any] struct {
 	node *node[K, T]
 }
 
-// waiters is a list of waiters, the first to be served first.
+// waiters is a list of waiters, the first to be served first. A waiter is on one of
+// two such lists: that of the queue, which the queue's lock guards, or that of a
+// turn, which only the goroutine of the turn uses.
 type waiters[K comparable, T any] struct {
 	first, last *waiter[K, T]
 }
 
+// push puts w at the end.
 func (l *waiters[K, T]) push(w *waiter[K, T]) {
 	if w.prev = l.last; w.prev != nil {
 		w.prev.next = w
@@ -49,6 +52,7 @@ func (l *waiters[K, T]) push(w *waiter[K, T]) {
 	l.last = w
 }
 
+// remove takes w off, from wherever it stands.
 func (l *waiters[K, T]) remove(w *waiter[K, T]) {
 	if w.prev != nil {
 		w.prev.next = w.next
@@ -149,7 +153,7 @@ func (w *waiter[K, T]) receive() (jobs []T) {
 // promise that is resolved may run code of package async and of its observers.
 func (l *waiters[K, T]) wake() {
 	for w := l.first; w != nil; {
-		next := w.next
+		next := w.next // before: once it is woken w is its Take's again
 		w.promise.Resolve(struct{}{})
 		w = next
 	}

@@ -10,6 +10,12 @@ import "container/heap"
 // holds the lock. A post has no state. Until it is in the batch the lock decides;
 // in the batch the index of the entry does, see start.
 
+// The index of an entry in the batch is decided by two atomics, next and cut, each
+// of which one side stores and the other loads: see start and dropQueued.
+//
+// Every drop function takes f, which is told of each node that was dropped, nil for
+// a post. f is called with the worker's lock held, so it calls no users' code.
+
 // unlink takes n, which was claimed, off whatever it is on. In the batch it stays
 // until that ends: the drain passes by there without the lock, and sees from
 // its state that n is not to be run.
@@ -18,6 +24,8 @@ func (q *queue) unlink(n *node) {
 	case n.on == onHeap:
 		heap.Remove(&q.heap, n.index)
 	case n.on == onList && (n.chunk != q.head || n.index >= q.end):
+		// An entry is not moved for this: gone stands in its place until the gaps are
+		// closed, all at once.
 		n.chunk.entries[n.index] = entry{n: gone}
 		q.length--
 		q.gaps++
@@ -42,7 +50,9 @@ func (q *queue) compactIfSparse() {
 }
 
 // compact closes the gaps that cancelled entries have left, so that they take
-// no more room than those that are pending. The batch stays where it is.
+// no more room than those that are pending. The batch stays where it is: the
+// drain reads it without the lock. Entries move towards the front only, so a
+// single pass does not overwrite what it has not read.
 func (q *queue) compact() {
 	to, at := q.head, max(q.from, q.end) // where the next entry is moved to
 	from := at
@@ -90,6 +100,8 @@ func (q *queue) dropQueued(to State, f func(*node)) (count int) {
 		}
 		from = 0
 	}
+	// A batch stays until the drain ends it, with what it has started; endBatch counts
+	// that. Without one the list is as new.
 	q.length, q.gaps = 0, 0
 	if q.end == 0 {
 		q.clear()
@@ -99,7 +111,8 @@ func (q *queue) dropQueued(to State, f func(*node)) (count int) {
 	return count
 }
 
-// dropEntry moves entry i of c to an outcome and returns 1, or 0 if it has one.
+// dropEntry moves entry i of c to an outcome and returns 1, or 0 if it has one. The
+// caller counts q.length down: for an entry of the batch that was done before.
 func (q *queue) dropEntry(c *chunk, i int, to State, f func(*node)) int {
 	e := &c.entries[i]
 	switch n := e.n; {
@@ -119,7 +132,8 @@ func (q *queue) dropEntry(c *chunk, i int, to State, f func(*node)) int {
 	return 1
 }
 
-// dropPeriodic does the same to what is queued and periodic, and only that.
+// dropPeriodic does the same to what is queued and periodic, and only that. Of the
+// batch, too: there the claim decides between us and the drain.
 func (q *queue) dropPeriodic(to State, f func(*node)) {
 	from := q.from
 	for c := q.head; c != nil; c = c.next {
@@ -141,7 +155,8 @@ func (q *queue) dropPeriodic(to State, f func(*node)) {
 	q.compactIfSparse()
 }
 
-// dropDelayed does the same to what is not due yet, in no order.
+// dropDelayed does the same to what is not due yet, in no order. What is on the heap
+// is pending as long as the lock is held, so every claim succeeds.
 func (q *queue) dropDelayed(to State, f func(*node)) int {
 	all := q.heap
 	q.heap = nil
@@ -153,9 +168,10 @@ func (q *queue) dropDelayed(to State, f func(*node)) int {
 	return len(all)
 }
 
-// dropOldest does the same to the one that would start next, the batch left
-// out; if nothing is queued, to the one that is due first. Chunks that have
-// nothing left are taken out, so that it does not come by them again.
+// dropOldest makes room for one task. It does the same to the one that would start
+// next, the batch left out; if nothing is queued, to the one that is due first.
+// Chunks that have nothing left are taken out, so that it does not come by them
+// again.
 func (q *queue) dropOldest(to State, f func(*node)) {
 	from := max(q.from, q.end)
 	for c, before := q.head, (*chunk)(nil); c != nil && q.length > 0; c = c.next {
@@ -174,7 +190,7 @@ func (q *queue) dropOldest(to State, f func(*node)) {
 			q.gaps -= chunkSize
 		}
 	}
-	if len(q.heap) > 0 {
+	if len(q.heap) > 0 { // nothing was queued
 		n := heap.Pop(&q.heap).(*node)
 		n.claim(to)
 		f(n)

@@ -26,6 +26,9 @@ func (w *ExecutorWorker) onPool() (more bool) {
 // is seen here, or after, and finds that w is not active. So no task is left
 // lying.
 func (w *ExecutorWorker) drain() (more bool) {
+	// w.mu is held between batches only. clean says that this function comes back by
+	// itself; else there is a panic or Goexit on its way, and runBatch has put the
+	// queue in order.
 	clean := false
 	defer func() {
 		if !clean { // a task, a handler of panics or an observer takes the goroutine with it

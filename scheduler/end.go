@@ -9,6 +9,12 @@ import (
 )
 
 // This file is the end of a worker, and of its scope.
+//
+// A worker is closed when it accepts nothing, has nothing queued, and no task of it
+// runs. noteIdleLocked reports that once, under the lock, and the goroutine that is
+// told calls cleanUp without the lock. When this has returned the worker is over:
+// it is registered nowhere, and its scope may return. All workers end in this way,
+// whether their scope, their ctx, their pool or a caller has ended them.
 
 // cleanUp takes a closed worker off everything, and tells its scope.
 func (w *ExecutorWorker) cleanUp() {
@@ -16,7 +22,9 @@ func (w *ExecutorWorker) cleanUp() {
 	w.finish()
 }
 
-// unregister takes a closed worker off its scheduler and its context.
+// unregister takes a closed worker off its scheduler and its context. It calls
+// functions of package context, which may lock contexts of users, so w is not
+// locked. A second call does nothing.
 func (w *ExecutorWorker) unregister() {
 	w.stop(ErrClosed)
 	w.mu.Lock()
@@ -38,13 +46,20 @@ func (w *ExecutorWorker) finish() {
 	if atEnd != nil {
 		atEnd.Remove() // after the scope was told: it may be ending now
 	}
+	// NewWorker may be in endWithScope just now, if the scheduler was closed. It
+	// stores atEnd and looks at over in one critical section. Either that comes
+	// before ours, and we find atEnd, or it finds over. So nothing stays registered.
 	w.mu.Lock()
 	w.over = true
+	late := w.atEnd
 	if w.ended != nil {
 		close(w.ended)
 		w.ended = nil
 	}
 	w.mu.Unlock()
+	if atEnd == nil && late != nil {
+		late.Remove()
+	}
 }
 
 // tellScope tells the scope what was left undone: at once, because a scope with
@@ -64,7 +79,8 @@ func (w *ExecutorWorker) tellScope() {
 	w.mu.Unlock()
 }
 
-// waitOver blocks until finish has been called.
+// waitOver blocks until finish has been called. The channel is made by the first call
+// that waits, and closed by finish, both under the lock.
 func (w *ExecutorWorker) waitOver() {
 	w.mu.Lock()
 	if w.over {
@@ -79,7 +95,8 @@ func (w *ExecutorWorker) waitOver() {
 	<-ended
 }
 
-// endWithScope has w end with its scope, if it has one.
+// endWithScope has w end with its scope, if it has one. If the scope has ended
+// already, w is closed from the first.
 func (w *ExecutorWorker) endWithScope() {
 	if w.scope == nil {
 		return
@@ -106,6 +123,8 @@ type member ExecutorWorker
 func (m *member) ScopeEnds(bridge.Ending, error) {
 	w := (*ExecutorWorker)(m)
 	w.mu.Lock()
+	// What has something to do is left to Join, for which the scope makes a
+	// goroutine: nothing may block here.
 	ended := false
 	if !w.refusing && w.isIdleLocked() && w.q.pending() == 0 {
 		w.refusing = true
@@ -117,7 +136,7 @@ func (m *member) ScopeEnds(bridge.Ending, error) {
 	}
 }
 
-// Ended reports that there is nothing to wait for.
+// Ended reports that there is nothing to wait for: Join need not be called.
 func (m *member) Ended() bool {
 	w := (*ExecutorWorker)(m)
 	w.mu.Lock()

@@ -3,12 +3,20 @@ package scheduler
 // This file is how workers get goroutines of the pool. What the pool runs is not
 // bound to a worker: it takes whichever has waited longest.
 //
-// A worker that waits is on the line ready, and somebody is to come by for it:
-// a goroutine that is in serve, one that the pool has promised, or the feeder,
-// which is to make a submission. These are counted under the lock that guards
-// the line. So when a goroutine leaves because the line is empty, or a
-// submission is refused, a worker that comes at the same time is before, and is
-// seen, or after, and makes a submission of its own. No worker is forgotten.
+// A worker that waits is on the line ready, and a goroutine is to come by for it:
+// one that is in serve, one that the pool has promised, or the feeder, which is to
+// make a submission. These are counted under the lock that guards the line:
+//
+//	serving   goroutines of the pool that are in serve
+//	promised  submissions that the pool has accepted and not begun, or is asked for
+//	wanted    submissions that the feeder is still to make
+//	using     goroutines of ours that are in a call of the pool
+//
+// While the line is not empty one of the first three is above 0, or the feeder is
+// about to look at the line. When a
+// goroutine leaves because the line is empty, or a submission is refused, a worker
+// may come at the same time. The lock orders the two: the worker comes before, and
+// is seen, or after, and makes a submission of its own. No worker is forgotten.
 
 // makeReady is called for a worker that was idle and has something to do.
 func (s *Scheduler) makeReady(w *ExecutorWorker) {
@@ -18,6 +26,8 @@ func (s *Scheduler) makeReady(w *ExecutorWorker) {
 		return
 	}
 	s.ready.add(&w.turn)
+	// From here on another goroutine may drain w. The pool is never called with the
+	// lock held: it may run a task at once, which schedules on another worker.
 	switch {
 	case s.inline && s.serving > 0:
 		s.mu.Unlock() // the goroutine that serves comes by
@@ -91,7 +101,9 @@ func (s *Scheduler) feedLocked(n int) {
 
 // feed is the feeder. It makes submissions until no more are wanted.
 func (s *Scheduler) feed() {
-	defer func() { // a pool that runs tasks on our goroutine may have ended it
+	// If the pool runs tasks on the goroutine that submits them, one of them may end
+	// this goroutine, by Goexit. Another feeder goes on then.
+	defer func() {
 		s.mu.Lock()
 		s.feeding = false
 		if s.wanted > 0 {
@@ -148,7 +160,8 @@ func (s *Scheduler) refused(w *ExecutorWorker, err error) {
 	}
 }
 
-// leaveLineLocked takes w off the workers that wait.
+// leaveLineLocked takes w off the workers that wait. Whether it was on one of the
+// lines or on both makes no difference.
 func (s *Scheduler) leaveLineLocked(w *ExecutorWorker) {
 	s.ready.remove(&w.turn)
 	s.unasked.remove(&w.unasked)
@@ -172,6 +185,8 @@ func (s *Scheduler) nextLocked() *ExecutorWorker {
 func (s *Scheduler) serve() {
 	s.mu.Lock()
 	s.withdrawPromiseLocked() // it is kept
+	// An inline pool runs us below a task of ours on the stack: the serve that runs
+	// this task goes on with the line when the task has returned.
 	if s.inline && s.serving > 0 {
 		s.mu.Unlock()
 		return
@@ -236,7 +251,8 @@ func (s *Scheduler) tryLocked() (taken bool) {
 	return s.try(s.run)
 }
 
-// backInLine puts w, whose goroutine is about to die, at the end of the line.
+// backInLine puts w, whose goroutine is about to die, at the end of the line. died,
+// which follows on this goroutine, sees to it that another one comes.
 func (s *Scheduler) backInLine(w *ExecutorWorker) {
 	s.mu.Lock()
 	s.ready.add(&w.turn)

@@ -6,8 +6,8 @@ import (
 )
 
 // A queue is what a worker has to do: a list of what is ready, and a heap of
-// what is not due yet. It is plain data: the caller of a method holds the lock of its
-// worker, and there is no goroutine and no clock in it.
+// what is not due yet. It is plain data: the caller of a method holds the lock of
+// the worker, but for start, and there is no goroutine and no clock in it.
 //
 // The list is made of chunks. A drain takes the first entries of the first
 // chunk as its batch and runs them without the lock; what it does not come to
@@ -21,16 +21,20 @@ import (
 // b is the batch, x is pending, and what is before from has ended.
 type queue struct {
 	head, tail *chunk
-	from       int // the first entry of head whose batch has not ended
-	to         int // the first free entry of tail
-	length     int // entries that are pending, the batch left out
-	gaps       int // entries that are gone, the batch left out
-	spare      *chunk
+	from       int    // the first entry of head whose batch has not ended
+	to         int    // the first free entry of tail
+	length     int    // entries that are pending, the batch left out
+	gaps       int    // entries that are gone, the batch left out
+	spare      *chunk // an empty one to be used next; nil: there is none
 	heap       deadlines
-	seq        uint64             // how many tasks were accepted
-	ended      [Exited + 1]uint64 // outcomes, those of the batch left out
+	seq        uint64 // how many tasks were accepted
+	// ended counts outcomes, those of the batch left out. Each task that was
+	// accepted is pending, in the batch, running, or counted here once.
+	ended [Exited + 1]uint64
 
-	end int // the batch is head's entries from from to end; 0: there is none
+	// The batch is head's entries from from to end; end is 0 if there is none.
+	// While there is one, from, end and the entries are not moved.
+	end int
 
 	// next is the entry of the batch that starts next. The drain stores it without
 	// the lock, before it looks at cut.
@@ -43,8 +47,10 @@ type queue struct {
 
 const chunkSize = 64
 
-// A chunk is a piece of the list. Entries that hold nothing are zero, but for
-// posts that have run: those are overwritten, or cleared with the chunk.
+// A chunk is a piece of the list. A queue has one from its first task on, and
+// perhaps one to spare; more only while that much is queued. Entries that hold
+// nothing are zero, but for posts that have run: those are overwritten, or cleared
+// with the chunk.
 type chunk struct {
 	entries [chunkSize]entry
 	next    *chunk
@@ -66,7 +72,8 @@ func (q *queue) accept() uint64 {
 	return q.seq
 }
 
-// push puts e at the end of the list.
+// push puts e at the end of the list. It may write to the chunk that has the batch,
+// but behind the batch, where the drain does not look.
 func (q *queue) push(e entry) {
 	switch {
 	case q.tail == nil:
@@ -110,7 +117,9 @@ func (q *queue) takeBatch(n int) (c *chunk, from, end int) {
 		q.advance()
 	}
 	q.end = min(q.from+n, q.limitOf(q.head))
-	if !q.head.nodes { // measured, eight producers wait for the lock half as long
+	// In a chunk that holds only posts none is gone, so they need not be looked at one
+	// by one: measured, eight producers wait for the lock half as long.
+	if !q.head.nodes {
 		q.length -= q.end - q.from
 	} else {
 		for i := q.from; i < q.end; i++ {
@@ -181,7 +190,8 @@ func (q *queue) count(n *node) {
 	}
 }
 
-// advance goes on to the next chunk if the first is used up.
+// advance goes on to the next chunk if the first is used up. There is no batch: the
+// chunk is cleared, or kept with posts that have run, which push overwrites.
 func (q *queue) advance() {
 	if q.from < q.limitOf(q.head) {
 		return
@@ -224,7 +234,8 @@ func (q *queue) queueDue(now time.Duration) {
 	}
 }
 
-// pending returns how many tasks have not started.
+// pending returns how many tasks have not started. The drain may start one while it
+// counts: then the number is that of a moment ago.
 func (q *queue) pending() int {
 	count := q.length + len(q.heap)
 	for i := int(q.next.Load()); i < q.end; i++ {
@@ -236,10 +247,12 @@ func (q *queue) pending() int {
 }
 
 // snapshot adds the outcomes of the batch to counts and returns how many tasks are
-// pending and whether one runs. The drain goes on meanwhile, from front to
-// back; we go from back to front and look at each once, so all are counted
-// once and one at most as running. Of posts it is only known that those before
-// what was started last have run.
+// pending and whether one runs. It may be asked while the drain runs the batch,
+// which does not hold the lock.
+//
+// The drain goes on meanwhile, from front to back. We go from back to front and
+// look at each entry once, so all are counted once and at most one as running. Of
+// posts it is only known that those before what was started last have run.
 func (q *queue) snapshot(counts *[Exited + 1]uint64) (pending int, running bool) {
 	pending = q.length + len(q.heap)
 	started := int(q.next.Load())

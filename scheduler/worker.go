@@ -27,8 +27,8 @@ type ExecutorWorker struct {
 	q  queue
 
 	// active: w is in the line for a goroutine, or has one. The goroutine that sets
-	// it puts w in the line. It is cleared only where the queue is seen to be empty, or is
-	// made empty: so what is queued while it is true is seen.
+	// it puts w in the line. It is cleared only where the queue is seen to be empty,
+	// or is made empty: so what is queued while it is true is seen.
 	active bool
 	// hasGoroutine: a goroutine of the pool is at w. It implies active.
 	hasGoroutine bool

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,12 +57,15 @@ var items = make([]int, some)
 // spin takes about d.
 //
 //go:noinline
-func spin(d time.Duration) (x int) {
-	for i := range int(d/time.Microsecond) * 1600 {
+func spin(d time.Duration) {
+	x := int64(0)
+	for i := range int64(d/time.Microsecond) * 1600 {
 		x += i
 	}
-	return x
+	spun.Store(x)
 }
+
+var spun atomic.Int64 // so that nothing is left out
 
 func BenchmarkForkJoin(b *testing.B) {
 	limit := runtime.GOMAXPROCS(0)

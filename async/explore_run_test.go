@@ -23,6 +23,7 @@ type handle struct {
 	ctx     context.Context
 	plain   bool // one handler and no more: the outcome is what that did
 	hooked  bool // has a discard hook
+	daemon  bool // what it returns when it was dismissed is no failure
 	ran     int
 	ended   bool
 	value   int
@@ -151,6 +152,9 @@ func (e env) options(h *handle, s deed) (opts []TaskOption) {
 	}
 	if s.opts&withDaemon != 0 && s.n%2 == 0 {
 		opts = append(opts, Daemon())
+		if h != nil {
+			h.daemon = true
+		}
 	}
 	return opts
 }

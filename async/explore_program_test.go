@@ -41,6 +41,7 @@ const (
 	doWithTimeout // the rest of the handler under a context with a timeout
 	doWithCancel  // a context that is cancelled by another goroutine
 	doWithoutCancel
+	doWithValue
 	doRace
 	doAny
 	doAll
@@ -55,12 +56,13 @@ const (
 	doPromise
 	doShield
 	doOnExit
+	doDoomed // a task that would take an hour, and is cancelled through its handle
 	stepKinds
 )
 
 func (k stepKind) String() string {
 	return [...]string{"start", "go", "await", "wait", "awaitall", "cancel", "done", "sleep", "touch", "hang", "scope", "withtimeout", "withcancel",
-		"withoutcancel", "race", "any", "all", "settle", "hedge", "quorum", "foreach", "map", "forkjoin", "completed", "poll", "promise", "shield", "onexit"}[k]
+		"withoutcancel", "withvalue", "race", "any", "all", "settle", "hedge", "quorum", "foreach", "map", "forkjoin", "completed", "poll", "promise", "shield", "onexit", "doomed"}[k]
 }
 
 // taskBits say which options a task has.
@@ -118,6 +120,17 @@ func makeProgram(r *rand.Rand) deed {
 	for k := range stepKinds {
 		if k != doHang && (k <= doTouch && r.IntN(3) > 0 || r.IntN(4) == 0) {
 			m.kinds = append(m.kinds, k)
+		}
+	}
+	switch r.IntN(4) {
+	case 0: // waits under derived contexts, whose waiters pass from one to the next
+		m.kinds = []stepKind{doAwait, doWait, doSleep, doWithCancel, doWithTimeout, doWithValue, doWithCancel, doWithTimeout}
+	case 1, 2: // only two or three kinds, besides
+		m.kinds = m.kinds[:0]
+		for range 2 + r.IntN(2) {
+			if k := stepKind(r.IntN(int(stepKinds))); k != doHang {
+				m.kinds = append(m.kinds, k)
+			}
 		}
 	}
 	m.kinds = append(m.kinds, doStart, doGo, doAwait)
@@ -179,7 +192,7 @@ func (m *maker) deed(depth int) deed {
 	}
 	handlers := 0
 	switch s.what {
-	case doStart, doGo, doPoll, doPromise, doShield, doOnExit, doWithTimeout, doWithCancel, doWithoutCancel:
+	case doStart, doGo, doPoll, doPromise, doShield, doOnExit, doWithTimeout, doWithCancel, doWithoutCancel, doWithValue:
 		handlers = 1
 	case doRace, doAny, doAll, doSettle, doHedge, doQuorum, doForEach, doMap, doForkJoin, doCompleted:
 		handlers = 2 + m.IntN(2)
@@ -196,7 +209,9 @@ func (m *maker) deed(depth int) deed {
 	if handlers > m.tasks || depth >= 4 && handlers > 0 {
 		return deed{what: doSleep, d: s.d}
 	}
-	m.tasks -= handlers
+	if s.what != doWithTimeout && s.what != doWithCancel && s.what != doWithValue {
+		m.tasks -= handlers
+	}
 	if s.end == endGoexit && s.what != doStart && s.what != doGo {
 		s.end = endPanic // on the caller's goroutine it would be the end of the program
 	}

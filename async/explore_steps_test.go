@@ -37,7 +37,19 @@ func (e *env) do(s deed) error {
 			return e.use(h, s)
 		}
 	case doSleep:
-		return Sleep(e.ctx, s.d)
+		began := time.Now()
+		err := Sleep(e.ctx, s.d)
+		if slept := time.Since(began); err == nil && slept < s.d {
+			e.w.Failf("a sleep of %v ended for no reason after %v", s.d, slept)
+		}
+		return err
+	case doDoomed:
+		h := e.start(func(h *handle) *Future[int] {
+			return Execute(e.ctx, func(ctx context.Context) (int, error) { return 0, Sleep(doomedContext(ctx, s.n), time.Hour) },
+				On(spawner{})) // not on one that runs it here, where nobody could cancel it
+		})
+		e.w.Point("cancel")
+		h.f.Cancel(nil)
 	case doTouch:
 		select {
 		case <-e.ctx.Done():
@@ -55,7 +67,7 @@ func (e *env) do(s deed) error {
 	case doOnExit:
 		f := e.plain(s, 0)
 		OnExit(e.ctx, func(ctx context.Context, _ error) error { return f(ctx) })
-	case doWithTimeout, doWithCancel, doWithoutCancel:
+	case doWithTimeout, doWithCancel, doWithoutCancel, doWithValue:
 		return e.derived(s)
 	case doForEach, doMap, doCompleted:
 		return e.caught(func() error { return e.items(s) })
@@ -63,6 +75,20 @@ func (e *env) do(s deed) error {
 		e.choose(s)
 	}
 	return nil
+}
+
+// doomedContext returns ctx or one that is derived from it.
+func doomedContext(ctx context.Context, n int) context.Context {
+	switch n % 3 {
+	case 0:
+		return ctx
+	case 1:
+		return context.WithValue(ctx, plantedError(0), true)
+	default:
+		derived, cancel := context.WithCancel(ctx)
+		context.AfterFunc(derived, cancel) // it ends with ctx
+		return derived
+	}
 }
 
 // caught calls f and makes a panic of the program an error.
@@ -127,6 +153,8 @@ func (e env) derived(s deed) error {
 			e.w.Point("cancel")
 			cancel(errors.New("planted cause"))
 		})
+	case doWithValue:
+		e.ctx = context.WithValue(e.ctx, plantedError(0), true)
 	default:
 		e.ctx, e.uncancelled = context.WithoutCancel(e.ctx), true
 	}

@@ -112,7 +112,9 @@ func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error)
 // Wait is the observer's wait: look on. It blocks until the task settles and
 // returns its outcome. When ctx is done before, it returns an error that matches
 // ctx.Err and its Cause, and leaves the task alone: use it for futures that
-// others share. The task of ctx is the one that waits, as in [Future.Await].
+// others share. The task of ctx is the one that waits: it lends its slot of a
+// [Limit], and a wait that could never end returns [ErrAwaitCycle]. What the task
+// did happens before Wait returns.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	if _, why := f.made("Wait").block(ctx, 0, true); why != nil {
 		return *new(T), why

@@ -175,9 +175,9 @@ func (s *scope) lockToCancel(sg *stopError) (counts *stopError, first bool) {
 }
 
 // cancelAll cancels t and everything that was started in it, at any depth,
-// whatever ctx it was started with, but for hooks and shielded stretches, which
-// have a time limit of their own; so not for the join of something of another
-// package, which has none. [Shutdown] is the only one to do so.
+// whatever ctx it was started with, but for hooks and shielded stretches: these
+// have a time limit of their own. The join of a worker of package scheduler has
+// none, so it is cancelled, too. Only [Shutdown] does this.
 func (t *task) cancelAll(sg *stopError) {
 	for all := []*task{t}; len(all) > 0; {
 		t, all = all[0], all[1:]

@@ -1,7 +1,5 @@
 package async
 
-import "context"
-
 // This file is the tasks of a choice, and how one that has ended offers itself
 // to be judged.
 
@@ -77,24 +75,4 @@ func (k *contender[T]) leave() {
 	k.f.t.move(stateDone)
 	k.f.t.leave()
 	k.c.ended()
-}
-
-// openWithoutHandler makes s the scope of t, which no handler stands behind but
-// what is started in s, and t a member of the scope of ctx; an error if that has
-// ended.
-func (s *scope) openWithoutHandler(ctx context.Context, t *task, m *more) error {
-	outer, own := nearest(ctx)
-	if own || ctx == context.Background() {
-		ctx = nil
-	}
-	owner := ownerOf(outer)
-	t.owner, t.more = owner, m
-	t.setOrigin(ctx)
-	s.t = t
-	s.inherit(owner)
-	t.inner.Store(s)
-	if !s.enroll() {
-		return lateStart(outer)
-	}
-	return nil
 }

@@ -15,7 +15,7 @@ const minInterval = time.Millisecond
 // probes have been made. Waits below 1 ms are 1 ms.
 type Interval func(attempt int) time.Duration
 
-// Every returns an interval that is always d.
+// Every returns an interval that is always d. Below 1 ms it is 1 ms.
 func Every(d time.Duration) Interval {
 	return func(int) time.Duration { return d }
 }
@@ -39,7 +39,7 @@ func Backoff(initial, limit time.Duration) Interval {
 
 // Jitter returns an interval that is in, more or less: each wait is multiplied
 // by a random factor between 1-fraction and 1+fraction. The fraction is limited
-// to 0 to 1; what is no number counts as 0.
+// to 0 to 1; what is no number counts as 0. A nil in panics.
 func Jitter(fraction float64, in Interval) Interval {
 	mustHaveInterval("Jitter", in)
 	if !(fraction > 0) { // also if it is NaN

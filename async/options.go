@@ -180,14 +180,23 @@ func Daemon() TaskOption {
 
 // Limit bounds how many tasks of the scope, and of the scopes inside it, run
 // at the same time; how many have been started is not bounded, and starting
-// never blocks. A task lends its slot while it waits in this package under
-// its own ctx, so nested work cannot deadlock. Queued tasks start deepest
-// first, then those of the greatest [Priority], then in the order in which they
-// came. A queued task whose context is cancelled settles with the cause, and
-// never runs; one that finds a free slot as it is started does run. The body of
-// the scope needs no slot. With a Limit inside another, a task needs a slot of
-// both, the inner first. To bound the use of a resource, use a semaphore. n < 1
-// panics.
+// never blocks.
+//
+// A task lends its slot while it waits in this package under its own ctx: for a
+// future, for a scope or a sequence inside it, in Sleep, between probes. So nested
+// work cannot deadlock, not even with n = 1. When the wait is over the task queues
+// for its slot before any task that has not begun. A wait that is cut short by its
+// limit or its ctx returns at once, even over n, and the next free slot makes up
+// for it. A task that waits with the ctx of another task, or in a channel operation,
+// keeps its slot. Goroutines that a handler starts by a go statement are not
+// counted. A slot is held until the handler returns.
+//
+// Queued tasks start deepest first, then those of the greatest [Priority], then in
+// the order in which they came. A queued task whose context is cancelled settles
+// with the cause, and never runs; one that finds a free slot as it is started does
+// run. The body of the scope needs no slot. With a Limit inside another, a task
+// needs a slot of both, the inner first. To bound the use of a resource, use a
+// semaphore. n < 1 panics.
 //
 // For [ForkJoin], [ForEach], [Map] and [AsCompleted] it bounds how many of the
 // items of that call are worked on at the same time.

@@ -139,6 +139,10 @@ func FixedRate() PollOption { return pollOption(func(p *pollOptions) { p.fixed =
 // which carries the last value and the last error. An Await whose limit passes
 // returns only its [*TimeoutError]; with [Timeout] or [Grace] it returns both.
 //
+// Poll does not block, and belongs to the scope of ctx as a task of [Execute] does;
+// when its context is cancelled it stops between two probes with the cause. A nil
+// probe, interval or ctx panics.
+//
 // The functions that wait in Kubernetes' apimachinery are the model.
 func Poll[T any](ctx context.Context, interval Interval, probe func(ctx context.Context) (value T, done bool, err error), opts ...PollOption) *Future[T] {
 	if probe == nil {
@@ -150,7 +154,9 @@ func Poll[T any](ctx context.Context, interval Interval, probe func(ctx context.
 }
 
 // Repeat calls f again and again, as [Poll] does, until it returns an error or
-// the future is cancelled. Repeat that has made its [Attempts] has succeeded.
+// the future is cancelled. Repeat that has made its [Attempts] has succeeded. One
+// that has ended otherwise fails with a [*PollError]. It does not block, and a nil
+// f, interval or ctx panics.
 func Repeat(ctx context.Context, interval Interval, f func(ctx context.Context) error, opts ...PollOption) *Future[struct{}] {
 	if f == nil {
 		panic("async: Repeat with a nil function: pass what is to be called")

@@ -140,6 +140,26 @@ func (s *scope) enroll() bool {
 	return true
 }
 
+// openWithoutHandler makes s the scope of t, which no handler stands behind but
+// what is started in s, and t a member of the scope of ctx; an error if that has
+// ended.
+func (s *scope) openWithoutHandler(ctx context.Context, t *task, m *more) error {
+	outer, own := nearest(ctx)
+	if own || ctx == context.Background() {
+		ctx = nil
+	}
+	owner := ownerOf(outer)
+	t.owner, t.more = owner, m
+	t.setOrigin(ctx)
+	s.t = t
+	s.inherit(owner)
+	t.inner.Store(s)
+	if !s.enroll() {
+		return lateStart(outer)
+	}
+	return nil
+}
+
 // runBody is Scope and Shield.
 func runBody(ctx context.Context, body func(context.Context) error, o *scopeOptions, shielded bool) (err error) {
 	s, err := openBody(ctx, o, shielded)

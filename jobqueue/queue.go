@@ -12,8 +12,8 @@ import (
 // Any number of goroutines may use it. It must be made with [New] or
 // [NewKeyed].
 //
-// All of its state is a [core] under one lock. Users' functions (key, priority,
-// delays, observers) are called without the lock.
+// Users' functions (key, priority, delays, observers) are called with no lock held,
+// so they may use the queue.
 type Queue[K comparable, T any] struct {
 	key         func(T) K
 	keyMayPanic bool // comparing two values of K may panic

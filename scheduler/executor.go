@@ -43,8 +43,8 @@ func (goroutines) TryExecute(task func()) bool { go task(); return true }
 // Inline runs tasks on the goroutine that schedules them, if no other is at it
 // already: then that one runs them next. So scheduling blocks as long as the
 // tasks take. It is for tests. A task that panics or
-// calls runtime.Goexit does so to the goroutine that scheduled it; what is left then runs on a
-// goroutine of its own.
+// calls runtime.Goexit does so to the goroutine that scheduled it; what is left
+// then runs on a goroutine of its own.
 func Inline() Executor { return inline{} }
 
 type inline struct{}

@@ -100,8 +100,8 @@ func (x *submission) queue(run func(), wait bool) error {
 	return w.admit(n)
 }
 
-// whyClosed returns why w, which accepts nothing more, does not. Of two causes
-// that of w counts, which may have been closed before its ctx was done.
+// whyClosed returns why w accepts nothing more. The reason of w comes first: it may
+// have been closed before its ctx was done.
 func (w *ExecutorWorker) whyClosed() error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause

@@ -186,7 +186,7 @@ func (m *maker) deedEnd() deedEnd {
 }
 
 func (m *maker) deed(depth int) deed {
-	s := deed{what: m.kinds[m.IntN(len(m.kinds))], n: m.IntN(16), end: m.deedEnd(), opts: taskBits(m.IntN(64)) & taskBits(m.IntN(64))}
+	s := deed{what: m.kinds[m.IntN(len(m.kinds))], n: m.IntN(16), end: m.deedEnd(), opts: m.taskBits()}
 	if m.IntN(3) == 0 {
 		s.d = m.millis(3)
 	}

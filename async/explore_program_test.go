@@ -185,6 +185,16 @@ func (m *maker) deedEnd() deedEnd {
 	}
 }
 
+// taskBits returns options of a task: a quarter of them.
+func (m *maker) taskBits() (bits taskBits) {
+	for bit := withTimeout; bit <= withDaemon; bit <<= 1 {
+		if m.IntN(4) == 0 {
+			bits |= bit
+		}
+	}
+	return bits
+}
+
 func (m *maker) deed(depth int) deed {
 	s := deed{what: m.kinds[m.IntN(len(m.kinds))], n: m.IntN(16), end: m.deedEnd(), opts: m.taskBits()}
 	if m.IntN(3) == 0 {

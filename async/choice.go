@@ -40,7 +40,7 @@ type choice[T, R any] struct {
 	settled int     // how many contenders the rule has been told of
 	good    int     // how many of them have succeeded
 
-	mu          mutex         // guards what follows; taken before all others
+	mu          mutex         // guards what follows; no other lock is taken under it
 	first, last *contender[T] // the queue of those that have ended and were not judged
 	// judging: some goroutine works on the queue, and will look at it again before
 	// it stops. So what is queued while it is set is judged, and two never judge.
@@ -159,7 +159,8 @@ func (c *choice[T, R]) needsAllLeft() bool {
 	return !c.decided && (all || total-c.judged == 1)
 }
 
-// total returns how many contenders there will have been.
+// total returns how many contenders there will have been: all, or those that were
+// started before the choice was cancelled.
 func (c *choice[T, R]) total() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

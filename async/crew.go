@@ -50,7 +50,8 @@ func (c *crew[E]) start(w *worker[E]) {
 	w.t.start(c.s, nil, c.opts)
 }
 
-// adopt returns a worker that is about to run on the calling goroutine.
+// adopt returns a worker that is about to run on the calling goroutine, in the place
+// of one that has left something running; nil if the scope has ended.
 func (c *crew[E]) adopt() *worker[E] {
 	h := &worker[E]{crew: c, inherits: true}
 	t := &h.t

@@ -120,6 +120,9 @@ func (s *scope) task() *task {
 
 // add makes t a child of s. Registering, counting and the ended flag share
 // one lock, so a task is either joined or refused.
+//
+// It is refused only when s has ended. In a scope that is cancelled a task still
+// runs, so that one which must close a channel is never skipped.
 func (s *scope) add(t *task) bool {
 	s.mu.Lock()
 	if s.ended {
@@ -261,8 +264,10 @@ func (s *scope) parkJoiner(mayLeave bool) {
 	}
 	s.mu.Unlock()
 	got := w.park()
+	// Taken back under the lock under which it is notified: after this w can be used
+	// for another wait.
 	s.mu.Lock()
-	s.joiner = nil // nobody knows w now
+	s.joiner = nil
 	s.mu.Unlock()
 	w.takeSlotBack(got)
 	w.recycle(s, false, true)

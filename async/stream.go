@@ -107,7 +107,7 @@ func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, f
 }
 
 // listsErrors reports whether err, of a scope that was cancelled, tells of more
-// than that.
+// than that. The cancellation itself the loop has yielded, or has brought about.
 func listsErrors(err error) bool {
 	list, ok := err.(*ScopeError)
 	return ok && len(list.Errors) > 0

@@ -42,7 +42,7 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 		return waitSettled, nil
 	}
 	s := oneWait{f: f, ctx: ctx, timeout: timeout}
-	if end, why, over := s.tryToPark(search); over {
+	if end, why, over := s.prepare(search); over {
 		return end, why
 	}
 	w := s.w
@@ -55,9 +55,12 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 	return s.end(got)
 }
 
-// tryToPark registers the wait. It reports that it is over already, and why, if
-// it is.
-func (s *oneWait) tryToPark(search bool) (end waitEnd, why error, over bool) {
+// prepare registers the wait with all that may end it. It reports that the wait is
+// over already, and why, if it is.
+//
+// It registers with the future first and looks for a cycle then: of two waits that
+// close a ring together, each registers before it looks, so one sees the other.
+func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 	f := s.f
 	me, own := nearest(s.ctx)
 	if end, why := s.overAlready(me, own); why != nil {

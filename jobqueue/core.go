@@ -81,8 +81,10 @@ type core[K comparable, T any] struct {
 	// It is set by Close and by the end of a Drain, for good; noAdds holds then.
 	closed bool
 
-	free  *node[K, T] // nodes to be used again, chained by next
-	spare int         // how many nodes are in free
+	// free has nodes to be used again, chained by next: what nobody refers to any
+	// more. spare is how many there are.
+	free  *node[K, T]
+	spare int
 }
 
 // rules are the options that the core keeps to.
@@ -100,7 +102,8 @@ func (c *core[K, T]) init(r rules) {
 }
 
 // refuses returns why a job with the given key is not accepted: ErrDuplicate,
-// ErrFull or ErrClosed. It returns nil if the job is accepted.
+// ErrFull or ErrClosed. It returns nil if the job is accepted. It changes only the
+// counts: the caller calls add in the same turn.
 func (c *core[K, T]) refuses(key K) error {
 	if c.noAdds {
 		c.stats.Refused++
@@ -207,7 +210,7 @@ func (c *core[K, T]) take(h *holder[K, T], now time.Duration) *node[K, T] {
 }
 
 // remove removes what is still to run of key: the job if it is not in progress,
-// otherwise its rerun. It returns the job, and false if there was none.
+// otherwise its rerun. What is in progress is its holder's, and stays. It returns the job, and false if there was none.
 func (c *core[K, T]) remove(key K) (job T, ok bool) {
 	n := c.nodes.get(key)
 	switch {

@@ -105,7 +105,7 @@ func (q *Queue[K, T]) takeObserved(h *holder[K, T], n int, t *turn[K, T]) []T {
 	for _, d := range w.served {
 		q.tellTaken(t, d.node)
 	}
-	q.unlock(t)
+	q.unlock(t) // calls the observer
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return w.receive()

@@ -80,6 +80,7 @@ func (q *Queue[K, T]) unlock(t *turn[K, T]) {
 	if q.core.noAdds && q.core.drained() {
 		q.endDrainLocked(t)
 	}
+	// The timer is set last: it depends on what is delayed when the turn is over.
 	if q.armed || q.core.delayed.len() > 0 {
 		q.armLocked(t)
 	}

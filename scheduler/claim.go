@@ -23,7 +23,7 @@ func (q *queue) unlink(n *node) {
 	switch {
 	case n.on == onHeap:
 		heap.Remove(&q.heap, n.index)
-	case n.on == onList && (n.chunk != q.head || n.index >= q.end):
+	case n.on == onList && (n.chunk != q.head || n.index >= q.end): // not in the batch
 		// An entry is not moved for this: gone stands in its place until the gaps are
 		// closed, all at once.
 		n.chunk.entries[n.index] = entry{n: gone}
@@ -127,6 +127,8 @@ func (q *queue) dropEntry(c *chunk, i int, to State, f func(*node)) int {
 	default: // cancelled alone, in the batch: counted when that ends
 		return 0
 	}
+	// The drain does not read this entry any more: it is behind the cut, or not in
+	// the batch.
 	*e = entry{n: gone}
 	c.nodes = true
 	return 1
@@ -143,7 +145,9 @@ func (q *queue) dropPeriodic(to State, f func(*node)) {
 				continue
 			}
 			f(n)
-			if c != q.head || i >= q.end { // else it is counted when the batch ends
+			// In the batch the entry belongs to the drain until that ends: only the
+			// state of n says that it does not run, and it is counted then.
+			if c != q.head || i >= q.end {
 				c.entries[i] = entry{n: gone}
 				q.length--
 				q.gaps++

@@ -115,7 +115,7 @@ func (w *ExecutorWorker) runBatch(c *chunk, from, end int) (rest int, tick *node
 			e.post = nil // what it has captured is not kept while it runs
 			f()
 		default:
-			if w.run(n) {
+			if w.run(n) { // it is periodic, and to be queued again
 				done = true
 				return rest, n
 			}

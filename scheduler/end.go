@@ -16,7 +16,8 @@ import (
 // it is registered nowhere, and its scope may return. All workers end in this way,
 // whether their scope, their ctx, their pool or a caller has ended them.
 
-// cleanUp takes a closed worker off everything, and tells its scope.
+// cleanUp takes a closed worker off everything, and tells its scope. Where tasks
+// were dropped, too, afterwards does the same, and tells of the tasks in between.
 func (w *ExecutorWorker) cleanUp() {
 	w.unregister()
 	w.finish()
@@ -82,6 +83,8 @@ func (w *ExecutorWorker) tellScope() {
 // waitOver blocks until finish has been called. The channel is made by the first call
 // that waits, and closed by finish, both under the lock.
 func (w *ExecutorWorker) waitOver() {
+	// over and ended share the lock: finish comes before, and is seen here, or after,
+	// and closes the channel.
 	w.mu.Lock()
 	if w.over {
 		w.mu.Unlock()
@@ -108,14 +111,16 @@ func (w *ExecutorWorker) endWithScope() {
 	}
 	w.mu.Lock()
 	w.atEnd = atEnd
-	over := w.over
+	over := w.over // see finish
 	w.mu.Unlock()
 	if over {
 		atEnd.Remove()
 	}
 }
 
-// A member is a worker, as its scope sees it: a bridge.Joiner.
+// A member is a worker, as its scope sees it: a bridge.Joiner. The scope calls, in
+// this order, ScopeEnds when it is the worker's turn, Ended, and Join if the worker
+// has not ended. Name and Left it may call at any time, for its stragglers.
 type member ExecutorWorker
 
 // ScopeEnds is called when it is w's turn to end. A worker that has nothing to
@@ -148,7 +153,8 @@ func (m *member) Ended() bool {
 // has ended. What it leaves undone the scope is told by finish.
 func (m *member) Join(ctx context.Context) error {
 	w := (*ExecutorWorker)(m)
-	// Shutdown cancels ctx, and w too unless w was made under WithoutCancel.
+	// Shutdown cancels ctx. It cancels the ctx of w, too, unless that was made under
+	// WithoutCancel; then w is closed here.
 	defer context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
 		w.close(closing{outcome: Cancelled, cause: cause, undone: cause, cut: true})

@@ -18,7 +18,8 @@ package scheduler
 // may come at the same time. The lock orders the two: the worker comes before, and
 // is seen, or after, and makes a submission of its own. No worker is forgotten.
 
-// makeReady is called for a worker that was idle and has something to do.
+// makeReady is called for a worker that was idle and has something to do. Its caller
+// has set w.active, so it is called once until w is idle again. No lock is held.
 func (s *Scheduler) makeReady(w *ExecutorWorker) {
 	s.mu.Lock()
 	if s.overLocked() { // w was closed a moment ago
@@ -147,6 +148,8 @@ func (s *Scheduler) nextToSubmit() *ExecutorWorker {
 // w. While a goroutine of the scheduler is in the pool or promised, w waits for
 // that one. Otherwise what w has queued is rejected, and nobody else's.
 func (s *Scheduler) refused(w *ExecutorWorker, err error) {
+	// Counted out and looked at in one step: a goroutine that is about to leave has
+	// found the line empty before, without w, or finds w in it.
 	s.mu.Lock()
 	s.refusals++
 	s.withdrawPromiseLocked()
@@ -194,7 +197,7 @@ func (s *Scheduler) serve() {
 	s.serving++
 	w := s.nextLocked()
 	s.mu.Unlock()
-	clean := false
+	clean := false // a worker's task has not taken this goroutine with it
 	defer func() {
 		if !clean {
 			s.died()

@@ -111,7 +111,9 @@ func (q *queue) takeBatch(n int) (c *chunk, from, end int) {
 		q.clear()
 		return nil, 0, 0
 	}
-	for q.head.entries[q.from].n == gone { // there is another
+	// A batch begins with a task, so that it is never empty. There is one behind the
+	// gaps: length is not 0.
+	for q.head.entries[q.from].n == gone {
 		q.from++
 		q.gaps--
 		q.advance()
@@ -130,6 +132,7 @@ func (q *queue) takeBatch(n int) (c *chunk, from, end int) {
 			}
 		}
 	}
+	// Under the lock, before the drain starts anything: a canceller sees both or none.
 	q.next.Store(int32(q.from))
 	q.cut.Store(false)
 	return q.head, q.from, q.end
@@ -166,6 +169,8 @@ func (q *queue) endBatch(rest int) {
 		}
 		*e = entry{}
 	}
+	// What the drain has not come to goes back where it is: nothing is moved. A node
+	// that was cancelled in the batch has its outcome, and is a gap from here on.
 	for i := rest; i < q.end; i++ {
 		e := &q.head.entries[i]
 		if e.n != nil && e.n != gone && e.n.status() != Pending {

@@ -131,7 +131,9 @@ func (r *root) awaited(caller *task) []*task {
 func (r *root) cancelBelow(caller *task) []*task {
 	tasks := r.below(caller)
 	for _, t := range tasks {
-		t.cancelAll(canceled(ErrShutdown))
+		if t.kind != kindBody || t.more == nil || !t.more.shielded { // as inside cancelAll
+			t.cancelAll(canceled(ErrShutdown))
+		}
 	}
 	return tasks
 }

@@ -18,15 +18,15 @@ func trap(t *task, value any) error {
 	if p, ok := value.(*PanicError); ok && p != nil && p.ours {
 		return p
 	}
-	if p := t.inner.Load().passing(value); p != nil {
+	if p := t.inner.Load().passing(value); p != nil && raisedBelow() {
 		return p
 	}
 	return &PanicError{Value: value, Stack: panicStack(), Task: t.name(), ours: true}
 }
 
-// passing returns what stands for a panic that a Scope in s has just raised with
-// value, nil if none has. One panic is one PanicError, however many scopes its
-// value passes.
+// passing returns what stands for a panic that a Scope in s has raised with value,
+// nil if none has. One panic is one PanicError, however many scopes its value
+// passes. That one may have been recovered long ago: see raisedBelow.
 func (s *scope) passing(value any) *PanicError {
 	if s == nil {
 		return nil

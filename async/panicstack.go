@@ -2,6 +2,7 @@ package async
 
 import (
 	"bytes"
+	"runtime"
 	"runtime/debug"
 	"strings"
 )
@@ -50,6 +51,27 @@ func usersStack(stack []byte) []byte {
 		return stack
 	}
 	return append(append(head, '\n'), users.String()...)
+}
+
+// raisedBelow reports whether the panic that is being recovered was raised by a
+// Scope, or by a function that was deferred below one and has recovered such a
+// panic: until a recovery is over, the frames that the panic came from are on the
+// stack.
+func raisedBelow() bool {
+	var pcs [64]uintptr
+	for skip := 2; ; skip += len(pcs) { // most often it is among the first
+		n := runtime.Callers(skip, pcs[:])
+		frames := runtime.CallersFrames(pcs[:n])
+		for more := n > 0; more; {
+			var f runtime.Frame
+			if f, more = frames.Next(); f.Function == ownFrames+"(*bodyRun).raise" {
+				return true
+			}
+		}
+		if n < len(pcs) {
+			return false
+		}
+	}
 }
 
 // splitFrames splits a stack, without its first line, into frames of two lines

@@ -89,21 +89,48 @@ func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, f
 	}
 	s.t.observe()
 	m := newStream(s, o, fn, work, in)
-	through := false
-	// The body's goroutine is the user's loop, which may be left in any way. So all
-	// is joined in a deferred call, before the range statement ends.
-	defer func() { // also when the loop is left by a panic or Goexit, which goes on
-		if !through {
-			m.leave()
-		}
-		m.close()
-		r := bodyRun{s: s, exit: byReturn}
+	r := bodyRun{s: s, exit: byReturn}
+	defer func() { // also on Goexit, which goes on
 		var err error
 		if r.end(&err); err != nil && (s.signal() == nil || listsErrors(err)) {
 			s.home.report(err) // of an observer: the loop has no place for it
 		}
 	}()
+	if err := m.run(&r, items, yield); err != nil {
+		r.exit, r.err = byPanic, err
+	}
+}
+
+// run runs the loop and leaves it. The goroutine is that of the user's loop, which
+// may be left in any way. So all is joined in a deferred call, before the range
+// statement ends.
+//
+// A panic of the loop goes on as it was, as that of a body does, see bodyRun.call:
+// nobody can see which of it and a panic of an item came first, so the item's comes
+// second. An error is a panic(nil) of old: from Goexit run does not come back.
+func (m *stream[A, B]) run(r *bodyRun, items iter.Seq[A], yield func(Result[B]) bool) (err error) {
+	through, came := false, false
+	defer func() {
+		value := recover()
+		switch {
+		case value != nil:
+			p := trap(m.s.t, value)
+			r.exit, r.err = byPanic, p
+			m.s.firstPanic(p.(*PanicError))
+		case !came:
+			err = trap(m.s.t, nil)
+		}
+		if !through {
+			m.leave()
+		}
+		m.close()
+		if value != nil {
+			r.raise(value)
+		}
+	}()
 	through = m.loop(items, yield)
+	came = true
+	return nil
 }
 
 // listsErrors reports whether err, of a scope that was cancelled, tells of more

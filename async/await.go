@@ -136,7 +136,7 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 // call it, any number of times. The name is that of pthread_join and of the
 // Thread.join of Java.
 func (f *Future[T]) Join(ctx context.Context) (T, error) {
-	if c := f.made("Join"); !c.settled() {
+	if c := f.made("Join"); !c.settled() || ctx == nil {
 		if _, why := c.block(withoutCancel(ctx), 0, true); why != nil {
 			return *new(T), why
 		}

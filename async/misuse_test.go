@@ -134,19 +134,40 @@ func misuses() map[string]misuse {
 			"f":    func(context.Context) { async.Discarding(nil, giveOne) },
 			"task": func(context.Context) { async.Discarding(func(int) {}, nil) },
 		},
-		"Future.Await": {"ctx": func(context.Context) { _, _ = pending().Await(none, 0) }},
-		"Future.Wait":  {"ctx": func(context.Context) { _, _ = pending().Wait(none) }},
-		"AwaitAll":     {"ctx": func(context.Context) { async.AwaitAll(none, 0, pending()) }},
-		"Sleep":        {"ctx": func(context.Context) { _ = async.Sleep(none, 1) }},
-		"Shutdown":     {"ctx": func(context.Context) { _ = async.Shutdown(none) }},
-		"Beat":         {"ctx": func(context.Context) { async.Beat(none) }},
-		"On":           {"ex": func(context.Context) { async.On(nil) }},
-		"OnAbort":      {"f": func(context.Context) { async.OnAbort(nil) }},
-		"OnDiscard":    {"f": func(context.Context) { async.OnDiscard[int](nil) }},
-		"OnFailure":    {"f": func(context.Context) { async.OnFailure(nil) }},
-		"OnStall":      {"f": func(context.Context) { async.OnStall(1, nil) }},
-		"Observe":      {"o": func(context.Context) { async.Observe(nil) }, "func": func(context.Context) { async.Observe(async.ObserverFunc(nil)) }},
-		"Jitter":       {"in": func(context.Context) { async.Jitter(1, nil) }},
+		"Future.Await": {
+			"ctx":                     func(context.Context) { _, _ = pending().Await(none, 0) },
+			"ctx, when it is settled": func(context.Context) { _, _ = async.Completed(1, nil).Await(none, 0) },
+		},
+		"Future.Wait": {
+			"ctx":                     func(context.Context) { _, _ = pending().Wait(none) },
+			"ctx, when it is settled": func(context.Context) { _, _ = async.Completed(1, nil).Wait(none) },
+		},
+		"Future.Join": {
+			"ctx":                     func(context.Context) { _, _ = pending().Join(none) },
+			"ctx, when it is settled": func(context.Context) { _, _ = async.Completed(1, nil).Join(none) },
+		},
+		"AwaitAll": {
+			"ctx":                     func(context.Context) { async.AwaitAll(none, 0, pending()) },
+			"ctx, when it is settled": func(context.Context) { async.AwaitAll(none, 0, async.Completed(1, nil)) },
+		},
+		"Resolve": {
+			"Promise": func(context.Context) { (*async.Promise[int])(nil).Resolve(1) },
+			"more":    func(context.Context) { new(async.Promise[int]).Resolve(1) },
+		},
+		"Reject": {
+			"Promise": func(context.Context) { (*async.Promise[int])(nil).Reject(errPlanted) },
+			"more":    func(context.Context) { new(async.Promise[int]).Reject(errPlanted) },
+		},
+		"Sleep":     {"ctx": func(context.Context) { _ = async.Sleep(none, 1) }},
+		"Shutdown":  {"ctx": func(context.Context) { _ = async.Shutdown(none) }},
+		"Beat":      {"ctx": func(context.Context) { async.Beat(none) }},
+		"On":        {"ex": func(context.Context) { async.On(nil) }},
+		"OnAbort":   {"f": func(context.Context) { async.OnAbort(nil) }},
+		"OnDiscard": {"f": func(context.Context) { async.OnDiscard[int](nil) }},
+		"OnFailure": {"f": func(context.Context) { async.OnFailure(nil) }},
+		"OnStall":   {"f": func(context.Context) { async.OnStall(1, nil) }},
+		"Observe":   {"o": func(context.Context) { async.Observe(nil) }, "func": func(context.Context) { async.Observe(async.ObserverFunc(nil)) }},
+		"Jitter":    {"in": func(context.Context) { async.Jitter(1, nil) }},
 	}
 }
 

@@ -61,7 +61,7 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 // resolved, rejected or abandoned before, in which case value goes to the hook
 // of [OnDiscard].
 func (p *Promise[T]) Resolve(value T) bool {
-	f := p.f
+	f := p.made("Resolve")
 	if !f.f.take() {
 		f.discard(value)
 		return false
@@ -79,7 +79,16 @@ func (p *Promise[T]) Reject(err error) bool {
 	if err == nil {
 		panic("async: Reject(nil): a promise is rejected with an error or resolved with a value")
 	}
-	return p.f.f.reject(err)
+	return p.made("Reject").f.reject(err)
+}
+
+// made returns the future of p. It panics if there is none, because op was
+// called on a nil Promise or on one that NewPromise has not made.
+func (p *Promise[T]) made(op string) *Future[T] {
+	if p == nil || p.f == nil {
+		panic("async: " + op + " of a nil or zero Promise: it is NewPromise that returns one")
+	}
+	return p.f
 }
 
 func (f *future) reject(err error) bool {

@@ -38,6 +38,9 @@ type oneWait struct {
 // return after a switch of goroutines is mispredicted: measured, a frame costs
 // 10 ns of the 700 that Execute and Await take.
 func (f *future) block(ctx context.Context, timeout time.Duration, search bool) (end waitEnd, why error) {
+	if ctx == nil {
+		nearest(ctx) // panics, and says why: not only while f has not settled
+	}
 	if f.settled() {
 		return waitSettled, nil
 	}

@@ -75,7 +75,7 @@ func (s *scope) alarmLocked() {
 	s.alarm = time.AfterFunc(panicPatience, func() { s.printLate(p.(*PanicError)) })
 }
 
-// printLate prints a panic that waits for a scope that does not come home, once.
+// printLate prints a panic that has waited long for its scope to end, once.
 func (s *scope) printLate(p *PanicError) {
 	if p.printed.CompareAndSwap(false, true) {
 		s.home.printLate(p, s.t.name(), s.stragglers())

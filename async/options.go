@@ -267,8 +267,9 @@ func DetachAfter(d time.Duration) ScopeOption {
 // OnFailure asks f about the error of every Go task that fails. Where f
 // returns nil the scope carries on, as a server does when one connection
 // fails; an error fails the scope with it. f may be called by several
-// goroutines at once. It is not asked about panics, Goexit, or tasks that
-// ended because the scope was cancelled.
+// goroutines at once, with no lock held. It is not asked about panics, Goexit, or
+// tasks that ended because the scope was cancelled. If f itself panics, that and
+// the error it was asked about are the scope's. A nil f panics.
 func OnFailure(f func(error) error) ScopeOption {
 	if f == nil {
 		panic("async: OnFailure(nil): leave the option out instead")

@@ -161,8 +161,8 @@ func (m *stream[A, B]) leave() {
 	}
 }
 
-// raise deals with an outcome after the loop was left: only what is too loud
-// to be dropped is told.
+// raise deals with an outcome after the loop was left: an error is dropped, a panic
+// or Goexit never is.
 func (m *stream[A, B]) raise(v *verdict) {
 	switch {
 	case v.panic != nil:

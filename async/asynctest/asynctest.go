@@ -34,8 +34,8 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// Root is [Context] for tests that look at the outcome themselves: check shuts the root
-// down and returns what Context would fail the test with. The root's own
+// Root is [Context] for tests that look at the outcome themselves: check shuts the
+// root down and returns what Context would fail the test with. The root's own
 // context is a child of ctx.
 func Root(ctx context.Context) (root context.Context, check func() error) {
 	var lost lostErrors

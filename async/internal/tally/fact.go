@@ -31,9 +31,9 @@ type Fact struct {
 	Dropped int
 }
 
-// loud reports that a fact is never told as something else: somebody has to be
-// given it, or the scope is.
-func (f *Fact) loud() bool { return f.Class == Panic || f.Class == Goexit }
+// mustRaise reports that f is a panic or Goexit. Such a fact is never told as
+// something else: a waiter is given it, or the scope is.
+func (f *Fact) mustRaise() bool { return f.Class == Panic || f.Class == Goexit }
 
 // A Decision says what is to be done about a fact.
 type Decision uint8

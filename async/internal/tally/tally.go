@@ -39,7 +39,7 @@ type Tally struct {
 // scope has told it to stop: what it returns then is not a failure.
 func (t *Tally) Child(f *Fact, stopped bool) Decision {
 	switch {
-	case stopped && !f.loud():
+	case stopped && !f.mustRaise():
 		return Ignored
 	case f.Class == Echo:
 		t.echoed = true
@@ -62,7 +62,7 @@ func (t *Tally) Future(f *Fact, of Future, x *Entry) Decision {
 	case f.Class == Echo:
 		t.echoed = t.echoed || !of.Stopped
 		return Given
-	case of.Awaited, (of.Told || of.Stopped) && !f.loud():
+	case of.Awaited, (of.Told || of.Stopped) && !f.mustRaise():
 		return Given
 	case of.Rooted:
 		return Open

@@ -64,6 +64,7 @@ type scope struct {
 	raised *PanicError  // stands for the panic that a Scope in here has raised last
 
 	alarm   *time.Timer // prints the panic that is to be raised, if that takes long
+	alarms  int         // of futures that hold a panic nobody was given yet; at most 32 are set
 	unwatch func() bool // takes us off the context we watch
 	timers  []*time.Timer
 

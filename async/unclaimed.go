@@ -117,6 +117,7 @@ func (x *unclaimed) closeLocked(to claimState) {
 	if x.alarm != nil {
 		x.alarm.Stop()
 		x.alarm = nil
+		x.scope.alarms--
 	}
 }
 
@@ -238,7 +239,8 @@ func (x *unclaimed) openLocked(f *future, rooted bool) {
 	switch {
 	case rooted:
 		x.keepUntilCollected(f)
-	case x.v.panic != nil:
+	case x.v.panic != nil && x.scope.alarms < maxListed: // each alarm looks at all stacks
+		x.scope.alarms++
 		x.alarm = time.AfterFunc(panicPatience, x.printLate)
 	}
 }

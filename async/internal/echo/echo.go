@@ -16,6 +16,10 @@ import (
 // A Stop is why a task was told to stop: what Err and Cause of its context say.
 type Stop struct{ Err, Cause error }
 
+// depth is how often an error may wrap another and still be looked into. One that
+// wraps itself would be looked into for ever.
+const depth = 1000
+
 // Known answers for errors whose meaning package async knows: whether err is an
 // echo, and whether it knows err at all.
 type Known func(err error) (is, known bool)
@@ -27,7 +31,7 @@ func Is(err error, stop Stop, known Known) (is bool) {
 		return true
 	}
 	defer func() { _ = recover() }() // of a user's method; is stays false
-	for {
+	for range depth {
 		if is, ok := known(err); ok {
 			return is
 		}
@@ -46,6 +50,7 @@ func Is(err error, stop Stop, known Known) (is bool) {
 			return true
 		}
 	}
+	return false
 }
 
 // All reports whether all of errs are echoes of stop, and there is one.

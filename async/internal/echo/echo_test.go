@@ -51,6 +51,7 @@ func TestAnEchoSaysOnlyThatItsTaskWasStopped(t *testing.T) {
 		"known to be one":        {known, stop, true},
 		"wraps a known one":      {fmt.Errorf("x: %w", known), stop, true},
 		"Unwrap panics":          {panics{}, stop, false},
+		"wraps itself":           {wrapsItself{}, stop, false},
 		"wraps nothing":          {wrapsNil{}, stop, false},
 		"uncomparable, the same": {uncomparable{list}, echo.Stop{Err: context.Canceled, Cause: uncomparable{list}}, true},
 		"uncomparable, another":  {uncomparable{[]int{1}}, echo.Stop{Err: context.Canceled, Cause: uncomparable{list}}, false},
@@ -72,6 +73,11 @@ type noErrors struct{}
 
 func (noErrors) Error() string   { return "nothing" }
 func (noErrors) Unwrap() []error { return nil }
+
+type wrapsItself struct{}
+
+func (wrapsItself) Error() string   { return "again" }
+func (e wrapsItself) Unwrap() error { return e }
 
 type wrapsNil struct{}
 

@@ -149,6 +149,6 @@ func TestDelaysBelowZeroAreNone(t *testing.T) {
 		require.ErrorAs(t, err, new(*async.StragglerError))
 		require.Equal(t, time.Millisecond, time.Since(begin))
 		require.NoError(t, async.Sleep(ctx, least))
-		require.LessOrEqual(t, calls.Load(), int32(1))
+		require.LessOrEqual(t, calls.Load(), int32(2), "once when the body has ended, once when cancelled")
 	})
 }

@@ -125,7 +125,7 @@ func (m *stream[A, B]) next(w *taker[A, B], v *verdict) (e *entry[A, B], ok bool
 	m.refuse()
 	m.mu.Lock()
 	if v != nil {
-		m.endLocked(w.item, v, false)
+		m.endLocked(w.item, v)
 	}
 	for again := false; ; again = true {
 		e := m.takeLocked(w)
@@ -229,20 +229,19 @@ func (m *stream[A, B]) endWaiting(v *verdict) {
 }
 
 // tell notes how an item ended, and that w, if it is not nil, looks for the next.
-// The caller is told last, when what follows from it can be seen.
+// A failure that stops the rest cancels them before the item makes room: the
+// caller that finds room finds the cancellation too, and pulls no more. The caller
+// is told last, when what follows from it can be seen.
 func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *verdict) {
-	echo := v.err != nil && m.s.isEcho(v) // asks contexts, so not under the lock
+	dropped := v.err != nil && m.fail(v)
 	m.mu.Lock()
-	drop, fail := m.endLocked(e, v, echo)
+	drop := m.endLocked(e, v) && !dropped
 	if w != nil {
 		m.searchLocked(w)
 	}
 	m.mu.Unlock()
-	if drop {
+	if drop { // the loop was left meanwhile
 		m.drop(v)
-	}
-	if fail {
-		m.s.cancel(canceled(v.err))
 	}
 	m.mu.Lock()
 	caller := m.callLocked()
@@ -252,15 +251,29 @@ func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *verdict) {
 	}
 }
 
-// endLocked records how an item ended. It reports whether that is to be dropped,
-// and whether it is the failure that is to stop the rest.
-func (m *stream[A, B]) endLocked(e *entry[A, B], v *verdict, echo bool) (drop, fail bool) {
+// fail deals with the failure of an item: it cancels the rest if it is the first
+// that is to. It reports whether the outcome was dropped, as nobody takes it.
+func (m *stream[A, B]) fail(v *verdict) (dropped bool) {
+	echo := m.s.isEcho(v) // asks contexts, so not under the lock
+	m.mu.Lock()
+	dropped = m.dropping
+	first := m.failFast && !m.failed && !echo
+	m.failed = m.failed || first
+	m.mu.Unlock()
+	if dropped {
+		m.drop(v)
+	}
+	if first {
+		m.s.cancel(canceled(v.err))
+	}
+	return dropped
+}
+
+// endLocked records how an item ended. It reports whether that is a failure to drop.
+func (m *stream[A, B]) endLocked(e *entry[A, B], v *verdict) (drop bool) {
 	e.ended = true
 	if v.err != nil {
 		e.v, e.result.Err = *v, v.err
-		drop = m.dropping
-		fail = m.failFast && !m.failed && !echo
-		m.failed = m.failed || fail
 	}
 	switch {
 	case m.dropping:
@@ -268,7 +281,7 @@ func (m *stream[A, B]) endLocked(e *entry[A, B], v *verdict, echo bool) (drop, f
 	case m.order == asEnded:
 		m.untaken.push(e)
 	}
-	return drop, fail
+	return m.dropping && v.err != nil
 }
 
 // close sends idle workers home. Items that wait, if the sequence was left by a

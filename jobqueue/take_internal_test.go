@@ -14,7 +14,7 @@ import (
 // waiting returns a waiter of the scope of ctx that q has on its list.
 func waiting(t *testing.T, q *Queue[int, int], ctx context.Context, limit int) *waiter[int, int] {
 	w := &waiter[int, int]{limit: limit}
-	w.future, w.promise = async.NewPromise[struct{}](ctx)
+	w.future, w.promise = async.NewPromise[struct{}](context.WithoutCancel(ctx)) // as Take does
 	jobs, err := q.takeNow(bridge.ScopeOf(ctx), limit, w)
 	require.NoError(t, err)
 	require.Nil(t, jobs)

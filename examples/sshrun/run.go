@@ -77,7 +77,9 @@ type running struct {
 // run sends the script, copies its output, and waits for its end and then for
 // the end of the output.
 func (r *running) run(ctx context.Context) error {
-	r.end, r.ended = async.NewPromise[error](ctx, async.Name("end"))
+	// It is settled by what the server says, or by the end of the connection, and
+	// not by the cancellation: how the script ends then is what it is for.
+	r.end, r.ended = async.NewPromise[error](context.WithoutCancel(ctx), async.Name("end"))
 	async.Go(ctx, func(context.Context) error { r.listen(); return nil }, async.Name("listen"))
 
 	r.script = async.Watch(ctx, r.ending, async.Every(r.Limits.KeepAlive), r.check(ctx),

@@ -86,7 +86,7 @@ func TestWhoWasToldToStopHasNotFailed(t *testing.T) {
 		}},
 		"a task of it fails": {failed: true, run: func(ctx context.Context, q *jobqueue.Queue[int, int]) {
 			_ = async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(context.Context) error { return errBoom })
+				async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return errBoom }) // when the job is taken
 				return take(ctx, q)
 			})
 		}},

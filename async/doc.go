@@ -22,6 +22,21 @@
 //		return show(u, n)
 //	})
 //
+// # The first choice
+//
+//	          is told of a failure          does it stop    does it need
+//	                                        the others?     a scope?
+//
+//	Go        the scope, at once            yes             yes
+//	Start     those who wait for it; if     no              no
+//	          nobody does, the scope at
+//	          its end
+//	Execute   as Start; it has a value      no              no
+//
+// [Future.Await]: the result in time, or abort it. [Future.Wait]: look on.
+// [Future.Join]: until the end. To wait at most 5 s and let it run on is Wait
+// with a ctx of [context.WithTimeout].
+//
 // # Two rules
 //
 // A function that takes a ctx joins what it starts, by opening a Scope of its
@@ -29,15 +44,20 @@
 //
 // When a task settles its context is cancelled, as that of a call that has
 // returned. What needs the context, such as the body of an HTTP response, is
-// consumed inside the handler.
+// consumed inside the handler. What keeps it, such as a client, is given the ctx
+// of its owner.
+//
+// # Without a scope
+//
+// Where ctx carries no scope, [Go] and [OnExit] panic. [Execute] and all else
+// that returns a [Future] make a root task, which nobody joins. An Await of it that
+// expires or is cancelled tells it to stop and returns; the task runs on for as
+// long as it takes. So do the losers of a choice and the items of a ForkJoin.
+// [Shutdown], at the end of main, waits for them. [Scope], [Shield], [ForEach],
+// [Map] and [AsCompleted] join all that they start, whatever ctx they are given.
 //
 // # Choosing
 //
-//   - [Go] for work whose failure is everybody's: it fails the scope.
-//   - [Execute] for work with a result, [Start] for work without: a failure is
-//     told to the waiters, and fails the scope only if nobody waits for it.
-//   - [Future.Await]: the result in time, or abort it. [Future.Wait]: look on.
-//     [Future.Join]: until the end.
 //   - [Race], [Any], [Until], [Quorum], [Hedge], [All] and [Settle] to choose
 //     among several tasks.
 //   - [Poll] and [Repeat] for what is done again and again; [Watch] and

@@ -25,8 +25,9 @@ func Joined(ctx context.Context, get func(ctx context.Context) (string, error)) 
 func WaitABit(ctx context.Context, upload *async.Future[int]) (n int, over bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	n, err = upload.Wait(ctx)
-	return n, upload.State() == async.Done, err
+	_, _ = upload.Wait(ctx)
+	n, err, over = upload.Result()
+	return n, over, err
 }
 
 // StopAndJoin stops an upload and returns when it has gone, also if ctx is

@@ -48,7 +48,7 @@ func TestWaitABitLetsItRunOn(t *testing.T) {
 		upload := async.Execute(ctx, func(ctx context.Context) (int, error) { return 7, async.Sleep(ctx, 8*time.Second) })
 		_, over, err := WaitABit(ctx, upload)
 		require.False(t, over)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, err)
 		n, over, err := WaitABit(ctx, upload)
 		require.NoError(t, err)
 		require.True(t, over)

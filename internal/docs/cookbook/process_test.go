@@ -39,8 +39,6 @@ func (s *sign) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-var errUser = errors.New("cancelled by the user")
-
 // cancelled runs a script, cancels it when it has written something, and
 // returns its output, too.
 func cancelled(t *testing.T, script string, grace time.Duration) (code int, output string, err error) {

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/examples/internal/cli"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/examples/internal/foreground"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // command is a job: args as a command in a process group of its own, with our
@@ -17,13 +18,13 @@ import (
 // is left when it returns.
 func command(args []string, grace time.Duration, std cli.Streams) func(context.Context) error {
 	return func(ctx context.Context) error {
-		c := proc.Command{Args: args, Grace: grace, Stdout: proc.Piped(std.Out), Stderr: proc.Piped(std.Err)}
-		ctx = proc.StopOnSignals(ctx, &c)
+		c := proc.Command{Args: args, Grace: grace, Stdout: foreground.Piped(std.Out), Stderr: foreground.Piped(std.Err)}
+		ctx = foreground.StopOnSignals(ctx, &c)
 		result, err := proc.Run(ctx, c)
 		if err == nil {
 			return nil
 		}
-		failed := &jobError{text: err.Error(), err: err, cause: result.Cause, status: result.ExitStatus(err)}
+		failed := &jobError{text: err.Error(), err: err, cause: result.Cause, status: foreground.ExitStatus(result, err)}
 		if exit := new(proc.ExitError); errors.As(err, &exit) {
 			failed.text = exit.Name + ": " + result.Outcome() // the cause is told anyhow
 		}

@@ -10,8 +10,8 @@
 //	echo 'echo hello; exit 3' | go run ./examples/runstep
 //	go run ./examples/runstep -demo
 //
-// It is meant to be copied, together with ../internal/proc, which does the work
-// and which you can use in a runner of your own: main.go is the program, from
+// Package proc does the work. This is meant to be copied, as the frame around it
+// in a runner of your own: main.go is the program, from
 // flags to exit status; step.go is what is run; report.go is what is told of it.
 //
 // It exits with the status of the step: 128 and the number of a signal that has
@@ -31,7 +31,8 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/examples/internal/foreground"
+	"github.com/ambit-go/ambit/proc"
 )
 
 func main() {
@@ -107,7 +108,7 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 		c.Signalling = func(sig syscall.Signal, cause error) {
 			fmt.Fprintf(std.Err, "runstep: %s: %s: %s\n", c.Name, proc.SignalName(sig), because(cause))
 		}
-		step := proc.StopOnSignals(ctx, &c)
+		step := foreground.StopOnSignals(ctx, &c)
 		err := openable(ctx, c.ExtraFiles)
 		if err != nil {
 			return err
@@ -121,7 +122,7 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	r := newReport(c.Name, result, err, time.Since(begin))
 	if failed := r.write(cfg.reportTo); failed != nil {
 		if err = errors.Join(err, failed); r.Status == cli.StatusDone {
-			r.Status = proc.StatusCannot
+			r.Status = foreground.StatusCannot
 		}
 	}
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/examples/internal/foreground"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // A report is how a step has ended, for programs.
@@ -34,7 +35,7 @@ func newReport(name string, result proc.Result, err error, took time.Duration) *
 		Pid:     result.Pid,
 		Notes:   result.Notes(),
 		Seconds: took.Seconds(),
-		Status:  result.ExitStatus(err),
+		Status:  foreground.ExitStatus(result, err),
 	}
 	if result.Code >= 0 {
 		r.Code = &result.Code
@@ -64,7 +65,7 @@ func checkReport(file string) error {
 		err = f.Close()
 	}
 	if err != nil {
-		return &cli.ExitError{Code: proc.StatusCannot, Err: fmt.Errorf("report: %w", err)}
+		return &cli.ExitError{Code: foreground.StatusCannot, Err: fmt.Errorf("report: %w", err)}
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/examples/internal/foreground"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // shell runs a script as pipelines are used to: the first command that fails is
@@ -27,7 +28,7 @@ func (cfg *config) command(args []string, std cli.Streams) (proc.Command, error)
 	c := proc.Command{
 		Name: cfg.name, Dir: cfg.dir,
 		Grace: cfg.grace, Linger: cfg.linger,
-		Stdout: proc.Piped(std.Out), Stderr: proc.Piped(std.Err),
+		Stdout: foreground.Piped(std.Out), Stderr: foreground.Piped(std.Err),
 	}
 	if info, err := os.Stat(cfg.dir); cfg.dir != "" && (err != nil || !info.IsDir()) {
 		return c, cli.Usagef("-C %s: not a directory", cfg.dir)
@@ -50,7 +51,7 @@ func (cfg *config) command(args []string, std cli.Streams) (proc.Command, error)
 			_, err = os.Stat(path)
 		}
 		if err != nil {
-			return c, &cli.ExitError{Code: proc.StatusMissing, Err: err}
+			return c, &cli.ExitError{Code: foreground.StatusMissing, Err: err}
 		}
 		c.Args = append(append(shell[:len(shell):len(shell)], path), args...)
 		setDefault(&c.Name, filepath.Base(path))

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ambit-go/ambit/examples/internal/cli"
 	"github.com/ambit-go/ambit/examples/internal/clitest"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/proc"
 )
 
 func TestTheDemonstrationKeepsToTheGraceThatIsAskedFor(t *testing.T) {

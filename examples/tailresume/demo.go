@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/proc"
 	"golang.org/x/net/netutil"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/loopback"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // demos are scripts, by kind. They beat by touching $BEAT.

@@ -13,7 +13,7 @@
 // It is meant to be copied: main.go is the program, from flags to exit status;
 // watch.go has the watchdogs, and how they are put around the command; ending.go
 // tells the endings apart; demo.go is a command with health and heartbeat to try
-// it with. The process group is that of ../internal/proc.
+// it with. The process group is that of package proc.
 //
 // It exits with 0 if the command has succeeded, 1 if it has failed, 3 if a
 // watchdog has given it up, 124 after a timeout, 128 and the number of the signal
@@ -33,7 +33,8 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/examples/internal/foreground"
+	"github.com/ambit-go/ambit/proc"
 )
 
 func main() {
@@ -121,8 +122,8 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 	c := proc.Command{
 		Args:   args,
 		Grace:  cfg.grace,
-		Stdout: proc.Piped(std.Out),
-		Stderr: proc.Piped(std.Err),
+		Stdout: foreground.Piped(std.Out),
+		Stderr: foreground.Piped(std.Err),
 	}
 	var result proc.Result
 	err := async.Scope(ctx, func(ctx context.Context) error {
@@ -136,7 +137,7 @@ func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) erro
 				fmt.Fprintf(std.Err, "watchstep: %s: %v\n", proc.SignalName(sig), cause)
 			}
 		}
-		ctx = proc.StopOnSignals(ctx, &c)
+		ctx = foreground.StopOnSignals(ctx, &c)
 		var err error
 		result, err = cfg.watched(ctx, c)
 		return err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // A check finds out whether all is well.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // A spec is what a container is created from: some fields of Docker's.

@@ -11,7 +11,7 @@ import (
 	"github.com/ambit-go/ambit/examples/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/examples/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/examples/cirunner/internal/workdir"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // outcome says what an error of an attempt means. An error may hold a cause and

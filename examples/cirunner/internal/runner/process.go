@@ -11,7 +11,7 @@ import (
 
 	"github.com/ambit-go/ambit/examples/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/examples/cirunner/internal/plan"
-	"github.com/ambit-go/ambit/examples/internal/proc"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // A timeLimit is the cause of what has taken too long.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package proc
+package foreground
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // Exit statuses beside those of cli, as env(1) and timeout(1) have them.
@@ -21,10 +22,10 @@ const (
 )
 
 // ExitStatus returns the exit status for a program that has run a command in
-// place of its caller, and has got r and err from Run. The command's own status
+// place of its caller, and has got r and err from proc.Run. The command's own status
 // goes before everything: that it was stopped is told, and does not mask it. For
 // one that has none to show, or 0, it is that of the cause: see cli.StopStatus.
-func (r Result) ExitStatus(err error) int {
+func ExitStatus(r proc.Result, err error) int {
 	switch status := r.Status(); {
 	case err == nil || status > 0:
 		return status

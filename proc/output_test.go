@@ -15,11 +15,10 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
 func TestABackgroundChildThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
-	out := clitest.NewSign()
+	out := newSign()
 	c := bash(`sleep 600 & echo child $!; exit 0`)
 	c.Linger, c.Stdout = 50*time.Millisecond, out
 	result, err := Run(asynctest.Context(t), c)
@@ -28,11 +27,11 @@ func TestABackgroundChildThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
 	assert.True(t, result.Left)
 	assert.Nil(t, result.Cause)
 	assert.Len(t, result.Notes(), 1)
-	assert.Empty(t, clitest.Alive(t, clitest.Number(t, out.String(), "child")))
+	assert.Empty(t, alive(t, number(t, out.String(), "child")))
 }
 
 func TestAReaderOfTheLastOutputMayFinish(t *testing.T) {
-	out := clitest.NewSign()
+	out := newSign()
 	c := bash(`exec > >(while read -r line; do sleep 0.05; echo "[$line]"; done); echo one; echo two`)
 	c.Stdout = out
 	result, err := Run(asynctest.Context(t), c)
@@ -44,21 +43,21 @@ func TestAReaderOfTheLastOutputMayFinish(t *testing.T) {
 const outside = `read -r pid < <(exec setsid bash -c 'echo $$; exec sleep 600 >&2'); echo daemon $pid; `
 
 func TestSomebodyOutsideTheGroupThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
-	out := clitest.NewSign()
+	out := newSign()
 	c := bash(outside + "echo last")
 	c.Linger, c.Stdout, c.Stderr = 50*time.Millisecond, out, out
 	result, err := Run(asynctest.Context(t), c)
-	pid := clitest.Number(t, out.String(), "daemon")
+	pid := number(t, out.String(), "daemon")
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a process that has left its group keeps its output open"}, result.Notes())
 	assert.Contains(t, out.String(), "last\n")
-	assert.NotEmpty(t, clitest.Alive(t, pid), "it is not ours to kill")
+	assert.NotEmpty(t, alive(t, pid), "it is not ours to kill")
 }
 
 func TestWhatIsInThePipeIsNotLostToASlowWriter(t *testing.T) {
 	const linger = 20 * time.Millisecond
-	out := clitest.NewSign()
+	out := newSign()
 	c := bash(outside + "head -c 50000 /dev/zero; echo; echo last")
 	c.Linger = linger
 	c.Stdout = writerFunc(func(p []byte) (int, error) {
@@ -67,7 +66,7 @@ func TestWhatIsInThePipeIsNotLostToASlowWriter(t *testing.T) {
 	})
 	c.Stderr = c.Stdout
 	result, err := Run(asynctest.Context(t), c)
-	pid := clitest.Number(t, out.String(), "daemon")
+	pid := number(t, out.String(), "daemon")
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	require.NoError(t, err)
 	assert.True(t, result.Held)
@@ -115,7 +114,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestBothStreamsMayBeOneWriter(t *testing.T) {
-	out, errs := clitest.NewSign(), clitest.NewSign()
+	out, errs := newSign(), newSign()
 	c := bash("for i in 1 2 3; do echo out $i; echo err $i >&2; done")
 	c.Stdout, c.Stderr = out, errs
 	_, err := Run(asynctest.Context(t), c)
@@ -134,7 +133,7 @@ func TestBothStreamsMayBeOneWriter(t *testing.T) {
 	require.NoError(t, err)
 }
 
-type uncomparable []*clitest.Sign
+type uncomparable []*sign
 
 func (u uncomparable) Write(p []byte) (int, error) { return u[0].Write(p) }
 

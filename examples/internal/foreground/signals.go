@@ -1,6 +1,9 @@
 //go:build unix
 
-package proc
+// Package foreground is for programs that run a command in place of their
+// caller, as env(1) and timeout(1) do: the signals that they get stop the
+// command, and their exit status is the command's.
+package foreground
 
 import (
 	"context"
@@ -9,13 +12,14 @@ import (
 	"syscall"
 
 	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/proc"
 )
 
 // StopOnSignals returns the context to run c in, and sets its Hurry. The first
 // INT, TERM or HUP that this process gets cancels the context, with a
 // *cli.SignalError as the cause; one that comes when c is being stopped already,
 // for whatever cause, ends the grace. This holds until the scope of ctx ends.
-func StopOnSignals(ctx context.Context, c *Command) context.Context {
+func StopOnSignals(ctx context.Context, c *proc.Command) context.Context {
 	step, stop := context.WithCancelCause(ctx)
 	hurry, hurryUp := context.WithCancel(ctx)
 	var stopping atomic.Bool

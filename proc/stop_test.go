@@ -16,7 +16,6 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
 func TestAStopNeverMasksTheStatus(t *testing.T) {
@@ -56,7 +55,7 @@ func TestAGrandchildThatIgnoresTERMIsKilledAlthoughTheCommandHasEnded(t *testing
 		assert.Equal(t, want, result.Code)
 		assert.True(t, result.Killed)
 		assert.ErrorIs(t, err, errUser)
-		assert.Empty(t, clitest.Alive(t, clitest.Number(t, out.String(), "grandchild")))
+		assert.Empty(t, alive(t, number(t, out.String(), "grandchild")))
 	}
 }
 
@@ -144,14 +143,14 @@ func TestAWatchdogStopsIt(t *testing.T) {
 	errSick := errors.New("it is sick")
 	var told error
 	c := bash("trap 'exit 7' TERM; bash -c 'echo ready; exec sleep 600' & wait")
-	out := clitest.NewSign()
+	out := newSign()
 	c.Stdout = out
 	c.Signalling = func(_ syscall.Signal, cause error) { told = cause }
 	result, err := async.Watch(ctx, func(ctx context.Context) (Result, error) {
 		return Run(ctx, c)
 	}, async.Every(time.Millisecond), func(context.Context) error {
 		select {
-		case <-out.Ready:
+		case <-out.ready:
 			return errSick
 		default:
 			return nil

@@ -1,5 +1,3 @@
-//go:build unix
-
 // Package proc runs a command in a process group of its own and does not
 // return before the group has ended.
 //
@@ -27,8 +25,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"github.com/ambit-go/ambit/async"
 )
 
 // The defaults of a Command.
@@ -119,32 +115,4 @@ type Result struct {
 	// Survived reports that something of the group was still there GiveUp
 	// after KILL: a process that the system cannot end now.
 	Survived bool
-}
-
-// Run runs a command in a process group of its own, as a task with the given
-// options, such as async.Timeout. It returns when the command has ended, nothing
-// of its group is left, and its output has been written. Stopping takes at most
-// about the grace, and twice GiveUp and Linger where the system or a writer
-// does not do its part.
-//
-// The error is nil if the exit status is 0 and nobody has stopped the command:
-// whatever it has left behind, see Result.Notes. Otherwise it is, or wraps, an
-// *ExitError, which matches the cause as well; an *OutputError if output was
-// lost; the error of os/exec if the command could not be started; or, if ctx was
-// done before that, the cause alone. The Result is valid beside every error.
-//
-// The options Name and OnAbort are Run's own: Signalling sees what an abort hook
-// would.
-func Run(ctx context.Context, c Command, opts ...async.TaskOption) (Result, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	p := newProcess(c, cancel)
-	task := async.Start(ctx, p.run, append(opts[:len(opts):len(opts)],
-		async.Name(p.c.Name),
-		async.OnAbort(p.stop),
-		async.HookTimeout(p.c.Grace+2*p.c.GiveUp),
-	)...)
-	// The task ends in time by itself, and its outcome is wanted in any case.
-	_, err := task.Wait(context.WithoutCancel(ctx))
-	return p.result, join(err, p.err)
 }

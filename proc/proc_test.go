@@ -20,11 +20,9 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
 // hang bounds what must not hang. No test takes as long as that.
-
 const hang = time.Minute
 
 var errUser = errors.New("cancelled by the user")
@@ -34,26 +32,24 @@ var errUser = errors.New("cancelled by the user")
 // to be stopped wait for a child that is there already: one that bash starts
 
 // while it hears TERM does not hear it.
-
 func bash(script string) Command {
 	return Command{Name: "step", Args: []string{"bash", "-c", script}, Grace: hang, GiveUp: hang, Linger: hang}
 }
 
 // cancelled runs a command, and cancels it when it has printed "ready".
-
-func cancelled(t *testing.T, c Command) (Result, *clitest.Sign, error) {
+func cancelled(t *testing.T, c Command) (Result, *sign, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
-	out := clitest.NewSign()
+	out := newSign()
 	go func() {
-		<-out.Ready
+		<-out.ready
 		cancel(errUser)
 	}()
 	if c.Stdout == nil {
 		c.Stdout = out
 	}
 	result, err := Run(ctx, c)
-	assert.Empty(t, clitest.InGroup(t, result.Pid), "left in the group")
+	assert.Empty(t, inGroup(t, result.Pid), "left in the group")
 	return result, out, err
 }
 
@@ -82,12 +78,6 @@ func TestACommandThatASignalEndsGivesTheSignal(t *testing.T) {
 	assert.EqualError(t, err, "step: ended by SIGSEGV")
 }
 
-// hurryAfterTheLeader ends the grace of c when the command itself has ended.
-
-// outside is a script that leaves a process outside its group, which keeps the
-
-// output open.
-
 func TestWhatCannotBeStartedIsAnError(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
 	result, err := Run(ctx, Command{Args: []string{"/no/such/program"}})
@@ -104,7 +94,6 @@ func TestWhatCannotBeStartedIsAnError(t *testing.T) {
 }
 
 // Limit bounds commands, and not the tasks that a command needs.
-
 func TestCommandsRunWithinALimit(t *testing.T) {
 	for _, in := range []struct {
 		name string
@@ -126,7 +115,7 @@ func TestCommandsRunWithinALimit(t *testing.T) {
 		t.Run(in.name, func(t *testing.T) {
 			alone := filepath.Join(t.TempDir(), "alone")
 			require.NoError(t, in.call(asynctest.Context(t), func(ctx context.Context) error {
-				out, errs := clitest.NewSign(), clitest.NewSign()
+				out, errs := newSign(), newSign()
 				c := bash("mkdir " + alone + " && head -c 1000000 /dev/zero && head -c 1000000 /dev/zero >&2 && rmdir " + alone)
 				c.Stdout, c.Stderr = out, errs
 				_, err := Run(ctx, c)
@@ -160,7 +149,3 @@ func TestACommandGetsWhatItIsGiven(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "from the file\nfrom the file\nhello\nthere\n", out.String())
 }
-
-// A stop that comes when the command has ended by itself changes nothing of how
-
-// it has; but what it has left is not waited for any longer.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package proc
+package foreground
 
 import (
 	"context"
@@ -14,20 +14,21 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/proc"
 )
 
 func TestExitStatus(t *testing.T) {
 	late := &async.TimeoutError{}
 	interrupt := &cli.SignalError{Signal: os.Interrupt}
-	lost := &OutputError{Err: syscall.EPIPE}
-	full := &OutputError{Err: syscall.ENOSPC}
-	ended := func(code int, sig syscall.Signal, cause error) Result {
-		return Result{Pid: 1, Code: code, Signal: sig, Cause: cause}
+	lost := &proc.OutputError{Err: syscall.EPIPE}
+	full := &proc.OutputError{Err: syscall.ENOSPC}
+	ended := func(code int, sig syscall.Signal, cause error) proc.Result {
+		return proc.Result{Pid: 1, Code: code, Signal: sig, Cause: cause}
 	}
-	none := Result{Code: -1}
+	none := proc.Result{Code: -1}
 	for _, test := range []struct {
 		name   string
-		result Result
+		result proc.Result
 		err    error
 		want   int
 	}{
@@ -52,7 +53,7 @@ func TestExitStatus(t *testing.T) {
 		{"no process to be had", none, &os.PathError{Op: "fork/exec", Err: syscall.EAGAIN}, 125},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, test.result.ExitStatus(test.err))
+			assert.Equal(t, test.want, ExitStatus(test.result, test.err))
 		})
 	}
 }

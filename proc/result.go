@@ -1,5 +1,3 @@
-//go:build unix
-
 package proc
 
 import (
@@ -8,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // Status returns the exit status as shells give it: the command's own, or 128
@@ -92,14 +88,6 @@ func (e *ExitError) Unwrap() []error {
 		errs = append(errs, e.stop, e.Result.Cause)
 	}
 	return errs
-}
-
-// SignalName returns the name that people know a signal by: SIGTERM.
-func SignalName(sig syscall.Signal) string {
-	if name := unix.SignalName(sig); name != "" {
-		return name
-	}
-	return fmt.Sprintf("signal %d", int(sig))
 }
 
 // An OutputError is about output of a command that was lost because of the

@@ -1,0 +1,14 @@
+package proc
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// SignalName returns the name that people know a signal by: SIGTERM.
+func SignalName(sig syscall.Signal) string {
+	if name, ok := signalNames[sig]; ok {
+		return name
+	}
+	return fmt.Sprintf("signal %d", int(sig))
+}

@@ -70,7 +70,7 @@ func unused(scope context.Context, r bridge.Registration) bool {
 // unusedLocked reports whether nothing is left of what was done with the context
 // of s, but for the exit hook x, which may be nil.
 func (s *scope) unusedLocked(x *exitHook) bool {
-	return s.live == 0 && s.promises == nil && s.tally == nil && s.std.Load() == nil &&
+	return s.live == 0 && s.promises == nil && s.rare == nil && s.tally == nil && s.std.Load() == nil &&
 		s.exits == x && (x == nil || x.next == nil)
 }
 

@@ -273,7 +273,7 @@ func (c *choice[T, R]) ended() {
 // owner, which has not ended: c is a member of it until the last line.
 func (c *choice[T, R]) release() {
 	c.s.mu.Lock()
-	c.s.ended = true
+	c.s.ended, c.s.shut = true, true
 	sum := c.s.tally.Sum(tally.Body{}, tally.Stop{}, nil)
 	c.s.mu.Unlock()
 	for _, err := range sum.Errs { // of observers

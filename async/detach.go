@@ -91,7 +91,7 @@ func Shutdown(ctx context.Context) error {
 	r.closing = true
 	r.s.mu.Unlock()
 
-	if r.waitFor(ctx.Done(), 0, func() bool { return len(r.awaited(t)) == 0 }) {
+	if r.waitFor(ctx.Done(), 0, func() bool { return r.nobodyLeft(t) }) {
 		return r.outcome(nil)
 	}
 	r.waitFor(nil, lookAgain, func() bool { return !hooksRun(r.cancelBelow(t)) })
@@ -126,6 +126,35 @@ func (r *root) awaited(caller *task) []*task {
 	return slices.DeleteFunc(r.below(caller), func(t *task) bool { return t.kind == kindBody })
 }
 
+// nobodyLeft reports whether Shutdown has nobody to wait for. Groups that were opened
+// with Daemon are told to stop once nobody else is left, and those at rest then.
+func (r *root) nobodyLeft(caller *task) bool {
+	left := r.awaited(caller)
+	if !slices.ContainsFunc(left, func(t *task) bool { return t.kind != kindGroup || !t.more.daemon }) {
+		for _, t := range left {
+			t.dismiss()
+		}
+	}
+	if len(left) == 0 {
+		r.endResting()
+		left = r.awaited(caller)
+	}
+	return len(left) == 0
+}
+
+// endResting ends the groups at rest below r.
+func (r *root) endResting() {
+	for {
+		r.s.mu.Lock()
+		last := r.s.lastRestingLocked()
+		r.s.mu.Unlock()
+		if last == nil {
+			return
+		}
+		last.end()
+	}
+}
+
 // cancelBelow cancels everything below r, and returns that. It is called again
 // and again: a task that has not ended yet may start more.
 func (r *root) cancelBelow(caller *task) []*task {
@@ -134,7 +163,11 @@ func (r *root) cancelBelow(caller *task) []*task {
 		if t.kind != kindBody || t.more == nil || !t.more.shielded { // as inside cancelAll
 			t.cancelAll(canceled(ErrShutdown))
 		}
+		if g, ok := t.self.(*Group); ok {
+			g.close(false)
+		}
 	}
+	r.endResting()
 	return tasks
 }
 
@@ -160,9 +193,8 @@ func hooksRun(tasks []*task) bool {
 // wake has all waits for a change at r look again.
 func (r *root) wake() {
 	r.s.mu.Lock()
-	if r.s.changed != nil {
-		close(r.s.changed)
-		r.s.changed = nil
+	if r.s.rare != nil {
+		r.s.rare.wakeLocked()
 	}
 	r.s.mu.Unlock()
 }
@@ -178,10 +210,11 @@ func (r *root) waitFor(stop <-chan struct{}, every time.Duration, ok func() bool
 	}
 	for {
 		r.s.mu.Lock()
-		if r.s.changed == nil {
-			r.s.changed = make(chan struct{})
+		at := r.s.rareLocked()
+		if at.changed == nil {
+			at.changed = make(chan struct{})
 		}
-		changed := r.s.changed
+		changed := at.changed
 		r.s.mu.Unlock()
 		if ok() {
 			return true

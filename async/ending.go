@@ -92,7 +92,7 @@ func (s *scope) returned() {
 	if s.t.state.Load() < stateJoining { // a panic has come by here already
 		s.t.move(stateJoining)
 	}
-	busy := s.live > 0 || s.exits != nil
+	busy := s.live > 0 || s.exits != nil || s.rare != nil
 	s.mu.Unlock()
 	if busy && s.t.kind != kindBody {
 		s.t.retire()
@@ -118,13 +118,13 @@ func (s *scope) startMissedHook() {
 // everything is refused, promises are abandoned and the context is done.
 func (s *scope) close() bool {
 	s.mu.Lock()
-	if s.live > 0 || s.exits != nil {
+	if s.live > 0 || s.exits != nil || s.hasRestingLocked() {
 		s.mu.Unlock()
 		return false
 	}
 	// Whatever is started in s is added under this lock: it comes before and is
 	// counted in live, or after and finds ended.
-	s.ended = true
+	s.ended, s.shut = true, true
 	var promises []*task // none can be added any more
 	for p := s.promises; p != nil; p = p.next {
 		promises = append(promises, p)
@@ -154,7 +154,7 @@ func (s *scope) conclude(own ownEnd, v *verdict) {
 func (s *scope) seal() {
 	s.stopped() // notes it if what cancels s has not come to us yet
 	s.mu.Lock()
-	s.ended = true
+	s.ended, s.shut = true, true
 	unwatch, timers := s.unwatch, s.timers
 	s.unwatch, s.timers = nil, nil
 	if s.alarm != nil {

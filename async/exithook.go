@@ -74,6 +74,9 @@ type exitHook struct {
 // exitHookLocked puts x on the list of s, to be the next one that is run.
 func (s *scope) exitHookLocked(x *exitHook) {
 	x.scope, x.next, x.listed = s, s.exits, true
+	if s.rare != nil {
+		s.keepLocked()
+	}
 	if x.next != nil {
 		x.next.prev = x
 	}

@@ -55,9 +55,7 @@ type scope struct {
 	// joiner is the waiter of the goroutine that joins, while it waits for the
 	// children. That goroutine takes it back under mu: then nobody can notify it.
 	joiner *waiter
-	// changed is closed, and nil again, when a child leaves. Only Shutdown, at a
-	// root, waits for it.
-	changed chan struct{}
+	rare   *rare // nil if nothing in it is in use
 
 	exits  *exitHook    // the one registered last; the others follow
 	tally  *tally.Tally // nil until something goes wrong, or a value waits to be given
@@ -68,18 +66,34 @@ type scope struct {
 	unwatch func() bool // takes us off the context we watch
 	timers  []*time.Timer
 
-	// These two are set if Scope has returned without its tasks: what it has
-	// returned, and what stands at the root for it. The last task to leave takes
-	// left, and ends the scope.
-	returnedErr error
-	left        *task
+	returnedErr error // what Scope has returned, if it did so without its tasks
 
 	// These are never cleared.
 	ended     bool // nothing can be started any more
+	shut      bool // it has ended, or is a group at rest, see admitLocked; that is cleared
 	cancelled bool // sig was passed on: to waits, hooks, and what is below
 	summed    bool // the outcome is being made; what fails now is the root's to report
 	dismissed bool // the daemons have been cancelled
 	gaveUp    bool // DetachAfter has passed
+}
+
+// rare is what few scopes have. It is guarded by the mu of the scope.
+type rare struct {
+	// changed is closed, and nil again, when a child leaves. Only Shutdown, at a
+	// root, waits for it.
+	changed chan struct{}
+	// left stands at the root for a scope that has returned without its tasks: the
+	// last of these to leave takes it, and ends the scope. Of a group that nobody has
+	// told to end it is the task of the group itself.
+	left    *task
+	resting *place // the groups in the scope that have no tasks, the last one first
+}
+
+func (s *scope) rareLocked() *rare {
+	if s.rare == nil {
+		s.rare = new(rare)
+	}
+	return s.rare
 }
 
 // newScope returns the inner scope of t, with what it inherits.
@@ -126,7 +140,7 @@ func (s *scope) task() *task {
 // runs, so that one which must close a channel is never skipped.
 func (s *scope) add(t *task) bool {
 	s.mu.Lock()
-	if s.ended {
+	if s.shut && !s.admitLocked(t) {
 		s.mu.Unlock()
 		return false
 	}
@@ -186,20 +200,32 @@ func (s *scope) leave(t *task) {
 	if s.joiner != nil && s.live <= s.daemons {
 		s.joiner.settled()
 	}
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
-	// Scope has returned without its tasks: the last one to leave ends what is left
-	// of it. left is taken under the lock, so that is done once.
-	last := s.left != nil && s.live == 0
-	atRoot := s.left
-	if last {
-		s.left = nil
+	if s.rare != nil {
+		s.childHasLeftLocked(s.rare)
 	}
 	s.mu.Unlock()
-	if last { // exit hooks run there: not on the goroutine of a task that has ended
-		go s.endAbandoned(atRoot)
+}
+
+// childHasLeftLocked is what few scopes do when a child has left.
+func (s *scope) childHasLeftLocked(r *rare) {
+	r.wakeLocked()
+	switch atRoot := r.left; {
+	case atRoot == nil || s.live > 0:
+	case atRoot == s.t:
+		s.t.self.(*Group).restLocked()
+	default:
+		// Scope has returned without its tasks: the last one to leave ends what is
+		// left of it. left is taken under the lock, so that is done once.
+		r.left = nil
+		go s.endAbandoned(atRoot) // exit hooks run there: not on the goroutine of a task that has ended
+	}
+}
+
+// wakeLocked has those that wait for a change look again.
+func (r *rare) wakeLocked() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
 	}
 }
 
@@ -215,8 +241,12 @@ func (s *scope) join(mayLeave bool) bool {
 		daemons := s.strayDaemonsLocked()
 		switch {
 		case s.live == 0:
+			last := s.lastRestingLocked()
 			s.mu.Unlock()
-			return true
+			if last == nil {
+				return true
+			}
+			last.end()
 		case mayLeave && s.mayLeaveLocked():
 			s.mu.Unlock()
 			return false
@@ -228,7 +258,7 @@ func (s *scope) join(mayLeave bool) bool {
 			}
 			s.mu.Unlock()
 			for _, d := range daemons {
-				d.scope().cancel(canceled(ErrScopeDone))
+				d.dismiss()
 			}
 		default:
 			s.mu.Unlock()

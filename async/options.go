@@ -16,7 +16,10 @@ type TaskOption interface {
 }
 
 // A ScopeOption changes how a scope is run. Later options win over earlier ones.
-type ScopeOption interface{ applyScope(*scopeOptions) }
+type ScopeOption interface {
+	OpenOption
+	applyScope(*scopeOptions)
+}
 
 // An Option applies to tasks, to scopes, and to work on many items.
 type Option interface {
@@ -76,6 +79,7 @@ func (o taskOption) applyWatch(w *watchOptions) { w.task = append(w.task, o) }
 type scopeOption func(*scopeOptions)
 
 func (o scopeOption) applyScope(s *scopeOptions) { o(s) }
+func (o scopeOption) applyOpen(g *groupOptions)  { o(&g.scopeOptions) }
 
 type bothOption struct {
 	taskOption
@@ -174,9 +178,20 @@ func OnDiscard[T any](f func(T)) TaskOption {
 // Observers are told of it. A panic of it raises as that of any task, and its own
 // [Timeout] or [Heartbeat] is a failure. An error that must be heard belongs in an
 // exit hook; see [OnExit].
-func Daemon() TaskOption {
-	return taskOption(func(t *taskOptions) { t.daemon = true })
+//
+// A group that was opened with it is told to stop in the same way, tasks and all,
+// and does not keep the scope that it was opened in from ending.
+func Daemon() DaemonOption { return daemonOption{func(t *taskOptions) { t.daemon = true }} }
+
+// A DaemonOption applies to tasks and to groups.
+type DaemonOption interface {
+	TaskOption
+	OpenOption
 }
+
+type daemonOption struct{ taskOption }
+
+func (daemonOption) applyOpen(g *groupOptions) { g.daemon = true }
 
 // Limit bounds how many tasks of the scope, and of the scopes inside it, run
 // at the same time; how many have been started is not bounded, and starting
@@ -216,6 +231,7 @@ type ScopeForkOption interface {
 type limit int
 
 func (n limit) applyScope(s *scopeOptions) { s.limit = int(n) }
+func (n limit) applyOpen(g *groupOptions)  { g.limit = int(n) }
 func (n limit) applyFork(f *forkOptions)   { f.limit = int(n) }
 
 // Observe tells o of the start, the end and a panic of everything that runs in

@@ -112,7 +112,7 @@ func (s *scope) sumQuiet(own ownEnd, v *verdict) bool {
 	quiet := s.tally == nil && s.returnedErr == nil
 	s.mu.Unlock()
 	switch {
-	case !quiet, own.echo && (s.t.kind == kindBody || own.err != context.Canceled || sg.err != context.Canceled):
+	case !quiet, own.echo && (s.t.isScope() || own.err != context.Canceled || sg.err != context.Canceled):
 		return false
 	case own.echo:
 		v.err, v.echo, v.alone = sg.asError(), true, true
@@ -160,9 +160,9 @@ func (s *scope) sum(own ownEnd, last error, v *verdict) {
 		v.panic.attach(sum.Errs, sum.Dropped)
 		v.err = v.panic
 	case sum.Well():
-	case v.echo && s.t.kind != kindBody && !words:
+	case v.echo && !s.t.isScope() && !words:
 		v.err = sg.asError()
-	case v.echo && s.t.kind != kindBody:
+	case v.echo && !s.t.isScope():
 		v.err = sg.beside(s.t, own.err, true)
 	case len(sum.Errs) == 1 && sum.Cause == nil && sum.Dropped == 0:
 		v.err = sum.Errs[0]

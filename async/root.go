@@ -23,7 +23,7 @@ var process = new(root)
 
 func init() {
 	process.open()
-	endedScope.t, endedScope.home, endedScope.from, endedScope.ended = new(task), process, &nowhere, true
+	endedScope.t, endedScope.home, endedScope.from, endedScope.ended, endedScope.shut = new(task), process, &nowhere, true, true
 	endedScope.t.inner.Store(endedScope)
 	endedScope.sig.Store(endedSignal)
 

@@ -111,22 +111,28 @@ func newBody(owner *scope, ctx context.Context, o *scopeOptions, shielded bool) 
 		}
 		t.setOrigin(ctx)
 	}
-	s.t, s.opts = t, o
+	s.t = t
 	s.inherit(owner)
 	s.slot = owner.slot // it runs on the same goroutine
 	if o != nil {
-		if o.limit > 0 {
-			s.limit = newLimiter(o.limit, owner.limit)
-		}
-		if o.on != nil {
-			s.on = o.on
-		}
-		if o.observer != nil {
-			s.observers = &observers{o.observer, owner.observers}
-		}
+		s.setOptions(o)
 	}
 	t.inner.Store(s)
 	return s
+}
+
+// setOptions is called when s is made, after it has inherited what its owner has.
+func (s *scope) setOptions(o *scopeOptions) {
+	s.opts = o
+	if o.limit > 0 {
+		s.limit = newLimiter(o.limit, s.limit)
+	}
+	if o.on != nil {
+		s.on = o.on
+	}
+	if o.observer != nil {
+		s.observers = &observers{o.observer, s.observers}
+	}
 }
 
 // enroll makes the task of s, which has its inner scope from the first, a
@@ -144,6 +150,16 @@ func (s *scope) enroll() bool {
 // what is started in s, and t a member of the scope of ctx; an error if that has
 // ended.
 func (s *scope) openWithoutHandler(ctx context.Context, t *task, m *more) error {
+	outer := s.standIn(ctx, t, m)
+	if !s.enroll() {
+		return lateStart(outer)
+	}
+	return nil
+}
+
+// standIn makes s the scope of t, which nothing knows of yet and no handler stands
+// behind. It returns the task that ctx belongs to.
+func (s *scope) standIn(ctx context.Context, t *task, m *more) (outer *task) {
 	outer, own := nearest(ctx)
 	if own || ctx == context.Background() {
 		ctx = nil
@@ -154,10 +170,7 @@ func (s *scope) openWithoutHandler(ctx context.Context, t *task, m *more) error 
 	s.t = t
 	s.inherit(owner)
 	t.inner.Store(s)
-	if !s.enroll() {
-		return lateStart(outer)
-	}
-	return nil
+	return outer
 }
 
 // runBody is Scope and Shield.

@@ -139,7 +139,7 @@ func (s *scope) watch(ctx context.Context) {
 	}
 	// If ctx is done just now, the call of cancel may come before or after we have
 	// stored stop: it does not matter, for stop of what was called does nothing.
-	stop := context.AfterFunc(ctx, func() { s.cancel(stopOf(ctx)) })
+	stop := context.AfterFunc(ctx, s.whenDone(ctx))
 	s.mu.Lock()
 	before, ended := s.unwatch, s.ended
 	s.unwatch = stop

@@ -23,7 +23,7 @@ type stallHook struct{ goTask }
 // watchJoin starts the timer of OnStall that runs from the end of the body: the
 // commonest stall is a loop that nobody has told to stop.
 func (s *scope) watchJoin() {
-	if s.t.kind != kindBody || s.opts == nil || s.opts.stall.call == nil {
+	if !s.t.isScope() || s.opts == nil || s.opts.stall.call == nil {
 		return
 	}
 	s.mu.Lock()
@@ -35,7 +35,7 @@ func (s *scope) watchJoin() {
 
 // armLocked starts the timers that run from the cancellation of s with sg.
 func (s *scope) armLocked(sg *stopError) {
-	if s.opts == nil || s.t.kind != kindBody {
+	if s.opts == nil || !s.t.isScope() {
 		return
 	}
 	if s.opts.stall.call != nil {
@@ -168,7 +168,7 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 		if _, own := t.self.(*stallHook); own {
 			continue // it says what is left
 		}
-		if t.state.Load() < stateJoining && t.kind != kindLeft && t.kind != kindFork {
+		if t.state.Load() < stateJoining && t.isNamed() {
 			running = append(running, t)
 		}
 		if h := t.inner.Load(); h != nil && h != s && h != endedScope {
@@ -180,6 +180,19 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 		}
 	}
 	return running
+}
+
+// isNamed reports whether t is named while it runs, and not only what was started
+// in it. A group is until it is told to stop: that nobody has is what is wrong.
+func (t *task) isNamed() bool {
+	switch t.kind {
+	case kindLeft, kindFork:
+		return false
+	case kindGroup:
+		return t.stopped() == nil
+	default:
+		return true
+	}
 }
 
 // abandon ends the wait of a scope whose DetachAfter has passed, and writes what
@@ -208,7 +221,7 @@ func (s *scope) abandon(own ownEnd, v *verdict) {
 	s.timers = nil
 	over := s.live == 0
 	if !over {
-		s.left = atRoot
+		s.rareLocked().left = atRoot
 	}
 	if s.tally != nil { // told now
 		s.tally.Forget()

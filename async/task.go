@@ -21,6 +21,7 @@ const (
 	kindFork                  // a future that its children settle; see forkjoin.go
 	kindContender             // a child of a choice
 	kindWorker                // does items; see crew.go
+	kindGroup                 // made by Open: nothing runs in it but what is started
 	kindRoot                  // owns what no scope owns
 )
 
@@ -79,6 +80,9 @@ type more struct {
 	dismissed  bool          // a daemon was told that its owner is done; guarded by owner.mu
 	heart      *heart        // only if beats are expected
 }
+
+// isScope reports whether t is what users open with the options of a scope.
+func (t *task) isScope() bool { return t.kind == kindBody || t.kind == kindGroup }
 
 // home returns the root that t stands under, that of the process if t is nil.
 func (t *task) home() *root {

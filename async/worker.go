@@ -238,5 +238,5 @@ func (t *task) leftRunning() bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.live > 0 || h.exits != nil
+	return h.live > 0 || h.exits != nil || h.rare != nil
 }

@@ -124,8 +124,8 @@ func (t *task) up() *task {
 	return t.owner.t
 }
 
-// level returns how many tasks are around t: no task is part of one whose level
-// is not less.
+// level returns how many tasks are around t, or less: no task is part of one whose
+// level is greater. A run is on one level with its task, see restarter.go.
 func (t *task) level() int32 {
 	if t.owner == nil {
 		return -1

@@ -43,11 +43,7 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 	if !home.admit(&g.t) {
 		panic("async: Detach after Shutdown: " + name)
 	}
-	if g.t.more.delivery != nil {
-		g.t.launch()
-	} else {
-		go g.t.main()
-	}
+	g.t.begin()
 }
 
 // admit registers a detached task; false once Shutdown has been called.

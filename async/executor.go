@@ -69,7 +69,7 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 // decide what becomes of the task, and the first does: the executor, by running
 // it or by refusing it, or a cancellation that comes before.
 type delivery struct {
-	ex      Executor
+	ex      Executor   // nil: the goroutine that delivers it runs it
 	begun   atomicBool // the executor has called the function that it was given
 	decided atomicBool
 }
@@ -137,6 +137,10 @@ func (d *delivery) function(t *task) func() {
 
 // try offers t to an executor that need not block, if it is one.
 func (d *delivery) try(t *task) (taken bool) {
+	if d.ex == nil {
+		d.function(t)()
+		return true
+	}
 	ex, can := d.ex.(interface{ TryExecute(task func()) bool })
 	if !can {
 		return false

@@ -127,6 +127,9 @@ func (s *scope) recordHookError(err error) {
 // dismissed, or the owner was cancelled. What its handler returns then is how
 // services stop, and no failure; what its own tasks and hooks say still counts.
 func (t *task) stoppedDaemon(cause error) bool {
+	if t.kind == kindRun {
+		t = t.owner.t
+	}
 	if t.more == nil || !t.more.daemon || cause == nil {
 		return false
 	}

@@ -98,19 +98,31 @@ func (g *goTask) finish(err error) {
 	t := &g.t
 	var v verdict
 	sg := t.end(err, &v)
+	g.tell(&v)
+	t.observed(&v, sg)
+	g.leave(&v)
+}
+
+// tell tells whom it concerns how g has ended.
+func (g *goTask) tell(v *verdict) {
+	t := &g.t
 	switch {
 	case t.kind == kindHook:
-		t.hookEnded(&v)
+		t.hookEnded(v)
 	case t.kind == kindDetached:
-		t.owner.home.detachedEnded(&v)
+		t.owner.home.detachedEnded(v)
 	case v.panic != nil && v.panic == g.early: // what came beside it is attached to it
 		if v.goexit {
 			t.owner.record(tally.Fact{Class: tally.Goexit, Err: ErrGoexit})
 		}
 	case v.err != nil:
-		t.owner.childFailed(t, &v)
+		t.owner.childFailed(t, v)
 	}
-	t.observed(&v, sg)
+}
+
+// leave ends the membership of g, which has ended with v.
+func (g *goTask) leave(v *verdict) {
+	t := &g.t
 	t.move(stateDone)
 	t.leave()
 	if t.kind == kindDetached && v.panic != nil {

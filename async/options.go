@@ -40,6 +40,7 @@ type taskOptions struct {
 	heartbeat   time.Duration // 0: none is expected
 	on          Executor      // nil: inherited
 	priority    int           // inherited if it is not set
+	restart     *restarter    // nil: what has ended is not started again
 }
 
 // scopeOptions are the settings of one scope; the zero value is the default.

@@ -93,12 +93,14 @@ type pollOption func(*pollOptions)
 
 func (o pollOption) applyPoll(p *pollOptions) { o(p) }
 
-// Attempts ends a poll after n probes. n < 1 panics.
-func Attempts(n int) PollOption {
+// Attempts ends a poll after n probes, and a task with [Restart] with the n-th
+// failure in the time of [Within]. A poll without the option has no limit; a task
+// with Restart is given 5 attempts. n < 1 panics.
+func Attempts(n int) PollRestartOption {
 	if n < 1 {
-		panic("async: Attempts(n): n must be at least 1; leave the option out for no limit")
+		panic("async: Attempts(n): n must be at least 1; for no limit leave the option out of a poll, and give Restart a Within(0)")
 	}
-	return pollOption(func(p *pollOptions) { p.attempts = n })
+	return attempts(n)
 }
 
 // Tolerate lets n errors in a row pass; the next one counts. Any success between

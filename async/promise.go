@@ -42,6 +42,9 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	t := &f.t
 	t.owner, t.exit = owner, byReturn
 	t.more = newMore(owner, opts)
+	if t.more.restart != nil {
+		panic("async: NewPromise with Restart: nothing runs for a promise that could be started again")
+	}
 	t.setOrigin(ctx)
 	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
 		return false

@@ -168,15 +168,19 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 		if _, own := t.self.(*stallHook); own {
 			continue // it says what is left
 		}
-		if t.state.Load() < stateJoining && t.isNamed() {
-			running = append(running, t)
-		}
+		runs := t.state.Load() < stateJoining && t.isNamed()
 		if h := t.inner.Load(); h != nil && h != s && h != endedScope {
 			h.mu.Lock()
+			if h.children != nil && t.more != nil && t.more.restart != nil {
+				runs = false // its run does
+			}
 			for c := h.children; c != nil; c = c.next { // the one started last comes first
 				todo = append(todo, c)
 			}
 			h.mu.Unlock()
+		}
+		if runs {
+			running = append(running, t)
 		}
 	}
 	return running

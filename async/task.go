@@ -15,6 +15,7 @@ const (
 	kindPromise               // has waiters, but nothing runs
 	kindBody                  // a Scope or Shield: runs on the goroutine that called
 	kindHook                  // a hook, on a goroutine of its own
+	kindRun                   // one run of a task with Restart; see restarter.go
 	kindDetached              // started by Detach
 	kindLeft                  // stands at the root for a scope that returned without its tasks
 	kindChoice                // a future that its children decide; see choice.go
@@ -140,15 +141,26 @@ func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool 
 	if !owner.add(t) {
 		return false
 	}
+	if t.more == nil {
+		go t.main()
+	} else {
+		t.begin()
+	}
+	return true
+}
+
+// begin sets t, which is a member of its owner and has more, going.
+func (t *task) begin() {
 	switch {
-	case owner.limit != nil:
+	case t.more.restart != nil:
+		t.more.restart.start(t)
+	case t.owner.limit != nil:
 		t.submit()
-	case t.more != nil && t.more.delivery != nil:
+	case t.more.delivery != nil:
 		t.launch()
 	default:
 		go t.main()
 	}
-	return true
 }
 
 // equip gives t, which has not been started and has an owner, what few tasks
@@ -174,6 +186,9 @@ func (m *more) set(owner *scope, opts []TaskOption) *more {
 	}
 	if m.on == nil {
 		m.on = owner.on
+	}
+	if m.restart != nil {
+		m.restart.takeOver(m)
 	}
 	if m.on != nil {
 		m.delivery = &delivery{ex: m.on}

@@ -66,6 +66,8 @@
 //     [AsCompleted] for sequences.
 //   - [Limit] to bound how much runs at once, [Priority] to say what of it is
 //     urgent, [On] to run it on a pool.
+//   - [Open] for a type with a Start and a Stop: a [Group] is a scope without a
+//     body, which anybody may end.
 //   - [NewPromise] for results that come from a callback.
 //   - [OnExit] for what must be done when the scope ends, [OnAbort] for what
 //     stops a handler that does not look at its context, [Shield] for work that

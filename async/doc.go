@@ -62,6 +62,7 @@
 //     among several tasks.
 //   - [Poll] and [Repeat] for what is done again and again; [Watch] and
 //     [Heartbeat] to look after a task.
+//   - [Restart] to call a task again when it has failed or panicked.
 //   - [ForkJoin] to do the same to every item of a slice; [ForEach], [Map] and
 //     [AsCompleted] for sequences.
 //   - [Limit] to bound how much runs at once, [Priority] to say what of it is

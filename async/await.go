@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"weak"
 )
 
 // Execute starts handler on a goroutine of its own and returns the future of
@@ -95,7 +96,8 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 // spoils anything: a later wait is given the real outcome, the handler's own
 // error and the cause both, unless [OnDiscard] says otherwise. The task itself
 // goes on until its handler returns; its scope joins it, not Await. The first
-// owner to expire aborts for all; to look on only, use [Future.Wait].
+// owner to expire aborts for all, and an Await with another limit is told so; to
+// look on only, use [Future.Wait].
 //
 // The task of ctx is the one that waits: it lends its slot of a [Limit]
 // meanwhile, and a wait that could never end returns [ErrAwaitCycle]. Await
@@ -106,7 +108,11 @@ func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error)
 			return *new(T), why
 		}
 	}
-	return f.outcome()
+	value, err := f.outcome()
+	if err != nil && timeout > 0 {
+		err = f.f.sayWhoseLimit(err, timeout)
+	}
+	return value, err
 }
 
 // Wait is the observer's wait: look on. It blocks until the task settles and
@@ -192,9 +198,28 @@ func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Fut
 			results[i].Err = errs[i]
 		} else {
 			results[i].Value, results[i].Err = f.outcome()
+			if timeout > 0 {
+				results[i].Err = f.f.sayWhoseLimit(results[i].Err, timeout)
+			}
 		}
 	}
 	return results
+}
+
+// sayWhoseLimit returns err, with which f has settled, for an Await with the given
+// limit. If another limit has aborted f, the error that it returns says so.
+func (f *future) sayWhoseLimit(err error, limit time.Duration) error {
+	sg := f.t.stopped()
+	if err == nil || sg == nil {
+		return err
+	}
+	if e, ok := sg.cause.(*TimeoutError); !ok || e.of != weak.Make(f) || e.Limit == limit {
+		return err
+	}
+	if _, panicked := err.(*PanicError); panicked { // one panic is one error
+		return err
+	}
+	return &notMyLimit{f.t.name(), limit, err}
 }
 
 // awaitAll returns what to tell of each future; nil where it has settled.
@@ -229,7 +254,7 @@ func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error
 		case waitExpired:
 			waited := time.Since(start)
 			expireAll(ctx, all[:i+1], errs[:i+1], nil, func(f *future) error {
-				return &TimeoutError{Task: f.t.name(), Limit: timeout, Waited: waited, awaited: true}
+				return f.expired(timeout, waited)
 			})
 			return errs
 		}

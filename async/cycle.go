@@ -10,11 +10,12 @@ import (
 // A task cannot settle before what it waits for has, and not before everything
 // that was started in it has. If task a waits for b, and that leads from one to
 // the next back to a, none of them can ever go on. So a wait looks for such a
-// ring when it is about to block.
+// ring when it is about to block, and is refused if there is one.
 //
 // Every wait is registered in two places before it looks: on the list of the
 // future that is waited for, and with the task that waits. Of two that close a
-// ring at the same time the later one sees the earlier one, and both may.
+// ring at the same time the later one sees the earlier one, and both may; then one
+// of them is refused.
 //
 // How the search is done is in cyclesearch.go.
 
@@ -46,14 +47,31 @@ func (w *waiter) waitsFor(serial int64) *future {
 // most, which wait for a task that itself waits for nothing.
 const firstBudget = 16
 
+// refusing makes the refusals of waits one after another. Of those that close a
+// ring together each sees the others, and one is enough to break it. The lock is
+// held for two looks at a ring that was found, and comes before all others.
+var refusing mutex
+
+// refuse ends the wait of w for f if that closes ring, and reports whether it did.
+// A wait that was refused at the same time is gone from the ring by then.
+func (f *future) refuse(w *waiter, ring []edge) bool {
+	refusing.Lock()
+	defer refusing.Unlock()
+	if !allLast(ring) || !f.t.mayHang() {
+		return false
+	}
+	f.removeWaiter(w)
+	return true
+}
+
 // cycle returns an ErrAwaitCycle if me must not wait for f. It is called after
-// the wait was registered.
+// the wait was registered as that of w, and ends it then.
 //
 // There are two ways to search: forward from f, through what it waits for, and
 // backward from me, through what waits for it. Either may be long, when f has
 // started a million tasks or a million wait for me, while the other is short. So
 // both take turns, with budgets that grow, until one of them has seen all.
-func (f *future) cycle(me *task) error {
+func (f *future) cycle(me *task, w *waiter) error {
 	if me == nil || f.t.isLeaf() {
 		return nil // f has started and awaited nothing: if it does later, it sees us
 	}
@@ -63,7 +81,7 @@ func (f *future) cycle(me *task) error {
 			// Each edge was seen once while the ring was found and is looked at
 			// again now. All that last have existed from the first look to the
 			// second, so there was a moment when all of them did.
-			if ring != nil && allLast(ring) && f.t.mayHang() {
+			if ring != nil && f.refuse(w, ring) {
 				return cycleError(me, f, ring)
 			}
 			if ring == nil && complete {
@@ -93,7 +111,8 @@ func (f *future) selfCycle(me *task) error {
 }
 
 // cycleError returns the error of a wait of me for f that closes a ring. Its
-// text is one path: each task waits for the next, or the next is a part of it.
+// text is one path from me to me: each task waits for the next, or the next is a
+// part of it.
 func cycleError(me *task, f *future, ring []edge) error {
 	path := []*task{me, &f.t}
 	for _, e := range ring {
@@ -101,6 +120,9 @@ func cycleError(me *task, f *future, ring []edge) error {
 			path = append(path, e.by)
 		}
 		path = append(path, &e.on.t)
+	}
+	if path[len(path)-1] != me {
+		path = append(path, me) // a part of that
 	}
 	names := make([]string, len(path))
 	for i, t := range path {

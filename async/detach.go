@@ -75,9 +75,13 @@ func (r *root) detachedEnded(v *verdict) {
 // and what [Shield] protects have time limits of their own and keep those. It
 // waits until the abort hooks have ended or their time is up, and 100 ms longer.
 //
+// Scopes that stand at the root have callers that wait for them. So Shutdown
+// waits for scopes only if ctx has a deadline. If it has none, Shutdown gives
+// scopes 100 ms after the others have ended, cancels nothing, and names the
+// tasks that are left.
+//
 // It returns the errors of detached tasks, each once (the first 32 and how many
 // more there were), and, if tasks are left, a [*StragglerError] that names them.
-// As long as ctx lasts it does not wait for scopes: their callers wait for them.
 // It never cancels or waits for what the caller is part of. It may be called any
 // number of times, by any goroutine. A nil ctx panics.
 func Shutdown(ctx context.Context) error {
@@ -87,16 +91,26 @@ func Shutdown(ctx context.Context) error {
 	r.closing = true
 	r.s.mu.Unlock()
 
-	if r.waitFor(ctx.Done(), 0, func() bool { return r.nobodyLeft(t) }) {
-		return r.outcome(nil)
+	_, bounded := ctx.Deadline()
+	if r.waitFor(ctx.Done(), 0, func() bool { return r.nobodyLeft(t, bounded) }) && ctx.Err() == nil {
+		return r.outcome(r.left(ctx, nil, func() []*task { return r.below(t) }))
 	}
 	r.waitFor(nil, lookAgain, func() bool { return !hooksRun(r.cancelBelow(t)) })
+	return r.outcome(r.left(ctx, ErrShutdown, func() []*task { return r.cancelBelow(t) }))
+}
+
+// left gives the tasks that look returns 100 ms to end, and returns the error that
+// names those that do not, nil if there are none. It is asked again and again.
+func (r *root) left(ctx context.Context, cause error, look func() []*task) error {
+	if len(look()) == 0 {
+		return nil
+	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
-	if r.waitFor(grace.Done(), lookAgain, func() bool { return len(r.cancelBelow(t)) == 0 }) {
-		return r.outcome(nil)
+	if r.waitFor(grace.Done(), lookAgain, func() bool { return len(look()) == 0 }) {
+		return nil
 	}
-	return r.outcome(newStragglerError(&r.s, r.below(t), ErrShutdown))
+	return newStragglerError(&r.s, look(), cause)
 }
 
 // below returns what is registered at r, less what caller is part of.
@@ -117,15 +131,16 @@ func (t *task) standsIn(u *task) bool {
 	return false
 }
 
-// awaited returns those below r that Shutdown waits for while ctx lasts.
-func (r *root) awaited(caller *task) []*task {
-	return slices.DeleteFunc(r.below(caller), func(t *task) bool { return t.kind == kindBody })
+// awaited returns those below r that Shutdown waits for while ctx lasts: scopes, which
+// have callers, only if ctx has a deadline.
+func (r *root) awaited(caller *task, scopes bool) []*task {
+	return slices.DeleteFunc(r.below(caller), func(t *task) bool { return t.kind == kindBody && !scopes })
 }
 
 // nobodyLeft reports whether Shutdown has nobody to wait for. Groups that were opened
 // with Daemon are told to stop once nobody else is left, and those at rest then.
-func (r *root) nobodyLeft(caller *task) bool {
-	left := r.awaited(caller)
+func (r *root) nobodyLeft(caller *task, scopes bool) bool {
+	left := r.awaited(caller, scopes)
 	if !slices.ContainsFunc(left, func(t *task) bool { return t.kind != kindGroup || !t.more.daemon }) {
 		for _, t := range left {
 			t.dismiss()
@@ -133,7 +148,7 @@ func (r *root) nobodyLeft(caller *task) bool {
 	}
 	if len(left) == 0 {
 		r.endResting()
-		left = r.awaited(caller)
+		left = r.awaited(caller, scopes)
 	}
 	return len(left) == 0
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"weak"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
@@ -38,7 +39,13 @@ var (
 )
 
 // lateStart returns the error of what was started in t after t has ended.
-func lateStart(t *task) error { return fmt.Errorf("%w: %s", ErrScopeEnded, t.name()) }
+func lateStart(t *task) error {
+	name := t.name()
+	if t.kind == kindBody && (t.more == nil || t.more.name == "") {
+		name += " (give it an async.Name to see which)"
+	}
+	return fmt.Errorf("%w: %s", ErrScopeEnded, name)
+}
 
 // A TimeoutError says that a time limit of this package has passed: that of
 // an Await, or the Timeout of a task or scope. It matches
@@ -49,14 +56,16 @@ type TimeoutError struct {
 	Limit  time.Duration // the limit that was set
 	Waited time.Duration // how long the waiter has waited
 
-	awaited bool // it is the limit of an Await, perhaps of somebody else's
+	// of is the future, if it is the limit of an Await, perhaps of somebody else's.
+	// An error is kept for longer than its future, so it keeps none.
+	of weak.Pointer[future]
 }
 
 // Error names the task, the limit and, rounded, the time waited.
 func (e *TimeoutError) Error() string {
 	text := prefix(e.Task) + context.DeadlineExceeded.Error()
 	of := ""
-	if e.awaited {
+	if e.of != (weak.Pointer[future]{}) {
 		of = " of an Await"
 	}
 	if e.Limit <= 0 {
@@ -64,6 +73,27 @@ func (e *TimeoutError) Error() string {
 	}
 	return fmt.Sprintf("%s (limit %v%s, waited %v)", text, e.Limit, of, rounded(e.Waited))
 }
+
+// expired returns the error of an Await of f whose limit has passed.
+func (f *future) expired(limit, waited time.Duration) error {
+	return &TimeoutError{Task: f.t.name(), Limit: limit, Waited: waited, of: weak.Make(f)}
+}
+
+// A notMyLimit is what an Await returns when the limit of another Await, and not
+// its own, has aborted the task. It wraps the outcome.
+type notMyLimit struct {
+	task    string
+	mine    time.Duration // the limit of the Await that returns it
+	outcome error
+}
+
+// Error says whose limit it was not, and then the outcome.
+func (e *notMyLimit) Error() string {
+	return fmt.Sprintf("%saborted by the limit of another Await, this one has %v: %s", prefix(e.task), e.mine, within(e.task, e.outcome))
+}
+
+// Unwrap returns the outcome.
+func (e *notMyLimit) Unwrap() error { return e.outcome }
 
 // Is reports that a TimeoutError is a [context.DeadlineExceeded].
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }

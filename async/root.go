@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/ambit-go/ambit/internal/bridge"
 )
@@ -77,13 +78,22 @@ func ownerOf(t *task) *scope {
 	return t.scope()
 }
 
+// reportOf is report for the error of a future that nobody was given: it says of
+// which task it is.
+func (r *root) reportOf(task string, err error) {
+	if _, panicked := err.(*PanicError); !panicked { // else it says that itself
+		err = &ScopeError{Scope: task, Errors: []error{err}}
+	}
+	r.report(err)
+}
+
 // report tells the root's handler of an error that nobody else can be told.
 func (r *root) report(err error) {
 	if r.lost != nil {
 		r.lost(err)
 		return
 	}
-	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %v\n", err)
+	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %s\n", strings.TrimPrefix(textOf(err), prefix("")))
 }
 
 // printLate prints a panic that has waited long for its scope to end.

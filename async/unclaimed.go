@@ -150,9 +150,10 @@ func (f *future) give() (value discarded, err error) {
 // will await f is known only then. x must not refer to f, or f would never be
 // collected.
 func (x *unclaimed) keepUntilCollected(f *future) {
+	task := f.t.name()
 	runtime.AddCleanup(f, func(x *unclaimed) {
 		if x.forfeit(ErrScopeEnded) {
-			go x.tellRoot() // users' code: not on the goroutine of the cleanups
+			go x.tellRoot(task) // users' code: not on the goroutine of the cleanups
 		}
 	}, x)
 }
@@ -245,12 +246,12 @@ func (x *unclaimed) openLocked(f *future, rooted bool) {
 	}
 }
 
-// tellRoot deals with an outcome for which its scope had summed up already.
-func (x *unclaimed) tellRoot() {
+// tellRoot deals with an outcome of task for which its scope had summed up already.
+func (x *unclaimed) tellRoot(task string) {
 	if x.isValue {
 		x.discard()
 	} else {
-		x.scope.home.report(x.v.err)
+		x.scope.home.reportOf(task, x.v.err)
 	}
 }
 

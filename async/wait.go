@@ -80,8 +80,7 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 		return waitSettled, nil, true
 	}
 	if search {
-		if err := f.cycle(me); err != nil {
-			f.removeWaiter(s.w)
+		if err := f.cycle(me, s.w); err != nil {
 			s.unregister(false) // somebody may still look at it
 			return s.unlessSettled(waitCycle, err)
 		}
@@ -134,7 +133,7 @@ func (s *oneWait) unregister(clean bool) {
 // overAlready returns why a wait is over before it begins, nil if it is not.
 func (s *oneWait) overAlready(me *task, own bool) (waitEnd, error) {
 	if s.timeout < 0 {
-		return waitExpired, &TimeoutError{Task: s.f.t.name(), Limit: s.timeout, awaited: true}
+		return waitExpired, s.f.expired(s.timeout, 0)
 	}
 	if own {
 		if sg := me.stopped(); sg != nil {
@@ -171,7 +170,7 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 	case f.settled():
 		return waitSettled, nil
 	case got&gotExpired != 0:
-		return waitExpired, &TimeoutError{Task: f.t.name(), Limit: s.timeout, Waited: waited, awaited: true}
+		return waitExpired, f.expired(s.timeout, waited)
 	default:
 		return waitStopped, doneError(s.ctx.Err(), context.Cause(s.ctx))
 	}

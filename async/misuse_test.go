@@ -70,6 +70,20 @@ func misuses() map[string]misuse {
 			"option": func(ctx context.Context) { async.Detach(ctx, "name", nothing, nil) },
 			"ctx":    func(context.Context) { async.Detach(none, "name", nothing) },
 		},
+		"Open": {
+			"option": func(ctx context.Context) { async.Open(ctx, nil) },
+			"ctx":    func(context.Context) { async.Open(none) },
+		},
+		"Group.Go": {
+			"f":      func(ctx context.Context) { _ = async.Open(ctx).Go(nil) },
+			"option": func(ctx context.Context) { _ = async.Open(ctx).Go(nothing, nil) },
+		},
+		"Group.Stop": {"ctx": func(ctx context.Context) { _ = async.Open(ctx).Stop(none, nil) }},
+		"Group.Wait": {"ctx": func(ctx context.Context) { _ = async.Open(ctx).Wait(none) }},
+		"Restart": {
+			"in":     func(context.Context) { async.Restart(nil) },
+			"option": func(context.Context) { async.Restart(async.Every(1), nil) },
+		},
 		"NewPromise": {
 			"option": func(ctx context.Context) { async.NewPromise[int](ctx, nil) },
 			"ctx":    func(context.Context) { async.NewPromise[int](none) },

@@ -20,7 +20,7 @@ func Heartbeat(d time.Duration) TaskOption {
 	if d <= 0 {
 		panic("async: Heartbeat(d): d must be positive")
 	}
-	return taskOption(func(t *taskOptions) { t.heartbeat = d })
+	return taskOption(func(t *taskOptions) { t.heart = &heart{every: d} })
 }
 
 // Beat says that the work of ctx gets on. It counts for the task of ctx and
@@ -38,7 +38,8 @@ func Beat(ctx context.Context) {
 // A heart remembers the last beat of a task. The timer is not set at every
 // beat; when it fires it looks when the next beat is due.
 type heart struct {
-	last  atomicInt64 // on our clock
+	every time.Duration // a beat is expected
+	last  atomicInt64   // on our clock
 	timer *time.Timer
 }
 
@@ -47,22 +48,22 @@ func (s *scope) startHeart() {
 	h := s.t.more.heart
 	h.last.Store(int64(clock()))
 	s.mu.Lock()
-	h.timer = time.AfterFunc(s.t.more.heartbeat, s.listenToHeart)
+	h.timer = time.AfterFunc(h.every, s.listenToHeart)
 	s.timers = append(s.timers, h.timer)
 	s.mu.Unlock()
 }
 
 // listenToHeart is called when a beat may be missing.
 func (s *scope) listenToHeart() {
-	m := s.t.more
-	left := m.heartbeat - (clock() - time.Duration(m.heart.last.Load()))
+	h := s.t.more.heart
+	left := h.every - (clock() - time.Duration(h.last.Load()))
 	s.mu.Lock()
 	over := s.ended || s.sig.Load() != nil || s.t.state.Load() != stateRunning
 	if !over && left > 0 {
-		m.heart.timer.Reset(left)
+		h.timer.Reset(left)
 	}
 	s.mu.Unlock()
 	if !over && left <= 0 {
-		s.cancel(canceled(&WatchdogError{Task: s.t.name(), Err: fmt.Errorf("%w for %v", ErrNoBeat, m.heartbeat)}))
+		s.cancel(canceled(&WatchdogError{Task: s.t.name(), Err: fmt.Errorf("%w for %v", ErrNoBeat, h.every)}))
 	}
 }

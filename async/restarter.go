@@ -37,8 +37,8 @@ type restarter struct {
 // takeOver divides the options of a task: some are of each of its runs. The task
 // itself needs neither a slot nor an executor.
 func (r *restarter) takeOver(m *more) {
-	r.each = taskOptions{onAbort: m.onAbort, heartbeat: m.heartbeat, hookTimeout: m.hookTimeout, on: m.on}
-	m.onAbort, m.heartbeat, m.heart, m.on, m.slot = nil, 0, nil, nil, nil
+	r.each = taskOptions{onAbort: m.onAbort, heart: m.heart, hookTimeout: m.hookTimeout, on: m.on}
+	m.onAbort, m.heart, m.on, m.slot = nil, nil, nil, nil
 }
 
 // start starts the first run of t, which is a member of its owner. It blocks as
@@ -62,7 +62,13 @@ func (r *restarter) newRun() *run {
 	if s.limit != nil {
 		m = s.limit.newMoreWithSlot(&n.t, s.depth)
 	}
-	options := taskOption(func(o *taskOptions) { *o = r.each; o.name, o.priority = r.name, s.priority })
+	options := taskOption(func(o *taskOptions) {
+		*o = r.each
+		o.name, o.priority = r.name, s.priority
+		if o.heart != nil {
+			o.heart = &heart{every: o.heart.every}
+		}
+	})
 	n.t.equip(m.set(s, []TaskOption{options}), nil)
 	return n
 }

@@ -79,7 +79,6 @@ type more struct {
 	shielded   bool          // cancellation of what is around it does not reach it
 	timed      bool          // origin.deadline is that of its own timeout
 	dismissed  bool          // a daemon was told that its owner is done; guarded by owner.mu
-	heart      *heart        // only if beats are expected
 }
 
 // isScope reports whether t is what users open with the options of a scope.
@@ -180,9 +179,6 @@ func (m *more) set(owner *scope, opts []TaskOption) *more {
 	for _, o := range opts {
 		mustNotBeNil(o)
 		o.applyTask(&m.taskOptions)
-	}
-	if m.heartbeat > 0 {
-		m.heart = new(heart)
 	}
 	if m.on == nil {
 		m.on = owner.on

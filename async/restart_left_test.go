@@ -1,0 +1,282 @@
+package async_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+// This file is about what is seen and kept of tasks with Restart: by OnStall,
+// DetachAfter, Shutdown and groups, and by the memory.
+
+// TestATaskThatWaitsToBeStartedAgainIsNamedOnce, as one that is queued; and one that
+// runs is named once, with its stack.
+func TestATaskThatWaitsToBeStartedAgainIsNamedOnce(t *testing.T) {
+	for name, lasts := range map[string]time.Duration{"in the wait": 0, "in a run": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var told []*async.StragglerError
+				_ = async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error {
+						time.Sleep(lasts)
+						return errRun
+					}, async.Restart(async.Every(time.Hour)), async.Name("w"), async.Timeout(time.Minute))
+					return nil
+				}, async.OnStall(time.Second, func(e *async.StragglerError) { told = append(told, e) }))
+				require.NotEmpty(t, told)
+				require.Len(t, told[0].Left, 1)
+				w := told[0].Left[0]
+				require.Equal(t, "w", w.Task)
+				if lasts == 0 {
+					require.Equal(t, async.Queued, w.State)
+					require.Empty(t, w.Stack, "it has no goroutine")
+				} else {
+					require.Equal(t, async.Running, w.State)
+					require.Contains(t, w.Stack, "TestATaskThatWaitsToBeStartedAgainIsNamedOnce")
+				}
+			})
+		})
+	}
+}
+
+// TestAfterDetachAfterARunIsNotStartedAgain: the straggler comes home, fails, and
+// that is all.
+func TestAfterDetachAfterARunIsNotStartedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := asynctest.Context(t)
+		var runs atomic.Int32
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				runs.Add(1)
+				time.Sleep(time.Minute) // deaf
+				return ctx.Err()
+			}, everySecond, async.Name("deaf"))
+			return errPlanted
+		}, async.DetachAfter(time.Second))
+		var left *async.StragglerError
+		require.ErrorAs(t, err, &left)
+		require.Len(t, left.Left, 1)
+		require.Equal(t, "deaf", left.Left[0].Task)
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 1, runs.Load())
+	})
+}
+
+// TestWithoutCancelATaskGoesOnAfterDetachAfter: nobody has told it to stop.
+func TestWithoutCancelATaskGoesOnAfterDetachAfter(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, runs := failing(4, nil)
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(context.WithoutCancel(ctx), f, everySecond)
+			return errPlanted
+		}, async.DetachAfter(1500*time.Millisecond))
+		require.ErrorAs(t, err, new(*async.StragglerError))
+		require.EqualValues(t, 2, runs.Load())
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 5, runs.Load())
+	})
+}
+
+func TestADetachedTaskIsStartedAgainUntilShutdown(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var runs atomic.Int32
+		async.Detach(ctx, "worker", func(ctx context.Context) error {
+			if runs.Add(1)%2 == 0 {
+				panic("no end of the process: it is retried")
+			}
+			return errRun
+		}, async.Restart(async.Every(time.Minute)))
+		time.Sleep(150 * time.Second)
+		require.EqualValues(t, 3, runs.Load())
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		begin := time.Now()
+		err := async.Shutdown(short)
+		tookAbout(t, time.Second, begin)
+		require.ErrorIs(t, err, async.ErrShutdown, "what a detached task returns, and so that it was stopped")
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 3, runs.Load())
+	})
+	inBubble(t, func(t *testing.T, ctx context.Context) { // given up
+		f, _ := failing(100, nil)
+		async.Detach(ctx, "worker", f, everySecond)
+		time.Sleep(time.Minute)
+		err := async.Shutdown(ctx)
+		require.ErrorAs(t, err, new(*async.RestartError))
+	})
+}
+
+func TestShutdownEndsARootTaskThatIsStartedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, runs := failing(100, nil)
+		w := async.Start(ctx, f, async.Restart(async.Every(time.Hour)))
+		synctest.Wait()
+		done, cancel := context.WithCancel(ctx)
+		cancel()
+		require.NoError(t, async.Shutdown(done))
+		_, err, ok := w.Result()
+		require.True(t, ok)
+		require.ErrorIs(t, err, async.ErrShutdown)
+		require.ErrorIs(t, err, errRun)
+		require.EqualValues(t, 1, runs.Load())
+	})
+}
+
+func TestATaskOfAGroupIsStartedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		g := async.Open(ctx)
+		f, runs := failing(3, nil)
+		require.NoError(t, g.Go(f, everySecond))
+		require.NoError(t, g.Wait(ctx))
+		require.EqualValues(t, 4, runs.Load())
+	})
+	inBubble(t, func(t *testing.T, ctx context.Context) { // stopped in the wait
+		g := async.Open(ctx)
+		f, runs := failing(100, nil)
+		require.NoError(t, g.Go(f, async.Restart(async.Every(time.Hour)), async.Daemon()))
+		synctest.Wait()
+		begin := time.Now()
+		require.NoError(t, g.Stop(ctx, errPlanted), "a daemon that was told to stop has lost nothing")
+		tookAbout(t, 0, begin)
+		require.EqualValues(t, 1, runs.Load())
+	})
+}
+
+// TestAnInnerTaskThatIsGivenUpIsAFailureOfTheOuterRun.
+func TestAnInnerTaskThatIsGivenUpIsAFailureOfTheOuterRun(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		outer, inner := 0, 0
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				outer++
+				async.Go(ctx, func(context.Context) error { inner++; return errRun },
+					async.Restart(async.Every(time.Second), async.Attempts(2)), async.Name("inner"))
+				<-ctx.Done()
+				return nil
+			}, async.Restart(async.Every(time.Second), async.Attempts(3)), async.Name("outer"))
+			return nil
+		})
+		require.Equal(t, 3, outer)
+		require.Equal(t, 6, inner)
+		require.EqualError(t, err, "async: outer: given up after 3 failures within 1m0s; last failure: inner: given up after 2 failures within 1m0s; last failure: the run failed")
+	})
+}
+
+// TestBetweenRunsThereIsNoGoroutine.
+func TestBetweenRunsThereIsNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := asynctest.Context(t)
+		before := runtime.NumGoroutine()
+		all := make([]*async.Future[struct{}], 100)
+		for i := range all {
+			f, _ := failing(100, nil)
+			all[i] = async.Start(ctx, f, async.Restart(async.Every(time.Hour)))
+		}
+		synctest.Wait()
+		require.LessOrEqual(t, goroutines(before), before)
+		for _, f := range all {
+			f.Cancel(nil)
+		}
+		async.AwaitAll(ctx, 0, all...)
+	})
+}
+
+// TestATaskKeepsNothingOfRunsThatHaveEnded: neither what they have started nor
+// their errors, however often it was started again.
+func TestATaskKeepsNothingOfRunsThatHaveEnded(t *testing.T) {
+	runs := fewer(20_000, 4000)
+	synctest.Test(t, func(t *testing.T) {
+		ctx := asynctest.Context(t)
+		var early, late uint64
+		n := 0
+		own, cancel := context.WithCancel(ctx)
+		defer cancel()
+		_, err := async.Start(own, func(ctx context.Context) error {
+			big := make([]byte, 4<<10)
+			async.OnExit(ctx, func(context.Context, error) error { _ = big; return nil })
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); _ = big; return nil })
+			sub, stop := context.WithCancel(ctx)
+			context.AfterFunc(sub, stop)
+			switch n++; n {
+			case runs / 2:
+				early = heapInUse()
+			case runs:
+				late = heapInUse()
+				return async.Final(errRun)
+			}
+			return &bigError{big}
+		}, async.Restart(async.Every(0), async.Within(0)), async.Timeout(24*time.Hour), async.Heartbeat(time.Hour)).Join(ctx)
+		require.Equal(t, errRun, err)
+		require.Less(t, int64(late)-int64(early), int64(2<<20))
+	})
+}
+
+type bigError struct{ big []byte }
+
+func (*bigError) Error() string { return "big" }
+
+// TestStoppingRacesWithTheNextRun: however close to the start of a run a task is
+// told to stop, it has one outcome, no run starts after it, and none overlap. The
+// race detector looks on.
+func TestStoppingRacesWithTheNextRun(t *testing.T) {
+	ctx := asynctest.Context(t)
+	for i := range fewer(400, 100) {
+		var busy, over atomic.Int32
+		own, cancel := context.WithCancelCause(ctx)
+		opts := []async.TaskOption{async.Restart(async.Every(0), async.Within(0))}
+		switch i % 4 {
+		case 1:
+			opts = append(opts, async.On(executorFunc(func(task func()) error { go task(); return nil })))
+		case 2:
+			opts = append(opts, async.OnAbort(func(context.Context, error) error { return nil }))
+		case 3:
+			opts = append(opts, async.Timeout(time.Hour))
+		}
+		var scope []async.ScopeOption
+		if i%8 >= 4 {
+			scope = append(scope, async.Limit(1))
+		}
+		err := async.Scope(own, func(ctx context.Context) error {
+			f := async.Start(ctx, func(ctx context.Context) error {
+				if busy.Add(1) != 1 || over.Load() != 0 {
+					t.Error("two runs at a time, or one after the end")
+				}
+				defer busy.Add(-1)
+				if i%16 >= 8 {
+					runtime.Goexit()
+				}
+				return errRun
+			}, opts...)
+			stopped := make(chan struct{})
+			for range 3 {
+				time.AfterFunc(time.Duration(i)*10*time.Microsecond, func() {
+					f.Cancel(errPlanted)
+					cancel(errPlanted)
+					stopped <- struct{}{}
+				})
+			}
+			for range 3 {
+				<-stopped
+			}
+			_, err := f.Join(context.WithoutCancel(ctx))
+			over.Store(1)
+			if !errors.Is(err, errPlanted) {
+				t.Errorf("outcome %v", err)
+			}
+			return nil
+		}, scope...)
+		if err != nil && !errors.Is(err, errPlanted) {
+			t.Errorf("the scope says %v", err)
+		}
+		cancel(nil)
+	}
+}

@@ -1,0 +1,151 @@
+package async_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// TestATaskThatIsToldToStopHasTheOutcomeThatItWouldHaveWithoutRestart: whatever
+// its handler does then, whoever is told, and whichever way it is told to stop.
+func TestATaskThatIsToldToStopHasTheOutcomeThatItWouldHaveWithoutRestart(t *testing.T) {
+	said := errors.New("said as it stopped")
+	handlers := map[string]func(ctx context.Context) error{
+		"returns nil":      func(ctx context.Context) error { untilStopped(ctx); return nil },
+		"returns why":      func(ctx context.Context) error { untilStopped(ctx); return ctx.Err() },
+		"returns cause":    func(ctx context.Context) error { untilStopped(ctx); return context.Cause(ctx) },
+		"wraps why":        func(ctx context.Context) error { untilStopped(ctx); return fmt.Errorf("page 7: %w", ctx.Err()) },
+		"says more":        func(ctx context.Context) error { untilStopped(ctx); return said },
+		"is final":         func(ctx context.Context) error { untilStopped(ctx); return async.Final(said) },
+		"panics":           func(ctx context.Context) error { untilStopped(ctx); panic(said) },
+		"Goexit":           func(ctx context.Context) error { untilStopped(ctx); runtime.Goexit(); return nil },
+		"a task says more": func(ctx context.Context) error { return inTask(ctx, said) },
+		"a task and itself": func(ctx context.Context) error {
+			_ = inTask(ctx, errPlanted)
+			time.Sleep(time.Millisecond) // so that it is the second to fail
+			return said
+		},
+		"a scope says more": func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error { return inTask(ctx, said) })
+		},
+		"a hook says more": func(ctx context.Context) error {
+			async.OnExit(ctx, func(context.Context, error) error { return said })
+			untilStopped(ctx)
+			return ctx.Err()
+		},
+		"a future nobody awaits": func(ctx context.Context) error {
+			async.Start(ctx, func(context.Context) error { return said })
+			untilStopped(ctx)
+			return nil
+		},
+	}
+	for name, handler := range handlers {
+		for how, program := range stoppedPrograms {
+			for kind, opts := range map[string][]async.TaskOption{
+				"plain": nil, "daemon": {async.Daemon()}, "hook": {async.OnAbort(func(context.Context, error) error { return errHookBoom })},
+			} {
+				t.Run(name+"/"+how+"/"+kind, func(t *testing.T) {
+					outcome := func(opts ...async.TaskOption) (text string) {
+						inBubble(t, func(t *testing.T, ctx context.Context) {
+							var err error
+							if value := panicFrom(func() { err = program(ctx, handler, append(opts, async.Name("w"))) }); value != nil {
+								err, _ = value.(error)
+								text = "panics with "
+							}
+							if err != nil {
+								text += err.Error()
+							}
+							text, _, _ = strings.Cut(text, "\n\ngoroutine") // the stacks differ
+						})
+						return text
+					}
+					require.Equal(t, outcome(opts...), outcome(append(opts, everySecond)...))
+				})
+			}
+		}
+	}
+}
+
+func inTask(ctx context.Context, err error) error {
+	async.Go(ctx, func(ctx context.Context) error { untilStopped(ctx); return err })
+	untilStopped(ctx)
+	return ctx.Err()
+}
+
+// stoppedPrograms start f, tell it to stop, and return what comes of it.
+var stoppedPrograms = map[string]func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error{
+	"Go in a scope that is done": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		time.AfterFunc(time.Second, func() { cancel(errPlanted) })
+		return async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, f, opts...)
+			<-ctx.Done()
+			return nil
+		})
+	},
+	"Go with its own timeout": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, f, append(opts, async.Timeout(time.Second))...)
+			return async.Sleep(ctx, time.Minute)
+		})
+	},
+	"Go dismissed": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, f, append(opts, async.Daemon())...)
+			return async.Sleep(ctx, time.Second)
+		})
+	},
+	"Go beside a failure": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, f, opts...)
+			return async.Sleep(ctx, time.Second)
+		}, async.Timeout(time.Millisecond))
+	},
+	"Go with a ctx of its own": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			own, cancel := context.WithTimeoutCause(ctx, time.Second, errPlanted)
+			defer cancel()
+			async.Go(own, f, opts...)
+			return async.Sleep(ctx, time.Minute)
+		})
+	},
+	"Start, cancelled": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		w := async.Start(ctx, f, opts...)
+		time.Sleep(time.Second)
+		w.Cancel(errPlanted)
+		_, err := w.Join(ctx)
+		return err
+	},
+	"Start, expired": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		w := async.Start(ctx, f, opts...)
+		_, err := w.Await(ctx, time.Second)
+		_, later := w.Join(ctx)
+		return errors.Join(err, later)
+	},
+	"Start, unclaimed": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		time.AfterFunc(time.Second, func() { cancel(errPlanted) })
+		return async.Scope(ctx, func(ctx context.Context) error {
+			async.Start(ctx, f, opts...)
+			<-ctx.Done()
+			return nil
+		})
+	},
+	"Start under a limit": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			w := async.Start(ctx, f, opts...)
+			_ = async.Sleep(ctx, time.Second)
+			w.Cancel(errPlanted)
+			_, err := w.Join(ctx)
+			return err
+		}, async.Limit(1))
+	},
+}

@@ -37,10 +37,10 @@ type taskOptions struct {
 	onAbort     func(ctx context.Context, cause error) error
 	discard     any // func(T), checked against the future's type
 	daemon      bool
-	heart       *heart        // nil: no beats are expected
-	on          Executor      // nil: inherited
-	priority    int           // inherited if it is not set
-	restart     *restarter    // nil: what has ended is not started again
+	heart       *heart     // nil: no beats are expected
+	on          Executor   // nil: inherited
+	priority    int        // inherited if it is not set
+	restart     *restarter // nil: what has ended is not started again
 }
 
 // scopeOptions are the settings of one scope; the zero value is the default.

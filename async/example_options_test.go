@@ -173,6 +173,29 @@ func ExampleDetachAfter() {
 	// shutdown: <nil>
 }
 
+func ExampleOnPanic() {
+	var served atomic.Int32
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		for _, request := range []string{"1", "nil", "2"} {
+			async.Go(ctx, func(context.Context) error {
+				if request == "nil" {
+					panic("nothing to serve")
+				}
+				served.Add(1)
+				return nil
+			}, async.Name("serve "+request))
+		}
+		return nil
+	}, async.OnPanic(func(p *async.PanicError) error {
+		fmt.Println(p.Task, "panicked:", p.Value) // log p.Stack, too
+		return nil                                // the others are served
+	}))
+	fmt.Println(served.Load(), "served,", err)
+	// Output:
+	// serve nil panicked: nothing to serve
+	// 2 served, <nil>
+}
+
 func ExampleOnFailure() {
 	requests := make(chan string, 3) // stands for a listener
 	for _, r := range []string{"GET /", "PUT", "GET /jobs"} {

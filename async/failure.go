@@ -7,8 +7,8 @@ import (
 // This file hands what has gone wrong to the tally of a scope and does what that
 // decides. A failure takes three steps:
 //
-//  1. The outcome is classified, and OnFailure asked. That may call users' code, so
-//     no lock is held.
+//  1. The outcome is classified, and OnFailure or OnPanic asked. That may call
+//     users' code, so no lock is held.
 //  2. The fact is recorded in the tally under scope.mu, which decides.
 //  3. What is decided is done after unlocking: cancelling the scope.
 //
@@ -30,7 +30,10 @@ func (s *scope) childFailed(t *task, v *verdict) {
 	var f tally.Fact
 	v.fact(s, &f)
 	stopped := v.alone && t.stoppedDaemon(v.cause)
-	if f.Class == tally.Failure && !stopped && s.opts != nil && s.opts.onFailure != nil {
+	if f.Class == tally.Panic && s.asksOnPanic(t) && !s.askOnPanic(v, &f) {
+		return
+	}
+	if f.Class == tally.Failure && v.panic == nil && !stopped && s.opts != nil && s.opts.onFailure != nil {
 		if f.Err, f.Errs = s.askOnFailure(v.err), nil; f.Err == nil {
 			return
 		}
@@ -106,6 +109,14 @@ func (s *scope) recordEcho() {
 func (s *scope) recordSkipped() {
 	s.mu.Lock()
 	s.tallyLocked().Skip()
+	s.mu.Unlock()
+}
+
+// excuse notes that s was cancelled for cause, and that this is no failure: what
+// only repeats it does not count, and neither does what was skipped for it.
+func (s *scope) excuse(cause error) {
+	s.mu.Lock()
+	s.tallyLocked().Excuse(cause)
 	s.mu.Unlock()
 }
 

@@ -43,7 +43,7 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 type goTask struct {
 	t       task
 	handler func(context.Context) error
-	early   *PanicError // the owner was told of this panic when it happened
+	early   *PanicError // the owner was told of, or asked about, this panic when it happened
 }
 
 func (g *goTask) fn() any         { return g.handler }
@@ -68,17 +68,21 @@ func (g *goTask) run() {
 	g.call(&err)
 	nilPanic(&g.t.exit)
 	if g.t.exit == byPanic {
-		g.panicked(err.(*PanicError))
+		g.panicked(&g.t, err.(*PanicError))
 	}
 }
 
 // panicked cancels the owner at once, though what the task has started may take
-// long to end.
-func (g *goTask) panicked(p *PanicError) {
+// long to end. t is that of g, or of its last run.
+func (g *goTask) panicked(t *task, p *PanicError) {
 	if g.t.kind != kindGo {
 		return
 	}
-	if h := g.t.inner.Load(); h != nil {
+	if g.t.owner.asksOnPanic(&g.t) {
+		g.askAboutOwn(t, p)
+		return
+	}
+	if h := t.inner.Load(); h != nil {
 		h.returned() // no abort hook for its own panic
 		p = h.firstPanic(p)
 	}
@@ -97,8 +101,14 @@ func (g *goTask) call(err *error) {
 func (g *goTask) finish(err error) {
 	t := &g.t
 	var v verdict
+	if t.exit == byPardon {
+		err = nil
+	}
 	sg := t.end(err, &v)
 	g.tell(&v)
+	if t.exit == byPardon {
+		v.err = g.early // whatever the owner was told
+	}
 	t.observed(&v, sg)
 	g.leave(&v)
 }

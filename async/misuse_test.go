@@ -179,6 +179,7 @@ func misuses() map[string]misuse {
 		"OnAbort":   {"f": func(context.Context) { async.OnAbort(nil) }},
 		"OnDiscard": {"f": func(context.Context) { async.OnDiscard[int](nil) }},
 		"OnFailure": {"f": func(context.Context) { async.OnFailure(nil) }},
+		"OnPanic":   {"f": func(context.Context) { async.OnPanic(nil) }},
 		"OnStall":   {"f": func(context.Context) { async.OnStall(1, nil) }},
 		"Observe":   {"o": func(context.Context) { async.Observe(nil) }, "func": func(context.Context) { async.Observe(async.ObserverFunc(nil)) }},
 		"Jitter":    {"in": func(context.Context) { async.Jitter(1, nil) }},

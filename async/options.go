@@ -55,6 +55,7 @@ type scopeOptions struct {
 	detach      time.Duration
 	detaches    bool
 	onFailure   func(error) error
+	onPanic     func(*PanicError) error
 }
 
 // newScopeOptions returns the settings that opts make, nil for none.

@@ -52,11 +52,10 @@ func (n *run) call() {
 func (n *run) panicked(p *PanicError) {
 	if h := n.t.inner.Load(); h != nil {
 		h.returned() // no abort hook for its own panic
-		p = h.firstPanic(p)
 	}
 	n.took = clock() - n.began
 	if n.r.t.stopped() != nil || !n.goesOn(p) {
-		n.r.work.panicsForGood(p)
+		n.r.work.panicked(&n.t, p)
 	}
 }
 
@@ -67,15 +66,23 @@ func (n *run) finish() {
 	if !valid && n.took == 0 {
 		n.took = clock() - n.began
 	}
+	own := n.err
+	if t.exit == byPardon {
+		own = nil
+	}
 	var v verdict
-	sg := t.end(n.err, &v)
+	sg := t.end(own, &v)
 	if valid {
 		n.took = clock() - n.began
 	}
 	if v.err == nil && n.missedBeat(sg) {
 		v = verdict{err: sg.asError(), cause: sg.cause, alone: true}
 	}
-	t.observed(&v, sg)
+	told := v
+	if t.exit == byPardon {
+		told.err = n.err
+	}
+	t.observed(&told, sg)
 	t.move(stateDone)
 	t.leave()
 	n.r.ended(n, &v, valid)
@@ -119,20 +126,13 @@ func (n *run) goesOn(err error) bool {
 // restartable is a task that may have been started with Restart.
 type restartable interface {
 	runOnce(t *task) error             // calls the handler for the run t
-	panicsForGood(p *PanicError)       // the handler has panicked in its last run, which has not ended yet
+	panicked(t *task, p *PanicError)   // the handler has panicked in its last run, which has not ended yet
 	drop(succeeded bool)               // a run has failed, and its value is nobody's
 	settleRuns(v *verdict, valid bool) // it ends with v; valid: the handler has returned a value and no error
 }
 
 func (g *goTask) runOnce(t *task) error { return g.handler(t) }
 func (g *goTask) drop(bool)             {}
-
-func (g *goTask) panicsForGood(p *PanicError) {
-	if g.t.kind == kindGo {
-		g.early = p
-		g.t.owner.failWithOutcome(&verdict{err: p, panic: p})
-	}
-}
 
 func (g *goTask) settleRuns(v *verdict, _ bool) {
 	g.tell(v)
@@ -144,7 +144,7 @@ func (f *Future[T]) runOnce(t *task) (err error) {
 	return err
 }
 
-func (f *Future[T]) panicsForGood(*PanicError) {}
+func (f *Future[T]) panicked(*task, *PanicError) {}
 
 func (f *Future[T]) drop(succeeded bool) {
 	value := f.value

@@ -33,6 +33,7 @@ const (
 	byGoexit exitKind = iota // neither of the two below, so it was runtime.Goexit
 	byReturn                 // it returned
 	byPanic                  // it panicked, and the panic was recovered
+	byPardon                 // it panicked, and OnPanic has said that this is not raised
 )
 
 // work is what stands around a task and knows how to run it.

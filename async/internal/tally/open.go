@@ -139,5 +139,5 @@ func (t *Tally) TakeValue() *Entry {
 // Forget drops what has gone wrong so far, because it has been told. What is
 // open stays, and so does what the scope was cancelled for.
 func (t *Tally) Forget() {
-	*t = Tally{open: t.open, failing: t.failing, counted: t.counted, decided: t.decided}
+	*t = Tally{open: t.open, failing: t.failing, counted: t.counted, decided: t.decided, excused: t.excused}
 }

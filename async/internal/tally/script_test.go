@@ -25,6 +25,7 @@ var update = flag.Bool("update", false, "write what the scripts come to into the
 //	own E [class]                                    the body or handler has failed
 //	hook E, echo, skip                               as the methods are called
 //	stop CAUSE                                       the scope was cancelled
+//	excuse CAUSE                                     that it was is no failure
 //	body echo                                        the body only repeated it
 //	end                                              the unclaimed is the scope's
 //	values                                           the values to be discarded
@@ -170,6 +171,8 @@ func (s *script) event(t *testing.T, w []string) string {
 		s.tally.Skip()
 	case "stop":
 		s.stop.Cause = s.err(w[1])
+	case "excuse":
+		s.tally.Excuse(s.err(w[1]))
 	case "body":
 		s.body.Echo = true
 	case "end":

@@ -25,6 +25,7 @@ type Tally struct {
 	panicky error   // the first panic; it is the one that is raised
 	dropped int     // how many failures and errors of hooks were not listed
 	decided error   // the first failure for which the scope was to be cancelled
+	excused error   // why the scope was cancelled without having failed
 	goexit  bool    // something called runtime.Goexit
 	echoed  bool    // something only repeated that the scope was cancelled
 	skipped bool    // something was not done because the scope was cancelled
@@ -142,6 +143,10 @@ func (t *Tally) Decides(err error) {
 	}
 }
 
+// Excuse notes that the scope was cancelled for cause, and that this is no failure:
+// the scope has gone well although something only repeated that, or was skipped.
+func (t *Tally) Excuse(cause error) { t.excused = cause }
+
 // Own reports whether cause is a failure of the scope's own: one of those that
 // are listed, or the first for which it was to be cancelled.
 func (t *Tally) Own(cause error) bool {
@@ -167,7 +172,7 @@ func (t *Tally) Sum(body Body, stop Stop, last error) (s Sum) {
 	}
 	unfinished := body.Echo || t.echoed || t.skipped || last != nil || t.panicky != nil || t.goexit ||
 		len(t.errs)+len(t.hooks)+t.dropped > 0
-	if stop.Cause != nil && unfinished && !t.Has(stop.Cause) {
+	if stop.Cause != nil && unfinished && !t.Has(stop.Cause) && !Same(stop.Cause, t.excused) {
 		s.Cause = stop.Cause
 	}
 	s.Panic, s.Goexit, s.Dropped = t.panicky, t.goexit, t.dropped

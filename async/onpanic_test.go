@@ -1,0 +1,240 @@
+package async_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// carryOn is what OnPanic is given where a scope outlives its tasks' panics.
+func carryOn(*async.PanicError) error { return nil }
+
+// plantPanic is a task that does nothing else.
+func plantPanic(context.Context) error { plantedPanic(); return nil }
+
+// goroutineID returns the number of the goroutine that calls.
+func goroutineID() string {
+	var buf [64]byte
+	return string(bytes.Fields(buf[:runtime.Stack(buf[:], false)])[1])
+}
+
+// TestOnPanicDecidesWhatAPanicIs: nothing, as without it, or a failure.
+func TestOnPanicDecidesWhatAPanicIs(t *testing.T) {
+	other := errors.New("other")
+	for name, test := range map[string]struct {
+		answer  func(p *async.PanicError) error
+		want    error
+		panics  bool
+		goes    bool // the others go on
+		matches error
+	}{
+		"nil":       {answer: carryOn, goes: true},
+		"the same":  {answer: func(p *async.PanicError) error { return p }, panics: true, matches: errPlanted},
+		"another":   {answer: func(*async.PanicError) error { return other }, want: other, matches: other},
+		"its value": {answer: func(p *async.PanicError) error { return p.Value.(error) }, want: errPlanted, matches: errPlanted},
+		"a copy": {answer: func(p *async.PanicError) error {
+			return &async.PanicError{Value: p.Value, Stack: p.Stack, Task: p.Task}
+		}, matches: errPlanted},
+		"one that wraps it": {answer: func(p *async.PanicError) error { return fmt.Errorf("served: %w", p) }, matches: errPlanted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var asked []*async.PanicError
+				var sibling error
+				var err error
+				value := panicFrom(func() {
+					err = async.Scope(ctx, func(ctx context.Context) error {
+						async.Go(ctx, func(ctx context.Context) error {
+							sibling = async.Sleep(ctx, time.Minute)
+							return nil
+						})
+						async.Go(ctx, plantPanic, async.Name("bad"))
+						return nil
+					}, async.OnPanic(func(p *async.PanicError) error {
+						asked = append(asked, p)
+						return test.answer(p)
+					}))
+				})
+				require.Len(t, asked, 1)
+				require.Equal(t, "bad", asked[0].Task)
+				if test.goes {
+					require.NoError(t, sibling)
+				} else {
+					require.ErrorIs(t, sibling, context.Canceled)
+					require.ErrorIs(t, sibling, test.matches)
+				}
+				if test.panics {
+					require.Same(t, asked[0], value)
+					return
+				}
+				require.Nil(t, value)
+				require.ErrorIs(t, err, test.matches)
+				if test.want != nil {
+					require.Equal(t, test.want, err, "the failure itself")
+				}
+			})
+		})
+	}
+}
+
+func TestOnPanicIsAskedOnThePanickingGoroutineBeforeAnythingIsCancelled(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var bad, asker string
+		_ = panicFrom(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				var inner context.Context
+				child := make(chan struct{})
+				async.Go(ctx, func(own context.Context) error {
+					bad, inner = goroutineID(), own
+					async.Go(own, func(ctx context.Context) error { close(child); return waitHook(ctx) })
+					<-child
+					panic(errPlanted)
+				})
+				return async.Scope(ctx, func(ctx context.Context) error {
+					<-ctx.Done()
+					require.Error(t, inner.Err())
+					require.NotEmpty(t, asker, "asked before")
+					return nil
+				})
+			}, async.OnPanic(func(p *async.PanicError) error {
+				time.Sleep(time.Minute) // all that could be cancelled has the time to be
+				asker = goroutineID()
+				return p
+			}))
+		})
+		require.NotEmpty(t, asker)
+		require.Equal(t, bad, asker)
+	})
+}
+
+// TestObserversAreToldOfAPanicThatDoesNotCount, once, and of how the task ended.
+func TestObserversAreToldOfAPanicThatDoesNotCount(t *testing.T) {
+	for name, answer := range map[string]error{"nil": nil, "another": io.EOF} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var told []string
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, plantPanic, async.Name("bad"))
+					return nil
+				}, async.OnPanic(func(*async.PanicError) error { return answer }), async.Observe(async.ObserverFunc(func(e async.Event) {
+					told = append(told, fmt.Sprint(e.Kind, " ", e.Task, " ", errors.Is(e.Err, errPlanted)))
+				})))
+				require.Equal(t, answer, err)
+				require.Equal(t, []string{"start bad false", "panic bad true", "end bad true"}, told)
+			})
+		})
+	}
+}
+
+// TestOnPanicThatGoesWrongIsAnErrorBesideThePanic which is raised.
+func TestOnPanicThatGoesWrongIsAnErrorBesideThePanic(t *testing.T) {
+	for name, test := range map[string]struct {
+		bang func(*async.PanicError)
+		want error
+	}{
+		"panics":        {func(*async.PanicError) { panic(io.ErrShortWrite) }, io.ErrShortWrite},
+		"exits":         {func(*async.PanicError) { runtime.Goexit() }, async.ErrGoexit},
+		"raises itself": {func(p *async.PanicError) { panic(p) }, errPlanted},
+	} {
+		for where, task := range map[string]func(ctx context.Context) error{
+			"of the task": plantPanic,
+			"of its task": func(ctx context.Context) error { async.Go(ctx, plantPanic); return nil },
+		} {
+			t.Run(name+", "+where, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, ctx context.Context) {
+					var asked *async.PanicError
+					value := panicFrom(func() {
+						_ = async.Scope(ctx, func(ctx context.Context) error {
+							async.Go(ctx, task)
+							return nil
+						}, async.OnPanic(func(p *async.PanicError) error { asked = p; test.bang(p); return nil }))
+					})
+					require.NotNil(t, asked)
+					require.Same(t, asked, value)
+					require.ErrorIs(t, asked, errPlanted)
+					require.ErrorIs(t, asked, test.want)
+				})
+			})
+		}
+	}
+}
+
+// TestWhatAPardonedTaskHasStarted is cancelled and joined; what fails in there
+// counts as if there had been no panic.
+func TestWhatAPardonedTaskHasStarted(t *testing.T) {
+	cleanup := errors.New("cleanup failed")
+	for name, test := range map[string]struct {
+		child  func(ctx context.Context) error
+		failed error // what OnFailure is asked about
+		panic  error // what else OnPanic is asked about
+		exits  bool
+	}{
+		"echoes":           {child: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+		"echoes the cause": {child: func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("x: %w", context.Cause(ctx)) }},
+		"succeeds":         {child: waitHook},
+		"fails":            {child: func(ctx context.Context) error { <-ctx.Done(); return cleanup }, failed: cleanup},
+		"fails in a scope": {child: func(ctx context.Context) error { return async.Scope(ctx, failsWhenStopped(cleanup)) }, failed: cleanup},
+		"panics":           {child: func(ctx context.Context) error { <-ctx.Done(); panic(cleanup) }, panic: cleanup},
+		"exits":            {child: func(ctx context.Context) error { <-ctx.Done(); runtime.Goexit(); return nil }, exits: true},
+		"echoes in a scope": {child: func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+		}},
+	} {
+		for _, answer := range []error{nil, io.EOF} {
+			t.Run(fmt.Sprint(name, ", answered ", answer), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, ctx context.Context) {
+					joined, failures, panicked := false, []error(nil), []error(nil)
+					err := async.Scope(ctx, func(ctx context.Context) error {
+						async.Go(ctx, func(ctx context.Context) error {
+							async.Go(ctx, func(ctx context.Context) error {
+								defer func() { joined = true }()
+								return test.child(ctx)
+							})
+							time.Sleep(time.Second)
+							panic(errPlanted)
+						})
+						return nil
+					}, async.OnPanic(func(p *async.PanicError) error {
+						if panicked = append(panicked, p); errors.Is(p, errPlanted) {
+							return answer
+						}
+						return nil
+					}), async.OnFailure(func(err error) error { failures = append(failures, err); return nil }))
+					require.True(t, joined)
+					if test.failed != nil {
+						require.Len(t, failures, 1)
+						require.ErrorIs(t, failures[0], test.failed)
+					} else {
+						require.Empty(t, failures)
+					}
+					if test.panic != nil {
+						require.Len(t, panicked, 2)
+						require.ErrorIs(t, panicked[1], test.panic)
+					} else {
+						require.Len(t, panicked, 1)
+					}
+					if test.exits {
+						require.ErrorIs(t, err, async.ErrGoexit)
+						require.True(t, answer == nil || errors.Is(err, answer), err)
+					} else {
+						require.Equal(t, answer, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// failsWhenStopped returns a body that fails with err when it is told to stop.
+func failsWhenStopped(err error) func(context.Context) error {
+	return func(ctx context.Context) error { <-ctx.Done(); return err }
+}

@@ -1,22 +1,3 @@
-// Package proc runs a command in a process group of its own and does not
-// return before the group has ended.
-//
-//	result, err := proc.Run(ctx, proc.Command{
-//		Args:   []string{"bash", "-c", script},
-//		Stdout: log,
-//		Stderr: log,
-//		Grace:  10 * time.Second,
-//	}, async.Timeout(time.Hour))
-//
-// A command is stopped by the end of ctx, and so by all that can abort a task:
-// a timeout, a watchdog, the failure of a sibling, a signal. The group then gets
-// TERM, and what is left of it after the grace gets KILL. The error tells both
-// why it was stopped and how the command has ended: a command that answers TERM
-// with exit status 7 has exit status 7. TERM is sent once. A process that a shell
-// starts just as it hears TERM has not heard it, and gets KILL after the grace.
-//
-// proc.go is what is run, result.go what comes of it, run.go the stages of a run,
-// stop.go the way to stop a group, group.go the group, output.go the pumps.
 package proc
 
 import (
@@ -27,14 +8,14 @@ import (
 	"time"
 )
 
-// The defaults of a Command.
+// The defaults of a [Command].
 const (
 	DefaultGrace  = 10 * time.Second
 	DefaultLinger = 2 * time.Second
 	DefaultGiveUp = 10 * time.Second
 )
 
-// A Command is what Run runs.
+// A Command is what [Run] runs. Only Args are needed. Run changes nothing in it.
 type Command struct {
 	// Args are the program and its arguments. A program without a slash is
 	// looked up in PATH.
@@ -47,33 +28,53 @@ type Command struct {
 	Dir string   // defaults to that of this process
 	Env []string // defaults to that of this process
 
-	// Stdin is what the command reads. Defaults to the null device.
-	Stdin *os.File
+	// Stdin is what the command reads; nil is the null device. An *os.File is
+	// given to the command as it is. Any other is read by a task, which ends when
+	// it does, when the command does not want any more, or when the group has ended.
+	// A reader that fails stops the command, with an *[InputError] as the cause,
+	// before the command sees an end of its input. A Read that is under way when
+	// the group has ended is not waited for: it may never return. Its task stays in
+	// the root until it does, and what it reads then is lost.
+	//
+	// The group is in the background of a terminal: a command that reads from one
+	// is stopped by the system.
+	Stdin io.Reader
 
 	// ExtraFiles are given to the command as descriptors 3 and up.
 	ExtraFiles []*os.File
 
 	// Stdout and Stderr take the output; nil throws it away. An *os.File is
-	// given to the command as it is. Any other is written to by a task, one
-	// Write at a time, also if both are the same. A writer that fails stops the
-	// command, as a closed pipe would, with an *OutputError as the cause. One
-	// that blocks makes the command wait, and is abandoned once that has been
-	// stopped.
+	// given to the command as it is. Any other is written to by a task. A writer
+	// that fails, panics or calls Goexit stops the command, as a closed pipe would,
+	// with an *[OutputError] as the cause. One that blocks makes the command wait,
+	// and is abandoned GiveUp after the group has ended.
+	//
+	// If both are the same writer they are one stream: the command has one pipe
+	// for both, so the order is that in which it wrote, and there is one Write at
+	// a time. They are the same if they are equal, or copies of one value that
+	// cannot be compared. Two wrappers around one writer are not the same.
 	Stdout, Stderr io.Writer
 
 	// Grace is the time between TERM and KILL. Defaults to DefaultGrace; with a
 	// negative one there is no TERM.
 	Grace time.Duration
 
-	// Hurry, if it is not nil, ends the grace when it is done, and the lingering:
-	// the second level of a stop, for who does not want to wait. It stops
-	// nothing by itself.
+	// Mixed sends TERM to the command alone, and KILL to all of the group: for a
+	// command that stops its children itself, in an order of its own. When it has
+	// ended, what it has left may go on for Linger, but not beyond the grace, and
+	// gets KILL without TERM. The name is that of systemd's KillMode.
+	Mixed bool
+
+	// Hurry, if it is not nil, ends the grace and the lingering when it is done: it
+	// is the second level of a stop, where nobody waits any longer. Processes get
+	// KILL at once then. It stops nothing by itself. A service gives what
+	// service.Hurry returns.
 	Hurry context.Context
 
 	// Linger is how long processes that the command has left in its group may
 	// go on after it has ended by itself, and then how long somebody outside
-	// the group may keep its output open. Defaults to DefaultLinger; negative
-	// for not at all.
+	// the group may keep its output open. The end of ctx ends the former.
+	// Defaults to DefaultLinger; negative for not at all.
 	Linger time.Duration
 
 	// GiveUp is how long the system may take to end what was killed, and the
@@ -82,37 +83,14 @@ type Command struct {
 
 	// Started, if it is not nil, is called with the id of the process, which
 	// is also that of its group, before anything is read from it.
+	//
+	// This function and Signalling are called on a goroutine of their own, and
+	// waited for, but not for longer than a second. One that panics, or has not
+	// returned when Run does, is an error of the run.
 	Started func(pid int)
 
 	// Signalling, if it is not nil, is called before TERM or KILL is sent to
 	// the group, with the cause: nil if the command has ended by itself and
-	// the signal is for what it has left.
+	// the signal is for what it has left. With Mixed, TERM is the command's alone.
 	Signalling func(sig syscall.Signal, cause error)
-}
-
-// A Result is how a command has ended.
-type Result struct {
-	Pid    int            // 0 if it was not started
-	Code   int            // its exit status; -1 if it has none
-	Signal syscall.Signal // what has ended it, else 0
-	Cause  error          // why it was stopped; nil if it has ended by itself
-
-	// State tells the times and the memory used; nil if the command was not
-	// started or has not ended.
-	State *os.ProcessState
-
-	// Killed reports that KILL was sent to the group.
-	Killed bool
-
-	// Left reports that the command has ended by itself and has left processes
-	// in its group, which were ended.
-	Left bool
-
-	// Held reports that a process outside the group kept the output open when
-	// the group had ended. What it has written since is lost.
-	Held bool
-
-	// Survived reports that something of the group was still there GiveUp
-	// after KILL: a process that the system cannot end now.
-	Survived bool
 }

@@ -4,13 +4,64 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"strings"
+	"syscall"
 )
+
+// A handle is a descriptor of the first process of a group. It stands for the
+// group, too, and still does when that process has been reaped and its number is
+// another's. -1 if there is none.
+type handle struct{ fd int }
+
+// groupOf returns the group of which leader is the first process. Nobody may have
+// waited for it.
+func groupOf(leader *os.Process) group {
+	g := group{leader.Pid, handle{-1}}
+	_ = leader.WithHandle(func(fd uintptr) { // fails where the system has none: before Linux 5.4
+		if own, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_DUPFD_CLOEXEC, 0); errno == 0 {
+			g.fd = int(own)
+		}
+	})
+	return g
+}
+
+// Of linux/pidfd.h and the table of system calls, where most systems agree.
+const (
+	pidfdSignalProcessGroup = 4 // since Linux 6.9
+	sysPidfdSendSignal      = 424
+)
+
+// handles is false where the numbers of system calls are others.
+var handles = !strings.HasPrefix(runtime.GOARCH, "mips")
+
+// send sends a signal to the group; ok is false if that cannot be done this way.
+func (h handle) send(sig syscall.Signal) (err error, ok bool) {
+	if h.fd < 0 || !handles {
+		return nil, false
+	}
+	_, _, errno := syscall.Syscall6(sysPidfdSendSignal, uintptr(h.fd), uintptr(sig), 0, pidfdSignalProcessGroup, 0, 0)
+	switch errno {
+	case 0:
+		return nil, true
+	case syscall.ESRCH:
+		return errno, true
+	}
+	return nil, false
+}
+
+// forget closes the handle.
+func (h handle) forget() {
+	if h.fd >= 0 {
+		_ = syscall.Close(h.fd)
+	}
+}
 
 // buried reports whether all of the group are dead, and only wait for a parent
 // to ask for their exit status: in a container the first process often does not.
 // It is false if /proc does not tell.
-func (g group) buried() bool {
+func (g *group) buried() bool {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(stats) == 0 {
 		return false

@@ -8,6 +8,33 @@ import (
 	"syscall"
 )
 
+// A Result is how a command has ended.
+type Result struct {
+	Pid    int            // 0 if it was not started
+	Code   int            // its exit status; -1 if it has none
+	Signal syscall.Signal // what has ended it, else 0
+	Cause  error          // why it was stopped; nil if it has ended by itself
+
+	// State tells the times and the memory used; nil if the command was not
+	// started or has not ended.
+	State *os.ProcessState
+
+	// Killed reports that KILL was sent to the group.
+	Killed bool
+
+	// Left reports that the command has ended by itself and has left processes
+	// in its group, which were ended.
+	Left bool
+
+	// Held reports that a process outside the group kept the output open when
+	// the group had ended. What it has written since is lost.
+	Held bool
+
+	// Survived reports that something of the group was still there GiveUp
+	// after KILL: a process that the system cannot end now.
+	Survived bool
+}
+
 // Status returns the exit status as shells give it: the command's own, or 128
 // and the number of the signal that has ended it. It is -1 if the command has
 // not ended or was not started.
@@ -68,8 +95,12 @@ func (e *ExitError) Error() string {
 // Outcome says how the command has ended, in words.
 func (r Result) Outcome() string {
 	switch {
-	case r.State == nil:
+	case r.Pid == 0:
+		return "was not started"
+	case r.State == nil && r.Survived:
 		return "cannot be killed"
+	case r.State == nil:
+		return "exit status unknown"
 	case r.Signal != 0:
 		return "ended by " + SignalName(r.Signal)
 	case r.Survived:
@@ -96,6 +127,18 @@ type OutputError struct {
 	Stream string // "stdout", "stderr" or "output"
 	Err    error  // of the writer, or ErrStuck
 }
+
+// An InputError is about input of a command that was lost because the reader that
+// was to give it has failed. The command was stopped for it, unless it had ended.
+type InputError struct {
+	Err error // of the reader
+}
+
+// Error says that the input is lost.
+func (e *InputError) Error() string { return fmt.Sprintf("stdin is lost: %v", e.Err) }
+
+// Unwrap returns the error of the reader.
+func (e *InputError) Unwrap() error { return e.Err }
 
 // ErrStuck is the Err of an OutputError about a writer that has not returned.
 var ErrStuck = errors.New("the writer has not returned")

@@ -11,69 +11,94 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// stop is the abort hook: it returns when the group has ended, or cannot be
-// ended.
-func (p *process) stop(_ context.Context, cause error) error {
-	<-p.started
-	if p.group.id == 0 {
-		return nil // nothing was started
-	}
-	if _, _, ended := p.leader.Result(); ended {
-		cause = nil // it came to its end before it was told to stop
-	}
-	p.end(cause)
-	return nil
-}
-
 // linger waits for what a command that has ended has left in its group: it may
-// be about to end, as the reader of a last pipe is.
-func (p *process) linger() { p.ended(p.patience, p.c.Linger) }
-
-// end ends the group, once: TERM, and KILL for what is left after the grace. It
-// returns when that is done, whoever does it.
-func (p *process) end(cause error) {
-	p.ending.Do(func() {
-		if p.ended(home, 0) {
-			return
-		}
-		p.result.Cause, p.result.Left = cause, cause == nil
-		if p.c.Grace > 0 {
-			p.signal(syscall.SIGTERM)
-			p.group.signal(syscall.SIGCONT) // what has been stopped does not hear TERM before
-		}
-		if p.ended(p.patience, p.c.Grace) {
-			return
-		}
-		p.result.Killed = true
-		p.signal(syscall.SIGKILL)
-		if !p.ended(home, p.c.GiveUp) {
-			p.result.Survived = true
-			p.giveUp()
-		}
-	})
-}
-
-// signal sends a signal to the group, once the user has been told.
-func (p *process) signal(sig syscall.Signal) {
-	if p.c.Signalling != nil {
-		p.tell(func() { p.c.Signalling(sig, p.result.Cause) })
-	}
-	p.group.signal(sig)
-}
-
-// ended waits until the command and its group have ended, for at most d or
-// until ctx is done, and reports whether they have.
-func (p *process) ended(ctx context.Context, d time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, d)
+// be about to end, as the reader of a last pipe is. Then it ends it.
+func (p *process) linger(ctx context.Context) {
+	cut, cancel := context.WithCancel(p.patience)
 	defer cancel()
-	if _, err := p.leader.Wait(ctx); err != nil && ctx.Err() != nil {
+	defer context.AfterFunc(ctx, cancel)()
+	if p.gone(cut, p.c.Linger) {
+		return
+	}
+	p.result.Left = true
+	p.stop()
+}
+
+// stop ends the group: TERM, and KILL for what is left after the grace.
+func (p *process) stop() {
+	if p.c.Grace > 0 && p.term() {
+		return
+	}
+	p.result.Killed = true
+	p.tellOf(syscall.SIGKILL)
+	p.group.signal(syscall.SIGKILL)
+	if !p.gone(home, p.c.GiveUp) {
+		p.result.Survived = true
+	}
+}
+
+// term sends TERM and reports whether the group has ended within the grace.
+func (p *process) term() bool {
+	if !p.c.Mixed {
+		p.tellOf(syscall.SIGTERM)
+		p.group.signal(syscall.SIGTERM)
+		p.group.signal(syscall.SIGCONT) // what has been stopped does not hear TERM before
+		return p.gone(p.patience, p.c.Grace)
+	}
+	if p.ended() {
+		return false // nobody is there who would be told
+	}
+	end := time.Now().Add(p.c.Grace)
+	p.tellOf(syscall.SIGTERM)
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
+	p.group.signal(syscall.SIGCONT)           // the others, too: it may wait for them
+	if !p.leaderGone(p.patience, p.c.Grace) {
 		return false
 	}
-	_, err := async.Poll(ctx, async.Backoff(time.Millisecond, 100*time.Millisecond),
-		func(context.Context) (struct{}, bool, error) {
-			return struct{}{}, p.group.ended(), nil
-		}).Await(ctx, 0)
-	return err == nil || p.group.ended()
+	return p.gone(p.patience, min(p.c.Linger, time.Until(end)))
+}
+
+// ended reports whether the command has ended, whatever is left of its group.
+func (p *process) ended() bool {
+	_, _, ended := p.leader.Result()
+	return ended
+}
+
+// leaderGone waits until the command has ended, for at most d or until ctx is
+// done, and reports whether it has.
+func (p *process) leaderGone(ctx context.Context, d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-p.leader.Done():
+	case <-ctx.Done():
+	}
+	return p.ended()
+}
+
+// gone waits until the command and its group have ended, for at most d or until
+// ctx is done, and reports whether they have. The system tells nobody of the end
+// of a group, so it looks: after 1 ms, 2 ms, 4 ms, up to every 100 ms.
+func (p *process) gone(ctx context.Context, d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	if !p.leaderGone(ctx, d) {
+		return false
+	}
+	for pause := time.Millisecond; !p.group.ended(); pause = min(2*pause, 100*time.Millisecond) {
+		if async.Sleep(ctx, pause) != nil {
+			return p.group.ended()
+		}
+	}
+	return true
+}
+
+// tellOf tells the user that sig is about to be sent.
+func (p *process) tellOf(sig syscall.Signal) {
+	if p.c.Signalling != nil {
+		told, cause := p.c.Signalling, p.result.Cause
+		p.tell(func() { told(sig, cause) })
+	}
 }
 
 // tell calls a function of the user and waits for it, but not for ever: nothing

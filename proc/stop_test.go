@@ -165,19 +165,35 @@ func TestAWatchdogStopsIt(t *testing.T) {
 	require.ErrorAs(t, err, &exit)
 }
 
+// A stop that comes when the command has ended by itself changes nothing of how
+// it has; but what it has left is not waited for any longer.
 func TestAStopAfterTheEndIsNotTheCause(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
-	p := newProcess(bash("sleep 600 & exit 0"), cancel) // would linger for a minute
-	task := async.Start(ctx, p.run, async.OnAbort(p.stop))
-	<-p.started
-	_, err := p.leader.Wait(home)
-	require.NoError(t, err)
-	cancel(errUser)
-	_, err = task.Wait(home)
-	require.NoError(t, err)
-	require.NoError(t, p.err)
-	assert.Nil(t, p.result.Cause)
-	assert.True(t, p.result.Left)
+	for _, want := range []int{0, 7} {
+		ctx, cancel := context.WithCancelCause(asynctest.Context(t))
+		// Would linger for a minute.
+		p := &process{c: bash(fmt.Sprintf("sleep 600 & exit %d", want)).withDefaults(), result: Result{Code: -1}}
+		p.c.Started = func(int) {
+			leader := p.leader
+			go func() {
+				<-leader.Done()
+				cancel(errUser)
+			}()
+		}
+		_, err := async.Start(ctx, func(ctx context.Context) error {
+			p.err = p.run(ctx)
+			return p.err
+		}).Join(ctx)
+		assert.Nil(t, p.result.Cause)
+		assert.True(t, p.result.Left)
+		assert.Equal(t, want, p.result.Code)
+		err = p.alone(err)
+		if want == 0 {
+			assert.NoError(t, err)
+		} else {
+			assert.EqualError(t, err, "step: exit status 7")
+			assert.NotErrorIs(t, err, errUser)
+		}
+	}
 }
 
 func TestHurryEndsTheLingering(t *testing.T) {

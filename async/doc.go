@@ -108,9 +108,9 @@
 // A panic of a Go task, or of a body, cancels its scope at once and is raised
 // again by Scope when everything has ended. That of a body has the same value and
 // the frames it came from. That of a task is a [*PanicError] with the stack of the
-// goroutine it happened on. A panic behind a future is an error to its waiters,
-// and raised by Scope if there was none. A task that calls runtime.Goexit, as
-// t.FailNow does, ends with [ErrGoexit].
+// goroutine it happened on; [OnPanic] may say that it does not count. A panic
+// behind a future is an error to its waiters, and raised by Scope if there was
+// none. A task that calls runtime.Goexit, as t.FailNow does, ends with [ErrGoexit].
 //
 // # Limits of what is known
 //

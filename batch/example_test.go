@@ -1,0 +1,88 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/batch"
+)
+
+// Lines are written when there are three of them, when one has waited for a
+// second, and at the end.
+func ExampleNew() {
+	write := func(_ context.Context, lines []string) error {
+		fmt.Println("write", lines)
+		return nil
+	}
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		b := batch.New(ctx, write, batch.Items(3), batch.Age(time.Second))
+		for _, line := range []string{"one", "two", "three"} {
+			if err := b.Add(ctx, line); err != nil {
+				return err
+			}
+		}
+		if err := b.Flush(ctx); err != nil {
+			return err
+		}
+		return b.Add(ctx, "four")
+	})
+	fmt.Println(err)
+	// Output:
+	// write [one two three]
+	// write [four]
+	// <nil>
+}
+
+// A receiver that takes no more than two at once is served in pieces by flush. It
+// may be down: flush tries again, not the batch.
+func ExampleBatch_Add() {
+	attempt := 0
+	send := func(_ context.Context, piece []int) error {
+		if attempt++; attempt == 2 {
+			return errors.New("not now")
+		}
+		fmt.Println("send", piece)
+		return nil
+	}
+	flush := func(ctx context.Context, rows []int) error {
+		for len(rows) > 0 {
+			piece := rows[:min(2, len(rows))]
+			probe := func(ctx context.Context) (struct{}, bool, error) {
+				if err := send(ctx, piece); err != nil {
+					return struct{}{}, false, async.Again(err)
+				}
+				return struct{}{}, true, nil
+			}
+			if _, err := async.Poll(ctx, async.Backoff(time.Millisecond, time.Second), probe, async.Attempts(5)).Await(ctx, 0); err != nil {
+				return err
+			}
+			rows = rows[len(piece):]
+		}
+		return nil
+	}
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		b := batch.New(ctx, flush, batch.Age(time.Minute))
+		return b.Add(ctx, 1, 2, 3, 4, 5)
+	})
+	fmt.Println(err)
+	// Output:
+	// send [1 2]
+	// send [3 4]
+	// send [5]
+	// <nil>
+}
+
+// Of what the last flush could not deliver nothing is lost silently.
+func ExampleLostError() {
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		b := batch.New(ctx, func(context.Context, []string) error { return errors.New("disk full") })
+		return b.Add(ctx, "a", "b")
+	})
+	if lost := new(batch.LostError[string]); errors.As(err, &lost) {
+		fmt.Println(lost.Items, lost.Err)
+	}
+	// Output: [a b] disk full
+}

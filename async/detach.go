@@ -115,9 +115,7 @@ func (r *root) left(ctx context.Context, cause error, look func() []*task) error
 
 // below returns what is registered at r, less what caller is part of.
 func (r *root) below(caller *task) []*task {
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	return r.s.childrenLocked(func(t *task) bool { return !caller.standsIn(t) })
+	return slices.DeleteFunc(r.members(), caller.standsIn)
 }
 
 // standsIn reports whether t is u or was started in it at any depth; also if u
@@ -155,14 +153,8 @@ func (r *root) nobodyLeft(caller *task, scopes bool) bool {
 
 // endResting ends the groups at rest below r.
 func (r *root) endResting() {
-	for {
-		r.s.mu.Lock()
-		last := r.s.lastRestingLocked()
-		r.s.mu.Unlock()
-		if last == nil {
-			return
-		}
-		last.end()
+	for p := r.lastResting(); p != nil; p = r.lastResting() {
+		p.end()
 	}
 }
 

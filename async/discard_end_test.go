@@ -137,7 +137,7 @@ func TestADiscardThatFailsAtTheEndFailsTheScope(t *testing.T) {
 // TestTheValueOfARootTaskIsDiscardedWhenItsFutureIsCollected, and is not if it
 // was given.
 func TestTheValueOfARootTaskIsDiscardedWhenItsFutureIsCollected(t *testing.T) {
-	ctx := asynctest.Context(t)
+	ctx := rootContext(t)
 	dropped := make(chan int, 2)
 	start := func(v int, give bool) {
 		f := async.Execute(ctx, func(context.Context) (int, error) { return v, nil }, async.OnDiscard(func(v int) { dropped <- v }))

@@ -187,3 +187,21 @@ func TestOpenOnAnEndedScopeReturnsAClosedGroup(t *testing.T) {
 		require.Panics(t, func() { async.Go(g.Context(), nothing) })
 	})
 }
+
+// TestAPromiseLeavesAGroupAtRest: nobody waits for a promise, so it makes no
+// difference to where its group stands.
+func TestAPromiseLeavesAGroupAtRest(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		g := async.Open(ctx)
+		for range 3 {
+			_, p := async.NewPromise[int](g.Context())
+			p.Resolve(1)
+		}
+		f, _ := async.NewPromise[int](g.Context())
+		require.NoError(t, g.Go(nothing))
+		synctest.Wait()
+		require.NoError(t, g.Wait(ctx))
+		_, err := f.Wait(ctx)
+		require.ErrorIs(t, err, async.ErrAbandoned)
+	})
+}

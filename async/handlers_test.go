@@ -57,11 +57,19 @@ func panicFrom(f func()) (value any) {
 	return nil
 }
 
+// rootContext returns a context without a scope, with a root of its own.
+func rootContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, check := asynctest.Root(t.Context())
+	t.Cleanup(func() { require.NoError(t, check()) })
+	return ctx
+}
+
 // awaitInRootAndScope runs f with the context of a test's root and with that
 // of a scope.
 func awaitInRootAndScope(t *testing.T, f func(t *testing.T, ctx context.Context)) {
 	t.Run("root", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { f(t, asynctest.Context(t)) })
+		synctest.Test(t, func(t *testing.T) { f(t, rootContext(t)) })
 	})
 	t.Run("scope", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

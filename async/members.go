@@ -77,25 +77,6 @@ type scope struct {
 	gaveUp    bool // DetachAfter has passed
 }
 
-// rare is what few scopes have. It is guarded by the mu of the scope.
-type rare struct {
-	// changed is closed, and nil again, when a child leaves. Only Shutdown, at a
-	// root, waits for it.
-	changed chan struct{}
-	// left stands at the root for a scope that has returned without its tasks: the
-	// last of these to leave takes it, and ends the scope. Of a group that nobody has
-	// told to end it is the task of the group itself.
-	left    *task
-	resting *place // the groups in the scope that have no tasks, the last one first
-}
-
-func (s *scope) rareLocked() *rare {
-	if s.rare == nil {
-		s.rare = new(rare)
-	}
-	return s.rare
-}
-
 // newScope returns the inner scope of t, with what it inherits.
 func newScope(t *task) *scope {
 	s := &scope{t: t}
@@ -204,29 +185,6 @@ func (s *scope) leave(t *task) {
 		s.childHasLeftLocked(s.rare)
 	}
 	s.mu.Unlock()
-}
-
-// childHasLeftLocked is what few scopes do when a child has left.
-func (s *scope) childHasLeftLocked(r *rare) {
-	r.wakeLocked()
-	switch atRoot := r.left; {
-	case atRoot == nil || s.live > 0:
-	case atRoot == s.t:
-		s.t.self.(*Group).restLocked()
-	default:
-		// Scope has returned without its tasks: the last one to leave ends what is
-		// left of it. left is taken under the lock, so that is done once.
-		r.left = nil
-		go s.endAbandoned(atRoot) // exit hooks run there: not on the goroutine of a task that has ended
-	}
-}
-
-// wakeLocked has those that wait for a change look again.
-func (r *rare) wakeLocked() {
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
-	}
 }
 
 // join waits until everything started in s has ended. It reports false if

@@ -168,11 +168,19 @@ func (s *scope) lastRestingLocked() *place {
 	return s.rare.resting
 }
 
+// resting returns the group at p, nil if nobody holds it any more.
+func (p *place) resting() *Group {
+	if p == nil {
+		return nil
+	}
+	return p.group.Value()
+}
+
 // end ends the group at p, because its owner has nothing left but groups at rest. If
 // the group is awake by then, it is the owner's to wait for. Either way p is off the
 // list, unless the group rests again.
 func (p *place) end() {
-	if g := p.group.Value(); g != nil {
+	if g := p.resting(); g != nil {
 		g.close(true)
 	} else {
 		p.leave()

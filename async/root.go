@@ -16,6 +16,7 @@ type root struct {
 	s       scope
 	lost    func(error) // told what there is nobody else to tell; nil prints
 	closing bool        // Shutdown has been called; guarded by s.mu
+	top     *task       // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
 }
 
 // process is the root of contexts that carry none. It has no context of its
@@ -36,6 +37,7 @@ func init() {
 	bridge.Reject = rejectAccepted
 	bridge.Unused = unused
 	bridge.StopError = stopErrorOf
+	bridge.OpenTop = openTop
 	bridge.Live = func(ctx context.Context) []string {
 		t, _ := nearest(ctx)
 		return t.home().live()
@@ -57,16 +59,54 @@ func (r *root) open() {
 	r.t.inner.Store(&r.s)
 }
 
+// openTop opens the top of a root. It is called before anything else is done with
+// the root.
+func openTop(ctx context.Context) (context.Context, func(context.Context) error) {
+	g := Open(ctx)
+	g.f.t.owner.home.top = &g.f.t
+	return g.Context(), g.Wait
+}
+
 // live returns the names of what is registered at r.
 func (r *root) live() []string {
-	r.s.mu.Lock()
-	all := r.s.childrenLocked(func(*task) bool { return true })
-	r.s.mu.Unlock()
+	all := r.members()
 	names := make([]string, len(all))
 	for i, t := range all {
 		names[i] = t.name()
 	}
 	return names
+}
+
+// members returns what is registered at r, and what is in its top in place of that.
+func (r *root) members() []*task {
+	r.s.mu.Lock()
+	all := r.s.childrenLocked(func(t *task) bool { return t != r.top })
+	r.s.mu.Unlock()
+	if r.top == nil {
+		return all
+	}
+	s := r.top.scope()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append(all, s.childrenLocked(func(*task) bool { return true })...)
+}
+
+// lastResting returns the place of a group at rest below r, nil if there is none. The
+// top is left out, but not what is in it.
+func (r *root) lastResting() *place {
+	last := func(s *scope) *place {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		p := s.lastRestingLocked()
+		if g := p.resting(); g != nil && &g.f.t == r.top {
+			p = p.next
+		}
+		return p
+	}
+	if p := last(&r.s); p != nil || r.top == nil {
+		return p
+	}
+	return last(r.top.scope())
 }
 
 // ownerOf returns the scope that what is started under t belongs to; that of

@@ -108,7 +108,9 @@ func TestFuturesOfACancelledWorkerHoldTheCause(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				outer := t.Context()
 				if scoped {
-					outer = asynctest.Context(t)
+					g := async.Open(asynctest.Context(t))
+					defer func() { require.ErrorIs(t, g.Wait(t.Context()), errBoom, "tasks were left undone") }()
+					outer = g.Context()
 				}
 				ctx, cancel := context.WithCancelCause(outer)
 				w := scheduler.New(scheduler.Goroutines()).NewWorker(ctx)

@@ -1,4 +1,32 @@
 // Package asynctest helps to test programs that use package async.
+//
+// # What to do in tests
+//
+// Take the context of a test from [Context] where the program has the one of main,
+// and pass it to the code under test:
+//
+//	func TestUpload(t *testing.T) {
+//		ctx := asynctest.Context(t)
+//		server := Start(ctx)                       // opens a group, starts tasks, anything
+//		async.Go(ctx, feed, async.Daemon())        // of the test itself
+//		require.NoError(t, Upload(ctx, "file"))
+//		require.NoError(t, server.Stop(ctx))
+//	}
+//
+// The context is a scope, which ends with the test. What the test has not stopped is
+// told to then, waited for, and, if it does not go, named with its stack. So is a
+// failure that nobody was given: a test cannot pass while something in the
+// background has gone wrong.
+//
+//   - A task that is to serve until the test ends returns nil when it is told to
+//     stop, or is a [async.Daemon], whose error is no failure then.
+//   - What must be cleaned up after the tasks have ended belongs in [async.OnExit];
+//     t.Cleanup functions registered before the call of Context run later still.
+//   - In a task call t.Error, or return an error, rather than t.FailNow and what
+//     calls it, require for one: that ends the task alone, not the test.
+//   - With time in it, put the test in a bubble of testing/synctest and call Context
+//     inside: nothing waits in real time then, and a leak is found at once.
+//   - [Live] tells what runs now; [Root] is for tests of the end itself.
 package asynctest
 
 import (
@@ -16,43 +44,94 @@ import (
 // In a synctest bubble it costs no time.
 const patience = 5 * time.Second
 
-// Context returns a context with a root of its own, so that tests share no
-// detached tasks, root tasks or stragglers. It is a child of t.Context. When
-// the test ends, it shuts the root down and fails t if a detached task failed,
-// if anything is still registered 5 s later, or if an error was lost.
+// Context returns a context that is a scope: [async.Go] and all the rest work with
+// it. The scope stands at a root of its own, so that tests share no detached tasks
+// or stragglers. It is a child of t.Context, which is cancelled when the test ends.
 //
-// In a synctest bubble call it inside the bubble, with the bubble's t.
+// Then Context waits for what is left in the scope and at the root, and fails t
+//
+//   - with the names and stacks of what still runs 5 s later,
+//   - with what has failed and nobody was given: errors and panics of tasks, also of
+//     detached ones, and of hooks.
+//
+// That a task was stopped by the end of the test is no failure. In a synctest bubble
+// call Context inside the bubble, with the bubble's t.
 func Context(t testing.TB) context.Context {
 	t.Helper()
-	ctx, check := Root(t.Context())
+	root, lost := newRoot(t.Context())
+	scope, join := bridge.OpenTop(root)
 	t.Cleanup(func() {
 		t.Helper()
-		if err := check(); err != nil {
+		if err := endScope(root, join, lost); err != nil {
 			t.Error(err)
 		}
 	})
-	return ctx
+	return scope
 }
 
-// Root is [Context] for tests that look at the outcome themselves: check shuts the
-// root down and returns what Context would fail the test with. The root's own
+// Root returns a context with a root of its own and without a scope, for tests that
+// look at the end themselves: what is started with it stands at the root. check
+// shuts the root down and returns an error if a detached task has failed, if
+// anything is still registered 5 s later, or if an error was lost. The root's own
 // context is a child of ctx.
 func Root(ctx context.Context) (root context.Context, check func() error) {
-	var lost lostErrors
-	root = bridge.NewRoot(ctx, lost.add)
+	root, lost := newRoot(ctx)
 	return root, func() error {
 		patient, cancel := context.WithTimeout(context.WithoutCancel(root), patience)
 		defer cancel()
-		if err := async.Shutdown(patient); err != nil {
-			return err
-		}
-		return lost.all()
+		return shutDown(patient, lost)
 	}
 }
 
 // Live returns the names of what is registered at the root of ctx: top scopes,
-// root tasks, detached tasks and stragglers.
+// root tasks, detached tasks and stragglers. Of the scope of [Context] it returns
+// what is in it instead.
 func Live(ctx context.Context) []string { return bridge.Live(ctx) }
+
+func newRoot(ctx context.Context) (root context.Context, lost *lostErrors) {
+	lost = new(lostErrors)
+	return bridge.NewRoot(ctx, lost.add), lost
+}
+
+// shutDown ends the root of ctx and returns what has gone wrong in it.
+func shutDown(ctx context.Context, lost *lostErrors) error {
+	if err := async.Shutdown(ctx); err != nil {
+		return err
+	}
+	return lost.all()
+}
+
+// endScope joins the scope of a test, then shuts its root down.
+func endScope(root context.Context, join func(context.Context) error, lost *lostErrors) error {
+	patient, cancel := context.WithTimeout(context.WithoutCancel(root), patience)
+	defer cancel()
+	err := outcome(patient, join)
+	rest := shutDown(patient, lost)
+	var left *async.StragglerError
+	switch {
+	case !errors.As(err, &left):
+		return errors.Join(err, rest)
+	case rest != nil: // it names those who are left, too
+		return rest
+	default: // they have ended since
+		return left
+	}
+}
+
+// outcome returns how the scope has ended, a panic included. That it was told to
+// stop is no failure.
+func outcome(ctx context.Context, join func(context.Context) error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = value.(error) // a PanicError: nothing else panics in a join
+		}
+	}()
+	err = join(ctx)
+	if e, ok := err.(*async.ScopeError); ok && e.Cause != nil && len(e.Errors) == 0 && e.Dropped == 0 {
+		return nil
+	}
+	return err
+}
 
 // lostErrors keeps what was reported to a root.
 type lostErrors struct {

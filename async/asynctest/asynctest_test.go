@@ -84,6 +84,93 @@ func TestContextFailsATestThatLeftATask(t *testing.T) {
 	})
 }
 
+func TestContextIsAScope(t *testing.T) {
+	inAndOutside(t, func(t *testing.T) {
+		var hooked, served bool
+		require.NoError(t, verdict(t, func(ctx context.Context) {
+			async.OnExit(ctx, func(_ context.Context, outcome error) error { hooked = served; return nil })
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); served = true; return nil })
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return errPlanted }, async.Daemon())
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
+		}), "the end of the test stops it, which is no failure")
+		require.True(t, hooked, "hooks run after the tasks")
+	})
+}
+
+func TestContextFailsATestInWhichATaskHasFailed(t *testing.T) {
+	inAndOutside(t, func(t *testing.T) {
+		for name, test := range map[string]func(ctx context.Context){
+			"Go":    func(ctx context.Context) { async.Go(ctx, func(context.Context) error { return errPlanted }) },
+			"Start": func(ctx context.Context) { async.Start(ctx, func(context.Context) error { return errPlanted }) },
+			"panic": func(ctx context.Context) { async.Go(ctx, func(context.Context) error { panic(errPlanted) }) },
+			"group": func(ctx context.Context) {
+				require.NoError(t, async.Open(ctx).Go(func(context.Context) error { return errPlanted }))
+			},
+			"exit hook": func(ctx context.Context) {
+				async.OnExit(ctx, func(context.Context, error) error { return errPlanted })
+			},
+		} {
+			require.ErrorIs(t, verdict(t, test), errPlanted, name)
+		}
+		require.NoError(t, verdict(t, func(ctx context.Context) {
+			_, err := async.Start(ctx, func(context.Context) error { return errPlanted }).Await(ctx, 0)
+			require.ErrorIs(t, err, errPlanted)
+		}), "it was given to the test")
+	})
+}
+
+// TestContextNamesWhatATestHasLeft, with its stack.
+func TestContextNamesWhatATestHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		err := verdict(t, func(ctx context.Context) {
+			async.Go(ctx, func(context.Context) error { leftHere(stop); return nil }, async.Name("left behind"))
+		})
+		require.ErrorContains(t, err, "left behind")
+		require.ErrorContains(t, err, "leftHere")
+		close(stop)
+	})
+}
+
+//go:noinline
+func leftHere(stop chan struct{}) { <-stop }
+
+func TestLiveLeavesOutTheScopeOfTheTest(t *testing.T) {
+	inAndOutside(t, func(t *testing.T) {
+		ctx := asynctest.Context(t)
+		require.Empty(t, asynctest.Live(ctx))
+		stop := make(chan struct{})
+		f := async.Start(ctx, func(context.Context) error { <-stop; return nil }, async.Name("in the scope"))
+		async.Detach(ctx, "detached", func(context.Context) error { <-stop; return nil })
+		require.ElementsMatch(t, []string{"detached", "in the scope"}, asynctest.Live(ctx))
+		close(stop)
+		_, err := f.Join(ctx)
+		require.NoError(t, err)
+		require.NoError(t, async.Shutdown(ctx))
+		require.Empty(t, asynctest.Live(ctx))
+	})
+}
+
+// TestShutdownSeesWhatIsInTheScopeOfTheTest, as it sees root tasks in a program.
+func TestShutdownSeesWhatIsInTheScopeOfTheTest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := asynctest.Context(t)
+		start := time.Now()
+		async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil })
+		require.NoError(t, async.Shutdown(ctx))
+		require.Equal(t, time.Minute, time.Since(start), "it was waited for")
+		async.Go(ctx, func(ctx context.Context) error {
+			<-ctx.Done()
+			require.Equal(t, async.ErrShutdown, context.Cause(ctx))
+			return nil
+		})
+		done, cancel := context.WithCancel(ctx)
+		cancel()
+		require.NoError(t, async.Shutdown(done))
+		require.NoError(t, ctx.Err(), "the test goes on")
+	})
+}
+
 func TestContextFailsATestWhoseDetachedTaskFailed(t *testing.T) {
 	inAndOutside(t, func(t *testing.T) {
 		require.ErrorIs(t, verdict(t, func(ctx context.Context) {

@@ -8,6 +8,12 @@ import "context"
 // errors that nobody else can be told. Set by package async.
 var NewRoot func(ctx context.Context, lost func(error)) context.Context
 
+// OpenTop opens a scope at the root of ctx, which has none yet, and has what is in
+// it seen by Live and Shutdown as if it stood at the root. join waits until all that
+// was started in it has ended and returns how, as async.Group.Wait does. Set by
+// package async.
+var OpenTop func(ctx context.Context) (top context.Context, join func(ctx context.Context) error)
+
 // Live returns the names of what is registered at the root of ctx, promises
 // left out. Set by package async.
 var Live func(ctx context.Context) []string

@@ -75,6 +75,7 @@ const (
 	withDiscard
 	withExecutor
 	withDaemon
+	withRestart
 )
 
 // deedEnd is how a handler ends.
@@ -95,7 +96,7 @@ func (s deed) String() string {
 }
 
 func (s deed) write(b *strings.Builder, indent string) {
-	fmt.Fprintf(b, "%s%v n=%d d=%v opts=%06b limit=%d end=%d\n", indent, s.what, s.n, s.d, s.opts, s.limit, s.end)
+	fmt.Fprintf(b, "%s%v n=%d d=%v opts=%07b limit=%d end=%d\n", indent, s.what, s.n, s.d, s.opts, s.limit, s.end)
 	for _, p := range s.parts {
 		fmt.Fprintf(b, "%s {\n", indent)
 		for _, s := range p {
@@ -187,7 +188,7 @@ func (m *maker) deedEnd() deedEnd {
 
 // taskBits returns options of a task: a quarter of them.
 func (m *maker) taskBits() (bits taskBits) {
-	for bit := withTimeout; bit <= withDaemon; bit <<= 1 {
+	for bit := withTimeout; bit <= withRestart; bit <<= 1 {
 		if m.IntN(4) == 0 {
 			bits |= bit
 		}

@@ -25,6 +25,8 @@ type handle struct {
 	hooked  bool // has a discard hook
 	daemon  bool // what it returns when it was dismissed is no failure
 	ran     int
+	running int  // runs of its handler that go on
+	again   bool // the handler may be called again
 	ended   bool
 	value   int
 	err     error
@@ -150,6 +152,9 @@ func (e env) options(h *handle, s deed) (opts []TaskOption) {
 	if s.opts&withExecutor != 0 && !e.limit {
 		opts = append(opts, On(executors[s.n%len(executors)]))
 	}
+	if s.opts&withRestart != 0 {
+		opts = append(opts, Restart(Every(0), Attempts(1+s.n%3)))
+	}
 	if s.opts&withDaemon != 0 && s.n%2 == 0 {
 		opts = append(opts, Daemon())
 		if h != nil {
@@ -157,6 +162,29 @@ func (e env) options(h *handle, s deed) (opts []TaskOption) {
 		}
 	}
 	return opts
+}
+
+// restarted returns f for a task with Restart: its first run fails every other
+// time. No run may begin before the one before it, and what that has started, has
+// ended.
+func (e env) restarted(h *handle, s deed, f func(context.Context) (int, error)) func(context.Context) (int, error) {
+	h.again = true
+	return func(ctx context.Context) (value int, err error) {
+		var first bool
+		e.locked(func() {
+			first = h.ran == 0
+			if h.running++; h.running > 1 {
+				e.w.Failf("two runs at a time")
+			}
+		})
+		e.mustHaveSettled(h.own, "a run has begun before what the one before has started has settled")
+		defer e.locked(func() { h.running-- })
+		if value, err = f(ctx); err == nil && first && s.n%2 == 0 {
+			value, err = 0, plantedError(0)
+			e.locked(func() { h.value, h.err = value, err })
+		}
+		return value, err
+	}
 }
 
 // start makes a handle of what begin returns.

@@ -20,6 +20,9 @@ func (e *env) do(s deed) error {
 		e.start(func(h *handle) *Future[int] {
 			h.plain = true
 			f := e.handler(h, s, 0)
+			if s.opts&withRestart != 0 {
+				f = e.restarted(h, s, f)
+			}
 			return Execute(e.ctx, f, e.options(h, s)...)
 		})
 	case doGo:
@@ -27,7 +30,7 @@ func (e *env) do(s deed) error {
 		opts := e.options(nil, s)
 		Go(e.ctx, func(ctx context.Context) error {
 			err := f(ctx)
-			if isPlanted(err) && s.opts&withDaemon == 0 {
+			if isPlanted(err) && s.opts&(withDaemon|withRestart) == 0 {
 				e.locked(func() { own.errs = append(own.errs, err) })
 			}
 			return err

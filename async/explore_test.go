@@ -47,16 +47,18 @@ func (m *machine) check() error {
 		}
 		value, err, _ := h.f.Result()
 		switch {
-		case h.ran > 1:
+		case h.ran > 1 && !h.again:
 			return fmt.Errorf("a handler ran %d times", h.ran)
-		case h.aborts > 1:
+		case h.aborts > max(h.ran, 1):
 			return fmt.Errorf("an abort hook was called %d times", h.aborts)
+		case h.running > 0:
+			return errors.New("a handler runs in the end")
 		case !h.plain:
 		case h.ran == 0 && err == nil:
 			return errors.New("a task that never ran has no error")
-		case h.hooked && h.dropped > 1:
+		case h.hooked && h.dropped > max(h.ran, 1):
 			return fmt.Errorf("a value was discarded %d times", h.dropped)
-		case h.hooked && h.ended && h.err == nil && h.value != 0 && h.dropped == 1 && h.given > 0:
+		case h.hooked && h.ended && h.err == nil && h.value != 0 && h.dropped == h.ran && h.given > 0:
 			return errors.New("a value was given and discarded")
 		case h.ended && isPlanted(h.err) && !h.daemon && !errors.Is(err, h.err):
 			return fmt.Errorf("a handler returned %v, the outcome is %v", h.err, err)

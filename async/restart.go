@@ -44,11 +44,11 @@ const (
 // with the last failure, if there was one, in a [*RestartError].
 //
 // Timeout bounds the whole, waits included. A missed beat of [Heartbeat] fails a
-// run, whatever the handler returns then. The hook of [OnAbort] is called when the
-// task is told to stop while its handler runs, and not between runs; a run that its
-// Heartbeat stops has the hook called, too. A value that comes with the failure of
-// a run is discarded, see [OnDiscard]. An executor that refuses a run is a failure
-// of that run.
+// run, whatever the handler returns then. The hook of [OnAbort] is called, once in a
+// run, when the ctx of the run is cancelled while its handler runs: because the task
+// is told to stop, or the run has failed otherwise. It is not called between runs. A
+// value that comes with the failure of a run is discarded, see [OnDiscard]. An
+// executor that refuses a run is a failure of that run.
 //
 // Restart is for [Go], [Start], [Execute], Go of a Group and [Detach]. Poll, Repeat,
 // Watch and NewPromise panic when they are given it, and so does a nil in.

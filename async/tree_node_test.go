@@ -18,6 +18,8 @@ type treeNode struct {
 	err     error // the unique error it failed or panicked with
 	loud    bool  // by panic
 	told    bool  // its owner was told a timeout or has cancelled it
+	again   bool  // it is started again when it fails
+	runs    int   // of its handler
 	daemon  bool  // what it returns as it is told to stop is no failure
 }
 
@@ -91,6 +93,32 @@ func (r *treeRun) closed(n *treeNode) {
 	}
 }
 
+// begins books that a run of n's handler begins. Of the run before it nothing may
+// go on.
+func (r *treeRun) begins(n *treeNode) {
+	if n.again {
+		r.closed(n)
+	}
+	r.set(func() {
+		if n.started && !n.ended {
+			r.wrong = append(r.wrong, fmt.Sprintf("node %d: two runs at a time", n.id))
+		}
+		n.started, n.ended, n.err = true, false, nil
+		n.runs++
+	})
+}
+
+// mayBeRetried reports whether a failure of n may have been followed by another
+// run, so that nobody was told of it.
+func (n *treeNode) mayBeRetried() bool {
+	for ; n != nil; n = n.parent {
+		if n.again {
+			return true
+		}
+	}
+	return false
+}
+
 // wasTold reports whether somebody was told of something else instead of n's
 // error, or of the outcome of a task that n is part of.
 func (n *treeNode) wasTold() bool {
@@ -106,10 +134,10 @@ func (n *treeNode) wasTold() bool {
 // instead, and that hooks ran at most once.
 func (r *treeRun) lost() {
 	for _, n := range r.nodes {
-		if n.hooks > 1 {
+		if n.hooks > max(n.runs, 1) {
 			r.fault("node %d: %d abort hooks", n.id, n.hooks)
 		}
-		if n.err == nil || !n.loud && (n.daemon || n.wasTold()) {
+		if n.err == nil || n.mayBeRetried() || !n.loud && (n.daemon || n.wasTold()) {
 			continue
 		}
 		if !slices.ContainsFunc(r.sinks, func(err error) bool { return errors.Is(err, n.err) }) {

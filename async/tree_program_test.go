@@ -13,7 +13,7 @@ import (
 
 // handler is the body of node n: a few steps, then an end.
 func (r *treeRun) handler(ctx context.Context, n *treeNode, depth int) (v int, err error) {
-	r.set(func() { n.started = true })
+	r.begins(n)
 	defer func() {
 		if r.lie {
 			time.AfterFunc(time.Hour, func() { r.set(func() { n.ended = true }) })
@@ -123,6 +123,9 @@ func (r *treeRun) options(n *treeNode) []async.TaskOption {
 	case 3:
 		n.daemon = true
 		opts = append(opts, async.Daemon())
+	case 5:
+		r.set(func() { n.again = true })
+		opts = append(opts, async.Restart(async.Every(time.Duration(r.next(9))*time.Millisecond), async.Attempts(1+r.next(3))))
 	case 4:
 		opts = append(opts, async.Grace(time.Duration(r.next(20))*time.Millisecond))
 	}

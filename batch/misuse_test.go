@@ -14,6 +14,7 @@ import (
 
 func TestMisusePanicsAndSaysWhatToDo(t *testing.T) {
 	flush := func(context.Context, []int) error { return nil }
+	var none context.Context
 	err := async.Scope(t.Context(), func(ctx context.Context) error {
 		b := batch.New(ctx, flush)
 		for text, f := range map[string]func(){
@@ -28,12 +29,12 @@ func TestMisusePanicsAndSaysWhatToDo(t *testing.T) {
 			"batch: Size(n): n must be at least 1; leave the option out for no limit":                    func() { batch.Size(0, func(int) int { return 1 }) },
 			"batch: Size with a nil function: pass one that returns the size of an item":                 func() { batch.Size[int](1, nil) },
 			"batch: Size was given a func(string) int, but the items of this batch need a func(int) int": func() { batch.New(ctx, flush, batch.Size(1, func(string) int { return 1 })) },
-			"batch: Add with a nil ctx: pass that of the task that adds":                                 func() { _ = b.Add(nil, 1) },
-			"batch: Flush with a nil ctx: pass that of the task that waits":                              func() { _ = b.Flush(nil) },
+			"batch: Add with a nil ctx: pass that of the task that adds":                                 func() { _ = b.Add(none, 1) },
+			"batch: Flush with a nil ctx: pass that of the task that waits":                              func() { _ = b.Flush(none) },
 		} {
 			assert.PanicsWithValue(t, text, f)
 		}
-		assert.Panics(t, func() { batch.New(nil, flush) })
+		assert.Panics(t, func() { batch.New(none, flush) })
 		return nil
 	})
 	require.NoError(t, err)

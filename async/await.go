@@ -213,7 +213,7 @@ func (f *future) sayWhoseLimit(err error, limit time.Duration) error {
 	if err == nil || sg == nil {
 		return err
 	}
-	if e, ok := sg.cause.(*TimeoutError); !ok || e.of != weak.Make(f) || e.Limit == limit {
+	if e, ok := sg.cause.(*TimeoutError); !ok || e == nil || e.of != weak.Make(f) || e.Limit == limit {
 		return err
 	}
 	if _, panicked := err.(*PanicError); panicked { // one panic is one error

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"weak"
@@ -63,6 +64,9 @@ type TimeoutError struct {
 
 // Error names the task, the limit and, rounded, the time waited.
 func (e *TimeoutError) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
 	text := prefix(e.Task) + context.DeadlineExceeded.Error()
 	of := ""
 	if e.of != (weak.Pointer[future]{}) {
@@ -109,6 +113,11 @@ const maxListed = tally.Max
 // matches both err and cause.
 func doneError(err, cause error) error { return (&stopError{err, cause}).asError() }
 
+// notNil returns those of errs that are not nil.
+func notNil(errs ...error) []error {
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
 // A Straggler is a task that still runs when it is asked which tasks are left. It
 // was told to stop and has not gone, or nobody has told it.
 type Straggler struct {
@@ -130,6 +139,9 @@ type StragglerError struct {
 
 // Error names the stragglers and shows their stacks.
 func (e *StragglerError) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
 	head := counted(len(e.Left)+e.More, "task") + " still running, not told to stop"
 	if e.Cause != nil {
 		head = counted(len(e.Left)+e.More, "task") + " still running after being told to stop: " + briefly(e.Scope, e.Cause)
@@ -146,4 +158,9 @@ func (e *StragglerError) Error() string {
 }
 
 // Unwrap returns why the stragglers were told to stop, nil if nobody has.
-func (e *StragglerError) Unwrap() error { return e.Cause }
+func (e *StragglerError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Cause
+}

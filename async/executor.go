@@ -56,6 +56,9 @@ type RejectedError struct {
 
 // Error names the task or the worker and says why it was refused.
 func (e *RejectedError) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
 	if e.Worker != "" {
 		return fmt.Sprintf("scheduler: %s: rejected by the pool: %v", e.Worker, e.Err)
 	}
@@ -63,7 +66,12 @@ func (e *RejectedError) Error() string {
 }
 
 // Unwrap returns what the executor said.
-func (e *RejectedError) Unwrap() error { return e.Err }
+func (e *RejectedError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // A delivery is a task on its way to a goroutine of an executor. Several may
 // decide what becomes of the task, and the first does: the executor, by running
@@ -200,7 +208,7 @@ func (t *task) skip(sg *stopError) {
 func (t *task) reject(err error) {
 	t.endUnrun()
 	rejected := &RejectedError{Task: t.name(), Err: err}
-	if why, worker := err.(*RejectedError); worker && why.Worker != "" { // a pool behind the executor has refused
+	if why, worker := err.(*RejectedError); worker && why != nil && why.Worker != "" { // a pool behind the executor has refused
 		rejected.Worker, rejected.Err = why.Worker, why.Err
 	}
 	t.self.unrun(&verdict{err: rejected})

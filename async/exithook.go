@@ -225,7 +225,7 @@ func (t *task) isJoin() bool {
 // lookAtClock is called when the hook has come to its end, and notes whether it
 // was too late.
 func (h *exitRun) lookAtClock() {
-	if limit, ok := context.Cause(&h.t).(*TimeoutError); ok && limit.Task == h.t.name() {
+	if limit, ok := context.Cause(&h.t).(*TimeoutError); ok && limit != nil && limit.Task == h.t.name() {
 		h.late = limit
 	}
 }

@@ -97,7 +97,7 @@ func (sg *stopError) says(err error) bool {
 	case *stopError:
 		return tally.Same(e.cause, sg.cause)
 	case *ScopeError:
-		return len(e.Errors) == 0 && e.Dropped == 0
+		return e != nil && len(e.Errors) == 0 && e.Dropped == 0
 	}
 	return tally.Same(err, sg.err) || echo.Matches(sg.cause, err)
 }
@@ -245,7 +245,7 @@ func (sg *stopError) knows(err error) (is, known bool) {
 
 // onlyEchoes reports whether all that e lists are echoes of sg.
 func (e *ScopeError) onlyEchoes(sg *stopError) bool {
-	if e.Dropped > 0 || e.Cause != nil && !tally.Same(e.Cause, sg.cause) {
+	if e == nil || e.Dropped > 0 || e.Cause != nil && !tally.Same(e.Cause, sg.cause) {
 		return false
 	}
 	return e.Cause != nil && len(e.Errors) == 0 || echo.All(e.Errors, sg.why(), sg.knows)

@@ -139,7 +139,7 @@ func (e *PanicError) besideError() error {
 // because a crash prints nothing else.
 func (e *PanicError) Error() string {
 	if e == nil {
-		return "async: a nil *PanicError"
+		return nilText(e)
 	}
 	text := fmt.Sprintf("async: panic in %s: %s\n\n%s", e.Task, e.valueText(), e.Stack)
 	if errs, dropped := e.listed(); len(errs) > 0 || dropped > 0 {

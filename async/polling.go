@@ -50,6 +50,9 @@ var errAttempts = errors.New("no attempts left")
 // Error tells in one sentence which task has not got an answer after how many
 // attempts, what ended it, the last error and the last value.
 func (e *PollError[T]) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
 	text := prefix(e.task) + "no answer after " + counted(e.Attempts, "attempt")
 	if e.why != nil && e.why != errAttempts { // the number tells
 		text += ": " + briefly(e.task, e.why)
@@ -65,17 +68,19 @@ func (e *PollError[T]) Error() string {
 
 // reason returns what stopped the poll, nil if it was not stopped: whether it
 // says more than that does not depend on errors it has lived through.
-func (e *PollError[T]) reason() error { return e.why }
+func (e *PollError[T]) reason() error {
+	if e == nil {
+		return nil
+	}
+	return e.why
+}
 
 // Unwrap returns why the poll was stopped and the last error.
 func (e *PollError[T]) Unwrap() []error {
-	var errs []error
-	for _, err := range []error{e.why, e.Err} {
-		if err != nil {
-			errs = append(errs, err)
-		}
+	if e == nil {
+		return nil
 	}
-	return errs
+	return notNil(e.why, e.Err)
 }
 
 // A PollOption changes how something is polled. Every [TaskOption] is one.

@@ -157,6 +157,9 @@ type RestartError struct {
 
 // Error tells how often the task has failed, why it has ended, and the last failure.
 func (e *RestartError) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
 	var text string
 	switch {
 	case e.why != nil:
@@ -174,15 +177,17 @@ func (e *RestartError) Error() string {
 
 // Unwrap returns why the task was stopped, if it was, and the last failure.
 func (e *RestartError) Unwrap() []error {
-	var errs []error
-	for _, err := range []error{e.why, e.Err} {
-		if err != nil {
-			errs = append(errs, err)
-		}
+	if e == nil {
+		return nil
 	}
-	return errs
+	return notNil(e.why, e.Err)
 }
 
 // reason returns what has stopped the task, nil if it has failed too often: whether
 // the error says more than that does not depend on failures it has lived through.
-func (e *RestartError) reason() error { return e.why }
+func (e *RestartError) reason() error {
+	if e == nil {
+		return nil
+	}
+	return e.why
+}

@@ -39,6 +39,9 @@ func (e *ScopeError) failures() []error {
 
 // Error tells the cause and the errors, one a line when there are several.
 func (e *ScopeError) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
 	var texts []string
 	if e.Cause != nil {
 		texts = append(texts, briefly(e.Scope, e.Cause))
@@ -51,14 +54,18 @@ func (e *ScopeError) Error() string {
 
 // Unwrap returns the cause, if there is one, and then the listed errors.
 func (e *ScopeError) Unwrap() []error {
-	if e.Cause == nil {
+	switch {
+	case e == nil:
+		return nil
+	case e.Cause == nil:
 		return e.Errors
+	default:
+		return append([]error{e.Cause}, e.Errors...)
 	}
-	return append([]error{e.Cause}, e.Errors...)
 }
 
 // Is matches the Err of the scope's context, [context.Canceled] or
 // [context.DeadlineExceeded], if there is a Cause.
 func (e *ScopeError) Is(target error) bool {
-	return e.Cause != nil && e.stop != nil && tally.Same(target, e.stop)
+	return e != nil && e.Cause != nil && e.stop != nil && tally.Same(target, e.stop)
 }

@@ -137,7 +137,7 @@ func (m *stream[A, B]) run(r *bodyRun, items iter.Seq[A], yield func(Result[B]) 
 // than that. The cancellation itself the loop has yielded, or has brought about.
 func listsErrors(err error) bool {
 	list, ok := err.(*ScopeError)
-	return ok && len(list.Errors) > 0
+	return ok && list != nil && len(list.Errors) > 0
 }
 
 // leave cancels what was begun: the loop has been left. What ends from here on

@@ -62,6 +62,12 @@ func briefly(name string, err error) string {
 	return within(name, err)
 }
 
+// nilText is the text of an error of ours that is nil: as of a function that
+// declares its result as one of our types, and returns nil.
+func nilText(err error) string {
+	return prefix("") + "a nil " + strings.Replace(fmt.Sprintf("%T", err), "async.", "", 1)
+}
+
 // rounded returns d with three digits that count, so that what is short is not
 // shown as nothing, and what is long not to the nanosecond.
 func rounded(d time.Duration) time.Duration {

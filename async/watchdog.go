@@ -14,11 +14,19 @@ type WatchdogError struct {
 
 // Error names the task and says what was wrong.
 func (e *WatchdogError) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
 	return prefix("watchdog of "+e.Task) + within(e.Task, e.Err)
 }
 
 // Unwrap returns what was wrong.
-func (e *WatchdogError) Unwrap() error { return e.Err }
+func (e *WatchdogError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // A WatchOption changes how something is watched. Every [TaskOption] is one,
 // and holds for the handler's task.

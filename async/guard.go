@@ -1,6 +1,9 @@
 package async
 
 import (
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
@@ -111,6 +114,58 @@ func asPanic(h exitKind, err error) *PanicError {
 		return nil
 	}
 	return err.(*PanicError)
+}
+
+// asked returns what ask says, which calls Is, As and Unwrap of err and of what it
+// wraps. One of a user that calls Goexit would take the goroutine of a task along,
+// which has still to settle: so those are called on a goroutine of their own. What
+// panics, or does not come back, says false.
+func asked(err error, ask func() bool) (is bool) {
+	if !hasForeign(err, maxListed) {
+		return ask()
+	}
+	_ = guard("method of an error", func() { is = ask() })
+	return is
+}
+
+// hasForeign reports whether err, or what it wraps, has methods that errors.Is and
+// the like call and that are neither ours nor the standard library's. It gives up
+// after so many that are wrapped: then there may be some.
+func hasForeign(err error, most int) bool {
+	for ; err != nil; most-- {
+		many, wrapsMany := err.(interface{ Unwrap() []error })
+		one, wrapsOne := err.(interface{ Unwrap() error })
+		_, is := err.(interface{ Is(error) bool })
+		_, as := err.(interface{ As(any) bool })
+		switch {
+		case !wrapsMany && !wrapsOne && !is && !as:
+			return false
+		case most == 0 || !isKnown(reflect.TypeOf(err)):
+			return true
+		case wrapsMany:
+			return slices.ContainsFunc(many.Unwrap(), func(err error) bool { return hasForeign(err, most-1) })
+		case !wrapsOne:
+			return false
+		}
+		err = one.Unwrap()
+	}
+	return false
+}
+
+// isKnown reports whether a type of error is ours or the standard library's. A type
+// of a user that embeds one of those is the user's.
+func isKnown(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == reflect.TypeFor[PanicError]() {
+		return false // it asks what went wrong beside it
+	}
+	switch t.PkgPath() {
+	case "errors", "fmt", "context", "net", "net/url", "os", "os/exec", "io/fs", "syscall", "strconv":
+		return true
+	}
+	return strings.HasPrefix(t.PkgPath()+".", ownFrames)
 }
 
 // guard calls f on a goroutine of its own and waits for it, so that neither a

@@ -134,7 +134,7 @@ func TestANilErrorIsAFailureLikeAnother(t *testing.T) {
 			})
 		},
 		"of a pool": func(ctx context.Context, bad error) error {
-			_, err := async.Start(ctx, nothing, async.On(refusing{bad})).Await(ctx, 0)
+			_, err := async.Start(ctx, nothing, async.On(refusingWith{bad})).Await(ctx, 0)
 			return err
 		},
 		"beside a panic": func(ctx context.Context, bad error) (err error) {
@@ -161,7 +161,7 @@ func TestANilErrorIsAFailureLikeAnother(t *testing.T) {
 	}
 }
 
-// refusing is a pool that refuses everything with an error.
-type refusing struct{ err error }
+// refusingWith is a pool that refuses everything with an error.
+type refusingWith struct{ err error }
 
-func (r refusing) Execute(func()) error { return r.err }
+func (r refusingWith) Execute(func()) error { return r.err }

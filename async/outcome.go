@@ -84,7 +84,7 @@ func (sg *stopError) beside(t *task, err error, isEcho bool) error {
 		return sg.asError()
 	// It matches both as it is, because the handler has wrapped the cause: another
 	// layer would only be in the way.
-	case echo.Matches(err, sg.err) && echo.Matches(err, sg.cause):
+	case matches(err, sg.err) && matches(err, sg.cause):
 		return err
 	default:
 		return &ScopeError{Scope: t.name(), Cause: sg.cause, Errors: []error{err}, stop: sg.err}
@@ -99,7 +99,12 @@ func (sg *stopError) says(err error) bool {
 	case *ScopeError:
 		return e != nil && len(e.Errors) == 0 && e.Dropped == 0
 	}
-	return tally.Same(err, sg.err) || echo.Matches(sg.cause, err)
+	return tally.Same(err, sg.err) || matches(sg.cause, err)
+}
+
+// matches is errors.Is for errors of users.
+func matches(err, target error) bool {
+	return asked(err, func() bool { return echo.Matches(err, target) })
 }
 
 // sumQuiet is sum for a scope of which there is no more to say than that it may
@@ -223,7 +228,10 @@ func (s *scope) stoppedWith(cause error) bool {
 // isEcho reports whether err says nothing but "I was told to stop", to a task
 // that was stopped with sg.
 func isEcho(err error, sg *stopError) bool {
-	return sg != nil && echo.Is(err, sg.why(), sg.knows)
+	if sg == nil || tally.Same(err, sg.err) { // most often
+		return sg != nil
+	}
+	return asked(err, func() bool { return echo.Is(err, sg.why(), sg.knows) })
 }
 
 func (sg *stopError) why() echo.Stop { return echo.Stop{Err: sg.err, Cause: sg.cause} }

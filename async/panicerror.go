@@ -61,13 +61,13 @@ func (e *PanicError) attachOne(err error) {
 // another panic only what it was, of a list what does not hold p, and nil of p
 // itself and of what only wraps it.
 func withoutBeside(err error, p *PanicError) error {
-	if !leadsTo(err, p, 0) {
+	if !holds(err, p) {
 		return err
 	}
 	switch e := err.(type) {
 	case *StragglerError:
 		left := *e
-		left.Cause = errors.New(briefly("", e.Cause))
+		left.Cause = errors.New(textMade(e.Cause, func() string { return briefly("", e.Cause) }))
 		return &left
 	case *ScopeError:
 		rest := &ScopeError{Scope: e.Scope, Dropped: e.Dropped}
@@ -83,7 +83,7 @@ func withoutBeside(err error, p *PanicError) error {
 		if e == p {
 			return nil
 		}
-		if cause := e.Unwrap(); cause != nil && !leadsTo(cause, p, 0) {
+		if cause := e.Unwrap(); cause != nil && !holds(cause, p) {
 			return fmt.Errorf("async: panic in %s: %w", e.Task, cause)
 		}
 		return fmt.Errorf("async: panic in %s: %s", e.Task, e.valueText())
@@ -91,8 +91,13 @@ func withoutBeside(err error, p *PanicError) error {
 	return nil
 }
 
-// leadsTo reports whether err is p, or holds it: a panic is never attached to
-// itself, or its text would have no end.
+// holds reports whether err is p, or holds it: a panic is never attached to itself,
+// or its text would have no end.
+func holds(err error, p *PanicError) bool {
+	return asked(err, func() bool { return leadsTo(err, p, 0) })
+}
+
+// leadsTo is holds for an error that stands so deep in another.
 func leadsTo(err error, p *PanicError, depth int) (leads bool) {
 	defer func() { _ = recover() }() // of a user's Unwrap
 	if err == error(p) || depth > 100 {

@@ -135,11 +135,12 @@ func (e *finalError) Error() string { return e.err.Error() }
 func (e *finalError) Unwrap() error { return e.err }
 
 // isFinal reports whether err is not to be retried. A method of a user's error that
-// panics does no harm.
-func isFinal(err error) (is bool) {
-	defer func() { _ = recover() }()
-	var f *finalError
-	return errors.As(err, &f)
+// panics, or calls Goexit, does no harm.
+func isFinal(err error) bool {
+	return asked(err, func() bool {
+		defer func() { _ = recover() }()
+		return errors.As(err, new(*finalError))
+	})
 }
 
 // A RestartError is the outcome of a task with [Restart] that has failed too often,

@@ -133,7 +133,8 @@ func (r *root) report(err error) {
 		r.lost(err)
 		return
 	}
-	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %s\n", strings.TrimPrefix(textOf(err), prefix("")))
+	text := textMade(err, func() string { return textOf(err) })
+	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %s\n", strings.TrimPrefix(text, prefix("")))
 }
 
 // printLate prints a panic that has waited long for its scope to end.

@@ -56,7 +56,8 @@ func list(texts []string, more int) string {
 
 // briefly is within without the stack of a panic.
 func briefly(name string, err error) string {
-	if p := (*PanicError)(nil); errors.As(err, &p) && p != nil {
+	var p *PanicError
+	if asked(err, func() bool { return errors.As(err, &p) }) && p != nil {
 		return withoutName(name, fmt.Sprintf("async: panic in %s: %s", p.Task, p.valueText()))
 	}
 	return within(name, err)
@@ -84,6 +85,14 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprint(n, " ", what, "s")
+}
+
+// textMade returns what text makes of err, on a goroutine of its own: the Error of a
+// user may call Goexit, and must not take one of ours along.
+func textMade(err error, text func() string) (made string) {
+	made = fmt.Sprintf("%T, whose text cannot be made", err)
+	_ = guard("text of an error", func() { made = text() })
+	return made
 }
 
 // textOf returns the text of a value that somebody has panicked with, which

@@ -135,13 +135,29 @@ func (f *Future[T]) finish() {
 	succeeded := t.exit == byReturn && f.f.err == nil
 	var v verdict
 	sg := t.end(f.f.err, &v)
+	if !succeeded && v.err == nil { // it only repeated that a leader has ended
+		f.f.err = nil
+	}
 	if t.more != nil {
 		t.observed(&v, sg)
-		if succeeded {
-			f.offer(&v)
-		}
+		f.conclude(&v, succeeded)
+	} else {
+		f.f.settle(&v)
 	}
-	f.f.settle(&v)
+}
+
+// conclude settles f, which has more, and has ended with v. valid: the handler has
+// returned a value and no error.
+func (f *Future[T]) conclude(v *verdict, valid bool) {
+	leads := v.err == nil && f.f.t.leads()
+	if valid {
+		f.offer(v)
+	}
+	if leads {
+		f.f.settleLeader(v)
+	} else {
+		f.f.settle(v)
+	}
 }
 
 // unrun settles a task that never ran.

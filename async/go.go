@@ -127,6 +127,8 @@ func (g *goTask) tell(v *verdict) {
 		}
 	case v.err != nil:
 		t.owner.childFailed(t, v)
+	case t.leads() && t.exit != byPardon:
+		t.lead()
 	}
 }
 

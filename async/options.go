@@ -37,6 +37,7 @@ type taskOptions struct {
 	onAbort     func(ctx context.Context, cause error) error
 	discard     any // func(T), checked against the future's type
 	daemon      bool
+	leader      bool
 	heart       *heart     // nil: no beats are expected
 	on          Executor   // nil: inherited
 	priority    int        // inherited if it is not set

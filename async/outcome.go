@@ -146,7 +146,7 @@ func (s *scope) sum(own ownEnd, last error, v *verdict) {
 		stop.Cause = sg.cause
 	}
 	s.mu.Lock()
-	sum := s.tally.Sum(tally.Body{Echo: own.echo}, stop, last)
+	sum := s.tally.Sum(tally.Body{Echo: own.echo, Missed: own.echo && s.t.givesValue()}, stop, last)
 	s.mu.Unlock()
 	*v = verdict{cause: stop.Cause, echo: sum.Echo(), alone: sum.Echo(), goexit: sum.Goexit}
 	if sum.Panic != nil {

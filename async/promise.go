@@ -132,5 +132,9 @@ func (f *future) settlePromise(v *verdict) {
 	if !f.t.inner.CompareAndSwap(nil, endedScope) {
 		f.t.inner.Load().seal()
 	}
-	f.settle(v)
+	if v.err == nil && f.t.leads() {
+		f.settleLeader(v)
+	} else {
+		f.settle(v)
+	}
 }

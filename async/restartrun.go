@@ -155,8 +155,5 @@ func (f *Future[T]) drop(succeeded bool) {
 }
 
 func (f *Future[T]) settleRuns(v *verdict, valid bool) {
-	if valid {
-		f.offer(v)
-	}
-	f.f.settle(v)
+	f.conclude(v, valid)
 }

@@ -73,6 +73,10 @@ type Future struct {
 // recorded by Fail.
 type Body struct {
 	Echo bool // it only repeated that the scope was cancelled
+
+	// Missed: somebody is to be given a value of it. With an echo there is none, and
+	// that is never excused.
+	Missed bool
 }
 
 // A Stop says why a scope was cancelled; the zero value, that it was not.

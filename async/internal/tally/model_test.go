@@ -202,8 +202,9 @@ func play(data []byte) string {
 				cause = err
 			}
 			if next(3) == 0 {
-				excused = err
-				real.Excuse(err)
+				if a, b = real.Excuse(err), excused == nil; b == true {
+					excused = err
+				}
 			}
 			if next(2) == 0 {
 				real.Skip()

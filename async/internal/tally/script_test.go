@@ -26,7 +26,8 @@ var update = flag.Bool("update", false, "write what the scripts come to into the
 //	hook E, echo, skip                               as the methods are called
 //	stop CAUSE                                       the scope was cancelled
 //	excuse CAUSE                                     that it was is no failure
-//	body echo                                        the body only repeated it
+//	unexcuse                                         something else was faster
+//	body echo [missed]                               the body only repeated it
 //	end                                              the unclaimed is the scope's
 //	values                                           the values to be discarded
 //	forget                                           what has gone wrong was told
@@ -172,9 +173,11 @@ func (s *script) event(t *testing.T, w []string) string {
 	case "stop":
 		s.stop.Cause = s.err(w[1])
 	case "excuse":
-		s.tally.Excuse(s.err(w[1]))
+		return fmt.Sprint(s.tally.Excuse(s.err(w[1])))
+	case "unexcuse":
+		s.tally.Unexcuse()
 	case "body":
-		s.body.Echo = true
+		s.body = tally.Body{Echo: true, Missed: len(w) > 2}
 	case "end":
 		s.tally.TakeFailures()
 	case "forget":

@@ -143,9 +143,19 @@ func (t *Tally) Decides(err error) {
 	}
 }
 
-// Excuse notes that the scope was cancelled for cause, and that this is no failure:
-// the scope has gone well although something only repeated that, or was skipped.
-func (t *Tally) Excuse(cause error) { t.excused = cause }
+// Excuse notes that the scope is to be cancelled for cause, and that this is no
+// failure: the scope has gone well although something only repeated that, or was
+// skipped. It reports false, and does nothing, if there is such a cause already.
+func (t *Tally) Excuse(cause error) (first bool) {
+	if t.excused != nil {
+		return false
+	}
+	t.excused = cause
+	return true
+}
+
+// Unexcuse takes back what Excuse has noted: something else has cancelled the scope.
+func (t *Tally) Unexcuse() { t.excused = nil }
 
 // Own reports whether cause is a failure of the scope's own: one of those that
 // are listed, or the first for which it was to be cancelled.
@@ -172,7 +182,8 @@ func (t *Tally) Sum(body Body, stop Stop, last error) (s Sum) {
 	}
 	unfinished := body.Echo || t.echoed || t.skipped || last != nil || t.panicky != nil || t.goexit ||
 		len(t.errs)+len(t.hooks)+t.dropped > 0
-	if stop.Cause != nil && unfinished && !t.Has(stop.Cause) && !Same(stop.Cause, t.excused) {
+	excused := Same(stop.Cause, t.excused) && !(body.Echo && body.Missed)
+	if stop.Cause != nil && unfinished && !t.Has(stop.Cause) && !excused {
 		s.Cause = stop.Cause
 	}
 	s.Panic, s.Goexit, s.Dropped = t.panicky, t.goexit, t.dropped

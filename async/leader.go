@@ -1,0 +1,86 @@
+package async
+
+// This file is about tasks whose end ends their scope.
+
+// Leader marks a task that the scope is there for, the inverse of [Daemon]: when it
+// has ended without a failure, and all that it started with it, the body and the
+// tasks of its scope are cancelled with [ErrScopeDone]. That is how a program ends
+// whose servers stop with the first of them.
+//
+// That they were told to stop is no failure. What only repeats it, a task that
+// returns its ctx's error or a body that does, does not count, and neither does a
+// task that was queued and did not run: then [Scope] returns nil. Other errors
+// count as ever. What waits under the ctx of the scope is told ErrScopeDone; who
+// waits for the leader gets its value. To everybody else the scope is cancelled:
+// what [package jobqueue] took in it goes back.
+//
+// The failure of a leader is treated as that of any task. The first leader to end
+// leads; those that end later, or when the scope was cancelled by something else,
+// are ordinary tasks. So is one whose error or panic does not count because
+// [OnFailure] or [OnPanic] says so, a daemon that was told that the scope is done,
+// and a task that belongs to no scope. A promise leads when it is resolved, a task
+// with [Restart] when it has ended for good.
+//
+// Led is the scope that the task was started in. That may be a task: then the
+// handler of that is the body. If that is to give a value, the error that it
+// returns because it was cancelled is its outcome, for there is no value.
+//
+// The model is oklog/run.
+//
+// [package jobqueue]: https://pkg.go.dev/github.com/ambit-go/ambit/jobqueue
+func Leader() TaskOption {
+	return taskOption(func(t *taskOptions) { t.leader = true })
+}
+
+// leads reports whether t is a leader.
+func (t *task) leads() bool { return t.more != nil && t.more.leader }
+
+// lead is called when the leader t has ended without a failure, and is still a
+// member of its owner. Several leaders may come at a time.
+//
+// What the owner is cancelled for is excused first: whoever sees the cancellation
+// finds that. If something else has cancelled the owner meanwhile, perhaps from
+// above and for the same cause, nothing is to be excused.
+func (t *task) lead() {
+	s := t.owner
+	if s.t.kind == kindRoot || s.t.stopped() != nil {
+		return
+	}
+	s.mu.Lock()
+	leads := !t.more.dismissed && s.tallyLocked().Excuse(ErrScopeDone)
+	s.mu.Unlock()
+	if leads && !s.cancel(canceled(ErrScopeDone)) {
+		s.mu.Lock()
+		s.tally.Unexcuse()
+		s.mu.Unlock()
+	}
+}
+
+// settleLeader is settle for a leader that has ended without a failure. It is done
+// before its scope is cancelled: a wait that this ends finds the outcome.
+func (f *future) settleLeader(v *verdict) {
+	waiters := f.publish(v)
+	f.t.lead()
+	f.t.leave()
+	wake(waiters)
+}
+
+// givesValue reports whether somebody is to be given what the handler of t returns
+// beside an error.
+func (t *task) givesValue() bool {
+	switch t.kind {
+	case kindRun:
+		return t.self.(*run).r.t.givesValue()
+	case kindFuture:
+		return !t.self.(interface{ givesNothing() bool }).givesNothing()
+	case kindContender, kindWorker:
+		return true
+	}
+	return false
+}
+
+// givesNothing reports that there is nothing in a value of f, as in those of Start.
+func (f *Future[T]) givesNothing() bool {
+	_, nothing := any(f.value).(struct{})
+	return nothing
+}

@@ -1,0 +1,242 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// Main runs a program: it calls run, ends what is left, and ends the process with
+// an exit status. It does not return, and is to be the last call in the function
+// main.
+//
+// The ctx of run is a scope, see [async.Scope]. run is called on the goroutine
+// that has called Main. opts are the defaults of every [Run] below.
+//
+// Signals: the first INT or TERM cancels ctx with a [*SignalError]: services
+// drain. The second has [Hurry] done: what is left of them is cancelled. The third
+// ends the process at once, whatever hangs, with 128 and its number. They
+// are looked for from the call of Main to the end of the process.
+//
+// When run and what it has started have ended, [async.Shutdown] ends detached tasks:
+// it waits for what is left of [Grace] since the first signal, or for the whole
+// if there was none. Then the error, if there is one, is written to the standard
+// error, once, after the name of the program. The exit status is
+//
+//	0	no error: all was done, or was drained after a signal
+//	n	the first error with a method ExitStatus() int says so
+//	128+n	signal number n has cut short what there was to do: the error
+//		matches its SignalError or is that of the ctx, or a second one came
+//	2	a panic, whose stack is written, or a *async.PanicError in an error
+//	1	any other error, and Goexit
+//
+// In the tree of an error the first that has a status of its own decides. One that
+// is not in 0 to 255 is 1. Where there are no such signals (js) none come.
+//
+// Main panics if run is nil and when it is called a second time.
+func Main(run func(ctx context.Context) error, opts ...Option) {
+	if run == nil {
+		panic("service: Main with a nil function: pass what the program does")
+	}
+	if mainCalled.Swap(true) {
+		panic("service: Main was called twice: it owns the signals and the end of the process")
+	}
+	p := newProgram(opts)
+	signal.Notify(p.signals, os.Interrupt, syscall.SIGTERM) // to the end of the process: a late signal is one, too
+	go p.follow()
+	p.main(run)
+}
+
+// mainCalled: a process has one Main.
+var mainCalled atomic.Bool
+
+// A program is one call of Main.
+type program struct {
+	options
+	signals  chan os.Signal
+	ctx      context.Context // what run is called below
+	cancel   context.CancelCauseFunc
+	hurry    context.Context // done at the second signal
+	hurryUp  context.CancelCauseFunc
+	exit     func(status int)
+	patience time.Duration // for the last words
+
+	mu      sync.Mutex
+	came    []*SignalError
+	stopped time.Time // when the first came
+	first   error     // that a service, or run, has failed with
+	told    bool      // it was written, or what holds it
+}
+
+// lastWords is how long the third signal waits for the standard error, to which
+// what has failed may not have been written yet.
+const lastWords = 100 * time.Millisecond
+
+// programKey is the key under which a context shows the program it is part of.
+type programKey struct{}
+
+// programOf returns the program that ctx is part of, nil without Main.
+func programOf(ctx context.Context) *program {
+	p, _ := ctx.Value(programKey{}).(*program)
+	return p
+}
+
+func newProgram(opts []Option) *program {
+	p := &program{
+		options:  defaults.with(opts),
+		signals:  make(chan os.Signal, 8), // a person's fingers are slower
+		exit:     os.Exit,
+		patience: lastWords,
+	}
+	p.ctx, p.cancel = context.WithCancelCause(context.WithValue(context.Background(), programKey{}, p))
+	p.hurry, p.hurryUp = context.WithCancelCause(context.Background())
+	return p
+}
+
+// follow does what the signals say. The third is not held up by anything.
+func (p *program) follow() {
+	p.cancel(p.take())
+	p.hurryUp(p.take())
+	third := p.take()
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		p.sayFailure()
+	}()
+	select {
+	case <-said:
+	case <-time.After(p.patience):
+	}
+	p.exit(third.ExitStatus())
+}
+
+// take waits for the next signal.
+func (p *program) take() *SignalError {
+	err := &SignalError{<-p.signals}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.came = append(p.came, err); len(p.came) == 1 {
+		p.stopped = time.Now()
+	}
+	return err
+}
+
+// main calls run and ends the process, whichever way run ends.
+func (p *program) main(run func(ctx context.Context) error) {
+	err := error(async.ErrGoexit)
+	defer func() {
+		if value := recover(); value != nil {
+			err = &crash{value, debug.Stack()}
+			p.say(err) // at once: it is worth more than what Shutdown has to add
+		}
+		p.end(err)
+	}()
+	err = async.Scope(p.ctx, run)
+}
+
+// end ends what is left, and the process.
+func (p *program) end(err error) {
+	p.note(err)
+	late := p.shutdown()
+	if c, ok := err.(*crash); ok {
+		if late != nil {
+			p.say(late)
+		}
+		p.exit(c.ExitStatus())
+		return
+	}
+	if late != nil {
+		errs := []error{late}
+		if err != nil {
+			errs = []error{err, late}
+		}
+		err = joined(errs)
+	}
+	if err != nil {
+		p.say(err)
+	}
+	p.mu.Lock()
+	came := p.came
+	p.mu.Unlock()
+	p.exit(status(err, came))
+}
+
+// shutdown ends detached tasks.
+func (p *program) shutdown() error {
+	p.mu.Lock()
+	begun := p.stopped
+	p.mu.Unlock()
+	if begun.IsZero() {
+		begun = time.Now()
+	}
+	ctx, cancel := context.WithDeadline(p.hurry, begun.Add(p.delay+p.grace))
+	defer cancel()
+	return async.Shutdown(ctx)
+}
+
+// note notes that a part of the program has failed with err, for the case that the
+// program is ended before it can say so.
+func (p *program) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first == nil {
+		p.first = err
+	}
+}
+
+// sayFailure says what was noted, unless that is being said.
+func (p *program) sayFailure() {
+	p.mu.Lock()
+	err, told := p.first, p.told
+	p.mu.Unlock()
+	if err != nil && !told {
+		p.say(err)
+	}
+}
+
+// say writes an error to the standard error.
+func (p *program) say(err error) {
+	p.mu.Lock()
+	p.told = true
+	p.mu.Unlock()
+	fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(os.Args[0]), strings.TrimRight(textOf(err), "\n"))
+}
+
+// textOf returns the text of an error or of what was panicked with. A method of it
+// may panic.
+func textOf(value any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("%T, whose text panics", value)
+		}
+	}()
+	return fmt.Sprint(value)
+}
+
+// A crash is a panic that has come up to Main.
+type crash struct {
+	value any
+	stack []byte
+}
+
+// Error tells what was panicked with, and the stack of the goroutine that has
+// panicked.
+func (c *crash) Error() string {
+	if p, ok := c.value.(*async.PanicError); ok {
+		return textOf(p) // it has its own
+	}
+	return fmt.Sprintf("panic: %s\n\n%s", textOf(c.value), c.stack)
+}
+
+// ExitStatus returns that of a program of Go that has panicked.
+func (c *crash) ExitStatus() int { return statusPanic }

@@ -1,0 +1,146 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A member is one service of a Run.
+type member struct {
+	set   *set
+	svc   *Service
+	label string
+
+	// These are the supervisor's.
+	ctx     context.Context // what its tasks are started with; nil before that
+	cancel  context.CancelCauseFunc
+	run     *async.Future[struct{}]
+	drain   *async.Future[struct{}] // nil: Drain was not called
+	ended   bool                    // run has settled, and its outcome was looked at
+	drained bool                    // as ended, of drain
+	failed  bool                    // state.early was looked at
+
+	state state // guarded by set.mu
+}
+
+// A state is what the goroutines of a service have said.
+type state struct {
+	called    bool  // Run was called at least once
+	running   bool  // Run was called and has not returned
+	ready     bool  // Ready was called in this call of Run, or need not be
+	everReady bool  // as ready, in any call
+	returned  bool  // Run has returned nil, and is not called any more
+	told      bool  // the set had been told to stop when Run returned last
+	order     int   // of the last failure or return among all that happened; 0: there was none
+	early     error // what has failed although Run has not returned yet
+}
+
+// A memberKey is the key under which a context shows the member it belongs to.
+type memberKey struct{}
+
+// memberOf returns the member that ctx belongs to, nil if there is none.
+func memberOf(ctx context.Context) *member {
+	m, _ := ctx.Value(memberKey{}).(*member)
+	return m
+}
+
+var errNotRetried = errors.New("service: failed before it was ready, or while it was drained")
+
+// call is the handler of the task of m. Under async.Restart it is called again
+// and again.
+func (m *member) call(ctx context.Context) (err error) {
+	if !m.enter() {
+		return nil
+	}
+	returned := false
+	defer func() { // also on a panic and on Goexit
+		if retry := m.leave(returned, err); !retry {
+			err = async.Final(err)
+			if !returned {
+				m.cancel(errNotRetried) // of a panic there is no other way to say so
+			}
+		}
+	}()
+	err = m.svc.Run(ctx)
+	returned = true
+	return err
+}
+
+// enter notes that Run is about to be called; false if it is not to be, because
+// the drain has begun.
+func (m *member) enter() bool {
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	if m.set.draining {
+		return false
+	}
+	m.state.called, m.state.running = true, true
+	m.state.setReady(m.svc.Startup == 0)
+	return true
+}
+
+// leave notes that Run has come to its end, and reports whether a failure may
+// be retried.
+func (m *member) leave(returned bool, err error) (retry bool) {
+	stopped := m.set.outer.Err() != nil
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	st := &m.state
+	st.running, st.ready = false, false
+	st.returned = returned && err == nil
+	st.told = m.set.draining || stopped
+	if st.early == nil {
+		st.order = m.set.nextLocked()
+	}
+	return st.everReady && !m.set.draining
+}
+
+func (st *state) setReady(ready bool) {
+	st.ready = ready
+	st.everReady = st.everReady || ready
+}
+
+// markReady notes that m is ready, and tells the supervisor.
+func (m *member) markReady() {
+	m.set.mu.Lock()
+	if m.state.running {
+		m.state.setReady(true)
+	}
+	m.set.mu.Unlock()
+	m.set.notify()
+}
+
+// fail tells the supervisor that m has failed with err, before Run returns: it
+// has still something to drain. It reports false if m has been told to stop.
+func (m *member) fail(err error) bool {
+	stopped := m.set.outer.Err() != nil
+	m.set.mu.Lock()
+	fails := !m.set.draining && !stopped
+	if fails {
+		m.state.early, m.state.order = err, m.set.nextLocked()
+	}
+	m.set.mu.Unlock()
+	m.set.notify()
+	return fails
+}
+
+// now returns what m has said so far.
+func (m *member) now() state {
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	return m.state
+}
+
+// wasReady reports whether the next service may be started.
+func (m *member) wasReady() bool {
+	now := m.now()
+	return now.everReady || m.doneWell(now)
+}
+
+// doneWell reports whether m has ended, and that counts as ready.
+func (m *member) doneWell(now state) bool { return now.returned && m.svc.MayEnd }
+
+// over reports whether nothing of m is left. It is the supervisor's.
+func (m *member) over() bool { return m.ended && (m.drain == nil || m.drained) }

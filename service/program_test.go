@@ -1,0 +1,3 @@
+package service_test
+
+var programs = map[string]func(){}

@@ -1,0 +1,248 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// Run runs services until ctx is done or one of them ends, then stops them, and
+// returns when they have all ended. It blocks until then.
+//
+// Start: in the order of the slice. One with a Startup must call [Ready] before
+// the next is started. If it ends before that, or its time passes, those that were
+// started are stopped, and its error is the first that Run returns. Services have the
+// values of ctx but not its cancellation, and are joined by the scope of ctx.
+//
+// Level 1, drain, begins when ctx is done, or with the first end of a service,
+// though not with a nil of one that MayEnd. [Draining] is closed and [IsReady] is
+// false from here on. After [Delay] the services are stopped in reverse order, each
+// when the one before it has ended: its Drain is called, or else the ctx of its Run
+// is cancelled, with the cause of ctx, the failure, or [async.ErrScopeDone]. A
+// service that was not ready has nothing to drain and is cancelled. It has
+// ended when Run, Drain and all that they have started have returned.
+//
+// Level 2, cancel, begins when [Grace] is over, when [Hurry] is done, and when
+// [async.Shutdown] says so: every ctx at once is cancelled, with a cause that matches
+// that of level 1 and, if time was up, is a [*async.TimeoutError]. Services
+// that are left after [GiveUp] are named in a [*async.StragglerError], with their
+// stacks, and Run returns without them. They stay on record at the root.
+//
+// Run returns nil if all were drained and none has failed. Else the error matches
+// each failure: the one that has ended the run comes first, then that it was cut
+// short by level 2, if it was, then the rest in the order in which they came. A
+// failure is the error of a Run or Drain, with the name of the service before
+// it. What a service returns because it was told to stop is none: the cause of its
+// own ctx, [http.ErrServerClosed], the end of a process by a signal. Unasked they are
+// failures. A panic of a service is one, too: the others are drained, and then Run
+// panics with its [*async.PanicError], to which the other errors are attached.
+//
+// Without services Run returns nil at once, and so it does if ctx is done before
+// anything was started. Run may be called by several goroutines at once, and in
+// a service. A Limit around Run counts each service. It panics if ctx or the Run of
+// a service is nil.
+//
+// The two levels are those of Swift's ServiceGroup.
+//
+// [http.ErrServerClosed]: https://pkg.go.dev/net/http#ErrServerClosed
+func Run(ctx context.Context, services []Service, opts ...Option) error {
+	s := newSet(ctx, services, opts)
+	defer s.discard()
+	level2, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	s.cancel = cancel
+	// The supervisor decides itself how long it waits; what is left when it
+	// returns is let go.
+	err := async.Scope(level2, s.supervise, async.Name("services"), async.DetachAfter(0))
+	return s.outcome(err)
+}
+
+// A set is one call of Run. Its supervisor is the goroutine of that call.
+type set struct {
+	options
+	outer   context.Context // the ctx of Run
+	hurry   <-chan struct{} // closed at the second signal; nil: never
+	program *program        // nil without Main
+	parent  *member         // the service that Run was called in; may be nil
+	members []*member
+	changed chan struct{} // has a place of one: there is news from a service
+
+	// These are the supervisor's.
+	scope    context.Context // its own, cancelled at level 2
+	cancel   context.CancelCauseFunc
+	launched int       // how many members were started
+	up       bool      // all members were started, and ready
+	stopping bool      // level 1 is to begin or has begun
+	why      error     // why; nil: a service has ended without a failure
+	failed   bool      // why is a failure of a service
+	cut      error     // the cause of level 2; nil: it has not come
+	failures []failure // in no order
+
+	mu       sync.Mutex // guards what follows, and of members what they say
+	draining bool
+	takeNone chan struct{} // closed with draining
+	last     int           // see nextLocked
+}
+
+// newSet returns the set of one call of Run.
+func newSet(ctx context.Context, services []Service, opts []Option) *set {
+	if ctx == nil {
+		panic("service: Run with a nil context: pass the one that Main gives, or context.Background()")
+	}
+	s := &set{
+		options:  defaults,
+		outer:    ctx,
+		parent:   memberOf(ctx),
+		program:  programOf(ctx),
+		changed:  make(chan struct{}, 1),
+		takeNone: make(chan struct{}),
+	}
+	if s.program != nil {
+		s.options, s.hurry = s.program.options, s.program.hurry.Done()
+	}
+	s.options = s.with(opts)
+	for i := range services {
+		svc := services[i] // the caller may change its slice
+		svc.check(i)
+		s.members = append(s.members, &member{set: s, svc: &svc, label: svc.label(i)})
+	}
+	return s
+}
+
+// supervise runs the services through their levels.
+func (s *set) supervise(ctx context.Context) error {
+	s.scope = ctx
+	s.start()
+	s.wait(nil, func() bool { return s.stopping })
+	s.drain()
+	s.cutShort()
+	return nil
+}
+
+// start starts the services, one when the one before it is ready.
+func (s *set) start() {
+	for _, m := range s.members {
+		if s.collect(); s.stopping {
+			return
+		}
+		s.launch(m)
+		if m.svc.Startup > 0 {
+			s.awaitReady(m)
+		}
+	}
+	if s.collect(); !s.stopping {
+		s.up = true
+		s.collect() // they may all have ended, or be none
+	}
+}
+
+// launch starts m.
+func (s *set) launch(m *member) {
+	m.ctx, m.cancel = context.WithCancelCause(context.WithValue(s.scope, memberKey{}, m))
+	opts := append([]async.TaskOption{async.Name(m.label)}, m.svc.Options...)
+	m.run = async.Start(m.ctx, m.call, opts...)
+	s.launched++
+}
+
+// awaitReady waits until m is ready, and fails m if that takes too long.
+func (s *set) awaitReady(m *member) {
+	begun, limit := time.Now(), time.NewTimer(m.svc.Startup)
+	defer limit.Stop()
+	if s.wait(limit.C, func() bool { return s.stopping || m.wasReady() }) || s.mustCut() {
+		return
+	}
+	err := &async.TimeoutError{Task: m.label + ": startup", Limit: m.svc.Startup, Waited: time.Since(begun)}
+	s.fail(failure{err: err, order: s.next()})
+}
+
+// drain is level 1.
+func (s *set) drain() {
+	s.announce()
+	if s.up && s.delay > 0 && !s.pass(s.delay) {
+		return
+	}
+	grace := time.NewTimer(s.grace)
+	defer grace.Stop()
+	for _, m := range slices.Backward(s.members[:s.launched]) {
+		s.stop(m)
+		if !s.wait(grace.C, m.over) {
+			return
+		}
+	}
+}
+
+// announce tells everybody that the services take no more.
+func (s *set) announce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	close(s.takeNone)
+}
+
+// pass waits for d, less if all services end before. It reports false if level 2
+// is to begin.
+func (s *set) pass(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	return s.wait(timer.C, s.over) || !s.mustCut()
+}
+
+// stop tells m to drain.
+func (s *set) stop(m *member) {
+	now := m.now()
+	switch {
+	case m.ended:
+	case m.svc.Drain != nil && now.returned: // with something left that it does not drop
+	case m.svc.Drain != nil && now.ready:
+		m.drain = async.Start(m.ctx, m.svc.Drain, async.Name(m.label+": drain"))
+	default:
+		m.cancel(s.cause())
+	}
+}
+
+// cutShort is level 2, if anything is left of level 1. When it returns, what is
+// left has had its time.
+func (s *set) cutShort() {
+	if s.collect(); s.over() {
+		return
+	}
+	s.cut = s.causeOfCut()
+	s.cancel(s.cut)
+	giveUp := time.NewTimer(s.giveUp)
+	defer giveUp.Stop()
+	s.wait(giveUp.C, s.over)
+}
+
+// over reports whether nothing of what was started is left.
+func (s *set) over() bool {
+	for _, m := range s.members[:s.launched] {
+		if !m.over() {
+			return false
+		}
+	}
+	return true
+}
+
+// discard tells those services that were never run.
+func (s *set) discard() {
+	for _, m := range s.members {
+		if m.svc.unused != nil && !m.now().called {
+			m.svc.unused()
+		}
+	}
+}
+
+// nextLocked numbers what happens.
+func (s *set) nextLocked() int {
+	s.last++
+	return s.last
+}
+
+func (s *set) next() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nextLocked()
+}

@@ -1,0 +1,99 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A Service is something that serves until it is told to stop: a server, a
+// consumer of a queue, a loop. [Run] runs several.
+type Service struct {
+	// Name is what errors and reports call the service. It need not be unique.
+	Name string
+
+	// Run serves. It blocks for as long as the service lasts. Its ctx has the
+	// values of the ctx of [Run], is a scope of package async, and lives on while
+	// the service is drained: as long as it lives, nothing that was accepted is
+	// to be dropped. It is cancelled at level 1 if there is no Drain, and at
+	// level 2. What Run has started with it is joined. A nil Run panics.
+	Run func(ctx context.Context) error
+
+	// Drain is level 1: take no more, finish what you have. It is called once,
+	// beside Run, and not if Run has ended or has not called [Ready] yet. It makes
+	// Run come to its end, and may wait for that or not. Its ctx is cancelled at
+	// level 2. If it is nil, the ctx of Run is cancelled instead.
+	Drain func(ctx context.Context) error
+
+	// Startup is how long Run may take to call [Ready]; the next service is
+	// started then. 0: the service counts as ready when it has been started, and
+	// whenever it runs. A negative one panics.
+	Startup time.Duration
+
+	// MayEnd says that the others carry on when Run returns nil: a job rather than
+	// a server. With a Startup such an end counts as Ready.
+	MayEnd bool
+
+	// Options are those of the task that Run is, such as [async.Restart]. A
+	// failure before the first Ready, or after the drain has begun, is not
+	// retried.
+	Options []async.TaskOption
+
+	// unused is called instead of Run if that is never called. It may be nil.
+	unused func()
+}
+
+// check panics if s cannot be run. It is number i of several.
+func (s *Service) check(i int) {
+	if s.Run == nil {
+		panic(fmt.Sprintf("service: %s has a nil Run: set it to a function that blocks while it serves", s.label(i)))
+	}
+	if s.Startup < 0 {
+		panic(fmt.Sprintf("service: %s has a negative Startup: leave it 0 if it need not call Ready", s.label(i)))
+	}
+}
+
+// label names s in errors; it is number i, from 0 on, of several.
+func (s *Service) label(i int) string {
+	if s.Name == "" {
+		return fmt.Sprintf("service %d", i+1)
+	}
+	return "service " + s.Name
+}
+
+// An Option changes how [Run] stops its services. Given to [Main] it is the
+// default of every Run below. Later options win over earlier ones.
+type Option func(*options)
+
+type options struct{ grace, delay, giveUp time.Duration }
+
+// With the 100 ms of [async.Shutdown], less than the 30 s after which Kubernetes
+// kills what it has told to stop.
+var defaults = options{grace: 20 * time.Second, giveUp: 5 * time.Second}
+
+func (o options) with(opts []Option) options {
+	for _, opt := range opts {
+		if opt == nil {
+			panic("service: a nil Option: leave it out")
+		}
+		opt(&o)
+	}
+	return o
+}
+
+// Grace is how long all services together have to drain, from the end of [Delay]
+// on. Then all that is left is cancelled. Defaults to 20 s; 0 or less is no time
+// at all.
+func Grace(d time.Duration) Option { return func(o *options) { o.grace = max(d, 0) } }
+
+// Delay is how long services go on to serve once [IsReady] says false and
+// [Draining] is closed, before the first is drained: the time that a load
+// balancer takes to notice. It is skipped if the services were never ready, and
+// it ends when they have all ended. Defaults to 0.
+func Delay(d time.Duration) Option { return func(o *options) { o.delay = max(d, 0) } }
+
+// GiveUp is how long services may take to return once they were cancelled. Then
+// [Run] returns without them. Defaults to 5 s; 0 or less is no time at all.
+func GiveUp(d time.Duration) Option { return func(o *options) { o.giveUp = max(d, 0) } }

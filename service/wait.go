@@ -1,0 +1,183 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// This file is how the supervisor of a set waits, and what it learns. It runs on
+// the goroutine that has called Run and needs no other: it selects on everything
+// that may change.
+
+// wait blocks until ok, which is asked after every change, and returns true then.
+// It returns false when limit fires, and when level 2 is to begin.
+func (s *set) wait(limit <-chan time.Time, ok func() bool) bool {
+	for {
+		if s.collect(); ok() {
+			return true
+		}
+		if s.mustCut() {
+			return false
+		}
+		if s.sleep(limit) {
+			s.collect()
+			return ok()
+		}
+	}
+}
+
+// sleep blocks until something may have changed, and reports whether that is
+// limit.
+func (s *set) sleep(limit <-chan time.Time) bool {
+	cases := []reflect.SelectCase{receive(limit), receive(s.changed)}
+	if !s.stopping {
+		cases = append(cases, receive(s.outer.Done()))
+	}
+	if s.cut == nil {
+		cases = append(cases, receive(s.hurry), receive(s.scope.Done()))
+	}
+	for _, m := range s.members[:s.launched] {
+		if !m.ended {
+			cases = append(cases, receive(m.run.Done()))
+		}
+		if m.drain != nil && !m.drained {
+			cases = append(cases, receive(m.drain.Done()))
+		}
+	}
+	chosen, _, _ := reflect.Select(cases)
+	return chosen == 0
+}
+
+func receive[T any](ch <-chan T) reflect.SelectCase {
+	return reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(ch)}
+}
+
+// notify tells the supervisor that there is news. If that has not taken the last
+// yet, it will find these, too: what is new is written before.
+func (s *set) notify() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// mustCut reports whether level 2 is to begin before its time.
+func (s *set) mustCut() bool { return s.cut == nil && (closed(s.hurry) || s.scope.Err() != nil) }
+
+func closed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// An end is news of a member: one of its two functions has ended.
+type end struct {
+	m     *member
+	err   error
+	order int
+	what  endKind
+}
+
+type endKind uint8
+
+const (
+	endOfRun   endKind = iota
+	endOfDrain         // of Drain
+	earlyEnd           // Run has failed, and has not returned yet: see member.fail
+)
+
+// collect takes note of all that has changed. It looks at who has ended before it
+// looks at who has told the set to stop: an end that is for such a reason finds
+// that there.
+func (s *set) collect() {
+	ends := s.ends()
+	s.notice()
+	for _, e := range ends {
+		s.settle(e)
+	}
+	if s.up && s.over() {
+		s.begin(nil)
+	}
+}
+
+// ends returns what has ended since the last call, in the order in which the
+// functions returned. So the first is not one that ended because of another.
+func (s *set) ends() (ends []end) {
+	for _, m := range s.members[:s.launched] {
+		if _, err, ok := m.run.Result(); ok && !m.ended {
+			m.ended = true
+			ends = append(ends, end{m, err, m.now().order, endOfRun})
+		}
+		if now := m.now(); now.early != nil && !m.failed {
+			m.failed = true
+			ends = append(ends, end{m, now.early, now.order, earlyEnd})
+		}
+		if m.drain == nil || m.drained {
+			continue
+		}
+		if _, err, ok := m.drain.Result(); ok {
+			m.drained = true
+			ends = append(ends, end{m, err, s.next(), endOfDrain})
+		}
+	}
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.order, b.order) })
+	return ends
+}
+
+// notice looks for those outside who may tell the set to stop.
+func (s *set) notice() {
+	switch {
+	case s.stopping:
+	case s.outer.Err() != nil:
+		s.begin(context.Cause(s.outer))
+	case s.scope.Err() != nil:
+		s.begin(context.Cause(s.scope))
+	case closed(s.hurry):
+		s.begin(context.Cause(s.program.hurry))
+	}
+}
+
+// begin has level 1 begin, because of why; nil: a service has ended without a
+// failure.
+func (s *set) begin(why error) {
+	if !s.stopping {
+		s.stopping, s.why = true, why
+	}
+}
+
+// settle judges an end.
+func (s *set) settle(e end) {
+	if err := e.verdict(); err != nil {
+		s.fail(failure{err, e.order})
+	} else if e.what == endOfRun && !e.m.svc.MayEnd {
+		s.begin(nil)
+	}
+}
+
+// fail records a failure. The first has level 1 begin.
+func (s *set) fail(f failure) {
+	if !s.stopping {
+		s.begin(f.err)
+		s.failed = true
+	}
+	s.failures = append(s.failures, f)
+	if s.program != nil {
+		s.program.note(f.err)
+	}
+}
+
+// cause is what services are told at level 1.
+func (s *set) cause() error {
+	if s.why == nil {
+		return async.ErrScopeDone
+	}
+	return s.why
+}

@@ -69,9 +69,9 @@ func (h *httpServer) scoped(next http.Handler) http.Handler {
 			defer func() { r.MultipartForm = own.MultipartForm }() // whose files the server removes
 			handler.ServeHTTP(w, own)
 			return nil
-		}, async.Name(r.Method+" "+r.URL.Path))
+		}, async.Name(r.Method+" "+r.URL.EscapedPath()))
 		if err != nil && !onlyStopped(err) {
-			h.logf("service: %v", err)
+			h.logf("service: %s %s: %v", r.Method, r.URL.EscapedPath(), err)
 		}
 	})
 }

@@ -65,7 +65,11 @@ func (s *Service) label(i int) string {
 
 // An Option changes how [Run] stops its services. Given to [Main] it is the
 // default of every Run below. Later options win over earlier ones.
-type Option func(*options)
+type Option interface{ apply(*options) }
+
+type option func(*options)
+
+func (o option) apply(to *options) { o(to) }
 
 type options struct{ grace, delay, giveUp time.Duration }
 
@@ -78,7 +82,7 @@ func (o options) with(opts []Option) options {
 		if opt == nil {
 			panic("service: a nil Option: leave it out")
 		}
-		opt(&o)
+		opt.apply(&o)
 	}
 	return o
 }
@@ -86,14 +90,14 @@ func (o options) with(opts []Option) options {
 // Grace is how long all services together have to drain, from the end of [Delay]
 // on. Then all that is left is cancelled. Defaults to 20 s; 0 or less is no time
 // at all.
-func Grace(d time.Duration) Option { return func(o *options) { o.grace = max(d, 0) } }
+func Grace(d time.Duration) Option { return option(func(o *options) { o.grace = max(d, 0) }) }
 
 // Delay is how long services go on to serve once [IsReady] says false and
 // [Draining] is closed, before the first is drained: the time that a load
 // balancer takes to notice. It is skipped if the services were never ready, and
 // it ends when they have all ended. Defaults to 0.
-func Delay(d time.Duration) Option { return func(o *options) { o.delay = max(d, 0) } }
+func Delay(d time.Duration) Option { return option(func(o *options) { o.delay = max(d, 0) }) }
 
 // GiveUp is how long services may take to return once they were cancelled. Then
 // [Run] returns without them. Defaults to 5 s; 0 or less is no time at all.
-func GiveUp(d time.Duration) Option { return func(o *options) { o.giveUp = max(d, 0) } }
+func GiveUp(d time.Duration) Option { return option(func(o *options) { o.giveUp = max(d, 0) }) }

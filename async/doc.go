@@ -58,6 +58,8 @@
 //
 // # Choosing
 //
+//   - [Daemon] for a helper that the others do not wait for, [Leader] for a task
+//     whose end ends the others.
 //   - [Race], [Any], [Until], [Quorum], [Hedge], [All] and [Settle] to choose
 //     among several tasks.
 //   - [Poll] and [Repeat] for what is done again and again; [Watch] and

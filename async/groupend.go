@@ -86,10 +86,24 @@ func (g *Group) outcome() error {
 	if !failed {
 		return g.f.err
 	}
-	if x.claim() && x.v.panic != nil && g.raised.CompareAndSwap(false, true) {
+	if x.raise() && x.v.panic != nil && g.raised.CompareAndSwap(false, true) {
 		panic(x.v.panic)
 	}
-	return x.v.answer()
+	return x.v.err
+}
+
+// raise is claim for what may be a panic, which is told by raising it once. It
+// reports false if the scope has taken x as its own: that raises it.
+func (x *unclaimed) raise() bool {
+	x.scope.mu.Lock()
+	defer x.scope.mu.Unlock()
+	if x.state == openClaim {
+		if x.entry.Closed() {
+			return false
+		}
+		x.closeLocked(claimed)
+	}
+	return x.state == claimed
 }
 
 // stillThere returns the error of a wait that ended before g, because of ctx.

@@ -16,6 +16,10 @@ type Entry struct {
 // Open reports whether nobody was given what x stands for yet.
 func (x *Entry) Open() bool { return x.state == listed || x.state == countedOnly }
 
+// Closed reports whether x was open and is not any more: it was claimed, or the scope
+// has taken it at its end.
+func (x *Entry) Closed() bool { return x.state == closed }
+
 // entryState is where an Entry stands. It moves from unlisted to one of the
 // others and from there to closed.
 type entryState uint8

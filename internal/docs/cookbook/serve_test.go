@@ -23,8 +23,8 @@ type site struct {
 	release chan struct{}
 	open    chan struct{} // the store runs
 	storing atomic.Bool   // and has not ended
-	alone   atomic.Bool // a request has found no store
-	cut     atomic.Bool // a request was cancelled
+	alone   atomic.Bool   // a request has found no store
+	cut     atomic.Bool   // a request was cancelled
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {

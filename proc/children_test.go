@@ -23,7 +23,7 @@ import (
 
 // Commands that are started by others, beside ours, are theirs to wait for.
 func TestASiblingOfOsExecIsNotReaped(t *testing.T) {
-	const each = 100
+	const each = 40
 	require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
 		async.Go(ctx, func(ctx context.Context) error {
 			for range each {

@@ -12,13 +12,16 @@ import (
 
 // A handle is a descriptor of the first process of a group. It stands for the
 // group, too, and still does when that process has been reaped and its number is
-// another's. -1 if there is none.
-type handle struct{ fd int }
+// another's. fd is -1 if there is none.
+type handle struct {
+	fd      int
+	witness string // the file in /proc of a process of the group, see buried
+}
 
 // groupOf returns the group of which leader is the first process. Nobody may have
 // waited for it.
 func groupOf(leader *os.Process) group {
-	g := group{leader.Pid, handle{-1}}
+	g := group{id: leader.Pid, handle: handle{fd: -1}}
 	_ = leader.WithHandle(func(fd uintptr) { // fails where the system has none: before Linux 5.4
 		if own, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_DUPFD_CLOEXEC, 0); errno == 0 {
 			g.fd = int(own)
@@ -60,30 +63,40 @@ func (h handle) forget() {
 
 // buried reports whether all of the group are dead, and only wait for a parent
 // to ask for their exit status: in a container the first process often does not.
-// It is false if /proc does not tell.
+// It is false if /proc does not tell. It looks at all processes only when the
+// one that it has seen alive last is that no more.
 func (g *group) buried() bool {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil || len(stats) == 0 {
-		return false
+	if g.witness != "" {
+		if found, lives := g.member(g.witness); found && lives {
+			return false
+		}
 	}
-	member := false
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	dead := false
 	for _, path := range stats {
-		stat, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
-		state, id, ok := parseStat(stat)
-		switch {
-		case !ok:
+		found, lives := g.member(path)
+		if lives {
+			g.witness = path
 			return false
-		case id != g.id:
-		case state != 'Z' && state != 'X':
-			return false
-		default:
-			member = true
 		}
+		dead = dead || found
 	}
-	return member
+	return dead
+}
+
+// member reports whether a process is of the group, and lives. stat is its file in
+// /proc. What cannot be told counts as alive.
+func (g *group) member(stat string) (found, lives bool) {
+	text, err := os.ReadFile(stat)
+	if err != nil {
+		return false, false // it has ended
+	}
+	state, id, ok := parseStat(text)
+	if !ok {
+		return false, true
+	}
+	found = id == g.id
+	return found, found && state != 'Z' && state != 'X'
 }
 
 // parseStat returns the state and the process group that a line of

@@ -140,8 +140,10 @@ func (e *InputError) Error() string { return fmt.Sprintf("stdin is lost: %v", e.
 // Unwrap returns the error of the reader.
 func (e *InputError) Unwrap() error { return e.Err }
 
-// ErrStuck is the Err of an OutputError about a writer that has not returned.
-var ErrStuck = errors.New("the writer has not returned")
+// ErrStuck is the Err of an [OutputError] about a writer that has not returned from
+// Write. With [async.Restart] it is also that of a run that could not be started
+// because a reader or writer has not returned since the run before.
+var ErrStuck = errors.New("a call of it has not returned")
 
 // Error names the stream.
 func (e *OutputError) Error() string { return fmt.Sprintf("%s is lost: %v", e.Stream, e.Err) }

@@ -38,24 +38,51 @@ import (
 //
 // The task has the name of the command, unless there is an [async.Name] among
 // opts. An abort hook of opts runs beside the stop. With [async.Restart] each
-// run is a command of its own; the Result is that of the last. A command that
-// was told to stop and exits with 0 is no failure of a scope that was cancelled;
+// run is a command of its own; the Result is that of the last. What a reader has
+// given to one run is not given to the next; a run fails with [ErrStuck], and is not
+// started, while a Read or Write of the one before has not returned. A command that was told to stop and exits with 0 is no failure of a scope that was cancelled;
 // one that exits otherwise, or is killed, is listed, unless the task is an
 // [async.Daemon].
 //
 // Goroutines may call Run at the same time, also with the same c.
 func Run(ctx context.Context, c Command, opts ...async.TaskOption) (Result, error) {
 	c = c.withDefaults()
-	var p *process // of the last run; the task writes it, and is joined before it is read
+	// Of the last run, and of the last that had something started. The task writes
+	// them, and is joined before they are read.
+	var p, started *process
 	_, err := async.Start(ctx, func(ctx context.Context) error {
 		p = &process{c: c, result: Result{Code: -1}}
-		p.err = p.run(ctx)
+		if p.err = started.stuck(); p.err == nil {
+			p.err = p.run(ctx)
+		}
+		if p.result.Pid != 0 {
+			started = p
+		}
 		return p.err
 	}, append([]async.TaskOption{async.Name(c.Name)}, opts...)...).Join(ctx)
 	if p == nil {
 		return Result{Code: -1}, err // it has not run: refused, or cancelled while it was queued
 	}
 	return p.result, p.alone(err)
+}
+
+// stuck fails if a reader or writer has not returned from a call of p, which may be
+// nil. In the next run it would be called by two at once.
+func (p *process) stuck() error {
+	if p == nil {
+		return nil
+	}
+	for _, u := range p.pumps {
+		if _, _, ended := u.done.Result(); !ended {
+			return fmt.Errorf("%s: %w", p.c.Name, &OutputError{u.stream, ErrStuck})
+		}
+	}
+	if p.feed != nil {
+		if _, _, ended := p.feed.done.Result(); !ended {
+			return fmt.Errorf("%s: %w", p.c.Name, &InputError{ErrStuck})
+		}
+	}
+	return nil
 }
 
 // withDefaults returns c with the defaults in place of zeros.

@@ -100,3 +100,30 @@ func TestAQueuedTaskOfANestedLimitIsSettledWhenCancelled(t *testing.T) {
 		})
 	}
 }
+
+// TestATaskThatReturnsGoesBeforeOneThatHasNotStarted though that holds the inner
+// slot already, and queues for the outer one.
+func TestATaskThatReturnsGoesBeforeOneThatHasNotStarted(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		begin := time.Now()
+		var back time.Duration
+		lasts := func(d time.Duration) func(context.Context) error {
+			return func(context.Context) error { time.Sleep(d); return nil }
+		}
+		require.NoError(t, async.Scope(ctx, func(outer context.Context) error {
+			async.Go(outer, lasts(time.Hour))
+			return async.Scope(outer, func(inner context.Context) error {
+				async.Go(inner, func(ctx context.Context) error {
+					defer func() { back = time.Since(begin) }()
+					return async.Sleep(ctx, time.Second) // lends both slots
+				})
+				synctest.Wait()
+				async.Go(outer, lasts(2*time.Second)) // takes the outer one
+				synctest.Wait()
+				async.Go(inner, lasts(time.Minute)) // takes the inner one
+				return nil
+			}, async.Limit(1))
+		}, async.Limit(2)))
+		require.Equal(t, 2*time.Second, back)
+	})
+}

@@ -28,6 +28,10 @@
 // A wait that is cut short takes slots that may not be there. The limiter is
 // overdrawn then, and the next slots that are given up pay for it.
 //
+// A slot that a task holds while it queues for the next is recalled if a task
+// that returns from a wait needs it: else what is under way would wait for what
+// has not begun, and for all that goes before that.
+//
 // A slot that a task holds while an executor has not begun with it is recalled
 // if a task that returns from a wait needs one: the executor may have no room
 // for the first before the second has ended.

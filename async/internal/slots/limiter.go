@@ -1,5 +1,7 @@
 package slots
 
+import "slices"
+
 // A Limiter bounds how many tasks run at once: its own, and those of the
 // limiters inside it.
 type Limiter[T, W any] struct {
@@ -19,6 +21,12 @@ type Limiter[T, W any] struct {
 	returning list[T, W]
 	// starting are the tasks that want to start.
 	starting queue[T, W]
+	// between are the tasks that hold a slot of this limiter and queue to start at
+	// one around it, in the order in which they came there: at most size. It has
+	// none if all have their slots or queue here, as where limits are not nested.
+	//
+	// Between two events: if a task is in returning, there are none.
+	between []*Task[T, W]
 
 	// handed and answer are kept by the outermost limiter, for all inside it.
 	//
@@ -91,8 +99,11 @@ func (t *Task[T, W]) queueAt(l *Limiter[T, W]) {
 	t.at = l
 	if t.returning != nil {
 		l.returning.push(t)
-	} else {
-		l.starting.push(t)
+		return
+	}
+	l.starting.push(t)
+	for in := t.Limiter; in != l; in = in.outer {
+		in.between = append(in.between, t)
 	}
 }
 
@@ -101,8 +112,12 @@ func (t *Task[T, W]) leaveQueue() (at *Limiter[T, W]) {
 	at, t.at = t.at, nil
 	if t.returning != nil {
 		at.returning.remove(t)
-	} else {
-		at.starting.remove(t)
+		return at
+	}
+	at.starting.remove(t)
+	for in := t.Limiter; in != at; in = in.outer {
+		i := slices.Index(in.between, t)
+		in.between = slices.Delete(in.between, i, i+1)
 	}
 	return at
 }
@@ -110,20 +125,15 @@ func (t *Task[T, W]) leaveQueue() (at *Limiter[T, W]) {
 // giveUp frees the slots that t holds of the limiters inside end, all if that
 // is nil, and hands them out. It does so from the inside out: a task that gets
 // the inner one queues for the next in time to get that, too.
-func (t *Task[T, W]) giveUp(end *Limiter[T, W]) {
-	o := t.Limiter.outermost
-	before := len(o.answer)
-	for l := t.Limiter; l != end; l = l.outer {
+func (t *Task[T, W]) giveUp(end *Limiter[T, W]) { t.giveUpFrom(t.Limiter, end) }
+
+// giveUpFrom is giveUp for those of l and of what is around it.
+func (t *Task[T, W]) giveUpFrom(l, end *Limiter[T, W]) {
+	for ; l != end; l = l.outer {
 		l.free++
 		l.handOut()
 	}
-	// Not before all are free: it would take too many.
-	t.Limiter.recall()
-	for i := before; i < len(o.answer); i++ {
-		if g := o.answer[i]; g.Wait == nil && g.Task.state == Handed {
-			g.Task.Limiter.recall() // it may hold an inner slot that somebody wants back
-		}
-	}
+	t.Limiter.recall() // not before all are free: it would take too many
 }
 
 // handOut gives the free slots of l to the tasks and waits that queue for them.
@@ -189,10 +199,16 @@ func (t *Task[T, W]) leaveExecutor() {
 	}
 }
 
-// recall takes slots from tasks that an executor has not begun with, as long as
-// a task that returns from a wait queues for them, at l or at a limiter around
-// it. The executor may be waiting for the second to end before it begins with
-// the first. The latest is recalled first: it is the one that would begin last.
+// recall takes slots from tasks that have not begun, as long as a task that returns
+// from a wait queues for them, at l or at a limiter around it.
+//
+// A task that holds a slot of l while it queues further out to start may wait for
+// long, behind others that are deeper or more urgent. It steps back: the last to
+// start comes first.
+//
+// An executor may be waiting for the task that returns to end before it begins
+// with one that it has. The latest is recalled first: it is the one that would
+// begin last.
 //
 // So between two events: if a task is in returning, none is Handed that holds a
 // slot of that limiter.
@@ -201,6 +217,9 @@ func (t *Task[T, W]) leaveExecutor() {
 // They are at most as many as that has slots.
 func (l *Limiter[T, W]) recall() {
 	for ; l != nil; l = l.outer {
+		for !l.returning.empty() && len(l.between) > 0 {
+			l.lastBetween().stepBack(l)
+		}
 		for !l.returning.empty() && l.reachable > 0 {
 			t := l.outermost.handed.last
 			for !t.Limiter.isInside(l) {
@@ -211,4 +230,24 @@ func (l *Limiter[T, W]) recall() {
 			t.giveUp(nil)
 		}
 	}
+}
+
+// lastBetween returns that of between which starts last.
+func (l *Limiter[T, W]) lastBetween() *Task[T, W] {
+	last := l.between[0]
+	for _, t := range l.between[1:] {
+		if !t.key().before(last.key()) {
+			last = t
+		}
+	}
+	return last
+}
+
+// stepBack has t, which queues to start further out than l and holds a slot of l,
+// queue at l again, before its equals. It keeps what it holds inside l.
+func (t *Task[T, W]) stepBack(l *Limiter[T, W]) {
+	from := t.leaveQueue()
+	t.queueAt(l)
+	l.starting.toFront(t)
+	t.giveUpFrom(l, from)
 }

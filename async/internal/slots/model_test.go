@@ -17,9 +17,8 @@ type model struct {
 	tasks  []*modelTask
 	waits  []*modelWait
 	handed []*modelTask // the latest last
+	parked []*modelTask // that have queued to start with slots in hand, the latest last
 	out    []string
-
-	started []*modelTask // by an executor, in this event
 }
 
 type modelLimit struct {
@@ -72,6 +71,7 @@ func (m *model) obtain(t *modelTask, l *modelLimit) bool {
 		}
 		if t.wait == nil && (l.used >= l.size || len(l.returning)+len(l.starting) > 0) {
 			l.starting = append(l.starting, t)
+			m.parked = append(slices.DeleteFunc(m.parked, func(o *modelTask) bool { return o == t }), t)
 			return false
 		}
 		l.used++
@@ -102,9 +102,10 @@ func (l *modelLimit) next() *modelTask {
 }
 
 // release frees the slots of t inside end.
-func (m *model) release(t *modelTask, end *modelLimit) {
-	before := len(m.started)
-	for _, l := range t.limit.chain() {
+func (m *model) release(t *modelTask, end *modelLimit) { m.releaseFrom(t, t.limit, end) }
+
+func (m *model) releaseFrom(t *modelTask, first, end *modelLimit) {
+	for _, l := range first.chain() {
 		if l == end {
 			break
 		}
@@ -121,11 +122,6 @@ func (m *model) release(t *modelTask, end *modelLimit) {
 		}
 	}
 	m.recall(t.limit)
-	for i := before; i < len(m.started); i++ {
-		if t := m.started[i]; t.state == Handed {
-			m.recall(t.limit)
-		}
-	}
 }
 
 func (m *model) grant(t *modelTask) {
@@ -136,7 +132,7 @@ func (m *model) grant(t *modelTask) {
 	case t.byExecutor:
 		m.out = append(m.out, "starts "+t.name)
 		t.state = Handed
-		m.handed, m.started = append(m.handed, t), append(m.started, t)
+		m.handed = append(m.handed, t)
 	default:
 		m.out = append(m.out, "starts "+t.name)
 		t.state = Running
@@ -145,6 +141,15 @@ func (m *model) grant(t *modelTask) {
 
 func (m *model) recall(from *modelLimit) {
 	for _, l := range from.chain() {
+		for len(l.returning) > 0 {
+			victim := m.lastToStartWithSlotOf(l)
+			if victim == nil {
+				break
+			}
+			at := m.unqueue(victim)
+			l.starting = slices.Insert(l.starting, 0, victim)
+			m.releaseFrom(victim, l, at)
+		}
 		for len(l.returning) > 0 {
 			var victim *modelTask
 			for _, t := range m.handed {
@@ -160,6 +165,20 @@ func (m *model) recall(from *modelLimit) {
 			m.release(victim, nil)
 		}
 	}
+}
+
+// lastToStartWithSlotOf returns the task that starts last of those that queue
+// further out than l with a slot of l in hand.
+func (m *model) lastToStartWithSlotOf(l *modelLimit) (last *modelTask) {
+	for _, t := range m.parked {
+		if t.state != Queued || t.queuesAt() == l || !slices.Contains(t.limit.chain(), l) || !slices.Contains(l.chain(), t.queuesAt()) {
+			continue
+		}
+		if last == nil || t.depth < last.depth || t.depth == last.depth && t.priority <= last.priority {
+			last = t
+		}
+	}
+	return last
 }
 
 func (m *model) unhand(t *modelTask) {
@@ -320,7 +339,7 @@ func FuzzTheCoreAgreesWithTheModel(f *testing.F) {
 			require.Equal(t, name, s.limit(name, fmt.Sprint(size), fmt.Sprintf("l%d", outer)))
 		}
 		for i := 2; i+1 < len(script); i += 2 {
-			m.out, m.started = nil, nil
+			m.out = nil
 			event, got, want := play(m, s, script[i], int(script[i+1]))
 			require.Equal(t, want, got, event)
 			s.check(t)

@@ -63,6 +63,8 @@ type key struct {
 	priority int
 }
 
+func (t *Task[T, W]) key() key { return key{t.Depth, t.Priority} }
+
 // before reports whether tasks of k start before those of other. Numbers are
 // compared and never subtracted or negated: the smallest int has no negative.
 func (k key) before(other key) bool {
@@ -92,7 +94,7 @@ func (q *queue[T, W]) first() *Task[T, W] {
 
 // push puts t at the end of its line, which is made if there is none.
 func (q *queue[T, W]) push(t *Task[T, W]) {
-	k := key{t.Depth, t.Priority}
+	k := t.key()
 	l := q.find(k)
 	if l == nil {
 		l = q.add(k)
@@ -100,9 +102,21 @@ func (q *queue[T, W]) push(t *Task[T, W]) {
 	l.push(t)
 }
 
+// toFront puts t, which queues, before the others of its line.
+func (q *queue[T, W]) toFront(t *Task[T, W]) {
+	l := q.find(t.key())
+	l.remove(t)
+	if l.first == nil {
+		l.last = t
+	} else {
+		t.next, l.first.prev = l.first, t
+	}
+	l.first = t
+}
+
 // remove takes t, which queues, out of its line.
 func (q *queue[T, W]) remove(t *Task[T, W]) {
-	l := q.find(key{t.Depth, t.Priority})
+	l := q.find(t.key())
 	if l.remove(t); l.empty() && len(q.lines) > 1 {
 		heap.Remove((*lineHeap[T, W])(q), l.index)
 		delete(q.byKey, l.key)

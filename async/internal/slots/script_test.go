@@ -182,7 +182,7 @@ func (s *script) check(t *testing.T) {
 // checkLimiter checks what holds for l between two events.
 func checkLimiter(t *testing.T, l *testLimiter, all []*testTask) {
 	t.Helper()
-	free, queueing, handed := l.size, 0, 0
+	free, queueing, handed, between := l.size, 0, 0, 0
 	for _, task := range all {
 		if !task.Limiter.isInside(l) {
 			continue
@@ -192,6 +192,9 @@ func checkLimiter(t *testing.T, l *testLimiter, all []*testTask) {
 			holds = l != task.at && l.isInside(task.at)
 			if task.at == l {
 				queueing++
+			}
+			if holds && task.state == Queued {
+				between++
 			}
 		}
 		if holds {
@@ -206,7 +209,12 @@ func checkLimiter(t *testing.T, l *testLimiter, all []*testTask) {
 	if l.free > 0 {
 		require.Zero(t, queueing, "a slot is free and somebody queues")
 	}
+	for _, task := range l.between {
+		require.True(t, task.state == Queued && task.at != l && l.isInside(task.at) && task.Limiter.isInside(l), "%s is not between", task.Owner)
+	}
+	require.Len(t, l.between, between)
 	if !l.returning.empty() {
+		require.Zero(t, between, "somebody returns, and one that has not started holds a slot")
 		require.Zero(t, l.reachable, "somebody returns, and a slot could be recalled")
 	}
 }

@@ -137,7 +137,7 @@ func Grace(d time.Duration) TaskOption {
 // while the handler runs: after the context, with the cause. A task started
 // in a context that is already cancelled has its hook called as it starts.
 // f is not called once the handler has returned, nor for a task that is still
-// queued.
+// queued. With [Restart] all of this is said of each run.
 //
 // The ctx of f keeps the task's values, is not cancelled with it, and lasts
 // HookTimeout. No wait is held up by f beyond Grace; the task settles only

@@ -220,6 +220,23 @@ func TestATaskKeepsNothingOfRunsThatHaveEnded(t *testing.T) {
 	})
 }
 
+// TestATaskThatIsCancelledInTheWaitKeepsNothing: its timer would have kept it for
+// hours.
+func TestATaskThatIsCancelledInTheWaitKeepsNothing(t *testing.T) {
+	ctx := asynctest.Context(t)
+	before := heapInUse()
+	for range 200 {
+		big := make([]byte, 64<<10)
+		w := async.Start(ctx, func(context.Context) error { return &bigError{big} }, async.Restart(async.Every(time.Hour)))
+		for w.State() == async.Queued { // until it has failed, perhaps
+			runtime.Gosched()
+		}
+		w.Cancel(nil)
+		_, _ = w.Join(ctx)
+	}
+	require.Less(t, int64(heapInUse())-int64(before), int64(4<<20))
+}
+
 type bigError struct{ big []byte }
 
 func (*bigError) Error() string { return "big" }

@@ -426,6 +426,29 @@ func TestTheLastPanicIsRaisedAsThatOfAnyTask(t *testing.T) {
 		require.Equal(t, 3, e.Failures)
 		require.Contains(t, p.Error(), "given up after 3 failures within 24h0m0s")
 	})
+	inBubble(t, func(t *testing.T, ctx context.Context) { // and so OnPanic is asked about it, with the count
+		f, _ := failing(100, ends["panic"])
+		require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, f, async.Restart(async.Every(time.Second), async.Attempts(3)))
+			return nil
+		}, async.OnPanic(func(p *async.PanicError) error {
+			var e *async.RestartError
+			require.ErrorAs(t, p, &e)
+			require.Equal(t, 3, e.Failures)
+			return errPlanted
+		})), errPlanted)
+	})
+	inBubble(t, func(t *testing.T, ctx context.Context) { // a Final one has no count
+		value := panicFrom(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(context.Context) error { panic(async.Final(errRun)) }, everySecond)
+				return nil
+			})
+		})
+		require.IsType(t, new(async.PanicError), value)
+		require.ErrorIs(t, value.(error), errRun)
+		require.False(t, errors.As(value.(error), new(*async.RestartError)))
+	})
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, _ := failing(100, ends["panic"])
 		_, err := async.Start(ctx, f, async.Restart(async.Every(time.Second), async.Attempts(3))).Join(ctx)

@@ -31,6 +31,8 @@ type restarter struct {
 	failures int             // since the last run that was healthy
 	recent   []time.Duration // when, on our clock, those were that count for the limit; the last one last
 	last     error           // the last of the failures
+	final    bool            // that is not to be retried
+	counted  *PanicError     // how many they are is attached to it
 	timer    *time.Timer     // starts the run that waits for its time; guarded by the mu of the scope of t
 }
 
@@ -138,8 +140,8 @@ func (r *restarter) count(err error, took time.Duration) bool {
 		r.failures, r.recent = 0, nil
 	}
 	r.failures++
-	r.last = err
-	if isFinal(err) {
+	r.last, r.final = err, isFinal(err)
+	if r.final {
 		return false
 	}
 	if p.within <= 0 {
@@ -164,19 +166,31 @@ func (r *restarter) wait() (d time.Duration, bad error) {
 // giveUp makes v, which says how the last run has failed, the outcome of the task.
 func (r *restarter) giveUp(v *verdict) {
 	v.echo, v.cause = false, nil
-	if isFinal(v.err) {
-		if f, ok := v.err.(*finalError); ok {
-			v.err = f.err
-		}
-		return
+	f, bare := v.err.(*finalError)
+	switch {
+	case v.panic != nil:
+		r.attachCount(v.panic)
+	case bare:
+		v.err = f.err
+	case !r.final:
+		e := r.restartError()
+		e.Err = v.err
+		v.err = e
 	}
-	e := &RestartError{Failures: r.failures, task: r.name, within: r.policy.within, recent: len(r.recent)}
-	if v.panic != nil {
-		v.panic.attach([]error{e}, 0)
-		return
+}
+
+// attachCount attaches to p, with which the last run has ended, how many failures
+// there were.
+func (r *restarter) attachCount(p *PanicError) {
+	if !r.final && r.counted != p {
+		r.counted = p
+		p.attach([]error{r.restartError()}, 0)
 	}
-	e.Err = v.err
-	v.err = e
+}
+
+// restartError returns the error of a task that has failed too often.
+func (r *restarter) restartError() *RestartError {
+	return &RestartError{Failures: r.failures, task: r.name, within: r.policy.within, recent: len(r.recent)}
 }
 
 // stoppedWith makes v, which says how the last run has ended, the outcome of a task

@@ -54,9 +54,14 @@ func (n *run) panicked(p *PanicError) {
 		h.returned() // no abort hook for its own panic
 	}
 	n.took = clock() - n.began
-	if n.r.t.stopped() != nil || !n.goesOn(p) {
-		n.r.work.panicked(&n.t, p)
+	switch {
+	case n.r.t.stopped() != nil:
+	case n.goesOn(p):
+		return
+	default:
+		n.r.attachCount(p)
 	}
+	n.r.work.panicked(&n.t, p)
 }
 
 // finish joins what the handler has started, and ends the run.

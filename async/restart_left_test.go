@@ -2,7 +2,6 @@ package async_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -18,8 +17,6 @@ import (
 // This file is about what is seen and kept of tasks with Restart: by OnStall,
 // DetachAfter, Shutdown and groups, and by the memory.
 
-// TestATaskThatWaitsToBeStartedAgainIsNamedOnce, as one that is queued; and one that
-// runs is named once, with its stack.
 func TestATaskThatWaitsToBeStartedAgainIsNamedOnce(t *testing.T) {
 	for name, lasts := range map[string]time.Duration{"in the wait": 0, "in a run": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -48,8 +45,6 @@ func TestATaskThatWaitsToBeStartedAgainIsNamedOnce(t *testing.T) {
 	}
 }
 
-// TestAfterDetachAfterARunIsNotStartedAgain: the straggler comes home, fails, and
-// that is all.
 func TestAfterDetachAfterARunIsNotStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := asynctest.Context(t)
@@ -71,7 +66,6 @@ func TestAfterDetachAfterARunIsNotStartedAgain(t *testing.T) {
 	})
 }
 
-// TestWithoutCancelATaskGoesOnAfterDetachAfter: nobody has told it to stop.
 func TestWithoutCancelATaskGoesOnAfterDetachAfter(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, runs := failing(4, nil)
@@ -151,27 +145,6 @@ func TestATaskOfAGroupIsStartedAgain(t *testing.T) {
 	})
 }
 
-// TestAnInnerTaskThatIsGivenUpIsAFailureOfTheOuterRun.
-func TestAnInnerTaskThatIsGivenUpIsAFailureOfTheOuterRun(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		outer, inner := 0, 0
-		err := async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, func(ctx context.Context) error {
-				outer++
-				async.Go(ctx, func(context.Context) error { inner++; return errRun },
-					async.Restart(async.Every(time.Second), async.Attempts(2)), async.Name("inner"))
-				<-ctx.Done()
-				return nil
-			}, async.Restart(async.Every(time.Second), async.Attempts(3)), async.Name("outer"))
-			return nil
-		})
-		require.Equal(t, 3, outer)
-		require.Equal(t, 6, inner)
-		require.EqualError(t, err, "async: outer: given up after 3 failures within 1m0s; last failure: inner: given up after 2 failures within 1m0s; last failure: the run failed")
-	})
-}
-
-// TestBetweenRunsThereIsNoGoroutine.
 func TestBetweenRunsThereIsNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := asynctest.Context(t)
@@ -190,8 +163,6 @@ func TestBetweenRunsThereIsNoGoroutine(t *testing.T) {
 	})
 }
 
-// TestATaskKeepsNothingOfRunsThatHaveEnded: neither what they have started nor
-// their errors, however often it was started again.
 func TestATaskKeepsNothingOfRunsThatHaveEnded(t *testing.T) {
 	runs := fewer(20_000, 4000)
 	synctest.Test(t, func(t *testing.T) {
@@ -220,8 +191,6 @@ func TestATaskKeepsNothingOfRunsThatHaveEnded(t *testing.T) {
 	})
 }
 
-// TestATaskThatIsCancelledInTheWaitKeepsNothing: its timer would have kept it for
-// hours.
 func TestATaskThatIsCancelledInTheWaitKeepsNothing(t *testing.T) {
 	ctx := asynctest.Context(t)
 	before := heapInUse()
@@ -240,60 +209,3 @@ func TestATaskThatIsCancelledInTheWaitKeepsNothing(t *testing.T) {
 type bigError struct{ big []byte }
 
 func (*bigError) Error() string { return "big" }
-
-// TestStoppingRacesWithTheNextRun: however close to the start of a run a task is
-// told to stop, it has one outcome, no run starts after it, and none overlap. The
-// race detector looks on.
-func TestStoppingRacesWithTheNextRun(t *testing.T) {
-	ctx := asynctest.Context(t)
-	for i := range fewer(400, 100) {
-		var busy, over atomic.Int32
-		own, cancel := context.WithCancelCause(ctx)
-		opts := []async.TaskOption{async.Restart(async.Every(0), async.Within(0))}
-		switch i % 4 {
-		case 1:
-			opts = append(opts, async.On(executorFunc(func(task func()) error { go task(); return nil })))
-		case 2:
-			opts = append(opts, async.OnAbort(func(context.Context, error) error { return nil }))
-		case 3:
-			opts = append(opts, async.Timeout(time.Hour))
-		}
-		var scope []async.ScopeOption
-		if i%8 >= 4 {
-			scope = append(scope, async.Limit(1))
-		}
-		err := async.Scope(own, func(ctx context.Context) error {
-			f := async.Start(ctx, func(ctx context.Context) error {
-				if busy.Add(1) != 1 || over.Load() != 0 {
-					t.Error("two runs at a time, or one after the end")
-				}
-				defer busy.Add(-1)
-				if i%16 >= 8 {
-					runtime.Goexit()
-				}
-				return errRun
-			}, opts...)
-			stopped := make(chan struct{})
-			for range 3 {
-				time.AfterFunc(time.Duration(i)*10*time.Microsecond, func() {
-					f.Cancel(errPlanted)
-					cancel(errPlanted)
-					stopped <- struct{}{}
-				})
-			}
-			for range 3 {
-				<-stopped
-			}
-			_, err := f.Join(context.WithoutCancel(ctx))
-			over.Store(1)
-			if !errors.Is(err, errPlanted) {
-				t.Errorf("outcome %v", err)
-			}
-			return nil
-		}, scope...)
-		if err != nil && !errors.Is(err, errPlanted) {
-			t.Errorf("the scope says %v", err)
-		}
-		cancel(nil)
-	}
-}

@@ -1,0 +1,283 @@
+package async_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+var stops = map[string]func(f *async.Future[struct{}], cancel context.CancelCauseFunc){
+	"Cancel": func(f *async.Future[struct{}], _ context.CancelCauseFunc) { f.Cancel(errPlanted) },
+	"ctx":    func(_ *async.Future[struct{}], cancel context.CancelCauseFunc) { cancel(errPlanted) },
+}
+
+func TestItsOwnCancellationEndsATask(t *testing.T) {
+	for name, stop := range stops {
+		for when, lasts := range map[string]time.Duration{"in a run": time.Hour, "in the wait": 0} {
+			for how, hidden := range map[string]error{"says so": nil, "says something else": errRun} {
+				t.Run(name+"/"+when+"/"+how, func(t *testing.T) {
+					inBubble(t, func(t *testing.T, ctx context.Context) {
+						own, cancel := context.WithCancelCause(ctx)
+						runs := 0
+						f := async.Start(own, func(ctx context.Context) error {
+							if runs++; runs == 1 {
+								return errRun
+							}
+							if err := async.Sleep(ctx, lasts); err != nil && hidden == nil {
+								return err
+							}
+							return errRun
+						}, async.Restart(async.Every(time.Minute)))
+						time.Sleep(90 * time.Second)
+						begin := time.Now()
+						stop(f, cancel)
+						_, err := f.Join(ctx)
+						tookAbout(t, 0, begin)
+						require.ErrorIs(t, err, errPlanted)
+						require.ErrorIs(t, err, context.Canceled)
+						require.ErrorIs(t, err, errRun, "the last failure")
+						require.Equal(t, 2, runs)
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestTimeoutBoundsTheWhole(t *testing.T) {
+	for name, lasts := range map[string]time.Duration{"in a run": time.Hour, "in the wait": 0} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				begin := time.Now()
+				runs := 0
+				_, err := async.Start(ctx, func(ctx context.Context) error {
+					deadline, ok := ctx.Deadline()
+					require.True(t, ok)
+					require.Equal(t, begin.Add(10*time.Second), deadline)
+					if runs++; runs == 1 {
+						return errRun
+					}
+					return async.Sleep(ctx, lasts)
+				}, async.Restart(async.Every(7*time.Second)), async.Timeout(10*time.Second), async.Name("w")).Join(ctx)
+				if lasts == 0 {
+					require.NoError(t, err)
+					return
+				}
+				tookAbout(t, 10*time.Second, begin)
+				var limit *async.TimeoutError
+				require.ErrorAs(t, err, &limit)
+				require.Equal(t, "w", limit.Task)
+				require.ErrorIs(t, err, errRun)
+				require.EqualError(t, err, "async: w: stopped after 1 failure: context deadline exceeded (limit 10s, waited 10s); last failure: the run failed")
+			})
+		})
+	}
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		begin := time.Now()
+		f, runs := failing(100, nil)
+		_, err := async.Start(ctx, f, async.Restart(async.Every(7*time.Second)), async.Timeout(10*time.Second)).Join(ctx)
+		tookAbout(t, 10*time.Second, begin)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualValues(t, 2, runs.Load())
+	})
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, runs := failing(100, nil)
+		_, err := async.Start(ctx, f, everySecond, async.Timeout(-1)).Join(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualValues(t, 1, runs.Load(), "as without Restart it is called with a ctx that is done")
+	})
+}
+
+func TestAnExpiredAwaitEndsATask(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		begin := time.Now()
+		f, _ := failing(100, nil)
+		w := async.Start(ctx, f, async.Restart(async.Every(time.Minute)))
+		_, err := w.Await(ctx, 10*time.Second)
+		tookAbout(t, 10*time.Second, begin)
+		var limit *async.TimeoutError
+		require.ErrorAs(t, err, &limit)
+		_, err = w.Join(ctx)
+		tookAbout(t, 10*time.Second, begin)
+		require.ErrorIs(t, err, limit)
+		require.ErrorIs(t, err, errRun)
+	})
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, _ := failing(100, nil)
+		_, err := async.Start(ctx, f, async.Restart(async.Every(time.Minute)), async.Grace(time.Second)).Await(ctx, 10*time.Second)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errRun, "with a grace both are told")
+	})
+}
+
+func TestAScopeThatIsCancelledInTheWaitIsNotFailedByThat(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		own, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		err := async.Scope(own, func(ctx context.Context) error {
+			f, _ := failing(100, nil)
+			async.Go(ctx, f, async.Restart(async.Every(time.Hour)))
+			synctest.Wait()
+			cancel(errPlanted)
+			return nil
+		}, async.Name("s"))
+		var e *async.ScopeError
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, errPlanted, e.Cause)
+		require.Empty(t, e.Errors)
+	})
+}
+
+func TestUnderWithoutCancelATaskGoesOn(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		begin := time.Now()
+		f, runs := failing(3, nil)
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(context.WithoutCancel(ctx), f, everySecond)
+			return errPlanted
+		})
+		require.Equal(t, errPlanted, err)
+		require.EqualValues(t, 4, runs.Load())
+		tookAbout(t, 3*time.Second, begin)
+	})
+}
+
+func TestInACancelledScopeTheHandlerIsCalledOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, runs := failing(100, nil)
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { return errPlanted })
+			<-ctx.Done()
+			async.Go(ctx, f, everySecond)
+			return nil
+		})
+		require.ErrorIs(t, err, errPlanted)
+		require.ErrorIs(t, err, errRun)
+		require.EqualValues(t, 1, runs.Load())
+	})
+	inBubble(t, func(t *testing.T, ctx context.Context) { // with a Limit it would have to queue, and is skipped
+		f, runs := failing(100, nil)
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Second); return errPlanted })
+			synctest.Wait()
+			own, cancel := context.WithCancelCause(ctx)
+			cancel(errRun)
+			_, err := async.Start(own, f, everySecond).Join(ctx)
+			require.ErrorIs(t, err, errRun)
+			return errPlanted
+		}, async.Limit(1))
+		require.ErrorIs(t, err, errPlanted)
+		require.Zero(t, runs.Load())
+	})
+}
+
+func TestOnAnEndedScopeNothingIsStarted(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var ended context.Context
+		_ = async.Scope(ctx, func(ctx context.Context) error { ended = ctx; return nil })
+		f, runs := failing(100, nil)
+		_, err := async.Start(ended, f, everySecond).Join(ctx)
+		require.ErrorIs(t, err, async.ErrScopeEnded)
+		require.NotNil(t, panicFrom(func() { async.Go(ended, f, everySecond) }))
+		require.Zero(t, runs.Load())
+	})
+}
+
+func TestARunThatAwaitsItsOwnTaskIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var f, g *async.Future[struct{}]
+		ready := make(chan struct{})
+		f = async.Start(ctx, func(ctx context.Context) error {
+			time.Sleep(time.Second)
+			<-ready
+			_, err := f.Await(ctx, 0)
+			require.ErrorIs(t, err, async.ErrAwaitCycle)
+			_, err = g.Await(ctx, 0)
+			return err
+		}, everySecond)
+		g = async.Start(ctx, func(ctx context.Context) error {
+			_, err := f.Wait(ctx)
+			return err
+		})
+		close(ready)
+		_, err := f.Join(ctx)
+		require.ErrorIs(t, err, async.ErrAwaitCycle)
+		_, _ = g.Join(ctx)
+	})
+}
+
+func TestTheStateOfATaskThatIsStartedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, _ := failing(1, nil)
+		w := async.Start(ctx, f, everySecond)
+		synctest.Wait()
+		require.Equal(t, async.Running, w.State(), "between runs, too")
+		require.True(t, w.IsRunning())
+		time.Sleep(2 * time.Second)
+		require.Equal(t, async.Done, w.State())
+		require.False(t, w.Cancel(nil))
+	})
+}
+
+func TestStoppingRacesWithTheNextRun(t *testing.T) {
+	ctx := asynctest.Context(t)
+	for i := range fewer(400, 100) {
+		var busy, over atomic.Int32
+		own, cancel := context.WithCancelCause(ctx)
+		opts := []async.TaskOption{async.Restart(async.Every(0), async.Within(0))}
+		switch i % 4 {
+		case 1:
+			opts = append(opts, async.On(executorFunc(func(task func()) error { go task(); return nil })))
+		case 2:
+			opts = append(opts, async.OnAbort(func(context.Context, error) error { return nil }))
+		case 3:
+			opts = append(opts, async.Timeout(time.Hour))
+		}
+		var scope []async.ScopeOption
+		if i%8 >= 4 {
+			scope = append(scope, async.Limit(1))
+		}
+		err := async.Scope(own, func(ctx context.Context) error {
+			f := async.Start(ctx, func(ctx context.Context) error {
+				if busy.Add(1) != 1 || over.Load() != 0 {
+					t.Error("two runs at a time, or one after the end")
+				}
+				defer busy.Add(-1)
+				if i%16 >= 8 {
+					runtime.Goexit()
+				}
+				return errRun
+			}, opts...)
+			stopped := make(chan struct{})
+			for range 3 {
+				time.AfterFunc(time.Duration(i)*10*time.Microsecond, func() {
+					f.Cancel(errPlanted)
+					cancel(errPlanted)
+					stopped <- struct{}{}
+				})
+			}
+			for range 3 {
+				<-stopped
+			}
+			_, err := f.Join(context.WithoutCancel(ctx))
+			over.Store(1)
+			if !errors.Is(err, errPlanted) {
+				t.Errorf("outcome %v", err)
+			}
+			return nil
+		}, scope...)
+		if err != nil && !errors.Is(err, errPlanted) {
+			t.Errorf("the scope says %v", err)
+		}
+		cancel(nil)
+	}
+}

@@ -133,8 +133,7 @@ func TestARequestIsCancelledWhenTheGraceIsOver(t *testing.T) {
 		require.ErrorIs(t, err, errStop)
 		require.ErrorAs(t, err, new(*async.TimeoutError))
 	}
-	_, err = answer.Join(s.ctx)
-	require.Error(t, err)
+	_, _ = answer.Join(s.ctx) // it may have been answered just before its connection was closed
 }
 
 func TestHijackedConnectionsAreJoined(t *testing.T) {

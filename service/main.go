@@ -2,11 +2,13 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,7 +75,7 @@ type program struct {
 
 	mu      sync.Mutex
 	came    []*SignalError
-	stopped time.Time // when the first came
+	stopped time.Time // when the program was told to stop, or a Run in it began to drain
 	first   error     // that a service, or run, has failed with
 	told    bool      // it was written, or what holds it
 }
@@ -123,12 +125,20 @@ func (p *program) follow() {
 // take waits for the next signal.
 func (p *program) take() *SignalError {
 	err := &SignalError{<-p.signals}
+	p.stops()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.came = append(p.came, err); len(p.came) == 1 {
+	p.came = append(p.came, err)
+	return err
+}
+
+// stops notes when the stop begins: from then on there is one time for all.
+func (p *program) stops() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopped.IsZero() {
 		p.stopped = time.Now()
 	}
-	return err
 }
 
 // main calls run and ends the process, whichever way run ends.
@@ -141,13 +151,29 @@ func (p *program) main(run func(ctx context.Context) error) {
 		}
 		p.end(err)
 	}()
-	err = async.Scope(p.ctx, run)
+	err = p.outcome(async.Scope(p.ctx, run))
+}
+
+// outcome returns what the scope of run has said without the signal that has cancelled
+// it, if there is anything else: that signal may well have had all it wanted.
+func (p *program) outcome(err error) error {
+	list, ok := err.(*async.ScopeError)
+	switch {
+	case !ok || list.Dropped > 0 || p.ctx.Err() == nil || !same(list.Cause, context.Cause(p.ctx)):
+		return err
+	case len(list.Errors) == 0:
+		return list.Cause
+	}
+	return joined(list.Errors)
 }
 
 // end ends what is left, and the process.
 func (p *program) end(err error) {
 	p.note(err)
 	late := p.shutdown()
+	if late != nil && alreadyNamed(late, err) {
+		late = nil
+	}
 	if c, ok := err.(*crash); ok {
 		if late != nil {
 			p.say(late)
@@ -155,13 +181,7 @@ func (p *program) end(err error) {
 		p.exit(c.ExitStatus())
 		return
 	}
-	if late != nil {
-		errs := []error{late}
-		if err != nil {
-			errs = []error{err, late}
-		}
-		err = joined(errs)
-	}
+	err = joined(slices.DeleteFunc([]error{err, late}, func(err error) bool { return err == nil }))
 	if err != nil {
 		p.say(err)
 	}
@@ -171,14 +191,31 @@ func (p *program) end(err error) {
 	p.exit(status(err, came))
 }
 
+// alreadyNamed reports whether late says no more than which tasks are left, and err
+// has named these: Run has given up on them before.
+func alreadyNamed(late, err error) bool {
+	left, ok := late.(*async.StragglerError)
+	var before *async.StragglerError
+	if !ok || left.More > 0 || err == nil || !as(err, &before) {
+		return false
+	}
+	return !slices.ContainsFunc(left.Left, func(l async.Straggler) bool {
+		return !slices.ContainsFunc(before.Left, func(b async.Straggler) bool { return b.Task == l.Task })
+	})
+}
+
+// as is errors.As for an error whose methods may panic.
+func as[E error](err error, target *E) (found bool) {
+	defer func() { _ = recover() }()
+	return errors.As(err, target)
+}
+
 // shutdown ends detached tasks.
 func (p *program) shutdown() error {
+	p.stops()
 	p.mu.Lock()
 	begun := p.stopped
 	p.mu.Unlock()
-	if begun.IsZero() {
-		begun = time.Now()
-	}
 	ctx, cancel := context.WithDeadline(p.hurry, begun.Add(p.delay+p.grace))
 	defer cancel()
 	return async.Shutdown(ctx)
@@ -227,6 +264,12 @@ func textOf(value any) (text string) {
 type crash struct {
 	value any
 	stack []byte
+}
+
+// Unwrap returns what was panicked with, if it is an error.
+func (c *crash) Unwrap() error {
+	err, _ := c.value.(error)
+	return err
 }
 
 // Error tells what was panicked with, and the stack of the goroutine that has

@@ -189,15 +189,18 @@ func (s *set) outcome(last error) error {
 
 // besides returns what the scope of Run has to say beyond that it was cancelled:
 // who is left.
-func (s *set) besides(last error) []error {
+func (s *set) besides(last error) (errs []error) {
 	list, ok := last.(*async.ScopeError)
 	switch {
-	case last == nil:
-		return nil
 	case ok && s.cut != nil && list.Cause != nil:
-		return list.Errors
+		errs = list.Errors
+	case last != nil:
+		errs = []error{last}
 	}
-	return []error{last}
+	return slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
+		left, ok := err.(*async.StragglerError)
+		return ok && len(left.Left)+left.More == 0 // they have gone meanwhile
+	})
 }
 
 // raise panics with p, to which errs are attached.

@@ -1,3 +1,271 @@
 package service_test
 
-var programs = map[string]func(){}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/service"
+)
+
+// programs are what the test binary can be instead of a test; see TestMain. They say
+// on their standard output how far they are, and hang on what their standard input says.
+var programs = map[string]func(){
+	// Run ends by itself.
+	"nil":           main(func(context.Context) error { return nil }),
+	"error":         main(func(context.Context) error { return errors.New("no bed") }),
+	"status 7":      main(func(context.Context) error { return fmt.Errorf("night: %w", ownStatus(7)) }),
+	"status 256":    main(func(context.Context) error { return ownStatus(256) }),
+	"panic":         main(func(context.Context) error { panic("boom") }),
+	"task panics":   main(taskPanics),
+	"Goexit":        main(func(context.Context) error { runtime.Goexit(); return nil }),
+	"detached":      main(detached),
+	"panics, stuck": main(panicsAndHangs),
+
+	// It serves until it is told to stop.
+	"clean":          main(services(worker("worker", nil))),
+	"boot":           main(boot),
+	"drain":          main(services(worker("drainer", func(ctx context.Context) error { return waitFor(ctx, "go on") }))),
+	"drain, err":     main(services(worker("drainer", func(context.Context) error { return errors.New("cannot flush") }))),
+	"waits":          main(waits),
+	"says it":        main(func(ctx context.Context) error { ready(); <-ctx.Done(); return context.Cause(ctx) }),
+	"late":           main(late),
+	"hangs":          main(hangs),
+	"hangs, service": main(hangsService, service.Grace(time.Hour), service.GiveUp(time.Hour)),
+	"hangs, text":    main(func(ctx context.Context) error { tellSignals(ctx); return hangingText{} }),
+	"hangs, failed":  main(hangsFailed, service.Grace(time.Hour), service.GiveUp(time.Hour)),
+	"grace":          main(services(worker("slow", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })), service.Grace(time.Millisecond)),
+	"gives up":       main(givesUp, service.Grace(time.Millisecond), service.GiveUp(time.Millisecond)),
+	"bound":          main(bound),
+	"two runs":       main(twoRuns),
+	"hurry":          main(hurry),
+	"twice":          twice,
+	"web":            main(web),
+}
+
+func main(run func(context.Context) error, opts ...service.Option) func() {
+	return func() { service.Main(run, opts...) }
+}
+
+func say(args ...any) { fmt.Println(args...) }
+func ready()          { say("ready") }
+
+// input is what the test has told the program.
+var input = sync.OnceValue(func() <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for {
+			var line string
+			if _, err := fmt.Scanln(&line); err != nil {
+				return
+			}
+			lines <- line
+		}
+	}()
+	return lines
+})
+
+// waitFor waits until the test says anything.
+func waitFor(ctx context.Context, _ string) error {
+	say("waiting")
+	select {
+	case <-input():
+		say("told")
+		return nil
+	case <-ctx.Done():
+		say("cut")
+		return ctx.Err()
+	}
+}
+
+type ownStatus int
+
+func (s ownStatus) Error() string   { return fmt.Sprint("status of its own: ", int(s)) }
+func (s ownStatus) ExitStatus() int { return int(s) }
+
+// hangingText is an error whose text is never finished.
+type hangingText struct{}
+
+func (hangingText) Error() string { ready(); select {} }
+
+func services(list ...service.Service) func(context.Context) error {
+	return func(ctx context.Context) error { return service.Run(ctx, list) }
+}
+
+// worker serves until it is drained; drain may be nil.
+func worker(name string, drain func(context.Context) error) service.Service {
+	quit := make(chan struct{})
+	s := service.Service{Name: name, Run: func(ctx context.Context) error {
+		ready()
+		select {
+		case <-quit:
+			return nil
+		case <-ctx.Done():
+			say("told to stop:", context.Cause(ctx))
+			return ctx.Err()
+		}
+	}}
+	if drain != nil {
+		s.Drain = func(ctx context.Context) error {
+			defer close(quit)
+			return drain(ctx)
+		}
+	}
+	return s
+}
+
+func taskPanics(ctx context.Context) error {
+	return service.Run(ctx, []service.Service{
+		worker("other", func(context.Context) error { say("drained"); return nil }),
+		{Name: "bad", Run: func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { panic("boom in a task") })
+			<-ctx.Done()
+			return nil
+		}},
+	})
+}
+
+func panicsAndHangs(ctx context.Context) error {
+	return service.Run(ctx, []service.Service{
+		{Name: "deaf", Run: func(context.Context) error { select {} }},
+		{Name: "bad", Run: func(context.Context) error { panic("boom") }},
+	}, service.Grace(time.Millisecond), service.GiveUp(time.Millisecond))
+}
+
+func boot(ctx context.Context) error {
+	return service.Run(ctx, []service.Service{
+		worker("first", func(context.Context) error { say("drained"); return nil }),
+		{Name: "boot", Startup: time.Hour, Run: func(ctx context.Context) error {
+			say("booting")
+			<-ctx.Done()
+			say("cancelled:", context.Cause(ctx))
+			return ctx.Err()
+		}, Drain: func(context.Context) error { say("drained although it was not ready"); return nil }},
+	})
+}
+
+func detached(ctx context.Context) error {
+	async.Detach(ctx, "audit", func(context.Context) error { return errors.New("audit failed") })
+	return nil
+}
+
+// waits has no services; it ends at the first signal with what its scope says.
+func waits(ctx context.Context) error {
+	async.Go(ctx, func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	ready()
+	<-ctx.Done()
+	return nil
+}
+
+// late is told to stop when run has returned.
+func late(ctx context.Context) error {
+	async.Detach(ctx, "flush", func(ctx context.Context) error { return waitFor(ctx, "go on") })
+	<-ctx.Done()
+	say("run returns")
+	return nil
+}
+
+// tellSignals says when signals have come.
+func tellSignals(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx) // its end is not to be told as a signal
+	context.AfterFunc(service.Hurry(ctx), func() { say("hurried") })
+}
+
+// hangs does not look at anything, and holds up all that could be held up.
+func hangs(ctx context.Context) error {
+	async.Detach(ctx, "deaf", func(context.Context) error { select {} })
+	async.OnExit(ctx, func(context.Context, error) error { select {} })
+	context.AfterFunc(ctx, func() { say("cancelled"); select {} })
+	context.AfterFunc(service.Hurry(ctx), func() { say("hurried"); select {} })
+	ready()
+	select {}
+}
+
+func hangsService(ctx context.Context) error {
+	tellSignals(ctx)
+	return service.Run(ctx, []service.Service{{
+		Name:  "deaf",
+		Run:   func(context.Context) error { ready(); select {} },
+		Drain: func(context.Context) error { say("cancelled"); select {} },
+	}})
+}
+
+func hangsFailed(ctx context.Context) error {
+	tellSignals(ctx)
+	context.AfterFunc(ctx, func() { say("cancelled") })
+	return service.Run(ctx, []service.Service{
+		{Name: "deaf", Run: func(context.Context) error { select {} }, Drain: func(context.Context) error { ready(); select {} }},
+		{Name: "bad", Run: func(context.Context) error { return errors.New("root cause") }},
+	})
+}
+
+func givesUp(ctx context.Context) error {
+	return service.Run(ctx, []service.Service{{Name: "deaf", Run: func(context.Context) error {
+		ready()
+		select {}
+	}}})
+}
+
+// bound opens the port that the test has bound already.
+func bound(ctx context.Context) error {
+	l, err := net.Listen("tcp", os.Getenv(addressVariable))
+	if err != nil {
+		return err
+	}
+	return service.Run(ctx, []service.Service{
+		{Name: "first", Run: func(context.Context) error { say("started"); return nil }},
+		service.HTTP("http", l, &http.Server{}),
+	})
+}
+
+const addressVariable = "AMBIT_SERVICE_ADDRESS"
+
+func twoRuns(ctx context.Context) error {
+	async.Go(ctx, services(worker("one", func(context.Context) error { say("drained"); return nil })))
+	return services(worker("two", func(context.Context) error { say("drained"); return nil }))(ctx)
+}
+
+// hurry cleans up in peace unless somebody is in a hurry.
+func hurry(ctx context.Context) error {
+	ready()
+	<-ctx.Done()
+	say("cleaning up, hurried:", service.Hurry(ctx).Err())
+	<-service.Hurry(ctx).Done()
+	say("hurried:", context.Cause(service.Hurry(ctx)))
+	return nil
+}
+
+func twice() {
+	service.Main(func(context.Context) error {
+		service.Main(func(context.Context) error { return nil })
+		return nil
+	})
+}
+
+// web answers a request when the test has told it to.
+func web(ctx context.Context) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	say("serving", l.Addr())
+	return service.Run(ctx, []service.Service{service.HTTP("http", l, &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := waitFor(r.Context(), "go on"); err == nil {
+				_, _ = io.WriteString(w, "finished")
+			}
+		}),
+	})})
+}

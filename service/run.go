@@ -54,9 +54,9 @@ func Run(ctx context.Context, services []Service, opts ...Option) error {
 	level2, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	s.cancel = cancel
-	// The supervisor decides itself how long it waits; what is left when it
-	// returns is let go.
-	err := async.Scope(level2, s.supervise, async.Name("services"), async.DetachAfter(0))
+	// The supervisor waits as long for what it has cancelled; what is left then is
+	// let go.
+	err := async.Scope(level2, s.supervise, async.Name("services"), async.DetachAfter(s.giveUp))
 	return s.outcome(err)
 }
 
@@ -176,6 +176,9 @@ func (s *set) drain() {
 
 // announce tells everybody that the services take no more.
 func (s *set) announce() {
+	if s.program != nil {
+		s.program.stops()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true

@@ -1,0 +1,270 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/service"
+)
+
+// supervised is a service that is run again after a second.
+func supervised(startup time.Duration, run func(ctx context.Context) error) service.Service {
+	return service.Service{Name: "worker", Run: run, Startup: startup, Options: []async.TaskOption{async.Restart(async.Every(time.Second))}}
+}
+
+// failures are the ways in which a run can fail.
+var failures = map[string]func(){
+	"error":  func() {},
+	"panic":  func() { panic(errPlanted) },
+	"Goexit": runtime.Goexit,
+}
+
+func TestARestartCountsFromReadyOn(t *testing.T) {
+	for name, fail := range failures {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				runs := 0
+				time.AfterFunc(time.Hour, func() { stop(errStop) })
+				require.NoError(t, service.Run(ctx, []service.Service{
+					supervised(time.Minute, func(ctx context.Context) error {
+						service.Ready(ctx)
+						if runs++; runs < 4 {
+							fail()
+							return errPlanted
+						}
+						return await(ctx)
+					}),
+				}))
+				assert.Equal(t, 4, runs)
+			})
+		})
+	}
+}
+
+func TestAFailureBeforeReadyIsNotRetried(t *testing.T) {
+	for name, fail := range failures {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				runs := 0
+				var err error
+				func() {
+					defer func() {
+						if p, ok := recover().(*async.PanicError); ok {
+							err = p
+						}
+					}()
+					err = service.Run(ctx, []service.Service{supervised(time.Minute, func(context.Context) error {
+						runs++
+						fail()
+						return errPlanted
+					})})
+				}()
+				assert.Equal(t, 1, runs)
+				if name == "Goexit" {
+					require.ErrorIs(t, err, async.ErrGoexit)
+				} else {
+					require.ErrorIs(t, err, errPlanted)
+				}
+			})
+		})
+	}
+}
+
+// A run that has failed once may fail before it is ready again: that is a failure
+// as any other.
+func TestReadyHasBeenCalledOnceForAll(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+		runs := 0
+		time.AfterFunc(time.Hour, func() { stop(errStop) })
+		require.NoError(t, service.Run(ctx, []service.Service{
+			supervised(time.Minute, func(ctx context.Context) error {
+				switch runs++; runs {
+				case 1:
+					service.Ready(ctx)
+					return errPlanted
+				case 2:
+					assert.False(t, service.IsReady(ctx))
+					return errPlanted
+				}
+				service.Ready(ctx)
+				assert.True(t, service.IsReady(ctx))
+				return await(ctx)
+			}),
+		}))
+		assert.Equal(t, 3, runs)
+	})
+}
+
+func TestAServiceIsNotReadyBetweenTwoRuns(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+		failed := false
+		require.NoError(t, service.Run(ctx, []service.Service{
+			supervised(0, func(ctx context.Context) error {
+				if !failed {
+					failed = true
+					_ = async.Sleep(ctx, time.Minute)
+					return errPlanted
+				}
+				return await(ctx)
+			}),
+			{Run: func(ctx context.Context) error {
+				time.Sleep(time.Second)
+				assert.True(t, service.IsReady(ctx))
+				time.Sleep(time.Minute - time.Second/2)
+				assert.False(t, service.IsReady(ctx))
+				time.Sleep(time.Minute)
+				assert.True(t, service.IsReady(ctx))
+				stop(errStop)
+				return await(ctx)
+			}},
+		}))
+	})
+}
+
+func TestTooManyFailuresEndAll(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, _ context.CancelCauseFunc) {
+		err := service.Run(ctx, []service.Service{
+			{Name: "other", Run: await},
+			supervised(0, func(context.Context) error { return errPlanted }),
+		})
+		var given *async.RestartError
+		require.ErrorAs(t, err, &given)
+		assert.Equal(t, 5, given.Failures)
+		require.ErrorIs(t, err, errPlanted)
+		assert.Contains(t, err.Error(), "service worker: ")
+	})
+}
+
+// The drain begins while a service waits to be run again: that it had failed before
+// is no failure of the program, and it is not run again.
+func TestADrainBetweenTwoRuns(t *testing.T) {
+	for name, fail := range failures {
+		for kind, drain := range map[string]func(context.Context) error{
+			"": nil,
+			" with a Drain": func(context.Context) error {
+				panic("there is nothing to drain")
+			},
+		} {
+			t.Run(name+kind, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+					begun, runs := time.Now(), 0
+					s := supervised(0, func(context.Context) error {
+						runs++
+						fail()
+						return errPlanted
+					})
+					s.Drain = drain
+					s.Options = []async.TaskOption{async.Restart(async.Every(time.Hour))}
+					time.AfterFunc(time.Second, func() { stop(errStop) })
+					require.NoError(t, service.Run(ctx, []service.Service{s}))
+					assert.Equal(t, time.Second, time.Since(begun), "the wait is over at once")
+					assert.Equal(t, 1, runs)
+				})
+			})
+		}
+	}
+}
+
+func TestAFailureInTheDrainIsNotRetried(t *testing.T) {
+	for name, fail := range failures {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+				runs, quit := 0, make(chan struct{})
+				s := supervised(0, func(ctx context.Context) error {
+					runs++
+					<-quit
+					fail()
+					return errPlanted
+				})
+				s.Drain = func(context.Context) error { close(quit); return nil }
+				time.AfterFunc(time.Second, func() { stop(errStop) })
+				var err error
+				func() {
+					defer func() {
+						if p, ok := recover().(*async.PanicError); ok {
+							err = p
+						}
+					}()
+					err = service.Run(ctx, []service.Service{s})
+				}()
+				require.Error(t, err)
+				assert.Equal(t, 1, runs)
+			})
+		})
+	}
+}
+
+func TestARunNeverOverlapsTheOneBefore(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+		running, runs := 0, 0
+		time.AfterFunc(time.Hour, func() { stop(errStop) })
+		require.NoError(t, service.Run(ctx, []service.Service{supervised(0, func(ctx context.Context) error {
+			running++
+			runs++
+			assert.Equal(t, 1, running)
+			async.Go(ctx, func(ctx context.Context) error {
+				<-ctx.Done()
+				time.Sleep(time.Minute) // slow to end
+				running--
+				return nil
+			})
+			if runs == 3 {
+				return await(ctx)
+			}
+			return errPlanted
+		})}, service.Grace(time.Hour)))
+		assert.Equal(t, 3, runs)
+		synctest.Wait()
+		assert.Zero(t, running)
+	})
+}
+
+func TestOptionsAreThoseOfTheTask(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, _ context.CancelCauseFunc) {
+		aborted := false
+		err := service.Run(ctx, []service.Service{
+			{Name: "other", Run: await},
+			{Name: "x", Run: await, Options: []async.TaskOption{
+				async.Name("named otherwise"),
+				async.Timeout(time.Second),
+				async.OnAbort(func(context.Context, error) error { aborted = true; return nil }),
+			}},
+		})
+		var limit *async.TimeoutError
+		require.ErrorAs(t, err, &limit)
+		assert.Equal(t, "named otherwise", limit.Task)
+		assert.True(t, aborted)
+	})
+	inBubble(t, func(t *testing.T, ctx context.Context, _ context.CancelCauseFunc) {
+		begun := time.Now()
+		require.NoError(t, service.Run(ctx, []service.Service{
+			{Name: "other", Run: await},
+			{Name: "x", Run: func(ctx context.Context) error { return async.Sleep(ctx, time.Second) },
+				Options: []async.TaskOption{async.Leader(), async.Daemon()}},
+		}))
+		assert.Equal(t, time.Second, time.Since(begun))
+	})
+}
+
+func TestAnErrorOfAServiceMayBeAnything(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, _ context.CancelCauseFunc) {
+		err := service.Run(ctx, []service.Service{
+			{Name: "other", Run: func(ctx context.Context) error { <-ctx.Done(); return uncomparable{[]int{1}} }},
+			{Name: "x", Run: func(context.Context) error { synctest.Wait(); return uncomparable{[]int{2}} }},
+		})
+		require.EqualError(t, err, "service x: uncomparable\n\tservice other: uncomparable")
+		assert.False(t, errors.Is(err, errPlanted))
+	})
+}
+
+type uncomparable struct{ list []int }
+
+func (uncomparable) Error() string { return "uncomparable" }

@@ -16,6 +16,7 @@ type member struct {
 	// These are the supervisor's.
 	ctx     context.Context // what its tasks are started with; nil before that
 	cancel  context.CancelCauseFunc
+	own     *async.Group // which run is in
 	run     *async.Future[struct{}]
 	drain   *async.Future[struct{}] // nil: Drain was not called
 	ended   bool                    // run has settled, and its outcome was looked at
@@ -141,6 +142,16 @@ func (m *member) wasReady() bool {
 
 // doneWell reports whether m has ended, and that counts as ready.
 func (m *member) doneWell(now state) bool { return now.returned && m.svc.MayEnd }
+
+// outcome returns how run, which has settled, has ended.
+func (m *member) outcome() error {
+	_, err, _ := m.run.Result()
+	rest := m.own.Wait(context.WithoutCancel(m.set.scope)) // nothing is left in it
+	if err == nil {
+		return rest
+	}
+	return err
+}
 
 // over reports whether nothing of m is left. It is the supervisor's.
 func (m *member) over() bool { return m.ended && (m.drain == nil || m.drained) }

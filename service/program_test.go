@@ -104,7 +104,8 @@ func services(list ...service.Service) func(context.Context) error {
 // worker serves until it is drained; drain may be nil.
 func worker(name string, drain func(context.Context) error) service.Service {
 	quit := make(chan struct{})
-	s := service.Service{Name: name, Run: func(ctx context.Context) error {
+	s := service.Service{Name: name, Startup: time.Hour, Run: func(ctx context.Context) error {
+		service.Ready(ctx)
 		ready()
 		select {
 		case <-quit:
@@ -134,9 +135,15 @@ func taskPanics(ctx context.Context) error {
 	})
 }
 
+// deaf does not look at its ctx. Those after it are started when it runs.
+var deaf = service.Service{Name: "deaf", Startup: time.Hour, Run: func(ctx context.Context) error {
+	service.Ready(ctx)
+	select {}
+}}
+
 func panicsAndHangs(ctx context.Context) error {
 	return service.Run(ctx, []service.Service{
-		{Name: "deaf", Run: func(context.Context) error { select {} }},
+		deaf,
 		{Name: "bad", Run: func(context.Context) error { panic("boom") }},
 	}, service.Grace(time.Millisecond), service.GiveUp(time.Millisecond))
 }
@@ -205,8 +212,10 @@ func hangsService(ctx context.Context) error {
 func hangsFailed(ctx context.Context) error {
 	tellSignals(ctx)
 	context.AfterFunc(ctx, func() { say("cancelled") })
+	stuck := deaf
+	stuck.Drain = func(context.Context) error { ready(); select {} }
 	return service.Run(ctx, []service.Service{
-		{Name: "deaf", Run: func(context.Context) error { select {} }, Drain: func(context.Context) error { ready(); select {} }},
+		stuck,
 		{Name: "bad", Run: func(context.Context) error { return errors.New("root cause") }},
 	})
 }

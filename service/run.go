@@ -143,7 +143,9 @@ func (s *set) start() {
 func (s *set) launch(m *member) {
 	m.ctx, m.cancel = context.WithCancelCause(context.WithValue(s.scope, memberKey{}, m))
 	opts := append([]async.TaskOption{async.Name(m.label)}, m.svc.Options...)
-	m.run = async.Start(m.ctx, m.call, opts...)
+	// A group of its own, so that a Leader among the options ends no other service.
+	m.own = async.Open(m.ctx, async.Name(m.label))
+	m.run = async.Start(m.own.Context(), m.call, opts...)
 	s.launched++
 }
 

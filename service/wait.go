@@ -112,9 +112,9 @@ func (s *set) collect() {
 // functions returned. So the first is not one that ended because of another.
 func (s *set) ends() (ends []end) {
 	for _, m := range s.members[:s.launched] {
-		if _, err, ok := m.run.Result(); ok && !m.ended {
+		if !m.ended && m.run.State() == async.Done {
 			m.ended = true
-			ends = append(ends, end{m, err, m.now().order, endOfRun})
+			ends = append(ends, end{m, m.outcome(), m.now().order, endOfRun})
 		}
 		if now := m.now(); now.early != nil && !m.failed {
 			m.failed = true

@@ -84,8 +84,9 @@ func (g *goTask) pardon(t *task, p *PanicError, answer error) {
 // panic of something that it has started. It writes to f what is left to be told,
 // and reports false if that is nothing.
 func (s *scope) askOnPanic(v *verdict, f *tally.Fact) bool {
-	answer := error(v.panic)
-	ask := func() { answer = s.opts.onPanic(v.panic) }
+	p := v.panic // if ask held v, the verdict of every Go task would be on the heap
+	answer := error(p)
+	ask := func() { answer = s.opts.onPanic(p) }
 	if bad := guard("OnPanic", ask); bad != nil && bad != error(v.panic) {
 		s.recordHookError(bad)
 	}

@@ -3,7 +3,10 @@ package async
 import (
 	"context"
 	"runtime"
+	"slices"
 	"weak"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file is about groups at rest: those in which nothing runs. A group that has
@@ -21,7 +24,11 @@ type place struct {
 	group weak.Pointer[Group]
 	kept  *Group // keeps the group; guarded by the mu of the group's own scope
 
-	unwatch func() bool // takes the group off the context that it watches; nil: none
+	unwatch func() bool               // takes the group off the context that it watches; nil: none
+	std     atomicPointer[stdContext] // a copy of the group's own, which is a child of one that may last
+	// lost is what went wrong in a group at a root, which has no end at which it
+	// would be told. It does not refer to the group, unless nobody was given a future.
+	lost *tally.Tally
 
 	prev, next *place // on the list of the owner; guarded by owner.mu
 	listed     bool   // guarded by owner.mu
@@ -94,6 +101,20 @@ func (p *place) forget() {
 	if p.unwatch != nil {
 		p.unwatch()
 	}
+	if std := p.std.Load(); std != nil {
+		std.cancel(ErrScopeEnded)
+	}
+	if p.lost == nil {
+		return
+	}
+	p.lost.TakeFailures()
+	sum := p.lost.Sum(tally.Body{}, tally.Stop{}, nil)
+	if p, ok := sum.Panic.(*PanicError); ok && p.printed.CompareAndSwap(false, true) {
+		sum.Errs = slices.Insert(sum.Errs, 0, sum.Panic)
+	}
+	if err := joined(&task{kind: kindGroup, owner: p.owner}, sum.Errs, sum.Dropped); err != nil {
+		go p.owner.home.report(err) // users' code: not on the goroutine of the cleanups
+	}
 }
 
 // restLocked is called when the last task of g has left, with the lock of g's
@@ -101,10 +122,9 @@ func (p *place) forget() {
 func (g *Group) restLocked() {
 	s := &g.s
 	s.shut = true
-	if s.exits != nil || s.tally != nil || exploring {
+	g.place.kept, g.place.lost = nil, s.tally
+	if rooted := s.t.owner.t.kind == kindRoot; s.exits != nil || s.tally != nil && !rooted || exploring {
 		g.place.kept = g
-	} else {
-		g.place.kept = nil
 	}
 	g.place.enter() // the owner has not ended: g is a member of it
 	s.t.owner.leave(s.t)
@@ -140,6 +160,14 @@ func (s *scope) admitLocked(t *task) bool {
 func (s *scope) keepLocked() {
 	if g, ok := s.t.self.(*Group); ok {
 		g.place.kept = g
+	}
+}
+
+// releaseWhenForgotten has std, which is the context of s, released when s is a group
+// that was collected.
+func (s *scope) releaseWhenForgotten(std stdContext) {
+	if g, ok := s.t.self.(*Group); ok {
+		g.place.std.Store(&std)
 	}
 }
 

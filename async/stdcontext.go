@@ -68,6 +68,9 @@ func (s *scope) context() *stdContext {
 			// that stores s.sig, which it does under mu, comes before or finds it.
 			s.stdHere = std
 			s.std.Store(&s.stdHere)
+			if s.rare != nil {
+				s.releaseWhenForgotten(std)
+			}
 			s.mu.Unlock()
 			return &s.stdHere
 		}

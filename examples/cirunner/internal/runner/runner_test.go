@@ -39,6 +39,22 @@ cirunner: job succeeded
 `, f.log("a"))
 }
 
+// What a script writes to its two outputs in turn is in the log in that order.
+func TestTheLogKeepsTheOrderOfBothOutputs(t *testing.T) {
+	f := prepare(t, nil, jobOf("a", "for i in {1..200}; do echo out $i; echo err $i >&2; done"))
+	require.NoError(t, f.run())
+	var want, got []string
+	for i := range 200 {
+		want = append(want, fmt.Sprintf("out %d", i+1), fmt.Sprintf("err %d", i+1))
+	}
+	for line := range strings.Lines(f.log("a")) {
+		if f := strings.Fields(line); len(f) >= 2 && (f[len(f)-2] == "out" || f[len(f)-2] == "err") {
+			got = append(got, strings.Join(f[len(f)-2:], " "))
+		}
+	}
+	assert.Equal(t, want, got)
+}
+
 func TestAScriptEndsAtItsFirstFailure(t *testing.T) {
 	t.Parallel()
 	f := prepare(t, nil,

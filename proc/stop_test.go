@@ -217,3 +217,49 @@ func TestHurryEndsTheGrace(t *testing.T) {
 	assert.Equal(t, syscall.SIGKILL, result.Signal)
 	assert.ErrorIs(t, err, errUser)
 }
+
+// Nor is the output waited for that somebody outside the group holds open.
+func TestHurryEndsTheWaitForTheOutput(t *testing.T) {
+	hurry, now := context.WithCancel(context.Background())
+	out := newSign()
+	c := bash(outside + "echo ready") // would be waited for for a minute
+	c.Hurry, c.Stdout, c.Stderr = hurry, out, out
+	go func() {
+		<-out.ready
+		now()
+	}()
+	result, err := Run(asynctest.Context(t), c)
+	pid := number(t, out.String(), "daemon")
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	require.NoError(t, err)
+	assert.True(t, result.Held)
+}
+
+// A stop that comes while the command is being started waits for that, and then
+// ends it.
+func TestAStopThatComesWithTheStartIsNotLost(t *testing.T) {
+	for range 20 {
+		ctx, cancel := context.WithCancelCause(asynctest.Context(t))
+		c := Command{Name: "step", Args: []string{"sleep", "600"}}
+		go cancel(errUser)
+		result, err := Run(ctx, c)
+		assert.ErrorIs(t, err, errUser)
+		assert.True(t, result.Pid == 0 || result.Signal == syscall.SIGTERM)
+	}
+	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
+	result, err := Run(ctx, Command{Args: []string{"sleep", "600"}, Started: func(int) { cancel(errUser) }})
+	assert.ErrorIs(t, err, errUser)
+	assert.Equal(t, syscall.SIGTERM, result.Signal)
+}
+
+// Nobody stops a command by Hurry alone.
+func TestHurryStopsNothing(t *testing.T) {
+	hurry, now := context.WithCancel(context.Background())
+	now()
+	c := bash("sleep 0.05; exit 7")
+	c.Hurry = hurry
+	result, err := Run(asynctest.Context(t), c)
+	assert.Equal(t, 7, result.Code)
+	assert.NoError(t, result.Cause)
+	assert.EqualError(t, err, "step: exit status 7")
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -126,9 +127,13 @@ func TestRestartGivesUpWithTheLastFailure(t *testing.T) {
 func TestRestartDoesNotReadBesideTheRunBefore(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
+	reads := filepath.Join(t.TempDir(), "reads")
 	var runs atomic.Int64
-	c := bash("exit 7")
-	c.Stdin = r
+	c := bash("until [ -e " + reads + " ]; do sleep 0.01; done; exit 7")
+	c.Stdin = readerFunc(func(p []byte) (int, error) {
+		assert.NoError(t, os.Mkdir(reads, 0o700), "only one reads")
+		return r.Read(p)
+	})
 	c.Started = func(int) { runs.Add(1) }
 	result, err := Run(asynctest.Context(t), c, async.Restart(async.Every(time.Millisecond), async.Attempts(3)))
 	assert.EqualValues(t, 1, runs.Load())

@@ -42,6 +42,8 @@ func TestTheDefaultIsFiveFailuresInAMinute(t *testing.T) {
 	})
 }
 
+// TestAWindowForgets: two quick failures, then a pause; it is only the third
+// within the window that counts.
 func TestAWindowForgets(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		var asked []int
@@ -103,6 +105,8 @@ func TestTheBackoffGrowsUntilARunWasHealthy(t *testing.T) {
 	})
 }
 
+// TestAHealthyRunIsOneWhoseHandlerLasted: that what it left behind takes long
+// does not make a run healthy that failed at once.
 func TestAHealthyRunIsOneWhoseHandlerLasted(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		runs := 0

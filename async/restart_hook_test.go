@@ -12,6 +12,8 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
+// TestAMissedBeatFailsARun: whatever the handler returns then. Each run has all of
+// its time to beat.
 func TestAMissedBeatFailsARun(t *testing.T) {
 	for name, returned := range map[string]func(ctx context.Context) error{
 		"why":   func(ctx context.Context) error { return ctx.Err() },
@@ -49,6 +51,26 @@ func TestAMissedBeatFailsARun(t *testing.T) {
 	}
 }
 
+// TestABeatCountsForTheRunOfItsContext: not for the one that follows.
+func TestABeatCountsForTheRunOfItsContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var before context.Context
+		_, err := async.Start(ctx, func(ctx context.Context) error {
+			if before == nil {
+				before = ctx
+				return errRun
+			}
+			for ctx.Err() == nil {
+				async.Beat(before)
+				time.Sleep(time.Second)
+			}
+			return async.Final(context.Cause(ctx))
+		}, everySecond, async.Heartbeat(10*time.Second), async.Timeout(time.Minute)).Join(ctx)
+		require.ErrorIs(t, err, async.ErrNoBeat)
+	})
+}
+
+// TestTheAbortHookIsCalledInARun: once, and not between runs.
 func TestTheAbortHookIsCalledInARun(t *testing.T) {
 	for name, stop := range stops {
 		for when, lasts := range map[string]time.Duration{"in a run": time.Hour, "in the wait": 0} {
@@ -79,6 +101,8 @@ func TestTheAbortHookIsCalledInARun(t *testing.T) {
 	}
 }
 
+// TestADaemonIsStartedAgainUntilItIsDismissed: in a run or in the wait, that is no
+// failure, whatever it returns then.
 func TestADaemonIsStartedAgainUntilItIsDismissed(t *testing.T) {
 	closed := errors.New("http: Server closed")
 	for name, lasts := range map[string]time.Duration{"in a run": time.Hour, "in the wait": 0} {

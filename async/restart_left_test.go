@@ -17,6 +17,8 @@ import (
 // This file is about what is seen and kept of tasks with Restart: by OnStall,
 // DetachAfter, Shutdown and groups, and by the memory.
 
+// TestATaskThatWaitsToBeStartedAgainIsNamedOnce, as one that is queued; and one that
+// runs is named once, with its stack.
 func TestATaskThatWaitsToBeStartedAgainIsNamedOnce(t *testing.T) {
 	for name, lasts := range map[string]time.Duration{"in the wait": 0, "in a run": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -45,6 +47,8 @@ func TestATaskThatWaitsToBeStartedAgainIsNamedOnce(t *testing.T) {
 	}
 }
 
+// TestAfterDetachAfterARunIsNotStartedAgain: the straggler comes home, fails, and
+// that is all.
 func TestAfterDetachAfterARunIsNotStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := asynctest.Context(t)
@@ -66,6 +70,7 @@ func TestAfterDetachAfterARunIsNotStartedAgain(t *testing.T) {
 	})
 }
 
+// TestWithoutCancelATaskGoesOnAfterDetachAfter: nobody has told it to stop.
 func TestWithoutCancelATaskGoesOnAfterDetachAfter(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, runs := failing(4, nil)
@@ -145,6 +150,7 @@ func TestATaskOfAGroupIsStartedAgain(t *testing.T) {
 	})
 }
 
+// TestBetweenRunsThereIsNoGoroutine.
 func TestBetweenRunsThereIsNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := asynctest.Context(t)
@@ -163,6 +169,8 @@ func TestBetweenRunsThereIsNoGoroutine(t *testing.T) {
 	})
 }
 
+// TestATaskKeepsNothingOfRunsThatHaveEnded: neither what they have started nor
+// their errors, however often it was started again.
 func TestATaskKeepsNothingOfRunsThatHaveEnded(t *testing.T) {
 	runs := fewer(20_000, 4000)
 	synctest.Test(t, func(t *testing.T) {
@@ -191,6 +199,8 @@ func TestATaskKeepsNothingOfRunsThatHaveEnded(t *testing.T) {
 	})
 }
 
+// TestATaskThatIsCancelledInTheWaitKeepsNothing: its timer would have kept it for
+// hours.
 func TestATaskThatIsCancelledInTheWaitKeepsNothing(t *testing.T) {
 	ctx := asynctest.Context(t)
 	before := heapInUse()

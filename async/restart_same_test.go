@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -138,6 +139,20 @@ var stoppedPrograms = map[string]func(ctx context.Context, f func(context.Contex
 			<-ctx.Done()
 			return nil
 		})
+	},
+	"Start, skipped in the queue": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		return async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
+			synctest.Wait()
+			w := async.Start(ctx, f, opts...)
+			cancel(errPlanted)
+			_, err := w.Join(ctx)
+			if err == nil {
+				return errors.New("it was called")
+			}
+			return nil
+		}, async.Limit(1))
 	},
 	"Start under a limit": func(ctx context.Context, f func(context.Context) error, opts []async.TaskOption) error {
 		return async.Scope(ctx, func(ctx context.Context) error {

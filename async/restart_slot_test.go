@@ -15,6 +15,8 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
+// TestBetweenRunsATaskHoldsNoSlot: another task has it then, and the next run waits
+// for that.
 func TestBetweenRunsATaskHoldsNoSlot(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		begin := time.Now()
@@ -43,6 +45,8 @@ func TestBetweenRunsATaskHoldsNoSlot(t *testing.T) {
 	})
 }
 
+// TestARunIsAsDeepAsItsTask: it starts after what queues deeper, and in its turn
+// among its like.
 func TestARunIsAsDeepAsItsTask(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		var order []string
@@ -85,6 +89,7 @@ func TestATaskThatQueuesForItsNextRunIsCancelled(t *testing.T) {
 	})
 }
 
+// refusing is an executor that refuses what odd says.
 type refusing struct{ refuse func(n int32) bool }
 
 var errRefused = errors.New("full")
@@ -132,6 +137,7 @@ func TestEachRunIsHandedToTheExecutor(t *testing.T) {
 	})
 }
 
+// TestARunThatAnExecutorHasDroppedIsCancelled: the first one and a later one.
 func TestARunThatAnExecutorHasDroppedIsCancelled(t *testing.T) {
 	for name, kept := range map[string]int32{"first": 0, "later": 2} {
 		t.Run(name, func(t *testing.T) {

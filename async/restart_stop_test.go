@@ -15,6 +15,7 @@ import (
 	"github.com/ambit-go/ambit/async/asynctest"
 )
 
+// stops are the ways in which a task is told to stop.
 var stops = map[string]func(f *async.Future[struct{}], cancel context.CancelCauseFunc){
 	"Cancel": func(f *async.Future[struct{}], _ context.CancelCauseFunc) { f.Cancel(errPlanted) },
 	"ctx":    func(_ *async.Future[struct{}], cancel context.CancelCauseFunc) { cancel(errPlanted) },
@@ -137,6 +138,7 @@ func TestAScopeThatIsCancelledInTheWaitIsNotFailedByThat(t *testing.T) {
 	})
 }
 
+// TestUnderWithoutCancelATaskGoesOn until its work is done: the scope waits.
 func TestUnderWithoutCancelATaskGoesOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		begin := time.Now()
@@ -151,6 +153,8 @@ func TestUnderWithoutCancelATaskGoesOn(t *testing.T) {
 	})
 }
 
+// TestInACancelledScopeTheHandlerIsCalledOnce: as that of any task, which may have a
+// channel to close.
 func TestInACancelledScopeTheHandlerIsCalledOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, runs := failing(100, nil)
@@ -228,6 +232,9 @@ func TestTheStateOfATaskThatIsStartedAgain(t *testing.T) {
 	})
 }
 
+// TestStoppingRacesWithTheNextRun: however close to the start of a run a task is
+// told to stop, it has one outcome, no run starts after it, and none overlap. The
+// race detector looks on.
 func TestStoppingRacesWithTheNextRun(t *testing.T) {
 	ctx := asynctest.Context(t)
 	for i := range fewer(400, 100) {

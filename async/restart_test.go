@@ -16,6 +16,7 @@ import (
 
 var errRun = errors.New("the run failed")
 
+// ends are the ways in which a run fails.
 var ends = map[string]func(){
 	"error":    nil,
 	"panic":    func() { panic(errRun) },
@@ -23,6 +24,8 @@ var ends = map[string]func(){
 	"nilpanic": func() { panic(nil) }, //nolint:govet // of old
 }
 
+// failing returns a handler that fails n times in that way, then returns nil, and
+// the number of its runs.
 func failing(n int32, end func()) (func(context.Context) error, *atomic.Int32) {
 	runs := new(atomic.Int32)
 	return func(context.Context) error {
@@ -36,6 +39,8 @@ func failing(n int32, end func()) (func(context.Context) error, *atomic.Int32) {
 	}, runs
 }
 
+// restartable are the functions that Restart is an option of, as one that waits
+// for what it has started.
 var restartable = map[string]func(ctx context.Context, f func(context.Context) error, opts ...async.TaskOption) error{
 	"Go": func(ctx context.Context, f func(context.Context) error, opts ...async.TaskOption) error {
 		return async.Scope(ctx, func(ctx context.Context) error { async.Go(ctx, f, opts...); return nil })
@@ -53,6 +58,7 @@ var restartable = map[string]func(ctx context.Context, f func(context.Context) e
 	},
 }
 
+// everySecond is what most tests of pairs restart with.
 var everySecond = async.Restart(async.Every(time.Second))
 
 func TestARunThatFailsIsFollowedByAnother(t *testing.T) {
@@ -163,6 +169,8 @@ func TestEachRunHasAContextOfItsOwn(t *testing.T) {
 	})
 }
 
+// TestAForeignDeadlineIsAFailureAsAnyOther: whether the task was told to stop is
+// asked of its own context.
 func TestAForeignDeadlineIsAFailureAsAnyOther(t *testing.T) {
 	for name, err := range map[string]error{"deadline": context.DeadlineExceeded, "canceled": context.Canceled, "ended": async.ErrScopeEnded} {
 		t.Run(name, func(t *testing.T) {
@@ -183,6 +191,7 @@ func TestAForeignDeadlineIsAFailureAsAnyOther(t *testing.T) {
 	}
 }
 
+// TestAnInnerTaskThatIsGivenUpIsAFailureOfTheOuterRun.
 func TestAnInnerTaskThatIsGivenUpIsAFailureOfTheOuterRun(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		outer, inner := 0, 0

@@ -149,6 +149,8 @@ func TestTheLastGoexitIsToldWithACount(t *testing.T) {
 	}
 }
 
+// TestEveryValueIsGivenOrDiscarded: those of runs that failed although their
+// handlers returned a value, and one that comes too late.
 func TestEveryValueIsGivenOrDiscarded(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		var discarded []int

@@ -24,7 +24,7 @@ func (r *treeRun) handler(ctx context.Context, n *treeNode, depth int) (v int, e
 	var futures []*async.Future[int]
 	var owners []*treeNode
 	for range r.next(5) {
-		switch r.next(13) {
+		switch r.next(14) {
 		case 0:
 			time.Sleep(time.Duration(r.next(40)) * time.Millisecond) // stubborn
 		case 1:
@@ -76,6 +76,10 @@ func (r *treeRun) handler(ctx context.Context, n *treeNode, depth int) (v int, e
 				return nil
 			})
 			_, _ = f.Wait(ctx)
+		case 13:
+			if depth > 0 {
+				r.group(ctx, n, depth-1)
+			}
 		}
 	}
 	return r.end(ctx, n)

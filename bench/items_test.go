@@ -135,34 +135,17 @@ func BenchmarkSequences(b *testing.B) {
 	}
 }
 
-// raceApart is raceByHand with a context of its own for every task.
-func raceApart(ctx context.Context, timeout time.Duration, tasks ...func(context.Context) (int, error)) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	type outcome struct {
-		v   int
-		err error
-	}
-	c := make(chan outcome, len(tasks))
-	for _, task := range tasks {
-		go func() {
+// apart gives each contender a context of its own, as [async.Race] does.
+func apart(tasks []func(context.Context) (int, error)) []func(context.Context) (int, error) {
+	own := make([]func(context.Context) (int, error), len(tasks))
+	for i, task := range tasks {
+		own[i] = func(ctx context.Context) (int, error) {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			v, err := task(ctx)
-			c <- outcome{v, err}
-		}()
+			return task(ctx)
+		}
 	}
-	var won outcome
-	select {
-	case won = <-c:
-	case <-ctx.Done():
-		won.err = ctx.Err()
-	}
-	cancel()
-	for range len(tasks) - 1 {
-		<-c
-	}
-	return won.v, won.err
+	return own
 }
 
 func BenchmarkRace(b *testing.B) {
@@ -186,8 +169,9 @@ func BenchmarkRace(b *testing.B) {
 		check(b, true, err)
 	}
 	b.Run("apart", func(b *testing.B) {
+		tasks := apart(tasks)
 		beside(b, rounds(ours), rounds(func() {
-			v, err := raceApart(context.Background(), time.Minute, tasks...)
+			v, err := raceByHand(context.Background(), time.Minute, tasks...)
 			check(b, v == 42, err)
 		}))
 		allocations(b, 1, ours)

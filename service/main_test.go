@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,3 +125,5 @@ func (d *diary) worker(name string, needs time.Duration) service.Service {
 		},
 	}
 }
+
+func goroutines() int { return runtime.NumGoroutine() }

@@ -1,0 +1,146 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/service"
+)
+
+// A program with a loop and a server, as it is written in a function main.
+func ExampleMain() {
+	main := func() {
+		service.Main(func(ctx context.Context) error {
+			l, err := net.Listen("tcp", ":8080")
+			if err != nil {
+				return err
+			}
+			return service.Run(ctx, []service.Service{
+				{Name: "loop", Run: func(ctx context.Context) error {
+					_, err := async.Repeat(ctx, async.Every(time.Minute), sweep).Join(ctx)
+					return err
+				}},
+				service.HTTP("http", l, &http.Server{}),
+			})
+		}, service.Grace(10*time.Second))
+	}
+	_ = main
+}
+
+func sweep(context.Context) error { return nil }
+
+func ExampleRun() {
+	ctx, stop := context.WithCancelCause(context.Background())
+	err := service.Run(ctx, []service.Service{
+		{
+			Name:    "first",
+			Startup: time.Minute,
+			Run: func(ctx context.Context) error {
+				fmt.Println("first is ready")
+				service.Ready(ctx)
+				<-ctx.Done()
+				fmt.Println("first ends")
+				return ctx.Err()
+			},
+		},
+		{
+			Name: "second",
+			Run: func(ctx context.Context) error {
+				fmt.Println("second runs")
+				stop(errors.New("enough"))
+				<-ctx.Done()
+				fmt.Println("second ends:", context.Cause(ctx))
+				return ctx.Err()
+			},
+		},
+	})
+	fmt.Println(err)
+	// Output:
+	// first is ready
+	// second runs
+	// second ends: enough
+	// first ends
+	// <nil>
+}
+
+func ExampleHTTP() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	run := async.Start(context.Background(), func(context.Context) error {
+		return service.Run(ctx, []service.Service{service.HTTP("http", l, &http.Server{
+			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				stop() // the request that it handles goes on
+				_, _ = io.WriteString(w, "hello")
+			}),
+		})})
+	})
+	r, err := http.Get("http://" + l.Addr().String())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	_, err = run.Join(context.Background())
+	fmt.Println(string(body), err)
+	// Output: hello <nil>
+}
+
+// A loop that takes jobs, and at the end takes no more and finishes what it has.
+func ExampleDraining() {
+	jobs := make(chan string, 1)
+	jobs <- "job 1"
+	ctx, stop := context.WithCancel(context.Background())
+	err := service.Run(ctx, []service.Service{{
+		Name: "loop",
+		Run: func(ctx context.Context) error {
+			for {
+				select {
+				case job := <-jobs:
+					stop()
+					<-service.Draining(ctx) // while it works
+					fmt.Println(job, "done:", ctx.Err())
+				case <-service.Draining(ctx):
+					return nil
+				}
+			}
+		},
+		Drain: func(context.Context) error { return nil }, // or ctx would be cancelled
+	}})
+	fmt.Println(err)
+	// Output:
+	// job 1 done: <nil>
+	// <nil>
+}
+
+// A handler that tells a load balancer whether to send requests here.
+func ExampleIsReady() {
+	health := func(w http.ResponseWriter, r *http.Request) {
+		if !service.IsReady(r.Context()) {
+			http.Error(w, "not ready, or draining", http.StatusServiceUnavailable)
+		}
+	}
+	http.HandleFunc("/ready", health)
+}
+
+// Clean-up that goes on in peace, unless somebody is in a hurry.
+func ExampleHurry() {
+	_ = func(ctx context.Context) error {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(service.Hurry(ctx), 10*time.Second)
+		defer cancel()
+		return upload(ctx)
+	}
+}
+
+func upload(context.Context) error { return nil }

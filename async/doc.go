@@ -122,6 +122,6 @@
 //
 // # Testing
 //
-// The package works in a testing/synctest bubble. Package asynctest gives each
-// test a root of its own and checks that nothing was left behind.
+// The package works in a testing/synctest bubble. Package asynctest gives each test
+// a scope, at a root of its own, and checks that nothing was left behind.
 package async

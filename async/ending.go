@@ -145,6 +145,9 @@ func (s *scope) conclude(own ownEnd, v *verdict) {
 		s.sum(own, nil, v)
 	}
 	s.seal()
+	if m := s.t.more; m != nil {
+		m.stopOn.join(false)
+	}
 }
 
 // seal cancels the context of an ended scope and takes it off everything it
@@ -170,6 +173,9 @@ func (s *scope) seal() {
 	}
 	if unwatch != nil {
 		unwatch()
+	}
+	if m := s.t.more; m != nil {
+		m.stopOn.release()
 	}
 	if w := s.parker.Load(); w != nil {
 		w.disarm()

@@ -125,6 +125,8 @@ func (t *task) isWanted() bool {
 	sg := t.stopped()
 	if sg != nil {
 		t.skipIfQueued(sg)
+	} else if t.origin().level != nil {
+		t.watchLevels()
 	}
 	return sg == nil
 }
@@ -212,12 +214,4 @@ func (t *task) reject(err error) {
 		rejected.Worker, rejected.Err = why.Worker, why.Err
 	}
 	t.self.unrun(&verdict{err: rejected})
-}
-
-// endUnrun ends the inner scope of t, which never ran. Most often there is none,
-// and from now on none can be made.
-func (t *task) endUnrun() {
-	if !t.inner.CompareAndSwap(nil, endedScope) {
-		t.inner.Load().seal()
-	}
 }

@@ -71,16 +71,14 @@ func Open(ctx context.Context, opts ...OpenOption) *Group {
 	g := new(Group)
 	t, s := &g.f.t, &g.s
 	t.self, t.kind, t.exit = g, kindGroup, byReturn
-	g.m.name, g.m.timeout, g.m.daemon = o.name, o.timeout, o.daemon
+	g.m.name, g.m.timeout, g.m.daemon, g.m.stopOn = o.name, o.timeout, o.daemon, o.stopOn
 	s.standIn(ctx, t, &g.m)
 	s.setOptions(&o.scopeOptions)
 	if !g.enroll() {
 		g.f.settleUnowned(nil)
 		return g
 	}
-	if o.timeout != 0 {
-		s.limitTime(o.timeout)
-	}
+	s.startClocks()
 	t.observe()
 	return g
 }

@@ -18,6 +18,9 @@ func TestAScopeThatLastsKeepsNothingOfWhatHasEnded(t *testing.T) {
 	beats := func(ctx context.Context) error { async.Beat(ctx); return nil }
 	hook := async.OnAbort(contextHook)
 	for name, use := range map[string]func(ctx context.Context){
+		"StopOn": func(ctx context.Context) {
+			_ = awaited(ctx, func(ctx context.Context) error { <-closedOrDone(ctx); return nil }, async.StopOn(make(chan struct{}), nil))
+		},
 		"Heartbeat": func(ctx context.Context) { _ = awaited(ctx, beats, async.Heartbeat(time.Hour)) },
 		"Timeout":   func(ctx context.Context) { _ = awaited(ctx, beats, async.Timeout(time.Hour)) },
 		"abort hook": func(ctx context.Context) {

@@ -181,6 +181,7 @@ func misuses() map[string]misuse {
 		"OnFailure": {"f": func(context.Context) { async.OnFailure(nil) }},
 		"OnPanic":   {"f": func(context.Context) { async.OnPanic(nil) }},
 		"OnStall":   {"f": func(context.Context) { async.OnStall(1, nil) }},
+		"StopOn":    {"ch": func(context.Context) { async.StopOn(nil, errPlanted) }},
 		"Observe":   {"o": func(context.Context) { async.Observe(nil) }, "func": func(context.Context) { async.Observe(async.ObserverFunc(nil)) }},
 		"Jitter":    {"in": func(context.Context) { async.Jitter(1, nil) }},
 	}

@@ -38,6 +38,7 @@ type taskOptions struct {
 	discard     any // func(T), checked against the future's type
 	daemon      bool
 	leader      bool
+	stopOn      *stopOn    // nil: no channel
 	heart       *heart     // nil: no beats are expected
 	on          Executor   // nil: inherited
 	priority    int        // inherited if it is not set
@@ -57,6 +58,7 @@ type scopeOptions struct {
 	detaches    bool
 	onFailure   func(error) error
 	onPanic     func(*PanicError) error
+	stopOn      *stopOn // nil: no channel
 }
 
 // newScopeOptions returns the settings that opts make, nil for none.

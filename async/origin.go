@@ -26,6 +26,7 @@ type origin struct {
 	// remembers that itself.
 	task *task
 
+	level    *task           // the nearest task that is told to stop by a channel, see stopon.go; nil: none
 	values   context.Context // where values are looked up; nil: there are none
 	deadline time.Time       // the earliest that is known; zero: none
 }
@@ -49,7 +50,7 @@ func (t *task) origin() *origin {
 // ctx is what it was started with, nil if that is the owner's own ctx.
 func (t *task) setOrigin(ctx context.Context) {
 	m := t.more
-	if m.differs = ctx != nil || m.shielded || m.timeout != 0; !m.differs {
+	if m.differs = ctx != nil || m.shielded || m.timeout != 0 || m.stopOn != nil; !m.differs {
 		return
 	}
 	o := &m.origin
@@ -62,18 +63,21 @@ func (t *task) setOrigin(ctx context.Context) {
 	}
 	// o.task is t if something else than our walk may cancel t: a shielded stretch
 	// by Shutdown and its time limit, a derived ctx by itself, and any task by a
-	// time limit of its own.
+	// time limit or a channel of its own.
 	switch {
 	case m.shielded:
-		o.task, o.deadline = t, time.Time{}
+		o.task, o.level, o.deadline = t, nil, time.Time{}
 	case m.derived:
-		o.task = t
-		if ctx.Done() == nil && m.timeout == 0 {
+		o.task, o.level = t, nil
+		if ctx.Done() == nil && m.timeout == 0 && m.stopOn == nil {
 			o.task = nil // never cancelled
 		}
 		o.deadline, _ = ctx.Deadline()
-	case m.timeout != 0:
+	case m.timeout != 0, m.stopOn != nil:
 		o.task = t
+	}
+	if m.stopOn != nil {
+		o.level = t
 	}
 }
 
@@ -112,7 +116,9 @@ func (t *task) stopped() *stopError {
 	if s == nil {
 		sg := t.stoppedFromAbove()
 		if sg == nil {
-			return nil
+			if sg = t.ownStop(); sg == nil {
+				return nil
+			}
 		}
 		if s = t.inner.Load(); s == nil {
 			return sg
@@ -156,6 +162,9 @@ func (s *scope) isStopped() bool {
 	if std := s.std.Load(); std != nil {
 		return std.Err() != nil // it is a child of the nearest such task: it knows
 	}
+	if s.from.level != nil {
+		return s.isStoppedAtLevels()
+	}
 	t := s.t
 	if t.owner != nil && t.cancelledWithOwner() {
 		t = t.owner.from.task
@@ -175,13 +184,23 @@ func (s *scope) isStopped() bool {
 }
 
 // stoppedUnnoted returns why the context of s is done, after isStopped.
+func (s *scope) stoppedUnnoted() *stopError {
+	sg := s.stoppedAround()
+	if sg == nil && s.std.Load() == nil { // that is told by the channel's goroutine
+		sg = s.t.ownStop()
+	}
+	return sg
+}
+
+// stoppedAround returns why the context of s is done, unless that is a channel of
+// its own.
 //
 // If the nearest task that can be cancelled by something else is, everything
 // between it and s is, too. But one of those may have been cancelled before, for
 // another cause, and the walk from there has not come to us. Then that cause
 // counts for all below: so the owner is asked, which asks its owner, and each
 // notes what it has said.
-func (s *scope) stoppedUnnoted() *stopError {
+func (s *scope) stoppedAround() *stopError {
 	t := s.t
 	if s.young.Load() {
 		if sg := t.stoppedFromAbove(); sg != nil {

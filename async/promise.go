@@ -51,8 +51,11 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	}
 	// A cancellation of the owner stores its signal and then walks over its
 	// promises, so either it finds this one or we see the signal.
-	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.stopped() != nil {
+	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.origin().level != nil || t.stopped() != nil {
 		h := t.scope()
+		if h.from.level != nil {
+			t.watchLevels()
+		}
 		if t.more.timeout != 0 {
 			h.limitTime(t.more.timeout)
 		}
@@ -129,9 +132,7 @@ func (f *future) stop(sg *stopError) {
 func (f *future) take() bool { return f.t.state.CompareAndSwap(stateRunning, stateJoining) }
 
 func (f *future) settlePromise(v *verdict) {
-	if !f.t.inner.CompareAndSwap(nil, endedScope) {
-		f.t.inner.Load().seal()
-	}
+	f.t.endUnrun()
 	if v.err == nil && f.t.leads() {
 		f.settleLeader(v)
 	} else {

@@ -25,6 +25,7 @@ type place struct {
 	kept  *Group // keeps the group; guarded by the mu of the group's own scope
 
 	unwatch func() bool               // takes the group off the context that it watches; nil: none
+	stopOn  *stopOn                   // the channels that it watches; nil: none
 	std     atomicPointer[stdContext] // a copy of the group's own, which is a child of one that may last
 	// lost is what went wrong in a group at a root, which has no end at which it
 	// would be told. It does not refer to the group, unless nobody was given a future.
@@ -38,7 +39,7 @@ type place struct {
 // ended.
 func (g *Group) enroll() bool {
 	s := &g.s
-	p := &place{owner: g.f.t.owner, group: weak.Make(g)}
+	p := &place{owner: g.f.t.owner, group: weak.Make(g), stopOn: g.m.stopOn}
 	g.place = p
 	s.shut = true
 	s.rare = &rare{left: &g.f.t}
@@ -101,6 +102,7 @@ func (p *place) forget() {
 	if p.unwatch != nil {
 		p.unwatch()
 	}
+	p.stopOn.release()
 	if std := p.std.Load(); std != nil {
 		std.cancel(ErrScopeEnded)
 	}

@@ -92,10 +92,20 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) (*scope, erro
 		s = newBody(&outer.home().s, ctx, o, shielded)
 		s.enroll() // a root does not end
 	}
-	if o != nil && o.timeout != 0 {
-		s.limitTime(o.timeout)
+	if o != nil {
+		s.startClocks()
 	}
 	return s, nil
+}
+
+// startClocks is called when s, which has options, is open.
+func (s *scope) startClocks() {
+	if s.opts.timeout != 0 {
+		s.limitTime(s.opts.timeout)
+	}
+	if (s.opts.detaches || s.opts.stall.call != nil) && s.from.level != nil {
+		s.t.watchLevels() // their time begins with a cancellation
+	}
 }
 
 // newBody returns the scope of a body that is to stand in owner. ctx is nil if
@@ -107,7 +117,7 @@ func newBody(owner *scope, ctx context.Context, o *scopeOptions, shielded bool) 
 	if ctx != nil || shielded || o != nil || owner.observers != nil {
 		t.more = &more{shielded: shielded}
 		if o != nil {
-			t.more.name, t.more.timeout = o.name, o.timeout
+			t.more.name, t.more.timeout, t.more.stopOn = o.name, o.timeout, o.stopOn
 		}
 		t.setOrigin(ctx)
 	}

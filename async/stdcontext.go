@@ -72,6 +72,9 @@ func (s *scope) context() *stdContext {
 				s.releaseWhenForgotten(std)
 			}
 			s.mu.Unlock()
+			if s.from.level != nil {
+				s.t.watchLevels()
+			}
 			return &s.stdHere
 		}
 		s.mu.Unlock()
@@ -127,7 +130,11 @@ func (s *scope) limitTime(d time.Duration) {
 // listenAbove is called when s can be found by what walks down from its owner:
 // it has s told of what cancels it beside that, and looks for what came before.
 func (s *scope) listenAbove() {
-	if sg := s.t.stoppedFromAbove(); sg != nil {
+	sg := s.t.stoppedFromAbove()
+	if sg == nil {
+		sg = s.t.ownStop()
+	}
+	if sg != nil {
 		s.cancel(sg)
 	} else if ctx := s.t.derived(); ctx != nil {
 		s.watch(ctx)

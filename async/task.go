@@ -219,6 +219,9 @@ func (t *task) enter() {
 		if m.timeout != 0 {
 			h.limitTime(m.timeout)
 		}
+		if m.onAbort != nil && h.from.level != nil {
+			t.watchLevels()
+		}
 		h.mu.Lock()
 		t.move(stateRunning)
 		hook := h.abortHookLocked()

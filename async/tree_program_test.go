@@ -111,7 +111,7 @@ func (r *treeRun) end(ctx context.Context, n *treeNode) (int, error) {
 
 func (r *treeRun) options(n *treeNode) []async.TaskOption {
 	opts := []async.TaskOption{async.Name(fmt.Sprintf("node-%d", n.id))}
-	switch r.next(6) {
+	switch r.next(9) {
 	case 0:
 		opts = append(opts, async.Timeout(time.Duration(1+r.next(50))*time.Millisecond))
 	case 1, 2:
@@ -132,6 +132,10 @@ func (r *treeRun) options(n *treeNode) []async.TaskOption {
 		opts = append(opts, async.Restart(async.Every(time.Duration(r.next(9))*time.Millisecond), async.Attempts(1+r.next(3))))
 	case 4:
 		opts = append(opts, async.Grace(time.Duration(r.next(20))*time.Millisecond))
+	case 6:
+		opts = append(opts, async.StopOn(closedAfter(time.Duration(r.next(40))*time.Millisecond), errors.New("a channel was closed")))
+	case 7:
+		opts = append(opts, async.Leader())
 	}
 	return opts
 }
@@ -167,11 +171,15 @@ func (r *treeRun) await(ctx context.Context, f *async.Future[int], n *treeNode) 
 func (r *treeRun) scope(ctx context.Context, parent *treeNode, depth int) (err error) {
 	n := r.node(parent)
 	var opts []async.ScopeOption
-	switch r.next(5) {
+	switch r.next(7) {
 	case 0:
 		opts = append(opts, async.Limit(1+r.next(3)))
 	case 1:
 		opts = append(opts, async.Timeout(time.Duration(1+r.next(60))*time.Millisecond))
+	case 2:
+		opts = append(opts, async.StopOn(closedAfter(time.Duration(r.next(60))*time.Millisecond), errors.New("a channel was closed")))
+	case 3:
+		opts = append(opts, async.OnPanic(func(p *async.PanicError) error { r.given(p); return nil }))
 	}
 	defer func() {
 		r.closed(n)

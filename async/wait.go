@@ -208,6 +208,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (w *waiter) heed(ctx context.Context, under *scope) (stop func() bool) {
 	switch {
 	case under != nil:
+		if under.from.level != nil {
+			under.t.watchLevels()
+		}
 		if under.sig.Load() != nil {
 			w.notify(gotStop)
 		}

@@ -1,0 +1,232 @@
+package async_test
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+)
+
+// closedAfter returns a channel that is closed after a while.
+func closedAfter(d time.Duration) <-chan struct{} {
+	ch := make(chan struct{})
+	time.AfterFunc(d, func() { close(ch) })
+	return ch
+}
+
+// watchers returns how many goroutines wait for channels of StopOn. One that has
+// been joined may need a moment to be gone.
+func watchers() (n int) {
+	buf := make([]byte, 1<<20)
+	for range 1000 {
+		if n = strings.Count(string(buf[:runtime.Stack(buf, true)]), ".(*stopOn).wait("); n == 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	return n
+}
+
+// inside runs f with a context that is stopped by the option that it is given.
+type inside func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error)
+
+var insideStopOn = map[string]inside{
+	"Scope": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		_ = async.Scope(ctx, f, stop)
+	},
+	"Group": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		g := async.Open(ctx, stop)
+		_ = f(g.Context())
+		_ = g.Wait(ctx)
+	},
+	"Go": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		async.Go(ctx, f, stop)
+	},
+	"future": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		_, _ = async.Start(ctx, f, stop).Await(ctx, 0)
+	},
+	"Restart": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		_, _ = async.Start(ctx, f, stop, async.Restart(async.Every(time.Second))).Await(ctx, 0)
+	},
+	"a scope in a scope in it": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error { return async.Scope(ctx, f) })
+		}, stop)
+	},
+	"a task in it": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		_ = async.Scope(ctx, func(ctx context.Context) error { async.Go(ctx, f); return nil }, stop)
+	},
+	"levels in it": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		never := async.StopOn(make(chan struct{}), nil)
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error { async.Go(ctx, f, never); return nil }, never)
+		}, stop)
+	},
+	"the inner of two levels": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, f, stop)
+			return nil
+		}, async.StopOn(make(chan struct{}), nil))
+	},
+	"the first of two": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		_ = async.Scope(ctx, f, stop, async.StopOn(make(chan struct{}), nil))
+	},
+	"the last of two": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		async.Go(ctx, f, async.StopOn(make(chan struct{}), nil), stop)
+	},
+	"under WithoutCancel": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		async.Go(context.WithoutCancel(ctx), f, stop)
+	},
+	"under another ctx": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		_, _ = async.Start(ctx, f, stop).Await(ctx, 0)
+	},
+	"at the root": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		root, _ := asynctest.Root(context.Background())
+		_, _ = async.Start(root, f, stop).Await(ctx, 0)
+	},
+	"detached": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+		root, _ := asynctest.Root(context.Background())
+		async.Detach(root, "d", f, stop)
+	},
+}
+
+// TestErrLooksAtTheChannelOfStopOn, and an idle scope has no goroutine for it.
+func TestErrLooksAtTheChannelOfStopOn(t *testing.T) {
+	for name, in := range insideStopOn {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ch, ran := make(chan struct{}), false
+				_ = async.Scope(ctx, func(ctx context.Context) error {
+					in(ctx, async.StopOn(ch, io.EOF), func(ctx context.Context) error {
+						ran = true
+						require.NoError(t, ctx.Err())
+						if name != "under another ctx" && name != "at the root" { // which had Done called
+							require.Zero(t, watchers())
+						}
+						close(ch)
+						require.Equal(t, context.Canceled, ctx.Err())
+						require.Equal(t, context.Canceled, ctx.Err(), "the same again")
+						require.Equal(t, io.EOF, context.Cause(ctx))
+						<-ctx.Done()
+						return nil
+					})
+					return nil
+				})
+				synctest.Wait()
+				require.True(t, ran)
+				require.Zero(t, watchers())
+			})
+		})
+	}
+}
+
+// TestWhoeverMustBeToldIsToldThatAChannelWasClosed.
+func TestWhoeverMustBeToldIsToldThatAChannelWasClosed(t *testing.T) {
+	never := func(ctx context.Context) *async.Future[int] {
+		f, _ := async.NewPromise[int](context.WithoutCancel(ctx))
+		return f
+	}
+	for use, told := range map[string]func(ctx context.Context) error{
+		"Done": func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) },
+		"AfterFunc": func(ctx context.Context) error {
+			c := make(chan error)
+			context.AfterFunc(ctx, func() { c <- context.Cause(ctx) })
+			return <-c
+		},
+		"derived ctx": func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			<-ctx.Done()
+			return context.Cause(ctx)
+		},
+		"Sleep":    func(ctx context.Context) error { return async.Sleep(ctx, time.Hour) },
+		"Await":    func(ctx context.Context) error { _, err := never(ctx).Await(ctx, time.Hour); return err },
+		"Wait":     func(ctx context.Context) error { _, err := never(ctx).Wait(ctx); return err },
+		"AwaitAll": func(ctx context.Context) error { return async.AwaitAll(ctx, 0, never(ctx))[0].Err },
+		"promise":  func(ctx context.Context) error { f, _ := async.NewPromise[int](ctx); _, err := f.Join(ctx); return err },
+		"abort hook": func(ctx context.Context) error {
+			c := make(chan error, 1)
+			f := async.Start(ctx, func(context.Context) error { return <-c }, async.OnAbort(func(_ context.Context, cause error) error { c <- cause; return nil }))
+			_, err := f.Join(ctx)
+			return err
+		},
+		"queued task": func(ctx context.Context) (err error) {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				hold := make(chan struct{})
+				async.Go(ctx, func(context.Context) error { <-hold; return nil })
+				f := async.Start(ctx, func(context.Context) error { return errPlanted })
+				_, err = f.Join(ctx)
+				close(hold)
+				return nil
+			}, async.Limit(1))
+			return err
+		},
+		"queued on an executor": func(ctx context.Context) error {
+			_, err := async.Start(ctx, idle, async.On(pool(func(func()) error { return nil }))).Join(ctx)
+			return err
+		},
+		"waits to be started again": func(ctx context.Context) error {
+			_, err := async.Start(ctx, func(context.Context) error { return errPlanted }, async.Restart(async.Every(time.Hour))).Join(ctx)
+			return err
+		},
+		"DetachAfter": func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil })
+				return nil
+			}, async.DetachAfter(time.Second))
+		},
+		"OnStall": func(ctx context.Context) error {
+			c := make(chan error, 1)
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error { c <- <-c; return nil })
+				return nil
+			}, async.OnStall(time.Second, func(e *async.StragglerError) {
+				if e.Cause != nil {
+					c <- e
+				}
+			}))
+			return <-c
+		},
+		"Timeout": func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, async.Timeout(time.Hour))
+		},
+		"items": func(ctx context.Context) error {
+			return async.ForEach(ctx, endlessItems, func(ctx context.Context, _ int) error { return async.Sleep(ctx, time.Second) }, async.Limit(2))
+		},
+		"race": func(ctx context.Context) error {
+			_, err := async.Race(ctx, func(ctx context.Context) (int, error) { return 0, async.Sleep(ctx, time.Hour) }).Join(ctx)
+			return err
+		},
+	} {
+		for where, in := range insideStopOn {
+			t.Run(use+", "+where, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, ctx context.Context) {
+					var err error
+					start := time.Now()
+					_ = async.Scope(ctx, func(ctx context.Context) error {
+						in(ctx, async.StopOn(closedAfter(time.Minute), io.EOF), func(ctx context.Context) error {
+							err = told(ctx)
+							require.Less(t, time.Since(start), 2*time.Minute)
+							return nil
+						})
+						return nil
+					})
+					time.Sleep(2 * time.Hour)
+					synctest.Wait() // also for a detached task
+					require.ErrorIs(t, err, io.EOF)
+					require.Zero(t, watchers())
+				})
+			})
+		}
+	}
+}

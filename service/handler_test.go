@@ -106,8 +106,12 @@ func TestAHandlerUnderAnotherBaseContextIsJoined(t *testing.T) {
 	_, _ = answer.Join(s.ctx)
 }
 
+var registerOnce sync.Once // with -count the test runs more than once
+
 func TestHTTPWithoutAHandlerServesTheDefaultMux(t *testing.T) {
-	http.HandleFunc("/only-here", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "default") })
+	registerOnce.Do(func() {
+		http.HandleFunc("/only-here", func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "default") })
+	})
 	s := serve(t, &http.Server{})
 	body, err := get(newClient(t), s.url+"/only-here")
 	require.NoError(t, err)

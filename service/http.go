@@ -48,7 +48,7 @@ type httpServer struct {
 	l net.Listener
 	s *http.Server
 
-	ctx      context.Context // of run
+	ctx      context.Context // of all requests
 	taken    sync.Once       // the fields of s are set
 	asked    atomic.Bool     // we have told it to stop
 	shut     chan struct{}   // closed when Shutdown has returned
@@ -63,15 +63,20 @@ type httpServer struct {
 
 // run serves.
 func (h *httpServer) run(ctx context.Context) error {
-	h.takeOver(ctx)
+	// Cancelled requests see why: so they are cancelled before their connections are
+	// closed, which cancels them, too.
+	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	h.takeOver(requests)
 	over := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(over)
+		cancel(context.Cause(ctx))
 		h.close()
 	})
 	defer func() {
 		if stop() {
 			h.close()
+			cancel(nil)
 		} else {
 			<-over
 		}

@@ -538,7 +538,8 @@ func TestMisuseOfRun(t *testing.T) {
 			_ = service.Run(ctx, []service.Service{{Run: await}, {Run: await, Startup: -1}})
 		},
 		"service: Run with a nil context: pass the one that Main gives, or context.Background()": func() {
-			_ = service.Run(nil, nil) //nolint:staticcheck // that is what is tested
+			var none context.Context
+			_ = service.Run(none, nil)
 		},
 		"service: a nil Option: leave it out": func() { _ = service.Run(ctx, nil, nil) },
 		"service: HTTP with a nil listener or server: open the one, and set the Handler of the other": func() {

@@ -101,30 +101,45 @@ func TestAddThatWaitsIsToldOfTheFlushThatFails(t *testing.T) {
 	assert.Equal(t, [][]int{{1, 2}, {1, 2}}, s.calls())
 }
 
-// Goroutines that are no tasks of the scope may wait for room while it ends.
+// A goroutine that is no task of the scope may wait for room while it ends: here
+// while the batch rests, because the scope carries on after a failure.
 func TestAddThatWaitsIsToldThatTheBatchIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(t)
-		s.slow(time.Second)
+		s.fails = 1
 		answer := make(chan error, 1)
 		err := async.Scope(t.Context(), func(ctx context.Context) error {
-			b := batch.New(ctx, s.flush, batch.Capacity(2))
-			async.OnExit(ctx, func(context.Context, error) error {
-				add(t, ctx, b, 1, 2)
-				go func() { answer <- b.Add(context.Background(), 3, 4) }()
-				synctest.Wait()
-				return nil
-			})
+			b := batch.New(ctx, s.flush, batch.Items(2), batch.Capacity(2))
+			add(t, ctx, b, 1, 2)
+			synctest.Wait()
+			go func() { answer <- b.Add(context.Background(), 3) }()
+			synctest.Wait()
 			return nil
-		})
+		}, async.OnFailure(func(error) error { return nil }))
 		require.NoError(t, err)
 		err = <-answer
-		if err == nil { // the flush that it has caused has made room before the batch was closed
-			assert.Equal(t, upTo(4), s.delivered())
-			return
-		}
 		assert.ErrorIs(t, err, async.ErrScopeEnded)
+		assert.ErrorContains(t, err, "batch: closed")
 		assert.Equal(t, []int{1, 2}, s.delivered())
+	})
+}
+
+// Nobody waits for a batch that rests: those who add are told at once.
+func TestAddThatWaitsIsToldOfAFailureThatTheScopeSurvives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSink(t)
+		s.fails = 1
+		err := async.Scope(t.Context(), func(ctx context.Context) error {
+			b := batch.New(ctx, s.flush, batch.Capacity(2))
+			add(t, ctx, b, 1, 2)
+			assert.Equal(t, errDisk, b.Add(ctx, 3))
+			assert.Zero(t, time.Since(s.begin))
+			add(t, ctx, b, 3) // waits until the batch has rested
+			assert.Equal(t, time.Second, time.Since(s.begin))
+			return nil
+		}, async.OnFailure(func(error) error { return nil }))
+		require.NoError(t, err)
+		assert.Equal(t, []int{1, 2, 3}, s.delivered())
 	})
 }
 

@@ -62,6 +62,32 @@ func TestAFlushUnderWayIsNotCutShortByAScopeThatEndsWell(t *testing.T) {
 	assert.Equal(t, [][]int{{1}, {2}}, s.calls())
 }
 
+// One that does not look at its ctx ends well, and there is more to do by then.
+func TestInACancelledScopeNoFlushIsStartedButTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		err := async.Scope(t.Context(), func(ctx context.Context) error {
+			b := batch.New(ctx, func(ctx context.Context, items []int) error {
+				calls++
+				assert.NoError(t, ctx.Err())
+				time.Sleep(time.Second)
+				return nil
+			}, batch.Items(1))
+			add(t, ctx, b, 1)
+			synctest.Wait()
+			add(t, ctx, b, 2)
+			async.Go(ctx, func(ctx context.Context) error {
+				time.Sleep(time.Minute)
+				add(t, ctx, b, 3)
+				return nil
+			})
+			return errStop
+		})
+		assert.Equal(t, errStop, err)
+		assert.Equal(t, 2, calls)
+	})
+}
+
 // The scope does not wait for the age to come.
 func TestTheEndDoesNotWaitForTheAge(t *testing.T) {
 	s, err := inScope(t, func(ctx context.Context, b *batch.Batch[int], _ *sink) error {

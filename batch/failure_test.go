@@ -79,11 +79,11 @@ func TestInAScopeThatCarriesOnTheBatchTriesAgain(t *testing.T) {
 		asked := 0
 		err := async.Scope(t.Context(), func(ctx context.Context) error {
 			b := batch.New(ctx, s.flush, batch.Items(2))
-			for i := range 350 { // each second one would be due
+			for i := range 500 { // each second one would be due
 				add(t, ctx, b, i+1)
-				require.NoError(t, async.Sleep(ctx, 10*time.Millisecond))
+				require.NoError(t, async.Sleep(ctx, 7*time.Millisecond))
 			}
-			assert.Len(t, s.delivered(), 350)
+			assert.Len(t, s.delivered(), 500)
 			return nil
 		}, async.OnFailure(func(err error) error {
 			assert.Equal(t, errDisk, err)
@@ -92,8 +92,8 @@ func TestInAScopeThatCarriesOnTheBatchTriesAgain(t *testing.T) {
 		}))
 		require.NoError(t, err)
 		assert.Equal(t, 3, asked)
-		assert.Equal(t, upTo(350), s.delivered())
-		assert.Equal(t, []time.Duration{10, 1010, 2010, 3010}, millis(s.at[:4]), "a second between them")
+		assert.Equal(t, upTo(500), s.delivered())
+		assert.Equal(t, []time.Duration{7, 1007, 2007, 3007}, millis(s.at[:4]), "a second between them")
 	})
 }
 

@@ -185,7 +185,6 @@ func (b *Batch[T]) land(items []T, size int, err error) {
 func (b *Batch[T]) returnLocked(items []T, size int) {
 	b.items = append(items, b.items...)
 	b.size = plus(size, b.size)
-	b.asked = b.delivered
 	b.restLocked(max(b.limits.age, afterFailure))
 }
 

@@ -3,7 +3,8 @@
 //
 // A [Batch] counts and holds nothing: the bytes may be in a file, as those of
 // examples/tracepatch are, so that a slow receiver does not hold up who writes
-// them.
+// them, and the receiver may say how old they may become. Items that are held in
+// memory are for package batch of the library.
 //
 //	err := async.Scope(ctx, func(ctx context.Context) error {
 //		b := batch.New(ctx, batch.Limits{Size: 4096, Age: time.Second}, upload)

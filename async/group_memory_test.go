@@ -27,7 +27,7 @@ func heapAfter(n int, f func()) int64 {
 		f()
 	}
 	collect(&after)
-	return int64(after.HeapInuse) - int64(before.HeapInuse)
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc)
 }
 
 // collect runs the collector until its cleanups have run, too.

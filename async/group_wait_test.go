@@ -44,14 +44,14 @@ func TestStopWhoseCtxEndsNamesWhoIsLeftAndALaterOneJoins(t *testing.T) {
 func TestAGroupWhoseStopWasCutShortEndsByItself(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		g := async.Open(ctx)
-		ended := false
-		async.OnExit(g.Context(), func(context.Context, error) error { ended = true; return nil })
+		var ended atomic.Bool
+		async.OnExit(g.Context(), func(context.Context, error) error { ended.Store(true); return nil })
 		require.NoError(t, g.Go(func(context.Context) error { time.Sleep(time.Minute); return nil }))
 		done, cancel := context.WithCancel(ctx)
 		cancel()
 		require.ErrorIs(t, g.Stop(done, errStop), context.Canceled)
 		time.Sleep(2 * time.Minute)
-		require.True(t, ended)
+		require.True(t, ended.Load())
 		require.ErrorIs(t, g.Go(mustNotRun(t)), async.ErrScopeEnded)
 	})
 }

@@ -66,7 +66,7 @@ func (k stepKind) String() string {
 }
 
 // taskBits say which options a task has.
-type taskBits uint8
+type taskBits uint16
 
 const (
 	withTimeout taskBits = 1 << iota
@@ -76,6 +76,8 @@ const (
 	withExecutor
 	withDaemon
 	withRestart
+	withStopOn
+	withLeader
 )
 
 // deedEnd is how a handler ends.
@@ -188,7 +190,7 @@ func (m *maker) deedEnd() deedEnd {
 
 // taskBits returns options of a task: a quarter of them.
 func (m *maker) taskBits() (bits taskBits) {
-	for bit := withTimeout; bit <= withRestart; bit <<= 1 {
+	for bit := withTimeout; bit <= withLeader; bit <<= 1 {
 		if m.IntN(4) == 0 {
 			bits |= bit
 		}

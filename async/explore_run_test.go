@@ -155,6 +155,18 @@ func (e env) options(h *handle, s deed) (opts []TaskOption) {
 	if s.opts&withRestart != 0 {
 		opts = append(opts, Restart(Every(0), Attempts(1+s.n%3)))
 	}
+	if s.opts&withStopOn != 0 {
+		ch := make(chan struct{})
+		if s.n%4 == 0 {
+			close(ch)
+		} else {
+			time.AfterFunc(time.Duration(s.n%4)*time.Millisecond, func() { close(ch) })
+		}
+		opts = append(opts, StopOn(ch, nil))
+	}
+	if s.opts&withLeader != 0 && s.n%2 == 1 {
+		opts = append(opts, Leader())
+	}
 	if s.opts&withDaemon != 0 && s.n%2 == 0 {
 		opts = append(opts, Daemon())
 		if h != nil {

@@ -74,7 +74,6 @@ type set struct {
 	scope    context.Context // its own, cancelled at level 2
 	cancel   context.CancelCauseFunc
 	launched int       // how many members were started
-	up       bool      // all members were started, and ready
 	stopping bool      // level 1 is to begin or has begun
 	why      error     // why; nil: a service has ended without a failure
 	failed   bool      // why is a failure of a service
@@ -133,10 +132,7 @@ func (s *set) start() {
 			s.awaitReady(m)
 		}
 	}
-	if s.collect(); !s.stopping {
-		s.up = true
-		s.collect() // they may all have ended, or be none
-	}
+	s.collect() // they may be none
 }
 
 // launch starts m.
@@ -163,7 +159,7 @@ func (s *set) awaitReady(m *member) {
 // drain is level 1.
 func (s *set) drain() {
 	s.announce()
-	if s.up && s.delay > 0 && !s.pass(s.delay) {
+	if s.delay > 0 && s.wasReady() && !s.pass(s.delay) {
 		return
 	}
 	grace := time.NewTimer(s.grace)
@@ -185,6 +181,11 @@ func (s *set) announce() {
 	defer s.mu.Unlock()
 	s.draining = true
 	close(s.takeNone)
+}
+
+// wasReady reports whether IsReady may have said true.
+func (s *set) wasReady() bool {
+	return !slices.ContainsFunc(s.members, func(m *member) bool { return !m.wasReady() })
 }
 
 // pass waits for d, less if all services end before. It reports false if level 2

@@ -103,7 +103,7 @@ func (s *set) collect() {
 	for _, e := range ends {
 		s.settle(e)
 	}
-	if s.up && s.over() {
+	if s.launched == len(s.members) && s.over() {
 		s.begin(nil)
 	}
 }

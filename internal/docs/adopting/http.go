@@ -34,7 +34,7 @@ func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}, async.Name("shop"), async.Timeout(2*time.Second))
 	switch {
 	case err == nil:
-		fmt.Fprint(w, page)
+		_, _ = fmt.Fprint(w, page)
 	case r.Context().Err() != nil: // the client has gone
 	case errors.Is(err, context.DeadlineExceeded):
 		http.Error(w, "too slow", http.StatusGatewayTimeout)

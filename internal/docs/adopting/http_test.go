@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/docs/adopting/byhand"
 )
 
 // serve has h answer one request with ctx.
@@ -84,4 +85,13 @@ func TestAPaymentOutlivesTheConnection(t *testing.T) {
 		Pay(w, r, func(context.Context) error { return errTest })
 	})
 	require.Equal(t, http.StatusInternalServerError, w.Code)
+}
+
+func TestTheShopByHandAnswersIfNothingGoesWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := serve(t.Context(), func(w http.ResponseWriter, r *http.Request) {
+			byhand.ServeShop(w, r, after(time.Second, "ann", nil), after(time.Second, 3, nil))
+		})
+		require.Equal(t, "ann: 3\n", w.Body.String())
+	})
 }

@@ -32,6 +32,7 @@ func (r *treeRun) run(t *testing.T) []string {
 			r.fault("left at the root: %v", live)
 		}
 		r.given(check()) // errors that a body that called Goexit could not return
+		synctest.Wait()  // for a bare goroutine that was refused
 		r.lost()
 		time.Sleep(2 * time.Hour) // for what was planted to end
 	})

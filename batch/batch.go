@@ -38,9 +38,13 @@ type Batch[T any] struct {
 	oldest time.Time // when the first of items was added; only with an Age
 	hint   int       // how many were flushed last: as many may come again
 
-	timer   *time.Timer // calls timeIsUp; nil until needed; not set while items is empty
-	aged    bool        // the oldest of items has waited long enough
-	resting bool        // no flush before the timer; see afterFailure
+	timer *time.Timer // calls timeIsUp; nil until needed; not set while items is empty
+	aged  bool        // the oldest of items has waited long enough
+
+	// resting: no flush before rested, when the timer comes. Somebody who waits for a
+	// flush has that be no later than awake. See afterFailure.
+	resting       bool
+	awake, rested time.Time
 
 	scheduled bool // a flusher runs or is being started
 	flying    int  // how many items are being flushed
@@ -70,8 +74,9 @@ type Batch[T any] struct {
 // which are joined before the next call. It may keep items, and after an error it is
 // given the same slice again, with more behind. When it returns nil its items are
 // delivered. An error, a panic or Goexit fails the scope, as that of a task of
-// [async.Go] does. If [async.OnFailure] has the scope carry on, the batch tries
-// again after its Age, but not before 1 s has passed.
+// [async.Go] does. If [async.OnFailure] or [async.OnPanic] has the scope carry
+// on, the batch tries again after its Age, or earlier if a call of Flush or Add
+// waits for that, but not before 1 s has passed.
 //
 // Once ctx is done no flush is started but the last. Under an [async.Limit] a flush
 // needs a slot, as any task does, but for the last. It runs on a goroutine of its
@@ -193,6 +198,7 @@ func (b *Batch[T]) Flush(ctx context.Context) error {
 	waits := !over && b.delivered < upTo
 	if waits {
 		b.flushers = append(b.flushers, w)
+		b.wakeLocked()
 	}
 	start := b.claimLocked()
 	b.mu.Unlock()

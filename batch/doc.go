@@ -51,7 +51,9 @@
 //
 // Exit hooks run last in, first out. Open what flush needs before the Batch is
 // made: it is closed after the last flush then. Of two batches in a scope the one
-// that was made last is flushed first, and may still add to the other.
+// that was made last is flushed first, and may still add to the other. So may a
+// worker of package scheduler that was made after the Batch: it has done its tasks
+// before the Batch is closed.
 //
 // # What it costs
 //

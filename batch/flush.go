@@ -17,7 +17,7 @@ import (
 // A batch rests, and flushes nothing,
 //
 //   - after a flush that has failed, if the scope carries on: for its age, and at
-//     least for afterFailure;
+//     least for afterFailure. For no longer than that if somebody waits for a flush;
 //   - after a flusher has been busy for turn and has made flushesATurn: for giveWay.
 //     A scope that ends waits for the flusher, which is a task of it. So goroutines
 //     that are no tasks of it, and go on adding, would keep it from ending. While
@@ -112,19 +112,30 @@ func (b *Batch[T]) take(over bool) (items []T, size int) {
 	case b.closed || !due:
 		b.scheduled = false
 	case over:
-		b.restLocked(giveWay)
+		b.restLocked(giveWay, giveWay)
 	default:
 		return b.takeLocked()
 	}
 	return nil, 0
 }
 
-// restLocked has the flusher be over, and no other started before d has passed.
-// Then what waits is flushed.
-func (b *Batch[T]) restLocked(d time.Duration) {
+// restLocked has the flusher be over, and no other started before d has passed, or
+// atLeast if somebody waits for a flush. Then what there is is flushed.
+func (b *Batch[T]) restLocked(atLeast, d time.Duration) {
+	now := time.Now()
 	b.scheduled, b.resting = false, true
+	b.awake, b.rested = now.Add(atLeast), now.Add(d)
 	if !b.closed {
 		b.setTimerLocked(d)
+	}
+}
+
+// wakeLocked is called when somebody begins to wait for a flush: that is not put off
+// for the age.
+func (b *Batch[T]) wakeLocked() {
+	if b.resting && !b.closed && b.awake.Before(b.rested) {
+		b.rested = b.awake
+		b.setTimerLocked(time.Until(b.awake))
 	}
 }
 
@@ -185,7 +196,7 @@ func (b *Batch[T]) land(items []T, size int, err error) {
 func (b *Batch[T]) returnLocked(items []T, size int) {
 	b.items = append(items, b.items...)
 	b.size = plus(size, b.size)
-	b.restLocked(max(b.limits.age, afterFailure))
+	b.restLocked(afterFailure, max(b.limits.age, afterFailure))
 }
 
 // setTimerLocked has timeIsUp called d from now, and not before.
@@ -198,13 +209,15 @@ func (b *Batch[T]) setTimerLocked(d time.Duration) {
 }
 
 // timeIsUp is called by the timer: the oldest item has waited for its age, or the
-// batch has rested. It may come too late, when what it was set for has been flushed:
-// then the time of the oldest tells.
+// batch has rested. It may come too late, when what it was set for is over and the
+// timer was set again: so the times tell.
 func (b *Batch[T]) timeIsUp() {
 	b.mu.Lock()
 	switch {
 	case b.resting:
-		b.resting, b.aged = false, true
+		if !time.Now().Before(b.rested) {
+			b.resting, b.aged = false, true
+		}
 	case b.limits.age > 0 && len(b.items) > 0 && time.Since(b.oldest) >= b.limits.age:
 		b.aged = true
 	}

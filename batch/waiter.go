@@ -76,6 +76,7 @@ func (b *Batch[T]) addInTurn(ctx context.Context, items []T, size int) error {
 		refused = b.selfWait("Add without room")
 	default:
 		b.adders = append(b.adders, w)
+		b.wakeLocked()
 		waits = true
 	}
 	start := b.claimLocked()

@@ -121,8 +121,12 @@ func (s *scope) excuse(cause error) {
 }
 
 // recordHookError records an error of a hook, an observer or a discard. On a scope
-// that has ended, and on a root, there is nobody but the root to tell.
+// that has ended, and on a root, there is nobody but the root to tell. Nobody asks
+// the scope of a task with Restart how it has gone: that in which it stands is told.
 func (s *scope) recordHookError(err error) {
+	if s.t != nil && s.t.more != nil && s.t.more.restart != nil {
+		s = s.t.owner
+	}
 	s.mu.Lock()
 	over := s.t == nil || s.ended || s.t.kind == kindRoot
 	if !over {

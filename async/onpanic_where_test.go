@@ -212,6 +212,24 @@ func TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain(t *testing.T) 
 	}
 }
 
+// TestALeaderWhosePanicDoesNotCountLeadsNobody, also if that was its last run.
+func TestALeaderWhosePanicDoesNotCountLeadsNobody(t *testing.T) {
+	for name, restart := range map[string][]async.TaskOption{
+		"once":    nil,
+		"Restart": {async.Restart(async.Every(time.Second), async.Attempts(2))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, plantPanic, append(restart, async.Leader())...)
+					require.NoError(t, async.Sleep(ctx, time.Hour))
+					return nil
+				}, async.OnPanic(carryOn)))
+			})
+		})
+	}
+}
+
 func TestAGroupOutlivesPanicsToo(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		g := async.Open(ctx, async.OnPanic(carryOn))

@@ -62,6 +62,17 @@ func TestObserversSeeEveryRun(t *testing.T) {
 	})
 }
 
+// TestWhatGoesWrongInAnObserverOfARunIsTheScopes, as with any task.
+func TestWhatGoesWrongInAnObserverOfARunIsTheScopes(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, nothing, async.Restart(async.Every(time.Second)))
+			return nil
+		}, async.Observe(async.ObserverFunc(func(async.Event) { panic(errPlanted) })))
+		require.ErrorIs(t, err, errPlanted)
+	})
+}
+
 func TestOnlyTheLastFailureReachesTheScope(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		var told []error

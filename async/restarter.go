@@ -108,7 +108,9 @@ func (r *restarter) enter() {
 func (r *restarter) ended(n *run, v *verdict, valid bool) {
 	sg := r.t.stopped()
 	switch {
-	case v.err == nil, n.t.exit == byPardon: // v says only what else went wrong
+	case n.t.exit == byPardon: // v says only what else went wrong
+		r.t.exit = byPardon
+	case v.err == nil:
 	case n.judged && !n.again: // said when it happened, and perhaps why the task is cancelled now
 		r.giveUp(v)
 	case sg != nil:

@@ -124,6 +124,7 @@ func (g *Group) Cancel(cause error) bool {
 		return false
 	}
 	g.told.Store(true)
+	g.review()
 	return true
 }
 

@@ -16,10 +16,11 @@ import (
 // A server may open a group for each connection. What is left of it is looked for in
 // the heap, and in the scope that lasts.
 
-// heapAfter returns how much more of the heap is in use after n calls of f.
+// heapAfter returns how much more of the heap is in use after n calls of f than after
+// as many before: tables of package context and of the runtime that have grown stay.
 func heapAfter(n int, f func()) int64 {
 	var before, after runtime.MemStats
-	for range 100 {
+	for range n {
 		f()
 	}
 	collect(&before)
@@ -58,6 +59,31 @@ func TestAScopeKeepsNothingOfGroupsThatHaveEndedOrWereForgotten(t *testing.T) {
 			require.NoError(t, async.Open(ctx).Go(func(context.Context) error { close(f); return nil }))
 			<-f
 		},
+		"forgotten by its leader": func(t *testing.T, ctx context.Context) {
+			ended := make(chan struct{})
+			g := async.Open(ctx)
+			require.NoError(t, g.Go(func(ctx context.Context) error { defer close(ended); <-ctx.Done(); return ctx.Err() }))
+			require.NoError(t, g.Go(nothing, async.Leader()))
+			<-ended
+		},
+		"cancelled and forgotten": func(t *testing.T, ctx context.Context) {
+			ended := make(chan struct{})
+			g := async.Open(ctx)
+			require.NoError(t, g.Go(func(ctx context.Context) error { defer close(ended); <-ctx.Done(); return ctx.Err() }))
+			g.Cancel(errPlanted)
+			<-ended
+		},
+		"forgotten when somebody was given what had failed": func(t *testing.T, ctx context.Context) {
+			f := async.Start(async.Open(ctx).Context(), func(context.Context) error { return errPlanted })
+			_, err := f.Join(ctx)
+			require.ErrorIs(t, err, errPlanted)
+		},
+		"forgotten when somebody was given what had failed before": func(t *testing.T, ctx context.Context) {
+			f, p := async.NewPromise[int](async.Open(ctx).Context())
+			p.Reject(errPlanted)
+			_, err := f.Join(ctx)
+			require.ErrorIs(t, err, errPlanted)
+		},
 		"forgotten and watched": func(t *testing.T, ctx context.Context) {
 			async.Open(context.WithValue(ctx, plantedKey{}, 1)).Context().Done()
 		},
@@ -91,6 +117,21 @@ func TestAForgottenGroupWhoseEndMattersIsKept(t *testing.T) {
 		return nil
 	}), errPlanted)
 	require.True(t, ran)
+}
+
+// TestAForgottenGroupIsKeptForOutcomesOfPromises that nobody was given.
+func TestAForgottenGroupIsKeptForOutcomesOfPromises(t *testing.T) {
+	discarded := 0
+	require.ErrorIs(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+		_, rejected := async.NewPromise[int](async.Open(ctx).Context())
+		rejected.Reject(errPlanted)
+		_, resolved := async.NewPromise[int](async.Open(ctx).Context(), async.OnDiscard(func(int) { discarded++ }))
+		resolved.Resolve(1)
+		var m runtime.MemStats
+		collect(&m)
+		return nil
+	}), errPlanted)
+	require.Equal(t, 1, discarded)
 }
 
 // TestTheContextAloneKeepsAGroupOpen, though nobody holds the group.

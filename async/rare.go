@@ -28,8 +28,10 @@ func (s *scope) childHasLeftLocked(r *rare) {
 	switch atRoot := r.left; {
 	case atRoot == nil || s.live > 0:
 	case atRoot == s.t:
-		if !s.shut { // else it was a promise, which leaves a group at rest as it is
-			s.t.self.(*Group).restLocked()
+		if g := s.t.self.(*Group); !s.shut {
+			g.restLocked()
+		} else { // it was a promise, and its outcome may be nobody's yet
+			g.reviewLocked()
 		}
 	default:
 		// Scope has returned without its tasks: the last one to leave ends what is

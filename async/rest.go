@@ -124,12 +124,42 @@ func (p *place) forget() {
 func (g *Group) restLocked() {
 	s := &g.s
 	s.shut = true
-	g.place.kept, g.place.lost = nil, s.tally
-	if rooted := s.t.owner.t.kind == kindRoot; s.exits != nil || s.tally != nil && !rooted || exploring {
-		g.place.kept = g
-	}
+	g.reviewLocked()
 	g.place.enter() // the owner has not ended: g is a member of it
 	s.t.owner.leave(s.t)
+}
+
+// reviewLocked is called when g has come to rest, and when that at rest has changed
+// which decides whether it is kept.
+func (g *Group) reviewLocked() {
+	if !g.s.shut || g.s.ended {
+		return
+	}
+	g.place.kept, g.place.lost = nil, g.s.tally
+	if g.endMattersLocked() {
+		g.place.kept = g
+	}
+}
+
+// endMattersLocked reports whether something is to be done or told when g, which is
+// at rest, ends. What the caller of Cancel or Stop knows need not be told.
+func (g *Group) endMattersLocked() bool {
+	s := &g.s
+	if s.exits != nil || exploring {
+		return true
+	}
+	var stop tally.Stop
+	if sg := s.sig.Load(); sg != nil && !g.told.Load() {
+		stop.Cause = sg.cause
+	}
+	return s.t.owner.t.kind != kindRoot && !s.tally.Silent(stop)
+}
+
+// review is reviewLocked for a group that is not locked.
+func (g *Group) review() {
+	g.s.mu.Lock()
+	g.reviewLocked()
+	g.s.mu.Unlock()
 }
 
 // wakeLocked makes g, which is at rest, a member of its owner; false if that has

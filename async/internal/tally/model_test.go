@@ -221,11 +221,15 @@ func play(data []byte) string {
 			return fmt.Sprintf("answered %v, the model %v", a, b)
 		}
 	}
+	silent := real.Silent(tally.Stop{Cause: cause})
 	real.TakeFailures()
 	dropped += m.end()
 	got, want := realSum(real.Sum(tally.Body{}, tally.Stop{Cause: cause}, nil)), m.sum(false, cause, excused, dropped)
 	if got != want {
 		return fmt.Sprintf("summed up\n%s\nthe model\n%s", got, want)
+	}
+	if well := want == "none[] 0 <nil> false"; silent != (well && len(m.values()) == 0) {
+		return fmt.Sprintf("silent: %v, summed up\n%s", silent, want)
 	}
 	return ""
 }

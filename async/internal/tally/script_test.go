@@ -210,5 +210,8 @@ func (s *script) sum() {
 	for label, value := range map[string]any{"dropped": sum.Dropped} {
 		fmt.Fprintf(&s.out, "%s: %v\n", label, value)
 	}
+	if s.tally.Silent(s.stop) && s.last == nil && !s.body.Echo {
+		fmt.Fprintln(&s.out, "silent")
+	}
 	fmt.Fprintf(&s.out, "panic: %v, goexit: %v, well: %v, echo: %v\n", sum.Panic, sum.Goexit, sum.Well(), sum.Echo())
 }

@@ -157,6 +157,20 @@ func (t *Tally) Excuse(cause error) (first bool) {
 // Unexcuse takes back what Excuse has noted: something else has cancelled the scope.
 func (t *Tally) Unexcuse() { t.excused = nil }
 
+// Silent reports whether the end of a scope that was cancelled as stop says has
+// nothing to tell and nothing to discard.
+func (t *Tally) Silent(stop Stop) bool {
+	switch {
+	case t == nil:
+		return true
+	case t.panicky != nil || t.goexit || len(t.errs)+len(t.hooks)+t.dropped > 0:
+		return false
+	case t.open.first != nil || t.counted > 0:
+		return false
+	}
+	return stop.Cause == nil || Same(stop.Cause, t.excused) || !t.echoed && !t.skipped
+}
+
 // Own reports whether cause is a failure of the scope's own: one of those that
 // are listed, or the first for which it was to be cancelled.
 func (t *Tally) Own(cause error) bool {

@@ -81,15 +81,17 @@ func TestHTTPKeepsWhatTheServerHad(t *testing.T) {
 	assert.Equal(t, http.StateNew, <-states)
 }
 
-// A handler whose ctx the service does not own is joined all the same.
+// A handler whose ctx, and scope, the service does not own is joined all the same.
 func TestAHandlerUnderAnotherBaseContextIsJoined(t *testing.T) {
 	inside, gone := make(chan struct{}), make(chan struct{})
+	another := asynctest.Context(t)
 	s := serve(t, &http.Server{
-		BaseContext: func(net.Listener) context.Context { return context.Background() },
+		BaseContext: func(net.Listener) context.Context { return another },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			close(inside)
 			<-r.Context().Done() // as its connection is closed
 			<-service.Draining(r.Context())
+			time.Sleep(10 * time.Millisecond) // Run would be faster
 			close(gone)
 		}),
 	}, service.Grace(time.Millisecond), service.GiveUp(time.Minute))

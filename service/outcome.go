@@ -53,8 +53,20 @@ func (m *member) named(what string, err error) error {
 	if list, ok := err.(*async.ScopeError); ok && m.ctx.Err() != nil && same(list.Cause, context.Cause(m.ctx)) && list.Dropped == 0 {
 		err = joined(list.Errors)
 	}
-	return fmt.Errorf("%s: %s%w", m.label, what, err)
+	return &serviceError{m.label + ": " + what, err}
 }
+
+// A serviceError is a failure of a service, with its name. What a user's error says is
+// asked only when somebody wants to read it.
+type serviceError struct {
+	of  string
+	err error
+}
+
+func (e *serviceError) Error() string { return e.of + textOf(e.err) }
+
+// Unwrap returns what the service has returned.
+func (e *serviceError) Unwrap() error { return e.err }
 
 // onlyStops reports whether err says no more than that m was told to stop: that
 // its ctx is cancelled or that of Run is done. If it was told before it returned, the
@@ -132,9 +144,9 @@ type cutShort struct {
 
 // Error tells what has cut the drain short, and what that was for.
 func (e *cutShort) Error() string {
-	text := "service: the drain was cut short: " + e.by.Error()
+	text := "service: the drain was cut short: " + textOf(e.by)
 	if e.why != nil && !e.plain {
-		text += "; it was for: " + e.why.Error()
+		text += "; it was for: " + textOf(e.why)
 	}
 	return text
 }
@@ -238,7 +250,7 @@ type runError struct{ errs []error }
 func (e *runError) Error() string {
 	var texts []string
 	for _, err := range e.errs {
-		texts = append(texts, strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "\n\t"))
+		texts = append(texts, strings.ReplaceAll(strings.TrimRight(textOf(err), "\n"), "\n", "\n\t"))
 	}
 	return strings.Join(texts, "\n\t")
 }

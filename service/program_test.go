@@ -41,6 +41,7 @@ var programs = map[string]func(){
 	"hangs":          main(hangs),
 	"hangs, service": main(hangsService, service.Grace(time.Hour), service.GiveUp(time.Hour)),
 	"hangs, text":    main(func(ctx context.Context) error { tellSignals(ctx); return hangingText{} }),
+	"hangs, noted":   main(hangsNoted, service.Grace(time.Hour), service.GiveUp(time.Hour)),
 	"hangs, failed":  main(hangsFailed, service.Grace(time.Hour), service.GiveUp(time.Hour)),
 	"grace":          main(services(worker("slow", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })), service.Grace(time.Millisecond)),
 	"gives up":       main(givesUp, service.Grace(time.Millisecond), service.GiveUp(time.Millisecond)),
@@ -209,14 +210,24 @@ func hangsService(ctx context.Context) error {
 	}})
 }
 
-func hangsFailed(ctx context.Context) error {
+// noText is an error whose text is never finished.
+type noText struct{}
+
+func (noText) Error() string { select {} }
+
+func hangsNoted(ctx context.Context) error { return hangsWith(ctx, noText{}) }
+
+func hangsFailed(ctx context.Context) error { return hangsWith(ctx, errors.New("root cause")) }
+
+// hangsWith has a service that has failed, and another that hangs as it is drained.
+func hangsWith(ctx context.Context, err error) error {
 	tellSignals(ctx)
 	context.AfterFunc(ctx, func() { say("cancelled") })
 	stuck := deaf
 	stuck.Drain = func(context.Context) error { ready(); select {} }
 	return service.Run(ctx, []service.Service{
 		stuck,
-		{Name: "bad", Run: func(context.Context) error { return errors.New("root cause") }},
+		{Name: "bad", Run: func(context.Context) error { return err }},
 	})
 }
 

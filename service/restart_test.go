@@ -268,3 +268,27 @@ func TestAnErrorOfAServiceMayBeAnything(t *testing.T) {
 type uncomparable struct{ list []int }
 
 func (uncomparable) Error() string { return "uncomparable" }
+
+// An executor that runs nothing before it is told to.
+type slowPool struct{ tasks chan func() }
+
+func (l slowPool) Execute(task func()) error { l.tasks <- task; return nil }
+
+func TestWhatHasNotRunWhenTheDrainBeginsIsNotRun(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
+		l := slowPool{make(chan func(), 1)}
+		require.NoError(t, service.Run(ctx, []service.Service{
+			{
+				Run:     func(context.Context) error { t.Error("it was run"); return nil },
+				Drain:   func(context.Context) error { t.Error("it was drained"); return nil },
+				Options: []async.TaskOption{async.On(l)},
+			},
+			{Run: func(ctx context.Context) error {
+				stop(errStop)
+				<-service.Draining(ctx)
+				go (<-l.tasks)()
+				return await(ctx)
+			}},
+		}))
+	})
+}

@@ -313,6 +313,29 @@ func TestErrorsAtTheStopAreListedBehindTheFirst(t *testing.T) {
 	})
 }
 
+// One service fails because another did, and is first to have ended.
+func TestTheFirstToFailComesFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context, _ context.CancelCauseFunc) {
+		failed := make(chan struct{})
+		err := service.Run(ctx, []service.Service{
+			{Name: "second", Run: func(context.Context) error {
+				<-failed
+				return errors.New("no database")
+			}},
+			{Name: "first", Run: func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error {
+					<-ctx.Done()
+					close(failed)
+					time.Sleep(time.Second) // it holds up the end of the service
+					return nil
+				})
+				return errPlanted
+			}},
+		})
+		require.EqualError(t, err, "service first: planted\n\tservice second: no database")
+	})
+}
+
 func TestASlowDrainOfAServiceThatHasEndedIsWaitedFor(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
 		d := newDiary()

@@ -77,6 +77,9 @@ func (t *task) setOrigin(ctx context.Context) {
 		o.task = t
 	}
 	if m.stopOn != nil {
+		if o.level != nil {
+			m.stopOn.around = o.level.more.stopOn.around + 1
+		}
 		o.level = t
 	}
 }

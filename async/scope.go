@@ -103,6 +103,7 @@ func (s *scope) startClocks() {
 	if s.opts.timeout != 0 {
 		s.limitTime(s.opts.timeout)
 	}
+	s.boundLooks()
 	if (s.opts.detaches || s.opts.stall.call != nil) && s.from.level != nil {
 		s.t.watchLevels() // their time begins with a cancellation
 	}

@@ -37,8 +37,10 @@ type taskScopeOption struct {
 // Only that ch is closed counts: what somebody sends to it is received and dropped.
 // Err looks at ch. A goroutine that waits for it is started when something is to be
 // told of it: when Done is called, something waits, is queued, or is a promise, or
-// if there is a hook of [OnAbort], or [Timeout], [OnStall] or [DetachAfter]. It has
-// ended when the task settles or the scope returns. A nil ch panics.
+// if there is a hook of [OnAbort], or [Timeout], [OnStall] or [DetachAfter], or if
+// more than 16 of what has a StopOn are nested. From the call of Done on, and in
+// such a nest, Err tells of it a moment after ch was closed, when that goroutine has
+// run. It has ended when the task settles or the scope returns. A nil ch panics.
 func StopOn(ch <-chan struct{}, cause error) TaskScopeOption {
 	if ch == nil {
 		panic("async: StopOn(nil): such a channel is never closed; leave the option out instead")
@@ -54,9 +56,10 @@ func StopOn(ch <-chan struct{}, cause error) TaskScopeOption {
 
 // A stopOn is one channel of one task or scope.
 type stopOn struct {
-	ch   <-chan struct{}
-	sg   stopError
-	next *stopOn // another of the same task
+	ch     <-chan struct{}
+	sg     stopError
+	next   *stopOn // another of the same task
+	around int32   // how many levels are around the task, which may look at them all. Set before the task is shared.
 
 	watched atomicBool    // its goroutine was started; set under the mu of the task's scope
 	fired   atomicBool    // its goroutine cancels the task, or has done so
@@ -114,6 +117,18 @@ func (s *scope) isStoppedAtLevels() bool {
 			return false
 		}
 		s = level.inner.Load() // it has a scope, which we are in
+	}
+}
+
+// mostLooks is how many levels are looked at by Err, and by all that asks as often.
+const mostLooks = 16
+
+// boundLooks is called when s, which may be that of a level, was made. One in
+// mostLooks levels has a standard context from the first: it is told when a channel
+// around it is closed, and whoever asks need not look further.
+func (s *scope) boundLooks() {
+	if m := s.t.more; m != nil && m.stopOn != nil && m.stopOn.around%mostLooks == mostLooks-1 {
+		s.context()
 	}
 }
 

@@ -232,21 +232,46 @@ func TestAForgottenGroupKeepsNoGoroutine(t *testing.T) {
 }
 
 // TestLevelsInLevelsAreAskedOnceEach: it would not end in a lifetime if each asked
-// the one above it twice.
+// the one above it twice, or if each that is opened asked all.
 func TestLevelsInLevelsAreAskedOnceEach(t *testing.T) {
+	for _, depth := range []int{10, 200, fewer(10_000, 1000)} {
+		ch := make(chan struct{})
+		var nest func(ctx context.Context, depth int) error
+		nest = func(ctx context.Context, depth int) error {
+			if depth > 0 {
+				return async.Scope(ctx, func(ctx context.Context) error { return nest(ctx, depth-1) }, async.StopOn(make(chan struct{}), nil))
+			}
+			require.NoError(t, ctx.Err())
+			require.Zero(t, testing.AllocsPerRun(10, func() { _ = ctx.Err() }))
+			close(ch)
+			for ctx.Err() == nil { // of many levels, some are told by a goroutine
+				runtime.Gosched()
+			}
+			require.Equal(t, io.EOF, context.Cause(ctx))
+			return async.Sleep(ctx, time.Hour)
+		}
+		err := async.Scope(asynctest.Context(t), func(ctx context.Context) error { return nest(ctx, depth) }, async.StopOn(ch, io.EOF))
+		require.ErrorIs(t, err, io.EOF)
+		require.Zero(t, watchers())
+	}
+}
+
+// TestTasksInTasksWithChannelsAreStopped, however many there are.
+func TestTasksInTasksWithChannelsAreStopped(t *testing.T) {
 	ch := make(chan struct{})
 	var nest func(ctx context.Context, depth int) error
 	nest = func(ctx context.Context, depth int) error {
 		if depth == 0 {
-			require.NoError(t, ctx.Err())
-			require.Zero(t, testing.AllocsPerRun(10, func() { _ = ctx.Err() }))
 			close(ch)
-			require.Equal(t, io.EOF, context.Cause(ctx))
-			return async.Sleep(ctx, time.Hour)
+			for ctx.Err() == nil {
+				runtime.Gosched()
+			}
+			return context.Cause(ctx)
 		}
-		return async.Scope(ctx, func(ctx context.Context) error { return nest(ctx, depth-1) }, async.StopOn(make(chan struct{}), nil))
+		_, err := async.Start(ctx, func(ctx context.Context) error { return nest(ctx, depth-1) }, async.StopOn(make(chan struct{}), nil)).Join(ctx)
+		return err
 	}
-	err := async.Scope(asynctest.Context(t), func(ctx context.Context) error { return nest(ctx, 200) }, async.StopOn(ch, io.EOF))
+	_, err := async.Start(asynctest.Context(t), func(ctx context.Context) error { return nest(ctx, 100) }, async.StopOn(ch, io.EOF)).Join(t.Context())
 	require.ErrorIs(t, err, io.EOF)
 	require.Zero(t, watchers())
 }

@@ -125,6 +125,7 @@ func (t *task) makeScope() *scope {
 	}
 	h.listenAbove()
 	h.young.Store(false)
+	h.boundLooks()
 	return h
 }
 

@@ -96,3 +96,21 @@ func TestASharedLoadOutlivesTheOneThatAskedFirst(t *testing.T) {
 		}))
 	})
 }
+
+func TestALoadEndsWithItsOwner(t *testing.T) {
+	var why error
+	err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+		started := make(chan struct{})
+		pages := NewPages(ctx, func(ctx context.Context, _ string) (string, error) {
+			close(started)
+			<-ctx.Done()
+			why = context.Cause(ctx)
+			return "", why
+		})
+		pages.page("home")
+		<-started
+		return errTest
+	})
+	require.ErrorIs(t, err, errTest)
+	require.ErrorIs(t, why, errTest)
+}

@@ -15,7 +15,7 @@ import (
 func TestTheFirstActorThatReturnsStopsTheOthers(t *testing.T) {
 	for _, want := range []error{nil, errTest} {
 		synctest.Test(t, func(t *testing.T) {
-			ended := false
+			ended, start := false, time.Now()
 			err := First(asynctest.Context(t),
 				func(ctx context.Context) error {
 					err := async.Sleep(ctx, time.Hour)
@@ -29,6 +29,7 @@ func TestTheFirstActorThatReturnsStopsTheOthers(t *testing.T) {
 				})
 			require.Equal(t, want, err)
 			require.True(t, ended)
+			require.Equal(t, time.Minute+time.Second, time.Since(start))
 		})
 	}
 }

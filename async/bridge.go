@@ -105,7 +105,7 @@ func (s *scope) broughtOn(sg *stopError) bool {
 	s.mu.Lock()
 	own := s.tally.Own(sg.cause)
 	s.mu.Unlock()
-	if own {
+	if p := s.t.pardoned(); own || p != nil && sg.cause == error(p) {
 		return true
 	}
 	switch sg.cause.(type) {

@@ -12,6 +12,8 @@ type crew[E any] struct {
 	s    *scope       // whose tasks they are
 	fn   any          // the user's function, for names
 	opts []TaskOption // of every worker; with any, none does two items
+	// nothing: there is nothing in the values of items.
+	nothing bool
 
 	do     func(ctx context.Context, item E) error          // runs an item
 	doMany func(w *worker[E]) (over bool)                   // does items as long as all goes well; may be nil

@@ -169,6 +169,9 @@ func (s *scope) runExits(own ownEnd, mayLeave bool) bool {
 			var v verdict
 			s.sum(own, nil, &v)
 			outcome = v.err
+			if p := s.t.pardoned(); p != nil { // it has not gone well all the same
+				outcome = joined(s.t, notNil(p, v.err), 0)
+			}
 		}
 		h := s.exitRun(x, outcome)
 		if h == nil {

@@ -74,7 +74,7 @@ func ForkJoin[A, B any](ctx context.Context, items []A, f func(ctx context.Conte
 	}
 	o := newForkOptions(opts)
 	k := &forked[A, B]{items: items, work: f, failFast: o.failFast}
-	k.crew.s, k.crew.fn, k.crew.opts = &k.s, f, o.worker
+	k.crew.s, k.crew.fn, k.crew.opts, k.crew.nothing = &k.s, f, o.worker, isNothing[B]()
 	k.crew.do, k.crew.doMany, k.crew.tell = k.do, k.doMany, k.tell
 	k.crew.next, k.crew.more, k.crew.over = k.next, k.more, k.over
 	k.init(kindFork, nil)

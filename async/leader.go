@@ -71,16 +71,19 @@ func (t *task) givesValue() bool {
 	switch t.kind {
 	case kindRun:
 		return t.self.(*run).r.t.givesValue()
-	case kindFuture:
+	case kindFuture, kindContender, kindWorker:
 		return !t.self.(interface{ givesNothing() bool }).givesNothing()
-	case kindContender, kindWorker:
-		return true
 	}
 	return false
 }
 
 // givesNothing reports that there is nothing in a value of f, as in those of Start.
-func (f *Future[T]) givesNothing() bool {
-	_, nothing := any(f.value).(struct{})
+func (f *Future[T]) givesNothing() bool { return isNothing[T]() }
+
+// givesNothing reports that there is nothing in the values of items, as in ForEach.
+func (w *worker[E]) givesNothing() bool { return w.crew.nothing }
+
+func isNothing[T any]() bool {
+	_, nothing := any(*new(T)).(struct{})
 	return nothing
 }

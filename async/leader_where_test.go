@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -98,6 +99,19 @@ func TestALeaderInATaskLeadsThatTask(t *testing.T) {
 		"ForkJoin": {func(ctx context.Context) error {
 			all, err := async.ForkJoin(ctx, []int{1}, func(ctx context.Context, _ int) (int, error) { return value(ctx) }).Await(ctx, 0)
 			return errors.Join(err, all[0].Err)
+		}, async.ErrScopeDone},
+		"Race without a value": {func(ctx context.Context) error {
+			_, err := async.Race(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, handler(ctx) }).Await(ctx, 0)
+			return err
+		}, nil},
+		"ForEach": {func(ctx context.Context) error {
+			return async.ForEach(ctx, slices.Values([]int{1, 2, 3}), func(ctx context.Context, _ int) error { return handler(ctx) }, async.Limit(2))
+		}, nil},
+		"Map": {func(ctx context.Context) (err error) {
+			for _, e := range async.Map(ctx, slices.Values([]int{1, 2, 3}), func(ctx context.Context, _ int) (int, error) { return value(ctx) }) {
+				err = errors.Join(err, e)
+			}
+			return err
 		}, async.ErrScopeDone},
 		"a value": {func(ctx context.Context) error {
 			v, err := async.Execute(ctx, func(ctx context.Context) (int, error) { _ = handler(ctx); return 7, nil }).Await(ctx, 0)

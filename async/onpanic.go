@@ -14,7 +14,8 @@ import "github.com/ambit-go/ambit/async/internal/tally"
 //
 // What the task has started is cancelled and joined in any case. If p is not raised,
 // what went wrong in there counts as if the task had not panicked: errors are
-// the task's, and another panic is asked about when the task ends.
+// the task's, and another panic is asked about when the task ends. Its exit hooks
+// ([OnExit]) are told of p: it has not ended well.
 //
 // f is called on the goroutine that has panicked, after its deferred functions, with
 // no lock held; for the panic of something that the task has started, when the task
@@ -78,6 +79,18 @@ func (g *goTask) pardon(t *task, p *PanicError, answer error) {
 		h.excuse(p)
 	}
 	g.t.owner.tellPanic(p)
+}
+
+// pardoned returns the panic that t has ended with if that is not raised; else nil.
+// Its handler must have come to its end.
+func (t *task) pardoned() *PanicError {
+	if t.exit != byPardon {
+		return nil
+	}
+	if t.kind == kindRun {
+		t = t.owner.t
+	}
+	return t.self.(*goTask).early
 }
 
 // askOnPanic asks OnPanic about the outcome v of a task that has ended, with a

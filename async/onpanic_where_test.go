@@ -241,3 +241,31 @@ func TestAGroupOutlivesPanicsToo(t *testing.T) {
 		require.NoError(t, g.Wait(ctx))
 	})
 }
+
+// TestExitHooksOfATaskWhosePanicDoesNotCountAreToldOfIt: what they would commit if all
+// had gone well they do not.
+func TestExitHooksOfATaskWhosePanicDoesNotCountAreToldOfIt(t *testing.T) {
+	for name, opts := range map[string][]async.TaskOption{
+		"once":      nil,
+		"a run":     {async.Restart(async.Every(time.Second), async.Attempts(1))},
+		"cancelled": {async.Timeout(-1)},
+	} {
+		for answer, want := range map[error]error{nil: nil, io.EOF: io.EOF} {
+			t.Run(name, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, ctx context.Context) {
+					var told error
+					require.Equal(t, want, async.Scope(ctx, func(ctx context.Context) error {
+						async.Go(ctx, func(ctx context.Context) error {
+							async.OnExit(ctx, func(_ context.Context, outcome error) error { told = outcome; return nil })
+							panic(errPlanted)
+						}, opts...)
+						return nil
+					}, async.OnPanic(func(*async.PanicError) error { return answer })))
+					var p *async.PanicError
+					require.ErrorAs(t, told, &p)
+					require.ErrorIs(t, told, errPlanted)
+				})
+			})
+		}
+	}
+}

@@ -59,7 +59,7 @@ const (
 // the user's function, by whose name they go.
 func newStream[A, B any](s *scope, o *forkOptions, fn any, work func(context.Context, A) (B, error), in order) *stream[A, B] {
 	m := &stream[A, B]{s: s, work: work, limit: o.limit, failFast: o.failFast, order: in}
-	m.crew.s, m.crew.fn, m.crew.opts = s, fn, o.worker
+	m.crew.s, m.crew.fn, m.crew.opts, m.crew.nothing = s, fn, o.worker, isNothing[B]()
 	m.crew.do, m.crew.next, m.crew.more, m.crew.unrun = m.do, m.next, m.more, m.unrun
 	m.crew.tell = func(e *entry[A, B], v *verdict) { m.tell(nil, e, v) }
 	m.drop = m.raise

@@ -113,3 +113,23 @@ func TestConsumeHandsOnPanicsOfOptions(t *testing.T) {
 	require.ErrorAs(t, err, &p)
 	assert.Equal(t, errBoom, p.Value)
 }
+
+// TestAPanicThatDoesNotCountForItsScopeIsAFailedAttempt: a job that makes its task
+// panic each time is buried, though the scope carries on.
+func TestAPanicThatDoesNotCountForItsScopeIsAFailedAttempt(t *testing.T) {
+	var dead []int
+	q := jobqueue.New[int](jobqueue.MaxAttempts(2, func(job int, _ error) { dead = append(dead, job) }))
+	q.Add(1)
+	for range 2 {
+		require.Empty(t, dead)
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				_, err := q.Take(ctx, 1)
+				require.NoError(t, err)
+				panic("planted")
+			})
+			return nil
+		}, async.OnPanic(func(*async.PanicError) error { return nil })))
+	}
+	require.Equal(t, []int{1}, dead)
+}

@@ -34,7 +34,7 @@ func (s *scope) childFailed(t *task, v *verdict) {
 		return
 	}
 	if f.Class == tally.Failure && v.panic == nil && !stopped && s.opts != nil && s.opts.onFailure != nil {
-		if f.Err, f.Errs = s.askOnFailure(v.err), nil; f.Err == nil {
+		if f.Err, f.Errs = s.askOnFailure(t, v.err), nil; f.Err == nil {
 			return
 		}
 	}
@@ -50,9 +50,10 @@ func (s *scope) childFailed(t *task, v *verdict) {
 	}
 }
 
-// askOnFailure returns what OnFailure makes of err: nil if the scope is to carry
-// on. If OnFailure itself panics, err counts as if it had not been asked.
-func (s *scope) askOnFailure(err error) (answer error) {
+// askOnFailure returns what OnFailure makes of err, of the task t: nil if the scope
+// is to carry on. If OnFailure itself panics, err counts as if it had not been asked.
+func (s *scope) askOnFailure(t *task, err error) (answer error) {
+	t.retire() // OnFailure is no part of the handler, and may wait for what queues
 	if bad := guard("OnFailure", func() { answer = s.opts.onFailure(err) }); bad != nil {
 		s.recordHookError(bad)
 		return err

@@ -46,6 +46,7 @@ func (s *scope) asksOnPanic(t *task) bool {
 func (g *goTask) askAboutOwn(t *task, p *PanicError) {
 	h := t.scope() // also if there was none: nothing can be started without being cancelled
 	h.returned()
+	t.retire() // OnPanic is no part of the handler, and may wait for what queues
 	answer, exit := error(p), byGoexit
 	var bad error
 	defer func() {

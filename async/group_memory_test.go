@@ -84,6 +84,11 @@ func TestAScopeKeepsNothingOfGroupsThatHaveEndedOrWereForgotten(t *testing.T) {
 			_, err := f.Join(ctx)
 			require.ErrorIs(t, err, errPlanted)
 		},
+		"forgotten, with a time limit": func(t *testing.T, ctx context.Context) {
+			f := make(chan struct{})
+			require.NoError(t, async.Open(ctx, async.Timeout(time.Hour)).Go(func(context.Context) error { close(f); return nil }))
+			<-f
+		},
 		"forgotten and watched": func(t *testing.T, ctx context.Context) {
 			async.Open(context.WithValue(ctx, plantedKey{}, 1)).Context().Done()
 		},

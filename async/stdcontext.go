@@ -124,7 +124,7 @@ func (s *scope) limitTime(d time.Duration) {
 	if o := &m.origin; o.deadline.IsZero() || deadline.Before(o.deadline) {
 		o.deadline, m.timed = deadline, true
 	}
-	s.watch(s.context())
+	s.watch(s.context().Context) // not what is in s: that would keep a group which nobody holds
 }
 
 // listenAbove is called when s can be found by what walks down from its owner:

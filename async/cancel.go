@@ -174,7 +174,18 @@ func (s *scope) lockToCancel(sg *stopError) (counts *stopError, first bool) {
 			first = noted == sg && tally.Same(context.Cause(std.Context), sg.cause)
 		}
 		s.stopped() // notes why
+		first = first && s.credit()
 	}
+}
+
+// credit reports whether the caller is the first to ask: of those who have cancelled
+// the standard context of s at once, with the same cause, one was first.
+func (s *scope) credit() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := !s.credited
+	s.credited = true
+	return first
 }
 
 // cancelAll cancels t and everything that was started in it, at any depth,

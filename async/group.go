@@ -41,9 +41,12 @@ type Group struct {
 	place   *place          // where it is while it has no tasks
 	cleanup runtime.Cleanup // takes place off the owner when nobody holds g any more
 
-	closing bool       // told to end; guarded by s.mu
-	told    atomicBool // the caller of Cancel or Stop has cancelled it: that it was is no news to the owner
-	raised  atomicBool // a waiter has raised its panic
+	raised atomicBool // a waiter has raised its panic
+
+	closing bool // told to end; guarded by s.mu
+	// asked are the causes of the calls of Cancel and Stop that may have cancelled it.
+	// If one has, that is no news to the owner. Guarded by s.mu.
+	asked []error
 }
 
 // An OpenOption changes how a group is run: the options of scopes are some, and
@@ -94,8 +97,9 @@ func (g *Group) Context() context.Context { return &g.made("Context").f.t }
 // nil: task will be called. It returns [ErrScopeEnded], and task is not called, once
 // the group has ended. Beside a call of Stop or Wait it does one or the other: what
 // it has started is joined by that call. In a group that is cancelled and has not
-// ended task is called with a context that is done. Go never blocks, but for an
-// executor ([On]) that does. A nil task panics.
+// ended task is called with a context that is done, unless it queues for a [Limit]:
+// then it is withdrawn, as with [Go]. Go never blocks, but for an executor ([On])
+// that does. A nil task panics.
 func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) error {
 	if task == nil {
 		panic("async: Group.Go with a nil function: pass what is to be called")
@@ -120,12 +124,13 @@ func (g *Group) Cancel(cause error) bool {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	if !g.f.t.scope().cancel(canceled(cause)) {
+	if g.f.t.stopped() != nil {
 		return false
 	}
-	g.told.Store(true)
-	g.review()
-	return true
+	g.s.mu.Lock()
+	g.asked = append(g.asked, cause) // before the cancel: g may have ended after it
+	g.s.mu.Unlock()
+	return g.s.cancel(canceled(cause))
 }
 
 // Stop is [Group.Cancel], then [Group.Wait]: when it has returned, nothing of the

@@ -1,6 +1,11 @@
 package async
 
-import "context"
+import (
+	"context"
+	"slices"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
 
 // This file ends groups. No goroutine stands behind a group while it lasts. The
 // first Stop or Wait starts one, which ends it as a Scope ends, unless there is
@@ -48,13 +53,22 @@ func (g *Group) end() {
 	var v verdict
 	g.s.finish(byReturn, nil, &v)
 	t.observed(&v, g.s.signal())
-	if v.echo && g.told.Load() {
+	g.s.mu.Lock()
+	told := v.echo && g.wasAskedLocked(v.cause)
+	g.s.mu.Unlock()
+	if told {
 		g.f.mu.Lock()
 		g.f.ownerTold = true
 		g.f.mu.Unlock()
 	}
 	g.cleanup.Stop()
 	g.f.settle(&v)
+}
+
+// wasAskedLocked reports whether cause, for which g was cancelled, is that of a Cancel
+// or Stop. The scope of g is locked.
+func (g *Group) wasAskedLocked(cause error) bool {
+	return slices.ContainsFunc(g.asked, func(of error) bool { return tally.Same(of, cause) })
 }
 
 // waitInside returns an ErrAwaitCycle if a wait for g under ctx could never end,

@@ -72,6 +72,7 @@ type scope struct {
 	ended     bool // nothing can be started any more
 	shut      bool // it has ended, or is a group at rest, see admitLocked; that is cleared
 	cancelled bool // sig was passed on: to waits, hooks, and what is below
+	credited  bool // a caller was told that it was the first to cancel s; see credit
 	summed    bool // the outcome is being made; what fails now is the root's to report
 	dismissed bool // the daemons have been cancelled
 	gaveUp    bool // DetachAfter has passed

@@ -149,17 +149,10 @@ func (g *Group) endMattersLocked() bool {
 		return true
 	}
 	var stop tally.Stop
-	if sg := s.sig.Load(); sg != nil && !g.told.Load() {
+	if sg := s.sig.Load(); sg != nil && !g.wasAskedLocked(sg.cause) {
 		stop.Cause = sg.cause
 	}
 	return s.t.owner.t.kind != kindRoot && !s.tally.Silent(stop)
-}
-
-// review is reviewLocked for a group that is not locked.
-func (g *Group) review() {
-	g.s.mu.Lock()
-	g.reviewLocked()
-	g.s.mu.Unlock()
 }
 
 // wakeLocked makes g, which is at rest, a member of its owner; false if that has

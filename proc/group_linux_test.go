@@ -48,12 +48,6 @@ func renumbered() {
 		ok, stranger.Process.Pid == g.id, ended, stranger.ProcessState.Sys().(syscall.WaitStatus).Signal())
 }
 
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
 // The number of a group that has ended may be another's. That one gets no signal.
 func TestAStrangerWithTheNumberOfAGroupGetsNoSignal(t *testing.T) {
 	cmd := exec.Command(helper(t, "renumbered"))

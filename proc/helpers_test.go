@@ -138,3 +138,10 @@ func processes(t testing.TB) []running {
 	}
 	return all
 }
+
+// must is for programs of helpers.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

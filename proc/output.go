@@ -5,6 +5,7 @@ package proc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -47,7 +48,7 @@ func (p *process) connect(cmd *exec.Cmd) (theirs []*os.File, err error) {
 	}
 	output := func(stream string, w io.Writer) (io.Writer, error) {
 		if f, file := w.(*os.File); w == nil || file {
-			return fileWriter(f), nil
+			return fileWriter(f), checkOpen(stream, f)
 		}
 		return pipe(func(r, end *os.File) *os.File {
 			p.pumps = append(p.pumps, &pump{stream: stream, r: r, w: w, fail: p.fail})
@@ -55,7 +56,10 @@ func (p *process) connect(cmd *exec.Cmd) (theirs []*os.File, err error) {
 		})
 	}
 	if f, file := p.c.Stdin.(*os.File); p.c.Stdin == nil || file {
-		cmd.Stdin = fileReader(f)
+		cmd.Stdin, err = fileReader(f), checkOpen("stdin", f)
+		if err != nil {
+			return nil, err
+		}
 	} else if cmd.Stdin, err = pipe(func(end, w *os.File) *os.File {
 		p.feed = &feed{r: p.c.Stdin, w: w, fail: p.fail}
 		return end
@@ -71,6 +75,19 @@ func (p *process) connect(cmd *exec.Cmd) (theirs []*os.File, err error) {
 		cmd.Stderr, err = output("stderr", p.c.Stderr)
 	}
 	return theirs, err
+}
+
+// checkOpen fails if f, which may be nil, is closed. The command would be started
+// without it, and what it writes lost in silence.
+func checkOpen(stream string, f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	raw, err := f.SyscallConn()
+	if err == nil && raw.Control(func(uintptr) {}) == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is %s: %w", stream, f.Name(), os.ErrClosed)
 }
 
 // fileWriter and fileReader return f, or nil: an interface that holds nothing is

@@ -207,6 +207,11 @@ func (p *process) start() error {
 	}
 	cmd := exec.Command(p.c.Args[0], p.c.Args[1:]...)
 	cmd.Dir, cmd.Env, cmd.ExtraFiles = p.c.Dir, p.c.Env, p.c.ExtraFiles
+	for _, f := range cmd.ExtraFiles {
+		if err := checkOpen("an extra file", f); err != nil {
+			return err
+		}
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	theirs, err := p.connect(cmd)
 	if err == nil {

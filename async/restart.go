@@ -48,7 +48,8 @@ const (
 // run, when the ctx of the run is cancelled while its handler runs: because the task
 // is told to stop, or the run has failed otherwise. It is not called between runs. A
 // value that comes with the failure of a run is discarded, see [OnDiscard]. An
-// executor that refuses a run is a failure of that run.
+// executor that refuses a run is a failure of that run; observers are told of its end,
+// not of a start.
 //
 // Restart is for [Go], [Start], [Execute], Go of a Group and [Detach]. Poll, Repeat,
 // Watch and NewPromise panic when they are given it, and so does a nil in.

@@ -62,6 +62,30 @@ func TestObserversSeeEveryRun(t *testing.T) {
 	})
 }
 
+// TestObserversSeeARunThatIsRefused: nobody else hears of it, perhaps for ever.
+func TestObserversSeeARunThatIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var seen []async.Event
+		asked := 0
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, nothing, async.Restart(async.Every(time.Second)), async.Name("w"), async.On(pool(func(f func()) error {
+				if asked++; asked < 3 {
+					return errPlanted
+				}
+				go f()
+				return nil
+			})))
+			return nil
+		}, async.Observe(async.ObserverFunc(func(e async.Event) { seen = append(seen, e) }))))
+		require.Len(t, seen, 4)
+		for _, e := range seen[:2] {
+			require.ErrorIs(t, e.Err, errPlanted)
+			e.Err = nil
+			require.Equal(t, async.Event{Kind: async.EventEnd, Task: "w"}, e)
+		}
+	})
+}
+
 // TestWhatGoesWrongInAnObserverOfARunIsTheScopes, as with any task.
 func TestWhatGoesWrongInAnObserverOfARunIsTheScopes(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {

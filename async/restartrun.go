@@ -107,6 +107,9 @@ func (n *run) missedBeat(sg *stopError) bool {
 // unrun ends a run that its handler was not called for, because the task was
 // cancelled or the executor has refused it.
 func (n *run) unrun(v *verdict) {
+	if !v.echo {
+		n.t.owner.tell(Event{Kind: EventEnd, Task: n.t.name(), Err: v.err})
+	}
 	n.t.move(stateDone)
 	n.t.leave()
 	s := n.r.t.inner.Load()

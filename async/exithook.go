@@ -107,6 +107,7 @@ func (x *exitHook) Remove() bool {
 		return false
 	}
 	x.unlistLocked()
+	s.releaseLocked()
 	return true
 }
 
@@ -120,6 +121,7 @@ func (x *exitHook) Recall() bool {
 	listed := x.listed
 	if listed {
 		x.unlistLocked()
+		s.releaseLocked()
 	}
 	x.scope = nil
 	s.mu.Unlock()

@@ -23,7 +23,9 @@ import (
 //
 // A group belongs to the scope that it was opened in, as a task does. With tasks in
 // it, it keeps that scope from ending, and [OnStall] names it, unless it was opened
-// with [Daemon]. Without tasks it holds nobody up, and ends with that scope.
+// with [Daemon]. Without tasks it holds nobody up, and ends with that scope. One
+// without tasks that nobody holds any more, and at whose end nothing is to be done,
+// is forgotten before: observers are not told of its end.
 //
 // The first failure of a [Go] task cancels the group, a panic does so at once. What
 // has failed is given to those who call Stop or Wait, a panic by raising it in one
@@ -105,6 +107,9 @@ func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) err
 		panic("async: Group.Go with a nil function: pass what is to be called")
 	}
 	t := &g.made("Go").f.t
+	if g.f.settled() { // perhaps without its tasks, see DetachAfter: these may go on in its scope
+		return lateStart(t)
+	}
 	n := &goTask{handler: task}
 	n.t.self, n.t.kind = n, kindGo
 	if !n.t.start(t.scope(), nil, opts) {
@@ -134,7 +139,7 @@ func (g *Group) Cancel(cause error) bool {
 }
 
 // Stop is [Group.Cancel], then [Group.Wait]: when it has returned, nothing of the
-// group runs any more, and nothing will. It may be called any number of times, by
+// group runs any more, and nothing will, but for what [DetachAfter] has let go. It may be called any number of times, by
 // any number of goroutines, before anything was started, and when the group has
 // ended: every call returns the same outcome.
 //

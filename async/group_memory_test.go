@@ -11,6 +11,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
 	"github.com/ambit-go/ambit/internal/bridge"
+	"github.com/ambit-go/ambit/scheduler"
 )
 
 // A server may open a group for each connection. What is left of it is looked for in
@@ -42,6 +43,7 @@ func collect(m *runtime.MemStats) {
 
 func TestAScopeKeepsNothingOfGroupsThatHaveEndedOrWereForgotten(t *testing.T) {
 	const n = 5_000
+	workers := scheduler.New(scheduler.Goroutines())
 	for name, use := range map[string]func(t *testing.T, ctx context.Context){
 		"stopped": func(t *testing.T, ctx context.Context) {
 			g := async.Open(ctx, async.Name("g"), async.Limit(2))
@@ -83,6 +85,11 @@ func TestAScopeKeepsNothingOfGroupsThatHaveEndedOrWereForgotten(t *testing.T) {
 			p.Reject(errPlanted)
 			_, err := f.Join(ctx)
 			require.ErrorIs(t, err, errPlanted)
+		},
+		"forgotten when a worker in it was closed": func(t *testing.T, ctx context.Context) {
+			w := workers.NewWorker(async.Open(ctx).Context())
+			require.NoError(t, w.Close())
+			require.NoError(t, w.Wait(ctx))
 		},
 		"forgotten, with a time limit": func(t *testing.T, ctx context.Context) {
 			f := make(chan struct{})

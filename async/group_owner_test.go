@@ -294,6 +294,7 @@ func TestTheOptionsOfScopesHoldForGroups(t *testing.T) {
 			var left *async.StragglerError
 			require.ErrorAs(t, g.Stop(ctx, errStop), &left)
 			require.Equal(t, "loop", left.Left[0].Task)
+			require.ErrorIs(t, g.Go(mustNotRun(t)), async.ErrScopeEnded, "Stop has returned")
 			require.NoError(t, async.Shutdown(ctx), "it is on record at the root")
 		},
 		"HookTimeout": func(t *testing.T, ctx context.Context) {

@@ -188,6 +188,14 @@ func (s *scope) keepLocked() {
 	}
 }
 
+// releaseLocked has the group of s, if it is one and at rest, kept no longer for an
+// exit hook that was taken off.
+func (s *scope) releaseLocked() {
+	if g, ok := s.t.self.(*Group); ok {
+		g.reviewLocked()
+	}
+}
+
 // releaseWhenForgotten has std, which is the context of s, released when s is a group
 // that was collected.
 func (s *scope) releaseWhenForgotten(std stdContext) {

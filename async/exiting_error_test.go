@@ -47,7 +47,7 @@ func TestAnErrorWhoseMethodsCallGoexitLosesNoGoroutine(t *testing.T) {
 		"beside a panic that is returned": cancelled(func(ctx context.Context, bad error) {
 			f := async.Start(ctx, func(ctx context.Context) error {
 				async.Go(ctx, stopsWith(bad))
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				panic(errPlanted)
 			})
 			async.Go(ctx, func(ctx context.Context) error { _, err := f.Join(ctx); return err })

@@ -185,8 +185,8 @@ func TestADeepGroupAtRestWakesAllAround(t *testing.T) {
 }
 
 func TestADetachingScopeLeavesItsGroupAtTheRoot(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		ctx = rootContext(t)
+	inBubble(t, func(t *testing.T, _ context.Context) {
+		ctx := rootContext(t)
 		var g *async.Group
 		err := async.Scope(ctx, func(ctx context.Context) error {
 			g = async.Open(ctx)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"reflect"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
 // This file is about doing something again and again: polls and repetitions.
@@ -236,7 +238,7 @@ func (p *poll[T]) remember(v T, err error) (again *againError) {
 	switch {
 	case err == nil:
 		p.seen.Value, p.failed = v, 0
-	case errors.As(err, &again):
+	case asked(err, func() (is bool) { again, is = echo.As[*againError](err); return is }):
 		p.failed = 0
 		if again.err != nil {
 			p.seen.Err = err

@@ -1,9 +1,10 @@
 package async
 
 import (
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
 // This file is what users see of tasks that are started again when they fail. How
@@ -139,8 +140,8 @@ func (e *finalError) Unwrap() error { return e.err }
 // panics, or calls Goexit, does no harm.
 func isFinal(err error) bool {
 	return asked(err, func() bool {
-		defer func() { _ = recover() }()
-		return errors.As(err, new(*finalError))
+		_, final := echo.As[*finalError](err)
+		return final
 	})
 }
 

@@ -67,14 +67,10 @@ func TestWhatGoesWrongInTheIntervalEndsTheTask(t *testing.T) {
 
 type rudeError struct{}
 
-func (rudeError) Error() string   { panic("Error") }
-func (rudeError) Unwrap() error   { panic("Unwrap") }
-func (rudeError) As(any) bool     { panic("As") }
-func (rudeError) Is(error) bool   { panic("Is") }
-func (*wrapsOwn) Error() string   { return "itself" }
-func (e *wrapsOwn) Unwrap() error { return e }
-
-type wrapsOwn struct{ list []int }
+func (rudeError) Error() string { panic("Error") }
+func (rudeError) Unwrap() error { panic("Unwrap") }
+func (rudeError) As(any) bool   { panic("As") }
+func (rudeError) Is(error) bool { panic("Is") }
 
 type listError struct{ list []int }
 

@@ -1,10 +1,11 @@
 package async
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
 // This file makes the texts of errors. What they have in common: the package
@@ -57,7 +58,10 @@ func list(texts []string, more int) string {
 // briefly is within without the stack of a panic.
 func briefly(name string, err error) string {
 	var p *PanicError
-	if asked(err, func() bool { return errors.As(err, &p) }) && p != nil {
+	if asked(err, func() (is bool) {
+		p, is = echo.As[*PanicError](err)
+		return is
+	}) && p != nil {
 		return withoutName(name, fmt.Sprintf("async: panic in %s: %s", p.Task, p.valueText()))
 	}
 	return within(name, err)

@@ -7,7 +7,6 @@
 package echo
 
 import (
-	"errors"
 	"reflect"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
@@ -16,8 +15,8 @@ import (
 // A Stop is why a task was told to stop: what Err and Cause of its context say.
 type Stop struct{ Err, Cause error }
 
-// depth is how often an error may wrap another and still be looked into. One that
-// wraps itself would be looked into for ever.
+// depth is how many errors that wrap one another are looked into. One that wraps
+// itself would be looked into for ever.
 const depth = 1000
 
 // Known answers for errors whose meaning package async knows: whether err is an
@@ -78,10 +77,4 @@ func ofNet(err, stop error) bool {
 		t = t.Elem()
 	}
 	return t.PkgPath() == "net" && is.Is(stop)
-}
-
-// Matches is errors.Is for errors of users.
-func Matches(err, target error) (is bool) {
-	defer func() { _ = recover() }()
-	return errors.Is(err, target)
 }

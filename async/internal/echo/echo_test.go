@@ -79,6 +79,11 @@ type wrapsItself struct{}
 func (wrapsItself) Error() string   { return "again" }
 func (e wrapsItself) Unwrap() error { return e }
 
+type joinsItself struct{}
+
+func (joinsItself) Error() string     { return "again and again" }
+func (e joinsItself) Unwrap() []error { return []error{e, e} }
+
 type wrapsNil struct{}
 
 func (wrapsNil) Error() string { return "nothing" }
@@ -87,6 +92,17 @@ func (wrapsNil) Unwrap() error { return nil }
 func TestMatchesIsErrorsIsThatDoesNotPanic(t *testing.T) {
 	if !echo.Matches(fmt.Errorf("x: %w", io.EOF), io.EOF) || echo.Matches(io.EOF, io.ErrClosedPipe) {
 		t.Error("not as errors.Is")
+	}
+	for _, endless := range []error{wrapsItself{}, errors.Join(joinsItself{}, wrapsItself{})} {
+		if echo.Matches(endless, io.EOF) {
+			t.Error("a match in an error that wraps itself")
+		}
+		if _, ok := echo.As[*net.OpError](endless); ok {
+			t.Error("found in an error that wraps itself")
+		}
+	}
+	if _, ok := echo.As[*net.OpError](fmt.Errorf("x: %w", errors.Join(io.EOF, &net.OpError{}))); !ok {
+		t.Error("not as errors.As")
 	}
 	if echo.Matches(panics{}, io.EOF) {
 		t.Error("a match, after a panic")

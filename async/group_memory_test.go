@@ -160,12 +160,21 @@ func TestTheContextAloneKeepsAGroupOpen(t *testing.T) {
 
 // TestAFailureOfAForgottenGroupAtARootIsTold to the root, when the group is collected.
 func TestAFailureOfAForgottenGroupAtARootIsTold(t *testing.T) {
-	for name, task := range map[string]func(context.Context) error{
-		"error": func(context.Context) error { return errPlanted },
-		"panic": func(context.Context) error { panic(errPlanted) },
+	for name, use := range map[string]func(g *async.Group) error{
+		"error": func(g *async.Group) error { return g.Go(func(context.Context) error { return errPlanted }) },
+		"panic": func(g *async.Group) error { return g.Go(func(context.Context) error { panic(errPlanted) }) },
+		"future": func(g *async.Group) error {
+			async.Start(g.Context(), func(context.Context) error { return errPlanted })
+			return nil
+		},
+		"promise": func(g *async.Group) error {
+			_, p := async.NewPromise[int](g.Context())
+			p.Reject(errPlanted)
+			return nil
+		},
 	} {
 		told := make(chan error, 2)
-		require.NoError(t, async.Open(bridge.NewRoot(t.Context(), func(err error) { told <- err })).Go(task))
+		require.NoError(t, use(async.Open(bridge.NewRoot(t.Context(), func(err error) { told <- err }))))
 		for collected := false; !collected; {
 			runtime.GC()
 			select {

@@ -28,7 +28,7 @@ type place struct {
 	stopOn  *stopOn                   // the channels that it watches; nil: none
 	std     atomicPointer[stdContext] // a copy of the group's own, which is a child of one that may last
 	// lost is what went wrong in a group at a root, which has no end at which it
-	// would be told. It does not refer to the group, unless nobody was given a future.
+	// would be told. It does not refer to the group.
 	lost *tally.Tally
 
 	prev, next *place // on the list of the owner; guarded by owner.mu
@@ -109,7 +109,6 @@ func (p *place) forget() {
 	if p.lost == nil {
 		return
 	}
-	p.lost.TakeFailures()
 	sum := p.lost.Sum(tally.Body{}, tally.Stop{}, nil)
 	if p, ok := sum.Panic.(*PanicError); ok && p.printed.CompareAndSwap(false, true) {
 		sum.Errs = slices.Insert(sum.Errs, 0, sum.Panic)
@@ -135,9 +134,12 @@ func (g *Group) reviewLocked() {
 	if !g.s.shut || g.s.ended {
 		return
 	}
-	g.place.kept, g.place.lost = nil, g.s.tally
-	if g.endMattersLocked() {
+	g.place.kept, g.place.lost = nil, nil
+	switch {
+	case g.endMattersLocked():
 		g.place.kept = g
+	case !g.s.tally.Silent(tally.Stop{}):
+		g.place.lost = g.s.tally.Lost()
 	}
 }
 
@@ -148,11 +150,14 @@ func (g *Group) endMattersLocked() bool {
 	if s.exits != nil || exploring {
 		return true
 	}
+	if s.t.owner.t.kind == kindRoot { // it ends when nobody holds it any more
+		return s.tally.HasValues()
+	}
 	var stop tally.Stop
 	if sg := s.sig.Load(); sg != nil && !g.wasAskedLocked(sg.cause) {
 		stop.Cause = sg.cause
 	}
-	return s.t.owner.t.kind != kindRoot && !s.tally.Silent(stop)
+	return !s.tally.Silent(stop)
 }
 
 // wakeLocked makes g, which is at rest, a member of its owner; false if that has

@@ -222,13 +222,21 @@ func play(data []byte) string {
 		}
 	}
 	silent := real.Silent(tally.Stop{Cause: cause})
+	lost, values := realSum(real.Lost().Sum(tally.Body{}, tally.Stop{}, nil)), real.HasValues()
 	real.TakeFailures()
 	dropped += m.end()
 	got, want := realSum(real.Sum(tally.Body{}, tally.Stop{Cause: cause}, nil)), m.sum(false, cause, excused, dropped)
 	if got != want {
 		return fmt.Sprintf("summed up\n%s\nthe model\n%s", got, want)
 	}
-	if well := want == "none[] 0 <nil> false"; silent != (well && len(m.values()) == 0) {
+	if all := realSum(real.Sum(tally.Body{}, tally.Stop{}, nil)); lost != all {
+		return fmt.Sprintf("lost\n%s\nsummed up\n%s", lost, all)
+	}
+	open := len(m.values())
+	if values != (open > 0) {
+		return fmt.Sprintf("has values: %v, the model has %d", values, open)
+	}
+	if well := want == "none[] 0 <nil> false"; silent != (well && open == 0) {
 		return fmt.Sprintf("silent: %v, summed up\n%s", silent, want)
 	}
 	return ""

@@ -1,5 +1,7 @@
 package tally
 
+import "slices"
+
 // This file keeps what nobody was given yet: failures of futures, which are the
 // scope's if nobody claims them, and values that are to be discarded then.
 
@@ -123,6 +125,34 @@ func (t *Tally) TakeFailures() {
 	}
 	t.dropped += t.counted
 	t.counted = 0
+}
+
+// Lost returns a tally of the failures so far, with those that nobody was given. It
+// refers to no Entry, and changes nothing.
+func (t *Tally) Lost() *Tally {
+	lost := &Tally{
+		errs: slices.Clone(t.errs), hooks: slices.Clone(t.hooks),
+		panicky: t.panicky, goexit: t.goexit, dropped: t.dropped + t.counted,
+	}
+	for x := t.open.first; x != nil; x = x.next {
+		if x.fact != nil {
+			lost.Fail(x.fact)
+		}
+	}
+	return lost
+}
+
+// HasValues reports whether there are values that nobody was given.
+func (t *Tally) HasValues() bool {
+	if t == nil {
+		return false
+	}
+	for x := t.open.first; x != nil; x = x.next {
+		if x.fact == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // TakeValue closes the value that has been open for longest and returns its

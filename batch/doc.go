@@ -47,7 +47,9 @@
 // Then an exit hook of the scope flushes what is left, with a context that is not
 // cancelled and lasts as long as [async.HookTimeout] says. What that flush does
 // not deliver is in a [*LostError], one of the errors of the scope. So an item
-// that Add has accepted is delivered, or is in a LostError.
+// that Add has accepted is delivered, or is in a LostError. A scope that has left a
+// flush behind (async.DetachAfter) leaves the Batch, too: it ends when that flush has
+// returned, and the root is told of a LostError.
 //
 // Exit hooks run last in, first out. Open what flush needs before the Batch is
 // made: it is closed after the last flush then. Of two batches in a scope the one

@@ -40,9 +40,9 @@ import (
 // opts. An abort hook of opts runs beside the stop. With [async.Restart] each
 // run is a command of its own; the Result is that of the last. What a reader has
 // given to one run is not given to the next; a run fails with [ErrStuck], and is not
-// started, while a Read or Write of the one before has not returned. A command that was told to stop and exits with 0 is no failure of a scope that was cancelled;
-// one that exits otherwise, or is killed, is listed, unless the task is an
-// [async.Daemon].
+// started, while a Read or Write of the one before has not returned. A command that
+// was told to stop and exits with 0 is no failure of a scope that was cancelled; one
+// that exits otherwise, or is killed, is listed, unless the task is an [async.Daemon].
 //
 // Goroutines may call Run at the same time, also with the same c.
 func Run(ctx context.Context, c Command, opts ...async.TaskOption) (Result, error) {

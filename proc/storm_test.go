@@ -41,7 +41,7 @@ func TestStopsAtAnyTimeLeaveNothing(t *testing.T) {
 		var writes atomic.Int32
 		c := Command{
 			Args: []string{"sh", "-c", scripts[i%len(scripts)]}, Hurry: hurried,
-			Grace: 30 * time.Millisecond, Linger: 20 * time.Millisecond, Mixed: rand.N(2) == 0,
+			Grace: 30 * time.Millisecond, Linger: 20 * time.Millisecond, GiveUp: hang, Mixed: rand.N(2) == 0,
 			Started: func(p int) { pid.Store(int64(p)) },
 			Stdout: writerFunc(func(p []byte) (int, error) {
 				if writes.Add(1) > 50 {

@@ -114,10 +114,11 @@ func (f *future) selfCycle(me *task) error {
 // text is one path from me to me: each task waits for the next, or the next is a
 // part of it.
 func cycleError(me *task, f *future, ring []edge) error {
+	me = me.whole()
 	path := []*task{me, &f.t}
 	for _, e := range ring {
-		if e.by != path[len(path)-1] {
-			path = append(path, e.by)
+		if by := e.by.whole(); by != path[len(path)-1] {
+			path = append(path, by)
 		}
 		path = append(path, &e.on.t)
 	}

@@ -143,9 +143,7 @@ func (s *scope) recordHookError(err error) {
 // dismissed, or the owner was cancelled. What its handler returns then is how
 // services stop, and no failure; what its own tasks and hooks say still counts.
 func (t *task) stoppedDaemon(cause error) bool {
-	if t.kind == kindRun {
-		t = t.owner.t
-	}
+	t = t.whole()
 	if t.more == nil || !t.more.daemon || cause == nil {
 		return false
 	}

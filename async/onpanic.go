@@ -88,10 +88,7 @@ func (t *task) pardoned() *PanicError {
 	if t.exit != byPardon {
 		return nil
 	}
-	if t.kind == kindRun {
-		t = t.owner.t
-	}
-	return t.self.(*goTask).early
+	return t.whole().self.(*goTask).early
 }
 
 // askOnPanic asks OnPanic about the outcome v of a task that has ended, with a

@@ -205,13 +205,15 @@ func TestARunThatAwaitsItsOwnTaskIsTold(t *testing.T) {
 			<-ready
 			_, err := f.Await(ctx, 0)
 			require.ErrorIs(t, err, async.ErrAwaitCycle)
+			require.ErrorContains(t, err, ": f -> f", "a run is not told apart from its task")
 			_, err = g.Await(ctx, 0)
+			require.Regexp(t, `: f -> g -> f$`, err)
 			return err
-		}, everySecond)
+		}, everySecond, async.Name("f"))
 		g = async.Start(ctx, func(ctx context.Context) error {
 			_, err := f.Wait(ctx)
 			return err
-		})
+		}, async.Name("g"))
 		close(ready)
 		_, err := f.Join(ctx)
 		require.ErrorIs(t, err, async.ErrAwaitCycle)

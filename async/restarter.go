@@ -92,6 +92,14 @@ func (r *restarter) next(d time.Duration) {
 	n.t.isWanted()
 }
 
+// whole returns the task that t is a run of; t itself if it is none.
+func (t *task) whole() *task {
+	if t.kind == kindRun {
+		return t.owner.t
+	}
+	return t
+}
+
 // enter begins the whole, before the handler is called for the first time.
 func (r *restarter) enter() {
 	if r.t.state.Load() != stateQueued {

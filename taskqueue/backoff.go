@@ -1,0 +1,30 @@
+package taskqueue
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// DefaultBackoff is the wait after a number of failures: one second, doubled with
+// each failure up to an hour, give or take a quarter.
+func DefaultBackoff(failures int) time.Duration {
+	d := min(time.Second<<min(max(failures-1, 0), 12), time.Hour)
+	return d - d/4 + rand.N(d/2+1)
+}
+
+// unknownBackoff is the wait after a task was given back a number of times in a row.
+func unknownBackoff(releases int) time.Duration {
+	return min(time.Second<<min(max(releases, 0), 6), time.Minute)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,80 @@
+package taskqueue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrNotFound says that the store knows no such task.
+	ErrNotFound = errors.New("taskqueue: there is no such task")
+	// ErrClosed says that the store was closed.
+	ErrClosed = errors.New("taskqueue: the store is closed")
+	// ErrLeaseLost is the cause of the context of a task whose lease has run out
+	// before the store could be asked for more, or that another worker has by now.
+	ErrLeaseLost = errors.New("taskqueue: the lease of the task is lost")
+	// ErrCancelled is the cause of the context of a task that Cancel has stopped.
+	ErrCancelled = errors.New("taskqueue: the task was cancelled")
+	// ErrStopping is the cause of the context of a task whose worker stops.
+	ErrStopping = errors.New("taskqueue: the worker stops")
+)
+
+// An InvalidError says what is wrong with a request. Nothing was changed.
+type InvalidError struct {
+	What string // the field or argument
+	Why  string // what is wrong and what to do
+}
+
+func (e *InvalidError) Error() string { return fmt.Sprintf("taskqueue: %s: %s", e.What, e.Why) }
+
+func invalid(what, format string, args ...any) error {
+	return &InvalidError{what, fmt.Sprintf(format, args...)}
+}
+
+// RetryAfter is for handlers: err is a failure, and the next run comes after d. A
+// nil err is returned as it is.
+func RetryAfter(d time.Duration, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &directed{kind: Failed, after: max(d, 0), timed: true, err: err}
+}
+
+// Dead is for handlers: err makes the task a dead letter, without further runs. A
+// nil err is returned as it is.
+func Dead(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &directed{kind: Buried, err: err}
+}
+
+// Release is for handlers: the task is given back because of err, for another
+// worker to try. No attempt is spent. The wait grows from 1 s to 1 min.
+func Release(err error) error { return &directed{kind: Released, err: err} }
+
+// Snooze is for handlers: the task is to run again after d. No attempt is spent.
+func Snooze(d time.Duration) error {
+	return &directed{kind: Snoozed, after: max(d, 0), timed: true}
+}
+
+// directed is an error of a handler that says what is to become of its task.
+type directed struct {
+	kind  OutcomeKind
+	after time.Duration
+	timed bool // after is meant, 0 too
+	err   error
+}
+
+func (e *directed) Error() string {
+	switch {
+	case e.kind == Snoozed:
+		return fmt.Sprintf("taskqueue: run again after %v", e.after)
+	case e.err == nil:
+		return "taskqueue: given back"
+	}
+	return e.err.Error()
+}
+
+func (e *directed) Unwrap() error { return e.err }

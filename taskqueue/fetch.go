@@ -1,0 +1,111 @@
+package taskqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// maxIdle is how long a fetcher sleeps at most: a hint of the store may get lost.
+	maxIdle = time.Second
+	// callTimeout bounds each call of the store.
+	callTimeout = 5 * time.Second
+)
+
+// A fetcher claims tasks of one queue for a worker.
+type fetcher struct {
+	w      *worker
+	queue  string
+	weight int
+	claims int // so far; each claim has a nonce of its own
+}
+
+// loop claims until ctx is done: it reserves free places, claims as many tasks, and
+// then sleeps until the time that the store has told.
+func (f *fetcher) loop(ctx, live context.Context) {
+	failures := 0
+	for ctx.Err() == nil {
+		n := f.w.reserve(ctx, f.weight)
+		if n == 0 {
+			return
+		}
+		got, before, err := f.claim(ctx, live, n)
+		f.w.change(func() {
+			f.w.free += n - len(got.Tasks)
+			if idle := err == nil && len(got.Tasks) == 0 && (got.NextDue.IsZero() || got.NextDue.After(got.Now)); idle {
+				f.w.idle[f.queue] = true
+			} else {
+				delete(f.w.idle, f.queue)
+			}
+		})
+		for i := range got.Tasks {
+			f.w.begin(live, f.queue, &got.Tasks[i], before)
+		}
+		switch {
+		case err != nil:
+			failures++
+			_ = sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle))
+		case len(got.Tasks) < n:
+			failures = 0
+			f.wait(ctx, got)
+		}
+	}
+}
+
+// claim claims up to n tasks. A claim whose answer is lost is repeated, so that no
+// task is held for nobody: once more, too, if the worker stops meanwhile.
+func (f *fetcher) claim(ctx, live context.Context, n int) (got Claimed, before time.Time, err error) {
+	f.claims++
+	r := ClaimRequest{Queue: f.queue, Worker: f.w.o.name, Nonce: fmt.Sprint(f.claims), Max: n, Lease: f.w.o.lease}
+	if f.w.o.weighted {
+		r.Weigh = rand.Uint64() | 1
+	}
+	for failures := 0; ; failures++ {
+		last := ctx.Err() != nil
+		before = time.Now()
+		call, cancel := context.WithTimeout(live, min(callTimeout, f.w.o.lease/3))
+		got, err = f.w.q.store.Claim(call, r)
+		cancel()
+		if err == nil {
+			return got, before, nil
+		}
+		f.w.q.tell(Event{Kind: EventStore, Queue: f.queue, Err: err})
+		var wrong *InvalidError
+		if last || errors.As(err, &wrong) || errors.Is(err, ErrClosed) {
+			return Claimed{}, before, err
+		}
+		_ = sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle))
+	}
+}
+
+// wait sleeps until something may be due.
+func (f *fetcher) wait(ctx context.Context, got Claimed) {
+	d := maxIdle
+	if !got.NextDue.IsZero() {
+		d = min(d, max(got.NextDue.Sub(got.Now), 0))
+	}
+	if err := f.w.q.store.Wait(ctx, []string{f.queue}, time.Now().Add(d)); err != nil && ctx.Err() == nil {
+		_ = sleep(ctx, maxIdle) // the store cannot tell
+	}
+}
+
+// reserve waits for free places and takes the share of a queue of that weight; 0 if
+// ctx is done before there are any.
+func (w *worker) reserve(ctx context.Context, weight int) (n int) {
+	sum := 0
+	for _, other := range w.o.weights {
+		sum += other
+	}
+	w.await(ctx, func() bool {
+		if ctx.Err() != nil || w.free == 0 {
+			return false
+		}
+		n = min(max(w.free*weight/sum, 1), MaxBatch)
+		w.free -= n
+		return true
+	})
+	return n
+}

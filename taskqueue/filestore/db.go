@@ -1,0 +1,111 @@
+package filestore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/engine"
+	"github.com/ambit-go/ambit/taskqueue/internal/group"
+)
+
+// maxSteps bounds the steps of one transaction.
+const maxSteps = 1024
+
+// db makes steps durable in groups, one transaction each.
+type db struct {
+	bolt  *bbolt.DB
+	group *group.Group[*step]
+
+	mu     sync.Mutex
+	failed error // set once: an error of the disk, or that db was closed
+}
+
+type step struct {
+	f   func(engine.Tx) error
+	err error
+}
+
+func newDB(bolt *bbolt.DB) *db {
+	d := &db{bolt: bolt}
+	d.group = group.New(maxSteps, d.write)
+	return d
+}
+
+// Do is a method of engine.DB. A step that has been taken into a group is carried
+// out, also if ctx ends meanwhile.
+func (d *db) Do(ctx context.Context, f func(engine.Tx) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s := &step{f: f}
+	if err := d.group.Do(s); err != nil {
+		return err
+	}
+	return s.err
+}
+
+// write carries the steps out in one transaction. A step that fails has written
+// nothing, and the others are not touched by that. An error of the file closes the
+// store: what is in memory may be ahead of it.
+func (d *db) write(steps []*step) error {
+	if err := d.broken(nil); err != nil {
+		return err
+	}
+	err := d.bolt.Update(func(tx *bbolt.Tx) error {
+		t := &boltTx{b: tx.Bucket(bucket)}
+		for _, s := range steps {
+			if s.err = s.f(t); t.err != nil {
+				return t.err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		return nil
+	}
+	return d.broken(fmt.Errorf("taskqueue: the file could not be written, the store is closed: %w", err))
+}
+
+// broken returns why nothing can be written any more: err, if it is the first reason.
+func (d *db) broken(err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed == nil {
+		d.failed = err
+	}
+	return d.failed
+}
+
+// Close waits for the group that is being written.
+func (d *db) Close() error {
+	_ = d.broken(taskqueue.ErrClosed)
+	d.group.Idle()
+	return d.bolt.Close()
+}
+
+// boltTx is an engine.Tx. An error of the file ends the whole group.
+type boltTx struct {
+	b   *bbolt.Bucket
+	err error
+}
+
+func (t *boltTx) Get(key []byte) []byte { return t.b.Get(key) }
+
+func (t *boltTx) Put(key, value []byte) { t.note(t.b.Put(key, value)) }
+func (t *boltTx) Delete(key []byte)     { t.note(t.b.Delete(key)) }
+
+func (t *boltTx) note(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+func (t *boltTx) Scan(from []byte, f func(key, value []byte) bool) {
+	c := t.b.Cursor()
+	for k, v := c.Seek(from); k != nil && f(k, v); k, v = c.Next() {
+	}
+}

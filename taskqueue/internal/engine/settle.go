@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// Extend is a method of taskqueue.Store.
+func (e *Engine) Extend(ctx context.Context, r taskqueue.ExtendRequest) (results []taskqueue.ExtendResult, err error) {
+	if r.Lease <= 0 || len(r.Refs) > taskqueue.MaxBatch {
+		return nil, &taskqueue.InvalidError{What: "extend", Why: "a lease longer than 0 and at most 1,000 runs are needed"}
+	}
+	err = e.do(ctx, r.Queue, func(tx Tx, q *queue, now time.Time) error {
+		q.step(now)
+		results = make([]taskqueue.ExtendResult, len(r.Refs))
+		for i, ref := range r.Refs {
+			results[i] = q.prolong(tx, now, ref, r)
+		}
+		return nil
+	})
+	return results, err
+}
+
+// prolong extends one lease. One that has run out, but that nobody has reaped yet,
+// is still the worker's.
+func (q *queue) prolong(tx Tx, now time.Time, ref taskqueue.Ref, r taskqueue.ExtendRequest) taskqueue.ExtendResult {
+	l := q.byID[ref.ID]
+	if l == nil || l.token != ref.Token {
+		return taskqueue.Lost
+	}
+	rec, err := load(tx, q.name, ref.ID)
+	if rec == nil || err != nil {
+		return taskqueue.Lost
+	}
+	q.extend(l, now, r.Lease)
+	if p, given := r.Progress[ref.ID]; given {
+		q.change(tx, rec, func(rec *record) { rec.Progress = p })
+	}
+	if rec.CancelRequested {
+		return taskqueue.CancelRequested
+	}
+	return taskqueue.Extended
+}
+
+// Settle is a method of taskqueue.Store.
+func (e *Engine) Settle(ctx context.Context, name string, outcomes []taskqueue.Outcome) (results []taskqueue.SettleResult, err error) {
+	if len(outcomes) > taskqueue.MaxBatch {
+		return nil, &taskqueue.InvalidError{What: "settle", Why: "at most 1,000 outcomes a call"}
+	}
+	waits := false
+	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
+		q.step(now)
+		records := make([]*record, len(outcomes)) // read before the first write
+		for i := range outcomes {
+			if records[i], err = load(tx, name, outcomes[i].ID); err != nil {
+				return err
+			}
+		}
+		results = make([]taskqueue.SettleResult, len(outcomes))
+		for i := range outcomes {
+			results[i] = q.settle(tx, now, records[i], &outcomes[i])
+			waits = waits || records[i] != nil && records[i].waits()
+		}
+		return nil
+	})
+	if waits {
+		e.sooner()
+	}
+	return results, err
+}
+
+// settle takes an outcome over if its token is that of the last claim, also when
+// its lease has run out and the task waits for its next run by now: the work has
+// been done, and nobody else has begun it.
+func (q *queue) settle(tx Tx, now time.Time, r *record, o *taskqueue.Outcome) taskqueue.SettleResult {
+	switch {
+	case r == nil:
+		return taskqueue.Gone
+	case r.Token != o.Token:
+		return taskqueue.Stale
+	case r.SettledToken == o.Token:
+		return taskqueue.Settled
+	case r.State != taskqueue.StateRunning && !r.Reaped:
+		return taskqueue.Stale // Retry, Promote or Cancel has decided meanwhile
+	}
+	q.giveBack(r.ID)
+	q.change(tx, r, func(r *record) {
+		if r.Reaped {
+			r.Crashes--
+			q.count(taskqueue.CountCrashed, -1)
+			r.Reaped = false
+		}
+		r.SettledToken = o.Token
+		q.end(r, o, now)
+	})
+	return taskqueue.Settled
+}
+
+// end is what an outcome makes of a record.
+func (q *queue) end(r *record, o *taskqueue.Outcome, now time.Time) {
+	if o.Error != "" {
+		r.LastError = o.Error
+	}
+	kind := o.Kind
+	if r.CancelRequested && kind != taskqueue.Succeeded {
+		q.over(r, taskqueue.StateCancelled, now)
+		q.count(taskqueue.CountCancelled, 1)
+		return
+	}
+	switch kind {
+	case taskqueue.Succeeded:
+		r.Result = o.Result
+		q.over(r, taskqueue.StateDone, now)
+		q.count(taskqueue.CountDone, 1)
+	case taskqueue.Buried:
+		r.Failures++
+		q.count(taskqueue.CountFailed, 1)
+		q.bury(r, now)
+	case taskqueue.Failed:
+		r.Failures++
+		q.count(taskqueue.CountFailed, 1)
+		if r.Failures >= r.MaxFailures {
+			q.bury(r, now)
+			return
+		}
+		r.Releases = 0
+		q.wait(r, taskqueue.StateRetrying, now, o.After)
+	default: // given back
+		r.Attempt--
+		if r.Releases++; kind == taskqueue.Snoozed {
+			r.Releases = 0
+		}
+		q.count(taskqueue.CountReleased, 1)
+		state := taskqueue.StateScheduled
+		if r.Failures > 0 {
+			state = taskqueue.StateRetrying
+		}
+		q.wait(r, state, now, o.After)
+	}
+}
+
+func (q *queue) wait(r *record, s taskqueue.State, now time.Time, after time.Duration) {
+	r.State, r.DueAt = s, dueIn(now, after)
+}
+
+// over ends a task. Its unique key is free from now on.
+func (q *queue) over(r *record, s taskqueue.State, now time.Time) {
+	r.State, r.EndedAt, r.HoldsKey = s, stored(now), false
+}
+
+func (q *queue) bury(r *record, now time.Time) {
+	q.over(r, taskqueue.StateDead, now)
+	q.count(taskqueue.CountDead, 1)
+}
+
+// reap ends leases that have run out, some at a time: the next claim goes on.
+func (q *queue) reap(tx Tx, now time.Time) {
+	for range maxReaped {
+		if len(q.leases) == 0 || q.leases[0].end.After(now) {
+			return
+		}
+		l := q.leases[0]
+		q.giveBack(l.id)
+		r, err := load(tx, q.name, l.id)
+		if r == nil || err != nil || r.Token != l.token || r.State != taskqueue.StateRunning {
+			continue
+		}
+		q.change(tx, r, func(r *record) { q.crash(r, now) })
+	}
+}
+
+// crash is what a lease that has run out makes of a record. The first crash is
+// followed by a run at once, each further one by a longer wait.
+func (q *queue) crash(r *record, now time.Time) {
+	r.Crashes++
+	r.Reaped = true
+	q.count(taskqueue.CountCrashed, 1)
+	r.LastError = "its lease ran out: the worker " + r.Worker + " has ended, or could not reach the store"
+	switch {
+	case r.CancelRequested:
+		q.over(r, taskqueue.StateCancelled, now)
+		q.count(taskqueue.CountCancelled, 1)
+	case r.Crashes >= r.MaxCrashes:
+		q.bury(r, now)
+	default:
+		var after time.Duration
+		if r.Crashes > 1 {
+			after = min(time.Second<<min(r.Crashes-2, 10), time.Minute)
+		}
+		q.wait(r, taskqueue.StateRetrying, now, after)
+	}
+}
+
+// trim forgets ended tasks whose time to be kept has passed, and dead letters that
+// the settings do not keep.
+func (q *queue) trim(tx Tx, now time.Time) {
+	s := q.meta.Settings
+	q.forget(tx, key(keyForget, q.name), func(at time.Time) bool { return !at.After(now) }, "")
+	if s.DeadRetention > 0 {
+		q.forget(tx, endedPrefix(q.name, taskqueue.StateDead), func(at time.Time) bool { return !at.Add(s.DeadRetention).After(now) }, taskqueue.CountTrimmed)
+	}
+	if s.MaxDead > 0 {
+		over := q.meta.States[taskqueue.StateDead] - int64(s.MaxDead)
+		q.forget(tx, endedPrefix(q.name, taskqueue.StateDead), func(time.Time) bool { over--; return over >= 0 }, taskqueue.CountTrimmed)
+	}
+}
+
+// forget deletes the first tasks of an index, while f says so of their times.
+func (q *queue) forget(tx Tx, prefix []byte, f func(time.Time) bool, c taskqueue.Counter) {
+	var ids []string
+	scan(tx, prefix, func(rest, _ []byte) bool {
+		if len(ids) == maxTrimmed || !f(fromMicros(rest)) {
+			return false
+		}
+		ids = append(ids, string(rest[8:]))
+		return true
+	})
+	for _, id := range ids {
+		if r, err := load(tx, q.name, id); r != nil && err == nil {
+			q.remove(tx, r)
+		}
+	}
+	if c != "" {
+		q.count(c, len(ids))
+	}
+}

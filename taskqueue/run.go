@@ -1,0 +1,159 @@
+package taskqueue
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A run is a claimed task, from its claim until it is settled.
+type run struct {
+	c        *Claim
+	cancel   context.CancelCauseFunc
+	deadline *time.Timer // its lease is over
+	ended    atomic.Bool // the handler and all that it has started
+	gone     atomic.Bool // the lease was lost before: nothing is settled
+}
+
+// begin starts what was claimed. before is the time before the claim was sent: the
+// lease lasts at least from then.
+func (w *worker) begin(live context.Context, queue string, t *Info, before time.Time) {
+	c := &Claim{Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token}
+	h := w.handlers[t.Type]
+	ctx, cancel := context.WithCancelCause(live)
+	r := &run{c: c, cancel: cancel}
+	r.deadline = time.AfterFunc(time.Hour, r.lose)
+	w.mu.Lock()
+	w.runs[runKey{queue, t.ID}] = r
+	stopping := w.stopping
+	w.mu.Unlock()
+	r.lasts(before.Add(w.o.lease))
+	if stopping {
+		cancel(ErrStopping)
+	}
+	async.Go(live, func(live context.Context) error {
+		o := Outcome{Ref: Ref{t.ID, t.Token}, Kind: Released, After: unknownBackoff(t.Releases)}
+		if h != nil {
+			o = w.handle(ctx, queue, r, h, t)
+		} else {
+			w.q.tell(Event{Kind: EventUnknown, Queue: queue, ID: t.ID, Type: t.Type})
+		}
+		r.ended.Store(true)
+		if !r.gone.Load() {
+			w.settle(live, queue, o)
+		}
+		r.deadline.Stop()
+		cancel(nil)
+		w.change(func() {
+			delete(w.runs, runKey{queue, t.ID})
+			w.free++
+			clear(w.idle)
+		})
+		return nil
+	}, async.Name(t.Type+" "+t.ID))
+}
+
+// handle runs the handler as a task, and returns what is to be told to the store
+// when that and everything it has started have ended.
+func (w *worker) handle(ctx context.Context, queue string, r *run, h Handler, t *Info) Outcome {
+	started := time.Now()
+	w.q.tell(Event{Kind: EventStarted, Queue: queue, ID: t.ID, Type: t.Type, Late: started.Sub(t.DueAt)})
+	var opts []async.TaskOption
+	if t.Timeout > 0 {
+		opts = append(opts, async.Timeout(t.Timeout))
+	}
+	f := async.Start(ctx, func(ctx context.Context) error { return h(ctx, r.c) }, opts...)
+	_, err := f.Join(ctx)
+	o := r.c.outcome(err, w.o.backoff)
+	w.q.tell(Event{Kind: eventOf(o.Kind, r.gone.Load(), err), Queue: queue, ID: t.ID, Type: t.Type, Err: err, Took: time.Since(started)})
+	return o
+}
+
+func eventOf(k OutcomeKind, gone bool, err error) EventKind {
+	switch {
+	case gone:
+		return EventLost
+	case k == Succeeded:
+		return EventDone
+	case errors.Is(err, ErrCancelled):
+		return EventCancelled
+	case k == Released, k == Snoozed, k == Stopped:
+		return EventReleased
+	}
+	return EventFailed
+}
+
+// lasts notes until when the lease of r lasts. The context of the handler ends a
+// little before.
+func (r *run) lasts(until time.Time) {
+	r.c.mu.Lock()
+	r.c.deadline = until
+	r.c.mu.Unlock()
+	left := time.Until(until)
+	r.deadline.Reset(left - left/20)
+}
+
+// lose cancels a run whose lease is over. One whose handler has ended goes on to be
+// settled: that counts as long as nobody else has begun it.
+func (r *run) lose() {
+	if !r.ended.Load() {
+		r.gone.Store(true)
+		r.cancel(ErrLeaseLost)
+	}
+}
+
+// keepLeases extends the leases of what runs, every third of a lease.
+func (w *worker) keepLeases(ctx context.Context) error {
+	for sleep(ctx, w.o.lease/3) == nil {
+		byQueue := map[string][]*run{}
+		w.mu.Lock()
+		for k, r := range w.runs {
+			byQueue[k.queue] = append(byQueue[k.queue], r)
+		}
+		w.mu.Unlock()
+		for queue, runs := range byQueue {
+			for len(runs) > 0 {
+				n := min(len(runs), MaxBatch)
+				w.extend(ctx, queue, runs[:n])
+				runs = runs[n:]
+			}
+		}
+	}
+	return nil
+}
+
+func (w *worker) extend(ctx context.Context, queue string, runs []*run) {
+	r := ExtendRequest{Queue: queue, Worker: w.o.name, Lease: w.o.lease, Progress: map[string][]byte{}}
+	for _, one := range runs {
+		r.Refs = append(r.Refs, Ref{one.c.ID, one.c.Token})
+		one.c.mu.Lock()
+		if one.c.moved {
+			r.Progress[one.c.ID], one.c.moved = one.c.progress, false
+		}
+		one.c.mu.Unlock()
+	}
+	before := time.Now()
+	call, cancel := context.WithTimeout(ctx, min(callTimeout, w.o.lease/3))
+	defer cancel()
+	results, err := w.q.store.Extend(call, r)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.q.tell(Event{Kind: EventStore, Queue: queue, Err: err})
+		}
+		return
+	}
+	for i, one := range runs {
+		switch results[i] {
+		case Lost:
+			one.lose()
+		case CancelRequested:
+			one.cancel(ErrCancelled)
+			fallthrough
+		default:
+			one.lasts(before.Add(w.o.lease))
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package taskqueue
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A settlement is an outcome on its way to the store.
+type settlement struct {
+	o      Outcome
+	result SettleResult
+}
+
+// settle tells the store how a run has ended, again and again until it answers. When
+// the worker stops it gives up after a lease, in which nothing was heard.
+func (w *worker) settle(live context.Context, queue string, o Outcome) {
+	var until time.Time
+	for failures := 0; ; failures++ {
+		s := &settlement{o: o}
+		err := w.settles[queue].Do(s)
+		if err == nil {
+			if s.result == Stale {
+				w.q.tell(Event{Kind: EventLost, Queue: queue, ID: o.ID})
+			}
+			return
+		}
+		w.q.tell(Event{Kind: EventStore, Queue: queue, ID: o.ID, Err: err})
+		w.mu.Lock()
+		stopping := w.stopping
+		w.mu.Unlock()
+		if stopping && until.IsZero() {
+			until = time.Now().Add(w.o.lease)
+		}
+		var wrong *InvalidError
+		if errors.Is(err, ErrClosed) || errors.As(err, &wrong) || !until.IsZero() && time.Now().After(until) {
+			w.change(func() { w.lost, w.lostErr = append(w.lost, o.ID), err })
+			return
+		}
+		_ = sleep(live, min(50*time.Millisecond<<min(failures, 5), maxIdle))
+	}
+}
+
+// settleAll sends outcomes that came together.
+func (w *worker) settleAll(queue string, all []*settlement) error {
+	outcomes := make([]Outcome, len(all))
+	for i, s := range all {
+		outcomes[i] = s.o
+	}
+	// Not that of a run: its outcome is to be told also when its context is done.
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	results, err := w.q.store.Settle(ctx, queue, outcomes)
+	for i := range results {
+		all[i].result = results[i]
+	}
+	return err
+}

@@ -1,0 +1,234 @@
+package taskqueue
+
+import (
+	"context"
+	"time"
+)
+
+// A Store keeps tasks. Every method is one atomic step: it is validated before the
+// first write, so nothing is half done, whatever happens. All of them may be called
+// by any number of goroutines. The rules R1 to R12 in docs/taskqueue.md are what a
+// store promises; package taskqueuetest tests them.
+//
+// A method that returns an error may have been carried out or not, unless the error
+// is an [*InvalidError], which says that nothing was changed. What the methods
+// promise for being called again with the same arguments is said with each.
+type Store interface {
+	// Enqueue adds tasks to one queue, all or none. Of a task whose ID is known
+	// nothing is changed. Called again it says Exists of what it has added.
+	Enqueue(ctx context.Context, queue string, tasks []NewTask) ([]Result, error)
+	// Claim takes due tasks under a lease, after it has given back what expired.
+	// Called again with the nonce of the worker's last claim it takes nothing new: it
+	// answers with those of that claim that are still under their tokens, with a
+	// fresh lease.
+	Claim(ctx context.Context, r ClaimRequest) (Claimed, error)
+	// Extend gives leases more time, counted from now by the clock of the store.
+	Extend(ctx context.Context, r ExtendRequest) ([]ExtendResult, error)
+	// Settle says how runs have ended. An outcome counts as long as the token is
+	// that of the last claim. Called again it says Settled of what it has settled.
+	Settle(ctx context.Context, queue string, outcomes []Outcome) ([]SettleResult, error)
+	// Wait returns when something in one of the queues may have become due earlier
+	// than what Claim has said, or at until. It is a hint: nothing depends on it.
+	Wait(ctx context.Context, queues []string, until time.Time) error
+
+	// Get returns what is known of a task, [ErrNotFound] if nothing is.
+	Get(ctx context.Context, queue, id string) (Info, error)
+	// List returns tasks in a state, in the order of when they are due or have ended.
+	List(ctx context.Context, queue string, r ListRequest) (Page, error)
+	// Queues returns the names of all queues, sorted.
+	Queues(ctx context.Context) ([]string, error)
+	// Stats returns the figures of a queue.
+	Stats(ctx context.Context, queue string) (Stats, error)
+	// Act does one of the acts of administration to a task. It says false if the
+	// task is in no state for it, and [ErrNotFound] if there is no such task.
+	Act(ctx context.Context, queue, id string, act Act) (bool, error)
+	// Purge deletes up to MaxBatch tasks in a state, and returns how many. Running
+	// ones cannot be deleted.
+	Purge(ctx context.Context, queue string, s State) (int, error)
+	// Configure changes the settings of a queue by what f makes of them.
+	Configure(ctx context.Context, queue string, f func(*Settings)) error
+	// Tick enqueues the task of a periodic job, unless a tick at or after that time
+	// has been enqueued before. It says whether it did.
+	Tick(ctx context.Context, t Tick) (bool, error)
+	// Periodic returns the periodic jobs of a queue.
+	Periodic(ctx context.Context, queue string) ([]Periodic, error)
+	// Close gives the store back. What waits returns [ErrClosed].
+	Close() error
+}
+
+// A NewTask is a task with all defaults set and its ID made.
+type NewTask struct{ Task }
+
+// A Verdict says what became of a task that was to be added.
+type Verdict uint8
+
+const (
+	Added     Verdict = iota + 1
+	Exists            // a task of this ID is known
+	Duplicate         // another task holds its UniqueKey
+)
+
+// String returns the verdict in lower case.
+func (v Verdict) String() string {
+	return [...]string{"", "added", "exists", "duplicate"}[min(v, 3)]
+}
+
+// A Result is what became of one task of an Enqueue.
+type Result struct {
+	Verdict Verdict
+	ID      string // of the task; for Duplicate that of the one which holds the key
+}
+
+// A ClaimRequest asks for due tasks of one queue.
+type ClaimRequest struct {
+	Queue  string
+	Worker string        // a name that no other worker has
+	Nonce  string        // a different one for each claim of this worker, but for one that is repeated
+	Max    int           // how many at most; bounded by MaxBatch
+	Lease  time.Duration // counted from now by the clock of the store
+	Weigh  uint64        // not 0: the classes of priority are taken by weight, this is the seed. 0: strictly
+}
+
+// Claimed is what a claim has got.
+type Claimed struct {
+	Now   time.Time // by the clock of the store
+	Tasks []Info    // with the token of this claim
+	// NextDue is when a claim could get something more: now if there is more; zero if
+	// nothing is known that would.
+	NextDue time.Time
+}
+
+// A Ref names one run of a task.
+type Ref struct {
+	ID    string
+	Token int64
+}
+
+// An ExtendRequest asks for more time for runs of one queue.
+type ExtendRequest struct {
+	Queue  string
+	Worker string
+	Refs   []Ref
+	Lease  time.Duration
+	// Progress, by ID, is noted with the task.
+	Progress map[string][]byte
+}
+
+// An ExtendResult is what became of one lease.
+type ExtendResult uint8
+
+const (
+	Extended        ExtendResult = iota + 1
+	CancelRequested              // extended, and somebody wants it to be cancelled
+	Lost                         // somebody else has it, or nobody
+)
+
+// An OutcomeKind is how a run has ended.
+type OutcomeKind uint8
+
+const (
+	Succeeded OutcomeKind = iota + 1
+	Failed                // counts as a failure; After is the wait before the next run
+	Buried                // a dead letter at once
+	Released              // given back, no attempt spent; After is the wait
+	Snoozed               // as Released, but asked for by the handler
+	Stopped               // ended because it was asked to: cancelled if that was Cancel
+)
+
+// An Outcome says how one run has ended.
+type Outcome struct {
+	Ref
+	Kind   OutcomeKind
+	After  time.Duration
+	Error  string
+	Result []byte
+}
+
+// A SettleResult is what became of one outcome.
+type SettleResult uint8
+
+const (
+	Settled SettleResult = iota + 1 // now or before
+	Stale                           // somebody else has it, or had it since
+	Gone                            // nothing is known of the task any more
+)
+
+// An Act is an act of administration on one task.
+type Act uint8
+
+const (
+	// ActCancel ends a task that waits, and asks the worker of one that runs to stop it.
+	ActCancel Act = iota + 1
+	// ActPromote makes a task due now.
+	ActPromote
+	// ActRetry makes a dead or cancelled task due now, with its counts set to 0. It says
+	// false, too, if another task holds its unique key by now.
+	ActRetry
+	// ActDelete forgets a task that does not run.
+	ActDelete
+)
+
+// A ListRequest asks for a page of tasks.
+type ListRequest struct {
+	State  State
+	Cursor string // that of the page before
+	Max    int    // 0: 100
+}
+
+// A Page is some tasks, and where the next begins. No Cursor: there is none.
+type Page struct {
+	Tasks  []Info
+	Cursor string
+}
+
+// Settings are what is set for a queue, for all processes.
+type Settings struct {
+	Paused        bool          `json:"paused,omitempty"`
+	Rate          float64       `json:"rate,omitempty"`           // claims a second; 0: no limit
+	Burst         int           `json:"burst,omitempty"`          // how many at once; at least 1 with a Rate
+	Concurrency   int           `json:"concurrency,omitempty"`    // leases at a time; 0: no limit
+	MaxDead       int           `json:"max_dead,omitempty"`       // dead letters kept; 0: all
+	DeadRetention time.Duration `json:"dead_retention,omitempty"` // how long they are kept; 0: for ever
+}
+
+// Stats are figures of one queue.
+type Stats struct {
+	Queue    string            `json:"queue"`
+	Settings Settings          `json:"settings"`
+	States   map[State]int64   `json:"states"`
+	Counts   map[Counter]int64 `json:"counts"` // since the queue was made
+	Latest   time.Duration     `json:"latest"` // how late the task is that waits longest
+}
+
+// A Counter counts something of a queue.
+type Counter string
+
+const (
+	CountAdded     Counter = "added"
+	CountDuplicate Counter = "duplicate"
+	CountClaimed   Counter = "claimed"
+	CountDone      Counter = "done"
+	CountFailed    Counter = "failed"
+	CountCrashed   Counter = "crashed"
+	CountReleased  Counter = "released"
+	CountDead      Counter = "dead"
+	CountCancelled Counter = "cancelled"
+	CountExpired   Counter = "expired"
+	CountTrimmed   Counter = "trimmed" // dead letters deleted by MaxDead or DeadRetention
+)
+
+// A Tick is one turn of a periodic job.
+type Tick struct {
+	Queue    string
+	Name     string
+	Schedule string // as it was given; the first definition of a name wins
+	At       time.Time
+	Task     NewTask
+}
+
+// A Periodic is a periodic job as the store knows it.
+type Periodic struct {
+	Name     string    `json:"name"`
+	Schedule string    `json:"schedule"`
+	Last     time.Time `json:"last"`
+}

@@ -1,0 +1,147 @@
+package taskqueue
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limits of what a store accepts. They hold for every store.
+const (
+	// Priorities is the number of classes. The greater class is the more urgent,
+	// as in package jobqueue; 0 is the default.
+	Priorities = 8
+	// MaxPayload is the largest payload, in bytes, unless a queue says otherwise.
+	MaxPayload = 1 << 20
+	// MaxBatch is how many tasks one step of a store touches at most.
+	MaxBatch = 1000
+	// MaxBatchBytes bounds the payloads of one step.
+	MaxBatchBytes = 4 << 20
+	// MaxName is the longest id, unique key, type or name of a queue, in bytes.
+	MaxName = 256
+)
+
+// A Task is work that is to be done at its time, at least once.
+//
+// Type is the only field that must be set: it says which handler runs the task.
+type Task struct {
+	// ID names the task in its queue. Empty: Enqueue makes one that sorts by time.
+	// A second task of the same ID is not added, as long as the first is known. So
+	// an Enqueue whose answer was lost can be repeated.
+	ID string `json:"id"`
+	// Type says which handler runs it.
+	Type string `json:"type"`
+	// Queue is where it waits. Empty: the queue that Enqueue was called on.
+	Queue string `json:"queue"`
+	// UniqueKey, if it is set, is held by the task until it has ended (or until it
+	// starts, see Until). No other task with the same key is added meanwhile.
+	UniqueKey string      `json:"unique_key,omitempty"`
+	Until     UniqueUntil `json:"until,omitempty"`
+	// Payload is given to the handler as it is.
+	Payload []byte            `json:"payload,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+
+	// Delay is how long after now, by the clock of the store, it is due. RunAt is
+	// taken as said. At most one of them is set; none: due at once.
+	Delay time.Duration `json:"delay,omitempty"`
+	RunAt time.Time     `json:"run_at,omitzero"`
+	// ExpiresAt: a task that has not been started by then becomes a dead letter. Zero: never.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// Priority is its class, up to Priorities-1. The greater is the more urgent.
+	Priority uint8 `json:"priority,omitempty"`
+	// MaxFailures is how many times the handler may fail: the last of them makes a
+	// dead letter. 0: DefaultMaxFailures.
+	MaxFailures int `json:"max_failures,omitempty"`
+	// MaxCrashes is how many leases of it may run out, which happens when its worker
+	// dies: the last of them makes a dead letter. 0: DefaultMaxCrashes.
+	MaxCrashes int `json:"max_crashes,omitempty"`
+	// Timeout bounds each run. 0: none.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// Retention is how long the task and its result are kept after it was done or
+	// cancelled. At least the id is kept for MinRetention.
+	Retention time.Duration `json:"retention,omitempty"`
+}
+
+// Defaults of a task.
+const (
+	DefaultMaxFailures = 25
+	DefaultMaxCrashes  = 3
+	// MinRetention is how long the id of an ended task is known at least: so long
+	// an answer that was lost can be asked for again.
+	MinRetention = time.Minute
+)
+
+// A UniqueUntil says how long a task holds its UniqueKey.
+type UniqueUntil uint8
+
+const (
+	End   UniqueUntil = iota // until it is done, dead or cancelled
+	Start                    // until it is claimed for the first time
+)
+
+// A State is where a task is in its life. It is in exactly one.
+type State uint8
+
+const (
+	StateScheduled State = iota + 1 // its time has not come
+	StateReady                      // its time has come
+	StateRunning                    // a worker has it under a lease
+	StateRetrying                   // it has failed, and waits for its next run
+	StateDone                       // its handler has returned nil
+	StateDead                       // a dead letter: it is not run again unless Retry says so
+	StateCancelled                  // Cancel has ended it
+)
+
+var stateNames = [...]string{"", "scheduled", "ready", "running", "retrying", "done", "dead", "cancelled"}
+
+// String returns the name of the state in lower case.
+func (s State) String() string {
+	if int(s) < len(stateNames) && s > 0 {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("State(%d)", uint8(s))
+}
+
+// ParseState returns the state of that name.
+func ParseState(name string) (State, error) {
+	for s, n := range stateNames {
+		if n == name && s > 0 {
+			return State(s), nil
+		}
+	}
+	return 0, fmt.Errorf("taskqueue: there is no state %q: use one of %v", name, stateNames[1:])
+}
+
+// MarshalText and UnmarshalText write a state by its name.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (s *State) UnmarshalText(b []byte) (err error) {
+	*s, err = ParseState(string(b))
+	return err
+}
+
+// Ended reports whether nothing happens to a task in this state any more by itself.
+func (s State) Ended() bool { return s >= StateDone }
+
+// An Info is all that a store knows of a task.
+type Info struct {
+	Task
+	State    State `json:"state"`
+	Attempt  int   `json:"attempt"`  // how many times it was claimed, without those that were given back
+	Failures int   `json:"failures"` // how many times its handler has failed
+	Crashes  int   `json:"crashes"`  // how many leases of it have run out
+	Releases int   `json:"releases"` // how many times in a row it was given back
+	Token    int64 `json:"token"`    // of the last claim; see Claim
+
+	EnqueuedAt time.Time `json:"enqueued_at"`
+	DueAt      time.Time `json:"due_at"`              // when it is or was to run next
+	StartedAt  time.Time `json:"started_at,omitzero"` // of the last run
+	EndedAt    time.Time `json:"ended_at,omitzero"`
+	LeaseEnd   time.Time `json:"lease_end,omitzero"` // while it runs
+
+	Worker          string `json:"worker,omitempty"` // that has it or had it last
+	CancelRequested bool   `json:"cancel_requested,omitempty"`
+	LastError       string `json:"last_error,omitempty"`
+	Result          []byte `json:"result,omitempty"`
+	Progress        []byte `json:"progress,omitempty"`
+}

@@ -1,0 +1,178 @@
+package taskqueuetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+func order(f *fixture) {
+	at := time.Now().Add(-time.Hour)
+	add := func(id string, priority uint8, due time.Time) {
+		t := task(id)
+		t.Priority, t.RunAt = priority, due
+		f.add(t)
+	}
+	add("e", 0, at)
+	add("c", 3, at.Add(time.Second))
+	add("d", 3, at.Add(time.Second))
+	add("b", 3, at)
+	add("a", 7, at.Add(time.Minute))
+	var got string
+	for range 5 {
+		got += f.one().ID
+	}
+	assert.Equal(f, "abcde", got)
+}
+
+func paused(f *fixture) {
+	f.add(task("a"))
+	set := func(p bool) {
+		require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = p }))
+	}
+	set(true)
+	assert.Empty(f, f.claim(1))
+	set(false)
+	assert.Len(f, f.claim(1), 1)
+}
+
+func concurrency(f *fixture) {
+	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Concurrency = 2 }))
+	f.add(task("a"), task("b"), task("c"))
+	runs := f.claim(10)
+	require.Len(f, runs, 2)
+	assert.Empty(f, f.claim(10))
+	f.settle(runs[0], taskqueue.Succeeded, 0)
+	assert.Len(f, f.claim(10), 1)
+}
+
+func rate(f *fixture) {
+	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Rate, s.Burst = 10, 2 }))
+	f.add(task("a"), task("b"), task("c"), task("d"))
+	begin := time.Now()
+	assert.Len(f, f.claim(10), 2)
+	n := 2
+	for n < 4 {
+		n += len(f.claim(10))
+		time.Sleep(time.Millisecond)
+	}
+	assert.GreaterOrEqual(f, time.Since(begin), 190*time.Millisecond)
+}
+
+func cancel(f *fixture) {
+	f.add(task("a"), task("b"), task("c"))
+	assert.True(f, f.act("a", taskqueue.ActCancel))
+	f.in("a", taskqueue.StateCancelled)
+	assert.False(f, f.act("a", taskqueue.ActCancel))
+	for id, kind := range map[string]taskqueue.OutcomeKind{"b": taskqueue.Failed, "c": taskqueue.Succeeded} {
+		run := f.one()
+		for run.ID != id {
+			f.settle(run, taskqueue.Released, 0)
+			run = f.one()
+		}
+		assert.True(f, f.act(id, taskqueue.ActCancel))
+		f.in(id, taskqueue.StateRunning)
+		r, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Minute, Refs: []taskqueue.Ref{{ID: id, Token: run.Token}}})
+		require.NoError(f, err)
+		assert.Equal(f, []taskqueue.ExtendResult{taskqueue.CancelRequested}, r)
+		f.settle(run, kind, 0)
+		want := taskqueue.StateCancelled
+		if kind == taskqueue.Succeeded {
+			want = taskqueue.StateDone
+		}
+		f.in(id, want)
+	}
+}
+
+func retryDead(f *fixture) {
+	f.add(task("a"))
+	f.settle(f.one(), taskqueue.Buried, 0)
+	assert.Empty(f, f.claim(1))
+	assert.True(f, f.act("a", taskqueue.ActRetry))
+	run := f.one()
+	assert.Zero(f, run.Failures)
+	f.settle(run, taskqueue.Succeeded, 0)
+	assert.False(f, f.act("a", taskqueue.ActRetry))
+}
+
+func released(f *fixture) {
+	f.add(task("a"))
+	for range 10 {
+		run := f.one()
+		assert.Equal(f, 1, run.Attempt)
+		f.settle(run, taskqueue.Released, 0)
+	}
+	i := f.get("a")
+	assert.Equal(f, 10, i.Releases)
+	assert.Zero(f, i.Failures)
+}
+
+func expired(f *fixture) {
+	t := task("a")
+	t.ExpiresAt = time.Now().Add(-time.Second)
+	f.add(t, task("b"))
+	assert.Equal(f, "b", f.one().ID)
+	f.in("a", taskqueue.StateDead)
+	assert.Contains(f, f.get("a").LastError, "expired")
+}
+
+func pages(f *fixture) {
+	var want []string
+	for i := range 25 {
+		id := fmt.Sprintf("%02d", i)
+		want = append(want, id)
+		f.add(task(id))
+	}
+	var got []string
+	r := taskqueue.ListRequest{State: taskqueue.StateReady, Max: 10}
+	for {
+		page, err := f.s.List(ctx, queue, r)
+		require.NoError(f, err)
+		for _, t := range page.Tasks {
+			got = append(got, t.ID)
+		}
+		if r.Cursor = page.Cursor; r.Cursor == "" {
+			break
+		}
+	}
+	assert.Equal(f, want, got)
+	n, err := f.s.Purge(ctx, queue, taskqueue.StateReady)
+	require.NoError(f, err)
+	assert.Equal(f, 25, n)
+	_, err = f.s.List(ctx, queue, taskqueue.ListRequest{State: taskqueue.StateReady, Cursor: "no hex"})
+	var wrong *taskqueue.InvalidError
+	assert.ErrorAs(f, err, &wrong)
+}
+
+func names(f *fixture) {
+	for _, id := range []string{"a:b", "{a}", "ä\n", "a b", "\u2028%s"} {
+		t := task(id)
+		t.UniqueKey = id
+		f.add(t)
+		run := f.one()
+		assert.Equal(f, id, run.ID)
+		assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Succeeded, 0))
+	}
+}
+
+func apart(f *fixture) {
+	f.add(unique("a"))
+	t := unique("a")
+	t.Queue = queue + "2"
+	r, err := f.s.Enqueue(ctx, t.Queue, []taskqueue.NewTask{{Task: t}})
+	require.NoError(f, err)
+	assert.Equal(f, taskqueue.Added, r[0].Verdict)
+	assert.Len(f, f.claim(10), 1)
+	all, err := f.s.Queues(ctx)
+	require.NoError(f, err)
+	assert.Equal(f, []string{queue, queue + "2"}, all)
+	for _, bad := range []string{"", "a\x00b", string(make([]byte, 300))} {
+		_, err := f.s.Enqueue(ctx, bad, nil)
+		var wrong *taskqueue.InvalidError
+		assert.ErrorAs(f, err, &wrong)
+	}
+}

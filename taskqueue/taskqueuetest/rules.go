@@ -1,0 +1,240 @@
+package taskqueuetest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+func oneState(f *fixture) {
+	later := task("a")
+	later.Delay = time.Hour
+	f.add(later)
+	f.in("a", taskqueue.StateScheduled)
+	assert.True(f, f.act("a", taskqueue.ActPromote))
+	f.in("a", taskqueue.StateReady)
+	run := f.one()
+	f.in("a", taskqueue.StateRunning)
+	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Failed, time.Hour))
+	f.in("a", taskqueue.StateRetrying)
+	f.act("a", taskqueue.ActPromote)
+	f.in("a", taskqueue.StateReady)
+	f.settle(f.one(), taskqueue.Buried, 0)
+	f.in("a", taskqueue.StateDead)
+	assert.True(f, f.act("a", taskqueue.ActRetry))
+	f.in("a", taskqueue.StateReady)
+	f.settle(f.one(), taskqueue.Succeeded, 0)
+	f.in("a", taskqueue.StateDone)
+	assert.True(f, f.act("a", taskqueue.ActDelete))
+	_, err := f.s.Get(ctx, queue, "a")
+	assert.ErrorIs(f, err, taskqueue.ErrNotFound)
+	stats, err := f.s.Stats(ctx, queue)
+	require.NoError(f, err)
+	for s, n := range stats.States {
+		assert.Zero(f, n, "tasks left as %v", s)
+	}
+}
+
+func tokensIncrease(f *fixture) {
+	f.add(task("a"), task("b"), task("c"))
+	last := int64(0)
+	for range 5 {
+		for _, run := range f.claim(2) {
+			assert.Greater(f, run.Token, last)
+			last = run.Token
+			f.settle(run, taskqueue.Released, 0)
+		}
+	}
+}
+
+func tokenAfterDelete(f *fixture) {
+	f.add(task("a"))
+	old := f.one()
+	f.settle(old, taskqueue.Succeeded, 0)
+	require.True(f, f.act("a", taskqueue.ActDelete))
+	f.add(task("a"))
+	run := f.one()
+	assert.Greater(f, run.Token, old.Token)
+	assert.Equal(f, taskqueue.Stale, f.settle(old, taskqueue.Failed, 0))
+	f.in("a", taskqueue.StateRunning)
+}
+
+func fenced(f *fixture) {
+	f.add(task("a"))
+	old := f.claimFor("old", 1, time.Millisecond)[0]
+	time.Sleep(10 * time.Millisecond)
+	run := f.one()
+	require.Equal(f, "a", run.ID)
+	r, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "old", Lease: time.Minute,
+		Refs: []taskqueue.Ref{{ID: "a", Token: old.Token}, {ID: "a", Token: run.Token}, {ID: "none", Token: 1}}})
+	require.NoError(f, err)
+	assert.Equal(f, []taskqueue.ExtendResult{taskqueue.Lost, taskqueue.Extended, taskqueue.Lost}, r)
+	assert.Equal(f, taskqueue.Stale, f.settle(old, taskqueue.Succeeded, 0))
+	f.in("a", taskqueue.StateRunning)
+	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Succeeded, 0))
+}
+
+func unique(id string) taskqueue.Task {
+	t := task(id)
+	t.UniqueKey = "k"
+	return t
+}
+
+func uniqueKey(f *fixture) {
+	duplicate := taskqueue.Result{Verdict: taskqueue.Duplicate, ID: "a"}
+	r := f.add(unique("a"), unique("b"))
+	assert.Equal(f, []taskqueue.Result{{Verdict: taskqueue.Added, ID: "a"}, duplicate}, r)
+	run := f.one()
+	assert.Equal(f, duplicate, f.add(unique("c"))[0], "while it runs")
+	f.settle(run, taskqueue.Failed, 0)
+	assert.Equal(f, duplicate, f.add(unique("c"))[0], "between runs")
+	f.settle(f.one(), taskqueue.Succeeded, 0)
+	assert.Equal(f, taskqueue.Added, f.add(unique("c"))[0].Verdict, "it has ended")
+
+	assert.True(f, f.act("c", taskqueue.ActCancel))
+	assert.Equal(f, taskqueue.Added, f.add(unique("d"))[0].Verdict, "it was cancelled")
+	assert.False(f, f.act("c", taskqueue.ActRetry), "the key is d's")
+	f.settle(f.one(), taskqueue.Buried, 0)
+	assert.True(f, f.act("c", taskqueue.ActRetry), "a dead letter holds no key")
+	assert.False(f, f.act("d", taskqueue.ActRetry), "the key is c's")
+	assert.True(f, f.act("c", taskqueue.ActDelete))
+	assert.Equal(f, taskqueue.Added, f.add(unique("e"))[0].Verdict, "it was deleted")
+}
+
+func uniqueUntilStart(f *fixture) {
+	t := unique("a")
+	t.Until = taskqueue.Start
+	f.add(t)
+	assert.Equal(f, taskqueue.Duplicate, f.add(unique("b"))[0].Verdict)
+	run := f.one()
+	assert.Equal(f, taskqueue.Added, f.add(unique("b"))[0].Verdict, "a has started")
+	f.settle(run, taskqueue.Succeeded, 0)
+	assert.Equal(f, taskqueue.Duplicate, f.add(unique("c"))[0].Verdict, "the end of a does not free the key of b")
+}
+
+func notBeforeItsTime(f *fixture) {
+	a, b := task("a"), task("b")
+	a.Delay = 100 * time.Millisecond
+	b.Delay = time.Hour
+	begin := time.Now()
+	f.add(a, b)
+	for {
+		f.n++
+		got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: "n" + time.Now().String(), Max: 10, Lease: time.Minute})
+		require.NoError(f, err)
+		if len(got.Tasks) > 0 {
+			require.Len(f, got.Tasks, 1)
+			assert.Equal(f, "a", got.Tasks[0].ID)
+			assert.GreaterOrEqual(f, time.Since(begin), 100*time.Millisecond)
+			assert.False(f, got.Now.Before(got.Tasks[0].DueAt), "by the clock of the store")
+			return
+		}
+		assert.False(f, got.NextDue.IsZero())
+		require.NoError(f, f.s.Wait(ctx, []string{queue}, time.Now().Add(min(got.NextDue.Sub(got.Now), time.Second))))
+	}
+}
+
+func settledLate(f *fixture) {
+	f.add(task("a"))
+	run := f.claimFor("w", 1, time.Millisecond)[0]
+	time.Sleep(10 * time.Millisecond)
+	require.Empty(f, f.claim(0), "which gives back what has run out")
+	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Succeeded, 0))
+	f.in("a", taskqueue.StateDone)
+	assert.Zero(f, f.get("a").Crashes)
+}
+
+func crashesApart(f *fixture) {
+	f.add(task("a"))
+	f.settle(f.one(), taskqueue.Failed, 0)
+	for range 2 {
+		f.claimFor("w", 1, time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
+		f.claim(0)
+	}
+	i := f.get("a")
+	assert.Equal(f, 1, i.Failures)
+	assert.Equal(f, 2, i.Crashes)
+	assert.Equal(f, taskqueue.StateDead, i.State, "MaxCrashes is 2")
+
+	f.add(task("b"))
+	for range 3 {
+		f.settle(f.one(), taskqueue.Failed, 0)
+	}
+	assert.Equal(f, taskqueue.StateDead, f.get("b").State, "MaxFailures is 3")
+	assert.Equal(f, "why", f.get("b").LastError)
+}
+
+func enqueueRepeated(f *fixture) {
+	f.add(task("a"))
+	assert.Equal(f, taskqueue.Result{Verdict: taskqueue.Exists, ID: "a"}, f.add(task("a"))[0])
+	f.settle(f.one(), taskqueue.Succeeded, 0)
+	assert.Equal(f, taskqueue.Exists, f.add(task("a"))[0].Verdict, "ended ids are known for a while")
+	assert.Empty(f, f.claim(1))
+}
+
+func claimRepeated(f *fixture) {
+	f.add(task("a"), task("b"), task("c"))
+	r := taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: "1", Max: 2, Lease: time.Minute}
+	first, err := f.s.Claim(ctx, r)
+	require.NoError(f, err)
+	require.Len(f, first.Tasks, 2)
+	f.settle(first.Tasks[0], taskqueue.Succeeded, 0)
+	again, err := f.s.Claim(ctx, r)
+	require.NoError(f, err)
+	require.Len(f, again.Tasks, 1, "what is settled is left out, and nothing new is taken")
+	assert.Equal(f, first.Tasks[1].ID, again.Tasks[0].ID)
+	assert.Equal(f, first.Tasks[1].Token, again.Tasks[0].Token)
+	r.Nonce = "2"
+	next, err := f.s.Claim(ctx, r)
+	require.NoError(f, err)
+	require.Len(f, next.Tasks, 1)
+	assert.Equal(f, "c", next.Tasks[0].ID)
+}
+
+func settleRepeated(f *fixture) {
+	f.add(task("a"))
+	run := f.one()
+	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Failed, time.Hour))
+	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Failed, time.Hour))
+	assert.Equal(f, 1, f.get("a").Failures)
+	f.act("a", taskqueue.ActPromote)
+	next := f.one()
+	assert.Equal(f, taskqueue.Stale, f.settle(run, taskqueue.Failed, 0))
+	f.settle(next, taskqueue.Succeeded, 0)
+	assert.Equal(f, taskqueue.Settled, f.settle(next, taskqueue.Succeeded, 0))
+	gone := taskqueue.Info{Task: task("never")}
+	assert.Equal(f, taskqueue.Gone, f.settle(gone, taskqueue.Succeeded, 0))
+}
+
+func tickOnce(f *fixture) {
+	at := time.Now().Truncate(time.Second)
+	tick := func(id string, at time.Time) bool {
+		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: "@hourly", At: at, Task: taskqueue.NewTask{Task: task(id)}})
+		require.NoError(f, err)
+		return added
+	}
+	assert.True(f, tick("1", at))
+	assert.False(f, tick("2", at))
+	assert.False(f, tick("3", at.Add(-time.Second)))
+	assert.True(f, tick("4", at.Add(time.Second)))
+	assert.Len(f, f.claim(10), 2)
+	all, err := f.s.Periodic(ctx, queue)
+	require.NoError(f, err)
+	require.Len(f, all, 1)
+	assert.True(f, all[0].Last.Equal(at.Add(time.Second)))
+}
+
+func wholeBatch(f *fixture) {
+	many := make([]taskqueue.NewTask, taskqueue.MaxBatch+1)
+	for i := range many {
+		many[i].Task = task(string(rune('a' + i)))
+	}
+	_, err := f.s.Enqueue(ctx, queue, many)
+	var wrong *taskqueue.InvalidError
+	assert.ErrorAs(f, err, &wrong)
+	assert.Empty(f, f.claim(1))
+}

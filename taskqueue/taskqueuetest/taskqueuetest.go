@@ -1,0 +1,139 @@
+// Package taskqueuetest tests whether a store keeps the rules that package taskqueue
+// builds on. Run it on a store of your own.
+package taskqueuetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// Run tests stores that open returns: an empty one for every test. It may be called
+// in a testing/synctest bubble, or not; no test waits for longer than a second.
+func Run(t *testing.T, open func(t *testing.T) taskqueue.Store) {
+	for name, f := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			defer func() { assert.NoError(t, s.Close()) }()
+			f(&fixture{t, s, 0})
+		})
+	}
+}
+
+var tests = map[string]func(*fixture){
+	"R1 a task is in one state": oneState,
+	"R3 tokens increase":        tokensIncrease,
+	"R3 an id that was deleted and added again gets a new token": tokenAfterDelete,
+	"R4 only the holder of the token settles and extends":        fenced,
+	"R5 a unique key is held until the task has ended":           uniqueKey,
+	"R5 a unique key is held until the task starts":              uniqueUntilStart,
+	"R7 nothing is handed out before its time":                   notBeforeItsTime,
+	"R8 what has finished is settled though its lease is over":   settledLate,
+	"R9 crashes and failures are counted apart":                  crashesApart,
+	"R10 an enqueue is repeated":                                 enqueueRepeated,
+	"R10 a claim is repeated":                                    claimRepeated,
+	"R10 a settlement is repeated":                               settleRepeated,
+	"R10 a tick is enqueued once":                                tickOnce,
+	"R11 a batch is added whole or not at all":                   wholeBatch,
+	"order is by priority, time and id":                          order,
+	"a paused queue hands out nothing":                           paused,
+	"a concurrency limit counts leases":                          concurrency,
+	"a rate limit":                                               rate,
+	"cancel":                                                     cancel,
+	"a dead letter is retried":                                   retryDead,
+	"released tasks spend no attempt":                            released,
+	"an expired task is not started":                             expired,
+	"pages":                                                      pages,
+	"names with any bytes":                                       names,
+	"queues are apart":                                           apart,
+}
+
+const queue = "mail"
+
+type fixture struct {
+	*testing.T
+	s taskqueue.Store
+	n int
+}
+
+var ctx = context.Background()
+
+func task(id string) taskqueue.Task {
+	return taskqueue.Task{ID: id, Type: "t", Queue: queue, MaxFailures: 3, MaxCrashes: 2}
+}
+
+func (f *fixture) add(tasks ...taskqueue.Task) []taskqueue.Result {
+	f.Helper()
+	all := make([]taskqueue.NewTask, len(tasks))
+	for i := range tasks {
+		all[i].Task = tasks[i]
+	}
+	results, err := f.s.Enqueue(ctx, queue, all)
+	require.NoError(f, err)
+	require.Len(f, results, len(tasks))
+	return results
+}
+
+func (f *fixture) claimFor(worker string, n int, lease time.Duration) []taskqueue.Info {
+	f.Helper()
+	f.n++
+	got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: worker, Nonce: fmt.Sprint(f.n), Max: n, Lease: lease})
+	require.NoError(f, err)
+	return got.Tasks
+}
+
+func (f *fixture) claim(n int) []taskqueue.Info { f.Helper(); return f.claimFor("w", n, time.Minute) }
+
+// one claims one task, which there must be.
+func (f *fixture) one() taskqueue.Info {
+	f.Helper()
+	got := f.claim(1)
+	require.Len(f, got, 1)
+	return got[0]
+}
+
+func (f *fixture) settle(t taskqueue.Info, k taskqueue.OutcomeKind, after time.Duration) taskqueue.SettleResult {
+	f.Helper()
+	r, err := f.s.Settle(ctx, queue, []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: t.ID, Token: t.Token}, Kind: k, After: after, Error: "why"}})
+	require.NoError(f, err)
+	require.Len(f, r, 1)
+	return r[0]
+}
+
+func (f *fixture) get(id string) taskqueue.Info {
+	f.Helper()
+	i, err := f.s.Get(ctx, queue, id)
+	require.NoError(f, err)
+	return i
+}
+
+func (f *fixture) act(id string, a taskqueue.Act) bool {
+	f.Helper()
+	ok, err := f.s.Act(ctx, queue, id, a)
+	require.NoError(f, err)
+	return ok
+}
+
+// states is every state, and how List has to find a task: in exactly one of them.
+func (f *fixture) in(id string, want taskqueue.State) {
+	f.Helper()
+	assert.Equal(f, want, f.get(id).State, "state of %s", id)
+	for s := taskqueue.StateScheduled; s <= taskqueue.StateCancelled; s++ {
+		page, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: s})
+		require.NoError(f, err)
+		found := false
+		for _, t := range page.Tasks {
+			found = found || t.ID == id
+		}
+		assert.Equal(f, s == want, found, "%s listed as %v, it is %v", id, s, want)
+	}
+	stats, err := f.s.Stats(ctx, queue)
+	require.NoError(f, err)
+	assert.Positive(f, stats.States[want], "count of %v", want)
+}

@@ -1,0 +1,174 @@
+package taskqueue
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/taskqueue/internal/group"
+)
+
+// Work claims tasks and runs them with the handlers, until ctx is done. Then no more
+// are claimed; those that run have the ShutdownGrace, then their contexts are
+// cancelled with [ErrStopping]. Work returns when all have ended and the store knows
+// how: those that were stopped have been given back, without an attempt spent.
+// Nothing of them runs after Work has returned.
+//
+// Each task runs in a scope of package async of its own, which belongs to the scope
+// of ctx, if there is one. A worker extends the leases of what runs. One that could
+// not do so in time, or that learns that a task is another worker's, cancels the
+// context of the task with [ErrLeaseLost] and never settles it; the place stays
+// taken until the handler has returned.
+//
+// Tasks of a type without a handler are given back, for workers that have one.
+//
+// The error is nil if Work was stopped and everything is settled; an
+// [*InvalidError]; or an [*UnsettledError] if the store could not be told.
+func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption) error {
+	o, err := newWorkOptions(q, opts)
+	if err != nil {
+		return err
+	}
+	for name, h := range handlers {
+		if h == nil {
+			return invalid("Handlers", "that of %q is nil", name)
+		}
+	}
+	w := &worker{
+		q: q, o: o, handlers: handlers, free: o.concurrency,
+		runs: map[runKey]*run{}, idle: map[string]bool{}, changed: make(chan struct{}),
+		settles: map[string]*group.Group[*settlement]{},
+	}
+	for name := range o.weights {
+		w.settles[name] = group.New(MaxBatch, func(all []*settlement) error { return w.settleAll(name, all) })
+	}
+	// What the worker needs until the last task is settled is not cancelled with ctx.
+	return async.Scope(context.WithoutCancel(ctx), func(live context.Context) error {
+		return w.work(ctx, live)
+	}, async.Name("taskqueue worker"))
+}
+
+// An UnsettledError names tasks that have ended, which the store could not be told.
+// They will run again when their leases have run out.
+type UnsettledError struct {
+	IDs []string
+	Err error // of the last attempt
+}
+
+func (e *UnsettledError) Error() string {
+	return fmt.Sprintf("taskqueue: the store could not be told how these tasks ended, they will run again: %s: %v", strings.Join(e.IDs, ", "), e.Err)
+}
+
+func (e *UnsettledError) Unwrap() error { return e.Err }
+
+var workers atomic.Int64
+
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	return fmt.Sprintf("%.64s:%d:%d", host, os.Getpid(), workers.Add(1))
+}
+
+// A worker is one call of Work.
+type worker struct {
+	q        *Queue
+	o        *workOptions
+	handlers Handlers
+
+	mu      sync.Mutex
+	runs    map[runKey]*run
+	free    int             // places
+	changed chan struct{}   // closed, and replaced, when free or runs has changed
+	idle    map[string]bool // queues that had nothing due when they were asked last, and since then no run has ended
+	settles map[string]*group.Group[*settlement]
+	lost    []string // ids that could not be settled
+	lostErr error
+	// stopping: what runs has been told to stop.
+	stopping bool
+}
+
+type runKey struct{ queue, id string }
+
+// work is the body of Work.
+func (w *worker) work(ctx, live context.Context) error {
+	stop, stopNow := context.WithCancelCause(live)
+	defer stopNow(nil)
+	defer context.AfterFunc(ctx, func() { stopNow(ErrStopping) })()
+
+	async.Go(live, w.keepLeases, async.Daemon(), async.Name("keep leases"))
+	if w.o.untilEmpty {
+		async.Go(live, func(ctx context.Context) error { w.awaitEmpty(stop); stopNow(ErrStopping); return nil }, async.Daemon())
+	}
+	var fetchers []*async.Future[struct{}]
+	for name, weight := range w.o.weights {
+		f := &fetcher{w: w, queue: name, weight: weight}
+		fetchers = append(fetchers, async.Start(stop, func(ctx context.Context) error { f.loop(ctx, live); return nil }, async.Name("fetch "+name)))
+	}
+	for _, f := range fetchers {
+		_, _ = f.Join(live) // they only stop
+	}
+	w.finish(live)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.lost) > 0 {
+		slices.Sort(w.lost)
+		return &UnsettledError{w.lost, w.lostErr}
+	}
+	return nil
+}
+
+// finish waits for what runs, at first with patience.
+func (w *worker) finish(live context.Context) {
+	patience, cancel := context.WithTimeout(live, w.o.grace)
+	defer cancel()
+	if w.await(patience, func() bool { return len(w.runs) == 0 }) {
+		return
+	}
+	w.mu.Lock()
+	w.stopping = true
+	runs := slices.Collect(maps.Values(w.runs))
+	w.mu.Unlock()
+	for _, r := range runs {
+		r.cancel(ErrStopping)
+	}
+	w.await(live, func() bool { return len(w.runs) == 0 })
+}
+
+// awaitEmpty waits until nothing runs and every queue has said that nothing is due.
+func (w *worker) awaitEmpty(ctx context.Context) {
+	w.await(ctx, func() bool { return len(w.runs) == 0 && len(w.idle) == len(w.o.weights) })
+}
+
+// await waits until f says so, which is called with w locked, or ctx is done.
+func (w *worker) await(ctx context.Context, f func() bool) bool {
+	for {
+		w.mu.Lock()
+		ok, changed := f(), w.changed
+		w.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// change changes the state of w by f and wakes those who wait for that.
+func (w *worker) change(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	close(w.changed)
+	w.changed = make(chan struct{})
+}

@@ -1,0 +1,99 @@
+package taskqueue
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// Defaults of a worker.
+const (
+	DefaultLease         = 30 * time.Second
+	DefaultShutdownGrace = 10 * time.Second
+)
+
+// A WorkOption changes how [Queue.Work] works.
+type WorkOption func(*workOptions)
+
+type workOptions struct {
+	concurrency int
+	weights     map[string]int
+	lease       time.Duration
+	grace       time.Duration
+	backoff     func(failures int) time.Duration
+	weighted    bool
+	untilEmpty  bool
+	name        string
+}
+
+// Concurrency is how many tasks run at the same time. Defaults to twice the number
+// of processors and two more. n < 1 is 1.
+func Concurrency(n int) WorkOption { return func(o *workOptions) { o.concurrency = max(n, 1) } }
+
+// Queues says which queues are worked on, each with a weight: how many of the free
+// places it may take compared with the others. Defaults to the queue that Work is
+// called on.
+func Queues(weights map[string]int) WorkOption {
+	return func(o *workOptions) { o.weights = maps.Clone(weights) }
+}
+
+// Lease is how long a worker that is silent keeps its tasks. It extends them every
+// third of it. Defaults to 30 s; at least 1 s.
+func Lease(d time.Duration) WorkOption {
+	return func(o *workOptions) { o.lease = max(d, time.Second) }
+}
+
+// ShutdownGrace is how long tasks may go on when Work has been told to stop, before
+// their contexts are cancelled with [ErrStopping]. Defaults to 10 s.
+func ShutdownGrace(d time.Duration) WorkOption {
+	return func(o *workOptions) { o.grace = max(d, 0) }
+}
+
+// Backoff is the wait before the next run after a number of failures. Defaults to
+// [DefaultBackoff].
+func Backoff(f func(failures int) time.Duration) WorkOption {
+	if f == nil {
+		panic("taskqueue: Backoff(nil): leave the option out instead")
+	}
+	return func(o *workOptions) { o.backoff = f }
+}
+
+// Weighted has less urgent tasks a chance while there are more urgent ones: each
+// class of priority is looked at first twice as often as the class below it.
+// Without it the more urgent always come first.
+func Weighted() WorkOption { return func(o *workOptions) { o.weighted = true } }
+
+// WorkUntilEmpty has Work return when nothing is due, and nothing runs. It is meant
+// for tests.
+func WorkUntilEmpty() WorkOption { return func(o *workOptions) { o.untilEmpty = true } }
+
+// WorkerName names the worker in the store. Defaults to the host, the process and a
+// number.
+func WorkerName(name string) WorkOption { return func(o *workOptions) { o.name = name } }
+
+func newWorkOptions(q *Queue, opts []WorkOption) (*workOptions, error) {
+	o := &workOptions{
+		concurrency: 2*runtime.GOMAXPROCS(0) + 2,
+		weights:     map[string]int{q.name: 1},
+		lease:       DefaultLease,
+		grace:       DefaultShutdownGrace,
+		backoff:     DefaultBackoff,
+		name:        workerName(),
+	}
+	for _, opt := range opts {
+		opt(o)
+	}
+	if len(o.weights) == 0 {
+		return nil, invalid("Queues", "there is none: name at least one")
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.weights)) {
+		if err := checkName("Queues", name); err != nil {
+			return nil, err
+		}
+		if o.weights[name] < 1 {
+			return nil, invalid("Queues", "the weight of %s is %d: it must be at least 1, or leave the queue out", name, o.weights[name])
+		}
+	}
+	return o, checkName("WorkerName", o.name)
+}

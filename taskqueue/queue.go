@@ -143,12 +143,12 @@ func (q *Queue) complete(t *Task) error {
 	if t.MaxCrashes == 0 {
 		t.MaxCrashes = DefaultMaxCrashes
 	}
-	err := errors.Join(checkName("Type", t.Type), checkName("Queue", t.Queue), checkName("ID", t.ID))
+	err := errors.Join(CheckName("Type", t.Type), CheckName("Queue", t.Queue), CheckName("ID", t.ID))
 	switch {
 	case err != nil:
 		return err
-	case t.UniqueKey != "" && checkName("UniqueKey", t.UniqueKey) != nil:
-		return checkName("UniqueKey", t.UniqueKey)
+	case t.UniqueKey != "" && CheckName("UniqueKey", t.UniqueKey) != nil:
+		return CheckName("UniqueKey", t.UniqueKey)
 	case len(t.Payload) > q.opts.maxPayload:
 		return invalid("Payload", "it has %d bytes, at most %d are allowed: store it elsewhere and enqueue where it is, or raise PayloadLimit", len(t.Payload), q.opts.maxPayload)
 	case t.Priority >= Priorities:
@@ -165,7 +165,9 @@ func (q *Queue) complete(t *Task) error {
 	return nil
 }
 
-func checkName(what, s string) error {
+// CheckName says what is wrong with a name, for stores: it must be UTF-8 without a
+// zero byte, not empty, and at most MaxName bytes long.
+func CheckName(what, s string) error {
 	switch {
 	case s == "":
 		return invalid(what, "it must not be empty")

@@ -88,12 +88,12 @@ func newWorkOptions(q *Queue, opts []WorkOption) (*workOptions, error) {
 		return nil, invalid("Queues", "there is none: name at least one")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.weights)) {
-		if err := checkName("Queues", name); err != nil {
+		if err := CheckName("Queues", name); err != nil {
 			return nil, err
 		}
 		if o.weights[name] < 1 {
 			return nil, invalid("Queues", "the weight of %s is %d: it must be at least 1, or leave the queue out", name, o.weights[name])
 		}
 	}
-	return o, checkName("WorkerName", o.name)
+	return o, CheckName("WorkerName", o.name)
 }

@@ -2,10 +2,10 @@ package engine
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/classes"
 )
 
 // Claim is a method of taskqueue.Store.
@@ -82,7 +82,7 @@ func (q *queue) remember(now time.Time, r taskqueue.ClaimRequest, tasks []taskqu
 // take claims up to n tasks whose time has come, the most urgent class first, or
 // the classes in an order that is drawn by weight.
 func (q *queue) take(tx Tx, now time.Time, n int, c *taskqueue.Claimed, r taskqueue.ClaimRequest) {
-	for _, class := range classes(r.Weigh) {
+	for _, class := range classes.Order(r.Weigh) {
 		for len(c.Tasks) < n {
 			ids := q.due(tx, class, now, n-len(c.Tasks))
 			if len(ids) == 0 {
@@ -95,33 +95,6 @@ func (q *queue) take(tx Tx, now time.Time, n int, c *taskqueue.Claimed, r taskqu
 			}
 		}
 	}
-}
-
-// classes returns the classes in the order in which a claim looks at them. With a
-// seed each class has twice the chance of the one behind it.
-func classes(seed uint64) []int {
-	order := make([]int, taskqueue.Priorities)
-	for i := range order {
-		order[i] = i
-	}
-	if seed == 0 {
-		return order
-	}
-	rnd := rand.New(rand.NewPCG(seed, 0))
-	for i := range order {
-		sum := 0
-		for _, class := range order[i:] {
-			sum += 1 << (taskqueue.Priorities - 1 - class)
-		}
-		at := rnd.IntN(sum)
-		for j := i; j < len(order); j++ {
-			if at -= 1 << (taskqueue.Priorities - 1 - order[j]); at < 0 {
-				order[i], order[j] = order[j], order[i]
-				break
-			}
-		}
-	}
-	return order
 }
 
 // A dueEntry is an entry of the index of what waits.

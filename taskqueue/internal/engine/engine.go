@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ambit-go/ambit/taskqueue"
 )
@@ -65,7 +64,7 @@ func Open(ctx context.Context, db DB, now func() time.Time) (*Engine, error) {
 // do runs one step on one queue. f returns an error before it has written anything,
 // or none.
 func (e *Engine) do(ctx context.Context, name string, f func(tx Tx, q *queue, now time.Time) error) error {
-	if err := checkName("queue", name); err != nil {
+	if err := taskqueue.CheckName("queue", name); err != nil {
 		return err
 	}
 	return e.db.Do(ctx, func(tx Tx) error {
@@ -82,20 +81,6 @@ func (e *Engine) do(ctx context.Context, name string, f func(tx Tx, q *queue, no
 		}
 		return nil
 	})
-}
-
-func checkName(what, s string) error {
-	switch {
-	case s == "":
-		return &taskqueue.InvalidError{What: what, Why: "it must not be empty"}
-	case len(s) > taskqueue.MaxName:
-		return &taskqueue.InvalidError{What: what, Why: "it is longer than 256 bytes"}
-	case !utf8.ValidString(s):
-		return &taskqueue.InvalidError{What: what, Why: "it is not valid UTF-8"}
-	case strings.ContainsRune(s, 0):
-		return &taskqueue.InvalidError{What: what, Why: "it must not contain a zero byte"}
-	}
-	return nil
 }
 
 // sooner wakes those who wait for something to become due.

@@ -1,0 +1,50 @@
+-- ARGV: channel, then for each outcome: id, token, kind, after in µs, error, result.
+local SUCCEEDED, FAILED, BURIED, RELEASED, SNOOZED = 1, 2, 3, 4, 5
+step(0)
+
+local function finish(t, kind, after, error, result)
+  if error ~= '' then t.error = error end
+  if has(t, CANCEL) and kind ~= SUCCEEDED then cancelled(t)
+  elseif kind == SUCCEEDED then
+    t.result = result
+    over(t, ENDED_DONE)
+    count('done', 1)
+  elseif kind == BURIED then
+    t.failures = t.failures + 1
+    count('failed', 1)
+    bury(t)
+  elseif kind == FAILED then
+    t.failures = t.failures + 1
+    count('failed', 1)
+    t.releases = 0
+    if t.failures >= t.maxFailures then bury(t) else wait(t, RETRYING, after) end
+  else -- given back
+    t.attempt = t.attempt - 1
+    t.releases = kind == SNOOZED and 0 or t.releases + 1
+    count('released', 1)
+    wait(t, t.failures > 0 and RETRYING or SCHEDULED, after)
+  end
+end
+
+local results = {}
+for i = 2, #ARGV, 6 do
+  local t, token = load(ARGV[i]), tonumber(ARGV[i + 1])
+  local answer = 1
+  if not t then answer = 3
+  elseif t.token ~= token then answer = 2
+  elseif t.settled == token then answer = 1
+  elseif t.state ~= RUNNING and not has(t, REAPED) then answer = 2 -- Retry or Cancel has decided meanwhile
+  else
+    change(t, function()
+      if has(t, REAPED) then
+        set(t, REAPED, false)
+        t.crashes = t.crashes - 1
+        count('crashed', -1)
+      end
+      t.settled = token
+      finish(t, tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5])
+    end)
+  end
+  results[#results + 1] = answer
+end
+return done(results)

@@ -1,0 +1,375 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/classes"
+)
+
+// A Store is a taskqueue.Store. Use New.
+type Store struct {
+	client  redis.UniversalClient
+	prefix  string
+	warn    func(string)
+	scripts scripts
+	hints   hints
+	batches batches
+	closed  atomic.Bool
+}
+
+// names are the ends of the keys of a queue, in the order in which the scripts know them.
+var names = []string{
+	"due:7", "due:6", "due:5", "due:4", "due:3", "due:2", "due:1", "due:0",
+	"run", "retry", "dead", "done", "cancelled", "forget", "p", "s", "u", "n", "c", "t",
+}
+
+// base is what the keys of a queue begin with. The name of the queue is their hash
+// tag, escaped, so that it has no braces.
+func (s *Store) base(queue string) string { return s.prefix + ":{" + url.QueryEscape(queue) + "}:" }
+
+func (s *Store) channel(queue string) string { return s.base(queue) + "wake" }
+
+func (s *Store) registry() string { return s.prefix + ":queues" }
+
+// run runs a script on the keys of a queue. The channel comes before the args.
+func (s *Store) run(ctx context.Context, script *redis.Script, queue string, args ...any) (any, error) {
+	if s.closed.Load() {
+		return nil, taskqueue.ErrClosed
+	}
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return nil, err
+	}
+	base := s.base(queue)
+	keys := make([]string, len(names))
+	for i, n := range names {
+		keys[i] = base + n
+	}
+	got, err := script.Run(ctx, s.client, keys, append([]any{s.channel(queue)}, args...)...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("taskqueue: redis: %w", err)
+	}
+	return got, nil
+}
+
+// Enqueue is a method of taskqueue.Store. Calls that come at the same time are sent
+// together.
+func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+	if len(tasks) > taskqueue.MaxBatch {
+		return nil, &taskqueue.InvalidError{What: "tasks", Why: "more than 1,000 in one call: split them"}
+	}
+	size := 0
+	for i := range tasks {
+		if size += len(tasks[i].Payload); size > taskqueue.MaxBatchBytes {
+			return nil, &taskqueue.InvalidError{What: "tasks", Why: "more than 4 MiB of payloads in one call: split them"}
+		}
+	}
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return nil, err
+	}
+	return s.batches.enqueue(ctx, queue, tasks, size)
+}
+
+// enqueueNow enqueues in one script.
+func (s *Store) enqueueNow(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+	args := make([]any, 0, 4*len(tasks))
+	for i := range tasks {
+		args = appendTask(args, &tasks[i].Task)
+	}
+	if err := s.register(ctx, queue); err != nil {
+		return nil, err
+	}
+	got, err := s.run(ctx, s.scripts.enqueue, queue, args...)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]taskqueue.Result, len(tasks))
+	for i, one := range list(got) {
+		r := list(one)
+		results[i] = taskqueue.Result{Verdict: taskqueue.Verdict(integer(r[0])), ID: text(r[1])}
+	}
+	return results, nil
+}
+
+func appendTask(args []any, t *taskqueue.Task) []any {
+	delay := max(t.Delay, 0)
+	return append(args, t.ID, pack(t), int64((delay+time.Microsecond-1)/time.Microsecond), micros(t.RunAt.Add(roundUp(t.RunAt))))
+}
+
+// roundUp is what is to be added to t so that it is not early in microseconds.
+func roundUp(t time.Time) time.Duration {
+	if t.IsZero() {
+		return 0
+	}
+	return time.Microsecond - 1
+}
+
+// register notes the name of a queue, once for each store.
+func (s *Store) register(ctx context.Context, queue string) error {
+	if _, known := s.hints.known.Load(queue); known {
+		return nil
+	}
+	if err := s.client.SAdd(ctx, s.registry(), queue).Err(); err != nil {
+		return fmt.Errorf("taskqueue: redis: %w", err)
+	}
+	s.hints.known.Store(queue, true)
+	return nil
+}
+
+// Claim is a method of taskqueue.Store.
+func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueue.Claimed, err error) {
+	if r.Lease <= 0 || r.Worker == "" {
+		return c, &taskqueue.InvalidError{What: "claim", Why: "a worker and a lease longer than 0 are needed"}
+	}
+	order := make([]byte, 0, taskqueue.Priorities)
+	for _, class := range classes.Order(r.Weigh) {
+		order = append(order, byte('1'+class))
+	}
+	got, err := s.run(ctx, s.scripts.claim, r.Queue, r.Worker, r.Nonce, min(max(r.Max, 0), taskqueue.MaxBatch), lease(r.Lease), order)
+	if err != nil {
+		return c, err
+	}
+	answer := list(got)
+	c.Now, c.NextDue = fromMicros(integer(answer[0])), fromMicros(integer(answer[1]))
+	c.Tasks, err = infos(r.Queue, answer[2], time.Time{})
+	return c, err
+}
+
+// lease is d in µs, at least 1.
+func lease(d time.Duration) int64 { return max(d.Microseconds(), 1) }
+
+// Extend is a method of taskqueue.Store.
+func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqueue.ExtendResult, error) {
+	if r.Lease <= 0 || len(r.Refs) > taskqueue.MaxBatch {
+		return nil, &taskqueue.InvalidError{What: "extend", Why: "a lease longer than 0 and at most 1,000 runs are needed"}
+	}
+	args := []any{r.Worker, lease(r.Lease)}
+	for _, ref := range r.Refs {
+		progress, given := r.Progress[ref.ID]
+		args = append(args, ref.ID, ref.Token, boolean(given), progress)
+	}
+	got, err := s.run(ctx, s.scripts.extend, r.Queue, args...)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]taskqueue.ExtendResult, len(r.Refs))
+	for i, v := range list(got) {
+		results[i] = taskqueue.ExtendResult(integer(v))
+	}
+	return results, nil
+}
+
+// Settle is a method of taskqueue.Store.
+func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
+	if len(outcomes) > taskqueue.MaxBatch {
+		return nil, &taskqueue.InvalidError{What: "settle", Why: "at most 1,000 outcomes a call"}
+	}
+	var args []any
+	for _, o := range outcomes {
+		args = append(args, o.ID, o.Token, int(o.Kind), max(o.After, 0).Microseconds(), o.Error, o.Result)
+	}
+	got, err := s.run(ctx, s.scripts.settle, queue, args...)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]taskqueue.SettleResult, len(outcomes))
+	for i, v := range list(got) {
+		results[i] = taskqueue.SettleResult(integer(v))
+	}
+	return results, nil
+}
+
+// Get is a method of taskqueue.Store.
+func (s *Store) Get(ctx context.Context, queue, id string) (info taskqueue.Info, err error) {
+	got, err := s.run(ctx, s.scripts.look, queue, "get", id)
+	if err != nil {
+		return info, err
+	}
+	answer := list(got)
+	if len(answer) < 2 {
+		return info, taskqueue.ErrNotFound
+	}
+	return readInfo(queue, answer[1], fromMicros(integer(answer[0])))
+}
+
+// List is a method of taskqueue.Store.
+func (s *Store) List(ctx context.Context, queue string, r taskqueue.ListRequest) (page taskqueue.Page, err error) {
+	most := min(max(r.Max, 0), taskqueue.MaxBatch)
+	if most == 0 {
+		most = 100
+	}
+	class, score, id, err := cursor(r.Cursor)
+	if err != nil {
+		return page, err
+	}
+	got, err := s.run(ctx, s.scripts.look, queue, "list", int(r.State), class, score, id, most)
+	if err != nil {
+		return page, err
+	}
+	answer := list(got)
+	if page.Tasks, err = infos(queue, answer[1], fromMicros(integer(answer[0]))); err != nil {
+		return page, err
+	}
+	if more := list(answer[2]); len(more) == 3 {
+		page.Cursor = fmt.Sprintf("%d/%s/%s", integer(more[0]), text(more[1]), url.QueryEscape(text(more[2])))
+	}
+	return page, nil
+}
+
+// cursor reads a cursor that List has made: a class, a score and an id.
+func cursor(c string) (class int, score, id string, err error) {
+	if c == "" {
+		return 1, "", "", nil
+	}
+	parts := strings.Split(c, "/")
+	if len(parts) == 3 {
+		class, err = strconv.Atoi(parts[0])
+		score = parts[1]
+		if err == nil {
+			id, err = url.QueryUnescape(parts[2])
+		}
+	}
+	if len(parts) != 3 || err != nil || class < 1 {
+		err = &taskqueue.InvalidError{What: "cursor", Why: "it is not one that List has returned"}
+	}
+	return class, score, id, err
+}
+
+// Queues is a method of taskqueue.Store.
+func (s *Store) Queues(ctx context.Context) ([]string, error) {
+	all, err := s.client.SMembers(ctx, s.registry()).Result()
+	slices.Sort(all)
+	return all, err
+}
+
+// Stats is a method of taskqueue.Store.
+func (s *Store) Stats(ctx context.Context, queue string) (st taskqueue.Stats, err error) {
+	got, err := s.run(ctx, s.scripts.look, queue, "stats")
+	if err != nil {
+		return st, err
+	}
+	answer := list(got)
+	st = taskqueue.Stats{Queue: queue, States: map[taskqueue.State]int64{}, Counts: map[taskqueue.Counter]int64{}}
+	st.Latest = time.Duration(integer(answer[0])) * time.Microsecond
+	for state := taskqueue.StateScheduled; state <= taskqueue.StateCancelled; state++ {
+		st.States[state] = integer(answer[state])
+	}
+	fields := list(answer[8])
+	for i := 0; i+1 < len(fields); i += 2 {
+		name, value := text(fields[i]), text(fields[i+1])
+		if counter, is := strings.CutPrefix(name, "n:"); is {
+			st.Counts[taskqueue.Counter(counter)], _ = strconv.ParseInt(value, 10, 64)
+		}
+		if name == "settings" {
+			if err := json.Unmarshal([]byte(value), &st.Settings); err != nil {
+				return st, fmt.Errorf("taskqueue: the settings of queue %s cannot be read: %w", queue, err)
+			}
+		}
+	}
+	return st, nil
+}
+
+// Act is a method of taskqueue.Store.
+func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (bool, error) {
+	got, err := s.run(ctx, s.scripts.act, queue, id, int(act))
+	if err != nil {
+		return false, err
+	}
+	if integer(got) < 0 {
+		return false, taskqueue.ErrNotFound
+	}
+	return integer(got) == 1, nil
+}
+
+// Purge is a method of taskqueue.Store.
+func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State) (int, error) {
+	if state == taskqueue.StateRunning {
+		return 0, &taskqueue.InvalidError{What: "state", Why: "running tasks cannot be deleted: cancel them first"}
+	}
+	got, err := s.run(ctx, s.scripts.look, queue, "purge", int(state), 1, "", "", taskqueue.MaxBatch)
+	if err != nil {
+		return 0, err
+	}
+	return int(integer(got)), nil
+}
+
+// Configure is a method of taskqueue.Store.
+func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.Settings)) error {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return err
+	}
+	if err := s.register(ctx, queue); err != nil {
+		return err
+	}
+	key := s.base(queue) + "c"
+	for {
+		err := s.client.Watch(ctx, func(tx *redis.Tx) error {
+			var set taskqueue.Settings
+			old, err := tx.HGet(ctx, key, "settings").Result()
+			if err == nil {
+				err = json.Unmarshal([]byte(old), &set)
+			}
+			if err != nil && err != redis.Nil {
+				return err
+			}
+			f(&set)
+			b, err := json.Marshal(set)
+			if err != nil {
+				return err
+			}
+			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.HSet(ctx, key, "settings", b)
+				p.Publish(ctx, s.channel(queue), "")
+				return nil
+			})
+			return err
+		}, key)
+		if err != redis.TxFailedErr {
+			return err
+		}
+	}
+}
+
+// Tick is a method of taskqueue.Store.
+func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
+	if err := s.register(ctx, t.Queue); err != nil {
+		return false, err
+	}
+	got, err := s.run(ctx, s.scripts.tick, t.Queue, appendTask([]any{t.Name, t.Schedule, micros(t.At)}, &t.Task.Task)...)
+	if err != nil {
+		return false, err
+	}
+	return integer(got) == 1, nil
+}
+
+// Periodic is a method of taskqueue.Store.
+func (s *Store) Periodic(ctx context.Context, queue string) ([]taskqueue.Periodic, error) {
+	got, err := s.run(ctx, s.scripts.look, queue, "periodic")
+	if err != nil {
+		return nil, err
+	}
+	var all []taskqueue.Periodic
+	for _, one := range list(got) {
+		v := list(one)
+		all = append(all, taskqueue.Periodic{Name: text(v[0]), Schedule: text(v[1]), Last: fromMicros(integer(v[2]))})
+	}
+	return all, nil
+}
+
+// Close is a method of taskqueue.Store. The client stays open.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	return s.hints.close()
+}

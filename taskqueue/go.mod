@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/ambit-go/ambit v0.0.0
+	github.com/netresearch/go-cron v0.9.1
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/stretchr/testify v1.12.1
 	github.com/tidwall/btree v1.8.2

@@ -25,7 +25,8 @@ const (
 	EventUnknown   EventKind = "unknown"  // given back, because there is no handler for its type
 	EventLost      EventKind = "lost"     // its lease was lost while it ran
 	EventCancelled EventKind = "cancelled"
-	EventStore     EventKind = "store" // the store could not be reached
+	EventStore     EventKind = "store"    // the store could not be reached
+	EventSchedule  EventKind = "schedule" // a periodic job is known with another schedule
 )
 
 // Observe has f told of what happens. It is called by many goroutines, with no lock

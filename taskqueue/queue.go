@@ -19,6 +19,7 @@ type Queue struct {
 	store Store
 	name  string
 	opts  options
+	*shared
 }
 
 // An Option changes a Queue.
@@ -47,7 +48,7 @@ func New(store Store, opts ...Option) (*Queue, error) {
 	if store == nil {
 		return nil, invalid("store", "it is nil: pass memstore.New(), or what filestore.Open or redisstore.New return")
 	}
-	q := &Queue{store: store, name: DefaultQueue, opts: options{maxPayload: MaxPayload}}
+	q := &Queue{store: store, name: DefaultQueue, opts: options{maxPayload: MaxPayload}, shared: new(shared)}
 	q.opts.apply(opts)
 	return q, nil
 }

@@ -107,6 +107,11 @@ func (w *worker) work(ctx, live context.Context) error {
 	if w.o.untilEmpty {
 		async.Go(live, func(ctx context.Context) error { w.awaitEmpty(stop); stopNow(ErrStopping); return nil }, async.Daemon())
 	}
+	w.q.shared.mu.Lock()
+	for _, p := range w.q.shared.periodic {
+		async.Go(live, func(ctx context.Context) error { return w.tick(ctx, p) }, async.Daemon(), async.Name("every "+p.name))
+	}
+	w.q.shared.mu.Unlock()
 	var fetchers []*async.Future[struct{}]
 	for name, weight := range w.o.weights {
 		f := &fetcher{w: w, queue: name, weight: weight}

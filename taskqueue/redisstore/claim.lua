@@ -87,7 +87,7 @@ local function begin(id, due, token)
   local t = load(id)
   if not t then -- its envelope is lost: a dead letter says so
     call('ZREM', due, id)
-    call('HSET', P, id, struct.pack('>I7BBI2I2I6I7I2', now, 0, 0, 0, 0, 0, 0, 0))
+    call('HSET', P, id, struct.pack('>I7BBI2B', now, 0, 0, 0, 0))
     t = {id = id, state = ENDED_DEAD, token = 0, attempt = 0, failures = 0, crashes = 0, releases = 0, settled = 0, flags = 0,
       started = 0, ended = now, worker = '', error = 'the store had lost its record', result = '', progress = '', due = now, keep = 0, key = ''}
     index(t)

@@ -53,12 +53,21 @@ local function set(t, flag, on)
 end
 local function waits(t) return t.state == SCHEDULED or t.state == RETRYING end
 
--- header reads what this file has to know of an envelope.
+-- header reads what this file has to know of an envelope. What most tasks do not
+-- set takes no place in it: what says which follow.
+local KEY, KEEP, EXPIRES, START = 1, 2, 4, 8
 local function header(t, p)
-  local n, at
-  t.enqueued, t.priority, t.until_, t.maxFailures, t.maxCrashes, t.keep, t.expires, n, at =
-    struct.unpack('>I7BBI2I2I6I7I2', p)
-  t.key = string.sub(p, at, at + n - 1)
+  local what, at
+  t.enqueued, what, t.priority, t.maxFailures, t.maxCrashes, at = struct.unpack('>I7BBI2B', p)
+  local function follows(bit) return math.floor(what / bit) % 2 == 1 end
+  t.keep, t.expires, t.key, t.until_ = 0, 0, '', follows(START) and 1 or 0
+  if follows(KEEP) then t.keep, at = struct.unpack('>I6', p, at) end
+  if follows(EXPIRES) then t.expires, at = struct.unpack('>I7', p, at) end
+  if follows(KEY) then
+    local n
+    n, at = struct.unpack('>I2', p, at)
+    t.key = string.sub(p, at, at + n - 1)
+  end
   t.p = p
 end
 

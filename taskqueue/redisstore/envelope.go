@@ -12,20 +12,43 @@ import (
 // (see common.lua), then what only Go reads. It is kept small, since a million
 // delayed tasks are little else.
 
-// pack returns the envelope of t.
+// Which optional fields follow the header, and that the unique key is held until the
+// start only.
+const (
+	hasKey = 1 << iota
+	hasRetention
+	hasExpiry
+	untilStart
+)
+
+// pack returns the envelope of t, but for the time at which it is enqueued, which the
+// script puts before it.
 func pack(t *taskqueue.Task) []byte {
 	b := make([]byte, 0, 64+len(t.UniqueKey)+len(t.Type)+len(t.Payload))
-	b = append(b, t.Priority, byte(t.Until))
+	what := byte(0)
+	for bit, is := range map[byte]bool{
+		hasKey: t.UniqueKey != "", hasRetention: t.Retention > 0, hasExpiry: !t.ExpiresAt.IsZero(), untilStart: t.Until == taskqueue.Start,
+	} {
+		if is {
+			what |= bit
+		}
+	}
+	b = append(b, what, t.Priority)
 	b = binary.BigEndian.AppendUint16(b, uint16(min(t.MaxFailures, 0xffff)))
-	b = binary.BigEndian.AppendUint16(b, uint16(min(t.MaxCrashes, 0xffff)))
-	b = appendInt(b, 6, uint64(t.Retention.Microseconds()))
-	b = appendInt(b, 7, uint64(micros(t.ExpiresAt)))
-	b = binary.BigEndian.AppendUint16(b, uint16(len(t.UniqueKey)))
-	b = append(b, t.UniqueKey...)
+	b = append(b, byte(min(t.MaxCrashes, 0xff)))
+	if what&hasRetention != 0 {
+		b = appendInt(b, 6, uint64(t.Retention.Microseconds()))
+	}
+	if what&hasExpiry != 0 {
+		b = appendInt(b, 7, uint64(micros(t.ExpiresAt)))
+	}
+	if what&hasKey != 0 {
+		b = binary.BigEndian.AppendUint16(b, uint16(len(t.UniqueKey)))
+		b = append(b, t.UniqueKey...)
+	}
 
 	b = appendText(b, t.Type)
 	b = binary.AppendUvarint(b, uint64(t.Timeout))
-	b = binary.AppendUvarint(b, uint64(t.Delay))
 	b = binary.AppendUvarint(b, uint64(micros(t.RunAt)))
 	b = binary.AppendUvarint(b, uint64(len(t.Headers)))
 	for k, v := range t.Headers {
@@ -104,17 +127,25 @@ var errShort = errors.New("taskqueue: the envelope of a task is cut short: the s
 func unpack(p string, i *taskqueue.Info) error {
 	r := &reader{b: []byte(p)}
 	i.EnqueuedAt = fromMicros(int64(r.fixed(7)))
-	i.Priority, i.Until = uint8(r.fixed(1)), taskqueue.UniqueUntil(r.fixed(1))
-	i.MaxFailures, i.MaxCrashes = int(r.fixed(2)), int(r.fixed(2))
-	i.Retention = time.Duration(r.fixed(6)) * time.Microsecond
-	i.ExpiresAt = fromMicros(int64(r.fixed(7)))
-	i.UniqueKey = string(r.bytes(r.fixed(2)))
+	what := r.fixed(1)
+	i.Priority, i.MaxFailures, i.MaxCrashes = uint8(r.fixed(1)), int(r.fixed(2)), int(r.fixed(1))
+	if what&untilStart != 0 {
+		i.Until = taskqueue.Start
+	}
+	if what&hasRetention != 0 {
+		i.Retention = time.Duration(r.fixed(6)) * time.Microsecond
+	}
+	if what&hasExpiry != 0 {
+		i.ExpiresAt = fromMicros(int64(r.fixed(7)))
+	}
+	if what&hasKey != 0 {
+		i.UniqueKey = string(r.bytes(r.fixed(2)))
+	}
 	if len(r.b) == 0 && !r.short {
 		return nil // of a task whose envelope the store had lost: the script has made one
 	}
 	i.Type = r.text()
 	i.Timeout = time.Duration(r.number())
-	i.Delay = time.Duration(r.number())
 	i.RunAt = fromMicros(int64(r.number()))
 	if n := r.number(); n > 0 && !r.short {
 		i.Headers = map[string]string{}

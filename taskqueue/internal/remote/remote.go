@@ -1,0 +1,134 @@
+// Package remote makes a store of one process usable by others on the same machine,
+// through a socket in the file system.
+package remote
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// maxWait bounds a call of Wait: whoever waits asks again.
+const maxWait = time.Second
+
+// A Call is what goes over the socket: what to do, and all that it needs. Only what
+// belongs to Do is set.
+type Call struct {
+	Do       string
+	Queue    string
+	ID       string
+	Tasks    []taskqueue.NewTask
+	Claim    taskqueue.ClaimRequest
+	Extend   taskqueue.ExtendRequest
+	Outcomes []taskqueue.Outcome
+	Queues   []string
+	Wait     time.Duration
+	List     taskqueue.ListRequest
+	Act      taskqueue.Act
+	State    taskqueue.State
+	Settings taskqueue.Settings
+	Before   taskqueue.Settings
+	Tick     taskqueue.Tick
+}
+
+// An Answer is what comes back.
+type Answer struct {
+	Results  []taskqueue.Result
+	Claimed  taskqueue.Claimed
+	Extended []taskqueue.ExtendResult
+	Settled  []taskqueue.SettleResult
+	Info     taskqueue.Info
+	Page     taskqueue.Page
+	Queues   []string
+	Stats    taskqueue.Stats
+	Periodic []taskqueue.Periodic
+	Done     bool
+	N        int
+
+	Kind      string // of the error: one of kinds, "invalid", or "" for none
+	What, Why string // of an InvalidError
+	Text      string // of another
+}
+
+// kinds are the errors that keep what they are.
+var kinds = map[string]error{
+	"not found": taskqueue.ErrNotFound,
+	"closed":    taskqueue.ErrClosed,
+}
+
+// setError notes err.
+func (a *Answer) setError(err error) {
+	var wrong *taskqueue.InvalidError
+	switch {
+	case err == nil:
+		return
+	case errors.As(err, &wrong):
+		a.Kind, a.What, a.Why = "invalid", wrong.What, wrong.Why
+		return
+	}
+	a.Kind, a.Text = "other", err.Error()
+	for kind, e := range kinds {
+		if errors.Is(err, e) {
+			a.Kind = kind
+		}
+	}
+}
+
+func (a *Answer) error() error {
+	switch a.Kind {
+	case "":
+		return nil
+	case "invalid":
+		return &taskqueue.InvalidError{What: a.What, Why: a.Why}
+	case "other":
+		return errors.New(a.Text)
+	}
+	return kinds[a.Kind]
+}
+
+// serve does what c says on s.
+func serve(ctx context.Context, s taskqueue.Store, c *Call, a *Answer) {
+	var err error
+	switch c.Do {
+	case "enqueue":
+		a.Results, err = s.Enqueue(ctx, c.Queue, c.Tasks)
+	case "claim":
+		a.Claimed, err = s.Claim(ctx, c.Claim)
+	case "extend":
+		a.Extended, err = s.Extend(ctx, c.Extend)
+	case "settle":
+		a.Settled, err = s.Settle(ctx, c.Queue, c.Outcomes)
+	case "wait":
+		err = s.Wait(ctx, c.Queues, time.Now().Add(min(c.Wait, maxWait)))
+	case "get":
+		a.Info, err = s.Get(ctx, c.Queue, c.ID)
+	case "list":
+		a.Page, err = s.List(ctx, c.Queue, c.List)
+	case "queues":
+		a.Queues, err = s.Queues(ctx)
+	case "stats":
+		a.Stats, err = s.Stats(ctx, c.Queue)
+	case "act":
+		a.Done, err = s.Act(ctx, c.Queue, c.ID, c.Act)
+	case "purge":
+		a.N, err = s.Purge(ctx, c.Queue, c.State)
+	case "configure":
+		// The function is the other process's: it sends what it was given and what it
+		// has made of that.
+		a.Done = true
+		err = s.Configure(ctx, c.Queue, func(set *taskqueue.Settings) {
+			if a.Done = *set == c.Before; a.Done {
+				*set = c.Settings
+			}
+		})
+	case "tick":
+		a.Done, err = s.Tick(ctx, c.Tick)
+	case "periodic":
+		a.Periodic, err = s.Periodic(ctx, c.Queue)
+	default:
+		err = errors.New("taskqueue: the process that has the file does not know " + c.Do + ": use the same version")
+	}
+	a.setError(err)
+}

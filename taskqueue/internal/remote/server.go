@@ -1,0 +1,106 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/rpc"
+	"os"
+	"sync"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// A Server serves a store on a socket.
+type Server struct {
+	listener net.Listener
+	rpc      *rpc.Server
+	stop     context.CancelFunc
+
+	mu     sync.Mutex
+	conns  map[net.Conn]bool // nil: closed
+	served sync.WaitGroup    // connections, and the one that accepts
+}
+
+// Listen serves s on the socket at path, which only this user may use. A socket that
+// is there is one of a process that has ended.
+func Listen(path string, s taskqueue.Store) (*Server, error) {
+	_ = os.Remove(path)
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	v := &Server{listener: l, rpc: rpc.NewServer(), stop: stop, conns: map[net.Conn]bool{}}
+	if err := v.rpc.RegisterName("Store", &service{ctx, s}); err != nil {
+		panic(err) // it has one method of the right shape
+	}
+	v.served.Add(1)
+	go v.accept()
+	return v, nil
+}
+
+// service is what package net/rpc calls.
+type service struct {
+	ctx context.Context
+	s   taskqueue.Store
+}
+
+// Do does one call.
+func (v *service) Do(c Call, a *Answer) error {
+	serve(v.ctx, v.s, &c, a)
+	return nil
+}
+
+func (v *Server) accept() {
+	defer v.served.Done()
+	for {
+		conn, err := v.listener.Accept()
+		if err != nil {
+			return
+		}
+		if !v.enter(conn) {
+			_ = conn.Close()
+			return
+		}
+		go func() {
+			defer v.served.Done()
+			v.rpc.ServeConn(conn) // until the other side closes, or Close does; all its calls have ended then
+			v.leave(conn)
+		}()
+	}
+}
+
+func (v *Server) enter(conn net.Conn) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.conns == nil {
+		return false
+	}
+	v.conns[conn] = true
+	v.served.Add(1)
+	return true
+}
+
+func (v *Server) leave(conn net.Conn) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.conns, conn)
+}
+
+// Close ends all connections and waits for what is being served.
+func (v *Server) Close() error {
+	v.stop()
+	err := v.listener.Close()
+	v.mu.Lock()
+	for conn := range v.conns {
+		_ = conn.Close()
+	}
+	v.conns = nil
+	v.mu.Unlock()
+	v.served.Wait()
+	return err
+}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,12 @@ var (
 
 // format is the version of what is stored.
 const format = "1"
+
+func init() {
+	taskqueue.Register("file", func(_ context.Context, url string) (taskqueue.Store, error) {
+		return Open(strings.TrimPrefix(strings.TrimPrefix(url, "file:"), "//"))
+	})
+}
 
 // lockPatience is how long the lock of the file is waited for.
 const lockPatience = 50 * time.Millisecond

@@ -77,3 +77,8 @@ func (s *store) Wait(ctx context.Context, queues []string, until time.Time) erro
 	_, err := via(s, func(st taskqueue.Store) (struct{}, error) { return struct{}{}, st.Wait(ctx, queues, until) })
 	return err
 }
+
+// Audit is the method of taskqueue.Auditor.
+func (s *store) Audit(ctx context.Context, queue string) ([]string, error) {
+	return via(s, func(st taskqueue.Store) ([]string, error) { return st.(taskqueue.Auditor).Audit(ctx, queue) })
+}

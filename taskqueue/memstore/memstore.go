@@ -12,6 +12,10 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/internal/engine"
 )
 
+func init() {
+	taskqueue.Register("mem", func(context.Context, string) (taskqueue.Store, error) { return New(), nil })
+}
+
 // New returns an empty store.
 func New() taskqueue.Store {
 	e, err := engine.Open(context.Background(), &db{m: btree.NewMap[string, []byte](0)}, nil)

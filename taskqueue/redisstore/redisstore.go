@@ -11,6 +11,7 @@ package redisstore
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -53,6 +54,27 @@ func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*St
 	s.scripts = load(major >= 7)
 	s.hints.init(s)
 	s.batches.init(s)
+	return s, nil
+}
+
+func init() {
+	for _, scheme := range []string{"redis", "rediss", "unix"} {
+		taskqueue.Register(scheme, open)
+	}
+}
+
+// open returns the store at a URL of package go-redis, with a client of its own.
+func open(ctx context.Context, url string) (taskqueue.Store, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	client := redis.NewClient(o)
+	s, err := New(ctx, client)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	s.own = client
 	return s, nil
 }
 

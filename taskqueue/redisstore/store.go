@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -26,6 +27,7 @@ type Store struct {
 	hints   hints
 	batches batches
 	closed  atomic.Bool
+	own     *redis.Client // made by open; nil: it is the caller's
 }
 
 // names are the ends of the keys of a queue, in the order in which the scripts know them.
@@ -366,10 +368,14 @@ func (s *Store) Periodic(ctx context.Context, queue string) ([]taskqueue.Periodi
 	return all, nil
 }
 
-// Close is a method of taskqueue.Store. The client stays open.
+// Close is a method of taskqueue.Store. A client that was given to New stays open.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	return s.hints.close()
+	err := s.hints.close()
+	if s.own != nil {
+		err = errors.Join(err, s.own.Close())
+	}
+	return err
 }

@@ -22,6 +22,7 @@ func Run(t *testing.T, open func(t *testing.T) taskqueue.Store) {
 			s := open(t)
 			defer func() { assert.NoError(t, s.Close()) }()
 			f(&fixture{t, s, 0})
+			audit(t, s)
 		})
 	}
 }
@@ -136,4 +137,19 @@ func (f *fixture) in(id string, want taskqueue.State) {
 	stats, err := f.s.Stats(ctx, queue)
 	require.NoError(f, err)
 	assert.Positive(f, stats.States[want], "count of %v", want)
+}
+
+// audit has the store check itself, if it can.
+func audit(t *testing.T, s taskqueue.Store) {
+	a, ok := s.(taskqueue.Auditor)
+	if !ok {
+		return
+	}
+	names, err := s.Queues(ctx)
+	require.NoError(t, err)
+	for _, name := range names {
+		faults, err := a.Audit(ctx, name)
+		assert.NoError(t, err)
+		assert.Empty(t, faults, "the audit of queue %s", name)
+	}
 }

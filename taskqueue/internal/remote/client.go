@@ -122,4 +122,8 @@ func (c *Client) Periodic(ctx context.Context, queue string) ([]taskqueue.Period
 	return get(ctx, c, Call{Do: "periodic", Queue: queue}, func(a *Answer) []taskqueue.Periodic { return a.Periodic })
 }
 
+func (c *Client) Audit(ctx context.Context, queue string) ([]string, error) {
+	return get(ctx, c, Call{Do: "audit", Queue: queue}, func(a *Answer) []string { return a.Faults })
+}
+
 func (c *Client) Close() error { return c.c.Close() }

@@ -44,6 +44,7 @@ type Answer struct {
 	Queues   []string
 	Stats    taskqueue.Stats
 	Periodic []taskqueue.Periodic
+	Faults   []string
 	Done     bool
 	N        int
 
@@ -127,8 +128,18 @@ func serve(ctx context.Context, s taskqueue.Store, c *Call, a *Answer) {
 		a.Done, err = s.Tick(ctx, c.Tick)
 	case "periodic":
 		a.Periodic, err = s.Periodic(ctx, c.Queue)
+	case "audit":
+		a.Faults, err = audited(ctx, s, c.Queue)
 	default:
 		err = errors.New("taskqueue: the process that has the file does not know " + c.Do + ": use the same version")
 	}
 	a.setError(err)
+}
+
+func audited(ctx context.Context, s taskqueue.Store, queue string) ([]string, error) {
+	a, ok := s.(taskqueue.Auditor)
+	if !ok {
+		return nil, errors.New("taskqueue: this store cannot check itself")
+	}
+	return a.Audit(ctx, queue)
 }

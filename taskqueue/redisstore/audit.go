@@ -1,0 +1,145 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// Audit is the method of taskqueue.Auditor. It reads the keys themselves.
+func (s *Store) Audit(ctx context.Context, queue string) ([]string, error) {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return nil, err
+	}
+	a := &audit{s: s, ctx: ctx, queue: queue, base: s.base(queue), in: map[string][]string{}, holders: map[string]string{}}
+	err := a.read()
+	if err == nil {
+		err = a.tasks()
+	}
+	a.leftOver()
+	return a.faults, err
+}
+
+type audit struct {
+	s       *Store
+	ctx     context.Context
+	queue   string
+	base    string
+	in      map[string][]string // by id: the sets it is in
+	holders map[string]string   // by unique key
+	token   int64
+	faults  []string
+}
+
+func (a *audit) fault(format string, args ...any) {
+	a.faults = append(a.faults, fmt.Sprintf(format, args...))
+}
+
+// read reads all sets and the unique keys.
+func (a *audit) read() error {
+	for _, name := range names[:14] {
+		ids, err := a.s.client.ZRange(a.ctx, a.base+name, 0, -1).Result()
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			a.in[id] = append(a.in[id], name)
+		}
+	}
+	holders, err := a.s.client.HGetAll(a.ctx, a.base+"u").Result()
+	if err != nil {
+		return err
+	}
+	a.holders = holders
+	a.token, err = a.s.client.HGet(a.ctx, a.base+"c", "token").Int64()
+	if err == redis.Nil {
+		err = nil
+	}
+	return err
+}
+
+// sets are where a task in a state has to be.
+func sets(i *taskqueue.Info) []string {
+	switch i.State {
+	case taskqueue.StateRunning:
+		return []string{"run"}
+	case taskqueue.StateDone:
+		return []string{"done", "forget"}
+	case taskqueue.StateCancelled:
+		return []string{"cancelled", "forget"}
+	case taskqueue.StateDead:
+		return []string{"dead"}
+	}
+	return []string{fmt.Sprintf("due:%d", i.Priority)}
+}
+
+// tasks compares every task with the sets it is in, and takes it off them.
+func (a *audit) tasks() error {
+	ids, err := a.s.client.HKeys(a.ctx, a.base+"p").Result()
+	if err != nil {
+		return err
+	}
+	states, err := a.s.client.HKeys(a.ctx, a.base+"s").Result()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, id := range ids {
+		known[id] = true
+		i, err := a.s.Get(a.ctx, a.queue, id)
+		if err != nil {
+			a.fault("task %s cannot be read: %v", id, err)
+			continue
+		}
+		a.task(&i)
+	}
+	for _, id := range states {
+		if !known[id] {
+			a.fault("task %s has a state and no envelope", id)
+		}
+	}
+	return nil
+}
+
+func (a *audit) task(i *taskqueue.Info) {
+	want := map[string]bool{}
+	for _, name := range sets(i) {
+		want[name] = true
+	}
+	for _, name := range a.in[i.ID] {
+		if !want[name] && !(name == "retry" && !i.State.Ended() && i.State != taskqueue.StateRunning) {
+			a.fault("task %s is %v, and is in %s", i.ID, i.State, name)
+		}
+		delete(want, name)
+	}
+	for name := range want {
+		a.fault("task %s is %v, and is not in %s", i.ID, i.State, name)
+	}
+	delete(a.in, i.ID)
+	if i.Token > a.token {
+		a.fault("task %s has token %d, the last that was given is %d", i.ID, i.Token, a.token)
+	}
+	held := i.UniqueKey != "" && a.holders[i.UniqueKey] == i.ID
+	started := i.Token > 0 && i.Until == taskqueue.Start
+	switch {
+	case held && i.State.Ended():
+		a.fault("task %s holds the unique key %q though it has ended", i.ID, i.UniqueKey)
+	case i.UniqueKey != "" && !held && !i.State.Ended() && !started:
+		a.fault("task %s should hold the unique key %q", i.ID, i.UniqueKey)
+	}
+	if held {
+		delete(a.holders, i.UniqueKey)
+	}
+}
+
+func (a *audit) leftOver() {
+	for id, where := range a.in {
+		a.fault("%s is left over in %v", id, where)
+	}
+	for key, id := range a.holders {
+		a.fault("the unique key %q is held by %s, which is not there", key, id)
+	}
+}

@@ -38,6 +38,7 @@ type Claim struct {
 	Failures int   // of the runs before
 	Crashes  int   // of the runs before
 	Token    int64 // greater than that of any run before, in the whole queue
+	DueAt    time.Time
 
 	mu       sync.Mutex
 	deadline time.Time

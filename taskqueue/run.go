@@ -21,7 +21,7 @@ type run struct {
 // begin starts what was claimed. before is the time before the claim was sent: the
 // lease lasts at least from then.
 func (w *worker) begin(live context.Context, queue string, t *Info, before time.Time) {
-	c := &Claim{Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token}
+	c := &Claim{Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token, DueAt: t.DueAt}
 	h := w.handlers[t.Type]
 	ctx, cancel := context.WithCancelCause(live)
 	r := &run{c: c, cancel: cancel}

@@ -1,7 +1,7 @@
 -- ARGV: channel, worker, nonce, how many, lease in µs, the classes in the order in
 -- which they are looked at (digits from 1).
 local worker, nonce, most, lease = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-step(lease)
+step()
 
 local function crash(t)
   t.crashes = t.crashes + 1
@@ -23,7 +23,7 @@ local function again(last)
   for i = 3, #last, 2 do
     local t = load(last[i])
     if t and t.state == RUNNING and t.token == last[i + 1] then
-      call('ZADD', RUN, now + lease - shift, t.id)
+      if lend(t, lease) then save(t) end
       tasks[#tasks + 1] = fields(t)
     end
   end
@@ -41,9 +41,26 @@ else -- a new worker: forget those that have not called for an hour
   end
 end
 
-for _, id in ipairs(call('ZRANGEBYSCORE', RUN, '-inf', now - shift, 'LIMIT', 0, 100)) do
-  local t = load(id)
-  if t then change(t, crash) else call('ZREM', RUN, id) end
+-- spare gives a lease that has run out its length once more, counted from the end of a
+-- gap that was longer than a third of it: the worker could not call, or we could not
+-- hear it. Once only: where nobody calls often enough there is always a gap.
+local function spare(t, ends)
+  local all, more = gaps(), 0
+  for i = 1, #all, 2 do
+    if all[i] > t.length / 3 and all[i + 1] > ends - t.length then more = all[i + 1] + t.length end
+  end
+  if has(t, SPARED) or more <= now then return false end
+  call('ZADD', RUN, more - shift, t.id)
+  set(t, SPARED, true)
+  save(t)
+  return true
+end
+
+local over_ = call('ZRANGEBYSCORE', RUN, '-inf', now - shift, 'WITHSCORES', 'LIMIT', 0, 100)
+for i = 1, #over_, 2 do
+  local t = load(over_[i])
+  if not t then call('ZREM', RUN, over_[i])
+  elseif not spare(t, tonumber(over_[i + 1]) + shift) then change(t, crash) end
 end
 
 local s = settings()
@@ -75,7 +92,7 @@ if (s.rate or 0) > 0 then
   local burst = math.max(s.burst or 1, 1)
   local at = number('allowed_at')
   allowance = burst
-  if at > 0 then allowance = math.min(burst, number('allowance') + (now - at) / SECOND * s.rate) end
+  if at > 0 then allowance = math.min(burst, number('allowance') + math.max(now - at, 0) / SECOND * s.rate) end
   if n > math.floor(allowance) then
     n = math.floor(allowance)
     next_ = now + math.ceil((n + 1 - allowance) / s.rate * SECOND)
@@ -89,13 +106,13 @@ local function begin(id, due, token)
     call('ZREM', due, id)
     call('HSET', P, id, struct.pack('>I7BBI2B', now, 0, 0, 0, 0))
     t = {id = id, state = ENDED_DEAD, token = 0, attempt = 0, failures = 0, crashes = 0, releases = 0, settled = 0, flags = 0,
-      started = 0, ended = now, worker = '', error = 'the store had lost its record', result = '', progress = '', due = now, keep = 0, key = ''}
+      started = 0, ended = now, worker = '', error = 'the store had lost its record', result = '', progress = '', due = now, length = 0, keep = 0, key = ''}
     index(t)
     save(t)
     count('dead', 1)
     return nil
   end
-  if t.expires > 0 and t.expires < now then
+  if t.attempt == 0 and t.expires > 0 and t.expires < now then
     change(t, function()
       t.error = 'it was not started before it expired'
       bury(t)
@@ -104,10 +121,11 @@ local function begin(id, due, token)
     return nil
   end
   change(t, function()
-    t.state, t.token, t.worker, t.lease = RUNNING, token, worker, now + lease
+    t.state, t.token, t.worker, t.lease, t.length = RUNNING, token, worker, now + lease, lease
     t.attempt = t.attempt + 1
     t.started = now
     set(t, REAPED, false)
+    set(t, SPARED, false)
     if t.until_ == 1 then set(t, HOLDS, false) end
   end)
   return t

@@ -15,7 +15,7 @@
 local RUN, RETRY, DEAD, DONE, CANCELLED, FORGET = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local P, S, U, N, C, T = KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local SCHEDULED, RUNNING, RETRYING, ENDED_DONE, ENDED_DEAD, ENDED_CANCELLED = 1, 3, 4, 5, 6, 7
-local HOLDS, REAPED, CANCEL = 1, 2, 4 -- flags
+local HOLDS, REAPED, CANCEL, SPARED = 1, 2, 4, 8 -- flags
 local SECOND, MINUTE, HOUR = 1000000, 60000000, 3600000000
 
 local call = redis.call
@@ -29,22 +29,41 @@ end
 
 local function number(field) return tonumber(call('HGET', C, field) or '0') end
 
--- A lease is stored less shift, so that all can get more time in one write.
+-- A lease is stored less shift, so that all follow a clock that was put back in one
+-- write.
 local shift = number('shift')
 
--- step notes that a worker has called, with leases of that length. After a gap of
--- more than a third of it the workers could not reach us: all leases get their
--- length once more.
-local function step(lease)
+-- gaps returns the times in which no worker has called, those that may matter yet: the
+-- length of each and when it was over. The later the shorter.
+local function gaps()
+  local g = call('HGET', C, 'gaps')
+  return g and cmsgpack.unpack(g) or {}
+end
+
+-- step notes that a worker has called. A gap is kept until there is one behind it that
+-- was as long, or no lease is left that it may matter for: those are shorter than
+-- three times the gap. So there are never many. Those below a millisecond do not count.
+local function step()
   local last = number('step')
-  if lease > 0 then call('HSET', C, 'step', now, 'lease', lease)
-  else lease = number('lease'); call('HSET', C, 'step', now) end
-  if last > 0 and lease > 0 and (now - last > lease / 3 or now < last) then
-    local more = lease
-    if now < last then more = lease - (last - now) end -- the clock was put back: nobody has more time than a lease from now
-    shift = shift + more
+  call('HSET', C, 'step', now)
+  if last == 0 or now >= last and now - last < 1000 then return end
+  local gap, back = now - last, 0
+  if now < last then -- the clock was put back: leases end as long from now as before
+    gap, back = last - now, last - now
+    shift = shift - back
     call('HSET', C, 'shift', shift)
   end
+  local all, kept = gaps(), {}
+  for i = 1, #all, 2 do
+    local at = all[i + 1] - back
+    if all[i] > gap and now - at <= 3 * all[i] then
+      kept[#kept + 1] = all[i]
+      kept[#kept + 1] = at
+    end
+  end
+  kept[#kept + 1] = gap
+  kept[#kept + 1] = now
+  call('HSET', C, 'gaps', cmsgpack.pack(kept))
 end
 
 local function has(t, flag) return math.floor(t.flags / flag) % 2 == 1 end
@@ -81,11 +100,12 @@ local function load(id)
   if s then
     local v = cmsgpack.unpack(s)
     t.state, t.token, t.attempt, t.failures, t.crashes, t.releases, t.settled, t.flags = v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8]
-    t.started, t.ended, t.worker, t.error, t.result, t.progress, t.due = v[9], v[10], v[11], v[12], v[13], v[14], v[15]
+    t.started, t.ended, t.worker, t.error, t.result, t.progress, t.due, t.length = v[9], v[10], v[11], v[12], v[13], v[14], v[15], v[16] or 0
   else
     t.state, t.token, t.attempt, t.failures, t.crashes, t.releases, t.settled, t.flags = SCHEDULED, 0, 0, 0, 0, 0, 0, 0
     t.started, t.ended, t.worker, t.error, t.result, t.progress = 0, 0, '', '', '', ''
     if t.key ~= '' then t.flags = HOLDS end
+    t.length = 0
     t.due = tonumber(call('ZSCORE', KEYS[8 - t.priority], id) or '0')
   end
   return t
@@ -113,7 +133,16 @@ end
 -- save writes what has happened to t.
 local function save(t)
   call('HSET', S, t.id, cmsgpack.pack({t.state, t.token, t.attempt, t.failures, t.crashes, t.releases, t.settled, t.flags,
-    t.started, t.ended, t.worker, t.error, t.result, t.progress, t.due}))
+    t.started, t.ended, t.worker, t.error, t.result, t.progress, t.due, t.length}))
+end
+
+-- lend gives t, which runs, a lease from now.
+local function lend(t, lease)
+  call('ZADD', RUN, now + lease - shift, t.id)
+  local changed = t.length ~= lease or has(t, SPARED)
+  t.length = lease
+  set(t, SPARED, false)
+  return changed -- then it is to be saved
 end
 
 local function unindex(t)

@@ -1,6 +1,7 @@
 -- ARGV: channel, what, then what that needs. It changes nothing, but for purge.
 local what = ARGV[2]
 local READY = 2
+local after_now = string.format('(%.0f', now) -- .. would round it
 
 -- page returns entries of a sorted set behind a cursor (score, id), up to max, with
 -- scores from low to high.
@@ -45,7 +46,7 @@ if what == 'stats' then
     local head = call('ZRANGE', KEYS[class], 0, 0, 'WITHSCORES')
     if head[1] then late = math.max(late, now - tonumber(head[2])) end
   end
-  local retrying = call('ZCOUNT', RETRY, '(' .. now, '+inf')
+  local retrying = call('ZCOUNT', RETRY, after_now, '+inf')
   return {late, waiting - ready - retrying, ready, call('ZCARD', RUN), retrying,
     call('ZCARD', DONE), call('ZCARD', DEAD), call('ZCARD', CANCELLED), call('HGETALL', C)}
 end
@@ -55,11 +56,11 @@ local state, class, score, id, max = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[
 local keys = {}
 local low, high = '-inf', '+inf'
 if state == RUNNING then keys = {RUN}
-elseif state == RETRYING then keys, low = {RETRY}, '(' .. now
+elseif state == RETRYING then keys, low = {RETRY}, after_now
 elseif indexes[state] then keys = {indexes[state]}
 else
   for i = 1, 8 do keys[i] = KEYS[i] end
-  if state == READY then high = now else low = '(' .. now end
+  if state == READY then high = now else low = after_now end
 end
 
 local tasks, seen, more = {}, 0, {}

@@ -1,6 +1,6 @@
 -- ARGV: channel, then for each outcome: id, token, kind, after in µs, error, result.
 local SUCCEEDED, FAILED, BURIED, RELEASED, SNOOZED = 1, 2, 3, 4, 5
-step(0)
+step()
 
 local function finish(t, kind, after, error, result)
   if error ~= '' then t.error = error end
@@ -26,6 +26,16 @@ local function finish(t, kind, after, error, result)
   end
 end
 
+-- uncrash takes back what a lease that has run out has made of t.
+local function uncrash(t)
+  set(t, REAPED, false)
+  t.crashes = t.crashes - 1
+  count('crashed', -1)
+  if t.state == ENDED_DEAD then count('dead', -1)
+  elseif t.state == ENDED_CANCELLED then count('cancelled', -1) end
+  t.ended = 0
+end
+
 local results = {}
 for i = 2, #ARGV, 6 do
   local t, token = load(ARGV[i]), tonumber(ARGV[i + 1])
@@ -36,13 +46,14 @@ for i = 2, #ARGV, 6 do
   elseif t.state ~= RUNNING and not has(t, REAPED) then answer = 2 -- Retry or Cancel has decided meanwhile
   else
     change(t, function()
-      if has(t, REAPED) then
-        set(t, REAPED, false)
-        t.crashes = t.crashes - 1
-        count('crashed', -1)
-      end
+      local revived = indexes[t.state] ~= nil
+      if has(t, REAPED) then uncrash(t) end
       t.settled = token
       finish(t, tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5])
+      if revived and waits(t) and t.key ~= '' and t.until_ == 0 then
+        -- Its end had freed its key. It waits again only if it has that again.
+        if call('HEXISTS', U, t.key) == 1 then bury(t) else set(t, HOLDS, true) end
+      end
     end)
   end
   results[#results + 1] = answer

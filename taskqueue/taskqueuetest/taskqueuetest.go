@@ -91,6 +91,16 @@ func (f *fixture) claimFor(worker string, n int, lease time.Duration) []taskqueu
 
 func (f *fixture) claim(n int) []taskqueue.Info { f.Helper(); return f.claimFor("w", n, time.Minute) }
 
+// lapse waits until leases of a millisecond have been reaped: once for their end, and
+// once more because nobody has called meanwhile.
+func (f *fixture) lapse() {
+	f.Helper()
+	for range 2 {
+		time.Sleep(10 * time.Millisecond)
+		require.Empty(f, f.claim(0))
+	}
+}
+
 // one claims one task, which there must be.
 func (f *fixture) one() taskqueue.Info {
 	f.Helper()

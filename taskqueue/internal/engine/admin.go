@@ -37,8 +37,10 @@ func (q *queue) look(r *record, now time.Time) taskqueue.Info {
 // Queues is a method of taskqueue.Store.
 func (e *Engine) Queues(ctx context.Context) (names []string, err error) {
 	err = e.db.Do(ctx, func(Tx) error {
-		for name := range e.queues {
-			names = append(names, name)
+		for name, q := range e.queues {
+			if q.stored {
+				names = append(names, name)
+			}
 		}
 		return nil
 	})

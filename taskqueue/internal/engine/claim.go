@@ -125,7 +125,7 @@ func (q *queue) begin(tx Tx, now time.Time, d dueEntry, r taskqueue.ClaimRequest
 		q.lost(tx, now, d, err)
 		return nil
 	}
-	if !rec.ExpiresAt.IsZero() && rec.ExpiresAt.Before(now) {
+	if rec.Attempt == 0 && !rec.ExpiresAt.IsZero() && rec.ExpiresAt.Before(now) {
 		q.change(tx, rec, func(rec *record) {
 			rec.LastError = "it was not started before it expired"
 			q.bury(rec, now)
@@ -142,7 +142,7 @@ func (q *queue) begin(tx Tx, now time.Time, d dueEntry, r taskqueue.ClaimRequest
 			rec.HoldsKey = false
 		}
 	})
-	l := &lease{id: rec.ID, token: rec.Token, worker: r.Worker, end: now.Add(r.Lease), length: r.Lease}
+	l := &lease{id: rec.ID, token: rec.Token, worker: r.Worker, from: now, end: now.Add(r.Lease), length: r.Lease}
 	q.lend(l)
 	rec.LeaseEnd = l.end
 	q.count(taskqueue.CountClaimed, 1)

@@ -75,10 +75,10 @@ func (e *Engine) do(ctx context.Context, name string, f func(tx Tx, q *queue, no
 		if err := f(tx, q, e.now()); err != nil {
 			return err
 		}
-		if q.dirty {
+		if q.dirty || len(q.claims) > 0 {
 			e.queues[name] = q
-			q.flush(tx)
 		}
+		q.flush(tx)
 		return nil
 	})
 }

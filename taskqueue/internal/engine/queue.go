@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -25,12 +26,13 @@ type meta struct {
 type queue struct {
 	name     string
 	meta     meta
+	stored   bool // it is in the store; if not, it has only been asked for tasks
 	dirty    bool // meta is to be written before the step is made durable
 	leases   leaseHeap
 	byID     map[string]*lease
 	claims   map[string]*lastClaim // by worker
 	lastStep time.Time             // of a claim, an extension or a settlement
-	shortest time.Duration         // no lease is shorter; 0 if there is none
+	gaps     []gap                 // between steps, those that may matter yet: the later the shorter
 
 	allowance float64 // of claims, under a rate
 	allowedAt time.Time
@@ -41,9 +43,17 @@ type lease struct {
 	id     string
 	token  int64
 	worker string
+	from   time.Time // when it was given or extended
 	end    time.Time
 	length time.Duration
-	index  int // in the heap
+	spared bool // it has run out, and got its length once more because of a gap
+	index  int  // in the heap
+}
+
+// A gap is a time in which no worker has called.
+type gap struct {
+	length time.Duration
+	end    time.Time
 }
 
 // A lastClaim is the last claim of a worker, to be answered again if it is repeated.
@@ -77,7 +87,7 @@ func (q *queue) flush(tx Tx) {
 			panic(err)
 		}
 		tx.Put(key(keyQueue, q.name), b)
-		q.dirty = false
+		q.dirty, q.stored = false, true
 	}
 }
 
@@ -85,6 +95,7 @@ func (q *queue) flush(tx Tx) {
 // worker, or the worker has lost the store: its lease has run out.
 func restore(tx Tx, name string, stored []byte, now time.Time) (*queue, error) {
 	q := newQueue(name)
+	q.stored = true
 	if err := json.Unmarshal(stored, &q.meta); err != nil {
 		return nil, fmt.Errorf("taskqueue: what is stored of queue %q cannot be read: %w", name, err)
 	}
@@ -104,13 +115,6 @@ func restore(tx Tx, name string, stored []byte, now time.Time) (*queue, error) {
 func (q *queue) lend(l *lease) {
 	heap.Push(&q.leases, l)
 	q.byID[l.id] = l
-	q.notShorter(l.length)
-}
-
-func (q *queue) notShorter(length time.Duration) {
-	if len(q.leases) == 1 || length < q.shortest {
-		q.shortest = length
-	}
 }
 
 // giveBack ends the lease of a task, if there is one.
@@ -122,27 +126,45 @@ func (q *queue) giveBack(id string) {
 }
 
 func (q *queue) extend(l *lease, now time.Time, length time.Duration) {
-	l.end, l.length = now.Add(length), length
+	l.from, l.end, l.length, l.spared = now, now.Add(length), length, false
 	heap.Fix(&q.leases, l.index)
-	q.notShorter(length)
 }
 
-// step notes that a worker has called. After a gap that is longer than a third of a
-// lease the workers could not call, or we could not hear them: all leases get their
-// length once more, so that no run is taken for a crash because of that.
+// minGap is the shortest gap that is noted. Leases shorter than three of them are not
+// spared.
+const minGap = time.Millisecond
+
+// step notes that a worker has called. A gap is kept until there is one behind it that
+// was as long, or no lease is left that it may matter for: those are shorter than
+// three times the gap. So there are never many.
 func (q *queue) step(now time.Time) {
-	gap := now.Sub(q.lastStep)
+	length := now.Sub(q.lastStep)
 	first := q.lastStep.IsZero()
 	q.lastStep = now
-	if first || gap <= q.shortest/3 {
+	if first || length < minGap {
 		return
 	}
-	for _, l := range q.leases {
-		if l.length > 0 && gap > l.length/3 {
-			l.end = l.end.Add(l.length)
+	q.gaps = slices.DeleteFunc(q.gaps, func(g gap) bool { return g.length <= length || now.Sub(g.end) > 3*g.length })
+	q.gaps = append(q.gaps, gap{length, now})
+}
+
+// spare gives a lease that has run out its length once more, counted from the end of
+// a gap that was longer than a third of it: the worker could not call, or we could
+// not hear it, so its silence does not mean that it has crashed. Once only: where
+// nobody calls often enough there is always a gap.
+func (q *queue) spare(l *lease, now time.Time) bool {
+	var end time.Time
+	for _, g := range q.gaps {
+		if g.length > l.length/3 && g.end.After(l.from) {
+			end = g.end.Add(l.length)
 		}
 	}
-	heap.Init(&q.leases)
+	if l.spared || !end.After(now) {
+		return false
+	}
+	l.end, l.spared = end, true
+	heap.Fix(&q.leases, l.index)
+	return true
 }
 
 // allowed returns how many of max tasks may be claimed now, and when the next may

@@ -52,16 +52,18 @@ func (e *Engine) Settle(ctx context.Context, name string, outcomes []taskqueue.O
 	waits := false
 	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
 		q.step(now)
-		records := make([]*record, len(outcomes)) // read before the first write
+		records := make(map[string]*record, len(outcomes)) // read before the first write
 		for i := range outcomes {
-			if records[i], err = load(tx, name, outcomes[i].ID); err != nil {
+			id := outcomes[i].ID
+			if records[id], err = load(tx, name, id); err != nil {
 				return err
 			}
 		}
 		results = make([]taskqueue.SettleResult, len(outcomes))
 		for i := range outcomes {
-			results[i] = q.settle(tx, now, records[i], &outcomes[i])
-			waits = waits || records[i] != nil && records[i].waits()
+			r := records[outcomes[i].ID]
+			results[i] = q.settle(tx, now, r, &outcomes[i])
+			waits = waits || r != nil && r.waits()
 		}
 		return nil
 	})
@@ -87,15 +89,35 @@ func (q *queue) settle(tx Tx, now time.Time, r *record, o *taskqueue.Outcome) ta
 	}
 	q.giveBack(r.ID)
 	q.change(tx, r, func(r *record) {
+		revived := r.State.Ended()
 		if r.Reaped {
-			r.Crashes--
-			q.count(taskqueue.CountCrashed, -1)
-			r.Reaped = false
+			q.uncrash(r)
 		}
 		r.SettledToken = o.Token
 		q.end(r, o, now)
+		if revived && r.waits() && r.UniqueKey != "" && r.Until == taskqueue.End {
+			// Its end had freed its key. It waits again only if it has that again.
+			if tx.Get(uniqueKey(q.name, r.UniqueKey)) != nil {
+				q.bury(r, now)
+			} else {
+				r.HoldsKey = true
+			}
+		}
 	})
 	return taskqueue.Settled
+}
+
+// uncrash takes back what crash has made of a record.
+func (q *queue) uncrash(r *record) {
+	r.Crashes--
+	q.count(taskqueue.CountCrashed, -1)
+	switch r.State {
+	case taskqueue.StateDead:
+		q.count(taskqueue.CountDead, -1)
+	case taskqueue.StateCancelled:
+		q.count(taskqueue.CountCancelled, -1)
+	}
+	r.Reaped, r.EndedAt = false, time.Time{}
 }
 
 // end is what an outcome makes of a record.
@@ -120,12 +142,12 @@ func (q *queue) end(r *record, o *taskqueue.Outcome, now time.Time) {
 		q.bury(r, now)
 	case taskqueue.Failed:
 		r.Failures++
+		r.Releases = 0
 		q.count(taskqueue.CountFailed, 1)
 		if r.Failures >= r.MaxFailures {
 			q.bury(r, now)
 			return
 		}
-		r.Releases = 0
 		q.wait(r, taskqueue.StateRetrying, now, o.After)
 	default: // given back
 		r.Attempt--
@@ -162,6 +184,9 @@ func (q *queue) reap(tx Tx, now time.Time) {
 			return
 		}
 		l := q.leases[0]
+		if q.spare(l, now) {
+			continue
+		}
 		q.giveBack(l.id)
 		r, err := load(tx, q.name, l.id)
 		if r == nil || err != nil || r.Token != l.token || r.State != taskqueue.StateRunning {

@@ -3,7 +3,14 @@
 // before is done. The first of its callers serves it.
 package group
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
+
+// errPanicked is the error of those whose items were served by a call that has
+// panicked, on the goroutine of another.
+var errPanicked = errors.New("taskqueue: the call that served this together with others has panicked")
 
 // A Group serves items of callers together. The zero value is not ready: use New.
 type Group[T any] struct {
@@ -62,6 +69,7 @@ func (g *Group[T]) run(r *round[T]) {
 		g.serving, r.done = false, true
 		g.changed.Broadcast()
 	}()
+	r.err = errPanicked
 	r.err = g.serve(r.items)
 }
 

@@ -19,7 +19,6 @@ const (
 type fetcher struct {
 	w      *worker
 	queue  string
-	weight int
 	claims int // so far; each claim has a nonce of its own
 }
 
@@ -28,14 +27,18 @@ type fetcher struct {
 func (f *fetcher) loop(ctx, live context.Context) {
 	failures := 0
 	for ctx.Err() == nil {
-		n := f.w.reserve(ctx, f.weight)
+		n, ends := f.w.reserve(ctx, f.queue)
 		if n == 0 {
 			return
 		}
 		got, before, err := f.claim(ctx, live, n)
 		f.w.change(func() {
 			f.w.free += n - len(got.Tasks)
-			if idle := err == nil && len(got.Tasks) == 0 && (got.NextDue.IsZero() || got.NextDue.After(got.Now)); idle {
+			share := f.w.shares[f.queue]
+			share.held -= n - len(got.Tasks)
+			share.wants = err == nil && len(got.Tasks) == n
+			// A run that has ended meanwhile may have enqueued what this claim did not see.
+			if idle := ends == f.w.ends && err == nil && len(got.Tasks) == 0 && (got.NextDue.IsZero() || got.NextDue.After(got.Now)); idle {
 				f.w.idle[f.queue] = true
 			} else {
 				delete(f.w.idle, f.queue)
@@ -83,7 +86,7 @@ func (f *fetcher) claim(ctx, live context.Context, n int) (got Claimed, before t
 
 // wait sleeps until something may be due.
 func (f *fetcher) wait(ctx context.Context, got Claimed) {
-	d := maxIdle
+	d := min(maxIdle, f.w.often())
 	if !got.NextDue.IsZero() {
 		d = min(d, max(got.NextDue.Sub(got.Now), 0))
 	}
@@ -92,20 +95,43 @@ func (f *fetcher) wait(ctx context.Context, got Claimed) {
 	}
 }
 
-// reserve waits for free places and takes the share of a queue of that weight; 0 if
-// ctx is done before there are any.
-func (w *worker) reserve(ctx context.Context, weight int) (n int) {
-	sum := 0
-	for _, other := range w.o.weights {
-		sum += other
+// A share is what a queue may have of the places. It is guarded by the worker's mu.
+type share struct {
+	places int  // while others want some, too
+	held   int  // by claims on their way and by runs
+	wants  bool // it waits for places, or its last claim got as much as it asked for
+}
+
+// lacks returns how many places are kept for a queue.
+func (s *share) lacks() int {
+	if !s.wants {
+		return 0
 	}
+	return max(s.places-s.held, 0)
+}
+
+// reserve waits for free places and takes them: those of the share of the queue, and
+// those that no other queue lacks. 0: ctx is done. ends is how many runs have ended by
+// then.
+func (w *worker) reserve(ctx context.Context, queue string) (n, ends int) {
+	own := w.shares[queue]
+	w.change(func() { own.wants = true })
 	w.await(ctx, func() bool {
-		if ctx.Err() != nil || w.free == 0 {
+		if ctx.Err() != nil {
 			return false
 		}
-		n = min(max(w.free*weight/sum, 1), MaxBatch)
+		left := w.free + own.lacks()
+		for _, s := range w.shares {
+			left -= s.lacks()
+		}
+		n, ends = min(max(left, min(own.lacks(), w.free)), MaxBatch), w.ends
+		if n <= 0 {
+			n = 0
+			return false
+		}
 		w.free -= n
+		own.held += n
 		return true
 	})
-	return n
+	return n, ends
 }

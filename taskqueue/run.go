@@ -14,6 +14,7 @@ type run struct {
 	c        *Claim
 	cancel   context.CancelCauseFunc
 	deadline *time.Timer // its lease is over
+	end      atomic.Pointer[time.Time]
 	ended    atomic.Bool // the handler and all that it has started
 	gone     atomic.Bool // the lease was lost before: nothing is settled
 }
@@ -27,7 +28,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 	r := &run{c: c, cancel: cancel}
 	r.deadline = time.AfterFunc(time.Hour, r.lose)
 	w.mu.Lock()
-	w.runs[runKey{queue, t.ID}] = r
+	w.runs[runKey{queue, Ref{t.ID, t.Token}}] = r
 	stopping := w.stopping
 	w.mu.Unlock()
 	r.lasts(before.Add(w.o.lease))
@@ -48,8 +49,10 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 		r.deadline.Stop()
 		cancel(nil)
 		w.change(func() {
-			delete(w.runs, runKey{queue, t.ID})
+			delete(w.runs, runKey{queue, Ref{t.ID, t.Token}})
 			w.free++
+			w.shares[queue].held--
+			w.ends++
 			clear(w.idle)
 		})
 		return nil
@@ -60,14 +63,21 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 // when that and everything it has started have ended.
 func (w *worker) handle(ctx context.Context, queue string, r *run, h Handler, t *Info) Outcome {
 	started := time.Now()
+	if r.look(); r.gone.Load() { // the answer of the claim took too long
+		w.q.tell(Event{Kind: EventLost, Queue: queue, ID: t.ID, Type: t.Type})
+		return Outcome{}
+	}
 	w.q.tell(Event{Kind: EventStarted, Queue: queue, ID: t.ID, Type: t.Type, Late: started.Sub(t.DueAt)})
 	var opts []async.TaskOption
 	if t.Timeout > 0 {
 		opts = append(opts, async.Timeout(t.Timeout))
 	}
-	f := async.Start(ctx, func(ctx context.Context) error { return h(ctx, r.c) }, opts...)
+	f := async.Start(ctx, func(ctx context.Context) error { return h(leased{ctx, r}, r.c) }, opts...)
 	_, err := f.Join(ctx)
 	o := r.c.outcome(err, w.o.backoff)
+	if o.Kind == Failed && context.Cause(ctx) == ErrStopping && errors.Is(err, context.Canceled) {
+		o.Kind, o.After = Stopped, 0 // it says that it was stopped, though not why
+	}
 	w.q.tell(Event{Kind: eventOf(o.Kind, r.gone.Load(), err), Queue: queue, ID: t.ID, Type: t.Type, Err: err, Took: time.Since(started)})
 	return o
 }
@@ -93,7 +103,34 @@ func (r *run) lasts(until time.Time) {
 	r.c.deadline = until
 	r.c.mu.Unlock()
 	left := time.Until(until)
+	r.end.Store(&until)
 	r.deadline.Reset(left - left/20)
+}
+
+// look finds out whether the lease is over. After the process was suspended the timer
+// may be late.
+func (r *run) look() {
+	if until := r.end.Load(); until != nil && !time.Now().Before(*until) {
+		r.lose()
+	}
+}
+
+// leased is the context of a handler. It looks at the lease each time it is asked, so
+// that a handler that was suspended together with its process learns first that the
+// lease is over, before it does what it asks for.
+type leased struct {
+	context.Context
+	r *run
+}
+
+func (l leased) Err() error {
+	l.r.look()
+	return l.Context.Err()
+}
+
+func (l leased) Done() <-chan struct{} {
+	l.r.look()
+	return l.Context.Done()
 }
 
 // lose cancels a run whose lease is over. One whose handler has ended goes on to be
@@ -105,13 +142,16 @@ func (r *run) lose() {
 	}
 }
 
-// keepLeases extends the leases of what runs, every third of a lease.
+// keepLeases extends the leases of what runs, a little more often than every third of
+// a lease: a store takes more than that for a gap.
 func (w *worker) keepLeases(ctx context.Context) error {
-	for sleep(ctx, w.o.lease/3) == nil {
+	for sleep(ctx, w.often()) == nil {
 		byQueue := map[string][]*run{}
 		w.mu.Lock()
 		for k, r := range w.runs {
-			byQueue[k.queue] = append(byQueue[k.queue], r)
+			if !r.gone.Load() { // else it is to become another worker's
+				byQueue[k.queue] = append(byQueue[k.queue], r)
+			}
 		}
 		w.mu.Unlock()
 		for queue, runs := range byQueue {
@@ -124,6 +164,9 @@ func (w *worker) keepLeases(ctx context.Context) error {
 	}
 	return nil
 }
+
+// often is how long the store hears nothing of the worker at most.
+func (w *worker) often() time.Duration { return 3 * w.o.lease / 10 }
 
 func (w *worker) extend(ctx context.Context, queue string, runs []*run) {
 	r := ExtendRequest{Queue: queue, Worker: w.o.name, Lease: w.o.lease, Progress: map[string][]byte{}}

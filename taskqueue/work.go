@@ -43,9 +43,14 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 	w := &worker{
 		q: q, o: o, handlers: handlers, free: o.concurrency,
 		runs: map[runKey]*run{}, idle: map[string]bool{}, changed: make(chan struct{}),
-		settles: map[string]*group.Group[*settlement]{},
+		settles: map[string]*group.Group[*settlement]{}, shares: map[string]*share{},
 	}
-	for name := range o.weights {
+	sum := 0
+	for _, weight := range o.weights {
+		sum += weight
+	}
+	for name, weight := range o.weights {
+		w.shares[name] = &share{places: max(o.concurrency*weight/sum, 1)}
 		w.settles[name] = group.New(MaxBatch, func(all []*settlement) error { return w.settleAll(name, all) })
 	}
 	// What the worker needs until the last task is settled is not cancelled with ctx.
@@ -85,9 +90,11 @@ type worker struct {
 
 	mu      sync.Mutex
 	runs    map[runKey]*run
-	free    int             // places
-	changed chan struct{}   // closed, and replaced, when free or runs has changed
-	idle    map[string]bool // queues that had nothing due when they were asked last, and since then no run has ended
+	free    int               // places
+	changed chan struct{}     // closed, and replaced, when free or runs has changed
+	idle    map[string]bool   // queues that had nothing due when they were asked last, and since then no run has ended
+	ends    int               // of runs, so far
+	shares  map[string]*share // of the places, by queue
 	settles map[string]*group.Group[*settlement]
 	lost    []string // ids that could not be settled
 	lostErr error
@@ -95,7 +102,12 @@ type worker struct {
 	stopping bool
 }
 
-type runKey struct{ queue, id string }
+// A runKey names a run. A task may have two at a time: one that has lost its lease and
+// does not care, and its successor.
+type runKey struct {
+	queue string
+	ref   Ref
+}
 
 // work is the body of Work.
 func (w *worker) work(ctx, live context.Context) error {
@@ -113,8 +125,8 @@ func (w *worker) work(ctx, live context.Context) error {
 	}
 	w.q.shared.mu.Unlock()
 	var fetchers []*async.Future[struct{}]
-	for name, weight := range w.o.weights {
-		f := &fetcher{w: w, queue: name, weight: weight}
+	for name := range w.o.weights {
+		f := &fetcher{w: w, queue: name}
 		fetchers = append(fetchers, async.Start(stop, func(ctx context.Context) error { f.loop(ctx, live); return nil }, async.Name("fetch "+name)))
 	}
 	for _, f := range fetchers {

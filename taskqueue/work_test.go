@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -21,7 +22,13 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/memstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asSuspended) != "" {
+		suspended()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func newQueue(t *testing.T) (*taskqueue.Queue, taskqueue.Store) {
 	s := memstore.New()
@@ -179,8 +186,11 @@ func TestALostLeaseStopsTheHandlerInTimeAndSettlesNothing(t *testing.T) {
 		begin := time.Now()
 		var lost time.Duration
 		runs := 0
-		err = q.Work(t.Context(), taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+		work, stop := context.WithCancel(t.Context())
+		defer stop()
+		err = q.Work(work, taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
 			if runs++; runs > 1 {
+				stop()
 				return nil
 			}
 			<-ctx.Done()
@@ -189,7 +199,7 @@ func TestALostLeaseStopsTheHandlerInTimeAndSettlesNothing(t *testing.T) {
 			time.Sleep(time.Minute) // it does not care
 			s.off(false)
 			return nil
-		}}, taskqueue.WorkUntilEmpty(), taskqueue.Lease(30*time.Second), taskqueue.Concurrency(1))
+		}}, taskqueue.Lease(30*time.Second), taskqueue.Concurrency(1))
 		require.NoError(t, err)
 		assert.Less(t, lost, 30*time.Second)
 		assert.Equal(t, 2, runs)

@@ -31,8 +31,8 @@ type workOptions struct {
 // of processors and two more. n < 1 is 1.
 func Concurrency(n int) WorkOption { return func(o *workOptions) { o.concurrency = max(n, 1) } }
 
-// Queues says which queues are worked on, each with a weight: how many of the free
-// places it may take compared with the others. Defaults to the queue that Work is
+// Queues says which queues are worked on, each with a weight: its share of the places,
+// at least one, while the others want theirs, too. Defaults to the queue that Work is
 // called on.
 func Queues(weights map[string]int) WorkOption {
 	return func(o *workOptions) { o.weights = maps.Clone(weights) }

@@ -53,6 +53,18 @@ var tests = map[string]func(*fixture){
 	"pages":                                                      pages,
 	"names with any bytes":                                       names,
 	"queues are apart":                                           apart,
+
+	"sidekiq 843, faktory: what was taken and not heard of runs again":  notLostWhenTaken,
+	"river 1302: what looks for lost runs leaves finished ones":         reapingLeavesFinished,
+	"asynq 1144, 420: nothing is left of what is deleted":               nothingIsLeftOfWhatIsDeleted,
+	"asynq: a known id takes no unique key":                             knownIDTakesNoKey,
+	"asynq 1071: not a microsecond early":                               notAMicrosecondEarly,
+	"asynq: dead letters are trimmed aloud":                             deadLettersAreTrimmedAloud,
+	"asynq 532: what was cancelled is not run again":                    cancelledIsNotRetried,
+	"R10 an outcome twice in one call":                                  outcomeTwiceInOneCall,
+	"R5 a late failure of a dead task gets its key back, or stays dead": revivedHasItsKey,
+	"R9 an outage is no crash":                                          outageIsNoCrash,
+	"a task that was started in time does not expire":                   expiryIsForWhatHasNotStarted,
 }
 
 const queue = "mail"

@@ -1,0 +1,306 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/redisstore"
+)
+
+var ctx = context.Background()
+
+func open(t *testing.T, client *redis.Client) *redisstore.Store {
+	t.Helper()
+	s, err := redisstore.New(ctx, client)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	return s
+}
+
+func task(id string) taskqueue.NewTask {
+	return taskqueue.NewTask{Task: taskqueue.Task{ID: id, Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: []byte(id)}}
+}
+
+func enqueue(t *testing.T, s *redisstore.Store, tasks ...taskqueue.NewTask) {
+	t.Helper()
+	_, err := s.Enqueue(ctx, "q", tasks)
+	require.NoError(t, err)
+}
+
+var nonces int
+
+func claim(t *testing.T, s *redisstore.Store, n int, lease time.Duration) []taskqueue.Info {
+	t.Helper()
+	nonces++
+	got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(nonces), Max: n, Lease: lease})
+	require.NoError(t, err)
+	return got.Tasks
+}
+
+func settle(t *testing.T, s *redisstore.Store, run taskqueue.Info) {
+	t.Helper()
+	r, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded}})
+	require.NoError(t, err)
+	require.Equal(t, []taskqueue.SettleResult{taskqueue.Settled}, r)
+}
+
+func extend(t *testing.T, s *redisstore.Store, run taskqueue.Info, progress string) {
+	t.Helper()
+	r, err := s.Extend(ctx, taskqueue.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute,
+		Refs: []taskqueue.Ref{{ID: run.ID, Token: run.Token}}, Progress: map[string][]byte{run.ID: []byte(progress)}})
+	require.NoError(t, err)
+	require.Equal(t, []taskqueue.ExtendResult{taskqueue.Extended}, r)
+}
+
+func audited(t *testing.T, s *redisstore.Store) {
+	t.Helper()
+	faults, err := s.Audit(ctx, "q")
+	require.NoError(t, err)
+	assert.Empty(t, faults)
+}
+
+func TestScriptsThatTheServerHasForgotten(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	flush := func() { require.NoError(t, client.ScriptFlush(ctx).Err()) }
+	enqueue(t, s, task("a"))
+	flush()
+	enqueue(t, s, task("b"))
+	flush()
+	runs := claim(t, s, 2, time.Minute)
+	require.Len(t, runs, 2)
+	flush()
+	extend(t, s, runs[0], "half")
+	flush()
+	settle(t, s, runs[0])
+	flush()
+	ok, err := s.Act(ctx, "q", "b", taskqueue.ActCancel)
+	require.NoError(t, err)
+	assert.True(t, ok)
+	flush()
+	_, err = s.Stats(ctx, "q")
+	require.NoError(t, err)
+	audited(t, s)
+}
+
+func TestAFullServerTakesNoTasksAndSettlesThoseItHas(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	enqueue(t, s, task("a"), task("b"), task("c"))
+	runs := claim(t, s, 2, time.Minute)
+	require.Len(t, runs, 2)
+	require.NoError(t, client.ConfigSet(ctx, "maxmemory", "1").Err())
+	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("d")})
+	require.Error(t, err)
+	assert.Contains(t, err.Error(), "OOM")
+	extend(t, s, runs[0], "half")
+	settle(t, s, runs[0])
+	ok, err := s.Act(ctx, "q", runs[1].ID, taskqueue.ActCancel)
+	require.NoError(t, err)
+	assert.True(t, ok)
+	third := claim(t, s, 1, time.Minute)
+	require.Len(t, third, 1, "what is there can be worked off")
+	settle(t, s, third[0])
+	require.NoError(t, client.ConfigSet(ctx, "maxmemory", "0").Err())
+	_, err = s.Get(ctx, "q", "d")
+	assert.ErrorIs(t, err, taskqueue.ErrNotFound, "nothing half done")
+	audited(t, s)
+}
+
+func TestAReplicaSaysWhatItIs(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	enqueue(t, s, task("a"))
+	require.NoError(t, client.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err())
+	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("b")})
+	require.Error(t, err)
+	assert.Contains(t, err.Error(), "replica")
+	_, err = s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
+	require.Error(t, err)
+	assert.Contains(t, err.Error(), "replica")
+	require.NoError(t, client.Do(ctx, "REPLICAOF", "NO", "ONE").Err())
+	assert.Len(t, claim(t, s, 10, time.Minute), 1)
+	audited(t, s)
+}
+
+func TestAServerThatEvictsIsRefused(t *testing.T) {
+	client := server(t, "--maxmemory-policy", "allkeys-lru")
+	_, err := redisstore.New(ctx, client)
+	require.Error(t, err)
+	assert.Contains(t, err.Error(), "noeviction")
+}
+
+func TestAServerWithoutAnAppendOnlyFileIsWarnedOf(t *testing.T) {
+	client := server(t, "--appendonly", "no")
+	var warned []string
+	s, err := redisstore.New(ctx, client, redisstore.Warn(func(text string) { warned = append(warned, text) }))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, s.Close()) }()
+	require.Len(t, warned, 1)
+	assert.Contains(t, warned[0], "appendonly yes")
+}
+
+// daemon starts a server on what is in dir, and returns what kills it.
+func daemon(t *testing.T, dir string) (kill func()) {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	require.NoError(t, err)
+	socket := filepath.Join(dir, "s")
+	cmd := exec.Command(path, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always")
+	require.NoError(t, cmd.Start())
+	killed := false
+	kill = func() {
+		if !killed {
+			killed = true
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}
+	t.Cleanup(kill)
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	defer func() { _ = client.Close() }()
+	require.Eventually(t, func() bool {
+		c, err := net.Dial("unix", socket)
+		if err == nil {
+			_ = c.Close()
+			err = client.Ping(ctx).Err()
+		}
+		return err == nil
+	}, 30*time.Second, 10*time.Millisecond)
+	return kill
+}
+
+// What was acknowledged is there after kill -9 of a server with appendfsync always.
+func TestAServerThatIsKilledAndStartedAgain(t *testing.T) {
+	dir := t.TempDir()
+	kill := daemon(t, dir)
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: filepath.Join(dir, "s")})
+	t.Cleanup(func() { _ = client.Close() })
+	s := open(t, client)
+	for i := range 20 {
+		enqueue(t, s, task(fmt.Sprint(i)))
+	}
+	runs := claim(t, s, 5, time.Minute)
+	settle(t, s, runs[0])
+	kill()
+	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("lost")})
+	require.Error(t, err)
+	daemon(t, dir)
+	settle(t, s, runs[0])
+	settle(t, s, runs[1])
+	extend(t, s, runs[2], "half")
+	assert.Len(t, claim(t, s, 100, time.Minute), 15)
+	st, err := s.Stats(ctx, "q")
+	require.NoError(t, err)
+	assert.EqualValues(t, 18, st.States[taskqueue.StateRunning])
+	assert.EqualValues(t, 2, st.States[taskqueue.StateDone])
+	audited(t, s)
+}
+
+// jump has the clock of the server seem to have been put back: everything that it has
+// noted lies in the future by as much.
+func jump(t *testing.T, client *redis.Client, back time.Duration) {
+	t.Helper()
+	us := back.Microseconds()
+	script := redis.NewScript(`
+		local c = KEYS[1] .. 'c'
+		local function move(f, d) local v = redis.call('HGET', c, f); if v then redis.call('HSET', c, f, string.format('%.0f', v + d)) end end
+		move('step', ARGV[1])
+		move('token', ARGV[1])
+		move('allowed_at', ARGV[1])
+		local run = redis.call('ZRANGE', KEYS[1] .. 'run', 0, -1)
+		for _, id in ipairs(run) do redis.call('ZINCRBY', KEYS[1] .. 'run', ARGV[1], id) end
+		return 1`)
+	require.NoError(t, script.Run(ctx, client, []string{"tq:{q}:"}, us).Err())
+}
+
+func TestTheClockOfTheServerIsPutBack(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	require.NoError(t, s.Configure(ctx, "q", func(s *taskqueue.Settings) { s.Rate, s.Burst = 1000, 100 }))
+	enqueue(t, s, task("a"), task("b"), task("c"))
+	first := claim(t, s, 1, 200*time.Millisecond)[0]
+	dies := claim(t, s, 1, 200*time.Millisecond)[0]
+	jump(t, client, time.Hour)
+	second := claim(t, s, 1, time.Minute)
+	require.Len(t, second, 1, "the rate limit does not wait for an hour")
+	assert.Greater(t, second[0].Token, dies.Token, "R3")
+	extend(t, s, first, "still there")
+	settle(t, s, first)
+	require.Eventually(t, func() bool { return len(claim(t, s, 1, time.Minute)) == 1 }, 20*time.Second, 20*time.Millisecond, "a lease that was given before the jump runs out in its time")
+	i, err := s.Get(ctx, "q", dies.ID)
+	require.NoError(t, err)
+	assert.Equal(t, 1, i.Crashes)
+	audited(t, s)
+}
+
+// asynq 1144, 420: ids without their payloads, on which every worker fails.
+func TestAsynq1144AnIDWithoutItsPayloadIsADeadLetter(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	enqueue(t, s, task("orphan"), task("z"))
+	require.NoError(t, client.HDel(ctx, "tq:{q}:p", "orphan").Err())
+	runs := claim(t, s, 10, time.Minute)
+	require.Len(t, runs, 1)
+	assert.Equal(t, "z", runs[0].ID)
+	i, err := s.Get(ctx, "q", "orphan")
+	require.NoError(t, err)
+	assert.Equal(t, taskqueue.StateDead, i.State)
+	assert.Contains(t, i.LastError, "lost")
+	audited(t, s)
+}
+
+// bull 1893: every delayed job woke every worker.
+func TestBull1893OnlyANewHeadWakesWorkers(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	sub := client.PSubscribe(ctx, "tq:*")
+	defer func() { assert.NoError(t, sub.Close()) }()
+	_, err := sub.Receive(ctx) // it is subscribed
+	require.NoError(t, err)
+	for i := range 50 {
+		later := task(fmt.Sprint(i))
+		later.Delay = time.Hour + time.Duration(i)*time.Second
+		enqueue(t, s, later)
+	}
+	enqueue(t, s, task("now"))
+	require.NoError(t, client.Publish(ctx, "tq:end", "").Err())
+	n := 0
+	for m := range sub.Channel() {
+		if m.Channel == "tq:end" {
+			break
+		}
+		n++
+	}
+	assert.Equal(t, 2, n, "one for the first, one for what is due now")
+}
+
+// asynq 389, rq 472: what took one job looked at all.
+func TestAsynq389NoStepLooksAtEveryTask(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	for i := range 20 {
+		enqueue(t, s, task(fmt.Sprint(i)))
+	}
+	require.NoError(t, client.ConfigResetStat(ctx).Err())
+	for _, run := range claim(t, s, 20, time.Minute) {
+		extend(t, s, run, "half")
+		settle(t, s, run)
+	}
+	stats, err := client.Info(ctx, "commandstats").Result()
+	require.NoError(t, err)
+	for _, slow := range []string{"lrange", "lrem", "linsert", "smembers", "keys", "scan", "hkeys", "hvals", "sort", "zremrangebyrank"} {
+		assert.NotContains(t, strings.ToLower(stats), "cmdstat_"+slow+":")
+	}
+}

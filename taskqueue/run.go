@@ -75,9 +75,6 @@ func (w *worker) handle(ctx context.Context, queue string, r *run, h Handler, t 
 	f := async.Start(ctx, func(ctx context.Context) error { return h(leased{ctx, r}, r.c) }, opts...)
 	_, err := f.Join(ctx)
 	o := r.c.outcome(err, w.o.backoff)
-	if o.Kind == Failed && context.Cause(ctx) == ErrStopping && errors.Is(err, context.Canceled) {
-		o.Kind, o.After = Stopped, 0 // it says that it was stopped, though not why
-	}
 	w.q.tell(Event{Kind: eventOf(o.Kind, r.gone.Load(), err), Queue: queue, ID: t.ID, Type: t.Type, Err: err, Took: time.Since(started)})
 	return o
 }

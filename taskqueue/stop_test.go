@@ -231,3 +231,24 @@ func TestQueuesShareThePlacesByWeight(t *testing.T) {
 		assert.InDelta(t, 50, ran["b"], 8)
 	})
 }
+
+func TestAQueueThatHasNothingLeavesItsPlacesToTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newOutage(t)
+		for range 4 {
+			add(t, q, taskqueue.Task{Type: "t", Queue: "a"})
+		}
+		work, stop := context.WithCancel(t.Context())
+		defer stop()
+		var mu sync.Mutex
+		running := 0
+		time.AfterFunc(10*time.Second, stop)
+		require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+			mu.Lock()
+			running++
+			mu.Unlock()
+			return async.Sleep(ctx, time.Hour)
+		}}, taskqueue.Queues(map[string]int{"a": 1, "b": 3}), taskqueue.Concurrency(4)))
+		assert.Equal(t, 4, running)
+	})
+}

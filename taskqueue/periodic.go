@@ -17,7 +17,7 @@ const lead = time.Second
 
 // cronParser reads the five fields of crontab(5), where a day that is given by its
 // number or by its weekday is one that fits either, and the words @hourly and so on.
-var cronParser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom)
+var cronParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom)
 
 // An EveryOption changes a periodic job.
 type EveryOption func(*periodic)

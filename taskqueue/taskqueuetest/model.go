@@ -144,7 +144,7 @@ func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[s
 		g := got.Tasks[i]
 		switch {
 		case g.ID != t.task.ID:
-			return fmt.Errorf("Claim got %s, the model %s", g.ID, t.task.ID)
+			return fmt.Errorf("claim got %s, the model %s", g.ID, t.task.ID)
 		case g.Token <= m.lastToken || g.Token < now.UnixMicro():
 			return fmt.Errorf("R3: %s got token %d at %d, the last was %d", g.ID, g.Token, now.UnixMicro(), m.lastToken)
 		}
@@ -346,7 +346,7 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 	t := m.tasks[id]
 	if t == nil {
 		if !errors.Is(err, taskqueue.ErrNotFound) {
-			return fmt.Errorf("Act on a task that there is not said %v %v", did, err)
+			return fmt.Errorf("act on a task that there is not said %v %v", did, err)
 		}
 		return nil
 	}
@@ -381,7 +381,7 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 		delete(m.tasks, id)
 	}
 	if did != want {
-		return fmt.Errorf("Act %d on %s said %v, the model %v", act, id, did, want)
+		return fmt.Errorf("act %d on %s said %v, the model %v", act, id, did, want)
 	}
 	return nil
 }
@@ -401,16 +401,16 @@ func (m *model) purge(s taskqueue.State, n int, all map[string]taskqueue.Info, b
 		}
 		switch {
 		case !left && !may:
-			return fmt.Errorf("Purge of what is %v has deleted %s, which is %v", s, id, t.state)
+			return fmt.Errorf("purge of what is %v has deleted %s, which is %v", s, id, t.state)
 		case left && must:
-			return fmt.Errorf("Purge of what is %v has left %s", s, id)
+			return fmt.Errorf("purge of what is %v has left %s", s, id)
 		case !left:
 			delete(m.tasks, id)
 			n--
 		}
 	}
 	if n != 0 {
-		return fmt.Errorf("Purge has deleted %d less than it said", n)
+		return fmt.Errorf("purge has deleted %d less than it said", n)
 	}
 	return nil
 }

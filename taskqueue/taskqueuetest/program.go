@@ -179,7 +179,7 @@ func (p *program) enqueue() error {
 		}
 		for i, t := range tasks {
 			if want := p.m.add(t.Task, before, after); got[i] != want {
-				return fmt.Errorf("Enqueue of %s said %v, the model %v", t.ID, got[i], want)
+				return fmt.Errorf("enqueue of %s said %v, the model %v", t.ID, got[i], want)
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func (p *program) settle() error {
 		p.m.stepped(before, after)
 		for i, o := range all {
 			if want := p.m.settle(o, before, after); i >= len(got) || got[i] != want {
-				return fmt.Errorf("Settle of %s said %v, the model %v for the outcome %d", o.ID, got, want, i)
+				return fmt.Errorf("settle of %s said %v, the model %v for the outcome %d", o.ID, got, want, i)
 			}
 		}
 	}
@@ -278,7 +278,7 @@ func (p *program) extend() error {
 	p.m.stepped(before, after)
 	for i, ref := range r.Refs {
 		if want := p.m.extend(ref, r, before, after); i >= len(got) || got[i] != want {
-			return fmt.Errorf("Extend of %v said %v, the model %v", ref, got, want)
+			return fmt.Errorf("extend of %v said %v, the model %v", ref, got, want)
 		}
 	}
 	return nil
@@ -322,7 +322,7 @@ func (p *program) tick() error {
 	}
 	p.note("Tick %+v: %v", t, did)
 	if want := p.m.tick(t, before, after); did != want {
-		return fmt.Errorf("Tick said %v, the model %v", did, want)
+		return fmt.Errorf("tick said %v, the model %v", did, want)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
 .PHONY: help test lint race soak explore bench budgets growth cover fuzz tidy api
-.PHONY: fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort tools
+.PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort tools
 
 help:
 	@echo 'make test     all checks, in every module: format, tidy, vet, staticcheck, API, tests, short fuzz runs'
@@ -59,11 +59,14 @@ help:
 	@echo
 	@echo 'Only some modules: make race MODULES=. COUNT=20'
 
-test: fmt tidied deps vet crossvet staticcheck apicheck unit exploreshort fuzzshort
+test: needs fmt tidied deps vet crossvet staticcheck apicheck unit exploreshort fuzzshort
 	@echo 'make test: every check passed'
 
 lint: fmt vet crossvet staticcheck apicheck
 	@echo 'make lint: every check passed'
+
+needs:
+	@tools/needs.sh
 
 fmt:
 	$(call step,gofmt)

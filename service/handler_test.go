@@ -81,6 +81,35 @@ func TestHTTPKeepsWhatTheServerHad(t *testing.T) {
 	assert.Equal(t, http.StateNew, <-states)
 }
 
+// What a handler has left running on a hijacked connection is not closed with the
+// server, whatever ctx ConnContext has given.
+func TestAHijackedConnectionWhoseHandlerHasEndedIsNotOurs(t *testing.T) {
+	for name, connContext := range map[string]func(context.Context, net.Conn) context.Context{
+		"no ConnContext":     nil,
+		"without our values": func(context.Context, net.Conn) context.Context { return context.Background() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			taken := make(chan net.Conn, 1)
+			s := serve(t, &http.Server{ConnContext: connContext, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				conn, _, err := http.NewResponseController(w).Hijack()
+				assert.NoError(t, err)
+				assert.True(t, service.IsReady(r.Context()), "the handler is the service's all the same")
+				taken <- conn
+			})})
+			conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+			require.NoError(t, err)
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			left := <-taken
+			defer left.Close()
+			s.stop(errStop)
+			require.NoError(t, s.wait())
+			_, err = io.WriteString(left, "still open")
+			assert.NoError(t, err)
+		})
+	}
+}
+
 // A handler whose ctx, and scope, the service does not own is joined all the same.
 func TestAHandlerUnderAnotherBaseContextIsJoined(t *testing.T) {
 	inside, gone := make(chan struct{}), make(chan struct{})

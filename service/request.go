@@ -17,11 +17,13 @@ type connKey struct{}
 // withConn is the ConnContext of the server.
 func (h *httpServer) withConn(next func(context.Context, net.Conn) context.Context) func(context.Context, net.Conn) context.Context {
 	return func(ctx context.Context, conn net.Conn) context.Context {
-		ctx = context.WithValue(ctx, connKey{}, conn)
 		if next != nil {
 			ctx = next(ctx, conn)
 		}
-		return ctx
+		if ctx == nil {
+			return nil // the server panics, and says why
+		}
+		return context.WithValue(ctx, connKey{}, conn) // last: next may give a ctx without our values
 	}
 }
 

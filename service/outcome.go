@@ -69,12 +69,12 @@ func (e *serviceError) Error() string { return e.of + textOf(e.err) }
 func (e *serviceError) Unwrap() error { return e.err }
 
 // onlyStops reports whether err says no more than that m was told to stop: that
-// its ctx is cancelled or that of Run is done. If it was told before it returned, the
+// its ctx is cancelled, that of Run is done, or level 2 has come. If it was told before it returned, the
 // ways in which servers and processes say that they were stopped count, too. The
 // same errors from elsewhere are failures.
 func (m *member) onlyStops(err error, told bool) bool {
 	var stops []context.Context
-	for _, ctx := range []context.Context{m.ctx, m.set.outer} {
+	for _, ctx := range []context.Context{m.ctx, m.set.outer, m.set.scope} {
 		if ctx.Err() != nil {
 			stops = append(stops, stoppedAs(ctx))
 		}
@@ -167,6 +167,13 @@ func (s *set) causeOfCut() error {
 		e.by = context.Cause(s.scope)
 	case closed(s.hurry):
 		e.by = context.Cause(s.program.hurry)
+	case s.cutAbove():
+		e.by = context.Cause(s.parent.set.scope)
+		if above, ok := e.by.(*cutShort); ok && !s.failed {
+			return above // the Run above knows it again
+		} else if ok {
+			e.by = above.by
+		}
 	default:
 		e.by = &async.TimeoutError{Task: "services", Limit: s.grace, Waited: s.grace}
 	}

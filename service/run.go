@@ -25,8 +25,9 @@ import (
 // service that was not ready has nothing to drain and is cancelled. It has
 // ended when Run, Drain and all that they have started have returned.
 //
-// Level 2, cancel, begins when [Grace] is over, when [Hurry] is done, and when
-// [async.Shutdown] says so: every ctx at once is cancelled, with a cause that matches
+// Level 2, cancel, begins when [Grace] is over, when [Hurry] is done, when
+// [async.Shutdown] says so, and with that of the Run in whose service this one was
+// called: every ctx at once is cancelled, with a cause that matches
 // that of level 1 and, if time was up, is a [*async.TimeoutError]. Services
 // that are left after [GiveUp] are named in a [*async.StragglerError], with their
 // stacks, and Run returns without them. They stay on record at the root.

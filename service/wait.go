@@ -39,7 +39,7 @@ func (s *set) sleep(limit <-chan time.Time) bool {
 		cases = append(cases, receive(s.outer.Done()))
 	}
 	if s.cut == nil {
-		cases = append(cases, receive(s.hurry), receive(s.scope.Done()))
+		cases = append(cases, receive(s.hurry), receive(s.scope.Done()), receive(s.above()))
 	}
 	for _, m := range s.members[:s.launched] {
 		if !m.ended {
@@ -67,7 +67,26 @@ func (s *set) notify() {
 }
 
 // mustCut reports whether level 2 is to begin before its time.
-func (s *set) mustCut() bool { return s.cut == nil && (closed(s.hurry) || s.scope.Err() != nil) }
+func (s *set) mustCut() bool {
+	return s.cut == nil && (closed(s.hurry) || s.scope.Err() != nil || s.cutAbove())
+}
+
+// cutAbove reports whether the Run that this one was called in is at level 2, and
+// has told this one to stop: what is shielded from the one is from the other.
+func (s *set) cutAbove() bool {
+	return s.parent != nil && s.outer.Err() != nil && s.parent.set.scope.Err() != nil
+}
+
+// above returns a channel that is closed when cutAbove may have changed next.
+func (s *set) above() <-chan struct{} {
+	switch {
+	case s.parent == nil:
+		return nil
+	case s.outer.Err() == nil:
+		return s.outer.Done()
+	}
+	return s.parent.set.scope.Done()
+}
 
 func closed(ch <-chan struct{}) bool {
 	select {

@@ -30,6 +30,10 @@ import (
 // ends the process at once, whatever hangs, with 128 and its number. They
 // are looked for from the call of Main to the end of the process.
 //
+// From the first signal or [Run] on a write to a standard output or error that nobody
+// reads any more is an error: it does not end the process by SIGPIPE, with what there is
+// to drain.
+//
 // When run and what it has started have ended, [async.Shutdown] ends detached tasks:
 // it waits for what is left of [Grace] since the first signal, or for the whole
 // if there was none. Then the error, if there is one, is written to the standard
@@ -72,6 +76,8 @@ type program struct {
 	hurryUp  context.CancelCauseFunc
 	exit     func(status int)
 	patience time.Duration // for the last words
+
+	pipes sync.Once // ownPipes was called
 
 	mu      sync.Mutex
 	came    []*SignalError
@@ -134,12 +140,16 @@ func (p *program) take() *SignalError {
 
 // stops notes when the stop begins: from then on there is one time for all.
 func (p *program) stops() {
+	p.serves()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped.IsZero() {
 		p.stopped = time.Now()
 	}
 }
+
+// serves notes that there is something to drain.
+func (p *program) serves() { p.pipes.Do(ownPipes) }
 
 // main calls run and ends the process, whichever way run ends.
 func (p *program) main(run func(ctx context.Context) error) {

@@ -35,10 +35,19 @@ type process struct {
 // start starts one of the programs.
 func start(t *testing.T, name string, env ...string) *process {
 	t.Helper()
+	return startOn(t, nil, name, env...)
+}
+
+// startOn is start with a standard error that the test reads itself, if it is not nil.
+func startOn(t *testing.T, stderr *os.File, name string, env ...string) *process {
+	t.Helper()
 	require.Contains(t, programs, name)
 	p := &process{t: t, cmd: exec.Command(os.Args[0])}
 	p.cmd.Env = append(os.Environ(), append(env, programVariable+"="+name, "GORACE=atexit_sleep_ms=20")...)
 	p.cmd.Stderr = &p.stderr
+	if stderr != nil {
+		p.cmd.Stderr = stderr
+	}
 	var err error
 	p.stdin, err = p.cmd.StdinPipe()
 	require.NoError(t, err)

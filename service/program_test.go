@@ -50,6 +50,8 @@ var programs = map[string]func(){
 	"hurry":          main(hurry),
 	"twice":          twice,
 	"web":            main(web),
+	"talks":          main(talks),
+	"talks, alone":   main(talksAlone),
 }
 
 func main(run func(context.Context) error, opts ...service.Option) func() {
@@ -288,4 +290,31 @@ func web(ctx context.Context) error {
 			}
 		}),
 	})})
+}
+
+// complain writes to the standard error, and says whether that has failed.
+func complain(what string) {
+	_, err := fmt.Fprintln(os.Stderr, what)
+	say(what+":", err != nil)
+}
+
+// talks says what it does on its standard error.
+func talks(ctx context.Context) error {
+	return service.Run(ctx, []service.Service{{Name: "talker", Run: func(ctx context.Context) error {
+		if waitFor(ctx, "go on") == nil {
+			complain("written")
+		}
+		<-ctx.Done()
+		complain("drained")
+		return nil
+	}}})
+}
+
+// talksAlone is the same without services.
+func talksAlone(ctx context.Context) error {
+	if waitFor(ctx, "go on") == nil {
+		complain("written")
+	}
+	complain("drained")
+	return nil
 }

@@ -115,6 +115,9 @@ func newSet(ctx context.Context, services []Service, opts []Option) *set {
 // supervise runs the services through their levels.
 func (s *set) supervise(ctx context.Context) error {
 	s.scope = ctx
+	if s.program != nil {
+		s.program.serves()
+	}
 	s.start()
 	s.wait(nil, func() bool { return s.stopping })
 	s.drain()

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package service
+
+// ownPipes does nothing: there is no SIGPIPE.
+func ownPipes() {}

@@ -1,0 +1,13 @@
+//go:build unix
+
+package service
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// ownPipes has a write to a broken standard output or error fail. Without, it ends the
+// process, with all that there is to drain. What the signals are sent to is not read.
+func ownPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -9,15 +9,17 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // HTTP returns a service that serves HTTP on l, which the caller has opened: so it is
 // known that the address is free before anything is started, and the service is
 // ready as soon as it runs. It takes over l, which is closed in the end
 // in any case, and s: it wraps the Handler, ConnContext and ConnState of s and, if
-// that is nil, sets BaseContext. One server is for one service. A nil l or s
-// panics. For TLS pass the listener that [crypto/tls.NewListener] makes, with "h2" among
-// its NextProtos for HTTP/2.
+// that is nil, sets BaseContext. One server is for one service, which runs
+// once: the second time it fails. A nil l or s panics. For TLS pass the listener that
+// [crypto/tls.NewListener] makes, with "h2" among its NextProtos for HTTP/2.
 //
 // Each request is handled in a scope of its own, which is the ctx of the request:
 // what the handler starts with it is joined before the handler is left, and an
@@ -28,7 +30,8 @@ import (
 //
 // Level 1 is Shutdown: no new connections, idle ones are closed, requests go on to their
 // ends, and the service waits for each handler, those of hijacked connections,
-// too; they may look at [Draining]. Level 2 cancels the requests, closes all
+// too; they may look at [Draining]. A connection that has sent nothing yet is waited
+// for, until it is 5 s old. Level 2 cancels the requests, closes all
 // connections, hijacked ones whose handler runs included, and waits for the handlers.
 // What a handler has left running on a hijacked connection is not waited for.
 //
@@ -49,7 +52,7 @@ type httpServer struct {
 	s *http.Server
 
 	ctx      context.Context // of all requests
-	taken    sync.Once       // the fields of s are set
+	ran      atomic.Bool     // run was called
 	asked    atomic.Bool     // we have told it to stop
 	shut     chan struct{}   // closed when Shutdown has returned
 	shutOnce sync.Once
@@ -61,8 +64,15 @@ type httpServer struct {
 	closed   bool                  // level 2 has come, or run has ended: no handler starts any more
 }
 
+// errRan is what the second call of run returns: net/http would say that the server is
+// closed, which is what a stop looks like.
+var errRan = errors.New("its server has run before: make a server and a service for each Run")
+
 // run serves.
 func (h *httpServer) run(ctx context.Context) error {
+	if h.ran.Swap(true) {
+		return async.Final(errRan)
+	}
 	// Cancelled requests see why: so they are cancelled before their connections are
 	// closed, which cancels them, too.
 	requests, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -148,12 +158,10 @@ func (h *httpServer) close() {
 // takeOver has the requests of the server belong to ctx.
 func (h *httpServer) takeOver(ctx context.Context) {
 	h.ctx = ctx
-	h.taken.Do(func() {
-		if h.s.BaseContext == nil {
-			h.s.BaseContext = func(net.Listener) context.Context { return h.ctx }
-		}
-		h.s.ConnContext = h.withConn(h.s.ConnContext)
-		h.s.ConnState = h.watchHijacks(h.s.ConnState)
-		h.s.Handler = h.scoped(h.s.Handler)
-	})
+	if h.s.BaseContext == nil {
+		h.s.BaseContext = func(net.Listener) context.Context { return h.ctx }
+	}
+	h.s.ConnContext = h.withConn(h.s.ConnContext)
+	h.s.ConnState = h.watchHijacks(h.s.ConnState)
+	h.s.Handler = h.scoped(h.s.Handler)
 }

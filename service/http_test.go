@@ -237,3 +237,21 @@ func TestARequestIsAScope(t *testing.T) {
 	assert.True(t, joined)
 	assert.Equal(t, "service: GET /page: planted\n", logged.String())
 }
+
+// A server that was shut down says ErrServerClosed, which is no failure of one that was
+// told to stop: so a Run with it would end at once, and well.
+func TestAServerThatHasRunBeforeIsAFailure(t *testing.T) {
+	const text = "service http: its server has run before: make a server and a service for each Run"
+	ctx := asynctest.Context(t)
+	done, cancel := context.WithCancel(ctx)
+	l := listen(t)
+	s := service.HTTP("http", l, &http.Server{})
+	other := service.Service{Name: "stop", Run: func(context.Context) error { return nil }}
+	require.NoError(t, service.Run(done, []service.Service{s, other}))
+	cancel()
+	s.Options = []async.TaskOption{async.Restart(async.Every(time.Millisecond), async.Within(0))}
+	assert.EqualError(t, service.Run(ctx, []service.Service{s}), text)
+
+	twin := service.HTTP("http", listen(t), &http.Server{})
+	assert.EqualError(t, service.Run(ctx, []service.Service{twin, twin}), text, "two at once")
+}

@@ -104,7 +104,7 @@ func (c *config) run(ctx context.Context) error {
 	say("listening on http://%s", l.Addr())
 	return service.Run(ctx, []service.Service{
 		{Name: "journal", Run: j.run, Drain: j.drain, Startup: 10 * time.Second},
-		{Name: "worker", Run: w.run, Drain: w.queue.Drain},
+		{Name: "worker", Run: w.run, Drain: w.drain},
 		{Name: "report", Run: r.every(c.report)},
 		service.HTTP("orders", l, &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}),
 	})

@@ -301,6 +301,7 @@ func TestAFullDiskIsNoSilence(t *testing.T) {
 	assert.Equal(t, 1, r.Wait(), r.Stderr())
 	assert.Contains(t, r.Stderr(), "service journal: ")
 	assert.Contains(t, r.Stderr(), "lost: write /dev/full: no space left on device")
+	assert.NotContains(t, r.Stderr(), "queue closed", "the worker has said how many are left")
 	count := func(words string) int64 {
 		m := regexp.MustCompile(words).FindStringSubmatch(r.Stderr())
 		if m == nil {

@@ -40,6 +40,16 @@ func (w *worker) run(ctx context.Context) error {
 	return err
 }
 
+// drain has run come to its end when all orders are done. If it cannot do them any
+// more it has closed the queue, and says itself how many are left.
+func (w *worker) drain(ctx context.Context) error {
+	err := w.queue.Drain(ctx)
+	if errors.Is(err, jobqueue.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
 // observe tells of the runs that have ended in a panic. Nobody else does, as long
 // as the worker is started again.
 func (w *worker) observe(e async.Event) {

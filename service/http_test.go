@@ -246,6 +246,7 @@ func TestAServerThatHasRunBeforeIsAFailure(t *testing.T) {
 	done, cancel := context.WithCancel(ctx)
 	l := listen(t)
 	s := service.HTTP("http", l, &http.Server{})
+	s.Startup = time.Minute // so it runs before the other ends
 	other := service.Service{Name: "stop", Run: func(context.Context) error { return nil }}
 	require.NoError(t, service.Run(done, []service.Service{s, other}))
 	cancel()

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -37,10 +38,13 @@ type run struct {
 	client  *http.Client
 }
 
-func start(t *testing.T, args ...string) *run {
+func start(t *testing.T, args ...string) *run { return startWith(t, nil, args...) }
+
+// startWith is start with a change to the command, which may be nil.
+func startWith(t *testing.T, change func(*exec.Cmd), args ...string) *run {
 	r := &run{t: t, journal: filepath.Join(t.TempDir(), "journal")}
 	args = append([]string{"-addr", "127.0.0.1:0", "-journal", r.journal}, args...)
-	r.Process = clitest.Start(t, nil, "server", args...)
+	r.Process = clitest.Start(t, change, "server", args...)
 	const words = "listening on "
 	r.WaitForStderr(words)
 	clitest.Eventually(t, "the whole line", func() bool {

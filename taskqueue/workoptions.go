@@ -38,8 +38,8 @@ func Queues(weights map[string]int) WorkOption {
 	return func(o *workOptions) { o.weights = maps.Clone(weights) }
 }
 
-// Lease is how long a worker that is silent keeps its tasks. It extends them every
-// third of it. Defaults to 30 s; at least 1 s.
+// Lease is how long a worker that is silent keeps its tasks. It extends them a little
+// more often than every third of it. Defaults to 30 s; at least 1 s.
 func Lease(d time.Duration) WorkOption {
 	return func(o *workOptions) { o.lease = max(d, time.Second) }
 }

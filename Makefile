@@ -20,8 +20,9 @@ TESTED := $(filter-out ./bench,$(MODULES))
 
 # Where else the packages are to compile, tests included. Of these no test is run.
 PLATFORMS := windows/amd64 darwin/arm64 linux/386 js/wasm
-# bbolt, in which taskqueue keeps tasks in a file, needs memory maps.
-NOWHERE := js/wasm:./taskqueue
+# bbolt, in which taskqueue keeps tasks in a file, needs memory maps; so does the SQLite
+# of locks.
+NOWHERE := js/wasm:./taskqueue js/wasm:./locks
 
 # The only modules the root module may require directly.
 DEPS := github.com/stretchr/testify go.uber.org/goleak golang.org/x/sync

@@ -1,0 +1,185 @@
+// Package book decides who gets a lock. A Resource is all that a store knows of one
+// lock; its methods are the steps of a store, as plain functions of that and of the
+// time. There is no clock, no goroutine and no lock in here. Memory, SQLite, PostgreSQL,
+// MySQL and DynamoDB read a resource, take a step, and write it back in one atomic step
+// of their own. Redis has the same steps in Lua.
+//
+// Times are microseconds since 1970 by the clock of the store.
+package book
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/locks"
+)
+
+// A Resource is one lock: its record, and those that hold it or wait for it.
+type Resource struct {
+	locks.Name
+	// Exists says whether there is a record. A store deletes the resource when it is
+	// false after a step.
+	Exists          bool
+	Kind            locks.Kind
+	Size            int
+	Lease           int64
+	Fair            bool
+	Data            *string
+	DeleteOnRelease bool
+	LockDelay       int64 // of the last lease that was granted
+	Version         string
+	Fence           int64 // the last that was given; never goes back
+	Ticket          int64 // the last that was given
+	Shut            int64 // nobody is granted anything before
+	CreatedBy       string
+	CreatedAt       int64
+	UpdatedBy       string
+	UpdatedAt       int64
+	// Entries are in the order of their tickets. A held entry keeps its ticket.
+	Entries []Entry
+}
+
+// An Entry is a lease, or a request that waits.
+type Entry struct {
+	ID      string
+	Version string
+	Prev    string // the version that the last renewal has replaced
+	Owner   string
+	Client  string // the process, as the store names it for its hints
+
+	Held    bool
+	Revoked bool
+	Shared  bool
+	Barging bool
+	Permits int
+	Slot    int // of a held one
+
+	Ticket    int64
+	Fence     int64 // of a held one
+	Lease     int64
+	LockDelay int64
+	Acquired  int64
+	Expires   int64 // of the lease, or of the request
+
+	DeleteOnRelease bool
+}
+
+// Micros is a time as the book has it.
+func Micros(t time.Time) int64 { return t.UnixMicro() }
+
+// Time is a time of the book; that of 0 is zero.
+func Time(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us)
+}
+
+func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
+
+// tick returns the time that counts: a clock that was set back does not make a lease
+// longer than the fences that were given since.
+func (r *Resource) tick(now int64) int64 { return max(now, r.Fence) }
+
+// reap removes what has expired. A lease that expires may shut the lock for a while.
+func (r *Resource) reap(now int64) {
+	r.Entries = slices.DeleteFunc(r.Entries, func(e Entry) bool {
+		if e.Expires > now {
+			return false
+		}
+		if e.Held && e.LockDelay > 0 {
+			r.Shut = max(r.Shut, e.Expires+e.LockDelay)
+		}
+		return true
+	})
+}
+
+// busy returns how many permits are held.
+func (r *Resource) busy() int {
+	n := 0
+	for i := range r.Entries {
+		if r.Entries[i].Held {
+			n += r.Entries[i].Permits
+		}
+	}
+	return n
+}
+
+// fits says whether the entry may be granted now: the lock is not shut, and there is
+// room for it beside all that is held and, unless it may barge, beside all that waits
+// before it. Who waits earlier has its place kept, so a request for many permits is
+// not starved by small ones.
+func (r *Resource) fits(now int64, e *Entry) bool {
+	if now < r.Shut {
+		return false
+	}
+	permits := e.Permits
+	for i := range r.Entries {
+		other := &r.Entries[i]
+		if other.ID == e.ID || !other.Held && (e.Barging || other.Ticket > e.Ticket) {
+			continue
+		}
+		if r.Kind == locks.ReadWrite {
+			if !e.Shared || !other.Shared {
+				return false
+			}
+			continue
+		}
+		permits += other.Permits
+	}
+	return r.Kind == locks.ReadWrite || permits <= r.Size
+}
+
+// Wake returns the processes that have a request which could be granted now, each
+// once. A store gives them a hint after every step.
+func (r *Resource) Wake(now int64) []string {
+	now = r.tick(now)
+	var clients []string
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		if !e.Held && e.Expires > now && r.fits(now, e) && !slices.Contains(clients, e.Client) {
+			clients = append(clients, e.Client)
+		}
+	}
+	return clients
+}
+
+// slot returns the smallest one that is free.
+func (r *Resource) slot() int {
+	for s := 0; ; s++ {
+		if !slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Held && e.Slot == s }) {
+			return s
+		}
+	}
+}
+
+// find returns the entry that ref means, -1 if there is none.
+func (r *Resource) find(ref locks.Ref) int {
+	return slices.IndexFunc(r.Entries, func(e Entry) bool {
+		if ref.ID != "" {
+			return e.ID == ref.ID
+		}
+		return ref.Version != "" && e.Held && (e.Version == ref.Version || e.Prev == ref.Version)
+	})
+}
+
+// next returns when the passing of time alone may change something: 0 for never.
+func (r *Resource) next(now int64) int64 {
+	var at int64
+	if r.Shut > now {
+		at = r.Shut
+	}
+	for i := range r.Entries {
+		if e := &r.Entries[i]; e.Held && (at == 0 || e.Expires < at) {
+			at = e.Expires
+		}
+	}
+	return at
+}
+
+func (e *Entry) grant() locks.Grant {
+	return locks.Grant{
+		ID: e.ID, Version: e.Version, Owner: e.Owner, Fence: e.Fence, Slot: e.Slot, Permits: e.Permits, Shared: e.Shared,
+		Revoked: e.Revoked, Lease: time.Duration(e.Lease) * time.Microsecond, Acquired: Time(e.Acquired), Expires: Time(e.Expires),
+	}
+}

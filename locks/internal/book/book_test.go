@@ -1,0 +1,48 @@
+package book_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+)
+
+const second = int64(time.Second / time.Microsecond)
+
+func mutex(id string) locks.Request {
+	return locks.Request{ID: id, Version: "v" + id, Kind: locks.Mutex, Lease: 15 * time.Second, Wait: true}
+}
+
+func TestGrantsFollowTickets(t *testing.T) {
+	r := &book.Resource{}
+	now := 100 * second
+	a := r.Acquire(now, "p", []locks.Request{mutex("a")}).Answers[0]
+	require.True(t, a.Granted)
+	require.Equal(t, now, a.Grant.Fence)
+	require.False(t, r.Acquire(now, "p", []locks.Request{mutex("b")}).Answers[0].Granted)
+	c := r.Acquire(now, "q", []locks.Request{mutex("c")}).Answers[0]
+	require.Equal(t, 1, c.Place)
+	require.Empty(t, r.Wake(now))
+
+	require.True(t, r.Release(now, locks.Ref{ID: "a"}, nil))
+	require.Equal(t, []string{"p"}, r.Wake(now))
+	require.False(t, r.Acquire(now, "q", []locks.Request{mutex("c")}).Answers[0].Granted, "b is first")
+	b := r.Acquire(now, "p", []locks.Request{mutex("b")}).Answers[0]
+	require.True(t, b.Granted)
+	require.Equal(t, now+1, b.Grant.Fence)
+}
+
+func TestAnExpiredLeaseIsGrantedToTheNextWithAGreaterFence(t *testing.T) {
+	r := &book.Resource{}
+	now := 100 * second
+	r.Acquire(now, "p", []locks.Request{mutex("a")})
+	turn := r.Acquire(now+14*second, "p", []locks.Request{mutex("b")})
+	require.False(t, turn.Answers[0].Granted)
+	require.Equal(t, time.UnixMicro(now+15*second), turn.Next)
+	turn = r.Acquire(now+15*second, "p", []locks.Request{mutex("b")})
+	require.True(t, turn.Answers[0].Granted)
+	require.Equal(t, locks.NotYours, r.Renew(now+16*second, &locks.Renewal{Ref: locks.Ref{ID: "a"}, Lease: time.Second}).Verdict)
+}

@@ -1,0 +1,137 @@
+package book
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/locks"
+)
+
+// Release is Store.Release.
+func (r *Resource) Release(now int64, ref locks.Ref, data *string) bool {
+	now = r.tick(now)
+	r.reap(now)
+	i := r.find(ref)
+	if i < 0 {
+		return false
+	}
+	e := r.Entries[i]
+	r.Entries = slices.Delete(r.Entries, i, i+1)
+	if e.Held {
+		r.UpdatedBy, r.UpdatedAt = e.Owner, now
+		if data != nil {
+			r.Data = data
+		}
+	}
+	if len(r.Entries) == 0 && e.Held && (e.DeleteOnRelease || r.DeleteOnRelease) {
+		r.Exists = false
+	}
+	return true
+}
+
+// Renew is Store.Renew for one lease.
+func (r *Resource) Renew(now int64, q *locks.Renewal) locks.RenewResult {
+	now = r.tick(now)
+	r.reap(now)
+	i := r.find(q.Ref)
+	if i < 0 || !r.Entries[i].Held {
+		return locks.RenewResult{Verdict: locks.NotYours}
+	}
+	e := &r.Entries[i]
+	if e.Revoked {
+		return locks.RenewResult{Verdict: locks.Revoked}
+	}
+	e.Lease = micros(q.Lease)
+	e.Expires = max(e.Expires, now+e.Lease)
+	if q.NewVersion != "" && q.NewVersion != e.Version {
+		e.Prev, e.Version = e.Version, q.NewVersion
+	}
+	if q.Data != nil {
+		r.Data = q.Data
+	}
+	r.UpdatedBy, r.UpdatedAt = e.Owner, now
+	return locks.RenewResult{Verdict: locks.Extended, Grant: e.grant()}
+}
+
+// Revoke is Store.Revoke.
+func (r *Resource) Revoke(now int64, ref locks.Ref) int {
+	r.reap(r.tick(now))
+	n := 0
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		if e.Held && !e.Revoked && (ref == locks.Ref{} || r.find(ref) == i) {
+			e.Revoked = true
+			n++
+		}
+	}
+	return n
+}
+
+// Create is Store.Create. version is the record's if it is new.
+func (r *Resource) Create(now int64, q *locks.Record) error {
+	now = r.tick(now)
+	r.reap(now)
+	if r.Exists && r.Kind != q.Kind {
+		return locks.Conflict("it is a %s, not a %s", r.Kind, q.Kind)
+	}
+	if r.Exists && r.Kind != locks.Semaphore && r.busy() > 0 {
+		return locks.Conflict("it is held")
+	}
+	if !r.Exists {
+		r.Exists, r.Kind, r.Version, r.CreatedBy, r.CreatedAt = true, q.Kind, q.Version, q.CreatedBy, now
+	}
+	r.Size = 1
+	if r.Kind == locks.Semaphore {
+		r.Size = q.Size
+	}
+	r.Lease, r.Fair, r.DeleteOnRelease, r.LockDelay = micros(q.Lease), q.Fair, q.DeleteOnRelease, micros(q.LockDelay)
+	r.UpdatedBy, r.UpdatedAt = q.CreatedBy, now
+	if q.Data != nil {
+		r.Data = q.Data
+	}
+	return nil
+}
+
+// Delete is Store.Delete.
+func (r *Resource) Delete(now int64, version string) error {
+	r.reap(r.tick(now))
+	switch {
+	case !r.Exists:
+		return locks.ErrNotFound
+	case r.busy() > 0:
+		return locks.Conflict("it is held")
+	case len(r.Entries) > 0:
+		return locks.Conflict("it is waited for")
+	case version != "" && version != r.Version:
+		return locks.Conflict("it has another version")
+	}
+	r.Exists = false
+	return nil
+}
+
+// Record is Store.Get.
+func (r *Resource) Record(now int64) (locks.Record, error) {
+	r.reap(r.tick(now))
+	if !r.Exists {
+		return locks.Record{}, locks.ErrNotFound
+	}
+	rec := locks.Record{
+		Name: r.Name, Kind: r.Kind, Size: r.Size, Lease: time.Duration(r.Lease) * time.Microsecond, Fair: r.Fair, Data: r.Data,
+		DeleteOnRelease: r.DeleteOnRelease, LockDelay: time.Duration(r.LockDelay) * time.Microsecond, Version: r.Version,
+		Fence: r.Fence, Busy: r.busy(), CreatedBy: r.CreatedBy, CreatedAt: Time(r.CreatedAt), UpdatedBy: r.UpdatedBy, UpdatedAt: Time(r.UpdatedAt),
+	}
+	for i := range r.Entries {
+		if !r.Entries[i].Held {
+			rec.Waiters++
+			continue
+		}
+		g := r.Entries[i].grant()
+		g.ID = ""
+		rec.Holders = append(rec.Holders, g)
+	}
+	slices.SortFunc(rec.Holders, func(a, b locks.Grant) int { return int(a.Fence - b.Fence) })
+	if r.Kind == locks.Mutex && len(rec.Holders) == 1 {
+		rec.Version = rec.Holders[0].Version
+	}
+	return rec, nil
+}

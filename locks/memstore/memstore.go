@@ -1,0 +1,180 @@
+// Package memstore is a locks.Store in memory, for tests and for locks within one
+// process. It works in testing/synctest bubbles.
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+)
+
+func init() {
+	locks.Register("mem", func(context.Context, string) (locks.Store, error) { return New(), nil })
+}
+
+// A Store is a locks.Store in memory.
+type Store struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	closed    bool
+	resources map[locks.Name]*book.Resource
+	listeners map[locks.Name][]chan struct{}
+}
+
+// New returns an empty store.
+func New() *Store { return WithClock(time.Now) }
+
+// WithClock returns an empty store whose clock is now: tests set it forward and back.
+func WithClock(now func() time.Time) *Store {
+	return &Store{now: now, resources: map[locks.Name]*book.Resource{}, listeners: map[locks.Name][]chan struct{}{}}
+}
+
+// step does f with the resource of a name, and then gives hints to those that wait.
+func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *book.Resource) error) error {
+	if ctx.Err() != nil {
+		return locks.Unavailable(context.Cause(ctx))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return locks.Unavailable(locks.ErrClosed)
+	}
+	now := book.Micros(s.now())
+	r := s.resources[name]
+	if r == nil {
+		r = &book.Resource{Name: name}
+	}
+	err := f(now, r)
+	if r.Exists {
+		s.resources[name] = r
+	} else {
+		delete(s.resources, name)
+	}
+	if len(r.Wake(now)) > 0 {
+		for _, c := range s.listeners[name] {
+			select {
+			case c <- struct{}{}:
+			default: // there is a hint already
+			}
+		}
+	}
+	return err
+}
+
+func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (turn locks.Turn, err error) {
+	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
+		turn = r.Acquire(now, "", requests)
+		return nil
+	})
+	return turn, err
+}
+
+func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, data *string) (released bool, err error) {
+	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
+		released = r.Release(now, ref, data)
+		return nil
+	})
+	return released, err
+}
+
+func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.RenewResult, error) {
+	results := make([]locks.RenewResult, len(renewals))
+	for i := range renewals {
+		q := &renewals[i]
+		err := s.step(ctx, q.Name, func(now int64, r *book.Resource) error {
+			results[i] = r.Renew(now, q)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// Listen gives a hint after each step by which a request may have become grantable.
+func (s *Store) Listen(name locks.Name) (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners[name] = append(s.listeners[name], c)
+	return c, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		left := slices.DeleteFunc(s.listeners[name], func(other chan struct{}) bool { return other == c })
+		if s.listeners[name] = left; len(left) == 0 {
+			delete(s.listeners, name)
+		}
+	}
+}
+
+func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Record, err error) {
+	err = s.step(ctx, record.Name, func(now int64, r *book.Resource) error {
+		if err := r.Create(now, &record); err != nil {
+			return err
+		}
+		made, err = r.Record(now)
+		return err
+	})
+	return made, err
+}
+
+func (s *Store) Get(ctx context.Context, name locks.Name) (record locks.Record, err error) {
+	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
+		record, err = r.Record(now)
+		return err
+	})
+	return record, err
+}
+
+func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]locks.Record, error) {
+	if ctx.Err() != nil {
+		return nil, locks.Unavailable(context.Cause(ctx))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := book.Micros(s.now())
+	var records []locks.Record
+	for name, r := range s.resources {
+		if name.Tenant != tenant || name.Key <= after && after != "" {
+			continue
+		}
+		if record, err := r.Record(now); err == nil {
+			record.Holders = nil
+			records = append(records, record)
+		}
+	}
+	slices.SortFunc(records, func(a, b locks.Record) int { return cmp.Compare(a.Key, b.Key) })
+	return records[:min(most, len(records))], nil
+}
+
+func (s *Store) Delete(ctx context.Context, name locks.Name, version string) error {
+	return s.step(ctx, name, func(now int64, r *book.Resource) error { return r.Delete(now, version) })
+}
+
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (n int, err error) {
+	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
+		n = r.Revoke(now, ref)
+		return nil
+	})
+	return n, err
+}
+
+// Traits says that memory can do everything.
+func (s *Store) Traits() locks.Traits {
+	return locks.Traits{Name: "mem", MinLease: 500 * time.Millisecond, Hints: true}
+}
+
+// Close has every later step fail.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}

@@ -33,7 +33,9 @@ type Store interface {
 
 	// Get returns what is known of a task, [ErrNotFound] if nothing is.
 	Get(ctx context.Context, queue, id string) (Info, error)
-	// List returns tasks in a state, in the order of when they are due or have ended.
+	// List returns tasks in a state, in the order of when they are due or have ended;
+	// running ones in an order of the store. A page may be short, or empty, and yet have
+	// a Cursor: it holds at most about MaxBatchBytes, and looks at MaxBatch tasks at most.
 	List(ctx context.Context, queue string, r ListRequest) (Page, error)
 	// Queues returns the names of all queues, sorted.
 	Queues(ctx context.Context) ([]string, error)
@@ -173,6 +175,9 @@ type ListRequest struct {
 	State  State
 	Cursor string // that of the page before
 	Max    int    // 0: 100
+	// Reverse turns the order around: what ended last comes first. A Cursor belongs to
+	// the order in which it was made.
+	Reverse bool
 }
 
 // A Page is some tasks, and where the next begins. No Cursor: there is none.

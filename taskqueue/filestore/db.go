@@ -109,3 +109,15 @@ func (t *boltTx) Scan(from []byte, f func(key, value []byte) bool) {
 	for k, v := c.Seek(from); k != nil && f(k, v); k, v = c.Next() {
 	}
 }
+
+func (t *boltTx) ScanBack(before []byte, f func(key, value []byte) bool) {
+	c := t.b.Cursor()
+	k, v := c.Seek(before)
+	if k == nil {
+		k, v = c.Last()
+	} else {
+		k, v = c.Prev()
+	}
+	for ; k != nil && f(k, v); k, v = c.Prev() {
+	}
+}

@@ -65,3 +65,7 @@ func (d *db) Delete(key []byte)     { d.m.Delete(string(key)) }
 func (d *db) Scan(from []byte, f func(key, value []byte) bool) {
 	d.m.Ascend(string(from), func(k string, v []byte) bool { return f([]byte(k), v) })
 }
+
+func (d *db) ScanBack(before []byte, f func(key, value []byte) bool) {
+	d.m.Descend(string(before), func(k string, v []byte) bool { return k == string(before) || f([]byte(k), v) })
+}

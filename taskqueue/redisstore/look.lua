@@ -3,24 +3,30 @@ local what = ARGV[2]
 local READY = 2
 local after_now = string.format('(%.0f', now) -- .. would round it
 
+local back = ARGV[8] == '1' -- from high to low
+local RANK, RANGE, BYSCORE = 'ZRANK', 'ZRANGE', 'ZRANGEBYSCORE'
+if back then RANK, RANGE, BYSCORE = 'ZREVRANK', 'ZREVRANGE', 'ZREVRANGEBYSCORE' end
+
 -- page returns entries of a sorted set behind a cursor (score, id), up to max, with
--- scores from low to high.
+-- scores from low to high. Of low and high one is a number, and the other has no end.
 local function page(key, low, high, score, id, max)
   if id ~= '' then
-    local rank = call('ZRANK', key, id)
+    local rank = call(RANK, key, id)
     if rank then
       local found = {}
-      local all = call('ZRANGE', key, rank + 1, rank + max, 'WITHSCORES')
+      local all = call(RANGE, key, rank + 1, rank + max, 'WITHSCORES')
       for i = 1, #all, 2 do
-        if high ~= '+inf' and tonumber(all[i + 1]) > tonumber(high) then break end
+        local at = tonumber(all[i + 1])
+        if back and low ~= '-inf' and at <= now or not back and high ~= '+inf' and at > now then break end
         found[#found + 1] = all[i]
         found[#found + 1] = all[i + 1]
       end
       return found
     end
-    low = '(' .. score
+    if back then high = '(' .. score else low = '(' .. score end
   end
-  return call('ZRANGEBYSCORE', key, low, high, 'WITHSCORES', 'LIMIT', 0, max)
+  if back then low, high = high, low end
+  return call(BYSCORE, key, low, high, 'WITHSCORES', 'LIMIT', 0, max)
 end
 
 if what == 'get' then
@@ -51,7 +57,8 @@ if what == 'stats' then
     call('ZCARD', DONE), call('ZCARD', DEAD), call('ZCARD', CANCELLED), call('HGETALL', C)}
 end
 
--- list and purge: state, class of the cursor, its score, its id, max
+-- list and purge: state, class of the cursor, its score, its id, max, and for list 1 for
+-- the inverse order
 local state, class, score, id, max = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7])
 local keys = {}
 local low, high = '-inf', '+inf'
@@ -63,18 +70,22 @@ else
   if state == READY then high = now else low = after_now end
 end
 
-local tasks, seen, more = {}, 0, {}
-while class <= #keys and seen < 1000 and #tasks < max do
-  local got = page(keys[class], low, high, score, id, math.min(max, 1000 - seen))
+local tasks, seen, more, size, full = {}, 0, {}, 0, 4194304
+while class <= #keys and seen < 1000 and #tasks < max and size < full do
+  local got = page(keys[back and #keys + 1 - class or class], low, high, score, id, math.min(max, 1000 - seen))
+  local short = #got / 2 < math.min(max, 1000 - seen)
   for i = 1, #got, 2 do
-    if #tasks == max then break end
+    if #tasks == max or size >= full then short = false; break end
     seen = seen + 1
     id, score = got[i], got[i + 1]
     local t = load(id)
-    if t and (state ~= SCHEDULED or t.state == SCHEDULED) then tasks[#tasks + 1] = what == 'purge' and t or fields(t) end
+    if t and (state ~= SCHEDULED or t.state == SCHEDULED) then
+      tasks[#tasks + 1] = what == 'purge' and t or fields(t)
+      size = size + #t.p + #t.result + #t.progress
+    end
   end
   more = {class, score, id}
-  if #got / 2 < math.min(max, 1000 - seen + #got / 2) then
+  if short then
     class, score, id = class + 1, '', ''
     more = {class, '', ''}
   end

@@ -214,7 +214,7 @@ func (s *Store) List(ctx context.Context, queue string, r taskqueue.ListRequest)
 	if err != nil {
 		return page, err
 	}
-	got, err := s.run(ctx, s.scripts.look, queue, "list", int(r.State), class, score, id, most)
+	got, err := s.run(ctx, s.scripts.look, queue, "list", int(r.State), class, score, id, most, boolean(r.Reverse))
 	if err != nil {
 		return page, err
 	}

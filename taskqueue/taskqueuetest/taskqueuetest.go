@@ -51,6 +51,9 @@ var tests = map[string]func(*fixture){
 	"released tasks spend no attempt":                            released,
 	"an expired task is not started":                             expired,
 	"pages":                                                      pages,
+	"pages over classes of priority, in both orders":             pagesOverClasses,
+	"what has ended last comes first when asked for":             newestFirst,
+	"R12 a page is bounded in bytes":                             pageOfLargePayloads,
 	"names with any bytes":                                       names,
 	"queues are apart":                                           apart,
 

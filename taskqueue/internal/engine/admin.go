@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -131,8 +132,7 @@ func (q *queue) act(tx Tx, now time.Time, r *record, act taskqueue.Act) bool {
 	return true
 }
 
-// List is a method of taskqueue.Store. It looks at no more than MaxBatch tasks, so a
-// page may be short, or empty, and yet have a cursor.
+// List is a method of taskqueue.Store.
 func (e *Engine) List(ctx context.Context, name string, req taskqueue.ListRequest) (page taskqueue.Page, err error) {
 	after, err := hex.DecodeString(req.Cursor)
 	if err != nil {
@@ -144,35 +144,47 @@ func (e *Engine) List(ctx context.Context, name string, req taskqueue.ListReques
 	}
 	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
 		prefix, idAt := indexOf(name, req.State)
-		from := prefix
-		if len(after) > 0 {
-			from = append(append(prefix[:len(prefix):len(prefix)], after...), 0)
-		}
-		var rest []byte
-		seen := 0
-		tx.Scan(from, func(k, _ []byte) bool {
-			if len(k) < len(prefix) || string(k[:len(prefix)]) != string(prefix) {
-				rest = nil
-				return false
-			}
-			if seen == taskqueue.MaxBatch || len(page.Tasks) == most {
-				page.Cursor = hex.EncodeToString(rest)
+		var last []byte // behind the prefix, of the task that was looked at last
+		seen, size := 0, 0
+		scanFrom(tx, prefix, after, req.Reverse, func(rest []byte) bool {
+			if seen == taskqueue.MaxBatch || len(page.Tasks) == most || size >= taskqueue.MaxBatchBytes {
+				page.Cursor = hex.EncodeToString(last)
 				return false
 			}
 			seen++
-			rest = slices.Clone(k[len(prefix):])
+			last = slices.Clone(rest)
 			var r *record
 			if r, err = load(tx, name, string(rest[idAt:])); r == nil {
 				return err == nil
 			}
 			if i := q.look(r, now); i.State == req.State {
 				page.Tasks = append(page.Tasks, i)
+				size += len(i.Payload) + len(i.Result) + len(i.Progress)
 			}
 			return true
 		})
 		return err
 	})
 	return page, err
+}
+
+// scanFrom calls f with what follows prefix in each key that begins with it, from the
+// one behind after on, in the order of the keys or in the inverse order. No after: from
+// the first.
+func scanFrom(tx Tx, prefix, after []byte, reverse bool, f func(rest []byte) bool) {
+	within := func(k, _ []byte) bool { return bytes.HasPrefix(k, prefix) && f(k[len(prefix):]) }
+	from := slices.Concat(prefix, after)
+	switch {
+	case !reverse && len(after) > 0:
+		tx.Scan(append(from, 0), within)
+	case !reverse:
+		tx.Scan(from, within)
+	case len(after) == 0:
+		from[len(from)-1]++ // the least key behind all those of the prefix, whose last byte is small
+		fallthrough
+	default:
+		tx.ScanBack(from, within)
+	}
 }
 
 // indexOf returns the prefix of the index in which tasks of a state are, and how

@@ -26,6 +26,8 @@ type Tx interface {
 	// Scan calls f in the order of the keys, from the first that is not less than
 	// from, until f returns false. f must not write.
 	Scan(from []byte, f func(key, value []byte) bool)
+	// ScanBack calls f in the inverse order, from the last key that is less than before.
+	ScanBack(before []byte, f func(key, value []byte) bool)
 }
 
 // The first byte of a key says what it is about. The name of the queue follows, and

@@ -1,0 +1,102 @@
+package taskqueuetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// list returns the ids of all tasks that r asks for, page after page.
+func (f *fixture) list(r taskqueue.ListRequest) (ids []string, pages int) {
+	f.Helper()
+	for {
+		page, err := f.s.List(ctx, queue, r)
+		require.NoError(f, err)
+		pages++
+		for _, t := range page.Tasks {
+			assert.Equal(f, r.State, t.State)
+			ids = append(ids, t.ID)
+		}
+		if r.Cursor = page.Cursor; r.Cursor == "" {
+			return ids, pages
+		}
+		require.Less(f, pages, 1000, "the pages have no end")
+	}
+}
+
+func pagesOverClasses(f *fixture) {
+	var ready, waiting []string
+	for class := taskqueue.Priorities - 1; class >= 0; class-- {
+		for i := range 3 {
+			t := task(fmt.Sprintf("ready %d %d", class, i))
+			t.Priority = uint8(class)
+			f.add(t)
+			ready = append(ready, t.ID)
+			t.ID, t.Delay = fmt.Sprintf("waiting %d %d", class, i), time.Hour+time.Duration(i)*time.Second
+			f.add(t)
+			waiting = append(waiting, t.ID)
+		}
+	}
+	for _, size := range []int{1, 2, 4, 5, 7, 100} {
+		for state, want := range map[taskqueue.State][]string{taskqueue.StateReady: ready, taskqueue.StateScheduled: waiting} {
+			got, _ := f.list(taskqueue.ListRequest{State: state, Max: size})
+			assert.Equal(f, want, got, "%v, pages of %d", state, size)
+			back, _ := f.list(taskqueue.ListRequest{State: state, Max: size, Reverse: true})
+			slices.Reverse(back)
+			assert.Equal(f, want, back, "%v, pages of %d, in the inverse order", state, size)
+		}
+	}
+}
+
+func newestFirst(f *fixture) {
+	for i := range 10 {
+		f.add(task(fmt.Sprint(i)))
+	}
+	var want []string
+	for i := range 10 {
+		run := f.one()
+		k := taskqueue.Buried
+		if i%2 == 1 {
+			k = taskqueue.Failed
+		}
+		f.settle(run, k, time.Duration(i)*time.Hour)
+		if k == taskqueue.Buried {
+			want = append([]string{run.ID}, want...)
+		}
+	}
+	for _, size := range []int{1, 2, 5, 100} {
+		got, _ := f.list(taskqueue.ListRequest{State: taskqueue.StateDead, Max: size, Reverse: true})
+		assert.Equal(f, want, got, "pages of %d", size)
+		got, _ = f.list(taskqueue.ListRequest{State: taskqueue.StateRetrying, Max: size, Reverse: true})
+		assert.Len(f, got, 5)
+	}
+	f.add(task("x"), task("y"))
+	require.Len(f, f.claim(2), 2)
+	got, _ := f.list(taskqueue.ListRequest{State: taskqueue.StateRunning, Max: 1, Reverse: true})
+	assert.Len(f, got, 2)
+	got, _ = f.list(taskqueue.ListRequest{State: taskqueue.StateDone, Reverse: true})
+	assert.Empty(f, got)
+}
+
+func pageOfLargePayloads(f *fixture) {
+	var want []string
+	for i := range 10 {
+		t := task(fmt.Sprint(i))
+		t.Payload = make([]byte, taskqueue.MaxPayload)
+		f.add(t)
+		want = append(want, t.ID)
+	}
+	for _, reverse := range []bool{false, true} {
+		got, pages := f.list(taskqueue.ListRequest{State: taskqueue.StateReady, Reverse: reverse})
+		if reverse {
+			slices.Reverse(got)
+		}
+		assert.Equal(f, want, got)
+		assert.Greater(f, pages, 1, "10 MiB in one page")
+	}
+}

@@ -42,7 +42,8 @@ type Store interface {
 	// Stats returns the figures of a queue.
 	Stats(ctx context.Context, queue string) (Stats, error)
 	// Act does one of the acts of administration to a task. It says false if the
-	// task is in no state for it, and [ErrNotFound] if there is no such task.
+	// task is in no state for it, and [ErrNotFound] if there is no such task. The
+	// error of ActRetry is a [*DuplicateError] if another task holds the unique key.
 	Act(ctx context.Context, queue, id string, act Act) (bool, error)
 	// Purge deletes up to MaxBatch tasks in a state, and returns how many. Running
 	// ones cannot be deleted.
@@ -50,8 +51,11 @@ type Store interface {
 	// Configure changes the settings of a queue by what f makes of them.
 	Configure(ctx context.Context, queue string, f func(*Settings)) error
 	// Tick enqueues the task of a periodic job, unless a tick at or after that time
-	// has been enqueued before. It says whether it did.
+	// has been enqueued before, or the job is known with another schedule. It says
+	// whether it did.
 	Tick(ctx context.Context, t Tick) (bool, error)
+	// Unschedule forgets a periodic job, and says whether it was known.
+	Unschedule(ctx context.Context, queue, name string) (bool, error)
 	// Periodic returns the periodic jobs of a queue.
 	Periodic(ctx context.Context, queue string) ([]Periodic, error)
 	// Close gives the store back. What waits returns [ErrClosed].
@@ -98,6 +102,11 @@ type Claimed struct {
 	// NextDue is when a claim could get something more: now if there is more; zero if
 	// nothing is known that would.
 	NextDue time.Time
+	// Dead are the ids that this claim has made dead letters: their leases had run out
+	// once too often, they had expired, or their records were lost.
+	Dead []string
+	// Trimmed is how many dead letters this claim has deleted, by MaxDead or DeadRetention.
+	Trimmed int
 }
 
 // A Ref names one run of a task.
@@ -135,6 +144,7 @@ const (
 	Released              // given back, no attempt spent; After is the wait
 	Snoozed               // as Released, but asked for by the handler
 	Stopped               // ended because it was asked to: cancelled if that was Cancel
+	Unhandled             // as Released: the worker has no handler for its type
 )
 
 // An Outcome says how one run has ended.
@@ -163,8 +173,8 @@ const (
 	ActCancel Act = iota + 1
 	// ActPromote makes a task due now.
 	ActPromote
-	// ActRetry makes a dead or cancelled task due now, with its counts set to 0. It says
-	// false, too, if another task holds its unique key by now.
+	// ActRetry makes a dead or cancelled task due now, with its counts set to 0. If
+	// another task holds its unique key by now nothing is changed.
 	ActRetry
 	// ActDelete forgets a task that does not run.
 	ActDelete
@@ -215,7 +225,8 @@ const (
 	CountDone      Counter = "done"
 	CountFailed    Counter = "failed"
 	CountCrashed   Counter = "crashed"
-	CountReleased  Counter = "released"
+	CountReleased  Counter = "released"  // given back without an attempt spent
+	CountUnhandled Counter = "unhandled" // of them: the worker had no handler for the type
 	CountDead      Counter = "dead"
 	CountCancelled Counter = "cancelled"
 	CountExpired   Counter = "expired"

@@ -64,6 +64,10 @@ func (s *store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 	return via(s, func(st taskqueue.Store) (bool, error) { return st.Tick(ctx, t) })
 }
 
+func (s *store) Unschedule(ctx context.Context, queue, name string) (bool, error) {
+	return via(s, func(st taskqueue.Store) (bool, error) { return st.Unschedule(ctx, queue, name) })
+}
+
 func (s *store) Periodic(ctx context.Context, queue string) ([]taskqueue.Periodic, error) {
 	return via(s, func(st taskqueue.Store) ([]taskqueue.Periodic, error) { return st.Periodic(ctx, queue) })
 }

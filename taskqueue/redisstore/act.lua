@@ -10,7 +10,8 @@ elseif act == CANCEL_IT and t.state == RUNNING then
 elseif act == PROMOTE and waits(t) and t.due > now then
   change(t, function() t.due = now end)
 elseif act == RETRY_IT and (t.state == ENDED_DEAD or t.state == ENDED_CANCELLED) then
-  if t.key ~= '' and call('HEXISTS', U, t.key) == 1 then return done(0) end
+  local holder = t.key ~= '' and call('HGET', U, t.key)
+  if holder then return {t.key, holder} end
   change(t, function()
     t.failures, t.crashes, t.releases, t.flags, t.ended = 0, 0, 0, 0, 0
     set(t, HOLDS, t.key ~= '')

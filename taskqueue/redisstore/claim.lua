@@ -63,7 +63,7 @@ for i = 1, #over_, 2 do
   elseif not spare(t, tonumber(over_[i + 1]) + shift) then change(t, crash) end
 end
 
-local s = settings()
+local s, trimmed = settings(), 0
 for _, id in ipairs(call('ZRANGEBYSCORE', FORGET, '-inf', now, 'LIMIT', 0, 100)) do
   local t = load(id)
   if t then forget(t) else call('ZREM', FORGET, id) end
@@ -74,6 +74,7 @@ local function trim(ids)
     if t then forget(t) else call('ZREM', DEAD, id) end
   end
   count('trimmed', #ids)
+  trimmed = trimmed + #ids
 end
 if (s.dead_retention or 0) > 0 then
   trim(call('ZRANGEBYSCORE', DEAD, '-inf', now - s.dead_retention / 1000, 'LIMIT', 0, 100))
@@ -110,6 +111,7 @@ local function begin(id, due, token)
     index(t)
     save(t)
     count('dead', 1)
+    dead[#dead + 1] = id
     return nil
   end
   if t.attempt == 0 and t.expires > 0 and t.expires < now then
@@ -166,4 +168,4 @@ end
 local ends = call('ZRANGE', RUN, 0, 0, 'WITHSCORES')
 if ends[1] then earlier(tonumber(ends[2]) + shift) end
 if next_ > 0 and next_ < now then next_ = now end
-return {now, next_, tasks}
+return {now, next_, tasks, dead, trimmed}

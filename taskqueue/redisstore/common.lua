@@ -178,7 +178,8 @@ local function over(t, state)
   set(t, HOLDS, false)
 end
 
-local function bury(t) over(t, ENDED_DEAD); count('dead', 1) end
+local dead = {} -- what this step has made dead letters
+local function bury(t) over(t, ENDED_DEAD); count('dead', 1); dead[#dead + 1] = t.id end
 local function cancelled(t) over(t, ENDED_CANCELLED); count('cancelled', 1) end
 local function wait(t, state, after) t.state, t.due = state, now + after end
 

@@ -1,5 +1,5 @@
 -- ARGV: channel, then for each outcome: id, token, kind, after in µs, error, result.
-local SUCCEEDED, FAILED, BURIED, RELEASED, SNOOZED = 1, 2, 3, 4, 5
+local SUCCEEDED, FAILED, BURIED, RELEASED, SNOOZED, UNHANDLED = 1, 2, 3, 4, 5, 7
 step()
 
 local function finish(t, kind, after, error, result)
@@ -22,6 +22,7 @@ local function finish(t, kind, after, error, result)
     t.attempt = t.attempt - 1
     t.releases = kind == SNOOZED and 0 or t.releases + 1
     count('released', 1)
+    if kind == UNHANDLED then count('unhandled', 1) end
     wait(t, t.failures > 0 and RETRYING or SCHEDULED, after)
   end
 end

@@ -143,6 +143,12 @@ func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueu
 	}
 	answer := list(got)
 	c.Now, c.NextDue = fromMicros(integer(answer[0])), fromMicros(integer(answer[1]))
+	if len(answer) > 3 { // not that of a claim that was repeated
+		for _, id := range list(answer[3]) {
+			c.Dead = append(c.Dead, text(id))
+		}
+		c.Trimmed = int(integer(answer[4]))
+	}
 	c.Tasks, err = infos(r.Queue, answer[2], time.Time{})
 	return c, err
 }
@@ -287,6 +293,9 @@ func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (b
 	if err != nil {
 		return false, err
 	}
+	if held := list(got); len(held) == 2 {
+		return false, &taskqueue.DuplicateError{UniqueKey: text(held[0]), Holder: text(held[1])}
+	}
 	if integer(got) < 0 {
 		return false, taskqueue.ErrNotFound
 	}
@@ -352,6 +361,21 @@ func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 		return false, err
 	}
 	return integer(got) == 1, nil
+}
+
+// Unschedule is a method of taskqueue.Store.
+func (s *Store) Unschedule(ctx context.Context, queue, name string) (bool, error) {
+	if s.closed.Load() {
+		return false, taskqueue.ErrClosed
+	}
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return false, err
+	}
+	n, err := s.client.HDel(ctx, s.base(queue)+"t", name).Result()
+	if err != nil {
+		return false, fmt.Errorf("taskqueue: redis: %w", err)
+	}
+	return n == 1, nil
 }
 
 // Periodic is a method of taskqueue.Store.

@@ -350,6 +350,13 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 		}
 		return nil
 	}
+	var held *taskqueue.DuplicateError
+	if errors.As(err, &held) {
+		if holder := m.holder(t.task.UniqueKey); act != taskqueue.ActRetry || did || holder == "" || held.Holder != holder || held.UniqueKey != t.task.UniqueKey {
+			return fmt.Errorf("act %d on %s said %w, the model has %q as the holder", act, id, err, holder)
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -370,7 +377,7 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 		}
 	case act == taskqueue.ActRetry && (t.state == taskqueue.StateDead || t.state == taskqueue.StateCancelled):
 		if t.task.UniqueKey != "" && m.holder(t.task.UniqueKey) != "" {
-			break
+			return fmt.Errorf("retry of %s did not say that %s holds its key", id, m.holder(t.task.UniqueKey))
 		}
 		want = true
 		t.failures, t.crashes, t.releases, t.cancel, t.reaped = 0, 0, 0, false, false

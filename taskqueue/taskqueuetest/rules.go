@@ -1,6 +1,7 @@
 package taskqueuetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -96,10 +97,10 @@ func uniqueKey(f *fixture) {
 
 	assert.True(f, f.act("c", taskqueue.ActCancel))
 	assert.Equal(f, taskqueue.Added, f.add(unique("d"))[0].Verdict, "it was cancelled")
-	assert.False(f, f.act("c", taskqueue.ActRetry), "the key is d's")
+	heldBy(f, "c", "d")
 	f.settle(f.one(), taskqueue.Buried, 0)
 	assert.True(f, f.act("c", taskqueue.ActRetry), "a dead letter holds no key")
-	assert.False(f, f.act("d", taskqueue.ActRetry), "the key is c's")
+	heldBy(f, "d", "c")
 	assert.True(f, f.act("c", taskqueue.ActDelete))
 	assert.Equal(f, taskqueue.Added, f.add(unique("e"))[0].Verdict, "it was deleted")
 }
@@ -224,6 +225,81 @@ func tickOnce(f *fixture) {
 	require.NoError(f, err)
 	require.Len(f, all, 1)
 	assert.True(f, all[0].Last.Equal(at.Add(time.Second)))
+}
+
+// Two definitions of one name would fire at the times of both.
+func firstSchedule(f *fixture) {
+	at := time.Now().Truncate(time.Second)
+	tick := func(id, schedule string, at time.Time) bool {
+		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, At: at, Task: taskqueue.NewTask{Task: task(id)}})
+		require.NoError(f, err)
+		return added
+	}
+	assert.True(f, tick("1", "@hourly", at))
+	assert.False(f, tick("2", "@daily", at.Add(time.Hour)))
+	assert.True(f, tick("3", "@hourly", at.Add(2*time.Hour)), "what was refused is not noted")
+	for _, known := range []bool{true, false} {
+		did, err := f.s.Unschedule(ctx, queue, "report")
+		require.NoError(f, err)
+		assert.Equal(f, known, did)
+	}
+	assert.True(f, tick("4", "@daily", at), "it was forgotten")
+	all, err := f.s.Periodic(ctx, queue)
+	require.NoError(f, err)
+	require.Len(f, all, 1)
+	assert.Equal(f, "@daily", all[0].Schedule)
+}
+
+// What a claim makes a dead letter, and what it deletes, nobody else can tell of.
+func claimTells(f *fixture) {
+	twice := task("crashes")
+	twice.MaxCrashes = 1
+	f.add(twice)
+	require.Len(f, f.claimFor("dies", 1, time.Millisecond), 1)
+	late := task("expires")
+	late.ExpiresAt = time.Now().Add(time.Millisecond)
+	f.add(late)
+	var dead []string
+	for range 2 { // see lapse
+		time.Sleep(10 * time.Millisecond)
+		f.n++
+		got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: 1, Lease: time.Minute})
+		require.NoError(f, err)
+		assert.Empty(f, got.Tasks)
+		assert.Zero(f, got.Trimmed)
+		dead = append(dead, got.Dead...)
+	}
+	assert.ElementsMatch(f, []string{"crashes", "expires"}, dead)
+	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.MaxDead = 1 }))
+	f.n++
+	got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Lease: time.Minute})
+	require.NoError(f, err)
+	assert.Empty(f, got.Dead)
+	assert.Equal(f, 1, got.Trimmed)
+}
+
+func unhandled(f *fixture) {
+	f.add(task("a"))
+	f.settle(f.one(), taskqueue.Unhandled, time.Hour)
+	i := f.get("a")
+	assert.Equal(f, taskqueue.StateScheduled, i.State)
+	assert.Equal(f, "why", i.LastError)
+	assert.Zero(f, i.Attempt+i.Failures)
+	assert.Equal(f, 1, i.Releases)
+	s, err := f.s.Stats(ctx, queue)
+	require.NoError(f, err)
+	assert.EqualValues(f, 1, s.Counts[taskqueue.CountUnhandled])
+	assert.EqualValues(f, 1, s.Counts[taskqueue.CountReleased])
+}
+
+// heldBy checks that a Retry is refused, with the holder of the unique key named.
+func heldBy(f *fixture, id, holder string) {
+	f.Helper()
+	did, err := f.s.Act(ctx, queue, id, taskqueue.ActRetry)
+	var held *taskqueue.DuplicateError
+	require.ErrorAs(f, err, &held)
+	assert.False(f, did)
+	assert.Equal(f, taskqueue.DuplicateError{UniqueKey: "k", Holder: holder}, *held)
 }
 
 func wholeBatch(f *fixture) {

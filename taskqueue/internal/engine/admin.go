@@ -93,7 +93,7 @@ func (e *Engine) Act(ctx context.Context, name, id string, act taskqueue.Act) (d
 			err = taskqueue.ErrNotFound
 		}
 		if err == nil {
-			done = q.act(tx, now, r, act)
+			done, err = q.act(tx, now, r, act)
 		}
 		return err
 	})
@@ -103,7 +103,7 @@ func (e *Engine) Act(ctx context.Context, name, id string, act taskqueue.Act) (d
 	return done, err
 }
 
-func (q *queue) act(tx Tx, now time.Time, r *record, act taskqueue.Act) bool {
+func (q *queue) act(tx Tx, now time.Time, r *record, act taskqueue.Act) (bool, error) {
 	switch {
 	case act == taskqueue.ActCancel && r.waits():
 		q.change(tx, r, func(r *record) {
@@ -116,8 +116,8 @@ func (q *queue) act(tx Tx, now time.Time, r *record, act taskqueue.Act) bool {
 	case act == taskqueue.ActPromote && r.waits() && r.DueAt.After(now):
 		q.change(tx, r, func(r *record) { r.DueAt = stored(now) })
 	case act == taskqueue.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
-		if r.UniqueKey != "" && tx.Get(uniqueKey(q.name, r.UniqueKey)) != nil {
-			return false
+		if holder := tx.Get(uniqueKey(q.name, r.UniqueKey)); r.UniqueKey != "" && holder != nil {
+			return false, &taskqueue.DuplicateError{UniqueKey: r.UniqueKey, Holder: string(holder)}
 		}
 		q.change(tx, r, func(r *record) {
 			r.Failures, r.Crashes, r.Releases, r.CancelRequested, r.Reaped = 0, 0, 0, false, false
@@ -127,9 +127,9 @@ func (q *queue) act(tx Tx, now time.Time, r *record, act taskqueue.Act) bool {
 	case act == taskqueue.ActDelete && r.State != taskqueue.StateRunning:
 		q.remove(tx, r)
 	default:
-		return false
+		return false, nil
 	}
-	return true
+	return true, nil
 }
 
 // List is a method of taskqueue.Store.
@@ -247,7 +247,7 @@ func (e *Engine) Tick(ctx context.Context, t taskqueue.Tick) (added bool, err er
 				return err
 			}
 		}
-		if !p.Last.IsZero() && !t.At.After(p.Last) {
+		if !p.Last.IsZero() && (!t.At.After(p.Last) || p.Schedule != t.Schedule) {
 			return nil
 		}
 		p.Last = t.At
@@ -264,6 +264,18 @@ func (e *Engine) Tick(ctx context.Context, t taskqueue.Tick) (added bool, err er
 		e.sooner()
 	}
 	return added, err
+}
+
+// Unschedule is a method of taskqueue.Store.
+func (e *Engine) Unschedule(ctx context.Context, of, name string) (known bool, err error) {
+	err = e.do(ctx, of, func(tx Tx, _ *queue, _ time.Time) error {
+		k := append(key(keyPeriodic, of), name...)
+		if known = tx.Get(k) != nil; known {
+			tx.Delete(k)
+		}
+		return nil
+	})
+	return known, err
 }
 
 // Periodic is a method of taskqueue.Store.

@@ -28,8 +28,10 @@ func (q *queue) claim(tx Tx, now time.Time, r taskqueue.ClaimRequest) (c taskque
 		c.NextDue = now
 		return c, err
 	}
+	q.claiming = &c
+	defer func() { q.claiming = nil }()
 	q.reap(tx, now)
-	q.trim(tx, now)
+	c.Trimmed = q.trim(tx, now)
 	most := min(max(r.Max, 0), taskqueue.MaxBatch)
 	n, next := most, time.Time{}
 	if q.meta.Settings.Paused {

@@ -33,6 +33,7 @@ type queue struct {
 	claims   map[string]*lastClaim // by worker
 	lastStep time.Time             // of a claim, an extension or a settlement
 	gaps     []gap                 // between steps, those that may matter yet: the later the shorter
+	claiming *taskqueue.Claimed    // while a claim is made: it tells what becomes a dead letter by it
 
 	allowance float64 // of claims, under a rate
 	allowedAt time.Time

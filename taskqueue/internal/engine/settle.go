@@ -155,6 +155,9 @@ func (q *queue) end(r *record, o *taskqueue.Outcome, now time.Time) {
 			r.Releases = 0
 		}
 		q.count(taskqueue.CountReleased, 1)
+		if kind == taskqueue.Unhandled {
+			q.count(taskqueue.CountUnhandled, 1)
+		}
 		state := taskqueue.StateScheduled
 		if r.Failures > 0 {
 			state = taskqueue.StateRetrying
@@ -175,6 +178,9 @@ func (q *queue) over(r *record, s taskqueue.State, now time.Time) {
 func (q *queue) bury(r *record, now time.Time) {
 	q.over(r, taskqueue.StateDead, now)
 	q.count(taskqueue.CountDead, 1)
+	if q.claiming != nil {
+		q.claiming.Dead = append(q.claiming.Dead, r.ID)
+	}
 }
 
 // reap ends leases that have run out, some at a time: the next claim goes on.
@@ -219,21 +225,23 @@ func (q *queue) crash(r *record, now time.Time) {
 }
 
 // trim forgets ended tasks whose time to be kept has passed, and dead letters that
-// the settings do not keep.
-func (q *queue) trim(tx Tx, now time.Time) {
+// the settings do not keep. It returns how many dead letters that were.
+func (q *queue) trim(tx Tx, now time.Time) (dead int) {
 	s := q.meta.Settings
 	q.forget(tx, key(keyForget, q.name), func(at time.Time) bool { return !at.After(now) }, "")
 	if s.DeadRetention > 0 {
-		q.forget(tx, endedPrefix(q.name, taskqueue.StateDead), func(at time.Time) bool { return !at.Add(s.DeadRetention).After(now) }, taskqueue.CountTrimmed)
+		dead = q.forget(tx, endedPrefix(q.name, taskqueue.StateDead), func(at time.Time) bool { return !at.Add(s.DeadRetention).After(now) }, taskqueue.CountTrimmed)
 	}
 	if s.MaxDead > 0 {
 		over := q.meta.States[taskqueue.StateDead] - int64(s.MaxDead)
-		q.forget(tx, endedPrefix(q.name, taskqueue.StateDead), func(time.Time) bool { over--; return over >= 0 }, taskqueue.CountTrimmed)
+		dead += q.forget(tx, endedPrefix(q.name, taskqueue.StateDead), func(time.Time) bool { over--; return over >= 0 }, taskqueue.CountTrimmed)
 	}
+	return dead
 }
 
-// forget deletes the first tasks of an index, while f says so of their times.
-func (q *queue) forget(tx Tx, prefix []byte, f func(time.Time) bool, c taskqueue.Counter) {
+// forget deletes the first tasks of an index, while f says so of their times, and
+// returns how many.
+func (q *queue) forget(tx Tx, prefix []byte, f func(time.Time) bool, c taskqueue.Counter) int {
 	var ids []string
 	scan(tx, prefix, func(rest, _ []byte) bool {
 		if len(ids) == maxTrimmed || !f(fromMicros(rest)) {
@@ -250,4 +258,5 @@ func (q *queue) forget(tx Tx, prefix []byte, f func(time.Time) bool, c taskqueue
 	if c != "" {
 		q.count(c, len(ids))
 	}
+	return len(ids)
 }

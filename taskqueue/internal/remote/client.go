@@ -118,6 +118,10 @@ func (c *Client) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 	return get(ctx, c, Call{Do: "tick", Tick: t}, func(a *Answer) bool { return a.Done })
 }
 
+func (c *Client) Unschedule(ctx context.Context, queue, name string) (bool, error) {
+	return get(ctx, c, Call{Do: "unschedule", Queue: queue, ID: name}, func(a *Answer) bool { return a.Done })
+}
+
 func (c *Client) Periodic(ctx context.Context, queue string) ([]taskqueue.Periodic, error) {
 	return get(ctx, c, Call{Do: "periodic", Queue: queue}, func(a *Answer) []taskqueue.Periodic { return a.Periodic })
 }

@@ -48,8 +48,8 @@ type Answer struct {
 	Done     bool
 	N        int
 
-	Kind      string // of the error: one of kinds, "invalid", or "" for none
-	What, Why string // of an InvalidError
+	Kind      string // of the error: one of kinds, "invalid", "duplicate", or "" for none
+	What, Why string // of an InvalidError; of a DuplicateError its key and its holder
 	Text      string // of another
 }
 
@@ -62,11 +62,15 @@ var kinds = map[string]error{
 // setError notes err.
 func (a *Answer) setError(err error) {
 	var wrong *taskqueue.InvalidError
+	var held *taskqueue.DuplicateError
 	switch {
 	case err == nil:
 		return
 	case errors.As(err, &wrong):
 		a.Kind, a.What, a.Why = "invalid", wrong.What, wrong.Why
+		return
+	case errors.As(err, &held):
+		a.Kind, a.What, a.Why = "duplicate", held.UniqueKey, held.Holder
 		return
 	}
 	a.Kind, a.Text = "other", err.Error()
@@ -83,6 +87,8 @@ func (a *Answer) error() error {
 		return nil
 	case "invalid":
 		return &taskqueue.InvalidError{What: a.What, Why: a.Why}
+	case "duplicate":
+		return &taskqueue.DuplicateError{UniqueKey: a.What, Holder: a.Why}
 	case "other":
 		return errors.New(a.Text)
 	}
@@ -126,6 +132,8 @@ func serve(ctx context.Context, s taskqueue.Store, c *Call, a *Answer) {
 		})
 	case "tick":
 		a.Done, err = s.Tick(ctx, c.Tick)
+	case "unschedule":
+		a.Done, err = s.Unschedule(ctx, c.Queue, c.ID)
 	case "periodic":
 		a.Periodic, err = s.Periodic(ctx, c.Queue)
 	case "audit":

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 const (
@@ -68,7 +70,7 @@ func (f *fetcher) claim(ctx, live context.Context, n int) (got Claimed, before t
 	}
 	for failures := 0; ; failures++ {
 		last := ctx.Err() != nil
-		before = time.Now()
+		before = clock.Now()
 		call, cancel := context.WithTimeout(live, min(callTimeout, f.w.o.lease/3))
 		got, err = f.w.q.store.Claim(call, r)
 		cancel()
@@ -90,7 +92,7 @@ func (f *fetcher) wait(ctx context.Context, got Claimed) {
 	if !got.NextDue.IsZero() {
 		d = min(d, max(got.NextDue.Sub(got.Now), 0))
 	}
-	if err := f.w.q.store.Wait(ctx, []string{f.queue}, time.Now().Add(d)); err != nil && ctx.Err() == nil {
+	if err := f.w.q.store.Wait(ctx, []string{f.queue}, clock.Now().Add(d)); err != nil && ctx.Err() == nil {
 		_ = sleep(ctx, maxIdle) // the store cannot tell
 	}
 }

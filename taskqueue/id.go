@@ -5,7 +5,8 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"sync"
-	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // ids are 16 bytes in the order in which they were made: 48 bits of milliseconds,
@@ -24,7 +25,7 @@ var lastID struct {
 func newID() string {
 	lastID.Lock()
 	defer lastID.Unlock()
-	ms := time.Now().UnixMilli()
+	ms := clock.Now().UnixMilli()
 	if ms > lastID.ms {
 		var b [10]byte
 		_, _ = rand.Read(b[:]) // never fails

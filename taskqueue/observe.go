@@ -1,6 +1,10 @@
 package taskqueue
 
-import "time"
+import (
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+)
 
 // An Event is something that happened to a task in this process.
 type Event struct {
@@ -40,7 +44,7 @@ func Observe(f func(Event)) Option {
 
 func (q *Queue) tell(e Event) {
 	if q.opts.observe != nil {
-		e.At = time.Now()
+		e.At = clock.Now()
 		q.opts.observe(e)
 	}
 }

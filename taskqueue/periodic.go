@@ -9,6 +9,8 @@ import (
 	"time"
 
 	cron "github.com/netresearch/go-cron"
+
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // lead is how long before its time a tick is enqueued. The store hands it out at its
@@ -111,14 +113,14 @@ func gridAfter(t time.Time, d time.Duration) time.Time {
 // tick adds the tasks of a periodic job until ctx is done.
 func (w *worker) tick(ctx context.Context, p *periodic) error {
 	last := w.lastTick(ctx, p)
-	now := time.Now()
+	now := clock.Now()
 	if p.catchUp && !last.IsZero() {
 		if at := p.latest(last, now); !at.IsZero() {
 			w.addTick(ctx, p, at)
 		}
 	}
-	for at := p.next(now); !at.IsZero(); at = p.next(maxTime(at, time.Now())) {
-		if sleep(ctx, time.Until(at)-lead) != nil {
+	for at := p.next(now); !at.IsZero(); at = p.next(maxTime(at, clock.Now())) {
+		if sleep(ctx, clock.Until(at)-lead) != nil {
 			return nil
 		}
 		w.addTick(ctx, p, at)

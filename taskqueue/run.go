@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // A run is a claimed task, from its claim until it is settled.
@@ -62,7 +63,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 // handle runs the handler as a task, and returns what is to be told to the store
 // when that and everything it has started have ended.
 func (w *worker) handle(ctx context.Context, queue string, r *run, h Handler, t *Info) Outcome {
-	started := time.Now()
+	started := clock.Now()
 	if r.look(); r.gone.Load() { // the answer of the claim took too long
 		w.q.tell(Event{Kind: EventLost, Queue: queue, ID: t.ID, Type: t.Type})
 		return Outcome{}
@@ -99,7 +100,7 @@ func (r *run) lasts(until time.Time) {
 	r.c.mu.Lock()
 	r.c.deadline = until
 	r.c.mu.Unlock()
-	left := time.Until(until)
+	left := clock.Until(until)
 	r.end.Store(&until)
 	r.deadline.Reset(left - left/20)
 }
@@ -107,7 +108,7 @@ func (r *run) lasts(until time.Time) {
 // look finds out whether the lease is over. After the process was suspended the timer
 // may be late.
 func (r *run) look() {
-	if until := r.end.Load(); until != nil && !time.Now().Before(*until) {
+	if until := r.end.Load(); until != nil && !clock.Now().Before(*until) {
 		r.lose()
 	}
 }
@@ -175,7 +176,7 @@ func (w *worker) extend(ctx context.Context, queue string, runs []*run) {
 		}
 		one.c.mu.Unlock()
 	}
-	before := time.Now()
+	before := clock.Now()
 	call, cancel := context.WithTimeout(ctx, min(callTimeout, w.o.lease/3))
 	defer cancel()
 	results, err := w.q.store.Extend(call, r)

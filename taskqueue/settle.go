@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // A settlement is an outcome on its way to the store.
@@ -30,10 +32,10 @@ func (w *worker) settle(live context.Context, queue string, o Outcome) {
 		stopping := w.stopping
 		w.mu.Unlock()
 		if stopping && until.IsZero() {
-			until = time.Now().Add(w.o.lease)
+			until = clock.Now().Add(w.o.lease)
 		}
 		var wrong *InvalidError
-		if errors.Is(err, ErrClosed) || errors.As(err, &wrong) || !until.IsZero() && time.Now().After(until) {
+		if errors.Is(err, ErrClosed) || errors.As(err, &wrong) || !until.IsZero() && clock.Now().After(until) {
 			w.change(func() { w.lost, w.lostErr = append(w.lost, o.ID), err })
 			return
 		}

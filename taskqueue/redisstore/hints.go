@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // hints tells those who wait that something is due earlier than they know. It
@@ -31,7 +32,7 @@ func (s *Store) Wait(ctx context.Context, queues []string, until time.Time) erro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	timer := time.NewTimer(time.Until(until))
+	timer := time.NewTimer(clock.Until(until))
 	defer timer.Stop()
 	woken := make(chan struct{}, 1)
 	for _, q := range queues {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // Bounds of what one claim does beside claiming.
@@ -29,10 +30,10 @@ type Engine struct {
 
 var _ taskqueue.Store = (*Engine)(nil)
 
-// Open returns the store that db holds. now tells the time; nil: time.Now.
+// Open returns the store that db holds. now tells the time; nil: that of package clock.
 func Open(ctx context.Context, db DB, now func() time.Time) (*Engine, error) {
 	if now == nil {
-		now = time.Now
+		now = clock.Now
 	}
 	e := &Engine{db: db, now: now, queues: map[string]*queue{}, wake: make(chan struct{})}
 	err := db.Do(ctx, func(tx Tx) (failed error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // ErrGone says that the process that has the file cannot be reached any more. The
@@ -71,7 +72,7 @@ func (c *Client) Settle(ctx context.Context, queue string, outcomes []taskqueue.
 }
 
 func (c *Client) Wait(ctx context.Context, queues []string, until time.Time) error {
-	_, err := c.do(ctx, Call{Do: "wait", Queues: queues, Wait: max(time.Until(until), 0)})
+	_, err := c.do(ctx, Call{Do: "wait", Queues: queues, Wait: max(clock.Until(until), 0)})
 	return err
 }
 

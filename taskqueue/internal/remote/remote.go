@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // maxWait bounds a call of Wait: whoever waits asks again.
@@ -108,7 +109,7 @@ func serve(ctx context.Context, s taskqueue.Store, c *Call, a *Answer) {
 	case "settle":
 		a.Settled, err = s.Settle(ctx, c.Queue, c.Outcomes)
 	case "wait":
-		err = s.Wait(ctx, c.Queues, time.Now().Add(min(c.Wait, maxWait)))
+		err = s.Wait(ctx, c.Queues, clock.Now().Add(min(c.Wait, maxWait)))
 	case "get":
 		a.Info, err = s.Get(ctx, c.Queue, c.ID)
 	case "list":

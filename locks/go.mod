@@ -4,6 +4,9 @@ go 1.26.0
 
 replace github.com/ambit-go/ambit => ../
 
-require github.com/stretchr/testify v1.12.1
+require (
+	github.com/stretchr/testify v1.12.1
+	go.uber.org/goleak v1.3.0
+)
 
 require go.yaml.in/yaml/v3 v3.0.5 // indirect

@@ -23,6 +23,7 @@ type Store struct {
 
 	mu        sync.Mutex
 	closed    bool
+	deleted   int64 // the greatest fence of all records that were deleted
 	resources map[locks.Name]*book.Resource
 	listeners map[locks.Name][]chan struct{}
 }
@@ -48,13 +49,14 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 	now := book.Micros(s.now())
 	r := s.resources[name]
 	if r == nil {
-		r = &book.Resource{Name: name}
+		r = &book.Resource{Name: name, Fence: s.deleted}
 	}
 	err := f(now, r)
 	if r.Exists {
 		s.resources[name] = r
 	} else {
 		delete(s.resources, name)
+		s.deleted = max(s.deleted, r.Fence)
 	}
 	if len(r.Wake(now)) > 0 {
 		for _, c := range s.listeners[name] {

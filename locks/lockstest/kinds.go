@@ -1,0 +1,157 @@
+package lockstest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/locks"
+)
+
+// kinds are what semaphores, read-write locks and the options of a request promise.
+func kinds() []Test {
+	return []Test{
+		{"a semaphore has as many holders as its size, each with a slot", func(t *testing.T, f *Fixture) {
+			qs := []locks.Request{f.permit(3), f.permit(3), f.permit(3)}
+			slots := map[int]bool{}
+			for i, q := range qs {
+				slots[f.granted([]locks.Store{f.Store, f.Other}[i%2], "s", q).Slot] = true
+			}
+			require.Equal(t, map[int]bool{0: true, 1: true, 2: true}, slots)
+			d := f.permit(3)
+			f.refused(f.Store, "s", d)
+			f.release(f.Other, "s", qs[1])
+			require.Equal(t, 1, f.granted(f.Other, "s", d).Slot)
+			record := f.get("s")
+			require.Equal(t, 3, record.Busy)
+			require.Equal(t, 3, record.Size)
+			require.Equal(t, locks.Semaphore, record.Kind)
+			require.Len(t, record.Holders, 3)
+			for i := 1; i < 3; i++ {
+				require.Greater(t, record.Holders[i].Fence, record.Holders[i-1].Fence)
+			}
+		}},
+		{"a request for many permits is not starved by small ones", func(t *testing.T, f *Fixture) {
+			if f.Store.Traits().Simple {
+				return
+			}
+			many := func(n int) func(*locks.Request) { return func(q *locks.Request) { q.Permits = n } }
+			a, b, c := f.permit(3, many(2)), f.permit(3, many(2)), f.permit(3)
+			f.granted(f.Store, "s", a)
+			f.refused(f.Store, "s", b)
+			f.refused(f.Other, "s", c) // there is room for it, but not beside b
+			require.Equal(t, 2, f.get("s").Busy)
+			f.release(f.Store, "s", a)
+			f.granted(f.Other, "s", c) // beside b, which has not come back yet
+			f.granted(f.Store, "s", b)
+			require.Equal(t, 3, f.get("s").Busy)
+			f.fails(f.Store, "s", f.permit(3, many(4)), locks.ErrConflict)
+		}},
+		{"another size is a conflict, unless it is said that it is to change", func(t *testing.T, f *Fixture) {
+			a, b := f.permit(2), f.permit(2)
+			f.granted(f.Store, "s", a)
+			f.granted(f.Store, "s", b)
+			f.fails(f.Other, "s", f.permit(3), locks.ErrConflict)
+			require.Equal(t, 2, f.get("s").Size)
+			grow := f.permit(3)
+			grow.Resize = true
+			f.granted(f.Other, "s", grow)
+			require.Equal(t, 3, f.get("s").Size)
+			anySize := f.permit(0)
+			f.refused(f.Other, "s", anySize)
+		}},
+		{"a semaphore that shrinks grants nothing until there is room", func(t *testing.T, f *Fixture) {
+			qs := []locks.Request{f.permit(3), f.permit(3), f.permit(3)}
+			for _, q := range qs {
+				f.granted(f.Store, "s", q)
+			}
+			record, err := f.Other.Create(t.Context(), locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: 1, Lease: f.Lease, Fair: true})
+			require.NoError(t, err)
+			require.Equal(t, 1, record.Size)
+			require.Equal(t, 3, record.Busy)
+			d := f.permit(1)
+			for _, q := range qs {
+				f.refused(f.Store, "s", d)
+				f.release(f.Store, "s", q)
+			}
+			f.granted(f.Store, "s", d)
+		}},
+		{"readers share, a writer has it alone, and nobody passes a writer that waits", func(t *testing.T, f *Fixture) {
+			if f.Store.Traits().Simple {
+				return
+			}
+			r1, r2, w, r3 := f.reader(), f.reader(), f.writer(), f.reader()
+			f.granted(f.Store, "rw", r1)
+			f.granted(f.Other, "rw", r2)
+			f.refused(f.Store, "rw", w)
+			f.refused(f.Other, "rw", r3)
+			f.release(f.Store, "rw", r1)
+			f.refused(f.Store, "rw", w)
+			f.release(f.Other, "rw", r2)
+			f.granted(f.Store, "rw", w)
+			f.refused(f.Other, "rw", r3)
+			f.release(f.Store, "rw", w)
+			require.True(t, f.granted(f.Other, "rw", r3).Shared)
+		}},
+		{"one that may barge passes those that wait, and no other does", func(t *testing.T, f *Fixture) {
+			a, b, c, d := f.mutex(), f.mutex(), f.mutex(), f.mutex()
+			d.Barging = true
+			f.granted(f.Store, "k", a)
+			f.refused(f.Store, "k", b)
+			f.release(f.Store, "k", a)
+			f.refused(f.Other, "k", c)
+			f.granted(f.Other, "k", d)
+		}},
+		{"after an expiry, not after a release, the lock stays shut for the delay", func(t *testing.T, f *Fixture) {
+			delay := 4 * f.Lease
+			with := func(q *locks.Request) { q.LockDelay = delay }
+			a, b, c := f.mutex(with), f.mutex(short(f), with), f.mutex()
+			f.granted(f.Store, "k", a)
+			f.release(f.Store, "k", a)
+			lost := f.granted(f.Store, "k", b)
+			next := f.keep(f.Other, "k", c)
+			require.False(t, next.Acquired.Before(lost.Expires.Add(delay-time.Millisecond)), "granted %v after the expiry", next.Acquired.Sub(lost.Expires))
+		}},
+		{"a lock is of one kind", func(t *testing.T, f *Fixture) {
+			f.granted(f.Store, "k", f.mutex())
+			f.fails(f.Other, "k", f.permit(2), locks.ErrConflict)
+			f.granted(f.Store, "s", f.permit(2))
+			f.fails(f.Other, "s", f.mutex(), locks.ErrConflict)
+			_, err := f.Other.Create(t.Context(), locks.Record{Name: f.name("s"), Kind: locks.Mutex, Lease: f.Lease})
+			require.ErrorIs(t, err, locks.ErrConflict)
+			if f.Store.Traits().Simple {
+				return
+			}
+			f.granted(f.Store, "rw", f.reader())
+			f.fails(f.Other, "rw", f.mutex(), locks.ErrConflict)
+		}},
+		{"a revoked lease is not renewed, and nobody else is granted the lock before it ends", func(t *testing.T, f *Fixture) {
+			a, b := f.mutex(short(f)), f.mutex()
+			first := f.granted(f.Store, "k", a)
+			n, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{})
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			require.Equal(t, locks.Revoked, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: 10 * f.Lease})[0].Verdict)
+			second := f.keep(f.Other, "k", b)
+			require.False(t, second.Acquired.Before(first.Expires))
+			n, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{Version: "other"})
+			require.NoError(t, err)
+			require.Zero(t, n)
+			n, err = f.Other.Revoke(t.Context(), f.name("nobody's"), locks.Ref{})
+			require.NoError(t, err)
+			require.Zero(t, n)
+		}},
+		{"a revoked lease can be given back, and then the next has it", func(t *testing.T, f *Fixture) {
+			a, b := f.mutex(), f.mutex()
+			f.granted(f.Store, "k", a)
+			f.refused(f.Store, "k", b)
+			_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{Version: a.Version})
+			require.NoError(t, err)
+			require.True(t, f.get("k").Holders[0].Revoked)
+			f.refused(f.Store, "k", b)
+			f.release(f.Store, "k", a)
+			f.granted(f.Store, "k", b)
+		}},
+	}
+}

@@ -1,0 +1,45 @@
+package memstore_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/lockstest"
+	"github.com/ambit-go/ambit/locks/memstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheSuiteInVirtualTime(t *testing.T) {
+	for _, test := range lockstest.Tests() {
+		t.Run(test.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memstore.New()
+				test.Run(t, lockstest.NewFixture(t, func(testing.TB) locks.Store { return s }))
+			})
+		})
+	}
+}
+
+func TestAClockThatGoesBackNeitherLowersAFenceNorMakesALeaseLonger(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	s := memstore.WithClock(func() time.Time { return now })
+	name := locks.Name{Tenant: "t", Key: "k"}
+	ask := func(id string) locks.Answer {
+		turn, err := s.Acquire(t.Context(), name, []locks.Request{{ID: id, Version: id, Kind: locks.Mutex, Lease: 10 * time.Second, Wait: true}})
+		require.NoError(t, err)
+		return turn.Answers[0]
+	}
+	first := ask("a").Grant
+	now = now.Add(-time.Hour)
+	require.False(t, ask("b").Granted)
+	require.Equal(t, first.Expires, ask("a").Grant.Expires)
+	_, err := s.Release(t.Context(), name, locks.Ref{ID: "a"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, first.Fence+1, ask("b").Grant.Fence)
+}

@@ -22,7 +22,7 @@ TESTED := $(filter-out ./bench,$(MODULES))
 PLATFORMS := windows/amd64 darwin/arm64 linux/386 js/wasm
 # bbolt, in which taskqueue keeps tasks in a file, needs memory maps; so does the SQLite
 # of locks.
-NOWHERE := js/wasm:./taskqueue js/wasm:./locks
+NOWHERE := js/wasm:./taskqueue js/wasm:./locks js/wasm:./bench
 
 # The only modules the root module may require directly.
 DEPS := github.com/stretchr/testify go.uber.org/goleak golang.org/x/sync
@@ -41,7 +41,7 @@ in = @for m in $(1); do echo "==> $(2): $$m"; \
 each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
-.PHONY: help test lint race soak explore bench budgets growth cover fuzz tidy api
+.PHONY: help test lint race soak explore bench budgets taskbudgets growth cover fuzz tidy api
 .PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort tools
 
 help:
@@ -53,6 +53,7 @@ help:
 	@echo 'make explore  orders of the steps of async and scheduler: EXPLORE_TIME=5m each, EXPLORE_SEED=n'
 	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
 	@echo 'make budgets  what ambit costs beside others; BASE=commit: beside an older ambit; ONLY="B1|B7"'
+	@echo 'make taskbudgets  taskqueue beside asynq on a Redis server of its own: ONLY="T1|T2" ROUNDS=5'
 	@echo 'make growth   how the cost of each operation grows with its number or depth'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
 	@echo 'make tidy     go mod tidy in every module'
@@ -156,6 +157,12 @@ ifdef BASE
 else
 	@"$(BIN)/budgets" -only '$(ONLY)' $(if $(filter growth,$@),-growth)
 endif
+
+taskbudgets:
+	$(call step,$@)
+	@tools/needs.sh
+	@mkdir -p "$(BIN)" && go -C bench build -o "$(BIN)/taskbudgets" ./taskqueue
+	@"$(BIN)/taskbudgets" -only '$(ONLY)' -rounds $(or $(ROUNDS),5)
 
 cover:
 	@mkdir -p "$(OUT)"

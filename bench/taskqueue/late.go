@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+const (
+	waiting   = 100_000 // tasks whose time is far away
+	dueSecond = 100     // tasks that are due in each second
+	seconds   = 10
+)
+
+// measureLateness is T3.
+func measureLateness(b *bench) {
+	ours, peer := lateAmbit(b), lateAsynq(b)
+	if b.ctx.Err() != nil {
+		return
+	}
+	what := func(p string) string {
+		return fmt.Sprintf("how late, %d waiting, %d due a second: %s", waiting, dueSecond, p)
+	}
+	p50, p99, first := quantile(ours, 0.5), quantile(ours, 0.99), quantile(ours, 0)
+	b.table.row("T3", what("median"), millis(p50), millis(quantile(peer, 0.5)), "", "", "")
+	b.table.row("T3", what("p99"), millis(p99), millis(quantile(peer, 0.99)), millis(p99), "20 ms", kept(p99 <= 20*time.Millisecond))
+	b.table.row("T3", what("earliest"), millis(first), millis(quantile(peer, 0)), millis(first), "not early", kept(first >= 0))
+}
+
+// lates notes how late tasks are.
+type lates struct {
+	mu  sync.Mutex
+	all []time.Duration
+	end func()
+}
+
+func (l *lates) note(late time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all = append(l.all, late); len(l.all) == dueSecond*seconds {
+		l.end()
+	}
+}
+
+// dueTimes are the times at which the tasks are due, evenly spread.
+func dueTimes() (times []time.Time) {
+	start := time.Now().Add(3 * time.Second)
+	for i := range dueSecond * seconds {
+		times = append(times, start.Add(time.Duration(i)*time.Second/dueSecond))
+	}
+	return times
+}
+
+func lateAmbit(b *bench) []time.Duration {
+	q, stop := b.server.ambit(b.ctx)
+	defer stop()
+	fill(b, q, waiting, func(i int, t *taskqueue.Task) { t.Delay = time.Hour + time.Duration(i)*time.Millisecond })
+	times := dueTimes()
+	fill(b, q, len(times), func(i int, t *taskqueue.Task) { t.RunAt = times[i] })
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	l := &lates{end: cancel}
+	must(q.Work(ctx, taskqueue.Handlers{"t": func(_ context.Context, c *taskqueue.Claim) error {
+		l.note(time.Since(c.RunAt))
+		return nil
+	}}))
+	return l.all
+}
+
+func lateAsynq(b *bench) []time.Duration {
+	c, stop := b.server.asynqClient(b.ctx)
+	defer stop()
+	fillAsynq(b, c, waiting, func(i int) []asynq.Option {
+		return []asynq.Option{asynq.ProcessIn(time.Hour + time.Duration(i)*time.Millisecond)}
+	})
+	times := dueTimes()
+	together(callers, len(times), func(i int) {
+		_, err := c.EnqueueContext(b.ctx, asynq.NewTask("t", fmt.Append(nil, i)), asynq.ProcessAt(times[i]))
+		must(err)
+	})
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	l := &lates{end: cancel}
+	defer b.server.asynqServer(0, func(t *asynq.Task) {
+		var i int
+		_, err := fmt.Sscan(string(t.Payload()), &i)
+		must(err)
+		l.note(time.Since(times[i]))
+	})()
+	<-ctx.Done()
+	return l.all
+}

@@ -1,0 +1,112 @@
+// Taskqueue measures the budgets T1 to T8 of package taskqueue, beside asynq on
+// the same Redis server, which it starts and stops itself. It prints a table and
+// fails for nothing: machines differ, and most of them are busy.
+//
+//	go run ./taskqueue                  # T1 to T8
+//	go run ./taskqueue -only 'T1|T2'
+//	go run ./taskqueue -profile cpu.out -only T2
+//
+// Ours and asynq take turns; what is compared is the median of the ratios of the
+// turns. The server listens on a unix socket and keeps an append-only file with
+// fsync every second. Payloads have 100 bytes.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"syscall"
+)
+
+// A bench is what the budgets are measured with.
+type bench struct {
+	ctx    context.Context
+	rounds int
+	slow   bool
+	server *server
+	table  table
+}
+
+// A budget is measured by one part of the program.
+type budget struct {
+	id      string
+	measure func(*bench)
+}
+
+var budgets = []budget{
+	{"T1", measureEnqueue},
+	{"T2", measureWork},
+	{"T3", measureLateness},
+	{"T4", measureMemory},
+	{"T5", measureIdle},
+	{"T6", measureCrash},
+	{"T7", measureClaim},
+	{"T8", measureFile},
+}
+
+func main() {
+	if len(os.Args) > 1 && children[os.Args[1]] != nil {
+		children[os.Args[1]](os.Args[2:])
+		return
+	}
+	only := flag.String("only", "", "measure the budgets whose number matches this `expression`")
+	rounds := flag.Int("rounds", 5, "`turns` of each comparison, at least 1")
+	slow := flag.Bool("slow", false, "wait for the rerun of asynq in T6, too: a minute or two")
+	profile := flag.String("profile", "", "write a profile of the processor time to this `file`")
+	flag.Parse()
+	match, err := regexp.Compile("^(" + *only + ")$")
+	if err != nil || *rounds < 1 || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if *only == "" {
+		match = regexp.MustCompile("")
+	}
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		must(err)
+		must(pprof.StartCPUProfile(f))
+		defer pprof.StopCPUProfile()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	measureAll(&bench{ctx: ctx, rounds: *rounds, slow: *slow}, match)
+}
+
+func measureAll(b *bench, match *regexp.Regexp) {
+	b.server = startServer(b.ctx)
+	defer b.server.stop()
+	fmt.Printf("%s %s/%s, %d cores, Redis %s, load at the start %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), b.server.version(b.ctx), load())
+	b.table = table{[]int{6, 58, 11, 11, 10, 9, 4}}
+	b.table.row("budget", "what", "ambit", "asynq", "measured", "limit", "ok")
+	for _, one := range budgets {
+		if match.MatchString(one.id) && b.ctx.Err() == nil {
+			one.measure(b)
+		}
+	}
+	fmt.Printf("\nload at the end %s\n", load())
+}
+
+// load is the load of the machine in the last minute; ? where it is not told.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	var one float64
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &one)
+	}
+	if err != nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.1f", one)
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// measureWork is T2. The time of ours ends when Work has returned, so when all is
+// settled; that of asynq when the last handler has begun.
+func measureWork(b *bench) {
+	const n, concurrency = 20_000, 100
+	ours := func(n int) time.Duration {
+		q, stop := b.server.ambit(b.ctx)
+		defer stop()
+		fill(b, q, n, nil)
+		return workOff(b, q, n, concurrency)
+	}
+	peer := func(n int) time.Duration {
+		c, stop := b.server.asynqClient(b.ctx)
+		defer stop()
+		fillAsynq(b, c, n, nil)
+		var done atomic.Int64
+		all := make(chan time.Time, 1)
+		start := time.Now()
+		defer b.server.asynqServer(concurrency, func(*asynq.Task) {
+			if done.Add(1) == int64(n) {
+				all <- time.Now()
+			}
+		})()
+		return (<-all).Sub(start)
+	}
+	us, them, ratio := rates(b.rounds, n, ours, peer)
+	b.table.row("T2", fmt.Sprintf("claim and settle, empty handler, concurrency %d", concurrency), perSecond(us), perSecond(them), fmt.Sprintf("%.2f x", ratio), "4 x", kept(ratio >= 4))
+}
+
+// workOff runs n tasks of q and returns how long it took until all were settled.
+func workOff(b *bench, q *taskqueue.Queue, n, concurrency int) time.Duration {
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	var done atomic.Int64
+	start := time.Now()
+	must(q.Work(ctx, taskqueue.Handlers{"t": func(context.Context, *taskqueue.Claim) error {
+		if done.Add(1) == int64(n) {
+			cancel()
+		}
+		return nil
+	}}, taskqueue.Concurrency(concurrency)))
+	took := time.Since(start)
+	stats, err := q.Stats(b.ctx)
+	must(err)
+	if got := stats.States[taskqueue.StateDone]; got != int64(n) && b.ctx.Err() == nil {
+		panic(fmt.Sprintf("%d of %d tasks are done", got, n))
+	}
+	return took
+}

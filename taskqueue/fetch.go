@@ -92,7 +92,7 @@ func (f *fetcher) wait(ctx context.Context, got Claimed) {
 	if !got.NextDue.IsZero() {
 		d = min(d, max(got.NextDue.Sub(got.Now), 0))
 	}
-	if err := f.w.q.store.Wait(ctx, []string{f.queue}, clock.Now().Add(d)); err != nil && ctx.Err() == nil {
+	if err := f.w.q.store.Wait(ctx, f.queue, got.Seen, clock.Now().Add(d)); err != nil && ctx.Err() == nil {
 		_ = sleep(ctx, maxIdle) // the store cannot tell
 	}
 }

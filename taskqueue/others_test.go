@@ -22,7 +22,7 @@ import (
 // noHints is a store that never says that something has become due.
 type noHints struct{ taskqueue.Store }
 
-func (noHints) Wait(ctx context.Context, _ []string, until time.Time) error {
+func (noHints) Wait(ctx context.Context, _ string, _ uint64, until time.Time) error {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {

@@ -27,9 +27,10 @@ type Store interface {
 	// Settle says how runs have ended. An outcome counts as long as the token is
 	// that of the last claim. Called again it says Settled of what it has settled.
 	Settle(ctx context.Context, queue string, outcomes []Outcome) ([]SettleResult, error)
-	// Wait returns when something in one of the queues may have become due earlier
-	// than what Claim has said, or at until. It is a hint: nothing depends on it.
-	Wait(ctx context.Context, queues []string, until time.Time) error
+	// Wait returns when something in the queue may have become due earlier than what
+	// the claim has said that seen is of, also if that was before Wait is called, or at
+	// until. It is a hint: nothing depends on it.
+	Wait(ctx context.Context, queue string, seen uint64, until time.Time) error
 
 	// Get returns what is known of a task, [ErrNotFound] if nothing is.
 	Get(ctx context.Context, queue, id string) (Info, error)
@@ -107,6 +108,8 @@ type Claimed struct {
 	Dead []string
 	// Trimmed is how many dead letters this claim has deleted, by MaxDead or DeadRetention.
 	Trimmed int
+	// Seen counts the hints that came before this claim. Wait is told it.
+	Seen uint64
 }
 
 // A Ref names one run of a task.

@@ -77,8 +77,8 @@ func (s *store) Configure(ctx context.Context, queue string, f func(*taskqueue.S
 	return err
 }
 
-func (s *store) Wait(ctx context.Context, queues []string, until time.Time) error {
-	_, err := via(s, func(st taskqueue.Store) (struct{}, error) { return struct{}{}, st.Wait(ctx, queues, until) })
+func (s *store) Wait(ctx context.Context, queue string, seen uint64, until time.Time) error {
+	_, err := via(s, func(st taskqueue.Store) (struct{}, error) { return struct{}{}, st.Wait(ctx, queue, seen, until) })
 	return err
 }
 

@@ -151,7 +151,8 @@ for class in string.gmatch(ARGV[6], '%d') do
     end
   end
 end
-wake = false -- nothing has become due that others did not know of
+wake = wake and #tasks == most -- else nothing of what was reaped is left for others
+if (s.concurrency or 0) > 0 and running + #tasks >= s.concurrency and #tasks < most then call('HSET', C, 'full', 1) end
 call('HSET', C, 'token', token)
 if allowance then call('HSET', C, 'allowance', string.format('%.17g', allowance - #tasks), 'allowed_at', now) end
 call('HSET', N, worker, cmsgpack.pack(claim))
@@ -168,4 +169,4 @@ end
 local ends = call('ZRANGE', RUN, 0, 0, 'WITHSCORES')
 if ends[1] then earlier(tonumber(ends[2]) + shift) end
 if next_ > 0 and next_ < now then next_ = now end
-return {now, next_, tasks, dead, trimmed}
+return done({now, next_, tasks, dead, trimmed})

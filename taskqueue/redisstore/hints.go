@@ -14,49 +14,39 @@ import (
 // hints tells those who wait that something is due earlier than they know. It
 // listens from the first wait on, on one connection for all queues.
 type hints struct {
-	s     *Store
-	known sync.Map // names of queues that are registered
+	s *Store
 
 	mu     sync.Mutex
-	wake   map[string]chan struct{} // by channel; closed, and taken out, at a hint
+	of     map[string]*hint // by channel
+	missed uint64           // how many times hints may have been missed: one more with each subscription
 	sub    *redis.PubSub
+	closed bool
 	joined sync.WaitGroup
 }
 
-func (h *hints) init(s *Store) { h.s, h.wake = s, map[string]chan struct{}{} }
+// A hint is what was heard on the channel of a queue.
+type hint struct {
+	n    uint64        // how many messages
+	next chan struct{} // closed, and replaced, by the next, or by a new subscription
+}
+
+func (h *hints) init(s *Store) { h.s, h.of = s, map[string]*hint{} }
 
 // Wait is a method of taskqueue.Store.
-func (s *Store) Wait(ctx context.Context, queues []string, until time.Time) error {
-	if s.closed.Load() {
-		return taskqueue.ErrClosed
+func (s *Store) Wait(ctx context.Context, queue string, seen uint64, until time.Time) error {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	timer := time.NewTimer(clock.Until(until))
-	defer timer.Stop()
-	woken := make(chan struct{}, 1)
-	for _, q := range queues {
-		hint := s.hints.of(ctx, s.channel(q))
-		if len(queues) == 1 {
-			woken = hint
-			break
+	next, missed := s.hints.after(ctx, s.channel(queue), seen)
+	if !missed {
+		timer := time.NewTimer(clock.Until(until))
+		defer timer.Stop()
+		select {
+		case <-next:
+		case <-timer.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
-		go func() {
-			select {
-			case <-hint:
-				select {
-				case woken <- struct{}{}:
-				default:
-				}
-			case <-ctx.Done():
-			}
-		}()
-	}
-	select {
-	case <-woken:
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 	if s.closed.Load() {
 		return taskqueue.ErrClosed
@@ -64,21 +54,35 @@ func (s *Store) Wait(ctx context.Context, queues []string, until time.Time) erro
 	return nil
 }
 
-// of returns what is closed at the next hint on a channel.
-func (h *hints) of(ctx context.Context, channel string) chan struct{} {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	c := h.wake[channel]
+func (h *hints) hintLocked(channel string) *hint {
+	c := h.of[channel]
 	if c == nil {
-		c = make(chan struct{})
-		h.wake[channel] = c
-	}
-	if h.sub == nil && !h.s.closed.Load() {
-		h.sub = h.s.client.PSubscribe(context.WithoutCancel(ctx), pattern(h.s.prefix)+":{*}:wake")
-		h.joined.Add(1)
-		go h.listen(h.sub.Channel())
+		c = &hint{next: make(chan struct{})}
+		h.of[channel] = c
 	}
 	return c
+}
+
+// seen returns how many hints there were on a channel. A claim asks before it is sent.
+func (h *hints) seen(channel string) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hintLocked(channel).n + h.missed
+}
+
+// after returns what is closed at the next hint on a channel, and whether there were
+// more than seen already.
+func (h *hints) after(ctx context.Context, channel string, seen uint64) (next <-chan struct{}, missed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sub == nil && !h.closed {
+		ctx = context.WithoutCancel(ctx)
+		h.sub = h.s.client.PSubscribe(ctx)
+		h.joined.Add(1)
+		go h.listen(ctx, h.sub)
+	}
+	c := h.hintLocked(channel)
+	return c.next, h.closed || c.n+h.missed != seen
 }
 
 // pattern escapes what means something in a pattern of Redis.
@@ -94,27 +98,48 @@ func pattern(s string) string {
 	return string(b)
 }
 
-func (h *hints) listen(messages <-chan *redis.Message) {
+func (h *hints) listen(ctx context.Context, sub *redis.PubSub) {
 	defer h.joined.Done()
-	for m := range messages {
-		h.mu.Lock()
-		if c := h.wake[m.Channel]; c != nil {
-			close(c)
-			delete(h.wake, m.Channel)
+	_ = sub.PSubscribe(ctx, pattern(h.s.prefix)+":{*}:wake") // else it is made up for when there is a connection
+	for m := range sub.ChannelWithSubscriptions() {
+		switch m := m.(type) {
+		case *redis.Message:
+			h.wake(m.Channel)
+		case *redis.Subscription: // the first, or one after the connection was lost
+			h.wakeAll()
 		}
-		h.mu.Unlock()
+	}
+}
+
+// wake wakes those who wait for a hint on a channel.
+func (h *hints) wake(channel string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.of[channel]; c != nil {
+		c.n++
+		close(c.next)
+		c.next = make(chan struct{})
+	}
+}
+
+// wakeAll wakes everybody: nobody knows what was said while nobody listened.
+func (h *hints) wakeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.missed++
+	for _, c := range h.of {
+		close(c.next)
+		c.next = make(chan struct{})
 	}
 }
 
 // close wakes all that wait, and joins what listens.
 func (h *hints) close() (err error) {
 	h.mu.Lock()
-	for channel, c := range h.wake {
-		close(c)
-		delete(h.wake, channel)
-	}
+	h.closed = true
 	sub := h.sub
 	h.mu.Unlock()
+	h.wakeAll()
 	if sub != nil {
 		err = sub.Close()
 	}

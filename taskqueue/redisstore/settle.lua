@@ -59,4 +59,5 @@ for i = 2, #ARGV, 6 do
   end
   results[#results + 1] = answer
 end
+if call('HDEL', C, 'full') == 1 then wake = true end -- a claim got less than it wanted because of the limit
 return done(results)

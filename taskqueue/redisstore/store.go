@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,7 @@ type Store struct {
 	scripts scripts
 	hints   hints
 	batches batches
+	known   sync.Map // queue -> when it was registered
 	closed  atomic.Bool
 	own     *redis.Client // made by open; nil: it is the caller's
 }
@@ -116,15 +118,19 @@ func roundUp(t time.Time) time.Duration {
 	return time.Microsecond - 1
 }
 
-// register notes the name of a queue, once for each store.
+// registered is how long the name of a queue is taken for noted. A server that has
+// lost its last second, or everything, hears it again.
+const registered = time.Minute
+
+// register notes the name of a queue.
 func (s *Store) register(ctx context.Context, queue string) error {
-	if _, known := s.hints.known.Load(queue); known {
+	if at, known := s.known.Load(queue); known && time.Since(at.(time.Time)) < registered {
 		return nil
 	}
 	if err := s.client.SAdd(ctx, s.registry(), queue).Err(); err != nil {
 		return fmt.Errorf("taskqueue: redis: %w", err)
 	}
-	s.hints.known.Store(queue, true)
+	s.known.Store(queue, time.Now())
 	return nil
 }
 
@@ -137,6 +143,7 @@ func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueu
 	for _, class := range classes.Order(r.Weigh) {
 		order = append(order, byte('1'+class))
 	}
+	c.Seen = s.hints.seen(s.channel(r.Queue)) // before it is sent: what comes meanwhile is not forgotten
 	got, err := s.run(ctx, s.scripts.claim, r.Queue, r.Worker, r.Nonce, min(max(r.Max, 0), taskqueue.MaxBatch), lease(r.Lease), order)
 	if err != nil {
 		return c, err

@@ -134,7 +134,7 @@ func notBeforeItsTime(f *fixture) {
 			return
 		}
 		assert.False(f, got.NextDue.IsZero())
-		require.NoError(f, f.s.Wait(ctx, []string{queue}, time.Now().Add(min(got.NextDue.Sub(got.Now), time.Second))))
+		require.NoError(f, f.s.Wait(ctx, queue, got.Seen, time.Now().Add(min(got.NextDue.Sub(got.Now), time.Second))))
 	}
 }
 

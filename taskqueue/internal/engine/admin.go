@@ -97,9 +97,6 @@ func (e *Engine) Act(ctx context.Context, name, id string, act taskqueue.Act) (d
 		}
 		return err
 	})
-	if done && err == nil {
-		e.sooner()
-	}
 	return done, err
 }
 
@@ -228,12 +225,9 @@ func (e *Engine) Purge(ctx context.Context, name string, s taskqueue.State) (n i
 func (e *Engine) Configure(ctx context.Context, name string, f func(*taskqueue.Settings)) error {
 	err := e.do(ctx, name, func(_ Tx, q *queue, _ time.Time) error {
 		f(&q.meta.Settings)
-		q.dirty = true
+		q.dirty, q.sooner = true, true
 		return nil
 	})
-	if err == nil {
-		e.sooner()
-	}
 	return err
 }
 
@@ -260,9 +254,6 @@ func (e *Engine) Tick(ctx context.Context, t taskqueue.Tick) (added bool, err er
 		q.dirty = true
 		return nil
 	})
-	if added {
-		e.sooner()
-	}
 	return added, err
 }
 

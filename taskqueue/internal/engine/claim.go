@@ -15,6 +15,9 @@ func (e *Engine) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskque
 	}
 	err = e.do(ctx, r.Queue, func(tx Tx, q *queue, now time.Time) error {
 		c, err = q.claim(tx, now, r)
+		// What was reaped need not be told to others if nothing of it is left.
+		q.sooner = q.sooner && len(c.Tasks) == min(r.Max, taskqueue.MaxBatch)
+		c.Seen = e.seen(r.Queue)
 		return err
 	})
 	return c, err
@@ -40,6 +43,8 @@ func (q *queue) claim(tx Tx, now time.Time, r taskqueue.ClaimRequest) (c taskque
 		n, next = q.allowed(now, most)
 	}
 	q.take(tx, now, n, &c, r)
+	limit := q.meta.Settings.Concurrency
+	q.full = limit > 0 && len(q.leases) >= limit && len(c.Tasks) < most
 	q.allowance -= float64(len(c.Tasks))
 	q.remember(now, r, c.Tasks)
 	c.NextDue = q.nextDue(tx, now, len(c.Tasks) < n, next)

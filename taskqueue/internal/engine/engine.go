@@ -24,8 +24,15 @@ type Engine struct {
 	queues map[string]*queue // used inside db.Do alone
 
 	mu     sync.Mutex
-	wake   chan struct{} // closed, and replaced, when something may be due earlier than was said
+	hints  map[string]*hint // by queue
 	closed bool
+}
+
+// A hint tells those who wait that something of a queue may be due earlier than they
+// were told.
+type hint struct {
+	n    uint64        // how many there were
+	next chan struct{} // closed, and replaced, by the next
 }
 
 var _ taskqueue.Store = (*Engine)(nil)
@@ -35,7 +42,7 @@ func Open(ctx context.Context, db DB, now func() time.Time) (*Engine, error) {
 	if now == nil {
 		now = clock.Now
 	}
-	e := &Engine{db: db, now: now, queues: map[string]*queue{}, wake: make(chan struct{})}
+	e := &Engine{db: db, now: now, queues: map[string]*queue{}, hints: map[string]*hint{}}
 	err := db.Do(ctx, func(tx Tx) (failed error) {
 		type entry struct {
 			name string
@@ -68,7 +75,8 @@ func (e *Engine) do(ctx context.Context, name string, f func(tx Tx, q *queue, no
 	if err := taskqueue.CheckName("queue", name); err != nil {
 		return err
 	}
-	return e.db.Do(ctx, func(tx Tx) error {
+	sooner := false
+	err := e.db.Do(ctx, func(tx Tx) error {
 		q := e.queues[name]
 		if q == nil {
 			q = newQueue(name)
@@ -80,38 +88,65 @@ func (e *Engine) do(ctx context.Context, name string, f func(tx Tx, q *queue, no
 			e.queues[name] = q
 		}
 		q.flush(tx)
+		sooner, q.sooner = q.sooner, false
 		return nil
 	})
+	// Only now can a claim find what the step has written.
+	if sooner && err == nil {
+		e.wake(name)
+	}
+	return err
 }
 
-// sooner wakes those who wait for something to become due.
-func (e *Engine) sooner() {
+// hintLocked returns the hints of a queue. e.mu is locked.
+func (e *Engine) hintLocked(queue string) *hint {
+	h := e.hints[queue]
+	if h == nil {
+		h = &hint{next: make(chan struct{})}
+		e.hints[queue] = h
+	}
+	return h
+}
+
+// wake wakes those who wait for something of a queue to become due.
+func (e *Engine) wake(queue string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.closed {
-		close(e.wake)
-		e.wake = make(chan struct{})
+	if h := e.hintLocked(queue); !e.closed {
+		close(h.next)
+		h.next = make(chan struct{})
+		h.n++
 	}
 }
 
-// Wait is a method of taskqueue.Store. It wakes for every queue alike.
-func (e *Engine) Wait(ctx context.Context, _ []string, until time.Time) error {
+// seen returns how many hints there were.
+func (e *Engine) seen(queue string) uint64 {
 	e.mu.Lock()
-	wake, closed := e.wake, e.closed
+	defer e.mu.Unlock()
+	return e.hintLocked(queue).n
+}
+
+// Wait is a method of taskqueue.Store.
+func (e *Engine) Wait(ctx context.Context, queue string, seen uint64, until time.Time) error {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	h, closed := e.hintLocked(queue), e.closed
+	missed, next := h.n != seen, h.next
 	e.mu.Unlock()
-	if closed {
+	switch {
+	case closed:
 		return taskqueue.ErrClosed
-	}
-	var timer <-chan time.Time
-	if !until.IsZero() {
-		t := time.NewTimer(until.Sub(e.now()))
-		defer t.Stop()
-		timer = t.C
-	}
-	select {
-	case <-wake:
+	case missed:
 		return nil
-	case <-timer:
+	}
+	timer := time.NewTimer(until.Sub(e.now()))
+	defer timer.Stop()
+	select {
+	case <-next:
+		return nil
+	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -126,7 +161,9 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	close(e.wake)
+	for _, h := range e.hints {
+		close(h.next)
+	}
 	e.mu.Unlock()
 	return e.db.Close()
 }

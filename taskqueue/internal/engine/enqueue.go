@@ -16,7 +16,6 @@ func (e *Engine) Enqueue(ctx context.Context, name string, tasks []taskqueue.New
 	if err != nil {
 		return nil, err
 	}
-	e.sooner()
 	return results, nil
 }
 

@@ -28,6 +28,8 @@ type queue struct {
 	meta     meta
 	stored   bool // it is in the store; if not, it has only been asked for tasks
 	dirty    bool // meta is to be written before the step is made durable
+	sooner   bool // those who wait are to be woken when the step is durable
+	full     bool // a claim got less because of Settings.Concurrency, and no lease was given back since
 	leases   leaseHeap
 	byID     map[string]*lease
 	claims   map[string]*lastClaim // by worker

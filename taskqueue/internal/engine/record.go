@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -87,6 +88,7 @@ func (q *queue) insert(tx Tx, r *record) {
 		if r.State == taskqueue.StateRetrying {
 			retry = []byte{1}
 		}
+		q.sooner = q.sooner || q.first(tx, r)
 		tx.Put(r.dueKey(), retry)
 	case r.State == taskqueue.StateRunning:
 		tx.Put(runningKey(r.Queue, r.ID), nil)
@@ -101,6 +103,16 @@ func (q *queue) insert(tx Tx, r *record) {
 	}
 	q.meta.States[r.State]++
 	q.dirty = true
+}
+
+// first reports whether r will be due before all that waits in its class.
+func (q *queue) first(tx Tx, r *record) bool {
+	first := true
+	scan(tx, classKey(r.Queue, classOf(r.Priority)), func(rest, _ []byte) bool {
+		first = micros(r.DueAt) < binary.BigEndian.Uint64(rest)
+		return false
+	})
+	return first
 }
 
 // remove is the inverse of insert.

@@ -49,7 +49,6 @@ func (e *Engine) Settle(ctx context.Context, name string, outcomes []taskqueue.O
 	if len(outcomes) > taskqueue.MaxBatch {
 		return nil, &taskqueue.InvalidError{What: "settle", Why: "at most 1,000 outcomes a call"}
 	}
-	waits := false
 	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
 		q.step(now)
 		records := make(map[string]*record, len(outcomes)) // read before the first write
@@ -63,13 +62,9 @@ func (e *Engine) Settle(ctx context.Context, name string, outcomes []taskqueue.O
 		for i := range outcomes {
 			r := records[outcomes[i].ID]
 			results[i] = q.settle(tx, now, r, &outcomes[i])
-			waits = waits || r != nil && r.waits()
 		}
 		return nil
 	})
-	if waits {
-		e.sooner()
-	}
 	return results, err
 }
 
@@ -88,6 +83,7 @@ func (q *queue) settle(tx Tx, now time.Time, r *record, o *taskqueue.Outcome) ta
 		return taskqueue.Stale // Retry, Promote or Cancel has decided meanwhile
 	}
 	q.giveBack(r.ID)
+	q.sooner, q.full = q.sooner || q.full, false
 	q.change(tx, r, func(r *record) {
 		revived := r.State.Ended()
 		if r.Reaped {

@@ -71,8 +71,8 @@ func (c *Client) Settle(ctx context.Context, queue string, outcomes []taskqueue.
 	return get(ctx, c, Call{Do: "settle", Queue: queue, Outcomes: outcomes}, func(a *Answer) []taskqueue.SettleResult { return a.Settled })
 }
 
-func (c *Client) Wait(ctx context.Context, queues []string, until time.Time) error {
-	_, err := c.do(ctx, Call{Do: "wait", Queues: queues, Wait: max(clock.Until(until), 0)})
+func (c *Client) Wait(ctx context.Context, queue string, seen uint64, until time.Time) error {
+	_, err := c.do(ctx, Call{Do: "wait", Queue: queue, Seen: seen, Wait: max(clock.Until(until), 0)})
 	return err
 }
 

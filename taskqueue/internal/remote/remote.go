@@ -24,7 +24,7 @@ type Call struct {
 	Claim    taskqueue.ClaimRequest
 	Extend   taskqueue.ExtendRequest
 	Outcomes []taskqueue.Outcome
-	Queues   []string
+	Seen     uint64
 	Wait     time.Duration
 	List     taskqueue.ListRequest
 	Act      taskqueue.Act
@@ -109,7 +109,7 @@ func serve(ctx context.Context, s taskqueue.Store, c *Call, a *Answer) {
 	case "settle":
 		a.Settled, err = s.Settle(ctx, c.Queue, c.Outcomes)
 	case "wait":
-		err = s.Wait(ctx, c.Queues, clock.Now().Add(min(c.Wait, maxWait)))
+		err = s.Wait(ctx, c.Queue, c.Seen, clock.Now().Add(min(c.Wait, maxWait)))
 	case "get":
 		a.Info, err = s.Get(ctx, c.Queue, c.ID)
 	case "list":

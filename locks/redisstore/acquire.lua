@@ -1,0 +1,106 @@
+-- ARGV: channels, key, client, life of a request that waits, then 16 for each request.
+local client, life = ARGV[3], tonumber(ARGV[4])
+open()
+if r then reap() end
+
+local requests, answers = {}, {}
+for at = 5, #ARGV, 16 do
+  requests[#requests + 1] = {
+    id = ARGV[at], version = ARGV[at + 1], owner = ARGV[at + 2], kind = tonumber(ARGV[at + 3]), shared = ARGV[at + 4] == '1',
+    size = tonumber(ARGV[at + 5]), permits = tonumber(ARGV[at + 6]), lease = tonumber(ARGV[at + 7]), wait = ARGV[at + 8] == '1',
+    barging = ARGV[at + 9] == '1', delay = tonumber(ARGV[at + 10]), data = ARGV[at + 11] == '1' and ARGV[at + 12] or nil,
+    existing = ARGV[at + 13] == '1', delete = ARGV[at + 14] == '1', resize = ARGV[at + 15] == '1',
+  }
+end
+
+-- admit makes the record if there is none, and says what the request has against it.
+local function admit(q)
+  local size = q.kind == SEMAPHORE and q.size or 1
+  if not r then
+    if q.existing then return 'none' end
+    make(q.kind, math.max(size, 1), {'lease', q.lease, 'fair', q.barging and '0' or '1', 'version', q.version,
+      'created_by', q.owner, 'updated_by', q.owner, 'delete', '0', 'delay', '0'})
+  end
+  if r.kind ~= q.kind then return 'kind' end
+  if size ~= 0 and size ~= r.size then
+    if not q.resize then return 'size' end
+    save('size', size)
+    touched(q.owner)
+  end
+  if q.permits > r.size then return 'permits' end
+end
+
+-- enter adds a request to the queue, or keeps alive the one that is there.
+local function enter(q)
+  if call('ZSCORE', H, q.id) then return end
+  if not call('ZSCORE', Q, q.id) then
+    save('ticket', r.ticket + 1)
+    call('ZADD', Q, str(r.ticket), q.id)
+  end
+  call('ZADD', X, str(now + life), q.id)
+  put(q.id, {version = q.version, prev = '', owner = q.owner, client = client, shared = q.shared, barging = q.barging,
+    permits = q.permits, lease = q.lease, delay = q.delay, delete = q.delete})
+end
+
+local function slot()
+  for from = 0, r.size, 50 do
+    local names = {}
+    for i = from, from + 49 do names[#names + 1] = 's' .. i end
+    for i, taken in ipairs(call('HMGET', R, unpack(names))) do
+      if not taken then return from + i - 1 end
+    end
+  end
+end
+
+local function give(q, e)
+  call('ZREM', Q, q.id)
+  call('ZREM', X, q.id)
+  e.slot = slot()
+  save('fence', math.max(r.fence + 1, now))
+  save('busy', r.busy + e.permits)
+  if r.kind == RW and not e.shared then save('writers', r.writers + 1) end
+  e.fence, e.acquired = r.fence, now
+  put(q.id, e)
+  call('ZADD', H, str(now + e.lease), q.id)
+  call('HSET', R, 's' .. e.slot, q.id, 'delay', str(e.delay))
+  if q.data then call('HSET', R, 'data', q.data) end
+  touched(e.owner)
+end
+
+-- settle grants a request if it is its turn, and says how it stands.
+local function settle(q)
+  local e, ends = entry(q.id), tonumber(call('ZSCORE', H, q.id) or '0')
+  local held = ends > 0
+  if held and not e.revoked then -- asked again: the answer was lost
+    ends = math.max(ends, now + q.lease)
+    call('ZADD', H, str(ends), q.id)
+  elseif not held and fits(e, call('ZRANK', Q, q.id)) then
+    give(q, e)
+    held, ends = true, now + e.lease
+  end
+  if held then return {'granted', grant(q.id, e, ends)} end
+  local first = call('ZRANGE', H, 0, 0)[1]
+  return {'waits', str(call('ZRANK', Q, q.id)), first and entry(first).owner or ''}
+end
+
+for i, q in ipairs(requests) do
+  local refused = admit(q)
+  if refused then
+    if r then withdraw(q.id) end
+    answers[i] = {'refused', refused, r and str(r.kind) or '', r and str(r.size) or ''}
+  else
+    enter(q)
+  end
+end
+for i, q in ipairs(requests) do answers[i] = answers[i] or settle(q) end
+for i, q in ipairs(requests) do -- what does not wait leaves nothing behind
+  if answers[i][1] == 'waits' and not q.wait then withdraw(q.id) end
+end
+wake()
+local following = 0
+if r then
+  local ends = tonumber(call('ZRANGE', H, 0, 0, 'WITHSCORES')[2] or '0')
+  following = ends
+  if r.shut > now and (ends == 0 or r.shut < ends) then following = r.shut end
+end
+return {str(now), str(following), r and str(r.size) or '0', answers}

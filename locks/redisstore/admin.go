@@ -1,0 +1,109 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ambit-go/ambit/locks"
+)
+
+// act carries out an act of administration.
+func (s *Store) act(ctx context.Context, name locks.Name, args ...any) (answer, error) {
+	a, err := s.run(ctx, s.admin, s.keys(name), append([]any{s.channels(), name.Key}, args...)...)
+	if err != nil {
+		return a, err
+	}
+	switch a.at(0).text() {
+	case "none":
+		return a, locks.ErrNotFound
+	case "kind":
+		return a, locks.Conflict("it is a %s", locks.Kind(a.at(1).number()))
+	case "held":
+		return a, locks.Conflict("it is held")
+	case "waited":
+		return a, locks.Conflict("it is waited for")
+	case "version":
+		return a, locks.Conflict("it has another version")
+	}
+	return a, nil
+}
+
+// Create is a method of locks.Store.
+func (s *Store) Create(ctx context.Context, r locks.Record) (locks.Record, error) {
+	_, err := s.act(ctx, r.Name, "create", int(r.Kind), r.Size, micros(r.Lease), r.Fair, r.DeleteOnRelease, micros(r.LockDelay),
+		r.Version, r.CreatedBy, optional(r.Data))
+	if err != nil {
+		return locks.Record{}, err
+	}
+	return s.Get(ctx, r.Name)
+}
+
+// Delete is a method of locks.Store.
+func (s *Store) Delete(ctx context.Context, name locks.Name, version string) error {
+	_, err := s.act(ctx, name, "delete", version)
+	return err
+}
+
+// Revoke is a method of locks.Store.
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (int, error) {
+	a, err := s.act(ctx, name, "revoke", ref.ID, ref.Version)
+	return int(a.at(1).number()), err
+}
+
+// Get is a method of locks.Store.
+func (s *Store) Get(ctx context.Context, name locks.Name) (locks.Record, error) {
+	r, err := s.look(ctx, name)
+	slices.SortFunc(r.Holders, func(a, b locks.Grant) int { return cmp.Compare(a.Fence, b.Fence) })
+	return r, err
+}
+
+func (s *Store) look(ctx context.Context, name locks.Name) (locks.Record, error) {
+	a, err := s.run(ctx, s.read, s.keys(name), s.channels(), name.Key, true)
+	if err != nil {
+		return locks.Record{}, err
+	}
+	if a.len() == 0 {
+		return locks.Record{}, locks.ErrNotFound
+	}
+	r := a.record(name)
+	if r.Kind == locks.Mutex && len(r.Holders) == 1 {
+		r.Version = r.Holders[0].Version
+	}
+	return r, nil
+}
+
+// List is a method of locks.Store. It is many steps: a record that is made or deleted
+// meanwhile is in it or not.
+func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]locks.Record, error) {
+	var records []locks.Record
+	for len(records) < most {
+		from := "-"
+		if after != "" {
+			from = "(" + after
+		}
+		keys, err := s.client.ZRangeByLex(ctx, s.tenant(tenant)+"#i", &redis.ZRangeBy{Min: from, Max: "+", Count: int64(most - len(records))}).Result()
+		if err != nil {
+			return nil, locks.Unavailable(err)
+		}
+		if len(keys) == 0 {
+			break
+		}
+		for _, key := range keys {
+			after = key
+			r, err := s.look(ctx, locks.Name{Tenant: tenant, Key: key})
+			if errors.Is(err, locks.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			r.Holders = nil
+			records = append(records, r)
+		}
+	}
+	return records, nil
+}

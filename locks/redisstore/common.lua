@@ -1,0 +1,150 @@
+-- What every step begins with. KEYS[1..7] are of one lock, in this order; all locks of
+-- a tenant are in one slot of a cluster.
+--   1 r  the record, and s<slot> -> id of the lease that has the slot
+--   2 h  leases: id -> when it ends
+--   3 q  requests that wait: id -> ticket
+--   4 x  requests that wait: id -> when it is forgotten
+--   5 e  leases and requests: id -> what is known of it
+--   6 i  the keys of all locks of the tenant
+--   7 f  the greatest fence of the tenant's locks that were deleted
+-- ARGV[1] is the prefix of the channels on which processes hear that a request of
+-- theirs may be granted, ARGV[2] the key of the lock.
+-- Times are µs by the clock of the server. The rules are those of internal/book.
+local R, H, Q, X, E, I, F = unpack(KEYS, 1, 7)
+local MUTEX, SEMAPHORE, RW = 1, 2, 3
+local call = redis.call
+local clock = call('TIME')
+local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
+
+-- A number without an exponent: all of them are exact in a double.
+local function str(n) return string.format('%.0f', n) end
+
+local r -- the record, numbers as numbers; nil if there is none
+
+-- A clock that was put back makes no lease longer than the fences that were given since.
+local function open()
+  local got = call('HMGET', R, 'kind', 'size', 'fence', 'ticket', 'shut', 'busy', 'writers')
+  if got[1] then
+    r = {kind = tonumber(got[1]), size = tonumber(got[2]), fence = tonumber(got[3]), ticket = tonumber(got[4]),
+      shut = tonumber(got[5]), busy = tonumber(got[6]), writers = tonumber(got[7])}
+    now = math.max(now, r.fence)
+  end
+end
+
+local function save(field, value)
+  r[field] = value
+  call('HSET', R, field, str(value))
+end
+
+local function entry(id)
+  local packed = call('HGET', E, id)
+  return packed and cmsgpack.unpack(packed)
+end
+
+local function put(id, e) call('HSET', E, id, cmsgpack.pack(e)) end
+
+-- release takes away a lease.
+local function release(id, e)
+  call('ZREM', H, id)
+  call('HDEL', E, id)
+  call('HDEL', R, 's' .. str(e.slot))
+  save('busy', r.busy - e.permits)
+  if r.kind == RW and not e.shared then save('writers', r.writers - 1) end
+end
+
+-- withdraw takes away a request that waits. It says whether there was one.
+local function withdraw(id)
+  if call('ZREM', Q, id) == 0 then return false end
+  call('ZREM', X, id)
+  call('HDEL', E, id)
+  return true
+end
+
+-- reap takes away what has ended. A lease that expires may shut the lock for a while.
+local function reap()
+  for _, id in ipairs(call('ZRANGEBYSCORE', H, '-inf', str(now))) do
+    local e, ends = entry(id), tonumber(call('ZSCORE', H, id))
+    if e.delay > 0 and ends + e.delay > r.shut then save('shut', ends + e.delay) end
+    release(id, e)
+  end
+  for _, id in ipairs(call('ZRANGEBYSCORE', X, '-inf', str(now))) do withdraw(id) end
+end
+
+-- writerBefore says whether one of the first n requests that wait is a writer.
+local function writerBefore(n)
+  for from = 0, n - 1, 50 do
+    for _, id in ipairs(call('ZRANGE', Q, from, math.min(from + 49, n - 1))) do
+      if not entry(id).shared then return true end
+    end
+  end
+  return false
+end
+
+-- fits says whether a request may be granted, which rank others wait before. Who waits
+-- earlier has its place kept. Each wants a permit at least, so no more of them are
+-- looked at than there is room for.
+local function fits(e, rank)
+  if now < r.shut then return false end
+  if e.barging then rank = 0 end
+  if r.kind == RW then
+    if e.shared then return r.writers == 0 and not writerBefore(rank) end
+    return r.busy == 0 and rank == 0
+  end
+  local room = r.size - r.busy - e.permits
+  if rank > room then return false end
+  if rank > 0 then
+    for _, id in ipairs(call('ZRANGE', Q, 0, rank - 1)) do room = room - entry(id).permits end
+  end
+  return room >= 0
+end
+
+-- wake tells the processes whose requests could be granted now.
+local function wake(key)
+  if not r then return end
+  local told, most = {}, r.kind == RW and 50 or r.size - r.busy
+  if most <= 0 or now < r.shut then return end
+  for rank, id in ipairs(call('ZRANGE', Q, 0, most - 1)) do
+    local e = entry(id)
+    if not fits(e, rank - 1) then break end
+    if not told[e.client] then
+      told[e.client] = true
+      call('PUBLISH', ARGV[1] .. e.client, key or ARGV[2])
+    end
+  end
+end
+
+-- make makes the record. fields are names and values.
+local function make(kind, size, fields)
+  local floor = tonumber(call('GET', F) or '0')
+  r = {kind = kind, size = size, fence = floor, ticket = 0, shut = 0, busy = 0, writers = 0}
+  now = math.max(now, floor)
+  call('HSET', R, 'kind', kind, 'size', size, 'fence', str(floor), 'ticket', 0, 'shut', 0, 'busy', 0, 'writers', 0,
+    'created_at', str(now), 'updated_at', str(now), unpack(fields))
+  call('ZADD', I, 0, ARGV[2])
+end
+
+-- forget deletes the record. Its fence is kept, for one that is made again.
+local function forget()
+  if r.fence > tonumber(call('GET', F) or '0') then call('SET', F, str(r.fence)) end
+  call('DEL', R, H, Q, X, E)
+  call('ZREM', I, ARGV[2])
+  r = nil
+end
+
+local function touched(owner) call('HSET', R, 'updated_by', owner, 'updated_at', str(now)) end
+
+-- grant is a lease as Go reads it.
+local function grant(id, e, ends)
+  return {id, e.version, e.owner, str(e.fence), str(e.slot), str(e.permits), e.shared and '1' or '0', e.revoked and '1' or '0',
+    str(e.lease), str(e.acquired), str(ends)}
+end
+
+-- find returns the lease that an ID or a version means; of an ID also a request that waits.
+local function find(id, version)
+  if id ~= '' then return id, entry(id) end
+  if version == '' then return end
+  for _, held in ipairs(call('ZRANGE', H, 0, -1)) do
+    local e = entry(held)
+    if e.version == version or e.prev == version then return held, e end
+  end
+end

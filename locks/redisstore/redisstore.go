@@ -1,0 +1,165 @@
+// Package redisstore is a locks.Store on a Redis server. Every step is one script, with
+// the clock of the server.
+//
+// The server must be 6.2 or newer and must not evict keys (maxmemory-policy noeviction).
+// With the append-only file off, or after a failover to a replica that had not got it
+// yet, the server forgets grants: then two may hold a lock, until the leases that it has
+// forgotten are over. Only a resource that checks the fence is safe from that.
+//
+// All locks of a tenant are in one slot of a cluster.
+package redisstore
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ambit-go/ambit/locks"
+)
+
+//go:embed *.lua
+var files embed.FS
+
+// A Store keeps locks on a Redis server.
+type Store struct {
+	client redis.UniversalClient
+	own    redis.UniversalClient // the client that Close closes; nil if it is the user's
+	prefix string
+	warn   func(text string)
+	id     string // of this process, for hints
+	hints  hints
+
+	acquire, renew, release, admin, read *redis.Script
+}
+
+var _ locks.Store = (*Store)(nil)
+
+// An Option changes a store.
+type Option func(*Store)
+
+// Prefix is what all keys begin with. Defaults to "lk".
+func Prefix(p string) Option { return func(s *Store) { s.prefix = p } }
+
+// Warn has f told what is wrong with the settings of the server, and what to do.
+// Defaults to a line of package log/slog for each.
+func Warn(f func(text string)) Option { return func(s *Store) { s.warn = f } }
+
+// New returns the store in the database that client uses. It looks at the server: one
+// that is too old is an error, and settings by which locks may get lost are warned of.
+// The client is not closed with the store.
+func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*Store, error) {
+	s := &Store{client: client, prefix: "lk", id: rand.Text(), warn: func(text string) { slog.Warn("locks: " + text) }}
+	for _, opt := range opts {
+		opt(s)
+	}
+	major, err := s.inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.load(major >= 7)
+	s.hints.init(s)
+	return s, nil
+}
+
+func init() {
+	for _, scheme := range []string{"redis", "rediss", "unix"} {
+		locks.Register(scheme, open)
+	}
+}
+
+// open returns the store at a URL of package go-redis, with a client of its own.
+func open(ctx context.Context, url string) (locks.Store, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, &locks.ValidationError{What: "store", Why: "the URL is none of Redis: write it as redis://USER:PASSWORD@HOST:PORT/DB"}
+	}
+	client := redis.NewClient(o)
+	s, err := New(ctx, client)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	s.own = client
+	return s, nil
+}
+
+// load makes the scripts. Steps that free memory, or keep what is there, are allowed
+// when the server is full, if it can be told so.
+func (s *Store) load(flags bool) {
+	common, err := files.ReadFile("common.lua")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	script := func(name, line string) *redis.Script {
+		body, err := files.ReadFile(name + ".lua")
+		if err != nil {
+			panic(err)
+		}
+		if !flags {
+			line = ""
+		}
+		return redis.NewScript(line + string(common) + string(body))
+	}
+	const full = "#!lua flags=allow-oom\n"
+	s.acquire = script("acquire", "#!lua\n")
+	s.renew = script("renew", full)
+	s.release = script("release", full)
+	s.admin = script("admin", full)
+	s.read = script("read", full)
+}
+
+// inspect looks at the version and the settings of the server.
+func (s *Store) inspect(ctx context.Context) (major int, err error) {
+	info, err := s.client.Info(ctx, "server").Result()
+	if err != nil {
+		return 0, locks.Unavailable(err)
+	}
+	_, rest, _ := strings.Cut(info, "redis_version:")
+	version, _, _ := strings.Cut(rest, "\n")
+	version = strings.TrimSpace(version)
+	minor := 0
+	if parts := strings.SplitN(version, ".", 3); len(parts) > 1 {
+		major, _ = strconv.Atoi(parts[0])
+		minor, _ = strconv.Atoi(parts[1])
+	}
+	if major < 6 || major == 6 && minor < 2 {
+		return 0, &locks.ValidationError{What: "store", Why: fmt.Sprintf("the Redis server has version %q: 6.2 or newer is needed", version)}
+	}
+	if policy := s.setting(ctx, "maxmemory-policy"); policy != "noeviction" {
+		s.warn(fmt.Sprintf("the Redis server may evict locks when it is full (maxmemory-policy %q), and then two may hold one: set it to noeviction", policy))
+	}
+	if s.setting(ctx, "appendonly") != "yes" {
+		s.warn("the Redis server has no append-only file: it forgets locks when it is started again, and then two may hold one. Set appendonly yes")
+	}
+	return major, nil
+}
+
+// setting returns a setting of the server; "" if it does not tell.
+func (s *Store) setting(ctx context.Context, name string) string {
+	got, err := s.client.ConfigGet(ctx, name).Result()
+	if err != nil {
+		return ""
+	}
+	return got[name]
+}
+
+// Traits says that Redis can do everything.
+func (s *Store) Traits() locks.Traits {
+	return locks.Traits{Name: "redis", MinLease: 500 * time.Millisecond, Hints: true}
+}
+
+// Close ends the subscription, and the client if Open has made it. It releases no lock.
+func (s *Store) Close() error {
+	err := s.hints.close()
+	if s.own != nil {
+		err = errors.Join(err, s.own.Close())
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+package redisstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ambit-go/ambit/locks"
+)
+
+// run carries out a step. What the server says against it, and what keeps it from being
+// reached, is ErrUnavailable; the step may have been done.
+func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (answer, error) {
+	if ctx.Err() != nil {
+		return answer{}, locks.Unavailable(context.Cause(ctx))
+	}
+	got, err := script.Run(ctx, s.client, keys, args...).Result()
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return answer{}, locks.Unavailable(err)
+	}
+	return answer{got}, nil
+}
+
+// Acquire is a method of locks.Store.
+func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (locks.Turn, error) {
+	args := make([]any, 0, 4+16*len(requests))
+	args = append(args, s.channels(), name.Key, s.id, micros(locks.WaiterLife))
+	for i := range requests {
+		q := &requests[i]
+		has, data := 0, ""
+		if q.Data != nil {
+			has, data = 1, *q.Data
+		}
+		args = append(args, q.ID, q.Version, q.Owner, int(q.Kind), q.Shared, q.Size, max(q.Permits, 1), micros(q.Lease), q.Wait,
+			q.Barging, micros(q.LockDelay), has, data, q.OnlyIfExists, q.DeleteOnRelease, q.Resize)
+	}
+	a, err := s.run(ctx, s.acquire, s.keys(name), args...)
+	if err != nil {
+		return locks.Turn{}, err
+	}
+	turn := locks.Turn{Now: a.at(0).time(), Next: a.at(1).time(), Size: int(a.at(2).number())}
+	for i := range requests {
+		turn.Answers = append(turn.Answers, a.at(3).at(i).answer(&requests[i]))
+	}
+	return turn, nil
+}
+
+// Release is a method of locks.Store.
+func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, data *string) (bool, error) {
+	a, err := s.run(ctx, s.release, s.keys(name), s.channels(), name.Key, ref.ID, ref.Version, optional(data))
+	if err != nil {
+		return false, err
+	}
+	return a.number() == 1, nil
+}
+
+// renewals is how many leases a step renews at most, so that it holds up nobody for long.
+const renewals = 200
+
+// Renew is a method of locks.Store. Leases of one tenant are renewed by the step, a few
+// hundred at a time.
+func (s *Store) Renew(ctx context.Context, all []locks.Renewal) ([]locks.RenewResult, error) {
+	results := make([]locks.RenewResult, len(all))
+	tenants := map[string][]int{}
+	for i := range all {
+		tenants[all[i].Tenant] = append(tenants[all[i].Tenant], i)
+	}
+	for _, of := range tenants {
+		for len(of) > 0 {
+			n := min(renewals, len(of))
+			if err := s.renewSome(ctx, all, of[:n], results); err != nil {
+				return nil, err
+			}
+			of = of[n:]
+		}
+	}
+	return results, nil
+}
+
+func (s *Store) renewSome(ctx context.Context, all []locks.Renewal, some []int, results []locks.RenewResult) error {
+	keys, args := make([]string, 0, 7*len(some)), make([]any, 0, 1+6*len(some))
+	args = append(args, s.channels())
+	for _, i := range some {
+		q := &all[i]
+		keys = append(keys, s.keys(q.Name)...)
+		args = append(args, q.Key, q.ID, q.Version, micros(q.Lease), q.NewVersion, optional(q.Data))
+	}
+	a, err := s.run(ctx, s.renew, keys, args...)
+	if err != nil {
+		return err
+	}
+	for n, i := range some {
+		results[i] = a.at(n).renewed()
+	}
+	return nil
+}
+
+// optional writes a string that may be missing as the scripts have it.
+func optional(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return "=" + *s
+}
+
+func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }

@@ -18,6 +18,9 @@ func unknownBackoff(releases int) time.Duration {
 	return min(time.Second<<min(max(releases, 0), 6), time.Minute)
 }
 
+// clampWait is d in the bounds that every store can count in.
+func clampWait(d time.Duration) time.Duration { return min(max(d, 0), MaxDelay) }
+
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

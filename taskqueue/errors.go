@@ -16,11 +16,15 @@ var (
 	ErrLeaseLost = errors.New("taskqueue: the lease of the task is lost")
 	// ErrCancelled is the cause of the context of a task that Cancel has stopped.
 	ErrCancelled = errors.New("taskqueue: the task was cancelled")
+	// ErrSelfWait says that a handler waits for the end of its own task, which ends after
+	// the handler.
+	ErrSelfWait = errors.New("taskqueue: a handler cannot wait for its own task to end")
 	// ErrStopping is the cause of the context of a task whose worker stops.
 	ErrStopping = errors.New("taskqueue: the worker stops")
 )
 
-// An InvalidError says what is wrong with a request. Nothing was changed.
+// An InvalidError says what is wrong with a request, and what to do. Nothing was
+// changed.
 type InvalidError struct {
 	What string // the field or argument
 	Why  string // what is wrong and what to do
@@ -32,8 +36,12 @@ func invalid(what, format string, args ...any) error {
 	return &InvalidError{what, fmt.Sprintf(format, args...)}
 }
 
-// RetryAfter is for handlers: err is a failure, and the next run comes after d. A
-// nil err is returned as it is.
+// The errors that these functions make are for handlers, which return them, wrapped or
+// not. If there are several in one error the outermost counts. A time is cut to what
+// is from 0 to [MaxDelay].
+
+// RetryAfter is for handlers: err is a failure, and the next run comes after d; the
+// last of MaxFailures makes a dead letter. A nil err is returned as it is.
 func RetryAfter(d time.Duration, err error) error {
 	if err == nil {
 		return nil
@@ -41,8 +49,9 @@ func RetryAfter(d time.Duration, err error) error {
 	return &directed{kind: Failed, after: max(d, 0), timed: true, err: err}
 }
 
-// Dead is for handlers: err makes the task a dead letter, without further runs. A
-// nil err is returned as it is.
+// Dead is for handlers: err makes the task a dead letter, without further runs, though
+// [Queue.Retry] can have it run again. It counts as a failure. A nil err is returned as
+// it is.
 func Dead(err error) error {
 	if err == nil {
 		return nil
@@ -51,10 +60,12 @@ func Dead(err error) error {
 }
 
 // Release is for handlers: the task is given back because of err, for another
-// worker to try. No attempt is spent. The wait grows from 1 s to 1 min.
+// worker to try. No attempt is spent. The wait grows from 1 s to 1 min with each time
+// in a row. Release(nil) gives it back, too, with no reason.
 func Release(err error) error { return &directed{kind: Released, err: err} }
 
-// Snooze is for handlers: the task is to run again after d. No attempt is spent.
+// Snooze is for handlers: the task is to run again after d, which is no failure. No
+// attempt is spent. Its result is not kept.
 func Snooze(d time.Duration) error {
 	return &directed{kind: Snoozed, after: max(d, 0), timed: true}
 }

@@ -49,7 +49,11 @@ func (f *fetcher) loop(ctx, live context.Context) {
 		for i := range got.Tasks {
 			f.w.begin(live, f.queue, &got.Tasks[i], before)
 		}
+		f.w.tellClaimed(f.queue, &got)
 		switch {
+		case permanent(err):
+			f.w.fail(fmt.Errorf("taskqueue: queue %s: %w", f.queue, err))
+			return
 		case err != nil:
 			failures++
 			_ = sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle))
@@ -77,13 +81,18 @@ func (f *fetcher) claim(ctx, live context.Context, n int) (got Claimed, before t
 		if err == nil {
 			return got, before, nil
 		}
-		f.w.q.tell(Event{Kind: EventStore, Queue: f.queue, Err: err})
-		var wrong *InvalidError
-		if last || errors.As(err, &wrong) || errors.Is(err, ErrClosed) {
+		f.w.tell(Event{Kind: EventStore, Queue: f.queue, Err: err})
+		if last || permanent(err) {
 			return Claimed{}, before, err
 		}
 		_ = sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle))
 	}
+}
+
+// permanent reports whether a store would say the same again.
+func permanent(err error) bool {
+	var wrong *InvalidError
+	return errors.As(err, &wrong) || errors.Is(err, ErrClosed)
 }
 
 // wait sleeps until something may be due.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -40,11 +42,15 @@ type Claim struct {
 	Token    int64 // greater than that of any run before, in the whole queue
 	DueAt    time.Time
 
+	releases int // how many times in a row the task was given back
+	shared   *shared
+
 	mu       sync.Mutex
 	deadline time.Time
 	result   []byte
 	progress []byte
-	moved    bool // progress has not been told to the store yet
+	moved    bool  // progress has not been told to the store yet
+	wrong    error // of SetResult or Progress: a dead letter, whatever the handler returns
 }
 
 // Deadline returns when the lease runs out, by the clock of this process, unless it
@@ -55,24 +61,54 @@ func (c *Claim) Deadline() time.Time {
 	return c.deadline
 }
 
-// SetResult sets what is kept with the task when it is done, for its Retention.
+// SetResult sets what is kept with the task when it is done, for its Retention, and
+// given to those who [Queue.Wait]. The last call counts; b is copied. A run that does
+// not end well leaves no result. One that is longer than [MaxResult] makes a dead
+// letter that says so: store it elsewhere, and keep where it is.
 func (c *Claim) SetResult(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.result = b
+	if len(b) > MaxResult {
+		c.wrong = tooLong("SetResult", len(b), MaxResult)
+		return
+	}
+	c.result = slices.Clone(b)
 }
 
-// Progress notes how far the task is, for those who look. It is told to the store
-// with the next extension of the lease.
+// Progress notes how far the task is, for those who look; b is copied. It is told to
+// the store with the next extension of the lease, of which there are three in a
+// lease. One that is longer than [MaxProgress] makes a dead letter that says so.
 func (c *Claim) Progress(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.progress, c.moved = b, true
+	if len(b) > MaxProgress {
+		c.wrong = tooLong("Progress", len(b), MaxProgress)
+		return
+	}
+	c.progress, c.moved = slices.Clone(b), true
 }
 
-// Typed returns a handler whose payload is JSON. A payload that is not makes a dead
-// letter: another run would not change that.
+func tooLong(what string, n, most int) error {
+	return invalid(what, "it has %d bytes, at most %d are allowed: store it elsewhere and keep where it is", n, most)
+}
+
+type claimKey struct{}
+
+// ClaimOf returns the claim that ctx is of: that which the handler was given whose
+// ctx it is, or is derived from. It is nil if there is none. With it handlers that are
+// [Typed], and what they call, know the ID, the token and the attempt.
+func ClaimOf(ctx context.Context) *Claim {
+	c, _ := ctx.Value(claimKey{}).(*Claim)
+	return c
+}
+
+// Typed returns a handler whose payload is JSON. A payload that is not, or not that of
+// a P, makes a dead letter: another run would not change that. [ClaimOf] gives f the
+// rest. A nil f panics.
 func Typed[P any](f func(ctx context.Context, p P) error) Handler {
+	if f == nil {
+		panic("taskqueue: Typed(nil): pass the function that runs the task")
+	}
 	return func(ctx context.Context, c *Claim) error {
 		var p P
 		if err := json.Unmarshal(c.Payload, &p); err != nil {
@@ -83,11 +119,19 @@ func Typed[P any](f func(ctx context.Context, p P) error) Handler {
 }
 
 // Use returns the handlers with the middleware around each of them, the first
-// outermost.
+// outermost. The handlers themselves are not changed, so it can be used more than
+// once, with other middleware for other types. What is around a handler runs in the
+// same scope and may change its error, its ctx and the claim. Nil middleware panics; a
+// nil handler stays nil, which Work refuses.
 func (h Handlers) Use(around ...func(Handler) Handler) Handlers {
+	for _, f := range around {
+		if f == nil {
+			panic("taskqueue: Use(nil): leave the middleware out instead")
+		}
+	}
 	all := Handlers{}
 	for name, f := range h {
-		for i := len(around) - 1; i >= 0; i-- {
+		for i := len(around) - 1; i >= 0 && f != nil; i-- {
 			f = around[i](f)
 		}
 		all[name] = f
@@ -95,32 +139,49 @@ func (h Handlers) Use(around ...func(Handler) Handler) Handlers {
 	return all
 }
 
-// outcome returns what is told to the store of a run that has ended with err.
-func (c *Claim) outcome(err error, backoff func(failures int) time.Duration) Outcome {
+// outcome returns what is told to the store of a run that has ended with err. cause
+// is why its context was cancelled; nil: it was not.
+func (c *Claim) outcome(err, cause error, backoff func(failures int) time.Duration) Outcome {
 	o := Outcome{Ref: Ref{c.ID, c.Token}, Kind: Succeeded}
+	c.mu.Lock()
+	if err == nil && c.wrong != nil {
+		err = Dead(c.wrong)
+	}
 	if err == nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		o.Result = c.result
+	}
+	c.mu.Unlock()
+	if err == nil {
 		return o
 	}
 	o.Kind, o.Error = Failed, text(err)
-	var d *directed
+	d, stopped := classify(err, cause)
 	switch {
-	case errors.As(err, &d):
-		o.Kind, o.After = d.kind, d.after
-		if d.kind == Released {
-			o.After = unknownBackoff(0)
-		}
-		if d.timed || d.kind != Failed {
-			return o
-		}
-	case errors.Is(err, ErrStopping), errors.Is(err, ErrCancelled):
+	case d != nil && d.kind == Released:
+		o.Kind, o.After = Released, unknownBackoff(c.releases)
+	case d != nil && (d.timed || d.kind != Failed):
+		o.Kind, o.After = d.kind, clampWait(d.after)
+	case stopped:
 		o.Kind = Stopped
-		return o
+	default:
+		o.After = clampWait(backoff(c.Failures + 1))
 	}
-	o.After = backoff(c.Failures + 1)
 	return o
+}
+
+// classify finds out what err says: what is to become of the task, and whether it
+// comes of cause, with which the worker has stopped the run. It asks methods of errors
+// that are the handler's, which may panic: then the run has failed, and no more.
+func classify(err, cause error) (d *directed, stopped bool) {
+	defer func() {
+		if recover() != nil {
+			d, stopped = nil, false
+		}
+	}()
+	if errors.As(err, &d) {
+		return d, false
+	}
+	return nil, (cause == ErrStopping || cause == ErrCancelled) && errors.Is(err, cause)
 }
 
 // maxErrorText bounds what is kept of an error.
@@ -135,7 +196,7 @@ func text(err error) (s string) {
 	}()
 	s = err.Error()
 	if len(s) > maxErrorText {
-		s = s[:maxErrorText] + " …"
+		s = strings.ToValidUTF8(s[:maxErrorText], "") + " …"
 	}
 	return s
 }

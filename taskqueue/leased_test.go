@@ -37,7 +37,7 @@ func TestTheContextOfAHandlerLooksAtTheLease(t *testing.T) {
 				r.end.Store(&over)
 				assert.Error(t, ask(ctx))
 				assert.Equal(t, ErrLeaseLost, context.Cause(ctx))
-				assert.True(t, r.gone.Load())
+				assert.True(t, r.gone())
 				return nil
 			})
 			_, err := f.Join(context.Background())

@@ -2,20 +2,26 @@ package taskqueue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	cron "github.com/netresearch/go-cron"
-
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+	cron "github.com/netresearch/go-cron"
 )
 
-// lead is how long before its time a tick is enqueued. The store hands it out at its
-// time, by the clock of the store.
-const lead = time.Second
+const (
+	// lead is how long before its time a tick is enqueued. The store hands it out at its
+	// time, by the clock of the store.
+	lead = time.Second
+	// missed is how late a tick may be: later than that nobody was there.
+	missed = time.Minute
+	// tickID is what the id of a tick has behind the name of its job.
+	tickID = "@2006-01-02T15:04:05Z"
+)
 
 // cronParser reads the five fields of crontab(5), where a day that is given by its
 // number or by its weekday is one that fits either, and the words @hourly and so on.
@@ -25,7 +31,9 @@ var cronParser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Mo
 type EveryOption func(*periodic)
 
 // InZone is the time zone in which cron text is meant. Defaults to UTC, which is the
-// same for all processes.
+// same for all processes. It must be one that others know by its name, as those of
+// [time.LoadLocation] are. Where the clocks change, a time that there is not comes at
+// the change, and one that there is twice comes once. Nil panics.
 func InZone(zone *time.Location) EveryOption {
 	if zone == nil {
 		panic("taskqueue: InZone(nil): leave the option out instead")
@@ -33,43 +41,66 @@ func InZone(zone *time.Location) EveryOption {
 	return func(p *periodic) { p.zone = zone }
 }
 
-// CatchUp has one task added for ticks that were missed while no worker was there.
-// Without it they are skipped.
+// CatchUp has one task added for ticks that were missed while no worker was there,
+// however many they were, at the time of the last of them. Without it they are
+// skipped. Ticks of more than a day ago are not looked for if there is a later one.
 func CatchUp() EveryOption { return func(p *periodic) { p.catchUp = true } }
 
 // Every has workers of this process add a task at every tick of a schedule: cron
 // text of five fields ("*/5 8-18 * * MON-FRI"), a word (@hourly, @daily, @weekly,
-// @monthly, @yearly), or an interval ("@every 90s"), which ticks at whole multiples
-// since 1970. Any number of processes may say the same: there is one task a tick.
-// Of several schedules for one name the first that a store hears wins; the others
-// are told to [Observe].
+// @monthly, @yearly), or an interval of whole seconds ("@every 90s"), which ticks at
+// whole multiples since 1970.
 //
-// The task must leave ID, Delay and RunAt open. It takes effect with the next call
-// of Work on a queue of the same store.
+// Any number of processes may say the same: there is one task a tick, whose ID is the
+// name and the time. Of several schedules for one name in a queue the first that the
+// store hears of wins, also over those of later versions of the program: all workers
+// follow it, and the others are told to [Observe] as [EventSchedule]. To change one,
+// deploy the new one and then call [Queue.Unschedule], or take another name. The task
+// and CatchUp are those of the process that adds the tick.
+//
+// The task must leave ID, Delay, RunAt and ExpiresAt open. It takes effect with the
+// next call of Work on q, or on a queue that has been made of q, or q of it, by In. An
+// error is an [*InvalidError].
 func (q *Queue) Every(name, schedule string, t Task, opts ...EveryOption) error {
 	if err := CheckName("name", name); err != nil {
 		return err
 	}
-	if t.ID != "" || t.Delay != 0 || !t.RunAt.IsZero() {
-		return invalid("Every", "the task of %q has an ID, a Delay or a RunAt: leave them open, each tick sets them", name)
+	if most := MaxName - len(tickID); len(name) > most {
+		return invalid("name", "it has %d bytes, at most %d are allowed: the ids of its tasks are made of it", len(name), most)
+	}
+	if t.ID != "" || t.Delay != 0 || !t.RunAt.IsZero() || !t.ExpiresAt.IsZero() {
+		return invalid("Every", "the task of %q has an ID, a Delay, a RunAt or an ExpiresAt: leave them open, each tick has its own", name)
 	}
 	if err := q.complete(&t); err != nil {
 		return err
 	}
-	p := &periodic{name: name, text: schedule, task: t, zone: time.UTC}
+	p := &periodic{name: name, task: t, zone: time.UTC}
 	for _, o := range opts {
 		o(p)
 	}
-	if err := p.parse(); err != nil {
+	if err := p.parse(schedule); err != nil {
 		return invalid("schedule", "%q of %q is not understood: %v. Use five fields as in crontab, @hourly and the like, or @every 90s", schedule, name, err)
 	}
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
 	if slices.ContainsFunc(q.shared.periodic, func(other *periodic) bool { return other.name == name && other.task.Queue == t.Queue }) {
-		return invalid("name", "%q is in use in queue %s already", name, t.Queue)
+		return invalid("name", "%q is in use in queue %s already: take another", name, t.Queue)
 	}
 	q.shared.periodic = append(q.shared.periodic, p)
 	return nil
+}
+
+// Periodic returns the periodic jobs of the queue that have ticked, with their
+// schedules and when they did last.
+func (q *Queue) Periodic(ctx context.Context) ([]Periodic, error) {
+	return q.store.Periodic(ctx, q.name)
+}
+
+// Unschedule has the store forget a periodic job, and reports whether it was known.
+// The next tick that a worker adds decides its schedule anew: workers that still say
+// [Queue.Every] bring it back with theirs. Tasks that have been added stay.
+func (q *Queue) Unschedule(ctx context.Context, name string) (bool, error) {
+	return q.store.Unschedule(ctx, q.name, name)
 }
 
 // shared is what all queues of one New have in common.
@@ -78,82 +109,83 @@ type shared struct {
 	periodic []*periodic
 }
 
-// A periodic is a periodic job of this process.
+// A periodic is a periodic job of this process. It is not changed once Every has
+// returned; each worker has a copy.
 type periodic struct {
-	name, text string
-	task       Task
-	zone       *time.Location
-	catchUp    bool
-	next       func(after time.Time) time.Time
+	name    string
+	text    string // of the schedule with its zone, as it is compared with that of others
+	task    Task
+	zone    *time.Location
+	catchUp bool
+	next    func(after time.Time) time.Time
 }
 
-func (p *periodic) parse() error {
-	if d, is := strings.CutPrefix(p.text, "@every "); is {
-		every, err := time.ParseDuration(strings.TrimSpace(d))
-		if err == nil && every < time.Second {
-			err = fmt.Errorf("an interval is at least a second")
+// parse sets text and next.
+func (p *periodic) parse(text string) error {
+	text = strings.TrimSpace(text)
+	for _, sign := range []string{"CRON_TZ=", "TZ="} {
+		if named, is := strings.CutPrefix(text, sign); is {
+			zone, rest, _ := strings.Cut(named, " ")
+			loaded, err := time.LoadLocation(zone)
+			if err != nil {
+				return err
+			}
+			p.zone, text = loaded, strings.TrimSpace(rest)
+			break
 		}
-		p.next = func(after time.Time) time.Time { return gridAfter(after, every) }
-		return err
 	}
-	s, err := cronParser.Parse(p.text)
+	if d, is := strings.CutPrefix(text, "@every "); is {
+		return p.parseInterval(strings.TrimSpace(d))
+	}
+	if strings.HasPrefix(strings.ToLower(text), "@every") {
+		return errors.New("an interval is written as @every 90s")
+	}
+	s, err := cronParser.Parse(text)
 	if err != nil {
 		return err
 	}
-	p.next = func(after time.Time) time.Time { return s.Next(after.In(p.zone)) }
+	zone := p.zone
+	if p.text, err = zoned(zone, text); err != nil {
+		return err
+	}
+	p.next = func(after time.Time) time.Time { return s.Next(after.In(zone)) }
+	if p.next(clock.Now()).IsZero() {
+		return errors.New("there is no such time")
+	}
 	return nil
+}
+
+func (p *periodic) parseInterval(d string) error {
+	every, err := time.ParseDuration(d)
+	if err != nil {
+		return err
+	}
+	if every < time.Second || every%time.Second != 0 {
+		return errors.New("an interval is a number of whole seconds, at least one")
+	}
+	p.text = "@every " + every.String()
+	p.next = func(after time.Time) time.Time { return gridAfter(after, every) }
+	return nil
+}
+
+// zoned returns cron text with the name of its zone, from which other processes know
+// the zone.
+func zoned(zone *time.Location, text string) (string, error) {
+	if zone == time.UTC {
+		return text, nil
+	}
+	known, err := time.LoadLocation(zone.String())
+	now := clock.Now()
+	if err != nil || zone.String() == "" || now.In(known).Format("-0700") != now.In(zone).Format("-0700") {
+		return "", fmt.Errorf("other processes do not know the zone %q: take one of time.LoadLocation", zone)
+	}
+	return "CRON_TZ=" + zone.String() + " " + text, nil
 }
 
 // gridAfter returns the first whole multiple of d since 1970 that is after t.
 func gridAfter(t time.Time, d time.Duration) time.Time {
 	n := t.UnixNano()
 	return time.Unix(0, n-n%int64(d)+int64(d))
-}
-
-// tick adds the tasks of a periodic job until ctx is done.
-func (w *worker) tick(ctx context.Context, p *periodic) error {
-	last := w.lastTick(ctx, p)
-	now := clock.Now()
-	if p.catchUp && !last.IsZero() {
-		if at := p.latest(last, now); !at.IsZero() {
-			w.addTick(ctx, p, at)
-		}
-	}
-	for at := p.next(now); !at.IsZero(); at = p.next(maxTime(at, clock.Now())) {
-		if sleep(ctx, clock.Until(at)-lead) != nil {
-			return nil
-		}
-		w.addTick(ctx, p, at)
-	}
-	return nil
-}
-
-// lastTick asks the store for the last tick of p, and says so if it is known there
-// with another schedule.
-func (w *worker) lastTick(ctx context.Context, p *periodic) time.Time {
-	for failures := 0; ; failures++ {
-		all, err := w.q.store.Periodic(ctx, p.task.Queue)
-		if err == nil {
-			for _, known := range all {
-				if known.Name != p.name {
-					continue
-				}
-				if known.Schedule != p.text {
-					w.q.tell(Event{Kind: EventSchedule, Queue: p.task.Queue, Type: p.task.Type,
-						Err: fmt.Errorf("taskqueue: periodic job %q is known with the schedule %q, not %q", p.name, known.Schedule, p.text)})
-					if other := (&periodic{text: known.Schedule, zone: p.zone}); other.parse() == nil {
-						p.next = other.next
-					}
-				}
-				return known.Last
-			}
-			return time.Time{}
-		}
-		w.q.tell(Event{Kind: EventStore, Queue: p.task.Queue, Err: err})
-		if sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle)) != nil {
-			return time.Time{}
-		}
-	}
 }
 
 // latest returns the last tick after last and not after now; zero if there is none.
@@ -166,29 +198,4 @@ func (p *periodic) latest(last, now time.Time) (at time.Time) {
 		at = t
 	}
 	return at
-}
-
-// addTick adds the task of one tick, unless another process has: again and again
-// until the store answers.
-func (w *worker) addTick(ctx context.Context, p *periodic, at time.Time) {
-	t := p.task
-	t.ID = p.name + "@" + at.UTC().Format(time.RFC3339)
-	t.RunAt = at
-	for failures := 0; ; failures++ {
-		_, err := w.q.store.Tick(ctx, Tick{Queue: t.Queue, Name: p.name, Schedule: p.text, At: at, Task: NewTask{t}})
-		if err == nil {
-			return
-		}
-		w.q.tell(Event{Kind: EventStore, Queue: t.Queue, Err: err})
-		if sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle)) != nil {
-			return
-		}
-	}
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -2,7 +2,7 @@ package taskqueue
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -16,14 +16,22 @@ type run struct {
 	cancel   context.CancelCauseFunc
 	deadline *time.Timer // its lease is over
 	end      atomic.Pointer[time.Time]
-	ended    atomic.Bool // the handler and all that it has started
-	gone     atomic.Bool // the lease was lost before: nothing is settled
+	phase    atomic.Int32 // decided once: ended and gone exclude each other
 }
+
+// The phases of a run.
+const (
+	running int32 = iota
+	ended         // the handler, and all that it has started: the outcome is to be settled
+	gone          // the lease was lost before that: nothing is settled
+)
+
+func (r *run) gone() bool { return r.phase.Load() == gone }
 
 // begin starts what was claimed. before is the time before the claim was sent: the
 // lease lasts at least from then.
 func (w *worker) begin(live context.Context, queue string, t *Info, before time.Time) {
-	c := &Claim{Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token, DueAt: t.DueAt}
+	c := &Claim{Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token, DueAt: t.DueAt, releases: t.Releases, shared: w.q.shared}
 	h := w.handlers[t.Type]
 	ctx, cancel := context.WithCancelCause(live)
 	r := &run{c: c, cancel: cancel}
@@ -37,18 +45,19 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 		cancel(ErrStopping)
 	}
 	async.Go(live, func(live context.Context) error {
-		o := Outcome{Ref: Ref{t.ID, t.Token}, Kind: Released, After: unknownBackoff(t.Releases)}
-		if h != nil {
-			o = w.handle(ctx, queue, r, h, t)
+		o, e := w.handle(ctx, queue, r, h)
+		if r.phase.CompareAndSwap(running, ended) {
+			w.settle(live, queue, o, &e)
 		} else {
-			w.q.tell(Event{Kind: EventUnknown, Queue: queue, ID: t.ID, Type: t.Type})
-		}
-		r.ended.Store(true)
-		if !r.gone.Load() {
-			w.settle(live, queue, o)
+			e.Kind = EventLost
 		}
 		r.deadline.Stop()
 		cancel(nil)
+		w.tell(e)
+		if e.Kind == EventFailed && (o.Kind == Buried || c.Failures+1 >= c.MaxFailures) {
+			e.Kind = EventDead
+			w.tell(e)
+		}
 		w.change(func() {
 			delete(w.runs, runKey{queue, Ref{t.ID, t.Token}})
 			w.free++
@@ -60,33 +69,43 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 	}, async.Name(t.Type+" "+t.ID))
 }
 
-// handle runs the handler as a task, and returns what is to be told to the store
-// when that and everything it has started have ended.
-func (w *worker) handle(ctx context.Context, queue string, r *run, h Handler, t *Info) Outcome {
-	started := clock.Now()
-	if r.look(); r.gone.Load() { // the answer of the claim took too long
-		w.q.tell(Event{Kind: EventLost, Queue: queue, ID: t.ID, Type: t.Type})
-		return Outcome{}
+// handle runs the handler as a task. When that and everything it has started have
+// ended it returns what is to be told to the store, and to the observer after that.
+func (w *worker) handle(ctx context.Context, queue string, r *run, h Handler) (Outcome, Event) {
+	c, started := r.c, clock.Now()
+	e := Event{Queue: queue, ID: c.ID, Type: c.Type}
+	if h == nil {
+		e.Kind, e.Err = EventUnknown, fmt.Errorf("taskqueue: worker %s has no handler for type %q: it is left to others", w.o.name, c.Type)
+		return Outcome{Ref: Ref{c.ID, c.Token}, Kind: Unhandled, After: unknownBackoff(c.releases), Error: e.Err.Error()}, e
 	}
-	w.q.tell(Event{Kind: EventStarted, Queue: queue, ID: t.ID, Type: t.Type, Late: started.Sub(t.DueAt)})
+	if r.look(); r.gone() { // the answer of the claim took too long
+		return Outcome{}, e
+	}
+	w.tell(Event{Kind: EventStarted, Queue: queue, ID: c.ID, Type: c.Type, Late: started.Sub(c.DueAt)})
 	var opts []async.TaskOption
-	if t.Timeout > 0 {
-		opts = append(opts, async.Timeout(t.Timeout))
+	if c.Timeout > 0 {
+		opts = append(opts, async.Timeout(c.Timeout))
 	}
-	f := async.Start(ctx, func(ctx context.Context) error { return h(leased{ctx, r}, r.c) }, opts...)
+	f := async.Start(ctx, func(ctx context.Context) error { return h(leased{ctx, r}, c) }, opts...)
 	_, err := f.Join(ctx)
-	o := r.c.outcome(err, w.o.backoff)
-	w.q.tell(Event{Kind: eventOf(o.Kind, r.gone.Load(), err), Queue: queue, ID: t.ID, Type: t.Type, Err: err, Took: time.Since(started)})
-	return o
+	cause := context.Cause(ctx)
+	o := c.outcome(err, cause, w.backoff)
+	e.Kind, e.Err, e.Took = eventOf(o.Kind, cause), err, clock.Now().Sub(started)
+	return o, e
 }
 
-func eventOf(k OutcomeKind, gone bool, err error) EventKind {
+// backoff asks the backoff of the user, whose panic is no reason to lose the outcome.
+func (w *worker) backoff(failures int) time.Duration {
+	d := DefaultBackoff(failures)
+	w.guard("the backoff", func() { d = w.o.backoff(failures) })
+	return d
+}
+
+func eventOf(k OutcomeKind, cause error) EventKind {
 	switch {
-	case gone:
-		return EventLost
 	case k == Succeeded:
 		return EventDone
-	case errors.Is(err, ErrCancelled):
+	case cause == ErrCancelled:
 		return EventCancelled
 	case k == Released, k == Snoozed, k == Stopped:
 		return EventReleased
@@ -131,11 +150,18 @@ func (l leased) Done() <-chan struct{} {
 	return l.Context.Done()
 }
 
+// Value knows the claim, beside what is known around the handler.
+func (l leased) Value(key any) any {
+	if key == (claimKey{}) {
+		return l.r.c
+	}
+	return l.Context.Value(key)
+}
+
 // lose cancels a run whose lease is over. One whose handler has ended goes on to be
 // settled: that counts as long as nobody else has begun it.
 func (r *run) lose() {
-	if !r.ended.Load() {
-		r.gone.Store(true)
+	if r.phase.CompareAndSwap(running, gone) {
 		r.cancel(ErrLeaseLost)
 	}
 }
@@ -147,7 +173,7 @@ func (w *worker) keepLeases(ctx context.Context) error {
 		byQueue := map[string][]*run{}
 		w.mu.Lock()
 		for k, r := range w.runs {
-			if !r.gone.Load() { // else it is to become another worker's
+			if !r.gone() { // else it is to become another worker's
 				byQueue[k.queue] = append(byQueue[k.queue], r)
 			}
 		}
@@ -182,7 +208,7 @@ func (w *worker) extend(ctx context.Context, queue string, runs []*run) {
 	results, err := w.q.store.Extend(call, r)
 	if err != nil {
 		if ctx.Err() == nil {
-			w.q.tell(Event{Kind: EventStore, Queue: queue, Err: err})
+			w.tell(Event{Kind: EventStore, Queue: queue, Err: err})
 		}
 		return
 	}

@@ -18,6 +18,16 @@ const (
 	MaxBatchBytes = 4 << 20
 	// MaxName is the longest id, unique key, type or name of a queue, in bytes.
 	MaxName = 256
+	// MaxHeaders bounds the names and values of the headers of one task, in bytes.
+	MaxHeaders = 64 << 10
+	// MaxResult is the longest result of a task, in bytes.
+	MaxResult = 1 << 20
+	// MaxProgress is the longest note of how far a task is, in bytes.
+	MaxProgress = 64 << 10
+	// MaxDelay is the longest wait: that of a Delay, of a backoff, of [RetryAfter] and
+	// of [Snooze]. MaxRetention is the longest Retention.
+	MaxDelay     = 100 * 365 * 24 * time.Hour
+	MaxRetention = 8 * 365 * 24 * time.Hour
 )
 
 // A Task is work that is to be done at its time, at least once.

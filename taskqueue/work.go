@@ -35,13 +35,19 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 	if err != nil {
 		return err
 	}
-	for name, h := range handlers {
-		if h == nil {
-			return invalid("Handlers", "that of %q is nil", name)
+	if len(handlers) == 0 {
+		return invalid("Handlers", "there is none: name at least one type of task, or all tasks would be given back")
+	}
+	for _, name := range slices.Sorted(maps.Keys(handlers)) {
+		if handlers[name] == nil {
+			return invalid("Handlers", "that of %q is nil: pass a function, or leave the type out", name)
 		}
 	}
+	if ctx.Err() != nil {
+		return nil // nothing is claimed for nobody
+	}
 	w := &worker{
-		q: q, o: o, handlers: handlers, free: o.concurrency,
+		q: q, o: o, handlers: maps.Clone(handlers), free: o.concurrency,
 		runs: map[runKey]*run{}, idle: map[string]bool{}, changed: make(chan struct{}),
 		settles: map[string]*group.Group[*settlement]{}, shares: map[string]*share{},
 	}
@@ -98,6 +104,8 @@ type worker struct {
 	settles map[string]*group.Group[*settlement]
 	lost    []string // ids that could not be settled
 	lostErr error
+	failed  error                   // the first thing that makes it useless to go on, or a *broken
+	stop    context.CancelCauseFunc // stops the claiming
 	// stopping: what runs has been told to stop.
 	stopping bool
 }
@@ -111,13 +119,14 @@ type runKey struct {
 
 // work is the body of Work.
 func (w *worker) work(ctx, live context.Context) error {
-	stop, stopNow := context.WithCancelCause(live)
-	defer stopNow(nil)
-	defer context.AfterFunc(ctx, func() { stopNow(ErrStopping) })()
+	claiming, stop := context.WithCancelCause(live)
+	defer stop(nil)
+	w.stop = stop
+	defer context.AfterFunc(ctx, func() { stop(ErrStopping) })()
 
 	async.Go(live, w.keepLeases, async.Daemon(), async.Name("keep leases"))
 	if w.o.untilEmpty {
-		async.Go(live, func(ctx context.Context) error { w.awaitEmpty(stop); stopNow(ErrStopping); return nil }, async.Daemon())
+		async.Go(live, func(ctx context.Context) error { w.awaitEmpty(claiming); stop(ErrStopping); return nil }, async.Daemon())
 	}
 	w.q.shared.mu.Lock()
 	for _, p := range w.q.shared.periodic {
@@ -127,7 +136,7 @@ func (w *worker) work(ctx, live context.Context) error {
 	var fetchers []*async.Future[struct{}]
 	for name := range w.o.weights {
 		f := &fetcher{w: w, queue: name}
-		fetchers = append(fetchers, async.Start(stop, func(ctx context.Context) error { f.loop(ctx, live); return nil }, async.Name("fetch "+name)))
+		fetchers = append(fetchers, async.Start(claiming, func(ctx context.Context) error { f.loop(ctx, live); return nil }, async.Name("fetch "+name)))
 	}
 	for _, f := range fetchers {
 		_, _ = f.Join(live) // they only stop
@@ -135,11 +144,24 @@ func (w *worker) work(ctx, live context.Context) error {
 	w.finish(live)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if b, is := w.failed.(*broken); is {
+		panic(b)
+	}
 	if len(w.lost) > 0 {
 		slices.Sort(w.lost)
 		return &UnsettledError{w.lost, w.lostErr}
 	}
-	return nil
+	return w.failed
+}
+
+// fail has the worker stop because of err, which is what Work ends with.
+func (w *worker) fail(err error) {
+	w.mu.Lock()
+	if w.failed == nil {
+		w.failed = err
+	}
+	w.mu.Unlock()
+	w.stop(ErrStopping)
 }
 
 // finish waits for what runs, at first with patience.

@@ -1,0 +1,217 @@
+package taskqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Enqueue adds one task and returns its id. If a task of that ID is known already
+// nothing is changed, and the id is returned: so an Enqueue whose answer was lost
+// can be repeated. If another task holds the UniqueKey the error is a
+// [*DuplicateError].
+//
+// With a [Store] that could not be reached the error is that of the store, and the
+// task was added or not. The id is returned all the same: repeat the call with it as
+// the ID to know. A task that is not valid is an [*InvalidError].
+func (q *Queue) Enqueue(ctx context.Context, t Task) (id string, err error) {
+	results, err := q.EnqueueAll(ctx, []Task{t})
+	if len(results) == 0 {
+		return "", err
+	}
+	r := results[0]
+	if r.Verdict == Duplicate {
+		return "", &DuplicateError{UniqueKey: t.UniqueKey, Holder: r.ID}
+	}
+	return r.ID, err
+}
+
+// A DuplicateError says that another task holds the unique key.
+type DuplicateError struct {
+	UniqueKey string
+	Holder    string // the ID of the task that holds it
+}
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("taskqueue: the unique key %q is held by task %s", e.UniqueKey, e.Holder)
+}
+
+// EnqueueAll adds tasks and says what became of each, in the order of tasks. Those of
+// one queue are added in one step, all or none; queue after queue, in the order in
+// which they are named first. A task may be a duplicate of one before it.
+//
+// Nothing is added if one of the tasks is not valid, or if there are more than
+// [MaxBatch] of a queue or [MaxBatchBytes] of their payloads and headers: the error is
+// an [*InvalidError]. If a queue fails the error says so, and the results of its
+// tasks, and of those behind it, have an ID and no Verdict.
+func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Result, error) {
+	byQueue := map[string][]int{}
+	var names []string
+	ready := make([]NewTask, len(tasks))
+	for i, t := range tasks {
+		if err := q.complete(&t); err != nil {
+			return nil, err
+		}
+		ready[i].Task = t
+		if byQueue[t.Queue] == nil {
+			names = append(names, t.Queue)
+		}
+		byQueue[t.Queue] = append(byQueue[t.Queue], i)
+	}
+	results := make([]Result, len(tasks))
+	for i := range ready {
+		results[i].ID = ready[i].ID
+	}
+	for _, name := range names {
+		if err := bounded(name, ready, byQueue[name]); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range names {
+		of := byQueue[name]
+		batch := make([]NewTask, len(of))
+		for i, at := range of {
+			batch[i] = ready[at]
+		}
+		added, err := q.store.Enqueue(ctx, name, batch)
+		if err != nil {
+			return results, fmt.Errorf("taskqueue: queue %s: %w", name, err)
+		}
+		for i, at := range of {
+			results[at] = added[i]
+		}
+	}
+	return results, nil
+}
+
+// bounded says if the tasks of a queue are too much for one step.
+func bounded(queue string, all []NewTask, of []int) error {
+	if len(of) > MaxBatch {
+		return invalid("tasks", "%d are for queue %s, at most %d in one call are added all or none: split them", len(of), queue, MaxBatch)
+	}
+	size := 0
+	for _, i := range of {
+		if size += len(all[i].Payload) + headersSize(all[i].Headers); size > MaxBatchBytes {
+			return invalid("tasks", "those for queue %s have more than %d bytes of payloads and headers: split them", queue, MaxBatchBytes)
+		}
+	}
+	return nil
+}
+
+func headersSize(headers map[string]string) (n int) {
+	for k, v := range headers {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+// complete sets what t leaves open, and says what is wrong with it.
+func (q *Queue) complete(t *Task) error {
+	if t.Queue == "" {
+		t.Queue = q.name
+	}
+	if t.ID == "" {
+		t.ID = newID()
+	}
+	if t.MaxFailures == 0 {
+		t.MaxFailures = DefaultMaxFailures
+	}
+	if t.MaxCrashes == 0 {
+		t.MaxCrashes = DefaultMaxCrashes
+	}
+	if err := errors.Join(CheckName("Type", t.Type), CheckName("Queue", t.Queue), CheckName("ID", t.ID)); err != nil {
+		return err
+	}
+	if t.UniqueKey != "" {
+		if err := CheckName("UniqueKey", t.UniqueKey); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(checkSizes(t, q.opts.maxPayload), checkTimes(t), checkCounts(t)); err != nil {
+		return err
+	}
+	t.Delay = max(t.Delay, 0)
+	t.Payload, t.Headers = slices.Clone(t.Payload), maps.Clone(t.Headers)
+	return nil
+}
+
+func checkSizes(t *Task, maxPayload int) error {
+	if n := len(t.Payload); n > maxPayload {
+		return invalid("Payload", "it has %d bytes, at most %d are allowed: store it elsewhere and enqueue where it is, or raise PayloadLimit", n, maxPayload)
+	}
+	if n := headersSize(t.Headers); n > MaxHeaders {
+		return invalid("Headers", "they have %d bytes, at most %d are allowed: put it in the Payload", n, MaxHeaders)
+	}
+	for k, v := range t.Headers {
+		if !utf8.ValidString(k) || !utf8.ValidString(v) {
+			return invalid("Headers", "%q is not valid UTF-8: put it in the Payload", k)
+		}
+	}
+	return nil
+}
+
+// latestTime is the latest time that every store tells from those next to it.
+var latestTime = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func checkTimes(t *Task) error {
+	if t.Delay != 0 && !t.RunAt.IsZero() {
+		return invalid("Delay", "it is set and RunAt, too: set one of them")
+	}
+	for name, at := range map[string]time.Time{"RunAt": t.RunAt, "ExpiresAt": t.ExpiresAt} {
+		if !at.IsZero() && (at.After(latestTime) || at.Unix() < 0) {
+			return invalid(name, "it is in the year %d: it must be from 1970 to 2199", at.Year())
+		}
+	}
+	switch {
+	case t.Delay > MaxDelay:
+		return invalid("Delay", "it is %v, at most %v are allowed", t.Delay, MaxDelay)
+	case t.Timeout < 0:
+		return invalid("Timeout", "it is negative: leave it 0 for no bound")
+	case t.Retention < 0:
+		return invalid("Retention", "it is negative: leave it 0 for the shortest, %v", MinRetention)
+	case t.Retention > MaxRetention:
+		return invalid("Retention", "it is %v, at most %v are allowed", t.Retention, MaxRetention)
+	}
+	return nil
+}
+
+// Limits of counts: redisstore keeps them in two bytes and in one.
+const (
+	mostFailures = 1<<16 - 1
+	mostCrashes  = 1<<8 - 1
+)
+
+func checkCounts(t *Task) error {
+	switch {
+	case t.Priority >= Priorities:
+		return invalid("Priority", "it is %d, the most urgent is %d", t.Priority, Priorities-1)
+	case t.MaxFailures < 0 || t.MaxFailures > mostFailures:
+		return invalid("MaxFailures", "it is %d: it must be from 1 to %d, or 0 for %d", t.MaxFailures, mostFailures, DefaultMaxFailures)
+	case t.MaxCrashes < 0 || t.MaxCrashes > mostCrashes:
+		return invalid("MaxCrashes", "it is %d: it must be from 1 to %d, or 0 for %d", t.MaxCrashes, mostCrashes, DefaultMaxCrashes)
+	case t.Until > Start:
+		return invalid("Until", "it is %d: it must be End or Start", t.Until)
+	}
+	return nil
+}
+
+// CheckName says what is wrong with a name, for stores: it must be UTF-8 without a
+// zero byte, not empty, and at most MaxName bytes long.
+func CheckName(what, s string) error {
+	switch {
+	case s == "":
+		return invalid(what, "it must not be empty: give it a name")
+	case len(s) > MaxName:
+		return invalid(what, "it has %d bytes, at most %d are allowed: shorten it, or use a hash of it", len(s), MaxName)
+	case !utf8.ValidString(s):
+		return invalid(what, "%q is not valid UTF-8: encode it, as in hexadecimal", s)
+	case strings.ContainsRune(s, 0):
+		return invalid(what, "%q must not contain a zero byte: leave it out", s)
+	}
+	return nil
+}

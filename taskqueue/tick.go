@@ -1,0 +1,148 @@
+package taskqueue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+)
+
+// A ticker adds the tasks of a periodic job, for one worker.
+type ticker struct {
+	w    *worker
+	own  *periodic // as this process has defined it
+	p    periodic  // with the schedule that is in force
+	told string    // the last schedule of others of which the observer was told
+}
+
+// tick adds the tasks of a periodic job until ctx is done.
+func (w *worker) tick(ctx context.Context, own *periodic) error {
+	t := &ticker{w: w, own: own, p: *own}
+	last := t.refresh(ctx)
+	now := clock.Now()
+	if t.p.catchUp && !last.IsZero() {
+		if at := t.p.latest(last, now); !at.IsZero() {
+			t.add(ctx, at)
+		}
+	}
+	for at := t.p.next(now); !at.IsZero(); at = t.p.next(now) {
+		if sleepUntil(ctx, at.Add(-lead)) != nil {
+			return nil
+		}
+		if now = maxTime(at, clock.Now()); !t.turn(ctx, at, now) {
+			now = at.Add(-time.Second) // by the schedule that is in force now
+		}
+	}
+	return nil
+}
+
+// turn is one tick, at its time; now is later if the process was asleep. It reports
+// false if another schedule is in force meanwhile.
+func (t *ticker) turn(ctx context.Context, at, now time.Time) bool {
+	if text := t.p.text; text != t.own.text { // that of another process: is it still known?
+		if t.refresh(ctx); t.p.text != text {
+			return false
+		}
+	}
+	if now.Sub(at) > missed {
+		if !t.p.catchUp {
+			return true
+		}
+		at = t.p.latest(at.Add(-time.Second), now)
+	}
+	if !t.add(ctx, at) {
+		t.refresh(ctx)
+	}
+	return true
+}
+
+// sleepUntil sleeps until a time of day: the clock may be put forward or back meanwhile.
+func sleepUntil(ctx context.Context, at time.Time) error {
+	for left := clock.Until(at); left > 0; left = clock.Until(at) {
+		if err := sleep(ctx, min(left, time.Minute)); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// refresh asks the store for the last tick, and for the schedule that is in force: the
+// first that the store has heard of, or our own if that is none.
+func (t *ticker) refresh(ctx context.Context) (last time.Time) {
+	var all []Periodic
+	if !t.ask(ctx, func(ctx context.Context) (err error) {
+		all, err = t.w.q.store.Periodic(ctx, t.own.task.Queue)
+		return err
+	}) {
+		return last
+	}
+	i := slices.IndexFunc(all, func(known Periodic) bool { return known.Name == t.own.name })
+	if i < 0 {
+		t.p = *t.own
+		return last
+	}
+	if first := all[i].Schedule; first != t.p.text {
+		t.p = *t.own
+		t.follow(first)
+	}
+	return all[i].Last
+}
+
+// follow takes over the schedule of another process, and says so, once.
+func (t *ticker) follow(first string) {
+	if first == t.own.text {
+		return
+	}
+	other := *t.own
+	err := other.parse(first)
+	if err == nil {
+		t.p = other
+	}
+	if t.told == first {
+		return
+	}
+	t.told = first
+	why := fmt.Errorf("taskqueue: periodic job %q runs on the schedule %q, of which the store has heard first, not on %q: Unschedule it, or take another name", t.own.name, first, t.own.text)
+	if err != nil {
+		why = fmt.Errorf("%w. This process does not understand it: %w", why, err)
+	}
+	t.w.tell(Event{Kind: EventSchedule, Queue: t.own.task.Queue, Type: t.own.task.Type, Err: why})
+}
+
+// add adds the task of one tick, and reports false if the store refuses it: another
+// process has added it, or its schedule is not the one that is in force.
+func (t *ticker) add(ctx context.Context, at time.Time) (added bool) {
+	task := t.p.task
+	task.ID = t.p.name + at.UTC().Format(tickID)
+	task.RunAt = at
+	t.ask(ctx, func(ctx context.Context) (err error) {
+		added, err = t.w.q.store.Tick(ctx, Tick{Queue: task.Queue, Name: t.p.name, Schedule: t.p.text, At: at, Task: NewTask{task}})
+		return err
+	})
+	return added
+}
+
+// ask calls f until the store answers, and reports whether it did.
+func (t *ticker) ask(ctx context.Context, f func(context.Context) error) bool {
+	for failures := 0; ; failures++ {
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		err := f(call)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return err == nil
+		}
+		t.w.tell(Event{Kind: EventStore, Queue: t.own.task.Queue, Err: err})
+		if permanent(err) || sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle)) != nil {
+			return false
+		}
+	}
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
+	"github.com/ambit-go/ambit/locks/internal/hint"
 )
 
 func init() {
@@ -21,11 +22,12 @@ func init() {
 type Store struct {
 	now func() time.Time
 
+	hints hint.Board[locks.Name]
+
 	mu        sync.Mutex
 	closed    bool
 	deleted   int64 // the greatest fence of all records that were deleted
 	resources map[locks.Name]*book.Resource
-	listeners map[locks.Name][]chan struct{}
 }
 
 // New returns an empty store.
@@ -33,7 +35,7 @@ func New() *Store { return WithClock(time.Now) }
 
 // WithClock returns an empty store whose clock is now: tests set it forward and back.
 func WithClock(now func() time.Time) *Store {
-	return &Store{now: now, resources: map[locks.Name]*book.Resource{}, listeners: map[locks.Name][]chan struct{}{}}
+	return &Store{now: now, resources: map[locks.Name]*book.Resource{}}
 }
 
 // step does f with the resource of a name, and then gives hints to those that wait.
@@ -59,12 +61,7 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 		s.deleted = max(s.deleted, r.Fence)
 	}
 	if len(r.Wake(now)) > 0 {
-		for _, c := range s.listeners[name] {
-			select {
-			case c <- struct{}{}:
-			default: // there is a hint already
-			}
-		}
+		s.hints.Hint(name)
 	}
 	return err
 }
@@ -102,18 +99,7 @@ func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.Re
 
 // Listen gives a hint after each step by which a request may have become grantable.
 func (s *Store) Listen(name locks.Name) (<-chan struct{}, func()) {
-	c := make(chan struct{}, 1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listeners[name] = append(s.listeners[name], c)
-	return c, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		left := slices.DeleteFunc(s.listeners[name], func(other chan struct{}) bool { return other == c })
-		if s.listeners[name] = left; len(left) == 0 {
-			delete(s.listeners, name)
-		}
-	}
+	return s.hints.Listen(name)
 }
 
 func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Record, err error) {

@@ -65,7 +65,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*St
 		return nil, err
 	}
 	s.load(major >= 7)
-	s.hints.init(s)
+	s.hints.s = s
 	return s, nil
 }
 

@@ -48,7 +48,7 @@ func (r *Resource) enter(now int64, client string, q *locks.Request) locks.Answe
 	*e = Entry{
 		ID: q.ID, Version: q.Version, Owner: q.Owner, Client: client, Shared: q.Shared, Barging: q.Barging,
 		Permits: max(q.Permits, 1), Ticket: e.Ticket, Lease: micros(q.Lease), LockDelay: micros(q.LockDelay),
-		Expires: now + micros(locks.WaiterLife), DeleteOnRelease: q.DeleteOnRelease,
+		Expires: now + micros(locks.WaiterLife) + r.Slack, DeleteOnRelease: q.DeleteOnRelease,
 	}
 	return locks.Answer{}
 }
@@ -86,7 +86,7 @@ func (r *Resource) settle(now int64, q *locks.Request) locks.Answer {
 	e := &r.Entries[r.find(locks.Ref{ID: q.ID})]
 	switch {
 	case e.Held && !e.Revoked: // asked again: the answer was lost
-		e.Expires = max(e.Expires, now+micros(q.Lease))
+		e.Expires = max(e.Expires, now+micros(q.Lease)+r.Slack)
 	case !e.Held && r.fits(now, e):
 		r.give(now, e, q)
 	}
@@ -108,7 +108,7 @@ func (r *Resource) settle(now int64, q *locks.Request) locks.Answer {
 func (r *Resource) give(now int64, e *Entry, q *locks.Request) {
 	slot := r.slot()
 	r.Fence = max(r.Fence+1, now)
-	e.Held, e.Slot, e.Fence, e.Acquired, e.Expires = true, slot, r.Fence, now, now+e.Lease
+	e.Held, e.Slot, e.Fence, e.Acquired, e.Expires = true, slot, r.Fence, now, now+e.Lease+r.Slack
 	r.UpdatedBy, r.UpdatedAt, r.LockDelay = e.Owner, now, e.LockDelay
 	if q.Data != nil {
 		r.Data = q.Data

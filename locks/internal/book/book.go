@@ -35,6 +35,9 @@ type Resource struct {
 	CreatedAt       int64
 	UpdatedBy       string
 	UpdatedAt       int64
+	// Slack is how far behind now the clock of the store may be where it is read as an
+	// interval, and is added to all that ends. Not stored.
+	Slack int64 `json:"-"`
 	// Entries are in the order of their tickets. A held entry keeps its ticket.
 	Entries []Entry
 }

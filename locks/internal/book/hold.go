@@ -42,7 +42,7 @@ func (r *Resource) Renew(now int64, q *locks.Renewal) locks.RenewResult {
 		return locks.RenewResult{Verdict: locks.Revoked}
 	}
 	e.Lease = micros(q.Lease)
-	e.Expires = max(e.Expires, now+e.Lease)
+	e.Expires = max(e.Expires, now+e.Lease+r.Slack)
 	if q.NewVersion != "" && q.NewVersion != e.Version {
 		e.Prev, e.Version = e.Version, q.NewVersion
 	}

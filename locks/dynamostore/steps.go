@@ -1,0 +1,185 @@
+package dynamostore
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+)
+
+// Acquire is a method of locks.Store.
+func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (turn locks.Turn, err error) {
+	for i := range requests {
+		if q := &requests[i]; q.Kind == locks.ReadWrite || q.Permits > 1 {
+			return turn, &locks.ValidationError{What: "store", Why: "DynamoDB has no read-write locks, and no requests for several permits"}
+		}
+	}
+	err = s.step(ctx, name, func(now int64, r *book.Resource) bool {
+		existed := r.Exists
+		turn = r.Acquire(now, "", requests)
+		return existed || r.Exists
+	})
+	return turn, err
+}
+
+// Release is a method of locks.Store.
+func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, data *string) (released bool, err error) {
+	done := false // by a try before, whose answer said that the clock had jumped
+	err = s.step(ctx, name, func(now int64, r *book.Resource) bool {
+		released = r.Release(now, ref, data)
+		changed := released
+		released = released || done
+		done = released
+		return changed
+	})
+	return released, err
+}
+
+// together is how many leases are renewed at the same time: each is two requests.
+const together = 64
+
+// Renew is a method of locks.Store. Each lease is a step of its own, 64 at a time. One
+// that could not be reached is Skipped.
+func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.RenewResult, error) {
+	results := make([]locks.RenewResult, len(renewals))
+	errs := make([]error, len(renewals))
+	err := async.ForEach(ctx, indices(len(renewals)), func(ctx context.Context, i int) error {
+		results[i], errs[i] = s.renew(ctx, &renewals[i])
+		return nil
+	}, async.Limit(together))
+	if err != nil {
+		return nil, locks.Unavailable(err)
+	}
+	failed := 0
+	for i, err := range errs {
+		if err != nil {
+			failed++
+			results[i] = locks.RenewResult{Verdict: locks.Skipped}
+		}
+	}
+	if failed > 0 && failed == len(renewals) {
+		return nil, errs[0]
+	}
+	return results, nil
+}
+
+func indices(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; i < n && yield(i); i++ {
+		}
+	}
+}
+
+func (s *Store) renew(ctx context.Context, q *locks.Renewal) (result locks.RenewResult, err error) {
+	err = s.step(ctx, q.Name, func(now int64, r *book.Resource) bool {
+		result = r.Renew(now, q)
+		return result.Verdict == locks.Extended
+	})
+	return result, err
+}
+
+// Listen tells of what this process gives back itself.
+func (s *Store) Listen(name locks.Name) (<-chan struct{}, func()) { return s.board.Listen(name) }
+
+// Create is a method of locks.Store.
+func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Record, err error) {
+	var refused error
+	err = s.step(ctx, record.Name, func(now int64, r *book.Resource) bool {
+		if refused = r.Create(now, &record); refused == nil {
+			made, refused = r.Record(now)
+		}
+		return refused == nil
+	})
+	return made, cmp.Or(err, refused)
+}
+
+// Get is a method of locks.Store.
+func (s *Store) Get(ctx context.Context, name locks.Name) (record locks.Record, err error) {
+	var refused error
+	err = s.step(ctx, name, func(now int64, r *book.Resource) bool {
+		record, refused = r.Record(now)
+		return false
+	})
+	return record, cmp.Or(err, refused)
+}
+
+// Delete is a method of locks.Store.
+func (s *Store) Delete(ctx context.Context, name locks.Name, version string) error {
+	var refused error
+	done := false
+	err := s.step(ctx, name, func(now int64, r *book.Resource) bool {
+		if done {
+			return false
+		}
+		refused = r.Delete(now, version)
+		done = refused == nil
+		return done
+	})
+	return cmp.Or(err, refused)
+}
+
+// Revoke is a method of locks.Store.
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (n int, err error) {
+	err = s.step(ctx, name, func(now int64, r *book.Resource) bool {
+		changed := r.Revoke(now, ref)
+		n = max(n, changed)
+		return changed > 0
+	})
+	return n, err
+}
+
+// List is a method of locks.Store. It reads the whole table, as DynamoDB has no order of
+// its keys here.
+func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]locks.Record, error) {
+	var records []locks.Record
+	in := &dynamodb.ScanInput{
+		TableName: &s.table, ConsistentRead: aws.Bool(true),
+		FilterExpression:          aws.String("tenant = :tenant AND attribute_not_exists(gone)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":tenant": &types.AttributeValueMemberB{Value: []byte(tenant)}},
+	}
+	for {
+		sent := s.clock.local()
+		out, err := s.client.Scan(ctx, in)
+		if err != nil {
+			return nil, unavailable(ctx, err)
+		}
+		s.seen(out.ResultMetadata, sent)
+		lower, _, _ := s.clock.bounds()
+		for _, attrs := range out.Items {
+			if records, err = listed(records, attrs, tenant, after, lower); err != nil {
+				return nil, err
+			}
+		}
+		slices.SortFunc(records, func(a, b locks.Record) int { return cmp.Compare(a.Key, b.Key) })
+		records = records[:min(most, len(records))]
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			return records, nil
+		}
+	}
+}
+
+// listed adds the record of an item that belongs into the list.
+func listed(records []locks.Record, attrs map[string]types.AttributeValue, tenant, after string, now time.Time) ([]locks.Record, error) {
+	name := locks.Name{Tenant: tenant, Key: string(toBytes(attrs["key"]))}
+	if after != "" && name.Key <= after {
+		return records, nil
+	}
+	it, err := decode(name, attrs)
+	if err != nil {
+		return nil, err
+	}
+	if r, err := it.r.Record(book.Micros(now)); err == nil {
+		r.Holders = nil
+		records = append(records, r)
+	}
+	return records, nil
+}

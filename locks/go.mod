@@ -6,6 +6,7 @@ replace github.com/ambit-go/ambit => ../
 
 require (
 	github.com/ambit-go/ambit v0.0.0-00010101000000-000000000000
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/aws/aws-sdk-go-v2 v1.47.7
 	github.com/aws/aws-sdk-go-v2/config v1.33.15
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.15

@@ -20,13 +20,13 @@ end
 -- again answers a claim that is repeated: with what it got and still has.
 local function again(last)
   local tasks = {}
-  for i = 3, #last, 2 do
-    local t = load(last[i])
+  each(last, 3, 2, function(i)
+    local t = load(last[i], one)
     if t and t.state == RUNNING and t.token == last[i + 1] then
       if lend(t, lease) then save(t) end
       tasks[#tasks + 1] = fields(t)
     end
-  end
+  end)
   return {now, now, tasks}
 end
 
@@ -50,29 +50,31 @@ local function spare(t, ends)
     if all[i] > t.length / 3 and all[i + 1] > ends - t.length then more = all[i + 1] + t.length end
   end
   if has(t, SPARED) or more <= now then return false end
-  call('ZADD', RUN, more - shift, t.id)
+  zadd(RUN, more - shift, t.id)
   set(t, SPARED, true)
   save(t)
   return true
 end
 
 local over_ = call('ZRANGEBYSCORE', RUN, '-inf', now - shift, 'WITHSCORES', 'LIMIT', 0, 100)
-for i = 1, #over_, 2 do
-  local t = load(over_[i])
-  if not t then call('ZREM', RUN, over_[i])
+each(over_, 1, 2, function(i)
+  local t = load(over_[i], one)
+  if not t then zrem(RUN, over_[i])
   elseif not spare(t, tonumber(over_[i + 1]) + shift) then change(t, crash) end
-end
+end)
+flush()
 
 local s, trimmed = settings(), 0
-for _, id in ipairs(call('ZRANGEBYSCORE', FORGET, '-inf', now, 'LIMIT', 0, 100)) do
-  local t = load(id)
-  if t then forget(t) else call('ZREM', FORGET, id) end
+local function forgetAll(key, ids)
+  each(ids, 1, 1, function(i)
+    local t = load(ids[i], one)
+    if t then forget(t) else zrem(key, ids[i]) end
+  end)
+  flush()
 end
+forgetAll(FORGET, call('ZRANGEBYSCORE', FORGET, '-inf', now, 'LIMIT', 0, 100))
 local function trim(ids)
-  for _, id in ipairs(ids) do
-    local t = load(id)
-    if t then forget(t) else call('ZREM', DEAD, id) end
-  end
+  forgetAll(DEAD, ids)
   count('trimmed', #ids)
   trimmed = trimmed + #ids
 end
@@ -102,12 +104,13 @@ end
 
 -- begin puts a task that waits under a lease; nil if it is not to run.
 local function begin(id, due, token)
-  local t = load(id)
+  local t = load(id, one)
   if not t then -- its envelope is lost: a dead letter says so
-    call('ZREM', due, id)
-    call('HSET', P, id, struct.pack('>I7BBI2B', now, 0, 0, 0, 0))
-    t = {id = id, state = ENDED_DEAD, token = 0, attempt = 0, failures = 0, crashes = 0, releases = 0, settled = 0, flags = 0,
-      started = 0, ended = now, worker = '', error = 'the store had lost its record', result = '', progress = '', due = now, length = 0, keep = 0, key = ''}
+    zrem(due, id)
+    t = fresh(one, id)
+    header(t, struct.pack('>I7BBI2B', now, 0, 0, 0, 0))
+    hset(P, id, t.p)
+    t.state, t.ended, t.due, t.error = ENDED_DEAD, now, now, 'the store had lost its record'
     index(t)
     save(t)
     count('dead', 1)
@@ -122,39 +125,50 @@ local function begin(id, due, token)
     count('expired', 1)
     return nil
   end
-  change(t, function()
-    t.state, t.token, t.worker, t.lease, t.length = RUNNING, token, worker, now + lease, lease
-    t.attempt = t.attempt + 1
-    t.started = now
-    set(t, REAPED, false)
-    set(t, SPARED, false)
-    if t.until_ == 1 then set(t, HOLDS, false) end
-  end)
+  unindex(t)
+  t.state, t.token, t.worker, t.lease, t.length = RUNNING, token, worker, now + lease, lease
+  t.attempt = t.attempt + 1
+  t.started = now
+  set(t, REAPED, false)
+  set(t, SPARED, false)
+  if t.until_ == 1 then set(t, HOLDS, false) end
+  index(t)
+  save(t)
   return t
 end
 
-local tasks, claim = {}, {nonce, now}
+-- first are the heads of the classes; nil: there is none.
+local first = {}
+local function look(class) first[class] = tonumber(call('ZRANGE', KEYS[class], 0, 0, 'WITHSCORES')[2]) end
+for class = 1, 8 do look(class) end
+
+local tasks, claim, seen = {}, {nonce, now}, 0
 local token = number('token')
 for class in string.gmatch(ARGV[6], '%d') do
-  local due = KEYS[tonumber(class)]
-  while #tasks < n do
-    local ids = call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, n - #tasks)
-    if #ids == 0 then break end
-    for _, id in ipairs(ids) do
+  class = tonumber(class)
+  local due = KEYS[class]
+  while #tasks < n and seen < 1000 and first[class] and first[class] <= now do
+    local found = call('ZRANGEBYSCORE', due, '-inf', now, 'WITHSCORES', 'LIMIT', 0, n - #tasks)
+    seen = seen + #found / 2
+    read[due] = {}
+    for i = 1, #found, 2 do read[due][found[i]] = tonumber(found[i + 1]) end
+    each(found, 1, 2, function(i)
       token = math.max(token + 1, now)
-      local t = begin(id, due, token)
+      local t = begin(found[i], due, token)
       if t then
         tasks[#tasks + 1] = fields(t)
-        claim[#claim + 1] = id
+        claim[#claim + 1] = found[i]
         claim[#claim + 1] = token
       end
-    end
+    end)
+    flush()
+    look(class)
   end
 end
 wake = wake and #tasks == most -- else nothing of what was reaped is left for others
-if (s.concurrency or 0) > 0 and running + #tasks >= s.concurrency and #tasks < most then call('HSET', C, 'full', 1) end
-call('HSET', C, 'token', token)
-if allowance then call('HSET', C, 'allowance', string.format('%.17g', allowance - #tasks), 'allowed_at', now) end
+if (s.concurrency or 0) > 0 and running + #tasks >= s.concurrency and #tasks < most then remember('full', 1) end
+remember('token', token)
+if allowance then remember('allowance', string.format('%.17g', allowance - #tasks)); remember('allowed_at', now) end
 call('HSET', N, worker, cmsgpack.pack(claim))
 count('claimed', #tasks)
 
@@ -162,8 +176,7 @@ local function earlier(t) if next_ == 0 or t < next_ then next_ = t end end
 local full = (s.concurrency or 0) > 0 and running + #tasks >= s.concurrency
 if not s.paused and not full and not (next_ > 0 and #tasks == n) then
   for class = 1, 8 do
-    local head = call('ZRANGE', KEYS[class], 0, 0, 'WITHSCORES')
-    if head[1] then earlier(tonumber(head[2])) end
+    if first[class] then earlier(first[class]) end
   end
 end
 local ends = call('ZRANGE', RUN, 0, 0, 'WITHSCORES')

@@ -23,11 +23,100 @@ local clock = call('TIME')
 local now = tonumber(clock[1]) * SECOND + tonumber(clock[2])
 local wake = false
 
-local function count(name, n)
-  if n ~= 0 then call('HINCRBY', C, 'n:' .. name, n) end
+-- What a step writes is gathered, and sent with one command for each key and kind: a
+-- call costs more than what it does. The last write of a member counts. hget, zscore
+-- and load see what was gathered; whatever else looks at a key of tasks calls flush
+-- before it. Every step ends with done, which does so, too.
+local hashes, sets, counts = {}, {}, {} -- key -> field -> value or false; key -> id -> score or false; name -> n
+local read = {} -- key -> field -> value or false, key -> id -> score: read ahead
+
+local function note(all, key, member, value)
+  local of = all[key]
+  if not of then of = {}; all[key] = of end
+  of[member] = value
+end
+local function hset(key, field, value) note(hashes, key, field, value) end
+local function hdel(key, field) note(hashes, key, field, false) end
+local function zadd(key, score, id) note(sets, key, id, score) end
+local function zrem(key, id) note(sets, key, id, false) end
+
+local function count(name, n) counts[name] = (counts[name] or 0) + n end
+
+-- pieces calls a command as often as its arguments need: unpack takes some thousands.
+local function pieces(command, key, args)
+  for i = 1, #args, 1000 do call(command, key, unpack(args, i, math.min(i + 999, #args))) end
 end
 
-local function number(field) return tonumber(call('HGET', C, field) or '0') end
+local function flush()
+  for key, of in pairs(hashes) do
+    local put, gone = {}, {}
+    for field, value in pairs(of) do
+      if value then put[#put + 1] = field; put[#put + 1] = value else gone[#gone + 1] = field end
+    end
+    pieces('HSET', key, put)
+    pieces('HDEL', key, gone)
+  end
+  local texts = {} -- to write a number down takes longer than to look it up, and most are the same
+  for key, of in pairs(sets) do
+    local put, gone = {}, {}
+    for id, score in pairs(of) do
+      if score then
+        local text = texts[score] or string.format('%.0f', score)
+        texts[score] = text
+        put[#put + 1] = text
+        put[#put + 1] = id
+      else gone[#gone + 1] = id end
+    end
+    pieces('ZADD', key, put)
+    pieces('ZREM', key, gone)
+  end
+  for name, n in pairs(counts) do
+    if n ~= 0 then call('HINCRBY', C, 'n:' .. name, n) end
+  end
+  hashes, sets, counts, read = {}, {}, {}, {}
+end
+
+local function hget(key, field)
+  local of = hashes[key]
+  if of and of[field] ~= nil then return of[field] end
+  of = read[key]
+  if of and of[field] ~= nil then return of[field] end
+  return call('HGET', key, field)
+end
+
+-- zscore returns the score of id; 0 if it is not in the set.
+local function zscore(key, id)
+  local of = sets[key]
+  if of and of[id] ~= nil then return of[id] or 0 end
+  of = read[key]
+  return of and of[id] or tonumber(call('ZSCORE', key, id) or '0')
+end
+
+-- each calls f with the places of ids in a list, which are from, from + by and so on. What
+-- is stored of the tasks has been read ahead: of few at a time, their payloads may be large.
+local FEW = 50
+local function each(list, from, by, f)
+  for first = from, #list, by * FEW do
+    local last, ids = math.min(first + by * FEW - 1, #list), {}
+    for i = first, last, by do ids[#ids + 1] = list[i] end
+    for _, key in ipairs({P, S}) do
+      read[key] = {}
+      for i, value in ipairs(call('HMGET', key, unpack(ids))) do read[key][ids[i]] = value end
+    end
+    for i = first, last, by do f(i) end
+  end
+end
+
+-- meta is what is kept of the queue as a whole, beside its counters. done writes what
+-- remember has changed.
+local names, meta, changed = {'shift', 'step', 'gaps', 'token', 'settings', 'allowance', 'allowed_at', 'full'}, {}, {}
+for i, value in ipairs(call('HMGET', C, unpack(names))) do meta[names[i]] = value end
+local function remember(field, value)
+  meta[field] = value
+  changed[#changed + 1] = field
+  changed[#changed + 1] = value
+end
+local function number(field) return tonumber(meta[field] or '0') end
 
 -- A lease is stored less shift, so that all follow a clock that was put back in one
 -- write.
@@ -36,8 +125,7 @@ local shift = number('shift')
 -- gaps returns the times in which no worker has called, those that may matter yet: the
 -- length of each and when it was over. The later the shorter.
 local function gaps()
-  local g = call('HGET', C, 'gaps')
-  return g and cmsgpack.unpack(g) or {}
+  return meta.gaps and cmsgpack.unpack(meta.gaps) or {}
 end
 
 -- step notes that a worker has called. A gap is kept until there is one behind it that
@@ -45,13 +133,13 @@ end
 -- three times the gap. So there are never many. Those below a millisecond do not count.
 local function step()
   local last = number('step')
-  call('HSET', C, 'step', now)
+  remember('step', now)
   if last == 0 or now >= last and now - last < 1000 then return end
   local gap, back = now - last, 0
   if now < last then -- the clock was put back: leases end as long from now as before
     gap, back = last - now, last - now
     shift = shift - back
-    call('HSET', C, 'shift', shift)
+    remember('shift', shift)
   end
   local all, kept = gaps(), {}
   for i = 1, #all, 2 do
@@ -63,10 +151,10 @@ local function step()
   end
   kept[#kept + 1] = gap
   kept[#kept + 1] = now
-  call('HSET', C, 'gaps', cmsgpack.pack(kept))
+  remember('gaps', cmsgpack.pack(kept))
 end
 
-local function has(t, flag) return math.floor(t.flags / flag) % 2 == 1 end
+local function has(t, flag) return bit.band(t.flags, flag) ~= 0 end
 local function set(t, flag, on)
   if has(t, flag) ~= on then t.flags = t.flags + (on and flag or -flag) end
 end
@@ -77,9 +165,12 @@ local function waits(t) return t.state == SCHEDULED or t.state == RETRYING end
 local KEY, KEEP, EXPIRES, START = 1, 2, 4, 8
 local function header(t, p)
   local what, at
+  t.p = p
   t.enqueued, what, t.priority, t.maxFailures, t.maxCrashes, at = struct.unpack('>I7BBI2B', p)
-  local function follows(bit) return math.floor(what / bit) % 2 == 1 end
-  t.keep, t.expires, t.key, t.until_ = 0, 0, '', follows(START) and 1 or 0
+  t.keep, t.expires, t.key, t.until_ = 0, 0, '', 0
+  if what == 0 then return end
+  local function follows(flag) return bit.band(what, flag) ~= 0 end
+  t.until_ = follows(START) and 1 or 0
   if follows(KEEP) then t.keep, at = struct.unpack('>I6', p, at) end
   if follows(EXPIRES) then t.expires, at = struct.unpack('>I7', p, at) end
   if follows(KEY) then
@@ -87,58 +178,92 @@ local function header(t, p)
     n, at = struct.unpack('>I2', p, at)
     t.key = string.sub(p, at, at + n - 1)
   end
-  t.p = p
 end
 
--- load returns what is known of a task; nil if that is nothing.
-local function load(id)
-  local p = call('HGET', P, id)
+-- fresh makes t a task that has never been claimed, and returns it.
+local function fresh(t, id)
+  t.id, t.state, t.flags, t.token, t.settled, t.attempt, t.failures, t.crashes, t.releases = id, SCHEDULED, 0, 0, 0, 0, 0, 0, 0
+  t.started, t.ended, t.due, t.length, t.worker, t.error, t.result, t.progress = 0, 0, 0, 0, '', '', '', ''
+  return t
+end
+
+-- What has happened to a task is numbers, then texts, whose lengths are the last numbers.
+local HAPPENED = '>BBI7I7I4I4I4I4I7I7I7I7I2I4I4I4'
+
+-- happened reads what save has written.
+local function happened(t, s)
+  local at, worker, error, result, progress
+  t.state, t.flags, t.token, t.settled, t.attempt, t.failures, t.crashes, t.releases, t.started, t.ended, t.due, t.length,
+    worker, error, result, progress, at = struct.unpack(HAPPENED, s)
+  local function text(n)
+    at = at + n
+    return string.sub(s, at - n, at - 1)
+  end
+  t.worker = text(worker)
+  t.error = error > 0 and text(error) or ''
+  t.result = result > 0 and text(result) or ''
+  t.progress = progress > 0 and text(progress) or ''
+end
+
+-- one is the task that a step works on, where it works on one after the other: to make
+-- a table with so many fields costs more than to fill it.
+local one = {}
+
+-- load returns what is known of a task; nil if that is nothing. It is in t, if that is
+-- given.
+local function load(id, t)
+  local p = hget(P, id)
   if not p then return nil end
-  local t = {id = id}
+  t = t or {}
   header(t, p)
-  local s = call('HGET', S, id)
+  local s = hget(S, id)
   if s then
-    local v = cmsgpack.unpack(s)
-    t.state, t.token, t.attempt, t.failures, t.crashes, t.releases, t.settled, t.flags = v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8]
-    t.started, t.ended, t.worker, t.error, t.result, t.progress, t.due, t.length = v[9], v[10], v[11], v[12], v[13], v[14], v[15], v[16] or 0
+    t.id = id
+    happened(t, s)
   else
-    t.state, t.token, t.attempt, t.failures, t.crashes, t.releases, t.settled, t.flags = SCHEDULED, 0, 0, 0, 0, 0, 0, 0
-    t.started, t.ended, t.worker, t.error, t.result, t.progress = 0, 0, '', '', '', ''
+    fresh(t, id)
     if t.key ~= '' then t.flags = HOLDS end
-    t.length = 0
-    t.due = tonumber(call('ZSCORE', KEYS[8 - t.priority], id) or '0')
+    t.due = zscore(KEYS[8 - t.priority], id)
   end
   return t
 end
 
 local indexes = {[ENDED_DONE] = DONE, [ENDED_DEAD] = DEAD, [ENDED_CANCELLED] = CANCELLED}
 
+-- heads are when the first task of a class was due, before this step: others know of it.
+local heads = {}
+
 -- index enters t in what finds it. It does not write the task itself.
 local function index(t)
   if waits(t) then
     local due = KEYS[8 - t.priority]
-    local head = call('ZRANGE', due, 0, 0, 'WITHSCORES')
-    if not head[1] or t.due < tonumber(head[2]) then wake = true end
-    call('ZADD', due, t.due, t.id)
-    if t.state == RETRYING then call('ZADD', RETRY, t.due, t.id) end
+    local first = heads[due]
+    if not first then
+      local head = call('ZRANGE', due, 0, 0, 'WITHSCORES')
+      first = tonumber(head[2]) or math.huge
+    end
+    if t.due < first then wake, first = true, t.due end
+    heads[due] = first
+    zadd(due, t.due, t.id)
+    if t.state == RETRYING then zadd(RETRY, t.due, t.id) end
   elseif t.state == RUNNING then
-    call('ZADD', RUN, t.lease - shift, t.id)
+    zadd(RUN, t.lease - shift, t.id)
   else
-    call('ZADD', indexes[t.state], t.ended, t.id)
-    if t.state ~= ENDED_DEAD then call('ZADD', FORGET, t.ended + math.max(t.keep, MINUTE), t.id) end
+    zadd(indexes[t.state], t.ended, t.id)
+    if t.state ~= ENDED_DEAD then zadd(FORGET, t.ended + math.max(t.keep, MINUTE), t.id) end
   end
-  if has(t, HOLDS) then call('HSET', U, t.key, t.id) end
+  if has(t, HOLDS) then hset(U, t.key, t.id) end
 end
 
 -- save writes what has happened to t.
 local function save(t)
-  call('HSET', S, t.id, cmsgpack.pack({t.state, t.token, t.attempt, t.failures, t.crashes, t.releases, t.settled, t.flags,
-    t.started, t.ended, t.worker, t.error, t.result, t.progress, t.due, t.length}))
+  hset(S, t.id, struct.pack(HAPPENED, t.state, t.flags, t.token, t.settled, t.attempt, t.failures, t.crashes, t.releases,
+    t.started, t.ended, t.due, t.length, #t.worker, #t.error, #t.result, #t.progress) .. t.worker .. t.error .. t.result .. t.progress)
 end
 
 -- lend gives t, which runs, a lease from now.
 local function lend(t, lease)
-  call('ZADD', RUN, now + lease - shift, t.id)
+  zadd(RUN, now + lease - shift, t.id)
   local changed = t.length ~= lease or has(t, SPARED)
   t.length = lease
   set(t, SPARED, false)
@@ -147,21 +272,21 @@ end
 
 local function unindex(t)
   if waits(t) then
-    call('ZREM', KEYS[8 - t.priority], t.id)
-    if t.state == RETRYING then call('ZREM', RETRY, t.id) end
+    zrem(KEYS[8 - t.priority], t.id)
+    if t.state == RETRYING then zrem(RETRY, t.id) end
   elseif t.state == RUNNING then
-    call('ZREM', RUN, t.id)
+    zrem(RUN, t.id)
   else
-    call('ZREM', indexes[t.state], t.id)
-    if t.state ~= ENDED_DEAD then call('ZREM', FORGET, t.id) end
+    zrem(indexes[t.state], t.id)
+    if t.state ~= ENDED_DEAD then zrem(FORGET, t.id) end
   end
-  if has(t, HOLDS) then call('HDEL', U, t.key) end
+  if has(t, HOLDS) then hdel(U, t.key) end
 end
 
 local function forget(t)
   unindex(t)
-  call('HDEL', P, t.id)
-  call('HDEL', S, t.id)
+  hdel(P, t.id)
+  hdel(S, t.id)
 end
 
 -- change moves t to another state: f changes it.
@@ -186,37 +311,39 @@ local function wait(t, state, after) t.state, t.due = state, now + after end
 -- fields returns t as Go reads it: the envelope, then numbers, then texts.
 local function fields(t)
   local lease = 0
-  if t.state == RUNNING then lease = (tonumber(call('ZSCORE', RUN, t.id) or '0')) + shift end
+  if t.state == RUNNING then lease = zscore(RUN, t.id) + shift end
   return {t.id, t.p, t.state, t.token, t.attempt, t.failures, t.crashes, t.releases, t.flags,
     t.started, t.ended, t.due, lease, t.worker, t.error, t.result, t.progress}
 end
 
--- add adds a task of which the header has been read; delay is from now, unless at is not 0.
+-- add adds a task; delay is from now, unless at is not 0. It returns the verdict, and
+-- the id of the task that holds the key if that is why it was not added.
 local function add(id, envelope, delay, at)
   local p = struct.pack('>I7', now) .. envelope
-  local t = {id = id, state = SCHEDULED, flags = 0}
+  local t = fresh(one, id)
   header(t, p)
-  if call('HEXISTS', P, id) == 1 then return {2, id} end
+  if hget(P, id) then return 2 end
   if t.key ~= '' then
-    local holder = call('HGET', U, t.key)
-    if holder then count('duplicate', 1); return {3, holder} end
+    local holder = hget(U, t.key)
+    if holder then count('duplicate', 1); return 3, holder end
     t.flags = HOLDS
   end
   t.due = now + delay
   if at > 0 then t.due = at end
-  call('HSET', P, id, p)
+  hset(P, id, p)
   index(t)
   count('added', 1)
-  return {1, id}
+  return 1
 end
 
 local function settings()
-  local s = call('HGET', C, 'settings')
-  if not s then return {} end
-  return cjson.decode(s)
+  if not meta.settings then return {} end
+  return cjson.decode(meta.settings)
 end
 
 local function done(answer)
+  flush()
+  if #changed > 0 then call('HSET', C, unpack(changed)) end
   if wake then call('PUBLISH', ARGV[1], '') end
   return answer
 end

@@ -1,6 +1,7 @@
 -- ARGV: channel, then for each task: id, envelope, delay in µs, when in µs or 0.
 local results = {}
-for i = 2, #ARGV, 4 do
-  results[#results + 1] = add(ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]))
-end
+each(ARGV, 2, 4, function(i)
+  local verdict, holder = add(ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]))
+  results[#results + 1] = holder and {verdict, holder} or verdict
+end)
 return done(results)

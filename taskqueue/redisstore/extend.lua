@@ -3,8 +3,8 @@
 local lease = tonumber(ARGV[3])
 step()
 local results = {}
-for i = 4, #ARGV, 4 do
-  local t = load(ARGV[i])
+each(ARGV, 4, 4, function(i)
+  local t = load(ARGV[i], one)
   if not t or t.state ~= RUNNING or t.token ~= tonumber(ARGV[i + 1]) then
     results[#results + 1] = 3
   else
@@ -13,5 +13,5 @@ for i = 4, #ARGV, 4 do
     if changed then save(t) end
     results[#results + 1] = has(t, CANCEL) and 2 or 1
   end
-end
+end)
 return done(results)

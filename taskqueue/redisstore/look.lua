@@ -92,7 +92,7 @@ while class <= #keys and seen < 1000 and #tasks < max and size < full do
 end
 if what == 'purge' then
   for _, t in ipairs(tasks) do forget(t) end
-  return #tasks
+  return done(#tasks)
 end
 if more[1] and more[1] > #keys then more = {} end
 return {now, tasks, more}

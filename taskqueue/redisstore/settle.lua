@@ -38,26 +38,30 @@ local function uncrash(t)
 end
 
 local results = {}
-for i = 2, #ARGV, 6 do
-  local t, token = load(ARGV[i]), tonumber(ARGV[i + 1])
+each(ARGV, 2, 6, function(i)
+  local t, token = load(ARGV[i], one), tonumber(ARGV[i + 1])
   local answer = 1
   if not t then answer = 3
   elseif t.token ~= token then answer = 2
   elseif t.settled == token then answer = 1
   elseif t.state ~= RUNNING and not has(t, REAPED) then answer = 2 -- Retry or Cancel has decided meanwhile
   else
-    change(t, function()
-      local revived = indexes[t.state] ~= nil
-      if has(t, REAPED) then uncrash(t) end
-      t.settled = token
-      finish(t, tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5])
-      if revived and waits(t) and t.key ~= '' and t.until_ == 0 then
-        -- Its end had freed its key. It waits again only if it has that again.
-        if call('HEXISTS', U, t.key) == 1 then bury(t) else set(t, HOLDS, true) end
-      end
-    end)
+    unindex(t)
+    local revived = indexes[t.state] ~= nil
+    if has(t, REAPED) then uncrash(t) end
+    t.settled = token
+    finish(t, tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5])
+    if revived and waits(t) and t.key ~= '' and t.until_ == 0 then
+      -- Its end had freed its key. It waits again only if it has that again.
+      if hget(U, t.key) then bury(t) else set(t, HOLDS, true) end
+    end
+    index(t)
+    save(t)
   end
   results[#results + 1] = answer
+end)
+if meta.full then -- a claim got less than it wanted because of the limit
+  call('HDEL', C, 'full')
+  wake = true
 end
-if call('HDEL', C, 'full') == 1 then wake = true end -- a claim got less than it wanted because of the limit
 return done(results)

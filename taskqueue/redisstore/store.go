@@ -99,8 +99,10 @@ func (s *Store) enqueueNow(ctx context.Context, queue string, tasks []taskqueue.
 	}
 	results := make([]taskqueue.Result, len(tasks))
 	for i, one := range list(got) {
-		r := list(one)
-		results[i] = taskqueue.Result{Verdict: taskqueue.Verdict(integer(r[0])), ID: text(r[1])}
+		results[i] = taskqueue.Result{Verdict: taskqueue.Verdict(integer(one)), ID: tasks[i].ID}
+		if r := list(one); len(r) == 2 {
+			results[i] = taskqueue.Result{Verdict: taskqueue.Verdict(integer(r[0])), ID: text(r[1])}
+		}
 	}
 	return results, nil
 }

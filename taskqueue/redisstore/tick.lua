@@ -6,4 +6,4 @@ if known then
   if v[1] ~= ARGV[3] or tonumber(ARGV[4]) <= v[2] then return done(0) end
 end
 call('HSET', T, ARGV[2], cmsgpack.pack({ARGV[3], tonumber(ARGV[4])}))
-return done(add(ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]))[1])
+return done((add(ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]))))

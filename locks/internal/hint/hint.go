@@ -2,6 +2,7 @@
 package hint
 
 import (
+	"maps"
 	"slices"
 	"sync"
 )
@@ -49,6 +50,13 @@ func (b *Board[K]) HintAll() {
 	for _, all := range b.listeners {
 		tell(all)
 	}
+}
+
+// Keys returns for what somebody listens, in no order.
+func (b *Board[K]) Keys() []K {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Collect(maps.Keys(b.listeners))
 }
 
 // Len returns for how many keys somebody listens.

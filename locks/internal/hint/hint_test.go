@@ -14,6 +14,7 @@ func TestAHintIsKeptUntilItIsTakenAndTwoAreOne(t *testing.T) {
 	first, stop := b.Listen("a")
 	second, stopSecond := b.Listen("a")
 	other, stopOther := b.Listen("b")
+	require.ElementsMatch(t, []string{"a", "b"}, b.Keys())
 	b.Hint("a")
 	b.Hint("a")
 	for _, c := range []<-chan struct{}{first, second} {

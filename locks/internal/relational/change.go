@@ -1,0 +1,106 @@
+package relational
+
+import (
+	"reflect"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+)
+
+// A Loaded resource is one whose row is locked by a transaction.
+type Loaded struct {
+	*book.Resource // what the step works on
+	name           locks.Name
+	row            *Row // as it is in the database, nil if it is not there
+	entries        map[string]book.Entry
+}
+
+// Load puts together what was read, for a step. row is nil if there is none.
+func Load(name locks.Name, row *Row, entries []book.Entry) *Loaded {
+	l := &Loaded{name: name, row: row, entries: make(map[string]book.Entry, len(entries))}
+	for _, e := range entries {
+		l.entries[e.ID] = e
+	}
+	if row == nil {
+		l.Resource = &book.Resource{Name: name}
+	} else {
+		l.Resource = row.resource(entries)
+	}
+	return l
+}
+
+// A Change is what a step has changed, as rows.
+type Change struct {
+	Insert []any // the values of all columns of lk_resource
+	Update []any // the same, with the key at the end
+	Delete bool  // the row of lk_resource
+	Put    []Entry
+	Drop   []string // the IDs of entries
+	// Wake are the processes that have a request which could be granted now.
+	Wake []string
+}
+
+// Change compares what a step has left with what was read.
+func (l *Loaded) Change(now int64) Change {
+	if !l.Exists {
+		c := Change{Delete: l.row != nil}
+		for id := range l.entries {
+			c.Drop = append(c.Drop, id)
+		}
+		return c
+	}
+	c := Change{Wake: l.Wake(now)}
+	var wakes int64
+	if l.row != nil {
+		wakes = l.row.Wakes
+	}
+	if len(c.Wake) > 0 {
+		wakes++
+	}
+	r, entries := row(l.Resource, wakes)
+	switch values := args(r.fields()); {
+	case l.row == nil:
+		c.Insert = values
+	case !reflect.DeepEqual(values, args(l.row.fields())):
+		c.Update = append(values[2:len(values):len(values)], values[:2]...)
+	}
+	left := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		left[e.ID] = true
+		if was, there := l.entries[e.ID]; !there || was != e {
+			c.Put = append(c.Put, Entry{l.name, e})
+		}
+	}
+	for id := range l.entries {
+		if !left[id] {
+			c.Drop = append(c.Drop, id)
+		}
+	}
+	return c
+}
+
+// ReadPage reads the resources of a page by two queries, number 0 for their rows and
+// number 1 for their entries. query calls row for each row that there is.
+func ReadPage(tenant, after string, most int, query func(number int, args []any, row func(scan func(dest ...any) error) error) error) ([]*book.Resource, error) {
+	var rows []*Row
+	err := query(0, []any{Bytes(tenant), Bytes(after), int64(most)}, func(scan func(...any) error) error {
+		rows = append(rows, new(Row))
+		return rows[len(rows)-1].Scan(scan)
+	})
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	entries := map[string][]book.Entry{}
+	args := []any{Bytes(tenant), Bytes(rows[0].Key), Bytes(rows[len(rows)-1].Key)}
+	err = query(1, args, func(scan func(...any) error) error {
+		var e Entry
+		err := e.Scan(scan)
+		entries[e.Key] = append(entries[e.Key], e.Entry)
+		return err
+	})
+	page := make([]*book.Resource, len(rows))
+	for i, row := range rows {
+		page[i] = row.resource(entries[row.Key])
+	}
+	return page, err
+}

@@ -1,0 +1,82 @@
+package relational
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ambit-go/ambit/locks"
+)
+
+// Version is the version of the schema that this code has. Table lk_schema has that of
+// the database.
+const Version = 1
+
+// CheckVersion says whether the schema must be changed, or why it cannot be used.
+func CheckVersion(there int64) (migrate bool, err error) {
+	if there > Version {
+		return false, &locks.ValidationError{What: "schema", Why: fmt.Sprintf(
+			"the tables have version %d, which a newer version of this program has made; this one knows version %d: install the newer one", there, Version)}
+	}
+	return there < Version, nil
+}
+
+// A columnType is what a column may hold.
+type columnType int
+
+const (
+	integer  columnType = iota
+	short               // bytes that may be a part of a key
+	long                // bytes
+	optional            // bytes, or NULL
+)
+
+type column struct {
+	name string
+	columnType
+}
+
+// A Dialect is what SQL looks like in a database.
+type Dialect struct {
+	Types    [4]string // of the column types
+	Quote    string    // around the names of columns
+	Suffix   string    // after CREATE TABLE (…)
+	Now      string    // the time in microseconds, or $now, a parameter of its own
+	Greatest string
+	Empty    string // no bytes
+	// Numbered says whether parameters have numbers, so one can be used twice: what
+	// they begin with. Empty: they are question marks.
+	Numbered string
+}
+
+// Tables returns the statements that make version 1.
+func (d *Dialect) Tables() []string {
+	return []string{
+		d.table("lk_resource", resourceColumns, 2),
+		d.table("lk_entry", entryColumns, 3),
+		"CREATE TABLE IF NOT EXISTS lk_schema (version " + d.Types[integer] + " NOT NULL)",
+	}
+}
+
+func (d *Dialect) table(name string, columns []column, keys int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (\n", name)
+	for _, c := range columns {
+		fmt.Fprintf(&b, "\t%s %s", d.quote(c.name), d.Types[c.columnType])
+		if c.columnType != optional {
+			b.WriteString(" NOT NULL")
+		}
+		b.WriteString(",\n")
+	}
+	fmt.Fprintf(&b, "\tPRIMARY KEY (%s)\n) %s", d.names(columns[:keys]), d.Suffix)
+	return b.String()
+}
+
+func (d *Dialect) quote(name string) string { return d.Quote + name + d.Quote }
+
+func (d *Dialect) names(columns []column) string {
+	quoted := make([]string, len(columns))
+	for i, c := range columns {
+		quoted[i] = d.quote(c.name)
+	}
+	return strings.Join(quoted, ", ")
+}

@@ -1,0 +1,100 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/relational"
+)
+
+// every is how long the watcher sleeps between two looks at the file.
+const every = 2 * time.Millisecond
+
+// watch looks for changes of the file, by any process, until stop is called. SQLite
+// keeps a number that a connection sees change with every commit of another one; to
+// read it takes some microseconds. Only then the locks that somebody listens for are
+// read, and only those hinted that have a request of this process which can be granted:
+// a hint makes its reader write, and would otherwise wake all other processes.
+func watch(f *file, path string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w := &watcher{file: f, seen: map[locks.Name]int64{}}
+		for ctx.Err() == nil {
+			w.run(ctx, path) // ends by itself only if the file cannot be read
+			sleep(ctx, time.Second)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+type watcher struct {
+	*file
+	// seen has the number of wakes that each lock had when it was looked at last.
+	seen map[locks.Name]int64
+}
+
+func (w *watcher) run(ctx context.Context, path string) {
+	db, err := sql.Open("sqlite", fileURL(path)+"?_pragma=busy_timeout(0)&_pragma=query_only(1)")
+	if err != nil {
+		return
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1) // the number is that of a connection
+	changed, err := db.PrepareContext(ctx, "PRAGMA data_version")
+	if err != nil {
+		return
+	}
+	defer func() { _ = changed.Close() }()
+	last := int64(-1)
+	for ctx.Err() == nil {
+		pause := every
+		var number int64
+		if err := changed.QueryRowContext(context.Background()).Scan(&number); err != nil && !busy(err) {
+			return
+		} else if err == nil && number != last {
+			began := time.Now()
+			w.look()
+			last = number
+			pause = max(every, 3*time.Since(began)) // never more than a quarter of the time
+		}
+		sleep(ctx, pause)
+	}
+}
+
+// look hints what can be granted.
+func (w *watcher) look() {
+	ctx := context.Background()
+	seen := make(map[locks.Name]int64, len(w.seen))
+	for _, name := range w.hub.Keys() {
+		row, err := w.row(ctx, nil, name)
+		if err != nil || row == nil {
+			continue // the next change shows it
+		}
+		seen[name] = row.Wakes
+		if was, there := w.seen[name]; there && was == row.Wakes {
+			continue
+		}
+		entries, err := w.entries(ctx, nil, name)
+		if err == nil && slices.Contains(relational.Load(name, row, entries).Wake(w.now()), w.client) {
+			w.hub.Hint(name)
+		}
+	}
+	w.seen = seen
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,104 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/look"
+)
+
+// metrics returns a picture in the text format of Prometheus. Of a store that does not
+// answer it says no more than that: figures of the past would look like the present.
+func metrics(s *look.Snapshot, err error) []byte {
+	m := new(exposition)
+	m.family("taskqueue_up", "gauge", "Whether the store answers.")
+	if err != nil {
+		m.value(0)
+		return m.Bytes()
+	}
+	m.value(1)
+	m.family("taskqueue_look_seconds", "gauge", "How long it took to ask the store.")
+	m.value(s.TookSeconds)
+	m.family("taskqueue_queues_left_out", "gauge", "How many queues there are that are not looked at.")
+	m.value(float64(s.MoreQueues))
+
+	m.family("taskqueue_queue_up", "gauge", "Whether the queue could be read.")
+	for _, q := range s.Queues {
+		m.value(number(q.Error == ""), "queue", q.Name)
+	}
+	readable := slices.DeleteFunc(slices.Clone(s.Queues), func(q look.Queue) bool { return q.Error != "" })
+	each := func(name, kind, help string, f func(q look.Queue)) {
+		m.family(name, kind, help)
+		for _, q := range readable {
+			f(q)
+		}
+	}
+	each("taskqueue_tasks", "gauge", "How many tasks there are, by state.", func(q look.Queue) {
+		for st := taskqueue.StateScheduled; st <= taskqueue.StateCancelled; st++ {
+			m.value(float64(q.States[st]), "queue", q.Name, "state", st.String())
+		}
+	})
+	each("taskqueue_events_total", "counter", "What has happened since the queue was made.", func(q look.Queue) {
+		for _, c := range slices.Sorted(maps.Keys(q.Counts)) {
+			m.value(float64(q.Counts[c]), "queue", q.Name, "event", string(c))
+		}
+	})
+	each("taskqueue_late_seconds", "gauge", "How late the task is that waits longest.", func(q look.Queue) {
+		m.value(q.LateSeconds, "queue", q.Name)
+	})
+	each("taskqueue_paused", "gauge", "Whether the queue is paused.", func(q look.Queue) {
+		m.value(number(q.Settings.Paused), "queue", q.Name)
+	})
+	each("taskqueue_concurrency_limit", "gauge", "How many tasks may run at a time; 0: no limit.", func(q look.Queue) {
+		m.value(float64(q.Settings.Concurrency), "queue", q.Name)
+	})
+	each("taskqueue_rate_limit", "gauge", "How many tasks may start a second; 0: no limit.", func(q look.Queue) {
+		m.value(q.Settings.Rate, "queue", q.Name)
+	})
+	m.family("taskqueue_periodic_last_tick_timestamp_seconds", "gauge", "The last tick of a periodic job.")
+	for _, p := range s.Periodic {
+		m.value(float64(p.Last.UnixMicro())/1e6, "queue", p.Queue, "job", p.Name)
+	}
+	return m.Bytes()
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// An exposition is metrics as text.
+type exposition struct {
+	bytes.Buffer
+	name string // of the family
+}
+
+// family begins the metrics of one name.
+func (e *exposition) family(name, kind, help string) {
+	e.name = name
+	_, _ = fmt.Fprintf(e, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+}
+
+var labelEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+// value writes one metric of the family. labels are names and values.
+func (e *exposition) value(v float64, labels ...string) {
+	e.WriteString(e.name)
+	for i := 0; i < len(labels); i += 2 {
+		open := ","
+		if i == 0 {
+			open = "{"
+		}
+		_, _ = fmt.Fprintf(e, `%s%s="%s"`, open, labels[i], labelEscapes.Replace(labels[i+1]))
+	}
+	if len(labels) > 0 {
+		e.WriteString("}")
+	}
+	_, _ = fmt.Fprintf(e, " %v\n", v)
+}

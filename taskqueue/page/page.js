@@ -1,0 +1,73 @@
+"use strict";
+// Renews the page: it asks for itself, and takes over the parts that have changed.
+(() => {
+  const every = 2000; // ms
+  const live = document.getElementById("live");
+  const button = document.getElementById("pause");
+  let paused = false, timer = 0, asking = false;
+
+  function say(text, off) {
+    if (live.textContent !== text) live.textContent = text;
+    live.classList.toggle("off", off);
+  }
+
+  // busy: somebody marks text in it.
+  function busy(part) {
+    const marked = document.getSelection();
+    return marked && !marked.isCollapsed && marked.containsNode(part, true);
+  }
+
+  // take puts what is new in a part. What was opened stays open, and the focus stays.
+  function take(part, fresh) {
+    if (busy(part) || part.innerHTML === fresh.innerHTML) return;
+    const opened = new Set();
+    for (const d of part.querySelectorAll("details[open]")) opened.add(d.dataset.key);
+    const active = document.activeElement, held = part.contains(active) ? active.closest("details") : null;
+    const key = held ? held.dataset.key : null, href = !held && part.contains(active) ? active.getAttribute("href") : null;
+    part.replaceChildren(...fresh.childNodes);
+    for (const d of part.querySelectorAll("details")) {
+      if (opened.has(d.dataset.key)) d.open = true;
+      if (key !== null && d.dataset.key === key) d.querySelector("summary").focus({ preventScroll: true });
+    }
+    if (href !== null) {
+      for (const a of part.querySelectorAll("a")) if (a.getAttribute("href") === href) a.focus({ preventScroll: true });
+    }
+  }
+
+  async function renew() {
+    clearTimeout(timer);
+    if (asking || paused || document.hidden) return;
+    asking = true;
+    try {
+      const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(10000) });
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const parts = fresh.querySelectorAll("[data-part]");
+      if (parts.length === 0) throw new Error("another page");
+      if (!paused) {
+        if (parts.length !== document.querySelectorAll("[data-part]").length) {
+          location.reload(); // the store answers for the first time
+          return;
+        }
+        for (const part of parts) take(document.querySelector('[data-part="' + part.dataset.part + '"]'), part);
+        document.title = fresh.title;
+        say("Live", false);
+      }
+    } catch (e) {
+      if (!paused) say("taskq serve does not answer; this is from before", true);
+    } finally {
+      asking = false;
+      timer = setTimeout(renew, every);
+    }
+  }
+
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    paused = !paused;
+    button.textContent = paused ? "Resume updates" : "Pause updates";
+    say(paused ? "Paused" : "Live", false);
+    renew();
+  });
+  document.addEventListener("visibilitychange", renew);
+  say("Live", false);
+  timer = setTimeout(renew, every);
+})();

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go, if it is not there: a C compiler for the
-# race detector, and the servers that the tests of taskqueue and locks start and stop
-# themselves. Where there is no apt-get it says what to install.
+# race detector, the servers that the tests of taskqueue and locks start and stop
+# themselves, and a browser for the page of taskqueue. Where there is no apt-get it says what to install.
 set -euo pipefail
 
 missing=()
 cc=$(go env CC)
 command -v "${cc%% *}" >/dev/null || missing+=(gcc libc6-dev)
 command -v redis-server >/dev/null || missing+=(redis-server)
+browser=''
+for name in chromium chromium-browser google-chrome chrome; do
+	browser=${browser:-$(command -v "$name" || true)}
+done
+[ -n "$browser" ] || missing+=(chromium)
 command -v dynalite >/dev/null || command -v npm >/dev/null || missing+=(npm)
 
 if [ ${#missing[@]} -gt 0 ]; then

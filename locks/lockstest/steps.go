@@ -184,6 +184,7 @@ func steps() []Test {
 		}},
 		{"racing creators of a semaphore never grant one too many", testRacingCreators},
 		{"histories of random programs are linearizable", testLinearizable},
+		{"random programs go as the plain functions of package book say", testPrograms},
 		{"a hint comes when a request may have become grantable", testHints},
 		{"a context that is done ends a step with ErrUnavailable", func(t *testing.T, f *Fixture) {
 			ctx, cancel := context.WithCancel(t.Context())

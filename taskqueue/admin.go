@@ -134,12 +134,13 @@ func (q *Queue) Purge(ctx context.Context, s State) (n int, err error) {
 	if err := checkState(s); err != nil {
 		return 0, err
 	}
-	for {
-		some, err := q.store.Purge(ctx, q.name, s)
+	for cursor := ""; ; {
+		some, next, err := q.store.Purge(ctx, q.name, s, cursor)
 		n += some
-		if err != nil || some == 0 {
+		if err != nil || next == "" {
 			return n, err
 		}
+		cursor = next
 	}
 }
 

@@ -96,7 +96,7 @@ func bounded(queue string, all []NewTask, of []int) error {
 	}
 	size := 0
 	for _, i := range of {
-		if size += len(all[i].Payload) + headersSize(all[i].Headers); size > MaxBatchBytes {
+		if size += all[i].size(); size > MaxBatchBytes {
 			return invalid("tasks", "those for queue %s have more than %d bytes of payloads and headers: split them", queue, MaxBatchBytes)
 		}
 	}
@@ -124,15 +124,10 @@ func (q *Queue) complete(t *Task) error {
 	if t.MaxCrashes == 0 {
 		t.MaxCrashes = DefaultMaxCrashes
 	}
-	if err := errors.Join(CheckName("Type", t.Type), CheckName("Queue", t.Queue), CheckName("ID", t.ID)); err != nil {
+	if err := errors.Join(CheckName("Queue", t.Queue), checkSizes(t, q.opts.maxPayload)); err != nil {
 		return err
 	}
-	if t.UniqueKey != "" {
-		if err := CheckName("UniqueKey", t.UniqueKey); err != nil {
-			return err
-		}
-	}
-	if err := errors.Join(checkSizes(t, q.opts.maxPayload), checkTimes(t), checkCounts(t)); err != nil {
+	if err := t.check(); err != nil {
 		return err
 	}
 	t.Delay = max(t.Delay, 0)

@@ -46,10 +46,12 @@ type Store interface {
 	// task is in no state for it, and [ErrNotFound] if there is no such task. The
 	// error of ActRetry is a [*DuplicateError] if another task holds the unique key.
 	Act(ctx context.Context, queue, id string, act Act) (bool, error)
-	// Purge deletes up to MaxBatch tasks in a state, and returns how many. Running
-	// ones cannot be deleted.
-	Purge(ctx context.Context, queue string, s State) (int, error)
-	// Configure changes the settings of a queue by what f makes of them.
+	// Purge deletes tasks in a state, behind the cursor, and returns how many and the
+	// next cursor: it looks at up to MaxBatch of them, and up to about MaxBatchBytes. No
+	// cursor: from the first, or there are no more. Running ones cannot be deleted.
+	Purge(ctx context.Context, queue string, s State, cursor string) (n int, next string, err error)
+	// Configure changes the settings of a queue by what f makes of them. f is called
+	// again if they have changed meanwhile.
 	Configure(ctx context.Context, queue string, f func(*Settings)) error
 	// Tick enqueues the task of a periodic job, unless a tick at or after that time
 	// has been enqueued before, or the job is known with another schedule. It says

@@ -56,8 +56,12 @@ func (s *store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (b
 	return via(s, func(st taskqueue.Store) (bool, error) { return st.Act(ctx, queue, id, act) })
 }
 
-func (s *store) Purge(ctx context.Context, queue string, state taskqueue.State) (int, error) {
-	return via(s, func(st taskqueue.Store) (int, error) { return st.Purge(ctx, queue, state) })
+func (s *store) Purge(ctx context.Context, queue string, state taskqueue.State, cursor string) (n int, next string, err error) {
+	_, err = via(s, func(st taskqueue.Store) (_ struct{}, err error) {
+		n, next, err = st.Purge(ctx, queue, state, cursor)
+		return struct{}{}, err
+	})
+	return n, next, err
 }
 
 func (s *store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {

@@ -79,7 +79,7 @@ func open(ctx context.Context, url string) (taskqueue.Store, error) {
 }
 
 // scripts are the steps.
-type scripts struct{ enqueue, tick, claim, extend, settle, act, look *redis.Script }
+type scripts struct{ enqueue, tick, claim, extend, settle, act, look, configure *redis.Script }
 
 // load makes the scripts. Steps that free memory, or keep what is there, are allowed
 // when the server is full, if it can be told so.
@@ -100,13 +100,14 @@ func load(flags bool) scripts {
 	}
 	const full = "#!lua flags=allow-oom\n"
 	return scripts{
-		enqueue: script("enqueue", "#!lua\n"),
-		tick:    script("tick", "#!lua\n"),
-		claim:   script("claim", full),
-		extend:  script("extend", full),
-		settle:  script("settle", full),
-		act:     script("act", full),
-		look:    script("look", full),
+		enqueue:   script("enqueue", "#!lua\n"),
+		tick:      script("tick", "#!lua\n"),
+		claim:     script("claim", full),
+		extend:    script("extend", full),
+		settle:    script("settle", full),
+		act:       script("act", full),
+		look:      script("look", full),
+		configure: script("configure", full),
 	}
 }
 

@@ -69,13 +69,14 @@ func (s *Store) run(ctx context.Context, script *redis.Script, queue string, arg
 // Enqueue is a method of taskqueue.Store. Calls that come at the same time are sent
 // together.
 func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
-	if len(tasks) > taskqueue.MaxBatch {
-		return nil, &taskqueue.InvalidError{What: "tasks", Why: "more than 1,000 in one call: split them"}
+	if err := taskqueue.CheckTasks(tasks); err != nil {
+		return nil, err
 	}
 	size := 0
 	for i := range tasks {
-		if size += len(tasks[i].Payload); size > taskqueue.MaxBatchBytes {
-			return nil, &taskqueue.InvalidError{What: "tasks", Why: "more than 4 MiB of payloads in one call: split them"}
+		size += len(tasks[i].Payload)
+		for k, v := range tasks[i].Headers {
+			size += len(k) + len(v)
 		}
 	}
 	if err := taskqueue.CheckName("queue", queue); err != nil {
@@ -138,8 +139,8 @@ func (s *Store) register(ctx context.Context, queue string) error {
 
 // Claim is a method of taskqueue.Store.
 func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueue.Claimed, err error) {
-	if r.Lease <= 0 || r.Worker == "" {
-		return c, &taskqueue.InvalidError{What: "claim", Why: "a worker and a lease longer than 0 are needed"}
+	if err := taskqueue.CheckClaim(r); err != nil {
+		return c, err
 	}
 	order := make([]byte, 0, taskqueue.Priorities)
 	for _, class := range classes.Order(r.Weigh) {
@@ -167,8 +168,8 @@ func lease(d time.Duration) int64 { return max(d.Microseconds(), 1) }
 
 // Extend is a method of taskqueue.Store.
 func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqueue.ExtendResult, error) {
-	if r.Lease <= 0 || len(r.Refs) > taskqueue.MaxBatch {
-		return nil, &taskqueue.InvalidError{What: "extend", Why: "a lease longer than 0 and at most 1,000 runs are needed"}
+	if err := taskqueue.CheckExtend(r); err != nil {
+		return nil, err
 	}
 	args := []any{r.Worker, lease(r.Lease)}
 	for _, ref := range r.Refs {
@@ -188,12 +189,12 @@ func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqu
 
 // Settle is a method of taskqueue.Store.
 func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
-	if len(outcomes) > taskqueue.MaxBatch {
-		return nil, &taskqueue.InvalidError{What: "settle", Why: "at most 1,000 outcomes a call"}
+	if err := taskqueue.CheckOutcomes(outcomes); err != nil {
+		return nil, err
 	}
 	var args []any
 	for _, o := range outcomes {
-		args = append(args, o.ID, o.Token, int(o.Kind), max(o.After, 0).Microseconds(), o.Error, o.Result)
+		args = append(args, o.ID, o.Token, int(o.Kind), o.Wait().Microseconds(), o.Error, o.Result)
 	}
 	got, err := s.run(ctx, s.scripts.settle, queue, args...)
 	if err != nil {
@@ -237,10 +238,16 @@ func (s *Store) List(ctx context.Context, queue string, r taskqueue.ListRequest)
 	if page.Tasks, err = infos(queue, answer[1], fromMicros(integer(answer[0]))); err != nil {
 		return page, err
 	}
-	if more := list(answer[2]); len(more) == 3 {
-		page.Cursor = fmt.Sprintf("%d/%s/%s", integer(more[0]), text(more[1]), url.QueryEscape(text(more[2])))
-	}
+	page.Cursor = cursorText(answer[2])
 	return page, nil
+}
+
+// cursorText is what cursor reads; "" if v is no cursor.
+func cursorText(v any) string {
+	if c := list(v); len(c) == 3 {
+		return fmt.Sprintf("%d/%s/%s", integer(c[0]), text(c[1]), url.QueryEscape(text(c[2])))
+	}
+	return ""
 }
 
 // cursor reads a cursor that List has made: a class, a score and an id.
@@ -248,7 +255,7 @@ func cursor(c string) (class int, score, id string, err error) {
 	if c == "" {
 		return 1, "", "", nil
 	}
-	parts := strings.Split(c, "/")
+	parts := strings.Split(c, "/") // no score has one
 	if len(parts) == 3 {
 		class, err = strconv.Atoi(parts[0])
 		score = parts[1]
@@ -312,15 +319,20 @@ func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (b
 }
 
 // Purge is a method of taskqueue.Store.
-func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State) (int, error) {
+func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State, from string) (n int, next string, err error) {
 	if state == taskqueue.StateRunning {
-		return 0, &taskqueue.InvalidError{What: "state", Why: "running tasks cannot be deleted: cancel them first"}
+		return 0, "", &taskqueue.InvalidError{What: "state", Why: "running tasks cannot be deleted: cancel them first"}
 	}
-	got, err := s.run(ctx, s.scripts.look, queue, "purge", int(state), 1, "", "", taskqueue.MaxBatch)
+	class, score, id, err := cursor(from)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	return int(integer(got)), nil
+	got, err := s.run(ctx, s.scripts.look, queue, "purge", int(state), class, score, id, taskqueue.MaxBatch)
+	if err != nil {
+		return 0, "", err
+	}
+	answer := list(got)
+	return int(integer(answer[0])), cursorText(answer[1]), nil
 }
 
 // Configure is a method of taskqueue.Store.
@@ -331,30 +343,27 @@ func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.S
 	if err := s.register(ctx, queue); err != nil {
 		return err
 	}
-	key := s.base(queue) + "c"
 	for {
-		err := s.client.Watch(ctx, func(tx *redis.Tx) error {
-			var set taskqueue.Settings
-			old, err := tx.HGet(ctx, key, "settings").Result()
-			if err == nil {
-				err = json.Unmarshal([]byte(old), &set)
-			}
-			if err != nil && err != redis.Nil {
-				return err
-			}
-			f(&set)
-			b, err := json.Marshal(set)
-			if err != nil {
-				return err
-			}
-			_, err = tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
-				p.HSet(ctx, key, "settings", b)
-				p.Publish(ctx, s.channel(queue), "")
-				return nil
-			})
+		got, err := s.run(ctx, s.scripts.look, queue, "settings")
+		if err != nil {
 			return err
-		}, key)
-		if err != redis.TxFailedErr {
+		}
+		before := text(got)
+		var set taskqueue.Settings
+		if before != "" {
+			if err := json.Unmarshal([]byte(before), &set); err != nil {
+				return fmt.Errorf("taskqueue: the settings of queue %s cannot be read: %w", queue, err)
+			}
+		}
+		f(&set)
+		if err := taskqueue.CheckSettings(set); err != nil {
+			return err
+		}
+		b, err := json.Marshal(set)
+		if err != nil {
+			return err
+		}
+		if got, err = s.run(ctx, s.scripts.configure, queue, before, b); err != nil || integer(got) == 1 {
 			return err
 		}
 	}
@@ -362,6 +371,9 @@ func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.S
 
 // Tick is a method of taskqueue.Store.
 func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
+	if err := taskqueue.CheckTick(t); err != nil {
+		return false, err
+	}
 	if err := s.register(ctx, t.Queue); err != nil {
 		return false, err
 	}

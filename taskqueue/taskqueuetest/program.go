@@ -296,7 +296,7 @@ func (p *program) act() error {
 func (p *program) purge() error {
 	state := []taskqueue.State{taskqueue.StateScheduled, taskqueue.StateReady, taskqueue.StateRetrying, taskqueue.StateDone, taskqueue.StateDead, taskqueue.StateCancelled}[p.pick(6)]
 	before := time.Now()
-	n, err := p.s.Purge(ctx, queue, state)
+	n, _, err := p.s.Purge(ctx, queue, state, "")
 	after := time.Now()
 	if err != nil {
 		return err

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"time"
@@ -49,42 +47,6 @@ func (e *Engine) Queues(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// maxCounted is how many tasks that are due Stats counts; then it stops.
-const maxCounted = 10_000
-
-// Stats is a method of taskqueue.Store.
-func (e *Engine) Stats(ctx context.Context, name string) (s taskqueue.Stats, err error) {
-	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
-		s = taskqueue.Stats{Queue: name, Settings: q.meta.Settings, States: map[taskqueue.State]int64{}, Counts: map[taskqueue.Counter]int64{}}
-		for c, n := range q.meta.Counts {
-			s.Counts[c] = n
-		}
-		for st, n := range q.meta.States {
-			s.States[st] = n
-		}
-		counted := 0
-		for class := range taskqueue.Priorities {
-			scan(tx, classKey(name, class), func(rest, v []byte) bool {
-				late := now.Sub(fromMicros(rest))
-				if late < 0 || counted == maxCounted {
-					return false
-				}
-				counted++
-				s.Latest = max(s.Latest, late)
-				s.States[taskqueue.StateReady]++
-				if len(v) > 0 {
-					s.States[taskqueue.StateRetrying]--
-				} else {
-					s.States[taskqueue.StateScheduled]--
-				}
-				return true
-			})
-		}
-		return nil
-	})
-	return s, err
-}
-
 // Act is a method of taskqueue.Store.
 func (e *Engine) Act(ctx context.Context, name, id string, act taskqueue.Act) (done bool, err error) {
 	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
@@ -113,12 +75,12 @@ func (q *queue) act(tx Tx, now time.Time, r *record, act taskqueue.Act) (bool, e
 	case act == taskqueue.ActPromote && r.waits() && r.DueAt.After(now):
 		q.change(tx, r, func(r *record) { r.DueAt = stored(now) })
 	case act == taskqueue.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
-		if holder := tx.Get(uniqueKey(q.name, r.UniqueKey)); r.UniqueKey != "" && holder != nil {
-			return false, &taskqueue.DuplicateError{UniqueKey: r.UniqueKey, Holder: string(holder)}
+		if holder := q.holder(tx, r.UniqueKey); r.UniqueKey != "" && holder != "" {
+			return false, &taskqueue.DuplicateError{UniqueKey: r.UniqueKey, Holder: holder}
 		}
 		q.change(tx, r, func(r *record) {
 			r.Failures, r.Crashes, r.Releases, r.CancelRequested, r.Reaped = 0, 0, 0, false, false
-			r.EndedAt, r.HoldsKey = time.Time{}, r.UniqueKey != ""
+			r.EndedAt, r.HoldsKey, r.Lasts = time.Time{}, r.UniqueKey != "", true
 			q.wait(r, taskqueue.StateScheduled, now, 0)
 		})
 	case act == taskqueue.ActDelete && r.State != taskqueue.StateRunning:
@@ -129,110 +91,38 @@ func (q *queue) act(tx Tx, now time.Time, r *record, act taskqueue.Act) (bool, e
 	return true, nil
 }
 
-// List is a method of taskqueue.Store.
-func (e *Engine) List(ctx context.Context, name string, req taskqueue.ListRequest) (page taskqueue.Page, err error) {
-	after, err := hex.DecodeString(req.Cursor)
-	if err != nil {
-		return page, &taskqueue.InvalidError{What: "cursor", Why: "it is not one that List has returned"}
-	}
-	most := min(max(req.Max, 0), taskqueue.MaxBatch)
-	if most == 0 {
-		most = 100
-	}
-	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
-		prefix, idAt := indexOf(name, req.State)
-		var last []byte // behind the prefix, of the task that was looked at last
-		seen, size := 0, 0
-		scanFrom(tx, prefix, after, req.Reverse, func(rest []byte) bool {
-			if seen == taskqueue.MaxBatch || len(page.Tasks) == most || size >= taskqueue.MaxBatchBytes {
-				page.Cursor = hex.EncodeToString(last)
-				return false
-			}
-			seen++
-			last = slices.Clone(rest)
-			var r *record
-			if r, err = load(tx, name, string(rest[idAt:])); r == nil {
-				return err == nil
-			}
-			if i := q.look(r, now); i.State == req.State {
-				page.Tasks = append(page.Tasks, i)
-				size += len(i.Payload) + len(i.Result) + len(i.Progress)
-			}
-			return true
-		})
-		return err
-	})
-	return page, err
-}
-
-// scanFrom calls f with what follows prefix in each key that begins with it, from the
-// one behind after on, in the order of the keys or in the inverse order. No after: from
-// the first.
-func scanFrom(tx Tx, prefix, after []byte, reverse bool, f func(rest []byte) bool) {
-	within := func(k, _ []byte) bool { return bytes.HasPrefix(k, prefix) && f(k[len(prefix):]) }
-	from := slices.Concat(prefix, after)
-	switch {
-	case !reverse && len(after) > 0:
-		tx.Scan(append(from, 0), within)
-	case !reverse:
-		tx.Scan(from, within)
-	case len(after) == 0:
-		from[len(from)-1]++ // the least key behind all those of the prefix, whose last byte is small
-		fallthrough
-	default:
-		tx.ScanBack(from, within)
-	}
-}
-
-// indexOf returns the prefix of the index in which tasks of a state are, and how
-// many bytes stand before the id behind it.
-func indexOf(queue string, s taskqueue.State) (prefix []byte, idAt int) {
-	switch {
-	case s == taskqueue.StateRunning:
-		return key(keyRunning, queue), 0
-	case s.Ended():
-		return endedPrefix(queue, s), 8
-	default:
-		return key(keyDue, queue), 9
-	}
-}
-
-// Purge is a method of taskqueue.Store.
-func (e *Engine) Purge(ctx context.Context, name string, s taskqueue.State) (n int, err error) {
-	if s == taskqueue.StateRunning {
-		return 0, &taskqueue.InvalidError{What: "state", Why: "running tasks cannot be deleted: cancel them first"}
-	}
-	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
-		prefix, idAt := indexOf(name, s)
-		var all []*record
-		scan(tx, prefix, func(rest, _ []byte) bool {
-			r, _ := load(tx, name, string(rest[idAt:]))
-			if r != nil && r.info(now).State == s {
-				all = append(all, r)
-			}
-			return len(all) < taskqueue.MaxBatch
-		})
-		for _, r := range all {
-			q.remove(tx, r)
-		}
-		n = len(all)
-		return nil
-	})
-	return n, err
-}
-
-// Configure is a method of taskqueue.Store.
+// Configure is a method of taskqueue.Store. f is called with no lock held, so that it
+// may use the store.
 func (e *Engine) Configure(ctx context.Context, name string, f func(*taskqueue.Settings)) error {
-	err := e.do(ctx, name, func(_ Tx, q *queue, _ time.Time) error {
-		f(&q.meta.Settings)
-		q.dirty, q.sooner = true, true
-		return nil
-	})
-	return err
+	for done := false; !done; {
+		var before taskqueue.Settings
+		read := func(_ Tx, q *queue, _ time.Time) error { before = q.meta.Settings; return nil }
+		if err := e.do(ctx, name, read); err != nil {
+			return err
+		}
+		set := before
+		f(&set)
+		if err := taskqueue.CheckSettings(set); err != nil {
+			return err
+		}
+		err := e.do(ctx, name, func(_ Tx, q *queue, _ time.Time) error {
+			if done = q.meta.Settings == before; done {
+				q.meta.Settings, q.dirty, q.sooner = set, true, true
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Tick is a method of taskqueue.Store.
 func (e *Engine) Tick(ctx context.Context, t taskqueue.Tick) (added bool, err error) {
+	if err := taskqueue.CheckTick(t); err != nil {
+		return false, err
+	}
 	err = e.do(ctx, t.Queue, func(tx Tx, q *queue, now time.Time) error {
 		k := append(key(keyPeriodic, t.Queue), t.Name...)
 		p := taskqueue.Periodic{Name: t.Name, Schedule: t.Schedule}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -10,26 +11,25 @@ import (
 
 // Claim is a method of taskqueue.Store.
 func (e *Engine) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueue.Claimed, err error) {
-	if r.Lease <= 0 || r.Worker == "" {
-		return c, &taskqueue.InvalidError{What: "claim", Why: "a worker and a lease longer than 0 are needed"}
+	if err := taskqueue.CheckClaim(r); err != nil {
+		return c, err
 	}
 	err = e.do(ctx, r.Queue, func(tx Tx, q *queue, now time.Time) error {
-		c, err = q.claim(tx, now, r)
+		c = q.claim(tx, now, r)
 		// What was reaped need not be told to others if nothing of it is left.
 		q.sooner = q.sooner && len(c.Tasks) == min(r.Max, taskqueue.MaxBatch)
 		c.Seen = e.seen(r.Queue)
-		return err
+		return nil
 	})
 	return c, err
 }
 
-func (q *queue) claim(tx Tx, now time.Time, r taskqueue.ClaimRequest) (c taskqueue.Claimed, err error) {
+func (q *queue) claim(tx Tx, now time.Time, r taskqueue.ClaimRequest) (c taskqueue.Claimed) {
 	c.Now = now
 	q.step(now)
 	if last := q.claims[r.Worker]; last != nil && r.Nonce != "" && last.nonce == r.Nonce {
-		c.Tasks, err = q.again(tx, now, last, r)
-		c.NextDue = now
-		return c, err
+		c.Tasks, c.NextDue = q.again(tx, now, last, r), now
+		return c
 	}
 	q.claiming = &c
 	defer func() { q.claiming = nil }()
@@ -45,28 +45,34 @@ func (q *queue) claim(tx Tx, now time.Time, r taskqueue.ClaimRequest) (c taskque
 	q.take(tx, now, n, &c, r)
 	limit := q.meta.Settings.Concurrency
 	q.full = limit > 0 && len(q.leases) >= limit && len(c.Tasks) < most
-	q.allowance -= float64(len(c.Tasks))
+	if q.meta.Settings.Rate > 0 {
+		q.allowance -= float64(len(c.Tasks))
+	}
 	q.remember(now, r, c.Tasks)
 	c.NextDue = q.nextDue(tx, now, len(c.Tasks) < n, next)
-	return c, nil
+	return c
 }
 
 // again answers a claim that is repeated: with what it got and still has.
-func (q *queue) again(tx Tx, now time.Time, last *lastClaim, r taskqueue.ClaimRequest) (tasks []taskqueue.Info, err error) {
+func (q *queue) again(tx Tx, now time.Time, last *lastClaim, r taskqueue.ClaimRequest) (tasks []taskqueue.Info) {
+	room := taskqueue.MaxBatchBytes
 	for _, ref := range last.refs {
 		l := q.byID[ref.ID]
 		if l == nil || l.token != ref.Token {
 			continue
 		}
-		rec, err := load(tx, q.name, ref.ID)
-		if err != nil {
-			return nil, err
-		}
 		q.extend(l, now, r.Lease)
+		rec, _ := load(tx, q.name, ref.ID)
+		if rec == nil {
+			continue // its lease will not be extended
+		}
+		if room -= size(&rec.Info); room < 0 {
+			rec.Progress = nil // what it has noted since then
+		}
 		rec.LeaseEnd = l.end
 		tasks = append(tasks, rec.Info)
 	}
-	return tasks, nil
+	return tasks
 }
 
 // remember keeps the last claim of a worker, and forgets workers that have not
@@ -87,16 +93,29 @@ func (q *queue) remember(now time.Time, r taskqueue.ClaimRequest, tasks []taskqu
 }
 
 // take claims up to n tasks whose time has come, the most urgent class first, or
-// the classes in an order that is drawn by weight.
+// the classes in an order that is drawn by weight. It looks at no more than MaxBatch
+// tasks, and what it claims has no more than MaxBatchBytes, but for the first.
 func (q *queue) take(tx Tx, now time.Time, n int, c *taskqueue.Claimed, r taskqueue.ClaimRequest) {
+	looks, room := taskqueue.MaxBatch, taskqueue.MaxBatchBytes
 	for _, class := range classes.Order(r.Weigh) {
-		for len(c.Tasks) < n {
-			ids := q.due(tx, class, now, n-len(c.Tasks))
-			if len(ids) == 0 {
+		for len(c.Tasks) < n && looks > 0 {
+			entries := q.due(tx, class, now, min(n-len(c.Tasks), looks))
+			if len(entries) == 0 {
 				break
 			}
-			for _, d := range ids {
-				if rec := q.begin(tx, now, d, r); rec != nil {
+			for _, d := range entries {
+				looks--
+				rec, err := load(tx, q.name, d.id)
+				switch {
+				case rec == nil:
+					q.orphan(tx, now, d.key, d.id, d.state, err)
+				case q.expired(rec, now):
+					q.expire(tx, rec, now)
+				case len(c.Tasks) > 0 && size(&rec.Info) > room:
+					return
+				default:
+					room -= size(&rec.Info)
+					q.begin(tx, now, rec, r)
 					c.Tasks = append(c.Tasks, rec.Info)
 				}
 			}
@@ -104,42 +123,50 @@ func (q *queue) take(tx Tx, now time.Time, n int, c *taskqueue.Claimed, r taskqu
 	}
 }
 
+// size is what a task counts for MaxBatchBytes.
+func size(i *taskqueue.Info) int {
+	n := len(i.Payload) + len(i.Result) + len(i.Progress)
+	for k, v := range i.Headers {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
 // A dueEntry is an entry of the index of what waits.
 type dueEntry struct {
-	id  string
-	key []byte
+	id    string
+	key   []byte
+	state taskqueue.State
 }
 
 // due returns the first entries of a class whose time has come.
 func (q *queue) due(tx Tx, class int, now time.Time, most int) (entries []dueEntry) {
 	prefix := classKey(q.name, class)
-	scan(tx, prefix, func(rest, _ []byte) bool {
+	scan(tx, prefix, func(rest, value []byte) bool {
 		if fromMicros(rest).After(now) {
 			return false
 		}
-		entries = append(entries, dueEntry{string(rest[8:]), append(prefix[:len(prefix):len(prefix)], rest...)})
+		entries = append(entries, dueEntry{string(rest[8:]), slices.Concat(prefix, rest), waiting(value)})
 		return len(entries) < most
 	})
 	return entries
 }
 
-// begin puts a task that waits under a lease. It returns nil if the task is not to
-// run: it has expired, or its record is missing or cannot be read, which makes a
-// dead letter of it.
-func (q *queue) begin(tx Tx, now time.Time, d dueEntry, r taskqueue.ClaimRequest) *record {
-	rec, err := load(tx, q.name, d.id)
-	if rec == nil {
-		q.lost(tx, now, d, err)
-		return nil
-	}
-	if rec.Attempt == 0 && !rec.ExpiresAt.IsZero() && rec.ExpiresAt.Before(now) {
-		q.change(tx, rec, func(rec *record) {
-			rec.LastError = "it was not started before it expired"
-			q.bury(rec, now)
-		})
-		q.count(taskqueue.CountExpired, 1)
-		return nil
-	}
+// expired reports whether r is not to be started any more.
+func (q *queue) expired(r *record, now time.Time) bool {
+	return r.Attempt == 0 && !r.Lasts && !r.ExpiresAt.IsZero() && r.ExpiresAt.Before(now)
+}
+
+func (q *queue) expire(tx Tx, r *record, now time.Time) {
+	q.change(tx, r, func(r *record) {
+		r.LastError = "it was not started before it expired"
+		q.bury(r, now)
+	})
+	q.count(taskqueue.CountExpired, 1)
+}
+
+// begin puts a task that waits under a lease.
+func (q *queue) begin(tx Tx, now time.Time, rec *record, r taskqueue.ClaimRequest) {
 	q.change(tx, rec, func(rec *record) {
 		q.meta.LastToken = max(q.meta.LastToken+1, now.UnixMicro())
 		rec.State, rec.Token, rec.Worker = taskqueue.StateRunning, q.meta.LastToken, r.Worker
@@ -153,20 +180,6 @@ func (q *queue) begin(tx Tx, now time.Time, d dueEntry, r taskqueue.ClaimRequest
 	q.lend(l)
 	rec.LeaseEnd = l.end
 	q.count(taskqueue.CountClaimed, 1)
-	return rec
-}
-
-// lost makes a dead letter of an entry without a record.
-func (q *queue) lost(tx Tx, now time.Time, d dueEntry, err error) {
-	why := "the store had lost its record"
-	if err != nil {
-		why = err.Error()
-	}
-	tx.Delete(d.key)
-	q.meta.States[taskqueue.StateScheduled]--
-	r := &record{Info: taskqueue.Info{Task: taskqueue.Task{ID: d.id, Queue: q.name}, LastError: why}}
-	q.bury(r, now)
-	q.insert(tx, r)
 }
 
 // nextDue returns when a claim could get something more. more: it has taken less

@@ -37,6 +37,7 @@ const (
 	keyQueue    = 'q' // queue: its meta
 	keyTask     = 't' // queue, id: the record
 	keyDue      = 'd' // queue, class, due, id: 1 if it is a retry. The most urgent class is 0 here.
+	keyRetry    = 'y' // queue, due, id: nothing. Those of keyDue that are retries
 	keyRunning  = 'r' // queue, id: nothing
 	keyEnded    = 'e' // queue, state, when, id: nothing
 	keyForget   = 'f' // queue, when, id: nothing. Done and cancelled tasks, which are kept until then

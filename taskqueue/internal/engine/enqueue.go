@@ -9,9 +9,12 @@ import (
 
 // Enqueue is a method of taskqueue.Store.
 func (e *Engine) Enqueue(ctx context.Context, name string, tasks []taskqueue.NewTask) (results []taskqueue.Result, err error) {
+	if err := taskqueue.CheckTasks(tasks); err != nil {
+		return nil, err
+	}
 	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
-		results, err = q.enqueue(tx, now, tasks)
-		return err
+		results = q.enqueue(tx, now, tasks)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -21,21 +24,12 @@ func (e *Engine) Enqueue(ctx context.Context, name string, tasks []taskqueue.New
 
 // enqueue adds tasks in their order: a unique key that one of them holds is held for
 // those behind it.
-func (q *queue) enqueue(tx Tx, now time.Time, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
-	if len(tasks) > taskqueue.MaxBatch {
-		return nil, &taskqueue.InvalidError{What: "tasks", Why: "more than 1,000 in one call: split them"}
-	}
-	size := 0
-	for i := range tasks {
-		if size += len(tasks[i].Payload); size > taskqueue.MaxBatchBytes {
-			return nil, &taskqueue.InvalidError{What: "tasks", Why: "more than 4 MiB of payloads in one call: split them"}
-		}
-	}
+func (q *queue) enqueue(tx Tx, now time.Time, tasks []taskqueue.NewTask) []taskqueue.Result {
 	results := make([]taskqueue.Result, len(tasks))
 	for i := range tasks {
 		results[i] = q.add(tx, now, tasks[i].Task)
 	}
-	return results, nil
+	return results
 }
 
 func (q *queue) add(tx Tx, now time.Time, t taskqueue.Task) taskqueue.Result {
@@ -44,9 +38,9 @@ func (q *queue) add(tx Tx, now time.Time, t taskqueue.Task) taskqueue.Result {
 		return taskqueue.Result{Verdict: taskqueue.Exists, ID: t.ID}
 	}
 	if t.UniqueKey != "" {
-		if holder := tx.Get(uniqueKey(q.name, t.UniqueKey)); holder != nil {
+		if holder := q.holder(tx, t.UniqueKey); holder != "" {
 			q.count(taskqueue.CountDuplicate, 1)
-			return taskqueue.Result{Verdict: taskqueue.Duplicate, ID: string(holder)}
+			return taskqueue.Result{Verdict: taskqueue.Duplicate, ID: holder}
 		}
 	}
 	r := &record{Info: taskqueue.Info{Task: t, State: taskqueue.StateScheduled, EnqueuedAt: stored(now)}, HoldsKey: t.UniqueKey != ""}
@@ -57,6 +51,19 @@ func (q *queue) add(tx Tx, now time.Time, t taskqueue.Task) taskqueue.Result {
 	q.insert(tx, r)
 	q.count(taskqueue.CountAdded, 1)
 	return taskqueue.Result{Verdict: taskqueue.Added, ID: t.ID}
+}
+
+// holder returns the id of the task that holds a unique key, "" if none does. What
+// is noted of a task whose record is lost does not count.
+func (q *queue) holder(tx Tx, k string) string {
+	id := string(tx.Get(uniqueKey(q.name, k)))
+	if id == "" {
+		return ""
+	}
+	if r, err := load(tx, q.name, id); err != nil || r == nil || !r.HoldsKey || r.UniqueKey != k {
+		return ""
+	}
+	return id
 }
 
 // stored is t in the precision that is stored.

@@ -35,6 +35,7 @@ type queue struct {
 	claims   map[string]*lastClaim // by worker
 	lastStep time.Time             // of a claim, an extension or a settlement
 	gaps     []gap                 // between steps, those that may matter yet: the later the shorter
+	counted  counted               // what is due, for Stats
 	claiming *taskqueue.Claimed    // while a claim is made: it tells what becomes a dead letter by it
 
 	allowance float64 // of claims, under a rate
@@ -102,17 +103,15 @@ func restore(tx Tx, name string, stored []byte, now time.Time) (*queue, error) {
 	if err := json.Unmarshal(stored, &q.meta); err != nil {
 		return nil, fmt.Errorf("taskqueue: what is stored of queue %q cannot be read: %w", name, err)
 	}
-	var failed error
 	scan(tx, key(keyRunning, name), func(id, _ []byte) bool {
-		r, err := load(tx, name, string(id))
-		if err != nil || r == nil {
-			failed = err
-			return err == nil
+		l := &lease{id: string(id), end: now}
+		if r, _ := load(tx, name, l.id); r != nil { // else it is an orphan, which the first claim finds
+			l.token, l.worker = r.Token, r.Worker
 		}
-		q.lend(&lease{id: r.ID, token: r.Token, worker: r.Worker, end: now})
+		q.lend(l)
 		return true
 	})
-	return q, failed
+	return q, nil
 }
 
 func (q *queue) lend(l *lease) {

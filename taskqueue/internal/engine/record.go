@@ -20,6 +20,9 @@ type record struct {
 	HoldsKey bool `json:"holds,omitempty"`
 	// Reaped: its lease has run out, and it was not claimed since.
 	Reaped bool `json:"reaped,omitempty"`
+	// Lasts: it does not expire any more. It has snoozed, or somebody has asked for it
+	// to run again.
+	Lasts bool `json:"lasts,omitempty"`
 }
 
 func (r *record) waits() bool {
@@ -46,6 +49,10 @@ func classOf(priority uint8) int { return taskqueue.Priorities - 1 - int(priorit
 
 func (r *record) dueKey() []byte {
 	return append(withTime(classKey(r.Queue, classOf(r.Priority)), r.DueAt), r.ID...)
+}
+
+func (r *record) retryKey() []byte {
+	return append(withTime(key(keyRetry, r.Queue), r.DueAt), r.ID...)
 }
 
 func endedPrefix(queue string, s taskqueue.State) []byte {
@@ -87,9 +94,11 @@ func (q *queue) insert(tx Tx, r *record) {
 		var retry []byte
 		if r.State == taskqueue.StateRetrying {
 			retry = []byte{1}
+			tx.Put(r.retryKey(), nil)
 		}
 		q.sooner = q.sooner || q.first(tx, r)
 		tx.Put(r.dueKey(), retry)
+		q.counted.note(r, 1)
 	case r.State == taskqueue.StateRunning:
 		tx.Put(runningKey(r.Queue, r.ID), nil)
 	default:
@@ -121,6 +130,10 @@ func (q *queue) remove(tx Tx, r *record) {
 	switch {
 	case r.waits():
 		tx.Delete(r.dueKey())
+		if r.State == taskqueue.StateRetrying {
+			tx.Delete(r.retryKey())
+		}
+		q.counted.note(r, -1)
 	case r.State == taskqueue.StateRunning:
 		tx.Delete(runningKey(r.Queue, r.ID))
 	default:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -9,8 +10,8 @@ import (
 
 // Extend is a method of taskqueue.Store.
 func (e *Engine) Extend(ctx context.Context, r taskqueue.ExtendRequest) (results []taskqueue.ExtendResult, err error) {
-	if r.Lease <= 0 || len(r.Refs) > taskqueue.MaxBatch {
-		return nil, &taskqueue.InvalidError{What: "extend", Why: "a lease longer than 0 and at most 1,000 runs are needed"}
+	if err := taskqueue.CheckExtend(r); err != nil {
+		return nil, err
 	}
 	err = e.do(ctx, r.Queue, func(tx Tx, q *queue, now time.Time) error {
 		q.step(now)
@@ -46,17 +47,15 @@ func (q *queue) prolong(tx Tx, now time.Time, ref taskqueue.Ref, r taskqueue.Ext
 
 // Settle is a method of taskqueue.Store.
 func (e *Engine) Settle(ctx context.Context, name string, outcomes []taskqueue.Outcome) (results []taskqueue.SettleResult, err error) {
-	if len(outcomes) > taskqueue.MaxBatch {
-		return nil, &taskqueue.InvalidError{What: "settle", Why: "at most 1,000 outcomes a call"}
+	if err := taskqueue.CheckOutcomes(outcomes); err != nil {
+		return nil, err
 	}
 	err = e.do(ctx, name, func(tx Tx, q *queue, now time.Time) error {
 		q.step(now)
 		records := make(map[string]*record, len(outcomes)) // read before the first write
 		for i := range outcomes {
-			id := outcomes[i].ID
-			if records[id], err = load(tx, name, id); err != nil {
-				return err
-			}
+			// One that cannot be read is as one that is lost: the next claim says so.
+			records[outcomes[i].ID], _ = load(tx, name, outcomes[i].ID)
 		}
 		results = make([]taskqueue.SettleResult, len(outcomes))
 		for i := range outcomes {
@@ -93,7 +92,7 @@ func (q *queue) settle(tx Tx, now time.Time, r *record, o *taskqueue.Outcome) ta
 		q.end(r, o, now)
 		if revived && r.waits() && r.UniqueKey != "" && r.Until == taskqueue.End {
 			// Its end had freed its key. It waits again only if it has that again.
-			if tx.Get(uniqueKey(q.name, r.UniqueKey)) != nil {
+			if q.holder(tx, r.UniqueKey) != "" {
 				q.bury(r, now)
 			} else {
 				r.HoldsKey = true
@@ -144,13 +143,14 @@ func (q *queue) end(r *record, o *taskqueue.Outcome, now time.Time) {
 			q.bury(r, now)
 			return
 		}
-		q.wait(r, taskqueue.StateRetrying, now, o.After)
+		q.wait(r, taskqueue.StateRetrying, now, o.Wait())
 	default: // given back
 		r.Attempt--
 		if r.Releases++; kind == taskqueue.Snoozed {
 			r.Releases = 0
 		}
 		q.count(taskqueue.CountReleased, 1)
+		r.Lasts = r.Lasts || kind == taskqueue.Snoozed
 		if kind == taskqueue.Unhandled {
 			q.count(taskqueue.CountUnhandled, 1)
 		}
@@ -158,7 +158,7 @@ func (q *queue) end(r *record, o *taskqueue.Outcome, now time.Time) {
 		if r.Failures > 0 {
 			state = taskqueue.StateRetrying
 		}
-		q.wait(r, state, now, o.After)
+		q.wait(r, state, now, o.Wait())
 	}
 }
 
@@ -189,11 +189,12 @@ func (q *queue) reap(tx Tx, now time.Time) {
 		if q.spare(l, now) {
 			continue
 		}
-		q.giveBack(l.id)
 		r, err := load(tx, q.name, l.id)
-		if r == nil || err != nil || r.Token != l.token || r.State != taskqueue.StateRunning {
+		if r == nil {
+			q.orphan(tx, now, runningKey(q.name, l.id), l.id, taskqueue.StateRunning, err)
 			continue
 		}
+		q.giveBack(l.id)
 		q.change(tx, r, func(r *record) { q.crash(r, now) })
 	}
 }
@@ -238,21 +239,27 @@ func (q *queue) trim(tx Tx, now time.Time) (dead int) {
 // forget deletes the first tasks of an index, while f says so of their times, and
 // returns how many.
 func (q *queue) forget(tx Tx, prefix []byte, f func(time.Time) bool, c taskqueue.Counter) int {
-	var ids []string
+	var entries [][]byte
 	scan(tx, prefix, func(rest, _ []byte) bool {
-		if len(ids) == maxTrimmed || !f(fromMicros(rest)) {
+		if len(entries) == maxTrimmed || !f(fromMicros(rest)) {
 			return false
 		}
-		ids = append(ids, string(rest[8:]))
+		entries = append(entries, slices.Concat(prefix, rest))
 		return true
 	})
-	for _, id := range ids {
-		if r, err := load(tx, q.name, id); r != nil && err == nil {
+	for _, k := range entries {
+		id := string(k[len(prefix)+8:])
+		switch r, _ := load(tx, q.name, id); {
+		case r != nil:
 			q.remove(tx, r)
+		case k[0] == keyEnded:
+			q.dropEntry(tx, k, taskqueue.StateDead)
+		default: // what its state was nobody knows
+			tx.Delete(k)
 		}
 	}
 	if c != "" {
-		q.count(c, len(ids))
+		q.count(c, len(entries))
 	}
-	return len(ids)
+	return len(entries)
 }

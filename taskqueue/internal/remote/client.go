@@ -96,8 +96,12 @@ func (c *Client) Act(ctx context.Context, queue, id string, act taskqueue.Act) (
 	return get(ctx, c, Call{Do: "act", Queue: queue, ID: id, Act: act}, func(a *Answer) bool { return a.Done })
 }
 
-func (c *Client) Purge(ctx context.Context, queue string, s taskqueue.State) (int, error) {
-	return get(ctx, c, Call{Do: "purge", Queue: queue, State: s}, func(a *Answer) int { return a.N })
+func (c *Client) Purge(ctx context.Context, queue string, s taskqueue.State, cursor string) (int, string, error) {
+	a, err := c.do(ctx, Call{Do: "purge", Queue: queue, State: s, Cursor: cursor})
+	if err != nil {
+		return 0, "", err
+	}
+	return a.N, a.Cursor, nil
 }
 
 func (c *Client) Configure(ctx context.Context, queue string, f func(*taskqueue.Settings)) error {

@@ -29,6 +29,7 @@ type Call struct {
 	List     taskqueue.ListRequest
 	Act      taskqueue.Act
 	State    taskqueue.State
+	Cursor   string
 	Settings taskqueue.Settings
 	Before   taskqueue.Settings
 	Tick     taskqueue.Tick
@@ -48,6 +49,7 @@ type Answer struct {
 	Faults   []string
 	Done     bool
 	N        int
+	Cursor   string
 
 	Kind      string // of the error: one of kinds, "invalid", "duplicate", or "" for none
 	What, Why string // of an InvalidError; of a DuplicateError its key and its holder
@@ -121,7 +123,7 @@ func serve(ctx context.Context, s taskqueue.Store, c *Call, a *Answer) {
 	case "act":
 		a.Done, err = s.Act(ctx, c.Queue, c.ID, c.Act)
 	case "purge":
-		a.N, err = s.Purge(ctx, c.Queue, c.State)
+		a.N, a.Cursor, err = s.Purge(ctx, c.Queue, c.State, c.Cursor)
 	case "configure":
 		// The function is the other process's: it sends what it was given and what it
 		// has made of that.

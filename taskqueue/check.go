@@ -1,0 +1,113 @@
+package taskqueue
+
+import (
+	"errors"
+	"time"
+)
+
+// What a store is given is checked by these functions, before the first write. They
+// are for those who write a store: each is called with what the method of that name
+// got, and returns an [*InvalidError] or nil.
+
+// size is what a task counts for MaxBatchBytes.
+func (t *Task) size() int { return len(t.Payload) + headersSize(t.Headers) }
+
+// CheckTasks checks what Enqueue is given.
+func CheckTasks(tasks []NewTask) error {
+	if len(tasks) > MaxBatch {
+		return invalid("tasks", "there are %d in one call, at most %d are allowed: split them", len(tasks), MaxBatch)
+	}
+	size := 0
+	for i := range tasks {
+		if err := tasks[i].check(); err != nil {
+			return err
+		}
+		if size += tasks[i].size(); size > MaxBatchBytes {
+			return invalid("tasks", "their payloads and headers have more than %d bytes in one call: split them", MaxBatchBytes)
+		}
+	}
+	return nil
+}
+
+// CheckTick checks what Tick is given.
+func CheckTick(t Tick) error {
+	for _, name := range []struct{ what, is string }{{"Name", t.Name}, {"Schedule", t.Schedule}} {
+		if err := CheckName(name.what, name.is); err != nil {
+			return err
+		}
+	}
+	if t.At.IsZero() || t.At.After(latestTime) {
+		return invalid("At", "it is %v: it must be set, and not after the year %d", t.At, latestTime.Year())
+	}
+	return CheckTasks([]NewTask{t.Task})
+}
+
+// check checks what every store depends on.
+func (t *Task) check() error {
+	if err := errors.Join(CheckName("Type", t.Type), CheckName("ID", t.ID)); err != nil {
+		return err
+	}
+	if t.UniqueKey != "" {
+		if err := CheckName("UniqueKey", t.UniqueKey); err != nil {
+			return err
+		}
+	}
+	return errors.Join(checkSizes(t, MaxBatchBytes), checkTimes(t), checkCounts(t))
+}
+
+// CheckClaim checks what Claim is given.
+func CheckClaim(r ClaimRequest) error {
+	if err := CheckName("Worker", r.Worker); err != nil {
+		return err
+	}
+	return checkLease(r.Lease)
+}
+
+func checkLease(d time.Duration) error {
+	if d <= 0 || d > MaxDelay {
+		return invalid("Lease", "it is %v: it must be more than 0 and at most %v", d, MaxDelay)
+	}
+	return nil
+}
+
+// CheckExtend checks what Extend is given.
+func CheckExtend(r ExtendRequest) error {
+	if len(r.Refs) > MaxBatch {
+		return invalid("Refs", "there are %d in one call, at most %d are allowed: split them", len(r.Refs), MaxBatch)
+	}
+	size := 0
+	for _, p := range r.Progress {
+		size += len(p)
+	}
+	if size > MaxBatchBytes {
+		return invalid("Progress", "it has %d bytes in one call, at most %d are allowed: split it", size, MaxBatchBytes)
+	}
+	return checkLease(r.Lease)
+}
+
+// size is what an outcome counts for MaxBatchBytes.
+func (o *Outcome) size() int { return len(o.Error) + len(o.Result) }
+
+// Wait returns After as stores take it: not negative, and at most MaxDelay.
+func (o *Outcome) Wait() time.Duration { return min(max(o.After, 0), MaxDelay) }
+
+// CheckOutcomes checks what Settle is given.
+func CheckOutcomes(outcomes []Outcome) error {
+	if len(outcomes) > MaxBatch {
+		return invalid("outcomes", "there are %d in one call, at most %d are allowed: split them", len(outcomes), MaxBatch)
+	}
+	size := 0
+	for i := range outcomes {
+		o := &outcomes[i]
+		if size += o.size(); size > MaxBatchBytes {
+			return invalid("outcomes", "their results and errors have more than %d bytes in one call: split them", MaxBatchBytes)
+		}
+		if o.Kind < Succeeded || o.Kind > Unhandled {
+			return invalid("Kind", "%d is no way in which a run ends", o.Kind)
+		}
+	}
+	return nil
+}
+
+// CheckSettings checks what the function has made that Configure is given.
+func CheckSettings(s Settings) error { return s.check() }

@@ -1,0 +1,297 @@
+package taskqueuetest
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// many adds n tasks of which change makes what they are to be, a step's worth at a time.
+func (f *fixture) many(n int, change func(i int, t *taskqueue.Task)) {
+	f.Helper()
+	var tasks []taskqueue.Task
+	for i := range n {
+		t := task(fmt.Sprintf("%05d", i))
+		change(i, &t)
+		if tasks = append(tasks, t); len(tasks) == taskqueue.MaxBatch || i == n-1 {
+			f.add(tasks...)
+			tasks = nil
+		}
+	}
+}
+
+func (f *fixture) stats() taskqueue.Stats {
+	f.Helper()
+	s, err := f.s.Stats(ctx, queue)
+	require.NoError(f, err)
+	return s
+}
+
+// settleAll says that runs have failed, in one step.
+func (f *fixture) settleAll(runs []taskqueue.Info, after func(i int) time.Duration) {
+	f.Helper()
+	all := make([]taskqueue.Outcome, len(runs))
+	for i, run := range runs {
+		all[i] = taskqueue.Outcome{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Failed, After: after(i)}
+	}
+	_, err := f.s.Settle(ctx, queue, all)
+	require.NoError(f, err)
+}
+
+// A step that looked at all tasks to find those of a state would look at few of them
+// here: the others stand before them.
+func purgeInSteps(f *fixture) {
+	f.many(2100, func(_ int, t *taskqueue.Task) {})
+	for range 3 {
+		f.settleAll(f.claim(700), func(int) time.Duration { return time.Hour })
+	}
+	f.many(1200, func(i int, t *taskqueue.Task) { t.ID, t.Delay = fmt.Sprint("later", i), 2*time.Hour })
+	f.many(1100, func(i int, t *taskqueue.Task) { t.ID = fmt.Sprint("now", i) })
+	states := f.stats().States
+	assert.EqualValues(f, 2100, states[taskqueue.StateRetrying])
+	assert.EqualValues(f, 1200, states[taskqueue.StateScheduled])
+	assert.EqualValues(f, 1100, states[taskqueue.StateReady])
+
+	n, next, err := f.s.Purge(ctx, queue, taskqueue.StateReady, "")
+	require.NoError(f, err)
+	assert.Equal(f, taskqueue.MaxBatch, n)
+	assert.NotEmpty(f, next)
+	assert.Equal(f, 100, f.purge(taskqueue.StateReady))
+	assert.Equal(f, 1200, f.purge(taskqueue.StateScheduled), "they stand behind more retries than a step looks at")
+	assert.Equal(f, 2100, f.purge(taskqueue.StateRetrying))
+	for s, n := range f.stats().States {
+		assert.Zero(f, n, "%v", s)
+	}
+}
+
+func purgeOfLargePayloads(f *fixture) {
+	for i := range 10 {
+		t := task(fmt.Sprint(i))
+		t.Payload = make([]byte, taskqueue.MaxPayload)
+		f.add(t)
+	}
+	n, next, err := f.s.Purge(ctx, queue, taskqueue.StateReady, "")
+	require.NoError(f, err)
+	assert.Less(f, n, 6)
+	assert.NotEmpty(f, next)
+	assert.Equal(f, 10, n+f.purge(taskqueue.StateReady))
+}
+
+// What is due stands before what is scheduled, in the index: to find the latter no step
+// looks at the former.
+func scheduledBehindMuch(f *fixture) {
+	f.many(1500, func(int, *taskqueue.Task) {})
+	f.many(3, func(i int, t *taskqueue.Task) { t.ID, t.Delay = fmt.Sprint("later", i), time.Hour })
+	page, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: taskqueue.StateScheduled, Max: 10})
+	require.NoError(f, err)
+	assert.Len(f, page.Tasks, 3, "in the first page")
+	assert.Equal(f, 3, f.purge(taskqueue.StateScheduled))
+	assert.EqualValues(f, 1500, f.stats().States[taskqueue.StateReady])
+}
+
+func statsAreExact(f *fixture) {
+	f.many(2500, func(i int, t *taskqueue.Task) {
+		if t.Priority = uint8(i % 3); i%5 == 0 {
+			t.Delay = time.Hour
+		}
+	})
+	want := func(scheduled, ready, running, retrying int64) {
+		f.Helper()
+		got := f.stats().States
+		assert.Equal(f, []int64{scheduled, ready, running, retrying},
+			[]int64{got[taskqueue.StateScheduled], got[taskqueue.StateReady], got[taskqueue.StateRunning], got[taskqueue.StateRetrying]})
+	}
+	want(500, 2000, 0, 0)
+	runs := f.claim(100)
+	want(500, 1900, 100, 0)
+	f.settleAll(runs, func(i int) time.Duration { return time.Duration(i%2) * time.Hour })
+	want(500, 1950, 0, 50)
+	later, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: taskqueue.StateScheduled, Max: 7})
+	require.NoError(f, err)
+	for _, t := range later.Tasks {
+		f.act(t.ID, taskqueue.ActPromote)
+	}
+	want(493, 1957, 0, 50)
+	f.act(runs[0].ID, taskqueue.ActDelete)
+	want(493, 1956, 0, 50)
+	assert.Equal(f, 1956, f.purge(taskqueue.StateReady))
+	want(493, 0, 0, 50)
+}
+
+// The task that a page has ended with may be gone when the next is asked for, or have
+// moved. All of these are due at the same time.
+func pagesGoOnWithoutTheirEnd(f *fixture) {
+	at := time.Now().Add(-time.Minute)
+	for _, gone := range []func(id string){
+		func(id string) { f.act(id, taskqueue.ActDelete) },
+		func(id string) { f.act(id, taskqueue.ActCancel) },
+	} {
+		for _, reverse := range []bool{false, true} {
+			f.many(9, func(_ int, t *taskqueue.Task) { t.RunAt = at })
+			seen := map[string]int{}
+			r := taskqueue.ListRequest{State: taskqueue.StateReady, Max: 2, Reverse: reverse}
+			for r.Cursor != "" || len(seen) == 0 {
+				page, err := f.s.List(ctx, queue, r)
+				require.NoError(f, err)
+				for _, t := range page.Tasks {
+					seen[t.ID]++
+				}
+				if n := len(page.Tasks); n > 0 {
+					gone(page.Tasks[n-1].ID)
+				}
+				r.Cursor = page.Cursor
+			}
+			assert.Len(f, seen, 9)
+			for id, n := range seen {
+				assert.Equal(f, 1, n, id)
+			}
+			for s := taskqueue.StateScheduled; s <= taskqueue.StateCancelled; s++ {
+				if s != taskqueue.StateRunning {
+					f.purge(s)
+				}
+			}
+		}
+	}
+}
+
+func extendedBetweenPages(f *fixture) {
+	f.many(9, func(int, *taskqueue.Task) {})
+	seen := map[string]bool{}
+	f.claim(9)
+	r := taskqueue.ListRequest{State: taskqueue.StateRunning, Max: 2}
+	for pages := 0; r.Cursor != "" || pages == 0; pages++ {
+		require.Less(f, pages, 100)
+		page, err := f.s.List(ctx, queue, r)
+		require.NoError(f, err)
+		for _, t := range page.Tasks {
+			seen[t.ID] = true
+		}
+		if n := len(page.Tasks); n > 0 && pages < 3 {
+			last := page.Tasks[n-1]
+			_, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Hour, Refs: []taskqueue.Ref{{ID: last.ID, Token: last.Token}}})
+			require.NoError(f, err)
+		}
+		r.Cursor = page.Cursor
+	}
+	assert.Len(f, seen, 9)
+}
+
+func longTimes(f *fixture) {
+	t := task("a")
+	t.Retention, t.MaxFailures, t.MaxCrashes, t.Timeout = taskqueue.MaxRetention, 60000, 200, math.MaxInt64
+	t.ExpiresAt = time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC)
+	f.add(t)
+	i := f.get("a")
+	assert.Equal(f, t.Retention, i.Retention)
+	assert.Equal(f, t.MaxFailures, i.MaxFailures)
+	assert.Equal(f, t.MaxCrashes, i.MaxCrashes)
+	assert.Equal(f, t.Timeout, i.Timeout)
+	assert.True(f, t.ExpiresAt.Equal(i.ExpiresAt))
+	f.settle(f.one(), taskqueue.Snoozed, math.MaxInt64)
+	assert.Greater(f, time.Until(f.get("a").DueAt), 40*365*24*time.Hour)
+	old := task("old")
+	old.RunAt = time.Date(1970, 1, 1, 0, 0, 0, 1, time.UTC)
+	f.add(old)
+	assert.Equal(f, "old", f.one().ID)
+}
+
+func invalidRequests(f *fixture) {
+	f.add(task("there"))
+	wrong := func(what string, err error) {
+		f.Helper()
+		var invalid *taskqueue.InvalidError
+		assert.ErrorAs(f, err, &invalid, what)
+	}
+	for what, change := range map[string]func(*taskqueue.Task){
+		"no type":                 func(t *taskqueue.Task) { t.Type = "" },
+		"no id":                   func(t *taskqueue.Task) { t.ID = "" },
+		"a long id":               func(t *taskqueue.Task) { t.ID = string(make([]byte, 300)) },
+		"an id of other bytes":    func(t *taskqueue.Task) { t.ID = "\xff" },
+		"a class too many":        func(t *taskqueue.Task) { t.Priority = taskqueue.Priorities },
+		"an Until too many":       func(t *taskqueue.Task) { t.Until = 2 },
+		"a delay of ages":         func(t *taskqueue.Task) { t.Delay = math.MaxInt64 },
+		"a time after all times":  func(t *taskqueue.Task) { t.RunAt = time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"an expiry after all":     func(t *taskqueue.Task) { t.ExpiresAt = time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"a time before all":       func(t *taskqueue.Task) { t.RunAt = time.Date(1800, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"a retention of ages":     func(t *taskqueue.Task) { t.Retention = math.MaxInt64 },
+		"two times":               func(t *taskqueue.Task) { t.Delay, t.RunAt = 1, time.Now() },
+		"a negative retention":    func(t *taskqueue.Task) { t.Retention = -1 },
+		"more failures than 16 b": func(t *taskqueue.Task) { t.MaxFailures = 1 << 16 },
+		"more crashes than 8 bit": func(t *taskqueue.Task) { t.MaxCrashes = 1 << 8 },
+		"headers that are bytes":  func(t *taskqueue.Task) { t.Headers = map[string]string{"a": "\xff"} },
+		"long headers":            func(t *taskqueue.Task) { t.Headers = map[string]string{"a": string(make([]byte, 100<<10))} },
+		"a payload of 5 MiB":      func(t *taskqueue.Task) { t.Payload = make([]byte, 5<<20) },
+	} {
+		t := task("wrong")
+		change(&t)
+		_, err := f.s.Enqueue(ctx, queue, []taskqueue.NewTask{{Task: task("right")}, {Task: t}})
+		wrong(what, err)
+		_, err = f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: taskqueue.NewTask{Task: t}})
+		wrong(what, err)
+	}
+	for _, r := range []taskqueue.ClaimRequest{{Queue: queue, Lease: time.Second}, {Queue: queue, Worker: "w"}, {Queue: queue, Worker: "w", Lease: math.MaxInt64}} {
+		_, err := f.s.Claim(ctx, r)
+		wrong("claim", err)
+	}
+	_, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Second, Progress: map[string][]byte{"there": make([]byte, 5<<20)}})
+	wrong("progress", err)
+	_, err = f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Second, Refs: make([]taskqueue.Ref, 1001)})
+	wrong("refs", err)
+	_, err = f.s.Settle(ctx, queue, []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "there"}}})
+	wrong("no kind", err)
+	_, err = f.s.Settle(ctx, queue, []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "there"}, Kind: taskqueue.Succeeded, Result: make([]byte, 5<<20)}})
+	wrong("result", err)
+	_, err = f.s.Settle(ctx, queue, make([]taskqueue.Outcome, 1001))
+	wrong("outcomes", err)
+	for _, set := range []taskqueue.Settings{{Rate: math.Inf(1)}, {Rate: math.NaN()}, {Rate: -1}, {Rate: 1e-9}, {Burst: -1}, {Concurrency: -1}, {MaxDead: -1}, {DeadRetention: -1}} {
+		wrong(fmt.Sprint(set), f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { *s = set }))
+	}
+	_, _, err = f.s.Purge(ctx, queue, taskqueue.StateRunning, "")
+	wrong("purge", err)
+
+	assert.Equal(f, taskqueue.Settings{}, f.stats().Settings)
+	assert.EqualValues(f, 1, f.stats().Counts[taskqueue.CountAdded], "nothing was changed")
+	all, err := f.s.Periodic(ctx, queue)
+	require.NoError(f, err)
+	assert.Empty(f, all)
+}
+
+// The function that changes the settings is the caller's: it may use the store, and
+// panic.
+func configureCallsNobodyWhileLocked(f *fixture) {
+	f.add(task("a"))
+	err := f.s.Configure(ctx, queue, func(s *taskqueue.Settings) {
+		i, err := f.s.Get(ctx, queue, "a")
+		require.NoError(f, err)
+		s.Concurrency = len(i.ID)
+		if s.MaxDead == 0 { // somebody else is faster
+			require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.MaxDead = 7 }))
+		}
+	})
+	require.NoError(f, err)
+	assert.Equal(f, taskqueue.Settings{Concurrency: 1, MaxDead: 7}, f.stats().Settings)
+	assert.PanicsWithValue(f, "mine", func() {
+		_ = f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = true; panic("mine") })
+	})
+	assert.False(f, f.stats().Settings.Paused)
+	assert.Len(f, f.claim(1), 1)
+}
+
+func rateOffAndOn(f *fixture) {
+	f.many(300, func(int, *taskqueue.Task) {})
+	rate := func(r float64) {
+		require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Rate, s.Burst = r, 3 }))
+	}
+	rate(100)
+	assert.Len(f, f.claim(10), 3)
+	rate(0)
+	assert.Len(f, f.claim(200), 200)
+	rate(100)
+	time.Sleep(100 * time.Millisecond)
+	assert.Len(f, f.claim(10), 3, "what was claimed without a limit does not count")
+}

@@ -67,7 +67,7 @@ func Draw(rng *rand.Rand, id string, kills bool) taskqueue.Task {
 // Task returns a task that does d.
 func (d Do) Task(rng *rand.Rand, id string) taskqueue.Task {
 	t := taskqueue.Task{
-		ID: id, Type: Type, Payload: []byte("payload of " + id), Retention: 30 * 24 * time.Hour, MaxFailures: 1000, MaxCrashes: 1000,
+		ID: id, Type: Type, Payload: []byte("payload of " + id), Retention: 30 * 24 * time.Hour, MaxFailures: 1000, MaxCrashes: 255,
 		Headers: map[string]string{header: string(d), takes: strconv.Itoa(1 + rng.IntN(60))},
 	}
 	switch d {

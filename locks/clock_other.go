@@ -1,0 +1,8 @@
+//go:build !linux
+
+package locks
+
+import "time"
+
+// suspendedTime is 0 where there is no clock to be had which tells it.
+func suspendedTime() time.Duration { return 0 }

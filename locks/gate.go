@@ -1,0 +1,309 @@
+package locks
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+const (
+	// refreshTime is how often a gate asks for all of its waiters: a request is forgotten
+	// after three of them, see WaiterLife.
+	refreshTime = time.Second
+	// blindTime is how often it asks for the first of them in a store that gives no hints.
+	blindTime = 100 * time.Millisecond
+	// afterExpiry is how long after the end of a lease it is asked for.
+	afterExpiry = 5 * time.Millisecond
+	// fewest and most are for how many waiters it asks when a hint comes.
+	fewest, most = 8, 64
+)
+
+// A gate waits for one lock for all the callers of a manager. Each of them has its own
+// request, and so its own place, in the queue of the store. Its task registers for hints,
+// then asks, then sleeps: what is released after it has asked is hinted to it, and what
+// was released before was seen.
+type gate struct {
+	m    *Manager
+	name Name
+	wake chan struct{} // gets a value when there is a new waiter, or none; holds one
+
+	// waiters are in the order of their places, as far as known. Guarded by m.mu. A gate
+	// without waiters is in no map: its task ends.
+	waiters []*waiter
+
+	// The rest belongs to the task.
+	refresh time.Duration // when to ask for all of them
+	blind   time.Duration // when to ask for the first of them, in a store without hints
+	expiry  time.Duration // when a lease may have run out; 0: not of interest
+	retry   time.Duration // when to ask again after a failure; 0: there was none
+	pause   time.Duration // between tries while the store does not answer
+	size    int
+}
+
+// joinGate has the waiter join the gate of its key. If there is none it makes one, if it
+// may, and says false otherwise. One that does not want to wait joins none.
+func (m *Manager) joinGate(w *waiter, may bool) (bool, error) {
+	m.mu.Lock()
+	g := m.gates[w.name]
+	made := g == nil && may
+	switch {
+	case m.closed:
+		m.mu.Unlock()
+		return false, ErrClosed
+	case w.c.wait == 0 || g == nil && !may:
+		m.mu.Unlock()
+		return false, nil
+	case made:
+		g = &gate{m: m, name: w.name, wake: make(chan struct{}, 1)}
+		m.gates[w.name] = g
+	}
+	g.addLocked(w)
+	m.mu.Unlock()
+	if made {
+		async.Start(context.Background(), g.run, async.Name("locks: waits for a lock"))
+	}
+	return true, nil
+}
+
+func (g *gate) addLocked(w *waiter) {
+	g.waiters = append(g.waiters, w)
+	signal(g.wake)
+}
+
+// signal gives a value to a channel that holds one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (w *waiter) signal() { signal(w.ready) }
+
+// wait waits until the gate has decided, or the time to wait is over.
+func (w *waiter) wait(ctx context.Context) {
+	var end <-chan time.Time
+	if w.c.wait > 0 {
+		t := time.NewTimer(w.c.wait - (w.m.clock.now() - w.started))
+		defer t.Stop()
+		end = t.C
+	}
+	select {
+	case <-w.ready:
+	case <-ctx.Done():
+		w.leave(ctx, RefusedCancelled)
+	case <-end:
+		w.leave(ctx, RefusedTimedOut)
+	}
+}
+
+// leave takes the waiter out of its gate, unless it was decided at this moment.
+func (w *waiter) leave(ctx context.Context, why Refusal) {
+	w.m.mu.Lock()
+	defer w.m.mu.Unlock()
+	if w.hold != nil || w.err != nil {
+		return
+	}
+	w.gone, w.err = true, notGranted(ctx, w.name, why)
+	if w.since != 0 && ctx.Err() == nil { // nobody knows whether the lock was free
+		w.err = Unavailable(w.failure)
+	}
+	if g := w.m.gates[w.name]; g != nil {
+		g.waiters = slices.DeleteFunc(g.waiters, func(other *waiter) bool { return other == w })
+		if len(g.waiters) == 0 {
+			signal(g.wake)
+		}
+	}
+}
+
+// failLocked has all waiters fail.
+func (g *gate) failLocked(err error) {
+	for _, w := range g.waiters {
+		w.gone, w.err = true, err
+		w.signal()
+	}
+	g.waiters = nil
+	signal(g.wake)
+}
+
+// run is the task of the gate. It ends when nobody waits.
+func (g *gate) run(context.Context) error {
+	defer g.abandon()
+	hints, stop := g.m.store.Listen(g.name)
+	defer stop()
+	hinted := false
+	for {
+		batch, left := g.pick(hinted)
+		if !left {
+			return nil
+		}
+		if len(batch) > 0 && g.ask(batch) {
+			hinted = true // more of them may be granted
+			continue
+		}
+		hinted, hints = g.sleep(hints)
+	}
+}
+
+// abandon is called when the task ends, also by a panic of the store: then nobody would
+// ask for those that wait.
+func (g *gate) abandon() {
+	g.m.mu.Lock()
+	defer g.m.mu.Unlock()
+	if g.m.gates[g.name] == g {
+		delete(g.m.gates, g.name)
+		g.failLocked(Unavailable(errPanicked))
+	}
+}
+
+// pick returns for whom to ask now; false if nobody waits. Then the gate has been
+// forgotten, and a new waiter makes another.
+func (g *gate) pick(hinted bool) (batch []*waiter, left bool) {
+	g.m.mu.Lock()
+	defer g.m.mu.Unlock()
+	if len(g.waiters) == 0 {
+		delete(g.m.gates, g.name)
+		return nil, false
+	}
+	now := g.m.clock.now()
+	switch {
+	case g.retry > now: // the store is not asked more often while it does not answer
+	case g.retry != 0 || now >= g.refresh:
+		batch = slices.Clone(g.waiters)
+	default:
+		first := hinted || g.expiry != 0 && now >= g.expiry || g.blind != 0 && now >= g.blind
+		n := min(max(g.size, fewest), most)
+		for i, w := range g.waiters {
+			if !w.asked || first && (i < n || w.c.barging) {
+				batch = append(batch, w)
+			}
+		}
+	}
+	return batch, true
+}
+
+// ask asks for a batch. It says whether it is to be asked again at once: all of those that
+// were asked for were granted, and there are others.
+func (g *gate) ask(batch []*waiter) (again bool) {
+	f := &flight{done: make(chan struct{})}
+	g.m.mu.Lock()
+	for _, w := range batch {
+		w.flight, w.asked = f, true
+	}
+	g.m.mu.Unlock()
+	sent, turn, err := time.Duration(0), Turn{}, errPanicked
+	defer func() { // also if the store panics
+		g.m.mu.Lock()
+		granted := g.answeredLocked(batch, sent, turn, err)
+		again = granted == len(batch) && len(g.waiters) > 0
+		g.m.mu.Unlock()
+		close(f.done)
+	}()
+	sent, turn, err = g.m.ask(context.Background(), g.name, batch)
+	return false // replaced
+}
+
+// answeredLocked notes the answers, and when to ask next. It returns how many were
+// granted.
+func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, err error) (granted int) {
+	now := g.m.clock.now()
+	for i, w := range batch {
+		w.flight = nil
+		w.answered(sent, turn, i, err)
+		switch {
+		case w.late: // nobody waits for the end of this question any more
+			g.m.giveBackLater(g.name, w.request.ID)
+		case w.gone:
+		case w.hold != nil:
+			granted++
+			w.signal()
+		case w.err != nil:
+			w.signal()
+		}
+	}
+	all := len(batch) >= len(g.waiters)
+	g.waiters = slices.DeleteFunc(g.waiters, func(w *waiter) bool { return w.hold != nil || w.err != nil })
+	if err != nil {
+		g.pause = min(max(2*g.pause, 50*time.Millisecond), refreshTime)
+		g.retry = now + spread(g.pause)
+		return granted
+	}
+	g.retry, g.pause, g.size = 0, 0, turn.Size
+	if all {
+		slices.SortStableFunc(g.waiters, func(a, b *waiter) int { return cmp.Compare(a.order(), b.order()) })
+		g.refresh = now + refreshTime + time.Duration(rand.Int64N(int64(refreshTime/5)))
+	}
+	g.plan(now, turn)
+	return granted
+}
+
+// order is the place of a waiter, as far as known: new ones are last.
+func (w *waiter) order() int {
+	if !w.known {
+		return math.MaxInt
+	}
+	return w.place
+}
+
+// plan decides when to ask for the first waiters if no hint comes. The end of a lease is
+// waited for to the point, but only by those who may be granted it.
+func (g *gate) plan(now time.Duration, turn Turn) {
+	g.expiry, g.blind = 0, 0
+	if len(g.waiters) == 0 {
+		return
+	}
+	place := g.waiters[0].place
+	if !turn.Next.IsZero() && place < max(turn.Size, 1) {
+		g.expiry = now + max(turn.Next.Sub(turn.Now), 0) + afterExpiry
+	}
+	if !g.m.traits.Hints {
+		g.blind = now + spread(blindTime+blindTime*time.Duration(place)/8)
+	}
+}
+
+// spread returns d, a fifth of it more or less: so that not all processes ask at once.
+func spread(d time.Duration) time.Duration {
+	return d - d/5 + time.Duration(rand.Int64N(int64(2*d/5)+1))
+}
+
+// sleep waits until it is time to ask again. It says whether a hint has come. hints is nil
+// when there are none any more.
+func (g *gate) sleep(hints <-chan struct{}) (bool, <-chan struct{}) {
+	at := g.refresh
+	for _, other := range []time.Duration{g.expiry, g.blind} {
+		if other != 0 {
+			at = min(at, other)
+		}
+	}
+	if g.retry != 0 {
+		at = g.retry
+	}
+	t := time.NewTimer(at - g.m.clock.now())
+	defer t.Stop()
+	select {
+	case _, ok := <-hints:
+		if !ok {
+			hints = nil
+		}
+		return ok, hints
+	case <-g.wake:
+	case <-t.C:
+	}
+	return false, hints
+}
+
+// giveBackLater gives back, or withdraws, what nobody wants any more.
+func (m *Manager) giveBackLater(name Name, id string) {
+	async.Start(context.Background(), func(ctx context.Context) error {
+		ctx, cancel := bounded(ctx, releaseTime)
+		defer cancel()
+		_, err := m.release(ctx, name, Ref{ID: id}, nil, withdrawTime)
+		m.tell(Event{Kind: EventGivenBack, Key: name.Key, Err: err})
+		return nil // what it left behind ends with its lease
+	}, async.Name("locks: gives back what came too late"))
+}

@@ -1,0 +1,257 @@
+package locks
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// A Hold is a lock that this process holds: what [Manager.Acquire] returns and [From]
+// finds. It is renewed until it is given back. Any number of goroutines may use one.
+type Hold struct {
+	m    *Manager
+	name Name
+	c    *call
+	id   string
+
+	token   int64
+	slot    int
+	version string
+
+	mu sync.Mutex
+	// deadline is when this process stops to believe that it holds the lock. It never
+	// gets earlier. It is counted from before the request was sent, so it comes before the
+	// end of the lease in the store.
+	deadline time.Duration
+	over     time.Duration // when the lease ends in the store at the earliest
+	earliest time.Duration // it may be renewed from then on
+	due      time.Duration // it is to be renewed then
+	flight   *flight       // the renewal on its way; nil: none
+	failing  bool          // the last renewal did not succeed
+	alone    bool          // the next renewal takes no others along
+	err      error         // what the last renewal that did not succeed was told
+	progress time.Duration // when the body said last that it gets on
+	data     *string       // for the next renewal, or the release
+	ended    bool          // it is needed no more: nothing is sent, and no loss is noted, from now on
+	lost     *LostError    // set once, and never after ended
+	done     chan struct{} // closed when it is lost or given back; nil: nobody has asked
+	bodies   map[*body]struct{}
+
+	released chan struct{} // made by the first Release, closed when it has ended
+	result   error         // of Release; written before released is closed
+
+	scoped bool // the call that has the body gives it back
+}
+
+// newHold returns the hold that was granted with g, as an answer to a request that was
+// sent at the time sent.
+func newHold(m *Manager, name Name, c *call, g *Grant, sent time.Duration) *Hold {
+	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, progress: sent}
+	h.lastsLocked(sent, c.lease)
+	return h
+}
+
+// lastsLocked notes that the store has given the lease d, counted from the time sent or
+// later.
+func (h *Hold) lastsLocked(sent, d time.Duration) {
+	h.deadline = max(h.deadline, sent+trusted(d))
+	h.over = max(h.over, sent+d)
+	first, last := firstRenewal(min(d, h.c.lease))
+	h.earliest = sent + first
+	h.due = h.earliest + time.Duration(rand.Int64N(int64(last-first)+1))
+	h.failing, h.alone, h.err = false, false, nil
+}
+
+// Key returns the key of the lock.
+func (h *Hold) Key() string { return h.name.Key }
+
+// Tenant returns whose the lock is.
+func (h *Hold) Tenant() string { return h.name.Tenant }
+
+// Token returns the fencing token: it is greater than those of all who held the lock
+// before, in any process. Give it to what you write to, and have that refuse one that is
+// less than the greatest it has seen: see package fence. It fits into a float64 and into
+// JSON.
+func (h *Hold) Token() int64 { return h.token }
+
+// Version names the lease to other processes: [Manager.Heartbeat] and
+// [Manager.ReleaseVersion] take it.
+func (h *Hold) Version() string { return h.version }
+
+// Slot returns a number from 0 on that no other holder of the lock has at this time. Of a
+// mutex it is 0.
+func (h *Hold) Slot() int { return h.slot }
+
+// Err returns nil while this process holds the lock. It is a look at the clock, not a
+// question to the store, and costs less than a microsecond. Call it before each write to
+// something else: after the process was stopped and goes on, it is Err that knows first.
+//
+// It returns a [*LostError] if the lock was lost, [ErrReleased] if it was given back.
+func (h *Hold) Err() error { return h.look(h.m.clock.now()) }
+
+func (h *Hold) look(now time.Duration) error {
+	h.mu.Lock()
+	lost, ended := h.lost, h.ended
+	late := now >= h.deadline
+	h.mu.Unlock()
+	switch {
+	case lost != nil:
+		return lost
+	case ended:
+		return ErrReleased
+	case late:
+		h.lose("", nil)
+		return h.look(now)
+	}
+	return nil
+}
+
+// Remaining returns for how long this process holds the lock if it is not renewed; 0 if
+// it does not hold it.
+func (h *Hold) Remaining() time.Duration {
+	now := h.m.clock.now()
+	if h.look(now) != nil {
+		return 0
+	}
+	return h.remaining(now)
+}
+
+func (h *Hold) remaining(now time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deadline - now
+}
+
+// Deadline returns until when this process holds the lock if it is not renewed, by the
+// clock of this process.
+func (h *Hold) Deadline() time.Time { return time.Now().Add(h.Remaining()) }
+
+// Done returns a channel that is closed when the lock is lost or given back. [Hold.Err]
+// tells which.
+func (h *Hold) Done() <-chan struct{} {
+	_ = h.Err()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.done == nil {
+		h.done = make(chan struct{})
+		if h.lost != nil || h.ended {
+			close(h.done)
+		}
+	}
+	return h.done
+}
+
+// Progress says that the body gets on, see [RequireProgress].
+func (h *Hold) Progress() {
+	now := h.m.clock.now()
+	h.mu.Lock()
+	waited := h.stalledLocked(now)
+	h.progress = now
+	h.mu.Unlock()
+	if waited { // its renewal may be due since long
+		h.m.dog.wake(now)
+	}
+}
+
+// stalledLocked says whether the body had to say that it gets on, and has not.
+func (h *Hold) stalledLocked(now time.Duration) bool {
+	return h.c.progress > 0 && now-h.progress > h.c.progress
+}
+
+// SetData gives the lock another text for others to see. It is told to the store with
+// the next renewal, or with the release. At most 64 KiB.
+func (h *Hold) SetData(s string) error {
+	if err := checkData(s); err != nil {
+		return err
+	}
+	if err := h.Err(); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.data = &s
+	return nil
+}
+
+// Extend asks the store at once to have the lease last for d from now; it never gets
+// shorter. Later renewals ask for its usual length. Extend blocks until the store has
+// answered, at most a sixth of d or of what remains, if that is less, or until ctx is done.
+//
+// It returns a [*LostError] if the lock is lost, and an error that matches
+// [ErrUnavailable] and [ErrUnknownOutcome] if the store did not answer: then the lock is
+// held as long as [Hold.Err] says so.
+func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
+	if err := checkLease(d, h.m.traits); err != nil {
+		return err
+	}
+	if err := h.Err(); err != nil {
+		return err
+	}
+	sent := h.m.clock.now()
+	ctx, cancel := context.WithTimeout(ctx, min(patience(d), h.remaining(sent)))
+	defer cancel()
+	for {
+		results, err := h.m.store.Renew(ctx, []Renewal{h.renewal(d)})
+		if err == nil {
+			err = complete(len(results), 1)
+		}
+		if err != nil {
+			return beside(Unavailable(err), ErrUnknownOutcome)
+		}
+		if results[0].Verdict != Skipped {
+			h.renewed(nil, sent, d, results[0].Verdict, nil)
+			return h.Err()
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return Unavailable(err)
+		}
+		sent = h.m.clock.now()
+	}
+}
+
+// lose notes that the lock is lost, and cancels the bodies that need it, before it
+// returns. reason is empty if the time has run out. Of several losses the first counts.
+func (h *Hold) lose(reason LossReason, err error) {
+	h.mu.Lock()
+	if h.lost != nil || h.ended {
+		h.mu.Unlock()
+		return
+	}
+	if reason == "" {
+		switch {
+		case h.stalledLocked(h.m.clock.soon()):
+			reason = LostStalled
+		case h.failing || h.flight != nil:
+			reason, err = LostUnreachable, h.err
+		default:
+			reason = LostExpired
+		}
+	}
+	lost := &LostError{Key: h.name.Key, Token: h.token, Reason: reason, Err: err}
+	h.lost = lost
+	left := h.over - h.m.clock.soon()
+	if reason == LostStolen {
+		left = 0
+	}
+	bodies := h.closeLocked()
+	h.mu.Unlock()
+	for _, b := range bodies {
+		b.cancel(lost)
+		b.overruns(left, lost)
+	}
+	h.m.dog.remove(h)
+	h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
+}
+
+// closeLocked ends what lasts as long as the hold.
+func (h *Hold) closeLocked() []*body {
+	if h.done != nil {
+		close(h.done)
+	}
+	bodies := make([]*body, 0, len(h.bodies))
+	for b := range h.bodies {
+		bodies = append(bodies, b)
+	}
+	return bodies
+}

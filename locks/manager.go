@@ -1,0 +1,72 @@
+package locks
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A Manager takes locks of one tenant in one store, keeps their leases alive, and waits
+// for those that are not free. A process needs one for each store. It is made by [New].
+// Any number of goroutines may use one.
+//
+// It has no goroutine of its own while no lock is waited for and none is due to be
+// renewed. One task renews all the locks that it holds, and one task for each key waits
+// for all of its callers. These tasks stand at the root of package async: they are in its
+// dumps, and [async.Shutdown] waits for them.
+type Manager struct {
+	store  Store
+	traits Traits
+	set    settings
+	clock  *clock
+	dog    watchdog
+
+	mu     sync.Mutex
+	closed bool
+	gates  map[Name]*gate
+}
+
+// New returns a manager of the locks in store. It asks the store for nothing. The store
+// stays its caller's, who closes it when no manager uses it any more. An option that
+// makes no sense is an error that matches [ErrValidation].
+func New(store Store, options ...Option) (*Manager, error) {
+	if store == nil {
+		return nil, &ValidationError{"store", "it is nil: make one with the package of a store, or with Open"}
+	}
+	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}}
+	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner()}
+	for _, o := range options {
+		if o == nil {
+			return nil, &ValidationError{"option", "it is nil: leave it out"}
+		}
+		if err := o.applyManager(&m.set); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkLease(m.set.lease, m.traits); err != nil {
+		return nil, err
+	}
+	m.clock = newClock(suspendedTime)
+	m.dog = watchdog{m: m, holds: map[*Hold]struct{}{}}
+	return m, nil
+}
+
+// Close has every later call for a lock fail with [ErrClosed], also those that wait for
+// one now. What is held stays held, and is renewed, until it is given back. Close does not
+// wait for that, and may be called any number of times. The store stays open.
+func (m *Manager) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	for _, g := range m.gates {
+		g.failLocked(ErrClosed)
+	}
+	return nil
+}
+
+func (m *Manager) name(key string) Name { return Name{Tenant: m.set.tenant, Key: key} }
+
+// bounded returns a context with the values of ctx, that lasts d whatever becomes of ctx.
+func bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), d)
+}

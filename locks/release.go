@@ -1,0 +1,144 @@
+package locks
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// releaseTime is how long a release is tried at most.
+	releaseTime = 5 * time.Second
+	// withdrawTime is how long it is tried at most to withdraw a request that nobody
+	// waits for any more.
+	withdrawTime = 2 * time.Second
+)
+
+// Release gives the lock back: [Hold.Err] is [ErrReleased] from then on, then a renewal on
+// its way is waited for, then the store is told, for at most 5 s, and no longer than the
+// lease lasts. That ctx has ended does not keep it from doing so. It may be called any number of
+// times: later calls wait for the first and return the same.
+//
+// It returns a [*LostError] if the lock was lost before, and a [*ReleaseError] if it was not
+// but could not be given back. What runs in [Hold.Run] is cancelled with [ErrReleased] and
+// not waited for. Of a lock that With holds it is an error that matches [ErrValidation]: it
+// is given back when the body has ended.
+func (h *Hold) Release(ctx context.Context) error {
+	if h.scoped {
+		return &ValidationError{"Release", "the call that has granted the lock gives it back, when its body has ended"}
+	}
+	h.mu.Lock()
+	released := h.released
+	if released == nil {
+		h.released = make(chan struct{})
+	}
+	h.mu.Unlock()
+	if released != nil {
+		<-released
+		return h.result
+	}
+	defer close(h.released)
+	lost := h.end()
+	h.result = h.giveBack(ctx) // if it was revoked, too: the next one is not to wait for the end of the lease
+	if lost != nil {
+		h.result = lost
+	}
+	return h.result
+}
+
+// Run runs body under a lock of [Manager.Acquire], as With does: body is the body of an
+// [async.Scope], and its ctx is cancelled when the lock is lost or given back. The lock is
+// not given back at the end.
+func (h *Hold) Run(ctx context.Context, body func(ctx context.Context) error) error {
+	if body == nil {
+		panic("locks: Run with a nil body: pass what is to be called")
+	}
+	if err := h.Err(); err != nil {
+		return err
+	}
+	return runUnder(ctx, body, nil, h)
+}
+
+// end has the hold be needed no more. It looks at the clock once more, and returns the loss
+// if there was one; after it there is none.
+func (h *Hold) end() *LostError {
+	_ = h.Err()
+	h.mu.Lock()
+	if h.ended || h.lost != nil {
+		defer h.mu.Unlock()
+		h.ended = true
+		return h.lost
+	}
+	h.ended = true
+	bodies := h.closeLocked()
+	h.mu.Unlock()
+	for _, b := range bodies {
+		b.cancel(ErrReleased)
+	}
+	h.m.dog.remove(h)
+	return nil
+}
+
+// giveBack tells the store that a hold which was ended is free. A renewal on its way is
+// waited for first, so that none comes after.
+func (h *Hold) giveBack(ctx context.Context) error {
+	now := h.m.clock.now()
+	h.mu.Lock()
+	flight, data := h.flight, h.data
+	left, lost := h.deadline-now, h.lost
+	h.mu.Unlock()
+	if lost != nil && lost.Reason == LostStolen || left <= 0 {
+		if lost == nil {
+			return h.notReleased(ErrNotOwner)
+		}
+		return nil // there is nothing to give back, or nobody knows
+	}
+	left = min(left, releaseTime)
+	ctx, cancel := bounded(ctx, left)
+	defer cancel()
+	if flight != nil {
+		flight.wait(ctx, min(patience(h.c.lease), left/2))
+	}
+	released, err := h.m.release(ctx, h.name, Ref{ID: h.id}, data, patience(h.c.lease))
+	h.m.tell(Event{Kind: EventReleased, Key: h.name.Key, Token: h.token, Err: err})
+	switch {
+	case lost != nil:
+		return nil
+	case err != nil:
+		return h.notReleased(err)
+	case !released:
+		return h.notReleased(ErrNotOwner)
+	}
+	return nil
+}
+
+func (h *Hold) notReleased(err error) error { return &ReleaseError{Key: h.name.Key, Err: err} }
+
+// wait waits until the call has come back, for d at most.
+func (f *flight) wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-f.done:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// release gives back what ref means, or withdraws it. Until ctx ends it tries again, each
+// time for most at most. It says false if there was nothing to give back.
+func (m *Manager) release(ctx context.Context, name Name, ref Ref, data *string, most time.Duration) (bool, error) {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		call, cancel := context.WithTimeout(ctx, most)
+		released, err := m.store.Release(call, name, ref, data)
+		cancel()
+		if err == nil {
+			return released || pause > 50*time.Millisecond, nil // the answer to an earlier try may have been lost
+		}
+		if !transient(err) {
+			return false, err
+		}
+		if sleep(ctx, pause) != nil {
+			return false, beside(Unavailable(err), ErrUnknownOutcome)
+		}
+	}
+}

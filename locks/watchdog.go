@@ -1,0 +1,339 @@
+package locks
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// lookOften is how often the watchdog looks at the clock at least: timers do not count
+// the time in which the machine was suspended.
+const lookOften = time.Second
+
+// mostAlone is how many renewals that take no others along are on their way at most.
+const mostAlone = 32
+
+// A watchdog keeps the leases of a manager alive, and notes the loss of those that it
+// could not. It has one timer for all of them. What the timer calls waits for nothing:
+// the calls of the store are made by tasks.
+type watchdog struct {
+	m *Manager
+
+	mu     sync.Mutex
+	holds  map[*Hold]struct{}
+	timer  *time.Timer
+	at     time.Duration // when the timer fires; 0: it does not
+	lonely int           // renewals of one lease that takes no others along, on their way
+}
+
+// A flight is a call that renews leases.
+type flight struct {
+	done  chan struct{} // closed when it has come back
+	until time.Duration // it is not waited for longer
+}
+
+// add begins to look after a hold.
+func (w *watchdog) add(h *Hold) {
+	h.mu.Lock()
+	now := w.m.clock.soon()
+	at := h.nextLocked(now)
+	h.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holds[h] = struct{}{}
+	w.armLocked(now, at)
+}
+
+// remove ends that. A timer that fires for nothing does no harm.
+func (w *watchdog) remove(h *Hold) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if delete(w.holds, h); len(w.holds) == 0 && w.at != 0 {
+		w.timer.Stop()
+		w.at = 0
+	}
+}
+
+// wake has the watchdog look at its holds now.
+func (w *watchdog) wake(now time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.holds) > 0 {
+		w.armLocked(now, now)
+	}
+}
+
+// armLocked has the timer fire at the time at, unless it fires before.
+func (w *watchdog) armLocked(now, at time.Duration) {
+	at = max(min(at, now+lookOften), now, 1)
+	if w.at != 0 && w.at <= at {
+		return
+	}
+	w.at = at
+	if w.timer == nil {
+		w.timer = time.AfterFunc(at-now, w.fire)
+	} else {
+		w.timer.Reset(at - now)
+	}
+}
+
+// fire notes losses and starts the renewals that are due.
+func (w *watchdog) fire() {
+	now := w.m.clock.now()
+	w.mu.Lock()
+	w.at = 0
+	r := w.roundLocked(now)
+	if len(w.holds) > 0 {
+		w.armLocked(now, r.next)
+	}
+	w.mu.Unlock()
+	for _, h := range r.late {
+		h.lose("", nil)
+	}
+	for _, f := range r.flights {
+		w.start(f)
+	}
+}
+
+// A round is what is to be done at one time.
+type round struct {
+	late    []*Hold
+	flights []*renewals
+	next    time.Duration
+}
+
+// A class is a sort of leases that are renewed together: of about the same length, and of
+// about the same time left if something has gone wrong. So a call for long leases, which
+// may take long, holds up no short ones.
+type class struct {
+	length int
+	left   int
+	alone  *Hold // nil: together with others
+}
+
+// renewals are what one call renews.
+type renewals struct {
+	class  class
+	due    bool // one of them is; else it is too early to send them
+	next   time.Duration
+	holds  []*Hold
+	flight *flight
+}
+
+// roundLocked looks at every hold.
+func (w *watchdog) roundLocked(now time.Duration) *round {
+	r := &round{next: now + lookOften}
+	classes := map[class]*renewals{}
+	for h := range w.holds {
+		h.mu.Lock()
+		c, ready := h.classLocked(now)
+		switch {
+		case now >= h.deadline:
+			r.late = append(r.late, h)
+		case !ready:
+			r.next = min(r.next, h.nextLocked(now))
+		default:
+			g := classes[c]
+			if g == nil {
+				g = &renewals{class: c, next: h.deadline}
+				classes[c] = g
+			}
+			g.holds = append(g.holds, h)
+			g.due = g.due || now >= h.due
+			g.next = min(g.next, max(h.due, now), h.deadline)
+		}
+		h.mu.Unlock()
+	}
+	for _, g := range classes {
+		if !g.due || g.class.alone != nil && w.lonely >= mostAlone {
+			if g.due { // it has to wait for one that is on its way, which wakes the watchdog
+				g.next = now + lookOften/20
+			}
+			r.next = min(r.next, g.next)
+			continue
+		}
+		w.boardLocked(now, g)
+		r.next = min(r.next, g.next)
+		r.flights = append(r.flights, g)
+	}
+	return r
+}
+
+// classLocked returns with whom the hold is renewed; false if nothing is to be sent now.
+func (h *Hold) classLocked(now time.Duration) (class, bool) {
+	if h.flight != nil && now >= h.flight.until { // the call does not come back
+		h.flight = nil
+		h.failedLocked(now, context.DeadlineExceeded, false)
+	}
+	c := class{length: bits.Len64(uint64(h.c.lease / time.Millisecond))}
+	if h.failing {
+		c.left = 1 + bits.Len64(uint64(max(h.deadline-now, 0)/time.Millisecond))
+	}
+	if h.alone {
+		c.alone = h
+	}
+	ready := now >= h.earliest && h.flight == nil && !h.ended && h.lost == nil && !h.c.unrenewed && !h.stalledLocked(now)
+	return c, ready
+}
+
+// nextLocked is when the watchdog has to look at the hold at the latest.
+func (h *Hold) nextLocked(now time.Duration) time.Duration {
+	switch {
+	case h.flight != nil:
+		return min(h.deadline, h.flight.until)
+	case h.ended || h.c.unrenewed || h.due <= now && h.stalledLocked(now): // Progress wakes the watchdog
+		return h.deadline
+	}
+	return min(h.deadline, h.due)
+}
+
+// boardLocked notes that the renewals are on their way.
+func (w *watchdog) boardLocked(now time.Duration, g *renewals) {
+	until := now + maxLease
+	for _, h := range g.holds {
+		h.mu.Lock()
+		until = min(until, now+patience(h.c.lease), h.deadline)
+		h.mu.Unlock()
+	}
+	g.flight = &flight{done: make(chan struct{}), until: until}
+	for _, h := range g.holds {
+		h.mu.Lock()
+		h.flight = g.flight
+		h.mu.Unlock()
+	}
+	if g.class.alone != nil {
+		w.lonely++
+	}
+	g.next = until
+}
+
+// start makes the call in a task.
+func (w *watchdog) start(g *renewals) {
+	async.Start(context.Background(), func(ctx context.Context) error {
+		defer w.landed(g)
+		w.renew(context.WithoutCancel(ctx), g) // until all the bodies have ended, whatever is shut down
+		return nil
+	}, async.Name("locks: renewal"))
+}
+
+// landed is called when the call has come back, or has panicked.
+func (w *watchdog) landed(g *renewals) {
+	now := w.m.clock.now()
+	for _, h := range g.holds {
+		h.mu.Lock()
+		if h.flight == g.flight { // nothing was noted: the call has panicked
+			h.flight = nil
+			h.failedLocked(now, errPanicked, false)
+		}
+		h.mu.Unlock()
+	}
+	close(g.flight.done)
+	if g.class.alone != nil {
+		w.mu.Lock()
+		w.lonely--
+		w.mu.Unlock()
+	}
+	w.wake(now)
+}
+
+// renew makes the call and notes what it has brought.
+func (w *watchdog) renew(ctx context.Context, g *renewals) {
+	sent := w.m.clock.now()
+	list := make([]Renewal, len(g.holds))
+	for i, h := range g.holds {
+		list[i] = h.renewal(h.c.lease)
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(g.flight.until-sent, 0))
+	defer cancel()
+	results, err := w.m.store.Renew(ctx, list)
+	if err == nil {
+		err = complete(len(results), len(list))
+	}
+	if err != nil {
+		w.m.tell(Event{Kind: EventRenewFailed, Err: Unavailable(err), Count: len(list)})
+	}
+	for i, h := range g.holds {
+		v := Skipped
+		if err == nil {
+			v = results[i].Verdict
+		}
+		h.renewed(g.flight, sent, h.c.lease, v, err)
+		if err == nil && v == Extended {
+			h.told(list[i].Data)
+		}
+	}
+}
+
+// complete says that a store has answered with too much or too little.
+func complete(got, want int) error {
+	if got != want {
+		return fmt.Errorf("%d answers to %d requests", got, want)
+	}
+	return nil
+}
+
+// renewal is the request for d more.
+func (h *Hold) renewal(d time.Duration) Renewal {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return Renewal{Name: h.name, Ref: Ref{ID: h.id}, Lease: d, Data: h.data}
+}
+
+// told notes that the store knows of data.
+func (h *Hold) told(data *string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.data == data {
+		h.data = nil
+	}
+}
+
+// renewed notes the answer to a renewal by d that was sent at the time sent. err is why
+// there is none; then v is Skipped. An answer that comes late counts as well: a lease that
+// the store has given is given, from when it was asked for.
+func (h *Hold) renewed(f *flight, sent, d time.Duration, v RenewVerdict, err error) {
+	now := h.m.clock.now()
+	h.mu.Lock()
+	current := f == nil || h.flight == f // else another one was sent in its place
+	if current && f != nil {
+		h.flight = nil
+	}
+	live := !h.ended && h.lost == nil
+	late := now >= h.deadline
+	switch {
+	case !live || late && v != NotYours && v != Revoked:
+	case v == Extended:
+		h.lastsLocked(sent, d)
+	case current && v != NotYours && v != Revoked:
+		h.failedLocked(now, err, err == nil)
+	}
+	h.mu.Unlock()
+	switch {
+	case !live:
+	case late: // the time had run out before it came
+		h.lose("", nil)
+	case v == NotYours:
+		h.lose(LostStolen, nil)
+	case v == Revoked:
+		h.lose(LostRevoked, nil)
+	}
+}
+
+// failedLocked notes that a renewal did not succeed. One that was skipped is asked for
+// again at once, alone.
+func (h *Hold) failedLocked(now time.Duration, err error, skipped bool) {
+	if err == nil {
+		err = errSkipped
+	}
+	wasAlone := h.alone
+	h.failing, h.alone, h.err = true, skipped, err
+	h.due = now + again(h.c.lease)
+	if skipped && !wasAlone {
+		h.due = now
+	}
+	h.earliest = h.due - again(h.c.lease)/5
+}

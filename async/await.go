@@ -18,7 +18,8 @@ import (
 //
 // A panic of handler is a [*PanicError] to those who await the future, Goexit
 // is [ErrGoexit]. An error that nobody was given when the scope ends fails the
-// scope; of a root task it is printed when the future is collected. A nil handler
+// scope, as an [*UnawaitedError]; of a root task it is printed when the future is
+// collected. A nil handler
 // or ctx panics.
 //
 // The shape is that of Bhatti's async library, made structured.

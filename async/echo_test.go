@@ -120,7 +120,7 @@ func TestAFailureWhileBeingStoppedIsListedWithoutTheCause(t *testing.T) {
 				})
 				var list *async.ScopeError
 				require.ErrorAs(t, err, &list)
-				require.Equal(t, []error{errPlanted, lock, disk}, list.Errors)
+				require.Equal(t, []error{errPlanted, lock, disk}, failuresOf(list))
 			})
 		})
 	}

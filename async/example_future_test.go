@@ -40,14 +40,14 @@ func ExampleStart() {
 		if _, err := receipt.Await(ctx, time.Minute); err != nil {
 			fmt.Println("no receipt:", err)
 		}
-		async.Start(ctx, func(context.Context) error { return errors.New("printer is offline") })
-		return nil // nobody awaits the printer
+		async.Start(ctx, func(context.Context) error { return errors.New("printer is offline") }, async.Name("print"))
+		return nil // nobody awaits this one
 	})
 	fmt.Println("scope:", err)
 	// Output:
 	// order stored
 	// no receipt: mailbox is full
-	// scope: printer is offline
+	// scope: async: print: nobody awaited it: printer is offline
 }
 
 func ExampleFuture_Wait() {

@@ -18,7 +18,7 @@ import (
 // tallyLocked returns the tally of s, making it if need be.
 func (s *scope) tallyLocked() *tally.Tally {
 	if s.tally == nil {
-		s.tally = new(tally.Tally)
+		s.tally = &tally.Tally{Bare: bare}
 	}
 	return s.tally
 }

@@ -26,6 +26,6 @@ func TestAnItemsErrorIsNotLostWhenTheRestIsCancelled(t *testing.T) {
 		})
 		var list *async.ScopeError
 		require.ErrorAs(t, err, &list)
-		require.Equal(t, []error{io.ErrNoProgress, errPlanted}, list.Errors)
+		require.Equal(t, []error{io.ErrNoProgress, errPlanted}, failuresOf(list))
 	})
 }

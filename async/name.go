@@ -9,20 +9,46 @@ import (
 // This file names tasks, for errors, events and lists of what is left.
 
 // name returns the name that was given to t, or that of its function.
-func (t *task) name() string {
-	if t.more != nil && t.more.name != "" {
-		return t.more.name
-	}
-	own := "scope"
+func (t *task) name() string { return t.naming().in(t.owner) }
+
+// A naming is what a task is called by. It refers neither to the task nor to what
+// its function has captured, so it may be kept for longer.
+type naming struct {
+	given string  // its Name, "" if it has none
+	own   string  // if it has none: what it is, for something of ours
+	pc    uintptr // if it is nothing of ours: that of its function
+}
+
+func (t *task) naming() (n naming) {
 	switch {
+	case t.more != nil && t.more.name != "":
+		n.given = t.more.name
 	case t.kind == kindRoot:
-		own = "root"
+		n.own = "root"
 	case t.kind == kindPromise:
-		own = "promise"
-	case t.self != nil:
-		own = funcName(t.self.fn())
+		n.own = "promise"
+	case t.self == nil:
+		n.own = "scope"
+	default:
+		if v := reflect.ValueOf(t.self.fn()); v.Kind() == reflect.String {
+			n.own = v.String()
+		} else {
+			n.pc = v.Pointer()
+		}
 	}
-	for s := t.owner; s != nil; s = s.t.owner {
+	return n
+}
+
+// in returns the name of a task that belongs to s.
+func (n naming) in(s *scope) string {
+	if n.given != "" {
+		return n.given
+	}
+	own := n.own
+	if n.pc != 0 {
+		own = funcName(n.pc)
+	}
+	for ; s != nil; s = s.t.owner {
 		if m := s.t.more; m != nil && m.name != "" {
 			return m.name + "/" + own
 		}
@@ -30,13 +56,8 @@ func (t *task) name() string {
 	return own
 }
 
-// funcName returns the name of a function without the path of its package, or
-// f itself if it is a string.
-func funcName(f any) string {
-	v := reflect.ValueOf(f)
-	if v.Kind() == reflect.String {
-		return v.String() // of something of ours
-	}
-	name := runtime.FuncForPC(v.Pointer()).Name()
+// funcName returns the name of the function at pc without the path of its package.
+func funcName(pc uintptr) string {
+	name := runtime.FuncForPC(pc).Name()
 	return strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], "-fm")
 }

@@ -188,7 +188,7 @@ func (s *scope) sum(own ownEnd, last error, v *verdict) {
 // of the error. f is the caller's, as verdicts are: it is made for every failure.
 func (v *verdict) fact(s *scope, f *tally.Fact) {
 	*f = tally.Fact{Err: v.err}
-	list, _ := v.err.(*ScopeError)
+	list := v.listed()
 	switch {
 	case v.panic != nil:
 		f.Class, f.Err = tally.Panic, v.panic

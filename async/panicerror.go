@@ -47,7 +47,7 @@ func (e *PanicError) attach(errs []error, dropped int) {
 func (e *PanicError) attachOne(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	same := func(other error) bool { return tally.Same(other, err) }
+	same := func(other error) bool { return tally.Same(bare(other), bare(err)) }
 	switch {
 	case slices.ContainsFunc(e.beside, same):
 	case len(e.beside) < tally.Max:
@@ -78,6 +78,10 @@ func withoutBeside(err error, p *PanicError) error {
 		}
 		if len(rest.Errors) > 0 || rest.Dropped > 0 {
 			return rest
+		}
+	case *UnawaitedError:
+		if err = withoutBeside(e.Err, p); err != nil {
+			return &UnawaitedError{Task: e.Task, Err: err}
 		}
 	case *PanicError:
 		if e == p {

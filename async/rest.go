@@ -139,7 +139,7 @@ func (g *Group) reviewLocked() {
 	case g.endMattersLocked():
 		g.place.kept = g
 	case !g.s.tally.Silent(tally.Stop{}):
-		g.place.lost = g.s.tally.Lost()
+		g.place.lost = g.s.tally.Lost(unawaited)
 	}
 }
 

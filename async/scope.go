@@ -23,7 +23,8 @@ import (
 // else to say, or a [*ScopeError], which lists the failures, the one that decided
 // first. If ctx was cancelled and that kept anything from being done, the error
 // matches both ctx.Err and its Cause. Errors of tasks that only repeat why they
-// were cancelled are not listed.
+// were cancelled are not listed. The failure of a future that nobody awaited is told
+// as an [*UnawaitedError], which names the task.
 //
 // The calling goroutine is alive, so Scope needs no scope around it that is: if
 // that of ctx has ended, the new one stands at its root, see [Shutdown]. Only

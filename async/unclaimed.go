@@ -35,6 +35,7 @@ type unclaimed struct {
 	scope   *scope     // in whose tally it is
 	fact    tally.Fact // what the tally is told; made before any lock is taken
 	stopped bool       // it is of a daemon that its scope has told to stop
+	task    naming     // of which task it is an error; empty for a group
 	// late: the scope had summed up, so the root is told. Written before f is
 	// settled.
 	late bool
@@ -64,22 +65,6 @@ func (x *unclaimed) Error() string {
 		return "async: a value that nobody was given"
 	}
 	return x.v.err.Error()
-}
-
-// discarded is a value with its discard hook.
-type discarded interface{ discard() error }
-
-// held is a value that is to be discarded if nobody is given it. It is not kept
-// in the future: for a root task it must outlive that.
-type held[T any] struct {
-	value T
-	hook  func(T)
-	task  string
-}
-
-// discard calls the hook on a goroutine of its own and waits for it.
-func (h *held[T]) discard() error {
-	return guard("discard hook of "+h.task, func() { h.hook(h.value) })
 }
 
 // claim gives x to the caller. It reports false if x was forfeited before: then a
@@ -161,15 +146,6 @@ func (x *unclaimed) keepUntilCollected(f *future) {
 	}, x)
 }
 
-// discard calls the discard hook. What goes wrong in it is the scope's.
-func (x *unclaimed) discard() {
-	value := x.value
-	x.value = nil // the future may be kept for long
-	if err := value.discard(); err != nil {
-		x.scope.recordHookError(err)
-	}
-}
-
 // unclaimed returns what is to stand in f's err, before it is known whether
 // anybody is given the outcome. It asks contexts and users' errors, so it is
 // called before any lock is taken.
@@ -181,6 +157,9 @@ func (f *future) unclaimed(v *verdict) *unclaimed {
 			x.beside, x.value = &unclaimed{scope: x.scope, isValue: true, value: v.value}, nil
 		}
 		v.fact(x.scope, &x.fact)
+		if f.t.kind != kindGroup {
+			x.task = f.t.naming()
+		}
 		x.stopped = v.alone && f.t.stoppedDaemon(v.cause)
 	}
 	return x
@@ -214,6 +193,7 @@ func (f *future) decidePartLocked(x *unclaimed) {
 	decision := tally.Given
 	switch {
 	case !x.isValue:
+		x.entry.Of = x
 		decision = s.tallyLocked().Future(&x.fact, of, &x.entry)
 	case of.Awaited:
 	case of.Rooted:
@@ -276,25 +256,7 @@ func (s *scope) takeUnclaimed() {
 	defer s.mu.Unlock()
 	s.summed = s.ended
 	if s.tally != nil {
-		s.tally.TakeFailures()
+		s.tally.TakeFailures(unawaited)
 		s.alarmLocked()
-	}
-}
-
-// discardUnclaimed discards the values that nobody was given, and reports
-// whether there were any. One at a time is taken under the lock and discarded
-// without it: the hook is a user's, and may await the future of another.
-func (s *scope) discardUnclaimed() bool {
-	for some := false; ; some = true {
-		s.mu.Lock()
-		e := s.tally.TakeValue()
-		if e == nil {
-			s.mu.Unlock()
-			return some
-		}
-		x := e.Of.(*unclaimed)
-		x.state, x.instead = forfeited, ErrScopeEnded
-		s.mu.Unlock()
-		x.discard()
 	}
 }

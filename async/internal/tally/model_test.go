@@ -21,9 +21,10 @@ type entry struct {
 	kind    string // fact, hook, echo, skip, future, value
 	class   tally.Class
 	err     error
-	future  int  // of future and value: which
-	counted bool // a future that found no place: only the number is kept
-	closed  bool // a future or value that was claimed or taken
+	name    string // it is told with
+	future  int    // of future and value: which
+	counted bool   // a future that found no place: only the number is kept
+	closed  bool   // a future or value that was claimed or taken
 }
 
 func (m *model) loud(c tally.Class) bool { return c == tally.Panic || c == tally.Goexit }
@@ -84,7 +85,7 @@ func (m *model) end() (dropped int) {
 			m.log[i].closed = true
 		} else {
 			m.log[i].closed = true
-			m.log = append(m.log, entry{kind: "fact", class: e.class, err: e.err})
+			m.log = append(m.log, entry{kind: "fact", class: e.class, err: e.err, name: fmt.Sprint(e.future)})
 		}
 	}
 	return dropped
@@ -132,6 +133,12 @@ func (m *model) sum(echo bool, cause, excused error, dropped int) string {
 	if cause != nil && cause != excused && hurt && cause != raised && !slices.Contains(errs, cause) {
 		told = cause.Error()
 	}
+	for i, err := range errs {
+		named := slices.IndexFunc(m.log, func(e entry) bool { return e.kind == "fact" && e.err == err })
+		if name := m.log[named].name; name != "" && m.log[named].class != tally.Panic {
+			errs[i] = whose{name, err}
+		}
+	}
 	errs = append(errs, hooks...)
 	if n := len(errs); n > tally.Max {
 		errs = append(errs[:tally.Max-1], errs[n-1])
@@ -165,7 +172,7 @@ func play(data []byte) string {
 	for i := range 90 {
 		errs = append(errs, errors.New(fmt.Sprint("e", i)))
 	}
-	var real tally.Tally
+	real := tally.Tally{Bare: bare}
 	var m model
 	var entries []*tally.Entry
 	var cause, excused error
@@ -180,13 +187,20 @@ func play(data []byte) string {
 		switch next(10) {
 		case 0, 1:
 			f, stopped := tally.Fact{Class: class, Err: err}, next(4) == 0
+			named := class != tally.Panic && next(3) == 0 // a scope in it has told of it with a name
+			if named {
+				f.Err = whose{"in", err}
+			}
 			a, b = real.Child(&f, stopped), m.child(class, err, stopped)
+			if last := len(m.log) - 1; named && b == tally.Fails {
+				m.log[last].name = "in"
+			}
 		case 2, 3, 4:
 			f, of := tally.Fact{Class: class, Err: err}, tally.Future{Awaited: next(4) == 0, Told: next(4) == 0, Stopped: next(8) == 0}
-			entries = append(entries, new(tally.Entry))
+			entries = append(entries, &tally.Entry{Of: fmt.Sprint(len(entries))})
 			a, b = real.Future(&f, of, entries[len(entries)-1]), m.newFuture(len(entries)-1, class, err, of)
 		case 5:
-			entries = append(entries, &tally.Entry{Of: len(entries)})
+			entries = append(entries, &tally.Entry{Of: fmt.Sprint(len(entries))})
 			real.Value(entries[len(entries)-1])
 			m.log = append(m.log, entry{kind: "value", future: len(entries) - 1})
 		case 6:
@@ -211,9 +225,9 @@ func play(data []byte) string {
 				m.log = append(m.log, entry{kind: "skip"})
 			}
 		case 9:
-			var took []int
+			var took []string
 			for x := real.TakeValue(); x != nil; x = real.TakeValue() {
-				took = append(took, x.Of.(int))
+				took = append(took, x.Of.(string))
 			}
 			a, b = fmt.Sprint(took), fmt.Sprint(m.values())
 		}
@@ -222,8 +236,8 @@ func play(data []byte) string {
 		}
 	}
 	silent := real.Silent(tally.Stop{Cause: cause})
-	lost, values := realSum(real.Lost().Sum(tally.Body{}, tally.Stop{}, nil)), real.HasValues()
-	real.TakeFailures()
+	lost, values := realSum(real.Lost(tellName).Sum(tally.Body{}, tally.Stop{}, nil)), real.HasValues()
+	real.TakeFailures(tellName)
 	dropped += m.end()
 	got, want := realSum(real.Sum(tally.Body{}, tally.Stop{Cause: cause}, nil)), m.sum(false, cause, excused, dropped)
 	if got != want {

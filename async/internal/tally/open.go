@@ -109,9 +109,21 @@ func (t *Tally) unlist(x *Entry) {
 	x.state, x.fact = closed, nil
 }
 
-// TakeFailures makes the scope's what nobody has claimed by its end. Values
-// stay open.
-func (t *Tally) TakeFailures() {
+// A Teller returns as what the scope is to tell of err, a failure that nobody has
+// claimed. It stands for err: Bare of both is the same.
+type Teller func(x *Entry, err error) error
+
+// by returns tell for what x stands for.
+func (tell Teller) by(x *Entry) func(error) error {
+	if tell == nil {
+		return nil
+	}
+	return func(err error) error { return tell(x, err) }
+}
+
+// TakeFailures makes the scope's what nobody has claimed by its end, as tell says;
+// nil: as it is. Values stay open.
+func (t *Tally) TakeFailures(tell Teller) {
 	if t == nil {
 		return
 	}
@@ -119,7 +131,7 @@ func (t *Tally) TakeFailures() {
 		next := x.next
 		if f := x.fact; f != nil {
 			t.unlist(x)
-			t.Fail(f)
+			t.fail(f, tell.by(x))
 		}
 		x = next
 	}
@@ -127,16 +139,17 @@ func (t *Tally) TakeFailures() {
 	t.counted = 0
 }
 
-// Lost returns a tally of the failures so far, with those that nobody was given. It
-// refers to no Entry, and changes nothing.
-func (t *Tally) Lost() *Tally {
+// Lost returns a tally of the failures so far, with those that nobody was given, as
+// tell says. It refers to no Entry, and changes nothing.
+func (t *Tally) Lost(tell Teller) *Tally {
 	lost := &Tally{
+		Bare: t.Bare,
 		errs: slices.Clone(t.errs), hooks: slices.Clone(t.hooks),
 		panicky: t.panicky, goexit: t.goexit, dropped: t.dropped + t.counted,
 	}
 	for x := t.open.first; x != nil; x = x.next {
 		if x.fact != nil {
-			lost.Fail(x.fact)
+			lost.fail(x.fact, tell.by(x))
 		}
 	}
 	return lost
@@ -173,5 +186,5 @@ func (t *Tally) TakeValue() *Entry {
 // Forget drops what has gone wrong so far, because it has been told. What is
 // open stays, and so does what the scope was cancelled for.
 func (t *Tally) Forget() {
-	*t = Tally{open: t.open, failing: t.failing, counted: t.counted, decided: t.decided, excused: t.excused}
+	*t = Tally{Bare: t.Bare, open: t.open, failing: t.failing, counted: t.counted, decided: t.decided, excused: t.excused}
 }

@@ -1,9 +1,6 @@
 package tally
 
-import (
-	"reflect"
-	"slices"
-)
+import "reflect"
 
 // Same reports whether two errors, or two values of panics, are the same one. It compares by identity
 // and calls no method of theirs. Values that cannot be compared, such as a
@@ -52,12 +49,4 @@ func identical(a, b reflect.Value) bool {
 	default:
 		return false
 	}
-}
-
-func contains(errs []error, err error) bool {
-	return slices.ContainsFunc(errs, func(e error) bool { return Same(e, err) })
-}
-
-func remove(errs []error, err error) []error {
-	return slices.DeleteFunc(errs, func(e error) bool { return Same(e, err) })
 }

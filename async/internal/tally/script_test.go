@@ -28,7 +28,8 @@ var update = flag.Bool("update", false, "write what the scripts come to into the
 //	excuse CAUSE                                     that it was is no failure
 //	unexcuse                                         something else was faster
 //	body echo [missed]                               the body only repeated it
-//	end                                              the unclaimed is the scope's
+//	end [named]                                      the unclaimed is the scope's, and told with the NAME
+//	also NAME E                                      E is told with the NAME from here on
 //	values                                           the values to be discarded
 //	forget                                           what has gone wrong was told
 //	last E                                           one more error, told last
@@ -72,8 +73,25 @@ type script struct {
 }
 
 func newScript() *script {
-	return &script{errs: make(map[string]error), entries: make(map[string]*tally.Entry)}
+	return &script{tally: tally.Tally{Bare: bare}, errs: make(map[string]error), entries: make(map[string]*tally.Entry)}
 }
+
+// whose is an error that says of another whose it is.
+type whose struct {
+	name string
+	error
+}
+
+func (e whose) Error() string { return e.name + ": " + e.error.Error() }
+
+func bare(err error) error {
+	if e, ok := err.(whose); ok {
+		return e.error
+	}
+	return err
+}
+
+func tellName(x *tally.Entry, err error) error { return whose{x.Of.(string), err} }
 
 func (s *script) err(name string) error {
 	if s.errs[name] == nil {
@@ -152,7 +170,7 @@ func (s *script) event(t *testing.T, w []string) string {
 		s.tally.Fail(&f)
 	case "future":
 		f, has := s.fact(w[2], w[3:])
-		x := new(tally.Entry)
+		x := &tally.Entry{Of: w[1]}
 		s.entries[w[1]] = x
 		return decisions[s.tally.Future(&f, tally.Future{
 			Awaited: has["awaited"], Told: has["told"], Stopped: has["stopped"],
@@ -179,7 +197,13 @@ func (s *script) event(t *testing.T, w []string) string {
 	case "body":
 		s.body = tally.Body{Echo: true, Missed: len(w) > 2}
 	case "end":
-		s.tally.TakeFailures()
+		if len(w) > 1 {
+			s.tally.TakeFailures(tellName)
+		} else {
+			s.tally.TakeFailures(nil)
+		}
+	case "also":
+		s.errs[w[2]] = whose{w[1], s.err(w[2])}
 	case "forget":
 		s.tally.Forget()
 	case "last":

@@ -20,6 +20,11 @@ const Max = 32
 // A Tally is what has gone wrong in one scope. The zero value says that nothing
 // has. A nil Tally may be asked for its Sum.
 type Tally struct {
+	// Bare returns what is compared of an error. Two errors of which it returns the
+	// same are one failure: that of package async which says whose another is, and
+	// the other. It must call no method of a user's. Nil: the error itself.
+	Bare func(error) error
+
 	errs    []error // failures in the order in which they came; at most Max, each once
 	hooks   []error // of hooks, observers and discards; at most Max
 	panicky error   // the first panic; it is the one that is raised
@@ -75,18 +80,22 @@ func (t *Tally) Future(f *Fact, of Future, x *Entry) Decision {
 }
 
 // Fail records a failure, a panic or Goexit.
-func (t *Tally) Fail(f *Fact) {
+func (t *Tally) Fail(f *Fact) { t.fail(f, nil) }
+
+// fail is Fail for a failure that is told as tell says; nil: as it is. tell is not
+// asked about what is not listed.
+func (t *Tally) fail(f *Fact, tell func(error) error) {
 	if f.Class == Goexit {
 		t.goexit = true
 	}
 	if f.Class == Panic {
 		t.addPanic(f.Err)
 	} else if f.Errs == nil {
-		t.add(f.Err)
+		t.add(f.Err, tell)
 	}
 	for _, err := range f.Errs {
-		if !Same(err, t.panicky) {
-			t.add(err)
+		if !t.same(err, t.panicky) {
+			t.add(err, tell)
 		}
 	}
 	t.dropped += f.Dropped
@@ -97,27 +106,42 @@ func (t *Tally) addPanic(p error) {
 	switch {
 	case t.panicky == nil:
 		t.panicky = p
-		t.errs = remove(t.errs, p) // it may have been given to somebody who returned it
-	case !Same(t.panicky, p):
-		t.add(p)
+		// It may have been given to somebody who returned it.
+		t.errs = slices.DeleteFunc(t.errs, func(e error) bool { return t.same(e, p) })
+	case !t.same(t.panicky, p):
+		t.add(p, nil)
 	}
 }
 
 // add lists an error once, however many repeat it.
-func (t *Tally) add(err error) {
+func (t *Tally) add(err error, tell func(error) error) {
 	switch {
-	case contains(t.errs, err):
-	case len(t.errs) < Max:
-		t.errs = append(t.errs, err)
-	default:
+	case t.contains(t.errs, err):
+	case len(t.errs) == Max:
 		t.dropped++
+	case tell != nil:
+		t.errs = append(t.errs, tell(err))
+	default:
+		t.errs = append(t.errs, err)
 	}
+}
+
+// same reports whether a and b are one failure.
+func (t *Tally) same(a, b error) bool {
+	if t.Bare != nil {
+		a, b = t.Bare(a), t.Bare(b)
+	}
+	return Same(a, b)
+}
+
+func (t *Tally) contains(errs []error, err error) bool {
+	return slices.ContainsFunc(errs, func(e error) bool { return t.same(e, err) })
 }
 
 // Hook records an error of a hook, which never takes the place of another.
 func (t *Tally) Hook(err error) {
 	switch {
-	case contains(t.hooks, err):
+	case t.contains(t.hooks, err):
 	case len(t.hooks) < Max:
 		t.hooks = append(t.hooks, err)
 	default:
@@ -133,7 +157,7 @@ func (t *Tally) Skip() { t.skipped = true }
 
 // Has reports whether err is one of the failures so far.
 func (t *Tally) Has(err error) bool {
-	return t != nil && (t.panicky != nil && Same(t.panicky, err) || contains(t.errs, err))
+	return t != nil && (t.panicky != nil && t.same(t.panicky, err) || t.contains(t.errs, err))
 }
 
 // Decides notes that the scope is to be cancelled with err, which is recorded.
@@ -168,13 +192,13 @@ func (t *Tally) Silent(stop Stop) bool {
 	case t.open.first != nil || t.counted > 0:
 		return false
 	}
-	return stop.Cause == nil || Same(stop.Cause, t.excused) || !t.echoed && !t.skipped
+	return stop.Cause == nil || t.same(stop.Cause, t.excused) || !t.echoed && !t.skipped
 }
 
 // Own reports whether cause is a failure of the scope's own: one of those that
 // are listed, or the first for which it was to be cancelled.
 func (t *Tally) Own(cause error) bool {
-	return t != nil && (Same(t.decided, cause) || t.Has(cause))
+	return t != nil && (t.same(t.decided, cause) || t.Has(cause))
 }
 
 // FirstPanic returns the panic that is to be raised, nil if there is none.
@@ -196,14 +220,14 @@ func (t *Tally) Sum(body Body, stop Stop, last error) (s Sum) {
 	}
 	unfinished := body.Echo || t.echoed || t.skipped || last != nil || t.panicky != nil || t.goexit ||
 		len(t.errs)+len(t.hooks)+t.dropped > 0
-	excused := Same(stop.Cause, t.excused) && !(body.Echo && body.Missed)
+	excused := t.same(stop.Cause, t.excused) && !(body.Echo && body.Missed)
 	if stop.Cause != nil && unfinished && !t.Has(stop.Cause) && !excused {
 		s.Cause = stop.Cause
 	}
 	s.Panic, s.Goexit, s.Dropped = t.panicky, t.goexit, t.dropped
 	s.Errs = append(append(s.Errs, t.errs...), t.hooks...)
 	for i, err := range t.errs {
-		if i > 0 && Same(err, stop.Cause) {
+		if i > 0 && t.same(err, stop.Cause) {
 			copy(s.Errs[1:], t.errs[:i])
 			s.Errs[0] = err
 		}

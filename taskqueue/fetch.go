@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
@@ -59,7 +60,7 @@ func (f *fetcher) loop(ctx, live context.Context) {
 			_ = sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle))
 		case len(got.Tasks) < n:
 			failures = 0
-			f.wait(ctx, got)
+			f.rest(ctx, got, ends)
 		}
 	}
 }
@@ -93,6 +94,25 @@ func (f *fetcher) claim(ctx, live context.Context, n int) (got Claimed, before t
 func permanent(err error) bool {
 	var wrong *InvalidError
 	return errors.As(err, &wrong) || errors.Is(err, ErrClosed)
+}
+
+// rest sleeps until something may be due, or, if the worker ends when nothing is, until
+// the last run has ended: then it is to be found out whether that is so.
+func (f *fetcher) rest(ctx context.Context, got Claimed, ends int) {
+	if !f.w.o.untilEmpty {
+		f.wait(ctx, got)
+		return
+	}
+	waiting, wake := context.WithCancel(ctx)
+	last := async.Start(waiting, func(ctx context.Context) error {
+		if f.w.await(ctx, func() bool { return len(f.w.runs) == 0 && f.w.ends != ends }) {
+			wake()
+		}
+		return nil
+	}, async.Name("await the last run"))
+	f.wait(waiting, got)
+	wake()
+	_, _ = last.Join(ctx) // it only stops
 }
 
 // wait sleeps until something may be due.

@@ -88,6 +88,15 @@ func (c *Claim) Progress(b []byte) {
 	c.progress, c.moved = slices.Clone(b), true
 }
 
+// untold notes that the store was not told what it should have been.
+func (c *Claim) untold(progress map[string][]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, sent := progress[c.ID]; sent {
+		c.moved = true
+	}
+}
+
 func tooLong(what string, n, most int) error {
 	return invalid(what, "it has %d bytes, at most %d are allowed: store it elsewhere and keep where it is", n, most)
 }

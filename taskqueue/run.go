@@ -166,24 +166,21 @@ func (r *run) lose() {
 	}
 }
 
-// keepLeases extends the leases of what runs, a little more often than every third of
-// a lease: a store takes more than that for a gap.
-func (w *worker) keepLeases(ctx context.Context) error {
+// keepLeases extends the leases of what runs of a queue, a little more often than every
+// third of a lease: a store takes more than that for a gap. Each queue is looked after
+// by itself: the part of a store that has another may not answer.
+func (w *worker) keepLeases(ctx context.Context, queue string) error {
 	for sleep(ctx, w.often()) == nil {
-		byQueue := map[string][]*run{}
+		var runs []*run
 		w.mu.Lock()
 		for k, r := range w.runs {
-			if !r.gone() { // else it is to become another worker's
-				byQueue[k.queue] = append(byQueue[k.queue], r)
+			if k.queue == queue && !r.gone() { // else it is to become another worker's
+				runs = append(runs, r)
 			}
 		}
 		w.mu.Unlock()
-		for queue, runs := range byQueue {
-			for len(runs) > 0 {
-				n := min(len(runs), MaxBatch)
-				w.extend(ctx, queue, runs[:n])
-				runs = runs[n:]
-			}
+		for len(runs) > 0 {
+			runs = runs[w.extend(ctx, queue, runs):]
 		}
 	}
 	return nil
@@ -192,16 +189,24 @@ func (w *worker) keepLeases(ctx context.Context) error {
 // often is how long the store hears nothing of the worker at most.
 func (w *worker) often() time.Duration { return 3 * w.o.lease / 10 }
 
-func (w *worker) extend(ctx context.Context, queue string, runs []*run) {
+// extend extends the first leases of runs, as many as one step may, and returns how
+// many that are.
+func (w *worker) extend(ctx context.Context, queue string, runs []*run) int {
 	r := ExtendRequest{Queue: queue, Worker: w.o.name, Lease: w.o.lease, Progress: map[string][]byte{}}
-	for _, one := range runs {
-		r.Refs = append(r.Refs, Ref{one.c.ID, one.c.Token})
-		one.c.mu.Lock()
-		if one.c.moved {
-			r.Progress[one.c.ID], one.c.moved = one.c.progress, false
+	for size := 0; len(r.Refs) < min(len(runs), MaxBatch); {
+		c := runs[len(r.Refs)].c
+		c.mu.Lock()
+		if c.moved {
+			if size += len(c.progress); size > MaxBatchBytes {
+				c.mu.Unlock()
+				break
+			}
+			r.Progress[c.ID], c.moved = c.progress, false
 		}
-		one.c.mu.Unlock()
+		c.mu.Unlock()
+		r.Refs = append(r.Refs, Ref{c.ID, c.Token})
 	}
+	runs = runs[:len(r.Refs)]
 	before := clock.Now()
 	call, cancel := context.WithTimeout(ctx, min(callTimeout, w.o.lease/3))
 	defer cancel()
@@ -210,7 +215,10 @@ func (w *worker) extend(ctx context.Context, queue string, runs []*run) {
 		if ctx.Err() == nil {
 			w.tell(Event{Kind: EventStore, Queue: queue, Err: err})
 		}
-		return
+		for _, one := range runs {
+			one.c.untold(r.Progress)
+		}
+		return len(runs)
 	}
 	for i, one := range runs {
 		switch results[i] {
@@ -223,4 +231,5 @@ func (w *worker) extend(ctx context.Context, queue string, runs []*run) {
 			one.lasts(before.Add(w.o.lease))
 		}
 	}
+	return len(runs)
 }

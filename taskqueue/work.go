@@ -124,7 +124,6 @@ func (w *worker) work(ctx, live context.Context) error {
 	w.stop = stop
 	defer context.AfterFunc(ctx, func() { stop(ErrStopping) })()
 
-	async.Go(live, w.keepLeases, async.Daemon(), async.Name("keep leases"))
 	if w.o.untilEmpty {
 		async.Go(live, func(ctx context.Context) error { w.awaitEmpty(claiming); stop(ErrStopping); return nil }, async.Daemon())
 	}
@@ -135,6 +134,7 @@ func (w *worker) work(ctx, live context.Context) error {
 	w.q.shared.mu.Unlock()
 	var fetchers []*async.Future[struct{}]
 	for name := range w.o.weights {
+		async.Go(live, func(ctx context.Context) error { return w.keepLeases(ctx, name) }, async.Daemon(), async.Name("keep leases of "+name))
 		f := &fetcher{w: w, queue: name}
 		fetchers = append(fetchers, async.Start(claiming, func(ctx context.Context) error { f.loop(ctx, live); return nil }, async.Name("fetch "+name)))
 	}
@@ -183,7 +183,25 @@ func (w *worker) finish(live context.Context) {
 
 // awaitEmpty waits until nothing runs and every queue has said that nothing is due.
 func (w *worker) awaitEmpty(ctx context.Context) {
-	w.await(ctx, func() bool { return len(w.runs) == 0 && len(w.idle) == len(w.o.weights) })
+	for w.await(ctx, func() bool { return len(w.runs) == 0 && len(w.idle) == len(w.o.weights) }) {
+		if !w.heldBack(ctx) {
+			return
+		}
+		w.change(func() { clear(w.idle) }) // until the next claims
+	}
+}
+
+// heldBack reports whether something is due that a limit keeps from being claimed.
+func (w *worker) heldBack(ctx context.Context) bool {
+	for name := range w.o.weights {
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		s, err := w.q.store.Stats(call, name)
+		cancel()
+		if err != nil || s.States[StateReady] > 0 && !s.Settings.Paused {
+			return true
+		}
+	}
+	return false
 }
 
 // await waits until f says so, which is called with w locked, or ctx is done.

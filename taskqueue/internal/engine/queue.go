@@ -187,7 +187,7 @@ func (q *queue) allowed(now time.Time, most int) (n int, next time.Time) {
 		if n > int(q.allowance) {
 			n = int(q.allowance)
 			missing := float64(n+1) - q.allowance
-			next = now.Add(time.Duration(missing / s.Rate * float64(time.Second)))
+			next = now.Add(time.Duration(missing/s.Rate*float64(time.Second)) + time.Microsecond) // rounded up: a claim at that time gets one
 		}
 	}
 	return n, next

@@ -10,10 +10,10 @@ elseif act == CANCEL_IT and t.state == RUNNING then
 elseif act == PROMOTE and waits(t) and t.due > now then
   change(t, function() t.due = now end)
 elseif act == RETRY_IT and (t.state == ENDED_DEAD or t.state == ENDED_CANCELLED) then
-  local holder = t.key ~= '' and hget(U, t.key)
-  if holder then return {t.key, holder} end
+  local other = t.key ~= '' and holder(t.key)
+  if other then return {t.key, other} end
   change(t, function()
-    t.failures, t.crashes, t.releases, t.flags, t.ended = 0, 0, 0, 0, 0
+    t.failures, t.crashes, t.releases, t.flags, t.ended = 0, 0, 0, LASTS, 0
     set(t, HOLDS, t.key ~= '')
     wait(t, SCHEDULED, 0)
   end)

@@ -19,11 +19,13 @@ end
 
 -- again answers a claim that is repeated: with what it got and still has.
 local function again(last)
-  local tasks = {}
+  local tasks, room = {}, MAX_BYTES
   each(last, 3, 2, function(i)
     local t = load(last[i], one)
     if t and t.state == RUNNING and t.token == last[i + 1] then
       if lend(t, lease) then save(t) end
+      room = room - size(t)
+      if room < 0 then t.progress = '' end -- what it has noted since then
       tasks[#tasks + 1] = fields(t)
     end
   end)
@@ -34,11 +36,12 @@ local last = call('HGET', N, worker)
 if last then
   last = cmsgpack.unpack(last)
   if nonce ~= '' and last[1] == nonce then return done(again(last)) end
-else -- a new worker: forget those that have not called for an hour
-  local all = call('HGETALL', N)
-  for i = 1, #all, 2 do
-    if now - cmsgpack.unpack(all[i + 1])[2] > HOUR then call('HDEL', N, all[i]) end
+else -- a new worker: of some others it forgets those that have not called for an hour
+  local at, some = unpack(call('HSCAN', N, call('HGET', C, 'scanned') or '0', 'COUNT', 100))
+  for i = 1, #some, 2 do
+    if now - cmsgpack.unpack(some[i + 1])[2] > HOUR then call('HDEL', N, some[i]) end
   end
+  call('HSET', C, 'scanned', at)
 end
 
 -- spare gives a lease that has run out its length once more, counted from the end of a
@@ -59,7 +62,9 @@ end
 local over_ = call('ZRANGEBYSCORE', RUN, '-inf', now - shift, 'WITHSCORES', 'LIMIT', 0, 100)
 each(over_, 1, 2, function(i)
   local t = load(over_[i], one)
-  if not t then zrem(RUN, over_[i])
+  if not t then
+    zrem(RUN, over_[i])
+    orphan(over_[i])
   elseif not spare(t, tonumber(over_[i + 1]) + shift) then change(t, crash) end
 end)
 flush()
@@ -68,7 +73,10 @@ local s, trimmed = settings(), 0
 local function forgetAll(key, ids)
   each(ids, 1, 1, function(i)
     local t = load(ids[i], one)
-    if t then forget(t) else zrem(key, ids[i]) end
+    if t then forget(t) else
+      for _, of in ipairs({key, DONE, CANCELLED}) do zrem(of, ids[i]) end
+      hdel(S, ids[i])
+    end
   end)
   flush()
 end
@@ -102,22 +110,17 @@ if (s.rate or 0) > 0 then
   end
 end
 
--- begin puts a task that waits under a lease; nil if it is not to run.
-local function begin(id, due, token)
+-- begin puts a task that waits under a lease. It returns nil if it is not to run, and
+-- false if there is no room for it in the answer.
+local function begin(id, due, token, room)
   local t = load(id, one)
-  if not t then -- its envelope is lost: a dead letter says so
+  if not t then
     zrem(due, id)
-    t = fresh(one, id)
-    header(t, struct.pack('>I7BBI2B', now, 0, 0, 0, 0))
-    hset(P, id, t.p)
-    t.state, t.ended, t.due, t.error = ENDED_DEAD, now, now, 'the store had lost its record'
-    index(t)
-    save(t)
-    count('dead', 1)
-    dead[#dead + 1] = id
+    zrem(RETRY, id)
+    orphan(id)
     return nil
   end
-  if t.attempt == 0 and t.expires > 0 and t.expires < now then
+  if t.attempt == 0 and not has(t, LASTS) and t.expires > 0 and t.expires < now then
     change(t, function()
       t.error = 'it was not started before it expired'
       bury(t)
@@ -125,6 +128,7 @@ local function begin(id, due, token)
     count('expired', 1)
     return nil
   end
+  if size(t) > room then return false end
   unindex(t)
   t.state, t.token, t.worker, t.lease, t.length = RUNNING, token, worker, now + lease, lease
   t.attempt = t.attempt + 1
@@ -142,20 +146,22 @@ local first = {}
 local function look(class) first[class] = tonumber(call('ZRANGE', KEYS[class], 0, 0, 'WITHSCORES')[2]) end
 for class = 1, 8 do look(class) end
 
-local tasks, claim, seen = {}, {nonce, now}, 0
+local tasks, claim, seen, room = {}, {nonce, now}, 0, math.huge -- for the first, however large it is
 local token = number('token')
 for class in string.gmatch(ARGV[6], '%d') do
   class = tonumber(class)
   local due = KEYS[class]
-  while #tasks < n and seen < 1000 and first[class] and first[class] <= now do
-    local found = call('ZRANGEBYSCORE', due, '-inf', now, 'WITHSCORES', 'LIMIT', 0, n - #tasks)
+  while #tasks < n and seen < MAX_IDS and room and first[class] and first[class] <= now do
+    local found = call('ZRANGEBYSCORE', due, '-inf', now, 'WITHSCORES', 'LIMIT', 0, math.min(n - #tasks, MAX_IDS - seen))
     seen = seen + #found / 2
     read[due] = {}
     for i = 1, #found, 2 do read[due][found[i]] = tonumber(found[i + 1]) end
     each(found, 1, 2, function(i)
-      token = math.max(token + 1, now)
-      local t = begin(found[i], due, token)
+      local t = begin(found[i], due, math.max(token + 1, now), room)
+      if t == false then room = nil; return false end
       if t then
+        token = t.token
+        room = math.min(room, MAX_BYTES) - size(t)
         tasks[#tasks + 1] = fields(t)
         claim[#claim + 1] = found[i]
         claim[#claim + 1] = token

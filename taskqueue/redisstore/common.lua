@@ -16,6 +16,8 @@ local RUN, RETRY, DEAD, DONE, CANCELLED, FORGET = KEYS[9], KEYS[10], KEYS[11], K
 local P, S, U, N, C, T = KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
 local SCHEDULED, RUNNING, RETRYING, ENDED_DONE, ENDED_DEAD, ENDED_CANCELLED = 1, 3, 4, 5, 6, 7
 local HOLDS, REAPED, CANCEL, SPARED = 1, 2, 4, 8 -- flags
+local LASTS = 16 -- it does not expire any more: it has snoozed, or is to run again
+local MAX_IDS, MAX_BYTES = 1000, 4194304 -- of one step
 local SECOND, MINUTE, HOUR = 1000000, 60000000, 3600000000
 
 local call = redis.call
@@ -92,24 +94,10 @@ local function zscore(key, id)
   return of and of[id] or tonumber(call('ZSCORE', key, id) or '0')
 end
 
--- each calls f with the places of ids in a list, which are from, from + by and so on. What
--- is stored of the tasks has been read ahead: of few at a time, their payloads may be large.
-local FEW = 50
-local function each(list, from, by, f)
-  for first = from, #list, by * FEW do
-    local last, ids = math.min(first + by * FEW - 1, #list), {}
-    for i = first, last, by do ids[#ids + 1] = list[i] end
-    for _, key in ipairs({P, S}) do
-      read[key] = {}
-      for i, value in ipairs(call('HMGET', key, unpack(ids))) do read[key][ids[i]] = value end
-    end
-    for i = first, last, by do f(i) end
-  end
-end
 
 -- meta is what is kept of the queue as a whole, beside its counters. done writes what
 -- remember has changed.
-local names, meta, changed = {'shift', 'step', 'gaps', 'token', 'settings', 'allowance', 'allowed_at', 'full'}, {}, {}
+local names, meta, changed = {'shift', 'step', 'gaps', 'token', 'settings', 'allowance', 'allowed_at', 'full', 'large'}, {}, {}
 for i, value in ipairs(call('HMGET', C, unpack(names))) do meta[names[i]] = value end
 local function remember(field, value)
   meta[field] = value
@@ -117,6 +105,30 @@ local function remember(field, value)
   changed[#changed + 1] = value
 end
 local function number(field) return tonumber(meta[field] or '0') end
+
+-- stores notes that something of so many bytes is stored of a task: where much may be,
+-- little is read ahead.
+local FEW, LARGE = 50, 65536
+local function stores(bytes)
+  if bytes > LARGE and not meta.large then remember('large', 1) end
+end
+
+-- each calls f with the places of ids in a list, which are from, from + by and so on, until
+-- it returns false. What is stored of the tasks has been read ahead.
+local function each(list, from, by, f)
+  local few = meta.large and 1 or FEW
+  for first = from, #list, by * few do
+    local last, ids = math.min(first + by * few - 1, #list), {}
+    for i = first, last, by do ids[#ids + 1] = list[i] end
+    for _, key in ipairs({P, S}) do
+      read[key] = {}
+      for i, value in ipairs(call('HMGET', key, unpack(ids))) do read[key][ids[i]] = value end
+    end
+    for i = first, last, by do
+      if f(i) == false then return end
+    end
+  end
+end
 
 -- A lease is stored less shift, so that all follow a clock that was put back in one
 -- write.
@@ -255,8 +267,12 @@ local function index(t)
   if has(t, HOLDS) then hset(U, t.key, t.id) end
 end
 
+-- size is what a task counts for MAX_BYTES.
+local function size(t) return #t.p + #t.result + #t.progress end
+
 -- save writes what has happened to t.
 local function save(t)
+  stores(#t.result + #t.progress)
   hset(S, t.id, struct.pack(HAPPENED, t.state, t.flags, t.token, t.settled, t.attempt, t.failures, t.crashes, t.releases,
     t.started, t.ended, t.due, t.length, #t.worker, #t.error, #t.result, #t.progress) .. t.worker .. t.error .. t.result .. t.progress)
 end
@@ -308,6 +324,25 @@ local function bury(t) over(t, ENDED_DEAD); count('dead', 1); dead[#dead + 1] = 
 local function cancelled(t) over(t, ENDED_CANCELLED); count('cancelled', 1) end
 local function wait(t, state, after) t.state, t.due = state, now + after end
 
+-- orphan makes a dead letter of an id whose envelope is lost.
+local function orphan(id)
+  local t = fresh({}, id)
+  header(t, struct.pack('>I7BBI2B', now, 0, 0, 0, 0))
+  hset(P, id, t.p)
+  t.due, t.error = now, 'the store had lost its record'
+  bury(t)
+  index(t)
+  save(t)
+end
+
+-- holder returns the id of the task that holds a unique key; nil if none does. What is
+-- noted of a task whose envelope is lost does not count.
+local function holder(key)
+  local id = hget(U, key)
+  local t = id and load(id, {})
+  if t and has(t, HOLDS) and t.key == key then return id end
+end
+
 -- fields returns t as Go reads it: the envelope, then numbers, then texts.
 local function fields(t)
   local lease = 0
@@ -320,12 +355,13 @@ end
 -- the id of the task that holds the key if that is why it was not added.
 local function add(id, envelope, delay, at)
   local p = struct.pack('>I7', now) .. envelope
+  stores(#p)
   local t = fresh(one, id)
   header(t, p)
   if hget(P, id) then return 2 end
   if t.key ~= '' then
-    local holder = hget(U, t.key)
-    if holder then count('duplicate', 1); return 3, holder end
+    local id = holder(t.key)
+    if id then count('duplicate', 1); return 3, id end
     t.flags = HOLDS
   end
   t.due = now + delay

@@ -93,21 +93,21 @@ else
 end
 
 -- What is purged is deleted at the end, and the cursor of a purge is what stays.
-local tasks, gone, seen, size, full = {}, {}, 0, 0, 4194304
+local tasks, gone, seen, bytes = {}, {}, 0, 0
 local more, stays = {}, {class, score, id}
-while class <= #keys and seen < 1000 and #tasks < max and size < full do
+while class <= #keys and seen < MAX_IDS and #tasks < max and bytes < MAX_BYTES do
   local key = keys[back and #keys + 1 - class or class]
-  local most = math.min(max, 1000 - seen)
+  local most = math.min(max, MAX_IDS - seen)
   local got = page(key, state == READY, state == SCHEDULED or state == RETRYING, score, id, most)
   local short = #got / 2 < most
   for i = 1, #got, 2 do
-    if #tasks == max or size >= full then short = false; break end
+    if #tasks == max or bytes >= MAX_BYTES then short = false; break end
     seen = seen + 1
     id, score = got[i], got[i + 1]
     local t = load(id)
     if t and (state ~= SCHEDULED or t.state == SCHEDULED) then
       tasks[#tasks + 1] = purge and t or fields(t)
-      size = size + #t.p + #t.result + #t.progress
+      bytes = bytes + size(t)
     elseif purge and not t and indexes[state] then gone[#gone + 1] = id
     else stays = {class, score, id} end
   end
@@ -120,7 +120,7 @@ end
 if more[1] and more[1] > #keys then more, stays = {}, {} end
 if purge then
   for _, t in ipairs(tasks) do forget(t) end
-  for _, id in ipairs(gone) do zrem(keys[1], id) end
+  for _, id in ipairs(gone) do zrem(keys[1], id); hdel(S, id) end
   return done({#tasks + #gone, stays})
 end
 return {now, tasks, more}

@@ -304,3 +304,41 @@ func TestAsynq389NoStepLooksAtEveryTask(t *testing.T) {
 		assert.NotContains(t, strings.ToLower(stats), "cmdstat_"+slow+":")
 	}
 }
+
+// As TestAsynq1144AnIDWithoutItsPayloadIsADeadLetter, in the other states.
+func TestAnIDWithoutItsPayloadIsADeadLetterInEveryState(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	enqueue(t, s, task("dead"), task("retrying"), task("running"))
+	runs := claim(t, s, 3, time.Millisecond)
+	require.Len(t, runs, 3)
+	for i, kind := range []taskqueue.OutcomeKind{taskqueue.Buried, taskqueue.Failed} {
+		_, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: runs[i].ID, Token: runs[i].Token}, Kind: kind}})
+		require.NoError(t, err)
+	}
+	held := task("ready")
+	held.UniqueKey = "k"
+	enqueue(t, s, held)
+	for _, id := range []string{"dead", "retrying", "running", "ready"} {
+		require.NoError(t, client.HDel(ctx, "tq:{q}:p", id).Err())
+	}
+	require.Eventually(t, func() bool { // until the lease has been reaped
+		assert.Empty(t, claim(t, s, 10, time.Minute))
+		_, err := s.Get(ctx, "q", "running")
+		return err == nil
+	}, 20*time.Second, 5*time.Millisecond)
+	for _, id := range []string{"retrying", "running", "ready"} {
+		i, err := s.Get(ctx, "q", id)
+		require.NoError(t, err)
+		assert.Equal(t, taskqueue.StateDead, i.State, id)
+		assert.Contains(t, i.LastError, "lost")
+	}
+	n, _, err := s.Purge(ctx, "q", taskqueue.StateDead, "")
+	require.NoError(t, err)
+	assert.Equal(t, 4, n)
+	held.ID = "next"
+	r, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{held})
+	require.NoError(t, err)
+	assert.Equal(t, taskqueue.Added, r[0].Verdict, "the key of a lost task is free")
+	audited(t, s)
+}

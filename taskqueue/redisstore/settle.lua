@@ -22,6 +22,7 @@ local function finish(t, kind, after, error, result)
     t.attempt = t.attempt - 1
     t.releases = kind == SNOOZED and 0 or t.releases + 1
     count('released', 1)
+    if kind == SNOOZED then set(t, LASTS, true) end
     if kind == UNHANDLED then count('unhandled', 1) end
     wait(t, t.failures > 0 and RETRYING or SCHEDULED, after)
   end
@@ -53,7 +54,7 @@ each(ARGV, 2, 6, function(i)
     finish(t, tonumber(ARGV[i + 2]), tonumber(ARGV[i + 3]), ARGV[i + 4], ARGV[i + 5])
     if revived and waits(t) and t.key ~= '' and t.until_ == 0 then
       -- Its end had freed its key. It waits again only if it has that again.
-      if hget(U, t.key) then bury(t) else set(t, HOLDS, true) end
+      if holder(t.key) then bury(t) else set(t, HOLDS, true) end
     end
     index(t)
     save(t)

@@ -295,3 +295,96 @@ func rateOffAndOn(f *fixture) {
 	time.Sleep(100 * time.Millisecond)
 	assert.Len(f, f.claim(10), 3, "what was claimed without a limit does not count")
 }
+
+func claimOfLargePayloads(f *fixture) {
+	for i := range 10 {
+		t := task(fmt.Sprint(i))
+		t.Payload = make([]byte, taskqueue.MaxPayload)
+		f.add(t)
+	}
+	small := task("small")
+	small.Priority = 7
+	f.add(small)
+	var ids []string
+	for claims := 0; len(ids) < 11; claims++ {
+		require.Less(f, claims, 5)
+		got := f.asks(1000)
+		bytes := 0
+		for _, t := range got.Tasks {
+			bytes += len(t.Payload)
+			ids = append(ids, t.ID)
+		}
+		assert.LessOrEqual(f, bytes, taskqueue.MaxBatchBytes)
+		if len(ids) < 11 {
+			assert.False(f, got.NextDue.IsZero() || got.NextDue.After(got.Now), "there is more")
+		}
+	}
+	assert.Equal(f, []string{"small", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, ids)
+
+	largest := task("largest")
+	largest.Payload = make([]byte, taskqueue.MaxBatchBytes)
+	f.add(largest)
+	assert.Equal(f, "largest", f.one().ID, "the first always fits")
+}
+
+// What a handler has noted since it was claimed may be more than what the claim was.
+func claimRepeatedWithProgress(f *fixture) {
+	f.many(6, func(int, *taskqueue.Task) {})
+	r := taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: "1", Max: 6, Lease: time.Minute}
+	got, err := f.s.Claim(ctx, r)
+	require.NoError(f, err)
+	for _, t := range got.Tasks {
+		_, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Minute,
+			Refs: []taskqueue.Ref{{ID: t.ID, Token: t.Token}}, Progress: map[string][]byte{t.ID: make([]byte, 1<<20)}})
+		require.NoError(f, err)
+	}
+	got, err = f.s.Claim(ctx, r)
+	require.NoError(f, err)
+	bytes := 0
+	for _, t := range got.Tasks {
+		bytes += len(t.Progress)
+	}
+	assert.Len(f, got.Tasks, 6, "all of them are still its own")
+	assert.LessOrEqual(f, bytes, taskqueue.MaxBatchBytes)
+}
+
+func manyExpired(f *fixture) {
+	f.many(1500, func(_ int, t *taskqueue.Task) { t.ExpiresAt = time.Now().Add(-time.Second) })
+	f.add(task("z"))
+	got := f.asks(10)
+	assert.Empty(f, got.Tasks)
+	assert.LessOrEqual(f, len(got.Dead), taskqueue.MaxBatch)
+	assert.False(f, got.NextDue.IsZero() || got.NextDue.After(got.Now))
+	for range 5 {
+		if got = f.asks(10); len(got.Tasks) > 0 {
+			break
+		}
+	}
+	require.Len(f, got.Tasks, 1)
+	assert.EqualValues(f, 1500, f.stats().Counts[taskqueue.CountExpired])
+}
+
+// A human says that it is to run; so does a handler that has snoozed.
+func retriedDoesNotExpire(f *fixture) {
+	t := task("a")
+	t.ExpiresAt = time.Now().Add(-time.Second)
+	f.add(t)
+	require.Empty(f, f.claim(1))
+	f.in("a", taskqueue.StateDead)
+	assert.True(f, f.act("a", taskqueue.ActRetry))
+	run := f.one()
+	f.settle(run, taskqueue.Succeeded, 0)
+
+	t.ID, t.ExpiresAt = "b", time.Now().Add(30*time.Millisecond)
+	f.add(t)
+	f.settle(f.one(), taskqueue.Snoozed, 40*time.Millisecond)
+	time.Sleep(50 * time.Millisecond)
+	assert.Equal(f, "b", f.one().ID, "it was started in time")
+
+	t.ID, t.ExpiresAt = "c", time.Now().Add(30*time.Millisecond)
+	f.add(t)
+	f.settle(f.one(), taskqueue.Unhandled, 40*time.Millisecond)
+	time.Sleep(50 * time.Millisecond)
+	assert.Empty(f, f.claim(1), "nobody has started it")
+	f.in("c", taskqueue.StateDead)
+}

@@ -22,9 +22,10 @@ func (q *queue) orphan(tx Tx, now time.Time, entry []byte, id string, s taskqueu
 	q.insert(tx, r)
 }
 
-// dropEntry deletes an entry of the index of a state, of which there is no record.
+// dropEntry deletes an entry of the index of a state, and what is left of its record.
 func (q *queue) dropEntry(tx Tx, entry []byte, s taskqueue.State) {
 	tx.Delete(entry)
+	tx.Delete(taskKey(q.name, idOf(q.name, entry)))
 	if entry[0] == keyDue {
 		rest := entry[len(classKey(q.name, 0)):]
 		tx.Delete(append(key(keyRetry, q.name), rest...))

@@ -256,6 +256,7 @@ func (q *queue) forget(tx Tx, prefix []byte, f func(time.Time) bool, c taskqueue
 			q.dropEntry(tx, k, taskqueue.StateDead)
 		default: // what its state was nobody knows
 			tx.Delete(k)
+			tx.Delete(taskKey(q.name, id))
 		}
 	}
 	if c != "" {

@@ -33,7 +33,7 @@ func (r *run) gone() bool { return r.phase.Load() == gone }
 func (w *worker) begin(live context.Context, queue string, t *Info, before time.Time) {
 	c := &Claim{Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token, DueAt: t.DueAt, releases: t.Releases, shared: w.q.shared}
 	h := w.handlers[t.Type]
-	ctx, cancel := context.WithCancelCause(live)
+	ctx, cancel := context.WithCancelCause(w.home)
 	r := &run{c: c, cancel: cancel}
 	r.deadline = time.AfterFunc(time.Hour, r.lose)
 	w.mu.Lock()
@@ -45,7 +45,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 		cancel(ErrStopping)
 	}
 	async.Go(live, func(live context.Context) error {
-		o, e := w.handle(ctx, queue, r, h)
+		o, e := w.handle(live, ctx, queue, r, h)
 		if r.phase.CompareAndSwap(running, ended) {
 			w.settle(live, queue, o, &e)
 		} else {
@@ -71,7 +71,8 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 
 // handle runs the handler as a task. When that and everything it has started have
 // ended it returns what is to be told to the store, and to the observer after that.
-func (w *worker) handle(ctx context.Context, queue string, r *run, h Handler) (Outcome, Event) {
+// ctx is that of the handler, live our own.
+func (w *worker) handle(live, ctx context.Context, queue string, r *run, h Handler) (Outcome, Event) {
 	c, started := r.c, clock.Now()
 	e := Event{Queue: queue, ID: c.ID, Type: c.Type}
 	if h == nil {
@@ -87,7 +88,7 @@ func (w *worker) handle(ctx context.Context, queue string, r *run, h Handler) (O
 		opts = append(opts, async.Timeout(c.Timeout))
 	}
 	f := async.Start(ctx, func(ctx context.Context) error { return h(leased{ctx, r}, c) }, opts...)
-	_, err := f.Join(ctx)
+	_, err := f.Join(live)
 	cause := context.Cause(ctx)
 	o := c.outcome(err, cause, w.backoff)
 	e.Kind, e.Err, e.Took = eventOf(o.Kind, cause), err, clock.Now().Sub(started)

@@ -21,7 +21,8 @@ import (
 // Nothing of them runs after Work has returned.
 //
 // Each task runs in a scope of package async of its own, which belongs to the scope
-// of ctx, if there is one. A worker extends the leases of what runs. One that could
+// of ctx, if there is one: a Limit or an Executor of that holds for handlers, and not
+// for what the worker does beside. A worker extends the leases of what runs. One that could
 // not do so in time, or that learns that a task is another worker's, cancels the
 // context of the task with [ErrLeaseLost] and never settles it; the place stays
 // taken until the handler has returned.
@@ -59,10 +60,19 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 		w.shares[name] = &share{places: max(o.concurrency*weight/sum, 1)}
 		w.settles[name] = group.New(MaxBatch, func(all []*settlement) error { return w.settleAll(name, all) })
 	}
-	// What the worker needs until the last task is settled is not cancelled with ctx.
-	return async.Scope(context.WithoutCancel(ctx), func(live context.Context) error {
-		return w.work(ctx, live)
-	}, async.Name("taskqueue worker"))
+	// What the worker needs until the last task is settled is not cancelled with ctx. Its
+	// own tasks are not in the scope of the handlers, since that may be bounded by a Limit
+	// or run on a pool: leases must be extended all the same.
+	err = async.Scope(context.WithoutCancel(ctx), func(home context.Context) error {
+		w.home = home
+		f := async.Start(context.Background(), func(live context.Context) error { return w.work(ctx, live) }, async.Name("taskqueue worker"))
+		_, err := f.Join(home)
+		return err
+	}, async.Name("taskqueue handlers"))
+	if b, is := w.failed.(*broken); is {
+		panic(b)
+	}
+	return err
 }
 
 // An UnsettledError names tasks that have ended, which the store could not be told.
@@ -93,6 +103,7 @@ type worker struct {
 	q        *Queue
 	o        *workOptions
 	handlers Handlers
+	home     context.Context // of the scope in which handlers run
 
 	mu      sync.Mutex
 	runs    map[runKey]*run
@@ -144,9 +155,6 @@ func (w *worker) work(ctx, live context.Context) error {
 	w.finish(live)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if b, is := w.failed.(*broken); is {
-		panic(b)
-	}
 	if len(w.lost) > 0 {
 		slices.Sort(w.lost)
 		return &UnsettledError{w.lost, w.lostErr}

@@ -1,0 +1,417 @@
+package taskqueue_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/memstore"
+)
+
+// claims counts them.
+type claims struct {
+	taskqueue.Store
+	n atomic.Int64
+}
+
+func (s *claims) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+	s.n.Add(1)
+	return s.Store.Claim(ctx, r)
+}
+
+func TestAWorkerWhoseContextIsDoneClaimsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &claims{Store: memstore.New()}
+		q, err := taskqueue.New(s)
+		require.NoError(t, err)
+		add(t, q, taskqueue.Task{Type: "t"})
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 100 {
+			require.NoError(t, q.Work(ctx, taskqueue.Handlers{"t": nothing}))
+		}
+		assert.Zero(t, s.n.Load())
+		assert.Error(t, q.Work(ctx, nil), "what is wrong is told all the same")
+	})
+}
+
+func TestHandlersAreTheWorkersOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(t)
+		id := add(t, q, taskqueue.Task{Type: "t"})
+		h := taskqueue.Handlers{}
+		h["t"] = func(context.Context, *taskqueue.Claim) error {
+			h["t"] = nil
+			add(t, q, taskqueue.Task{Type: "t2", ID: "next"})
+			return nil
+		}
+		h["t2"] = nothing
+		require.NoError(t, q.Work(t.Context(), h, taskqueue.WorkUntilEmpty()))
+		for _, id := range []string{id, "next"} {
+			i, err := q.Get(t.Context(), id)
+			require.NoError(t, err)
+			assert.Equal(t, taskqueue.StateDone, i.State)
+		}
+	})
+}
+
+func TestSeveralWorkersOfOneQueueRunEachTaskOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(t)
+		require.NoError(t, q.Every("tick", "@every 1s", taskqueue.Task{Type: "t"}))
+		for range 100 {
+			add(t, q, taskqueue.Task{Type: "t"})
+		}
+		work, cancel := context.WithTimeout(t.Context(), 10*time.Second+500*time.Millisecond)
+		defer cancel()
+		var n atomic.Int64
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				assert.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+					n.Add(1)
+					return async.Sleep(ctx, 10*time.Millisecond)
+				}}, taskqueue.Concurrency(2)))
+			})
+		}
+		all.Wait()
+		assert.EqualValues(t, 110, n.Load())
+	})
+}
+
+// A scope that has one slot has one handler at a time in it; the leases of those that
+// wait for the slot are extended, and what has ended is settled.
+func TestAWorkerInAScopeWithALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(t)
+		for range 10 {
+			add(t, q, taskqueue.Task{Type: "t"})
+		}
+		ran := 0
+		err := async.Scope(t.Context(), func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				return q.Work(ctx, taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+					ran++
+					time.Sleep(time.Minute) // it does not lend its slot
+					stats, err := q.Stats(ctx)
+					assert.NoError(t, err)
+					assert.EqualValues(t, ran-1, stats.Counts[taskqueue.CountDone])
+					return nil
+				}}, taskqueue.WorkUntilEmpty(), taskqueue.Concurrency(4))
+			})
+			return nil
+		}, async.Limit(1))
+		require.NoError(t, err)
+		assert.Equal(t, 10, ran)
+		stats, err := q.Stats(t.Context())
+		require.NoError(t, err)
+		assert.EqualValues(t, 10, stats.Counts[taskqueue.CountDone])
+		assert.Zero(t, stats.Counts[taskqueue.CountCrashed])
+	})
+}
+
+// What a handler has started belongs to it.
+func TestATaskIsSettledWhenWhatItHasStartedHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(t)
+		id := add(t, q, taskqueue.Task{Type: "t"})
+		begin := time.Now()
+		require.NoError(t, q.Work(t.Context(), taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+			async.Go(ctx, func(ctx context.Context) error { return async.Sleep(ctx, time.Minute) })
+			return nil
+		}}, taskqueue.WorkUntilEmpty()))
+		i, err := q.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.Equal(t, taskqueue.StateDone, i.State)
+		assert.Equal(t, time.Minute, i.EndedAt.Sub(begin).Truncate(time.Second))
+	})
+}
+
+// The hooks of what a handler has started are called with the cause.
+func TestAbortHooksHearWhyARunIsStopped(t *testing.T) {
+	for name, c := range map[string]struct {
+		cause error
+		stop  func(q *taskqueue.Queue, id string, s *cutOff, stop func())
+	}{
+		"lease lost": {taskqueue.ErrLeaseLost, func(_ *taskqueue.Queue, _ string, s *cutOff, _ func()) { s.off(true) }},
+		"cancelled":  {taskqueue.ErrCancelled, func(q *taskqueue.Queue, id string, _ *cutOff, _ func()) { _, _ = q.Cancel(context.Background(), id) }},
+		"stopping":   {taskqueue.ErrStopping, func(_ *taskqueue.Queue, _ string, _ *cutOff, stop func()) { stop() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &cutOff{Store: memstore.New()}
+				q, err := taskqueue.New(s)
+				require.NoError(t, err)
+				id := add(t, q, taskqueue.Task{Type: "t"})
+				work, stop := context.WithCancel(t.Context())
+				defer stop()
+				time.AfterFunc(time.Second, func() { c.stop(q, id, s, stop) })
+				var heard error
+				require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+					defer stop()
+					killed := make(chan struct{}) // something that only the hook can end
+					f := async.Start(ctx, func(context.Context) error { <-killed; return nil }, async.OnAbort(func(_ context.Context, cause error) error {
+						heard = cause
+						close(killed)
+						return nil
+					}))
+					_, err := f.Join(ctx)
+					return err
+				}}, taskqueue.ShutdownGrace(time.Second)))
+				assert.ErrorIs(t, heard, c.cause)
+			})
+		})
+	}
+}
+
+// The limit of a task and the end of its lease, in either order.
+func TestATimeoutAndALostLease(t *testing.T) {
+	for name, timeout := range map[string]time.Duration{"the timeout first": time.Second, "the lease first": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &cutOff{Store: memstore.New(), cut: true}
+				q, o := observed(t, s)
+				id := add(t, q, taskqueue.Task{Type: "t", Timeout: timeout, MaxFailures: 1})
+				work, stop := context.WithCancel(t.Context())
+				defer stop()
+				var cause error
+				require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+					defer stop()
+					<-ctx.Done()
+					cause = context.Cause(ctx)
+					time.Sleep(2 * time.Minute) // both have passed
+					return ctx.Err()
+				}}, taskqueue.ShutdownGrace(0), taskqueue.Concurrency(1)))
+				var limit *async.TimeoutError
+				assert.Equal(t, timeout == time.Second, errors.As(cause, &limit))
+				assert.Equal(t, timeout != time.Second, errors.Is(cause, taskqueue.ErrLeaseLost))
+				assert.Equal(t, []taskqueue.EventKind{taskqueue.EventStarted, taskqueue.EventLost}, o.of(id), "it is settled by nobody")
+				i, err := q.Get(t.Context(), id)
+				require.NoError(t, err)
+				assert.Zero(t, i.Failures)
+			})
+		})
+	}
+}
+
+func TestAStoreThatIsClosedEndsWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newQueue(t)
+		begin := time.Now()
+		time.AfterFunc(time.Minute, func() { assert.NoError(t, s.Close()) })
+		assert.ErrorIs(t, q.Work(t.Context(), taskqueue.Handlers{"t": nothing}), taskqueue.ErrClosed)
+		assert.Equal(t, time.Minute, time.Since(begin), "at once")
+	})
+}
+
+func TestAStoreThatIsClosedUnderARunNamesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newQueue(t)
+		id := add(t, q, taskqueue.Task{Type: "t"})
+		err := q.Work(t.Context(), taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+			assert.NoError(t, s.Close())
+			return async.Sleep(ctx, time.Second)
+		}})
+		var unsettled *taskqueue.UnsettledError
+		require.ErrorAs(t, err, &unsettled)
+		assert.ErrorIs(t, err, taskqueue.ErrClosed)
+		assert.Equal(t, []string{id}, unsettled.IDs)
+	})
+}
+
+// What a handler can do to its own task and its own queue.
+func TestAHandlerUsesItsQueue(t *testing.T) {
+	for name, c := range map[string]struct {
+		h     func(ctx context.Context, q *taskqueue.Queue, c *taskqueue.Claim) error
+		state taskqueue.State
+	}{
+		"cancels itself and returns nil": {func(ctx context.Context, q *taskqueue.Queue, c *taskqueue.Claim) error {
+			ok, err := q.Cancel(ctx, c.ID)
+			assert.True(t, ok)
+			return err
+		}, taskqueue.StateDone},
+		"cancels itself and fails": {func(ctx context.Context, q *taskqueue.Queue, c *taskqueue.Claim) error {
+			_, err := q.Cancel(ctx, c.ID)
+			return errors.Join(err, errBoom)
+		}, taskqueue.StateCancelled},
+		"waits for itself": {func(ctx context.Context, q *taskqueue.Queue, c *taskqueue.Claim) error {
+			_, err := q.Wait(ctx, c.ID)
+			assert.ErrorIs(t, err, taskqueue.ErrSelfWait)
+			return nil
+		}, taskqueue.StateDone},
+		"waits for another of its queue, and for one of its id elsewhere": {func(ctx context.Context, q *taskqueue.Queue, c *taskqueue.Claim) error {
+			if c.ID == "child" {
+				return nil
+			}
+			_, err := q.Enqueue(ctx, taskqueue.Task{ID: "child", Type: "t", Retention: time.Hour})
+			assert.NoError(t, err)
+			i, err := q.Wait(ctx, "child")
+			assert.Equal(t, taskqueue.StateDone, i.State)
+			assert.NoError(t, err)
+			_, err = q.In("other").Wait(ctx, c.ID)
+			assert.ErrorIs(t, err, taskqueue.ErrNotFound)
+			return nil
+		}, taskqueue.StateDone},
+		"pauses its queue": {func(ctx context.Context, q *taskqueue.Queue, c *taskqueue.Claim) error {
+			return q.Pause(ctx)
+		}, taskqueue.StateDone},
+		"deletes itself": {func(ctx context.Context, q *taskqueue.Queue, c *taskqueue.Claim) error {
+			ok, err := q.Delete(ctx, c.ID)
+			assert.False(t, ok)
+			return err
+		}, taskqueue.StateDone},
+		"works on its queue": {func(ctx context.Context, q *taskqueue.Queue, c *taskqueue.Claim) error {
+			_, err := q.Enqueue(ctx, taskqueue.Task{ID: "inner", Type: "u"})
+			assert.NoError(t, err)
+			assert.NoError(t, q.Work(ctx, taskqueue.Handlers{"u": nothing}, taskqueue.WorkUntilEmpty()))
+			return nil
+		}, taskqueue.StateDone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, _ := newQueue(t)
+				id := add(t, q, taskqueue.Task{Type: "t", MaxFailures: 1})
+				require.NoError(t, q.Work(t.Context(), taskqueue.Handlers{"t": func(ctx context.Context, cl *taskqueue.Claim) error {
+					return c.h(ctx, q, cl)
+				}, "u": nothing}, taskqueue.WorkUntilEmpty(), taskqueue.Concurrency(2)))
+				i, err := q.Get(t.Context(), id)
+				require.NoError(t, err)
+				assert.Equal(t, c.state, i.State)
+			})
+		})
+	}
+}
+
+// In the grace, and after it, a Cancel is one: the task is not run again.
+func TestACancelDuringTheGrace(t *testing.T) {
+	for name, at := range map[string]time.Duration{"during": 10 * time.Second, "after": 40 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, _ := newQueue(t)
+				id := add(t, q, taskqueue.Task{Type: "t"})
+				work, stop := context.WithCancel(t.Context())
+				defer stop()
+				time.AfterFunc(at, func() { _, _ = q.Cancel(t.Context(), id) })
+				require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+					stop()
+					<-ctx.Done()
+					time.Sleep(time.Minute) // it takes its time
+					return ctx.Err()
+				}}, taskqueue.ShutdownGrace(30*time.Second)))
+				i, err := q.Get(t.Context(), id)
+				require.NoError(t, err)
+				assert.Equal(t, taskqueue.StateCancelled, i.State)
+			})
+		})
+	}
+}
+
+// Section 7: released after its handler has returned, extended until then.
+func TestARunThatIsToldToStopKeepsItsLeaseUntilItReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newQueue(t)
+		id := add(t, q, taskqueue.Task{Type: "t"})
+		work, stop := context.WithCancel(t.Context())
+		defer stop()
+		require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+			stop()
+			<-ctx.Done()
+			for range 20 { // ten leases
+				time.Sleep(15 * time.Second)
+				got, err := s.Claim(context.WithoutCancel(ctx), taskqueue.ClaimRequest{Queue: q.Name(), Worker: "thief", Max: 1, Lease: time.Minute})
+				assert.NoError(t, err)
+				assert.Empty(t, got.Tasks)
+			}
+			return ctx.Err()
+		}}, taskqueue.ShutdownGrace(time.Second)))
+		i, err := q.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.Equal(t, taskqueue.StateReady, i.State)
+		assert.Zero(t, i.Attempt+i.Failures+i.Crashes)
+	})
+}
+
+// A task that fails by itself while its worker stops has failed.
+func TestAFailureDuringTheGraceCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(t)
+		id := add(t, q, taskqueue.Task{Type: "t"})
+		work, stop := context.WithCancel(t.Context())
+		defer stop()
+		require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(context.Context, *taskqueue.Claim) error {
+			stop()
+			return errBoom
+		}}))
+		i, err := q.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.Equal(t, 1, i.Failures)
+	})
+}
+
+func TestProgressThatTheStoreDidNotHearIsToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newOutage(t)
+		id := add(t, q, taskqueue.Task{Type: "t"})
+		require.NoError(t, q.Work(t.Context(), taskqueue.Handlers{"t": func(ctx context.Context, c *taskqueue.Claim) error {
+			c.Progress([]byte("half"))
+			s.set(true, false)
+			time.AfterFunc(12*time.Second, func() { s.set(false, false) })
+			if err := async.Sleep(ctx, 20*time.Second); err != nil {
+				return err
+			}
+			i, err := q.Get(ctx, id)
+			assert.NoError(t, err)
+			assert.Equal(t, "half", string(i.Progress))
+			return nil
+		}}, taskqueue.WorkUntilEmpty()))
+	})
+}
+
+// A queue whose part of the store does not answer costs no other its leases.
+func TestAQueueThatDoesNotAnswerCostsNoOtherItsLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &silent{Store: memstore.New(), queues: map[string]bool{"a": true, "b": true, "c": true}}
+		q, err := taskqueue.New(s)
+		require.NoError(t, err)
+		for _, name := range []string{"a", "b", "c", "z"} {
+			add(t, q.In(name), taskqueue.Task{Type: "t"})
+		}
+		work, stop := context.WithCancel(t.Context())
+		defer stop()
+		var lost atomic.Int64
+		require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(ctx context.Context, c *taskqueue.Claim) error {
+			err := async.Sleep(ctx, 5*time.Minute)
+			if c.Queue == "z" {
+				stop()
+				if err != nil {
+					lost.Add(1)
+				}
+			}
+			return nil
+		}}, taskqueue.Queues(map[string]int{"a": 1, "b": 1, "c": 1, "z": 1}), taskqueue.Lease(12*time.Second), taskqueue.ShutdownGrace(0)))
+		assert.Zero(t, lost.Load())
+	})
+}
+
+// silent does not answer an extension of some queues.
+type silent struct {
+	taskqueue.Store
+	queues map[string]bool
+}
+
+func (s *silent) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqueue.ExtendResult, error) {
+	if s.queues[r.Queue] {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.Store.Extend(ctx, r)
+}

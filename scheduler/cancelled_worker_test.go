@@ -110,11 +110,9 @@ func TestFuturesOfACancelledWorkerHoldTheCause(t *testing.T) {
 				if scoped {
 					g := async.Open(asynctest.Context(t))
 					defer func() {
-						// The futures have told that their tasks were not done. If the worker
-						// was the first to see that ctx is done, it tells the scope, too.
-						if err := g.Wait(t.Context()); err != nil {
-							require.ErrorIs(t, err, errBoom)
-						}
+						err := g.Wait(t.Context())
+						require.ErrorIs(t, err, errBoom)
+						require.ErrorContains(t, err, "2 tasks were left undone")
 					}()
 					outer = g.Context()
 				}

@@ -56,9 +56,7 @@ func (w *ExecutorWorker) drain() (more bool) {
 			w.afterTickLocked(tick)
 		case rest < end: // a panic was recovered, or ctx is done
 			w.mu.Unlock()
-			if w.isCancelled() {
-				w.cancelled() // empties the queue
-			}
+			w.noticeEnd() // empties the queue
 			w.mu.Lock()
 		}
 	}

@@ -160,11 +160,7 @@ func (m *member) Join(ctx context.Context) error {
 		w.close(closing{outcome: Cancelled, cause: cause, undone: cause, cut: true})
 	})()
 	defer w.waitOver() // also if an observer panics
-	if w.isCancelled() {
-		w.cancelled()
-	} else {
-		w.startDraining()
-	}
+	w.startDraining()
 	return nil
 }
 

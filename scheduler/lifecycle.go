@@ -22,6 +22,11 @@ func (w *ExecutorWorker) Close() error {
 }
 
 func (w *ExecutorWorker) close(how closing) {
+	w.noticeEnd()
+	w.closeFor(how)
+}
+
+func (w *ExecutorWorker) closeFor(how closing) {
 	a := afterwards{drops: drops{w: w, reason: reason{how.outcome, how.cause}}}
 	w.mu.Lock()
 	if how.undone != nil { // what a drain would not have run is not undone
@@ -66,6 +71,7 @@ func (w *ExecutorWorker) refuseLocked(a *afterwards) {
 // startDraining has w accept nothing more and cancels what is not due yet and
 // what is periodic. It returns what has cut w short before.
 func (w *ExecutorWorker) startDraining() (before error) {
+	w.noticeEnd()
 	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, ErrClosed}}}
 	w.mu.Lock()
 	before = w.cutShort
@@ -121,6 +127,7 @@ func (w *ExecutorWorker) poolEnded(cause error) {
 // refused rejects what is queued, because the pool would not have w. What is
 // delayed has its own chance.
 func (w *ExecutorWorker) refused(err error) {
+	w.noticeEnd()
 	admits := w.admits()
 	rejected := &RejectedError{Worker: w.o.name, Err: err}
 	a := afterwards{drops: drops{w: w, reason: reason{Rejected, rejected}}}

@@ -88,6 +88,7 @@ func (d *drops) tell() {
 
 // cancel is Task.Cancel.
 func (w *ExecutorWorker) cancel(n *node, cause error) bool {
+	w.noticeEnd()
 	admits := w.admits()
 	w.mu.Lock()
 	if !n.claim(Cancelled) {
@@ -141,6 +142,7 @@ func (w *ExecutorWorker) withdraw(n *node) bool {
 // scheduled. The task that runs is left alone, a periodic one is not run again,
 // and the worker goes on. It does not block.
 func (w *ExecutorWorker) CancelPending() int {
+	w.noticeEnd()
 	admits := w.admits()
 	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, ErrCancelled}}}
 	w.mu.Lock()

@@ -114,7 +114,7 @@ func (w *ExecutorWorker) watch() {
 	if w.outer == nil {
 		return
 	}
-	unwatch := context.AfterFunc(w.outer, w.cancelled)
+	unwatch := context.AfterFunc(w.outer, w.noticeEnd)
 	w.mu.Lock()
 	w.unwatch = unwatch
 	closed := w.closed
@@ -126,16 +126,22 @@ func (w *ExecutorWorker) watch() {
 
 // isCancelled reports whether the ctx that w was made with is done. It is asked
 // before each task, and whenever one is to be accepted: context.AfterFunc calls
-// cancelled only a little later. It calls a method of a user's context, so no
+// noticeEnd only a little later. It calls a method of a user's context, so no
 // lock is held.
 func (w *ExecutorWorker) isCancelled() bool {
 	return w.outer != nil && w.outer.Err() != nil
 }
 
-// cancelled closes w, whose ctx is done.
-func (w *ExecutorWorker) cancelled() {
-	cause := context.Cause(w.outer)
-	w.close(closing{outcome: Cancelled, cause: cause, undone: cause, cut: true})
+// noticeEnd closes w if its ctx is done. Whoever takes tasks out of the queue calls
+// it first, with no lock held: from the moment ctx is done what is pending is left
+// undone for that, and is not taken out for another reason, though context.AfterFunc
+// may come later. So what the scope and Drain are told does not depend on which of
+// the two is faster.
+func (w *ExecutorWorker) noticeEnd() {
+	if w.isCancelled() {
+		cause := context.Cause(w.outer)
+		w.closeFor(closing{outcome: Cancelled, cause: cause, undone: cause, cut: true})
+	}
 }
 
 // Closed reports whether the worker accepts nothing more. It does not block.

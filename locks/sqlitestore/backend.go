@@ -53,7 +53,9 @@ func (f *file) Steps(ctx context.Context, names []locks.Name, steps func(now int
 func (f *file) Read(ctx context.Context, name locks.Name) (now int64, r *book.Resource, err error) {
 	err = f.look(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		l, err := f.load(ctx, tx, name)
-		now, r = f.now(), l.Resource
+		if err == nil {
+			now, r = f.now(), l.Resource
+		}
 		return err
 	})
 	return now, r, err
@@ -122,35 +124,4 @@ func (f *file) Give(ctx context.Context, name locks.Name, id string, data *strin
 		return err
 	})
 	return given, err
-}
-
-// Extend is a loop in one transaction: each turn is a look-up by the key.
-func (f *file) Extend(ctx context.Context, renewals []*locks.Renewal, extended func(q *locks.Renewal, g locks.Grant)) error {
-	grants := make([]locks.Grant, len(renewals))
-	err := f.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		clear(grants)
-		stmt := tx.StmtContext(ctx, f.statements.extend)
-		now := f.now()
-		for i, q := range renewals {
-			args := append(key(q.Name), relational.Bytes(q.ID), q.Lease.Microseconds(), now)
-			g, err := relational.ScanExtended(stmt.QueryRowContext(ctx, args...).Scan)
-			if errors.Is(err, sql.ErrNoRows) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			grants[i] = g
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i, q := range renewals {
-		if grants[i].ID != "" {
-			extended(q, grants[i])
-		}
-	}
-	return nil
 }

@@ -37,10 +37,10 @@ type file struct {
 
 // statements are prepared for each connection when it first uses them.
 type statements struct {
-	begin                                            *sql.Stmt
-	read, entries, insert, update, remove, put, drop *sql.Stmt
-	page, around, take, give, extend                 *sql.Stmt
-	all                                              []*sql.Stmt
+	begin                                                       *sql.Stmt
+	read, entries, insert, update, remove, put, drop            *sql.Stmt
+	page, around, deleted, bury, take, give, extend, extendMany *sql.Stmt
+	all                                                         []*sql.Stmt
 }
 
 func (f *file) prepare(ctx context.Context) error {
@@ -51,8 +51,8 @@ func (f *file) prepare(ctx context.Context) error {
 	}{
 		{&s.begin, "UPDATE lk_schema SET version = version WHERE 0"},
 		{&s.read, text.Read}, {&s.entries, text.Entries}, {&s.insert, text.Insert}, {&s.update, text.Update}, {&s.remove, text.Delete},
-		{&s.put, text.Put}, {&s.drop, text.Drop}, {&s.page, text.Page}, {&s.around, text.Around},
-		{&s.take, text.Take}, {&s.give, text.Give}, {&s.extend, text.Extend},
+		{&s.put, text.Put}, {&s.drop, text.Drop}, {&s.page, text.Page}, {&s.around, text.Around}, {&s.deleted, text.Deleted}, {&s.bury, text.Bury},
+		{&s.take, text.Take}, {&s.give, text.Give}, {&s.extend, text.Extend}, {&s.extendMany, extendMany},
 	} {
 		err := f.retry(ctx, func(ctx context.Context) (err error) {
 			*p.stmt, err = f.db.PrepareContext(ctx, p.text)
@@ -141,11 +141,16 @@ func on(ctx context.Context, tx *sql.Tx, stmt *sql.Stmt) *sql.Stmt {
 
 func (f *file) load(ctx context.Context, tx *sql.Tx, name locks.Name) (*relational.Loaded, error) {
 	row, err := f.row(ctx, tx, name)
-	if row == nil || err != nil {
-		return relational.Load(name, nil, nil), err
+	if err != nil {
+		return nil, err
+	}
+	if row == nil {
+		var deleted int64
+		err := on(ctx, tx, f.statements.deleted).QueryRowContext(ctx).Scan(&deleted)
+		return relational.Load(name, nil, nil, deleted), err
 	}
 	entries, err := f.entries(ctx, tx, name)
-	return relational.Load(name, row, entries), err
+	return relational.Load(name, row, entries, 0), err
 }
 
 // row reads the row of a resource, nil if there is none.
@@ -195,6 +200,7 @@ func (f *file) save(ctx context.Context, tx *sql.Tx, l *relational.Loaded, now i
 		do(s.update, c.Update)
 	case c.Delete:
 		do(s.remove, key(l.Name))
+		do(s.bury, []any{c.Bury})
 	}
 	for _, id := range c.Drop {
 		do(s.drop, append(key(l.Name), relational.Bytes(id)))

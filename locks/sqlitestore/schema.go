@@ -55,7 +55,7 @@ func (f *file) makeTables(ctx context.Context, conn *sql.Conn) error {
 			return err
 		}
 	}
-	_, err = conn.ExecContext(ctx, "INSERT INTO lk_schema (version) VALUES (?)", relational.Version)
+	_, err = conn.ExecContext(ctx, "INSERT INTO lk_schema (version, deleted) VALUES (?, 0)", relational.Version)
 	return err
 }
 

@@ -83,7 +83,7 @@ func (w *watcher) look() {
 			continue
 		}
 		entries, err := w.entries(ctx, nil, name)
-		if err == nil && slices.Contains(relational.Load(name, row, entries).Wake(w.now()), w.client) {
+		if err == nil && slices.Contains(relational.Load(name, row, entries, 0).Wake(w.now()), w.client) {
 			w.hub.Hint(name)
 		}
 	}

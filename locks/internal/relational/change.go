@@ -15,14 +15,15 @@ type Loaded struct {
 	entries        map[string]book.Entry
 }
 
-// Load puts together what was read, for a step. row is nil if there is none.
-func Load(name locks.Name, row *Row, entries []book.Entry) *Loaded {
+// Load puts together what was read, for a step. row is nil if there is none. deleted is
+// Statements.Deleted, for one that does not exist.
+func Load(name locks.Name, row *Row, entries []book.Entry, deleted int64) *Loaded {
 	l := &Loaded{name: name, row: row, entries: make(map[string]book.Entry, len(entries))}
 	for _, e := range entries {
 		l.entries[e.ID] = e
 	}
-	if row == nil {
-		l.Resource = &book.Resource{Name: name}
+	if row == nil || !row.Exists {
+		l.Resource = &book.Resource{Name: name, Fence: deleted}
 	} else {
 		l.Resource = row.resource(entries)
 	}
@@ -34,6 +35,7 @@ type Change struct {
 	Insert []any // the values of all columns of lk_resource
 	Update []any // the same, with the key at the end
 	Delete bool  // the row of lk_resource
+	Bury   int64 // the fence of what is deleted, 0 if it has none
 	Put    []Entry
 	Drop   []string // the IDs of entries
 	// Wake are the processes that have a request which could be granted now.
@@ -44,6 +46,9 @@ type Change struct {
 func (l *Loaded) Change(now int64) Change {
 	if !l.Exists {
 		c := Change{Delete: l.row != nil}
+		if c.Delete && l.row.Exists {
+			c.Bury = l.Fence
+		}
 		for id := range l.entries {
 			c.Drop = append(c.Drop, id)
 		}

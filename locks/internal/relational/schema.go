@@ -53,7 +53,9 @@ func (d *Dialect) Tables() []string {
 	return []string{
 		d.table("lk_resource", resourceColumns, 2),
 		d.table("lk_entry", entryColumns, 3),
-		"CREATE TABLE IF NOT EXISTS lk_schema (version " + d.Types[integer] + " NOT NULL)",
+		// One row. deleted is the greatest fence of all resources that were deleted: a new
+		// one begins above it, even if the clock was set back.
+		fmt.Sprintf("CREATE TABLE IF NOT EXISTS lk_schema (version %s NOT NULL, deleted %[1]s NOT NULL)", d.Types[integer]),
 	}
 }
 

@@ -19,6 +19,8 @@ type Statements struct {
 	Drop    string // tenant, key, id
 	Page    string // tenant, after, most: Rows
 	Around  string // tenant, first key, last key: Entries
+	Deleted string // the greatest fence of what was deleted
+	Bury    string // the fence of what is deleted
 
 	// Take, Give and Extend are what is done to a mutex that nobody waits for, without
 	// reading it first. They change nothing where the book is needed to decide. Only
@@ -45,6 +47,8 @@ func (d *Dialect) Statements(lock string) *Statements {
 		Page:    fmt.Sprintf("%stenant = %s AND %s > %s ORDER BY %s LIMIT %s", resource, d.p(1), d.quote("key"), d.p(2), d.quote("key"), d.p(3)),
 		Around:  fmt.Sprintf("%stenant = %s AND %s >= %s AND %s <= %s ORDER BY %s, ticket", entry, d.p(1), d.quote("key"), d.p(2), d.quote("key"), d.p(3), d.quote("key")),
 	}
+	s.Deleted = "SELECT deleted FROM lk_schema"
+	s.Bury = fmt.Sprintf("UPDATE lk_schema SET deleted = %s(deleted, %s)", d.Greatest, d.p(1))
 	if d.Numbered != "" {
 		s.Take, s.Give, s.Extend = d.fill(take, 11), d.fill(give, 5), d.fill(extend, 5)
 	}
@@ -104,24 +108,26 @@ func (d *Dialect) fill(template string, now int) string {
 // shut it by its expiry, is left to the book.
 
 // take has the parameters of TakeArgs. The columns that are not named in the UPDATE
-// keep their values.
+// keep their values. shut_until of the new row is the time, for the UPDATE: what the
+// clock says, without what was deleted.
 const take = `
 INSERT INTO lk_resource AS r (tenant, key, kind, max_n, lease_us, fair, delete_on_release, lock_delay_us, shut_until, fence, ticket, version, data,
 	created_by, created_us, updated_by, updated_us, waiters, wakes, holder_id, holder_version, holder_prev, holder_owner, holder_ticket,
 	holder_lease_us, holder_delay_us, holder_acquired, holder_exp, holder_revoked, holder_delete)
-SELECT CAST($1 AS {bytes}), CAST($2 AS {bytes}), 1, 1, CAST($6 AS {int}), CAST($9 AS {int}), 0, CAST($7 AS {int}), 0, t.now, 1, CAST($4 AS {bytes}), CAST($8 AS {bytes}),
-	CAST($5 AS {bytes}), t.now, CAST($5 AS {bytes}), t.now, 0, 0, CAST($3 AS {bytes}), CAST($4 AS {bytes}), {none}, CAST($5 AS {bytes}), 1,
-	CAST($6 AS {int}), CAST($7 AS {int}), t.now, t.now + CAST($6 AS {int}), 0, CAST($10 AS {int})
-FROM (SELECT {now} AS now) AS t WHERE true
+SELECT CAST($1 AS {bytes}), CAST($2 AS {bytes}), 1, 1, CAST($6 AS {int}), CAST($9 AS {int}), 0, CAST($7 AS {int}), t.now, {max}(t.now, t.deleted + 1), 1,
+	CAST($4 AS {bytes}), CAST($8 AS {bytes}),
+	CAST($5 AS {bytes}), {max}(t.now, t.deleted), CAST($5 AS {bytes}), {max}(t.now, t.deleted), 0, 0, CAST($3 AS {bytes}), CAST($4 AS {bytes}), {none}, CAST($5 AS {bytes}), 1,
+	CAST($6 AS {int}), CAST($7 AS {int}), {max}(t.now, t.deleted), {max}(t.now, t.deleted) + CAST($6 AS {int}), 0, CAST($10 AS {int})
+FROM (SELECT {now} AS now, deleted FROM lk_schema) AS t WHERE true
 ON CONFLICT (tenant, key) DO UPDATE SET
-	fence = {max}(r.fence + 1, excluded.fence), ticket = r.ticket + 1, data = coalesce(excluded.data, r.data), lock_delay_us = excluded.lock_delay_us,
-	updated_by = excluded.updated_by, updated_us = {max}(r.fence, excluded.updated_us),
+	fence = {max}(r.fence + 1, excluded.shut_until), ticket = r.ticket + 1, data = coalesce(excluded.data, r.data), lock_delay_us = excluded.lock_delay_us,
+	updated_by = excluded.updated_by, updated_us = {max}(r.fence, excluded.shut_until),
 	holder_id = excluded.holder_id, holder_version = excluded.holder_version, holder_prev = excluded.holder_prev, holder_owner = excluded.holder_owner,
 	holder_ticket = r.ticket + 1, holder_lease_us = excluded.holder_lease_us, holder_delay_us = excluded.holder_delay_us,
-	holder_acquired = {max}(r.fence, excluded.fence), holder_exp = {max}(r.fence, excluded.fence) + excluded.holder_lease_us,
+	holder_acquired = {max}(r.fence, excluded.shut_until), holder_exp = {max}(r.fence, excluded.shut_until) + excluded.holder_lease_us,
 	holder_revoked = 0, holder_delete = excluded.holder_delete
-WHERE r.kind = 1 AND r.waiters = 0 AND r.shut_until <= {max}(r.fence, excluded.fence)
-	AND (r.holder_id = {none} OR (r.holder_exp <= {max}(r.fence, excluded.fence) AND r.holder_delay_us = 0))
+WHERE r.kind = 1 AND r.waiters = 0 AND r.shut_until <= {max}(r.fence, excluded.shut_until)
+	AND (r.holder_id = {none} OR (r.holder_exp <= {max}(r.fence, excluded.shut_until) AND r.holder_delay_us = 0))
 RETURNING fence, holder_acquired, holder_exp`
 
 const give = `

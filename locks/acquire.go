@@ -83,7 +83,7 @@ type waiter struct {
 	since   time.Duration // since when the store has not answered; 0: it has
 	gone    bool          // the caller has been told to stop: it withdraws the request
 	late    bool          // the caller has returned, and could not wait for the question on its way
-	flight  *flight       // the question on its way
+	trip    *trip         // the question on its way
 	failure error         // what the store said last
 }
 
@@ -244,12 +244,12 @@ func (w *waiter) withdraw(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, withdrawTime)
 	defer cancel()
 	w.m.mu.Lock()
-	flight := w.flight
+	trip := w.trip
 	w.m.mu.Unlock()
-	if flight != nil {
-		flight.wait(ctx, withdrawTime/2)
+	if trip != nil {
+		trip.wait(ctx, withdrawTime/2)
 		w.m.mu.Lock()
-		w.late = w.flight != nil // then the gate withdraws it when it has come back
+		w.late = w.trip != nil // then the gate withdraws it when it has come back
 		w.m.mu.Unlock()
 		if w.late {
 			return beside(errSilent, ErrUnknownOutcome)

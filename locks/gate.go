@@ -187,20 +187,20 @@ func (g *gate) pick(hinted bool) (batch []*waiter, left bool) {
 	return batch, true
 }
 
-// ask asks for a batch. It says whether it is to be asked again at once: all of those that
-// were asked for were granted, and there are others.
+// ask asks for a batch. It says whether to look again at once: all of those that were asked
+// for were granted, or nobody waits any more.
 func (g *gate) ask(batch []*waiter) (again bool) {
-	f := &flight{done: make(chan struct{})}
+	f := &trip{make(chan struct{})}
 	g.m.mu.Lock()
 	for _, w := range batch {
-		w.flight, w.asked = f, true
+		w.trip, w.asked = f, true
 	}
 	g.m.mu.Unlock()
 	sent, turn, err := time.Duration(0), Turn{}, errPanicked
 	defer func() { // also if the store panics
 		g.m.mu.Lock()
 		granted := g.answeredLocked(batch, sent, turn, err)
-		again = granted == len(batch) && len(g.waiters) > 0
+		again = granted == len(batch) || len(g.waiters) == 0
 		g.m.mu.Unlock()
 		close(f.done)
 	}()
@@ -213,7 +213,7 @@ func (g *gate) ask(batch []*waiter) (again bool) {
 func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, err error) (granted int) {
 	now := g.m.clock.now()
 	for i, w := range batch {
-		w.flight = nil
+		w.trip = nil
 		w.answered(sent, turn, i, err)
 		switch {
 		case w.late: // nobody waits for the end of this question any more

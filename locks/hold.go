@@ -48,18 +48,17 @@ type Hold struct {
 // sent at the time sent.
 func newHold(m *Manager, name Name, c *call, g *Grant, sent time.Duration) *Hold {
 	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, progress: sent}
-	h.lastsLocked(sent, c.lease)
+	h.lastsLocked(sent, c.lease, rand.Float64())
 	return h
 }
 
 // lastsLocked notes that the store has given the lease d, counted from the time sent or
 // later.
-func (h *Hold) lastsLocked(sent, d time.Duration) {
+func (h *Hold) lastsLocked(sent, d time.Duration, jitter float64) {
 	h.deadline = max(h.deadline, sent+trusted(d))
 	h.over = max(h.over, sent+d)
-	first, last := firstRenewal(min(d, h.c.lease))
-	h.earliest = sent + first
-	h.due = h.earliest + time.Duration(rand.Int64N(int64(last-first)+1))
+	earliest, due := nextRenewal(min(d, h.c.lease), jitter)
+	h.earliest, h.due = sent+earliest, sent+due
 	h.failing, h.alone, h.err = false, false, nil
 }
 
@@ -200,7 +199,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 			return beside(Unavailable(err), ErrUnknownOutcome)
 		}
 		if results[0].Verdict != Skipped {
-			h.renewed(nil, sent, d, results[0].Verdict, nil)
+			h.renewed(nil, answer{sent: sent, lease: d, verdict: results[0].Verdict, jitter: rand.Float64()})
 			return h.Err()
 		}
 		if err := sleep(ctx, 10*time.Millisecond); err != nil {

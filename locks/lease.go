@@ -20,9 +20,10 @@ func patience(lease time.Duration) time.Duration { return lease / 6 }
 // again is when a renewal that did not succeed is sent once more.
 func again(lease time.Duration) time.Duration { return lease / 12 }
 
-// firstRenewal is the time from one renewal to the next: a third of the lease, and at
-// most a tenth of that more or less. Those that are due together go together.
-func firstRenewal(lease time.Duration) (earliest, latest time.Duration) {
+// nextRenewal is the time from one renewal to the next: a third of the lease, and at most
+// a tenth of that more or less. It is due from the middle of that on, by jitter, which is
+// from 0 to 1; before, it is sent along with others.
+func nextRenewal(lease time.Duration, jitter float64) (earliest, due time.Duration) {
 	third := lease / 3
-	return third - third/10, third + third/10
+	return third - third/10, third + time.Duration(jitter*float64(third/10))
 }

@@ -26,14 +26,14 @@ type world struct {
 }
 
 // in runs a test in a bubble.
-func in(t *testing.T, f func(w *world)) {
+func in(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		base := memstore.New()
 		w := &world{T: t, store: lockstest.NewFaulty(base), events: &events{}}
 		w.m = w.manager(w.store, locks.Owner("one"), locks.Observe(w.events.add))
 		w.other = w.manager(lockstest.NewFaulty(base), locks.Owner("other"))
-		f(w)
+		f(t, w)
 		synctest.Wait()
 	})
 }

@@ -97,6 +97,9 @@ func (h *Hold) giveBack(ctx context.Context) error {
 	defer cancel()
 	if flight != nil {
 		flight.wait(ctx, min(patience(h.c.lease), left/2))
+		if flight.needed.Add(-1) == 0 {
+			flight.cancel()
+		}
 	}
 	released, err := h.m.release(ctx, h.name, Ref{ID: h.id}, data, patience(h.c.lease))
 	h.m.tell(Event{Kind: EventReleased, Key: h.name.Key, Token: h.token, Err: err})
@@ -112,17 +115,6 @@ func (h *Hold) giveBack(ctx context.Context) error {
 }
 
 func (h *Hold) notReleased(err error) error { return &ReleaseError{Key: h.name.Key, Err: err} }
-
-// wait waits until the call has come back, for d at most.
-func (f *flight) wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-f.done:
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
 
 // release gives back what ref means, or withdraws it. Until ctx ends it tries again, each
 // time for most at most. It says false if there was nothing to give back.

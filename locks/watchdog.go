@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -27,13 +29,35 @@ type watchdog struct {
 	holds  map[*Hold]struct{}
 	timer  *time.Timer
 	at     time.Duration // when the timer fires; 0: it does not
+	next   time.Duration // when there is something to do
 	lonely int           // renewals of one lease that takes no others along, on their way
+}
+
+// A trip is a call of the store that several callers are interested in.
+type trip struct {
+	done chan struct{} // closed when it has come back
+}
+
+// wait waits until it has come back, for d at most.
+func (f *trip) wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-f.done:
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // A flight is a call that renews leases.
 type flight struct {
-	done  chan struct{} // closed when it has come back
+	trip
+	sent  time.Duration
 	until time.Duration // it is not waited for longer
+
+	needed atomic.Int64 // holds that want to be renewed still
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
 // add begins to look after a hold.
@@ -67,8 +91,12 @@ func (w *watchdog) wake(now time.Duration) {
 	}
 }
 
-// armLocked has the timer fire at the time at, unless it fires before.
+// armLocked has the watchdog look at its holds at the time at, unless it does before.
 func (w *watchdog) armLocked(now, at time.Duration) {
+	if w.at != 0 && w.next <= at {
+		return
+	}
+	w.next = at
 	at = max(min(at, now+lookOften), now, 1)
 	if w.at != 0 && w.at <= at {
 		return
@@ -84,9 +112,13 @@ func (w *watchdog) armLocked(now, at time.Duration) {
 // fire notes losses and starts the renewals that are due.
 func (w *watchdog) fire() {
 	now := w.m.clock.now()
+	r := &round{next: now + maxLease}
 	w.mu.Lock()
-	w.at = 0
-	r := w.roundLocked(now)
+	if w.at = 0; now < w.next { // it was only to see whether the machine was suspended
+		r.next = w.next
+	} else {
+		r = w.roundLocked(now)
+	}
 	if len(w.holds) > 0 {
 		w.armLocked(now, r.next)
 	}
@@ -126,7 +158,7 @@ type renewals struct {
 
 // roundLocked looks at every hold.
 func (w *watchdog) roundLocked(now time.Duration) *round {
-	r := &round{next: now + lookOften}
+	r := &round{next: now + maxLease}
 	classes := map[class]*renewals{}
 	for h := range w.holds {
 		h.mu.Lock()
@@ -166,8 +198,9 @@ func (w *watchdog) roundLocked(now time.Duration) *round {
 // classLocked returns with whom the hold is renewed; false if nothing is to be sent now.
 func (h *Hold) classLocked(now time.Duration) (class, bool) {
 	if h.flight != nil && now >= h.flight.until { // the call does not come back
+		sent := h.flight.sent
 		h.flight = nil
-		h.failedLocked(now, context.DeadlineExceeded, false)
+		h.failedLocked(now, sent, context.DeadlineExceeded, false)
 	}
 	c := class{length: bits.Len64(uint64(h.c.lease / time.Millisecond))}
 	if h.failing {
@@ -199,7 +232,10 @@ func (w *watchdog) boardLocked(now time.Duration, g *renewals) {
 		until = min(until, now+patience(h.c.lease), h.deadline)
 		h.mu.Unlock()
 	}
-	g.flight = &flight{done: make(chan struct{}), until: until}
+	f := &flight{trip: trip{make(chan struct{})}, sent: now, until: until}
+	f.needed.Store(int64(len(g.holds)))
+	f.ctx, f.cancel = context.WithTimeout(context.Background(), until-now) // until all the bodies have ended, whatever is shut down
+	g.flight = f
 	for _, h := range g.holds {
 		h.mu.Lock()
 		h.flight = g.flight
@@ -213,9 +249,9 @@ func (w *watchdog) boardLocked(now time.Duration, g *renewals) {
 
 // start makes the call in a task.
 func (w *watchdog) start(g *renewals) {
-	async.Start(context.Background(), func(ctx context.Context) error {
+	async.Start(context.Background(), func(context.Context) error {
 		defer w.landed(g)
-		w.renew(context.WithoutCancel(ctx), g) // until all the bodies have ended, whatever is shut down
+		w.renew(g)
 		return nil
 	}, async.Name("locks: renewal"))
 }
@@ -227,11 +263,12 @@ func (w *watchdog) landed(g *renewals) {
 		h.mu.Lock()
 		if h.flight == g.flight { // nothing was noted: the call has panicked
 			h.flight = nil
-			h.failedLocked(now, errPanicked, false)
+			h.failedLocked(now, now, errPanicked, false)
 		}
 		h.mu.Unlock()
 	}
 	close(g.flight.done)
+	g.flight.cancel()
 	if g.class.alone != nil {
 		w.mu.Lock()
 		w.lonely--
@@ -241,31 +278,38 @@ func (w *watchdog) landed(g *renewals) {
 }
 
 // renew makes the call and notes what it has brought.
-func (w *watchdog) renew(ctx context.Context, g *renewals) {
+func (w *watchdog) renew(g *renewals) {
 	sent := w.m.clock.now()
 	list := make([]Renewal, len(g.holds))
 	for i, h := range g.holds {
 		list[i] = h.renewal(h.c.lease)
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(g.flight.until-sent, 0))
-	defer cancel()
-	results, err := w.m.store.Renew(ctx, list)
+	results, err := w.m.store.Renew(g.flight.ctx, list)
 	if err == nil {
 		err = complete(len(results), len(list))
 	}
 	if err != nil {
 		w.m.tell(Event{Kind: EventRenewFailed, Err: Unavailable(err), Count: len(list)})
 	}
+	a := answer{sent: sent, verdict: Skipped, err: err, jitter: rand.Float64()}
 	for i, h := range g.holds {
-		v := Skipped
-		if err == nil {
-			v = results[i].Verdict
+		if a.lease = h.c.lease; err == nil {
+			a.verdict = results[i].Verdict
 		}
-		h.renewed(g.flight, sent, h.c.lease, v, err)
-		if err == nil && v == Extended {
+		h.renewed(g.flight, a)
+		if err == nil && a.verdict == Extended {
 			h.told(list[i].Data)
 		}
 	}
+}
+
+// An answer is what became of a renewal.
+type answer struct {
+	sent    time.Duration // when it was sent
+	lease   time.Duration // what was asked for
+	verdict RenewVerdict
+	err     error   // why there is none; then the verdict is Skipped
+	jitter  float64 // that of the next renewal: those that were sent together stay together
 }
 
 // complete says that a store has answered with too much or too little.
@@ -292,10 +336,9 @@ func (h *Hold) told(data *string) {
 	}
 }
 
-// renewed notes the answer to a renewal by d that was sent at the time sent. err is why
-// there is none; then v is Skipped. An answer that comes late counts as well: a lease that
+// renewed notes the answer to a renewal. One that comes late counts as well: a lease that
 // the store has given is given, from when it was asked for.
-func (h *Hold) renewed(f *flight, sent, d time.Duration, v RenewVerdict, err error) {
+func (h *Hold) renewed(f *flight, a answer) {
 	now := h.m.clock.now()
 	h.mu.Lock()
 	current := f == nil || h.flight == f // else another one was sent in its place
@@ -304,36 +347,36 @@ func (h *Hold) renewed(f *flight, sent, d time.Duration, v RenewVerdict, err err
 	}
 	live := !h.ended && h.lost == nil
 	late := now >= h.deadline
+	gone := a.verdict == NotYours || a.verdict == Revoked
 	switch {
-	case !live || late && v != NotYours && v != Revoked:
-	case v == Extended:
-		h.lastsLocked(sent, d)
-	case current && v != NotYours && v != Revoked:
-		h.failedLocked(now, err, err == nil)
+	case !live || late || gone:
+	case a.verdict == Extended:
+		h.lastsLocked(a.sent, a.lease, a.jitter)
+	case current:
+		h.failedLocked(now, a.sent, a.err, a.err == nil)
 	}
 	h.mu.Unlock()
 	switch {
 	case !live:
 	case late: // the time had run out before it came
 		h.lose("", nil)
-	case v == NotYours:
+	case a.verdict == NotYours:
 		h.lose(LostStolen, nil)
-	case v == Revoked:
+	case gone:
 		h.lose(LostRevoked, nil)
 	}
 }
 
-// failedLocked notes that a renewal did not succeed. One that was skipped is asked for
-// again at once, alone.
-func (h *Hold) failedLocked(now time.Duration, err error, skipped bool) {
+// failedLocked notes that a renewal which was sent at the time sent did not succeed. One
+// that was skipped is asked for again at once, alone.
+func (h *Hold) failedLocked(now, sent time.Duration, err error, skipped bool) {
 	if err == nil {
 		err = errSkipped
 	}
-	wasAlone := h.alone
-	h.failing, h.alone, h.err = true, skipped, err
-	h.due = now + again(h.c.lease)
-	if skipped && !wasAlone {
+	h.due = max(now, sent+again(h.c.lease))
+	if skipped && !h.alone {
 		h.due = now
 	}
+	h.failing, h.alone, h.err = true, skipped, err
 	h.earliest = h.due - again(h.c.lease)/5
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,8 +20,8 @@ import (
 func nothing(context.Context) error { return nil }
 
 func TestWithHoldsTheLockWhileTheBodyRunsAndGivesItBack(t *testing.T) {
-	in(t, func(w *world) {
-		require.NoError(t, w.m.With(w.Context(), "k", func(ctx context.Context) error {
+	in(t, func(t *testing.T, w *world) {
+		require.NoError(t, w.m.With(t.Context(), "k", func(ctx context.Context) error {
 			assert.False(t, w.free("k"))
 			h := locks.From(ctx)
 			assert.NoError(t, h.Err())
@@ -37,8 +38,8 @@ func TestWithHoldsTheLockWhileTheBodyRunsAndGivesItBack(t *testing.T) {
 }
 
 func TestABodyOfAnyLengthKeepsTheLock(t *testing.T) {
-	in(t, func(w *world) {
-		require.NoError(t, w.m.With(w.Context(), "k", func(ctx context.Context) error {
+	in(t, func(t *testing.T, w *world) {
+		require.NoError(t, w.m.With(t.Context(), "k", func(ctx context.Context) error {
 			for range 100 {
 				require.NoError(t, async.Sleep(ctx, 10*time.Second))
 				assert.False(t, w.free("k"))
@@ -51,9 +52,9 @@ func TestABodyOfAnyLengthKeepsTheLock(t *testing.T) {
 }
 
 func TestTheLockIsGivenBackWhenAllThatTheBodyStartedHasEnded(t *testing.T) {
-	in(t, func(w *world) {
+	in(t, func(t *testing.T, w *world) {
 		ended := false
-		require.NoError(t, w.m.With(w.Context(), "k", func(ctx context.Context) error {
+		require.NoError(t, w.m.With(t.Context(), "k", func(ctx context.Context) error {
 			async.Go(ctx, func(ctx context.Context) error {
 				defer func() { ended = true }()
 				return async.Sleep(ctx, time.Minute)
@@ -71,27 +72,27 @@ func TestTheLockIsGivenBackWhenAllThatTheBodyStartedHasEnded(t *testing.T) {
 }
 
 func TestWithReturnsWhatTheBodyReturns(t *testing.T) {
-	in(t, func(w *world) {
+	in(t, func(t *testing.T, w *world) {
 		mine := errors.New("mine")
-		assert.Same(t, mine, w.m.With(w.Context(), "k", func(context.Context) error { return mine }))
+		assert.Same(t, mine, w.m.With(t.Context(), "k", func(context.Context) error { return mine }))
 		w.mustFree("k")
 	})
 }
 
 func TestAPanicGoesOnWhenTheLockWasGivenBack(t *testing.T) {
-	in(t, func(w *world) {
+	in(t, func(t *testing.T, w *world) {
 		value := errors.New("boom")
 		func() {
 			defer func() {
 				assert.Same(t, value, recover())
 				w.mustFree("k")
 			}()
-			_ = w.m.With(w.Context(), "k", func(context.Context) error { panic(value) })
+			_ = w.m.With(t.Context(), "k", func(context.Context) error { panic(value) })
 		}()
 		exited := make(chan struct{})
 		go func() {
 			defer close(exited)
-			_ = w.m.With(w.Context(), "k", func(context.Context) error { runtime.Goexit(); return nil })
+			_ = w.m.With(t.Context(), "k", func(context.Context) error { runtime.Goexit(); return nil })
 		}()
 		<-exited
 		w.mustFree("k")
@@ -99,9 +100,9 @@ func TestAPanicGoesOnWhenTheLockWasGivenBack(t *testing.T) {
 }
 
 func TestALostLockIsAnErrorAlthoughTheBodyReturnsNil(t *testing.T) {
-	in(t, func(w *world) {
+	in(t, func(t *testing.T, w *world) {
 		var cause error
-		err := w.m.With(w.Context(), "k", func(ctx context.Context) error {
+		err := w.m.With(t.Context(), "k", func(ctx context.Context) error {
 			require.NoError(t, steal(w, ctx))
 			<-ctx.Done()
 			cause = context.Cause(ctx)
@@ -117,9 +118,9 @@ func TestALostLockIsAnErrorAlthoughTheBodyReturnsNil(t *testing.T) {
 }
 
 func TestALostLockIsToldBesideWhatTheBodyReturns(t *testing.T) {
-	in(t, func(w *world) {
+	in(t, func(t *testing.T, w *world) {
 		mine := errors.New("mine")
-		err := w.m.With(w.Context(), "k", func(ctx context.Context) error {
+		err := w.m.With(t.Context(), "k", func(ctx context.Context) error {
 			require.NoError(t, steal(w, ctx))
 			<-ctx.Done()
 			return mine
@@ -128,7 +129,7 @@ func TestALostLockIsToldBesideWhatTheBodyReturns(t *testing.T) {
 		require.ErrorAs(t, err, &lost)
 		require.ErrorIs(t, err, mine)
 
-		err = w.m.With(w.Context(), "k", func(ctx context.Context) error {
+		err = w.m.With(t.Context(), "k", func(ctx context.Context) error {
 			require.NoError(t, steal(w, ctx))
 			<-ctx.Done()
 			return ctx.Err() // says no more than that it was cancelled
@@ -145,8 +146,8 @@ func steal(w *world, ctx context.Context) error {
 }
 
 func TestWhenTheParentIsCancelledTheLeaseIsRenewedUntilTheBodyHasReturned(t *testing.T) {
-	in(t, func(w *world) {
-		ctx, cancel := context.WithCancelCause(w.Context())
+	in(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("why")
 		err := w.m.With(ctx, "k", func(ctx context.Context) error {
 			cancel(why)
@@ -165,14 +166,14 @@ func TestWhenTheParentIsCancelledTheLeaseIsRenewedUntilTheBodyHasReturned(t *tes
 }
 
 func TestALossAfterTheLastChildHasEndedIsNoLoss(t *testing.T) {
-	in(t, func(w *world) {
+	in(t, func(t *testing.T, w *world) {
 		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
 			if c.Step == lockstest.Release {
 				f.Silent = true
 			}
 			return f
 		})
-		err := w.m.With(w.Context(), "k", nothing)
+		err := w.m.With(t.Context(), "k", nothing)
 		var lost *locks.LostError
 		assert.False(t, errors.As(err, &lost))
 		var released *locks.ReleaseError
@@ -184,11 +185,11 @@ func TestALossAfterTheLastChildHasEndedIsNoLoss(t *testing.T) {
 }
 
 func TestABodyThatReturnsBeforeTheTimerFiresIsToldOfTheLoss(t *testing.T) {
-	in(t, func(w *world) {
-		suspended := time.Duration(0)
-		w.m.Suspend(func() time.Duration { return suspended })
-		err := w.m.With(w.Context(), "k", func(ctx context.Context) error {
-			suspended += time.Hour // and no timer has fired
+	in(t, func(t *testing.T, w *world) {
+		var suspended atomic.Int64
+		w.m.Suspend(func() time.Duration { return time.Duration(suspended.Load()) })
+		err := w.m.With(t.Context(), "k", func(ctx context.Context) error {
+			suspended.Store(int64(time.Hour)) // and no timer has fired
 			return nil
 		})
 		var lost *locks.LostError
@@ -199,7 +200,7 @@ func TestABodyThatReturnsBeforeTheTimerFiresIsToldOfTheLoss(t *testing.T) {
 
 func TestAReleaseIsBoundedByWhatRemains(t *testing.T) {
 	for _, lease := range []time.Duration{500 * time.Millisecond, 3 * time.Second, time.Minute} {
-		in(t, func(w *world) {
+		in(t, func(t *testing.T, w *world) {
 			w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
 				if c.Step == lockstest.Release {
 					f.Silent = true
@@ -207,7 +208,7 @@ func TestAReleaseIsBoundedByWhatRemains(t *testing.T) {
 				return f
 			})
 			begin := time.Now()
-			err := w.m.With(w.Context(), "k", nothing, locks.LeaseFor(lease))
+			err := w.m.With(t.Context(), "k", nothing, locks.LeaseFor(lease))
 			require.ErrorIs(t, err, locks.ErrNotReleased)
 			assert.LessOrEqual(t, time.Since(begin), min(lease, 5*time.Second))
 		})
@@ -215,14 +216,14 @@ func TestAReleaseIsBoundedByWhatRemains(t *testing.T) {
 }
 
 func TestAReleaseIsTriedAgain(t *testing.T) {
-	in(t, func(w *world) {
+	in(t, func(t *testing.T, w *world) {
 		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
 			if c.Step == lockstest.Release && c.Number <= 2 {
 				f.Fail = lockstest.ErrFault
 			}
 			return f
 		})
-		require.NoError(t, w.m.With(w.Context(), "k", nothing))
+		require.NoError(t, w.m.With(t.Context(), "k", nothing))
 		w.mustFree("k")
 
 		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
@@ -231,12 +232,12 @@ func TestAReleaseIsTriedAgain(t *testing.T) {
 			}
 			return f
 		})
-		require.NoError(t, w.m.With(w.Context(), "k", nothing))
+		require.NoError(t, w.m.With(t.Context(), "k", nothing))
 	})
 }
 
 func TestARenewalOnItsWayIsWaitedForBeforeTheRelease(t *testing.T) {
-	in(t, func(w *world) {
+	in(t, func(t *testing.T, w *world) {
 		begun := make(chan struct{})
 		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
 			if c.Step == lockstest.Renew {
@@ -246,7 +247,7 @@ func TestARenewalOnItsWayIsWaitedForBeforeTheRelease(t *testing.T) {
 			return f
 		})
 		var sent time.Time
-		require.NoError(t, w.m.With(w.Context(), "k", func(ctx context.Context) error {
+		require.NoError(t, w.m.With(t.Context(), "k", func(ctx context.Context) error {
 			<-begun
 			sent = time.Now()
 			return nil
@@ -261,9 +262,9 @@ func TestARenewalOnItsWayIsWaitedForBeforeTheRelease(t *testing.T) {
 }
 
 func TestTryWithSaysWhetherItRan(t *testing.T) {
-	in(t, func(w *world) {
-		ran, err := w.m.TryWith(w.Context(), "k", func(ctx context.Context) error {
-			ran, err := w.other.TryWith(w.Context(), "k", nothing)
+	in(t, func(t *testing.T, w *world) {
+		ran, err := w.m.TryWith(t.Context(), "k", func(ctx context.Context) error {
+			ran, err := w.other.TryWith(t.Context(), "k", nothing)
 			assert.False(t, ran)
 			assert.NoError(t, err)
 			return nil
@@ -271,7 +272,7 @@ func TestTryWithSaysWhetherItRan(t *testing.T) {
 		assert.True(t, ran)
 		require.NoError(t, err)
 		mine := errors.New("mine")
-		ran, err = w.m.TryWith(w.Context(), "k", func(context.Context) error { return mine })
+		ran, err = w.m.TryWith(t.Context(), "k", func(context.Context) error { return mine })
 		assert.True(t, ran)
 		assert.Same(t, mine, err)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,8 +57,10 @@ type Fault struct {
 	// Deaf has the call not even end with its context: it lasts until Close of the
 	// channel, and the step is not done.
 	Deaf <-chan struct{}
-	// Skip has a renewal answer that every row is locked. The step is done.
+	// Skip has a renewal answer that every row is locked, and not be done.
 	Skip bool
+	// SkipKey has it answer that for the row of one key, and not be done for that.
+	SkipKey string
 	// Do is called first, in the call.
 	Do func()
 }
@@ -124,7 +127,7 @@ func (s *Faulty) begin(c Call) (f Fault) {
 }
 
 // do does a step with what is to happen to it.
-func do[T any](ctx context.Context, s *Faulty, c Call, step func() (T, error)) (T, error) {
+func do[T any](ctx context.Context, s *Faulty, c Call, step func(f Fault) (T, error)) (T, error) {
 	var none T
 	f := s.begin(c)
 	if f.Do != nil {
@@ -140,15 +143,9 @@ func do[T any](ctx context.Context, s *Faulty, c Call, step func() (T, error)) (
 	if f.Fail != nil {
 		return none, f.Fail
 	}
-	value, err := step()
+	value, err := step(f)
 	if err != nil {
 		return value, err
-	}
-	if skipped, ok := any(value).([]locks.RenewResult); ok && f.Skip {
-		clear(skipped)
-		for i := range skipped {
-			skipped[i].Verdict = locks.Skipped
-		}
 	}
 	if err := wait(ctx, f.After, f.SilentAfter); err != nil {
 		return none, err
@@ -178,13 +175,13 @@ func wait(ctx context.Context, d time.Duration, silent bool) error {
 }
 
 func (s *Faulty) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (locks.Turn, error) {
-	return do(ctx, s, Call{Step: Acquire, Name: name, Requests: requests}, func() (locks.Turn, error) {
+	return do(ctx, s, Call{Step: Acquire, Name: name, Requests: requests}, func(Fault) (locks.Turn, error) {
 		return s.Store.Acquire(ctx, name, requests)
 	})
 }
 
 func (s *Faulty) Release(ctx context.Context, name locks.Name, ref locks.Ref, data *string) (bool, error) {
-	return do(ctx, s, Call{Step: Release, Name: name, Ref: ref}, func() (bool, error) {
+	return do(ctx, s, Call{Step: Release, Name: name, Ref: ref}, func(Fault) (bool, error) {
 		return s.Store.Release(ctx, name, ref, data)
 	})
 }
@@ -194,7 +191,25 @@ func (s *Faulty) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.R
 	if len(renewals) > 0 {
 		c.Name = renewals[0].Name
 	}
-	return do(ctx, s, c, func() ([]locks.RenewResult, error) { return s.Store.Renew(ctx, renewals) })
+	return do(ctx, s, c, func(f Fault) ([]locks.RenewResult, error) {
+		return s.renew(ctx, renewals, func(r locks.Renewal) bool { return f.Skip || f.SkipKey != "" && r.Key == f.SkipKey })
+	})
+}
+
+// renew leaves out those that are skipped.
+func (s *Faulty) renew(ctx context.Context, renewals []locks.Renewal, skips func(locks.Renewal) bool) ([]locks.RenewResult, error) {
+	left := slices.DeleteFunc(slices.Clone(renewals), skips)
+	results, err := s.Store.Renew(ctx, left)
+	if err != nil || len(left) == len(renewals) {
+		return results, err
+	}
+	all := make([]locks.RenewResult, len(renewals))
+	for i, r := range renewals {
+		if all[i].Verdict = locks.Skipped; !skips(r) {
+			all[i], results = results[0], results[1:]
+		}
+	}
+	return all, nil
 }
 
 // Listen gives the hints of the store, unless it is mute.
@@ -208,26 +223,26 @@ func (s *Faulty) Listen(name locks.Name) (<-chan struct{}, func()) {
 }
 
 func (s *Faulty) Create(ctx context.Context, record locks.Record) (locks.Record, error) {
-	return do(ctx, s, Call{Step: Create, Name: record.Name}, func() (locks.Record, error) { return s.Store.Create(ctx, record) })
+	return do(ctx, s, Call{Step: Create, Name: record.Name}, func(Fault) (locks.Record, error) { return s.Store.Create(ctx, record) })
 }
 
 func (s *Faulty) Get(ctx context.Context, name locks.Name) (locks.Record, error) {
-	return do(ctx, s, Call{Step: Get, Name: name}, func() (locks.Record, error) { return s.Store.Get(ctx, name) })
+	return do(ctx, s, Call{Step: Get, Name: name}, func(Fault) (locks.Record, error) { return s.Store.Get(ctx, name) })
 }
 
 func (s *Faulty) List(ctx context.Context, tenant, after string, most int) ([]locks.Record, error) {
-	return do(ctx, s, Call{Step: List, Name: locks.Name{Tenant: tenant}}, func() ([]locks.Record, error) {
+	return do(ctx, s, Call{Step: List, Name: locks.Name{Tenant: tenant}}, func(Fault) ([]locks.Record, error) {
 		return s.Store.List(ctx, tenant, after, most)
 	})
 }
 
 func (s *Faulty) Delete(ctx context.Context, name locks.Name, version string) error {
-	_, err := do(ctx, s, Call{Step: Delete, Name: name}, func() (struct{}, error) {
+	_, err := do(ctx, s, Call{Step: Delete, Name: name}, func(Fault) (struct{}, error) {
 		return struct{}{}, s.Store.Delete(ctx, name, version)
 	})
 	return err
 }
 
 func (s *Faulty) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (int, error) {
-	return do(ctx, s, Call{Step: Revoke, Name: name}, func() (int, error) { return s.Store.Revoke(ctx, name, ref) })
+	return do(ctx, s, Call{Step: Revoke, Name: name}, func(Fault) (int, error) { return s.Store.Revoke(ctx, name, ref) })
 }

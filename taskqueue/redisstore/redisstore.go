@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -63,9 +64,24 @@ func init() {
 	}
 }
 
+// options reads a URL. It may have a password, so what cannot be read is not repeated:
+// a part of the password may be what looks wrong.
+func options(text string) (*redis.Options, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" {
+		return nil, &taskqueue.InvalidError{What: "store", Why: "the URL cannot be read: write it as redis://user:password@host:port/database; " +
+			"in the password write what is neither a letter nor a digit as %XX, a slash as %2F"}
+	}
+	o, err := redis.ParseURL(text)
+	if err != nil {
+		return nil, &taskqueue.InvalidError{What: "store", Why: strings.TrimPrefix(err.Error(), "redis: ")}
+	}
+	return o, nil
+}
+
 // open returns the store at a URL of package go-redis, with a client of its own.
-func open(ctx context.Context, url string) (taskqueue.Store, error) {
-	o, err := redis.ParseURL(url)
+func open(ctx context.Context, text string) (taskqueue.Store, error) {
+	o, err := options(text)
 	if err != nil {
 		return nil, err
 	}

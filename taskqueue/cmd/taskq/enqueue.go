@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
-	"github.com/ambit-go/ambit/proc"
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
@@ -27,20 +23,32 @@ func enqueueCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	f.DurationVar(&t.Retention, "keep", 0, "how long it is kept when it has ended, at least a minute")
 	f.IntVar(&t.MaxFailures, "failures", 0, fmt.Sprintf("how often it may fail; 0: %d", taskqueue.DefaultMaxFailures))
 	f.IntVar(&t.MaxCrashes, "crashes", 0, fmt.Sprintf("how often its worker may die; 0: %d", taskqueue.DefaultMaxCrashes))
+	expires := f.Duration("expires", 0, "if it has not been started by then, from now, it becomes a dead letter; 0: never")
 	return func(ctx context.Context, e *env) (err error) {
+		switch {
+		case t.Delay < 0 || *expires < 0:
+			return usagef("-delay and -expires are from now on, and cannot be negative")
+		case *priority >= taskqueue.Priorities:
+			return usagef("-priority %d: the most urgent is %d", *priority, taskqueue.Priorities-1)
+		case *expires > 0:
+			t.ExpiresAt = time.Now().Add(*expires)
+		}
 		if *at != "" {
 			if t.RunAt, err = time.Parse(time.RFC3339, *at); err != nil {
 				return usagef("-at %s is not a time such as %s", *at, time.Now().UTC().Format(time.RFC3339))
 			}
 		}
-		t.Priority = uint8(min(*priority, 255))
+		t.Priority = uint8(*priority)
 		switch {
 		case len(e.args) > 1:
 			return usagef("one payload, not %d: put it in quotes", len(e.args))
 		case len(e.args) == 1 && e.args[0] == "-":
-			t.Payload, err = io.ReadAll(e.stdin)
+			t.Payload, err = io.ReadAll(io.LimitReader(e.stdin, taskqueue.MaxPayload+1)) // more is refused
 		case len(e.args) == 1:
 			t.Payload = []byte(e.args[0])
+		}
+		if err == nil && len(t.Payload) > taskqueue.MaxPayload {
+			err = usagef("the payload has more than %d bytes: store it elsewhere, and enqueue where it is", taskqueue.MaxPayload)
 		}
 		if err != nil {
 			return err
@@ -55,68 +63,4 @@ func enqueueCommand(f *flag.FlagSet) func(context.Context, *env) error {
 		_, err = fmt.Fprintln(e.stdout, id)
 		return err
 	}
-}
-
-// How the exit status of a command decides, after sysexits.h.
-const (
-	statusRelease = 75 // EX_TEMPFAIL: given back, no attempt spent
-	statusDead    = 65 // EX_DATAERR: a dead letter
-)
-
-func workCommand(f *flag.FlagSet) func(context.Context, *env) error {
-	command := f.String("exec", "", "the `command`, run by sh -c: the payload is on its stdin, TASKQ_ID, TASKQ_TYPE, TASKQ_ATTEMPT and TASKQ_TOKEN in its environment. Status 0: done. 65: a dead letter. 75: given back. Else it has failed")
-	only := f.String("type", "exec", "the `type` of the tasks that it runs")
-	n := f.Int("concurrency", 0, "how many run at the same time; 0: twice the processors and two")
-	lease := f.Duration("lease", taskqueue.DefaultLease, "how long a worker that is silent keeps its tasks")
-	grace := f.Duration("grace", taskqueue.DefaultShutdownGrace, "how long tasks may go on at the end")
-	empty := f.Bool("until-empty", false, "end when nothing is due")
-	return func(ctx context.Context, e *env) error {
-		if *command == "" {
-			return usagef("-exec says what is run for each task")
-		}
-		opts := []taskqueue.WorkOption{taskqueue.Lease(*lease), taskqueue.ShutdownGrace(*grace)}
-		if *n > 0 {
-			opts = append(opts, taskqueue.Concurrency(*n))
-		}
-		if *empty {
-			opts = append(opts, taskqueue.WorkUntilEmpty())
-		}
-		return e.queue.Work(ctx, taskqueue.Handlers{*only: func(ctx context.Context, c *taskqueue.Claim) error {
-			return e.exec(ctx, *command, c)
-		}}, opts...)
-	}
-}
-
-// exec runs a command for a task. What it writes to stdout is the result of the task.
-func (e *env) exec(ctx context.Context, command string, c *taskqueue.Claim) error {
-	out := new(head)
-	_, err := proc.Run(ctx, proc.Command{
-		Args:   []string{"sh", "-c", command},
-		Env:    append(os.Environ(), "TASKQ_ID="+c.ID, "TASKQ_TYPE="+c.Type, fmt.Sprintf("TASKQ_ATTEMPT=%d", c.Attempt), fmt.Sprintf("TASKQ_TOKEN=%d", c.Token)),
-		Stdin:  bytes.NewReader(c.Payload),
-		Stdout: out,
-		Stderr: e.stderr,
-	})
-	c.SetResult(out.b)
-	var exit *proc.ExitError
-	if errors.As(err, &exit) {
-		switch exit.Result.Code {
-		case statusDead:
-			return taskqueue.Dead(err)
-		case statusRelease:
-			return taskqueue.Release(err)
-		}
-	}
-	return err
-}
-
-// maxResult is how much of what a command writes is kept as the result of its task.
-const maxResult = 64 << 10
-
-// head keeps the beginning of what is written to it.
-type head struct{ b []byte }
-
-func (h *head) Write(p []byte) (int, error) {
-	h.b = append(h.b, p[:min(len(p), maxResult-len(h.b))]...)
-	return len(p), nil
 }

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -18,11 +19,11 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/ambit-go/ambit/service"
 	"github.com/ambit-go/ambit/taskqueue"
-	_ "github.com/ambit-go/ambit/taskqueue/filestore"
-	_ "github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/internal/plain"
 )
 
 // A command is one verb.
@@ -39,7 +40,7 @@ func init() {
 	commands = map[string]command{
 		"enqueue": {"[payload]", "add a task; its payload is the argument, or stdin with -", enqueueCommand},
 		"work":    {"", "run a command for each task: payload on stdin, the exit status decides", workCommand},
-		"list":    {"", "list the tasks in a state", listCommand},
+		"list":    {"", "list the tasks of a queue", listCommand},
 		"show":    {"id ...", "show all that is known of tasks", showCommand},
 		"stats":   {"[queue ...]", "show the figures of queues", statsCommand},
 		"cancel":  {"id ...", "end tasks that wait, and stop those that run", actCommand(taskqueue.ActCancel)},
@@ -47,11 +48,24 @@ func init() {
 		"promote": {"id ...", "have tasks run now that wait for their time", actCommand(taskqueue.ActPromote)},
 		"delete":  {"id ...", "forget tasks that do not run", actCommand(taskqueue.ActDelete)},
 		"purge":   {"state", "forget all tasks in a state", purgeCommand},
-		"pause":   {"", "have no more tasks of the queue started", pauseCommand(true)},
-		"resume":  {"", "the inverse of pause", pauseCommand(false)},
+		"pause":   {"[queue ...]", "have no more tasks of queues started", pauseCommand(true)},
+		"resume":  {"[queue ...]", "the inverse of pause", pauseCommand(false)},
+		"serve":   {"[queue ...]", "show queues on a page in the browser, which only reads, and to Prometheus", serveCommand},
 		"audit":   {"", "check what is stored; nobody else should use it meanwhile", auditCommand},
 		"demo":    {"", "a thousand tasks, failures and a killed worker, and the report of an auditor", demoCommand},
 	}
+}
+
+// more is what there is to know of a command beside its flags.
+var more = map[string]string{
+	"pause":  "What runs goes on. Without an argument it is the queue of -queue.",
+	"resume": "Without an argument it is the queue of -queue.",
+	"purge":  "It does not ask again. The state is one of scheduled, ready, retrying, done, dead and\ncancelled.",
+	"list":   "Texts are cut, and what a terminal might obey is written as \\xNN. -json has tasks as they\nare, one a line.",
+	"cancel": "One that runs ends when its handler returns: as cancelled, unless that returned nil.",
+	"serve":  "Beside the page are /metrics for Prometheus, /api with the same as JSON, and /healthz. There is\nno password: the page is for this machine only, unless -listen says otherwise; through ssh it\nis reached with ssh -L 8080:127.0.0.1:8080 HOST.",
+	"delete": "An id that is deleted can be added again.",
+	"work":   "A command that ends with 0 has done its task, 65 makes it a dead letter, 75 gives it back\nwithout an attempt spent; else it has failed. What it writes to stdout is kept as the result.\nThe first signal lets what runs go on for as long as -grace says, the second stops it.",
 }
 
 // env is what a command works with.
@@ -59,11 +73,14 @@ type env struct {
 	args   []string
 	store  taskqueue.Store
 	queue  *taskqueue.Queue
-	url    string
+	url    string // of the store; it may have a password: show storeName(url)
 	json   bool
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
+
+	queueGiven bool // -queue was
+	observe    func(taskqueue.Event)
 }
 
 // A statusError is an error with an exit status of its own.
@@ -75,8 +92,8 @@ type statusError struct {
 func (e *statusError) ExitStatus() int { return e.status }
 func (e *statusError) Unwrap() error   { return e.error }
 
-// usagef is a wrong command line.
-func usagef(format string, args ...any) error { return &statusError{fmt.Errorf(format, args...), 2} }
+// hidden are commands that demo and bench start for themselves.
+var hidden = map[string]func(ctx context.Context, args []string) error{"demo-worker": demoWorker}
 
 func main() {
 	if len(os.Args) > 1 && hidden[os.Args[1]] != nil {
@@ -99,58 +116,107 @@ func run(ctx context.Context, args []string) error {
 	case !known:
 		return usagef("there is no command %q; see taskq -h", name)
 	}
-	err := start(ctx, name, c, args[1:], &env{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr})
-	if errors.Is(err, taskqueue.ErrNotFound) {
-		return &statusError{err, 3}
-	}
-	var wrong *taskqueue.InvalidError
-	if errors.As(err, &wrong) {
-		return &statusError{err, 2}
-	}
-	return err
+	return said(start(ctx, name, c, args[1:], &env{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}))
 }
 
-// start opens the store and runs a command.
-func start(ctx context.Context, name string, c command, args []string, e *env) error {
-	f := flag.NewFlagSet(name, flag.ContinueOnError)
+// said is err as it is told to people: with the exit status that belongs to it, and
+// fit for a terminal, whatever is in the name of a task.
+func said(err error) error {
+	var wrong *taskqueue.InvalidError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, taskqueue.ErrNotFound):
+		err = &statusError{err, 3}
+	case errors.As(err, &wrong):
+		err = &statusError{err, 2}
+	}
+	return &saidError{err}
+}
+
+type saidError struct{ err error }
+
+func (e *saidError) Error() string {
+	return plain.Text(strings.ReplaceAll(e.err.Error(), "taskqueue: ", ""))
+}
+
+func (e *saidError) Unwrap() error { return e.err }
+
+// flags are those that every command has.
+type flags struct {
+	*flag.FlagSet
+	queue *string
+}
+
+func newFlags(name string, e *env) flags {
+	f := flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError)}
 	f.SetOutput(io.Discard)
-	url := os.Getenv("TASKQ_STORE")
-	if url == "" {
-		url = "file:taskq.db"
-	}
-	f.StringVar(&e.url, "store", url, "the `URL` of the store: file:path or redis://host:port/db; $TASKQ_STORE")
-	queue := f.String("queue", taskqueue.DefaultQueue, "the `name` of the queue")
+	f.StringVar(&e.url, "store", "", "the `URL` of the store, file:path or redis://user:password@host:port/db; without it $TASKQ_STORE, which ps does not show, or "+defaultStore)
+	f.queue = f.String("queue", taskqueue.DefaultQueue, "the `name` of the queue")
 	f.BoolVar(&e.json, "json", false, "write JSON")
-	act := c.set(f)
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			_, _ = fmt.Fprintf(e.stdout, "Usage: taskq %s [flags] %s\n\nTo %s.\n\n", name, c.args, c.what)
-			f.SetOutput(e.stdout)
-			f.PrintDefaults()
-			return nil
-		}
-		return usagef("%v; see taskq %s -h", err, name)
+	return f
+}
+
+// alone are commands that open what they need themselves.
+var alone = map[string]bool{"demo": true}
+
+// start reads the flags, opens the store and runs a command.
+func start(ctx context.Context, name string, c command, args []string, e *env) (err error) {
+	f := newFlags(name, e)
+	act := c.set(f.FlagSet)
+	if e.args, err = parse(f.FlagSet, args); errors.Is(err, flag.ErrHelp) {
+		return help(e.stdout, f.FlagSet, name, c)
+	} else if err == nil {
+		err = wrongArgs(name, c, e.args)
 	}
-	e.args = f.Args()
-	if name == "demo" {
-		return act(ctx, e)
-	}
-	store, err := taskqueue.Open(ctx, e.url)
 	if err != nil {
 		return err
 	}
-	q, err := taskqueue.New(store)
+	given := map[string]bool{}
+	f.Visit(func(fl *flag.Flag) { given[fl.Name] = true })
+	e.queueGiven = given["queue"]
+	if !given["store"] {
+		e.url = cmp.Or(os.Getenv("TASKQ_STORE"), defaultStore)
+	}
+	if alone[name] {
+		return act(ctx, e)
+	}
+	if err := e.open(ctx, name); err != nil {
+		return err
+	}
+	q, err := taskqueue.New(e.store, taskqueue.Observe(func(event taskqueue.Event) {
+		if e.observe != nil {
+			e.observe(event)
+		}
+	}))
 	if err == nil {
-		e.store, e.queue = store, q.In(*queue)
+		e.queue = q.In(*f.queue)
 		err = act(ctx, e)
 	}
-	return errors.Join(err, store.Close())
+	return errors.Join(err, e.store.Close())
 }
+
+// help tells how a command is used.
+func help(w io.Writer, f *flag.FlagSet, name string, c command) error {
+	_, _ = fmt.Fprintf(w, "Usage: taskq %s [flags] %s\n\nTo %s.\n", name, c.args, c.what)
+	if more[name] != "" {
+		_, _ = fmt.Fprintf(w, "\n%s\n", more[name])
+	}
+	_, _ = fmt.Fprintln(w)
+	f.SetOutput(w)
+	f.PrintDefaults()
+	_, err := fmt.Fprint(w, "\n"+exits)
+	return err
+}
+
+const exits = `Exit status: 0 well, 1 failed, 2 wrong command line, 3 no such task or in no state for
+that, 128+n stopped by signal n before it was done.
+`
 
 func usage(w io.Writer) {
 	_, _ = fmt.Fprint(w, "Usage: taskq command [flags] ...\n\nCommands:\n")
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		_, _ = fmt.Fprintf(w, "  %-8s %s\n", name, commands[name].what)
 	}
-	_, _ = fmt.Fprint(w, "\ntaskq command -h tells the flags of a command. Exit status: 0 well, 1 failed, 2 wrong\ncommand line, 3 no such task or in no state for that, 128+n stopped by signal n.\n")
+	_, _ = fmt.Fprint(w, "\ntaskq command -h tells the flags of a command.\n"+exits)
 }

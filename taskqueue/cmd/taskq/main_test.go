@@ -68,6 +68,8 @@ func TestATaskFromTheCommandLineToItsEnd(t *testing.T) {
 
 func TestExitStatus(t *testing.T) {
 	store := "file:" + filepath.Join(t.TempDir(), "tasks")
+	status, _, errs := taskq(t, store, "enqueue", "x")
+	require.Zero(t, status, errs)
 	for _, c := range []struct {
 		status int
 		args   string
@@ -80,14 +82,23 @@ func TestExitStatus(t *testing.T) {
 		{2, "enqueue -fly", "not defined"},
 		{2, "enqueue a b", "quotes"},
 		{2, "enqueue -at tomorrow x", "is not a time"},
-		{2, "enqueue -priority 8 x", "Priority"},
+		{2, "enqueue -priority 8 x", "most urgent is 7"},
+		{2, "enqueue -delay 5 x", "90s, 10m"},
+		{2, "enqueue -delay -5s x", "negative"},
 		{2, "list -state gone", "scheduled"},
 		{2, "work", "-exec"},
 		{2, "stats -store nowhere", "file:nowhere"},
 		{2, "stats -store ftp:x", "file"},
 		{3, "show nobody", "no such task"},
 		{3, "cancel nobody", "no such task"},
-		{1, "stats -store file:/nowhere/at/all", "no such file"},
+		{1, "stats -store file:/nowhere/at/all", "no file"},
+		{1, "enqueue -store file:/nowhere/at/all x", "no such file"},
+		{2, "stats -store file:", "file:tasks.db"},
+		{2, "stats extra -store", "needs an argument"},
+		{2, "list extra", "-queue"},
+		{2, "show", "id of a task"},
+		{2, "purge", "one state"},
+		{2, "purge running", "cancel them first"},
 		{1, "stats -store redis://127.0.0.1:1/0", "refused"},
 	} {
 		status, _, errs := taskq(t, store, strings.Fields(c.args)...)

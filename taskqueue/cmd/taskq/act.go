@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/plain"
+)
+
+// can says what each act can be done to.
+var can = map[taskqueue.Act]string{
+	taskqueue.ActCancel:  "only tasks that wait or run can be cancelled",
+	taskqueue.ActRetry:   "only dead letters and cancelled tasks can be retried, unless another task has their unique key",
+	taskqueue.ActPromote: "only tasks that wait for their time can be promoted",
+	taskqueue.ActDelete:  "tasks that run cannot be deleted: cancel them first",
+}
+
+func actCommand(act taskqueue.Act) func(*flag.FlagSet) func(context.Context, *env) error {
+	return func(*flag.FlagSet) func(context.Context, *env) error {
+		return func(ctx context.Context, e *env) error {
+			var failed error
+			for _, id := range e.args {
+				done, err := e.store.Act(ctx, e.queue.Name(), id, act)
+				if err == nil && !done {
+					err = e.refused(ctx, id, act)
+				}
+				if err != nil {
+					failed = errors.Join(failed, e.about(id, err))
+				} else if e.json {
+					failed = errors.Join(failed, json.NewEncoder(e.stdout).Encode(map[string]any{"id": id, "done": true}))
+				}
+			}
+			return failed
+		}
+	}
+}
+
+// refused says why an act could not be done.
+func (e *env) refused(ctx context.Context, id string, act taskqueue.Act) error {
+	t, err := e.queue.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return &statusError{fmt.Errorf("it is %v: %s", t.State, can[act]), 3}
+}
+
+func purgeCommand(*flag.FlagSet) func(context.Context, *env) error {
+	return func(ctx context.Context, e *env) error {
+		if len(e.args) != 1 {
+			return usagef("purge needs one state: scheduled, ready, retrying, done, dead or cancelled")
+		}
+		s, err := taskqueue.ParseState(e.args[0])
+		if err != nil {
+			return usagef("%v", err)
+		}
+		n, err := e.queue.Purge(ctx, s)
+		if err != nil {
+			return err
+		}
+		if e.json {
+			return json.NewEncoder(e.stdout).Encode(map[string]any{"queue": e.queue.Name(), "deleted": n})
+		}
+		_, err = fmt.Fprintf(e.stdout, "%d tasks deleted\n", n)
+		if err == nil && n == 0 {
+			err = e.noteUnknown(ctx, e.queue.Name())
+		}
+		return err
+	}
+}
+
+// pauseCommand works on the queues that are its arguments, or on that of -queue.
+func pauseCommand(paused bool) func(*flag.FlagSet) func(context.Context, *env) error {
+	return func(*flag.FlagSet) func(context.Context, *env) error {
+		return func(ctx context.Context, e *env) error {
+			names := e.args
+			if len(names) == 0 {
+				names = []string{e.queue.Name()}
+			}
+			for _, name := range names {
+				if err := e.noteUnknown(ctx, name); err != nil { // it can be paused before it is there
+					return err
+				}
+				if err := e.queue.In(name).Configure(ctx, func(s *taskqueue.Settings) { s.Paused = paused }); err != nil {
+					return err
+				}
+				if e.json {
+					if err := json.NewEncoder(e.stdout).Encode(map[string]any{"queue": name, "paused": paused}); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}
+	}
+}
+
+func auditCommand(*flag.FlagSet) func(context.Context, *env) error {
+	return func(ctx context.Context, e *env) error {
+		faults, err := audit(ctx, e.store)
+		if err != nil {
+			return err
+		}
+		if e.json {
+			err = json.NewEncoder(e.stdout).Encode(map[string]any{"faults": append([]string{}, faults...)})
+		} else {
+			for _, f := range faults {
+				_, err = fmt.Fprintln(e.stdout, plain.Line(f))
+			}
+		}
+		if err == nil && len(faults) > 0 {
+			err = fmt.Errorf("%d faults", len(faults))
+		}
+		return err
+	}
+}
+
+// audit checks all queues.
+func audit(ctx context.Context, s taskqueue.Store) (faults []string, err error) {
+	a, ok := s.(taskqueue.Auditor)
+	if !ok {
+		return nil, errors.New("this store cannot check itself")
+	}
+	names, err := s.Queues(ctx)
+	for _, name := range names {
+		some, failed := a.Audit(ctx, name)
+		err = errors.Join(err, failed)
+		for _, f := range some {
+			faults = append(faults, "queue "+name+": "+f)
+		}
+	}
+	slices.Sort(faults)
+	return faults, err
+}
+
+// headers are the headers of a task as text, sorted.
+func headers(h map[string]string) (all []string) {
+	for _, k := range slices.Sorted(maps.Keys(h)) {
+		all = append(all, k+": "+h[k])
+	}
+	return all
+}

@@ -1,0 +1,146 @@
+package lockstest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/locks"
+)
+
+// childEnv holds what a child process of the matrix is to do.
+const childEnv = "AMBIT_LOCKSTEST_CHILD"
+
+// A childConfig is what a child process is told.
+type childConfig struct {
+	Client  string
+	URL     string
+	Journal string
+	Tenant  string
+	Key     string
+	Size    int // 0: a mutex
+	Lease   time.Duration
+	Hold    time.Duration // how long a body lasts
+	Deaf    bool          // the body does not look at its ctx
+	Panics  bool          // now and then the body panics
+}
+
+// Main is for the TestMain of a package that runs [Matrix]: in a child process it does
+// the work of the child and does not return.
+func Main() {
+	config := os.Getenv(childEnv)
+	if config == "" {
+		return
+	}
+	if err := child(config); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// child takes a lock again and again, until its stdin ends.
+func child(config string) error {
+	var c childConfig
+	if err := json.Unmarshal([]byte(config), &c); err != nil {
+		return err
+	}
+	j, err := OpenJournal(c.Journal, c.Client)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	var store locks.Store
+	for { // the server may be down just now
+		if store, err = locks.Open(ctx, c.URL); err == nil || ctx.Err() != nil {
+			break
+		}
+		_ = async.Sleep(ctx, 50*time.Millisecond)
+	}
+	if err != nil {
+		return err
+	}
+	m, err := locks.New(store, locks.Tenant(c.Tenant), locks.Lease(c.Lease), locks.Owner(c.Client))
+	if err != nil {
+		return err
+	}
+	j.Write(Event{Kind: Ready})
+	for n := 0; ctx.Err() == nil; n++ {
+		c.once(ctx, j, m, n)
+	}
+	return store.Close()
+}
+
+// once takes the lock once, and writes down what it sees.
+func (c *childConfig) once(ctx context.Context, j *Journal, m *locks.Manager, n int) {
+	var token int64
+	slot := 0
+	body := func(ctx context.Context) error {
+		hold := locks.From(ctx)
+		token, slot = hold.Token(), hold.Slot()
+		j.Write(Event{Kind: Granted, Key: c.Key, Token: token, Slot: slot})
+		c.act(ctx, j, hold)
+		j.Write(Event{Kind: Left, Key: c.Key, Token: token, Slot: slot})
+		if c.Panics && n%3 == 2 {
+			panic("as asked")
+		}
+		return nil
+	}
+	err := guarded(func() error {
+		if c.Size > 0 {
+			return m.WithPermit(ctx, c.Key, c.Size, body)
+		}
+		return m.With(ctx, c.Key, body)
+	})
+	e := Event{Kind: Returned, Key: c.Key, Token: token, Slot: slot}
+	if err != nil {
+		e.Text = err.Error()
+	}
+	j.Write(e)
+	if err != nil {
+		_ = async.Sleep(ctx, 20*time.Millisecond)
+	}
+}
+
+// guarded makes a panic of the body an error.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
+}
+
+// pace is how often a body writes down that it believes to have the lock, and still how
+// long a process that stands still for no more does not count as one that was paused.
+const pace, still = 5 * time.Millisecond, 40 * time.Millisecond
+
+// act writes down, as long as the body lasts, that it believes to have the lock. A deaf
+// body goes on when its ctx is done, and only its looks at Err are of interest.
+func (c *childConfig) act(ctx context.Context, j *Journal, hold *locks.Hold) {
+	begin, before := Now(), Now()
+	for {
+		at := Now()
+		lives := ctx.Err() == nil
+		if hold.Err() == nil {
+			j.Write(Event{At: at, Kind: Acts, Key: c.Key, Token: hold.Token(), Slot: hold.Slot()})
+		}
+		if lives && at-before < still {
+			j.Write(Event{At: at, Kind: Lives, Key: c.Key, Token: hold.Token(), Slot: hold.Slot()})
+		}
+		before = at
+		if at-begin > c.Hold || !lives && !c.Deaf {
+			return
+		}
+		time.Sleep(pace)
+	}
+}

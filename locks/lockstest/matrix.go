@@ -1,0 +1,254 @@
+package lockstest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/locks/lockstest/servers"
+)
+
+// A Target is a store for the matrix of faults.
+type Target struct {
+	// Start starts a server of its own, and says how a store is opened on it. Server is nil
+	// where there is none, and the URL is of a file.
+	Start func(t testing.TB) (server *servers.Server, url string)
+	// Via is the URL of a store whose server is reached at another address. Nil where there
+	// is no network.
+	Via func(server *servers.Server, address string) (url string)
+	// Lease is that of all locks.
+	Lease time.Duration
+}
+
+// A rowRun is one row of the matrix while it runs: some processes that take one lock
+// again and again, and what is done to them.
+type rowRun struct {
+	t        *testing.T
+	target   *Target
+	server   *servers.Server
+	proxy    *Proxy // nil without a network
+	url      string
+	journal  string
+	config   childConfig
+	children []*process
+}
+
+// A process is a child.
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	once  sync.Once
+	err   error
+}
+
+// A row is one fault.
+type row struct {
+	name    string
+	network bool // it needs one
+	server  bool // it needs a server of its own
+	config  func(c *childConfig)
+	fault   func(r *rowRun)
+}
+
+// Matrix runs processes that take one lock of a store again and again, does to them, to
+// the server and to the network what may happen, and checks the history that they wrote:
+// no two ever believe to have the same permit, no token is given twice, whoever lost the
+// lock is told, and when all is well again everybody who lives gets the lock again. The
+// package's TestMain calls [Main] first.
+func Matrix(t *testing.T, target Target) {
+	shared, url := target.Start(t)
+	for _, row := range rows() {
+		if row.network && target.Via == nil || row.server && shared == nil {
+			continue
+		}
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			r := &rowRun{t: t, target: &target, server: shared, url: url, journal: filepath.Join(t.TempDir(), "history")}
+			if row.server {
+				r.server, r.url = target.Start(t)
+			}
+			if row.network {
+				r.proxy = NewProxy(t, r.server.Network, r.server.Address)
+				r.url = target.Via(r.server, r.proxy.Address)
+			}
+			r.config = childConfig{URL: r.url, Journal: r.journal, Tenant: "matrix-" + ID(), Key: "the lock", Lease: target.Lease, Hold: target.Lease / 20}
+			if row.config != nil {
+				row.config(&r.config)
+			}
+			r.run(row)
+		})
+	}
+}
+
+// run starts the processes, has the fault happen, and checks what came of it.
+func (r *rowRun) run(row row) {
+	for range 3 + r.config.Size {
+		r.start()
+	}
+	r.everybody(0, Granted)
+	row.fault(r)
+	r.everybody(Now(), Granted) // all is well again
+	r.end()
+	r.check()
+}
+
+func (r *rowRun) check() {
+	r.t.Helper()
+	events, err := ReadHistory(r.journal)
+	require.NoError(r.t, err)
+	for i, fault := range Check(events) {
+		if i == 5 {
+			break
+		}
+		r.t.Error(fault)
+	}
+	r.t.Logf("%d events, %d grants, %d losses told", len(events), len(events)-len(without(events, Granted)), Lost(events))
+}
+
+func without(events []Event, kind string) (left []Event) {
+	for _, e := range events {
+		if e.Kind != kind {
+			left = append(left, e)
+		}
+	}
+	return left
+}
+
+// start starts one more process.
+func (r *rowRun) start() *process {
+	r.t.Helper()
+	config := r.config
+	config.Client = fmt.Sprintf("p%d", len(r.children))
+	text, err := json.Marshal(config)
+	require.NoError(r.t, err)
+	p := &process{name: config.Client, cmd: exec.Command(os.Args[0])}
+	p.cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	p.cmd.Stderr = os.Stderr
+	p.stdin, err = p.cmd.StdinPipe()
+	require.NoError(r.t, err)
+	require.NoError(r.t, p.cmd.Start())
+	r.t.Cleanup(func() { p.kill() })
+	r.children = append(r.children, p)
+	return p
+}
+
+// kill ends a process as a crash does.
+func (p *process) kill() {
+	p.once.Do(func() {
+		_ = p.cmd.Process.Kill()
+		p.err = p.cmd.Wait()
+	})
+}
+
+// end has all processes that live end by themselves.
+func (r *rowRun) end() {
+	r.t.Helper()
+	for _, p := range r.children {
+		_ = p.stdin.Close()
+	}
+	for _, p := range r.children {
+		p.once.Do(func() {
+			late := time.AfterFunc(time.Minute, func() { _ = p.cmd.Process.Kill() })
+			p.err = p.cmd.Wait()
+			if !late.Stop() {
+				r.t.Errorf("%s did not end when it was asked to", p.name)
+			}
+			require.NoError(r.t, p.err, p.name)
+		})
+	}
+}
+
+// crash kills a process and takes it out of those that are waited for.
+func (r *rowRun) crash(p *process) {
+	p.kill()
+	for i, other := range r.children {
+		if other == p {
+			r.children[i] = &process{name: "gone", stdin: p.stdin}
+			r.children[i].once.Do(func() {})
+		}
+	}
+}
+
+// events reads the history so far.
+func (r *rowRun) events() []Event {
+	r.t.Helper()
+	events, err := ReadHistory(r.journal)
+	require.NoError(r.t, err)
+	return events
+}
+
+// patience is how long the matrix waits for what has to happen at last.
+const patience = 2 * time.Minute
+
+// until waits for something of the history.
+func (r *rowRun) until(what string, f func(events []Event) bool) {
+	r.t.Helper()
+	for end := Now() + patience; ; time.Sleep(20 * time.Millisecond) {
+		if f(r.events()) {
+			return
+		}
+		if Now() > end {
+			require.FailNow(r.t, "this did not happen: "+what, "%v", tail(r.events()))
+		}
+	}
+}
+
+func tail(events []Event) (text string) {
+	for _, e := range events[max(0, len(events)-30):] {
+		text += fmt.Sprintf("%v %s %s %d %s\n", e.At, e.Client, e.Kind, e.Token, e.Text)
+	}
+	return text
+}
+
+// everybody waits until each process that lives has written such an event since.
+func (r *rowRun) everybody(since time.Duration, kind string) {
+	r.t.Helper()
+	r.until("everybody "+kind, func(events []Event) bool {
+		counts := Count(events, kind, since)
+		for _, p := range r.children {
+			if p.name != "gone" && counts[p.name] == 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// holder waits for a process that has the lock just now, as far as can be seen.
+func (r *rowRun) holder() (p *process) {
+	r.t.Helper()
+	r.until("somebody holds the lock", func([]Event) bool {
+		since := Now()
+		time.Sleep(4 * pace)
+		for name := range Count(r.events(), Acts, since) {
+			for _, c := range r.children {
+				if c.name == name {
+					p = c
+				}
+			}
+		}
+		return p != nil
+	})
+	return p
+}
+
+// waiter waits for a process that does not have the lock.
+func (r *rowRun) waiter() *process {
+	for {
+		h := r.holder()
+		for _, c := range r.children {
+			if c != h && c.name != "gone" {
+				return c
+			}
+		}
+	}
+}

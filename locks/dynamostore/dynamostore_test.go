@@ -17,7 +17,10 @@ import (
 	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	lockstest.Main()
+	goleak.VerifyTestMain(m)
+}
 
 func store(t testing.TB, s *servers.Server) *dynamostore.Store {
 	transport := &http.Transport{}

@@ -55,6 +55,7 @@ type row struct {
 	name    string
 	network bool // it needs one
 	server  bool // it needs a server of its own
+	alone   bool // it begins with one process, not with three
 	config  func(c *childConfig)
 	fault   func(r *rowRun)
 }
@@ -63,35 +64,48 @@ type row struct {
 // the server and to the network what may happen, and checks the history that they wrote:
 // no two ever believe to have the same permit, no token is given twice, whoever lost the
 // lock is told, and when all is well again everybody who lives gets the lock again. The
-// package's TestMain calls [Main] first.
+// package's TestMain calls [Main] first. Rows run beside each other, eight at a time: most
+// of their time is waiting.
 func Matrix(t *testing.T, target Target) {
 	shared, url := target.Start(t)
+	places := make(chan struct{}, 8)
+	var all sync.WaitGroup
+	defer all.Wait()
 	for _, row := range rows() {
 		if row.network && target.Via == nil || row.server && shared == nil {
 			continue
 		}
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			r := &rowRun{t: t, target: &target, server: shared, url: url, journal: filepath.Join(t.TempDir(), "history")}
-			if row.server {
-				r.server, r.url = target.Start(t)
-			}
-			if row.network {
-				r.proxy = NewProxy(t, r.server.Network, r.server.Address)
-				r.url = target.Via(r.server, r.proxy.Address)
-			}
-			r.config = childConfig{URL: r.url, Journal: r.journal, Tenant: "matrix-" + ID(), Key: "the lock", Lease: target.Lease, Hold: target.Lease / 20}
-			if row.config != nil {
-				row.config(&r.config)
-			}
-			r.run(row)
+		all.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			t.Run(row.name, func(t *testing.T) { newRow(t, &target, shared, url, row).run(row) })
 		})
 	}
 }
 
+func newRow(t *testing.T, target *Target, shared *servers.Server, url string, row row) *rowRun {
+	r := &rowRun{t: t, target: target, server: shared, url: url, journal: filepath.Join(t.TempDir(), "history")}
+	if row.server {
+		r.server, r.url = target.Start(t)
+	}
+	if row.network {
+		r.proxy = NewProxy(t, r.server.Network, r.server.Address)
+		r.url = target.Via(r.server, r.proxy.Address)
+	}
+	r.config = childConfig{URL: r.url, Journal: r.journal, Tenant: "matrix-" + ID(), Key: "the lock", Lease: target.Lease, Hold: target.Lease / 20}
+	if row.config != nil {
+		row.config(&r.config)
+	}
+	return r
+}
+
 // run starts the processes, has the fault happen, and checks what came of it.
 func (r *rowRun) run(row row) {
-	for range 3 + r.config.Size {
+	n := 3 + r.config.Size
+	if row.alone {
+		n = 1
+	}
+	for range n {
 		r.start()
 	}
 	r.everybody(0, Granted)

@@ -15,7 +15,10 @@ import (
 	"github.com/ambit-go/ambit/locks/redisstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	lockstest.Main()
+	goleak.VerifyTestMain(m)
+}
 
 func connect(t testing.TB, s *servers.Server) *redis.Client {
 	client := redis.NewClient(&redis.Options{Network: s.Network, Addr: s.Address})

@@ -1,0 +1,24 @@
+package dynamostore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ambit-go/ambit/locks/lockstest"
+	"github.com/ambit-go/ambit/locks/lockstest/servers"
+)
+
+func TestMatrix(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	lockstest.Matrix(t, lockstest.Target{
+		Start: func(t testing.TB) (*servers.Server, string) {
+			s := servers.Dynalite(t)
+			return s, s.URL
+		},
+		Via: func(_ *servers.Server, address string) string {
+			return "dynamodb:locks?region=us-east-1&endpoint=http://" + address
+		},
+		Lease: 5 * time.Second,
+	})
+}

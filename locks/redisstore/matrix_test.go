@@ -1,0 +1,20 @@
+package redisstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ambit-go/ambit/locks/lockstest"
+	"github.com/ambit-go/ambit/locks/lockstest/servers"
+)
+
+func TestMatrix(t *testing.T) {
+	lockstest.Matrix(t, lockstest.Target{
+		Start: func(t testing.TB) (*servers.Server, string) {
+			s := servers.Redis(t)
+			return s, s.URL
+		},
+		Via:   func(_ *servers.Server, address string) string { return "redis://" + address + "/0" },
+		Lease: 2 * time.Second,
+	})
+}

@@ -3,6 +3,7 @@ package taskqueue
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +11,37 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 )
+
+// recorder is a store that notes which leases are extended.
+type recorder struct {
+	Store
+	extended []string
+}
+
+func (s *recorder) Extend(_ context.Context, r ExtendRequest) ([]ExtendResult, error) {
+	for _, ref := range r.Refs {
+		s.extended = append(s.extended, ref.ID)
+	}
+	return make([]ExtendResult, len(r.Refs)), nil
+}
+
+// After a suspend the worker may come to itself before the handler does.
+func TestALeaseThatIsOverIsNotExtended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(recorder)
+		w := &worker{q: &Queue{store: s}, o: &workOptions{lease: time.Second}, runs: map[runKey]*run{}}
+		for id, end := range map[string]time.Time{"lasts": time.Now().Add(time.Minute), "is over": time.Now()} {
+			r := &run{c: &Claim{Task: Task{ID: id}}, cancel: func(error) {}, deadline: time.AfterFunc(time.Hour, func() {})}
+			defer r.deadline.Stop()
+			r.end.Store(&end)
+			w.runs[runKey{"q", Ref{ID: id}}] = r
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), w.often()+time.Millisecond)
+		defer cancel()
+		assert.NoError(t, w.keepLeases(ctx, "q"))
+		assert.Equal(t, []string{"lasts"}, s.extended)
+	})
+}
 
 // As after a suspend: the lease is over, and the timer has not fired yet.
 func TestTheContextOfAHandlerLooksAtTheLease(t *testing.T) {

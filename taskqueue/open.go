@@ -15,10 +15,14 @@ var openers struct {
 }
 
 // Register has [Open] use open for URLs of a scheme. The packages of stores do it
-// when they are imported; a scheme that is taken panics.
+// when they are imported, each in its init. A scheme that is taken panics, and so does
+// a nil open.
 func Register(scheme string, open func(ctx context.Context, url string) (Store, error)) {
 	openers.Lock()
 	defer openers.Unlock()
+	if open == nil {
+		panic("taskqueue: Register of " + scheme + " with nil")
+	}
 	if openers.by[scheme] != nil {
 		panic("taskqueue: Register of " + scheme + ", which is taken")
 	}
@@ -29,7 +33,9 @@ func Register(scheme string, open func(ctx context.Context, url string) (Store, 
 }
 
 // Open opens a store by its URL: "file:tasks.db", "redis://localhost:6379/0",
-// "mem:". It knows the stores whose packages the program imports.
+// "mem:". It knows the stores whose packages the program imports. A URL that none of
+// them knows is an [*InvalidError]; another error is that of the store. ctx is
+// for the opening alone. The caller closes the store.
 func Open(ctx context.Context, url string) (Store, error) {
 	scheme, _, found := strings.Cut(url, ":")
 	openers.Lock()
@@ -42,7 +48,7 @@ func Open(ctx context.Context, url string) (Store, error) {
 	case open == nil && len(known) == 0:
 		return nil, invalid("store", "no store is known: import one, such as github.com/ambit-go/ambit/taskqueue/filestore")
 	case open == nil:
-		return nil, invalid("store", "%q is of none of the stores that this program has: %s", scheme, strings.Join(known, ", "))
+		return nil, invalid("store", "%q is of none of the stores that this program has, which are %s: import the package of the one that is meant", scheme, strings.Join(known, ", "))
 	}
 	s, err := open(ctx, url)
 	if err != nil {

@@ -3,6 +3,7 @@ package taskqueue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -175,11 +176,13 @@ func (w *worker) keepLeases(ctx context.Context, queue string) error {
 		var runs []*run
 		w.mu.Lock()
 		for k, r := range w.runs {
-			if k.queue == queue && !r.gone() { // else it is to become another worker's
+			if k.queue == queue {
 				runs = append(runs, r)
 			}
 		}
 		w.mu.Unlock()
+		// What is lost is to become another worker's, also what we find out just now.
+		runs = slices.DeleteFunc(runs, func(r *run) bool { r.look(); return r.gone() })
 		for len(runs) > 0 {
 			runs = runs[w.extend(ctx, queue, runs):]
 		}

@@ -2,6 +2,7 @@ package taskqueue
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -118,7 +119,7 @@ func ParseState(name string) (State, error) {
 			return State(s), nil
 		}
 	}
-	return 0, fmt.Errorf("taskqueue: there is no state %q: use one of %v", name, stateNames[1:])
+	return 0, invalid("state", "there is no %q: use one of %s", name, strings.Join(stateNames[1:], ", "))
 }
 
 // MarshalText and UnmarshalText write a state by its name.

@@ -2,8 +2,12 @@ package filestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 	"sync"
+	"syscall"
 
 	"go.etcd.io/bbolt"
 
@@ -19,6 +23,7 @@ const maxSteps = 1024
 type db struct {
 	bolt  *bbolt.DB
 	group *group.Group[*step]
+	told  func() // called once, when a write has failed and the file may be opened again; nil: nobody is told
 
 	mu     sync.Mutex
 	failed error // set once: an error of the disk, or that db was closed
@@ -67,7 +72,26 @@ func (d *db) write(steps []*step) error {
 	if err == nil {
 		return nil
 	}
-	return d.broken(fmt.Errorf("taskqueue: the file could not be written, the store is closed: %w", err))
+	if syncFailed(err) {
+		// What the disk has is not known: the system may show pages that it has lost.
+		return d.broken(fmt.Errorf("taskqueue: the disk has failed to keep what was written; the file stays closed until this process ends: %w", err))
+	}
+	err = d.broken(fmt.Errorf("taskqueue: the file could not be written, and will be opened again; what was acknowledged is in it: %w", err))
+	if d.told != nil {
+		d.told()
+	}
+	return err
+}
+
+// syncFailed reports whether it was the disk that did not keep what the system had
+// taken. A write that fails leaves the file as it was.
+func syncFailed(err error) bool {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Op == "sync"
+	}
+	var number syscall.Errno
+	return errors.As(err, &number) || strings.HasPrefix(err.Error(), "file sync error")
 }
 
 // broken returns why nothing can be written any more: err, if it is the first reason.

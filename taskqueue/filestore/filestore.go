@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 	"github.com/ambit-go/ambit/taskqueue/internal/engine"
 	"github.com/ambit-go/ambit/taskqueue/internal/remote"
 )
@@ -38,8 +40,12 @@ func init() {
 	})
 }
 
-// lockPatience is how long the lock of the file is waited for.
-const lockPatience = 50 * time.Millisecond
+const (
+	// lockPatience is how long the lock of the file is waited for.
+	lockPatience = 50 * time.Millisecond
+	// openPatience is how long the process that has the file is waited for.
+	openPatience = 2 * time.Second
+)
 
 // Open opens the store in the file, which is made if there is none. It fails if the
 // file is damaged, if a newer version wrote it, or if another process has it and
@@ -60,6 +66,8 @@ type store struct {
 	now    taskqueue.Store // nil: to be opened
 	server *remote.Server  // if we have the file
 	closed bool
+
+	breaking sync.WaitGroup // calls of broken
 }
 
 // current returns where the tasks are now.
@@ -72,23 +80,54 @@ func (s *store) current() (taskqueue.Store, error) {
 	case s.now != nil:
 		return s.now, nil
 	}
-	own, err := openFile(s.path)
+	for begin := clock.Now(); ; time.Sleep(lockPatience / 5) {
+		err := s.openLocked()
+		if err == nil {
+			return s.now, nil
+		}
+		// Whoever has the file may be opening it, or closing it, just now.
+		if !errors.Is(err, errSilent) || clock.Now().Sub(begin) > openPatience {
+			return nil, err
+		}
+	}
+}
+
+// errSilent: a process has the file, and nobody answers at its socket.
+var errSilent = errors.New("it does not answer at its socket")
+
+// openLocked opens the file, or reaches the process that has it.
+func (s *store) openLocked() error {
+	own, err := openFile(s.path, func(st taskqueue.Store) { s.breaking.Add(1); go s.broken(st) })
 	if err == nil {
 		if s.server, err = remote.Listen(s.path+".sock", own); err != nil {
-			return nil, errors.Join(fmt.Errorf("taskqueue: other processes could not use %s: %w", s.path, err), own.Close())
+			return errors.Join(fmt.Errorf("taskqueue: other processes could not use %s: %w", s.path, err), own.Close())
 		}
 		s.now = own
-		return own, nil
+		return nil
 	}
 	if !errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, err
+		return err
 	}
 	other, err := remote.Dial(s.path + ".sock")
 	if err != nil {
-		return nil, fmt.Errorf("taskqueue: another process has %s, and does not answer at its socket: %w", s.path, err)
+		return fmt.Errorf("taskqueue: another process has %s: %w: %w", s.path, errSilent, err)
 	}
 	s.now = other
-	return other, nil
+	return nil
+}
+
+// broken closes the file, which could not be written: what is in memory is ahead of
+// it. The next call opens it again, here or in another process, and finds what was
+// acknowledged. Those who have sent steps hear that the connection has ended.
+func (s *store) broken(st taskqueue.Store) {
+	defer s.breaking.Done()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now == st && !s.closed {
+		_ = s.server.Close()
+		_ = st.Close()
+		s.now, s.server = nil, nil
+	}
 }
 
 // failed notes that a call of store has failed. If it was another process that has
@@ -107,6 +146,7 @@ func (s *store) failed(st taskqueue.Store, err error) {
 
 // Close ends the use of the file. What other processes have sent is carried out.
 func (s *store) Close() error {
+	defer s.breaking.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -123,8 +163,27 @@ func (s *store) Close() error {
 	return err
 }
 
-// openFile opens the file itself.
-func openFile(path string) (taskqueue.Store, error) {
+// openFile opens the file itself. broken is called when it could not be written.
+func openFile(path string, broken func(taskqueue.Store)) (_ taskqueue.Store, err error) {
+	defer func() { // bbolt panics over some of what check does not know
+		if p := recover(); p != nil {
+			err = &damagedError{path, fmt.Errorf("%v", p)}
+		}
+	}()
+	i, err := os.Stat(path)
+	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && i.Size() == 0
+	if !fresh && err == nil {
+		err = check(path)
+	}
+	switch {
+	case fresh:
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, err
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("taskqueue: %w", err)
+	case err != nil:
+		return nil, &damagedError{path, err}
+	}
 	bolt, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout:        lockPatience,
 		NoFreelistSync: true,
@@ -136,12 +195,16 @@ func openFile(path string) (taskqueue.Store, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("taskqueue: %w", err)
 	case err != nil:
-		return nil, fmt.Errorf("taskqueue: %s cannot be opened; it may be damaged: %w", path, err)
+		if fresh { // a full disk has kept a part of what a new file begins with
+			err = errors.Join(err, os.Truncate(path, 0))
+		}
+		return nil, fmt.Errorf("taskqueue: %s cannot be opened: %w", path, err)
 	}
-	err = prepare(bolt, path)
-	if err == nil {
+	d := newDB(bolt)
+	if err = prepare(bolt, path); err == nil {
 		var e *engine.Engine
-		if e, err = engine.Open(context.Background(), newDB(bolt), nil); err == nil {
+		if e, err = engine.Open(context.Background(), d, nil); err == nil {
+			d.told = func() { broken(e) }
 			return e, nil
 		}
 	}
@@ -150,13 +213,20 @@ func openFile(path string) (taskqueue.Store, error) {
 
 // prepare makes what a new file lacks.
 func prepare(bolt *bbolt.DB, path string) error {
-	return bolt.Update(func(tx *bbolt.Tx) error {
-		if b := tx.Bucket(about); b != nil {
+	known := false
+	err := bolt.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(about)
+		if known = b != nil; known {
 			if got := string(b.Get(formatKey)); got != format {
 				return fmt.Errorf("taskqueue: %s has format %q, and this program knows format %s: use a newer program", path, got, format)
 			}
-			return nil
 		}
+		return nil
+	})
+	if known || err != nil {
+		return err
+	}
+	return bolt.Update(func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucket(about)
 		if err == nil {
 			err = b.Put(formatKey, []byte(format))

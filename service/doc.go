@@ -38,7 +38,8 @@
 //
 //	Drain of the Service   called at level 1, when its turn comes
 //	Draining(ctx)          closed when level 1 begins, before anybody's turn: for loops
-//	ctx of Run             done at level 2; without a Drain when its turn comes
+//	ctx of Run             done at level 2; without a Drain when its turn comes,
+//	                       and when its Drain has failed
 //	IsReady(ctx)           true between the start of all and level 1: for balancers
 //	Hurry(ctx)             done at the second signal, with or without services
 //

@@ -93,7 +93,7 @@ func (h *httpServer) run(ctx context.Context) error {
 	}()
 	Ready(ctx)
 	err := h.served(ctx, h.s.Serve(h.l))
-	h.join()
+	h.join(nil)
 	return err
 }
 
@@ -117,27 +117,37 @@ func (h *httpServer) served(ctx context.Context, err error) error {
 	return err
 }
 
-// join waits for the handlers.
-func (h *httpServer) join() {
+// join waits for the handlers, but no longer than until is closed; nil: as long as they
+// take.
+func (h *httpServer) join(until <-chan struct{}) {
 	h.mu.Lock()
 	if h.handlers == 0 {
 		h.mu.Unlock()
 		return
 	}
-	idle := make(chan struct{})
-	h.idle = idle
+	if h.idle == nil {
+		h.idle = make(chan struct{})
+	}
+	idle := h.idle
 	h.mu.Unlock()
-	<-idle
+	select {
+	case <-idle:
+	case <-until:
+	}
 }
 
 // drain is level 1.
 func (h *httpServer) drain(ctx context.Context) error {
 	h.asked.Store(true)
 	defer h.shutOnce.Do(func() { close(h.shut) })
-	if err := h.s.Shutdown(ctx); ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
-		return err // of closing the listener
+	err := h.s.Shutdown(ctx)
+	if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+		return nil
 	}
-	return nil
+	if err != nil { // of closing the listener. To fail cancels handlers of hijacked connections
+		h.join(ctx.Done())
+	}
+	return err
 }
 
 // close is level 2, or comes after the end. A connection may take its time to

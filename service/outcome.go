@@ -135,10 +135,11 @@ func echoes(stopped context.Context, err error) bool {
 	return ok && list.Cause != nil && len(list.Errors) == 0 && list.Dropped == 0
 }
 
-// A cutShort is the cause of level 2.
+// A cutShort is the cause of level 2, and that with which a service is cancelled whose
+// Drain has failed.
 type cutShort struct {
 	why   error // of level 1; nil: a service has ended without a failure
-	by    error // of level 2
+	by    error // of level 2, or the failure of the Drain
 	plain bool  // why is told beside it
 }
 

@@ -22,7 +22,8 @@ import (
 // false from here on. After [Delay] the services are stopped in reverse order, each
 // when the one before it has ended: its Drain is called, or else the ctx of its Run
 // is cancelled, with the cause of ctx, the failure, or [async.ErrScopeDone]. A
-// service that was not ready has nothing to drain and is cancelled. It has
+// service that was not ready has nothing to drain and is cancelled, and so is one
+// whose Drain has failed, at once and alone. It has
 // ended when Run, Drain and all that they have started have returned.
 //
 // Level 2, cancel, begins when [Grace] is over, when [Hurry] is done, when

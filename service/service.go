@@ -17,14 +17,16 @@ type Service struct {
 	// Run serves. It blocks for as long as the service lasts. Its ctx has the
 	// values of the ctx of [Run], is a scope of package async, and lives on while
 	// the service is drained: as long as it lives, nothing that was accepted is
-	// to be dropped. It is cancelled at level 1 if there is no Drain, and at
-	// level 2. What Run has started with it is joined. A nil Run panics.
+	// to be dropped. It is cancelled at level 1 if there is no Drain or this fails,
+	// and at level 2. What Run has started with it is joined. A nil Run panics.
 	Run func(ctx context.Context) error
 
 	// Drain is level 1: take no more, finish what you have. It is called once,
 	// beside Run, and not if Run has ended or has not called [Ready] yet. It makes
 	// Run come to its end, and may wait for that or not. Its ctx is cancelled at
-	// level 2. If it is nil, the ctx of Run is cancelled instead.
+	// level 2. If it is nil, the ctx of Run is cancelled instead; if it fails, the ctx
+	// of Run is cancelled then, with a cause that matches the failure and that of
+	// level 1: Run may not have been told, and the other services need the time.
 	Drain func(ctx context.Context) error
 
 	// Startup is how long Run may take to call [Ready]; the next service is

@@ -176,6 +176,9 @@ func (s *set) begin(why error) {
 func (s *set) settle(e end) {
 	if err := e.verdict(); err != nil {
 		s.fail(failure{err, e.order})
+		if e.what == endOfDrain { // nobody else would tell Run to stop
+			e.m.cancel(&cutShort{why: s.why, by: err})
+		}
 	} else if e.what == endOfRun && !e.m.svc.MayEnd {
 		s.begin(nil)
 	}

@@ -81,6 +81,12 @@ type Command struct {
 	// writers to take what is left of the output. Defaults to DefaultGiveUp.
 	GiveUp time.Duration
 
+	// DieWithParent has the system kill the command when this process is gone, even if
+	// that was by KILL: for a command that must not run without whoever has started it.
+	// It holds for the command alone, not for what it has started. Linux can do it;
+	// elsewhere it has no effect.
+	DieWithParent bool
+
 	// Started, if it is not nil, is called with the id of the process, which
 	// is also that of its group, before anything is read from it.
 	//

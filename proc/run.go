@@ -213,6 +213,9 @@ func (p *process) start() error {
 		}
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if p.c.DieWithParent {
+		dieWithParent(cmd.SysProcAttr)
+	}
 	theirs, err := p.connect(cmd)
 	if err == nil {
 		err = cmd.Start()

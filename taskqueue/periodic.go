@@ -32,8 +32,9 @@ type EveryOption func(*periodic)
 
 // InZone is the time zone in which cron text is meant. Defaults to UTC, which is the
 // same for all processes. It must be one that others know by its name, as those of
-// [time.LoadLocation] are. Where the clocks change, a time that there is not comes at
-// the change, and one that there is twice comes once. Nil panics.
+// [time.LoadLocation] are. Where the clocks change, a time that there is not comes
+// an hour later, and one that there is twice comes once, the first time, unless the
+// hours begin with a star. Nil panics.
 func InZone(zone *time.Location) EveryOption {
 	if zone == nil {
 		panic("taskqueue: InZone(nil): leave the option out instead")
@@ -148,11 +149,36 @@ func (p *periodic) parse(text string) error {
 	if p.text, err = zoned(zone, text); err != nil {
 		return err
 	}
-	p.next = func(after time.Time) time.Time { return s.Next(after.In(zone)) }
+	hourly := everyHour(text)
+	p.next = func(after time.Time) time.Time {
+		at := s.Next(after.In(zone))
+		for !hourly && again(at) {
+			at = s.Next(at)
+		}
+		return at
+	}
 	if p.next(clock.Now()).IsZero() {
 		return errors.New("there is no such time")
 	}
 	return nil
+}
+
+// everyHour reports whether cron text is of something that happens all day long. That
+// happens also in an hour that there is twice, and other things do once.
+func everyHour(text string) bool {
+	fields := strings.Fields(text)
+	return text == "@hourly" || len(fields) > 1 && strings.HasPrefix(fields[1], "*")
+}
+
+// again reports whether the clocks were put back, and have shown the time of at before.
+func again(at time.Time) bool {
+	_, offset := at.Zone()
+	for _, back := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
+		if _, before := at.Add(-back).Zone(); time.Duration(before-offset)*time.Second == back {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *periodic) parseInterval(d string) error {

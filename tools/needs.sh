@@ -8,6 +8,8 @@ missing=()
 cc=$(go env CC)
 command -v "${cc%% *}" >/dev/null || missing+=(gcc libc6-dev)
 command -v redis-server >/dev/null || missing+=(redis-server)
+command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || missing+=(postgresql)
+command -v mariadbd >/dev/null || missing+=(mariadb-server)
 browser=''
 for name in chromium chromium-browser google-chrome chrome; do
 	browser=${browser:-$(command -v "$name" || true)}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ type Server struct {
 	t       testing.TB
 	command func() *exec.Cmd
 	ready   func() error
+	quit    os.Signal // has it end in good order; nil: terminate
 
 	mu      sync.Mutex
 	process *exec.Cmd
@@ -50,6 +52,7 @@ func (s *Server) Start() {
 	}
 	cmd := s.command()
 	cmd.Stdout, cmd.Stderr = &s.output, &s.output
+	cmd.WaitDelay = 10 * time.Second // for a child that has kept the output open
 	if err := cmd.Start(); err != nil {
 		s.t.Fatalf("starting %s: %v", cmd.Path, err)
 	}
@@ -76,7 +79,13 @@ func (s *Server) Pid() int {
 }
 
 // Stop asks the server to end, and waits until it has.
-func (s *Server) Stop() { s.stop(terminate) }
+func (s *Server) Stop() {
+	if s.quit != nil {
+		s.stop(s.quit)
+		return
+	}
+	s.stop(terminate)
+}
 
 // Kill ends the server as a crash does, and waits until it is gone.
 func (s *Server) Kill() { s.stop(os.Kill) }
@@ -90,8 +99,13 @@ func (s *Server) stop(sig os.Signal) {
 }
 
 func (s *Server) end(sig os.Signal) {
-	_ = s.process.Process.Signal(sig)
-	_ = s.process.Process.Signal(resume) // one that is paused does not hear the first
+	if sig == os.Kill {
+		_ = s.process.Process.Signal(pause) // so that it starts no other one
+		s.each(os.Kill)
+	} else {
+		_ = s.process.Process.Signal(sig)
+		s.each(resume) // one that is paused does not hear the first
+	}
 	_ = s.process.Wait()
 	s.process = nil
 }
@@ -107,8 +121,45 @@ func (s *Server) signal(sig os.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		_ = s.process.Process.Signal(sig)
+		s.each(sig)
 	}
+}
+
+// each sends a signal to the server and to the processes that it has started, as
+// PostgreSQL does for each connection.
+func (s *Server) each(sig os.Signal) {
+	if sig == pause {
+		_ = s.process.Process.Signal(sig) // first, so that it starts no other one
+	}
+	of := children(s.process.Process.Pid) // while it is there to be their parent
+	_ = s.process.Process.Signal(sig)
+	for _, pid := range of {
+		if p, err := os.FindProcess(pid); err == nil {
+			_ = p.Signal(sig)
+		}
+	}
+}
+
+// children returns the pids of the processes that a process has started, where there is
+// a /proc to be read.
+func children(parent int) []int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var pids []int
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		// pid (name) state parent …, and the name may hold anything
+		var state string
+		var ppid int
+		_, err = fmt.Sscan(string(stat[bytes.LastIndexByte(stat, ')')+1:]), &state, &ppid)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil && ppid == parent {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // Restart ends the server and starts it again on what it has stored.

@@ -80,6 +80,7 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 		"a job with an id":            {every("n", "@daily", taskqueue.Task{ID: "x"}), []string{"Every", "ID", "leave them open"}},
 		"a job that expires":          {every("n", "@daily", taskqueue.Task{ExpiresAt: year(2030)}), []string{"ExpiresAt", "leave them open"}},
 		"words for a schedule":        {every("n", "every day", taskqueue.Task{}), []string{"schedule", "crontab"}},
+		"a schedule without an end":   {every("n", "0 "+strings.Repeat("1,", 300)+"1 * * *", taskqueue.Task{}), []string{"schedule", "shorten"}},
 		"six fields":                  {every("n", "0 0 0 * * *", taskqueue.Task{}), []string{"schedule", "five fields"}},
 		"a day that never comes":      {every("n", "0 0 30 2 *", taskqueue.Task{}), []string{"schedule", "no such time"}},
 		"an interval below a second":  {every("n", "@every 1500ms", taskqueue.Task{}), []string{"schedule", "whole seconds"}},

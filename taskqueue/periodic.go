@@ -82,6 +82,9 @@ func (q *Queue) Every(name, schedule string, t Task, opts ...EveryOption) error 
 	if err := p.parse(schedule); err != nil {
 		return invalid("schedule", "%q of %q is not understood: %v. Use five fields as in crontab, @hourly and the like, or @every 90s", schedule, name, err)
 	}
+	if err := CheckName("schedule", p.text); err != nil {
+		return err
+	}
 	q.shared.mu.Lock()
 	defer q.shared.mu.Unlock()
 	if slices.ContainsFunc(q.shared.periodic, func(other *periodic) bool { return other.name == name && other.task.Queue == t.Queue }) {

@@ -81,7 +81,7 @@ func TestUnscheduleLetsANewDefinitionIn(t *testing.T) {
 			assert.NoError(t, err)
 			assert.True(t, known)
 		})
-		at := ticks(t, q, 100*time.Minute)
+		at := ticks(t, q, 100*time.Minute+30*time.Second)
 		assert.Equal(t, 1, schedules(o))
 		// From 0:15 on every ten minutes, unscheduled at 1:05; from when the next of those
 		// would have been every minute, until 1:55.

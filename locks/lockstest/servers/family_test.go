@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,8 +24,10 @@ func TestAKilledServerLeavesNoProcessBehind(t *testing.T) {
 		require.NotEmpty(t, family)
 		s.Kill()
 		for _, pid := range family {
-			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-			require.True(t, err != nil || strings.Contains(string(stat), ") Z "), "process %d still runs", pid)
+			require.Eventually(t, func() bool {
+				stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+				return err != nil || strings.Contains(string(stat), ") Z ")
+			}, time.Minute, time.Millisecond, "process %d still runs", pid)
 		}
 		s.Start()
 	}

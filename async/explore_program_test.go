@@ -19,7 +19,8 @@ type deed struct {
 	d      time.Duration // 0: none
 	opts   taskBits
 	limit  int
-	repeat int // so often the parts are items
+	repeat int  // so often the parts are items
+	asks   bool // of a scope: it has OnPanic
 	end    deedEnd
 	parts  [][]deed // what handlers in it do
 }
@@ -98,7 +99,7 @@ func (s deed) String() string {
 }
 
 func (s deed) write(b *strings.Builder, indent string) {
-	fmt.Fprintf(b, "%s%v n=%d d=%v opts=%07b limit=%d end=%d\n", indent, s.what, s.n, s.d, s.opts, s.limit, s.end)
+	fmt.Fprintf(b, "%s%v n=%d d=%v opts=%09b limit=%d end=%d asks=%v\n", indent, s.what, s.n, s.d, s.opts, s.limit, s.end, s.asks)
 	for _, p := range s.parts {
 		fmt.Fprintf(b, "%s {\n", indent)
 		for _, s := range p {
@@ -161,6 +162,7 @@ func (m *maker) scope(depth int) deed {
 	if m.IntN(2) == 0 {
 		s.end = endValue
 	}
+	s.asks = m.panics && m.IntN(2) == 0
 	return s
 }
 
@@ -177,12 +179,12 @@ func (m *maker) steps(depth int) (all []deed) {
 
 func (m *maker) deedEnd() deedEnd {
 	switch n := m.IntN(10); {
+	case n >= 7 && m.panics:
+		return endPanic + deedEnd(m.IntN(2))
 	case n < 5:
 		return endValue
 	case n < 8:
 		return endFirst
-	case n == 8 && m.panics:
-		return endPanic + deedEnd(m.IntN(2))
 	default:
 		return endError
 	}

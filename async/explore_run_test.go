@@ -39,7 +39,8 @@ type handle struct {
 // An owner is a scope or a task: what it started must have settled when it has.
 type owner struct {
 	handles []*handle
-	errs    []error // of handlers, which the scope must return
+	errs    []error  // of handlers, which the scope must return
+	panics  *inquiry // of a scope with OnPanic
 }
 
 // A machine runs one program.
@@ -277,8 +278,16 @@ func (e env) scope(s deed) (err error) {
 	if s.opts&withExecutor != 0 {
 		opts = append(opts, On(executors[s.n%len(executors)]))
 	}
+	var raised any
+	if s.asks {
+		own.panics = newInquiry()
+		opts = append(opts, e.onPanic(own.panics, own, s.n))
+	}
 	defer func() {
 		e.mustHaveSettled(own, "a scope has returned before a task of it settled")
+		if own.panics != nil && limits != nil {
+			own.panics.check(e, raised, context.Cause(limits.t))
+		}
 		e.locked(func() {
 			for _, want := range own.errs {
 				if recovering := err == nil; !recovering && !errors.Is(err, want) {
@@ -293,8 +302,8 @@ func (e env) scope(s deed) (err error) {
 		}
 	}()
 	defer func() {
-		if v := recover(); v != nil {
-			err = e.panicked(v)
+		if raised = recover(); raised != nil {
+			err = e.panicked(raised)
 			own.errs = nil
 		}
 	}()

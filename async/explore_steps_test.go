@@ -26,7 +26,7 @@ func (e *env) do(s deed) error {
 			return Execute(e.ctx, f, e.options(h, s)...)
 		})
 	case doGo:
-		own, f := e.owner, e.plain(s, 0)
+		own, f := e.owner, e.noted(e.owner.panics, s, e.plain(s, 0))
 		opts := e.options(nil, s)
 		Go(e.ctx, func(ctx context.Context) error {
 			err := f(ctx)

@@ -1,0 +1,106 @@
+//go:build explore
+
+package async
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// This file asks scopes of the programs about panics, and checks what comes of the
+// answers.
+
+// inquiry is what is known of the panics of a scope with OnPanic. The mu of the
+// machine guards it.
+type inquiry struct {
+	panicked map[plantedPanic]bool // of its Go tasks, without those that are started again
+	asked    map[plantedPanic]int
+	raises   bool          // an answer was that the panic is to be raised
+	excused  []*PanicError // those that are not
+	carried  []*PanicError // those of which the scope is not even to fail
+}
+
+func newInquiry() *inquiry {
+	return &inquiry{panicked: map[plantedPanic]bool{}, asked: map[plantedPanic]int{}}
+}
+
+// onPanic returns the option of a scope with q; what answers fail it with goes to own.
+func (e env) onPanic(q *inquiry, own *owner, n int) ScopeOption {
+	return OnPanic(func(p *PanicError) error {
+		e.w.Point("asked")
+		id, planted := p.Value.(plantedPanic)
+		if !planted {
+			e.w.Failf("a scope was asked about a panic that is none of the program: %v", p)
+			return p
+		}
+		var answer error
+		e.locked(func() {
+			q.asked[id]++
+			switch (n + int(id)) % 7 {
+			case 0, 1:
+				q.excused, q.carried = append(q.excused, p), append(q.carried, p)
+			case 2:
+				answer = plantedError(1000 + id)
+				own.errs, q.excused = append(own.errs, answer), append(q.excused, p)
+			case 3:
+				answer = fmt.Errorf("%w: %w", plantedError(2000+id), p)
+				own.errs, q.excused = append(own.errs, plantedError(2000+id)), append(q.excused, p)
+			default:
+				answer, q.raises = p, true
+			}
+		})
+		switch (n + int(id)) % 7 {
+		case 5:
+			panic(plantedPanic(3000 + id))
+		case 6:
+			runtime.Goexit()
+		}
+		return answer
+	})
+}
+
+// noted returns f, a Go task of a scope with q, which may be nil; q hears of its panic.
+func (e env) noted(q *inquiry, s deed, f func(context.Context) error) func(context.Context) error {
+	if q == nil || s.opts&withRestart != 0 {
+		return f
+	}
+	return func(ctx context.Context) error {
+		defer func() {
+			v := recover()
+			if id, planted := v.(plantedPanic); planted {
+				e.locked(func() { q.panicked[id] = true })
+			}
+			if v != nil {
+				panic(v)
+			}
+		}()
+		return f(ctx)
+	}
+}
+
+// check looks at a scope with q that has ended, with cause as the cause of its ctx.
+// raised is what it has panicked with, nil if it has returned.
+func (q *inquiry) check(e env, raised any, cause error) {
+	e.locked(func() {
+		for id := range q.panicked {
+			if q.asked[id] != 1 {
+				e.w.Failf("a scope was asked %d times about the panic %d of a task", q.asked[id], id)
+			}
+		}
+		if q.raises && raised == nil {
+			e.w.Failf("a panic was to be raised, and was not")
+		}
+		for _, p := range q.excused {
+			if raised == any(p) {
+				e.w.Failf("a panic was raised that was not to be: %v", p)
+			}
+		}
+		for _, p := range q.carried {
+			if errors.Is(cause, p) {
+				e.w.Failf("a scope that was to carry on was cancelled: %v", p)
+			}
+		}
+	})
+}

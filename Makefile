@@ -41,8 +41,8 @@ in = @for m in $(1); do echo "==> $(2): $$m"; \
 each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
-.PHONY: help test lint race soak explore bench budgets taskbudgets growth cover fuzz tidy api
-.PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort tools
+.PHONY: help test lint race soak explore chaos bench budgets taskbudgets growth cover fuzz tidy api
+.PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort chaosshort tools
 
 help:
 	@echo 'make test     all checks, in every module: format, tidy, vet, staticcheck, API, tests, short fuzz runs'
@@ -51,6 +51,7 @@ help:
 	@echo 'make fuzz     every fuzz target for longer: FUZZTIME=1m'
 	@echo 'make soak     random programs on workers, under the race detector: FUZZTIME=5m'
 	@echo 'make explore  orders of the steps of async and scheduler: EXPLORE_TIME=5m each, EXPLORE_SEED=n'
+	@echo 'make chaos    processes, stores and connections of taskqueue are broken, and audited: CHAOS_TIME=5m CHAOS_SEED=n'
 	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
 	@echo 'make budgets  what ambit costs beside others; BASE=commit: beside an older ambit; ONLY="B1|B7"'
 	@echo 'make taskbudgets  taskqueue beside asynq on a Redis server of its own: ONLY="T1|T2" ROUNDS=5'
@@ -61,7 +62,7 @@ help:
 	@echo
 	@echo 'Only some modules: make race MODULES=. COUNT=20'
 
-test: needs fmt tidied deps vet crossvet staticcheck apicheck unit exploreshort fuzzshort
+test: needs fmt tidied deps vet crossvet staticcheck apicheck unit exploreshort chaosshort fuzzshort
 	@echo 'make test: every check passed'
 
 lint: fmt vet crossvet staticcheck apicheck
@@ -131,6 +132,15 @@ exploreshort: EXPLORE_TIME := 25s
 explore exploreshort:
 	$(call step,interleavings of async and scheduler: $(EXPLORE_TIME) each)
 	@EXPLORE_TIME=$(EXPLORE_TIME) go test -tags explore -count=1 -run '^TestExplore' -timeout 0 -v ./async ./scheduler
+
+# Its processes stop and kill each other, which needs Linux.
+chaos: CHAOS_TIME := $(or $(CHAOS_TIME),20s)
+chaosshort: CHAOS_TIME := 20s
+chaosshort: CHAOS_MODULES := $(filter ./taskqueue,$(MODULES))
+chaos: CHAOS_MODULES := ./taskqueue
+chaos chaosshort:
+	$(call in,$(if $(filter Linux,$(shell uname)),$(CHAOS_MODULES)),chaos for $(CHAOS_TIME),\
+		go run -race ./internal/chaos -time $(CHAOS_TIME) $(if $(CHAOS_SEED),-seed $(CHAOS_SEED)))
 
 bench: COUNT := $(or $(COUNT),10)
 bench: tools

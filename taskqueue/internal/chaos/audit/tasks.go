@@ -98,11 +98,12 @@ func (a *audit) times(l *life) {
 		if !e.First || l.task == nil || plan.Of(l.task) == plan.Snooze {
 			continue
 		}
-		if early := e.Enqueued + l.task.Delay.Microseconds() - e.Due; early > 0 {
+		if at := l.task.RunAt; !at.IsZero() {
+			if at.UnixMicro() > e.Due {
+				a.fault("R7: task %s was to run at %v, and was due %d µs before that", l.id, at, at.UnixMicro()-e.Due)
+			}
+		} else if early := e.Enqueued + l.task.Delay.Microseconds() - e.Due; early > 0 {
 			a.fault("R7: task %s, with a delay of %v, was due %d µs before that", l.id, l.task.Delay, early)
-		}
-		if at := l.task.RunAt; !at.IsZero() && at.UnixMicro() > e.Due {
-			a.fault("R7: task %s was to run at %v, and was due %d µs before that", l.id, at, at.UnixMicro()-e.Due)
 		}
 	}
 }

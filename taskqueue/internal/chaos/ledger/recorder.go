@@ -22,32 +22,37 @@ type call struct {
 	began int64
 }
 
-// began returns when a claim was sent first. A repeated claim answers with what the
-// first has got.
-func (r *Recorder) began(c *taskqueue.ClaimRequest) int64 {
+// began returns when a claim was sent first, and whether this is again: it answers with
+// what the first has got.
+func (r *Recorder) began(c *taskqueue.ClaimRequest) (at int64, again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil {
 		r.last = map[string]call{}
 	}
 	of := c.Worker + " " + c.Queue
-	if r.last[of].nonce != c.Nonce {
-		r.last[of] = call{c.Nonce, Now()}
+	if last := r.last[of]; last.nonce == c.Nonce {
+		return last.began, true
 	}
-	return r.last[of].began
+	r.last[of] = call{c.Nonce, Now()}
+	return r.last[of].began, false
 }
 
 // Claim writes down what was claimed.
 func (r *Recorder) Claim(ctx context.Context, c taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
-	began := r.began(&c)
+	began, again := r.began(&c)
 	got, err := r.Store.Claim(ctx, c)
 	if err != nil || len(got.Tasks) == 0 {
 		return got, err
 	}
 	all := make([]Entry, len(got.Tasks))
 	for i, t := range got.Tasks {
+		now := t.StartedAt // the clock may have been put back before the claim was repeated
+		if !again && got.Now.Before(now) {
+			now = got.Now
+		}
 		all[i] = Entry{Kind: Claimed, Began: began, ID: t.ID, Token: t.Token,
-			Now: got.Now.UnixMicro(), Due: t.DueAt.UnixMicro(), Enqueued: t.EnqueuedAt.UnixMicro(),
+			Now: now.UnixMicro(), Due: t.DueAt.UnixMicro(), Enqueued: t.EnqueuedAt.UnixMicro(),
 			First: t.Attempt == 1 && t.Failures+t.Crashes+t.Releases == 0}
 	}
 	return got, r.Journal.Write(all...)

@@ -85,6 +85,7 @@ type waiter struct {
 	late    bool          // the caller has returned, and could not wait for the question on its way
 	trip    *trip         // the question on its way
 	failure error         // what the store said last
+	stale   string        // the ID of a grant that came too late, to be given back
 }
 
 func newWaiter(m *Manager, name Name, c *call) *waiter {
@@ -127,6 +128,9 @@ func (w *waiter) tryOnce(ctx context.Context) bool {
 		w.asked = true
 		sent, turn, err := w.m.ask(ctx, w.name, []*waiter{w})
 		w.answered(sent, turn, 0, err)
+		if w.stale != "" {
+			w.giveBackStale(ctx)
+		}
 		if w.hold != nil || w.err != nil {
 			return true
 		}
@@ -145,6 +149,16 @@ func (w *waiter) tryOnce(ctx context.Context) bool {
 	}
 	w.err = Unavailable(errTooLate)
 	return true
+}
+
+// giveBackStale gives back what was granted too late. What cannot be given back ends with
+// its lease.
+func (w *waiter) giveBackStale(ctx context.Context) {
+	ctx, cancel := bounded(ctx, withdrawTime)
+	defer cancel()
+	_, err := w.m.release(ctx, w.name, Ref{ID: w.stale}, nil, withdrawTime/2)
+	w.stale = ""
+	w.m.tell(Event{Kind: EventGivenBack, Key: w.name.Key, Err: err})
 }
 
 // ask takes one step in the store, and returns when it was asked for. If ctx ends
@@ -186,7 +200,7 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 	if err != nil {
 		w.failure = err
 		if w.since == 0 {
-			w.since = max(sent, 1)
+			w.since = sent
 		}
 		if !transient(err) {
 			w.err = err
@@ -204,7 +218,7 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 	case !a.Granted:
 		w.place, w.holder, w.known = a.Place, a.Holder, true
 	case now >= sent+trusted(w.c.lease) || a.Grant.Revoked:
-		w.m.giveBackLater(w.name, w.request.ID)
+		w.stale = w.request.ID
 		w.anew()
 	default:
 		w.hold = newHold(w.m, w.name, w.c, &a.Grant, sent)

@@ -15,15 +15,22 @@ type clock struct {
 	last      atomic.Int64  // what it was, since the start, when it was read last
 }
 
-// newClock returns a clock that begins with 0. It reads the monotonic clock of package
+// suspendNoise is less than any suspend takes, and more than what reading several clocks
+// one after another may be wrong by.
+const suspendNoise = 10 * time.Millisecond
+
+// newClock returns a clock that begins with a second, so that 0 is no time of it. It reads the monotonic clock of package
 // time, which is virtual in a testing/synctest bubble, and adds what that leaves out.
 func newClock(suspended func() time.Duration) *clock {
-	return &clock{start: time.Now(), suspended: suspended, first: suspended()}
+	return &clock{start: time.Now().Add(-time.Second), suspended: suspended, first: suspended()}
 }
 
 // now returns the time that has passed.
 func (c *clock) now() time.Duration {
 	s := c.suspended() - c.first
+	if s < suspendNoise {
+		s = 0
+	}
 	c.last.Store(int64(s))
 	return time.Since(c.start) + s
 }

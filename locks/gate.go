@@ -19,6 +19,8 @@ const (
 	blindTime = 100 * time.Millisecond
 	// afterExpiry is how long after the end of a lease it is asked for.
 	afterExpiry = 5 * time.Millisecond
+	// mostPatient is how long a hint has to wait if many before it have changed nothing.
+	mostPatient = 50 * time.Millisecond
 	// fewest and most are for how many waiters it asks when a hint comes.
 	fewest, most = 8, 64
 )
@@ -42,6 +44,10 @@ type gate struct {
 	expiry  time.Duration // when a lease may have run out; 0: not of interest
 	retry   time.Duration // when to ask again after a failure; 0: there was none
 	pause   time.Duration // between tries while the store does not answer
+	hint    time.Duration // when to follow a hint that has come; 0: none has
+	patient time.Duration // hints that come before are followed then
+	vain    int           // how many hints in a row have brought nobody forward
+	place   int           // the first place when it was asked last
 	size    int
 }
 
@@ -136,17 +142,14 @@ func (g *gate) run(context.Context) error {
 	defer g.abandon()
 	hints, stop := g.m.store.Listen(g.name)
 	defer stop()
-	hinted := false
 	for {
-		batch, left := g.pick(hinted)
+		batch, left := g.pick()
 		if !left {
 			return nil
 		}
-		if len(batch) > 0 && g.ask(batch) {
-			hinted = true // more of them may be granted
-			continue
+		if len(batch) == 0 || !g.ask(batch) {
+			hints = g.sleep(hints)
 		}
-		hinted, hints = g.sleep(hints)
 	}
 }
 
@@ -163,7 +166,7 @@ func (g *gate) abandon() {
 
 // pick returns for whom to ask now; false if nobody waits. Then the gate has been
 // forgotten, and a new waiter makes another.
-func (g *gate) pick(hinted bool) (batch []*waiter, left bool) {
+func (g *gate) pick() (batch []*waiter, left bool) {
 	g.m.mu.Lock()
 	defer g.m.mu.Unlock()
 	if len(g.waiters) == 0 {
@@ -171,18 +174,22 @@ func (g *gate) pick(hinted bool) (batch []*waiter, left bool) {
 		return nil, false
 	}
 	now := g.m.clock.now()
+	due := func(at time.Duration) bool { return at != 0 && now >= at }
+	first := due(g.hint) || due(g.expiry) || due(g.blind)
 	switch {
 	case g.retry > now: // the store is not asked more often while it does not answer
 	case g.retry != 0 || now >= g.refresh:
 		batch = slices.Clone(g.waiters)
 	default:
-		first := hinted || g.expiry != 0 && now >= g.expiry || g.blind != 0 && now >= g.blind
 		n := min(max(g.size, fewest), most)
 		for i, w := range g.waiters {
 			if !w.asked || first && (i < n || w.c.barging) {
 				batch = append(batch, w)
 			}
 		}
+	}
+	if due(g.hint) && len(batch) > 0 {
+		g.hint, g.vain = 0, g.vain+1 // unless the answer says otherwise
 	}
 	return batch, true
 }
@@ -200,7 +207,9 @@ func (g *gate) ask(batch []*waiter) (again bool) {
 	defer func() { // also if the store panics
 		g.m.mu.Lock()
 		granted := g.answeredLocked(batch, sent, turn, err)
-		again = granted == len(batch) || len(g.waiters) == 0
+		if again = granted == len(batch) || len(g.waiters) == 0; again {
+			g.hint = g.m.clock.now() // there may be room for more of them
+		}
 		g.m.mu.Unlock()
 		close(f.done)
 	}()
@@ -215,6 +224,10 @@ func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, er
 	for i, w := range batch {
 		w.trip = nil
 		w.answered(sent, turn, i, err)
+		if w.stale != "" {
+			g.m.giveBackLater(g.name, w.stale)
+			w.stale = ""
+		}
 		switch {
 		case w.late: // nobody waits for the end of this question any more
 			g.m.giveBackLater(g.name, w.request.ID)
@@ -238,7 +251,7 @@ func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, er
 		slices.SortStableFunc(g.waiters, func(a, b *waiter) int { return cmp.Compare(a.order(), b.order()) })
 		g.refresh = now + refreshTime + time.Duration(rand.Int64N(int64(refreshTime/5)))
 	}
-	g.plan(now, turn)
+	g.plan(now, turn, granted)
 	return granted
 }
 
@@ -252,12 +265,19 @@ func (w *waiter) order() int {
 
 // plan decides when to ask for the first waiters if no hint comes. The end of a lease is
 // waited for to the point, but only by those who may be granted it.
-func (g *gate) plan(now time.Duration, turn Turn) {
+func (g *gate) plan(now time.Duration, turn Turn, granted int) {
 	g.expiry, g.blind = 0, 0
 	if len(g.waiters) == 0 {
 		return
 	}
 	place := g.waiters[0].place
+	if granted > 0 || place < g.place {
+		g.vain = 0
+	}
+	g.place, g.patient = place, 0
+	if g.vain > 1 {
+		g.patient = now + min(time.Millisecond<<min(g.vain, 10), mostPatient)
+	}
 	if !turn.Next.IsZero() && place < max(turn.Size, 1) {
 		g.expiry = now + max(turn.Next.Sub(turn.Now), 0) + afterExpiry
 	}
@@ -271,11 +291,14 @@ func spread(d time.Duration) time.Duration {
 	return d - d/5 + time.Duration(rand.Int64N(int64(2*d/5)+1))
 }
 
-// sleep waits until it is time to ask again. It says whether a hint has come. hints is nil
-// when there are none any more.
-func (g *gate) sleep(hints <-chan struct{}) (bool, <-chan struct{}) {
+// sleep waits until it is time to ask again. It returns the channel of the hints, nil when
+// there are none any more.
+//
+// A hint is followed at once, unless those before have changed nothing: a store may give one
+// after each question while the first in the queue is a process that has died.
+func (g *gate) sleep(hints <-chan struct{}) <-chan struct{} {
 	at := g.refresh
-	for _, other := range []time.Duration{g.expiry, g.blind} {
+	for _, other := range []time.Duration{g.expiry, g.blind, g.hint} {
 		if other != 0 {
 			at = min(at, other)
 		}
@@ -283,18 +306,21 @@ func (g *gate) sleep(hints <-chan struct{}) (bool, <-chan struct{}) {
 	if g.retry != 0 {
 		at = g.retry
 	}
-	t := time.NewTimer(at - g.m.clock.now())
+	now := g.m.clock.now()
+	t := time.NewTimer(at - now)
 	defer t.Stop()
 	select {
 	case _, ok := <-hints:
 		if !ok {
-			hints = nil
+			return nil
 		}
-		return ok, hints
+		if g.hint == 0 {
+			g.hint = max(g.m.clock.now(), g.patient)
+		}
 	case <-g.wake:
 	case <-t.C:
 	}
-	return false, hints
+	return hints
 }
 
 // giveBackLater gives back, or withdraws, what nobody wants any more.

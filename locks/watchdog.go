@@ -97,7 +97,7 @@ func (w *watchdog) armLocked(now, at time.Duration) {
 		return
 	}
 	w.next = at
-	at = max(min(at, now+lookOften), now, 1)
+	at = max(min(at, now+lookOften), now)
 	if w.at != 0 && w.at <= at {
 		return
 	}

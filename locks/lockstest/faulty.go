@@ -54,9 +54,12 @@ type Fault struct {
 	Silent bool
 	// SilentAfter has it last until then after the step was done.
 	SilentAfter bool
-	// Deaf has the call not even end with its context: it lasts until Close of the
-	// channel, and the step is not done.
+	// Deaf has the call not even end with its context: it lasts until the channel
+	// is closed, and the step is not done.
 	Deaf <-chan struct{}
+	// Late has the answer of a step that was done come when the channel is closed, also
+	// after the end of its context.
+	Late <-chan struct{}
 	// Skip has a renewal answer that every row is locked, and not be done.
 	Skip bool
 	// SkipKey has it answer that for the row of one key, and not be done for that.
@@ -146,6 +149,9 @@ func do[T any](ctx context.Context, s *Faulty, c Call, step func(f Fault) (T, er
 	value, err := step(f)
 	if err != nil {
 		return value, err
+	}
+	if f.Late != nil {
+		<-f.Late
 	}
 	if err := wait(ctx, f.After, f.SilentAfter); err != nil {
 		return none, err

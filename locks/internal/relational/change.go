@@ -109,3 +109,10 @@ func ReadPage(tenant, after string, most int, query func(number int, args []any,
 	}
 	return page, err
 }
+
+// Placeholder returns the values of a row that is made only to be locked.
+func Placeholder(name locks.Name) []any {
+	r := Row{}
+	r.Name = name
+	return args(r.fields())
+}

@@ -1,0 +1,292 @@
+package pgstore
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+	"github.com/ambit-go/ambit/locks/internal/relational"
+)
+
+// dialect leaves room in the pages for new versions of rows: no index has a column that
+// changes, so the server does not touch the indexes then.
+var dialect = &relational.Dialect{
+	Types: [4]string{"BIGINT", "BYTEA", "BYTEA", "BYTEA"}, Suffix: "WITH (fillfactor = 50)",
+	Now: "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", Greatest: "greatest", Empty: "''::bytea", Numbered: "$",
+}
+
+var text = dialect.Statements(" FOR UPDATE")
+
+const (
+	// begin does not trust the isolation that is set for the database: at a higher one
+	// the entries are read as they were before the row was locked.
+	begin  = "BEGIN ISOLATION LEVEL READ COMMITTED"
+	commit = "COMMIT"
+	// clock is a statement after the one that has locked the row: what is in the list of
+	// that one is found out before it waits. A process that is stopped in the middle has
+	// the row locked: the server ends its transaction.
+	clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, deleted, set_config('idle_in_transaction_session_timeout', '2000', true) FROM lk_schema"
+)
+
+// backend is the Backend.
+type backend struct {
+	pool   *pgxpool.Pool
+	client string // this process, in entries and as the name of its channel
+	hub    *relational.Hub
+	closed atomic.Bool
+}
+
+// retry repeats what the server has given up for the sake of another transaction, and
+// what a connection has not sent because it was lost before.
+func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error) error {
+	for stale := 0; ; {
+		if b.closed.Load() {
+			return locks.Unavailable(locks.ErrClosed)
+		}
+		err := do(ctx)
+		var refused *pgconn.PgError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01"): // serialization, deadlock
+			pause := time.NewTimer(time.Millisecond + rand.N(4*time.Millisecond))
+			select {
+			case <-ctx.Done():
+				pause.Stop()
+			case <-pause.C:
+			}
+		case pgconn.SafeToRetry(err) && stale < 100: // one for each connection of a large pool
+			stale++
+		default:
+			return failure(ctx, err)
+		}
+		if ctx.Err() != nil {
+			return failure(ctx, err)
+		}
+	}
+}
+
+// transact has do run on one connection, which begins and ends a transaction by itself.
+// A connection that is left within one is closed by the pool.
+func (b *backend) transact(ctx context.Context, do func(ctx context.Context, c *pgxpool.Conn) error) error {
+	return b.retry(ctx, func(ctx context.Context) error {
+		c, err := b.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer c.Release()
+		err = do(ctx, c)
+		if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
+			_, _ = c.Exec(ctx, "ROLLBACK")
+		}
+		return err
+	})
+}
+
+// send sends all statements of a batch at once: one round trip.
+func send(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch) error {
+	return c.SendBatch(ctx, batch).Close()
+}
+
+func key(name locks.Name) []any {
+	return []any{relational.Bytes(name.Tenant), relational.Bytes(name.Key)}
+}
+
+// found is what was read of a resource.
+type found struct {
+	name    locks.Name
+	row     *relational.Row
+	entries []book.Entry
+	now     int64
+	deleted int64
+}
+
+func (f *found) load() *relational.Loaded {
+	return relational.Load(f.name, f.row, f.entries, f.deleted)
+}
+
+// queue adds to a batch what reads the resource: its row, by a statement that locks it or
+// not, then its entries, then the time.
+func (f *found) queue(batch *pgx.Batch, row string) {
+	batch.Queue(row, key(f.name)...).QueryRow(func(r pgx.Row) error {
+		f.row = new(relational.Row)
+		err := f.row.Scan(r.Scan)
+		if errors.Is(err, pgx.ErrNoRows) {
+			f.row, err = nil, nil
+		}
+		return err
+	})
+	batch.Queue(text.Entries, key(f.name)...).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var e relational.Entry
+			if err := e.Scan(rows.Scan); err != nil {
+				return err
+			}
+			f.entries = append(f.entries, e.Entry)
+		}
+		return rows.Err()
+	})
+	queueClock(batch, &f.now, &f.deleted)
+}
+
+func queueClock(batch *pgx.Batch, now, deleted *int64) {
+	batch.Queue(clock).QueryRow(func(r pgx.Row) error {
+		var timeout string
+		return r.Scan(now, deleted, &timeout)
+	})
+}
+
+// placeholder makes a row to be locked where there is none. Nobody else ever sees it:
+// the step fills it in, or deletes it.
+var placeholder = text.Insert + " ON CONFLICT DO NOTHING"
+
+func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step func(now int64, r *book.Resource)) error {
+	return b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		f := &found{name: name}
+		batch := &pgx.Batch{}
+		batch.Queue(begin)
+		f.queue(batch, text.Lock)
+		if err := send(ctx, c, batch); err != nil {
+			return err
+		}
+		for f.row == nil && create {
+			f = &found{name: name}
+			batch := &pgx.Batch{}
+			batch.Queue(placeholder, relational.Placeholder(name)...)
+			f.queue(batch, text.Lock) // finds none if another one was there, and was deleted since
+			if err := send(ctx, c, batch); err != nil {
+				return err
+			}
+		}
+		l := f.load()
+		step(f.now, l.Resource)
+		batch = &pgx.Batch{}
+		queueSave(batch, l, f.now)
+		batch.Queue(commit)
+		return send(ctx, c, batch)
+	})
+}
+
+// queueSave adds to a batch what writes the changes of a step, and tells those who can
+// be granted the lock now.
+func queueSave(batch *pgx.Batch, l *relational.Loaded, now int64) {
+	c := l.Change(now)
+	switch {
+	case c.Insert != nil:
+		batch.Queue(text.Insert, c.Insert...)
+	case c.Update != nil:
+		batch.Queue(text.Update, c.Update...)
+	case c.Delete:
+		batch.Queue(text.Delete, key(l.Name)...)
+	}
+	for _, id := range c.Drop {
+		batch.Queue(text.Drop, append(key(l.Name), relational.Bytes(id))...)
+	}
+	for i := range c.Put {
+		batch.Queue(text.Put, c.Put[i].Args()...)
+	}
+	if c.Bury > 0 { // last: it is one row for all
+		batch.Queue(text.Bury, c.Bury)
+	}
+	for _, client := range c.Wake {
+		batch.Queue("SELECT pg_notify($1, $2)", channel(client), hex.EncodeToString([]byte(l.Name.Tenant))+":"+hex.EncodeToString([]byte(l.Name.Key)))
+	}
+}
+
+func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book.Resource, err error) {
+	err = b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		f := &found{name: name}
+		batch := &pgx.Batch{}
+		batch.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+		f.queue(batch, text.Read)
+		batch.Queue(commit)
+		if err := send(ctx, c, batch); err != nil {
+			return err
+		}
+		now, r = f.now, f.load().Resource
+		return nil
+	})
+	return now, r, err
+}
+
+func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
+	err = b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		batch, deleted := &pgx.Batch{}, int64(0)
+		batch.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+		queueClock(batch, &now, &deleted)
+		if err := send(ctx, c, batch); err != nil {
+			return err
+		}
+		var err error
+		rs, err = relational.ReadPage(tenant, after, most, func(n int, args []any, row func(scan func(...any) error) error) error {
+			rows, err := c.Query(ctx, []string{text.Page, text.Around}[n], args...)
+			return each(rows, err, row)
+		})
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec(ctx, commit)
+		return err
+	})
+	return now, rs, err
+}
+
+// each calls row for each row of a query.
+func each(rows pgx.Rows, err error, row func(scan func(...any) error) error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (b *backend) Take(ctx context.Context, name locks.Name, q *locks.Request) (g locks.Grant, ok bool, err error) {
+	var fence, acquired, expires int64
+	err = b.retry(ctx, func(ctx context.Context) error {
+		err := b.pool.QueryRow(ctx, text.Take, relational.TakeArgs(name, q)...).Scan(&fence, &acquired, &expires)
+		ok = err == nil
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return relational.Taken(q, fence, acquired, expires), ok, err
+}
+
+func (b *backend) Give(ctx context.Context, name locks.Name, id string, data *string) (given bool, err error) {
+	err = b.retry(ctx, func(ctx context.Context) error {
+		tag, err := b.pool.Exec(ctx, text.Give, append(key(name), relational.Bytes(id), relational.OptionalBytes(data))...)
+		given = tag.RowsAffected() > 0
+		return err
+	})
+	return given, err
+}
+
+// channel is where a process listens.
+func channel(client string) string { return "locks_" + client }
+
+// hinted is the lock that a notification names.
+func hinted(payload string) (locks.Name, bool) {
+	at := slices.Index([]byte(payload), ':')
+	if at < 0 {
+		return locks.Name{}, false
+	}
+	tenant, err := hex.DecodeString(payload[:at])
+	key, err2 := hex.DecodeString(payload[at+1:])
+	return locks.Name{Tenant: string(tenant), Key: string(key)}, err == nil && err2 == nil
+}

@@ -16,6 +16,10 @@ var (
 	ErrLeaseLost = errors.New("taskqueue: the lease of the task is lost")
 	// ErrCancelled is the cause of the context of a task that Cancel has stopped.
 	ErrCancelled = errors.New("taskqueue: the task was cancelled")
+	// ErrUnknown is in the error of an Enqueue or EnqueueAll that was sent, and whose answer
+	// was lost or not waited for: the tasks were added, or not. Repeat the call with the
+	// same IDs to know.
+	ErrUnknown = errors.New("taskqueue: it is not known whether the tasks were added")
 	// ErrSelfWait says that a handler waits for the end of its own task, which ends after
 	// the handler.
 	ErrSelfWait = errors.New("taskqueue: a handler cannot wait for its own task to end")

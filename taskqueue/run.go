@@ -47,8 +47,9 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 	}
 	async.Go(live, func(live context.Context) error {
 		o, e := w.handle(live, ctx, queue, r, h)
+		released := false
 		if r.phase.CompareAndSwap(running, ended) {
-			w.settle(live, queue, o, &e)
+			released = w.settle(live, queue, o, &e)
 		} else {
 			e.Kind = EventLost
 		}
@@ -59,15 +60,25 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 			e.Kind = EventDead
 			w.tell(e)
 		}
-		w.change(func() {
-			delete(w.runs, runKey{queue, Ref{t.ID, t.Token}})
-			w.free++
-			w.shares[queue].held--
-			w.ends++
-			clear(w.idle)
-		})
+		if !released {
+			w.release(queue, o.Ref)
+		}
 		return nil
 	}, async.Name(t.Type+" "+t.ID))
+}
+
+// release gives the places of runs back that have ended. Those that were settled
+// together are released together: so the next claim is for as many.
+func (w *worker) release(queue string, runs ...Ref) {
+	w.change(func() {
+		for _, ref := range runs {
+			delete(w.runs, runKey{queue, ref})
+		}
+		w.free += len(runs)
+		w.shares[queue].held -= len(runs)
+		w.ends += len(runs)
+		clear(w.idle)
+	})
 }
 
 // handle runs the handler as a task. When that and everything it has started have
@@ -75,13 +86,14 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 // ctx is that of the handler, live our own.
 func (w *worker) handle(live, ctx context.Context, queue string, r *run, h Handler) (Outcome, Event) {
 	c, started := r.c, clock.Now()
+	ref := Ref{c.ID, c.Token}
 	e := Event{Queue: queue, ID: c.ID, Type: c.Type}
 	if h == nil {
 		e.Kind, e.Err = EventUnknown, fmt.Errorf("taskqueue: worker %s has no handler for type %q: it is left to others", w.o.name, c.Type)
-		return Outcome{Ref: Ref{c.ID, c.Token}, Kind: Unhandled, After: unknownBackoff(c.releases), Error: e.Err.Error()}, e
+		return Outcome{Ref: ref, Kind: Unhandled, After: unknownBackoff(c.releases), Error: e.Err.Error()}, e
 	}
 	if r.look(); r.gone() { // the answer of the claim took too long
-		return Outcome{}, e
+		return Outcome{Ref: ref}, e
 	}
 	w.tell(Event{Kind: EventStarted, Queue: queue, ID: c.ID, Type: c.Type, Late: started.Sub(c.DueAt)})
 	var opts []async.TaskOption

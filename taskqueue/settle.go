@@ -8,25 +8,29 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
-// A settlement is an outcome on its way to the store.
+// A settlement is an outcome on its way to the store. Those that come while others are
+// being told go together, in one call.
 type settlement struct {
 	o      Outcome
 	result SettleResult
+	err    error
 }
 
 // settle tells the store how a run has ended, again and again until it answers. When
 // the worker stops it gives up after a lease, in which nothing was heard. In e it
-// notes if the store does not take the outcome over.
-func (w *worker) settle(live context.Context, queue string, o Outcome, e *Event) {
+// notes if the store does not take the outcome over. It reports whether the place of
+// the run is free again.
+func (w *worker) settle(live context.Context, queue string, o Outcome, e *Event) (released bool) {
 	var until time.Time
 	for failures := 0; ; failures++ {
 		s := &settlement{o: o}
-		err := w.settles[queue].Do(s)
+		// Not the context of the run: its outcome is to be told also when that is done.
+		err := errors.Join(w.settles[queue].Do(context.Background(), s), s.err)
 		if err == nil {
 			if s.result != Settled {
 				e.Kind = EventLost
 			}
-			return
+			return true
 		}
 		w.tell(Event{Kind: EventStore, Queue: queue, ID: o.ID, Err: err})
 		w.mu.Lock()
@@ -38,7 +42,7 @@ func (w *worker) settle(live context.Context, queue string, o Outcome, e *Event)
 		if permanent(err) || !until.IsZero() && clock.Now().After(until) {
 			w.change(func() { w.lost, w.lostErr = append(w.lost, o.ID), err })
 			e.Kind, e.Err = EventLost, errors.Join(e.Err, err)
-			return
+			return false
 		}
 		_ = sleep(live, min(50*time.Millisecond<<min(failures, 5), maxIdle))
 	}
@@ -52,9 +56,7 @@ func (w *worker) settleAll(queue string, all []*settlement) error {
 			size += all[n].size()
 			n++
 		}
-		if err := w.settleStep(queue, all[:n]); err != nil {
-			return err
-		}
+		w.settleStep(queue, all[:n])
 		all = all[n:]
 	}
 	return nil
@@ -62,17 +64,30 @@ func (w *worker) settleAll(queue string, all []*settlement) error {
 
 func (s *settlement) size() int { return len(s.o.Result) + len(s.o.Error) }
 
-func (w *worker) settleStep(queue string, all []*settlement) error {
+// settleStep sends outcomes in one call and releases the places of their runs. If the
+// store says that something is wrong with them each is sent alone: the others are not to
+// suffer.
+func (w *worker) settleStep(queue string, all []*settlement) {
 	outcomes := make([]Outcome, len(all))
+	refs := make([]Ref, len(all))
 	for i, s := range all {
-		outcomes[i] = s.o
+		outcomes[i], refs[i] = s.o, s.o.Ref
 	}
-	// Not that of a run: its outcome is to be told also when its context is done.
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	results, err := w.q.store.Settle(ctx, queue, outcomes)
-	for i := range results {
-		all[i].result = results[i]
+	if permanent(err) && len(all) > 1 {
+		for i := range all {
+			w.settleStep(queue, all[i:i+1])
+		}
+		return
 	}
-	return err
+	for i, s := range all {
+		if s.err = err; err == nil {
+			s.result = results[i]
+		}
+	}
+	if err == nil {
+		w.release(queue, refs...)
+	}
 }

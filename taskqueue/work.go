@@ -58,7 +58,7 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 	}
 	for name, weight := range o.weights {
 		w.shares[name] = &share{places: max(o.concurrency*weight/sum, 1)}
-		w.settles[name] = group.New(MaxBatch, func(all []*settlement) error { return w.settleAll(name, all) })
+		w.settles[name] = group.New(MaxBatch, 1, nil, func(all []*settlement) error { return w.settleAll(name, all) })
 	}
 	// What the worker needs until the last task is settled is not cancelled with ctx. Its
 	// own tasks are not in the scope of the handlers, since that may be bounded by a Limit
@@ -153,6 +153,9 @@ func (w *worker) work(ctx, live context.Context) error {
 		_, _ = f.Join(live) // they only stop
 	}
 	w.finish(live)
+	for _, g := range w.settles {
+		g.Idle() // its goroutine ends, too
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.lost) > 0 {

@@ -54,7 +54,7 @@ func workOff(b *bench, q *taskqueue.Queue, n, concurrency int) time.Duration {
 	took := time.Since(start)
 	stats, err := q.Stats(b.ctx)
 	must(err)
-	if got := stats.States[taskqueue.StateDone]; got != int64(n) && b.ctx.Err() == nil {
+	if got := stats.Counts[taskqueue.CountDone]; got != int64(n) && b.ctx.Err() == nil {
 		panic(fmt.Sprintf("%d of %d tasks are done", got, n))
 	}
 	return took

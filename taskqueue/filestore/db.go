@@ -36,18 +36,18 @@ type step struct {
 
 func newDB(bolt *bbolt.DB) *db {
 	d := &db{bolt: bolt}
-	d.group = group.New(maxSteps, d.write)
+	d.group = group.New(maxSteps, 1, nil, d.write)
 	return d
 }
 
 // Do is a method of engine.DB. A step that has been taken into a group is carried
-// out, also if ctx ends meanwhile.
+// out, also if ctx ends meanwhile: one that waits for its group is not.
 func (d *db) Do(ctx context.Context, f func(engine.Tx) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	s := &step{f: f}
-	if err := d.group.Do(s); err != nil {
+	if err := d.group.Do(ctx, s); err != nil {
 		return err
 	}
 	return s.err

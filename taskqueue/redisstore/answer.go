@@ -32,6 +32,7 @@ func boolean(b bool) int {
 }
 
 func infos(queue string, v any, now time.Time) (all []taskqueue.Info, err error) {
+	all = make([]taskqueue.Info, 0, len(list(v)))
 	for _, one := range list(v) {
 		i, err := readInfo(queue, one, now)
 		if err != nil {

@@ -2,11 +2,24 @@ package redisstore
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/group"
+)
+
+const (
+	// sendTimeout bounds a script that carries the calls of many: none of their contexts
+	// is the one to end it.
+	sendTimeout = 10 * time.Second
+	// scriptsAtATime is how many scripts of one queue are on their way: while the server
+	// works on one the next is packed, or the last unpacked.
+	scriptsAtATime = 2
 )
 
 // batches sends calls of Enqueue that come at the same time as one script.
@@ -15,56 +28,105 @@ type batches struct {
 	queues sync.Map // name -> *group.Group[*batch]
 }
 
-// A batch is one call of Enqueue.
+// A batch is one call of Enqueue. Its caller may have left when it is sent.
 type batch struct {
 	tasks   []taskqueue.NewTask
-	size    int // of the payloads
+	args    []any // for the script
+	weight  int
 	results []taskqueue.Result
-	err     error
 }
 
 func (b *batches) init(s *Store) { b.s = s }
 
-func (b *batches) enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask, size int) ([]taskqueue.Result, error) {
+func (b *batches) of(queue string) *group.Group[*batch] {
+	g, ok := b.queues.Load(queue)
+	if !ok {
+		g, _ = b.queues.LoadOrStore(queue, group.New(taskqueue.MaxBatchBytes, scriptsAtATime,
+			func(one *batch) int { return one.weight },
+			func(all []*batch) error { return b.send(queue, all) }))
+	}
+	return g.(*group.Group[*batch])
+}
+
+// enqueue sends tasks, which have been checked, together with those of others. If ctx
+// ends before they are sent, they are not. If it ends after that, nobody waits for the
+// answer.
+func (b *batches) enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	g, ok := b.queues.Load(queue)
-	if !ok {
-		g, _ = b.queues.LoadOrStore(queue, group.New(taskqueue.MaxBatch, func(all []*batch) error { b.send(queue, all); return nil }))
+	if b.s.closed.Load() {
+		return nil, taskqueue.ErrClosed
 	}
-	one := &batch{tasks: tasks, size: size}
-	if err := g.(*group.Group[*batch]).Do(one); err != nil {
+	one := newBatch(tasks)
+	if err := b.of(queue).DoOrLeave(ctx, one); err != nil {
+		if errors.Is(err, group.ErrLeft) {
+			err = fmt.Errorf("%w: %w", taskqueue.ErrUnknown, context.Cause(ctx))
+		}
 		return nil, err
 	}
-	return one.results, one.err
+	return one.results, nil
 }
 
-// sendTimeout bounds a script that carries the calls of many: none of their contexts
-// is the one to end it.
-const sendTimeout = 10 * time.Second
-
-// send sends calls together, as many at a time as a step may have.
-func (b *batches) send(queue string, all []*batch) {
-	for len(all) > 0 {
-		n, count, size := 0, 0, 0
-		for n < len(all) && (n == 0 || count+len(all[n].tasks) <= taskqueue.MaxBatch && size+all[n].size <= taskqueue.MaxBatchBytes) {
-			count += len(all[n].tasks)
-			size += all[n].size
-			n++
-		}
-		tasks := make([]taskqueue.NewTask, 0, count)
-		for _, one := range all[:n] {
-			tasks = append(tasks, one.tasks...)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
-		results, err := b.s.enqueueNow(ctx, queue, tasks)
-		cancel()
-		for _, one := range all[:n] {
-			if one.err = err; err == nil {
-				one.results, results = results[:len(one.tasks):len(one.tasks)], results[len(one.tasks):]
-			}
-		}
-		all = all[n:]
+// newBatch packs tasks on the goroutine of the caller: there are more of them than of
+// those that send.
+func newBatch(tasks []taskqueue.NewTask) *batch {
+	one := &batch{tasks: tasks, args: make([]any, 0, 4*len(tasks))}
+	for i := range tasks {
+		one.args = appendTask(one.args, &tasks[i].Task)
+		// As much as one script may have is reached when there are MaxBatch tasks, or when
+		// they are MaxBatchBytes long.
+		one.weight += max(len(one.args[4*i+1].([]byte)), taskqueue.MaxBatchBytes/taskqueue.MaxBatch)
 	}
+	return one
+}
+
+// send sends calls in one script. Its error is told to all of them.
+func (b *batches) send(queue string, all []*batch) error {
+	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+	defer cancel()
+	if err := b.s.register(ctx, queue); err != nil {
+		return err
+	}
+	args := all[0].args
+	if len(all) > 1 {
+		args = nil
+		for _, one := range all {
+			args = append(args, one.args...)
+		}
+	}
+	got, err := b.s.run(ctx, b.s.scripts.enqueue, queue, args...)
+	var refused redis.Error
+	switch {
+	case errors.As(err, &refused), errors.Is(err, taskqueue.ErrClosed):
+		return err // the server has done nothing, or was not asked
+	case err != nil:
+		return fmt.Errorf("%w: %w", taskqueue.ErrUnknown, err)
+	}
+	verdicts := list(got)
+	for _, one := range all {
+		one.results = make([]taskqueue.Result, len(one.tasks))
+		for i := range one.tasks {
+			one.results[i] = verdict(verdicts[i], one.tasks[i].ID)
+		}
+		verdicts = verdicts[len(one.tasks):]
+	}
+	return nil
+}
+
+// verdict reads what the script says of a task: a number, or a list of that and of the
+// id that holds the unique key.
+func verdict(v any, id string) taskqueue.Result {
+	if l := list(v); len(l) == 2 {
+		return taskqueue.Result{Verdict: taskqueue.Verdict(integer(l[0])), ID: text(l[1])}
+	}
+	return taskqueue.Result{Verdict: taskqueue.Verdict(integer(v)), ID: id}
+}
+
+// idle waits until nothing is being sent.
+func (b *batches) idle() {
+	b.queues.Range(func(_, g any) bool {
+		g.(*group.Group[*batch]).Idle()
+		return true
+	})
 }

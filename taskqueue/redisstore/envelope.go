@@ -25,14 +25,8 @@ const (
 // script puts before it.
 func pack(t *taskqueue.Task) []byte {
 	b := make([]byte, 0, 64+len(t.UniqueKey)+len(t.Type)+len(t.Payload))
-	what := byte(0)
-	for bit, is := range map[byte]bool{
-		hasKey: t.UniqueKey != "", hasRetention: t.Retention > 0, hasExpiry: !t.ExpiresAt.IsZero(), untilStart: t.Until == taskqueue.Start,
-	} {
-		if is {
-			what |= bit
-		}
-	}
+	what := flag(hasKey, t.UniqueKey != "") | flag(hasRetention, t.Retention > 0) |
+		flag(hasExpiry, !t.ExpiresAt.IsZero()) | flag(untilStart, t.Until == taskqueue.Start)
 	b = append(b, what, t.Priority)
 	b = binary.BigEndian.AppendUint16(b, uint16(min(t.MaxFailures, 0xffff)))
 	b = append(b, byte(min(t.MaxCrashes, 0xff)))
@@ -55,6 +49,13 @@ func pack(t *taskqueue.Task) []byte {
 		b = appendText(appendText(b, k), v)
 	}
 	return append(b, t.Payload...)
+}
+
+func flag(bit byte, is bool) byte {
+	if is {
+		return bit
+	}
+	return 0
 }
 
 // appendInt appends the last n bytes of v, big-endian. A v that needs more is the

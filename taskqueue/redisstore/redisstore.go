@@ -95,7 +95,7 @@ func open(ctx context.Context, text string) (taskqueue.Store, error) {
 }
 
 // scripts are the steps.
-type scripts struct{ enqueue, tick, claim, extend, settle, act, look, configure *redis.Script }
+type scripts struct{ enqueue, tick, claim, extend, settle, act, look, configure *script }
 
 // load makes the scripts. Steps that free memory, or keep what is there, are allowed
 // when the server is full, if it can be told so.
@@ -104,7 +104,7 @@ func load(flags bool) scripts {
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	script := func(name, line string) *redis.Script {
+	step := func(name, line string) *script {
 		body, err := files.ReadFile(name + ".lua")
 		if err != nil {
 			panic(err)
@@ -112,18 +112,18 @@ func load(flags bool) scripts {
 		if !flags {
 			line = ""
 		}
-		return redis.NewScript(line + string(common) + string(body))
+		return newScript(line + string(common) + string(body))
 	}
 	const full = "#!lua flags=allow-oom\n"
 	return scripts{
-		enqueue:   script("enqueue", "#!lua\n"),
-		tick:      script("tick", "#!lua\n"),
-		claim:     script("claim", full),
-		extend:    script("extend", full),
-		settle:    script("settle", full),
-		act:       script("act", full),
-		look:      script("look", full),
-		configure: script("configure", full),
+		enqueue:   step("enqueue", "#!lua\n"),
+		tick:      step("tick", "#!lua\n"),
+		claim:     step("claim", full),
+		extend:    step("extend", full),
+		settle:    step("settle", full),
+		act:       step("act", full),
+		look:      step("look", full),
+		configure: step("configure", full),
 	}
 }
 

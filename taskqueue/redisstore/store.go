@@ -27,6 +27,7 @@ type Store struct {
 	scripts scripts
 	hints   hints
 	batches batches
+	keys    keys
 	known   sync.Map // queue -> when it was registered
 	closed  atomic.Bool
 	own     *redis.Client // made by open; nil: it is the caller's
@@ -46,66 +47,16 @@ func (s *Store) channel(queue string) string { return s.base(queue) + "wake" }
 
 func (s *Store) registry() string { return s.prefix + ":queues" }
 
-// run runs a script on the keys of a queue. The channel comes before the args.
-func (s *Store) run(ctx context.Context, script *redis.Script, queue string, args ...any) (any, error) {
-	if s.closed.Load() {
-		return nil, taskqueue.ErrClosed
-	}
-	if err := taskqueue.CheckName("queue", queue); err != nil {
-		return nil, err
-	}
-	base := s.base(queue)
-	keys := make([]string, len(names))
-	for i, n := range names {
-		keys[i] = base + n
-	}
-	got, err := script.Run(ctx, s.client, keys, append([]any{s.channel(queue)}, args...)...).Result()
-	if err != nil {
-		return nil, fmt.Errorf("taskqueue: redis: %w", err)
-	}
-	return got, nil
-}
-
 // Enqueue is a method of taskqueue.Store. Calls that come at the same time are sent
 // together.
 func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
 	if err := taskqueue.CheckTasks(tasks); err != nil {
 		return nil, err
 	}
-	size := 0
-	for i := range tasks {
-		size += len(tasks[i].Payload)
-		for k, v := range tasks[i].Headers {
-			size += len(k) + len(v)
-		}
-	}
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return nil, err
 	}
-	return s.batches.enqueue(ctx, queue, tasks, size)
-}
-
-// enqueueNow enqueues in one script.
-func (s *Store) enqueueNow(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
-	args := make([]any, 0, 4*len(tasks))
-	for i := range tasks {
-		args = appendTask(args, &tasks[i].Task)
-	}
-	if err := s.register(ctx, queue); err != nil {
-		return nil, err
-	}
-	got, err := s.run(ctx, s.scripts.enqueue, queue, args...)
-	if err != nil {
-		return nil, err
-	}
-	results := make([]taskqueue.Result, len(tasks))
-	for i, one := range list(got) {
-		results[i] = taskqueue.Result{Verdict: taskqueue.Verdict(integer(one)), ID: tasks[i].ID}
-		if r := list(one); len(r) == 2 {
-			results[i] = taskqueue.Result{Verdict: taskqueue.Verdict(integer(r[0])), ID: text(r[1])}
-		}
-	}
-	return results, nil
+	return s.batches.enqueue(ctx, queue, tasks)
 }
 
 func appendTask(args []any, t *taskqueue.Task) []any {
@@ -171,7 +122,7 @@ func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqu
 	if err := taskqueue.CheckExtend(r); err != nil {
 		return nil, err
 	}
-	args := []any{r.Worker, lease(r.Lease)}
+	args := append(make([]any, 0, 2+4*len(r.Refs)), r.Worker, lease(r.Lease))
 	for _, ref := range r.Refs {
 		progress, given := r.Progress[ref.ID]
 		args = append(args, ref.ID, ref.Token, boolean(given), progress)
@@ -192,7 +143,7 @@ func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.O
 	if err := taskqueue.CheckOutcomes(outcomes); err != nil {
 		return nil, err
 	}
-	var args []any
+	args := make([]any, 0, 6*len(outcomes))
 	for _, o := range outcomes {
 		args = append(args, o.ID, o.Token, int(o.Kind), o.Wait().Microseconds(), o.Error, o.Result)
 	}
@@ -418,6 +369,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.batches.idle()
 	err := s.hints.close()
 	if s.own != nil {
 		err = errors.Join(err, s.own.Close())

@@ -1,50 +1,243 @@
 package group_test
 
 import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/ambit-go/ambit/taskqueue/internal/group"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// held is a group of numbers whose first call waits, and which notes all calls.
+type held struct {
+	*group.Group[int]
+	release chan struct{}
+	mu      sync.Mutex
+	calls   [][]int
+}
+
+func hold(most, parallel int, weigh func(int) int, serve func(items []int) error) *held {
+	h := &held{release: make(chan struct{})}
+	h.Group = group.New(most, parallel, weigh, func(items []int) error {
+		h.mu.Lock()
+		h.calls = append(h.calls, slices.Sorted(slices.Values(items)))
+		h.mu.Unlock()
+		<-h.release
+		return serve(items)
+	})
+	return h
+}
+
+func fine([]int) error { return nil }
+
+var ctx = context.Background()
+
+func TestWhatComesWhileARoundIsServedIsTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(100, 1, nil, fine)
+		for i := range 5 {
+			go func() { assert.NoError(t, h.Do(ctx, i)) }()
+			synctest.Wait()
+		}
+		close(h.release)
+		h.Idle()
+		assert.Equal(t, [][]int{{0}, {1, 2, 3, 4}}, h.calls)
+	})
+}
+
+func TestRoundsAreAsHeavyAsTheyMayBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(10, 1, func(i int) int { return i }, fine)
+		for _, i := range []int{0, 4, 5, 3, 7, 25, 1} {
+			go func() { assert.NoError(t, h.Do(ctx, i)) }()
+			synctest.Wait()
+		}
+		close(h.release)
+		h.Idle()
+		assert.Equal(t, [][]int{{0}, {4, 5}, {3, 7}, {25}, {1}}, h.calls, "one that is too heavy goes alone")
+	})
+}
+
+func TestRoundsAreServedBesideEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(100, 2, nil, fine)
+		for i := range 4 {
+			go func() { assert.NoError(t, h.Do(ctx, i)) }()
+			synctest.Wait()
+		}
+		assert.Equal(t, [][]int{{0}, {1}}, h.calls, "not more than two")
+		close(h.release)
+		h.Idle()
+		assert.Equal(t, []int{2, 3}, h.calls[2])
+	})
+}
+
+func TestWhoLeavesBeforeTheRoundIsServedTakesTheItemAlong(t *testing.T) {
+	for name, do := range map[string]func(h *held) func(context.Context, int) error{
+		"Do":        func(h *held) func(context.Context, int) error { return h.Do },
+		"DoOrLeave": func(h *held) func(context.Context, int) error { return h.DoOrLeave },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := hold(100, 1, nil, fine)
+				gone := errors.New("gone")
+				ends, end := context.WithCancelCause(ctx)
+				go func() { assert.NoError(t, h.Do(ctx, 0)) }()
+				synctest.Wait()
+				go func() { assert.Equal(t, gone, do(h)(ends, 1)) }()
+				go func() { assert.NoError(t, do(h)(ctx, 2), "the end of one ctx is nothing to the others") }()
+				synctest.Wait()
+				end(gone)
+				synctest.Wait()
+				close(h.release)
+				h.Idle()
+				assert.Equal(t, [][]int{{0}, {2}}, h.calls)
+			})
+		})
+	}
+}
+
+func TestARoundThatAllHaveLeftIsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(100, 1, nil, fine)
+		ends, end := context.WithCancel(ctx)
+		go func() { assert.NoError(t, h.Do(ctx, 0)) }()
+		synctest.Wait()
+		go func() { assert.ErrorIs(t, h.Do(ends, 1), context.Canceled) }()
+		synctest.Wait()
+		end()
+		synctest.Wait()
+		close(h.release)
+		h.Idle()
+		assert.Len(t, h.calls, 1)
+	})
+}
+
+func TestOnlyDoOrLeaveLeavesWhatIsBeingServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(100, 2, nil, fine)
+		ends, end := context.WithCancel(ctx)
+		var stayed atomic.Bool
+		go func() {
+			assert.NoError(t, h.Do(ends, 0))
+			stayed.Store(true)
+		}()
+		synctest.Wait()
+		go func() {
+			err := h.DoOrLeave(ends, 1)
+			assert.ErrorIs(t, err, group.ErrLeft)
+			assert.ErrorIs(t, err, context.Canceled)
+		}()
+		synctest.Wait()
+		end()
+		synctest.Wait()
+		assert.False(t, stayed.Load())
+		close(h.release)
+		h.Idle()
+		synctest.Wait()
+		assert.True(t, stayed.Load())
+	})
+}
+
+func TestTheErrorOfARoundIsToldToAllOfIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		no := errors.New("no")
+		h := hold(100, 1, nil, func(items []int) error {
+			if len(items) == 3 {
+				return no
+			}
+			return nil
+		})
+		go func() { assert.NoError(t, h.Do(ctx, 0)) }()
+		synctest.Wait()
+		for i := range 3 {
+			go func() { assert.Equal(t, no, h.Do(ctx, i)) }()
+		}
+		synctest.Wait()
+		close(h.release)
+		h.Idle()
+		assert.NoError(t, h.Do(ctx, 4))
+	})
+}
+
 // One caller has the panic; the others of its round have an error, and do not wait.
 func TestAPanicOfServeIsNoSuccessForAnybody(t *testing.T) {
-	started, gathered := make(chan struct{}), make(chan struct{})
-	var calls atomic.Int64
-	g := group.New(100, func(items []int) error {
-		if calls.Add(1) == 1 {
-			close(started)
-			<-gathered
+	synctest.Test(t, func(t *testing.T) {
+		boom := errors.New("boom")
+		h := hold(100, 1, nil, func(items []int) error {
+			if len(items) > 1 {
+				panic(boom)
+			}
 			return nil
-		}
-		panic("boom")
-	})
-	var wg sync.WaitGroup
-	wg.Go(func() { assert.NoError(t, g.Do(0)) })
-	<-started
-	var failed, panicked atomic.Int64
-	var all sync.WaitGroup
-	for i := range 10 {
-		all.Add(1)
-		wg.Go(func() {
-			defer func() {
-				if recover() != nil {
-					panicked.Add(1)
+		})
+		go func() { assert.NoError(t, h.Do(ctx, 0)) }()
+		synctest.Wait()
+		var failed, panicked atomic.Int64
+		for i := range 10 {
+			go func() {
+				defer func() {
+					if v := recover(); v != nil {
+						assert.ErrorIs(t, v.(error), boom)
+						panicked.Add(1)
+					}
+				}()
+				if h.Do(ctx, i) != nil {
+					failed.Add(1)
 				}
 			}()
-			all.Done()
-			if g.Do(i) != nil {
-				failed.Add(1)
+		}
+		synctest.Wait()
+		close(h.release)
+		h.Idle()
+		synctest.Wait()
+		assert.EqualValues(t, 1, panicked.Load())
+		assert.EqualValues(t, 9, failed.Load())
+		assert.NoError(t, h.Do(ctx, 0), "it goes on")
+	})
+}
+
+func TestServeThatEndsItsGoroutineIsNoSuccess(t *testing.T) {
+	h := hold(100, 1, nil, func(items []int) error { runtime.Goexit(); return nil })
+	close(h.release)
+	require.Error(t, h.Do(ctx, 0))
+	require.Error(t, h.Do(ctx, 1), "it goes on")
+}
+
+// Every item is served once, whatever leaves, and no caller waits for ever.
+func TestManyCallers(t *testing.T) {
+	var served, answered atomic.Int64
+	g := group.New(7, 3, nil, func(items []int) error {
+		served.Add(int64(len(items)))
+		runtime.Gosched()
+		return nil
+	})
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			for k := range 200 {
+				ends, end := context.WithCancel(ctx)
+				if (i+k)%5 == 0 {
+					go end()
+				}
+				if err := g.DoOrLeave(ends, k); err == nil || errors.Is(err, group.ErrLeft) {
+					answered.Add(1)
+				}
+				end()
 			}
 		})
 	}
-	all.Wait()
-	close(gathered)
 	wg.Wait()
-	assert.EqualValues(t, 10, failed.Load()+panicked.Load())
-	assert.Positive(t, panicked.Load())
-	assert.Equal(t, calls.Load()-1, panicked.Load(), "each call panics once")
+	g.Idle()
+	assert.Equal(t, answered.Load(), served.Load())
 }

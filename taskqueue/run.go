@@ -193,10 +193,12 @@ func (w *worker) keepLeases(ctx context.Context, queue string) error {
 			}
 		}
 		w.mu.Unlock()
-		// What is lost is to become another worker's, also what we find out just now.
+		// What is lost is to become another worker's, also what we find out just now. The
+		// time is taken first: a suspend behind the look shortens the new lease.
+		before := clock.Now()
 		runs = slices.DeleteFunc(runs, func(r *run) bool { r.look(); return r.gone() })
 		for len(runs) > 0 {
-			runs = runs[w.extend(ctx, queue, runs):]
+			runs = runs[w.extend(ctx, queue, runs, before):]
 		}
 	}
 	return nil
@@ -206,8 +208,8 @@ func (w *worker) keepLeases(ctx context.Context, queue string) error {
 func (w *worker) often() time.Duration { return 3 * w.o.lease / 10 }
 
 // extend extends the first leases of runs, as many as one step may, and returns how
-// many that are.
-func (w *worker) extend(ctx context.Context, queue string, runs []*run) int {
+// many that are. The new leases count from before.
+func (w *worker) extend(ctx context.Context, queue string, runs []*run, before time.Time) int {
 	r := ExtendRequest{Queue: queue, Worker: w.o.name, Lease: w.o.lease, Progress: map[string][]byte{}}
 	for size := 0; len(r.Refs) < min(len(runs), MaxBatch); {
 		c := runs[len(r.Refs)].c
@@ -223,7 +225,6 @@ func (w *worker) extend(ctx context.Context, queue string, runs []*run) int {
 		r.Refs = append(r.Refs, Ref{c.ID, c.Token})
 	}
 	runs = runs[:len(r.Refs)]
-	before := clock.Now()
 	call, cancel := context.WithTimeout(ctx, min(callTimeout, w.o.lease/3))
 	defer cancel()
 	results, err := w.q.store.Extend(call, r)

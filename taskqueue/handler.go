@@ -18,7 +18,9 @@ import (
 //     dead letter after MaxFailures. [RetryAfter], [Dead], [Release] and [Snooze]
 //     make errors that say something else.
 //
-// A panic is a failure, and so is runtime.Goexit.
+// A panic is a failure, and so is runtime.Goexit, and the error of something that the
+// handler has started with async.Go. If the worker has stopped the run, and the error
+// comes of that, the task has not failed: it is given back, or cancelled.
 //
 // ctx is a scope of package async: what the handler starts with it is joined
 // before the task is settled. It is cancelled with [ErrLeaseLost], [ErrCancelled],

@@ -24,8 +24,8 @@ type Event struct {
 // An EventKind says what has happened.
 type EventKind string
 
-// Each run has one EventStarted, unless it is EventUnknown, and then one of those up to
-// EventLost. The latter comes when the store has been told.
+// Each run has one EventStarted, and then one of those up to EventLost, when the store
+// has been told. What has no handler, or was claimed too late, has the latter alone.
 const (
 	EventStarted   EventKind = "started"
 	EventDone      EventKind = "done"

@@ -22,15 +22,23 @@ import (
 //
 // Each task runs in a scope of package async of its own, which belongs to the scope
 // of ctx, if there is one: a Limit or an Executor of that holds for handlers, and not
-// for what the worker does beside. A worker extends the leases of what runs. One that could
-// not do so in time, or that learns that a task is another worker's, cancels the
+// for what the worker does beside. A worker extends the leases of what runs. One that
+// could not do so in time, or that learns that a task is another worker's, cancels the
 // context of the task with [ErrLeaseLost] and never settles it; the place stays
 // taken until the handler has returned.
 //
-// Tasks of a type without a handler are given back, for workers that have one.
+// Tasks of a type without a handler are given back, for workers that have one: without
+// an attempt spent, after a wait that grows from 1 s to 1 min. The observer, Stats and
+// the task itself say so.
 //
-// The error is nil if Work was stopped and everything is settled; an
-// [*InvalidError]; or an [*UnsettledError] if the store could not be told.
+// Work may be called any number of times, at the same time and by any number of
+// processes; each call is a worker of its own. One whose ctx is done claims nothing.
+// Handlers may call the queue, add tasks to it, and work on it.
+//
+// The error is nil if Work was stopped and everything is settled; an [*InvalidError]
+// for what it was given; [ErrClosed] if the store was closed; or an [*UnsettledError]
+// if the store could not be told of the end of some tasks: it is asked for a lease's
+// time. A panic of an observer or a backoff goes on in Work when all is settled.
 func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption) error {
 	o, err := newWorkOptions(q, opts)
 	if err != nil {

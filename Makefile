@@ -101,12 +101,17 @@ crossvet:
 staticcheck: tools
 	$(call each,staticcheck,"$(BIN)/staticcheck" ./...)
 
+# Modules with a record of their own, in a folder of api/ that has their name.
+RECORDED := taskqueue
+
 apicheck: tools
 	$(call step,exported surface against api/)
 	@"$(BIN)/apicheck"
+	@for m in $(RECORDED); do "$(BIN)/apicheck" -module $$m -api api/$$m || exit; done
 
 api: tools
 	@"$(BIN)/apicheck" -w
+	@for m in $(RECORDED); do "$(BIN)/apicheck" -w -module $$m -api api/$$m || exit; done
 
 unit:
 	$(call tested,go test -race -shuffle=on,go test -race -shuffle=on ./...)

@@ -1,0 +1,149 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/locks/lockstest/servers"
+)
+
+// process starts the program with a command line, on the store of a session.
+func (s *session) process(args ...string) (*exec.Cmd, *bytes.Buffer) {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	for name, value := range s.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(s.t, cmd.Start())
+	s.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, &out
+}
+
+// ends waits for a process, and returns its exit status.
+func ends(cmd *exec.Cmd) int {
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
+// content waits for a file that is not empty.
+func content(t *testing.T, path string) string {
+	t.Helper()
+	var text []byte
+	require.Eventually(t, func() bool {
+		text, _ = os.ReadFile(path)
+		return len(bytes.TrimSpace(text)) > 0
+	}, time.Minute, 5*time.Millisecond, path)
+	return strings.TrimSpace(string(text))
+}
+
+func TestExecEndsAsItsCommandDoesAndGivesTheLockBack(t *testing.T) {
+	s := newSession(t)
+	for script, want := range map[string]int{
+		"exit 0": 0, "exit 7": 7, "kill -KILL $$": 137, "kill -TERM $$": 143,
+		`test -n "$LOCK_TOKEN" && test "$LOCK_KEY" = k && test -n "$LOCK_VERSION"`: 0,
+	} {
+		cmd, out := s.process("exec", "-k", "k", "--", "sh", "-c", script)
+		require.Equal(t, want, ends(cmd), "%s: %s", script, out)
+		_, status, err := s.run("acquire -k k --no-wait")
+		require.NoError(t, err, script)
+		require.Zero(t, status)
+		_, _, err = s.run("release -k k -v $" + strconv.Itoa(len(s.known)))
+		require.NoError(t, err)
+	}
+	cmd, _ := s.process("exec", "-k", "k", "--", "no-such-program-here")
+	require.NotZero(t, ends(cmd))
+}
+
+func TestExecWaitsForTheLockOrSaysThatItIsTaken(t *testing.T) {
+	s := newSession(t)
+	_, _, err := s.run("acquire -k k -l 1")
+	require.NoError(t, err)
+	cmd, out := s.process("exec", "-k", "k", "--no-wait", "--", "true")
+	require.Equal(t, 2, ends(cmd), out)
+	cmd, out = s.process("exec", "-k", "k", "--wait", "1m", "--", "echo", "at last")
+	require.Zero(t, ends(cmd), out)
+	require.Contains(t, out.String(), "at last")
+}
+
+func TestACommandUnderExecDiesWithIt(t *testing.T) {
+	s := newSession(t)
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	cmd, _ := s.process("exec", "-k", "k", "-l", "1", "--", "sh", "-c", "echo $$ > "+pidFile+"; exec sleep 1000")
+	pid, err := strconv.Atoi(content(t, pidFile))
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	require.Eventually(t, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}, time.Minute, 5*time.Millisecond)
+	_, _, err = s.run("acquire -k k --wait 1m")
+	require.NoError(t, err, "the lease runs out")
+}
+
+func TestASignalToExecIsOneForItsCommand(t *testing.T) {
+	s := newSession(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	cmd, out := s.process("exec", "-k", "k", "--", "sh", "-c", "trap 'echo cleaned up; exit 3' TERM; echo 1 > "+ready+"; while :; do sleep 0.05; done")
+	content(t, ready)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	status := ends(cmd)
+	require.Contains(t, out.String(), "cleaned up")
+	require.NotZero(t, status)
+	_, _, err := s.run("acquire -k k --no-wait")
+	require.NoError(t, err, "it was given back")
+}
+
+// When the server is silent the command gets TERM while there is time for its grace, and
+// KILL before the lock can be anybody else's.
+func TestACommandEndsBeforeItsLockIsLost(t *testing.T) {
+	for name, script := range map[string]string{
+		"on TERM": "trap 'exit 0' TERM; ",
+		"by KILL": "trap '' TERM; ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := servers.Redis(t)
+			s := newSession(t)
+			s.env["REDIS_URL"] = server.URL
+			dir := t.TempDir()
+			// It writes down how long the machine has run, again and again.
+			script := script + "while :; do cut -d' ' -f1 /proc/uptime > " + dir + "/t; mv " + dir + "/t " + dir + "/alive; sleep 0.02; done"
+			cmd, out := s.process("redis", "exec", "-k", "k", "-l", "3", "--", "sh", "-c", script)
+			content(t, filepath.Join(dir, "alive"))
+			server.Pause()
+			paused := uptime(t, "/proc/uptime")
+			status := ends(cmd)
+			server.Resume()
+			require.Equal(t, 5, status, out)
+			last := uptime(t, filepath.Join(dir, "alive"))
+			require.Less(t, last, paused+3, "it has lived for longer than its lease after the last renewal")
+			_, _, err := s.run("redis acquire -k k --wait 1m")
+			require.NoError(t, err)
+		})
+	}
+}
+
+// uptime reads for how many seconds the machine has run.
+func uptime(t *testing.T, path string) float64 {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	seconds, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	require.NoError(t, err)
+	return seconds
+}

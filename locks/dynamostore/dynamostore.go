@@ -33,6 +33,7 @@ type Store struct {
 	client *dynamodb.Client
 	table  string
 	clock  clock
+	turns  turns
 	board  hint.Board[locks.Name] // for the locks that this process gives back itself
 }
 
@@ -181,6 +182,11 @@ const margin = time.Second
 // times, so it sets what it returns anew each time; a step is named by the IDs that its
 // caller has made, so one that was done already does no harm.
 func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *book.Resource) bool) error {
+	give, err := s.turns.take(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer give()
 	for try := 0; ; try++ {
 		if ctx.Err() != nil {
 			return locks.Unavailable(context.Cause(ctx))
@@ -217,9 +223,10 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 	}
 }
 
-// pause waits a little, longer after each try, and not the same as others do.
+// pause waits a little, and not the same as other processes do. It hardly grows with the
+// tries: a step that has failed often is not to have the worst chances.
 func pause(ctx context.Context, try int) {
-	most := min(200*time.Millisecond, time.Millisecond<<min(try, 10))
+	most := time.Duration(min(try+1, 10)) * 3 * time.Millisecond
 	t := time.NewTimer(rand.N(most) + time.Millisecond)
 	defer t.Stop()
 	select {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/lockstest"
 	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
@@ -21,4 +22,9 @@ func TestMatrix(t *testing.T) {
 		},
 		Lease: 5 * time.Second,
 	})
+}
+
+func TestLoad(t *testing.T) {
+	server := servers.Dynalite(t)
+	lockstest.Load(t, func(t testing.TB) locks.Store { return store(t, server) }, lockstest.LoadConfig{Held: 300, Lease: 30 * time.Second, Waiters: 100})
 }

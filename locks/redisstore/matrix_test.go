@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/lockstest"
 	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
@@ -17,4 +18,9 @@ func TestMatrix(t *testing.T) {
 		Via:   func(_ *servers.Server, address string) string { return "redis://" + address + "/0" },
 		Lease: 2 * time.Second,
 	})
+}
+
+func TestLoad(t *testing.T) {
+	server := servers.Redis(t)
+	lockstest.Load(t, func(t testing.TB) locks.Store { return store(t, server) }, lockstest.LoadConfig{})
 }

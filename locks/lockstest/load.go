@@ -1,0 +1,140 @@
+package lockstest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/locks"
+)
+
+// A LoadConfig says how much a store is to bear in [Load].
+type LoadConfig struct {
+	Held    int           // locks that are held at the same time; 0: 10,000
+	Lease   time.Duration // of these; 0: 15 s
+	Waiters int           // that want one lock; 0: 1,000
+}
+
+// long says for how long the locks of [Load] are held: ten seconds, or LOCKS_LOAD.
+func long(t testing.TB) time.Duration {
+	if text := os.Getenv("LOCKS_LOAD"); text != "" {
+		d, err := time.ParseDuration(text)
+		require.NoError(t, err)
+		return d
+	}
+	return 10 * time.Second
+}
+
+// Load has one process hold many locks at a time, and a great many wait for one. No lock
+// is lost, and everybody who waits gets the lock once, alone, under a token of its own.
+func Load(t *testing.T, open func(t testing.TB) locks.Store, c LoadConfig) {
+	manager := func(t testing.TB, lease time.Duration) *locks.Manager {
+		m, err := locks.New(open(t), locks.Tenant("load-"+ID()), locks.Lease(lease))
+		require.NoError(t, err)
+		return m
+	}
+	t.Run("many locks are held and none is lost", func(t *testing.T) {
+		lease := c.Lease
+		if lease == 0 {
+			lease = 15 * time.Second
+		}
+		holdMany(t, manager(t, lease), orElse(c.Held, 10_000))
+	})
+	t.Run("a thousand wait for one lock", func(t *testing.T) {
+		waitMany(t, manager(t, 15*time.Second), orElse(c.Waiters, 1000))
+	})
+	t.Run("a semaphore gets other sizes under load", func(t *testing.T) {
+		resize(t, manager(t, 15*time.Second))
+	})
+}
+
+func orElse(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+func holdMany(t *testing.T, m *locks.Manager, n int) {
+	ctx := t.Context()
+	holds := make([]*locks.Hold, n)
+	indices := func(yield func(int) bool) {
+		for i := 0; i < n && yield(i); i++ {
+		}
+	}
+	err := async.ForEach(ctx, indices, func(ctx context.Context, i int) (err error) {
+		holds[i], err = m.Acquire(ctx, fmt.Sprint("held-", i))
+		return err
+	}, async.Limit(16))
+	require.NoError(t, err)
+	for end := time.Now().Add(long(t)); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		for i, h := range holds {
+			require.NoError(t, h.Err(), "lock %d", i)
+		}
+	}
+	err = async.ForEach(ctx, indices, func(ctx context.Context, i int) error { return holds[i].Release(ctx) }, async.Limit(16))
+	require.NoError(t, err)
+}
+
+func waitMany(t *testing.T, m *locks.Manager, n int) {
+	var inside, most, granted atomic.Int64
+	var newest int64
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		for range n {
+			async.Go(ctx, func(ctx context.Context) error {
+				return m.With(ctx, "wanted", func(ctx context.Context) error {
+					most.Store(max(most.Load(), inside.Add(1)))
+					defer inside.Add(-1)
+					token := locks.From(ctx).Token()
+					if token <= newest {
+						return fmt.Errorf("token %d after %d", token, newest)
+					}
+					newest = token
+					granted.Add(1)
+					return nil
+				})
+			})
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, n, granted.Load())
+	require.EqualValues(t, 1, most.Load())
+}
+
+// resize changes the size of a semaphore with every request for one of its permits: there
+// are never more holders than the greatest size, and everybody gets one.
+func resize(t *testing.T, m *locks.Manager) {
+	const workers, rounds, biggest = 8, 10, 4
+	var inside, most atomic.Int64
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		for w := range workers {
+			async.Go(ctx, func(ctx context.Context) error {
+				for n := range rounds {
+					hold, err := m.Acquire(ctx, "pool", locks.Permit(1+(w+n)%biggest), locks.Resize())
+					if err != nil {
+						return err
+					}
+					now := inside.Add(1)
+					for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+					}
+					_ = async.Sleep(ctx, 2*time.Millisecond)
+					inside.Add(-1)
+					if err := hold.Release(ctx); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.LessOrEqual(t, most.Load(), int64(biggest))
+}

@@ -136,7 +136,8 @@ func (t *boltTx) Scan(from []byte, f func(key, value []byte) bool) {
 
 func (t *boltTx) ScanBack(before []byte, f func(key, value []byte) bool) {
 	c := t.b.Cursor()
-	k, v := c.Seek(before)
+	k, _ := c.Seek(before)
+	var v []byte
 	if k == nil {
 		k, v = c.Last()
 	} else {

@@ -52,3 +52,23 @@ func TestAnotherTakesOverWhenTheProcessThatHasTheFileEnds(t *testing.T) {
 	_, err = other.Get(t.Context(), "q", "a")
 	require.ErrorIs(t, err, taskqueue.ErrClosed)
 }
+
+func TestWorkers(t *testing.T) {
+	taskqueuetest.RunWorkers(t, func(t *testing.T) taskqueue.Store {
+		s, err := filestore.Open(filepath.Join(t.TempDir(), "tasks"))
+		require.NoError(t, err)
+		return s
+	})
+}
+
+func TestWorkersThroughTheProcessThatHasTheFile(t *testing.T) {
+	taskqueuetest.RunWorkers(t, func(t *testing.T) taskqueue.Store {
+		path := filepath.Join(t.TempDir(), "tasks")
+		owner, err := filestore.Open(path)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, owner.Close()) })
+		s, err := filestore.Open(path)
+		require.NoError(t, err)
+		return s
+	})
+}

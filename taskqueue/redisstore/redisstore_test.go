@@ -56,3 +56,12 @@ func TestStore(t *testing.T) {
 		return s
 	})
 }
+
+func TestWorkers(t *testing.T) {
+	client := server(t)
+	taskqueuetest.RunWorkers(t, func(t *testing.T) taskqueue.Store {
+		s, err := redisstore.New(context.Background(), client, redisstore.Prefix(t.Name()))
+		require.NoError(t, err)
+		return s
+	})
+}

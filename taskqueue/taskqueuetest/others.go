@@ -79,6 +79,23 @@ func notAMicrosecondEarly(f *fixture) {
 	}
 }
 
+// Every delayed job woke every worker there.
+func onlyTheNextWakes(f *fixture) {
+	next := task("next")
+	next.Delay = time.Hour
+	f.add(next)
+	told := f.quiet()
+	for i := range 5 {
+		later := task(fmt.Sprint("later", i))
+		later.Delay = 2 * time.Hour
+		f.add(later)
+	}
+	begin := time.Now()
+	until := begin.Add(100 * time.Millisecond)
+	require.NoError(f, f.s.Wait(ctx, queue, told.Seen, until))
+	assert.False(f, time.Now().Before(until), "woken after %v", time.Since(begin))
+}
+
 // Dead letters were deleted there without a word.
 func deadLettersAreTrimmedAloud(f *fixture) {
 	bury := func(n int) {

@@ -81,6 +81,7 @@ var tests = map[string]func(*fixture){
 	"river 1302: what looks for lost runs leaves finished ones":         reapingLeavesFinished,
 	"asynq 1144, 420: nothing is left of what is deleted":               nothingIsLeftOfWhatIsDeleted,
 	"asynq: a known id takes no unique key":                             knownIDTakesNoKey,
+	"bull 1893: what is not the next to be due wakes nobody":            onlyTheNextWakes,
 	"asynq 1071: not a microsecond early":                               notAMicrosecondEarly,
 	"asynq: dead letters are trimmed aloud":                             deadLettersAreTrimmedAloud,
 	"asynq 532: what was cancelled is not run again":                    cancelledIsNotRetried,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,16 +93,16 @@ func TestALostHintCostsOnePoll(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.store.Mute(true)
 		free := held(t, w, "k")
-		var granted time.Time
+		var granted atomic.Pointer[time.Time]
 		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
 			async.Go(ctx, func(ctx context.Context) error {
-				return w.m.With(ctx, "k", func(context.Context) error { granted = time.Now(); return nil })
+				return w.m.With(ctx, "k", func(context.Context) error { granted.Store(new(time.Now())); return nil })
 			})
 			time.Sleep(leaseTime)
 			begin := time.Now()
 			free()
 			time.Sleep(5 * time.Second)
-			assert.LessOrEqual(t, granted.Sub(begin), 1200*time.Millisecond)
+			assert.LessOrEqual(t, granted.Load().Sub(begin), 1200*time.Millisecond)
 			return nil
 		}))
 	})
@@ -287,9 +288,9 @@ func TestAWaiterThatDiesHoldsNobodyUpForLong(t *testing.T) {
 func TestAWaitingProcessSurvivesAShortOutage(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		free := held(t, w, "k")
-		down := false
+		var down atomic.Bool
 		w.store.Inject(func(lockstest.Call) (f lockstest.Fault) {
-			if down {
+			if down.Load() {
 				f.Fail = lockstest.ErrFault
 			}
 			return f
@@ -297,9 +298,9 @@ func TestAWaitingProcessSurvivesAShortOutage(t *testing.T) {
 		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
 			async.Go(ctx, func(ctx context.Context) error { return w.m.With(ctx, "k", nothing) })
 			time.Sleep(5 * time.Second)
-			down = true
+			down.Store(true)
 			time.Sleep(8 * time.Second)
-			down = false
+			down.Store(false)
 			time.Sleep(5 * time.Second)
 			free()
 			return nil
@@ -382,9 +383,9 @@ func TestAGrantThatIsAnsweredAfterItsOwnEndIsGivenBackAndAskedAnew(t *testing.T)
 func TestAGrantForAWaiterThatHasGoneIsGivenBackAndTheNextIsHinted(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		free := held(t, w, "k")
-		slow := false
+		var slow atomic.Bool
 		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
-			if c.Step == lockstest.Acquire && slow {
+			if c.Step == lockstest.Acquire && slow.Load() {
 				f.After = 500 * time.Millisecond
 			}
 			return f
@@ -398,18 +399,18 @@ func TestAGrantForAWaiterThatHasGoneIsGivenBackAndTheNextIsHinted(t *testing.T) 
 				return nil
 			})
 			synctest.Wait()
-			var granted time.Time
+			var granted atomic.Pointer[time.Time]
 			async.Go(scope, func(ctx context.Context) error {
-				return w.other.With(ctx, "k", func(context.Context) error { granted = time.Now(); return nil })
+				return w.other.With(ctx, "k", func(context.Context) error { granted.Store(new(time.Now())); return nil })
 			})
 			synctest.Wait()
-			slow = true
+			slow.Store(true)
 			free()
 			synctest.Wait()
 			cancel() // the grant is on its way
 			begin := time.Now()
 			time.Sleep(time.Second)
-			assert.Equal(t, 500*time.Millisecond, granted.Sub(begin))
+			assert.Equal(t, 500*time.Millisecond, granted.Load().Sub(begin))
 			return nil
 		}))
 	})
@@ -419,9 +420,9 @@ func TestALeaverDoesNotWaitForeverForAQuestionOnItsWay(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		free := held(t, w, "k")
 		late := make(chan struct{})
-		stuck := false
+		var stuck atomic.Bool
 		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
-			if c.Step == lockstest.Acquire && stuck {
+			if c.Step == lockstest.Acquire && stuck.Load() {
 				f.Late = late
 			}
 			return f
@@ -435,7 +436,7 @@ func TestALeaverDoesNotWaitForeverForAQuestionOnItsWay(t *testing.T) {
 				return nil
 			})
 			time.Sleep(100 * time.Millisecond)
-			stuck = true
+			stuck.Store(true)
 			free()
 			synctest.Wait()
 			begin := time.Now()

@@ -27,7 +27,15 @@ type childConfig struct {
 	Hold    time.Duration // how long a body lasts
 	Deaf    bool          // the body does not look at its ctx
 	Panics  bool          // now and then the body panics
+	Peer    bool          // Peer takes the lock
 }
+
+// A Locker is another library for locks: it runs body while it has the lock of a key, on
+// the server of a URL, with a lease.
+type Locker func(ctx context.Context, url, key string, lease time.Duration, body func(ctx context.Context)) error
+
+// Peer is the library that [Overlaps] looks at. It is set before [Main] is called.
+var Peer Locker
 
 // Main is for the TestMain of a package that runs [Matrix]: in a child process it does
 // the work of the child and does not return.
@@ -58,6 +66,9 @@ func child(config string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
+	if c.Peer {
+		return c.peer(ctx, j)
+	}
 	var store locks.Store
 	for { // the server may be down just now
 		if store, err = locks.Open(ctx, c.URL); err == nil || ctx.Err() != nil {
@@ -87,7 +98,7 @@ func (c *childConfig) once(ctx context.Context, j *Journal, m *locks.Manager, n 
 		hold := locks.From(ctx)
 		token, slot = hold.Token(), hold.Slot()
 		j.Write(Event{Kind: Granted, Key: c.Key, Token: token, Slot: slot})
-		c.act(ctx, j, hold)
+		c.act(ctx, j, hold, token, slot)
 		j.Write(Event{Kind: Left, Key: c.Key, Token: token, Slot: slot})
 		if c.Panics && n%3 == 2 {
 			panic("as asked")
@@ -110,6 +121,28 @@ func (c *childConfig) once(ctx context.Context, j *Journal, m *locks.Manager, n 
 	}
 }
 
+// peer does the same with another library. It has no tokens: a later grant has a greater
+// time.
+func (c *childConfig) peer(ctx context.Context, j *Journal) error {
+	j.Write(Event{Kind: Ready})
+	for ctx.Err() == nil {
+		var token int64
+		err := Peer(ctx, c.URL, c.Key, c.Lease, func(ctx context.Context) {
+			token = int64(Now())
+			j.Write(Event{Kind: Granted, Key: c.Key, Token: token})
+			c.act(ctx, j, nil, token, 0)
+			j.Write(Event{Kind: Left, Key: c.Key, Token: token})
+		})
+		e := Event{Kind: Returned, Key: c.Key, Token: token, Text: "this library does not say"}
+		if err != nil {
+			e.Text = err.Error()
+		}
+		j.Write(e)
+		_ = async.Sleep(ctx, 20*time.Millisecond)
+	}
+	return nil
+}
+
 // guarded makes a panic of the body an error.
 func guarded(f func() error) (err error) {
 	defer func() {
@@ -125,17 +158,18 @@ func guarded(f func() error) (err error) {
 const pace, still = 5 * time.Millisecond, 40 * time.Millisecond
 
 // act writes down, as long as the body lasts, that it believes to have the lock. A deaf
-// body goes on when its ctx is done, and only its looks at Err are of interest.
-func (c *childConfig) act(ctx context.Context, j *Journal, hold *locks.Hold) {
+// body goes on when its ctx is done, and only its looks at Err are of interest. hold is nil
+// for another library.
+func (c *childConfig) act(ctx context.Context, j *Journal, hold *locks.Hold, token int64, slot int) {
 	begin, before := Now(), Now()
 	for {
 		at := Now()
 		lives := ctx.Err() == nil
-		if hold.Err() == nil {
-			j.Write(Event{At: at, Kind: Acts, Key: c.Key, Token: hold.Token(), Slot: hold.Slot()})
+		if hold != nil && hold.Err() == nil {
+			j.Write(Event{At: at, Kind: Acts, Key: c.Key, Token: token, Slot: slot})
 		}
 		if lives && at-before < still {
-			j.Write(Event{At: at, Kind: Lives, Key: c.Key, Token: hold.Token(), Slot: hold.Slot()})
+			j.Write(Event{At: at, Kind: Lives, Key: c.Key, Token: token, Slot: slot})
 		}
 		before = at
 		if at-begin > c.Hold || !lives && !c.Deaf {

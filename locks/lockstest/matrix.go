@@ -128,6 +128,26 @@ func (r *rowRun) check() {
 	r.t.Logf("%d events, %d grants, %d losses told", len(events), len(events)-len(without(events, Granted)), Lost(events))
 }
 
+// Overlaps has [Peer] do what [Matrix] has this package do when the network goes silent
+// for the holder alone, and returns what the check says of its history: it shows that the
+// check sees two who believe at the same time that they have the lock.
+func Overlaps(t *testing.T, target Target) []string {
+	server, url := target.Start(t)
+	for _, row := range rows() {
+		if !row.alone {
+			continue
+		}
+		row.config = func(c *childConfig) { c.Peer, c.Hold = true, c.Lease*3/2 }
+		r := newRow(t, &target, server, url, row)
+		r.start()
+		r.everybody(0, Granted)
+		row.fault(r)
+		r.end()
+		return Check(r.events())
+	}
+	return nil
+}
+
 func without(events []Event, kind string) (left []Event) {
 	for _, e := range events {
 		if e.Kind != kind {
@@ -243,7 +263,7 @@ func (r *rowRun) holder() (p *process) {
 	r.until("somebody holds the lock", func([]Event) bool {
 		since := Now()
 		time.Sleep(4 * pace)
-		for name := range Count(r.events(), Acts, since) {
+		for name := range Count(r.events(), Lives, since) {
 			for _, c := range r.children {
 				if c.name == name {
 					p = c

@@ -16,6 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	lockstest.Peer = peer
 	lockstest.Main()
 	goleak.VerifyTestMain(m)
 }

@@ -12,7 +12,11 @@ import (
 )
 
 const (
-	// maxIdle is how long a fetcher sleeps at most: a hint of the store may get lost.
+	// idle is how long a fetcher sleeps at most, give or take a twentieth: a hint of the
+	// store may get lost. It is so long that an idle worker asks less than once a second
+	// for each queue, with all else that it sends.
+	idle = 1100 * time.Millisecond
+	// maxIdle is how long is waited at most after an error of the store.
 	maxIdle = time.Second
 	// callTimeout bounds each call of the store.
 	callTimeout = 5 * time.Second
@@ -117,7 +121,7 @@ func (f *fetcher) rest(ctx context.Context, got Claimed, ends int) {
 
 // wait sleeps until something may be due.
 func (f *fetcher) wait(ctx context.Context, got Claimed) {
-	d := min(maxIdle, f.w.often())
+	d := min(idle-idle/20+rand.N(idle/10), f.w.often())
 	if !got.NextDue.IsZero() {
 		d = min(d, max(got.NextDue.Sub(got.Now), 0))
 	}

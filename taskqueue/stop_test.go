@@ -141,7 +141,7 @@ func TestAClaimWhoseAnswerIsLostWhileStopping(t *testing.T) {
 		work, stop := context.WithCancel(t.Context())
 		defer stop()
 		id := add(t, q, taskqueue.Task{Type: "t", Delay: 10 * time.Second})
-		time.AfterFunc(9*time.Second+500*time.Millisecond, func() { s.set(true, true) })
+		time.AfterFunc(10*time.Second-time.Microsecond, func() { s.set(true, true) }) // so the claim at 10 s is the first whose answer is lost
 		time.AfterFunc(10*time.Second+10*time.Millisecond, func() { s.set(false, false); stop() })
 		runs := 0
 		require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(context.Context, *taskqueue.Claim) error { runs++; return nil }}))

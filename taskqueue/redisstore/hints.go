@@ -98,10 +98,14 @@ func pattern(s string) string {
 	return string(b)
 }
 
+// quiet is how long the connection may be silent until it is looked after. Workers find
+// out by themselves what is due, so this need not be soon.
+const quiet = 30 * time.Second
+
 func (h *hints) listen(ctx context.Context, sub *redis.PubSub) {
 	defer h.joined.Done()
 	_ = sub.PSubscribe(ctx, pattern(h.s.prefix)+":{*}:wake") // else it is made up for when there is a connection
-	for m := range sub.ChannelWithSubscriptions() {
+	for m := range sub.ChannelWithSubscriptions(redis.WithChannelHealthCheckInterval(quiet)) {
 		switch m := m.(type) {
 		case *redis.Message:
 			h.wake(m.Channel)

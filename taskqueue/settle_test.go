@@ -1,0 +1,121 @@
+package taskqueue_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/memstore"
+)
+
+// slowSettles is a store that takes a second to settle, and notes what it was asked
+// for. It refuses outcomes with the result "wrong".
+type slowSettles struct {
+	taskqueue.Store
+	mu      sync.Mutex
+	settles []int // how many outcomes each call had
+	claims  []int // how many tasks each call asked for, and got some
+}
+
+func (s *slowSettles) Settle(ctx context.Context, queue string, all []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
+	s.mu.Lock()
+	s.settles = append(s.settles, len(all))
+	s.mu.Unlock()
+	time.Sleep(time.Second)
+	if slices.ContainsFunc(all, func(o taskqueue.Outcome) bool { return string(o.Result) == "wrong" }) {
+		return nil, &taskqueue.InvalidError{What: "Result", Why: "it is wrong"}
+	}
+	return s.Store.Settle(ctx, queue, all)
+}
+
+func (s *slowSettles) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+	got, err := s.Store.Claim(ctx, r)
+	if len(got.Tasks) > 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.claims = append(s.claims, r.Max)
+	}
+	return got, err
+}
+
+func newSlowSettles(t *testing.T, n int) (*taskqueue.Queue, *slowSettles) {
+	t.Helper()
+	s := &slowSettles{Store: memstore.New()}
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	q, err := taskqueue.New(s)
+	require.NoError(t, err)
+	for i := range n {
+		_, err := q.Enqueue(t.Context(), taskqueue.Task{ID: fmt.Sprint(i), Type: "t"})
+		require.NoError(t, err)
+	}
+	return q, s
+}
+
+func TestWhatEndsWhileOthersAreSettledIsSettledTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newSlowSettles(t, 20)
+		h := taskqueue.Handlers{"t": func(ctx context.Context, c *taskqueue.Claim) error {
+			if c.ID != "0" {
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		}}
+		require.NoError(t, q.Work(t.Context(), h, taskqueue.Concurrency(10), taskqueue.WorkUntilEmpty()))
+		assert.Equal(t, []int{1, 9}, s.settles[:2])
+		assert.Equal(t, []int{10, 1, 9}, s.claims[:3], "places that are free together are filled together")
+	})
+}
+
+func TestWhatIsToBeSettledWhenTheWorkerStopsIsSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newSlowSettles(t, 10)
+		ctx, stop := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		ends := 0
+		h := taskqueue.Handlers{"t": func(ctx context.Context, c *taskqueue.Claim) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if ends++; ends == 10 {
+				stop()
+			}
+			return nil
+		}}
+		require.NoError(t, q.Work(ctx, h, taskqueue.Concurrency(10)))
+		stats, err := q.Stats(t.Context())
+		require.NoError(t, err)
+		assert.EqualValues(t, 10, stats.States[taskqueue.StateDone])
+		assert.LessOrEqual(t, len(s.settles), 10)
+	})
+}
+
+func TestAnOutcomeThatTheStoreRefusesFailsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newSlowSettles(t, 10)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		h := taskqueue.Handlers{"t": func(ctx context.Context, c *taskqueue.Claim) error {
+			if c.ID != "0" { // which is settled while the others end
+				time.Sleep(time.Millisecond)
+			}
+			if c.ID == "5" && c.Crashes == 0 {
+				c.SetResult([]byte("wrong"))
+			}
+			return nil
+		}}
+		err := q.Work(ctx, h, taskqueue.Concurrency(10), taskqueue.Lease(10*time.Minute))
+		var unsettled *taskqueue.UnsettledError
+		require.ErrorAs(t, err, &unsettled)
+		assert.Equal(t, []string{"5"}, unsettled.IDs)
+		stats, err := q.Stats(t.Context())
+		require.NoError(t, err)
+		assert.EqualValues(t, 9, stats.States[taskqueue.StateDone])
+	})
+}

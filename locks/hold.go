@@ -233,8 +233,13 @@ func (h *Hold) lose(reason LossReason, err error) {
 	if reason == LostStolen {
 		left = 0
 	}
+	flight := h.flight
+	h.flight = nil
 	bodies := h.closeLocked()
 	h.mu.Unlock()
+	if flight != nil {
+		flight.leave()
+	}
 	for _, b := range bodies {
 		b.cancel(lost)
 		b.overruns(left, lost)

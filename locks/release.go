@@ -97,9 +97,7 @@ func (h *Hold) giveBack(ctx context.Context) error {
 	defer cancel()
 	if flight != nil {
 		flight.wait(ctx, min(patience(h.c.lease), left/2))
-		if flight.needed.Add(-1) == 0 {
-			flight.cancel()
-		}
+		flight.leave()
 	}
 	released, err := h.m.release(ctx, h.name, Ref{ID: h.id}, data, patience(h.c.lease))
 	h.m.tell(Event{Kind: EventReleased, Key: h.name.Key, Token: h.token, Err: err})

@@ -60,6 +60,14 @@ type flight struct {
 	cancel context.CancelFunc
 }
 
+// leave says that a hold does not need the call any more. One that nobody needs is cut
+// short.
+func (f *flight) leave() {
+	if f.needed.Add(-1) == 0 {
+		f.cancel()
+	}
+}
+
 // add begins to look after a hold.
 func (w *watchdog) add(h *Hold) {
 	h.mu.Lock()

@@ -147,19 +147,16 @@ func do[T any](ctx context.Context, s *Faulty, c Call, step func(f Fault) (T, er
 		return none, f.Fail
 	}
 	value, err := step(f)
-	if err != nil {
-		return value, err
-	}
 	if f.Late != nil {
 		<-f.Late
 	}
-	if err := wait(ctx, f.After, f.SilentAfter); err != nil {
-		return none, err
+	if silent := wait(ctx, f.After, f.SilentAfter); silent != nil {
+		return none, silent
 	}
 	if f.Lose != nil {
 		return none, f.Lose
 	}
-	return value, nil
+	return value, err
 }
 
 // wait waits for d, or if it is silent until ctx is done, which is the error.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,11 +23,13 @@ const maxSteps = 1024
 // db makes steps durable in groups, one transaction each.
 type db struct {
 	bolt  *bbolt.DB
+	file  *os.File // of bolt
 	group *group.Group[*step]
 	told  func() // called once, when a write has failed and the file may be opened again; nil: nobody is told
 
 	mu     sync.Mutex
 	failed error // set once: an error of the disk, or that db was closed
+	torn   bool  // bbolt has panicked: it may have locked itself
 }
 
 type step struct {
@@ -34,8 +37,8 @@ type step struct {
 	err error
 }
 
-func newDB(bolt *bbolt.DB) *db {
-	d := &db{bolt: bolt}
+func newDB(bolt *bbolt.DB, file *os.File) *db {
+	d := &db{bolt: bolt, file: file}
 	d.group = group.New(maxSteps, 1, nil, d.write)
 	return d
 }
@@ -60,27 +63,47 @@ func (d *db) write(steps []*step) error {
 	if err := d.broken(nil); err != nil {
 		return err
 	}
-	err := d.bolt.Update(func(tx *bbolt.Tx) error {
+	err := d.commit(steps)
+	if err == nil || errors.Is(err, errUnchanged) {
+		return nil
+	}
+	path := d.bolt.Path()
+	if syncFailed(err) {
+		// What the disk has is not known: the system may show pages that it has lost.
+		return d.broken(fmt.Errorf("the disk has failed to keep what was written, %s stays closed until this process ends: %w: %w", path, taskqueue.ErrClosed, err))
+	}
+	err = d.broken(fmt.Errorf("taskqueue: the file could not be written, and will be opened again; what was acknowledged is in it: %w", explained(path, err)))
+	if d.told != nil {
+		d.told()
+	}
+	return err
+}
+
+// errUnchanged has a transaction that has written nothing be rolled back, which costs no
+// sync of the disk.
+var errUnchanged = errors.New("nothing was written")
+
+func (d *db) commit(steps []*step) (err error) {
+	defer guard(&err, d.tear)()
+	return d.bolt.Update(func(tx *bbolt.Tx) error {
 		t := &boltTx{b: tx.Bucket(bucket)}
 		for _, s := range steps {
 			if s.err = s.f(t); t.err != nil {
 				return t.err
 			}
 		}
+		if !t.wrote {
+			return errUnchanged
+		}
 		return nil
 	})
-	if err == nil {
-		return nil
-	}
-	if syncFailed(err) {
-		// What the disk has is not known: the system may show pages that it has lost.
-		return d.broken(fmt.Errorf("taskqueue: the disk has failed to keep what was written; the file stays closed until this process ends: %w", err))
-	}
-	err = d.broken(fmt.Errorf("taskqueue: the file could not be written, and will be opened again; what was acknowledged is in it: %w", err))
-	if d.told != nil {
-		d.told()
-	}
-	return err
+}
+
+// tear notes that bbolt has panicked.
+func (d *db) tear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.torn = true
 }
 
 // syncFailed reports whether it was the disk that did not keep what the system had
@@ -108,13 +131,21 @@ func (d *db) broken(err error) error {
 func (d *db) Close() error {
 	_ = d.broken(taskqueue.ErrClosed)
 	d.group.Idle()
+	d.mu.Lock()
+	torn := d.torn
+	d.mu.Unlock()
+	if torn { // its mapping stays until the program ends, but others may have the file
+		unlock(d.file)
+		return nil
+	}
 	return d.bolt.Close()
 }
 
 // boltTx is an engine.Tx. An error of the file ends the whole group.
 type boltTx struct {
-	b   *bbolt.Bucket
-	err error
+	b     *bbolt.Bucket
+	wrote bool
+	err   error
 }
 
 func (t *boltTx) Get(key []byte) []byte { return t.b.Get(key) }
@@ -123,6 +154,7 @@ func (t *boltTx) Put(key, value []byte) { t.note(t.b.Put(key, value)) }
 func (t *boltTx) Delete(key []byte)     { t.note(t.b.Delete(key)) }
 
 func (t *boltTx) note(err error) {
+	t.wrote = true
 	if t.err == nil {
 		t.err = err
 	}

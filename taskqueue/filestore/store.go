@@ -8,8 +8,8 @@ import (
 )
 
 // via calls f on where the tasks are now.
-func via[T any](s *store, f func(taskqueue.Store) (T, error)) (T, error) {
-	st, err := s.current()
+func via[T any](ctx context.Context, s *store, f func(taskqueue.Store) (T, error)) (T, error) {
+	st, err := s.current(ctx)
 	if err != nil {
 		return *new(T), err
 	}
@@ -21,43 +21,43 @@ func via[T any](s *store, f func(taskqueue.Store) (T, error)) (T, error) {
 // The methods of taskqueue.Store.
 
 func (s *store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
-	return via(s, func(st taskqueue.Store) ([]taskqueue.Result, error) { return st.Enqueue(ctx, queue, tasks) })
+	return via(ctx, s, func(st taskqueue.Store) ([]taskqueue.Result, error) { return st.Enqueue(ctx, queue, tasks) })
 }
 
 func (s *store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
-	return via(s, func(st taskqueue.Store) (taskqueue.Claimed, error) { return st.Claim(ctx, r) })
+	return via(ctx, s, func(st taskqueue.Store) (taskqueue.Claimed, error) { return st.Claim(ctx, r) })
 }
 
 func (s *store) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqueue.ExtendResult, error) {
-	return via(s, func(st taskqueue.Store) ([]taskqueue.ExtendResult, error) { return st.Extend(ctx, r) })
+	return via(ctx, s, func(st taskqueue.Store) ([]taskqueue.ExtendResult, error) { return st.Extend(ctx, r) })
 }
 
 func (s *store) Settle(ctx context.Context, queue string, outcomes []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
-	return via(s, func(st taskqueue.Store) ([]taskqueue.SettleResult, error) { return st.Settle(ctx, queue, outcomes) })
+	return via(ctx, s, func(st taskqueue.Store) ([]taskqueue.SettleResult, error) { return st.Settle(ctx, queue, outcomes) })
 }
 
 func (s *store) Get(ctx context.Context, queue, id string) (taskqueue.Info, error) {
-	return via(s, func(st taskqueue.Store) (taskqueue.Info, error) { return st.Get(ctx, queue, id) })
+	return via(ctx, s, func(st taskqueue.Store) (taskqueue.Info, error) { return st.Get(ctx, queue, id) })
 }
 
 func (s *store) List(ctx context.Context, queue string, r taskqueue.ListRequest) (taskqueue.Page, error) {
-	return via(s, func(st taskqueue.Store) (taskqueue.Page, error) { return st.List(ctx, queue, r) })
+	return via(ctx, s, func(st taskqueue.Store) (taskqueue.Page, error) { return st.List(ctx, queue, r) })
 }
 
 func (s *store) Queues(ctx context.Context) ([]string, error) {
-	return via(s, func(st taskqueue.Store) ([]string, error) { return st.Queues(ctx) })
+	return via(ctx, s, func(st taskqueue.Store) ([]string, error) { return st.Queues(ctx) })
 }
 
 func (s *store) Stats(ctx context.Context, queue string) (taskqueue.Stats, error) {
-	return via(s, func(st taskqueue.Store) (taskqueue.Stats, error) { return st.Stats(ctx, queue) })
+	return via(ctx, s, func(st taskqueue.Store) (taskqueue.Stats, error) { return st.Stats(ctx, queue) })
 }
 
 func (s *store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (bool, error) {
-	return via(s, func(st taskqueue.Store) (bool, error) { return st.Act(ctx, queue, id, act) })
+	return via(ctx, s, func(st taskqueue.Store) (bool, error) { return st.Act(ctx, queue, id, act) })
 }
 
 func (s *store) Purge(ctx context.Context, queue string, state taskqueue.State, cursor string) (n int, next string, err error) {
-	_, err = via(s, func(st taskqueue.Store) (_ struct{}, err error) {
+	_, err = via(ctx, s, func(st taskqueue.Store) (_ struct{}, err error) {
 		n, next, err = st.Purge(ctx, queue, state, cursor)
 		return struct{}{}, err
 	})
@@ -65,28 +65,28 @@ func (s *store) Purge(ctx context.Context, queue string, state taskqueue.State, 
 }
 
 func (s *store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
-	return via(s, func(st taskqueue.Store) (bool, error) { return st.Tick(ctx, t) })
+	return via(ctx, s, func(st taskqueue.Store) (bool, error) { return st.Tick(ctx, t) })
 }
 
 func (s *store) Unschedule(ctx context.Context, queue, name string) (bool, error) {
-	return via(s, func(st taskqueue.Store) (bool, error) { return st.Unschedule(ctx, queue, name) })
+	return via(ctx, s, func(st taskqueue.Store) (bool, error) { return st.Unschedule(ctx, queue, name) })
 }
 
 func (s *store) Periodic(ctx context.Context, queue string) ([]taskqueue.Periodic, error) {
-	return via(s, func(st taskqueue.Store) ([]taskqueue.Periodic, error) { return st.Periodic(ctx, queue) })
+	return via(ctx, s, func(st taskqueue.Store) ([]taskqueue.Periodic, error) { return st.Periodic(ctx, queue) })
 }
 
 func (s *store) Configure(ctx context.Context, queue string, f func(*taskqueue.Settings)) error {
-	_, err := via(s, func(st taskqueue.Store) (struct{}, error) { return struct{}{}, st.Configure(ctx, queue, f) })
+	_, err := via(ctx, s, func(st taskqueue.Store) (struct{}, error) { return struct{}{}, st.Configure(ctx, queue, f) })
 	return err
 }
 
 func (s *store) Wait(ctx context.Context, queue string, seen uint64, until time.Time) error {
-	_, err := via(s, func(st taskqueue.Store) (struct{}, error) { return struct{}{}, st.Wait(ctx, queue, seen, until) })
+	_, err := via(ctx, s, func(st taskqueue.Store) (struct{}, error) { return struct{}{}, st.Wait(ctx, queue, seen, until) })
 	return err
 }
 
 // Audit is the method of taskqueue.Auditor.
 func (s *store) Audit(ctx context.Context, queue string) ([]string, error) {
-	return via(s, func(st taskqueue.Store) ([]string, error) { return st.(taskqueue.Auditor).Audit(ctx, queue) })
+	return via(ctx, s, func(st taskqueue.Store) ([]string, error) { return st.(taskqueue.Auditor).Audit(ctx, queue) })
 }

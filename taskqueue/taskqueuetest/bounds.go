@@ -375,16 +375,28 @@ func retriedDoesNotExpire(f *fixture) {
 	run := f.one()
 	f.settle(run, taskqueue.Succeeded, 0)
 
-	t.ID, t.ExpiresAt = "b", time.Now().Add(30*time.Millisecond)
-	f.add(t)
-	f.settle(f.one(), taskqueue.Snoozed, 40*time.Millisecond)
-	time.Sleep(50 * time.Millisecond)
-	assert.Equal(f, "b", f.one().ID, "it was started in time")
+	run = f.startedInTime("b")
+	f.settle(run, taskqueue.Snoozed, 0)
+	time.Sleep(time.Until(run.ExpiresAt) + time.Millisecond)
+	assert.Equal(f, run.ID, f.one().ID, "it was started in time")
 
-	t.ID, t.ExpiresAt = "c", time.Now().Add(30*time.Millisecond)
-	f.add(t)
-	f.settle(f.one(), taskqueue.Unhandled, 40*time.Millisecond)
-	time.Sleep(50 * time.Millisecond)
+	run = f.startedInTime("c")
+	f.settle(run, taskqueue.Unhandled, 0)
+	time.Sleep(time.Until(run.ExpiresAt) + time.Millisecond)
 	assert.Empty(f, f.claim(1), "nobody has started it")
-	f.in("c", taskqueue.StateDead)
+	f.in(run.ID, taskqueue.StateDead)
+}
+
+// startedInTime adds a task that expires soon and claims it before that: on a slow
+// machine it tries with longer and longer times, and other ids.
+func (f *fixture) startedInTime(id string) taskqueue.Info {
+	f.Helper()
+	for soon := 10 * time.Millisecond; ; soon *= 2 {
+		t := task(fmt.Sprint(id, " ", soon))
+		t.ExpiresAt = time.Now().Add(soon)
+		f.add(t)
+		if got := f.claim(1); len(got) > 0 {
+			return got[0]
+		}
+	}
 }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io/fs"
 	"net/rpc"
+	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -23,16 +24,23 @@ var _ taskqueue.Store = (*Client)(nil)
 
 // Dial returns the store that another process serves at path.
 func Dial(path string) (*Client, error) {
-	conn, err := net.DialTimeout("unix", path, time.Second)
+	conn, err := dial(path)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{rpc.NewClient(conn)}, nil
 }
 
+// Starting reports whether an error of Dial may be one of a process that does not listen
+// yet, or not any more.
+func Starting(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
 // do makes a call. If ctx is done before the answer the call may be carried out yet.
 func (c *Client) do(ctx context.Context, what Call) (*Answer, error) {
 	a := new(Answer)
+	what.Version = version
 	made := c.c.Go("Store.Do", what, a, make(chan *rpc.Call, 1))
 	select {
 	case <-made.Done:

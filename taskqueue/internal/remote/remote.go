@@ -5,6 +5,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -14,9 +15,13 @@ import (
 // maxWait bounds a call of Wait: whoever waits asks again.
 const maxWait = time.Second
 
+// version is that of what goes over the socket.
+const version = 1
+
 // A Call is what goes over the socket: what to do, and all that it needs. Only what
 // belongs to Do is set.
 type Call struct {
+	Version  int
 	Do       string
 	Queue    string
 	ID       string
@@ -59,7 +64,7 @@ type Answer struct {
 // kinds are the errors that keep what they are.
 var kinds = map[string]error{
 	"not found": taskqueue.ErrNotFound,
-	"closed":    taskqueue.ErrClosed,
+	"closed":    ErrGone, // it is theirs that is closed: ours finds another
 }
 
 // setError notes err.
@@ -82,6 +87,9 @@ func (a *Answer) setError(err error) {
 			a.Kind = kind
 		}
 	}
+	if errors.Is(err, taskqueue.ErrClosed) {
+		a.Kind = "closed"
+	}
 }
 
 func (a *Answer) error() error {
@@ -95,11 +103,24 @@ func (a *Answer) error() error {
 	case "other":
 		return errors.New(a.Text)
 	}
-	return kinds[a.Kind]
+	return &failure{a.Text, kinds[a.Kind]}
 }
+
+// A failure is an error of the other process that keeps its text, and what it is.
+type failure struct {
+	text string
+	is   error
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.is }
 
 // serve does what c says on s.
 func serve(ctx context.Context, s taskqueue.Store, c *Call, a *Answer) {
+	if c.Version != version {
+		a.setError(fmt.Errorf("taskqueue: the process that has the file speaks version %d at its socket, and this one %d: use the same program", version, c.Version))
+		return
+	}
 	var err error
 	switch c.Do {
 	case "enqueue":

@@ -2,10 +2,8 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/rpc"
-	"os"
 	"sync"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -14,6 +12,7 @@ import (
 // A Server serves a store on a socket.
 type Server struct {
 	listener net.Listener
+	remove   func() // the socket
 	rpc      *rpc.Server
 	stop     context.CancelFunc
 
@@ -25,16 +24,12 @@ type Server struct {
 // Listen serves s on the socket at path, which only this user may use. A socket that
 // is there is one of a process that has ended.
 func Listen(path string, s taskqueue.Store) (*Server, error) {
-	_ = os.Remove(path)
-	l, err := net.Listen("unix", path)
+	l, remove, err := listen(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
 	ctx, stop := context.WithCancel(context.Background())
-	v := &Server{listener: l, rpc: rpc.NewServer(), stop: stop, conns: map[net.Conn]bool{}}
+	v := &Server{listener: l, remove: remove, rpc: rpc.NewServer(), stop: stop, conns: map[net.Conn]bool{}}
 	if err := v.rpc.RegisterName("Store", &service{ctx, s}); err != nil {
 		panic(err) // it has one method of the right shape
 	}
@@ -95,6 +90,7 @@ func (v *Server) leave(conn net.Conn) {
 func (v *Server) Close() error {
 	v.stop()
 	err := v.listener.Close()
+	v.remove()
 	v.mu.Lock()
 	for conn := range v.conns {
 		_ = conn.Close()

@@ -21,7 +21,7 @@ import (
 // dialect leaves room in the pages for new versions of rows: no index has a column that
 // changes, so the server does not touch the indexes then.
 var dialect = &relational.Dialect{
-	Types: [4]string{"BIGINT", "BYTEA", "BYTEA", "BYTEA"}, Suffix: "WITH (fillfactor = 50)",
+	Integer: "BIGINT", Bytes: "BYTEA", Blob: "BYTEA", Suffix: "WITH (fillfactor = 50)",
 	Now: "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", Greatest: "greatest", Empty: "''::bytea", Numbered: "$",
 }
 
@@ -47,7 +47,7 @@ type backend struct {
 }
 
 // retry repeats what the server has given up for the sake of another transaction, and
-// what a connection has not sent because it was lost before.
+// what a connection of the pool could not do because the server had ended it before.
 func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error) error {
 	for stale := 0; ; {
 		if b.closed.Load() {
@@ -65,7 +65,7 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 				pause.Stop()
 			case <-pause.C:
 			}
-		case pgconn.SafeToRetry(err) && stale < 100: // one for each connection of a large pool
+		case (pgconn.SafeToRetry(err) || refused != nil && refused.Code == "57P01") && stale < 100: // one for each connection of a large pool
 			stale++
 		default:
 			return failure(ctx, err)
@@ -98,10 +98,6 @@ func send(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch) error {
 	return c.SendBatch(ctx, batch).Close()
 }
 
-func key(name locks.Name) []any {
-	return []any{relational.Bytes(name.Tenant), relational.Bytes(name.Key)}
-}
-
 // found is what was read of a resource.
 type found struct {
 	name    locks.Name
@@ -118,7 +114,7 @@ func (f *found) load() *relational.Loaded {
 // queue adds to a batch what reads the resource: its row, by a statement that locks it or
 // not, then its entries, then the time.
 func (f *found) queue(batch *pgx.Batch, row string) {
-	batch.Queue(row, key(f.name)...).QueryRow(func(r pgx.Row) error {
+	batch.Queue(row, relational.Key(f.name)...).QueryRow(func(r pgx.Row) error {
 		f.row = new(relational.Row)
 		err := f.row.Scan(r.Scan)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -126,7 +122,7 @@ func (f *found) queue(batch *pgx.Batch, row string) {
 		}
 		return err
 	})
-	batch.Queue(text.Entries, key(f.name)...).Query(func(rows pgx.Rows) error {
+	batch.Queue(text.Entries, relational.Key(f.name)...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var e relational.Entry
 			if err := e.Scan(rows.Scan); err != nil {
@@ -187,10 +183,10 @@ func queueSave(batch *pgx.Batch, l *relational.Loaded, now int64) {
 	case c.Update != nil:
 		batch.Queue(text.Update, c.Update...)
 	case c.Delete:
-		batch.Queue(text.Delete, key(l.Name)...)
+		batch.Queue(text.Delete, relational.Key(l.Name)...)
 	}
 	for _, id := range c.Drop {
-		batch.Queue(text.Drop, append(key(l.Name), relational.Bytes(id))...)
+		batch.Queue(text.Drop, append(relational.Key(l.Name), relational.Bytes(id))...)
 	}
 	for i := range c.Put {
 		batch.Queue(text.Put, c.Put[i].Args()...)
@@ -270,7 +266,7 @@ func (b *backend) Take(ctx context.Context, name locks.Name, q *locks.Request) (
 
 func (b *backend) Give(ctx context.Context, name locks.Name, id string, data *string) (given bool, err error) {
 	err = b.retry(ctx, func(ctx context.Context) error {
-		tag, err := b.pool.Exec(ctx, text.Give, append(key(name), relational.Bytes(id), relational.OptionalBytes(data))...)
+		tag, err := b.pool.Exec(ctx, text.Give, append(relational.Key(name), relational.Bytes(id), relational.OptionalBytes(data))...)
 		given = tag.RowsAffected() > 0
 		return err
 	})

@@ -139,7 +139,7 @@ func (b *backend) extendOne(ctx context.Context, q *locks.Renewal, extended func
 	var grants []locks.Grant
 	err := b.retry(ctx, func(ctx context.Context) error {
 		grants = nil
-		rows, err := b.pool.Query(ctx, text.Extend, append(key(q.Name), relational.Bytes(q.ID), q.Lease.Microseconds())...)
+		rows, err := b.pool.Query(ctx, text.Extend, append(relational.Key(q.Name), relational.Bytes(q.ID), q.Lease.Microseconds())...)
 		return each(rows, err, func(scan func(...any) error) error {
 			g, err := relational.ScanExtended(scan)
 			grants = append(grants, g)

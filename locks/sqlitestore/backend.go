@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
@@ -31,11 +32,11 @@ func (f *file) Steps(ctx context.Context, names []locks.Name, steps func(now int
 		now := f.now()
 		steps(now, rs)
 		for name, l := range loaded {
-			hint, err := f.save(ctx, tx, l, now)
-			if err != nil {
+			c := l.Change(now)
+			if err := f.statements.Save(ctx, tx, name, c); err != nil {
 				return err
 			}
-			if hint {
+			if slices.Contains(c.Wake, f.client) {
 				hints = append(hints, name)
 			}
 		}
@@ -75,23 +76,7 @@ func (f *file) look(ctx context.Context, do func(ctx context.Context, tx *sql.Tx
 
 func (f *file) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
 	err = f.look(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		page, err := relational.ReadPage(tenant, after, most, func(n int, args []any, row func(scan func(...any) error) error) error {
-			stmt := f.statements.page
-			if n > 0 {
-				stmt = f.statements.around
-			}
-			rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
-			if err != nil {
-				return err
-			}
-			defer func() { _ = rows.Close() }()
-			for rows.Next() {
-				if err := row(rows.Scan); err != nil {
-					return err
-				}
-			}
-			return rows.Err()
-		})
+		page, err := f.statements.ReadPage(ctx, tx, tenant, after, most)
 		now, rs = f.now(), page
 		return err
 	})
@@ -112,7 +97,7 @@ func (f *file) Take(ctx context.Context, name locks.Name, q *locks.Request) (g l
 }
 
 func (f *file) Give(ctx context.Context, name locks.Name, id string, data *string) (given bool, err error) {
-	args := append(key(name), relational.Bytes(id), relational.OptionalBytes(data), nil)
+	args := append(relational.Key(name), relational.Bytes(id), relational.OptionalBytes(data), nil)
 	err = f.write(ctx, func(ctx context.Context) error {
 		args[len(args)-1] = f.now()
 		result, err := f.statements.give.ExecContext(ctx, args...)

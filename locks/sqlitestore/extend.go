@@ -36,7 +36,7 @@ func (f *file) Extend(ctx context.Context, renewals []*locks.Renewal, extended f
 		}
 		one := tx.StmtContext(ctx, f.statements.extend)
 		for _, q := range rest {
-			args := append(key(q.Name), relational.Bytes(q.ID), q.Lease.Microseconds(), now)
+			args := append(relational.Key(q.Name), relational.Bytes(q.ID), q.Lease.Microseconds(), now)
 			g, err := relational.ScanExtended(one.QueryRowContext(ctx, args...).Scan)
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
@@ -61,21 +61,13 @@ func (f *file) extendBatch(ctx context.Context, tx *sql.Tx, now int64, batch map
 	args := []any{now, int64(0)}
 	for _, q := range batch {
 		args[1] = q.Lease.Microseconds() // that of all
-		args = append(append(args, key(q.Name)...), relational.Bytes(q.ID))
+		args = append(append(args, relational.Key(q.Name)...), relational.Bytes(q.ID))
 	}
-	rows, err := tx.StmtContext(ctx, f.statements.extendMany).QueryContext(ctx, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		g, err := relational.ScanExtended(rows.Scan)
-		if err != nil {
-			return err
-		}
+	return relational.Query(ctx, tx.StmtContext(ctx, f.statements.extendMany), args, func(scan func(...any) error) error {
+		g, err := relational.ScanExtended(scan)
 		grants[batch[g.ID]] = g
-	}
-	return rows.Err()
+		return err
+	})
 }
 
 // batches sorts renewals into batches of many, each of one lease and of different IDs,

@@ -5,17 +5,15 @@ import (
 	"database/sql"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/ambit-go/ambit/locks"
-	"github.com/ambit-go/ambit/locks/internal/book"
 	"github.com/ambit-go/ambit/locks/internal/relational"
 )
 
 var dialect = &relational.Dialect{
-	Types: [4]string{"INTEGER", "BLOB", "BLOB", "BLOB"}, Suffix: "WITHOUT ROWID",
+	Integer: "INTEGER", Bytes: "BLOB", Blob: "BLOB", Suffix: "WITHOUT ROWID",
 	Now: "CAST($now AS INTEGER)", Greatest: "max", Empty: "x''", Numbered: "?",
 }
 
@@ -35,43 +33,32 @@ type file struct {
 	writer chan struct{}
 }
 
-// statements are prepared for each connection when it first uses them.
+// statements are those of all stores, and some more.
 type statements struct {
-	begin                                                       *sql.Stmt
-	read, entries, insert, update, remove, put, drop            *sql.Stmt
-	page, around, deleted, bury, take, give, extend, extendMany *sql.Stmt
-	all                                                         []*sql.Stmt
+	relational.Prepared
+	begin, take, give, extend, extendMany *sql.Stmt
 }
 
 func (f *file) prepare(ctx context.Context) error {
-	s := &f.statements
-	for _, p := range []struct {
-		stmt **sql.Stmt
-		text string
-	}{
-		{&s.begin, "UPDATE lk_schema SET version = version WHERE 0"},
-		{&s.read, text.Read}, {&s.entries, text.Entries}, {&s.insert, text.Insert}, {&s.update, text.Update}, {&s.remove, text.Delete},
-		{&s.put, text.Put}, {&s.drop, text.Drop}, {&s.page, text.Page}, {&s.around, text.Around}, {&s.deleted, text.Deleted}, {&s.bury, text.Bury},
-		{&s.take, text.Take}, {&s.give, text.Give}, {&s.extend, text.Extend}, {&s.extendMany, extendMany},
-	} {
-		err := f.retry(ctx, func(ctx context.Context) (err error) {
-			*p.stmt, err = f.db.PrepareContext(ctx, p.text)
-			return err
-		})
-		if err != nil {
-			return err
+	return f.retry(ctx, func(ctx context.Context) error {
+		s := &f.statements
+		err := s.Prepare(ctx, f.db, text)
+		for _, one := range []struct {
+			stmt **sql.Stmt
+			text string
+		}{
+			{&s.begin, "UPDATE lk_schema SET version = version WHERE 0"},
+			{&s.take, text.Take}, {&s.give, text.Give}, {&s.extend, text.Extend}, {&s.extendMany, extendMany},
+		} {
+			if err == nil {
+				err = s.Add(ctx, f.db, one.stmt, one.text)
+			}
 		}
-		s.all = append(s.all, *p.stmt)
-	}
-	return nil
-}
-
-func (s *statements) close() error {
-	var errs []error
-	for _, stmt := range s.all {
-		errs = append(errs, stmt.Close())
-	}
-	return errors.Join(errs...)
+		if err != nil {
+			_ = s.Close()
+		}
+		return err
+	})
 }
 
 // retry repeats what finds the file busy until ctx is done. What it does gets a context
@@ -131,82 +118,11 @@ func (f *file) transact(ctx context.Context, do func(ctx context.Context, tx *sq
 	})
 }
 
-// on returns a prepared statement for a transaction, or outside of any.
-func on(ctx context.Context, tx *sql.Tx, stmt *sql.Stmt) *sql.Stmt {
-	if tx == nil {
-		return stmt
-	}
-	return tx.StmtContext(ctx, stmt)
-}
-
+// load reads a resource. Who writes has the whole file, so no row is to be locked.
 func (f *file) load(ctx context.Context, tx *sql.Tx, name locks.Name) (*relational.Loaded, error) {
-	row, err := f.row(ctx, tx, name)
+	row, err := f.statements.ReadRow(ctx, tx, f.statements.Read, name)
 	if err != nil {
 		return nil, err
 	}
-	if row == nil {
-		var deleted int64
-		err := on(ctx, tx, f.statements.deleted).QueryRowContext(ctx).Scan(&deleted)
-		return relational.Load(name, nil, nil, deleted), err
-	}
-	entries, err := f.entries(ctx, tx, name)
-	return relational.Load(name, row, entries, 0), err
-}
-
-// row reads the row of a resource, nil if there is none.
-func (f *file) row(ctx context.Context, tx *sql.Tx, name locks.Name) (*relational.Row, error) {
-	var row relational.Row
-	err := row.Scan(on(ctx, tx, f.statements.read).QueryRowContext(ctx, key(name)...).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return &row, err
-}
-
-func (f *file) entries(ctx context.Context, tx *sql.Tx, name locks.Name) ([]book.Entry, error) {
-	rows, err := on(ctx, tx, f.statements.entries).QueryContext(ctx, key(name)...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	var entries []book.Entry
-	for rows.Next() {
-		var e relational.Entry
-		if err := e.Scan(rows.Scan); err != nil {
-			return nil, err
-		}
-		entries = append(entries, e.Entry)
-	}
-	return entries, rows.Err()
-}
-
-func key(name locks.Name) []any {
-	return []any{relational.Bytes(name.Tenant), relational.Bytes(name.Key)}
-}
-
-// save writes what a step has changed. It says whether this process is to be hinted.
-func (f *file) save(ctx context.Context, tx *sql.Tx, l *relational.Loaded, now int64) (hint bool, err error) {
-	c := l.Change(now)
-	s := &f.statements
-	do := func(stmt *sql.Stmt, args []any) {
-		if err == nil {
-			_, err = tx.StmtContext(ctx, stmt).ExecContext(ctx, args...)
-		}
-	}
-	switch {
-	case c.Insert != nil:
-		do(s.insert, c.Insert)
-	case c.Update != nil:
-		do(s.update, c.Update)
-	case c.Delete:
-		do(s.remove, key(l.Name))
-		do(s.bury, []any{c.Bury})
-	}
-	for _, id := range c.Drop {
-		do(s.drop, append(key(l.Name), relational.Bytes(id)))
-	}
-	for i := range c.Put {
-		do(s.put, c.Put[i].Args())
-	}
-	return slices.Contains(c.Wake, f.client), err
+	return f.statements.Load(ctx, tx, name, row)
 }

@@ -18,6 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	lockstest.Main()
 	// Each connection that was opened has one of these until it is closed.
 	goleak.VerifyTestMain(m)
 }

@@ -74,7 +74,7 @@ func (w *watcher) look() {
 	ctx := context.Background()
 	seen := make(map[locks.Name]int64, len(w.seen))
 	for _, name := range w.hub.Keys() {
-		row, err := w.row(ctx, nil, name)
+		row, err := w.statements.ReadRow(ctx, nil, w.statements.Read, name)
 		if err != nil || row == nil {
 			continue // the next change shows it
 		}
@@ -82,7 +82,7 @@ func (w *watcher) look() {
 		if was, there := w.seen[name]; there && was == row.Wakes {
 			continue
 		}
-		entries, err := w.entries(ctx, nil, name)
+		entries, err := w.statements.ReadEntries(ctx, nil, name)
 		if err == nil && slices.Contains(relational.Load(name, row, entries, 0).Wake(w.now()), w.client) {
 			w.hub.Hint(name)
 		}

@@ -34,12 +34,12 @@ type Row struct {
 
 // resourceColumns are the columns of lk_resource. The first two are its key.
 var resourceColumns = []column{
-	{"tenant", short}, {"key", short},
+	{"tenant", tenant}, {"key", key},
 	{"kind", integer}, {"max_n", integer}, {"lease_us", integer}, {"fair", integer}, {"delete_on_release", integer},
 	{"lock_delay_us", integer}, {"shut_until", integer}, {"fence", integer}, {"ticket", integer}, {"version", long}, {"data", optional},
 	{"created_by", long}, {"created_us", integer}, {"updated_by", long}, {"updated_us", integer},
 	{"waiters", integer}, {"wakes", integer},
-	{"holder_id", short}, {"holder_version", long}, {"holder_prev", long}, {"holder_owner", long}, {"holder_ticket", integer},
+	{"holder_id", id}, {"holder_version", long}, {"holder_prev", long}, {"holder_owner", long}, {"holder_ticket", integer},
 	{"holder_lease_us", integer}, {"holder_delay_us", integer}, {"holder_acquired", integer}, {"holder_exp", integer},
 	{"holder_revoked", integer}, {"holder_delete", integer},
 }
@@ -66,7 +66,7 @@ type Entry struct {
 
 // entryColumns are the columns of lk_entry. The first three are its key.
 var entryColumns = []column{
-	{"tenant", short}, {"key", short}, {"id", short},
+	{"tenant", tenant}, {"key", key}, {"id", id},
 	{"version", long}, {"prev_version", long}, {"owner", long}, {"client", long},
 	{"held", integer}, {"revoked", integer}, {"shared", integer}, {"barging", integer}, {"qty", integer}, {"slot", integer},
 	{"ticket", integer}, {"fence", integer}, {"lease_us", integer}, {"lock_delay_us", integer},

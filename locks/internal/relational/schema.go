@@ -24,11 +24,17 @@ func CheckVersion(there int64) (migrate bool, err error) {
 type columnType int
 
 const (
-	integer  columnType = iota
-	short               // bytes that may be a part of a key
-	long                // bytes
-	optional            // bytes, or NULL
+	integer columnType = iota
+	tenant             // bytes
+	key
+	id
+	long
+	optional // bytes of any number, or NULL
 )
+
+// sizes are what the columns may hold, in bytes. The first three are an index together,
+// for which MariaDB has 3,072.
+var sizes = [...]int{tenant: 255, key: 1024, id: 255, long: 1024, optional: 0}
 
 type column struct {
 	name string
@@ -37,10 +43,12 @@ type column struct {
 
 // A Dialect is what SQL looks like in a database.
 type Dialect struct {
-	Types    [4]string // of the column types
-	Quote    string    // around the names of columns
-	Suffix   string    // after CREATE TABLE (…)
-	Now      string    // the time in microseconds, or $now, a parameter of its own
+	Integer  string // a type of 64 bits
+	Bytes    string // a type of bytes; it may have the verb of a number, which is the most of them
+	Blob     string // a type of bytes of any number
+	Quote    string // around the names of columns
+	Suffix   string // after CREATE TABLE (…)
+	Now      string // the time in microseconds, or $now, a parameter of its own
 	Greatest string
 	Empty    string // no bytes
 	// Numbered says whether parameters have numbers, so one can be used twice: what
@@ -55,7 +63,7 @@ func (d *Dialect) Tables() []string {
 		d.table("lk_entry", entryColumns, 3),
 		// One row. deleted is the greatest fence of all resources that were deleted: a new
 		// one begins above it, even if the clock was set back.
-		fmt.Sprintf("CREATE TABLE IF NOT EXISTS lk_schema (version %s NOT NULL, deleted %[1]s NOT NULL)", d.Types[integer]),
+		fmt.Sprintf("CREATE TABLE IF NOT EXISTS lk_schema (version %s NOT NULL PRIMARY KEY, deleted %[1]s NOT NULL)", d.Integer),
 	}
 }
 
@@ -63,7 +71,7 @@ func (d *Dialect) table(name string, columns []column, keys int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (\n", name)
 	for _, c := range columns {
-		fmt.Fprintf(&b, "\t%s %s", d.quote(c.name), d.Types[c.columnType])
+		fmt.Fprintf(&b, "\t%s %s", d.quote(c.name), d.typeOf(c.columnType))
 		if c.columnType != optional {
 			b.WriteString(" NOT NULL")
 		}
@@ -71,6 +79,18 @@ func (d *Dialect) table(name string, columns []column, keys int) string {
 	}
 	fmt.Fprintf(&b, "\tPRIMARY KEY (%s)\n) %s", d.names(columns[:keys]), d.Suffix)
 	return b.String()
+}
+
+func (d *Dialect) typeOf(t columnType) string {
+	switch {
+	case t == integer:
+		return d.Integer
+	case t == optional:
+		return d.Blob
+	case strings.Contains(d.Bytes, "%d"):
+		return fmt.Sprintf(d.Bytes, sizes[t])
+	}
+	return d.Bytes
 }
 
 func (d *Dialect) quote(name string) string { return d.Quote + name + d.Quote }

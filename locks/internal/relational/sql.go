@@ -97,7 +97,7 @@ func (d *Dialect) onConflict() string {
 func (d *Dialect) fill(template string, now int) string {
 	text := strings.NewReplacer(
 		"{now}", strings.ReplaceAll(d.Now, "$now", d.p(now)),
-		"{max}", d.Greatest, "{none}", d.Empty, "{bytes}", d.Types[long], "{int}", d.Types[integer],
+		"{max}", d.Greatest, "{none}", d.Empty, "{bytes}", d.Blob, "{int}", d.Integer,
 		"$", d.Numbered,
 	).Replace(template)
 	return strings.Join(strings.Fields(text), " ")

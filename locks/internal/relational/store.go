@@ -41,19 +41,13 @@ type Store struct {
 	Client string
 }
 
-// What the columns of a key may hold, in bytes: the index of MariaDB has room for no more.
-const (
-	maxTenant = 512
-	maxKey    = 2048
-	maxID     = 255
-)
-
 func validate(name locks.Name) error {
-	switch {
-	case len(name.Tenant) > maxTenant:
-		return &locks.ValidationError{What: "tenant", Why: fmt.Sprintf("it has %d bytes, and at most %d are possible", len(name.Tenant), maxTenant)}
-	case len(name.Key) > maxKey:
-		return &locks.ValidationError{What: "key", Why: fmt.Sprintf("it has %d bytes, and at most %d are possible", len(name.Key), maxKey)}
+	return first(fits("tenant", name.Tenant, tenant), fits("key", name.Key, key))
+}
+
+func fits(what, s string, t columnType) error {
+	if len(s) > sizes[t] {
+		return &locks.ValidationError{What: what, Why: fmt.Sprintf("it has %d bytes, and at most %d are possible", len(s), sizes[t])}
 	}
 	return nil
 }
@@ -73,10 +67,11 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 	}
 	create := false
 	for i := range requests {
-		if len(requests[i].ID) > maxID {
-			return turn, &locks.ValidationError{What: "ID", Why: fmt.Sprintf("it has more than %d bytes", maxID)}
+		q := &requests[i]
+		if err := first(fits("ID", q.ID, id), fits("version", q.Version, long), fits("owner", q.Owner, long)); err != nil {
+			return turn, err
 		}
-		create = create || !requests[i].OnlyIfExists
+		create = create || !q.OnlyIfExists
 	}
 	if plain(requests) {
 		if g, ok, err := s.Take(ctx, name, &requests[0]); err != nil {
@@ -144,7 +139,7 @@ func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.Re
 	var quick []*locks.Renewal
 	for i := range renewals {
 		q := &renewals[i]
-		if err := validate(q.Name); err != nil {
+		if err := first(validate(q.Name), fits("version", q.NewVersion, long)); err != nil {
 			return nil, err
 		}
 		if at[q] = i; q.ID != "" && q.NewVersion == "" && q.Data == nil {
@@ -197,7 +192,7 @@ func (s *Store) rest(ctx context.Context, renewals []locks.Renewal, results []lo
 }
 
 func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Record, err error) {
-	if err := validate(record.Name); err != nil {
+	if err := first(validate(record.Name), fits("version", record.Version, long), fits("owner", record.CreatedBy, long)); err != nil {
 		return made, err
 	}
 	var refused error

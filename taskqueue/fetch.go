@@ -79,7 +79,7 @@ func (f *fetcher) claim(ctx, live context.Context, n int) (got Claimed, before t
 	}
 	for failures := 0; ; failures++ {
 		last := ctx.Err() != nil
-		before = clock.Now()
+		before = clock.Steady()
 		call, cancel := context.WithTimeout(live, min(callTimeout, f.w.o.lease/3))
 		got, err = f.w.q.store.Claim(call, r)
 		cancel()

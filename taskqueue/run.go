@@ -127,21 +127,21 @@ func eventOf(k OutcomeKind, cause error) EventKind {
 	return EventFailed
 }
 
-// lasts notes until when the lease of r lasts. The context of the handler ends a
+// lasts notes until when the lease of r lasts, by the steady clock. The context of the handler ends a
 // little before.
 func (r *run) lasts(until time.Time) {
+	left := until.Sub(clock.Steady())
 	r.c.mu.Lock()
-	r.c.deadline = until
+	r.c.deadline = clock.FromSteady(until)
 	r.c.mu.Unlock()
-	left := clock.Until(until)
 	r.end.Store(&until)
 	r.deadline.Reset(left - left/20)
 }
 
-// look finds out whether the lease is over. After the process was suspended the timer
-// may be late.
+// look finds out whether the lease is over. After the process was stopped the timer is
+// late, and after the machine was suspended it is later still: timers stand still then.
 func (r *run) look() {
-	if until := r.end.Load(); until != nil && !clock.Now().Before(*until) {
+	if until := r.end.Load(); until != nil && !clock.Steady().Before(*until) {
 		r.lose()
 	}
 }
@@ -195,7 +195,7 @@ func (w *worker) keepLeases(ctx context.Context, queue string) error {
 		w.mu.Unlock()
 		// What is lost is to become another worker's, also what we find out just now. The
 		// time is taken first: a suspend behind the look shortens the new lease.
-		before := clock.Now()
+		before := clock.Steady()
 		runs = slices.DeleteFunc(runs, func(r *run) bool { r.look(); return r.gone() })
 		for len(runs) > 0 {
 			runs = runs[w.extend(ctx, queue, runs, before):]

@@ -35,11 +35,11 @@ func ExampleConcurrency() {
 
 // Of four places three are for mail, as long as there is some, and one is for the rest.
 func ExampleQueues() {
-	works(ab, taskqueue.Queues(map[string]int{"mail": 3, "default": 1}), taskqueue.Concurrency(4))
+	works(ab[:1], taskqueue.Queues(map[string]int{"mail": 3, "default": 1}), taskqueue.Concurrency(4))
 	q, _ := taskqueue.New(memstore.New())
 	fmt.Println(q.Work(context.Background(), okAndBad, taskqueue.Queues(map[string]int{"mail": 0})))
-	// Unordered output:
-	// a b <nil>
+	// Output:
+	// a <nil>
 	// taskqueue: Queues: the weight of mail is 0: it must be at least 1, or leave the queue out
 }
 

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -10,7 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -23,6 +24,9 @@ const (
 	demoDelayed = 200 // of them: due up to 3 s from now
 	demoFailing = 100 // of them: fail once or twice before they end well
 	demoLease   = 2 * time.Second
+	demoWorkers = 3
+	// demoLimit is how long it takes at most: longer than that something is wrong.
+	demoLimit = 25 * time.Second
 )
 
 // demoPayload is what a task of the demo is to do.
@@ -30,7 +34,8 @@ type demoPayload struct {
 	Fail int `json:"fail"` // how many times
 }
 
-// An entry is a line of the ledger: the end of a run, by the process that ran it.
+// An entry is a line of the ledger: the end of a run, by the process that ran it. Times
+// are those of its clock.
 type entry struct {
 	ID      string    `json:"id"`
 	Token   int64     `json:"token"`
@@ -55,6 +60,20 @@ func demoCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	}
 }
 
+// A demo is one run of it.
+type demo struct {
+	*env
+	store  taskqueue.Store
+	q      *taskqueue.Queue
+	ledger string
+	ids    []string
+	fails  map[string]int // how often a task is to fail
+
+	left   atomic.Int64    // workers that have not ended
+	kills  atomic.Bool     // worker 1 is to be killed now
+	killed map[string]bool // what worker 1 was running when it was killed
+}
+
 // demo adds tasks, starts three workers, kills one, waits for the end, and reports.
 func (e *env) demo(ctx context.Context, ledger string) (err error) {
 	store, err := taskqueue.Open(ctx, e.url)
@@ -66,50 +85,93 @@ func (e *env) demo(ctx context.Context, ledger string) (err error) {
 	if err != nil {
 		return err
 	}
-	q := root.In(fmt.Sprintf("demo-%d", os.Getpid()))
-	due, err := e.demoEnqueue(ctx, q)
-	if err != nil {
+	d := &demo{env: e, store: store, ledger: ledger, fails: map[string]int{}, killed: map[string]bool{}}
+	// A name that no other demo has, on whatever machine.
+	d.q = root.In("demo-" + rand.Text())
+	defer func() { err = errors.Join(err, d.clean(context.WithoutCancel(ctx))) }()
+	if err := d.enqueue(ctx); err != nil {
 		return err
 	}
 	e.sayf("added %d tasks: %d are delayed up to 3 s, %d fail once or twice\n", demoTasks, demoDelayed, demoFailing)
 	begin := time.Now()
-	killed := 0
-	err = async.Scope(ctx, func(ctx context.Context) error {
-		for i := range 3 {
-			cmd, err := demoStart(ctx, e.url, q.Name(), ledger)
-			if err != nil {
-				return err
-			}
-			async.Go(ctx, func(ctx context.Context) error { // by hand, because one of them is to be killed as kill -9 does
-				defer context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(os.Interrupt) })()
-				_ = cmd.Wait() // how it ended is of no account: what it did is in the ledger
-				return nil
-			}, async.Daemon(), async.Name(fmt.Sprintf("worker %d", i+1)))
-			if i == 0 {
-				async.Go(ctx, func(ctx context.Context) error {
-					if err := e.untilDone(ctx, q, demoTasks/4, false); err != nil {
-						return err
-					}
-					killed = running(ctx, q)
-					e.sayf("killed worker 1 (process %d, kill -9); %d tasks were running in all\n", cmd.Process.Pid, killed)
-					return cmd.Process.Kill()
-				})
-			}
-		}
-		return e.untilDone(ctx, q, demoTasks, true)
-	})
-	if err != nil {
-		return err
+	if err := async.Scope(ctx, d.run, async.Timeout(demoLimit), async.Name("demo")); err != nil {
+		return fmt.Errorf("the demo did not come to its end: %w", err)
 	}
 	e.sayf("all tasks have ended after %v\n\n", time.Since(begin).Round(10*time.Millisecond))
-	return e.demoReport(ctx, store, q, ledger, due)
+	return d.report(ctx)
+}
+
+// clean deletes the tasks, so that nothing is left of them in a store that others use.
+func (d *demo) clean(ctx context.Context) error {
+	for s := taskqueue.StateScheduled; s <= taskqueue.StateCancelled; s++ {
+		if s == taskqueue.StateRunning {
+			continue
+		}
+		if _, err := d.q.Purge(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *env) sayf(format string, args ...any) { _, _ = fmt.Fprintf(e.stdout, format, args...) }
 
-// demoEnqueue adds the tasks and returns their ids.
-func (e *env) demoEnqueue(ctx context.Context, q *taskqueue.Queue) (ids []string, err error) {
+// run starts the workers, kills one, and returns when all tasks are done.
+func (d *demo) run(ctx context.Context) error {
+	d.left.Store(demoWorkers)
+	for i := 1; i <= demoWorkers; i++ {
+		cmd, err := d.start(ctx, i)
+		if err != nil {
+			return err
+		}
+		async.Go(ctx, func(ctx context.Context) error { // by hand, because one of them is to be killed as kill -9 does
+			defer context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(os.Interrupt) })()
+			err := cmd.Wait() // what it did is in the ledger
+			if d.left.Add(-1); ctx.Err() == nil && (i > 1 || !d.kills.Load()) {
+				d.sayf("worker %d has ended: %v\n", i, cmp.Or(err, errors.New("by itself")))
+			}
+			return nil
+		}, async.Daemon(), async.Name(fmt.Sprintf("worker %d", i)))
+		if i == 1 {
+			async.Go(ctx, func(ctx context.Context) error {
+				if err := d.untilDone(ctx, demoTasks/4, false); err != nil {
+					return err
+				}
+				d.kills.Store(true)
+				if err := cmd.Process.Kill(); err != nil {
+					return fmt.Errorf("worker 1 was to be killed: %w", err)
+				}
+				return d.noteKilled(ctx, cmd.Process.Pid)
+			})
+		}
+	}
+	return d.untilDone(ctx, demoTasks, true)
+}
+
+// noteKilled notes what worker 1 was running. It is dead: nobody else gets that before
+// its leases have run out.
+func (d *demo) noteKilled(ctx context.Context, pid int) error {
+	for r := (taskqueue.ListRequest{State: taskqueue.StateRunning, Max: taskqueue.MaxBatch}); ; {
+		page, err := d.q.List(ctx, r)
+		if err != nil {
+			return err
+		}
+		for _, t := range page.Tasks {
+			if t.Worker == demoName(1) {
+				d.killed[t.ID] = true
+			}
+		}
+		if r.Cursor = page.Cursor; r.Cursor == "" {
+			d.sayf("killed worker 1 (process %d, kill -9); it had %d tasks\n", pid, len(d.killed))
+			return nil
+		}
+	}
+}
+
+// enqueue adds the tasks.
+func (d *demo) enqueue(ctx context.Context) error {
 	var tasks []taskqueue.Task
+	var fails []int
 	for i := range demoTasks {
 		p := demoPayload{}
 		t := taskqueue.Task{Type: "demo", Retention: time.Hour, MaxFailures: 5}
@@ -119,34 +181,46 @@ func (e *env) demoEnqueue(ctx context.Context, q *taskqueue.Queue) (ids []string
 		case i%10 == 1:
 			p.Fail = 1 + i/10%2
 		}
-		if t.Payload, err = json.Marshal(p); err != nil {
-			return nil, err
+		b, err := json.Marshal(p)
+		if err != nil {
+			return err
 		}
-		tasks = append(tasks, t)
+		t.Payload = b
+		tasks, fails = append(tasks, t), append(fails, p.Fail)
 	}
-	results, err := q.EnqueueAll(ctx, tasks)
-	for _, r := range results {
-		ids = append(ids, r.ID)
+	results, err := d.q.EnqueueAll(ctx, tasks)
+	if err != nil {
+		return err
 	}
-	return ids, err
+	for i, r := range results {
+		if r.Verdict != taskqueue.Added {
+			return fmt.Errorf("task %s was not added: %v", r.ID, r.Verdict)
+		}
+		d.ids = append(d.ids, r.ID)
+		d.fails[r.ID] = fails[i]
+	}
+	return nil
 }
 
-// demoStart starts a worker in a process of its own.
-func demoStart(ctx context.Context, url, queue, ledger string) (*exec.Cmd, error) {
+func demoName(worker int) string { return fmt.Sprintf("worker %d", worker) }
+
+// start starts a worker in a process of its own.
+func (d *demo) start(ctx context.Context, worker int) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "demo-worker", url, queue, ledger)
-	cmd.Stderr = os.Stderr
+	cmd := exec.Command(self, "demo-worker", d.q.Name(), d.ledger, demoName(worker))
+	cmd.Env = append(os.Environ(), demoStore+"="+d.url) // not an argument, which others see: there may be a password in it
+	cmd.Stderr = d.stderr
 	return cmd, cmd.Start()
 }
 
 // untilDone waits until n tasks are done.
-func (e *env) untilDone(ctx context.Context, q *taskqueue.Queue, n int64, tell bool) error {
+func (d *demo) untilDone(ctx context.Context, n int64, tell bool) error {
 	last := time.Now()
 	for {
-		s, err := q.Stats(ctx)
+		s, err := d.q.Stats(ctx)
 		if err != nil {
 			return err
 		}
@@ -157,9 +231,12 @@ func (e *env) untilDone(ctx context.Context, q *taskqueue.Queue, n int64, tell b
 		if done >= n {
 			return nil
 		}
+		if d.left.Load() == 0 {
+			return fmt.Errorf("all workers have ended, and %d of %d tasks are done", done, n)
+		}
 		if tell && time.Since(last) > time.Second {
 			last = time.Now()
-			e.sayf("%d of %d done, %d run\n", done, n, s.States[taskqueue.StateRunning])
+			d.sayf("%d of %d done, %d run\n", done, n, s.States[taskqueue.StateRunning])
 		}
 		if err := async.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return err
@@ -167,17 +244,12 @@ func (e *env) untilDone(ctx context.Context, q *taskqueue.Queue, n int64, tell b
 	}
 }
 
-func running(ctx context.Context, q *taskqueue.Queue) int {
-	s, err := q.Stats(ctx)
-	if err != nil {
-		return 0
-	}
-	return int(s.States[taskqueue.StateRunning])
-}
+// demoStore tells a worker of the demo its store.
+const demoStore = "TASKQ_DEMO_STORE"
 
-// demoWorker is the hidden command that runs tasks of the demo: store, queue, ledger.
+// demoWorker is the hidden command that runs tasks of the demo: queue, ledger, name.
 func demoWorker(ctx context.Context, args []string) (err error) {
-	store, err := taskqueue.Open(ctx, args[0])
+	store, err := taskqueue.Open(ctx, os.Getenv(demoStore))
 	if err != nil {
 		return err
 	}
@@ -186,12 +258,12 @@ func demoWorker(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	ledger, err := os.OpenFile(args[2], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	ledger, err := os.OpenFile(args[1], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
-	q := root.In(args[1])
+	q := root.In(args[0])
 	return q.Work(ctx, taskqueue.Handlers{"demo": func(ctx context.Context, c *taskqueue.Claim) error {
 		var p demoPayload
 		if err := json.Unmarshal(c.Payload, &p); err != nil {
@@ -209,85 +281,5 @@ func demoWorker(ctx context.Context, args []string) (err error) {
 			return taskqueue.RetryAfter(200*time.Millisecond, errors.New("as it was told to"))
 		}
 		return err
-	}}, taskqueue.Lease(demoLease), taskqueue.Concurrency(10), taskqueue.ShutdownGrace(2*time.Second))
-}
-
-// demoReport compares the ledger, the tasks and the store, and says what it finds.
-func (e *env) demoReport(ctx context.Context, store taskqueue.Store, q *taskqueue.Queue, ledger string, ids []string) error {
-	runs, err := readLedger(ledger)
-	if err != nil {
-		return err
-	}
-	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	var crashes, failures, ran, repeated, early, late int
-	for _, id := range ids {
-		i, err := q.Get(ctx, id)
-		if err != nil {
-			fault("task %s: %v", id, err)
-			continue
-		}
-		crashes, failures = crashes+i.Crashes, failures+i.Failures
-		if i.State != taskqueue.StateDone {
-			fault("task %s is %v", id, i.State)
-		}
-		well, token := 0, int64(0)
-		for _, r := range runs[id] {
-			ran++
-			if !r.Failed {
-				well++
-			}
-			if r.Token <= token {
-				fault("task %s: token %d came after %d", id, r.Token, token)
-			}
-			token = r.Token
-			if r.Started.Before(r.Due) {
-				early++
-			} else if r.Started.Sub(r.Due) > time.Second {
-				late++
-			}
-		}
-		if well == 0 {
-			fault("task %s is done, and the ledger has no run of it that ended well", id)
-		}
-		repeated += max(well-1, 0)
-		if well-1 > i.Crashes {
-			fault("task %s ended well %d times, with %d crashes", id, well, i.Crashes)
-		}
-	}
-	if early > 0 {
-		fault("%d runs began before their time", early)
-	}
-	stored, err := audit(ctx, store)
-	if err != nil {
-		return err
-	}
-	faults = append(faults, stored...)
-	e.sayf("the auditor's report\n  tasks            %6d\n  runs             %6d\n  failures         %6d\n  leases lost      %6d   (of the killed worker; their tasks ran again)\n"+
-		"  done twice       %6d   (killed between the work and its settlement: at least once)\n  before its time  %6d\n  over 1 s late    %6d\n  faults           %6d\n",
-		len(ids), ran, failures, crashes, repeated, early, late, len(faults))
-	for _, f := range faults {
-		e.sayf("    %s\n", f)
-	}
-	if len(faults) > 0 {
-		return errors.New("the report has faults")
-	}
-	return nil
-}
-
-// readLedger reads the runs by task.
-func readLedger(name string) (map[string][]entry, error) {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	runs := map[string][]entry{}
-	for lines := bufio.NewScanner(strings.NewReader(string(b))); lines.Scan(); {
-		var r entry
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return nil, fmt.Errorf("the ledger: %w", err)
-		}
-		runs[r.ID] = append(runs[r.ID], r)
-	}
-	return runs, nil
+	}}, taskqueue.Lease(demoLease), taskqueue.Concurrency(10), taskqueue.ShutdownGrace(2*time.Second), taskqueue.WorkerName(args[2]))
 }

@@ -110,7 +110,7 @@ func TestExitStatus(t *testing.T) {
 func TestTheDemoEndsWithATrueReport(t *testing.T) {
 	status, out, errs := taskq(t, "", "demo")
 	assert.Zero(t, status, errs)
-	assert.Contains(t, out, "tasks              1000")
-	assert.Contains(t, out, "faults                0")
+	assert.Contains(t, out, "tasks                   1000")
+	assert.Contains(t, out, "faults                     0")
 	assert.Contains(t, out, "killed worker 1")
 }

@@ -6,9 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"math"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,10 +38,10 @@ var document = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style":  func() template.CSS { return template.CSS(style) },
 	"script": func() template.JS { return template.JS(script) },
 	"line":   plain.Line,
-	"count":  count[int64],
-	"number": count[int],
-	"rate":   rate,
-	"span":   span,
+	"count":  plain.Count[int64],
+	"number": plain.Count[int],
+	"rate":   plain.Rate,
+	"span":   plain.Span,
 	"link":   func(queue string) string { return "?queue=" + url.QueryEscape(queue) },
 }).Parse(markup))
 
@@ -93,7 +91,7 @@ func (v *view) Rate(q look.Queue, counter string) string {
 	if q.RateSeconds == 0 {
 		return "–"
 	}
-	return rate(q.Rates[taskqueue.Counter(counter)])
+	return plain.Rate(q.Rates[taskqueue.Counter(counter)])
 }
 
 // Left says how many tasks of a state a list does not show.
@@ -103,8 +101,8 @@ func (v *view) Left(state string, shown int) (int64, error) {
 }
 
 // Ago and Until are how long a time is from now.
-func (v *view) Ago(t time.Time) string   { return span(v.Now.Sub(t).Seconds()) }
-func (v *view) Until(t time.Time) string { return span(t.Sub(v.Now).Seconds()) }
+func (v *view) Ago(t time.Time) string   { return plain.Span(v.Now.Sub(t).Seconds()) }
+func (v *view) Until(t time.Time) string { return plain.Span(t.Sub(v.Now).Seconds()) }
 
 // Over reports whether a time has passed.
 func (v *view) Over(t time.Time) bool { return t.Before(v.Now) }
@@ -126,8 +124,8 @@ func (v *view) Limits(s taskqueue.Settings) string {
 	add(s.Concurrency > 0, "at most %d run", s.Concurrency)
 	add(s.Rate > 0, "at most %v a second", s.Rate)
 	add(s.Rate > 0 && s.Burst > 1, "%d at once", s.Burst)
-	add(s.MaxDead > 0, "%s dead letters kept", count(int64(s.MaxDead)))
-	add(s.DeadRetention > 0, "dead letters kept for %s", span(s.DeadRetention.Seconds()))
+	add(s.MaxDead > 0, "%s dead letters kept", plain.Count(int64(s.MaxDead)))
+	add(s.DeadRetention > 0, "dead letters kept for %s", plain.Span(s.DeadRetention.Seconds()))
 	return strings.Join(all, ", ")
 }
 
@@ -158,57 +156,9 @@ func (v *view) Spark(q look.Queue) *Spark {
 		_, _ = fmt.Fprintf(&done, "%.1f,%.1f ", x, y(p.Done))
 		_, _ = fmt.Fprintf(&failed, "%.1f,%.1f ", x, y(p.Failed))
 	}
-	s := &Spark{Done: done.String(), Says: fmt.Sprintf("the last %s: at most %s done and %s failed a second", span(last.Sub(first).Seconds()), rate(most), rate(mostFailed))}
+	s := &Spark{Done: done.String(), Says: fmt.Sprintf("the last %s: at most %s done and %s failed a second", plain.Span(last.Sub(first).Seconds()), plain.Rate(most), plain.Rate(mostFailed))}
 	if mostFailed > 0 {
 		s.Failed = failed.String()
 	}
 	return s
-}
-
-// count writes a number with its thousands apart.
-func count[T int | int64](n T) string {
-	s := strconv.FormatInt(int64(n), 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// rate writes a number of events a second.
-func rate(r float64) string {
-	switch {
-	case r == 0:
-		return "0"
-	case r < 0.01:
-		return "<0.01"
-	case r < 1:
-		return strconv.FormatFloat(r, 'f', 2, 64)
-	case r < 100:
-		return strconv.FormatFloat(r, 'f', 1, 64)
-	}
-	return count(int64(math.Round(r)))
-}
-
-// span writes a number of seconds as people do.
-func span(seconds float64) string {
-	sign := ""
-	if seconds < 0 {
-		sign, seconds = "-", -seconds
-	}
-	s := int64(seconds)
-	switch {
-	case seconds < 0.0005:
-		return "0 s"
-	case seconds < 1:
-		return fmt.Sprintf("%s%.0f ms", sign, seconds*1000)
-	case seconds < 10:
-		return fmt.Sprintf("%s%.1f s", sign, seconds)
-	case s < 120:
-		return fmt.Sprintf("%s%d s", sign, s)
-	case s < 2*3600:
-		return fmt.Sprintf("%s%d min %d s", sign, s/60, s%60)
-	case s < 48*3600:
-		return fmt.Sprintf("%s%d h %d min", sign, s/3600, s/60%60)
-	}
-	return fmt.Sprintf("%s%s days", sign, count(s/86400))
 }

@@ -38,7 +38,7 @@ func TestEveryCommandTellsItsFlagsAndExitStatus(t *testing.T) {
 		}
 	}
 	_, out, _ := taskq(t, "", "-h")
-	for _, name := range []string{"enqueue", "work", "list", "show", "stats", "retry", "cancel", "delete", "pause", "purge", "serve", "demo"} {
+	for _, name := range []string{"enqueue", "work", "list", "show", "stats", "retry", "cancel", "delete", "pause", "purge", "top", "serve", "demo"} {
 		assert.Contains(t, out, "  "+name+" ")
 	}
 	assert.Contains(t, out, "128+n")

@@ -1,0 +1,52 @@
+//go:build unix
+
+package top
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// watched are the signals that have to do with the terminal, and those that would end
+// the process with the terminal as it is now. Interrupt and TERM end the ctx of Run.
+var watched = []os.Signal{
+	syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT,
+	syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2,
+}
+
+func kindOf(sig os.Signal) signalKind {
+	switch sig {
+	case syscall.SIGWINCH:
+		return resized
+	case syscall.SIGTSTP:
+		return stops
+	case syscall.SIGCONT:
+		return goesOn
+	}
+	return ends
+}
+
+// stopSelf stops the process group as the key does that is meant for it, and returns
+// when it goes on.
+func stopSelf() {
+	goesOn := make(chan os.Signal, 1)
+	signal.Notify(goesOn, syscall.SIGCONT)
+	defer signal.Stop(goesOn)
+	signal.Reset(syscall.SIGTSTP)
+	_ = syscall.Kill(0, syscall.SIGTSTP)
+	select {
+	case <-goesOn:
+	case <-time.After(100 * time.Millisecond): // it was not stopped: there is no shell that could have it go on
+	}
+}
+
+// die ends the process by a signal, as it would have ended without us.
+func die(sig os.Signal) {
+	signal.Reset(sig)
+	number := sig.(syscall.Signal)
+	_ = syscall.Kill(syscall.Getpid(), number)
+	time.Sleep(time.Second) // it takes effect in a moment
+	os.Exit(128 + int(number))
+}

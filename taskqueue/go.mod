@@ -7,6 +7,7 @@ require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/clipperhouse/displaywidth v0.11.0
+	github.com/creack/pty v1.1.24
 	github.com/netresearch/go-cron v0.9.1
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.0

@@ -132,7 +132,7 @@ func TestServeIsForThisMachineUnlessToldOtherwise(t *testing.T) {
 	assert.Empty(t, s.errs.String())
 
 	open := serve(t, store, "-listen", "0.0.0.0:0")
-	assert.Contains(t, open.errs.String(), "there is no password")
+	require.Eventually(t, func() bool { return strings.Contains(open.errs.String(), "there is no password") }, time.Minute, 5*time.Millisecond)
 	_, port, err := net.SplitHostPort(strings.TrimSuffix(strings.TrimPrefix(open.url, "http://"), "/"))
 	require.NoError(t, err)
 	open.url = "http://127.0.0.1:" + port

@@ -36,7 +36,7 @@ func (m *model) frame() []string {
 	queues := m.queues()
 	list := m.list()
 	// The queues have what they need, up to half of the screen or so; the list has the rest.
-	room := max(m.height-len(lines)-2, 0) // 1 for the title of the list, 1 for the last line
+	room := max(m.height-len(lines)-3, 0) // without a blank line, the title of the list, and the last line
 	top := min(len(queues), max(room/2, room-len(list), 3))
 	at := 1 // the row that is selected
 	for i, q := range m.sorted() {
@@ -45,7 +45,7 @@ func (m *model) frame() []string {
 		}
 	}
 	lines = append(lines, window(queues, top, at)...)
-	lines = append(lines, m.tabs())
+	lines = append(lines, "", m.tabs())
 	left := max(m.height-len(lines)-1, 0)
 	m.scroll = max(min(m.scroll, len(list)-left), 0)
 	if m.scroll > 0 && left > 1 {
@@ -150,16 +150,16 @@ func (m *model) totals() string {
 
 var queueColumns = []column{
 	{title: "QUEUE", most: 40},
-	{title: "READY", right: true},
-	{title: "LATE", right: true, drop: 1},
-	{title: "RUN", right: true, drop: 2},
-	{title: "RETRY", right: true, drop: 5},
-	{title: "DEAD", right: true, drop: 3},
-	{title: "SCHED", right: true, drop: 6},
-	{title: "IN/S", right: true, drop: 8},
-	{title: "DONE/S", right: true, drop: 4},
-	{title: "FAIL/S", right: true, drop: 7},
-	{title: "SETTINGS", drop: 9},
+	{title: "READY", right: true, drop: 1},
+	{title: "LATE", right: true, drop: 2},
+	{title: "RUN", right: true, drop: 3},
+	{title: "RETRY", right: true, drop: 6},
+	{title: "DEAD", right: true, drop: 4},
+	{title: "SCHED", right: true, drop: 7},
+	{title: "IN/S", right: true, drop: 9},
+	{title: "DONE/S", right: true, drop: 5},
+	{title: "FAIL/S", right: true, drop: 8},
+	{title: "SETTINGS", drop: 10},
 }
 
 // queues is the table of queues, its head first.
@@ -174,7 +174,7 @@ func (m *model) queues() []string {
 			}
 			return plain.Rate(q.Rates[c])
 		}
-		set := settings(q)
+		set := m.settings(&q)
 		rows[i] = []string{plain.Line(q.Name), n(taskqueue.StateReady), plain.Span(q.LateSeconds), n(taskqueue.StateRunning), n(taskqueue.StateRetrying),
 			n(taskqueue.StateDead), n(taskqueue.StateScheduled), rate(taskqueue.CountAdded), rate(taskqueue.CountDone), rate(taskqueue.CountFailed), set}
 		styles[i] = make([]string, len(queueColumns))
@@ -184,19 +184,19 @@ func (m *model) queues() []string {
 		if q.States[taskqueue.StateDead] > 0 {
 			styles[i][5] = red
 		}
-		if q.Settings.Paused || q.Error != "" {
+		if m.paused(&q) || q.Error != "" {
 			styles[i][10] = yellow
 		}
 	}
 	lines := m.table(queueColumns, rows, styles, func(i int) bool { return m.styled && all[i].Name == m.selected })
 	if len(all) == 0 && m.now != nil {
-		lines = append(lines, "there is no queue yet: the first task makes one")
+		lines = append(lines, cut("there is no queue yet: the first task makes one", m.width))
 	}
 	return lines
 }
 
 // settings says what is set for a queue, or that it cannot be read.
-func settings(q look.Queue) string {
+func (m *model) settings(q *look.Queue) string {
 	var all []string
 	add := func(is bool, format string, args ...any) {
 		if is {
@@ -204,7 +204,7 @@ func settings(q look.Queue) string {
 		}
 	}
 	add(q.Error != "", "unreadable: %s", plain.Line(q.Error))
-	add(q.Settings.Paused, "paused")
+	add(m.paused(q), "paused")
 	add(q.Settings.Concurrency > 0, "at most %d run", q.Settings.Concurrency)
 	add(q.Settings.Rate > 0, "at most %v/s", q.Settings.Rate)
 	return strings.Join(all, ", ")

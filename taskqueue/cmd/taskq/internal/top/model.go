@@ -2,8 +2,10 @@ package top
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/look"
@@ -89,10 +91,18 @@ type model struct {
 	help          bool
 	ask           *action // a question that is open
 	note          string
+	// changed are the queues that were paused or resumed here since the picture was taken.
+	changed map[string]change
+}
+
+// A change is that a queue was paused or resumed.
+type change struct {
+	paused bool
+	at     time.Time
 }
 
 func newModel(c Config, styled bool) *model {
-	return &model{store: plain.Line(c.Name), styled: styled, color: c.Env("NO_COLOR") == ""}
+	return &model{store: plain.Line(c.Name), styled: styled, color: c.Env("NO_COLOR") == "", changed: map[string]change{}}
 }
 
 // take takes a new picture, or the error that there is none.
@@ -102,6 +112,7 @@ func (m *model) take(s *look.Snapshot, err error) {
 		return
 	}
 	m.now = s
+	maps.DeleteFunc(m.changed, func(_ string, c change) bool { return c.at.Before(s.At) })
 	m.pick(0)
 }
 
@@ -202,11 +213,19 @@ func (m *model) answer(k string) action {
 	return do
 }
 
+// isPaused reports whether the selected queue is paused.
 func (m *model) isPaused() bool {
 	for _, q := range m.now.Queues {
 		if q.Name == m.selected {
-			return q.Settings.Paused
+			return m.paused(&q)
 		}
 	}
 	return false
+}
+
+func (m *model) paused(q *look.Queue) bool {
+	if c, ok := m.changed[q.Name]; ok {
+		return c.paused
+	}
+	return q.Settings.Paused
 }

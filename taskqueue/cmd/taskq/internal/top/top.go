@@ -86,7 +86,7 @@ type looked struct {
 }
 
 func (l *loop) run(ctx context.Context, looker *look.Looker) error {
-	looks, notes := make(chan looked), make(chan string)
+	looks, notes := make(chan looked), make(chan noted)
 	async.Go(ctx, func(ctx context.Context) error {
 		for {
 			s, err := looker.Look(ctx)
@@ -113,10 +113,12 @@ func (l *loop) run(ctx context.Context, looker *look.Looker) error {
 			return nil
 		case got := <-looks:
 			l.m.take(got.s, got.err)
-		case note := <-notes:
-			l.m.note = note
+		case n := <-notes:
+			if l.m.note = n.text; n.done {
+				l.m.changed[n.queue] = change{n.paused, time.Now()}
+			}
 		case sig := <-signals:
-			if err := l.signal(sig, signals); err != nil {
+			if err := l.signal(sig); err != nil {
 				return err
 			}
 		case k, ok := <-keys:
@@ -127,7 +129,7 @@ func (l *loop) run(ctx context.Context, looker *look.Looker) error {
 			case quit:
 				return nil
 			case suspended:
-				l.stop(signals)
+				l.stop()
 			case setPaused:
 				l.pause(ctx, do, notes)
 			}
@@ -156,10 +158,10 @@ func (l *loop) draw() error {
 }
 
 // signal does what a signal says.
-func (l *loop) signal(sig os.Signal, signals chan<- os.Signal) error {
+func (l *loop) signal(sig os.Signal) error {
 	switch kindOf(sig) {
 	case stops:
-		l.stop(signals)
+		l.stop()
 	case goesOn:
 		l.drawn = ""
 		return l.t.enter() // a shell may have changed the terminal meanwhile
@@ -172,27 +174,33 @@ func (l *loop) signal(sig os.Signal, signals chan<- os.Signal) error {
 
 // stop gives the terminal back, and stops the process, until the shell has it go on.
 // Where no shell could, the system does not stop it.
-func (l *loop) stop(signals chan<- os.Signal) {
+func (l *loop) stop() {
 	l.t.leave()
 	stopSelf()
-	signal.Notify(signals, watched...)
 	l.drawn = ""
 	_ = l.t.enter() // it fails where the terminal is gone, and then reading it fails, too
 }
 
+// A noted is what has become of an action.
+type noted struct {
+	action
+	done bool
+	text string
+}
+
 // pause pauses or resumes a queue. The keys work meanwhile.
-func (l *loop) pause(ctx context.Context, do action, notes chan<- string) {
+func (l *loop) pause(ctx context.Context, do action, notes chan<- noted) {
 	async.Go(ctx, func(ctx context.Context) error {
 		err := l.c.Store.Configure(ctx, do.queue, func(s *taskqueue.Settings) { s.Paused = do.paused })
-		note := "queue " + do.queue + " goes on"
+		n := noted{action: do, done: err == nil, text: "queue " + do.queue + " goes on"}
 		switch {
 		case err != nil:
-			note = "queue " + do.queue + " could not be changed: " + err.Error()
+			n.text = "queue " + do.queue + " could not be changed: " + err.Error()
 		case do.paused:
-			note = "queue " + do.queue + " is paused: what runs goes on, nothing else is started"
+			n.text = "queue " + do.queue + " is paused: what runs goes on, nothing else is started"
 		}
 		select {
-		case notes <- note:
+		case notes <- n:
 		case <-ctx.Done():
 		}
 		return nil

@@ -20,7 +20,7 @@ const defaultStore = "file:taskq.db"
 
 // makes are the commands that make a file that is not there. To the others it is a
 // mistake: what was meant is in another one.
-var makes = map[string]bool{"enqueue": true, "work": true}
+var makes = map[string]bool{"enqueue": true, "work": true, "bench": true}
 
 // open opens the store for a command.
 func (e *env) open(ctx context.Context, name string) error {

@@ -95,10 +95,18 @@ func (d *Dialect) typeOf(t columnType) string {
 
 func (d *Dialect) quote(name string) string { return d.Quote + name + d.Quote }
 
-func (d *Dialect) names(columns []column) string {
-	quoted := make([]string, len(columns))
+func (d *Dialect) names(columns []column) string { return strings.Join(d.quoted(columns), ", ") }
+
+func (d *Dialect) quoted(columns []column) []string {
+	names := make([]string, len(columns))
 	for i, c := range columns {
-		quoted[i] = d.quote(c.name)
+		names[i] = d.quote(c.name)
 	}
-	return strings.Join(quoted, ", ")
+	return names
 }
+
+// ResourceColumns are the columns of a Row.
+func (d *Dialect) ResourceColumns() []string { return d.quoted(resourceColumns) }
+
+// EntryColumns are the columns of an Entry.
+func (d *Dialect) EntryColumns() []string { return d.quoted(entryColumns) }

@@ -1,0 +1,192 @@
+package mysqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+	"github.com/ambit-go/ambit/locks/internal/relational"
+)
+
+// now is the time at which a statement began. It does not depend on the time zone of the
+// session, where an hour comes twice in autumn. One that has waited for a row counts a
+// lease from before it waited, which is the safe side.
+const now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+
+var dialect = &relational.Dialect{
+	Integer: "BIGINT", Bytes: "VARBINARY(%d)", Blob: "LONGBLOB", Suffix: "ENGINE = InnoDB ROW_FORMAT = DYNAMIC",
+	Quote: "`", Now: now, Greatest: "greatest", Empty: "x''",
+}
+
+var text = dialect.Statements(" FOR UPDATE")
+
+// backend is the Backend.
+type backend struct {
+	db         *sql.DB
+	statements statements
+	client     string // this process, in entries
+	hub        *relational.Hub
+	closed     atomic.Bool
+}
+
+// statements are those of all stores, and some more.
+type statements struct {
+	relational.Prepared
+	clock, placeholder, take, give *sql.Stmt
+}
+
+func (b *backend) prepare(ctx context.Context) error {
+	s := &b.statements
+	err := s.Prepare(ctx, b.db, text)
+	for _, one := range []struct {
+		stmt **sql.Stmt
+		text string
+	}{
+		{&s.clock, "SELECT " + now},
+		// IGNORE would lock the row that is there for reading, and two that do so block each other.
+		{&s.placeholder, text.Insert + " ON DUPLICATE KEY UPDATE kind = kind"},
+		{&s.take, take}, {&s.give, give},
+	} {
+		if err == nil {
+			err = s.Add(ctx, b.db, one.stmt, one.text)
+		}
+	}
+	if err != nil {
+		_ = s.Close()
+	}
+	return err
+}
+
+// retry repeats what the server has given up for the sake of another transaction, or
+// because it has waited for too long.
+func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error) error {
+	for {
+		if b.closed.Load() {
+			return locks.Unavailable(locks.ErrClosed)
+		}
+		err := do(ctx)
+		var refused *mysql.MySQLError
+		if !errors.As(err, &refused) || refused.Number != 1213 && refused.Number != 1205 || ctx.Err() != nil { // deadlock, lock wait timeout
+			return failure(ctx, err)
+		}
+		pause := time.NewTimer(time.Millisecond + rand.N(4*time.Millisecond))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return failure(ctx, err)
+		case <-pause.C:
+		}
+	}
+}
+
+// transact has do run in a transaction. The isolation is set for each: that of the
+// session may be another one, whose locks of gaps have more of them fail.
+func (b *backend) transact(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
+	return b.retry(ctx, func(ctx context.Context) error {
+		tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+		if err := do(ctx, tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+// time is the time after the row was locked.
+func (b *backend) time(ctx context.Context, tx *sql.Tx) (t int64, err error) {
+	err = tx.StmtContext(ctx, b.statements.clock).QueryRowContext(ctx).Scan(&t)
+	return t, err
+}
+
+func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step func(now int64, r *book.Resource)) error {
+	hint := false
+	err := b.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		row, err := b.lock(ctx, tx, name, create)
+		if err != nil {
+			return err
+		}
+		l, err := b.statements.Load(ctx, tx, name, row)
+		if err != nil {
+			return err
+		}
+		now, err := b.time(ctx, tx)
+		if err != nil {
+			return err
+		}
+		step(now, l.Resource)
+		c := l.Change(now)
+		hint = slices.Contains(c.Wake, b.client)
+		return b.statements.Save(ctx, tx, name, c)
+	})
+	if err == nil && hint {
+		b.hub.Hint(name)
+	}
+	return err
+}
+
+// lock locks the row of a resource. Where there is none and one may be made, it makes one
+// to be locked, which nobody else ever sees: the step fills it in, or deletes it.
+func (b *backend) lock(ctx context.Context, tx *sql.Tx, name locks.Name, create bool) (*relational.Row, error) {
+	for {
+		row, err := b.statements.ReadRow(ctx, tx, b.statements.Lock, name)
+		if row != nil || err != nil || !create {
+			return row, err
+		}
+		if _, err := tx.StmtContext(ctx, b.statements.placeholder).ExecContext(ctx, relational.Placeholder(name)...); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// look has do read in a transaction, all of it as of one moment.
+func (b *backend) look(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
+	return b.retry(ctx, func(ctx context.Context) error {
+		tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		return do(ctx, tx)
+	})
+}
+
+func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book.Resource, err error) {
+	err = b.look(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		row, err := b.statements.ReadRow(ctx, tx, b.statements.Read, name)
+		if err != nil {
+			return err
+		}
+		l, err := b.statements.Load(ctx, tx, name, row)
+		if err != nil {
+			return err
+		}
+		r = l.Resource
+		now, err = b.time(ctx, tx)
+		return err
+	})
+	return now, r, err
+}
+
+func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
+	err = b.look(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		page, err := b.statements.ReadPage(ctx, tx, tenant, after, most)
+		if err != nil {
+			return err
+		}
+		rs = page
+		now, err = b.time(ctx, tx)
+		return err
+	})
+	return now, rs, err
+}

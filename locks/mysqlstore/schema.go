@@ -1,0 +1,72 @@
+package mysqlstore
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/relational"
+)
+
+// migrate makes the tables, or brings them to the version that this code has. Nothing is
+// created if they are there, so a user who may not do that can use them. Several
+// processes may do it at once.
+func (b *backend) migrate(ctx context.Context) error {
+	return b.retry(ctx, func(ctx context.Context) error {
+		c, err := b.db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = c.Close() }()
+		if err := suits(ctx, c); err != nil {
+			return err
+		}
+		if migrate, err := outdated(ctx, c); !migrate || err != nil {
+			return err
+		}
+		var got sql.NullInt64
+		if err := c.QueryRowContext(ctx, "SELECT get_lock('ambit locks schema', 60)").Scan(&got); err != nil {
+			return err
+		}
+		defer func() { _, _ = c.ExecContext(ctx, "DO release_lock('ambit locks schema')") }()
+		if migrate, err := outdated(ctx, c); !migrate || err != nil {
+			return err
+		}
+		for _, statement := range append(dialect.Tables(), "DELETE FROM lk_schema") {
+			if _, err := c.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		_, err = c.ExecContext(ctx, "INSERT INTO lk_schema (version, deleted) VALUES (?, 0)", relational.Version)
+		return err
+	})
+}
+
+// suits says what the session is set to that the statements cannot live with.
+func suits(ctx context.Context, c *sql.Conn) error {
+	var mode string
+	if err := c.QueryRowContext(ctx, "SELECT @@SESSION.sql_mode").Scan(&mode); err != nil {
+		return err
+	}
+	if strings.Contains(mode, "SIMULTANEOUS_ASSIGNMENT") {
+		return &locks.ValidationError{What: "sql_mode", Why: "it has SIMULTANEOUS_ASSIGNMENT, with which the fence of a lock would not be that of its lease: take it out for the pool of the locks"}
+	}
+	return nil
+}
+
+// outdated says whether the tables have to be changed.
+func outdated(ctx context.Context, c *sql.Conn) (bool, error) {
+	var tables int
+	err := c.QueryRowContext(ctx, "SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = 'lk_schema'").Scan(&tables)
+	if err != nil {
+		return false, err
+	}
+	var version int64
+	if tables > 0 {
+		if err := c.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM lk_schema").Scan(&version); err != nil {
+			return false, err
+		}
+	}
+	return relational.CheckVersion(version)
+}

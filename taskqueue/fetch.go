@@ -42,7 +42,8 @@ func (f *fetcher) loop(ctx, live context.Context) {
 		f.w.change(func() {
 			f.w.free += n - len(got.Tasks)
 			share := f.w.shares[f.queue]
-			share.held -= n - len(got.Tasks)
+			share.took(len(got.Tasks) - n)
+			share.asks = false
 			share.wants = err == nil && len(got.Tasks) == n
 			// A run that has ended meanwhile may have enqueued what this claim did not see.
 			if idle := ends == f.w.ends && err == nil && len(got.Tasks) == 0 && (got.NextDue.IsZero() || got.NextDue.After(got.Now)); idle {
@@ -128,45 +129,4 @@ func (f *fetcher) wait(ctx context.Context, got Claimed) {
 	if err := f.w.q.store.Wait(ctx, f.queue, got.Seen, clock.Now().Add(d)); err != nil && ctx.Err() == nil {
 		_ = sleep(ctx, maxIdle) // the store cannot tell
 	}
-}
-
-// A share is what a queue may have of the places. It is guarded by the worker's mu.
-type share struct {
-	places int  // while others want some, too
-	held   int  // by claims on their way and by runs
-	wants  bool // it waits for places, or its last claim got as much as it asked for
-}
-
-// lacks returns how many places are kept for a queue.
-func (s *share) lacks() int {
-	if !s.wants {
-		return 0
-	}
-	return max(s.places-s.held, 0)
-}
-
-// reserve waits for free places and takes them: those of the share of the queue, and
-// those that no other queue lacks. 0: ctx is done. ends is how many runs have ended by
-// then.
-func (w *worker) reserve(ctx context.Context, queue string) (n, ends int) {
-	own := w.shares[queue]
-	w.change(func() { own.wants = true })
-	w.await(ctx, func() bool {
-		if ctx.Err() != nil {
-			return false
-		}
-		left := w.free + own.lacks()
-		for _, s := range w.shares {
-			left -= s.lacks()
-		}
-		n, ends = min(max(left, min(own.lacks(), w.free)), MaxBatch), w.ends
-		if n <= 0 {
-			n = 0
-			return false
-		}
-		w.free -= n
-		own.held += n
-		return true
-	})
-	return n, ends
 }

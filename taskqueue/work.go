@@ -58,14 +58,9 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 	w := &worker{
 		q: q, o: o, handlers: maps.Clone(handlers), free: o.concurrency,
 		runs: map[runKey]*run{}, idle: map[string]bool{}, changed: make(chan struct{}),
-		settles: map[string]*group.Group[*settlement]{}, shares: map[string]*share{},
+		settles: map[string]*group.Group[*settlement]{}, shares: newShares(o.weights, o.concurrency),
 	}
-	sum := 0
-	for _, weight := range o.weights {
-		sum += weight
-	}
-	for name, weight := range o.weights {
-		w.shares[name] = &share{places: max(o.concurrency*weight/sum, 1)}
+	for name := range o.weights {
 		w.settles[name] = group.New(MaxBatch, 1, nil, func(all []*settlement) error { return w.settleAll(name, all) })
 	}
 	// What the worker needs until the last task is settled is not cancelled with ctx. Its

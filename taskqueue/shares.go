@@ -1,0 +1,105 @@
+package taskqueue
+
+import "context"
+
+// A share is what a queue may have of the places. It is guarded by the worker's mu.
+type share struct {
+	weight int
+	places int  // while others want some, too
+	held   int  // by claims on their way and by runs
+	wants  bool // it waits for places, or its last claim got as much as it asked for
+	asks   bool // a claim is on its way, which may take long: nobody waits for its turn
+	// turn goes on by 1/weight with each place that it takes. Where there are fewer
+	// places than queues that want one, the queue with the least turn is next: stride
+	// scheduling (Waldspurger and Weihl, 1995).
+	turn float64
+}
+
+// lacks returns how many places are kept for a queue.
+func (s *share) lacks() int {
+	if !s.wants {
+		return 0
+	}
+	return max(s.places-s.held, 0)
+}
+
+// took notes that a queue has taken n places; n < 0: that it has got less for them.
+func (s *share) took(n int) {
+	s.held += n
+	s.turn += float64(n) / float64(s.weight)
+}
+
+// newShares divides places between queues by their weights, at least one for each.
+func newShares(weights map[string]int, places int) map[string]*share {
+	sum := 0
+	for _, weight := range weights {
+		sum += weight
+	}
+	all := make(map[string]*share, len(weights))
+	for name, weight := range weights {
+		all[name] = &share{weight: weight, places: max(places*weight/sum, 1), wants: true} // until a claim has told that nothing is due
+	}
+	return all
+}
+
+// reserve waits for free places and takes them. 0: ctx is done. ends is how many runs
+// have ended by then.
+func (w *worker) reserve(ctx context.Context, queue string) (n, ends int) {
+	own := w.shares[queue]
+	w.change(func() {
+		if !own.wants {
+			own.turn = max(own.turn, w.leastTurnLocked(own)) // it has saved nothing up
+		}
+		own.wants = true
+	})
+	w.await(ctx, func() bool {
+		if ctx.Err() != nil {
+			return false
+		}
+		n, ends = min(w.mayTakeLocked(own), MaxBatch), w.ends
+		if n <= 0 {
+			n = 0
+			return false
+		}
+		w.free -= n
+		own.took(n)
+		own.asks = true
+		return true
+	})
+	return n, ends
+}
+
+// mayTakeLocked returns how many places a queue may take: those of its share, and those
+// that no other queue lacks. Where there are not enough for the shares of all, it is one
+// at a time, in turn.
+func (w *worker) mayTakeLocked(own *share) int {
+	sum, lacks, others := 0, 0, false
+	for _, s := range w.shares {
+		sum += s.places
+		if s != own && s.wants {
+			others = others || !s.asks
+			lacks += s.lacks()
+		}
+	}
+	switch {
+	case sum <= w.o.concurrency:
+		return max(w.free-lacks, min(own.lacks(), w.free))
+	case !others:
+		return w.free
+	case own.turn > w.leastTurnLocked(own):
+		return 0
+	}
+	return min(w.free, 1)
+}
+
+// leastTurnLocked returns the least turn of the other queues that want places; 0 if none
+// does.
+func (w *worker) leastTurnLocked(own *share) (least float64) {
+	found := false
+	for _, s := range w.shares {
+		if s != own && s.wants && !s.asks && (!found || s.turn < least) {
+			least, found = s.turn, true
+		}
+	}
+	return least
+}

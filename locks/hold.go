@@ -82,6 +82,20 @@ func (h *Hold) Version() string { return h.version }
 // mutex it is 0.
 func (h *Hold) Slot() int { return h.slot }
 
+// Lease returns how long the lease is after each renewal.
+func (h *Hold) Lease() time.Duration { return h.c.lease }
+
+// FenceQueries returns the statements by which a transaction of the user's own can check
+// this lease, in the database that the locks are kept in; false if the store has none. They
+// are for [github.com/ambit-go/ambit/locks/fence.Same].
+func (h *Hold) FenceQueries() (lock, left Query, ok bool) {
+	f, ok := h.m.store.(Fencer)
+	if ok {
+		lock, left = f.FenceQueries(h.name, h.id)
+	}
+	return lock, left, ok
+}
+
 // Err returns nil while this process holds the lock. It is a look at the clock, not a
 // question to the store, and costs less than a microsecond. Call it before each write to
 // something else: after the process was stopped and goes on, it is Err that knows first.

@@ -16,6 +16,10 @@ import (
 // step may be repeated: what it names, it names by an ID or a version that its caller
 // has made, and done twice it is as done once.
 //
+// A manager asks for nothing that it finds wrong itself: keys have 1 to 1,024 bytes, tenants
+// and owners up to 255, data up to 64 KiB, and sizes are from 1 to 1,000. Every method ends
+// soon after its context.
+//
 // Most users make a store with its package (sqlitestore, redisstore and so on), give
 // it to [New], and call none of its methods.
 type Store interface {
@@ -65,6 +69,23 @@ type Store interface {
 	Traits() Traits
 	// Close gives up what the store has opened itself. It releases no lock.
 	Close() error
+}
+
+// A Fencer is a store in a SQL database, where a user's own transaction can check a lease:
+// see package fence.
+type Fencer interface {
+	// FenceQueries returns two statements, which are made one after the other in one
+	// transaction. Each returns one row with one integer. The first locks the record of a
+	// lock until the end of the transaction, so that nobody is granted the lock before.
+	// The second says how many microseconds the lease of that ID lasts; not more than 0 if
+	// there is none.
+	FenceQueries(name Name, id string) (lock, left Query)
+}
+
+// A Query is a statement with its parameters.
+type Query struct {
+	SQL  string
+	Args []any
 }
 
 // WaiterLife is how long a request that waits is kept after the last Acquire that

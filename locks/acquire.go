@@ -58,6 +58,7 @@ func (m *Manager) acquire(ctx context.Context, name Name, c *call) (*Hold, error
 		}
 	}
 	if joined {
+		m.tell(Event{Kind: EventWaiting, Key: name.Key})
 		w.wait(ctx)
 	}
 	return w.outcome(ctx)
@@ -230,8 +231,8 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 // of the store, or may have been granted, is withdrawn first.
 func (w *waiter) outcome(ctx context.Context) (*Hold, error) {
 	if h := w.hold; h != nil {
+		w.m.tell(Event{Kind: EventGranted, Key: w.name.Key, Token: h.token, Took: w.m.clock.soon() - w.started})
 		if ctx.Err() == nil {
-			w.m.tell(Event{Kind: EventGranted, Key: w.name.Key, Token: h.token, Took: w.m.clock.soon() - w.started})
 			return h, nil
 		}
 		// It came too late.

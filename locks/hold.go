@@ -18,6 +18,7 @@ type Hold struct {
 	token   int64
 	slot    int
 	version string
+	since   time.Duration // when it was asked for
 
 	mu sync.Mutex
 	// deadline is when this process stops to believe that it holds the lock. It never
@@ -47,7 +48,7 @@ type Hold struct {
 // newHold returns the hold that was granted with g, as an answer to a request that was
 // sent at the time sent.
 func newHold(m *Manager, name Name, c *call, g *Grant, sent time.Duration) *Hold {
-	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, progress: sent}
+	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, since: sent, progress: sent}
 	h.lastsLocked(sent, c.lease, rand.Float64())
 	return h
 }
@@ -260,6 +261,7 @@ func (h *Hold) lose(reason LossReason, err error) {
 	}
 	h.m.dog.remove(h)
 	h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
+	h.m.tell(Event{Kind: EventEnded, Key: h.name.Key, Token: h.token})
 }
 
 // closeLocked ends what lasts as long as the hold.

@@ -10,7 +10,7 @@ type Event struct {
 	Key    string // empty: it is about several locks
 	Token  int64
 	Err    error
-	Took   time.Duration // of a grant or a refusal: how long was waited; of a release: how long it was held
+	Took   time.Duration // of a grant or a refusal: how long was waited; of a release: how long it was held; of a renewal: the call
 	Count  int           // of a renewal: how many locks
 }
 
@@ -18,12 +18,14 @@ type Event struct {
 type EventKind string
 
 const (
+	EventWaiting     EventKind = "waiting" // it is not free, and the call waits
 	EventGranted     EventKind = "granted"
 	EventNotGranted  EventKind = "not_granted" // Err says why
 	EventReleased    EventKind = "released"    // Err: it could not be given back
 	EventRenewed     EventKind = "renewed"     // Count locks in one call
 	EventRenewFailed EventKind = "renew_failed"
 	EventLost        EventKind = "lost"       // Err is a *LostError
+	EventEnded       EventKind = "ended"      // after each grant, once: it is lost, or is to be given back now
 	EventGivenBack   EventKind = "given_back" // it was granted too late, or to a caller that had gone
 	EventLed         EventKind = "led"        // the body of Lead has ended; Err is what it has returned
 )

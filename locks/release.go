@@ -75,6 +75,7 @@ func (h *Hold) end() *LostError {
 		b.cancel(ErrReleased)
 	}
 	h.m.dog.remove(h)
+	h.m.tell(Event{Kind: EventEnded, Key: h.name.Key, Token: h.token})
 	return nil
 }
 
@@ -100,7 +101,7 @@ func (h *Hold) giveBack(ctx context.Context) error {
 		flight.leave()
 	}
 	released, err := h.m.release(ctx, h.name, Ref{ID: h.id}, data, patience(h.c.lease))
-	h.m.tell(Event{Kind: EventReleased, Key: h.name.Key, Token: h.token, Err: err})
+	h.m.tell(Event{Kind: EventReleased, Key: h.name.Key, Token: h.token, Err: err, Took: now - h.since})
 	switch {
 	case lost != nil:
 		return nil

@@ -297,7 +297,9 @@ func (w *watchdog) renew(g *renewals) {
 		err = complete(len(results), len(list))
 	}
 	if err != nil {
-		w.m.tell(Event{Kind: EventRenewFailed, Err: Unavailable(err), Count: len(list)})
+		w.m.tell(Event{Kind: EventRenewFailed, Err: Unavailable(err), Count: len(list), Took: w.m.clock.soon() - sent})
+	} else {
+		w.m.tell(Event{Kind: EventRenewed, Count: len(list), Took: w.m.clock.soon() - sent})
 	}
 	a := answer{sent: sent, verdict: Skipped, err: err, jitter: rand.Float64()}
 	for i, h := range g.holds {

@@ -37,7 +37,9 @@ type Query func(ctx context.Context, query string, args ...any) Row
 func Tx(tx interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }) Query {
-	return func(ctx context.Context, query string, args ...any) Row { return tx.QueryRowContext(ctx, query, args...) }
+	return func(ctx context.Context, query string, args ...any) Row {
+		return tx.QueryRowContext(ctx, query, args...)
+	}
 }
 
 // Same checks in a transaction of the user's own, on the database that the lock is kept in,

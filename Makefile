@@ -41,7 +41,7 @@ in = @for m in $(1); do echo "==> $(2): $$m"; \
 each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
-.PHONY: help test lint race soak explore chaos bench budgets taskbudgets growth cover fuzz tidy api
+.PHONY: help test lint race soak explore chaos bench budgets taskbudgets lockbudgets growth cover fuzz tidy api
 .PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort chaosshort tools
 
 help:
@@ -54,6 +54,7 @@ help:
 	@echo 'make chaos    processes, stores and connections of taskqueue are broken, and audited: CHAOS_TIME=5m CHAOS_SEED=n'
 	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
 	@echo 'make budgets  what ambit costs beside others; BASE=commit: beside an older ambit; ONLY="B1|B7"'
+	@echo 'make lockbudgets  locks beside other libraries on servers of its own: ONLY="TestContended|TestHandOff"'
 	@echo 'make taskbudgets  taskqueue beside asynq on a Redis server of its own: ONLY="T1|T2" ROUNDS=5'
 	@echo 'make growth   how the cost of each operation grows with its number or depth'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
@@ -172,6 +173,9 @@ ifdef BASE
 else
 	@"$(BIN)/budgets" -only '$(ONLY)' $(if $(filter growth,$@),-growth)
 endif
+
+lockbudgets:
+	@go -C bench test -count=1 -timeout 30m -run '$(ONLY)' -v ./locks | grep -v "^=== "
 
 taskbudgets:
 	$(call step,$@)

@@ -53,7 +53,7 @@ func (b *backend) prepare(ctx context.Context) error {
 		{&s.clock, "SELECT " + now},
 		// IGNORE would lock the row that is there for reading, and two that do so block each other.
 		{&s.placeholder, text.Insert + " ON DUPLICATE KEY UPDATE kind = kind"},
-		{&s.take, take}, {&s.give, give},
+		{&s.take, takeText}, {&s.give, giveText},
 	} {
 		if err == nil {
 			err = s.Add(ctx, b.db, one.stmt, one.text)

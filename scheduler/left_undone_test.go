@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,15 +14,16 @@ import (
 	"github.com/ambit-go/ambit/scheduler"
 )
 
-// TestWhatIsPendingWhenCtxEndsIsLeftUndone and the scope is told so, whoever takes
-// it out of the queue after that, and though the worker was not told of the end yet.
-func TestWhatIsPendingWhenCtxEndsIsLeftUndone(t *testing.T) {
+// TestWhatIsPendingAtTheEndIsLeftUndone and the scope is told so, whether it is the end
+// of the worker's ctx or of the pool's, whoever takes it out of the queue after that,
+// and though the worker was not told of the end yet.
+func TestWhatIsPendingAtTheEndIsLeftUndone(t *testing.T) {
 	type setting struct {
 		s       *scheduler.Scheduler
 		w       *scheduler.ExecutorWorker
 		task    scheduler.Task
 		future  *async.Future[int]
-		endPool context.CancelCauseFunc
+		endPool func()
 		ended   context.Context
 	}
 	for name, takeOut := range map[string]func(x setting){
@@ -33,64 +35,93 @@ func TestWhatIsPendingWhenCtxEndsIsLeftUndone(t *testing.T) {
 		"Scheduler.Close":  func(x setting) { _ = x.s.Close() },
 		"Drain":            func(x setting) { _ = x.w.Drain(x.ended) },
 		"Scheduler.Drain":  func(x setting) { _ = x.s.Drain(x.ended) },
-		"the pool's end":   func(x setting) { x.endPool(errPool); synctest.Wait() },
+		"the pool's end":   func(x setting) { x.endPool(); synctest.Wait() },
 		"nothing":          func(setting) {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T) {
-				pool, endPool := context.WithCancelCause(t.Context())
-				ended, cancel := context.WithCancelCause(t.Context())
-				cancel(errBoom)
-				x := setting{
-					s:       scheduler.New(scheduler.Goroutines(), scheduler.PoolContext(pool)),
-					endPool: endPool, ended: ended,
-				}
-				err := async.Scope(asynctest.Context(t), func(ctx context.Context) (err error) {
-					late := newLateCtx(ctx)
-					x.w = x.s.NewWorker(late)
-					release := blocked(t, x.w)
-					x.task, err = x.w.Schedule(nothing)
-					require.NoError(t, err)
-					x.future = scheduler.Submit(x.w, func(context.Context) (int, error) { return 0, nil })
-					late.over.Store(true)
-					takeOut(x)
-					late.end()
-					_, err = x.future.Await(ctx, 0)
-					require.Error(t, err)
-					release()
-					return nil
+		for _, of := range []string{"ctx", "pool"} {
+			t.Run(name+", after the end of the "+of, func(t *testing.T) {
+				inBubble(t, func(t *testing.T) {
+					pool := newLateCtx(t.Context())
+					ended, cancel := context.WithCancelCause(t.Context())
+					cancel(errBoom)
+					x := setting{
+						s:       scheduler.New(scheduler.Goroutines(), scheduler.PoolContext(pool)),
+						endPool: sync.OnceFunc(pool.end), ended: ended,
+					}
+					defer x.endPool()
+					want := scheduler.Cancelled
+					err := async.Scope(asynctest.Context(t), func(ctx context.Context) (err error) {
+						own := newLateCtx(ctx)
+						end := sync.OnceFunc(own.end)
+						defer end()
+						x.w = x.s.NewWorker(own)
+						release := blocked(t, x.w)
+						x.task, err = x.w.Schedule(nothing)
+						require.NoError(t, err)
+						x.future = scheduler.Submit(x.w, func(context.Context) (int, error) { return 0, nil })
+						if of == "ctx" {
+							own.over.Store(true)
+						} else {
+							pool.over.Store(true)
+							want = scheduler.Rejected
+						}
+						takeOut(x)
+						if of == "pool" {
+							x.endPool()
+							synctest.Wait()
+						}
+						end()
+						_, err = x.future.Await(ctx, 0)
+						require.Error(t, err)
+						release()
+						return nil
+					})
+					require.ErrorIs(t, err, context.Canceled)
+					require.Equal(t, want, x.task.State())
+					if of == "ctx" {
+						require.ErrorContains(t, err, "2 tasks were left undone")
+					} else {
+						require.ErrorAs(t, err, new(*scheduler.RejectedError))
+					}
 				})
-				endPool(nil)
-				require.ErrorIs(t, err, context.Canceled)
-				require.ErrorContains(t, err, "2 tasks were left undone")
-				require.Equal(t, scheduler.Cancelled, x.task.State())
 			})
-		})
+		}
 	}
 }
 
-// TestWhatThePoolRefusesWhenCtxHasEndedIsLeftUndone: it was not the pool that kept it
+// TestWhatThePoolRefusesAfterTheEndIsLeftUndone: it was not the refusal that kept it
 // from being done.
-func TestWhatThePoolRefusesWhenCtxHasEndedIsLeftUndone(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		refuse := make(chan struct{})
-		s := scheduler.New(scheduler.ExecutorFunc(func(func()) error { <-refuse; return errPool }))
-		err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-			late := newLateCtx(ctx)
-			w := s.NewWorker(late)
-			task, err := w.Schedule(nothing)
-			require.NoError(t, err)
-			synctest.Wait()
-			late.over.Store(true)
-			close(refuse)
-			synctest.Wait()
-			require.Equal(t, scheduler.Cancelled, task.State())
-			late.end()
-			return nil
+func TestWhatThePoolRefusesAfterTheEndIsLeftUndone(t *testing.T) {
+	for _, of := range []string{"ctx", "pool"} {
+		t.Run(of, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				refuse, pool := make(chan struct{}), newLateCtx(t.Context())
+				defer pool.end()
+				s := scheduler.New(scheduler.ExecutorFunc(func(func()) error { <-refuse; return errPool }), scheduler.PoolContext(pool))
+				err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+					own := newLateCtx(ctx)
+					defer own.end()
+					w := s.NewWorker(own)
+					task, err := w.Schedule(nothing)
+					require.NoError(t, err)
+					synctest.Wait()
+					want := scheduler.Cancelled
+					if of == "ctx" {
+						own.over.Store(true)
+					} else {
+						pool.over.Store(true)
+						want = scheduler.Rejected
+					}
+					close(refuse)
+					synctest.Wait()
+					require.Equal(t, want, task.State())
+					return nil
+				})
+				require.ErrorIs(t, err, context.Canceled)
+				require.NotErrorIs(t, err, errPool)
+			})
 		})
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorContains(t, err, "1 task was left undone")
-	})
+	}
 }
 
 // TestADrainIsToldWhenFuturesWereLeftUndone, though these hear of the end of ctx

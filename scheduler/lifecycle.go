@@ -117,13 +117,6 @@ func (w *ExecutorWorker) drained(ctx context.Context, before error) error {
 	return w.cutShort
 }
 
-// poolEnded ends w, whose pool will run nothing more. A goroutine that is at it
-// goes on until its task has returned.
-func (w *ExecutorWorker) poolEnded(cause error) {
-	err := &RejectedError{Worker: w.o.name, Err: cause}
-	w.close(closing{outcome: Rejected, cause: err, undone: err, cut: true})
-}
-
 // refused rejects what is queued, because the pool would not have w. What is
 // delayed has its own chance.
 func (w *ExecutorWorker) refused(err error) {

@@ -54,7 +54,7 @@ func New(ex Executor, opts ...Option) *Scheduler {
 	_, s.inline = ex.(inline)
 	s.run = s.serve
 	if ctx := s.o.pool; ctx != nil {
-		unwatch := context.AfterFunc(ctx, func() { s.poolEnded(context.Cause(ctx)) })
+		unwatch := context.AfterFunc(ctx, s.poolEnded)
 		s.mu.Lock()
 		s.unwatchPool = unwatch
 		s.mu.Unlock()
@@ -165,10 +165,10 @@ func (s *Scheduler) waitUnused(ctx context.Context) error {
 	}
 }
 
-// poolEnded rejects what the pool will never run.
-func (s *Scheduler) poolEnded(cause error) {
+// poolEnded rejects what the pool, whose ctx is done, will never run.
+func (s *Scheduler) poolEnded() {
 	for _, w := range s.close() {
-		w.poolEnded(cause)
+		w.noticeEnd()
 	}
 }
 

@@ -132,15 +132,20 @@ func (w *ExecutorWorker) isCancelled() bool {
 	return w.outer != nil && w.outer.Err() != nil
 }
 
-// noticeEnd closes w if its ctx is done. Whoever takes tasks out of the queue calls
-// it first, with no lock held: from the moment ctx is done what is pending is left
+// noticeEnd closes w if its ctx is done, or the pool's. Whoever takes tasks out of the
+// queue calls it first, with no lock held: from that moment on what is pending is left
 // undone for that, and is not taken out for another reason, though context.AfterFunc
 // may come later. So what the scope and Drain are told does not depend on which of
-// the two is faster.
+// the two is faster. A goroutine of the pool that is at w goes on until its task has
+// returned.
 func (w *ExecutorWorker) noticeEnd() {
-	if w.isCancelled() {
+	switch pool := w.s.o.pool; {
+	case w.isCancelled():
 		cause := context.Cause(w.outer)
 		w.closeFor(closing{outcome: Cancelled, cause: cause, undone: cause, cut: true})
+	case pool != nil && pool.Err() != nil:
+		err := &RejectedError{Worker: w.o.name, Err: context.Cause(pool)}
+		w.closeFor(closing{outcome: Rejected, cause: err, undone: err, cut: true})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"time"
 )
 
@@ -81,6 +80,7 @@ type waiter struct {
 	holder  string
 	known   bool          // the store has answered: the request is in its queue
 	asked   bool          // the store was asked: the request may be in its queue
+	due     bool          // the gate is to ask for it at once
 	since   time.Duration // since when the store has not answered; 0: it has
 	gone    bool          // the caller has been told to stop: it withdraws the request
 	late    bool          // the caller has returned, and could not wait for the question on its way
@@ -117,7 +117,14 @@ func newVersion() string {
 // uuid returns random bits as a UUID of version 4, as db-locks names versions.
 func uuid(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	text := make([]byte, 0, 36)
+	for i, part := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		if i > 0 {
+			text = append(text, '-')
+		}
+		text = hex.AppendEncode(text, part)
+	}
+	return string(text)
 }
 
 // tries is how often a call that does not wait asks when answers come too late.
@@ -127,7 +134,7 @@ const tries = 3
 func (w *waiter) tryOnce(ctx context.Context) bool {
 	for range tries {
 		w.asked = true
-		sent, turn, err := w.m.ask(ctx, w.name, []*waiter{w})
+		sent, turn, err := w.m.ask(ctx, w.name, []*waiter{w}, w.patience())
 		w.answered(sent, turn, 0, err)
 		if w.stale != "" {
 			w.giveBackStale(ctx)
@@ -162,17 +169,21 @@ func (w *waiter) giveBackStale(ctx context.Context) {
 	w.m.tell(Event{Kind: EventGivenBack, Key: w.name.Key, Err: err})
 }
 
-// ask takes one step in the store, and returns when it was asked for. If ctx ends
+// patience is how long the answer to one question is worth waiting for.
+func (w *waiter) patience() time.Duration {
+	most := min(callTime, trusted(w.c.lease))
+	if w.c.wait > 0 {
+		most = min(most, w.c.wait+graceTime)
+	}
+	return most
+}
+
+// ask takes one step in the store, for most at most, and returns when it was asked for. If ctx ends
 // meanwhile it has a little more time.
-func (m *Manager) ask(ctx context.Context, name Name, waiters []*waiter) (sent time.Duration, turn Turn, err error) {
+func (m *Manager) ask(ctx context.Context, name Name, waiters []*waiter, most time.Duration) (sent time.Duration, turn Turn, err error) {
 	requests := make([]Request, len(waiters))
-	most := callTime
 	for i, w := range waiters {
 		requests[i] = w.request
-		most = min(most, trusted(w.c.lease))
-		if w.c.wait > 0 {
-			most = min(most, w.c.wait+graceTime)
-		}
 	}
 	call, cancel := bounded(ctx, most)
 	defer cancel()

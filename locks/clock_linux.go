@@ -19,6 +19,9 @@ func suspendedTime() time.Duration {
 	}
 }
 
+// bootTime returns the time since the machine was started.
+func bootTime() time.Duration { return read(unix.CLOCK_BOOTTIME) }
+
 func read(id int32) time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(id, &t) != nil {

@@ -77,6 +77,7 @@ func (m *Manager) joinGate(w *waiter, may bool) (bool, error) {
 }
 
 func (g *gate) addLocked(w *waiter) {
+	w.due = true // what was hinted before it was here is not hinted again
 	g.waiters = append(g.waiters, w)
 	signal(g.wake)
 }
@@ -183,7 +184,7 @@ func (g *gate) pick() (batch []*waiter, left bool) {
 	default:
 		n := min(max(g.size, fewest), most)
 		for i, w := range g.waiters {
-			if !w.asked || first && (i < n || w.c.barging) {
+			if w.due || first && (i < n || w.c.barging) {
 				batch = append(batch, w)
 			}
 		}
@@ -200,7 +201,7 @@ func (g *gate) ask(batch []*waiter) (again bool) {
 	f := &trip{make(chan struct{})}
 	g.m.mu.Lock()
 	for _, w := range batch {
-		w.trip, w.asked = f, true
+		w.trip, w.asked, w.due = f, true, false
 	}
 	g.m.mu.Unlock()
 	sent, turn, err := time.Duration(0), Turn{}, errPanicked
@@ -213,7 +214,7 @@ func (g *gate) ask(batch []*waiter) (again bool) {
 		g.m.mu.Unlock()
 		close(f.done)
 	}()
-	sent, turn, err = g.m.ask(context.Background(), g.name, batch)
+	sent, turn, err = g.m.ask(context.Background(), g.name, batch, callTime)
 	return false // replaced
 }
 
@@ -239,7 +240,7 @@ func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, er
 			w.signal()
 		}
 	}
-	all := len(batch) >= len(g.waiters)
+	all := len(batch) >= len(g.waiters) // new ones may have come meanwhile: they are due
 	g.waiters = slices.DeleteFunc(g.waiters, func(w *waiter) bool { return w.hold != nil || w.err != nil })
 	if err != nil {
 		g.pause = min(max(2*g.pause, 50*time.Millisecond), refreshTime)
@@ -247,8 +248,8 @@ func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, er
 		return granted
 	}
 	g.retry, g.pause, g.size = 0, 0, turn.Size
+	slices.SortStableFunc(g.waiters, func(a, b *waiter) int { return cmp.Compare(a.order(), b.order()) })
 	if all {
-		slices.SortStableFunc(g.waiters, func(a, b *waiter) int { return cmp.Compare(a.order(), b.order()) })
 		g.refresh = now + refreshTime + time.Duration(rand.Int64N(int64(refreshTime/5)))
 	}
 	g.plan(now, turn, granted)

@@ -46,7 +46,7 @@ func New(store Store, options ...Option) (*Manager, error) {
 	if err := checkLease(m.set.lease, m.traits); err != nil {
 		return nil, err
 	}
-	m.clock = newClock(suspendedTime)
+	m.clock = newClock()
 	m.dog = watchdog{m: m, holds: map[*Hold]struct{}{}}
 	return m, nil
 }

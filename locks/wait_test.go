@@ -556,3 +556,27 @@ func TestNobodyIsForgotten(t *testing.T) {
 		w.mustFree("k", locks.Permit(3))
 	})
 }
+
+func TestAHintThatComesBeforeAWaiterJoinsIsNotLost(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		// Two callers ask at the same time, before there is a gate. The answer to the first
+		// is late: the lock is released, and hinted, before that caller waits.
+		free := held(t, w, "k")
+		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
+			if c.Step == lockstest.Acquire && c.Number == 1 {
+				f.After = 100 * time.Millisecond
+			}
+			return f
+		})
+		begin := time.Now()
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error { return w.m.With(ctx, "k", nothing) })
+			synctest.Wait()
+			async.Go(ctx, func(ctx context.Context) error { return w.m.With(ctx, "k", nothing) })
+			time.Sleep(50 * time.Millisecond)
+			free()
+			return nil
+		}))
+		assert.Equal(t, 100*time.Millisecond, time.Since(begin))
+	})
+}

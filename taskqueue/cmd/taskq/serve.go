@@ -19,14 +19,18 @@ import (
 
 func serveCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	listen := f.String("listen", "127.0.0.1:8080", "the `address` of the page; port 0 takes a free one")
-	names := f.String("host", "", "`names`, with commas between them, by which the page is reached through a proxy")
+	aliases := f.String("host", "", "`names`, with commas between them, by which the page is reached through a proxy")
 	return func(ctx context.Context, e *env) error {
+		names, err := e.named(ctx)
+		if err != nil {
+			return err
+		}
 		l, err := listenOn(*listen)
 		if err != nil {
 			return err
 		}
-		p := page.New(e.store, page.Queues(e.args...), page.Name(storeName(e.url)))
-		allowed := hosts(l.Addr(), *names)
+		p := page.New(e.store, page.Queues(names...), page.Name(storeName(e.url)))
+		allowed := hosts(l.Addr(), *aliases)
 		if err := e.greet(l.Addr()); err != nil {
 			return errors.Join(err, l.Close())
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,6 +156,15 @@ func TestServeSaysWhatIsWrongWithAnAddress(t *testing.T) {
 	assert.Contains(t, errs, "127.0.0.1:8080")
 	_, out, _ := taskq(t, store, "serve", "-h")
 	assert.Contains(t, out, "no password")
+}
+
+// A balancer is told before the page is gone.
+func TestHealthSaysThatThePageStops(t *testing.T) {
+	h := guard(http.NotFoundHandler(), func(string) bool { return true })
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil)) // its ctx is of no service that is ready
+	assert.Equal(t, http.StatusServiceUnavailable, w.Code)
+	assert.Contains(t, w.Body.String(), "stopping")
 }
 
 // server starts a Redis server that wants a password, and returns its URL.

@@ -45,18 +45,29 @@ func statsCommand(*flag.FlagSet) func(context.Context, *env) error {
 
 // queues are those that the command line names, or all.
 func (e *env) queues(ctx context.Context) ([]string, error) {
-	if len(e.args) == 0 && e.queueGiven {
-		e.args = []string{e.queue.Name()}
+	names, err := e.named(ctx)
+	if err != nil || len(names) > 0 {
+		return names, err
 	}
-	for _, name := range e.args {
+	return e.store.Queues(ctx)
+}
+
+// named are the queues that the command line names; none: all are meant. It says which
+// of them there are not.
+func (e *env) named(ctx context.Context) ([]string, error) {
+	names := e.args
+	if len(names) == 0 && e.queueGiven {
+		names = []string{e.queue.Name()}
+	}
+	for _, name := range names {
+		if err := taskqueue.CheckName("queue", name); err != nil {
+			return nil, err
+		}
 		if err := e.noteUnknown(ctx, name); err != nil {
 			return nil, err
 		}
 	}
-	if len(e.args) > 0 {
-		return e.args, nil
-	}
-	return e.store.Queues(ctx)
+	return names, nil
 }
 
 // settings says what is set for a queue.

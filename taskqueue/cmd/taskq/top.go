@@ -18,9 +18,9 @@ func topCommand(f *flag.FlagSet) func(context.Context, *env) error {
 		if *every < time.Second {
 			return usagef("-every %v: the store is asked once a second at most", *every)
 		}
-		names := e.args
-		if len(names) == 0 && e.queueGiven {
-			names = []string{e.queue.Name()}
+		names, err := e.named(ctx)
+		if err != nil {
+			return err
 		}
 		if e.json {
 			s, err := top.Pictures(ctx, look.New(e.store, names...))

@@ -93,7 +93,7 @@ func TestPauseNamesItsQueues(t *testing.T) {
 
 func TestAQueueThatThereIsNotIsTold(t *testing.T) {
 	store := newStore(t)
-	for _, args := range []string{"list -queue mial", "stats mial", "stats -queue mial", "purge done -queue mial"} {
+	for _, args := range []string{"list -queue mial", "stats mial", "top -once mial", "top -json -queue mial", "stats -queue mial", "purge done -queue mial"} {
 		status, _, errs := taskq(t, store, strings.Fields(args)...)
 		assert.Zero(t, status, args)
 		assert.Contains(t, errs, "there is no queue mial yet; there are: default", args)

@@ -12,10 +12,8 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -37,8 +35,10 @@ func Prefix(p string) Option { return func(s *Store) { s.prefix = p } }
 func Warn(f func(text string)) Option { return func(s *Store) { s.warn = f } }
 
 // New returns the store in the database that client uses. It looks at the server:
-// one that is too old, or evicts keys, is an error. The client is not closed with
-// the store.
+// one that is too old, or evicts keys, is an error, and so is one on which a newer
+// version of this package has stored tasks. One that is loading what it has stored is
+// waited for until ctx is done. Of a cluster it looks at every master. The client is not
+// closed with the store.
 func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*Store, error) {
 	s := &Store{
 		client: client,
@@ -109,15 +109,17 @@ func load(flags bool) scripts {
 		if err != nil {
 			panic(err)
 		}
-		if !flags {
-			line = ""
-		}
 		return newScript(line + string(common) + string(body))
 	}
-	const full = "#!lua flags=allow-oom\n"
+	free, full := "#!lua\n", "#!lua flags=allow-oom\n"
+	if !flags {
+		// Before 7.0 a script may use memory of a server that is full when it has written
+		// something that uses none.
+		free, full = "", "redis.call('HDEL', KEYS[19], '')\n"
+	}
 	return scripts{
-		enqueue:   step("enqueue", "#!lua\n"),
-		tick:      step("tick", "#!lua\n"),
+		enqueue:   step("enqueue", free),
+		tick:      step("tick", free),
 		claim:     step("claim", full),
 		extend:    step("extend", full),
 		settle:    step("settle", full),
@@ -125,50 +127,6 @@ func load(flags bool) scripts {
 		look:      step("look", full),
 		configure: step("configure", full),
 	}
-}
-
-// inspect looks at the version and the settings of the server.
-func (s *Store) inspect(ctx context.Context) (major int, err error) {
-	info, err := s.client.Info(ctx, "server").Result()
-	if err != nil {
-		return 0, fmt.Errorf("taskqueue: the Redis server does not answer: %w", err)
-	}
-	version := field(info, "redis_version:")
-	parts := strings.SplitN(version, ".", 3)
-	minor := 0
-	if len(parts) > 1 {
-		major, _ = strconv.Atoi(parts[0])
-		minor, _ = strconv.Atoi(parts[1])
-	}
-	if major < 6 || major == 6 && minor < 2 {
-		return 0, fmt.Errorf("taskqueue: the Redis server has version %q: 6.2 or newer is needed", version)
-	}
-	switch policy := s.setting(ctx, "maxmemory-policy"); policy {
-	case "noeviction":
-	case "":
-		s.warn("the server does not tell its maxmemory-policy: it must be noeviction, or tasks get lost")
-	default:
-		return 0, fmt.Errorf("taskqueue: the Redis server evicts keys when it is full (maxmemory-policy %s), and tasks would get lost: set it to noeviction", policy)
-	}
-	if s.setting(ctx, "appendonly") == "no" {
-		s.warn("the server has no append-only file: what was enqueued is lost when it ends. Set appendonly yes")
-	}
-	return major, nil
-}
-
-func field(info, name string) string {
-	_, rest, _ := strings.Cut(info, name)
-	value, _, _ := strings.Cut(rest, "\n")
-	return strings.TrimSpace(value)
-}
-
-// setting returns a setting of the server; "" if it does not tell.
-func (s *Store) setting(ctx context.Context, name string) string {
-	got, err := s.client.ConfigGet(ctx, name).Result()
-	if err != nil {
-		return ""
-	}
-	return got[name]
 }
 
 var _ taskqueue.Store = (*Store)(nil)

@@ -81,7 +81,11 @@ func (s *Store) register(ctx context.Context, queue string) error {
 	if at, known := s.known.Load(queue); known && time.Since(at.(time.Time)) < registered {
 		return nil
 	}
-	if err := s.client.SAdd(ctx, s.registry(), queue).Err(); err != nil {
+	err := s.client.SetNX(ctx, s.formatKey(), format, 0).Err()
+	if err == nil {
+		err = s.client.SAdd(ctx, s.registry(), queue).Err()
+	}
+	if err != nil {
 		return fmt.Errorf("taskqueue: redis: %w", err)
 	}
 	s.known.Store(queue, time.Now())
@@ -291,7 +295,8 @@ func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.S
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return err
 	}
-	if err := s.register(ctx, queue); err != nil {
+	// A queue that is to be paused because the server is full is known already.
+	if err := s.register(ctx, queue); err != nil && !redis.HasErrorPrefix(err, "OOM") {
 		return err
 	}
 	for {

@@ -175,6 +175,7 @@ else
 endif
 
 lockbudgets:
+	@tools/needs.sh
 	@go -C bench test -count=1 -timeout 30m -run '$(ONLY)' -v ./locks | grep -v "^=== "
 
 taskbudgets:

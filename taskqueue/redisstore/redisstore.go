@@ -39,6 +39,10 @@ func Warn(f func(text string)) Option { return func(s *Store) { s.warn = f } }
 // version of this package has stored tasks. One that is loading what it has stored is
 // waited for until ctx is done. Of a cluster it looks at every master. The client is not
 // closed with the store.
+//
+// Set ContextTimeoutEnabled in the options of the client: without it a call on a
+// connection that has gone silent does not end with its context, but with the
+// ReadTimeout of the client, after all its retries. [taskqueue.Open] sets it.
 func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*Store, error) {
 	s := &Store{
 		client: client,
@@ -85,6 +89,9 @@ func open(ctx context.Context, text string) (taskqueue.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Without this a call on a connection that has gone silent lasts as long as all that
+	// the client reads and tries again, whatever its context says.
+	o.ContextTimeoutEnabled = true
 	client := redis.NewClient(o)
 	s, err := New(ctx, client)
 	if err != nil {
@@ -117,7 +124,7 @@ func load(flags bool) scripts {
 		// something that uses none.
 		free, full = "", "redis.call('HDEL', KEYS[19], '')\n"
 	}
-	return scripts{
+	all := scripts{
 		enqueue:   step("enqueue", free),
 		tick:      step("tick", free),
 		claim:     step("claim", full),
@@ -127,6 +134,8 @@ func load(flags bool) scripts {
 		look:      step("look", full),
 		configure: step("configure", full),
 	}
+	all.act.once, all.configure.once = true, true
+	return all
 }
 
 var _ taskqueue.Store = (*Store)(nil)

@@ -14,11 +14,16 @@ import (
 
 // A script is one of the steps. The server is told its hash, and its text only if it
 // does not know that.
-type script struct{ text, hash string }
+type script struct {
+	text, hash string
+	// once: the answer is another one when it is carried out again, so the client must
+	// not send it again by itself when an answer is lost.
+	once bool
+}
 
 func newScript(text string) *script {
 	hash := sha1.Sum([]byte(text))
-	return &script{text, hex.EncodeToString(hash[:])}
+	return &script{text: text, hash: hex.EncodeToString(hash[:])}
 }
 
 // keys are the arguments that every script has: how many keys, the keys of a queue,
@@ -52,13 +57,28 @@ func (s *Store) run(ctx context.Context, script *script, queue string, args ...a
 	call = append(call, "evalsha", script.hash)
 	call = append(call, keys...)
 	call = append(call, args...)
-	got, err := s.client.Do(ctx, call...).Result()
+	got, err := s.send(ctx, script.once, call)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		call[0], call[1] = "eval", script.text
-		got, err = s.client.Do(ctx, call...).Result()
+		got, err = s.send(ctx, script.once, call)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("taskqueue: redis: %w", err)
 	}
 	return got, nil
 }
+
+// send sends a command, and once means that it is not sent again.
+func (s *Store) send(ctx context.Context, once bool, call []any) (any, error) {
+	if !once {
+		return s.client.Do(ctx, call...).Result()
+	}
+	cmd := redis.NewCmd(ctx, call...)
+	_ = s.client.Process(ctx, onceOnly{cmd}) // cmd has the error
+	return cmd.Result()
+}
+
+// onceOnly is a command that go-redis does not send again.
+type onceOnly struct{ *redis.Cmd }
+
+func (onceOnly) NoRetry() bool { return true }

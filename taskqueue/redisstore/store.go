@@ -348,11 +348,11 @@ func (s *Store) Unschedule(ctx context.Context, queue, name string) (bool, error
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return false, err
 	}
-	n, err := s.client.HDel(ctx, s.base(queue)+"t", name).Result()
+	n, err := s.send(ctx, true, []any{"hdel", s.base(queue) + "t", name})
 	if err != nil {
 		return false, fmt.Errorf("taskqueue: redis: %w", err)
 	}
-	return n == 1, nil
+	return integer(n) == 1, nil
 }
 
 // Periodic is a method of taskqueue.Store.

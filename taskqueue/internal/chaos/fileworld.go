@@ -175,14 +175,18 @@ func extent(path string) (used, page int64, err error) {
 
 // olderMeta returns where the meta page is that the next commit writes over.
 func olderMeta(f io.ReaderAt, page int64) (at int64, err error) {
-	const txid = 64 // where the number of the transaction is in a meta page
-	var b [2][8]byte
-	for i := range b {
-		if _, err := f.ReadAt(b[i][:], int64(i)*page+txid); err != nil {
+	const magicAt, magic, txidAt = 16, 0xED0CDAED, 64
+	var txid [2]uint64
+	for i := range txid {
+		var b [72]byte
+		if _, err := f.ReadAt(b[:], int64(i)*page); err != nil {
 			return 0, err
 		}
+		if binary.NativeEndian.Uint32(b[magicAt:]) == magic { // else it was torn before
+			txid[i] = binary.NativeEndian.Uint64(b[txidAt:])
+		}
 	}
-	if binary.NativeEndian.Uint64(b[0][:]) < binary.NativeEndian.Uint64(b[1][:]) {
+	if txid[0] < txid[1] {
 		return 0, nil
 	}
 	return page, nil

@@ -17,8 +17,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ambit-go/ambit/taskqueue/internal/chaos/audit"
 )
+
+// silent writes no log.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 func main() {
 	if text := os.Getenv(childEnv); text != "" {
@@ -33,6 +40,7 @@ func main() {
 	only := flag.String("only", "", "only worlds with this in their names: redis-always, redis-everysec, file")
 	keep := flag.Bool("keep", false, "leave what was written down")
 	flag.Parse()
+	redis.SetLogger(silent{}) // that servers cannot be reached is meant
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	fmt.Printf("chaos: %v; to have the same faults again: make chaos CHAOS_SEED=%d\n", *d, *seed)

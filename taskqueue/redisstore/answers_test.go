@@ -1,0 +1,189 @@
+package redisstore_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/redisstore"
+)
+
+// A line is a server's port that loses answers, or all that is said.
+type line struct {
+	listener net.Listener
+	socket   string
+	lose     atomic.Int64 // the answers to so many of the next scripts, each with its connection
+	silent   atomic.Bool  // nothing is passed on
+}
+
+// newLine returns a line to the server of client.
+func newLine(t *testing.T, client *redis.Client) *line {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	n := &line{listener: l, socket: client.Options().Addr}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s, err := net.Dial("unix", n.socket)
+			if err != nil {
+				_ = c.Close()
+				continue
+			}
+			lost := new(atomic.Bool)
+			go n.carry(c, s, func(b []byte) bool {
+				if bytes.Contains(b, []byte("evalsha")) && n.lose.Add(-1) >= 0 {
+					lost.Store(true)
+				}
+				return true
+			})
+			go n.carry(s, c, func([]byte) bool { return !lost.Load() })
+		}
+	}()
+	return n
+}
+
+func (n *line) carry(from, to net.Conn, pass func(b []byte) bool) {
+	defer func() { _, _ = from.Close(), to.Close() }()
+	b := make([]byte, 64<<10)
+	for {
+		k, err := from.Read(b)
+		if err != nil {
+			return
+		}
+		if n.silent.Load() {
+			continue
+		}
+		if !pass(b[:k]) {
+			return
+		}
+		if _, err := to.Write(b[:k]); err != nil {
+			return
+		}
+	}
+}
+
+func (n *line) open(t *testing.T) taskqueue.Store {
+	s, err := taskqueue.Open(ctx, "redis://"+n.listener.Addr().String()+"/0")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	return s
+}
+
+// What is said once more by itself would be answered with false: nothing to cancel.
+func TestAnActWhoseAnswerIsLostIsNoRefusal(t *testing.T) {
+	client := server(t)
+	direct := open(t, client)
+	n := newLine(t, client)
+	s := n.open(t)
+	_, err := s.Act(ctx, "q", "a", taskqueue.ActCancel) // the server knows the script from now on
+	require.ErrorIs(t, err, taskqueue.ErrNotFound)
+	for _, act := range []taskqueue.Act{taskqueue.ActPromote, taskqueue.ActCancel, taskqueue.ActRetry, taskqueue.ActDelete} {
+		later := task("a")
+		later.Delay = time.Hour
+		_, err := direct.Enqueue(ctx, "q", []taskqueue.NewTask{later})
+		require.NoError(t, err)
+		n.lose.Store(1)
+		ok, err := s.Act(ctx, "q", "a", act)
+		assert.ErrorIs(t, err, io.EOF, "%v answers %v", act, ok)
+		n.lose.Store(0)
+		if act == taskqueue.ActDelete {
+			_, err := s.Get(ctx, "q", "a")
+			assert.ErrorIs(t, err, taskqueue.ErrNotFound, "it was carried out")
+		}
+	}
+	changes := 0
+	n.lose.Store(0)
+	require.NoError(t, s.Configure(ctx, "q", func(set *taskqueue.Settings) { set.MaxDead = 1 }))
+	err = s.Configure(ctx, "q", func(set *taskqueue.Settings) {
+		set.MaxDead++
+		if changes++; changes == 1 {
+			n.lose.Store(1)
+		}
+	})
+	assert.ErrorIs(t, err, io.EOF)
+	assert.Equal(t, 1, changes)
+	st, err := direct.Stats(ctx, "q")
+	require.NoError(t, err)
+	assert.Equal(t, 2, st.Settings.MaxDead)
+}
+
+// The steps of workers are answered again with what they have done.
+func TestAStepWhoseAnswerIsLostIsRepeated(t *testing.T) {
+	client := server(t)
+	n := newLine(t, client)
+	s := n.open(t)
+	enqueueBy := func() []taskqueue.Result {
+		r, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("a")})
+		require.NoError(t, err)
+		return r
+	}
+	enqueueBy() // its queue is registered
+	n.lose.Store(1)
+	assert.Equal(t, taskqueue.Exists, enqueueBy()[0].Verdict)
+	n.lose.Store(1)
+	got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
+	require.NoError(t, err)
+	require.Len(t, got.Tasks, 1)
+	ref := taskqueue.Ref{ID: "a", Token: got.Tasks[0].Token}
+	n.lose.Store(1)
+	e, err := s.Extend(ctx, taskqueue.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute, Refs: []taskqueue.Ref{ref}})
+	require.NoError(t, err)
+	assert.Equal(t, []taskqueue.ExtendResult{taskqueue.Extended}, e)
+	n.lose.Store(1)
+	r, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: ref, Kind: taskqueue.Succeeded}})
+	require.NoError(t, err)
+	assert.Equal(t, []taskqueue.SettleResult{taskqueue.Settled}, r)
+	st, err := s.Stats(ctx, "q")
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, st.Counts[taskqueue.CountDone])
+	assert.EqualValues(t, 1, st.Counts[taskqueue.CountClaimed])
+	audited(t, s.(*redisstore.Store))
+}
+
+func TestACallOnASilentConnectionEndsWithItsContext(t *testing.T) {
+	client := server(t)
+	n := newLine(t, client)
+	s := n.open(t)
+	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("a")})
+	require.NoError(t, err)
+	n.silent.Store(true)
+	for name, call := range map[string]func(context.Context) error{
+		"claim": func(ctx context.Context) error {
+			_, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
+			return err
+		},
+		"extend": func(ctx context.Context) error {
+			_, err := s.Extend(ctx, taskqueue.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute, Refs: []taskqueue.Ref{{ID: "a", Token: 1}}})
+			return err
+		},
+		"settle": func(ctx context.Context) error {
+			_, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "a", Token: 1}, Kind: taskqueue.Succeeded}})
+			return err
+		},
+		"act": func(ctx context.Context) error { _, err := s.Act(ctx, "q", "a", taskqueue.ActCancel); return err },
+		"enqueue": func(ctx context.Context) error {
+			_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("b")})
+			return err
+		},
+	} {
+		// Three seconds are the ReadTimeout of the client, of which it has four.
+		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		begin := time.Now()
+		assert.Error(t, call(short), name)
+		assert.Less(t, time.Since(begin), 3*time.Second, name)
+		cancel()
+	}
+}

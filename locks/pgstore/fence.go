@@ -2,7 +2,7 @@ package pgstore
 
 import "github.com/ambit-go/ambit/locks"
 
-var fenceText = dialect.FenceText(" FOR SHARE", "")
+var fenceText = dialect.FenceText("SELECT count(*) FROM (SELECT fence FROM lk_resource WHERE %s FOR SHARE) AS locked", "")
 
 // FenceQueries is for fence.Same. The row of the lock is locked until the end of the user's
 // transaction. At an isolation above READ COMMITTED a lease that was renewed since the

@@ -9,17 +9,16 @@ import (
 // A FenceText are the two statements of locks.Fencer in a dialect.
 type FenceText struct{ lock, left string }
 
-// FenceText returns them. share is what is added to a SELECT to keep others from changing
-// its rows, empty in a database whose transactions do so anyway. The second statement reads
-// the rows as they are after that, not as they were when the transaction began: reread is
-// what a dialect needs for that.
-func (d *Dialect) FenceText(share, reread string) *FenceText {
+// FenceText returns them. lock is the first, with %s for the condition: dialects differ in
+// where a lock may stand. The second statement reads the rows as they are after that, not as
+// they were when the transaction began: reread is what a dialect needs for that.
+func (d *Dialect) FenceText(lock, reread string) *FenceText {
 	key := func(n int) string { return fmt.Sprintf("tenant = %s AND %s = %s", d.p(n), d.quote("key"), d.p(n+1)) }
 	until := func(column, table, more string) string {
 		return fmt.Sprintf("coalesce((SELECT max(%s) FROM %s WHERE %s%s), 0)", column, table, more, reread)
 	}
 	return &FenceText{
-		lock: fmt.Sprintf("SELECT count(*) FROM (SELECT fence FROM lk_resource WHERE %s%s) AS locked", key(1), share),
+		lock: fmt.Sprintf(lock, key(1)),
 		left: d.fill(fmt.Sprintf("SELECT {max}(%s, %s) - {now}",
 			until("holder_exp", "lk_resource", key(1)+" AND holder_id = "+d.p(3)),
 			until("expires_us", "lk_entry", key(4)+" AND id = "+d.p(6)+" AND held = 1")), 7),

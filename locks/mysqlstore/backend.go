@@ -40,7 +40,7 @@ type backend struct {
 // statements are those of all stores, and some more.
 type statements struct {
 	relational.Prepared
-	clock, placeholder, take, give *sql.Stmt
+	clock, placeholder, take, give, lockKeys, extend *sql.Stmt
 }
 
 func (b *backend) prepare(ctx context.Context) error {
@@ -53,7 +53,7 @@ func (b *backend) prepare(ctx context.Context) error {
 		{&s.clock, "SELECT " + now},
 		// IGNORE would lock the row that is there for reading, and two that do so block each other.
 		{&s.placeholder, text.Insert + " ON DUPLICATE KEY UPDATE kind = kind"},
-		{&s.take, takeText}, {&s.give, giveText},
+		{&s.take, takeText}, {&s.give, giveText}, {&s.lockKeys, lockKeysText}, {&s.extend, extendText},
 	} {
 		if err == nil {
 			err = s.Add(ctx, b.db, one.stmt, one.text)

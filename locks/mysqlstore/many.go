@@ -20,40 +20,22 @@ const table = "JSON_TABLE(?, '$[*]' COLUMNS (%s)) AS q STRAIGHT_JOIN %s AS r ON 
 
 const textColumn = " VARCHAR(2048) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.%s'"
 
-func rows(of string, numbers ...string) string {
-	columns := []string{"t" + fmt.Sprintf(textColumn, "t"), "k" + fmt.Sprintf(textColumn, "k")}
-	for _, n := range numbers {
-		columns = append(columns, fmt.Sprintf("%s BIGINT PATH '$.%[1]s'", n))
-	}
-	return fmt.Sprintf(table, strings.Join(columns, ", "), of)
+func rows(of string) string {
+	return fmt.Sprintf(table, "t"+fmt.Sprintf(textColumn, "t")+", k"+fmt.Sprintf(textColumn, "k"), of)
 }
 
 // line is a row of such a table.
 type line struct {
-	Tenant  string `json:"t"`
-	Key     string `json:"k"`
-	Lease   int64  `json:"l,omitempty"`
-	Expires int64  `json:"e,omitempty"`
-	Updated int64  `json:"u,omitempty"`
-}
-
-func lineOf(name locks.Name) line {
-	return line{Tenant: hex.EncodeToString([]byte(name.Tenant)), Key: hex.EncodeToString([]byte(name.Key))}
-}
-
-func marshal(lines []line) (string, error) {
-	text, err := json.Marshal(lines)
-	return string(text), err
+	Tenant string `json:"t"`
+	Key    string `json:"k"`
 }
 
 var (
 	// lockMany leaves out the rows that somebody else has locked, as a user does who has
 	// read one of them FOR SHARE: one of them would hold up the renewal of all others.
-	lockMany    = "SELECT " + of("r", dialect.ResourceColumns()) + " FROM " + rows("lk_resource") + " ORDER BY r.tenant, r.`key` FOR UPDATE SKIP LOCKED"
+	lockMany    = "SELECT " + of("r", dialect.ResourceColumns()) + " FROM " + rows("lk_resource") + " FOR UPDATE SKIP LOCKED"
 	thereMany   = "SELECT r.tenant, r.`key` FROM " + rows("lk_resource")
 	entriesMany = "SELECT " + of("r", dialect.EntryColumns()) + " FROM " + rows("lk_entry") + " ORDER BY r.ticket"
-	extendMany  = "UPDATE " + rows("lk_resource", "l", "e", "u") +
-		" SET r.holder_lease_us = q.l, r.holder_exp = q.e, r.updated_us = q.u, r.updated_by = r.holder_owner"
 )
 
 // of puts the name of a table before each column.
@@ -61,7 +43,8 @@ func of(table string, columns []string) string {
 	return table + "." + strings.Join(columns, ", "+table+".")
 }
 
-// lockRows locks the rows of many resources in the order of their keys.
+// lockRows locks the rows of many resources in the order of the lines. None of them is
+// waited for, so the order does not matter.
 func lockRows(ctx context.Context, tx *sql.Tx, lines string) (map[locks.Name]*relational.Row, error) {
 	locked := map[locks.Name]*relational.Row{}
 	err := query(ctx, tx, lockMany, lines, func(scan func(...any) error) error {
@@ -90,9 +73,10 @@ func query(ctx context.Context, tx *sql.Tx, text, lines string, row func(scan fu
 func linesOf(names []locks.Name) (string, error) {
 	lines := make([]line, len(names))
 	for i, name := range names {
-		lines[i] = lineOf(name)
+		lines[i] = line{Tenant: hex.EncodeToString([]byte(name.Tenant)), Key: hex.EncodeToString([]byte(name.Key))}
 	}
-	return marshal(lines)
+	text, err := json.Marshal(lines)
+	return string(text), err
 }
 
 func (b *backend) Steps(ctx context.Context, names []locks.Name, steps func(now int64, rs map[locks.Name]*book.Resource)) error {
@@ -168,55 +152,4 @@ func (b *backend) loadMany(ctx context.Context, tx *sql.Tx, names []locks.Name, 
 		}
 	}
 	return loaded, nil
-}
-
-// Extend locks the rows, finds out what becomes of them, and writes that with one more
-// statement. One that is alone is left to the book, which waits for its row.
-func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal, extended func(q *locks.Renewal, g locks.Grant)) error {
-	if len(renewals) == 1 {
-		return nil
-	}
-	names := make([]locks.Name, len(renewals))
-	for i, q := range renewals {
-		names[i] = q.Name
-	}
-	lines, err := linesOf(names)
-	if err != nil {
-		return err
-	}
-	grants := make(map[*locks.Renewal]locks.Grant, len(renewals))
-	err = b.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		clear(grants)
-		locked, err := lockRows(ctx, tx, lines)
-		if err != nil {
-			return err
-		}
-		now, err := b.time(ctx, tx)
-		if err != nil {
-			return err
-		}
-		var changed []line
-		for _, q := range renewals {
-			if row := locked[q.Name]; row != nil && row.Extend(now, q) {
-				l := lineOf(q.Name)
-				l.Lease, l.Expires, l.Updated = row.Holder.Lease, row.Holder.Expires, row.UpdatedAt
-				changed, grants[q] = append(changed, l), row.Grant()
-			}
-		}
-		if len(changed) == 0 {
-			return nil
-		}
-		lines, err := marshal(changed)
-		if err == nil {
-			_, err = tx.ExecContext(ctx, extendMany, lines)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for q, g := range grants {
-		extended(q, g)
-	}
-	return nil
 }

@@ -91,7 +91,7 @@ func (r *Resource) settle(now int64, q *locks.Request) locks.Answer {
 		r.give(now, e, q)
 	}
 	if e.Held {
-		return locks.Answer{Granted: true, Grant: e.grant()}
+		return locks.Answer{Granted: true, Grant: e.Grant()}
 	}
 	a := locks.Answer{}
 	for i := range r.Entries {

@@ -222,7 +222,8 @@ func (r *Resource) next(now int64) int64 {
 	return at
 }
 
-func (e *Entry) grant() locks.Grant {
+// Grant is the lease of a held entry.
+func (e *Entry) Grant() locks.Grant {
 	return locks.Grant{
 		ID: e.ID, Version: e.Version, Owner: e.Owner, Fence: e.Fence, Slot: e.Slot, Permits: e.Permits, Shared: e.Shared,
 		Revoked: e.Revoked, Lease: time.Duration(e.Lease) * time.Microsecond, Acquired: Time(e.Acquired), Expires: Time(e.Expires),

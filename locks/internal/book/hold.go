@@ -50,7 +50,7 @@ func (r *Resource) Renew(now int64, q *locks.Renewal) locks.RenewResult {
 		r.Data = q.Data
 	}
 	r.UpdatedBy, r.UpdatedAt = e.Owner, now
-	return locks.RenewResult{Verdict: locks.Extended, Grant: e.grant()}
+	return locks.RenewResult{Verdict: locks.Extended, Grant: e.Grant()}
 }
 
 // Revoke is Store.Revoke.
@@ -125,7 +125,7 @@ func (r *Resource) Record(now int64) (locks.Record, error) {
 			rec.Waiters++
 			continue
 		}
-		g := r.Entries[i].grant()
+		g := r.Entries[i].Grant()
 		g.ID = ""
 		rec.Holders = append(rec.Holders, g)
 	}

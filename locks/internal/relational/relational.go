@@ -16,7 +16,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
@@ -111,28 +110,6 @@ func (r *Row) resource(entries []book.Entry) *book.Resource {
 		res.Entries = slices.Insert(entries, at, h)
 	}
 	return &res
-}
-
-// Extend renews the lease of the holder as the book does. It says false if the book has to
-// decide.
-func (r *Row) Extend(now int64, q *locks.Renewal) bool {
-	now, h := max(now, r.Fence), &r.Holder
-	if h.ID == "" || h.ID != q.ID || h.Expires <= now || h.Revoked {
-		return false
-	}
-	h.Lease = q.Lease.Microseconds()
-	h.Expires = max(h.Expires, now+h.Lease)
-	r.UpdatedBy, r.UpdatedAt = h.Owner, now
-	return true
-}
-
-// Grant is the lease of the holder.
-func (r *Row) Grant() locks.Grant {
-	h := &r.Holder
-	return locks.Grant{
-		ID: h.ID, Version: h.Version, Owner: h.Owner, Fence: r.Fence, Permits: 1, Revoked: h.Revoked,
-		Lease: time.Duration(h.Lease) * time.Microsecond, Acquired: book.Time(h.Acquired), Expires: book.Time(h.Expires),
-	}
 }
 
 // row takes a resource apart.

@@ -21,14 +21,14 @@ func MariaDB(t testing.TB, args ...string) *Server {
 	path, install, p := program(t, "mariadbd", "mysqld"), program(t, "mariadb-install-db", "mysql_install_db"), port(t)
 	dir, as := folder(t, "mysql")
 	data := filepath.Join(dir, "data")
-	run(t, as, install, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+data)
+	run(t, as, install, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+data, "--tmpdir="+dir)
 	first := filepath.Join(dir, "first.sql")
 	sql := fmt.Sprintf("CREATE DATABASE IF NOT EXISTS locks;\nCREATE USER IF NOT EXISTS locks@'127.0.0.1' IDENTIFIED BY '%s';\nGRANT ALL ON locks.* TO locks@'127.0.0.1';\n", Password)
 	if err := os.WriteFile(first, []byte(sql), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	all := append([]string{
-		"--no-defaults", "--datadir=" + data, "--bind-address=127.0.0.1", "--port=" + p, "--socket=" + filepath.Join(dir, "s"),
+		"--no-defaults", "--datadir=" + data, "--tmpdir=" + dir, "--bind-address=127.0.0.1", "--port=" + p, "--socket=" + filepath.Join(dir, "s"),
 		"--pid-file=" + filepath.Join(dir, "pid"), "--init-file=" + first, "--innodb-flush-log-at-trx-commit=2",
 		"--innodb-buffer-pool-size=64M", "--skip-name-resolve",
 	}, args...)

@@ -14,7 +14,7 @@ import (
 // A proxy stands between the workers and a server, and mistreats what passes.
 type proxy struct {
 	listener net.Listener
-	server   string // the socket of the server
+	server   atomic.Pointer[string] // its socket
 
 	down  atomic.Bool  // connections end at once
 	drop  atomic.Bool  // what the server answers is thrown away, and the connection ends
@@ -42,7 +42,8 @@ func newProxy(server string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{listener: l, server: server, conns: map[net.Conn]bool{}}
+	p := &proxy{listener: l, conns: map[net.Conn]bool{}}
+	p.server.Store(&server)
 	go p.accept()
 	return p, nil
 }
@@ -55,7 +56,7 @@ func (p *proxy) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("unix", p.server)
+		server, err := net.Dial("unix", *p.server.Load())
 		if err != nil || p.down.Load() {
 			_ = client.Close()
 			if server != nil {

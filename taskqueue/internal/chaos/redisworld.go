@@ -76,7 +76,8 @@ func newRedisWorld(ctx context.Context, seed uint64, dir, library, fsync string)
 	if fsync == "always" {
 		w.decks[1] = append(w.decks[1],
 			fault{"the clock of the server put forward or back by an hour", r.jump},
-			fault{"a torn write at the end of the append-only file", r.torn})
+			fault{"a torn write at the end of the append-only file", r.torn},
+			fault{"a failover to a replica, and back", r.failover})
 	} else {
 		w.decks[1] = append(w.decks[1], fault{"an end of power: the append-only file as it was a second ago", r.powerCut})
 		go r.watch(ctx)

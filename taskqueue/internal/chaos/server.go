@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,7 @@ type server struct {
 	socket  string
 	fsync   string
 	library string
+	port    string // for a replica
 	log     *os.File
 	client  *redis.Client // past the proxy
 
@@ -50,7 +52,12 @@ type server struct {
 
 func newServer(dir, data, fsync, library string) (*server, error) {
 	s := &server{dir: data, socket: filepath.Join(dir, "s"), fsync: fsync, library: library}
-	var err error
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	_, s.port, _ = net.SplitHostPort(l.Addr().String())
+	_ = l.Close()
 	if s.log, err = os.Create(filepath.Join(dir, "redis.log")); err != nil {
 		return nil, err
 	}
@@ -75,7 +82,7 @@ func (s *server) start(ctx context.Context) error {
 	s.mu.Lock()
 	if s.cmd == nil {
 		_ = os.Remove(s.socket)
-		cmd := exec.Command("redis-server", "--port", "0", "--unixsocket", s.socket, "--dir", s.dir, "--save", "",
+		cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", s.port, "--repl-diskless-sync-delay", "0", "--unixsocket", s.socket, "--dir", s.dir, "--save", "",
 			"--appendonly", "yes", "--appendfsync", s.fsync, "--aof-load-truncated", "yes", "--auto-aof-rewrite-percentage", "0")
 		cmd.Env = append(os.Environ(), "LD_PRELOAD="+s.library, "CHAOS_CLOCK="+s.clockFile())
 		cmd.Stdout, cmd.Stderr = s.log, s.log

@@ -13,10 +13,10 @@ import (
 
 func TestRandomPrograms(t *testing.T) {
 	first := uint64(time.Now().UnixNano())
-	for seed := first; seed < first+4; seed++ {
+	for seed := first; seed < first+12; seed++ {
 		s, err := filestore.Open(filepath.Join(t.TempDir(), "tasks"))
 		require.NoError(t, err)
-		if err := taskqueuetest.Program(s, taskqueuetest.RandomText(seed, 400), 6*time.Millisecond, false); err != nil {
+		if err := taskqueuetest.Program(s, taskqueuetest.RandomText(seed, 500), 6*time.Millisecond, false); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		require.NoError(t, s.Close())

@@ -138,4 +138,5 @@ func (p *program) end() error {
 var counters = []taskqueue.Counter{
 	taskqueue.CountAdded, taskqueue.CountDuplicate, taskqueue.CountClaimed, taskqueue.CountDone, taskqueue.CountFailed,
 	taskqueue.CountCrashed, taskqueue.CountReleased, taskqueue.CountDead, taskqueue.CountCancelled, taskqueue.CountTrimmed,
+	taskqueue.CountExpired, taskqueue.CountUnhandled,
 }

@@ -36,11 +36,9 @@ func (q *queue) claim(tx Tx, now time.Time, r taskqueue.ClaimRequest) (c taskque
 	q.reap(tx, now)
 	c.Trimmed = q.trim(tx, now)
 	most := min(max(r.Max, 0), taskqueue.MaxBatch)
-	n, next := most, time.Time{}
+	n, next := q.allowed(now, most)
 	if q.meta.Settings.Paused {
 		n = 0
-	} else {
-		n, next = q.allowed(now, most)
 	}
 	q.take(tx, now, n, &c, r)
 	limit := q.meta.Settings.Concurrency

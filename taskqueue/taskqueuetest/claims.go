@@ -1,0 +1,166 @@
+package taskqueuetest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/classes"
+)
+
+// claim checks a claim; all is what the store has after it.
+func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[string]taskqueue.Info) error {
+	now := got.Now
+	dead, err := m.reap(now, all)
+	if err != nil {
+		return err
+	}
+	m.stepped(now, now)
+	trimmed := m.forget(now)
+	var want, expired []*modelTask
+	slices.Sort(got.Dead)
+	for low, most := m.most(r, now); ; most-- { // what a rate allows may be rounded
+		want, expired = m.take(r, now, most)
+		if most == low || len(want) == len(got.Tasks) && slices.Equal(ids(dead, expired), got.Dead) {
+			break
+		}
+	}
+	dead = ids(dead, expired)
+	for _, t := range expired {
+		m.over(t, taskqueue.StateDead, taskqueue.CountDead)
+		m.counts[taskqueue.CountExpired]++
+		t.ended, t.reaped = now, false
+	}
+	switch {
+	case len(got.Tasks) != len(want):
+		return fmt.Errorf("at %v Claim got %d tasks, the model %d", now, len(got.Tasks), len(want))
+	case !slices.Equal(dead, got.Dead):
+		return fmt.Errorf("claim said that %v are dead letters by it, the model %v", got.Dead, dead)
+	case trimmed != got.Trimmed:
+		return fmt.Errorf("claim said that it has trimmed %d, the model %d", got.Trimmed, trimmed)
+	}
+	if m.settings.Rate > 0 {
+		m.allowance -= float64(len(want))
+	}
+	m.claims[r.Worker] = nil
+	for i, t := range want {
+		if err := m.begin(r, t, got.Tasks[i], now); err != nil {
+			return err
+		}
+	}
+	return m.nextDue(got)
+}
+
+// ids returns ids, and those of tasks, sorted.
+func ids(all []string, tasks []*modelTask) []string {
+	all = slices.Clone(all)
+	for _, t := range tasks {
+		all = append(all, t.task.ID)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// begin checks one task of a claim.
+func (m *model) begin(r taskqueue.ClaimRequest, t *modelTask, g taskqueue.Info, now time.Time) error {
+	switch {
+	case g.ID != t.task.ID:
+		return fmt.Errorf("claim got %s, the model %s", g.ID, t.task.ID)
+	case g.Token <= m.lastToken || g.Token < now.UnixMicro():
+		return fmt.Errorf("R3: %s got token %d at %d, the last was %d", g.ID, g.Token, now.UnixMicro(), m.lastToken)
+	}
+	m.lastToken, t.token = g.Token, g.Token
+	t.state, t.reaped = taskqueue.StateRunning, false
+	t.attempt++
+	t.holds = t.holds && t.task.Until == taskqueue.End
+	t.lend(r.Lease, now, now)
+	m.counts[taskqueue.CountClaimed]++
+	m.claims[r.Worker] = append(m.claims[r.Worker], taskqueue.Ref{ID: g.ID, Token: g.Token})
+	return nil
+}
+
+// most returns how many tasks a claim gets at least, and at most, if so many are due.
+func (m *model) most(r taskqueue.ClaimRequest, now time.Time) (low, high int) {
+	most, running := r.Max, 0
+	for _, t := range m.tasks {
+		if t.state == taskqueue.StateRunning {
+			running++
+		}
+	}
+	if m.settings.Concurrency > 0 {
+		most = min(most, max(m.settings.Concurrency-running, 0))
+	}
+	if m.settings.Paused {
+		most = 0
+	}
+	if m.settings.Rate == 0 {
+		return most, most
+	}
+	burst := float64(max(m.settings.Burst, 1))
+	if m.allowedAt.IsZero() {
+		m.allowance = burst
+	}
+	m.allowance = min(burst, m.allowance+max(now.Sub(m.allowedAt), 0).Seconds()*m.settings.Rate)
+	m.allowedAt = now
+	const rounding = 1e-3
+	return min(most, int(math.Floor(m.allowance-rounding))), min(most, int(math.Floor(m.allowance+rounding)))
+}
+
+// take returns the tasks that a claim gets, up to most, and those that it finds expired
+// before them.
+func (m *model) take(r taskqueue.ClaimRequest, now time.Time, most int) (tasks, expired []*modelTask) {
+	var due []*modelTask
+	for _, t := range m.tasks {
+		if t.waits() && !t.dueLow.After(now) {
+			due = append(due, t)
+		}
+	}
+	order := classes.Order(r.Weigh)
+	class := func(t *modelTask) int { return slices.Index(order, taskqueue.Priorities-1-int(t.task.Priority)) }
+	slices.SortFunc(due, func(a, b *modelTask) int {
+		return cmp.Or(cmp.Compare(class(a), class(b)), a.dueLow.Compare(b.dueLow), cmp.Compare(a.task.ID, b.task.ID))
+	})
+	for _, t := range due {
+		switch {
+		case len(tasks) >= most:
+			return tasks, expired
+		case t.attempt == 0 && !t.lasts && !t.task.ExpiresAt.IsZero() && t.task.ExpiresAt.Before(now):
+			expired = append(expired, t)
+		default:
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks, expired
+}
+
+// nextDue checks that a worker which sleeps until then misses nothing.
+func (m *model) nextDue(got taskqueue.Claimed) error {
+	if m.settings.Paused || m.settings.Concurrency > 0 || m.settings.Rate > 0 {
+		return nil
+	}
+	for id, t := range m.tasks {
+		if t.waits() && (got.NextDue.IsZero() || got.NextDue.After(got.Now) && got.NextDue.After(t.dueHigh)) {
+			return fmt.Errorf("claim said that nothing is due before %v, and %s is at %v", got.NextDue, id, t.dueHigh)
+		}
+	}
+	return nil
+}
+
+// replay checks a claim that was repeated.
+func (m *model) replay(r taskqueue.ClaimRequest, got taskqueue.Claimed) error {
+	m.stepped(got.Now, got.Now)
+	var want []taskqueue.Ref
+	for _, ref := range m.claims[r.Worker] {
+		if t := m.tasks[ref.ID]; t != nil && t.state == taskqueue.StateRunning && t.token == ref.Token {
+			want = append(want, ref)
+			t.lend(r.Lease, got.Now, got.Now)
+		}
+	}
+	if !slices.Equal(refs(got.Tasks), want) {
+		return fmt.Errorf("R10: a claim that was repeated got %v, the model %v", refs(got.Tasks), want)
+	}
+	return nil
+}

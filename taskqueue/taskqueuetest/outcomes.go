@@ -1,0 +1,95 @@
+package taskqueuetest
+
+import (
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+func (m *model) extend(ref taskqueue.Ref, r taskqueue.ExtendRequest, before, after time.Time) taskqueue.ExtendResult {
+	t := m.tasks[ref.ID]
+	if t == nil || t.state != taskqueue.StateRunning || t.token != ref.Token {
+		return taskqueue.Lost
+	}
+	t.lend(r.Lease, before, after)
+	if p, given := r.Progress[ref.ID]; given {
+		t.progress = string(p)
+	}
+	if t.cancel {
+		return taskqueue.CancelRequested
+	}
+	return taskqueue.Extended
+}
+
+func (m *model) settle(o taskqueue.Outcome, before, after time.Time) taskqueue.SettleResult {
+	t := m.tasks[o.ID]
+	switch {
+	case t == nil:
+		return taskqueue.Gone
+	case t.token != o.Token:
+		return taskqueue.Stale
+	case t.settled == o.Token:
+		return taskqueue.Settled
+	case t.state != taskqueue.StateRunning && !t.reaped:
+		return taskqueue.Stale
+	}
+	revived := t.state.Ended()
+	if t.reaped {
+		t.reaped = false
+		t.crashes--
+		m.counts[taskqueue.CountCrashed]--
+		if revived {
+			m.counts[map[taskqueue.State]taskqueue.Counter{taskqueue.StateDead: taskqueue.CountDead, taskqueue.StateCancelled: taskqueue.CountCancelled}[t.state]]--
+		}
+	}
+	t.settled = o.Token
+	m.ends(t, o, before, after)
+	if revived && t.waits() && t.task.UniqueKey != "" && t.task.Until == taskqueue.End {
+		if m.holder(t.task.UniqueKey) != "" {
+			m.over(t, taskqueue.StateDead, taskqueue.CountDead)
+		} else {
+			t.holds = true
+		}
+	}
+	return taskqueue.Settled
+}
+
+// ends is what an outcome makes of a task.
+func (m *model) ends(t *modelTask, o taskqueue.Outcome, before, after time.Time) {
+	if t.cancel && o.Kind != taskqueue.Succeeded {
+		m.over(t, taskqueue.StateCancelled, taskqueue.CountCancelled)
+		return
+	}
+	switch o.Kind {
+	case taskqueue.Succeeded:
+		m.over(t, taskqueue.StateDone, taskqueue.CountDone)
+	case taskqueue.Failed, taskqueue.Buried:
+		t.failures++
+		m.counts[taskqueue.CountFailed]++
+		if o.Kind == taskqueue.Failed {
+			t.releases = 0
+		}
+		if o.Kind == taskqueue.Buried || t.failures >= t.task.MaxFailures {
+			m.over(t, taskqueue.StateDead, taskqueue.CountDead)
+			return
+		}
+		t.state = taskqueue.StateRetrying
+		t.due(before, after, o.After)
+	default:
+		t.attempt--
+		t.releases++
+		if o.Kind == taskqueue.Snoozed {
+			t.releases = 0
+		}
+		m.counts[taskqueue.CountReleased]++
+		if o.Kind == taskqueue.Unhandled {
+			m.counts[taskqueue.CountUnhandled]++
+		}
+		t.lasts = t.lasts || o.Kind == taskqueue.Snoozed
+		t.state = taskqueue.StateScheduled
+		if t.failures > 0 {
+			t.state = taskqueue.StateRetrying
+		}
+		t.due(before, after, o.After)
+	}
+}

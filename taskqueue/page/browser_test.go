@@ -26,7 +26,7 @@ import (
 )
 
 // patience bounds what a test waits for. None of them depends on it.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // A tab is a page in a real browser.
 type tab struct {
@@ -264,11 +264,12 @@ func TestThePageFitsEveryWidthLightAndDark(t *testing.T) {
 	fill(t, s, "a-queue-with-"+strings.Repeat("a-long-name-", 15), strings.Repeat("x", 200))
 	fill(t, s, "q"+hostile, hostile)
 	b := browse(t, s)
+	b.open("/")
 	backs := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{320, 390, 768, 1081, 1280, 1920} {
 			b.size(width, 800, scheme)
-			b.open("/")
+			assert.Equal(t, width, eval[int64](b, "innerWidth"))
 			assert.LessOrEqual(t, eval[int64](b, "document.documentElement.scrollWidth"), width, "at %d", width)
 			assert.Empty(t, eval[[]string](b, `[...document.querySelectorAll("main *, header *")].filter(e => e.checkVisibility() && !e.closest(".quiet, thead, pre, svg") && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))`), "at %d", width)
 			assert.Empty(t, eval[[]string](b, contrasts), "%s at %d", scheme, width)

@@ -22,6 +22,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/filestore"
 	"github.com/ambit-go/ambit/taskqueue/internal/chaos/audit"
 	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // A fileWorld is a file that processes share.
@@ -44,7 +45,11 @@ func newFileWorld(_ context.Context, seed uint64, dir string) (*world, error) {
 	f.path = filepath.Join(f.disk.dir, "tasks")
 	w.fleet = newFleet(w.journals(), "file:"+f.path, seed, true)
 	w.open = func(context.Context) (taskqueue.Store, error) { return f.openPatiently() }
-	w.advance = func(d time.Duration) error { w.fleet.setClocks(int(d / time.Second)); return nil }
+	w.advance = func(d time.Duration) error {
+		clock.Set(d) // this process may be the one that has the file by now
+		w.fleet.setClocks(int(d / time.Second))
+		return nil
+	}
 	w.left = f.left
 	w.mend = func(context.Context) error { return f.disk.empty() }
 	w.close = f.disk.close

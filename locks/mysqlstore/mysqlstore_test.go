@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,19 +22,43 @@ import (
 
 func TestMain(m *testing.M) {
 	lockstest.Main()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(servers.Ending{M: m})
+}
+
+// database makes one on the server of the package, and returns the URL of it.
+func database(t testing.TB) string {
+	t.Helper()
+	s := servers.Shared(t, servers.MariaDB)
+	db := asRoot(t, s.URL)
+	defer func() { _ = db.Close() }()
+	name := "db_" + lockstest.ID()
+	for _, statement := range []string{"CREATE DATABASE " + name, "GRANT ALL ON " + name + ".* TO locks@'127.0.0.1'"} {
+		_, err := db.Exec(statement)
+		require.NoError(t, err)
+	}
+	return strings.TrimSuffix(s.URL, "/locks") + "/" + name
+}
+
+func asRoot(t testing.TB, url string) *sql.DB {
+	t.Helper()
+	config, err := parse(url)
+	require.NoError(t, err)
+	config.User, config.Passwd, config.DBName = "root", "", ""
+	db, err := connect(config)
+	require.NoError(t, err)
+	return db
 }
 
 func TestStore(t *testing.T) {
-	url := servers.MariaDB(t).URL
+	url := database(t)
 	lockstest.Run(t, func(t testing.TB) locks.Store { return opened(t, url) })
 }
 
 // TestStoreOnPoolsOfUsers has pools of one connection with settings that a user may have.
 func TestStoreOnPoolsOfUsers(t *testing.T) {
-	url := servers.MariaDB(t, "--transaction-isolation=SERIALIZABLE").URL
+	url := database(t)
 	for name, change := range map[string]func(c *mysql.Config){
-		"serializable":         func(*mysql.Config) {},
+		"serializable":         func(c *mysql.Config) { c.Params["tx_isolation"] = "'SERIALIZABLE'" },
 		"interpolated":         func(c *mysql.Config) { c.InterpolateParams = true },
 		"found rows":           func(c *mysql.Config) { c.ClientFoundRows = true },
 		"elsewhere":            func(c *mysql.Config) { c.Params["time_zone"] = "'+05:30'" },
@@ -95,7 +120,7 @@ func take(t testing.TB, s locks.Store, key string, requests ...locks.Request) []
 // TestALeaseThatAUserHasReadForShareHoldsUpNoOther: fence.Same reads the lease in the
 // user's own transaction. Renewing all leases must not wait for that one.
 func TestALeaseThatAUserHasReadForShareHoldsUpNoOther(t *testing.T) {
-	url := servers.MariaDB(t).URL
+	url := database(t)
 	s := opened(t, url)
 	var all []locks.Renewal
 	for i := range 20 {
@@ -139,7 +164,7 @@ func TestALeaseThatAUserHasReadForShareHoldsUpNoOther(t *testing.T) {
 // TestADeadlockIsRepeated has the store wait for a row that a transaction has, which then
 // waits for one that the store has.
 func TestADeadlockIsRepeated(t *testing.T) {
-	url := servers.MariaDB(t).URL
+	url := database(t)
 	s := opened(t, url)
 	take(t, s, "k", request("holder"))
 	q := request("waiter")
@@ -177,11 +202,7 @@ func TestADeadlockIsRepeated(t *testing.T) {
 
 // waiting waits until a transaction waits for a row.
 func waiting(t testing.TB, url string) {
-	config, err := parse(url)
-	require.NoError(t, err)
-	config.User, config.Passwd = "root", ""
-	db, err := connect(config)
-	require.NoError(t, err)
+	db := asRoot(t, url)
 	defer func() { _ = db.Close() }()
 	for range 6000 {
 		var n int
@@ -196,7 +217,7 @@ func waiting(t testing.TB, url string) {
 // TestAStepThatWasStoppedInTheMiddleHoldsNobodyUp leaves a transaction open that has the
 // row of a lock, as a process does that is stopped in the middle.
 func TestAStepThatWasStoppedInTheMiddleHoldsNobodyUp(t *testing.T) {
-	url := servers.MariaDB(t).URL
+	url := database(t)
 	s, stopped := opened(t, url), opened(t, url)
 	take(t, s, "k", request("holder"))
 	in, out, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -221,7 +242,7 @@ func TestAStepThatWasStoppedInTheMiddleHoldsNobodyUp(t *testing.T) {
 }
 
 func TestASchemaOfANewerVersionIsAnErrorAndStaysAsItIs(t *testing.T) {
-	url := servers.MariaDB(t).URL
+	url := database(t)
 	opened(t, url)
 	db := plainPool(t, url)
 	_, err := db.Exec("UPDATE lk_schema SET version = 99")
@@ -237,7 +258,7 @@ func TestASchemaOfANewerVersionIsAnErrorAndStaysAsItIs(t *testing.T) {
 }
 
 func TestManyMayMakeTheTablesAtOnce(t *testing.T) {
-	url := servers.MariaDB(t).URL
+	url := database(t)
 	errs := make(chan error, 8)
 	for range cap(errs) {
 		go func() {
@@ -254,7 +275,7 @@ func TestManyMayMakeTheTablesAtOnce(t *testing.T) {
 }
 
 func TestASessionWhoseAssignmentsAreSimultaneousIsRefused(t *testing.T) {
-	url := servers.MariaDB(t).URL
+	url := database(t)
 	_, err := New(t.Context(), pool(t, url, func(c *mysql.Config) { c.Params["sql_mode"] = "'SIMULTANEOUS_ASSIGNMENT'" }))
 	require.ErrorIs(t, err, locks.ErrValidation)
 }
@@ -278,13 +299,14 @@ func TestNoErrorShowsThePassword(t *testing.T) {
 }
 
 func TestADataSourceNameOfTheDriverIsAURLToo(t *testing.T) {
-	server := servers.MariaDB(t)
-	s := opened(t, fmt.Sprintf("mysql:locks:%s@tcp(%s)/locks", servers.Password, server.Address))
+	config, err := parse(database(t))
+	require.NoError(t, err)
+	s := opened(t, "mysql:"+config.FormatDSN())
 	require.True(t, take(t, s, "k", request("a"))[0].Granted)
 }
 
 func TestCloseEndsTheStoreButNotThePoolOfTheUser(t *testing.T) {
-	db := plainPool(t, servers.MariaDB(t).URL)
+	db := plainPool(t, database(t))
 	s := made(t, db)
 	_, stop := s.Listen(name("k"))
 	defer stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,18 +21,28 @@ import (
 
 func TestMain(m *testing.M) {
 	lockstest.Main()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(servers.Ending{M: m})
+}
+
+// database makes one on the server of the package, and returns the URL of it.
+func database(t testing.TB) string {
+	t.Helper()
+	s := servers.Shared(t, servers.Postgres)
+	name := "db_" + lockstest.ID()
+	_, err := pool(t, s.URL, func(*pgxpool.Config) {}).Exec(t.Context(), "CREATE DATABASE "+name)
+	require.NoError(t, err)
+	return strings.Replace(s.URL, "/postgres?", "/"+name+"?", 1)
 }
 
 func TestStore(t *testing.T) {
-	url := servers.Postgres(t).URL
+	url := database(t)
 	lockstest.Run(t, func(t testing.TB) locks.Store { return opened(t, url) })
 }
 
 // TestStoreOnPoolsOfUsers has pools of one connection with settings that a user may have:
 // transactions at another isolation, and no prepared statements.
 func TestStoreOnPoolsOfUsers(t *testing.T) {
-	url := servers.Postgres(t).URL
+	url := database(t)
 	for name, change := range map[string]func(c *pgxpool.Config){
 		"serializable": func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable" },
 		"repeatable read": func(c *pgxpool.Config) {
@@ -93,7 +104,7 @@ func take(t testing.TB, s locks.Store, key string, requests ...locks.Request) []
 // TestALeaseThatAUserHasReadForShareHoldsUpNoOther: fence.Same reads the lease in the
 // user's own transaction. Renewing all leases must not wait for that one.
 func TestALeaseThatAUserHasReadForShareHoldsUpNoOther(t *testing.T) {
-	url := servers.Postgres(t).URL
+	url := database(t)
 	s := opened(t, url)
 	var all []locks.Renewal
 	for i := range 20 {
@@ -145,7 +156,7 @@ func blocked(t testing.TB, url string, n int) {
 	defer func() { _ = c.Close(context.Background()) }()
 	for range 6000 {
 		var waiting int
-		err := c.QueryRow(context.Background(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'").Scan(&waiting)
+		err := c.QueryRow(context.Background(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()").Scan(&waiting)
 		if err != nil || waiting >= n {
 			return
 		}
@@ -156,7 +167,7 @@ func blocked(t testing.TB, url string, n int) {
 // TestAStepThatWasStoppedInTheMiddleHoldsNobodyUp leaves a transaction open that has the
 // row of a lock, as a process does that is stopped between its two round trips.
 func TestAStepThatWasStoppedInTheMiddleHoldsNobodyUp(t *testing.T) {
-	url := servers.Postgres(t).URL
+	url := database(t)
 	s, stopped := opened(t, url), opened(t, url)
 	take(t, s, "k", request("holder"))
 	in, out, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -174,7 +185,7 @@ func TestAStepThatWasStoppedInTheMiddleHoldsNobodyUp(t *testing.T) {
 }
 
 func TestASchemaOfANewerVersionIsAnErrorAndStaysAsItIs(t *testing.T) {
-	url := servers.Postgres(t).URL
+	url := database(t)
 	opened(t, url)
 	p := pool(t, url, func(*pgxpool.Config) {})
 	_, err := p.Exec(t.Context(), "UPDATE lk_schema SET version = 99")
@@ -190,7 +201,7 @@ func TestASchemaOfANewerVersionIsAnErrorAndStaysAsItIs(t *testing.T) {
 }
 
 func TestManyMayMakeTheTablesAtOnceAndOneWhoMayNotUsesThem(t *testing.T) {
-	url := servers.Postgres(t).URL
+	url := database(t)
 	errs := make(chan error, 8)
 	for range cap(errs) {
 		go func() {
@@ -264,11 +275,11 @@ func TestHintsComeAgainAfterTheServerWasStartedAgain(t *testing.T) {
 
 // TestOnlyWhoWaitsIsConnectedTwice: the connection of LISTEN is there while it is needed.
 func TestOnlyWhoWaitsIsConnectedTwice(t *testing.T) {
-	url := servers.Postgres(t).URL
+	url := database(t)
 	s := opened(t, url)
 	watch := pool(t, url, func(*pgxpool.Config) {})
 	listening := func() (n int) {
-		require.NoError(t, watch.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'").Scan(&n))
+		require.NoError(t, watch.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %' AND datname = current_database()").Scan(&n))
 		return n
 	}
 	require.Zero(t, listening())
@@ -281,7 +292,7 @@ func TestOnlyWhoWaitsIsConnectedTwice(t *testing.T) {
 }
 
 func TestCloseEndsTheStoreButNotThePoolOfTheUser(t *testing.T) {
-	p := pool(t, servers.Postgres(t).URL, func(*pgxpool.Config) {})
+	p := pool(t, database(t), func(*pgxpool.Config) {})
 	s := made(t, p)
 	_, stop := s.Listen(name("k"))
 	defer stop()

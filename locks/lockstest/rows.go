@@ -51,6 +51,16 @@ func rows() []row {
 		}},
 
 		{name: "the server is started again", server: true, fault: func(r *rowRun) { r.server.Restart() }},
+		{name: "the clock of the server is set back by an hour", server: true, clock: true, fault: func(r *rowRun) {
+			r.holder()
+			r.server.SetClock(-time.Hour)
+			r.wait(2)
+		}},
+		{name: "the clock of the server is set forward by an hour", server: true, clock: true, early: true, fault: func(r *rowRun) {
+			r.holder()
+			r.server.SetClock(time.Hour)
+			r.wait(2)
+		}},
 		{name: "the server is killed and comes back", server: true, config: long, fault: func(r *rowRun) {
 			r.server.Kill()
 			r.wait(1)

@@ -9,16 +9,17 @@ import (
 	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
 
-func TestMatrix(t *testing.T) {
-	lockstest.Matrix(t, lockstest.Target{
-		Start: func(t testing.TB) (*servers.Server, string) {
-			s := servers.Redis(t)
-			return s, s.URL
-		},
-		Via:   func(_ *servers.Server, address string) string { return "redis://" + address + "/0" },
-		Lease: 2 * time.Second,
-	})
+var target = lockstest.Target{
+	Start: func(t testing.TB) (*servers.Server, string) {
+		s := servers.Redis(t)
+		return s, s.URL
+	},
+	Via:   func(_ *servers.Server, address string) string { return "redis://" + address + "/0" },
+	Lease: 2 * time.Second,
 }
+
+func TestMatrix(t *testing.T) { lockstest.Matrix(t, target) }
+func TestSoak(t *testing.T)   { lockstest.Soak(t, target) }
 
 func TestLoad(t *testing.T) {
 	server := servers.Redis(t)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/locks/lockstest"
-	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
 
 // peer takes a lock with rueidislock: one key, all else as it is.
@@ -37,14 +36,7 @@ func peer(ctx context.Context, url, key string, lease time.Duration, body func(c
 // The check of the matrix has to see what it is there for. Another library of renown has
 // two who believe that they have the lock when the network goes silent.
 func TestTheMatrixSeesAnOverlapOfAPeer(t *testing.T) {
-	faults := lockstest.Overlaps(t, lockstest.Target{
-		Start: func(t testing.TB) (*servers.Server, string) {
-			s := servers.Redis(t)
-			return s, s.URL
-		},
-		Via:   func(_ *servers.Server, address string) string { return "redis://" + address + "/0" },
-		Lease: 2 * time.Second,
-	})
+	faults := lockstest.Overlaps(t, target)
 	require.NotEmpty(t, faults)
 	t.Log(faults[0], "and", len(faults)-1, "more, the last:", faults[len(faults)-1])
 }

@@ -27,6 +27,7 @@ type Server struct {
 	t       testing.TB
 	command func() *exec.Cmd
 	ready   func() error
+	clock   string    // the file that FakeClock has its offset in
 	quit    os.Signal // has it end in good order; nil: terminate
 
 	mu      sync.Mutex

@@ -124,6 +124,59 @@ func TestAWorkerWithoutASpareMomentLeavesNoGap(t *testing.T) {
 	})
 }
 
+// A process that has died and is started again in its container: the same host, the
+// same number. What its predecessor had is not given to it as the answer to its first
+// claim: that the predecessor has died would be counted never.
+func TestAWorkerOfTheSameNameDoesNotGetWhatItsPredecessorHad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newQueue(t)
+		id := add(t, q, taskqueue.Task{Type: "t", Retention: time.Hour})
+		first := &nonces{Store: s}
+		worker, err := taskqueue.New(first)
+		require.NoError(t, err)
+		for range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(10*time.Second, cancel)
+			require.NoError(t, worker.In("empty").Work(ctx, taskqueue.Handlers{"t": nothing}, taskqueue.WorkerName("pod:1:1")))
+		}
+		for n := range first.seen {
+			assert.Equal(t, 1, first.seen[n], "nonce %s", n)
+		}
+		// The predecessor claims with the first nonce that it has, and dies.
+		_, err = s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: q.Name(), Worker: "pod:1:1", Nonce: "1", Max: 1, Lease: time.Minute})
+		require.NoError(t, err)
+		begin := time.Now()
+		work, stop := context.WithCancel(t.Context())
+		defer stop()
+		require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(_ context.Context, c *taskqueue.Claim) error {
+			assert.GreaterOrEqual(t, time.Since(begin), time.Minute)
+			assert.Equal(t, 1, c.Crashes)
+			stop()
+			return nil
+		}}, taskqueue.WorkerName("pod:1:1")))
+		i, err := q.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.Equal(t, taskqueue.StateDone, i.State)
+	})
+}
+
+// nonces counts the nonces of claims.
+type nonces struct {
+	taskqueue.Store
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (s *nonces) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+	s.mu.Lock()
+	if s.seen == nil {
+		s.seen = map[string]int{}
+	}
+	s.seen[r.Nonce]++
+	s.mu.Unlock()
+	return s.Store.Claim(ctx, r)
+}
+
 const asSuspended = "TASKQUEUE_TEST_SUSPENDED"
 
 // The other process of TestAfterASuspendTheHandlerLearnsItFirst.

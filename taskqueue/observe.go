@@ -47,8 +47,8 @@ const (
 )
 
 // Observe has f told of what happens in the workers of this process. It is called by
-// many goroutines at the same time, with no lock held, and must not block: the place of
-// a run is free when f has returned. A panic of f stops the worker as the end of its
+// many goroutines at the same time, with no lock held, and must not block: Work returns
+// when all calls of it have. A panic of f stops the worker as the end of its
 // ctx does, and goes on in [Queue.Work] when all is settled. Nil panics.
 func Observe(f func(Event)) Option {
 	if f == nil {

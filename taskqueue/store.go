@@ -91,8 +91,8 @@ type Result struct {
 // A ClaimRequest asks for due tasks of one queue.
 type ClaimRequest struct {
 	Queue  string
-	Worker string        // a name that no other worker has
-	Nonce  string        // a different one for each claim of this worker, but for one that is repeated
+	Worker string        // a name that no other worker should have
+	Nonce  string        // a different one for each claim of workers of this name, but for one that is repeated
 	Max    int           // how many at most; bounded by MaxBatch
 	Lease  time.Duration // counted from now by the clock of the store
 	Weigh  uint64        // not 0: the classes of priority are taken by weight, this is the seed. 0: strictly

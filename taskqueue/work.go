@@ -2,6 +2,7 @@ package taskqueue
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"os"
@@ -56,7 +57,7 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 		return nil // nothing is claimed for nobody
 	}
 	w := &worker{
-		q: q, o: o, handlers: maps.Clone(handlers), free: o.concurrency,
+		q: q, o: o, handlers: maps.Clone(handlers), free: o.concurrency, nonce: rand.Text()[:8] + "/",
 		runs: map[runKey]*run{}, idle: map[string]bool{}, changed: make(chan struct{}),
 		settles: map[string]*group.Group[*settlement]{}, shares: newShares(o.weights, o.concurrency),
 	}
@@ -107,6 +108,11 @@ type worker struct {
 	o        *workOptions
 	handlers Handlers
 	home     context.Context // of the scope in which handlers run
+	// nonce begins those of all claims, and is drawn: a process that is started again in
+	// its container has the name and the number of the one that has died. With its nonces,
+	// too, it would be given what that has left, as the answer to a claim that is repeated,
+	// and no crash would be counted.
+	nonce string
 
 	mu      sync.Mutex
 	runs    map[runKey]*run

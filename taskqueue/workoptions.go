@@ -70,8 +70,11 @@ func Weighted() WorkOption { return func(o *workOptions) { o.weighted = true } }
 // empty; for what a limit of a queue holds back it waits.
 func WorkUntilEmpty() WorkOption { return func(o *workOptions) { o.untilEmpty = true } }
 
-// WorkerName names the worker in the store. Defaults to the host, the process and a
-// number.
+// WorkerName names the worker in the store: tasks have it in [Info], and so has the
+// error of those whose lease has run out. Defaults to the host, the process and a
+// number. Workers should have different names; if two have the same none gets what the
+// other has claimed, but a claim whose answer is lost may be held until its leases are
+// over.
 func WorkerName(name string) WorkOption { return func(o *workOptions) { o.name = name } }
 
 func newWorkOptions(q *Queue, opts []WorkOption) (*workOptions, error) {

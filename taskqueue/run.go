@@ -18,6 +18,7 @@ type run struct {
 	deadline *time.Timer // its lease is over
 	end      atomic.Pointer[time.Time]
 	phase    atomic.Int32 // decided once: ended and gone exclude each other
+	vacated  bool         // its place is free already; guarded by the worker's mu
 }
 
 // The phases of a run.
@@ -49,6 +50,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 		o, e := w.handle(live, ctx, queue, r, h)
 		released := false
 		if r.phase.CompareAndSwap(running, ended) {
+			w.vacate(runKey{queue, o.Ref})
 			released = w.settle(live, queue, o, &e)
 		} else {
 			e.Kind = EventLost
@@ -65,20 +67,6 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 		}
 		return nil
 	}, async.Name(t.Type+" "+t.ID))
-}
-
-// release gives the places of runs back that have ended. Those that were settled
-// together are released together: so the next claim is for as many.
-func (w *worker) release(queue string, runs ...Ref) {
-	w.change(func() {
-		for _, ref := range runs {
-			delete(w.runs, runKey{queue, ref})
-		}
-		w.free += len(runs)
-		w.shares[queue].held -= len(runs)
-		w.ends += len(runs)
-		clear(w.idle)
-	})
 }
 
 // handle runs the handler as a task. When that and everything it has started have

@@ -22,7 +22,6 @@ type slowSettles struct {
 	taskqueue.Store
 	mu      sync.Mutex
 	settles []int // how many outcomes each call had
-	claims  []int // how many tasks each call asked for, and got some
 }
 
 func (s *slowSettles) Settle(ctx context.Context, queue string, all []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
@@ -34,16 +33,6 @@ func (s *slowSettles) Settle(ctx context.Context, queue string, all []taskqueue.
 		return nil, &taskqueue.InvalidError{What: "Result", Why: "it is wrong"}
 	}
 	return s.Store.Settle(ctx, queue, all)
-}
-
-func (s *slowSettles) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
-	got, err := s.Store.Claim(ctx, r)
-	if len(got.Tasks) > 0 {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.claims = append(s.claims, r.Max)
-	}
-	return got, err
 }
 
 func newSlowSettles(t *testing.T, n int) (*taskqueue.Queue, *slowSettles) {
@@ -69,8 +58,7 @@ func TestWhatEndsWhileOthersAreSettledIsSettledTogether(t *testing.T) {
 			return nil
 		}}
 		require.NoError(t, q.Work(t.Context(), h, taskqueue.Concurrency(10), taskqueue.WorkUntilEmpty()))
-		assert.Equal(t, []int{1, 9}, s.settles[:2])
-		assert.Equal(t, []int{10, 1, 9}, s.claims[:3], "places that are free together are filled together")
+		assert.Equal(t, []int{1, 19}, s.settles)
 	})
 }
 
@@ -117,5 +105,44 @@ func TestAnOutcomeThatTheStoreRefusesFailsAlone(t *testing.T) {
 		stats, err := q.Stats(t.Context())
 		require.NoError(t, err)
 		assert.EqualValues(t, 9, stats.States[taskqueue.StateDone])
+	})
+}
+
+func TestAPlaceIsFreeWhenItsHandlerHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newSlowSettles(t, 4)
+		begin := time.Now()
+		var mu sync.Mutex
+		var starts []time.Duration
+		h := taskqueue.Handlers{"t": func(context.Context, *taskqueue.Claim) error {
+			mu.Lock()
+			defer mu.Unlock()
+			starts = append(starts, time.Since(begin))
+			return nil
+		}}
+		require.NoError(t, q.Work(t.Context(), h, taskqueue.Concurrency(1), taskqueue.WorkUntilEmpty()))
+		assert.Equal(t, []time.Duration{0, 0, time.Second, 2 * time.Second}, starts, "one more than there are places, until that is settled")
+		assert.Equal(t, []int{1, 1, 1, 1}, s.settles)
+	})
+}
+
+func TestNoMoreHandlersRunThanThereArePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newSlowSettles(t, 60)
+		var mu sync.Mutex
+		now, most := 0, 0
+		h := taskqueue.Handlers{"t": func(_ context.Context, c *taskqueue.Claim) error {
+			mu.Lock()
+			now++
+			most = max(most, now)
+			mu.Unlock()
+			time.Sleep(time.Duration(c.Token%7) * 300 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			now--
+			return nil
+		}}
+		require.NoError(t, q.Work(t.Context(), h, taskqueue.Concurrency(7), taskqueue.WorkUntilEmpty()))
+		assert.Equal(t, 7, most)
 	})
 }

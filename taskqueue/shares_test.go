@@ -82,9 +82,12 @@ func TestAQueueWhoseStoreHangsKeepsItsPlaceOnly(t *testing.T) {
 		}
 		work, cancel := context.WithTimeout(t.Context(), 200*time.Second)
 		defer cancel()
+		var mu sync.Mutex // while a claim of the queue that hangs is tried again the others have its place
 		runs := map[string]int{}
 		require.NoError(t, q.Work(work, taskqueue.Handlers{"t": func(_ context.Context, c *taskqueue.Claim) error {
+			mu.Lock()
 			runs[c.Queue]++
+			mu.Unlock()
 			time.Sleep(time.Second)
 			return nil
 		}}, taskqueue.Queues(map[string]int{"a": 1, "b": 1, "hangs": 5}), taskqueue.Concurrency(2)))

@@ -116,16 +116,21 @@ type worker struct {
 
 	mu      sync.Mutex
 	runs    map[runKey]*run
-	free    int               // places
-	changed chan struct{}     // closed, and replaced, when free or runs has changed
-	idle    map[string]bool   // queues that had nothing due when they were asked last, and since then no run has ended
-	ends    int               // of runs, so far
-	shares  map[string]*share // of the places, by queue
-	settles map[string]*group.Group[*settlement]
-	lost    []string // ids that could not be settled
-	lostErr error
-	failed  error                   // the first thing that makes it useless to go on, or a *broken
-	stop    context.CancelCauseFunc // stops the claiming
+	free    int           // places
+	changed chan struct{} // closed, and replaced, when something here has changed and waited is set
+	waited  bool          // somebody waits for changed
+	// unsettled is how many runs have given their places back and are not settled. It is
+	// at most the concurrency.
+	unsettled int
+	ended     []runKey          // of which the handlers have ended, and that have their places yet: the first comes first
+	idle      map[string]bool   // queues that had nothing due when they were asked last, and since then no run has ended
+	ends      int               // of runs, so far
+	shares    map[string]*share // of the places, by queue
+	settles   map[string]*group.Group[*settlement]
+	lost      []string // ids that could not be settled
+	lostErr   error
+	failed    error                   // the first thing that makes it useless to go on, or a *broken
+	stop      context.CancelCauseFunc // stops the claiming
 	// stopping: what runs has been told to stop.
 	stopping bool
 }
@@ -229,6 +234,7 @@ func (w *worker) await(ctx context.Context, f func() bool) bool {
 	for {
 		w.mu.Lock()
 		ok, changed := f(), w.changed
+		w.waited = w.waited || !ok
 		w.mu.Unlock()
 		if ok {
 			return true
@@ -246,6 +252,12 @@ func (w *worker) change(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
-	close(w.changed)
-	w.changed = make(chan struct{})
+	w.wakeLocked()
+}
+
+func (w *worker) wakeLocked() {
+	if w.waited {
+		close(w.changed)
+		w.changed, w.waited = make(chan struct{}), false
+	}
 }

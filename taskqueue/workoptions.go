@@ -27,7 +27,8 @@ type workOptions struct {
 	name        string
 }
 
-// Concurrency is how many tasks run at the same time. Defaults to twice the number
+// Concurrency is how many tasks run at the same time. Beside them as many may have
+// ended that the store has not been told of yet. Defaults to twice the number
 // of processors and two more. n < 1 is 1.
 func Concurrency(n int) WorkOption { return func(o *workOptions) { o.concurrency = max(n, 1) } }
 

@@ -51,23 +51,35 @@ end
 
 local function flush()
   for key, of in pairs(hashes) do
-    local put, gone = {}, {}
+    local put, p, gone, g = {}, 0, {}, 0
     for field, value in pairs(of) do
-      if value then put[#put + 1] = field; put[#put + 1] = value else gone[#gone + 1] = field end
+      if value then
+        put[p + 1], put[p + 2] = field, value
+        p = p + 2
+      else
+        g = g + 1
+        gone[g] = field
+      end
     end
     pieces('HSET', key, put)
     pieces('HDEL', key, gone)
   end
   local texts = {} -- to write a number down takes longer than to look it up, and most are the same
   for key, of in pairs(sets) do
-    local put, gone = {}, {}
+    local put, p, gone, g = {}, 0, {}, 0
     for id, score in pairs(of) do
       if score then
-        local text = texts[score] or string.format('%.0f', score)
-        texts[score] = text
-        put[#put + 1] = text
-        put[#put + 1] = id
-      else gone[#gone + 1] = id end
+        local text = texts[score]
+        if not text then
+          text = string.format('%.0f', score)
+          texts[score] = text
+        end
+        put[p + 1], put[p + 2] = text, id
+        p = p + 2
+      else
+        g = g + 1
+        gone[g] = id
+      end
     end
     pieces('ZADD', key, put)
     pieces('ZREM', key, gone)

@@ -18,134 +18,136 @@ import (
 	"github.com/ambit-go/ambit/async/asynctest"
 )
 
-func TestDiscardedValues(t *testing.T) {
-	late := func(t *testing.T, ctx context.Context, drop func(int), opts ...async.TaskOption) (*async.Future[int], error) {
-		f := async.Execute(ctx, obedient(time.Second, 7, nil), append(opts, async.OnDiscard(drop))...)
-		_, err := f.Await(ctx, time.Second)
-		return f, err
-	}
-	for name, test := range map[string]struct {
-		run  func(t *testing.T, ctx context.Context, drop func(int))
-		want []int
+// TestAValueThatComesLateIsDiscarded: if a waiter was told of an expiry before, the value
+// goes to the hook, and the future holds from then on what that waiter was told.
+func TestAValueThatComesLateIsDiscarded(t *testing.T) {
+	own, why := &awaitError{1}, errors.New("why")
+	inTime := stubborn(time.Second, 7, nil)
+	late := obedient(time.Second, 7, nil) // it stops for a second when it is told to
+	for name, tc := range map[string]struct {
+		handler func(ctx context.Context) (int, error)
+		noHook  bool
+		grace   time.Duration
+		// The first wait is an Await with limit, of one and so many others at once; or
+		// one with a ctx that is done, or a Wait with a ctx that lasts for limit.
+		limit    time.Duration
+		others   int
+		stopped  bool
+		observes bool
+
+		told    error // that wait is told
+		after   error // a later Wait is told; nil: it is given 7
+		dropped []int
 	}{
-		"late after a timeout was told": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			f, told := late(t, ctx, drop)
-			require.ErrorIs(t, told, context.DeadlineExceeded)
-			for range 3 {
-				v, err := f.Await(ctx, 0)
-				require.Zero(t, v)
-				require.ErrorIs(t, err, told, "the future settles with what that waiter was told")
-			}
-		}, []int{7}},
-		"late after a done ctx was told": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			why := errors.New("why")
-			brief, cancel := context.WithCancelCause(ctx)
-			cancel(why)
-			f := async.Execute(ctx, obedient(time.Second, 7, nil), async.OnDiscard(drop))
-			_, err := f.Await(brief, 0)
-			require.ErrorIs(t, err, why)
-			_, err = f.Wait(ctx)
-			require.ErrorIs(t, err, why)
-			require.ErrorIs(t, err, context.Canceled)
-		}, []int{7}},
-		"many were told": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			f := async.Execute(ctx, obedient(time.Second, 7, nil), async.OnDiscard(drop))
-			var all sync.WaitGroup
-			for range 20 {
-				all.Go(func() {
-					_, err := f.Await(ctx, time.Second)
-					require.Error(t, err)
-				})
-			}
-			all.Wait()
-			_, err := f.Wait(ctx)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		}, []int{7}},
-		"within grace it is given": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			f, err := late(t, ctx, drop, async.Grace(2*time.Second))
-			require.NoError(t, err)
-			v, err := f.Wait(ctx)
-			require.NoError(t, err)
-			require.Equal(t, 7, v)
-		}, nil},
-		"in time it is given": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			f := async.Execute(ctx, stubborn(time.Second, 7, nil), async.OnDiscard(drop))
-			v, err := f.Await(ctx, 2*time.Second)
-			require.NoError(t, err)
-			require.Equal(t, 7, v)
-			v, err = f.Await(ctx, -1)
-			require.NoError(t, err)
-			require.Equal(t, 7, v)
-		}, nil},
-		"who only observes is told nothing": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			f := async.Execute(ctx, stubborn(time.Minute, 7, nil), async.OnDiscard(drop))
-			brief, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			_, err := f.Wait(brief)
-			require.Error(t, err)
-			v, err := f.Wait(ctx)
-			require.NoError(t, err)
-			require.Equal(t, 7, v)
-		}, nil},
-		"a late error is no value": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			own := &awaitError{1}
-			f := async.Execute(ctx, obedient(time.Second, 7, error(own)), async.OnDiscard(drop))
-			_, told := f.Await(ctx, time.Second)
-			require.Error(t, told)
-			_, err := f.Wait(ctx)
-			require.ErrorIs(t, err, own)
-			require.ErrorIs(t, err, told)
-		}, nil},
-		"without the option a late value is given": {func(t *testing.T, ctx context.Context, _ func(int)) {
-			f := async.Execute(ctx, obedient(time.Second, 7, nil))
-			_, err := f.Await(ctx, time.Second)
-			require.Error(t, err)
-			v, err := f.Wait(ctx)
-			require.NoError(t, err)
-			require.Equal(t, 7, v)
-		}, nil},
-		"a second Resolve": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			f, p := async.NewPromise[int](ctx, async.OnDiscard(drop))
-			require.True(t, p.Resolve(1))
-			require.False(t, p.Resolve(2))
-			require.False(t, p.Resolve(3))
-			v, err := f.Await(ctx, 0)
-			require.NoError(t, err)
-			require.Equal(t, 1, v)
-		}, []int{2, 3}},
-		"a Resolve after Reject": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			own := errors.New("own")
-			f, p := async.NewPromise[int](ctx, async.OnDiscard(drop))
-			require.True(t, p.Reject(own))
-			require.False(t, p.Resolve(2))
-			_, err := f.Await(ctx, 0)
-			require.ErrorIs(t, err, own)
-		}, []int{2}},
-		"a Resolve after a timeout was told": {func(t *testing.T, ctx context.Context, drop func(int)) {
-			f, p := async.NewPromise[int](ctx, async.OnDiscard(drop))
-			_, told := f.Await(ctx, time.Second)
-			require.ErrorIs(t, told, context.DeadlineExceeded)
-			p.Resolve(7)
-			_, err := f.Wait(ctx)
-			require.ErrorIs(t, err, told)
-		}, []int{7}},
+		"a timeout was told":    {handler: late, limit: time.Second, told: context.DeadlineExceeded, after: context.DeadlineExceeded, dropped: []int{7}},
+		"many were told":        {handler: late, limit: time.Second, others: 19, told: context.DeadlineExceeded, after: context.DeadlineExceeded, dropped: []int{7}},
+		"a done ctx was told":   {handler: late, stopped: true, told: why, after: why, dropped: []int{7}},
+		"it comes within Grace": {handler: late, limit: time.Second, grace: 2 * time.Second},
+		"it comes in time":      {handler: inTime, limit: 2 * time.Second},
+		"one has looked on":     {handler: stubborn(time.Minute, 7, nil), limit: time.Second, observes: true, told: context.DeadlineExceeded},
+		"it is an error":        {handler: obedient(time.Second, 7, error(own)), limit: time.Second, told: context.DeadlineExceeded, after: own},
+		"there is no hook":      {handler: late, noHook: true, limit: time.Second, told: context.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
-				var mu sync.Mutex
-				var dropped []int
-				test.run(t, ctx, func(v int) {
-					mu.Lock()
-					defer mu.Unlock()
-					dropped = append(dropped, v)
-				})
+				var dropped ints
+				opts := []async.TaskOption{async.Grace(tc.grace)}
+				if !tc.noHook {
+					opts = append(opts, async.OnDiscard(dropped.add))
+				}
+				f := async.Execute(ctx, tc.handler, opts...)
+				wait := func() (int, error) { return f.Await(ctx, tc.limit) }
+				switch {
+				case tc.stopped:
+					brief, cancel := context.WithCancelCause(ctx)
+					cancel(why)
+					wait = func() (int, error) { return f.Await(brief, 0) }
+				case tc.observes:
+					brief, cancel := context.WithTimeout(ctx, tc.limit)
+					defer cancel()
+					wait = func() (int, error) { return f.Wait(brief) }
+				}
+				outcome := func(v int, err, want error) {
+					require.ErrorIs(t, err, want)
+					if want != error(own) { // beside its own error a handler may give a value
+						require.Equal(t, want == nil, v == 7, v)
+					}
+				}
+				var all sync.WaitGroup
+				for range 1 + tc.others {
+					all.Go(func() {
+						v, err := wait()
+						outcome(v, err, tc.told)
+					})
+				}
+				all.Wait()
+				for range 3 {
+					v, err := f.Wait(ctx)
+					outcome(v, err, tc.after)
+				}
 				synctest.Wait()
-				mu.Lock()
-				defer mu.Unlock()
-				require.Equal(t, test.want, dropped)
+				require.Equal(t, tc.dropped, dropped.read())
 			})
 		})
 	}
+}
+
+// TestAValueThatAPromiseDoesNotTakeIsDiscarded, in the order in which they came.
+func TestAValueThatAPromiseDoesNotTakeIsDiscarded(t *testing.T) {
+	own := errors.New("own")
+	for name, tc := range map[string]struct {
+		expires bool  // an Await before all else
+		rejects error // before the values, nil: not
+		values  []int
+		err     error // what the promise holds; nil: the first of the values
+		dropped []int
+	}{
+		"a second Resolve":                   {values: []int{1, 2, 3}, dropped: []int{2, 3}},
+		"a Resolve after Reject":             {rejects: own, values: []int{2}, err: own, dropped: []int{2}},
+		"a Resolve after a timeout was told": {expires: true, values: []int{7}, err: context.DeadlineExceeded, dropped: []int{7}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+				var dropped ints
+				f, p := async.NewPromise[int](ctx, async.OnDiscard(dropped.add))
+				if tc.expires {
+					_, err := f.Await(ctx, time.Second)
+					require.ErrorIs(t, err, tc.err)
+				}
+				if tc.rejects != nil {
+					require.True(t, p.Reject(tc.rejects))
+				}
+				for i, v := range tc.values {
+					require.Equal(t, i == 0 && tc.err == nil, p.Resolve(v))
+				}
+				v, err := f.Wait(ctx)
+				require.ErrorIs(t, err, tc.err)
+				if tc.err == nil {
+					require.Equal(t, tc.values[0], v)
+				}
+				synctest.Wait()
+				require.Equal(t, tc.dropped, dropped.read())
+			})
+		})
+	}
+}
+
+// ints are numbers that several goroutines may add to.
+type ints struct {
+	mu  sync.Mutex
+	all []int
+}
+
+func (s *ints) add(v int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, v)
+}
+
+func (s *ints) read() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
 }
 
 // TestALateValueIsEitherGivenOrDiscarded: each value is handed to exactly one

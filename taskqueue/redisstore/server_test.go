@@ -208,43 +208,6 @@ func TestAServerThatIsKilledAndStartedAgain(t *testing.T) {
 	audited(t, s)
 }
 
-// jump has the clock of the server seem to have been put back: everything that it has
-// noted lies in the future by as much.
-func jump(t *testing.T, client *redis.Client, back time.Duration) {
-	t.Helper()
-	us := back.Microseconds()
-	script := redis.NewScript(`
-		local c = KEYS[1] .. 'c'
-		local function move(f, d) local v = redis.call('HGET', c, f); if v then redis.call('HSET', c, f, string.format('%.0f', v + d)) end end
-		move('step', ARGV[1])
-		move('token', ARGV[1])
-		move('allowed_at', ARGV[1])
-		local run = redis.call('ZRANGE', KEYS[1] .. 'run', 0, -1)
-		for _, id in ipairs(run) do redis.call('ZINCRBY', KEYS[1] .. 'run', ARGV[1], id) end
-		return 1`)
-	require.NoError(t, script.Run(ctx, client, []string{"tq:{q}:"}, us).Err())
-}
-
-func TestTheClockOfTheServerIsPutBack(t *testing.T) {
-	client := server(t)
-	s := open(t, client)
-	require.NoError(t, s.Configure(ctx, "q", func(s *taskqueue.Settings) { s.Rate, s.Burst = 1000, 100 }))
-	enqueue(t, s, task("a"), task("b"), task("c"))
-	first := claim(t, s, 1, 200*time.Millisecond)[0]
-	dies := claim(t, s, 1, 200*time.Millisecond)[0]
-	jump(t, client, time.Hour)
-	second := claim(t, s, 1, time.Minute)
-	require.Len(t, second, 1, "the rate limit does not wait for an hour")
-	assert.Greater(t, second[0].Token, dies.Token, "R3")
-	extend(t, s, first, "still there")
-	settle(t, s, first)
-	require.Eventually(t, func() bool { return len(claim(t, s, 1, time.Minute)) == 1 }, 20*time.Second, 20*time.Millisecond, "a lease that was given before the jump runs out in its time")
-	i, err := s.Get(ctx, "q", dies.ID)
-	require.NoError(t, err)
-	assert.Equal(t, 1, i.Crashes)
-	audited(t, s)
-}
-
 // asynq 1144, 420: ids without their payloads, on which every worker fails.
 func TestAsynq1144AnIDWithoutItsPayloadIsADeadLetter(t *testing.T) {
 	client := server(t)

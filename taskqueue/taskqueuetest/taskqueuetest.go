@@ -67,6 +67,7 @@ var tests = map[string]func(*fixture){
 	"R12 a claim that is repeated is bounded in bytes":           claimRepeatedWithProgress,
 	"R12 a claim looks at a thousand tasks at most":              manyExpired,
 	"what was retried or has snoozed does not expire":            retriedDoesNotExpire,
+	"every act on every state, with every option":                everyActOnEveryState,
 	"stats are exact":                                            statsAreExact,
 	"pages go on when their last task has gone":                  pagesGoOnWithoutTheirEnd,
 	"a page of what runs misses nothing that is extended":        extendedBetweenPages,

@@ -1,0 +1,153 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// jump has the clock of the server seem to have been put back: everything that it has
+// noted lies in the future by as much. If back is negative it seems to have been put
+// forward.
+func jump(t *testing.T, client *redis.Client, back time.Duration) {
+	t.Helper()
+	us := back.Microseconds()
+	script := redis.NewScript(`
+		local c = KEYS[1] .. 'c'
+		local function move(f, d) local v = redis.call('HGET', c, f); if v then redis.call('HSET', c, f, string.format('%.0f', v + d)) end end
+		move('step', ARGV[1])
+		move('token', ARGV[1])
+		move('allowed_at', ARGV[1])
+		local run = redis.call('ZRANGE', KEYS[1] .. 'run', 0, -1)
+		for _, id in ipairs(run) do redis.call('ZINCRBY', KEYS[1] .. 'run', ARGV[1], id) end
+		return 1`)
+	require.NoError(t, script.Run(ctx, client, []string{"tq:{q}:"}, us).Err())
+}
+
+func TestTheClockOfTheServerIsPutBack(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	require.NoError(t, s.Configure(ctx, "q", func(s *taskqueue.Settings) { s.Rate, s.Burst = 1000, 100 }))
+	enqueue(t, s, task("a"), task("b"), task("c"))
+	first := claim(t, s, 1, 200*time.Millisecond)[0]
+	dies := claim(t, s, 1, 200*time.Millisecond)[0]
+	jump(t, client, time.Hour)
+	second := claim(t, s, 1, time.Minute)
+	require.Len(t, second, 1, "the rate limit does not wait for an hour")
+	assert.Greater(t, second[0].Token, dies.Token, "R3")
+	extend(t, s, first, "still there")
+	settle(t, s, first)
+	require.Eventually(t, func() bool { return len(claim(t, s, 1, time.Minute)) == 1 }, 20*time.Second, 20*time.Millisecond, "a lease that was given before the jump runs out in its time")
+	i, err := s.Get(ctx, "q", dies.ID)
+	require.NoError(t, err)
+	assert.Equal(t, 1, i.Crashes)
+	audited(t, s)
+}
+
+// R9: the clock of the server goes an hour forward. No worker has crashed.
+func TestTheClockOfTheServerIsPutForward(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	enqueue(t, s, task("a"), task("b"), task("c"))
+	runs := claim(t, s, 3, time.Minute)
+	require.Len(t, runs, 3)
+	jump(t, client, -time.Hour)
+	assert.Empty(t, claim(t, s, 10, time.Minute), "the leases get their length once more")
+	extend(t, s, runs[0], "still there")
+	settle(t, s, runs[1])
+	for _, run := range runs {
+		i, err := s.Get(ctx, "q", run.ID)
+		require.NoError(t, err)
+		assert.Zero(t, i.Crashes)
+		if i.State == taskqueue.StateRunning {
+			assert.Less(t, time.Until(i.LeaseEnd), 2*time.Minute)
+			assert.Greater(t, time.Until(i.LeaseEnd), time.Duration(0))
+		}
+	}
+	jump(t, client, -time.Hour)
+	jump(t, client, 2*time.Hour)
+	assert.Empty(t, claim(t, s, 10, time.Minute), "and in both directions one after the other")
+	settle(t, s, runs[0])
+	settle(t, s, runs[2])
+	audited(t, s)
+}
+
+// R3: tokens go on over a clock that is put back, a queue that is emptied, and an id that
+// is added again.
+func TestTokensIncreaseWhateverHappens(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	last := int64(0)
+	for i := range 6 {
+		enqueue(t, s, task("a"))
+		run := claim(t, s, 1, time.Minute)[0]
+		assert.Greater(t, run.Token, last)
+		last = run.Token
+		settle(t, s, run)
+		if i%2 == 0 {
+			n, _, err := s.Purge(ctx, "q", taskqueue.StateDone, "")
+			require.NoError(t, err)
+			assert.Equal(t, 1, n)
+		} else {
+			did, err := s.Act(ctx, "q", "a", taskqueue.ActDelete)
+			require.NoError(t, err)
+			assert.True(t, did)
+		}
+		jump(t, client, time.Hour)
+		last += time.Hour.Microseconds() // jump has moved what was noted, too
+	}
+	audited(t, s)
+}
+
+// R10: ids of what has ended are known for a minute, and then forgotten some at a time.
+func TestEndedIDsAreKnownForAMinute(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	var tasks []taskqueue.NewTask
+	for i := range 250 {
+		tasks = append(tasks, task(fmt.Sprintf("%03d", i)))
+	}
+	kept := task("kept")
+	kept.Retention = time.Hour
+	enqueue(t, s, append(tasks, kept)...)
+	runs := claim(t, s, 1000, time.Minute)
+	require.Len(t, runs, 251)
+	for _, run := range runs {
+		settle(t, s, run)
+	}
+	later := func(d time.Duration) int64 { // what is to be forgotten by then is to be now
+		t.Helper()
+		for _, run := range runs {
+			if err := client.ZScore(ctx, "tq:{q}:forget", run.ID).Err(); err == nil {
+				require.NoError(t, client.ZIncrBy(ctx, "tq:{q}:forget", -float64(d.Microseconds()), run.ID).Err())
+			}
+		}
+		claim(t, s, 0, time.Minute)
+		st, err := s.Stats(ctx, "q")
+		require.NoError(t, err)
+		return st.States[taskqueue.StateDone]
+	}
+	assert.EqualValues(t, 251, later(0))
+	assert.EqualValues(t, 151, later(time.Minute), "a hundred a call")
+	claim(t, s, 0, time.Minute)
+	assert.EqualValues(t, 1, later(0))
+	outcome := func(run taskqueue.Info) taskqueue.SettleResult {
+		r, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded}})
+		require.NoError(t, err)
+		return r[0]
+	}
+	for _, run := range runs {
+		want := taskqueue.Gone
+		if run.ID == "kept" {
+			want = taskqueue.Settled
+		}
+		assert.Equal(t, want, outcome(run), run.ID)
+	}
+	audited(t, s)
+}

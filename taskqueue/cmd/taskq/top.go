@@ -23,7 +23,7 @@ func topCommand(f *flag.FlagSet) func(context.Context, *env) error {
 			return err
 		}
 		if e.json {
-			s, err := top.Pictures(ctx, look.New(e.store, names...))
+			s, err := top.Pictures(ctx, look.Alone(e.store, names...))
 			if err != nil {
 				return err
 			}

@@ -202,7 +202,30 @@ func (p *panics) Queues(ctx context.Context) ([]string, error) {
 	return []string{"default"}, nil
 }
 
+// A store that does not answer.
+type hangs struct{ taskqueue.Store }
+
+func (hangs) Queues(ctx context.Context) ([]string, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestTopOfAStoreThatDoesNotAnswer(t *testing.T) {
+	s := topOn(t, "hangs:")
+	s.shows("asks the store …")
+	s.types("?")
+	s.shows("Any key goes back")
+	s.types("qq")
+	assert.Zero(t, s.ended().ExitCode())
+
+	s = topOn(t, "hangs:")
+	s.shows("the store has not answered for 5s")
+	s.types("q")
+	assert.Zero(t, s.ended().ExitCode())
+}
+
 func init() {
+	taskqueue.Register("hangs", func(context.Context, string) (taskqueue.Store, error) { return hangs{memstore.New()}, nil })
 	taskqueue.Register("panics", func(context.Context, string) (taskqueue.Store, error) { return &panics{Store: memstore.New()}, nil })
 }
 

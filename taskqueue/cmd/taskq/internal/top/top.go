@@ -33,7 +33,7 @@ type Config struct {
 // writes one picture as text. The terminal is left as it was, also after a panic, a
 // signal that ends the process, and while the process is stopped.
 func Run(ctx context.Context, c Config) error {
-	l := look.New(c.Store, c.Queues...)
+	l := look.Alone(c.Store, c.Queues...)
 	if c.Once || !canDraw(c.In, c.Out, c.Env) {
 		return once(ctx, c, l)
 	}
@@ -86,6 +86,7 @@ type looked struct {
 }
 
 func (l *loop) run(ctx context.Context, looker *look.Looker) error {
+	defer l.t.leave() // at once: what was begun may need a moment to end
 	looks, notes := make(chan looked), make(chan noted)
 	async.Go(ctx, func(ctx context.Context) error {
 		for {

@@ -49,3 +49,38 @@ func BenchmarkRenew(b *testing.B) {
 		require.Equal(b, locks.Extended, results[len(results)-1].Verdict)
 	}
 }
+
+// BenchmarkHandOff is from the release of one process to the hint of the next, and to its
+// grant.
+func BenchmarkHandOff(b *testing.B) {
+	url := servers.MariaDB(b).URL
+	sides := []*Store{opened(b, url), opened(b, url)}
+	var hints []<-chan struct{}
+	for _, s := range sides {
+		h, stop := s.Listen(name("k"))
+		defer stop()
+		hints = append(hints, h)
+	}
+	last := lockstest.ID()
+	take(b, sides[0], "k", request(last))
+	var times []time.Duration
+	for i := 1; b.Loop(); i++ {
+		next, id := i%2, lockstest.ID()
+		take(b, sides[next], "k", request(id))
+		time.Sleep(10 * time.Millisecond)
+		began := time.Now()
+		_, err := sides[1-next].Release(b.Context(), name("k"), locks.Ref{ID: last}, nil)
+		require.NoError(b, err)
+		for granted := false; !granted; {
+			select {
+			case <-hints[next]:
+			case <-time.After(time.Second):
+			}
+			granted = take(b, sides[next], "k", request(id))[0].Granted
+		}
+		times, last = append(times, time.Since(began)), id
+	}
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-µs")
+}

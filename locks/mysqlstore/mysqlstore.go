@@ -31,9 +31,10 @@ func init() {
 // A Store is a locks.Store in a database of MariaDB or MySQL.
 type Store struct {
 	relational.Store
-	hub relational.Hub
-	db  *backend
-	own bool // the pool is the store's own
+	hub   relational.Hub
+	db    *backend
+	own   bool     // the pool is the store's own
+	watch *watcher // nil where there are no hints of other processes
 }
 
 // Open connects to a database and makes its tables if they are not there. The URL is as
@@ -64,7 +65,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 
 // New returns a store in the database of a pool of the driver of go-sql-driver, and makes
 // its tables if they are not there. It uses one connection of the pool at a time for each
-// call, so a pool of one connection is enough. With MariaDB it is good to have
+// call, and with MariaDB one more while somebody waits, unless it is a pool of one
+// connection, which is enough, but has those who wait ask more often. With MariaDB it is good to have
 // idle_transaction_timeout=2 as a parameter of the data source name: then the server
 // ends the transactions of a process that was stopped. Close does not close the pool.
 func New(ctx context.Context, db *sql.DB) (*Store, error) { return open(ctx, db, false) }
@@ -109,7 +111,7 @@ func settle(ctx context.Context, config *mysql.Config) error {
 		return failure(ctx, err)
 	}
 	settings := map[string]string{"innodb_lock_wait_timeout": "1"} // one who was not waited for gives up soon
-	if strings.Contains(version, "MariaDB") {
+	if isMaria(version) {
 		settings["idle_transaction_timeout"] = "2"
 	}
 	if config.Params == nil {
@@ -133,21 +135,35 @@ func open(ctx context.Context, db *sql.DB, own bool) (*Store, error) {
 	if err := s.db.retry(ctx, s.db.prepare); err != nil {
 		return nil, err
 	}
+	var version string
+	if err := db.QueryRowContext(ctx, "SELECT version()").Scan(&version); err != nil {
+		return nil, failure(ctx, err)
+	}
+	if isMaria(version) && db.Stats().MaxOpenConnections != 1 {
+		s.watch = newWatcher(s.db)
+	}
 	return s, nil
 }
 
-// Listen tells of what this process changes. Others are not heard of.
+func isMaria(version string) bool { return strings.Contains(version, "MariaDB") }
+
+// Listen tells of what other processes change within some milliseconds, where Traits says
+// that there are hints.
 func (s *Store) Listen(name locks.Name) (<-chan struct{}, func()) { return s.hub.Listen(name) }
 
-// Traits says that there are no hints of other processes.
+// Traits says that MariaDB can do everything. MySQL, and a pool of one connection, have
+// no hints of other processes.
 func (s *Store) Traits() locks.Traits {
-	return locks.Traits{Name: "mysql", MinLease: 500 * time.Millisecond}
+	return locks.Traits{Name: "mysql", MinLease: 500 * time.Millisecond, Hints: s.watch != nil}
 }
 
 // Close has every later step fail. It closes the pool if the store has opened it.
 func (s *Store) Close() error {
 	s.db.closed.Store(true)
 	s.hub.Close()
+	if s.watch != nil {
+		s.watch.close()
+	}
 	err := s.db.statements.Close()
 	if s.own {
 		err = errors.Join(err, s.db.db.Close())

@@ -48,3 +48,44 @@ func BenchmarkRenew(b *testing.B) {
 		require.Equal(b, locks.Extended, results[len(results)-1].Verdict)
 	}
 }
+
+// BenchmarkHandOff is from the release of one process to the hint of the next, and to its
+// grant.
+func BenchmarkHandOff(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "locks.db")
+	sides := []*Store{opened(b, path), opened(b, path)}
+	var hints []<-chan struct{}
+	for _, s := range sides {
+		h, stop := s.Listen(locks.Name{Tenant: "t", Key: "k"})
+		defer stop()
+		hints = append(hints, h)
+	}
+	last := lockstest.ID()
+	grab(b, sides[0], last)
+	var times []time.Duration
+	for i := 1; b.Loop(); i++ {
+		next, id := i%2, lockstest.ID()
+		grab(b, sides[next], id)
+		time.Sleep(10 * time.Millisecond)
+		began := time.Now()
+		_, err := sides[1-next].Release(b.Context(), locks.Name{Tenant: "t", Key: "k"}, locks.Ref{ID: last}, nil)
+		require.NoError(b, err)
+		for granted := false; !granted; {
+			select {
+			case <-hints[next]:
+			case <-time.After(time.Second):
+			}
+			granted = grab(b, sides[next], id)
+		}
+		times, last = append(times, time.Since(began)), id
+	}
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(times[len(times)*99/100].Microseconds()), "p99-µs")
+}
+
+func grab(b *testing.B, s *Store, id string) bool {
+	turn, err := s.Acquire(b.Context(), locks.Name{Tenant: "t", Key: "k"}, []locks.Request{request(id)})
+	require.NoError(b, err)
+	return turn.Answers[0].Granted
+}

@@ -12,9 +12,10 @@ import (
 type Hub struct {
 	hint.Board[locks.Name]
 	// Start is called when somebody listens and nobody did before. The function that it
-	// returns is called when nobody listens any more, and waits until it has ended. nil:
-	// nothing is to be started.
+	// returns is called when nobody listens any more. nil: nothing is to be started.
 	Start func() (stop func())
+	// Added is called whenever somebody begins to listen, after Start. It may be nil.
+	Added func(name locks.Name)
 
 	turn   sync.Mutex // one start or stop at a time, in the order of their causes
 	stop   func()     // guarded by turn; nil: not started
@@ -25,6 +26,9 @@ type Hub struct {
 func (h *Hub) Listen(name locks.Name) (<-chan struct{}, func()) {
 	hints, stop := h.Board.Listen(name)
 	h.adjust()
+	if h.Added != nil {
+		h.Added(name)
+	}
 	return hints, sync.OnceFunc(func() {
 		stop()
 		h.adjust()

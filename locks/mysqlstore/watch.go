@@ -1,0 +1,224 @@
+package mysqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/relational"
+)
+
+// There is no NOTIFY. The watcher has the server itself look, some hundred times a second,
+// whether a step has woken somebody, and answer when one has, or after a second: one
+// command a second, for all locks that somebody in this process waits for. Only MariaDB
+// takes such a command.
+const watchText = `BEGIN NOT ATOMIC
+	DECLARE n INT DEFAULT 0;
+	DECLARE w BIGINT;
+	REPEAT
+		SET n = n + 1;
+		DO SLEEP(?);
+		SELECT coalesce(sum(r.wakes), 0) INTO w FROM `
+
+var (
+	watchLoop  = watchText + rows("lk_resource") + "; UNTIL w <> ? OR n >= ? END REPEAT; SELECT w; END"
+	watchWakes = "SELECT r.tenant, r.`key`, r.wakes FROM " + rows("lk_resource")
+)
+
+// watcher brings hints of what other processes change.
+type watcher struct {
+	*backend
+	ctx context.Context // done when the store is closed
+	end context.CancelFunc
+	wg  sync.WaitGroup // what runs
+
+	mu      sync.Mutex
+	wanted  bool // somebody listens
+	running bool
+	// covers has the locks that the command which the server works on looks at, with the
+	// wakes that each had; nil without one. connection is the server's number of it.
+	covers     map[locks.Name]int64
+	connection int64
+	kicking    bool
+}
+
+func newWatcher(b *backend) *watcher {
+	w := &watcher{backend: b}
+	w.ctx, w.end = context.WithCancel(context.Background())
+	b.hub.Start, b.hub.Added = w.start, w.added
+	return w
+}
+
+// start has run end only after the command that it waits for: who waits for a contended
+// lock starts and stops many times a second.
+func (w *watcher) start() (stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wanted = true
+	if !w.running && w.ctx.Err() == nil {
+		w.running = true
+		w.wg.Go(w.run)
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.wanted = false
+	}
+}
+
+func (w *watcher) close() {
+	w.mu.Lock()
+	w.end() // nothing is added to wg after this
+	w.mu.Unlock()
+	w.wg.Wait()
+}
+
+func (w *watcher) run() {
+	for pause := 50 * time.Millisecond; w.goesOn(); pause = min(2*pause, 5*time.Second) {
+		if w.watch() {
+			pause = 50 * time.Millisecond
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-w.ctx.Done():
+			t.Stop()
+		case <-t.C:
+		}
+	}
+}
+
+// goesOn says whether somebody still listens. If not, run ends.
+func (w *watcher) goesOn() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running = w.wanted && w.ctx.Err() == nil
+	return w.running
+}
+
+// watch watches on one connection until it fails, or nobody listens. It says whether any
+// command was done.
+func (w *watcher) watch() (done bool) {
+	c, err := w.db.Conn(w.ctx)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = c.Close() }()
+	var id int64
+	if err := c.QueryRowContext(w.ctx, "SELECT connection_id()").Scan(&id); err != nil {
+		return false
+	}
+	defer w.uncover()
+	seen := map[locks.Name]int64{}
+	for {
+		w.mu.Lock()
+		wanted := w.wanted
+		w.mu.Unlock()
+		if !wanted {
+			return true
+		}
+		now, lines, err := w.look(c, seen)
+		if err == nil {
+			seen = now
+			err = w.command(c, id, seen, lines)
+		}
+		if err != nil && !interrupted(err) {
+			return done
+		}
+		done = true
+	}
+}
+
+// look hints what was woken since it was seen, and what was not seen before, if it can be
+// granted to this process: a hint makes its reader write, and wakes all others.
+func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Name]int64, lines string, err error) {
+	names := w.hub.Keys()
+	if lines, err = linesOf(names); err != nil {
+		return nil, "", err
+	}
+	rows, err := c.QueryContext(w.ctx, watchWakes, lines)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = rows.Close() }()
+	now = make(map[locks.Name]int64, len(names))
+	for _, name := range names {
+		now[name] = 0
+	}
+	for rows.Next() {
+		var name locks.Name
+		var wakes int64
+		if err := rows.Scan(relational.String(&name.Tenant), relational.String(&name.Key), &wakes); err != nil {
+			return nil, "", err
+		}
+		now[name] = wakes
+	}
+	if err := rows.Err(); err != nil {
+		return nil, "", err
+	}
+	for name, wakes := range now {
+		if was, there := seen[name]; there && was == wakes {
+			continue
+		}
+		t, r, err := w.Read(w.ctx, name)
+		if err != nil {
+			return nil, "", err
+		}
+		if slices.Contains(r.Wake(t), w.client) {
+			w.hub.Hint(name)
+		}
+	}
+	return now, lines, nil
+}
+
+// command has the server wait for a change.
+func (w *watcher) command(c *sql.Conn, id int64, seen map[locks.Name]int64, lines string) error {
+	w.mu.Lock()
+	w.covers, w.connection = seen, id
+	w.mu.Unlock()
+	defer w.uncover()
+	var sum, wakes int64
+	for _, wakes := range seen {
+		sum += wakes
+	}
+	every := 4*time.Millisecond + time.Duration(len(seen))*100*time.Microsecond // to look costs more then
+	return c.QueryRowContext(w.ctx, watchLoop, every.Seconds(), lines, sum, int64(time.Second/every)).Scan(&wakes)
+}
+
+func (w *watcher) uncover() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.covers, w.connection = nil, 0
+}
+
+// added interrupts the command if it does not look at the lock. If that comes too late or
+// too early, the command ends within a second anyway.
+func (w *watcher) added(name locks.Name) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, covered := w.covers[name]; covered || w.connection == 0 || w.kicking || w.ctx.Err() != nil {
+		return
+	}
+	w.kicking = true
+	id := w.connection
+	w.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		defer cancel()
+		_, _ = w.db.ExecContext(ctx, "KILL QUERY "+strconv.FormatInt(id, 10))
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.kicking = false
+	})
+}
+
+// interrupted says whether an error is that of KILL QUERY.
+func interrupted(err error) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && e.Number == 1317
+}

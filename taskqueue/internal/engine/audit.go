@@ -54,6 +54,9 @@ func (a *audit) records() {
 		switch {
 		case r.waits():
 			entry(r.dueKey(), "the due time")
+			if r.State == taskqueue.StateRetrying {
+				entry(r.retryKey(), "the due time of the retry")
+			}
 		case r.State == taskqueue.StateRunning:
 			entry(runningKey(r.Queue, id), "the run")
 			if l := a.q.byID[id]; l == nil || l.token != r.Token {
@@ -83,7 +86,7 @@ func (a *audit) records() {
 
 // indexes looks for entries that are missing or left over.
 func (a *audit) indexes() {
-	for _, kind := range []byte{keyDue, keyRunning, keyEnded, keyForget, keyUnique} {
+	for _, kind := range []byte{keyDue, keyRetry, keyRunning, keyEnded, keyForget, keyUnique} {
 		prefix := key(kind, a.q.name)
 		scan(a.tx, prefix, func(rest, _ []byte) bool {
 			k := string(prefix) + string(rest)

@@ -16,7 +16,7 @@ import (
 )
 
 // lease is that of the workers of T6.
-const lease = 2 * time.Second
+const lease = 5 * time.Second
 
 // children are what this program does when it is started by itself.
 var children = map[string]func(args []string){

@@ -20,6 +20,9 @@ const (
 	// scriptsAtATime is how many scripts of one queue are on their way: while the server
 	// works on one the next is packed, or the last unpacked.
 	scriptsAtATime = 2
+	// together is how much calls that are sent as one script have at most, unless one has
+	// more by itself: 250 tasks take a server about 2 ms, in which it does nothing else.
+	together = taskqueue.MaxBatchBytes / 4
 )
 
 // batches sends calls of Enqueue that come at the same time as one script.
@@ -41,7 +44,7 @@ func (b *batches) init(s *Store) { b.s = s }
 func (b *batches) of(queue string) *group.Group[*batch] {
 	g, ok := b.queues.Load(queue)
 	if !ok {
-		g, _ = b.queues.LoadOrStore(queue, group.New(taskqueue.MaxBatchBytes, scriptsAtATime,
+		g, _ = b.queues.LoadOrStore(queue, group.New(together, scriptsAtATime,
 			func(one *batch) int { return one.weight },
 			func(all []*batch) error { return b.send(queue, all) }))
 	}
@@ -74,8 +77,8 @@ func newBatch(tasks []taskqueue.NewTask) *batch {
 	one := &batch{tasks: tasks, args: make([]any, 0, 4*len(tasks))}
 	for i := range tasks {
 		one.args = appendTask(one.args, &tasks[i].Task)
-		// As much as one script may have is reached when there are MaxBatch tasks, or when
-		// they are MaxBatchBytes long.
+		// A step may have MaxBatch tasks and MaxBatchBytes: a share of that is reached when
+		// either is.
 		one.weight += max(len(one.args[4*i+1].([]byte)), taskqueue.MaxBatchBytes/taskqueue.MaxBatch)
 	}
 	return one

@@ -126,7 +126,7 @@ func TestEnqueuesThatAreTooMuchForOneScriptGoAsSeveral(t *testing.T) {
 	c.full(t, g)
 	c.join(t, fine(t), 9, func(i int) taskqueue.NewTask {
 		large := numbered("x")(i)
-		large.Payload = make([]byte, taskqueue.MaxBatchBytes/4-1000)
+		large.Payload = make([]byte, taskqueue.MaxBatchBytes/16-1000)
 		return large
 	})
 	close(g.open)

@@ -49,7 +49,7 @@ func TestTheFirstDefinitionOfANameWinsAlsoBetweenWorkersThatRun(t *testing.T) {
 		fast, heardFast := observed(t, s)
 		slow, heardSlow := observed(t, s)
 		require.NoError(t, fast.Every("report", "*/2 * * * *", taskqueue.Task{Type: "t"}))
-		require.NoError(t, slow.Every("report", "*/6 * * * *", taskqueue.Task{Type: "t"}))
+		require.NoError(t, slow.Every("report", "*/3 * * * *", taskqueue.Task{Type: "t"}))
 		var all sync.WaitGroup
 		var a, b []time.Time
 		all.Go(func() { a = ticks(t, fast, 2*time.Hour+time.Minute) })

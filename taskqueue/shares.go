@@ -66,6 +66,9 @@ func (w *worker) reserve(ctx context.Context, queue string) (n, ends int) {
 		own.asks = true
 		return true
 	})
+	if n > 0 && len(w.shares) > 1 {
+		w.change(func() {}) // the queues behind it have waited for its turn
+	}
 	return n, ends
 }
 

@@ -29,7 +29,8 @@ type Hold struct {
 	earliest time.Duration // it may be renewed from then on
 	due      time.Duration // it is to be renewed then
 	flight   *flight       // the renewal on its way; nil: none
-	failing  bool          // the last renewal did not succeed
+	failures int           // renewals in a row that did not succeed
+	lot      int           // with whom it is renewed after a failure: random, another each time
 	alone    bool          // the next renewal takes no others along
 	err      error         // what the last renewal that did not succeed was told
 	progress time.Duration // when the body said last that it gets on
@@ -60,7 +61,7 @@ func (h *Hold) lastsLocked(sent, d time.Duration, jitter float64) {
 	h.over = max(h.over, sent+d)
 	earliest, due := nextRenewal(min(d, h.c.lease), jitter)
 	h.earliest, h.due = sent+earliest, sent+due
-	h.failing, h.alone, h.err = false, false, nil
+	h.failures, h.alone, h.err = 0, false, nil
 }
 
 // Key returns the key of the lock.
@@ -236,7 +237,7 @@ func (h *Hold) lose(reason LossReason, err error) {
 		switch {
 		case h.stalledLocked(h.m.clock.soon()):
 			reason = LostStalled
-		case h.failing || h.flight != nil:
+		case h.failures > 0 || h.flight != nil:
 			reason, err = LostUnreachable, h.err
 		default:
 			reason = LostExpired

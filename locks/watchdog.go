@@ -148,12 +148,17 @@ type round struct {
 
 // A class is a sort of leases that are renewed together: of about the same length, and of
 // about the same time left if something has gone wrong. So a call for long leases, which
-// may take long, holds up no short ones.
+// may take long, holds up no short ones. What has failed is sent again in lots: if it was one
+// lease that had the call of all fail, it meets few of the others again.
 type class struct {
 	length int
 	left   int
+	lot    int
 	alone  *Hold // nil: together with others
 }
+
+// lots are into how many a class is divided after so many failures in a row.
+var lots = [...]int{1, 8, 64}
 
 // renewals are what one call renews.
 type renewals struct {
@@ -211,8 +216,9 @@ func (h *Hold) classLocked(now time.Duration) (class, bool) {
 		h.failedLocked(now, sent, context.DeadlineExceeded, false)
 	}
 	c := class{length: bits.Len64(uint64(h.c.lease / time.Millisecond))}
-	if h.failing {
+	if h.failures > 0 {
 		c.left = 1 + bits.Len64(uint64(max(h.deadline-now, 0)/time.Millisecond))
+		c.lot = h.lot
 	}
 	if h.alone {
 		c.alone = h
@@ -387,6 +393,8 @@ func (h *Hold) failedLocked(now, sent time.Duration, err error, skipped bool) {
 	if skipped && !h.alone {
 		h.due = now
 	}
-	h.failing, h.alone, h.err = true, skipped, err
+	h.failures++
+	h.alone, h.err = skipped, err
+	h.lot = rand.IntN(lots[min(h.failures, len(lots)-1)])
 	h.earliest = h.due - again(h.c.lease)/5
 }

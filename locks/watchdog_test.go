@@ -308,6 +308,76 @@ func TestAnUnrenewableLockOfManyLosesNoOther(t *testing.T) {
 	})
 }
 
+func TestALockThatHasEveryCallFailTakesFewOthersAlong(t *testing.T) {
+	for _, fault := range []lockstest.Fault{{Silent: true}, {Fail: lockstest.ErrFault}} {
+		in(t, func(t *testing.T, w *world) {
+			w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
+				if slices.ContainsFunc(c.Renewals, func(r locks.Renewal) bool { return r.Key == "bad" }) {
+					return fault
+				}
+				return f
+			})
+			var good []*locks.Hold
+			for i := range 1000 {
+				h, err := w.m.Acquire(t.Context(), fmt.Sprint("good", i))
+				require.NoError(t, err)
+				good = append(good, h)
+			}
+			bad, err := w.m.Acquire(t.Context(), "bad")
+			require.NoError(t, err)
+			time.Sleep(leaseTime)
+			require.ErrorAs(t, bad.Err(), new(*locks.LostError))
+			lost := 0
+			for _, h := range good {
+				if h.Err() != nil {
+					lost++
+				}
+				_ = h.Release(t.Context())
+			}
+			assert.LessOrEqual(t, lost, 3, "of 1,000: each has a chance of one in 30,000")
+		})
+	}
+}
+
+func TestALockThatIsSkippedIsAskedForAlone(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		// The rows of two locks are locked by others whenever they are asked for together.
+		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
+			f.Skip = len(c.Renewals) > 1
+			return f
+		})
+		require.NoError(t, w.m.WithAll(t.Context(), []string{"a", "b", "c"}, func(ctx context.Context) error {
+			return async.Sleep(ctx, 10*leaseTime)
+		}))
+		calls := w.store.Calls(lockstest.Renew)
+		assert.Len(t, calls[0].Renewals, 3)
+		for _, c := range calls[1:4] {
+			assert.Equal(t, calls[0].At, c.At)
+			assert.Len(t, c.Renewals, 1)
+		}
+	})
+}
+
+func TestAnAnswerThatComesAfterASuspendIsALossAtOnce(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		var suspended atomic.Int64
+		w.m.Suspend(func() time.Duration { return time.Duration(suspended.Load()) })
+		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
+			if c.Step == lockstest.Renew { // the machine sleeps while the answer is on its way
+				f.After = time.Millisecond
+				f.Do = func() { suspended.Store(int64(leaseTime)) }
+			}
+			return f
+		})
+		err := w.m.With(t.Context(), "k", func(ctx context.Context) error {
+			<-ctx.Done()
+			assert.Equal(t, time.Millisecond, time.Since(w.store.Calls(lockstest.Renew)[0].At))
+			return nil
+		})
+		require.ErrorAs(t, err, new(*locks.LostError))
+	})
+}
+
 func TestNoTimerAndNoTaskIsLeftWhenNothingIsHeld(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		for i := range 10 {

@@ -19,6 +19,7 @@ import (
 	"github.com/ambit-go/ambit/locks/lockstest/servers"
 	"github.com/ambit-go/ambit/locks/memstore"
 
+	_ "github.com/ambit-go/ambit/locks/mysqlstore"
 	_ "github.com/ambit-go/ambit/locks/pgstore"
 	_ "github.com/ambit-go/ambit/locks/redisstore"
 	_ "github.com/ambit-go/ambit/locks/sqlitestore"
@@ -41,16 +42,17 @@ type side struct {
 }
 
 func sides(t *testing.T) map[string]side {
-	r, p := servers.Redis(t, everysec...), servers.Postgres(t)
+	r, p, m := servers.Redis(t, everysec...), servers.Postgres(t), servers.MariaDB(t)
 	return map[string]side{
 		"sqlite":   {ours(t, "ambit on SQLite", opener(t, sqliteURL(t))), nil},
 		"redis":    {ours(t, "ambit on Redis", opener(t, r.URL)), redisPeers(t, r)},
 		"postgres": {ours(t, "ambit on PostgreSQL", opener(t, p.URL)), []library{byHand(t, p.URL)}},
+		"mysql":    {ours(t, "ambit on MariaDB", opener(t, m.URL)), nil},
 		"etcd":     {library{}, etcdPeer(t)},
 	}
 }
 
-var order = []string{"sqlite", "redis", "postgres", "etcd"}
+var order = []string{"sqlite", "redis", "postgres", "mysql", "etcd"}
 
 // TestUncontended is L1, L2 and L3: a lock that nobody else wants is taken and given back.
 // Libraries on one server take turns.
@@ -249,7 +251,7 @@ func TestRenewal(t *testing.T) {
 	const n = 10_000
 	row("10,000 leases are renewed in", "median of 5")
 	for _, s := range []struct{ name, url string }{
-		{"memory", "mem:"}, {"SQLite", sqliteURL(t)}, {"Redis", servers.Redis(t, everysec...).URL}, {"PostgreSQL", servers.Postgres(t).URL},
+		{"memory", "mem:"}, {"SQLite", sqliteURL(t)}, {"Redis", servers.Redis(t, everysec...).URL}, {"PostgreSQL", servers.Postgres(t).URL}, {"MariaDB", servers.MariaDB(t).URL},
 	} {
 		store := opener(t, s.url)()
 		renewals := make([]locks.Renewal, n)

@@ -191,6 +191,7 @@ func queueSave(batch *pgx.Batch, l *relational.Loaded, now int64) {
 	for i := range c.Put {
 		batch.Queue(text.Put, c.Put[i].Args()...)
 	}
+	c.Touches(l.Name, func(args []any) { batch.Queue(text.Touch, args...) })
 	if c.Bury > 0 { // last: it is one row for all
 		batch.Queue(text.Bury, c.Bury)
 	}

@@ -23,6 +23,8 @@ import (
 	// The stores that it can open.
 	_ "github.com/ambit-go/ambit/locks/dynamostore"
 	_ "github.com/ambit-go/ambit/locks/memstore"
+	_ "github.com/ambit-go/ambit/locks/mysqlstore"
+	_ "github.com/ambit-go/ambit/locks/pgstore"
 	_ "github.com/ambit-go/ambit/locks/redisstore"
 	_ "github.com/ambit-go/ambit/locks/sqlitestore"
 )

@@ -2,6 +2,7 @@ package relational
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
@@ -38,6 +39,10 @@ type Change struct {
 	Bury   int64 // the fence of what is deleted, 0 if it has none
 	Put    []Entry
 	Drop   []string // the IDs of entries
+	// Touch are requests that wait of which only the time is another when they are
+	// forgotten: Until. There may be thousands, and each second.
+	Touch []string
+	Until int64
 	// Wake are the processes that have a request which could be granted now.
 	Wake []string
 }
@@ -72,7 +77,12 @@ func (l *Loaded) Change(now int64) Change {
 	left := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		left[e.ID] = true
-		if was, there := l.entries[e.ID]; !there || was != e {
+		was, there := l.entries[e.ID]
+		switch {
+		case there && was == e:
+		case there && c.touches(was, e):
+			c.Touch, c.Until = append(c.Touch, e.ID), e.Expires
+		default:
 			c.Put = append(c.Put, Entry{l.name, e})
 		}
 	}
@@ -82,6 +92,27 @@ func (l *Loaded) Change(now int64) Change {
 		}
 	}
 	return c
+}
+
+// touches says whether an entry differs from what it was in its time alone, and that is the
+// same as that of the others.
+func (c *Change) touches(was, e book.Entry) bool {
+	was.Expires = e.Expires
+	return was == e && !e.Held && (len(c.Touch) == 0 || c.Until == e.Expires)
+}
+
+// Touches calls f with the values of each statement Touch that there is to do.
+func (c *Change) Touches(name locks.Name, f func(args []any)) {
+	for ids := range slices.Chunk(c.Touch, touched) {
+		args := append([]any{c.Until}, Key(name)...)
+		for _, id := range ids {
+			args = append(args, Bytes(id))
+		}
+		for len(args) < 3+touched { // one text for all
+			args = append(args, args[len(args)-1])
+		}
+		f(args)
+	}
 }
 
 // ReadPage reads the resources of a page by two queries, number 0 for their rows and

@@ -12,8 +12,8 @@ import (
 // Prepared are statements for a [sql.DB], which prepares each for a connection when
 // that first uses it. The fields are those of Statements.
 type Prepared struct {
-	Lock, Read, Entries, Insert, Update, Delete, Put, Drop *sql.Stmt
-	Page, Around, Deleted, Bury                            *sql.Stmt
+	Lock, Read, Entries, Insert, Update, Delete, Put, Drop, Touch *sql.Stmt
+	Page, Around, Deleted, Bury                                   *sql.Stmt
 
 	all []*sql.Stmt
 }
@@ -25,7 +25,7 @@ func (p *Prepared) Prepare(ctx context.Context, db *sql.DB, s *Statements) error
 		text string
 	}{
 		{&p.Lock, s.Lock}, {&p.Read, s.Read}, {&p.Entries, s.Entries}, {&p.Insert, s.Insert}, {&p.Update, s.Update}, {&p.Delete, s.Delete},
-		{&p.Put, s.Put}, {&p.Drop, s.Drop}, {&p.Page, s.Page}, {&p.Around, s.Around}, {&p.Deleted, s.Deleted}, {&p.Bury, s.Bury},
+		{&p.Put, s.Put}, {&p.Drop, s.Drop}, {&p.Touch, s.Touch}, {&p.Page, s.Page}, {&p.Around, s.Around}, {&p.Deleted, s.Deleted}, {&p.Bury, s.Bury},
 	} {
 		if err := p.Add(ctx, db, one.stmt, one.text); err != nil {
 			return err
@@ -117,6 +117,7 @@ func (p *Prepared) Save(ctx context.Context, tx *sql.Tx, name locks.Name, c Chan
 	for i := range c.Put {
 		do(p.Put, c.Put[i].Args())
 	}
+	c.Touches(name, func(args []any) { do(p.Touch, args) })
 	if c.Bury > 0 { // last: it is one row for all
 		do(p.Bury, []any{c.Bury})
 	}

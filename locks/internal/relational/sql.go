@@ -17,6 +17,7 @@ type Statements struct {
 	Delete  string // tenant, key
 	Put     string // all columns of an Entry
 	Drop    string // tenant, key, id
+	Touch   string // expires, tenant, key, and touched times an id
 	Page    string // tenant, after, most: Rows
 	Around  string // tenant, first key, last key: Entries
 	Deleted string // the greatest fence of what was deleted
@@ -47,6 +48,7 @@ func (d *Dialect) Statements(lock string) *Statements {
 		Page:    fmt.Sprintf("%stenant = %s AND %s > %s ORDER BY %s LIMIT %s", resource, d.p(1), d.quote("key"), d.p(2), d.quote("key"), d.p(3)),
 		Around:  fmt.Sprintf("%stenant = %s AND %s >= %s AND %s <= %s ORDER BY %s, ticket", entry, d.p(1), d.quote("key"), d.p(2), d.quote("key"), d.p(3), d.quote("key")),
 	}
+	s.Touch = d.touch()
 	s.Deleted = "SELECT deleted FROM lk_schema"
 	s.Bury = fmt.Sprintf("UPDATE lk_schema SET deleted = %s(deleted, %s)", d.Greatest, d.p(1))
 	if d.Numbered != "" {
@@ -78,6 +80,17 @@ func (d *Dialect) update() string {
 	}
 	n := len(resourceColumns)
 	return fmt.Sprintf("UPDATE lk_resource SET %s WHERE tenant = %s AND %s = %s", strings.Join(set, ", "), d.p(n-1), d.quote("key"), d.p(n))
+}
+
+// touched is how many entries Touch writes at once.
+const touched = 100
+
+func (d *Dialect) touch() string {
+	ids := make([]string, touched)
+	for i := range ids {
+		ids[i] = d.p(4 + i)
+	}
+	return fmt.Sprintf("UPDATE lk_entry SET expires_us = %s WHERE tenant = %s AND %s = %s AND id IN (%s)", d.p(1), d.p(2), d.quote("key"), d.p(3), strings.Join(ids, ", "))
 }
 
 func (d *Dialect) onConflict() string {

@@ -51,7 +51,7 @@ func (m *Manager) acquire(ctx context.Context, name Name, c *call) (*Hold, error
 	if err != nil {
 		return nil, err
 	}
-	if !joined && !w.tryOnce(ctx) {
+	if !joined && !w.tryAlone(ctx) {
 		if joined, err = m.joinGate(w, true); err != nil {
 			w.err = err
 		}
@@ -129,6 +129,12 @@ func uuid(b [16]byte) string {
 
 // tries is how often a call that does not wait asks when answers come too late.
 const tries = 3
+
+// tryAlone asks without a gate.
+func (w *waiter) tryAlone(ctx context.Context) bool {
+	defer w.m.leaveAlone(w)
+	return w.tryOnce(ctx)
+}
 
 // tryOnce asks the store, and says whether that has decided it.
 func (w *waiter) tryOnce(ctx context.Context) bool {

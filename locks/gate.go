@@ -52,16 +52,22 @@ type gate struct {
 }
 
 // joinGate has the waiter join the gate of its key. If there is none it makes one, if it
-// may, and says false otherwise. One that does not want to wait joins none.
-func (m *Manager) joinGate(w *waiter, may bool) (bool, error) {
+// must or another call is asking by itself, and says false otherwise: then the caller asks
+// by itself, and calls leaveAlone after that. One that does not want to wait joins none.
+func (m *Manager) joinGate(w *waiter, must bool) (bool, error) {
 	m.mu.Lock()
 	g := m.gates[w.name]
-	made := g == nil && may
+	_, another := m.alone[w.name]
+	made := g == nil && (must || another)
 	switch {
 	case m.closed:
 		m.mu.Unlock()
 		return false, ErrClosed
-	case w.c.wait == 0 || g == nil && !may:
+	case w.c.wait == 0:
+		m.mu.Unlock()
+		return false, nil
+	case g == nil && !made:
+		m.alone[w.name] = struct{}{}
 		m.mu.Unlock()
 		return false, nil
 	case made:
@@ -74,6 +80,16 @@ func (m *Manager) joinGate(w *waiter, may bool) (bool, error) {
 		async.Start(context.Background(), g.run, async.Name("locks: waits for a lock"))
 	}
 	return true, nil
+}
+
+// leaveAlone is called when a call has asked by itself.
+func (m *Manager) leaveAlone(w *waiter) {
+	if w.c.wait == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.alone, w.name)
 }
 
 func (g *gate) addLocked(w *waiter) {

@@ -24,6 +24,10 @@ type Manager struct {
 	mu     sync.Mutex
 	closed bool
 	gates  map[Name]*gate
+	// alone are keys for which a call is asking by itself, before there is a gate. Those
+	// that come meanwhile wait in one: a thousand would keep each other, and a release, from
+	// the connections of the store.
+	alone map[Name]struct{}
 }
 
 // New returns a manager of the locks in store. It asks the store for nothing. The store
@@ -33,7 +37,7 @@ func New(store Store, options ...Option) (*Manager, error) {
 	if store == nil {
 		return nil, &ValidationError{"store", "it is nil: make one with the package of a store, or with Open"}
 	}
-	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}}
+	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}, alone: map[Name]struct{}{}}
 	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner()}
 	for _, o := range options {
 		if o == nil {

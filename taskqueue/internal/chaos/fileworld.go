@@ -103,7 +103,7 @@ func (f *fileWorld) owner() *child {
 			pid = int(who.Pid)
 		}
 	})
-	return f.fleet.of(pid)
+	return f.fleet.of(func(c *child) bool { return c.cmd.Process.Pid == pid })
 }
 
 // jump puts the clock of the process that has the file forward or back, and later to

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -87,6 +88,9 @@ func (f *fleet) countLocked(do string) (n int) {
 func (f *fleet) startLocked(do string) error {
 	f.made++
 	r := &role{Do: do, Name: fmt.Sprintf("%s%03d", do, f.made), URL: f.url, Dir: f.dir, Seed: f.seeds.Uint64(), Kills: f.kills, Clock: f.clock}
+	if strings.HasPrefix(r.URL, "redis:") {
+		r.URL += "?client_name=" + r.Name
+	}
 	if f.skewed && f.seeds.IntN(3) == 0 {
 		r.Clock = f.seeds.IntN(1201) - 600
 	}
@@ -165,14 +169,12 @@ func (f *fleet) pick(rng *rand.Rand, do string) *child {
 	return some[rng.IntN(len(some))]
 }
 
-// of returns the child of a process id.
-func (f *fleet) of(pid int) *child {
+// of returns the first child of which is says so; nil if there is none.
+func (f *fleet) of(is func(*child) bool) *child {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, c := range f.all {
-		if c.cmd.Process.Pid == pid {
-			return c
-		}
+	if i := slices.IndexFunc(f.all, is); i >= 0 {
+		return f.all[i]
 	}
 	return nil
 }

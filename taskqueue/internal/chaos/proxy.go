@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,10 @@ type trap struct {
 	mark   []byte
 	behind bool          // the server hears what the client says
 	sprung chan struct{} // closed when it was said
+	who    string        // the name of the client; set before that
+	// release, if it is not nil, is closed when the server may hear what was said; then
+	// the connection does not end.
+	release chan struct{}
 }
 
 func newProxy(server string) (*proxy, error) {
@@ -70,7 +75,16 @@ func (p *proxy) accept() {
 			_ = server.Close()
 			p.note(client, false)
 		}
-		go func() { defer end(); p.carry(client, server, p.asks) }()
+		who := ""
+		go func() {
+			defer end()
+			p.carry(client, server, func(b []byte, to net.Conn) bool {
+				if who == "" {
+					who = string(names.Find(b)) // a client begins with its name
+				}
+				return p.asks(who, b, to)
+			})
+		}()
 		go func() { defer end(); p.carry(server, client, p.answers) }()
 	}
 }
@@ -111,9 +125,19 @@ func (p *proxy) carry(from, to net.Conn, pass func(b []byte, to net.Conn) bool) 
 	}
 }
 
-func (p *proxy) asks(b []byte, server net.Conn) bool {
+// names are those of processes.
+var names = regexp.MustCompile(`(worker|producer)\d+`)
+
+func (p *proxy) asks(who string, b []byte, server net.Conn) bool {
 	t := p.armed.Load()
 	if t == nil || !bytes.Contains(b, t.mark) || !p.armed.CompareAndSwap(t, nil) {
+		_, err := server.Write(b)
+		return err == nil
+	}
+	t.who = who
+	if t.release != nil {
+		close(t.sprung)
+		<-t.release
 		_, err := server.Write(b)
 		return err == nil
 	}
@@ -170,6 +194,22 @@ func (p *proxy) outage(ctx context.Context, mark string, behind bool, d time.Dur
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// hold holds the next settlement back until f, which is given the name of its sender,
+// has returned. It reports whether there was one.
+func (p *proxy) hold(ctx context.Context, mark string, f func(who string)) bool {
+	t := &trap{mark: []byte(mark), sprung: make(chan struct{}), release: make(chan struct{})}
+	defer close(t.release)
+	p.armed.Store(t)
+	select {
+	case <-t.sprung:
+		f(t.who)
+		return true
+	case <-time.After(5 * time.Second):
+	case <-ctx.Done():
+	}
+	return !p.armed.CompareAndSwap(t, nil)
 }
 
 func rest(ctx context.Context, d time.Duration) {

@@ -101,6 +101,7 @@ func (r *redisWorld) faultsOfServer() []fault {
 		{"an outage of two seconds at a settlement", func(ctx context.Context, rng *rand.Rand) (bool, error) {
 			return r.p.outage(ctx, plan.Mark, rng.IntN(2) == 0, 2*time.Second), nil
 		}},
+		{"a settlement that arrives when its lease is over, its worker suspended", r.late},
 		{"answers dropped", func(ctx context.Context, rng *rand.Rand) (bool, error) {
 			return r.p.during(ctx, &r.p.drop, ms(rng, 50, 500)), nil
 		}},
@@ -257,6 +258,20 @@ func (r *redisWorld) workOff(ctx context.Context, q string) error {
 		}
 	}
 	return err
+}
+
+// late holds the settlement of a long task on its way, and suspends its worker, until
+// another one runs the task. Then it arrives.
+func (r *redisWorld) late(ctx context.Context, rng *rand.Rand) (bool, error) {
+	stopped := false
+	held := r.p.hold(ctx, plan.Mark+" of "+string(plan.Long), func(who string) {
+		c := r.fleet.of(func(c *child) bool { return c.Name == who })
+		if stopped = r.fleet.signal(c, syscall.SIGSTOP); stopped {
+			rest(ctx, 2*lease+ms(rng, 0, 400))
+			time.AfterFunc(100*time.Millisecond, func() { r.fleet.signal(c, syscall.SIGCONT) })
+		}
+	})
+	return held && stopped, nil
 }
 
 // mend has the server run with nothing in the way.

@@ -23,7 +23,7 @@ const (
 	takes  = "ms"
 )
 
-// Mark is what successful tasks leave as their result. It goes to the store with the
+// Mark is what successful tasks leave as their result, with " of " and their plan. It goes to the store with the
 // settlement, and nowhere else in that direction.
 const Mark = "mark of a settlement"
 
@@ -132,7 +132,7 @@ func (p *Player) play(ctx context.Context, c *taskqueue.Claim) (err error) {
 	lost := errors.Is(context.Cause(ctx), taskqueue.ErrLeaseLost)
 	p.write(ledger.Entry{Kind: ledger.Ended, ID: c.ID, Token: c.Token, Text: text, Lost: lost})
 	if err == nil {
-		c.SetResult([]byte(Mark))
+		c.SetResult([]byte(Mark + " of " + string(Of(&c.Task))))
 	} else if Of(&c.Task) == Panic && errors.Is(err, errPlanned) {
 		panic(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"time"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // callTime bounds one question to the store for a lock.
@@ -71,7 +73,9 @@ type waiter struct {
 	request Request
 	started time.Duration
 
-	ready chan struct{} // gets a value when it is decided; holds one
+	ready   chan struct{}           // gets a value when it is decided; holds one
+	future  *async.Future[struct{}] // the same, for a wait that lends a slot; nil before it has joined a gate
+	promise *async.Promise[struct{}]
 
 	// The rest is guarded by m.mu once the waiter has joined a gate.
 	hold    *Hold

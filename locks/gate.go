@@ -74,6 +74,7 @@ func (m *Manager) joinGate(w *waiter, must bool) (bool, error) {
 		g = &gate{m: m, name: w.name, wake: make(chan struct{}, 1)}
 		m.gates[w.name] = g
 	}
+	w.future, w.promise = async.NewPromise[struct{}](context.Background())
 	g.addLocked(w)
 	m.mu.Unlock()
 	if made {
@@ -106,23 +107,33 @@ func signal(c chan struct{}) {
 	}
 }
 
-func (w *waiter) signal() { signal(w.ready) }
+// signal says that the waiter is decided.
+func (w *waiter) signal() {
+	signal(w.ready)
+	if w.promise != nil {
+		w.promise.Resolve(struct{}{})
+	}
+}
 
-// wait waits until the gate has decided, or the time to wait is over.
+// wait waits until the gate has decided, or the time to wait is over. A task lends its slot
+// of a Limit meanwhile: those who hold the lock may need it.
 func (w *waiter) wait(ctx context.Context) {
-	var end <-chan time.Time
+	waiting, cancel := ctx, context.CancelFunc(func() {})
 	if w.c.wait > 0 {
-		t := time.NewTimer(w.c.wait - (w.m.clock.now() - w.started))
-		defer t.Stop()
-		end = t.C
+		waiting, cancel = context.WithTimeout(ctx, w.c.wait-(w.m.clock.now()-w.started))
 	}
-	select {
+	defer cancel()
+	_, _ = w.future.Wait(waiting)
+	select { // the promise may have been settled by others, as by async.Shutdown
 	case <-w.ready:
-	case <-ctx.Done():
-		w.leave(ctx, RefusedCancelled)
-	case <-end:
-		w.leave(ctx, RefusedTimedOut)
+	case <-waiting.Done():
+		why := RefusedTimedOut
+		if ctx.Err() != nil {
+			why = RefusedCancelled
+		}
+		w.leave(ctx, why)
 	}
+	w.promise.Resolve(struct{}{}) // nothing is left of it at the root
 }
 
 // leave takes the waiter out of its gate, unless it was decided at this moment.

@@ -46,7 +46,7 @@ func (m *Manager) Lead(ctx context.Context, key string, body func(ctx context.Co
 			return err
 		}
 		if failures > 0 {
-			_ = sleep(ctx, pause(failures)) // acquire says that ctx has ended
+			_ = async.Sleep(ctx, pause(failures)) // acquire says that ctx has ended
 		}
 	}
 }

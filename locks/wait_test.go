@@ -580,3 +580,34 @@ func TestAHintThatComesBeforeAWaiterJoinsIsNotLost(t *testing.T) {
 		assert.Equal(t, 100*time.Millisecond, time.Since(begin))
 	})
 }
+
+func TestATaskThatWaitsForALockLendsItsSlotOfALimit(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+			for range 3 {
+				async.Go(ctx, func(ctx context.Context) error {
+					return w.m.With(ctx, "k", func(ctx context.Context) error {
+						if err := async.Sleep(ctx, time.Second); err != nil { // another task takes the slot
+							return err
+						}
+						async.Go(ctx, func(context.Context) error { return nil }) // and this one needs it
+						return nil
+					})
+				})
+			}
+			return nil
+		}, async.Limit(1)))
+	})
+}
+
+func TestALockThatIsGrantedWhenItsCallerHasGoneIsGivenBack(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(t.Context())
+		fail(w, lockstest.Acquire, lockstest.Fault{After: 100 * time.Millisecond, Do: cancel})
+		err := w.m.With(ctx, "k", func(context.Context) error { panic("called") })
+		require.ErrorIs(t, err, locks.ErrNotGranted)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, locks.ErrUnknownOutcome)
+		w.mustFree("k")
+	})
+}

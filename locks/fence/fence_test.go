@@ -160,7 +160,7 @@ func TestARedisKeyKeepsTheGreatestToken(t *testing.T) {
 	}
 	last, err := rdb.Get(t.Context(), "{report}").Int64()
 	require.NoError(t, err)
-	assert.EqualValues(t, 1<<52+1, last)
+	assert.Equal(t, int64(1<<52+1), last)
 }
 
 func TestSameNeedsASQLStore(t *testing.T) {

@@ -265,9 +265,18 @@ func (b *backend) Take(ctx context.Context, name locks.Name, q *locks.Request) (
 	return relational.Taken(q, fence, acquired, expires), ok, err
 }
 
+// giveSoon does not wait until the disk has it: if the server crashes just then, the lease
+// is there again until it runs out, which is safe. It halves what taking and giving back
+// a mutex costs. What was written before is on the disk, so is every fence.
+var giveSoon = text.Give + " RETURNING set_config('synchronous_commit', 'off', true)"
+
 func (b *backend) Give(ctx context.Context, name locks.Name, id string, data *string) (given bool, err error) {
+	sql := giveSoon
+	if data != nil {
+		sql = text.Give // the data must not be lost
+	}
 	err = b.retry(ctx, func(ctx context.Context) error {
-		tag, err := b.pool.Exec(ctx, text.Give, append(relational.Key(name), relational.Bytes(id), relational.OptionalBytes(data))...)
+		tag, err := b.pool.Exec(ctx, sql, append(relational.Key(name), relational.Bytes(id), relational.OptionalBytes(data))...)
 		given = tag.RowsAffected() > 0
 		return err
 	})

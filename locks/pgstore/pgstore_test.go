@@ -291,6 +291,32 @@ func TestOnlyWhoWaitsIsConnectedTwice(t *testing.T) {
 	require.Eventually(t, func() bool { return listening() == 0 }, time.Minute, 10*time.Millisecond)
 }
 
+// TestOnlyReleasingDoesNotWaitForTheDisk: a grant or data that the server forgets in a
+// crash would be wrong, a release that it forgets is not.
+func TestOnlyReleasingDoesNotWaitForTheDisk(t *testing.T) {
+	p := pool(t, database(t), func(*pgxpool.Config) {})
+	s := made(t, p)
+	_, err := p.Exec(t.Context(), `
+		CREATE TABLE seen (what text);
+		CREATE FUNCTION see() RETURNS trigger AS $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$ LANGUAGE plpgsql;
+		CREATE CONSTRAINT TRIGGER see AFTER UPDATE ON lk_resource DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION see()`)
+	require.NoError(t, err)
+	take(t, s, "k", request("a")) // the row is made
+	release := func(id string, data *string) {
+		ok, err := s.Release(t.Context(), name("k"), locks.Ref{ID: id}, data)
+		require.NoError(t, err)
+		require.True(t, ok)
+	}
+	release("a", nil)
+	take(t, s, "k", request("b"))
+	release("b", new(string))
+	rows, err := p.Query(t.Context(), "SELECT what FROM seen")
+	require.NoError(t, err)
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{"off", "on", "on"}, got, "releasing, granting, releasing with data")
+}
+
 func TestCloseEndsTheStoreButNotThePoolOfTheUser(t *testing.T) {
 	p := pool(t, database(t), func(*pgxpool.Config) {})
 	s := made(t, p)

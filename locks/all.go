@@ -75,7 +75,7 @@ func (m *Manager) allCalls(keys []string, options []LockOption) ([]keyCall, erro
 // lost meanwhile, the others are given back.
 func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold) (own []*Hold, err error) {
 	started := m.clock.now()
-	b := needs(ctx, under...)
+	b := needs(ctx, false, under...)
 	defer func() { b.end() }()
 	for _, k := range calls {
 		if slices.ContainsFunc(under, func(h *Hold) bool { return h.name == k.name }) {
@@ -88,6 +88,7 @@ func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold
 		if err == nil {
 			h.scoped = true
 			own = append(own, h)
+			h.overran = own[0].overran
 			err = h.bindMore(b)
 		}
 		if err != nil {

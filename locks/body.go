@@ -11,6 +11,7 @@ type body struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	holds  []*Hold
+	runs   bool // false: it is a call that waits for the rest of its locks
 
 	mu      sync.Mutex
 	ended   bool
@@ -18,9 +19,10 @@ type body struct {
 	calls   sync.WaitGroup
 }
 
-// needs returns a body that is cancelled with ctx, and when one of the holds is lost.
-func needs(ctx context.Context, holds ...*Hold) *body {
-	b := &body{holds: holds}
+// needs returns a body that is cancelled with ctx, and when one of the holds is lost. runs
+// says whether there is a function that may overrun.
+func needs(ctx context.Context, runs bool, holds ...*Hold) *body {
+	b := &body{holds: holds, runs: runs}
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	for _, h := range holds {
 		if err := h.bind(b); err != nil {
@@ -63,23 +65,26 @@ func (b *body) end() {
 	b.cancel(context.Canceled)
 }
 
-// overruns has the callers told if the body runs on for longer than d.
-func (b *body) overruns(d time.Duration, lost *LostError) {
-	var f func(*LostError)
-	for _, h := range b.holds {
-		if h.c.overrun != nil {
-			f = h.c.overrun
+// overruns has the caller of h, which was lost, told if the body runs on for longer than d. If
+// it did not ask for that, the caller of another hold is told.
+func (b *body) overruns(h *Hold, d time.Duration, lost *LostError) {
+	if !b.runs { // and its holds may become more
+		return
+	}
+	for _, other := range b.holds {
+		if h.c.overrun == nil {
+			h = other
 		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if f == nil || b.ended || b.overrun != nil {
+	if h.c.overrun == nil || b.ended || b.overrun != nil {
 		return
 	}
 	b.calls.Add(1)
 	b.overrun = time.AfterFunc(max(d, 0), func() {
 		defer b.calls.Done()
-		f(lost)
+		h.overran.Do(func() { h.c.overrun(lost) })
 	})
 }
 

@@ -175,7 +175,7 @@ func (e *bothError) Unwrap() []error { return []error{e.first, e.second} }
 
 // transient says whether it may help to repeat a step that a store has answered with err.
 func transient(err error) bool {
-	for _, said := range []error{ErrConflict, ErrNotFound, ErrNotOwner, ErrValidation} {
+	for _, said := range []error{ErrConflict, ErrNotFound, ErrNotOwner, ErrValidation, ErrClosed} {
 		if errors.Is(err, said) {
 			return false
 		}

@@ -138,13 +138,14 @@ func (w *waiter) wait(ctx context.Context) {
 
 // leave takes the waiter out of its gate, unless it was decided at this moment.
 func (w *waiter) leave(ctx context.Context, why Refusal) {
+	refused := notGranted(ctx, w.name, why) // it asks ctx, which may be the user's own
 	w.m.mu.Lock()
 	defer w.m.mu.Unlock()
 	if w.hold != nil || w.err != nil {
 		return
 	}
-	w.gone, w.err = true, notGranted(ctx, w.name, why)
-	if w.since != 0 && ctx.Err() == nil { // nobody knows whether the lock was free
+	w.gone, w.err = true, refused
+	if w.since != 0 && refused.ctxErr == nil { // nobody knows whether the lock was free
 		w.err = Unavailable(w.failure)
 	}
 	if g := w.m.gates[w.name]; g != nil {

@@ -43,13 +43,14 @@ type Hold struct {
 	released chan struct{} // made by the first Release, closed when it has ended
 	result   error         // of Release; written before released is closed
 
-	scoped bool // the call that has the body gives it back
+	scoped  bool       // the call that has the body gives it back
+	overran *sync.Once // one for each call: it is told once, also if the bodies of reentrant calls run on, too
 }
 
 // newHold returns the hold that was granted with g, as an answer to a request that was
 // sent at the time sent.
 func newHold(m *Manager, name Name, c *call, g *Grant, sent time.Duration) *Hold {
-	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, since: sent, progress: sent}
+	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, since: sent, progress: sent, overran: new(sync.Once)}
 	h.lastsLocked(sent, c.lease, rand.Float64())
 	return h
 }
@@ -258,7 +259,7 @@ func (h *Hold) lose(reason LossReason, err error) {
 	}
 	for _, b := range bodies {
 		b.cancel(lost)
-		b.overruns(left, lost)
+		b.overruns(h, left, lost)
 	}
 	h.m.dog.remove(h)
 	h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})

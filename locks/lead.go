@@ -42,7 +42,7 @@ func (m *Manager) Lead(ctx context.Context, key string, body func(ctx context.Co
 			if !again {
 				return err
 			}
-		case ctx.Err() != nil || !errors.Is(err, ErrUnavailable):
+		case ctx.Err() != nil || !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrClosed):
 			return err
 		}
 		if failures > 0 {

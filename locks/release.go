@@ -47,7 +47,8 @@ func (h *Hold) Release(ctx context.Context) error {
 
 // Run runs body under a lock of [Manager.Acquire], as With does: body is the body of an
 // [async.Scope], and its ctx is cancelled when the lock is lost or given back. The lock is
-// not given back at the end.
+// not given back at the end. If it was given back before body had ended, the error matches
+// [ErrReleased], also if body returned nil.
 func (h *Hold) Run(ctx context.Context, body func(ctx context.Context) error) error {
 	if body == nil {
 		panic("locks: Run with a nil body: pass what is to be called")

@@ -1,9 +1,9 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -33,6 +33,8 @@ import (
 //   - [*LostError]: see above; it matches what body returned, too.
 //   - [*ReleaseError]: body has returned nil, all was done under the lock, and then it could
 //     not be given back. What body returned goes first if that is an error.
+//   - [ErrReleased], with [Reentrant]: ctx has outlived the call that has the lock, which was
+//     given back before body had ended.
 //   - [ErrReentrant], [ErrNotFound], [ErrConflict], [ErrValidation], [ErrClosed]: nothing
 //     was done.
 //   - [ErrUnavailable]: the store did not answer for the length of a lease, at most 10 s.
@@ -107,7 +109,7 @@ func (m *Manager) with(ctx context.Context, key string, body func(ctx context.Co
 
 // runUnder runs body under holds, of which it then gives back those that are its own.
 func runUnder(ctx context.Context, body func(ctx context.Context) error, own []*Hold, holds ...*Hold) (err error) {
-	b := needs(ctx, holds...)
+	b := needs(ctx, true, holds...)
 	returned := false
 	defer func() { // a panic of body, and Goexit, wait for this and go on
 		lost := b.lost(own)
@@ -117,28 +119,33 @@ func runUnder(ctx context.Context, body func(ctx context.Context) error, own []*
 			err = outcome(err, lost, released)
 		}
 	}()
-	if !b.anyLost() { // else the body is not even begun
+	if err = b.over(); err == nil { // else the body is not even begun
 		err = async.Scope(b.ctx, func(ctx context.Context) error { return body(b.context(ctx)) })
 	}
 	returned = true
 	return err
 }
 
-func (b *body) anyLost() bool {
-	return slices.ContainsFunc(b.holds, func(h *Hold) bool { return h.Err() != nil })
-}
-
-// lost is called when all that the body has started has ended. It returns the first loss,
-// nil if there was none, and ends the holds that are the body's own: what becomes of them
-// from now on does not matter to it.
-func (b *body) lost(own []*Hold) *LostError {
-	var first *LostError
+// over returns why the body does not have all of its locks; nil if it has. A loss goes before
+// a lock that was given back.
+func (b *body) over() error {
+	var first error
 	for _, h := range b.holds {
 		err := h.Err() // after the process was stopped the body may have been quicker than the timer
-		if lost, ok := err.(*LostError); ok && first == nil {
-			first = lost
+		if _, lost := err.(*LostError); lost {
+			return err
 		}
+		first = cmp.Or(first, err)
 	}
+	return first
+}
+
+// lost is called when all that the body has started has ended. It returns the first loss, or
+// ErrReleased if a lock that is not the body's own was given back before; nil if the body had
+// all of them. It ends the holds that are the body's own: what becomes of them from now on does
+// not matter to it.
+func (b *body) lost(own []*Hold) error {
+	first := b.over()
 	for _, h := range own {
 		if lost := h.end(); lost != nil && first == nil { // lost between the two looks
 			first = lost
@@ -148,14 +155,14 @@ func (b *body) lost(own []*Hold) *LostError {
 }
 
 // outcome is what a call returns whose body returned err.
-func outcome(err error, lost *LostError, released error) error {
+func outcome(err, lost, released error) error {
 	switch {
 	case lost == nil:
 		return beside(err, released)
 	case err == nil:
 		return lost
 	}
-	if found := (*LostError)(nil); errors.As(err, &found) && found == lost {
+	if errors.Is(err, lost) {
 		return err
 	}
 	return beside(lost, err)

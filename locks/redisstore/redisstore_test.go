@@ -38,3 +38,15 @@ func TestTheSuite(t *testing.T) {
 	server := servers.Redis(t)
 	lockstest.Run(t, func(t testing.TB) locks.Store { return store(t, server) })
 }
+
+func TestAClosedClientIsAClosedStore(t *testing.T) {
+	s := servers.Redis(t)
+	client := redis.NewClient(&redis.Options{Network: s.Network, Addr: s.Address})
+	made, err := redisstore.New(t.Context(), client, redisstore.Warn(func(string) {}))
+	require.NoError(t, err)
+	require.NoError(t, client.Close())
+	_, err = made.Get(t.Context(), locks.Name{Tenant: "t", Key: "k"})
+	require.ErrorIs(t, err, locks.ErrClosed)
+	require.ErrorIs(t, err, locks.ErrUnavailable)
+	require.NoError(t, made.Close())
+}

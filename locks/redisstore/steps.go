@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,7 +18,10 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 	}
 	got, err := script.Run(ctx, s.client, keys, args...).Result()
 	if err != nil {
-		if ctx.Err() != nil {
+		switch {
+		case errors.Is(err, redis.ErrClosed):
+			err = locks.ErrClosed
+		case ctx.Err() != nil:
 			err = context.Cause(ctx)
 		}
 		return answer{}, locks.Unavailable(err)

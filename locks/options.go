@@ -141,7 +141,7 @@ func OnlyIfExists() LockOption {
 }
 
 // DeleteOnRelease has the record of the lock deleted when it is given back and nobody
-// waits for it. Tokens go on: they never go back.
+// waits for it, unless a [LockDelay] keeps it shut. Tokens go on: they never go back.
 func DeleteOnRelease() LockOption {
 	return lockOption(func(c *call) error {
 		c.deletes = true

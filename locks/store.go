@@ -141,7 +141,7 @@ type Request struct {
 	Data      *string // new data of the lock, if it is granted
 
 	OnlyIfExists    bool // a record that does not exist is ErrNotFound
-	DeleteOnRelease bool // the record is deleted with its last lease, if nobody waits
+	DeleteOnRelease bool // the record is deleted with its last lease, if nobody waits and it is not shut
 	Resize          bool // a semaphore of another size gets Size, where ErrConflict was
 }
 

@@ -113,6 +113,18 @@ func kinds() []Test {
 			next := f.keep(f.Other, "k", c)
 			require.False(t, next.Acquired.Before(lost.Expires.Add(delay-time.Millisecond)), "granted %v after the expiry", next.Acquired.Sub(lost.Expires))
 		}},
+		{"a lock that is shut is not deleted with its last lease", func(t *testing.T, f *Fixture) {
+			long := 100 * f.Lease
+			a := f.permit(2, short(f), func(q *locks.Request) { q.LockDelay = long })
+			b := f.permit(2, func(q *locks.Request) { q.Lease, q.DeleteOnRelease = long, true })
+			f.granted(f.Store, "s", a)
+			f.granted(f.Other, "s", b)
+			for f.get("s").Busy > 1 {
+				time.Sleep(f.Lease / 20)
+			}
+			f.release(f.Other, "s", b)
+			f.refused(f.Store, "s", f.permit(2, noWait))
+		}},
 		{"a lock is of one kind", func(t *testing.T, f *Fixture) {
 			f.granted(f.Store, "k", f.mutex())
 			f.fails(f.Other, "k", f.permit(2), locks.ErrConflict)

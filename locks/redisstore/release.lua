@@ -10,7 +10,7 @@ if e then
     release(id, e)
     touched(e.owner)
     if ARGV[5] ~= '' then call('HSET', R, 'data', string.sub(ARGV[5], 2)) end
-    if r.busy == 0 and call('ZCARD', Q) == 0 and (e.delete or call('HGET', R, 'delete') == '1') then forget() end
+    if r.busy == 0 and call('ZCARD', Q) == 0 and now >= r.shut and (e.delete or call('HGET', R, 'delete') == '1') then forget() end
   end
 end
 wake()

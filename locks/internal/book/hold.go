@@ -23,7 +23,7 @@ func (r *Resource) Release(now int64, ref locks.Ref, data *string) bool {
 			r.Data = data
 		}
 	}
-	if len(r.Entries) == 0 && e.Held && (e.DeleteOnRelease || r.DeleteOnRelease) {
+	if len(r.Entries) == 0 && e.Held && now >= r.Shut && (e.DeleteOnRelease || r.DeleteOnRelease) { // the record knows how long it is shut
 		r.Exists = false
 	}
 	return true

@@ -76,7 +76,13 @@ func (m *Manager) allCalls(keys []string, options []LockOption) ([]keyCall, erro
 func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold) (own []*Hold, err error) {
 	started := m.clock.now()
 	b := needs(ctx, false, under...)
-	defer func() { b.end() }()
+	returned := false
+	defer func() {
+		b.end()
+		if !returned { // by a panic, of the store or of an observer
+			_ = m.giveUp(ctx, own, nil)
+		}
+	}()
 	for _, k := range calls {
 		if slices.ContainsFunc(under, func(h *Hold) bool { return h.name == k.name }) {
 			continue
@@ -92,9 +98,11 @@ func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold
 			err = h.bindMore(b)
 		}
 		if err != nil {
+			returned = true
 			return nil, m.giveUp(ctx, own, err)
 		}
 	}
+	returned = true
 	return own, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/lockstest"
 	"github.com/ambit-go/ambit/locks/memstore"
 )
 
@@ -111,4 +112,19 @@ func waitedFor(t *testing.T, waits func()) (m *locks.Manager, free func()) {
 	h, err := other.Acquire(t.Context(), "k")
 	require.NoError(t, err)
 	return m, func() { require.NoError(t, h.Release(context.Background())) }
+}
+
+func TestWithAllThatPanicsGivesBackWhatItHas(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.store.Inject(func(c lockstest.Call) lockstest.Fault {
+			if c.Step == lockstest.Acquire && c.Name.Key == "b" {
+				return lockstest.Fault{Do: func() { panic("a fault of the store") }}
+			}
+			return lockstest.Fault{}
+		})
+		require.PanicsWithValue(t, "a fault of the store", func() {
+			_ = w.m.WithAll(t.Context(), []string{"a", "b"}, nothing)
+		})
+		w.mustFree("a")
+	})
 }

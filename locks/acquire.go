@@ -239,6 +239,7 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 		w.known, w.asked = false, false // the store has forgotten it
 	case !a.Granted:
 		w.place, w.holder, w.known = a.Place, a.Holder, true
+		w.request.Resize = false // it is done: a size that somebody else gives from now on is not undone
 	case now >= sent+trusted(w.c.lease) || a.Grant.Revoked:
 		w.stale = w.request.ID
 		w.anew()
@@ -252,8 +253,15 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 // of the store, or may have been granted, is withdrawn first.
 func (w *waiter) outcome(ctx context.Context) (*Hold, error) {
 	if h := w.hold; h != nil {
+		decided := false
+		defer func() {
+			if !decided { // an observer has panicked: nobody gets the hold, so it is not renewed
+				_ = h.end()
+			}
+		}()
 		w.m.tell(Event{Kind: EventGranted, Key: w.name.Key, Token: h.token, Took: w.m.clock.soon() - w.started})
-		if ctx.Err() == nil {
+		late := ctx.Err() != nil
+		if decided = true; !late {
 			return h, nil
 		}
 		// It came too late.

@@ -243,7 +243,8 @@ func Write() LockOption {
 
 // Resize gives a semaphore that has another size the size that is asked for, where there
 // is an [ErrConflict] without. One that shrinks below what is held takes nothing away:
-// nobody is granted a permit until there is room.
+// nobody is granted a permit until there is room. It happens once, when the request comes: if
+// somebody gives the semaphore another size while it waits, it gets ErrConflict.
 func Resize() LockOption {
 	return lockOption(func(c *call) error {
 		c.resize = true

@@ -128,3 +128,16 @@ func TestWithAllThatPanicsGivesBackWhatItHas(t *testing.T) {
 		w.mustFree("a")
 	})
 }
+
+func TestALockThatNobodyWasGivenIsNotRenewed(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		m := w.manager(w.store, locks.Observe(func(e locks.Event) {
+			if e.Kind == locks.EventGranted {
+				panic("a fault of the observer")
+			}
+		}))
+		require.PanicsWithValue(t, "a fault of the observer", func() { _ = m.With(t.Context(), "k", nothing) })
+		time.Sleep(leaseTime)
+		w.mustFree("k")
+	})
+}

@@ -295,6 +295,14 @@ func web(ctx context.Context) error {
 // complain writes to the standard error, and says whether that has failed.
 func complain(what string) {
 	_, err := fmt.Fprintln(os.Stderr, what)
+	// A process that the test has just started may have the other end for a moment.
+	for range 5000 {
+		if err != nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+		_, err = fmt.Fprintln(os.Stderr, what)
+	}
 	say(what+":", err != nil)
 }
 

@@ -341,6 +341,8 @@ func (w *demoWork) round(ctx context.Context, m *locks.Manager) error {
 		switch {
 		case errors.As(err, &lost):
 			w.note("lost", 0)
+		case errors.Is(err, locks.ErrNotReleased):
+			return nil // all was done under the lock, which ends with its lease
 		case err != nil && !errors.Is(err, errRefused):
 			return err
 		default:

@@ -87,8 +87,11 @@ func init() {
 		"migrate": {"make the tables, or bring them to the newest version", nil, nil, false, false, migrate},
 		"doctor":  {"look whether the store can do what is needed, and how fast", nil, nil, false, false, doctor},
 		"bench":   {"measure the store, for a few seconds, on locks of its own", nil, nil, false, false, bench},
-		"demo":    {"twenty processes, a counter under a lock, some of them stopped and killed", nil, nil, false, true, demo},
-		"help":    {"say how a command is used", nil, nil, true, true, nil},
+		"demo": {"twenty processes, a counter under a lock, some of them stopped and killed", func(l *line, f *pflag.FlagSet) {
+			f.IntVar(&l.processes, "processes", 20, "how many `processes`")
+			f.IntVar(&l.rounds, "rounds", 15, "how many `times` each increments the counter")
+		}, nil, false, true, demo},
+		"help": {"say how a command is used", nil, nil, true, true, nil},
 	}
 }
 

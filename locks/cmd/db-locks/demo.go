@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,10 +17,8 @@ import (
 )
 
 const (
-	demoWorkers = 20
-	demoRounds  = 15
-	demoLease   = time.Second
-	demoKey     = "counter"
+	demoLease = 2 * time.Second
+	demoKey   = "counter"
 )
 
 // A demonstration is twenty processes that increment a counter in a file, under a lock.
@@ -27,6 +26,8 @@ type demonstration struct {
 	p       *program
 	dir     string
 	url     string
+	n       int // processes
+	rounds  int // of each
 	workers []*exec.Cmd
 	struck  map[int]string // by pid: what was done to it
 }
@@ -40,7 +41,10 @@ func demo(ctx context.Context, p *program, l *line) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	d := &demonstration{p: p, dir: dir, url: "sqlite:" + filepath.Join(dir, "locks.db"), struck: map[int]string{}}
+	if l.processes < 3 || l.rounds < 2 {
+		return usagef("demo needs 3 processes and 2 rounds at least")
+	}
+	d := &demonstration{p: p, dir: dir, url: "sqlite:" + filepath.Join(dir, "locks.db"), n: l.processes, rounds: l.rounds, struck: map[int]string{}}
 	if l.url != "" || l.provider != "" {
 		d.url = p.cfg.url
 	}
@@ -48,9 +52,9 @@ func demo(ctx context.Context, p *program, l *line) error {
 		return err
 	}
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(p.stderr, format+"\n", args...) }
-	say("%d processes increment a counter, %d times each, under a lock with a lease of %v", demoWorkers, demoRounds, demoLease)
+	say("%d processes increment a counter, %d times each, under a lock with a lease of %v", d.n, d.rounds, demoLease)
 	err = async.Scope(ctx, func(ctx context.Context) error {
-		for range demoWorkers {
+		for range d.n {
 			if err := d.start(ctx); err != nil {
 				return err
 			}
@@ -72,7 +76,7 @@ func (d *demonstration) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "demo-worker", d.url, d.counter(), d.journal())
+	cmd := exec.Command(self, "demo-worker", d.url, d.counter(), d.journal(), strconv.Itoa(d.rounds))
 	cmd.Stderr = d.p.stderr
 	if err := cmd.Start(); err != nil {
 		return err
@@ -127,7 +131,7 @@ func (d *demonstration) holder(ctx context.Context) (*os.Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n := len(notes); n > demoWorkers && notes[n-1].what == "has" && d.struck[notes[n-1].pid] == "" {
+		if n := len(notes); n > d.n && notes[n-1].what == "has" && d.struck[notes[n-1].pid] == "" {
 			for _, w := range d.workers {
 				if w.Process.Pid == notes[n-1].pid {
 					return w.Process, nil
@@ -283,8 +287,12 @@ var errRefused = errors.New("the write was refused: a greater token was seen")
 
 // demoWorker is one of the processes.
 func demoWorker(ctx context.Context, args []string) error {
-	if len(args) != 3 {
+	if len(args) != 4 {
 		return usagef("demo-worker is for demo alone")
+	}
+	rounds, err := strconv.Atoi(args[3])
+	if err != nil {
+		return err
 	}
 	store, err := locks.Open(ctx, args[0])
 	if err != nil {
@@ -301,7 +309,7 @@ func demoWorker(ctx context.Context, args []string) error {
 	}
 	defer func() { _ = journal.Close() }()
 	w := &demoWork{counter: args[1], journal: journal}
-	for range demoRounds {
+	for range rounds {
 		if err := w.round(ctx, m); err != nil {
 			return err
 		}
@@ -343,6 +351,7 @@ func (w *demoWork) round(ctx context.Context, m *locks.Manager) error {
 			w.note("lost", 0)
 		case errors.Is(err, locks.ErrNotReleased):
 			return nil // all was done under the lock, which ends with its lease
+		case errors.Is(err, locks.ErrUnavailable) && ctx.Err() == nil: // a busy machine: once more
 		case err != nil && !errors.Is(err, errRefused):
 			return err
 		default:

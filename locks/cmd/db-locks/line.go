@@ -34,6 +34,7 @@ type line struct {
 	data                         string
 	wait                         time.Duration
 	noWait                       bool
+	processes, rounds            int
 }
 
 // A choice is a flag that takes true or false as its value, as in the original program.

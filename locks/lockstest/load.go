@@ -2,6 +2,7 @@ package lockstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -118,6 +119,9 @@ func resize(t *testing.T, m *locks.Manager) {
 			async.Go(ctx, func(ctx context.Context) error {
 				for n := range rounds {
 					hold, err := m.Acquire(ctx, "pool", locks.Permit(1+(w+n)%biggest), locks.Resize())
+					for errors.Is(err, locks.ErrConflict) { // another size came while it waited
+						hold, err = m.Acquire(ctx, "pool", locks.Permit(1+(w+n)%biggest), locks.Resize())
+					}
 					if err != nil {
 						return err
 					}

@@ -245,7 +245,7 @@ func (r *rowRun) events() []Event {
 }
 
 // patience is how long the matrix waits for what has to happen at last.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // until waits for something of the history.
 func (r *rowRun) until(what string, f func(events []Event) bool) {

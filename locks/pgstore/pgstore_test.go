@@ -138,12 +138,17 @@ func TestALeaseThatAUserHasReadForShareHoldsUpNoOther(t *testing.T) {
 	}()
 	_, err = s.Renew(ctx, all[4:5]) // alone it waits, until it may not
 	require.ErrorIs(t, err, locks.ErrUnavailable)
-	time.AfterFunc(10*time.Millisecond, func() { _ = tx.Rollback(context.Background()) })
+	rolledBack := make(chan struct{})
+	time.AfterFunc(10*time.Millisecond, func() {
+		_ = tx.Rollback(context.Background())
+		close(rolledBack)
+	})
 	for _, i := range []int{4, 7} {
 		results, err := s.Renew(t.Context(), all[i:i+1])
 		require.NoError(t, err)
 		require.Equal(t, locks.Extended, results[0].Verdict)
 	}
+	<-rolledBack
 }
 
 // blocked waits until n processes of the server wait for locks.

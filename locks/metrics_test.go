@@ -42,6 +42,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		_, err = m.TryWith(t.Context(), "other", nothing)
 		require.Error(t, err)
 
+		synctest.Wait() // a loss is told by the task that has found it
 		answer := httptest.NewRecorder()
 		metrics.ServeHTTP(answer, nil)
 		text := answer.Body.String()

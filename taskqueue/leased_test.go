@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // recorder is a store that notes which leases are extended.
@@ -30,7 +31,7 @@ func TestALeaseThatIsOverIsNotExtended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(recorder)
 		w := &worker{q: &Queue{store: s}, o: &workOptions{lease: time.Second}, runs: map[runKey]*run{}}
-		for id, end := range map[string]time.Time{"lasts": time.Now().Add(time.Minute), "is over": time.Now()} {
+		for id, end := range map[string]time.Time{"lasts": clock.Steady().Add(time.Minute), "is over": clock.Steady()} {
 			r := &run{c: &Claim{Task: Task{ID: id}}, cancel: func(error) {}, deadline: time.AfterFunc(time.Hour, func() {})}
 			defer r.deadline.Stop()
 			r.end.Store(&end)
@@ -63,9 +64,9 @@ func TestTheContextOfAHandlerLooksAtTheLease(t *testing.T) {
 			defer r.deadline.Stop()
 			f := async.Start(parent, func(ctx context.Context) error {
 				ctx = leased{ctx, r}
-				r.lasts(time.Now().Add(time.Hour))
+				r.lasts(clock.Steady().Add(time.Hour))
 				assert.NoError(t, ask(ctx))
-				over := time.Now()
+				over := clock.Steady()
 				r.end.Store(&over)
 				assert.Error(t, ask(ctx))
 				assert.Equal(t, ErrLeaseLost, context.Cause(ctx))

@@ -1,0 +1,6 @@
+//go:build race
+
+package lockstest
+
+// manyHeld is how many locks Load holds: the race detector makes all ten times as slow.
+const manyHeld = 1000

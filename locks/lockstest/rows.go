@@ -81,13 +81,8 @@ func (r *rowRun) wait(leases int) { time.Sleep(time.Duration(leases) * r.config.
 // to two that wait. They have to get the lock, and never before the holder knows that it
 // has lost it.
 func silentForOne(r *rowRun) {
+	r.addTwo()
 	for range 4 {
-		r.config.URL = r.target.Via(r.server, NewProxy(r.t, r.server.Network, r.server.Address).Address)
-		r.config.Hold = r.config.Lease / 20
-		for len(r.children) < 3 {
-			r.start() // these have a network of their own
-			r.everybody(0, Ready)
-		}
 		for r.holder() != r.children[0] {
 		}
 		silent := Now()

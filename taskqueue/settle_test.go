@@ -122,8 +122,17 @@ func TestAPlaceIsFreeWhenItsHandlerHasEnded(t *testing.T) {
 		}}
 		require.NoError(t, q.Work(t.Context(), h, taskqueue.Concurrency(1), taskqueue.WorkUntilEmpty()))
 		assert.Equal(t, []time.Duration{0, 0, time.Second, 2 * time.Second}, starts, "one more than there are places, until that is settled")
-		assert.Equal(t, []int{1, 1, 1, 1}, s.settles)
+		// The last two end at the same moment: whether they are settled together is open.
+		assert.Equal(t, []int{1, 1}, s.settles[:2])
+		assert.Len(t, starts, s.settles[0]+s.settles[1]+sum(s.settles[2:]))
 	})
+}
+
+func sum(of []int) (n int) {
+	for _, i := range of {
+		n += i
+	}
+	return n
 }
 
 func TestNoMoreHandlersRunThanThereArePlaces(t *testing.T) {

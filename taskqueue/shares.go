@@ -6,6 +6,7 @@ import "context"
 type share struct {
 	weight int
 	places int  // while others want some, too
+	most   int  // at once, where there are not enough for the shares of all
 	held   int  // by claims on their way and by runs
 	wants  bool // it waits for places, or its last claim got as much as it asked for
 	asks   bool // a claim is on its way, which may take long: nobody waits for its turn
@@ -37,7 +38,8 @@ func newShares(weights map[string]int, places int) map[string]*share {
 	}
 	all := make(map[string]*share, len(weights))
 	for name, weight := range weights {
-		all[name] = &share{weight: weight, places: max(places*weight/sum, 1), wants: true} // until a claim has told that nothing is due
+		most := max(min((places*weight+sum-1)/sum, places-1), 1)
+		all[name] = &share{weight: weight, places: max(places*weight/sum, 1), most: most, wants: true} // until a claim has told that nothing is due
 	}
 	return all
 }
@@ -73,8 +75,9 @@ func (w *worker) reserve(ctx context.Context, queue string) (n, ends int) {
 }
 
 // mayTakeLocked returns how many places a queue may take: those of its share, and those
-// that no other queue lacks. Where there are not enough for the shares of all, it is one
-// at a time, in turn.
+// that no other queue lacks. Where there are not enough for the shares of all, it is as many
+// as bring it up to the queue that is next, for others have passed it while its last claim
+// was on its way; but no more than its part, and never all places: its store may hang.
 func (w *worker) mayTakeLocked(own *share) int {
 	sum, lacks, others := 0, 0, false
 	for _, s := range w.shares {
@@ -89,10 +92,12 @@ func (w *worker) mayTakeLocked(own *share) int {
 		return max(w.free-lacks, min(own.lacks(), w.free))
 	case !others:
 		return w.free
-	case own.turn > w.leastTurnLocked(own):
+	}
+	behind := w.leastTurnLocked(own) - own.turn
+	if behind < 0 {
 		return 0
 	}
-	return min(w.free, 1)
+	return min(w.free, 1+int(behind*float64(own.weight)), own.most)
 }
 
 // leastTurnLocked returns the least turn of the other queues that want places; 0 if none

@@ -1,0 +1,106 @@
+// Package board is the live picture of a run: what each job is doing, since
+// when, and what it has said last. The runner writes it, views read it.
+package board
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+)
+
+// A Job is a job as it is at a moment.
+type Job struct {
+	Name, Stage string
+
+	State   plan.State
+	Phase   string // what is going on while it is Running: "script"
+	Attempt int    // 0 before the first
+	Begin   time.Time
+	End     time.Time // of the last attempt; zero while one runs
+	Cause   plan.Cause
+	Why     string // what a person wants to know about State
+	Last    string // the last line it has said
+	Log     string // its path, if there is one
+}
+
+// Took returns how long the job has run, in its last attempt, at a time.
+func (j *Job) Took(now time.Time) time.Duration {
+	switch {
+	case j.Begin.IsZero():
+		return 0
+	case j.End.IsZero():
+		return now.Sub(j.Begin)
+	}
+	return j.End.Sub(j.Begin)
+}
+
+// A Watcher is told what happens, one thing at a time, by the goroutine that it
+// happens on: a slow Watcher slows the jobs down.
+type Watcher interface {
+	Changed(Job)                   // to another state, or phase
+	Line(job, source, line string) // source is empty, or the name of a service
+	Notice(text string)            // of the runner itself
+}
+
+// A Board is shared by all that write and read it.
+type Board struct {
+	mu    sync.Mutex
+	jobs  []Job
+	tell  sync.Mutex // held while the watcher is told; taken without mu
+	watch Watcher
+}
+
+// New returns a board of jobs. watch may be nil.
+func New(jobs []Job, watch Watcher) *Board {
+	if watch == nil {
+		watch = nobody{}
+	}
+	return &Board{jobs: slices.Clone(jobs), watch: watch}
+}
+
+// Jobs returns what all jobs are doing, at one moment.
+func (b *Board) Jobs() []Job {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.jobs)
+}
+
+// Change changes what is known of a job and tells the watcher.
+func (b *Board) Change(i int, change func(*Job)) {
+	b.tell.Lock()
+	defer b.tell.Unlock()
+	b.mu.Lock()
+	change(&b.jobs[i])
+	now := b.jobs[i]
+	b.mu.Unlock()
+	b.watch.Changed(now)
+}
+
+// Line notes a line that a job, or a service of it, has said, as plain text.
+func (b *Board) Line(i int, source string, raw []byte) {
+	line := Clean(raw)
+	b.mu.Lock()
+	if source == "" {
+		b.jobs[i].Last = line
+	}
+	name := b.jobs[i].Name
+	b.mu.Unlock()
+	b.tell.Lock()
+	defer b.tell.Unlock()
+	b.watch.Line(name, source, line)
+}
+
+// Notice tells something that is about no job.
+func (b *Board) Notice(text string) {
+	b.tell.Lock()
+	defer b.tell.Unlock()
+	b.watch.Notice(text)
+}
+
+type nobody struct{}
+
+func (nobody) Changed(Job)                 {}
+func (nobody) Line(string, string, string) {}
+func (nobody) Notice(string)               {}

@@ -1,0 +1,60 @@
+package board
+
+import (
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+)
+
+func TestClean(t *testing.T) {
+	for raw, want := range map[string]string{
+		"plain":                                    "plain",
+		"\x1b[31mred\x1b[0m and \x1b[1mbold":       "red and bold",
+		"\x1b]0;title\x07text":                     "text",
+		"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link",
+		"10%\r50%\r100%\r":                         "100%",
+		"windows\r\n":                              "windows",
+		"a\tb":                                     "a    b",
+		"up\x1b[5Aand\x1b[2Jover":                  "upandover",
+		"bell\a back\b null\x00":                   "bell back null",
+		"bad \xff\xfe utf8":                        "bad ? utf8",
+		"äöü 日本 ✔":                                 "äöü 日本 ✔",
+		"\x1b[":                                    "",
+		"turn \u202e round":                        "turn  round",
+	} {
+		assert.Equal(t, want, Clean([]byte(raw)), "%q", raw)
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add([]byte("\x1b[31m\x9b5A\u0085x"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, c := range Clean(raw) {
+			if !unicode.IsPrint(c) {
+				t.Fatalf("%q is left in %q", c, Clean(raw))
+			}
+		}
+	})
+}
+
+type record struct{ states []plan.State }
+
+func (r *record) Changed(j Job)                 { r.states = append(r.states, j.State) }
+func (r *record) Line(job, source, line string) {}
+func (r *record) Notice(string)                 {}
+
+func TestTheBoardShowsWhatWasLast(t *testing.T) {
+	var r record
+	b := New([]Job{{Name: "a"}, {Name: "b"}}, &r)
+	b.Change(1, func(j *Job) { j.State = plan.Running })
+	b.Line(1, "", []byte("\x1b[1mhello"))
+	b.Line(1, "db", []byte("of a service"))
+	jobs := b.Jobs()
+	assert.Equal(t, "hello", jobs[1].Last)
+	jobs[0].Name = "mine"
+	assert.Equal(t, "a", b.Jobs()[0].Name)
+	assert.Equal(t, []plan.State{plan.Running}, r.states)
+}

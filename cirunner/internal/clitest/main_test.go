@@ -1,0 +1,46 @@
+//go:build unix
+
+package clitest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	Main(m, map[string]func(){"echoer": echoer, "exiter": exiter})
+}
+
+// exiter ends with the status that its argument says.
+func exiter() {
+	var status int
+	_, _ = fmt.Sscan(os.Args[1], &status)
+	fmt.Println("out")
+	fmt.Fprintln(os.Stderr, "err")
+	os.Exit(status)
+}
+
+// echoer prints where it is and what is in $WORD, and then the signals that it
+// gets, until its input ends or it gets a hangup.
+func echoer() {
+	arrived := make(chan os.Signal, 1)
+	signal.Notify(arrived, syscall.SIGUSR1, syscall.SIGHUP)
+	dir, _ := os.Getwd()
+	fmt.Printf("%s\n%s\nlast words", dir, os.Getenv("WORD"))
+	if os.Getenv("BRIEF") != "" {
+		return
+	}
+	fmt.Println()
+	for sig := range arrived {
+		fmt.Println("got", sig)
+		fmt.Fprintln(os.Stderr, "err", sig)
+		if sig == syscall.SIGHUP {
+			_, _ = io.WriteString(os.Stdout, "unread\nand a line without an end")
+			os.Exit(3)
+		}
+	}
+}

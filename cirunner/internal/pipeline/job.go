@@ -1,0 +1,216 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/ambit-go/ambit/cirunner/internal/vars"
+)
+
+// A draft is a job as the file has it: its parts are not taken apart, and other
+// jobs are names.
+type draft struct {
+	Job // what all parts have in common
+
+	key       string
+	stageAt   mark
+	at        mark
+	count     int    // of parallel: n; 0 without
+	matrix    []cell // of parallel:matrix
+	needs     []needed
+	hasNeeds  bool
+	fetch     []*node // of dependencies
+	hasFetch  bool
+	variables []Variable // of the job alone
+	inherit   inheritance
+
+	// A keyword was reported that might have been the script.
+	scriptSeen bool
+}
+
+// A jobKeyword reads one keyword of a job. One that may be in default is read
+// from there when a job does not have it.
+type jobKeyword struct {
+	inDefault bool
+	read      func(p *parser, d *draft, n *node)
+}
+
+// jobKeywords are all of them; the names are in alphabetical order. They are set
+// by init, because their readers use them in turn.
+var (
+	jobKeywords                 map[string]jobKeyword
+	namesInJobs, namesInDefault []string
+)
+
+func init() {
+	jobKeywords = map[string]jobKeyword{
+		"stage":         {false, readStage},
+		"before_script": {true, func(p *parser, d *draft, n *node) { d.Before = p.script("before_script", n) }},
+		"script":        {false, readScript},
+		"after_script":  {true, func(p *parser, d *draft, n *node) { d.After = p.script("after_script", n) }},
+		"variables":     {false, func(p *parser, d *draft, n *node) { d.variables = p.variables(n, false) }},
+		"needs":         {false, readNeeds},
+		"dependencies":  {false, readDependencies},
+		"parallel":      {false, readParallel},
+		"timeout":       {true, readTimeout},
+		"retry":         {true, readRetry},
+		"allow_failure": {false, readAllowFailure},
+		"when":          {false, readWhen},
+		"start_in":      {false, func(p *parser, d *draft, n *node) { d.StartIn, _ = p.duration("start_in", n, maxTimeout) }},
+		"interruptible": {true, func(p *parser, d *draft, n *node) { d.Interruptible, _ = p.boolean("interruptible", n) }},
+		"artifacts":     {true, readArtifacts},
+		"services":      {true, readServices},
+		"inherit":       {false, func(*parser, *draft, *node) {}}, // read first
+		"cirunner":      {true, readWatchdog},
+	}
+	namesInJobs = sortedKeys(jobKeywords)
+	namesInDefault = slices.DeleteFunc(sortedKeys(jobKeywords), func(name string) bool { return !jobKeywords[name].inDefault })
+}
+
+// job reads a job that is no hidden one. What it extends is in it already.
+func (p *parser) job(f field) *draft {
+	d := &draft{key: f.key, at: f.at}
+	d.Job = Job{Key: f.key, Pos: p.pos(f.at), Stage: "test", When: OnSuccess, Watchdog: Watchdog{Grace: -1},
+		Artifacts: Artifacts{When: OnSuccess}}
+	d.stageAt = f.at
+	d.inherit = p.inheritance(f.value.field("inherit"))
+	for _, f := range f.value.fields {
+		p.jobField(d, f)
+	}
+	p.takeDefaults(d, f.value)
+	p.checkJob(d, f.value)
+	return d
+}
+
+func (p *parser) jobField(d *draft, f field) {
+	k, known := jobKeywords[f.key]
+	advice, unsupported := unsupportedInJobs[f.key]
+	switch {
+	case f.value.kind == null && (known || unsupported):
+		// As good as none: that is how a job gets rid of what it extends.
+	case unsupported:
+		p.errorf(f.at, "%s is not supported: %s", f.key, advice)
+		d.scriptSeen = d.scriptSeen || f.key == "trigger" || f.key == "run"
+	case !known:
+		p.unknown(f, "a job", namesInJobs)
+		d.scriptSeen = d.scriptSeen || distance(f.key, "script") < 3
+	default:
+		k.read(p, d, f.value)
+	}
+}
+
+// takeDefaults reads the keywords of default, or of the top of the file, that the
+// job has not.
+func (p *parser) takeDefaults(d *draft, job *node) {
+	for _, key := range namesInDefault {
+		value := p.defaults[key]
+		if value != nil && !job.has(key) && d.inherit.defaults(key) {
+			jobKeywords[key].read(p, d, value)
+		}
+	}
+}
+
+// checkJob looks at what keywords mean together.
+func (p *parser) checkJob(d *draft, job *node) {
+	if !job.has("script") && !d.scriptSeen && !p.broken[d.key] {
+		p.errorf(d.at, "the job %s has no script: give it one, or put a dot before its name if it is only for others to extend", quote(d.key))
+	}
+	if d.When == Delayed && !job.has("start_in") {
+		p.errorf(job.keyAt("when"), "when: delayed needs start_in, such as start_in: 30 seconds")
+	}
+	if d.When != Delayed && job.has("start_in") {
+		p.errorf(job.keyAt("start_in"), "start_in needs when: delayed")
+	}
+	// As in GitLab: nobody has to ask for the job.
+	if d.When == Manual && !job.has("allow_failure") {
+		d.AllowFailure.All = true
+	}
+	d.Variables = join(d.inherit.variables(p.globals), d.variables)
+	if len(d.Variables) > maxVariables {
+		p.errorf(d.at, "the job %s has %d variables: %d are enough", quote(d.key), len(d.Variables), maxVariables)
+		d.Variables = nil
+	}
+	p.checkSize(d)
+}
+
+// checkSize looks at what the variables of a job grow to. Those of the machine
+// are not known yet: with these, the job may still fail.
+func (p *parser) checkSize(d *draft) {
+	_, err := vars.Resolve(References(d.Variables), func(string) (string, bool) { return "", false })
+	if err == nil {
+		return
+	}
+	p.errorf(d.at, "the job %s: %v", quote(d.key), err)
+	d.Variables = nil
+}
+
+func readStage(p *parser, d *draft, n *node) {
+	stage, ok := p.string("stage", n)
+	if !ok {
+		stage = p.stages[1] // which there is: one error is enough
+	}
+	d.Stage, d.stageAt = stage, n.at
+}
+
+func readWhen(p *parser, d *draft, n *node) {
+	if when, ok := choice(p, "when", n, OnSuccess, OnFailure, Always, Manual, Delayed, Never); ok {
+		d.When = when
+	}
+}
+
+func readTimeout(p *parser, d *draft, n *node) {
+	d.Timeout, _ = p.duration("timeout", n, maxTimeout)
+}
+
+// failures are the values of retry:when. Some are of servers and can never
+// happen here.
+var failures = []Failure{
+	AnyFailure, UnknownFailure, ScriptFailure, "api_failure", StuckFailure, SystemFailure,
+	"runner_unsupported", "stale_schedule", TimeoutFailure, "archived_failure",
+	"unmet_prerequisites", "scheduler_failure", "data_integrity_failure",
+}
+
+const maxRetries = 2
+
+func readRetry(p *parser, d *draft, n *node) {
+	d.Retry = Retry{}
+	if n.kind != mapping {
+		if n.kind != integer {
+			p.should("retry", n, "a number from 0 to %d, or a mapping of max, when and exit_codes", maxRetries)
+			return
+		}
+		d.Retry.Max, _ = p.integer("retry", n, 0, maxRetries)
+		return
+	}
+	p.fields("retry", n, keys{
+		"max":        func(n *node) { d.Retry.Max, _ = p.integer("retry:max", n, 0, maxRetries) },
+		"exit_codes": func(n *node) { d.Retry.ExitCodes = p.integers("retry:exit_codes", n, 0, 255) },
+		"when": func(n *node) {
+			for _, item := range p.list("retry:when", n) {
+				if failure, ok := choice(p, "retry:when", item, failures...); ok {
+					d.Retry.When = append(d.Retry.When, failure)
+				}
+			}
+		},
+	}, nil)
+	switch when := n.field("when"); {
+	case !n.has("max"):
+		p.errorf(n.at, "retry has no effect without max, the number of retries: 1 or %d", maxRetries)
+	case when.kind == list && len(when.items) == 0:
+		p.errorf(when.at, "retry:when is an empty list: name failures, or take it out for all of them")
+	}
+}
+
+func readAllowFailure(p *parser, d *draft, n *node) {
+	d.AllowFailure = AllowFailure{}
+	if n.kind != mapping {
+		d.AllowFailure.All, _ = p.boolean("allow_failure", n)
+		return
+	}
+	ok := p.fields("allow_failure", n, keys{
+		"exit_codes": func(n *node) { d.AllowFailure.ExitCodes = p.integers("allow_failure:exit_codes", n, 0, 255) },
+	}, nil)
+	codes := n.field("exit_codes")
+	if ok && (len(n.fields) == 0 || codes.kind == list && len(codes.items) == 0) {
+		p.errorf(n.at, "allow_failure should be true or false, or a mapping with exit_codes that may be")
+	}
+}

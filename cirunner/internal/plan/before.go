@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+)
+
+// before is the sum of what a job waits for.
+type before struct {
+	ended  bool   // all of it
+	failed string // a job that failed and was not allowed to
+	unrun  string // a needed job that did not run
+	held   string // a manual job that holds up what follows
+	needs  bool   // the job has named what it waits for
+}
+
+// before sums up what a job waits for. A job that names its needs looks only at
+// those, and wants them to have run. One that does not looks at the stages
+// before its own, where jobs that were skipped count for nothing.
+func (p *Plan) before(i int) before {
+	j := &p.jobs[i]
+	b := before{ended: true, needs: j.HasNeeds}
+	if j.HasNeeds {
+		for _, n := range j.Needs {
+			p.add(&b, n)
+		}
+		return b
+	}
+	for k := range p.jobs {
+		if p.jobs[k].Stage < j.Stage {
+			p.add(&b, k)
+		}
+	}
+	return b
+}
+
+func (p *Plan) add(b *before, k int) {
+	name := p.jobs[k].Name
+	switch s := p.state[k]; s {
+	case Failed, Canceled:
+		first(&b.failed, name)
+	case Skipped, Manual:
+		first(&b.unrun, name)
+		if s == Manual && !p.jobs[k].AllowFailure.All {
+			first(&b.held, name)
+		}
+	case Succeeded, Warned:
+	default:
+		b.ended = false
+	}
+}
+
+func first(to *string, name string) {
+	if *to == "" {
+		*to = name
+	}
+}
+
+// forbids says why a job is skipped; it is empty if the job is to run.
+func (b *before) forbids(j *Job) string {
+	switch {
+	case b.held != "" && !b.needs:
+		return fmt.Sprintf("waits for the manual job %q", b.held)
+	case j.When == pipeline.Always:
+		return ""
+	case b.needs && b.unrun != "":
+		return fmt.Sprintf("needs %q, which did not run", b.unrun)
+	case j.When == pipeline.OnFailure && b.failed == "":
+		return "runs only after a failure"
+	case j.When != pipeline.OnFailure && b.failed != "":
+		return fmt.Sprintf("%q failed", b.failed)
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+)
+
+// A Change is a job's new state, and why.
+type Change struct {
+	Job   int
+	State State
+	Why   string // for a job that does not run: what it would have needed
+}
+
+// A Plan is a pipeline under way.
+type Plan struct {
+	jobs     []Job
+	state    []State
+	attempts []int
+	queue    []int // ready jobs, first come first served
+	stopped  string
+	changes  []Change
+}
+
+// New returns the plan of a pipeline, and the state that each job begins with.
+// It panics if a job needs one that does not exist: the parser has said so.
+func New(jobs []Job) (*Plan, []Change) {
+	p := &Plan{jobs: jobs, state: make([]State, len(jobs)), attempts: make([]int, len(jobs))}
+	for i := range jobs {
+		for _, n := range jobs[i].Needs {
+			if n < 0 || n >= len(jobs) {
+				panic(fmt.Sprintf("plan: job %q needs job %d of %d", jobs[i].Name, n, len(jobs)))
+			}
+		}
+	}
+	p.settle()
+	return p, p.take()
+}
+
+// Take takes the first job of the queue, which from then on is Running. It
+// reports false if the queue is empty.
+//
+// The queue is one for all stages: who has become ready first is first, among
+// equals the one further up in the file, and an attempt that is made again goes
+// to the end. So no job waits for ever, whatever the others do.
+func (p *Plan) Take() (job, attempt int, ok bool) {
+	if len(p.queue) == 0 {
+		return 0, 0, false
+	}
+	job = p.queue[0]
+	p.queue = p.queue[1:]
+	p.move(job, Running, "")
+	p.changes = nil // the caller knows
+	p.attempts[job]++
+	return job, p.attempts[job], true
+}
+
+// Ended takes note of how the job that is Running ended, and returns what has
+// changed: its own state first, then those of jobs that waited for it.
+func (p *Plan) Ended(job int, o Outcome) []Change {
+	j := &p.jobs[job]
+	switch {
+	case o.OK():
+		p.move(job, Succeeded, "")
+	case o.Cause == Stopped:
+		p.move(job, Canceled, o.Text)
+	case p.stopped == "" && p.attempts[job] <= j.Retry.Max && j.Retry.Again(o.Cause, o.ExitCode):
+		p.move(job, Ready, o.Text)
+		p.queue = append(p.queue, job)
+	case j.allows(o):
+		p.move(job, Warned, o.Text)
+	default:
+		p.move(job, Failed, o.Text)
+	}
+	p.settle()
+	return p.take()
+}
+
+// Stop lets no job start from now on: those that have not are Canceled. Jobs
+// that are Running go on. Only the first call has an effect.
+func (p *Plan) Stop(why string) []Change {
+	if p.stopped == "" {
+		p.stopped = why
+		p.queue = nil
+		for i, s := range p.state {
+			if s == Waiting || s == Delayed || s == Ready {
+				p.move(i, Canceled, why)
+			}
+		}
+	}
+	return p.take()
+}
+
+// State returns the state of a job.
+func (p *Plan) State(job int) State { return p.state[job] }
+
+// Attempts returns how often a job has been taken.
+func (p *Plan) Attempts(job int) int { return p.attempts[job] }
+
+// Done reports whether every job has come to its end.
+func (p *Plan) Done() bool {
+	for _, s := range p.state {
+		if !s.Final() {
+			return false
+		}
+	}
+	return true
+}
+
+// settle decides on waiting jobs until there is nothing more to decide: a job
+// that is skipped may decide on another.
+func (p *Plan) settle() {
+	for again := true; again; {
+		again = false
+		for i, s := range p.state {
+			if s == Waiting && p.decide(i) {
+				again = true
+			}
+		}
+	}
+}
+
+// decide moves a waiting job on if what it waits for has ended.
+func (p *Plan) decide(i int) bool {
+	before := p.before(i)
+	if !before.ended {
+		return false
+	}
+	switch why := before.forbids(&p.jobs[i]); {
+	case why != "":
+		p.move(i, Skipped, why)
+	case p.jobs[i].When == pipeline.Manual && !p.jobs[i].Asked:
+		p.move(i, Manual, "runs only when asked for")
+	case p.jobs[i].When == pipeline.Delayed:
+		p.move(i, Delayed, "")
+	default:
+		p.enqueue(i)
+	}
+	return true
+}
+
+func (p *Plan) enqueue(i int) {
+	p.move(i, Ready, "")
+	p.queue = append(p.queue, i)
+}
+
+// Due puts a job that was Delayed into the queue. It has no effect on a job that
+// is Canceled meanwhile.
+func (p *Plan) Due(job int) []Change {
+	if p.state[job] == Delayed {
+		p.enqueue(job)
+	}
+	return p.take()
+}
+
+// legal are the transitions that exist.
+var legal = map[[2]State]bool{
+	{Waiting, Ready}: true, {Waiting, Skipped}: true, {Waiting, Manual}: true, {Waiting, Canceled}: true,
+	{Waiting, Delayed}: true, {Delayed, Ready}: true, {Delayed, Canceled}: true,
+	{Ready, Running}: true, {Ready, Canceled}: true,
+	{Running, Ready}: true, {Running, Succeeded}: true, {Running, Failed}: true, {Running, Warned}: true, {Running, Canceled}: true,
+}
+
+// move is the only place where a state changes.
+func (p *Plan) move(i int, to State, why string) {
+	from := p.state[i]
+	if !legal[[2]State{from, to}] {
+		panic(fmt.Sprintf("plan: invalid transition of %q [%v -> %v]", p.jobs[i].Name, from, to))
+	}
+	p.state[i] = to
+	p.changes = append(p.changes, Change{i, to, why})
+}
+
+func (p *Plan) take() []Change {
+	c := p.changes
+	p.changes = nil
+	return c
+}

@@ -1,0 +1,131 @@
+// Package report says what has become of a run: as a table, as a JUnit file, and
+// as an exit status. report.go is the table and the status, junit.go the file.
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+)
+
+// The exit statuses of a run that no signal has ended.
+const (
+	StatusOK     = 0 // every job that was to run has succeeded, or may fail
+	StatusFailed = 1 // a job has failed
+	StatusUsage  = 2 // the arguments or the pipeline file are wrong
+	StatusRunner = 3 // the runner, or a service, has failed a job, or the run
+)
+
+// Status returns the exit status that jobs call for. A failure of the runner
+// weighs more than one of a script: it says nothing about the project.
+func Status(jobs []board.Job) int {
+	status := StatusOK
+	for _, j := range jobs {
+		switch {
+		case j.State == plan.Failed && j.Cause == pipeline.SystemFailure:
+			return StatusRunner
+		case j.State == plan.Failed:
+			status = StatusFailed
+		}
+	}
+	return status
+}
+
+// Left reports whether a job was stopped, or has not been started because the
+// run was.
+func Left(jobs []board.Job) bool {
+	for _, j := range jobs {
+		if j.State == plan.Canceled {
+			return true
+		}
+	}
+	return false
+}
+
+// Table returns a line for each job, below a header.
+func Table(jobs []board.Job) string {
+	rows := [][]string{{"JOB", "STAGE", "STATE", "ATTEMPTS", "TIME", "CAUSE"}}
+	for _, j := range jobs {
+		rows = append(rows, []string{j.Name, j.Stage, j.State.String(), attempts(j), took(j), cause(j)})
+	}
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for k, cell := range row {
+			width[k] = max(width[k], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for k, cell := range row {
+			line.WriteString(cell + strings.Repeat(" ", width[k]-utf8.RuneCountInString(cell)+2))
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// Summary returns a sentence: how many jobs have ended how.
+func Summary(jobs []board.Job, took time.Duration) string {
+	n := map[plan.State]int{}
+	for _, j := range jobs {
+		n[j.State]++
+	}
+	var parts []string
+	for s := plan.Waiting; s <= plan.Canceled; s++ {
+		if n[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"no jobs"}
+	}
+	return fmt.Sprintf("%s, in %s", strings.Join(parts, ", "), Duration(took))
+}
+
+// Duration returns a time as people say it: 0.4s, 12s, 3m05s, 2h04m.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+func attempts(j board.Job) string {
+	if j.Attempt == 0 {
+		return "-"
+	}
+	return fmt.Sprint(j.Attempt)
+}
+
+func took(j board.Job) string {
+	if j.Begin.IsZero() {
+		return "-"
+	}
+	return Duration(j.Took(j.Begin))
+}
+
+func cause(j board.Job) string {
+	switch {
+	case j.State == plan.Succeeded:
+		return ""
+	case j.Cause != "" && j.Cause != plan.Stopped:
+		return string(j.Cause) + ": " + firstLine(j.Why)
+	}
+	return firstLine(j.Why)
+}
+
+func firstLine(s string) string {
+	first, _, _ := strings.Cut(s, "\n")
+	return board.Clean([]byte(first))
+}

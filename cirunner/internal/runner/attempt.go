@@ -1,0 +1,217 @@
+//go:build unix
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/joblog"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+	"github.com/ambit-go/ambit/cirunner/internal/workdir"
+)
+
+// An attempt is one run of one job.
+type attempt struct {
+	r      *Runner
+	i      int
+	job    *pipeline.Job
+	number int
+
+	// quit ends with the soft context, and when the job is given up.
+	quit context.Context
+
+	// work is what the script and all before it runs under: it ends with quit,
+	// with the scope of the attempt, and by fail, when a service fails.
+	work context.Context
+	fail context.CancelCauseFunc
+
+	dir string
+	log *joblog.Log
+}
+
+// run runs the attempt. When it returns nothing of it is left but what is to
+// stay: its log and its artifacts.
+func (a *attempt) run(ctx context.Context) plan.Outcome {
+	path := a.path("log")
+	file, err := a.openLog(path)
+	if err != nil {
+		return a.outcome(ctx, fmt.Errorf("cannot open the log: %w", err))
+	}
+	a.log = joblog.New(file, a.r.LogLimit, a.say(""))
+	a.r.Board.Change(a.i, func(j *board.Job) { j.Log = path })
+	if a.number > 1 {
+		a.log.Printf("cirunner: attempt %d", a.number)
+	}
+
+	var o plan.Outcome
+	// Services are daemons of this scope: they are stopped when its body has
+	// returned, that is after after_script.
+	err = async.Scope(ctx, func(ctx context.Context) error {
+		a.work, a.fail = context.WithCancelCause(ctx)
+		defer a.fail(nil)
+		defer context.AfterFunc(a.quit, func() { a.fail(context.Cause(a.quit)) })()
+		began, err := a.main(ctx)
+		o = a.outcome(ctx, err)
+		if began {
+			a.after(ctx, o)
+		}
+		o = a.keep(ctx, o)
+		return nil
+	}, async.Name("job "+a.job.Name), async.HookTimeout(time.Minute))
+	return a.close(ctx, o, err)
+}
+
+// main prepares the job and runs its script. began reports whether that has come
+// as far as the script.
+func (a *attempt) main(ctx context.Context) (began bool, err error) {
+	if err := a.prepare(); err != nil {
+		return false, err
+	}
+	if err := a.startServices(ctx); err != nil {
+		return false, a.because(err)
+	}
+	if a.work.Err() != nil {
+		return false, context.Cause(a.work)
+	}
+	return true, a.script()
+}
+
+// because adds why the work was stopped, if it was: not everything that was
+// stopped says so itself.
+func (a *attempt) because(err error) error {
+	if a.work.Err() != nil {
+		return errors.Join(context.Cause(a.work), err)
+	}
+	return err
+}
+
+// prepare makes the work directory, with the artifacts of earlier jobs.
+func (a *attempt) prepare() (err error) {
+	if a.dir, err = a.r.Work.Checkout(a.work, a.slug()); err != nil {
+		return a.because(fmt.Errorf("cannot make the work directory: %w", err))
+	}
+	for _, from := range a.job.Fetch {
+		n, err := a.r.Work.Restore(a.work, slug(from), a.slug())
+		if err != nil {
+			return a.because(fmt.Errorf("cannot fetch the artifacts of %q: %w", from.Name, err))
+		}
+		if n > 0 {
+			a.log.Printf("cirunner: %s from %q", count(n, "artifact"), from.Name)
+		}
+	}
+	return a.because(a.log.Err())
+}
+
+// keep keeps the artifacts. To be cancelled does not cut it short, to be aborted
+// does.
+func (a *attempt) keep(ctx context.Context, o plan.Outcome) plan.Outcome {
+	if !wants(a.job, o) {
+		return o
+	}
+	a.phase("artifacts")
+	n, missing, err := a.collect(ctx)
+	for _, m := range missing {
+		a.log.Printf("cirunner: artifacts: nothing matches %s", m)
+	}
+	switch {
+	case err == nil:
+		a.log.Printf("cirunner: %s kept", count(n, "artifact"))
+	case o.OK():
+		return a.outcome(ctx, fmt.Errorf("cannot keep the artifacts: %w", err))
+	default:
+		a.log.Printf("cirunner: cannot keep the artifacts: %v", err)
+	}
+	return o
+}
+
+func (a *attempt) collect(ctx context.Context) (files int, missing []string, err error) {
+	paths, err := a.expandAll(a.job.Artifacts.Paths)
+	if err != nil {
+		return 0, nil, err
+	}
+	exclude, err := a.expandAll(a.job.Artifacts.Exclude)
+	if err != nil {
+		return 0, nil, err
+	}
+	return a.r.Work.Collect(ctx, a.slug(), paths, exclude)
+}
+
+// close says how it ended, closes the log and removes the work directory. A log
+// that is not complete fails a job that has succeeded otherwise. err is of the
+// attempt's scope: that services could not be stopped, or that the run was
+// aborted.
+func (a *attempt) close(ctx context.Context, o plan.Outcome, err error) plan.Outcome {
+	if ctx.Err() != nil {
+		o = a.outcome(ctx, errors.Join(context.Cause(ctx), err))
+	} else if err != nil && o.OK() {
+		o = a.outcome(ctx, err)
+	}
+	if o.OK() {
+		a.log.Printf("cirunner: job succeeded")
+	} else {
+		a.log.Printf("cirunner: %s: %s", o.Cause, o.Text)
+	}
+	if err := a.log.Close(); err != nil && o.OK() {
+		o = a.outcome(ctx, fmt.Errorf("the log is not complete: %w", err))
+	}
+	if a.dir != "" && !a.r.KeepWork {
+		if err := workdir.RemoveAll(a.dir); err != nil {
+			a.r.Board.Notice(fmt.Sprintf("%s: cannot remove the work directory: %v", a.job.Name, err))
+		}
+	}
+	return o
+}
+
+// openLog opens a log. A job's attempts write to one, one below the other.
+func (a *attempt) openLog(path string) (io.WriteCloser, error) {
+	if a.number == 1 {
+		_ = os.Truncate(path, 0) // of another run, if the directory was named by a flag
+	}
+	return a.r.OpenLog(path)
+}
+
+func (a *attempt) phase(name string) {
+	a.r.Board.Change(a.i, func(j *board.Job) { j.Phase = name })
+}
+
+// say returns what a log does with lines.
+func (a *attempt) say(source string) func([]byte) {
+	return func(line []byte) { a.r.Board.Line(a.i, source, line) }
+}
+
+// path returns a path among the logs.
+func (a *attempt) path(suffix string) string {
+	return a.r.Logs + string(os.PathSeparator) + a.slug() + "." + suffix
+}
+
+func (a *attempt) slug() string { return slug(a.job) }
+
+// slug is a name for files: the job's number keeps it unique, whatever else is
+// left of its name.
+func slug(j *pipeline.Job) string {
+	keep := func(c rune) rune {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '.':
+			return c
+		}
+		return '-'
+	}
+	name := strings.Trim(strings.Map(keep, j.Name), "-.")
+	return fmt.Sprintf("%03d-%.40s", j.Index+1, name)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,156 @@
+//go:build unix
+
+// Package runner runs a pipeline: it starts jobs as the plan allows, looks after
+// each, and stops them in two stages.
+//
+// One scope owns everything. In it are two contexts: the hard one is that of the
+// scope, and what it ends is killed at once; the soft one is a child of it, and
+// what it ends gets TERM and time. Scripts run under the soft context. What comes
+// after a script, after_script first of all, runs under the hard one: a run that
+// is cancelled tidies up, a run that is aborted does not.
+//
+// runner.go is the run and its stops, dispatch.go which job runs next, attempt.go
+// one attempt at a job, service.go its services, watch.go its watchdogs,
+// process.go its shells, script.go what these are given, environ.go with what
+// variables, outcome.go what comes of it.
+package runner
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+	"github.com/ambit-go/ambit/cirunner/internal/workdir"
+)
+
+// A Config is what is to be run, and how.
+type Config struct {
+	Pipeline *pipeline.Pipeline
+	Work     *workdir.Run
+	Watch    board.Watcher   // may be nil
+	Manual   map[string]bool // manual jobs that are to run: a name, or the key of a parallel job
+
+	Concurrent int           // jobs at once, at least 1
+	FailFast   bool          // give up interruptible jobs once one has failed
+	KeepWork   bool          // leave the work directories
+	Logs       string        // the directory of the logs
+	LogLimit   int64         // bytes of output kept per attempt, 0 for all
+	Timeout    time.Duration // of jobs that say nothing of it
+	After      time.Duration // of an after_script
+	Grace      time.Duration // between TERM and KILL, of jobs that say nothing of it
+
+	// OpenLog opens the file of a log. Defaults to appending to the file.
+	OpenLog func(path string) (io.WriteCloser, error)
+}
+
+// A Runner runs a pipeline once. Goroutines may share it.
+type Runner struct {
+	Config
+	Board *board.Board
+
+	hard context.Context // set before the first job starts
+	soft context.Context
+	stop context.CancelCauseFunc // of soft
+	base map[string]string       // variables that are the same for all jobs
+
+	mu      sync.Mutex // also held while the board is told, so that it is told in order
+	plan    *plan.Plan
+	running int
+	givers  map[int]context.CancelCauseFunc // of running jobs that are interruptible
+	ports   map[string]*semaphore.Weighted  // of services, by address
+}
+
+// New returns a runner that has not started anything.
+func New(c Config) *Runner {
+	if c.OpenLog == nil {
+		c.OpenLog = func(path string) (io.WriteCloser, error) {
+			return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+		}
+	}
+	r := &Runner{Config: c, givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}}
+	jobs := make([]board.Job, len(c.Pipeline.Jobs))
+	for i, j := range c.Pipeline.Jobs {
+		jobs[i] = board.Job{Name: j.Name, Stage: j.Stage}
+	}
+	r.Board = board.New(jobs, c.Watch)
+	return r
+}
+
+// A Stop is why jobs are stopped that have done nothing wrong.
+type Stop struct{ Why error }
+
+func (s *Stop) Error() string { return s.Why.Error() }
+
+// Unwrap returns Why.
+func (s *Stop) Unwrap() error { return s.Why }
+
+// Run runs the pipeline. It returns when every job has come to its end and
+// nothing that was started is left, also if ctx ends: that aborts the run.
+// control is called when the run can be stopped, with the context of its scope:
+// whatever fails that scope aborts the run. Run's error is about the run itself,
+// not about jobs that failed; what became of those is on the Board.
+func (r *Runner) Run(ctx context.Context, control func(ctx context.Context)) error {
+	return async.Scope(ctx, func(ctx context.Context) error {
+		r.hard = ctx
+		r.soft, r.stop = context.WithCancelCause(ctx)
+		r.begin()
+		async.OnExit(ctx, func(_ context.Context, outcome error) error {
+			r.stop(nil)
+			r.halt(fmt.Sprintf("aborted: %v", outcome)) // nothing is left to halt if all is well
+			return nil
+		})
+		control(ctx)
+		return r.prepare(r.soft)
+	}, async.Name("pipeline"))
+}
+
+// prepare makes the copy that jobs are given, and starts the first of them. If
+// it is cancelled the jobs are as well, and that is all there is to say.
+func (r *Runner) prepare(ctx context.Context) error {
+	notes, err := r.Work.Snapshot(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(r.hard)
+	}
+	if err != nil {
+		r.halt("the project could not be copied")
+		return &PrepareError{err}
+	}
+	for _, n := range notes {
+		r.Board.Notice(n)
+	}
+	r.base = r.commonVariables(ctx)
+	r.advance(func() []plan.Change { return nil })
+	return nil
+}
+
+// A PrepareError is that no job could be started.
+type PrepareError struct{ Err error }
+
+func (e *PrepareError) Error() string { return "cannot copy the project: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *PrepareError) Unwrap() error { return e.Err }
+
+// Cancel stops the run: scripts are stopped, after_scripts run, no job starts.
+// It does not block, whoever is slow to take the run's output. Only the first
+// call has an effect. To abort the run, end the context of Run.
+func (r *Runner) Cancel(ctx context.Context, why error) {
+	r.stop(&Stop{why})
+	r.later(ctx, why.Error())
+}
+
+// Drain lets no job start from now on. Jobs that run go on.
+func (r *Runner) Drain(ctx context.Context, why string) { r.later(ctx, why) }
+
+func (r *Runner) later(ctx context.Context, why string) {
+	async.Go(ctx, func(context.Context) error { r.halt(why); return nil }, async.Name("halt"))
+}

@@ -1,0 +1,219 @@
+//go:build unix
+
+package runner
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+)
+
+func TestOneShellForBeforeScriptAndScript(t *testing.T) {
+	f := prepare(t, nil, jobOf("a", "echo \"script sees $set\"", func(j *pipeline.Job) {
+		j.Before = []string{"set=here; cd ..", "echo before"}
+		j.After = []string{"echo \"after sees [$set] $CI_JOB_STATUS\"", "cat file.txt", "false"}
+	}))
+	require.NoError(t, f.run())
+	f.is("a", plan.Succeeded, plan.None, "")
+	assert.Equal(t, `$ set=here; cd ..
+$ echo before
+before
+$ echo "script sees $set"
+script sees here
+$ echo "after sees [$set] $CI_JOB_STATUS"
+after sees [] success
+$ cat file.txt
+of the project
+$ false
+cirunner: after_script, which does not count: after_script: exit status 1
+cirunner: job succeeded
+`, f.log("a"))
+}
+
+// What a script writes to its two outputs in turn is in the log in that order.
+func TestTheLogKeepsTheOrderOfBothOutputs(t *testing.T) {
+	f := prepare(t, nil, jobOf("a", "for i in {1..200}; do echo out $i; echo err $i >&2; done"))
+	require.NoError(t, f.run())
+	var want, got []string
+	for i := range 200 {
+		want = append(want, fmt.Sprintf("out %d", i+1), fmt.Sprintf("err %d", i+1))
+	}
+	for line := range strings.Lines(f.log("a")) {
+		if f := strings.Fields(line); len(f) >= 2 && (f[len(f)-2] == "out" || f[len(f)-2] == "err") {
+			got = append(got, strings.Join(f[len(f)-2:], " "))
+		}
+	}
+	assert.Equal(t, want, got)
+}
+
+func TestAScriptEndsAtItsFirstFailure(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, nil,
+		jobOf("command", "(exit 3)\necho never"),
+		jobOf("pipe", "false | cat; echo never"),
+		jobOf("signal", "kill -KILL $$"),
+		jobOf("stdin", "cat; echo end of stdin"),
+		jobOf("unended", "printf 'the last line'"),
+		jobOf("leaves", "(trap '' TERM; sleep 1000; sleep 1000) & echo bye", func(j *pipeline.Job) { j.Watchdog.Grace = 10 * time.Millisecond }),
+		jobOf("allowed", "exit 7", func(j *pipeline.Job) { j.AllowFailure.ExitCodes = []int{7} }),
+	)
+	require.NoError(t, f.run())
+	f.is("command", plan.Failed, pipeline.ScriptFailure, "exit status 3")
+	f.is("pipe", plan.Failed, pipeline.ScriptFailure, "exit status 1")
+	f.is("signal", plan.Failed, pipeline.ScriptFailure, "ended by SIGKILL")
+	f.is("stdin", plan.Succeeded, plan.None, "")
+	f.is("unended", plan.Succeeded, plan.None, "")
+	f.is("leaves", plan.Succeeded, plan.None, "")
+	assert.Contains(t, f.log("leaves"), "bye\ncirunner: the script: it left processes behind, which were ended\n")
+	f.is("allowed", plan.Warned, pipeline.ScriptFailure, "exit status 7")
+	assert.NotContains(t, f.log("command")+f.log("pipe"), "\nnever")
+	assert.Contains(t, f.seenLines, "unended: the last line")
+	assert.Contains(t, f.log("unended"), "\nthe last line\ncirunner:")
+}
+
+func TestVariables(t *testing.T) {
+	t.Setenv("FROM_OUTSIDE", "outside")
+	f := prepare(t, nil, jobOf("job: [a, 1]", `printf '%s\n' "$A" "$RAW" "$OUT" "$CI_JOB_NAME" "$CI_JOB_STAGE" "$CI" "$CI_PIPELINE_ID"
+		test "$CI_PROJECT_DIR" = "$PWD" && test -f file.txt`,
+		func(j *pipeline.Job) {
+			j.Variables = []pipeline.Variable{
+				{Name: "A", Value: "$B/${CI_JOB_STAGE}"}, {Name: "B", Value: "b $$"}, {Name: "RAW", Value: "$B", Raw: true},
+				{Name: "OUT", Value: "$FROM_OUTSIDE"},
+			}
+		}))
+	require.NoError(t, f.run())
+	f.is("job: [a, 1]", plan.Succeeded, plan.None, "")
+	assert.Contains(t, f.log("job: [a, 1]"), "b $/test\n$B\noutside\njob: [a, 1]\ntest\ntrue\n1\n")
+}
+
+func TestArtifactsGoToJobsThatNeedThem(t *testing.T) {
+	f := prepare(t, nil,
+		jobOf("make", "mkdir -p out && echo made > out/$CI_JOB_NAME.txt", func(j *pipeline.Job) {
+			j.Artifacts.Paths = []string{"out/$CI_JOB_NAME.txt", "none/"}
+		}),
+		jobOf("fails", "echo report > report; exit 1", func(j *pipeline.Job) {
+			j.Artifacts = pipeline.Artifacts{Paths: []string{"report"}, When: pipeline.OnFailure}
+		}),
+		jobOf("use", "cat out/make.txt; echo changed > out/make.txt", after("make")),
+		jobOf("late", "cat out/make.txt report", after("make", "fails", "use"), func(j *pipeline.Job) { j.When = pipeline.Always }),
+		jobOf("not", "test ! -e out", after()),
+	)
+	require.NoError(t, f.run())
+	f.is("use", plan.Succeeded, plan.None, "")
+	f.is("late", plan.Succeeded, plan.None, "")
+	f.is("not", plan.Succeeded, plan.None, "")
+	assert.Contains(t, f.log("make"), "nothing matches none/\ncirunner: 1 artifact kept\n")
+	assert.Contains(t, f.log("use"), "cirunner: 1 artifact from \"make\"\n")
+	assert.Contains(t, f.log("late"), "made\nreport\n")
+}
+
+func TestRetriesGoOnWithTheSameLog(t *testing.T) {
+	count := filepath.Join(t.TempDir(), "count")
+	f := prepare(t, nil, jobOf("flaky", fmt.Sprintf("echo x >> %s; test $(wc -l < %[1]s) = 3", count), func(j *pipeline.Job) {
+		j.Retry = pipeline.Retry{Max: 2, When: []pipeline.Failure{pipeline.ScriptFailure}}
+	}), jobOf("hopeless", "exit 1", func(j *pipeline.Job) { j.Retry.Max = 1 }))
+	require.NoError(t, f.run())
+	f.is("flaky", plan.Succeeded, plan.None, "")
+	f.is("hopeless", plan.Failed, pipeline.ScriptFailure, "exit status 1")
+	assert.Equal(t, 3, f.job("flaky").Attempt)
+	assert.Equal(t, 2, f.job("hopeless").Attempt)
+	assert.Equal(t, 2, strings.Count(f.log("flaky"), "script_failure: exit status 1"))
+	assert.Contains(t, f.log("flaky"), "cirunner: attempt 3\n")
+}
+
+// The script ignores TERM, and so does its child, which holds the output.
+func TestATimeoutKillsTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	stubborn := "trap '' TERM; (trap '' TERM; sleep 1000) & echo started; sleep 1000; sleep 1000"
+	polite := "trap 'echo tidy; exit 9' TERM; bash -c 'echo started; exec sleep 1000' & wait"
+	limits := func(j *pipeline.Job) {
+		j.Timeout, j.Watchdog.Grace = 300*time.Millisecond, 100*time.Millisecond
+		j.After = []string{"echo after $CI_JOB_STATUS"}
+	}
+	f := prepare(t, nil, jobOf("stubborn", stubborn, limits),
+		jobOf("polite", polite, limits, func(j *pipeline.Job) { j.Watchdog.Grace = time.Minute }))
+	require.NoError(t, f.run())
+	f.is("stubborn", plan.Failed, pipeline.TimeoutFailure, "the script took longer than 300ms, and ignored TERM: killed")
+	f.is("polite", plan.Failed, pipeline.TimeoutFailure, "the script took longer than 300ms, exit status 9")
+	assert.Contains(t, f.log("polite"), "tidy\n")
+	assert.Contains(t, f.log("stubborn"), "after failed\n")
+}
+
+func TestAfterScriptHasALimitOfItsOwn(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, func(c *Config) { c.After = 200 * time.Millisecond },
+		jobOf("a", "true", func(j *pipeline.Job) { j.After = []string{"sleep 1000"} }))
+	require.NoError(t, f.run())
+	f.is("a", plan.Succeeded, plan.None, "")
+	assert.Contains(t, f.log("a"), "does not count: after_script: ended by SIGTERM, stopped: after_script took longer than 200ms")
+}
+
+func TestWatchdogs(t *testing.T) {
+	t.Parallel()
+	grace := func(j *pipeline.Job) { j.Watchdog.Grace = time.Minute }
+	f := prepare(t, func(c *Config) { c.Concurrent = 4 },
+		jobOf("silent", "echo one; sleep 1000", grace, func(j *pipeline.Job) { j.Watchdog.Silence = 300 * time.Millisecond }),
+		jobOf("talks", "for i in {1..8}; do sleep 0.1; echo $i; done", grace, func(j *pipeline.Job) { j.Watchdog.Silence = 10 * time.Second }),
+		jobOf("heart stops", "touch beat; sleep 1000", grace, func(j *pipeline.Job) {
+			j.Watchdog.Heartbeat, j.Watchdog.HeartbeatWithin = "beat", 300*time.Millisecond
+		}),
+		jobOf("heart beats", "for i in {1..8}; do touch beat; sleep 0.1; done", grace, func(j *pipeline.Job) {
+			j.Watchdog.Heartbeat, j.Watchdog.HeartbeatWithin = "beat", 10*time.Second
+		}),
+	)
+	require.NoError(t, f.run())
+	f.is("silent", plan.Failed, pipeline.StuckFailure, "it printed nothing for 300ms, ended by SIGTERM")
+	f.is("talks", plan.Succeeded, plan.None, "")
+	f.is("heart stops", plan.Failed, pipeline.StuckFailure, "beat was not touched for")
+	f.is("heart beats", plan.Succeeded, plan.None, "")
+}
+
+func TestJobsRunAtOnceButNoMoreThanAllowed(t *testing.T) {
+	t.Parallel()
+	var jobs []*pipeline.Job
+	slots := t.TempDir()
+	for i := range 200 {
+		jobs = append(jobs, jobOf(fmt.Sprint("job ", i), fmt.Sprintf("mkdir %s/%d; ls %[1]s | wc -l; rmdir %[1]s/%[2]d", slots, i)))
+	}
+	f := prepare(t, nil, jobs...)
+	require.NoError(t, f.run())
+	assert.Equal(t, 2, f.most)
+	for i, name := range f.began {
+		require.Equal(t, fmt.Sprint("job ", i), name, "in the order of the file")
+	}
+	for _, j := range jobs {
+		f.is(j.Name, plan.Succeeded, plan.None, "")
+		n := strings.Fields(strings.Split(f.log(j.Name), "\n")[1])[0]
+		assert.Contains(t, []string{"1", "2"}, n, "that many at once were seen from inside")
+	}
+}
+
+func TestADelayedJobStartsLater(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, nil, jobOf("late", "true", func(j *pipeline.Job) {
+		j.When, j.StartIn = pipeline.Delayed, 200*time.Millisecond
+	}), jobOf("never", "true", func(j *pipeline.Job) { j.When = pipeline.Manual }))
+	begin := time.Now()
+	require.NoError(t, f.run())
+	f.is("late", plan.Succeeded, plan.None, "")
+	assert.GreaterOrEqual(t, f.job("late").Begin.Sub(begin), 200*time.Millisecond)
+	f.is("never", plan.Manual, plan.None, "only when asked for")
+}
+
+// The project has no repository of its own, but lies in one.
+func TestAJobDoesNotSeeTheRepositoryAround(t *testing.T) {
+	f := prepare(t, nil, jobOf("a", "! git rev-parse --git-dir"))
+	out, err := exec.Command("git", "init", "-q", filepath.Dir(f.dir)).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.NoError(t, f.run())
+	f.is("a", plan.Succeeded, plan.None, "")
+}

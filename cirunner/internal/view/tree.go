@@ -1,0 +1,228 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+	"github.com/ambit-go/ambit/cirunner/internal/report"
+)
+
+// Colours are the sixteen that every terminal has, and that people choose to
+// suit their eyes.
+var (
+	bold   = lipgloss.NewStyle().Bold(true)
+	faint  = lipgloss.NewStyle().Faint(true)
+	green  = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	red    = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	yellow = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+	blue   = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+)
+
+// A mark stands before a job. Without colours its shape is enough.
+func mark(s plan.State) string {
+	switch s {
+	case plan.Running:
+		return blue.Render("●")
+	case plan.Succeeded:
+		return green.Render("✓")
+	case plan.Failed:
+		return red.Render("✗")
+	case plan.Warned:
+		return yellow.Render("!")
+	case plan.Canceled:
+		return yellow.Render("■")
+	case plan.Skipped:
+		return faint.Render("-")
+	case plan.Manual:
+		return faint.Render("▸")
+	}
+	return faint.Render("·")
+}
+
+// A frame is what is to be drawn.
+type frame struct {
+	jobs          []board.Job
+	now           time.Time
+	begin         time.Time
+	width, height int
+	names         int // width of the names' column
+}
+
+// stage is a stage's name and jobs.
+type stage struct {
+	name string
+	jobs []board.Job
+}
+
+// draw returns the lines of the tree, none wider than the terminal, and no more
+// than fit: what there is no room for is summed up, running jobs last of all.
+func (f *frame) draw() []string {
+	stages := f.stages()
+	f.names = f.nameWidth()
+	var lines []string
+	for detail := everything; detail <= running; detail++ {
+		lines = []string{f.title()}
+		for _, s := range stages {
+			lines = append(lines, f.stage(s, detail)...)
+		}
+		if len(lines) <= f.height {
+			break
+		}
+	}
+	if over := len(lines) - f.height; over > 0 && f.height > 0 {
+		lines = append(lines[:max(f.height-1, 0)], faint.Render(fmt.Sprintf("… %d lines more", over+1)))
+	}
+	for i, l := range lines {
+		lines[i] = ansi.Truncate(l, f.width, "…")
+	}
+	return lines
+}
+
+// How much is shown.
+const (
+	everything = iota // each job
+	active            // a line for each stage in which nothing runs
+	running           // of the other stages only what runs or has failed
+)
+
+func (f *frame) stages() []stage {
+	var all []stage
+	place := map[string]int{}
+	for _, j := range f.jobs {
+		k, ok := place[j.Stage]
+		if !ok {
+			k = len(all)
+			place[j.Stage] = k
+			all = append(all, stage{name: j.Stage})
+		}
+		all[k].jobs = append(all[k].jobs, j)
+	}
+	return all
+}
+
+func (f *frame) title() string {
+	n := 0
+	for _, j := range f.jobs {
+		if j.State.Final() {
+			n++
+		}
+	}
+	return bold.Render(fmt.Sprintf("%d of %d jobs", n, len(f.jobs))) + faint.Render("  "+report.Duration(f.now.Sub(f.begin)))
+}
+
+// stage returns the lines of a stage.
+func (f *frame) stage(s stage, detail int) []string {
+	var shown []board.Job
+	busy := false
+	for _, j := range s.jobs {
+		now := j.State == plan.Running
+		busy = busy || now
+		if detail < running || now || j.State == plan.Failed {
+			shown = append(shown, j)
+		}
+	}
+	if detail >= active && !busy {
+		return []string{sumMark(s.jobs) + " " + s.name + faint.Render("  "+sum(s.jobs))}
+	}
+	lines := []string{bold.Render(s.name)}
+	rest := len(s.jobs) - len(shown)
+	for i, j := range shown {
+		branch := "├ "
+		if i == len(shown)-1 && rest == 0 {
+			branch = "└ "
+		}
+		lines = append(lines, faint.Render(branch)+f.job(j))
+	}
+	if rest > 0 {
+		lines = append(lines, faint.Render(fmt.Sprintf("└ %s", sum(s.jobs))))
+	}
+	return lines
+}
+
+// job is a job's line: its mark, name, time, and what it says.
+func (f *frame) job(j board.Job) string {
+	name := j.Name
+	if j.Attempt > 1 {
+		name += fmt.Sprintf(" (attempt %d)", j.Attempt)
+	}
+	name = ansi.Truncate(name, f.names, "…")
+	name += strings.Repeat(" ", f.names-ansi.StringWidth(name))
+	took := ""
+	if j.Attempt > 0 {
+		took = report.Duration(j.Took(f.now))
+	}
+	return fmt.Sprintf("%s %s %s  %s", mark(j.State), name, faint.Render(fmt.Sprintf("%6s", took)), says(j))
+}
+
+func says(j board.Job) string {
+	switch {
+	case j.State == plan.Running && j.Phase != "script":
+		return faint.Render(strings.TrimSpace(j.Phase + ": " + j.Last))
+	case j.State == plan.Running:
+		return j.Last
+	case j.State == plan.Ready && j.Attempt > 0:
+		return yellow.Render("to be tried again: " + j.Why)
+	case j.State == plan.Failed:
+		return red.Render(j.Why)
+	case j.State == plan.Warned:
+		return yellow.Render(j.Why + ", which is allowed")
+	case j.State == plan.Succeeded:
+		return ""
+	case j.State.Final():
+		return faint.Render(j.State.String() + ": " + j.Why)
+	case j.State == plan.Waiting:
+		return ""
+	}
+	return faint.Render(j.State.String())
+}
+
+// nameWidth is the width of the names' column: that of the widest, but at most a
+// third of the terminal.
+func (f *frame) nameWidth() int {
+	w := 0
+	for _, j := range f.jobs {
+		n := ansi.StringWidth(j.Name)
+		if j.Attempt > 1 {
+			n += len(" (attempt 2)")
+		}
+		w = max(w, n)
+	}
+	return max(min(w, f.width/3), 4)
+}
+
+// sumMark is the mark of the worst that has become of jobs.
+func sumMark(jobs []board.Job) string {
+	worst := plan.Succeeded
+	for _, j := range jobs {
+		switch {
+		case !j.State.Final():
+			return mark(plan.Waiting)
+		case rank[j.State] > rank[worst]:
+			worst = j.State
+		}
+	}
+	return mark(worst)
+}
+
+var rank = map[plan.State]int{plan.Manual: 1, plan.Skipped: 2, plan.Warned: 3, plan.Canceled: 4, plan.Failed: 5}
+
+// sum counts jobs by state.
+func sum(jobs []board.Job) string {
+	n := map[plan.State]int{}
+	for _, j := range jobs {
+		n[j.State]++
+	}
+	var parts []string
+	for s := plan.Waiting; s <= plan.Canceled; s++ {
+		if n[s] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[s], s))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

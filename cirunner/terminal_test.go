@@ -1,0 +1,191 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+	"github.com/ambit-go/ambit/cirunner/internal/view"
+	"github.com/ambit-go/ambit/cirunner/internal/cli"
+)
+
+var update = flag.Bool("update", false, "make the picture of the terminal anew")
+
+// A screen is the other side of a terminal: it takes down what is written.
+type screen struct {
+	*os.File
+	mu   sync.Mutex
+	text bytes.Buffer
+	done chan struct{} // closed when the terminal is
+}
+
+func (s *screen) pump() {
+	defer close(s.done)
+	buf := make([]byte, 4096)
+	for {
+		n, err := s.Read(buf)
+		s.mu.Lock()
+		s.text.Write(buf[:n])
+		s.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func (s *screen) waitFor(t *testing.T, text string) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("on the terminal: %q", s.String()[max(len(s.String())-2000, 0):])
+		}
+	}()
+	until(t, text, func() bool { return strings.Contains(s.String(), text) })
+}
+
+// onTerminal starts a command that has a terminal of its own.
+func onTerminal(t *testing.T, cmd *exec.Cmd, columns, rows uint16) *screen {
+	t.Helper()
+	f, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
+	require.NoError(t, err)
+	s := &screen{File: f, done: make(chan struct{})}
+	go s.pump()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = f.Close()
+		<-s.done
+	})
+	return s
+}
+
+func TestTheTreeOnATerminal(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, `
+stages: [one, two]
+evil:
+  stage: one
+  script: ["printf '\\e]0;title\\a\\e[2J\\e[31mred is the %0100d line\\n' 1; sleep 1000"]
+  after_script: [echo tidy]
+later:
+  stage: two
+  script: [echo never]
+`)
+	cmd := exec.Command("cirunner", "ci.yml")
+	p.in(cmd)
+	cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=1")
+	s := onTerminal(t, cmd, 100, 30)
+	s.waitFor(t, "evil ")
+	s.waitFor(t, "red is the 000")
+	require.NoError(t, pty.Setsize(s.File, &pty.Winsize{Cols: 24, Rows: 30}))
+	s.waitFor(t, "red i…")
+	_, err := s.Write([]byte{3}) // Ctrl-C
+	require.NoError(t, err)
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Equal(t, 130, exit.ExitCode())
+	s.waitFor(t, "stopped by signal: interrupt\r\n")
+	text := s.String()
+	for _, bad := range []string{"\x1b]0", "\x1b[2J", "\x1b[31m"} {
+		assert.NotContains(t, text, bad)
+	}
+	assert.Contains(t, ansi.Strip(text), "└ ● evil")
+	assert.NotRegexp(t, regexp.MustCompile("\x1b\\[(3|9)[0-7]m"), text, "NO_COLOR")
+	assert.NotContains(t, text, "\x1b[?25l", "the cursor stays")
+	assert.Contains(t, text, "evil   one    canceled  1 ")
+	p.nothingIsLeft()
+}
+
+// What cannot move its cursor, or does not say what it is, gets lines.
+func TestADumbTerminalGetsLines(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"TERM=dumb", "TERM=", ""} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, "one: {script: [echo hello]}\n")
+			cmd := exec.Command("cirunner", "ci.yml")
+			p.in(cmd)
+			cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "TERM=") })
+			if kind != "" {
+				cmd.Env = append(cmd.Env, kind)
+			}
+			s := onTerminal(t, cmd, 80, 24)
+			require.NoError(t, cmd.Wait())
+			s.waitFor(t, "[one] hello\r\n")
+			assert.NotContains(t, s.String(), "\x1b")
+		})
+	}
+}
+
+// The picture in the README is a frame of a real run of demo.yml: the one with
+// the most going on.
+func TestThePicture(t *testing.T) {
+	const picture = "tree.svg"
+	if !*update {
+		data, err := os.ReadFile(picture)
+		require.NoError(t, err)
+		assert.Contains(t, string(data), "jobs</text>")
+		return
+	}
+	master, tty, err := pty.Open()
+	require.NoError(t, err)
+	s := &screen{File: master, done: make(chan struct{})}
+	go s.pump()
+	const columns = 92
+	require.NoError(t, pty.Setsize(tty, &pty.Winsize{Cols: columns, Rows: 50}))
+	t.Setenv("TERM", "xterm-256color")
+
+	file, err := filepath.Abs("demo.yml")
+	require.NoError(t, err)
+	var best []string
+	most := 0
+	o := &options{}
+	program := newProgram()
+	program.Flags = o.define
+	o.frame = func(lines []string, jobs []board.Job) {
+		score := 0
+		for _, j := range jobs {
+			switch j.State {
+			case plan.Running:
+				score += 10
+			case plan.Failed, plan.Warned, plan.Succeeded:
+				score += 3
+			case plan.Waiting:
+				score++
+			}
+		}
+		if score > most {
+			best, most = lines, score
+		}
+	}
+	program.Run = func(ctx context.Context, args []string, std cli.Streams) error { return run(ctx, o, args, std) }
+	program.Execute(t.Context(), []string{"-C", t.TempDir(), "-j", "4", file}, cli.Streams{Out: tty, Err: os.Stderr})
+	_ = tty.Close()
+	_ = master.Close()
+	<-s.done
+	require.NotEmpty(t, best)
+	require.NoError(t, os.WriteFile(picture, []byte(view.SVG(best, columns)), 0o644))
+}

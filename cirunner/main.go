@@ -27,8 +27,8 @@ package main
 import (
 	"context"
 
-	"github.com/ambit-go/ambit/cirunner/internal/lint"
 	"github.com/ambit-go/ambit/cirunner/internal/cli"
+	"github.com/ambit-go/ambit/cirunner/internal/lint"
 )
 
 func main() { newProgram().Main() }

@@ -14,12 +14,12 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/cli"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/report"
 	"github.com/ambit-go/ambit/cirunner/internal/runner"
 	"github.com/ambit-go/ambit/cirunner/internal/view"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
-	"github.com/ambit-go/ambit/cirunner/internal/cli"
 )
 
 // defaultFile is what is run if nothing is named.

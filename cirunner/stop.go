@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ambit-go/ambit/cirunner/internal/runner"
 	"github.com/ambit-go/ambit/cirunner/internal/cli"
+	"github.com/ambit-go/ambit/cirunner/internal/runner"
 )
 
 // sameWish is how far apart the signals of one decision may be: a wrapper passes

@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/cli"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/view"
-	"github.com/ambit-go/ambit/cirunner/internal/cli"
 )
 
 var update = flag.Bool("update", false, "make the picture of the terminal anew")

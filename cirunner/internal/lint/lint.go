@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/cli"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 )
 
 // Run checks pipeline files, all of them whatever the first ones are like. For

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/clitest"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
-	"github.com/ambit-go/ambit/cirunner/internal/clitest"
 )
 
 func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"serve": serve}) }

@@ -20,9 +20,9 @@ TESTED := $(filter-out ./bench,$(MODULES))
 
 # Where else the packages are to compile, tests included. Of these no test is run.
 PLATFORMS := windows/amd64 darwin/arm64 linux/386 js/wasm
-# bbolt, in which taskqueue keeps tasks in a file, needs memory maps; so does the SQLite
+# bbolt, in which taskqueue and kvqueue keep a file, needs memory maps; so does the SQLite
 # of locks.
-NOWHERE := js/wasm:./taskqueue js/wasm:./locks js/wasm:./bench
+NOWHERE := js/wasm:./taskqueue js/wasm:./locks js/wasm:./kvqueue js/wasm:./bench
 
 # The only modules the root module may require directly.
 DEPS := github.com/stretchr/testify go.uber.org/goleak golang.org/x/sync
@@ -103,7 +103,7 @@ staticcheck: tools
 	$(call each,staticcheck,"$(BIN)/staticcheck" ./...)
 
 # Modules with a record of their own, in a folder of api/ that has their name.
-RECORDED := locks taskqueue
+RECORDED := kvqueue locks taskqueue
 
 apicheck: tools
 	$(call step,exported surface against api/)

@@ -1,0 +1,224 @@
+package kvqueue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+)
+
+// pageSize is how many keys a look at a whole queue reads at once.
+const pageSize = 256
+
+// Peek returns the first items that are ready, most at the most, without claiming them.
+func (q *Queue) Peek(ctx context.Context, most int) ([]Item, error) {
+	if most < 1 {
+		return nil, invalid("most", "%d is less than 1", most)
+	}
+	var items []Item
+	for p, err := range q.pages(ctx, "q") {
+		if err != nil {
+			return nil, err
+		}
+		item, err := q.look(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if items = append(items, item); len(items) == most {
+			break
+		}
+	}
+	return items, nil
+}
+
+// look returns an item that is looked at and not claimed.
+func (q *Queue) look(ctx context.Context, p Pair) (Item, error) {
+	rec, _, err := decodeRecord(p.Value)
+	if err != nil {
+		return Item{}, err
+	}
+	i := Item{Key: keyOf(p.Key), Attempt: int(rec.attempts()), Fence: p.Rev}
+	results, _, err := q.kv.Read(ctx, Range{Begin: q.lay.data(i.Key)})
+	if err == nil && len(results[0].Pairs) > 0 {
+		i.Value = results[0].Pairs[0].Value
+	}
+	return i, err
+}
+
+// pages yields the keys of one kind, in order, by reads that are bounded on both ends and
+// in their number.
+func (q *Queue) pages(ctx context.Context, kind string) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		s, err := q.read(ctx)
+		if err != nil {
+			yield(Pair{}, err)
+			return
+		}
+		begin, span := uint64(0), uint64(window)
+		if kind == "q" {
+			begin = s.head.floor
+		}
+		from, now := q.lay.from(kind, begin), s.now()
+		for {
+			end := q.lay.from(kind, begin+span)
+			results, _, err := q.kv.Read(ctx, Range{Begin: from, End: end, Limit: pageSize})
+			if err != nil {
+				yield(Pair{}, err)
+				return
+			}
+			for _, p := range results[0].Pairs {
+				if !yield(p, nil) {
+					return
+				}
+				from = append(bytes.Clone(p.Key), 0)
+			}
+			if results[0].More {
+				continue
+			}
+			if begin += span; begin > now {
+				return
+			}
+			if from = end; len(results[0].Pairs) < pageSize/4 {
+				span *= 4
+			}
+		}
+	}
+}
+
+// A Length says how many items a queue has.
+type Length struct {
+	Ready   int // that nobody has claimed
+	Claimed int
+	Dead    int
+}
+
+// Len counts the items of the queue: it reads every key of them, some at a time, so what
+// it says may never have been so at one moment.
+func (q *Queue) Len(ctx context.Context) (n Length, err error) {
+	if n.Ready, err = q.count(ctx, "q"); err != nil {
+		return n, err
+	}
+	if n.Dead, err = q.count(ctx, "x"); err != nil {
+		return n, err
+	}
+	n.Claimed, err = q.countClaims(ctx)
+	return n, err
+}
+
+func (q *Queue) count(ctx context.Context, kind string) (n int, err error) {
+	for _, err := range q.pages(ctx, kind) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+func (q *Queue) countClaims(ctx context.Context) (n int, err error) {
+	sessions := q.lay.all("s")
+	results, _, err := q.kv.Read(ctx, Range{Begin: sessions, End: after(sessions), KeysOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range results[0].Pairs {
+		id, err := sessionOf(p.Key)
+		if err != nil {
+			return n, err
+		}
+		for begin, end := q.lay.claims(id), after(q.lay.claims(id)); ; {
+			page, _, err := q.kv.Read(ctx, Range{Begin: begin, End: end, Limit: pageSize, KeysOnly: true})
+			if err != nil {
+				return n, err
+			}
+			pairs := page[0].Pairs
+			if n += len(pairs); !page[0].More {
+				break
+			}
+			begin = append(bytes.Clone(pairs[len(pairs)-1].Key), 0)
+		}
+	}
+	return n, nil
+}
+
+// Stats is what this handle has done since it was opened.
+type Stats struct {
+	Enqueued, Claimed, Acked, Failed, Returned, Died, Reaped, Lost int64
+	Conflicts                                                      int64 // claims that others have spoilt
+}
+
+// Stats returns what this handle has done. It asks nobody.
+func (q *Queue) Stats() Stats {
+	k := func(kind EventKind) int64 { return q.counts.kinds[kind].Load() }
+	return Stats{k(Enqueued), k(Claimed), k(Acked), k(Failed), k(Returned), k(Died), k(Reaped), k(Lost), q.counts.conflicts.Load()}
+}
+
+// A DeadLetter is an item that is not tried any more.
+type DeadLetter struct {
+	Item
+	Failures, Crashes int
+	Why               string // the text of its last error
+}
+
+// Dead returns dead letters in the order of the queue, most at the most, of those behind
+// the key from; a zero from begins with the first.
+func (q *Queue) Dead(ctx context.Context, from Key, most int) (letters []DeadLetter, err error) {
+	if most < 1 {
+		return nil, invalid("most", "%d is less than 1", most)
+	}
+	for p, err := range q.pages(ctx, "x") {
+		if err != nil {
+			return nil, err
+		}
+		k := keyOf(p.Key)
+		if bytes.Compare(k[:], from[:]) <= 0 {
+			continue
+		}
+		item, err := q.look(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		rec, why, _ := decodeRecord(p.Value)
+		letters = append(letters, DeadLetter{item, int(rec.failures), int(rec.crashes), string(why)})
+		if len(letters) == most {
+			break
+		}
+	}
+	return letters, nil
+}
+
+// Requeue puts dead letters back to their old places, as if they had never been tried. It
+// returns how many of the keys were dead letters.
+func (q *Queue) Requeue(ctx context.Context, keys ...Key) (n int, err error) {
+	for _, k := range keys {
+		ok, err := q.requeue(ctx, k)
+		if err != nil {
+			return n, err
+		}
+		if ok {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (q *Queue) requeue(ctx context.Context, k Key) (bool, error) {
+	for {
+		s, err := q.read(ctx, Range{Begin: q.lay.dead(k)})
+		if err != nil || len(s.of[0].Pairs) == 0 {
+			return false, err
+		}
+		p := s.of[0].Pairs[0]
+		rec, _, err := decodeRecord(p.Value)
+		if err != nil {
+			return false, err
+		}
+		t := transaction{q: q, guards: []Guard{{Key: p.Key, Is: Unchanged, Rev: p.Rev}}, writes: []Write{{Key: p.Key, Delete: true}}}
+		t.back(k, record{size: rec.size})
+		t.lower(s.head, k.hint())
+		t.writes = append(t.writes, Write{Key: append(q.lay.all("n"), 'c')})
+		if _, err = q.kv.Commit(ctx, t.guards, t.writes); !errors.Is(err, ErrConflict) {
+			return err == nil, err
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package kvqueue
+
+import (
+	"slices"
+	"sync"
+)
+
+// An Item is an item that this process has claimed.
+type Item struct {
+	Key   Key
+	Value []byte
+	// Attempt is 1 for the first run of the item, and grows with each run that has failed and
+	// with each process that went away with it.
+	Attempt int
+	// Fence is greater for each later claim of the item: a resource that remembers the
+	// greatest one it was shown can refuse those that are late.
+	Fence Rev
+
+	claim *claim
+}
+
+// Err returns nil while the item is claimed by this process, and a [*LostError] when it may
+// be somebody else's. It looks at the clock: call it before each write outside. Of an item
+// that was settled it returns [ErrSettled].
+func (i Item) Err() error {
+	switch {
+	case i.claim == nil:
+		return invalid("item", "it was not taken from a queue")
+	case i.claim.is() == settled:
+		return ErrSettled
+	default:
+		return i.claim.life.err()
+	}
+}
+
+// A claim is what this process knows of an item that it has.
+type claim struct {
+	life  *life
+	key   Key
+	rec   record
+	fence Rev
+
+	mu    sync.Mutex
+	state claimState
+}
+
+// claimState says how far a claim is. A claim that is settling is its settler's; it goes
+// back to held if nothing came of it.
+type claimState uint8
+
+const (
+	held claimState = iota
+	settling
+	settled
+)
+
+func (c *claim) is() claimState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// begin gives the claim to the caller to settle, and reports false if it is somebody
+// else's, or was settled.
+func (c *claim) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != held {
+		return false
+	}
+	c.state = settling
+	return true
+}
+
+func (c *claim) finish(to claimState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state = to
+}
+
+// A share is what one of those who want items gets.
+type share struct{ begin, end int }
+
+// deal gives the heads of a queue, in order, to those who want some, in order: to each as
+// many as it wants, but an item that has been tried before goes to somebody alone, so that
+// it cannot take a batch with it when it fails again. limit returns whether that many items for that many
+// takers fit into one transaction, and most is how many bytes one share may have.
+func deal(wants []int, heads []ready, most int, fits func(takers, items int) bool) []share {
+	var shares []share
+	n := 0
+	for _, want := range wants {
+		s := share{n, n}
+		bytes := 0
+		for n < len(heads) && s.end-s.begin < want && fits(len(shares)+1, n+1) {
+			h := heads[n]
+			bytes += int(h.rec.size)
+			if alone := h.rec.attempts() > 0; s.end > s.begin && (alone || bytes > most) {
+				break
+			} else if n++; alone {
+				s.end = n
+				break
+			}
+			s.end = n
+		}
+		if s.begin == s.end {
+			break
+		}
+		shares = append(shares, s)
+	}
+	return shares
+}
+
+// A waiter is a call that wants items.
+type waiter struct {
+	most int
+	try  bool // it does not wait: it is answered with nothing when there is nothing
+	// answered is guarded by Queue.mu: whoever sets it is the one that answers.
+	done  chan struct{}
+	items []Item
+	err   error
+}
+
+func newWaiter(most int, try bool) *waiter {
+	return &waiter{most: most, try: try, done: make(chan struct{})}
+}
+
+// serve and fail answer a waiter that was taken off the list, once.
+func (w *waiter) serve(items []Item) { w.items = items; close(w.done) }
+func (w *waiter) fail(err error)     { w.err = err; close(w.done) }
+
+// wanted returns how many items those who wait want together.
+func (q *Queue) wanted() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.waiters {
+		n += min(w.most, q.maxItems)
+	}
+	return min(n, q.maxItems)
+}
+
+// unlist takes a waiter off the list, and reports whether it was on it.
+func (q *Queue) unlist(w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiters, w)
+	if i < 0 {
+		return false
+	}
+	q.waiters = slices.Delete(q.waiters, i, i+1)
+	return true
+}
+
+// nothing answers those who would not wait, and came before what was seen.
+func (q *Queue) nothing(waiters []*waiter) {
+	for _, w := range waiters {
+		if w.try && q.unlist(w) {
+			w.serve(nil)
+		}
+	}
+}
+
+func (q *Queue) listed() []*waiter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.waiters)
+}
+
+// hand gives items, in order, to those who wait, first come first served, and returns what
+// nobody was there for any more.
+func (q *Queue) hand(items []Item) (left []Item) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	heads := make([]ready, len(items))
+	for i, item := range items {
+		heads[i] = ready{key: item.Key, rec: item.claim.rec}
+	}
+	wants := make([]int, len(q.waiters))
+	for i, w := range q.waiters {
+		wants[i] = w.most
+	}
+	shares := deal(wants, heads, q.maxItem, func(int, int) bool { return true })
+	n := 0
+	for i, s := range shares {
+		q.waiters[i].serve(slices.Clone(items[s.begin:s.end]))
+		n = s.end
+	}
+	q.waiters = slices.Delete(q.waiters, 0, len(shares))
+	return items[n:]
+}

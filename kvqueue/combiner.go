@@ -1,0 +1,133 @@
+package kvqueue
+
+import (
+	"context"
+	"sync"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A combiner has many callers share transactions: while one is on its way those who come
+// wait, and the next takes all of them that it can hold. Requests are done in the order in
+// which they came.
+type combiner[T any] struct {
+	group *async.Group
+	// take returns how many of the requests, which are at least one, the next transaction
+	// holds.
+	take func(requests []*request[T]) int
+	// run does a batch, and answers each of it.
+	run func(ctx context.Context, batch []*request[T])
+
+	mu      sync.Mutex
+	waiting []*request[T]
+	busy    bool // a task does what waits
+}
+
+// A request is what one caller wants.
+type request[T any] struct {
+	of   T
+	sent bool          // it has gone, or is going; guarded by combiner.mu
+	done chan struct{} // closed when err says what came of it
+	err  error
+}
+
+func (r *request[T]) answer(err error) {
+	r.err = err
+	close(r.done)
+}
+
+// do adds a request and waits for its answer, or for the end of ctx: then sent says
+// whether it may be done, or have been.
+func (c *combiner[T]) do(ctx context.Context, of T) (sent bool, err error) {
+	r := newRequest(of)
+	if err := c.add(r); err != nil {
+		return false, err
+	}
+	select {
+	case <-r.done:
+		return true, r.err
+	case <-ctx.Done():
+		return c.leave(r), context.Cause(ctx)
+	}
+}
+
+func (c *combiner[T]) add(r *request[T]) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.busy {
+		if c.group.Go(c.work) != nil {
+			return ErrClosed
+		}
+		c.busy = true
+	}
+	c.waiting = append(c.waiting, r)
+	return nil
+}
+
+// leave takes a request back, and reports false if it did.
+func (c *combiner[T]) leave(r *request[T]) (sent bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.sent {
+		return true
+	}
+	for i, w := range c.waiting {
+		if w == r {
+			c.waiting = append(c.waiting[:i:i], c.waiting[i+1:]...)
+			break
+		}
+	}
+	return false
+}
+
+// work does what waits, until nothing does.
+func (c *combiner[T]) work(ctx context.Context) error {
+	for {
+		batch := c.next()
+		if batch == nil {
+			return nil
+		}
+		c.run(ctx, batch)
+	}
+}
+
+func (c *combiner[T]) next() []*request[T] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) == 0 {
+		c.busy, c.waiting = false, nil
+		return nil
+	}
+	n := c.take(c.waiting)
+	batch := c.waiting[:n:n]
+	c.waiting = c.waiting[n:]
+	for _, r := range batch {
+		r.sent = true
+	}
+	return batch
+}
+
+func newRequest[T any](of T) *request[T] {
+	return &request[T]{of: of, done: make(chan struct{})}
+}
+
+// all adds requests and waits for the answers of all, or for the end of ctx. It returns the
+// first error that is not nil.
+func (c *combiner[T]) all(ctx context.Context, requests []*request[T]) (err error) {
+	for _, r := range requests {
+		if e := c.add(r); e != nil {
+			r.answer(e)
+		}
+	}
+	for _, r := range requests {
+		select {
+		case <-r.done:
+			if err == nil {
+				err = r.err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return err
+}

@@ -1,0 +1,243 @@
+package kvqueue
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A Tx is what a caller adds to the transaction with which items are acknowledged. It may
+// be used while the function lasts that was given to [Queue.Commit].
+type Tx struct {
+	q      *Queue
+	guards []Guard
+	writes []Write
+	adds   []addition
+	err    error
+}
+
+// An addition is items for another queue.
+type addition struct {
+	to    *Queue
+	items [][]byte
+}
+
+// Put writes a key of the caller's own. Keys with the prefix of the queues are refused.
+func (t *Tx) Put(key, value []byte) {
+	t.own(key)
+	t.writes = append(t.writes, Write{Key: bytes.Clone(key), Value: bytes.Clone(value)})
+}
+
+// Delete deletes a key of the caller's own.
+func (t *Tx) Delete(key []byte) {
+	t.own(key)
+	t.writes = append(t.writes, Write{Key: bytes.Clone(key), Delete: true})
+}
+
+// If has the transaction done only if the guard holds; otherwise Commit returns
+// [ErrConflict], and the items are as they were.
+func (t *Tx) If(g Guard) { t.guards = append(t.guards, g) }
+
+// Enqueue adds items at the end of a queue in the same store, which may be this one.
+func (t *Tx) Enqueue(to *Queue, items ...[]byte) {
+	switch {
+	case to == nil:
+		t.fail(invalid("Tx.Enqueue", "the queue is nil"))
+	case to.kv != t.q.kv:
+		t.fail(invalid("Tx.Enqueue", "%q is in another store, and no transaction spans two", to.name))
+	default:
+		t.adds = append(t.adds, addition{to, slices.Clone(items)})
+	}
+}
+
+func (t *Tx) own(key []byte) {
+	if root := escape(t.q.set.prefix) + "/"; bytes.HasPrefix(key, []byte(root)) {
+		t.fail(invalid("Tx", "the key %q belongs to the queues, which are under %q", key, root))
+	}
+}
+
+func (t *Tx) fail(err error) {
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// Commit acknowledges items and does what f asks for, in one transaction: what came of the
+// items is in the store exactly once, however often they are tried. f is called once, and
+// must not keep its argument.
+//
+// What is more than one transaction of the store can hold is an [*InvalidError], before
+// anything was sent. If the claims are lost, if somebody has settled an item, or if a guard
+// of f does not hold, nothing was done: the error matches [ErrLost], [ErrSettled] or
+// [ErrConflict]. After an answer that was lost Commit finds out whether the transaction was
+// done; if the session has ended meanwhile it cannot, and the error matches [ErrUnknown].
+func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error {
+	if len(items) == 0 {
+		return invalid("Commit", "there is no item to acknowledge")
+	}
+	tx := &Tx{q: q}
+	if f != nil {
+		f(tx)
+	}
+	if tx.err != nil {
+		return tx.err
+	}
+	if err := q.fitsCommit(tx, len(items)); err != nil {
+		return err
+	}
+	claims := make([]*claim, 0, len(items))
+	release := func(to claimState) {
+		for _, c := range claims {
+			c.finish(to)
+		}
+	}
+	for _, i := range items {
+		if i.claim == nil || !i.claim.begin() {
+			release(held)
+			return fmt.Errorf("%w: %v", ErrSettled, i.Key)
+		}
+		claims = append(claims, i.claim)
+	}
+	err := claims[0].life.commit(ctx, claims, tx)
+	switch {
+	case err == nil:
+		release(settled)
+		q.tell(Report{Kind: Acked, Items: len(items)})
+	case errors.Is(err, ErrUnknown), errors.Is(err, ErrLost):
+		release(settled)
+	default:
+		release(held)
+	}
+	return err
+}
+
+func (q *Queue) fitsCommit(tx *Tx, items int) error {
+	guards, writes, size := 1+items+len(tx.guards), 2*items+len(tx.writes), 0
+	for _, w := range tx.writes {
+		size += len(w.Key) + len(w.Value)
+	}
+	for _, a := range tx.adds {
+		guards, writes = guards+1, writes+2*len(a.items)+1
+		for _, item := range a.items {
+			size += len(item) + 2*len(a.to.lay.root) + 64
+		}
+	}
+	switch {
+	case guards > q.limits.Guards:
+		return invalid("Commit", "it has %d guards with those of the items, and a transaction holds %d", guards, q.limits.Guards)
+	case writes > q.limits.Writes:
+		return invalid("Commit", "it has %d writes with those of the items, and a transaction holds %d", writes, q.limits.Writes)
+	case size > q.limits.Bytes*2/3:
+		return invalid("Commit", "it has %d bytes, and a transaction holds %d", size, q.limits.Bytes*2/3)
+	}
+	return nil
+}
+
+// commit does the transaction of claims and tx, and tries again while it is refused for a
+// reason of the queues' own.
+func (l *life) commit(ctx context.Context, claims []*claim, tx *Tx) error {
+	producer, unknown := random(), false
+	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
+	for try := 1; ; try++ {
+		if err := l.err(); err != nil {
+			return unsure(unknown, err)
+		}
+		t, err := l.plan(ctx, claims, tx, producer)
+		if err == nil {
+			_, err = l.q.kv.Commit(ctx, t.guards, t.writes)
+		}
+		if err == nil {
+			return nil
+		}
+		unknown = unknown || errors.Is(err, ErrUnknown)
+		if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) {
+			var ended bool
+			if ended, err = l.ended(ctx, claims, tx.guards); ended && unknown && err == nil {
+				return nil
+			}
+		} else if !unknown {
+			return err
+		}
+		if err != nil && (errors.Is(err, ErrLost) || errors.Is(err, ErrConflict)) {
+			return unsure(unknown, err)
+		}
+		if async.Sleep(ctx, pause(try)) != nil {
+			return unsure(unknown, stop(ctx))
+		}
+	}
+}
+
+// plan makes the transaction.
+func (l *life) plan(ctx context.Context, claims []*claim, tx *Tx, producer uint64) (*transaction, error) {
+	t := &transaction{q: l.q, guards: append([]Guard{l.lives()}, tx.guards...), writes: slices.Clone(tx.writes)}
+	for _, c := range claims {
+		t.claimed(l.id, c.key, c.fence)
+		t.gone(c.key)
+	}
+	var n uint32
+	rung := map[*Queue]bool{}
+	for _, a := range tx.adds {
+		s, err := a.to.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !rung[a.to] {
+			rung[a.to] = true
+			t.guards = append(t.guards, a.to.lay.floorAtMost(s.now()))
+			t.writes = append(t.writes, Write{Key: append(a.to.lay.all("n"), 'c')})
+		}
+		for _, item := range a.items {
+			k := newKey(s.now(), producer, n)
+			n++
+			t.writes = append(t.writes, Write{Key: a.to.lay.data(k), Value: item},
+				Write{Key: a.to.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
+		}
+	}
+	return t, nil
+}
+
+// ended looks why a transaction was refused, or what has become of it. It reports whether
+// the claims have ended, and a [*LostError] if that was not by the transaction, or
+// [ErrConflict] if a guard of the caller's does not hold.
+func (l *life) ended(ctx context.Context, claims []*claim, guards []Guard) (bool, error) {
+	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}, {Begin: l.q.lay.claim(l.id, claims[0].key)}}
+	for _, g := range guards {
+		ranges = append(ranges, Range{Begin: g.Key, End: g.End, Limit: 1})
+	}
+	results, _, err := l.q.kv.Read(ctx, ranges...)
+	switch {
+	case err != nil:
+		return false, err
+	case len(results[0].Pairs) == 0:
+		l.end("the store has ended the session", nil)
+		return true, l.err()
+	case len(results[1].Pairs) == 0 || results[1].Pairs[0].Rev != claims[0].fence:
+		return true, nil
+	}
+	for i, g := range guards {
+		if !g.holds(results[i+2]) {
+			return false, ErrConflict
+		}
+	}
+	return false, nil
+}
+
+// holds reports whether a guard holds of what it guards.
+func (g Guard) holds(r Result) bool {
+	there := len(r.Pairs) > 0
+	switch g.Is {
+	case Absent:
+		return !there
+	case Present:
+		return there
+	case Unchanged:
+		return there && r.Pairs[0].Rev == g.Rev
+	default:
+		return there && bytes.Compare(r.Pairs[0].Value, g.Value) < 0
+	}
+}

@@ -1,0 +1,220 @@
+package kvqueue
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A Position says where items stand in their queue.
+type Position struct {
+	First, Last Key
+	Items       int // how many there are
+}
+
+// An appending is what one call of Enqueue adds in one transaction.
+type appending struct {
+	items [][]byte
+	bytes int
+	at    *Position
+}
+
+// Enqueue adds items at the end of the queue, in their order, and returns where they
+// stand. Every item of a call that has begun after this one returned comes behind them;
+// so do those of a later call of this process. The items are one transaction, together
+// with those of other calls of this process that come at the same time; as many as one
+// transaction of the store cannot hold are added in several, in order.
+//
+// It blocks until the store has them, or ctx ends. An error that matches [ErrUnknown] says
+// that the items from the Position on may have been added, or not; with every other error
+// those of the Position were added, and no more. An item that is too large, or no item, is
+// an [*InvalidError], and nothing was added. On a full store it returns [ErrNoSpace], on a
+// closed handle [ErrClosed].
+//
+// Enqueue may be repeated by nobody but its caller: if the answer of the store is lost, the
+// queue finds out what has become of the transaction. Only if this process was cut off for
+// so long that its session has ended that cannot be known.
+func (q *Queue) Enqueue(ctx context.Context, items ...[]byte) (pos Position, err error) {
+	parts, err := q.parts(items)
+	if err != nil {
+		return pos, err
+	}
+	for _, part := range parts {
+		sent, err := q.enqueues.do(ctx, part)
+		switch {
+		case err != nil && sent && ctx.Err() != nil && !errors.Is(err, ErrClosed):
+			return pos, fmt.Errorf("%w: %w", ErrUnknown, err)
+		case err != nil:
+			return pos, err
+		case pos.Items == 0:
+			pos.First = part.at.First
+		}
+		pos.Last = part.at.Last
+		pos.Items += len(part.items)
+	}
+	q.tell(Report{Kind: Enqueued, Items: pos.Items})
+	return pos, nil
+}
+
+// parts cuts items into what one transaction holds.
+func (q *Queue) parts(items [][]byte) (parts []*appending, err error) {
+	if len(items) == 0 {
+		return nil, invalid("Enqueue", "there is no item")
+	}
+	var last *appending
+	for i, item := range items {
+		if len(item) > q.maxItem {
+			return nil, invalid("Enqueue", "item %d has %d bytes, and %d is the most: store it elsewhere and enqueue its name", i, len(item), q.maxItem)
+		}
+		if last == nil || len(last.items) == q.maxItems || last.bytes+len(item) > q.maxItem {
+			last = &appending{at: new(Position)}
+			parts = append(parts, last)
+		}
+		last.items = append(last.items, item)
+		last.bytes += len(item)
+	}
+	return parts, nil
+}
+
+// takeAppendings is how many of them one transaction holds.
+func (q *Queue) takeAppendings(requests []*request[*appending]) int {
+	items, bytes := 0, 0
+	for n, r := range requests {
+		items, bytes = items+len(r.of.items), bytes+r.of.bytes
+		if n > 0 && (items > q.maxItems || bytes > q.maxItem) {
+			return n
+		}
+	}
+	return len(requests)
+}
+
+// appendBatch adds what several calls want, in one transaction.
+func (q *Queue) appendBatch(ctx context.Context, batch []*request[*appending]) {
+	err := q.appendAll(ctx, batch)
+	for _, r := range batch {
+		r.answer(err)
+	}
+}
+
+// patience is for how long a transaction is tried again while the store does not answer.
+const patience = 30 * time.Second
+
+func (q *Queue) appendAll(ctx context.Context, batch []*request[*appending]) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errTooLong)
+	defer cancel()
+	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
+	for try := 1; ; try++ {
+		l, err := q.alive(ctx)
+		if err == nil {
+			err = l.append(ctx, batch)
+		}
+		switch {
+		case err == nil || !errors.Is(err, errAgain) && !again(err):
+			return err
+		case async.Sleep(ctx, pause(try)) != nil:
+			return fmt.Errorf("%w; the last try: %w", context.Cause(ctx), err)
+		}
+	}
+}
+
+var (
+	// errAgain says that nothing was added, and another try may do better.
+	errAgain   = errors.New("kvqueue: try again")
+	errTooLong = fmt.Errorf("kvqueue: the store did not answer for %v", patience)
+)
+
+// again reports whether a call that failed so may be made again: nothing was written.
+func again(err error) bool {
+	return !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNoSpace) && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrLost) && !errors.As(err, new(*InvalidError))
+}
+
+// append adds a batch in the name of l. The n key of this process changes with each such
+// transaction, and guards it: so if an answer was lost the key says whether the
+// transaction was done, and if it is sent again only one of the two can be.
+func (l *life) append(ctx context.Context, batch []*request[*appending]) error {
+	q, bell := l.q, l.q.lay.session("n", l.id)
+	seq, unknown := l.seq+1, false
+	for {
+		s, err := q.read(ctx, Range{Begin: bell})
+		if err != nil {
+			return unsure(unknown, err)
+		}
+		if len(s.of[0].Pairs) == 0 {
+			l.end("the store has ended the session", nil)
+			return unsure(unknown, errAgain)
+		}
+		p := s.of[0].Pairs[0]
+		last, hint, err := decodeTurn(p.Value)
+		switch {
+		case err != nil:
+			return err
+		case last >= seq: // an answer was lost
+			l.seq = seq
+			q.place(batch, hint)
+			return nil
+		}
+		guards, writes := l.appendWrites(s, p.Rev, batch, seq)
+		_, err = q.kv.Commit(ctx, guards, writes)
+		switch {
+		case err == nil:
+			l.seq = seq
+			q.place(batch, s.now())
+			return nil
+		case errors.Is(err, ErrUnknown):
+			unknown = true
+		case !errors.Is(err, ErrConflict):
+			return unsure(unknown, err)
+		}
+	}
+}
+
+// unsure adds to the error of a try what is not known of another.
+func unsure(unknown bool, err error) error {
+	if unknown && !errors.Is(err, ErrUnknown) {
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return err
+}
+
+func (l *life) appendWrites(s *snapshot, turn Rev, batch []*request[*appending], seq uint64) ([]Guard, []Write) {
+	q, n, own := l.q, uint32(0), l.q.lay.session("n", l.id)
+	guards := []Guard{q.lay.floorAtMost(s.now()), {Key: own, Is: Unchanged, Rev: turn}}
+	writes := []Write{{Key: own, Value: encodeTurn(seq, s.now()), Session: l.s}}
+	for _, r := range batch {
+		for _, item := range r.of.items {
+			k := newKey(s.now(), q.producer, n)
+			n++
+			writes = append(writes,
+				Write{Key: q.lay.data(k), Value: item},
+				Write{Key: q.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
+		}
+	}
+	return guards, writes
+}
+
+// place tells the callers of a batch where their items stand.
+func (q *Queue) place(batch []*request[*appending], hint uint64) {
+	n := uint32(0)
+	for _, r := range batch {
+		items := uint32(len(r.of.items))
+		*r.of.at = Position{newKey(hint, q.producer, n), newKey(hint, q.producer, n+items-1), int(items)}
+		n += items
+	}
+}
+
+// A turn is what the n key of a producer says: the number of its last transaction, and the
+// hint of the items that this has added.
+func encodeTurn(seq, hint uint64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, seq), hint)
+}
+
+func decodeTurn(b []byte) (seq, hint uint64, err error) {
+	if len(b) != 16 {
+		return 0, 0, fmt.Errorf("kvqueue: the store holds a turn that this package did not write: %x", b)
+	}
+	return binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), nil
+}

@@ -1,0 +1,43 @@
+package kvqueue
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrClosed says that the handle was closed.
+	ErrClosed = errors.New("kvqueue: the queue is closed")
+	// ErrNoScope is returned by Take on a context without a scope, which would settle the
+	// items by its end.
+	ErrNoScope = errors.New("kvqueue: Take needs a context with a scope: use Do, or async.Scope")
+	// ErrLost is matched by every [LostError].
+	ErrLost = errors.New("kvqueue: the claim is lost")
+	// ErrSettled says that an item has been settled before.
+	ErrSettled = errors.New("kvqueue: the item was settled before")
+)
+
+// A LostError says that what this process had claimed may be somebody else's by now: it is
+// the cause of the contexts of those items, and the answer to those that would settle
+// them. It matches [ErrLost].
+type LostError struct {
+	Queue string
+	// Reason says what has happened.
+	Reason string
+	// Err is the last error of the store; nil if there was none.
+	Err error
+}
+
+func (e *LostError) Error() string {
+	text := fmt.Sprintf("kvqueue: the claims on items of %q are lost: %s", e.Queue, e.Reason)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Is reports whether target is [ErrLost].
+func (e *LostError) Is(target error) bool { return target == ErrLost }
+
+// Unwrap returns the last error of the store.
+func (e *LostError) Unwrap() error { return e.Err }

@@ -1,0 +1,150 @@
+package kvqueue
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Key is the place of an item in its queue. Keys are in the order of the queue, and no
+// two items ever have the same.
+type Key [keySize]byte
+
+// A key is the revision of the store that its producer saw, so that an item that was
+// enqueued after another had been is behind it; then the producer's own random number,
+// so that no two producers write one key; then the place in the producer's transaction.
+const keySize = 20
+
+func newKey(hint uint64, producer uint64, seq uint32) (k Key) {
+	binary.BigEndian.PutUint64(k[:], hint)
+	binary.BigEndian.PutUint64(k[8:], producer)
+	binary.BigEndian.PutUint32(k[16:], seq)
+	return k
+}
+
+func (k Key) hint() uint64 { return binary.BigEndian.Uint64(k[:]) }
+
+// String returns the key in hexadecimal digits; [ParseKey] reads it.
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// ParseKey reads what [Key.String] has written.
+func ParseKey(text string) (k Key, err error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != keySize {
+		return k, fmt.Errorf("kvqueue: %q is no key of an item: those have %d hexadecimal digits", text, 2*keySize)
+	}
+	return Key(b), nil
+}
+
+// random returns a number that no other process has.
+func random() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// A layout knows the keys of one queue in the store. All begin with the prefix and the
+// name, so escaped that they hold no slash: no queue's keys are another's.
+//
+//	d/<key>            the payload, written once
+//	q/<key>            a ready item: its record
+//	w/<session>/<key>  a claimed item: its record; the fence is the revision of this key
+//	x/<key>            a dead item: its record and its last error
+//	r/<request>        a claim that waits: the session and how many; leased
+//	l/<session>        the owner, while the session lives; leased
+//	s/<session>        the owner, until its items were given back
+//	n/<session>        the producer's last transaction, and a bell for those who wait; leased
+//	h                  the head: no ready item has a smaller hint, or ever will
+type layout struct{ root string }
+
+func newLayout(prefix, name string) layout { return layout{escape(prefix) + "/" + escape(name) + "/"} }
+
+// escape keeps letters, digits and _.- of a name, and writes each other byte as %XX.
+func escape(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("_.-", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func (l layout) head() []byte { return []byte(l.root + "h") }
+
+func (l layout) of(kind string, k Key) []byte { return append([]byte(l.root+kind+"/"), k[:]...) }
+func (l layout) data(k Key) []byte            { return l.of("d", k) }
+func (l layout) ready(k Key) []byte           { return l.of("q", k) }
+func (l layout) dead(k Key) []byte            { return l.of("x", k) }
+
+// readyFrom is where the ready items with a hint of at least this begin.
+func (l layout) from(kind string, hint uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(l.root+kind+"/"), hint)
+}
+
+func (l layout) session(kind string, id int64) []byte {
+	return fmt.Appendf(nil, "%s%s/%016x", l.root, kind, uint64(id))
+}
+
+func (l layout) claims(id int64) []byte { return append(l.session("w", id), '/') }
+
+func (l layout) claim(id int64, k Key) []byte { return append(l.claims(id), k[:]...) }
+
+func (l layout) all(kind string) []byte { return []byte(l.root + kind + "/") }
+
+// keyOf returns the key of an item, with which a key of the store ends.
+func keyOf(key []byte) Key { return Key(key[len(key)-keySize:]) }
+
+// sessionOf returns the session, with which a key of the store ends.
+func sessionOf(key []byte) (id int64, err error) {
+	digits := key[max(len(key)-16, 0):]
+	u, err := strconv.ParseUint(string(digits), 16, 64)
+	return int64(u), err
+}
+
+// after returns the first key behind all that begin with the prefix.
+func after(prefix []byte) []byte {
+	end := slices.Clone(prefix)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] < 0xff {
+			end[i]++
+			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// A record is what the store knows of an item beside its payload.
+type record struct {
+	failures uint64 // runs that ended with an error
+	crashes  uint64 // runs whose process went away
+	size     uint64 // of the payload, in bytes
+}
+
+func (r record) attempts() uint64 { return r.failures + r.crashes }
+
+func (r record) encode(more ...byte) []byte {
+	b := binary.AppendUvarint(nil, r.failures)
+	b = binary.AppendUvarint(b, r.crashes)
+	b = binary.AppendUvarint(b, r.size)
+	return append(b, more...)
+}
+
+// decodeRecord returns a record, and what stands behind it.
+func decodeRecord(b []byte) (r record, more []byte, err error) {
+	for _, to := range []*uint64{&r.failures, &r.crashes, &r.size} {
+		u, n := binary.Uvarint(b)
+		if n <= 0 {
+			return r, nil, fmt.Errorf("kvqueue: the store holds a record that this package did not write: %x", b)
+		}
+		*to, b = u, b[n:]
+	}
+	return r, b, nil
+}

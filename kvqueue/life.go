@@ -1,0 +1,195 @@
+package kvqueue
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A life is the time in which a session keeps this process alive in the eyes of the
+// others. What it has claimed is claimed in the name of the session, and ends with it. A
+// handle has one life at a time, and begins the next when something is wanted.
+type life struct {
+	q  *Queue
+	s  Session
+	id int64
+
+	lost chan struct{} // closed when the life has ended, and why says for what reason
+	why  *LostError    // is there from the start, so that it can be a cause; filled in before lost is closed
+
+	mu       sync.Mutex
+	over     bool
+	deadline time.Duration // on the clock of q: when the store may count us as gone
+
+	seq uint64 // the last transaction of enqueues; used by their one task
+
+	settles combiner[settlement]
+	member  *member // what claims; nil while nothing was ever wanted; guarded by q.mu
+}
+
+// alive returns the life of q, and begins one if there is none.
+func (q *Queue) alive(ctx context.Context) (*life, error) {
+	select {
+	case q.opening <- struct{}{}:
+		defer func() { <-q.opening }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	q.mu.Lock()
+	l, closed := q.life, q.closed
+	q.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	if l != nil && l.err() == nil {
+		return l, nil
+	}
+	l, err := q.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	if closed = q.closed; !closed {
+		q.life = l
+	}
+	q.mu.Unlock()
+	if closed {
+		_ = l.s.End(ctx)
+		return nil, ErrClosed
+	}
+	if q.group.Go(l.keep, async.Name("kvqueue: keep the session of "+q.name)) != nil {
+		return nil, ErrClosed
+	}
+	return l, nil
+}
+
+// begin begins a life: a session, and the keys that vanish with it.
+func (q *Queue) begin(ctx context.Context) (*life, error) {
+	sent := q.clock()
+	s, err := q.kv.Session(ctx, q.set.ttl)
+	if err != nil {
+		return nil, err
+	}
+	l := &life{q: q, s: s, id: s.ID(), lost: make(chan struct{}), why: &LostError{Queue: q.name}, deadline: q.deadline(sent)}
+	l.settles = combiner[settlement]{group: q.group, take: q.takeSettlements, run: l.settleBatch}
+	_, err = q.kv.Commit(ctx, nil, []Write{
+		{Key: q.lay.session("l", l.id), Value: []byte(q.set.owner), Session: s},
+		{Key: q.lay.session("n", l.id), Value: encodeTurn(0, 0), Session: s},
+	})
+	if err != nil {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.set.ttl)
+		defer cancel()
+		_ = s.End(end)
+		return nil, err
+	}
+	return l, nil
+}
+
+// deadline is when a session that was renewed by a call sent then may have ended. It is
+// counted from the sending, and leaves time for contexts to be cancelled.
+func (q *Queue) deadline(sent time.Duration) time.Duration {
+	ttl := q.set.ttl
+	margin := min(max(ttl/10, 100*time.Millisecond), 2*time.Second)
+	return sent + ttl*99/100 - margin
+}
+
+// err returns why the life has ended; nil: it has not. It looks at the clock: after the
+// machine stood still the timer may be late.
+func (l *life) err() error {
+	l.mu.Lock()
+	late := !l.over && l.q.clock() >= l.deadline
+	over := l.over
+	l.mu.Unlock()
+	switch {
+	case late:
+		l.end("the store could not be told in time that this process lives", nil)
+	case !over:
+		return nil
+	}
+	<-l.lost
+	return l.why
+}
+
+// end ends the life: every context of what was claimed in it is cancelled.
+func (l *life) end(reason string, err error) {
+	l.mu.Lock()
+	first := !l.over
+	l.over = true
+	l.mu.Unlock()
+	if !first {
+		return
+	}
+	l.why.Reason, l.why.Err = reason, err
+	close(l.lost)
+	l.q.forget(l)
+}
+
+// keep renews the session until the life ends.
+func (l *life) keep(ctx context.Context) error {
+	ttl := l.q.set.ttl
+	var last error
+	for pause := ttl / 3; ; {
+		if err := l.pause(ctx, pause); err != nil {
+			return nil
+		}
+		l.mu.Lock()
+		left := l.deadline - l.q.clock()
+		l.mu.Unlock()
+		if left <= 0 {
+			l.end("the store could not be told in time that this process lives", last)
+			return nil
+		}
+		sent := l.q.clock()
+		call, cancel := context.WithTimeout(ctx, min(ttl/6, left))
+		err := l.s.Renew(call)
+		cancel()
+		switch {
+		case errors.Is(err, ErrSessionLost):
+			l.end("the store has ended the session", err)
+			return nil
+		case err != nil:
+			last, pause = err, ttl/12
+		default:
+			l.mu.Lock()
+			l.deadline = max(l.deadline, l.q.deadline(sent))
+			l.mu.Unlock()
+			last, pause = nil, ttl/3
+		}
+	}
+}
+
+// pause waits for d, but not beyond the deadline, or until the life or ctx ends. It looks
+// at the clock once a second at least, as timers do not count the time in which a machine
+// is suspended.
+func (l *life) pause(ctx context.Context, d time.Duration) error {
+	end := l.q.clock() + d
+	for {
+		l.mu.Lock()
+		left := min(end, l.deadline) - l.q.clock()
+		l.mu.Unlock()
+		if left <= 0 {
+			return nil
+		}
+		t := time.NewTimer(min(left, time.Second))
+		select {
+		case <-t.C:
+		case <-l.lost:
+			t.Stop()
+			return l.why
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// ring is the write that tells those who wait that there is something to look at.
+func (l *life) ring() Write {
+	return Write{Key: append(l.q.lay.session("n", l.id), 'b'), Session: l.s}
+}
+
+// lives is the guard that holds while the session does.
+func (l *life) lives() Guard { return Guard{Key: l.q.lay.session("l", l.id), Is: Present} }

@@ -1,0 +1,352 @@
+package kvqueue
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A member is what claims items in the name of one life: one task for all callers of the
+// handle that wait. What it knows of the others comes from one watch.
+type member struct {
+	*life
+	bell chan struct{} // of size 1: there is something to look at
+
+	conflicts int       // direct claims in a row that others have spoilt
+	first     string    // the request that stood first when it was looked at last
+	since     time.Time // and since when it is not ours to wait for
+
+	mu       sync.Mutex
+	requests []standing       // of all members, the oldest first
+	mine     string           // the key of our own; empty: none stands
+	missing  time.Time        // since when it does not stand
+	held     map[Key]*holding // what was claimed, or is being claimed
+	arrived  map[Rev][]ready  // what others have claimed for us, by transaction
+}
+
+// A standing is a request that stands.
+type standing struct {
+	key     string
+	rev     Rev
+	session int64
+	want    int
+}
+
+// A holding is a claim, so far as the watch goes: it is forgotten when the watch has shown
+// the end of the claim, so that a claim which is shown late is not taken for a new one.
+type holding struct {
+	rev Rev // 0: the transaction is on its way
+	// seen is what the watch has shown meanwhile: if our transaction comes to nothing,
+	// another has claimed the item for us.
+	seen *ready
+}
+
+// serveWaiters makes sure that there is a member, and has it look.
+func (q *Queue) serveWaiters(ctx context.Context) error {
+	l, err := q.alive(ctx)
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	m := l.member
+	if m == nil {
+		m = &member{life: l, bell: make(chan struct{}, 1), held: map[Key]*holding{}, arrived: map[Rev][]ready{}}
+		l.member = m
+		if q.group.Go(m.work, async.Name("kvqueue: claim items of "+q.name)) != nil {
+			err = ErrClosed
+		}
+	}
+	q.mu.Unlock()
+	m.wake()
+	return err
+}
+
+// nudge has the member look, if there is one.
+func (q *Queue) nudge() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.life != nil && q.life.member != nil {
+		q.life.member.wake()
+	}
+}
+
+func (m *member) wake() {
+	select {
+	case m.bell <- struct{}{}:
+	default: // it is going to look anyhow
+	}
+}
+
+// work claims until the life ends. What waits then is served by the next member.
+func (m *member) work(ctx context.Context) error {
+	err := async.Scope(ctx, func(ctx context.Context) error {
+		async.Go(ctx, m.follow, async.Daemon())
+		return m.claim(ctx)
+	}, async.StopOn(m.lost, m.why))
+	m.q.succeed(m, err)
+	return nil
+}
+
+// succeed has the waiters of a member that has ended begin again: under a new life, or with
+// its error if there was another reason.
+func (q *Queue) succeed(m *member, err error) {
+	q.mu.Lock()
+	if q.life == m.life {
+		m.life.member = nil
+	}
+	waiters := q.waiters
+	q.waiters = nil
+	q.mu.Unlock()
+	for _, w := range waiters {
+		w.fail(errAgain)
+	}
+}
+
+// claim looks again and again, whenever the bell has rung or a request has stood for long.
+func (m *member) claim(ctx context.Context) error {
+	if _, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{{Key: m.q.lay.session("s", m.id), Value: []byte(m.q.set.owner)}}); err != nil {
+		return m.rest(ctx, err)
+	}
+	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
+	for failures := 0; ; {
+		again, err := m.step(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			failures++
+			if err := async.Sleep(ctx, pause(failures)); err != nil {
+				return err
+			}
+			continue
+		}
+		if failures = 0; again == 0 {
+			continue
+		}
+		t := time.NewTimer(again)
+		select {
+		case <-m.bell:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+func (m *member) rest(ctx context.Context, err error) error {
+	_ = async.Sleep(ctx, 100*time.Millisecond)
+	return err
+}
+
+// longWait is how long a member waits at most before it looks without having been told.
+const longWait = 5 * time.Second
+
+// step does one thing, and returns how long to wait for the bell before the next.
+func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
+	if err := m.life.err(); err != nil {
+		return 0, err
+	}
+	if items, err := m.arrivals(ctx); err != nil || len(items) > 0 {
+		m.q.giveBack(m.q.hand(items))
+		return 0, err
+	}
+	want := m.q.wanted()
+	switch mine, others := m.stand(); {
+	case want == 0 && mine:
+		return m.withdraw(ctx)
+	case want == 0:
+		return longWait, nil
+	case !mine && !others && m.conflicts < 2:
+		return m.direct(ctx, want)
+	default:
+		return m.staged(ctx, want)
+	}
+}
+
+// stand reports whether a request of this member stands, and whether others do.
+func (m *member) stand() (mine, others bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mine = m.mine != ""
+	others = slices.ContainsFunc(m.requests, func(r standing) bool { return r.session != m.id })
+	return mine, others
+}
+
+// direct claims items from the front of the queue if no request stands: nobody passes one
+// that waits.
+func (m *member) direct(ctx context.Context, want int) (wait time.Duration, err error) {
+	waiters := m.q.listed()
+	stand := m.standingRange()
+	look, err := m.q.heads(ctx, want, Range{Begin: stand.Key, End: stand.End, Limit: 1, KeysOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	if len(look.of[0].Pairs) > 0 {
+		return m.ask(ctx, look.snapshot, want)
+	}
+	shares := deal([]int{want}, look.heads, m.q.maxItem, m.q.fits)
+	if len(shares) == 0 {
+		m.q.nothing(waiters)
+		if want = m.q.wanted(); want == 0 {
+			return longWait, nil
+		}
+		return m.ask(ctx, look.snapshot, want)
+	}
+	t := transaction{q: m.q, guards: []Guard{m.lives(), stand}}
+	mine := look.heads[:shares[0].end]
+	for _, h := range mine {
+		t.claim(m.id, h, len(mine))
+	}
+	ok, err := m.commit(ctx, &t, mine)
+	if ok {
+		m.conflicts = 0
+	} else if err == nil {
+		m.conflicts++
+		m.q.counts.conflicts.Add(1)
+	}
+	return 0, err
+}
+
+// standingRange is a guard that no request stands. What it spans begins a while ago: what
+// was deleted before that is not visited, and a request that stood still for so long on its way
+// here may be passed.
+func (m *member) standingRange() Guard {
+	old := m.q.seen.old(time.Now())
+	return Guard{Key: m.q.lay.from("r", old), End: after(m.q.lay.all("r")), Is: Absent}
+}
+
+// fits reports whether so many items for so many requests are one transaction.
+func (q *Queue) fits(takers, items int) bool {
+	return items <= q.maxItems && items+2*takers+4 <= q.limits.Guards && 2*items+takers+2 <= q.limits.Writes
+}
+
+// commit claims items, of which mine are for this member, and hands those over. It reports
+// false if others were faster.
+func (m *member) commit(ctx context.Context, t *transaction, mine []ready) (ok bool, err error) {
+	m.hold(mine, 0)
+	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.payloads(ctx, mine) })
+	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
+	if err != nil {
+		payloads.Cancel(nil)
+		return m.release(mine, err)
+	}
+	m.hold(mine, rev)
+	values, err := payloads.Wait(ctx)
+	if err != nil {
+		if values, err = m.payloads(ctx, mine); err != nil {
+			m.adopt(rev, mine)
+			return true, err
+		}
+	}
+	m.q.giveBack(m.q.hand(m.items(mine, values, rev)))
+	return true, nil
+}
+
+// release notes that a claim came to nothing, as far as is known: if it was done all the
+// same, the watch shows it, and it is handed over as if another had claimed it for us.
+func (m *member) release(mine []ready, err error) (bool, error) {
+	m.mu.Lock()
+	for _, r := range mine {
+		h := m.held[r.key]
+		delete(m.held, r.key)
+		if h.seen != nil {
+			m.arriveLocked(*h.seen)
+		}
+	}
+	m.mu.Unlock()
+	if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) {
+		return false, nil
+	}
+	return false, err
+}
+
+func (m *member) hold(claims []ready, rev Rev) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range claims {
+		m.held[r.key] = &holding{rev: rev}
+	}
+}
+
+// payloads reads the payloads of items.
+func (m *member) payloads(ctx context.Context, of []ready) ([][]byte, error) {
+	values := make([][]byte, 0, len(of))
+	for len(values) < len(of) {
+		var ranges []Range
+		for _, r := range of[len(values):min(len(of), len(values)+m.q.maxItems)] {
+			ranges = append(ranges, Range{Begin: m.q.lay.data(r.key)})
+		}
+		results, _, err := m.q.kv.Read(ctx, ranges...)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range results {
+			var value []byte
+			if len(r.Pairs) > 0 {
+				value = r.Pairs[0].Value
+			}
+			values = append(values, value)
+		}
+	}
+	return values, nil
+}
+
+func (m *member) items(of []ready, values [][]byte, fence Rev) []Item {
+	items := make([]Item, len(of))
+	for i, r := range of {
+		items[i] = Item{Key: r.key, Value: values[i], Attempt: int(r.rec.attempts()) + 1, Fence: fence,
+			claim: &claim{life: m.life, key: r.key, rec: r.rec, fence: fence}}
+	}
+	m.q.tell(Report{Kind: Claimed, Items: len(items)})
+	return items
+}
+
+// arrivals returns the items of the transactions with which others have served our request
+// and which have arrived as a whole.
+func (m *member) arrivals(ctx context.Context) (items []Item, err error) {
+	for {
+		rev, claims := m.arrival()
+		if claims == nil {
+			return items, nil
+		}
+		values, err := m.payloads(ctx, claims)
+		if err != nil {
+			m.adopt(rev, claims)
+			return items, err
+		}
+		items = append(items, m.items(claims, values, rev)...)
+	}
+}
+
+func (m *member) arrival() (Rev, []ready) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for rev, claims := range m.arrived {
+		if len(claims) < claims[0].together {
+			continue
+		}
+		delete(m.arrived, rev)
+		slices.SortFunc(claims, func(a, b ready) int { return slices.Compare(a.key[:], b.key[:]) })
+		for _, r := range claims {
+			m.held[r.key] = &holding{rev: rev}
+		}
+		m.mine, m.conflicts = "", 0
+		return rev, claims
+	}
+	return 0, nil
+}
+
+// adopt has claims handed over by the next step.
+func (m *member) adopt(rev Rev, claims []ready) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range claims {
+		delete(m.held, claims[i].key)
+		claims[i].rev, claims[i].together = rev, len(claims)
+	}
+	m.arrived[rev] = claims
+}

@@ -1,0 +1,64 @@
+package kvqueue
+
+import "sync/atomic"
+
+// An EventKind says what has happened.
+type EventKind uint8
+
+const (
+	// Enqueued says that this handle has added items.
+	Enqueued EventKind = iota
+	// Claimed says that this handle has claimed items.
+	Claimed
+	// Acked says that an item is gone.
+	Acked
+	// Failed says that an item goes back after a failure.
+	Failed
+	// Returned says that an item went back without one.
+	Returned
+	// Died says that an item became a dead letter.
+	Died
+	// Reaped says that this handle gave back items of a process that went away.
+	Reaped
+	// Lost says that claims of this handle were lost.
+	Lost
+)
+
+// String returns a word for it.
+func (k EventKind) String() string {
+	return [...]string{"enqueued", "claimed", "acked", "failed", "returned", "died", "reaped", "lost"}[k]
+}
+
+// A Report is what an observer is told.
+type Report struct {
+	Kind  EventKind
+	Items int    // how many
+	Why   string // of a failure
+}
+
+// counts are those of one handle.
+type counts struct {
+	kinds     [Lost + 1]atomic.Int64
+	conflicts atomic.Int64
+}
+
+// tell counts what has happened, and tells the observer.
+func (q *Queue) tell(r Report) {
+	q.counts.kinds[r.Kind].Add(int64(r.Items))
+	if q.set.observe != nil {
+		q.set.observe(r)
+	}
+}
+
+func (l *life) reportOf(s settlement) Report {
+	switch {
+	case s.verdict == done:
+		return Report{Acked, 1, ""}
+	case l.dies(s):
+		return Report{Died, 1, s.why}
+	case s.verdict == failed:
+		return Report{Failed, 1, s.why}
+	default:
+		return Report{Returned, 1, ""}
+	}
+}

@@ -1,0 +1,161 @@
+package kvqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A Queue is a handle on a queue in a store. It is made by [Open]. Any number of
+// goroutines may use one, and any number of processes may have one on the same queue.
+type Queue struct {
+	kv     KV
+	lay    layout
+	set    settings
+	name   string
+	limits Limits
+
+	maxItem  int    // the most bytes of an item, and of all that a transaction adds
+	maxItems int    // the most items that a transaction adds, claims or settles
+	producer uint64 // in the keys of what this handle adds
+	start    time.Time
+
+	group     *async.Group // what runs behind the calls; at the root
+	enqueues  combiner[*appending]
+	opening   chan struct{} // a place for the one that begins a life
+	seen      sightings
+	lastFloor atomic.Uint64
+	counts    counts
+
+	mu      sync.Mutex
+	closed  bool
+	life    *life // nil: none yet, or the last has ended
+	waiters []*waiter
+}
+
+// Open returns a handle on the queue of a name, which may be any bytes. The queue is made
+// with its first item; opening makes sure that the store can be read, and that its
+// revisions have not gone back since the queue was used, as in a cluster that was restored.
+// An option that makes no sense is an [*InvalidError].
+//
+// ctx is for this call only. The handle works until [Queue.Close]; what it does behind its
+// calls stands at the root of package async.
+func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, error) {
+	if kv == nil {
+		return nil, invalid("store", "it is nil: make one with memkv, boltkv or etcdkv")
+	}
+	if name == "" || len(name) > 1024 {
+		return nil, invalid("name", "it has %d bytes, and must have from 1 to 1024", len(name))
+	}
+	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), start: time.Now(), opening: make(chan struct{}, 1)}
+	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner()}
+	for _, o := range options {
+		if o == nil {
+			return nil, invalid("option", "it is nil: leave it out")
+		}
+		if err := o.apply(&q.set); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.fit(); err != nil {
+		return nil, err
+	}
+	q.lay = newLayout(q.set.prefix, name)
+	q.group = async.Open(context.Background(), async.Name("kvqueue "+name))
+	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch}
+	if _, err := q.read(ctx); err != nil {
+		return nil, errors.Join(err, q.group.Stop(context.WithoutCancel(ctx), ErrClosed))
+	}
+	if c, ok := kv.(Compacter); ok && q.set.keep > 0 {
+		_ = q.group.Go(func(ctx context.Context) error { return q.compact(ctx, c) }, async.Name("kvqueue: compact the store of "+name), async.Daemon())
+	}
+	return q, nil
+}
+
+// fit fits the queue to the limits of its store.
+func (q *Queue) fit() error {
+	switch {
+	case q.limits.Guards < 16 || q.limits.Writes < 16 || q.limits.Bytes < 4096:
+		return invalid("store", "its transactions are too small: %+v", q.limits)
+	case q.set.ttl < q.limits.MinTTL:
+		return invalid("TTL", "%v is less than the %v of this store", q.set.ttl, q.limits.MinTTL)
+	case q.limits.Compaction && !q.set.compacted:
+		return invalid("Compact", "this store keeps what was deleted until it is compacted, and a queue would fill it: give Compact, or CompactedElsewhere if its own settings see to it")
+	}
+	q.maxItems = min(63, (q.limits.Guards-2)/2, (q.limits.Writes-2)/2)
+	keys := q.maxItems * 2 * (len(newLayout(q.set.prefix, q.name).root) + keySize + 32)
+	q.maxItem = q.limits.Bytes*2/3 - min(keys, q.limits.Bytes/3)
+	return nil
+}
+
+func defaultOwner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+// clock returns the time since the handle was made.
+func (q *Queue) clock() time.Duration { return time.Since(q.start) }
+
+// compact has the store forget what was deleted, as long as the handle is open.
+func (q *Queue) compact(ctx context.Context, c Compacter) error {
+	for {
+		_, rev, err := q.kv.Read(ctx, Range{Begin: q.lay.head()})
+		if async.Sleep(ctx, q.set.keep) != nil {
+			return nil
+		}
+		if err == nil {
+			_ = c.Compact(ctx, rev) // a later one does it
+		}
+	}
+}
+
+// forget notes that a life has ended: the next call that needs one begins another.
+func (q *Queue) forget(l *life) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.life == l {
+		q.life = nil
+	}
+}
+
+// Close ends the handle. Calls that wait return [ErrClosed], and those that come later.
+// What was claimed is for the others at once, so Close is called when the handlers have
+// ended; the contexts of those that have not are cancelled. It waits until everything
+// behind the handle has ended, or ctx has. It may be called any number of times.
+func (q *Queue) Close(ctx context.Context) error {
+	q.mu.Lock()
+	q.closed = true
+	l := q.life
+	waiters := q.waiters
+	q.waiters = nil
+	q.mu.Unlock()
+	for _, w := range waiters {
+		w.fail(ErrClosed)
+	}
+	if l != nil {
+		l.end("the queue was closed", ErrClosed)
+		if err := l.s.End(ctx); err != nil && !errors.Is(err, ErrSessionLost) {
+			_ = q.group.Stop(ctx, ErrClosed)
+			return fmt.Errorf("kvqueue: close %q: what was claimed comes back when the session ends by itself: %w", q.name, err)
+		}
+	}
+	return stopped(q.group.Stop(ctx, ErrClosed))
+}
+
+// stopped is nil for the error of a group that was only stopped.
+func stopped(err error) error {
+	var list *async.ScopeError
+	if errors.As(err, &list) && len(list.Errors) == 0 {
+		return nil
+	}
+	return err
+}

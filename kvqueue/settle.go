@@ -1,0 +1,251 @@
+package kvqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// A verdict is what becomes of an item.
+type verdict uint8
+
+const (
+	done     verdict = iota // it is gone
+	failed                  // it goes back to its place, one failure later, or to the dead
+	returned                // it goes back to its place
+)
+
+// A settlement is one claim and its verdict.
+type settlement struct {
+	claim   *claim
+	verdict verdict
+	why     string // of a failure
+	now     bool   // a delay before the next run is over, or there is to be none
+}
+
+// Ack acknowledges items before their scope ends: they are gone from the queue. Items that
+// others settle, or have settled, are [ErrSettled]; those that may be somebody else's by
+// now are a [*LostError], and stay so. Ack waits for the store, and for the end of ctx. On an error that
+// matches [ErrUnknown] the items may be gone, or not.
+func (q *Queue) Ack(ctx context.Context, items ...Item) error {
+	return settleNow(ctx, items, done, nil)
+}
+
+// Nack gives items back before their scope ends, as a failure of theirs would: to their old
+// places, before everything that was added later, after the [RetryDelay], or to the dead
+// letters after the last of [MaxAttempts]. Its errors are those of [Queue.Ack]. A nil why
+// gives them back without a failure: no attempt is spent, and no delay comes before the
+// next.
+func (q *Queue) Nack(ctx context.Context, why error, items ...Item) error {
+	if why == nil {
+		return settleNow(ctx, items, returned, nil)
+	}
+	return settleNow(ctx, items, failed, why)
+}
+
+// settleNow settles items that nobody has settled.
+func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
+	for _, i := range items {
+		switch {
+		case i.claim == nil:
+			return invalid("item", "it was not taken from a queue")
+		case i.claim.is() == settled:
+			return fmt.Errorf("%w: %v", ErrSettled, i.Key)
+		}
+	}
+	return settleAll(ctx, items, v, why)
+}
+
+// settleAll settles those of items that nobody has settled or is settling.
+func settleAll(ctx context.Context, items []Item, v verdict, why error) error {
+	var requests []*request[settlement]
+	var claims []*claim
+	text := ""
+	if why != nil {
+		text = reason(why)
+	}
+	for _, i := range items {
+		if i.claim.begin() {
+			claims = append(claims, i.claim)
+			requests = append(requests, newRequest(settlement{claim: i.claim, verdict: v, why: text}))
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	l := claims[0].life
+	err := l.settles.all(ctx, requests)
+	if err != nil && ctx.Err() != nil { // the task settles them all the same, or they are lost
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return err
+}
+
+// reason is the text of an error, as a dead letter keeps it. A panic of the error's own is
+// its text.
+func reason(err error) (text string) {
+	defer func() {
+		if p := recover(); p != nil {
+			text = fmt.Sprintf("%T, whose Error panics", err)
+		}
+	}()
+	text = err.Error()
+	return text[:min(len(text), 1024)]
+}
+
+// takeSettlements is how many of them one transaction holds.
+func (q *Queue) takeSettlements(requests []*request[settlement]) int {
+	return min(len(requests), q.maxItems)
+}
+
+// settleBatch settles claims of several calls in one transaction, and tries again what the
+// others of the batch have spoilt.
+func (l *life) settleBatch(ctx context.Context, batch []*request[settlement]) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.q.set.ttl, errTooLong)
+	defer cancel()
+	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
+	batch = l.later(batch)
+	unknown := false
+	for try := 1; len(batch) > 0; try++ {
+		err := l.err()
+		if err == nil {
+			if err = l.settle(ctx, batch); err == nil {
+				l.settled(batch, nil)
+				return
+			}
+		}
+		unknown = unknown || errors.Is(err, ErrUnknown)
+		switch {
+		case errors.Is(err, ErrLost):
+			l.settled(batch, unsure(unknown, err))
+			return
+		case errors.Is(err, ErrConflict), errors.Is(err, ErrUnknown):
+			batch, err = l.sift(ctx, batch, unknown)
+		}
+		if err != nil && (errors.Is(err, ErrNoSpace) || async.Sleep(ctx, pause(try)) != nil) {
+			l.unsettled(batch, unsure(unknown, err))
+			return
+		}
+	}
+}
+
+// settled answers those whose claims are no more.
+func (l *life) settled(batch []*request[settlement], err error) {
+	for _, r := range batch {
+		r.of.claim.finish(settled)
+		if err == nil {
+			l.q.tell(l.reportOf(r.of))
+		}
+		r.answer(err)
+	}
+}
+
+// unsettled answers those whose claims are as they were.
+func (l *life) unsettled(batch []*request[settlement], err error) {
+	for _, r := range batch {
+		r.of.claim.finish(held)
+		r.answer(err)
+	}
+}
+
+// later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,
+// and their callers are answered.
+func (l *life) later(batch []*request[settlement]) (now []*request[settlement]) {
+	for _, r := range batch {
+		d := l.delay(r.of)
+		if d <= 0 {
+			now = append(now, r)
+			continue
+		}
+		s := r.of
+		s.now = true
+		time.AfterFunc(d, func() { _ = l.settles.add(newRequest(s)) }) // if the life has ended the item goes back by that
+		r.answer(nil)
+	}
+	return now
+}
+
+// delay is how long the next run of an item waits after this end.
+func (l *life) delay(s settlement) time.Duration {
+	set := &l.q.set
+	if s.verdict != failed || s.now || set.delay == nil || l.dies(s) {
+		return 0
+	}
+	return set.delay(int(s.claim.rec.failures) + 1)
+}
+
+// dies reports whether an item is dead after this end.
+func (l *life) dies(s settlement) bool {
+	most := l.q.set.maxFailures
+	return s.verdict == failed && most > 0 && s.claim.rec.failures+1 >= most
+}
+
+// settle does a batch in one transaction.
+func (l *life) settle(ctx context.Context, batch []*request[settlement]) error {
+	t := transaction{q: l.q, guards: []Guard{l.lives()}}
+	lowest := uint64(0)
+	for _, r := range batch {
+		s, c := r.of, r.of.claim
+		t.claimed(l.id, c.key, c.fence)
+		switch {
+		case s.verdict == done:
+			t.gone(c.key)
+		case l.dies(s):
+			rec := c.rec
+			rec.failures++
+			t.buried(c.key, rec, s.why)
+		default:
+			rec := c.rec
+			if s.verdict == failed {
+				rec.failures++
+			}
+			t.back(c.key, rec)
+			if h := c.key.hint(); lowest == 0 || h < lowest {
+				lowest = h
+			}
+		}
+	}
+	if lowest > 0 {
+		s, err := l.q.read(ctx)
+		if err != nil {
+			return err
+		}
+		t.lower(s.head, lowest)
+		t.writes = append(t.writes, l.ring())
+	}
+	_, err := l.q.kv.Commit(ctx, t.guards, t.writes)
+	return err
+}
+
+// sift looks what has become of the claims of a batch that was refused, or whose answer was
+// lost. Those that are gone were settled if they may have been, or else were taken away.
+// It returns those that are claimed still.
+func (l *life) sift(ctx context.Context, batch []*request[settlement], unknown bool) (left []*request[settlement], err error) {
+	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}}
+	for _, r := range batch {
+		ranges = append(ranges, Range{Begin: l.q.lay.claim(l.id, r.of.claim.key)})
+	}
+	results, _, err := l.q.kv.Read(ctx, ranges...)
+	switch {
+	case err != nil:
+		return batch, err
+	case len(results[0].Pairs) == 0:
+		l.end("the store has ended the session", nil)
+		return batch, nil
+	}
+	for i, r := range batch {
+		pairs := results[i+1].Pairs
+		switch {
+		case len(pairs) > 0 && pairs[0].Rev == r.of.claim.fence:
+			left = append(left, r)
+		case unknown:
+			l.settled(batch[i:i+1], nil)
+		default:
+			l.settled(batch[i:i+1], &LostError{Queue: l.q.name, Reason: "somebody has taken the claim away"})
+		}
+	}
+	return left, nil
+}

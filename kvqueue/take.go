@@ -1,0 +1,187 @@
+package kvqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/internal/bridge"
+)
+
+// claims claims at least one item and at most so many, in the order of the queue. It blocks
+// until there is one; with try it returns none at once.
+func (q *Queue) claims(ctx context.Context, most int, try bool) ([]Item, error) {
+	if most < 1 {
+		return nil, invalid("most", "%d is less than 1", most)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, stop(ctx)
+	}
+	w := newWaiter(most, try)
+	for {
+		q.mu.Lock()
+		if q.closed {
+			q.mu.Unlock()
+			return nil, ErrClosed
+		}
+		q.waiters = append(q.waiters, w)
+		q.mu.Unlock()
+		if err := q.serveWaiters(ctx); err != nil {
+			if q.unlist(w) {
+				return nil, err
+			}
+		}
+		items, err := q.wait(ctx, w)
+		if !errors.Is(err, errAgain) {
+			return items, err
+		}
+		w = newWaiter(most, try)
+	}
+}
+
+// wait waits for the answer to w, or the end of ctx. If both came, what was handed over is
+// given back.
+func (q *Queue) wait(ctx context.Context, w *waiter) ([]Item, error) {
+	select {
+	case <-w.done:
+		return w.items, w.err
+	case <-ctx.Done():
+	}
+	if !q.unlist(w) {
+		<-w.done
+		q.giveBack(w.items)
+	}
+	q.nudge() // a request that stands for nobody is withdrawn
+	return nil, stop(ctx)
+}
+
+// stop is the error of a call whose ctx has ended. It matches that of ctx, and its cause.
+func stop(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("kvqueue: %w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
+
+// giveBack puts items back into their places, behind the caller's back: no attempt is
+// spent.
+func (q *Queue) giveBack(items []Item) {
+	if len(items) == 0 {
+		return
+	}
+	_ = q.group.Go(func(ctx context.Context) error {
+		_ = settleAll(ctx, items, returned, nil) // or the session ends, and they go back then
+		return nil
+	}, async.Name("kvqueue: give items of "+q.name+" back"))
+}
+
+// Do claims at least one item and at most so many, in the order of the queue, and calls f
+// with them, in a scope of its own, on the calling goroutine. It blocks until there is an
+// item, ctx ends (then its error matches those of ctx), or the handle is closed
+// ([ErrClosed]). Calls of one handle are served first come, first served; those of several
+// processes, too, while there are too few items.
+//
+// When f, and everything that it has started, has ended well, what is not settled yet is
+// acknowledged: the items are gone from the queue. If it failed, panicked or called Goexit
+// they go back to their places, one attempt later; if it was told to stop they go back
+// and no attempt is spent. Do returns the error of f, or of the settling; a panic of f goes
+// on when the items are back. An item that was tried before comes alone.
+//
+// The context of f is cancelled, with a [*LostError] as its cause, if this process could not
+// tell the store in time that it lives: before anybody else can claim the items. Then Do
+// returns an error that matches [ErrLost] even if f returned nil, unless everything was
+// settled before.
+//
+// A nil f panics.
+func (q *Queue) Do(ctx context.Context, most int, f func(ctx context.Context, items []Item) error) error {
+	if f == nil {
+		panic("kvqueue: Do with a nil function: pass what is to be done with the items")
+	}
+	items, err := q.claims(ctx, most, false)
+	if err != nil {
+		return err
+	}
+	return q.in(ctx, items, f)
+}
+
+// in calls f with items in a scope, and settles them by its end.
+func (q *Queue) in(ctx context.Context, items []Item, f func(ctx context.Context, items []Item) error) (err error) {
+	l := items[0].claim.life
+	ended := false
+	defer func() {
+		if !ended { // a panic or Goexit
+			_ = settleAll(context.WithoutCancel(ctx), items, failed, errPanic)
+		}
+	}()
+	err = async.Scope(ctx, func(ctx context.Context) error { return f(ctx, items) },
+		async.Name("kvqueue "+q.name), async.StopOn(l.lost, l.why))
+	ended = true
+	if late := settleAll(context.WithoutCancel(ctx), items, verdictOf(ctx.Err() != nil || l.err() != nil, err), err); late != nil && !errors.Is(err, ErrLost) {
+		err = errors.Join(err, late)
+	}
+	return err
+}
+
+// verdictOf returns what becomes of the items of a scope that ended so: a run that was told
+// to stop has not failed, and is not done either.
+func verdictOf(told bool, outcome error) verdict {
+	switch {
+	case told:
+		return returned
+	case outcome != nil:
+		return failed
+	default:
+		return done
+	}
+}
+
+// told reports whether the scope of ctx, which ends with this outcome, was told to stop: it
+// was cancelled, and not by a failure of its own.
+func told(ctx context.Context, outcome error) bool {
+	if outcome == nil {
+		return ctx.Err() != nil
+	}
+	list, ok := outcome.(*async.ScopeError)
+	return ok && list.Cause != nil && errors.Is(list.Cause, context.Cause(ctx))
+}
+
+var errPanic = errors.New("kvqueue: the handler panicked or called Goexit")
+
+// Take claims items as [Queue.Do] does, for the scope of ctx, and returns them. They are
+// settled by the end of that scope. A context without a scope is [ErrNoScope]. If the
+// claims are lost the scope is cancelled with a [*LostError], which is its failure.
+func (q *Queue) Take(ctx context.Context, most int) ([]Item, error) {
+	return q.take(ctx, most, false)
+}
+
+// TryTake is [Queue.Take] that does not wait for items: without one it returns none, and no
+// error. It does ask the store.
+func (q *Queue) TryTake(ctx context.Context, most int) ([]Item, error) {
+	return q.take(ctx, most, true)
+}
+
+func (q *Queue) take(ctx context.Context, most int, try bool) (items []Item, err error) {
+	if bridge.ScopeOf(ctx) == nil {
+		return nil, ErrNoScope
+	}
+	items, err = q.claims(ctx, most, try)
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	l := items[0].claim.life
+	all := slices.Clone(items) // the caller may do with the other slice what it likes
+	async.OnExit(ctx, func(hook context.Context, outcome error) error {
+		return settleAll(hook, all, verdictOf(told(ctx, outcome), outcome), outcome)
+	})
+	async.Go(ctx, func(ctx context.Context) error {
+		select {
+		case <-l.lost:
+			return l.why
+		case <-ctx.Done():
+			return nil
+		}
+	}, async.Daemon(), async.Name("kvqueue: look after claims of "+q.name))
+	return items, nil
+}

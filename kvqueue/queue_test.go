@@ -74,6 +74,7 @@ func TestManyConsumersTakeEachItemOnceAndInOrder(t *testing.T) {
 		var mu sync.Mutex
 		var got []string
 		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
 		var all sync.WaitGroup
 		for range 4 {
 			q := open(t, kv, "q")

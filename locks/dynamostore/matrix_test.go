@@ -1,7 +1,6 @@
 package dynamostore_test
 
 import (
-	"os"
 	"testing"
 	"time"
 
@@ -10,12 +9,7 @@ import (
 	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
 
-// The server of these tests, dynalite, ends now and then when connections are reset under
-// load, and then no row can end well: the matrix is run when it is asked for.
 func TestMatrix(t *testing.T) {
-	if os.Getenv("LOCKS_MATRIX") == "" {
-		t.Skip("LOCKS_MATRIX=1 runs the matrix on DynamoDB")
-	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "id")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	lockstest.Matrix(t, lockstest.Target{

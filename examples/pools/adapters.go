@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/alitto/pond/v2"
 	"github.com/panjf2000/ants/v2"
 	concpool "github.com/sourcegraph/conc/pool"
@@ -20,6 +22,21 @@ import (
 // the pool for as long as any of its workers has something to do, so other
 // users of the pool get less of it.
 
+// A pool is one kind of pool. open makes one of size goroutines; close blocks
+// until all they run has ended.
+type pool struct {
+	name string
+	open func(size int) (ex scheduler.Executor, close func(), err error)
+}
+
+var allPools = []pool{
+	{"ants", openAnts},
+	{"pond", openPond},
+	{"conc", openConc},
+	{"errgroup", openErrgroup},
+	{"semaphore", openSemaphore},
+}
+
 // onAnts runs workers on a pool of ants.
 //
 // Submit blocks while the pool is full, as Execute may. Do not make the pool
@@ -31,6 +48,14 @@ import (
 // import ants starts two goroutines, which matters to leak checks; ants.Release
 // ends them.
 func onAnts(pool *ants.Pool) scheduler.Executor { return scheduler.ExecutorFunc(pool.Submit) }
+
+func openAnts(size int) (scheduler.Executor, func(), error) {
+	p, err := ants.NewPool(size)
+	if err != nil {
+		return nil, nil, err
+	}
+	return onAnts(p), func() { _ = p.ReleaseContext(context.Background()) }, nil
+}
 
 // onPond runs workers on a pool of pond.
 //
@@ -53,6 +78,11 @@ func (p onPond) TryExecute(task func()) bool {
 	return taken
 }
 
+func openPond(size int) (scheduler.Executor, func(), error) {
+	p := pond.NewPool(size)
+	return onPond{p}, p.StopAndWait, nil
+}
+
 // onConc runs workers on a pool of conc.
 //
 // Go blocks while WithMaxGoroutines are busy, and there is no try. Go panics
@@ -65,6 +95,11 @@ func onConc(pool *concpool.Pool) scheduler.Executor {
 	})
 }
 
+func openConc(size int) (scheduler.Executor, func(), error) {
+	p := concpool.New().WithMaxGoroutines(size)
+	return onConc(p), p.Wait, nil
+}
+
 // onErrgroup runs workers on the goroutines of an errgroup.
 //
 // Go blocks while SetLimit goroutines run, TryGo does not. Wait may not be
@@ -72,8 +107,20 @@ func onConc(pool *concpool.Pool) scheduler.Executor {
 // panic of a task ends the process, unless there is a scheduler.RecoverPanics.
 func onErrgroup(g *errgroup.Group) scheduler.Executor { return scheduler.Errgroup(g) }
 
+func openErrgroup(size int) (scheduler.Executor, func(), error) {
+	g := new(errgroup.Group)
+	g.SetLimit(size)
+	return onErrgroup(g), func() { _ = g.Wait() }, nil
+}
+
 // onSemaphore starts a goroutine for each submission, as many as sem has room
 // for, and shares that room with whoever else acquires it. There is no pool to
 // wait for or to close. A panic of a task ends the process, unless there is a
 // scheduler.RecoverPanics.
 func onSemaphore(sem *semaphore.Weighted) scheduler.Executor { return scheduler.Limited(sem) }
+
+func openSemaphore(size int) (scheduler.Executor, func(), error) {
+	n := int64(size)
+	sem := semaphore.NewWeighted(n)
+	return onSemaphore(sem), func() { _ = sem.Acquire(context.Background(), n) }, nil
+}

@@ -3,16 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/ambit-go/ambit/examples/internal/cli"
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 	"github.com/ambit-go/ambit/scheduler"
 )
@@ -20,42 +21,62 @@ import (
 // TestScripts runs the program as its users do.
 func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
-// The program has said what it is going to do, and would be at it for days.
+// The program has said what it is going to do, and would be at it for days. However
+// many workers there are, few have tasks: what is left of them is soon dropped.
 func TestSignalEndsTheProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no signals there")
 	}
 	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
-		p := clitest.Start(t, nil, "pools", "-tasks", "1000000000000")
-		p.WaitFor("pool ")
-		p.Signal(sig)
-		assert.Equal(t, status, p.Wait())
-		assert.Equal(t, "pools: stopped by signal: "+sig.String()+"\n", p.Stderr())
+		for _, load := range [][]string{{"-tasks", "1000000000000"}, {"-workers", "1000000", "-tasks", "1000000000000"}} {
+			p := clitest.Start(t, nil, "pools", load...)
+			p.WaitFor("pool ")
+			p.Signal(sig)
+			assert.Equal(t, status, p.Wait())
+			assert.Contains(t, p.Stderr(), "pools: stopped by signal: "+sig.String())
+		}
 	}
 }
 
-// runWith runs the program on one pool that is not one of its own.
-func runWith(p pool, args ...string) (status int, stdout, stderr string) {
-	var out, errs strings.Builder
-	status = program([]pool{p}).Execute(context.Background(), args, cli.Streams{Out: &out, Err: &errs})
-	return status, out.String(), errs.String()
+// A hundred thousand workers are no more to stop than a thousand: no others have
+// anything to do.
+func TestWorkersThatHaveTasksAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancelCause(t.Context())
+		open := make(chan struct{})
+		stuck := pool{"stuck", func(int) (scheduler.Executor, func(), error) {
+			return scheduler.ExecutorFunc(func(task func()) error {
+				go func() { <-open; task() }()
+				return nil
+			}), func() {}, nil
+		}}
+		before := runtime.NumGoroutine()
+		ended := make(chan error)
+		go func() {
+			ended <- table(ctx, config{workers: 100_000, tasks: 2, size: 1, batch: 1}, []pool{stuck}, io.Discard)
+		}()
+		synctest.Wait()
+		assert.Less(t, runtime.NumGoroutine()-before, 3*atOnce)
+		stop(errors.New("enough"))
+		close(open)
+		assert.EqualError(t, <-ended, "enough")
+	})
 }
 
 func TestTasksThatDoNotRunAreAFailure(t *testing.T) {
 	refusing := pool{"refusing", func(int) (scheduler.Executor, func(), error) {
 		return scheduler.ExecutorFunc(func(func()) error { return errors.New("no") }), func() {}, nil
 	}}
-	status, stdout, stderr := runWith(refusing, "-workers", "2", "-tasks", "3")
-	assert.Equal(t, cli.StatusFailed, status)
-	assert.Contains(t, stderr, "pools: refusing: worker 2: 3 of 3 tasks did not run\n")
-	assert.NotContains(t, stdout, "in order")
+	var stdout strings.Builder
+	err := table(t.Context(), config{workers: 2, tasks: 3, size: 1, batch: 1}, []pool{refusing}, &stdout)
+	assert.ErrorContains(t, err, "refusing: worker 2: 3 of 3 tasks did not run")
+	assert.NotContains(t, stdout.String(), "in order")
 }
 
 func TestPoolThatCannotBeMadeIsAFailure(t *testing.T) {
 	broken := pool{"broken", func(int) (scheduler.Executor, func(), error) { return nil, nil, errors.New("no room") }}
-	status, _, stderr := runWith(broken)
-	assert.Equal(t, cli.StatusFailed, status)
-	assert.Equal(t, "pools: cannot make the pool broken: no room\n", stderr)
+	err := table(t.Context(), config{workers: 1, tasks: 1, size: 1, batch: 1}, []pool{broken}, io.Discard)
+	assert.EqualError(t, err, "cannot make the pool broken: no room")
 }
 
 func TestLedgerSeesWhatIsWrong(t *testing.T) {

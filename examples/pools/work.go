@@ -17,18 +17,21 @@ const window = 1024
 
 // A result is what one pool did.
 type result struct {
-	pool        string
 	tasks       int   // that have run
 	submissions int64 // that the pool saw
 	took        time.Duration
 	faults      []string // empty if the order was kept
 }
 
+// atOnce is how many workers have something to do at the same time, at most, so
+// that neither memory nor the time that it takes to stop grows with -workers.
+const atOnce = 1000
+
 // measure runs the work of cfg on p. When it returns the pool is closed,
 // whatever happened.
 //
-// Workers belong to the scope: if ctx is cancelled they are closed, what they
-// have queued is dropped, and the tasks that run are joined.
+// A worker belongs to the task that posts to it: if ctx is cancelled it is closed,
+// what it has queued is dropped, and what it runs is joined.
 func measure(ctx context.Context, cfg config, p pool) (result, error) {
 	ex, closePool, err := p.open(cfg.size)
 	if err != nil {
@@ -38,16 +41,21 @@ func measure(ctx context.Context, cfg config, p pool) (result, error) {
 	s := scheduler.New(ex, scheduler.Batch(cfg.batch))
 	ledgers := make([]ledger, cfg.workers)
 	begin := time.Now()
-	err = async.Scope(ctx, func(ctx context.Context) error {
+	numbers := func(yield func(int) bool) {
 		for i := range ledgers {
-			w := s.NewWorker(ctx, scheduler.Name(fmt.Sprint("worker ", i+1)))
-			async.Go(ctx, func(ctx context.Context) error {
-				return post(ctx, w, &ledgers[i], cfg.tasks)
-			})
+			if !yield(i) {
+				return
+			}
 		}
-		return nil
-	}, async.Name(p.name))
+	}
+	err = async.ForEach(ctx, numbers, func(ctx context.Context, i int) error {
+		w := s.NewWorker(ctx, scheduler.Name(fmt.Sprint("worker ", i+1)))
+		return post(ctx, w, &ledgers[i], cfg.tasks)
+	}, async.Limit(atOnce), async.FailFast())
 	took := time.Since(begin)
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause // and not that of a worker that was closed for it
+	}
 	// The workers have ended. From here on the scheduler leaves the pool alone.
 	if drained := s.Drain(context.WithoutCancel(ctx)); err == nil {
 		err = drained
@@ -56,7 +64,7 @@ func measure(ctx context.Context, cfg config, p pool) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	r := result{pool: p.name, took: took, submissions: submitted.n.Load()}
+	r := result{took: took, submissions: submitted.n.Load()}
 	for i := range ledgers {
 		r.tasks += ledgers[i].ran
 		r.faults = append(r.faults, ledgers[i].faults(i+1, cfg.tasks)...)

@@ -118,6 +118,7 @@ unit:
 	$(call tested,go test -race -shuffle=on,go test -race -shuffle=on ./...)
 	$(call step,go test: the full counts that the race detector is too slow for)
 	@go test ./async/... ./scheduler/... ./jobqueue/...
+	$(if $(filter ./locks,$(MODULES)),@go -C locks test -run '^TestLoad$$/^a_great_many_wait' ./mysqlstore ./sqlitestore)
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)

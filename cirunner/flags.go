@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
-	"github.com/ambit-go/ambit/cirunner/internal/cli"
+	"github.com/ambit-go/ambit/cirunner/internal/exit"
 )
 
 // options are what the flags say.
@@ -54,15 +54,15 @@ func (o *options) define(flags *flag.FlagSet) {
 func (o *options) check() error {
 	switch {
 	case o.jobs < 1:
-		return cli.Usagef("-j %d: at least 1 job has to run", o.jobs)
+		return exit.Usagef("-j %d: at least 1 job has to run", o.jobs)
 	case o.logLimit < 0:
-		return cli.Usagef("-log-limit %d: a limit is at least 1, and 0 is none", o.logLimit)
+		return exit.Usagef("-log-limit %d: a limit is at least 1, and 0 is none", o.logLimit)
 	case o.timeout <= 0 || o.after <= 0 || o.grace < 0:
-		return cli.Usagef("-timeout and -after-timeout must be positive, -grace at least 0")
+		return exit.Usagef("-timeout and -after-timeout must be positive, -grace at least 0")
 	case o.keepRuns < 1:
-		return cli.Usagef("-keep-runs %d: at least this run is kept", o.keepRuns)
+		return exit.Usagef("-keep-runs %d: at least this run is kept", o.keepRuns)
 	case o.view != "auto" && o.view != "lines":
-		return cli.Usagef("-view %s: it is auto or lines", o.view)
+		return exit.Usagef("-view %s: it is auto or lines", o.view)
 	}
 	o.grace = max(o.grace, 1) // 0 is the default of package proc
 	return nil

@@ -13,46 +13,80 @@
 // end, no other starts.
 //
 // It is meant to be copied. main.go is the command, flags.go its flags, run.go
-// a run from file to exit status, stop.go its signals. Of the packages in
-// internal, pipeline reads files, lint checks them, plan decides which jobs run, runner runs
-// them, workdir has their directories and artifacts, joblog their logs, vars
-// their variables; board is the live picture, view shows it, report sums it up.
+// a run from file to exit status, signals.go two signals that package service does
+// not hear. Of the packages in internal, pipeline reads files, lint checks them, plan
+// decides which jobs run, runner runs them, workdir has their directories and
+// artifacts, joblog their logs, vars their variables; board is the live picture, view
+// shows it, report sums it up.
 //
-// It exits with 0 if all was well, 1 if jobs failed, 2 if the arguments or the
-// file are wrong, 3 if the runner or a service failed, 129, 130, 131 or 143 if it
-// was stopped by SIGHUP, SIGINT, SIGQUIT or SIGTERM before all jobs had ended.
+// It exits with 0 if all was well, 1 if jobs or the run itself failed, 2 if the
+// arguments or the file are wrong, 129, 130, 131 or 143 if it was stopped by
+// SIGHUP, SIGINT, SIGQUIT or SIGTERM before all jobs had ended.
 // (go run hides the status: it prints it and exits with 1.)
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"strings"
 
-	"github.com/ambit-go/ambit/cirunner/internal/cli"
+	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/lint"
+	"github.com/ambit-go/ambit/service"
 )
 
-func main() { newProgram().Main() }
+func main() {
+	service.Main(func(ctx context.Context) error { return command(ctx, os.Args[1:], os.Stdout) })
+}
 
-// newProgram returns the program, with flags at their defaults.
-func newProgram() *cli.Program {
+// command does what the arguments say.
+func command(ctx context.Context, args []string, out io.Writer) error {
 	var o options
-	return &cli.Program{
-		Name:     "cirunner",
-		Synopsis: "[flags] [FILE]\n\tcirunner lint FILE...",
-		About: `Cirunner runs a pipeline file in the dialect of GitLab CI on this machine, with
+	flags := flag.NewFlagSet("cirunner", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error says it
+	o.define(flags)
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return usage(out)
+	case err != nil:
+		return exit.Usagef("%w", err)
+	case flags.Arg(0) == "lint":
+		return lint.Run(flags.Args()[1:], out)
+	}
+	return run(ctx, &o, flags.Args(), out)
+}
+
+const about = `Cirunner runs a pipeline file in the dialect of GitLab CI on this machine, with
 bash. FILE is .gitlab-ci.yml unless another is named. Jobs work in copies of the
 current directory; logs and artifacts stay in ./.cirunner. A first interrupt
 cancels the run: scripts are stopped, after_scripts run. A second one aborts it.
-SIGQUIT lets running jobs end and starts no other. lint only checks files.`,
-		Exit: `0 all was well, 1 jobs failed, 2 the arguments or the file are wrong,
-3 the runner or a service failed, 129, 130, 131, 143 stopped by SIGHUP, SIGINT,
-SIGQUIT, SIGTERM before all jobs had ended`,
-		Flags: o.define,
-		Run: func(ctx context.Context, args []string, std cli.Streams) error {
-			if len(args) > 0 && args[0] == "lint" {
-				return lint.Run(args[1:], std.Out)
-			}
-			return run(ctx, &o, args, std)
-		},
-	}
+SIGQUIT lets running jobs end and starts no other. lint only checks files.
+
+	cirunner [flags] [FILE]
+	cirunner lint FILE...
+
+Flags:
+
+`
+
+const statuses = `
+Exit status: 0 all was well, 1 jobs or the run itself failed, 2 the arguments or
+the file are wrong, 129, 130, 131, 143 stopped by SIGHUP, SIGINT, SIGQUIT, SIGTERM
+before all jobs had ended.
+`
+
+// usage prints the text of -h.
+func usage(out io.Writer) error {
+	var defaults options
+	flags := flag.NewFlagSet("cirunner", flag.ContinueOnError)
+	defaults.define(flags)
+	var text strings.Builder
+	flags.SetOutput(&text)
+	flags.PrintDefaults()
+	_, err := io.WriteString(out, about+text.String()+statuses)
+	return err
 }

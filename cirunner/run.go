@@ -6,27 +6,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/board"
-	"github.com/ambit-go/ambit/cirunner/internal/cli"
+	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/report"
 	"github.com/ambit-go/ambit/cirunner/internal/runner"
 	"github.com/ambit-go/ambit/cirunner/internal/view"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
+	"github.com/ambit-go/ambit/service"
 )
 
 // defaultFile is what is run if nothing is named.
 const defaultFile = ".gitlab-ci.yml"
 
 // run runs a pipeline file.
-func run(ctx context.Context, o *options, args []string, std cli.Streams) error {
+func run(ctx context.Context, o *options, args []string, out io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -38,14 +39,8 @@ func run(ctx context.Context, o *options, args []string, std cli.Streams) error 
 	if err != nil {
 		return err
 	}
-	s := &session{o: o, p: p, std: std, manual: manual, begin: time.Now()}
-	return async.Scope(ctx, func(ctx context.Context) error {
-		// A reader of the output that goes away is an error of a write, not the
-		// end of the process, which would leave the jobs behind.
-		cli.OnSignal(ctx, func(os.Signal) error { return nil }, syscall.SIGPIPE)
-		err := s.run(ctx)
-		return errors.Join(s.tell(err), s.left)
-	}, async.Name("cirunner"))
+	s := &session{o: o, p: p, out: out, manual: manual, begin: time.Now()}
+	return s.run(ctx)
 }
 
 // load reads and checks the file.
@@ -56,17 +51,17 @@ func load(args []string) (*pipeline.Pipeline, error) {
 	case 1:
 		file = args[0]
 	default:
-		return nil, cli.Usagef("one file at a time, not %d", len(args))
+		return nil, exit.Usagef("one file at a time, not %d", len(args))
 	}
 	p, err := pipeline.ParseFile(file)
 	var found *pipeline.Errors
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
-		return nil, cli.Usagef("there is no %s here; name a file, such as cirunner/demo.yml", file)
+		return nil, exit.Usagef("there is no %s here; name a file, such as cirunner/demo.yml", file)
 	case errors.As(err, &found):
-		return nil, &cli.ExitError{Code: report.StatusUsage, Err: fmt.Errorf("this is no pipeline:\n%s", found.Detail())}
+		return nil, &exit.Error{Err: fmt.Errorf("this is no pipeline:\n%s", found.Detail())}
 	case err != nil:
-		return nil, &cli.ExitError{Code: report.StatusUsage, Err: err}
+		return nil, &exit.Error{Err: err}
 	}
 	return p, nil
 }
@@ -80,7 +75,7 @@ func (n names) among(p *pipeline.Pipeline) (map[string]bool, error) {
 			found = found || j.When == pipeline.Manual && (j.Name == name || j.Key == name)
 		}
 		if !found {
-			return nil, cli.Usagef("-manual %s: there is no manual job of that name", name)
+			return nil, exit.Usagef("-manual %s: there is no manual job of that name", name)
 		}
 		asked[name] = true
 	}
@@ -91,40 +86,79 @@ func (n names) among(p *pipeline.Pipeline) (map[string]bool, error) {
 type session struct {
 	o      *options
 	p      *pipeline.Pipeline
-	work   *workdir.Run
-	std    cli.Streams
+	out    io.Writer
 	manual map[string]bool
 	begin  time.Time
-	screen *view.Screen // nil without a terminal
 
-	stop stopper
-	jobs []board.Job // what became of them
-	logs string
-	left error // why something could not be tidied up
+	work   *workdir.Run
+	logs   string
+	runner *runner.Runner
+	screen *view.Screen            // nil without a terminal
+	stop   context.CancelCauseFunc // of the run, as the first signal does
+
+	drained error       // the signal that has drained the run; owned by follow while that runs
+	jobs    []board.Job // what became of them; nil if the run has not begun
 }
 
-// run runs the pipeline, and tidies up. As long as that takes signals are heard:
-// none of them leaves the directory of the run as that of one that was killed.
+// run runs the pipeline, tidies up, and tells what has become of it.
 func (s *session) run(ctx context.Context) error {
-	var failed error
-	_ = async.Scope(ctx, func(ctx context.Context) error { // fails by the second signal, which stop knows of
-		s.stop.listen(ctx)
-		work, stale, err := workdir.Open(s.o.dir)
-		if err != nil {
-			failed = err
-			return nil
-		}
-		s.work = work
-		failed = s.pipeline(ctx, stale)
-		s.stop.end()
-		s.left = s.leave(ctx)
-		return nil
-	}, async.Name("run"))
-	return failed
+	heard, deaf := hear()
+	defer deaf()
+	ctx, s.stop = context.WithCancelCause(ctx)
+	defer s.stop(nil)
+	work, stale, err := workdir.Open(s.o.dir)
+	if err != nil {
+		return err
+	}
+	s.work = work
+	failed := s.pipeline(ctx, heard, stale)
+	stopped := context.Cause(ctx)
+	if stopped == nil {
+		stopped = s.drained
+	}
+	left := s.leave(ctx)
+	return errors.Join(s.tell(stopped, failed), left)
 }
 
-// pipeline runs the pipeline.
-func (s *session) pipeline(ctx context.Context, stale []workdir.Stale) error {
+// noLimit is how long scripts and after_scripts have when the run is stopped: they
+// have limits of their own.
+const noLimit = time.Duration(math.MaxInt64)
+
+// pipeline runs the pipeline, as a service: the first signal is its Drain, the second
+// ends its context. Services are stopped in reverse order, so what shows the run
+// outlasts it.
+func (s *session) pipeline(ctx context.Context, heard <-chan os.Signal, stale []workdir.Stale) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	services := []service.Service{
+		{Name: "signals", Run: func(ctx context.Context) error { return s.follow(ctx, heard) }},
+		{
+			Name:    "pipeline",
+			Startup: time.Minute, // until it can be stopped, which is at once
+			Run: func(ctx context.Context) error {
+				return s.runner.Run(ctx, func(context.Context) {
+					s.tellStale(s.runner.Board, stale)
+					service.Ready(ctx)
+				})
+			},
+			Drain: func(drain context.Context) error {
+				s.runner.Cancel(drain, context.Cause(ctx))
+				return nil
+			},
+		},
+	}
+	if s.screen != nil {
+		show := func(ctx context.Context) error { return s.screen.Show(ctx, s.runner.Board) }
+		services = append([]service.Service{{Name: "screen", Run: show}}, services...)
+	}
+	err := service.Run(ctx, services, service.Grace(noLimit), service.GiveUp(time.Minute))
+	s.jobs = s.runner.Board.Jobs()
+	return err
+}
+
+// prepare makes the runner, and who is told what happens.
+func (s *session) prepare() error {
 	s.logs = s.o.logs
 	if s.logs == "" {
 		s.logs = s.work.Path("logs")
@@ -132,29 +166,21 @@ func (s *session) pipeline(ctx context.Context, stale []workdir.Stale) error {
 	if err := os.MkdirAll(s.logs, 0o755); err != nil {
 		return err
 	}
-	watch := s.watcher(func(err error) { s.stop.outputFailed(err) })
-	r := runner.New(runner.Config{
-		Pipeline: s.p, Work: s.work, Watch: watch, Manual: s.manual,
+	s.runner = runner.New(runner.Config{
+		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual,
 		Concurrent: s.o.jobs, FailFast: s.o.failFast, KeepWork: s.o.keepWork, Logs: s.logs, LogLimit: s.o.logLimit,
 		Timeout: s.o.timeout, After: s.o.after, Grace: s.o.grace,
 	})
-	around := ctx // its scope lasts longer than that of the run
-	err := r.Run(ctx, func(ctx context.Context) {
-		s.stop.begin(around, r)
-		s.tellStale(r.Board, stale)
-		if s.screen != nil {
-			async.Go(ctx, func(ctx context.Context) error { return s.screen.Show(ctx, r.Board) }, async.Daemon(), async.Name("screen"))
-		}
-	})
-	s.jobs = r.Board.Jobs()
-	return err
+	return nil
 }
 
-// watcher returns who is told what happens.
-func (s *session) watcher(failed func(error)) board.Watcher {
-	file, ok := s.std.Out.(*os.File)
+// watcher returns who is told what happens. An output that fails stops the run; it
+// is told so where a line is written, and so must not wait for anybody who writes.
+func (s *session) watcher() board.Watcher {
+	failed := func(err error) { s.stop(&brokenOutput{err}) }
+	file, ok := s.out.(*os.File)
 	if s.o.view == "lines" || !ok || !view.CanDraw(file) {
-		return &view.Lines{W: s.std.Out, Failed: failed}
+		return &view.Lines{W: s.out, Failed: failed}
 	}
 	s.screen = view.NewScreen(file, failed)
 	s.screen.Frame = s.o.frame
@@ -188,49 +214,39 @@ func (s *session) leave(ctx context.Context) error {
 		err = s.work.Prune(context.WithoutCancel(ctx), s.o.keepRuns)
 	}
 	if err != nil {
-		return &cli.ExitError{Code: report.StatusRunner, Err: fmt.Errorf("cannot tidy up: %w", err)}
+		return fmt.Errorf("cannot tidy up: %w", err)
 	}
 	return nil
 }
 
-// tell reports on the run. failed is what has failed the run itself.
-func (s *session) tell(failed error) error {
-	took := time.Since(s.begin)
+// tell reports on the run. stopped is why it was stopped, failed what has failed
+// the run itself.
+func (s *session) tell(stopped, failed error) error {
 	if s.jobs == nil {
-		return verdict(nil, s.stop.why(), failed)
+		return verdict(nil, stopped, failed)
 	}
-	var errs []error
+	took := time.Since(s.begin)
+	errs := []error{verdict(s.jobs, stopped, failed)}
 	if s.o.junit != "" {
 		if err := report.WriteJUnit(s.o.junit, filepath.Base(s.p.File), s.jobs, took); err != nil {
-			errs = append(errs, &cli.ExitError{Code: report.StatusRunner, Err: fmt.Errorf("cannot write the JUnit file: %w", err)})
+			errs = append(errs, fmt.Errorf("cannot write the JUnit file: %w", err))
 		}
 	}
-	out := &cli.Out{W: s.std.Out}
-	out.Printf("\n%s\n%s; logs in %s\n", report.Table(s.jobs), report.Summary(s.jobs, took), s.logs)
-	if err := out.Err(); err != nil && s.stop.why() == nil {
-		errs = append(errs, &cli.ExitError{Code: report.StatusRunner, Err: err})
+	_, err := fmt.Fprintf(s.out, "\n%s\n%s; logs in %s\n", report.Table(s.jobs), report.Summary(s.jobs, took), s.logs)
+	if err != nil && stopped == nil {
+		errs = append(errs, &brokenOutput{err})
 	}
-	return errors.Join(append([]error{verdict(s.jobs, s.stop.why(), failed)}, errs...)...)
+	return errors.Join(errs...)
 }
 
 // verdict is the error that says what has happened: who stopped the run, if that
 // kept jobs from ending; else what was wrong with the run; else with jobs.
 func verdict(jobs []board.Job, stopped, failed error) error {
-	if stopped != nil && (report.Left(jobs) || !isSignal(stopped)) {
-		if isSignal(stopped) {
-			return stopped
-		}
-		return &cli.ExitError{Code: report.StatusRunner, Err: stopped}
+	switch {
+	case stopped != nil && (report.Left(jobs) || !isSignal(stopped)):
+		return stopped
+	case failed != nil && !isSignal(failed):
+		return failed
 	}
-	if failed != nil && !isSignal(failed) {
-		return &cli.ExitError{Code: report.StatusRunner, Err: failed}
-	}
-	switch code := report.Status(jobs); code {
-	case report.StatusOK:
-		return nil
-	case report.StatusFailed:
-		return &cli.ExitError{Code: code, Err: errors.New("jobs failed")}
-	default:
-		return &cli.ExitError{Code: code, Err: errors.New("jobs could not be run as they should")}
-	}
+	return report.Failure(jobs)
 }

@@ -63,34 +63,6 @@ func TestTheFirstSignalCancels(t *testing.T) {
 	}
 }
 
-// A wrapper sends the same signal twice, and timeout to its group as well: that
-// is one wish, and after_scripts run.
-func TestTwoSignalsAtOnceAreOneWish(t *testing.T) {
-	t.Parallel()
-	p := newProject(t, working)
-	run := p.start("-j", "2")
-	run.WaitFor("] up")
-	run.WaitFor("] up")
-	run.Signal(syscall.SIGINT)
-	run.Signal(syscall.SIGTERM)
-	status := run.Wait()
-	assert.Contains(t, []int{130, 143}, status, "whichever was heard first")
-	assert.Contains(t, run.Stdout(), "[works] after canceled\n")
-	p.nothingIsLeft()
-}
-
-func TestWhatIsOneWish(t *testing.T) {
-	var s stopper
-	now := time.Now()
-	at := func(ms time.Duration) error { return s.heard(syscall.SIGINT, now.Add(ms*time.Millisecond)) }
-	require.NoError(t, at(0))
-	require.NoError(t, at(1))
-	require.NoError(t, at(299))
-	require.Error(t, at(300))
-	s.end()
-	require.NoError(t, at(2000), "there is nothing left to stop")
-}
-
 // Grace and after_script would take for ever.
 func TestTheSecondSignalAborts(t *testing.T) {
 	t.Parallel()
@@ -226,7 +198,7 @@ killed:
 `)
 	run := p.start()
 	require.NoError(t, syscall.Kill(lastInt(t, run.WaitFor("[killed/db] up")), syscall.SIGKILL))
-	assert.Equal(t, 3, run.Wait())
+	assert.Equal(t, 1, run.Wait())
 	assert.Contains(t, row(t, run.Stdout(), "killed"), "runner_system_failure: service db: has ended: service-db: ended by SIGKILL")
 	p.nothingIsLeft()
 }
@@ -243,7 +215,7 @@ func TestTheReaderOfTheOutputGoesAway(t *testing.T) {
 	err := cmd.Run()
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
-	assert.Equal(t, 3, exit.ExitCode(), stderr.String())
+	assert.Equal(t, 1, exit.ExitCode(), stderr.String())
 	assert.Contains(t, stderr.String(), "cannot write: ")
 	assert.FileExists(t, mark, "after_script has run")
 	p.nothingIsLeft()
@@ -260,7 +232,7 @@ func TestTheDiskIsFull(t *testing.T) {
 	require.NoError(t, os.Mkdir(logs, 0o755))
 	require.NoError(t, os.Symlink("/dev/full", filepath.Join(logs, "001-unlucky.log")))
 	run := p.start("-logs", logs)
-	assert.Equal(t, 3, run.Wait())
+	assert.Equal(t, 1, run.Wait())
 	assert.Contains(t, row(t, run.Stdout(), "unlucky"), "runner_system_failure: cannot write the log: ")
 	assert.Contains(t, run.Stdout(), "no space left on device")
 	assert.Contains(t, row(t, run.Stdout(), "lucky"), "success")

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"os"
 	"os/exec"
@@ -21,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
-	"github.com/ambit-go/ambit/cirunner/internal/cli"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/view"
 )
@@ -163,8 +161,9 @@ func TestThePicture(t *testing.T) {
 	var best []string
 	most := 0
 	o := &options{}
-	program := newProgram()
-	program.Flags = o.define
+	flags := flag.NewFlagSet("", flag.PanicOnError)
+	o.define(flags)
+	require.NoError(t, flags.Parse([]string{"-C", t.TempDir(), "-j", "4"}))
 	o.frame = func(lines []string, jobs []board.Job) {
 		score := 0
 		for _, j := range jobs {
@@ -181,8 +180,7 @@ func TestThePicture(t *testing.T) {
 			best, most = lines, score
 		}
 	}
-	program.Run = func(ctx context.Context, args []string, std cli.Streams) error { return run(ctx, o, args, std) }
-	program.Execute(t.Context(), []string{"-C", t.TempDir(), "-j", "4", file}, cli.Streams{Out: tty, Err: os.Stderr})
+	_ = run(t.Context(), o, []string{file}, tty) // jobs may fail
 	_ = tty.Close()
 	_ = master.Close()
 	<-s.done

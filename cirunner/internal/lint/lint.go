@@ -7,35 +7,31 @@ import (
 	"io"
 	"strings"
 
-	"github.com/ambit-go/ambit/cirunner/internal/cli"
+	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 )
 
 // Run checks pipeline files, all of them whatever the first ones are like. For
 // a file that is wrong it prints the lines of [pipeline.Errors.Detail] to w, for
-// one that is right what is in it. It returns a [cli.ExitError] with
-// cli.StatusFailed and no text of its own if a file was wrong or could not be
-// read, a [cli.UsageError] when there is no file, and otherwise what went wrong
-// with w.
+// one that is right what is in it. It returns an [exit.Error] if there is no file, or
+// one was wrong or could not be read, and otherwise what went wrong with w.
 func Run(files []string, w io.Writer) error {
 	if len(files) == 0 {
-		return cli.Usagef("lint needs the names of pipeline files, such as .gitlab-ci.yml")
+		return exit.Usagef("lint needs the names of pipeline files, such as .gitlab-ci.yml")
 	}
-	out := cli.Out{W: w}
-	wrong := false
+	wrong := 0
 	for _, file := range files {
 		text, err := check(file)
-		wrong = wrong || err != nil
 		if err != nil {
+			wrong++
 			text = err.Error()
 		}
-		out.Printf("%s\n", text)
+		if _, err := fmt.Fprintln(w, text); err != nil {
+			return fmt.Errorf("cannot write: %w", err)
+		}
 	}
-	if err := out.Err(); err != nil {
-		return err
-	}
-	if wrong {
-		return &cli.ExitError{Code: cli.StatusUsage}
+	if wrong > 0 {
+		return &exit.Error{Err: fmt.Errorf("%d of %s: no pipeline", wrong, count(len(files), "file"))}
 	}
 	return nil
 }

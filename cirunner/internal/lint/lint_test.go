@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ambit-go/ambit/cirunner/internal/cli"
+	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -36,14 +36,12 @@ nothing.yml: cannot read it: no such file or directory
 .: cannot read it: is a directory
 right.yml: ok: 1 job in 1 stage
 `, out.String())
-	var exit *cli.ExitError
-	require.ErrorAs(t, err, &exit)
-	require.True(t, exit.Quiet())
-	require.Equal(t, cli.StatusUsage, cli.Status(err))
+	require.ErrorAs(t, err, new(*exit.Error))
+	require.EqualError(t, err, "3 of 4 files: no pipeline")
 }
 
 func TestWithoutFilesThereIsNothingToDo(t *testing.T) {
-	require.ErrorAs(t, Run(nil, &strings.Builder{}), new(*cli.UsageError))
+	require.ErrorAs(t, Run(nil, &strings.Builder{}), new(*exit.Error))
 }
 
 func TestAnOutputThatCannotBeWrittenIsReported(t *testing.T) {

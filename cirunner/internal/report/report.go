@@ -1,9 +1,11 @@
 // Package report says what has become of a run: as a table, as a JUnit file, and
-// as an exit status. report.go is the table and the status, junit.go the file.
+// as an error. report.go is the table and the error, junit.go the file.
 package report
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,39 +15,31 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 )
 
-// The exit statuses of a run that no signal has ended.
-const (
-	StatusOK     = 0 // every job that was to run has succeeded, or may fail
-	StatusFailed = 1 // a job has failed
-	StatusUsage  = 2 // the arguments or the pipeline file are wrong
-	StatusRunner = 3 // the runner, or a service, has failed a job, or the run
-)
-
-// Status returns the exit status that jobs call for. A failure of the runner
-// weighs more than one of a script: it says nothing about the project.
-func Status(jobs []board.Job) int {
-	status := StatusOK
-	for _, j := range jobs {
-		switch {
-		case j.State == plan.Failed && j.Cause == pipeline.SystemFailure:
-			return StatusRunner
-		case j.State == plan.Failed:
-			status = StatusFailed
-		}
-	}
-	return status
-}
-
 // Left reports whether a job was stopped, or has not been started because the
 // run was.
 func Left(jobs []board.Job) bool {
+	return slices.ContainsFunc(jobs, func(j board.Job) bool { return j.State == plan.Canceled || !j.State.Final() })
+}
+
+// Failure returns the error that the jobs call for, nil if all was well. A failure
+// of the runner weighs more than one of a script: it says nothing about the project.
+func Failure(jobs []board.Job) (err error) {
 	for _, j := range jobs {
-		if j.State == plan.Canceled {
-			return true
+		switch {
+		case j.State == plan.Failed && j.Cause == pipeline.SystemFailure:
+			return ErrSystem
+		case j.State == plan.Failed:
+			err = ErrJobs
 		}
 	}
-	return false
+	return err
 }
+
+// What may have become of jobs.
+var (
+	ErrJobs   = errors.New("jobs failed")
+	ErrSystem = errors.New("jobs could not be run as they should")
+)
 
 // Table returns a line for each job, below a header.
 func Table(jobs []board.Job) string {

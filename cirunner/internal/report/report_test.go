@@ -42,13 +42,14 @@ never     b      canceled  -         -      enough
 	assert.Equal(t, "1 success, 2 failed, 1 warning, 2 canceled, in 2h03m", Summary(jobs, 2*time.Hour+3*time.Minute))
 }
 
-func TestStatus(t *testing.T) {
-	assert.Equal(t, StatusOK, Status(nil))
-	assert.Equal(t, StatusOK, Status([]board.Job{jobs[0], jobs[3]}))
-	assert.Equal(t, StatusFailed, Status(jobs[:2]))
-	assert.Equal(t, StatusRunner, Status(jobs))
+func TestFailure(t *testing.T) {
+	assert.NoError(t, Failure(nil))
+	assert.NoError(t, Failure([]board.Job{jobs[0], jobs[3]}))
+	assert.Equal(t, ErrJobs, Failure(jobs[:2]))
+	assert.Equal(t, ErrSystem, Failure(jobs))
 	assert.True(t, Left(jobs))
 	assert.False(t, Left(jobs[:4]))
+	assert.True(t, Left([]board.Job{{State: plan.Waiting}}), "the run has never begun")
 }
 
 func TestJUnit(t *testing.T) {

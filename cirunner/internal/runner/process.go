@@ -35,7 +35,7 @@ func (a *attempt) script() error {
 	err := a.watched(ctx, func(ctx context.Context, beat func()) error {
 		result, err := a.shell(ctx, shell{
 			name: "script", text: scriptText(commands), variables: a.job.Variables,
-			out: beating{a.log, beat}, grace: a.grace(),
+			out: &beating{a.log, beat}, grace: a.grace(),
 		})
 		for _, note := range result.Notes() {
 			a.log.Printf("cirunner: the script: %s", note)
@@ -83,7 +83,7 @@ type shell struct {
 	text      string
 	variables []pipeline.Variable
 	more      map[string]string // predefined ones
-	out       io.Writer
+	out       io.Writer         // of stdout and stderr, which are one stream
 	grace     time.Duration
 }
 
@@ -109,13 +109,14 @@ func (a *attempt) shell(ctx context.Context, s shell) (proc.Result, error) {
 	})
 }
 
-// beating is a writer that tells that something was written.
+// beating is a writer that tells that something was written. It is used by its
+// address: that is one writer for stdout and stderr, and so one pipe for both.
 type beating struct {
 	io.Writer
 	beat func()
 }
 
-func (b beating) Write(p []byte) (int, error) {
+func (b *beating) Write(p []byte) (int, error) {
 	b.beat()
 	return b.Writer.Write(p)
 }

@@ -3,6 +3,7 @@ package async_test
 import (
 	"context"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,5 +74,36 @@ func TestDaemonsAreDismissedWhileOthersAreStarted(t *testing.T) {
 			}
 			return nil
 		}, async.Limit(100)))
+	}
+}
+
+// A standard context cancels those below it one after another: the scope may hear of it,
+// and be about to end, before its daemon does.
+func TestADaemonOfACancelledScopeHearsOfThatCause(t *testing.T) {
+	for range 200 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		for range 300 { // they make the walk long
+			_, stop := context.WithCancel(ctx)
+			defer stop()
+		}
+		var cause error
+		var ready sync.WaitGroup
+		ready.Add(2)
+		go func() { ready.Wait(); cancel(errPlanted) }()
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				done := ctx.Done()
+				ready.Done()
+				<-done
+				cause = context.Cause(ctx)
+				return nil
+			}, async.Daemon())
+			done := ctx.Done()
+			ready.Done()
+			<-done
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, errPlanted, cause)
 	}
 }

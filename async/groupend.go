@@ -132,9 +132,15 @@ func (g *Group) stillThere(ctx context.Context, why error) error {
 	return &ScopeError{Scope: g.f.t.name(), Cause: context.Cause(ctx), Errors: []error{left}, stop: ctx.Err()}
 }
 
-// dismiss tells the daemon t, which may be a group, that its scope is done.
+// dismiss tells the daemon t, which may be a group, that its scope is done. If its scope was
+// cancelled that is the reason, though it may not have come as far as t yet: a standard
+// context tells those below it one after another, and some have gone on by then.
 func (t *task) dismiss() {
-	t.scope().cancel(canceled(ErrScopeDone))
+	sg := t.stoppedFromAbove()
+	if sg == nil {
+		sg = canceled(ErrScopeDone)
+	}
+	t.scope().cancel(sg)
 	if g, ok := t.self.(*Group); ok {
 		g.close(false)
 	}

@@ -1,23 +1,26 @@
 //go:build unix
 
 // Runstep runs a command or a script as a CI runner runs a step: in a process
-// group of its own, which is ended as a whole. A step that takes too long, or
-// that a signal to runstep stops, gets TERM, and what is left of its group
-// after the grace gets KILL. Exit status, signal and cause are all told.
+// group of its own, which is ended as a whole. A step that takes too long, that a
+// watchdog gives up, or that a signal to runstep stops gets TERM, and what is left
+// of its group after the grace gets KILL. Exit status, signal and cause are all told.
 //
 //	go run ./examples/runstep -- make test
 //	go run ./examples/runstep -timeout 10m -grace 30s -f build.sh
+//	go run ./examples/runstep -health http://localhost:8080/healthz -- ./server
+//	go run ./examples/runstep -beat /tmp/alive -stale 30s -- ./job
 //	echo 'echo hello; exit 3' | go run ./examples/runstep
 //	go run ./examples/runstep -demo
 //
-// Package proc does the work. This is meant to be copied, as the frame around it
-// in a runner of your own: main.go is the program, from
-// flags to exit status; step.go is what is run; report.go is what is told of it.
+// Package proc does the work. This is the frame around it in a runner of your own:
+// main.go is the program, from flags to exit status; step.go is what is run;
+// watch.go has the watchdogs.
 //
 // It exits with the status of the step: 128 and the number of a signal that has
-// ended it. A step that exits with 0 when it was stopped makes 124 if it was a
-// timeout, 128 and the number of the signal that runstep got, or 141 if nobody
-// reads its output any more. 2 is for wrong arguments, 125 to 127 for a step that
+// ended it. A step that exits with 0 when it was stopped makes 3 if a watchdog has
+// given it up, 124 if it was a timeout, 128 and the number of the signal that runstep
+// got, or 141 if nobody reads its output any more; with -cause these are the status
+// of every step that was stopped. 2 is for wrong arguments, 125 to 127 for a step that
 // could not be run. (go run hides the status: it prints it and exits with 1.)
 package main
 
@@ -26,107 +29,159 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/cli"
-	"github.com/ambit-go/ambit/examples/internal/foreground"
 	"github.com/ambit-go/ambit/proc"
+	"github.com/ambit-go/ambit/service"
 )
-
-func main() {
-	cfg := new(config)
-	program := cli.Program{
-		Name:     "runstep",
-		Synopsis: "[flags] [-- command [argument...]]",
-		About: `Runstep runs a command, or a script with bash, as a step of a pipeline: in a
-process group of its own. When the step takes too long, or on INT, TERM or HUP,
-the whole group gets TERM, and what is left of it after the grace gets KILL. A
-second signal ends the grace. Without a command and without -f it reads the
-script from its standard input. The step itself reads the null device.`,
-		Exit: `that of the step (128 and the number of the signal that has
-ended it); when it was stopped and exits with 0: 124 after a timeout, 128 and
-the number of the signal that has stopped it, 141 if nobody reads its output; 2
-wrong arguments; 125 could not be run, 126 is not executable, 127 is not there`,
-		Flags: cfg.flags,
-		Run:   cfg.run,
-	}
-	program.Main()
-}
 
 // A config is what the flags say.
 type config struct {
-	timeout, grace, linger    time.Duration
-	file, dir, name, reportTo string
-	demo                      bool
+	timeout, grace, linger        time.Duration
+	file, dir, name, health, beat string
+	stale, every, answer          time.Duration
+	tolerate                      int
+	byCause, demo                 bool
 }
 
-func (cfg *config) flags(flags *flag.FlagSet) {
-	flags.DurationVar(&cfg.timeout, "timeout", 0, "stop the step after this `time`; 0 for never")
-	flags.DurationVar(&cfg.grace, "grace", proc.DefaultGrace, "the `time` between TERM and KILL")
-	flags.DurationVar(&cfg.linger, "linger", proc.DefaultLinger, "how long what the step has left behind may go on: a `time`")
-	flags.StringVar(&cfg.file, "f", "", "run the script in this `file`, with the arguments that follow the flags")
-	flags.StringVar(&cfg.dir, "C", "", "run the step in this `directory`")
-	flags.StringVar(&cfg.name, "name", "", "what messages call the step: a `name`")
-	flags.StringVar(&cfg.reportTo, "report", "", "write how the step has ended to this `file`, as JSON")
-	flags.BoolVar(&cfg.demo, "demo", false, "run a built-in step that is stopped and leaves something behind")
+func main() {
+	var cfg config
+	flag.DurationVar(&cfg.timeout, "timeout", 0, "stop the step after this `time`; 0 for never")
+	flag.DurationVar(&cfg.grace, "grace", proc.DefaultGrace, "the `time` between TERM and KILL")
+	flag.DurationVar(&cfg.linger, "linger", proc.DefaultLinger, "how long what the step has left behind may go on: a `time`")
+	flag.StringVar(&cfg.file, "f", "", "run the script in this `file`, with the arguments that follow the flags")
+	flag.StringVar(&cfg.dir, "C", "", "run the step in this `directory`")
+	flag.StringVar(&cfg.name, "name", "", "what messages call the step: a `name`")
+	flag.StringVar(&cfg.health, "health", "", "ask this `URL`, which has to answer with a status of 200 to 299")
+	flag.StringVar(&cfg.beat, "beat", "", "look at the time of this `file`, which the step has to touch")
+	flag.DurationVar(&cfg.stale, "stale", 30*time.Second, "how old that may be: a `time`")
+	flag.DurationVar(&cfg.every, "every", time.Second, "the `time` between two looks")
+	flag.DurationVar(&cfg.answer, "answer", time.Second, "the `time` that an answer may take")
+	flag.IntVar(&cfg.tolerate, "tolerate", 2, "let `n` bad looks in a row pass")
+	flag.BoolVar(&cfg.byCause, "cause", false, "if the step was stopped, exit with a status that says why")
+	flag.BoolVar(&cfg.demo, "demo", false, "run a built-in step that is stopped and leaves something behind")
+	flag.Parse()
+	c, err := cfg.command(flag.Args()) // a signal while it reads the script ends it as ever
+	service.Main(func(ctx context.Context) error {
+		if err != nil {
+			return err
+		}
+		return cfg.run(ctx, c)
+	})
 }
+
+// A failure is an error with the exit status that it makes.
+type failure struct {
+	error
+	status int
+}
+
+// ExitStatus is what package service asks for.
+func (f *failure) ExitStatus() int { return f.status }
+
+func usage(format string, args ...any) error { return &failure{fmt.Errorf(format, args...), 2} }
 
 // check refuses what makes no sense.
 func (cfg *config) check() error {
-	for name, d := range map[string]time.Duration{"timeout": cfg.timeout, "grace": cfg.grace, "linger": cfg.linger} {
-		if d < 0 {
-			return cli.Usagef("-%s %v: a time must not be negative", name, d)
+	for _, f := range []struct {
+		name     string
+		d, least time.Duration
+	}{
+		{"timeout", cfg.timeout, 0}, {"grace", cfg.grace, 0}, {"linger", cfg.linger, 0},
+		{"stale", cfg.stale, time.Millisecond}, {"every", cfg.every, time.Millisecond}, {"answer", cfg.answer, time.Millisecond},
+	} {
+		if f.d < f.least {
+			return usage("-%s %v: must be at least %v", f.name, f.d, f.least)
 		}
 	}
-	if cfg.grace == 0 {
-		cfg.grace = -1 // none, where proc takes 0 for its default
-	}
-	if cfg.linger == 0 {
-		cfg.linger = -1
+	u, err := url.Parse(cfg.health)
+	switch {
+	case cfg.health != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
+		return usage("-health %s: not a URL like http://localhost:8080/healthz", cfg.health)
+	case cfg.tolerate < 0:
+		return usage("-tolerate %d: must not be negative", cfg.tolerate)
 	}
 	return nil
 }
 
 // run runs the step and tells how it has ended.
-func (cfg *config) run(ctx context.Context, args []string, std cli.Streams) error {
-	if err := cfg.check(); err != nil {
-		return err
-	}
-	c, err := cfg.command(args, std)
-	if err != nil {
-		return err
-	}
-	if err := checkReport(cfg.reportTo); err != nil {
-		return err
-	}
-	cli.FailWritesToClosedPipes()
-	begin := time.Now()
-	var result proc.Result
-	err = async.Scope(ctx, func(ctx context.Context) error {
-		c.Signalling = func(sig syscall.Signal, cause error) {
-			fmt.Fprintf(std.Err, "runstep: %s: %s: %s\n", c.Name, proc.SignalName(sig), because(cause))
+func (cfg *config) run(ctx context.Context, c proc.Command) error {
+	c.Hurry = service.Hurry(ctx) // the second signal ends the grace
+	c.Signalling = func(sig syscall.Signal, cause error) {
+		if cause == nil {
+			cause = errors.New("it has left processes behind")
 		}
-		step := foreground.StopOnSignals(ctx, &c)
-		err := openable(ctx, c.ExtraFiles)
-		if err != nil {
-			return err
-		}
-		result, err = proc.Run(step, c, async.Timeout(cfg.timeout))
-		return err
-	}, async.Name("runstep"))
+		fmt.Fprintf(os.Stderr, "runstep: %s: %s: %v\n", c.Name, proc.SignalName(sig), cause)
+	}
+	// A write that nobody reads is an error from here on: the step is to be stopped then,
+	// and not runstep alone. To ignore the signal would have the step ignore it, too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	result, err := cfg.watched(stopOnHangup(ctx), c)
 	for _, note := range result.Notes() {
-		fmt.Fprintf(std.Err, "runstep: %s: note: %s\n", c.Name, note)
-	}
-	r := newReport(c.Name, result, err, time.Since(begin))
-	if failed := r.write(cfg.reportTo); failed != nil {
-		if err = errors.Join(err, failed); r.Status == cli.StatusDone {
-			r.Status = foreground.StatusCannot
-		}
+		fmt.Fprintf(os.Stderr, "runstep: %s: note: %s\n", c.Name, note)
 	}
 	if err != nil {
-		err = &cli.ExitError{Code: r.Status, Err: err}
+		err = &failure{err, cfg.status(result, err)}
 	}
 	return err
+}
+
+// stopOnHangup returns a context that a HUP cancels, too. Package service takes INT
+// and TERM; the step has to end with a terminal as well.
+func stopOnHangup(ctx context.Context) context.Context {
+	ctx, stop := context.WithCancelCause(ctx)
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	async.Go(ctx, func(ctx context.Context) error {
+		select {
+		case sig := <-hangup:
+			stop(&service.SignalError{Signal: sig})
+		case <-ctx.Done():
+		}
+		return nil
+	}, async.Daemon(), async.Name("hangup"))
+	return ctx
+}
+
+// status returns the exit status for a step that has not ended well. Its own goes before
+// everything, unless -cause says otherwise: that it was stopped does not mask it.
+func (cfg *config) status(r proc.Result, err error) int {
+	const cannot, notExecutable, missing = 125, 126, 127 // those of env(1)
+	why, stopped := causeStatus(err)
+	switch status := r.Status(); {
+	case r.Pid == 0 && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)):
+		return missing
+	case r.Pid == 0 && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC)):
+		return notExecutable
+	case r.Pid == 0 && !stopped, r.Pid > 0 && status < 0: // or it cannot be killed
+		return cannot
+	case r.Pid == 0, cfg.byCause && r.Cause != nil, status == 0:
+		return why
+	default:
+		return status
+	}
+}
+
+// causeStatus returns the exit status that says why a step was stopped. A check that took
+// too long is a timeout as well, so the watchdog is looked for first.
+func causeStatus(err error) (status int, ok bool) {
+	var sig *service.SignalError
+	switch {
+	case errors.As(err, new(*async.WatchdogError)):
+		return 3, true
+	case errors.As(err, &sig):
+		return sig.ExitStatus(), true
+	case errors.As(err, new(*async.TimeoutError)):
+		return 124, true
+	case errors.Is(err, syscall.EPIPE):
+		return 128 + int(syscall.SIGPIPE), true
+	}
+	return 1, false
 }

@@ -4,12 +4,11 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,76 +23,61 @@ import (
 // A step is a runstep whose step has said "ready" and its process group.
 type step struct {
 	*clitest.Process
-	t      *testing.T
-	group  int
-	report string
+	t     *testing.T
+	group int
 }
 
 // start runs a script, which has to print "ready" and its $$.
 func start(t *testing.T, script string, flags ...string) *step {
 	t.Helper()
-	s := &step{t: t, report: filepath.Join(t.TempDir(), "report.json")}
-	args := append([]string{"-name", "step", "-report", s.report, "-grace", "1m", "-linger", "1m"}, flags...)
-	s.Process = clitest.Start(t, nil, "runstep", append(args, "--", "bash", "-c", script)...)
+	args := append([]string{"-name", "step", "-grace", "1m", "-linger", "1m", "-stale", "1h", "-answer", "1m"}, flags...)
+	s := &step{t: t, Process: clitest.Start(t, nil, "runstep", append(args, "--", "bash", "-c", script)...)}
 	group, err := strconv.Atoi(strings.Fields(s.WaitFor("ready"))[1])
 	require.NoError(t, err)
 	s.group = group
 	return s
 }
 
-// end waits for the end and returns the exit status and the report. Nothing is
-// left of the group then.
-func (s *step) end() (int, report) {
+// end waits for the end and returns the exit status. Nothing is left of the group then.
+func (s *step) end() int {
 	s.t.Helper()
 	status := s.Wait()
 	assert.Empty(s.t, clitest.InGroup(s.t, s.group), "left in the group")
-	text, err := os.ReadFile(s.report)
-	require.NoError(s.t, err)
-	var r report
-	require.NoError(s.t, json.Unmarshal(text, &r))
-	assert.Equal(s.t, status, r.Status)
-	assert.Equal(s.t, s.group, r.Pid)
-	return status, r
+	return status
 }
 
+// stubborn answers TERM with 7.
+const stubborn = `trap 'echo bye; exit 7' TERM; bash -c "echo ready $$; exec sleep 600" & wait`
+
+// The step's own status goes before what has stopped it, unless that is asked for.
 func TestTheStatusOfAStepThatTrapsTERMIsKept(t *testing.T) {
-	for sig, text := range map[syscall.Signal]string{
-		syscall.SIGINT:  "stopped by signal: interrupt",
-		syscall.SIGTERM: "stopped by signal: terminated",
-		syscall.SIGHUP:  "stopped by signal: hangup",
-	} {
-		t.Run(text, func(t *testing.T) {
-			s := start(t, `trap 'echo bye; exit 7' TERM; bash -c "echo ready $$; exec sleep 600" & wait`)
+	for sig, cause := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		for _, flags := range [][]string{nil, {"-cause"}} {
+			s := start(t, stubborn, flags...)
 			s.Signal(sig)
-			status, r := s.end()
-			assert.Equal(t, 7, status)
-			assert.Equal(t, 7, *r.Code)
-			assert.Empty(t, r.Signal)
-			assert.Equal(t, "signal", r.Reason)
-			assert.Equal(t, text, r.Cause)
+			want := 7
+			if flags != nil {
+				want = cause
+			}
+			assert.Equal(t, want, s.end())
 			assert.Contains(t, s.Stdout(), "bye\n")
+			text := "stopped by signal: " + sig.String()
 			assert.Equal(t, "runstep: step: SIGTERM: "+text+"\nrunstep: step: exit status 7, stopped: "+text+"\n", s.Stderr())
-		})
+		}
 	}
 }
 
 func TestAStepThatWasStoppedHasNotSucceeded(t *testing.T) {
 	s := start(t, `trap 'exit 0' TERM; bash -c "echo ready $$; exec sleep 600" & wait`)
 	s.Signal(os.Interrupt)
-	status, r := s.end()
-	assert.Equal(t, 130, status)
-	assert.Equal(t, 0, *r.Code)
-	assert.Equal(t, "signal", r.Reason)
+	assert.Equal(t, 130, s.end())
 }
 
 func TestAStepThatIgnoresTERMIsKilledAfterTheGrace(t *testing.T) {
 	s := start(t, "trap '' TERM; sleep 600 & echo ready $$; wait", "-grace", "50ms")
 	s.Signal(os.Interrupt)
-	status, r := s.end()
-	assert.Equal(t, 137, status)
-	assert.Nil(t, r.Code)
-	assert.Equal(t, "SIGKILL", r.Signal)
-	assert.Equal(t, "stopped by signal: interrupt", r.Cause)
+	assert.Equal(t, 137, s.end())
+	assert.Contains(t, s.Stderr(), "ended by SIGKILL, stopped: stopped by signal: interrupt")
 }
 
 func TestASecondSignalEndsTheGrace(t *testing.T) {
@@ -101,25 +85,16 @@ func TestASecondSignalEndsTheGrace(t *testing.T) {
 	s.Signal(os.Interrupt)
 	s.WaitForStderr("SIGTERM")
 	s.Signal(os.Interrupt)
-	status, r := s.end()
-	assert.Equal(t, 137, status)
-	assert.Equal(t, "SIGKILL", r.Signal)
+	assert.Equal(t, 137, s.end())
 }
 
 func TestAGrandchildThatIgnoresTERMIsGone(t *testing.T) {
 	s := start(t, `trap 'exit 7' TERM; (trap '' TERM; sleep 600 & echo ready $$; wait) & wait`)
 	s.Signal(os.Interrupt)
-	s.leaderEnds()
+	clitest.Eventually(t, "the leader has ended", func() bool { return syscall.Kill(s.group, 0) != nil })
 	s.Signal(os.Interrupt) // the grace is a minute
-	status, r := s.end()   // which looks at the group
-	assert.Equal(t, 7, status)
-	assert.Equal(t, []string{"some of its processes had to be killed"}, r.Notes)
-}
-
-// leaderEnds waits until the first process of the group has ended.
-func (s *step) leaderEnds() {
-	s.t.Helper()
-	clitest.Eventually(s.t, "the leader has ended", func() bool { return syscall.Kill(s.group, 0) != nil })
+	assert.Equal(t, 7, s.end())
+	assert.Contains(t, s.Stderr(), "note: some of its processes had to be killed\n")
 }
 
 func TestTheDemonstration(t *testing.T) {
@@ -139,10 +114,32 @@ func TestAReaderSeesTheEndAlthoughADaemonLives(t *testing.T) {
 	pid, err := strconv.Atoi(strings.Fields(line)[1])
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
-	status, r := s.end()
-	assert.Equal(t, 0, status)
-	assert.Equal(t, []string{"a process that has left its group keeps its output open"}, r.Notes)
+	assert.Equal(t, 0, s.end())
+	assert.Contains(t, s.Stderr(), "note: a process that has left its group keeps its output open\n")
 	assert.NotEmpty(t, clitest.Alive(t, pid))
+}
+
+// A script may come from a socket, as that of a shell which ssh starts does.
+func TestAScriptFromASocketIsRun(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	ours, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	defer ours.Close()
+	theirs, err := l.Accept()
+	require.NoError(t, err)
+	stdin, err := theirs.(*net.TCPConn).File()
+	require.NoError(t, err)
+	p := clitest.Start(t, func(cmd *exec.Cmd) { cmd.Stdin = stdin }, "runstep", "-name", "step")
+	require.NoError(t, stdin.Close())
+	require.NoError(t, theirs.Close())
+	_, err = io.WriteString(ours, "echo one; cat; echo two; exit 3\n")
+	require.NoError(t, err)
+	require.NoError(t, ours.(*net.TCPConn).CloseWrite())
+	assert.Equal(t, 3, p.Wait(), p.Stderr())
+	assert.Equal(t, "one\ntwo\n", p.Stdout())
+	assert.Equal(t, "runstep: step: exit status 3\n", p.Stderr())
 }
 
 func TestNoOutputIsLost(t *testing.T) {

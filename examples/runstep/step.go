@@ -3,19 +3,14 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"github.com/mattn/go-isatty"
-
-	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/cli"
-	"github.com/ambit-go/ambit/examples/internal/foreground"
 	"github.com/ambit-go/ambit/proc"
 )
 
@@ -23,27 +18,30 @@ import (
 // the end of it, and nobody's start-up files change anything.
 var shell = []string{"bash", "--noprofile", "--norc", "-eo", "pipefail"}
 
-// command makes the command of what the flags and arguments say.
-func (cfg *config) command(args []string, std cli.Streams) (proc.Command, error) {
+// command makes the command of what the flags and arguments say. Its output goes
+// through a pipe of its own: what it leaves running would else hold ours open, and
+// with it whoever reads that.
+func (cfg *config) command(args []string) (proc.Command, error) {
 	c := proc.Command{
-		Name: cfg.name, Dir: cfg.dir,
-		Grace: cfg.grace, Linger: cfg.linger,
-		Stdout: foreground.Piped(std.Out), Stderr: foreground.Piped(std.Err),
+		Dir:   cfg.dir,
+		Grace: cmp.Or(cfg.grace, -1), Linger: cmp.Or(cfg.linger, -1), // proc takes 0 for its default
+		Stdout: struct{ io.Writer }{os.Stdout}, Stderr: struct{ io.Writer }{os.Stderr},
+	}
+	if err := cfg.check(); err != nil {
+		return c, err
 	}
 	if info, err := os.Stat(cfg.dir); cfg.dir != "" && (err != nil || !info.IsDir()) {
-		return c, cli.Usagef("-C %s: not a directory", cfg.dir)
+		return c, usage("-C %s: not a directory", cfg.dir)
 	}
+	name := "script"
 	switch {
 	case cfg.demo && (cfg.file != "" || len(args) > 0):
-		return c, cli.Usagef("-demo is a step of its own; leave out the command and -f")
+		return c, usage("-demo is a step of its own; leave out the command and -f")
 	case cfg.demo:
-		c.Args = append(shell[:len(shell):len(shell)], "-c", demo)
-		setDefault(&c.Name, "demo")
+		name = "demo"
+		c.Args = slices.Concat(shell, []string{"-c", demo})
 		if cfg.timeout == 0 {
-			cfg.timeout = demoTimeout
-			if c.Grace == proc.DefaultGrace { // nobody has said how long
-				c.Grace = demoGrace
-			}
+			cfg.timeout, c.Grace = time.Second, 2*time.Second
 		}
 	case cfg.file != "":
 		path, err := filepath.Abs(cfg.file) // -C comes later
@@ -51,96 +49,54 @@ func (cfg *config) command(args []string, std cli.Streams) (proc.Command, error)
 			_, err = os.Stat(path)
 		}
 		if err != nil {
-			return c, &cli.ExitError{Code: foreground.StatusMissing, Err: err}
+			return c, &failure{err, cfg.status(proc.Result{}, err)}
 		}
-		c.Args = append(append(shell[:len(shell):len(shell)], path), args...)
-		setDefault(&c.Name, filepath.Base(path))
+		name = filepath.Base(path)
+		c.Args = slices.Concat(shell, []string{path}, args)
 	case len(args) > 0 && args[0] == "":
-		return c, cli.Usagef(`the command is ""; is a variable empty?`)
+		return c, usage(`the command is ""; is a variable empty?`)
 	case len(args) > 0:
+		name = filepath.Base(args[0])
 		c.Args = args
-		setDefault(&c.Name, filepath.Base(args[0]))
 	default:
-		return fromStdin(c, std.In)
-	}
-	return c, nil
-}
-
-// fromStdin makes bash read the script from our standard input: as a file of its
-// own. As its standard input the commands of the script could eat the rest.
-func fromStdin(c proc.Command, in io.Reader) (proc.Command, error) {
-	const descriptor = "/dev/fd/3" // the first of ExtraFiles
-	file, ok := in.(*os.File)
-	if !ok || isatty.IsTerminal(file.Fd()) {
-		return c, cli.Usagef("nothing to run: give a command after --, a script with -f or on standard input, or -demo")
-	}
-	c.Args = append(shell[:len(shell):len(shell)], descriptor)
-	info, err := file.Stat()
-	if err != nil {
-		return c, cli.Usagef("standard input: %v", err)
-	}
-	if info.IsDir() {
-		return c, cli.Usagef("standard input is a directory; a script is a file, or comes from a pipe")
-	}
-	c.ExtraFiles = []*os.File{file}
-	setDefault(&c.Name, "script")
-	return c, nil
-}
-
-// openable replaces those of the files that are sockets, as some parents give
-// one for standard input: a descriptor that is a socket cannot be opened by its
-// name in /dev/fd.
-func openable(ctx context.Context, files []*os.File) error {
-	for i, file := range files {
-		info, err := file.Stat()
-		if err == nil && info.Mode()&os.ModeSocket != 0 {
-			files[i], err = piped(ctx, file)
-		}
+		script, err := scriptFromStdin()
 		if err != nil {
-			return fmt.Errorf("standard input: %w", err)
+			return c, err
 		}
+		c.Args = slices.Concat(shell, []string{"/dev/fd/3"}) // the first of ExtraFiles
+		c.ExtraFiles = []*os.File{script}
 	}
-	return nil
+	c.Name = cmp.Or(cfg.name, name)
+	return c, nil
 }
 
-// piped returns a pipe that has what comes from a socket. It lasts as long as
-// the scope of ctx.
-func piped(ctx context.Context, socket *os.File) (*os.File, error) {
-	conn, err := net.FileConn(socket) // whose reads can be ended
+// scriptFromStdin returns the script on our standard input as a file of its own.
+// As its standard input the commands of the script could eat the rest.
+func scriptFromStdin() (*os.File, error) {
+	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
+		return nil, usage("nothing to run: give a command after --, a script with -f or on standard input, or -demo")
+	}
+	file, err := os.CreateTemp("", "runstep")
 	if err != nil {
 		return nil, err
 	}
-	r, w, err := os.Pipe()
+	if err = os.Remove(file.Name()); err == nil { // the descriptor is all that is needed
+		_, err = io.Copy(file, os.Stdin)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
 	if err != nil {
-		_ = conn.Close()
-		return nil, err
+		return nil, fmt.Errorf("the script on standard input: %w", err)
 	}
-	async.Go(ctx, func(ctx context.Context) error {
-		end := func() { _ = conn.Close(); _ = w.Close() }
-		defer end()
-		defer context.AfterFunc(ctx, end)()
-		_, _ = io.Copy(w, conn) // the script ends where the input does
-		return nil
-	}, async.Daemon(), async.Name("standard input"))
-	async.OnExit(ctx, func(context.Context, error) error { return r.Close() })
-	return r, nil
-}
-
-func setDefault(s *string, value string) {
-	if *s == "" {
-		*s = value
-	}
+	return file, nil
 }
 
 // The demonstration is a step that takes too long, answers TERM with an exit
 // status of its own, and has a child that ignores TERM.
-const (
-	demoTimeout = time.Second
-	demoGrace   = 2 * time.Second
-	demo        = `
-		trap 'echo "step: got TERM, cleaning up"; exit 7' TERM
-		(trap '' TERM; echo "child: ignores TERM"; while :; do sleep 0.1; done) &
-		echo "step: would take an hour"
-		sleep 3600 & wait $!
-	`
-)
+const demo = `
+	trap 'echo "step: got TERM, cleaning up"; exit 7' TERM
+	(trap '' TERM; echo "child: ignores TERM"; while :; do sleep 0.1; done) &
+	echo "step: would take an hour"
+	sleep 3600 & wait $!
+`

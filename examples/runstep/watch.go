@@ -47,17 +47,9 @@ func (cfg *config) watch(work func(context.Context) error, ok check) func(contex
 	return func(ctx context.Context) error {
 		_, err := async.Watch(ctx, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, work(ctx)
-		}, cfg.looks, ok, async.Tolerate(cfg.tolerate), async.Name("the command")).Wait(context.WithoutCancel(ctx))
+		}, async.Every(cfg.every), ok, async.Tolerate(cfg.tolerate), async.Name("the command")).Wait(context.WithoutCancel(ctx))
 		return err
 	}
-}
-
-// looks is the interval between looks: the first may have to wait for longer.
-func (cfg *config) looks(made int) time.Duration {
-	if made == 0 && cfg.startup > 0 {
-		return cfg.startup
-	}
-	return cfg.every
 }
 
 // health asks url. An answer that takes longer than limit is a bad one.

@@ -113,7 +113,7 @@ func (q *Queue) appendAll(ctx context.Context, batch []*request[*appending]) err
 			err = l.append(ctx, batch)
 		}
 		switch {
-		case err == nil || !errors.Is(err, errAgain) && !again(err):
+		case err == nil || errors.Is(err, ErrUnknown) || !errors.Is(err, errAgain) && !again(err):
 			return err
 		case async.Sleep(ctx, pause(try)) != nil:
 			return fmt.Errorf("%w; the last try: %w", context.Cause(ctx), err)

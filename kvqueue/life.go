@@ -124,7 +124,9 @@ func (l *life) end(reason string, err error) {
 	}
 	l.why.Reason, l.why.Err = reason, err
 	close(l.lost)
-	l.q.forget(l)
+	if n := l.q.forget(l); n > 0 {
+		l.q.tell(Report{Kind: Lost, Items: n, Why: reason})
+	}
 }
 
 // keep renews the session until the life ends.

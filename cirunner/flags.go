@@ -40,7 +40,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.BoolVar(&o.failFast, "fail-fast", false, "once a job has failed, give up running jobs that are interruptible")
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit `file`")
 	flags.StringVar(&o.logs, "logs", "", "the `directory` of the logs (default .cirunner/RUN/logs)")
-	flags.Int64Var(&o.logLimit, "log-limit", 0, "keep at most so many `bytes` of a job's output; 0 keeps all")
+	flags.Int64Var(&o.logLimit, "log-limit", 0, "keep and print at most so many `bytes` of a job's output; 0 for all")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "the timeout of jobs that have none")
 	flags.DurationVar(&o.after, "after-timeout", 5*time.Minute, "the timeout of each after_script")
 	flags.DurationVar(&o.grace, "grace", 10*time.Second, "the time between TERM and KILL, of jobs that say nothing of it")

@@ -41,12 +41,16 @@ talks:
   script:
     - head -c %dM /dev/zero | tr '\0' x
     - echo; (yes "$(printf %%01000d 1)" || true) | head -c %dM
-    - echo; echo "the end"
+    - echo; echo "the end"; touch $GO.end
   after_script: ["until test -e $GO; do sleep 0.01; done"]
 `, megabytes/2, megabytes/2))
 	mark := p.signalFile()
 	run := p.start("-log-limit", "4000000")
-	run.WaitFor("[talks] the end")
+	run.WaitFor("[talks] cirunner: the log has reached its limit of 4000000 bytes")
+	until(t, "the end", func() bool {
+		_, err := os.Stat(mark + ".end")
+		return err == nil
+	})
 	used := peak(t, run.Pid())
 	require.NoError(t, os.WriteFile(mark, nil, 0o644))
 	assert.Equal(t, 0, run.Wait())
@@ -59,6 +63,7 @@ talks:
 	log := p.read(".cirunner/1/logs/001-talks.log")
 	assert.Less(t, len(log), 4_001_000)
 	assert.Contains(t, log, "reached its limit of 4000000 bytes")
+	assert.Less(t, len(run.Stdout()), 4_100_000, "the limit is that of what is printed, too")
 	p.nothingIsLeft()
 }
 

@@ -48,6 +48,7 @@ type Watcher interface {
 type Board struct {
 	mu    sync.Mutex
 	jobs  []Job
+	tails []tail     // of the jobs
 	tell  sync.Mutex // held while the watcher is told; taken without mu
 	watch Watcher
 }
@@ -57,7 +58,7 @@ func New(jobs []Job, watch Watcher) *Board {
 	if watch == nil {
 		watch = nobody{}
 	}
-	return &Board{jobs: slices.Clone(jobs), watch: watch}
+	return &Board{jobs: slices.Clone(jobs), tails: make([]tail, len(jobs)), watch: watch}
 }
 
 // Jobs returns what all jobs are doing, at one moment.
@@ -72,21 +73,39 @@ func (b *Board) Change(i int, change func(*Job)) {
 	b.tell.Lock()
 	defer b.tell.Unlock()
 	b.mu.Lock()
+	before := b.jobs[i].Attempt
 	change(&b.jobs[i])
 	now := b.jobs[i]
+	if now.Attempt != before {
+		b.tails[i] = tail{}
+	}
 	b.mu.Unlock()
 	b.watch.Changed(now)
 }
 
+// A Line is what a job has said.
+type Line struct {
+	Source string // empty, or the name of a service
+	Own    bool   // it is the runner's own, about the job
+	Hidden bool   // it is beyond what is to be shown
+}
+
 // Line notes a line that a job, or a service of it, has said, as plain text.
-func (b *Board) Line(i int, source string, raw []byte) {
+func (b *Board) Line(i int, l Line, raw []byte) {
 	line := Clean(raw)
 	b.mu.Lock()
-	if source == "" {
-		b.jobs[i].Last = line
+	j := &b.jobs[i]
+	if l.Source == "" {
+		j.Last = line
 	}
-	name := b.jobs[i].Name
+	if l.Source == "" && !l.Own && j.Phase == script {
+		b.tails[i].add(line)
+	}
+	name, source := j.Name, l.Source
 	b.mu.Unlock()
+	if l.Hidden {
+		return
+	}
 	b.tell.Lock()
 	defer b.tell.Unlock()
 	b.watch.Line(name, source, line)

@@ -1,6 +1,8 @@
 package board
 
 import (
+	"bytes"
+	"fmt"
 	"testing"
 	"unicode"
 
@@ -50,11 +52,48 @@ func TestTheBoardShowsWhatWasLast(t *testing.T) {
 	var r record
 	b := New([]Job{{Name: "a"}, {Name: "b"}}, &r)
 	b.Change(1, func(j *Job) { j.State = plan.Running })
-	b.Line(1, "", []byte("\x1b[1mhello"))
-	b.Line(1, "db", []byte("of a service"))
+	b.Line(1, Line{}, []byte("\x1b[1mhello"))
+	b.Line(1, Line{Source: "db"}, []byte("of a service"))
 	jobs := b.Jobs()
 	assert.Equal(t, "hello", jobs[1].Last)
 	jobs[0].Name = "mine"
 	assert.Equal(t, "a", b.Jobs()[0].Name)
 	assert.Equal(t, []plan.State{plan.Running}, r.states)
+}
+
+// The end of a script is kept although it is not shown; what it was about is not
+// pushed out by after_script, nor by the runner's own words.
+func TestTheTailIsThatOfTheScript(t *testing.T) {
+	b := New([]Job{{Name: "a"}}, nil)
+	phase := func(attempt int, name string) {
+		b.Change(0, func(j *Job) { j.Attempt, j.Phase = attempt, name })
+	}
+	phase(1, "script")
+	b.Line(0, Line{}, []byte("of the first attempt"))
+	phase(2, "preparing")
+	b.Line(0, Line{}, []byte("before"))
+	phase(2, "script")
+	last, of := b.Tail(0)
+	assert.Empty(t, last)
+	assert.Zero(t, of)
+	var want []string
+	for i := range 25 {
+		line := fmt.Sprint("line ", i)
+		b.Line(0, Line{Hidden: i%2 == 1}, []byte("\x1b[31m"+line))
+		if i >= 15 {
+			want = append(want, line)
+		}
+	}
+	b.Line(0, Line{Own: true}, []byte("cirunner: exit status 1"))
+	b.Line(0, Line{Source: "db"}, []byte("of a service"))
+	phase(2, "after_script")
+	b.Line(0, Line{}, []byte("tidy"))
+	last, of = b.Tail(0)
+	assert.Equal(t, want, last)
+	assert.Equal(t, 25, of)
+
+	phase(3, "script")
+	b.Line(0, Line{}, bytes.Repeat([]byte("x"), 60_000))
+	last, _ = b.Tail(0)
+	assert.LessOrEqual(t, len(last[0]), 510, "a long line is cut: many jobs may have ten of them")
 }

@@ -1,5 +1,5 @@
-// Package joblog writes the log of a job: every byte of it to a file, and every
-// line of it to whoever shows it, whole.
+// Package joblog writes the log of a job: every byte of it to a file, up to a limit,
+// and every line of it to whoever shows it, whole.
 package joblog
 
 import (
@@ -14,6 +14,15 @@ import (
 // longer is shown in pieces of this length; in the file it is one line.
 const MaxLine = 64 << 10
 
+// A Kind says what a line is.
+type Kind int
+
+const (
+	Output Kind = iota // of the job
+	Beyond             // of the job, and not in the file, which is at its limit
+	Own                // the runner's own
+)
+
 // A Log takes the output of a job, in any pieces, and writes it through: what
 // Write has returned for is in the file. It holds back nothing but the beginning
 // of a line, at most MaxLine of it, from those who are shown lines. Goroutines
@@ -21,10 +30,10 @@ const MaxLine = 64 << 10
 type Log struct {
 	mu      sync.Mutex
 	file    io.WriteCloser
-	line    func([]byte)
+	line    func([]byte, Kind)
 	limit   int64 // of what is written to the file, 0 for none
 	written int64
-	cut     bool // the limit was reached, and this was told
+	kind    Kind // of output: Beyond from the first byte on that is not in the file
 	partial []byte
 	midLine bool  // the file does not end in a newline
 	err     error // the first of the file
@@ -32,8 +41,9 @@ type Log struct {
 
 // Create appends to a file, which it makes if there is none. At most limit bytes
 // of output are kept there, if it is not 0. line, which may be nil, is called
-// with each line, without its newline, one at a time; it must not keep it.
-func Create(path string, limit int64, line func([]byte)) (*Log, error) {
+// with each line, without its newline, one at a time; it must not keep it. A line in
+// which the limit is reached comes as two.
+func Create(path string, limit int64, line func(text []byte, kind Kind)) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
@@ -42,9 +52,9 @@ func Create(path string, limit int64, line func([]byte)) (*Log, error) {
 }
 
 // New is Create for a file that is open.
-func New(file io.WriteCloser, limit int64, line func([]byte)) *Log {
+func New(file io.WriteCloser, limit int64, line func(text []byte, kind Kind)) *Log {
 	if line == nil {
-		line = func([]byte) {}
+		line = func([]byte, Kind) {}
 	}
 	return &Log{file: file, limit: limit, line: line}
 }
@@ -54,10 +64,17 @@ func New(file io.WriteCloser, limit int64, line func([]byte)) *Log {
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.keepLocked(p); err != nil {
-		return 0, err
+	kept, rest := l.shareLocked(p)
+	l.rawLocked(kept)
+	l.splitLocked(kept)
+	if len(rest) > 0 && l.kind == Output {
+		l.ownLocked(fmt.Appendf(nil, "cirunner: the log has reached its limit of %d bytes; the job goes on, its output is not kept", l.limit))
+		l.kind = Beyond
 	}
-	l.splitLocked(p)
+	if l.err != nil {
+		return 0, l.err
+	}
+	l.splitLocked(rest)
 	return len(p), nil
 }
 
@@ -66,14 +83,18 @@ func (l *Log) Write(p []byte) (int, error) {
 func (l *Log) Printf(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text := fmt.Appendf(nil, format, args...)
-	text = append(bytes.TrimRight(text, "\n"), '\n')
+	l.ownLocked(fmt.Appendf(nil, format, args...))
+}
+
+// ownLocked writes and shows a line of the runner's own.
+func (l *Log) ownLocked(text []byte) {
+	text = bytes.TrimRight(text, "\n")
 	l.flushLocked()
 	if l.midLine {
-		text = append([]byte{'\n'}, text...)
+		l.rawLocked([]byte{'\n'})
 	}
-	l.rawLocked(text)
-	l.splitLocked(bytes.TrimPrefix(text, []byte{'\n'}))
+	l.rawLocked(append(text[:len(text):len(text)], '\n'))
+	l.line(text, Own)
 }
 
 // Err returns the first error of the file.
@@ -102,18 +123,14 @@ func (l *Log) Close() error {
 	return l.err
 }
 
-// keepLocked writes output to the file, as far as the limit allows.
-func (l *Log) keepLocked(p []byte) error {
+// shareLocked splits output into what the limit allows to be kept, and the rest.
+func (l *Log) shareLocked(p []byte) (kept, rest []byte) {
+	kept = p
 	if l.limit > 0 && l.written+int64(len(p)) > l.limit {
-		p = p[:max(l.limit-l.written, 0)]
+		kept = p[:max(l.limit-l.written, 0)]
 	}
-	l.written += int64(len(p))
-	l.rawLocked(p)
-	if l.limit > 0 && l.written >= l.limit && !l.cut {
-		l.cut = true
-		l.rawLocked(fmt.Appendf(nil, "\ncirunner: the log has reached its limit of %d bytes; the job goes on, its output is not kept\n", l.limit))
-	}
-	return l.err
+	l.written += int64(len(kept))
+	return kept, p[len(kept):]
 }
 
 func (l *Log) rawLocked(p []byte) {
@@ -142,10 +159,10 @@ func (l *Log) splitLocked(p []byte) {
 			return
 		}
 		if len(l.partial) == 0 {
-			l.line(p[:end]) // most lines need not be copied
+			l.line(p[:end], l.kind) // most lines need not be copied
 		} else {
 			l.partial = append(l.partial, p[:end]...)
-			l.line(l.partial)
+			l.line(l.partial, l.kind)
 			l.partial = l.partial[:0]
 		}
 		p = p[end+1:]
@@ -154,7 +171,7 @@ func (l *Log) splitLocked(p []byte) {
 
 func (l *Log) flushLocked() {
 	if len(l.partial) > 0 {
-		l.line(l.partial)
+		l.line(l.partial, l.kind)
 		l.partial = l.partial[:0]
 	}
 }

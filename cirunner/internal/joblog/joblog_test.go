@@ -33,7 +33,7 @@ func TestLinesAreWholeHoweverTheyCome(t *testing.T) {
 	for size := 1; size <= len(text); size++ {
 		var file memory
 		var lines []string
-		l := New(&file, 0, func(p []byte) { lines = append(lines, string(p)) })
+		l := New(&file, 0, func(p []byte, _ Kind) { lines = append(lines, string(p)) })
 		for p := text; p != ""; {
 			n := min(size, len(p))
 			_, err := l.Write([]byte(p[:n]))
@@ -50,7 +50,7 @@ func TestLinesAreWholeHoweverTheyCome(t *testing.T) {
 func TestTheRunnersOwnLinesBeginALine(t *testing.T) {
 	var file memory
 	var lines []string
-	l := New(&file, 0, func(p []byte) { lines = append(lines, string(p)) })
+	l := New(&file, 0, func(p []byte, _ Kind) { lines = append(lines, string(p)) })
 	l.Printf("one %d", 1)
 	_, _ = l.Write([]byte("open"))
 	l.Printf("two\n")
@@ -66,7 +66,7 @@ func TestALongLineIsShownInPiecesAndKeptWhole(t *testing.T) {
 	var file memory
 	var shown bytes.Buffer
 	longest := 0
-	l := New(&file, 0, func(p []byte) { shown.Write(p); longest = max(longest, len(p)) })
+	l := New(&file, 0, func(p []byte, _ Kind) { shown.Write(p); longest = max(longest, len(p)) })
 	line := bytes.Repeat([]byte("0123456789"), MaxLine/2)
 	for p := line; len(p) > 0; {
 		n := min(30_000, len(p))
@@ -80,19 +80,44 @@ func TestALongLineIsShownInPiecesAndKeptWhole(t *testing.T) {
 	assert.LessOrEqual(t, cap(l.partial), 2*MaxLine)
 }
 
+// What is beyond the limit is neither in the file nor shown: it is called so. The
+// runner's own words are both.
 func TestALimitIsTold(t *testing.T) {
-	var file memory
-	n := 0
-	l := New(&file, 10, func([]byte) { n++ })
-	for range 10 {
-		_, err := l.Write([]byte("12345\n"))
-		require.NoError(t, err, "the job goes on")
+	for size := 1; size <= 60; size++ {
+		var file memory
+		shown, beyond := "", ""
+		l := New(&file, 10, func(line []byte, kind Kind) {
+			if kind == Beyond {
+				beyond += string(line) + "\n"
+				return
+			}
+			shown += string(line) + "\n"
+		})
+		text := bytes.Repeat([]byte("12345\n"), 10)
+		for p := text; len(p) > 0; {
+			n := min(size, len(p))
+			_, err := l.Write(p[:n])
+			require.NoError(t, err, "the job goes on")
+			p = p[n:]
+		}
+		l.Printf("the runner's own words are kept")
+		require.NoError(t, l.Close())
+		want := "12345\n1234\ncirunner: the log has reached its limit of 10 bytes; the job goes on, its output is not kept\n" +
+			"the runner's own words are kept\n"
+		assert.Equal(t, want, file.String())
+		assert.Equal(t, want, shown)
+		assert.Equal(t, "5\n"+strings.Repeat("12345\n", 8), beyond)
 	}
-	l.Printf("the runner's own words are kept")
+}
+
+// Who writes exactly as much as is allowed has lost nothing.
+func TestALimitThatIsMet(t *testing.T) {
+	var file memory
+	l := New(&file, 6, func(_ []byte, kind Kind) { assert.Equal(t, Output, kind) })
+	_, err := l.Write([]byte("12345\n"))
+	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	assert.Equal(t, "12345\n1234\ncirunner: the log has reached its limit of 10 bytes; the job goes on, its output is not kept\n"+
-		"the runner's own words are kept\n", file.String())
-	assert.Equal(t, 11, n, "every line is shown")
+	assert.Equal(t, "12345\n", file.String())
 }
 
 func TestAFileThatCannotTakeMore(t *testing.T) {

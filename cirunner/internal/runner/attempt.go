@@ -184,8 +184,10 @@ func (a *attempt) phase(name string) {
 }
 
 // say returns what a log does with lines.
-func (a *attempt) say(source string) func([]byte) {
-	return func(line []byte) { a.r.Board.Line(a.i, source, line) }
+func (a *attempt) say(source string) func([]byte, joblog.Kind) {
+	return func(line []byte, kind joblog.Kind) {
+		a.r.Board.Line(a.i, board.Line{Source: source, Own: kind == joblog.Own, Hidden: kind == joblog.Beyond}, line)
+	}
 }
 
 // path returns a path among the logs.

@@ -232,6 +232,7 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 		return
 	}
 	w.since = 0
+	w.request.Resize = false // it is done: a size that somebody else gives from now on is not undone
 	a := &turn.Answers[i]
 	switch {
 	case a.Err != nil:
@@ -239,7 +240,6 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 		w.known, w.asked = false, false // the store has forgotten it
 	case !a.Granted:
 		w.place, w.holder, w.known = a.Place, a.Holder, true
-		w.request.Resize = false // it is done: a size that somebody else gives from now on is not undone
 	case now >= sent+trusted(w.c.lease) || a.Grant.Revoked:
 		w.stale = w.request.ID
 		w.anew()

@@ -94,7 +94,7 @@ func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold
 		if err == nil {
 			h.scoped = true
 			own = append(own, h)
-			h.overran = own[0].overran
+			h.joins(own[0])
 			err = h.bindMore(b)
 		}
 		if err != nil {
@@ -102,8 +102,19 @@ func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold
 			return nil, m.giveUp(ctx, own, err)
 		}
 	}
+	if len(own) > 0 {
+		own[0].pace.say(m.clock.now()) // the body begins
+	}
 	returned = true
 	return own, nil
+}
+
+// joins makes h one of the locks of the call whose first is first, which may be h.
+func (h *Hold) joins(first *Hold) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.overran, h.pace = first.overran, first.pace
+	h.pace.say(notBegun)
 }
 
 // bindMore adds a hold to those that a body needs.

@@ -33,7 +33,7 @@ type Hold struct {
 	lot      int           // with whom it is renewed after a failure: random, another each time
 	alone    bool          // the next renewal takes no others along
 	err      error         // what the last renewal that did not succeed was told
-	progress time.Duration // when the body said last that it gets on
+	pace     *pace         // one for each call; set again only before its body begins
 	data     *string       // for the next renewal, or the release
 	ended    bool          // it is needed no more: nothing is sent, and no loss is noted, from now on
 	lost     *LostError    // set once, and never after ended
@@ -50,7 +50,7 @@ type Hold struct {
 // newHold returns the hold that was granted with g, as an answer to a request that was
 // sent at the time sent.
 func newHold(m *Manager, name Name, c *call, g *Grant, sent time.Duration) *Hold {
-	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, since: sent, progress: sent, overran: new(sync.Once)}
+	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, since: sent, pace: newPace(sent), overran: new(sync.Once)}
 	h.lastsLocked(sent, c.lease, rand.Float64())
 	return h
 }
@@ -158,12 +158,13 @@ func (h *Hold) Done() <-chan struct{} {
 	return h.done
 }
 
-// Progress says that the body gets on, see [RequireProgress].
+// Progress says that the body gets on, see [RequireProgress]. It counts for all locks that one
+// call of [Manager.WithAll] has taken.
 func (h *Hold) Progress() {
 	now := h.m.clock.now()
 	h.mu.Lock()
 	waited := h.stalledLocked(now)
-	h.progress = now
+	h.pace.say(now)
 	h.mu.Unlock()
 	if waited { // its renewal may be due since long
 		h.m.dog.wake(now)
@@ -172,7 +173,7 @@ func (h *Hold) Progress() {
 
 // stalledLocked says whether the body had to say that it gets on, and has not.
 func (h *Hold) stalledLocked(now time.Duration) bool {
-	return h.c.progress > 0 && now-h.progress > h.c.progress
+	return h.c.progress > 0 && h.pace.silent(now) > h.c.progress
 }
 
 // SetData gives the lock another text for others to see. It is told to the store with
@@ -208,7 +209,8 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, min(patience(d), h.remaining(sent)))
 	defer cancel()
 	for {
-		results, err := h.m.store.Renew(ctx, []Renewal{h.renewal(d)})
+		r := h.renewal(d)
+		results, err := h.m.store.Renew(ctx, []Renewal{r})
 		if err == nil {
 			err = complete(len(results), 1)
 		}
@@ -216,6 +218,9 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 			return beside(Unavailable(err), ErrUnknownOutcome)
 		}
 		if results[0].Verdict != Skipped {
+			if results[0].Verdict == Extended {
+				h.told(r.Data)
+			}
 			h.renewed(nil, answer{sent: sent, lease: d, verdict: results[0].Verdict, jitter: rand.Float64()})
 			return h.Err()
 		}

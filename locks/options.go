@@ -151,7 +151,8 @@ func DeleteOnRelease() LockOption {
 
 // RequireProgress has the lease renewed only while the body says that it gets on, by
 // [Hold.Progress], at least every d. One that hangs loses the lock when its lease has
-// run out; the reason is [LostStalled]. d is counted from the grant, too.
+// run out; the reason is [LostStalled]. d is counted from the grant, too; with
+// [Manager.WithAll] from when all locks were granted.
 func RequireProgress(d time.Duration) LockOption {
 	return lockOption(func(c *call) error {
 		if d <= 0 {

@@ -63,9 +63,10 @@ func (m *Manager) List(ctx context.Context, after string, most int) ([]Record, e
 	return question(ctx, func(ctx context.Context) ([]Record, error) { return m.store.List(ctx, m.set.tenant, after, most) })
 }
 
-// Delete forgets the record of a lock. One that is held or waited for is [ErrConflict], so
-// is one that has another version than version, unless that is empty. [ErrNotFound]: there
-// is none. Tokens go on: they are greater than before when the key is used again.
+// Delete forgets the record of a lock. One that is held or waited for, or that a [LockDelay]
+// keeps shut, is [ErrConflict], so is one that has another version than version, unless that
+// is empty. [ErrNotFound]: there is none. Tokens go on: they are greater than before when the
+// key is used again.
 func (m *Manager) Delete(ctx context.Context, key, version string) error {
 	if err := checkKey(key); err != nil {
 		return err

@@ -56,8 +56,8 @@ type Store interface {
 	// List returns up to most records of a tenant in the order of their keys (bytewise),
 	// from the first key greater than after. Holders are left out.
 	List(ctx context.Context, tenant, after string, most int) ([]Record, error)
-	// Delete forgets a record. One that is held or waited for is [ErrConflict], so is one
-	// of another version, unless version is empty. [ErrNotFound]: there is none.
+	// Delete forgets a record. One that is held, waited for or shut is [ErrConflict], so is
+	// one of another version, unless version is empty. [ErrNotFound]: there is none.
 	Delete(ctx context.Context, name Name, version string) error
 	// Revoke has the leases of a lock that ref names, all of them if it is empty, never
 	// be renewed again. Their holders are told at their next renewal, and nobody else is

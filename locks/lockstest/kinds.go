@@ -113,7 +113,7 @@ func kinds() []Test {
 			next := f.keep(f.Other, "k", c)
 			require.False(t, next.Acquired.Before(lost.Expires.Add(delay-time.Millisecond)), "granted %v after the expiry", next.Acquired.Sub(lost.Expires))
 		}},
-		{"a lock that is shut is not deleted with its last lease", func(t *testing.T, f *Fixture) {
+		{"a lock that is shut is not deleted, with its last lease or by hand", func(t *testing.T, f *Fixture) {
 			long := 100 * f.Lease
 			a := f.permit(2, short(f), func(q *locks.Request) { q.LockDelay = long })
 			b := f.permit(2, func(q *locks.Request) { q.Lease, q.DeleteOnRelease = long, true })
@@ -123,6 +123,8 @@ func kinds() []Test {
 				time.Sleep(f.Lease / 20)
 			}
 			f.release(f.Other, "s", b)
+			f.refused(f.Store, "s", f.permit(2, noWait))
+			require.ErrorIs(t, f.Other.Delete(t.Context(), f.name("s"), ""), locks.ErrConflict)
 			f.refused(f.Store, "s", f.permit(2, noWait))
 		}},
 		{"a lock is of one kind", func(t *testing.T, f *Fixture) {

@@ -186,6 +186,7 @@ func steps() []Test {
 		{"histories of random programs are linearizable", testLinearizable},
 		{"random programs go as the plain functions of package book say", testPrograms},
 		{"a hint comes when a request may have become grantable", testHints},
+		{"a hint comes for one that may pass those before it", testHintsOfBarging},
 		{"a context that is done ends a step with ErrUnavailable", func(t *testing.T, f *Fixture) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

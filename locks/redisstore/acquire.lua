@@ -33,10 +33,14 @@ end
 -- enter adds a request to the queue, or keeps alive the one that is there.
 local function enter(q)
   if call('ZSCORE', H, q.id) then return end
+  local barged = false
   if not call('ZSCORE', Q, q.id) then
     save('ticket', r.ticket + 1)
     call('ZADD', Q, str(r.ticket), q.id)
+  elseif r.barging > 0 then
+    barged = entry(q.id).barging
   end
+  if q.barging ~= barged then save('barging', r.barging + (barged and -1 or 1)) end
   call('ZADD', X, str(now + life), q.id)
   put(q.id, {version = q.version, prev = '', owner = q.owner, client = client, shared = q.shared, barging = q.barging,
     permits = q.permits, lease = q.lease, delay = q.delay, delete = q.delete})
@@ -55,6 +59,7 @@ end
 local function give(q, e)
   call('ZREM', Q, q.id)
   call('ZREM', X, q.id)
+  if e.barging then save('barging', r.barging - 1) end
   e.slot = slot()
   save('fence', math.max(r.fence + 1, now))
   save('busy', r.busy + e.permits)

@@ -26,6 +26,8 @@ func (s *Store) act(ctx context.Context, name locks.Name, args ...any) (answer, 
 		return a, locks.Conflict("it is held")
 	case "waited":
 		return a, locks.Conflict("it is waited for")
+	case "shut":
+		return a, locks.Conflict("it is shut, after a lease that has expired")
 	case "version":
 		return a, locks.Conflict("it has another version")
 	}

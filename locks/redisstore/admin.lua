@@ -18,6 +18,7 @@ elseif act == 'delete' then
   if not r then return {'none'} end
   if r.busy > 0 then return {'held'} end
   if call('ZCARD', Q) > 0 then return {'waited'} end
+  if now < r.shut then return {'shut'} end
   if ARGV[4] ~= '' and ARGV[4] ~= call('HGET', R, 'version') then return {'version'} end
   forget()
 elseif act == 'revoke' then

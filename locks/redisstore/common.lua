@@ -23,10 +23,10 @@ local r -- the record, numbers as numbers; nil if there is none
 
 -- A clock that was put back makes no lease longer than the fences that were given since.
 local function open()
-  local got = call('HMGET', R, 'kind', 'size', 'fence', 'ticket', 'shut', 'busy', 'writers')
+  local got = call('HMGET', R, 'kind', 'size', 'fence', 'ticket', 'shut', 'busy', 'writers', 'barging')
   if got[1] then
     r = {kind = tonumber(got[1]), size = tonumber(got[2]), fence = tonumber(got[3]), ticket = tonumber(got[4]),
-      shut = tonumber(got[5]), busy = tonumber(got[6]), writers = tonumber(got[7])}
+      shut = tonumber(got[5]), busy = tonumber(got[6]), writers = tonumber(got[7]), barging = tonumber(got[8] or '0')}
     now = math.max(now, r.fence)
   end
 end
@@ -56,6 +56,7 @@ end
 local function withdraw(id)
   if call('ZREM', Q, id) == 0 then return false end
   call('ZREM', X, id)
+  if r.barging > 0 and entry(id).barging then save('barging', r.barging - 1) end
   call('HDEL', E, id)
   return true
 end
@@ -98,17 +99,25 @@ local function fits(e, rank)
   return room >= 0
 end
 
--- wake tells the processes whose requests could be granted now.
+-- wake tells the processes whose requests could be granted now. Behind the first that does
+-- not fit only those that may pass it are of interest, and all are looked at if there are any.
 local function wake(key)
   if not r then return end
   local told, most = {}, r.kind == RW and 50 or r.size - r.busy
   if most <= 0 or now < r.shut then return end
-  for rank, id in ipairs(call('ZRANGE', Q, 0, most - 1)) do
+  local blocked = false
+  for rank, id in ipairs(call('ZRANGE', Q, 0, r.barging > 0 and -1 or most - 1)) do
     local e = entry(id)
-    if not fits(e, rank - 1) then break end
-    if not told[e.client] then
-      told[e.client] = true
-      call('PUBLISH', ARGV[1] .. e.client, key or ARGV[2])
+    blocked = blocked or rank > most
+    if (not blocked or e.barging) and fits(e, rank - 1) then
+      if not told[e.client] then
+        told[e.client] = true
+        call('PUBLISH', ARGV[1] .. e.client, key or ARGV[2])
+      end
+    elseif r.barging == 0 then
+      break
+    else
+      blocked = true
     end
   end
 end
@@ -116,7 +125,7 @@ end
 -- make makes the record. fields are names and values.
 local function make(kind, size, fields)
   local floor = tonumber(call('GET', F) or '0')
-  r = {kind = kind, size = size, fence = floor, ticket = 0, shut = 0, busy = 0, writers = 0}
+  r = {kind = kind, size = size, fence = floor, ticket = 0, shut = 0, busy = 0, writers = 0, barging = 0}
   now = math.max(now, floor)
   call('HSET', R, 'kind', kind, 'size', size, 'fence', str(floor), 'ticket', 0, 'shut', 0, 'busy', 0, 'writers', 0,
     'created_at', str(now), 'updated_at', str(now), unpack(fields))

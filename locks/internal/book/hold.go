@@ -94,7 +94,8 @@ func (r *Resource) Create(now int64, q *locks.Record) error {
 
 // Delete is Store.Delete.
 func (r *Resource) Delete(now int64, version string) error {
-	r.reap(r.tick(now))
+	now = r.tick(now)
+	r.reap(now)
 	switch {
 	case !r.Exists:
 		return locks.ErrNotFound
@@ -102,6 +103,8 @@ func (r *Resource) Delete(now int64, version string) error {
 		return locks.Conflict("it is held")
 	case len(r.Entries) > 0:
 		return locks.Conflict("it is waited for")
+	case now < r.Shut: // the record knows how long
+		return locks.Conflict("it is shut, after a lease that has expired")
 	case version != "" && version != r.Version:
 		return locks.Conflict("it has another version")
 	}

@@ -8,21 +8,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// unsupportedInArtifacts are what only a server can do.
-var unsupportedInArtifacts = map[string]string{
-	"reports":   "nobody reads them; put the files into paths to keep them",
-	"untracked": "name the files in paths",
-	"expose_as": "there is no merge request to show them in; take it out",
-	"public":    "there is nobody to hide them from; take it out",
-	"access":    "there is nobody to hide them from; take it out",
-}
-
 func readArtifacts(p *parser, d *draft, n *node) {
 	a := Artifacts{When: OnSuccess}
 	ok := p.fields("artifacts", n, keys{
-		"paths":   func(n *node) { a.Paths = p.patterns("artifacts:paths", n) },
-		"exclude": func(n *node) { a.Exclude = p.patterns("artifacts:exclude", n) },
-		"name":    func(n *node) { a.Name, _ = p.string("artifacts:name", n) },
+		"paths":     func(n *node) { a.Paths = p.patterns("artifacts:paths", n) },
+		"exclude":   func(n *node) { a.Exclude = p.patterns("artifacts:exclude", n) },
+		"untracked": func(n *node) { a.Untracked, _ = p.boolean("artifacts:untracked", n) },
+		"name":      func(n *node) { a.Name, _ = p.string("artifacts:name", n) },
 		"when": func(n *node) {
 			if when, ok := choice(p, "artifacts:when", n, OnSuccess, OnFailure, Always); ok {
 				a.When = when
@@ -34,9 +26,9 @@ func readArtifacts(p *parser, d *draft, n *node) {
 				p.duration("artifacts:expire_in", n, 100*365*24*60*60*1e9)
 			}
 		},
-	}, unsupportedInArtifacts)
+	}, ignoredInArtifacts)
 	if ok && !n.has("paths") && !n.has("reports") && !n.has("untracked") {
-		p.errorf(n.at, "artifacts should have paths, the files to keep")
+		p.warn(n.at, "artifacts without paths", "they should have paths, the files to keep; nothing is kept")
 	}
 	d.Artifacts = a
 }
@@ -64,6 +56,8 @@ func (p *parser) inside(what string, n *node) bool {
 		p.errorf(n.at, "%s has an empty path", what)
 	case strings.Contains(n.text, "$"):
 		return true
+	case !filepath.IsLocal(clean) && (strings.HasPrefix(what, "artifacts") || strings.HasPrefix(what, "cache")):
+		p.warn(n.at, "a path outside of the job's directory", "%s: nothing is kept from %s; write a path relative to the job's directory", what, quote(n.text))
 	case !filepath.IsLocal(clean):
 		p.errorf(n.at, "%s: %s is not inside of the job's directory: write a path relative to it", what, quote(n.text))
 	case !doublestar.ValidatePattern(n.text):

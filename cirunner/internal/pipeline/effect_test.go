@@ -7,17 +7,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What would be read and then have no effect is an error.
+// What would be read and then have no effect is an error, or, where GitLab takes it,
+// a warning, which is an error if the parser is strict.
 func TestSettingsWithoutEffect(t *testing.T) {
 	job := func(settings string) string { return "j: {script: x, " + settings + "}" }
 	service := func(settings string) string {
 		return "j: {script: x, services: [{name: a, command: x, " + settings + "}]}"
 	}
 	for _, c := range []struct{ data, want string }{
-		{job("retry: {when: script_failure}"), "1:23: retry has no effect without max"},
-		{job("retry: {}"), "1:23: retry has no effect without max"},
-		{"default: {retry: {exit_codes: 3}}\nj: {script: x}", "1:18: retry has no effect without max"},
-		{job("retry: {max: 1, when: []}"), "1:38: retry:when is an empty list"},
+		{job("retry: {when: script_failure}"), "1:23: retry without max: it has no effect without max"},
+		{job("retry: {}"), "1:23: retry without max: it has no effect without max"},
+		{"default: {retry: {exit_codes: 3}}\nj: {script: x}", "1:18: retry without max: it has no effect without max"},
+		{job("retry: {max: 1, when: []}"), "1:38: retry:when: it is an empty list"},
 		{job("allow_failure: {}"), "1:31: allow_failure should be"},
 		{job("allow_failure: {exit_codes: []}"), "1:31: allow_failure should be"},
 		{service("timeout: 3s"), "1:49: a service's timeout is for its port to answer: it needs a port"},
@@ -27,9 +28,7 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		{service("healthcheck: {retries: 2}"), "a healthcheck needs a command, or the service a port"},
 		{job("inherit: {default: [retri]}"), `1:36: inherit:default: "retri" cannot be in default; did you mean "retry"?`},
 		{job("inherit: {default: [script]}"), `"script" cannot be in default; there are after_script, `},
-		{job("inherit: {default: [image]}"), "1:36: inherit:default: image is not supported: jobs run on this machine"},
 		{"variables: {A: x}\n" + job("inherit: {variables: [AA]}"), `2:38: inherit:variables: there is no variable "AA" at the top of the file; did you mean "A"?`},
-		{"b: {script: x, stage: build, when: never}\n" + job("dependencies: [b]"), `2:31: "j" depends on "b", which never runs`},
 		{"b: {script: x, parallel: 2}\n" + job("needs: [{job: b, parallel: {}}]"), "2:43: needs:parallel should have a matrix"},
 		{"b: {script: x, parallel: 2}\n" + job("needs: [{job: b, parallel: {matrix: []}}]"), "2:52: needs:parallel:matrix is empty"},
 		{job("parallel: {matrix: []}"), "1:35: parallel:matrix is empty"},

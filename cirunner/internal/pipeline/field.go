@@ -134,7 +134,7 @@ func (p *parser) fields(what string, n *node, readers keys, unsupported map[stri
 		advice, known := unsupported[f.key]
 		switch read := readers[f.key]; {
 		case known:
-			p.errorf(f.at, "%s:%s is not supported: %s", what, f.key, advice)
+			p.ignore(f.at, what+":"+f.key, advice)
 		case read == nil:
 			p.unknown(f, what, sortedKeys(readers))
 		case f.value.kind != null:

@@ -128,14 +128,14 @@ func TestTheDialectIsDocumented(t *testing.T) {
 	}
 	_, missing, found := strings.Cut(page, "## What is not supported")
 	require.True(t, found)
-	for _, unsupported := range []map[string]string{unsupportedGlobally, unsupportedInJobs} {
+	for _, unsupported := range []map[string]string{unsupportedGlobally, unsupportedInJobs, ignoredGlobally, ignoredInJobs} {
 		for name := range unsupported {
 			if name != "type" && name != "types" && name != "spec" {
 				require.Contains(t, missing, "`"+name+"`")
 			}
 		}
 	}
-	for name := range unsupportedInArtifacts {
+	for name := range ignoredInArtifacts {
 		require.Contains(t, missing, "`artifacts:"+name+"`")
 	}
 }

@@ -53,7 +53,7 @@ func checkErrors(t *testing.T, e *Errors, data string) {
 	require.NotEmpty(t, e.Problems)
 	require.LessOrEqual(t, len(e.Problems), maxReported)
 	require.True(t, slices.IsSortedFunc(e.Problems, func(a, b Problem) int {
-		return mark{a.Line, a.Column}.compare(mark{b.Line, b.Column})
+		return mark{a.Line, a.Column, 0}.compare(mark{b.Line, b.Column, 0})
 	}))
 	lines := strings.Count(data, "\n") + strings.Count(data, "\r") + strings.Count(data, "\u2028") +
 		strings.Count(data, "\u2029") + strings.Count(data, "\u0085") + 2

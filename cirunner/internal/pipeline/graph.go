@@ -7,7 +7,9 @@ type grapher struct {
 	*parser
 	out    *Pipeline
 	drafts map[string]*draft // by key
-	parts  map[*draft][]*Job // none for a job that never runs
+	parts  map[*draft][]*Job // none for a job that is not in the pipeline
+	absent map[*draft]string // why a job is not in the pipeline
+	made   map[*Job]decision
 	owner  map[string]*draft // by the name of a part
 	edges  map[*draft][]edge
 }
@@ -20,8 +22,8 @@ type edge struct {
 
 // resolve makes the pipeline of the drafts.
 func (p *parser) resolve() *Pipeline {
-	g := &grapher{parser: p, out: &Pipeline{File: p.file}, drafts: make(map[string]*draft),
-		parts: make(map[*draft][]*Job), owner: make(map[string]*draft), edges: make(map[*draft][]edge)}
+	g := &grapher{parser: p, out: &Pipeline{File: p.files[0].name, Why: p.why}, drafts: make(map[string]*draft),
+		parts: make(map[*draft][]*Job), absent: make(map[*draft]string), made: make(map[*Job]decision), owner: make(map[string]*draft), edges: make(map[*draft][]edge)}
 	for _, d := range p.drafts {
 		g.drafts[d.key] = d
 	}
@@ -33,6 +35,9 @@ func (p *parser) resolve() *Pipeline {
 		g.tie(d)
 	}
 	g.cycles()
+	for _, d := range p.drafts {
+		g.checkDependencies(d)
+	}
 	if len(p.problems.list) > 0 {
 		return nil
 	}
@@ -41,16 +46,16 @@ func (p *parser) resolve() *Pipeline {
 			g.order(d, job)
 		}
 	}
+	g.out.Left = p.left
 	return g.out
 }
 
 // takeApart makes the jobs, and reports whether that are not too many.
 func (g *grapher) takeApart() bool {
 	for _, d := range g.parser.drafts {
-		if d.When == Never {
-			continue
+		for _, job := range d.parts() {
+			g.place(d, job)
 		}
-		g.parts[d] = d.parts()
 		if len(g.out.Jobs)+len(g.parts[d]) > maxJobs {
 			g.errorf(d.at, "the pipeline has more than %d jobs from here on", maxJobs)
 			return false
@@ -59,7 +64,7 @@ func (g *grapher) takeApart() bool {
 			if d.matrix != nil && (hasControl(job.Name) || len(job.Name) > maxName) {
 				g.errorf(d.at, "a part would be called %s: a name should be in one line, of %d bytes at most, without control characters", quote(job.Name), maxName)
 			}
-			if other := g.owner[job.Name]; other != nil {
+			if other := g.owner[job.Name]; other != nil && other != d {
 				g.errorf(d.at, "two jobs would be called %s: this one, and the one on line %d", quote(job.Name), other.at.line)
 			}
 			g.owner[job.Name] = d
@@ -67,10 +72,27 @@ func (g *grapher) takeApart() bool {
 			g.out.Jobs = append(g.out.Jobs, job)
 		}
 	}
-	if len(g.parser.drafts) > 0 && len(g.out.Jobs) == 0 {
-		g.errorf(g.parser.drafts[0].at, "no job would run: all have when: never")
+	if len(g.out.Jobs) == 0 && g.out.Why == "" {
+		g.out.Why = "rules, only or when keep every job out for " + g.refName()
 	}
 	return true
+}
+
+// place puts a part into the pipeline, or among those that are left out.
+func (g *grapher) place(d *draft, job *Job) {
+	made, why := g.decide(d, job)
+	if why != "" {
+		g.absent[d] = why
+		if g.owner[job.Name] == nil {
+			g.owner[job.Name] = d
+		}
+		g.left = append(g.left, &Left{Name: job.Name, Stage: job.Stage, Why: why, Pos: job.Pos})
+		return
+	}
+	job.Variables = join(job.Variables, g.options.set())
+	job.Services = forPart(job.Services, job.Variables)
+	g.made[job] = made
+	g.parts[d] = append(g.parts[d], job)
 }
 
 // setStages puts the jobs into their stages.
@@ -100,12 +122,23 @@ func (g *grapher) setStages() {
 
 // tie turns the needs of a draft into those of its jobs.
 func (g *grapher) tie(d *draft) {
-	if !d.hasNeeds {
-		return
+	var own []Need
+	if d.hasNeeds {
+		own = g.tied(d, d.needs)
 	}
+	for _, job := range g.parts[d] {
+		job.Needs = own
+		if made := g.made[job]; made.hasNeeds {
+			job.Needs = g.tied(d, made.needs)
+		}
+	}
+}
+
+// tied returns the jobs that some needs of a draft mean.
+func (g *grapher) tied(d *draft, named []needed) []Need {
 	needs := []Need{}
 	index := make(map[*Job]int)
-	for _, need := range d.needs {
+	for _, need := range named {
 		for _, job := range g.named(d, need) {
 			if i, had := index[job]; had {
 				needs[i].Artifacts = needs[i].Artifacts || need.artifacts
@@ -115,9 +148,7 @@ func (g *grapher) tie(d *draft) {
 			needs = append(needs, Need{job, need.artifacts, need.optional, g.pos(need.at)})
 		}
 	}
-	for _, job := range g.parts[d] {
-		job.Needs = needs
-	}
+	return needs
 }
 
 // named returns the jobs that an entry of needs names.
@@ -131,7 +162,9 @@ func (g *grapher) named(d *draft, need needed) []*Job {
 		g.errorf(need.at, "%s needs %s, which is not in the file%s", who, name, g.didYouMean(need.name, sortedKeys(g.drafts)))
 		return nil
 	case len(jobs) == 0:
-		g.errorf(need.at, "%s needs %s, which never runs (when: never): say optional: true, or take it out", who, name)
+		if len(g.parts[d]) > 0 {
+			g.errorf(need.at, "%s needs %s, which is not in this pipeline (%s): say optional: true, or take it out", who, name, g.absent[to])
+		}
 		return nil
 	case g.stage(to) > g.stage(d) && g.stage(d) >= 0:
 		g.errorf(need.at, "%s needs %s, which is in a later stage (%s): it may need jobs of its own stage (%s) and of earlier ones",
@@ -143,8 +176,8 @@ func (g *grapher) named(d *draft, need needed) []*Job {
 		return jobs
 	}
 	var chosen []*Job
-	for i, job := range jobs {
-		if i < len(to.matrix) && slices.ContainsFunc(need.cells, to.matrix[i].has) {
+	for _, job := range jobs {
+		if job.Node <= len(to.matrix) && job.Node > 0 && slices.ContainsFunc(need.cells, to.matrix[job.Node-1].has) {
 			chosen = append(chosen, job)
 		}
 	}
@@ -227,33 +260,42 @@ func (g *grapher) order(d *draft, job *Job) {
 		if waits[other] {
 			job.WaitsFor = append(job.WaitsFor, other)
 		}
-		if fetch[other] && len(other.Artifacts.Paths) > 0 {
+		if fetch[other] && (len(other.Artifacts.Paths) > 0 || other.Artifacts.Untracked) {
 			job.Fetch = append(job.Fetch, other)
 		}
 	}
 }
 
-// dependencies returns the jobs that dependencies names, all of which a job
-// must wait for anyway.
+// dependencies returns the jobs that dependencies names, of those that a job
+// waits for.
 func (g *grapher) dependencies(d *draft, waits map[*Job]bool) map[*Job]bool {
 	fetch := make(map[*Job]bool)
 	for _, n := range d.fetch {
-		to, jobs := g.find(n.text)
-		if to == nil {
-			g.errorf(n.at, "%s depends on %s, which is not in the file%s", quote(d.key), quote(n.text),
-				g.didYouMean(n.text, sortedKeys(g.drafts)))
-			continue
-		}
-		if to.When == Never {
-			g.errorf(n.at, "%s depends on %s, which never runs", quote(d.key), quote(n.text))
-		}
+		_, jobs := g.find(n.text)
 		for _, job := range jobs {
-			fetch[job] = true
-			if !waits[job] {
-				g.errorf(n.at, "%s depends on %s, but does not wait for it: it should be in an earlier stage, or, where there are needs, in these",
-					quote(d.key), quote(n.text))
-			}
+			fetch[job] = waits[job]
 		}
 	}
 	return fetch
+}
+
+// checkDependencies reports names that dependencies cannot have. One of the same
+// stage is allowed, but nothing waits for it: it brings no artifacts.
+func (g *grapher) checkDependencies(d *draft) {
+	for _, n := range d.fetch {
+		to, _ := g.find(n.text)
+		needed := slices.ContainsFunc(d.needs, func(need needed) bool { return need.name == n.text })
+		switch {
+		case to == nil:
+			g.errorf(n.at, "%s depends on %s, which is not in the file%s", quote(d.key), quote(n.text),
+				g.didYouMean(n.text, sortedKeys(g.drafts)))
+		case needed || g.stage(to) < 0 || g.stage(d) < 0:
+		case d.hasNeeds:
+			g.errorf(n.at, "%s depends on %s, but does not wait for it: it should be among its needs", quote(d.key), quote(n.text))
+		case g.stage(to) > g.stage(d):
+			g.errorf(n.at, "%s depends on %s, but does not wait for it: it should be in an earlier stage", quote(d.key), quote(n.text))
+		case g.stage(to) == g.stage(d):
+			g.warn(n.at, "dependencies of the same stage", "nothing waits for %s, so that its artifacts do not come; name it in needs", quote(n.text))
+		}
+	}
 }

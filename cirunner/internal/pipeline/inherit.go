@@ -71,9 +71,9 @@ func (p *parser) checkInherited(what string, n *node) {
 	for _, item := range n.items {
 		advice, unsupported := unsupportedInJobs[item.text]
 		switch {
-		case there[item.text] || item.kind != text:
+		case there[item.text] || item.kind != text || what == "default" && ignoredInJobs[item.text] != "":
 		case what == "variables":
-			p.errorf(item.at, "inherit:variables: there is no variable %s at the top of the file%s",
+			p.warn(item.at, "inherit:variables", "there is no variable %s at the top of the file%s",
 				quote(item.text), p.didYouMean(item.text, slices.Sorted(maps.Keys(there))))
 		case unsupported:
 			p.errorf(item.at, "inherit:default: %s is not supported: %s", item.text, advice)

@@ -23,6 +23,12 @@ type draft struct {
 	variables []Variable // of the job alone
 	inherit   inheritance
 
+	rules         []rule
+	hasRules      bool
+	only, except  *policy
+	triggers      bool // it starts another pipeline, which there is not
+	allowanceSeen bool // allow_failure is given
+
 	// A keyword was reported that might have been the script.
 	scriptSeen bool
 }
@@ -59,6 +65,10 @@ func init() {
 		"interruptible": {true, func(p *parser, d *draft, n *node) { d.Interruptible, _ = p.boolean("interruptible", n) }},
 		"artifacts":     {true, readArtifacts},
 		"services":      {true, readServices},
+		"cache":         {true, readCache},
+		"rules":         {false, func(p *parser, d *draft, n *node) { d.rules, d.hasRules = p.rules("rules", n, inJob), true }},
+		"only":          {false, func(p *parser, d *draft, n *node) { d.only = p.policy("only", n) }},
+		"except":        {false, func(p *parser, d *draft, n *node) { d.except = p.policy("except", n) }},
 		"inherit":       {false, func(*parser, *draft, *node) {}}, // read first
 		"cirunner":      {true, readWatchdog},
 	}
@@ -84,12 +94,16 @@ func (p *parser) job(f field) *draft {
 func (p *parser) jobField(d *draft, f field) {
 	k, known := jobKeywords[f.key]
 	advice, unsupported := unsupportedInJobs[f.key]
+	why, ignored := p.ignored(f.key)
 	switch {
-	case f.value.kind == null && (known || unsupported):
+	case f.value.kind == null && (known || unsupported || ignored):
 		// As good as none: that is how a job gets rid of what it extends.
+	case ignored:
+		p.ignore(f.at, f.key, why)
+		d.triggers = d.triggers || f.key == "trigger"
 	case unsupported:
 		p.errorf(f.at, "%s is not supported: %s", f.key, advice)
-		d.scriptSeen = d.scriptSeen || f.key == "trigger" || f.key == "run"
+		d.scriptSeen = d.scriptSeen || f.key == "run"
 	case !known:
 		p.unknown(f, "a job", namesInJobs)
 		d.scriptSeen = d.scriptSeen || distance(f.key, "script") < 3
@@ -103,6 +117,9 @@ func (p *parser) jobField(d *draft, f field) {
 func (p *parser) takeDefaults(d *draft, job *node) {
 	for _, key := range namesInDefault {
 		value := p.defaults[key]
+		if _, ignored := p.ignored(key); ignored {
+			continue
+		}
 		if value != nil && !job.has(key) && d.inherit.defaults(key) {
 			jobKeywords[key].read(p, d, value)
 		}
@@ -111,7 +128,9 @@ func (p *parser) takeDefaults(d *draft, job *node) {
 
 // checkJob looks at what keywords mean together.
 func (p *parser) checkJob(d *draft, job *node) {
-	if !job.has("script") && !d.scriptSeen && !p.broken[d.key] {
+	if d.triggers && len(d.Script) == 0 {
+		d.Script = []string{"echo 'no other pipeline is started here'"}
+	} else if !job.has("script") && !d.scriptSeen && !p.broken[d.key] {
 		p.errorf(d.at, "the job %s has no script: give it one, or put a dot before its name if it is only for others to extend", quote(d.key))
 	}
 	if d.When == Delayed && !job.has("start_in") {
@@ -121,8 +140,12 @@ func (p *parser) checkJob(d *draft, job *node) {
 		p.errorf(job.keyAt("start_in"), "start_in needs when: delayed")
 	}
 	// As in GitLab: nobody has to ask for the job.
-	if d.When == Manual && !job.has("allow_failure") {
+	d.allowanceSeen = job.has("allow_failure")
+	if d.When == Manual && !d.allowanceSeen && !d.hasRules {
 		d.AllowFailure.All = true
+	}
+	if d.hasRules && (d.only != nil || d.except != nil) {
+		p.errorf(job.keyAt("rules"), "rules cannot be used together with only or except: keep the rules")
 	}
 	d.Variables = join(d.inherit.variables(p.globals), d.variables)
 	if len(d.Variables) > maxVariables {
@@ -194,9 +217,9 @@ func readRetry(p *parser, d *draft, n *node) {
 	}, nil)
 	switch when := n.field("when"); {
 	case !n.has("max"):
-		p.errorf(n.at, "retry has no effect without max, the number of retries: 1 or %d", maxRetries)
+		p.warn(n.at, "retry without max", "it has no effect without max, the number of retries: 1 or %d", maxRetries)
 	case when.kind == list && len(when.items) == 0:
-		p.errorf(when.at, "retry:when is an empty list: name failures, or take it out for all of them")
+		p.warn(when.at, "retry:when", "it is an empty list, which means every failure")
 	}
 }
 

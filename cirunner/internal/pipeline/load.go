@@ -57,7 +57,7 @@ func (p *parser) endsHere(loader *yaml.Loader) bool {
 			p.syntax(err)
 			return false
 		case next.Content[0].ShortTag() != "!!null":
-			p.errorf(mark{next.Line, next.Column}, "a second document begins here (after ---): "+
+			p.errorf(p.mark(next.Line, next.Column), "a second document begins here (after ---): "+
 				"a pipeline is one document, and a header with spec:inputs is not supported")
 			return false
 		}
@@ -68,11 +68,11 @@ func (p *parser) endsHere(loader *yaml.Loader) bool {
 // long for some files, and would not say where the others are wrong.
 func (p *parser) readable(data []byte) bool {
 	if len(data) > MaxSize {
-		p.errorf(mark{1, 1}, "the file has more than %d bytes, which is too much for a pipeline; is this the right file?", MaxSize)
+		p.errorf(p.mark(1, 1), "the file has more than %d bytes, which is too much for a pipeline; is this the right file?", MaxSize)
 		return false
 	}
 	directives := 0
-	at := mark{1, 1}
+	at := p.mark(1, 1)
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		switch {
@@ -94,7 +94,7 @@ func (p *parser) readable(data []byte) bool {
 		}
 		at.column++
 		if r == '\n' {
-			at = mark{at.line + 1, 1}
+			at = p.mark(at.line+1, 1)
 		}
 		i += size
 	}
@@ -110,10 +110,10 @@ func isBinary(r rune) bool {
 func (p *parser) syntax(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
-		p.errorf(mark{1, 1}, "not YAML: %v", err)
+		p.errorf(p.mark(1, 1), "not YAML: %v", err)
 		return
 	}
-	at := mark{load.Mark.Line, load.Mark.Column}
+	at := p.mark(load.Mark.Line, load.Mark.Column)
 	text := load.Message
 	if load.ContextMsg != "" {
 		text = load.ContextMsg + ", " + text

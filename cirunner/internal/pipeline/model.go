@@ -19,6 +19,22 @@ type Pipeline struct {
 	// Jobs are the jobs in the order of the file; a parallel job stands there
 	// once for each of its parts, in their order.
 	Jobs []*Job
+
+	// Left are the jobs of the file that are not in the pipeline, in its order.
+	Left []*Left
+
+	// Why says why Jobs is empty; it is empty if there are jobs.
+	Why string
+
+	// Warnings are what the file says and cirunner passes over, in its order.
+	Warnings []Warning
+}
+
+// Left is a job of the file that is not in the pipeline.
+type Left struct {
+	Name, Stage string
+	Why         string
+	Pos         Pos
 }
 
 // Job returns the job of a name, or nil.
@@ -45,6 +61,10 @@ type Job struct {
 	// Stage is one of Pipeline.Stages, StageIndex its place there.
 	Stage      string
 	StageIndex int
+
+	// Why says what has put the job into the pipeline; it is empty for a job
+	// that every pipeline has.
+	Why string
 
 	// Pos is where the job's name stands in the file.
 	Pos Pos
@@ -98,6 +118,7 @@ type Job struct {
 	Interruptible bool
 
 	Artifacts Artifacts
+	Caches    []Cache // none unless caches are kept
 	Services  []Service
 	Watchdog  Watchdog
 }
@@ -199,6 +220,10 @@ type Artifacts struct {
 	// that is a directory stands for all that is in it. They are never
 	// absolute and never lead out of the directory.
 	Paths, Exclude []string
+
+	// Untracked says that files which git does not track, and has not before the
+	// job, are kept as well.
+	Untracked bool
 
 	// When is OnSuccess, OnFailure or Always: the outcome of the job with
 	// which its artifacts are kept.

@@ -11,13 +11,6 @@ type needed struct {
 	at                  mark
 }
 
-// unsupportedInNeeds are needs of what is not in the file.
-var unsupportedInNeeds = map[string]string{
-	"pipeline": "there is no other pipeline",
-	"project":  "there is no other project",
-	"ref":      "there is no other project",
-}
-
 func readNeeds(p *parser, d *draft, n *node) {
 	d.hasNeeds = true
 	items := []*node{n}
@@ -65,7 +58,10 @@ func (p *parser) need(n *node) (needed, bool) {
 				p.errorf(n.at, "needs:parallel should have a matrix: the parts that are needed")
 			}
 		},
-	}, unsupportedInNeeds)
+	}, ignoredInNeeds)
+	if n.has("pipeline") || n.has("project") {
+		return need, false // ignored
+	}
 	if ok && !n.has("job") && !n.has("pipeline") && !n.has("project") {
 		p.errorf(n.at, "needs should name a job here")
 	}

@@ -146,6 +146,5 @@ func (d *draft) part(name string, number, of int, c cell) *Job {
 			Variable{Name: "CI_NODE_INDEX", Value: strconv.Itoa(number)},
 			Variable{Name: "CI_NODE_TOTAL", Value: strconv.Itoa(of)}))
 	}
-	job.Services = forPart(job.Services, job.Variables)
 	return &job
 }

@@ -27,6 +27,7 @@ package pipeline
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,27 +35,46 @@ import (
 	"strings"
 )
 
-// Parse reads a pipeline file. name is what positions call it.
+// Parse reads a pipeline file for a run of which nothing is known but that it is
+// that of a branch. name is what positions call the file.
 //
 // Its error is an [*Errors] with everything that is wrong with the file, as far
 // as it can be told: a file that is not YAML has one error. Parse takes bounded
 // time and memory whatever data is.
-func Parse(name string, data []byte) (*Pipeline, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	p := &parser{problems: problems{file: name, data: data}, budget: maxNodes,
+func Parse(name string, data []byte) (*Pipeline, error) { return Options{}.Parse(name, data) }
+
+// ParseFile reads a pipeline file by its name, as Parse does. It reads no more of
+// it than a pipeline file may have. Its error is that of [Parse], or says why the
+// file cannot be read.
+func ParseFile(name string) (*Pipeline, error) { return Options{}.ParseFile(name) }
+
+// Parse reads a pipeline file for a run. name is what positions call the file;
+// what it includes is read as well. Its error is that of the function [Parse].
+func (o Options) Parse(name string, data []byte) (*Pipeline, error) {
+	p := &parser{problems: problems{strict: o.Strict}, options: o, budget: maxNodes,
 		targets: make(map[*node]*node), broken: make(map[string]bool), scripts: make(map[*node][]string),
 		inherited: make(map[*node]bool)}
-	pipeline := p.pipeline(data)
+	p.run = o.variables()
+	pipeline := p.pipeline(name, data)
 	if err := p.problems.err(); err != nil {
 		return nil, err
 	}
+	pipeline.Warnings = p.sortedWarnings()
 	return pipeline, nil
 }
 
-// ParseFile reads a pipeline file by its name. It reads no more of it than a
-// pipeline file may have. Its error is that of [Parse], or says why the file
-// cannot be read.
-func ParseFile(name string) (*Pipeline, error) {
+// ParseFile reads a pipeline file by its name, as Parse does. Its error is that
+// of Parse, or says why the file cannot be read.
+func (o Options) ParseFile(name string) (*Pipeline, error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return o.Parse(name, data)
+}
+
+// readFile reads a file, no more of it than a pipeline may have.
+func readFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, cannotRead(name, err)
@@ -71,7 +91,7 @@ func ParseFile(name string) (*Pipeline, error) {
 	if err != nil {
 		return nil, cannotRead(name, err)
 	}
-	return Parse(name, data)
+	return data, nil
 }
 
 // cannotRead leaves out how the operating system was asked.
@@ -86,6 +106,12 @@ func cannotRead(name string, err error) error {
 // A parser holds what the steps share.
 type parser struct {
 	problems
+	options   Options
+	run       map[string]string // the variables of the run
+	reading   int               // the place in files of the one that becomes nodes
+	includes  int               // how many files were included
+	left      []*Left
+	why       string // why there is no pipeline
 	root      *node
 	budget    int                // of nodes that merging may still make
 	targets   map[*node]*node    // of the references
@@ -100,19 +126,22 @@ type parser struct {
 
 // pipeline takes the steps in turn. Each goes as far as it can after the errors
 // of those before it.
-func (p *parser) pipeline(data []byte) *Pipeline {
-	document := p.load(data)
-	if document == nil {
+func (p *parser) pipeline(name string, data []byte) *Pipeline {
+	p.root = p.file(name, data)
+	switch {
+	case p.root == nil:
 		return nil
-	}
-	p.root = p.tree(document)
-	if p.root.kind == null {
-		p.errorf(mark{1, 1}, "the file has no job: a job is a name with a script, such as\n%s", smallest)
+	case p.root.kind == null:
+		p.errorf(mark{1, 1, 0}, "the file has no job: a job is a name with a script, such as\n%s", smallest)
 		return nil
-	}
-	if p.root.kind != mapping {
+	case p.root.kind != mapping:
 		p.errorf(p.root.at, "a pipeline should be a mapping of names to jobs, not %s", p.root)
 		return nil
+	}
+	found := len(p.problems.list)
+	p.root = p.withIncludes(p.root, cmp.Or(p.options.Dir, "."), 0)
+	if len(p.problems.list) > found {
+		return nil // what was to be included would be missing wherever it is used
 	}
 	p.extend()
 	if p.budget < 0 {
@@ -120,11 +149,27 @@ func (p *parser) pipeline(data []byte) *Pipeline {
 	}
 	p.references()
 	p.globalKeywords()
+	p.workflow()
 	p.jobs()
 	if len(p.drafts) == 0 && len(p.problems.list) == 0 {
-		p.errorf(mark{1, 1}, "the file has no job: a job is a name without a dot before it, with a script, such as\n%s", smallest)
+		p.errorf(mark{1, 1, 0}, "the file has no job: a job is a name without a dot before it, with a script, such as\n%s", smallest)
 	}
 	return p.resolve()
 }
+
+// file makes a tree of a file; nil if it is not YAML.
+func (p *parser) file(name string, data []byte) *node {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	p.files = append(p.files, source{name, data})
+	p.reading = len(p.files) - 1
+	document := p.load(data)
+	if document == nil {
+		return nil
+	}
+	return p.tree(document)
+}
+
+// mark returns a place in the file that is read.
+func (p *parser) mark(line, column int) mark { return mark{line, column, p.reading} }
 
 const smallest = "\ttest:\n\t  script: make test"

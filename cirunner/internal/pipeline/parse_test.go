@@ -22,7 +22,7 @@ func TestEveryErrorOfAFileIsReported(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			data, err := os.ReadFile(file)
 			require.NoError(t, err)
-			_, err = Parse(filepath.Base(file), data)
+			_, err = Options{Strict: true}.Parse(filepath.Base(file), data)
 			var found *Errors
 			require.ErrorAs(t, err, &found)
 			golden := strings.TrimSuffix(file, ".yml") + ".txt"

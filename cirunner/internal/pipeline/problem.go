@@ -61,21 +61,29 @@ func (e *Errors) format(source bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// A mark is a place in the file that is parsed.
-type mark struct{ line, column int }
+// A mark is a place in one of the files that are parsed: the first is the
+// pipeline's, the others are included.
+type mark struct{ line, column, file int }
 
 func (a mark) compare(b mark) int {
-	return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+}
+
+// A source is a file that is parsed.
+type source struct {
+	name string
+	data []byte
 }
 
 // problems collects what is wrong. What several jobs inherit is wrong once.
 type problems struct {
-	file  string
-	data  []byte
-	list  []problem
-	seen  map[problem]bool
-	lost  int // problems beyond maxKept
-	hints int // names that were looked for
+	files    []source
+	strict   bool // what is passed over is wrong
+	list     []problem
+	warnings map[string]*warned // by keyword
+	seen     map[problem]bool
+	lost     int // problems beyond maxKept
+	hints    int // names that were looked for
 }
 
 type problem struct {
@@ -88,7 +96,7 @@ func (p *problems) errorf(at mark, format string, args ...any) {
 	if utf8.RuneCountInString(text) > maxText {
 		text = string([]rune(text)[:maxText]) + "…"
 	}
-	found := problem{mark{max(at.line, 1), max(at.column, 1)}, text}
+	found := problem{mark{max(at.line, 1), max(at.column, 1), at.file}, text}
 	if p.seen[found] {
 		return
 	}
@@ -103,7 +111,9 @@ func (p *problems) errorf(at mark, format string, args ...any) {
 	p.list = append(p.list, found)
 }
 
-func (p *problems) pos(at mark) Pos { return Pos{File: p.file, Line: at.line, Column: at.column} }
+func (p *problems) pos(at mark) Pos {
+	return Pos{File: p.files[at.file].name, Line: at.line, Column: at.column}
+}
 
 // err returns an *Errors, or nil if all is well.
 func (p *problems) err() error {
@@ -113,11 +123,16 @@ func (p *problems) err() error {
 	slices.SortFunc(p.list, func(a, b problem) int { return cmp.Or(a.at.compare(b.at), cmp.Compare(a.text, b.text)) })
 	shown := p.list[:min(len(p.list), maxReported)]
 	e := &Errors{More: len(p.list) - len(shown) + p.lost}
-	lines := strings.Split(string(p.data[:min(len(p.data), MaxSize)]), "\n")
+	lines := make(map[int][]string)
 	for _, found := range shown {
 		described := Problem{Pos: p.pos(found.at), Text: found.text}
-		if found.at.line <= len(lines) {
-			described.Source, described.Caret = excerpt(lines[found.at.line-1], found.at.column-1)
+		file := found.at.file
+		if lines[file] == nil {
+			data := p.files[file].data
+			lines[file] = strings.Split(string(data[:min(len(data), MaxSize)]), "\n")
+		}
+		if found.at.line <= len(lines[file]) {
+			described.Source, described.Caret = excerpt(lines[file][found.at.line-1], found.at.column-1)
 		}
 		e.Problems = append(e.Problems, described)
 	}

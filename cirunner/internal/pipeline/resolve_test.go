@@ -206,7 +206,7 @@ d: {script: x, variables: {N: 12, X: 1.5, T: true, Q: "0755", RAW: {value: $HOME
 	require.Equal(t, Retry{2, []Failure{ScriptFailure, TimeoutFailure}, []int{3, 4}}, a.Retry)
 	require.Equal(t, AllowFailure{ExitCodes: []int{7}}, a.AllowFailure)
 	require.True(t, a.Interruptible)
-	require.Equal(t, Artifacts{[]string{"out/", "*.log"}, []string{"out/tmp/**"}, OnFailure, "n"}, a.Artifacts)
+	require.Equal(t, Artifacts{Paths: []string{"out/", "*.log"}, Exclude: []string{"out/tmp/**"}, When: OnFailure, Name: "n"}, a.Artifacts)
 	require.Equal(t, Watchdog{"beat", 5 * time.Second, time.Minute, 0}, a.Watchdog)
 	require.True(t, p.Job("b").AllowFailure.All, "a manual job holds nothing up")
 	require.Equal(t, 30*time.Second, p.Job("c").StartIn)

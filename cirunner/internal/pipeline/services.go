@@ -20,16 +20,6 @@ const (
 	healthRetries  = 3
 )
 
-// unsupportedInServices are what GitLab's services, which are containers, have.
-var unsupportedInServices = map[string]string{
-	"image":       "a service is a command on this machine",
-	"alias":       "a service has no host of its own; it is on 127.0.0.1",
-	"entrypoint":  "a service is a command on this machine: write all of it into command",
-	"pull_policy": "there is no image to pull",
-	"docker":      "a service is a command on this machine",
-	"kubernetes":  "a service is a command on this machine",
-}
-
 func readServices(p *parser, d *draft, n *node) {
 	d.Services = nil
 	if n.kind != list {
@@ -59,9 +49,8 @@ func readServices(p *parser, d *draft, n *node) {
 
 func (p *parser) service(n *node) (Service, bool) {
 	s := Service{Timeout: serviceTimeout, Pos: p.pos(n.at)}
-	if n.kind == text {
-		p.errorf(n.at, "the service %s should be a mapping: services are commands here, not images, such as\n"+
-			"\t- name: web\n\t  command: python3 -m http.server 8123\n\t  port: 8123", quote(n.text))
+	if isImage(n) {
+		p.ignore(n.at, "a service as an image", "services are commands on this machine, with name, command and port; it is not started")
 		return s, false
 	}
 	ok := p.fields("services", n, keys{
@@ -71,7 +60,7 @@ func (p *parser) service(n *node) (Service, bool) {
 		"timeout":     func(n *node) { s.Timeout, _ = p.duration("a service's timeout", n, maxTimeout) },
 		"variables":   func(n *node) { s.Variables = p.variables(n, false) },
 		"healthcheck": func(*node) {}, // read below: it depends on port
-	}, unsupportedInServices)
+	}, nil)
 	for _, key := range []string{"name", "command"} {
 		if ok && !n.has(key) {
 			p.errorf(n.at, "a service needs a %s", key)
@@ -86,6 +75,23 @@ func (p *parser) service(n *node) (Service, bool) {
 	}
 	s.Health = p.health(n.field("healthcheck"), n.has("port"))
 	return s, ok
+}
+
+// isImage reports whether a service is one of GitLab's, an image. One that has a
+// command and none of an image's keywords is one of cirunner's.
+func isImage(n *node) bool {
+	if n.kind != mapping {
+		return n.kind == text
+	}
+	for _, key := range []string{"image", "alias", "entrypoint", "pull_policy", "docker", "kubernetes"} {
+		if n.has(key) {
+			return true
+		}
+	}
+	if strings.ContainsAny(n.field("name").text, ":/$") && !n.has("port") {
+		return true
+	}
+	return n.has("name") && !n.has("command") && !n.has("port") && !n.has("healthcheck") && !n.has("timeout")
 }
 
 var nameOfService = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)

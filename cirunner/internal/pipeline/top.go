@@ -10,11 +10,13 @@ var globalKeywords = map[string]func(*parser, *node){
 	"stages":    (*parser).readStages,
 	"variables": func(p *parser, n *node) { p.globals = p.variables(n, true) },
 	"default":   (*parser).readDefault,
+	"workflow":  func(*parser, *node) {}, // read when the variables are known
+	"include":   func(*parser, *node) {}, // read first
 }
 
 // outsideDefault are the keywords of default that may stand at the top of a
 // file as well, from a time before default.
-var outsideDefault = []string{"before_script", "after_script", "services"}
+var outsideDefault = []string{"before_script", "after_script", "services", "cache"}
 
 func (p *parser) globalKeywords() {
 	p.stages = []string{".pre", "build", "test", "deploy", ".post"}
@@ -26,6 +28,8 @@ func (p *parser) globalKeywords() {
 			read(p, f.value)
 		} else if advice, known := unsupportedGlobally[f.key]; known {
 			p.errorf(f.at, "%s is not supported: %s", f.key, advice)
+		} else if advice, known := ignoredGlobally[f.key]; known {
+			p.ignore(f.at, f.key, advice)
 		}
 	}
 	p.setDefaults()
@@ -41,8 +45,11 @@ func (p *parser) setDefaults() {
 	}
 	for _, key := range outsideDefault {
 		value := p.root.field(key)
+		why, ignored := p.ignored(key)
 		switch _, twice := p.defaults[key]; {
 		case value.kind == null:
+		case ignored:
+			p.ignore(p.root.keyAt(key), key, why)
 		case twice:
 			p.errorf(p.root.keyAt(key), "%s is here and in default: keep the one in default", key)
 		default:
@@ -65,7 +72,7 @@ func (p *parser) readStages(n *node) {
 		case name.text == ".pre" || name.text == ".post":
 			// They are there anyway, first and last.
 		case slices.Contains(p.stages, name.text):
-			p.errorf(name.at, "the stage %s is named twice", quote(name.text))
+			p.warn(name.at, "a stage that is named twice", "%s counts where it is named first", quote(name.text))
 		default:
 			p.stages = append(p.stages, name.text)
 		}
@@ -81,7 +88,11 @@ func (p *parser) readDefault(n *node) {
 	}
 	for _, f := range n.fields {
 		k, known := jobKeywords[f.key]
-		switch advice, unsupported := unsupportedInJobs[f.key]; {
+		advice, unsupported := unsupportedInJobs[f.key]
+		why, ignored := p.ignored(f.key)
+		switch {
+		case ignored:
+			p.ignore(f.at, f.key, why)
 		case unsupported:
 			p.errorf(f.at, "%s is not supported: %s", f.key, advice)
 		case known && !k.inDefault:
@@ -116,7 +127,8 @@ func (p *parser) jobs() {
 // isGlobal reports whether a key at the top of a file is a keyword, and no job.
 func isGlobal(key string) bool {
 	_, unsupported := unsupportedGlobally[key]
-	return globalKeywords[key] != nil || unsupported || slices.Contains(outsideDefault, key)
+	_, ignored := ignoredGlobally[key]
+	return globalKeywords[key] != nil || unsupported || ignored || slices.Contains(outsideDefault, key)
 }
 
 func (p *parser) notAJob(f field) {

@@ -106,7 +106,7 @@ type grower struct {
 }
 
 func (t *grower) node(y *yaml.Node) *node {
-	at := mark{y.Line, y.Column}
+	at := t.mark(y.Line, y.Column)
 	if y.Kind == yaml.AliasNode {
 		return t.alias(y, at)
 	}
@@ -190,7 +190,8 @@ func (t *grower) fields(n *node, y *yaml.Node) {
 			continue
 		}
 		if i, twice := own[key.key]; twice {
-			t.errorf(key.at, "%s is given twice: it is on line %d already", quote(key.key), keys[i].at.line)
+			t.warn(key.at, "a key that is given twice", "%s is on line %d already; the last one counts", quote(key.key), keys[i].at.line)
+			keys[i] = key
 			continue
 		}
 		own[key.key] = len(keys)
@@ -204,7 +205,7 @@ func (t *grower) fields(n *node, y *yaml.Node) {
 
 func (t *grower) key(y *yaml.Node) (field, bool) {
 	n := t.node(y)
-	switch at := (mark{y.Line, y.Column}); n.kind {
+	switch at := t.mark(y.Line, y.Column); n.kind {
 	case text, integer, float, boolean:
 		return field{key: n.text, at: at}, true
 	case invalid:

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ func (p *parser) variables(n *node, global bool) []Variable {
 	var all []Variable
 	for _, f := range n.fields {
 		if !variableName.MatchString(f.key) {
-			p.errorf(f.at, "%s cannot be the name of a variable: it should have letters, digits and _, and begin with no digit", quote(f.key))
+			p.warn(f.at, "a variable's name", "%s: bash cannot export it, so that jobs do not get it; a name has letters, digits and _", quote(f.key))
 			continue
 		}
 		if v, ok := p.variable(f, global); ok {
@@ -66,26 +67,15 @@ func (p *parser) variable(f field, global bool) (Variable, bool) {
 	return v, ok && complete
 }
 
-// value reads the value of a variable. A number must be one that all parsers of
-// YAML write in the same way: GitLab's makes 1.1 of 1.10, and 493 of 0755.
+// value reads the value of a variable. Of what is not in quotes GitLab's YAML may
+// make another text: 1.1 of 1.10, 493 of 0755, true of yes.
 func (p *parser) value(name string, n *node) (string, bool) {
 	switch n.kind {
 	case text:
 		if !n.plain || !yesOrNo.MatchString(n.text) {
 			return n.text, true
 		}
-	case integer:
-		if i, err := strconv.ParseInt(n.text, 10, 64); err == nil && strconv.FormatInt(i, 10) == n.text {
-			return n.text, true
-		}
-	case float:
-		if x, err := strconv.ParseFloat(n.text, 64); err == nil && strconv.FormatFloat(x, 'f', -1, 64) == n.text {
-			return n.text, true
-		}
-	case boolean:
-		if n.text == "true" || n.text == "false" {
-			return n.text, true
-		}
+	case integer, float, boolean:
 	case null:
 		p.errorf(n.at, `%s has no value: write "" for an empty one`, name)
 		return "", false
@@ -93,8 +83,39 @@ func (p *parser) value(name string, n *node) (string, bool) {
 		p.should(name, n, "a text")
 		return "", false
 	}
-	p.errorf(n.at, "%s: YAML does not read %s as a text: write %s", name, n.text, quote(n.text))
-	return "", false
+	value, ok := asGitLabReads(n)
+	if !ok {
+		p.errorf(n.at, "%s: YAML does not read %s as a text: write %s", name, n.text, quote(n.text))
+		return "", false
+	}
+	if value != n.text {
+		p.warn(n.at, "a value that YAML changes", "%s: %s is read as %s; write %s if that is meant", name, n.text, value, quote(n.text))
+	}
+	return value, true
+}
+
+// asGitLabReads returns what YAML 1.1 and Ruby make of a number or a boolean.
+func asGitLabReads(n *node) (string, bool) {
+	switch strings.ToLower(n.text) {
+	case "true", "yes", "on":
+		return "true", true
+	case "false", "no", "off":
+		return "false", true
+	}
+	digits := strings.ReplaceAll(n.text, "_", "")
+	if n.kind == integer {
+		i, err := strconv.ParseInt(digits, 0, 64)
+		return strconv.FormatInt(i, 10), err == nil
+	}
+	x, err := strconv.ParseFloat(digits, 64)
+	if size := math.Abs(x); err != nil || !(size < 1e15) || size < 1e-4 && size != 0 {
+		return "", false
+	}
+	s := strconv.FormatFloat(x, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s, true
 }
 
 // References returns variables as package vars resolves them: what is raw has no

@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"maps"
+
+	"github.com/ambit-go/ambit/cirunner/internal/vars"
+)
+
+// Options are the run for which a file is read: rules, only and include depend on
+// it. The zero value is a run for a branch called local, of which no file is
+// known.
+type Options struct {
+	// Dir is the directory of the project: include:local is relative to it. Empty
+	// means the current one.
+	Dir string
+
+	// IncludeDir is where copies lie of what include takes from elsewhere; empty
+	// means that such includes are errors.
+	IncludeDir string
+
+	// Variables are the predefined variables of the run. Without any, it is a push
+	// to the branch local.
+	Variables map[string]string
+
+	// Set are variables over all others, also those of jobs: what was given on the
+	// command line.
+	Set map[string]string
+
+	// Changed returns the files that have changed since a commit, or, for an empty
+	// name, in this run. It reports false if that cannot be known: then everything
+	// counts as changed. It may be nil, which means the same.
+	Changed func(since string) ([]string, bool)
+
+	// Files returns the files of the project, with slashes, for rules:exists. It
+	// may be nil: then there are none.
+	Files func() []string
+
+	// Strict makes errors of what would be passed over with a warning.
+	Strict bool
+
+	// Cache says that caches are kept: the keyword cache is read, not ignored.
+	Cache bool
+}
+
+// variables returns the variables that belong to the run, and to no job.
+func (o Options) variables() map[string]string {
+	run := maps.Clone(o.Variables)
+	if len(run) == 0 {
+		run = map[string]string{"CI": "true", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_BRANCH": "local", "CI_COMMIT_REF_NAME": "local"}
+	}
+	maps.Copy(run, o.Set)
+	return run
+}
+
+// set returns the variables that are over all others, in their order.
+func (o Options) set() []Variable {
+	var all []Variable
+	for _, name := range sortedKeys(o.Set) {
+		all = append(all, Variable{Name: name, Value: o.Set[name]})
+	}
+	return all
+}
+
+// with returns the variables of the run with those of the file over them, as they
+// are written.
+func (p *parser) with(own []Variable) map[string]string {
+	all := maps.Clone(p.run)
+	for _, v := range own {
+		all[v.Name] = v.Value
+	}
+	maps.Copy(all, p.options.Set)
+	return all
+}
+
+// expanded returns texts with variables in their place.
+func expanded(texts []string, variables map[string]string) []string {
+	resolved, err := vars.Resolve(variables, func(string) (string, bool) { return "", false })
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, s := range texts {
+		if s, err := vars.Expand(s, resolved); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}

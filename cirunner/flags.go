@@ -29,11 +29,13 @@ type options struct {
 	keepRuns  int
 	killStale bool
 	view      string
+	choice    choice // of the jobs that run
 
 	frame func(lines []string, jobs []board.Job) // told each frame of the tree; for tests
 }
 
 func (o *options) define(flags *flag.FlagSet) {
+	o.choice.define(flags)
 	flags.IntVar(&o.jobs, "j", runtime.NumCPU(), "how many `jobs` run at once")
 	flags.StringVar(&o.dir, "C", ".", "the `directory` of the project")
 	flags.Var(&o.manual, "manual", "run the manual job of this `name`, too; may be repeated")
@@ -65,7 +67,7 @@ func (o *options) check() error {
 		return exit.Usagef("-view %s: it is auto or lines", o.view)
 	}
 	o.grace = max(o.grace, 1) // 0 is the default of package proc
-	return nil
+	return o.choice.check()
 }
 
 // names is a flag that may be repeated.

@@ -13,10 +13,11 @@
 // end, no other starts.
 //
 // It is meant to be copied. main.go is the command, flags.go its flags, run.go
-// a run from file to exit status, signals.go two signals that package service does
+// a run from file to exit status, choose.go which jobs it has, signals.go two signals that package service does
 // not hear. Of the packages in internal, pipeline reads files, lint checks them, plan
 // decides which jobs run, runner runs them, workdir has their directories and
-// artifacts, joblog their logs, vars their variables; board is the live picture, view
+// artifacts, joblog their logs, vars their variables, predefined those of the run, expr the
+// expressions of rules; board is the live picture, view
 // shows it, report sums it up.
 //
 // It exits with 0 if all was well, 1 if jobs or the run itself failed, 2 if the
@@ -34,7 +35,6 @@ import (
 	"strings"
 
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
-	"github.com/ambit-go/ambit/cirunner/internal/lint"
 	"github.com/ambit-go/ambit/service"
 )
 
@@ -54,8 +54,18 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		return usage(out)
 	case err != nil:
 		return exit.Usagef("%w", err)
-	case flags.Arg(0) == "lint":
-		return lint.Run(flags.Args()[1:], out)
+	}
+	if verb := flags.Arg(0); verb == "lint" || verb == "list" {
+		if err := flags.Parse(flags.Args()[1:]); err != nil {
+			return exit.Usagef("%w", err)
+		}
+		if err := o.check(); err != nil {
+			return err
+		}
+		if verb == "lint" {
+			return o.lint(ctx, flags.Args(), out)
+		}
+		return o.list(ctx, flags.Args(), out)
 	}
 	return run(ctx, &o, flags.Args(), out)
 }
@@ -64,10 +74,12 @@ const about = `Cirunner runs a pipeline file in the dialect of GitLab CI on this
 bash. FILE is .gitlab-ci.yml unless another is named. Jobs work in copies of the
 current directory; logs and artifacts stay in ./.cirunner. A first interrupt
 cancels the run: scripts are stopped, after_scripts run. A second one aborts it.
-SIGQUIT lets running jobs end and starts no other. lint only checks files.
+SIGQUIT lets running jobs end and starts no other. lint only checks files; list
+says which jobs would run, and why not.
 
 	cirunner [flags] [FILE]
-	cirunner lint FILE...
+	cirunner list [flags] [FILE]
+	cirunner lint [flags] FILE...
 
 Flags:
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
+	"github.com/ambit-go/ambit/cirunner/internal/lint"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/report"
 	"github.com/ambit-go/ambit/cirunner/internal/runner"
@@ -31,39 +31,19 @@ func run(ctx context.Context, o *options, args []string, out io.Writer) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	p, err := load(args)
+	p, err := o.load(ctx, args, out)
 	if err != nil {
 		return err
 	}
-	manual, err := o.manual.among(p)
-	if err != nil {
+	p, manual, err := o.chosen(p)
+	switch {
+	case err != nil:
 		return err
+	case o.choice.dryRun:
+		return lint.DryRun(p, manual, out)
 	}
 	s := &session{o: o, p: p, out: out, manual: manual, begin: time.Now()}
 	return s.run(ctx)
-}
-
-// load reads and checks the file.
-func load(args []string) (*pipeline.Pipeline, error) {
-	file := defaultFile
-	switch len(args) {
-	case 0:
-	case 1:
-		file = args[0]
-	default:
-		return nil, exit.Usagef("one file at a time, not %d", len(args))
-	}
-	p, err := pipeline.ParseFile(file)
-	var found *pipeline.Errors
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
-		return nil, exit.Usagef("there is no %s here; name a file, such as cirunner/demo.yml", file)
-	case errors.As(err, &found):
-		return nil, &exit.Error{Err: fmt.Errorf("this is no pipeline:\n%s", found.Detail())}
-	case err != nil:
-		return nil, &exit.Error{Err: err}
-	}
-	return p, nil
 }
 
 // among returns the manual jobs that were asked for.
@@ -167,7 +147,7 @@ func (s *session) prepare() error {
 		return err
 	}
 	s.runner = runner.New(runner.Config{
-		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual,
+		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables,
 		Concurrent: s.o.jobs, FailFast: s.o.failFast, KeepWork: s.o.keepWork, Logs: s.logs, LogLimit: s.o.logLimit,
 		Timeout: s.o.timeout, After: s.o.after, Grace: s.o.grace,
 	})

@@ -1,4 +1,4 @@
-// Package lint is what cirunner lint does.
+// Package lint is what cirunner lint, list and -dry-run print.
 package lint
 
 import (
@@ -13,15 +13,16 @@ import (
 
 // Run checks pipeline files, all of them whatever the first ones are like. For
 // a file that is wrong it prints the lines of [pipeline.Errors.Detail] to w, for
-// one that is right what is in it. It returns an [exit.Error] if there is no file, or
+// one that is right its warnings and what is in it. options says how a file is
+// read. It returns an [exit.Error] if there is no file, or
 // one was wrong or could not be read, and otherwise what went wrong with w.
-func Run(files []string, w io.Writer) error {
+func Run(files []string, options func(file string) pipeline.Options, w io.Writer) error {
 	if len(files) == 0 {
 		return exit.Usagef("lint needs the names of pipeline files, such as .gitlab-ci.yml")
 	}
 	wrong := 0
 	for _, file := range files {
-		text, err := check(file)
+		text, err := check(file, options(file))
 		if err != nil {
 			wrong++
 			text = err.Error()
@@ -37,8 +38,8 @@ func Run(files []string, w io.Writer) error {
 }
 
 // check returns a summary of a file, or an error with all that is to be said.
-func check(file string) (string, error) {
-	p, err := pipeline.ParseFile(file)
+func check(file string, options pipeline.Options) (string, error) {
+	p, err := options.ParseFile(file)
 	var found *pipeline.Errors
 	switch {
 	case errors.As(err, &found):
@@ -46,7 +47,11 @@ func check(file string) (string, error) {
 	case err != nil:
 		return "", err
 	}
-	return summary(p), nil
+	var lines []string
+	for _, w := range p.Warnings {
+		lines = append(lines, w.String())
+	}
+	return strings.Join(append(lines, summary(p)), "\n"), nil
 }
 
 func summary(p *pipeline.Pipeline) string {
@@ -59,6 +64,9 @@ func summary(p *pipeline.Pipeline) string {
 	parts := []string{count(len(p.Jobs), "job") + " in " + count(len(stages), "stage")}
 	if services > 0 {
 		parts = append(parts, count(services, "service"))
+	}
+	if p.Why != "" {
+		parts = append(parts, p.Why)
 	}
 	return fmt.Sprintf("%s: ok: %s", p.File, strings.Join(parts, ", "))
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 )
 
 func TestRightFilesAreSummedUp(t *testing.T) {
@@ -16,7 +18,7 @@ func TestRightFilesAreSummedUp(t *testing.T) {
 	write(t, "a.yml", "job: {script: make}\n")
 	write(t, "b.yml", "a: {script: make, stage: build, parallel: 2}\nb: {script: make, services: [{name: s, command: serve}]}\n")
 	var out strings.Builder
-	require.NoError(t, Run([]string{"a.yml", "b.yml"}, &out))
+	require.NoError(t, Run([]string{"a.yml", "b.yml"}, always, &out))
 	require.Equal(t, "a.yml: ok: 1 job in 1 stage\nb.yml: ok: 3 jobs in 2 stages, 1 service\n", out.String())
 }
 
@@ -25,7 +27,7 @@ func TestEveryFileIsChecked(t *testing.T) {
 	write(t, "wrong.yml", "job:\n  scritp: make\n  retry: 9\n")
 	write(t, "right.yml", "job: {script: make}\n")
 	var out strings.Builder
-	err := Run([]string{"wrong.yml", "nothing.yml", ".", "right.yml"}, &out)
+	err := Run([]string{"wrong.yml", "nothing.yml", ".", "right.yml"}, always, &out)
 	require.Equal(t, `wrong.yml:2:3: there is no keyword "scritp" in a job; did you mean "script"?
 	  scritp: make
 	  ^
@@ -41,13 +43,13 @@ right.yml: ok: 1 job in 1 stage
 }
 
 func TestWithoutFilesThereIsNothingToDo(t *testing.T) {
-	require.ErrorAs(t, Run(nil, &strings.Builder{}), new(*exit.Error))
+	require.ErrorAs(t, Run(nil, always, &strings.Builder{}), new(*exit.Error))
 }
 
 func TestAnOutputThatCannotBeWrittenIsReported(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "a.yml", "job: {script: make}\n")
-	require.ErrorIs(t, Run([]string{"a.yml"}, broken{}), errBroken)
+	require.ErrorIs(t, Run([]string{"a.yml"}, always, broken{}), errBroken)
 }
 
 var errBroken = errors.New("broken")
@@ -59,3 +61,5 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 func write(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Clean(name), []byte(text), 0o644))
 }
+
+func always(string) pipeline.Options { return pipeline.Options{} }

@@ -153,3 +153,6 @@ func join(first, second []Variable) []Variable {
 	}
 	return joined
 }
+
+// IsVariable reports whether a name can be that of a variable.
+func IsVariable(name string) bool { return variableName.MatchString(name) }

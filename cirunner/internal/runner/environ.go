@@ -11,45 +11,24 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/predefined"
 	"github.com/ambit-go/ambit/cirunner/internal/vars"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
 )
 
 // commonVariables are the predefined variables that are the same for all jobs.
-// Those about the commit are there if git is.
 func (r *Runner) commonVariables(ctx context.Context) map[string]string {
-	name := filepath.Base(r.Work.Project)
-	v := map[string]string{
-		"CI": "true", "CI_PIPELINE_ID": strconv.Itoa(r.Work.ID), "CI_PIPELINE_IID": strconv.Itoa(r.Work.ID),
-		"CI_PIPELINE_SOURCE": "local", "CI_PIPELINE_CREATED_AT": time.Now().UTC().Format(time.RFC3339),
-		"CI_PROJECT_NAME": name, "CI_CONFIG_PATH": r.Pipeline.File, "CI_RUNNER_DESCRIPTION": "cirunner",
+	run := r.Variables
+	if run == nil {
+		run = predefined.New(ctx, r.Work.Project, predefined.Wish{}).Variables
+	}
+	id := strconv.Itoa(r.Work.ID)
+	return vars.Merge(run, map[string]string{
+		"CI_PIPELINE_ID": id, "CI_PIPELINE_IID": id, "CI_PIPELINE_CREATED_AT": time.Now().UTC().Format(time.RFC3339),
+		"CI_PIPELINE_URL": run["CI_PROJECT_URL"] + "/-/pipelines/" + id,
+		"CI_CONFIG_PATH":  r.Pipeline.File, "CI_RUNNER_ID": "1", "CI_CONCURRENT_ID": "0",
 		workdir.TokenVariable: r.Work.Dir,
-	}
-	git := func(args ...string) string { return workdir.Git(ctx, r.Work.Project, args...) }
-	sha := git("rev-parse", "--verify", "--quiet", "HEAD")
-	if sha == "" {
-		return v
-	}
-	branch, tag := git("symbolic-ref", "--quiet", "--short", "HEAD"), git("describe", "--tags", "--exact-match", "HEAD")
-	title, description, _ := strings.Cut(git("log", "-1", "--format=%s%n%b"), "\n")
-	for name, value := range map[string]string{
-		"CI_COMMIT_SHA": sha, "CI_COMMIT_SHORT_SHA": sha[:min(8, len(sha))],
-		"CI_COMMIT_BRANCH": branch, "CI_COMMIT_TAG": tag,
-		"CI_COMMIT_TITLE": title, "CI_COMMIT_DESCRIPTION": description,
-		"CI_COMMIT_MESSAGE":   git("log", "-1", "--format=%B"),
-		"CI_COMMIT_AUTHOR":    git("log", "-1", "--format=%an <%ae>"),
-		"CI_COMMIT_TIMESTAMP": git("log", "-1", "--format=%cI"),
-	} {
-		if value != "" {
-			v[name] = value
-		}
-	}
-	ref := branch
-	if ref == "" {
-		ref = tag
-	}
-	v["CI_COMMIT_REF_NAME"], v["CI_COMMIT_REF_SLUG"] = ref, nameSlug(ref)
-	return v
+	})
 }
 
 // environ is the environment of the job's shells: that of the runner, the
@@ -75,7 +54,7 @@ func (a *attempt) resolve(own []pipeline.Variable, more map[string]string) (map[
 func (a *attempt) predefined() map[string]string {
 	j := a.job
 	return map[string]string{
-		"CI_JOB_NAME": j.Name, "CI_JOB_NAME_SLUG": nameSlug(j.Name), "CI_JOB_STAGE": j.Stage,
+		"CI_JOB_NAME": j.Name, "CI_JOB_NAME_SLUG": predefined.Slug(j.Name), "CI_JOB_STAGE": j.Stage,
 		"CI_JOB_ID": strconv.Itoa(a.r.Work.ID) + "00" + strconv.Itoa(j.Index+1), "CI_JOB_STARTED_AT": time.Now().UTC().Format(time.RFC3339),
 		"CI_PROJECT_DIR": a.dir, "CI_BUILDS_DIR": filepath.Dir(a.dir), "CI_JOB_STATUS": "running",
 		"CI_JOB_ATTEMPT": strconv.Itoa(a.number),
@@ -118,16 +97,4 @@ func inherited() []string {
 		env = append(env, e)
 	}
 	return env
-}
-
-// nameSlug is a name for host names and the like: lower case, 63 characters.
-func nameSlug(name string) string {
-	keep := func(c rune) rune {
-		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' {
-			return c
-		}
-		return '-'
-	}
-	s := strings.Map(keep, strings.ToLower(name))
-	return strings.Trim(s[:min(len(s), 63)], "-")
 }

@@ -36,8 +36,11 @@ import (
 type Config struct {
 	Pipeline *pipeline.Pipeline
 	Work     *workdir.Run
-	Watch    board.Watcher   // may be nil
-	Manual   map[string]bool // manual jobs that are to run: a name, or the key of a parallel job
+	Watch    board.Watcher // may be nil
+	// Variables are the predefined variables of the run; without any they are those
+	// of the branch that is checked out.
+	Variables map[string]string
+	Manual    map[string]bool // manual jobs that are to run: a name, or the key of a parallel job
 
 	Concurrent int           // jobs at once, at least 1
 	FailFast   bool          // give up interruptible jobs once one has failed

@@ -1,0 +1,168 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ambit-go/ambit/cirunner/internal/exit"
+	"github.com/ambit-go/ambit/cirunner/internal/lint"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/predefined"
+)
+
+// A choice is what the flags say about which jobs run: what kind of run it is, and
+// how its file is read.
+type choice struct {
+	wish       predefined.Wish
+	set        assignments
+	only       names
+	includeDir string
+	strict     bool
+	dryRun     bool
+
+	run *predefined.Run // set by load
+}
+
+func (c *choice) define(flags *flag.FlagSet) {
+	flags.StringVar(&c.wish.Branch, "branch", "", "run as for this `branch` (default the one that is checked out)")
+	flags.StringVar(&c.wish.Tag, "tag", "", "run as for this `tag`")
+	flags.StringVar(&c.wish.Merge, "mr", "", "run as for a merge request to this `branch`")
+	flags.Var(&c.set, "var", "set a variable, `NAME=value`, over those of the file and of jobs; may be repeated")
+	flags.Var(&c.only, "job", "run only the job of this `name`, with its needs; may be repeated")
+	flags.StringVar(&c.includeDir, "include-dir", "", "a `directory` with copies of what include takes from elsewhere")
+	flags.BoolVar(&c.strict, "strict", false, "what the file says and cirunner passes over is an error")
+	flags.BoolVar(&c.dryRun, "dry-run", false, "only print what would be run")
+}
+
+func (c *choice) check() error {
+	if c.wish.Tag != "" && (c.wish.Branch != "" || c.wish.Merge != "") {
+		return exit.Usagef("-tag is instead of -branch and -mr")
+	}
+	return nil
+}
+
+// options returns how a file of a project is read.
+func (c *choice) options(ctx context.Context, dir string) pipeline.Options {
+	c.run = predefined.New(ctx, dir, c.wish)
+	return pipeline.Options{
+		Dir: dir, IncludeDir: c.includeDir, Strict: c.strict,
+		Variables: c.run.Variables, Set: c.set, Changed: c.run.Changed, Files: c.run.Files,
+	}
+}
+
+// load reads and checks the file, and prints its warnings.
+func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipeline.Pipeline, error) {
+	file := defaultFile
+	switch len(args) {
+	case 0:
+	case 1:
+		file = args[0]
+	default:
+		return nil, exit.Usagef("one file at a time, not %d", len(args))
+	}
+	p, err := o.readOptions(ctx).ParseFile(file)
+	var found *pipeline.Errors
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
+		return nil, exit.Usagef("there is no %s here; name a file, such as cirunner/demo.yml", file)
+	case errors.As(err, &found):
+		return nil, &exit.Error{Err: fmt.Errorf("this is no pipeline:\n%s", found.Detail())}
+	case err != nil:
+		return nil, &exit.Error{Err: err}
+	}
+	for _, w := range p.Warnings {
+		if _, err := fmt.Fprintln(out, w); err != nil {
+			return nil, fmt.Errorf("cannot write: %w", err)
+		}
+	}
+	return p, nil
+}
+
+func (o *options) readOptions(ctx context.Context) pipeline.Options {
+	return o.choice.options(ctx, o.dir)
+}
+
+// chosen returns the jobs that are to run, and the manual ones that were asked
+// for: by -manual, or because -job needs them.
+func (o *options) chosen(p *pipeline.Pipeline) (*pipeline.Pipeline, map[string]bool, error) {
+	if p.Why != "" {
+		return nil, nil, &exit.Error{Err: fmt.Errorf("no job would run: %s; see cirunner list, and -branch, -tag, -mr and -var", p.Why)}
+	}
+	asked, err := o.manual.among(p)
+	if err != nil || len(o.choice.only) == 0 {
+		return p, asked, err
+	}
+	p, err = p.Only(o.choice.only)
+	if err != nil {
+		return nil, nil, &exit.Error{Err: err}
+	}
+	for _, j := range p.Jobs {
+		asked[j.Name] = true
+	}
+	return p, asked, nil
+}
+
+// list prints which jobs would run.
+func (o *options) list(ctx context.Context, args []string, out io.Writer) error {
+	p, err := o.load(ctx, args, out)
+	if err != nil {
+		return err
+	}
+	asked, err := o.manual.among(p)
+	if err != nil {
+		return err
+	}
+	return lint.List(p, asked, out)
+}
+
+// lint checks files. Local includes are those of the repository that a file is
+// in, or of its directory.
+func (o *options) lint(ctx context.Context, files []string, out io.Writer) error {
+	return lint.Run(files, func(file string) pipeline.Options {
+		return o.choice.options(ctx, projectOf(file))
+	}, out)
+}
+
+// projectOf returns the root of the repository that a file is in, or its
+// directory.
+func projectOf(file string) string {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return filepath.Dir(file)
+	}
+	for dir := filepath.Dir(abs); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return filepath.Dir(abs)
+		}
+	}
+}
+
+// assignments is a flag NAME=value that may be repeated.
+type assignments map[string]string
+
+func (a *assignments) String() string { return "" }
+
+// Set adds a variable.
+func (a *assignments) Set(s string) error {
+	name, value, found := strings.Cut(s, "=")
+	if !found || !pipeline.IsVariable(name) {
+		return errors.New("it should be NAME=value, a name of letters, digits and _")
+	}
+	if *a == nil {
+		*a = assignments{}
+	}
+	(*a)[name] = value
+	return nil
+}

@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Only returns the pipeline of some jobs and of all that these need: the jobs in
+// their needs, and, of a job without needs, those whose artifacts it gets. A name
+// is that of a job, or of a parallel job for all its parts. The jobs of p are not
+// changed. It fails for a name that is none, and says why the job is not in the
+// pipeline if the file has it.
+func (p *Pipeline) Only(names []string) (*Pipeline, error) {
+	wanted := make(map[*Job]bool)
+	for _, name := range names {
+		found := false
+		for _, j := range p.Jobs {
+			if j.Name == name || j.Key == name {
+				found = true
+				p.want(j, wanted)
+			}
+		}
+		if !found {
+			return nil, p.missing(name)
+		}
+	}
+	return p.copyOf(wanted), nil
+}
+
+// want adds a job and what it needs.
+func (p *Pipeline) want(j *Job, wanted map[*Job]bool) {
+	if wanted[j] {
+		return
+	}
+	wanted[j] = true
+	for _, need := range j.Needs {
+		p.want(need.Job, wanted)
+	}
+	for _, from := range j.Fetch {
+		p.want(from, wanted)
+	}
+}
+
+func (p *Pipeline) missing(name string) error {
+	for _, left := range p.Left {
+		if left.Name == name {
+			return fmt.Errorf("the job %s is not in this pipeline: %s", quote(name), left.Why)
+		}
+	}
+	var known []string
+	for _, j := range p.Jobs {
+		known = append(known, j.Name)
+	}
+	return fmt.Errorf("there is no job %s%s", quote(name), (&problems{}).didYouMean(name, known))
+}
+
+// copyOf returns a pipeline of the wanted jobs, which refer to each other only.
+func (p *Pipeline) copyOf(wanted map[*Job]bool) *Pipeline {
+	out := *p
+	out.Jobs = nil
+	copies := make(map[*Job]*Job)
+	for _, j := range p.Jobs {
+		if !wanted[j] {
+			continue
+		}
+		c := *j
+		c.Index = len(out.Jobs)
+		copies[j] = &c
+		out.Jobs = append(out.Jobs, &c)
+	}
+	among := func(jobs []*Job) []*Job {
+		var kept []*Job
+		for _, j := range jobs {
+			if copies[j] != nil {
+				kept = append(kept, copies[j])
+			}
+		}
+		return kept
+	}
+	for _, c := range out.Jobs {
+		c.Needs = slices.Clone(c.Needs)
+		for i := range c.Needs {
+			c.Needs[i].Job = copies[c.Needs[i].Job]
+		}
+		c.WaitsFor, c.Fetch = among(c.WaitsFor), among(c.Fetch)
+	}
+	return &out
+}

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"strings"
 	"sync"
-	"syscall"
 
 	"go.etcd.io/bbolt"
 
+	"github.com/ambit-go/ambit/internal/boltfile"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/engine"
 	"github.com/ambit-go/ambit/taskqueue/internal/group"
@@ -68,7 +66,7 @@ func (d *db) write(steps []*step) error {
 		return nil
 	}
 	path := d.bolt.Path()
-	if syncFailed(err) {
+	if boltfile.SyncFailed(err) {
 		// What the disk has is not known: the system may show pages that it has lost.
 		return d.broken(fmt.Errorf("the disk has failed to keep what was written, %s stays closed until this process ends: %w: %w", path, taskqueue.ErrClosed, err))
 	}
@@ -84,7 +82,7 @@ func (d *db) write(steps []*step) error {
 var errUnchanged = errors.New("nothing was written")
 
 func (d *db) commit(steps []*step) (err error) {
-	defer guard(&err, d.tear)()
+	defer boltfile.Guard(&err, d.tear)()
 	return d.bolt.Update(func(tx *bbolt.Tx) error {
 		t := &boltTx{b: tx.Bucket(bucket)}
 		for _, s := range steps {
@@ -106,17 +104,6 @@ func (d *db) tear() {
 	d.torn = true
 }
 
-// syncFailed reports whether it was the disk that did not keep what the system had
-// taken. A write that fails leaves the file as it was.
-func syncFailed(err error) bool {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Op == "sync"
-	}
-	var number syscall.Errno
-	return errors.As(err, &number) || strings.HasPrefix(err.Error(), "file sync error")
-}
-
 // broken returns why nothing can be written any more: err, if it is the first reason.
 func (d *db) broken(err error) error {
 	d.mu.Lock()
@@ -135,7 +122,7 @@ func (d *db) Close() error {
 	torn := d.torn
 	d.mu.Unlock()
 	if torn { // its mapping stays until the program ends, but others may have the file
-		unlock(d.file)
+		boltfile.Unlock(d.file)
 		return nil
 	}
 	return d.bolt.Close()

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/ambit-go/ambit/internal/boltfile"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/engine"
 )
@@ -50,8 +50,8 @@ func openFile(path string, broken func(taskqueue.Store)) (taskqueue.Store, error
 				return e, nil
 			}
 		}
-		if p := new(panicked); errors.As(err, &p) {
-			unlock(file) // bbolt may have locked itself
+		if p := new(boltfile.Panicked); errors.As(err, &p) {
+			boltfile.Unlock(file) // bbolt may have locked itself
 		} else {
 			err = errors.Join(err, bolt.Close())
 		}
@@ -62,7 +62,7 @@ func openFile(path string, broken func(taskqueue.Store)) (taskqueue.Store, error
 // explained adds to an error what it is about and what to do.
 func explained(path string, err error) error {
 	var damaged *damagedError
-	p := new(panicked)
+	p := new(boltfile.Panicked)
 	why := ""
 	switch {
 	case err == errTaken, errors.As(err, &damaged):
@@ -101,7 +101,7 @@ func openBolt(path string) (bolt *bbolt.DB, file *os.File, err error) {
 		err = nil
 	}
 	if err == nil {
-		defer guard(&err, func() { unlock(file) })()
+		defer boltfile.Guard(&err, func() { boltfile.Unlock(file) })()
 		bolt, err = bbolt.Open(path, 0o600, &bbolt.Options{
 			Timeout:        lockPatience,
 			NoFreelistSync: true,
@@ -120,7 +120,7 @@ func openBolt(path string) (bolt *bbolt.DB, file *os.File, err error) {
 	case err != nil:
 		return nil, nil, err
 	case fresh:
-		if err := syncFolder(filepath.Dir(path)); err != nil {
+		if err := boltfile.SyncFolder(filepath.Dir(path)); err != nil {
 			return nil, nil, errors.Join(err, bolt.Close())
 		}
 	}
@@ -132,28 +132,9 @@ func expected(err error) bool {
 	return errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
-// A panicked is what bbolt has panicked with.
-type panicked struct{ p any }
-
-func (e *panicked) Error() string { return fmt.Sprint(e.p) }
-
-// guard has a file that is damaged meanwhile be an error: bbolt panics when it finds
-// something that cannot be, and a read of what is not there any more is a fault. What it
-// returns is deferred; after a panic it calls release.
-func guard(err *error, release func()) func() {
-	old := debug.SetPanicOnFault(true)
-	return func() {
-		debug.SetPanicOnFault(old)
-		if p := recover(); p != nil {
-			*err = &panicked{p}
-			release()
-		}
-	}
-}
-
 // prepare makes what a new file lacks.
 func prepare(bolt *bbolt.DB) (err error) {
-	defer guard(&err, func() {})()
+	defer boltfile.Guard(&err, func() {})()
 	known := false
 	err = bolt.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(about)

@@ -38,6 +38,14 @@ func (s *Store) Session(ctx context.Context, ttl time.Duration) (kvqueue.Session
 
 func (x *session) ID() int64 { return x.id }
 
+// Find returns the session of a store that has an ID, if it lives.
+func Find(s *Store, id int64) (kvqueue.Session, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x, ok := s.sessions[id]
+	return x, ok
+}
+
 // Renew has the TTL begin anew.
 func (x *session) Renew(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
@@ -99,8 +107,10 @@ func (x *session) endLocked() error {
 	for i, key := range keys {
 		writes[i] = kvqueue.Write{Key: []byte(key), Delete: true}
 	}
-	if _, err := x.store.commitLocked(nil, writes); err != nil {
-		return err
+	c := &change{writes: writes}
+	x.store.commitLocked([]*change{c})
+	if c.err != nil {
+		return c.err
 	}
 	x.ended = true
 	x.timer.Stop()

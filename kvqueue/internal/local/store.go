@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"sync"
-	"time"
 
 	"github.com/ambit-go/ambit/kvqueue"
 )
@@ -48,8 +47,9 @@ const header = 16
 
 // A Store is a [kvqueue.KV] over a tree. It is made by [New].
 type Store struct {
-	tree   Tree
-	limits kvqueue.Limits
+	tree    Tree
+	limits  kvqueue.Limits
+	waiting waiting
 
 	mu       sync.Mutex // one change at a time, told in the order of the revisions
 	rev      kvqueue.Rev
@@ -67,7 +67,7 @@ const keepHistory = 8192
 // New returns a store over a tree. What is in it from before and had a session is deleted:
 // the process that had it is gone.
 func New(tree Tree, limits kvqueue.Limits) (*Store, error) {
-	s := &Store{tree: tree, limits: limits, sessions: map[int64]*session{}, watches: map[*watch]struct{}{}, lastID: time.Now().UnixNano()}
+	s := &Store{tree: tree, limits: limits, sessions: map[int64]*session{}, watches: map[*watch]struct{}{}}
 	err := tree.Update(func(t Writer) error {
 		if b := t.Get(revKey); len(b) == 8 {
 			s.rev = kvqueue.Rev(binary.BigEndian.Uint64(b))
@@ -88,6 +88,7 @@ func New(tree Tree, limits kvqueue.Limits) (*Store, error) {
 		return t.Put(revKey, binary.BigEndian.AppendUint64(nil, uint64(s.rev)))
 	})
 	s.known = s.rev
+	s.lastID = int64(s.rev) << 24 // above all IDs from before: a session begins with a transaction of its own
 	return s, err
 }
 
@@ -137,7 +138,8 @@ func readRange(t Reader, r kvqueue.Range) (result kvqueue.Result) {
 	return result
 }
 
-// Commit does all writes if every guard holds.
+// Commit does all writes if every guard holds. Those that come while another is being
+// written are written together, in the order in which they came.
 func (s *Store) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -145,58 +147,20 @@ func (s *Store) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvq
 	if err := s.fits(guards, writes); err != nil {
 		return 0, err
 	}
+	c := &change{guards: guards, writes: writes}
+	s.waiting.add(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return 0, errClosed
+	if !c.over { // it is still in waiting: whoever takes it from there ends it before mu is free again
+		s.commitLocked(s.waiting.take())
 	}
-	for _, w := range writes {
-		if w.Session == nil {
-			continue
-		}
-		if own, ok := w.Session.(*session); !ok || own.store != s || own.ended {
-			return s.rev, fmt.Errorf("%w: a key is put with a session that has ended", kvqueue.ErrConflict)
-		}
-	}
-	return s.commitLocked(guards, writes)
+	return c.rev, c.err
 }
 
 var errClosed = fmt.Errorf("%w: the store", kvqueue.ErrClosed)
 
-func (s *Store) commitLocked(guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
-	rev := s.rev + 1
-	var events []kvqueue.Event
-	err := s.tree.Update(func(t Writer) error {
-		events = nil
-		for _, g := range guards {
-			if !holds(t, g) {
-				return kvqueue.ErrConflict
-			}
-		}
-		for _, w := range writes {
-			e, err := s.write(t, w, rev)
-			if err != nil {
-				return err
-			}
-			if e.Key != nil {
-				events = append(events, e)
-			}
-		}
-		return t.Put(revKey, binary.BigEndian.AppendUint64(nil, uint64(rev)))
-	})
-	if err != nil {
-		return s.rev, err
-	}
-	s.rev = rev
-	for _, w := range writes {
-		s.attachLocked(w)
-	}
-	s.publishLocked(events)
-	return rev, nil
-}
-
 // write does one write, and returns the change; it has no key if nothing has changed.
-func (s *Store) write(t Writer, w kvqueue.Write, rev kvqueue.Rev) (e kvqueue.Event, err error) {
+func write(t Writer, w kvqueue.Write, rev kvqueue.Rev) (e kvqueue.Event, err error) {
 	key := treeKey(w.Key)
 	if w.Delete {
 		if t.Get(key) == nil {
@@ -232,10 +196,16 @@ func holds(t Reader, g kvqueue.Guard) bool {
 	}
 }
 
+// maxKey is the most bytes of a key: a tree may take no more than twice as many.
+const maxKey = 16 << 10
+
 // fits refuses what is too large, as a real store does.
 func (s *Store) fits(guards []kvqueue.Guard, writes []kvqueue.Write) error {
 	bytes := 0
 	for _, w := range writes {
+		if len(w.Key) > maxKey {
+			return &kvqueue.InvalidError{What: "key", Why: fmt.Sprintf("it has %d bytes, and %d is the most", len(w.Key), maxKey)}
+		}
 		bytes += len(w.Key) + len(w.Value)
 	}
 	switch l := s.limits; {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ambit-go/ambit/internal/usersocket"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
@@ -24,7 +25,7 @@ var _ taskqueue.Store = (*Client)(nil)
 
 // Dial returns the store that another process serves at path.
 func Dial(path string) (*Client, error) {
-	conn, err := dial(path)
+	conn, err := usersocket.Dial(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/rpc"
 	"sync"
 
+	"github.com/ambit-go/ambit/internal/usersocket"
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
@@ -24,7 +25,7 @@ type Server struct {
 // Listen serves s on the socket at path, which only this user may use. A socket that
 // is there is one of a process that has ended.
 func Listen(path string, s taskqueue.Store) (*Server, error) {
-	l, remove, err := listen(path)
+	l, remove, err := usersocket.Listen(path)
 	if err != nil {
 		return nil, err
 	}

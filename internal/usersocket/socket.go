@@ -1,4 +1,6 @@
-package remote
+// Package usersocket makes and reaches the socket of a process that serves a file to others of
+// the same user.
+package usersocket
 
 import (
 	"errors"
@@ -19,7 +21,7 @@ func within(path string, f func(short string) error) error {
 	if len(path) <= maxPath {
 		return f(path)
 	}
-	dir, err := os.MkdirTemp("", "taskq")
+	dir, err := os.MkdirTemp("", "ambit")
 	if err != nil {
 		return err
 	}
@@ -34,8 +36,8 @@ func within(path string, f func(short string) error) error {
 	return f(link)
 }
 
-// dial connects to the socket at path.
-func dial(path string) (conn net.Conn, err error) {
+// Dial connects to the socket at path.
+func Dial(path string) (conn net.Conn, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
@@ -46,11 +48,11 @@ func dial(path string) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// listen listens on a socket that appears at path when it is ready, in place of the one
+// Listen listens on a socket that appears at path when it is ready, in place of the one
 // of a process that has ended. It is made in a folder that only this user may enter, so
 // nobody else can connect before its rights are set. remove takes it away. Only the
 // process that has the file may call it.
-func listen(path string) (l net.Listener, remove func(), err error) {
+func Listen(path string) (l net.Listener, remove func(), err error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
 		return nil, nil, fmt.Errorf("%s is in the way: move it, or name another file", path)
 	}

@@ -1,0 +1,226 @@
+package boltkv
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/ambit-go/ambit/internal/boltfile"
+	"github.com/ambit-go/ambit/kvqueue"
+)
+
+var (
+	bucket    = []byte("kvqueue")
+	about     = []byte("about")
+	formatKey = []byte("format")
+)
+
+// format is the version of what is stored.
+const format = 1
+
+// lockPatience is how long the lock of the file is waited for.
+const lockPatience = 50 * time.Millisecond
+
+var errForeign = errors.New("it is a file of another program: name another one")
+
+// openFile opens the file. Its error says what to do.
+func openFile(path string, noSync bool) (*bbolt.DB, *os.File, error) {
+	bolt, file, err := openBolt(path, noSync)
+	if err != nil {
+		return nil, nil, explained(path, err)
+	}
+	if err = prepare(bolt); err == nil {
+		return bolt, file, nil
+	}
+	if errors.As(err, new(*boltfile.Panicked)) {
+		boltfile.Unlock(file) // bbolt may have locked itself
+	} else {
+		err = errors.Join(err, bolt.Close())
+	}
+	return nil, nil, explained(path, err)
+}
+
+// openBolt checks, opens and locks the file, and makes it if there is none.
+func openBolt(path string, noSync bool) (bolt *bbolt.DB, file *os.File, err error) {
+	info, err := os.Stat(path)
+	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+	switch {
+	case err != nil && !fresh:
+		return nil, nil, err
+	case err == nil && info.IsDir():
+		return nil, nil, errors.New("it is a folder: name a file in it")
+	case err == nil && !info.Mode().IsRegular():
+		return nil, nil, fmt.Errorf("it is no plain file (%v): name another one", info.Mode().Type())
+	}
+	if !fresh {
+		if err := check(path); err != nil {
+			return nil, nil, err
+		}
+	}
+	defer boltfile.Guard(&err, func() { boltfile.Unlock(file) })()
+	bolt, err = bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout:        lockPatience,
+		NoSync:         noSync,
+		NoFreelistSync: true,
+		FreelistType:   bbolt.FreelistMapType,
+		OpenFile: func(path string, flag int, mode fs.FileMode) (_ *os.File, err error) {
+			file, err = os.OpenFile(path, flag, mode)
+			return file, err
+		},
+	})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, nil, ErrTaken
+	case err != nil && fresh && file != nil: // a full disk has kept a part of what a new file begins with
+		return nil, nil, errors.Join(err, os.Truncate(path, 0))
+	case err != nil:
+		return nil, nil, err
+	case fresh:
+		if err := boltfile.SyncFolder(filepath.Dir(path)); err != nil {
+			return nil, nil, errors.Join(err, bolt.Close())
+		}
+	}
+	return bolt, file, nil
+}
+
+// check reads a whole file, and says what is wrong with its structure.
+func check(path string) error {
+	// It cannot be written while we have it open like this. bbolt looks at nothing but
+	// its meta pages meanwhile.
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockPatience, ReadOnly: true})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return ErrTaken
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return err
+	case err != nil:
+		return &damagedError{path, err}
+	}
+	f, err := os.Open(path)
+	if err == nil {
+		if err = boltfile.Check(f, db.Info().PageSize); err != nil {
+			err = &damagedError{path, err}
+		}
+		err = errors.Join(err, f.Close())
+	}
+	return errors.Join(err, db.Close())
+}
+
+// prepare makes what a new file lacks.
+func prepare(bolt *bbolt.DB) (err error) {
+	defer boltfile.Guard(&err, func() {})()
+	known := false
+	err = bolt.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(about)
+		if known = b != nil && tx.Bucket(bucket) != nil; known {
+			return checkFormat(string(b.Get(formatKey)))
+		}
+		if other, _ := tx.Cursor().First(); other != nil {
+			return errForeign
+		}
+		return nil
+	})
+	if known || err != nil {
+		return err
+	}
+	return bolt.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucket(about)
+		if err == nil {
+			err = b.Put(formatKey, []byte(strconv.Itoa(format)))
+		}
+		if err == nil {
+			_, err = tx.CreateBucket(bucket)
+		}
+		return err
+	})
+}
+
+func checkFormat(text string) error {
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return errForeign
+	case n > format:
+		return fmt.Errorf("it has format %d, and this program knows formats up to %d: use a newer program, as the one which has written it", n, format)
+	}
+	return nil
+}
+
+// A damagedError says what is wrong with a file.
+type damagedError struct {
+	path string
+	why  error
+}
+
+func (e *damagedError) Error() string {
+	return fmt.Sprintf("boltkv: %s is damaged: %v. Keep a copy of it. Restore it from a backup, or see what bbolt can save of it: "+
+		"go run go.etcd.io/bbolt/cmd/bbolt@latest surgery", e.path, e.why)
+}
+
+func (e *damagedError) Unwrap() error { return e.why }
+
+// explained adds to an error of opening what it is about and what to do.
+func explained(path string, err error) error {
+	why := ""
+	switch {
+	case errors.Is(err, ErrTaken):
+		return fmt.Errorf("%w (the file is %s)", ErrTaken, path)
+	case errors.As(err, new(*damagedError)):
+		return err
+	case errors.As(err, new(*boltfile.Panicked)), errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		return &damagedError{path, err}
+	case errors.Is(err, fs.ErrPermission):
+		why = "this user may not read and write it: "
+	case errors.Is(err, fs.ErrNotExist):
+		why = "make the folder " + filepath.Dir(path) + " first: "
+	case errors.Is(err, syscall.EROFS):
+		why = "its file system is read-only, name a file in another one: "
+	case full(err):
+		why = "the disk is full, make room and open it again: "
+	}
+	return fmt.Errorf("boltkv: %s cannot be used: %s%w", path, why, err)
+}
+
+// full reports whether there is no room for what was to be written. Some errors of bbolt
+// have only a text.
+func full(err error) bool {
+	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EFBIG, syscall.EDQUOT} {
+		if errors.Is(err, number) || strings.HasSuffix(err.Error(), number.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// outcome is the error of a transaction as callers get it. A full disk leaves the file as it
+// was. After any other failure of a write nobody knows what the disk has: the system may show
+// pages that it has lost.
+func (t *tree) outcome(err error, wrote bool) error {
+	path := t.bolt.Path()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bolterrors.ErrDatabaseNotOpen):
+		return errClosed
+	case errors.As(err, new(*boltfile.Panicked)):
+		err = &damagedError{path, err}
+	case wrote && full(err) && !boltfile.SyncFailed(err):
+		return fmt.Errorf("%w: make room on the disk of %s, and it goes on: %w", kvqueue.ErrNoSpace, path, err)
+	default:
+		err = fmt.Errorf("boltkv: %s could not be written, and is not used any more until it is opened again; what was acknowledged is in it: %w", path, err)
+	}
+	_ = t.broken(err)
+	if wrote {
+		return fmt.Errorf("%w: %w", kvqueue.ErrUnknown, err)
+	}
+	return err
+}

@@ -23,7 +23,7 @@ type Client struct {
 	gone   chan struct{} // closed when err says why the connection has ended
 	ended  sync.WaitGroup
 
-	bell   chan struct{} // of size 1: there are ends of watches to send
+	bell chan struct{} // of size 1: there are ends of watches to send
 
 	mu    sync.Mutex
 	last  uint64 // request

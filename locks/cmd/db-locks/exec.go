@@ -16,8 +16,15 @@ import (
 // answer, and the command needs time to end.
 var errLate = errors.New("the lock will be lost: the store does not answer")
 
-// last is how long before the end of the lock the command gets KILL.
-const last = 100 * time.Millisecond
+// pauses are what a command gets from TERM to KILL, and from KILL to the end of the lock. A
+// lease of less than a second has shorter ones: a renewal that is sent after a third of it must
+// have time to come back before the command gets TERM.
+func pauses(lease time.Duration) (grace, last time.Duration) {
+	if lease < time.Second {
+		return lease / 8, lease / 12
+	}
+	return lease / 5, 100 * time.Millisecond
+}
 
 // execute runs a command while the lock is held. The command ends before the lock can be
 // anybody else's: it gets TERM so early that there is time for its grace, and KILL when
@@ -47,13 +54,13 @@ func execute(ctx context.Context, p *program, l *line) error {
 // underLock runs the command. Its ctx ends before the lock does.
 func underLock(ctx context.Context, p *program, l *line) (proc.Result, error) {
 	hold := locks.From(ctx)
-	grace := time.Duration(l.lease) / 5
+	grace, last := pauses(time.Duration(l.lease))
 	hurry, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	ctx, stop := context.WithCancelCause(ctx)
 	watching, ended := context.WithCancel(context.WithoutCancel(ctx)) // also when ctx is done and the command is not
 	watcher := async.Start(watching, func(ctx context.Context) error {
-		watch(ctx, hold, grace, stop, kill)
+		watch(ctx, hold, grace, last, stop, kill)
 		return nil
 	}, async.Name("watch the lock"))
 	result, err := proc.Run(ctx, proc.Command{
@@ -72,7 +79,7 @@ func underLock(ctx context.Context, p *program, l *line) (proc.Result, error) {
 
 // watch tells the command to stop when the lock has no more time left than the command may
 // take, and kills it when the lock is lost or as good as that. It ends with ctx.
-func watch(ctx context.Context, hold *locks.Hold, grace time.Duration, stop context.CancelCauseFunc, kill func()) {
+func watch(ctx context.Context, hold *locks.Hold, grace, last time.Duration, stop context.CancelCauseFunc, kill func()) {
 	for {
 		left := hold.Remaining()
 		next := left - grace - last

@@ -4,82 +4,74 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
+	"strings"
 	"time"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/cli"
 )
 
-// report prints a line for each outcome, in their order.
-func report(out *cli.Out, outcomes []outcome) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tADDRESS\tOUTCOME\tAFTER\tATTEMPTS\tWHY")
+// report has a line for each outcome, in their order.
+func report(outcomes []outcome) string {
+	rows := [][]string{{"NAME", "ADDRESS", "OUTCOME", "AFTER", "ATTEMPTS", "WHY"}}
 	for _, o := range outcomes {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%v\t%d\t%s\n",
-			o.name, o.address, o.word(), o.took.Round(time.Millisecond), o.attempts, o.why())
+		what, why := o.explain()
+		rows = append(rows, []string{o.name, o.address, what, o.took.Round(time.Millisecond).String(), fmt.Sprint(o.attempts), why})
 	}
-	_ = table.Flush() // out keeps the error
+	lines := make([]string, len(rows))
+	for column := range rows[0] {
+		widest := 0 // in cells of a terminal: some characters take two
+		for _, row := range rows {
+			widest = max(widest, runewidth.StringWidth(row[column]))
+		}
+		for i, row := range rows {
+			lines[i] += runewidth.FillRight(row[column], widest+2)
+		}
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ") + "\n"
+	}
+	return strings.Join(lines, "")
 }
 
-// word says in one word what became of o. Whose limit has passed is no question:
-// only targets have one.
-func (o *outcome) word() string {
+// explain says in one word what became of o, and what is known of it if it is not up.
+func (o *outcome) explain() (what, why string) {
+	poll := new(async.PollError[string]) // it knows what the probes have seen
+	errors.As(o.err, &poll)
 	switch {
 	case o.err == nil:
-		return "up"
+		return "up", ""
 	case errors.Is(o.err, async.ErrDecided):
-		return "unneeded"
+		what, why = "unneeded", "another one is up"
 	case errors.As(o.err, new(*async.TimeoutError)):
-		return "down"
-	default:
-		return "stopped"
-	}
-}
-
-// why says what is known of a target that is not up.
-func (o *outcome) why() string {
-	var sig *cli.SignalError
-	text := ""
-	switch {
-	case o.err == nil:
-		return ""
-	case errors.Is(o.err, async.ErrDecided):
-		text = "another one is up"
-	case errors.As(o.err, &sig):
-		text = sig.Error()
-	case errors.As(o.err, new(*async.TimeoutError)):
-		text = fmt.Sprintf("limit %v", o.limit)
+		what, why = "down", fmt.Sprintf("limit %v", o.limit) // nothing else has a limit
 	case errors.Is(o.err, context.Canceled):
-		text = "cancelled"
+		what, why = "stopped", "not asked any longer"
 	default:
-		text = o.err.Error()
+		return "failed", poll.Err.Error()
 	}
-	if o.accepted > 0 {
-		text += fmt.Sprintf("; accepted %d of %d connections, never enough in a row", o.accepted, o.attempts)
+	if poll.Value != "" {
+		why += "; last phase: " + poll.Value
 	}
-	if o.last != nil {
-		text += "; last: " + reason(o.last).Error()
-	} else if o.accepted == 0 {
-		text += "; no answer"
+	if poll.Err != nil {
+		why += "; last error: " + poll.Err.Error()
 	}
-	return text
+	return what, why
 }
 
 // verdict is what the outcomes come to.
 func verdict(outcomes []outcome, any bool) error {
-	up := 0
+	up, status := 0, 124
 	for _, o := range outcomes {
-		if o.err == nil {
+		if what, _ := o.explain(); what == "up" {
 			up++
+		} else if what == "failed" {
+			status = 1
 		}
 	}
-	switch {
-	case up == len(outcomes), any && up > 0:
-		return nil
-	case any:
-		return &cli.ExitError{Code: cli.StatusDeadline, Err: fmt.Errorf("none of %d is up: %w", len(outcomes), errNotUp)}
-	default:
-		return &cli.ExitError{Code: cli.StatusDeadline, Err: fmt.Errorf("%d of %d: %w", len(outcomes)-up, len(outcomes), errNotUp)}
+	if up < len(outcomes) && !(any && up > 0) {
+		return &failure{fmt.Errorf("%d of %d up", up, len(outcomes)), status}
 	}
+	return nil
 }

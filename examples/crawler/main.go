@@ -1,95 +1,73 @@
-// Crawler walks over a web site breadth first and reports what it found: how
-// many pages and bytes, how fast, which pages were slowest, which links are
-// broken and where they stand.
-//
-// Without arguments it serves the source tree of the local Go installation over
-// HTTP on the loopback interface and crawls that:
+// Crawler walks over a web site, breadth first: some pages at once, each with a
+// budget of time of its own, and tells what it finds in an order that does not depend
+// on who answers first.
 //
 //	go run ./examples/crawler
 //	go run ./examples/crawler -url https://example.com/ -depth 2
 //
-// It is meant to be copied. The scopes and futures are here and in crawl.go; the
-// other files are what a crawler needs anyway: page.go fetches, links.go parses,
-// site.go serves the built-in site, robots.go is polite, progress.go says how it
-// goes, report.go sums up, table.go prints that, flags.go reads the arguments.
-//
-// It exits with 0 when the crawl is complete, 1 when it could not be made, 2
-// when the arguments are wrong, 124 at the deadline, 130 when interrupted and 143
-// when terminated. The last three print what was found so far. (go run hides the
-// status: it prints it and exits with 1.)
+// crawl.go goes from level to level, page.go fetches a page, site.go is a site for
+// when there is no other.
 package main
 
 import (
 	"context"
-	"errors"
+	"flag"
 	"fmt"
+	"net/http"
+	"net/url"
+	"os"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/service"
 )
 
-func main() { program().Main() }
+const about = `usage: crawler [flags]
 
-// run crawls and writes the report, of a crawl that was stopped as well. It has
-// told why that was, so its error then is only an exit status.
-func run(ctx context.Context, cfg config, std cli.Streams) error {
-	rep, status := newCrawl(cfg, newProgress(std.Err)).do(ctx)
-	switch status {
-	case cli.StatusDone:
-	case cli.StatusFailed:
-		return errors.New(rep.Stopped)
-	default:
-		fmt.Fprintf(std.Err, "crawler: %s; this is what was found so far\n", rep.Stopped)
+Crawler walks over the pages of a web site, breadth first. It stays on the host of
+-url. Without -url it serves a small site itself, one page of which never comes.
+
+Exit status: 0 done, 1 the first page could not be fetched, 2 wrong arguments,
+130 and 143 stopped by a signal.
+
+`
+
+func main() {
+	c := &crawl{client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}, found: print}
+	start := flag.String("url", "", "begin at this `address`")
+	flag.IntVar(&c.depth, "depth", 3, "go so many `steps` away from it")
+	flag.IntVar(&c.most, "pages", 1000, "fetch `n` pages at most")
+	flag.IntVar(&c.atOnce, "at-once", 8, "fetch `n` pages at once")
+	flag.DurationVar(&c.budget, "budget", 2*time.Second, "the `time` that a page may take")
+	flag.Usage = func() {
+		fmt.Fprint(os.Stderr, about)
+		flag.PrintDefaults()
 	}
-	if err := rep.write(std.Out, cfg.json); err != nil {
-		return fmt.Errorf("cannot write the report: %w", err)
+	flag.Parse()
+	u, err := url.Parse(*start)
+	if flag.NArg() > 0 || c.depth < 0 || c.most < 1 || c.atOnce < 1 || c.budget <= 0 ||
+		*start != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		flag.Usage()
+		os.Exit(2)
 	}
-	if status != cli.StatusDone {
-		return &cli.ExitError{Code: status}
-	}
-	return nil
+	service.Main(func(ctx context.Context) error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			if *start == "" {
+				if u, err = serve(ctx); err != nil {
+					return err
+				}
+			}
+			return c.run(ctx, u)
+		})
+	})
 }
 
-// do crawls the site. It returns what was found, all or in part, and the exit
-// status.
-//
-// One scope holds whatever belongs to the crawl: the watch for signals, the
-// built-in server, the requests. When do returns, all of it has ended.
-func (c *crawl) do(ctx context.Context) (*report, int) {
-	begin := time.Now()
-	var stopped error
-	err := async.Scope(ctx, func(ctx context.Context) error {
-		cli.FailOnSignal(ctx)
-		err := c.open(ctx)
-		if err == nil {
-			err = c.run(ctx)
-		}
-		stopped = context.Cause(ctx)
-		return err
-	}, async.Name("crawler"), async.Timeout(c.cfg.timeout))
-
-	if err == nil {
-		err = c.unreachable()
+// print tells of a page. The columns before the address are all digits, so they
+// need no more than a width.
+func print(p *page) {
+	if p.err != nil {
+		fmt.Printf("  -         -  %s: %v\n", p.url, p.err)
+		return
 	}
-	status, why := ending(err, stopped)
-	return c.report(time.Since(begin), why), status
-}
-
-// ending tells how a crawl ended from its error and from what stopped it. A
-// TimeoutError can be that of a single request as well, so for a deadline only
-// the cause of the whole crawl counts.
-func ending(err, stopped error) (status int, why string) {
-	var sig *cli.SignalError
-	var deadline *async.TimeoutError
-	switch {
-	case err == nil:
-		return cli.StatusDone, ""
-	case errors.As(err, &sig):
-		return sig.ExitStatus(), sig.Error()
-	case errors.As(stopped, &deadline):
-		return cli.StatusDeadline, "stopped by -timeout"
-	default:
-		return cli.StatusFailed, err.Error()
-	}
+	fmt.Printf("%3d %9d  %s\n", p.status, p.size, p.url)
 }

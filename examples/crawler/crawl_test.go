@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -24,8 +25,6 @@ import (
 type testSite struct {
 	*httptest.Server
 	asked   chan string // the paths, in the order of the requests
-	now     atomic.Int64
-	most    atomic.Int64 // at once
 	release chan struct{}
 }
 
@@ -34,13 +33,6 @@ type testSite struct {
 func newSite(t *testing.T, pages map[string]string) *testSite {
 	s := &testSite{asked: make(chan string, 1000), release: make(chan struct{})}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for now := s.now.Add(1); ; {
-			most := s.most.Load()
-			if now <= most || s.most.CompareAndSwap(most, now) {
-				break
-			}
-		}
-		defer s.now.Add(-1)
 		s.asked <- r.URL.Path
 		body, ok := pages[r.URL.Path]
 		switch {
@@ -93,44 +85,59 @@ func TestPagesAreToldInTheOrderOfTheirLinks(t *testing.T) {
 	assert.Len(t, s.asked, 2)
 }
 
-// There are more links than may be fetched, at once and at all, and a page that is
-// too large.
-func TestACrawlIsBounded(t *testing.T) {
+// There are more links than may be fetched, and a page that is too large.
+func TestPagesAndTheirBytesAreBounded(t *testing.T) {
 	var links strings.Builder
 	pages := map[string]string{"/1": strings.Repeat("x", 2*largest)}
 	for i := range 100 {
 		fmt.Fprintf(&links, `<a href="/%d">`, i)
-		if i != 1 {
-			pages[fmt.Sprint("/", i)] = "wait"
-		}
 	}
 	pages["/"] = links.String()
 	s := newSite(t, pages)
-	p := clitest.Start(t, nil, "crawler", "-url", s.URL+"/", "-at-once", "3", "-pages", "20", "-budget", "1h")
-	for range 4 { // the first page, the large one, and two that wait
-		<-s.asked
-	}
-	close(s.release)
+	p := clitest.Start(t, nil, "crawler", "-url", s.URL+"/", "-pages", "20")
 	assert.Equal(t, 0, p.Wait(), p.Stderr())
-	assert.LessOrEqual(t, s.most.Load(), int64(3))
 	assert.Len(t, s.told(p), 20)
 	assert.Contains(t, p.Stdout(), fmt.Sprintf("200 %9d  %s/1\n", largest, s.URL))
 }
 
 // A transport is a site without a network, for a bubble: /hangs never comes.
-type transport map[string]string
+type transport struct {
+	pages map[string]string
+	hang  atomic.Int64 // requests
+}
 
-func (pages transport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/hangs" {
+		s.hang.Add(1)
+		defer s.hang.Add(-1)
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
 	w := httptest.NewRecorder()
 	w.Header().Set("Content-Type", "text/html")
-	_, _ = w.WriteString(pages[r.URL.Path])
+	_, _ = w.WriteString(s.pages[r.URL.Path])
 	answer := w.Result()
 	answer.Request = r
 	return answer, nil
+}
+
+var home = &url.URL{Scheme: "http", Host: "site", Path: "/"}
+
+func TestSoManyPagesAreFetchedAtOnceAndNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		site := &transport{pages: map[string]string{}}
+		for i := range 10 {
+			site.pages["/"] += fmt.Sprintf(`<a href="/hangs?%d">`, i)
+		}
+		c := &crawl{client: &http.Client{Transport: site}, depth: 3, most: 100, atOnce: 3, budget: time.Hour, found: func(*page) {}}
+		ended := make(chan error, 1)
+		go func() { ended <- c.run(ctx, home) }()
+		synctest.Wait()
+		assert.EqualValues(t, 3, site.hang.Load())
+		stop()
+		assert.ErrorIs(t, <-ended, context.Canceled)
+	})
 }
 
 // A page that never comes is given up after its budget, and what is behind it is
@@ -142,8 +149,8 @@ func TestEachPageHasABudget(t *testing.T) {
 		c := &crawl{depth: 3, most: 100, atOnce: 1, budget: time.Hour, found: func(p *page) {
 			lines = append(lines, fmt.Sprint(time.Since(begin).Round(time.Second), " ", p.url.Path, " ", p.err))
 		}}
-		c.client = &http.Client{Transport: transport{"/": `<a href="/a"> <a href="/hangs"> <a href="/b">`, "/a": `<a href="/c">`}}
-		require.NoError(t, c.run(t.Context(), &url.URL{Scheme: "http", Host: "site", Path: "/"}))
+		c.client = &http.Client{Transport: &transport{pages: map[string]string{"/": `<a href="/a"> <a href="/hangs"> <a href="/b">`, "/a": `<a href="/c">`}}}
+		require.NoError(t, c.run(t.Context(), home))
 		assert.Equal(t, []string{"0s / <nil>", "0s /a <nil>", "1h0m0s /hangs not there within 1h0m0s", "1h0m0s /b <nil>", "1h0m0s /c <nil>"}, lines)
 	})
 }

@@ -20,7 +20,7 @@ func (w Warning) String() string {
 	if w.Count == 1 {
 		return fmt.Sprintf("%s: warning: %s: %s", w.Pos, w.Keyword, w.Text)
 	}
-	return fmt.Sprintf("%s: warning: %s (here and %d times more): %s", w.Pos, w.Keyword, w.Count-1, w.Text)
+	return fmt.Sprintf("%s: warning: %s (%d times, here first): %s", w.Pos, w.Keyword, w.Count, w.Text)
 }
 
 // A warned collects the places of a keyword. What several jobs inherit stands in

@@ -11,7 +11,7 @@ type before struct {
 	ended  bool   // all of it
 	failed string // a job that failed and was not allowed to
 	unrun  string // a needed job that did not run
-	held   string // a manual job that holds up what follows
+	held   string // a manual job that holds up what follows, and this one too
 	needs  bool   // the job has named what it waits for
 }
 
@@ -45,6 +45,8 @@ func (p *Plan) add(b *before, k int) {
 		if s == Manual && !p.jobs[k].AllowFailure.All {
 			first(&b.held, name)
 		}
+	case Blocked:
+		first(&b.held, p.holder[k])
 	case Succeeded, Warned:
 	default:
 		b.ended = false
@@ -60,8 +62,6 @@ func first(to *string, name string) {
 // forbids says why a job is skipped; it is empty if the job is to run.
 func (b *before) forbids(j *Job) string {
 	switch {
-	case b.held != "" && !b.needs:
-		return fmt.Sprintf("waits for the manual job %q", b.held)
 	case j.When == pipeline.Always:
 		return ""
 	case b.needs && b.unrun != "":

@@ -37,12 +37,15 @@ const (
 	Skipped
 	// Manual means that the job runs only when asked for, and nobody has.
 	Manual
+	// Blocked means that the job waits for one that is Manual, and that holds up
+	// what follows because it may not fail; or for another that is Blocked.
+	Blocked
 	// Canceled means that the pipeline was stopped before the job could end by
 	// itself.
 	Canceled
 )
 
-var stateNames = [...]string{"waiting", "delayed", "ready", "running", "success", "failed", "warning", "skipped", "manual", "canceled"}
+var stateNames = [...]string{"waiting", "delayed", "ready", "running", "success", "failed", "warning", "skipped", "manual", "blocked", "canceled"}
 
 // String returns the word that reports use.
 func (s State) String() string {

@@ -109,7 +109,7 @@ func model(jobs []Job, outcomes [][]Outcome) []State {
 			}
 			fail = fail || state[k] == Failed || state[k] == Canceled
 			unrun = unrun || state[k] == Skipped || state[k] == Manual
-			held = held || state[k] == Manual && !jobs[k].AllowFailure.All
+			held = held || state[k] == Blocked || state[k] == Manual && !jobs[k].AllowFailure.All
 		}
 		skip := fail
 		if j.When == pipeline.OnFailure {
@@ -119,8 +119,9 @@ func model(jobs []Job, outcomes [][]Outcome) []State {
 		if j.When == pipeline.Always {
 			skip = false
 		}
-		skip = skip || held && !j.HasNeeds
 		switch {
+		case held:
+			state[i] = Blocked
 		case skip:
 			state[i] = Skipped
 		case j.When == pipeline.Manual && !j.Asked:

@@ -18,7 +18,8 @@ type Plan struct {
 	jobs     []Job
 	state    []State
 	attempts []int
-	queue    []int // ready jobs, first come first served
+	holder   map[int]string // the manual jobs that hold up those that are Blocked
+	queue    []int          // ready jobs, first come first served
 	stopped  string
 	changes  []Change
 }
@@ -26,7 +27,7 @@ type Plan struct {
 // New returns the plan of a pipeline, and the state that each job begins with.
 // It panics if a job needs one that does not exist: the parser has said so.
 func New(jobs []Job) (*Plan, []Change) {
-	p := &Plan{jobs: jobs, state: make([]State, len(jobs)), attempts: make([]int, len(jobs))}
+	p := &Plan{jobs: jobs, state: make([]State, len(jobs)), attempts: make([]int, len(jobs)), holder: make(map[int]string)}
 	for i := range jobs {
 		for _, n := range jobs[i].Needs {
 			if n < 0 || n >= len(jobs) {
@@ -128,6 +129,9 @@ func (p *Plan) decide(i int) bool {
 		return false
 	}
 	switch why := before.forbids(&p.jobs[i]); {
+	case before.held != "":
+		p.holder[i] = before.held
+		p.move(i, Blocked, fmt.Sprintf("waits for the manual job %q", before.held))
 	case why != "":
 		p.move(i, Skipped, why)
 	case p.jobs[i].When == pipeline.Manual && !p.jobs[i].Asked:
@@ -156,7 +160,7 @@ func (p *Plan) Due(job int) []Change {
 
 // legal are the transitions that exist.
 var legal = map[[2]State]bool{
-	{Waiting, Ready}: true, {Waiting, Skipped}: true, {Waiting, Manual}: true, {Waiting, Canceled}: true,
+	{Waiting, Ready}: true, {Waiting, Skipped}: true, {Waiting, Manual}: true, {Waiting, Blocked}: true, {Waiting, Canceled}: true,
 	{Waiting, Delayed}: true, {Delayed, Ready}: true, {Delayed, Canceled}: true,
 	{Ready, Running}: true, {Ready, Canceled}: true,
 	{Running, Ready}: true, {Running, Succeeded}: true, {Running, Failed}: true, {Running, Warned}: true, {Running, Canceled}: true,

@@ -30,6 +30,8 @@ func Failure(jobs []board.Job) (err error) {
 			return ErrSystem
 		case j.State == plan.Failed:
 			err = ErrJobs
+		case j.State == plan.Blocked && err == nil:
+			err = ErrBlocked
 		}
 	}
 	return err
@@ -37,8 +39,9 @@ func Failure(jobs []board.Job) (err error) {
 
 // What may have become of jobs.
 var (
-	ErrJobs   = errors.New("jobs failed")
-	ErrSystem = errors.New("jobs could not be run as they should")
+	ErrJobs    = errors.New("jobs failed")
+	ErrBlocked = errors.New("jobs wait for a manual job: run it with -manual")
+	ErrSystem  = errors.New("jobs could not be run as they should")
 )
 
 // Table returns a line for each job, below a header.

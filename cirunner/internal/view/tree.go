@@ -39,6 +39,8 @@ func mark(s plan.State) string {
 		return yellow.Render("■")
 	case plan.Skipped:
 		return faint.Render("-")
+	case plan.Blocked:
+		return yellow.Render("▸")
 	case plan.Manual:
 		return faint.Render("▸")
 	}
@@ -210,7 +212,7 @@ func sumMark(jobs []board.Job) string {
 	return mark(worst)
 }
 
-var rank = map[plan.State]int{plan.Manual: 1, plan.Skipped: 2, plan.Warned: 3, plan.Canceled: 4, plan.Failed: 5}
+var rank = map[plan.State]int{plan.Manual: 1, plan.Skipped: 2, plan.Warned: 3, plan.Blocked: 4, plan.Canceled: 5, plan.Failed: 6}
 
 // sum counts jobs by state.
 func sum(jobs []board.Job) string {

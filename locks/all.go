@@ -11,7 +11,7 @@ import (
 // does with one. They are taken one after another in the order of their bytes, whatever
 // the order of keys, so two calls never wait for each other; a key that is named twice is
 // taken once. Those that are held already are renewed meanwhile. The loss of one cancels
-// all. They are given back in reverse.
+// all. They are given back in reverse; if the store does not answer, in 10 s at most.
 //
 // [Wait] is the time for all of them. [FromKey] finds each in the ctx of body. A call inside
 // of With for a lock that is less than the one it has may wait for somebody who waits for

@@ -2,6 +2,7 @@ package locks
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -36,6 +37,9 @@ type Manager struct {
 func New(store Store, options ...Option) (*Manager, error) {
 	if store == nil {
 		return nil, &ValidationError{"store", "it is nil: make one with the package of a store, or with Open"}
+	}
+	if !reflect.ValueOf(store).Comparable() {
+		return nil, &ValidationError{"store", "two of its type cannot be compared, which tells whose a lock is: pass a pointer to it"}
 	}
 	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}, alone: map[Name]struct{}{}}
 	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner()}

@@ -168,13 +168,29 @@ func outcome(err, lost, released error) error {
 	return beside(lost, err)
 }
 
-// giveBackAll gives holds back, the last first.
+// giveBackAll gives holds back, the last first. When the store does not answer for one, the
+// rest are given back beside each other: each takes some seconds then, and there may be many.
 func giveBackAll(ctx context.Context, holds []*Hold) error {
 	var first error
 	for i := len(holds) - 1; i >= 0; i-- {
-		if err := holds[i].giveBack(ctx); err != nil && first == nil {
-			first = err
+		err := holds[i].giveBack(ctx)
+		first = cmp.Or(first, err)
+		if errors.Is(err, ErrUnavailable) {
+			return cmp.Or(first, giveBackTogether(ctx, holds[:i]))
 		}
+	}
+	return first
+}
+
+func giveBackTogether(ctx context.Context, holds []*Hold) error {
+	var all []*async.Future[struct{}]
+	for _, h := range holds {
+		all = append(all, async.Start(context.Background(), func(context.Context) error { return h.giveBack(ctx) }, async.Name("locks: gives back")))
+	}
+	var first error
+	for _, f := range all {
+		_, err := f.Join(ctx)
+		first = cmp.Or(first, err)
 	}
 	return first
 }

@@ -212,11 +212,21 @@ func (s *session) tell(stopped, failed error) error {
 			errs = append(errs, fmt.Errorf("cannot write the JUnit file: %w", err))
 		}
 	}
-	_, err := fmt.Fprintf(s.out, "\n%s\n%s; logs in %s\n", report.Table(s.jobs), report.Summary(s.jobs, took), s.logs)
+	err := s.sumUp(fmt.Sprintf("%s; logs in %s", report.Summary(s.jobs, took), s.logs))
 	if err != nil && stopped == nil {
 		errs = append(errs, &brokenOutput{err})
 	}
 	return errors.Join(errs...)
+}
+
+// sumUp prints the table and a summary: on a terminal one that fits, below what the
+// failed jobs have said last.
+func (s *session) sumUp(summary string) error {
+	if s.screen != nil {
+		return s.screen.Final(s.runner.Board, summary)
+	}
+	_, err := fmt.Fprintf(s.out, "\n%s\n%s\n", report.Table(s.jobs), summary)
+	return err
 }
 
 // verdict is the error that says what has happened: who stopped the run, if that

@@ -22,6 +22,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/board"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/view"
+	"github.com/ambit-go/ambit/cirunner/internal/view/viewtest"
 )
 
 var update = flag.Bool("update", false, "make the picture of the terminal anew")
@@ -29,9 +30,10 @@ var update = flag.Bool("update", false, "make the picture of the terminal anew")
 // A screen is the other side of a terminal: it takes down what is written.
 type screen struct {
 	*os.File
-	mu   sync.Mutex
-	text bytes.Buffer
-	done chan struct{} // closed when the terminal is
+	shown *viewtest.Terminal
+	mu    sync.Mutex
+	text  bytes.Buffer
+	done  chan struct{} // closed when the terminal is
 }
 
 func (s *screen) pump() {
@@ -42,6 +44,7 @@ func (s *screen) pump() {
 		s.mu.Lock()
 		s.text.Write(buf[:n])
 		s.mu.Unlock()
+		_, _ = s.shown.Write(buf[:n])
 		if err != nil {
 			return
 		}
@@ -64,12 +67,40 @@ func (s *screen) waitFor(t *testing.T, text string) {
 	until(t, text, func() bool { return strings.Contains(s.String(), text) })
 }
 
+// waitUntil waits for a state of the terminal, which has lines.
+func (s *screen) waitUntil(t *testing.T, what string, holds func(lines []string) bool) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Logf("on the terminal:\n%s", strings.Join(s.shown.Lines(), "\n"))
+		}
+	}()
+	until(t, what, func() bool {
+		lines := s.shown.Lines()
+		return len(lines) > 0 && holds(lines)
+	})
+}
+
+// resize changes the size of the terminal.
+func (s *screen) resize(t *testing.T, columns, rows uint16) {
+	t.Helper()
+	s.shown.Resize(int(columns), int(rows))
+	require.NoError(t, pty.Setsize(s.File, &pty.Winsize{Cols: columns, Rows: rows}))
+}
+
+// press types.
+func (s *screen) press(t *testing.T, keys string) {
+	t.Helper()
+	_, err := s.WriteString(keys)
+	require.NoError(t, err)
+}
+
 // onTerminal starts a command that has a terminal of its own.
 func onTerminal(t *testing.T, cmd *exec.Cmd, columns, rows uint16) *screen {
 	t.Helper()
 	f, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows})
 	require.NoError(t, err)
-	s := &screen{File: f, done: make(chan struct{})}
+	s := &screen{File: f, shown: viewtest.New(int(columns), int(rows)), done: make(chan struct{})}
 	go s.pump()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -97,11 +128,12 @@ later:
 	s := onTerminal(t, cmd, 100, 30)
 	s.waitFor(t, "evil ")
 	s.waitFor(t, "red is the 000")
-	require.NoError(t, pty.Setsize(s.File, &pty.Winsize{Cols: 24, Rows: 30}))
+	s.resize(t, 24, 30)
 	s.waitFor(t, "red i…")
-	_, err := s.Write([]byte{3}) // Ctrl-C
-	require.NoError(t, err)
-	err = cmd.Wait()
+	s.resize(t, 100, 30)
+	s.waitUntil(t, "the wide tree", func(lines []string) bool { return strings.Contains(strings.Join(lines, "\n"), "red is the 000") })
+	s.press(t, "\x03")
+	err := cmd.Wait()
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	assert.Equal(t, 130, exit.ExitCode())
@@ -113,7 +145,7 @@ later:
 	assert.Contains(t, ansi.Strip(text), "└ ● evil")
 	assert.NotRegexp(t, regexp.MustCompile("\x1b\\[(3|9)[0-7]m"), text, "NO_COLOR")
 	assert.NotContains(t, text, "\x1b[?25l", "the cursor stays")
-	assert.Contains(t, text, "evil   one    canceled  1 ")
+	assert.Contains(t, ansi.Strip(text), "evil   one    canceled  1 ")
 	p.nothingIsLeft()
 }
 
@@ -150,9 +182,9 @@ func TestThePicture(t *testing.T) {
 	}
 	master, tty, err := pty.Open()
 	require.NoError(t, err)
-	s := &screen{File: master, done: make(chan struct{})}
-	go s.pump()
 	const columns = 92
+	s := &screen{File: master, shown: viewtest.New(columns, 50), done: make(chan struct{})}
+	go s.pump()
 	require.NoError(t, pty.Setsize(tty, &pty.Winsize{Cols: columns, Rows: 50}))
 	t.Setenv("TERM", "xterm-256color")
 

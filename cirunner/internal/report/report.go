@@ -3,12 +3,14 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
@@ -44,27 +46,37 @@ var (
 	ErrSystem  = errors.New("jobs could not be run as they should")
 )
 
-// Table returns a line for each job, below a header.
+// Table returns a line for each job, below a header: those that have failed last,
+// where a reader begins.
 func Table(jobs []board.Job) string {
 	rows := [][]string{{"JOB", "STAGE", "STATE", "ATTEMPTS", "TIME", "CAUSE"}}
-	for _, j := range jobs {
-		rows = append(rows, []string{j.Name, j.Stage, j.State.String(), attempts(j), took(j), cause(j)})
+	for _, j := range FailuresLast(jobs) {
+		rows = append(rows, []string{j.Name, j.Stage, j.State.String(), Attempts(j), Took(j), Cause(j)})
 	}
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for k, cell := range row {
-			width[k] = max(width[k], utf8.RuneCountInString(cell))
+			width[k] = max(width[k], ansi.StringWidth(cell))
 		}
 	}
 	var b strings.Builder
 	for _, row := range rows {
 		var line strings.Builder
 		for k, cell := range row {
-			line.WriteString(cell + strings.Repeat(" ", width[k]-utf8.RuneCountInString(cell)+2))
+			line.WriteString(cell + strings.Repeat(" ", width[k]-ansi.StringWidth(cell)+2))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return b.String()
+}
+
+// FailuresLast returns jobs in their order, but those that have failed and may at
+// the end, and after them those that have failed.
+func FailuresLast(jobs []board.Job) []board.Job {
+	last := map[plan.State]int{plan.Warned: 1, plan.Failed: 2}
+	jobs = slices.Clone(jobs)
+	slices.SortStableFunc(jobs, func(a, b board.Job) int { return cmp.Compare(last[a.State], last[b.State]) })
+	return jobs
 }
 
 // Summary returns a sentence: how many jobs have ended how.
@@ -98,21 +110,25 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-func attempts(j board.Job) string {
+// Attempts returns how often a job was tried.
+func Attempts(j board.Job) string {
 	if j.Attempt == 0 {
 		return "-"
 	}
 	return fmt.Sprint(j.Attempt)
 }
 
-func took(j board.Job) string {
+// Took returns how long the last attempt at a job has taken.
+func Took(j board.Job) string {
 	if j.Begin.IsZero() {
 		return "-"
 	}
 	return Duration(j.Took(j.Begin))
 }
 
-func cause(j board.Job) string {
+// Cause returns why a job is in its state, and of what kind that is; it is empty if
+// there is nothing to tell.
+func Cause(j board.Job) string {
 	switch {
 	case j.State == plan.Succeeded:
 		return ""

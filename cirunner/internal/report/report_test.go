@@ -33,12 +33,16 @@ var jobs = []board.Job{
 func TestTable(t *testing.T) {
 	assert.Equal(t, `JOB       STAGE  STATE     ATTEMPTS  TIME   CAUSE
 good <1>  a      success   2         1m01s
-bäd       a      failed    1         0.1s   script_failure: exit "1"
-runner    b      failed    1         0.0s   runner_system_failure: disk
-warned    b      warning   1         0.0s   script_failure: exit status 2
 stopped   b      canceled  1         0.0s   enough
 never     b      canceled  -         -      enough
+warned    b      warning   1         0.0s   script_failure: exit status 2
+bäd       a      failed    1         0.1s   script_failure: exit "1"
+runner    b      failed    1         0.0s   runner_system_failure: disk
 `, Table(jobs))
+	assert.Equal(t, `JOB   STAGE  STATE    ATTEMPTS  TIME  CAUSE
+日本  x      waiting  -         -
+ab    日     waiting  -         -
+`, Table([]board.Job{{Name: "日本", Stage: "x"}, {Name: "ab", Stage: "日"}}), "wide characters are as wide as they look")
 	assert.Equal(t, "1 success, 2 failed, 1 warning, 2 canceled, in 2h03m", Summary(jobs, 2*time.Hour+3*time.Minute))
 }
 

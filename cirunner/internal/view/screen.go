@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/charmbracelet/colorprofile"
-	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 
 	"github.com/ambit-go/ambit/async"
@@ -24,21 +21,35 @@ import (
 // terminal's mode: an interrupt stays a signal, and whatever ends the process
 // leaves the terminal as it was.
 //
+// Nothing old is left on the terminal. When the size changes nobody can know what has
+// become of the lines that were drawn: some terminals wrap them anew, others cut
+// them. So the terminal is cleared then. Ctrl-Z takes the tree away before the
+// process stops, and it is drawn anew below what the shell has said meanwhile. In the
+// background nothing is drawn.
+//
 // As a board.Watcher it never waits for the terminal: a job is not slowed down
 // by somebody who has paused the output.
 type Screen struct {
 	// Frame, if it is not nil, is told each frame that is drawn.
 	Frame func(lines []string, jobs []board.Job)
 
-	out    io.Writer
-	size   func() (width, height int)
-	failed func(error)
+	out      io.Writer
+	size     func() (width, height int)
+	inFront  func() bool   // this process may draw: it is not in the background
+	suspend  func(*events) // stops this process, and returns when it is continued
+	failed   func(error)
+	terminal events
 
 	mu      sync.Mutex
-	notices []string
+	notices []string // not written yet
 
-	drawn []string // the lines on the terminal; owned by Show, as is what follows
-	width int      // it had then
+	// What follows is owned by Show.
+
+	told    []string  // the last notices that were written
+	drawn   []string  // the lines of the tree on the terminal
+	width   int       // it had then
+	unknown bool      // what is on the terminal is not known
+	ctrlZ   time.Time // when it was pressed; zero when that is done
 }
 
 // CanDraw reports whether a file is a terminal whose cursor can be moved: one of
@@ -63,14 +74,16 @@ func NewScreen(f *os.File, failed func(error)) *Screen {
 			}
 			return w, h
 		},
-		failed: failed,
+		inFront: func() bool { return inForeground(f) },
+		suspend: stopSelf,
+		failed:  failed,
 	}
 }
 
 // Changed keeps a line for a job that has failed.
 func (s *Screen) Changed(j board.Job) {
 	if j.State == plan.Failed {
-		s.Notice(fmt.Sprintf("%s %s: %s, log in %s", mark(j.State), j.Name, j.Why, j.Log))
+		s.Notice(fmt.Sprintf("%s %s: %s", mark(j.State), j.Name, j.Why))
 	}
 }
 
@@ -84,61 +97,72 @@ func (s *Screen) Notice(text string) {
 	s.notices = append(s.notices, text)
 }
 
-// Show draws the board until ctx ends, and then takes the tree away: the report
-// says it all.
+// Show draws the board until ctx ends, and then takes the tree away: what Final
+// writes says all.
 func (s *Screen) Show(ctx context.Context, b *board.Board) error {
 	begin := time.Now()
-	draw := func(context.Context) error {
-		width, height := s.size()
-		f := frame{jobs: b.Jobs(), now: time.Now(), begin: begin, width: width, height: height - 1}
-		lines := f.draw()
-		if s.Frame != nil {
-			s.Frame(lines, f.jobs)
-		}
-		return s.paint(lines, width)
-	}
+	stop := s.terminal.begin()
+	defer stop()
+	draw := func(context.Context) error { return s.draw(b, begin) }
 	_, err := async.Repeat(ctx, async.Every(100*time.Millisecond), draw, async.FixedRate()).Await(ctx, 0)
 	if ctx.Err() == nil {
 		s.failed(err)
 		return nil
 	}
-	width, _ := s.size()
-	_ = s.paint(nil, width)
+	_ = s.obey()
+	width, height := s.size()
+	_ = s.paint(nil, width, height)
 	return nil
 }
 
-// paint replaces the lines on the terminal, in one write.
-func (s *Screen) paint(lines []string, width int) error {
-	s.mu.Lock()
-	notices := s.notices
-	s.notices = nil
-	s.mu.Unlock()
-	if len(notices) == 0 && slices.Equal(lines, s.drawn) && width == s.width {
+// draw draws a frame, after what the terminal has asked for.
+func (s *Screen) draw(b *board.Board, begin time.Time) error {
+	if err := s.obey(); err != nil {
+		return err
+	}
+	width, height := s.size()
+	f := frame{jobs: b.Jobs(), now: time.Now(), begin: begin, width: width, height: height - 1}
+	lines := f.draw()
+	if s.Frame != nil {
+		s.Frame(lines, f.jobs)
+	}
+	if !s.inFront() {
+		s.drawn, s.unknown = nil, false // the shell has the terminal, and leaves the cursor where to go on
 		return nil
 	}
-	var b strings.Builder
-	if up := s.rows(width); up > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", up)
-	}
-	b.WriteByte('\r')
-	for _, n := range notices {
-		b.WriteString(n + "\x1b[K\r\n")
-	}
-	for _, l := range lines {
-		b.WriteString(l + "\x1b[K\r\n")
-	}
-	b.WriteString("\x1b[J") // what was drawn below
-	s.drawn, s.width = lines, width
-	_, err := io.WriteString(s.out, b.String())
-	return err
+	return s.paint(lines, width, height)
 }
 
-// rows is how many rows of the terminal the drawn lines take. One that has
-// become narrower has wrapped those that do not fit any more.
-func (s *Screen) rows(width int) int {
-	n := 0
-	for _, l := range s.drawn {
-		n += max(1, (ansi.StringWidth(l)+width-1)/width)
+// flushed is how long after Ctrl-Z the tree is taken away: the system throws away
+// what is on its way to the terminal, after it has sent the signal.
+const flushed = 50 * time.Millisecond
+
+// obey does what the terminal has asked for since the last frame.
+func (s *Screen) obey() error {
+	for {
+		switch s.terminal.next() {
+		case nothing:
+			if s.ctrlZ.IsZero() || time.Since(s.ctrlZ) < flushed {
+				return nil
+			}
+			if err := s.giveWay(); err != nil {
+				return err
+			}
+		case resized, resumed: // by whoever has stopped this process: a shell may have written since
+			s.unknown = len(s.drawn) > 0
+		case suspended:
+			s.ctrlZ = time.Now()
+		}
 	}
-	return n
+}
+
+// giveWay takes the tree away and stops this process, until it is continued.
+func (s *Screen) giveWay() error {
+	width, height := s.size()
+	if err := s.paint(nil, width, height); err != nil {
+		return err
+	}
+	s.ctrlZ = time.Time{}
+	s.suspend(&s.terminal)
+	return nil
 }

@@ -108,14 +108,22 @@ func (f *frame) stages() []stage {
 	return all
 }
 
+// title is the first line: how far the run has come, and how many jobs have failed.
 func (f *frame) title() string {
-	n := 0
+	n, bad := 0, 0
 	for _, j := range f.jobs {
 		if j.State.Final() {
 			n++
 		}
+		if j.State == plan.Failed {
+			bad++
+		}
 	}
-	return bold.Render(fmt.Sprintf("%d of %d jobs", n, len(f.jobs))) + faint.Render("  "+report.Duration(f.now.Sub(f.begin)))
+	title := bold.Render(fmt.Sprintf("%d of %d jobs", n, len(f.jobs)))
+	if bad > 0 {
+		title += red.Bold(true).Render(fmt.Sprintf(", %d failed", bad))
+	}
+	return title + faint.Render("  "+report.Duration(f.now.Sub(f.begin)))
 }
 
 // stage returns the lines of a stage.

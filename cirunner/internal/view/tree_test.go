@@ -40,7 +40,7 @@ func TestTheTree(t *testing.T) {
 		{Name: "page", Stage: "deploy", State: plan.Manual, Why: "runs only when asked for"},
 	}
 	assert.Equal(t, []string{
-		"4 of 8 jobs  1m05s",
+		"4 of 8 jobs, 1 failed  1m05s",
 		"build",
 		"└ ✓ compile                1.0s",
 		"test",
@@ -54,7 +54,7 @@ func TestTheTree(t *testing.T) {
 		"└ ▸ page                         manual: runs only when asked for",
 	}, drawn(jobs, 80, 24))
 	assert.Equal(t, []string{
-		"4 of 8 jobs  1m05s",
+		"4 of 8 jobs, 1 failed  1m05s",
 		"✓ build  1 success",
 		"test",
 		"├ ● unit 1/2 (attempt 2)   3.0s  ok 日本",
@@ -65,7 +65,7 @@ func TestTheTree(t *testing.T) {
 		"· deploy  1 waiting, 1 manual",
 	}, drawn(jobs, 80, 9))
 	assert.Equal(t, []string{
-		"4 of 8 jobs  1m05s",
+		"4 of 8 jobs, 1 failed  1m05s",
 		"✓ build  1 success",
 		"test",
 		"├ ● unit 1/2 (attempt 2)   3.0s  ok 日本",
@@ -95,67 +95,6 @@ func TestTheTreeFits(t *testing.T) {
 			require.LessOrEqual(t, ansi.StringWidth(l), width, "%q", l)
 		}
 	}
-}
-
-// A terminal is as much of one as Screen makes use of.
-type terminal struct {
-	rows []string
-	y    int
-	t    *testing.T
-}
-
-func (term *terminal) Write(p []byte) (int, error) {
-	s := string(p)
-	for s != "" {
-		for term.y >= len(term.rows) {
-			term.rows = append(term.rows, "")
-		}
-		var n int
-		switch {
-		case s[0] == '\r':
-			s = s[1:]
-		case s[0] == '\n':
-			term.y++
-			s = s[1:]
-		case strings.HasPrefix(s, "\x1b[K"):
-			s = s[3:] // text begins at the first column, so there is nothing behind it
-		case strings.HasPrefix(s, "\x1b[J"):
-			term.rows = term.rows[:term.y]
-			s = s[3:]
-		default:
-			if _, err := fmt.Sscanf(s, "\x1b[%dA", &n); err == nil {
-				term.y -= n
-				require.GreaterOrEqual(term.t, term.y, 0)
-				s = s[strings.IndexByte(s, 'A')+1:]
-				continue
-			}
-			end := strings.IndexAny(s, "\r\x1b")
-			term.rows[term.y] = s[:end]
-			s = s[end:]
-		}
-	}
-	return len(p), nil
-}
-
-func TestTheScreenReplacesTheTreeAndKeepsNotices(t *testing.T) {
-	term := &terminal{t: t}
-	s := &Screen{out: term}
-	require.NoError(t, s.paint([]string{"a", "bb", "ccc"}, 10))
-	assert.Equal(t, []string{"a", "bb", "ccc"}, term.rows)
-	s.Notice("kept")
-	require.NoError(t, s.paint([]string{"x", "y"}, 10))
-	assert.Equal(t, []string{"kept", "x", "y"}, term.rows)
-	require.NoError(t, s.paint([]string{"x", "y", "z", "w"}, 10))
-	assert.Equal(t, []string{"kept", "x", "y", "z", "w"}, term.rows)
-	s.Notice("kept, too")
-	require.NoError(t, s.paint(nil, 10))
-	assert.Equal(t, []string{"kept", "kept, too"}, term.rows)
-}
-
-func TestWhatATerminalWrapsIsCounted(t *testing.T) {
-	s := &Screen{drawn: []string{"", "12345", "\x1b[1m1234567890\x1b[m", "日本日本日本"}, width: 20}
-	assert.Equal(t, 4, s.rows(20))
-	assert.Equal(t, 1+1+2+3, s.rows(5))
 }
 
 func TestSVG(t *testing.T) {

@@ -48,7 +48,7 @@ func (c *combiner[T]) do(ctx context.Context, of T) (sent bool, err error) {
 	case <-r.done:
 		return true, r.err
 	case <-ctx.Done():
-		return c.leave(r), context.Cause(ctx)
+		return c.leave(r), stop(ctx)
 	}
 }
 
@@ -130,7 +130,7 @@ func (c *combiner[T]) all(ctx context.Context, requests []*request[T]) (err erro
 				err = r.err
 			}
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return stop(ctx)
 		}
 	}
 	return err

@@ -43,6 +43,14 @@ func (q *Queue) Enqueue(ctx context.Context, items ...[]byte) (pos Position, err
 	if err != nil {
 		return pos, err
 	}
+	if ctx.Err() != nil {
+		return pos, stop(ctx)
+	}
+	defer func() {
+		if pos.Items > 0 {
+			q.tell(Report{Kind: Enqueued, Items: pos.Items})
+		}
+	}()
 	for _, part := range parts {
 		sent, err := q.enqueues.do(ctx, part)
 		switch {
@@ -56,7 +64,6 @@ func (q *Queue) Enqueue(ctx context.Context, items ...[]byte) (pos Position, err
 		pos.Last = part.at.Last
 		pos.Items += len(part.items)
 	}
-	q.tell(Report{Kind: Enqueued, Items: pos.Items})
 	return pos, nil
 }
 
@@ -134,40 +141,54 @@ func again(err error) bool {
 
 // append adds a batch in the name of l. The n key of this process changes with each such
 // transaction, and guards it: so if an answer was lost the key says whether the
-// transaction was done, and if it is sent again only one of the two can be.
+// transaction was done, and if it is sent again only one of the two can be. The number of a
+// batch is never used again, as its transaction may be done late.
 func (l *life) append(ctx context.Context, batch []*request[*appending]) error {
 	q, bell := l.q, l.q.lay.session("n", l.id)
-	seq, unknown := l.seq+1, false
-	for {
+	l.seq++
+	seq, unknown := l.seq, false
+	var full error // the store has refused it for good, or done it
+	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
+	for try := 1; ; try++ {
 		s, err := q.read(ctx, Range{Begin: bell})
-		if err != nil {
+		switch {
+		case err != nil && (!unknown || ctx.Err() != nil):
 			return unsure(unknown, err)
-		}
-		if len(s.of[0].Pairs) == 0 {
+		case err == nil && len(s.of[0].Pairs) == 0:
 			l.end("the store has ended the session", nil)
-			return unsure(unknown, errAgain)
-		}
-		p := s.of[0].Pairs[0]
-		last, hint, err := decodeTurn(p.Value)
-		switch {
-		case err != nil:
-			return err
-		case last >= seq: // an answer was lost
-			l.seq = seq
-			q.place(batch, hint)
-			return nil
-		}
-		guards, writes := l.appendWrites(s, p.Rev, batch, seq)
-		_, err = q.kv.Commit(ctx, guards, writes)
-		switch {
+			if unknown {
+				return unsure(true, l.err())
+			}
+			return errAgain
 		case err == nil:
-			l.seq = seq
-			q.place(batch, s.now())
-			return nil
-		case errors.Is(err, ErrUnknown):
-			unknown = true
-		case !errors.Is(err, ErrConflict):
-			return unsure(unknown, err)
+			var last, hint uint64
+			p := s.of[0].Pairs[0]
+			if last, hint, err = decodeTurn(p.Value); err != nil {
+				return unsure(unknown, err)
+			}
+			if last == seq { // an answer was lost
+				q.place(batch, hint)
+				return nil
+			}
+			if full != nil {
+				return full
+			}
+			guards, writes := l.appendWrites(s, p.Rev, batch, seq)
+			_, err = q.kv.Commit(ctx, guards, writes)
+			switch {
+			case err == nil:
+				q.place(batch, s.now())
+				return nil
+			case errors.Is(err, ErrUnknown):
+				if unknown = true; errors.Is(err, ErrNoSpace) {
+					full = ErrNoSpace
+				}
+			case !errors.Is(err, ErrConflict):
+				return unsure(unknown, err)
+			}
+		}
+		if try > 1 && async.Sleep(ctx, pause(try-1)) != nil {
+			return unsure(unknown, context.Cause(ctx))
 		}
 	}
 }

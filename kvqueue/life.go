@@ -36,7 +36,7 @@ func (q *Queue) alive(ctx context.Context) (*life, error) {
 	case q.opening <- struct{}{}:
 		defer func() { <-q.opening }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, stop(ctx)
 	}
 	q.mu.Lock()
 	l, closed := q.life, q.closed

@@ -22,6 +22,7 @@ type member struct {
 	since     time.Time // and since when it is not ours to wait for
 
 	mu       sync.Mutex
+	listed   bool             // requests is what stood at some time; before, nothing is known
 	requests []standing       // of all members, the oldest first
 	mine     string           // the key of our own; empty: none stands
 	missing  time.Time        // since when it does not stand
@@ -40,10 +41,12 @@ type standing struct {
 // A holding is a claim, so far as the watch goes: it is forgotten when the watch has shown
 // the end of the claim, so that a claim which is shown late is not taken for a new one.
 type holding struct {
-	rev Rev // 0: the transaction is on its way
-	// seen is what the watch has shown meanwhile: if our transaction comes to nothing,
-	// another has claimed the item for us.
-	seen *ready
+	rev  Rev  // of the last claim that was handed over; 0: there was none
+	busy bool // a transaction that claims it is on its way
+	// seen is what the watch has shown of a later claim while one was on its way: if ours
+	// comes to nothing, another has claimed the item for us.
+	seen  *ready
+	ended Rev // what the watch has shown of the end of a claim meanwhile
 }
 
 // serveWaiters makes sure that there is a member, and has it look.
@@ -157,7 +160,9 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 	}
 	runtime.Gosched() // as in combiner.work: those that were served together come together
 	want := m.q.wanted()
-	switch mine, others := m.stand(); {
+	switch mine, others, listed := m.stand(); {
+	case !listed: // the bell rings then
+		return longWait, nil
 	case want == 0 && mine:
 		return m.withdraw(ctx)
 	case want == 0:
@@ -169,13 +174,23 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 	}
 }
 
-// stand reports whether a request of this member stands, and whether others do.
-func (m *member) stand() (mine, others bool) {
+// stand reports whether a request of this member stands, and whether others do, as far as
+// was listed.
+func (m *member) stand() (mine, others, listed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	mine = m.mine != ""
+	mine = m.mine != "" || m.strayLocked() != ""
 	others = slices.ContainsFunc(m.requests, func(r standing) bool { return r.session != m.id })
-	return mine, others
+	return mine, others, m.listed
+}
+
+// strayLocked returns a request of this member that stands, whether it is remembered as
+// such or not: one whose answer was lost comes to stand late.
+func (m *member) strayLocked() string {
+	if i := slices.IndexFunc(m.requests, func(r standing) bool { return r.session == m.id }); i >= 0 {
+		return m.requests[i].key
+	}
+	return ""
 }
 
 // direct claims items from the front of the queue if no request stands: nobody passes one
@@ -229,7 +244,7 @@ func (q *Queue) fits(takers, items int) bool {
 // commit claims items, of which mine are for this member, and hands those over. It reports
 // false if others were faster.
 func (m *member) commit(ctx context.Context, t *transaction, mine []ready) (ok bool, err error) {
-	m.hold(mine, 0)
+	m.try(mine)
 	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.payloads(ctx, mine) })
 	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
 	if err != nil {
@@ -254,7 +269,9 @@ func (m *member) release(mine []ready, err error) (bool, error) {
 	m.mu.Lock()
 	for _, r := range mine {
 		h := m.held[r.key]
-		delete(m.held, r.key)
+		if h.busy = false; h.rev <= h.ended {
+			delete(m.held, r.key)
+		}
 		if h.seen != nil {
 			m.arriveLocked(*h.seen)
 		}
@@ -266,6 +283,20 @@ func (m *member) release(mine []ready, err error) (bool, error) {
 	return false, err
 }
 
+// try notes that a transaction is on its way that claims items.
+func (m *member) try(claims []ready) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range claims {
+		h := &holding{busy: true}
+		if before := m.held[r.key]; before != nil {
+			h.rev = before.rev
+		}
+		m.held[r.key] = h
+	}
+}
+
+// hold notes that items were claimed.
 func (m *member) hold(claims []ready, rev Rev) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -342,12 +373,12 @@ func (m *member) arrival() (Rev, []ready) {
 	return 0, nil
 }
 
-// adopt has claims handed over by the next step.
+// adopt has claims handed over by the next step. They stay in held: the watch may be about
+// to show them.
 func (m *member) adopt(rev Rev, claims []ready) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range claims {
-		delete(m.held, claims[i].key)
 		claims[i].rev, claims[i].together = rev, len(claims)
 	}
 	m.arrived[rev] = claims

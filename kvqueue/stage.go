@@ -24,9 +24,12 @@ const mostRequests = 42
 // staged makes sure that a request stands, and serves the requests if that is ours to do.
 func (m *member) staged(ctx context.Context, want int) (wait time.Duration, err error) {
 	m.mu.Lock()
-	mine, oldest := m.mine, ""
+	mine, oldest, ours := m.mine, "", false
 	if len(m.requests) > 0 {
-		oldest = m.requests[0].key
+		oldest, ours = m.requests[0].key, m.requests[0].session == m.id
+	}
+	if mine == "" {
+		mine = m.strayLocked()
 	}
 	m.mu.Unlock()
 	switch {
@@ -36,7 +39,7 @@ func (m *member) staged(ctx context.Context, want int) (wait time.Duration, err 
 			return 0, err
 		}
 		return m.ask(ctx, s, want)
-	case oldest == mine:
+	case ours:
 		return m.serve(ctx)
 	case m.lapsed():
 		return 0, nil
@@ -58,6 +61,9 @@ func (m *member) staged(ctx context.Context, want int) (wait time.Duration, err 
 func (m *member) lapsed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.mine == "" {
+		return false
+	}
 	if _, stands := m.place(m.mine); stands {
 		m.missing = time.Time{}
 		return false
@@ -83,7 +89,12 @@ func (m *member) ask(ctx context.Context, s *snapshot, want int) (wait time.Dura
 	rev, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{{Key: key, Value: value, Session: m.s}})
 	switch {
 	case err == nil:
-		m.stands(standing{string(key), rev, m.id, want})
+		m.mu.Lock()
+		served := m.mine != string(key) // before we had the answer
+		m.mu.Unlock()
+		if !served {
+			m.stands(standing{string(key), rev, m.id, want})
+		}
 		return 0, nil
 	case errors.Is(err, ErrUnknown): // if it stands the watch shows it
 		return slow, m.forgetIfGone(ctx, key)
@@ -100,8 +111,7 @@ func (m *member) ask(ctx context.Context, s *snapshot, want int) (wait time.Dura
 }
 
 // forgetIfGone looks what has become of our request, and forgets it if it does not stand. If
-// it comes to stand later it is not ours any more, and what it is given goes to those who
-// wait then, or back.
+// it comes to stand later, the watch shows it.
 func (m *member) forgetIfGone(ctx context.Context, key []byte) error {
 	results, _, err := m.q.kv.Read(ctx, Range{Begin: key})
 	if err != nil {
@@ -123,7 +133,7 @@ func (m *member) stands(r standing) {
 	switch {
 	case there:
 		m.requests[i] = r
-	case r.session != m.id || m.mine == r.key: // ours may have been served before we had the answer
+	default:
 		m.requests = slices.Insert(m.requests, i, r)
 	}
 }
@@ -145,12 +155,16 @@ func (m *member) place(key string) (int, bool) {
 func (m *member) withdraw(ctx context.Context) (wait time.Duration, err error) {
 	m.mu.Lock()
 	key := m.mine
+	if key == "" {
+		key = m.strayLocked()
+	}
 	m.mu.Unlock()
 	guard := Guard{Key: []byte(key), Is: Present}
 	_, err = m.q.kv.Commit(ctx, []Guard{guard}, []Write{{Key: []byte(key), Delete: true}})
 	switch {
-	case errors.Is(err, ErrConflict):
-		return longWait, nil
+	case errors.Is(err, ErrConflict): // it was served, or is on its way
+		m.fell(key)
+		return time.Second, m.forgetIfGone(ctx, []byte(key))
 	case err != nil:
 		return 0, err
 	}
@@ -178,13 +192,14 @@ func (m *member) serve(ctx context.Context) (wait time.Duration, err error) {
 	requests = m.thatStand(requests, look)
 	if len(look.heads) == 0 {
 		m.q.nothing(waiters)
+		m.first = "" // from the next bell on the oldest has some time again
 		return longWait, nil
 	}
 	t, shares := m.deal(requests, look)
 	var mine []ready
 	for i, s := range shares {
 		if requests[i].session == m.id {
-			mine = look.heads[s.begin:s.end]
+			mine = append(mine, look.heads[s.begin:s.end]...)
 		}
 	}
 	if len(shares) == 0 { // of those that we know of none stands: the watch shows the others
@@ -225,14 +240,19 @@ func (m *member) thatStand(requests []standing, look *look) (left []standing) {
 // deal makes the transaction that serves requests, and says what each of them gets.
 func (m *member) deal(requests []standing, look *look) (*transaction, []share) {
 	wants := make([]int, len(requests))
+	ours := false
 	for i, r := range requests {
-		if wants[i] = r.want; r.session == m.id {
-			wants[i] = max(m.q.wanted(), 1)
+		if wants[i] = max(r.want, 1); r.session == m.id && !ours {
+			wants[i], ours = max(m.q.wanted(), 1), true
 		}
 	}
 	shares := deal(wants, look.heads, m.q.maxItem, m.q.fits)
 	t := &transaction{q: m.q, guards: []Guard{m.lives()}}
 	guarded := map[int64]bool{m.id: true}
+	together := map[int64]int{}
+	for i, s := range shares {
+		together[requests[i].session] += s.end - s.begin
+	}
 	for i, s := range shares {
 		r := requests[i]
 		t.guards = append(t.guards, Guard{Key: []byte(r.key), Is: Unchanged, Rev: r.rev})
@@ -242,7 +262,7 @@ func (m *member) deal(requests []standing, look *look) (*transaction, []share) {
 			t.guards = append(t.guards, Guard{Key: m.q.lay.session("l", r.session), Is: Present})
 		}
 		for _, h := range look.heads[s.begin:s.end] {
-			t.claim(r.session, h, s.end-s.begin)
+			t.claim(r.session, h, together[r.session])
 		}
 	}
 	return t, shares

@@ -85,8 +85,14 @@ func (m *member) seeClaim(e Event) error {
 	defer m.mu.Unlock()
 	h := m.held[k]
 	if e.Deleted {
-		if h != nil && h.rev != 0 && h.rev < e.Rev {
+		switch {
+		case h == nil:
+		case !h.busy && h.rev < e.Rev:
 			delete(m.held, k)
+		case h.busy:
+			if h.ended = e.Rev; h.seen != nil && h.seen.rev < e.Rev {
+				h.seen = nil
+			}
 		}
 		return nil
 	}
@@ -94,9 +100,12 @@ func (m *member) seeClaim(e Event) error {
 	switch {
 	case err != nil:
 		return err
-	case h != nil && h.rev == 0:
+	case h == nil:
+		m.arriveLocked(r)
+	case h.rev >= r.rev: // it was handed over
+	case h.busy:
 		h.seen = &r
-	case h == nil || h.rev < r.rev:
+	default:
 		m.arriveLocked(r)
 	}
 	return nil
@@ -134,7 +143,7 @@ func (m *member) list(ctx context.Context) (Rev, error) {
 	if err := m.listRequests(results[0]); err != nil {
 		return 0, err
 	}
-	if err := m.listClaims(results[3]); err != nil {
+	if err := m.listClaims(results[3], rev); err != nil {
 		return 0, err
 	}
 	alive := map[int64]bool{}
@@ -172,13 +181,14 @@ func (m *member) listRequests(r Result) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.requests = requests
+	m.requests, m.listed = requests, true
 	return nil
 }
 
 // listClaims takes in what is claimed for us: what nobody has told us of has arrived, and
-// what is not listed, and not on its way, has ended.
-func (m *member) listClaims(r Result) error {
+// what is not listed, was claimed before the revision of the list, and is not on its way,
+// has ended.
+func (m *member) listClaims(r Result, rev Rev) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	listed := map[Key]bool{}
@@ -190,20 +200,27 @@ func (m *member) listClaims(r Result) error {
 		}
 		listed[c.key] = true
 		switch h := m.held[c.key]; {
-		case h != nil && h.rev == 0:
+		case h == nil:
+			news[c.rev] = append(news[c.rev], c)
+		case h.rev >= c.rev:
+		case h.busy:
 			h.seen = &c
-		case h == nil || h.rev < c.rev:
+		default:
 			news[c.rev] = append(news[c.rev], c)
 		}
 	}
-	for rev, claims := range news {
+	for at, claims := range news {
 		for i := range claims {
 			claims[i].together = len(claims) // the others were settled before
 		}
-		m.arrived[rev] = claims
+		m.arrived[at] = claims
 	}
 	for k, h := range m.held {
-		if h.rev != 0 && !listed[k] {
+		switch {
+		case listed[k]:
+		case h.busy:
+			h.ended = rev
+		case h.rev <= rev:
 			delete(m.held, k)
 		}
 	}

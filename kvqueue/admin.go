@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // pageSize is how many keys a look at a whole queue reads at once.
@@ -16,7 +19,7 @@ func (q *Queue) Peek(ctx context.Context, most int) ([]Item, error) {
 		return nil, invalid("most", "%d is less than 1", most)
 	}
 	var items []Item
-	for p, err := range q.pages(ctx, "q") {
+	for p, err := range q.pages(ctx, "q", 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -45,18 +48,18 @@ func (q *Queue) look(ctx context.Context, p Pair) (Item, error) {
 	return i, err
 }
 
-// pages yields the keys of one kind, in order, by reads that are bounded on both ends and
-// in their number.
-func (q *Queue) pages(ctx context.Context, kind string) iter.Seq2[Pair, error] {
+// pages yields the keys of one kind from a hint on, in order, by reads that are bounded on
+// both ends and in their number.
+func (q *Queue) pages(ctx context.Context, kind string, first uint64) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		s, err := q.read(ctx)
 		if err != nil {
 			yield(Pair{}, err)
 			return
 		}
-		begin, span := uint64(0), uint64(window)
+		begin, span := first, uint64(window)
 		if kind == "q" {
-			begin = s.head.floor
+			begin = max(begin, s.head.floor)
 		}
 		from, now := q.lay.from(kind, begin), s.now()
 		for {
@@ -106,7 +109,7 @@ func (q *Queue) Len(ctx context.Context) (n Length, err error) {
 }
 
 func (q *Queue) count(ctx context.Context, kind string) (n int, err error) {
-	for _, err := range q.pages(ctx, kind) {
+	for _, err := range q.pages(ctx, kind, 0) {
 		if err != nil {
 			return n, err
 		}
@@ -166,7 +169,7 @@ func (q *Queue) Dead(ctx context.Context, from Key, most int) (letters []DeadLet
 	if most < 1 {
 		return nil, invalid("most", "%d is less than 1", most)
 	}
-	for p, err := range q.pages(ctx, "x") {
+	for p, err := range q.pages(ctx, "x", from.hint()) {
 		if err != nil {
 			return nil, err
 		}
@@ -203,10 +206,15 @@ func (q *Queue) Requeue(ctx context.Context, keys ...Key) (n int, err error) {
 }
 
 func (q *Queue) requeue(ctx context.Context, k Key) (bool, error) {
-	for {
+	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
+	unknown := false
+	for try := 1; ; try++ {
 		s, err := q.read(ctx, Range{Begin: q.lay.dead(k)})
-		if err != nil || len(s.of[0].Pairs) == 0 {
-			return false, err
+		switch {
+		case err != nil:
+			return false, unsure(unknown, err)
+		case len(s.of[0].Pairs) == 0:
+			return unknown, nil // an answer was lost, or another has done it
 		}
 		p := s.of[0].Pairs[0]
 		rec, _, err := decodeRecord(p.Value)
@@ -217,8 +225,14 @@ func (q *Queue) requeue(ctx context.Context, k Key) (bool, error) {
 		t.back(k, record{size: rec.size})
 		t.lower(s.head, k.hint())
 		t.writes = append(t.writes, Write{Key: append(q.lay.all("n"), 'c')})
-		if _, err = q.kv.Commit(ctx, t.guards, t.writes); !errors.Is(err, ErrConflict) {
-			return err == nil, err
+		_, err = q.kv.Commit(ctx, t.guards, t.writes)
+		switch unknown = unknown || errors.Is(err, ErrUnknown); {
+		case err == nil:
+			return true, nil
+		case ignore(err) != nil || errors.Is(err, ErrNoSpace):
+			return false, unsure(unknown, err)
+		case async.Sleep(ctx, pause(try)) != nil:
+			return false, unsure(unknown, stop(ctx))
 		}
 	}
 }

@@ -40,6 +40,8 @@ type claim struct {
 	rec   record
 	fence Rev
 
+	unsure bool // a Commit may have settled it, or not; its settler's
+
 	mu    sync.Mutex
 	state claimState
 }

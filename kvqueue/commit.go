@@ -56,6 +56,9 @@ func (t *Tx) Enqueue(to *Queue, items ...[]byte) {
 }
 
 func (t *Tx) own(key []byte) {
+	if slices.ContainsFunc(t.writes, func(w Write) bool { return bytes.Equal(w.Key, key) }) {
+		t.fail(invalid("Tx", "the key %q is written twice: a transaction has one value for it", key))
+	}
 	if root := escape(t.q.set.prefix) + "/"; bytes.HasPrefix(key, []byte(root)) {
 		t.fail(invalid("Tx", "the key %q belongs to the queues, which are under %q", key, root))
 	}
@@ -75,7 +78,8 @@ func (t *Tx) fail(err error) {
 // anything was sent. If the claims are lost, if somebody has settled an item, or if a guard
 // of f does not hold, nothing was done: the error matches [ErrLost], [ErrSettled] or
 // [ErrConflict]. After an answer that was lost Commit finds out whether the transaction was
-// done; if the session has ended meanwhile it cannot, and the error matches [ErrUnknown].
+// done; if the session or ctx has ended meanwhile it cannot, and the error matches [ErrUnknown].
+// Items of another handle are an [*InvalidError].
 func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error {
 	if len(items) == 0 {
 		return invalid("Commit", "there is no item to acknowledge")
@@ -90,30 +94,46 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	if err := q.fitsCommit(tx, len(items)); err != nil {
 		return err
 	}
-	claims := make([]*claim, 0, len(items))
-	release := func(to claimState) {
-		for _, c := range claims {
-			c.finish(to)
-		}
+	claims, err := begin(items)
+	if err != nil {
+		return err
 	}
-	for _, i := range items {
-		if i.claim == nil || !i.claim.begin() {
-			release(held)
-			return fmt.Errorf("%w: %v", ErrSettled, i.Key)
-		}
-		claims = append(claims, i.claim)
+	l, err := q.lifeOf(claims)
+	if err != nil {
+		finish(claims, held)
+		return err
 	}
-	err := claims[0].life.commit(ctx, claims, tx)
+	err = l.commit(ctx, claims, tx)
 	switch {
 	case err == nil:
-		release(settled)
-		q.tell(Report{Kind: Acked, Items: len(items)})
-	case errors.Is(err, ErrUnknown), errors.Is(err, ErrLost):
-		release(settled)
+		finish(claims, settled)
+		q.tell(Report{Kind: Acked, Items: len(claims)})
+	case errors.Is(err, ErrLost), errors.Is(err, ErrSettled):
+		finish(claims, settled)
 	default:
-		release(held)
+		for _, c := range claims {
+			c.unsure = c.unsure || errors.Is(err, ErrUnknown)
+		}
+		finish(claims, held)
 	}
 	return err
+}
+
+// lifeOf returns the life that has all of the claims.
+func (q *Queue) lifeOf(claims []*claim) (*life, error) {
+	l := claims[0].life
+	for _, c := range claims {
+		if c.life.q != q {
+			return nil, invalid("Commit", "an item was taken from another handle, of %q", c.life.q.name)
+		}
+		if err := c.life.err(); err != nil {
+			return nil, err
+		}
+		if c.life != l {
+			return nil, &LostError{Queue: q.name, Reason: "the items are of several sessions"}
+		}
+	}
+	return l, nil
 }
 
 func (q *Queue) fitsCommit(tx *Tx, items int) error {
@@ -154,11 +174,18 @@ func (l *life) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 		if err == nil {
 			return nil
 		}
+		full := errors.Is(err, ErrNoSpace)
 		unknown = unknown || errors.Is(err, ErrUnknown)
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) {
-			var ended bool
-			if ended, err = l.ended(ctx, claims, tx.guards); ended && unknown && err == nil {
+			var gone bool
+			gone, err = l.ended(ctx, claims, tx.guards)
+			switch {
+			case gone && err == nil && unknown:
 				return nil
+			case gone && err == nil:
+				return fmt.Errorf("%w: by an earlier Commit", ErrSettled)
+			case full && err == nil:
+				return ErrNoSpace // and nothing was done
 			}
 		} else if !unknown {
 			return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -38,7 +37,7 @@ func decodeHead(r Result) (h head, err error) {
 	return head{binary.BigEndian.Uint64(p.Value), binary.BigEndian.Uint64(p.Value[8:]), p.Rev}, nil
 }
 
-// atLeast is a guard that holds while the floor is not above hint.
+// floorAtMost is a guard that holds while the floor is not above hint.
 func (l layout) floorAtMost(hint uint64) Guard {
 	return Guard{Key: l.head(), Is: Below, Value: binary.BigEndian.AppendUint64(nil, hint+1)}
 }
@@ -62,8 +61,7 @@ type snapshot struct {
 func (s *snapshot) now() uint64 { return s.head.hint(s.rev) }
 
 // read reads the head and more at one revision. It makes the head of a queue that has
-// none, and mends that of a store whose revisions have gone back: from there on they
-// are counted from behind all that was ever handed out.
+// none, and mends that of a store whose revisions have gone back.
 func (q *Queue) read(ctx context.Context, more ...Range) (*snapshot, error) {
 	ranges := append([]Range{{Begin: q.lay.head()}}, more...)
 	for {
@@ -79,26 +77,62 @@ func (q *Queue) read(ctx context.Context, more ...Range) (*snapshot, error) {
 			q.seen.note(time.Now(), s.now())
 			return s, nil
 		}
-		h := s.head
-		if h.rev != 0 {
-			last, err := q.lastHint(ctx)
-			if err != nil {
-				return nil, err
-			}
-			h.offset = max(last, h.floor) + 1 - uint64(rev)
-			q.seen.forget()
+		if s.head.rev != 0 {
+			err = q.mend(ctx, s)
+		} else {
+			guard, write := q.lay.putHead(s.head)
+			_, err = q.kv.Commit(ctx, []Guard{guard}, []Write{write})
 		}
-		guard, write := q.lay.putHead(h)
-		if _, err := q.kv.Commit(ctx, []Guard{guard}, []Write{write}); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrUnknown) {
+		if ignore(err) != nil {
 			return nil, err
 		}
 	}
 }
 
-// lastHint returns the greatest hint of a ready item. It reads all keys of the queue: it
-// is for a store that was restored.
+// mend lets hints be counted from behind all that were ever handed out, in a store whose
+// revisions have gone back.
+func (q *Queue) mend(ctx context.Context, s *snapshot) error {
+	last, err := q.lastHint(ctx)
+	if err != nil {
+		return err
+	}
+	h := s.head
+	h.offset = max(last, h.floor) + 1 - uint64(s.rev)
+	q.seen.forget()
+	guard, write := q.lay.putHead(h)
+	_, err = q.kv.Commit(ctx, []Guard{guard}, []Write{write})
+	return err
+}
+
+// check mends the head if there is an item from the future: the store was restored or
+// mirrored, and its revisions have gone back behind the floor or not.
+func (q *Queue) check(ctx context.Context) error {
+	s, err := q.read(ctx)
+	if err != nil {
+		return err
+	}
+	end := after(q.lay.all("d"))
+	for {
+		begin := q.lay.from("d", s.now()+1)
+		if s, err = q.read(ctx, Range{Begin: begin, End: end, Limit: pageSize, KeysOnly: true}); err != nil {
+			return err
+		}
+		pairs := s.of[0].Pairs
+		if len(pairs) == 0 {
+			return nil
+		}
+		if last := keyOf(pairs[len(pairs)-1].Key); last.hint() > s.now() {
+			if err := ignore(q.mend(ctx, s)); err != nil {
+				return err
+			}
+		} // else they were added since the last look
+	}
+}
+
+// lastHint returns the greatest hint of an item. It reads all keys of the queue: it is for a
+// store that was restored.
 func (q *Queue) lastHint(ctx context.Context) (last uint64, err error) {
-	begin, end := q.lay.all("q"), after(q.lay.all("q"))
+	begin, end := q.lay.all("d"), after(q.lay.all("d"))
 	for {
 		results, _, err := q.kv.Read(ctx, Range{Begin: begin, End: end, Limit: 1000, KeysOnly: true})
 		if err != nil {

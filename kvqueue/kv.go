@@ -56,7 +56,9 @@ type Guard struct {
 	Value []byte // of Below
 }
 
-// A Write puts a key, or deletes it. A key that is put with a session vanishes with it.
+// A Write puts a key, or deletes it. A key that is put with a session vanishes with it; if
+// the session has ended nothing of the transaction is done, which is [ErrConflict]. No
+// transaction writes one key twice.
 type Write struct {
 	Key     []byte
 	Value   []byte

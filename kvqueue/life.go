@@ -68,6 +68,9 @@ func (q *Queue) alive(ctx context.Context) (*life, error) {
 
 // begin begins a life: a session, and the keys that vanish with it.
 func (q *Queue) begin(ctx context.Context) (*life, error) {
+	if err := q.check(ctx); err != nil { // the store may be another than that of the last life
+		return nil, err
+	}
 	sent := q.clock()
 	s, err := q.kv.Session(ctx, q.set.ttl)
 	if err != nil {

@@ -29,11 +29,14 @@ type settings struct {
 }
 
 // Prefix is with what the keys of all queues begin, "kvq" by default. Two prefixes share no
-// key, whatever they are.
+// key, whatever they are. It has 1024 bytes at most.
 func Prefix(p string) Option {
 	return option(func(s *settings) error {
 		if p == "" {
 			return invalid("Prefix", "it is empty: say something, or leave it out for kvq")
+		}
+		if len(p) > 1024 {
+			return invalid("Prefix", "it has %d bytes, and 1024 is the most", len(p))
 		}
 		s.prefix = p
 		return nil

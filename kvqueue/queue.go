@@ -69,7 +69,7 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	q.lay = newLayout(q.set.prefix, name)
 	q.group = async.Open(context.Background(), async.Name("kvqueue "+name))
 	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch}
-	if _, err := q.read(ctx); err != nil {
+	if err := q.check(ctx); err != nil {
 		return nil, errors.Join(err, q.group.Stop(context.WithoutCancel(ctx), ErrClosed))
 	}
 	if c, ok := kv.(Compacter); ok && q.set.keep > 0 {
@@ -88,9 +88,12 @@ func (q *Queue) fit() error {
 	case q.limits.Compaction && !q.set.compacted:
 		return invalid("Compact", "this store keeps what was deleted until it is compacted, and a queue would fill it: give Compact, or CompactedElsewhere if its own settings see to it")
 	}
-	q.maxItems = min(63, (q.limits.Guards-2)/2, (q.limits.Writes-2)/2)
-	keys := q.maxItems * 2 * (len(newLayout(q.set.prefix, q.name).root) + keySize + 32)
-	q.maxItem = q.limits.Bytes*2/3 - min(keys, q.limits.Bytes/3)
+	key := len(newLayout(q.set.prefix, q.name).root) + keySize + 32
+	q.maxItems = min(63, (q.limits.Guards-2)/2, (q.limits.Writes-2)/2, q.limits.Bytes/4/(2*key)-2)
+	if q.maxItems < 1 {
+		return invalid("name", "with the prefix its keys are up to %d bytes long, which is too much for a store whose transactions have %d bytes", key, q.limits.Bytes)
+	}
+	q.maxItem = q.limits.Bytes*2/3 - q.maxItems*2*key
 	return nil
 }
 

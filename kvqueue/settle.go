@@ -24,6 +24,7 @@ type settlement struct {
 	verdict verdict
 	why     string // of a failure
 	now     bool   // a delay before the next run is over, or there is to be none
+	last    bool   // nobody settles the item after this, so it is tried until the life ends
 }
 
 // Ack acknowledges items before their scope ends: they are gone from the queue. Items that
@@ -46,38 +47,75 @@ func (q *Queue) Nack(ctx context.Context, why error, items ...Item) error {
 	return settleNow(ctx, items, failed, why)
 }
 
-// settleNow settles items that nobody has settled.
+// settleNow settles items that nobody has settled, or is settling.
 func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
+	claims, err := begin(items)
+	if err != nil {
+		return err
+	}
+	return settleClaims(ctx, claims, v, why, false)
+}
+
+// begin gives all claims of items to the caller to settle, or none. An item that is there
+// twice counts once.
+func begin(items []Item) (claims []*claim, err error) {
+	had := make(map[*claim]bool, len(items))
 	for _, i := range items {
 		switch {
 		case i.claim == nil:
-			return invalid("item", "it was not taken from a queue")
-		case i.claim.is() == settled:
-			return fmt.Errorf("%w: %v", ErrSettled, i.Key)
+			err = invalid("item", "it was not taken from a queue")
+		case had[i.claim]:
+			continue
+		case !i.claim.begin():
+			err = fmt.Errorf("%w: %v", ErrSettled, i.Key)
 		}
+		if err != nil {
+			finish(claims, held)
+			return nil, err
+		}
+		had[i.claim] = true
+		claims = append(claims, i.claim)
 	}
-	return settleAll(ctx, items, v, why)
+	return claims, nil
 }
 
-// settleAll settles those of items that nobody has settled or is settling.
+func finish(claims []*claim, to claimState) {
+	for _, c := range claims {
+		c.finish(to)
+	}
+}
+
+// settleAll settles, at the end of their scope, those of items that nobody has settled or
+// is settling.
 func settleAll(ctx context.Context, items []Item, v verdict, why error) error {
-	var requests []*request[settlement]
 	var claims []*claim
+	for _, i := range items {
+		if i.claim.begin() {
+			claims = append(claims, i.claim)
+		}
+	}
+	return settleClaims(ctx, claims, v, why, true)
+}
+
+// settleClaims settles claims, each in the name of the life that has it.
+func settleClaims(ctx context.Context, claims []*claim, v verdict, why error, last bool) (err error) {
 	text := ""
 	if why != nil {
 		text = reason(why)
 	}
-	for _, i := range items {
-		if i.claim.begin() {
-			claims = append(claims, i.claim)
-			requests = append(requests, newRequest(settlement{claim: i.claim, verdict: v, why: text}))
+	var lives []*life
+	requests := map[*life][]*request[settlement]{}
+	for _, c := range claims {
+		if requests[c.life] == nil {
+			lives = append(lives, c.life)
+		}
+		requests[c.life] = append(requests[c.life], newRequest(settlement{claim: c, verdict: v, why: text, last: last}))
+	}
+	for _, l := range lives {
+		if e := l.settles.all(ctx, requests[l]); err == nil {
+			err = e
 		}
 	}
-	if len(claims) == 0 {
-		return nil
-	}
-	l := claims[0].life
-	err := l.settles.all(ctx, requests)
 	if err != nil && ctx.Err() != nil { // the task settles them all the same, or they are lost
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
@@ -118,6 +156,7 @@ func (l *life) settleBatch(ctx context.Context, batch []*request[settlement]) {
 			}
 		}
 		unknown = unknown || errors.Is(err, ErrUnknown)
+		full := errors.Is(err, ErrNoSpace)
 		switch {
 		case errors.Is(err, ErrLost):
 			l.settled(batch, unsure(unknown, err))
@@ -125,11 +164,40 @@ func (l *life) settleBatch(ctx context.Context, batch []*request[settlement]) {
 		case errors.Is(err, ErrConflict), errors.Is(err, ErrUnknown):
 			batch, err = l.sift(ctx, batch, unknown)
 		}
-		if err != nil && (errors.Is(err, ErrNoSpace) || async.Sleep(ctx, pause(try)) != nil) {
+		if full && err == nil {
+			err = ErrNoSpace // and what is left was not done
+		}
+		switch {
+		case full && errors.Is(err, ErrNoSpace):
+			if batch = l.thatFree(batch, err); batch == nil {
+				return
+			}
+		case (err != nil || try > 1) && async.Sleep(ctx, pause(try)) != nil:
+			if err == nil {
+				err = context.Cause(ctx)
+			}
 			l.unsettled(batch, unsure(unknown, err))
 			return
 		}
 	}
+}
+
+// thatFree leaves those of a batch that make room: on a full store nothing else can be done.
+// If all of them do, and were refused, there is nothing to be done.
+func (l *life) thatFree(batch []*request[settlement], err error) (left []*request[settlement]) {
+	var others []*request[settlement]
+	for _, r := range batch {
+		if r.of.verdict == done {
+			left = append(left, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	if len(others) == 0 {
+		left, others = nil, batch
+	}
+	l.unsettled(others, err)
+	return left
 }
 
 // settled answers those whose claims are no more.
@@ -143,12 +211,24 @@ func (l *life) settled(batch []*request[settlement], err error) {
 	}
 }
 
-// unsettled answers those whose claims are as they were.
+// unsettled answers those whose claims are as they were. Those that nobody would settle
+// after this are tried again.
 func (l *life) unsettled(batch []*request[settlement], err error) {
 	for _, r := range batch {
-		r.of.claim.finish(held)
+		if r.of.last {
+			l.add(r.of, time.Second)
+		} else {
+			r.of.claim.finish(held)
+		}
 		r.answer(err)
 	}
+}
+
+// add settles a claim after a while. If the life has ended by then the item goes back, or
+// has gone, by that.
+func (l *life) add(s settlement, after time.Duration) {
+	s.now = true
+	time.AfterFunc(after, func() { _ = l.settles.add(newRequest(s)) })
 }
 
 // later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,
@@ -161,8 +241,8 @@ func (l *life) later(batch []*request[settlement]) (now []*request[settlement]) 
 			continue
 		}
 		s := r.of
-		s.now = true
-		time.AfterFunc(d, func() { _ = l.settles.add(newRequest(s)) }) // if the life has ended the item goes back by that
+		s.last = true
+		l.add(s, d)
 		r.answer(nil)
 	}
 	return now
@@ -241,7 +321,7 @@ func (l *life) sift(ctx context.Context, batch []*request[settlement], unknown b
 		switch {
 		case len(pairs) > 0 && pairs[0].Rev == r.of.claim.fence:
 			left = append(left, r)
-		case unknown:
+		case unknown || r.of.claim.unsure:
 			l.settled(batch[i:i+1], nil)
 		default:
 			l.settled(batch[i:i+1], &LostError{Queue: l.q.name, Reason: "somebody has taken the claim away"})

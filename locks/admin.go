@@ -10,7 +10,8 @@ import (
 // CreateMutex makes the record of a mutex before its first use, or gives an idle one the
 // lease, data, fairness, LockDelay and DeleteOnRelease of the options. One that is held, or
 // a lock of another kind, is [ErrConflict]. No record need be made: the first call for a lock
-// makes it.
+// makes it. Lease, fairness and LockDelay of a record are for people to see: each call for the
+// lock brings its own.
 func (m *Manager) CreateMutex(ctx context.Context, key string, options ...LockOption) (Record, error) {
 	return m.create(ctx, key, options)
 }

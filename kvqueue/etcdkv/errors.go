@@ -1,0 +1,106 @@
+package etcdkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/ambit-go/ambit/kvqueue"
+)
+
+// The answers of etcd that mean something of their own here.
+var (
+	errCompacted     = rpctypes.ErrCompacted
+	errLeaseNotFound = rpctypes.ErrLeaseNotFound
+	errNoSpace       = rpctypes.ErrNoSpace
+)
+
+// is reports whether err is one answer of etcd.
+func is(err, answer error) bool { return err != nil && errors.Is(rpctypes.Error(err), answer) }
+
+// A sender notes whether a transaction was sent to a member: what never was cannot have been
+// done, whatever the error is.
+type sender struct{ pb.KVClient }
+
+type peerKey struct{}
+
+// Txn tells the member to the *peer.Peer in ctx, if a stream to it was opened.
+func (s sender) Txn(ctx context.Context, in *pb.TxnRequest, options ...grpc.CallOption) (*pb.TxnResponse, error) {
+	if p, ok := ctx.Value(peerKey{}).(*peer.Peer); ok {
+		options = append(options[:len(options):len(options)], grpc.Peer(p))
+	}
+	return s.KVClient.Txn(ctx, in, options...)
+}
+
+// plain is the error of a call that has changed nothing, or whose change does not matter. It
+// matches the error of ctx only if that of the caller has ended.
+func plain(ctx context.Context, what string, err error) error {
+	var late errTimeout
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(context.Cause(ctx), &late):
+		return fmt.Errorf("etcdkv: %s: %w", what, late)
+	case ctx.Err() != nil:
+		return fmt.Errorf("etcdkv: %s: %w", what, ctx.Err())
+	case is(err, errNoSpace):
+		return fmt.Errorf("etcdkv: %s: %w", what, kvqueue.ErrNoSpace)
+	default:
+		return fmt.Errorf("etcdkv: %s: %w", what, err)
+	}
+}
+
+// outcome is the error of a transaction, which was sent or not.
+func outcome(ctx context.Context, err error, sent bool) error {
+	const what = "commit"
+	switch {
+	case !sent:
+		return plain(ctx, what, err)
+	case is(err, errLeaseNotFound):
+		return fmt.Errorf("etcdkv: the session of a key has ended: %w", kvqueue.ErrConflict)
+	case is(err, errNoSpace):
+		// The transaction that reaches the quota is done, and refused nevertheless.
+		return fmt.Errorf("etcdkv: %w: %w", kvqueue.ErrNoSpace, kvqueue.ErrUnknown)
+	case refused(err) && tooLarge(err):
+		return &kvqueue.InvalidError{What: "transaction", Why: fmt.Sprintf("etcd does not take it: %v", err)}
+	case refused(err):
+		return fmt.Errorf("etcdkv: %s: %w", what, err)
+	default:
+		return fmt.Errorf("%w: %w", kvqueue.ErrUnknown, plain(ctx, what, err))
+	}
+}
+
+// refused reports whether a member says by err that it has not done, and will not do, what it
+// was asked for.
+func refused(err error) bool {
+	switch code(err) {
+	case codes.InvalidArgument, codes.ResourceExhausted, codes.FailedPrecondition, codes.PermissionDenied,
+		codes.Unauthenticated, codes.Unimplemented:
+		return true
+	}
+	return false
+}
+
+func tooLarge(err error) bool {
+	return code(err) == codes.ResourceExhausted && !is(err, rpctypes.ErrTooManyRequests) ||
+		is(err, rpctypes.ErrRequestTooLarge) || is(err, rpctypes.ErrTooManyOps) || is(err, rpctypes.ErrDuplicateKey) || is(err, rpctypes.ErrEmptyKey)
+}
+
+// code returns the code of gRPC of err, which may be an answer of etcd or an error of gRPC.
+func code(err error) codes.Code {
+	var answer rpctypes.EtcdError
+	if errors.As(rpctypes.Error(err), &answer) {
+		return answer.Code()
+	}
+	return status.Code(err)
+}
+
+// passing reports whether the same read may succeed a little later.
+func passing(err error) bool { return code(err) == codes.Unavailable }

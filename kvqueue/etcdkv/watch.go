@@ -1,0 +1,89 @@
+package etcdkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/ambit-go/ambit/kvqueue"
+)
+
+// errEnded is of a watch that ended without a reason.
+var errEnded = errors.New("etcdkv: the watch has ended, as it does when the client is closed")
+
+// Watch yields the changes of the prefixes, each of which is a watcher of one gRPC stream. A
+// break of the connection is mended by the client. A member that has lost its leader ends the
+// watch with an error.
+func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte) iter.Seq2[kvqueue.Event, error] {
+	return func(yield func(kvqueue.Event, error) bool) {
+		outer := ctx
+		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+		var readers sync.WaitGroup
+		defer readers.Wait()
+		defer cancel()
+		answers := make(chan clientv3.WatchResponse)
+		for _, prefix := range prefixes {
+			changes := s.watcher.Watch(ctx, string(prefix), clientv3.WithPrefix(), clientv3.WithRev(int64(after)+1))
+			readers.Go(func() { forward(ctx, changes, answers) })
+		}
+		for {
+			select {
+			case a := <-answers:
+				if !yieldAnswer(outer, a, yield) {
+					return
+				}
+			case <-ctx.Done():
+				yield(kvqueue.Event{}, outer.Err())
+				return
+			}
+		}
+	}
+}
+
+// forward passes on the answers of one watcher until it ends or ctx does. The last one says
+// why it has ended.
+func forward(ctx context.Context, from clientv3.WatchChan, to chan<- clientv3.WatchResponse) {
+	for ended := false; !ended; {
+		a, open := <-from // ends with ctx
+		ended = !open || a.Canceled
+		a.Canceled = ended
+		select {
+		case to <- a:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// yieldAnswer yields the events of an answer, and reports whether there may be more.
+func yieldAnswer(ctx context.Context, a clientv3.WatchResponse, yield func(kvqueue.Event, error) bool) bool {
+	if a.Canceled {
+		yield(kvqueue.Event{}, endOf(ctx, a))
+		return false
+	}
+	for _, e := range a.Events {
+		if !yield(kvqueue.Event{Pair: pair(e.Kv), Deleted: e.Type == clientv3.EventTypeDelete}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// endOf says why a watch has ended.
+func endOf(ctx context.Context, a clientv3.WatchResponse) error {
+	switch err := a.Err(); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case a.CompactRevision != 0:
+		return fmt.Errorf("%w: those before revision %d", kvqueue.ErrCompacted, a.CompactRevision)
+	case is(err, rpctypes.ErrFutureRev): // what a watch says that has nothing else to say
+		return errEnded
+	default:
+		return fmt.Errorf("etcdkv: watch: %w", err)
+	}
+}

@@ -1,0 +1,243 @@
+//go:build linux
+
+package etcdtest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+)
+
+// A Cluster is the members of one cluster. The test that has started it ends it.
+type Cluster struct {
+	Members []*Member
+}
+
+// A Member is one process.
+type Member struct {
+	Name     string
+	Endpoint string // of clients: host and port
+	dir      string
+	settings settings
+	process  *exec.Cmd // nil: it does not run
+	input    io.Closer // its end is that of the process
+	output   io.Reader
+	report   strings.Builder
+}
+
+// An Option changes how members are started.
+type Option func(*settings)
+
+// Quota is how many bytes the file of a member may have before the cluster takes no more.
+func Quota(bytes int64) Option { return func(s *settings) { s.Quota = bytes } }
+
+// Sync has members wait for their disks, as etcd does by itself: for measurements. Without it
+// they do not, which the end of a process cannot tell.
+func Sync() Option { return func(s *settings) { s.Sync = true } }
+
+// startTries is how many times a cluster is started: another process may take a port
+// that was just free.
+const startTries = 3
+
+// Start starts a cluster, and returns when all members are ready. It ends with tb.
+func Start(tb testing.TB, members int, options ...Option) *Cluster {
+	tb.Helper()
+	var last error
+	for range startTries {
+		c := newCluster(tb, members, options)
+		tb.Cleanup(c.end)
+		if last = c.start(); last == nil {
+			return c
+		}
+		c.end()
+	}
+	tb.Fatalf("etcdtest: no cluster: %v", last)
+	return nil
+}
+
+func newCluster(tb testing.TB, members int, options []Option) *Cluster {
+	ports := freePorts(tb, 2*members)
+	c, list := &Cluster{}, []string{}
+	for i := range members {
+		s := settings{
+			Name:   fmt.Sprintf("m%d", i),
+			Dir:    tb.TempDir(),
+			Client: "http://" + ports[2*i],
+			Peer:   "http://" + ports[2*i+1],
+		}
+		for _, o := range options {
+			o(&s)
+		}
+		list = append(list, s.Name+"="+s.Peer)
+		c.Members = append(c.Members, &Member{Name: s.Name, Endpoint: ports[2*i], dir: s.Dir, settings: s})
+	}
+	for _, m := range c.Members {
+		m.settings.Cluster = strings.Join(list, ",")
+	}
+	return c
+}
+
+// freePorts returns addresses that nobody listens on.
+func freePorts(tb testing.TB, n int) (addresses []string) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer l.Close()
+		addresses = append(addresses, l.Addr().String())
+	}
+	return addresses
+}
+
+// start starts all members, and waits until they are ready: none is before most run.
+func (c *Cluster) start() error {
+	for _, m := range c.Members {
+		if err := m.launch(); err != nil {
+			return err
+		}
+	}
+	for _, m := range c.Members {
+		if err := m.await(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) end() {
+	for _, m := range c.Members {
+		m.Kill()
+	}
+}
+
+// Endpoints are those of all members.
+func (c *Cluster) Endpoints() (all []string) {
+	for _, m := range c.Members {
+		all = append(all, m.Endpoint)
+	}
+	return all
+}
+
+// Client returns a client of all members. It is closed at the end of tb.
+func (c *Cluster) Client(tb testing.TB) *clientv3.Client {
+	tb.Helper()
+	client, err := NewClient(c.Endpoints())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// NewClient returns a client that finds members again soon after they have come back.
+func NewClient(endpoints []string) (*clientv3.Client, error) {
+	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: time.Second}
+	return clientv3.New(clientv3.Config{
+		Endpoints:            endpoints,
+		DialKeepAliveTime:    10 * time.Second,
+		DialKeepAliveTimeout: 3 * time.Second,
+		Logger:               zap.NewNop(),
+		DialOptions:          []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: retry, MinConnectTimeout: time.Second})},
+	})
+}
+
+// Leader returns the member that leads. It waits until there is one, and all that answer
+// agree.
+func (c *Cluster) Leader(tb testing.TB) *Member {
+	tb.Helper()
+	client := c.Client(tb)
+	for {
+		for _, m := range c.Members {
+			if m.process == nil {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(tb.Context(), time.Second)
+			s, err := client.Status(ctx, m.Endpoint)
+			cancel()
+			if err == nil && s.Leader != 0 && s.Leader == s.Header.MemberId {
+				return m
+			}
+			if tb.Context().Err() != nil {
+				tb.Fatal("etcdtest: no leader")
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Start starts a member that does not run, with the files that it has, and waits until it
+// is ready.
+func (m *Member) Start() error {
+	if err := m.launch(); err != nil {
+		return err
+	}
+	return m.await()
+}
+
+func (m *Member) launch() error {
+	text, err := json.Marshal(m.settings)
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p := exec.Command(program)
+	p.Env = append(os.Environ(), memberEnv+"="+string(text))
+	m.report.Reset()
+	p.Stderr = &m.report
+	if m.input, err = p.StdinPipe(); err != nil {
+		return err
+	}
+	if m.output, err = p.StdoutPipe(); err != nil {
+		return err
+	}
+	if err := p.Start(); err != nil {
+		return err
+	}
+	m.process = p
+	return nil
+}
+
+// await waits until a member that was launched is ready, or has ended.
+func (m *Member) await() error {
+	if line, _ := bufio.NewReader(m.output).ReadString('\n'); line == "ready\n" {
+		return nil
+	}
+	m.Kill()
+	log, _ := os.ReadFile(filepath.Join(m.dir, "etcd.log"))
+	return fmt.Errorf("%s is not ready: %s%s", m.Name, m.report.String(), log[max(0, len(log)-500):])
+}
+
+// Kill ends a member as kill -9 does, and waits for its end. One that was stopped ends, too.
+func (m *Member) Kill() {
+	if m.process == nil {
+		return
+	}
+	_ = m.process.Process.Kill()
+	_ = m.process.Wait()
+	m.process = nil
+}
+
+// Stop has a member stand still until [Member.Continue].
+func (m *Member) Stop() error { return m.process.Process.Signal(syscall.SIGSTOP) }
+
+// Continue has a member that was stopped go on.
+func (m *Member) Continue() error { return m.process.Process.Signal(syscall.SIGCONT) }

@@ -81,16 +81,17 @@ func New(client *clientv3.Client, options ...Option) *Store {
 	return s
 }
 
-// maxRequest is the most bytes of a request that a member takes by default
-// (--max-request-bytes).
-const maxRequest = 3 << 19
+// maxBytes is what keys and values of a transaction may have together, of the 1.5 MiB that a
+// member takes by default (--max-request-bytes). The rest is for how they are packed: less than
+// 64 bytes for each of 128 guards and 128 writes.
+const maxBytes = 3<<19 - 256*64
 
 // Limits returns those of a member with its default settings: 128 guards, 128 writes,
-// 1.5 MiB. A lease lives for one and a half times the election timeout at least, rounded up to
+// and 16 KiB less than 1.5 MiB. A lease lives for one and a half times the election timeout at least, rounded up to
 // seconds: that is 2 s. A cluster with a longer election timeout has sessions live for longer
 // than was asked for.
 func (s *Store) Limits() kvqueue.Limits {
-	return kvqueue.Limits{Guards: 128, Writes: 128, Bytes: maxRequest, MinTTL: 2 * time.Second, Compaction: true}
+	return kvqueue.Limits{Guards: 128, Writes: 128, Bytes: maxBytes, MinTTL: 2 * time.Second, Compaction: true}
 }
 
 // Compact has the cluster forget what was deleted or overwritten at the revision or before.

@@ -21,7 +21,6 @@ var errEnded = errors.New("etcdkv: the watch has ended, as it does when the clie
 // watch with an error.
 func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte) iter.Seq2[kvqueue.Event, error] {
 	return func(yield func(kvqueue.Event, error) bool) {
-		outer := ctx
 		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 		var readers sync.WaitGroup
 		defer readers.Wait()
@@ -34,11 +33,10 @@ func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte
 		for {
 			select {
 			case a := <-answers:
-				if !yieldAnswer(outer, a, yield) {
+				if !yieldAnswer(ctx, a, yield) {
 					return
 				}
 			case <-ctx.Done():
-				yield(kvqueue.Event{}, outer.Err())
 				return
 			}
 		}
@@ -62,8 +60,11 @@ func forward(ctx context.Context, from clientv3.WatchChan, to chan<- clientv3.Wa
 
 // yieldAnswer yields the events of an answer, and reports whether there may be more.
 func yieldAnswer(ctx context.Context, a clientv3.WatchResponse, yield func(kvqueue.Event, error) bool) bool {
-	if a.Canceled {
-		yield(kvqueue.Event{}, endOf(ctx, a))
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case a.Canceled:
+		yield(kvqueue.Event{}, endOf(a))
 		return false
 	}
 	for _, e := range a.Events {
@@ -75,10 +76,8 @@ func yieldAnswer(ctx context.Context, a clientv3.WatchResponse, yield func(kvque
 }
 
 // endOf says why a watch has ended.
-func endOf(ctx context.Context, a clientv3.WatchResponse) error {
+func endOf(a clientv3.WatchResponse) error {
 	switch err := a.Err(); {
-	case ctx.Err() != nil:
-		return ctx.Err()
 	case a.CompactRevision != 0:
 		return fmt.Errorf("%w: those before revision %d", kvqueue.ErrCompacted, a.CompactRevision)
 	case is(err, rpctypes.ErrFutureRev): // what a watch says that has nothing else to say

@@ -28,6 +28,8 @@ type choice struct {
 	includeDir string
 	strict     bool
 	dryRun     bool
+	caches     string
+	masked     names
 
 	run *predefined.Run // set by load
 }
@@ -40,6 +42,8 @@ func (c *choice) define(flags *flag.FlagSet) {
 	flags.Var(&c.only, "job", "run only the job of this `name`, with its needs; may be repeated")
 	flags.StringVar(&c.includeDir, "include-dir", "", "a `directory` with copies of what include takes from elsewhere")
 	flags.BoolVar(&c.strict, "strict", false, "what the file says and cirunner passes over is an error")
+	flags.StringVar(&c.caches, "cache", "", "a `directory` in which the files of cache are kept from run to run")
+	flags.Var(&c.masked, "mask", "hide the value of the variable of this `name` in logs; may be repeated")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "only print what would be run")
 }
 
@@ -54,7 +58,7 @@ func (c *choice) check() error {
 func (c *choice) options(ctx context.Context, dir string) pipeline.Options {
 	c.run = predefined.New(ctx, dir, c.wish)
 	return pipeline.Options{
-		Dir: dir, IncludeDir: c.includeDir, Strict: c.strict,
+		Dir: dir, IncludeDir: c.includeDir, Strict: c.strict, Cache: c.caches != "",
 		Variables: c.run.Variables, Set: c.set, Changed: c.run.Changed, Files: c.run.Files,
 	}
 }

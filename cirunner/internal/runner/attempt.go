@@ -35,6 +35,7 @@ type attempt struct {
 	fail context.CancelCauseFunc
 
 	dir string
+	had []string // files that git did not track when the script began, if that is asked for
 	log *joblog.Log
 }
 
@@ -63,6 +64,7 @@ func (a *attempt) run(ctx context.Context) plan.Outcome {
 		o = a.outcome(ctx, err)
 		if began {
 			a.after(ctx, o)
+			a.keepCaches(ctx, o)
 		}
 		o = a.keep(ctx, o)
 		return nil
@@ -99,6 +101,7 @@ func (a *attempt) prepare() (err error) {
 	if a.dir, err = a.r.Work.Checkout(a.work, a.slug()); err != nil {
 		return a.because(fmt.Errorf("cannot make the work directory: %w", err))
 	}
+	a.takeCaches()
 	for _, from := range a.job.Fetch {
 		n, err := a.r.Work.Restore(a.work, slug(from), a.slug())
 		if err != nil {
@@ -107,6 +110,9 @@ func (a *attempt) prepare() (err error) {
 		if n > 0 {
 			a.log.Printf("cirunner: %s from %q", count(n, "artifact"), from.Name)
 		}
+	}
+	if a.job.Artifacts.Untracked {
+		a.had = a.untracked(a.work)
 	}
 	return a.because(a.log.Err())
 }
@@ -137,6 +143,9 @@ func (a *attempt) collect(ctx context.Context) (files int, missing []string, err
 	paths, err := a.expandAll(a.job.Artifacts.Paths)
 	if err != nil {
 		return 0, nil, err
+	}
+	if a.job.Artifacts.Untracked {
+		paths = append(paths, a.madeUntracked(ctx)...)
 	}
 	exclude, err := a.expandAll(a.job.Artifacts.Exclude)
 	if err != nil {

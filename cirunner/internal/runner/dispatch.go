@@ -128,7 +128,7 @@ func (r *Runner) applyLocked(changes []plan.Change) {
 
 // wants reports whether a job's artifacts are kept after such an outcome.
 func wants(j *pipeline.Job, o plan.Outcome) bool {
-	if len(j.Artifacts.Paths) == 0 || o.Cause == plan.Stopped {
+	if len(j.Artifacts.Paths) == 0 && !j.Artifacts.Untracked || o.Cause == plan.Stopped {
 		return false
 	}
 	switch j.Artifacts.When {

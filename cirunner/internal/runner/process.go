@@ -90,7 +90,7 @@ type shell struct {
 // shell runs a bash, in a process group that is on record as long as the run
 // lasts. The end of ctx is told to it by TERM and, after the grace, by KILL; the
 // end of the run's scope by KILL at once.
-func (a *attempt) shell(ctx context.Context, s shell) (proc.Result, error) {
+func (a *attempt) shell(ctx context.Context, s shell) (result proc.Result, err error) {
 	environ, err := a.environ(s.variables, s.more)
 	if err != nil {
 		return proc.Result{}, err
@@ -100,9 +100,15 @@ func (a *attempt) shell(ctx context.Context, s shell) (proc.Result, error) {
 		return proc.Result{}, fmt.Errorf("cannot write the script: %w", err)
 	}
 	defer func() { _ = os.Remove(path) }()
+	out, flush := a.masked(s.out, environ)
+	defer func() {
+		if flushErr := flush(); err == nil && flushErr != nil {
+			err = &proc.OutputError{Stream: "output", Err: flushErr}
+		}
+	}()
 	return proc.Run(ctx, proc.Command{
 		Args: []string{"bash", path}, Name: s.name, Dir: a.dir, Env: environ,
-		Stdout: s.out, Stderr: s.out, Grace: s.grace, Hurry: a.r.hard,
+		Stdout: out, Stderr: out, Grace: s.grace, Hurry: a.r.hard,
 		Started: func(pid int) {
 			_ = a.r.Work.Record(pid, a.job.Name) // only the next run would miss it
 		},

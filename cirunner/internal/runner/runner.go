@@ -40,6 +40,8 @@ type Config struct {
 	// Variables are the predefined variables of the run; without any they are those
 	// of the branch that is checked out.
 	Variables map[string]string
+	Mask      []string        // variables whose values are not to be in logs
+	Caches    string          // the directory of caches; empty if jobs have none
 	Manual    map[string]bool // manual jobs that are to run: a name, or the key of a parallel job
 
 	Concurrent int           // jobs at once, at least 1

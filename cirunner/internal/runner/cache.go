@@ -1,0 +1,99 @@
+//go:build unix
+
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+	"github.com/ambit-go/ambit/cirunner/internal/vars"
+	"github.com/ambit-go/ambit/cirunner/internal/workdir"
+)
+
+// takeCaches puts the caches of the job into its directory. One that cannot be
+// had is told, and is missing: a cache only saves time.
+func (a *attempt) takeCaches() {
+	for _, c := range a.job.Caches {
+		if !c.Pull {
+			continue
+		}
+		for _, key := range a.cacheKeys(c) {
+			store := a.r.caches()
+			if !store.Has(key) {
+				continue
+			}
+			if err := store.Take(a.work, a.r.Work, key, a.slug()); err != nil {
+				a.log.Printf("cirunner: cannot take the cache %s: %v", key, err)
+			} else {
+				a.log.Printf("cirunner: cache %s", key)
+			}
+			break
+		}
+	}
+}
+
+// keepCaches keeps the caches of the job.
+func (a *attempt) keepCaches(ctx context.Context, o plan.Outcome) {
+	for _, c := range a.job.Caches {
+		if !c.Push || o.Cause == plan.Stopped || c.When == pipeline.OnSuccess && !o.OK() || c.When == pipeline.OnFailure && o.OK() {
+			continue
+		}
+		key := a.cacheKeys(c)[0]
+		paths, err := a.expandAll(c.Paths)
+		var n int
+		if err == nil {
+			n, err = a.r.caches().Keep(ctx, a.r.Work, key, a.slug(), paths)
+		}
+		if err != nil {
+			a.log.Printf("cirunner: cannot keep the cache %s: %v", key, err)
+			continue
+		}
+		a.log.Printf("cirunner: cache %s: %s kept", key, count(n, "file"))
+	}
+}
+
+func (r *Runner) caches() workdir.Store { return workdir.Store{Dir: r.Caches} }
+
+// cacheKeys are the names of directories for a cache, the first its own.
+func (a *attempt) cacheKeys(c pipeline.Cache) []string {
+	own := c.Key
+	if len(c.KeyFiles) > 0 {
+		if own != "" {
+			own += "-"
+		}
+		own += a.digest(c.KeyFiles)
+	}
+	resolved, err := a.resolve(a.job.Variables, nil)
+	if err != nil {
+		resolved = nil // the script will say so
+	}
+	var keys []string
+	for _, key := range append([]string{own}, c.Fallback...) {
+		if expanded, err := vars.Expand(key, resolved); err == nil && expanded != "" {
+			key = expanded
+		}
+		keys = append(keys, "cache-"+url.PathEscape(key))
+	}
+	return keys
+}
+
+// digest is of the content of files in the job's directory; those that are not
+// there count as empty.
+func (a *attempt) digest(files []string) string {
+	h := sha256.New()
+	for _, name := range files {
+		fmt.Fprintf(h, "%s\n", name)
+		if f, err := os.Open(filepath.Join(a.dir, filepath.Clean("/"+name))); err == nil {
+			_, _ = io.Copy(h, f)
+			_ = f.Close()
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:10])
+}

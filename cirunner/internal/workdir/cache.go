@@ -1,0 +1,81 @@
+//go:build unix
+
+package workdir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// A Store is a directory in which caches are kept, by key, from run to run. Runs
+// may share it: whoever takes or keeps a cache of a key waits for the others.
+type Store struct{ Dir string }
+
+// Take copies the cache of a key, which there must be, into the work directory of
+// a job.
+func (s Store) Take(ctx context.Context, r *Run, key, job string) error {
+	return s.locked(key, func(dir string) error {
+		names, err := listFiles(dir)
+		if err != nil {
+			return err
+		}
+		return copyFiles(ctx, dir, r.JobDir(job), names)
+	})
+}
+
+// Has reports whether there is a cache of a key.
+func (s Store) Has(key string) bool {
+	info, err := os.Stat(filepath.Join(s.Dir, key))
+	return err == nil && info.IsDir()
+}
+
+// Keep makes the cache of a key of what the patterns match in the work directory
+// of a job, and returns how many files that are. A cache that is made only in part
+// does not take the place of the one before. Where nothing matches, that stays.
+func (s Store) Keep(ctx context.Context, r *Run, key, job string, patterns []string) (files int, err error) {
+	from := r.JobDir(job)
+	var names []string
+	for _, p := range patterns {
+		found, err := match(from, p)
+		if err != nil {
+			return 0, err
+		}
+		names = append(names, found...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) == 0 {
+		return 0, nil
+	}
+	return len(names), s.locked(key, func(dir string) error {
+		fresh := dir + ".new"
+		if err := errors.Join(RemoveAll(fresh), os.MkdirAll(fresh, 0o755)); err != nil {
+			return err
+		}
+		if err := copyFiles(ctx, from, fresh, names); err != nil {
+			return errors.Join(err, RemoveAll(fresh))
+		}
+		if err := RemoveAll(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return os.Rename(fresh, dir)
+	})
+}
+
+// locked calls f with the directory of a key, which nobody else uses meanwhile.
+func (s Store) locked(key string, f func(dir string) error) error {
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return err
+	}
+	door, err := lock(filepath.Join(s.Dir, key+".lock"), syscall.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = door.Close() }()
+	return f(filepath.Join(s.Dir, key))
+}

@@ -1,90 +1,117 @@
-//go:build unix
-
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/batch"
 	"github.com/ambit-go/ambit/proc"
+	"github.com/ambit-go/ambit/service"
 )
 
-// A job is a script, and a second one that is run after it.
-type job struct {
-	script, after string
-	grace         time.Duration
-	log           *journal
+// What the server may say about the job.
+var (
+	errCanceled = errors.New("the server has canceled the job")
+	errAborted  = errors.New("the server has aborted the job")
+)
 
-	state string // how it has ended, as the server is told
-	code  int
+// job runs the scripts, and uploads what they print until the server has it all.
+//
+// There are two levels of a stop, each a context. The script runs under soft, the
+// after-script under hard, and soft is inside hard, so a cancel ends the script and an
+// abort ends both. Nothing is swapped when the one is over and the other begins: at no
+// moment does a cancel hit the wrong one.
+//
+// The upload is inside neither. It ends when all was sent, when the time for that
+// is over, when the server says that it is of no use, and at the second signal.
+func (c *config) job(ctx context.Context, client *http.Client, url string) error {
+	log, err := newJournal()
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	u := &uploader{client: client, url: strings.TrimSuffix(url, "/"), log: log, piece: int64(c.size), hurry: service.Hurry(ctx)}
+	told := context.AfterFunc(ctx, func() {
+		say("%v: what is left to do is done, and the log is sent; once more, and it is not", context.Cause(ctx))
+	})
+	defer told()
+
+	var ran error
+	err = async.Scope(context.WithoutCancel(ctx), func(scope context.Context) error {
+		hard, abort := context.WithCancelCause(scope)
+		soft, cancel := context.WithCancelCause(hard)
+		defer abort(nil)
+		defer context.AfterFunc(u.hurry, func() { abort(context.Cause(u.hurry)) })()
+		defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+		u.heed = func(status string) {
+			switch status {
+			case "canceling":
+				cancel(errCanceled)
+			case "canceled":
+				abort(errAborted)
+			}
+		}
+		// The bytes are in the journal: a server that is slow, or away, holds up
+		// neither the job nor the memory. The batch counts them, and says when.
+		due := batch.New(scope, u.flush, batch.Age(c.age), batch.Size(c.size, func(n int) int { return n }))
+		log.added = func(n int) { _ = due.Add(scope, n) } // refused if the upload has failed: then the job ends
+		async.Repeat(scope, async.Every(c.touch), u.touch, async.AfterInterval(), async.Daemon(), async.Name("touch"))
+		ran = c.scripts(soft, hard, u)
+		return nil
+	}, async.HookTimeout(c.final)) // of the last flush
+	if u.lost == nil {
+		u.finish(c.final)
+	}
+	switch {
+	case u.lost != nil && errors.Is(ran, u.lost): // the job was stopped because of it
+		return u.lost
+	case ran != nil || u.lost != nil:
+		return errors.Join(ran, u.lost)
+	}
+	return err
 }
 
-// afterLimit is how long the after-script may take.
-const afterLimit = 5 * time.Minute
-
-// run runs the script, and then the after-script, however the script has ended:
-// only an abort stops it, or keeps it from being started. It cannot make the job
+// scripts runs the script and then the after-script, however the script has ended:
+// only an abort stops that, or keeps it from being started. It cannot make the job
 // fail.
-func (j *job) run(s *stop) error {
-	err := j.step(s.soft, "script", j.script)
-	if err != nil && context.Cause(s.soft) != nil {
-		j.log.notef("%v", context.Cause(s.soft))
-	}
-	if s.hard.Err() != nil {
-		j.log.notef("aborted: the after-script is not run")
-		return err
-	}
-	if j.after == "" {
-		return err
-	}
-	j.log.notef("after-script")
-	if err := j.step(s.hard, "after-script", j.after, async.Timeout(afterLimit)); err != nil {
-		j.log.notef("%v", err)
-	}
-	return err
-}
-
-// step runs one script of the job, with the log as its output.
-func (j *job) step(ctx context.Context, name, script string, opts ...async.TaskOption) error {
-	result, err := proc.Run(ctx, proc.Command{
-		Args:   []string{"bash", "-c", script},
-		Name:   name,
-		Stdout: j.log,
-		Stderr: j.log,
-		Grace:  j.grace,
-	}, opts...)
-	for _, note := range result.Notes() {
-		j.log.notef("%s: %s", name, note)
-	}
-	if name == "script" {
-		j.note(ctx, result, err)
-	}
-	return err
-}
-
-// note notes how the script has ended.
-func (j *job) note(ctx context.Context, result proc.Result, err error) {
-	j.code = result.Status()
+func (c *config) scripts(soft, hard context.Context, u *uploader) error {
+	err := c.step(soft, "script", c.script, u)
 	switch {
 	case err == nil:
-		j.state = "success"
-	case result.Cause != nil || result.Pid == 0 && ctx.Err() != nil:
-		j.state = "canceled"
+		u.state = "success"
+	case context.Cause(soft) != nil:
+		u.state = "canceled"
+		u.log.notef("%v", context.Cause(soft))
 	default:
-		j.state = "failed"
+		u.state = "failed"
+		err = fmt.Errorf("the job has failed: %w", err)
 	}
+	switch {
+	case hard.Err() != nil:
+		u.log.notef("the after-script is not run")
+	case c.after != "":
+		u.log.notef("after-script")
+		if err := c.step(hard, "after-script", c.after, u, async.Timeout(5*time.Minute)); err != nil {
+			u.log.notef("%v", err)
+		}
+	}
+	return err
 }
 
-// failed gives the error of a job that has failed, or was stopped, its exit
-// status.
-func (j *job) failed(err error) error {
-	var exit *proc.ExitError
-	if j.state == "failed" && errors.As(err, &exit) {
-		return &cli.ExitError{Code: cli.StatusFailed, Err: fmt.Errorf("the job has failed: %w", err)}
-	}
+// step runs one script, with the log as its output. Its process group ends with it.
+func (c *config) step(ctx context.Context, name, script string, u *uploader, opts ...async.TaskOption) error {
+	_, err := proc.Run(ctx, proc.Command{
+		Args:   []string{"bash", "-c", script},
+		Name:   name,
+		Stdout: u.log,
+		Stderr: u.log,
+		Grace:  c.grace,
+		Hurry:  u.hurry,
+	}, opts...)
 	return err
 }

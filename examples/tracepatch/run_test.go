@@ -6,36 +6,48 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/ambit-go/ambit/examples/internal/clitest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
 // A script that says who it is and then sleeps, with a child that ignores TERM.
 const sleeper = `echo "group $$"; bash -c 'trap "" TERM; sleep 1000 & wait' & sleep 1000`
 
-// start runs the program with a server, and returns when the server has seen a
-// text in the log.
-func start(t *testing.T, s *traceServer, text string, args ...string) *clitest.Process {
+// start runs the program with a server, and returns when that has seen a text in the
+// log.
+func start(t *testing.T, h http.Handler, args ...string) *clitest.Process {
 	t.Helper()
-	server := httptest.NewServer(s)
+	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	p := clitest.Start(t, nil, "tracepatch", append([]string{"-url", server.URL, "-grace", "50ms", "-age", "10ms", "-touch", "10ms"}, args...)...)
-	s.waitFor(t, text)
-	return p
+	return clitest.Start(t, nil, "tracepatch", append([]string{"-url", server.URL, "-grace", "50ms", "-age", "10ms", "-touch", "10ms"}, args...)...)
 }
 
+// waitFor waits until the server has a text in the log.
 func (s *traceServer) waitFor(t *testing.T, text string) {
 	t.Helper()
-	until(t, text, func() bool { log, _ := s.content(); return strings.Contains(log, text) })
+	clitest.Eventually(t, text, func() bool { log, _ := s.content(); return strings.Contains(log, text) })
+}
+
+// content returns the log that the server has, and what it was told of the job.
+func (s *traceServer) content() (log, state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.log), s.state
+}
+
+// say changes what the server says about the job.
+func (s *traceServer) say(status string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = status
 }
 
 // group returns the process group that a sleeper has told of.
@@ -49,7 +61,7 @@ func (s *traceServer) group(t *testing.T) int {
 	return id
 }
 
-// Two levels, and two who may ask for each.
+// Two levels, and two who may ask for the first; the log is complete each time.
 func TestCancelLetsTheAfterScriptRunAndAbortDoesNot(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -58,19 +70,20 @@ func TestCancelLetsTheAfterScriptRunAndAbortDoesNot(t *testing.T) {
 		after  bool
 		says   string
 	}{
-		{"the server cancels", func(s *traceServer, _ *clitest.Process) { s.say("canceling") }, 3, true, "[tracepatch: the server has canceled the job]\n"},
-		{"the server aborts", func(s *traceServer, _ *clitest.Process) { s.say("canceled") }, 4, false, "[tracepatch: the server has aborted the job]\n"},
-		{"SIGINT", func(_ *traceServer, p *clitest.Process) { p.Signal(syscall.SIGINT) }, 130, true, "[tracepatch: stopped by signal: interrupt]\n"},
-		{"SIGTERM", func(_ *traceServer, p *clitest.Process) { p.Signal(syscall.SIGTERM) }, 143, true, "[tracepatch: stopped by signal: terminated]\n"},
+		{"the server cancels", func(s *traceServer, _ *clitest.Process) { s.say("canceling") }, 1, true, "the server has canceled the job"},
+		{"the server aborts", func(s *traceServer, _ *clitest.Process) { s.say("canceled") }, 1, false, "the server has aborted the job"},
+		{"SIGINT", func(_ *traceServer, p *clitest.Process) { p.Signal(syscall.SIGINT) }, 130, true, "stopped by signal: interrupt"},
+		{"SIGTERM", func(_ *traceServer, p *clitest.Process) { p.Signal(syscall.SIGTERM) }, 143, true, "stopped by signal: terminated"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
 			s := new(traceServer)
-			p := start(t, s, "group", "-script", sleeper, "-after", `echo "cleaned"" up"`)
+			p := start(t, s, "-script", sleeper, "-after", `echo "cleaned"" up"`)
+			s.waitFor(t, "group")
 			tc.stop(s, p)
 			assert.Equal(t, tc.status, p.Wait(), p.Stderr())
+			assert.Contains(t, p.Stderr(), tc.says)
 			log, state := s.content()
-			assert.Contains(t, log, tc.says)
+			assert.Contains(t, log, "[tracepatch: "+tc.says+"]\n")
 			assert.Equal(t, tc.after, strings.Contains(log, "\ncleaned up\n"), log)
 			assert.Equal(t, !tc.after, strings.Contains(log, "the after-script is not run"), log)
 			assert.Equal(t, "canceled", state)
@@ -79,100 +92,113 @@ func TestCancelLetsTheAfterScriptRunAndAbortDoesNot(t *testing.T) {
 	}
 }
 
-// The second level also stops an after-script that runs, whoever asked for the
-// first.
+// The second level also stops an after-script that runs, whoever asked for the first.
 func TestAbortStopsTheAfterScript(t *testing.T) {
-	for _, tc := range []struct {
-		name   string
-		stop   func(s *traceServer, p *clitest.Process)
-		status int
-	}{
-		{"the server", func(s *traceServer, _ *clitest.Process) { s.say("canceled") }, 3},
-		{"a signal", func(_ *traceServer, p *clitest.Process) { p.Signal(syscall.SIGINT) }, 130},
+	for name, stop := range map[string]func(s *traceServer, p *clitest.Process) int{
+		"the server": func(s *traceServer, _ *clitest.Process) int { s.say("canceled"); return 1 },
+		"two signals": func(_ *traceServer, p *clitest.Process) int {
+			p.Signal(syscall.SIGINT)
+			p.WaitForStderr("once more")
+			p.Signal(syscall.SIGTERM)
+			return 143
+		},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) {
 			s := new(traceServer)
-			p := start(t, s, "ready", "-script", "echo ready; sleep 1000", "-after", sleeper+"; echo not"+" so")
+			p := start(t, s, "-script", "echo ready; sleep 1000", "-after", sleeper, "-grace", "100ms")
+			s.waitFor(t, "ready")
 			s.say("canceling")
 			s.waitFor(t, "group")
-			tc.stop(s, p)
-			assert.Equal(t, tc.status, p.Wait(), p.Stderr())
-			log, state := s.content()
-			assert.NotContains(t, log, "not so")
-			assert.Regexp(t, `after-script: ended by SIG(TERM|KILL), stopped: `, log)
-			assert.Equal(t, "canceled", state)
+			assert.Equal(t, stop(s, p), p.Wait(), p.Stderr())
 			assert.Empty(t, clitest.InGroup(t, s.group(t)))
 		})
 	}
 }
 
-// The second signal comes while the script is still busy with the first.
-func TestSecondSignalAborts(t *testing.T) {
-	s := new(traceServer)
-	may := filepath.Join(t.TempDir(), "end")
-	p := start(t, s, "ready", "-grace", "10m", "-after", "echo not"+" so",
-		"-script", `trap 'echo told' TERM; echo ready; while [ ! -e `+may+` ]; do sleep 0.02; done`)
-	p.Signal(syscall.SIGINT)
-	s.waitFor(t, "told")
-	p.Signal(syscall.SIGTERM)
-	until(t, "the second signal to arrive", func() bool { return strings.Contains(p.Stderr(), "the job is aborted") })
-	require.NoError(t, os.WriteFile(may, nil, 0o600))
-	assert.Equal(t, 143, p.Wait(), p.Stderr())
-	log, state := s.content()
-	assert.Contains(t, log, "aborted: the after-script is not run")
-	assert.NotContains(t, log, "not so")
-	assert.Equal(t, "canceled", state)
-}
-
 // A script that answers TERM has its last words in the log.
 func TestLastWordsAfterTheCancel(t *testing.T) {
 	s := new(traceServer)
-	p := start(t, s, "ready", "-grace", "30s", "-script", `trap 'echo -n "last words"; exit 7' TERM; echo ready; while :; do sleep 0.01; done`, "-after", "")
+	p := start(t, s, "-grace", "1m", "-script", `trap 'echo -n "last words"; exit 7' TERM; echo ready; while :; do sleep 0.01; done`, "-after", "")
+	s.waitFor(t, "ready")
 	p.Signal(syscall.SIGTERM)
 	assert.Equal(t, 143, p.Wait(), p.Stderr())
-	log, state := s.content()
-	assert.Contains(t, log, "last words")
-	assert.Equal(t, "canceled", state)
-	assert.Equal(t, 7, s.code)
+	log, _ := s.content()
+	assert.Contains(t, log, "last words\n[tracepatch: stopped by")
+}
+
+// The job is over, and the server has not yet said that it has all, when a signal
+// comes. The first is told of, and the log is sent; the second ends that, and it is
+// told what is missing.
+func TestASignalDuringTheFinalUploadIsHeard(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		signals []syscall.Signal
+		status  int
+		says    string
+	}{
+		{"one", []syscall.Signal{syscall.SIGTERM}, 0, "tracepatch: the server has all "},
+		{"two", []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}, 130, "tracepatch: the log is not complete, the server has 5 of 5 bytes: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := new(traceServer)
+			asked, answer := make(chan struct{}, 100), make(chan struct{})
+			p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("State") == "success" {
+					asked <- struct{}{}
+					select {
+					case <-answer:
+					case <-r.Context().Done():
+						return
+					}
+				}
+				s.ServeHTTP(w, r)
+			}), "-script", "echo word", "-after", "", "-final", "1h")
+			<-asked
+			for _, sig := range tc.signals {
+				p.Signal(sig)
+				p.WaitForStderr("stopped by signal: terminated: what is left to do is done, and the log is sent; once more, and it is not\n")
+			}
+			if len(tc.signals) == 1 {
+				close(answer)
+			}
+			assert.Equal(t, tc.status, p.Wait(), p.Stderr())
+			assert.Contains(t, p.Stderr(), tc.says)
+		})
+	}
 }
 
 // Real requests, real processes, and every kind of fault.
-func TestLogIsEqualAfterFaultsOverTheNetwork(t *testing.T) {
+func TestTheLogIsEqualAfterFaults(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
 			s := &traceServer{fault: randomFaults(seed)}
-			p := start(t, s, "", "-size", "5000", "-script", "for i in 1 2 3 4 5; do seq 1 2000; sleep 0.02; done; printf end >&2; exit 3", "-after", "")
+			p := start(t, s, "-size", "5000", "-script", "for i in 1 2 3 4 5; do seq 1 2000; sleep 0.02; done; printf end >&2; exit 3", "-after", "")
 			assert.Equal(t, 1, p.Wait(), p.Stderr())
 			var want strings.Builder
-			for range 5 {
-				for i := 1; i <= 2000; i++ {
-					fmt.Fprintln(&want, i)
-				}
+			for i := range 5 * 2000 {
+				fmt.Fprintln(&want, i%2000+1)
 			}
 			log, state := s.content()
 			assert.Equal(t, want.String()+"end", log)
 			assert.Equal(t, "failed", state)
-			assert.Equal(t, 3, s.code)
 			assert.Contains(t, p.Stderr(), "tracepatch: the job has failed: script: exit status 3")
 		})
 	}
 }
 
-// A redirect is the answer, not what is at its end: that was asked with GET.
-func TestRedirectIsNotFollowed(t *testing.T) {
-	elsewhere := make(chan struct{}, 100)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/elsewhere" {
-			elsewhere <- struct{}{}
-		} else if r.Method == http.MethodPatch {
-			http.Redirect(w, r, "/elsewhere", http.StatusFound)
-		}
-	}))
-	defer server.Close()
-	p := clitest.Start(t, nil, "tracepatch", "-url", server.URL, "-age", "10ms", "-script", "echo ready; sleep 1000")
-	assert.Equal(t, 5, p.Wait())
-	assert.Equal(t, "tracepatch: the log is not complete: PATCH /trace: 302 Found\n", p.Stderr(), "told once, and nothing is said to be complete")
-	assert.Empty(t, elsewhere)
+// Lines keep coming, faster than they get old enough: what is old is sent all the
+// same.
+func TestLinesAreSeenWhileMoreOfThemCome(t *testing.T) {
+	s := new(traceServer)
+	p := start(t, s, "-age", "200ms", "-script", "while :; do echo line; sleep 0.02; done", "-after", "")
+	s.waitFor(t, "line\nline\nline\n")
+	p.Signal(syscall.SIGINT)
+	assert.Equal(t, 130, p.Wait(), p.Stderr())
+}
+
+// A server that will never take the log: the job is stopped, and it is told once why.
+func TestAServerThatRefusesEndsTheJob(t *testing.T) {
+	p := start(t, http.NotFoundHandler(), "-script", "echo word; sleep 1000")
+	assert.Equal(t, 1, p.Wait())
+	assert.Regexp(t, `^tracepatch: the log is not complete, the server has 0 of 5 bytes: .*PATCH /trace: "404 Not Found"\n$`, p.Stderr())
 }

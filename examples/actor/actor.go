@@ -11,9 +11,8 @@ import (
 // that the ones before it have done, so the state needs no lock. An actor that
 // nobody asks costs no goroutine.
 //
-// A function that waits has the actor wait: it is not reentrant. So wait
-// outside, as images does, or see to it that no two actors can wait for each
-// other, as together does.
+// A function that waits has the actor wait: it is not reentrant. See to it that no
+// two actors can wait for each other, as together does.
 type actor[S any] struct {
 	worker *scheduler.ExecutorWorker
 	state  S

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 
@@ -52,16 +51,6 @@ func TestFunctionsOfAnActorRunOneAtATimeInOrder(t *testing.T) {
 			next[step.caller]++
 		}
 		assert.Len(t, a.state, callers*calls)
-	})
-}
-
-func TestAskReturnsWhatTheFunctionReturns(t *testing.T) {
-	inScope(t, func(ctx context.Context, s *scheduler.Scheduler) {
-		a := newActor(ctx, s, "a", 7)
-		boom := errors.New("boom")
-		n, err := ask(ctx, a, func(_ context.Context, state *int) (int, error) { return *state, boom })
-		assert.Equal(t, 7, n)
-		assert.ErrorIs(t, err, boom)
 	})
 }
 

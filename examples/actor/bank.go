@@ -50,34 +50,8 @@ func (e *shortError) Error() string {
 	return fmt.Sprintf("%s has %v, which is too little for %v", e.account, e.balance, e.wanted)
 }
 
-// deposit adds amount and returns the new balance.
-func (a *account) deposit(ctx context.Context, amount money) (money, error) {
-	if amount <= 0 {
-		return 0, errAmount
-	}
-	return ask(ctx, a.actor, func(_ context.Context, balance *money) (money, error) {
-		*balance += amount
-		return *balance, nil
-	})
-}
-
-// withdraw takes amount off and returns the new balance. If there is less it
-// takes nothing and returns a shortError.
-func (a *account) withdraw(ctx context.Context, amount money) (money, error) {
-	if amount <= 0 {
-		return 0, errAmount
-	}
-	return ask(ctx, a.actor, func(_ context.Context, balance *money) (money, error) {
-		if err := a.enough(amount); err != nil {
-			return *balance, err
-		}
-		*balance -= amount
-		return *balance, nil
-	})
-}
-
-// enough returns a shortError if there is less than amount. It is called in a
-// task of a.
+// enough returns a shortError if there is less than amount. It is called in a task
+// of a.
 func (a *account) enough(amount money) error {
 	if a.state < amount {
 		return &shortError{a.name, a.state, amount}

@@ -22,7 +22,7 @@ func TestSignalEndsTheProgram(t *testing.T) {
 	}
 	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
 		p := clitest.Start(t, nil, "actor", "-transfers", "1000000000000")
-		p.WaitFor("bank: refused")
+		p.WaitFor("refused")
 		p.Signal(sig)
 		assert.Equal(t, status, p.Wait())
 		assert.Equal(t, "actor: stopped by signal: "+sig.String()+"\n", p.Stderr())

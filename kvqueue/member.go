@@ -2,7 +2,6 @@ package kvqueue
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -277,10 +276,7 @@ func (m *member) release(mine []ready, err error) (bool, error) {
 		}
 	}
 	m.mu.Unlock()
-	if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) {
-		return false, nil
-	}
-	return false, err
+	return false, ignore(err)
 }
 
 // try notes that a transaction is on its way that claims items.

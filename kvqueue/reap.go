@@ -77,8 +77,12 @@ func (q *Queue) reap(ctx context.Context, l *life, id int64) (more bool, err err
 }
 
 // ignore is nil for what another's transaction brings about, and for an answer that was
-// lost: the next look shows what is left.
+// lost: the next look shows what is left. It is not for that of a full store, which goes on
+// to refuse, though it may have done this transaction.
 func ignore(err error) error {
+	if errors.Is(err, ErrNoSpace) {
+		return err
+	}
 	if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) {
 		return nil
 	}

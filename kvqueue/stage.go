@@ -97,7 +97,10 @@ func (m *member) ask(ctx context.Context, s *snapshot, want int) (wait time.Dura
 		}
 		return 0, nil
 	case errors.Is(err, ErrUnknown): // if it stands the watch shows it
-		return slow, m.forgetIfGone(ctx, key)
+		if look := m.forgetIfGone(ctx, key); look != nil {
+			return 0, look
+		}
+		return slow, ignore(err)
 	}
 	m.mu.Lock()
 	if m.mine == string(key) {

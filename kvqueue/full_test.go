@@ -1,0 +1,70 @@
+package kvqueue_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/kvqueue"
+)
+
+// A full is a store that refuses what would add data, when it is full, as etcd does: with
+// an error that does not say whether the transaction was done.
+type full struct {
+	kvqueue.KV
+	is      atomic.Bool
+	refused atomic.Int64
+}
+
+func (f *full) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
+	for _, w := range writes {
+		if f.is.Load() && !w.Delete {
+			f.refused.Add(1)
+			return 0, fmt.Errorf("%w: %w", kvqueue.ErrNoSpace, kvqueue.ErrUnknown)
+		}
+	}
+	return f.KV.Commit(ctx, guards, writes)
+}
+
+func TestAFullStoreIsNotAskedAgainWithoutAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := &full{KV: newStore(t)}
+		in, out := open(t, kv, "q"), open(t, kv, "q")
+		_, err := in.Enqueue(t.Context(), []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		require.NoError(t, out.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error {
+			kv.is.Store(true)
+			return nil // and is acknowledged on the full store
+		}))
+
+		_, err = kvqueue.Open(t.Context(), kv, "new")
+		assert.ErrorIs(t, err, kvqueue.ErrNoSpace)
+		_, err = in.Enqueue(t.Context(), []byte("c"))
+		assert.ErrorIs(t, err, kvqueue.ErrNoSpace)
+		assert.NotErrorIs(t, err, kvqueue.ErrUnknown, "the queue has looked what came of it")
+
+		kv.refused.Store(0)
+		ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+		defer stop()
+		got := make(chan string, 2)
+		go func() {
+			_ = out.Consume(ctx, 2, 1, func(_ context.Context, items []kvqueue.Item) error {
+				got <- string(items[0].Value)
+				return nil
+			})
+		}()
+		time.Sleep(15 * time.Second)
+		assert.Positive(t, kv.refused.Load())
+		assert.Less(t, kv.refused.Load(), int64(100))
+		kv.is.Store(false)
+		assert.Equal(t, "b", <-got, "it goes on when there is room")
+		require.NoError(t, ctx.Err())
+		synctest.Wait()
+	})
+}

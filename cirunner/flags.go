@@ -20,6 +20,7 @@ type options struct {
 	manual    names
 	failFast  bool
 	junit     string
+	report    string
 	logs      string
 	logLimit  int64
 	timeout   time.Duration
@@ -41,6 +42,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.Var(&o.manual, "manual", "run the manual job of this `name`, too; may be repeated")
 	flags.BoolVar(&o.failFast, "fail-fast", false, "once a job has failed, give up running jobs that are interruptible")
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit `file`")
+	flags.StringVar(&o.report, "report", "", "write an HTML `file`: the jobs on a time line, causes, logs")
 	flags.StringVar(&o.logs, "logs", "", "the `directory` of the logs (default .cirunner/RUN/logs)")
 	flags.Int64Var(&o.logLimit, "log-limit", 0, "keep and print at most so many `bytes` of a job's output; 0 for all")
 	flags.DurationVar(&o.timeout, "timeout", time.Hour, "the timeout of jobs that have none")

@@ -213,11 +213,28 @@ func (s *session) tell(stopped, failed error) error {
 			errs = append(errs, fmt.Errorf("cannot write the JUnit file: %w", err))
 		}
 	}
+	if s.o.report != "" {
+		if err := report.WriteHTML(s.o.report, s.page(stopped, took)); err != nil {
+			errs = append(errs, fmt.Errorf("cannot write the report: %w", err))
+		}
+	}
 	err := s.sumUp(fmt.Sprintf("%s; logs in %s", report.Summary(s.jobs, took), s.logs))
 	if err != nil && stopped == nil {
 		errs = append(errs, &brokenOutput{err})
 	}
 	return errors.Join(errs...)
+}
+
+// page is what the HTML report is about.
+func (s *session) page(stopped error, took time.Duration) report.Page {
+	p := report.Page{
+		Name: filepath.Base(s.p.File), Begin: s.begin, Took: took,
+		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs,
+	}
+	if stopped != nil {
+		p.Stopped = stopped.Error()
+	}
+	return p
 }
 
 // sumUp prints the table and a summary: on a terminal one that fits, below what the

@@ -45,7 +45,7 @@ func TestTheFirstSignalCancels(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			p := newProject(t, working)
-			run := p.start("-j", "2", "-junit", "junit.xml")
+			run := p.start("-j", "2", "-junit", "junit.xml", "-report", "report.html")
 			run.WaitFor("] up")
 			run.WaitFor("] up")
 			run.Signal(sig)
@@ -58,6 +58,7 @@ func TestTheFirstSignalCancels(t *testing.T) {
 			assert.Contains(t, row(t, out, "follows"), "canceled - - stopped by signal: "+sig.String())
 			assert.Equal(t, "cirunner: stopped by signal: "+sig.String()+"\n", run.Stderr())
 			assert.Contains(t, p.read("junit.xml"), `type="canceled"`)
+			assert.Contains(t, p.read("report.html"), "The run was stopped by signal: "+sig.String())
 			p.nothingIsLeft()
 		})
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go, if it is not there: a C compiler for the
 # race detector, the servers that the tests of taskqueue and locks start and stop
-# themselves, and a browser for the page of taskqueue. Where there is no apt-get it says what to install.
+# themselves, and a browser for the pages of taskqueue and cirunner. Where there is no apt-get it says what to install.
 set -euo pipefail
 
 missing=()

@@ -23,6 +23,24 @@ type Job struct {
 	Why     string // what a person wants to know about State
 	Last    string // the last line it has said
 	Log     string // its path, if there is one
+
+	Needs  []string // the jobs it has named to wait for; nil if it waits for the stages before
+	Phases []Phase  // of the last attempt; only appended to
+	Past   []Try    // the attempts before; only appended to
+}
+
+// A Phase is what went on in an attempt from a time on.
+type Phase struct {
+	Name  string
+	Begin time.Time
+}
+
+// A Try is an attempt that has ended.
+type Try struct {
+	Begin, End time.Time
+	Cause      plan.Cause
+	Why        string
+	Phases     []Phase
 }
 
 // Took returns how long the job has run, in its last attempt, at a time.
@@ -73,14 +91,27 @@ func (b *Board) Change(i int, change func(*Job)) {
 	b.tell.Lock()
 	defer b.tell.Unlock()
 	b.mu.Lock()
-	before := b.jobs[i].Attempt
+	before := b.jobs[i]
 	change(&b.jobs[i])
+	b.noteLocked(i, before)
 	now := b.jobs[i]
-	if now.Attempt != before {
-		b.tails[i] = tail{}
-	}
 	b.mu.Unlock()
 	b.watch.Changed(now)
+}
+
+// noteLocked keeps what a change would make forgotten: the attempt before, and when
+// phases have begun.
+func (b *Board) noteLocked(i int, before Job) {
+	j := &b.jobs[i]
+	if j.Attempt != before.Attempt {
+		b.tails[i], j.Phases = tail{}, nil
+		if before.Attempt > 0 {
+			j.Past = append(j.Past, Try{before.Begin, before.End, before.Cause, before.Why, before.Phases})
+		}
+	}
+	if j.Phase != "" && (j.Phase != before.Phase || j.Attempt != before.Attempt) {
+		j.Phases = append(j.Phases, Phase{j.Phase, time.Now()})
+	}
 }
 
 // A Line is what a job has said.

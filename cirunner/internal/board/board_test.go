@@ -97,3 +97,27 @@ func TestTheTailIsThatOfTheScript(t *testing.T) {
 	last, _ = b.Tail(0)
 	assert.LessOrEqual(t, len(last[0]), 510, "a long line is cut: many jobs may have ten of them")
 }
+
+func TestAttemptsAndPhasesAreKept(t *testing.T) {
+	b := New([]Job{{Name: "a"}}, nil)
+	for attempt := 1; attempt <= 3; attempt++ {
+		b.Change(0, func(j *Job) { j.Attempt, j.Phase, j.Why = attempt, "preparing", "" })
+		b.Change(0, func(j *Job) { j.Phase = "script" })
+		b.Change(0, func(j *Job) { j.Last = "no other phase" })
+		b.Change(0, func(j *Job) { j.Phase = "" })
+		b.Change(0, func(j *Job) { j.Why = fmt.Sprint("failed ", attempt) })
+	}
+	j := b.Jobs()[0]
+	names := func(phases []Phase) (all []string) {
+		for _, p := range phases {
+			all = append(all, p.Name)
+		}
+		return all
+	}
+	assert.Len(t, j.Past, 2)
+	assert.Equal(t, "failed 1", j.Past[0].Why)
+	assert.Equal(t, "failed 2", j.Past[1].Why)
+	for _, phases := range [][]Phase{j.Past[0].Phases, j.Past[1].Phases, j.Phases} {
+		assert.Equal(t, []string{"preparing", "script"}, names(phases))
+	}
+}

@@ -3,8 +3,7 @@ package report
 import (
 	"encoding/xml"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"time"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
@@ -48,57 +47,18 @@ type problem struct {
 	Type    string `xml:"type,attr,omitempty"`
 }
 
-// WriteJUnit writes a JUnit file, in which a stage is a suite and a job a case.
-// A file is there completely or not at all, whoever reads it meanwhile; a pipe
-// or a device is written to, and a link is followed.
-func WriteJUnit(path, name string, jobs []board.Job, took time.Duration) (err error) {
+// WriteJUnit writes a JUnit file, in which a stage is a suite and a job a case. A
+// file is there completely or not at all, whoever reads it meanwhile; a pipe or a
+// device is written to, and a link is followed.
+func WriteJUnit(path, name string, jobs []board.Job, took time.Duration) error {
 	data, err := xml.MarshalIndent(junit(name, jobs, took), "", "  ")
 	if err != nil {
 		return err
 	}
-	data = append([]byte(xml.Header), append(data, '\n')...)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeTo(path, data)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
+	return write(path, func(w io.Writer) error {
+		_, err := w.Write(append([]byte(xml.Header), append(data, '\n')...))
 		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if e := f.Chmod(0o644); err == nil {
-		err = e
-	}
-	if e := f.Sync(); err == nil {
-		err = e
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-// writeTo writes to what is no file, and must not be replaced by one.
-func writeTo(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
+	})
 }
 
 func junit(name string, jobs []board.Job, took time.Duration) suites {

@@ -1,5 +1,7 @@
-// Package report says what has become of a run: as a table, as a JUnit file, and
-// as an error. report.go is the table and the error, junit.go the file.
+// Package report says what has become of a run: as a table, an error, a JUnit file and
+// a page for the browser. report.go has the table and the error, junit.go the JUnit
+// file; html.go is the page, timeline.go when what was on it, logtail.go the logs;
+// file.go writes either file.
 package report
 
 import (

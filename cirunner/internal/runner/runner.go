@@ -85,6 +85,9 @@ func New(c Config) *Runner {
 	jobs := make([]board.Job, len(c.Pipeline.Jobs))
 	for i, j := range c.Pipeline.Jobs {
 		jobs[i] = board.Job{Name: j.Name, Stage: j.Stage}
+		for _, n := range j.Needs {
+			jobs[i].Needs = append(jobs[i].Needs, n.Job.Name)
+		}
 	}
 	r.Board = board.New(jobs, c.Watch)
 	return r

@@ -1,0 +1,132 @@
+package report
+
+import (
+	"cmp"
+	_ "embed"
+	"html/template"
+	"io"
+	"time"
+
+	"github.com/ambit-go/ambit/cirunner/internal/board"
+)
+
+// A Page is what an HTML report is about.
+type Page struct {
+	Name    string // of the pipeline
+	Begin   time.Time
+	Took    time.Duration
+	Stopped string // why it was stopped, if it was
+	Stages  []string
+	Jobs    []board.Job
+	Logs    string // their directory
+}
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+
+	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+)
+
+// WriteHTML writes a page that needs nothing but itself, neither scripts nor a
+// network: what has failed, the jobs of each stage on a time line, and of each job
+// its attempts, why it has ended so, and the end of its log. It is written as a JUnit
+// file is. At most one log at a time is in memory.
+func WriteHTML(path string, p Page) error {
+	return write(path, func(w io.Writer) error { return pageTemplate.Execute(w, newView(p)) })
+}
+
+// A pageView is what the template shows.
+type pageView struct {
+	Page
+	Style   template.CSS
+	Summary string
+	Failed  []jobView
+	Groups  []groupView
+	Axis    []tick
+}
+
+// A groupView is a stage.
+type groupView struct {
+	Name string
+	Jobs []jobView
+}
+
+// A jobView is a job.
+type jobView struct {
+	board.Job
+	ID   int // of its place on the page
+	Mark string
+	Took string
+	Why  string
+	Bars []bar // of all attempts
+	Runs []runView
+}
+
+// A runView is an attempt.
+type runView struct {
+	Number int
+	Took   string
+	Cause  string
+}
+
+func newView(p Page) pageView {
+	v := pageView{Page: p, Style: template.CSS(pageCSS), Summary: Summary(p.Jobs, p.Took)}
+	line := newTimeline(p.Begin, p.Took)
+	v.Axis = line.ticks()
+	place := map[string]int{}
+	for _, name := range p.Stages {
+		v.group(place, name)
+	}
+	for i, j := range p.Jobs {
+		job := newJobView(i, j, line)
+		g := v.group(place, j.Stage)
+		g.Jobs = append(g.Jobs, job)
+		if job.Open() {
+			v.Failed = append(v.Failed, job)
+		}
+	}
+	return v
+}
+
+// group returns the view of a stage.
+func (v *pageView) group(place map[string]int, name string) *groupView {
+	k, ok := place[name]
+	if !ok {
+		k = len(v.Groups)
+		place[name] = k
+		v.Groups = append(v.Groups, groupView{Name: name})
+	}
+	return &v.Groups[k]
+}
+
+func newJobView(i int, j board.Job, line timeline) jobView {
+	v := jobView{Job: j, ID: i + 1, Mark: marks[j.State], Why: Cause(j)}
+	if j.Attempt > 0 {
+		v.Took = Took(j)
+	}
+	for k, t := range j.Past {
+		v.Bars = append(v.Bars, line.bars("past", t.Begin, t.End, t.Phases)...)
+		past := board.Job{Begin: t.Begin, End: t.End, Cause: t.Cause, Why: t.Why}
+		v.Runs = append(v.Runs, runView{k + 1, Took(past), Cause(past)})
+	}
+	if !j.Begin.IsZero() {
+		end := j.End
+		if end.IsZero() {
+			end = line.end
+		}
+		v.Bars = append(v.Bars, line.bars(j.State.String(), j.Begin, end, j.Phases)...)
+		v.Runs = append(v.Runs, runView{len(j.Past) + 1, Took(j), cmp.Or(v.Why, j.State.String())})
+	}
+	return v
+}
+
+// Tail returns the end of the log. The template calls it when it comes to that.
+func (v jobView) Tail() logTail {
+	if v.Open() {
+		return readTail(v.Log, longTail)
+	}
+	return readTail(v.Log, shortTail)
+}

@@ -1,0 +1,124 @@
+//go:build unix
+
+package report
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+)
+
+// evil is a text that would like to be more.
+const evil = `</pre><script>document.title="taken"</script><img src="http://127.0.0.1:1/x"> & "quotes"`
+
+// page returns a report with a job of each kind, and its logs.
+func page(t *testing.T) Page {
+	t.Helper()
+	dir := t.TempDir()
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	log := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	return Page{
+		Name: "ci.yml", Begin: begin, Took: 100 * time.Second, Stages: []string{"build", "test", "empty"}, Logs: dir,
+		Jobs: []board.Job{
+			{Name: "compile", Stage: "build", State: plan.Succeeded, Attempt: 1, Begin: at(0), End: at(20), Log: log("1", "\x1b[32mgreen\x1b[0m\nlast\n")},
+			{Name: evil, Stage: "test", State: plan.Failed, Attempt: 1, Begin: at(20), End: at(60), Cause: pipeline.ScriptFailure, Why: "exit status 1 " + evil, Log: log("2", evil+"\nthe reason\n"), Needs: []string{"compile", evil}},
+			{
+				Name: "flaky", Stage: "test", State: plan.Succeeded, Attempt: 2, Begin: at(60), End: at(100), Log: log("3", ""),
+				Past:   []board.Try{{Begin: at(20), End: at(30), Cause: pipeline.ScriptFailure, Why: "exit status 9"}},
+				Phases: []board.Phase{{Name: "preparing", Begin: at(60)}, {Name: "script", Begin: at(70)}, {Name: "after_script", Begin: at(95)}},
+			},
+			{Name: "skipped", Stage: "test", State: plan.Skipped, Why: "needs something"},
+		},
+	}
+}
+
+func written(t *testing.T, p Page) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.html")
+	require.NoError(t, WriteHTML(path, p))
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// A page is opened from wherever it was put: nothing is loaded, and what a job has
+// said is text.
+func TestAReportIsSelfContained(t *testing.T) {
+	text := written(t, page(t))
+	for _, bad := range []string{"<script", "<img", `="http`, "@import", "url(", "\x1b"} {
+		assert.NotContains(t, text, bad)
+	}
+	assert.Equal(t, 1, strings.Count(text, "<link "), "that of the icon, which is empty")
+	assert.NotContains(t, text, "ZgotmplZ")
+	assert.Contains(t, text, "the reason")
+	assert.Contains(t, text, "exit status 9")
+}
+
+func TestTheBarsOfAJob(t *testing.T) {
+	v := newView(page(t))
+	assert.Equal(t, []bar{
+		{"past", "script: 10s", 20, 10},
+		{"success aside", "preparing: 10s", 60, 10},
+		{"success", "script: 25s", 70, 25},
+		{"success aside", "after_script: 5.0s", 95, 5},
+	}, v.Groups[1].Jobs[1].Bars)
+	assert.Empty(t, v.Groups[1].Jobs[2].Bars)
+	assert.Empty(t, v.Groups[2].Jobs, "a stage without jobs is one")
+	assert.Equal(t, []tick{{0, "0"}, {30, "30s"}, {60, "1m00s"}, {90, "1m30s"}}, v.Axis)
+}
+
+// Whatever the clock has done, bars are on the line.
+func TestTheTimelineIsNeverLeft(t *testing.T) {
+	for _, took := range []time.Duration{0, -time.Hour, time.Millisecond, time.Second, time.Minute, 100 * time.Hour, 1e6 * time.Hour} {
+		line := newTimeline(begin, took)
+		ticks := line.ticks()
+		assert.LessOrEqual(t, len(ticks), 7, "%v: %v", took, ticks)
+		for _, b := range line.bars("x", begin.Add(-time.Hour), begin.Add(1000*time.Hour), nil) {
+			assert.GreaterOrEqual(t, b.Left, 0.0)
+			assert.LessOrEqual(t, b.Left+b.Width, 100.0)
+		}
+	}
+}
+
+func TestTheEndOfALogIsInTheReport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	var all strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&all, "line %d\n", i)
+	}
+	require.NoError(t, os.WriteFile(path, []byte(all.String()), 0o644))
+	tail := readTail(path, 100)
+	assert.LessOrEqual(t, len(tail.Text), 100)
+	assert.True(t, strings.HasPrefix(tail.Text, "line 989\n"), "it begins with a whole line: %s", tail.Text)
+	assert.True(t, strings.HasSuffix(tail.Text, "line 999\n"))
+	assert.Equal(t, fmt.Sprintf("The first %d of %d bytes are left out; all is in %s.", all.Len()-len(tail.Text), all.Len(), path), tail.Note)
+
+	assert.Equal(t, logTail{Text: all.String()}, readTail(path, 1<<20))
+	assert.Equal(t, logTail{}, readTail("", 100))
+	assert.Contains(t, readTail(filepath.Join(t.TempDir(), "none"), 100).Note, "no such file")
+	assert.Contains(t, readTail("/dev/null", 100).Note, "is no file")
+}
+
+func TestAReportThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	require.Error(t, WriteHTML(filepath.Join(dir, "none", "x.html"), page(t)))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "taken"), 0o755))
+	require.Error(t, WriteHTML(filepath.Join(dir, "taken"), page(t)))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, entries, 1, "no temporary file is left")
+}

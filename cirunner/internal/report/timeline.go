@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+)
+
+// marks stand before jobs: their shape is enough.
+var marks = map[plan.State]string{
+	plan.Running: "●", plan.Succeeded: "✓", plan.Failed: "✗", plan.Warned: "!",
+	plan.Canceled: "■", plan.Skipped: "-", plan.Manual: "▸", plan.Waiting: "·", plan.Delayed: "·", plan.Ready: "·",
+}
+
+// Open reports whether the job is what a reader looks for: it has failed, and may
+// not. Its part of the page is unfolded.
+func (v jobView) Open() bool { return v.State == plan.Failed }
+
+// A timeline is the time of the run.
+type timeline struct{ begin, end time.Time }
+
+func newTimeline(begin time.Time, took time.Duration) timeline {
+	return timeline{begin, begin.Add(max(took, time.Millisecond))}
+}
+
+// A bar is a part of the time line, in percent of it.
+type bar struct {
+	Class, Title string
+	Left, Width  float64
+}
+
+// at returns where a time is, in percent. It is within the line whatever the clock
+// has done meanwhile.
+func (l timeline) at(t time.Time) float64 {
+	x := 100 * float64(t.Sub(l.begin)) / float64(l.end.Sub(l.begin))
+	return math.Round(min(max(x, 0), 100)*1000) / 1000
+}
+
+// bars returns the bars of an attempt, one for each phase.
+func (l timeline) bars(class string, begin, end time.Time, phases []board.Phase) []bar {
+	if len(phases) == 0 {
+		phases = []board.Phase{{Name: "script", Begin: begin}}
+	}
+	var all []bar
+	for k, p := range phases {
+		until := end
+		if k+1 < len(phases) {
+			until = phases[k+1].Begin
+		}
+		kind := class
+		if p.Name != "script" {
+			kind += " aside"
+		}
+		left := l.at(p.Begin)
+		all = append(all, bar{
+			Class: kind, Left: left, Width: math.Round((l.at(until)-left)*1000) / 1000,
+			Title: fmt.Sprintf("%s: %s", p.Name, Duration(until.Sub(p.Begin))),
+		})
+	}
+	return all
+}
+
+// A tick is a time that the axis names.
+type tick struct {
+	Left float64
+	Text string
+}
+
+// steps are the distances of ticks that people can count in.
+var steps = []time.Duration{
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 6 * time.Hour, 24 * time.Hour,
+}
+
+// ticks returns at most six of them, and the beginning.
+func (l timeline) ticks() []tick {
+	took := l.end.Sub(l.begin)
+	step := steps[len(steps)-1]
+	for _, s := range steps {
+		if took/s <= 6 {
+			step = s
+			break
+		}
+	}
+	step = max(step, took/6)
+	all := []tick{{0, "0"}}
+	for d := step; d < took*95/100; d += step {
+		all = append(all, tick{l.at(l.begin.Add(d)), Duration(d)})
+	}
+	return all
+}

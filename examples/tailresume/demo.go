@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -9,73 +7,63 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/proc"
-	"golang.org/x/net/netutil"
 )
 
-// demo has a script write a log, serves it over connections that break, and
-// follows it with f. What has been received must be what was written.
-func (c *config) demo(ctx context.Context, f *follower) error {
-	log, err := createLog(ctx)
-	if err != nil {
-		return err
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	f.dial = dialer(ln.Addr().String(), c.silence)
-	producer := async.Start(ctx, func(ctx context.Context) error { return produce(ctx, c.script, log) }, async.Name("producer"))
-	s := &server{
-		file:  log,
-		over:  func() bool { return producer.State() == async.Done },
-		block: 64,
-	}
-	async.Go(ctx, func(ctx context.Context) error {
-		const atOnce = 16 // more than one follower ever needs
-		return s.serve(ctx, netutil.LimitListener(newBrittleListener(ln, c.cut, c.seed), atOnce))
-	}, async.Daemon(), async.Name("serve"))
+// A demo is a log, and a server of it that cuts.
+type demo struct {
+	script string
+	cut    int
+	seed   uint64
+}
 
+// run has the script write a log, serves it over connections that break, and follows
+// it. What has been received must be what was written. When it returns script, server
+// and file are gone.
+func (d *demo) run(ctx context.Context, f *follower) error {
+	log, err := os.CreateTemp("", "tailresume-*.log")
+	if err != nil {
+		return err
+	}
+	defer func() { _, _ = log.Close(), os.Remove(log.Name()) }()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	f.url = "http://" + l.Addr().String()
 	received := sha256.New()
 	emit := f.emit
 	f.emit = func(p []byte) error {
 		received.Write(p)
 		return emit(p)
 	}
-	if err := takeAll(ctx, f); err != nil {
-		return err
-	}
-	_, err = producer.Wait(ctx) // a script that has failed has written a log all the same
-	return errors.Join(err, compare(log, received.Sum(nil), f))
-}
-
-// createLog creates a file that is removed when the scope of ctx ends.
-func createLog(ctx context.Context) (*os.File, error) {
-	log, err := os.CreateTemp("", "tailresume-*.log")
-	if err != nil {
-		return nil, err
-	}
-	async.OnExit(ctx, func(context.Context, error) error {
-		return errors.Join(log.Close(), os.Remove(log.Name()))
+	err = async.Scope(ctx, func(ctx context.Context) error {
+		producer := async.Start(ctx, func(ctx context.Context) error {
+			_, err := proc.Run(ctx, proc.Command{Args: []string{"bash", "-c", d.script}, Name: "script",
+				Stdout: log, Stderr: log, Grace: 2 * time.Second, DieWithParent: true})
+			return err
+		}, async.Name("script"))
+		s := &http.Server{Handler: &logServer{file: log, over: func() bool { return producer.State() == async.Done }}}
+		async.Go(ctx, func(context.Context) error {
+			_ = s.Serve(&brittleListener{l, rand.New(rand.NewPCG(d.seed, 0)), d.cut})
+			return nil
+		}, async.Name("server"), async.Daemon(), async.OnAbort(func(context.Context, error) error { return s.Close() }))
+		if err := f.follow(ctx); err != nil {
+			return err
+		}
+		_, err := producer.Wait(ctx) // a script that has failed has written a log all the same
+		return errors.Join(err, compare(log, received.Sum(nil), f))
 	})
-	return log, nil
-}
-
-// produce runs the script, in a process group of its own, with the log as its
-// output.
-func produce(ctx context.Context, script string, log *os.File) error {
-	_, err := proc.Run(ctx, proc.Command{
-		Args:   []string{"bash", "-c", script},
-		Name:   "script",
-		Stdout: log,
-		Stderr: log,
-		Grace:  2 * time.Second,
-	})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx) // the script has ended because of it
+	}
 	return err
 }
 
@@ -89,7 +77,6 @@ func compare(log *os.File, received []byte, f *follower) error {
 	if !bytes.Equal(written.Sum(nil), received) {
 		return fmt.Errorf("%d bytes were received, and they are not the %d that were written", f.offset, size)
 	}
-	f.report("%d bytes over %d connections, and %d that had to be trimmed; sha256 %.8x, as written",
-		size, f.conns, f.again, received)
+	say("%d bytes over %d connections, and %d that had to be trimmed; sha256 %.8x, as written", size, f.conns, f.again, received)
 	return nil
 }

@@ -1,6 +1,7 @@
 package kvqueue
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 )
@@ -27,7 +28,7 @@ func (i Item) Err() error {
 	case i.claim == nil:
 		return invalid("item", "it was not taken from a queue")
 	case i.claim.is() == settled:
-		return ErrSettled
+		return i.claim.past(i.Key)
 	default:
 		return i.claim.life.err()
 	}
@@ -44,6 +45,7 @@ type claim struct {
 
 	mu    sync.Mutex
 	state claimState
+	lost  error // a settled claim was lost in truth
 }
 
 // claimState says how far a claim is. A claim that is settling is its settler's; it goes
@@ -72,6 +74,23 @@ func (c *claim) begin() bool {
 	}
 	c.state = settling
 	return true
+}
+
+// past is the answer to those that come to a claim which somebody settles or has settled.
+func (c *claim) past(k Key) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lost != nil {
+		return c.lost
+	}
+	return fmt.Errorf("%w: %v", ErrSettled, k)
+}
+
+// lose ends a claim that is not known to be ours any more.
+func (c *claim) lose(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state, c.lost = settled, err
 }
 
 func (c *claim) finish(to claimState) {

@@ -108,7 +108,11 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	case err == nil:
 		finish(claims, settled)
 		q.tell(Report{Kind: Acked, Items: len(claims)})
-	case errors.Is(err, ErrLost), errors.Is(err, ErrSettled):
+	case errors.Is(err, ErrLost):
+		for _, c := range claims {
+			c.lose(err)
+		}
+	case errors.Is(err, ErrSettled):
 		finish(claims, settled)
 	default:
 		for _, c := range claims {

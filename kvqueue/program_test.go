@@ -18,7 +18,7 @@ import (
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 )
 
-var programs = flag.Int("programs", 40, "how many random programs are run")
+var programs = flag.Int("programs", 30, "how many random programs are run")
 
 // TestRandomPrograms has several handles do what they can on one queue, while transactions
 // are refused, their answers are lost, networks fail and handles are killed, and looks

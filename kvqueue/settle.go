@@ -67,7 +67,7 @@ func begin(items []Item) (claims []*claim, err error) {
 		case had[i.claim]:
 			continue
 		case !i.claim.begin():
-			err = fmt.Errorf("%w: %v", ErrSettled, i.Key)
+			err = i.claim.past(i.Key)
 		}
 		if err != nil {
 			finish(claims, held)
@@ -89,12 +89,18 @@ func finish(claims []*claim, to claimState) {
 // is settling.
 func settleAll(ctx context.Context, items []Item, v verdict, why error) error {
 	var claims []*claim
+	var lost error
 	for _, i := range items {
 		if i.claim.begin() {
 			claims = append(claims, i.claim)
+		} else if past := i.claim.past(i.Key); errors.Is(past, ErrLost) {
+			lost = past
 		}
 	}
-	return settleClaims(ctx, claims, v, why, true)
+	if err := settleClaims(ctx, claims, v, why, true); err != nil {
+		return err
+	}
+	return lost
 }
 
 // settleClaims settles claims, each in the name of the life that has it.
@@ -203,9 +209,11 @@ func (l *life) thatFree(batch []*request[settlement], err error) (left []*reques
 // settled answers those whose claims are no more.
 func (l *life) settled(batch []*request[settlement], err error) {
 	for _, r := range batch {
-		r.of.claim.finish(settled)
 		if err == nil {
+			r.of.claim.finish(settled)
 			l.q.tell(l.reportOf(r.of))
+		} else {
+			r.of.claim.lose(err)
 		}
 		r.answer(err)
 	}

@@ -1,0 +1,34 @@
+package kvqueue
+
+// Sizes is what a handle keeps.
+type Sizes struct {
+	Held, Arrived, Requests, Sightings, Waiters, Conflicts int
+}
+
+// Sizes returns how much a handle keeps.
+func (q *Queue) Sizes() (n Sizes) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.seen.mu.Lock()
+	defer q.seen.mu.Unlock()
+	n.Sightings, n.Waiters, n.Conflicts = len(q.seen.ring), len(q.waiters), int(q.counts.conflicts.Load())
+	if q.life != nil && q.life.member != nil {
+		m := q.life.member
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		n.Held, n.Arrived, n.Requests = len(m.held), len(m.arrived), len(m.requests)
+	}
+	return n
+}
+
+// Deal, for tests: it returns the ends of the shares.
+func Deal(wants []int, attempts []int, sizes []int, most int, fits func(takers, items int) bool) (ends []int) {
+	heads := make([]ready, len(attempts))
+	for i := range heads {
+		heads[i].rec = record{failures: uint64(attempts[i]), size: uint64(sizes[i])}
+	}
+	for _, s := range deal(wants, heads, most, fits) {
+		ends = append(ends, s.end)
+	}
+	return ends
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/internal/clock"
 )
 
 // A Queue is a handle on a queue in a store. It is made by [Open]. Any number of
@@ -24,7 +25,7 @@ type Queue struct {
 	maxItem  int    // the most bytes of an item, and of all that a transaction adds
 	maxItems int    // the most items that a transaction adds, claims or settles
 	producer uint64 // in the keys of what this handle adds
-	start    time.Time
+	started  *clock.Clock
 
 	group     *async.Group // what runs behind the calls; at the root
 	enqueues  combiner[*appending]
@@ -53,7 +54,7 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	if name == "" || len(name) > 1024 {
 		return nil, invalid("name", "it has %d bytes, and must have from 1 to 1024", len(name))
 	}
-	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), start: time.Now(), opening: make(chan struct{}, 1)}
+	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), started: clock.New(), opening: make(chan struct{}, 1)}
 	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner()}
 	for _, o := range options {
 		if o == nil {
@@ -105,8 +106,9 @@ func defaultOwner() string {
 	return fmt.Sprintf("%s/%d", host, os.Getpid())
 }
 
-// clock returns the time since the handle was made.
-func (q *Queue) clock() time.Duration { return time.Since(q.start) }
+// clock returns the time since the handle was made, in which a suspended machine is counted,
+// too: the store does not wait for it.
+func (q *Queue) clock() time.Duration { return q.started.Now() }
 
 // compact has the store forget what was deleted, as long as the handle is open.
 func (q *Queue) compact(ctx context.Context, c Compacter) error {
@@ -135,7 +137,13 @@ func (q *Queue) forget(l *life) int {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.held)
+	n := 0
+	for _, h := range m.held {
+		if h.rev != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Close ends the handle. Calls that wait return [ErrClosed], and those that come later.

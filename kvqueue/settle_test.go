@@ -112,13 +112,13 @@ func TestCommitWantsItemsOfItsOwnHandle(t *testing.T) {
 	})
 }
 
-// A full store refuses what puts, and takes what deletes.
-type full struct {
+// A crammed store refuses what puts, and takes what deletes.
+type crammed struct {
 	kvqueue.KV
 	is *bool
 }
 
-func (f full) Commit(ctx context.Context, g []kvqueue.Guard, w []kvqueue.Write) (kvqueue.Rev, error) {
+func (f crammed) Commit(ctx context.Context, g []kvqueue.Guard, w []kvqueue.Write) (kvqueue.Rev, error) {
 	for _, x := range w {
 		if *f.is && !x.Delete {
 			return 0, kvqueue.ErrNoSpace
@@ -130,7 +130,7 @@ func (f full) Commit(ctx context.Context, g []kvqueue.Guard, w []kvqueue.Write) 
 func TestOnAFullStoreItemsAreAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := false
-		q := open(t, full{newStore(t), &is}, "q")
+		q := open(t, crammed{newStore(t), &is}, "q")
 		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"), []byte("c"))
 		require.NoError(t, err)
 		require.NoError(t, q.Do(t.Context(), 3, func(ctx context.Context, items []kvqueue.Item) error {
@@ -160,7 +160,7 @@ func TestOnAFullStoreItemsAreAcknowledged(t *testing.T) {
 func TestWhatAScopeCouldNotSettleIsSettledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		is := false
-		q := open(t, full{newStore(t), &is}, "q")
+		q := open(t, crammed{newStore(t), &is}, "q")
 		_, err := q.Enqueue(t.Context(), []byte("a"))
 		require.NoError(t, err)
 		err = q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { is = true; return errFails })

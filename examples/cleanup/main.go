@@ -1,170 +1,136 @@
+//go:build unix
+
 // Cleanup runs a job and removes what that has made, however the job ends: phase
 // after phase, with an HTTP request for each resource, although the job has been
 // cancelled. Every phase has time of its own, so one that hangs takes none from
 // the others, and every resource that is left is told.
 //
-//	go run ./examples/cleanup -demo
 //	go run ./examples/cleanup -timeout 10m plan.txt make integration-test
 //
 // A plan is a list of phases, each with a name and, if it likes, its time, and
-// under it the requests that can be made side by side:
+// under it what can be removed side by side:
 //
 //	phase containers 20s
-//	DELETE http://127.0.0.1:8080/containers/web
-//	DELETE http://127.0.0.1:8080/containers/db
+//	http://127.0.0.1:8080/containers/web
+//	http://127.0.0.1:8080/containers/db
 //	phase volumes
-//	DELETE http://127.0.0.1:8080/volumes/data
+//	http://127.0.0.1:8080/volumes/data
 //
-// It is meant to be copied: main.go has the scope of the job and its exit hook;
-// phases.go goes through the phases; remove.go removes one resource; errors.go
-// says what was left, and why the job has ended; plan.go reads a plan; job.go
-// runs a command; demo.go is an API that fails in all ways.
+// main.go has the scope of the job and its exit hook; phases.go goes through the
+// phases and removes what is in them; plan.go reads a plan.
 //
-// It exits as the job does: with its status, with 124 if it took too long, 130
-// when interrupted, 143 when terminated and 141 if nobody reads its output any
-// more. 125 to 127 is for a command that could not be run, and 125 also for one
-// that is well when something could not be removed; 1 if nothing can be printed,
-// and 2 when the arguments or the plan are wrong. (go run hides the status: it
-// prints it and exits with 1.)
+// It exits as the job does: with its status, or 128 and the number of the signal that
+// has ended it. If it was stopped: 124 if it took too long, 130 when interrupted, 143 when
+// terminated and 141 if nobody reads its output any more. 125 to 127 is for a command
+// that could not be run, and 125 also for one that is well when something could not be
+// removed; 1 if nothing can be printed, and 2 when the arguments or the plan are wrong.
+// (go run hides the status: it prints it and exits with 1.)
 package main
 
 import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/proc"
+	"github.com/ambit-go/ambit/service"
 )
-
-func main() { program().Main() }
 
 // A config is what the flags say.
 type config struct {
-	timeout  time.Duration // of the job; 0: none
-	grace    time.Duration // of its command, between TERM and KILL
-	budget   time.Duration // of a phase that has none of its own
-	request  time.Duration // of one request
-	parallel int
-	demo     bool
+	timeout, grace, budget, request time.Duration
+	parallel                        int
 }
 
-func program() *cli.Program {
+func main() {
 	var cfg config
-	return &cli.Program{
-		Name:     "cleanup",
-		Synopsis: "[flags] plan command [argument...]",
-		About: `Cleanup runs a command, and when that has ended, in whatever way, removes what
-it has left behind. The plan is a file that says how, phase by phase:
-
-	phase containers 20s
-	DELETE http://127.0.0.1:8080/containers/web
-	phase volumes
-	DELETE http://127.0.0.1:8080/volumes/data
-
-A request is made again after 5xx, 408, 429, and lost connections. The first
-interrupt stops the command, the next kills it. One that comes while things are
-removed ends everything at once.`,
-		Exit: `that of the command; 124 it took too long, 130 interrupted, 143
-terminated, 141 nobody reads its output; 126 it is not executable, 127 it is not
-there; 125 it is well and something was not removed, or it could not be run; 1
-nothing can be printed, 2 wrong arguments or a wrong plan`,
-		Flags: cfg.define,
-		Run:   cfg.main,
-	}
-}
-
-func (cfg *config) define(flags *flag.FlagSet) {
-	flags.DurationVar(&cfg.timeout, "timeout", 0, "stop the command after this `time`; 0 for no limit")
-	flags.DurationVar(&cfg.grace, "grace", 10*time.Second, "kill a command that is told to stop after this `time`")
-	flags.DurationVar(&cfg.budget, "budget", 30*time.Second, "give this `time` to a phase that has none of its own")
-	flags.DurationVar(&cfg.request, "request-timeout", 5*time.Second, "give up on a request after this `time`, and make another")
-	flags.IntVar(&cfg.parallel, "parallel", 8, "make at most `n` requests at the same time")
-	flags.BoolVar(&cfg.demo, "demo", false, "clean up after a job of its own, with an API that fails in all ways")
-}
-
-func (cfg *config) check() error {
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-	}{{"budget", cfg.budget}, {"grace", cfg.grace}, {"request-timeout", cfg.request}} {
-		if d.value <= 0 {
-			return cli.Usagef("-%s must be more than 0", d.name)
+	flag.DurationVar(&cfg.timeout, "timeout", 0, "stop the command after this `time`; 0 for no limit")
+	flag.DurationVar(&cfg.grace, "grace", proc.DefaultGrace, "kill a command that is told to stop after this `time`")
+	flag.DurationVar(&cfg.budget, "budget", 30*time.Second, "give this `time` to a phase that has none of its own")
+	flag.DurationVar(&cfg.request, "request-timeout", 5*time.Second, "give up on a request after this `time`, and make another")
+	flag.IntVar(&cfg.parallel, "parallel", 8, "make at most `n` requests at the same time")
+	flag.Parse()
+	service.Main(func(ctx context.Context) error {
+		plan, err := cfg.plan(flag.Args())
+		if err != nil {
+			return &failure{err, 2}
 		}
-	}
+		return cfg.run(ctx, plan, flag.Args()[1:])
+	})
+}
+
+// plan looks at the arguments and reads the plan.
+func (cfg *config) plan(args []string) ([]phase, error) {
 	switch {
+	case cfg.budget <= 0 || cfg.grace <= 0 || cfg.request <= 0 || cfg.parallel < 1:
+		return nil, errors.New("-budget, -grace, -request-timeout and -parallel must be more than 0")
 	case cfg.timeout < 0:
-		return cli.Usagef("-timeout must not be negative; 0 sets no limit")
-	case cfg.parallel < 1:
-		return cli.Usagef("-parallel must be 1 or more")
-	}
-	return nil
-}
-
-// main looks at the arguments and runs what they ask for.
-func (cfg *config) main(ctx context.Context, args []string, std cli.Streams) error {
-	err := cfg.check()
-	switch {
-	case err != nil:
-		return err
-	case cfg.demo && len(args) > 0:
-		return cli.Usagef("-demo has a plan and a job of its own; leave out %q", args[0])
-	case cfg.demo:
-		return runDemo(ctx, *cfg, std)
+		return nil, errors.New("-timeout must not be negative; 0 sets no limit")
 	case len(args) < 2:
-		return cli.Usagef("name a plan and a command, like plan.txt make test, or try -demo")
+		return nil, errors.New("name a plan and a command, like plan.txt make test")
 	}
-	plan, err := readPlan(args[0], cfg.budget)
-	if err != nil {
-		return err
-	}
-	c, done := newCleaner(*cfg, &cli.Out{W: std.Out})
-	defer done()
-	return run(ctx, *cfg, c, plan, command(args[1:], cfg.grace, std))
+	return readPlan(args[0], cfg.budget)
 }
 
-// newCleaner makes a cleaner, and a function that closes its connections.
-func newCleaner(cfg config, out *cli.Out) (*cleaner, func()) {
+// A failure is an error with the exit status that it makes.
+type failure struct {
+	error
+	status int
+}
+
+// ExitStatus is what package service asks for.
+func (f *failure) ExitStatus() int { return f.status }
+
+// run runs the job in a scope, and has the scope clean up when it ends. By then the job
+// has ended, and so has the scope's context, with a signal, a timeout or whatever
+// else as the cause. An exit hook has a context of its own.
+func (cfg *config) run(ctx context.Context, plan []phase, args []string) error {
+	// A write that nobody reads is an error from here on, or there would be no cleaning up.
+	// To ignore the signal would have the command ignore it, too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// Ours is no file to proc: what the command leaves running would hold that open.
+	c := proc.Command{Args: args, Grace: cfg.grace, Hurry: service.Hurry(ctx),
+		Stdout: struct{ io.Writer }{os.Stdout}, Stderr: struct{ io.Writer }{os.Stderr}}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	client := &http.Client{Transport: transport, Timeout: cfg.request,
-		// A redirect would be followed with GET: that something is there to be
-		// looked at does not say that anything was removed.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	defer transport.CloseIdleConnections()
+	clean := &cleaner{client: &http.Client{Transport: transport, Timeout: cfg.request, CheckRedirect: stay}, parallel: cfg.parallel, out: os.Stdout}
+	var result proc.Result
+	var job, left error
+	_ = async.Scope(ctx, func(ctx context.Context) error { // what went wrong is in job and left
+		async.OnExit(ctx, func(ctx context.Context, outcome error) error {
+			if job == nil {
+				job = outcome
+			}
+			clean.printf("job: %s\n", ending(job))
+			left = clean.cleanUp(ctx, plan)
+			return nil
+		})
+		result, job = proc.Run(ctx, c, async.Timeout(cfg.timeout))
+		return job
+	}, async.Name("job"), async.HookTimeout(total(plan)))
+	err := errors.Join(job, left, clean.lost)
+	if err == nil {
+		return nil
 	}
-	return &cleaner{client: client, parallel: cfg.parallel, out: out}, transport.CloseIdleConnections
+	return &failure{err, status(result, job, left, clean.lost)}
 }
 
-// run runs the job in a scope, and has the scope clean up when it ends. By then
-// the job, and the watch for signals, have ended, and so has the scope's
-// context, with a signal, a timeout or whatever else as the cause. An exit hook
-// has a context of its own.
-func run(ctx context.Context, cfg config, c *cleaner, plan []phase, job func(context.Context) error) error {
-	cli.FailWritesToClosedPipes() // or there would be no cleaning up
-	ending := new(endError)
-	err := async.Scope(ctx, func(ctx context.Context) error {
-		async.OnExit(ctx, func(ctx context.Context, outcome error) error {
-			ending.outcome = outcome
-			c.out.Printf("job: %s\n", ending.why())
-			return c.cleanUp(ctx, plan)
-		})
-		err := job(ctx)
-		ending.stopped = context.Cause(ctx)
-		if own := new(jobError); ending.stopped == nil && errors.As(err, &own) {
-			ending.stopped = own.cause
-		}
-		return err
-	}, async.Name("job"), async.Timeout(cfg.timeout), async.HookTimeout(total(plan)))
-	switch lost := c.out.Err(); {
-	case err == nil && errors.Is(lost, syscall.EPIPE):
-		return &cli.ExitError{Code: cli.StatusPipe}
-	case err == nil:
-		return lost
+// ending says how the job has ended.
+func ending(err error) string {
+	if err == nil {
+		return "done"
 	}
-	ending.err = err
-	return ending
+	return err.Error()
 }
 
 // total is more than the time that all phases have together.
@@ -174,4 +140,34 @@ func total(plan []phase) time.Duration {
 		d += p.budget
 	}
 	return d
+}
+
+// status returns the exit status: why the job was stopped, or its own; or that of what has
+// failed after it.
+func status(r proc.Result, job, left, lost error) int {
+	var sig *service.SignalError
+	switch {
+	case errors.As(job, &sig):
+		return sig.ExitStatus()
+	case errors.As(job, new(*async.TimeoutError)):
+		return 124
+	case errors.Is(job, syscall.EPIPE), job == nil && left == nil && errors.Is(lost, syscall.EPIPE):
+		return 128 + int(syscall.SIGPIPE)
+	case r.Status() > 0:
+		return r.Status()
+	case r.Pid == 0 && (errors.Is(job, exec.ErrNotFound) || errors.Is(job, fs.ErrNotExist)):
+		return 127
+	case r.Pid == 0 && errors.Is(job, fs.ErrPermission):
+		return 126
+	case job != nil, left != nil:
+		return 125
+	}
+	return 1
+}
+
+// printf prints, and keeps the first error: the cleaning up goes on without a reader.
+func (c *cleaner) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(c.out, format, args...); err != nil && c.lost == nil {
+		c.lost = fmt.Errorf("cannot write: %w", err)
+	}
 }

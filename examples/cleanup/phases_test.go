@@ -1,352 +1,176 @@
+//go:build unix
+
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptest"
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
-// An api answers the requests for a path one after the other with the replies
-// that it has for that path, and those after them with the last; without any, it
-// removes. There is no network between, so that it can live in a bubble, where
-// the times it records are exact.
-type api struct {
-	replies map[string][]reply
-	begin   time.Time
+func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"cleanup": main}) }
 
-	mu    sync.Mutex
-	calls []call
-}
+// TestScripts runs the program as its users do.
+func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
-// A call is a request, and when it came and was answered.
-type call struct {
-	path       string
-	begun, end time.Duration
-}
+// An api answers without a network, so that it can live in a bubble, where times are exact.
+type api func(r *http.Request) (status int, header http.Header, err error)
 
-type reply func(w http.ResponseWriter, r *http.Request) error
-
-func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := r.Context().Err(); err != nil {
-		return nil, fmt.Errorf("a request with a dead context: %w", err)
-	}
-	begun := time.Since(a.begin)
-	a.mu.Lock()
-	replies := a.replies[r.URL.Path]
-	n := 0
-	for _, c := range a.calls {
-		if c.path == r.URL.Path {
-			n++
-		}
-	}
-	i := len(a.calls)
-	a.calls = append(a.calls, call{r.URL.Path, begun, -1})
-	a.mu.Unlock()
-
-	w := httptest.NewRecorder()
-	var err error
-	if len(replies) > 0 {
-		err = replies[min(n, len(replies)-1)](w, r)
-	}
-	a.mu.Lock()
-	a.calls[i].end = time.Since(a.begin)
-	a.mu.Unlock()
+func (a api) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, header, err := a(r)
 	if err != nil {
 		return nil, err
 	}
-	return w.Result(), nil
+	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: header, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
-func (a *api) of(path string) (calls []call) {
-	for _, c := range a.calls {
-		if c.path == path {
-			calls = append(calls, c)
-		}
-	}
-	return calls
-}
-
-func code(code int, header ...string) reply {
-	return func(w http.ResponseWriter, _ *http.Request) error {
-		for i := 0; i < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.WriteHeader(code)
-		return nil
-	}
-}
-
-func hangs(_ http.ResponseWriter, r *http.Request) error {
+// hang answers when nobody waits for it any longer.
+func hang(r *http.Request) (int, http.Header, error) {
 	<-r.Context().Done()
-	return r.Context().Err()
+	return 0, nil, r.Context().Err()
 }
 
-func lost(http.ResponseWriter, *http.Request) error { return syscall.ECONNRESET }
-
-func takes(d time.Duration) reply {
-	return func(http.ResponseWriter, *http.Request) error { time.Sleep(d); return nil }
-}
-
-// bubble runs test with a cleaner of a, that gives up on a request after 3 s.
-func bubble(t *testing.T, a *api, test func(ctx context.Context, c *cleaner, printed *bytes.Buffer)) {
+// cleaned cleans up in a bubble, in the exit hook of a job that was cancelled. It returns what
+// was printed, what is left, and how long it took.
+func cleaned(t *testing.T, parallel int, a api, plan ...phase) (out string, left error, took time.Duration) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a.begin = time.Now()
-		out := new(bytes.Buffer)
-		c := &cleaner{client: &http.Client{Transport: a, Timeout: 3 * time.Second}, parallel: 8, out: &cli.Out{W: out}}
-		test(asynctest.Context(t), c, out)
-		for _, c := range a.calls {
-			assert.NotEqual(t, time.Duration(-1), c.end, "%s has ended", c.path)
-		}
+		var b strings.Builder
+		c := &cleaner{client: &http.Client{Transport: a, Timeout: 5 * time.Second}, parallel: parallel, out: &b}
+		ctx, cancel := context.WithCancel(asynctest.Context(t))
+		begin := time.Now()
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			async.OnExit(ctx, func(ctx context.Context, _ error) error {
+				left = c.cleanUp(ctx, plan)
+				return nil
+			})
+			cancel()
+			return nil
+		}, async.HookTimeout(total(plan)))
+		out, took = b.String(), time.Since(begin)
 	})
+	return out, left, took
 }
 
-// plan reads a plan in which paths stand for requests.
-func plan(t *testing.T, text string) []phase {
-	text = strings.NewReplacer("  /", "DELETE http://api.test/").Replace(text)
-	p, err := parsePlan(strings.NewReader(text), 10*time.Second)
-	require.NoError(t, err)
-	return p
-}
-
-// cancelled is a job that is cancelled, with why.
-func cancelled(ctx context.Context, cfg config, c *cleaner, plan []phase, why error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return run(ctx, cfg, c, plan, func(ctx context.Context) error {
-		cancel(why)
-		<-ctx.Done()
-		return ctx.Err()
-	})
-}
-
-func TestPhasesRunInOrderAlthoughTheJobIsCancelled(t *testing.T) {
-	a := &api{replies: map[string][]reply{
-		"/a1": {takes(2 * time.Second)}, "/a2": {takes(time.Second)},
-		"/b1": {code(503, "Retry-After", "2"), code(204)},
-		"/c1": {takes(time.Second)},
-	}}
-	bubble(t, a, func(ctx context.Context, c *cleaner, printed *bytes.Buffer) {
-		err := cancelled(ctx, config{}, c, plan(t, "phase a\n  /a1\n  /a2\nphase b\n  /b1\n  /b2\nphase c\n  /c1\n"), errors.New("enough"))
-		assert.EqualError(t, err, "cancelled")
-		assert.Equal(t, cli.StatusFailed, cli.Status(err))
-		const s = time.Second
-		assert.ElementsMatch(t, []call{
-			{"/a1", 0, 2 * s}, {"/a2", 0, 1 * s},
-			{"/b1", 2 * s, 2 * s}, {"/b2", 2 * s, 2 * s}, {"/b1", 4 * s, 4 * s},
-			{"/c1", 4 * s, 5 * s},
-		}, a.calls)
-		assert.Equal(t, `job: cancelled
-phase a, at most 10s
-  removed DELETE http://api.test/a1, attempts: 1
-  removed DELETE http://api.test/a2, attempts: 1
-phase b, at most 10s
-  removed DELETE http://api.test/b1, attempts: 2
-  removed DELETE http://api.test/b2, attempts: 1
-phase c, at most 10s
-  removed DELETE http://api.test/c1, attempts: 1
-`, printed.String())
-	})
-}
-
-// The first phase hangs for all of its time. The second needs nearly all of its
-// own, and has it.
+// The job is cancelled, and a phase hangs: each has its time all the same, and each error is
+// listed.
 func TestPhaseThatHangsEatsNobodyElsesTime(t *testing.T) {
-	a := &api{replies: map[string][]reply{
-		"/hangs": {hangs},
-		"/slow":  {code(503, "Retry-After", "9"), code(200)},
-	}}
-	bubble(t, a, func(ctx context.Context, c *cleaner, _ *bytes.Buffer) {
-		c.client.Timeout = 0 // nothing but the budget ends it
-		err := cancelled(ctx, config{}, c, plan(t, "phase a 7s\n  /hangs\n  /plain\nphase b\n  /slow\nphase c 1s\n  /hangs\nphase d\n  /last\n"), errors.New("enough"))
-		const s = time.Second
-		assert.ElementsMatch(t, []call{
-			{"/hangs", 0, 7 * s}, {"/plain", 0, 0},
-			{"/slow", 7 * s, 7 * s}, {"/slow", 16 * s, 16 * s},
-			{"/hangs", 16 * s, 17 * s},
-			{"/last", 17 * s, 17 * s},
-		}, a.calls)
-		assert.EqualError(t, err, `cancelled
-	2 of 5 not removed:
-		a: DELETE http://api.test/hangs: no time left of 7s, attempts: 1
-		c: DELETE http://api.test/hangs: no time left of 1s, attempts: 1`)
-		assert.Equal(t, 17*s, time.Since(a.begin))
-	})
-}
-
-func TestEveryErrorIsListed(t *testing.T) {
-	a := &api{replies: map[string][]reply{
-		"/in-use": {code(409)}, "/forbidden": {code(403)}, "/busy": {code(503)}, "/lost": {lost}, "/hangs": {hangs},
-	}}
-	bubble(t, a, func(ctx context.Context, c *cleaner, printed *bytes.Buffer) {
-		err := run(ctx, config{}, c, plan(t, "phase a\n  /in-use\n  /fine\n  /busy\nphase b\n  /forbidden\nphase c 20s\n  /lost\n  /hangs\n"), func(context.Context) error { return nil })
-		text := err.Error()
-		for _, path := range []string{"/busy", "/lost", "/hangs"} { // whose attempts are a matter of jitter
-			assert.Greater(t, len(a.of(path)), 3, path)
-			text = strings.ReplaceAll(text, fmt.Sprintf("%s: no time left of", path), path+": late")
-			text = strings.ReplaceAll(text, fmt.Sprintf("attempts: %d;", len(a.of(path))), "n;")
+	var order []string
+	var asked atomic.Int64
+	out, left, took := cleaned(t, 1, func(r *http.Request) (int, http.Header, error) {
+		order = append(order, r.URL.Path)
+		switch r.URL.Path {
+		case "/hang":
+			asked.Add(1)
+			return hang(r)
+		case "/in-use":
+			return http.StatusConflict, nil, nil
+		case "/gone":
+			return http.StatusNotFound, nil, nil
 		}
-		assert.Equal(t, `5 of 6 not removed:
-		a: DELETE http://api.test/in-use: 409 Conflict
-		a: DELETE http://api.test/busy: late 10s, n; last error: 503 Service Unavailable
-		b: DELETE http://api.test/forbidden: 403 Forbidden
-		c: DELETE http://api.test/lost: late 20s, n; last error: connection reset by peer
-		c: DELETE http://api.test/hangs: late 20s, n; last error: no answer within 3s`, text)
-		assert.Len(t, a.of("/in-use"), 1, "it is final")
-		assert.ErrorIs(t, err, syscall.ECONNRESET)
-		assert.Equal(t, statusLeft, cli.Status(err))
-		assert.Equal(t, 5, strings.Count(printed.String(), "\n  LEFT "))
-		assert.Equal(t, 1, strings.Count(printed.String(), "\n  removed "))
-	})
+		time.Sleep(time.Second)
+		return http.StatusNoContent, nil, nil
+	},
+		phase{"first", 12 * time.Second, []string{"http://a/hang"}},
+		phase{"second", 2 * time.Second, []string{"http://a/slow", "http://a/gone"}},
+		phase{"third", time.Second, []string{"http://a/in-use", "http://a/hang"}})
+	assert.Equal(t, []string{"/hang", "/hang", "/hang", "/slow", "/gone", "/in-use", "/hang"}, order)
+	assert.Equal(t, 14*time.Second, took)
+	assert.Equal(t, `phase first, at most 12s
+  LEFT    http://a/hang
+phase second, at most 2s
+  removed http://a/slow
+  removed http://a/gone
+phase third, at most 1s
+  LEFT    http://a/in-use
+  LEFT    http://a/hang
+`, out)
+	var all *leftError
+	require.ErrorAs(t, left, &all)
+	require.Len(t, all.errs, 3)
+	assert.ErrorContains(t, all.errs[0], "first: async: http://a/hang: no answer after 3 attempts")
+	assert.ErrorContains(t, all.errs[0], "no answer within 5s")
+	assert.ErrorContains(t, all.errs[1], "third: async: http://a/in-use: ")
+	assert.ErrorContains(t, all.errs[1], "Conflict")
 }
 
-// A scope lists so many errors and counts the rest. These are one of its errors.
-func TestManyErrorsAreListedToo(t *testing.T) {
-	a := &api{replies: map[string][]reply{}}
-	text := "phase a\n"
-	for i := range 100 {
-		a.replies[fmt.Sprint("/", i)] = []reply{code(403)}
-		text += fmt.Sprintf("  /%d\n", i)
+// A pause between attempts, which the server may ask for, keeps nobody from his turn, although
+// one request is made at a time.
+func TestWhatPassesIsTriedAgainAndKeepsNobodyWaiting(t *testing.T) {
+	for _, passing := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout, 0} {
+		var others atomic.Int64
+		busy := 0
+		out, left, took := cleaned(t, 1, func(r *http.Request) (int, http.Header, error) {
+			if r.URL.Path != "/busy" {
+				others.Add(1)
+				return http.StatusOK, nil, nil
+			}
+			if busy++; busy < 3 {
+				if passing == 0 {
+					return 0, nil, errors.New("reset")
+				}
+				return passing, http.Header{"Retry-After": {"60"}}, nil
+			}
+			assert.EqualValues(t, 2, others.Load(), "before the third attempt")
+			return http.StatusGone, nil, nil
+		}, phase{"a", time.Hour, []string{"http://a/busy", "http://a/1", "http://a/2"}})
+		assert.NoError(t, left)
+		assert.Equal(t, 3, strings.Count(out, "removed"))
+		if passing != 0 {
+			assert.Equal(t, 2*time.Minute, took)
+		}
 	}
-	bubble(t, a, func(ctx context.Context, c *cleaner, _ *bytes.Buffer) {
-		err := cancelled(ctx, config{}, c, plan(t, text), errors.New("enough"))
-		for i := range 100 {
-			assert.ErrorContains(t, err, fmt.Sprintf("/%d: 403 Forbidden", i))
-		}
-		assert.ErrorContains(t, err, "100 of 100 not removed")
-	})
-}
-
-func TestWhatPassesIsTriedAgain(t *testing.T) {
-	a := &api{replies: map[string][]reply{
-		"/busy":    {code(500), code(503), lost, code(429), code(408), code(204)},
-		"/asks":    {code(503, "Retry-After", "4"), code(204)},
-		"/gone":    {code(410)},
-		"/unknown": {code(404)},
-		"/hung":    {hangs, code(200)},
-	}}
-	bubble(t, a, func(ctx context.Context, c *cleaner, printed *bytes.Buffer) {
-		require.NoError(t, run(ctx, config{}, c, plan(t, "phase a\n  /busy\n  /asks\n  /gone\n  /unknown\n  /hung\n"), func(context.Context) error { return nil }))
-		assert.Len(t, a.of("/busy"), 6)
-		assert.Equal(t, 4*time.Second, a.of("/asks")[1].begun)
-		assert.Len(t, a.of("/hung"), 2)
-		assert.Equal(t, 3*time.Second, a.of("/hung")[0].end, "the limit of a request")
-		assert.NotContains(t, printed.String(), "LEFT")
-		assert.Contains(t, printed.String(), "job: done\n")
-	})
-}
-
-// With one request at a time, one that is waited for lets the others pass.
-func TestPauseBetweenAttemptsKeepsNobodyFromHisTurn(t *testing.T) {
-	a := &api{replies: map[string][]reply{"/busy": {code(503, "Retry-After", "9"), code(204)}, "/slow": {takes(2 * time.Second)}}}
-	bubble(t, a, func(ctx context.Context, c *cleaner, _ *bytes.Buffer) {
-		c.parallel = 1
-		require.NoError(t, cancelledWell(ctx, c, plan(t, "phase a\n  /busy\n  /slow\n  /plain\n")))
-		const s = time.Second
-		assert.Equal(t, []call{{"/busy", 0, 0}, {"/slow", 0, 2 * s}, {"/plain", 2 * s, 2 * s}, {"/busy", 9 * s, 9 * s}}, a.calls)
-	})
 }
 
 func TestNoMoreThanSoManyAtATime(t *testing.T) {
-	a := &api{replies: map[string][]reply{}}
-	text := "phase a\n"
-	for i := range 6 {
-		a.replies[fmt.Sprint("/", i)] = []reply{takes(time.Second)}
-		text += fmt.Sprintf("  /%d\n", i)
+	var now, most atomic.Int64
+	var urls []string
+	for range 50 {
+		urls = append(urls, "http://a/x")
 	}
-	bubble(t, a, func(ctx context.Context, c *cleaner, _ *bytes.Buffer) {
-		c.parallel = 2
-		require.NoError(t, cancelledWell(ctx, c, plan(t, text)))
-		var begun []time.Duration
-		for _, c := range a.calls {
-			begun = append(begun, c.begun)
-		}
-		slices.Sort(begun)
-		assert.Equal(t, []time.Duration{0, 0, 1e9, 1e9, 2e9, 2e9}, begun)
-	})
+	_, left, _ := cleaned(t, 3, func(*http.Request) (int, http.Header, error) {
+		most.Store(max(most.Load(), now.Add(1)))
+		time.Sleep(time.Second)
+		now.Add(-1)
+		return http.StatusOK, nil, nil
+	}, phase{"a", time.Hour, urls})
+	assert.NoError(t, left)
+	assert.EqualValues(t, 3, most.Load())
 }
 
-// cancelledWell cleans up as after a job that was cancelled, and returns only
-// what that has come to.
-func cancelledWell(ctx context.Context, c *cleaner, plan []phase) error {
-	ctx, cancel := context.WithCancel(ctx)
-	cancel()
-	return c.cleanUp(ctx, plan)
-}
-
-func TestResourceWhoseTurnDoesNotComeIsLeft(t *testing.T) {
-	a := &api{replies: map[string][]reply{"/hangs": {hangs}}}
-	bubble(t, a, func(ctx context.Context, c *cleaner, _ *bytes.Buffer) {
-		c.parallel = 1
-		err := cancelledWell(ctx, c, plan(t, "phase a 2s\n  /hangs\n  /other\nphase b\n  /fine\n"))
-		assert.EqualError(t, err, `2 of 3 not removed:
-		a: DELETE http://api.test/hangs: no time left of 2s, attempts: 1
-		a: DELETE http://api.test/other: no time left of 2s, attempts: 0`)
-		assert.Len(t, a.of("/fine"), 1)
-	})
-}
-
-func TestStatusIsThatOfTheJob(t *testing.T) {
-	sig := &cli.SignalError{Signal: syscall.SIGTERM}
-	for _, test := range []struct {
-		name   string
-		job    func(context.Context) error
-		cfg    config
-		left   bool
-		status int
-		text   string
-	}{
-		{"well", func(context.Context) error { return nil }, config{}, false, 0, ""},
-		{"well, and something is left", func(context.Context) error { return nil }, config{}, true, 125, "1 of 1 not removed"},
-		{"failed", func(context.Context) error { return &cli.ExitError{Code: 7, Err: errors.New("no")} }, config{}, false, 7, "no"},
-		{"failed, and something is left", func(context.Context) error { return &cli.ExitError{Code: 7, Err: errors.New("no")} }, config{}, true, 7, "no\n\t1 of 1 not removed"},
-		{"signalled", func(context.Context) error { return sig }, config{}, true, 143, "stopped by signal: terminated\n\t1 of 1 not removed"},
-		{"late", func(ctx context.Context) error { return async.Sleep(ctx, time.Hour) }, config{timeout: time.Minute}, true, 124,
-			"stopped after 1m0s, which is its limit\n\t1 of 1 not removed"},
-		{"late by a limit of its own", func(ctx context.Context) error {
-			return async.Scope(ctx, func(ctx context.Context) error { return async.Sleep(ctx, time.Hour) }, async.Timeout(time.Second), async.Name("inner"))
-		}, config{timeout: time.Minute}, false, 1, "async: inner: context deadline exceeded"},
+func TestPlanIsRead(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "plan")
+	for text, want := range map[string]any{
+		"# a plan\n\nphase a 20s\n  http://a/1\nhttps://a/2\nphase b\n": []phase{{"a", 20 * time.Second, []string{"http://a/1", "https://a/2"}}, {"b", time.Minute, nil}},
+		"http://a/1":               `:1: a plan begins with a phase, like "phase containers 20s"`,
+		"phase":                    `:1: a phase has a name and perhaps a time, like "phase containers 20s"`,
+		"phase a soon":             `:1: the time of a phase is one like 20s or 2m, not "soon"`,
+		"phase a\n\nftp://a/1":     `:3: "ftp://a/1" is not a URL like http://127.0.0.1:8080/volumes/data`,
+		"phase a\nDELETE http://a": `:2: "DELETE http://a" is not a URL like http://127.0.0.1:8080/volumes/data`,
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			a := new(api)
-			if test.left {
-				a.replies = map[string][]reply{"/x": {code(403)}}
-			}
-			bubble(t, a, func(ctx context.Context, c *cleaner, _ *bytes.Buffer) {
-				err := run(ctx, test.cfg, c, plan(t, "phase a\n  /x\n"), test.job)
-				assert.Equal(t, test.status, cli.Status(err))
-				if test.text == "" {
-					assert.NoError(t, err)
-				} else {
-					assert.ErrorContains(t, err, test.text)
-				}
-				assert.Len(t, a.calls, 1)
-			})
-		})
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		plan, err := readPlan(name, time.Minute)
+		if fault, wrong := want.(string); wrong {
+			assert.EqualError(t, err, name+fault)
+		} else {
+			assert.NoError(t, err)
+			assert.Equal(t, want, plan)
+		}
 	}
-}
-
-func TestJobThatPanicsIsCleanedUpAfter(t *testing.T) {
-	a := new(api)
-	bubble(t, a, func(ctx context.Context, c *cleaner, _ *bytes.Buffer) {
-		assert.Panics(t, func() {
-			_ = run(ctx, config{}, c, plan(t, "phase a\n  /x\n"), func(context.Context) error { panic("boom") })
-		})
-		assert.Len(t, a.calls, 1)
-	})
 }

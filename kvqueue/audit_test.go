@@ -82,7 +82,6 @@ func (a *auditor) look() {
 			states[key] = append(states[key], kind)
 		case "w":
 			states[key] = append(states[key], kind)
-			a.claim(key, p.Rev)
 		}
 	}
 	for key, in := range states {
@@ -108,9 +107,27 @@ func (a *auditor) look() {
 	}
 }
 
+// follow takes in all claims, also those that no look sees, until ctx ends.
+func (a *auditor) follow(ctx context.Context) {
+	for e, err := range a.kv.Watch(ctx, 1, []byte(a.root+"w/"), []byte(a.root+"d/")) {
+		a.mu.Lock()
+		key := string(e.Key[max(0, len(e.Key)-20):])
+		switch {
+		case err != nil:
+			a.fault("watch: %v", err)
+		case e.Deleted:
+		case e.Key[len(a.root)] == 'd' && a.items[key] == nil:
+			a.items[key] = &biography{value: string(e.Value), put: e.Rev, hint: binary.BigEndian.Uint64([]byte(key))}
+		case e.Key[len(a.root)] == 'w':
+			a.claim(key, e.Rev)
+		}
+		a.mu.Unlock()
+	}
+}
+
 func (a *auditor) claim(key string, rev kvqueue.Rev) {
 	b := a.items[key]
-	if b == nil { // d comes before w in the order of keys
+	if b == nil { // it was put by a transaction before
 		a.fault("C1: %x is claimed and was never there", key)
 		return
 	}

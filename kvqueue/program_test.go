@@ -91,6 +91,10 @@ func runProgram(t *testing.T, seed uint64) {
 		store := memkv.New(memkv.Faults(p.fault))
 		defer store.Close()
 		p.in, p.out = newAuditor(t, store.Store, "in"), newAuditor(t, store.Store, "out")
+		following, unfollow := context.WithCancel(context.Background())
+		var followers sync.WaitGroup
+		followers.Go(func() { p.in.follow(following) })
+		followers.Go(func() { p.out.follow(following) })
 		p.kv = &audited{KV: store, auditors: []*auditor{p.in, p.out}}
 		ctx, stop := context.WithTimeout(t.Context(), time.Duration(5+p.dice(40))*time.Second)
 		defer stop()
@@ -103,6 +107,9 @@ func runProgram(t *testing.T, seed uint64) {
 		p.faulty = false
 		p.mu.Unlock()
 		p.drain()
+		synctest.Wait()
+		unfollow()
+		followers.Wait()
 		p.verdict(seed)
 	})
 }

@@ -30,6 +30,9 @@ func (q *Queue) claims(ctx context.Context, most int, try bool) ([]Item, error) 
 		q.mu.Unlock()
 		if err := q.serveWaiters(ctx); err != nil {
 			if q.unlist(w) {
+				if ctx.Err() != nil {
+					return nil, stop(ctx)
+				}
 				return nil, err
 			}
 		}

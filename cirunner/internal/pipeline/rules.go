@@ -182,9 +182,10 @@ func (p *parser) matches(r rule, variables map[string]string) bool {
 }
 
 // hasChanged reports whether a file of a pattern has changed. Where that cannot be
-// known it has.
+// known it has, and also where nothing was pushed: in a schedule, say.
 func (p *parser) hasChanged(c changes, variables map[string]string) bool {
-	if p.options.Changed == nil {
+	pushed := p.isMerge() || p.run["CI_PIPELINE_SOURCE"] == "push"
+	if p.options.Changed == nil || !pushed && c.since == "" {
 		return true
 	}
 	since := ""

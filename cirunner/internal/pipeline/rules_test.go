@@ -106,7 +106,7 @@ c: {script: x, rules: [{changes: {paths: [docs/*.md]}}]}
 d: {script: x, rules: [{changes: ["*.md"]}]}
 e: {script: x, variables: {DIR: api}, rules: [{changes: [$DIR/**/*]}]}
 f: {script: x, rules: [{changes: {paths: [old.go], compare_to: refs/heads/old}}]}`,
-			map[string]string{"branch": "b, c, e, f", "main": "b, c, e, f", "schedule": "b, c, e, f", "web": "b, c, e, f", "mr": "b, c, e, f", "tag": "a, b, c, d, e, f"}},
+			map[string]string{"branch": "b, c, e, f", "main": "b, c, e, f", "schedule": "a, b, c, d, e, f", "web": "a, b, c, d, e, f", "mr": "b, c, e, f", "tag": "a, b, c, d, e, f"}},
 		{"exists", `
 a: {script: x, rules: [{exists: [Dockerfile]}]}
 b: {script: x, rules: [{exists: {paths: ["**/*.rb"]}}]}

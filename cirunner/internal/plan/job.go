@@ -22,7 +22,7 @@ const (
 	// Delayed means that the job is to run, but not yet. It is left by Due, or
 	// when the pipeline stops.
 	Delayed
-	// Ready means that the job is in the queue, for the first time or once
+	// Ready means that the job is to run now, for the first time or once
 	// more. It is left by Take, or when the pipeline stops.
 	Ready
 	// Running is left when the job reports its outcome, by Ended.

@@ -31,7 +31,7 @@ func compareWithModel(t *testing.T, seed, order uint64) {
 	r := rand.New(rand.NewPCG(order, 2))
 	limit := 1 + r.IntN(4)
 
-	p, changes := New(jobs)
+	p, changes := begin(jobs)
 	check := &follower{t: t, jobs: jobs, state: make([]State, len(jobs))}
 	check.apply(changes)
 	var running []int
@@ -43,7 +43,7 @@ func compareWithModel(t *testing.T, seed, order uint64) {
 			}
 		}
 		for len(running) < limit {
-			i, attempt, ok := p.Take()
+			i, attempt, ok := p.next()
 			if !ok {
 				break
 			}

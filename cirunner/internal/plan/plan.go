@@ -19,7 +19,6 @@ type Plan struct {
 	state    []State
 	attempts []int
 	holder   map[int]string // the manual jobs that hold up those that are Blocked
-	queue    []int          // ready jobs, first come first served
 	stopped  string
 	changes  []Change
 }
@@ -39,22 +38,21 @@ func New(jobs []Job) (*Plan, []Change) {
 	return p, p.take()
 }
 
-// Take takes the first job of the queue, which from then on is Running. It
-// reports false if the queue is empty.
+// Take takes a job that is Ready, which from then on is Running, and returns which
+// attempt at it this is. It reports false if the job is not Ready any more, because
+// the pipeline was stopped.
 //
-// The queue is one for all stages: who has become ready first is first, among
-// equals the one further up in the file, and an attempt that is made again goes
-// to the end. So no job waits for ever, whatever the others do.
-func (p *Plan) Take() (job, attempt int, ok bool) {
-	if len(p.queue) == 0 {
-		return 0, 0, false
+// The plan does not say which of several is next. Whoever takes them in the order in
+// which they have become Ready, the one further up in the file first, lets no job wait
+// for ever: an attempt that is made again comes after what was Ready before.
+func (p *Plan) Take(job int) (attempt int, ok bool) {
+	if p.state[job] != Ready {
+		return 0, false
 	}
-	job = p.queue[0]
-	p.queue = p.queue[1:]
 	p.move(job, Running, "")
 	p.changes = nil // the caller knows
 	p.attempts[job]++
-	return job, p.attempts[job], true
+	return p.attempts[job], true
 }
 
 // Ended takes note of how the job that is Running ended, and returns what has
@@ -68,7 +66,6 @@ func (p *Plan) Ended(job int, o Outcome) []Change {
 		p.move(job, Canceled, o.Text)
 	case p.stopped == "" && p.attempts[job] <= j.Retry.Max && j.Retry.Again(o.Cause, o.ExitCode):
 		p.move(job, Ready, o.Text)
-		p.queue = append(p.queue, job)
 	case j.allows(o):
 		p.move(job, Warned, o.Text)
 	default:
@@ -83,7 +80,6 @@ func (p *Plan) Ended(job int, o Outcome) []Change {
 func (p *Plan) Stop(why string) []Change {
 	if p.stopped == "" {
 		p.stopped = why
-		p.queue = nil
 		for i, s := range p.state {
 			if s == Waiting || s == Delayed || s == Ready {
 				p.move(i, Canceled, why)
@@ -98,6 +94,9 @@ func (p *Plan) State(job int) State { return p.state[job] }
 
 // Attempts returns how often a job has been taken.
 func (p *Plan) Attempts(job int) int { return p.attempts[job] }
+
+// Stopped reports whether no job starts any more.
+func (p *Plan) Stopped() bool { return p.stopped != "" }
 
 // Done reports whether every job has come to its end.
 func (p *Plan) Done() bool {
@@ -139,21 +138,16 @@ func (p *Plan) decide(i int) bool {
 	case p.jobs[i].When == pipeline.Delayed:
 		p.move(i, Delayed, "")
 	default:
-		p.enqueue(i)
+		p.move(i, Ready, "")
 	}
 	return true
 }
 
-func (p *Plan) enqueue(i int) {
-	p.move(i, Ready, "")
-	p.queue = append(p.queue, i)
-}
-
-// Due puts a job that was Delayed into the queue. It has no effect on a job that
+// Due makes a job Ready that was Delayed. It has no effect on a job that
 // is Canceled meanwhile.
 func (p *Plan) Due(job int) []Change {
 	if p.state[job] == Delayed {
-		p.enqueue(job)
+		p.move(job, Ready, "")
 	}
 	return p.take()
 }

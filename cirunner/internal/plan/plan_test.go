@@ -20,9 +20,9 @@ var (
 // ends runs a plan one job at a time and returns the final states.
 func ends(t *testing.T, jobs []Job, outcomes map[string][]Outcome) map[string]State {
 	t.Helper()
-	p, _ := New(jobs)
+	p, _ := begin(jobs)
 	for {
-		i, attempt, ok := p.Take()
+		i, attempt, ok := p.next()
 		if !ok {
 			break
 		}
@@ -108,10 +108,10 @@ func TestRetries(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, _ := New([]Job{{Name: "a", Retry: tt.retry}})
+			p, _ := begin([]Job{{Name: "a", Retry: tt.retry}})
 			attempts := 0
 			for {
-				i, attempt, ok := p.Take()
+				i, attempt, ok := p.next()
 				if !ok {
 					break
 				}
@@ -127,10 +127,10 @@ func TestRetries(t *testing.T) {
 // Jobs become ready in the order of the file, and an attempt that is repeated
 // waits behind those who have not had their first.
 func TestTheQueueIsFair(t *testing.T) {
-	p, _ := New([]Job{{Name: "a", Retry: pipeline.Retry{Max: 1}}, {Name: "b"}, {Name: "c"}})
+	p, _ := begin([]Job{{Name: "a", Retry: pipeline.Retry{Max: 1}}, {Name: "b"}, {Name: "c"}})
 	var order []int
 	for {
-		i, attempt, ok := p.Take()
+		i, attempt, ok := p.next()
 		if !ok {
 			break
 		}
@@ -145,13 +145,13 @@ func TestTheQueueIsFair(t *testing.T) {
 }
 
 func TestNothingStartsAfterStop(t *testing.T) {
-	p, _ := New([]Job{{Name: "a", Retry: pipeline.Retry{Max: 3}}, {Name: "b"}, {Name: "c", Stage: 1, When: pipeline.Always}})
-	_, _, ok := p.Take()
+	p, _ := begin([]Job{{Name: "a", Retry: pipeline.Retry{Max: 3}}, {Name: "b"}, {Name: "c", Stage: 1, When: pipeline.Always}})
+	_, _, ok := p.next()
 	require.True(t, ok)
 	changes := p.Stop("stopped")
 	assert.Equal(t, []Change{{1, Canceled, "stopped"}, {2, Canceled, "stopped"}}, changes)
 	assert.Empty(t, p.Stop("again"))
-	_, _, ok = p.Take()
+	_, _, ok = p.next()
 	assert.False(t, ok)
 	p.Ended(0, bad)
 	assert.Equal(t, Failed, p.State(0), "no retry")
@@ -159,7 +159,7 @@ func TestNothingStartsAfterStop(t *testing.T) {
 }
 
 func TestIllegalTransitionsPanic(t *testing.T) {
-	p, _ := New([]Job{{Name: "a"}})
+	p, _ := begin([]Job{{Name: "a"}})
 	assert.PanicsWithValue(t, `plan: invalid transition of "a" [ready -> success]`, func() { p.Ended(0, good) })
 	assert.Panics(t, func() { New([]Job{{Name: "a", Needs: []int{7}}}) })
 }

@@ -27,7 +27,8 @@ type attempt struct {
 	number int
 
 	// quit ends with the soft context, and when the job is given up.
-	quit context.Context
+	quit   context.Context
+	giveUp context.CancelCauseFunc
 
 	// work is what the script and all before it runs under: it ends with quit,
 	// with the scope of the attempt, and by fail, when a service fails.

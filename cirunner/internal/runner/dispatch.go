@@ -7,15 +7,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/board"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 )
 
-// There is no goroutine that hands out jobs: whoever ends one starts what may
-// run then, in the scope of the run. A Limit would not do here: it lends out the
-// slot of a task that waits, and a job does little else.
+// Which jobs may run is the plan's affair; those that are ready stand in a queue of
+// package jobqueue, from which as many workers take as jobs may run at once. An
+// async.Limit would not do here: it lends out the slot of a task that waits, and a job
+// does little else.
+
+// A turn is an attempt at a job that is to be made. No two turns are the same, so
+// none is rejected but those that the queue has.
+type turn struct{ job, attempt int }
 
 // begin makes the plan and shows what it says. No job is started yet.
 func (r *Runner) begin() {
@@ -42,43 +46,48 @@ func (r *Runner) planned() []plan.Job {
 	return jobs
 }
 
-// advance takes a step of the plan and starts what may run after it.
-func (r *Runner) advance(step func() []plan.Change) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.applyLocked(step())
-	for r.running < r.Concurrent && r.soft.Err() == nil {
-		i, attempt, ok := r.plan.Take()
-		if !ok {
-			return
+// work runs jobs until none is left.
+func (r *Runner) work(ctx context.Context) error {
+	return r.turns.Consume(ctx, r.Concurrent, 1, func(ctx context.Context, turns []turn) error {
+		if a := r.start(turns[0].job); a != nil {
+			r.end(a, a.run(ctx))
 		}
-		r.startLocked(i, attempt)
-	}
+		return nil // a job that has failed is the plan's to try again
+	})
 }
 
-// startLocked starts an attempt, as a task of the run.
-func (r *Runner) startLocked(i, number int) {
-	r.running++
+// start begins an attempt, unless the run was stopped meanwhile: then it returns nil.
+func (r *Runner) start(i int) *attempt {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.soft.Err() != nil {
+		return nil
+	}
+	r.applyLocked(r.plan.Due(i)) // if it was delayed; its turn is taken, and not queued again
+	number, ok := r.plan.Take(i)
+	if !ok {
+		return nil
+	}
 	r.Board.Change(i, func(j *board.Job) {
 		j.State, j.Attempt, j.Begin, j.End = plan.Running, number, time.Now(), time.Time{}
 		j.Phase, j.Cause, j.Why, j.Last = "preparing", "", "", ""
 	})
-	quit, giveUp := context.WithCancelCause(r.soft)
-	if r.Pipeline.Jobs[i].Interruptible {
-		r.givers[i] = giveUp
+	a := &attempt{r: r, i: i, job: r.Pipeline.Jobs[i], number: number}
+	a.quit, a.giveUp = context.WithCancelCause(r.soft)
+	if a.job.Interruptible {
+		r.givers[i] = a.giveUp
 	}
-	a := &attempt{r: r, i: i, job: r.Pipeline.Jobs[i], number: number, quit: quit}
-	async.Go(r.hard, func(ctx context.Context) error {
-		defer giveUp(nil)
-		outcome := a.run(ctx)
-		r.Board.Change(i, func(j *board.Job) { j.End, j.Phase = time.Now(), "" })
-		r.advance(func() []plan.Change {
-			r.running--
-			delete(r.givers, i)
-			return r.endedLocked(i, outcome)
-		})
-		return nil
-	}, async.Name(a.job.Name))
+	return a
+}
+
+// end says how an attempt has ended, and queues what may run now.
+func (r *Runner) end(a *attempt, outcome plan.Outcome) {
+	a.giveUp(nil)
+	r.Board.Change(a.i, func(j *board.Job) { j.End, j.Phase = time.Now(), "" })
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.givers, a.i)
+	r.applyLocked(r.endedLocked(a.i, outcome))
 }
 
 // endedLocked tells the plan how an attempt has ended.
@@ -95,17 +104,6 @@ func (r *Runner) halt(why string) {
 	r.applyLocked(r.plan.Stop(why))
 }
 
-// delay has a job come due later, if the run is not stopped before.
-func (r *Runner) delay(i int) {
-	job := r.Pipeline.Jobs[i]
-	async.Go(r.hard, func(context.Context) error {
-		if async.Sleep(r.soft, job.StartIn) == nil {
-			r.advance(func() []plan.Change { return r.plan.Due(i) })
-		}
-		return nil
-	}, async.Name("delay of "+job.Name))
-}
-
 // giveUpLocked stops the jobs that are not worth it any more.
 func (r *Runner) giveUpLocked(failed string) {
 	for _, fail := range r.givers {
@@ -117,12 +115,18 @@ func (r *Runner) giveUpLocked(failed string) {
 func (r *Runner) applyLocked(changes []plan.Change) {
 	for _, c := range changes {
 		r.Board.Change(c.Job, func(j *board.Job) { j.State, j.Why = c.State, c.Why })
+		next := turn{c.Job, r.plan.Attempts(c.Job) + 1}
 		switch {
+		case c.State == plan.Ready:
+			r.turns.Add(next)
 		case c.State == plan.Delayed:
-			r.delay(c.Job)
+			r.turns.AddAfter(r.Pipeline.Jobs[c.Job].StartIn, next)
 		case c.State == plan.Failed && r.FailFast:
 			r.giveUpLocked(r.Pipeline.Jobs[c.Job].Name)
 		}
+	}
+	if r.plan.Done() || r.plan.Stopped() {
+		r.turns.Close() // no job becomes ready any more
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
+	"github.com/ambit-go/ambit/jobqueue"
 )
 
 // A Config is what is to be run, and how.
@@ -67,11 +68,12 @@ type Runner struct {
 	stop context.CancelCauseFunc // of soft
 	base map[string]string       // variables that are the same for all jobs
 
-	mu      sync.Mutex // also held while the board is told, so that it is told in order
-	plan    *plan.Plan
-	running int
-	givers  map[int]context.CancelCauseFunc // of running jobs that are interruptible
-	ports   map[string]*semaphore.Weighted  // of services, by address
+	turns *jobqueue.Queue[turn, turn] // of jobs that are ready; closed when none will be
+
+	mu     sync.Mutex // also held while the board is told, so that it is told in order
+	plan   *plan.Plan
+	givers map[int]context.CancelCauseFunc // of running jobs that are interruptible
+	ports  map[string]*semaphore.Weighted  // of services, by address
 }
 
 // New returns a runner that has not started anything.
@@ -81,7 +83,7 @@ func New(c Config) *Runner {
 			return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 		}
 	}
-	r := &Runner{Config: c, givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}}
+	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}}
 	jobs := make([]board.Job, len(c.Pipeline.Jobs))
 	for i, j := range c.Pipeline.Jobs {
 		jobs[i] = board.Job{Name: j.Name, Stage: j.Stage}
@@ -121,7 +123,7 @@ func (r *Runner) Run(ctx context.Context, control func(ctx context.Context)) err
 	}, async.Name("pipeline"))
 }
 
-// prepare makes the copy that jobs are given, and starts the first of them. If
+// prepare makes the copy that jobs are given, and runs them. If
 // it is cancelled the jobs are as well, and that is all there is to say.
 func (r *Runner) prepare(ctx context.Context) error {
 	notes, err := r.Work.Snapshot(ctx)
@@ -136,8 +138,7 @@ func (r *Runner) prepare(ctx context.Context) error {
 		r.Board.Notice(n)
 	}
 	r.base = r.commonVariables(ctx)
-	r.advance(func() []plan.Change { return nil })
-	return nil
+	return r.work(r.hard)
 }
 
 // A PrepareError is that no job could be started.

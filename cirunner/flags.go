@@ -5,6 +5,8 @@ package main
 import (
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -67,6 +69,11 @@ func (o *options) check() error {
 		return exit.Usagef("-keep-runs %d: at least this run is kept", o.keepRuns)
 	case o.view != "auto" && o.view != "lines":
 		return exit.Usagef("-view %s: it is auto or lines", o.view)
+	}
+	for name, path := range map[string]string{"-junit": o.junit, "-report": o.report} {
+		if info, err := os.Stat(filepath.Dir(path)); path != "" && (err != nil || !info.IsDir()) {
+			return exit.Usagef("%s %s: there is no directory %s", name, path, filepath.Dir(path)) // better now than after the run
+		}
 	}
 	o.grace = max(o.grace, 1) // 0 is the default of package proc
 	return o.choice.check()

@@ -118,8 +118,8 @@ func (s *session) pipeline(ctx context.Context, heard <-chan os.Signal, stale []
 			Startup: time.Minute, // until it can be stopped, which is at once
 			Run: func(ctx context.Context) error {
 				return s.runner.Run(ctx, func(context.Context) {
+					service.Ready(ctx) // who reads the output may be slow
 					s.tellStale(s.runner.Board, stale)
-					service.Ready(ctx)
 				})
 			},
 			Drain: func(drain context.Context) error {
@@ -231,7 +231,7 @@ func (s *session) page(stopped error, took time.Duration) report.Page {
 		Name: filepath.Base(s.p.File), Begin: s.begin, Took: took,
 		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs,
 	}
-	if stopped != nil {
+	if stopped != nil && (report.Left(s.jobs) || !isSignal(stopped)) {
 		p.Stopped = stopped.Error()
 	}
 	return p

@@ -58,7 +58,7 @@ func TestTheFirstSignalCancels(t *testing.T) {
 			assert.Contains(t, row(t, out, "follows"), "canceled - - stopped by signal: "+sig.String())
 			assert.Equal(t, "cirunner: stopped by signal: "+sig.String()+"\n", run.Stderr())
 			assert.Contains(t, p.read("junit.xml"), `type="canceled"`)
-			assert.Contains(t, p.read("report.html"), "The run was stopped by signal: "+sig.String())
+			assert.Contains(t, p.read("report.html"), "It ended early: stopped by signal: "+sig.String())
 			p.nothingIsLeft()
 		})
 	}

@@ -15,7 +15,7 @@ type Page struct {
 	Name    string // of the pipeline
 	Begin   time.Time
 	Took    time.Duration
-	Stopped string // why it was stopped, if it was
+	Stopped string // why it has not come to its end, if it has not
 	Stages  []string
 	Jobs    []board.Job
 	Logs    string // their directory

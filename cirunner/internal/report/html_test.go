@@ -122,3 +122,10 @@ func TestAReportThatCannotBeWritten(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, entries, 1, "no temporary file is left")
 }
+
+// Every state has a mark, on the page and in its style.
+func TestEveryStateHasAMark(t *testing.T) {
+	for s := plan.Waiting; s <= plan.Canceled; s++ {
+		assert.NotEmpty(t, marks[s], "%s", s)
+	}
+}

@@ -56,6 +56,12 @@ func TestTheTableIsColoured(t *testing.T) {
 	assert.Contains(t, lines[5], "\x1b[31mfailed")
 }
 
+func TestEveryStateHasAStyle(t *testing.T) {
+	for s := plan.Waiting; s <= plan.Canceled; s++ {
+		assert.Contains(t, styleOf, s, "%s", s)
+	}
+}
+
 func TestTheEndShowsWhatFailedJobsSaidLast(t *testing.T) {
 	b := board.New(endJobs, nil)
 	b.Change(0, func(j *board.Job) { j.Phase = "script" })

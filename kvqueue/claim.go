@@ -96,7 +96,9 @@ func (c *claim) lose(err error) {
 func (c *claim) finish(to claimState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state = to
+	if c.state = to; to == settled {
+		c.life.has.Add(-1)
+	}
 }
 
 // A share is what one of those who want items gets.

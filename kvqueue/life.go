@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -25,6 +26,8 @@ type life struct {
 	deadline time.Duration // on the clock of q: when the store may count us as gone
 
 	seq uint64 // the last transaction of enqueues; used by their one task
+
+	has atomic.Int64 // claims that were handed over and not settled
 
 	settles combiner[settlement]
 	member  *member // what claims; nil while nothing was ever wanted; guarded by q.mu
@@ -127,8 +130,9 @@ func (l *life) end(reason string, err error) {
 	}
 	l.why.Reason, l.why.Err = reason, err
 	close(l.lost)
-	if n := l.q.forget(l); n > 0 {
-		l.q.tell(Report{Kind: Lost, Items: n, Why: reason})
+	l.q.forget(l)
+	if n := l.has.Load(); n > 0 {
+		l.q.tell(Report{Kind: Lost, Items: int(n), Why: reason})
 	}
 }
 

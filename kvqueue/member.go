@@ -330,6 +330,7 @@ func (m *member) items(of []ready, values [][]byte, fence Rev) []Item {
 		items[i] = Item{Key: r.key, Value: values[i], Attempt: int(r.rec.attempts()) + 1, Fence: fence,
 			claim: &claim{life: m.life, key: r.key, rec: r.rec, fence: fence}}
 	}
+	m.has.Add(int64(len(items)))
 	m.q.tell(Report{Kind: Claimed, Items: len(items)})
 	return items
 }

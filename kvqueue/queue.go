@@ -123,27 +123,13 @@ func (q *Queue) compact(ctx context.Context, c Compacter) error {
 	}
 }
 
-// forget notes that a life has ended: the next call that needs one begins another. It
-// returns how many claims ended with it.
-func (q *Queue) forget(l *life) int {
+// forget notes that a life has ended: the next call that needs one begins another.
+func (q *Queue) forget(l *life) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.life == l {
 		q.life = nil
 	}
-	m := l.member
-	q.mu.Unlock()
-	if m == nil {
-		return 0
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := 0
-	for _, h := range m.held {
-		if h.rev != 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // Close ends the handle. Calls that wait return [ErrClosed], and those that come later.

@@ -165,6 +165,7 @@ func TestItemsOfASessionThatEndedComeBack(t *testing.T) {
 			return nil
 		}))
 		assert.NotZero(t, lost)
+		assert.EqualValues(t, 1, dies.Stats().Lost)
 		assert.Less(t, time.Since(begin), 6*time.Second)
 		cut.on()
 	})

@@ -1,0 +1,329 @@
+package kvqueue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/memkv"
+)
+
+// filled opens a queue in memory and adds items. done closes both.
+func filled(options []kvqueue.Option, items ...string) (ctx context.Context, q *kvqueue.Queue, done func()) {
+	ctx = context.Background()
+	kv := memkv.New()
+	q, err := kvqueue.Open(ctx, kv, "orders", options...)
+	if err != nil {
+		panic(err)
+	}
+	for _, i := range items {
+		if _, err := q.Enqueue(ctx, []byte(i)); err != nil {
+			panic(err)
+		}
+	}
+	return ctx, q, func() { _ = q.Close(ctx); kv.Close() }
+}
+
+// show takes one item and prints it.
+func show(_ context.Context, items []kvqueue.Item) error {
+	for _, i := range items {
+		fmt.Printf("%s, attempt %d\n", i.Value, i.Attempt)
+	}
+	return nil
+}
+
+func ExampleOpen() {
+	ctx := context.Background()
+	kv := memkv.New()
+	defer kv.Close()
+	q, err := kvqueue.Open(ctx, kv, "orders")
+	if err != nil {
+		panic(err)
+	}
+	defer q.Close(ctx)
+	_, _ = q.Enqueue(ctx, []byte("order 1"))
+	_ = q.Do(ctx, 1, func(_ context.Context, items []kvqueue.Item) error {
+		fmt.Printf("%s\n", items[0].Value)
+		return nil
+	})
+	_, err = kvqueue.Open(ctx, kv, "")
+	fmt.Println(err)
+	// Output:
+	// order 1
+	// kvqueue: name: it has 0 bytes, and must have from 1 to 1024
+}
+
+func ExampleQueue_Enqueue() {
+	ctx, q, done := filled(nil)
+	defer done()
+	pos, err := q.Enqueue(ctx, []byte("a"), []byte("b"))
+	fmt.Println(pos.Items, err)
+	items, _ := q.Peek(ctx, 10)
+	fmt.Println(items[0].Key == pos.First, items[1].Key == pos.Last)
+	// Output:
+	// 2 <nil>
+	// true true
+}
+
+func ExampleQueue_Do() {
+	ctx, q, done := filled(nil, "a", "b")
+	defer done()
+	err := q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New("out of paper") })
+	fmt.Println(err)
+	_ = q.Do(ctx, 1, show)
+	_ = q.Do(ctx, 1, show)
+	// Output:
+	// out of paper
+	// a, attempt 2
+	// b, attempt 1
+}
+
+func ExampleQueue_Consume() {
+	ctx, q, done := filled(nil, "a", "b", "c")
+	defer done()
+	ctx, stop := context.WithCancel(ctx)
+	err := q.Consume(ctx, 1, 1, func(ctx context.Context, items []kvqueue.Item) error {
+		if string(items[0].Value) == "c" {
+			time.AfterFunc(100*time.Millisecond, stop) // when this item is acknowledged
+		}
+		return show(ctx, items)
+	})
+	fmt.Println(errors.Is(err, context.Canceled))
+	// Output:
+	// a, attempt 1
+	// b, attempt 1
+	// c, attempt 1
+	// true
+}
+
+func ExampleQueue_Take() {
+	ctx, q, done := filled(nil, "a", "b")
+	defer done()
+	_ = async.Scope(ctx, func(ctx context.Context) error {
+		items, err := q.Take(ctx, 2)
+		fmt.Println(len(items), err)
+		return show(ctx, items) // its end settles them
+	})
+	_, err := q.Take(ctx, 1)
+	fmt.Println(err)
+	// Output:
+	// 2 <nil>
+	// a, attempt 1
+	// b, attempt 1
+	// kvqueue: Take needs a context with a scope: use Do, or async.Scope
+}
+
+func ExampleQueue_TryTake() {
+	ctx, q, done := filled(nil)
+	defer done()
+	_ = async.Scope(ctx, func(ctx context.Context) error {
+		items, err := q.TryTake(ctx, 1)
+		fmt.Println(len(items), err)
+		return nil
+	})
+	// Output: 0 <nil>
+}
+
+func ExampleQueue_Ack() {
+	ctx, q, done := filled(nil, "a", "b")
+	defer done()
+	_ = q.Do(ctx, 2, func(ctx context.Context, items []kvqueue.Item) error {
+		fmt.Println(q.Ack(ctx, items[0]))
+		return errors.New("the second fails")
+	})
+	_ = q.Do(ctx, 2, show)
+	// Output:
+	// <nil>
+	// b, attempt 2
+}
+
+func ExampleQueue_Nack() {
+	ctx, q, done := filled(nil, "a", "b")
+	defer done()
+	_ = q.Do(ctx, 2, func(ctx context.Context, items []kvqueue.Item) error {
+		_ = q.Nack(ctx, errors.New("no such customer"), items[0])
+		return q.Nack(ctx, nil, items[1]) // without a failure
+	})
+	_ = q.Do(ctx, 1, show)
+	_ = q.Do(ctx, 1, show)
+	// Output:
+	// a, attempt 2
+	// b, attempt 1
+}
+
+func ExampleQueue_Commit() {
+	ctx, q, done := filled(nil, "order 1")
+	defer done()
+	_ = q.Do(ctx, 1, func(ctx context.Context, items []kvqueue.Item) error {
+		return q.Commit(ctx, items, func(tx *kvqueue.Tx) {
+			tx.If(kvqueue.Guard{Key: []byte("shipped/1"), Is: kvqueue.Absent})
+			tx.Put([]byte("shipped/1"), []byte("today"))
+			tx.Delete([]byte("open/1"))
+			tx.Enqueue(q, []byte("bill 1"))
+		})
+	})
+	_ = q.Do(ctx, 1, show)
+	// Output: bill 1, attempt 1
+}
+
+func ExampleQueue_Peek() {
+	ctx, q, done := filled(nil, "a", "b", "c")
+	defer done()
+	items, _ := q.Peek(ctx, 2)
+	fmt.Printf("%s %s\n", items[0].Value, items[1].Value)
+	// Output: a b
+}
+
+func ExampleQueue_Len() {
+	ctx, q, done := filled(nil, "a", "b", "c")
+	defer done()
+	_ = q.Do(ctx, 1, func(ctx context.Context, _ []kvqueue.Item) error {
+		n, err := q.Len(ctx)
+		fmt.Printf("%+v %v\n", n, err)
+		return nil
+	})
+	// Output: {Ready:2 Claimed:1 Dead:0} <nil>
+}
+
+func ExampleQueue_Stats() {
+	ctx, q, done := filled(nil, "a")
+	defer done()
+	_ = q.Do(ctx, 1, show)
+	s := q.Stats()
+	fmt.Println(s.Enqueued, s.Claimed, s.Acked)
+	// Output:
+	// a, attempt 1
+	// 1 1 1
+}
+
+func ExampleQueue_Dead() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.MaxAttempts(1)}, "a")
+	defer done()
+	_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New("no such customer") })
+	letters, _ := q.Dead(ctx, kvqueue.Key{}, 10)
+	for _, l := range letters {
+		fmt.Printf("%s: %d failures, the last: %s\n", l.Value, l.Failures, l.Why)
+	}
+	// Output: a: 1 failures, the last: no such customer
+}
+
+func ExampleQueue_Requeue() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.MaxAttempts(1)}, "a", "b")
+	defer done()
+	_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New("no such customer") })
+	letters, _ := q.Dead(ctx, kvqueue.Key{}, 10)
+	fmt.Println(q.Requeue(ctx, letters[0].Key))
+	_ = q.Do(ctx, 2, show) // before b, its old place
+	// Output:
+	// 1 <nil>
+	// a, attempt 1
+	// b, attempt 1
+}
+
+func ExampleQueue_Close() {
+	ctx, q, done := filled(nil)
+	defer done()
+	fmt.Println(q.Close(ctx))
+	_, err := q.Enqueue(ctx, []byte("a"))
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// kvqueue: the queue is closed
+}
+
+func ExampleItem_Err() {
+	ctx, q, done := filled(nil, "a")
+	defer done()
+	_ = q.Do(ctx, 1, func(ctx context.Context, items []kvqueue.Item) error {
+		fmt.Println(items[0].Err())
+		_ = q.Ack(ctx, items...)
+		fmt.Println(errors.Is(items[0].Err(), kvqueue.ErrSettled))
+		return nil
+	})
+	// Output:
+	// <nil>
+	// true
+}
+
+func ExampleParseKey() {
+	ctx, q, done := filled(nil)
+	defer done()
+	pos, _ := q.Enqueue(ctx, []byte("a"))
+	k, err := kvqueue.ParseKey(pos.First.String())
+	fmt.Println(k == pos.First, err)
+	_, err = kvqueue.ParseKey("a")
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// kvqueue: "a" is no key of an item: those have 40 hexadecimal digits
+}
+
+func ExamplePrefix() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.Prefix("staging")}, "a")
+	defer done()
+	fmt.Println(q.Len(ctx))
+	// Output: {1 0 0} <nil>
+}
+
+func ExampleTTL() {
+	_, err := kvqueue.Open(context.Background(), memkv.New(), "orders", kvqueue.TTL(time.Millisecond))
+	fmt.Println(err)
+	// Output: kvqueue: TTL: 1ms is not from 500ms to 24h
+}
+
+func ExampleMaxAttempts() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.MaxAttempts(2)}, "a")
+	defer done()
+	for range 2 {
+		_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New("it fails") })
+	}
+	fmt.Println(q.Len(ctx))
+	// Output: {0 0 1} <nil>
+}
+
+func ExampleMaxCrashes() {
+	_, err := kvqueue.Open(context.Background(), memkv.New(), "orders", kvqueue.MaxCrashes(0))
+	fmt.Println(err)
+	// Output: kvqueue: MaxCrashes: 0 is less than 1
+}
+
+func ExampleRetryDelay() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.RetryDelay(async.Backoff(time.Hour, 24*time.Hour))}, "a", "b")
+	defer done()
+	_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New("not now") })
+	_ = q.Do(ctx, 2, show) // a comes back in an hour
+	// Output: b, attempt 1
+}
+
+func ExampleObserve() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.Observe(func(r kvqueue.Report) { fmt.Println(r.Kind, r.Items) })}, "a")
+	defer done()
+	_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil })
+	// Output:
+	// enqueued 1
+	// claimed 1
+	// acked 1
+}
+
+func ExampleOwner() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.Owner("the blue one")}, "a")
+	defer done()
+	_ = q.Do(ctx, 1, show)
+	// Output: a, attempt 1
+}
+
+func ExampleCompact() {
+	_, err := kvqueue.Open(context.Background(), memkv.New(), "orders", kvqueue.Compact(time.Millisecond))
+	fmt.Println(err)
+	// Output: kvqueue: Compact: 1ms is less than 1s: watches of other programs need some time
+}
+
+func ExampleCompactedElsewhere() {
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.CompactedElsewhere()}, "a")
+	defer done()
+	_ = q.Do(ctx, 1, show)
+	// Output: a, attempt 1
+}

@@ -123,6 +123,14 @@ func acquire(ctx context.Context, p *program, l *line) error {
 	if err != nil {
 		return err
 	}
+	if err := p.acquired(ctx, l, hold); err != nil { // nobody knows of the lease, so nobody could give it back
+		return errors.Join(err, hold.Release(ctx))
+	}
+	return nil
+}
+
+// acquired tells what was acquired.
+func (p *program) acquired(ctx context.Context, l *line, hold *locks.Hold) error {
 	record, err := p.m.Get(ctx, l.key)
 	if err != nil {
 		return err

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -29,11 +31,13 @@ type demonstration struct {
 	n       int // processes
 	rounds  int // of each
 	workers []*exec.Cmd
-	struck  map[int]string // by pid: what was done to it
+
+	mu     sync.Mutex
+	struck map[int]string // by pid: what was done to it
 }
 
 // demo runs it. One process is stopped while it holds the lock, and goes on when somebody
-// else has it; another is stopped and killed. The report is put together from what the
+// else has had it; another is stopped and killed. The report is put together from what the
 // processes have written down and what is in the file.
 func demo(ctx context.Context, p *program, l *line) error {
 	dir, err := os.MkdirTemp("", "db-locks-demo-")
@@ -41,8 +45,8 @@ func demo(ctx context.Context, p *program, l *line) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if l.processes < 3 || l.rounds < 2 {
-		return usagef("demo needs 3 processes and 2 rounds at least")
+	if l.processes < 4 || l.rounds < 2 {
+		return usagef("demo needs 4 processes and 2 rounds at least")
 	}
 	d := &demonstration{p: p, dir: dir, url: "sqlite:" + filepath.Join(dir, "locks.db"), n: l.processes, rounds: l.rounds, struck: map[int]string{}}
 	if l.url != "" || l.provider != "" {
@@ -54,12 +58,17 @@ func demo(ctx context.Context, p *program, l *line) error {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(p.stderr, format+"\n", args...) }
 	say("%d processes increment a counter, %d times each, under a lock with a lease of %v", d.n, d.rounds, demoLease)
 	err = async.Scope(ctx, func(ctx context.Context) error {
-		for range d.n {
-			if err := d.start(ctx); err != nil {
+		for range d.n - 4 {
+			if _, err := d.start(ctx, "none"); err != nil {
 				return err
 			}
 		}
-		return d.strike(ctx, say)
+		for _, fate := range []string{"stopped", "killed"} {
+			if err := d.strike(ctx, fate, say); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -70,95 +79,88 @@ func demo(ctx context.Context, p *program, l *line) error {
 func (d *demonstration) counter() string { return filepath.Join(d.dir, "counter") }
 func (d *demonstration) journal() string { return filepath.Join(d.dir, "journal") }
 
-// start starts a process, which ends by itself or with the scope.
-func (d *demonstration) start(ctx context.Context) error {
+// start starts a process, which ends by itself or with the scope. brake is a file: while it
+// is there, the work under the lock does not end.
+func (d *demonstration) start(ctx context.Context, brake string) (*os.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cmd := exec.Command(self, "demo-worker", d.url, d.counter(), d.journal(), strconv.Itoa(d.rounds))
+	cmd := exec.Command(self, "demo-worker", d.url, d.counter(), d.journal(), strconv.Itoa(d.rounds), filepath.Join(d.dir, brake))
 	cmd.Stderr = d.p.stderr
 	if err := cmd.Start(); err != nil {
-		return err
+		return nil, err
 	}
 	d.workers = append(d.workers, cmd)
 	async.Go(ctx, func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 		defer stop()
 		err := cmd.Wait()
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		if d.struck[cmd.Process.Pid] == "killed" || ctx.Err() != nil {
 			return nil
 		}
 		return err
 	}, async.Name(fmt.Sprint("worker ", cmd.Process.Pid)))
-	return nil
+	return cmd.Process, nil
 }
 
-// strike stops a process that holds the lock until its lease is over, and then another,
-// which it kills.
-func (d *demonstration) strike(ctx context.Context, say func(string, ...any)) error {
-	for _, fate := range []string{"stopped", "killed"} {
-		victim, err := d.holder(ctx)
-		if err != nil || victim == nil {
-			return err
-		}
-		pid := victim.Pid
-		if err := pauseProcess(victim); err != nil {
-			return err
-		}
-		say("process %d holds the lock and is stopped", pid)
-		d.struck[pid] = fate
-		if err := d.passed(ctx, pid); err != nil {
-			return err
-		}
-		if fate == "killed" {
-			_ = victim.Kill()
-		} else {
-			err = resumeProcess(victim)
-		}
-		say("others have had the lock since; process %d %s", pid, map[string]string{"stopped": "goes on, and thinks it has the lock", "killed": "is killed"}[fate])
-		if err != nil {
-			return err
-		}
+// strike starts a process, stops it while it holds the lock, starts another, which is there
+// to get the lock, and when somebody has written under it has the first one meet its fate.
+func (d *demonstration) strike(ctx context.Context, fate string, say func(string, ...any)) error {
+	brake := filepath.Join(d.dir, fate)
+	if err := os.WriteFile(brake, nil, 0o600); err != nil {
+		return err
 	}
-	return nil
-}
-
-// holder waits for a process that has the lock and was not struck yet.
-func (d *demonstration) holder(ctx context.Context) (*os.Process, error) {
-	for {
-		notes, err := d.read()
-		if err != nil {
-			return nil, err
-		}
-		if n := len(notes); n > d.n && notes[n-1].what == "has" && d.struck[notes[n-1].pid] == "" {
-			for _, w := range d.workers {
-				if w.Process.Pid == notes[n-1].pid {
-					return w.Process, nil
-				}
-			}
-		}
-		if err := async.Sleep(ctx, time.Millisecond); err != nil {
-			return nil, err
-		}
+	victim, err := d.start(ctx, fate)
+	if err != nil {
+		return err
 	}
+	has, err := d.noted(ctx, func(n note) bool { return n.pid == victim.Pid && n.what == "has" })
+	if err != nil {
+		return err
+	}
+	if err := pauseProcess(victim); err != nil {
+		return err
+	}
+	say("process %d holds the lock and is stopped", victim.Pid)
+	d.mu.Lock()
+	d.struck[victim.Pid] = fate
+	d.mu.Unlock()
+	if _, err := d.start(ctx, "none"); err != nil {
+		return err
+	}
+	if _, err := d.noted(ctx, func(n note) bool { return n.token > has.token && n.what == "wrote" }); err != nil {
+		return err
+	}
+	if err := os.Remove(brake); err != nil {
+		return err
+	}
+	if fate == "killed" {
+		_ = victim.Kill()
+		say("others have had the lock since; process %d is killed", victim.Pid)
+		return nil
+	}
+	say("others have had the lock since; process %d goes on, and thinks it has the lock", victim.Pid)
+	return resumeProcess(victim)
 }
 
-// passed waits until others have had the lock since a process was stopped.
-func (d *demonstration) passed(ctx context.Context, pid int) error {
+// noted waits for a line of the journal.
+func (d *demonstration) noted(ctx context.Context, is func(note) bool) (note, error) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		notes, err := d.read()
 		if err != nil {
-			return err
+			return note{}, err
 		}
-		if n := len(notes); n > 2 && notes[n-1].pid != pid && notes[n-2].pid != pid {
-			return nil
+		if i := slices.IndexFunc(notes, is); i >= 0 {
+			return notes[i], nil
 		}
-		if err := async.Sleep(ctx, 20*time.Millisecond); err != nil {
-			return err
+		if err := async.Sleep(ctx, 5*time.Millisecond); err != nil {
+			return note{}, err
 		}
 	}
-	return errors.New("nobody got the lock of a process that was stopped, for a minute")
+	return note{}, errors.New("nobody got the lock for a minute")
 }
 
 // A note is a line of the journal: a process has the lock, has written, was refused.
@@ -287,7 +289,7 @@ var errRefused = errors.New("the write was refused: a greater token was seen")
 
 // demoWorker is one of the processes.
 func demoWorker(ctx context.Context, args []string) error {
-	if len(args) != 4 {
+	if len(args) != 5 {
 		return usagef("demo-worker is for demo alone")
 	}
 	rounds, err := strconv.Atoi(args[3])
@@ -308,7 +310,7 @@ func demoWorker(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = journal.Close() }()
-	w := &demoWork{counter: args[1], journal: journal}
+	w := &demoWork{counter: args[1], journal: journal, brake: args[4]}
 	for range rounds {
 		if err := w.round(ctx, m); err != nil {
 			return err
@@ -320,11 +322,19 @@ func demoWorker(ctx context.Context, args []string) error {
 type demoWork struct {
 	counter string
 	journal *os.File
+	brake   string
 	token   int64
 }
 
 func (w *demoWork) note(what string, value int) {
 	_, _ = fmt.Fprintf(w.journal, "%d %s %d %d\n", os.Getpid(), what, w.token, value)
+}
+
+// work does not look at its ctx.
+func (w *demoWork) work() {
+	for err := error(nil); err == nil; _, err = os.Stat(w.brake) {
+		time.Sleep(3 * time.Millisecond)
+	}
 }
 
 // round increments the counter once under the lock. A lock that was lost, and a write that
@@ -338,7 +348,7 @@ func (w *demoWork) round(ctx context.Context, m *locks.Manager) error {
 			if err != nil {
 				return err
 			}
-			time.Sleep(3 * time.Millisecond) // the work, which does not look at ctx
+			w.work()
 			err = writeCounter(w.counter, w.token, value+1, func() { w.note("wrote", value+1) })
 			if errors.Is(err, errRefused) {
 				w.note("refused", value+1)

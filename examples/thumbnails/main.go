@@ -1,80 +1,89 @@
-// Thumbnails watches a folder of pictures and keeps a thumbnail of each of them
-// up to date. It shows package jobqueue: a picture is queued once however often
-// it changes, several consumers take from the queue, what fails goes back with
-// a delay and is given up after five attempts, and who stops the program is
-// told everything that was not finished.
+// Thumbnails keeps a thumbnail of each picture in a folder up to date, until it is
+// told to stop.
 //
-//	go run ./examples/thumbnails                  # a demo in a temporary folder
-//	go run ./examples/thumbnails ~/Pictures       # until Ctrl-C
-//	go run ./examples/thumbnails -once ~/Pictures # once over the folder
+//	go run ./examples/thumbnails                   # once, in a folder of its own
+//	go run ./examples/thumbnails ~/Pictures        # until Ctrl-C
+//	go run ./examples/thumbnails -once ~/Pictures
 //
-// The files: studio.go is the queue and its consumers, watch.go what is put into
-// it, picture.go a picture and its smaller copy, gallery.go the folder of
-// thumbnails, book.go, gaps.go and report.go what is told, demo.go the demo,
-// flags.go the arguments.
-//
-// It exits with 0 if every picture has its thumbnail, 1 if it could not work, 2
-// when the arguments are wrong, 3 if some pictures were given up or some folders
-// could not be looked into (-once), and 130 when interrupted. (go run hides the
-// status: it prints it and exits with 1.)
+// queue.go is the queue: sixty lines, to be read first. picture.go makes a thumbnail,
+// and studio.go looks which are missing.
 package main
 
 import (
 	"context"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
 
-	"github.com/ambit-go/ambit/examples/internal/cli"
+	"github.com/ambit-go/ambit/service"
 )
 
-// statusGivenUp is for -once: there are, or may be, pictures without a thumbnail.
-const statusGivenUp = 3
+const about = `usage: thumbnails [flags] [folder]
 
-func main() { newProgram().Main() }
+Thumbnails keeps a thumbnail of each picture in a folder up to date: jpeg, png and
+gif. They are in the folder thumbnails in it. Without a folder it draws some
+pictures into one of its own, and is done when they have their thumbnails.
 
-func newProgram() *cli.Program {
-	cfg := new(config)
-	return &cli.Program{
-		Name:     "thumbnails",
-		Synopsis: "[flags] [folder]",
-		About: `Thumbnails watches a folder and what is in it, and keeps a thumbnail of each
-picture up to date: jpeg, png, gif, webp, bmp and tiff. Without a folder it
-shows what it does in a temporary one, and ends by itself.`,
-		Exit: `0 every picture has its thumbnail, 1 could not work, 2 wrong arguments,
-3 some pictures were given up, or folders not looked into (-once), 130 interrupted. What happens and the
-statistics are on stdout, progress and trouble on stderr`,
-		Flags: cfg.flags,
-		Run: func(ctx context.Context, args []string, std cli.Streams) error {
-			if err := cfg.parse(args); err != nil {
-				return err
-			}
-			if cfg.folder == "" {
-				return demo(ctx, *cfg, std)
-			}
-			return work(ctx, *cfg, std)
-		},
+Exit status: 0 done, 1 it could not work, or -once has given pictures up, 2 wrong
+arguments, 130 and 143 stopped by a signal.
+
+`
+
+func main() {
+	s := &studio{found: map[string]time.Time{}, gaveUp: map[string]time.Time{}}
+	flag.BoolVar(&s.once, "once", false, "look once, and end when all that was found is done")
+	flag.DurationVar(&s.every, "every", time.Second, "look this `often`")
+	flag.IntVar(&s.workers, "workers", runtime.NumCPU(), "work on `n` pictures at once")
+	flag.IntVar(&s.size, "size", 200, "the longer side of a thumbnail, in `pixels`")
+	flag.Usage = func() {
+		fmt.Fprint(os.Stderr, about)
+		flag.PrintDefaults()
 	}
+	flag.Parse()
+	if flag.NArg() > 1 || s.every <= 0 || s.workers < 1 || s.size < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	service.Main(func(ctx context.Context) error {
+		if flag.NArg() == 1 {
+			return s.run(ctx, flag.Arg(0))
+		}
+		folder, err := drawn()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(folder) }()
+		s.once = true
+		return s.run(ctx, folder)
+	})
 }
 
-// work keeps the thumbnails of a folder up to date.
-func work(ctx context.Context, cfg config, std cli.Streams) error {
-	s, err := open(cfg, std)
-	if err != nil {
-		return err
+// drawn draws some pictures into a folder.
+func drawn() (folder string, err error) {
+	if folder, err = os.MkdirTemp("", "thumbnails-"); err != nil {
+		return "", err
 	}
-	defer s.close()
-	s.book.say("%s: thumbnails go to %s\n", cfg.folder, cfg.out)
-	feed := s.watch
-	if cfg.once {
-		feed = s.lookOnce
+	for i := range 4 {
+		picture := image.NewRGBA(image.Rect(0, 0, 640, 480))
+		for n := range 640 * 480 {
+			picture.Set(n%640, n/640, color.RGBA{uint8(n), uint8(n / 640), uint8(64 * i), 255})
+		}
+		file, err := os.Create(filepath.Join(folder, fmt.Sprintf("picture-%d.png", i)))
+		if err != nil {
+			return folder, err
+		}
+		if err := png.Encode(file, picture); err != nil {
+			return folder, err
+		}
+		if err := file.Close(); err != nil {
+			return folder, err
+		}
 	}
-	err = s.run(ctx, feed)
-	s.report()
-	switch done := s.book.count(); {
-	case err != nil:
-		return err
-	case s.book.err() != nil:
-		return s.book.err()
-	case done.givenUp+done.unread > 0:
-		return &cli.ExitError{Code: statusGivenUp, Err: done.missing()}
-	}
-	return nil
+	return folder, nil
 }

@@ -1,123 +1,142 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"image"
 	_ "image/gif" // what can be decoded
 	_ "image/jpeg"
-	_ "image/png"
-	"io"
-	"math"
-	"path"
+	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
-	_ "golang.org/x/image/bmp"
 	"golang.org/x/image/draw"
-	_ "golang.org/x/image/tiff"
-	_ "golang.org/x/image/webp"
 )
 
-// longestSide is that of a picture, in pixels: the most that a jpeg may have.
-// Without it a picture of little area and great length would cost much memory
-// to scale.
-const longestSide = 65535
+// A gallery is a folder of pictures and one of their thumbnails. The thumbnail of
+// a.jpg is a.jpg.png, and has the time of its picture: that is how it is known to
+// agree with it, also after a restart.
+type gallery struct {
+	pictures, thumbnails string
+	size                 int // of the longer side of a thumbnail, in pixels
+}
 
-const million = 1_000_000
+const suffix = ".png"
 
-// isPicture reports whether a file of this name is taken for a picture. Hidden
-// ones are what other programs have not finished, and thumbnails are none.
 func isPicture(name string) bool {
-	base := path.Base(name)
-	if strings.HasPrefix(base, ".") || strings.HasSuffix(base, thumbnailSuffix) {
-		return false
-	}
-	switch strings.ToLower(path.Ext(base)) {
-	case ".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff":
-		return true
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".jpg", ".jpeg", ".png", ".gif":
+		return !strings.HasPrefix(name, ".")
 	}
 	return false
 }
 
-// shrink reads a picture and returns a copy whose longer side is at most size.
-// One of more than the given number of pixels is refused by what its header
-// says, before there is memory for it. shrink ends soon after ctx does.
-func shrink(ctx context.Context, file io.ReaderAt, pixels, size int) (image.Image, error) {
-	src, err := decode(ctx, file, pixels)
+// update makes the thumbnail of a picture agree with it: if the picture is gone, so is
+// the thumbnail then.
+func (g *gallery) update(ctx context.Context, name string) error {
+	thumbnail := filepath.Join(g.thumbnails, name+suffix)
+	file, err := os.Open(filepath.Join(g.pictures, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		err := os.Remove(thumbnail)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat() // before it is read: a change while it is read is another time
+	if err != nil {
+		return err
+	}
+	if t, err := os.Stat(thumbnail); err == nil && t.ModTime().Equal(info.ModTime()) {
+		return nil // it was found once more while it was made
+	}
+	picture, _, err := image.Decode(file)
+	if err != nil {
+		return fmt.Errorf("cannot be decoded: %w", err)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return g.save(thumbnail, g.shrink(picture), info.ModTime())
+}
+
+// shrink returns a copy whose longer side is no longer than that of a thumbnail.
+func (g *gallery) shrink(picture image.Image) image.Image {
+	b := picture.Bounds()
+	longer := max(b.Dx(), b.Dy(), g.size)
+	to := image.NewRGBA(image.Rect(0, 0, max(1, b.Dx()*g.size/longer), max(1, b.Dy()*g.size/longer)))
+	draw.CatmullRom.Scale(to, to.Bounds(), picture, b, draw.Src, nil)
+	return to
+}
+
+// save writes a thumbnail to a hidden file and gives it its name when it is whole. The
+// hidden name needs no randomness: the queue gives no picture to two workers at once.
+func (g *gallery) save(path string, thumbnail image.Image, changed time.Time) error {
+	hidden := filepath.Join(g.thumbnails, "."+filepath.Base(path))
+	file, err := os.Create(hidden)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(png.Encode(file, thumbnail), file.Close())
+	if err == nil {
+		err = os.Chtimes(hidden, changed, changed)
+	}
+	if err == nil {
+		err = os.Rename(hidden, path)
+	}
+	if err != nil {
+		_ = os.Remove(hidden)
+	}
+	return err
+}
+
+// stale returns the pictures whose thumbnails do not agree with them, with their
+// times, and no time for those that are gone. What an earlier run that was killed has
+// left half written is removed by the first call.
+func (g *gallery) stale(first bool) (map[string]time.Time, error) {
+	pictures, err := times(g.pictures)
+	if err != nil {
+		return nil, err // a folder that is gone is no folder of deleted pictures
+	}
+	thumbnails, err := times(g.thumbnails)
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	all := map[string]time.Time{}
+	for name, changed := range pictures {
+		if isPicture(name) && !thumbnails[name+suffix].Equal(changed) {
+			all[name] = changed
+		}
 	}
-	return scale(src, size), nil
-}
-
-func decode(ctx context.Context, file io.ReaderAt, pixels int) (image.Image, error) {
-	header, format, err := image.DecodeConfig(newSource(ctx, file))
-	switch w, h := header.Width, header.Height; {
-	case errors.Is(err, image.ErrFormat):
-		return nil, errors.New("no picture of a known format")
-	case err != nil:
-		return nil, fmt.Errorf("cannot be decoded: %w", err)
-	case w < 1 || h < 1:
-		return nil, fmt.Errorf("empty: %d by %d pixels", w, h)
-	case w > longestSide || h > longestSide || w*h > pixels:
-		return nil, fmt.Errorf("too large: %d by %d pixels, but -megapixels allows %d million, and %d a side", w, h, pixels/million, longestSide)
+	for thumbnail := range thumbnails {
+		name := strings.TrimSuffix(thumbnail, suffix)
+		if strings.HasPrefix(name, ".") {
+			if first && isPicture(name[1:]) {
+				_ = os.Remove(filepath.Join(g.thumbnails, thumbnail))
+			}
+		} else if _, there := pictures[name]; !there && isPicture(name) && name != thumbnail {
+			all[name] = time.Time{}
+		}
 	}
-	img, _, err := image.Decode(newSource(ctx, file))
-	if err != nil {
-		return nil, fmt.Errorf("broken %s: %w", format, err)
+	return all, nil
+}
+
+// times returns the files in a folder with the times of their last changes.
+func times(folder string) (map[string]time.Time, error) {
+	entries, err := os.ReadDir(folder)
+	files := map[string]time.Time{}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files[e.Name()] = info.ModTime()
+		}
 	}
-	return img, nil
-}
-
-// scale returns a copy of src whose longer side is at most size, on white.
-func scale(src image.Image, size int) image.Image {
-	b := src.Bounds()
-	w, h := fit(b.Dx(), b.Dy(), size)
-	dst := image.NewRGBA(image.Rect(0, 0, w, h))
-	draw.Draw(dst, dst.Bounds(), image.White, image.Point{}, draw.Src)
-	draw.CatmullRom.Scale(dst, dst.Bounds(), src, b, draw.Over, nil)
-	return dst
-}
-
-// fit returns the sides of a thumbnail of a picture. It keeps their ratio, but
-// for a side that would vanish, and enlarges nothing.
-func fit(w, h, size int) (int, int) {
-	longer := max(w, h)
-	if longer <= size {
-		return w, h
-	}
-	return max(1, (w*size+longer/2)/longer), max(1, (h*size+longer/2)/longer)
-}
-
-// A source is what a decoder reads a picture from, once. Package image passes it
-// on as it is because it has Peek, and not in a buffer that hides ReadAt: without
-// that the decoder of tiff keeps in memory whatever is before the place where the
-// file says that its header is.
-type source struct {
-	*bufio.Reader
-	io.ReaderAt
-}
-
-func newSource(ctx context.Context, file io.ReaderAt) source {
-	file = stopping{ctx, file}
-	return source{bufio.NewReader(io.NewSectionReader(file, 0, math.MaxInt64)), file}
-}
-
-// stopping is a file whose reads fail once ctx is done: decoders know of no
-// context, but they all read.
-type stopping struct {
-	ctx  context.Context
-	file io.ReaderAt
-}
-
-func (s stopping) ReadAt(p []byte, off int64) (int, error) {
-	if s.ctx.Err() != nil {
-		return 0, context.Cause(s.ctx)
-	}
-	return s.file.ReadAt(p, off)
+	return files, err
 }

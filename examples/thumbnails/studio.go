@@ -1,196 +1,105 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"image"
-	"io/fs"
+	"maps"
 	"os"
-	"sync/atomic"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/cli"
 	"github.com/ambit-go/ambit/jobqueue"
 )
 
-// A studio makes thumbnails. Its jobs are names of pictures, not changes: a job
-// is to make the thumbnail agree with the picture as it is by then, gone
-// included. So it does not matter how many changes one job stands for, nor how
-// often it is done.
+// A studio looks for pictures whose thumbnails are missing, and queues their names.
 type studio struct {
-	cfg     config
-	folder  *os.Root // of the pictures
-	gallery *gallery
-	queue   *jobqueue.Queue[string, string]
-	book    *book
-	make    func(ctx context.Context, name string) error // does a job
-	load    func(ctx context.Context, name string) (image.Image, error)
-	looking atomic.Bool // more jobs may come
-	looked  atomic.Bool // at the whole folder
-	seen    atomic.Bool // a picture
+	gallery
+	once    bool
+	every   time.Duration
+	workers int
+	queue   *queue
+
+	mu     sync.Mutex
+	found  map[string]time.Time // the pictures that were queued, and their times then
+	gaveUp map[string]time.Time // those that were given up
 }
 
-// open opens the folders.
-func open(cfg config, std cli.Streams) (*studio, error) {
-	folder, err := os.OpenRoot(cfg.folder)
-	if err != nil {
-		return nil, fmt.Errorf("cannot watch: %w", err)
+// run makes thumbnails until ctx is done, or once. It tells what is unfinished.
+func (s *studio) run(ctx context.Context, folder string) error {
+	s.pictures, s.thumbnails = folder, filepath.Join(folder, "thumbnails")
+	s.queue = newQueue(s.update, s.tell, s.giveUp)
+	if _, err := os.ReadDir(folder); err != nil {
+		return err
 	}
-	gallery, err := openGallery(cfg.out, cfg.folder)
-	if err != nil {
-		_ = folder.Close()
-		return nil, err
+	if err := os.MkdirAll(s.thumbnails, 0o777); err != nil {
+		return err
 	}
-	s := newStudio(cfg, std)
-	s.folder, s.gallery, s.make, s.load = folder, gallery, s.thumbnail, s.read
-	return s, nil
+	err := async.Scope(ctx, func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error { return s.queue.run(ctx, s.workers) }, async.Name("workers"))
+		return s.look(ctx)
+	})
+	// What is queued may agree by now: it was found while it was worked on.
+	if left, e := s.stale(false); e == nil && len(left) > 0 {
+		fmt.Printf("unfinished: %q\n", slices.Sorted(maps.Keys(left)))
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == nil && len(s.gaveUp) > 0 {
+		return fmt.Errorf("%d pictures have no thumbnail", len(s.gaveUp))
+	}
+	return err
 }
 
-// newStudio returns one without folders.
-//
-// A picture that changes while its thumbnail is made must be made again: that is
-// RunAgain. One that changes while it is queued is queued already, and while it
-// waits for another attempt, too.
-func newStudio(cfg config, std cli.Streams) *studio {
-	s := &studio{cfg: cfg, book: newBook(cfg, std)}
-	s.looking.Store(true)
-	s.queue = jobqueue.New[string](
-		jobqueue.WhileRunning(jobqueue.RunAgain),
-		jobqueue.RetryDelay(cfg.retry()),
-		jobqueue.MaxAttempts[string](cfg.attempts, nil), // the book is told by Observe
-		jobqueue.Observe(s.observe),
-	)
-	return s
-}
-
-func (s *studio) close() {
-	s.gallery.close()
-	_ = s.folder.Close()
-}
-
-// run has the consumers work, and feed put jobs into the queue, until that is
-// closed, feed fails, or a signal comes. All of it has ended when run returns,
-// and what was not finished is in the queue.
-func (s *studio) run(ctx context.Context, feed func(ctx context.Context) error) error {
-	return async.Scope(ctx, func(ctx context.Context) error {
-		cli.FailOnSignal(ctx)
-		async.Go(ctx, s.progress, async.Daemon(), async.Name("progress"))
-		async.Go(ctx, feed, async.Daemon(), async.Name("feed"))
-		return s.queue.Consume(ctx, s.cfg.workers, 1, s.do)
-	}, async.Name("thumbnails"))
-}
-
-// do does one job. It is a task of its own so that a decoder that panics over a
-// picture costs that picture an attempt rather than everybody the program, and
-// for its limit of time. What is done is settled at once, by the task itself: a
-// signal that comes just now would have the scope of the job end as stopped, and
-// the picture listed as unfinished.
-func (s *studio) do(ctx context.Context, names []string) error {
-	_, err := async.Start(ctx, func(ctx context.Context) error {
-		err := s.make(ctx, names[0])
-		if err == nil {
-			s.queue.Ack(ctx, names...)
+// look queues what it finds, at once and every so often. Looking is late, but complete:
+// it needs to know nothing of the order of changes, and the queue sees to it that
+// what is found twice is done once.
+func (s *studio) look(ctx context.Context) error {
+	for first := true; ; first = false {
+		stale, err := s.stale(first)
+		if err != nil {
+			return err
 		}
-		return err
-	}, async.Name(shown(names[0]))).Await(ctx, s.cfg.limit)
-	return err
-}
-
-// thumbnail makes the thumbnail of a picture agree with it.
-func (s *studio) thumbnail(ctx context.Context, name string) error {
-	info, err := s.folder.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && !info.Mode().IsRegular():
-		return s.gone(name)
-	case err != nil:
-		return cause(err)
-	}
-	s.seen.Store(true)
-	s.book.begin(name, info.ModTime())
-	img, err := s.load(ctx, name)
-	if s.changed(name, info) {
-		// What was read is neither the old nor the new. That is not its fault.
-		s.queue.AddAfter(s.cfg.settle, name)
-		return nil
-	}
-	if err != nil {
-		return cause(err)
-	}
-	if err := s.gallery.put(name, info.ModTime(), img); err != nil {
-		return cmp.Or(s.gallery.present(), cause(err))
-	}
-	s.book.made(name, img.Bounds().Size())
-	return nil
-}
-
-func (s *studio) read(ctx context.Context, name string) (image.Image, error) {
-	file, err := s.folder.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return shrink(ctx, file, s.cfg.pixels*million, s.cfg.size)
-}
-
-// changed reports whether a picture is no longer the file that it was.
-func (s *studio) changed(name string, was fs.FileInfo) bool {
-	is, err := s.folder.Lstat(name)
-	return err != nil || !os.SameFile(was, is) || !was.ModTime().Equal(is.ModTime()) || was.Size() != is.Size()
-}
-
-// gone removes the thumbnail of a picture that is no more.
-func (s *studio) gone(name string) error {
-	if err := s.present(); err != nil {
-		return err
-	}
-	removed, err := s.gallery.remove(name)
-	if removed {
-		s.book.removed(name)
-	}
-	return cause(err)
-}
-
-// present returns an error if the watched folder is not there any more: a disk
-// that was taken away has not lost its pictures.
-func (s *studio) present() error {
-	if !inPlace(s.folder) {
-		return fmt.Errorf("the folder %s is gone, or another is in its place", s.cfg.folder)
-	}
-	return nil
-}
-
-// observe is told what becomes of every job.
-func (s *studio) observe(e jobqueue.Event[string]) {
-	s.book.observe(e)
-	if e.Kind == jobqueue.Done || e.Kind == jobqueue.Dead {
-		s.closeIfIdle()
+		names := []string{}
+		s.mu.Lock()
+		for name, changed := range stale {
+			if gaveUp, ok := s.gaveUp[name]; !ok || !gaveUp.Equal(changed) {
+				delete(s.gaveUp, name)
+				s.found[name] = changed
+				names = append(names, name)
+			}
+		}
+		s.mu.Unlock()
+		slices.Sort(names)
+		s.queue.AddAll(names...)
+		if s.once {
+			return s.queue.Drain(ctx)
+		}
+		if err := async.Sleep(ctx, s.every); err != nil {
+			return err
+		}
 	}
 }
 
-// closeIfIdle closes the queue when nothing is in it and nothing will come. What
-// waits for another attempt is in it: that is why this is not Drain, which does
-// not wait so long.
-func (s *studio) closeIfIdle() {
-	if s.looking.Load() { // asked first: what was added before is counted below
-		return
-	}
-	if queued, inProgress := s.queue.Len(); queued+inProgress == 0 {
-		s.queue.Close()
-	}
+// giveUp notes a picture whose last attempt has failed. It has its attempts again
+// when it has changed since it was found.
+func (s *studio) giveUp(name string, _ error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gaveUp[name] = s.found[name]
 }
 
-// cause returns an error about a file without the file's name, which is told
-// with it anyhow.
-func cause(err error) error {
-	var path *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &path):
-		return path.Err
-	case errors.As(err, &link):
-		return link.Err
+// tell says what becomes of the pictures.
+func (s *studio) tell(e jobqueue.Event[string]) {
+	switch e.Kind {
+	case jobqueue.Done:
+		fmt.Printf("%q: done\n", e.Job)
+	case jobqueue.Failed:
+		fmt.Printf("%q: attempt %d has failed: %v\n", e.Job, e.Attempt, e.Err)
+	case jobqueue.Dead:
+		fmt.Printf("%q: given up after %d attempts: %v\n", e.Job, e.Attempt, e.Err)
 	}
-	return err
 }

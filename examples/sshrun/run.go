@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -7,95 +5,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/remote"
+	"github.com/ambit-go/ambit/service"
 )
 
-// Limits are how long each thing may take. All are positive but Script.
-type Limits struct {
-	Connect   time.Duration // until the shell is there
-	Script    time.Duration // the script itself; 0 for no limit
-	Term      time.Duration // from TERM to KILL
-	Kill      time.Duration // from KILL to closing the connection
-	Output    time.Duration // from the end of the script to that of its output
-	KeepAlive time.Duration // between questions whether the server lives; it may take three times that to answer
-}
+// A lostError says that nobody knows how the script has ended.
+type lostError struct{ why string }
 
-// stopping is how long a script that was told to stop may take at most.
-func (l Limits) stopping() time.Duration { return l.Term + l.Kill }
+func (e *lostError) Error() string { return e.why + "; the script may still run there" }
 
-// A Step is a script and what it is run with.
-type Step struct {
-	Script         string
-	Shell          string // reads the script from its stdin
-	Stdout, Stderr io.Writer
-	Notes          io.Writer // remarks for the user
-	Limits         Limits
+// errOutput is the cause of a stop because the output cannot be written.
+var errOutput = errors.New("cannot write the output")
 
-	// Hurry, if it is not nil, ends the time between TERM and KILL when it is
-	// done. It stops nothing by itself.
-	Hurry context.Context
-}
-
-// Run runs the script of the step on another machine. When ctx is done, or
-// after the limit of the script, or when its output cannot be written, the
-// script gets TERM, then KILL, then the connection is closed. The error tells
-// why it was stopped and how it ended: errors.As finds an ExitError, errors.Is
-// the cause; an AbandonedError says that the server has not told the end.
-//
-// Run returns when everything that it has started has ended. The one thing that
-// it does not wait for is a Write to Stdout or Stderr that does not return, once
-// ctx is done: it is named by a StragglerError.
-func Run(ctx context.Context, to destination, step Step) error {
-	l := step.Limits
-	return async.Scope(ctx, func(ctx context.Context) error {
-		s, err := connect(ctx, to, step.Shell, l.Connect)
-		if err != nil {
-			return err
-		}
-		defer s.close()
-		s.serve(ctx)
-		return (&running{session: s, Step: step}).run(ctx)
-	}, async.Name("run on "+to.address))
-}
-
-// A running is a step whose shell has started.
-type running struct {
-	*session
-	Step
-	end    *async.Future[error]    // how the script has ended, nil for well, as soon as that is known
-	ended  *async.Promise[error]   // settles end; the first to know does it
-	script *async.Future[struct{}] // end, looked after
-	meter  remote.Meter            // of the output
-}
-
-// run sends the script, copies its output, and waits for its end and then for
-// the end of the output.
-func (r *running) run(ctx context.Context) error {
-	// It is settled by what the server says, or by the end of the connection, and
-	// not by the cancellation: how the script ends then is what it is for.
-	r.end, r.ended = async.NewPromise[error](context.WithoutCancel(ctx), async.Name("end"))
-	async.Go(ctx, func(context.Context) error { r.listen(); return nil }, async.Name("listen"))
-
-	r.script = async.Watch(ctx, r.ending, async.Every(r.Limits.KeepAlive), r.check(ctx),
-		async.Name("script"),
-		async.OnAbort(r.stop),
-		async.HookTimeout(r.Limits.stopping()+r.Limits.Output), // it keeps to its own limits
-		async.Grace(r.Limits.stopping()+r.Limits.Output))
-	async.Go(ctx, func(context.Context) error { r.send(); return nil }, async.Name("send the script"))
-	return remote.Keep(ctx, r.Limits.Output, func(kept context.Context) error {
-		output := async.All(kept, r.pump(r.Stdout, r.channel), r.pump(r.Stderr, r.channel.Stderr()))
-		_, err := r.script.Await(ctx, r.Limits.Script)
-		if told, ok := errors.AsType[*remote.StoppedError](err); ok {
-			err = told // holds the cause as well, and says it once
-		}
-		return errors.Join(err, r.drain(ctx, output, err))
+// run runs the script. When ctx is done, or after the limit of the script, or when its output
+// cannot be written, or when the server is silent, the script is stopped. The error tells why, and
+// how the script ended. What it has started belongs to scope, and ends with the connection.
+func (cfg *config) run(scope context.Context) error {
+	ctx, stop := context.WithCancelCause(scope)
+	defer stop(nil)
+	s, err := cfg.open(ctx, func(shell *ssh.Session) {
+		shell.Stdin = strings.NewReader(bundle(cfg.script))
+		shell.Stdout, shell.Stderr = &output{os.Stdout, stop}, &output{os.Stderr, stop}
 	})
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	ended := make(chan struct{}) // closed when the script has ended
+	var end error                // how it did
+	_, err = async.Watch(ctx, func(ctx context.Context) (struct{}, error) {
+		defer close(ended)
+		end = outcome(s.Wait(), context.Cause(ctx))
+		return struct{}{}, end
+	}, async.Every(cfg.keepAlive), cfg.alive(scope, s), async.Name("script"), async.Timeout(cfg.timeout),
+		async.OnAbort(func(hook context.Context, _ error) error {
+			return cfg.stop(hook, service.Hurry(scope), s, ended)
+		}),
+		async.HookTimeout(2*(cfg.term+cfg.kill)), // it keeps to its own limits
+		async.Grace(2*(cfg.term+cfg.kill)),
+	).Wait(context.WithoutCancel(ctx)) // how the script ends is what it is for
+	if end != nil {
+		return end
+	}
+	return err
 }
 
 // bundle makes a script one compound command. A shell reads such a command to
@@ -104,77 +62,74 @@ func (r *running) run(ctx context.Context) error {
 // get the rest of the script.
 func bundle(script string) string { return "{ :\n" + script + "\n} </dev/null\n" }
 
-// send writes the script to the shell. If it fails, the shell or the
-// connection has ended, and whoever waits for the end is told so.
-func (r *running) send() {
-	if _, err := io.Copy(r.channel, strings.NewReader(bundle(r.Script))); err == nil {
-		_ = r.channel.CloseWrite()
-	}
+// An output writes. What cannot be written stops the script, and the rest is dropped, so that
+// the script is not kept from ending.
+type output struct {
+	io.Writer
+	stop context.CancelCauseFunc
 }
 
-// listen settles end with what the server says about the end of the shell. It
-// goes on until the channel is closed, as requests that nobody takes would
-// block everything else on the connection.
-func (r *running) listen() {
-	for req := range r.requests {
-		if ended, ok := parseExit(req); ok {
-			r.ended.Resolve(ended)
-		}
-		if req.WantReply {
-			_ = req.Reply(false, nil)
-		}
+func (o *output) Write(p []byte) (int, error) {
+	if _, err := o.Writer.Write(p); err != nil {
+		o.stop(fmt.Errorf("%w: %w", errOutput, err))
 	}
-	r.ended.Resolve(errLost)
+	return len(p), nil
 }
 
-// parseExit reads the requests of RFC 4254, section 6.10.
-func parseExit(req *ssh.Request) (ended error, ok bool) {
-	switch req.Type {
-	case "exit-status":
-		var msg struct{ Status uint32 }
-		if ssh.Unmarshal(req.Payload, &msg) != nil {
-			return nil, false
-		}
-		if msg.Status == 0 {
-			return nil, true
-		}
-		return &ExitError{Status: int(msg.Status)}, true
-	case "exit-signal":
-		var msg struct {
-			Signal        string
-			Core          bool
-			Message, Lang string
-		}
-		if ssh.Unmarshal(req.Payload, &msg) != nil {
-			return nil, false
-		}
-		return &ExitError{Signal: msg.Signal, Core: msg.Core}, true
+// outcome says how the script has ended and, if it was stopped, why. One that traps TERM and
+// exits with 0 was stopped all the same.
+func outcome(end, cause error) error {
+	switch {
+	case end == nil && cause == nil:
+		return nil
+	case end == nil:
+		return fmt.Errorf("%w; the script exited with status 0", cause)
+	case !errors.As(end, new(*ssh.ExitError)):
+		end = &lostError{"the connection has ended before the script has: " + end.Error()}
 	}
-	return nil, false
+	if cause == nil {
+		return end
+	}
+	return fmt.Errorf("%w; %w", cause, end)
 }
 
-// ending waits for the end of the script. That ctx is done does not end the
-// wait: the abort hook sees to the end, and this says what it was.
-func (r *running) ending(ctx context.Context) (struct{}, error) {
-	ended, err := r.end.Wait(context.WithoutCancel(ctx))
-	if err == nil {
-		err = ended
-	}
-	return struct{}{}, remote.Stopped(ctx, err)
-}
-
-// silence is how many intervals of KeepAlive a server may take for an answer.
-const silence = 3
-
-// check returns a check that the server still answers. The question belongs to
-// the scope of ctx, as it may wait for the answer until the connection is
-// closed.
-func (r *running) check(owner context.Context) func(context.Context) error {
+// alive returns a check that the server still answers. The question belongs to
+// owner, as it may wait for the answer until the connection is closed. A server that has
+// nothing to do with such requests says so, which is as good.
+func (cfg *config) alive(owner context.Context, s *session) func(context.Context) error {
 	return func(ctx context.Context) error {
-		question := async.Start(owner, func(context.Context) error { return r.alive() }, async.Name("keepalive"))
-		if _, err := question.Await(ctx, silence*r.Limits.KeepAlive); err != nil {
-			return fmt.Errorf("no sign of life from the server for %v", silence*r.Limits.KeepAlive)
+		question := async.Start(owner, func(context.Context) error {
+			_, _, _ = s.client.SendRequest("keepalive@openssh.com", true, nil)
+			return nil
+		}, async.Name("keepalive"))
+		if _, err := question.Await(ctx, 3*cfg.keepAlive); err != nil {
+			return fmt.Errorf("no sign of life from the server for %v", 3*cfg.keepAlive)
 		}
 		return nil
 	}
+}
+
+// stop is the abort hook of the script: TERM, and if that does not end it KILL, and if that
+// does not, the end of the connection. Each stage has its time, and the first that helps is the
+// last. hook is not cancelled with the script. A signal is sent beside us: it blocks if the server
+// does not read.
+func (cfg *config) stop(hook, hurry context.Context, s *session, ended <-chan struct{}) error {
+	for _, stage := range []struct {
+		signal ssh.Signal
+		within time.Duration
+		hurry  <-chan struct{}
+	}{{ssh.SIGTERM, cfg.term, hurry.Done()}, {ssh.SIGKILL, cfg.kill, nil}} {
+		async.Go(hook, func(context.Context) error {
+			_ = s.Signal(stage.signal) // whether it helped is seen at the end of the script
+			return nil
+		}, async.Name(string(stage.signal)))
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(stage.within):
+		case <-stage.hurry:
+		}
+	}
+	_ = s.tcp.Close() // ends whatever waits for the server, signals that are not sent yet, too
+	return nil
 }

@@ -4,265 +4,262 @@ package main
 
 import (
 	"context"
-	"errors"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/examples/internal/clitest"
-	"github.com/ambit-go/ambit/examples/internal/remote"
-	"github.com/ambit-go/ambit/examples/sshrun/sshserver"
+	"github.com/ambit-go/ambit/examples/sshrun/internal/sshserver"
 )
 
-func TestTheStatusOfTheScriptIsReported(t *testing.T) {
-	for _, want := range []int{0, 3, 255} {
-		r := trial{script: fmt.Sprintf("echo out; echo err >&2; exit %d", want), limits: unhurried()}.run(t)
-		assert.Equal(t, "out\n", r.out.String())
-		assert.Equal(t, "err\n", r.err.String())
-		if want == 0 {
-			assert.NoError(t, r.failure)
-			continue
+func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"sshrun": main}) }
+
+// forever ends a script that goes on until a signal; a trap runs at once. It is
+// the child that says "ready", when it has become a program of its own: a fork
+// of bash that has not yet loses a TERM that the script traps, sleeps on, and
+// keeps the group from ending until the grace is over.
+const forever = "; bash -c 'echo ready; exec sleep 600' & wait $!; while :; do sleep 600 & wait $!; done"
+
+// A machine is a server with a user, and the files that a client needs.
+type machine struct {
+	t        *testing.T
+	address  string
+	hostKeys []ssh.Signer
+	identity string // the user's key
+	known    string // known_hosts
+}
+
+func newMachine(t *testing.T, flaw sshserver.Flaw) *machine {
+	t.Helper()
+	m := &machine{t: t}
+	_, user, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	public, err := ssh.NewPublicKey(user.Public())
+	require.NoError(t, err)
+	block, err := ssh.MarshalPrivateKey(user, "")
+	require.NoError(t, err)
+	_, first, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	second, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	for _, key := range []any{first, second} {
+		signer, err := ssh.NewSignerFromKey(key)
+		require.NoError(t, err)
+		m.hostKeys = append(m.hostKeys, signer)
+	}
+	server := &sshserver.Server{HostKeys: m.hostKeys, User: "ci", Key: public, Flaw: flaw}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	served := async.Start(ctx, func(ctx context.Context) error { return server.Serve(ctx, l) })
+	t.Cleanup(func() {
+		stop()
+		_, _ = served.Wait(context.Background())
+	})
+	m.address = l.Addr().String()
+	m.identity = m.file("identity", string(pem.EncodeToMemory(block)))
+	m.known = m.file("known_hosts", knownhosts.Line([]string{m.address}, m.hostKeys[0].PublicKey())+"\n")
+	return m
+}
+
+func (m *machine) file(name, text string) string {
+	m.t.Helper()
+	path := filepath.Join(m.t.TempDir(), name)
+	require.NoError(m.t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// run starts the program with a script.
+func (m *machine) run(script string, flags ...string) *clitest.Process {
+	m.t.Helper()
+	args := append([]string{"-identity", m.identity, "-known-hosts", m.known, "-connect-timeout", "1m", "-keepalive", "1m"}, flags...)
+	return clitest.Start(m.t, nil, "sshrun", append(args, "ci@"+m.address, m.file("script", script))...)
+}
+
+func TestTheEndOfTheScriptIsReported(t *testing.T) {
+	m := newMachine(t, "")
+	for _, test := range []struct {
+		script, stdout, stderr string
+		status                 int
+	}{
+		{"echo out; echo err >&2", "out\n", "err\n", 0},
+		{"exit 3", "", "sshrun: Process exited with status 3\n", 3},
+		{"exit 255", "", "sshrun: Process exited with status 255\n", 255},
+		{"kill -SEGV $$", "", "sshrun: Process exited with status 139 from signal SEGV\n", 139},
+		{"cat\necho after", "after\n", "", 0}, // which does not read the rest of the script
+		{"head -c 4194304 /dev/zero | tr '\\0' x", strings.Repeat("x", 4<<20), "", 0},
+	} {
+		p := m.run(test.script)
+		assert.Equal(t, test.status, p.Wait(), test.script)
+		assert.Equal(t, test.stdout, p.Stdout())
+		assert.Equal(t, test.stderr, p.Stderr())
+	}
+}
+
+func TestASignalIsPassedOnAndBothEndsAreTold(t *testing.T) {
+	m := newMachine(t, "")
+	for sig, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		for _, own := range []int{0, 7} {
+			p := m.run(fmt.Sprintf("echo pid $$; trap 'echo cleaning up; exit %d' TERM", own) + forever)
+			p.WaitFor("ready")
+			p.Signal(sig)
+			assert.Equal(t, want, p.Wait())
+			assert.Contains(t, p.Stdout(), "cleaning up\n")
+			assert.Regexp(t, fmt.Sprintf("^sshrun: stopped by signal: %v; .*exited with status %d\n$", sig, own), p.Stderr())
+			assert.Empty(t, clitest.InGroup(t, clitest.Number(t, p.Stdout(), "pid")), "left behind")
 		}
-		exit, ok := errors.AsType[*ExitError](r.failure)
-		require.True(t, ok, "%v", r.failure)
-		assert.Equal(t, ExitError{Status: want}, *exit)
 	}
 }
 
-func TestTheSignalThatEndedTheScriptIsReported(t *testing.T) {
-	for signal, status := range map[string]int{"TERM": 143, "KILL": 137, "SEGV": 139} {
-		r := trial{script: "kill -" + signal + " $$", limits: unhurried()}.run(t)
-		exit, ok := errors.AsType[*ExitError](r.failure)
-		require.True(t, ok, "%v", r.failure)
-		assert.Equal(t, signal, exit.Signal)
-		assert.Equal(t, status, exit.ExitStatus())
-	}
-}
-
-func TestACancelledScriptTellsTheCauseAndItsOwnEnd(t *testing.T) {
-	for _, want := range []int{0, 7} {
-		r := trial{
-			script: fmt.Sprintf("echo pid $$; trap 'echo last words; exit %d' TERM", want) + forever,
-			limits: unhurried(), cancel: true,
-		}.run(t)
-		assert.ErrorIs(t, r.failure, errUser)
-		assert.Contains(t, r.out.String(), "last words\n")
-		assert.Contains(t, r.failure.Error(), fmt.Sprintf("cancelled by the user; the script exited with status %d", want))
-		if want != 0 {
-			exit, ok := errors.AsType[*ExitError](r.failure)
-			require.True(t, ok, "%v", r.failure)
-			assert.Equal(t, want, exit.Status)
-		}
-		assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
-	}
-}
-
+// The first stage that helps is the last: KILL after the time for TERM, which a second signal
+// ends.
 func TestAScriptThatIgnoresTERMGetsKILL(t *testing.T) {
-	limits := unhurried()
-	limits.Term = soon
-	r := trial{script: "echo pid $$; trap '' TERM" + forever, limits: limits, cancel: true}.run(t)
-	assert.ErrorIs(t, r.failure, errUser)
-	exit, ok := errors.AsType[*ExitError](r.failure)
-	require.True(t, ok, "%v", r.failure)
-	assert.Equal(t, "KILL", exit.Signal)
-	assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
+	m := newMachine(t, "")
+	for _, term := range []string{"100ms", "1h"} {
+		p := m.run("echo pid $$; trap 'echo I stay' TERM"+forever, "-term", term)
+		p.WaitFor("ready")
+		p.Signal(os.Interrupt)
+		if term == "1h" {
+			p.WaitFor("I stay")
+			p.Signal(os.Interrupt)
+		}
+		assert.Equal(t, 130, p.Wait())
+		assert.Equal(t, "sshrun: stopped by signal: interrupt; Process exited with status 137 from signal KILL\n", p.Stderr())
+		assert.Empty(t, clitest.InGroup(t, clitest.Number(t, p.Stdout(), "pid")), "left behind")
+	}
 }
 
 func TestTheLimitOfTheScriptStopsIt(t *testing.T) {
-	limits := unhurried()
-	limits.Script = soon
-	r := trial{script: "trap 'exit 7' TERM" + forever, limits: limits}.run(t)
-	assert.ErrorIs(t, r.failure, context.DeadlineExceeded)
-	// It may not have come to its trap.
-	assert.True(t, errors.As(r.failure, new(*ExitError)), "%v", r.failure)
+	p := newMachine(t, "").run("sleep 600", "-timeout", "100ms")
+	assert.Equal(t, 124, p.Wait())
+	assert.Regexp(t, "^sshrun: async: script: context deadline exceeded .limit 100ms.*; Process exited with status 143 from signal TERM\n$", p.Stderr())
 }
 
-// When a server does not do what it is asked for, Run comes back after its
-// stages, says so, and what was started on both sides ends.
+// When a server does not do what it is asked for, the program comes back after its stages, and
+// says so. What it has started has ended then.
 func TestAServerThatDoesNotHelpIsAbandoned(t *testing.T) {
 	for _, flaw := range []sshserver.Flaw{sshserver.IgnoreSignals, sshserver.Deaf, sshserver.NoEnd} {
-		t.Run(string(flaw), func(t *testing.T) {
-			limits := unhurried()
-			limits.Term, limits.Kill = soon, soon
-			r := trial{flaw: flaw, script: "echo pid $$" + forever, limits: limits, cancel: true}.run(t)
-			assert.ErrorIs(t, r.failure, errUser)
-			gone, ok := errors.AsType[*AbandonedError](r.failure)
-			require.True(t, ok, "%v", r.failure)
-			assert.True(t, gone.MayRun)
-			assert.Contains(t, gone.Error(), "abandoned")
-			r.stopServer()
-			assert.Empty(t, clitest.InGroup(t, clitest.Number(t, r.out.String(), "pid")))
-		})
+		p := newMachine(t, flaw).run("true"+forever, "-term", "100ms", "-kill", "100ms")
+		p.WaitFor("ready")
+		p.Signal(os.Interrupt)
+		assert.Equal(t, 255, p.Wait(), flaw)
+		assert.Contains(t, p.Stderr(), "stopped by signal: interrupt; the connection has ended before the script has", flaw)
+		assert.Contains(t, p.Stderr(), "the script may still run there\n", flaw)
 	}
 }
 
-// A server that does not read blocks every packet: that of the script, and so
-// that of the signals.
-func TestAServerThatStopsReadingIsAbandoned(t *testing.T) {
-	limits := unhurried()
-	limits.Term, limits.Kill, limits.Script = soon, soon, soon
-	r := trial{
-		flaw:   sshserver.Stalled,
-		script: strings.Repeat("# a long script\n", 1<<20),
-		limits: limits,
-		tune:   func(c net.Conn) { _ = c.(*net.TCPConn).SetWriteBuffer(4 << 10) },
-	}.run(t)
-	assert.ErrorIs(t, r.failure, context.DeadlineExceeded)
-	assert.True(t, errors.As(r.failure, new(*AbandonedError)), "%v", r.failure)
+// Nobody cancels here: a server that does not read any more is found out by its silence.
+func TestAServerThatFallsSilentIsFoundOut(t *testing.T) {
+	p := newMachine(t, sshserver.Stalled).run("sleep 600", "-keepalive", "100ms", "-term", "100ms", "-kill", "100ms")
+	assert.Equal(t, 255, p.Wait())
+	assert.Contains(t, p.Stderr(), "no sign of life from the server for 300ms; the connection has ended before the script has")
 }
 
-func TestAServerThatNeverAnswersIsAbandoned(t *testing.T) {
-	t.Parallel()
+func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
 	for flaw, during := range map[sshserver.Flaw]string{
-		sshserver.Silent:    "handshake",
-		sshserver.NoSession: "opening a session",
-		sshserver.NoShell:   "starting bash",
+		sshserver.Silent: "in the handshake", sshserver.NoSession: "opening a session", sshserver.NoShell: "starting bash",
 	} {
 		t.Run(string(flaw), func(t *testing.T) {
 			t.Parallel()
-			limits := unhurried()
-			limits.Connect = 3 * time.Second // what does answer has to do so in this time
-			r := trial{flaw: flaw, script: "echo pid $$", limits: limits}.run(t)
-			gone, ok := errors.AsType[*AbandonedError](r.failure)
-			require.True(t, ok, "%v", r.failure)
-			assert.False(t, gone.MayRun)
-			assert.Contains(t, gone.Error(), during)
-			assert.Empty(t, r.out.String())
+			m := newMachine(t, flaw)
+			p := m.run("true", "-connect-timeout", "3s") // what does answer has to do so in this time
+			assert.Equal(t, 255, p.Wait())
+			assert.Equal(t, "sshrun: "+during+": no answer from "+m.address+" within 3s; nothing was run\n", p.Stderr())
 		})
 	}
 }
 
-func TestACancelledConnectTellsTheCause(t *testing.T) {
-	now := make(chan struct{})
-	close(now)
-	r := trial{flaw: sshserver.Silent, limits: unhurried(), cancel: true, when: now}.run(t)
-	assert.ErrorIs(t, r.failure, errUser)
-}
-
-// Nobody cancels here: the server is found out by its silence.
-func TestAServerThatFallsSilentIsFoundOut(t *testing.T) {
-	limits := unhurried()
-	limits.KeepAlive, limits.Term, limits.Kill = soon, soon, soon
-	r := trial{flaw: sshserver.Stalled, script: "sleep 600", limits: limits}.run(t)
-	assert.True(t, errors.As(r.failure, new(*async.WatchdogError)), "%v", r.failure)
-	assert.True(t, errors.As(r.failure, new(*AbandonedError)), "%v", r.failure)
-}
-
-func TestAServerThatAnswersIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	limits := unhurried()
-	limits.KeepAlive = time.Second // three for the answer, on a busy machine
-	r := trial{script: "sleep 1.3; echo done", limits: limits}.run(t)
-	assert.NoError(t, r.failure)
-	assert.Equal(t, "done\n", r.out.String())
-}
-
 func TestAnEndThatIsNotToldIsNoSuccess(t *testing.T) {
-	r := trial{flaw: sshserver.HangUp, script: "exit 0", limits: unhurried()}.run(t)
-	assert.ErrorIs(t, r.failure, errLost)
+	p := newMachine(t, sshserver.HangUp).run("exit 0")
+	assert.Equal(t, 255, p.Wait())
+	assert.Contains(t, p.Stderr(), "the script may still run there")
 }
 
 func TestHalfAScriptIsNeverRun(t *testing.T) {
-	t.Parallel()
 	marker := filepath.Join(t.TempDir(), "marker")
 	script := "touch " + marker + "\n" + strings.Repeat("# a long script\n", 64<<10)
-	r := trial{script: script, limits: unhurried()}.run(t)
-	require.NoError(t, r.failure)
-	require.FileExists(t, marker)
-	require.NoError(t, os.Remove(marker))
-
-	r = trial{flaw: sshserver.Cut, script: script, limits: unhurried()}.run(t)
-	assert.ErrorIs(t, r.failure, errLost)
+	assert.Equal(t, 255, newMachine(t, sshserver.Cut).run(script).Wait())
 	assert.NoFileExists(t, marker)
+	assert.Equal(t, 0, newMachine(t, "").run(script).Wait())
+	assert.FileExists(t, marker)
 }
 
-func TestACommandOfTheScriptDoesNotReadTheRestOfIt(t *testing.T) {
-	r := trial{script: "cat\necho after", limits: unhurried()}.run(t)
-	assert.NoError(t, r.failure)
-	assert.Equal(t, "after\n", r.out.String())
+// A closed pipe must not end the program before the script has been told.
+func TestAReaderThatGoesAwayStopsTheScript(t *testing.T) {
+	m := newMachine(t, "")
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	script := m.file("script", "trap 'exit 7' TERM; echo ready; while echo y; do :; done")
+	cmd := exec.Command("sshrun", "-identity", m.identity, "-known-hosts", m.known, "ci@"+m.address, script)
+	var stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = w, &stderr
+	require.NoError(t, cmd.Start())
+	require.NoError(t, w.Close())
+	_, err = io.ReadFull(r, make([]byte, len("ready\n")))
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	_ = cmd.Wait()
+	assert.Equal(t, 141, cmd.ProcessState.ExitCode())
+	assert.Contains(t, stderr.String(), "broken pipe; Process exited with status 7")
 }
 
-func TestOutputThatIsHeldOpenDoesNotHangIt(t *testing.T) {
-	limits := unhurried()
-	limits.Output = soon
-	r := trial{flaw: sshserver.HoldOutput, script: "echo last; exit 3", limits: limits}.run(t)
-	assert.True(t, errors.As(r.failure, new(*ExitError)), "%v", r.failure)
-	assert.Equal(t, "last\n", r.out.String())
-	assert.Contains(t, r.notes.String(), "holds its output open")
+// Whichever key is known: the server would show one of them by itself.
+func TestAHostKeyIsChecked(t *testing.T) {
+	m := newMachine(t, "")
+	for _, key := range m.hostKeys {
+		m.known = m.file("known_hosts", knownhosts.Line([]string{m.address}, key.PublicKey())+"\n")
+		p := m.run("exit 3")
+		assert.Equal(t, 3, p.Wait(), p.Stderr())
+	}
+	other := newMachine(t, "").hostKeys[0].PublicKey()
+	for text, want := range map[string]string{
+		"": "knownhosts: key is unknown: the key is SHA256:",
+		knownhosts.Line([]string{m.address}, other) + "\n": "knownhosts: key mismatch: the key is SHA256:",
+	} {
+		m.known = m.file("known_hosts", text)
+		p := m.run("exit 3")
+		assert.Equal(t, 255, p.Wait())
+		assert.Contains(t, p.Stderr(), want)
+	}
 }
 
-func TestALotOfOutputArrives(t *testing.T) {
-	t.Parallel()
-	r := trial{script: "head -c 8388608 /dev/zero; echo end; exit 3", limits: unhurried()}.run(t)
-	assert.True(t, errors.As(r.failure, new(*ExitError)), "%v", r.failure)
-	assert.Len(t, r.out.String(), 8<<20+len("end\n"))
-}
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
-func TestOutputThatCannotBeWrittenStopsTheScript(t *testing.T) {
-	r := trial{
-		script: "trap 'exit 7' TERM; while echo y; do :; done", limits: unhurried(),
-		change: func(s *Step) { s.Stdout = writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe }) },
-	}.run(t)
-	assert.ErrorIs(t, r.failure, io.ErrClosedPipe)
-	exit, ok := errors.AsType[*ExitError](r.failure)
-	require.True(t, ok, "%v", r.failure)
-	assert.Equal(t, 7, exit.Status)
-}
-
-func TestASlowReaderGetsEverything(t *testing.T) {
-	limits := unhurried()
-	limits.Output = soon
-	out := clitest.NewSign()
-	r := trial{
-		script: "seq 100000", limits: limits,
-		change: func(s *Step) {
-			s.Stdout = writerFunc(func(p []byte) (int, error) {
-				if len(out.String()) == 0 {
-					time.Sleep(6 * soon) // longer than output may be held open
-				}
-				return out.Write(p)
-			})
-		},
-	}.run(t)
-	assert.NoError(t, r.failure)
-	assert.True(t, strings.HasSuffix(out.String(), "\n100000\n"))
-	assert.Empty(t, r.notes.String())
-}
-
-func TestAReaderThatDoesNotReadDoesNotHangACancelledRun(t *testing.T) {
-	limits := unhurried()
-	limits.Output = soon
-	entered, release := make(chan struct{}), make(chan struct{})
-	t.Cleanup(func() { close(release) })
-	first := true
-	r := trial{
-		script: "echo one; sleep 600", limits: limits, cancel: true, when: entered,
-		change: func(s *Step) {
-			s.Stdout = writerFunc(func(p []byte) (int, error) {
-				if first {
-					close(entered)
-				}
-				first = false
-				<-release
-				return len(p), nil
-			})
-		},
-	}.run(t)
-	assert.ErrorIs(t, r.failure, errUser)
-	assert.ErrorIs(t, r.failure, remote.ErrStuck)
-	assert.True(t, errors.As(r.failure, new(*async.StragglerError)), "%v", r.failure)
-	assert.True(t, errors.As(r.failure, new(*ExitError)), "%v", r.failure)
+func TestWhatIsWrongIsTold(t *testing.T) {
+	m := newMachine(t, "")
+	script := m.file("script", "true")
+	for _, test := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"-h"}, 0, "authenticate with the private key"},
+		{[]string{"-nope"}, 2, "not defined: -nope"},
+		{[]string{"host"}, 2, "name a host and a script"},
+		{[]string{"-term", "0s", "host", script}, 2, "the other times must be more than 0"},
+		{[]string{"host", script}, 2, "-identity: which key"},
+		{[]string{"-identity", script, "host", "nowhere.sh"}, 255, "the script: open nowhere.sh"},
+		{[]string{"-identity", script, "host", script}, 255, "ssh: no key found"},
+		{[]string{"-identity", m.identity, "-known-hosts", "nowhere", "host", script}, 255, "-known-hosts: open nowhere"},
+		{[]string{"-identity", m.file("another", string(pem.EncodeToMemory(&pem.Block{Type: "x"}))), "-known-hosts", m.known, "ci@" + m.address, script}, 255, "unsupported key type"},
+	} {
+		p := clitest.Start(t, nil, "sshrun", test.args...)
+		assert.Equal(t, test.status, p.Wait(), test.args)
+		assert.Contains(t, p.Stderr(), test.want)
+	}
 }

@@ -18,7 +18,7 @@ import (
 const examples = "../.."
 
 // copied are the examples that can be copied.
-var copied = []string{"cleanup", "pools", "runstep", "waitports"}
+var copied = []string{"cleanup", "pools", "runstep", "sshrun", "waitports"}
 
 // maxLines is how many lines of code an example has at most, without comments and
 // tests: one idea, in one sitting.

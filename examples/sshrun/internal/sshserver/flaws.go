@@ -29,22 +29,12 @@ const (
 	Deaf Flaw = "deaf"
 	// Stalled reads nothing any more once the command has started.
 	Stalled Flaw = "stalled"
-	// HoldOutput says how the command has ended, and does not end its output.
-	HoldOutput Flaw = "hold-output"
 	// NoEnd never says that the command has ended.
 	NoEnd Flaw = "no-end"
 	// HangUp ends the connection when the command has ended, and does not say
 	// how it did.
 	HangUp Flaw = "hang-up"
 )
-
-// Flaws returns the names of all flaws.
-func Flaws() []string {
-	return []string{
-		string(Silent), string(NoSession), string(NoShell), string(Cut), string(IgnoreSignals),
-		string(Deaf), string(Stalled), string(HoldOutput), string(NoEnd), string(HangUp),
-	}
-}
 
 // A line is a connection that can be made deaf: reads then block until it is
 // closed.

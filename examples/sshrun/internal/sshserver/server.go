@@ -1,7 +1,7 @@
 //go:build unix
 
 // Package sshserver is an ssh server that runs commands in process groups of
-// their own. It is there to show and to test a client: it can be told to
+// their own. It is there to test a client: it can be told to
 // misbehave, and leaves nothing behind.
 //
 // server.go listens and authenticates, session.go runs the commands, flaws.go
@@ -11,10 +11,8 @@ package sshserver
 import (
 	"bytes"
 	"context"
-	"crypto/subtle"
 	"errors"
 	"net"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -25,13 +23,8 @@ import (
 type Server struct {
 	HostKeys []ssh.Signer
 	User     string
-	Key      ssh.PublicKey // authenticates the user; may be nil
-	Password string        // does so, too; empty for none
+	Key      ssh.PublicKey // authenticates the user
 	Flaw     Flaw
-
-	// Grace is how long a command that still runs when its connection ends
-	// has between TERM and KILL.
-	Grace time.Duration
 }
 
 var errRefused = errors.New("refused")
@@ -41,13 +34,6 @@ func (s *Server) config() *ssh.ServerConfig {
 	c := &ssh.ServerConfig{
 		PublicKeyCallback: func(conn ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if conn.User() != s.User || s.Key == nil || !bytes.Equal(key.Marshal(), s.Key.Marshal()) {
-				return nil, errRefused
-			}
-			return nil, nil
-		},
-		PasswordCallback: func(conn ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
-			same := subtle.ConstantTimeCompare(password, []byte(s.Password)) == 1
-			if conn.User() != s.User || s.Password == "" || !same {
 				return nil, errRefused
 			}
 			return nil, nil

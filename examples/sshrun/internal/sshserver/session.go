@@ -97,7 +97,7 @@ func (s *session) run(ctx context.Context, command string) error {
 		Stdin:  r,
 		Stdout: &output{s, s.channel},
 		Stderr: &output{s, s.channel.Stderr()},
-		Grace:  s.server.Grace,
+		Grace:  -1,
 		Started: func(pid int) {
 			_ = r.Close() // the command has its own
 			s.setGroup(pid)
@@ -141,9 +141,6 @@ func (s *session) report(ctx context.Context, result proc.Result) {
 		}{proc.SignalName(result.Signal)[len("SIG"):], false, "", ""})
 	}
 	_, _ = s.channel.SendRequest(request, false, payload)
-	if s.server.Flaw == HoldOutput {
-		<-ctx.Done()
-	}
 	_ = s.channel.Close()
 }
 

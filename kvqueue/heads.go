@@ -28,8 +28,7 @@ type look struct {
 // revision. That nothing is ready it concludes only from all that is from the floor to
 // the revision.
 func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, error) {
-	start := q.lastFloor.Load()
-	from, span := start, uint64(window)
+	from, span := q.lastFloor.Load(), uint64(window)
 	for {
 		end := from + span
 		if end < from {
@@ -45,11 +44,12 @@ func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, erro
 		}
 		q.lastFloor.Store(s.head.floor)
 		switch {
-		case s.head.floor < start: // an item has come back to a place before: look from there
-			start, from, span = s.head.floor, s.head.floor, window
+		case s.head.floor < from || s.head.floor >= end: // an item has come back to a place before, or they are all behind
+			from, span = s.head.floor, window
 			continue
 		case len(l.heads) == 0 && end <= s.now(): // what is there has a hint before the revision
-			from, span = max(end, s.head.floor), span*4
+			// From the floor again: an item may have come to a place that was looked at before.
+			from, span = s.head.floor, span*4
 			continue
 		}
 		first := s.now()

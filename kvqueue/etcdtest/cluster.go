@@ -120,6 +120,15 @@ func (c *Cluster) start() error {
 	return nil
 }
 
+// Restart kills all members that run, and starts all.
+func (c *Cluster) Restart(tb testing.TB) {
+	tb.Helper()
+	c.end()
+	if err := c.start(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func (c *Cluster) end() {
 	for _, m := range c.Members {
 		m.Kill()

@@ -1,0 +1,89 @@
+//go:build linux
+
+package etcdtest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/etcdkv"
+	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+)
+
+func TestAFullStoreTakesAcknowledgementsOnly(t *testing.T) {
+	cluster := etcdtest.Start(t, 1, etcdtest.Quota(8<<20))
+	client := cluster.Client(t)
+	q := open(t, etcdkv.New(client), "q")
+	added := map[string]int{}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	const held = 30 // large ones, whose end makes room
+	for range held {
+		enqueue(t, q, string(make([]byte, 64<<10)))
+	}
+	require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+		var items []kvqueue.Item
+		for len(items) < held {
+			some, err := q.Take(ctx, held-len(items))
+			require.NoError(t, err)
+			items = append(items, some...)
+		}
+		fill(t, q, added)
+		alarms, err := client.AlarmList(ctx)
+		require.NoError(t, err)
+		require.NotEmpty(t, alarms.Alarms)
+		assert.ErrorIs(t, q.Nack(ctx, errors.New("it puts something back"), items[0]), kvqueue.ErrNoSpace)
+		assert.NoError(t, q.Ack(ctx, items[1:]...), "this makes room")
+		return nil // and so does the end of the scope
+	}))
+	tried, cancelTry := context.WithTimeout(ctx, time.Second)
+	defer cancelTry()
+	assert.ErrorIs(t, q.Do(tried, 1, func(context.Context, []kvqueue.Item) error { return nil }), context.DeadlineExceeded, "a claim writes")
+
+	clear(t, client, cluster.Members[0].Endpoint)
+	enqueue(t, q, "last")
+	for range added {
+		added[string(one(t, q).Value[:8])]++
+	}
+	for name, times := range added {
+		assert.Equal(t, 1, times, "%s, which Enqueue has said it added", name)
+	}
+	assert.Equal(t, "last", string(one(t, q).Value))
+}
+
+// fill adds items until the store is full, and notes those that were added.
+func fill(t *testing.T, q *kvqueue.Queue, added map[string]int) {
+	large := make([]byte, 64<<10)
+	for i := 0; ; i++ {
+		copy(large, []byte{'i', 't', 'e', 'm', ' ', byte('0' + i/100), byte('0' + i/10%10), byte('0' + i%10)})
+		_, err := q.Enqueue(t.Context(), large)
+		if err == nil {
+			added[string(large[:8])] = 0
+			continue
+		}
+		require.ErrorIs(t, err, kvqueue.ErrNoSpace)
+		require.NotErrorIs(t, err, kvqueue.ErrUnknown, "the queue has looked what came of it")
+		return
+	}
+}
+
+// clear does what an operator does with a store that is full.
+func clear(t *testing.T, client *clientv3.Client, endpoint string) {
+	got, err := client.Get(t.Context(), "nothing")
+	require.NoError(t, err)
+	_, err = client.Compact(t.Context(), got.Header.Revision, clientv3.WithCompactPhysical())
+	require.NoError(t, err)
+	_, err = client.Defragment(t.Context(), endpoint)
+	require.NoError(t, err)
+	_, err = client.AlarmDisarm(t.Context(), (*clientv3.AlarmMember)(&pb.AlarmMember{}))
+	require.NoError(t, err)
+}

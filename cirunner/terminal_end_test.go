@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -146,6 +147,27 @@ func TestInTheBackground(t *testing.T) {
 	s.waitFor(t, "\nhello\r\n")
 	assert.Empty(t, titles(s.shown.Lines()))
 	s.press(t, "fg\n")
+	s.waitUntil(t, "the tree", func(lines []string) bool { return len(titles(lines)) == 1 })
+	require.NoError(t, os.WriteFile(mark, nil, 0o644))
+	s.waitFor(t, "cirunner: jobs failed")
+	s.press(t, "exit\n")
+	_ = cmd.Wait()
+}
+
+// A script has the terminal, and timeout has put cirunner into a group of its own.
+func TestUnderTimeoutInAScript(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("timeout"); err != nil || runtime.GOOS != "linux" {
+		t.Skip("needs timeout, and /proc")
+	}
+	p := newProject(t, failing)
+	p.write("script.sh", "timeout 1000 cirunner -j 2 ci.yml\n")
+	p.env = append(p.env, "PS1=prompt> ", "TERM=xterm", "NO_COLOR=1", "HISTFILE=")
+	mark := p.signalFile()
+	cmd := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
+	p.in(cmd)
+	s := onTerminal(t, cmd, 80, 40)
+	s.press(t, "bash script.sh\n")
 	s.waitUntil(t, "the tree", func(lines []string) bool { return len(titles(lines)) == 1 })
 	require.NoError(t, os.WriteFile(mark, nil, 0o644))
 	s.waitFor(t, "cirunner: jobs failed")

@@ -91,8 +91,20 @@ func isOrphan() bool {
 }
 
 // inForeground reports whether this process may draw on its terminal: it is not
-// in the background of a shell.
+// in the background of a shell. What has the terminal may also be what has started
+// this process and waits for it, from another group: a script, by way of timeout(1).
 func inForeground(f *os.File) bool {
-	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
-	return err != nil || group == unix.Getpgrp() // an error: it is not the one that has started us
+	front, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	if err != nil || front == unix.Getpgrp() {
+		return true // an error: it is not the terminal that has started us
+	}
+	for parent := os.Getppid(); parent > 1; parent = parentOf(parent) {
+		if session, err := unix.Getsid(parent); err != nil || session == parent {
+			return false // the shell that a person types at
+		}
+		if group, err := unix.Getpgid(parent); err == nil && group == front {
+			return true
+		}
+	}
+	return false
 }

@@ -6,6 +6,7 @@ replace github.com/ambit-go/ambit => ../
 
 require (
 	github.com/ambit-go/ambit v0.0.0-00010101000000-000000000000
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/google/btree v1.1.3
 	github.com/stretchr/testify v1.12.1
 	go.etcd.io/bbolt v1.5.0

@@ -121,6 +121,12 @@ func (o *options) list(ctx context.Context, args []string, out io.Writer) error 
 	if err != nil {
 		return err
 	}
+	if len(o.choice.only) > 0 {
+		if p, err = p.Only(o.choice.only); err != nil {
+			return &exit.Error{Err: err}
+		}
+		p.Left = nil
+	}
 	asked, err := o.manual.among(p)
 	if err != nil {
 		return err

@@ -32,6 +32,13 @@ func (p *parser) workflow() {
 	}
 }
 
+// Left is a job of the file that is not in the pipeline.
+type Left struct {
+	Name, Stage string
+	Why         string
+	Pos         Pos
+}
+
 // A decision is what rules make of a job beside what is in the Job itself.
 type decision struct {
 	needs    []needed // in place of those of the draft

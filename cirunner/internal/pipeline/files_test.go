@@ -49,7 +49,7 @@ func TestTheDemoShowsEveryFeature(t *testing.T) {
 
 	source, err := os.ReadFile("../../demo.yml")
 	require.NoError(t, err)
-	for _, sign := range []string{"extends:", "default:", "stages:", "&slowly", "*slowly", "!reference", "<<:", "inherit:", "dependencies:", "when: never"} {
+	for _, sign := range []string{"extends:", "default:", "stages:", "&slowly", "*slowly", "!reference", "<<:", "inherit:", "dependencies:", "when: never", "rules:"} {
 		require.Contains(t, string(source), sign)
 	}
 }

@@ -128,7 +128,8 @@ func (p *parser) takeDefaults(d *draft, job *node) {
 
 // checkJob looks at what keywords mean together.
 func (p *parser) checkJob(d *draft, job *node) {
-	if d.triggers && len(d.Script) == 0 {
+	if d.triggers && len(d.Script) == 0 { // nothing of it is for a shell
+		d.Before, d.After, d.Services, d.Caches = nil, nil, nil, nil
 		d.Script = []string{"echo 'no other pipeline is started here'"}
 	} else if !job.has("script") && !d.scriptSeen && !p.broken[d.key] {
 		p.errorf(d.at, "the job %s has no script: give it one, or put a dot before its name if it is only for others to extend", quote(d.key))

@@ -30,13 +30,6 @@ type Pipeline struct {
 	Warnings []Warning
 }
 
-// Left is a job of the file that is not in the pipeline.
-type Left struct {
-	Name, Stage string
-	Why         string
-	Pos         Pos
-}
-
 // Job returns the job of a name, or nil.
 func (p *Pipeline) Job(name string) *Job {
 	i := slices.IndexFunc(p.Jobs, func(j *Job) bool { return j.Name == name })

@@ -67,8 +67,3 @@ func (p *parser) need(n *node) (needed, bool) {
 	}
 	return need, ok && need.name != ""
 }
-
-func readDependencies(p *parser, d *draft, n *node) {
-	d.hasFetch = true
-	d.fetch = p.list("dependencies", n)
-}

@@ -38,26 +38,3 @@ off: {script: x, rules: [{if: $NOWHERE}]}
 	_, err = p.Only([]string{"shi"})
 	require.EqualError(t, err, `there is no job "shi"; did you mean "ship"?`)
 }
-
-// Warnings are one for each keyword, in the order of the file, with the number of
-// places; what many jobs inherit stands in one place.
-func TestWarningsAreGrouped(t *testing.T) {
-	const data = `default: {image: one}
-.base: {tags: [a]}
-a: {extends: .base, script: x, image: two}
-b: {extends: .base, script: x, coverage: /x/, environment: prod}
-c: {script: x, image: three, tags: [b]}
-`
-	p := right(t, data)
-	var lines []string
-	for _, w := range p.Warnings {
-		lines = append(lines, w.String())
-	}
-	require.Equal(t, []string{
-		"f.yml:1:11: warning: image (3 times, here first): " + noImage,
-		"f.yml:2:9: warning: tags (2 times, here first): " + noTags,
-		"f.yml:4:32: warning: coverage: " + noServer,
-		"f.yml:4:47: warning: environment: " + noServer,
-	}, lines)
-	require.Len(t, wrong(t, data).Problems, 7, "for a strict parser each place is wrong")
-}

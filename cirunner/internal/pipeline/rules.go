@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -205,8 +206,24 @@ func (p *parser) projectFiles() []string {
 	return p.options.Files()
 }
 
-// anyMatches reports whether one of some files matches one of some patterns.
+// maxComparisons bounds how often a file is compared with a pattern for one rule,
+// as in GitLab: beyond, the rule matches.
+const maxComparisons = 50_000
+
+// anyMatches reports whether one of some files matches one of some patterns. Names
+// without a wildcard are looked for first.
 func anyMatches(patterns, files []string) bool {
+	globs := 0
+	for _, pattern := range patterns {
+		if strings.ContainsAny(pattern, `*?[{\`) {
+			globs++
+		} else if slices.Contains(files, pattern) {
+			return true
+		}
+	}
+	if globs*len(files) > maxComparisons {
+		return true
+	}
 	for _, pattern := range patterns {
 		for _, file := range files {
 			if ok, err := doublestar.Match(pattern, file); ok && err == nil {

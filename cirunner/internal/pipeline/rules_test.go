@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -244,4 +245,17 @@ func TestWhyThereIsNoPipeline(t *testing.T) {
 	require.Empty(t, p.Jobs)
 	require.Equal(t, "rules, only or when keep every job out for the branch local (push)", p.Why)
 	require.Equal(t, []string{"when: never", "only: the branch local (push) is none of tags"}, []string{p.Left[0].Why, p.Left[1].Why})
+}
+
+// What cannot be compared in reasonable time matches, as in GitLab; a name without a
+// wildcard is always looked for.
+func TestTooManyComparisons(t *testing.T) {
+	files := make([]string, 60_000)
+	for i := range files {
+		files[i] = fmt.Sprint("file", i)
+	}
+	require.True(t, anyMatches([]string{"*.go"}, files))
+	require.False(t, anyMatches([]string{"*.go"}, files[:40_000]))
+	require.False(t, anyMatches([]string{"Dockerfile"}, files))
+	require.True(t, anyMatches([]string{"file59999"}, files))
 }

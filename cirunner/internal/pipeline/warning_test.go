@@ -1,0 +1,46 @@
+package pipeline
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Warnings are one for each keyword, in the order of the file, with the number of
+// places; what many jobs inherit stands in one place.
+func TestWarningsAreGrouped(t *testing.T) {
+	const data = `default: {image: one}
+.base: {tags: [a]}
+a: {extends: .base, script: x, image: two}
+b: {extends: .base, script: x, coverage: /x/, environment: prod}
+c: {script: x, image: three, tags: [b]}
+`
+	p := right(t, data)
+	var lines []string
+	for _, w := range p.Warnings {
+		lines = append(lines, w.String())
+	}
+	require.Equal(t, []string{
+		"f.yml:1:11: warning: image (3 times, here first): " + noImage,
+		"f.yml:2:9: warning: tags (2 times, here first): " + noTags,
+		"f.yml:4:32: warning: coverage: " + noServer,
+		"f.yml:4:47: warning: environment: " + noServer,
+	}, lines)
+	require.Len(t, wrong(t, data).Problems, 7, "for a strict parser each place is wrong")
+}
+
+// A job that only triggers another pipeline does nothing, whatever the file gives to
+// all jobs; those that need it go on.
+func TestATriggerDoesNothing(t *testing.T) {
+	p := right(t, `
+default: {before_script: [docker login], after_script: [docker logout], services: [{name: web, command: serve}]}
+down: {stage: build, trigger: {project: group/other}}
+after: {needs: [down], script: x}
+`)
+	down := p.Job("down")
+	require.Equal(t, []string{"echo 'no other pipeline is started here'"}, down.Script)
+	require.Empty(t, down.Before)
+	require.Empty(t, down.After)
+	require.Empty(t, down.Services)
+	require.Equal(t, "trigger", p.Warnings[0].Keyword)
+}

@@ -48,8 +48,8 @@ func (q *Queue) look(ctx context.Context, p Pair) (Item, error) {
 	return i, err
 }
 
-// pages yields the keys of one kind from a hint on, in order, by reads that are bounded on
-// both ends and in their number.
+// pages yields the keys of one kind from a hint on, in order, and their values. Ready items
+// begin at the floor.
 func (q *Queue) pages(ctx context.Context, kind string, first uint64) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		s, err := q.read(ctx)
@@ -57,14 +57,22 @@ func (q *Queue) pages(ctx context.Context, kind string, first uint64) iter.Seq2[
 			yield(Pair{}, err)
 			return
 		}
-		begin, span := first, uint64(window)
+		begin := first
 		if kind == "q" {
 			begin = max(begin, s.head.floor)
 		}
-		from, now := q.lay.from(kind, begin), s.now()
+		q.span(ctx, kind, begin, s.now(), false)(yield)
+	}
+}
+
+// span yields the keys of one kind with hints from begin to last, in order, by reads that are
+// bounded on both ends and in their number.
+func (q *Queue) span(ctx context.Context, kind string, begin, last uint64, keysOnly bool) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		from, span := q.lay.from(kind, begin), uint64(window)
 		for {
 			end := q.lay.from(kind, begin+span)
-			results, _, err := q.kv.Read(ctx, Range{Begin: from, End: end, Limit: pageSize})
+			results, _, err := q.kv.Read(ctx, Range{Begin: from, End: end, Limit: pageSize, KeysOnly: keysOnly})
 			if err != nil {
 				yield(Pair{}, err)
 				return
@@ -78,7 +86,7 @@ func (q *Queue) pages(ctx context.Context, kind string, first uint64) iter.Seq2[
 			if results[0].More {
 				continue
 			}
-			if begin += span; begin > now {
+			if begin += span; begin > last {
 				return
 			}
 			if from = end; len(results[0].Pairs) < pageSize/4 {

@@ -1,0 +1,199 @@
+package kvqueue
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// An Audit is what a store holds of a queue, as [Queue.Audit] found it.
+type Audit struct {
+	Revision Rev    // of the store
+	Floor    uint64 // no item has a smaller hint
+	Length
+	Bytes    int64 // of the payloads of all items
+	Requests int   // claims that wait
+	Sessions []SessionAudit
+	// Faults say what should not be. A fault that was there all the time is told; what
+	// came and went while the keys were read is not.
+	Faults []string
+}
+
+// A SessionAudit is a process that has a handle on a queue, or had one.
+type SessionAudit struct {
+	ID    int64
+	Owner string
+	// Alive says that the store has heard of it in time. What another had claimed goes back
+	// as soon as somebody waits for items.
+	Alive  bool
+	Claims int
+}
+
+// Audit reads every key of the queue, some at a time, and compares them: an item is ready,
+// claimed or dead, and only one of these, and has a payload; a payload has an item; no ready
+// item is below the floor; a claim has a session. Others may use the queue meanwhile. The
+// keys of all items are in memory while it lasts.
+func (q *Queue) Audit(ctx context.Context) (Audit, error) {
+	var faults map[string]bool
+	for range 3 { // what is only on its way is not there again
+		a, err := q.audit(ctx)
+		if err != nil {
+			return a, err
+		}
+		a.Faults = slices.DeleteFunc(a.Faults, func(f string) bool { return faults != nil && !faults[f] })
+		if len(a.Faults) == 0 {
+			return a, nil
+		}
+		faults = map[string]bool{}
+		for _, f := range a.Faults {
+			faults[f] = true
+		}
+	}
+	a, err := q.audit(ctx)
+	a.Faults = slices.DeleteFunc(a.Faults, func(f string) bool { return !faults[f] })
+	return a, err
+}
+
+// An auditor compares what it reads.
+type auditor struct {
+	*Queue
+	Audit
+	places   map[Key]string // where an item is
+	payloads map[Key]bool
+	sessions map[int64]*SessionAudit
+}
+
+func (q *Queue) audit(ctx context.Context) (Audit, error) {
+	a := &auditor{Queue: q, places: map[Key]string{}, payloads: map[Key]bool{}, sessions: map[int64]*SessionAudit{}}
+	for _, step := range []func(context.Context) error{a.readHead, a.readItems, a.readClaims, a.readPayloads} {
+		if err := step(ctx); err != nil {
+			return a.Audit, err
+		}
+	}
+	for k, place := range a.places {
+		if !a.payloads[k] {
+			a.fault("%v is %s, and has no payload", k, place)
+		}
+	}
+	for k := range a.payloads {
+		if a.places[k] == "" {
+			a.fault("%v has a payload, and is not ready, claimed or dead", k)
+		}
+	}
+	for _, s := range a.sessions {
+		a.Sessions = append(a.Sessions, *s)
+	}
+	slices.SortFunc(a.Sessions, func(x, y SessionAudit) int { return cmp.Compare(x.ID, y.ID) })
+	slices.Sort(a.Faults)
+	return a.Audit, nil
+}
+
+func (a *auditor) fault(format string, args ...any) {
+	a.Faults = append(a.Faults, fmt.Sprintf(format, args...))
+}
+
+// readHead reads what there is but once, the sessions, and the requests.
+func (a *auditor) readHead(ctx context.Context) error {
+	var ranges []Range
+	for _, kind := range []string{"l", "s", "r"} {
+		ranges = append(ranges, Range{Begin: a.lay.all(kind), End: after(a.lay.all(kind))})
+	}
+	s, err := a.read(ctx, ranges...)
+	if err != nil {
+		return err
+	}
+	a.Revision, a.Floor, a.Requests = s.rev, s.head.floor, len(s.of[2].Pairs)
+	for i, of := range s.of[:2] {
+		for _, p := range of.Pairs {
+			id, err := sessionOf(p.Key)
+			if err != nil {
+				a.fault("the store holds a session that this package did not write: %q", p.Key)
+				continue
+			}
+			if a.sessions[id] == nil {
+				a.sessions[id] = &SessionAudit{ID: id, Owner: string(p.Value), Alive: i == 0}
+			}
+		}
+	}
+	return nil
+}
+
+// readItems reads what is ready, and what is dead.
+func (a *auditor) readItems(ctx context.Context) error {
+	for _, of := range [][2]string{{"q", "ready"}, {"x", "dead"}} {
+		kind, place := of[0], of[1]
+		s, err := a.read(ctx)
+		if err != nil {
+			return err
+		}
+		for p, err := range a.span(ctx, kind, 0, s.now(), false) {
+			if err != nil {
+				return err
+			}
+			k := keyOf(p.Key)
+			a.item(k, place, p.Value)
+			if kind == "x" {
+				a.Length.Dead++
+				continue
+			}
+			if a.Ready++; k.hint() < s.head.floor {
+				a.fault("%v is ready, and below the floor %d: nobody finds it", k, s.head.floor)
+			}
+		}
+	}
+	return nil
+}
+
+// item notes that an item is in a place.
+func (a *auditor) item(k Key, place string, value []byte) {
+	rec, _, err := decodeRecord(value)
+	if err != nil {
+		a.fault("%v: %v", k, err)
+	}
+	a.Bytes += int64(rec.size)
+	if other := a.places[k]; other != "" {
+		a.fault("%v is %s and %s", k, other, place)
+	}
+	a.places[k] = place
+}
+
+// readClaims reads what is claimed.
+func (a *auditor) readClaims(ctx context.Context) error {
+	for begin, end := a.lay.all("w"), after(a.lay.all("w")); ; {
+		results, _, err := a.kv.Read(ctx, Range{Begin: begin, End: end, Limit: pageSize})
+		if err != nil {
+			return err
+		}
+		for _, p := range results[0].Pairs {
+			begin = append(bytes.Clone(p.Key), 0)
+			k := keyOf(p.Key)
+			a.Claimed++
+			a.item(k, "claimed", p.Value)
+			id, err := sessionOf(p.Key[:max(len(p.Key)-keySize-1, 0)])
+			if s := a.sessions[id]; err == nil && s != nil {
+				s.Claims++
+			} else {
+				a.fault("%v is claimed by the session %x, which is unknown: nobody gives it back", k, uint64(id))
+			}
+		}
+		if !results[0].More {
+			return nil
+		}
+	}
+}
+
+func (a *auditor) readPayloads(ctx context.Context) error {
+	s, err := a.read(ctx)
+	if err != nil {
+		return err
+	}
+	for p, err := range a.span(ctx, "d", 0, s.now(), true) {
+		if err != nil {
+			return err
+		}
+		a.payloads[keyOf(p.Key)] = true
+	}
+	return nil
+}

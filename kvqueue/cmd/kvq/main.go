@@ -53,8 +53,8 @@ func init() {
 
 // more is what there is to know of a command beside its flags.
 var more = map[string]string{
-	"put": "Without arguments each line of stdin is an item; with -whole all of stdin is one. What was\nadded is in the store when it ends; of lines, when the next ones are read.",
-	"take": "The item is on the stdin of the command, and in KVQ_ITEM if it has no zero byte and is not\ntoo long; KVQ_KEY, KVQ_ATTEMPT, KVQ_FENCE and KVQ_QUEUE are the others. Status 0: it is done and\ngone. 75: it goes back, and no attempt is spent. Else it has failed, goes back to its place, and\nis tried again. Without a command items are written to stdout, one a line. A signal tells the\ncommands to stop, and what they have not done goes back.",
+	"put":     "Without arguments each line of stdin is an item; with -whole all of stdin is one. What was\nadded is in the store when it ends; of lines, when the next ones are read.",
+	"take":    "The item is on the stdin of the command, and in KVQ_ITEM if it has no zero byte and is not\ntoo long; KVQ_KEY, KVQ_ATTEMPT, KVQ_FENCE and KVQ_QUEUE are the others. Status 0: it is done and\ngone. 75: it goes back, and no attempt is spent. Else it has failed, goes back to its place, and\nis tried again. Without a command items are written to stdout, one a line. A signal tells the\ncommands to stop, and what they have not done goes back.",
 	"requeue": "The keys are those that dead shows.",
 	"peek":    "Values are quoted as in Go. -raw writes them as they are, one a line.",
 	"doctor":  "It reads every key of the queue. Others may use the queue meanwhile.",
@@ -184,8 +184,10 @@ func (e *env) with(ctx context.Context, f func(q *kvqueue.Queue) error) error {
 	return errors.Join(err, q.Close(ctx))
 }
 
-func (e *env) sayf(format string, args ...any)  { _, _ = fmt.Fprintf(e.stdout, format, args...) }
-func (e *env) notef(format string, args ...any) { _, _ = fmt.Fprintf(e.stderr, "kvq: "+format+"\n", args...) }
+func (e *env) sayf(format string, args ...any) { _, _ = fmt.Fprintf(e.stdout, format, args...) }
+func (e *env) notef(format string, args ...any) {
+	_, _ = fmt.Fprintf(e.stderr, "kvq: "+format+"\n", args...)
+}
 
 // help tells how a command is used.
 func help(w io.Writer, f *flag.FlagSet, name string, c command) error {

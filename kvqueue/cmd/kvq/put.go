@@ -151,4 +151,3 @@ func first(a, b error) error {
 	}
 	return b
 }
-

@@ -110,8 +110,11 @@ func (e *env) showAudit(a kvqueue.Audit) error {
 	}
 	for _, s := range a.Sessions {
 		state := "alive"
-		if !s.Alive {
-			state = "gone: its items go back as soon as a process waits for items"
+		switch {
+		case !s.Alive && s.Claims > 0:
+			state = "gone: they go back as soon as a process waits for items"
+		case !s.Alive:
+			state = "gone"
 		}
 		e.sayf("  session %x of %q: %d claimed, %s\n", uint64(s.ID), s.Owner, s.Claims, state)
 	}

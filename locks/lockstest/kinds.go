@@ -117,8 +117,8 @@ func kinds() []Test {
 			long := 100 * f.Lease
 			a := f.permit(2, short(f), func(q *locks.Request) { q.LockDelay = long })
 			b := f.permit(2, func(q *locks.Request) { q.Lease, q.DeleteOnRelease = long, true })
-			f.granted(f.Store, "s", a)
 			f.granted(f.Other, "s", b)
+			f.granted(f.Store, "s", a) // last: from its end on nothing is granted
 			for f.get("s").Busy > 1 {
 				time.Sleep(f.Lease / 20)
 			}
@@ -142,11 +142,18 @@ func kinds() []Test {
 		}},
 		{"a revoked lease is not renewed, and nobody else is granted the lock before it ends", func(t *testing.T, f *Fixture) {
 			a, b := f.mutex(short(f)), f.mutex()
-			first := f.granted(f.Store, "k", a)
+			long := f.mutex()
+			f.granted(f.Store, "k", long)
 			n, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{})
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
-			require.Equal(t, locks.Revoked, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: 10 * f.Lease})[0].Verdict)
+			require.Equal(t, locks.Revoked, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: long.ID}, Lease: 20 * f.Lease})[0].Verdict)
+			f.release(f.Store, "k", long)
+			first := f.granted(f.Store, "k", a)
+			_, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{})
+			require.NoError(t, err)
+			verdict := f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: 20 * f.Lease})[0].Verdict
+			require.NotEqual(t, locks.Extended, verdict) // if it has not ended by now, it was revoked
 			second := f.keep(f.Other, "k", b)
 			require.False(t, second.Acquired.Before(first.Expires))
 			n, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{Version: "other"})

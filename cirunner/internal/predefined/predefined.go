@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package predefined knows the CI variables of a run on this machine, as far as
 // git and the machine can tell them, and which files have changed.
 //

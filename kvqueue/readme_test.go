@@ -1,0 +1,103 @@
+package kvqueue_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/boltkv"
+)
+
+// What README.md shows stands here.
+
+func orders(ctx context.Context, kv kvqueue.KV, ship func(context.Context, []byte) error) error {
+	q, err := kvqueue.Open(ctx, kv, "orders", kvqueue.MaxAttempts(5))
+	if err != nil {
+		return err
+	}
+	defer q.Close(context.WithoutCancel(ctx))
+	if _, err := q.Enqueue(ctx, []byte("order 1"), []byte("order 2")); err != nil {
+		return err
+	}
+	return q.Consume(ctx, 8, 1, func(ctx context.Context, items []kvqueue.Item) error {
+		return ship(ctx, items[0].Value)
+	})
+}
+
+func onward(ctx context.Context, in, out *kvqueue.Queue) error {
+	return in.Do(ctx, 1, func(ctx context.Context, items []kvqueue.Item) error {
+		return in.Commit(ctx, items, func(tx *kvqueue.Tx) {
+			tx.Put([]byte("shipped/"+items[0].Key.String()), items[0].Value)
+			tx.Enqueue(out, items[0].Value)
+		})
+	})
+}
+
+func shared(ctx context.Context) (kvqueue.KV, error) {
+	kv, err := boltkv.Share(ctx, "orders.db") // opens the file, or reaches the process that has it
+	return kv, err
+}
+
+func TestTheReadmeShowsCodeThatCompiles(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	source, err := os.ReadFile("readme_test.go")
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(readme, -1)
+	require.NotEmpty(t, blocks)
+	for _, b := range blocks {
+		for _, line := range strings.Split(string(b[1]), "\n") {
+			require.Contains(t, string(source), strings.TrimSpace(line))
+		}
+	}
+}
+
+func TestTheReadmesExamplesDoWhatTheySay(t *testing.T) {
+	t.Chdir(t.TempDir())
+	kv, err := shared(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, kv.(*boltkv.Shared).Close()) }()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	shipped := make(chan string, 2)
+	require.ErrorIs(t, orders(ctx, kv, func(_ context.Context, order []byte) error {
+		if shipped <- string(order); len(shipped) == 2 {
+			stop()
+		}
+		return nil
+	}), context.Canceled)
+	assert.ElementsMatch(t, []string{"order 1", "order 2"}, []string{<-shipped, <-shipped})
+
+	in, out := open(t, kv, "in"), open(t, kv, "out")
+	pos, err := in.Enqueue(t.Context(), []byte("order 3"))
+	require.NoError(t, err)
+	require.NoError(t, onward(t.Context(), in, out))
+	next, err := out.Peek(t.Context(), 1)
+	require.NoError(t, err)
+	require.Len(t, next, 1)
+	assert.Equal(t, "order 3", string(next[0].Value))
+	results, _, err := kv.Read(t.Context(), kvqueue.Range{Begin: []byte("shipped/" + pos.First.String())})
+	require.NoError(t, err)
+	require.Len(t, results[0].Pairs, 1)
+}
+
+// Pages refer to each other, and to files of this repository.
+func TestThePagesOfTheQueueReferToWhatIsThere(t *testing.T) {
+	for _, page := range []string{"README.md", "../docs/kvqueue.md", "../docs/kvqueue-foundationdb.md"} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		links := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllSubmatch(text, -1)
+		require.NotEmpty(t, links, page)
+		for _, l := range links {
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), string(l[1])))
+			assert.NoError(t, err, page)
+		}
+	}
+}

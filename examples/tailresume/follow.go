@@ -22,22 +22,22 @@ import (
 //	5xx                           later
 //	others                        it will never be any better
 //
-// The body goes on for as long as the log grows. It is chunked, or has a length: that
+// The body goes on for as long as the log grows. It is chunked, as HTTP 1.1 has it: that
 // is what tells the end of the log from that of a connection.
 type follower struct {
 	client   *http.Client
 	url      string
-	emit     func(p []byte) error // takes lines; must not keep p
-	pause    async.Interval       // between connections, by how many have brought nothing
-	attempts int                  // that may bring nothing, in a row
+	out      io.Writer      // takes lines
+	pause    async.Interval // between connections, by how many have brought nothing
+	attempts int            // that may bring nothing, in a row
 
 	offset int64  // bytes received: where the next connection begins
-	line   []byte // those that were not emitted yet, because their line has not ended
+	line   []byte // those that were not written yet, because their line has not ended
 	conns  int    // connections made
 	again  int64  // bytes that came although they were there already
 }
 
-// longest is what a line may have before it is emitted in pieces.
+// longest is what a line may have before it is written in pieces.
 const longest = 64 << 10
 
 // A brokenError is about a connection, not about the log.
@@ -45,12 +45,12 @@ type brokenError struct{ error }
 
 func (e *brokenError) Unwrap() error { return e.error }
 
-// follow receives the log up to its end and emits it line by line. When a connection
+// follow receives the log up to its end and writes it line by line. When a connection
 // breaks it makes another, after a pause that grows until one brings something. It
-// gives up when attempts in a row bring nothing, when emit fails, or when ctx is done.
+// gives up when attempts in a row bring nothing, when out does, or when ctx is done.
 //
-// emit is called on the calling goroutine: nothing is received that nobody takes, and
-// when follow has returned it is not called again.
+// It writes on the calling goroutine: nothing is received that nobody takes, and when
+// follow has returned nothing is written.
 func (f *follower) follow(ctx context.Context) error {
 	for fruitless := 0; ; {
 		before := f.offset
@@ -119,8 +119,6 @@ func (f *follower) begin(answer *http.Response) (int64, error) {
 		return 0, fmt.Errorf("the log has no byte %d: it is not the one that was begun with", f.offset)
 	case s != http.StatusOK && s != http.StatusPartialContent:
 		return 0, errors.New(answer.Status)
-	case answer.ContentLength < 0 && len(answer.TransferEncoding) == 0:
-		return 0, errors.New("the server does not say where its answer ends")
 	}
 	at, err := strconv.ParseInt(answer.Header.Get("Log-Offset"), 10, 64)
 	if err != nil || at < 0 || at > f.offset {
@@ -135,23 +133,19 @@ func (f *follower) take(at int64, p []byte) error {
 	f.again += known
 	f.offset += int64(len(p)) - known
 	f.line = append(f.line, p[known:]...)
-	if end := bytes.LastIndexByte(f.line, '\n') + 1; end > 0 {
-		return f.flush(end)
+	end := bytes.LastIndexByte(f.line, '\n') + 1
+	if end == 0 && len(f.line) >= longest {
+		end = len(f.line)
 	}
-	if len(f.line) >= longest {
-		return f.flush(len(f.line))
-	}
-	return nil
+	return f.flush(end)
 }
 
-// flush emits the first n bytes of what is there.
+// flush writes the first n bytes of what is there.
 func (f *follower) flush(n int) error {
 	if n == 0 {
 		return nil
 	}
-	if err := f.emit(f.line[:n]); err != nil {
-		return err
-	}
+	_, err := f.out.Write(f.line[:n])
 	f.line = append(f.line[:0], f.line[n:]...)
-	return nil
+	return err
 }

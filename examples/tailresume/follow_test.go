@@ -56,6 +56,10 @@ type broken struct{ error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.error }
 
+type writer func(p []byte) error
+
+func (w writer) Write(p []byte) (int, error) { return len(p), w(p) }
+
 // follows has a follower follow what is played, with pauses of 1, 2, 4 and 8 s.
 func follows(t *testing.T, left ...play) (got []string, s *plays, err error) {
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +67,7 @@ func follows(t *testing.T, left ...play) (got []string, s *plays, err error) {
 		f := &follower{
 			client:   &http.Client{Transport: s},
 			url:      "http://server",
-			emit:     func(p []byte) error { got = append(got, string(p)); return nil },
+			out:      writer(func(p []byte) error { got = append(got, string(p)); return nil }),
 			pause:    async.Backoff(time.Second, 8*time.Second),
 			attempts: 5,
 		}
@@ -138,7 +142,7 @@ func TestALongLineComesInPieces(t *testing.T) {
 func TestAConsumerThatFailsEndsIt(t *testing.T) {
 	full := errors.New("full")
 	s := &plays{left: []play{{0, "a\n", errCut, 0}}}
-	f := &follower{client: &http.Client{Transport: s}, url: "http://server", emit: func([]byte) error { return full }}
+	f := &follower{client: &http.Client{Transport: s}, url: "http://server", out: writer(func([]byte) error { return full })}
 	assert.ErrorIs(t, f.follow(context.Background()), full)
 	assert.Len(t, s.from, 1)
 }

@@ -29,51 +29,38 @@ import (
 
 const about = `usage: tailresume [flags]
 
-Tailresume follows a log over connections that break, and prints every byte of it
-once. Without -url it starts a script that writes a log, and a server that cuts its
-connections, and follows that. What becomes of the connections is told on stderr.
-
-Exit status: 0 received as a whole, 1 not, 2 wrong arguments, 130 and 143 stopped by
-a signal.
+Tailresume follows a log over connections that break, and prints every byte of it once.
+Exit status: 0 received as a whole, 1 not, 2 wrong arguments, 130 and 143 stopped.
 
 `
 
-const defaultScript = `for i in {1..60}; do
-	printf 'line %02d of a log that grows while it is read\n' $i
-	sleep 0.03
-done
+const defaultScript = `for i in {1..60}; do echo "line $i of a log that grows while it is read"; sleep 0.03; done
 printf 'the last line, which has no newline'`
 
 func main() {
 	d := new(demo)
-	address := flag.String("url", "", "follow the log at this `address`")
+	f := &follower{client: http.DefaultClient, out: os.Stdout}
+	flag.StringVar(&f.url, "url", "", "follow the log at this `address`")
 	flag.StringVar(&d.script, "script", defaultScript, "bash `script` that writes the log")
 	flag.IntVar(&d.cut, "cut", 600, "cut connections after so many `bytes`, on average; 0 for never")
-	flag.Uint64Var(&d.seed, "seed", 1, "`number` that decides where")
-	attempts := flag.Int("attempts", 20, "give up after `n` connections in a row that bring nothing")
+	flag.IntVar(&f.attempts, "attempts", 20, "give up after `n` connections in a row that bring nothing")
 	pause := flag.Duration("pause", 10*time.Millisecond, "the first `time` between connections; it doubles, up to 1s or as much, until one brings something")
 	flag.Usage = func() {
 		fmt.Fprint(os.Stderr, about)
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	u, err := url.Parse(*address)
-	if flag.NArg() > 0 || d.cut != 0 && d.cut < 400 || *attempts < 1 || *pause <= 0 || *address != "" && (err != nil || u.Host == "") {
+	u, err := url.Parse(f.url)
+	if flag.NArg() > 0 || d.cut != 0 && d.cut < 400 || f.attempts < 1 || *pause <= 0 || f.url != "" && (err != nil || u.Host == "") {
 		flag.Usage() // a connection that is cut too early brings no more than a header
 		os.Exit(2)
 	}
 	// When nobody reads our output any more a write to it fails, and does not end
 	// the process with a script that runs.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	f := &follower{
-		client:   &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()},
-		url:      *address,
-		emit:     func(p []byte) error { _, err := os.Stdout.Write(p); return err },
-		pause:    async.Jitter(0.2, async.Backoff(*pause, time.Second)),
-		attempts: *attempts,
-	}
+	f.pause = async.Jitter(0.2, async.Backoff(*pause, time.Second))
 	service.Main(func(ctx context.Context) error {
-		if *address == "" {
+		if f.url == "" {
 			return d.run(ctx, f)
 		}
 		return f.follow(ctx)

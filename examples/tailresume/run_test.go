@@ -31,7 +31,7 @@ func TestReceivedIsWhatWasWritten(t *testing.T) {
 			data := randomLog(uint64(tc.cut), tc.size)
 			file := filepath.Join(t.TempDir(), "log")
 			require.NoError(t, os.WriteFile(file, data, 0o600))
-			p := clitest.Start(t, nil, "tailresume", "-cut", strconv.Itoa(tc.cut), "-seed", strconv.Itoa(tc.size), "-pause", "1ms",
+			p := clitest.Start(t, nil, "tailresume", "-cut", strconv.Itoa(tc.cut), "-pause", "1ms",
 				"-script", fmt.Sprintf("for i in 0 1 2 3; do tail -c +$((i*%d+1)) %s | head -c %[1]d; sleep 0.02; done", tc.size/4, file))
 			require.Zero(t, p.Wait(), p.Stderr())
 			assert.Equal(t, sha256.Sum256(data), sha256.Sum256([]byte(p.Stdout())))

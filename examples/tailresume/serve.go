@@ -50,8 +50,8 @@ func (s *logServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A brittleListener accepts connections that break after some bytes. Where is decided
-// by the seed.
+// A brittleListener accepts connections that break after some bytes. Where depends on
+// the mean alone.
 type brittleListener struct {
 	net.Listener
 	rand *rand.Rand // used by Accept alone, which one goroutine calls
@@ -63,14 +63,13 @@ func (l *brittleListener) Accept() (net.Conn, error) {
 	if err != nil || l.mean == 0 {
 		return conn, err
 	}
-	return &brittleConn{Conn: conn, left: l.rand.IntN(2 * l.mean), reset: l.rand.IntN(2) == 0}, nil
+	return &brittleConn{conn, l.rand.IntN(2 * l.mean)}, nil
 }
 
 // A brittleConn breaks in the middle of a Write. One goroutine writes.
 type brittleConn struct {
 	net.Conn
-	left  int  // bytes until it breaks
-	reset bool // and not in good order: what is under way may be lost
+	left int // bytes until it breaks
 }
 
 func (c *brittleConn) Write(p []byte) (int, error) {
@@ -80,9 +79,6 @@ func (c *brittleConn) Write(p []byte) (int, error) {
 	}
 	n, _ := c.Conn.Write(p[:c.left])
 	c.left = 0
-	if tcp, ok := c.Conn.(*net.TCPConn); ok && c.reset {
-		_ = tcp.SetLinger(0)
-	}
 	_ = c.Close()
 	return n, errors.New("the connection was cut")
 }

@@ -10,11 +10,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"image"
-	"image/color"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -26,10 +26,8 @@ import (
 
 const about = `usage: thumbnails [flags] [folder]
 
-Thumbnails keeps a thumbnail of each picture in a folder up to date: jpeg, png and
-gif. They are in the folder thumbnails in it. Without a folder it draws some
-pictures into one of its own, and is done when they have their thumbnails.
-
+Thumbnails keeps a thumbnail of each picture in a folder up to date, in the folder
+thumbnails in it. Without a folder it draws some pictures into one of its own.
 Exit status: 0 done, 1 it could not work, or -once has given pictures up, 2 wrong
 arguments, 130 and 143 stopped by a signal.
 
@@ -70,18 +68,9 @@ func drawn() (folder string, err error) {
 		return "", err
 	}
 	for i := range 4 {
-		picture := image.NewRGBA(image.Rect(0, 0, 640, 480))
-		for n := range 640 * 480 {
-			picture.Set(n%640, n/640, color.RGBA{uint8(n), uint8(n / 640), uint8(64 * i), 255})
-		}
-		file, err := os.Create(filepath.Join(folder, fmt.Sprintf("picture-%d.png", i)))
-		if err != nil {
-			return folder, err
-		}
-		if err := png.Encode(file, picture); err != nil {
-			return folder, err
-		}
-		if err := file.Close(); err != nil {
+		var picture bytes.Buffer
+		_ = png.Encode(&picture, image.NewGray(image.Rect(0, 0, 640, 480+i))) // a Buffer takes it
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("picture-%d.png", i)), picture.Bytes(), 0o600); err != nil {
 			return folder, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,11 +29,7 @@ type gallery struct {
 const suffix = ".png"
 
 func isPicture(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".jpg", ".jpeg", ".png", ".gif":
-		return !strings.HasPrefix(name, ".")
-	}
-	return false
+	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // update makes the thumbnail of a picture agree with it: if the picture is gone, so is

@@ -20,7 +20,7 @@ var (
 	errAborted  = errors.New("the server has aborted the job")
 )
 
-// job runs the scripts, and uploads what they print until the server has it all.
+// run runs the scripts, and uploads what they print until the server has it all.
 //
 // There are two levels of a stop, each a context. The script runs under soft, the
 // after-script under hard, and soft is inside hard, so a cancel ends the script and an
@@ -29,17 +29,17 @@ var (
 //
 // The upload is inside neither. It ends when all was sent, when the time for that
 // is over, when the server says that it is of no use, and at the second signal.
-func (c *config) job(ctx context.Context, client *http.Client, url string) error {
+func (c *config) run(ctx context.Context) error {
 	log, err := newJournal()
 	if err != nil {
 		return err
 	}
 	defer log.close()
-	u := &uploader{client: client, url: strings.TrimSuffix(url, "/"), log: log, piece: int64(c.size), hurry: service.Hurry(ctx)}
-	told := context.AfterFunc(ctx, func() {
+	client := &http.Client{Timeout: 30 * time.Second}
+	u := &uploader{client: client, url: strings.TrimSuffix(c.url, "/"), log: log, piece: int64(c.size), hurry: service.Hurry(ctx)}
+	defer context.AfterFunc(ctx, func() {
 		say("%v: what is left to do is done, and the log is sent; once more, and it is not", context.Cause(ctx))
-	})
-	defer told()
+	})()
 
 	var ran error
 	err = async.Scope(context.WithoutCancel(ctx), func(scope context.Context) error {

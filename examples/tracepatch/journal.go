@@ -15,7 +15,6 @@ type journal struct {
 
 	mu   sync.Mutex
 	size int64
-	open bool // the last line has no newline
 }
 
 func newJournal() (*journal, error) {
@@ -33,21 +32,14 @@ func (j *journal) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	n, err := j.file.WriteAt(p, j.size)
 	j.size += int64(n)
-	j.open = n > 0 && p[n-1] != '\n'
 	j.mu.Unlock()
 	j.added(n)
 	return n, err
 }
 
-// notef adds a line of our own.
+// notef adds a line of our own, after one that may have no end.
 func (j *journal) notef(format string, args ...any) {
-	format = "[tracepatch: " + format + "]\n"
-	j.mu.Lock()
-	if j.open {
-		format = "\n" + format
-	}
-	j.mu.Unlock()
-	fmt.Fprintf(j, format, args...)
+	fmt.Fprintf(j, "\n[tracepatch: "+format+"]\n", args...)
 }
 
 func (j *journal) len() int64 {

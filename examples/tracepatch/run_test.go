@@ -172,14 +172,14 @@ func TestTheLogIsEqualAfterFaults(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			s := &traceServer{fault: randomFaults(seed)}
-			p := start(t, s, "-size", "5000", "-script", "for i in 1 2 3 4 5; do seq 1 2000; sleep 0.02; done; printf end >&2; exit 3", "-after", "")
+			p := start(t, s, "-size", "5000", "-script", "for i in 1 2 3 4 5; do seq 1 2000; sleep 0.02; done; printf end >&2; exit 3", "-after", "exit 4")
 			assert.Equal(t, 1, p.Wait(), p.Stderr())
 			var want strings.Builder
 			for i := range 5 * 2000 {
 				fmt.Fprintln(&want, i%2000+1)
 			}
 			log, state := s.content()
-			assert.Equal(t, want.String()+"end", log)
+			assert.Equal(t, want.String()+"end\n[tracepatch: after-script]\n\n[tracepatch: after-script: exit status 4]\n", log)
 			assert.Equal(t, "failed", state)
 			assert.Contains(t, p.Stderr(), "tracepatch: the job has failed: script: exit status 3")
 		})

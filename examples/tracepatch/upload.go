@@ -38,8 +38,6 @@ type uploader struct {
 
 	sent      int64 // what the server has, as far as we know
 	fruitless int   // attempts in a row that have brought nothing
-	requests  int
-	failed    int
 	lost      error // why the server will never have it all
 }
 
@@ -67,7 +65,7 @@ func (u *uploader) finish(limit time.Duration) {
 		return u.moveTo(answer)
 	})
 	if u.lost == nil {
-		say("the server has all %d bytes: %d requests, of which %d failed", size, u.requests, u.failed)
+		say("the server has all %d bytes", size)
 	}
 }
 
@@ -82,9 +80,6 @@ func (u *uploader) try(ctx context.Context, limit time.Duration, f func(ctx cont
 		err := f(ctx)
 		if u.fruitless++; u.sent > before {
 			u.fruitless = 1
-		}
-		if err != nil {
-			u.failed++
 		}
 		return struct{}{}, true, err
 	}, async.Name("upload"), async.Grace(time.Second)).Await(u.hurry, limit)
@@ -135,18 +130,12 @@ func (u *uploader) moveTo(answer *http.Response) error {
 
 // touch asks how the job stands, for when there is nothing to send.
 func (u *uploader) touch(ctx context.Context) error {
-	_, _ = u.ask(ctx, http.MethodPut, "", nil, map[string]string{"State": "running"}) // the next one may do better
+	_, _ = u.do(ctx, http.MethodPut, "", nil, map[string]string{"State": "running"}) // the next one may do better
 	return nil
 }
 
-// do is ask for those who count requests.
+// do sends a request, reads the answer, and heeds what that says about the job.
 func (u *uploader) do(ctx context.Context, method, path string, body io.Reader, header map[string]string) (*http.Response, error) {
-	u.requests++
-	return u.ask(ctx, method, path, body, header)
-}
-
-// ask sends a request, reads the answer, and heeds what that says about the job.
-func (u *uploader) ask(ctx context.Context, method, path string, body io.Reader, header map[string]string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, u.url+path, body)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,9 @@ import (
 const examples = "../.."
 
 // copied are the examples that can be copied.
-var copied = []string{"cleanup", "pools", "runstep", "sshrun", "waitports"}
+var copied = []string{
+	"actor", "cleanup", "crawler", "pipeline", "pools", "runstep", "server", "sshrun", "tailresume", "thumbnails", "tracepatch", "waitports",
+}
 
 // maxLines is how many lines of code an example has at most, without comments and
 // tests: one idea, in one sitting.

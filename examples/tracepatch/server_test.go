@@ -1,27 +1,20 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strconv"
 	"sync"
-
-	"github.com/ambit-go/ambit/async"
 )
 
 // A traceServer is the other side: it keeps the log of one job, and has faults.
 type traceServer struct {
-	fault func() fault   // says what goes wrong with a request; nil: nothing
-	seen  func(p []byte) // called with bytes that are in the log for the first time; may be nil
+	fault func() fault // says what goes wrong with a request; nil: nothing
 
 	mu     sync.Mutex
 	log    []byte
-	shown  int    // the most bytes that the log has ever had
 	status string // of the job, as we tell
 	state  string // of the job, as we are told
 }
@@ -53,23 +46,6 @@ func randomFaults(seed uint64) func() fault {
 		}
 		return what
 	}
-}
-
-// serve serves on the loopback interface until the scope of ctx has nothing else to
-// do.
-func (s *traceServer) serve(ctx context.Context) (address string, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	server := &http.Server{Handler: s}
-	async.Go(ctx, func(context.Context) error {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	}, async.Name("server"), async.Daemon(), async.OnAbort(func(context.Context, error) error { return server.Close() }))
-	return "http://" + l.Addr().String(), nil
 }
 
 func (s *traceServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -116,12 +92,6 @@ func (s *traceServer) answer(w http.ResponseWriter, r *http.Request, body []byte
 	} else if state := r.Header.Get("State"); state == "running" || r.Header.Get("Size") == strconv.Itoa(len(s.log)) {
 		s.state = state
 		return
-	}
-	if n := len(s.log); n > s.shown {
-		if s.seen != nil {
-			s.seen(s.log[s.shown:])
-		}
-		s.shown = n
 	}
 	w.Header().Set("Range", fmt.Sprintf("0-%d", len(s.log)))
 	if fits {

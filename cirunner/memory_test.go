@@ -34,7 +34,7 @@ func TestAGigabyteStreamsThrough(t *testing.T) {
 	t.Parallel()
 	megabytes := 1024
 	if testing.Short() || raceEnabled {
-		megabytes = 24
+		megabytes = 12
 	}
 	p := newProject(t, fmt.Sprintf(`
 talks:

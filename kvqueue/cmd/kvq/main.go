@@ -47,6 +47,7 @@ func init() {
 		"dead":    {"", "list the dead letters", deadCommand},
 		"requeue": {"[key ...]", "put dead letters back to their places", requeueCommand},
 		"doctor":  {"", "check what is stored, and whether the store can carry a queue", doctorCommand},
+		"bench":   {"", "measure queues beside each other on a store: items a second, and conflicts", benchCommand},
 		"demo":    {"", "processes that add and take items, one of which is killed, and the report", demoCommand},
 	}
 }
@@ -58,6 +59,7 @@ var more = map[string]string{
 	"requeue": "The keys are those that dead shows.",
 	"peek":    "Values are quoted as in Go. -raw writes them as they are, one a line.",
 	"doctor":  "It reads every key of the queue. Others may use the queue meanwhile.",
+	"bench":   "The first two and the last are recipes that others use; they delete an item when they take it,\nwhere kvqueue claims and acknowledges, which is a transaction more. Conflicts are those of all\ntransactions. With -etcd it works under a prefix of its own, which it deletes at the end; others\nwho use the cluster will notice.",
 	"demo":    "It works in a file of its own in the folder for temporary files, and takes some seconds.",
 }
 

@@ -79,9 +79,13 @@ func (c *claim) begin() bool {
 // past is the answer to those that come to a claim which somebody settles or has settled.
 func (c *claim) past(k Key) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lost != nil {
-		return c.lost
+	state, lost := c.state, c.lost
+	c.mu.Unlock()
+	if lost == nil && state == settling {
+		lost = c.life.err() // whoever settles it will be told so
+	}
+	if lost != nil {
+		return lost
 	}
 	return fmt.Errorf("%w: %v", ErrSettled, k)
 }

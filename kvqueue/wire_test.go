@@ -15,7 +15,8 @@ type cut struct {
 	delay func() time.Duration // of each message; nil: none
 
 	mu      sync.Mutex
-	gone    chan struct{} // nil: the network is there
+	gone    chan struct{}   // nil: the network is there
+	last    kvqueue.Session // the last that was begun
 	watches map[chan error]struct{}
 	commits func(guards []kvqueue.Guard, writes []kvqueue.Write) error // decides what comes of a transaction, before it is sent
 }
@@ -43,6 +44,14 @@ func (c *cut) breakWatches(err error) {
 		default:
 		}
 	}
+}
+
+// endSession ends the session of the handle behind its back.
+func (c *cut) endSession() {
+	c.mu.Lock()
+	s := c.last
+	c.mu.Unlock()
+	_ = s.End(context.Background())
 }
 
 // intercept has f see each transaction before it is sent. An error of f is its answer.
@@ -158,6 +167,9 @@ func (c *cut) Session(ctx context.Context, ttl time.Duration) (kvqueue.Session, 
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = s
 	return cutSession{s, c}, nil
 }
 

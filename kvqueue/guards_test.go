@@ -1,0 +1,151 @@
+package kvqueue_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/kvqueue"
+)
+
+// The tests of the guards of each transaction: something happens between the look and the
+// transaction.
+
+// before has f called once, before a transaction that puts a key of a kind.
+func before(net *cut, kind string, f func()) {
+	called := false
+	net.intercept(func(_ []kvqueue.Guard, writes []kvqueue.Write) error {
+		if !called && slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return !w.Delete && bytes.Contains(w.Key, []byte(kind)) }) {
+			called = true
+			f()
+		}
+		return nil
+	})
+}
+
+// The session ends, and all that it had is given back, before its claim comes.
+func TestASessionThatHasEndedClaimsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		late, other := open(t, net, "q"), open(t, kv, "q")
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { _ = other.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }) }()
+		synctest.Wait()
+		stop()
+		time.Sleep(time.Second)
+		_, err := late.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		before(net, "/w/", func() { net.endSession(); time.Sleep(time.Second) })
+		require.NoError(t, late.Do(t.Context(), 1, func(_ context.Context, items []kvqueue.Item) error {
+			assert.Equal(t, 1, items[0].Attempt, "it was not claimed before")
+			return nil
+		}))
+		n, err := other.Len(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, kvqueue.Length{}, n)
+	})
+}
+
+// The session has ended, and nobody has given back yet what it had.
+func TestASessionThatHasEndedSettlesNothing(t *testing.T) {
+	for name, settle := range map[string]func(ctx context.Context, q *kvqueue.Queue, items []kvqueue.Item) error{
+		"Ack": func(ctx context.Context, q *kvqueue.Queue, items []kvqueue.Item) error { return q.Ack(ctx, items...) },
+		"Nack": func(ctx context.Context, q *kvqueue.Queue, items []kvqueue.Item) error {
+			return q.Nack(ctx, errFails, items...)
+		},
+		"Commit": func(ctx context.Context, q *kvqueue.Queue, items []kvqueue.Item) error {
+			return q.Commit(ctx, items, nil)
+		},
+		"the end": func(context.Context, *kvqueue.Queue, []kvqueue.Item) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				net := newCut(newStore(t))
+				q := open(t, net, "q")
+				_, err := q.Enqueue(t.Context(), []byte("a"))
+				require.NoError(t, err)
+				err = q.Do(t.Context(), 1, func(ctx context.Context, items []kvqueue.Item) error {
+					net.endSession() // the watch has not told of it
+					if err := settle(ctx, q, items); name != "the end" {
+						assert.ErrorIs(t, err, kvqueue.ErrLost)
+					}
+					return nil
+				})
+				assert.ErrorIs(t, err, kvqueue.ErrLost)
+				require.NoError(t, q.Do(t.Context(), 1, func(_ context.Context, items []kvqueue.Item) error {
+					assert.Equal(t, 2, items[0].Attempt)
+					return nil
+				}))
+			})
+		})
+	}
+}
+
+// Its request is withdrawn before another serves it.
+func TestARequestThatWasWithdrawnIsNotServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		first, second, in := open(t, net, "q"), open(t, kv, "q"), open(t, kv, "q")
+		go func() { _ = first.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return nil }) }()
+		time.Sleep(time.Second)
+		ctx, withdraw := context.WithCancel(t.Context())
+		go func() { _ = second.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }) }()
+		time.Sleep(time.Second)
+		before(net, "/w/", func() { withdraw(); time.Sleep(10 * time.Millisecond) })
+		_, err := in.Enqueue(t.Context(), []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		assert.Zero(t, second.Stats().Claimed)
+		assert.EqualValues(t, 1, first.Stats().Claimed)
+		assert.Equal(t, []string{"b"}, all(t, in))
+	})
+}
+
+// A session seems to have ended, and has not: what it has is not given back.
+func TestNothingOfASessionThatLivesIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		q, other := open(t, kv, "q"), open(t, net, "q")
+		_, err := q.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		assert.ErrorIs(t, q.Do(t.Context(), 1, func(_ context.Context, items []kvqueue.Item) error {
+			go func() { _ = other.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }) }()
+			time.Sleep(time.Second)
+			results, _, err := kv.Read(t.Context(), kvqueue.Range{Begin: []byte("kvq/q/l/"), End: []byte("kvq/q/l0")})
+			require.NoError(t, err)
+			blink := func(key []byte, value []byte) {
+				_, err := kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: key, Delete: true}})
+				require.NoError(t, err)
+				_, err = kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: key, Value: value}})
+				require.NoError(t, err)
+			}
+			claims, _, err := kv.Read(t.Context(), kvqueue.Range{Begin: []byte("kvq/q/w/"), End: []byte("kvq/q/w0")})
+			require.NoError(t, err)
+			require.Len(t, claims[0].Pairs, 1)
+			for _, p := range results[0].Pairs { // that of q alone: a member ends when it sees the end of its own
+				id := p.Key[len(p.Key)-16:]
+				if bytes.Contains(claims[0].Pairs[0].Key, id) {
+					blink(p.Key, p.Value)
+				}
+			}
+			time.Sleep(200 * time.Millisecond)
+			n, err := other.Len(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, kvqueue.Length{Claimed: 1}, n)
+			assert.Zero(t, other.Stats().Reaped)
+			return nil
+		}), kvqueue.ErrLost, "q has seen that, too")
+	})
+}

@@ -41,7 +41,7 @@ in = @for m in $(1); do echo "==> $(2): $$m"; \
 each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
-.PHONY: help test lint race soak explore chaos bench budgets taskbudgets lockbudgets growth cover fuzz tidy api
+.PHONY: help test lint race soak explore chaos bench budgets taskbudgets lockbudgets kvbudgets growth cover fuzz tidy api
 .PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort chaosshort tools
 
 help:
@@ -55,6 +55,7 @@ help:
 	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
 	@echo 'make budgets  what ambit costs beside others; BASE=commit: beside an older ambit; ONLY="B1|B7"'
 	@echo 'make lockbudgets  locks beside other libraries on servers of its own: ONLY="TestContended|TestHandOff"'
+	@echo 'make kvbudgets    kvqueue beside the queue recipes, on an etcd of its own: ONLY="TestTable|TestEnqueue|TestDepth"'
 	@echo 'make taskbudgets  taskqueue beside asynq on a Redis server of its own: ONLY="T1|T2" ROUNDS=5'
 	@echo 'make growth   how the cost of each operation grows with its number or depth'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
@@ -89,6 +90,7 @@ deps:
 vet:
 	$(call each,go vet,go vet ./...)
 	@go vet -tags explore ./async/... ./scheduler/... ./internal/explore
+	@go -C kvqueue/etcdtest vet -tags kvbudgets ./budgets
 
 # In make test only the root module, and for two platforms: to compile all that
 # the others need takes minutes where it was not done before.
@@ -178,6 +180,12 @@ endif
 lockbudgets:
 	@tools/needs.sh
 	@go -C bench test -count=1 -timeout 30m -run '$(ONLY)' -v ./locks | grep -v "^=== "
+
+# K6 is logged by a test of etcdtest. The recipes are internal to kvqueue, so this is not in bench.
+kvbudgets:
+	$(call step,$@)
+	@go -C kvqueue/etcdtest test -tags kvbudgets -count=1 -timeout 15m -run '$(ONLY)' -v ./budgets | grep -v "^=== "
+	@go -C kvqueue/etcdtest test -count=1 -run '^TestItemsOfAConsumerThatWasKilledComeBack$$' -v . | grep "came back"
 
 taskbudgets:
 	$(call step,$@)

@@ -28,7 +28,7 @@ type Queue struct {
 	window  int // how many of the first items one is chosen from
 	staging bool
 
-	first     atomic.Pointer[[]byte] // the first key seen last: an etcd visits all that was deleted before
+	first     atomic.Pointer[[]byte] // the first key seen last
 	tries     atomic.Int64
 	conflicts atomic.Int64
 }
@@ -78,12 +78,14 @@ func (q *Queue) Enqueue(ctx context.Context, values ...[]byte) error {
 // Dequeue takes an item. It returns false if there is none.
 func (q *Queue) Dequeue(ctx context.Context) (value []byte, ok bool, err error) {
 	for {
-		r := q.all("q")
-		if first := q.first.Load(); first != nil {
-			r.Begin = *first
-		}
+		r := q.front()
 		r.Limit = q.window
 		got, rev, err := q.kv.Read(ctx, r)
+		if err == nil && len(got[0].Pairs) == 0 {
+			r = q.all("q")
+			r.Limit = q.window
+			got, rev, err = q.kv.Read(ctx, r)
+		}
 		if err != nil || len(got[0].Pairs) == 0 {
 			return nil, false, err
 		}
@@ -100,6 +102,20 @@ func (q *Queue) Dequeue(ctx context.Context) (value []byte, ok bool, err error) 
 		}
 	}
 }
+
+// front is a range that begins with the first item seen last, and spans some revisions: etcd visits all
+// keys of a range, whatever its limit is, and those that were deleted.
+func (q *Queue) front() kvqueue.Range {
+	r := q.all("q")
+	if first := q.first.Load(); first != nil {
+		hint := len(q.prefix) + 2
+		r.Begin = *first
+		r.End = binary.BigEndian.AppendUint64([]byte(q.prefix+"q/"), binary.BigEndian.Uint64((*first)[hint:])+frontSpan)
+	}
+	return r
+}
+
+const frontSpan = 32
 
 func unchanged(p kvqueue.Pair) kvqueue.Guard { return kvqueue.Guard{Key: p.Key, Rev: p.Rev} }
 
@@ -144,14 +160,17 @@ func (q *Queue) staged(ctx context.Context, rev kvqueue.Rev) (value []byte, ok b
 
 // fulfil gives the first items to the first requests.
 func (q *Queue) fulfil(ctx context.Context) error {
-	requests, items := q.all("r"), q.all("q")
-	requests.Limit, items.Limit = most, most
-	if first := q.first.Load(); first != nil {
-		items.Begin = *first
-	}
+	requests := q.all("r")
+	requests.Limit = most
+	items := q.front()
+	items.Limit = most
 	got, _, err := q.kv.Read(ctx, requests, items)
-	if err != nil || len(got[1].Pairs) == 0 {
+	switch {
+	case err != nil:
 		return err
+	case len(got[1].Pairs) == 0:
+		q.first.Store(nil)
+		return nil
 	}
 	var guards []kvqueue.Guard
 	var writes []kvqueue.Write

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
@@ -101,6 +102,9 @@ func (o *options) chosen(p *pipeline.Pipeline) (*pipeline.Pipeline, map[string]b
 	if p.Why != "" {
 		return nil, nil, &exit.Error{Err: fmt.Errorf("no job would run: %s; see cirunner list, and -branch, -tag, -mr and -var", p.Why)}
 	}
+	if err := o.choice.checkMasks(p); err != nil {
+		return nil, nil, err
+	}
 	asked, err := o.manual.among(p)
 	if err != nil || len(o.choice.only) == 0 {
 		return p, asked, err
@@ -113,6 +117,22 @@ func (o *options) chosen(p *pipeline.Pipeline) (*pipeline.Pipeline, map[string]b
 		asked[j.Name] = true
 	}
 	return p, asked, nil
+}
+
+// checkMasks refuses a name that no job has: one that is mistyped would hide
+// nothing.
+func (c *choice) checkMasks(p *pipeline.Pipeline) error {
+	for _, name := range c.masked {
+		_, known := os.LookupEnv(name)
+		_, predefined := c.run.Variables[name]
+		known = known || predefined || slices.ContainsFunc(p.Jobs, func(j *pipeline.Job) bool {
+			return slices.ContainsFunc(j.Variables, func(v pipeline.Variable) bool { return v.Name == name })
+		})
+		if !known {
+			return exit.Usagef("-mask %s: no job has a variable of that name", name)
+		}
+	}
+	return nil
 }
 
 // list prints which jobs would run.

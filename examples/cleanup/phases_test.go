@@ -48,7 +48,7 @@ func hang(r *http.Request) (int, http.Header, error) {
 
 // cleaned cleans up in a bubble, in the exit hook of a job that was cancelled. It returns what
 // was printed, what is left, and how long it took.
-func cleaned(t *testing.T, parallel int, a api, plan ...phase) (out string, left error, took time.Duration) {
+func cleaned(t *testing.T, parallel int, a api, plan ...phase) (out string, took time.Duration, left error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
@@ -65,7 +65,7 @@ func cleaned(t *testing.T, parallel int, a api, plan ...phase) (out string, left
 		}, async.HookTimeout(total(plan)))
 		out, took = b.String(), time.Since(begin)
 	})
-	return out, left, took
+	return out, took, left
 }
 
 // The job is cancelled, and a phase hangs: each has its time all the same, and each error is
@@ -73,7 +73,7 @@ func cleaned(t *testing.T, parallel int, a api, plan ...phase) (out string, left
 func TestPhaseThatHangsEatsNobodyElsesTime(t *testing.T) {
 	var order []string
 	var asked atomic.Int64
-	out, left, took := cleaned(t, 1, func(r *http.Request) (int, http.Header, error) {
+	out, took, left := cleaned(t, 1, func(r *http.Request) (int, http.Header, error) {
 		order = append(order, r.URL.Path)
 		switch r.URL.Path {
 		case "/hang":
@@ -116,7 +116,7 @@ func TestWhatPassesIsTriedAgainAndKeepsNobodyWaiting(t *testing.T) {
 	for _, passing := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout, 0} {
 		var others atomic.Int64
 		busy := 0
-		out, left, took := cleaned(t, 1, func(r *http.Request) (int, http.Header, error) {
+		out, took, left := cleaned(t, 1, func(r *http.Request) (int, http.Header, error) {
 			if r.URL.Path != "/busy" {
 				others.Add(1)
 				return http.StatusOK, nil, nil
@@ -144,7 +144,7 @@ func TestNoMoreThanSoManyAtATime(t *testing.T) {
 	for range 50 {
 		urls = append(urls, "http://a/x")
 	}
-	_, left, _ := cleaned(t, 3, func(*http.Request) (int, http.Header, error) {
+	_, _, left := cleaned(t, 3, func(*http.Request) (int, http.Header, error) {
 		most.Store(max(most.Load(), now.Add(1)))
 		time.Sleep(time.Second)
 		now.Add(-1)

@@ -193,13 +193,15 @@ func (s *sightings) forget() {
 }
 
 // raiseFloor moves the floor up to the first ready item, whose hint is first, or to what
-// was seen a while ago if that is less, and if it is far enough. That it stays where it is
+// was seen a while ago if that is less, and if it is far enough, or many items were there. That it stays where it is
 // does no harm: another has moved it, or the next look will.
 func (q *Queue) raiseFloor(ctx context.Context, s *snapshot, first uint64) {
 	to := min(first, q.seen.old(time.Now()))
-	if to < s.head.floor+window/2 {
+	claimed := q.counts.kinds[Claimed].Load()
+	if to < s.head.floor+window/2 && (to <= s.head.floor || claimed < q.raiseAt.Load()) {
 		return
 	}
+	q.raiseAt.Store(claimed + window)
 	guard, write := q.lay.putHead(head{floor: to, offset: s.head.offset, rev: s.head.rev})
 	guards := []Guard{guard, {Key: q.lay.from("q", s.head.floor), End: q.lay.from("q", to), Is: Absent}}
 	_, _ = q.kv.Commit(ctx, guards, []Write{write})

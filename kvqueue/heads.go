@@ -5,9 +5,26 @@ import (
 	"math"
 )
 
-// window is how many hints the first look for ready items spans. A look visits what was
+// window is how many hints a handle's first look for ready items spans. A look visits what was
 // deleted there, too, so it is small; it grows while nothing is found.
 const window = 256
+
+// maxSpan is how many hints the first read of a look spans at most.
+const maxSpan = 4096
+
+// nextSpan returns how many hints the next look is to span first, after one that has found the
+// first items: a hint may hold one item or sixty, and a store visits all of a range whatever
+// its limit is. limited: there was more in the span; whole: it held all that there is.
+func nextSpan(floor, span uint64, heads []ready, limited, whole bool) uint64 {
+	switch {
+	case limited:
+		return min(max(span/2, heads[len(heads)-1].key.hint()-floor+1), maxSpan)
+	case !whole:
+		return min(span*2, maxSpan)
+	default:
+		return min(span, maxSpan)
+	}
+}
 
 // A ready is a ready item.
 type ready struct {
@@ -28,7 +45,7 @@ type look struct {
 // revision. That nothing is ready it concludes only from all that is from the floor to
 // the revision.
 func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, error) {
-	from, span := q.lastFloor.Load(), uint64(window)
+	from, span := q.lastFloor.Load(), max(q.lastSpan.Load(), 1)
 	for {
 		end := from + span
 		if end < from {
@@ -55,6 +72,7 @@ func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, erro
 		first := s.now()
 		if len(l.heads) > 0 {
 			first = l.heads[0].key.hint()
+			q.lastSpan.Store(nextSpan(from, span, l.heads, s.of[len(more)].More, end > s.now()))
 		}
 		q.raiseFloor(ctx, s, first)
 		return l, nil

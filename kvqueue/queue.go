@@ -32,6 +32,8 @@ type Queue struct {
 	opening   chan struct{} // a place for the one that begins a life
 	seen      sightings
 	lastFloor atomic.Uint64
+	lastSpan  atomic.Uint64 // how many hints the next look for ready items spans first
+	raiseAt   atomic.Int64  // the floor is raised for less when so many items were claimed
 	counts    counts
 
 	mu      sync.Mutex
@@ -68,6 +70,7 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 		return nil, err
 	}
 	q.lay = newLayout(q.set.prefix, name)
+	q.lastSpan.Store(window)
 	q.group = async.Open(context.Background(), async.Name("kvqueue "+name))
 	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch}
 	if err := q.check(ctx); err != nil {

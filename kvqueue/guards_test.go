@@ -73,7 +73,14 @@ func TestASessionThatHasEndedSettlesNothing(t *testing.T) {
 				_, err := q.Enqueue(t.Context(), []byte("a"))
 				require.NoError(t, err)
 				err = q.Do(t.Context(), 1, func(ctx context.Context, items []kvqueue.Item) error {
-					net.endSession() // the watch has not told of it
+					once := false
+					net.intercept(func(_ []kvqueue.Guard, writes []kvqueue.Write) error {
+						if !once && slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return w.Delete && bytes.Contains(w.Key, []byte("/w/")) }) {
+							once = true
+							net.endSession()
+						}
+						return nil
+					})
 					if err := settle(ctx, q, items); name != "the end" {
 						assert.ErrorIs(t, err, kvqueue.ErrLost)
 					}

@@ -106,7 +106,7 @@ func (c *cut) Commit(ctx context.Context, g []kvqueue.Guard, w []kvqueue.Write) 
 			return 0, err
 		}
 	}
-	rev, err := c.KV.Commit(ctx, g, withInner(w))
+	rev, err := c.KV.Commit(context.WithoutCancel(ctx), g, withInner(w)) // what was sent is on its way
 	if e := c.wait(ctx); e != nil {
 		return 0, kvqueue.ErrUnknown
 	}

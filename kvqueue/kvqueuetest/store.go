@@ -33,6 +33,7 @@ var storeTests = []test{
 	{"a conflict names a revision", conflictsNameRevisions},
 	{"transactions up to the limits", withinLimits},
 	{"transactions over the limits are refused", beyondLimits},
+	{"a key that is written twice is refused", writtenTwice},
 	{"calls with a context that has ended", endedContexts},
 	{"a watch shows the changes in order", watchOrder},
 	{"a watch shows its prefixes and nothing else", watchPrefixes},
@@ -342,6 +343,17 @@ func beyondLimits(f *fixture) {
 	}
 	if l.Bytes <= 64<<20 {
 		refuse(nil, []kvqueue.Write{{Key: f.key("a"), Value: make([]byte, l.Bytes)}})
+	}
+}
+
+func writtenTwice(f *fixture) {
+	for _, writes := range [][]kvqueue.Write{{f.put("a", "1"), f.put("a", "2")}, {f.put("a", "1"), f.del("a")}} {
+		_, err := f.kv.Commit(f.ctx, nil, writes)
+		assert.Error(f, err)
+		assert.NotErrorIs(f, err, kvqueue.ErrConflict)
+		assert.NotErrorIs(f, err, kvqueue.ErrUnknown)
+		_, there := f.value("a")
+		assert.False(f, there)
 	}
 }
 

@@ -120,10 +120,13 @@ func (x *session) endLocked() error {
 
 // attachLocked notes with which session a key vanishes after a write.
 func (s *Store) attachLocked(w kvqueue.Write) {
-	for _, x := range s.sessions {
-		delete(x.keys, string(w.Key))
+	key := string(w.Key)
+	if x := s.attached[key]; x != nil {
+		delete(x.keys, key)
+		delete(s.attached, key)
 	}
 	if x, ok := w.Session.(*session); ok && !w.Delete {
-		x.keys[string(w.Key)] = struct{}{}
+		x.keys[key] = struct{}{}
+		s.attached[key] = x
 	}
 }

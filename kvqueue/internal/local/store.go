@@ -55,11 +55,15 @@ type Store struct {
 	rev      kvqueue.Rev
 	closed   bool
 	sessions map[int64]*session
+	attached map[string]*session // with which a key vanishes
 	lastID   int64
 	watches  map[*watch]struct{}
 	history  []kvqueue.Event // the last changes
 	known    kvqueue.Rev     // history has all changes after this revision
 }
+
+// idBits are those of the number of a session since its store was opened.
+const idBits = 24
 
 // keepHistory is how many changes are kept for watches that begin in the past.
 const keepHistory = 8192
@@ -67,7 +71,7 @@ const keepHistory = 8192
 // New returns a store over a tree. What is in it from before and had a session is deleted:
 // the process that had it is gone.
 func New(tree Tree, limits kvqueue.Limits) (*Store, error) {
-	s := &Store{tree: tree, limits: limits, sessions: map[int64]*session{}, watches: map[*watch]struct{}{}}
+	s := &Store{tree: tree, limits: limits, sessions: map[int64]*session{}, attached: map[string]*session{}, watches: map[*watch]struct{}{}}
 	err := tree.Update(func(t Writer) error {
 		if b := t.Get(revKey); len(b) == 8 {
 			s.rev = kvqueue.Rev(binary.BigEndian.Uint64(b))
@@ -211,6 +215,13 @@ func (s *Store) fits(guards []kvqueue.Guard, writes []kvqueue.Write) error {
 	switch l := s.limits; {
 	case len(guards) > l.Guards, len(writes) > l.Writes, bytes > l.Bytes:
 		return &kvqueue.InvalidError{What: "transaction", Why: fmt.Sprintf("%d guards, %d writes and %d bytes are more than %+v", len(guards), len(writes), bytes, l)}
+	}
+	written := make(map[string]bool, len(writes))
+	for _, w := range writes {
+		if written[string(w.Key)] {
+			return &kvqueue.InvalidError{What: "transaction", Why: fmt.Sprintf("the key %q is written twice", w.Key)}
+		}
+		written[string(w.Key)] = true
 	}
 	for _, g := range guards {
 		if g.End != nil && g.Is != kvqueue.Absent {

@@ -27,13 +27,12 @@ type auditor struct {
 
 // A biography is what the store has shown of one item.
 type biography struct {
-	value    string
-	put      kvqueue.Rev // of its payload
-	hint     uint64
-	claimed  kvqueue.Rev // its first claim
-	fence    kvqueue.Rev // its last
-	gone     kvqueue.Rev // when its payload was deleted
-	attempts int
+	value   string
+	put     kvqueue.Rev // of its payload
+	hint    uint64
+	claimed kvqueue.Rev // its first claim
+	fence   kvqueue.Rev // its last
+	gone    kvqueue.Rev // when its payload was deleted
 }
 
 func newAuditor(t *testing.T, kv kvqueue.KV, name string) *auditor {

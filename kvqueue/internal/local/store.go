@@ -62,9 +62,6 @@ type Store struct {
 	known    kvqueue.Rev     // history has all changes after this revision
 }
 
-// idBits are those of the number of a session since its store was opened.
-const idBits = 24
-
 // keepHistory is how many changes are kept for watches that begin in the past.
 const keepHistory = 8192
 

@@ -16,9 +16,11 @@ type member struct {
 	*life
 	bell chan struct{} // of size 1: there is something to look at
 
-	conflicts int       // direct claims in a row that others have spoilt
-	first     string    // the request that stood first when it was looked at last
-	since     time.Time // and since when it is not ours to wait for
+	// crowded is when the requests of others were seen, or others spoilt a claim, last. For a
+	// while after that nothing is claimed directly: it would be spoilt again.
+	crowded time.Time
+	first   string    // the request that stood first when it was looked at last
+	since   time.Time // and since when it is not ours to wait for
 
 	mu       sync.Mutex
 	listed   bool             // requests is what stood at some time; before, nothing is known
@@ -166,12 +168,18 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 		return m.withdraw(ctx)
 	case want == 0:
 		return longWait, nil
-	case !mine && !others && m.conflicts < 2:
+	case others:
+		m.crowded = time.Now()
+		return m.staged(ctx, want)
+	case !mine && time.Since(m.crowded) > crowd:
 		return m.direct(ctx, want)
 	default:
 		return m.staged(ctx, want)
 	}
 }
+
+// crowd is how long a member that has met others stages its claims.
+const crowd = time.Second
 
 // stand reports whether a request of this member stands, and whether others do, as far as
 // was listed.
@@ -218,10 +226,8 @@ func (m *member) direct(ctx context.Context, want int) (wait time.Duration, err 
 		t.claim(m.id, h, len(mine))
 	}
 	ok, err := m.commit(ctx, &t, mine)
-	if ok {
-		m.conflicts = 0
-	} else if err == nil {
-		m.conflicts++
+	if !ok && err == nil {
+		m.crowded = time.Now()
 		m.q.counts.conflicts.Add(1)
 	}
 	return 0, err
@@ -364,7 +370,7 @@ func (m *member) arrival() (Rev, []ready) {
 		for _, r := range claims {
 			m.held[r.key] = &holding{rev: rev}
 		}
-		m.mine, m.conflicts = "", 0
+		m.mine = ""
 		return rev, claims
 	}
 	return 0, nil

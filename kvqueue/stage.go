@@ -211,6 +211,7 @@ func (m *member) serve(ctx context.Context) (wait time.Duration, err error) {
 	ok, err := m.commit(ctx, t, mine)
 	switch {
 	case !ok && err == nil:
+		m.crowded = time.Now()
 		m.q.counts.conflicts.Add(1)
 		return time.Millisecond, nil
 	case ok:
@@ -277,7 +278,7 @@ func (m *member) served(requests []standing) {
 		m.fell(r.key)
 		if r.session == m.id {
 			m.mu.Lock()
-			m.mine, m.conflicts = "", 0
+			m.mine = ""
 			m.mu.Unlock()
 		}
 	}

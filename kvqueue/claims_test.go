@@ -390,6 +390,48 @@ func TestAStalledProducerTriesAgain(t *testing.T) {
 	}
 }
 
+// C6, C7: what a Commit adds to another queue is not put below a floor that has overtaken it.
+func TestAStalledCommitAddsNothingBelowTheFloor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		in, to, q := open(t, net, "in"), open(t, net, "q"), open(t, kv, "q")
+		_, err := in.Enqueue(t.Context(), []byte("order"))
+		require.NoError(t, err)
+		sent := 0
+		net.intercept(func(_ []kvqueue.Guard, w []kvqueue.Write) error {
+			for _, x := range w {
+				if bytes.Contains(x.Key, []byte("/q/d/")) {
+					if sent++; sent == 1 {
+						time.Sleep(5 * time.Second)
+					}
+				}
+			}
+			return nil
+		})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			assert.NoError(t, in.Do(context.Background(), 1, func(ctx context.Context, items []kvqueue.Item) error {
+				return in.Commit(ctx, items, func(tx *kvqueue.Tx) { tx.Enqueue(to, []byte("late")) })
+			}))
+		}()
+		synctest.Wait()
+		for range 400 {
+			_, err := q.Enqueue(t.Context(), []byte("x"))
+			require.NoError(t, err)
+			require.NoError(t, q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return nil }))
+			time.Sleep(10 * time.Millisecond)
+		}
+		<-done
+		assert.Equal(t, 2, sent, "it was refused once")
+		audit, err := q.Audit(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, audit.Faults)
+		assert.Equal(t, []string{"late"}, all(t, q))
+	})
+}
+
 // A handle that lives for long keeps nothing of what has ended.
 func TestAHandleThatLivesForLongDoesNotGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -441,9 +441,8 @@ func TestAHandleThatLivesForLongDoesNotGrow(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var all sync.WaitGroup
-		n := 0
 		collect(ctx, &all, one, 2, 2, func([]kvqueue.Item) { time.Sleep(time.Millisecond) })
-		collect(ctx, &all, two, 2, 2, func([]kvqueue.Item) { n++ })
+		collect(ctx, &all, two, 2, 2, func([]kvqueue.Item) {})
 		for i := range 2000 {
 			_, err := []*kvqueue.Queue{one, two}[i%2].Enqueue(t.Context(), []byte("x"))
 			require.NoError(t, err)

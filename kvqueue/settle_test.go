@@ -2,6 +2,7 @@ package kvqueue_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,12 +116,12 @@ func TestCommitWantsItemsOfItsOwnHandle(t *testing.T) {
 // A crammed store refuses what puts, and takes what deletes.
 type crammed struct {
 	kvqueue.KV
-	is *bool
+	is *atomic.Bool
 }
 
 func (f crammed) Commit(ctx context.Context, g []kvqueue.Guard, w []kvqueue.Write) (kvqueue.Rev, error) {
 	for _, x := range w {
-		if *f.is && !x.Delete {
+		if f.is.Load() && !x.Delete {
 			return 0, kvqueue.ErrNoSpace
 		}
 	}
@@ -129,12 +130,12 @@ func (f crammed) Commit(ctx context.Context, g []kvqueue.Guard, w []kvqueue.Writ
 
 func TestOnAFullStoreItemsAreAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		is := false
+		var is atomic.Bool
 		q := open(t, crammed{newStore(t), &is}, "q")
 		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"), []byte("c"))
 		require.NoError(t, err)
 		require.NoError(t, q.Do(t.Context(), 3, func(ctx context.Context, items []kvqueue.Item) error {
-			is = true
+			is.Store(true)
 			_, err := q.Enqueue(ctx, []byte("d"))
 			assert.ErrorIs(t, err, kvqueue.ErrNoSpace)
 			assert.ErrorIs(t, q.Nack(ctx, errFails, items[0]), kvqueue.ErrNoSpace)
@@ -149,7 +150,7 @@ func TestOnAFullStoreItemsAreAcknowledged(t *testing.T) {
 			assert.NoError(t, err)
 			return nil
 		}))
-		is = false
+		is.Store(false)
 		n, err := q.Len(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, kvqueue.Length{}, n)
@@ -159,15 +160,15 @@ func TestOnAFullStoreItemsAreAcknowledged(t *testing.T) {
 // What the end of the scope could not give back goes back when there is room again.
 func TestWhatAScopeCouldNotSettleIsSettledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		is := false
+		var is atomic.Bool
 		q := open(t, crammed{newStore(t), &is}, "q")
 		_, err := q.Enqueue(t.Context(), []byte("a"))
 		require.NoError(t, err)
-		err = q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { is = true; return errFails })
+		err = q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { is.Store(true); return errFails })
 		assert.ErrorIs(t, err, errFails)
 		assert.ErrorIs(t, err, kvqueue.ErrNoSpace)
 		time.Sleep(time.Hour)
-		is = false
+		is.Store(false)
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"a"}, all(t, q))
 	})

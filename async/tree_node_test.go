@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // treeNode is the bookkeeping for one handler, body or hook: deliberately dumb.
@@ -131,8 +133,10 @@ func (n *treeNode) wasTold() bool {
 }
 
 // lost checks that every error was given to somebody, if nobody was told
-// instead, and that hooks ran at most once.
+// instead, and that hooks ran at most once. Of more errors than a list holds the rest
+// is only a count.
 func (r *treeRun) lost() {
+	given, lost := 0, []int{}
 	for _, n := range r.nodes {
 		if n.hooks > max(n.runs, 1) {
 			r.fault("node %d: %d abort hooks", n.id, n.hooks)
@@ -140,8 +144,30 @@ func (r *treeRun) lost() {
 		if n.err == nil || n.mayBeRetried() || !n.loud && (n.daemon || n.wasTold()) {
 			continue
 		}
-		if !slices.ContainsFunc(r.sinks, func(err error) bool { return errors.Is(err, n.err) }) {
-			r.fault("the error of node %d was lost", n.id)
+		if slices.ContainsFunc(r.sinks, func(err error) bool { return errors.Is(err, n.err) }) {
+			given++
+		} else {
+			lost = append(lost, n.id)
 		}
 	}
+	if len(lost) == 0 || given >= 32 && slices.ContainsFunc(r.sinks, isCut) {
+		return
+	}
+	for _, id := range lost {
+		r.fault("the error of node %d was lost", id)
+	}
+}
+
+// isCut reports whether a list in err was too long.
+func isCut(err error) bool {
+	if list, ok := err.(*async.ScopeError); ok && list.Dropped > 0 {
+		return true
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return isCut(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), isCut)
+	}
+	return false
 }

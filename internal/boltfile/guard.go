@@ -12,6 +12,7 @@ import (
 // A Panicked is what bbolt has panicked with.
 type Panicked struct{ Value any }
 
+// Error returns the text of the value.
 func (e *Panicked) Error() string { return fmt.Sprint(e.Value) }
 
 // Guard has a file that is damaged meanwhile be an error: bbolt panics when it finds

@@ -50,6 +50,7 @@ type Error struct {
 	Text   string
 }
 
+// Error says what is wrong, and at which character, counted from 1.
 func (e *Error) Error() string { return fmt.Sprintf("%s at character %d", e.Text, e.Offset+1) }
 
 // Parse parses an expression. Its error is an *Error.

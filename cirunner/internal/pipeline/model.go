@@ -293,4 +293,5 @@ type Pos struct {
 	Line, Column int
 }
 
+// String returns the file, the line and the column, as compilers write them.
 func (p Pos) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }

@@ -30,6 +30,7 @@ type Problem struct {
 	Caret  int
 }
 
+// String returns the place and the text.
 func (p Problem) String() string { return p.Pos.String() + ": " + p.Text }
 
 // Errors is everything that is wrong with a file, in the order of the file.

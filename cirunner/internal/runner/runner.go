@@ -98,6 +98,7 @@ func New(c Config) *Runner {
 // A Stop is why jobs are stopped that have done nothing wrong.
 type Stop struct{ Why error }
 
+// Error returns the text of the reason.
 func (s *Stop) Error() string { return s.Why.Error() }
 
 // Unwrap returns Why.
@@ -144,6 +145,7 @@ func (r *Runner) prepare(ctx context.Context) error {
 // A PrepareError is that no job could be started.
 type PrepareError struct{ Err error }
 
+// Error says what could not be prepared, and why.
 func (e *PrepareError) Error() string { return "cannot copy the project: " + e.Err.Error() }
 
 // Unwrap returns Err.

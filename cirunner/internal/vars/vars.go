@@ -32,6 +32,7 @@ type TooLargeError struct {
 	Limit int
 }
 
+// Error names the limit, and the variable if there is one.
 func (e *TooLargeError) Error() string {
 	if e.Name == "" {
 		return fmt.Sprintf("a text grows to more than %d bytes once its variables are in place", e.Limit)

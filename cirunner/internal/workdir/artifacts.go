@@ -19,6 +19,7 @@ import (
 // their variables are known: a fault of the file, not of the runner.
 type PatternError struct{ Pattern string }
 
+// Error quotes the pattern.
 func (e *PatternError) Error() string {
 	return "artifacts: " + strconv.Quote(e.Pattern) + " is no pattern of files in the job's directory"
 }

@@ -172,11 +172,11 @@ func (g *gate) run(context.Context) error {
 	hints, stop := g.m.store.Listen(g.name)
 	defer stop()
 	for {
-		batch, left := g.pick()
+		batch, trip, left := g.pick()
 		if !left {
 			return nil
 		}
-		if len(batch) == 0 || !g.ask(batch) {
+		if len(batch) == 0 || !g.ask(batch, trip) {
 			hints = g.sleep(hints)
 		}
 	}
@@ -193,14 +193,17 @@ func (g *gate) abandon() {
 	}
 }
 
-// pick returns for whom to ask now; false if nobody waits. Then the gate has been
-// forgotten, and a new waiter makes another.
-func (g *gate) pick() (batch []*waiter, left bool) {
+// pick returns for whom to ask now, and the trip on which they are from now on; false if
+// nobody waits. Then the gate has been forgotten, and a new waiter makes another.
+//
+// A waiter that leaves after this knows that the store may be asked for it, and withdraws
+// its request when the trip is over.
+func (g *gate) pick() (batch []*waiter, f *trip, left bool) {
 	g.m.mu.Lock()
 	defer g.m.mu.Unlock()
 	if len(g.waiters) == 0 {
 		delete(g.m.gates, g.name)
-		return nil, false
+		return nil, nil, false
 	}
 	now := g.m.clock.now()
 	due := func(at time.Duration) bool { return at != 0 && now >= at }
@@ -220,18 +223,16 @@ func (g *gate) pick() (batch []*waiter, left bool) {
 	if due(g.hint) && len(batch) > 0 {
 		g.hint, g.vain = 0, g.vain+1 // unless the answer says otherwise
 	}
-	return batch, true
+	f = &trip{make(chan struct{})}
+	for _, w := range batch {
+		w.trip, w.asked, w.due = f, true, false
+	}
+	return batch, f, true
 }
 
 // ask asks for a batch. It says whether to look again at once: all of those that were asked
 // for were granted, or nobody waits any more.
-func (g *gate) ask(batch []*waiter) (again bool) {
-	f := &trip{make(chan struct{})}
-	g.m.mu.Lock()
-	for _, w := range batch {
-		w.trip, w.asked, w.due = f, true, false
-	}
-	g.m.mu.Unlock()
+func (g *gate) ask(batch []*waiter, f *trip) (again bool) {
 	sent, turn, err := time.Duration(0), Turn{}, errPanicked
 	defer func() { // also if the store panics
 		g.m.mu.Lock()

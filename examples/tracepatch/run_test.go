@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -165,6 +169,36 @@ func TestASignalDuringTheFinalUploadIsHeard(t *testing.T) {
 			assert.Contains(t, p.Stderr(), tc.says)
 		})
 	}
+}
+
+// The job ends while the server is asked how it stands. The end waits for that answer: a
+// request that was given up might come after the last one, and undo it.
+func TestTheLastWordIsTheLast(t *testing.T) {
+	s := new(traceServer)
+	asked, answer := make(chan struct{}, 1000), make(chan struct{})
+	var served sync.WaitGroup
+	goOn := filepath.Join(t.TempDir(), "go-on")
+	p := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		served.Add(1)
+		defer served.Done()
+		if r.Header.Get("State") == "running" {
+			asked <- struct{}{}
+			select {
+			case <-answer:
+			case <-r.Context().Done(): // given up: it comes late
+				clitest.Eventually(t, "the last word", func() bool { _, state := s.content(); return state == "success" })
+			}
+		}
+		s.ServeHTTP(w, r)
+	}), "-script", "until [ -e "+goOn+" ]; do sleep 0.01; done", "-after", "echo over")
+	<-asked
+	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
+	s.waitFor(t, "over")
+	time.AfterFunc(100*time.Millisecond, func() { close(answer) })
+	assert.Zero(t, p.Wait(), p.Stderr())
+	served.Wait()
+	_, state := s.content()
+	assert.Equal(t, "success", state)
 }
 
 // Real requests, real processes, and every kind of fault.

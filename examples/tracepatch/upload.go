@@ -128,9 +128,11 @@ func (u *uploader) moveTo(answer *http.Response) error {
 	return nil
 }
 
-// touch asks how the job stands, for when there is nothing to send.
-func (u *uploader) touch(ctx context.Context) error {
-	_, _ = u.do(ctx, http.MethodPut, "", nil, map[string]string{"State": "running"}) // the next one may do better
+// touch asks how the job stands, for when there is nothing to send. The end of the job
+// does not cut it short: what is on its way might come after the word that the job is
+// over, and the job would be running for ever.
+func (u *uploader) touch(context.Context) error {
+	_, _ = u.do(u.hurry, http.MethodPut, "", nil, map[string]string{"State": "running"}) // the next one may do better
 	return nil
 }
 

@@ -94,7 +94,7 @@ type waiter struct {
 }
 
 func newWaiter(m *Manager, name Name, c *call) *waiter {
-	w := &waiter{m: m, name: name, c: c, started: m.clock.now(), ready: make(chan struct{}, 1)}
+	w := &waiter{m: m, name: name, c: c, started: m.clock.Now(), ready: make(chan struct{}, 1)}
 	w.request = Request{
 		Owner: m.set.owner, Kind: c.kind, Shared: c.shared, Size: c.size, Permits: c.permits, Lease: c.lease, Wait: c.wait != 0,
 		Barging: c.barging, LockDelay: c.delay, Data: c.data, OnlyIfExists: c.exists, DeleteOnRelease: c.deletes, Resize: c.resize,
@@ -204,7 +204,7 @@ func (m *Manager) ask(ctx context.Context, name Name, waiters []*waiter, most ti
 			}
 		})()
 	}
-	sent = m.clock.now()
+	sent = m.clock.Now()
 	turn, err = m.store.Acquire(call, name, requests)
 	if err == nil {
 		err = complete(len(turn.Answers), len(requests))
@@ -218,7 +218,7 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 	if w.gone { // the caller does what is to be done
 		return
 	}
-	now := w.m.clock.now()
+	now := w.m.clock.Now()
 	if err != nil {
 		w.failure = err
 		if w.since == 0 {
@@ -259,7 +259,7 @@ func (w *waiter) outcome(ctx context.Context) (*Hold, error) {
 				_ = h.end()
 			}
 		}()
-		w.m.tell(Event{Kind: EventGranted, Key: w.name.Key, Token: h.token, Took: w.m.clock.soon() - w.started})
+		w.m.tell(Event{Kind: EventGranted, Key: w.name.Key, Token: h.token, Took: w.m.clock.Soon() - w.started})
 		late := ctx.Err() != nil
 		if decided = true; !late {
 			return h, nil
@@ -278,7 +278,7 @@ func (w *waiter) outcome(ctx context.Context) (*Hold, error) {
 	if w.hold == nil && w.asked {
 		w.err = beside(w.err, w.withdraw(ctx))
 	}
-	w.m.tell(Event{Kind: EventNotGranted, Key: w.name.Key, Err: w.err, Took: w.m.clock.soon() - w.started})
+	w.m.tell(Event{Kind: EventNotGranted, Key: w.name.Key, Err: w.err, Took: w.m.clock.Soon() - w.started})
 	return nil, w.err
 }
 

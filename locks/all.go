@@ -74,7 +74,7 @@ func (m *Manager) allCalls(keys []string, options []LockOption) ([]keyCall, erro
 // acquireAll takes those locks that are not among under. If one cannot be had, or one is
 // lost meanwhile, the others are given back.
 func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold) (own []*Hold, err error) {
-	started := m.clock.now()
+	started := m.clock.Now()
 	b := needs(ctx, false, under...)
 	returned := false
 	defer func() {
@@ -88,7 +88,7 @@ func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold
 			continue
 		}
 		if k.c.wait > 0 {
-			k.c.wait = max(k.c.wait-(m.clock.now()-started), time.Nanosecond)
+			k.c.wait = max(k.c.wait-(m.clock.Now()-started), time.Nanosecond)
 		}
 		h, err := m.acquire(b.ctx, k.name, k.c)
 		if err == nil {
@@ -103,7 +103,7 @@ func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold
 		}
 	}
 	if len(own) > 0 {
-		own[0].pace.say(m.clock.now()) // the body begins
+		own[0].pace.say(m.clock.Now()) // the body begins
 	}
 	returned = true
 	return own, nil

@@ -115,6 +115,6 @@ func (c watched) Done() <-chan struct{} {
 
 func (c watched) look() {
 	for _, h := range c.b.holds {
-		_ = h.look(h.m.clock.soon())
+		_ = h.look(h.m.clock.Soon())
 	}
 }

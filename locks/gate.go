@@ -120,7 +120,7 @@ func (w *waiter) signal() {
 func (w *waiter) wait(ctx context.Context) {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
 	if w.c.wait > 0 {
-		waiting, cancel = context.WithTimeout(ctx, w.c.wait-(w.m.clock.now()-w.started))
+		waiting, cancel = context.WithTimeout(ctx, w.c.wait-(w.m.clock.Now()-w.started))
 	}
 	defer cancel()
 	_, _ = w.future.Wait(waiting)
@@ -205,7 +205,7 @@ func (g *gate) pick() (batch []*waiter, f *trip, left bool) {
 		delete(g.m.gates, g.name)
 		return nil, nil, false
 	}
-	now := g.m.clock.now()
+	now := g.m.clock.Now()
 	due := func(at time.Duration) bool { return at != 0 && now >= at }
 	first := due(g.hint) || due(g.expiry) || due(g.blind)
 	switch {
@@ -238,7 +238,7 @@ func (g *gate) ask(batch []*waiter, f *trip) (again bool) {
 		g.m.mu.Lock()
 		granted := g.answeredLocked(batch, sent, turn, err)
 		if again = granted == len(batch) || len(g.waiters) == 0; again {
-			g.hint = g.m.clock.now() // there may be room for more of them
+			g.hint = g.m.clock.Now() // there may be room for more of them
 		}
 		g.m.mu.Unlock()
 		close(f.done)
@@ -250,7 +250,7 @@ func (g *gate) ask(batch []*waiter, f *trip) (again bool) {
 // answeredLocked notes the answers, and when to ask next. It returns how many were
 // granted.
 func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, err error) (granted int) {
-	now := g.m.clock.now()
+	now := g.m.clock.Now()
 	for i, w := range batch {
 		w.trip = nil
 		w.answered(sent, turn, i, err)
@@ -336,7 +336,7 @@ func (g *gate) sleep(hints <-chan struct{}) <-chan struct{} {
 	if g.retry != 0 {
 		at = g.retry
 	}
-	now := g.m.clock.now()
+	now := g.m.clock.Now()
 	t := time.NewTimer(at - now)
 	defer t.Stop()
 	select {
@@ -345,7 +345,7 @@ func (g *gate) sleep(hints <-chan struct{}) <-chan struct{} {
 			return nil
 		}
 		if g.hint == 0 {
-			g.hint = max(g.m.clock.now(), g.patient)
+			g.hint = max(g.m.clock.Now(), g.patient)
 		}
 	case <-g.wake:
 	case <-t.C:

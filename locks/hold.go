@@ -104,7 +104,7 @@ func (h *Hold) FenceQueries() (lock, left Query, ok bool) {
 // something else: after the process was stopped and goes on, it is Err that knows first.
 //
 // It returns a [*LostError] if the lock was lost, [ErrReleased] if it was given back.
-func (h *Hold) Err() error { return h.look(h.m.clock.now()) }
+func (h *Hold) Err() error { return h.look(h.m.clock.Now()) }
 
 func (h *Hold) look(now time.Duration) error {
 	h.mu.Lock()
@@ -126,7 +126,7 @@ func (h *Hold) look(now time.Duration) error {
 // Remaining returns for how long this process holds the lock if it is not renewed; 0 if
 // it does not hold it.
 func (h *Hold) Remaining() time.Duration {
-	now := h.m.clock.now()
+	now := h.m.clock.Now()
 	if h.look(now) != nil {
 		return 0
 	}
@@ -161,7 +161,7 @@ func (h *Hold) Done() <-chan struct{} {
 // Progress says that the body gets on, see [RequireProgress]. It counts for all locks that one
 // call of [Manager.WithAll] has taken.
 func (h *Hold) Progress() {
-	now := h.m.clock.now()
+	now := h.m.clock.Now()
 	h.mu.Lock()
 	waited := h.stalledLocked(now)
 	h.pace.say(now)
@@ -205,7 +205,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	if err := h.Err(); err != nil {
 		return err
 	}
-	sent := h.m.clock.now()
+	sent := h.m.clock.Now()
 	ctx, cancel := context.WithTimeout(ctx, min(patience(d), h.remaining(sent)))
 	defer cancel()
 	for {
@@ -227,7 +227,7 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 		if err := sleep(ctx, 10*time.Millisecond); err != nil {
 			return Unavailable(err)
 		}
-		sent = h.m.clock.now()
+		sent = h.m.clock.Now()
 	}
 }
 
@@ -241,7 +241,7 @@ func (h *Hold) lose(reason LossReason, err error) {
 	}
 	if reason == "" {
 		switch {
-		case h.stalledLocked(h.m.clock.soon()):
+		case h.stalledLocked(h.m.clock.Soon()):
 			reason = LostStalled
 		case h.failures > 0 || h.flight != nil:
 			reason, err = LostUnreachable, h.err
@@ -251,7 +251,7 @@ func (h *Hold) lose(reason LossReason, err error) {
 	}
 	lost := &LostError{Key: h.name.Key, Token: h.token, Reason: reason, Err: err}
 	h.lost = lost
-	left := h.over - h.m.clock.soon()
+	left := h.over - h.m.clock.Soon()
 	if reason == LostStolen {
 		left = 0
 	}

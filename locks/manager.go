@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/ambit-go/ambit/internal/clock"
 )
 
 // A Manager takes locks of one tenant in one store, keeps their leases alive, and waits
@@ -19,7 +21,7 @@ type Manager struct {
 	store  Store
 	traits Traits
 	set    settings
-	clock  *clock
+	clock  *clock.Clock
 	dog    watchdog
 
 	mu     sync.Mutex
@@ -54,7 +56,7 @@ func New(store Store, options ...Option) (*Manager, error) {
 	if err := checkLease(m.set.lease, m.traits); err != nil {
 		return nil, err
 	}
-	m.clock = newClock()
+	m.clock = clock.New()
 	m.dog = watchdog{m: m, holds: map[*Hold]struct{}{}}
 	return m, nil
 }

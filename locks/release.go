@@ -83,7 +83,7 @@ func (h *Hold) end() *LostError {
 // giveBack tells the store that a hold which was ended is free. A renewal on its way is
 // waited for first, so that none comes after.
 func (h *Hold) giveBack(ctx context.Context) error {
-	now := h.m.clock.now()
+	now := h.m.clock.Now()
 	h.mu.Lock()
 	flight, data := h.flight, h.data
 	left, lost := h.deadline-now, h.lost

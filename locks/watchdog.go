@@ -71,7 +71,7 @@ func (f *flight) leave() {
 // add begins to look after a hold.
 func (w *watchdog) add(h *Hold) {
 	h.mu.Lock()
-	now := w.m.clock.soon()
+	now := w.m.clock.Soon()
 	at := h.nextLocked(now)
 	h.mu.Unlock()
 	w.mu.Lock()
@@ -119,7 +119,7 @@ func (w *watchdog) armLocked(now, at time.Duration) {
 
 // fire notes losses and starts the renewals that are due.
 func (w *watchdog) fire() {
-	now := w.m.clock.now()
+	now := w.m.clock.Now()
 	r := &round{next: now + maxLease}
 	w.mu.Lock()
 	if w.at = 0; now < w.next { // it was only to see whether the machine was suspended
@@ -272,7 +272,7 @@ func (w *watchdog) start(g *renewals) {
 
 // landed is called when the call has come back, or has panicked.
 func (w *watchdog) landed(g *renewals) {
-	now := w.m.clock.now()
+	now := w.m.clock.Now()
 	for _, h := range g.holds {
 		h.mu.Lock()
 		if h.flight == g.flight { // nothing was noted: the call has panicked
@@ -293,7 +293,7 @@ func (w *watchdog) landed(g *renewals) {
 
 // renew makes the call and notes what it has brought.
 func (w *watchdog) renew(g *renewals) {
-	sent := w.m.clock.now()
+	sent := w.m.clock.Now()
 	list := make([]Renewal, len(g.holds))
 	for i, h := range g.holds {
 		list[i] = h.renewal(h.c.lease)
@@ -303,9 +303,9 @@ func (w *watchdog) renew(g *renewals) {
 		err = complete(len(results), len(list))
 	}
 	if err != nil {
-		w.m.tell(Event{Kind: EventRenewFailed, Err: Unavailable(err), Count: len(list), Took: w.m.clock.soon() - sent})
+		w.m.tell(Event{Kind: EventRenewFailed, Err: Unavailable(err), Count: len(list), Took: w.m.clock.Soon() - sent})
 	} else {
-		w.m.tell(Event{Kind: EventRenewed, Count: len(list), Took: w.m.clock.soon() - sent})
+		w.m.tell(Event{Kind: EventRenewed, Count: len(list), Took: w.m.clock.Soon() - sent})
 	}
 	a := answer{sent: sent, verdict: Skipped, err: err, jitter: rand.Float64()}
 	for i, h := range g.holds {
@@ -355,7 +355,7 @@ func (h *Hold) told(data *string) {
 // renewed notes the answer to a renewal. One that comes late counts as well: a lease that
 // the store has given is given, from when it was asked for.
 func (h *Hold) renewed(f *flight, a answer) {
-	now := h.m.clock.now()
+	now := h.m.clock.Now()
 	h.mu.Lock()
 	current := f == nil || h.flight == f // else another one was sent in its place
 	if current && f != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -200,11 +199,9 @@ func TestARevokedLockIsGivenBackWhenTheBodyHasEnded(t *testing.T) {
 
 func TestAStoppedProcessLearnsFirstThatItsLeaseIsOver(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		var suspended atomic.Int64
-		w.m.Suspend(func() time.Duration { return time.Duration(suspended.Load()) })
 		h, err := w.m.Acquire(t.Context(), "k")
 		require.NoError(t, err)
-		suspended.Store(int64(leaseTime)) // the machine slept; timers have not counted that
+		w.m.Suspend(leaseTime) // the machine slept; timers have not counted that
 		var lost *locks.LostError
 		require.ErrorAs(t, h.Err(), &lost)
 		assert.Equal(t, locks.LostExpired, lost.Reason)
@@ -217,10 +214,8 @@ func TestAStoppedProcessLearnsFirstThatItsLeaseIsOver(t *testing.T) {
 		assert.Empty(t, w.store.Calls(lockstest.Release))
 	})
 	in(t, func(t *testing.T, w *world) { // the ctx of a body looks at the clock, too
-		var suspended atomic.Int64
-		w.m.Suspend(func() time.Duration { return time.Duration(suspended.Load()) })
 		err := w.m.With(t.Context(), "k", func(ctx context.Context) error {
-			suspended.Store(int64(leaseTime))
+			w.m.Suspend(leaseTime)
 			assert.NoError(t, ctx.Err(), "it costs too much to look for a suspend each time")
 			time.Sleep(time.Second + time.Millisecond) // but once a second somebody does
 			assert.Error(t, ctx.Err())
@@ -360,12 +355,10 @@ func TestALockThatIsSkippedIsAskedForAlone(t *testing.T) {
 
 func TestAnAnswerThatComesAfterASuspendIsALossAtOnce(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		var suspended atomic.Int64
-		w.m.Suspend(func() time.Duration { return time.Duration(suspended.Load()) })
 		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {
 			if c.Step == lockstest.Renew { // the machine sleeps while the answer is on its way
 				f.After = time.Millisecond
-				f.Do = func() { suspended.Store(int64(leaseTime)) }
+				f.Do = func() { w.m.Suspend(leaseTime) }
 			}
 			return f
 		})

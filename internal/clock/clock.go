@@ -1,6 +1,6 @@
 // Package clock tells how much time has passed, time in which the machine was suspended
-// included: a lease that a server grants runs on meanwhile. It never reads the wall clock,
-// which may jump.
+// included: a lease that a server grants runs on meanwhile, and the monotonic clock of
+// package time stands still. It never reads the wall clock, which may jump.
 package clock
 
 import (
@@ -19,32 +19,44 @@ type Clock struct {
 	// It takes longer than boot.
 	suspended func() time.Duration
 	slept     time.Duration // what suspended was at the start
-	last      atomic.Int64  // what it was since then, when it was read last
+	pretended atomic.Int64  // what Suspend has added to it
+	last      atomic.Int64  // what was suspended since the start, when somebody looked last; it never falls
 }
 
 // noise is less than any suspend takes, and more than what reading several clocks one after
 // another is wrong by as a rule.
 const noise = 10 * time.Millisecond
 
-// New returns a clock that begins now. It reads the monotonic clock of package time, which
-// is virtual in a testing/synctest bubble, and adds what that leaves out.
+// New returns a clock that begins now, with a second: so 0 is no time of it. It reads the
+// monotonic clock of package time, which is virtual in a testing/synctest bubble, and adds
+// what that leaves out.
 func New() *Clock {
-	c := &Clock{start: time.Now(), boot: bootTime, suspended: suspendedTime}
+	c := &Clock{start: time.Now().Add(-time.Second), boot: bootTime, suspended: suspendedTime}
 	c.slept = c.suspended()
 	c.first = c.boot() - time.Since(c.start)
 	return c
 }
 
-// Now returns the time that has passed since the clock was made. It never goes back.
-func (c *Clock) Now() time.Duration {
-	passed := time.Since(c.start)
-	s := time.Duration(c.last.Load())
-	if more := c.boot() - c.first - passed; more < s-noise || more > s+noise {
-		// The machine was suspended, or this goroutine waited between two readings, or time
-		// is virtual.
-		s = c.raise(c.suspended() - c.slept)
+// Now returns the time that has passed since the clock was made, and a second. It never
+// goes back.
+func (c *Clock) Now() time.Duration { return c.Suspended() + time.Since(c.start) }
+
+// Soon is a cheaper Now, which may not know yet of the last suspend.
+func (c *Clock) Soon() time.Duration {
+	return time.Duration(c.last.Load()) + time.Since(c.start)
+}
+
+// Suspended returns for how long the machine was suspended since the clock was made. It
+// never goes back. It is 0 where nobody can tell, or where the monotonic clock of package
+// time counts suspends.
+func (c *Clock) Suspended() time.Duration {
+	s, pretended := time.Duration(c.last.Load()), time.Duration(c.pretended.Load())
+	if seen := c.boot() - c.first - time.Since(c.start) + pretended; seen >= s-noise && seen <= s+noise {
+		return s
 	}
-	return passed + s
+	// The machine was suspended, or this goroutine waited between two readings, or time is
+	// virtual.
+	return c.raise(c.suspended() - c.slept + pretended)
 }
 
 // raise notes for how long the machine was suspended, and returns the most that was noted.
@@ -56,3 +68,7 @@ func (c *Clock) raise(to time.Duration) time.Duration {
 		}
 	}
 }
+
+// Suspend makes it seem, for tests, that the machine was suspended for d. It cannot be
+// taken back.
+func (c *Clock) Suspend(d time.Duration) { c.pretended.Add(int64(d)) }

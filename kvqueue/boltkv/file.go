@@ -7,9 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
-	"time"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -26,11 +24,6 @@ var (
 
 // format is the version of what is stored.
 const format = 1
-
-// lockPatience is how long the lock of the file is waited for.
-const lockPatience = 50 * time.Millisecond
-
-var errForeign = errors.New("it is a file of another program: name another one")
 
 // openFile opens the file. Its error says what to do.
 func openFile(path string, noSync bool) (*bbolt.DB, *os.File, error) {
@@ -51,15 +44,9 @@ func openFile(path string, noSync bool) (*bbolt.DB, *os.File, error) {
 
 // openBolt checks, opens and locks the file, and makes it if there is none.
 func openBolt(path string, noSync bool) (bolt *bbolt.DB, file *os.File, err error) {
-	info, err := os.Stat(path)
-	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
-	switch {
-	case err != nil && !fresh:
+	fresh, err := boltfile.Fresh(path)
+	if err != nil {
 		return nil, nil, err
-	case err == nil && info.IsDir():
-		return nil, nil, errors.New("it is a folder: name a file in it")
-	case err == nil && !info.Mode().IsRegular():
-		return nil, nil, fmt.Errorf("it is no plain file (%v): name another one", info.Mode().Type())
 	}
 	if !fresh {
 		if err := check(path); err != nil {
@@ -68,7 +55,7 @@ func openBolt(path string, noSync bool) (bolt *bbolt.DB, file *os.File, err erro
 	}
 	defer boltfile.Guard(&err, func() { boltfile.Unlock(file) })()
 	bolt, err = bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout:        lockPatience,
+		Timeout:        boltfile.LockPatience,
 		NoSync:         noSync,
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
@@ -96,19 +83,19 @@ func openBolt(path string, noSync bool) (bolt *bbolt.DB, file *os.File, err erro
 func check(path string) error {
 	// It cannot be written while we have it open like this. bbolt looks at nothing but
 	// its meta pages meanwhile.
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockPatience, ReadOnly: true})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: boltfile.LockPatience, ReadOnly: true})
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return ErrTaken
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return err
 	case err != nil:
-		return &damagedError{path, err}
+		return damaged(path, err)
 	}
 	f, err := os.Open(path)
 	if err == nil {
 		if err = boltfile.Check(f, db.Info().PageSize); err != nil {
-			err = &damagedError{path, err}
+			err = damaged(path, err)
 		}
 		err = errors.Join(err, f.Close())
 	}
@@ -122,10 +109,10 @@ func prepare(bolt *bbolt.DB) (err error) {
 	err = bolt.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(about)
 		if known = b != nil && tx.Bucket(bucket) != nil; known {
-			return checkFormat(string(b.Get(formatKey)))
+			return boltfile.Format(string(b.Get(formatKey)), format)
 		}
 		if other, _ := tx.Cursor().First(); other != nil {
-			return errForeign
+			return boltfile.ErrForeign
 		}
 		return nil
 	})
@@ -144,61 +131,16 @@ func prepare(bolt *bbolt.DB) (err error) {
 	})
 }
 
-func checkFormat(text string) error {
-	n, err := strconv.Atoi(text)
-	switch {
-	case err != nil:
-		return errForeign
-	case n > format:
-		return fmt.Errorf("it has format %d, and this program knows formats up to %d: use a newer program, as the one which has written it", n, format)
-	}
-	return nil
-}
-
-// A damagedError says what is wrong with a file.
-type damagedError struct {
-	path string
-	why  error
-}
-
-func (e *damagedError) Error() string {
-	return fmt.Sprintf("boltkv: %s is damaged: %v. Keep a copy of it. Restore it from a backup, or see what bbolt can save of it: "+
-		"go run go.etcd.io/bbolt/cmd/bbolt@latest surgery", e.path, e.why)
-}
-
-func (e *damagedError) Unwrap() error { return e.why }
-
 // explained adds to an error of opening what it is about and what to do.
 func explained(path string, err error) error {
-	why := ""
-	switch {
-	case errors.Is(err, ErrTaken):
+	if errors.Is(err, ErrTaken) {
 		return fmt.Errorf("%w (the file is %s)", ErrTaken, path)
-	case errors.As(err, new(*damagedError)):
-		return err
-	case errors.As(err, new(*boltfile.Panicked)), errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
-		return &damagedError{path, err}
-	case errors.Is(err, fs.ErrPermission):
-		why = "this user may not read and write it: "
-	case errors.Is(err, fs.ErrNotExist):
-		why = "make the folder " + filepath.Dir(path) + " first: "
-	case errors.Is(err, syscall.EROFS):
-		why = "its file system is read-only, name a file in another one: "
-	case full(err):
-		why = "the disk is full, make room and open it again: "
 	}
-	return fmt.Errorf("boltkv: %s cannot be used: %s%w", path, why, err)
+	return boltfile.Unusable("boltkv", path, err, bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch)
 }
 
-// full reports whether there is no room for what was to be written. Some errors of bbolt
-// have only a text.
-func full(err error) bool {
-	for _, number := range []syscall.Errno{syscall.ENOSPC, syscall.EFBIG, syscall.EDQUOT} {
-		if errors.Is(err, number) || strings.HasSuffix(err.Error(), number.Error()) {
-			return true
-		}
-	}
-	return false
+func damaged(path string, err error) error {
+	return &boltfile.Damaged{Package: "boltkv", Path: path, Err: err}
 }
 
 // outcome is the error of a transaction as callers get it. A full disk leaves the file as it
@@ -212,8 +154,8 @@ func (t *tree) outcome(err error, wrote bool) error {
 	case errors.Is(err, bolterrors.ErrDatabaseNotOpen):
 		return errClosed
 	case errors.As(err, new(*boltfile.Panicked)):
-		err = &damagedError{path, err}
-	case wrote && full(err) && !boltfile.SyncFailed(err):
+		err = damaged(path, err)
+	case wrote && boltfile.Full(err) && !boltfile.SyncFailed(err):
 		return fmt.Errorf("%w: make room on the disk of %s, and it goes on: %w", kvqueue.ErrNoSpace, path, err)
 	default:
 		err = fmt.Errorf("boltkv: %s could not be written, and is not used any more until it is opened again; what was acknowledged is in it: %w", path, err)

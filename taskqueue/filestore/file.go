@@ -3,13 +3,11 @@ package filestore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -28,14 +26,8 @@ var (
 // format is the version of what is stored.
 const format = 1
 
-// lockPatience is how long the lock of the file is waited for.
-const lockPatience = 50 * time.Millisecond
-
-var (
-	// errTaken says that another process has the file.
-	errTaken   = errors.New("another process has it")
-	errForeign = errors.New("it is a file of another program: name another one")
-)
+// errTaken says that another process has the file.
+var errTaken = errors.New("another process has it")
 
 // openFile opens the file itself. broken is called when it could not be written. The
 // error is errTaken, or says what to do.
@@ -61,49 +53,27 @@ func openFile(path string, broken func(taskqueue.Store)) (taskqueue.Store, error
 
 // explained adds to an error what it is about and what to do.
 func explained(path string, err error) error {
-	var damaged *damagedError
-	p := new(boltfile.Panicked)
-	why := ""
-	switch {
-	case err == errTaken, errors.As(err, &damaged):
+	if err == errTaken {
 		return err
-	case errors.As(err, &p), errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
-		return &damagedError{path, err}
-	case errors.Is(err, fs.ErrPermission):
-		why = "this user may not read and write it: "
-	case errors.Is(err, fs.ErrNotExist):
-		why = "make the folder " + filepath.Dir(path) + " first: "
-	case errors.Is(err, syscall.EROFS):
-		why = "its file system is read-only, name a file in another one: "
-	case errors.Is(err, syscall.ENOSPC):
-		why = "the disk is full, make room and open it again: "
 	}
-	return fmt.Errorf("taskqueue: %s cannot be used: %s%w", path, why, err)
+	return boltfile.Unusable("taskqueue", path, err, bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch)
 }
 
 // openBolt checks, opens and locks the file, and makes it if there is none.
 func openBolt(path string) (bolt *bbolt.DB, file *os.File, err error) {
-	info, err := os.Stat(path)
-	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
-	switch {
-	case err != nil && !fresh:
+	fresh, err := boltfile.Fresh(path)
+	if err != nil {
 		return nil, nil, err
-	case err == nil && info.IsDir():
-		return nil, nil, errors.New("it is a folder: name a file in it")
-	case err == nil && !info.Mode().IsRegular():
-		return nil, nil, fmt.Errorf("it is no plain file (%v): name another one", info.Mode().Type())
 	}
 	if !fresh {
 		if err = check(path); err != nil && !expected(err) {
-			err = &damagedError{path, err}
+			err = &boltfile.Damaged{Package: "taskqueue", Path: path, Err: err}
 		}
-	} else {
-		err = nil
 	}
 	if err == nil {
 		defer boltfile.Guard(&err, func() { boltfile.Unlock(file) })()
 		bolt, err = bbolt.Open(path, 0o600, &bbolt.Options{
-			Timeout:        lockPatience,
+			Timeout:        boltfile.LockPatience,
 			NoFreelistSync: true,
 			FreelistType:   bbolt.FreelistMapType,
 			OpenFile: func(path string, flag int, mode fs.FileMode) (_ *os.File, err error) {
@@ -138,11 +108,11 @@ func prepare(bolt *bbolt.DB) (err error) {
 	known := false
 	err = bolt.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(about)
-		if known = b != nil; known {
-			return checkFormat(string(b.Get(formatKey)))
+		if known = b != nil && tx.Bucket(bucket) != nil; known {
+			return boltfile.Format(string(b.Get(formatKey)), format)
 		}
 		if other, _ := tx.Cursor().First(); other != nil {
-			return errForeign
+			return boltfile.ErrForeign
 		}
 		return nil
 	})
@@ -159,15 +129,4 @@ func prepare(bolt *bbolt.DB) (err error) {
 		}
 		return err
 	})
-}
-
-func checkFormat(text string) error {
-	n, err := strconv.Atoi(text)
-	switch {
-	case err != nil:
-		return errForeign
-	case n > format:
-		return fmt.Errorf("it has format %d, and this program knows formats up to %d: use a newer program, as the one which has written it", n, format)
-	}
-	return nil
 }

@@ -99,6 +99,7 @@ func TestAFullDiskAtTheFirstOpen(t *testing.T) {
 	undo := limit(t, 5000)
 	_, err := filestore.Open(path)
 	require.Error(t, err)
+	assert.Contains(t, err.Error(), "the disk is full")
 	undo()
 	s, err := filestore.Open(path)
 	require.NoError(t, err)

@@ -78,6 +78,19 @@ func TestFilesThatAreNoStores(t *testing.T) {
 	}))
 	require.NoError(t, b.Close())
 
+	sibling := filepath.Join(dir, "sibling") // such as a file of kvqueue
+	b, err = bbolt.Open(sibling, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, b.Update(func(tx *bbolt.Tx) error {
+		about, err := tx.CreateBucket([]byte("about"))
+		require.NoError(t, err)
+		require.NoError(t, about.Put([]byte("format"), []byte("1")))
+		_, err = tx.CreateBucket([]byte("kvqueue"))
+		return err
+	}))
+	require.NoError(t, b.Close())
+	refused(t, sibling, "a file of another program")
+
 	s, err := filestore.Open(write("empty", ""))
 	require.NoError(t, err, "an empty file is a new one")
 	require.NoError(t, s.Close())

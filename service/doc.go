@@ -32,7 +32,8 @@
 //   - Cancel: drop what you have. It begins with the second signal, or when [Grace]
 //     is over. Every ctx is cancelled.
 //
-// A third signal ends the process at once, whatever hangs.
+// A third signal ends the process at once, whatever hangs. With [Debounce] signals that
+// come together, because a wrapper sends on what the terminal has sent already, are one.
 //
 // # What a service is told
 //

@@ -35,6 +35,15 @@ func ExampleMain() {
 
 func sweep(context.Context) error { return nil }
 
+// One Ctrl-C is one signal, also where timeout or npm sends it on. Nothing but a second one
+// ends the drain.
+func ExampleDebounce() {
+	run := func(ctx context.Context) error {
+		return service.Run(ctx, []service.Service{{Name: "sweeper", Run: sweep}}, service.Grace(service.Forever))
+	}
+	_ = func() { service.Main(run, service.Debounce(100*time.Millisecond)) } // in the function main
+}
+
 func ExampleRun() {
 	ctx, stop := context.WithCancelCause(context.Background())
 	err := service.Run(ctx, []service.Service{

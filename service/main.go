@@ -28,7 +28,8 @@ import (
 // Signals: the first INT or TERM cancels ctx with a [*SignalError]: services
 // drain. The second has [Hurry] done: what is left of them is cancelled. The third
 // ends the process at once, whatever hangs, with 128 and its number. They
-// are looked for from the call of Main to the end of the process.
+// are looked for from the call of Main to the end of the process. With [Debounce]
+// signals that come together count as one.
 //
 // From the first signal or [Run] on a write to a standard output or error that nobody
 // reads any more is an error: it does not end the process by SIGPIPE, with what there is
@@ -77,7 +78,8 @@ type program struct {
 	exit     func(status int)
 	patience time.Duration // for the last words
 
-	pipes sync.Once // ownPipes was called
+	counted time.Time // when a signal has counted last; the zero time before the first; take's
+	pipes   sync.Once // ownPipes was called
 
 	mu      sync.Mutex
 	came    []*SignalError
@@ -128,9 +130,14 @@ func (p *program) follow() {
 	p.exit(third.ExitStatus())
 }
 
-// take waits for the next signal.
+// take waits for the next signal that counts.
 func (p *program) take() *SignalError {
-	err := &SignalError{<-p.signals}
+	sig := <-p.signals
+	for time.Since(p.counted) < p.debounce {
+		sig = <-p.signals
+	}
+	p.counted = time.Now()
+	err := &SignalError{sig}
 	p.stops()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,8 +233,12 @@ func (p *program) shutdown() error {
 	p.mu.Lock()
 	begun := p.stopped
 	p.mu.Unlock()
-	ctx, cancel := context.WithDeadline(p.hurry, begun.Add(p.delay+p.grace))
-	defer cancel()
+	ctx := p.hurry
+	if p.grace != Forever {
+		bounded, cancel := context.WithDeadline(ctx, begun.Add(p.delay).Add(p.grace))
+		defer cancel()
+		ctx = bounded
+	}
 	return async.Shutdown(ctx)
 }
 

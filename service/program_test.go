@@ -29,11 +29,13 @@ var programs = map[string]func(){
 	"Goexit":        main(func(context.Context) error { runtime.Goexit(); return nil }),
 	"detached":      main(detached),
 	"panics, stuck": main(panicsAndHangs),
+	"patient":       main(detachedForAWhile, service.Grace(service.Forever), service.Delay(time.Second)),
 
 	// It serves until it is told to stop.
 	"clean":          main(services(worker("worker", nil))),
 	"boot":           main(boot),
 	"drain":          main(services(worker("drainer", func(ctx context.Context) error { return waitFor(ctx, "go on") }))),
+	"debounced":      main(services(worker("drainer", func(ctx context.Context) error { return waitFor(ctx, "go on") })), service.Debounce(time.Hour)),
 	"drain, err":     main(services(worker("drainer", func(context.Context) error { return errors.New("cannot flush") }))),
 	"waits":          main(waits),
 	"says it":        main(func(ctx context.Context) error { ready(); <-ctx.Done(); return context.Cause(ctx) }),
@@ -161,6 +163,11 @@ func boot(ctx context.Context) error {
 			return ctx.Err()
 		}, Drain: func(context.Context) error { say("drained although it was not ready"); return nil }},
 	})
+}
+
+func detachedForAWhile(ctx context.Context) error {
+	async.Detach(ctx, "audit", func(ctx context.Context) error { return async.Sleep(ctx, 20*time.Millisecond) })
+	return nil
 }
 
 func detached(ctx context.Context) error {

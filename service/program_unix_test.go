@@ -27,6 +27,7 @@ func TestTheExitStatusOfAProgramThatEndsByItself(t *testing.T) {
 		"status 256": {1, "status of its own: 256\n"},
 		"Goexit":     {1, "async: task called runtime.Goexit\n"},
 		"detached":   {1, "audit failed\n"},
+		"patient":    {0, ""}, // Grace and Delay together are more than a Duration holds
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,6 +105,19 @@ func TestOneSignalDrains(t *testing.T) {
 	p.waitFor("ready")
 	p.signal(sigterm)
 	p.waitFor("waiting")
+	p.tell()
+	assert.Equal(t, 0, p.wait())
+	assert.Contains(t, p.stdout.String(), "told\n")
+	assert.Empty(t, p.said())
+}
+
+func TestWithDebounceSignalsThatComeTogetherDrain(t *testing.T) {
+	p := start(t, "debounced")
+	p.waitFor("ready")
+	p.signal(sigterm)
+	p.waitFor("waiting")
+	p.signal(sigterm)
+	p.signal(sigint)
 	p.tell()
 	assert.Equal(t, 0, p.wait())
 	assert.Contains(t, p.stdout.String(), "told\n")

@@ -56,10 +56,12 @@ func Run(ctx context.Context, services []Service, opts ...Option) error {
 	level2, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	s.cancel = cancel
-	// The supervisor waits as long for what it has cancelled; what is left then is
-	// let go.
-	err := async.Scope(level2, s.supervise, async.Name("services"), async.DetachAfter(s.giveUp))
-	return s.outcome(err)
+	scope := []async.ScopeOption{async.Name("services")}
+	if s.giveUp != Forever {
+		// The supervisor waits as long for what it has cancelled; what is left then is let go.
+		scope = append(scope, async.DetachAfter(s.giveUp))
+	}
+	return s.outcome(async.Scope(level2, s.supervise, scope...))
 }
 
 // A set is one call of Run. Its supervisor is the goroutine of that call.
@@ -167,11 +169,11 @@ func (s *set) drain() {
 	if s.delay > 0 && s.wasReady() && !s.pass(s.delay) {
 		return
 	}
-	grace := time.NewTimer(s.grace)
-	defer grace.Stop()
+	grace, stop := after(s.grace)
+	defer stop()
 	for _, m := range slices.Backward(s.members[:s.launched]) {
 		s.stop(m)
-		if !s.wait(grace.C, m.over) {
+		if !s.wait(grace, m.over) {
 			return
 		}
 	}
@@ -222,9 +224,9 @@ func (s *set) cutShort() {
 	}
 	s.cut = s.causeOfCut()
 	s.cancel(s.cut)
-	giveUp := time.NewTimer(s.giveUp)
-	defer giveUp.Stop()
-	s.wait(giveUp.C, s.over)
+	giveUp, stop := after(s.giveUp)
+	defer stop()
+	s.wait(giveUp, s.over)
 }
 
 // over reports whether nothing of what was started is left.

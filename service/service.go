@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -73,7 +74,7 @@ type option func(*options)
 
 func (o option) apply(to *options) { o(to) }
 
-type options struct{ grace, delay, giveUp time.Duration }
+type options struct{ grace, delay, giveUp, debounce time.Duration }
 
 // With the 100 ms of [async.Shutdown], less than the 30 s after which Kubernetes
 // kills what it has told to stop.
@@ -89,9 +90,23 @@ func (o options) with(opts []Option) options {
 	return o
 }
 
+// Forever is a time for [Grace] and [GiveUp] that never passes: what is drained has limits of
+// its own, say, and only the second signal is to cut it short.
+const Forever = time.Duration(math.MaxInt64)
+
+// after returns a channel that brings the time when d has passed, and what gives the timer
+// back. [Forever] needs none.
+func after(d time.Duration) (passed <-chan time.Time, stop func()) {
+	if d == Forever {
+		return nil, func() {}
+	}
+	timer := time.NewTimer(d)
+	return timer.C, func() { timer.Stop() }
+}
+
 // Grace is how long all services together have to drain, from the end of [Delay]
 // on. Then all that is left is cancelled. Defaults to 20 s; 0 or less is no time
-// at all.
+// at all, [Forever] sets no limit.
 func Grace(d time.Duration) Option { return option(func(o *options) { o.grace = max(d, 0) }) }
 
 // Delay is how long services go on to serve once [IsReady] says false and
@@ -101,5 +116,13 @@ func Grace(d time.Duration) Option { return option(func(o *options) { o.grace = 
 func Delay(d time.Duration) Option { return option(func(o *options) { o.delay = max(d, 0) }) }
 
 // GiveUp is how long services may take to return once they were cancelled. Then
-// [Run] returns without them. Defaults to 5 s; 0 or less is no time at all.
+// [Run] returns without them. Defaults to 5 s; 0 or less is no time at all, and with
+// [Forever] Run waits as long as it takes.
 func GiveUp(d time.Duration) Option { return option(func(o *options) { o.giveUp = max(d, 0) }) }
+
+// Debounce has a signal not count that comes within d after one that has counted: one wish
+// may come as several signals. What npm or timeout has started gets a signal with its process
+// group, and once more from them. It would drop what it has where one Ctrl-C is to drain.
+// 100 ms tells such a pair from a person who is in a hurry. It is for [Main], which hears the
+// signals; a Run has no use for it. Defaults to 0: every signal counts.
+func Debounce(d time.Duration) Option { return option(func(o *options) { o.debounce = max(d, 0) }) }

@@ -1,0 +1,60 @@
+package service
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The time after a signal that has counted is what decides, not that after one that has not.
+func TestSignalsThatComeTogetherAreOne(t *testing.T) {
+	const together = 100 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram([]Option{Debounce(together)})
+		p.pipes.Do(func() {})
+		ended := make(chan int, 1)
+		p.exit = func(status int) { ended <- status }
+		go p.follow()
+		come := func(signals ...os.Signal) {
+			for _, sig := range signals {
+				p.signals <- sig
+				synctest.Wait()
+				time.Sleep(together/2 - 1)
+			}
+		}
+		come(os.Interrupt, syscall.SIGTERM, os.Interrupt)
+		assert.Equal(t, &SignalError{os.Interrupt}, p.came[0])
+		assert.Error(t, p.ctx.Err())
+		assert.NoError(t, p.hurry.Err())
+		assert.Len(t, p.came, 1)
+		time.Sleep(2)
+		synctest.Wait()
+		come(syscall.SIGTERM, syscall.SIGTERM)
+		assert.Error(t, p.hurry.Err())
+		assert.Len(t, p.came, 2)
+		assert.Empty(t, ended)
+		time.Sleep(2)
+		come(syscall.SIGTERM)
+		time.Sleep(time.Second)
+		assert.Equal(t, 143, <-ended)
+	})
+}
+
+func TestWithoutDebounceEverySignalCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(nil)
+		p.pipes.Do(func() {})
+		ended := make(chan int, 1)
+		p.exit = func(status int) { ended <- status }
+		go p.follow()
+		for range 3 {
+			p.signals <- os.Interrupt
+		}
+		assert.Equal(t, 130, <-ended)
+		assert.Len(t, p.came, 3)
+	})
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -100,13 +99,9 @@ func (s *session) run(ctx context.Context) error {
 	return errors.Join(s.tell(stopped, failed), left)
 }
 
-// noLimit is how long scripts and after_scripts have when the run is stopped: they
-// have limits of their own.
-const noLimit = time.Duration(math.MaxInt64)
-
 // pipeline runs the pipeline, as a service: the first signal is its Drain, the second
-// ends its context. Services are stopped in reverse order, so what shows the run
-// outlasts it.
+// ends its context. Scripts and after_scripts have limits of their own. Services are
+// stopped in reverse order, so what shows the run outlasts it.
 func (s *session) pipeline(ctx context.Context, heard <-chan os.Signal, stale []workdir.Stale) error {
 	if err := s.prepare(); err != nil {
 		return err
@@ -132,7 +127,7 @@ func (s *session) pipeline(ctx context.Context, heard <-chan os.Signal, stale []
 		show := func(ctx context.Context) error { return s.screen.Show(ctx, s.runner.Board) }
 		services = append([]service.Service{{Name: "screen", Run: show}}, services...)
 	}
-	err := service.Run(ctx, services, service.Grace(noLimit), service.GiveUp(time.Minute))
+	err := service.Run(ctx, services, service.Grace(service.Forever), service.GiveUp(time.Minute))
 	s.jobs = s.runner.Board.Jobs()
 	return err
 }

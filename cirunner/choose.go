@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,26 @@ func (c *choice) check() error {
 	if c.wish.Tag != "" && (c.wish.Branch != "" || c.wish.Merge != "") {
 		return exit.Usagef("-tag is instead of -branch and -mr")
 	}
+	return c.checkKind()
+}
+
+// kinds are the variables that are set by another flag: with -var alone a run would be
+// of two kinds at once, and jobs of both would run.
+var kinds = map[string]string{
+	"CI_COMMIT_BRANCH": "-branch", "CI_COMMIT_TAG": "-tag", "CI_COMMIT_REF_NAME": "-branch or -tag",
+	"CI_MERGE_REQUEST_IID": "-mr", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "-mr",
+}
+
+// checkKind refuses -var for what another flag says.
+func (c *choice) checkKind() error {
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		if _, set := c.set[name]; set {
+			return exit.Usagef("-var %s: use %s", name, kinds[name])
+		}
+	}
+	if source := c.set["CI_PIPELINE_SOURCE"]; strings.HasSuffix(source, "_request_event") && c.wish.Merge == "" {
+		return exit.Usagef("-var CI_PIPELINE_SOURCE=%s: use -mr", source)
+	}
 	return nil
 }
 
@@ -60,13 +81,13 @@ func (c *choice) options(ctx context.Context, dir string) pipeline.Options {
 	c.run = predefined.New(ctx, dir, c.wish)
 	return pipeline.Options{
 		Dir: dir, IncludeDir: c.includeDir, Strict: c.strict, Cache: c.caches != "",
-		Variables: c.run.Variables, Set: c.set, Changed: c.run.Changed, Files: c.run.Files,
+		Variables: c.run.Variables, Set: c.set, Changed: c.run.Changed, HasCommit: c.run.HasCommit, Files: c.run.Files,
 	}
 }
 
 // load reads and checks the file, and prints its warnings.
 func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipeline.Pipeline, error) {
-	file := defaultFile
+	file := filepath.Join(o.dir, defaultFile)
 	switch len(args) {
 	case 0:
 	case 1:

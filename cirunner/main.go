@@ -56,7 +56,10 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		return exit.Usagef("%w", err)
 	}
 	if verb := flags.Arg(0); verb == "lint" || verb == "list" {
-		if err := flags.Parse(flags.Args()[1:]); err != nil {
+		switch err := flags.Parse(flags.Args()[1:]); {
+		case errors.Is(err, flag.ErrHelp):
+			return usage(out)
+		case err != nil:
 			return exit.Usagef("%w", err)
 		}
 		if err := o.check(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -38,6 +39,15 @@ func New(w io.Writer, secrets []string) *Writer {
 	}
 	slices.SortFunc(m.secrets, func(a, b []byte) int { return cmp.Compare(len(b), len(a)) })
 	return m
+}
+
+// Text returns a text with a mask in the place of each secret.
+func Text(s string, secrets []string) string {
+	var b strings.Builder
+	w := New(&b, secrets)
+	_, _ = io.WriteString(w, s) // a Builder takes everything
+	_ = w.Flush()
+	return b.String()
 }
 
 // Write passes p on, but for the end that is held back. Its error is that of the

@@ -68,3 +68,8 @@ func FuzzMask(f *testing.F) {
 		require.Equal(t, whole.String(), out.String(), "pieces do not matter")
 	})
 }
+
+func TestSecretsOfAText(t *testing.T) {
+	require.Equal(t, "a [MASKED] b [MASKED]c", Text("a secret b secretsharec", []string{"secret", "secretshare", "b"}))
+	require.Equal(t, "none", Text("none", nil))
+}

@@ -21,6 +21,7 @@ func (p *parser) workflow() {
 	if !given {
 		return
 	}
+	p.guarded = true
 	i := p.matching(rules, p.with(p.globals))
 	switch {
 	case i < 0:

@@ -1,6 +1,9 @@
 package pipeline
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A grapher takes drafts apart into jobs and ties these together.
 type grapher struct {
@@ -75,7 +78,25 @@ func (g *grapher) takeApart() bool {
 	if len(g.out.Jobs) == 0 && g.out.Why == "" {
 		g.out.Why = "rules, only or when keep every job out for " + g.refName()
 	}
+	g.needsAnotherStage()
 	return true
+}
+
+// needsAnotherStage leaves all jobs out if there are none but those of .pre and
+// .post: by themselves they are no pipeline for GitLab.
+func (g *grapher) needsAnotherStage() {
+	other := func(j *Job) bool { return j.Stage != ".pre" && j.Stage != ".post" }
+	if len(g.out.Jobs) == 0 || slices.ContainsFunc(g.out.Jobs, other) {
+		return
+	}
+	g.out.Why = "there is no job but those of .pre and .post, which do not run without others, for " + g.refName()
+	for _, job := range g.out.Jobs {
+		d := g.owner[job.Name]
+		g.parts[d], g.absent[d] = nil, g.out.Why
+		g.left = append(g.left, &Left{Name: job.Name, Stage: job.Stage, Why: g.out.Why, Pos: job.Pos})
+	}
+	g.out.Jobs = nil
+	slices.SortStableFunc(g.left, func(a, b *Left) int { return cmp.Compare(a.Pos.Line, b.Pos.Line) })
 }
 
 // place puts a part into the pipeline, or among those that are left out.

@@ -5,10 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Limits on include.
@@ -86,8 +83,10 @@ func (p *parser) included(n *node, dir string) []inclusion {
 		}
 		return p.localFiles(n, dir)
 	}
+	if n.kind == mapping && !p.chosen(n.field("rules")) {
+		return nil // also if there is no such file
+	}
 	var files []inclusion
-	chosen := true
 	names := func(n *node, what, under string) {
 		for _, name := range p.list("include:"+what, n) {
 			files = append(files, p.copied(name.at, what, path.Join(under, p.expand(name.text)))...)
@@ -116,15 +115,19 @@ func (p *parser) included(n *node, dir string) []inclusion {
 			files = append(files, p.copied(n.at, "component", name+".yml")...)
 		},
 		"inputs": func(n *node) { p.errorf(n.at, "include:inputs is not supported: use variables") },
-		"rules": func(n *node) {
-			rules := p.rules("include:rules", n, inInclude)
-			chosen = p.matching(rules, p.run) >= 0 && rules[p.matching(rules, p.run)].when != Never
-		},
+		"rules":  func(*node) {}, // read first
 	}, nil)
-	if !chosen {
-		return nil
-	}
 	return files
+}
+
+// chosen reports whether the rules of an entry of include take it in.
+func (p *parser) chosen(n *node) bool {
+	if n.kind == null {
+		return true
+	}
+	rules := p.rules("include:rules", n, inInclude)
+	i := p.matching(rules, p.run)
+	return i >= 0 && rules[i].when != Never
 }
 
 func (p *parser) expand(s string) string { return strings.Join(expanded([]string{s}, p.run), "") }
@@ -174,7 +177,7 @@ func (p *parser) localFiles(n *node, dir string) []inclusion {
 		return nil
 	}
 	name = strings.TrimPrefix(path.Clean("/"+p.expand(name)), "/")
-	if !doublestar.ValidatePattern(name) || name == "" {
+	if name == "" {
 		p.errorf(n.at, "include:local: %s is no path and no pattern of files", quote(n.text))
 		return nil
 	}
@@ -183,9 +186,11 @@ func (p *parser) localFiles(n *node, dir string) []inclusion {
 		return nil
 	}
 	found := []string{name}
-	if strings.ContainsAny(name, "*?[{") {
-		found, _ = doublestar.Glob(os.DirFS(dir), name, doublestar.WithFilesOnly())
-		slices.Sort(found)
+	if strings.Contains(name, "*") {
+		if found = wildcards(dir, name); len(found) == 0 { // which GitLab does not mind
+			p.warn(n.at, "include:local without a file", "nothing in %s matches %s", cmp.Or(filepath.ToSlash(dir), "."), quote(name))
+			return nil
+		}
 	}
 	var files []inclusion
 	for _, name := range found {

@@ -23,11 +23,10 @@ type draft struct {
 	variables []Variable // of the job alone
 	inherit   inheritance
 
-	rules         []rule
-	hasRules      bool
-	only, except  *policy
-	triggers      bool // it starts another pipeline, which there is not
-	allowanceSeen bool // allow_failure is given
+	rules        []rule
+	hasRules     bool
+	only, except *policy
+	triggers     bool // it starts another pipeline, which there is not
 
 	// A keyword was reported that might have been the script.
 	scriptSeen bool
@@ -134,26 +133,38 @@ func (p *parser) checkJob(d *draft, job *node) {
 	} else if !job.has("script") && !d.scriptSeen && !p.broken[d.key] {
 		p.errorf(d.at, "the job %s has no script: give it one, or put a dot before its name if it is only for others to extend", quote(d.key))
 	}
-	if d.When == Delayed && !job.has("start_in") {
-		p.errorf(job.keyAt("when"), "when: delayed needs start_in, such as start_in: 30 seconds")
-	}
-	if d.When != Delayed && job.has("start_in") {
-		p.errorf(job.keyAt("start_in"), "start_in needs when: delayed")
-	}
-	// As in GitLab: nobody has to ask for the job.
-	d.allowanceSeen = job.has("allow_failure")
-	if d.When == Manual && !d.allowanceSeen && !d.hasRules {
+	// As in GitLab: nobody has to ask for the job. That holds for one with rules,
+	// too, if it is the job and not a rule that says manual.
+	if d.When == Manual && !job.has("allow_failure") {
 		d.AllowFailure.All = true
 	}
-	if d.hasRules && (d.only != nil || d.except != nil) {
-		p.errorf(job.keyAt("rules"), "rules cannot be used together with only or except: keep the rules")
-	}
+	p.checkTogether(d, job)
 	d.Variables = join(d.inherit.variables(p.globals), d.variables)
 	if len(d.Variables) > maxVariables {
 		p.errorf(d.at, "the job %s has %d variables: %d are enough", quote(d.key), len(d.Variables), maxVariables)
 		d.Variables = nil
 	}
 	p.checkSize(d)
+}
+
+// checkTogether reports keywords that cannot stand in one job. GitLab refuses such a
+// file, so that nothing of it may run.
+func (p *parser) checkTogether(d *draft, job *node) {
+	delayed := d.When == Delayed
+	if d.hasRules && (d.only != nil || d.except != nil) {
+		p.errorf(job.keyAt("rules"), "rules cannot be used together with only or except: keep the rules")
+	}
+	if d.triggers && job.has("script") {
+		p.errorf(job.keyAt("trigger"), "trigger cannot be used together with script: a job does one or the other")
+	}
+	switch {
+	case d.hasRules && (delayed || job.has("start_in")):
+		p.errorf(job.keyAt("rules"), "rules cannot be used together with start_in: put when: delayed and start_in into a rule")
+	case delayed && !job.has("start_in"):
+		p.errorf(job.keyAt("when"), "when: delayed needs start_in, such as start_in: 30 seconds")
+	case !delayed && job.has("start_in"):
+		p.errorf(job.keyAt("start_in"), "start_in needs when: delayed")
+	}
 }
 
 // checkSize looks at what the variables of a job grow to. Those of the machine

@@ -6,7 +6,8 @@ import (
 )
 
 // Only returns the pipeline of some jobs and of all that these need: the jobs in
-// their needs, and, of a job without needs, those whose artifacts it gets. A name
+// their needs, and, of a job without needs, those whose artifacts it gets, if they are
+// not manual. A name
 // is that of a job, or of a parallel job for all its parts. The jobs of p are not
 // changed. It fails for a name that is none, and says why the job is not in the
 // pipeline if the file has it.
@@ -37,7 +38,9 @@ func (p *Pipeline) want(j *Job, wanted map[*Job]bool) {
 		p.want(need.Job, wanted)
 	}
 	for _, from := range j.Fetch {
-		p.want(from, wanted)
+		if j.Needs != nil || from.When != Manual { // nobody has asked for that one
+			p.want(from, wanted)
+		}
 	}
 }
 

@@ -38,3 +38,21 @@ off: {script: x, rules: [{if: $NOWHERE}]}
 	_, err = p.Only([]string{"shi"})
 	require.EqualError(t, err, `there is no job "shi"; did you mean "ship"?`)
 }
+
+// A manual job is not run because a job of a later stage would get its artifacts;
+// one that is needed is.
+func TestOnlyRunsNoManualJobUnasked(t *testing.T) {
+	p := right(t, `
+stages: [build, deploy, check]
+build: {stage: build, script: x, artifacts: {paths: [a]}}
+ship: {stage: deploy, script: x, when: manual, artifacts: {paths: [b]}}
+look: {stage: check, script: x}
+ask: {stage: check, script: x, needs: [ship]}
+`)
+	for job, want := range map[string][]string{"look": {"build", "look"}, "ask": {"build", "ship", "ask"}} {
+		only, err := p.Only([]string{job})
+		require.NoError(t, err)
+		require.Equal(t, want, names(only.Jobs), job)
+		checkPipeline(t, only)
+	}
+}

@@ -31,6 +31,10 @@ type Options struct {
 	// counts as changed. It may be nil, which means the same.
 	Changed func(since string) ([]string, bool)
 
+	// HasCommit reports whether a commit has a name: changes:compare_to of one that has
+	// not is an error. It may be nil: then every name is right.
+	HasCommit func(name string) bool
+
 	// Files returns the files of the project, with slashes, for rules:exists. It
 	// may be nil: then there are none.
 	Files func() []string

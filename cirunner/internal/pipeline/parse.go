@@ -112,6 +112,7 @@ type parser struct {
 	includes  int               // how many files were included
 	left      []*Left
 	why       string // why there is no pipeline
+	guarded   bool   // there are workflow:rules, which take away what only is by default
 	root      *node
 	budget    int                // of nodes that merging may still make
 	targets   map[*node]*node    // of the references

@@ -20,12 +20,19 @@ type policy struct {
 }
 
 // everyBranch is what only is where a job does not say.
+//
+// A job without only is in every pipeline, however, where workflow:rules decide which
+// there are.
 var everyBranch = []string{"branches", "tags"}
 
 func (p *parser) policy(what string, n *node) *policy {
 	pol := &policy{}
-	if n.kind != mapping {
+	switch n.kind {
+	case list:
 		pol.refs = p.refs(what, n)
+		return pol
+	case text: // GitLab refuses it, and has no pipeline
+		p.should(what, n, "a list of refs, or a mapping of refs, variables and changes")
 		return pol
 	}
 	p.fields(what, n, keys{
@@ -54,7 +61,7 @@ func (p *parser) policy(what string, n *node) *policy {
 func (p *parser) refs(what string, n *node) []string {
 	all := []string{}
 	for _, item := range p.list(what, n) {
-		if strings.HasPrefix(item.text, "/") && !strings.Contains(item.text, "@") && expr.Pattern(item.text) == nil {
+		if name, _, _ := strings.Cut(item.text, "@"); strings.HasPrefix(name, "/") && name != anyRef && expr.Pattern(name) == nil {
 			p.errorf(item.at, "%s: %s is no regular expression between slashes", what, quote(item.text))
 			continue
 		}
@@ -72,7 +79,7 @@ func (p *parser) keeps(d *draft, variables map[string]string) string {
 	if only.refs == nil {
 		only.refs = everyBranch
 	}
-	if !p.refMatches(only.refs) {
+	if always := d.only == nil && p.guarded; !always && !p.refMatches(only.refs) {
 		return fmt.Sprintf("only: %s is none of %s", p.refName(), strings.Join(only.refs, ", "))
 	}
 	for _, m := range p.policyMatches(only, variables) {
@@ -134,6 +141,9 @@ func (p *parser) refName() string {
 	return "the branch " + p.ref() + " (" + p.run["CI_PIPELINE_SOURCE"] + ")"
 }
 
+// anyRef is the empty regular expression, as in //@group/project.
+const anyRef = "//"
+
 func (p *parser) refMatches(refs []string) bool { return slices.ContainsFunc(refs, p.refMatchesOne) }
 
 // refMatchesOne reports whether the run is one of a branch, tag or kind. What
@@ -152,6 +162,8 @@ func (p *parser) refMatchesOne(pattern string) bool {
 		return true
 	case !branch && !p.isTag():
 		return false
+	case pattern == anyRef:
+		return true
 	}
 	if re := expr.Pattern(pattern); re != nil {
 		return re.MatchString(p.ref())

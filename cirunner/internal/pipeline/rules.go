@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,8 @@ type rule struct {
 type changes struct {
 	paths []string
 	since string // a commit to compare with; empty for the run's own changes
+
+	sinceAt mark
 }
 
 // setting says where rules stand: that decides what else a rule may say.
@@ -144,7 +147,7 @@ func (p *parser) changes(what string, n *node) *changes {
 	c := &changes{}
 	p.fields(what, n, keys{
 		"paths":      func(n *node) { c.paths = asWritten(p.list(what+":paths", n)) },
-		"compare_to": func(n *node) { c.since, _ = p.string(what+":compare_to", n) },
+		"compare_to": func(n *node) { c.since, _ = p.string(what+":compare_to", n); c.sinceAt = n.at },
 	}, nil)
 	return c
 }
@@ -196,6 +199,9 @@ func (p *parser) hasChanged(c changes, variables map[string]string) bool {
 		}
 	}
 	files, known := p.options.Changed(since)
+	if has := p.options.HasCommit; !known && since != "" && has != nil && !has(since) {
+		p.errorf(c.sinceAt, "changes:compare_to: there is no branch, tag or commit %s here", quote(since))
+	}
 	return !known || anyMatches(expanded(c.paths, variables), files)
 }
 
@@ -225,6 +231,7 @@ func anyMatches(patterns, files []string) bool {
 		return true
 	}
 	for _, pattern := range patterns {
+		pattern = starsOfGitLab.ReplaceAllString(pattern, "*$1")
 		for _, file := range files {
 			if ok, err := doublestar.Match(pattern, file); ok && err == nil {
 				return true
@@ -233,3 +240,7 @@ func anyMatches(patterns, files []string) bool {
 	}
 	return false
 }
+
+// starsOfGitLab are those at the end of a pattern, where ** is no more than *: only
+// "**/" stands for directories.
+var starsOfGitLab = regexp.MustCompile(`\*\*+($|[,}])`)

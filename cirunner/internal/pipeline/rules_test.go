@@ -32,7 +32,7 @@ func optionsOf(kind string) Options {
 			}
 			return []string{"docs/a.md", "api/x.go"}, kind != "tag"
 		},
-		Files: func() []string { return []string{"Dockerfile", "api/x.go", "docs/a.md"} },
+		Files: func() []string { return []string{"Dockerfile", "api/x.go", "deep/er/y.rs", "docs/a.md"} },
 	}
 }
 
@@ -88,8 +88,8 @@ a: {script: x, when: manual}
 b: {script: x, rules: [{if: $CI_COMMIT_BRANCH, when: manual}]}
 c: {script: x, when: manual, rules: [{if: $CI_COMMIT_BRANCH}]}
 d: {script: x, allow_failure: true, rules: [{if: $CI_COMMIT_BRANCH, when: manual}]}`,
-			map[string]string{"branch": "a/manual/may fail, b/manual, c/manual, d/manual/may fail", "main": "a/manual/may fail, b/manual, c/manual, d/manual/may fail",
-				"schedule": "a/manual/may fail, b/manual, c/manual, d/manual/may fail", "web": "a/manual/may fail, b/manual, c/manual, d/manual/may fail", "tag": "a/manual/may fail"}},
+			map[string]string{"branch": "a/manual/may fail, b/manual, c/manual/may fail, d/manual/may fail", "main": "a/manual/may fail, b/manual, c/manual/may fail, d/manual/may fail",
+				"schedule": "a/manual/may fail, b/manual, c/manual/may fail, d/manual/may fail", "web": "a/manual/may fail, b/manual, c/manual/may fail, d/manual/may fail", "tag": "a/manual/may fail"}},
 		{"a rule takes the when of its job", `j: {script: x, when: always, rules: [{if: $CI_COMMIT_TAG}]}`, map[string]string{"tag": "j/always"}},
 		{"delayed", `j: {script: x, rules: [{if: $CI_COMMIT_BRANCH == "main", when: delayed, start_in: 3 hours, allow_failure: true}]}`,
 			map[string]string{"main": "j/delayed/may fail", "schedule": "j/delayed/may fail", "web": "j/delayed/may fail"}},
@@ -129,7 +129,28 @@ a: {script: x, rules: [{when: always}]}`,
 		{"workflow: never, else always", `
 workflow: {rules: [{if: $CI_PIPELINE_SOURCE == "schedule", when: never}, {when: always}]}
 a: {script: x}`,
-			map[string]string{"branch": "a", "main": "a", "tag": "a", "web": "a"}},
+			map[string]string{"branch": "a", "main": "a", "tag": "a", "web": "a", "mr": "a"}},
+		{"workflow: a job that says nothing is in each pipeline", `
+workflow: {rules: [{if: $CI_PIPELINE_SOURCE == "merge_request_event"}, {if: $CI_COMMIT_BRANCH == "main"}]}
+a: {script: x}
+b: {script: x, except: [schedules]}
+c: {script: x, only: {variables: [$CI]}}
+d: {script: x, only: [tags]}`,
+			map[string]string{"mr": "a, b", "main": "a, b, c", "schedule": "a, c", "web": "a, b, c"}},
+		{".pre and .post are no pipeline by themselves", `
+a: {script: x, stage: .pre}
+b: {script: x, rules: [{if: $CI_COMMIT_TAG}]}
+c: {script: x, stage: .post, needs: [{job: b, optional: true}]}`,
+			map[string]string{"tag": "a, b, c"}},
+		{"only **/ stands for directories", `
+a: {script: x, rules: [{exists: ["**"]}]}
+b: {script: x, rules: [{exists: ["api/**"]}]}
+c: {script: x, rules: [{exists: ["**.go"]}]}
+d: {script: x, rules: [{exists: ["deep/**"]}]}
+e: {script: x, rules: [{exists: ["{deep/**,none}"]}]}
+f: {script: x, rules: [{exists: ["deep/**/*"]}]}
+g: {script: x, rules: [{exists: ["{api,deep/er}/*.go"]}]}`,
+			map[string]string{"branch": "a, b, f, g", "main": "a, b, f, g", "tag": "a, b, f, g", "mr": "a, b, f, g", "schedule": "a, b, f, g", "web": "a, b, f, g"}},
 		{"workflow: variables", `
 workflow: {rules: [{if: $CI_COMMIT_BRANCH == "main", variables: {WHERE: production}}, {when: always}]}
 variables: {WHERE: test}
@@ -145,8 +166,9 @@ e: {script: x, only: [schedules, web]}
 f: {script: x, only: [/^v\d/, /^TOP/i]}
 g: {script: x, only: [branches@group/project]}
 h: {script: x, only: [branches@other/project]}
-i: {script: x, only: pushes}`,
-			map[string]string{"branch": "c, f, g, i", "main": "a, c, g, i", "tag": "b, f, i", "mr": "d", "schedule": "a, c, e, g", "web": "a, c, e, g"}},
+i: {script: x, only: [pushes]}
+k: {script: x, only: [//@group/project]}`,
+			map[string]string{"branch": "c, f, g, i, k", "main": "a, c, g, i, k", "tag": "b, f, i, k", "mr": "d", "schedule": "a, c, e, g, k", "web": "a, c, e, g, k"}},
 		{"except", `
 a: {script: x, except: [main]}
 b: {script: x, only: [branches, tags], except: [tags]}
@@ -221,21 +243,37 @@ func TestPrecedenceOfVariables(t *testing.T) {
 // What is wrong with rules is said, at its place.
 func TestWrongRules(t *testing.T) {
 	for data, want := range map[string]string{
-		`j: {script: x, rules: {if: $A}}`:                       "1:23: rules should be a list of rules",
-		`j: {script: x, rules: [{if: $A == main}]}`:             `1:29: rules:if: "$A == main": main is no part of an expression`,
-		`j: {script: x, rules: [{if: true}]}`:                   "1:29: rules:if should be an expression",
-		`j: {script: x, rules: [{iff: $A}]}`:                    `there is no keyword "iff" in rules; did you mean "if"?`,
-		`j: {script: x, rules: [{when: delayed}]}`:              "when: delayed needs start_in",
-		`j: {script: x, rules: [{when: sometimes}]}`:            "rules:when should be on_success",
-		`j: {script: x, only: [/(/]}`:                           `only: "/(/" is no regular expression`,
-		`j: {script: x, only: [a], rules: [{when: always}]}`:    "rules cannot be used together with only or except",
-		`{j: {script: x}, workflow: {rules: [{when: manual}]}}`: "workflow:rules:when should be always or never",
-		`{j: {script: x}, workflow: {rulez: []}}`:               `there is no keyword "rulez" in workflow`,
-		`j: {script: x, only: {variables: [$A ==]}}`:            "only:variables:",
-		`j: {script: x, rules: [{changes: {path: [a]}}]}`:       `there is no keyword "path" in rules:changes; did you mean "paths"?`,
+		`j: {script: x, rules: {if: $A}}`:                        "1:23: rules should be a list of rules",
+		`j: {script: x, rules: [{if: $A == main}]}`:              `1:29: rules:if: "$A == main": main is no part of an expression`,
+		`j: {script: x, rules: [{if: true}]}`:                    "1:29: rules:if should be an expression",
+		`j: {script: x, rules: [{iff: $A}]}`:                     `there is no keyword "iff" in rules; did you mean "if"?`,
+		`j: {script: x, rules: [{when: delayed}]}`:               "when: delayed needs start_in",
+		`j: {script: x, when: delayed, start_in: 1s, rules: []}`: "1:45: rules cannot be used together with start_in",
+		`j: {script: x, only: main}`:                             `1:22: only should be a list of refs, or a mapping of refs, variables and changes, not "main"`,
+		`j: {script: x, trigger: a/b}`:                           "1:16: trigger cannot be used together with script",
+		`j: {script: x, rules: [{when: sometimes}]}`:             "rules:when should be on_success",
+		`j: {script: x, only: [/(/]}`:                            `only: "/(/" is no regular expression`,
+		`j: {script: x, only: [a], rules: [{when: always}]}`:     "rules cannot be used together with only or except",
+		`{j: {script: x}, workflow: {rules: [{when: manual}]}}`:  "workflow:rules:when should be always or never",
+		`{j: {script: x}, workflow: {rulez: []}}`:                `there is no keyword "rulez" in workflow`,
+		`j: {script: x, only: {variables: [$A ==]}}`:             "only:variables:",
+		`j: {script: x, rules: [{changes: {path: [a]}}]}`:        `there is no keyword "path" in rules:changes; did you mean "paths"?`,
 	} {
 		require.Contains(t, wrong(t, data).Error(), want, data)
 	}
+}
+
+// A commit to compare with that there is not is an error: else everything would count
+// as changed, and a job run that GitLab does not run.
+func TestACommitToCompareWithIsThere(t *testing.T) {
+	const data = `j: {script: x, rules: [{changes: {paths: [old.go], compare_to: $TO}}], variables: {TO: nowhere}}`
+	o := optionsOf("branch")
+	o.Changed = func(string) ([]string, bool) { return nil, false }
+	o.HasCommit = func(name string) bool { return name == "there" }
+	_, err := o.Parse("f.yml", []byte(data))
+	require.EqualError(t, err, `f.yml:1:64: changes:compare_to: there is no branch, tag or commit "nowhere" here`)
+	_, err = o.Parse("f.yml", []byte(strings.Replace(data, "nowhere", "there", 1)))
+	require.NoError(t, err)
 }
 
 // A pipeline without jobs is one, and says why.

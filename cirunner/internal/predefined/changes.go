@@ -50,10 +50,7 @@ func (r *Run) compare(since string) answer {
 			from = "HEAD~1"
 		}
 	}
-	base := r.ask("merge-base", from, "HEAD")
-	if base == "" {
-		base = r.ask("merge-base", "origin/"+from, "HEAD")
-	}
+	base := r.ask("merge-base", r.commitOf(from), "HEAD")
 	if base == "" {
 		return answer{}
 	}
@@ -61,6 +58,20 @@ func (r *Run) compare(since string) answer {
 	files = append(files, split(r.ask("ls-files", "-z", "--others", "--exclude-standard"))...)
 	slices.Sort(files)
 	return answer{ours(slices.Compact(files)), true}
+}
+
+// HasCommit reports whether git knows a branch, a tag or a commit of a name, here or at
+// the origin. Without git it reports true: nothing is known then.
+func (r *Run) HasCommit(name string) bool { return !r.git || r.commitOf(name) != "" }
+
+// commitOf returns the commit of a name, empty if there is none.
+func (r *Run) commitOf(name string) string {
+	for _, try := range []string{name, "origin/" + strings.TrimPrefix(name, "refs/heads/")} {
+		if commit := r.ask("rev-parse", "--verify", "--quiet", try+"^{commit}"); commit != "" {
+			return commit
+		}
+	}
+	return ""
 }
 
 // Files returns the files of the project, with slashes: with git those that it

@@ -82,6 +82,9 @@ func TestVariablesOfATagAndAMergeRequest(t *testing.T) {
 	require.Equal(t, []string{"new"}, files, "what is not committed has changed, too")
 	_, known = merge.Changed("nowhere")
 	require.False(t, known)
+	for name, want := range map[string]bool{"main": true, "refs/heads/main": true, "HEAD~1": true, "nowhere": false, "origin/main": false} {
+		require.Equal(t, want, merge.HasCommit(name), name)
+	}
 }
 
 func TestWithoutGit(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/board"
 	"github.com/ambit-go/ambit/cirunner/internal/joblog"
+	"github.com/ambit-go/ambit/cirunner/internal/mask"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
@@ -35,9 +36,10 @@ type attempt struct {
 	work context.Context
 	fail context.CancelCauseFunc
 
-	dir string
-	had []string // files that git did not track when the script began, if that is asked for
-	log *joblog.Log
+	dir     string
+	secrets []string // values that are hidden in what is said of the job
+	had     []string // files that git did not track when the script began, if that is asked for
+	log     *joblog.Log
 }
 
 // run runs the attempt. When it returns nothing of it is left but what is to
@@ -51,7 +53,7 @@ func (a *attempt) run(ctx context.Context) plan.Outcome {
 	a.log = joblog.New(file, a.r.LogLimit, a.say(""))
 	a.r.Board.Change(a.i, func(j *board.Job) { j.Log = path })
 	if a.number > 1 {
-		a.log.Printf("cirunner: attempt %d", a.number)
+		a.note("cirunner: attempt %d", a.number)
 	}
 
 	var o plan.Outcome
@@ -102,6 +104,7 @@ func (a *attempt) prepare() (err error) {
 	if a.dir, err = a.r.Work.Checkout(a.work, a.slug()); err != nil {
 		return a.because(fmt.Errorf("cannot make the work directory: %w", err))
 	}
+	a.findSecrets()
 	a.takeCaches()
 	for _, from := range a.job.Fetch {
 		n, err := a.r.Work.Restore(a.work, slug(from), a.slug())
@@ -109,7 +112,7 @@ func (a *attempt) prepare() (err error) {
 			return a.because(fmt.Errorf("cannot fetch the artifacts of %q: %w", from.Name, err))
 		}
 		if n > 0 {
-			a.log.Printf("cirunner: %s from %q", count(n, "artifact"), from.Name)
+			a.note("cirunner: %s from %q", count(n, "artifact"), from.Name)
 		}
 	}
 	if a.job.Artifacts.Untracked {
@@ -127,15 +130,15 @@ func (a *attempt) keep(ctx context.Context, o plan.Outcome) plan.Outcome {
 	a.phase("artifacts")
 	n, missing, err := a.collect(ctx)
 	for _, m := range missing {
-		a.log.Printf("cirunner: artifacts: nothing matches %s", m)
+		a.note("cirunner: artifacts: nothing in the job's directory matches %s", m)
 	}
 	switch {
 	case err == nil:
-		a.log.Printf("cirunner: %s kept", count(n, "artifact"))
+		a.note("cirunner: %s kept", count(n, "artifact"))
 	case o.OK():
 		return a.outcome(ctx, fmt.Errorf("cannot keep the artifacts: %w", err))
 	default:
-		a.log.Printf("cirunner: cannot keep the artifacts: %v", err)
+		a.note("cirunner: cannot keep the artifacts: %v", err)
 	}
 	return o
 }
@@ -165,10 +168,11 @@ func (a *attempt) close(ctx context.Context, o plan.Outcome, err error) plan.Out
 	} else if err != nil && o.OK() {
 		o = a.outcome(ctx, err)
 	}
+	o.Text = mask.Text(o.Text, a.secrets)
 	if o.OK() {
-		a.log.Printf("cirunner: job succeeded")
+		a.note("cirunner: job succeeded")
 	} else {
-		a.log.Printf("cirunner: %s: %s", o.Cause, o.Text)
+		a.note("cirunner: %s: %s", o.Cause, o.Text)
 	}
 	if err := a.log.Close(); err != nil && o.OK() {
 		o = a.outcome(ctx, fmt.Errorf("the log is not complete: %w", err))

@@ -30,9 +30,9 @@ func (a *attempt) takeCaches() {
 				continue
 			}
 			if err := store.Take(a.work, a.r.Work, key, a.slug()); err != nil {
-				a.log.Printf("cirunner: cannot take the cache %s: %v", key, err)
+				a.note("cirunner: cannot take the cache %s: %v", key, err)
 			} else {
-				a.log.Printf("cirunner: cache %s", key)
+				a.note("cirunner: cache %s", key)
 			}
 			break
 		}
@@ -52,10 +52,10 @@ func (a *attempt) keepCaches(ctx context.Context, o plan.Outcome) {
 			n, err = a.r.caches().Keep(ctx, a.r.Work, key, a.slug(), paths)
 		}
 		if err != nil {
-			a.log.Printf("cirunner: cannot keep the cache %s: %v", key, err)
+			a.note("cirunner: cannot keep the cache %s: %v", key, err)
 			continue
 		}
-		a.log.Printf("cirunner: cache %s: %s kept", key, count(n, "file"))
+		a.note("cirunner: cache %s: %s kept", key, count(n, "file"))
 	}
 }
 

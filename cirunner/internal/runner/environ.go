@@ -74,7 +74,7 @@ func (a *attempt) expandAll(patterns []string) ([]string, error) {
 			return nil, err
 		}
 		if expanded == "" {
-			a.log.Printf("cirunner: artifacts: %s is empty", p)
+			a.note("cirunner: artifacts: %s is empty", p)
 			continue
 		}
 		all = append(all, expanded)

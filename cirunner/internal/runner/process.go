@@ -38,7 +38,7 @@ func (a *attempt) script() error {
 			out: &beating{a.log, beat}, grace: a.grace(),
 		})
 		for _, note := range result.Notes() {
-			a.log.Printf("cirunner: the script: %s", note)
+			a.note("cirunner: the script: %s", note)
 		}
 		return err
 	})
@@ -66,7 +66,7 @@ func (a *attempt) after(ctx context.Context, o plan.Outcome) {
 	})
 	a.log.Flush()
 	if err != nil {
-		a.log.Printf("cirunner: after_script, which does not count: %v", err)
+		a.note("cirunner: after_script, which does not count: %v", err)
 	}
 }
 

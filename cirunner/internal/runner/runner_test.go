@@ -111,7 +111,7 @@ func TestArtifactsGoToJobsThatNeedThem(t *testing.T) {
 	f.is("use", plan.Succeeded, plan.None, "")
 	f.is("late", plan.Succeeded, plan.None, "")
 	f.is("not", plan.Succeeded, plan.None, "")
-	assert.Contains(t, f.log("make"), "nothing matches none/\ncirunner: 1 artifact kept\n")
+	assert.Contains(t, f.log("make"), "nothing in the job's directory matches none/\ncirunner: 1 artifact kept\n")
 	assert.Contains(t, f.log("use"), "cirunner: 1 artifact from \"make\"\n")
 	assert.Contains(t, f.log("late"), "made\nreport\n")
 }

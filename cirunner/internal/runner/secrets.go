@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,24 +11,50 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/mask"
 )
 
-// masked returns a writer for the output of a shell: one that hides the values
-// that the variables of Config.Mask have in the shell's environment. flush passes
-// on what it has held back.
-func (a *attempt) masked(out io.Writer, environ []string) (masked io.Writer, flush func() error) {
+// findSecrets looks for the values that are to be hidden in what the runner says of the
+// job itself. It tells which are too short.
+func (a *attempt) findSecrets() {
+	environ, err := a.environ(a.job.Variables, nil)
+	if err != nil {
+		return // the script will say so
+	}
+	a.secrets = a.r.secretsOf(environ)
+	for _, name := range a.r.Mask {
+		i := slices.IndexFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+		if i < 0 {
+			continue
+		}
+		if n := len(environ[i]) - len(name) - 1; n > 0 && n < mask.MinLen {
+			a.note("cirunner: the value of %s is too short to be masked: it has less than %d bytes", name, mask.MinLen)
+		}
+	}
+}
+
+// secretsOf returns the values that the variables of Config.Mask have in an environment.
+func (r *Runner) secretsOf(environ []string) []string {
 	var secrets []string
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if !slices.Contains(a.r.Mask, name) || value == "" {
-			continue
+		if slices.Contains(r.Mask, name) && value != "" {
+			secrets = append(secrets, value)
 		}
-		if len(value) < mask.MinLen {
-			a.log.Printf("cirunner: the value of %s is too short to be masked: it has less than %d bytes", name, mask.MinLen)
-		}
-		secrets = append(secrets, value)
 	}
+	return secrets
+}
+
+// masked returns a writer for the output of a shell, which hides the secrets of its
+// environment. flush passes on what it has held back.
+func (a *attempt) masked(out io.Writer, environ []string) (masked io.Writer, flush func() error) {
+	secrets := a.r.secretsOf(environ)
 	if len(secrets) == 0 {
 		return out, func() error { return nil }
 	}
 	w := mask.New(out, secrets)
 	return w, w.Flush
+}
+
+// note writes a line of the runner's own into the log. Names of files and causes may
+// have secrets in them.
+func (a *attempt) note(format string, args ...any) {
+	a.log.Printf("%s", mask.Text(fmt.Sprintf(format, args...), a.secrets))
 }

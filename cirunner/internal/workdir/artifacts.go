@@ -9,20 +9,10 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
-
-// A PatternError is of artifacts that are none of the job's directory, once
-// their variables are known: a fault of the file, not of the runner.
-type PatternError struct{ Pattern string }
-
-// Error quotes the pattern.
-func (e *PatternError) Error() string {
-	return "artifacts: " + strconv.Quote(e.Pattern) + " is no pattern of files in the job's directory"
-}
 
 // Collect keeps the artifacts of a job: the files and directories that match a
 // pattern, without those that match one of exclude. It returns how many files it
@@ -56,7 +46,7 @@ func (r *Run) Collect(ctx context.Context, job string, patterns, exclude []strin
 		return 0, missing, err
 	}
 	for _, name := range names {
-		if info, err := os.Lstat(filepath.Join(from, name)); err == nil && !info.IsDir() {
+		if info, err := os.Lstat(filepath.Join(from, name)); err == nil && isCopied(info.Mode()) {
 			files++
 		}
 	}
@@ -90,10 +80,11 @@ func relative(dir, pattern string) string {
 }
 
 // match returns what a pattern matches in dir; of a directory, everything in it.
+// What is no pattern, or one of files elsewhere, matches nothing.
 func match(dir, pattern string) ([]string, error) {
 	clean := relative(dir, pattern)
 	if !fs.ValidPath(clean) || !doublestar.ValidatePattern(clean) {
-		return nil, &PatternError{Pattern: pattern}
+		return nil, nil
 	}
 	// A root does not see what is behind a link that leads out of it.
 	root, err := os.OpenRoot(dir)
@@ -125,6 +116,9 @@ func match(dir, pattern string) ([]string, error) {
 	}
 	return names, nil
 }
+
+// isCopied reports whether it is a file or a link, and no directory, pipe or device.
+func isCopied(mode fs.FileMode) bool { return mode.IsRegular() || mode&fs.ModeSymlink != 0 }
 
 func excluded(name string, patterns []string) bool {
 	for _, p := range patterns {

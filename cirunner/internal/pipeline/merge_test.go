@@ -87,3 +87,24 @@ func TestAPartThatIsNeededTwice(t *testing.T) {
 		require.Equal(t, []string{"m: [x]"}, names(p.Job("j").Fetch), needs)
 	}
 }
+
+// The order decides between a key and a merge key, as it does in GitLab: a job that is
+// manual there must not run by itself here.
+func TestTheLaterOfAKeyAndAMergeKeyWins(t *testing.T) {
+	p := right(t, `
+.ask: &ask {when: manual, variables: {A: "1"}}
+.more: &more {stage: deploy}
+ship:
+  when: on_success
+  script: x
+  <<: *ask
+  <<: *more
+  variables: {B: "2"}
+first: {<<: [*ask, *more], when: on_success, script: x}
+`)
+	require.Equal(t, Manual, p.Job("ship").When)
+	require.Equal(t, []Variable{{Name: "B", Value: "2"}}, p.Job("ship").Variables)
+	require.Equal(t, OnSuccess, p.Job("first").When)
+	require.Len(t, p.Warnings, 1)
+	require.Equal(t, `f.yml:7:3: warning: << below a key: it replaces "when" of line 5, since it comes later; put << above the keys that are to win`, p.Warnings[0].String())
+}

@@ -9,7 +9,8 @@
 // The steps, each in a file of its own:
 //
 //	load.go      text to YAML, within limits
-//	tree.go      YAML to a tree: aliases, merge keys, duplicate keys
+//	tree.go      YAML to a tree: aliases, duplicate keys
+//	merge.go     merge keys
 //	extends.go   extends
 //	reference.go !reference
 //	top.go       the keywords of the file: stages, default, the names of jobs

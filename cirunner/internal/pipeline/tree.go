@@ -174,11 +174,10 @@ func (t *grower) scalar(n *node, y *yaml.Node) {
 	}
 }
 
-// fields reads a mapping. Its own keys have precedence over those that a merge
-// key brings, wherever that stands.
+// fields reads a mapping. Of a key that is there more than once the last counts, also
+// if a merge key brings one: GitLab's YAML goes by their order.
 func (t *grower) fields(n *node, y *yaml.Node) {
-	own := make(map[string]int) // where in keys
-	var keys, merges []field
+	m := merger{grower: t, place: make(map[string]int)}
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, ok := t.key(y.Content[i])
 		if !ok {
@@ -186,21 +185,12 @@ func (t *grower) fields(n *node, y *yaml.Node) {
 		}
 		key.value = t.node(y.Content[i+1])
 		if key.key == "<<" {
-			merges = append(merges, key)
+			m.merge(key)
 			continue
 		}
-		if i, twice := own[key.key]; twice {
-			t.warn(key.at, "a key that is given twice", "%s is on line %d already; the last one counts", quote(key.key), keys[i].at.line)
-			keys[i] = key
-			continue
-		}
-		own[key.key] = len(keys)
-		keys = append(keys, key)
+		m.own(key)
 	}
-	n.fields = keys
-	if len(merges) > 0 {
-		n.fields = t.merged(merges, keys)
-	}
+	n.fields = m.fields
 }
 
 func (t *grower) key(y *yaml.Node) (field, bool) {
@@ -214,69 +204,4 @@ func (t *grower) key(y *yaml.Node) (field, bool) {
 		t.errorf(at, "a key should be a text, not %s", n)
 		return field{}, false
 	}
-}
-
-// merged returns the fields of a mapping with merge keys: what these bring, and
-// then what only the mapping itself has. Of several merge keys the last is the
-// strongest, of several mappings of one the first.
-func (t *grower) merged(merges, keys []field) []field {
-	var all []field
-	place := make(map[string]int)
-	for _, key := range merges {
-		set := make(map[string]bool) // by this key
-		for _, source := range t.sources(key) {
-			if !t.spend(len(source.fields), key.at) {
-				return keys
-			}
-			for _, f := range source.fields {
-				i, found := place[f.key]
-				switch {
-				case !found:
-					place[f.key] = len(all)
-					all = append(all, f)
-				case !set[f.key]:
-					all[i] = f
-				}
-				set[f.key] = true
-			}
-		}
-	}
-	for _, f := range keys {
-		if i, found := place[f.key]; found {
-			all[i] = f
-			continue
-		}
-		all = append(all, f)
-	}
-	return all
-}
-
-// sources returns the mappings that a merge key names, the first the strongest.
-func (t *grower) sources(key field) []*node {
-	candidates := []*node{key.value}
-	if key.value.kind == list {
-		candidates = key.value.items
-	}
-	var sources []*node
-	for _, c := range candidates {
-		switch c.kind {
-		case mapping:
-			sources = append(sources, c)
-		case invalid:
-		default:
-			t.errorf(key.at, "<< merges mappings: it should be an alias (*name) of a mapping, or a list of such, not %s", c)
-		}
-	}
-	return sources
-}
-
-// spend takes from the budget for what merging makes.
-func (p *parser) spend(nodes int, at mark) bool {
-	had := p.budget >= 0
-	p.budget -= nodes
-	if p.budget < 0 && had {
-		p.errorf(at, "the file grows too large here, once its aliases and extends are in place: "+
-			"over %d values", maxNodes)
-	}
-	return p.budget >= 0
 }

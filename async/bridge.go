@@ -55,6 +55,24 @@ func leftUndone(scope context.Context, err error) {
 	}
 }
 
+func failScope(scope context.Context, err error) {
+	s := scope.(*task).scope()
+	if s.t.stopped() != nil {
+		return
+	}
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return
+	}
+	f := tally.Fact{Class: tally.Failure, Err: err}
+	s.tallyLocked().Fail(&f)
+	s.tally.Decides(f.Err)
+	s.alarmLocked()
+	s.mu.Unlock()
+	s.cancel(canceled(f.Err)) // it may have ended since: then this does nothing
+}
+
 func unused(scope context.Context, r bridge.Registration) bool {
 	t := scope.(*task)
 	s := t.scope()

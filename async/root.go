@@ -34,6 +34,7 @@ func init() {
 	bridge.Around = around
 	bridge.AtEnd = atEnd
 	bridge.LeftUndone = leftUndone
+	bridge.Fail = failScope
 	bridge.Reject = rejectAccepted
 	bridge.Unused = unused
 	bridge.StopError = stopErrorOf

@@ -23,29 +23,34 @@ func (q *Queue) Peek(ctx context.Context, most int) ([]Item, error) {
 		if err != nil {
 			return nil, err
 		}
-		item, err := q.look(ctx, p)
-		if err != nil {
+		item, there, err := q.look(ctx, p)
+		switch {
+		case err != nil:
 			return nil, err
+		case there:
+			items = append(items, item)
 		}
-		if items = append(items, item); len(items) == most {
+		if len(items) == most {
 			break
 		}
 	}
 	return items, nil
 }
 
-// look returns an item that is looked at and not claimed.
-func (q *Queue) look(ctx context.Context, p Pair) (Item, error) {
+// look returns an item that is looked at and not claimed. It reports false if the item is gone
+// since its key was read.
+func (q *Queue) look(ctx context.Context, p Pair) (i Item, there bool, err error) {
 	rec, _, err := decodeRecord(p.Value)
 	if err != nil {
-		return Item{}, err
+		return i, false, err
 	}
-	i := Item{Key: keyOf(p.Key), Attempt: int(rec.attempts()), Fence: p.Rev}
+	i = Item{Key: keyOf(p.Key), Attempt: int(rec.attempts()), Fence: p.Rev}
 	results, _, err := q.kv.Read(ctx, Range{Begin: q.lay.data(i.Key)})
-	if err == nil && len(results[0].Pairs) > 0 {
-		i.Value = results[0].Pairs[0].Value
+	if err != nil || len(results[0].Pairs) == 0 {
+		return i, false, err
 	}
-	return i, err
+	i.Value = results[0].Pairs[0].Value
+	return i, true, nil
 }
 
 // pages yields the keys of one kind from a hint on, in order, and their values. Ready items
@@ -77,13 +82,15 @@ func (q *Queue) span(ctx context.Context, kind string, begin, last uint64, keysO
 				yield(Pair{}, err)
 				return
 			}
+			var k Key
 			for _, p := range results[0].Pairs {
 				if !yield(p, nil) {
 					return
 				}
-				from = append(bytes.Clone(p.Key), 0)
+				k, from = keyOf(p.Key), append(bytes.Clone(p.Key), 0)
 			}
-			if results[0].More {
+			if results[0].More { // a store visits all of a range, whatever its limit is
+				begin, span = k.hint(), min(span, 2*(k.hint()-begin)+1)
 				continue
 			}
 			if begin += span; begin > last {
@@ -185,12 +192,13 @@ func (q *Queue) Dead(ctx context.Context, from Key, most int) (letters []DeadLet
 		if bytes.Compare(k[:], from[:]) <= 0 {
 			continue
 		}
-		item, err := q.look(ctx, p)
+		item, there, err := q.look(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		rec, why, _ := decodeRecord(p.Value)
-		letters = append(letters, DeadLetter{item, int(rec.failures), int(rec.crashes), string(why)})
+		if rec, why, _ := decodeRecord(p.Value); there {
+			letters = append(letters, DeadLetter{item, int(rec.failures), int(rec.crashes), string(why)})
+		}
 		if len(letters) == most {
 			break
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
 
 // An Item is an item that this process has claimed.
@@ -41,11 +42,17 @@ type claim struct {
 	rec   record
 	fence Rev
 
-	unsure bool // a Commit may have settled it, or not; its settler's
+	taken *taken // the Take that it is of, if it is; set before anybody knows the claim
+
+	// unsure says that a call whose answer was lost may have settled it, as the verdict of the
+	// first of those says. Both are its settler's.
+	unsure bool
+	as     verdict
 
 	mu    sync.Mutex
 	state claimState
-	lost  error // a settled claim was lost in truth
+	lost  error       // a settled claim was lost in truth
+	end   *settlement // what the end of the scope wants of a claim that somebody was settling then
 }
 
 // claimState says how far a claim is. A claim that is settling is its settler's; it goes
@@ -76,6 +83,13 @@ func (c *claim) begin() bool {
 	return true
 }
 
+// doubt notes that the claim may have been settled so, or not.
+func (c *claim) doubt(v verdict) {
+	if !c.unsure {
+		c.unsure, c.as = true, v
+	}
+}
+
 // past is the answer to those that come to a claim which somebody settles or has settled.
 func (c *claim) past(k Key) error {
 	c.mu.Lock()
@@ -93,16 +107,50 @@ func (c *claim) past(k Key) error {
 // lose ends a claim that is not known to be ours any more.
 func (c *claim) lose(err error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.state, c.lost = settled, err
+	c.mu.Unlock()
+	c.ended()
 }
 
+// finish is how its settler gives a claim up.
 func (c *claim) finish(to claimState) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state = to; to == settled {
-		c.life.has.Add(-1)
+	end := c.end
+	if c.state = to; end != nil && to == held {
+		c.state = settling
 	}
+	c.mu.Unlock()
+	switch {
+	case to == settled:
+		c.ended()
+	case end != nil:
+		c.life.add(*end, time.Second)
+	}
+}
+
+// ended counts a claim that was settled or lost.
+func (c *claim) ended() {
+	c.life.has.Add(-1)
+	if c.taken != nil {
+		c.taken.settled(c.life)
+	}
+}
+
+// beginEnd is begin at the end of a scope, after which nobody settles the claim: if somebody is
+// at it now, and nothing comes of that, it is settled so.
+func (c *claim) beginEnd(end settlement) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch c.state {
+	case held:
+		c.state = settling
+		return true
+	case settling:
+		if c.end == nil {
+			c.end = &end
+		}
+	}
+	return false
 }
 
 // A share is what one of those who want items gets.
@@ -175,6 +223,17 @@ func (q *Queue) unlist(w *waiter) bool {
 	}
 	q.waiters = slices.Delete(q.waiters, i, i+1)
 	return true
+}
+
+// refuse answers all who wait with an error.
+func (q *Queue) refuse(err error) {
+	q.mu.Lock()
+	waiters := q.waiters
+	q.waiters = nil
+	q.mu.Unlock()
+	for _, w := range waiters {
+		w.fail(err)
+	}
 }
 
 // nothing answers those who would not wait, and came before what was seen.

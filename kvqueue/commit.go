@@ -41,7 +41,13 @@ func (t *Tx) Delete(key []byte) {
 
 // If has the transaction done only if the guard holds; otherwise Commit returns
 // [ErrConflict], and the items are as they were.
-func (t *Tx) If(g Guard) { t.guards = append(t.guards, g) }
+func (t *Tx) If(g Guard) {
+	g.Key, g.End, g.Value = bytes.Clone(g.Key), bytes.Clone(g.End), bytes.Clone(g.Value)
+	if g.End != nil && g.Is != Absent {
+		t.fail(invalid("Tx.If", "of a range it can only be demanded that no key of it exists, by Absent"))
+	}
+	t.guards = append(t.guards, g)
+}
 
 // Enqueue adds items at the end of a queue in the same store, which may be this one.
 func (t *Tx) Enqueue(to *Queue, items ...[]byte) {
@@ -51,7 +57,11 @@ func (t *Tx) Enqueue(to *Queue, items ...[]byte) {
 	case to.kv != t.q.kv:
 		t.fail(invalid("Tx.Enqueue", "%q is in another store, and no transaction spans two", to.name))
 	default:
-		t.adds = append(t.adds, addition{to, slices.Clone(items)})
+		a := addition{to, make([][]byte, len(items))}
+		for i, item := range items {
+			a.items[i] = bytes.Clone(item)
+		}
+		t.adds = append(t.adds, a)
 	}
 }
 
@@ -108,6 +118,9 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	case err == nil:
 		finish(claims, settled)
 		q.tell(Report{Kind: Acked, Items: len(claims)})
+		for _, a := range tx.adds {
+			a.to.tell(Report{Kind: Enqueued, Items: len(a.items)})
+		}
 	case errors.Is(err, ErrLost):
 		for _, c := range claims {
 			c.lose(err)
@@ -116,7 +129,9 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 		finish(claims, settled)
 	default:
 		for _, c := range claims {
-			c.unsure = c.unsure || errors.Is(err, ErrUnknown)
+			if errors.Is(err, ErrUnknown) {
+				c.doubt(done)
+			}
 		}
 		finish(claims, held)
 	}
@@ -145,8 +160,12 @@ func (q *Queue) fitsCommit(tx *Tx, items int) error {
 	for _, w := range tx.writes {
 		size += len(w.Key) + len(w.Value)
 	}
+	to := map[*Queue]bool{}
 	for _, a := range tx.adds {
-		guards, writes = guards+1, writes+2*len(a.items)+1
+		if !to[a.to] { // its floor, and its bell
+			to[a.to], guards, writes = true, guards+1, writes+1
+		}
+		writes += 2 * len(a.items)
 		for _, item := range a.items {
 			size += len(item) + 2*len(a.to.lay.root) + 64
 		}
@@ -178,18 +197,20 @@ func (l *life) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 		if err == nil {
 			return nil
 		}
-		full := errors.Is(err, ErrNoSpace)
+		full, before := errors.Is(err, ErrNoSpace), unknown
 		unknown = unknown || errors.Is(err, ErrUnknown)
 		if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) {
 			var gone bool
 			gone, err = l.ended(ctx, claims, tx.guards)
 			switch {
+			case gone && err == nil && unknown && slices.ContainsFunc(claims, func(c *claim) bool { return c.unsure }):
+				return fmt.Errorf("%w: %w: by this Commit, or by an earlier call whose answer was lost", ErrUnknown, ErrSettled)
 			case gone && err == nil && unknown:
 				return nil
 			case gone && err == nil:
 				return fmt.Errorf("%w: by an earlier Commit", ErrSettled)
 			case full && err == nil:
-				return ErrNoSpace // and nothing was done
+				return unsure(before, ErrNoSpace) // and by this try nothing was done
 			}
 		} else if !unknown {
 			return err

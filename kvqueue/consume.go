@@ -17,7 +17,8 @@ import (
 // when claims were lost, or the store cannot be reached: it tries again, with growing pauses of
 // up to a second. A panic of f, or Goexit in it, is Consume's: the batch goes back, the
 // other workers are cancelled and joined, and Consume panics or returns
-// [async.ErrGoexit].
+// [async.ErrGoexit]. If a function that was given as an option has panicked, Consume ends with
+// an [*async.PanicError].
 //
 // workers < 1, most < 1 and a nil f are an [*InvalidError].
 func (q *Queue) Consume(ctx context.Context, workers, most int, f func(ctx context.Context, items []Item) error) error {
@@ -55,5 +56,8 @@ func (q *Queue) worker(ctx context.Context, most int, f func(ctx context.Context
 		}
 		failures = 0
 		_ = q.in(ctx, items, f) // the observer hears of it
+		if err := q.brokenBy(); err != nil {
+			return err
+		}
 	}
 }

@@ -32,7 +32,7 @@ type appending struct {
 // It blocks until the store has them, or ctx ends. An error that matches [ErrUnknown] says
 // that the items from the Position on may have been added, or not; with every other error
 // those of the Position were added, and no more. An item that is too large, or no item, is
-// an [*InvalidError], and nothing was added. On a full store it returns [ErrNoSpace], on a
+// an [*InvalidError], and nothing was added. The items are the caller's again when it returns. On a full store it returns [ErrNoSpace], on a
 // closed handle [ErrClosed].
 //
 // Enqueue may be repeated by nobody but its caller: if the answer of the store is lost, the
@@ -72,11 +72,20 @@ func (q *Queue) parts(items [][]byte) (parts []*appending, err error) {
 	if len(items) == 0 {
 		return nil, invalid("Enqueue", "there is no item")
 	}
-	var last *appending
+	size := 0
 	for i, item := range items {
 		if len(item) > q.maxItem {
 			return nil, invalid("Enqueue", "item %d has %d bytes, and %d is the most: store it elsewhere and enqueue its name", i, len(item), q.maxItem)
 		}
+		size += len(item)
+	}
+	// The items may be sent after the call has returned, if its ctx ends: then they are the
+	// caller's again.
+	kept := make([]byte, 0, size)
+	var last *appending
+	for _, item := range items {
+		kept = append(kept, item...)
+		item = kept[len(kept)-len(item) : len(kept) : len(kept)]
 		if last == nil || len(last.items) == q.maxItems || last.bytes+len(item) > q.maxItem {
 			last = &appending{at: new(Position)}
 			parts = append(parts, last)
@@ -180,9 +189,10 @@ func (l *life) append(ctx context.Context, batch []*request[*appending]) error {
 				q.place(batch, s.now())
 				return nil
 			case errors.Is(err, ErrUnknown):
-				if unknown = true; errors.Is(err, ErrNoSpace) {
-					full = ErrNoSpace
+				if errors.Is(err, ErrNoSpace) { // the next look says what came of this one, but not of those before
+					full = unsure(unknown, ErrNoSpace)
 				}
+				unknown = true
 			case !errors.Is(err, ErrConflict):
 				return unsure(unknown, err)
 			}

@@ -1,5 +1,10 @@
 package kvqueue
 
+import (
+	"context"
+	"errors"
+)
+
 // Sizes is what a handle keeps.
 type Sizes struct {
 	Held, Arrived, Requests, Sightings, Waiters, Conflicts int
@@ -31,4 +36,19 @@ func Deal(wants []int, attempts []int, sizes []int, most int, fits func(takers, 
 		ends = append(ends, s.end)
 	}
 	return ends
+}
+
+// Expire lets the deadline of the life of q be over, before anybody has noticed.
+func (q *Queue) Expire() {
+	q.mu.Lock()
+	l := q.life
+	q.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deadline = 0
+}
+
+// ShutDown ends what stands behind q, as async.Shutdown does.
+func (q *Queue) ShutDown(ctx context.Context) error {
+	return stopped(q.group.Stop(ctx, errors.New("shut down")))
 }

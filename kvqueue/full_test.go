@@ -3,6 +3,7 @@ package kvqueue_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
@@ -66,5 +68,64 @@ func TestAFullStoreIsNotAskedAgainWithoutAPause(t *testing.T) {
 		assert.Equal(t, "b", <-got, "it goes on when there is room")
 		require.NoError(t, ctx.Err())
 		synctest.Wait()
+	})
+}
+
+// Nothing can be claimed on a full store: a call that waits for items would wait for ever.
+func TestOnAFullStoreNobodyWaitsForItems(t *testing.T) {
+	for name, before := range map[string]bool{"items were claimed before": true, "the first claim": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kv := &full{KV: newStore(t)}
+				q := open(t, kv, "q")
+				_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+				require.NoError(t, err)
+				if before {
+					require.NoError(t, q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return nil }))
+				}
+				kv.is.Store(true)
+				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+				defer stop()
+				for range 2 {
+					assert.ErrorIs(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }), kvqueue.ErrNoSpace)
+					require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
+						_, err := q.Take(ctx, 1)
+						assert.ErrorIs(t, err, kvqueue.ErrNoSpace)
+						_, err = q.TryTake(ctx, 1)
+						return err
+					}), kvqueue.ErrNoSpace)
+				}
+				kv.is.Store(false)
+				require.NoError(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }))
+			})
+		})
+	}
+}
+
+// A transaction may be on its way when the next one is refused, as the store is full: that
+// the second was not done says nothing of the first.
+func TestARefusalOfAFullStoreSaysNothingOfAnEarlierTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newCut(newStore(t))
+		q := open(t, net, "q")
+		tries := 0
+		net.intercept(func(g []kvqueue.Guard, w []kvqueue.Write) error {
+			if len(w) != 3 {
+				return nil
+			}
+			switch tries++; tries {
+			case 1:
+				g, w = slices.Clone(g), withInner(w)
+				time.AfterFunc(time.Minute, func() { _, _ = net.KV.Commit(context.Background(), g, w) })
+				return kvqueue.ErrUnknown
+			default:
+				return fmt.Errorf("%w: %w", kvqueue.ErrNoSpace, kvqueue.ErrUnknown)
+			}
+		})
+		_, err := q.Enqueue(t.Context(), []byte("a"))
+		assert.ErrorIs(t, err, kvqueue.ErrNoSpace)
+		assert.ErrorIs(t, err, kvqueue.ErrUnknown)
+		time.Sleep(2 * time.Minute)
+		assert.Equal(t, []string{"a"}, all(t, q))
 	})
 }

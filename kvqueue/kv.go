@@ -96,7 +96,8 @@ type Limits struct {
 
 // A KV is an ordered store with transactions over several keys: what etcd, FoundationDB
 // and an embedded tree can all do. Its methods may be called by any number of goroutines.
-// Each returns when ctx ends, with an error that matches that of ctx.
+// Each returns when ctx ends, with an error that matches that of ctx. What a call is given
+// must not be changed later: a call that has returned because ctx has ended may be on its way.
 type KV interface {
 	// Read reads ranges, all of them as they were at one revision, which it returns. It
 	// sees every transaction whose Commit returned before Read was called.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // A life is the time in which a session keeps this process alive in the eyes of the
@@ -23,7 +24,8 @@ type life struct {
 
 	mu       sync.Mutex
 	over     bool
-	deadline time.Duration // on the clock of q: when the store may count us as gone
+	deadline time.Duration       // on the clock of q: when the store may count us as gone
+	takes    map[*taken]struct{} // that are told when the life ends
 
 	seq uint64 // the last transaction of enqueues; used by their one task
 
@@ -35,38 +37,50 @@ type life struct {
 
 // alive returns the life of q, and begins one if there is none.
 func (q *Queue) alive(ctx context.Context) (*life, error) {
+	l, err := q.now()
+	if err != nil || l != nil && l.err() == nil { // no place is held here: err may tell the observer of the end
+		return l, err
+	}
+	return q.revive(ctx)
+}
+
+// now returns the life that there is, if there is one.
+func (q *Queue) now() (*life, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, ErrClosed
+	}
+	return q.life, nil
+}
+
+// revive begins a life, unless another call has done so meanwhile.
+func (q *Queue) revive(ctx context.Context) (*life, error) {
 	select {
 	case q.opening <- struct{}{}:
 		defer func() { <-q.opening }()
 	case <-ctx.Done():
 		return nil, stop(ctx)
 	}
-	q.mu.Lock()
-	l, closed := q.life, q.closed
-	q.mu.Unlock()
-	if closed {
-		return nil, ErrClosed
+	l, err := q.now()
+	if l != nil || err != nil { // a life that has ended is forgotten
+		return l, err
 	}
-	if l != nil && l.err() == nil {
-		return l, nil
-	}
-	l, err := q.begin(ctx)
-	if err != nil {
+	if l, err = q.begin(ctx); err != nil {
 		return nil, err
 	}
 	q.mu.Lock()
-	if closed = q.closed; !closed {
+	closed := q.closed
+	if !closed && q.group.Go(l.keep, async.Name("kvqueue: keep the session of "+q.name)) == nil {
 		q.life = l
+		q.mu.Unlock()
+		return l, nil
 	}
 	q.mu.Unlock()
-	if closed {
-		_ = l.s.End(ctx)
-		return nil, ErrClosed
-	}
-	if q.group.Go(l.keep, async.Name("kvqueue: keep the session of "+q.name)) != nil {
-		return nil, ErrClosed
-	}
-	return l, nil
+	end, cancel := context.WithTimeout(ctx, q.set.ttl)
+	defer cancel()
+	_ = l.s.End(end)
+	return nil, ErrClosed // or async.Shutdown has ended what stands behind the handle
 }
 
 // begin begins a life: a session, and the keys that vanish with it.
@@ -86,9 +100,12 @@ func (q *Queue) begin(ctx context.Context) (*life, error) {
 		{Key: q.lay.session("n", l.id), Value: encodeTurn(0, 0), Session: s},
 	})
 	if err != nil {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.set.ttl)
-		defer cancel()
-		_ = s.End(end)
+		_ = q.group.Go(func(ctx context.Context) error { // the caller does not wait for that
+			end, cancel := context.WithTimeout(ctx, q.set.ttl)
+			defer cancel()
+			_ = s.End(end) // or it ends by itself
+			return nil
+		}, async.Name("kvqueue: end a session of "+q.name))
 		return nil, err
 	}
 	return l, nil
@@ -124,6 +141,8 @@ func (l *life) end(reason string, err error) {
 	l.mu.Lock()
 	first := !l.over
 	l.over = true
+	takes := l.takes
+	l.takes = nil
 	l.mu.Unlock()
 	if !first {
 		return
@@ -131,6 +150,9 @@ func (l *life) end(reason string, err error) {
 	l.why.Reason, l.why.Err = reason, err
 	close(l.lost)
 	l.q.forget(l)
+	for t := range takes { // by now their claims are no more
+		bridge.Fail(t.scope, l.why)
+	}
 	if n := l.has.Load(); n > 0 {
 		l.q.tell(Report{Kind: Lost, Items: int(n), Why: reason})
 	}

@@ -2,6 +2,7 @@ package kvqueue
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -62,7 +63,7 @@ func (q *Queue) serveWaiters(ctx context.Context) error {
 		m = &member{life: l, bell: make(chan struct{}, 1), held: map[Key]*holding{}, arrived: map[Rev][]ready{}}
 		l.member = m
 		if q.group.Go(m.work, async.Name("kvqueue: claim items of "+q.name)) != nil {
-			err = ErrClosed
+			l.member, err = nil, ErrClosed
 		}
 	}
 	q.mu.Unlock()
@@ -97,17 +98,20 @@ func (m *member) work(ctx context.Context) error {
 }
 
 // succeed has the waiters of a member that has ended begin again: under a new life, or with
-// its error if there was another reason.
+// with ErrNoSpace if the store was full.
 func (q *Queue) succeed(m *member, err error) {
+	if !errors.Is(err, ErrNoSpace) {
+		err = errAgain
+	}
 	q.mu.Lock()
-	if q.life == m.life {
+	if m.life.member == m {
 		m.life.member = nil
 	}
 	waiters := q.waiters
 	q.waiters = nil
 	q.mu.Unlock()
 	for _, w := range waiters {
-		w.fail(errAgain)
+		w.fail(err)
 	}
 }
 
@@ -123,7 +127,9 @@ func (m *member) claim(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			failures++
+			if failures++; errors.Is(err, ErrNoSpace) {
+				m.q.refuse(err)
+			}
 			if err := async.Sleep(ctx, pause(failures)); err != nil {
 				return err
 			}

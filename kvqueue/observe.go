@@ -1,6 +1,11 @@
 package kvqueue
 
-import "sync/atomic"
+import (
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/ambit-go/ambit/async"
+)
 
 // An EventKind says what has happened.
 type EventKind uint8
@@ -46,8 +51,28 @@ type counts struct {
 func (q *Queue) tell(r Report) {
 	q.counts.kinds[r.Kind].Add(int64(r.Items))
 	if q.set.observe != nil {
-		q.set.observe(r)
+		q.guard("Observe", func() { q.set.observe(r) })
 	}
+}
+
+// guard calls a function that was given as an option. A panic of it does no harm to the
+// queue: the first one is kept for Close and Consume to return.
+func (q *Queue) guard(option string, f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			q.broken.CompareAndSwap(nil, &async.PanicError{Value: p, Stack: debug.Stack(), Task: "the function of kvqueue." + option})
+		}
+	}()
+	f()
+}
+
+// brokenBy returns the first panic of a function that was given as an option; nil: there was
+// none.
+func (q *Queue) brokenBy() error {
+	if p := q.broken.Load(); p != nil {
+		return p
+	}
+	return nil
 }
 
 func (l *life) reportOf(s settlement) Report {

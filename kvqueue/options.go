@@ -82,7 +82,7 @@ func MaxCrashes(n int) Option {
 
 // RetryDelay is how long an item that has failed waits before it goes back to its place,
 // by the number of runs that have failed. It stays claimed meanwhile: if this process
-// goes away it is free at once.
+// goes away it is free at once. A panic of in is no delay, and is treated as one of [Observe].
 func RetryDelay(in async.Interval) Option {
 	return option(func(s *settings) error {
 		if in == nil {
@@ -94,7 +94,9 @@ func RetryDelay(in async.Interval) Option {
 }
 
 // Observe has f called with what happens to items that this handle has to do with. It is
-// called from many goroutines, with no lock held, and must not block.
+// called from many goroutines, with no lock held, and must not block: while it does the
+// handle stands still. A panic of it does no harm to items; [Queue.Consume] ends with it, and
+// [Queue.Close] returns it.
 func Observe(f func(Report)) Option {
 	return option(func(s *settings) error {
 		if f == nil {

@@ -35,6 +35,7 @@ type Queue struct {
 	lastSpan  atomic.Uint64 // how many hints the next look for ready items spans first
 	raiseAt   atomic.Int64  // the floor is raised for less when so many items were claimed
 	counts    counts
+	broken    atomic.Pointer[async.PanicError] // what a function that was given as an option has panicked with first
 
 	mu      sync.Mutex
 	closed  bool
@@ -138,25 +139,27 @@ func (q *Queue) forget(l *life) {
 // Close ends the handle. Calls that wait return [ErrClosed], and those that come later.
 // What was claimed is for the others at once, so Close is called when the handlers have
 // ended; the contexts of those that have not are cancelled. It waits until everything
-// behind the handle has ended, or ctx has. It may be called any number of times.
+// behind the handle has ended, or ctx has; for the store no longer than the TTL, when the
+// session has ended by itself. It may be called any number of times. If a function that was
+// given as an option has panicked, Close returns the first of that as an
+// [*async.PanicError].
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true
 	l := q.life
-	waiters := q.waiters
-	q.waiters = nil
 	q.mu.Unlock()
-	for _, w := range waiters {
-		w.fail(ErrClosed)
-	}
+	q.refuse(ErrClosed)
+	var late error
 	if l != nil {
 		l.end("the queue was closed", ErrClosed)
-		if err := l.s.End(ctx); err != nil && !errors.Is(err, ErrSessionLost) {
-			_ = q.group.Stop(ctx, ErrClosed)
-			return fmt.Errorf("kvqueue: close %q: what was claimed comes back when the session ends by itself: %w", q.name, err)
+		end, cancel := context.WithTimeout(ctx, q.set.ttl)
+		if err := l.s.End(end); err != nil && !errors.Is(err, ErrSessionLost) {
+			late = fmt.Errorf("kvqueue: close %q: what was claimed comes back when the session ends by itself: %w", q.name, err)
 		}
+		cancel()
 	}
-	return stopped(q.group.Stop(ctx, ErrClosed))
+	err := stopped(q.group.Stop(ctx, ErrClosed))
+	return errors.Join(late, err, q.brokenBy())
 }
 
 // stopped is nil for the error of a group that was only stopped.

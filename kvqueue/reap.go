@@ -48,18 +48,20 @@ func (q *Queue) reap(ctx context.Context, l *life, id int64) (more bool, err err
 		_, err := q.kv.Commit(ctx, t.guards, t.writes)
 		return errors.Is(err, ErrConflict), ignore(err)
 	}
-	lowest, n := uint64(0), 0
+	const why = "the process that had it went away"
+	lowest, n, dead := uint64(0), 0, 0
 	for _, p := range s.of[0].Pairs {
 		c, err := decodeClaim(p)
 		if err != nil {
 			return true, err
 		}
-		n++
 		t.claimed(id, c.key, c.rev)
 		if c.rec.crashes++; q.set.maxCrashes > 0 && c.rec.crashes >= q.set.maxCrashes {
-			t.buried(c.key, c.rec, "the process that had it went away")
+			t.buried(c.key, c.rec, why)
+			dead++
 			continue
 		}
+		n++
 		t.back(c.key, c.rec)
 		if h := c.key.hint(); lowest == 0 || h < lowest {
 			lowest = h
@@ -72,7 +74,12 @@ func (q *Queue) reap(ctx context.Context, l *life, id int64) (more bool, err err
 	if _, err := q.kv.Commit(ctx, t.guards, t.writes); err != nil {
 		return true, ignore(err)
 	}
-	q.tell(Report{Kind: Reaped, Items: n})
+	if n > 0 {
+		q.tell(Report{Kind: Reaped, Items: n})
+	}
+	if dead > 0 {
+		q.tell(Report{Kind: Died, Items: dead, Why: why})
+	}
 	return true, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -53,7 +54,7 @@ func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
 	if err != nil {
 		return err
 	}
-	return settleClaims(ctx, claims, v, why, false)
+	return settleClaims(ctx, claims, v, reason(why), false)
 }
 
 // begin gives all claims of items to the caller to settle, or none. An item that is there
@@ -86,36 +87,33 @@ func finish(claims []*claim, to claimState) {
 }
 
 // settleAll settles, at the end of their scope, those of items that nobody has settled or
-// is settling.
-func settleAll(ctx context.Context, items []Item, v verdict, why error) error {
+// is settling, and reports whether there were any.
+func settleAll(ctx context.Context, items []Item, v verdict, why error) (left bool, err error) {
 	var claims []*claim
 	var lost error
+	text := reason(why)
 	for _, i := range items {
-		if i.claim.begin() {
+		if i.claim.beginEnd(settlement{claim: i.claim, verdict: v, why: text, last: true}) {
 			claims = append(claims, i.claim)
 		} else if past := i.claim.past(i.Key); errors.Is(past, ErrLost) {
 			lost = past
 		}
 	}
-	if err := settleClaims(ctx, claims, v, why, true); err != nil {
-		return err
+	if err := settleClaims(ctx, claims, v, text, true); err != nil {
+		return true, err
 	}
-	return lost
+	return len(claims) > 0, lost
 }
 
 // settleClaims settles claims, each in the name of the life that has it.
-func settleClaims(ctx context.Context, claims []*claim, v verdict, why error, last bool) (err error) {
-	text := ""
-	if why != nil {
-		text = reason(why)
-	}
+func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, last bool) (err error) {
 	var lives []*life
 	requests := map[*life][]*request[settlement]{}
 	for _, c := range claims {
 		if requests[c.life] == nil {
 			lives = append(lives, c.life)
 		}
-		requests[c.life] = append(requests[c.life], newRequest(settlement{claim: c, verdict: v, why: text, last: last}))
+		requests[c.life] = append(requests[c.life], newRequest(settlement{claim: c, verdict: v, why: why, last: last}))
 	}
 	for _, l := range lives {
 		if e := l.settles.all(ctx, requests[l]); err == nil {
@@ -129,15 +127,18 @@ func settleClaims(ctx context.Context, claims []*claim, v verdict, why error, la
 }
 
 // reason is the text of an error, as a dead letter keeps it. A panic of the error's own is
-// its text.
+// its text. It is empty if there is none.
 func reason(err error) (text string) {
+	if err == nil {
+		return ""
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			text = fmt.Sprintf("%T, whose Error panics", err)
 		}
 	}()
 	text = err.Error()
-	return text[:min(len(text), 1024)]
+	return strings.ToValidUTF8(text[:min(len(text), 1024)], "")
 }
 
 // takeSettlements is how many of them one transaction holds.
@@ -161,8 +162,8 @@ func (l *life) settleBatch(ctx context.Context, batch []*request[settlement]) {
 				return
 			}
 		}
+		full, before := errors.Is(err, ErrNoSpace), unknown
 		unknown = unknown || errors.Is(err, ErrUnknown)
-		full := errors.Is(err, ErrNoSpace)
 		switch {
 		case errors.Is(err, ErrLost):
 			l.settled(batch, unsure(unknown, err))
@@ -171,7 +172,7 @@ func (l *life) settleBatch(ctx context.Context, batch []*request[settlement]) {
 			batch, err = l.sift(ctx, batch, unknown)
 		}
 		if full && err == nil {
-			err = ErrNoSpace // and what is left was not done
+			err, unknown = unsure(before, ErrNoSpace), before // what is left was not done by this try
 		}
 		switch {
 		case full && errors.Is(err, ErrNoSpace):
@@ -219,10 +220,26 @@ func (l *life) settled(batch []*request[settlement], err error) {
 	}
 }
 
+// settledBefore answers one whose claim was settled by an earlier call whose answer was lost.
+func (l *life) settledBefore(r *request[settlement]) {
+	as := r.of
+	as.verdict = as.claim.as
+	as.claim.finish(settled)
+	l.q.tell(l.reportOf(as))
+	if as.verdict == r.of.verdict || r.of.last {
+		r.answer(nil)
+	} else {
+		r.answer(fmt.Errorf("%w: by an earlier call whose answer was lost: %v", ErrSettled, as.claim.key))
+	}
+}
+
 // unsettled answers those whose claims are as they were. Those that nobody would settle
 // after this are tried again.
 func (l *life) unsettled(batch []*request[settlement], err error) {
 	for _, r := range batch {
+		if errors.Is(err, ErrUnknown) {
+			r.of.claim.doubt(r.of.verdict)
+		}
 		if r.of.last {
 			l.add(r.of, time.Second)
 		} else {
@@ -262,7 +279,9 @@ func (l *life) delay(s settlement) time.Duration {
 	if s.verdict != failed || s.now || set.delay == nil || l.dies(s) {
 		return 0
 	}
-	return set.delay(int(s.claim.rec.failures) + 1)
+	var d time.Duration
+	l.q.guard("RetryDelay", func() { d = set.delay(int(s.claim.rec.failures) + 1) })
+	return d
 }
 
 // dies reports whether an item is dead after this end.
@@ -329,8 +348,10 @@ func (l *life) sift(ctx context.Context, batch []*request[settlement], unknown b
 		switch {
 		case len(pairs) > 0 && pairs[0].Rev == r.of.claim.fence:
 			left = append(left, r)
-		case unknown || r.of.claim.unsure:
+		case unknown:
 			l.settled(batch[i:i+1], nil)
+		case r.of.claim.unsure:
+			l.settledBefore(r)
 		default:
 			l.settled(batch[i:i+1], &LostError{Queue: l.q.name, Reason: "somebody has taken the claim away"})
 		}

@@ -196,6 +196,9 @@ func (m *member) serve(ctx context.Context) (wait time.Duration, err error) {
 	if len(look.heads) == 0 {
 		m.q.nothing(waiters)
 		m.first = "" // from the next bell on the oldest has some time again
+		if m.q.wanted() == 0 {
+			return 0, nil // and withdraw our request: nobody waits for what it brings
+		}
 		return longWait, nil
 	}
 	t, shares := m.deal(requests, look)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/internal/bridge"
@@ -75,7 +74,7 @@ func (q *Queue) giveBack(items []Item) {
 		return
 	}
 	_ = q.group.Go(func(ctx context.Context) error {
-		_ = settleAll(ctx, items, returned, nil) // or the session ends, and they go back then
+		_, _ = settleAll(ctx, items, returned, nil) // or the session ends, and they go back then
 		return nil
 	}, async.Name("kvqueue: give items of "+q.name+" back"))
 }
@@ -112,79 +111,53 @@ func (q *Queue) Do(ctx context.Context, most int, f func(ctx context.Context, it
 // in calls f with items in a scope, and settles them by its end.
 func (q *Queue) in(ctx context.Context, items []Item, f func(ctx context.Context, items []Item) error) (err error) {
 	l := items[0].claim.life
+	run := run{how: bridge.Stopped} // it may be told to stop before it has begun
 	ended := false
 	defer func() {
 		if !ended { // a panic or Goexit
-			_ = settleAll(context.WithoutCancel(ctx), items, failed, errPanic)
+			_, _ = settleAll(context.WithoutCancel(ctx), items, failed, errPanic)
 		}
 	}()
-	err = async.Scope(ctx, func(ctx context.Context) error { return f(ctx, items) },
-		async.Name("kvqueue "+q.name), async.StopOn(l.lost, l.why))
+	err = async.Scope(ctx, func(ctx context.Context) error {
+		run.how = bridge.Failed
+		bridge.AtEnd(bridge.ScopeOf(ctx), &run)
+		return f(ctx, items)
+	}, async.Name("kvqueue "+q.name), async.StopOn(l.lost, l.why))
 	ended = true
-	if late := settleAll(context.WithoutCancel(ctx), items, verdictOf(ctx.Err() != nil || l.err() != nil, err), err); late != nil && !errors.Is(err, ErrLost) {
+	v := verdictOf(run.how)
+	left, late := settleAll(context.WithoutCancel(ctx), items, v, err)
+	switch {
+	case late != nil && !matches(err, ErrLost):
 		err = errors.Join(err, late)
+	case err == nil && left && v == returned: // f has returned nil, and its caller must not think that they are done
+		err = stop(ctx)
 	}
 	return err
 }
 
+// A run is told how a scope ends that works on items.
+type run struct{ how bridge.Ending }
+
+// ScopeEnds is called by package async, before the scope returns.
+func (r *run) ScopeEnds(how bridge.Ending, _ error) { r.how = how }
+
 // verdictOf returns what becomes of the items of a scope that ended so: a run that was told
 // to stop has not failed, and is not done either.
-func verdictOf(told bool, outcome error) verdict {
-	switch {
-	case told:
+func verdictOf(how bridge.Ending) verdict {
+	switch how {
+	case bridge.Stopped:
 		return returned
-	case outcome != nil:
+	case bridge.Failed:
 		return failed
 	default:
 		return done
 	}
 }
 
-// told reports whether the scope of ctx, which ends with this outcome, was told to stop: it
-// was cancelled, and not by a failure of its own.
-func told(ctx context.Context, outcome error) bool {
-	if outcome == nil {
-		return ctx.Err() != nil
-	}
-	list, ok := outcome.(*async.ScopeError)
-	return ok && list.Cause != nil && errors.Is(list.Cause, context.Cause(ctx))
+// matches is errors.Is for errors of users, whose methods may panic.
+func matches(err, target error) (is bool) {
+	defer func() { _ = recover() }()
+	return errors.Is(err, target)
 }
 
 var errPanic = errors.New("kvqueue: the handler panicked or called Goexit")
-
-// Take claims items as [Queue.Do] does, for the scope of ctx, and returns them. They are
-// settled by the end of that scope. A context without a scope is [ErrNoScope]. If the
-// claims are lost the scope is cancelled with a [*LostError], which is its failure.
-func (q *Queue) Take(ctx context.Context, most int) ([]Item, error) {
-	return q.take(ctx, most, false)
-}
-
-// TryTake is [Queue.Take] that does not wait for items: without one it returns none, and no
-// error. It does ask the store.
-func (q *Queue) TryTake(ctx context.Context, most int) ([]Item, error) {
-	return q.take(ctx, most, true)
-}
-
-func (q *Queue) take(ctx context.Context, most int, try bool) (items []Item, err error) {
-	if bridge.ScopeOf(ctx) == nil {
-		return nil, ErrNoScope
-	}
-	items, err = q.claims(ctx, most, try)
-	if err != nil || len(items) == 0 {
-		return nil, err
-	}
-	l := items[0].claim.life
-	all := slices.Clone(items) // the caller may do with the other slice what it likes
-	async.OnExit(ctx, func(hook context.Context, outcome error) error {
-		return settleAll(hook, all, verdictOf(told(ctx, outcome), outcome), outcome)
-	})
-	async.Go(ctx, func(ctx context.Context) error {
-		select {
-		case <-l.lost:
-			return l.why
-		case <-ctx.Done():
-			return nil
-		}
-	}, async.Daemon(), async.Name("kvqueue: look after claims of "+q.name))
-	return items, nil
-}

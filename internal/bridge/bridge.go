@@ -95,6 +95,11 @@ type Left struct {
 // no more than an echo of that. Set by package async.
 var LeftUndone func(scope context.Context, err error)
 
+// Fail has scope fail with err, as a task of it would, but at once and under no Limit. On a
+// scope that has ended, or was cancelled, it does nothing. It calls no user's code but
+// abort hooks, on goroutines of their own. Set by package async.
+var Fail func(scope context.Context, err error)
+
 // An Ending says how a scope has ended.
 type Ending uint8
 

@@ -53,7 +53,9 @@ func (s *Store) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvq
 func (s *Store) fits(guards []kvqueue.Guard, writes []kvqueue.Write) error {
 	limits, size := s.Limits(), 0
 	for _, g := range guards {
-		size += len(g.Key) + len(g.End) + len(g.Value)
+		if size += len(g.Key) + len(g.End) + len(g.Value); g.End != nil && g.Is != kvqueue.Absent {
+			return &kvqueue.InvalidError{What: "guard", Why: "of a range it can only be demanded that it is empty"}
+		}
 	}
 	for _, w := range writes {
 		size += len(w.Key) + len(w.Value)

@@ -44,16 +44,10 @@ func TestTransferMovesAllOrNothing(t *testing.T) {
 				}
 				assert.Equal(t, test.from, balance(t, ctx, a))
 				assert.Equal(t, test.to, balance(t, ctx, b))
+				assert.ErrorIs(t, transfer(ctx, a, a, 1), errTheSame)
 			})
 		})
 	}
-}
-
-func TestTransferToTheSameAccountIsRefused(t *testing.T) {
-	inScope(t, func(ctx context.Context, s *scheduler.Scheduler) {
-		a := openAccount(ctx, s, "anna", 10_00)
-		assert.ErrorIs(t, transfer(ctx, a, a, 1), errTheSame)
-	})
 }
 
 // Transfers go round in both directions: if they took their accounts in the

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -26,12 +27,13 @@ const about = `usage: actor [flags]
 Actor moves money between accounts from many goroutines at once, and looks
 meanwhile whether it is all there.
 
-Exit status: 0 done, 1 money was lost, 2 wrong arguments, 130 and 143 stopped by a
-signal.
+Exit status: 0 done, 1 money was lost or this cannot be written, 2 wrong arguments, 130
+and 143 stopped by a signal.
 
 `
 
 func main() {
+	const most = 10_000 // to look at all accounts at once is a task in each
 	accounts := flag.Int("accounts", 4, "open `n` accounts, each with 100.00")
 	transfers := flag.Int("transfers", 1000, "make `n` transfers between them")
 	flag.Usage = func() {
@@ -39,8 +41,8 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() > 0 || *accounts < 2 || *transfers < 1 {
-		flag.Usage()
+	if flag.NArg() > 0 || *accounts < 2 || *accounts > most || *transfers < 1 {
+		fmt.Fprintf(os.Stderr, "actor: only flags; -accounts is 2 to %d, -transfers 1 or more\n", most)
 		os.Exit(2)
 	}
 	service.Main(func(ctx context.Context) error { return bank(ctx, *accounts, *transfers) })
@@ -56,18 +58,22 @@ func bank(ctx context.Context, accounts, transfers int) error {
 			all = append(all, openAccount(ctx, s, fmt.Sprint("account ", i+1), each))
 		}
 		want := each * money(len(all))
-		fmt.Printf("%d accounts with %v each\n", len(all), each)
-		fmt.Printf("refused: %v\n", transfer(ctx, all[0], all[1], each+1))
+		w := bufio.NewWriter(os.Stdout) // it keeps its first error
+		fmt.Fprintf(w, "%d accounts with %v each\n", len(all), each)
+		fmt.Fprintf(w, "refused: %v\n", transfer(ctx, all[0], all[1], each+1))
+		if err := w.Flush(); err != nil {
+			return err
+		}
 		made, refused, err := shuffle(ctx, all, transfers, want)
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%d transfers at once, in all directions: %d made, %d refused\n", transfers, made, refused)
+		fmt.Fprintf(w, "%d transfers at once, in all directions: %d made, %d refused\n", transfers, made, refused)
 		if err := check(ctx, all, want); err != nil {
 			return err
 		}
-		fmt.Printf("still %v, and never seen otherwise\n", want)
-		return nil
+		fmt.Fprintf(w, "still %v, and never seen otherwise\n", want)
+		return w.Flush()
 	})
 }
 

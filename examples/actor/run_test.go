@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"runtime"
 	"syscall"
 	"testing"
 
@@ -12,19 +10,18 @@ import (
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
 
+func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"actor": main}) }
+
 // TestScripts runs the program as its users do.
 func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
 // The program has said what it is going to do, and would be at it for days.
 func TestSignalEndsTheProgram(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no signals there")
-	}
-	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
+	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
 		p := clitest.Start(t, nil, "actor", "-transfers", "1000000000000")
 		p.WaitFor("refused")
 		p.Signal(sig)
 		assert.Equal(t, status, p.Wait())
 		assert.Equal(t, "actor: stopped by signal: "+sig.String()+"\n", p.Stderr())
-	}
+	})
 }

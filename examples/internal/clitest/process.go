@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -120,6 +121,18 @@ func (p *Process) Signal(sig os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(sig); err != nil {
 		p.t.Fatal(err)
+	}
+}
+
+// Signals runs a test with each signal that asks a program to stop, and the exit
+// status which that makes.
+func Signals(t *testing.T, test func(t *testing.T, sig syscall.Signal, status int)) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals there")
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) { test(t, sig, 128+int(sig)) })
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,11 @@ import (
 // A crawl is one walk over a site.
 type crawl struct {
 	client *http.Client
-	depth  int           // steps from the start
-	most   int           // pages
-	atOnce int           // pages that are fetched at once
-	budget time.Duration // for each page
-	found  func(*page)   // told of each page, in order
+	depth  int               // steps from the start
+	most   int               // pages
+	atOnce int               // pages that are fetched at once
+	budget time.Duration     // for each page
+	found  func(*page) error // told of each page, in order; its error ends the crawl
 }
 
 // run goes from level to level, and ends when a level is empty. Only the goroutine
@@ -30,6 +31,7 @@ type crawl struct {
 // their links were found, so the same site is told of in the same way whatever its
 // timing. When ctx ends, what was fetched by then is still told.
 func (c *crawl) run(ctx context.Context, start *url.URL) error {
+	start.Path = cmp.Or(start.Path, "/") // as a link to it has it
 	known := map[string]bool{start.String(): true}
 	pages, failed := 0, 0
 	defer func() { fmt.Fprintf(os.Stderr, "crawler: %d pages, %d could not be fetched\n", pages, failed) }()
@@ -42,14 +44,16 @@ func (c *crawl) run(ctx context.Context, start *url.URL) error {
 				return err
 			}
 			pages++
-			c.found(p)
+			if err := c.found(p); err != nil {
+				return err
+			}
 			if p.err != nil {
 				if failed++; depth == 0 {
 					return fmt.Errorf("%s: %w", p.url, p.err)
 				}
 			}
 			for _, u := range p.links {
-				if depth < c.depth && u.Host == start.Host && !known[u.String()] && len(known) < 10*c.most {
+				if depth < c.depth && u.Host == start.Host && !known[u.String()] && len(known)/10 < c.most {
 					known[u.String()] = true
 					next = append(next, u)
 				}

@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -15,11 +14,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
+
+func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"crawler": main}) }
+
+// TestScripts runs the program as its users do.
+func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
 // A testSite serves pages by their path, which is the body of each, and counts.
 type testSite struct {
@@ -28,8 +33,8 @@ type testSite struct {
 	release chan struct{}
 }
 
-// newSite serves pages; one whose body is "hang" never comes, and of those whose body
-// begins with "wait" none comes before release is closed.
+// newSite serves pages; one whose body is "hang" never comes, of those whose body
+// begins with "wait" none comes before release is closed, and "to" is a redirect.
 func newSite(t *testing.T, pages map[string]string) *testSite {
 	s := &testSite{asked: make(chan string, 1000), release: make(chan struct{})}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,6 +46,9 @@ func newSite(t *testing.T, pages map[string]string) *testSite {
 			return
 		case body == "hang":
 			<-r.Context().Done()
+		case strings.HasPrefix(body, "to "):
+			http.Redirect(w, r, body[3:], http.StatusFound)
+			return
 		case strings.HasPrefix(body, "wait"):
 			select {
 			case <-s.release:
@@ -57,9 +65,8 @@ func newSite(t *testing.T, pages map[string]string) *testSite {
 // told returns what a program has printed, without the site.
 func (s *testSite) told(p *clitest.Process) (lines []string) {
 	for line := range strings.Lines(p.Stdout()) {
-		status, address, _ := strings.Cut(strings.TrimSpace(line), s.URL)
-		status, _, _ = strings.Cut(status, " ")
-		lines = append(lines, status+" "+address)
+		status, address, _ := strings.Cut(line, s.URL)
+		lines = append(lines, strings.Fields(status)[0]+" "+strings.TrimSpace(address))
 	}
 	return lines
 }
@@ -74,7 +81,7 @@ func TestPagesAreToldInTheOrderOfTheirLinks(t *testing.T) {
 		"/d":   `<a href="/far">too far</a>`,
 		"/far": ``,
 	})
-	p := clitest.Start(t, nil, "crawler", "-url", s.URL+"/", "-depth", "2")
+	p := clitest.Start(t, nil, "crawler", "-url", s.URL, "-depth", "2")
 	for range 4 {
 		<-s.asked // / a b c, so that b has come before a
 	}
@@ -83,6 +90,17 @@ func TestPagesAreToldInTheOrderOfTheirLinks(t *testing.T) {
 	assert.Equal(t, []string{"200 /", "200 /a", "200 /b?x=1&y=2", "404 /c", "200 /d", "404 /e"}, s.told(p))
 	assert.Contains(t, p.Stderr(), "crawler: 6 pages, 0 could not be fetched")
 	assert.Len(t, s.asked, 2)
+}
+
+// What is told to stay on a host does not leave it by a redirect.
+func TestARedirectToAnotherHostIsNotFollowed(t *testing.T) {
+	other := newSite(t, map[string]string{"/": ""})
+	s := newSite(t, map[string]string{"/": `<a href="/out"> <a href="/in"> <a href="/circle">`,
+		"/out": "to " + other.URL, "/in": "to /page", "/page": "", "/circle": "to /circle"})
+	p := clitest.Start(t, nil, "crawler", "-url", s.URL)
+	assert.Equal(t, 0, p.Wait(), p.Stderr())
+	assert.Equal(t, []string{"200 /", "302 /out", "200 /in", "- /circle: it leads in a circle"}, s.told(p))
+	assert.Empty(t, other.asked)
 }
 
 // There are more links than may be fetched, and a page that is too large.
@@ -130,7 +148,7 @@ func TestSoManyPagesAreFetchedAtOnceAndNoMore(t *testing.T) {
 		for i := range 10 {
 			site.pages["/"] += fmt.Sprintf(`<a href="/hangs?%d">`, i)
 		}
-		c := &crawl{client: &http.Client{Transport: site}, depth: 3, most: 100, atOnce: 3, budget: time.Hour, found: func(*page) {}}
+		c := &crawl{client: &http.Client{Transport: site}, depth: 3, most: 100, atOnce: 3, budget: time.Hour, found: func(*page) error { return nil }}
 		ended := make(chan error, 1)
 		go func() { ended <- c.run(ctx, home) }()
 		synctest.Wait()
@@ -146,8 +164,9 @@ func TestEachPageHasABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
 		begin := time.Now()
-		c := &crawl{depth: 3, most: 100, atOnce: 1, budget: time.Hour, found: func(p *page) {
+		c := &crawl{depth: 3, most: math.MaxInt, atOnce: 1, budget: time.Hour, found: func(p *page) error {
 			lines = append(lines, fmt.Sprint(time.Since(begin).Round(time.Second), " ", p.url.Path, " ", p.err))
+			return nil
 		}}
 		c.client = &http.Client{Transport: &transport{pages: map[string]string{"/": `<a href="/a"> <a href="/hangs"> <a href="/b">`, "/a": `<a href="/c">`}}}
 		require.NoError(t, c.run(t.Context(), home))
@@ -158,18 +177,13 @@ func TestEachPageHasABudget(t *testing.T) {
 // The pages that were there when the signal came are told, the others are not waited
 // for.
 func TestASignalEndsACrawlThatTellsWhatItHas(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no signals there")
-	}
-	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
-		t.Run(sig.String(), func(t *testing.T) {
-			s := newSite(t, map[string]string{"/": `<a href="/a"> <a href="/hangs"> <a href="/b">`, "/a": "", "/hangs": "hang"})
-			p := clitest.Start(t, nil, "crawler", "-url", s.URL+"/", "-budget", "1h")
-			p.WaitFor("/a")
-			p.Signal(sig)
-			assert.Equal(t, status, p.Wait())
-			assert.Equal(t, []string{"200 /", "200 /a"}, s.told(p)[:2])
-			assert.Regexp(t, `^crawler: \d pages, 0 could not be fetched\ncrawler: stopped by signal: `+sig.String()+"\n$", p.Stderr())
-		})
-	}
+	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
+		s := newSite(t, map[string]string{"/": `<a href="/a"> <a href="/hangs"> <a href="/b">`, "/a": "", "/hangs": "hang"})
+		p := clitest.Start(t, nil, "crawler", "-url", s.URL+"/", "-budget", "1h")
+		p.WaitFor("/a")
+		p.Signal(sig)
+		assert.Equal(t, status, p.Wait())
+		assert.Equal(t, []string{"200 /", "200 /a"}, s.told(p)[:2])
+		assert.Regexp(t, `^crawler: \d pages, 0 could not be fetched\ncrawler: stopped by signal: `+sig.String()+"\n$", p.Stderr())
+	})
 }

@@ -27,13 +27,13 @@ const about = `usage: crawler [flags]
 Crawler walks over the pages of a web site, breadth first. It stays on the host of
 -url. Without -url it serves a small site itself, one page of which never comes.
 
-Exit status: 0 done, 1 the first page could not be fetched, 2 wrong arguments,
-130 and 143 stopped by a signal.
+Exit status: 0 done, 1 the first page could not be fetched or the pages cannot be
+told, 2 wrong arguments, 130 and 143 stopped by a signal.
 
 `
 
 func main() {
-	c := &crawl{client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}, found: print}
+	c := &crawl{client: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone(), CheckRedirect: stay}, found: print}
 	start := flag.String("url", "", "begin at this `address`")
 	flag.IntVar(&c.depth, "depth", 3, "go so many `steps` away from it")
 	flag.IntVar(&c.most, "pages", 1000, "fetch `n` pages at most")
@@ -47,7 +47,7 @@ func main() {
 	u, err := url.Parse(*start)
 	if flag.NArg() > 0 || c.depth < 0 || c.most < 1 || c.atOnce < 1 || c.budget <= 0 ||
 		*start != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		flag.Usage()
+		fmt.Fprintln(os.Stderr, "crawler: only flags; -url is like http://example.com/, -depth at least 0, the others more than 0")
 		os.Exit(2)
 	}
 	service.Main(func(ctx context.Context) error {
@@ -64,10 +64,11 @@ func main() {
 
 // print tells of a page. The columns before the address are all digits, so they
 // need no more than a width.
-func print(p *page) {
+func print(p *page) (err error) {
 	if p.err != nil {
-		fmt.Printf("  -         -  %s: %v\n", p.url, p.err)
-		return
+		_, err = fmt.Printf("  -         -  %s: %v\n", p.url, p.err)
+	} else {
+		_, err = fmt.Printf("%3d %9d  %s\n", p.status, p.size, p.url)
 	}
-	fmt.Printf("%3d %9d  %s\n", p.status, p.size, p.url)
+	return err
 }

@@ -24,6 +24,17 @@ type page struct {
 // it.
 const largest = 1 << 20
 
+// stay follows redirects on the same host. One that leads to another is told as it is.
+func stay(r *http.Request, via []*http.Request) error {
+	switch {
+	case r.URL.Host != via[0].URL.Host:
+		return http.ErrUseLastResponse
+	case len(via) > 10:
+		return errors.New("it leads in a circle")
+	}
+	return nil
+}
+
 // get fetches a page. It reads the body before it returns: its ctx, and the
 // connection with that, lasts no longer than the task.
 func get(ctx context.Context, client *http.Client, u *url.URL) (*page, error) {

@@ -38,8 +38,9 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() > 0 || *blocks < 1 || *size < 1 {
-		flag.Usage()
+	const most = 1 << 30 // bytes
+	if flag.NArg() > 0 || *blocks < 1 || *size < 1 || *blocks > most / *size {
+		fmt.Fprintf(os.Stderr, "pipeline: only flags; -blocks and -size are 1 or more, and together no more than %d bytes\n", most)
 		os.Exit(2)
 	}
 	service.Main(func(ctx context.Context) error {

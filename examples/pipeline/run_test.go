@@ -13,11 +13,17 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
+
+func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"pipeline": main}) }
+
+// TestScripts runs the program as its users do.
+func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
 func TestGunzipGivesTheInputBack(t *testing.T) {
 	for _, blocks := range []int{1, 4} {
@@ -42,29 +48,27 @@ func TestGunzipGivesTheInputBack(t *testing.T) {
 // Nothing comes in, and nobody takes what goes out: the system lets neither the
 // read nor the write go, and the program ends all the same.
 func TestASignalEndsAStreamThatIsStuck(t *testing.T) {
-	for sig, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
-		t.Run(sig.String(), func(t *testing.T) {
-			in, writer, err := os.Pipe()
-			require.NoError(t, err)
-			reader, out, err := os.Pipe()
-			require.NoError(t, err)
-			defer func() { _ = reader.Close() }()
-			p := clitest.Start(t, func(cmd *exec.Cmd) { cmd.Stdin, cmd.Stdout = in, out }, "pipeline", "-size", "100000", "-blocks", "2")
-			require.NoError(t, in.Close())
-			require.NoError(t, out.Close())
-			noise := make([]byte, 300_000)
-			for i := range noise {
-				noise[i] = byte(rand.Uint32())
-			}
-			written := make(chan struct{})
-			go func() { defer close(written); _, _ = writer.Write(noise) }()
-			_, err = io.ReadFull(reader, make([]byte, 10)) // the first block is being written
-			require.NoError(t, err)
-			p.Signal(sig)
-			assert.Equal(t, status, p.Wait(), p.Stderr())
-			assert.Regexp(t, `(?m)^pipeline: \d00000 bytes read, \d+ bytes written$`, p.Stderr())
-			<-written
-			_ = writer.Close()
-		})
-	}
+	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
+		in, writer, err := os.Pipe()
+		require.NoError(t, err)
+		reader, out, err := os.Pipe()
+		require.NoError(t, err)
+		defer func() { _ = reader.Close() }()
+		p := clitest.Start(t, func(cmd *exec.Cmd) { cmd.Stdin, cmd.Stdout = in, out }, "pipeline", "-size", "100000", "-blocks", "2")
+		require.NoError(t, in.Close())
+		require.NoError(t, out.Close())
+		noise := make([]byte, 300_000)
+		for i := range noise {
+			noise[i] = byte(rand.Uint32())
+		}
+		written := make(chan struct{})
+		go func() { defer close(written); _, _ = writer.Write(noise) }()
+		_, err = io.ReadFull(reader, make([]byte, 10)) // the first block is being written
+		require.NoError(t, err)
+		p.Signal(sig)
+		assert.Equal(t, status, p.Wait(), p.Stderr())
+		assert.Regexp(t, `(?m)^pipeline: \d00000 bytes read, \d+ bytes written$`, p.Stderr())
+		<-written
+		_ = writer.Close()
+	})
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,10 +15,12 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/proc"
+	"github.com/ambit-go/ambit/service"
 )
 
 // A demo is a log, and a server of it that cuts.
 type demo struct {
+	*follower
 	script string
 	cut    int
 }
@@ -26,7 +28,7 @@ type demo struct {
 // run has the script write a log, serves it over connections that break, and follows
 // it. What has been received must be what was written. When it returns script, server
 // and file are gone.
-func (d *demo) run(ctx context.Context, f *follower) error {
+func (d *demo) run(ctx context.Context) error {
 	log, err := os.CreateTemp("", "tailresume-*.log")
 	if err != nil {
 		return err
@@ -36,13 +38,14 @@ func (d *demo) run(ctx context.Context, f *follower) error {
 	if err != nil {
 		return err
 	}
-	f.url = "http://" + l.Addr().String()
+	d.url = "http://" + l.Addr().String()
 	received := sha256.New()
-	f.out = io.MultiWriter(received, f.out)
+	d.out = io.MultiWriter(received, d.out)
+	var lost error // what has ended the script, if it was ended
 	err = async.Scope(ctx, func(ctx context.Context) error {
 		producer := async.Start(ctx, func(ctx context.Context) error {
 			_, err := proc.Run(ctx, proc.Command{Args: []string{"bash", "-c", d.script}, Name: "script",
-				Stdout: log, Stderr: log, Grace: 2 * time.Second, DieWithParent: true})
+				Stdout: log, Stderr: log, Grace: 2 * time.Second, Hurry: service.Hurry(ctx), DieWithParent: true})
 			return err
 		}, async.Name("script"))
 		s := &http.Server{Handler: &logServer{file: log, over: func() bool { return producer.State() == async.Done }}}
@@ -50,16 +53,13 @@ func (d *demo) run(ctx context.Context, f *follower) error {
 			_ = s.Serve(&brittleListener{l, rand.New(rand.NewPCG(uint64(d.cut), 0)), d.cut})
 			return nil
 		}, async.Name("server"), async.Daemon(), async.OnAbort(func(context.Context, error) error { return s.Close() }))
-		if err := f.follow(ctx); err != nil {
-			return err
+		if lost = d.follow(ctx); lost != nil {
+			return lost
 		}
 		_, err := producer.Wait(ctx) // a script that has failed has written a log all the same
-		return errors.Join(err, compare(log, received.Sum(nil), f))
+		return errors.Join(err, compare(log, received.Sum(nil), d.follower))
 	})
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx) // the script has ended because of it
-	}
-	return err
+	return cmp.Or(lost, err)
 }
 
 // compare fails unless the checksum of what was received is that of the log.
@@ -68,7 +68,7 @@ func compare(log *os.File, received []byte, f *follower) error {
 	if err != nil {
 		return err
 	}
-	if written := sha256.Sum256(all); !bytes.Equal(written[:], received) {
+	if written := sha256.Sum256(all); string(written[:]) != string(received) {
 		return fmt.Errorf("%d bytes were received, and they are not the %d that were written", f.offset, len(all))
 	}
 	say("%d bytes over %d connections, and %d that had to be trimmed; sha256 %.8x, as written", len(all), f.conns, f.again, received)

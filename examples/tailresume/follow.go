@@ -22,8 +22,9 @@ import (
 //	5xx                           later
 //	others                        it will never be any better
 //
-// The body goes on for as long as the log grows. It is chunked, as HTTP 1.1 has it: that
-// is what tells the end of the log from that of a connection.
+// The body goes on for as long as the log grows. HTTP says where it ends, by its length
+// or in chunks: that is what tells the end of the log from that of a connection. An answer
+// that ends with its connection, as HTTP 1.0 has it, is refused.
 type follower struct {
 	client   *http.Client
 	url      string
@@ -71,9 +72,7 @@ func (f *follower) follow(ctx context.Context) error {
 		}
 		d := f.pause(fruitless)
 		say("at byte %d: %v; next attempt in %v", f.offset, err, d.Round(time.Microsecond))
-		if err := async.Sleep(ctx, d); err != nil {
-			return context.Cause(ctx)
-		}
+		_ = async.Sleep(ctx, d) // if ctx has ended, so does the next attempt
 	}
 }
 
@@ -114,11 +113,13 @@ func (f *follower) connect(ctx context.Context) error {
 func (f *follower) begin(answer *http.Response) (int64, error) {
 	switch s := answer.StatusCode; {
 	case s >= 500:
-		return 0, &brokenError{errors.New(answer.Status)}
+		return 0, &brokenError{fmt.Errorf("%.100q", answer.Status)} // a terminal would take it for a command
 	case s == http.StatusRequestedRangeNotSatisfiable:
 		return 0, fmt.Errorf("the log has no byte %d: it is not the one that was begun with", f.offset)
 	case s != http.StatusOK && s != http.StatusPartialContent:
-		return 0, errors.New(answer.Status)
+		return 0, fmt.Errorf("%.100q", answer.Status)
+	case answer.ContentLength < 0 && answer.ProtoMajor < 2 && answer.TransferEncoding == nil:
+		return 0, errors.New("the end of the log could not be told from that of the connection")
 	}
 	at, err := strconv.ParseInt(answer.Header.Get("Log-Offset"), 10, 64)
 	if err != nil || at < 0 || at > f.offset {

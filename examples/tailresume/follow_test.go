@@ -47,8 +47,12 @@ func (s *plays) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p.code == 0 {
 		p.code = http.StatusPartialContent
 	}
+	framing := []string{"chunked"}
+	if p.code == http.StatusOK { // of a server of HTTP 1.0
+		framing = nil
+	}
 	body := io.MultiReader(strings.NewReader(p.data), broken{p.end})
-	return &http.Response{StatusCode: p.code, Status: strconv.Itoa(p.code), ContentLength: -1, TransferEncoding: []string{"chunked"},
+	return &http.Response{StatusCode: p.code, Status: strconv.Itoa(p.code), ContentLength: -1, TransferEncoding: framing, ProtoMajor: 1,
 		Header: http.Header{"Log-Offset": {strconv.FormatInt(p.at, 10)}}, Body: io.NopCloser(body)}, nil
 }
 
@@ -104,9 +108,10 @@ func TestEveryByteComesOnceAndInLines(t *testing.T) {
 // attempt.
 func TestWhatCannotBeResumedEndsIt(t *testing.T) {
 	for says, p := range map[string]play{
-		`byte 2 was asked for, and the answer begins with "3"`:         {3, "d", io.EOF, 0},
-		"the log has no byte 2: it is not the one that was begun with": {0, "", io.EOF, 416},
-		"403": {0, "", io.EOF, 403},
+		`byte 2 was asked for, and the answer begins with "3"`:             {3, "d", io.EOF, 0},
+		"the log has no byte 2: it is not the one that was begun with":     {0, "", io.EOF, 416},
+		"the end of the log could not be told from that of the connection": {0, "", io.EOF, 200},
+		`"403"`: {0, "", io.EOF, 403},
 	} {
 		got, s, err := follows(t, play{0, "a\n", errCut, 0}, p)
 		assert.EqualError(t, err, says)

@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -30,40 +31,43 @@ import (
 const about = `usage: tailresume [flags]
 
 Tailresume follows a log over connections that break, and prints every byte of it once.
-Exit status: 0 received as a whole, 1 not, 2 wrong arguments, 130 and 143 stopped.
+Exit status: 0 received as a whole, 1 not, 2 wrong arguments, 130, 143 stopped, 141 not read.
 
 `
 
-const defaultScript = `for i in {1..60}; do echo "line $i of a log that grows while it is read"; sleep 0.03; done
-printf 'the last line, which has no newline'`
+const defaultScript = `for i in {1..60}; do echo "line $i of a log that grows while it is read"; sleep 0.03; done; printf 'the last line, which has no newline'`
 
 func main() {
-	d := new(demo)
-	f := &follower{client: http.DefaultClient, out: os.Stdout}
-	flag.StringVar(&f.url, "url", "", "follow the log at this `address`")
+	d := &demo{follower: &follower{client: http.DefaultClient, out: os.Stdout}}
+	flag.StringVar(&d.url, "url", "", "follow the log at this `address`")
 	flag.StringVar(&d.script, "script", defaultScript, "bash `script` that writes the log")
 	flag.IntVar(&d.cut, "cut", 600, "cut connections after so many `bytes`, on average; 0 for never")
-	flag.IntVar(&f.attempts, "attempts", 20, "give up after `n` connections in a row that bring nothing")
+	flag.IntVar(&d.attempts, "attempts", 20, "give up after `n` connections in a row that bring nothing")
 	pause := flag.Duration("pause", 10*time.Millisecond, "the first `time` between connections; it doubles, up to 1s or as much, until one brings something")
 	flag.Usage = func() {
 		fmt.Fprint(os.Stderr, about)
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	u, err := url.Parse(f.url)
-	if flag.NArg() > 0 || d.cut != 0 && d.cut < 400 || f.attempts < 1 || *pause <= 0 || f.url != "" && (err != nil || u.Host == "") {
-		flag.Usage() // a connection that is cut too early brings no more than a header
-		os.Exit(2)
+	u, err := url.Parse(d.url)
+	if flag.NArg() > 0 || d.cut != 0 && (d.cut < 400 || d.cut > 1<<30) || d.attempts < 1 || *pause <= 0 || d.url != "" && (err != nil || u.Host == "") {
+		say("only flags; -url is like http://127.0.0.1:7000/log, -cut 0 or 400 to %d, the others more than 0", 1<<30)
+		os.Exit(2) // a connection that is cut too early brings no more than a header
 	}
 	// When nobody reads our output any more a write to it fails, and does not end
 	// the process with a script that runs.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	f.pause = async.Jitter(0.2, async.Backoff(*pause, time.Second))
+	d.pause = async.Jitter(0.2, async.Backoff(*pause, time.Second))
+	run := d.follow
+	if d.url == "" {
+		run = d.run
+	}
 	service.Main(func(ctx context.Context) error {
-		if f.url == "" {
-			return d.run(ctx, f)
+		err := run(ctx)
+		if errors.Is(err, syscall.EPIPE) { // what that signal would have made of it
+			err = fmt.Errorf("%w: %w", &service.SignalError{Signal: syscall.SIGPIPE}, err)
 		}
-		return f.follow(ctx)
+		return err
 	})
 }
 

@@ -12,16 +12,24 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
+
+func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"tailresume": main}) }
+
+// TestScripts runs the program as its users do.
+func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
 // Whatever the bytes and wherever the cuts: a log of short, long, empty and binary
 // lines, with a last one that has no newline.
@@ -62,7 +70,7 @@ func randomLog(seed uint64, size int) []byte {
 }
 
 // What the program says is equal is compared: a byte that is lost on the way to the
-// consumer is noticed.
+// consumer is noticed. A log that is shorter than what has come of it is another one.
 func TestADifferenceIsNoticed(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
@@ -71,13 +79,7 @@ func TestADifferenceIsNoticed(t *testing.T) {
 	require.NoError(t, err)
 	sum := sha256.Sum256([]byte("ac"))
 	assert.ErrorContains(t, compare(log, sum[:], new(follower)), "they are not the 2 that were written")
-}
 
-// A log that is shorter than what has come of it is another one.
-func TestALogThatHasShrunk(t *testing.T) {
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	require.NoError(t, err)
-	defer func() { _ = log.Close() }()
 	server := httptest.NewServer(&logServer{file: log, over: func() bool { return true }})
 	defer server.Close()
 	f := &follower{client: server.Client(), url: server.URL, offset: 100}
@@ -87,21 +89,19 @@ func TestALogThatHasShrunk(t *testing.T) {
 // A connection is accepted and closed at once, and the next attempt is an hour away
 // when the signal comes.
 func TestASignalEndsAPause(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		t.Run(sig.String(), func(t *testing.T) {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			defer func() { _ = ln.Close() }()
-			p := clitest.Start(t, nil, "tailresume", "-pause", "1h", "-url", "http://"+ln.Addr().String())
-			conn, err := ln.Accept()
-			require.NoError(t, err)
-			require.NoError(t, conn.Close())
-			p.WaitForStderr("next attempt in")
-			p.Signal(sig)
-			assert.Equal(t, 128+int(sig), p.Wait())
-			assert.True(t, strings.HasSuffix(p.Stderr(), "\ntailresume: stopped by signal: "+sig.String()+"\n"), p.Stderr())
-		})
-	}
+	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { _ = ln.Close() }()
+		p := clitest.Start(t, nil, "tailresume", "-pause", "1h", "-url", "http://"+ln.Addr().String())
+		conn, err := ln.Accept()
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		p.WaitForStderr("next attempt in")
+		p.Signal(sig)
+		assert.Equal(t, status, p.Wait())
+		assert.True(t, strings.HasSuffix(p.Stderr(), "\ntailresume: stopped by signal: "+sig.String()+"\n"), p.Stderr())
+	})
 }
 
 // Nothing comes over a connection that lives when the signal comes.
@@ -119,6 +119,43 @@ func TestASignalEndsARead(t *testing.T) {
 	p.Signal(syscall.SIGINT)
 	assert.Equal(t, 130, p.Wait())
 	assert.Equal(t, "tailresume: stopped by signal: interrupt\n", p.Stderr())
+}
+
+// waiting returns how many bytes are in a pipe.
+func waiting(r *os.File) (n int32) {
+	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, r.Fd(), 0x541b, uintptr(unsafe.Pointer(&n))) // FIONREAD
+	return n
+}
+
+// The reader of the output is there and does not read, so a write waits for it. The first
+// signal tells the script, the second kills it, and only the third ends the program.
+func TestAThirdSignalEndsAWriteThatNobodyTakes(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("FIONREAD is another number there")
+	}
+	r, w, err := os.Pipe() // of 64 KiB
+	require.NoError(t, err)
+	defer func() { _ = r.Close() }()
+	const page = 4 << 10
+	_, err = w.Write(make([]byte, page)) // with this in it, it never has room for a piece
+	require.NoError(t, err)
+	told := filepath.Join(t.TempDir(), "told")
+	p := clitest.Start(t, func(cmd *exec.Cmd) { cmd.Stdout = w }, "tailresume", "-cut", "0", "-script",
+		"trap 'echo $$ >"+told+"' TERM; head -c 200000 /dev/zero; while :; do sleep 0.1; done")
+	require.NoError(t, w.Close())
+	clitest.Eventually(t, "it writes a piece", func() bool { return waiting(r) > page })
+	p.Signal(syscall.SIGINT)
+	var group int
+	clitest.Eventually(t, "the script is told", func() bool {
+		text, _ := os.ReadFile(told)
+		_, err := fmt.Sscan(string(text), &group)
+		return err == nil
+	})
+	p.Signal(syscall.SIGTERM)
+	clitest.Eventually(t, "the script is killed", func() bool { return len(clitest.InGroup(t, group)) == 0 })
+	assert.NotEmpty(t, clitest.Alive(t, p.Pid()), "the write still waits")
+	p.Signal(syscall.SIGINT)
+	assert.Equal(t, 130, p.Wait())
 }
 
 // startEndless starts the demo with a script that tells its process group, then writes
@@ -165,7 +202,7 @@ func TestAReaderThatHasGoneEndsTheScriptToo(t *testing.T) {
 	require.NoError(t, err)
 	first, _, _ := strings.Cut(string(line[:n]), "\n")
 	require.NoError(t, r.Close())
-	assert.Equal(t, 1, p.Wait())
-	assert.Contains(t, p.Stderr(), "broken pipe")
+	assert.Equal(t, 141, p.Wait())
+	assert.Equal(t, "tailresume: stopped by signal: broken pipe: write /dev/stdout: broken pipe\n", p.Stderr())
 	assertNothingLeft(t, first, dir)
 }

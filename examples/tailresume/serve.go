@@ -73,12 +73,10 @@ type brittleConn struct {
 }
 
 func (c *brittleConn) Write(p []byte) (int, error) {
-	if len(p) <= c.left {
-		c.left -= len(p)
-		return c.Conn.Write(p)
+	n, err := c.Conn.Write(p[:min(len(p), c.left)])
+	if c.left -= n; n < len(p) {
+		_ = c.Close()
+		err = errors.New("the connection was cut")
 	}
-	n, _ := c.Conn.Write(p[:c.left])
-	c.left = 0
-	_ = c.Close()
-	return n, errors.New("the connection was cut")
+	return n, err
 }

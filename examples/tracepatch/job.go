@@ -35,7 +35,8 @@ func (c *config) run(ctx context.Context) error {
 		return err
 	}
 	defer log.close()
-	client := &http.Client{Timeout: 30 * time.Second}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a page to log in has no log
+	client := &http.Client{Timeout: 30 * time.Second, CheckRedirect: stay}
 	u := &uploader{client: client, url: strings.TrimSuffix(c.url, "/"), log: log, piece: int64(c.size), hurry: service.Hurry(ctx)}
 	defer context.AfterFunc(ctx, func() {
 		say("%v: what is left to do is done, and the log is sent; once more, and it is not", context.Cause(ctx))

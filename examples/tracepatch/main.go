@@ -55,7 +55,7 @@ func main() {
 	flag.Parse()
 	u, err := url.Parse(c.url)
 	if flag.NArg() > 0 || c.age <= 0 || c.touch <= 0 || c.final <= 0 || c.grace <= 0 || c.size < 1 || err != nil || u.Host == "" {
-		flag.Usage()
+		say("only flags; -url is like http://127.0.0.1:8080/jobs/1, the times and -size are more than 0")
 		os.Exit(2)
 	}
 	service.Main(c.run)

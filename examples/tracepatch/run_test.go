@@ -8,19 +8,23 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
+
+func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"tracepatch": main}) }
+
+// TestScripts runs the program as its users do.
+func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
 // A script that says who it is and then sleeps, with a child that ignores TERM.
 const sleeper = `echo "group $$"; bash -c 'trap "" TERM; sleep 1000 & wait' & sleep 1000`
@@ -58,11 +62,7 @@ func (s *traceServer) say(status string) {
 func (s *traceServer) group(t *testing.T) int {
 	t.Helper()
 	log, _ := s.content()
-	m := regexp.MustCompile(`group (\d+)\n`).FindStringSubmatch(log)
-	require.Len(t, m, 2, log)
-	id, err := strconv.Atoi(m[1])
-	require.NoError(t, err)
-	return id
+	return clitest.Number(t, log, "group")
 }
 
 // Two levels, and two who may ask for the first; the log is complete each time.
@@ -231,8 +231,19 @@ func TestLinesAreSeenWhileMoreOfThemCome(t *testing.T) {
 }
 
 // A server that will never take the log: the job is stopped, and it is told once why.
+// That a redirect leads to a page does not say that the log is there.
 func TestAServerThatRefusesEndsTheJob(t *testing.T) {
-	p := start(t, http.NotFoundHandler(), "-script", "echo word; sleep 1000")
-	assert.Equal(t, 1, p.Wait())
-	assert.Regexp(t, `^tracepatch: the log is not complete, the server has 0 of 5 bytes: .*PATCH /trace: "404 Not Found"\n$`, p.Stderr())
+	elsewhere := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/login" {
+			http.Redirect(w, r, "/login", http.StatusFound)
+		}
+	}
+	for want, h := range map[string]http.Handler{`"404 Not Found"`: http.NotFoundHandler(), `"302 Found"`: http.HandlerFunc(elsewhere)} {
+		p := start(t, h, "-script", "echo word; sleep 1000")
+		assert.Equal(t, 1, p.Wait())
+		assert.Regexp(t, `^tracepatch: the log is not complete, the server has 0 of 5 bytes: .*PATCH /trace: `+want+`\n$`, p.Stderr())
+		p = start(t, h, "-script", "true")
+		assert.Equal(t, 1, p.Wait())
+		assert.Regexp(t, `^tracepatch: the log is not complete, the server has 0 of 0 bytes: .*PUT .*: `+want+`\n$`, p.Stderr())
+	}
 }

@@ -77,41 +77,39 @@ func TestAnyDoesNotWaitForTheRest(t *testing.T) {
 // The wait is stopped in an hour's pause, in a request and between two dials. What it knows
 // is reported.
 func TestSignalStopsTheWaitAndReports(t *testing.T) {
-	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
-		for _, mode := range []string{"-any=false", "-any"} {
-			asked := make(chan struct{}, 100)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/hangs" {
-					asked <- struct{}{}
-					<-r.Context().Done()
-					return
-				}
-				w.Header().Set("Retry-After", "3600")
-				_, _ = fmt.Fprint(w, `{"status": {"phase": "Pending", "reason": "Unschedulable"}}`)
-			}))
-			defer server.Close()
-			p := clitest.Start(t, nil, "waitports", mode, "-v", "-timeout", "24h", "a="+reserve(t), "pod="+server.URL, "c="+server.URL+"/hangs")
+	pending := `{"status": {"phase": "Pending", "reason": "Unschedulable"}}`
+	pod, _ := api(t, "later "+pending)
+	hanging, asked := api(t, "hang")
+	for _, mode := range []string{"-any=false", "-any"} {
+		clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
+			before := asked.Load()
+			p := clitest.Start(t, nil, "waitports", mode, "-v", "-timeout", "24h", "a="+reserve(t), "pod="+pod, "c="+hanging)
 			p.WaitForStderr("a: dial")
 			p.WaitForStderr(`pod: "Pending Unschedulable"`)
-			<-asked
+			clitest.Eventually(t, "a request", func() bool { return asked.Load() > before })
 			p.Signal(sig)
 			assert.Equal(t, status, p.Wait())
 			assert.Equal(t, []string{"stopped", "stopped", "stopped"}, column(p, 2))
 			assert.Contains(t, p.Stdout(), `not asked any longer; last phase: "Pending Unschedulable"`)
 			assert.Contains(t, p.Stderr(), "waitports: stopped by signal: "+sig.String()+"\n")
-		}
+		})
 	}
 }
 
 // Answers of an API, in turn; the last one is repeated.
 func api(t *testing.T, answers ...string) (url string, asked *atomic.Int64) {
 	asked = new(atomic.Int64)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := answers[min(int(asked.Add(1)), len(answers))-1]
 		switch head, rest, _ := strings.Cut(answer, " "); head {
 		case "redirect":
 			w.Header().Set("Location", rest)
 			w.WriteHeader(http.StatusFound)
+		case "hang":
+			<-r.Context().Done()
+		case "later":
+			w.Header().Set("Retry-After", "3600")
+			_, _ = io.WriteString(w, rest)
 		case "half":
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"status": {"pha`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -29,10 +30,7 @@ func report(outcomes []outcome) string {
 			lines[i] += runewidth.FillRight(row[column], widest+2)
 		}
 	}
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ") + "\n"
-	}
-	return strings.Join(lines, "")
+	return regexp.MustCompile(` *(\n|$)`).ReplaceAllString(strings.Join(lines, "\n"), "\n")
 }
 
 // explain says in one word what became of o, and what is known of it if it is not up.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
@@ -37,10 +38,11 @@ func parseTargets(args []string, limit time.Duration) (targets []target, err err
 		if t.name, t.address, named = strings.Cut(rest, "="); !named || strings.Contains(t.name, "/") {
 			t.name, t.address = rest, rest // a = in a URL is its own
 		}
-		t.probe = podProbe(t.address)
-		if !strings.HasPrefix(t.address, "http://") && !strings.HasPrefix(t.address, "https://") {
+		t.name, t.probe = cmp.Or(t.name, t.address), podProbe(t.address)
+		if u, err := url.Parse(t.address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			t.probe = portProbe(t.address)
-			if host, port, err := net.SplitHostPort(t.address); err != nil || host == "" || port == "" {
+			host, port, err := net.SplitHostPort(t.address)
+			if _, unknown := net.LookupPort("tcp", port); err != nil || unknown != nil || host == "" || port == "" {
 				return nil, usage("%q: %q is neither host:port, like 127.0.0.1:5432, nor the URL of a pod", arg, t.address)
 			}
 		}

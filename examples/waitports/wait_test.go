@@ -176,6 +176,7 @@ func TestCancelledWaitTellsAtOnceWhatItKnows(t *testing.T) {
 func TestTargetsAreRead(t *testing.T) {
 	for arg, want := range map[string]target{
 		"127.0.0.1:80":                {name: "127.0.0.1:80", address: "127.0.0.1:80", limit: time.Minute},
+		"=127.0.0.1:http":             {name: "127.0.0.1:http", address: "127.0.0.1:http", limit: time.Minute},
 		"db=[::1]:5432@2m":            {name: "db", address: "[::1]:5432", limit: 2 * time.Minute},
 		"web=https://a/pods/web@5s":   {name: "web", address: "https://a/pods/web", limit: 5 * time.Second},
 		"https://me@a:1/pods/web?x=y": {name: "https://me@a:1/pods/web?x=y", address: "https://me@a:1/pods/web?x=y", limit: time.Minute},

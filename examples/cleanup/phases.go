@@ -124,8 +124,8 @@ func (c *cleaner) attempt(ctx context.Context, address string) error {
 	case err != nil:
 		return async.Again(errors.Unwrap(err)) // without the URL, which the poll has for its name
 	}
-	_ = response.Body.Close() // the status says it all
-	status := errors.New(response.Status)
+	_ = response.Body.Close()                       // the status says it all
+	status := fmt.Errorf("%.100q", response.Status) // a terminal would take it for a command
 	switch code := response.StatusCode; {
 	case code < 300, code == http.StatusNotFound, code == http.StatusGone:
 		return nil

@@ -150,10 +150,12 @@ func stopOnHangup(ctx context.Context) context.Context {
 	return ctx
 }
 
+// What env(1) says of a step that could not be run.
+const cannot, notExecutable, missing = 125, 126, 127
+
 // status returns the exit status for a step that has not ended well. Its own goes before
 // everything, unless -cause says otherwise: that it was stopped does not mask it.
 func (cfg *config) status(r proc.Result, err error) int {
-	const cannot, notExecutable, missing = 125, 126, 127 // those of env(1)
 	why, stopped := causeStatus(err)
 	switch status := r.Status(); {
 	case r.Pid == 0 && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)):

@@ -77,17 +77,17 @@ func scriptFromStdin() (*os.File, error) {
 		return nil, usage("nothing to run: give a command after --, a script with -f or on standard input, or -demo")
 	}
 	file, err := os.CreateTemp("", "runstep")
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = os.Remove(file.Name()) // the descriptor is all that is needed
 	}
-	if err = os.Remove(file.Name()); err == nil { // the descriptor is all that is needed
+	if err == nil {
 		_, err = io.Copy(file, os.Stdin)
 	}
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the script on standard input: %w", err)
+		return nil, &failure{fmt.Errorf("the script on standard input: %w", err), cannot}
 	}
 	return file, nil
 }

@@ -68,7 +68,7 @@ func health(client *http.Client, url string, limit time.Duration) check {
 		defer func() { _ = answer.Body.Close() }()
 		_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be used again
 		if answer.StatusCode < 200 || answer.StatusCode > 299 {
-			return fmt.Errorf("health: %s: %s", url, answer.Status)
+			return fmt.Errorf("health: %s: %.100q", url, answer.Status) // a terminal would take it for a command
 		}
 		return nil
 	}

@@ -71,7 +71,7 @@ func TestTwoTransientFailuresAreTolerated(t *testing.T) {
 	})
 	assert.Equal(t, 3, s.end())
 	assert.Equal(t, 12, p.times())
-	cause := "async: watchdog of the command: health: " + p.URL + ": 503 Service Unavailable"
+	cause := "async: watchdog of the command: health: " + p.URL + ": \"503 Service Unavailable\""
 	assert.Equal(t, "runstep: step: SIGTERM: "+cause+"\nrunstep: step: exit status 7, stopped: "+cause+"\n", s.Stderr())
 }
 

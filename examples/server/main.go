@@ -13,10 +13,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -34,59 +32,36 @@ type config struct {
 	grace, delay  time.Duration
 }
 
-const about = `Server takes orders over HTTP, POST /orders, and writes those that were done to a
+const about = `usage: server [flags]
+
+Server takes orders over HTTP, POST /orders, and writes those that were done to a
 journal. GET /health says whether it takes orders. The first SIGINT or SIGTERM
 drains it: it takes no more, and does what it has accepted. The second one cuts
 that short.
 
-	server [flags]
-
-Flags:
-
-`
-
-const exit = `
 Exit status: 0 all that was accepted is in the journal, 1 it is not, 2 wrong
 arguments, 130 and 143 cut short by a signal.
+
 `
 
 func main() {
-	c := parse(os.Args[1:])
+	c := new(config)
+	flag.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen on this `address`; with port 0 one that is free")
+	flag.StringVar(&c.journal, "journal", "", "append to this `file`, not to the standard output")
+	flag.IntVar(&c.panics, "panics", 100, "the worker panics at each `n`th attempt; 0: never")
+	flag.DurationVar(&c.report, "report", 10*time.Second, "the `interval` at which it says how things stand")
+	flag.DurationVar(&c.grace, "grace", 20*time.Second, "the `time` that a drain may take")
+	flag.DurationVar(&c.delay, "delay", 0, "the `time` that it serves on, unhealthy, before it drains")
+	flag.Usage = func() {
+		fmt.Fprint(os.Stderr, about)
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() > 0 || c.report <= 0 || c.panics < 0 || c.panics == 1 || c.grace < 0 || c.delay < 0 {
+		say("only flags; -report is more than 0, -panics 0 or more than 1, -grace and -delay are not negative")
+		os.Exit(2) // whoever panics each time does nothing
+	}
 	service.Main(c.run, service.Grace(c.grace), service.Delay(c.delay))
-}
-
-// parse reads the flags. It ends the program if they are wrong, or ask for help.
-func parse(args []string) *config {
-	c, flags := new(config), flag.NewFlagSet("server", flag.ContinueOnError)
-	flags.StringVar(&c.addr, "addr", "127.0.0.1:8080", "listen on this `address`; with port 0 one that is free")
-	flags.StringVar(&c.journal, "journal", "", "append to this `file`, not to the standard output")
-	flags.IntVar(&c.panics, "panics", 100, "the worker panics at each `n`th attempt; 0: never")
-	flags.DurationVar(&c.report, "report", 10*time.Second, "the `interval` at which it says how things stand")
-	flags.DurationVar(&c.grace, "grace", 20*time.Second, "the `time` that a drain may take")
-	flags.DurationVar(&c.delay, "delay", 0, "the `time` that it serves on, unhealthy, before it drains")
-	flags.SetOutput(io.Discard)
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		flags.SetOutput(os.Stdout)
-		fmt.Print(about)
-		flags.PrintDefaults()
-		fmt.Print(exit)
-		os.Exit(0)
-	}
-	switch {
-	case err != nil:
-	case flags.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case c.report <= 0:
-		err = errors.New("-report must be more than 0")
-	case c.panics < 0 || c.grace < 0 || c.delay < 0:
-		err = errors.New("-panics, -grace and -delay must not be negative")
-	}
-	if err != nil {
-		say("%v\nRun 'server -h' for the flags.", err)
-		os.Exit(2)
-	}
-	return c
 }
 
 // run runs the services. They start in this order and stop in reverse, each when

@@ -12,6 +12,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"image"
@@ -28,8 +29,8 @@ const about = `usage: thumbnails [flags] [folder]
 
 Thumbnails keeps a thumbnail of each picture in a folder up to date, in the folder
 thumbnails in it. Without a folder it draws some pictures into one of its own.
-Exit status: 0 done, 1 it could not work, or -once has given pictures up, 2 wrong
-arguments, 130 and 143 stopped by a signal.
+Exit status: 0 done, 1 not, or -once has given pictures up, 2 wrong arguments,
+130 and 143 stopped by a signal.
 
 `
 
@@ -44,8 +45,8 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() > 1 || s.every <= 0 || s.workers < 1 || s.size < 1 {
-		flag.Usage()
+	if flag.NArg() > 1 || s.every <= 0 || s.workers < 1 || s.workers > 1000 || s.size < 1 || s.size > 10_000 {
+		fmt.Fprintln(os.Stderr, "thumbnails: one folder at most; -workers is 1 to 1000, -size 1 to 10000, -every more than 0")
 		os.Exit(2)
 	}
 	service.Main(func(ctx context.Context) error {
@@ -53,10 +54,10 @@ func main() {
 			return s.run(ctx, flag.Arg(0))
 		}
 		folder, err := drawn()
+		defer func() { _ = os.RemoveAll(folder) }()
 		if err != nil {
 			return err
 		}
-		defer func() { _ = os.RemoveAll(folder) }()
 		s.once = true
 		return s.run(ctx, folder)
 	})
@@ -70,9 +71,7 @@ func drawn() (folder string, err error) {
 	for i := range 4 {
 		var picture bytes.Buffer
 		_ = png.Encode(&picture, image.NewGray(image.Rect(0, 0, 640, 480+i))) // a Buffer takes it
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("picture-%d.png", i)), picture.Bytes(), 0o600); err != nil {
-			return folder, err
-		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(folder, fmt.Sprintf("picture-%d.png", i)), picture.Bytes(), 0o600))
 	}
-	return folder, nil
+	return folder, err
 }

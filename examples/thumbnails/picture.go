@@ -8,6 +8,7 @@ import (
 	_ "image/gif" // what can be decoded
 	_ "image/jpeg"
 	"image/png"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,21 +29,20 @@ type gallery struct {
 
 const suffix = ".png"
 
+// largest is how many pixels a picture may have: each takes four bytes of memory.
+const largest = 100_000_000
+
 func isPicture(name string) bool {
 	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // update makes the thumbnail of a picture agree with it: if the picture is gone, so is
 // the thumbnail then.
-func (g *gallery) update(ctx context.Context, name string) error {
+func (g *gallery) update(_ context.Context, name string) error {
 	thumbnail := filepath.Join(g.thumbnails, name+suffix)
 	file, err := os.Open(filepath.Join(g.pictures, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		err := os.Remove(thumbnail)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+		return os.RemoveAll(thumbnail) // which is content if there is none
 	}
 	if err != nil {
 		return err
@@ -55,12 +55,14 @@ func (g *gallery) update(ctx context.Context, name string) error {
 	if t, err := os.Stat(thumbnail); err == nil && t.ModTime().Equal(info.ModTime()) {
 		return nil // it was found once more while it was made
 	}
+	// A few bytes can say that they are a picture of many gigabytes.
+	if c, _, err := image.DecodeConfig(file); err == nil && int64(c.Width)*int64(c.Height) > largest {
+		return fmt.Errorf("cannot be decoded: %d x %d pixels are too many", c.Width, c.Height)
+	}
+	_, _ = file.Seek(0, io.SeekStart) // if that fails, so does the next read
 	picture, _, err := image.Decode(file)
 	if err != nil {
 		return fmt.Errorf("cannot be decoded: %w", err)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
 	}
 	return g.save(thumbnail, g.shrink(picture), info.ModTime())
 }
@@ -82,10 +84,7 @@ func (g *gallery) save(path string, thumbnail image.Image, changed time.Time) er
 	if err != nil {
 		return err
 	}
-	err = errors.Join(png.Encode(file, thumbnail), file.Close())
-	if err == nil {
-		err = os.Chtimes(hidden, changed, changed)
-	}
+	err = errors.Join(png.Encode(file, thumbnail), file.Close(), os.Chtimes(hidden, changed, changed))
 	if err == nil {
 		err = os.Rename(hidden, path)
 	}

@@ -14,11 +14,17 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/examples/internal/clitest"
 )
+
+func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"thumbnails": main}) }
+
+// TestScripts runs the program as its users do.
+func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
 
 // drawing returns a picture of noise, so that it takes a while, as a file.
 func drawing(t *testing.T, width, height int) []byte {

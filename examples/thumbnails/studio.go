@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,16 +26,14 @@ type studio struct {
 	mu     sync.Mutex
 	found  map[string]time.Time // the pictures that were queued, and their times then
 	gaveUp map[string]time.Time // those that were given up
+	lost   error                // of the first write that has failed
 }
 
 // run makes thumbnails until ctx is done, or once. It tells what is unfinished.
 func (s *studio) run(ctx context.Context, folder string) error {
 	s.pictures, s.thumbnails = folder, filepath.Join(folder, "thumbnails")
 	s.queue = newQueue(s.update, s.tell, s.giveUp)
-	if _, err := os.ReadDir(folder); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(s.thumbnails, 0o777); err != nil {
+	if err := os.Mkdir(s.thumbnails, 0o777); err != nil && !os.IsExist(err) {
 		return err
 	}
 	err := async.Scope(ctx, func(ctx context.Context) error {
@@ -43,15 +42,15 @@ func (s *studio) run(ctx context.Context, folder string) error {
 	})
 	// What is queued may agree by now: it was found while it was worked on.
 	if left, e := s.stale(false); e == nil && len(left) > 0 {
-		fmt.Printf("unfinished: %q\n", slices.Sorted(maps.Keys(left)))
+		s.printf("unfinished: %q\n", slices.Sorted(maps.Keys(left)))
 	}
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if err == nil && len(s.gaveUp) > 0 {
+	case err == nil && len(s.gaveUp) > 0:
 		return fmt.Errorf("%d pictures have no thumbnail", len(s.gaveUp))
 	}
-	return err
+	return cmp.Or(err, s.lost)
 }
 
 // look queues what it finds, at once and every so often. Looking is late, but complete:
@@ -96,10 +95,18 @@ func (s *studio) giveUp(name string, _ error) {
 func (s *studio) tell(e jobqueue.Event[string]) {
 	switch e.Kind {
 	case jobqueue.Done:
-		fmt.Printf("%q: done\n", e.Job)
+		s.printf("%q: done\n", e.Job)
 	case jobqueue.Failed:
-		fmt.Printf("%q: attempt %d has failed: %v\n", e.Job, e.Attempt, e.Err)
+		s.printf("%q: attempt %d has failed: %v\n", e.Job, e.Attempt, e.Err)
 	case jobqueue.Dead:
-		fmt.Printf("%q: given up after %d attempts: %v\n", e.Job, e.Attempt, e.Err)
+		s.printf("%q: given up after %d attempts: %v\n", e.Job, e.Attempt, e.Err)
 	}
+}
+
+// printf prints, and keeps the first error: the work goes on without a reader.
+func (s *studio) printf(format string, args ...any) {
+	_, err := fmt.Printf(format, args...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = cmp.Or(s.lost, err)
 }

@@ -151,7 +151,7 @@ func start(ctx context.Context, name string, c command, args []string, e *env) (
 	if alone[name] {
 		return act(ctx, e)
 	}
-	if e.store, err = openStore(ctx, e.url, makes[name]); err != nil {
+	if e.store, err = heardStore(ctx, e.url, makes[name], e.notef); err != nil {
 		return err
 	}
 	return errors.Join(act(ctx, e), e.store.close())

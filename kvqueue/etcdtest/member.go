@@ -91,6 +91,7 @@ func (s settings) config() (*embed.Config, error) {
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*peer}
 	cfg.QuotaBackendBytes = s.Quota
 	cfg.UnsafeNoFsync = !s.Sync
+	cfg.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // else each request is written to the log
 	cfg.Metrics = "extensive"
 	cfg.LogLevel, cfg.LogOutputs = "warn", []string{filepath.Join(s.Dir, "etcd.log")}
 	return cfg, nil

@@ -213,6 +213,13 @@ func (q *Queue) wanted() (n int) {
 	return min(n, q.maxItems)
 }
 
+// waiting returns how many wait for items.
+func (q *Queue) waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiters)
+}
+
 // unlist takes a waiter off the list, and reports whether it was on it.
 func (q *Queue) unlist(w *waiter) bool {
 	q.mu.Lock()
@@ -251,9 +258,9 @@ func (q *Queue) listed() []*waiter {
 	return slices.Clone(q.waiters)
 }
 
-// hand gives items, in order, to those who wait, first come first served, and returns what
-// nobody was there for any more.
-func (q *Queue) hand(items []Item) (left []Item) {
+// hand gives items, in order, to those who wait, first come first served. It returns how many
+// were served, and what nobody was there for any more.
+func (q *Queue) hand(items []Item) (served int, left []Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	heads := make([]ready, len(items))
@@ -271,5 +278,5 @@ func (q *Queue) hand(items []Item) (left []Item) {
 		n = s.end
 	}
 	q.waiters = slices.Delete(q.waiters, 0, len(shares))
-	return items[n:]
+	return len(shares), items[n:]
 }

@@ -115,14 +115,18 @@ func newRequest[T any](of T) *request[T] {
 	return &request[T]{of: of, done: make(chan struct{})}
 }
 
-// all adds requests and waits for the answers of all, or for the end of ctx. It returns the
-// first error that is not nil.
-func (c *combiner[T]) all(ctx context.Context, requests []*request[T]) (err error) {
+// addAll adds requests. Those that cannot be done any more are answered so.
+func (c *combiner[T]) addAll(requests []*request[T]) {
 	for _, r := range requests {
-		if e := c.add(r); e != nil {
-			r.answer(e)
+		if err := c.add(r); err != nil {
+			r.answer(err)
 		}
 	}
+}
+
+// await waits for the answers to all requests, or for the end of ctx. It returns the first
+// error that is not nil.
+func await[T any](ctx context.Context, requests []*request[T]) (err error) {
 	for _, r := range requests {
 		select {
 		case <-r.done:

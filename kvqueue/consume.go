@@ -40,8 +40,10 @@ func (q *Queue) Consume(ctx context.Context, workers, most int, f func(ctx conte
 
 func (q *Queue) worker(ctx context.Context, most int, f func(ctx context.Context, items []Item) error) error {
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
+	var next *waiter // for the items after those that are being acknowledged; nil: there is none yet
 	for failures := 0; ; {
-		items, err := q.claims(ctx, most, false)
+		items, err := q.next(ctx, most, next)
+		next = nil
 		switch {
 		case errors.Is(err, ErrClosed):
 			return nil
@@ -55,9 +57,23 @@ func (q *Queue) worker(ctx context.Context, most int, f func(ctx context.Context
 			continue
 		}
 		failures = 0
-		_ = q.in(ctx, items, f) // the observer hears of it
+		_ = q.in(ctx, items, f, func() { // the observer hears of its error
+			// The claim of the next items takes the acknowledgement of these along.
+			if w := newWaiter(most, false); q.enlist(ctx, w) == nil {
+				next = w
+			}
+		})
 		if err := q.brokenBy(); err != nil {
+			q.dismiss(next)
 			return err
 		}
 	}
+}
+
+// next claims items, by a waiter if there is one already.
+func (q *Queue) next(ctx context.Context, most int, w *waiter) ([]Item, error) {
+	if w == nil {
+		return q.claims(ctx, most, false)
+	}
+	return q.served(ctx, w)
 }

@@ -52,3 +52,15 @@ func (q *Queue) Expire() {
 func (q *Queue) ShutDown(ctx context.Context) error {
 	return stopped(q.group.Stop(ctx, errors.New("shut down")))
 }
+
+// Delayed returns what says how many settlements of the present life wait for their time.
+func (q *Queue) Delayed() func() int {
+	q.mu.Lock()
+	l := q.life
+	q.mu.Unlock()
+	return func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.delayed)
+	}
+}

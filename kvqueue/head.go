@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // A head is what the store says of the front of a queue.
@@ -194,15 +196,23 @@ func (s *sightings) forget() {
 
 // raiseFloor moves the floor up to the first ready item, whose hint is first, or to what
 // was seen a while ago if that is less, and if it is far enough, or many items were there. That it stays where it is
-// does no harm: another has moved it, or the next look will.
-func (q *Queue) raiseFloor(ctx context.Context, s *snapshot, first uint64) {
+// does no harm: another has moved it, or the next look will. Nobody waits for it.
+func (q *Queue) raiseFloor(s *snapshot, first uint64) {
 	to := min(first, q.seen.old(time.Now()))
 	claimed := q.counts.kinds[Claimed].Load()
 	if to < s.head.floor+window/2 && (to <= s.head.floor || claimed < q.raiseAt.Load()) {
 		return
 	}
-	q.raiseAt.Store(claimed + window)
+	if !q.raising.CompareAndSwap(false, true) {
+		return
+	}
 	guard, write := q.lay.putHead(head{floor: to, offset: s.head.offset, rev: s.head.rev})
 	guards := []Guard{guard, {Key: q.lay.from("q", s.head.floor), End: q.lay.from("q", to), Is: Absent}}
-	_, _ = q.kv.Commit(ctx, guards, []Write{write})
+	if q.group.Go(func(ctx context.Context) error {
+		defer q.raising.Store(false)
+		_, _ = q.kv.Commit(ctx, guards, []Write{write})
+		return nil
+	}, async.Name("kvqueue: raise the floor of "+q.name)) == nil {
+		q.raiseAt.Store(claimed + window)
+	}
 }

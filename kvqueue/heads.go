@@ -74,7 +74,7 @@ func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, erro
 			first = l.heads[0].key.hint()
 			q.lastSpan.Store(nextSpan(from, span, l.heads, s.of[len(more)].More, end > s.now()))
 		}
-		q.raiseFloor(ctx, s, first)
+		q.raiseFloor(s, first)
 		return l, nil
 	}
 }

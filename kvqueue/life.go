@@ -24,8 +24,9 @@ type life struct {
 
 	mu       sync.Mutex
 	over     bool
-	deadline time.Duration       // on the clock of q: when the store may count us as gone
-	takes    map[*taken]struct{} // that are told when the life ends
+	deadline time.Duration          // on the clock of q: when the store may count us as gone
+	takes    map[*taken]struct{}    // that are told when the life ends
+	delayed  map[*time.Timer]*claim // settlements that wait for their time; they end with the life
 
 	seq uint64 // the last transaction of enqueues; used by their one task
 
@@ -33,6 +34,7 @@ type life struct {
 
 	settles combiner[settlement]
 	member  *member // what claims; nil while nothing was ever wanted; guarded by q.mu
+	claimed bool    // there was a member; guarded by q.mu
 }
 
 // alive returns the life of q, and begins one if there is none.
@@ -93,7 +95,8 @@ func (q *Queue) begin(ctx context.Context) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{q: q, s: s, id: s.ID(), lost: make(chan struct{}), why: &LostError{Queue: q.name}, deadline: q.deadline(sent)}
+	l := &life{q: q, s: s, id: s.ID(), lost: make(chan struct{}), why: &LostError{Queue: q.name}, deadline: q.deadline(sent),
+		delayed: map[*time.Timer]*claim{}}
 	l.settles = combiner[settlement]{group: q.group, take: q.takeSettlements, run: l.settleBatch}
 	_, err = q.kv.Commit(ctx, nil, []Write{
 		{Key: q.lay.session("l", l.id), Value: []byte(q.set.owner), Session: s},
@@ -141,8 +144,8 @@ func (l *life) end(reason string, err error) {
 	l.mu.Lock()
 	first := !l.over
 	l.over = true
-	takes := l.takes
-	l.takes = nil
+	takes, delayed := l.takes, l.delayed
+	l.takes, l.delayed = nil, nil
 	l.mu.Unlock()
 	if !first {
 		return
@@ -154,7 +157,20 @@ func (l *life) end(reason string, err error) {
 		bridge.Fail(t.scope, l.why)
 	}
 	if n := l.has.Load(); n > 0 {
-		l.q.tell(Report{Kind: Lost, Items: int(n), Why: reason})
+		l.tellLost(int(n), reason)
+	}
+	for t, c := range delayed {
+		t.Stop()
+		c.lose(l.why)
+	}
+}
+
+// tellLost tells the observer that claims were lost. Whoever has noticed it may be the one task
+// that adds items, so it does not wait for an observer that adds one.
+func (l *life) tellLost(items int, reason string) {
+	report := Report{Kind: Lost, Items: items, Why: reason}
+	if l.q.group.Go(func(context.Context) error { l.q.tell(report); return nil }) != nil {
+		l.q.tell(report)
 	}
 }
 

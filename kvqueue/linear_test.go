@@ -96,7 +96,7 @@ func (h *history) record(t *testing.T, seed uint64) {
 		switch {
 		case !touches("/w/") && !touches("/d/") || dice(4) > 0: // that of a session or a request says that the session has ended
 			return memkv.None
-		case !touches("/d/"): // a claim whose answer was lost is held by nobody for a while
+		case !touches("/d/"), claimsOf(w) > 0: // a claim whose answer was lost is held by nobody for a while
 			return memkv.Conflict
 		}
 		return []memkv.Fault{memkv.Conflict, memkv.Dropped, memkv.Unanswered, memkv.Late}[dice(4)]

@@ -3,7 +3,6 @@ package kvqueue
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -19,9 +18,11 @@ type member struct {
 
 	// crowded is when the requests of others were seen, or others spoilt a claim, last. For a
 	// while after that nothing is claimed directly: it would be spoilt again.
-	crowded time.Time
-	first   string    // the request that stood first when it was looked at last
-	since   time.Time // and since when it is not ours to wait for
+	crowded   time.Time
+	gathering gathering
+	first     string    // the request of another that was the oldest when it was looked at last
+	item      Key       // and what was the first item then, if that was seen
+	since     time.Time // and since when both were so
 
 	mu       sync.Mutex
 	listed   bool             // requests is what stood at some time; before, nothing is known
@@ -30,6 +31,7 @@ type member struct {
 	missing  time.Time        // since when it does not stand
 	held     map[Key]*holding // what was claimed, or is being claimed
 	arrived  map[Rev][]ready  // what others have claimed for us, by transaction
+	rides    rides
 }
 
 // A standing is a request that stands.
@@ -61,7 +63,7 @@ func (q *Queue) serveWaiters(ctx context.Context) error {
 	m := l.member
 	if m == nil {
 		m = &member{life: l, bell: make(chan struct{}, 1), held: map[Key]*holding{}, arrived: map[Rev][]ready{}}
-		l.member = m
+		l.member, l.claimed = m, true
 		if q.group.Go(m.work, async.Name("kvqueue: claim items of "+q.name)) != nil {
 			l.member, err = nil, ErrClosed
 		}
@@ -93,6 +95,7 @@ func (m *member) work(ctx context.Context) error {
 		async.Go(ctx, m.follow, async.Daemon())
 		return m.claim(ctx)
 	}, async.StopOn(m.lost, m.why))
+	m.stopRides()
 	m.q.succeed(m, err)
 	return nil
 }
@@ -122,7 +125,13 @@ func (m *member) claim(ctx context.Context) error {
 	}
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
 	for failures := 0; ; {
+		m.takeRides()
 		again, err := m.step(ctx)
+		if err != nil {
+			m.stopRides()
+		} else if again > 0 {
+			m.walk()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -161,11 +170,11 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 	if err := m.life.err(); err != nil {
 		return 0, err
 	}
+	m.gather(ctx)
 	if items, err := m.arrivals(ctx); err != nil || len(items) > 0 {
-		m.q.giveBack(m.q.hand(items))
+		m.deliver(items)
 		return 0, err
 	}
-	runtime.Gosched() // as in combiner.work: those that were served together come together
 	want := m.q.wanted()
 	switch mine, others, listed := m.stand(); {
 	case !listed: // the bell rings then
@@ -182,6 +191,24 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 	default:
 		return m.staged(ctx, want)
 	}
+}
+
+// gather has those who are about to ask come to those who wait, if the next transaction is for
+// all of them.
+func (m *member) gather(ctx context.Context) {
+	m.mu.Lock()
+	asked := m.mine != ""
+	m.mu.Unlock()
+	if !asked && m.q.waiting() > 0 {
+		m.gathering.wait(ctx, m.q.waiting, m.bell)
+	}
+}
+
+// deliver gives items to those who wait, and back what nobody wants any more.
+func (m *member) deliver(items []Item) {
+	served, left := m.q.hand(items)
+	m.gathering.came = served
+	m.q.giveBack(left)
 }
 
 // crowd is how long a member that has met others stages its claims.
@@ -218,7 +245,7 @@ func (m *member) direct(ctx context.Context, want int) (wait time.Duration, err 
 	if len(look.of[0].Pairs) > 0 {
 		return m.ask(ctx, look.snapshot, want)
 	}
-	shares := deal([]int{want}, look.heads, m.q.maxItem, m.q.fits)
+	shares := deal([]int{want}, look.heads, m.q.maxItem, m.fitsBeside())
 	if len(shares) == 0 {
 		m.q.nothing(waiters)
 		if want = m.q.wanted(); want == 0 {
@@ -231,7 +258,7 @@ func (m *member) direct(ctx context.Context, want int) (wait time.Duration, err 
 	for _, h := range mine {
 		t.claim(m.id, h, len(mine))
 	}
-	ok, err := m.commit(ctx, &t, mine)
+	ok, err := m.commit(ctx, &t, mine, m.board(&t))
 	if !ok && err == nil {
 		m.crowded = time.Now()
 		m.q.counts.conflicts.Add(1)
@@ -252,12 +279,15 @@ func (q *Queue) fits(takers, items int) bool {
 	return items <= q.maxItems && items+2*takers+4 <= q.limits.Guards && 2*items+takers+2 <= q.limits.Writes
 }
 
-// commit claims items, of which mine are for this member, and hands those over. It reports
-// false if others were faster.
-func (m *member) commit(ctx context.Context, t *transaction, mine []ready) (ok bool, err error) {
+// commit claims items, of which mine are for this member, and hands those over, and does the
+// acknowledgements that are aboard. It reports false if others were faster.
+func (m *member) commit(ctx context.Context, t *transaction, mine []ready, aboard []*request[settlement]) (ok bool, err error) {
 	m.try(mine)
 	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.payloads(ctx, mine) })
+	begin := time.Now()
 	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
+	m.gathering.took = time.Since(begin)
+	m.alight(aboard, err)
 	if err != nil {
 		payloads.Cancel(nil)
 		return m.release(mine, err)
@@ -270,7 +300,7 @@ func (m *member) commit(ctx context.Context, t *transaction, mine []ready) (ok b
 			return true, err
 		}
 	}
-	m.q.giveBack(m.q.hand(m.items(mine, values, rev)))
+	m.deliver(m.items(mine, values, rev))
 	return true, nil
 }
 

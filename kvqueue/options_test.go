@@ -72,6 +72,7 @@ func TestAnObserverMayCallTheQueueThatItObserves(t *testing.T) {
 			return err
 		})
 		assert.ErrorIs(t, err, kvqueue.ErrLost)
+		synctest.Wait() // a task of its own tells the observer
 		assert.Equal(t, 1, lost)
 		assert.Contains(t, all(t, q), "a claim was lost")
 	})

@@ -34,6 +34,7 @@ type Queue struct {
 	lastFloor atomic.Uint64
 	lastSpan  atomic.Uint64 // how many hints the next look for ready items spans first
 	raiseAt   atomic.Int64  // the floor is raised for less when so many items were claimed
+	raising   atomic.Bool   // the floor is being raised
 	counts    counts
 	broken    atomic.Pointer[async.PanicError] // what a function that was given as an option has panicked with first
 
@@ -155,6 +156,8 @@ func (q *Queue) Close(ctx context.Context) error {
 		end, cancel := context.WithTimeout(ctx, q.set.ttl)
 		if err := l.s.End(end); err != nil && !errors.Is(err, ErrSessionLost) {
 			late = fmt.Errorf("kvqueue: close %q: what was claimed comes back when the session ends by itself: %w", q.name, err)
+		} else {
+			q.leave(end, l)
 		}
 		cancel()
 	}

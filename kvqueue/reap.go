@@ -34,16 +34,33 @@ func (m *member) gone(ctx context.Context, id int64) {
 	}, async.Name("kvqueue: give back what a session had claimed"))
 }
 
+// leave deletes what stays of a session until its items were given back, if it has none: it has
+// ended, so nobody gives it any more. Otherwise the next member sees to it.
+func (q *Queue) leave(ctx context.Context, l *life) {
+	q.mu.Lock()
+	claimed := l.claimed
+	q.mu.Unlock()
+	if !claimed {
+		return
+	}
+	claims := q.lay.claims(l.id)
+	guards := []Guard{{Key: q.lay.session("l", l.id), Is: Absent}, {Key: claims, End: after(claims), Is: Absent}}
+	_, _ = q.kv.Commit(ctx, guards, []Write{{Key: q.lay.session("s", l.id), Delete: true}})
+}
+
 // reap gives back some of what a session that has ended had claimed, and reports whether
 // there may be more.
 func (q *Queue) reap(ctx context.Context, l *life, id int64) (more bool, err error) {
 	claims := q.lay.claims(id)
-	s, err := q.read(ctx, Range{Begin: claims, End: after(claims), Limit: q.maxItems})
+	s, err := q.read(ctx, Range{Begin: claims, End: after(claims), Limit: q.maxItems}, Range{Begin: q.lay.session("s", id), KeysOnly: true})
 	if err != nil {
 		return true, err
 	}
 	t := transaction{q: q, guards: []Guard{{Key: q.lay.session("l", id), Is: Absent}}}
 	if len(s.of[0].Pairs) == 0 {
+		if len(s.of[1].Pairs) == 0 { // somebody has seen to it, or the session itself
+			return false, nil
+		}
 		t.writes = append(t.writes, Write{Key: q.lay.session("s", id), Delete: true})
 		_, err := q.kv.Commit(ctx, t.guards, t.writes)
 		return errors.Is(err, ErrConflict), ignore(err)

@@ -116,7 +116,10 @@ func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, l
 		requests[c.life] = append(requests[c.life], newRequest(settlement{claim: c, verdict: v, why: why, last: last}))
 	}
 	for _, l := range lives {
-		if e := l.settles.all(ctx, requests[l]); err == nil {
+		l.settles.addAll(l.ride(requests[l]))
+	}
+	for _, l := range lives {
+		if e := await(ctx, requests[l]); err == nil {
 			err = e
 		}
 	}
@@ -250,10 +253,27 @@ func (l *life) unsettled(batch []*request[settlement], err error) {
 }
 
 // add settles a claim after a while. If the life has ended by then the item goes back, or
-// has gone, by that.
+// has gone, by that: nothing waits any more.
 func (l *life) add(s settlement, after time.Duration) {
 	s.now = true
-	time.AfterFunc(after, func() { _ = l.settles.add(newRequest(s)) })
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		s.claim.lose(l.err())
+		return
+	}
+	defer l.mu.Unlock()
+	var t *time.Timer // the function below comes to it when mu is free
+	t = time.AfterFunc(after, func() {
+		l.mu.Lock()
+		_, waits := l.delayed[t]
+		delete(l.delayed, t)
+		l.mu.Unlock()
+		if waits {
+			_ = l.settles.add(newRequest(s))
+		}
+	})
+	l.delayed[t] = s.claim
 }
 
 // later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,

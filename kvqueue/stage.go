@@ -1,10 +1,10 @@
 package kvqueue
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -14,8 +14,10 @@ import (
 // find nothing, put down requests. The member with the oldest request serves all of them in
 // one transaction, and the others wait for that.
 
-// slow is how long the others wait for the member with the oldest request, while there may
-// be items, before any of them serves the requests. The guards keep that safe.
+// slow is how long the oldest request stands, and the first item is ready, before the member with
+// the second oldest serves them; the third waits for twice as long, and so on. The guards keep
+// that safe, and that they come one after another keeps them from spoiling each other's
+// transactions. On a store that takes long for a transaction it is as long as two of these.
 const slow = 50 * time.Millisecond
 
 // mostRequests is how many requests are served in one transaction at most.
@@ -47,13 +49,30 @@ func (m *member) staged(ctx context.Context, want int) (wait time.Duration, err 
 		return time.Second, nil
 	}
 	if oldest != m.first {
-		m.first, m.since = oldest, time.Now()
+		m.first, m.item, m.since = oldest, Key{}, time.Now()
 	}
-	if left := slow - time.Since(m.since); left > 0 {
+	if left := m.patience() - time.Since(m.since); left > 0 {
 		return left, nil
 	}
-	m.since = time.Now().Add(rand.N(slow))
 	return m.serve(ctx)
+}
+
+// patience is for how long a request that is older than ours must have stood.
+func (m *member) patience() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := slices.IndexFunc(m.requests, func(r standing) bool { return r.session == m.id })
+	return max(slow, 2*m.gathering.took) * time.Duration(max(before, 1))
+}
+
+// overdue reports whether the member with the oldest request has left the first item alone for
+// so long that we serve it. Otherwise its time begins when we have seen both for the first time.
+func (m *member) overdue(oldest string, item Key) bool {
+	if m.first != oldest || m.item != item {
+		m.first, m.item, m.since = oldest, item, time.Now()
+		return false
+	}
+	return time.Since(m.since) >= m.patience()
 }
 
 // lapsed forgets our request when it does not stand any more and nothing has come of it for
@@ -86,7 +105,10 @@ func (m *member) ask(ctx context.Context, s *snapshot, want int) (wait time.Dura
 	m.mu.Lock()
 	m.mine, m.missing = string(key), time.Time{} // the watch may show that it was served before we have the answer
 	m.mu.Unlock()
-	rev, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{{Key: key, Value: value, Session: m.s}})
+	t := transaction{q: m.q, guards: []Guard{m.lives()}, writes: []Write{{Key: key, Value: value, Session: m.s}}}
+	aboard := m.board(&t)
+	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
+	m.alight(aboard, err)
 	switch {
 	case err == nil:
 		m.mu.Lock()
@@ -107,9 +129,13 @@ func (m *member) ask(ctx context.Context, s *snapshot, want int) (wait time.Dura
 		m.mine = ""
 	}
 	m.mu.Unlock()
-	if errors.Is(err, ErrConflict) {
-		m.end("the store has ended the session", nil)
+	switch {
+	case !errors.Is(err, ErrConflict):
+		return 0, err
+	case len(aboard) > 0: // it may be that of a claim that is lost: ask again without it
+		return 0, nil
 	}
+	m.end("the store has ended the session", nil)
 	return 0, err
 }
 
@@ -132,13 +158,19 @@ func (m *member) forgetIfGone(ctx context.Context, key []byte) error {
 func (m *member) stands(r standing) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i, there := m.place(r.key)
-	switch {
-	case there:
+	if i, there := m.place(r.key); there {
 		m.requests[i] = r
-	default:
-		m.requests = slices.Insert(m.requests, i, r)
+	} else {
+		m.requests = append(m.requests, r)
 	}
+	slices.SortFunc(m.requests, older)
+}
+
+// older orders requests: the oldest is the one that the store has had for longest. So one that
+// comes later never stands before another, and as long as a request stands its member knows
+// whether it is the oldest.
+func older(a, b standing) int {
+	return cmp.Or(cmp.Compare(a.rev, b.rev), strings.Compare(a.key, b.key))
 }
 
 // fell notes that a request does not stand any more.
@@ -151,7 +183,8 @@ func (m *member) fell(key string) {
 }
 
 func (m *member) place(key string) (int, bool) {
-	return slices.BinarySearchFunc(m.requests, key, func(r standing, key string) int { return strings.Compare(r.key, key) })
+	i := slices.IndexFunc(m.requests, func(r standing) bool { return r.key == key })
+	return i, i >= 0
 }
 
 // withdraw takes our request back. If it was served meanwhile the items are on their way.
@@ -184,23 +217,30 @@ func (m *member) withdraw(ctx context.Context) (wait time.Duration, err error) {
 func (m *member) serve(ctx context.Context) (wait time.Duration, err error) {
 	waiters := m.q.listed()
 	requests := m.oldest()
-	ranges := make([]Range, len(requests))
+	ranges := make([]Range, len(requests), len(requests)+1)
 	for i, r := range requests {
 		ranges[i] = Range{Begin: []byte(r.key), KeysOnly: true}
 	}
-	look, err := m.q.heads(ctx, m.q.maxItems, ranges...)
+	stand := m.standingRange()
+	look, err := m.q.heads(ctx, m.q.maxItems, append(ranges, Range{Begin: stand.Key, End: stand.End, Limit: mostRequests})...)
 	if err != nil {
 		return 0, err
 	}
-	requests = m.thatStand(requests, look)
-	if len(look.heads) == 0 {
+	if requests, err = m.thatStand(requests, look); err != nil {
+		return 0, err
+	}
+	switch {
+	case len(look.heads) == 0:
 		m.q.nothing(waiters)
 		m.first = "" // from the next bell on the oldest has some time again
 		if m.q.wanted() == 0 {
 			return 0, nil // and withdraw our request: nobody waits for what it brings
 		}
 		return longWait, nil
+	case len(requests) > 0 && requests[0].session != m.id && !m.overdue(requests[0].key, look.heads[0].key):
+		return slow, nil
 	}
+	m.first = ""
 	t, shares := m.deal(requests, look)
 	var mine []ready
 	for i, s := range shares {
@@ -211,7 +251,7 @@ func (m *member) serve(ctx context.Context) (wait time.Duration, err error) {
 	if len(shares) == 0 { // of those that we know of none stands: the watch shows the others
 		return slow, nil
 	}
-	ok, err := m.commit(ctx, t, mine)
+	ok, err := m.commit(ctx, t, mine, nil)
 	switch {
 	case !ok && err == nil:
 		m.crowded = time.Now()
@@ -230,10 +270,13 @@ func (m *member) oldest() []standing {
 	return slices.Clone(m.requests[:min(len(m.requests), mostRequests)])
 }
 
-// thatStand returns those requests that stand at the revision of a look. The others are
-// forgotten.
-func (m *member) thatStand(requests []standing, look *look) (left []standing) {
+// thatStand returns the requests that stand at the revision of a look: those of the ones that
+// we know, and younger ones that the watch has not shown yet. Those that do not stand any more
+// are forgotten.
+func (m *member) thatStand(requests []standing, look *look) (left []standing, err error) {
+	known := map[string]bool{}
 	for i, r := range requests {
+		known[r.key] = true
 		if pairs := look.of[i].Pairs; len(pairs) > 0 {
 			r.rev = pairs[0].Rev
 			left = append(left, r)
@@ -241,7 +284,17 @@ func (m *member) thatStand(requests []standing, look *look) (left []standing) {
 			m.fell(r.key)
 		}
 	}
-	return left
+	for _, p := range look.of[len(requests)].Pairs {
+		r, err := decodeStanding(p)
+		if err != nil {
+			return nil, err
+		}
+		if !known[r.key] {
+			left = append(left, r)
+		}
+	}
+	slices.SortFunc(left, older)
+	return left[:min(len(left), mostRequests)], nil
 }
 
 // deal makes the transaction that serves requests, and says what each of them gets.

@@ -19,27 +19,43 @@ func (q *Queue) claims(ctx context.Context, most int, try bool) ([]Item, error) 
 		return nil, stop(ctx)
 	}
 	w := newWaiter(most, try)
-	for {
-		q.mu.Lock()
-		if q.closed {
-			q.mu.Unlock()
-			return nil, ErrClosed
-		}
-		q.waiters = append(q.waiters, w)
+	if err := q.enlist(ctx, w); err != nil {
+		return nil, err
+	}
+	return q.served(ctx, w)
+}
+
+// enlist has w wait for items.
+func (q *Queue) enlist(ctx context.Context, w *waiter) error {
+	q.mu.Lock()
+	if q.closed {
 		q.mu.Unlock()
-		if err := q.serveWaiters(ctx); err != nil {
-			if q.unlist(w) {
-				if ctx.Err() != nil {
-					return nil, stop(ctx)
-				}
-				return nil, err
-			}
-		}
+		return ErrClosed
+	}
+	q.waiters = append(q.waiters, w)
+	q.mu.Unlock()
+	err := q.serveWaiters(ctx)
+	switch {
+	case err == nil || !q.unlist(w): // it has an answer
+		return nil
+	case ctx.Err() != nil:
+		return stop(ctx)
+	default:
+		return err
+	}
+}
+
+// served waits until w, or another in its place, has items, or the end of ctx.
+func (q *Queue) served(ctx context.Context, w *waiter) ([]Item, error) {
+	for {
 		items, err := q.wait(ctx, w)
 		if !errors.Is(err, errAgain) {
 			return items, err
 		}
-		w = newWaiter(most, try)
+		w = newWaiter(w.most, w.try)
+		if err := q.enlist(ctx, w); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -51,10 +67,7 @@ func (q *Queue) wait(ctx context.Context, w *waiter) ([]Item, error) {
 		return w.items, w.err
 	case <-ctx.Done():
 	}
-	if !q.unlist(w) {
-		<-w.done
-		q.giveBack(w.items)
-	}
+	q.dismiss(w)
 	q.nudge() // a request that stands for nobody is withdrawn
 	return nil, stop(ctx)
 }
@@ -65,6 +78,14 @@ func stop(ctx context.Context) error {
 		return fmt.Errorf("kvqueue: %w: %w", ctx.Err(), cause)
 	}
 	return ctx.Err()
+}
+
+// dismiss takes back what a waiter waits for, which may be nil, or gives back what it has.
+func (q *Queue) dismiss(w *waiter) {
+	if w != nil && !q.unlist(w) {
+		<-w.done
+		q.giveBack(w.items)
+	}
 }
 
 // giveBack puts items back into their places, behind the caller's back: no attempt is
@@ -105,11 +126,12 @@ func (q *Queue) Do(ctx context.Context, most int, f func(ctx context.Context, it
 	if err != nil {
 		return err
 	}
-	return q.in(ctx, items, f)
+	return q.in(ctx, items, f, func() {})
 }
 
-// in calls f with items in a scope, and settles them by its end.
-func (q *Queue) in(ctx context.Context, items []Item, f func(ctx context.Context, items []Item) error) (err error) {
+// in calls f with items in a scope, and settles them by its end. It calls finished before it
+// acknowledges them: not if they go back.
+func (q *Queue) in(ctx context.Context, items []Item, f func(ctx context.Context, items []Item) error, finished func()) (err error) {
 	l := items[0].claim.life
 	run := run{how: bridge.Stopped} // it may be told to stop before it has begun
 	ended := false
@@ -125,6 +147,9 @@ func (q *Queue) in(ctx context.Context, items []Item, f func(ctx context.Context
 	}, async.Name("kvqueue "+q.name), async.StopOn(l.lost, l.why))
 	ended = true
 	v := verdictOf(run.how)
+	if v == done {
+		finished()
+	}
 	left, late := settleAll(context.WithoutCancel(ctx), items, v, err)
 	switch {
 	case late != nil && !matches(err, ErrLost):

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -179,6 +180,7 @@ func (m *member) listRequests(r Result) error {
 		}
 		requests[i] = s
 	}
+	slices.SortFunc(requests, older)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.requests, m.listed = requests, true

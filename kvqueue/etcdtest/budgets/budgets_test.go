@@ -4,6 +4,7 @@ package budgets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	recipe "go.etcd.io/etcd/client/v3/experimental/recipes"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
 	"github.com/ambit-go/ambit/kvqueue/etcdtest"
@@ -185,6 +187,50 @@ func (b *bench) ours(what string, handles, consumers, items int) float64 {
 	return b.row(what, consumers, each, took, claimed, conflicts)
 }
 
+// consumed measures package kvqueue as its users have it: each consumer is a Consume with one worker.
+func (b *bench) consumed(what string, handles, consumers, items int) float64 {
+	name := b.name()
+	in := b.open(b.store(), name)
+	b.fill(items, func(ctx context.Context, values ...[]byte) error {
+		_, err := in.Enqueue(ctx, values...)
+		return err
+	})
+	var queues []*kvqueue.Queue
+	for range handles {
+		queues = append(queues, b.open(b.store(), name))
+	}
+	each, took := b.run(consumers, func(ctx context.Context, c int) (n int, err error) {
+		return n, queues[c%handles].Consume(ctx, 1, 1, func(context.Context, []kvqueue.Item) error { n++; return nil })
+	})
+	var claimed, conflicts int64
+	for _, q := range queues {
+		s := q.Stats()
+		claimed, conflicts = claimed+s.Claimed, conflicts+s.Conflicts
+	}
+	return b.row(what, consumers, each, took, claimed, conflicts)
+}
+
+// claimed measures claims alone, of consumers that acknowledge nothing while it lasts.
+func (b *bench) claimed(what string, consumers, items int) float64 {
+	q := b.open(b.store(), b.name())
+	b.fill(items, func(ctx context.Context, values ...[]byte) error {
+		_, err := q.Enqueue(ctx, values...)
+		return err
+	})
+	ended := errors.New("the turn is over")
+	var each []int64
+	var took time.Duration
+	err := async.Scope(b.Context(), func(ctx context.Context) error {
+		each, took = b.run(consumers, func(context.Context, int) (int, error) {
+			taken, err := q.Take(ctx, 1)
+			return len(taken), err
+		})
+		return ended
+	})
+	require.ErrorIs(b, err, ended)
+	return b.row(what, consumers, each, took, 0, 0)
+}
+
 // TestTable is the table of the contract, and K1, K4 and K5: items a second, conflicts, and fairness.
 func TestTable(t *testing.T) {
 	b := newBench(t)
@@ -208,6 +254,26 @@ func TestTable(t *testing.T) {
 	one := b.ours("kvqueue, one handle (K1, K4: 25,000/s)", 1, 32, 100_000)
 	eight := b.ours("kvqueue, 8 handles (K1, K5: 1.5)", 8, 32, 60_000)
 	fmt.Printf("K1: one handle has %.1f times the race at 32 consumers (10), 8 handles %.1f times (6)\n", one/race[32], eight/race[32])
+}
+
+// TestOneProcess is K4, on the disk of the folder for temporary files and on a disk in memory: what the
+// sync costs is the difference.
+func TestOneProcess(t *testing.T) {
+	for _, disk := range []string{os.TempDir(), "/dev/shm"} {
+		t.Run(disk, func(t *testing.T) {
+			if info, err := os.Stat(disk); err != nil || !info.IsDir() {
+				t.Skipf("there is no %s", disk)
+			}
+			t.Setenv("TMPDIR", disk)
+			b := newBench(t)
+			fmt.Printf("on %s:\n", disk)
+			one := b.consumed("one consumer", 1, 1, 20_000)
+			do := b.ours("one handle, Do", 1, 32, 60_000)
+			many := b.consumed("one handle, Consume (K4: 25,000/s)", 1, 32, 100_000)
+			claims := b.claimed("one handle, claims alone", 32, 100_000)
+			fmt.Printf("K4 on %s: 32 consumers have %.1f times one consumer, %.1f with Do, %.1f if they only claim\n", disk, many/one, do/one, claims/one)
+		})
+	}
 }
 
 // TestEnqueue is K2: how many transactions of enqueues others have spoilt, with consumers under way.

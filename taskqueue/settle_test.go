@@ -122,9 +122,11 @@ func TestAPlaceIsFreeWhenItsHandlerHasEnded(t *testing.T) {
 		}}
 		require.NoError(t, q.Work(t.Context(), h, taskqueue.Concurrency(1), taskqueue.WorkUntilEmpty()))
 		assert.Equal(t, []time.Duration{0, 0, time.Second, 2 * time.Second}, starts, "one more than there are places, until that is settled")
-		// The last two end at the same moment: whether they are settled together is open.
-		assert.Equal(t, []int{1, 1}, s.settles[:2])
-		assert.Len(t, starts, s.settles[0]+s.settles[1]+sum(s.settles[2:]))
+		// A run begins and ends at the moment at which a call has come back and the next is
+		// made: whether that takes it along is open.
+		assert.Equal(t, 1, s.settles[0])
+		assert.LessOrEqual(t, slices.Max(s.settles), 2)
+		assert.Equal(t, 4, sum(s.settles))
 	})
 }
 

@@ -21,6 +21,7 @@ type Client struct {
 	limits kvqueue.Limits
 	sends  chan *request // to the one that writes
 	gone   chan struct{} // closed when err says why the connection has ended
+	silent time.Duration // how long a call waits for its answer
 	ended  sync.WaitGroup
 
 	bell chan struct{} // of size 1: there are ends of watches to send
@@ -37,9 +38,17 @@ var _ kvqueue.KV = (*Client)(nil)
 // helloPatience is how long the process that has the file may take to say hello.
 const helloPatience = 10 * time.Second
 
+// answerPatience is how long it may take to answer a call, whose context may have no end: it may
+// have been stopped, and not ended.
+const answerPatience = 30 * time.Second
+
+// errSilent is of a call that was not answered.
+var errSilent = errors.New("boltkv: the process that has the file does not answer: it may have been stopped")
+
 // Dial reaches the process that has the file open. A call whose connection ends fails with
 // [ErrGone], and so do all later ones; a Commit that was sent by then is
-// [kvqueue.ErrUnknown], too. Sessions are those of the process that has the file: they end
+// [kvqueue.ErrUnknown], too. A call that is not answered within 30 s fails, whatever its context
+// says: that process may have been stopped. Sessions are those of the process that has the file: they end
 // when they were not renewed for their TTL, however their owner came to its end.
 func Dial(path string) (*Client, error) {
 	path, err := canonical(path)
@@ -50,7 +59,7 @@ func Dial(path string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("boltkv: no process answers at %s.sock: use Open, or start the one that is to have the file: %w", path, err)
 	}
-	c := &Client{conn: conn, sends: make(chan *request, 64), gone: make(chan struct{}), bell: make(chan struct{}, 1), calls: map[uint64]func(*answer){}}
+	c := &Client{conn: conn, sends: make(chan *request, 64), gone: make(chan struct{}), silent: answerPatience, bell: make(chan struct{}, 1), calls: map[uint64]func(*answer){}}
 	out, in := bufio.NewWriter(conn), bufio.NewReader(conn)
 	w, r := gob.NewEncoder(out), gob.NewDecoder(in)
 	if err := c.greet(w, out, r); err != nil {
@@ -201,6 +210,16 @@ func (c *Client) send(ctx context.Context, r *request) error {
 
 // call makes a request that has one answer. sent says that it has been sent, or may have been.
 func (c *Client) call(ctx context.Context, r *request) (a *answer, sent bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.silent, errSilent)
+	defer cancel()
+	a, sent, err = c.ask(ctx, r)
+	if a == nil && err != nil && context.Cause(ctx) == errSilent {
+		err = errSilent
+	}
+	return a, sent, err
+}
+
+func (c *Client) ask(ctx context.Context, r *request) (a *answer, sent bool, err error) {
 	answers := make(chan *answer, 1)
 	c.expect(r, func(a *answer) { answers <- a })
 	defer c.forget(r)
@@ -227,7 +246,12 @@ func (c *Client) Limits() kvqueue.Limits { return c.limits }
 
 // Read reads ranges at one revision.
 func (c *Client) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
-	a, _, err := c.call(ctx, &request{Op: opRead, Ranges: ranges})
+	sent := make([]kvqueue.Range, len(ranges))
+	for i, r := range ranges {
+		r.Begin, r.End = bounds(r.Begin, r.End)
+		sent[i] = r
+	}
+	a, _, err := c.call(ctx, &request{Op: opRead, Ranges: sent})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -236,7 +260,11 @@ func (c *Client) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.R
 
 // Commit does all writes if every guard holds.
 func (c *Client) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
-	r := &request{Op: opCommit, Guards: guards, Writes: make([]write, len(writes))}
+	r := &request{Op: opCommit, Guards: make([]kvqueue.Guard, len(guards)), Writes: make([]write, len(writes))}
+	for i, g := range guards {
+		g.Key, g.End = bounds(g.Key, g.End)
+		r.Guards[i] = g
+	}
 	for i, w := range writes {
 		r.Writes[i] = write{Key: w.Key, Value: w.Value, Delete: w.Delete}
 		if w.Session == nil {

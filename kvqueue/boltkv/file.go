@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -48,14 +49,17 @@ func openBolt(path string, noSync bool) (bolt *bbolt.DB, file *os.File, err erro
 	if err != nil {
 		return nil, nil, err
 	}
+	patience := boltfile.LockPatience
 	if !fresh {
+		begin := time.Now()
 		if err := check(path); err != nil {
 			return nil, nil, err
 		}
+		patience = boltfile.PatienceAfterCheck(begin)
 	}
 	defer boltfile.Guard(&err, func() { boltfile.Unlock(file) })()
 	bolt, err = bbolt.Open(path, 0o600, &bbolt.Options{
-		Timeout:        boltfile.LockPatience,
+		Timeout:        patience,
 		NoSync:         noSync,
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,

@@ -51,6 +51,15 @@ type write struct {
 	Session    int64
 }
 
+// bounds are those of a range, as they are sent: to package gob an end that is empty is none, and
+// then the range would be one key.
+func bounds(begin, end []byte) (b, e []byte) {
+	if end != nil && len(end) == 0 {
+		return []byte{0}, []byte{0} // no key is from there to before there, either
+	}
+	return begin, end
+}
+
 type answer struct {
 	ID      uint64
 	Results []kvqueue.Result

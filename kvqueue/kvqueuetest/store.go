@@ -56,7 +56,7 @@ func readsRanges(f *fixture) {
 	three.Limit = 3
 	exact := f.span("c", "e")
 	exact.Limit = 2
-	results, _ := f.read(all, three, exact, none)
+	results, _ := f.read(all, three, exact, none, kvqueue.Range{Begin: f.key("a"), End: []byte{}})
 	assert.Equal(f, []string{"a=1", "b=2", "b\x00=b0", "b\xff=bf", "c=3"}, f.text(results[0]))
 	assert.False(f, results[0].More)
 	assert.Equal(f, []string{"a=1", "b=2", "b\x00=b0"}, f.text(results[1]))
@@ -64,6 +64,7 @@ func readsRanges(f *fixture) {
 	assert.Equal(f, []string{"c=3", "d=4"}, f.text(results[2]))
 	assert.False(f, results[2].More, "the limit has cut nothing")
 	assert.Empty(f, results[3].Pairs)
+	assert.Empty(f, results[4].Pairs, "no key is before an empty one")
 }
 
 func readsOneKey(f *fixture) {
@@ -204,6 +205,7 @@ func guardEmptyRange(f *fixture) {
 	}
 	f.holds(empty("b", "m"))
 	f.holds(empty("a\x00", "m"))
+	f.holds(kvqueue.Guard{Key: f.key("a"), End: []byte{}, Is: kvqueue.Absent})
 	f.refused(empty("b", "m\x00"))
 	f.refused(empty("a", "b"))
 	f.refused(empty("a", "z"))

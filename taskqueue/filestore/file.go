@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -65,15 +66,18 @@ func openBolt(path string) (bolt *bbolt.DB, file *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	patience := boltfile.LockPatience
 	if !fresh {
+		begin := time.Now()
 		if err = check(path); err != nil && !expected(err) {
 			err = &boltfile.Damaged{Package: "taskqueue", Path: path, Err: err}
 		}
+		patience = boltfile.PatienceAfterCheck(begin)
 	}
 	if err == nil {
 		defer boltfile.Guard(&err, func() { boltfile.Unlock(file) })()
 		bolt, err = bbolt.Open(path, 0o600, &bbolt.Options{
-			Timeout:        boltfile.LockPatience,
+			Timeout:        patience,
 			NoFreelistSync: true,
 			FreelistType:   bbolt.FreelistMapType,
 			OpenFile: func(path string, flag int, mode fs.FileMode) (_ *os.File, err error) {

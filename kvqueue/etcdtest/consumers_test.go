@@ -141,6 +141,6 @@ func TestEightProcessesTakeItemsInOrder(t *testing.T) {
 	assert.True(t, slices.IsSorted(order), "claimed in order")
 	t.Logf("%d items were claimed, %d claims were spoilt", claimed, conflicts)
 	assert.EqualValues(t, items, claimed)
-	// On an idle machine they are one in fifty at most. A race for the head has four in five.
-	assert.LessOrEqual(t, conflicts, int64(items/10))
+	// Those of processes that have not met yet, and no others. A race for the head has four in five.
+	assert.LessOrEqual(t, conflicts, int64(items*2/100))
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/cirunner/internal/clitest"
+	"github.com/ambit-go/ambit/cirunner/internal/scripttest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"cirunner": main}) }
+func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"cirunner": main}) }
 
-func TestScripts(t *testing.T) { clitest.Scripts(t, scriptParams()) }
+func TestScripts(t *testing.T) { scripttest.Scripts(t, scriptParams()) }
 
 // A project is a directory with a pipeline file.
 type project struct {

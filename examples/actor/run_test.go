@@ -7,13 +7,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/ambit-go/ambit/examples/internal/clitest"
+	"github.com/ambit-go/ambit/examples/internal/scripttest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"actor": main}) }
+func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"actor": main}) }
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
 
 // The program has said what it is going to do, and would be at it for days.
 func TestSignalEndsTheProgram(t *testing.T) {

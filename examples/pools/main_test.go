@@ -5,10 +5,10 @@ import (
 
 	"github.com/panjf2000/ants/v2"
 
-	"github.com/ambit-go/ambit/examples/internal/clitest"
+	"github.com/ambit-go/ambit/examples/internal/scripttest"
 )
 
 func TestMain(m *testing.M) {
 	ants.Release() // what importing ants has started
-	clitest.Main(m, map[string]func(){"pools": main})
+	scripttest.Main(m, map[string]func(){"pools": main})
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/ambit-go/ambit/examples/internal/clitest"
+	"github.com/ambit-go/ambit/examples/internal/scripttest"
+	"github.com/ambit-go/ambit/internal/clitest"
 	"github.com/ambit-go/ambit/scheduler"
 )
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
 
 // The program has said what it is going to do, and would be at it for days. However
 // many workers there are, few have tasks: what is left of them is soon dropped.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/ambit-go/ambit/examples/internal/clitest"
+	"github.com/ambit-go/ambit/examples/internal/scripttest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"runstep": main}) }
+func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"runstep": main}) }
 
-func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/examples/internal/clitest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 // A step is a runstep whose step has said "ready" and its process group.

@@ -26,7 +26,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/examples/internal/clitest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 // A run is the program as a process, with clients.

@@ -25,11 +25,12 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/examples/internal/clitest"
+	"github.com/ambit-go/ambit/examples/internal/scripttest"
 	"github.com/ambit-go/ambit/examples/sshrun/internal/sshserver"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"sshrun": main}) }
+func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"sshrun": main}) }
 
 // forever ends a script that goes on until a signal; a trap runs at once. It is
 // the child that says "ready", when it has become a program of its own: a fork

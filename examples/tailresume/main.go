@@ -29,10 +29,8 @@ import (
 )
 
 const about = `usage: tailresume [flags]
-
 Tailresume follows a log over connections that break, and prints every byte of it once.
 Exit status: 0 received as a whole, 1 not, 2 wrong arguments, 130, 143 stopped, 141 not read.
-
 `
 
 const defaultScript = `for i in {1..60}; do echo "line $i of a log that grows while it is read"; sleep 0.03; done; printf 'the last line, which has no newline'`

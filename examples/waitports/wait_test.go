@@ -16,13 +16,13 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/ambit-go/ambit/examples/internal/clitest"
+	"github.com/ambit-go/ambit/examples/internal/scripttest"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"waitports": main}) }
+func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"waitports": main}) }
 
 // TestScripts runs the program as its users do.
-func TestScripts(t *testing.T) { clitest.Scripts(t, testscript.Params{}) }
+func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
 
 var errRefused = errors.New("connection refused")
 

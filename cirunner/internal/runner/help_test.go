@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
-	"github.com/ambit-go/ambit/cirunner/internal/clitest"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
+	"github.com/ambit-go/ambit/cirunner/internal/scripttest"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
 )
 
-func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"serve": serve}) }
+func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"serve": serve}) }
 
 // A fixture is a run in a test.
 type fixture struct {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -65,47 +64,7 @@ func TestGoroutineThatIsLeftFailsTheTests(t *testing.T) {
 	}
 }
 
-func TestLeaksSeesALeakWhileItLasts(t *testing.T) {
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() { defer close(stopped); <-stop }()
-	assert.ErrorContains(t, Leaks(), "TestLeaksSeesALeakWhileItLasts")
-	close(stop)
-	<-stopped
-	assert.NoError(t, Leaks(), "not even for what package signal has started")
-}
-
 func TestSignalsMayBeWatchedInABubble(t *testing.T) {
 	p := rerun(t, "TestToPlantIn", "bubble")
 	assert.Equal(t, 0, p.Wait(), p.Stdout())
-}
-
-func TestScripts(t *testing.T) {
-	Scripts(t, testscript.Params{
-		Setup: func(env *testscript.Env) error { env.Setenv("ADDED", "more"); return nil },
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"mine": func(ts *testscript.TestScript, _ bool, args []string) { ts.Setenv("MINE", args[0]) },
-		},
-	})
-}
-
-// The scripts of this one must all fail.
-func TestToFail(t *testing.T) {
-	if os.Getenv(planted) == "failing scripts" {
-		Scripts(t, testscript.Params{Dir: "testdata/failing"})
-	}
-}
-
-func TestScriptThatExitsOtherwiseFails(t *testing.T) {
-	p := rerun(t, "TestToFail", "failing scripts")
-	assert.Equal(t, 1, p.Wait())
-	for _, want := range []string{
-		"want exit status 0, got exit status 3",
-		"want exit status 3, got exit status 4",
-		"want exit status 3, got <nil>",
-		"want exit status 1, got exec: \"no-such-program\"",
-		"usage: exits status program",
-	} {
-		assert.Contains(t, p.Stdout(), want)
-	}
-	assert.NotContains(t, p.Stdout(), "--- PASS: TestToFail/")
 }

@@ -3,16 +3,36 @@
 package clitest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
 )
 
+// TestMain is a program if it is called by the name of one, and else puts the programs
+// into PATH.
 func TestMain(m *testing.M) {
-	Main(m, map[string]func(){"echoer": echoer, "exiter": exiter})
+	programs := map[string]func(){"echoer": echoer, "exiter": exiter}
+	if program := programs[filepath.Base(os.Args[0])]; program != nil {
+		program()
+		os.Exit(0)
+	}
+	dir, err := os.MkdirTemp("", "clitest")
+	self, e := os.Executable()
+	for name := range programs {
+		err = errors.Join(err, e, os.Symlink(self, filepath.Join(dir, name)))
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	status := LeakChecked(m).Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(status)
 }
 
 // exiter ends with the status that its argument says.

@@ -1,3 +1,5 @@
+// Package clitest runs programs as their users do: as processes, with signals. It is for
+// tests: of the examples, and of the commands that are modules of their own.
 package clitest
 
 import (
@@ -6,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -120,6 +123,18 @@ func (p *Process) Signal(sig os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(sig); err != nil {
 		p.t.Fatal(err)
+	}
+}
+
+// Signals runs a test with each signal that asks a program to stop, and the exit
+// status which that makes.
+func Signals(t *testing.T, test func(t *testing.T, sig syscall.Signal, status int)) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("no signals there")
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) { test(t, sig, 128+int(sig)) })
 	}
 }
 

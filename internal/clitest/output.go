@@ -1,46 +1,14 @@
 package clitest
 
 import (
-	"bytes"
 	"context"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
 )
-
-// A Sign is an output that tells when a line "ready" has come.
-type Sign struct {
-	Ready chan struct{} // closed at "ready"
-
-	mu   sync.Mutex
-	text bytes.Buffer
-	once sync.Once
-}
-
-// NewSign returns an output that nothing has been written to.
-func NewSign() *Sign { return &Sign{Ready: make(chan struct{})} }
-
-// Write adds to the output.
-func (s *Sign) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p)
-	if bytes.Contains(s.text.Bytes(), []byte("ready\n")) {
-		s.once.Do(func() { close(s.Ready) })
-	}
-	return len(p), nil
-}
-
-// String returns what has come so far.
-func (s *Sign) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
 
 // Number returns the number in the first line of output that is word and a
 // number: the process id that a script has printed, say. It fails the test if

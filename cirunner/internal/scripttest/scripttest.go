@@ -1,0 +1,64 @@
+// Package scripttest runs programs by scripts. The programs are the test binary itself,
+// under another name.
+package scripttest
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/ambit-go/ambit/internal/clitest"
+)
+
+// Main is for TestMain: it puts the programs into PATH, runs the tests, and
+// fails if goroutines are left. It does not return.
+//
+//	func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"actor": main}) }
+func Main(m *testing.M, programs map[string]func()) {
+	testscript.Main(clitest.LeakChecked(m), programs)
+}
+
+// Scripts runs the scripts in testdata/script. Beside the commands of
+// testscript they have
+//
+//	exits STATUS PROGRAM [ARG...]	runs the program, which must exit with STATUS
+//
+// p may add to that; its Dir need not be set.
+func Scripts(t *testing.T, p testscript.Params) {
+	if p.Dir == "" {
+		p.Dir = "testdata/script"
+	}
+	cmds := map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits}
+	for name, f := range p.Cmds {
+		cmds[name] = f
+	}
+	p.Cmds = cmds
+	setup := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		env.Setenv("GORACE", os.Getenv("GORACE"))
+		if setup == nil {
+			return nil
+		}
+		return setup(env)
+	}
+	p.RequireUniqueNames = true
+	testscript.Run(t, p)
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits status program [args...]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil && args[0] == "0":
+	case errors.As(err, &exit) && strconv.Itoa(exit.ExitCode()) == args[0]:
+	default:
+		ts.Fatalf("want exit status %s, got %v", args[0], err)
+	}
+}

@@ -15,8 +15,11 @@ var openers struct {
 }
 
 // Register has [Open] use open for URLs of a scheme. The packages of stores do it when
-// they are imported. A scheme that is taken panics.
+// they are imported. A scheme that is taken panics, and so does a nil open.
 func Register(scheme string, open func(ctx context.Context, url string) (Store, error)) {
+	if open == nil {
+		panic("locks: Register of " + scheme + " with nil")
+	}
 	openers.Lock()
 	defer openers.Unlock()
 	if openers.by[scheme] != nil {

@@ -59,6 +59,7 @@ func TestTheClockCountsSuspends(t *testing.T) {
 		assert.Equal(t, 2*time.Minute, c.Suspended())
 		suspended -= time.Minute
 		assert.Equal(t, 2*time.Minute+2*time.Second, c.Now()-begin, "it does not go back")
+		assert.Equal(t, 2*time.Minute+2*time.Second, c.Soon()-begin, "for nobody")
 	})
 }
 

@@ -27,6 +27,9 @@ func readArtifacts(p *parser, d *draft, n *node) {
 			}
 		},
 	}, ignoredInArtifacts)
+	if reports := n.field("reports"); reports.has("dotenv") {
+		p.ignore(reports.keyAt("dotenv"), "artifacts:reports:dotenv", "later jobs do not get these variables; let them read a file that is an artifact")
+	}
 	if ok && !n.has("paths") && !n.has("reports") && !n.has("untracked") {
 		p.warn(n.at, "artifacts without paths", "they should have paths, the files to keep; nothing is kept")
 	}

@@ -13,9 +13,10 @@ type needed struct {
 
 func readNeeds(p *parser, d *draft, n *node) {
 	d.hasNeeds = true
-	items := []*node{n}
-	if n.kind == list {
-		items = n.items
+	items, ok := flat(n, 0, nil)
+	if !ok {
+		p.errorf(n.at, "needs has lists in lists more than %d deep, or too many of them", maxNesting)
+		return
 	}
 	if len(items) > maxNeeds {
 		p.errorf(n.at, "needs has %d jobs: it may have %d", len(items), maxNeeds)
@@ -35,11 +36,25 @@ func readNeeds(p *parser, d *draft, n *node) {
 	}
 }
 
+// flat returns the entries of a list in which there may be lists, as !reference makes
+// them. It gives up when they are too deep, or more than anybody needs.
+func flat(n *node, depth int, all []*node) (items []*node, ok bool) {
+	if n.kind != list {
+		return append(all, n), true
+	}
+	ok = depth <= maxNesting
+	for i := 0; ok && i < len(n.items); i++ {
+		all, ok = flat(n.items[i], depth+1, all)
+		ok = ok && len(all) <= maxItems
+	}
+	return all, ok
+}
+
 func (p *parser) need(n *node) (needed, bool) {
 	need := needed{artifacts: true, at: n.at}
 	if n.kind != mapping {
 		var ok bool
-		if n.kind == null || n.kind == boolean || n.kind == list {
+		if n.kind == null || n.kind == boolean {
 			p.should("needs", n, "a list of jobs, each a name, or a mapping of job, artifacts and optional")
 			return need, false
 		}

@@ -284,3 +284,18 @@ func TestALongLineIsClipped(t *testing.T) {
 	require.Equal(t, []rune("soon}"), []rune(last.Source)[last.Caret:])
 	require.LessOrEqual(t, len([]rune(last.Source)), maxSource)
 }
+
+// Needs may have lists in them, as references bring them in.
+func TestNeedsInReferences(t *testing.T) {
+	p := right(t, `
+.common: {needs: [a, {job: b, optional: true}]}
+a: {stage: build, script: x}
+c: {stage: build, script: x}
+j: {script: x, needs: [!reference [.common, needs], c]}
+`)
+	var all []string
+	for _, need := range p.Job("j").Needs {
+		all = append(all, need.Job.Name)
+	}
+	require.Equal(t, []string{"a", "c"}, all)
+}

@@ -91,6 +91,10 @@ func isImage(n *node) bool {
 	if strings.ContainsAny(n.field("name").text, ":/$") && !n.has("port") {
 		return true
 	}
+	argument := func(item *node) bool { return strings.HasPrefix(item.text, "-") }
+	if slices.ContainsFunc(n.field("command").items, argument) {
+		return true // one command of an image in pieces, not several of bash
+	}
 	return n.has("name") && !n.has("command") && !n.has("port") && !n.has("healthcheck") && !n.has("timeout")
 }
 

@@ -44,3 +44,22 @@ after: {needs: [down], script: x}
 	require.Empty(t, down.Services)
 	require.Equal(t, "trigger", p.Warnings[0].Keyword)
 }
+
+// An image's command is a list of arguments; a service's is a list of commands, of which
+// none begins with a dash. The words of the one are never run as the other.
+func TestServicesThatAreImages(t *testing.T) {
+	p := right(t, `
+j:
+  script: x
+  services:
+    - redis
+    - name: redis
+      command: [redis-server, --save, ""]
+    - {name: postgres, command: [postgres, -c, fsync=off]}
+    - {name: "docker:dind", command: ["--mtu=1450"]}
+    - {name: db, command: [./make-db, ./serve-db]}
+`)
+	require.Len(t, p.Jobs[0].Services, 1)
+	require.Equal(t, "./make-db\n./serve-db", p.Jobs[0].Services[0].Command)
+	require.Equal(t, 4, p.Warnings[0].Count)
+}

@@ -136,14 +136,15 @@ func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 	stubborn := "trap '' TERM; (trap '' TERM; sleep 1000) & echo started; sleep 1000; sleep 1000"
 	polite := "trap 'echo tidy; exit 9' TERM; bash -c 'echo started; exec sleep 1000' & wait"
 	limits := func(j *pipeline.Job) {
-		j.Timeout, j.Watchdog.Grace = 300*time.Millisecond, 100*time.Millisecond
+		// Long enough for a shell to come to its trap, however busy the machine is.
+		j.Timeout, j.Watchdog.Grace = 5*time.Second, 100*time.Millisecond
 		j.After = []string{"echo after $CI_JOB_STATUS"}
 	}
 	f := prepare(t, nil, jobOf("stubborn", stubborn, limits),
 		jobOf("polite", polite, limits, func(j *pipeline.Job) { j.Watchdog.Grace = time.Minute }))
 	require.NoError(t, f.run())
-	f.is("stubborn", plan.Failed, pipeline.TimeoutFailure, "the script took longer than 300ms, and ignored TERM: killed")
-	f.is("polite", plan.Failed, pipeline.TimeoutFailure, "the script took longer than 300ms, exit status 9")
+	f.is("stubborn", plan.Failed, pipeline.TimeoutFailure, "the script took longer than 5s, and ignored TERM: killed")
+	f.is("polite", plan.Failed, pipeline.TimeoutFailure, "the script took longer than 5s, exit status 9")
 	assert.Contains(t, f.log("polite"), "tidy\n")
 	assert.Contains(t, f.log("stubborn"), "after failed\n")
 }

@@ -16,7 +16,7 @@ import (
 
 // FuzzParse holds Parse to its promises for any file: no panic, the same answer
 // every time, errors at places that exist and in their order, and a pipeline in
-// which everything is resolved.
+// which everything is resolved, for runs of every kind.
 func FuzzParse(f *testing.F) {
 	for _, source := range seeds(f) {
 		f.Add(source)
@@ -32,7 +32,26 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		checkPipeline(t, p)
+		checkKinds(t, data, p)
 	})
+}
+
+// checkKinds asserts what runs of other kinds have in common with a first: what one warns
+// of a strict one refuses, and jobs of .pre and .post alone are no pipeline.
+func checkKinds(t *testing.T, data []byte, p *Pipeline) {
+	_, err := Options{Strict: true}.Parse("f.yml", data)
+	require.Equal(t, len(p.Warnings) > 0, err != nil, "strict: %v, warnings: %v", err, p.Warnings)
+	for _, kind := range []string{"tag", "mr", "schedule"} {
+		o := optionsOf(kind)
+		o.Cache = true
+		other, err := o.Parse("f.yml", data)
+		if err != nil {
+			continue // needs of what is not in this one, say
+		}
+		checkPipeline(t, other)
+		inside := func(j *Job) bool { return j.Stage != ".pre" && j.Stage != ".post" }
+		require.Equal(t, len(other.Jobs) > 0, slices.ContainsFunc(other.Jobs, inside))
+	}
 }
 
 // seeds are the pipelines and the wrong files of the other tests.

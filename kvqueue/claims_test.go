@@ -17,6 +17,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 )
 
 // collect consumes with a number of workers until ctx ends, and tells what it got.
@@ -382,9 +383,7 @@ func TestAStalledProducerTriesAgain(t *testing.T) {
 				got = append(got, all(t, q)...)
 				assert.Len(t, got, 403)
 				assert.Equal(t, 1, slices.Index(got, "b")-slices.Index(got, "a"), "its order is kept: %v", got)
-				a := newAuditor(t, kv, "q")
-				a.look()
-				a.report()
+				proof.Audit(t, kv, "q")
 			})
 		})
 	}

@@ -3,13 +3,9 @@ package kvqueue_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,170 +15,137 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 )
 
-// A step is one operation of a history.
-type step struct {
-	what  string // enqueue, claim or ack
-	value string // of claim it is the answer
-}
-
-// fifo is a queue as it ought to be. Its state is the values that are ready, in order, and
-// those that are claimed, sorted.
-var fifo = porcupine.Model{
-	Init: func() any { return [2]string{} },
-	Step: func(state, input, output any) (bool, any) {
-		s, in := state.([2]string), input.(step)
-		switch v := in.value + " "; in.what {
-		case "enqueue":
-			return true, [2]string{s[0] + v, s[1]}
-		case "claim":
-			if v = output.(string) + " "; !strings.HasPrefix(s[0], v) {
-				return false, s
-			}
-			claimed := append(strings.Fields(s[1]), output.(string))
-			slices.Sort(claimed)
-			return true, [2]string{s[0][len(v):], strings.Join(claimed, " ")}
-		default:
-			claimed := strings.Fields(s[1])
-			i := slices.Index(claimed, in.value)
-			if i < 0 {
-				return false, s
-			}
-			return true, [2]string{s[0], strings.Join(slices.Delete(claimed, i, i+1), " ")}
-		}
-	},
-	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %v", input, output) },
-}
-
-// A history is what several clients have done.
-type history struct {
-	clock atomic.Int64
-	mu    sync.Mutex
-	steps []porcupine.Operation
-}
-
-func (h *history) add(client int, begin int64, in step, out string, end int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.steps = append(h.steps, porcupine.Operation{ClientId: client, Input: in, Call: begin, Output: out, Return: end})
-}
-
 // There is an order of all enqueues, claims and acknowledgements, each between its call and
 // its return, in which the queue is one. Transactions are refused, and the answers of
-// those that add or acknowledge are lost; an enqueue whose caller has gone may be done at any
-// later time.
+// those that add, claim or acknowledge are lost; an enqueue whose caller has gone may be done
+// at any later time.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			h := &history{}
-			synctest.Test(t, func(t *testing.T) { h.record(t, seed) })
-			h.check(t)
+			h := proof.NewHistory(seed)
+			synctest.Test(t, func(t *testing.T) { record(t, h, newStore(t, memkv.Faults(h.Faults)), seed) })
+			h.Check(t)
 		})
 	}
 }
 
-// record has producers and consumers work at random.
-func (h *history) record(t *testing.T, seed uint64) {
-	const producers, each, consumers = 4, 5, 4
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(seed, 3))
-	dice := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
-	kv := newStore(t, memkv.Faults(func(_ []kvqueue.Guard, w []kvqueue.Write) memkv.Fault {
-		touches := func(kind string) bool {
-			return slices.ContainsFunc(w, func(w kvqueue.Write) bool { return bytes.Contains(w.Key, []byte(kind)) })
-		}
-		switch {
-		case !touches("/w/") && !touches("/d/") || dice(4) > 0: // that of a session or a request says that the session has ended
-			return memkv.None
-		case !touches("/d/"), claimsOf(w) > 0: // a claim whose answer was lost is held by nobody for a while
-			return memkv.Conflict
-		}
-		return []memkv.Fault{memkv.Conflict, memkv.Dropped, memkv.Unanswered, memkv.Late}[dice(4)]
-	}))
+// record has three handles on a store that answers slowly make a history.
+func record(t *testing.T, h *proof.History, kv kvqueue.KV, seed uint64) {
+	dice := proof.NewDice(seed + 1)
 	var handles []*kvqueue.Queue
 	for range 3 {
 		net := newCut(kv)
-		net.delay = func() time.Duration { return time.Duration(dice(int(3 * time.Millisecond))) }
-		handles = append(handles, open(t, net, "q"))
+		net.delay = func() time.Duration { return time.Duration(dice.N(int(3 * time.Millisecond))) }
+		handles = append(handles, open(t, h.Noted(net), "q"))
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var consuming, producing sync.WaitGroup
-	seen := map[string]bool{}
-	for c := range consumers {
-		consuming.Go(func() {
-			q := handles[c%3]
-			for ctx.Err() == nil {
-				begin := h.clock.Add(1)
-				_ = q.Do(ctx, 1, func(ctx context.Context, items []kvqueue.Item) error {
-					v := string(items[0].Value)
-					h.add(c, begin, step{what: "claim"}, v, h.clock.Add(1))
-					mu.Lock()
-					seen[v] = true
-					mu.Unlock()
-					time.Sleep(time.Duration(dice(int(20 * time.Millisecond))))
-					begin := h.clock.Add(1)
-					err := q.Ack(ctx, items...)
-					assert.NoError(t, err)
-					h.add(c, begin, step{"ack", v}, "", h.clock.Add(1))
-					return nil
-				})
-			}
-		})
-	}
-	type doubt struct {
-		client int
-		begin  int64
-		value  string
-	}
-	var doubts []doubt
-	for p := range producers {
-		producing.Go(func() {
-			for i := range each {
-				v, begin := fmt.Sprintf("%d.%d", p, i), h.clock.Add(1)
-				ctx, cancel := t.Context(), func() {}
-				if dice(5) == 0 {
-					ctx, cancel = context.WithTimeout(ctx, time.Duration(dice(int(10*time.Millisecond))))
-				}
-				_, err := handles[p%3].Enqueue(ctx, []byte(v))
-				cancel()
-				switch {
-				case err == nil:
-					h.add(consumers+p, begin, step{"enqueue", v}, "", h.clock.Add(1))
-				case errors.Is(err, kvqueue.ErrUnknown):
-					mu.Lock()
-					doubts = append(doubts, doubt{consumers + producers + len(doubts), begin, v})
-					mu.Unlock()
-				}
-				time.Sleep(time.Duration(dice(int(30 * time.Millisecond))))
-			}
-		})
-	}
-	producing.Wait()
-	time.Sleep(time.Minute)
-	n, err := handles[0].Len(t.Context())
-	assert.NoError(t, err)
-	assert.Equal(t, kvqueue.Length{}, n)
-	stop()
-	consuming.Wait()
-	for _, d := range doubts {
-		if seen[d.value] { // else it was not done
-			h.add(d.client, d.begin, step{"enqueue", d.value}, "", math.MaxInt64/2)
-		}
-	}
+	h.Record(t, handles, 5)
 }
 
-// check looks for an order. One that is not found within ten seconds is not missed.
-func (h *history) check(t *testing.T) {
-	t.Helper()
-	if porcupine.CheckOperationsTimeout(fifo, h.steps, 10*time.Second) == porcupine.Illegal {
-		slices.SortFunc(h.steps, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
-		var b strings.Builder
-		for _, o := range h.steps {
-			fmt.Fprintf(&b, "%d: %d-%d %+v -> %v\n", o.ClientId, o.Call, o.Return, o.Input, o.Output)
-		}
-		t.Errorf("no order of these steps explains the answers:\n%s", b.String())
+// The checker of histories finds what is wrong with a queue that gets broken stores, or
+// with these stories of one.
+func TestABrokenQueueIsNotLinearizable(t *testing.T) {
+	for name, breaks := range map[string]func(kvqueue.KV) kvqueue.KV{
+		"claims are in the wrong order":       func(kv kvqueue.KV) kvqueue.KV { return lastFirst{kv} },
+		"what was acknowledged comes again":   func(kv kvqueue.KV) kvqueue.KV { return &undying{KV: kv, once: new(atomic.Bool)} },
+		"what Enqueue has added is not there": func(kv kvqueue.KV) kvqueue.KV { return &forgetful{KV: kv, once: new(atomic.Bool)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := proof.NewHistory(1)
+			synctest.Test(t, func(t *testing.T) {
+				kv := breaks(newStore(t))
+				q := open(t, kv, "q")
+				for i := range 12 { // so that there is more than one
+					h.Produce(t.Context(), 100, q, fmt.Sprint("before.", i))
+				}
+				record(t, h, kv, 1)
+			})
+			assert.Equal(t, porcupine.Illegal, h.Verdict())
+		})
 	}
+	for name, story := range map[string]string{
+		"swapped":           "enqueue a, enqueue b, claim b, claim a",
+		"claimed twice":     "enqueue a, claim a, claim a",
+		"settled twice":     "enqueue a, claim a, ack a, ack a",
+		"claimed when gone": "enqueue a, claim a, ack a, claim a",
+		"from nowhere":      "enqueue a, claim b",
+		"too early":         "claim a, enqueue a",
+		"settled by nobody": "enqueue a, ack a",
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, porcupine.Illegal, told(story).Verdict()) })
+	}
+	assert.Equal(t, porcupine.Ok, told("enqueue a, enqueue b, claim a, ack a, claim b, ack b").Verdict())
+}
+
+// told is the history of steps that came one after another.
+func told(story string) *proof.History {
+	h := proof.NewHistory(1)
+	for i, step := range strings.Split(story, ", ") {
+		what, value, _ := strings.Cut(step, " ")
+		in := proof.Step{What: what, Value: value}
+		if what == "claim" {
+			in.Value = ""
+		}
+		h.Add(i, int64(2*i), in, value, int64(2*i+1))
+	}
+	return h
+}
+
+// A lastFirst store reads the ready items from the end.
+type lastFirst struct{ kvqueue.KV }
+
+func (s lastFirst) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
+	whole := slices.Clone(ranges)
+	for i := range whole {
+		whole[i].Limit = 0
+	}
+	results, rev, err := s.KV.Read(ctx, whole...)
+	for i := range results {
+		r := &results[i]
+		if bytes.Contains(ranges[i].Begin, []byte("/q/q/")) {
+			slices.Reverse(r.Pairs)
+		}
+		if limit := ranges[i].Limit; limit > 0 && len(r.Pairs) > limit {
+			r.Pairs, r.More = r.Pairs[:limit], true
+		}
+	}
+	return results, rev, err
+}
+
+// An undying store puts back one item that was acknowledged.
+type undying struct {
+	kvqueue.KV
+	once *atomic.Bool
+}
+
+func (s *undying) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
+	for i, w := range writes {
+		if payload := bytes.Index(w.Key, []byte("/d/")); w.Delete && payload > 0 && s.once.CompareAndSwap(false, true) {
+			writes = slices.Clone(writes)
+			key := bytes.Clone(w.Key)
+			key[payload+1] = 'q'
+			writes[i] = kvqueue.Write{Key: key, Value: []byte{0, 0, 1}}
+			break
+		}
+	}
+	return s.KV.Commit(ctx, guards, writes)
+}
+
+// A forgetful store does not put the first item that is added.
+type forgetful struct {
+	kvqueue.KV
+	once *atomic.Bool
+}
+
+func (s *forgetful) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
+	own := slices.Clone(writes)
+	if slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return !w.Delete && bytes.Contains(w.Key, []byte("/d/")) }) && s.once.CompareAndSwap(false, true) {
+		own = slices.DeleteFunc(own, func(w kvqueue.Write) bool {
+			return bytes.Contains(w.Key, []byte("/q/q/")) || bytes.Contains(w.Key, []byte("/d/"))
+		})
+	}
+	return s.KV.Commit(ctx, guards, own)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/boltkv"
+	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 )
 
 // asProcess has the test program be one of the processes of a test: its value says which.
@@ -20,6 +21,7 @@ const asProcess = "BOLTKV_TEST_PROCESS"
 var processes = map[string]func(path string) error{"enqueue": enqueueForEver, "hold": hold}
 
 func TestMain(m *testing.M) {
+	proof.Main(shared)
 	if f := processes[os.Getenv(asProcess)]; f != nil {
 		if err := f(os.Args[1]); err != nil {
 			println(err.Error())
@@ -42,6 +44,17 @@ func process(t *testing.T, name, path string) *exec.Cmd {
 		}
 	})
 	return cmd
+}
+
+// shared opens a file, or reaches the process that has it.
+func shared(path string) proof.Opener {
+	return func(ctx context.Context) (kvqueue.KV, func(), error) {
+		s, err := boltkv.Share(ctx, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s, func() { _ = s.Close() }, nil
+	}
 }
 
 func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "queue.db") }

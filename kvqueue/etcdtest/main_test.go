@@ -9,10 +9,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 )
 
 func TestMain(m *testing.M) {
 	etcdtest.Main()
+	proof.Main(clusterAt)
 	if consumer() {
 		return
 	}

@@ -47,3 +47,19 @@ func ExampleFaults() {
 	// 1 <nil> 1
 	// 1 <nil>
 }
+
+// A store of any kind is made to lose an answer.
+func ExampleNewFaulty() {
+	ctx := context.Background()
+	inner := memkv.New() // or a file, or a cluster
+	defer inner.Close()
+	kv := memkv.NewFaulty(inner, func([]kvqueue.Guard, []kvqueue.Write) memkv.Fault { return memkv.Unanswered })
+	defer kv.Wait()
+	_, err := kv.Commit(ctx, nil, []kvqueue.Write{{Key: []byte("a"), Value: []byte("1")}})
+	fmt.Println(err)
+	results, _, err := kv.Read(ctx, kvqueue.Range{Begin: []byte("a")})
+	fmt.Printf("%s %v\n", results[0].Pairs[0].Value, err)
+	// Output:
+	// kvqueue: it is not known whether the transaction was done
+	// 1 <nil>
+}

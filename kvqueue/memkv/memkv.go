@@ -17,32 +17,15 @@ import (
 // A Store is a [kvqueue.KV] in memory. It is made by [New].
 type Store struct {
 	*local.Store
-	faults func(guards []kvqueue.Guard, writes []kvqueue.Write) Fault
-	late   sync.WaitGroup
+	faulty *Faulty
 }
 
 // An Option changes how a store is made.
 type Option func(*Store)
 
-// A Fault is what goes wrong with a transaction.
-type Fault uint8
-
-const (
-	// None: nothing does.
-	None Fault = iota
-	// Conflict: it is refused, as if a guard did not hold.
-	Conflict
-	// Dropped: it is not done, and its caller is told that this is not known.
-	Dropped
-	// Unanswered: it is done, and its caller is told that this is not known.
-	Unanswered
-	// Late: its caller is told that it is not known, and then it is done.
-	Late
-)
-
-// Faults has f say what goes wrong with each transaction.
+// Faults has f say what goes wrong with each transaction, as [NewFaulty] does.
 func Faults(f func(guards []kvqueue.Guard, writes []kvqueue.Write) Fault) Option {
-	return func(s *Store) { s.faults = f }
+	return func(s *Store) { s.faulty.faults = f }
 }
 
 // New returns an empty store.
@@ -52,45 +35,21 @@ func New(options ...Option) *Store {
 	if err != nil {
 		panic(err) // a tree in memory never fails
 	}
-	s := &Store{Store: inner}
+	s := &Store{Store: inner, faulty: &Faulty{KV: inner}}
 	for _, o := range options {
 		o(s)
 	}
 	return s
 }
 
-// lateBy is how much later than its answer a transaction is done that is [Late].
-const lateBy = 20 * time.Millisecond
-
 // Commit does all of the writes if every guard holds, unless a fault was asked for.
 func (s *Store) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
-	fault := None
-	if s.faults != nil {
-		fault = s.faults(guards, writes)
-	}
-	switch fault {
-	case Conflict:
-		return 0, kvqueue.ErrConflict
-	case Dropped:
-		return 0, kvqueue.ErrUnknown
-	case Unanswered:
-		_, _ = s.Store.Commit(ctx, guards, writes)
-		return 0, kvqueue.ErrUnknown
-	case Late:
-		s.late.Add(1)
-		time.AfterFunc(lateBy, func() {
-			defer s.late.Done()
-			_, _ = s.Store.Commit(context.WithoutCancel(ctx), guards, writes)
-		})
-		return 0, kvqueue.ErrUnknown
-	default:
-		return s.Store.Commit(ctx, guards, writes)
-	}
+	return s.faulty.Commit(ctx, guards, writes)
 }
 
 // Close waits for what is late, and ends all sessions and watches.
 func (s *Store) Close() {
-	s.late.Wait()
+	s.faulty.Wait()
 	s.Store.Close()
 }
 

@@ -1,0 +1,113 @@
+//go:build linux
+
+package etcdtest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/etcdkv"
+	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+	"github.com/ambit-go/ambit/kvqueue/internal/proof"
+	"github.com/ambit-go/ambit/kvqueue/memkv"
+)
+
+// clusterAt opens the store of a cluster with these endpoints, with a client of its own.
+func clusterAt(endpoints string) proof.Opener {
+	return func(context.Context) (kvqueue.KV, func(), error) {
+		client, err := etcdtest.NewClient(strings.Split(endpoints, ","))
+		if err != nil {
+			return nil, nil, err
+		}
+		return etcdkv.New(client, etcdkv.Timeout(2*time.Second)), func() { _ = client.Close() }, nil
+	}
+}
+
+// Processes use a queue at random, while transactions go wrong, and they and the members of
+// the cluster are killed with kill -9 and stopped. The auditors see every transaction.
+func TestRandomProgramsOfProcesses(t *testing.T) {
+	for _, members := range []int{1, 3} {
+		for seed := range uint64(2) {
+			t.Run(fmt.Sprintf("%d members, %d", members, seed), func(t *testing.T) {
+				cluster := etcdtest.Start(t, members)
+				endpoints := strings.Join(cluster.Endpoints(), ",")
+				proof.Program{
+					Seed: seed, Store: endpoints, Open: clusterAt(endpoints), Watch: clusterAt(endpoints),
+					TTL: 2 * time.Second, Second: 50 * time.Millisecond,
+					Workers: 4, Steps: 6, Every: 120,
+					Happens: []func(*testing.T, *proof.Dice) (string, func()){
+						func(t *testing.T, d *proof.Dice) (string, func()) { return killMember(t, cluster, d) },
+						func(t *testing.T, d *proof.Dice) (string, func()) { return stopMember(t, cluster, d) },
+					},
+				}.Run(t)
+			})
+		}
+	}
+}
+
+// killMember kills a member. If there are others it comes back later, else at once.
+func killMember(t *testing.T, c *etcdtest.Cluster, d *proof.Dice) (string, func()) {
+	m := c.Members[d.N(len(c.Members))]
+	m.Kill()
+	start := func() { assert.NoError(t, m.Start()) }
+	if len(c.Members) == 1 {
+		start()
+		return "killed the member, and started it", nil
+	}
+	return "killed member " + m.Name, start
+}
+
+// stopMember has a member stand still for a while.
+func stopMember(t *testing.T, c *etcdtest.Cluster, d *proof.Dice) (string, func()) {
+	m := c.Members[d.N(len(c.Members))]
+	assert.NoError(t, m.Stop())
+	goOn := func() { assert.NoError(t, m.Continue()) }
+	if len(c.Members) == 1 {
+		d.Pause(t.Context(), time.Second)
+		goOn()
+		return "stopped the member for a while", nil
+	}
+	return "stopped member " + m.Name, goOn
+}
+
+// There is an order of what handles in this process have done, while transactions go wrong,
+// and a member is killed, and another stopped.
+func TestHistoriesOnClustersAreLinearizable(t *testing.T) {
+	for _, members := range []int{1, 3} {
+		t.Run(fmt.Sprintf("%d members", members), func(t *testing.T) {
+			cluster := etcdtest.Start(t, members)
+			h := proof.NewHistory(uint64(members))
+			var handles []*kvqueue.Queue
+			for range 3 {
+				faulty := memkv.NewFaulty(etcdkv.New(cluster.Client(t), etcdkv.Timeout(2*time.Second)), h.Faults)
+				t.Cleanup(faulty.Wait)
+				handles = append(handles, open(t, h.Noted(faulty), "q", kvqueue.TTL(5*time.Minute)))
+			}
+			ctx, recorded := context.WithCancel(t.Context())
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				for i, happens := range []func(*testing.T, *etcdtest.Cluster, *proof.Dice) (string, func()){killMember, stopMember} {
+					if h.Steps(ctx, 20*(2*i+1)) != nil {
+						return
+					}
+					_, undo := happens(t, cluster, proof.NewDice(uint64(i)))
+					if undo != nil {
+						_ = h.Steps(ctx, 20*(2*i+2))
+						undo()
+					}
+				}
+			}()
+			h.Record(t, handles, 12)
+			recorded()
+			<-over
+			h.Check(t)
+		})
+	}
+}

@@ -3,7 +3,10 @@ package kvqueue_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 )
 
 // The tests of the guards of each transaction: something happens between the look and the
@@ -155,4 +159,136 @@ func TestNothingOfASessionThatLivesIsGivenBack(t *testing.T) {
 			return nil
 		}), kvqueue.ErrLost, "q has seen that, too")
 	})
+}
+
+// A request comes between the look of a direct claim and its transaction: nobody passes it.
+func TestARequestThatComesBeforeADirectClaimIsNotPassed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		q := open(t, net, "q")
+		_, err := q.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		waits, err := kv.Session(t.Context(), time.Hour)
+		require.NoError(t, err)
+		_, err = kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: fmt.Appendf(nil, "kvq/q/l/%016x", waits.ID()), Session: waits}})
+		require.NoError(t, err)
+		before(net, "/w/", func() {
+			_, now, err := kv.Read(t.Context())
+			assert.NoError(t, err)
+			key := binary.BigEndian.AppendUint64([]byte("kvq/q/r/"), uint64(now))
+			value := append(binary.BigEndian.AppendUint64(nil, uint64(waits.ID())), 1)
+			_, err = kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: append(key, "12345678"...), Value: value, Session: waits}})
+			assert.NoError(t, err)
+		})
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		assert.ErrorIs(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }), context.DeadlineExceeded)
+		begin := fmt.Appendf(nil, "kvq/q/w/%016x/", waits.ID())
+		results, _, err := kv.Read(t.Context(), kvqueue.Range{Begin: begin, End: append(bytes.Clone(begin), 0xff)})
+		require.NoError(t, err)
+		assert.Len(t, results[0].Pairs, 1, "the one that waits has it: it was served by the other, as it does nothing itself")
+	})
+}
+
+// A requester's session ends between the look of the one that serves and its transaction.
+func TestARequestOfASessionThatEndsIsNotServed(t *testing.T) {
+	for _, ends := range []string{"requester", "server"} {
+		t.Run(ends, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kv := newStore(t)
+				nets := map[string]*cut{"server": newCut(kv), "requester": newCut(kv)}
+				in, got := open(t, kv, "q"), make(chan int, 4)
+				for _, name := range []string{"server", "requester"} { // the oldest request is that of the first
+					q := open(t, nets[name], "q")
+					go func() {
+						_ = q.Consume(t.Context(), 1, 1, func(_ context.Context, items []kvqueue.Item) error {
+							got <- items[0].Attempt
+							return nil
+						})
+					}()
+					time.Sleep(2 * time.Second)
+				}
+				a := proof.NewAuditor("q")
+				following, unfollow := context.WithCancel(t.Context())
+				followed := make(chan struct{})
+				go func() { defer close(followed); a.Follow(following, proof.Always(kv)) }()
+				synctest.Wait()
+				before(nets["server"], "/w/", nets[ends].endSession)
+				_, err := in.Enqueue(t.Context(), []byte("a"), []byte("b"))
+				require.NoError(t, err)
+				assert.Equal(t, 1, <-got, "it was not claimed before")
+				assert.Equal(t, 1, <-got)
+				time.Sleep(time.Second)
+				require.NoError(t, a.Settle(t.Context(), kv))
+				unfollow()
+				<-followed
+				a.Report(t)
+			})
+		})
+	}
+}
+
+// A handle lists what it has, as its watch has broken. What it claims after the list was read,
+// and before it was taken in, is handed over once.
+func TestWhatIsClaimedWhileAListIsOnItsWayIsHandedOverOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := &listed{cut: newCut(kv)}
+		q := open(t, net, "q")
+		var mu sync.Mutex
+		fences := map[kvqueue.Rev]int{}
+		claimed := make(chan struct{}, 2)
+		consume := func() {
+			_ = q.Consume(t.Context(), 2, 1, func(ctx context.Context, items []kvqueue.Item) error {
+				mu.Lock()
+				fences[items[0].Fence]++
+				mu.Unlock()
+				claimed <- struct{}{}
+				<-ctx.Done() // it is claimed all the while
+				return nil
+			})
+		}
+		go consume()
+		time.Sleep(10 * time.Second)
+		net.then(func() {
+			_, err := q.Enqueue(t.Context(), []byte("a"))
+			assert.NoError(t, err)
+			<-claimed
+		})
+		net.breakWatches(kvqueue.ErrCompacted)
+		time.Sleep(30 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		assert.Len(t, fences, 1)
+		for fence, times := range fences {
+			assert.Equal(t, 1, times, fence)
+		}
+	})
+}
+
+// A listed store calls something when a list of what a handle has was read.
+type listed struct {
+	*cut
+	call func()
+}
+
+func (l *listed) then(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.call = f
+}
+
+func (l *listed) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
+	results, rev, err := l.cut.Read(ctx, ranges...)
+	if bytes.Contains(ranges[len(ranges)-1].Begin, []byte("/w/")) && ranges[len(ranges)-1].End != nil {
+		l.mu.Lock()
+		f := l.call
+		l.call = nil
+		l.mu.Unlock()
+		if f != nil {
+			f()
+		}
+	}
+	return results, rev, err
 }

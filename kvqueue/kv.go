@@ -74,7 +74,8 @@ type Event struct {
 }
 
 // A Session is the liveness of one process, judged by the clock of the store. It ends
-// when it was not renewed for its TTL, and every key that was put with it vanishes then.
+// when it was not renewed for its TTL, and every key that was put with it vanishes then, all
+// of them at one revision.
 type Session interface {
 	// ID tells it from all other sessions of the store, past ones too.
 	ID() int64

@@ -276,7 +276,7 @@ func (m *member) standingRange() Guard {
 
 // fits reports whether so many items for so many requests are one transaction.
 func (q *Queue) fits(takers, items int) bool {
-	return items <= q.maxItems && items+2*takers+4 <= q.limits.Guards && 2*items+takers+2 <= q.limits.Writes
+	return items <= q.maxItems && items+takers+2 <= q.limits.Guards && 2*items+takers+2 <= q.limits.Writes
 }
 
 // commit claims items, of which mine are for this member, and hands those over, and does the

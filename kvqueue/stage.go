@@ -105,7 +105,7 @@ func (m *member) ask(ctx context.Context, s *snapshot, want int) (wait time.Dura
 	m.mu.Lock()
 	m.mine, m.missing = string(key), time.Time{} // the watch may show that it was served before we have the answer
 	m.mu.Unlock()
-	t := transaction{q: m.q, guards: []Guard{m.lives()}, writes: []Write{{Key: key, Value: value, Session: m.s}}}
+	t := transaction{q: m.q, writes: []Write{{Key: key, Value: value, Session: m.s}}} // refused if the session has ended
 	aboard := m.board(&t)
 	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
 	m.alight(aboard, err)
@@ -297,7 +297,9 @@ func (m *member) thatStand(requests []standing, look *look) (left []standing, er
 	return left[:min(len(left), mostRequests)], nil
 }
 
-// deal makes the transaction that serves requests, and says what each of them gets.
+// deal makes the transaction that serves requests, and says what each of them gets. It guards
+// no session: a request vanishes at one revision with its session, ours too, so the guard of the
+// request is that of the session.
 func (m *member) deal(requests []standing, look *look) (*transaction, []share) {
 	wants := make([]int, len(requests))
 	ours := false
@@ -307,8 +309,7 @@ func (m *member) deal(requests []standing, look *look) (*transaction, []share) {
 		}
 	}
 	shares := deal(wants, look.heads, m.q.maxItem, m.q.fits)
-	t := &transaction{q: m.q, guards: []Guard{m.lives()}}
-	guarded := map[int64]bool{m.id: true}
+	t := &transaction{q: m.q}
 	together := map[int64]int{}
 	for i, s := range shares {
 		together[requests[i].session] += s.end - s.begin
@@ -317,10 +318,6 @@ func (m *member) deal(requests []standing, look *look) (*transaction, []share) {
 		r := requests[i]
 		t.guards = append(t.guards, Guard{Key: []byte(r.key), Is: Unchanged, Rev: r.rev})
 		t.writes = append(t.writes, Write{Key: []byte(r.key), Delete: true})
-		if !guarded[r.session] {
-			guarded[r.session] = true
-			t.guards = append(t.guards, Guard{Key: m.q.lay.session("l", r.session), Is: Present})
-		}
 		for _, h := range look.heads[s.begin:s.end] {
 			t.claim(r.session, h, together[r.session])
 		}

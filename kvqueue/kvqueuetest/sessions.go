@@ -46,6 +46,7 @@ func sessionKeysVanish(f *fixture) {
 	require.NoError(f, s.End(f.ctx))
 	events := f.changes(2, rev, f.key("k/"))
 	assert.ElementsMatch(f, []string{"k/1 is gone", "k/2 is gone"}, f.texts(events))
+	assert.Equal(f, events[0].Rev, events[1].Rev, "at one revision")
 	results, _ = f.read(f.span("k", "l"))
 	assert.Equal(f, []string{"k/none=", "k/other=of a session"}, f.text(results[0]))
 	assert.NoError(f, s.End(f.ctx), "it may be ended again")

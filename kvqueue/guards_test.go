@@ -292,3 +292,135 @@ func (l *listed) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.R
 	}
 	return results, rev, err
 }
+
+// The answer to a claim is late, and meanwhile a watch, or a list, shows the claim: it is handed
+// over once.
+func TestAClaimThatIsShownBeforeItsAnswerIsHandedOverOnce(t *testing.T) {
+	for _, shownBy := range []string{"watch", "list"} {
+		t.Run(shownBy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				net := &tardy{cut: newCut(newStore(t))}
+				net.then = func() {
+					if shownBy == "list" {
+						net.breakWatches(kvqueue.ErrCompacted)
+					}
+					time.Sleep(time.Second)
+				}
+				q := open(t, net, "q")
+				for range 2 {
+					go func() {
+						_ = q.Consume(t.Context(), 1, 1, func(ctx context.Context, items []kvqueue.Item) error {
+							<-ctx.Done()
+							return nil
+						})
+					}()
+				}
+				time.Sleep(10 * time.Second)
+				_, err := q.Enqueue(t.Context(), []byte("a"))
+				require.NoError(t, err)
+				time.Sleep(10 * time.Second)
+				assert.EqualValues(t, 1, q.Stats().Claimed)
+			})
+		})
+	}
+}
+
+// A tardy store does something between a transaction that claims and its answer.
+type tardy struct {
+	*cut
+	then func()
+}
+
+func (s *tardy) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
+	rev, err := s.cut.Commit(ctx, guards, writes)
+	if err == nil && slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return !w.Delete && bytes.Contains(w.Key, []byte("/w/")) }) {
+		s.then()
+	}
+	return rev, err
+}
+
+// A handle has had an item, and tries to claim it again. The watch has not shown the end of the
+// first claim, and breaks; the list shows that there is none. When the try has come to nothing the
+// handle keeps nothing of the item.
+func TestNothingIsKeptOfAClaimWhoseEndOnlyAListShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		lag := &lagging{KV: net, lag: 24 * time.Hour, breaks: make(chan struct{})}
+		q, other := open(t, lag, "q"), open(t, kv, "q")
+		_, err := q.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		claim := func(q *kvqueue.Queue, why error) {
+			assert.ErrorIs(t, q.Do(t.Context(), 1, func(ctx context.Context, items []kvqueue.Item) error {
+				return q.Nack(ctx, why, items...)
+			}), nil)
+		}
+		claim(q, nil) // and it goes back
+		net.intercept(func(_ []kvqueue.Guard, writes []kvqueue.Write) error {
+			if slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return !w.Delete && bytes.Contains(w.Key, []byte("/w/")) }) {
+				net.intercept(nil)
+				require.NoError(t, other.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return nil }))
+				lag.broken()
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		assert.ErrorIs(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }), context.DeadlineExceeded)
+		assert.Zero(t, q.Sizes().Held)
+	})
+}
+
+// A handle has an item, and lists what it has again and again: it is handed over once.
+func TestWhatIsListedAgainIsHandedOverOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newCut(newStore(t))
+		q := open(t, net, "q")
+		_, err := q.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		go func() {
+			_ = q.Consume(t.Context(), 2, 1, func(ctx context.Context, _ []kvqueue.Item) error { <-ctx.Done(); return nil })
+		}()
+		for range 5 {
+			time.Sleep(10 * time.Second)
+			net.breakWatches(kvqueue.ErrCompacted)
+		}
+		assert.EqualValues(t, 1, q.Stats().Claimed)
+	})
+}
+
+// Another claims two items for a handle in one transaction, while the handle tries to claim one
+// of them itself, and its watch breaks: both are handed over.
+func TestItemsThatAListShowsDuringATryAreHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := newCut(kv)
+		q := open(t, net, "q")
+		pos, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		before(net, "/w/", func() {
+			results, _, err := kv.Read(t.Context(), kvqueue.Range{Begin: []byte("kvq/q/l/"), End: []byte("kvq/q/l0")})
+			require.NoError(t, err)
+			id := results[0].Pairs[0].Key[len("kvq/q/l/"):]
+			var moves []kvqueue.Write
+			for _, k := range []kvqueue.Key{pos.First, pos.Last} {
+				moves = append(moves, kvqueue.Write{Key: append([]byte("kvq/q/q/"), k[:]...), Delete: true},
+					kvqueue.Write{Key: append(fmt.Appendf(nil, "kvq/q/w/%s/", id), k[:]...), Value: []byte{0, 0, 1, 2}})
+			}
+			_, err = kv.Commit(t.Context(), nil, moves)
+			require.NoError(t, err)
+			net.breakWatches(kvqueue.ErrCompacted)
+			time.Sleep(time.Second)
+		})
+		got := make(chan string, 2)
+		go func() {
+			_ = q.Consume(t.Context(), 1, 1, func(_ context.Context, items []kvqueue.Item) error {
+				got <- string(items[0].Value)
+				return nil
+			})
+		}()
+		time.Sleep(time.Minute)
+		assert.Len(t, got, 2)
+	})
+}

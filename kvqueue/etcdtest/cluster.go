@@ -105,19 +105,30 @@ func freePorts(tb testing.TB, n int) (addresses []string) {
 	return addresses
 }
 
-// start starts all members, and waits until they are ready: none is before most run.
+// start starts all members, and waits until they are ready: none is before most run. So if one
+// ends, all do.
 func (c *Cluster) start() error {
 	for _, m := range c.Members {
 		if err := m.launch(); err != nil {
 			return err
 		}
 	}
+	results := make(chan error)
+	var processes []*os.Process
 	for _, m := range c.Members {
-		if err := m.await(); err != nil {
-			return err
+		processes = append(processes, m.process.Process)
+		go func() { results <- m.await() }()
+	}
+	var first error
+	for range c.Members {
+		if err := <-results; err != nil && first == nil {
+			first = err
+			for _, p := range processes {
+				_ = p.Kill()
+			}
 		}
 	}
-	return nil
+	return first
 }
 
 // Restart kills all members that run, and starts all.
@@ -225,8 +236,12 @@ func (m *Member) launch() error {
 	return nil
 }
 
-// await waits until a member that was launched is ready, or has ended.
+// await waits until a member that was launched is ready, or has ended, or for longer than a busy
+// machine takes. One that is not ready is killed.
 func (m *Member) await() error {
+	process := m.process.Process
+	late := time.AfterFunc(2*time.Minute, func() { _ = process.Kill() })
+	defer late.Stop()
 	if line, _ := bufio.NewReader(m.output).ReadString('\n'); line == "ready\n" {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -194,31 +195,24 @@ func (m *member) listClaims(r Result, rev Rev) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	listed := map[Key]bool{}
-	fresh := map[Rev][]ready{}
+	news := map[Rev][]ready{}
 	for _, p := range r.Pairs {
 		c, err := decodeClaim(p)
 		if err != nil {
 			return err
 		}
 		listed[c.key] = true
-		if h := m.held[c.key]; h == nil || h.rev < c.rev { // else it was handed over
-			fresh[c.rev] = append(fresh[c.rev], c)
+		switch h := m.held[c.key]; {
+		case h == nil:
+			news[c.rev] = append(news[c.rev], c)
+		case h.rev >= c.rev:
+		case h.busy:
+			h.seen = &c
+		default:
+			news[c.rev] = append(news[c.rev], c)
 		}
 	}
-	for at, claims := range fresh {
-		var news []ready
-		for _, c := range claims {
-			c.together = len(claims) // the others were settled before
-			if h := m.held[c.key]; h != nil && h.busy {
-				h.seen = &c
-			} else {
-				news = append(news, c)
-			}
-		}
-		if len(news) > 0 {
-			m.arrived[at] = news
-		}
-	}
+	maps.Copy(m.arrived, news) // with those that are on their way they will be all of their transactions
 	for k, h := range m.held {
 		switch {
 		case listed[k]:

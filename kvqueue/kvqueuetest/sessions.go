@@ -72,7 +72,7 @@ func sessionKeyDetached(f *fixture) {
 func sessionRenewed(f *fixture) {
 	for ttl := f.leastTTL(); ; ttl *= 2 {
 		sent := time.Now()
-		s, _ := f.brief("kept", ttl)
+		s, _ := f.brief(ttl, "kept")
 		begin, err := time.Now(), error(nil)
 		for err == nil && time.Since(begin) < 2*ttl {
 			now := time.Now()
@@ -91,13 +91,17 @@ func sessionRenewed(f *fixture) {
 	}
 }
 
-// brief begins a session that ends soon, and puts a key with it. On a machine so slow that the
+// brief begins a session that ends soon, and puts keys with it. On a machine so slow that the
 // session has ended by then it begins one that lives longer.
-func (f *fixture) brief(name string, ttl time.Duration) (kvqueue.Session, kvqueue.Rev) {
+func (f *fixture) brief(ttl time.Duration, names ...string) (kvqueue.Session, kvqueue.Rev) {
 	f.Helper()
 	for ; ; ttl *= 2 {
 		s := f.session(ttl)
-		rev, err := f.kv.Commit(f.ctx, nil, []kvqueue.Write{f.putWith(name, s)})
+		var writes []kvqueue.Write
+		for _, name := range names {
+			writes = append(writes, f.putWith(name, s))
+		}
+		rev, err := f.kv.Commit(f.ctx, nil, writes)
 		if errors.Is(err, kvqueue.ErrConflict) {
 			continue
 		}
@@ -108,10 +112,11 @@ func (f *fixture) brief(name string, ttl time.Duration) (kvqueue.Session, kvqueu
 
 func sessionExpires(f *fixture) {
 	f.must(f.put("other", ""))
-	s, rev := f.brief("k", f.leastTTL())
-	events := f.changes(1, rev, f.key("k"))
-	assert.Equal(f, []string{"k is gone"}, f.texts(events))
+	s, rev := f.brief(f.leastTTL(), "k", "k2")
+	events := f.changes(2, rev, f.key("k"))
+	assert.ElementsMatch(f, []string{"k is gone", "k2 is gone"}, f.texts(events))
 	assert.Greater(f, events[0].Rev, rev)
+	assert.Equal(f, events[0].Rev, events[1].Rev, "at one revision")
 	_, there := f.value("k")
 	assert.False(f, there)
 	_, there = f.value("other")

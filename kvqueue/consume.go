@@ -47,7 +47,7 @@ func (q *Queue) worker(ctx context.Context, most int, f func(ctx context.Context
 		switch {
 		case errors.Is(err, ErrClosed):
 			return nil
-		case ctx.Err() != nil:
+		case err != nil && ctx.Err() != nil: // with items it goes on, to give them back
 			return stop(ctx)
 		case err != nil:
 			failures++
@@ -66,6 +66,10 @@ func (q *Queue) worker(ctx context.Context, most int, f func(ctx context.Context
 		if err := q.brokenBy(); err != nil {
 			q.dismiss(next)
 			return err
+		}
+		if ctx.Err() != nil {
+			q.dismiss(next)
+			return stop(ctx)
 		}
 	}
 }

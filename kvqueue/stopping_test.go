@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -305,4 +306,31 @@ func (a *ackedMeanwhile) Read(ctx context.Context, ranges ...kvqueue.Range) ([]k
 		then()
 	}
 	return a.KV.Read(ctx, ranges...)
+}
+
+// A worker that is told to stop as it is served has items, and must not go without them.
+func TestAWorkerThatIsStoppedAsItIsServedKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var cancel atomic.Pointer[context.CancelFunc]
+		q := open(t, newStore(t), "q", kvqueue.Observe(func(r kvqueue.Report) {
+			if c := cancel.Load(); r.Kind == kvqueue.Claimed && c != nil {
+				go (*c)()
+			}
+		}))
+		for i := range 400 {
+			_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+			require.NoError(t, err)
+			ctx, stop := context.WithCancel(t.Context())
+			cancel.Store(&stop)
+			_ = q.Consume(ctx, 1, 1, func(context.Context, []kvqueue.Item) error { return nil })
+			cancel.Store(nil)
+			time.Sleep(time.Second)
+			n, err := q.Len(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, n.Claimed, "of round %d", i)
+			for range n.Ready {
+				require.NoError(t, q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return nil }))
+			}
+		}
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -12,8 +11,6 @@ import (
 	"github.com/panjf2000/ants/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/scheduler"
@@ -40,39 +37,6 @@ func onEveryPool(t *testing.T, test func(t *testing.T, p pool, size int)) {
 			t.Run(fmt.Sprint(p.name, "/", size), func(t *testing.T) { test(t, p, size) })
 		}
 	}
-}
-
-// The states of the workers are plain memory, so the race detector sees it if
-// tasks of one overlap or do not happen one before the other.
-func TestTasksOfAWorkerRunInOrderOneAtATime(t *testing.T) {
-	const workers, producers, tasks = 16, 4, 200
-	type step struct{ producer, task int }
-	onEveryPool(t, func(t *testing.T, p pool, size int) {
-		ex, _ := opened(t, p, size)
-		ran := make([][]step, workers)
-		s := scheduler.New(ex, scheduler.Batch(7))
-		var posting sync.WaitGroup
-		for i := range ran {
-			w := s.NewWorker(t.Context())
-			for producer := range producers {
-				posting.Go(func() {
-					for task := range tasks {
-						assert.NoError(t, w.Post(func() { ran[i] = append(ran[i], step{producer, task}) }))
-					}
-				})
-			}
-		}
-		posting.Wait()
-		require.NoError(t, s.Drain(t.Context()))
-		for i := range ran {
-			next := make([]int, producers)
-			for _, step := range ran[i] {
-				require.Equal(t, next[step.producer], step.task, "worker %d", i)
-				next[step.producer]++
-			}
-			require.Len(t, ran[i], producers*tasks, "worker %d", i)
-		}
-	})
 }
 
 func TestPostDoesNotWaitForAFullPool(t *testing.T) {
@@ -231,32 +195,15 @@ func TestStoppedPoolRejectsWhatIsQueued(t *testing.T) {
 			ex, closePool, err := p.open(2)
 			require.NoError(t, err)
 			closePool()
+			c, ex := newCounter(ex)
 			w := scheduler.New(ex).NewWorker(t.Context())
 			task, err := w.Schedule(func(context.Context) { t.Error("ran") })
 			require.NoError(t, err)
 			require.NoError(t, w.Wait(t.Context()))
 			assert.Equal(t, scheduler.Rejected, task.State())
+			assert.Zero(t, c.n.Load(), "what it has refused does not count")
 		})
 	}
-}
-
-func TestCounterCountsWhatThePoolTook(t *testing.T) {
-	boom := errors.New("boom")
-	refuse := false
-	c, ex := newCounter(scheduler.ExecutorFunc(func(task func()) error {
-		if refuse {
-			return boom
-		}
-		task()
-		return nil
-	}))
-	ran := 0
-	require.NoError(t, ex.Execute(func() { ran++ }))
-	require.NoError(t, ex.Execute(func() { ran++ }))
-	refuse = true
-	require.ErrorIs(t, ex.Execute(func() { ran++ }), boom)
-	assert.EqualValues(t, 2, c.n.Load())
-	assert.Equal(t, 2, ran)
 }
 
 // conc and errgroup may be given nothing while they are waited for. A pool of
@@ -275,11 +222,4 @@ func TestPoolMayBeClosedWhenTheSchedulerIsDrained(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAdaptersAreThoseOfThePackageWhereItHasThem(t *testing.T) {
-	sem := semaphore.NewWeighted(1)
-	assert.Equal(t, scheduler.Limited(sem), onSemaphore(sem))
-	g := new(errgroup.Group)
-	assert.Equal(t, scheduler.Errgroup(g), onErrgroup(g))
 }

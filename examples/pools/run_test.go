@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 
+	"github.com/panjf2000/ants/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 
@@ -19,16 +19,18 @@ import (
 	"github.com/ambit-go/ambit/scheduler"
 )
 
+func TestMain(m *testing.M) {
+	ants.Release() // what importing ants has started
+	scripttest.Main(m, map[string]func(){"pools": main})
+}
+
 // TestScripts runs the program as its users do.
 func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
 
 // The program has said what it is going to do, and would be at it for days. However
 // many workers there are, few have tasks: what is left of them is soon dropped.
 func TestSignalEndsTheProgram(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no signals there")
-	}
-	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
+	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
 		for _, load := range [][]string{{"-tasks", "1000000000000"}, {"-workers", "1000000", "-tasks", "1000000000000"}} {
 			p := clitest.Start(t, nil, "pools", load...)
 			p.WaitFor("pool ")
@@ -36,7 +38,7 @@ func TestSignalEndsTheProgram(t *testing.T) {
 			assert.Equal(t, status, p.Wait())
 			assert.Contains(t, p.Stderr(), "pools: stopped by signal: "+sig.String())
 		}
-	}
+	})
 }
 
 // A hundred thousand workers are no more to stop than a thousand: no others have
@@ -68,16 +70,12 @@ func TestTasksThatDoNotRunAreAFailure(t *testing.T) {
 	refusing := pool{"refusing", func(int) (scheduler.Executor, func(), error) {
 		return scheduler.ExecutorFunc(func(func()) error { return errors.New("no") }), func() {}, nil
 	}}
-	var stdout strings.Builder
-	err := table(t.Context(), config{workers: 2, tasks: 3, size: 1, batch: 1}, []pool{refusing}, &stdout)
-	assert.ErrorContains(t, err, "refusing: worker 2: 3 of 3 tasks did not run")
-	assert.NotContains(t, stdout.String(), "in order")
-}
-
-func TestPoolThatCannotBeMadeIsAFailure(t *testing.T) {
 	broken := pool{"broken", func(int) (scheduler.Executor, func(), error) { return nil, nil, errors.New("no room") }}
-	err := table(t.Context(), config{workers: 1, tasks: 1, size: 1, batch: 1}, []pool{broken}, io.Discard)
-	assert.EqualError(t, err, "cannot make the pool broken: no room")
+	for want, p := range map[string]pool{"refusing: worker 2: 3 of 3 tasks did not run": refusing, "cannot make the pool broken: no room": broken} {
+		var stdout strings.Builder
+		assert.ErrorContains(t, table(t.Context(), config{workers: 2, tasks: 3, size: 1, batch: 1}, []pool{p}, &stdout), want)
+		assert.NotContains(t, stdout.String(), "in order")
+	}
 }
 
 func TestLedgerSeesWhatIsWrong(t *testing.T) {

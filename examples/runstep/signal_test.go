@@ -14,11 +14,18 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/examples/internal/scripttest"
 	"github.com/ambit-go/ambit/internal/clitest"
 )
+
+func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"runstep": main}) }
+
+// TestScripts runs the program as its users do.
+func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
 
 // A step is a runstep whose step has said "ready" and its process group.
 type step struct {

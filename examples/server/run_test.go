@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -15,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,11 +21,18 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/examples/internal/scripttest"
 	"github.com/ambit-go/ambit/internal/clitest"
 )
+
+func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"server": main}) }
+
+// TestScripts runs the program as its users do.
+func TestScripts(t *testing.T) { scripttest.Scripts(t, testscript.Params{}) }
 
 // A run is the program as a process, with clients.
 type run struct {
@@ -132,48 +137,46 @@ func (r *run) written() map[int64]string {
 // and the program is told to stop in the midst of that. Each order that was answered
 // with 202 is in the journal, once, as it was made.
 func TestUnderLoadNothingThatWasAcceptedIsLost(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		t.Run(sig.String(), func(t *testing.T) {
-			r := start(t, "-panics", "50")
-			var mu sync.Mutex
-			accepted := map[int64]string{}
-			enough := make(chan struct{})
-			var clients sync.WaitGroup
-			for c := range 8 {
-				clients.Go(func() {
-					for i := 0; ; i++ {
-						text := fmt.Sprintf("client %d, order %d", c, i)
-						number, status, err := r.order(strings.NewReader(text), nil)
-						if err != nil {
-							return // the connection is gone: nothing was answered
-						}
-						if status == http.StatusServiceUnavailable {
-							continue // too much to do
-						}
-						assert.Equal(t, http.StatusAccepted, status)
-						mu.Lock()
-						accepted[number] = text
-						if len(accepted) == 1000 {
-							close(enough)
-						}
-						mu.Unlock()
+	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, _ int) {
+		r := start(t, "-panics", "50")
+		var mu sync.Mutex
+		accepted := map[int64]string{}
+		enough := make(chan struct{})
+		var clients sync.WaitGroup
+		for c := range 8 {
+			clients.Go(func() {
+				for i := 0; ; i++ {
+					text := fmt.Sprintf("client %d, order %d", c, i)
+					number, status, err := r.order(strings.NewReader(text), nil)
+					if err != nil {
+						return // the connection is gone: nothing was answered
 					}
-				})
-			}
-			<-enough
-			r.Signal(sig)
-			clients.Wait()
-			require.Equal(t, 0, r.Wait(), r.Stderr())
+					if status == http.StatusServiceUnavailable {
+						continue // too much to do
+					}
+					assert.Equal(t, http.StatusAccepted, status)
+					mu.Lock()
+					accepted[number] = text
+					if len(accepted) == 1000 {
+						close(enough)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		<-enough
+		r.Signal(sig)
+		clients.Wait()
+		require.Equal(t, 0, r.Wait(), r.Stderr())
 
-			written := r.written()
-			for number, text := range accepted {
-				require.Equal(t, text, written[number], "order %d", number)
-			}
-			// What was accepted and whose answer was cut off with its connection is there, too.
-			assert.Contains(t, r.Stderr(), fmt.Sprintf("%d accepted, %d written", len(written), len(written)))
-			assert.Contains(t, r.Stderr(), "the worker has panicked, and is started again")
-		})
-	}
+		written := r.written()
+		for number, text := range accepted {
+			require.Equal(t, text, written[number], "order %d", number)
+		}
+		// What was accepted and whose answer was cut off with its connection is there, too.
+		assert.Contains(t, r.Stderr(), fmt.Sprintf("%d accepted, %d written", len(written), len(written)))
+		assert.Contains(t, r.Stderr(), "the worker has panicked, and is started again")
+	})
 }
 
 // A slow order is one whose text comes when the client is told to send it.
@@ -202,6 +205,9 @@ func (r *run) slow() *slow {
 // end, accepted and written.
 func TestRequestsThatHaveBegunAreDone(t *testing.T) {
 	r := start(t)
+	_, status, err := r.order(strings.NewReader(strings.Repeat("x", longest+1)), nil)
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusBadRequest, status, "it is too long")
 	var all []*slow
 	for range 20 {
 		all = append(all, r.slow())
@@ -223,33 +229,31 @@ func TestRequestsThatHaveBegunAreDone(t *testing.T) {
 // The second signal drops the request that holds the drain up, which was not
 // accepted. What was accepted is written all the same.
 func TestTheSecondSignalCutsTheDrainShort(t *testing.T) {
-	for sig, status := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130} {
-		t.Run(sig.String(), func(t *testing.T) {
-			r := start(t, "-grace", "1h", "-panics", "0")
-			hangs := r.slow()
-			accepted := map[int64]string{}
-			for i := range 10 {
-				text := strconv.Itoa(i)
-				number, status, err := r.order(strings.NewReader(text), nil)
-				require.NoError(t, err)
-				require.Equal(t, http.StatusAccepted, status)
-				accepted[number] = text
-			}
-			r.Signal(sig)
-			r.takesNoMore()
-			r.Signal(sig)
-			require.Equal(t, status, r.Wait(), r.Stderr())
-			_ = hangs.finish.Close() // the client writes to its end before it looks at the connection
-			assert.NotEqual(t, http.StatusAccepted, <-hangs.status)
-			for number, text := range r.written() {
-				assert.Equal(t, text, accepted[number])
-				delete(accepted, number)
-			}
-			if len(accepted) > 0 { // there was no time for them: the program says so
-				assert.Contains(t, r.Stderr(), fmt.Sprintf("%d accepted orders were not done", len(accepted)))
-			}
-		})
-	}
+	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
+		r := start(t, "-grace", "1h", "-panics", "0")
+		hangs := r.slow()
+		accepted := map[int64]string{}
+		for i := range 10 {
+			text := strconv.Itoa(i)
+			number, status, err := r.order(strings.NewReader(text), nil)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusAccepted, status)
+			accepted[number] = text
+		}
+		r.Signal(sig)
+		r.takesNoMore()
+		r.Signal(sig)
+		require.Equal(t, status, r.Wait(), r.Stderr())
+		_ = hangs.finish.Close() // the client writes to its end before it looks at the connection
+		assert.NotEqual(t, http.StatusAccepted, <-hangs.status)
+		for number, text := range r.written() {
+			assert.Equal(t, text, accepted[number])
+			delete(accepted, number)
+		}
+		if len(accepted) > 0 { // there was no time for them: the program says so
+			assert.Contains(t, r.Stderr(), fmt.Sprintf("%d accepted orders were not done", len(accepted)))
+		}
+	})
 }
 
 // A load balancer is told before orders are refused.
@@ -267,16 +271,6 @@ func TestDuringTheDelayItServesAndSaysThatItIsNotReady(t *testing.T) {
 	} else {
 		assert.Contains(t, r.Stderr(), "1 accepted orders were not done")
 	}
-}
-
-func TestAnOrderThatIsTooLongIsRefused(t *testing.T) {
-	r := start(t)
-	_, status, err := r.order(strings.NewReader(strings.Repeat("x", longest+1)), nil)
-	require.NoError(t, err)
-	assert.Equal(t, http.StatusBadRequest, status)
-	r.Signal(syscall.SIGTERM)
-	assert.Equal(t, 0, r.Wait(), r.Stderr())
-	assert.Empty(t, slices.Collect(maps.Keys(r.written())))
 }
 
 // A journal that cannot be written ends the program at once, which says how much is
@@ -318,4 +312,20 @@ func TestAFullDiskIsNoSilence(t *testing.T) {
 	all := count(`(\d+) accepted, 0 written`)
 	assert.GreaterOrEqual(t, all, accepted.Load(), r.Stderr())
 	assert.Equal(t, all, count(`batch: (\d+) items? lost`)+count(`(\d+) accepted orders were not done`), r.Stderr())
+}
+
+// The journal is the standard output, and what reads that has gone, as in "server |
+// head": an order that was accepted is lost, and the program says so and ends with 1.
+func TestAJournalThatNobodyReadsIsNoSilence(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	r := startWith(t, func(cmd *exec.Cmd) { cmd.Stdout = writer }, "-journal", "", "-grace", "1h")
+	require.NoError(t, writer.Close())
+	require.NoError(t, reader.Close())
+	_, status, err := r.order(strings.NewReader("lost"), nil)
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusAccepted, status)
+	assert.Equal(t, 1, r.Wait(), r.Stderr())
+	assert.Contains(t, r.Stderr(), "1 accepted, 0 written")
+	assert.Contains(t, r.Stderr(), "batch: 1 item lost: write /dev/stdout: broken pipe")
 }

@@ -99,30 +99,27 @@ phase volumes 1m
 // The job is cancelled by a signal. What fails for a while, what fails for good
 // and what hangs: each is told, and nothing is kept from its turn.
 func TestJobThatIsSignalledIsCleanedUpAfter(t *testing.T) {
-	for sig, status := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
-		t.Run(sig.String(), func(t *testing.T) {
-			t.Parallel()
-			s := newBackend(t)
-			p := clitest.Start(t, nil, "cleanup", s.plan(t, allKinds), "sh", "-c", "echo at work; exec sleep 1000")
-			p.WaitFor("at work")
-			assert.Empty(t, s.requests(), "the job is not over")
-			p.Signal(sig)
-			assert.Equal(t, status, p.Wait())
+	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
+		s := newBackend(t)
+		p := clitest.Start(t, nil, "cleanup", s.plan(t, allKinds), "sh", "-c", "echo at work; exec sleep 1000")
+		p.WaitFor("at work")
+		assert.Empty(t, s.requests(), "the job is not over")
+		p.Signal(sig)
+		assert.Equal(t, status, p.Wait())
 
-			asked := s.requests()
-			require.Len(t, asked, 9)
-			assert.ElementsMatch(t, []string{"/busy1", "/busy1", "/busy1", "/plain1"}, asked[:4])
-			assert.Equal(t, "/hang", asked[4])
-			assert.ElementsMatch(t, []string{"/in-use", "/busy2", "/busy2", "/busy2"}, asked[5:])
-			assert.Regexp(t, `(?s)removed .*/busy1\n.*removed .*/plain1\n.*LEFT .*/hang\n.*LEFT .*/in-use\n.*removed .*/busy2\n`, p.Stdout())
-			lines := strings.Split(p.Stderr(), "\n")
-			require.Len(t, lines, 5)
-			assert.Equal(t, fmt.Sprintf("cleanup: sh: ended by SIGTERM, stopped: stopped by signal: %v", sig), lines[0])
-			assert.Equal(t, "2 of 5 not removed:", lines[1])
-			assert.Regexp(t, "^\tnetworks: async: "+s.url+"/hang: no answer after 1 attempt: .*limit 2s", lines[2])
-			assert.Regexp(t, "^\tvolumes: async: "+s.url+"/in-use: .*409 Conflict", lines[3])
-		})
-	}
+		asked := s.requests()
+		require.Len(t, asked, 9)
+		assert.ElementsMatch(t, []string{"/busy1", "/busy1", "/busy1", "/plain1"}, asked[:4])
+		assert.Equal(t, "/hang", asked[4])
+		assert.ElementsMatch(t, []string{"/in-use", "/busy2", "/busy2", "/busy2"}, asked[5:])
+		assert.Regexp(t, `(?s)removed .*/busy1\n.*removed .*/plain1\n.*LEFT .*/hang\n.*LEFT .*/in-use\n.*removed .*/busy2\n`, p.Stdout())
+		lines := strings.Split(p.Stderr(), "\n")
+		require.Len(t, lines, 5)
+		assert.Equal(t, fmt.Sprintf("cleanup: sh: ended by SIGTERM, stopped: stopped by signal: %v", sig), lines[0])
+		assert.Equal(t, "2 of 5 not removed:", lines[1])
+		assert.Regexp(t, "^\tnetworks: async: "+s.url+"/hang: no answer after 1 attempt: .*limit 2s", lines[2])
+		assert.Regexp(t, "^\tvolumes: async: "+s.url+"/in-use: .*409 Conflict", lines[3])
+	})
 }
 
 // Whoever cannot wait for the cleaning up either sends three.
@@ -138,32 +135,33 @@ func TestThirdSignalEndsTheCleaningUp(t *testing.T) {
 	assert.NotContains(t, s.requests(), "/never")
 }
 
+// Every way to end but a signal. What a redirect leads to is there, and was not removed.
 func TestStatusOfTheCommandIsKept(t *testing.T) {
-	s := newBackend(t)
-	fine, left := s.plan(t, "phase a\n  /plain\n"), s.plan(t, "phase a\n  /in-use\n")
 	for _, test := range []struct {
-		plan, script string
-		status       int
-		stderr       string
+		path   string
+		status int
+		stderr string
+		args   []string
 	}{
-		{fine, "exit 0", 0, ""},
-		{left, "exit 0", 125, "cleanup: 1 of 1 not removed:"},
-		{fine, "exit 3", 3, "cleanup: sh: exit status 3\n"},
-		{left, "exit 3", 3, "cleanup: sh: exit status 3\n1 of 1 not removed:"},
-		{left, "kill -USR1 $$", 128 + int(syscall.SIGUSR1), "cleanup: sh: ended by SIGUSR1"},
+		{"/plain", 0, "", []string{"true"}},
+		{"/plain", 3, "cleanup: sh: exit status 3\n", []string{"sh", "-c", "exit 3"}},
+		{"/plain", 127, "cleanup: no-such-command: exec:", []string{"no-such-command"}},
+		{"/plain", 124, "cleanup: sleep: ended by SIGTERM, stopped: ", []string{"sleep", "1000"}},
+		{"/in-use", 125, "cleanup: 1 of 1 not removed:", []string{"true"}},
+		{"/in-use", 3, "cleanup: sh: exit status 3\n1 of 1 not removed:", []string{"sh", "-c", "exit 3"}},
+		{"/in-use", 128 + int(syscall.SIGUSR1), "cleanup: sh: ended by SIGUSR1", []string{"sh", "-c", "kill -USR1 $$"}},
+		{"/elsewhere", 125, `"303 See Other"`, []string{"true"}},
 	} {
-		p := clitest.Start(t, nil, "cleanup", test.plan, "sh", "-c", test.script)
-		assert.Equal(t, test.status, p.Wait(), test.script)
+		s := newBackend(t)
+		flags := []string{s.plan(t, "phase a\n  "+test.path+"\n")}
+		if test.status == 124 {
+			flags = slices.Insert(flags, 0, "-timeout", "50ms")
+		}
+		p := clitest.Start(t, nil, "cleanup", append(flags, test.args...)...)
+		assert.Equal(t, test.status, p.Wait(), test.args)
 		assert.Contains(t, p.Stderr(), test.stderr)
+		assert.Equal(t, []string{test.path}, s.requests())
 	}
-}
-
-func TestCommandThatDoesNotStartIsCleanedUpAfter(t *testing.T) {
-	s := newBackend(t)
-	p := clitest.Start(t, nil, "cleanup", s.plan(t, "phase a\n  /plain\n"), "no-such-command")
-	assert.Equal(t, 127, p.Wait())
-	assert.Contains(t, p.Stderr(), "cleanup: no-such-command: exec:")
-	assert.Equal(t, []string{"/plain"}, s.requests())
 }
 
 // The command ignores SIGTERM, and so does a child of it, which it leaves behind.
@@ -212,22 +210,5 @@ func TestReaderThatHasGoneDoesNotKeepAnythingFromBeingRemoved(t *testing.T) {
 	p := clitest.Start(t, func(cmd *exec.Cmd) { cmd.Stdout = w }, "cleanup", s.plan(t, "phase a\n  /plain\n"), "true")
 	require.NoError(t, w.Close())
 	assert.Equal(t, 141, p.Wait(), p.Stderr())
-	assert.Equal(t, []string{"/plain"}, s.requests())
-}
-
-// What a redirect leads to is there, and was not removed.
-func TestRedirectIsNoRemoval(t *testing.T) {
-	s := newBackend(t)
-	p := clitest.Start(t, nil, "cleanup", s.plan(t, "phase a\n  /elsewhere\n"), "true")
-	assert.Equal(t, 125, p.Wait())
-	assert.Regexp(t, "/elsewhere: .*303 See Other", p.Stderr())
-	assert.Equal(t, []string{"/elsewhere"}, s.requests())
-}
-
-// A command that takes too long is one more way to end.
-func TestTimeoutOfTheCommand(t *testing.T) {
-	s := newBackend(t)
-	p := clitest.Start(t, nil, "cleanup", "-timeout", "50ms", s.plan(t, "phase a\n  /plain\n"), "sleep", "1000")
-	assert.Equal(t, 124, p.Wait())
 	assert.Equal(t, []string{"/plain"}, s.requests())
 }

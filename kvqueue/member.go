@@ -100,8 +100,8 @@ func (m *member) work(ctx context.Context) error {
 	return nil
 }
 
-// succeed has the waiters of a member that has ended begin again: under a new life, or with
-// with ErrNoSpace if the store was full.
+// succeed has the waiters of a member that has ended begin again, under a new life as a rule, or
+// answers them with ErrNoSpace if the store was full.
 func (q *Queue) succeed(m *member, err error) {
 	if !errors.Is(err, ErrNoSpace) {
 		err = errAgain

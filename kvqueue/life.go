@@ -150,14 +150,15 @@ func (l *life) end(reason string, err error) {
 	if !first {
 		return
 	}
+	lost := int(l.has.Load()) // before anybody who waits for the end settles some of them as lost
 	l.why.Reason, l.why.Err = reason, err
 	close(l.lost)
 	l.q.forget(l)
 	for t := range takes { // by now their claims are no more
 		bridge.Fail(t.scope, l.why)
 	}
-	if n := l.has.Load(); n > 0 {
-		l.tellLost(int(n), reason)
+	if lost > 0 {
+		l.tellLost(lost, reason)
 	}
 	for t, c := range delayed {
 		t.Stop()

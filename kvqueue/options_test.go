@@ -134,6 +134,7 @@ func TestALostClaimIsCountedOnce(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		})
+		synctest.Wait() // the observer is told behind the call
 		assert.EqualValues(t, 1, lost.Load())
 	})
 }

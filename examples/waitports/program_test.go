@@ -156,15 +156,6 @@ func TestPodIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Its limit has passed: the last phase and the last error are told.
-func TestLimitOfAPodTellsTheLastPhase(t *testing.T) {
-	url, _ := api(t, `{"status": {"phase": "Pending", "reason": "Unschedulable"}}`, "raw 503 busy")
-	p := clitest.Start(t, nil, "waitports", "-v", "-interval", "1ms", "pod="+url+"@2s")
-	p.WaitForStderr("503 busy")
-	assert.Equal(t, 124, p.Wait())
-	assert.Contains(t, p.Stdout(), `limit 2s; last phase: "Pending Unschedulable"; last error: "503 busy"`)
-}
-
 // The run in the README is one of the program: with other times, and nothing else.
 func TestTheRunInTheREADME(t *testing.T) {
 	text, err := os.ReadFile("README.md")

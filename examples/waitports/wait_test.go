@@ -72,6 +72,7 @@ func words(outcomes []outcome) (words []string) {
 }
 
 func TestEachTargetHasItsLimitAndItsOutcomeInOrder(t *testing.T) {
+	asked := 0
 	outcomes, took := waited(t, waiter{}, nil, func() []target {
 		return []target{
 			{"never", "a:1", time.Minute, opens(24 * time.Hour)},
@@ -79,9 +80,16 @@ func TestEachTargetHasItsLimitAndItsOutcomeInOrder(t *testing.T) {
 			{"short", "a:3", time.Second, opens(10 * time.Second)},
 			{"gone", "a:4", time.Minute, func(context.Context) (string, bool, error) { return "", false, errors.New("404") }},
 			{"up", "a:5", time.Minute, opens(0)},
+			{"pod", "a:6", time.Minute, func(context.Context) (string, bool, error) {
+				if phase := `"Pending"`; asked == 0 {
+					asked++
+					return phase, false, async.Again(nil)
+				}
+				return "", false, async.Again(errors.New("503"))
+			}},
 		}
 	})
-	assert.Equal(t, []string{"never down", "late up", "short down", "gone failed", "up up"}, words(outcomes))
+	assert.Equal(t, []string{"never down", "late up", "short down", "gone failed", "up up", "pod down"}, words(outcomes))
 	assert.Equal(t, time.Minute, took)
 	assert.Equal(t, time.Second, outcomes[2].took)
 	assert.Zero(t, outcomes[4].took)
@@ -89,7 +97,9 @@ func TestEachTargetHasItsLimitAndItsOutcomeInOrder(t *testing.T) {
 	assert.Equal(t, "limit 1m0s; last error: connection refused", why)
 	_, why = outcomes[3].explain()
 	assert.Equal(t, "404", why)
-	assert.EqualError(t, verdict(outcomes, false), "2 of 5 up")
+	_, why = outcomes[5].explain()
+	assert.Equal(t, `limit 1m0s; last phase: "Pending"; last error: 503`, why)
+	assert.EqualError(t, verdict(outcomes, false), "2 of 6 up")
 	assert.Equal(t, 1, verdict(outcomes, false).(*failure).status)
 	assert.Equal(t, 124, verdict(outcomes[:3], false).(*failure).status)
 	assert.NoError(t, verdict(outcomes, true))

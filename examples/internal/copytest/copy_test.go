@@ -2,8 +2,6 @@
 package copytest
 
 import (
-	"go/scanner"
-	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,25 +90,15 @@ func sources(t *testing.T, example string) []string {
 	return sources
 }
 
-// linesOfCode counts the lines of a file that have more than a comment.
-func linesOfCode(t *testing.T, file string) int {
+// linesOfCode counts the lines of a file that are neither empty nor a comment.
+func linesOfCode(t *testing.T, file string) (lines int) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	var s scanner.Scanner
-	f := token.NewFileSet().AddFile(file, -1, len(text))
-	s.Init(f, text, nil, 0)
-	lines := make(map[int]bool)
-	for {
-		pos, tok, literal := s.Scan()
-		if tok == token.EOF {
-			return len(lines)
-		}
-		if tok == token.SEMICOLON && literal == "\n" {
-			continue
-		}
-		for i := range 1 + strings.Count(literal, "\n") { // a text of several lines
-			lines[f.Line(pos)+i] = true
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			lines++
 		}
 	}
+	return lines
 }

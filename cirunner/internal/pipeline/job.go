@@ -100,6 +100,9 @@ func (p *parser) jobField(d *draft, f field) {
 	case ignored:
 		p.ignore(f.at, f.key, why)
 		d.triggers = d.triggers || f.key == "trigger"
+		if f.key == "environment" {
+			d.Environment = environment(f.value)
+		}
 	case unsupported:
 		p.errorf(f.at, "%s is not supported: %s", f.key, advice)
 		d.scriptSeen = d.scriptSeen || f.key == "run"

@@ -110,6 +110,10 @@ type Job struct {
 	// pipeline is not wanted any more.
 	Interruptible bool
 
+	// Environment is where the job deploys to; its name is empty if it does not. Its
+	// texts may hold variables.
+	Environment Environment
+
 	Artifacts Artifacts
 	Caches    []Cache // none unless caches are kept
 	Services  []Service
@@ -204,6 +208,12 @@ type AllowFailure struct {
 // script, or negative where it has none: it was killed, or did not start.
 func (a AllowFailure) Allows(code int) bool {
 	return a.All || slices.Contains(a.ExitCodes, code)
+}
+
+// An Environment is what a job says of where it deploys to. Nothing here keeps a
+// record of it, but scripts read it from their variables.
+type Environment struct {
+	Name, URL, Action, Tier string
 }
 
 // Artifacts are the files of a job that later jobs get.

@@ -299,3 +299,14 @@ j: {script: x, needs: [!reference [.common, needs], c]}
 	}
 	require.Equal(t, []string{"a", "c"}, all)
 }
+
+func TestEnvironments(t *testing.T) {
+	p := right(t, `
+a: {script: x, environment: prod}
+b: {script: x, environment: {name: review/$B, url: "https://x", action: stop, deployment_tier: other, on_stop: c}}
+c: {script: x}
+`)
+	require.Equal(t, Environment{Name: "prod", Action: "start"}, p.Job("a").Environment)
+	require.Equal(t, Environment{Name: "review/$B", URL: "https://x", Action: "stop", Tier: "other"}, p.Job("b").Environment)
+	require.Zero(t, p.Job("c").Environment)
+}

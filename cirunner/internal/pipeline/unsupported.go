@@ -24,6 +24,7 @@ const (
 	noCache  = "each job begins with a copy of the project; -cache DIR keeps the files of caches"
 	noServer = "there is no server that would read it"
 	noPages  = "nothing is published"
+	noRecord = "nothing keeps a record of it, or stops it; scripts have its variables, CI_ENVIRONMENT_NAME and the like"
 	noTokens = "nothing issues tokens or secrets; set what the script needs in the environment of the runner, or with -var"
 )
 
@@ -37,7 +38,7 @@ var ignoredInJobs = map[string]string{
 	"image":               noImage,
 	"tags":                noTags,
 	"trigger":             "no other pipeline is started; a job that only triggers one does nothing",
-	"environment":         noServer,
+	"environment":         noRecord,
 	"release":             "nothing is released",
 	"pages":               noPages,
 	"publish":             noPages,

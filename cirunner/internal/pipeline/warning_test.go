@@ -24,7 +24,7 @@ c: {script: x, image: three, tags: [b]}
 		"f.yml:1:11: warning: image (3 times, here first): " + noImage,
 		"f.yml:2:9: warning: tags (2 times, here first): " + noTags,
 		"f.yml:4:32: warning: coverage: " + noServer,
-		"f.yml:4:47: warning: environment: " + noServer,
+		"f.yml:4:47: warning: environment: " + noRecord,
 	}, lines)
 	require.Len(t, wrong(t, data).Problems, 7, "for a strict parser each place is wrong")
 }

@@ -9,6 +9,8 @@ package predefined
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -122,4 +124,23 @@ func Slug(name string) string {
 	}
 	s := strings.Map(keep, strings.ToLower(name))
 	return strings.Trim(s[:min(len(s), 63)], "-")
+}
+
+// EnvironmentSlug is a short name of an environment for host names, as GitLab makes it:
+// at most 24 characters, of which the first is a letter. A name that cannot be had
+// as it is gets an end of its own, so that two names do not come to the same.
+func EnvironmentSlug(name string) string {
+	const most, end = 24, 7
+	s := Slug(name)
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		s = "env-" + s
+	}
+	for strings.Contains(s, "--") {
+		s = strings.ReplaceAll(s, "--", "-")
+	}
+	if s == name && len(s) <= most {
+		return s
+	}
+	s = strings.Trim(s[:min(len(s), most-end)], "-")
+	return s + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:end-1]
 }

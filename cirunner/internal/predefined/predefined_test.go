@@ -113,3 +113,18 @@ func TestAddressesOfRepositories(t *testing.T) {
 		require.Equal(t, want, [2]string{host, full}, origin)
 	}
 }
+
+func TestSlugsOfEnvironments(t *testing.T) {
+	for name, want := range map[string]string{
+		"production":                       "production",
+		"review/My_App":                    `^review-my-app-[0-9a-f]{6}$`,
+		"1":                                `^env-1-[0-9a-f]{6}$`,
+		"":                                 `^env-[0-9a-f]{6}$`,
+		"review/a-branch-with-a-long-name": `^review-a-branch-w?-[0-9a-f]{6}$`,
+	} {
+		slug := EnvironmentSlug(name)
+		require.Regexp(t, want, slug, name)
+		require.LessOrEqual(t, len(slug), 24)
+	}
+	require.NotEqual(t, EnvironmentSlug("review/a_b"), EnvironmentSlug("review/a.b"))
+}

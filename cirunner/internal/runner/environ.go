@@ -47,7 +47,40 @@ func (a *attempt) environ(own []pipeline.Variable, more map[string]string) ([]st
 
 // resolve returns the values of the predefined variables and the given ones.
 func (a *attempt) resolve(own []pipeline.Variable, more map[string]string) (map[string]string, error) {
-	return vars.Resolve(vars.Merge(a.r.base, a.predefined(), more, pipeline.References(own)), outside)
+	layers := []map[string]string{a.r.base, a.predefined(), more, pipeline.References(own)}
+	if a.job.Environment.Name == "" {
+		return vars.Resolve(vars.Merge(layers...), outside)
+	}
+	resolved, err := vars.Resolve(vars.Merge(layers...), outside)
+	if err != nil {
+		return nil, err
+	}
+	environment, err := a.environment(resolved)
+	if err != nil {
+		return nil, err
+	}
+	return vars.Resolve(vars.Merge(append([]map[string]string{environment}, layers...)...), outside)
+}
+
+// environment are the variables of the job's environment. The URL may refer to the
+// others, as in https://$CI_ENVIRONMENT_SLUG.example.com.
+func (a *attempt) environment(resolved map[string]string) (map[string]string, error) {
+	e := a.job.Environment
+	name, err := vars.Expand(e.Name, resolved)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{
+		"CI_ENVIRONMENT_NAME": strings.ReplaceAll(name, "$", "$$"), "CI_ENVIRONMENT_SLUG": predefined.EnvironmentSlug(name),
+		"CI_ENVIRONMENT_ACTION": e.Action,
+	}
+	if e.URL != "" {
+		all["CI_ENVIRONMENT_URL"] = e.URL
+	}
+	if e.Tier != "" {
+		all["CI_ENVIRONMENT_TIER"] = e.Tier
+	}
+	return all, nil
 }
 
 // predefined are the predefined variables of the job.

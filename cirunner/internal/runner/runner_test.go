@@ -218,3 +218,18 @@ func TestAJobDoesNotSeeTheRepositoryAround(t *testing.T) {
 	require.NoError(t, f.run())
 	f.is("a", plan.Succeeded, plan.None, "")
 }
+
+// A script that deploys reads its environment from variables, which may refer to each
+// other and to those of the job. What the job says itself is stronger.
+func TestVariablesOfTheEnvironment(t *testing.T) {
+	show := `echo "$CI_ENVIRONMENT_NAME|$CI_ENVIRONMENT_SLUG|$CI_ENVIRONMENT_URL|$CI_ENVIRONMENT_ACTION|$CI_ENVIRONMENT_TIER|"`
+	f := prepare(t, nil,
+		jobOf("a", show, func(j *pipeline.Job) {
+			j.Variables = []pipeline.Variable{{Name: "WHERE", Value: "staging"}, {Name: "CI_ENVIRONMENT_TIER", Value: "own"}}
+			j.Environment = pipeline.Environment{Name: "$WHERE", URL: "https://$CI_ENVIRONMENT_SLUG.$WHERE.example", Action: "stop", Tier: "other"}
+		}),
+		jobOf("b", show))
+	require.NoError(t, f.run())
+	assert.Contains(t, f.log("a"), "\nstaging|staging|https://staging.staging.example|stop|own|\n")
+	assert.Contains(t, f.log("b"), "\n|||||\n")
+}

@@ -159,10 +159,15 @@ func (p *parser) exists(what string, n *node) []string {
 	}
 	p.fields(what, n, keys{
 		"paths": func(n *node) { all = append(all, asWritten(p.list(what+":paths", n))...) },
-	}, map[string]string{
-		"project": "only files of this project are looked for",
-		"ref":     "only files of this project are looked for",
-	})
+		"project": func(n *node) {
+			if len(p.run["CI_PROJECT_PATH"]) == 0 || p.expand(n.text) != p.run["CI_PROJECT_PATH"] {
+				p.errorf(n.at, "%s:project: the files of another project are not known here, and so not whether the rule matches", what)
+			}
+		},
+		"ref": func(n *node) {
+			p.errorf(n.at, "%s:ref: only the files that are checked out are known here, and so not whether the rule matches", what)
+		},
+	}, nil)
 	return all
 }
 

@@ -243,21 +243,23 @@ func TestPrecedenceOfVariables(t *testing.T) {
 // What is wrong with rules is said, at its place.
 func TestWrongRules(t *testing.T) {
 	for data, want := range map[string]string{
-		`j: {script: x, rules: {if: $A}}`:                        "1:23: rules should be a list of rules",
-		`j: {script: x, rules: [{if: $A == main}]}`:              `1:29: rules:if: "$A == main": main is no part of an expression`,
-		`j: {script: x, rules: [{if: true}]}`:                    "1:29: rules:if should be an expression",
-		`j: {script: x, rules: [{iff: $A}]}`:                     `there is no keyword "iff" in rules; did you mean "if"?`,
-		`j: {script: x, rules: [{when: delayed}]}`:               "when: delayed needs start_in",
-		`j: {script: x, when: delayed, start_in: 1s, rules: []}`: "1:45: rules cannot be used together with start_in",
-		`j: {script: x, only: main}`:                             `1:22: only should be a list of refs, or a mapping of refs, variables and changes, not "main"`,
-		`j: {script: x, trigger: a/b}`:                           "1:16: trigger cannot be used together with script",
-		`j: {script: x, rules: [{when: sometimes}]}`:             "rules:when should be on_success",
-		`j: {script: x, only: [/(/]}`:                            `only: "/(/" is no regular expression`,
-		`j: {script: x, only: [a], rules: [{when: always}]}`:     "rules cannot be used together with only or except",
-		`{j: {script: x}, workflow: {rules: [{when: manual}]}}`:  "workflow:rules:when should be always or never",
-		`{j: {script: x}, workflow: {rulez: []}}`:                `there is no keyword "rulez" in workflow`,
-		`j: {script: x, only: {variables: [$A ==]}}`:             "only:variables:",
-		`j: {script: x, rules: [{changes: {path: [a]}}]}`:        `there is no keyword "path" in rules:changes; did you mean "paths"?`,
+		`j: {script: x, rules: {if: $A}}`:                               "1:23: rules should be a list of rules",
+		`j: {script: x, rules: [{if: $A == main}]}`:                     `1:29: rules:if: "$A == main": main is no part of an expression`,
+		`j: {script: x, rules: [{if: true}]}`:                           "1:29: rules:if should be an expression",
+		`j: {script: x, rules: [{iff: $A}]}`:                            `there is no keyword "iff" in rules; did you mean "if"?`,
+		`j: {script: x, rules: [{when: delayed}]}`:                      "when: delayed needs start_in",
+		`j: {script: x, when: delayed, start_in: 1s, rules: []}`:        "1:45: rules cannot be used together with start_in",
+		`j: {script: x, rules: [{exists: {paths: [a], project: g/p}}]}`: "rules:exists:project: the files of another project are not known",
+		`j: {script: x, rules: [{exists: {paths: [a], ref: v1}}]}`:      "rules:exists:ref: only the files that are checked out are known",
+		`j: {script: x, only: main}`:                                    `1:22: only should be a list of refs, or a mapping of refs, variables and changes, not "main"`,
+		`j: {script: x, trigger: a/b}`:                                  "1:16: trigger cannot be used together with script",
+		`j: {script: x, rules: [{when: sometimes}]}`:                    "rules:when should be on_success",
+		`j: {script: x, only: [/(/]}`:                                   `only: "/(/" is no regular expression`,
+		`j: {script: x, only: [a], rules: [{when: always}]}`:            "rules cannot be used together with only or except",
+		`{j: {script: x}, workflow: {rules: [{when: manual}]}}`:         "workflow:rules:when should be always or never",
+		`{j: {script: x}, workflow: {rulez: []}}`:                       `there is no keyword "rulez" in workflow`,
+		`j: {script: x, only: {variables: [$A ==]}}`:                    "only:variables:",
+		`j: {script: x, rules: [{changes: {path: [a]}}]}`:               `there is no keyword "path" in rules:changes; did you mean "paths"?`,
 	} {
 		require.Contains(t, wrong(t, data).Error(), want, data)
 	}

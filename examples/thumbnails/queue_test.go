@@ -62,9 +62,13 @@ func TestManyChangesAreFewJobs(t *testing.T) {
 // failures, and others have their turn meanwhile.
 func TestWhatFailsIsTriedAgainAndGivenUp(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	for name, work := range map[string]func(context.Context) error{
-		"an error": func(context.Context) error { return errors.New("broken") },
-		"a panic":  func(context.Context) error { panic("broken") },
+	for name, test := range map[string]struct {
+		lasts time.Duration // each attempt
+		work  func(context.Context) error
+	}{
+		"an error": {0, func(context.Context) error { return errors.New("broken") }},
+		"a panic":  {0, func(context.Context) error { panic("broken") }},
+		"a hang":   {time.Minute, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var others atomic.Int64
@@ -73,12 +77,13 @@ func TestWhatFailsIsTriedAgainAndGivenUp(t *testing.T) {
 					others.Add(1)
 					return nil
 				}
-				return work(ctx)
+				return test.work(ctx)
 			}, func(t *testing.T, q *queueTest) {
 				q.Add("a")
-				time.Sleep(time.Minute)
+				time.Sleep(time.Hour)
 				synctest.Wait()
-				assert.Equal(t, []time.Duration{0, ms(100), ms(300), ms(700), ms(1500)}, q.starts)
+				l := test.lasts
+				assert.Equal(t, []time.Duration{0, l + ms(100), 2*l + ms(300), 3*l + ms(700), 4*l + ms(1500)}, q.starts)
 				assert.Equal(t, []string{"a"}, q.gaveUp)
 				q.Add("other")
 				synctest.Wait()
@@ -86,15 +91,6 @@ func TestWhatFailsIsTriedAgainAndGivenUp(t *testing.T) {
 			})
 		})
 	}
-	t.Run("a hang", func(t *testing.T) {
-		inBubble(t, func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }, func(t *testing.T, q *queueTest) {
-			q.Add("a")
-			time.Sleep(time.Hour)
-			synctest.Wait()
-			assert.Len(t, q.starts, 5)
-			assert.Equal(t, []string{"a"}, q.gaveUp)
-		})
-	})
 }
 
 // A stop is no failure: what is worked on goes back to its place, and nothing is given

@@ -95,7 +95,11 @@ func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipe
 	default:
 		return nil, exit.Usagef("one file at a time, not %d", len(args))
 	}
-	p, err := o.readOptions(ctx).ParseFile(file)
+	options := o.readOptions(ctx)
+	if target := o.choice.wish.Merge; target != "" && !o.choice.run.HasCommit(target) {
+		return nil, exit.Usagef("-mr %s: git knows no such branch", target) // everything would count as changed
+	}
+	p, err := options.ParseFile(file)
 	var found *pipeline.Errors
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:

@@ -135,7 +135,7 @@ func TestAnAcknowledgementDoesNotShareTheFateOfAClaimThatIsRefused(t *testing.T)
 		defer stop()
 		var all sync.WaitGroup
 		collect(ctx, &all, q, 4, 1, func([]kvqueue.Item) { is.Store(true) })
-		time.Sleep(5 * time.Second)
+		time.Sleep(500 * time.Millisecond)
 		n, err := q.Len(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, kvqueue.Length{Ready: 4}, n)
@@ -168,6 +168,27 @@ func TestAnAcknowledgementWaitsForNoItem(t *testing.T) {
 			waiting.Wait()
 			return nil
 		}))
+	})
+}
+
+// A worker that ends as the next items are on their way to it gives them back.
+func TestAWorkerThatEndsKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := kvqueue.Open(t.Context(), newStore(t), "q", kvqueue.Observe(func(r kvqueue.Report) {
+			if r.Kind == kvqueue.Acked {
+				panic("the observer")
+			}
+		}))
+		require.NoError(t, err)
+		_, err = q.Enqueue(t.Context(), numbered(3)...)
+		require.NoError(t, err)
+		var broken *async.PanicError
+		assert.ErrorAs(t, q.Consume(t.Context(), 1, 1, func(context.Context, []kvqueue.Item) error { return nil }), &broken)
+		time.Sleep(time.Second)
+		n, err := q.Len(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, kvqueue.Length{Ready: 2}, n)
+		assert.ErrorAs(t, q.Close(t.Context()), &broken)
 	})
 }
 

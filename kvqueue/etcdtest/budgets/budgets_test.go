@@ -249,10 +249,10 @@ func TestTable(t *testing.T) {
 	for _, c := range []int{1, 8, 32} {
 		b.etcds(c, 1000)
 	}
-	b.ours("kvqueue, a handle each", 1, 1, 20_000)
-	b.ours("kvqueue, a handle each", 8, 8, 40_000)
-	one := b.ours("kvqueue, one handle (K1, K4: 25,000/s)", 1, 32, 100_000)
-	eight := b.ours("kvqueue, 8 handles (K1, K5: 1.5)", 8, 32, 60_000)
+	b.consumed("kvqueue, a handle each", 1, 1, 20_000)
+	b.consumed("kvqueue, a handle each", 8, 8, 40_000)
+	one := b.consumed("kvqueue, one handle (K1, K4: 25,000/s)", 1, 32, 100_000)
+	eight := b.consumed("kvqueue, 8 handles (K1, K5: 1.5)", 8, 32, 60_000)
 	fmt.Printf("K1: one handle has %.1f times the race at 32 consumers (10), 8 handles %.1f times (6)\n", one/race[32], eight/race[32])
 }
 

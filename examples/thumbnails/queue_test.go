@@ -28,7 +28,7 @@ func inBubble(t *testing.T, work func(ctx context.Context, name string) error, t
 	synctest.Test(t, func(t *testing.T) {
 		begin, q := time.Now(), &queueTest{ended: make(chan error, 1)}
 		q.queue = newQueue(func(ctx context.Context, name string) error {
-			q.starts = append(q.starts, time.Since(begin))
+			q.starts = append(q.starts, time.Since(begin).Round(time.Millisecond))
 			return work(ctx, name)
 		}, func(jobqueue.Event[string]) {}, func(name string, _ error) { q.gaveUp = append(q.gaveUp, name) })
 		ctx, stop := context.WithCancel(t.Context())

@@ -13,7 +13,10 @@ import (
 // pageSize is how many keys a look at a whole queue reads at once.
 const pageSize = 256
 
-// Peek returns the first items that are ready, most at the most, without claiming them.
+// Peek returns the first items that are ready, most at the most, without claiming them. The
+// Attempt of each is how many runs of it there were, and none of them can be settled. Items that
+// are claimed while Peek reads may be missing or be there. It blocks until the store has
+// answered, or ctx ends. most < 1 is an [*InvalidError].
 func (q *Queue) Peek(ctx context.Context, most int) ([]Item, error) {
 	if most < 1 {
 		return nil, invalid("most", "%d is less than 1", most)
@@ -179,7 +182,8 @@ type DeadLetter struct {
 }
 
 // Dead returns dead letters in the order of the queue, most at the most, of those behind
-// the key from; a zero from begins with the first.
+// the key from; a zero from begins with the first. It blocks until the store has answered, or ctx
+// ends. most < 1 is an [*InvalidError].
 func (q *Queue) Dead(ctx context.Context, from Key, most int) (letters []DeadLetter, err error) {
 	if most < 1 {
 		return nil, invalid("most", "%d is less than 1", most)
@@ -206,8 +210,10 @@ func (q *Queue) Dead(ctx context.Context, from Key, most int) (letters []DeadLet
 	return letters, nil
 }
 
-// Requeue puts dead letters back to their old places, as if they had never been tried. It
-// returns how many of the keys were dead letters.
+// Requeue puts dead letters back to their old places, as if they had never been tried, one
+// after the other. It returns how many of the keys were dead letters, also with an error, which
+// matches [ErrUnknown] if the next one may be back, or not. It blocks until the store has
+// answered, or ctx ends.
 func (q *Queue) Requeue(ctx context.Context, keys ...Key) (n int, err error) {
 	for _, k := range keys {
 		ok, err := q.requeue(ctx, k)

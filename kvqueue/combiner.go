@@ -37,19 +37,22 @@ func (r *request[T]) answer(err error) {
 	close(r.done)
 }
 
-// do adds a request and waits for its answer, or for the end of ctx: then sent says
-// whether it may be done, or have been.
-func (c *combiner[T]) do(ctx context.Context, of T) (sent bool, err error) {
+// do adds a request and waits for its answer, or for the end of ctx. open says that it may be
+// done, or have been, and that its answer is not known.
+func (c *combiner[T]) do(ctx context.Context, of T) (open bool, err error) {
 	r := newRequest(of)
 	if err := c.add(r); err != nil {
 		return false, err
 	}
 	select {
 	case <-r.done:
-		return true, r.err
+		return false, r.err
 	case <-ctx.Done():
-		return c.leave(r), stop(ctx)
 	}
+	if !c.leave(r) {
+		return false, stop(ctx)
+	}
+	return await(ctx, []*request[T]{r})
 }
 
 func (c *combiner[T]) add(r *request[T]) error {
@@ -125,17 +128,21 @@ func (c *combiner[T]) addAll(requests []*request[T]) {
 }
 
 // await waits for the answers to all requests, or for the end of ctx. It returns the first
-// error that is not nil.
-func await[T any](ctx context.Context, requests []*request[T]) (err error) {
+// error that is not nil. open says that ctx has ended before there were all answers.
+func await[T any](ctx context.Context, requests []*request[T]) (open bool, err error) {
 	for _, r := range requests {
 		select {
 		case <-r.done:
-			if err == nil {
-				err = r.err
-			}
 		case <-ctx.Done():
-			return stop(ctx)
+			select {
+			case <-r.done: // it came as well
+			default:
+				return true, stop(ctx)
+			}
+		}
+		if err == nil {
+			err = r.err
 		}
 	}
-	return err
+	return false, err
 }

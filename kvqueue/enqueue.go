@@ -52,9 +52,9 @@ func (q *Queue) Enqueue(ctx context.Context, items ...[]byte) (pos Position, err
 		}
 	}()
 	for _, part := range parts {
-		sent, err := q.enqueues.do(ctx, part)
+		open, err := q.enqueues.do(ctx, part)
 		switch {
-		case err != nil && sent && ctx.Err() != nil && !errors.Is(err, ErrClosed):
+		case open:
 			return pos, fmt.Errorf("%w: %w", ErrUnknown, err)
 		case err != nil:
 			return pos, err

@@ -64,3 +64,10 @@ func (q *Queue) Delayed() func() int {
 		return len(l.delayed)
 	}
 }
+
+// Answered waits for a request that has its answer.
+func Answered(ctx context.Context, answer error) (open bool, err error) {
+	r := newRequest(0)
+	r.answer(answer)
+	return await(ctx, []*request[int]{r})
+}

@@ -119,12 +119,13 @@ func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, l
 		l.settles.addAll(l.ride(requests[l]))
 	}
 	for _, l := range lives {
-		if e := await(ctx, requests[l]); err == nil {
+		open, e := await(ctx, requests[l])
+		if open { // the task settles them all the same, or they are lost
+			e = fmt.Errorf("%w: %w", ErrUnknown, e)
+		}
+		if err == nil {
 			err = e
 		}
-	}
-	if err != nil && ctx.Err() != nil { // the task settles them all the same, or they are lost
-		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	return err
 }

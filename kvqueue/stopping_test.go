@@ -334,3 +334,14 @@ func TestAWorkerThatIsStoppedAsItIsServedKeepsNothing(t *testing.T) {
 		}
 	})
 }
+
+// The answer is there, and the context has ended, too: the answer counts.
+func TestAnAnswerCountsThoughTheContextHasEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		open, err := kvqueue.Answered(ctx, errFails)
+		assert.False(t, open)
+		assert.Equal(t, errFails, err)
+	}
+}

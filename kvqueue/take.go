@@ -103,21 +103,23 @@ func (q *Queue) giveBack(items []Item) {
 // Do claims at least one item and at most so many, in the order of the queue, and calls f
 // with them, in a scope of its own, on the calling goroutine. It blocks until there is an
 // item, ctx ends (then its error matches those of ctx), or the handle is closed
-// ([ErrClosed]). Calls of one handle are served first come, first served; those of several
+// ([ErrClosed]). On a full store, where nothing can be claimed, it returns [ErrNoSpace]; if no
+// session can be begun, the error of the store. Calls of one handle are served first come, first served; those of several
 // processes, too, while there are too few items.
 //
 // When f, and everything that it has started, has ended well, what is not settled yet is
 // acknowledged: the items are gone from the queue. If it failed, panicked or called Goexit
 // they go back to their places, one attempt later; if it was told to stop they go back
-// and no attempt is spent. Do returns the error of f, or of the settling; a panic of f goes
-// on when the items are back. An item that was tried before comes alone.
+// and no attempt is spent. Do returns the error of f, or of the settling; one that matches those
+// of ctx if f has returned nil and items went back; a panic of f goes on when the items are
+// back. An item that was tried before comes alone.
 //
 // The context of f is cancelled, with a [*LostError] as its cause, if this process could not
 // tell the store in time that it lives: before anybody else can claim the items. Then Do
 // returns an error that matches [ErrLost] even if f returned nil, unless everything was
 // settled before.
 //
-// A nil f panics.
+// most < 1 is an [*InvalidError], and a nil f panics.
 func (q *Queue) Do(ctx context.Context, most int, f func(ctx context.Context, items []Item) error) error {
 	if f == nil {
 		panic("kvqueue: Do with a nil function: pass what is to be done with the items")

@@ -213,21 +213,24 @@ func (k *forked[A, B]) tell(i int, v *verdict) {
 // cancelled counts if it was seen before everything is summed up. Of one that is
 // cancelled later every item has ended, and its results are its outcome.
 func (k *forked[A, B]) over() {
-	cancelled := k.s.t.stopped() != nil
+	sg := k.s.t.stopped()
 	k.s.close()
 	var v verdict
 	k.s.conclude(ownEnd{}, &v)
-	if sg := k.cut.Load(); sg != nil {
-		k.explain(sg.asError())
-	}
-	v.partial = !cancelled // the errors are in the results
+	k.explain(sg)
+	v.partial = sg == nil // the errors are in the results
 	k.value = k.results
 	k.f.settle(&v)
 }
 
-// explain gives why as the error of every item that was not given out.
-func (k *forked[A, B]) explain(why error) {
+// explain gives every item that was not given out an error: why, as it was seen by
+// the worker that came for one, or sg if none has come, because all that there were
+// have been withdrawn.
+func (k *forked[A, B]) explain(sg *stopError) {
+	if seen := k.cut.Load(); seen != nil {
+		sg = seen
+	}
 	for i := min(int(k.begun.Load()), len(k.items)); i < len(k.items); i++ {
-		k.results[i].Index, k.results[i].Err = i, why
+		k.results[i].Index, k.results[i].Err = i, sg.asError()
 	}
 }

@@ -183,3 +183,28 @@ func TestErrorsOfForkJoinThatNobodyTakesAreTheScopes(t *testing.T) {
 		}), "taken with the value")
 	})
 }
+
+// TestItemsHaveTheCauseIfAllWorkersWereWithdrawn: nobody has come for them then.
+func TestItemsHaveTheCauseIfAllWorkersWereWithdrawn(t *testing.T) {
+	for name, opt := range map[string]async.ScopeOption{
+		"from an executor": async.On(executorFunc(func(func()) error { return nil })),
+		"from a Limit":     async.Limit(1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+				busy := async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }) // holds the slot
+				f := async.ForkJoin(ctx, []int{1, 2, 3, 4}, square, async.Limit(2))
+				f.Cancel(errCancelBoom)
+				got, err := f.Join(ctx)
+				require.ErrorIs(t, err, errCancelBoom)
+				require.Len(t, got, 4)
+				for i, r := range got {
+					require.Equal(t, i, r.Index)
+					require.ErrorIs(t, r.Err, errCancelBoom, "item %d", i)
+				}
+				busy.Cancel(nil)
+				return nil
+			}, opt))
+		})
+	}
+}

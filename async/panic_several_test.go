@@ -136,3 +136,26 @@ func TestAPanicDuringGoexitIsNotLost(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatCameBesideASecondPanicIsKept, though it says that it was stopped because of
+// the first, and a panic is never attached to itself.
+func TestWhatCameBesideASecondPanicIsKept(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		err := panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error {
+					async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return io.ErrNoProgress })
+					<-ctx.Done()
+					panic(io.ErrShortWrite)
+				})
+				async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+				return nil
+			})
+		})
+		for _, want := range []error{errPlanted, io.ErrShortWrite, io.ErrNoProgress} {
+			require.ErrorIs(t, err, want)
+		}
+		require.Equal(t, 1, strings.Count(err.Error(), ": "+errPlanted.Error()), err)
+		require.Equal(t, 1, strings.Count(err.Error(), io.ErrNoProgress.Error()), err)
+	})
+}

@@ -58,8 +58,8 @@ func (e *PanicError) attachOne(err error) {
 }
 
 // withoutBeside returns what can be attached to p of an error that holds p: of
-// another panic only what it was, of a list what does not hold p, and nil of p
-// itself and of what only wraps it.
+// another panic what it was and what went wrong beside it, of a list what does not
+// hold p, and nil of p itself and of what only wraps it.
 func withoutBeside(err error, p *PanicError) error {
 	if !holds(err, p) {
 		return err
@@ -70,14 +70,8 @@ func withoutBeside(err error, p *PanicError) error {
 		left.Cause = errors.New(textMade(e.Cause, func() string { return briefly("", e.Cause) }))
 		return &left
 	case *ScopeError:
-		rest := &ScopeError{Scope: e.Scope, Dropped: e.Dropped}
-		for _, err := range e.Errors {
-			if err = withoutBeside(err, p); err != nil {
-				rest.Errors = append(rest.Errors, err)
-			}
-		}
-		if len(rest.Errors) > 0 || rest.Dropped > 0 {
-			return rest
+		if rest := eachWithoutBeside(e.Errors, p); len(rest) > 0 || e.Dropped > 0 {
+			return &ScopeError{Scope: e.Scope, Errors: rest, Dropped: e.Dropped}
 		}
 	case *UnawaitedError:
 		if err = withoutBeside(e.Err, p); err != nil {
@@ -87,12 +81,26 @@ func withoutBeside(err error, p *PanicError) error {
 		if e == p {
 			return nil
 		}
+		alone := fmt.Errorf("async: panic in %s: %s", e.Task, e.valueText())
 		if cause := e.Unwrap(); cause != nil && !holds(cause, p) {
-			return fmt.Errorf("async: panic in %s: %w", e.Task, cause)
+			alone = fmt.Errorf("async: panic in %s: %w", e.Task, cause)
 		}
-		return fmt.Errorf("async: panic in %s: %s", e.Task, e.valueText())
+		beside, dropped := e.listed()
+		if beside = eachWithoutBeside(beside, p); len(beside) == 0 && dropped == 0 {
+			return alone
+		}
+		return &ScopeError{Scope: e.Task, Errors: append([]error{alone}, beside...), Dropped: dropped}
 	}
 	return nil
+}
+
+func eachWithoutBeside(errs []error, p *PanicError) (rest []error) {
+	for _, err := range errs {
+		if err = withoutBeside(err, p); err != nil {
+			rest = append(rest, err)
+		}
+	}
+	return rest
 }
 
 // holds reports whether err is p, or holds it: a panic is never attached to itself,

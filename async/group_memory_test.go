@@ -4,7 +4,9 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
@@ -193,4 +195,25 @@ func TestAFailureOfAForgottenGroupAtARootIsTold(t *testing.T) {
 		}
 		require.Empty(t, told, "once, though a panic is told after 10 s and not when the group is collected")
 	}
+}
+
+// TestAForgottenGroupOfABubbleIsCollectedOutside: the cleanups of the collector run
+// outside of every bubble, where to close a channel of one ends the process.
+func TestAForgottenGroupOfABubbleIsCollectedOutside(t *testing.T) {
+	var group weak.Pointer[async.Group]
+	synctest.Test(t, func(t *testing.T) {
+		ctx, _ := asynctest.Root(t.Context())
+		stop := make(chan struct{})
+		func() {
+			g := async.Open(ctx, async.StopOn(stop, nil), async.Timeout(time.Hour))
+			_ = g.Context().Done()
+			group = weak.Make(g)
+		}()
+		close(stop)
+	})
+	var m runtime.MemStats
+	for group.Value() != nil {
+		collect(&m)
+	}
+	collect(&m) // for its cleanup
 }

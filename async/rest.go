@@ -102,7 +102,9 @@ func (p *place) forget() {
 	if p.unwatch != nil {
 		p.unwatch()
 	}
-	p.stopOn.release()
+	if p.stopOn != nil && !p.stopOn.bubble {
+		p.stopOn.release()
+	}
 	if std := p.std.Load(); std != nil {
 		std.cancel(ErrScopeEnded)
 	}
@@ -202,9 +204,10 @@ func (s *scope) releaseLocked() {
 }
 
 // releaseWhenForgotten has std, which is the context of s, released when s is a group
-// that was collected.
+// that was collected. Not in a synctest bubble: nobody outside may close the channels
+// of that, and the collector's cleanups run outside.
 func (s *scope) releaseWhenForgotten(std stdContext) {
-	if g, ok := s.t.self.(*Group); ok {
+	if g, ok := s.t.self.(*Group); ok && !inBubble(clock()) {
 		g.place.std.Store(&std)
 	}
 }

@@ -63,12 +63,13 @@ type stopOn struct {
 
 	watched atomicBool    // its goroutine was started; set under the mu of the task's scope
 	fired   atomicBool    // its goroutine cancels the task, or has done so
+	bubble  bool          // the channels are of a synctest bubble: nobody outside may close them
 	quit    chan struct{} // closed when the task ends, by whoever seals its scope
 	done    chan struct{} // closed by its goroutine, last
 }
 
 func newStopOn(ch <-chan struct{}, cause error, next *stopOn) *stopOn {
-	return &stopOn{ch: ch, sg: *canceled(cause), next: next, quit: make(chan struct{}), done: make(chan struct{})}
+	return &stopOn{ch: ch, sg: *canceled(cause), next: next, bubble: inBubble(clock()), quit: make(chan struct{}), done: make(chan struct{})}
 }
 
 // look returns why a task with o, and those that follow, is stopped, nil if no

@@ -141,6 +141,9 @@ var epoch = time.Now()
 
 func clock() time.Duration { return time.Since(epoch) }
 
+// inBubble reports whether now was read in a synctest bubble, whose clock begins in 2000.
+func inBubble(now time.Duration) bool { return now < 0 }
+
 // arm has w expire in d and returns the time.
 //
 // A timer that was armed for an earlier wait is left to run if it is not too
@@ -154,7 +157,7 @@ func (w *waiter) arm(d time.Duration) (now time.Duration) {
 	if w.until < now {
 		w.until = math.MaxInt64
 	}
-	if bubble := now < 0; bubble != w.bubble { // the clock of a bubble begins in 2000
+	if bubble := inBubble(now); bubble != w.bubble {
 		w.timer, w.armed, w.bubble = nil, 0, bubble
 	}
 	if w.armed == 0 || w.armed > w.until {

@@ -72,9 +72,6 @@ func (f *future) refuse(w *waiter, ring []edge) bool {
 // started a million tasks or a million wait for me, while the other is short. So
 // both take turns, with budgets that grow, until one of them has seen all.
 func (f *future) cycle(me *task, w *waiter) error {
-	if me == nil || f.t.isLeaf() {
-		return nil // f has started and awaited nothing: if it does later, it sees us
-	}
 	for budget := firstBudget; ; budget *= 4 {
 		for _, search := range [...]func(*cycleSearch) ([]edge, bool){(*cycleSearch).forward, (*cycleSearch).backward} {
 			ring, complete := search(&cycleSearch{me: me, f: f, left: budget})
@@ -104,10 +101,17 @@ func allLast(ring []edge) bool {
 // f or was started in it. It is called before the wait is registered: a search
 // from another wait, for me, must not take this wait for one that lasts.
 func (f *future) selfCycle(me *task) error {
-	if me == nil || me != &f.t && (f.t.isLeaf() || !new(cycleSearch).holdsUp(me, &f.t)) {
+	if me != &f.t && !new(cycleSearch).holdsUp(me, &f.t) {
 		return nil
 	}
 	return cycleError(me, f, nil)
+}
+
+// mayLeadTo reports whether a wait of me for f may lead back to me, so that it takes
+// a search to know: not if f has started and awaited nothing. If it does later, it
+// sees us. me is nil if nobody knows who waits.
+func (f *future) mayLeadTo(me *task) bool {
+	return me != nil && (me == &f.t || !f.t.isLeaf())
 }
 
 // cycleError returns the error of a wait of me for f that closes a ring. Its

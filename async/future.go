@@ -59,6 +59,14 @@ func (f *Future[T]) Result() (value T, err error, ok bool) {
 
 // outcome returns the outcome of a settled future, and notes that it was given.
 func (f *Future[T]) outcome() (T, error) {
+	if _, kept := f.f.err.(*unclaimed); kept {
+		return f.claim()
+	}
+	return f.value, f.f.err
+}
+
+// claim is outcome for one that was kept until somebody is given it.
+func (f *Future[T]) claim() (T, error) {
 	kept, err := f.f.give()
 	if kept != nil {
 		return kept.(*held[T]).value, err

@@ -205,9 +205,12 @@ func (t *task) awaitSlot() {
 // returned, or will never run. A bare goroutine may still wait with the context
 // of t.
 func (t *task) retire() {
-	if t.more == nil || t.more.slot == nil {
-		return
+	if t.more != nil && t.more.slot != nil { // measured: so it costs nothing where there is no Limit
+		t.retireSlot()
 	}
+}
+
+func (t *task) retireSlot() {
 	var room grants
 	l := t.owner.limit
 	l.mu.Lock()
@@ -251,11 +254,9 @@ func (t *task) lendSlot(w *waiter) {
 	actOn(answer)
 }
 
-// lendSlotFor lends the slot of the task that w waits for, while it waits for f.
+// lendSlotFor lends the slot of the task that w waits for, which has one, while it
+// waits for f.
 func (w *waiter) lendSlotFor(f *future) {
-	if w.by == nil || w.by.slotInUse() == nil {
-		return
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.settled() { // else there is nothing to wait for
@@ -283,9 +284,12 @@ func (w *waiter) returnSlot() {
 // belongs to this wait: we wait for it, so the next wait of w cannot take it for
 // its own.
 func (w *waiter) takeSlotBack(got uint8) {
-	if w.slot == nil {
-		return
+	if w.slot != nil {
+		w.endLoan(got)
 	}
+}
+
+func (w *waiter) endLoan(got uint8) {
 	l := limiterOf(w.slot)
 	l.mu.Lock()
 	granted := w.slot.TakeBack(&w.loan)

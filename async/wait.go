@@ -69,7 +69,7 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 	if end, why := s.overAlready(me, own); why != nil {
 		return s.unlessSettled(end, why)
 	}
-	if search {
+	if search && f.mayLeadTo(me) {
 		if err := f.selfCycle(me); err != nil {
 			return s.unlessSettled(waitCycle, err)
 		}
@@ -79,7 +79,7 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 		s.unregister(true)
 		return waitSettled, nil, true
 	}
-	if search {
+	if search && f.mayLeadTo(me) { // it may have waited for something since
 		if err := f.cycle(me, s.w); err != nil {
 			s.unregister(false) // somebody may still look at it
 			return s.unlessSettled(waitCycle, err)
@@ -89,7 +89,9 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 		s.began = s.w.arm(s.timeout)
 	}
 	s.stop = s.w.heed(s.ctx, s.under)
-	s.w.lendSlotFor(f)
+	if me != nil && me.slotInUse() != nil {
+		s.w.lendSlotFor(f)
+	}
 	return waitSettled, nil, false
 }
 
@@ -235,17 +237,17 @@ func (f *future) addWaiterLocked(w *waiter) {
 	w.taken = false
 	w.on.Store(f)
 	w.serial.Add(1)
-	if first := f.waiters; first != nil && first.done != nil { // stays first, see doneChannel
+	switch first := f.waiters; {
+	case first == nil: // most often
+		f.waiters = w
+	case first.done != nil: // stays first, see doneChannel
 		w.prev, w.next, first.next = first, first.next, w
 		if w.next != nil {
 			w.next.prev = w
 		}
-		return
+	default:
+		first.prev, w.next, f.waiters = w, first, w
 	}
-	if f.waiters != nil {
-		f.waiters.prev = w
-	}
-	w.next, f.waiters = f.waiters, w
 }
 
 // removeWaiter takes w off f's list, unless settling f has. It reports whether

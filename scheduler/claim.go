@@ -139,7 +139,7 @@ func (q *queue) dropEntry(c *chunk, i int, to State, f func(*node)) int {
 func (q *queue) dropPeriodic(to State, f func(*node)) {
 	from := q.from
 	for c := q.head; c != nil; c = c.next {
-		for i := from; i < q.limitOf(c); i++ {
+		for i := from; c.nodes && i < q.limitOf(c); i++ { // posts are not periodic
 			n := c.entries[i].n
 			if n == nil || n.period == nil || !n.claim(to) {
 				continue

@@ -70,10 +70,14 @@ func (w *ExecutorWorker) timerFires() {
 // whatever is to be queued behind what is due, or depends on it, asks for this
 // first.
 func (w *ExecutorWorker) queueDueLocked() {
-	if len(w.q.heap) > 0 {
-		w.q.queueDue(clock())
-		w.armLocked()
+	if len(w.q.heap) > 0 { // measured: most have nothing to wait for, and then this costs nothing
+		w.queueDelayedLocked()
 	}
+}
+
+func (w *ExecutorWorker) queueDelayedLocked() {
+	w.q.queueDue(clock())
+	w.armLocked()
 }
 
 // onClock returns t on our clock: the same for equal times, whenever it is asked.

@@ -53,7 +53,7 @@ help:
 	@echo 'make explore  orders of the steps of async and scheduler: EXPLORE_TIME=5m each, EXPLORE_SEED=n'
 	@echo 'make chaos    processes, stores and connections of taskqueue are broken, and audited: CHAOS_TIME=5m CHAOS_SEED=n'
 	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
-	@echo 'make budgets  what ambit costs beside others; BASE=commit: beside an older ambit; ONLY="B1|B7"'
+	@echo 'make budgets  what ambit costs beside others; BASE=commit: beside an older ambit; INSTRUCTIONS=1: counted; ONLY="B1|B7"'
 	@echo 'make lockbudgets  locks beside other libraries on servers of its own: ONLY="TestContended|TestHandOff"'
 	@echo 'make kvbudgets    kvqueue beside the queue recipes, on an etcd of its own: ONLY="TestTable|TestEnqueue|TestDepth"'
 	@echo 'make taskbudgets  taskqueue beside asynq on a Redis server of its own: ONLY="T1|T2" ROUNDS=5'
@@ -172,9 +172,9 @@ ifdef BASE
 	cp bench/go.mod bench/go.sum "$$older/"; \
 	go mod edit -replace github.com/ambit-go/ambit="$$older/ambit" "$$older/go.mod"; \
 	go -C bench build -modfile="$$older/go.mod" -o "$$older/budgets" ./budgets; \
-	"$(BIN)/budgets" -only '$(ONLY)' -base "$$older/budgets"
+	"$(BIN)/budgets" -only '$(ONLY)' $(if $(INSTRUCTIONS),-instructions -rounds 5) -base "$$older/budgets"
 else
-	@"$(BIN)/budgets" -only '$(ONLY)' $(if $(filter growth,$@),-growth)
+	@"$(BIN)/budgets" -only '$(ONLY)' $(if $(filter growth,$@),-growth) $(if $(INSTRUCTIONS),-instructions -rounds 5)
 endif
 
 lockbudgets:

@@ -27,14 +27,15 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h := proof.NewHistory(seed)
-			synctest.Test(t, func(t *testing.T) { record(t, h, newStore(t, memkv.Faults(h.Faults)), seed) })
+			synctest.Test(t, func(t *testing.T) { record(t, h, newStore(t, memkv.Faults(h.Faults)), seed, 5) })
 			h.Check(t)
 		})
 	}
 }
 
-// record has three handles on a store that answers slowly make a history.
-func record(t *testing.T, h *proof.History, kv kvqueue.KV, seed uint64) {
+// record has three handles on a store that answers slowly make a history, with so many items of
+// each producer.
+func record(t *testing.T, h *proof.History, kv kvqueue.KV, seed uint64, each int) {
 	dice := proof.NewDice(seed + 1)
 	var handles []*kvqueue.Queue
 	for range 3 {
@@ -42,7 +43,7 @@ func record(t *testing.T, h *proof.History, kv kvqueue.KV, seed uint64) {
 		net.delay = func() time.Duration { return time.Duration(dice.N(int(3 * time.Millisecond))) }
 		handles = append(handles, open(t, h.Noted(net), "q"))
 	}
-	h.Record(t, handles, 5)
+	h.Record(t, handles, each)
 }
 
 // The checker of histories finds what is wrong with a queue that gets broken stores, or
@@ -61,7 +62,7 @@ func TestABrokenQueueIsNotLinearizable(t *testing.T) {
 				for i := range 12 { // so that there is more than one
 					h.Produce(t.Context(), 100, q, fmt.Sprint("before.", i))
 				}
-				record(t, h, kv, 1)
+				record(t, h, kv, 1, 1)
 			})
 			assert.Equal(t, porcupine.Illegal, h.Verdict())
 		})

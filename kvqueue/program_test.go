@@ -166,5 +166,5 @@ func (p *program) drain() {
 	q := open(p.t, p.kv, "in", kvqueue.TTL(2*time.Second))
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer stop()
-	require.NoError(p.t, w.Drain(ctx, q))
+	require.NoError(p.t, w.Drain(ctx, p.kv, q))
 }

@@ -383,6 +383,13 @@ func (a *Auditor) Values() (put, gone map[string]int) {
 	return put, gone
 }
 
+// Left returns how many items are there.
+func (a *Auditor) Left() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.payloads)
+}
+
 // Blinked reports whether some transactions were not seen, as their store had forgotten them.
 func (a *Auditor) Blinked() bool {
 	a.mu.Lock()

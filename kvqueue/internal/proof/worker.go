@@ -178,8 +178,9 @@ func (w *Worker) requeue(ctx context.Context, q *kvqueue.Queue) {
 	}
 }
 
-// Drain takes what is left, and returns when nothing is.
-func (w *Worker) Drain(ctx context.Context, q *kvqueue.Queue) error {
+// Drain takes what is left in the queue "in" of a store, and returns when nothing is. It looks at
+// one revision, as Len does not: an item that goes back to its place while Len reads is not counted.
+func (w *Worker) Drain(ctx context.Context, kv kvqueue.KV, q *kvqueue.Queue) error {
 	ctx, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -191,11 +192,11 @@ func (w *Worker) Drain(ctx context.Context, q *kvqueue.Queue) error {
 		})
 	})
 	for {
-		n, err := q.Len(ctx)
+		payloads, _, err := kv.Read(ctx, kvqueue.Range{Begin: []byte("kvq/in/d/"), End: []byte("kvq/in/d0"), Limit: 1, KeysOnly: true})
 		if err != nil {
 			return err
 		}
-		if n == (kvqueue.Length{}) {
+		if len(payloads[0].Pairs) == 0 {
 			return nil
 		}
 		letters, err := q.Dead(ctx, kvqueue.Key{}, 100)
@@ -209,6 +210,7 @@ func (w *Worker) Drain(ctx context.Context, q *kvqueue.Queue) error {
 		}
 		w.pause(ctx, 1)
 		if ctx.Err() != nil {
+			n, _ := q.Len(context.WithoutCancel(ctx))
 			return fmt.Errorf("%w: left are %+v", ctx.Err(), n)
 		}
 	}

@@ -33,7 +33,7 @@ func clusterAt(endpoints string) proof.Opener {
 // the cluster are killed with kill -9 and stopped. The auditors see every transaction.
 func TestRandomProgramsOfProcesses(t *testing.T) {
 	for _, members := range []int{1, 3} {
-		for seed := range uint64(2) {
+		for seed := range uint64(members+1) / 2 {
 			t.Run(fmt.Sprintf("%d members, %d", members, seed), func(t *testing.T) {
 				cluster := etcdtest.Start(t, members)
 				endpoints := strings.Join(cluster.Endpoints(), ",")
@@ -94,17 +94,17 @@ func TestHistoriesOnClustersAreLinearizable(t *testing.T) {
 			go func() {
 				defer close(over)
 				for i, happens := range []func(*testing.T, *etcdtest.Cluster, *proof.Dice) (string, func()){killMember, stopMember} {
-					if h.Steps(ctx, 20*(2*i+1)) != nil {
+					if h.Steps(ctx, 15*(2*i+1)) != nil {
 						return
 					}
 					_, undo := happens(t, cluster, proof.NewDice(uint64(i)))
 					if undo != nil {
-						_ = h.Steps(ctx, 20*(2*i+2))
+						_ = h.Steps(ctx, 15*(2*i+2))
 						undo()
 					}
 				}
 			}()
-			h.Record(t, handles, 12)
+			h.Record(t, handles, 8)
 			recorded()
 			<-over
 			h.Check(t)

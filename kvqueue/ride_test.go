@@ -134,7 +134,15 @@ func TestAnAcknowledgementDoesNotShareTheFateOfAClaimThatIsRefused(t *testing.T)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var all sync.WaitGroup
-		collect(ctx, &all, q, 4, 1, func([]kvqueue.Item) { is.Store(true) })
+		var begun atomic.Int64
+		four := make(chan struct{})
+		collect(ctx, &all, q, 4, 1, func([]kvqueue.Item) {
+			if begun.Add(1) == 4 { // all that there are
+				is.Store(true)
+				close(four)
+			}
+			<-four
+		})
 		time.Sleep(500 * time.Millisecond)
 		n, err := q.Len(t.Context())
 		require.NoError(t, err)

@@ -49,16 +49,18 @@ type gate struct {
 	vain    int           // how many hints in a row have brought nobody forward
 	place   int           // the first place when it was asked last
 	size    int
+	waited  bool // somebody was not granted the lock at once
 }
 
 // joinGate has the waiter join the gate of its key. If there is none it makes one, if it
-// must or another call is asking by itself, and says false otherwise: then the caller asks
-// by itself, and calls leaveAlone after that. One that does not want to wait joins none.
+// must, another call is asking by itself, or somebody waited a moment ago, and says false
+// otherwise: then the caller asks by itself, and calls leaveAlone after that. One that does
+// not want to wait joins none.
 func (m *Manager) joinGate(w *waiter, must bool) (bool, error) {
 	m.mu.Lock()
 	g := m.gates[w.name]
 	_, another := m.alone[w.name]
-	made := g == nil && (must || another)
+	made := g == nil && (must || another || m.ears[w.name] != nil)
 	switch {
 	case m.closed:
 		m.mu.Unlock()
@@ -169,15 +171,15 @@ func (g *gate) failLocked(err error) {
 // run is the task of the gate. It ends when nobody waits.
 func (g *gate) run(context.Context) error {
 	defer g.abandon()
-	hints, stop := g.m.store.Listen(g.name)
-	defer stop()
+	e, over := g.m.listen(g.name), false
+	defer func() { g.m.hush(e, over && g.waited) }()
 	for {
 		batch, trip, left := g.pick()
-		if !left {
+		if over = !left; over {
 			return nil
 		}
 		if len(batch) == 0 || !g.ask(batch, trip) {
-			hints = g.sleep(hints)
+			g.sleep(e)
 		}
 	}
 }
@@ -277,6 +279,7 @@ func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, er
 		return granted
 	}
 	g.retry, g.pause, g.size = 0, 0, turn.Size
+	g.waited = g.waited || granted < len(batch)
 	slices.SortStableFunc(g.waiters, func(a, b *waiter) int { return cmp.Compare(a.order(), b.order()) })
 	if all {
 		g.refresh = now + refreshTime + time.Duration(rand.Int64N(int64(refreshTime/5)))
@@ -321,12 +324,11 @@ func spread(d time.Duration) time.Duration {
 	return d - d/5 + time.Duration(rand.Int64N(int64(2*d/5)+1))
 }
 
-// sleep waits until it is time to ask again. It returns the channel of the hints, nil when
-// there are none any more.
+// sleep waits until it is time to ask again.
 //
 // A hint is followed at once, unless those before have changed nothing: a store may give one
 // after each question while the first in the queue is a process that has died.
-func (g *gate) sleep(hints <-chan struct{}) <-chan struct{} {
+func (g *gate) sleep(e *ear) {
 	at := g.refresh
 	for _, other := range []time.Duration{g.expiry, g.blind, g.hint} {
 		if other != 0 {
@@ -340,17 +342,16 @@ func (g *gate) sleep(hints <-chan struct{}) <-chan struct{} {
 	t := time.NewTimer(at - now)
 	defer t.Stop()
 	select {
-	case _, ok := <-hints:
-		if !ok {
-			return nil
-		}
-		if g.hint == 0 {
+	case _, ok := <-e.hints:
+		switch {
+		case !ok:
+			e.hints = nil // there are none any more
+		case g.hint == 0:
 			g.hint = max(g.m.clock.Now(), g.patient)
 		}
 	case <-g.wake:
 	case <-t.C:
 	}
-	return hints
 }
 
 // giveBackLater gives back, or withdraws, what nobody wants any more.

@@ -187,6 +187,12 @@ func (h *Hold) SetData(s string) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	switch { // since that look: nobody would tell it to the store any more
+	case h.lost != nil:
+		return h.lost
+	case h.ended:
+		return ErrReleased
+	}
 	h.data = &s
 	return nil
 }

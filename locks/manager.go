@@ -31,6 +31,8 @@ type Manager struct {
 	// that come meanwhile wait in one: a thousand would keep each other, and a release, from
 	// the connections of the store.
 	alone map[Name]struct{}
+	// ears hear of locks that somebody here waited for a moment ago.
+	ears map[Name]*ear
 }
 
 // New returns a manager of the locks in store. It asks the store for nothing. The store
@@ -43,7 +45,7 @@ func New(store Store, options ...Option) (*Manager, error) {
 	if !reflect.ValueOf(store).Comparable() {
 		return nil, &ValidationError{"store", "two of its type cannot be compared, which tells whose a lock is: pass a pointer to it"}
 	}
-	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}, alone: map[Name]struct{}{}}
+	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}, alone: map[Name]struct{}{}, ears: map[Name]*ear{}}
 	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner()}
 	for _, o := range options {
 		if o == nil {
@@ -70,6 +72,9 @@ func (m *Manager) Close() error {
 	m.closed = true
 	for _, g := range m.gates {
 		g.failLocked(ErrClosed)
+	}
+	for _, e := range m.ears {
+		e.timer.Reset(0)
 	}
 	return nil
 }

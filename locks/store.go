@@ -29,7 +29,8 @@ type Store interface {
 	//
 	// An ID that holds the lock already is granted it again, with its fence, and its
 	// lease is counted from now; it never gets shorter. A waiting request is forgotten
-	// [WaiterLife] after the last Acquire that named it, and then it is a new one.
+	// [WaiterLife] after the last Acquire that named it, or a sixth of that less where the
+	// store does not write what it wrote a moment ago; then it is a new one.
 	// A request that does not wait and is not granted leaves nothing behind.
 	Acquire(ctx context.Context, name Name, requests []Request) (Turn, error)
 	// Release gives a lock back, or withdraws a request that waits. It says false if

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -201,9 +202,10 @@ func (w *watchdog) roundLocked(now time.Duration) *round {
 			r.next = min(r.next, g.next)
 			continue
 		}
-		w.boardLocked(now, g)
-		r.next = min(r.next, g.next)
-		r.flights = append(r.flights, g)
+		if w.boardLocked(now, g) {
+			r.next = min(r.next, g.next)
+			r.flights = append(r.flights, g)
+		}
 	}
 	return r
 }
@@ -238,8 +240,10 @@ func (h *Hold) nextLocked(now time.Duration) time.Duration {
 	return min(h.deadline, h.due)
 }
 
-// boardLocked notes that the renewals are on their way.
-func (w *watchdog) boardLocked(now time.Duration, g *renewals) {
+// boardLocked notes that the renewals are on their way. What was given back or lost since it
+// was picked stays behind: nobody waits for a renewal that was not noted, and it would come
+// after the release. It says false if none is left.
+func (w *watchdog) boardLocked(now time.Duration, g *renewals) bool {
 	until := now + maxLease
 	for _, h := range g.holds {
 		h.mu.Lock()
@@ -249,16 +253,26 @@ func (w *watchdog) boardLocked(now time.Duration, g *renewals) {
 	f := &flight{trip: trip{make(chan struct{})}, sent: now, until: until}
 	f.needed.Store(int64(len(g.holds)))
 	f.ctx, f.cancel = context.WithTimeout(context.Background(), until-now) // until all the bodies have ended, whatever is shut down
-	g.flight = f
-	for _, h := range g.holds {
-		h.mu.Lock()
-		h.flight = g.flight
-		h.mu.Unlock()
-	}
-	if g.class.alone != nil {
+	g.flight, g.next = f, until
+	g.holds = slices.DeleteFunc(g.holds, func(h *Hold) bool { return !h.board(f) })
+	if len(g.holds) > 0 && g.class.alone != nil {
 		w.lonely++
 	}
-	g.next = until
+	return len(g.holds) > 0
+}
+
+// board notes that the hold is renewed by the call, unless it needs no renewal any more.
+func (h *Hold) board(f *flight) bool {
+	h.mu.Lock()
+	live := !h.ended && h.lost == nil
+	if live {
+		h.flight = f
+	}
+	h.mu.Unlock()
+	if !live {
+		f.leave()
+	}
+	return live
 }
 
 // start makes the call in a task.

@@ -21,13 +21,18 @@ const table = "JSON_TABLE(?, '$[*]' COLUMNS (%s)) AS q STRAIGHT_JOIN %s AS r ON 
 const textColumn = " VARCHAR(2048) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.%s'"
 
 func rows(of string) string {
-	return fmt.Sprintf(table, "t"+fmt.Sprintf(textColumn, "t")+", k"+fmt.Sprintf(textColumn, "k"), of)
+	return fmt.Sprintf(table, "t"+fmt.Sprintf(textColumn, "t")+", k"+fmt.Sprintf(textColumn, "k")+", w BIGINT PATH '$.w'", of)
 }
 
 // line is a row of such a table.
 type line struct {
 	Tenant string `json:"t"`
 	Key    string `json:"k"`
+	Wakes  int64  `json:"w"` // that were seen
+}
+
+func lineOf(name locks.Name, wakes int64) line {
+	return line{Tenant: hex.EncodeToString([]byte(name.Tenant)), Key: hex.EncodeToString([]byte(name.Key)), Wakes: wakes}
 }
 
 var (
@@ -73,7 +78,17 @@ func query(ctx context.Context, tx *sql.Tx, text, lines string, row func(scan fu
 func linesOf(names []locks.Name) (string, error) {
 	lines := make([]line, len(names))
 	for i, name := range names {
-		lines[i] = line{Tenant: hex.EncodeToString([]byte(name.Tenant)), Key: hex.EncodeToString([]byte(name.Key))}
+		lines[i] = lineOf(name, 0)
+	}
+	text, err := json.Marshal(lines)
+	return string(text), err
+}
+
+// linesSeen has the wakes of each, too.
+func linesSeen(seen map[locks.Name]int64) (string, error) {
+	var lines []line
+	for name, wakes := range seen {
+		lines = append(lines, lineOf(name, wakes))
 	}
 	text, err := json.Marshal(lines)
 	return string(text), err

@@ -128,7 +128,7 @@ func settle(ctx context.Context, config *mysql.Config) error {
 func open(ctx context.Context, db *sql.DB, own bool) (*Store, error) {
 	s := &Store{own: own}
 	s.db = &backend{db: db, client: rand.Text(), hub: &s.hub}
-	s.Backend, s.Client = s.db, s.db.client
+	s.Backend, s.Client, s.Hints = s.db, s.db.client, &s.hub
 	if err := s.db.migrate(ctx); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -16,7 +15,7 @@ import (
 )
 
 // There is no NOTIFY. The watcher has the server itself look, some hundred times a second,
-// whether a step has woken somebody, and answer when one has, or after a second: one
+// whether it is the turn of this process, and answer when it is, or after a second: one
 // command a second, for all locks that somebody in this process waits for. Only MariaDB
 // takes such a command.
 const watchText = `BEGIN NOT ATOMIC
@@ -25,19 +24,20 @@ const watchText = `BEGIN NOT ATOMIC
 	REPEAT
 		SET n = n + 1;
 		DO SLEEP(?);
-		SELECT coalesce(sum(r.wakes), 0) INTO w FROM `
+		SELECT count(*) INTO w FROM `
 
 var (
-	watchLoop  = watchText + rows("lk_resource") + "; UNTIL w <> ? OR n >= ? END REPEAT; SELECT w; END"
+	watchLoop  = watchText + rows("lk_resource") + " WHERE r.wakes & ? = ? AND r.wakes <> q.w; UNTIL w > 0 OR n >= ? END REPEAT; SELECT w; END"
 	watchWakes = "SELECT r.tenant, r.`key`, r.wakes FROM " + rows("lk_resource")
 )
 
 // watcher brings hints of what other processes change.
 type watcher struct {
 	*backend
-	ctx context.Context // done when the store is closed
-	end context.CancelFunc
-	wg  sync.WaitGroup // what runs
+	mark int64           // of this process
+	ctx  context.Context // done when the store is closed
+	end  context.CancelFunc
+	wg   sync.WaitGroup // what runs
 
 	mu      sync.Mutex
 	wanted  bool // somebody listens
@@ -50,7 +50,7 @@ type watcher struct {
 }
 
 func newWatcher(b *backend) *watcher {
-	w := &watcher{backend: b}
+	w := &watcher{backend: b, mark: relational.Mark(b.client)}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	b.hub.Start, b.hub.Added = w.start, w.added
 	return w
@@ -123,10 +123,10 @@ func (w *watcher) watch() (done bool) {
 		if !wanted {
 			return true
 		}
-		now, lines, err := w.look(c, seen)
+		now, err := w.look(c, seen)
 		if err == nil {
 			seen = now
-			err = w.command(c, id, seen, lines)
+			err = w.command(c, id, seen)
 		}
 		if err != nil && !interrupted(err) {
 			return done
@@ -135,16 +135,16 @@ func (w *watcher) watch() (done bool) {
 	}
 }
 
-// look hints what was woken since it was seen, and what was not seen before, if it can be
-// granted to this process: a hint makes its reader write, and wakes all others.
-func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Name]int64, lines string, err error) {
+// look hints what it is the turn of this process for, unless it was seen before.
+func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Name]int64, err error) {
 	names := w.hub.Keys()
-	if lines, err = linesOf(names); err != nil {
-		return nil, "", err
+	lines, err := linesOf(names)
+	if err != nil {
+		return nil, err
 	}
 	rows, err := c.QueryContext(w.ctx, watchWakes, lines)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
 	now = make(map[locks.Name]int64, len(names))
@@ -155,40 +155,34 @@ func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Na
 		var name locks.Name
 		var wakes int64
 		if err := rows.Scan(relational.String(&name.Tenant), relational.String(&name.Key), &wakes); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		now[name] = wakes
-	}
-	if err := rows.Err(); err != nil {
-		return nil, "", err
 	}
 	for name, wakes := range now {
 		if was, there := seen[name]; there && was == wakes {
 			continue
 		}
-		t, r, err := w.Read(w.ctx, name)
-		if err != nil {
-			return nil, "", err
-		}
-		if slices.Contains(r.Wake(t), w.client) {
+		if relational.Marked(wakes, w.mark) {
 			w.hub.Hint(name)
 		}
 	}
-	return now, lines, nil
+	return now, rows.Err()
 }
 
 // command has the server wait for a change.
-func (w *watcher) command(c *sql.Conn, id int64, seen map[locks.Name]int64, lines string) error {
+func (w *watcher) command(c *sql.Conn, id int64, seen map[locks.Name]int64) error {
+	lines, err := linesSeen(seen)
+	if err != nil {
+		return err
+	}
 	w.mu.Lock()
 	w.covers, w.connection = seen, id
 	w.mu.Unlock()
 	defer w.uncover()
-	var sum, wakes int64
-	for _, wakes := range seen {
-		sum += wakes
-	}
+	var turns int64
 	every := 4*time.Millisecond + time.Duration(len(seen))*100*time.Microsecond // to look costs more then
-	return c.QueryRowContext(w.ctx, watchLoop, every.Seconds(), lines, sum, int64(time.Second/every)).Scan(&wakes)
+	return c.QueryRowContext(w.ctx, watchLoop, every.Seconds(), lines, w.mark, w.mark, int64(time.Second/every)).Scan(&turns)
 }
 
 func (w *watcher) uncover() {

@@ -63,7 +63,7 @@ func New(ctx context.Context, pool *pgxpool.Pool) (*Store, error) { return open(
 func open(ctx context.Context, pool *pgxpool.Pool, own bool) (*Store, error) {
 	s := &Store{own: own}
 	s.pg = &backend{pool: pool, client: rand.Text(), hub: &s.hub}
-	s.Backend, s.Client = s.pg, s.pg.client
+	s.Backend, s.Client, s.Hints = s.pg, s.pg.client, &s.hub
 	if err := s.pg.migrate(ctx); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/locks"
@@ -36,21 +37,35 @@ func (a answer) number() int64 {
 	return n
 }
 
-func (a answer) time() time.Time {
-	if us := a.number(); us != 0 {
-		return time.UnixMicro(us)
+func (a answer) time() time.Time { return stamp(a.number()) }
+
+// stamp is a time of the server; that of 0 is zero.
+func stamp(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
 	}
-	return time.Time{}
+	return time.UnixMicro(us)
 }
 
 func (a answer) duration() time.Duration { return time.Duration(a.number()) * time.Microsecond }
 
-// grant reads a lease.
-func (a answer) grant() locks.Grant {
+// grant reads a lease: ten numbers, then its ID, version and owner, whose lengths are the
+// first two and what is left.
+func (a answer) grant() (g locks.Grant) {
+	head, rest, _ := strings.Cut(a.text(), "|")
+	var n [10]int64
+	for i := range n {
+		var number string
+		number, head, _ = strings.Cut(head, " ")
+		n[i], _ = strconv.ParseInt(number, 10, 64)
+	}
+	id, version := int(n[0]), int(n[0]+n[1])
+	if id < 0 || version < id || version > len(rest) {
+		return g // the server has been told something else
+	}
 	return locks.Grant{
-		ID: a.at(0).text(), Version: a.at(1).text(), Owner: a.at(2).text(), Fence: a.at(3).number(), Slot: int(a.at(4).number()),
-		Permits: int(a.at(5).number()), Shared: a.at(6).text() == "1", Revoked: a.at(7).text() == "1",
-		Lease: a.at(8).duration(), Acquired: a.at(9).time(), Expires: a.at(10).time(),
+		ID: rest[:id], Version: rest[id:version], Owner: rest[version:], Fence: n[2], Slot: int(n[3]), Permits: int(n[4]),
+		Shared: n[5] == 1, Revoked: n[6] == 1, Lease: time.Duration(n[7]) * time.Microsecond, Acquired: stamp(n[8]), Expires: stamp(n[9]),
 	}
 }
 
@@ -79,13 +94,13 @@ func (a answer) answer(q *locks.Request) locks.Answer {
 
 // renewed reads what became of a renewal.
 func (a answer) renewed() locks.RenewResult {
-	switch a.at(0).text() {
-	case "extended":
-		return locks.RenewResult{Verdict: locks.Extended, Grant: a.at(1).grant()}
+	switch a.text() {
+	case "gone":
+		return locks.RenewResult{Verdict: locks.NotYours}
 	case "revoked":
 		return locks.RenewResult{Verdict: locks.Revoked}
 	}
-	return locks.RenewResult{Verdict: locks.NotYours}
+	return locks.RenewResult{Verdict: locks.Extended, Grant: a.grant()}
 }
 
 // record reads what read.lua returns.

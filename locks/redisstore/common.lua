@@ -1,6 +1,6 @@
 -- What every step begins with. KEYS[1..7] are of one lock, in this order; all locks of
 -- a tenant are in one slot of a cluster.
---   1 r  the record, and s<slot> -> id of the lease that has the slot
+--   1 r  the record, and s<slot> -> id of the lease that has the slot; a mutex has slot 0 alone
 --   2 h  leases: id -> when it ends
 --   3 q  requests that wait: id -> ticket
 --   4 x  requests that wait: id -> when it is forgotten
@@ -23,10 +23,10 @@ local r -- the record, numbers as numbers; nil if there is none
 
 -- A clock that was put back makes no lease longer than the fences that were given since.
 local function open()
-  local got = call('HMGET', R, 'kind', 'size', 'fence', 'ticket', 'shut', 'busy', 'writers', 'barging')
+  local got = call('HMGET', R, 'kind', 'size', 'fence', 'ticket', 'shut', 'busy', 'writers', 'barging', 'delete')
   if got[1] then
-    r = {kind = tonumber(got[1]), size = tonumber(got[2]), fence = tonumber(got[3]), ticket = tonumber(got[4]),
-      shut = tonumber(got[5]), busy = tonumber(got[6]), writers = tonumber(got[7]), barging = tonumber(got[8] or '0')}
+    r = {kind = tonumber(got[1]), size = tonumber(got[2]), fence = tonumber(got[3]), ticket = tonumber(got[4]), shut = tonumber(got[5]),
+      busy = tonumber(got[6]), writers = tonumber(got[7]), barging = tonumber(got[8] or '0'), delete = got[9] == '1'}
     now = math.max(now, r.fence)
   end
 end
@@ -47,7 +47,7 @@ local function put(id, e) call('HSET', E, id, cmsgpack.pack(e)) end
 local function release(id, e)
   call('ZREM', H, id)
   call('HDEL', E, id)
-  call('HDEL', R, 's' .. str(e.slot))
+  if r.kind ~= MUTEX then call('HDEL', R, 's' .. str(e.slot)) end
   save('busy', r.busy - e.permits)
   if r.kind == RW and not e.shared then save('writers', r.writers - 1) end
 end
@@ -140,12 +140,15 @@ local function forget()
   r = nil
 end
 
+-- alone says whether nobody waits, not even one who may have been forgotten since.
+local function alone() return call('ZCARD', Q) == 0 end
+
 local function touched(owner) call('HSET', R, 'updated_by', owner, 'updated_at', str(now)) end
 
--- grant is a lease as Go reads it.
+-- grant is a lease as Go reads it: one string, for each in a list costs both sides time.
 local function grant(id, e, ends)
-  return {id, e.version, e.owner, str(e.fence), str(e.slot), str(e.permits), e.shared and '1' or '0', e.revoked and '1' or '0',
-    str(e.lease), str(e.acquired), str(ends)}
+  return string.format('%d %d %.0f %d %d %d %d %.0f %.0f %.0f|', #id, #e.version, e.fence, e.slot, e.permits, e.shared and 1 or 0,
+    e.revoked and 1 or 0, e.lease, e.acquired, ends) .. id .. e.version .. e.owner
 end
 
 -- find returns the lease that an ID or a version means; of an ID also a request that waits.

@@ -9,8 +9,13 @@ import (
 // keys returns the keys of a lock, in the order that common.lua has.
 func (s *Store) keys(name locks.Name) []string {
 	tenant := s.tenant(name.Tenant)
-	lock := tenant + ":" + escape(name.Key) + ":"
-	return []string{lock + "r", lock + "h", lock + "q", lock + "x", lock + "e", tenant + "#i", tenant + "#f"}
+	return append(appendKeys(make([]string, 0, 7), tenant, name.Key), tenant+"#i", tenant+"#f")
+}
+
+// appendKeys appends the keys that are of one lock alone. tenant is what they begin with.
+func appendKeys(keys []string, tenant, key string) []string {
+	all := tenant + ":" + escape(key) + ":"
+	return append(keys, all+"r", all+"h", all+"q", all+"x", all+"e")
 }
 
 // tenant returns what all keys of a tenant begin with. What is in braces decides the
@@ -25,10 +30,18 @@ func (s *Store) channels() string { return s.prefix + ":wake:" }
 // keys are written alike, and none holds a colon or a brace.
 func escape(s string) string {
 	const hex = "0123456789ABCDEF"
+	first := 0
+	for first < len(s) && stays(s[first]) {
+		first++
+	}
+	if first == len(s) {
+		return s
+	}
 	var b strings.Builder
-	for i := range len(s) {
+	b.WriteString(s[:first])
+	for i := first; i < len(s); i++ {
 		c := s[i]
-		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._/", c) >= 0 {
+		if stays(c) {
 			b.WriteByte(c)
 			continue
 		}
@@ -37,4 +50,8 @@ func escape(s string) string {
 		b.WriteByte(hex[c&15])
 	}
 	return b.String()
+}
+
+func stays(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '/'
 }

@@ -3,10 +3,13 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/locks"
 )
 
@@ -62,35 +65,51 @@ func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, dat
 	return a.number() == 1, nil
 }
 
-// renewals is how many leases a step renews at most, so that it holds up nobody for long.
-const renewals = 200
+const (
+	// renewals is how many leases a step renews at most, so that it holds up nobody for long.
+	renewals = 200
+	// renewing is how many such steps of one call are on their way: the server does one
+	// while this process writes the next.
+	renewing = 2
+)
 
 // Renew is a method of locks.Store. Leases of one tenant are renewed by the step, a few
 // hundred at a time.
 func (s *Store) Renew(ctx context.Context, all []locks.Renewal) ([]locks.RenewResult, error) {
 	results := make([]locks.RenewResult, len(all))
-	tenants := map[string][]int{}
-	for i := range all {
-		tenants[all[i].Tenant] = append(tenants[all[i].Tenant], i)
-	}
-	for _, of := range tenants {
-		for len(of) > 0 {
-			n := min(renewals, len(of))
-			if err := s.renewSome(ctx, all, of[:n], results); err != nil {
-				return nil, err
-			}
-			of = of[n:]
-		}
+	err := async.ForEach(ctx, lots(all), func(ctx context.Context, some []int) error {
+		return s.renewSome(ctx, all, some, results)
+	}, async.Limit(renewing))
+	if err != nil {
+		return nil, locks.Unavailable(err)
 	}
 	return results, nil
 }
 
+// lots yields the places of those that are renewed by one step.
+func lots(all []locks.Renewal) iter.Seq[[]int] {
+	tenants := map[string][]int{}
+	for i := range all {
+		tenants[all[i].Tenant] = append(tenants[all[i].Tenant], i)
+	}
+	return func(yield func([]int) bool) {
+		for _, of := range tenants {
+			for some := range slices.Chunk(of, renewals) {
+				if !yield(some) {
+					return
+				}
+			}
+		}
+	}
+}
+
 func (s *Store) renewSome(ctx context.Context, all []locks.Renewal, some []int, results []locks.RenewResult) error {
-	keys, args := make([]string, 0, 7*len(some)), make([]any, 0, 1+6*len(some))
+	keys, args := make([]string, 0, 5*len(some)), make([]any, 0, 1+6*len(some))
 	args = append(args, s.channels())
+	tenant := s.tenant(all[some[0]].Tenant)
 	for _, i := range some {
 		q := &all[i]
-		keys = append(keys, s.keys(q.Name)...)
+		keys = appendKeys(keys, tenant, q.Key)
 		args = append(args, q.Key, q.ID, q.Version, micros(q.Lease), q.NewVersion, optional(q.Data))
 	}
 	a, err := s.run(ctx, s.renew, keys, args...)

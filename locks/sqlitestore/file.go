@@ -36,7 +36,7 @@ type file struct {
 // statements are those of all stores, and some more.
 type statements struct {
 	relational.Prepared
-	begin, take, give, extend, extendMany *sql.Stmt
+	begin, take, give, extend, extendMany, wakes *sql.Stmt
 }
 
 func (f *file) prepare(ctx context.Context) error {
@@ -48,7 +48,7 @@ func (f *file) prepare(ctx context.Context) error {
 			text string
 		}{
 			{&s.begin, "UPDATE lk_schema SET version = version WHERE 0"},
-			{&s.take, text.Take}, {&s.give, text.Give}, {&s.extend, text.Extend}, {&s.extendMany, extendMany},
+			{&s.take, text.Take}, {&s.give, text.Give}, {&s.extend, text.Extend}, {&s.extendMany, extendMany}, {&s.wakes, text.Wakes},
 		} {
 			if err == nil {
 				err = s.Add(ctx, f.db, one.stmt, one.text)
@@ -61,10 +61,15 @@ func (f *file) prepare(ctx context.Context) error {
 	})
 }
 
+// busyTime is how long a step waits at least that finds the file busy: about as long as
+// most steps of others take. Then it waits for twice as long each time, up to 2 ms.
+const busyTime = 125 * time.Microsecond
+
 // retry repeats what finds the file busy until ctx is done. What it does gets a context
 // that is never done: it takes microseconds, and a statement that is not interrupted has
 // no unknown outcome.
 func (f *file) retry(ctx context.Context, do func(ctx context.Context) error) error {
+	short := busyTime
 	for {
 		if ctx.Err() != nil {
 			return locks.Unavailable(context.Cause(ctx))
@@ -76,7 +81,8 @@ func (f *file) retry(ctx context.Context, do func(ctx context.Context) error) er
 		if !busy(err) {
 			return failure(err)
 		}
-		pause := time.NewTimer(time.Millisecond + rand.N(time.Millisecond))
+		pause := time.NewTimer(short + rand.N(short))
+		short = min(2*short, time.Millisecond)
 		select {
 		case <-ctx.Done():
 			pause.Stop()

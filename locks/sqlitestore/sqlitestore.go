@@ -96,7 +96,7 @@ func open(ctx context.Context, db *sql.DB, own bool) (*Store, error) {
 		db: db, immediate: own, writer: make(chan struct{}, 1), client: rand.Text(), hub: &s.hub,
 		now: func() int64 { return time.Now().UnixMicro() },
 	}
-	s.Backend, s.Client = s.file, s.file.client
+	s.Backend, s.Client, s.Hints = s.file, s.file.client, &s.hub
 	if err := s.file.migrate(ctx); err != nil {
 		return nil, err
 	}

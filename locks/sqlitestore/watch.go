@@ -3,7 +3,6 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/locks"
@@ -15,15 +14,15 @@ const every = 2 * time.Millisecond
 
 // watch looks for changes of the file, by any process, until stop is called. SQLite
 // keeps a number that a connection sees change with every commit of another one; to
-// read it takes some microseconds. Only then the locks that somebody listens for are
-// read, and only those hinted that have a request of this process which can be granted:
-// a hint makes its reader write, and would otherwise wake all other processes.
+// read it takes some microseconds. Only then one number is read of each lock that somebody
+// listens for, and only those hinted that have a request of this process which can be
+// granted: a hint makes its reader write, and would otherwise wake all other processes.
 func watch(f *file, path string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w := &watcher{file: f, seen: map[locks.Name]int64{}}
+		w := &watcher{file: f, mark: relational.Mark(f.client), seen: map[locks.Name]int64{}}
 		for ctx.Err() == nil {
 			w.run(ctx, path) // ends by itself only if the file cannot be read
 			sleep(ctx, time.Second)
@@ -37,7 +36,8 @@ func watch(f *file, path string) (stop func()) {
 
 type watcher struct {
 	*file
-	// seen has the number of wakes that each lock had when it was looked at last.
+	mark int64 // of this process
+	// seen has the wakes that each lock had when it was looked at last.
 	seen map[locks.Name]int64
 }
 
@@ -69,21 +69,20 @@ func (w *watcher) run(ctx context.Context, path string) {
 	}
 }
 
-// look hints what can be granted.
+// look hints what it is the turn of this process for.
 func (w *watcher) look() {
 	ctx := context.Background()
 	seen := make(map[locks.Name]int64, len(w.seen))
 	for _, name := range w.hub.Keys() {
-		row, err := w.statements.ReadRow(ctx, nil, w.statements.Read, name)
-		if err != nil || row == nil {
-			continue // the next change shows it
+		var wakes int64
+		if err := w.statements.wakes.QueryRowContext(ctx, relational.Key(name)...).Scan(&wakes); err != nil {
+			continue // there is none, or the next change shows it
 		}
-		seen[name] = row.Wakes
-		if was, there := w.seen[name]; there && was == row.Wakes {
+		seen[name] = wakes
+		if was, there := w.seen[name]; there && was == wakes {
 			continue
 		}
-		entries, err := w.statements.ReadEntries(ctx, nil, name)
-		if err == nil && slices.Contains(relational.Load(name, row, entries, 0).Wake(w.now()), w.client) {
+		if relational.Marked(wakes, w.mark) {
 			w.hub.Hint(name)
 		}
 	}

@@ -45,12 +45,25 @@ func (r *Resource) enter(now int64, client string, q *locks.Request) locks.Answe
 	if e.Held {
 		return locks.Answer{}
 	}
-	*e = Entry{
+	asked := Entry{
 		ID: q.ID, Version: q.Version, Owner: q.Owner, Client: client, Shared: q.Shared, Barging: q.Barging,
 		Permits: max(q.Permits, 1), Ticket: e.Ticket, Lease: micros(q.Lease), LockDelay: micros(q.LockDelay),
 		Expires: now + micros(locks.WaiterLife) + r.Slack, DeleteOnRelease: q.DeleteOnRelease,
 	}
+	if !asked.keeps(e) {
+		*e = asked
+	}
 	return locks.Answer{}
+}
+
+// keeps says whether the request need not be written again: it is the same as it was, and
+// was kept alive a moment ago. To write costs a store more than to look.
+func (e *Entry) keeps(was *Entry) bool {
+	fresh := was.Expires > e.Expires-micros(locks.WaiterLife/6)
+	was.Expires, e.Expires = e.Expires, was.Expires
+	same := *was == *e
+	was.Expires, e.Expires = e.Expires, was.Expires
+	return same && fresh
 }
 
 // admit makes the record if there is none, and says what the request has against it.

@@ -52,6 +52,13 @@ func (b *Board[K]) HintAll() {
 	}
 }
 
+// Listens says whether somebody listens for the key.
+func (b *Board[K]) Listens(key K) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.listeners[key]) > 0
+}
+
 // Keys returns for what somebody listens, in no order.
 func (b *Board[K]) Keys() []K {
 	b.mu.Lock()

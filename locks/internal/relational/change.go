@@ -12,7 +12,8 @@ import (
 type Loaded struct {
 	*book.Resource // what the step works on
 	name           locks.Name
-	row            *Row // as it is in the database, nil if it is not there
+	row            *Row     // as it is in the database, nil if it is not there
+	told           []string // processes that know already that it is their turn
 	entries        map[string]book.Entry
 }
 
@@ -27,6 +28,7 @@ func Load(name locks.Name, row *Row, entries []book.Entry, deleted int64) *Loade
 		l.Resource = &book.Resource{Name: name, Fence: deleted}
 	} else {
 		l.Resource = row.resource(entries)
+		l.told = row.told(l.Resource)
 	}
 	return l
 }
@@ -43,7 +45,8 @@ type Change struct {
 	// forgotten: Until. There may be thousands, and each second.
 	Touch []string
 	Until int64
-	// Wake are the processes that have a request which could be granted now.
+	// Wake are the processes that are to be told that a request of theirs could be granted
+	// now.
 	Wake []string
 }
 
@@ -59,14 +62,8 @@ func (l *Loaded) Change(now int64) Change {
 		}
 		return c
 	}
-	c := Change{Wake: l.Wake(now)}
-	var wakes int64
-	if l.row != nil {
-		wakes = l.row.Wakes
-	}
-	if len(c.Wake) > 0 {
-		wakes++
-	}
+	wakes, news := l.wakes(l.Wake(now))
+	c := Change{Wake: news}
 	r, entries := row(l.Resource, wakes)
 	switch values := args(r.fields()); {
 	case l.row == nil:

@@ -25,8 +25,8 @@ import (
 type Row struct {
 	book.Resource
 	Holder book.Entry // the ID is empty if there is none
-	// Wakes counts the steps after which somebody who waits could be granted the lock.
-	// Stores that have nothing better look at it to find out when to give hints.
+	// Wakes says whose turn it is, see Mark. Stores that have nothing better look at it to
+	// find out when to give hints.
 	Wakes int64
 	// waiters is how many entries there are beside the holder.
 	waiters int64

@@ -18,6 +18,7 @@ type Statements struct {
 	Put     string // all columns of an Entry
 	Drop    string // tenant, key, id
 	Touch   string // expires, tenant, key, and touched times an id
+	Wakes   string // tenant, key: one column of a Row
 	Page    string // tenant, after, most: Rows
 	Around  string // tenant, first key, last key: Entries
 	Deleted string // the greatest fence of what was deleted
@@ -49,6 +50,7 @@ func (d *Dialect) Statements(lock string) *Statements {
 		Around:  fmt.Sprintf("%stenant = %s AND %s >= %s AND %s <= %s ORDER BY %s, ticket", entry, d.p(1), d.quote("key"), d.p(2), d.quote("key"), d.p(3), d.quote("key")),
 	}
 	s.Touch = d.touch()
+	s.Wakes = "SELECT wakes FROM lk_resource WHERE " + key
 	s.Deleted = "SELECT deleted FROM lk_schema"
 	s.Bury = fmt.Sprintf("UPDATE lk_schema SET deleted = %s(deleted, %s)", d.Greatest, d.p(1))
 	if d.Numbered != "" {

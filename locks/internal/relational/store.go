@@ -39,7 +39,13 @@ type Store struct {
 	Backend
 	// Client is this process, for the entries that it makes.
 	Client string
+	// Hints has the locks that somebody in this process waits for. Those are not free, so
+	// what is only good for one that is free is not even tried.
+	Hints *Hub
 }
+
+// wanted says whether somebody in this process waits for the lock, or did a moment ago.
+func (s *Store) wanted(name locks.Name) bool { return s.Hints != nil && s.Hints.Listens(name) }
 
 func validate(name locks.Name) error {
 	return first(fits("tenant", name.Tenant, tenant), fits("key", name.Key, key))
@@ -73,7 +79,7 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 		}
 		create = create || !q.OnlyIfExists
 	}
-	if plain(requests) {
+	if plain(requests) && !s.wanted(name) {
 		if g, ok, err := s.Take(ctx, name, &requests[0]); err != nil {
 			return turn, err
 		} else if ok {
@@ -122,7 +128,7 @@ func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, dat
 	if err := validate(name); err != nil {
 		return false, err
 	}
-	if ref.ID != "" {
+	if ref.ID != "" && !s.wanted(name) {
 		if released, err = s.Give(ctx, name, ref.ID, data); released || err != nil {
 			return released, err
 		}

@@ -11,19 +11,15 @@ import (
 // group opens a group in node parent, starts a few tasks in it, and leaves it to its
 // owner, or ends it and checks it then.
 func (r *treeRun) group(ctx context.Context, parent *treeNode, depth int) {
-	n := r.node(parent)
-	var opts []async.OpenOption
-	switch r.next(6) {
-	case 0:
-		opts = append(opts, async.Limit(1+r.next(2)))
-	case 1:
-		opts = append(opts, async.Timeout(time.Duration(1+r.next(60))*time.Millisecond))
-	case 2:
+	n := r.node(parent, "Open")
+	opts := treeScopeOptions[async.OpenOption](r, n)
+	if r.next(4) == 0 {
 		opts = append(opts, async.Daemon())
 	}
+	r.set(func() { n.stray = n.detaches }) // its owner may be told, and then we are not
 	g := async.Open(ctx, opts...)
 	for range 1 + r.next(3) {
-		m := r.node(n)
+		m := r.node(n, "Group.Go")
 		err := g.Go(func(ctx context.Context) error {
 			if r.next(4) == 0 {
 				r.goInto(g, n)
@@ -51,7 +47,7 @@ func (r *treeRun) group(ctx context.Context, parent *treeNode, depth int) {
 
 // goInto starts one more task in g, the group of node n, or is refused.
 func (r *treeRun) goInto(g *async.Group, n *treeNode) {
-	m := r.node(n)
+	m := r.node(n, "Group.Go, late")
 	err := g.Go(func(ctx context.Context) error {
 		r.set(func() { m.started = true })
 		defer r.set(func() { m.ended = true })
@@ -66,8 +62,9 @@ func (r *treeRun) goInto(g *async.Group, n *treeNode) {
 func (r *treeRun) endGroup(ctx context.Context, g *async.Group, n *treeNode) {
 	defer func() {
 		if v := recover(); v != nil {
+			p := v.(*async.PanicError)
 			r.closed(n)
-			r.given(v.(*async.PanicError))
+			r.given(n, p)
 		}
 	}()
 	var err error
@@ -76,9 +73,9 @@ func (r *treeRun) endGroup(ctx context.Context, g *async.Group, n *treeNode) {
 	} else {
 		err = g.Wait(ctx)
 	}
-	r.given(err)
+	r.given(n, err)
 	var left *async.StragglerError
-	if ctx.Err() == nil && !errors.As(err, &left) {
+	if ctx.Err() == nil && (n.stray || !errors.As(err, &left)) {
 		r.closed(n)
 		if err := g.Go(nothing); !errors.Is(err, async.ErrScopeEnded) {
 			r.fault("Go in the group of node %d after its end: %v", n.id, err)

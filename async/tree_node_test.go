@@ -1,16 +1,14 @@
 package async_test
 
 import (
-	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"sync"
-
-	"github.com/ambit-go/ambit/async"
 )
 
 // treeNode is the bookkeeping for one handler, body or hook: deliberately dumb.
 type treeNode struct {
+	what    []string // what it is, and its options
 	id      int
 	parent  *treeNode
 	started bool
@@ -23,6 +21,22 @@ type treeNode struct {
 	again   bool  // it is started again when it fails
 	runs    int   // of its handler
 	daemon  bool  // what it returns as it is told to stop is no failure
+	loser   bool  // it contends: if it loses nobody is told of its error
+	stray   bool  // its scope has returned without what it has started
+
+	detaches bool // its scope may do so
+
+	hooked    bool // it has a discard hook, and the values of its runs are counted
+	values    int  // which its handler has returned
+	discarded int  // of these
+	kept      bool // somebody was given one
+}
+
+// A treeSink is an error that user code was given as the outcome of node n, nil for
+// the root.
+type treeSink struct {
+	n   *treeNode
+	err error
 }
 
 // treeRun is one run of one tree.
@@ -31,7 +45,7 @@ type treeRun struct {
 	mu    sync.Mutex // guards what follows
 	pos   int
 	nodes []*treeNode
-	sinks []error // every error that user code was given
+	sinks []treeSink // every error that user code was given
 	wrong []string
 	lie   bool // planted: a handler's end is booked late
 }
@@ -53,10 +67,10 @@ func (r *treeRun) next(n int) int {
 	return int(r.data[r.pos-1]) % n
 }
 
-func (r *treeRun) node(parent *treeNode) *treeNode {
+func (r *treeRun) node(parent *treeNode, what string) *treeNode {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := &treeNode{id: len(r.nodes), parent: parent}
+	n := &treeNode{id: len(r.nodes), parent: parent, what: []string{what}}
 	r.nodes = append(r.nodes, n)
 	return n
 }
@@ -67,16 +81,56 @@ func (r *treeRun) set(f func()) {
 	f()
 }
 
-// given books an error that user code was given.
-func (r *treeRun) given(err error) {
+// note adds what is to be printed of n.
+func (r *treeRun) note(n *treeNode, format string, args ...any) {
+	r.set(func() { n.what = append(n.what, fmt.Sprintf(format, args...)) })
+}
+
+// String shows the tree.
+func (r *treeRun) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b strings.Builder
+	var below func(parent *treeNode, indent string)
+	below = func(parent *treeNode, indent string) {
+		for _, n := range r.nodes {
+			if n.parent == parent {
+				fmt.Fprintf(&b, "%s%d: %s; %d runs, err %v, loud %v, told %v\n", indent, n.id, strings.Join(n.what, " "), n.runs, n.err, n.loud, n.told)
+				below(n, indent+"  ")
+			}
+		}
+	}
+	below(nil, "")
+	for _, s := range r.sinks {
+		of := "the root"
+		if s.n != nil {
+			of = fmt.Sprint("node ", s.n.id)
+		}
+		fmt.Fprintf(&b, "given of %s: %T %.300q\n", of, s.err, s.err)
+	}
+	return b.String()
+}
+
+// given books an error that user code was given as the outcome of n.
+func (r *treeRun) given(n *treeNode, err error) {
 	if err != nil {
-		r.set(func() { r.sinks = append(r.sinks, err) })
+		r.set(func() { r.sinks = append(r.sinks, treeSink{n, err}) })
 	}
 }
 
-// under reports whether n is below top.
+// is reports whether n, or a node around it, is as f says.
+func (n *treeNode) is(f func(*treeNode) bool) bool {
+	for ; n != nil; n = n.parent {
+		if f(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// under reports whether n is below top, and not left behind by a scope in between.
 func (n *treeNode) under(top *treeNode) bool {
-	for n = n.parent; n != nil; n = n.parent {
+	for n = n.parent; n != nil && !n.stray; n = n.parent {
 		if n == top {
 			return true
 		}
@@ -108,66 +162,4 @@ func (r *treeRun) begins(n *treeNode) {
 		n.started, n.ended, n.err = true, false, nil
 		n.runs++
 	})
-}
-
-// mayBeRetried reports whether a failure of n may have been followed by another
-// run, so that nobody was told of it.
-func (n *treeNode) mayBeRetried() bool {
-	for ; n != nil; n = n.parent {
-		if n.again {
-			return true
-		}
-	}
-	return false
-}
-
-// wasTold reports whether somebody was told of something else instead of n's
-// error, or of the outcome of a task that n is part of.
-func (n *treeNode) wasTold() bool {
-	for ; n != nil; n = n.parent {
-		if n.told {
-			return true
-		}
-	}
-	return false
-}
-
-// lost checks that every error was given to somebody, if nobody was told
-// instead, and that hooks ran at most once. Of more errors than a list holds the rest
-// is only a count.
-func (r *treeRun) lost() {
-	given, lost := 0, []int{}
-	for _, n := range r.nodes {
-		if n.hooks > max(n.runs, 1) {
-			r.fault("node %d: %d abort hooks", n.id, n.hooks)
-		}
-		if n.err == nil || n.mayBeRetried() || !n.loud && (n.daemon || n.wasTold()) {
-			continue
-		}
-		if slices.ContainsFunc(r.sinks, func(err error) bool { return errors.Is(err, n.err) }) {
-			given++
-		} else {
-			lost = append(lost, n.id)
-		}
-	}
-	if len(lost) == 0 || given >= 32 && slices.ContainsFunc(r.sinks, isCut) {
-		return
-	}
-	for _, id := range lost {
-		r.fault("the error of node %d was lost", id)
-	}
-}
-
-// isCut reports whether a list in err was too long.
-func isCut(err error) bool {
-	if list, ok := err.(*async.ScopeError); ok && list.Dropped > 0 {
-		return true
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return isCut(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(e.Unwrap(), isCut)
-	}
-	return false
 }

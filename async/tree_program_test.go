@@ -24,7 +24,7 @@ func (r *treeRun) handler(ctx context.Context, n *treeNode, depth int) (v int, e
 	var futures []*async.Future[int]
 	var owners []*treeNode
 	for range r.next(5) {
-		switch r.next(14) {
+		switch r.next(18) {
 		case 0:
 			time.Sleep(time.Duration(r.next(40)) * time.Millisecond) // stubborn
 		case 1:
@@ -74,11 +74,29 @@ func (r *treeRun) handler(ctx context.Context, n *treeNode, depth int) (v int, e
 				time.Sleep(time.Duration(r.next(20)) * time.Millisecond)
 				p.Resolve(1)
 				return nil
-			})
+			}, async.On(anyPool)) // if it were refused nobody would resolve p
 			_, _ = f.Wait(ctx)
 		case 13:
 			if depth > 0 {
 				r.group(ctx, n, depth-1)
+			}
+		case 14:
+			if len(futures) > 0 {
+				i := r.next(len(futures))
+				v, err := futures[i].Join(ctx)
+				r.got(owners[i], v, err)
+			}
+		case 15:
+			if depth > 0 {
+				r.choose(ctx, n, depth-1)
+			}
+		case 16:
+			if depth > 0 {
+				r.fork(ctx, n, depth-1)
+			}
+		case 17:
+			if depth > 0 {
+				r.shield(ctx, n, depth-1)
 			}
 		}
 	}
@@ -103,45 +121,16 @@ func (r *treeRun) end(ctx context.Context, n *treeNode) (int, error) {
 		runtime.Goexit()
 		return 0, nil
 	case 4:
-		return 0, ctx.Err()
-	default:
-		return n.id, nil
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
 	}
-}
-
-func (r *treeRun) options(n *treeNode) []async.TaskOption {
-	opts := []async.TaskOption{async.Name(fmt.Sprintf("node-%d", n.id))}
-	switch r.next(9) {
-	case 0:
-		opts = append(opts, async.Timeout(time.Duration(1+r.next(50))*time.Millisecond))
-	case 1, 2:
-		opts = append(opts, async.OnAbort(func(ctx context.Context, cause error) error {
-			r.set(func() { n.hooks++; n.hooking = true })
-			if cause == nil || ctx.Err() != nil {
-				r.fault("node %d: hook with cause %v, ctx %v", n.id, cause, ctx.Err())
-			}
-			time.Sleep(time.Duration(r.next(20)) * time.Millisecond)
-			r.set(func() { n.hooking = false })
-			return nil
-		}))
-	case 3:
-		n.daemon = true
-		opts = append(opts, async.Daemon())
-	case 5:
-		r.set(func() { n.again = true })
-		opts = append(opts, async.Restart(async.Every(time.Duration(r.next(9))*time.Millisecond), async.Attempts(1+r.next(3))))
-	case 4:
-		opts = append(opts, async.Grace(time.Duration(r.next(20))*time.Millisecond))
-	case 6:
-		opts = append(opts, async.StopOn(closedAfter(time.Duration(r.next(40))*time.Millisecond), errors.New("a channel was closed")))
-	case 7:
-		opts = append(opts, async.Leader())
-	}
-	return opts
+	r.set(func() { n.values++ })
+	return n.id + 1, nil
 }
 
 func (r *treeRun) goTask(ctx context.Context, parent *treeNode, depth int) {
-	n := r.node(parent)
+	n := r.node(parent, "Go")
 	async.Go(ctx, func(ctx context.Context) error {
 		_, err := r.handler(ctx, n, depth)
 		return err
@@ -149,14 +138,18 @@ func (r *treeRun) goTask(ctx context.Context, parent *treeNode, depth int) {
 }
 
 func (r *treeRun) execute(ctx context.Context, parent *treeNode, depth int) (*async.Future[int], *treeNode) {
-	n := r.node(parent)
-	return async.Execute(ctx, func(ctx context.Context) (int, error) { return r.handler(ctx, n, depth) }, r.options(n)...), n
+	n := r.node(parent, "Execute")
+	opts := r.options(n)
+	if r.next(4) == 0 {
+		opts = append(opts, r.discards(n))
+	}
+	return async.Execute(ctx, func(ctx context.Context) (int, error) { return r.handler(ctx, n, depth) }, opts...), n
 }
 
 func (r *treeRun) await(ctx context.Context, f *async.Future[int], n *treeNode) {
 	limit := time.Duration(r.next(4)) * 7 * time.Millisecond
 	begin := time.Now()
-	_, err := f.Await(ctx, limit)
+	v, err := f.Await(ctx, limit)
 	if late := time.Since(begin) - limit; limit > 0 && late > 25*time.Millisecond {
 		r.fault("await of node %d came back %v late", n.id, late)
 	}
@@ -164,37 +157,47 @@ func (r *treeRun) await(ctx context.Context, f *async.Future[int], n *treeNode) 
 	if f.State() != async.Done || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		r.set(func() { n.told = true })
 	}
-	r.given(err)
+	r.got(n, v, err)
+}
+
+// got books what a wait for n was given.
+func (r *treeRun) got(n *treeNode, v int, err error) {
+	r.given(n, err)
+	switch {
+	case err != nil:
+	case v != n.id+1:
+		r.fault("node %d has the value %d", n.id, v)
+	default:
+		r.set(func() { n.kept = true })
+	}
 }
 
 // scope opens a scope in node parent and checks it when it has returned.
 func (r *treeRun) scope(ctx context.Context, parent *treeNode, depth int) (err error) {
-	n := r.node(parent)
-	var opts []async.ScopeOption
-	switch r.next(7) {
-	case 0:
-		opts = append(opts, async.Limit(1+r.next(3)))
-	case 1:
-		opts = append(opts, async.Timeout(time.Duration(1+r.next(60))*time.Millisecond))
-	case 2:
-		opts = append(opts, async.StopOn(closedAfter(time.Duration(r.next(60))*time.Millisecond), errors.New("a channel was closed")))
-	case 3:
-		opts = append(opts, async.OnPanic(func(p *async.PanicError) error { r.given(p); return nil }))
-	}
-	defer func() {
-		r.closed(n)
-		if v := recover(); v != nil {
-			err = v.(error) // of its own body as it was, of a task as a PanicError
-			if p, ok := v.(*async.PanicError); ok && len(p.Stack) == 0 {
-				r.fault("scope of node %d panicked with %v", n.id, v)
-			}
+	n := r.node(parent, "Scope")
+	opts := treeScopeOptions[async.ScopeOption](r, n)
+	return r.inScope(n, func() error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			_, err := r.handler(ctx, n, depth)
+			return err
+		}, opts...)
+	})
+}
+
+// returned books that a call that opens the scope n has ended, with a panic or err.
+func (r *treeRun) returned(n *treeNode, raised any, err error) error {
+	if raised != nil {
+		err = raised.(error) // of its own body as it was, of a task as a PanicError
+		if p, ok := raised.(*async.PanicError); ok && len(p.Stack) == 0 {
+			r.fault("scope of node %d panicked with %v", n.id, raised)
 		}
-		r.given(err)
-	}()
-	return async.Scope(ctx, func(ctx context.Context) error {
-		_, err := r.handler(ctx, n, depth)
-		return err
-	}, opts...)
+	}
+	if left := new(async.StragglerError); n.detaches && errors.As(err, &left) {
+		r.set(func() { n.stray = true })
+	}
+	r.closed(n)
+	r.given(n, err)
+	return err
 }
 
 // exits registers exit hooks, of which the last must run first, after all

@@ -1,0 +1,138 @@
+package async_test
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// check looks at all nodes when the tree has ended.
+func (r *treeRun) check() {
+	for _, n := range r.nodes {
+		if n.hooks > max(n.runs, 1) {
+			r.fault("node %d: %d abort hooks", n.id, n.hooks)
+		}
+		given := 0
+		if n.kept {
+			given = 1
+		}
+		if n.hooked && n.values != given+n.discarded {
+			r.fault("node %d: of %d values %d were given and %d discarded", n.id, n.values, given, n.discarded)
+		}
+	}
+	r.lost()
+}
+
+// mustBeTold reports whether the error of n has to be given to somebody: not if it
+// has none, if another run may have followed, if somebody was told of something else
+// instead, or if it lost a race.
+func (n *treeNode) mustBeTold() bool {
+	return n.err != nil &&
+		!n.is(func(n *treeNode) bool { return n.again || n.loser }) &&
+		(n.loud || !n.daemon && !n.is(func(n *treeNode) bool { return n.told }))
+}
+
+// lost checks that every error was given to somebody who is around its node, but for
+// those of which a list that is too long gives only the number.
+//
+// Which list has left an error out is known: that of the nearest node around it of
+// which somebody was given a list that is too long. If a list finds no place in
+// another, it counts there as one.
+func (r *treeRun) lost() {
+	missing := map[*treeNode][]*treeNode{}
+	for _, n := range r.nodes {
+		if !n.mustBeTold() || r.wasGiven(n) {
+			continue
+		}
+		at := n
+		for at != nil && r.leftOut(at) == 0 {
+			at = at.parent
+		}
+		missing[at] = append(missing[at], n)
+	}
+	for at, nodes := range missing {
+		if count, limit := r.leastLeftOut(at, nodes), r.leftOut(at); count > limit {
+			r.fault("errors of nodes %v were lost: lists have left out %d, and these are at least %d", ids(nodes), limit, count)
+		}
+	}
+}
+
+func ids(nodes []*treeNode) (all []int) {
+	for _, n := range nodes {
+		all = append(all, n.id)
+	}
+	return all
+}
+
+// wasGiven reports whether somebody was given the error of n.
+func (r *treeRun) wasGiven(n *treeNode) bool {
+	return slices.ContainsFunc(r.sinks, func(s treeSink) bool { return errors.Is(s.err, n.err) })
+}
+
+// leastLeftOut returns how many errors a list of n must have left out at least for
+// missing to be missing: all that is below one node may have been one list.
+func (r *treeRun) leastLeftOut(n *treeNode, missing []*treeNode) (least int) {
+	if slices.Contains(missing, n) {
+		least++
+	}
+	for _, child := range r.nodes {
+		if child.parent != n {
+			continue
+		}
+		below := func(m *treeNode) bool { return m.is(func(n *treeNode) bool { return n == child }) }
+		kept := slices.ContainsFunc(r.nodes, func(m *treeNode) bool {
+			return below(m) && m.mustBeTold() && !slices.Contains(missing, m)
+		})
+		switch {
+		case !slices.ContainsFunc(missing, below):
+		case kept:
+			least += r.leastLeftOut(child, missing)
+		default:
+			least++
+		}
+	}
+	return least
+}
+
+// leftOut returns how many errors the lists have left out that were given as the
+// outcome of n.
+func (r *treeRun) leftOut(n *treeNode) (most int) {
+	for _, s := range r.sinks {
+		if s.n == n {
+			most = max(most, leftOut(s.err, map[error]bool{}))
+		}
+	}
+	return most
+}
+
+// leftOut returns how many errors the lists in err have left out.
+func leftOut(err error, seen map[error]bool) (count int) {
+	var inside []error
+	switch e := err.(type) {
+	case *async.ScopeError:
+		if seen[e] {
+			return 0
+		}
+		seen[e] = true
+		count, inside = e.Dropped, e.Unwrap()
+	case *async.PanicError:
+		if seen[e] {
+			return 0
+		}
+		seen[e] = true
+		var beside *async.ScopeError
+		if e.As(&beside) {
+			inside = append(inside, beside)
+		}
+		inside = append(inside, e.Unwrap())
+	case interface{ Unwrap() error }:
+		inside = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inside = e.Unwrap()
+	}
+	for _, err := range inside {
+		count += leftOut(err, seen)
+	}
+	return count
+}

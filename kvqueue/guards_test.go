@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,10 +24,10 @@ import (
 
 // before has f called once, before a transaction that puts a key of a kind.
 func before(net *cut, kind string, f func()) {
-	called := false
+	var called atomic.Bool
 	net.intercept(func(_ []kvqueue.Guard, writes []kvqueue.Write) error {
-		if !called && slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return !w.Delete && bytes.Contains(w.Key, []byte(kind)) }) {
-			called = true
+		if slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return !w.Delete && bytes.Contains(w.Key, []byte(kind)) }) &&
+			called.CompareAndSwap(false, true) {
 			f()
 		}
 		return nil

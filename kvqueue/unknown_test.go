@@ -19,12 +19,12 @@ import (
 // anything is repeated.
 
 // once has the first transactions that write a key with this in it go wrong so.
-func once(part string, faults ...memkv.Fault) memkv.Option {
-	return memkv.Faults(func(_ []kvqueue.Guard, writes []kvqueue.Write) memkv.Fault {
+func once(part string, left ...memkv.Fault) memkv.Option {
+	return faults(func(_ []kvqueue.Guard, writes []kvqueue.Write) memkv.Fault {
 		for _, w := range writes {
-			if len(faults) > 0 && bytes.Contains(w.Key, []byte(part)) {
-				f := faults[0]
-				faults = faults[1:]
+			if len(left) > 0 && bytes.Contains(w.Key, []byte(part)) {
+				f := left[0]
+				left = left[1:]
 				return f
 			}
 		}
@@ -43,7 +43,7 @@ func all(t *testing.T, q *kvqueue.Queue) (values []string) {
 }
 
 func TestAnEnqueueWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
-	for name, faults := range map[string][]memkv.Fault{
+	for name, outcomes := range map[string][]memkv.Fault{
 		"done":     {memkv.Unanswered},
 		"not done": {memkv.Dropped},
 		"late":     {memkv.Late},
@@ -52,7 +52,7 @@ func TestAnEnqueueWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := open(t, newStore(t, once("/d/", faults...)), "q")
+				q := open(t, newStore(t, once("/d/", outcomes...)), "q")
 				a, err := q.Enqueue(t.Context(), []byte("a"))
 				require.NoError(t, err)
 				b, err := q.Enqueue(t.Context(), []byte("b"))
@@ -73,7 +73,7 @@ func TestAnEnqueueOfWhichNothingCanBeKnownIsNotRepeated(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			armed := false
 			var net *cut
-			net = newCut(newStore(t, memkv.Faults(func(_ []kvqueue.Guard, w []kvqueue.Write) memkv.Fault {
+			net = newCut(newStore(t, faults(func(_ []kvqueue.Guard, w []kvqueue.Write) memkv.Fault {
 				if len(w) == 3 && !armed { // the n key, the payload and the item
 					armed = true
 					net.off()
@@ -154,15 +154,15 @@ func (r *failingReads) Commit(ctx context.Context, g []kvqueue.Guard, w []kvqueu
 }
 
 func TestASettlementWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
-	for name, faults := range map[string][]memkv.Fault{
+	for name, outcomes := range map[string][]memkv.Fault{
 		"done": {memkv.Unanswered}, "not done": {memkv.Dropped}, "late": {memkv.Late}, "many": {memkv.Late, memkv.Late, memkv.Dropped, memkv.Unanswered},
 	} {
 		for _, verdict := range []string{"ack", "nack", "back", "commit"} {
 			t.Run(name+" "+verdict, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					armed := false
-					left := faults
-					kv := newStore(t, memkv.Faults(func(_ []kvqueue.Guard, _ []kvqueue.Write) memkv.Fault {
+					left := outcomes
+					kv := newStore(t, faults(func(_ []kvqueue.Guard, _ []kvqueue.Write) memkv.Fault {
 						if !armed || len(left) == 0 {
 							return memkv.None
 						}
@@ -202,7 +202,7 @@ func TestARequeueWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
 	for _, fault := range []memkv.Fault{memkv.Unanswered, memkv.Dropped, memkv.Late, memkv.Conflict} {
 		synctest.Test(t, func(t *testing.T) {
 			armed := false
-			q := open(t, newStore(t, memkv.Faults(func([]kvqueue.Guard, []kvqueue.Write) memkv.Fault {
+			q := open(t, newStore(t, faults(func([]kvqueue.Guard, []kvqueue.Write) memkv.Fault {
 				if armed {
 					armed = false
 					return fault
@@ -228,7 +228,7 @@ func TestACommitOfWhichNothingIsKnownLeavesItsItemsToTheScope(t *testing.T) {
 	for _, fault := range []memkv.Fault{memkv.Unanswered, memkv.Dropped, memkv.Late} {
 		synctest.Test(t, func(t *testing.T) {
 			armed := false
-			q := open(t, newStore(t, memkv.Faults(func([]kvqueue.Guard, []kvqueue.Write) memkv.Fault {
+			q := open(t, newStore(t, faults(func([]kvqueue.Guard, []kvqueue.Write) memkv.Fault {
 				if armed {
 					return fault
 				}

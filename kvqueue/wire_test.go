@@ -1,12 +1,14 @@
 package kvqueue_test
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"sync"
 	"time"
 
 	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/memkv"
 )
 
 // A cut is a store whose network can be taken away, and can be slow.
@@ -54,11 +56,26 @@ func (c *cut) endSession() {
 	_ = s.End(context.Background())
 }
 
-// intercept has f see each transaction before it is sent. An error of f is its answer.
+// intercept has f see each transaction before it is sent, but those that only raise the floor.
+// An error of f is its answer.
 func (c *cut) intercept(f func(guards []kvqueue.Guard, writes []kvqueue.Write) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.commits = f
+}
+
+// raises says whether a transaction raises the floor and does nothing else. It comes beside
+// others at any time, and nobody waits for it.
+func raises(w []kvqueue.Write) bool { return len(w) == 1 && bytes.HasSuffix(w[0].Key, []byte("/h")) }
+
+// faults has f say what goes wrong with each transaction, but those that only raise the floor.
+func faults(f func(guards []kvqueue.Guard, writes []kvqueue.Write) memkv.Fault) memkv.Option {
+	return memkv.Faults(func(guards []kvqueue.Guard, writes []kvqueue.Write) memkv.Fault {
+		if raises(writes) {
+			return memkv.None
+		}
+		return f(guards, writes)
+	})
 }
 
 // wait waits until the network is there, and for the delay.
@@ -101,7 +118,7 @@ func (c *cut) Commit(ctx context.Context, g []kvqueue.Guard, w []kvqueue.Write) 
 	c.mu.Lock()
 	f := c.commits
 	c.mu.Unlock()
-	if f != nil {
+	if f != nil && !raises(w) {
 		if err := f(g, w); err != nil {
 			return 0, err
 		}

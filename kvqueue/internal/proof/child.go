@@ -3,7 +3,6 @@ package proof
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -100,11 +99,12 @@ func (o order) use(ctx context.Context, w *Worker, open Opener) error {
 	return nil
 }
 
-// closing closes a handle. That the store could not be told is no fault: it is away.
+// closing closes a handle. That the store could not be told, in the time that Close gives it, is
+// no fault: it is away.
 func closing(w *Worker, q *kvqueue.Queue) {
 	ctx, cancel := context.WithTimeout(context.Background(), endsWithin)
 	defer cancel()
-	if err := q.Close(ctx); errors.Is(err, context.DeadlineExceeded) {
+	if err := q.Close(ctx); ctx.Err() != nil {
 		w.Note(Fault, fmt.Sprintf("Close does not end: %v", err))
 	}
 }

@@ -172,6 +172,9 @@ func (s *set) drain() {
 	grace, stop := after(s.grace)
 	defer stop()
 	for _, m := range slices.Backward(s.members[:s.launched]) {
+		if s.mustCut() { // level 2 has come first: how fast m would end does not decide
+			return
+		}
 		s.stop(m)
 		if !s.wait(grace, m.over) {
 			return

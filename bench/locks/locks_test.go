@@ -42,7 +42,8 @@ type side struct {
 }
 
 func sides(t *testing.T) map[string]side {
-	r, p, m := servers.Redis(t, everysec...), servers.Postgres(t), servers.MariaDB(t)
+	// 64 processes want more than the 100 connections that PostgreSQL allows by default.
+	r, p, m := servers.Redis(t, everysec...), servers.Postgres(t, "-c", "max_connections=500"), servers.MariaDB(t)
 	return map[string]side{
 		"sqlite":   {ours(t, "ambit on SQLite", opener(t, sqliteURL(t))), nil},
 		"redis":    {ours(t, "ambit on Redis", opener(t, r.URL)), redisPeers(t, r)},

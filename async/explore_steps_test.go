@@ -246,6 +246,7 @@ func (e *env) choose(s deed) {
 			}
 			f, p := NewPromise[int](e.ctx)
 			Go(e.ctx, func(ctx context.Context) error {
+				defer p.Reject(plantedError(0)) // if it panics where the scope goes on; else too late
 				v, err := tasks[0](ctx)
 				if err != nil {
 					p.Reject(err)

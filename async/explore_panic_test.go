@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 )
 
 // This file asks scopes of the programs about panics, and checks what comes of the
@@ -98,9 +99,29 @@ func (q *inquiry) check(e env, raised any, cause error) {
 			}
 		}
 		for _, p := range q.carried {
-			if errors.Is(cause, p) {
+			if saysOnly(cause, p) {
 				e.w.Failf("a scope that was to carry on was cancelled: %v", p)
 			}
 		}
 	})
+}
+
+// saysOnly reports whether err is p or only repeats it. What holds p, and says that
+// something else went wrong too, as a time that had passed, may cancel a scope that is
+// to carry on after p.
+func saysOnly(err error, p *PanicError) bool {
+	all := func(errs []error) bool {
+		return len(errs) > 0 && !slices.ContainsFunc(errs, func(err error) bool { return !saysOnly(err, p) })
+	}
+	switch e := err.(type) {
+	case nil:
+		return false
+	case *PanicError:
+		return e == p
+	case *ScopeError:
+		return e.Dropped == 0 && (e.Cause == nil || saysOnly(e.Cause, p)) && (len(e.Errors) == 0 && e.Cause != nil || all(e.Errors))
+	case interface{ Unwrap() []error }:
+		return all(e.Unwrap())
+	}
+	return saysOnly(errors.Unwrap(err), p)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 // Commands that are started by others, beside ours, are theirs to wait for.
@@ -63,12 +64,7 @@ func mine(t *testing.T) (files []string, children int) {
 		target, _ := os.Readlink(filepath.Join(dir, e.Name()))
 		files = append(files, e.Name()+" "+target)
 	}
-	for _, p := range processes(t) {
-		if p.parent == os.Getpid() {
-			children++
-		}
-	}
-	return files, children
+	return files, len(clitest.Children(t))
 }
 
 func TestAThousandCommandsLeaveNothing(t *testing.T) {
@@ -104,7 +100,7 @@ func TestAThousandCommandsLeaveNothing(t *testing.T) {
 			}
 		}
 	}, func(_ context.Context, i int) error { run(i); return nil }, async.Limit(4)))
-	eventually(t, "the end of the goroutines", func() bool { return runtime.NumGoroutine() <= goroutines })
+	clitest.Eventually(t, "the end of the goroutines", func() bool { return runtime.NumGoroutine() <= goroutines })
 	filesAfter, childrenAfter := mine(t)
 	assert.Len(t, filesAfter, len(files), "before: %v\nafter: %v", files, filesAfter)
 	assert.Equal(t, children, childrenAfter, "children")

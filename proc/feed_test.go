@@ -19,6 +19,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 type readerFunc func([]byte) (int, error)
@@ -75,7 +76,7 @@ func TestAReaderThatBlocksDoesNotHangIt(t *testing.T) {
 		assert.EqualError(t, err, "step: exit status 7")
 		require.NoError(t, r.CloseWithError(errors.New("late, and nobody wants to know")))
 	}
-	eventually(t, "the end of the readers", func() bool {
+	clitest.Eventually(t, "the end of the readers", func() bool {
 		buf := make([]byte, 1<<20)
 		return !strings.Contains(string(buf[:runtime.Stack(buf, true)]), "(*feed).carry")
 	})
@@ -121,7 +122,7 @@ func TestAReaderThatFailsStopsIt(t *testing.T) {
 				if n, err := first.Read(p); err == nil {
 					return n, nil
 				}
-				eventually(t, "the first line", func() bool { return strings.Contains(out.String(), "first") })
+				clitest.Eventually(t, "the first line", func() bool { return strings.Contains(out.String(), "first") })
 				return in.read(p)
 			})
 			result, err := Run(asynctest.Context(t), c)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 // leader starts a command in a group of its own.
@@ -77,9 +79,9 @@ func TestAGroupIsSignalledWhenItsLeaderIsGone(t *testing.T) {
 			g.fd = -1
 		}
 		assert.False(t, g.ended())
-		assert.Len(t, inGroup(t, g.id), 1)
+		assert.Len(t, clitest.InGroup(t, g.id), 1)
 		g.signal(syscall.SIGKILL)
-		eventually(t, "the end of the group", g.ended)
+		clitest.Eventually(t, "the end of the group", g.ended)
 		g.forget()
 	}
 }

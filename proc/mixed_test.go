@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 // The command has a child that would tell of a TERM, for which there is time, and
@@ -48,7 +49,7 @@ func TestMixedKillsWhatIsLeftWhenTheCommandHasEnded(t *testing.T) {
 	assert.True(t, result.Killed)
 	assert.False(t, result.Left, "it was stopped")
 	assert.ErrorIs(t, err, errUser)
-	assert.Empty(t, alive(t, number(t, out.String(), "child")))
+	assert.Empty(t, clitest.Alive(t, clitest.Number(t, out.String(), "child")))
 	assert.NotContains(t, out.String(), "TERM")
 }
 
@@ -75,7 +76,7 @@ func TestMixedKillsWhatAnEndedCommandHasLeft(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, result.Left)
 	assert.Equal(t, []syscall.Signal{syscall.SIGKILL}, sent)
-	assert.Empty(t, inGroup(t, result.Pid))
+	assert.Empty(t, clitest.InGroup(t, result.Pid))
 }
 
 // Stopped processes hear nothing before they go on.

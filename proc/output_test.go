@@ -15,6 +15,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 func TestABackgroundChildThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
@@ -27,7 +28,7 @@ func TestABackgroundChildThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T) {
 	assert.True(t, result.Left)
 	assert.Nil(t, result.Cause)
 	assert.Len(t, result.Notes(), 1)
-	assert.Empty(t, alive(t, number(t, out.String(), "child")))
+	assert.Empty(t, clitest.Alive(t, clitest.Number(t, out.String(), "child")))
 }
 
 func TestAReaderOfTheLastOutputMayFinish(t *testing.T) {
@@ -47,12 +48,12 @@ func TestSomebodyOutsideTheGroupThatKeepsTheOutputOpenDoesNotHangIt(t *testing.T
 	c := bash(outside + "echo last")
 	c.Linger, c.Stdout, c.Stderr = 50*time.Millisecond, out, out
 	result, err := Run(asynctest.Context(t), c)
-	pid := number(t, out.String(), "daemon")
+	pid := clitest.Number(t, out.String(), "daemon")
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a process that has left its group keeps its output open"}, result.Notes())
 	assert.Contains(t, out.String(), "last\n")
-	assert.NotEmpty(t, alive(t, pid), "it is not ours to kill")
+	assert.NotEmpty(t, clitest.Alive(t, pid), "it is not ours to kill")
 }
 
 func TestWhatIsInThePipeIsNotLostToASlowWriter(t *testing.T) {
@@ -66,7 +67,7 @@ func TestWhatIsInThePipeIsNotLostToASlowWriter(t *testing.T) {
 	})
 	c.Stderr = c.Stdout
 	result, err := Run(asynctest.Context(t), c)
-	pid := number(t, out.String(), "daemon")
+	pid := clitest.Number(t, out.String(), "daemon")
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	require.NoError(t, err)
 	assert.True(t, result.Held)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 // This file tests Run together with the functions and options of package async.
@@ -190,7 +191,7 @@ func TestALoserOfARaceIsEnded(t *testing.T) {
 	}))
 	assert.Equal(t, 7, lost.Code)
 	assert.Error(t, lost.Cause)
-	assert.Empty(t, inGroup(t, lost.Pid))
+	assert.Empty(t, clitest.InGroup(t, lost.Pid))
 }
 
 // In a Shield it runs although its scope is cancelled, for as long as the Shield

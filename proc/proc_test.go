@@ -20,6 +20,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 // hang bounds what must not hang. No test takes as long as that.
@@ -49,7 +50,7 @@ func cancelled(t *testing.T, c Command) (Result, *sign, error) {
 		c.Stdout = out
 	}
 	result, err := Run(ctx, c)
-	assert.Empty(t, inGroup(t, result.Pid), "left in the group")
+	assert.Empty(t, clitest.InGroup(t, result.Pid), "left in the group")
 	return result, out, err
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 func TestAStopNeverMasksTheStatus(t *testing.T) {
@@ -55,7 +56,7 @@ func TestAGrandchildThatIgnoresTERMIsKilledAlthoughTheCommandHasEnded(t *testing
 		assert.Equal(t, want, result.Code)
 		assert.True(t, result.Killed)
 		assert.ErrorIs(t, err, errUser)
-		assert.Empty(t, alive(t, number(t, out.String(), "grandchild")))
+		assert.Empty(t, clitest.Alive(t, clitest.Number(t, out.String(), "grandchild")))
 	}
 }
 
@@ -229,7 +230,7 @@ func TestHurryEndsTheWaitForTheOutput(t *testing.T) {
 		now()
 	}()
 	result, err := Run(asynctest.Context(t), c)
-	pid := number(t, out.String(), "daemon")
+	pid := clitest.Number(t, out.String(), "daemon")
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	require.NoError(t, err)
 	assert.True(t, result.Held)

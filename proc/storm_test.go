@@ -18,6 +18,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/clitest"
 )
 
 // Commands of many kinds, told to stop at any time by several that do not know of
@@ -72,7 +73,7 @@ func TestStopsAtAnyTimeLeaveNothing(t *testing.T) {
 		if pid := int(pid.Load()); pid != 0 {
 			assert.Equal(t, pid, result.Pid)
 			assert.False(t, result.Survived)
-			assert.Empty(t, inGroup(t, pid), "%s: %v", scripts[i%len(scripts)], err)
+			assert.Empty(t, clitest.InGroup(t, pid), "%s: %v", scripts[i%len(scripts)], err)
 		}
 	}
 	n := 20 * len(scripts)
@@ -86,7 +87,7 @@ func TestStopsAtAnyTimeLeaveNothing(t *testing.T) {
 			}
 		}
 	}, func(_ context.Context, i int) error { one(i); return nil }, async.Limit(8)))
-	eventually(t, "the end of the goroutines", func() bool { return runtime.NumGoroutine() <= goroutines })
+	clitest.Eventually(t, "the end of the goroutines", func() bool { return runtime.NumGoroutine() <= goroutines })
 	filesAfter, childrenAfter := mine(t)
 	assert.Len(t, filesAfter, len(files), "before: %v\nafter: %v", files, filesAfter)
 	assert.Equal(t, children, childrenAfter, "children")

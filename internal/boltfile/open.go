@@ -61,6 +61,7 @@ type Damaged struct {
 	Err     error
 }
 
+// Error says what is wrong with the file, and what to do about it.
 func (e *Damaged) Error() string {
 	return fmt.Sprintf("%s: %s is damaged: %v. Keep a copy of it. Restore it from a backup, or see what bbolt can save of it: "+
 		"go run go.etcd.io/bbolt/cmd/bbolt@latest surgery", e.Package, e.Path, e.Err)

@@ -20,7 +20,7 @@ func Alive(t testing.TB, pids ...int) []int {
 	var alive []int
 	for _, p := range processes(t) {
 		for _, pid := range pids {
-			if p.pid == pid {
+			if p.pid == pid && p.lives {
 				alive = append(alive, pid)
 			}
 		}
@@ -33,24 +33,41 @@ func InGroup(t testing.TB, group int) []int {
 	t.Helper()
 	var alive []int
 	for _, p := range processes(t) {
-		if p.group == group {
+		if p.group == group && p.lives {
 			alive = append(alive, p.pid)
 		}
 	}
 	return alive
 }
 
-type process struct{ pid, group int }
+// Children returns the ids of the processes that this one has started: those that live,
+// and those that are dead and were not waited for.
+func Children(t testing.TB) []int {
+	t.Helper()
+	var all []int
+	for _, p := range processes(t) {
+		if p.parent == os.Getpid() {
+			all = append(all, p.pid)
+		}
+	}
+	return all
+}
 
-// processes returns all processes that live: as /proc tells, or else ps.
+type process struct {
+	pid, parent, group int
+	lives              bool // it is not only waited for
+}
+
+// processes returns all processes: as /proc tells, or else ps.
 func processes(t testing.TB) []process {
 	t.Helper()
 	var all []process
-	add := func(pid, group, state string) {
-		p, bad := strconv.Atoi(pid)
-		g, worse := strconv.Atoi(group)
-		if bad == nil && worse == nil && !strings.ContainsAny(state, "ZX") {
-			all = append(all, process{p, g})
+	add := func(pid, state, parent, group string) {
+		id, e1 := strconv.Atoi(pid)
+		p, e2 := strconv.Atoi(parent)
+		g, e3 := strconv.Atoi(group)
+		if e1 == nil && e2 == nil && e3 == nil {
+			all = append(all, process{id, p, g, !strings.ContainsAny(state, "ZX")})
 		}
 	}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -61,18 +78,18 @@ func processes(t testing.TB) []process {
 		}
 		// The name in parentheses may hold anything.
 		f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-		add(filepath.Base(filepath.Dir(path)), string(f[2]), string(f[0]))
+		add(filepath.Base(filepath.Dir(path)), string(f[0]), string(f[1]), string(f[2]))
 	}
 	if len(stats) > 0 {
 		return all
 	}
-	out, err := exec.Command("ps", "-A", "-o", "pid=,pgid=,stat=").Output()
+	out, err := exec.Command("ps", "-A", "-o", "pid=,stat=,ppid=,pgid=").Output()
 	if err != nil {
 		t.Fatal(fmt.Errorf("cannot list processes: %w", err))
 	}
 	for line := range strings.Lines(string(out)) {
-		if f := strings.Fields(line); len(f) == 3 {
-			add(f[0], f[1], f[2])
+		if f := strings.Fields(line); len(f) == 4 {
+			add(f[0], f[1], f[2], f[3])
 		}
 	}
 	return all

@@ -1,13 +1,10 @@
 package clitest
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/ambit-go/ambit/async"
 )
 
 // Number returns the number in the first line of output that is word and a
@@ -29,13 +26,12 @@ func Number(t testing.TB, output, word string) int {
 }
 
 // Eventually waits until holds returns true, and fails the test if that has not
-// come after a minute: what takes so long hangs.
+// come after a minute: what takes so long hangs. It starts no goroutine.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	_, err := async.Poll(t.Context(), async.Every(2*time.Millisecond), func(context.Context) (struct{}, bool, error) {
-		return struct{}{}, holds(), nil
-	}).Await(t.Context(), time.Minute)
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("has not come: %s", what)
+		}
 	}
 }

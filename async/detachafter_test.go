@@ -2,10 +2,12 @@ package async_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -152,5 +154,61 @@ func TestAStragglerThatWasLetGoMayAwaitItsOldTask(t *testing.T) {
 			_, err := f.Await(ctx, 0)
 			return err
 		}))
+	})
+}
+
+// A lateCause is why a scope was cancelled: Is of it is asked while the scope makes
+// the error that it returns.
+type lateCause struct{ asked func() }
+
+func (*lateCause) Error() string { return "a cause" }
+
+func (c *lateCause) Is(error) bool { c.asked(); return false }
+
+// TestAFailureWhileScopeMakesItsErrorIsNotLost: Scope has looked already, so the root
+// is told.
+func TestAFailureWhileScopeMakesItsErrorIsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, check := asynctest.Root(t.Context())
+		begin, fail, failed := time.Now(), make(chan struct{}), false
+		cause := &lateCause{asked: func() {
+			if time.Since(begin) >= 2*time.Second && !failed {
+				failed = true
+				close(fail)
+				synctest.Wait()
+			}
+		}}
+		cancelled, cancel := context.WithCancelCause(ctx)
+		cancel(cause)
+		err := async.Scope(cancelled, func(ctx context.Context) error {
+			other := context.WithoutCancel(ctx)
+			async.Go(other, func(context.Context) error { <-fail; return errPlanted })
+			async.Go(other, func(context.Context) error { time.Sleep(time.Hour); return nil })
+			return fmt.Errorf("reading page 7: %w", ctx.Err())
+		}, async.DetachAfter(2*time.Second))
+		require.ErrorAs(t, err, new(*async.StragglerError))
+		require.True(t, failed, "nobody asked the cause")
+		require.NotErrorIs(t, err, errPlanted)
+		time.Sleep(2 * time.Hour)
+		require.ErrorIs(t, check(), errPlanted)
+	})
+}
+
+// TestAStragglerIsNamedWhoseHandlerHasReturned: its value is being discarded.
+func TestAStragglerIsNamedWhoseHandlerHasReturned(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				async.Execute(ctx, func(context.Context) (int, error) { return 1, nil },
+					async.OnDiscard(func(int) { time.Sleep(time.Minute) }))
+				return nil
+			}, async.Name("discards"))
+			return errPlanted
+		}, async.DetachAfter(time.Second))
+		var left *async.StragglerError
+		require.ErrorAs(t, err, &left)
+		require.Len(t, left.Left, 1)
+		require.Equal(t, "discards", left.Left[0].Task)
+		time.Sleep(time.Minute)
 	})
 }

@@ -57,9 +57,10 @@ func (s *scope) finish(exit exitKind, err error, v *verdict) {
 		own.echo = s.ownFailed(exit, err)
 	}
 	for again := true; again; again = s.runExits(own, true) || s.discardUnclaimed() || !s.close() {
-		if !s.join(true) { // perhaps of what a hook or a bare goroutine has started
-			s.abandon(own, v)
-			return
+		for !s.join(true) { // perhaps of what a hook or a bare goroutine has started
+			if s.abandon(own, v) {
+				return
+			}
 		}
 		s.takeUnclaimed()
 	}
@@ -142,7 +143,7 @@ func (s *scope) conclude(own ownEnd, v *verdict) {
 	s.takeUnclaimed() // of promises that were rejected or resolved meanwhile
 	s.discardUnclaimed()
 	if !s.sumQuiet(own, v) {
-		s.sum(own, nil, v)
+		s.sum(own, v)
 	}
 	s.seal()
 	if m := s.t.more; m != nil {

@@ -169,7 +169,7 @@ func (s *scope) runExits(own ownEnd, mayLeave bool) bool {
 		outcome := s.returnedErr
 		if outcome == nil {
 			var v verdict
-			s.sum(own, nil, &v)
+			s.sum(own, &v)
 			outcome = v.err
 			if p := s.t.pardoned(); p != nil { // it has not gone well all the same
 				outcome = joined(s.t, notNil(p, v.err), 0)

@@ -128,27 +128,47 @@ func (s *scope) sumQuiet(own ownEnd, v *verdict) bool {
 	return true
 }
 
-// sum writes to v how s has gone so far. own is how its handler or body ended,
-// and last, if it is not nil, one more error. It changes nothing but v, so it may
-// be asked before the end: for the exit hooks, and for what DetachAfter returns.
-//
-// The tally says which errors there are, under the lock. After unlocking they are
-// made one error, by these rules, the first that fits:
+// sum writes to v how s has gone so far. own is how its handler or body ended. It
+// changes nothing but v, so it may be asked before the end: for the exit hooks.
+func (s *scope) sum(own ownEnd, v *verdict) {
+	sg := s.untoldStop()
+	s.mu.Lock()
+	sum := s.sumLocked(own, sg, nil)
+	s.mu.Unlock()
+	s.oneError(own, sg, &sum, v)
+}
+
+// untoldStop returns why s was cancelled; nil if it was not, or if Scope has told of
+// it and has returned without its tasks.
+func (s *scope) untoldStop() *stopError {
+	if s.returnedErr != nil {
+		return nil
+	}
+	return s.t.stopped()
+}
+
+// sumLocked says which errors there are of s, which was stopped with sg. last, if it
+// is not nil, is one more.
+func (s *scope) sumLocked(own ownEnd, sg *stopError, last error) tally.Sum {
+	var stop tally.Stop
+	if sg != nil {
+		stop.Cause = sg.cause
+	}
+	return s.tally.Sum(tally.Body{Echo: own.echo, Missed: own.echo && s.t.givesValue()}, stop, last)
+}
+
+// oneError writes to v the one error that is made of sum, with no lock held. These are
+// the rules; the first that fits counts:
 //   - A panic is the outcome. All else is attached to it; a ForkJoin lists it.
 //   - Nothing went wrong: nil.
 //   - A task that only repeats why it was cancelled says so in the words of that.
 //   - One failure and nothing else is returned as it is.
 //   - Else there is a ScopeError.
-func (s *scope) sum(own ownEnd, last error, v *verdict) {
-	sg := s.t.stopped()
-	var stop tally.Stop
-	if sg != nil && s.returnedErr == nil { // else that has told of it
-		stop.Cause = sg.cause
+func (s *scope) oneError(own ownEnd, sg *stopError, sum *tally.Sum, v *verdict) {
+	*v = verdict{echo: sum.Echo(), alone: sum.Echo(), goexit: sum.Goexit}
+	if sg != nil {
+		v.cause = sg.cause
 	}
-	s.mu.Lock()
-	sum := s.tally.Sum(tally.Body{Echo: own.echo, Missed: own.echo && s.t.givesValue()}, stop, last)
-	s.mu.Unlock()
-	*v = verdict{cause: stop.Cause, echo: sum.Echo(), alone: sum.Echo(), goexit: sum.Goexit}
 	if sum.Panic != nil {
 		v.panic = sum.Panic.(*PanicError)
 	}

@@ -2,8 +2,10 @@ package async
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/ambit-go/ambit/async/internal/tally"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
@@ -97,16 +99,18 @@ func (s *scope) stragglers() *StragglerError {
 }
 
 // newStragglerError names the tasks of s, and of those, whose handlers run, the
-// first 32 of them. It looks at stacks only if there are any: that stops the
+// first 32 of them; if no handler runs, tasks. It looks at stacks only if there are any: that stops the
 // world, see stacks.go. What it says is true for some moment of the time that it
 // takes; a task that ends meanwhile may be named.
 func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 	e := &StragglerError{Scope: s.t.name(), Cause: cause}
-	running := runningOf(s, tasks, cause == nil)
+	running, later := runningOf(s, tasks, cause == nil), s.joinersLeft()
+	if len(running)+len(later) == 0 { // a handler has returned, and what it left is being discarded
+		running = slices.DeleteFunc(tasks, func(t *task) bool { return t.isNotLeft(cause == nil) })
+	}
 	if n := len(running) - maxListed; n > 0 {
 		running, e.More = running[:maxListed], n
 	}
-	later := s.joinersLeft()
 	if len(running)+len(later) == 0 {
 		return e
 	}
@@ -162,11 +166,8 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 	for len(todo) > 0 {
 		t := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if noDaemons && t.more != nil && t.more.daemon && t.stopped() == nil {
+		if t.isNotLeft(noDaemons) {
 			continue
-		}
-		if _, own := t.self.(*stallHook); own {
-			continue // it says what is left
 		}
 		runs := t.state.Load() < stateJoining && t.isNamed()
 		if h := t.inner.Load(); h != nil && h != s && h != endedScope {
@@ -186,6 +187,13 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 	return running
 }
 
+// isNotLeft reports whether t is no straggler: a call of OnStall, which says what is
+// left, and, if noDaemons says so, a daemon that nobody has told to go.
+func (t *task) isNotLeft(noDaemons bool) bool {
+	_, stall := t.self.(*stallHook)
+	return stall || noDaemons && t.more != nil && t.more.daemon && t.stopped() == nil
+}
+
 // isNamed reports whether t is named while it runs, and not only what was started
 // in it. A group is until it is told to stop: that nobody has is what is wrong.
 func (t *task) isNamed() bool {
@@ -200,24 +208,31 @@ func (t *task) isNamed() bool {
 }
 
 // abandon ends the wait of a scope whose DetachAfter has passed, and writes what
-// Scope returns to v: what has gone wrong so far, and what is left. A stand-in for
-// the scope is registered at the root before anybody is told, so that Shutdown
-// misses nothing, until the last of it has ended.
+// Scope returns to v: what has gone wrong so far, and what is left. It reports false,
+// and does nothing, if the last task has left meanwhile: then nobody is left behind.
+//
+// A stand-in for the scope is registered at the root before anybody is told, so that
+// Shutdown misses nothing, until the last of it has ended.
 //
 // That last one may leave just now. Leaving and s.left share one lock: either it
 // finds the stand-in in s.left and ends the scope, or we find that nobody is left
-// and do it. What fails from here on is not told by Scope any more: the tally is
-// emptied under that lock, too.
-func (s *scope) abandon(own ownEnd, v *verdict) {
+// and do it.
+func (s *scope) abandon(own ownEnd, v *verdict) bool {
 	e := s.stragglers()
+	s.takeUnclaimed()
+	sg := s.untoldStop()
+	sum, ok := s.takeSum(own, sg, e)
+	if !ok {
+		return false
+	}
+	s.oneError(own, sg, &sum, v)
+	v.echo = false
+
 	atRoot := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}
 	atRoot.more.name = s.t.name()
 	atRoot.inner.Store(s)
 	s.home.s.add(atRoot)
 
-	s.takeUnclaimed()
-	s.sum(own, e, v)
-	v.echo = false
 	s.mu.Lock()
 	s.returnedErr = v.err
 	s.abandoned.Store(true)
@@ -227,13 +242,6 @@ func (s *scope) abandon(own ownEnd, v *verdict) {
 	if !over {
 		s.rareLocked().left = atRoot
 	}
-	if s.tally != nil { // told now
-		s.tally.Forget()
-	}
-	if s.alarm != nil {
-		timers = append(timers, s.alarm)
-		s.alarm = nil
-	}
 	s.mu.Unlock()
 	for _, t := range timers {
 		t.Stop()
@@ -241,6 +249,27 @@ func (s *scope) abandon(own ownEnd, v *verdict) {
 	if over { // the last one came home after all
 		go s.endAbandoned(atRoot)
 	}
+	return true
+}
+
+// takeSum takes from the tally what Scope tells, which is e, too; false if nobody is
+// left. It is one step: what is recorded before it is told by Scope, and what comes
+// after it by the root.
+func (s *scope) takeSum(own ownEnd, sg *stopError, e *StragglerError) (sum tally.Sum, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live == 0 {
+		return tally.Sum{}, false
+	}
+	sum = s.sumLocked(own, sg, e)
+	if s.tally != nil {
+		s.tally.Forget()
+	}
+	if s.alarm != nil { // of a panic, which is raised now
+		s.alarm.Stop()
+		s.alarm = nil
+	}
+	return sum, true
 }
 
 // endAbandoned ends a scope that has returned without its tasks, after the last

@@ -194,6 +194,9 @@ func (r *treeRun) returned(n *treeNode, raised any, err error) error {
 	}
 	if left := new(async.StragglerError); n.detaches && errors.As(err, &left) {
 		r.set(func() { n.stray = true })
+		if len(left.Left) == 0 {
+			r.fault("scope of node %d has returned without tasks that it does not name", n.id)
+		}
 	}
 	r.closed(n)
 	r.given(n, err)

@@ -113,8 +113,12 @@ func (c watched) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
+// look cancels the body if a lease is over. It does so also if somebody else has noted that:
+// that goroutine may not have come to the body yet, which must not go on meanwhile.
 func (c watched) look() {
 	for _, h := range c.b.holds {
-		_ = h.look(h.m.clock.Soon())
+		if lost, is := h.look(h.m.clock.Soon()).(*LostError); is {
+			c.b.cancel(lost)
+		}
 	}
 }

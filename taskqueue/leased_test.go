@@ -78,3 +78,16 @@ func TestTheContextOfAHandlerLooksAtTheLease(t *testing.T) {
 		})
 	}
 }
+
+// The goroutine that has noted that the lease is over has not cancelled the handler yet.
+func TestAHandlerThatAsksLearnsOfALossThatIsBeingTold(t *testing.T) {
+	parent, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	r := &run{c: new(Claim), cancel: cancel}
+	over := clock.Steady()
+	r.end.Store(&over)
+	r.phase.Store(gone)
+	ctx := leased{parent, r}
+	assert.ErrorIs(t, ctx.Err(), context.Canceled)
+	assert.Equal(t, ErrLeaseLost, context.Cause(ctx))
+}

@@ -162,8 +162,11 @@ func (l leased) Value(key any) any {
 
 // lose cancels a run whose lease is over. One whose handler has ended goes on to be
 // settled: that counts as long as nobody else has begun it.
+//
+// Whoever finds that it is gone cancels it, too: the goroutine that has noted it may not have
+// come to that yet, and a handler that asks must not go on meanwhile.
 func (r *run) lose() {
-	if r.phase.CompareAndSwap(running, gone) {
+	if r.phase.CompareAndSwap(running, gone) || r.gone() {
 		r.cancel(ErrLeaseLost)
 	}
 }

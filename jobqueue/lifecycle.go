@@ -37,6 +37,7 @@ func (q *Queue[K, T]) Drain(ctx context.Context) error {
 	scope := bridge.ScopeOf(ctx)
 	future, promise := async.NewPromise[struct{}](context.WithoutCancel(ctx)) // it is resolved, whatever becomes of ctx
 	defer promise.Resolve(struct{}{})                                         // the scope of ctx forgets it
+	d := &drainWait{promise: promise}
 	var t turn[K, T]
 	q.lock(&t)
 	if q.holdsLocked(scope) {
@@ -44,26 +45,16 @@ func (q *Queue[K, T]) Drain(ctx context.Context) error {
 		return ErrSelfWait
 	}
 	q.core.noAdds = true
-	q.drains = append(q.drains, promise)
+	q.drains = append(q.drains, d)
 	q.unlock(&t)
-	if _, err := future.Wait(ctx); err != nil {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.drains = slices.DeleteFunc(q.drains, func(d drainWait) bool { return d == promise })
-		return err
-	}
-	return q.closedEarly()
-}
-
-// closedEarly returns ErrClosed if a queue was closed with jobs left that Drain
-// would have waited for.
-func (q *Queue[K, T]) closedEarly() error {
+	_, err := future.Wait(ctx)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.core.left() > 0 {
-		return ErrClosed
+	if !d.over { // cut short
+		q.drains = slices.DeleteFunc(q.drains, func(other *drainWait) bool { return other == d })
+		return err
 	}
-	return nil
+	return d.err
 }
 
 // holdsLocked reports whether scope, or one around it, holds jobs.
@@ -77,11 +68,19 @@ func (q *Queue[K, T]) holdsLocked(scope context.Context) bool {
 }
 
 // endDrainLocked closes a queue in which a Drain has nothing left to wait for,
-// and ends the calls of Drain.
+// and ends the calls of Drain. How they end is decided here: what is left may be
+// removed before they hear of it.
 func (q *Queue[K, T]) endDrainLocked(t *turn[K, T]) {
 	q.core.closed = true
 	q.serveLocked(t) // every Take that waits is told
-	if q.drains != nil {
-		t.after().drained, q.drains = q.drains, nil
+	if q.drains == nil {
+		return
 	}
+	for _, d := range q.drains {
+		d.over = true
+		if q.core.left() > 0 { // it was closed with jobs that Drain would have waited for
+			d.err = ErrClosed
+		}
+	}
+	t.after().drained, q.drains = q.drains, nil
 }

@@ -26,7 +26,7 @@ type Queue[K comparable, T any] struct {
 	core    core[K, T]
 	holders holders[K, T]
 	failing holder[K, T]  // of no scope: jobs whose run has failed, until they are settled
-	drains  []drainWait   // calls of Drain that wait
+	drains  []*drainWait  // calls of Drain that wait
 	timer   *time.Timer   // makes the delayed jobs ready; nil until needed
 	armed   bool          // the timer is set
 	due     time.Duration // armed: when the timer fires

@@ -23,7 +23,7 @@ type turn[K comparable, T any] struct {
 type turnMore[T any] struct {
 	events  []Event[T]   // for the observer
 	dead    []deadJob[T] // for the function of MaxAttempts
-	drained []drainWait  // calls of Drain that are over
+	drained []*drainWait // calls of Drain that are over
 }
 
 // after returns what is to be done after the turn, to be added to.
@@ -41,7 +41,13 @@ type deadJob[T any] struct {
 }
 
 // A drainWait is a call of Drain that waits.
-type drainWait = *async.Promise[struct{}]
+type drainWait struct {
+	promise *async.Promise[struct{}]
+
+	// These are guarded by the mu of the queue.
+	over bool  // nothing is left to wait for
+	err  error // over: what Drain returns
+}
 
 // time returns when the turn takes place. It reads the clock if nobody has asked
 // before: measured, one reading takes a tenth of the time of adding, taking and
@@ -120,7 +126,7 @@ func callEach[E any](elems []E, f func(E)) {
 func (t *turn[K, T]) wake() {
 	t.woken.wake()
 	for _, d := range t.more.drained {
-		d.Resolve(struct{}{})
+		d.promise.Resolve(struct{}{})
 	}
 }
 

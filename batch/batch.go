@@ -194,8 +194,9 @@ func (b *Batch[T]) Flush(ctx context.Context) error {
 	w.upTo = upTo
 	b.mu.Lock()
 	b.asked = max(b.asked, upTo)
+	missing := b.delivered < upTo
 	over := b.closed && b.flying == 0 && len(b.items) == 0 // what is missing is lost
-	waits := !over && b.delivered < upTo
+	waits := missing && !over
 	if waits {
 		b.flushers = append(b.flushers, w)
 		b.wakeLocked()
@@ -205,15 +206,14 @@ func (b *Batch[T]) Flush(ctx context.Context) error {
 	if start {
 		b.start()
 	}
-	switch {
-	case waits:
+	if waits {
 		return b.waitForFlush(ctx, w)
-	case over:
-		w.answer(errClosed)
-	default:
-		w.answer(nil)
 	}
-	return w.said()
+	w.answer(nil) // nobody will
+	if missing {
+		return errClosed
+	}
+	return nil
 }
 
 // sizeOfAll returns the size of items together. It calls the user's function, so

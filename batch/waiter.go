@@ -38,15 +38,6 @@ func (b *Batch[T]) newWaiter() *waiter[T] {
 // answer has the call of w return err. No lock is held: it wakes w.
 func (w *waiter[T]) answer(err error) { w.promise.Resolve(err) }
 
-// said returns what w was answered.
-func (w *waiter[T]) said() error {
-	err, why, _ := w.future.Result()
-	if why != nil {
-		return why
-	}
-	return err
-}
-
 // hasRoomLocked reports whether n items may be added without waiting: there is
 // room, and nobody waits for it.
 func (b *Batch[T]) hasRoomLocked(n int) bool {
@@ -118,7 +109,8 @@ func (b *Batch[T]) waitForRoom(ctx context.Context, w *waiter[T]) error {
 	return fmt.Errorf("batch: no room for %d of at most %d items: %w", len(w.items), b.limits.capacity, short)
 }
 
-// waitForFlush waits until w is answered.
+// waitForFlush waits until w is answered. If its wait is cut short, what counts is
+// whether its items were delivered by then.
 func (b *Batch[T]) waitForFlush(ctx context.Context, w *waiter[T]) error {
 	answer, short := w.future.Wait(ctx)
 	if short == nil {
@@ -128,8 +120,12 @@ func (b *Batch[T]) waitForFlush(ctx context.Context, w *waiter[T]) error {
 	if i := slices.Index(b.flushers, w); i >= 0 {
 		b.flushers = slices.Delete(b.flushers, i, i+1)
 	}
+	delivered := w.upTo <= b.delivered
 	b.mu.Unlock()
 	w.answer(nil) // nobody will
+	if delivered {
+		return nil
+	}
 	return short
 }
 

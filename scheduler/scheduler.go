@@ -157,12 +157,7 @@ func (s *Scheduler) waitUnused(ctx context.Context) error {
 	}
 	unused := s.unused
 	s.mu.Unlock()
-	select {
-	case <-unused:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return waitFor(unused, ctx)
 }
 
 // poolEnded rejects what the pool, whose ctx is done, will never run.

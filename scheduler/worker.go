@@ -184,10 +184,21 @@ func (w *ExecutorWorker) Wait(ctx context.Context) error {
 	}
 	idle := w.idle
 	w.mu.Unlock()
+	return waitFor(idle, ctx)
+}
+
+// waitFor blocks until over is closed, or returns the cause of ctx when that is done
+// before. If both have happened when it looks, over wins.
+func waitFor(over <-chan struct{}, ctx context.Context) error {
 	select {
-	case <-idle:
+	case <-over:
 		return nil
 	case <-ctx.Done():
+	}
+	select {
+	case <-over:
+		return nil
+	default:
 		return context.Cause(ctx)
 	}
 }

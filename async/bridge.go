@@ -69,6 +69,7 @@ func failScope(scope context.Context, err error) {
 	s.tallyLocked().Fail(&f)
 	s.tally.Decides(f.Err)
 	s.alarmLocked()
+	s.reviewGroupLocked()
 	s.mu.Unlock()
 	s.cancel(canceled(f.Err)) // it may have ended since: then this does nothing
 }

@@ -107,7 +107,7 @@ func (x *exitHook) Remove() bool {
 		return false
 	}
 	x.unlistLocked()
-	s.releaseLocked()
+	s.reviewGroupLocked()
 	return true
 }
 
@@ -121,7 +121,7 @@ func (x *exitHook) Recall() bool {
 	listed := x.listed
 	if listed {
 		x.unlistLocked()
-		s.releaseLocked()
+		s.reviewGroupLocked()
 	}
 	x.scope = nil
 	s.mu.Unlock()

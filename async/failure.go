@@ -132,6 +132,7 @@ func (s *scope) recordHookError(err error) {
 	over := s.t == nil || s.ended || s.t.kind == kindRoot
 	if !over {
 		s.tallyLocked().Hook(err)
+		s.reviewGroupLocked()
 	}
 	s.mu.Unlock()
 	if over {

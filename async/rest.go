@@ -195,9 +195,10 @@ func (s *scope) keepLocked() {
 	}
 }
 
-// releaseLocked has the group of s, if it is one and at rest, kept no longer for an
-// exit hook that was taken off.
-func (s *scope) releaseLocked() {
+// reviewGroupLocked is called when what is to be done or told at the end of s has
+// changed, and no task of s has left with that. If s is a group at rest, that decides
+// whether it is kept: an exit hook was taken off, or something has gone wrong.
+func (s *scope) reviewGroupLocked() {
 	if g, ok := s.t.self.(*Group); ok {
 		g.reviewLocked()
 	}

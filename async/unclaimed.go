@@ -98,9 +98,7 @@ func (x *unclaimed) closeLocked(to claimState) {
 	x.state = to
 	if x.scope.tally != nil {
 		x.scope.tally.Claim(&x.entry)
-		if g, ok := x.scope.t.self.(*Group); ok {
-			g.reviewLocked()
-		}
+		x.scope.reviewGroupLocked()
 	}
 	if x.alarm != nil {
 		x.alarm.Stop()

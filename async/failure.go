@@ -114,10 +114,11 @@ func (s *scope) recordSkipped() {
 }
 
 // excuse notes that s was cancelled for cause, and that this is no failure: what
-// only repeats it does not count, and neither does what was skipped for it.
+// only repeats it does not count, and neither does what was skipped for it. A leader
+// that is about to cancel s finds that it was not the first.
 func (s *scope) excuse(cause error) {
 	s.mu.Lock()
-	s.tallyLocked().Excuse(cause)
+	s.tallyLocked().Excused(cause)
 	s.mu.Unlock()
 }
 

@@ -51,7 +51,7 @@ func (t *task) lead() {
 	s.mu.Unlock()
 	if leads && !s.cancel(canceled(ErrScopeDone)) {
 		s.mu.Lock()
-		s.tally.Unexcuse()
+		s.tally.Unexcuse(ErrScopeDone)
 		s.mu.Unlock()
 	}
 }

@@ -26,7 +26,8 @@ var update = flag.Bool("update", false, "write what the scripts come to into the
 //	hook E, echo, skip                               as the methods are called
 //	stop CAUSE                                       the scope was cancelled
 //	excuse CAUSE                                     that it was is no failure
-//	unexcuse                                         something else was faster
+//	excused CAUSE                                    as excuse, when it was cancelled for that
+//	unexcuse CAUSE                                   something else was faster
 //	body echo [missed]                               the body only repeated it
 //	end [named]                                      the unclaimed is the scope's, and told with the NAME
 //	also NAME E                                      E is told with the NAME from here on
@@ -193,7 +194,9 @@ func (s *script) event(t *testing.T, w []string) string {
 	case "excuse":
 		return fmt.Sprint(s.tally.Excuse(s.err(w[1])))
 	case "unexcuse":
-		s.tally.Unexcuse()
+		s.tally.Unexcuse(s.err(w[1]))
+	case "excused":
+		s.tally.Excused(s.err(w[1]))
 	case "body":
 		s.body = tally.Body{Echo: true, Missed: len(w) > 2}
 	case "end":

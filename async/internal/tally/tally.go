@@ -169,7 +169,8 @@ func (t *Tally) Decides(err error) {
 
 // Excuse notes that the scope is to be cancelled for cause, and that this is no
 // failure: the scope has gone well although something only repeated that, or was
-// skipped. It reports false, and does nothing, if there is such a cause already.
+// skipped. It reports false, and does nothing, if there is such a cause already: who
+// has noted that is about to cancel the scope, or has done so.
 func (t *Tally) Excuse(cause error) (first bool) {
 	if t.excused != nil {
 		return false
@@ -178,8 +179,17 @@ func (t *Tally) Excuse(cause error) (first bool) {
 	return true
 }
 
-// Unexcuse takes back what Excuse has noted: something else has cancelled the scope.
-func (t *Tally) Unexcuse() { t.excused = nil }
+// Excused notes that the scope was cancelled for cause, and that this is no failure. It
+// takes the place of what Excuse has noted: that has not cancelled the scope.
+func (t *Tally) Excused(cause error) { t.excused = cause }
+
+// Unexcuse takes back that Excuse has noted cause: something else has cancelled the
+// scope, and that may be Excused by now.
+func (t *Tally) Unexcuse(cause error) {
+	if t.same(t.excused, cause) {
+		t.excused = nil
+	}
+}
 
 // Silent reports whether the end of a scope that was cancelled as stop says has
 // nothing to tell and nothing to discard.

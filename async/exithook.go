@@ -237,8 +237,8 @@ func (h *exitRun) lookAtClock() {
 
 // mayLeaveLocked reports whether the join of s may end although something is
 // left: DetachAfter has passed. An exit hook that is in time is waited for; its
-// deadline is its own.
-func (s *scope) mayLeaveLocked() bool {
+// deadline is its own. So is a call of OnStall, if nothing else is left.
+func (s *scope) mayLeaveLocked() (may bool) {
 	if !s.gaveUp {
 		return false
 	}
@@ -246,8 +246,9 @@ func (s *scope) mayLeaveLocked() bool {
 		if _, exit := c.self.(*exitRun); exit && !c.more.countedOut.Load() {
 			return false
 		}
+		may = may || !c.isStallInTime()
 	}
-	return true
+	return may
 }
 
 // hookEnded keeps what went wrong in the hook t. An exit hook that returned too

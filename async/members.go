@@ -206,10 +206,7 @@ func (s *scope) join(mayLeave bool) bool {
 				return true
 			}
 			last.end()
-		case mayLeave && s.mayLeaveLocked():
-			s.mu.Unlock()
-			return false
-		case len(daemons) > 0:
+		case len(daemons) > 0: // also if they are left behind then
 			// Marked before they are cancelled: another look must not find them.
 			s.dismissed = true
 			for _, d := range daemons {
@@ -219,6 +216,9 @@ func (s *scope) join(mayLeave bool) bool {
 			for _, d := range daemons {
 				d.dismiss()
 			}
+		case mayLeave && s.mayLeaveLocked():
+			s.mu.Unlock()
+			return false
 		default:
 			s.mu.Unlock()
 			s.parkJoiner(mayLeave)
@@ -239,10 +239,13 @@ func (s *scope) strayDaemonsLocked() []*task {
 }
 
 // parkJoiner waits until there may be news for join. The waiter is not the
-// scope's parker: a bare goroutine that uses our ctx may hold that.
+// scope's parker: a bare goroutine that uses our ctx may hold that. What was left
+// behind lends no slot: it would be that of the caller, who has gone on.
 func (s *scope) parkJoiner(mayLeave bool) {
 	w := waiters.Get().(*waiter)
-	s.t.lendSlot(w)
+	if w.slot = nil; !s.abandoned.Load() {
+		s.t.lendSlot(w)
+	}
 	// A task leaves under the lock: it did so before, and is seen here, or finds the
 	// joiner. Either way the waiter is notified.
 	s.mu.Lock()

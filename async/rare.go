@@ -6,8 +6,8 @@ type rare struct {
 	// root, waits for it.
 	changed chan struct{}
 	// left stands at the root for a scope that has returned without its tasks: the
-	// last of these to leave takes it, and ends the scope. Of a group that nobody has
-	// told to end it is the task of the group itself.
+	// last of these to leave, daemons left out, takes it, and ends the scope. Of a group
+	// that nobody has told to end it is the task of the group itself.
 	left    *task
 	resting *place // the groups in the scope that have no tasks, the last one first
 }
@@ -26,18 +26,17 @@ func (s *scope) childHasLeftLocked(r *rare) {
 		s.home.wake()
 	}
 	switch atRoot := r.left; {
-	case atRoot == nil || s.live > 0:
-	case atRoot == s.t:
-		if g := s.t.self.(*Group); !s.shut {
-			g.restLocked()
-		} else { // it was a promise, and its outcome may be nobody's yet
-			g.reviewLocked()
-		}
-	default:
+	case atRoot == nil || s.live > s.daemons:
+	case atRoot != s.t:
 		// Scope has returned without its tasks: the last one to leave ends what is
 		// left of it. left is taken under the lock, so that is done once.
 		r.left = nil
 		go s.endAbandoned(atRoot) // exit hooks run there: not on the goroutine of a task that has ended
+	case s.live > 0:
+	case s.shut: // it was a promise, and its outcome may be nobody's yet
+		s.t.self.(*Group).reviewLocked()
+	default:
+		s.t.self.(*Group).restLocked()
 	}
 }
 

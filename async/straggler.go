@@ -187,11 +187,19 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 	return running
 }
 
-// isNotLeft reports whether t is no straggler: a call of OnStall, which says what is
-// left, and, if noDaemons says so, a daemon that nobody has told to go.
+// isNotLeft reports whether t is no straggler: a call of OnStall that is in time, which
+// says what is left, and, if noDaemons says so, a daemon that nobody has told to go.
 func (t *task) isNotLeft(noDaemons bool) bool {
-	_, stall := t.self.(*stallHook)
-	return stall || noDaemons && t.more != nil && t.more.daemon && t.stopped() == nil
+	return t.isStallInTime() || noDaemons && t.more != nil && t.more.daemon && t.stopped() == nil
+}
+
+// isStallInTime reports whether t is a call of OnStall whose time is not up.
+func (t *task) isStallInTime() bool {
+	if _, stall := t.self.(*stallHook); !stall {
+		return false
+	}
+	h := t.inner.Load()
+	return h == nil || h.signal() == nil // nothing else cancels a hook
 }
 
 // isNamed reports whether t is named while it runs, and not only what was started
@@ -216,9 +224,12 @@ func (t *task) isNamed() bool {
 //
 // That last one may leave just now. Leaving and s.left share one lock: either it
 // finds the stand-in in s.left and ends the scope, or we find that nobody is left
-// and do it.
+// and do it. Daemons are told to go then, as at any end.
 func (s *scope) abandon(own ownEnd, v *verdict) bool {
 	e := s.stragglers()
+	if len(e.Left) == 0 { // they have left just now
+		return false
+	}
 	s.takeUnclaimed()
 	sg := s.untoldStop()
 	sum, ok := s.takeSum(own, sg, e)
@@ -238,7 +249,7 @@ func (s *scope) abandon(own ownEnd, v *verdict) bool {
 	s.abandoned.Store(true)
 	timers := s.timers
 	s.timers = nil
-	over := s.live == 0
+	over := s.live <= s.daemons
 	if !over {
 		s.rareLocked().left = atRoot
 	}
@@ -253,12 +264,12 @@ func (s *scope) abandon(own ownEnd, v *verdict) bool {
 }
 
 // takeSum takes from the tally what Scope tells, which is e, too; false if nobody is
-// left. It is one step: what is recorded before it is told by Scope, and what comes
+// left who may be. It is one step: what is recorded before it is told by Scope, and what comes
 // after it by the root.
 func (s *scope) takeSum(own ownEnd, sg *stopError, e *StragglerError) (sum tally.Sum, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live == 0 {
+	if !s.mayLeaveLocked() {
 		return tally.Sum{}, false
 	}
 	sum = s.sumLocked(own, sg, e)
@@ -272,13 +283,14 @@ func (s *scope) takeSum(own ownEnd, sg *stopError, e *StragglerError) (sum tally
 	return sum, true
 }
 
-// endAbandoned ends a scope that has returned without its tasks, after the last
-// of them, and takes it off the root. What went wrong since is the root's to
+// endAbandoned ends a scope that has returned without its tasks, of which no more than
+// daemons are left, and takes it off the root. What went wrong since is the root's to
 // report.
 func (s *scope) endAbandoned(atRoot *task) {
 	if exploring {
 		defer starts("last", atRoot)()
 	}
+	s.join(false)
 	s.takeUnclaimed()
 	for s.runExits(ownEnd{}, false) || s.discardUnclaimed() || !s.close() {
 		s.join(false)

@@ -46,12 +46,16 @@ func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {
 	return x
 }
 
-func leftUndone(scope context.Context, err error) {
+func leftUndone(scope context.Context, err error, first func() bool) {
 	s := scope.(*task).scope()
-	if isEcho(err, s.t.stopped()) {
-		s.recordSkipped()
-	} else {
-		s.recordHookError(err)
+	if !isEcho(err, s.t.stopped()) {
+		s.recordHookErrorIf(first, err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if first() {
+		s.tallyLocked().Skip()
 	}
 }
 

@@ -125,11 +125,20 @@ func (s *scope) excuse(cause error) {
 // recordHookError records an error of a hook, an observer or a discard. On a scope
 // that has ended, and on a root, there is nobody but the root to tell. Nobody asks
 // the scope of a task with Restart how it has gone: that in which it stands is told.
-func (s *scope) recordHookError(err error) {
+func (s *scope) recordHookError(err error) { s.recordHookErrorIf(always, err) }
+
+func always() bool { return true }
+
+// recordHookErrorIf is recordHookError if ok, which is asked in the same step, says so.
+func (s *scope) recordHookErrorIf(ok func() bool, err error) {
 	if s.t != nil && s.t.more != nil && s.t.more.restart != nil {
 		s = s.t.owner
 	}
 	s.mu.Lock()
+	if !ok() {
+		s.mu.Unlock()
+		return
+	}
 	over := s.t == nil || s.ended || s.t.kind == kindRoot
 	if !over {
 		s.tallyLocked().Hook(err)

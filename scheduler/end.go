@@ -64,20 +64,16 @@ func (w *ExecutorWorker) finish() {
 }
 
 // tellScope tells the scope what was left undone: at once, because a scope with
-// DetachAfter may return before w has ended. That was done is noted after it was
-// done: so finish finds it done, or does it once more, which makes no difference.
+// DetachAfter may return before w has ended. That may still be under way, in a method
+// of a user's error, when finish comes: then finish tells it, and the other does not.
+// When tellScope has returned the scope has been told.
 func (w *ExecutorWorker) tellScope() {
 	w.mu.Lock()
 	undone := w.undone
-	told := w.scopeTold
 	w.mu.Unlock()
-	if w.scope == nil || undone == nil || told {
-		return
+	if w.scope != nil && undone != nil && !w.scopeTold.Load() {
+		bridge.LeftUndone(w.scope, undone, func() bool { return w.scopeTold.CompareAndSwap(false, true) })
 	}
-	bridge.LeftUndone(w.scope, undone)
-	w.mu.Lock()
-	w.scopeTold = true
-	w.mu.Unlock()
 }
 
 // waitOver blocks until finish has been called. The channel is made by the first call

@@ -19,6 +19,9 @@ type ExecutorWorker struct {
 	ctx   context.Context         // what the contexts of tasks are children of
 	stop  context.CancelCauseFunc // cancels ctx
 
+	// scopeTold: the scope has been told of undone. It is set with the scope locked.
+	scopeTold atomicBool
+
 	turn    turn          // in the line for a goroutine
 	unasked turn          // in the line for a submission
 	began   time.Duration // when the task that runs began, if observed; only for the drain
@@ -39,8 +42,6 @@ type ExecutorWorker struct {
 	// undone is why tasks that should have run never will, nil if there are none.
 	// It is set once, before closed.
 	undone error
-	// scopeTold: the scope has been told of undone.
-	scopeTold bool
 	// cutShort is undone, if Drain is told of it.
 	cutShort error
 	// over: the scope and all waits were told of the end, and nothing is registered

@@ -92,8 +92,10 @@ type Left struct {
 
 // LeftUndone tells scope, which has not ended, that work which belonged to it
 // was left undone, and why. If it was for the scope's own cancellation, err is
-// no more than an echo of that. Set by package async.
-var LeftUndone func(scope context.Context, err error)
+// no more than an echo of that. If several goroutines tell the same, first says true to
+// one of them. It is called once, with the scope locked, in the step in which the scope
+// is told: so who hears false knows that this has been done. Set by package async.
+var LeftUndone func(scope context.Context, err error, first func() bool)
 
 // Fail has scope fail with err, as a task of it would, but at once and under no Limit. On a
 // scope that has ended, or was cancelled, it does nothing. It calls no user's code but

@@ -36,8 +36,8 @@ type queue struct {
 	// While there is one, from, end and the entries are not moved.
 	end int
 
-	// next is the entry of the batch that starts next. The drain stores it without
-	// the lock, before it looks at cut.
+	// next is the entry of the batch that starts next: all before it were started. The
+	// drain stores it without the lock, before it looks at cut.
 	next atomicInt32
 	// cut: the entries of the batch from limit on were cancelled. It is stored
 	// under the lock, before next is looked at.
@@ -75,6 +75,28 @@ func (q *queue) accept() uint64 {
 // push puts e at the end of the list. It may write to the chunk that has the batch,
 // but behind the batch, where the drain does not look.
 func (q *queue) push(e entry) {
+	q.makeRoom()
+	q.tail.entries[q.to] = e
+	if e.n != nil {
+		e.n.on, e.n.chunk, e.n.index = onList, q.tail, q.to
+		q.tail.nodes = true
+	}
+	q.to++
+	q.length++
+}
+
+// pushPost accepts f and pushes it. Unlike push it is short enough for the compiler
+// to put it in the place of the call: measured, a post is a tenth cheaper.
+func (q *queue) pushPost(f func()) {
+	q.makeRoom()
+	q.tail.entries[q.to] = entry{post: f}
+	q.to++
+	q.length++
+	q.seq++
+}
+
+// makeRoom adds a chunk if tail has no free entry.
+func (q *queue) makeRoom() {
 	switch {
 	case q.tail == nil:
 		q.head = new(chunk)
@@ -87,13 +109,6 @@ func (q *queue) push(e entry) {
 		q.tail.next = c
 		q.tail, q.to = c, 0
 	}
-	q.tail.entries[q.to] = e
-	if e.n != nil {
-		e.n.on, e.n.chunk, e.n.index = onList, q.tail, q.to
-		q.tail.nodes = true
-	}
-	q.to++
-	q.length++
 }
 
 // limitOf returns the end of c's entries.

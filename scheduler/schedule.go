@@ -28,8 +28,7 @@ func (w *ExecutorWorker) Post(f func()) error {
 		return w.admit(&node{w: w, plain: f, noContext: true})
 	}
 	w.queueDueLocked()
-	w.q.accept()
-	w.q.push(entry{post: f})
+	w.q.pushPost(f)
 	wake := !w.active
 	w.active = true
 	w.mu.Unlock()
@@ -70,8 +69,7 @@ func (w *ExecutorWorker) PostAll(fs iter.Seq[func()]) (int, error) {
 	}
 	w.queueDueLocked()
 	for _, f := range all {
-		w.q.accept()
-		w.q.push(entry{post: f})
+		w.q.pushPost(f)
 	}
 	wake := w.wakeLocked()
 	w.mu.Unlock()

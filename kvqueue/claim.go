@@ -1,6 +1,7 @@
 package kvqueue
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -45,9 +46,10 @@ type claim struct {
 	taken *taken // the Take that it is of, if it is; set before anybody knows the claim
 
 	// unsure says that a call whose answer was lost may have settled it, as the verdict of the
-	// first of those says. Both are its settler's.
-	unsure bool
-	as     verdict
+	// first of those says. counted says that it was told as lost. All are its settler's.
+	unsure  bool
+	as      verdict
+	counted bool
 
 	mu    sync.Mutex
 	state claimState
@@ -79,8 +81,14 @@ func (c *claim) begin() bool {
 	if c.state != held {
 		return false
 	}
-	c.state = settling
+	c.takeLocked()
 	return true
+}
+
+// takeLocked gives a held claim to its settler.
+func (c *claim) takeLocked() {
+	c.state = settling
+	c.counted = c.life.held.Add(-1) < 0 || c.counted
 }
 
 // doubt notes that the claim may have been settled so, or not.
@@ -104,20 +112,51 @@ func (c *claim) past(k Key) error {
 	return fmt.Errorf("%w: %v", ErrSettled, k)
 }
 
-// lose ends a claim that is not known to be ours any more.
-func (c *claim) lose(err error) {
+// lose is how its settler ends a claim that is not known to be ours any more. It returns how
+// many the observer is to be told of: none if the end of the life has counted it.
+func (c *claim) lose(err error) (untold int) {
 	c.mu.Lock()
 	c.state, c.lost = settled, err
 	c.mu.Unlock()
 	c.ended()
+	if c.counted {
+		return 0
+	}
+	return 1
+}
+
+// loseAll is lose for several claims of one life.
+func (l *life) loseAll(claims []*claim, err error) {
+	untold := 0
+	for _, c := range claims {
+		untold += c.lose(err)
+	}
+	if untold > 0 {
+		l.tellLost(untold, whyLost(err))
+	}
+}
+
+func whyLost(err error) string {
+	if lost := (*LostError)(nil); errors.As(err, &lost) {
+		return lost.Reason
+	}
+	return reason(err)
 }
 
 // finish is how its settler gives a claim up.
 func (c *claim) finish(to claimState) {
 	c.mu.Lock()
 	end := c.end
-	if c.state = to; end != nil && to == held {
-		c.state = settling
+	untold := false
+	switch {
+	case to == settled:
+		c.state = settled
+	case end != nil: // it stays settling
+	default:
+		c.state = held
+		late := c.life.held.Add(1) <= 0 // the life has ended, and has counted those that were held
+		untold = late && !c.counted
+		c.counted = late
 	}
 	c.mu.Unlock()
 	switch {
@@ -125,12 +164,13 @@ func (c *claim) finish(to claimState) {
 		c.ended()
 	case end != nil:
 		c.life.add(*end, time.Second)
+	case untold:
+		c.life.tellLost(1, whyLost(c.life.err()))
 	}
 }
 
-// ended counts a claim that was settled or lost.
+// ended tells the Take of a claim that was settled or lost.
 func (c *claim) ended() {
-	c.life.has.Add(-1)
 	if c.taken != nil {
 		c.taken.settled(c.life)
 	}
@@ -143,7 +183,7 @@ func (c *claim) beginEnd(end settlement) bool {
 	defer c.mu.Unlock()
 	switch c.state {
 	case held:
-		c.state = settling
+		c.takeLocked()
 		return true
 	case settling:
 		if c.end == nil {

@@ -122,9 +122,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 			a.to.tell(Report{Kind: Enqueued, Items: len(a.items)})
 		}
 	case errors.Is(err, ErrLost):
-		for _, c := range claims {
-			c.lose(err)
-		}
+		l.loseAll(claims, err)
 	case errors.Is(err, ErrSettled):
 		finish(claims, settled)
 	default:

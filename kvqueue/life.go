@@ -3,6 +3,7 @@ package kvqueue
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +31,9 @@ type life struct {
 
 	seq uint64 // the last transaction of enqueues; used by their one task
 
-	has atomic.Int64 // claims that were handed over and not settled
+	// held is how many claims were handed over that nobody settles or has settled. The end of
+	// the life takes it, and leaves it far below 0: a claim is counted there, or by its settler.
+	held atomic.Int64
 
 	settles combiner[settlement]
 	member  *member // what claims; nil while nothing was ever wanted; guarded by q.mu
@@ -150,7 +153,10 @@ func (l *life) end(reason string, err error) {
 	if !first {
 		return
 	}
-	lost := int(l.has.Load()) // before anybody who waits for the end settles some of them as lost
+	lost := int(l.held.Swap(math.MinInt64 / 2))
+	for _, c := range delayed {
+		c.counted, lost = true, lost+1
+	}
 	l.why.Reason, l.why.Err = reason, err
 	close(l.lost)
 	l.q.forget(l)
@@ -162,7 +168,7 @@ func (l *life) end(reason string, err error) {
 	}
 	for t, c := range delayed {
 		t.Stop()
-		c.lose(l.why)
+		_ = c.lose(l.why)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -15,6 +16,9 @@ import (
 type member struct {
 	*life
 	bell chan struct{} // of size 1: there is something to look at
+
+	parts atomic.Bool   // the handle is closed: nothing more is to be claimed
+	over  chan struct{} // closed when nothing of the member runs any more
 
 	// crowded is when the requests of others were seen, or others spoilt a claim, last. For a
 	// while after that nothing is claimed directly: it would be spoilt again.
@@ -62,9 +66,9 @@ func (q *Queue) serveWaiters(ctx context.Context) error {
 	q.mu.Lock()
 	m := l.member
 	if m == nil {
-		m = &member{life: l, bell: make(chan struct{}, 1), held: map[Key]*holding{}, arrived: map[Rev][]ready{}}
+		m = &member{life: l, bell: make(chan struct{}, 1), over: make(chan struct{}), held: map[Key]*holding{}, arrived: map[Rev][]ready{}}
 		l.member, l.claimed = m, true
-		if q.group.Go(m.work, async.Name("kvqueue: claim items of "+q.name)) != nil {
+		if q.closed || q.group.Go(m.work, async.Name("kvqueue: claim items of "+q.name)) != nil {
 			l.member, err = nil, ErrClosed
 		}
 	}
@@ -91,11 +95,15 @@ func (m *member) wake() {
 
 // work claims until the life ends. What waits then is served by the next member.
 func (m *member) work(ctx context.Context) error {
+	defer close(m.over)
 	err := async.Scope(ctx, func(ctx context.Context) error {
 		async.Go(ctx, m.follow, async.Daemon())
 		return m.claim(ctx)
 	}, async.StopOn(m.lost, m.why))
 	m.stopRides()
+	if m.parts.Load() {
+		m.giveUp(ctx)
+	}
 	m.q.succeed(m, err)
 	return nil
 }
@@ -124,7 +132,7 @@ func (m *member) claim(ctx context.Context) error {
 		return m.rest(ctx, err)
 	}
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
-	for failures := 0; ; {
+	for failures := 0; !m.parts.Load(); {
 		m.takeRides()
 		again, err := m.step(ctx)
 		if err != nil {
@@ -155,6 +163,7 @@ func (m *member) claim(ctx context.Context) error {
 		}
 		t.Stop()
 	}
+	return nil
 }
 
 func (m *member) rest(ctx context.Context, err error) error {
@@ -372,7 +381,13 @@ func (m *member) items(of []ready, values [][]byte, fence Rev) []Item {
 		items[i] = Item{Key: r.key, Value: values[i], Attempt: int(r.rec.attempts()) + 1, Fence: fence,
 			claim: &claim{life: m.life, key: r.key, rec: r.rec, fence: fence}}
 	}
-	m.has.Add(int64(len(items)))
+	late := m.life.held.Add(int64(len(items))) < 0
 	m.q.tell(Report{Kind: Claimed, Items: len(items)})
+	if late { // the life has ended, and has counted those that it knew of
+		for i := range items {
+			items[i].claim.counted = true // nobody else knows the claim yet
+		}
+		m.tellLost(len(items), whyLost(m.life.err()))
+	}
 	return items
 }

@@ -28,6 +28,7 @@ type Queue struct {
 	started  *clock.Clock
 
 	group     *async.Group // what runs behind the calls; at the root
+	returns   *async.Group // in it: what gives items back that nobody waits for any more
 	enqueues  combiner[*appending]
 	opening   chan struct{} // a place for the one that begins a life
 	seen      sightings
@@ -74,6 +75,7 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	q.lay = newLayout(q.set.prefix, name)
 	q.lastSpan.Store(window)
 	q.group = async.Open(context.Background(), async.Name("kvqueue "+name))
+	q.returns = async.Open(q.group.Context(), async.Name("kvqueue: give items of "+name+" back"))
 	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch}
 	if err := q.check(ctx); err != nil {
 		return nil, errors.Join(err, q.group.Stop(context.WithoutCancel(ctx), ErrClosed))
@@ -137,9 +139,11 @@ func (q *Queue) forget(l *life) {
 	}
 }
 
-// Close ends the handle. Calls that wait return [ErrClosed], and those that come later.
-// What was claimed is for the others at once, so Close is called when the handlers have
-// ended; the contexts of those that have not are cancelled. It waits until everything
+// Close ends the handle. Calls that wait return [ErrClosed], and those that come later. What
+// was claimed for callers that have gone goes back first, without an attempt spent, if the
+// store does that within a second. What else was claimed is for the others at once, so Close
+// is called when the handlers have ended; the contexts of those that have not are cancelled.
+// It waits until everything
 // behind the handle has ended, or ctx has; for the store no longer than the TTL, when the
 // session has ended by itself. It may be called any number of times. If a function that was
 // given as an option has panicked, Close returns the first of that as an
@@ -152,6 +156,7 @@ func (q *Queue) Close(ctx context.Context) error {
 	q.refuse(ErrClosed)
 	var late error
 	if l != nil {
+		q.part(ctx, l)
 		l.end("the queue was closed", ErrClosed)
 		end, cancel := context.WithTimeout(ctx, q.set.ttl)
 		if err := l.s.End(end); err != nil && !errors.Is(err, ErrSessionLost) {

@@ -213,12 +213,17 @@ func (l *life) thatFree(batch []*request[settlement], err error) (left []*reques
 
 // settled answers those whose claims are no more.
 func (l *life) settled(batch []*request[settlement], err error) {
+	if err != nil {
+		claims := make([]*claim, len(batch))
+		for i, r := range batch {
+			claims[i] = r.of.claim
+		}
+		l.loseAll(claims, err)
+	}
 	for _, r := range batch {
 		if err == nil {
 			r.of.claim.finish(settled)
 			l.q.tell(l.reportOf(r.of))
-		} else {
-			r.of.claim.lose(err)
 		}
 		r.answer(err)
 	}
@@ -260,7 +265,7 @@ func (l *life) add(s settlement, after time.Duration) {
 	l.mu.Lock()
 	if l.over {
 		l.mu.Unlock()
-		s.claim.lose(l.err())
+		l.loseAll([]*claim{s.claim}, l.err())
 		return
 	}
 	defer l.mu.Unlock()

@@ -94,10 +94,10 @@ func (q *Queue) giveBack(items []Item) {
 	if len(items) == 0 {
 		return
 	}
-	_ = q.group.Go(func(ctx context.Context) error {
+	_ = q.returns.Go(func(ctx context.Context) error {
 		_, _ = settleAll(ctx, items, returned, nil) // or the session ends, and they go back then
 		return nil
-	}, async.Name("kvqueue: give items of "+q.name+" back"))
+	})
 }
 
 // Do claims at least one item and at most so many, in the order of the queue, and calls f

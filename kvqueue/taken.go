@@ -111,11 +111,11 @@ func (t *taken) ScopeEnds(how bridge.Ending, outcome error) {
 	})
 }
 
-// look has t told when the claims of l are lost.
+// look has t told when the claims of l are lost, unless there is nobody to be told any more.
 func (l *life) look(t *taken) {
 	l.mu.Lock()
 	over := l.over
-	if !over {
+	if !over && t.lasts() { // one step: what ends t from now on takes it off again
 		if l.takes == nil {
 			l.takes = map[*taken]struct{}{}
 		}
@@ -126,6 +126,13 @@ func (l *life) look(t *taken) {
 		<-l.lost
 		bridge.Fail(t.scope, l.why)
 	}
+}
+
+// lasts reports whether t has claims, and its scope has not ended.
+func (t *taken) lasts() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.over && t.left > 0
 }
 
 func (l *life) unlook(t *taken) {

@@ -1,0 +1,20 @@
+package kvqueue
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The scope of a Take ends, or its items are settled, before the life knows of it.
+func TestALifeKeepsNothingOfATakeThatIsOver(t *testing.T) {
+	l := new(life)
+	l.look(&taken{over: true, left: 1})
+	l.look(&taken{left: 0})
+	assert.Empty(t, l.takes)
+	lasts := &taken{left: 1}
+	l.look(lasts)
+	assert.Len(t, l.takes, 1)
+	l.unlook(lasts)
+	assert.Empty(t, l.takes)
+}

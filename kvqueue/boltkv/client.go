@@ -117,9 +117,7 @@ func (c *Client) write(w *gob.Encoder, out *bufio.Writer) {
 		case r := <-c.sends:
 			err = w.Encode(r)
 		case <-c.bell:
-			for _, id := range c.endsOfWatches() {
-				err = errors.Join(err, w.Encode(&request{ID: id, Op: opForget}))
-			}
+			err = c.writeEnds(w)
 		case <-c.gone:
 			return
 		}
@@ -130,6 +128,19 @@ func (c *Client) write(w *gob.Encoder, out *bufio.Writer) {
 			c.fail(fmt.Errorf("%w: %w", ErrGone, err))
 		}
 	}
+}
+
+// writeEnds sends the ends of watches, behind all requests that were there before: a watch whose
+// end came first would never end.
+func (c *Client) writeEnds(w *gob.Encoder) (err error) {
+	ends := c.endsOfWatches()
+	for range len(c.sends) {
+		err = errors.Join(err, w.Encode(<-c.sends))
+	}
+	for _, id := range ends {
+		err = errors.Join(err, w.Encode(&request{ID: id, Op: opForget}))
+	}
+	return err
 }
 
 func (c *Client) endsOfWatches() []uint64 {

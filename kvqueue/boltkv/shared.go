@@ -118,13 +118,18 @@ func (s *Shared) open() (backend, error) {
 }
 
 // failed notes that a call has failed. If the process that has the file has gone, the next call
-// opens it again.
-func (s *Shared) failed(b backend, err error) {
+// opens it again. It waits no longer than ctx for those who open it just now; then the next call
+// fails at once, and notes it.
+func (s *Shared) failed(ctx context.Context, b backend, err error) {
 	if !errors.Is(err, ErrGone) {
 		return
 	}
-	s.turn <- struct{}{}
-	defer func() { <-s.turn }()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return
+	}
 	if s.now == b {
 		s.now = nil
 		_ = b.Close()
@@ -141,7 +146,7 @@ func (s *Shared) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.R
 		return nil, 0, err
 	}
 	results, rev, err := b.Read(ctx, ranges...)
-	s.failed(b, err)
+	s.failed(ctx, b, err)
 	return results, rev, err
 }
 
@@ -163,7 +168,7 @@ func (s *Shared) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kv
 		inner[i] = w
 	}
 	rev, err := b.Commit(ctx, guards, inner)
-	s.failed(b, err)
+	s.failed(ctx, b, err)
 	return rev, err
 }
 
@@ -178,7 +183,7 @@ func (s *Shared) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byt
 			return
 		}
 		for e, err := range b.Watch(ctx, after, prefixes...) {
-			s.failed(b, err)
+			s.failed(ctx, b, err)
 			if !yield(e, err) {
 				return
 			}
@@ -193,7 +198,7 @@ func (s *Shared) Session(ctx context.Context, ttl time.Duration) (kvqueue.Sessio
 		return nil, err
 	}
 	inner, err := b.Session(ctx, ttl)
-	s.failed(b, err)
+	s.failed(ctx, b, err)
 	if err != nil {
 		return nil, err
 	}
@@ -216,13 +221,13 @@ func (x *sharedSession) Renew(ctx context.Context) error {
 		return kvqueue.ErrSessionLost
 	}
 	err = x.Session.Renew(ctx)
-	x.s.failed(b, err)
+	x.s.failed(ctx, b, err)
 	return err
 }
 
 func (x *sharedSession) End(ctx context.Context) error {
 	err := x.Session.End(ctx)
-	x.s.failed(x.in, err)
+	x.s.failed(ctx, x.in, err)
 	if errors.Is(err, ErrGone) {
 		return nil // the next one to have the file ends it
 	}

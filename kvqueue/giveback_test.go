@@ -27,20 +27,21 @@ func TestWhatNobodyWaitsForAnyMoreIsBackWhenTheHandleIsClosed(t *testing.T) {
 				require.NoError(t, err)
 				_, err = q.Enqueue(t.Context(), []byte("a"))
 				require.NoError(t, err)
-				claiming, goOn := make(chan struct{}), make(chan struct{})
-				before(net, "/w/", func() { close(claiming); <-goOn })
+				claiming, claims := make(chan struct{}), make(chan struct{})
+				before(net, "/w/", func() { close(claiming); <-claims })
 				ctx, cancel := context.WithCancel(t.Context())
 				left := make(chan error, 1)
 				go func() { left <- q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errFails }) }()
 				<-claiming
 				cancel()
 				require.ErrorIs(t, <-left, context.Canceled)
+				goOn := claims
 				if kind == "/q/q/" {
-					returning, claimed := make(chan struct{}), goOn
-					goOn = make(chan struct{})
-					before(net, kind, func() { close(returning); <-goOn })
-					close(claimed)
+					returning, returns := make(chan struct{}), make(chan struct{})
+					before(net, kind, func() { close(returning); <-returns })
+					close(claims)
 					<-returning
+					goOn = returns
 				}
 				time.AfterFunc(100*time.Millisecond, func() { close(goOn) })
 				require.NoError(t, q.Close(t.Context()))

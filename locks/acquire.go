@@ -259,7 +259,7 @@ func (w *waiter) outcome(ctx context.Context) (*Hold, error) {
 				_ = h.end()
 			}
 		}()
-		w.m.tell(Event{Kind: EventGranted, Key: w.name.Key, Token: h.token, Took: w.m.clock.Soon() - w.started})
+		h.tellGranted(w.m.clock.Soon() - w.started)
 		late := ctx.Err() != nil
 		if decided = true; !late {
 			return h, nil

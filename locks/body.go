@@ -113,12 +113,13 @@ func (c watched) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// look cancels the body if a lease is over. It does so also if somebody else has noted that:
-// that goroutine may not have come to the body yet, which must not go on meanwhile.
+// look cancels the body if a lease is over, or was given back. It does so also if somebody else
+// has noted that: that goroutine may not have come to the body yet, which must not go on
+// meanwhile.
 func (c watched) look() {
 	for _, h := range c.b.holds {
-		if lost, is := h.look(h.m.clock.Soon()).(*LostError); is {
-			c.b.cancel(lost)
+		if err := h.look(h.m.clock.Soon()); err != nil {
+			c.b.cancel(err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package locks
 
 import (
-	"context"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -28,7 +27,7 @@ type Hold struct {
 	over     time.Duration // when the lease ends in the store at the earliest
 	earliest time.Duration // it may be renewed from then on
 	due      time.Duration // it is to be renewed then
-	flight   *flight       // the renewal on its way; nil: none
+	flight   *flight       // the renewal on its way, also one of Extend; nil: none
 	failures int           // renewals in a row that did not succeed
 	lot      int           // with whom it is renewed after a failure: random, another each time
 	alone    bool          // the next renewal takes no others along
@@ -37,6 +36,7 @@ type Hold struct {
 	data     *string       // for the next renewal, or the release
 	ended    bool          // it is needed no more: nothing is sent, and no loss is noted, from now on
 	lost     *LostError    // set once, and never after ended
+	granted  bool          // the observers were told of the grant: a loss is told after that
 	done     chan struct{} // closed when it is lost or given back; nil: nobody has asked
 	bodies   map[*body]struct{}
 
@@ -197,46 +197,6 @@ func (h *Hold) SetData(s string) error {
 	return nil
 }
 
-// Extend asks the store at once to have the lease last for d from now; it never gets
-// shorter. Later renewals ask for its usual length. Extend blocks until the store has
-// answered, at most a sixth of d or of what remains, if that is less, or until ctx is done.
-//
-// It returns a [*LostError] if the lock is lost, and an error that matches
-// [ErrUnavailable] and [ErrUnknownOutcome] if the store did not answer: then the lock is
-// held as long as [Hold.Err] says so.
-func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
-	if err := checkLease(d, h.m.traits); err != nil {
-		return err
-	}
-	if err := h.Err(); err != nil {
-		return err
-	}
-	sent := h.m.clock.Now()
-	ctx, cancel := context.WithTimeout(ctx, min(patience(d), h.remaining(sent)))
-	defer cancel()
-	for {
-		r := h.renewal(d)
-		results, err := h.m.store.Renew(ctx, []Renewal{r})
-		if err == nil {
-			err = complete(len(results), 1)
-		}
-		if err != nil {
-			return beside(Unavailable(err), ErrUnknownOutcome)
-		}
-		if results[0].Verdict != Skipped {
-			if results[0].Verdict == Extended {
-				h.told(r.Data)
-			}
-			h.renewed(nil, answer{sent: sent, lease: d, verdict: results[0].Verdict, jitter: rand.Float64()})
-			return h.Err()
-		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
-			return Unavailable(err)
-		}
-		sent = h.m.clock.Now()
-	}
-}
-
 // lose notes that the lock is lost, and cancels the bodies that need it, before it
 // returns. reason is empty if the time has run out. Of several losses the first counts.
 func (h *Hold) lose(reason LossReason, err error) {
@@ -263,7 +223,7 @@ func (h *Hold) lose(reason LossReason, err error) {
 	}
 	flight := h.flight
 	h.flight = nil
-	bodies := h.closeLocked()
+	bodies, granted := h.closeLocked(), h.granted
 	h.mu.Unlock()
 	if flight != nil {
 		flight.leave()
@@ -273,6 +233,24 @@ func (h *Hold) lose(reason LossReason, err error) {
 		b.overruns(h, left, lost)
 	}
 	h.m.dog.remove(h)
+	if granted {
+		h.tellLost(lost)
+	}
+}
+
+// tellGranted tells the observers of the grant, and of the loss if there was one meanwhile.
+func (h *Hold) tellGranted(took time.Duration) {
+	h.m.tell(Event{Kind: EventGranted, Key: h.name.Key, Token: h.token, Took: took})
+	h.mu.Lock()
+	h.granted = true
+	lost := h.lost
+	h.mu.Unlock()
+	if lost != nil {
+		h.tellLost(lost)
+	}
+}
+
+func (h *Hold) tellLost(lost *LostError) {
 	h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
 	h.m.tell(Event{Kind: EventEnded, Key: h.name.Key, Token: h.token})
 }

@@ -46,8 +46,8 @@ func (h *Hold) told(data *string) {
 func (h *Hold) renewed(f *flight, a answer) {
 	now := h.m.clock.Now()
 	h.mu.Lock()
-	current := f == nil || h.flight == f // else another one was sent in its place
-	if current && f != nil {
+	current := h.flight == f // else another one was sent in its place
+	if current {
 		h.flight = nil
 	}
 	live := !h.ended && h.lost == nil

@@ -80,6 +80,20 @@ func (w *watchdog) add(h *Hold) {
 	w.armLocked(now, at)
 }
 
+// plan has the watchdog look at a hold again when that is due: while a renewal was on its way
+// it was not.
+func (w *watchdog) plan(h *Hold) {
+	h.mu.Lock()
+	now := w.m.clock.Soon()
+	at := h.nextLocked(now)
+	h.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, there := w.holds[h]; there {
+		w.armLocked(now, at)
+	}
+}
+
 // remove ends that. A timer that fires for nothing does no harm.
 func (w *watchdog) remove(h *Hold) {
 	w.mu.Lock()

@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,10 +13,9 @@ import (
 	"github.com/ambit-go/ambit/locks/lockstest"
 )
 
-// slowRenewal has the first renewal from now on take a second until it is done, and returns when
-// it has begun.
-func slowRenewal(w *world, begin func()) {
-	begun := make(chan struct{})
+// atFirst has the first renewal from now on meet a fault, and returns what is closed then.
+func atFirst(w *world, f lockstest.Fault) (begun chan struct{}) {
+	begun = make(chan struct{})
 	first := true
 	w.store.Inject(func(c lockstest.Call) lockstest.Fault {
 		if c.Step != lockstest.Renew || !first {
@@ -23,10 +23,9 @@ func slowRenewal(w *world, begin func()) {
 		}
 		first = false
 		close(begun)
-		return lockstest.Fault{Before: time.Second}
+		return f
 	})
-	begin()
-	<-begun
+	return begun
 }
 
 // A renewal that is on its way has the text from before. It must not come behind the one that
@@ -36,7 +35,7 @@ func TestTheLastTextOfAHoldIsTheLastInTheStore(t *testing.T) {
 		h, err := w.m.Acquire(t.Context(), "k")
 		require.NoError(t, err)
 		require.NoError(t, h.SetData("one"))
-		slowRenewal(w, func() {})
+		<-atFirst(w, lockstest.Fault{Before: time.Second})
 		require.NoError(t, h.SetData("two"))
 		require.NoError(t, h.Extend(t.Context(), time.Minute))
 		time.Sleep(time.Minute)
@@ -53,7 +52,9 @@ func TestAReleaseWaitsForAnExtensionThatIsOnItsWay(t *testing.T) {
 		h, err := w.m.Acquire(t.Context(), "k")
 		require.NoError(t, err)
 		extended := make(chan error, 1)
-		slowRenewal(w, func() { go func() { extended <- h.Extend(t.Context(), time.Minute) }() })
+		begun := atFirst(w, lockstest.Fault{Before: time.Second})
+		go func() { extended <- h.Extend(t.Context(), time.Minute) }()
+		<-begun
 		begin := time.Now()
 		require.NoError(t, h.Release(t.Context()))
 		assert.ErrorIs(t, <-extended, locks.ErrReleased)
@@ -69,14 +70,13 @@ func TestAHoldIsRenewedAfterAnExtensionThatHasFailed(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		h, err := w.m.Acquire(t.Context(), "k")
 		require.NoError(t, err)
-		time.Sleep(leaseTime/3 - leaseTime/30 - time.Second)
-		fail(w, lockstest.Renew, lockstest.Fault{Silent: true})
-		require.ErrorIs(t, h.Extend(t.Context(), leaseTime), locks.ErrUnavailable)
-		w.store.Inject(nil)
-		w.store.Forget()
+		time.Sleep(leaseTime/3 - time.Second)
+		atFirst(w, lockstest.Fault{Silent: true})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second+leaseTime/30)
+		defer cancel()
+		require.ErrorIs(t, h.Extend(ctx, leaseTime), locks.ErrUnavailable)
 		synctest.Wait()
-		time.Sleep(leaseTime / 10)
-		assert.Len(t, w.store.Calls(lockstest.Renew), 1)
+		assert.Len(t, w.store.Calls(lockstest.Renew), 2, "it is due by now")
 		time.Sleep(10 * leaseTime)
 		require.NoError(t, h.Err())
 		require.NoError(t, h.Release(t.Context()))

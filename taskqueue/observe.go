@@ -32,7 +32,7 @@ const (
 	EventFailed    EventKind = "failed"
 	EventReleased  EventKind = "released"  // given back, no attempt spent
 	EventUnknown   EventKind = "unknown"   // given back, because there is no handler for its type
-	EventCancelled EventKind = "cancelled" // stopped by Cancel
+	EventCancelled EventKind = "cancelled" // Cancel was asked for, and it has not ended well
 	// EventLost: its lease was lost, or the store could not be told how it has ended. It
 	// runs again.
 	EventLost EventKind = "lost"

@@ -223,3 +223,26 @@ func TestTheObserverIsToldOfTheStore(t *testing.T) {
 		assert.Contains(t, strings.Join([]string{fmt.Sprint(err)}, ""), id)
 	})
 }
+
+// The run fails by itself, or is given back, before its worker has heard of the Cancel: the store
+// has the last word, and the task is no dead letter and does not run again.
+func TestTheObserverIsToldOfACancelThatTheWorkerHasNotHeardOf(t *testing.T) {
+	for name, end := range map[string]error{"fails": errBoom, "is dead": taskqueue.Dead(errBoom), "is given back": taskqueue.Release(errBoom)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, o := observed(t, memstore.New())
+				id := add(t, q, taskqueue.Task{Type: "t", MaxFailures: 1})
+				require.NoError(t, q.Work(t.Context(), taskqueue.Handlers{"t": func(ctx context.Context, c *taskqueue.Claim) error {
+					asked, err := q.Cancel(ctx, c.ID)
+					assert.True(t, asked)
+					assert.NoError(t, err)
+					return end
+				}}, taskqueue.WorkUntilEmpty()))
+				assert.Equal(t, []taskqueue.EventKind{taskqueue.EventStarted, taskqueue.EventCancelled}, o.of(id))
+				i, err := q.Get(t.Context(), id)
+				require.NoError(t, err)
+				assert.Equal(t, taskqueue.StateCancelled, i.State)
+			})
+		})
+	}
+}

@@ -38,11 +38,11 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 	ctx, cancel := context.WithCancelCause(w.home)
 	r := &run{c: c, cancel: cancel}
 	r.deadline = time.AfterFunc(time.Hour, r.lose)
+	r.lasts(before.Add(w.o.lease)) // before it is seen: an extension is for longer
 	w.mu.Lock()
 	w.runs[runKey{queue, Ref{t.ID, t.Token}}] = r
 	stopping := w.stopping
 	w.mu.Unlock()
-	r.lasts(before.Add(w.o.lease))
 	if stopping {
 		cancel(ErrStopping)
 	}

@@ -27,7 +27,11 @@ func (w *worker) settle(live context.Context, queue string, o Outcome, e *Event)
 		// Not the context of the run: its outcome is to be told also when that is done.
 		err := errors.Join(w.settles[queue].Do(context.Background(), s), s.err)
 		if err == nil {
-			if s.result != Settled {
+			switch s.result {
+			case Settled:
+			case Overruled:
+				e.Kind = EventCancelled
+			default:
 				e.Kind = EventLost
 			}
 			return true

@@ -168,6 +168,9 @@ const (
 	Settled SettleResult = iota + 1 // now or before
 	Stale                           // somebody else has it, or had it since
 	Gone                            // nothing is known of the task any more
+	// Overruled: it is settled, now or before, and the task is cancelled whatever the outcome
+	// would have made of it. Cancel had asked for that, and the run has not ended well.
+	Overruled
 )
 
 // An Act is an act of administration on one task.

@@ -38,13 +38,16 @@ local function uncrash(t)
   t.ended = 0
 end
 
+-- settled is the answer about a run that is settled.
+local function settled(t) return t.state == ENDED_CANCELLED and has(t, CANCEL) and 4 or 1 end
+
 local results = {}
 each(ARGV, 2, 6, function(i)
   local t, token = load(ARGV[i], one), tonumber(ARGV[i + 1])
-  local answer = 1
+  local answer
   if not t then answer = 3
   elseif t.token ~= token then answer = 2
-  elseif t.settled == token then answer = 1
+  elseif t.settled == token then answer = settled(t)
   elseif t.state ~= RUNNING and not has(t, REAPED) then answer = 2 -- Retry or Cancel has decided meanwhile
   else
     unindex(t)
@@ -58,6 +61,7 @@ each(ARGV, 2, 6, function(i)
     end
     index(t)
     save(t)
+    answer = settled(t)
   end
   results[#results + 1] = answer
 end)

@@ -79,11 +79,12 @@ func cancel(f *fixture) {
 		r, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Minute, Refs: []taskqueue.Ref{{ID: id, Token: run.Token}}})
 		require.NoError(f, err)
 		assert.Equal(f, []taskqueue.ExtendResult{taskqueue.CancelRequested}, r)
-		f.settle(run, kind, 0)
-		want := taskqueue.StateCancelled
+		want, answer := taskqueue.StateCancelled, taskqueue.Overruled
 		if kind == taskqueue.Succeeded {
-			want = taskqueue.StateDone
+			want, answer = taskqueue.StateDone, taskqueue.Settled
 		}
+		assert.Equal(f, answer, f.settle(run, kind, 0))
+		assert.Equal(f, answer, f.settle(run, kind, 0), "again")
 		f.in(id, want)
 	}
 }

@@ -29,7 +29,7 @@ func (m *model) settle(o taskqueue.Outcome, before, after time.Time) taskqueue.S
 	case t.token != o.Token:
 		return taskqueue.Stale
 	case t.settled == o.Token:
-		return taskqueue.Settled
+		return t.isSettled()
 	case t.state != taskqueue.StateRunning && !t.reaped:
 		return taskqueue.Stale
 	}
@@ -50,6 +50,14 @@ func (m *model) settle(o taskqueue.Outcome, before, after time.Time) taskqueue.S
 		} else {
 			t.holds = true
 		}
+	}
+	return t.isSettled()
+}
+
+// isSettled is what is said of a run that is settled.
+func (t *modelTask) isSettled() taskqueue.SettleResult {
+	if t.state == taskqueue.StateCancelled && t.cancel {
+		return taskqueue.Overruled
 	}
 	return taskqueue.Settled
 }

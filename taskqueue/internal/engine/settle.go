@@ -77,7 +77,7 @@ func (q *queue) settle(tx Tx, now time.Time, r *record, o *taskqueue.Outcome) ta
 	case r.Token != o.Token:
 		return taskqueue.Stale
 	case r.SettledToken == o.Token:
-		return taskqueue.Settled
+		return r.settled()
 	case r.State != taskqueue.StateRunning && !r.Reaped:
 		return taskqueue.Stale // Retry, Promote or Cancel has decided meanwhile
 	}
@@ -99,6 +99,14 @@ func (q *queue) settle(tx Tx, now time.Time, r *record, o *taskqueue.Outcome) ta
 			}
 		}
 	})
+	return r.settled()
+}
+
+// settled is what is said of a run that is settled.
+func (r *record) settled() taskqueue.SettleResult {
+	if r.State == taskqueue.StateCancelled && r.CancelRequested {
+		return taskqueue.Overruled
+	}
 	return taskqueue.Settled
 }
 

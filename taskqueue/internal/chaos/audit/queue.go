@@ -94,7 +94,7 @@ func (a *audit) duplicate(l *life, e *ledger.Entry) {
 	case holder == nil || holder.task == nil || holder.task.UniqueKey != l.task.UniqueKey:
 		a.fault("R5: %s holds the unique key of %s, says the store, and never had it", e.Holder, l.id)
 	case !holder.shaken && slices.ContainsFunc(holder.of[ledger.Settled], func(s *ledger.Entry) bool {
-		return final(s) && s.Answer == taskqueue.Settled && s.At < e.Began
+		return final(s) && isSettled(s) && s.At < e.Began
 	}):
 		a.fault("R5: %s held the unique key of %s after it had ended", e.Holder, l.id)
 	}

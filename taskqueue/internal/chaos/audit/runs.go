@@ -18,7 +18,7 @@ func (a *audit) settlements(l *life) {
 		case e.Answer == taskqueue.Gone:
 			a.fault("task %s was gone when its run of token %d was settled: it is kept for a month", l.id, e.Token)
 		}
-		if e.Answer != taskqueue.Settled {
+		if !isSettled(e) {
 			continue
 		}
 		for _, c := range l.of[ledger.Claimed] {
@@ -48,6 +48,11 @@ func (a *audit) settlements(l *life) {
 			a.fault("R8: the run of task %s with token %d had lost its lease, and was settled", l.id, end.Token)
 		}
 	}
+}
+
+// isSettled reports whether the store has taken an outcome over.
+func isSettled(e *ledger.Entry) bool {
+	return e.Answer == taskqueue.Settled || e.Answer == taskqueue.Overruled
 }
 
 // final reports whether a task ends by this outcome, whatever its limits are.

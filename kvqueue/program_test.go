@@ -19,8 +19,9 @@ import (
 )
 
 var (
-	programs = flag.Int("programs", 30, "how many random programs are run")
-	from     = flag.Uint64("from", 0, "the seed of the first")
+	programs  = flag.Int("programs", 30, "how many random programs are run")
+	histories = flag.Int("histories", 12, "how many histories are recorded")
+	from      = flag.Uint64("from", 0, "the seed of the first")
 )
 
 // TestRandomPrograms has several handles do what they can on one queue, while transactions

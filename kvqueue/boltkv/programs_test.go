@@ -49,18 +49,33 @@ func TestHistoriesOnAFileAreLinearizable(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			path, h := newPath(t), proof.NewHistory(seed)
+			h.Steady = true
 			own := openFile(t, path)
-			client, err := boltkv.Dial(path)
+			through, err := boltkv.Dial(path)
 			require.NoError(t, err)
-			t.Cleanup(func() { assert.NoError(t, client.Close()) })
-			var handles []*kvqueue.Queue
-			for _, kv := range []kvqueue.KV{own, client, client} {
-				faulty := memkv.NewFaulty(kv, h.Faults)
-				t.Cleanup(faulty.Wait)
-				handles = append(handles, openQueue(t, h.Noted(faulty)))
+			t.Cleanup(func() { assert.NoError(t, through.Close()) })
+			var clients []*proof.Client
+			for i, kv := range []kvqueue.KV{own, through, through} {
+				c, err := proof.NewClient(t.Context(), h, fmt.Sprint(i), proof.NewDice(seed), kv, func(kv kvqueue.KV) kvqueue.KV {
+					faulty := memkv.NewFaulty(kv, h.Faults)
+					t.Cleanup(faulty.Wait)
+					return faulty
+				}, proof.Limits(kvqueue.TTL(time.Hour))...)
+				require.NoError(t, err)
+				c.Second = 100 * time.Millisecond
+				clients = append(clients, c)
 			}
-			h.Record(t, handles, 10)
+			h.Record(t, own, clients, 8, nil)
 			h.Check(t)
 		})
 	}
+}
+
+// Processes that share a file are killed with kill -9, or stand still, in the middle of a claim.
+func TestHistoriesOfProcessesThatDieAreLinearizable(t *testing.T) {
+	path := newPath(t)
+	proof.Tellers{
+		Seed: 1, Store: path, Open: shared(path), TTL: time.Second, Second: 100 * time.Millisecond,
+		Workers: 3, Each: 5, Strikes: 6,
+	}.Run(t)
 }

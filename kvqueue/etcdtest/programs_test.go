@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/etcdkv"
@@ -83,16 +84,20 @@ func TestHistoriesOnClustersAreLinearizable(t *testing.T) {
 		t.Run(fmt.Sprintf("%d members", members), func(t *testing.T) {
 			cluster := etcdtest.Start(t, members)
 			h := proof.NewHistory(uint64(members))
-			var handles []*kvqueue.Queue
-			for range 3 {
-				faulty := memkv.NewFaulty(etcdkv.New(cluster.Client(t), etcdkv.Timeout(2*time.Second)), h.Faults)
-				t.Cleanup(faulty.Wait)
-				handles = append(handles, open(t, h.Noted(faulty), "q", kvqueue.TTL(5*time.Minute)))
+			h.Steady = true
+			store := func() kvqueue.KV { return etcdkv.New(cluster.Client(t), etcdkv.Timeout(2*time.Second)) }
+			var clients []*proof.Client
+			for i := range 3 {
+				c, err := proof.NewClient(t.Context(), h, fmt.Sprint(i), proof.NewDice(uint64(i)), store(), func(kv kvqueue.KV) kvqueue.KV {
+					faulty := memkv.NewFaulty(kv, h.Faults)
+					t.Cleanup(faulty.Wait)
+					return faulty
+				}, proof.Limits(kvqueue.TTL(time.Hour))...)
+				require.NoError(t, err)
+				c.Second = 100 * time.Millisecond
+				clients = append(clients, c)
 			}
-			ctx, recorded := context.WithCancel(t.Context())
-			over := make(chan struct{})
-			go func() {
-				defer close(over)
+			h.Record(t, store(), clients, 6, func(ctx context.Context) {
 				for i, happens := range []func(*testing.T, *etcdtest.Cluster, *proof.Dice) (string, func()){killMember, stopMember} {
 					if h.Steps(ctx, 15*(2*i+1)) != nil {
 						return
@@ -103,11 +108,19 @@ func TestHistoriesOnClustersAreLinearizable(t *testing.T) {
 						undo()
 					}
 				}
-			}()
-			h.Record(t, handles, 8)
-			recorded()
-			<-over
+			})
 			h.Check(t)
 		})
 	}
+}
+
+// Processes are killed with kill -9, or stand still for longer than their sessions live, in the
+// middle of a claim.
+func TestHistoriesOfProcessesThatDieAreLinearizable(t *testing.T) {
+	cluster := etcdtest.Start(t, 1)
+	endpoints := strings.Join(cluster.Endpoints(), ",")
+	proof.Tellers{
+		Seed: 1, Store: endpoints, Open: clusterAt(endpoints), TTL: shortTTL, Second: 100 * time.Millisecond,
+		Workers: 3, Each: 5, Strikes: 4,
+	}.Run(t)
 }

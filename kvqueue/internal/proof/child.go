@@ -25,6 +25,7 @@ type order struct {
 	TTL    time.Duration
 	Second time.Duration
 	Likely int // of 1000 transactions that many go wrong
+	Each   int // if it is positive: the process takes part in a history, and adds so many items
 }
 
 // Main works if this process was started for that, and does not return then. Call it first
@@ -36,7 +37,11 @@ func Main(open func(store string) Opener) {
 	}
 	var o order
 	err := json.Unmarshal([]byte(text), &o)
-	if err == nil {
+	switch {
+	case err != nil:
+	case o.Each > 0:
+		err = o.tell(open(o.Store))
+	default:
 		err = o.work(open(o.Store))
 	}
 	if err != nil {

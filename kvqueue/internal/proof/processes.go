@@ -41,9 +41,6 @@ type Program struct {
 	Happens []func(t *testing.T, d *Dice) (what string, undo func())
 }
 
-// patience is how long is waited for what must come. It is long, as machines are busy.
-const patience = 3 * time.Minute
-
 // A run is one program that runs.
 type run struct {
 	Program

@@ -1,0 +1,214 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ambit-go/ambit/kvqueue"
+)
+
+// A Client adds and takes items by one handle, ends them in all the ways that there are, and has
+// a [Scribe] write it down.
+type Client struct {
+	Who    string
+	Queue  *kvqueue.Queue
+	Dice   *Dice
+	Second time.Duration // for how long a second is meant
+	Slow   int           // of so many handlers one takes longer than a session may live
+	s      Scribe
+	delays bool // what has failed does not come back at once
+}
+
+// NewClient opens a handle on the queue "q", whose steps s writes down. link is what lies between
+// the handle and the store.
+func NewClient(ctx context.Context, s Scribe, who string, d *Dice, kv kvqueue.KV, link func(kvqueue.KV) kvqueue.KV, options ...kvqueue.Option) (*Client, error) {
+	c := &Client{Who: who, Dice: d, Second: time.Second, Slow: 12, s: s, delays: d.N(4) == 0}
+	if c.delays {
+		options = append(options, kvqueue.RetryDelay(func(int) time.Duration { return time.Duration(d.N(int(c.Second))) }))
+	}
+	q, err := kvqueue.Open(ctx, noted(s, who, "q", kv, link), "q", append(options, kvqueue.CompactedElsewhere())...)
+	c.Queue = q
+	return c, err
+}
+
+// Direct is the link of a handle whose store answers.
+func Direct(kv kvqueue.KV) kvqueue.KV { return kv }
+
+// Close ends the handle, and its session.
+func (c *Client) Close(ctx context.Context) error {
+	c.s.Note(Entry{Kind: Over, Who: c.Who, At: c.s.Tick()})
+	return c.Queue.Close(ctx)
+}
+
+func (c *Client) pause(ctx context.Context, seconds float64) {
+	c.Dice.Pause(ctx, time.Duration(seconds*float64(c.Second)))
+}
+
+// begin notes that something is going to be asked for.
+func (c *Client) begin(what string, items ...kvqueue.Item) (ids []int64) {
+	for _, i := range items {
+		id := c.s.Tick()
+		c.s.Note(Entry{Kind: Began, ID: id, What: what, Who: c.Who, Value: string(i.Value), Key: i.Key.String(), Fence: int64(i.Fence)})
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// ended and void note what has come of it. If neither does that is not known.
+func (c *Client) ended(ids ...int64) {
+	for _, id := range ids {
+		c.s.Note(Entry{Kind: Ended, ID: id, At: c.s.Tick()})
+	}
+}
+
+func (c *Client) void(ids ...int64) {
+	for _, id := range ids {
+		c.s.Note(Entry{Kind: Void, ID: id})
+	}
+}
+
+// Produce adds a value, and perhaps does not wait for the answer: then it may be added at any
+// later time.
+func (c *Client) Produce(ctx context.Context, v string) {
+	id, cancel := c.s.Tick(), func() {}
+	c.s.Note(Entry{Kind: Began, ID: id, What: Enqueue, Who: c.Who, Value: v})
+	if c.Dice.N(5) == 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.Dice.N(int(c.Second/100))))
+	}
+	defer cancel()
+	pos, err := c.Queue.Enqueue(ctx, []byte(v))
+	switch {
+	case err == nil:
+		c.s.Note(Entry{Kind: Ended, ID: id, At: c.s.Tick(), Key: pos.First.String()})
+	case !errors.Is(err, kvqueue.ErrUnknown):
+		c.void(id)
+	}
+}
+
+// Consume takes items until ctx ends. Those are good that are only acknowledged.
+func (c *Client) Consume(ctx context.Context, good bool) {
+	for ctx.Err() == nil {
+		if err := c.take(ctx, good); err != nil && !errors.Is(err, errFails) {
+			c.pause(ctx, 0.1)
+		}
+	}
+}
+
+// take takes some items.
+func (c *Client) take(ctx context.Context, good bool) error {
+	var atEnd []int64 // what the end of the handler asks for
+	var had []kvqueue.Item
+	err := c.Queue.Do(ctx, 1+c.Dice.N(2), func(ctx context.Context, items []kvqueue.Item) (err error) {
+		had = items
+		for _, i := range items {
+			defer c.claimed(ctx, i)()
+		}
+		atEnd, err = c.handle(ctx, items, good)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil && had != nil: // it was told to stop, before its end or after
+		c.begin(Return, had...)
+	case err == nil, err == errFails && !c.delays: // else something else has gone wrong, or they are held for a while
+		c.ended(atEnd...)
+	}
+	return err
+}
+
+// claimed notes that a client has an item, and when its context ends because that is lost.
+func (c *Client) claimed(ctx context.Context, i kvqueue.Item) (done func()) {
+	e := Entry{Who: c.Who, Value: string(i.Value), Key: i.Key.String(), Attempt: i.Attempt, Fence: int64(i.Fence)}
+	e.Kind, e.At = Claimed, c.s.Tick()
+	c.s.Note(e)
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		if errors.Is(context.Cause(ctx), kvqueue.ErrLost) {
+			e.Kind, e.At = Lapsed, c.s.Tick()
+			c.s.Note(e)
+		}
+	})
+	return func() {
+		if !stop() {
+			<-over
+		}
+	}
+}
+
+// handle works on items for a while and ends them: by a call, or as it returns.
+func (c *Client) handle(ctx context.Context, items []kvqueue.Item, good bool) (atEnd []int64, err error) {
+	switch {
+	case good:
+	case c.Dice.N(c.Slow) == 0:
+		c.pause(ctx, 4)
+	case c.Dice.N(2) == 0:
+		c.pause(ctx, 0.02)
+	}
+	n := c.Dice.N(10)
+	switch {
+	case n < 3 || good && n < 6:
+		return c.settle(items, Ack, func() error { return c.Queue.Ack(ctx, items...) })
+	case n < 6 || good:
+		return c.begin(Ack, items...), nil
+	case n == 6:
+		return c.settle(items, Fail, func() error { return c.Queue.Nack(ctx, errFails, items...) })
+	case n == 7:
+		return c.begin(Fail, items...), errFails
+	default:
+		return c.settle(items, Return, func() error { return c.Queue.Nack(ctx, nil, items...) })
+	}
+}
+
+// settle settles items by a call. If nothing comes of it they go back by the end of the handler,
+// as it fails.
+func (c *Client) settle(items []kvqueue.Item, how string, call func() error) ([]int64, error) {
+	ids := c.begin(how, items...)
+	err := call()
+	switch {
+	case err == nil && (how != Fail || !c.delays):
+		c.ended(ids...)
+		return nil, nil
+	case err == nil: // they are held for a while
+		return nil, nil
+	case !errors.Is(err, kvqueue.ErrUnknown) && len(items) == 1: // of several the error is that of one
+		c.void(ids...)
+	}
+	c.begin(Fail, items...)
+	return nil, fmt.Errorf("%s: %w", how, err)
+}
+
+// Revive puts dead letters back until ctx ends. Only one client of a history does.
+func (c *Client) Revive(ctx context.Context) {
+	for ctx.Err() == nil {
+		c.pause(ctx, 1)
+		letters, err := c.Queue.Dead(ctx, kvqueue.Key{}, 3)
+		if err != nil {
+			continue
+		}
+		for _, l := range letters {
+			ids := c.begin(Requeue, l.Item)
+			n, err := c.Queue.Requeue(ctx, l.Key)
+			switch {
+			case n == 1:
+				c.ended(ids...)
+			case !errors.Is(err, kvqueue.ErrUnknown):
+				c.void(ids...)
+			}
+		}
+	}
+}
+
+// Empty reports whether nothing is in the queue, at one revision, and notes that.
+func (c *Client) Empty(ctx context.Context, kv kvqueue.KV) (bool, error) {
+	id := c.s.Tick()
+	c.s.Note(Entry{Kind: Began, ID: id, What: Empty})
+	payloads, _, err := kv.Read(ctx, kvqueue.Range{Begin: []byte("kvq/q/d/"), End: []byte("kvq/q/d0"), Limit: 1, KeysOnly: true})
+	if err != nil || len(payloads[0].Pairs) > 0 {
+		c.void(id)
+		return false, err
+	}
+	c.ended(id)
+	return true, nil
+}

@@ -1,0 +1,173 @@
+package proof
+
+import (
+	"fmt"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/ambit-go/ambit/kvqueue"
+)
+
+// This file is the queue as it ought to be.
+
+// maxFailures and maxCrashes are those of all handles of histories.
+const (
+	maxFailures = 3
+	maxCrashes  = 4
+)
+
+// Limits are the options of all handles of histories, and more.
+func Limits(more ...kvqueue.Option) []kvqueue.Option {
+	return append(more, kvqueue.MaxAttempts(maxFailures), kvqueue.MaxCrashes(maxCrashes))
+}
+
+// A move is a step of a history, of which it is known what it was, and of which item.
+type move struct {
+	what    string
+	value   string // for people
+	item    int    // in the order of the keys
+	claim   byte   // which of the claims of the item, from 1 on
+	attempt byte   // of handed: what the client was told
+	fenced  bool   // of handed and hidden: those of one item that are come in the order of their numbers
+	sure    bool   // it was done; else it may never be
+}
+
+// Moves that no client asks for.
+const (
+	handed = "claim"  // a claim that a client was handed
+	hidden = "hidden" // a claim that nobody was handed
+	crash  = "crash"  // a claim is given back, as its session has ended
+)
+
+func (m move) String() string {
+	text := fmt.Sprintf("%s %q", m.what, m.value)
+	if m.claim > 0 {
+		text += fmt.Sprintf(", claim %d", m.claim)
+	}
+	if m.attempt > 0 {
+		text += fmt.Sprintf(", attempt %d", m.attempt)
+	}
+	if !m.sure {
+		text += ", perhaps"
+	}
+	return text
+}
+
+// The state of a queue is a text: each item, in the order of the keys, has these bytes of it.
+const (
+	place    = iota // where the item is
+	failures        // runs that have failed
+	crashes         // runs whose process went away
+	holder          // the claim that it is in
+	last            // the last claim that is fenced
+	width           // how many bytes an item has
+)
+
+// Where an item is.
+const (
+	nowhere byte = iota // not added yet
+	ready
+	held
+	dead
+	gone
+)
+
+// model is a queue of all items of a history. Claims take the first that is ready; an item that
+// is given back is at its old place.
+func model() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return "" },
+		Step: func(state, input, _ any) (bool, any) {
+			return step(state.(string), input.(move))
+		},
+		DescribeOperation: func(input, _ any) string { return input.(move).String() },
+	}
+}
+
+// step is what becomes of a queue by a move, and whether that may be.
+func step(state string, m move) (bool, any) {
+	if m.what == Empty {
+		return isEmpty(state), state
+	}
+	next := make([]byte, max(len(state), (m.item+1)*width))
+	copy(next, state)
+	i := next[m.item*width : (m.item+1)*width]
+	var ok bool
+	switch m.what {
+	case Enqueue:
+		ok = i[place] == nowhere
+		i[place] = ready
+	case handed, hidden:
+		if ok = isFirst(next, m.item) && m.fits(i); ok {
+			i[place], i[holder] = held, m.claim
+			if m.fenced {
+				i[last] = m.claim
+			}
+		}
+	case Requeue:
+		if ok = i[place] == dead; ok {
+			i[place], i[failures], i[crashes] = ready, 0, 0
+		}
+	default:
+		if ok = i[place] == held && i[holder] == m.claim; ok {
+			settle(i, m.what)
+		}
+	}
+	switch {
+	case ok:
+		return true, string(next)
+	case !m.sure && m.past(i):
+		return true, state
+	}
+	return false, state
+}
+
+// isFirst reports whether an item is ready, and none before it is.
+func isFirst(state []byte, item int) bool {
+	for i := range item {
+		if state[i*width+place] == ready {
+			return false
+		}
+	}
+	return state[item*width+place] == ready
+}
+
+func isEmpty(state string) bool {
+	for i := 0; i < len(state); i += width {
+		if p := state[i+place]; p != nowhere && p != gone {
+			return false
+		}
+	}
+	return true
+}
+
+// fits reports whether a claim comes when it should, and says the right attempt.
+func (m move) fits(i []byte) bool {
+	return (!m.fenced || m.claim > i[last]) && (m.attempt == 0 || m.attempt == i[failures]+i[crashes]+1)
+}
+
+// settle ends a claim.
+func settle(i []byte, how string) {
+	i[place] = ready
+	switch how {
+	case Ack:
+		i[place] = gone
+	case Fail:
+		if i[failures]++; int(i[failures]) >= maxFailures {
+			i[place] = dead
+		}
+	case crash:
+		if i[crashes]++; int(i[crashes]) >= maxCrashes {
+			i[place] = dead
+		}
+	}
+}
+
+// past reports whether a move that is not sure can come to nothing any more: not before its
+// claim, and not as long as it still may be done.
+func (m move) past(i []byte) bool {
+	if m.what == hidden || m.what == Requeue || !m.fenced {
+		return i[place] == gone
+	}
+	return i[last] >= m.claim
+}

@@ -95,10 +95,18 @@ func newRoot(ctx context.Context) (root context.Context, lost *lostErrors) {
 
 // shutDown ends the root of ctx and returns what has gone wrong in it.
 func shutDown(ctx context.Context, lost *lostErrors) error {
-	if err := async.Shutdown(ctx); err != nil {
-		return err
+	return joined(async.Shutdown(ctx), lost.all())
+}
+
+// joined is errors.Join, and leaves alone what is the only one.
+func joined(a, b error) error {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
 	}
-	return lost.all()
+	return errors.Join(a, b)
 }
 
 // endScope joins the scope of a test, then shuts its root down.
@@ -107,15 +115,27 @@ func endScope(root context.Context, join func(context.Context) error, lost *lost
 	defer cancel()
 	err := outcome(patient, join)
 	rest := shutDown(patient, lost)
-	var left *async.StragglerError
+	left := cutShort(patient, err)
 	switch {
-	case !errors.As(err, &left):
-		return errors.Join(err, rest)
+	case left == nil:
+		return joined(err, rest)
 	case rest != nil: // it names those who are left, too
 		return rest
 	default: // they have ended since
 		return left
 	}
+}
+
+// cutShort returns who was left when ctx has ended the join of a scope; nil: it was not
+// cut short, or nobody was left, and err is how the scope has ended. That may tell of
+// stragglers, too: of a scope in it.
+func cutShort(ctx context.Context, err error) *async.StragglerError {
+	e, ok := err.(*async.ScopeError)
+	if !ok || ctx.Err() == nil || e.Cause != context.Cause(ctx) || len(e.Errors) != 1 {
+		return nil
+	}
+	left, _ := e.Errors[0].(*async.StragglerError)
+	return left
 }
 
 // outcome returns how the scope has ended, a panic included. That it was told to

@@ -189,6 +189,31 @@ func TestContextFailsATestThatLostAnError(t *testing.T) {
 	})
 }
 
+// Several things may go wrong in one test: each is told.
+func TestContextTellsAllThatWentWrong(t *testing.T) {
+	errOther := errors.New("another")
+	for name, test := range map[string]func(ctx context.Context){
+		"a detached task has failed, and an error is lost": func(ctx context.Context) {
+			async.Detach(ctx, "fails", func(context.Context) error { return errOther })
+			var kept context.Context
+			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error { kept = ctx; return nil }))
+			async.OnExit(kept, func(context.Context, error) error { return errPlanted })
+		},
+		"a task has failed beside one that tells of stragglers": func(ctx context.Context) {
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return errPlanted })
+			async.Go(ctx, func(context.Context) error { return errors.Join(errOther, &async.StragglerError{Scope: "gone"}) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inAndOutside(t, func(t *testing.T) {
+				err := verdict(t, test)
+				require.ErrorIs(t, err, errPlanted)
+				require.ErrorIs(t, err, errOther)
+			})
+		})
+	}
+}
+
 // TestContextIsAChildOfTheTests and a root of its own.
 func TestContextIsAChildOfTheTests(t *testing.T) {
 	type key struct{}

@@ -78,18 +78,25 @@ func (r *root) live() []string {
 	return names
 }
 
-// members returns what is registered at r, and what is in its top in place of that.
+// members returns what is registered at r, and what is in its top in place of that. The
+// top is looked at first: a scope that returns without its tasks is registered at r
+// before it leaves the top, so it is found at one of the two.
 func (r *root) members() []*task {
+	inTop := r.membersOf(r.top)
 	r.s.mu.Lock()
-	all := r.s.childrenLocked(func(t *task) bool { return t != r.top })
-	r.s.mu.Unlock()
-	if r.top == nil {
-		return all
+	defer r.s.mu.Unlock()
+	return append(r.s.childrenLocked(func(t *task) bool { return t != r.top }), inTop...)
+}
+
+// membersOf returns what is in t, which may be nil.
+func (r *root) membersOf(t *task) []*task {
+	if t == nil {
+		return nil
 	}
-	s := r.top.scope()
+	s := t.scope()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append(all, s.childrenLocked(func(*task) bool { return true })...)
+	return s.childrenLocked(func(*task) bool { return true })
 }
 
 // lastResting returns the place of a group at rest below r, nil if there is none. The

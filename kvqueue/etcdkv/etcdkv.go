@@ -9,8 +9,8 @@
 //	q, err := kvqueue.Open(ctx, etcdkv.New(client), "orders", kvqueue.Compact(10*time.Minute))
 //
 // The two DialKeepAlive settings let the client notice a member that does not answer any
-// more while its connection stays open. Without them a watch on such a member is silent
-// until the system gives the connection up, and items come late.
+// more while its connection stays open, and turn to others. Without them calls go on to be sent to
+// it, by turns, and each of those takes the whole [Timeout]; a watch notices it by itself.
 //
 // # What etcd needs
 //
@@ -39,7 +39,7 @@ import (
 type Store struct {
 	client  *clientv3.Client
 	kv      clientv3.KV // knows whether a request was sent
-	watcher clientv3.Watcher
+	watcher func() clientv3.Watcher
 	leases  pb.LeaseClient
 	timeout time.Duration
 }
@@ -71,7 +71,7 @@ func New(client *clientv3.Client, options ...Option) *Store {
 	s := &Store{
 		client:  client,
 		kv:      clientv3.NewKVFromKVClient(sender{pb.NewKVClient(client.ActiveConnection())}, client),
-		watcher: clientv3.NewWatcher(client),
+		watcher: func() clientv3.Watcher { return clientv3.NewWatcher(client) },
 		leases:  pb.NewLeaseClient(client.ActiveConnection()),
 		timeout: 5 * time.Second,
 	}

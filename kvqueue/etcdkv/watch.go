@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -16,31 +17,59 @@ import (
 // errEnded is of a watch that ended without a reason.
 var errEnded = errors.New("etcdkv: the watch has ended, as it does when the client is closed")
 
+// errSilent is of a watch whose member says nothing, and does not answer.
+var errSilent = errors.New("etcdkv: the member that is watched does not answer")
+
 // Watch yields the changes of the prefixes, each of which is a watcher of one gRPC stream. A
 // break of the connection is mended by the client. A member that has lost its leader ends the
-// watch with an error.
+// watch with an error; so does one that stands still: one of which nothing is heard for half of
+// the [Timeout] is asked whether it is there, and has as long to answer. A member that was restored,
+// and has not come to the revision yet, does not answer either.
 func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte) iter.Seq2[kvqueue.Event, error] {
 	return func(yield func(kvqueue.Event, error) bool) {
 		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+		watcher := s.watcher() // its stream is no other watch's, so a silent one ends with this
+		defer watcher.Close()
 		var readers sync.WaitGroup
 		defer readers.Wait()
 		defer cancel()
 		answers := make(chan clientv3.WatchResponse)
 		for _, prefix := range prefixes {
-			changes := s.watcher.Watch(ctx, string(prefix), clientv3.WithPrefix(), clientv3.WithRev(int64(after)+1))
-			readers.Go(func() { forward(ctx, changes, answers) })
+			readers.Go(func() { // a silent member lets the client wait here
+				forward(ctx, watcher.Watch(ctx, string(prefix), clientv3.WithPrefix(), clientv3.WithRev(int64(after)+1)), answers)
+			})
 		}
-		for {
+		quiet := time.NewTicker(s.timeout / 2)
+		defer quiet.Stop()
+		for heard, asked := true, false; ; {
 			select {
 			case a := <-answers:
-				if !yieldAnswer(ctx, a, yield) {
+				if heard = true; !yieldAnswer(ctx, a, yield) {
 					return
+				}
+			case <-quiet.C:
+				switch {
+				case heard:
+					heard, asked = false, false
+				case asked:
+					yield(kvqueue.Event{}, errSilent)
+					return
+				default:
+					asked = true
+					s.ask(ctx, watcher)
 				}
 			case <-ctx.Done():
 				return
 			}
 		}
 	}
+}
+
+// ask has a member answer to a watch, as soon as all of its watchers have got what there is.
+func (s *Store) ask(ctx context.Context, watcher clientv3.Watcher) {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	_ = watcher.RequestProgress(ctx) // then there is no answer
 }
 
 // forward passes on the answers of one watcher until it ends or ctx does. The last one says

@@ -1,0 +1,68 @@
+package etcdkv
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// A quiet watcher has nothing to tell. It answers as long as its member is there.
+type quiet struct {
+	there    atomic.Bool
+	created  bool // else Watch waits
+	watchers []chan clientv3.WatchResponse
+	asked    int
+}
+
+func (q *quiet) Watch(ctx context.Context, _ string, _ ...clientv3.OpOption) clientv3.WatchChan {
+	if !q.created {
+		<-ctx.Done()
+	}
+	c := make(chan clientv3.WatchResponse, 1)
+	q.watchers = append(q.watchers, c)
+	context.AfterFunc(ctx, func() { close(c) })
+	return c
+}
+
+func (q *quiet) RequestProgress(context.Context) error {
+	if q.asked++; q.there.Load() {
+		for _, c := range q.watchers {
+			c <- clientv3.WatchResponse{}
+		}
+	}
+	return nil
+}
+
+func (q *quiet) Close() error { return nil }
+
+// watch watches with a timeout of ten seconds, and returns after how long that ended, and why.
+func watch(t *testing.T, q *quiet) (after time.Duration, err error) {
+	s := &Store{watcher: func() clientv3.Watcher { return q }, timeout: 10 * time.Second}
+	begin := time.Now()
+	for _, err = range s.Watch(t.Context(), 1, []byte("a/")) {
+	}
+	return time.Since(begin), err
+}
+
+func TestAWatchEndsWhenItsMemberDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &quiet{created: true}
+		q.there.Store(true)
+		time.AfterFunc(time.Hour+time.Second, func() { q.there.Store(false) })
+		after, err := watch(t, q)
+		assert.ErrorIs(t, err, errSilent)
+		assert.Greater(t, after, time.Hour, "a member that answers may be silent for ever")
+		assert.LessOrEqual(t, after, time.Hour+time.Second+15*time.Second)
+		assert.Less(t, q.asked, 3600/5, "it is not asked more often than it takes")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		after, err := watch(t, &quiet{})
+		assert.ErrorIs(t, err, errSilent, "the watch has never begun")
+		assert.LessOrEqual(t, after, 15*time.Second)
+	})
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package etcdtest_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/etcdkv"
+	"github.com/ambit-go/ambit/kvqueue/etcdtest"
+)
+
+// trusting is a store on one member, by a client that never asks whether a connection is one.
+func trusting(t *testing.T, m *etcdtest.Member) *etcdkv.Store {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{m.Endpoint}, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return etcdkv.New(client, etcdkv.Timeout(2*time.Second))
+}
+
+// A watch on a member that stands still ends, whether it has begun or not.
+func TestAWatchOnAMemberThatStandsStillEnds(t *testing.T) {
+	cluster := etcdtest.Start(t, 1)
+	kv := trusting(t, cluster.Members[0])
+	rev := mustCommit(t, kv, put("a/1", ""))
+	var stopped time.Time
+	for e, err := range kv.Watch(t.Context(), rev-1, []byte("a/"), []byte("b/")) {
+		if err == nil {
+			assert.Equal(t, "a/1", string(e.Key))
+			require.NoError(t, cluster.Members[0].Stop())
+			stopped = time.Now()
+		} else {
+			assert.ErrorContains(t, err, "does not answer")
+		}
+	}
+	t.Logf("noticed after %v", time.Since(stopped))
+	for _, err := range kv.Watch(t.Context(), rev-1, []byte("a/")) { // by which nothing comes
+		assert.ErrorContains(t, err, "does not answer")
+	}
+	require.NoError(t, cluster.Members[0].Continue())
+	eventually(t, "it is there again", func() bool {
+		for _, err := range kv.Watch(t.Context(), rev-1, []byte("a/")) {
+			return err == nil
+		}
+		return false
+	})
+}
+
+// A deaf store watches by another.
+type deaf struct {
+	kvqueue.KV
+	watched kvqueue.KV
+}
+
+func (d deaf) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte) iter.Seq2[kvqueue.Event, error] {
+	return d.watched.Watch(ctx, after, prefixes...)
+}
+
+// What others have claimed for a handle comes to it, though the member that it watches stands still.
+func TestAHandleWhoseWatchIsSilentGetsItsItems(t *testing.T) {
+	cluster := etcdtest.Start(t, 3)
+	leader := cluster.Leader(t)
+	silent := other(cluster, leader)
+	kv := trusting(t, leader)
+	first, second := open(t, kv, "q"), open(t, deaf{kv, trusting(t, silent)}, "q")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	got := make(chan string, 2)
+	take := func(q *kvqueue.Queue, who string) {
+		assert.NoError(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { got <- who; return nil }))
+	}
+	requests := func(n int) func() bool {
+		return func() bool {
+			results, _, err := kv.Read(ctx, kvqueue.Range{Begin: []byte("kvq/q/r/"), End: []byte("kvq/q/r0")})
+			return err == nil && len(results[0].Pairs) == n
+		}
+	}
+	go take(first, "the first")
+	eventually(t, "the first waits", requests(1))
+	go take(second, "the second")
+	eventually(t, "the second waits", requests(2))
+	require.NoError(t, silent.Stop())
+	_, err := first.Enqueue(ctx, []byte("a"), []byte("b")) // and the first claims one for the second
+	require.NoError(t, err)
+	begin := time.Now()
+	assert.Equal(t, "the first", <-got)
+	assert.Equal(t, "the second", <-got)
+	t.Logf("it came after %v", time.Since(begin))
+	require.NoError(t, silent.Continue())
+}

@@ -91,11 +91,15 @@ type Result struct {
 // A ClaimRequest asks for due tasks of one queue.
 type ClaimRequest struct {
 	Queue  string
-	Worker string        // a name that no other worker should have
-	Nonce  string        // a different one for each claim of workers of this name, but for one that is repeated
-	Max    int           // how many at most; bounded by MaxBatch
-	Lease  time.Duration // counted from now by the clock of the store
-	Weigh  uint64        // not 0: the classes of priority are taken by weight, this is the seed. 0: strictly
+	Worker string // a name that no other worker should have
+	// Nonce is a different one for each claim of workers of this name, but for one that is
+	// repeated. Of nonces that end with a slash and a number, and begin alike, one whose number
+	// is less than that of the worker's last claim is of a claim that was given up and comes
+	// late: it gets nothing.
+	Nonce string
+	Max   int           // how many at most; bounded by MaxBatch
+	Lease time.Duration // counted from now by the clock of the store
+	Weigh uint64        // not 0: the classes of priority are taken by weight, this is the seed. 0: strictly
 }
 
 // Claimed is what a claim has got.

@@ -151,13 +151,18 @@ func (s *store) broken(st taskqueue.Store) {
 }
 
 // failed notes that a call of store has failed. If it was another process that has
-// ended, the next call opens the file again.
-func (s *store) failed(st taskqueue.Store, err error) {
+// ended, the next call opens the file again. It waits no longer than ctx for those who
+// open it just now; then the next call fails at once, and notes it.
+func (s *store) failed(ctx context.Context, st taskqueue.Store, err error) {
 	if !errors.Is(err, remote.ErrGone) {
 		return
 	}
-	s.turn <- struct{}{}
-	defer func() { <-s.turn }()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return
+	}
 	if s.now == st && !s.closed {
 		s.now = nil
 		_ = st.Close()

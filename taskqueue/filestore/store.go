@@ -14,7 +14,7 @@ func via[T any](ctx context.Context, s *store, f func(taskqueue.Store) (T, error
 		return *new(T), err
 	}
 	v, err := f(st)
-	s.failed(st, err)
+	s.failed(ctx, st, err)
 	return v, err
 }
 

@@ -36,6 +36,10 @@ local last = call('HGET', N, worker)
 if last then
   last = cmsgpack.unpack(last)
   if nonce ~= '' and last[1] == nonce then return done(again(last)) end
+  -- One that was given up comes late, behind others of its worker: nobody waits for it.
+  local life, number = string.match(nonce, '^(.*)/(%d+)$')
+  local of, n = string.match(last[1], '^(.*)/(%d+)$')
+  if life and life == of and tonumber(number) < tonumber(n) then return done({now, now, {}}) end
 else -- a new worker: of some others it forgets those that have not called for an hour
   local at, some = unpack(call('HSCAN', N, call('HGET', C, 'scanned') or '0', 'COUNT', 100))
   for i = 1, #some, 2 do

@@ -194,6 +194,25 @@ func claimRepeated(f *fixture) {
 	assert.Equal(f, "c", next.Tasks[0].ID)
 }
 
+// A claim whose answer did not come is repeated, and others follow. The first may come after
+// them: what it got would be held for nobody.
+func claimLate(f *fixture) {
+	f.add(task("a"), task("b"))
+	claim := func(nonce string) []taskqueue.Info {
+		got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: nonce, Max: 1, Lease: time.Minute})
+		require.NoError(f, err)
+		return got.Tasks
+	}
+	require.Len(f, claim("life/9"), 1)
+	assert.Empty(f, claim("life/8"))
+	assert.Empty(f, claim("life/08"), "by the number")
+	require.Len(f, claim("life/10"), 1, "nothing is held for nobody")
+	f.add(task("c"), task("d"), task("e"))
+	assert.Len(f, claim("another/1"), 1, "of a worker that has the name again")
+	assert.Len(f, claim("plain"), 1)
+	assert.Len(f, claim("another/1"), 1, "the last has no number")
+}
+
 func settleRepeated(f *fixture) {
 	f.add(task("a"))
 	run := f.one()

@@ -39,6 +39,7 @@ var tests = map[string]func(*fixture){
 	"R9 crashes and failures are counted apart":                  crashesApart,
 	"R10 an enqueue is repeated":                                 enqueueRepeated,
 	"R10 a claim is repeated":                                    claimRepeated,
+	"R10 a claim that was given up comes late":                   claimLate,
 	"R10 a settlement is repeated":                               settleRepeated,
 	"R10 a tick is enqueued once":                                tickOnce,
 	"the first schedule of a name wins":                          firstSchedule,

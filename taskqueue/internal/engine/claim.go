@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -27,8 +29,13 @@ func (e *Engine) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskque
 func (q *queue) claim(tx Tx, now time.Time, r taskqueue.ClaimRequest) (c taskqueue.Claimed) {
 	c.Now = now
 	q.step(now)
-	if last := q.claims[r.Worker]; last != nil && r.Nonce != "" && last.nonce == r.Nonce {
+	switch last := q.claims[r.Worker]; {
+	case last == nil || r.Nonce == "":
+	case last.nonce == r.Nonce:
 		c.Tasks, c.NextDue = q.again(tx, now, last, r), now
+		return c
+	case isLate(r.Nonce, last.nonce):
+		c.NextDue = now
 		return c
 	}
 	q.claiming = &c
@@ -49,6 +56,23 @@ func (q *queue) claim(tx Tx, now time.Time, r taskqueue.ClaimRequest) (c taskque
 	q.remember(now, r, c.Tasks)
 	c.NextDue = q.nextDue(tx, now, len(c.Tasks) < n, next)
 	return c
+}
+
+// isLate reports whether a nonce is of a claim before that of last, by the same worker.
+func isLate(nonce, last string) bool {
+	life, number, numbered := cutNonce(nonce)
+	of, n, known := cutNonce(last)
+	return numbered && known && life == of && number < n
+}
+
+// cutNonce cuts a nonce at its last slash, behind which there is a number.
+func cutNonce(nonce string) (life string, number uint64, ok bool) {
+	i := strings.LastIndexByte(nonce, '/')
+	if i < 0 {
+		return "", 0, false
+	}
+	number, err := strconv.ParseUint(nonce[i+1:], 10, 64)
+	return nonce[:i], number, err == nil
 }
 
 // again answers a claim that is repeated: with what it got and still has.

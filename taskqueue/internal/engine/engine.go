@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ type Engine struct {
 // A hint tells those who wait that something of a queue may be due earlier than they
 // were told.
 type hint struct {
-	n    uint64        // how many there were
+	n    uint64        // counts them, from a number that no other process begins with
 	next chan struct{} // closed, and replaced, by the next
 }
 
@@ -102,7 +103,7 @@ func (e *Engine) do(ctx context.Context, name string, f func(tx Tx, q *queue, no
 func (e *Engine) hintLocked(queue string) *hint {
 	h := e.hints[queue]
 	if h == nil {
-		h = &hint{next: make(chan struct{})}
+		h = &hint{n: rand.Uint64(), next: make(chan struct{})}
 		e.hints[queue] = h
 	}
 	return h
@@ -119,7 +120,7 @@ func (e *Engine) wake(queue string) {
 	}
 }
 
-// seen returns how many hints there were.
+// seen returns the number of the last hint.
 func (e *Engine) seen(queue string) uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -2,9 +2,11 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/rpc"
 	"sync"
+	"time"
 
 	"github.com/ambit-go/ambit/internal/usersocket"
 	"github.com/ambit-go/ambit/taskqueue"
@@ -15,6 +17,7 @@ type Server struct {
 	listener net.Listener
 	remove   func() // the socket
 	rpc      *rpc.Server
+	closing  context.Context // done when Close is called
 	stop     context.CancelFunc
 
 	mu     sync.Mutex
@@ -29,14 +32,19 @@ func Listen(path string, s taskqueue.Store) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	v := &Server{listener: l, remove: remove, rpc: rpc.NewServer(), stop: stop, conns: map[net.Conn]bool{}}
-	if err := v.rpc.RegisterName("Store", &service{ctx, s}); err != nil {
+	return serveOn(l, remove, s), nil
+}
+
+// serveOn serves s to those that connect to l. remove takes the socket away.
+func serveOn(l net.Listener, remove func(), s taskqueue.Store) *Server {
+	v := &Server{listener: l, remove: remove, rpc: rpc.NewServer(), conns: map[net.Conn]bool{}}
+	v.closing, v.stop = context.WithCancel(context.Background())
+	if err := v.rpc.RegisterName("Store", &service{v.closing, s}); err != nil {
 		panic(err) // it has one method of the right shape
 	}
 	v.served.Add(1)
 	go v.accept()
-	return v, nil
+	return v
 }
 
 // service is what package net/rpc calls.
@@ -55,8 +63,16 @@ func (v *Server) accept() {
 	defer v.served.Done()
 	for {
 		conn, err := v.listener.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
+		case err != nil: // such as no file left for a connection
+			select {
+			case <-time.After(100 * time.Millisecond):
+				continue
+			case <-v.closing.Done():
+				return
+			}
 		}
 		if !v.enter(conn) {
 			_ = conn.Close()

@@ -48,34 +48,18 @@ func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {
 
 func leftUndone(scope context.Context, err error, first func() bool) {
 	s := scope.(*task).scope()
-	if !isEcho(err, s.t.stopped()) {
+	if isEcho(err, s.t.stopped()) {
+		s.recordIf(first, &tally.Fact{Class: tally.Echo})
+	} else {
 		s.recordHookErrorIf(first, err)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if first() {
-		s.tallyLocked().Skip()
 	}
 }
 
 func failScope(scope context.Context, err error) {
 	s := scope.(*task).scope()
-	if s.t.stopped() != nil {
-		return
+	if s.t.stopped() == nil {
+		s.record(&tally.Fact{Err: err}) // it may have ended by now: then this does nothing
 	}
-	s.mu.Lock()
-	if s.ended {
-		s.mu.Unlock()
-		return
-	}
-	f := tally.Fact{Class: tally.Failure, Err: err}
-	s.tallyLocked().Fail(&f)
-	s.tally.Decides(f.Err)
-	s.alarmLocked()
-	s.reviewGroupLocked()
-	s.mu.Unlock()
-	s.cancel(canceled(f.Err)) // it may have ended since: then this does nothing
 }
 
 func unused(scope context.Context, r bridge.Registration) bool {

@@ -274,7 +274,7 @@ func (c *choice[T, R]) ended() {
 func (c *choice[T, R]) release() {
 	c.s.mu.Lock()
 	c.s.ended, c.s.shut = true, true
-	sum := c.s.tally.Sum(tally.Body{}, tally.Stop{}, nil)
+	sum := c.s.tally.Sum(tally.Body{}, nil, nil)
 	c.s.mu.Unlock()
 	for _, err := range sum.Errs { // of observers
 		c.f.t.owner.recordHookError(err)

@@ -66,7 +66,7 @@ func (c *choice[T, R]) dismiss(k *contender[T]) {
 	case k.v.mustRaise() && owner.t.kind == kindRoot:
 		owner.home.report(k.v.err)
 	case k.v.mustRaise():
-		owner.failWithOutcome(&k.v)
+		owner.recordOutcome(&k.v, false)
 	case k.v.err == nil:
 		k.discardValue()
 	}

@@ -19,6 +19,14 @@ type stopError struct{ err, cause error }
 func (sg *stopError) Error() string   { return sg.cause.Error() }
 func (sg *stopError) Unwrap() []error { return []error{sg.cause, sg.err} }
 
+// because returns the cause; nil for a nil sg, of what was not told to stop.
+func (sg *stopError) because() error {
+	if sg == nil {
+		return nil
+	}
+	return sg.cause
+}
+
 // asError returns the error of what was told to stop. It matches err and cause.
 // It asks no Is of a user: that may use the scope, which would ask it again.
 func (sg *stopError) asError() error {

@@ -60,7 +60,7 @@ func (r *root) admit(t *task) bool {
 // detachedEnded keeps the error of a detached task for Shutdown.
 func (r *root) detachedEnded(v *verdict) {
 	if v.err != nil {
-		r.s.record(tally.Fact{Err: v.err})
+		r.s.record(&tally.Fact{Err: v.err, GoesOn: true})
 	}
 }
 
@@ -235,7 +235,7 @@ func (r *root) waitFor(stop <-chan struct{}, every time.Duration, ok func() bool
 // that names the tasks that are left.
 func (r *root) outcome(left error) error {
 	r.s.mu.Lock()
-	sum := r.s.tally.Sum(tally.Body{}, tally.Stop{}, left)
+	sum := r.s.tally.Sum(tally.Body{}, nil, left)
 	r.s.tally = nil
 	r.s.mu.Unlock()
 	return joined(&r.t, sum.Errs, sum.Dropped)

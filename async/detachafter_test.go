@@ -2,7 +2,6 @@ package async_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -157,13 +156,12 @@ func TestAStragglerThatWasLetGoMayAwaitItsOldTask(t *testing.T) {
 	})
 }
 
-// A lateCause is why a scope was cancelled: Is of it is asked while the scope makes
-// the error that it returns.
-type lateCause struct{ asked func() }
+// A lateError is asked what it wraps while the scope attaches it to a panic.
+type lateError struct{ asked func() }
 
-func (*lateCause) Error() string { return "a cause" }
+func (*lateError) Error() string { return "an error" }
 
-func (c *lateCause) Is(error) bool { c.asked(); return false }
+func (e *lateError) Unwrap() error { e.asked(); return nil }
 
 // TestAFailureWhileScopeMakesItsErrorIsNotLost: Scope has looked already, so the root
 // is told.
@@ -171,24 +169,27 @@ func TestAFailureWhileScopeMakesItsErrorIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, check := asynctest.Root(t.Context())
 		begin, fail, failed := time.Now(), make(chan struct{}), false
-		cause := &lateCause{asked: func() {
+		late := &lateError{asked: func() {
 			if time.Since(begin) >= 2*time.Second && !failed {
 				failed = true
 				close(fail)
 				synctest.Wait()
 			}
 		}}
-		cancelled, cancel := context.WithCancelCause(ctx)
-		cancel(cause)
-		err := async.Scope(cancelled, func(ctx context.Context) error {
-			other := context.WithoutCancel(ctx)
-			async.Go(other, func(context.Context) error { <-fail; return errPlanted })
-			async.Go(other, func(context.Context) error { time.Sleep(time.Hour); return nil })
-			return fmt.Errorf("reading page 7: %w", ctx.Err())
-		}, async.DetachAfter(2*time.Second))
-		require.ErrorAs(t, err, new(*async.StragglerError))
-		require.True(t, failed, "nobody asked the cause")
-		require.NotErrorIs(t, err, errPlanted)
+		p := recovered(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				other := context.WithoutCancel(ctx)
+				async.Go(other, func(context.Context) error { <-fail; return errPlanted })
+				async.Go(other, func(context.Context) error { time.Sleep(time.Hour); return nil })
+				async.Go(other, func(context.Context) error { return late })
+				async.Go(other, func(context.Context) error { panic("planted") })
+				return nil
+			}, async.DetachAfter(2*time.Second))
+		})
+		require.IsType(t, &async.PanicError{}, p)
+		require.True(t, failed, "nobody asked the error")
+		require.ErrorAs(t, p.(error), new(*async.StragglerError))
+		require.NotErrorIs(t, p.(error), errPlanted)
 		time.Sleep(2 * time.Hour)
 		require.ErrorIs(t, check(), errPlanted)
 	})

@@ -1,5 +1,7 @@
 package async
 
+import "github.com/ambit-go/ambit/async/internal/tally"
+
 // This file ends scopes. The steps, in order:
 //
 //  1. returned: the handler or body has come to its end.
@@ -41,46 +43,53 @@ func (t *task) end(err error, v *verdict) *stopError {
 	return h.signal()
 }
 
-// An ownEnd is how the handler or body of a scope itself ended.
-type ownEnd struct {
-	err  error // nil if it went well
-	echo bool  // err only repeats that the scope was cancelled, or is how a daemon stops when it is told to
-}
-
 // finish ends s after its body or handler has: it joins everything, runs the
 // exit hooks and writes the outcome to v. It blocks as long as that takes; only
 // DetachAfter ends it before, with the outcome so far.
 func (s *scope) finish(exit exitKind, err error, v *verdict) {
 	s.returned()
-	own := ownEnd{err: err}
+	var own tally.Body
 	if err != nil { // before the join: it cancels what is waited for
-		own.echo = s.ownFailed(exit, err)
+		own = s.ownFailed(exit, err)
 	}
-	for again := true; again; again = s.runExits(own, true) || s.discardUnclaimed() || !s.close() {
-		for !s.join(true) { // perhaps of what a hook or a bare goroutine has started
+	s.conclude(own, v)
+}
+
+// ownFailed records that the handler or body of s has failed, and cancels s. It does
+// neither if err is no failure: if it only repeats that s was cancelled, or is what a
+// daemon has returned after it was told to stop.
+func (s *scope) ownFailed(exit exitKind, err error) tally.Body {
+	sg := s.t.stopped()
+	if exit == byReturn && sg != nil && (isEcho(err, sg) || s.t.stoppedDaemon(sg.cause)) {
+		return tally.Body{Echo: true, Missed: s.t.givesValue(), Words: sg.words(err)}
+	}
+	v := verdict{err: err, panic: asPanic(exit, err), goexit: exit == byGoexit}
+	if v.panic != nil {
+		s.tellPanic(v.panic)
+	}
+	s.recordOutcome(&v, false)
+	return tally.Body{}
+}
+
+// conclude joins all that was started in s, whose handler or body has ended as own
+// says, ends s, and writes the outcome to v. Once s is closed nothing can fail in it any
+// more but what still settles: see unclaimed.late.
+func (s *scope) conclude(own tally.Body, v *verdict) {
+	for again := true; again; again = s.runExits(own) || s.discardUnclaimed() || !s.close() {
+		for !s.join() { // perhaps of what a hook or a bare goroutine has started
 			if s.abandon(own, v) {
 				return
 			}
 		}
 		s.takeUnclaimed()
 	}
-	s.conclude(own, v)
-}
-
-// ownFailed records that the handler or body of s has failed, and cancels s. It
-// reports true, and does neither, if err is no failure: if it only repeats that
-// s was cancelled, or is what a daemon has returned after it was told to stop.
-func (s *scope) ownFailed(exit exitKind, err error) (echo bool) {
-	sg := s.t.stopped()
-	if exit == byReturn && sg != nil && (isEcho(err, sg) || s.t.stoppedDaemon(sg.cause)) {
-		return true
+	s.takeUnclaimed() // of promises that were rejected or resolved meanwhile
+	s.discardUnclaimed()
+	s.sum(own, v)
+	s.seal()
+	if m := s.t.more; m != nil {
+		m.stopOn.join(false)
 	}
-	own := verdict{err: err, panic: asPanic(exit, err), goexit: exit == byGoexit}
-	if own.panic != nil {
-		s.tellPanic(own.panic)
-	}
-	s.failWithOutcome(&own)
-	return false
 }
 
 // returned notes that the handler or body of s has come to its end: no abort
@@ -135,20 +144,6 @@ func (s *scope) close() bool {
 		p.self.future().abandon()
 	}
 	return true
-}
-
-// conclude sums up how s has ended and seals it. Nothing can fail in s any more
-// but what still settles: see unclaimed.late.
-func (s *scope) conclude(own ownEnd, v *verdict) {
-	s.takeUnclaimed() // of promises that were rejected or resolved meanwhile
-	s.discardUnclaimed()
-	if !s.sumQuiet(own, v) {
-		s.sum(own, v)
-	}
-	s.seal()
-	if m := s.t.more; m != nil {
-		m.stopOn.join(false)
-	}
 }
 
 // seal cancels the context of an ended scope and takes it off everything it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/ambit-go/ambit/async/internal/tally"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
@@ -154,13 +155,13 @@ func (s *scope) takeExit() *exitHook {
 
 // runExits runs the exit hooks one after another and reports whether there were
 // any. What a hook starts is joined before the next one is run. It stops when
-// DetachAfter has passed and mayLeave says that this counts; the hooks that are
-// left are run when the last straggler has ended, see endAbandoned.
+// DetachAfter has passed; the hooks that are left are run when the last straggler
+// has ended, see endAbandoned.
 //
 // It is called again and again until nothing is left: a hook may register more,
 // and so may a bare goroutine. Either is seen before the scope is closed, because
 // the list and the ended flag share one lock.
-func (s *scope) runExits(own ownEnd, mayLeave bool) bool {
+func (s *scope) runExits(own tally.Body) bool {
 	for ran := false; ; ran = true {
 		x := s.takeExit()
 		if x == nil {
@@ -183,7 +184,7 @@ func (s *scope) runExits(own ownEnd, mayLeave bool) bool {
 		s.linkLocked(&h.t)
 		s.mu.Unlock()
 		h.start()
-		if !s.join(mayLeave) {
+		if !s.join() {
 			return true
 		}
 		s.takeUnclaimed()
@@ -236,10 +237,11 @@ func (h *exitRun) lookAtClock() {
 }
 
 // mayLeaveLocked reports whether the join of s may end although something is
-// left: DetachAfter has passed. An exit hook that is in time is waited for; its
-// deadline is its own. So is a call of OnStall, if nothing else is left.
+// left: DetachAfter has passed, and Scope has not returned yet. An exit hook that is in
+// time is waited for; its deadline is its own. So is a call of OnStall, if nothing else
+// is left.
 func (s *scope) mayLeaveLocked() (may bool) {
-	if !s.gaveUp {
+	if !s.gaveUp || s.returnedErr != nil {
 		return false
 	}
 	for c := s.children; c != nil; c = c.next {

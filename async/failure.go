@@ -23,95 +23,98 @@ func (s *scope) tallyLocked() *tally.Tally {
 	return s.tally
 }
 
+// record has the tally of s judge f, and cancels s if that says so. The record comes
+// first: a task that sees the cancellation finds its reason. It reports true, and does
+// nothing, if it is too late, and f the root's to tell: s has ended; or it is a root,
+// and f an error of a hook.
+func (s *scope) record(f *tally.Fact) (late bool) { return s.recordIf(nil, f) }
+
+// recordIf is record if first, which is asked in the same step, says so; nil: it does.
+func (s *scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
+	s.mu.Lock()
+	if first != nil && !first() {
+		s.mu.Unlock()
+		return false
+	}
+	if s.ended || f.Class == tally.Hook && s.t.kind == kindRoot {
+		s.mu.Unlock()
+		return true
+	}
+	decision := s.tallyLocked().Record(f)
+	if decision == tally.Fails {
+		s.alarmLocked()
+	}
+	s.reviewGroupLocked()
+	s.mu.Unlock()
+	if decision == tally.Fails {
+		s.cancel(canceled(f.Err))
+	}
+	return false
+}
+
+// recordOutcome records the outcome of a task, or of the handler or body of s itself.
+// goesOn: it does not cancel s.
+func (s *scope) recordOutcome(v *verdict, goesOn bool) {
+	var f tally.Fact
+	v.fact(s, &f)
+	f.GoesOn = goesOn
+	s.record(&f)
+}
+
+// recordSkipped records that something was not done because s was cancelled.
+func (s *scope) recordSkipped() { s.record(&tally.Fact{Class: tally.Echo}) }
+
+// recordHookError records an error of a hook, an observer or a discard. If it is too
+// late there is nobody but the root to tell. Nobody asks the scope of a task with
+// Restart how it has gone: that in which it stands is told.
+func (s *scope) recordHookError(err error) { s.recordHookErrorIf(nil, err) }
+
+// recordHookErrorIf is recordHookError if first says so, as in recordIf.
+func (s *scope) recordHookErrorIf(first func() bool, err error) {
+	if s.t.more != nil && s.t.more.restart != nil {
+		s = s.t.owner
+	}
+	if s.recordIf(first, &tally.Fact{Class: tally.Hook, Err: err}) {
+		s.home.report(err)
+	}
+}
+
 // childFailed deals with the outcome of a child that has nobody but s to tell,
-// and that was not a success: a Go task, or one that stands for such. The first
-// failure cancels s. As in fail, it is recorded before.
+// and that was not a success: a Go task, or one that stands for such. OnPanic or
+// OnFailure may say that it does not count.
 func (s *scope) childFailed(t *task, v *verdict) {
 	var f tally.Fact
 	v.fact(s, &f)
-	stopped := v.alone && t.stoppedDaemon(v.cause)
-	if f.Class == tally.Panic && s.asksOnPanic(t) && !s.askOnPanic(v, &f) {
-		return
+	f.Stopped = v.alone && t.stoppedDaemon(v.cause)
+	counts := true
+	switch {
+	case f.Class == tally.Panic && s.asksOnPanic(t):
+		counts = s.askOnPanic(v, &f)
+	case f.Class == tally.Failure && !f.Stopped && s.opts != nil && s.opts.onFailure != nil:
+		counts = s.askOnFailure(t, &f)
 	}
-	if f.Class == tally.Failure && v.panic == nil && !stopped && s.opts != nil && s.opts.onFailure != nil {
-		if f.Err, f.Errs = s.askOnFailure(t, v.err), nil; f.Err == nil {
-			return
-		}
-	}
-	s.mu.Lock()
-	fails := s.tallyLocked().Child(&f, stopped) == tally.Fails
-	if fails {
-		s.tally.Decides(f.Err)
-	}
-	s.alarmLocked()
-	s.mu.Unlock()
-	if fails {
-		s.cancel(canceled(f.Err))
+	if counts {
+		s.record(&f)
 	}
 }
 
-// askOnFailure returns what OnFailure makes of err, of the task t: nil if the scope
-// is to carry on. If OnFailure itself panics, err counts as if it had not been asked.
-func (s *scope) askOnFailure(t *task, err error) (answer error) {
+// askOnFailure asks OnFailure about f, of the task t. It writes to f what is left to be
+// told, and reports false if that is nothing. If OnFailure itself panics, f counts as
+// if nobody had been asked.
+func (s *scope) askOnFailure(t *task, f *tally.Fact) bool {
 	t.retire() // OnFailure is no part of the handler, and may wait for what queues
-	if bad := guard("OnFailure", func() { answer = s.opts.onFailure(err) }); bad != nil {
+	err := f.Err
+	answer := err
+	ask := func() { answer = s.opts.onFailure(err) } // not f, which would be on the heap
+	if bad := guard("OnFailure", ask); bad != nil {
 		s.recordHookError(bad)
-		return err
 	}
-	return answer
-}
-
-// fail records a failure of s itself and cancels s with it. The record comes
-// first: a task that sees the cancellation finds its reason.
-func (s *scope) fail(f tally.Fact) {
-	s.mu.Lock()
-	s.tallyLocked().Fail(&f)
-	s.tally.Decides(f.Err)
-	s.alarmLocked()
-	s.mu.Unlock()
-	s.cancel(canceled(f.Err))
-}
-
-// failWithOutcome fails s with the outcome of a task, even if it is an echo.
-func (s *scope) failWithOutcome(v *verdict) {
-	var f tally.Fact
-	v.fact(s, &f)
-	s.fail(f)
-}
-
-// record notes a fact without cancelling anything.
-func (s *scope) record(f tally.Fact) {
-	s.mu.Lock()
-	s.tallyLocked().Fail(&f)
-	s.mu.Unlock()
-}
-
-// recordOutcome records the outcome of a task without cancelling anything.
-func (s *scope) recordOutcome(v *verdict) {
-	var f tally.Fact
-	if v.fact(s, &f); f.Class == tally.Echo {
-		s.recordEcho()
-	} else {
-		s.record(f)
-	}
+	*f = tally.Fact{Err: answer}
+	return answer != nil
 }
 
 // isEcho reports that a child's outcome only repeats that s was cancelled.
 func (s *scope) isEcho(v *verdict) bool { return v.echo && s.stoppedWith(v.cause) }
-
-// recordEcho records that a child reported nothing but the cancellation of s.
-func (s *scope) recordEcho() {
-	s.mu.Lock()
-	s.tallyLocked().Echo()
-	s.mu.Unlock()
-}
-
-// recordSkipped records that something was not done because s was cancelled.
-func (s *scope) recordSkipped() {
-	s.mu.Lock()
-	s.tallyLocked().Skip()
-	s.mu.Unlock()
-}
 
 // excuse notes that s was cancelled for cause, and that this is no failure: what
 // only repeats it does not count, and neither does what was skipped for it. A leader
@@ -122,41 +125,10 @@ func (s *scope) excuse(cause error) {
 	s.mu.Unlock()
 }
 
-// recordHookError records an error of a hook, an observer or a discard. On a scope
-// that has ended, and on a root, there is nobody but the root to tell. Nobody asks
-// the scope of a task with Restart how it has gone: that in which it stands is told.
-func (s *scope) recordHookError(err error) { s.recordHookErrorIf(always, err) }
-
-func always() bool { return true }
-
-// recordHookErrorIf is recordHookError if ok, which is asked in the same step, says so.
-func (s *scope) recordHookErrorIf(ok func() bool, err error) {
-	if s.t != nil && s.t.more != nil && s.t.more.restart != nil {
-		s = s.t.owner
-	}
-	s.mu.Lock()
-	if !ok() {
-		s.mu.Unlock()
-		return
-	}
-	over := s.t == nil || s.ended || s.t.kind == kindRoot
-	if !over {
-		s.tallyLocked().Hook(err)
-		s.reviewGroupLocked()
-	}
-	s.mu.Unlock()
-	if over {
-		s.home.report(err)
-	}
-}
-
 // stoppedDaemon reports that t is a daemon and that cause is its owner's: it was
 // dismissed, or the owner was cancelled. What its handler returns then is how
 // services stop, and no failure; what its own tasks and hooks say still counts.
 func (t *task) stoppedDaemon(cause error) bool {
 	t = t.whole()
-	if t.more == nil || !t.more.daemon || cause == nil {
-		return false
-	}
-	return cause == ErrScopeDone || t.owner.stoppedWith(cause)
+	return t.more != nil && t.more.daemon && t.owner.hasTold(cause)
 }

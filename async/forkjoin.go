@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file is about doing the same to many items at once. Its workers are in
@@ -200,12 +202,8 @@ func (k *forked[A, B]) more() (i int, ok bool) {
 // tell notes how item i ended, or that it was not begun.
 func (k *forked[A, B]) tell(i int, v *verdict) {
 	k.results[i].Index, k.results[i].Err = i, v.err
-	switch {
-	case v.err == nil:
-	case k.failFast && !k.s.isEcho(v):
-		k.s.failWithOutcome(v)
-	default:
-		k.s.recordOutcome(v)
+	if v.err != nil {
+		k.s.recordOutcome(v, !k.failFast)
 	}
 }
 
@@ -214,9 +212,8 @@ func (k *forked[A, B]) tell(i int, v *verdict) {
 // cancelled later every item has ended, and its results are its outcome.
 func (k *forked[A, B]) over() {
 	sg := k.s.t.stopped()
-	k.s.close()
 	var v verdict
-	k.s.conclude(ownEnd{}, &v)
+	k.s.conclude(tally.Body{}, &v)
 	k.explain(sg)
 	v.partial = sg == nil // the errors are in the results
 	k.value = k.results

@@ -87,7 +87,7 @@ func (g *goTask) panicked(t *task, p *PanicError) {
 		p = h.firstPanic(p)
 	}
 	g.early = p
-	g.t.owner.failWithOutcome(&verdict{err: p, panic: p})
+	g.t.owner.record(&tally.Fact{Class: tally.Panic, Err: p})
 }
 
 func (g *goTask) call(err *error) {
@@ -123,7 +123,7 @@ func (g *goTask) tell(v *verdict) {
 		t.owner.home.detachedEnded(v)
 	case v.panic != nil && v.panic == g.early: // what came beside it is attached to it
 		if v.goexit {
-			t.owner.record(tally.Fact{Class: tally.Goexit, Err: ErrGoexit})
+			t.owner.record(&tally.Fact{Class: tally.Goexit, Err: ErrGoexit, GoesOn: true})
 		}
 	case v.err != nil:
 		t.owner.childFailed(t, v)

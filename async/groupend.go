@@ -94,30 +94,16 @@ func (g *Group) await(ctx context.Context) error {
 }
 
 // outcome returns how g has ended. A panic is raised here if the owner has not
-// done so, or is going to, and no other waiter has.
+// done so, or is going to, and no other waiter has: it is told by raising it once.
 func (g *Group) outcome() error {
 	x, failed := g.f.err.(*unclaimed)
 	if !failed {
 		return g.f.err
 	}
-	if x.raise() && x.v.panic != nil && g.raised.CompareAndSwap(false, true) {
+	if x.claim() && x.v.panic != nil && g.raised.CompareAndSwap(false, true) {
 		panic(x.v.panic)
 	}
 	return x.v.err
-}
-
-// raise is claim for what may be a panic, which is told by raising it once. It
-// reports false if the scope has taken x as its own: that raises it.
-func (x *unclaimed) raise() bool {
-	x.scope.mu.Lock()
-	defer x.scope.mu.Unlock()
-	if x.state == openClaim {
-		if x.entry.Closed() {
-			return false
-		}
-		x.closeLocked(claimed)
-	}
-	return x.state == claimed
 }
 
 // stillThere returns the error of a wait that ended before g, because of ctx.

@@ -58,7 +58,7 @@ func (s *scope) raising(p *PanicError) {
 func (s *scope) firstPanic(p *PanicError) *PanicError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tallyLocked().Fail(&tally.Fact{Class: tally.Panic, Err: p})
+	s.tallyLocked().Record(&tally.Fact{Class: tally.Panic, Err: p, GoesOn: true})
 	return s.tally.FirstPanic().(*PanicError)
 }
 

@@ -189,12 +189,12 @@ func (s *scope) leave(t *task) {
 }
 
 // join waits until everything started in s has ended. It reports false if
-// DetachAfter has passed before and mayLeave says that this counts.
+// DetachAfter has passed before.
 //
 // It looks again whenever its waiter is notified: there may be news that is none,
 // as when a task left and another was started. Daemons are cancelled without the
 // lock; what has changed meanwhile is seen at the next look.
-func (s *scope) join(mayLeave bool) bool {
+func (s *scope) join() bool {
 	for {
 		s.mu.Lock()
 		daemons := s.strayDaemonsLocked()
@@ -216,12 +216,12 @@ func (s *scope) join(mayLeave bool) bool {
 			for _, d := range daemons {
 				d.dismiss()
 			}
-		case mayLeave && s.mayLeaveLocked():
+		case s.mayLeaveLocked():
 			s.mu.Unlock()
 			return false
 		default:
 			s.mu.Unlock()
-			s.parkJoiner(mayLeave)
+			s.parkJoiner()
 		}
 	}
 }
@@ -241,7 +241,7 @@ func (s *scope) strayDaemonsLocked() []*task {
 // parkJoiner waits until there may be news for join. The waiter is not the
 // scope's parker: a bare goroutine that uses our ctx may hold that. What was left
 // behind lends no slot: it would be that of the caller, who has gone on.
-func (s *scope) parkJoiner(mayLeave bool) {
+func (s *scope) parkJoiner() {
 	w := waiters.Get().(*waiter)
 	if w.slot = nil; !s.abandoned.Load() {
 		s.t.lendSlot(w)
@@ -249,7 +249,7 @@ func (s *scope) parkJoiner(mayLeave bool) {
 	// A task leaves under the lock: it did so before, and is seen here, or finds the
 	// joiner. Either way the waiter is notified.
 	s.mu.Lock()
-	over := s.live == 0 || mayLeave && s.mayLeaveLocked() || len(s.strayDaemonsLocked()) > 0
+	over := s.live == 0 || s.mayLeaveLocked() || len(s.strayDaemonsLocked()) > 0
 	if over {
 		w.settled()
 	} else {

@@ -59,7 +59,7 @@ func (g *goTask) askAboutOwn(t *task, p *PanicError) {
 		g.early = p
 		if tally.Same(answer, p) {
 			_ = h.firstPanic(p)
-			g.t.owner.failWithOutcome(&verdict{err: p, panic: p})
+			g.t.owner.record(&tally.Fact{Class: tally.Panic, Err: p})
 		} else {
 			g.pardon(t, p, answer)
 		}
@@ -74,7 +74,7 @@ func (g *goTask) askAboutOwn(t *task, p *PanicError) {
 func (g *goTask) pardon(t *task, p *PanicError, answer error) {
 	t.exit = byPardon
 	if answer != nil {
-		g.t.owner.failWithOutcome(&verdict{err: answer})
+		g.t.owner.recordOutcome(&verdict{err: answer}, false)
 	}
 	if h := t.scope(); h.cancel(canceled(p)) {
 		h.excuse(p)

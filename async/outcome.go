@@ -1,9 +1,6 @@
 package async
 
 import (
-	"context"
-	"slices"
-
 	"github.com/ambit-go/ambit/async/internal/echo"
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
@@ -72,135 +69,85 @@ func (v *verdict) leaf(t *task, err error, sg *stopError) {
 		return
 	}
 	v.cause = sg.cause
-	v.echo = !v.goexit && isEcho(err, sg)
-	v.err = sg.beside(t, err, v.echo)
+	if v.echo = !v.goexit && isEcho(err, sg); v.echo {
+		err = sg.words(err)
+	}
+	v.err = sg.beside(t, err)
 }
 
-// beside returns what a task that was stopped with sg, and then returned err,
-// gives to a waiter: an error that matches both.
-func (sg *stopError) beside(t *task, err error, isEcho bool) error {
+// of writes to v the outcome of t that is made of sum, of what was started in t, too.
+// sg is why t was cancelled, nil if it was not. The first rule that fits counts:
+//   - A panic is the outcome. All else is attached to it; a ForkJoin lists it, for its
+//     results tell of it, each with its own error.
+//   - A task that only repeats why it was cancelled says so in the words of that.
+//   - Else it is the error that is made of all, if there is any.
+func (v *verdict) of(t *task, sum *tally.Sum, sg *stopError) {
+	*v = verdict{echo: sum.Echo(), alone: sum.Echo(), goexit: sum.Goexit, cause: sg.because()}
+	v.panic, _ = sum.Panic.(*PanicError)
 	switch {
-	case isEcho && sg.says(err):
-		return sg.asError()
-	// It matches both as it is, because the handler has wrapped the cause: another
-	// layer would only be in the way.
-	case matches(err, sg.err) && matches(err, sg.cause):
-		return err
+	case v.panic != nil && t.kind == kindFork:
+		v.err = joined(t, append([]error{v.panic}, sum.Errs...), sum.Dropped)
+	case v.panic != nil:
+		v.panic.attach(sum.List(), sum.Dropped)
+		v.err = v.panic
+	case v.echo && !t.isScope():
+		v.err = sg.beside(t, sum.Words)
 	default:
-		return &ScopeError{Scope: t.name(), Cause: sg.cause, Errors: []error{err}, stop: sg.err}
+		v.err = oneError(t, sum, sg)
 	}
 }
 
-// says reports whether err, an echo of sg, says nothing that sg does not.
-func (sg *stopError) says(err error) bool {
-	switch e := err.(type) {
-	case *stopError:
-		return tally.Same(e.cause, sg.cause)
-	case *ScopeError:
-		return e != nil && len(e.Errors) == 0 && e.Dropped == 0
+// oneError makes one error of sum: nil, the only failure, or a ScopeError. sg is as in
+// verdict.of.
+func oneError(t *task, sum *tally.Sum, sg *stopError) error {
+	if sum.Well() {
+		return nil
 	}
-	return tally.Same(err, sg.err) || matches(sg.cause, err)
+	if only := sum.Only(); only != nil {
+		return only
+	}
+	e := &ScopeError{
+		Scope: t.name(), Cause: sum.Cause, Errors: sum.List(), Dropped: sum.Dropped,
+		words: sum.Words != nil,
+	}
+	if e.Cause != nil {
+		e.stop = sg.err
+	}
+	return e
 }
 
-// matches is errors.Is for errors of users.
-func matches(err, target error) bool {
-	return asked(err, func() bool { return echo.Matches(err, target) })
-}
-
-// sumQuiet is sum for a scope of which there is no more to say than that it may
-// have been cancelled; it reports false if there is. Measured, the frames of
-// sum make the stacks of small tasks grow, which costs more than the task.
-func (s *scope) sumQuiet(own ownEnd, v *verdict) bool {
-	// Contexts are asked before the lock is taken: they may be a user's.
-	sg := s.t.stopped()
-	s.mu.Lock()
-	quiet := s.tally == nil && s.returnedErr == nil
-	s.mu.Unlock()
-	switch {
-	case !quiet, own.echo && (s.t.isScope() || own.err != context.Canceled || sg.err != context.Canceled):
-		return false
-	case own.echo:
-		v.err, v.echo, v.alone = sg.asError(), true, true
-	}
-	if sg != nil {
-		v.cause = sg.cause
-	}
-	return true
+// joined makes one error of several.
+func joined(t *task, errs []error, dropped int) error {
+	sum := tally.Listed(errs, dropped)
+	return oneError(t, &sum, nil)
 }
 
 // sum writes to v how s has gone so far. own is how its handler or body ended. It
 // changes nothing but v, so it may be asked before the end: for the exit hooks.
-func (s *scope) sum(own ownEnd, v *verdict) {
-	sg := s.untoldStop()
+//
+// Most often there is no more to say than that s was cancelled. Measured, the frames
+// of what follows make the stacks of small tasks grow, which costs more than the task.
+func (s *scope) sum(own tally.Body, v *verdict) {
+	sg := s.t.stopped() // before the lock is taken: contexts may be a user's
 	s.mu.Lock()
-	sum := s.sumLocked(own, sg, nil)
+	quiet := s.tally == nil
 	s.mu.Unlock()
-	s.oneError(own, sg, &sum, v)
-}
-
-// untoldStop returns why s was cancelled; nil if it was not, or if Scope has told of
-// it and has returned without its tasks.
-func (s *scope) untoldStop() *stopError {
-	if s.returnedErr != nil {
-		return nil
-	}
-	return s.t.stopped()
-}
-
-// sumLocked says which errors there are of s, which was stopped with sg. last, if it
-// is not nil, is one more.
-func (s *scope) sumLocked(own ownEnd, sg *stopError, last error) tally.Sum {
-	var stop tally.Stop
-	if sg != nil {
-		stop.Cause = sg.cause
-	}
-	return s.tally.Sum(tally.Body{Echo: own.echo, Missed: own.echo && s.t.givesValue()}, stop, last)
-}
-
-// oneError writes to v the one error that is made of sum, with no lock held. These are
-// the rules; the first that fits counts:
-//   - A panic is the outcome. All else is attached to it; a ForkJoin lists it.
-//   - Nothing went wrong: nil.
-//   - A task that only repeats why it was cancelled says so in the words of that.
-//   - One failure and nothing else is returned as it is.
-//   - Else there is a ScopeError.
-func (s *scope) oneError(own ownEnd, sg *stopError, sum *tally.Sum, v *verdict) {
-	*v = verdict{echo: sum.Echo(), alone: sum.Echo(), goexit: sum.Goexit}
-	if sg != nil {
-		v.cause = sg.cause
-	}
-	if sum.Panic != nil {
-		v.panic = sum.Panic.(*PanicError)
-	}
-	// words: the handler or body has said more than why it was stopped, though that
-	// is no failure. ("while reading page 7: context canceled")
-	words := own.echo && sum.Cause != nil && !sg.says(own.err)
 	switch {
-	case v.panic != nil && s.t.kind == kindFork: // the results tell of it, each with its own error
-		v.err = joined(s.t, append([]error{v.panic}, sum.Errs...), sum.Dropped)
-	case v.panic != nil:
-		if words {
-			sum.Errs = append(sum.Errs, own.err)
-		}
-		v.panic.attach(sum.Errs, sum.Dropped)
-		v.err = v.panic
-	case sum.Well():
-	case v.echo && !s.t.isScope() && !words:
-		v.err = sg.asError()
-	case v.echo && !s.t.isScope():
-		v.err = sg.beside(s.t, own.err, true)
-	case len(sum.Errs) == 1 && sum.Cause == nil && sum.Dropped == 0:
-		v.err = sum.Errs[0]
-	default:
-		e := &ScopeError{Scope: s.t.name(), Cause: sum.Cause, Errors: sum.Errs, Dropped: sum.Dropped}
-		if words { // they are no failure, but nobody else tells them
-			e.Errors, e.words = slices.Insert(e.Errors, 0, own.err), true
-		}
-		if sum.Cause != nil {
-			e.stop = sg.err
-		}
-		v.err = e
+	case !quiet, own.Echo && (s.t.isScope() || own.Words != nil):
+		s.sumAll(own, sg, v)
+		return
+	case own.Echo:
+		v.err, v.echo, v.alone = sg.asError(), true, true
 	}
+	v.cause = sg.because()
+}
+
+// sumAll is sum for a scope of which there is more to say. s was cancelled with sg.
+func (s *scope) sumAll(own tally.Body, sg *stopError, v *verdict) {
+	s.mu.Lock()
+	sum := s.tally.Sum(own, sg.because(), nil)
+	s.mu.Unlock()
+	v.of(s.t, &sum, sg)
 }
 
 // fact writes to f what s, the owner of a task that ended with v, is to know of
@@ -224,9 +171,15 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 	}
 	// The list of a scope inside s, which was cancelled with s: s tells the cause
 	// itself, so of the list only the errors are taken over.
-	if list != nil && list.Cause != nil && (list.Cause == ErrScopeDone || s.stoppedWith(list.Cause)) {
+	if list != nil && s.hasTold(list.Cause) {
 		f.Errs, f.Dropped = list.failures(), list.Dropped // the cause is the scope's own
 	}
+}
+
+// hasTold reports whether s has told its tasks to stop for cause: it was cancelled, or
+// has dismissed its daemons.
+func (s *scope) hasTold(cause error) bool {
+	return cause != nil && (cause == ErrScopeDone || s.stoppedWith(cause))
 }
 
 // stoppedWith reports whether s, or a scope around it, was cancelled with
@@ -234,12 +187,8 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 // cause, a child may have heard of that first.
 func (s *scope) stoppedWith(cause error) bool {
 	for ; s != nil; s = s.t.owner {
-		sg := s.t.stopped()
-		if sg == nil {
-			return false
-		}
-		if tally.Same(sg.cause, cause) {
-			return true
+		if sg := s.t.stopped(); sg == nil || tally.Same(sg.cause, cause) {
+			return sg != nil
 		}
 	}
 	return false
@@ -251,45 +200,57 @@ func isEcho(err error, sg *stopError) bool {
 	if sg == nil || tally.Same(err, sg.err) { // most often
 		return sg != nil
 	}
-	return asked(err, func() bool { return echo.Is(err, sg.why(), sg.knows) })
+	return asked(err, func() bool { return echo.Is(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying) })
 }
 
-func (sg *stopError) why() echo.Stop { return echo.Stop{Err: sg.err, Cause: sg.cause} }
+// words returns what err, of a task that was stopped with sg, says beside that; nil
+// if it is nothing.
+func (sg *stopError) words(err error) error {
+	if tally.Same(err, sg.err) { // most often
+		return nil
+	}
+	repeats := func() bool { return echo.Repeats(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying) }
+	if asked(sg.cause, repeats) {
+		return nil
+	}
+	return err
+}
 
-// knows answers for errors of ours whether they are echoes of sg.
-func (sg *stopError) knows(err error) (is, known bool) {
+// beside returns what a task that was stopped with sg, and then returned err, gives
+// to a waiter: an error that matches both. A nil err says nothing beside sg.
+func (sg *stopError) beside(t *task, err error) error {
+	switch {
+	case err == nil:
+		return sg.asError()
+	// It matches both as it is, because the handler has wrapped the cause: another
+	// layer would only be in the way.
+	case matches(err, sg.err) && matches(err, sg.cause):
+		return err
+	default:
+		return &ScopeError{Scope: t.name(), Cause: sg.cause, Errors: []error{err}, stop: sg.err}
+	}
+}
+
+// matches is errors.Is for errors of users.
+func matches(err, target error) bool {
+	return asked(err, func() bool { return echo.Matches(err, target) })
+}
+
+// saying returns what err says, if it is of ours. A type of a user that embeds one of
+// these is the user's.
+func saying(err error) (says echo.Saying, ours bool) {
 	switch e := err.(type) {
 	case *stopError:
-		return tally.Same(e.cause, sg.cause), true
+		return echo.Saying{Cause: e.cause}, true
 	case *ScopeError:
-		return e.onlyEchoes(sg), true
+		if e != nil && e.Dropped == 0 {
+			return echo.Saying{Cause: e.Cause, Errs: e.Errors}, true
+		}
+	case interface{ reason() error }: // of a poll or a restart: what it was stopped by
+		return echo.Saying{Errs: []error{e.reason()}}, true
 	case *TimeoutError, *PanicError, *StragglerError:
-		return false, true // each says more than what it wraps
-	case interface{ reason() error }: // a poll: what it was stopped by
-		return e.reason() != nil && isEcho(e.reason(), sg), true
+	default:
+		return echo.Saying{}, false
 	}
-	return false, false
-}
-
-// onlyEchoes reports whether all that e lists are echoes of sg.
-func (e *ScopeError) onlyEchoes(sg *stopError) bool {
-	if e == nil || e.Dropped > 0 || e.Cause != nil && !tally.Same(e.Cause, sg.cause) {
-		return false
-	}
-	return e.Cause != nil && len(e.Errors) == 0 || echo.All(e.Errors, sg.why(), sg.knows)
-}
-
-// joined makes one error of several: nil, the only one, or a ScopeError. More than
-// tally.Max are not kept, so that a million failures do not fill the memory.
-func joined(t *task, errs []error, dropped int) error {
-	switch {
-	case len(errs) == 0 && dropped == 0:
-		return nil
-	case len(errs) == 1 && dropped == 0:
-		return errs[0]
-	}
-	if n := len(errs) - tally.Max; n > 0 {
-		errs, dropped = errs[:tally.Max], dropped+n
-	}
-	return &ScopeError{Scope: t.name(), Errors: errs, Dropped: dropped}
+	return echo.Saying{More: true}, true
 }

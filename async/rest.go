@@ -111,7 +111,7 @@ func (p *place) forget() {
 	if p.lost == nil {
 		return
 	}
-	sum := p.lost.Sum(tally.Body{}, tally.Stop{}, nil)
+	sum := p.lost.Sum(tally.Body{}, nil, nil)
 	if p, ok := sum.Panic.(*PanicError); ok && p.printed.CompareAndSwap(false, true) {
 		sum.Errs = slices.Insert(sum.Errs, 0, sum.Panic)
 	}
@@ -140,7 +140,7 @@ func (g *Group) reviewLocked() {
 	switch {
 	case g.endMattersLocked():
 		g.place.kept = g
-	case !g.s.tally.Silent(tally.Stop{}):
+	case !g.s.tally.Silent(nil):
 		g.place.lost = g.s.tally.Lost(unawaited)
 	}
 }
@@ -155,11 +155,11 @@ func (g *Group) endMattersLocked() bool {
 	if s.t.owner.t.kind == kindRoot { // it ends when nobody holds it any more
 		return s.tally.HasValues()
 	}
-	var stop tally.Stop
-	if sg := s.sig.Load(); sg != nil && !g.wasAskedLocked(sg.cause) {
-		stop.Cause = sg.cause
+	cause := s.sig.Load().because()
+	if g.wasAskedLocked(cause) {
+		cause = nil
 	}
-	return !s.tally.Silent(stop)
+	return !s.tally.Silent(cause)
 }
 
 // wakeLocked makes g, which is at rest, a member of its owner; false if that has

@@ -210,7 +210,7 @@ func (r *restarter) stoppedWith(sg *stopError, v *verdict) {
 		return
 	}
 	if !tally.Same(v.cause, sg.cause) { // the run knew nothing of it: it had ended, or was stopped by its Heartbeat
-		v.err, v.cause, v.echo = sg.beside(r.t, v.err, false), sg.cause, false
+		v.err, v.cause, v.echo = sg.beside(r.t, v.err), sg.cause, false
 	}
 	if v.echo && r.failures > 0 {
 		v.err = &RestartError{Failures: r.failures, Err: r.last, task: r.name, why: v.err}

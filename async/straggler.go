@@ -225,18 +225,18 @@ func (t *task) isNamed() bool {
 // That last one may leave just now. Leaving and s.left share one lock: either it
 // finds the stand-in in s.left and ends the scope, or we find that nobody is left
 // and do it. Daemons are told to go then, as at any end.
-func (s *scope) abandon(own ownEnd, v *verdict) bool {
+func (s *scope) abandon(own tally.Body, v *verdict) bool {
 	e := s.stragglers()
 	if len(e.Left) == 0 { // they have left just now
 		return false
 	}
 	s.takeUnclaimed()
-	sg := s.untoldStop()
+	sg := s.t.stopped()
 	sum, ok := s.takeSum(own, sg, e)
 	if !ok {
 		return false
 	}
-	s.oneError(own, sg, &sum, v)
+	v.of(s.t, &sum, sg)
 	v.echo = false
 
 	atRoot := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}
@@ -266,16 +266,15 @@ func (s *scope) abandon(own ownEnd, v *verdict) bool {
 // takeSum takes from the tally what Scope tells, which is e, too; false if nobody is
 // left who may be. It is one step: what is recorded before it is told by Scope, and what comes
 // after it by the root.
-func (s *scope) takeSum(own ownEnd, sg *stopError, e *StragglerError) (sum tally.Sum, ok bool) {
+func (s *scope) takeSum(own tally.Body, sg *stopError, e *StragglerError) (sum tally.Sum, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mayLeaveLocked() {
 		return tally.Sum{}, false
 	}
-	sum = s.sumLocked(own, sg, e)
-	if s.tally != nil {
-		s.tally.Forget()
-	}
+	all := s.tallyLocked()
+	sum = all.Sum(own, sg.because(), e)
+	all.Forget()
 	if s.alarm != nil { // of a panic, which is raised now
 		s.alarm.Stop()
 		s.alarm = nil
@@ -290,14 +289,8 @@ func (s *scope) endAbandoned(atRoot *task) {
 	if exploring {
 		defer starts("last", atRoot)()
 	}
-	s.join(false)
-	s.takeUnclaimed()
-	for s.runExits(ownEnd{}, false) || s.discardUnclaimed() || !s.close() {
-		s.join(false)
-		s.takeUnclaimed()
-	}
 	var v verdict
-	if s.conclude(ownEnd{}, &v); v.err != nil && !v.echo {
+	if s.conclude(tally.Body{}, &v); v.err != nil && !v.echo {
 		s.home.report(v.err)
 	}
 	s.home.s.leave(atRoot)

@@ -166,7 +166,7 @@ func (m *stream[A, B]) leave() {
 func (m *stream[A, B]) raise(v *verdict) {
 	switch {
 	case v.panic != nil:
-		m.s.failWithOutcome(v)
+		m.s.recordOutcome(v, false)
 	case v.mustRaise():
 		m.s.home.report(v.err)
 	}
@@ -174,10 +174,5 @@ func (m *stream[A, B]) raise(v *verdict) {
 
 // failScope deals with an outcome in ForEach: errors are the scope's.
 func (m *stream[A, B]) failScope(v *verdict) {
-	switch {
-	case (v.panic != nil || m.failFast) && !m.s.isEcho(v):
-		m.s.failWithOutcome(v)
-	default:
-		m.s.recordOutcome(v)
-	}
+	m.s.recordOutcome(v, v.panic == nil && !m.failFast)
 }

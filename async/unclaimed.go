@@ -32,10 +32,9 @@ type unclaimed struct {
 	// nil: there is none. It is claimed for itself.
 	beside *unclaimed
 
-	scope   *scope     // in whose tally it is
-	fact    tally.Fact // what the tally is told; made before any lock is taken
-	stopped bool       // it is of a daemon that its scope has told to stop
-	task    naming     // of which task it is an error; empty for a group
+	scope *scope     // in whose tally it is
+	fact  tally.Fact // what the tally is told; made before any lock is taken
+	task  naming     // of which task it is an error; empty for a group
 	// late: the scope had summed up, so the root is told. Written before f is
 	// settled.
 	late bool
@@ -67,13 +66,13 @@ func (x *unclaimed) Error() string {
 	return x.v.err.Error()
 }
 
-// claim gives x to the caller. It reports false if x was forfeited before: then a
-// value is gone. An error is returned to the caller all the same, as a later wait
-// is given the outcome, too, but it has been told as the scope's already.
+// claim gives x to the caller. It reports false if x was forfeited, or the scope has
+// taken it as its own, before: then a value is gone. An error is returned to the caller
+// all the same, as a later wait is given the outcome, too.
 func (x *unclaimed) claim() bool {
 	x.scope.mu.Lock()
 	defer x.scope.mu.Unlock()
-	if x.state == openClaim {
+	if x.state == openClaim && !x.entry.Closed() {
 		x.closeLocked(claimed)
 	}
 	return x.state == claimed
@@ -158,7 +157,7 @@ func (f *future) unclaimed(v *verdict) *unclaimed {
 		if f.t.kind != kindGroup {
 			x.task = f.t.naming()
 		}
-		x.stopped = v.alone && f.t.stoppedDaemon(v.cause)
+		x.fact.Stopped = v.alone && f.t.stoppedDaemon(v.cause)
 	}
 	return x
 }
@@ -174,40 +173,32 @@ func (f *future) decideLocked(x *unclaimed) {
 	}
 }
 
+// decidePartLocked is decideLocked for an error or a value. f.mu is held: a wait
+// either was parked before, and is counted in Awaited, or finds f settled and claims
+// x, for which it needs the lock we take now.
 func (f *future) decidePartLocked(x *unclaimed) {
-	s := x.scope
-	of := tally.Future{
-		Awaited:   f.awaitedLocked(),
-		Told:      f.ownerTold,
-		Stopped:   x.stopped,
-		Rooted:    s.t.kind == kindRoot,
-		Abandoned: x.v.abandoned,
+	s, awaited := x.scope, f.awaitedLocked()
+	if awaited && x.isValue { // most often, and no tally has to know
+		x.state = claimed
+		return
 	}
-	// f.mu is held, too: a wait either was parked before, and of.Awaited counts it,
-	// or finds f settled and claims x, for which it needs the lock we take now.
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of.Late = s.summed
-	decision := tally.Given
-	switch {
-	case !x.isValue:
-		x.entry.Of = x
+	x.entry.Of = x
+	of := tally.Future{Awaited: awaited, Told: f.ownerTold, Rooted: s.t.kind == kindRoot, Abandoned: x.v.abandoned, Late: s.summed}
+	var decision tally.Decision
+	if x.isValue {
+		decision = s.tallyLocked().Value(of, &x.entry)
+	} else {
 		decision = s.tallyLocked().Future(&x.fact, of, &x.entry)
-	case of.Awaited:
-	case of.Rooted:
-		decision = tally.Open
-	case of.Late:
-		decision = tally.Late
-	default:
-		x.entry.Of = x
-		s.tallyLocked().Value(&x.entry)
-		decision = tally.Open
 	}
 	// x is not visible to anybody before f is settled, so its state is set here
-	// without a step.
+	// without a step. It is open from the first.
 	switch decision {
 	case tally.Open:
-		x.openLocked(f, of.Rooted)
+		x.alarmLocked()
+	case tally.AtRoot:
+		x.keepUntilCollected(f)
 	case tally.Late:
 		x.late, x.state, x.instead = true, forfeited, ErrScopeEnded
 	default:
@@ -215,13 +206,10 @@ func (f *future) decidePartLocked(x *unclaimed) {
 	}
 }
 
-// openLocked has x looked after while nobody is given it. A panic may wait for long:
-// it is printed after a time, since a program that hangs would hide it.
-func (x *unclaimed) openLocked(f *future, rooted bool) {
-	switch {
-	case rooted:
-		x.keepUntilCollected(f)
-	case x.v.panic != nil && x.scope.alarms < maxListed: // each alarm looks at all stacks
+// alarmLocked has a panic that nobody is given printed after a time, since a program
+// that hangs would hide it.
+func (x *unclaimed) alarmLocked() {
+	if x.v.panic != nil && x.scope.alarms < maxListed { // each looks at all stacks
 		x.scope.alarms++
 		x.alarm = time.AfterFunc(panicPatience, x.printLate)
 	}

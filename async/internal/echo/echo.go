@@ -19,24 +19,32 @@ type Stop struct{ Err, Cause error }
 // itself would be looked into for ever.
 const depth = 1000
 
-// Known answers for errors whose meaning package async knows: whether err is an
-// echo, and whether it knows err at all.
-type Known func(err error) (is, known bool)
+// A Saying is what an error of package async says.
+type Saying struct {
+	Cause error   // that something was stopped for this; nil: it does not say that
+	Errs  []error // what each of these says
+	More  bool    // something of its own
+}
+
+// Ours returns what err says, if it is an error of package async. What such errors
+// wrap is not looked into besides.
+type Ours func(err error) (says Saying, ours bool)
 
 // Is reports whether err is an echo of stop: whether all that its Unwraps lead
-// to is the error or the cause of that context, or is known to be an echo.
-func Is(err error, stop Stop, known Known) (is bool) {
+// to is the error or the cause of that context, or an error of ours that says no
+// more than that.
+func Is(err error, stop Stop, ours Ours) (is bool) {
 	if stop.is(err) {
 		return true
 	}
 	defer func() { _ = recover() }() // of a user's method; is stays false
 	for range depth {
-		if is, ok := known(err); ok {
-			return is
+		if says, ok := ours(err); ok {
+			return says.only(stop, ours)
 		}
 		switch e := err.(type) {
 		case interface{ Unwrap() []error }:
-			return All(e.Unwrap(), stop, known)
+			return all(e.Unwrap(), stop, ours)
 		case interface{ Unwrap() error }:
 			err = e.Unwrap()
 		default:
@@ -52,14 +60,34 @@ func Is(err error, stop Stop, known Known) (is bool) {
 	return false
 }
 
-// All reports whether all of errs are echoes of stop, and there is one.
-func All(errs []error, stop Stop, known Known) bool {
+// all reports whether all of errs are echoes of stop, and there is one.
+func all(errs []error, stop Stop, ours Ours) bool {
 	for _, err := range errs {
-		if !Is(err, stop, known) {
+		if !Is(err, stop, ours) {
 			return false
 		}
 	}
 	return len(errs) > 0
+}
+
+// only reports whether all that s says is an echo of stop.
+func (s Saying) only(stop Stop, ours Ours) bool {
+	switch {
+	case s.More, s.Cause != nil && !tally.Same(s.Cause, stop.Cause):
+		return false
+	case s.Cause != nil && len(s.Errs) == 0:
+		return true
+	}
+	return all(s.Errs, stop, ours)
+}
+
+// Repeats reports whether err says nothing at all that stop does not. An echo may
+// say more, in words of its own: "while reading page 7: context canceled".
+func Repeats(err error, stop Stop, ours Ours) bool {
+	if says, ok := ours(err); ok && says.Cause != nil {
+		return len(says.Errs) == 0 && says.only(stop, ours)
+	}
+	return stop.is(err) || Matches(stop.Cause, err)
 }
 
 // is reports whether err is the error or the cause of the context itself.

@@ -26,10 +26,47 @@ type netError struct{}
 func (netError) Error() string   { return "operation was canceled" }
 func (netError) Is(e error) bool { return e == context.Canceled }
 
+// saying is an error that says of itself what it says, as those of package async do.
+type saying echo.Saying
+
+func (saying) Error() string { return "ours" }
+
+func ours(err error) (echo.Saying, bool) {
+	s, is := err.(saying)
+	return echo.Saying(s), is
+}
+
+func TestAnEchoMaySayMoreThanTheStop(t *testing.T) {
+	cause := fmt.Errorf("on purpose: %w", io.EOF)
+	stop := echo.Stop{Err: context.Canceled, Cause: cause}
+	list := []int{1}
+	for name, test := range map[string]struct {
+		err  error
+		stop echo.Stop
+		want bool
+	}{
+		"the error":               {context.Canceled, stop, true},
+		"the cause":               {cause, stop, true},
+		"what the cause wraps":    {io.EOF, stop, true},
+		"in words":                {fmt.Errorf("page 7: %w", cause), stop, false},
+		"a failure":               {io.ErrClosedPipe, stop, false},
+		"ours, of the cause":      {saying{Cause: cause}, stop, true},
+		"ours, of another cause":  {saying{Cause: io.ErrClosedPipe}, stop, false},
+		"ours, lists echoes":      {saying{Cause: cause, Errs: []error{cause}}, stop, false},
+		"ours, says more":         {saying{Cause: cause, More: true}, stop, false},
+		"ours, without a cause":   {saying{Errs: []error{cause}}, stop, false},
+		"ours, and is the cause":  {saying{More: true}, echo.Stop{Err: context.Canceled, Cause: saying{More: true}}, true},
+		"uncomparable, the cause": {uncomparable{list}, echo.Stop{Err: context.Canceled, Cause: uncomparable{list}}, true},
+	} {
+		if got := echo.Repeats(test.err, test.stop, ours); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestAnEchoSaysOnlyThatItsTaskWasStopped(t *testing.T) {
 	cause := errors.New("cause")
 	stop := echo.Stop{Err: context.Canceled, Cause: cause}
-	known := errors.New("known")
 	list := []int{1}
 	_, dial := (&net.Dialer{}).DialContext(cancelled(), "tcp", "127.0.0.1:1")
 	for name, test := range map[string]struct {
@@ -48,15 +85,22 @@ func TestAnEchoSaysOnlyThatItsTaskWasStopped(t *testing.T) {
 		"another end":            {context.DeadlineExceeded, stop, false},
 		"a dial of package net":  {dial, stop, true},
 		"only looks like net's":  {netError{}, stop, false},
-		"known to be one":        {known, stop, true},
-		"wraps a known one":      {fmt.Errorf("x: %w", known), stop, true},
+		"ours, of the cause":     {saying{Cause: cause}, stop, true},
+		"wraps ours":             {fmt.Errorf("x: %w", saying{Cause: cause}), stop, true},
+		"ours, of another cause": {saying{Cause: io.EOF}, stop, false},
+		"ours, lists echoes":     {saying{Errs: []error{saying{Cause: cause}, context.Canceled}}, stop, true},
+		"ours, and an echo":      {saying{Cause: cause, Errs: []error{cause}}, stop, true},
+		"ours, and a failure":    {saying{Cause: cause, Errs: []error{cause, io.EOF}}, stop, false},
+		"ours, says more":        {saying{Cause: cause, More: true}, stop, false},
+		"ours, says nothing":     {saying{}, stop, false},
+		"ours, without an error": {saying{Errs: []error{nil}}, stop, false},
 		"Unwrap panics":          {panics{}, stop, false},
 		"wraps itself":           {wrapsItself{}, stop, false},
 		"wraps nothing":          {wrapsNil{}, stop, false},
 		"uncomparable, the same": {uncomparable{list}, echo.Stop{Err: context.Canceled, Cause: uncomparable{list}}, true},
 		"uncomparable, another":  {uncomparable{[]int{1}}, echo.Stop{Err: context.Canceled, Cause: uncomparable{list}}, false},
 	} {
-		got := echo.Is(test.err, test.stop, func(err error) (bool, bool) { return err == known, err == known })
+		got := echo.Is(test.err, test.stop, ours)
 		if got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -9,18 +9,24 @@ const (
 	// Failure: an error that says something of its own.
 	Failure Class = iota
 	// Echo: an error that only repeats the cancellation of the scope, or of one
-	// around it. It is not listed, but the scope has not gone well.
+	// around it; or, without an error, something that was not done because of that.
+	// It is not listed, but the scope has not gone well.
 	Echo
 	// Panic: Err is what is to be raised.
 	Panic
 	// Goexit: the task called runtime.Goexit; Err says so.
 	Goexit
+	// Hook: an error of a hook, an observer or a discard. It cancels nothing, and
+	// never takes the place of another.
+	Hook
 )
 
 // A Fact is one thing that went wrong.
 type Fact struct {
-	Class Class
-	Err   error // not nil
+	Class   Class
+	Stopped bool  // it is of a daemon, and its scope has told that to stop
+	GoesOn  bool  // the scope is not cancelled for it
+	Err     error // not nil, but for an Echo
 
 	// Errs is listed in place of Err if it is not nil: what a task that was
 	// stopped for the same cause as its scope has to say of its own. A panic is
@@ -50,16 +56,19 @@ const (
 	// Open: nobody was told yet. It is the scope's if it is not claimed by the
 	// scope's end.
 	Open
+	// AtRoot: nobody was told yet, and the scope is a root, which has no end. The
+	// future keeps it until it is collected.
+	AtRoot
 	// Late: the scope has summed up and lists nothing any more. The root is to
 	// be told.
 	Late
 )
 
-// A Future is what is known of a future that has failed, as it settles.
+// A Future is what is known of a future as it settles, with a failure or with a
+// value that is to be discarded if nobody is given it.
 type Future struct {
-	Awaited bool // somebody is waiting, and will be given the error
+	Awaited bool // somebody is waiting, and will be given the outcome
 	Told    bool // its owner was told an expiry, or has cancelled it
-	Stopped bool // it is a daemon, and its scope has told it to stop
 	Rooted  bool // it belongs to a root, which sums nothing up: the future itself keeps account
 
 	// Abandoned: it is a promise that was neither resolved nor rejected. That is
@@ -69,41 +78,16 @@ type Future struct {
 	Late bool // the scope has summed up: it tells of nothing more
 }
 
-// A Body is how the handler or body of a scope has ended. Its failure was
-// recorded by Fail.
+// A Body is how the handler or body of a scope has ended, if its failure was not
+// recorded. The zero value: well, or its failure was.
 type Body struct {
 	Echo bool // it only repeated that the scope was cancelled
 
 	// Missed: somebody is to be given a value of it. With an echo there is none, and
 	// that is never excused.
 	Missed bool
-}
 
-// A Stop says why a scope was cancelled; the zero value, that it was not.
-type Stop struct {
-	Cause error
-}
-
-// A Sum is how a scope has gone.
-type Sum struct {
-	// Cause is why the scope was cancelled, if that is to be told: something was
-	// kept from being done or failed, and it is none of Errs.
-	Cause error
-	// Errs are the failures in the order in which they came, the one that
-	// decided first, and errors of hooks behind them. A panic that is to be
-	// raised is none of them.
-	Errs    []error
-	Dropped int   // how many more there were
-	Panic   error // is to be raised; nil for none
-	Goexit  bool  // something called runtime.Goexit
-}
-
-// Well reports that nothing is to be told.
-func (s *Sum) Well() bool {
-	return s.Cause == nil && s.Panic == nil && len(s.Errs) == 0 && s.Dropped == 0
-}
-
-// Echo reports that there is nothing to tell but that the scope was cancelled.
-func (s *Sum) Echo() bool {
-	return s.Cause != nil && s.Panic == nil && len(s.Errs) == 0 && s.Dropped == 0 && !s.Goexit
+	// Words are what an echo has said beside why the scope was cancelled ("while
+	// reading page 7: context canceled"). That is no failure, but nobody else tells it.
+	Words error
 }

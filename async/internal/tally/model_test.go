@@ -13,7 +13,8 @@ import (
 // A model is a tally that is too simple to be wrong: it keeps a log of what was
 // told, and goes through all of it for every question.
 type model struct {
-	log []entry
+	log     []entry
+	decided error // the first failure for which the scope was cancelled
 }
 
 // entry is one line of the log.
@@ -29,7 +30,7 @@ type entry struct {
 
 func (m *model) loud(c tally.Class) bool { return c == tally.Panic || c == tally.Goexit }
 
-func (m *model) child(c tally.Class, err error, stopped bool) tally.Decision {
+func (m *model) child(c tally.Class, err error, stopped, goesOn bool) tally.Decision {
 	switch {
 	case stopped && !m.loud(c):
 		return tally.Ignored
@@ -38,20 +39,30 @@ func (m *model) child(c tally.Class, err error, stopped bool) tally.Decision {
 		return tally.Recorded
 	}
 	m.log = append(m.log, entry{kind: "fact", class: c, err: err})
+	if goesOn {
+		return tally.Recorded
+	}
+	if m.decided == nil {
+		m.decided = err
+	}
 	return tally.Fails
 }
 
-func (m *model) newFuture(n int, c tally.Class, err error, of tally.Future) tally.Decision {
+func (m *model) newFuture(n int, c tally.Class, err error, of tally.Future, stopped bool) tally.Decision {
 	switch {
 	case c == tally.Echo:
-		if !of.Stopped {
+		if !stopped {
 			m.log = append(m.log, entry{kind: "echo"})
 		}
 		return tally.Given
 	case of.Awaited:
 		return tally.Given
-	case (of.Told || of.Stopped) && !m.loud(c):
+	case (of.Told || stopped) && !m.loud(c):
 		return tally.Given
+	case of.Rooted:
+		return tally.AtRoot
+	case of.Late:
+		return tally.Late
 	}
 	open := 0
 	for _, e := range m.log {
@@ -60,6 +71,19 @@ func (m *model) newFuture(n int, c tally.Class, err error, of tally.Future) tall
 		}
 	}
 	m.log = append(m.log, entry{kind: "future", class: c, err: err, future: n, counted: c != tally.Panic && open >= tally.Max})
+	return tally.Open
+}
+
+func (m *model) newValue(n int, of tally.Future) tally.Decision {
+	switch {
+	case of.Awaited:
+		return tally.Given
+	case of.Rooted:
+		return tally.AtRoot
+	case of.Late:
+		return tally.Late
+	}
+	m.log = append(m.log, entry{kind: "value", future: n})
 	return tally.Open
 }
 
@@ -101,10 +125,11 @@ func (m *model) values() (which []int) {
 	return which
 }
 
-func (m *model) sum(echo bool, cause, excused error, dropped int) string {
+// sum sums up how a scope has gone whose body has ended so.
+func (m *model) sum(body tally.Body, cause, excused error, dropped int) string {
 	var errs, hooks []error
 	var raised error
-	hurt, goexit := echo || dropped > 0, false
+	hurt, goexit := body.Echo || dropped > 0, false
 	for _, e := range m.log {
 		hurt = hurt || e.kind == "echo" || e.kind == "skip" || e.kind == "fact" || e.kind == "hook"
 		goexit = goexit || e.kind == "fact" && e.class == tally.Goexit
@@ -129,6 +154,9 @@ func (m *model) sum(echo bool, cause, excused error, dropped int) string {
 	if i := slices.Index(errs, cause); i > 0 {
 		errs = slices.Insert(slices.Delete(errs, i, i+1), 0, cause)
 	}
+	if body.Echo && body.Missed {
+		excused = nil
+	}
 	told := "none"
 	if cause != nil && cause != excused && hurt && cause != raised && !slices.Contains(errs, cause) {
 		told = cause.Error()
@@ -144,7 +172,15 @@ func (m *model) sum(echo bool, cause, excused error, dropped int) string {
 		errs = append(errs[:tally.Max-1], errs[n-1])
 		dropped += n - tally.Max
 	}
-	return fmt.Sprint(told, errs, dropped, raised, goexit)
+	only := told == "none" && raised == nil && len(errs) == 1 && dropped == 0
+	if told != "none" && body.Words != nil {
+		if raised == nil {
+			errs = append([]error{body.Words}, errs...)
+		} else {
+			errs = append(errs, body.Words)
+		}
+	}
+	return fmt.Sprint(told, errs, dropped, raised, goexit, only)
 }
 
 func realSum(s tally.Sum) string {
@@ -152,10 +188,11 @@ func realSum(s tally.Sum) string {
 	if s.Cause != nil {
 		told = s.Cause.Error()
 	}
-	if s.Errs == nil {
-		s.Errs = []error{}
+	only := s.Only()
+	if only != nil && only != s.Errs[0] {
+		return "the only error is another"
 	}
-	return fmt.Sprint(told, s.Errs, s.Dropped, s.Panic, s.Goexit)
+	return fmt.Sprint(told, append([]error{}, s.List()...), s.Dropped, s.Panic, s.Goexit, only != nil)
 }
 
 // play runs a program decoded from data on both, and returns how they differ.
@@ -186,30 +223,32 @@ func play(data []byte) string {
 		var a, b any
 		switch next(10) {
 		case 0, 1:
-			f, stopped := tally.Fact{Class: class, Err: err}, next(4) == 0
+			f := tally.Fact{Class: class, Err: err, Stopped: next(4) == 0, GoesOn: next(4) == 0}
 			named := class != tally.Panic && next(3) == 0 // a scope in it has told of it with a name
 			if named {
 				f.Err = whose{"in", err}
 			}
-			a, b = real.Child(&f, stopped), m.child(class, err, stopped)
-			if last := len(m.log) - 1; named && b == tally.Fails {
+			before := len(m.log)
+			a, b = real.Record(&f), m.child(class, err, f.Stopped, f.GoesOn)
+			if last := len(m.log) - 1; named && last == before && class != tally.Echo {
 				m.log[last].name = "in"
 			}
 		case 2, 3, 4:
-			f, of := tally.Fact{Class: class, Err: err}, tally.Future{Awaited: next(4) == 0, Told: next(4) == 0, Stopped: next(8) == 0}
+			f := tally.Fact{Class: class, Err: err, Stopped: next(8) == 0}
+			of := tally.Future{Awaited: next(4) == 0, Told: next(4) == 0, Rooted: next(16) == 1, Late: next(16) == 1}
 			entries = append(entries, &tally.Entry{Of: fmt.Sprint(len(entries))})
-			a, b = real.Future(&f, of, entries[len(entries)-1]), m.newFuture(len(entries)-1, class, err, of)
+			a, b = real.Future(&f, of, entries[len(entries)-1]), m.newFuture(len(entries)-1, class, err, of, f.Stopped)
 		case 5:
+			of := tally.Future{Awaited: next(4) == 1, Rooted: next(8) == 1, Late: next(8) == 1}
 			entries = append(entries, &tally.Entry{Of: fmt.Sprint(len(entries))})
-			real.Value(entries[len(entries)-1])
-			m.log = append(m.log, entry{kind: "value", future: len(entries) - 1})
+			a, b = real.Value(of, entries[len(entries)-1]), m.newValue(len(entries)-1, of)
 		case 6:
 			if len(entries) > 0 {
 				n := next(len(entries))
 				a, b = real.Claim(entries[n]), m.claim(n)
 			}
 		case 7:
-			real.Hook(err)
+			real.Record(&tally.Fact{Class: tally.Hook, Err: err})
 			m.log = append(m.log, entry{kind: "hook", err: err})
 		case 8:
 			if cause == nil {
@@ -221,7 +260,7 @@ func play(data []byte) string {
 				}
 			}
 			if next(2) == 0 {
-				real.Skip()
+				real.Record(&tally.Fact{Class: tally.Echo})
 				m.log = append(m.log, entry{kind: "skip"})
 			}
 		case 9:
@@ -235,23 +274,32 @@ func play(data []byte) string {
 			return fmt.Sprintf("answered %v, the model %v", a, b)
 		}
 	}
-	silent := real.Silent(tally.Stop{Cause: cause})
-	lost, values := realSum(real.Lost(tellName).Sum(tally.Body{}, tally.Stop{}, nil)), real.HasValues()
+	silent := real.Silent(cause)
+	lost, values := realSum(real.Lost(tellName).Sum(tally.Body{}, nil, nil)), real.HasValues()
 	real.TakeFailures(tellName)
 	dropped += m.end()
-	got, want := realSum(real.Sum(tally.Body{}, tally.Stop{Cause: cause}, nil)), m.sum(false, cause, excused, dropped)
-	if got != want {
-		return fmt.Sprintf("summed up\n%s\nthe model\n%s", got, want)
+	var well bool
+	for _, body := range []tally.Body{
+		{Echo: true, Words: errors.New("words")}, {Echo: true, Missed: true, Words: errors.New("words")}, {Echo: true}, {},
+	} {
+		sum := real.Sum(body, cause, nil)
+		well = sum.Well()
+		if got, want := realSum(sum), m.sum(body, cause, excused, dropped); got != want {
+			return fmt.Sprintf("summed up with the body %v\n%s\nthe model\n%s", body, got, want)
+		}
 	}
-	if all := realSum(real.Sum(tally.Body{}, tally.Stop{}, nil)); lost != all {
+	if own := m.decided != nil && m.decided == cause; own && !real.Own(cause) {
+		return "what the scope was cancelled for is not its own"
+	}
+	if all := realSum(real.Sum(tally.Body{}, nil, nil)); lost != all {
 		return fmt.Sprintf("lost\n%s\nsummed up\n%s", lost, all)
 	}
 	open := len(m.values())
 	if values != (open > 0) {
 		return fmt.Sprintf("has values: %v, the model has %d", values, open)
 	}
-	if well := want == "none[] 0 <nil> false"; silent != (well && open == 0) {
-		return fmt.Sprintf("silent: %v, summed up\n%s", silent, want)
+	if silent != (well && open == 0) {
+		return fmt.Sprintf("silent: %v, well: %v", silent, well)
 	}
 	return ""
 }

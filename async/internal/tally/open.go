@@ -65,10 +65,30 @@ func (l *list) remove(x *Entry) {
 	x.prev, x.next = nil, nil
 }
 
-// keep lists an open failure. A panic always finds a place, because it must be
-// raised; other errors only while there are fewer than Max of them.
+// Value decides about a value with a discard hook, as its future settles. If the
+// decision is Open, x stands for it from now on; see Claim. If it is Late, the value
+// is to be discarded now.
+func (t *Tally) Value(of Future, x *Entry) Decision { return t.offer(nil, of, x) }
+
+// offer decides what becomes of an outcome that is told or given to the one who
+// asks first: an error, or a value if f is nil.
+func (t *Tally) offer(f *Fact, of Future, x *Entry) Decision {
+	switch {
+	case of.Awaited:
+		return Given
+	case of.Rooted:
+		return AtRoot
+	case of.Late:
+		return Late
+	}
+	t.keep(x, f)
+	return Open
+}
+
+// keep lists what is open. A value always finds a place, and so does a panic, because
+// it must be raised; other errors only while there are fewer than Max of them.
 func (t *Tally) keep(x *Entry, f *Fact) {
-	if f.Class != Panic {
+	if f != nil && f.Class != Panic {
 		if t.failing >= Max {
 			x.state = countedOnly
 			t.counted++
@@ -77,12 +97,6 @@ func (t *Tally) keep(x *Entry, f *Fact) {
 		t.failing++
 	}
 	x.state, x.fact = listed, f
-	t.open.push(x)
-}
-
-// Value lists a value that is to be discarded if nobody is given it.
-func (t *Tally) Value(x *Entry) {
-	x.state = listed
 	t.open.push(x)
 }
 
@@ -183,8 +197,12 @@ func (t *Tally) TakeValue() *Entry {
 	return nil
 }
 
-// Forget drops what has gone wrong so far, because it has been told. What is
-// open stays, and so does what the scope was cancelled for.
+// Forget drops what has gone wrong so far, because it has been told; and with it was
+// told why the scope was cancelled, which is not told again. What is open stays, and
+// so does what the scope was cancelled for.
 func (t *Tally) Forget() {
-	*t = Tally{Bare: t.Bare, open: t.open, failing: t.failing, counted: t.counted, decided: t.decided, excused: t.excused}
+	*t = Tally{
+		Bare: t.Bare, told: true, decided: t.decided, excused: t.excused,
+		open: t.open, failing: t.failing, counted: t.counted,
+	}
 }

@@ -19,16 +19,18 @@ var update = flag.Bool("update", false, "write what the scripts come to into the
 // stands what each event was answered and, last, how the scope has gone.
 //
 //	go E [class] [list=A,B] [dropped=N] [stopped]    a Go task has ended with E
+//	go E [class] goes-on                             the same, but the scope goes on
 //	future NAME E [class] [awaited] [told] ...       a future has failed
-//	value NAME                                       a value waits to be given
+//	value NAME [awaited] [rooted] [late]             a value waits to be given
 //	claim NAME                                       somebody is given it
 //	own E [class]                                    the body or handler has failed
-//	hook E, echo, skip                               as the methods are called
+//	hook E                                           E is an error of a hook
+//	echo, skip                                       something repeats the stop, or was not done for it
 //	stop CAUSE                                       the scope was cancelled
 //	excuse CAUSE                                     that it was is no failure
 //	excused CAUSE                                    as excuse, when it was cancelled for that
 //	unexcuse CAUSE                                   something else was faster
-//	body echo [missed]                               the body only repeated it
+//	body echo [missed] [words=E]                     the body only repeated it, in these words
 //	end [named]                                      the unclaimed is the scope's, and told with the NAME
 //	also NAME E                                      E is told with the NAME from here on
 //	values                                           the values to be discarded
@@ -68,7 +70,7 @@ type script struct {
 	errs    map[string]error
 	entries map[string]*tally.Entry
 	body    tally.Body
-	stop    tally.Stop
+	cause   error // why it was cancelled
 	last    error
 	out     strings.Builder
 }
@@ -160,37 +162,41 @@ func (s *script) fact(name string, words []string) (f tally.Fact, has map[string
 	return f, has
 }
 
+// entry returns a new entry that is found by its name.
+func (s *script) entry(name string) *tally.Entry {
+	s.entries[name] = &tally.Entry{Of: name}
+	return s.entries[name]
+}
+
+func future(has map[string]bool) tally.Future {
+	return tally.Future{Awaited: has["awaited"], Told: has["told"], Rooted: has["rooted"], Abandoned: has["abandoned"], Late: has["late"]}
+}
+
 func (s *script) event(t *testing.T, w []string) string {
-	decisions := [...]string{"ignored", "recorded", "fails the scope", "given", "open", "late"}
+	decisions := [...]string{"ignored", "recorded", "fails the scope", "given", "open", "at the root", "late"}
 	switch w[0] {
 	case "go":
 		f, has := s.fact(w[1], w[2:])
-		return decisions[s.tally.Child(&f, has["stopped"])]
+		f.Stopped, f.GoesOn = has["stopped"], has["goes-on"]
+		return decisions[s.tally.Record(&f)]
 	case "own":
 		f, _ := s.fact(w[1], w[2:])
-		s.tally.Fail(&f)
+		s.tally.Record(&f)
 	case "future":
 		f, has := s.fact(w[2], w[3:])
-		x := &tally.Entry{Of: w[1]}
-		s.entries[w[1]] = x
-		return decisions[s.tally.Future(&f, tally.Future{
-			Awaited: has["awaited"], Told: has["told"], Stopped: has["stopped"],
-			Rooted: has["rooted"], Abandoned: has["abandoned"], Late: has["late"],
-		}, x)]
+		f.Stopped = has["stopped"]
+		return decisions[s.tally.Future(&f, future(has), s.entry(w[1]))]
 	case "value":
-		x := &tally.Entry{Of: w[1]}
-		s.entries[w[1]] = x
-		s.tally.Value(x)
+		_, has := s.fact("", w[2:])
+		return decisions[s.tally.Value(future(has), s.entry(w[1]))]
 	case "claim":
 		return fmt.Sprint(s.tally.Claim(s.entries[w[1]]))
 	case "hook":
-		s.tally.Hook(s.err(w[1]))
-	case "echo":
-		s.tally.Echo()
-	case "skip":
-		s.tally.Skip()
+		s.tally.Record(&tally.Fact{Class: tally.Hook, Err: s.err(w[1])})
+	case "echo", "skip":
+		s.tally.Record(&tally.Fact{Class: tally.Echo})
 	case "stop":
-		s.stop.Cause = s.err(w[1])
+		s.cause = s.err(w[1])
 	case "excuse":
 		return fmt.Sprint(s.tally.Excuse(s.err(w[1])))
 	case "unexcuse":
@@ -198,7 +204,11 @@ func (s *script) event(t *testing.T, w []string) string {
 	case "excused":
 		s.tally.Excused(s.err(w[1]))
 	case "body":
-		s.body = tally.Body{Echo: true, Missed: len(w) > 2}
+		_, has := s.fact("", w[2:])
+		s.body = tally.Body{Echo: true, Missed: has["missed"]}
+		if words, said := strings.CutPrefix(w[len(w)-1], "words="); said {
+			s.body.Words = s.err(words)
+		}
 	case "end":
 		if len(w) > 1 {
 			s.tally.TakeFailures(tellName)
@@ -225,10 +235,10 @@ func (s *script) event(t *testing.T, w []string) string {
 
 // sum writes how the scope has gone.
 func (s *script) sum() {
-	sum := s.tally.Sum(s.body, s.stop, s.last)
+	sum := s.tally.Sum(s.body, s.cause, s.last)
 	fmt.Fprintf(&s.out, "cause: %v\n", sum.Cause)
-	for i, err := range sum.Errs {
-		if i < 4 || i == len(sum.Errs)-1 {
+	for i, err := range sum.List() {
+		if i < 4 || i == len(sum.List())-1 {
 			fmt.Fprintf(&s.out, "%2d: %v\n", i, err)
 		} else if i == 4 {
 			fmt.Fprintln(&s.out, " ...")
@@ -237,7 +247,7 @@ func (s *script) sum() {
 	for label, value := range map[string]any{"dropped": sum.Dropped} {
 		fmt.Fprintf(&s.out, "%s: %v\n", label, value)
 	}
-	if s.tally.Silent(s.stop) && s.last == nil && !s.body.Echo {
+	if s.tally.Silent(s.cause) && s.last == nil && !s.body.Echo {
 		fmt.Fprintln(&s.out, "silent")
 	}
 	fmt.Fprintf(&s.out, "panic: %v, goexit: %v, well: %v, echo: %v\n", sum.Panic, sum.Goexit, sum.Well(), sum.Echo())

@@ -32,28 +32,37 @@ type Tally struct {
 	decided error   // the first failure for which the scope was to be cancelled
 	excused error   // why the scope was cancelled without having failed
 	goexit  bool    // something called runtime.Goexit
-	echoed  bool    // something only repeated that the scope was cancelled
-	skipped bool    // something was not done because the scope was cancelled
+
+	// unfinished: something only repeated that the scope was cancelled, or was not
+	// done because of that.
+	unfinished bool
+	told       bool // why the scope was cancelled; see Forget
 
 	open    list // failures of futures and values that nobody was given yet
 	failing int  // errors in open, panics and values not counted; at most Max
 	counted int  // open errors that found no place in the list and are only counted
 }
 
-// Child decides about the end of a Go task, of an item, or of whatever else has
-// nobody but the scope to tell. stopped says that it is a daemon and that its
-// scope has told it to stop: what it returns then is not a failure.
-func (t *Tally) Child(f *Fact, stopped bool) Decision {
+// Record decides about a fact that nobody but the scope is told of: how a Go task,
+// an item, or the body itself has ended; what went wrong in a hook.
+func (t *Tally) Record(f *Fact) Decision {
 	switch {
-	case stopped && !f.mustRaise():
+	case f.Stopped && !f.mustRaise():
 		return Ignored
 	case f.Class == Echo:
-		t.echoed = true
-		return Recorded
+		t.unfinished = true
+	case f.Class == Hook:
+		t.addHook(f.Err)
+	case f.GoesOn:
+		t.fail(f, nil)
 	default:
-		t.Fail(f)
+		t.fail(f, nil)
+		if t.decided == nil {
+			t.decided = f.Err
+		}
 		return Fails
 	}
+	return Recorded
 }
 
 // Future decides about the failure of a future. If the decision is Open, x
@@ -62,28 +71,20 @@ func (t *Tally) Future(f *Fact, of Future, x *Entry) Decision {
 	switch {
 	case of.Abandoned:
 		if of.Awaited {
-			t.Fail(f)
+			t.fail(f, nil)
 		}
 		return Given
 	case f.Class == Echo:
-		t.echoed = t.echoed || !of.Stopped
+		t.unfinished = t.unfinished || !f.Stopped
 		return Given
-	case of.Awaited, (of.Told || of.Stopped) && !f.mustRaise():
+	case (of.Told || f.Stopped) && !f.mustRaise():
 		return Given
-	case of.Rooted:
-		return Open
-	case of.Late:
-		return Late
 	}
-	t.keep(x, f)
-	return Open
+	return t.offer(f, of, x)
 }
 
-// Fail records a failure, a panic or Goexit.
-func (t *Tally) Fail(f *Fact) { t.fail(f, nil) }
-
-// fail is Fail for a failure that is told as tell says; nil: as it is. tell is not
-// asked about what is not listed.
+// fail lists a failure, a panic or Goexit, which is told as tell says; nil: as it is.
+// tell is not asked about what is not listed.
 func (t *Tally) fail(f *Fact, tell func(error) error) {
 	if f.Class == Goexit {
 		t.goexit = true
@@ -138,8 +139,8 @@ func (t *Tally) contains(errs []error, err error) bool {
 	return slices.ContainsFunc(errs, func(e error) bool { return t.same(e, err) })
 }
 
-// Hook records an error of a hook, which never takes the place of another.
-func (t *Tally) Hook(err error) {
+// addHook lists an error of a hook, once.
+func (t *Tally) addHook(err error) {
 	switch {
 	case t.contains(t.hooks, err):
 	case len(t.hooks) < Max:
@@ -149,22 +150,14 @@ func (t *Tally) Hook(err error) {
 	}
 }
 
-// Echo records that something only repeated the cancellation of the scope.
-func (t *Tally) Echo() { t.echoed = true }
-
-// Skip records that something was not done because the scope was cancelled.
-func (t *Tally) Skip() { t.skipped = true }
-
-// Has reports whether err is one of the failures so far.
-func (t *Tally) Has(err error) bool {
-	return t != nil && (t.panicky != nil && t.same(t.panicky, err) || t.contains(t.errs, err))
+// has reports whether err is one of the failures so far.
+func (t *Tally) has(err error) bool {
+	return t.panicky != nil && t.same(t.panicky, err) || t.contains(t.errs, err)
 }
 
-// Decides notes that the scope is to be cancelled with err, which is recorded.
-func (t *Tally) Decides(err error) {
-	if t.decided == nil {
-		t.decided = err
-	}
+// failed reports whether anything has failed so far.
+func (t *Tally) failed() bool {
+	return t.panicky != nil || t.goexit || len(t.errs)+len(t.hooks)+t.dropped > 0
 }
 
 // Excuse notes that the scope is to be cancelled for cause, and that this is no
@@ -191,24 +184,22 @@ func (t *Tally) Unexcuse(cause error) {
 	}
 }
 
-// Silent reports whether the end of a scope that was cancelled as stop says has
-// nothing to tell and nothing to discard.
-func (t *Tally) Silent(stop Stop) bool {
+// Silent reports whether the end of a scope that was cancelled for cause, nil if it
+// was not, has nothing to tell and nothing to discard.
+func (t *Tally) Silent(cause error) bool {
 	switch {
 	case t == nil:
 		return true
-	case t.panicky != nil || t.goexit || len(t.errs)+len(t.hooks)+t.dropped > 0:
-		return false
-	case t.open.first != nil || t.counted > 0:
+	case t.failed() || t.open.first != nil || t.counted > 0:
 		return false
 	}
-	return stop.Cause == nil || t.same(stop.Cause, t.excused) || !t.echoed && !t.skipped
+	return cause == nil || !t.unfinished || t.same(cause, t.excused)
 }
 
 // Own reports whether cause is a failure of the scope's own: one of those that
 // are listed, or the first for which it was to be cancelled.
 func (t *Tally) Own(cause error) bool {
-	return t != nil && (t.same(t.decided, cause) || t.Has(cause))
+	return t != nil && (t.same(t.decided, cause) || t.has(cause))
 }
 
 // FirstPanic returns the panic that is to be raised, nil if there is none.
@@ -217,36 +208,4 @@ func (t *Tally) FirstPanic() error {
 		return nil
 	}
 	return t.panicky
-}
-
-// Sum sums up how the scope has gone so far. It changes nothing. last, if it is
-// not nil, is one more error, told behind all others.
-//
-// The failure that cancelled the scope comes first: of two that fail at the same
-// time, the other may have been recorded before.
-func (t *Tally) Sum(body Body, stop Stop, last error) (s Sum) {
-	if t == nil {
-		t = new(Tally)
-	}
-	unfinished := body.Echo || t.echoed || t.skipped || last != nil || t.panicky != nil || t.goexit ||
-		len(t.errs)+len(t.hooks)+t.dropped > 0
-	excused := t.same(stop.Cause, t.excused) && !(body.Echo && body.Missed)
-	if stop.Cause != nil && unfinished && !t.Has(stop.Cause) && !excused {
-		s.Cause = stop.Cause
-	}
-	s.Panic, s.Goexit, s.Dropped = t.panicky, t.goexit, t.dropped
-	s.Errs = append(append(s.Errs, t.errs...), t.hooks...)
-	for i, err := range t.errs {
-		if i > 0 && t.same(err, stop.Cause) {
-			copy(s.Errs[1:], t.errs[:i])
-			s.Errs[0] = err
-		}
-	}
-	if last != nil {
-		s.Errs = append(s.Errs, last)
-	}
-	if n := len(s.Errs) - Max; n > 0 { // the last is not the one to leave out
-		s.Errs, s.Dropped = slices.Delete(s.Errs, Max-1, len(s.Errs)-1), s.Dropped+n
-	}
-	return s
 }

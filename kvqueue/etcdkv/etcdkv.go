@@ -39,7 +39,7 @@ import (
 type Store struct {
 	client  *clientv3.Client
 	kv      clientv3.KV // knows whether a request was sent
-	watcher func() clientv3.Watcher
+	watches opener
 	leases  pb.LeaseClient
 	timeout time.Duration
 }
@@ -71,7 +71,7 @@ func New(client *clientv3.Client, options ...Option) *Store {
 	s := &Store{
 		client:  client,
 		kv:      clientv3.NewKVFromKVClient(sender{pb.NewKVClient(client.ActiveConnection())}, client),
-		watcher: func() clientv3.Watcher { return clientv3.NewWatcher(client) },
+		watches: ofClient{client},
 		leases:  pb.NewLeaseClient(client.ActiveConnection()),
 		timeout: 5 * time.Second,
 	}

@@ -40,9 +40,11 @@ func (q *quiet) RequestProgress(context.Context) error {
 
 func (q *quiet) Close() error { return nil }
 
+func (q *quiet) open() clientv3.Watcher { return q }
+
 // watch watches with a timeout of ten seconds, and returns after how long that ended, and why.
 func watch(t *testing.T, q *quiet) (after time.Duration, err error) {
-	s := &Store{watcher: func() clientv3.Watcher { return q }, timeout: 10 * time.Second}
+	s := &Store{watches: q, timeout: 10 * time.Second}
 	begin := time.Now()
 	for _, err = range s.Watch(t.Context(), 1, []byte("a/")) {
 	}

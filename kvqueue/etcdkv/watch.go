@@ -20,6 +20,13 @@ var errEnded = errors.New("etcdkv: the watch has ended, as it does when the clie
 // errSilent is of a watch whose member says nothing, and does not answer.
 var errSilent = errors.New("etcdkv: the member that is watched does not answer")
 
+// An opener makes the watcher of each watch.
+type opener interface{ open() clientv3.Watcher }
+
+type ofClient struct{ *clientv3.Client }
+
+func (c ofClient) open() clientv3.Watcher { return clientv3.NewWatcher(c.Client) }
+
 // Watch yields the changes of the prefixes, each of which is a watcher of one gRPC stream. A
 // break of the connection is mended by the client. A member that has lost its leader ends the
 // watch with an error; so does one that stands still: one of which nothing is heard for half of
@@ -28,7 +35,7 @@ var errSilent = errors.New("etcdkv: the member that is watched does not answer")
 func (s *Store) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte) iter.Seq2[kvqueue.Event, error] {
 	return func(yield func(kvqueue.Event, error) bool) {
 		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-		watcher := s.watcher() // its stream is no other watch's, so a silent one ends with this
+		watcher := s.watches.open() // its stream is no other watch's, so a silent one ends with this
 		defer watcher.Close()
 		var readers sync.WaitGroup
 		defer readers.Wait()

@@ -3,13 +3,10 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -85,12 +82,9 @@ type program struct {
 	came    []*SignalError
 	stopped time.Time // when the program was told to stop, or a Run in it began to drain
 	first   error     // that a service, or run, has failed with
-	told    bool      // it was written, or what holds it
+	// said is closed when it was written, or what holds it; nil: nobody has begun to.
+	said chan struct{}
 }
-
-// lastWords is how long the third signal waits for the standard error, to which
-// what has failed may not have been written yet.
-const lastWords = 100 * time.Millisecond
 
 // programKey is the key under which a context shows the program it is part of.
 type programKey struct{}
@@ -241,66 +235,3 @@ func (p *program) shutdown() error {
 	}
 	return async.Shutdown(ctx)
 }
-
-// note notes that a part of the program has failed with err, for the case that the
-// program is ended before it can say so.
-func (p *program) note(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.first == nil {
-		p.first = err
-	}
-}
-
-// sayFailure says what was noted, unless that is being said.
-func (p *program) sayFailure() {
-	p.mu.Lock()
-	err, told := p.first, p.told
-	p.mu.Unlock()
-	if err != nil && !told {
-		p.say(err)
-	}
-}
-
-// say writes an error to the standard error.
-func (p *program) say(err error) {
-	p.mu.Lock()
-	p.told = true
-	p.mu.Unlock()
-	fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(os.Args[0]), strings.TrimRight(textOf(err), "\n"))
-}
-
-// textOf returns the text of an error or of what was panicked with. A method of it
-// may panic.
-func textOf(value any) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprintf("%T, whose text panics", value)
-		}
-	}()
-	return fmt.Sprint(value)
-}
-
-// A crash is a panic that has come up to Main.
-type crash struct {
-	value any
-	stack []byte
-}
-
-// Unwrap returns what was panicked with, if it is an error.
-func (c *crash) Unwrap() error {
-	err, _ := c.value.(error)
-	return err
-}
-
-// Error tells what was panicked with, and the stack of the goroutine that has
-// panicked.
-func (c *crash) Error() string {
-	if p, ok := c.value.(*async.PanicError); ok {
-		return textOf(p) // it has its own
-	}
-	return fmt.Sprintf("panic: %s\n\n%s", textOf(c.value), c.stack)
-}
-
-// ExitStatus returns that of a program of Go that has panicked.
-func (c *crash) ExitStatus() int { return statusPanic }

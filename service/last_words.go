@@ -1,0 +1,102 @@
+package service
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// This file is how a program says what has failed, once, before it ends.
+
+// lastWords is how long the third signal waits for the standard error, to which
+// what has failed may not have been written yet.
+const lastWords = 100 * time.Millisecond
+
+// note notes that a part of the program has failed with err, for the case that the
+// program is ended before it can say so.
+func (p *program) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first == nil {
+		p.first = err
+	}
+}
+
+// sayFailure says what was noted, and waits for who says that already.
+func (p *program) sayFailure() {
+	p.mu.Lock()
+	err, said, mine := p.first, p.said, false
+	if err != nil {
+		said, mine = p.saysLocked()
+	}
+	p.mu.Unlock()
+	if mine {
+		write(err)
+		close(said)
+	} else if said != nil {
+		<-said
+	}
+}
+
+// say writes an error to the standard error.
+func (p *program) say(err error) {
+	p.mu.Lock()
+	said, first := p.saysLocked()
+	p.mu.Unlock()
+	write(err)
+	if first {
+		close(said)
+	}
+}
+
+// saysLocked notes that somebody is about to say what has failed. The first is to close
+// said when that is done.
+func (p *program) saysLocked() (said chan struct{}, first bool) {
+	if first = p.said == nil; first {
+		p.said = make(chan struct{})
+	}
+	return p.said, first
+}
+
+func write(err error) {
+	fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(os.Args[0]), strings.TrimRight(textOf(err), "\n"))
+}
+
+// textOf returns the text of an error or of what was panicked with. A method of it
+// may panic.
+func textOf(value any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("%T, whose text panics", value)
+		}
+	}()
+	return fmt.Sprint(value)
+}
+
+// A crash is a panic that has come up to Main.
+type crash struct {
+	value any
+	stack []byte
+}
+
+// Unwrap returns what was panicked with, if it is an error.
+func (c *crash) Unwrap() error {
+	err, _ := c.value.(error)
+	return err
+}
+
+// Error tells what was panicked with, and the stack of the goroutine that has
+// panicked.
+func (c *crash) Error() string {
+	if p, ok := c.value.(*async.PanicError); ok {
+		return textOf(p) // it has its own
+	}
+	return fmt.Sprintf("panic: %s\n\n%s", textOf(c.value), c.stack)
+}
+
+// ExitStatus returns that of a program of Go that has panicked.
+func (c *crash) ExitStatus() int { return statusPanic }

@@ -265,3 +265,25 @@ func (m *Member) Stop() error { return m.process.Process.Signal(syscall.SIGSTOP)
 
 // Continue has a member that was stopped go on.
 func (m *Member) Continue() error { return m.process.Process.Signal(syscall.SIGCONT) }
+
+// Save ends the member, keeps a copy of its files, and starts it again. The function that it returns
+// ends it, gives it those files, and starts it: the store has gone back to an older state.
+func (m *Member) Save(tb testing.TB) (restore func()) {
+	tb.Helper()
+	data, kept := filepath.Join(m.dir, "data"), filepath.Join(tb.TempDir(), "kept")
+	swap := func(from, to string) {
+		tb.Helper()
+		m.Kill()
+		if err := os.RemoveAll(to); err != nil {
+			tb.Fatal(err)
+		}
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			tb.Fatal(err)
+		}
+		if err := m.Start(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	swap(data, kept)
+	return func() { tb.Helper(); swap(kept, data) }
+}

@@ -64,6 +64,11 @@ func NoSocket() Option { return func(s *settings) { s.noSocket = true } }
 // what to do if the file is damaged, or one of another program, or written by a newer
 // version, or cannot be read and written. Sessions of an earlier process have ended.
 func Open(path string, options ...Option) (*Store, error) {
+	return open(path, new(boltfile.Checked), options...)
+}
+
+// open is Open, for one who may have looked through the file already.
+func open(path string, checked *boltfile.Checked, options ...Option) (*Store, error) {
 	var set settings
 	for _, o := range options {
 		o(&set)
@@ -72,7 +77,7 @@ func Open(path string, options ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	bolt, file, err := openFile(path, set.noSync)
+	bolt, file, err := openFile(path, set.noSync, checked)
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,8 @@ var (
 const format = 1
 
 // openFile opens the file. Its error says what to do.
-func openFile(path string, noSync bool) (*bbolt.DB, *os.File, error) {
-	bolt, file, err := openBolt(path, noSync)
+func openFile(path string, noSync bool, checked *boltfile.Checked) (*bbolt.DB, *os.File, error) {
+	bolt, file, err := openBolt(path, noSync, checked)
 	if err != nil {
 		return nil, nil, explained(path, err)
 	}
@@ -44,15 +44,15 @@ func openFile(path string, noSync bool) (*bbolt.DB, *os.File, error) {
 }
 
 // openBolt checks, opens and locks the file, and makes it if there is none.
-func openBolt(path string, noSync bool) (bolt *bbolt.DB, file *os.File, err error) {
+func openBolt(path string, noSync bool, checked *boltfile.Checked) (bolt *bbolt.DB, file *os.File, err error) {
 	fresh, err := boltfile.Fresh(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	patience := boltfile.LockPatience
-	if !fresh {
+	if !fresh && !checked.Is(path) {
 		begin := time.Now()
-		if err := check(path); err != nil {
+		if err := check(path, checked); err != nil {
 			return nil, nil, err
 		}
 		patience = boltfile.PatienceAfterCheck(begin)
@@ -84,7 +84,7 @@ func openBolt(path string, noSync bool) (bolt *bbolt.DB, file *os.File, err erro
 }
 
 // check reads a whole file, and says what is wrong with its structure.
-func check(path string) error {
+func check(path string, checked *boltfile.Checked) error {
 	// It cannot be written while we have it open like this. bbolt looks at nothing but
 	// its meta pages meanwhile.
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: boltfile.LockPatience, ReadOnly: true})
@@ -100,6 +100,8 @@ func check(path string) error {
 	if err == nil {
 		if err = boltfile.Check(f, db.Info().PageSize); err != nil {
 			err = damaged(path, err)
+		} else {
+			err = checked.Note(f)
 		}
 		err = errors.Join(err, f.Close())
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/internal/boltfile"
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
@@ -22,6 +23,8 @@ type Shared struct {
 	turn chan struct{} // has one element while somebody uses what follows
 	now  backend       // nil: to be opened
 	done bool          // closed
+
+	checked boltfile.Checked
 }
 
 // A backend is the file, or the process that has it.
@@ -100,7 +103,7 @@ func (s *Shared) current(ctx context.Context) (backend, error) {
 // open opens the file, or reaches the process that has it. The error is ErrTaken while
 // another process has it and does not listen yet, or not any more.
 func (s *Shared) open() (backend, error) {
-	own, taken := Open(s.path, s.options...)
+	own, taken := open(s.path, &s.checked, s.options...)
 	if taken == nil {
 		return own, nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // check reads a whole file, and says what is wrong with its structure.
-func check(path string) error {
+func check(path string, checked *boltfile.Checked) error {
 	// It cannot be written while we have it open like this. bbolt looks at nothing but
 	// its meta pages meanwhile.
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: boltfile.LockPatience, ReadOnly: true})
@@ -19,7 +19,10 @@ func check(path string) error {
 	}
 	f, err := os.Open(path)
 	if err == nil {
-		err = errors.Join(boltfile.Check(f, db.Info().PageSize), f.Close())
+		if err = boltfile.Check(f, db.Info().PageSize); err == nil {
+			err = checked.Note(f)
+		}
+		err = errors.Join(err, f.Close())
 	}
 	return errors.Join(err, db.Close())
 }

@@ -32,8 +32,8 @@ var errTaken = errors.New("another process has it")
 
 // openFile opens the file itself. broken is called when it could not be written. The
 // error is errTaken, or says what to do.
-func openFile(path string, broken func(taskqueue.Store)) (taskqueue.Store, error) {
-	bolt, file, err := openBolt(path)
+func openFile(path string, checked *boltfile.Checked, broken func(taskqueue.Store)) (taskqueue.Store, error) {
+	bolt, file, err := openBolt(path, checked)
 	if err == nil {
 		if err = prepare(bolt); err == nil {
 			d := newDB(bolt, file)
@@ -61,15 +61,15 @@ func explained(path string, err error) error {
 }
 
 // openBolt checks, opens and locks the file, and makes it if there is none.
-func openBolt(path string) (bolt *bbolt.DB, file *os.File, err error) {
+func openBolt(path string, checked *boltfile.Checked) (bolt *bbolt.DB, file *os.File, err error) {
 	fresh, err := boltfile.Fresh(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	patience := boltfile.LockPatience
-	if !fresh {
+	if !fresh && !checked.Is(path) {
 		begin := time.Now()
-		if err = check(path); err != nil && !expected(err) {
+		if err = check(path, checked); err != nil && !expected(err) {
 			err = &boltfile.Damaged{Package: "taskqueue", Path: path, Err: err}
 		}
 		patience = boltfile.PatienceAfterCheck(begin)

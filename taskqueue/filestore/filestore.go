@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ambit-go/ambit/internal/boltfile"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/remote"
 )
@@ -67,9 +68,10 @@ type store struct {
 	path string
 	turn chan struct{} // has one element while somebody uses what follows
 
-	now    taskqueue.Store // nil: to be opened
-	server *remote.Server  // if we have the file
-	closed bool
+	now     taskqueue.Store // nil: to be opened
+	server  *remote.Server  // if we have the file
+	closed  bool
+	checked boltfile.Checked
 
 	breaking sync.WaitGroup // calls of broken
 }
@@ -114,7 +116,7 @@ func (s *store) socket() string { return s.path + ".sock" }
 
 // open opens the file, or reaches the process that has it.
 func (s *store) open() error {
-	own, err := openFile(s.path, func(st taskqueue.Store) { s.breaking.Add(1); go s.broken(st) })
+	own, err := openFile(s.path, &s.checked, func(st taskqueue.Store) { s.breaking.Add(1); go s.broken(st) })
 	switch {
 	case err == nil:
 		if s.server, err = remote.Listen(s.socket(), own); err != nil {

@@ -29,13 +29,12 @@ type flow struct {
 // run has two producers add items until stop, and consumers take them until nothing is
 // left.
 func (f *flow) run(t *testing.T, cluster *etcdtest.Cluster, stop <-chan struct{}) {
-
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var producers, consumers sync.WaitGroup
 	var q *kvqueue.Queue
 	for p := range 2 {
-		q = open(t, etcdkv.New(cluster.Client(t), etcdkv.Timeout(2*time.Second)), "q", kvqueue.TTL(5*time.Minute))
+		q = open(t, etcdkv.New(cluster.Client(t), etcdkv.Timeout(2*time.Second)), t.Name(), kvqueue.TTL(5*time.Minute))
 		producers.Go(func() { f.produce(t.Context(), q, p, stop) })
 		consumers.Go(func() {
 			_ = q.Consume(ctx, 4, 1, func(_ context.Context, items []kvqueue.Item) error {
@@ -103,6 +102,7 @@ func (f *flow) audit(t *testing.T) {
 }
 
 func TestItemsSurviveWhatHappensToMembers(t *testing.T) {
+	cluster := etcdtest.Start(t, 3) // in the end all run, so the next queue can have it, too
 	for name, happens := range map[string]func(t *testing.T, c *etcdtest.Cluster, leader *etcdtest.Member, f *flow){
 		"the leader is killed, and comes back": func(t *testing.T, _ *etcdtest.Cluster, leader *etcdtest.Member, f *flow) {
 			leader.Kill()
@@ -134,7 +134,6 @@ func TestItemsSurviveWhatHappensToMembers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster := etcdtest.Start(t, 3)
 			f := &flow{added: map[string]bool{}, handled: map[string]int{}}
 			stop, over := make(chan struct{}), make(chan struct{})
 			go func() {

@@ -113,16 +113,14 @@ func (m *stream[A, B]) park(enough want) {
 	if m.parked == nil {
 		m.parked = newWaiter()
 	}
-	m.s.t.lendSlot(m.parked) // before the lock is taken: it may set another task going
 	m.mu.Lock()
-	over := m.readyLocked(enough)
-	if !over {
-		m.caller, m.want = m.parked, enough
+	if m.readyLocked(enough) {
+		m.mu.Unlock()
+		return
 	}
+	m.s.t.lendSlot(m.parked)
+	m.caller, m.want = m.parked, enough
 	m.mu.Unlock()
-	if over {
-		m.parked.settled() // so that it has its slot back
-	}
 	m.parked.park()
 }
 

@@ -235,7 +235,8 @@ func (t *task) slotInUse() *slot {
 
 // lendSlot lends the slot that t runs in, if there is one, while w waits on the
 // goroutine of t. The goroutine that ends the wait calls w.settled; the wait ends
-// with takeSlotBack, or not at all if t retires first.
+// with takeSlotBack, or not at all if t retires first. The caller may hold the lock of
+// what w waits for: lendSlot calls no code of users.
 func (t *task) lendSlot(w *waiter) {
 	w.slot = nil
 	s := t.slotInUse()

@@ -243,18 +243,19 @@ func (s *scope) strayDaemonsLocked() []*task {
 // behind lends no slot: it would be that of the caller, who has gone on.
 func (s *scope) parkJoiner() {
 	w := waiters.Get().(*waiter)
+	// A task leaves under the lock: it did so before, and is seen here, or finds the
+	// joiner. The slot is lent under it, too, or what waits for it could start between,
+	// and go before those whose wait is over.
+	s.mu.Lock()
+	if s.live == 0 || s.mayLeaveLocked() || len(s.strayDaemonsLocked()) > 0 {
+		s.mu.Unlock()
+		w.recycle(s, false, true)
+		return
+	}
 	if w.slot = nil; !s.abandoned.Load() {
 		s.t.lendSlot(w)
 	}
-	// A task leaves under the lock: it did so before, and is seen here, or finds the
-	// joiner. Either way the waiter is notified.
-	s.mu.Lock()
-	over := s.live == 0 || s.mayLeaveLocked() || len(s.strayDaemonsLocked()) > 0
-	if over {
-		w.settled()
-	} else {
-		s.joiner = w
-	}
+	s.joiner = w
 	s.mu.Unlock()
 	got := w.park()
 	// Taken back under the lock under which it is notified: after this w can be used

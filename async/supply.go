@@ -185,18 +185,15 @@ func (m *stream[A, B]) parkIdle(w *taker[A, B]) {
 	if w.w == nil {
 		w.w = newWaiter()
 	}
-	w.w.slot = nil
-	w.t.lendSlot(w.w)
 	m.mu.Lock()
-	idle := m.supply.waiting.n == 0 && !m.supply.closed
-	if idle {
-		m.foundLocked(w)
-		m.supply.idle = append(m.supply.idle, w)
+	if m.supply.waiting.n > 0 || m.supply.closed {
+		m.mu.Unlock()
+		return
 	}
+	w.t.lendSlot(w.w)
+	m.foundLocked(w)
+	m.supply.idle = append(m.supply.idle, w)
 	m.mu.Unlock()
-	if !idle {
-		w.w.settled() // so that it has its slot back
-	}
 	w.w.park()
 }
 

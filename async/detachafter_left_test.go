@@ -96,3 +96,43 @@ func TestTheEndOfWhatWasLeftLendsNobodysSlot(t *testing.T) {
 		require.Equal(t, int32(1), most.Load(), "tasks that ran at once")
 	})
 }
+
+// The scope returns without its tasks after OnStall was found to be due, and before it
+// is called.
+func TestOnStallIsNotCalledIfScopeReturnsMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		begin, looks := time.Now(), 0
+		var returned, late atomic.Bool
+		stopped, stop := context.WithCancelCause(ctx)
+		tell := func(*async.StragglerError) { late.Store(late.Load() || returned.Load()) }
+		err := async.Scope(staleCtx{stopped, func() {
+			if time.Since(begin) < time.Second {
+				return
+			}
+			if looks++; looks == 2 { // OnStall looks who is left
+				stop(errPlanted)
+				time.Sleep(time.Millisecond)
+			}
+		}}, func(ctx context.Context) error {
+			async.Go(ctx, sleeps(time.Hour))
+			return nil
+		}, async.OnStall(time.Second, tell), async.DetachAfter(0))
+		returned.Store(true)
+		require.ErrorAs(t, err, new(*async.StragglerError))
+		require.GreaterOrEqual(t, looks, 2)
+		time.Sleep(2 * time.Hour)
+		require.False(t, late.Load())
+	})
+}
+
+// A staleCtx calls asked whenever Err of it is, and says what was so before.
+type staleCtx struct {
+	context.Context
+	asked func()
+}
+
+func (c staleCtx) Err() error {
+	err := c.Context.Err()
+	c.asked()
+	return err
+}

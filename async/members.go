@@ -41,7 +41,9 @@ type scope struct {
 	parker atomicPointer[waiter]
 
 	hooksInTime atomicInt32 // hooks that run and are in time
-	abandoned   atomicBool  // Scope has returned without its tasks, which are no part of it any more
+	// abandoned: Scope returns, or has returned, without its tasks, which are no part of it
+	// any more. It is set under mu in the step in which what Scope tells is taken.
+	abandoned atomicBool
 
 	// mu guards what follows. It is held briefly, never while user code runs or
 	// anything blocks. The mu of a child's scope is taken before that of its owner.

@@ -63,11 +63,22 @@ func (s *scope) stalled(sg *stopError) {
 	}
 	h := new(stallHook)
 	s.initHook(&h.goTask, h, "stall hook", func(context.Context) error { s.opts.stall.call(e); return nil })
-	if s.add(&h.t) {
+	if s.addUnlessLeft(&h.t) {
 		h.start()
-	} else { // s has ended meanwhile
+	} else { // s has ended meanwhile, or Scope returns without it
 		h.t.countOut()
 	}
+}
+
+// addUnlessLeft is add for what is nothing to those that Scope leaves behind.
+func (s *scope) addUnlessLeft(t *task) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.abandoned.Load() || s.shut && !s.admitLocked(t) {
+		return false
+	}
+	s.linkLocked(t)
+	return true
 }
 
 // giveUp has the join of s return although children are left. The joiner looks
@@ -246,7 +257,6 @@ func (s *scope) abandon(own tally.Body, v *verdict) bool {
 
 	s.mu.Lock()
 	s.returnedErr = v.err
-	s.abandoned.Store(true)
 	timers := s.timers
 	s.timers = nil
 	over := s.live <= s.daemons
@@ -272,6 +282,7 @@ func (s *scope) takeSum(own tally.Body, sg *stopError, e *StragglerError) (sum t
 	if !s.mayLeaveLocked() {
 		return tally.Sum{}, false
 	}
+	s.abandoned.Store(true)
 	all := s.tallyLocked()
 	sum = all.Sum(own, sg.because(), e)
 	all.Forget()

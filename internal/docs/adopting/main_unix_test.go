@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -28,11 +29,15 @@ func TestTheServerIsDrainedByTERM(t *testing.T) {
 	address := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
 
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for _, path := range []string{"/", "/ready"} {
+	status := func(path string) int {
 		response, err := client.Get("http://" + address + path)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
-		require.Equal(t, http.StatusOK, response.StatusCode)
+		return response.StatusCode
+	}
+	require.Equal(t, http.StatusOK, status("/"))
+	for status("/ready") != http.StatusOK { // the server may run before the other service does
+		time.Sleep(time.Millisecond)
 	}
 	require.NoError(t, program.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, program.Wait(), "drained: exit status 0")

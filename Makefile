@@ -4,7 +4,9 @@
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
+ifneq ($(MAKECMDGOALS),checks) # only the checks of make test go beside each other
 .NOTPARALLEL:
+endif
 
 export GOWORK := off
 export GOFLAGS += -buildvcs=false
@@ -41,8 +43,8 @@ in = @for m in $(1); do echo "==> $(2): $$m"; \
 each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
-.PHONY: help test lint race soak explore chaos bench budgets taskbudgets lockbudgets kvbudgets growth cover fuzz tidy api
-.PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck unit fuzzshort exploreshort chaosshort tools
+.PHONY: help test lint race soak explore chaos house limits bench budgets taskbudgets lockbudgets kvbudgets growth cover fuzz tidy api
+.PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck structure unit counts fuzzshort exploreshort chaosshort tools
 
 help:
 	@echo 'make test     all checks, in every module: format, tidy, vet, staticcheck, API, tests, short fuzz runs'
@@ -59,13 +61,54 @@ help:
 	@echo 'make taskbudgets  taskqueue beside asynq on a Redis server of its own: ONLY="T1|T2" ROUNDS=5'
 	@echo 'make growth   how the cost of each operation grows with its number or depth'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
+	@echo 'make house    how the files of async hang together, how large they are, and what a failure executes'
+	@echo 'make limits   write down that the structure of async has become simpler; RAISE=1: or less simple'
 	@echo 'make tidy     go mod tidy in every module'
 	@echo 'make api      write the exported surface to api/'
 	@echo
 	@echo 'Only some modules: make race MODULES=. COUNT=20'
 
-test: needs fmt tidied deps vet crossvet staticcheck apicheck unit exploreshort chaosshort fuzzshort
-	@echo 'make test: every check passed'
+# make test does its checks two at a time: many tests only wait, for processes and for servers.
+# $(call check,name,arguments of make,names of checks that have to pass before) adds a check; they
+# begin in the order in which they stand here. What two go commands compile at the same time they
+# both compile, so what needs the same packages, built in the same way, waits for the first of them.
+AT_A_TIME := 2
+STEPS := $(OUT)/test
+name = $(subst /,-,$(patsubst ./%,%,$(patsubst .,./root,$(1))))
+has = $(if $(filter $(1),$(TESTED)),unit-$(call name,$(1)))
+define check
+CHECKS += check-$(1)
+.PHONY: check-$(1)
+check-$(1): $(3:%=check-%)
+	@MAKE="$$(MAKE)" tools/step.sh "$(STEPS)" $(1) $(2)
+endef
+unit_of = $(if $(filter $(1),$(TESTED)),$(eval $(call check,unit-$(call name,$(1)),unit MODULES=$(1),$(2))))
+
+$(eval $(call check,fmt,fmt))
+$(eval $(call check,dependencies,tidied deps))
+$(call unit_of,.)
+$(eval $(call check,vet,vet))
+$(eval $(call check,elsewhere,crossvet ELSEWHERE=. PLATFORMS="windows/amd64 linux/386"))
+$(eval $(call check,lint,staticcheck apicheck structure,vet))
+$(eval $(call check,counts,counts,vet))
+$(call unit_of,./locks,$(call has,.))
+$(call unit_of,./kvqueue,$(call has,.))
+$(eval $(call check,explore,exploreshort,vet))
+$(call unit_of,./taskqueue,$(call has,.))
+$(call unit_of,./kvqueue/etcdtest,$(call has,./kvqueue))
+$(eval $(call check,fuzz,fuzzshort))
+$(eval $(call check,chaos,chaosshort,$(call has,./taskqueue)))
+$(foreach m,$(filter-out . ./locks ./kvqueue ./kvqueue/etcdtest ./taskqueue,$(TESTED)),$(call unit_of,$(m),$(call has,.)))
+
+.PHONY: checks
+checks: $(CHECKS)
+
+test: needs
+	@rm -rf "$(STEPS)" && mkdir -p "$(STEPS)"
+	@$(MAKE) --no-print-directory -j$(AT_A_TIME) checks || { [ ! -e "$(STEPS)/failed" ] || \
+		echo "make test: failed: $$(paste -sd' ' "$(STEPS)/failed"); all outputs are in $(STEPS)" >&2; exit 1; }
+	@echo 'make test: every check passed; seconds of wall, user and system time of each, the longest last:'
+	@sort -k2n "$(STEPS)/times" | awk '{ printf "%7d %7d %7d  %s\n", $$2, $$3, $$4, $$1 }'
 
 lint: fmt vet crossvet staticcheck apicheck
 	@echo 'make lint: every check passed'
@@ -94,8 +137,6 @@ vet:
 
 # In make test only the root module, and for two platforms: to compile all that
 # the others need takes minutes where it was not done before.
-test: ELSEWHERE := .
-test: PLATFORMS := windows/amd64 linux/386
 crossvet:
 	@for p in $(PLATFORMS); do for m in $(or $(ELSEWHERE),$(MODULES)); do case " $(NOWHERE) " in *" $$p:$$m "*) continue;; esac; echo "==> go vet for $$p: $$m"; \
 		(cd $$m && CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...) || \
@@ -116,11 +157,28 @@ api: tools
 	@"$(BIN)/apicheck" -w
 	@for m in $(RECORDED); do "$(BIN)/apicheck" -w -module $$m -api api/$$m || exit; done
 
+# Knots, pairs and references that run up may only become fewer; sizes are printed.
+LAYERS = "$(BIN)/layers" -dir async -layers tools/layers/layers.txt
+
+structure: tools
+	$(call step,structure of async against tools/layers/limits.txt)
+	@$(LAYERS) -check tools/layers/limits.txt
+
+limits: tools
+	@$(LAYERS) -check tools/layers/limits.txt -w $(if $(RAISE),-raise)
+
+house: tools
+	$(call step,structure and size of async)
+	@$(LAYERS) -scenes tools/layers/scenes -v
+
+# go vet is a check of its own, so the tests need not do a part of it again.
 unit:
-	$(call tested,go test -race -shuffle=on,go test -race -shuffle=on ./...)
+	$(call tested,go test -race -shuffle=on,go test -race -shuffle=on -vet=off ./...)
+
+counts:
 	$(call step,go test: the full counts that the race detector is too slow for)
-	@go test ./async/... ./scheduler/... ./jobqueue/...
-	$(if $(filter ./locks,$(MODULES)),@go -C locks test -run '^TestLoad$$/^a_great_many_wait' ./mysqlstore ./sqlitestore)
+	@$(if $(filter .,$(MODULES)),go test -vet=off ./async/... ./scheduler/... ./jobqueue/...)
+	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^TestLoad$$/^a_great_many_wait' ./mysqlstore ./sqlitestore)
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
@@ -129,7 +187,7 @@ fuzzshort fuzz:
 
 race: COUNT := $(or $(COUNT),5)
 race:
-	$(call tested,go test -race -count=$(COUNT),go test -race -shuffle=on -count=$(COUNT) ./...)
+	$(call tested,go test -race -count=$(COUNT),go test -race -shuffle=on -vet=off -count=$(COUNT) ./...)
 
 soak: FUZZTIME := $(or $(FUZZTIME),5m)
 soak:
@@ -140,7 +198,7 @@ explore: EXPLORE_TIME := $(or $(EXPLORE_TIME),5m)
 exploreshort: EXPLORE_TIME := 25s
 explore exploreshort:
 	$(call step,interleavings of async and scheduler: $(EXPLORE_TIME) each)
-	@EXPLORE_TIME=$(EXPLORE_TIME) go test -tags explore -count=1 -run '^TestExplore' -timeout 0 -v ./async ./scheduler
+	@EXPLORE_TIME=$(EXPLORE_TIME) go test -tags explore -vet=off -count=1 -run '^TestExplore' -timeout 0 -v ./async ./scheduler
 
 # Its processes stop and kill each other, which needs Linux.
 chaos: CHAOS_TIME := $(or $(CHAOS_TIME),20s)

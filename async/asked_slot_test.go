@@ -20,7 +20,7 @@ func TestOnFailureAndOnPanicAreAskedWithoutTheSlot(t *testing.T) {
 	}
 	for name, opts := range map[string][]async.TaskOption{
 		"once":    nil,
-		"Restart": {async.Restart(async.Every(time.Millisecond), async.Attempts(2))},
+		"Restart": {async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond), Attempts: 2})},
 		"On":      {async.On(executorFunc(func(task func()) error { go task(); return nil }))},
 	} {
 		for what, fails := range map[string]func(context.Context) error{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-	"weak"
 )
 
 // Execute starts handler on a goroutine of its own and returns the future of
@@ -68,7 +67,7 @@ func (f *Future[T]) startIn(ctx context.Context, opts []TaskOption) {
 		f.checkDiscard(opts)
 	}
 	if !f.f.t.start(ownerOf(t), ctx, opts) {
-		f.f.settleUnowned(lateStart(t))
+		f.f.settleUnowned(lateStart(t, f.f.t.naming().in(nil)))
 	}
 }
 
@@ -96,8 +95,7 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 // spoils anything: a later wait is given the real outcome, the handler's own
 // error and the cause both, unless [OnDiscard] says otherwise. The task itself
 // goes on until its handler returns; its scope joins it, not Await. The first
-// owner to expire aborts for all, and an Await with another limit is told so; to
-// look on only, use [Future.Wait].
+// owner to expire aborts for all; to look on only, use [Future.Wait].
 //
 // The task of ctx is the one that waits: it lends its slot of a [Limit]
 // meanwhile, and a wait that could never end returns [ErrAwaitCycle]. Await
@@ -108,11 +106,7 @@ func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error)
 			return *new(T), why
 		}
 	}
-	value, err := f.outcome()
-	if err != nil && timeout > 0 {
-		err = f.f.sayWhoseLimit(err, timeout)
-	}
-	return value, err
+	return f.outcome()
 }
 
 // Wait is the observer's wait: look on. It blocks until the task settles and
@@ -177,22 +171,6 @@ type Result[T any] struct {
 	Index int // its place in the arguments
 	Value T
 	Err   error
-}
-
-// sayWhoseLimit returns err, with which f has settled, for an Await with the given
-// limit. If another limit has aborted f, the error that it returns says so.
-func (f *future) sayWhoseLimit(err error, limit time.Duration) error {
-	sg := f.t.stopped()
-	if err == nil || sg == nil {
-		return err
-	}
-	if e, ok := sg.cause.(*TimeoutError); !ok || e == nil || e.of != weak.Make(f) || e.Limit == limit {
-		return err
-	}
-	if _, panicked := err.(*PanicError); panicked { // one panic is one error
-		return err
-	}
-	return &notMyLimit{f.t.name(), limit, err}
 }
 
 // expire ends an owner's wait that was over before f had settled, for why: it

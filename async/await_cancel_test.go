@@ -67,7 +67,7 @@ func TestAwaitUnderAContextThatEnds(t *testing.T) {
 						require.ErrorIs(t, werr, want)
 					}
 					synctest.Wait()
-					require.Equal(t, async.Running, f.State())
+					require.Equal(t, async.StateRunning, f.State())
 
 					v, err := f.Await(derived, 0)
 					require.Zero(t, v)
@@ -121,7 +121,7 @@ func TestACauseThatMentionsACycleAbortsLikeAnyOther(t *testing.T) {
 				cancel(cause)
 				_, err := f.Await(ctx, 0)
 				require.ErrorIs(t, err, cause)
-				require.Contains(t, []async.State{async.Aborting, async.Done}, f.State())
+				require.Contains(t, []async.State{async.StateAborting, async.StateDone}, f.State())
 				f.Cancel(nil)
 				return nil
 			})

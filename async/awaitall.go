@@ -27,9 +27,6 @@ func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Fut
 			results[i].Err = errs[i]
 		} else {
 			results[i].Value, results[i].Err = f.outcome()
-			if timeout > 0 {
-				results[i].Err = f.f.sayWhoseLimit(results[i].Err, timeout)
-			}
 		}
 	}
 	return results

@@ -13,7 +13,7 @@ func BenchmarkGroup(b *testing.B) {
 	ctx := context.Background()
 	b.Run("Go", func(b *testing.B) {
 		b.ReportAllocs()
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		for range b.N {
 			_ = g.Go(nothing)
 		}
@@ -30,7 +30,7 @@ func BenchmarkGroup(b *testing.B) {
 	b.Run("1000 Go and Wait", func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
-			g := async.Open(ctx)
+			g := async.NewGroup(ctx)
 			for range 1000 {
 				_ = g.Go(nothing)
 			}
@@ -50,13 +50,13 @@ func BenchmarkGroup(b *testing.B) {
 	b.Run("Open and Stop", func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
-			_ = async.Open(ctx).Stop(ctx, nil)
+			_ = async.NewGroup(ctx).Stop(ctx, nil)
 		}
 	})
 	b.Run("Open, Go and Stop", func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
-			g := async.Open(ctx)
+			g := async.NewGroup(ctx)
 			_ = g.Go(nothing)
 			_ = g.Stop(ctx, nil)
 		}
@@ -77,7 +77,7 @@ func TestAGoTaskTakesTwoAllocations(t *testing.T) {
 			})
 		},
 		"group": func() {
-			g := async.Open(ctx)
+			g := async.NewGroup(ctx)
 			for range n {
 				_ = g.Go(nothing)
 			}

@@ -31,7 +31,7 @@ func stopErrorOf(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	return (&stopError{err, context.Cause(ctx)}).asError()
+	return (&stopError{err: err, cause: context.Cause(ctx)}).asError()
 }
 
 func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {
@@ -49,16 +49,9 @@ func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {
 func leftUndone(scope context.Context, err error, first func() bool) {
 	s := scope.(*task).scope()
 	if isEcho(err, s.t.stopped()) {
-		s.recordIf(first, &tally.Fact{Class: tally.Echo})
+		s.recordIf(first, &tally.Fact{Class: tally.Echo, Texts: []error{err}})
 	} else {
 		s.recordHookErrorIf(first, err)
-	}
-}
-
-func failScope(scope context.Context, err error) {
-	s := scope.(*task).scope()
-	if s.t.stopped() == nil {
-		s.record(&tally.Fact{Err: err}) // it may have ended by now: then this does nothing
 	}
 }
 
@@ -77,7 +70,7 @@ func unused(scope context.Context, r bridge.Registration) bool {
 // unusedLocked reports whether nothing is left of what was done with the context
 // of s, but for the exit hook x, which may be nil.
 func (s *scope) unusedLocked(x *exitHook) bool {
-	return s.live == 0 && s.promises == nil && s.rare == nil && s.tally == nil && s.std.Load() == nil &&
+	return s.live == 0 && s.promises == nil && s.tally == nil && s.std.Load() == nil &&
 		s.exits == x && (x == nil || x.next == nil)
 }
 
@@ -86,44 +79,4 @@ func rejectAccepted(future any, err error) {
 	if d := t.more.delivery; d != nil && d.decide() {
 		t.reject(err)
 	}
-}
-
-// ending returns how s, whose outcome so far is given, is ending. One that was
-// cancelled does not end well, whatever its body has returned.
-func (s *scope) ending(outcome error) (bridge.Ending, error) {
-	sg := s.t.stopped()
-	switch {
-	case sg == nil && outcome == nil:
-		return bridge.Well, nil
-	case sg == nil:
-		return bridge.Failed, outcome
-	case outcome == nil:
-		outcome = sg.asError()
-	}
-	if s.broughtOn(sg) {
-		return bridge.Failed, outcome
-	}
-	return bridge.Stopped, outcome
-}
-
-// broughtOn reports whether s was cancelled with sg for something of its own:
-// a failure inside, its time limit, or what watches it.
-func (s *scope) broughtOn(sg *stopError) bool {
-	s.mu.Lock()
-	own := s.tally.Own(sg.cause)
-	s.mu.Unlock()
-	if p := s.t.pardoned(); own || p != nil && sg.cause == error(p) {
-		return true
-	}
-	switch sg.cause.(type) {
-	case *TimeoutError, *WatchdogError:
-		return !s.t.inheritedCause(sg.cause)
-	}
-	return false
-}
-
-// inheritedCause reports whether anything around t was cancelled with cause.
-func (t *task) inheritedCause(cause error) bool {
-	sg := t.stoppedFromAbove()
-	return sg != nil && tally.Same(sg.cause, cause)
 }

@@ -96,9 +96,6 @@ func (s *scope) cancelLocked(sg *stopError, below []toCancel) (aftermath, []toCa
 	for c := s.children; c != nil; c = c.next { // the last one first, to be taken off last
 		below = c.addToCancel(sg, below)
 	}
-	for _, g := range s.restingGroupsLocked() {
-		below = g.f.t.addToCancel(sg, below)
-	}
 	s.armLocked(sg)
 	return aftermath{
 		hook:   s.abortHookLocked(),
@@ -201,9 +198,6 @@ func (t *task) cancelAll(sg *stopError) {
 		all = append(all, s.childrenLocked(func(c *task) bool { return c.more == nil || !c.more.shielded || c.isJoin() })...)
 		for p := s.promises; p != nil; p = p.next {
 			all = append(all, p)
-		}
-		for _, g := range s.restingGroupsLocked() {
-			all = append(all, &g.f.t)
 		}
 		s.mu.Unlock()
 	}

@@ -212,7 +212,7 @@ func TestTheCauseOfACancellationReachesHandlerHookAndCaller(t *testing.T) {
 			}))
 			_, r.caller = r.victim.future.Wait(ctx)
 			return r
-		}, async.ErrScopeDone, context.Canceled, false},
+		}, async.ErrDismissed, context.Canceled, false},
 		"Shutdown": {func(t *testing.T, ctx context.Context) (r result) {
 			r.victim = newVictim(ctx)
 			over, cancel := context.WithCancel(ctx)

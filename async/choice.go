@@ -273,10 +273,11 @@ func (c *choice[T, R]) ended() {
 // owner, which has not ended: c is a member of it until the last line.
 func (c *choice[T, R]) release() {
 	c.s.mu.Lock()
-	c.s.ended, c.s.shut = true, true
-	sum := c.s.tally.Sum(tally.Body{}, nil, nil)
+	c.s.ended = true
+	sum := c.s.tally.Sum(tally.End{})
 	c.s.mu.Unlock()
-	for _, err := range sum.Errs { // of observers
+	errs, _ := withPaths(sum.Errs)
+	for _, err := range errs { // of observers
 		c.f.t.owner.recordHookError(err)
 	}
 	c.s.seal()

@@ -27,7 +27,7 @@ func TestStoppingAChoice(t *testing.T) {
 		_, err := f.Await(ctx, time.Second)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Less(t, time.Since(start), 2*time.Second, "on time")
-		require.Equal(t, async.Aborting, f.State())
+		require.Equal(t, async.StateAborting, f.State())
 		require.Equal(t, err, <-causes)
 		v, err := f.Await(ctx, 0)
 		require.NoError(t, err, "a later wait gets the real outcome")

@@ -3,42 +3,12 @@ package async
 import (
 	"context"
 	"time"
-
-	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file makes a task a context. What it says is looked up until somebody
 // asks for Done; then a standard context is made, see stdcontext.go, and
 // package context pushes as it always does. So a task that never looks at its
 // context pays for none. Where the answers come from is in origin.go.
-
-// A stopError is why a context is done: what its Err and its Cause return. It is
-// also the error of a wait or task that was stopped, where the two differ.
-type stopError struct{ err, cause error }
-
-func (sg *stopError) Error() string   { return sg.cause.Error() }
-func (sg *stopError) Unwrap() []error { return []error{sg.cause, sg.err} }
-
-// because returns the cause; nil for a nil sg, of what was not told to stop.
-func (sg *stopError) because() error {
-	if sg == nil {
-		return nil
-	}
-	return sg.cause
-}
-
-// asError returns the error of what was told to stop. It matches err and cause.
-// It asks no Is of a user: that may use the scope, which would ask it again.
-func (sg *stopError) asError() error {
-	_, timeout := sg.cause.(*TimeoutError)
-	if tally.Same(sg.err, sg.cause) || timeout && sg.err == context.DeadlineExceeded {
-		return sg.cause
-	}
-	return sg
-}
-
-// canceled returns the stopError of an abort with the given cause.
-func canceled(cause error) *stopError { return &stopError{context.Canceled, cause} }
 
 // endedSignal is why the context of a scope or task that has ended is done.
 var endedSignal = canceled(ErrScopeEnded)

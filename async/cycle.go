@@ -3,6 +3,8 @@ package async
 import (
 	"fmt"
 	"strings"
+
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // This file finds waits that lead back to themselves.
@@ -88,6 +90,20 @@ func (f *future) cycle(me *task, w *waiter) error {
 	}
 }
 
+// tellExecutor tells the executor of the task that s waits for, if that is made for it. A
+// worker of package scheduler looks for rings that lead through workers: it returns an
+// error if s could never end.
+func (s *oneWait) tellExecutor() (err error) {
+	d := s.f.t.more.delivery
+	if d == nil {
+		return nil
+	}
+	if x, ok := d.ex.(bridge.Awaited); ok {
+		s.over, err = x.Awaited(s.ctx, bridge.Token{})
+	}
+	return err
+}
+
 func allLast(ring []edge) bool {
 	for i := range ring {
 		if !ring[i].lasts() {
@@ -136,6 +152,14 @@ func cycleError(me *task, f *future, ring []edge) error {
 	return fmt.Errorf("%w: %s", ErrAwaitCycle, strings.Join(names, " -> "))
 }
 
+// whole returns the task that t is a run of, which has its name; t itself if it is none.
+func (t *task) whole() *task {
+	if t.kind == kindRun {
+		return t.owner.t
+	}
+	return t
+}
+
 // isLeaf reports whether t has started and awaited nothing so far.
 func (t *task) isLeaf() bool {
 	h := t.inner.Load()
@@ -152,7 +176,7 @@ func (t *task) up() *task {
 }
 
 // level returns how many tasks are around t, or less: no task is part of one whose
-// level is greater. A run is on one level with its task, see restarter.go.
+// level is greater.
 func (t *task) level() int32 {
 	if t.owner == nil {
 		return -1

@@ -67,7 +67,9 @@ func (r *root) detachedEnded(v *verdict) {
 // Shutdown ends what is registered at the root of ctx, that of the process by
 // default. From the call on it refuses new detached tasks. It waits for detached
 // tasks, for tasks that were started outside of all scopes, and for stragglers
-// that [DetachAfter] has let go, until ctx is done.
+// that [DetachAfter] has let go, until ctx is done. Then it dismisses the groups at
+// the root, with [ErrDismissed], and joins them: what that has cut off, and what failed
+// in a group that nobody waited for, the root is told.
 //
 // If somebody is left then, it cancels every task below the root with
 // [ErrShutdown]: those it has waited for, scopes and all that was started in
@@ -92,7 +94,7 @@ func Shutdown(ctx context.Context) error {
 	r.s.mu.Unlock()
 
 	_, bounded := ctx.Deadline()
-	if r.waitFor(ctx.Done(), 0, func() bool { return r.nobodyLeft(t, bounded) }) && ctx.Err() == nil {
+	if ctx.Err() == nil && r.waitFor(ctx.Done(), 0, func() bool { return r.nobodyLeft(t, bounded) }) && ctx.Err() == nil {
 		return r.outcome(r.left(ctx, nil, func() []*task { return r.below(t) }))
 	}
 	r.waitFor(nil, lookAgain, func() bool { return !hooksRun(r.cancelBelow(t)) })
@@ -135,27 +137,17 @@ func (r *root) awaited(caller *task, scopes bool) []*task {
 	return slices.DeleteFunc(r.below(caller), func(t *task) bool { return t.kind == kindBody && !scopes })
 }
 
-// nobodyLeft reports whether Shutdown has nobody to wait for. Groups that were opened
-// with Daemon are told to stop once nobody else is left, and those at rest then.
+// nobodyLeft reports whether Shutdown has nobody to wait for. Once only groups are left,
+// they are dismissed.
 func (r *root) nobodyLeft(caller *task, scopes bool) bool {
 	left := r.awaited(caller, scopes)
-	if !slices.ContainsFunc(left, func(t *task) bool { return t.kind != kindGroup || !t.more.daemon }) {
-		for _, t := range left {
-			t.dismiss()
-		}
+	if slices.ContainsFunc(left, func(t *task) bool { return t.kind != kindGroup }) {
+		return false
 	}
-	if len(left) == 0 {
-		r.endResting()
-		left = r.awaited(caller, scopes)
+	for _, t := range left {
+		t.dismiss()
 	}
 	return len(left) == 0
-}
-
-// endResting ends the groups at rest below r.
-func (r *root) endResting() {
-	for p := r.lastResting(); p != nil; p = r.lastResting() {
-		p.end()
-	}
 }
 
 // cancelBelow cancels everything below r, and returns that. It is called again
@@ -167,10 +159,9 @@ func (r *root) cancelBelow(caller *task) []*task {
 			t.cancelAll(canceled(ErrShutdown))
 		}
 		if g, ok := t.self.(*Group); ok {
-			g.close(false)
+			g.close()
 		}
 	}
-	r.endResting()
 	return tasks
 }
 
@@ -193,12 +184,37 @@ func hooksRun(tasks []*task) bool {
 	return false
 }
 
+// changes returns channels that are closed when something below r has changed. The
+// second is nil if r has no top.
+func (r *root) changes() (atRoot, inTop <-chan struct{}) {
+	if r.top != nil {
+		inTop = r.top.scope().change()
+	}
+	return r.s.change(), inTop
+}
+
+// change returns a channel that is closed when the next child of s leaves.
+func (s *scope) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// wakeLocked has those that wait for a change of s look again.
+func (s *scope) wakeLocked() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
 // wake has all waits for a change at r look again.
 func (r *root) wake() {
 	r.s.mu.Lock()
-	if r.s.rare != nil {
-		r.s.rare.wakeLocked()
-	}
+	r.s.wakeLocked()
 	r.s.mu.Unlock()
 }
 
@@ -212,18 +228,13 @@ func (r *root) waitFor(stop <-chan struct{}, every time.Duration, ok func() bool
 		tick = t.C
 	}
 	for {
-		r.s.mu.Lock()
-		at := r.s.rareLocked()
-		if at.changed == nil {
-			at.changed = make(chan struct{})
-		}
-		changed := at.changed
-		r.s.mu.Unlock()
+		atRoot, inTop := r.changes() // before the question: a change after it is seen
 		if ok() {
 			return true
 		}
 		select {
-		case <-changed:
+		case <-atRoot:
+		case <-inTop:
 		case <-tick:
 		case <-stop:
 			return ok()
@@ -235,8 +246,8 @@ func (r *root) waitFor(stop <-chan struct{}, every time.Duration, ok func() bool
 // that names the tasks that are left.
 func (r *root) outcome(left error) error {
 	r.s.mu.Lock()
-	sum := r.s.tally.Sum(tally.Body{}, nil, left)
+	sum := r.s.tally.Sum(tally.End{Last: left})
 	r.s.tally = nil
 	r.s.mu.Unlock()
-	return joined(&r.t, sum.Errs, sum.Dropped)
+	return oneError(&r.t, &sum, nil)
 }

@@ -24,7 +24,7 @@ func TestADaemonThatWasLeftIsDismissed(t *testing.T) {
 		err := async.Scope(ctx, func(ctx context.Context) error {
 			async.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
 				<-ctx.Done()
-				if context.Cause(ctx) == async.ErrScopeDone {
+				if context.Cause(ctx) == async.ErrDismissed {
 					went.Store(int64(time.Since(begin)))
 				}
 				return nil
@@ -101,7 +101,8 @@ func TestTheEndOfWhatWasLeftLendsNobodysSlot(t *testing.T) {
 // is called.
 func TestOnStallIsNotCalledIfScopeReturnsMeanwhile(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		begin, looks := time.Now(), 0
+		begin := time.Now()
+		var looks atomic.Int32
 		var returned, late atomic.Bool
 		stopped, stop := context.WithCancelCause(ctx)
 		tell := func(*async.StragglerError) { late.Store(late.Load() || returned.Load()) }
@@ -109,7 +110,7 @@ func TestOnStallIsNotCalledIfScopeReturnsMeanwhile(t *testing.T) {
 			if time.Since(begin) < time.Second {
 				return
 			}
-			if looks++; looks == 2 { // OnStall looks who is left
+			if looks.Add(1) == 2 { // OnStall looks who is left
 				stop(errPlanted)
 				time.Sleep(time.Millisecond)
 			}
@@ -119,7 +120,7 @@ func TestOnStallIsNotCalledIfScopeReturnsMeanwhile(t *testing.T) {
 		}, async.OnStall(time.Second, tell), async.DetachAfter(0))
 		returned.Store(true)
 		require.ErrorAs(t, err, new(*async.StragglerError))
-		require.GreaterOrEqual(t, looks, 2)
+		require.GreaterOrEqual(t, looks.Load(), int32(2))
 		time.Sleep(2 * time.Hour)
 		require.False(t, late.Load())
 	})

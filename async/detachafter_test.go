@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -156,45 +155,6 @@ func TestAStragglerThatWasLetGoMayAwaitItsOldTask(t *testing.T) {
 	})
 }
 
-// A lateError is asked what it wraps while the scope attaches it to a panic.
-type lateError struct{ asked func() }
-
-func (*lateError) Error() string { return "an error" }
-
-func (e *lateError) Unwrap() error { e.asked(); return nil }
-
-// TestAFailureWhileScopeMakesItsErrorIsNotLost: Scope has looked already, so the root
-// is told.
-func TestAFailureWhileScopeMakesItsErrorIsNotLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, check := asynctest.Root(t.Context())
-		begin, fail, failed := time.Now(), make(chan struct{}), false
-		late := &lateError{asked: func() {
-			if time.Since(begin) >= 2*time.Second && !failed {
-				failed = true
-				close(fail)
-				synctest.Wait()
-			}
-		}}
-		p := recovered(func() {
-			_ = async.Scope(ctx, func(ctx context.Context) error {
-				other := context.WithoutCancel(ctx)
-				async.Go(other, func(context.Context) error { <-fail; return errPlanted })
-				async.Go(other, func(context.Context) error { time.Sleep(time.Hour); return nil })
-				async.Go(other, func(context.Context) error { return late })
-				async.Go(other, func(context.Context) error { panic("planted") })
-				return nil
-			}, async.DetachAfter(2*time.Second))
-		})
-		require.IsType(t, &async.PanicError{}, p)
-		require.True(t, failed, "nobody asked the error")
-		require.ErrorAs(t, p.(error), new(*async.StragglerError))
-		require.NotErrorIs(t, p.(error), errPlanted)
-		time.Sleep(2 * time.Hour)
-		require.ErrorIs(t, check(), errPlanted)
-	})
-}
-
 // TestAStragglerIsNamedWhoseHandlerHasReturned: its value is being discarded.
 func TestAStragglerIsNamedWhoseHandlerHasReturned(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
@@ -211,5 +171,24 @@ func TestAStragglerIsNamedWhoseHandlerHasReturned(t *testing.T) {
 		require.Len(t, left.Left, 1)
 		require.Equal(t, "discards", left.Left[0].Task)
 		time.Sleep(time.Minute)
+	})
+}
+
+// TestDetachAfterCountsFromAnExitHookThatOverruns in a scope that was not cancelled.
+func TestDetachAfterCountsFromAnExitHookThatOverruns(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, check := asynctest.Root(ctx)
+		start := time.Now()
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.OnExit(ctx, func(context.Context, error) error { time.Sleep(time.Hour); return nil })
+			return nil
+		}, async.HookTimeout(2*time.Second), async.DetachAfter(time.Second), async.Name("deploy"))
+		var left *async.StragglerError
+		require.ErrorAs(t, err, &left)
+		require.Len(t, left.Left, 1)
+		require.Equal(t, "exit hook of deploy", left.Left[0].Task)
+		require.Equal(t, 3*time.Second, time.Since(start))
+		time.Sleep(time.Hour)
+		require.ErrorAs(t, check(), new(*async.TimeoutError))
 	})
 }

@@ -62,14 +62,14 @@
 //     whose end ends the others.
 //   - [Race], [Any], [Until], [Quorum], [Hedge], [All] and [Settle] to choose
 //     among several tasks.
-//   - [Poll] and [Repeat] for what is done again and again; [Watch] and
+//   - [Poll], [Repeat] and [Retry] for what is done again and again; [Watch] and
 //     [Heartbeat] to look after a task.
 //   - [Restart] to call a task again when it has failed or panicked.
 //   - [ForkJoin] to do the same to every item of a slice; [ForEach], [Map] and
 //     [AsCompleted] for sequences.
 //   - [Limit] to bound how much runs at once, [Priority] to say what of it is
 //     urgent, [On] to run it on a pool.
-//   - [Open] for a type with a Start and a Stop: a [Group] is a scope without a
+//   - [NewGroup] for a type with a Start and a Stop: a [Group] is a scope without a
 //     body, which anybody may end.
 //   - [NewPromise] for results that come from a callback.
 //   - [OnExit] for what must be done when the scope ends, [OnAbort] for what
@@ -81,7 +81,7 @@
 //
 // A scope is cancelled by the context it was opened with, by its body's error
 // or panic, by a failing Go task, when a [Leader] has ended, by its Timeout, and by
-// [StopOn]; a task also by the expiry of its owner's Await and by Cancel. The first
+// [StopOn] and [StopWith]; a task also by the expiry of its owner's Await and by Cancel. The first
 // cause wins; [context.Cause] shows it to everyone below, and the errors that are
 // returned match it.
 // Nothing is killed: a handler that never looks at its context runs on, and its

@@ -23,21 +23,22 @@ func TestAnEchoOfTheCancellationIsNoFailure(t *testing.T) {
 	for name, test := range map[string]struct {
 		says func(ctx context.Context) error
 		echo bool
+		text bool // it says more than why it was stopped
 	}{
-		"ctx.Err":                 {func(ctx context.Context) error { return ctx.Err() }, true},
-		"the cause":               {context.Cause, true},
-		"wrapped":                 {func(ctx context.Context) error { return fmt.Errorf("reading: %w", ctx.Err()) }, true},
-		"wrapped twice over":      {func(ctx context.Context) error { return fmt.Errorf("%w, because: %w", ctx.Err(), context.Cause(ctx)) }, true},
-		"joined echoes":           {func(ctx context.Context) error { return errors.Join(ctx.Err(), context.Cause(ctx)) }, true},
-		"of package net/http":     {func(ctx context.Context) error { return &url.Error{Op: "Get", URL: "http://x", Err: ctx.Err()} }, true},
-		"of package net":          {dialed, true},
-		"of a derived context":    {derivedErr, true},
-		"joined with a failure":   {func(ctx context.Context) error { return errors.Join(ctx.Err(), real) }, false},
-		"wrapped with a failure":  {func(ctx context.Context) error { return fmt.Errorf("%w after %w", real, ctx.Err()) }, false},
-		"a failure":               {func(context.Context) error { return real }, false},
-		"a deadline of its own":   {expired, false},
-		"a time limit of another": {func(context.Context) error { return &async.TimeoutError{Task: "other"} }, false},
-		"an empty list":           {func(context.Context) error { return emptyList{} }, false},
+		"ctx.Err":                 {func(ctx context.Context) error { return ctx.Err() }, true, false},
+		"the cause":               {context.Cause, true, false},
+		"wrapped":                 {func(ctx context.Context) error { return fmt.Errorf("reading: %w", ctx.Err()) }, true, true},
+		"wrapped twice over":      {func(ctx context.Context) error { return fmt.Errorf("%w, because: %w", ctx.Err(), context.Cause(ctx)) }, true, true},
+		"joined echoes":           {func(ctx context.Context) error { return errors.Join(ctx.Err(), context.Cause(ctx)) }, true, true},
+		"of package net/http":     {func(ctx context.Context) error { return &url.Error{Op: "Get", URL: "http://x", Err: ctx.Err()} }, true, true},
+		"of package net":          {dialed, true, true},
+		"of a derived context":    {derivedErr, true, false},
+		"joined with a failure":   {func(ctx context.Context) error { return errors.Join(ctx.Err(), real) }, false, false},
+		"wrapped with a failure":  {func(ctx context.Context) error { return fmt.Errorf("%w after %w", real, ctx.Err()) }, false, false},
+		"a failure":               {func(context.Context) error { return real }, false, false},
+		"a deadline of its own":   {expired, false, false},
+		"a time limit of another": {func(context.Context) error { return &async.TimeoutError{Task: "other"} }, false, false},
+		"an empty list":           {func(context.Context) error { return emptyList{} }, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
@@ -54,7 +55,14 @@ func TestAnEchoOfTheCancellationIsNoFailure(t *testing.T) {
 				})
 				require.ErrorIs(t, got, errPlanted)
 				if test.echo {
-					require.Equal(t, errPlanted, got, "an echo is not listed")
+					if stopped := stoppedOf(got); len(stopped) > 0 { // it says more than that
+						require.Equal(t, []error{said}, stopped)
+						require.Equal(t, []error{errPlanted}, got.(*async.ScopeError).Errors)
+						require.ErrorContains(t, got, "stopped: ")
+					} else {
+						require.Equal(t, errPlanted, got, "an echo is not listed")
+					}
+					require.Equal(t, test.text, len(stoppedOf(got)) > 0)
 					return
 				}
 				var list *async.ScopeError
@@ -250,7 +258,7 @@ func TestABodyThatIsStoppedKeepsItsOwnWords(t *testing.T) {
 		var limit *async.TimeoutError
 		require.ErrorAs(t, err, &limit)
 
-		// What decided comes first, also in these words.
+		// A failure beside it is listed, the text is not.
 		late := func(ctx context.Context) error {
 			async.Go(ctx, func(context.Context) error { time.Sleep(2 * time.Second); return errPlanted })
 			<-ctx.Done()
@@ -258,14 +266,17 @@ func TestABodyThatIsStoppedKeepsItsOwnWords(t *testing.T) {
 		}
 		var all *async.ScopeError
 		require.ErrorAs(t, async.Scope(ctx, late, async.Timeout(time.Second)), &all)
-		require.ErrorContains(t, all.Errors[0], "copying")
-		require.Equal(t, errPlanted, all.Errors[1])
+		require.Equal(t, []error{errPlanted}, all.Errors)
+		require.ErrorContains(t, all.Stopped[0], "copying")
+		require.ErrorContains(t, all, "copying")
 
-		// Not so when what stopped it is a failure inside: the failure itself is told.
+		// Also when what stopped it is a failure inside.
 		err = async.Scope(ctx, func(ctx context.Context) error {
 			async.Go(ctx, func(context.Context) error { return errPlanted })
 			return copying(ctx)
 		})
-		require.Equal(t, errPlanted, err)
+		require.ErrorAs(t, err, &all)
+		require.Equal(t, []error{errPlanted}, all.Errors)
+		require.ErrorContains(t, all.Stopped[0], "copying")
 	})
 }

@@ -57,11 +57,11 @@ func (s *scope) finish(exit exitKind, err error, v *verdict) {
 
 // ownFailed records that the handler or body of s has failed, and cancels s. It does
 // neither if err is no failure: if it only repeats that s was cancelled, or is what a
-// daemon has returned after it was told to stop.
+// daemon, or what stands in one, has returned after the daemon was told to stop.
 func (s *scope) ownFailed(exit exitKind, err error) tally.Body {
 	sg := s.t.stopped()
-	if exit == byReturn && sg != nil && (isEcho(err, sg) || s.t.stoppedDaemon(sg.cause)) {
-		return tally.Body{Echo: true, Missed: s.t.givesValue(), Words: sg.words(err)}
+	if exit == byReturn && sg != nil && (isEcho(err, sg) || s.inStoppedDaemon(sg.cause)) {
+		return tally.Body{Echo: true, Owes: s.t.givesValue(), Said: sg.said(err)}
 	}
 	v := verdict{err: err, panic: asPanic(exit, err), goexit: exit == byGoexit}
 	if v.panic != nil {
@@ -86,9 +86,44 @@ func (s *scope) conclude(own tally.Body, v *verdict) {
 	s.takeUnclaimed() // of promises that were rejected or resolved meanwhile
 	s.discardUnclaimed()
 	s.sum(own, v)
+	s.tellRest(own, v)
 	s.seal()
 	if m := s.t.more; m != nil {
-		m.stopOn.join(false)
+		m.stops.end(s.t.kind == kindFork)
+	}
+}
+
+// tellRest has the root told what the outcome of s does not hold: what was said
+// beside a cancellation if s has ended well or with a panic, and what else went wrong if
+// s passes on a panic that a scope further in has raised, for that is not changed any
+// more.
+func (s *scope) tellRest(own tally.Body, v *verdict) {
+	if v.err != nil && v.panic == nil {
+		return
+	}
+	sg := s.t.stopped()
+	s.mu.Lock()
+	if s.tally == nil && own.Said == nil {
+		s.mu.Unlock()
+		return
+	}
+	sum := s.tally.Sum(s.endLocked(own, sg))
+	s.mu.Unlock()
+	tellRestOf(s, &sum, sg, v)
+}
+
+// tellRestOf is tellRest for what is summed up in sum.
+func tellRestOf(s *scope, sum *tally.Sum, sg *stopError, v *verdict) {
+	if v.err != nil && v.panic == nil {
+		return
+	}
+	if v.panic != nil && v.panic.raised {
+		if err := oneError(s.t, &tally.Sum{Errs: sum.Errs, Dropped: sum.Dropped}, nil); err != nil {
+			s.home.report(err)
+		}
+	}
+	if all, dropped := texts(sum, sg); len(all)+dropped > 0 {
+		s.home.said((&ScopeError{Scope: s.t.name(), Stopped: all, DroppedStopped: dropped}).Error())
 	}
 }
 
@@ -102,7 +137,7 @@ func (s *scope) returned() {
 	if s.t.state.Load() < stateJoining { // a panic has come by here already
 		s.t.move(stateJoining)
 	}
-	busy := s.live > 0 || s.exits != nil || s.rare != nil
+	busy := s.live > 0 || s.exits != nil
 	s.mu.Unlock()
 	if busy && s.t.kind != kindBody {
 		s.t.retire()
@@ -128,13 +163,13 @@ func (s *scope) startMissedHook() {
 // everything is refused, promises are abandoned and the context is done.
 func (s *scope) close() bool {
 	s.mu.Lock()
-	if s.live > 0 || s.exits != nil || s.hasRestingLocked() {
+	if s.live > 0 || s.exits != nil {
 		s.mu.Unlock()
 		return false
 	}
 	// Whatever is started in s is added under this lock: it comes before and is
 	// counted in live, or after and finds ended.
-	s.ended, s.shut = true, true
+	s.ended = true
 	var promises []*task // none can be added any more
 	for p := s.promises; p != nil; p = p.next {
 		promises = append(promises, p)
@@ -153,7 +188,7 @@ func (s *scope) close() bool {
 func (s *scope) seal() {
 	s.stopped() // notes it if what cancels s has not come to us yet
 	s.mu.Lock()
-	s.ended, s.shut = true, true
+	s.ended = true
 	unwatch, timers := s.unwatch, s.timers
 	s.unwatch, s.timers = nil, nil
 	if s.alarm != nil {
@@ -169,9 +204,6 @@ func (s *scope) seal() {
 	}
 	if unwatch != nil {
 		unwatch()
-	}
-	if m := s.t.more; m != nil {
-		m.stopOn.release()
 	}
 	if w := s.parker.Load(); w != nil {
 		w.disarm()

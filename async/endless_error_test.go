@@ -31,7 +31,7 @@ func TestAnErrorThatWrapsItselfHangsNothing(t *testing.T) {
 			_, _ = async.Repeat(ctx, async.Every(time.Second), fails).Await(ctx, 0)
 		},
 		"of a task that is started again": func(ctx context.Context) {
-			async.Go(ctx, fails, async.Restart(async.Every(time.Second)))
+			async.Go(ctx, fails, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
 		},
 		"panicked": func(ctx context.Context) {
 			_, err := async.Start(ctx, func(context.Context) error { panic(endlessError{}) }).Await(ctx, 0)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"weak"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
@@ -18,9 +17,15 @@ var (
 	// ended, and the result of what was started too late.
 	ErrScopeEnded = errors.New("async: scope has ended")
 
-	// ErrScopeDone is the cause with which a scope stops its daemons once
-	// the body and the ordinary tasks have ended.
-	ErrScopeDone = errors.New("async: scope is done")
+	// ErrDismissed is the cause with which a scope stops its daemons once
+	// the body and the ordinary tasks have ended, and with which a [Leader]
+	// cancels its scope.
+	ErrDismissed = errors.New("async: dismissed")
+
+	// ErrScopeDone is the former name of ErrDismissed.
+	//
+	// Deprecated: Use [ErrDismissed].
+	ErrScopeDone = ErrDismissed
 
 	// ErrGoexit is the outcome of a task that called [runtime.Goexit], as
 	// testing.T.FailNow does.
@@ -39,15 +44,6 @@ var (
 	ErrShutdown = errors.New("async: shutting down")
 )
 
-// lateStart returns the error of what was started in t after t has ended.
-func lateStart(t *task) error {
-	name := t.name()
-	if t.kind == kindBody && (t.more == nil || t.more.name == "") {
-		name += " (give it an async.Name to see which)"
-	}
-	return fmt.Errorf("%w: %s", ErrScopeEnded, name)
-}
-
 // A TimeoutError says that a time limit of this package has passed: that of
 // an Await, or the Timeout of a task or scope. It matches
 // [context.DeadlineExceeded]. Whose limit it was is a matter of identity:
@@ -57,9 +53,7 @@ type TimeoutError struct {
 	Limit  time.Duration // the limit that was set
 	Waited time.Duration // how long the waiter has waited
 
-	// of is the future, if it is the limit of an Await, perhaps of somebody else's.
-	// An error is kept for longer than its future, so it keeps none.
-	of weak.Pointer[future]
+	await bool // it is the limit of an Await, perhaps of somebody else's
 }
 
 // Error names the task, the limit and, rounded, the time waited.
@@ -69,7 +63,7 @@ func (e *TimeoutError) Error() string {
 	}
 	text := prefix(e.Task) + context.DeadlineExceeded.Error()
 	of := ""
-	if e.of != (weak.Pointer[future]{}) {
+	if e.await {
 		of = " of an Await"
 	}
 	if e.Limit <= 0 {
@@ -77,27 +71,6 @@ func (e *TimeoutError) Error() string {
 	}
 	return fmt.Sprintf("%s (limit %v%s, waited %v)", text, e.Limit, of, rounded(e.Waited))
 }
-
-// expired returns the error of an Await of f whose limit has passed.
-func (f *future) expired(limit, waited time.Duration) error {
-	return &TimeoutError{Task: f.t.name(), Limit: limit, Waited: waited, of: weak.Make(f)}
-}
-
-// A notMyLimit is what an Await returns when the limit of another Await, and not
-// its own, has aborted the task. It wraps the outcome.
-type notMyLimit struct {
-	task    string
-	mine    time.Duration // the limit of the Await that returns it
-	outcome error
-}
-
-// Error says whose limit it was not, and then the outcome.
-func (e *notMyLimit) Error() string {
-	return fmt.Sprintf("%saborted by the limit of another Await, this one has %v: %s", prefix(e.task), e.mine, within(e.task, e.outcome))
-}
-
-// Unwrap returns the outcome.
-func (e *notMyLimit) Unwrap() error { return e.outcome }
 
 // Is reports that a TimeoutError is a [context.DeadlineExceeded].
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
@@ -109,13 +82,31 @@ func (e *TimeoutError) Timeout() bool { return true }
 // number is kept.
 const maxListed = tally.Max
 
-// doneError returns the error of a wait that ended because its context is done: it
-// matches both err and cause.
-func doneError(err, cause error) error { return (&stopError{err, cause}).asError() }
-
 // notNil returns those of errs that are not nil.
 func notNil(errs ...error) []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+// A WatchdogError is why a watchdog has aborted a task.
+type WatchdogError struct {
+	Task string
+	Err  error // of the check, or that no beat came
+}
+
+// Error names the task and says what was wrong.
+func (e *WatchdogError) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
+	return prefix("watchdog of "+e.Task) + within(e.Task, e.Err)
+}
+
+// Unwrap returns what was wrong.
+func (e *WatchdogError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
 }
 
 // A Straggler is a task that still runs when it is asked which tasks are left. It
@@ -135,6 +126,10 @@ type StragglerError struct {
 	Left  []Straggler // at most 32
 	More  int         // how many more there are
 	Cause error       // why they were told to stop; nil: nobody has told them
+
+	// cutShort is the cause of the context that has cut a wait for a group short; nil:
+	// this is no error of such a wait.
+	cutShort error
 }
 
 // Error names the stragglers and shows their stacks.

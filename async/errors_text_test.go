@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestTheTextsOfErrors(t *testing.T) {
 		{scope("deploy", nil, one, scope("deploy/copy", nil, one, two)), "async: deploy: disk full\n\tcopy: disk full\n\t\tno route\n\t\tto host"},
 		{scope("deploy", panicked, one), "async: deploy: panic in fetch: boom\n\tdisk full"},
 		{scope("fetch", panicked, one), "async: fetch: panic: boom\n\tdisk full"},
-		{scope("deploy", nil, panicked), "async: deploy: panic in fetch: boom\n\t\n\tgoroutine 7 [running]:\n\tmain.f()\n\t\t/f.go:3"},
+		{scope("deploy", nil, panicked), "async: deploy: panic in fetch: boom"},
 		{scope("", nil, one), "async: disk full"},
 		{&async.ScopeError{Scope: "deploy", Errors: []error{one}, Dropped: 3}, "async: deploy: disk full\n\tand 3 more"},
 		{scope("deploy", nil, &async.TimeoutError{Task: "exit hook of deploy", Limit: time.Second, Waited: time.Second}), "async: deploy: exit hook: context deadline exceeded (limit 1s, waited 1s)"},
@@ -52,14 +53,14 @@ func TestTheTextsOfErrors(t *testing.T) {
 		{&async.StragglerError{Scope: "deploy", Left: []async.Straggler{{Task: "copy"}}}, "async: deploy: 1 task still running, not told to stop\n\tcopy (queued)"},
 		{
 			&async.StragglerError{Scope: "deploy", Cause: timeout, More: 9, Left: []async.Straggler{
-				{Task: "copy", State: async.Aborting, Stack: "goroutine 7 [sleep]:\nmain.f()\n\t/f.go:3\n"}, {Task: "move", State: async.Running},
+				{Task: "copy", State: async.StateAborting, Stack: "goroutine 7 [sleep]:\nmain.f()\n\t/f.go:3\n"}, {Task: "move", State: async.StateRunning},
 			}},
 			"async: deploy: 11 tasks still running after being told to stop: fetch: context deadline exceeded (limit 1.5s, waited 1.5s)" +
 				"\n\tcopy (aborting)\n\t\tgoroutine 7 [sleep]:\n\t\tmain.f()\n\t\t\t/f.go:3\n\tmove (running)\n\tand 9 more",
 		},
 		{&async.StragglerError{Scope: "deploy", Cause: panicked, More: 1}, "async: deploy: 1 task still running after being told to stop: panic in fetch: boom\n\tand 1 more"},
 
-		{panicked, "async: panic in fetch: boom\n\ngoroutine 7 [running]:\nmain.f()\n\t/f.go:3\n"},
+		{panicked, "async: panic in fetch: boom"},
 		{&async.WatchdogError{Task: "build", Err: async.ErrNoBeat}, "async: watchdog of build: no heartbeat"},
 		{&async.WatchdogError{Task: "build", Err: timeout}, "async: watchdog of build: fetch: context deadline exceeded (limit 1.5s, waited 1.5s)"},
 		{scope("build", nil, &async.WatchdogError{Task: "build", Err: one}), "async: build: watchdog: disk full"},
@@ -113,5 +114,41 @@ func TestWhatFailsInAScopeIsToldWithEachNameOnce(t *testing.T) {
 		}, async.Name("deploy"))
 		require.EqualError(t, err, "async: deploy: first\n\t\tinner hook\n\thook")
 		require.Equal(t, 1, strings.Count(err.Error(), "deploy"))
+	})
+}
+
+// TestAFailureInAListHasItsPath: the names that tasks were given. A single failure stays
+// itself, and what says its name already says it once.
+func TestAFailureInAListHasItsPath(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		fails := func(text string) func(context.Context) error {
+			return func(context.Context) error { return errors.New(text) }
+		}
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			other := context.WithoutCancel(ctx)
+			async.Go(other, func(ctx context.Context) error {
+				async.Go(ctx, fails("connection refused"), async.Name("db"))
+				async.Go(ctx, fails("no route"), async.Name("cache"))
+				return nil
+			}, async.Name("user"))
+			async.Go(other, func(context.Context) error { runtime.Goexit(); return nil }, async.Name("exits"))
+			return nil
+		}, async.Name("request"))
+		for _, want := range []string{"user: ", "db: connection refused", "cache: no route", "exits: task called runtime.Goexit"} {
+			require.ErrorContains(t, err, want)
+		}
+		require.Equal(t, 1, strings.Count(err.Error(), "user"), err)
+		require.EqualError(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, fails("disk full"), async.Name("save"))
+			return nil
+		}), "disk full")
+
+		abort := async.OnAbort(func(context.Context, error) error { return errors.New("no signal sent") })
+		err = async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, waitHook, async.Name("tail"), abort)
+			time.Sleep(time.Second)
+			return errPlanted
+		})
+		require.ErrorContains(t, err, "abort hook of tail: no signal sent")
 	})
 }

@@ -15,7 +15,7 @@ var errServerStopped = errors.New("server stopped")
 type cacheServer struct{ group *async.Group }
 
 func startServer(ctx context.Context) *cacheServer {
-	s := &cacheServer{async.Open(ctx, async.Name("cache"))}
+	s := &cacheServer{async.NewGroup(ctx, async.Name("cache"))}
 	_ = s.group.Go(func(ctx context.Context) error { // runs until it is told to stop
 		<-ctx.Done()
 		fmt.Println("loop:", context.Cause(ctx))
@@ -34,17 +34,17 @@ func ExampleGroup() {
 	s := startServer(ctx)
 	fmt.Println("stop:", s.stop(ctx))
 	fmt.Println("again:", s.stop(ctx))
-	fmt.Println("late:", s.group.Go(func(context.Context) error { return nil }))
+	fmt.Println("late:", errors.Is(s.group.Go(func(context.Context) error { return nil }), async.ErrScopeEnded))
 	// Output:
 	// loop: server stopped
 	// stop: <nil>
 	// again: <nil>
-	// late: async: scope has ended: cache
+	// late: true
 }
 
-func ExampleOpen() {
+func ExampleNewGroup() {
 	err := async.Scope(context.Background(), func(ctx context.Context) error {
-		uploads := async.Open(ctx, async.Name("uploads"), async.Limit(2))
+		uploads := async.NewGroup(ctx, async.Name("uploads"), async.Limit(2))
 		for i := range 3 {
 			_ = uploads.Go(func(context.Context) error {
 				if i == 1 {
@@ -53,7 +53,7 @@ func ExampleOpen() {
 				return nil
 			})
 		}
-		return nil // nobody waits for uploads but the scope
+		return uploads.Wait(ctx)
 	})
 	fmt.Println(err)
 	// Output: disk full
@@ -61,7 +61,7 @@ func ExampleOpen() {
 
 func ExampleGroup_Wait() {
 	ctx := context.Background()
-	g := async.Open(ctx)
+	g := async.NewGroup(ctx)
 	for i := range 3 {
 		_ = g.Go(func(ctx context.Context) error { return async.Sleep(ctx, time.Duration(i)*time.Millisecond) })
 	}
@@ -71,7 +71,7 @@ func ExampleGroup_Wait() {
 
 func ExampleGroup_Stop() {
 	ctx := context.Background()
-	g := async.Open(ctx)
+	g := async.NewGroup(ctx)
 	hurt := make(chan struct{})
 	_ = g.Go(func(context.Context) error { <-hurt; return nil }, async.Name("stubborn"))
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
@@ -89,7 +89,7 @@ func ExampleGroup_Stop() {
 
 func ExampleGroup_Cancel() {
 	ctx := context.Background()
-	g := async.Open(ctx)
+	g := async.NewGroup(ctx)
 	_ = g.Go(func(context.Context) error {
 		fmt.Println("first:", g.Cancel(errServerStopped)) // Stop would wait for this task
 		fmt.Println("again:", g.Cancel(nil))

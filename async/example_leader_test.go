@@ -26,6 +26,6 @@ func ExampleLeader() {
 	fmt.Println("error:", err)
 	// Output:
 	// the job is done
-	// server stops: async: scope is done
+	// server stops: async: dismissed
 	// error: <nil>
 }

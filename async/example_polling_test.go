@@ -242,3 +242,25 @@ func ExamplePollError() {
 	// 1 Pending no node has 64 GB
 	// stopped: true ^C
 }
+
+// A store that is busy is asked again. What another attempt cannot mend is final.
+func ExampleRetry() {
+	answers := []error{errors.New("busy"), errors.New("connection lost"), nil}
+	load := func(context.Context) (string, error) {
+		err := answers[0]
+		answers = answers[1:]
+		if err != nil {
+			return "", err
+		}
+		return "row 7", nil
+	}
+	row, err := async.Retry(context.Background(), async.Backoff(time.Millisecond, time.Second), load, async.Attempts(5))
+	fmt.Println(row, err)
+
+	denied := func(context.Context) (string, error) { return "", async.Final(errors.New("permission denied")) }
+	_, err = async.Retry(context.Background(), async.Every(time.Second), denied)
+	fmt.Println(err)
+	// Output:
+	// row 7 <nil>
+	// permission denied
+}

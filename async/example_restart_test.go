@@ -23,7 +23,7 @@ func ExampleRestart() {
 			}
 			fmt.Println("call", calls, "ends well")
 			return nil
-		}, async.Restart(async.Backoff(time.Millisecond, time.Second)))
+		}, async.Restart(async.RestartPolicy{Interval: async.Backoff(time.Millisecond, time.Second)}))
 		return nil
 	})
 	fmt.Println(err)
@@ -33,17 +33,17 @@ func ExampleRestart() {
 }
 
 // The third failure within ten seconds is the last.
-func ExampleWithin() {
+func ExampleRestartPolicy() {
 	f := async.Start(context.Background(), func(ctx context.Context) error {
 		return errors.New("connection refused")
-	}, async.Name("feed"), async.Restart(async.Every(time.Millisecond), async.Attempts(3), async.Within(10*time.Second)))
+	}, async.Name("feed"), async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond), Attempts: 3, Within: 10 * time.Second}))
 	_, err := f.Await(context.Background(), time.Minute)
 	fmt.Println(err)
 	// Output: async: feed: given up after 3 failures within 10s; last failure: connection refused
 }
 
 // A run that has lasted long enough makes the failures before it forgotten.
-func ExampleHealthy() {
+func ExampleRestartPolicy_healthy() {
 	calls := 0
 	interval := func(failures int) time.Duration {
 		fmt.Println("call", calls, "is failure", failures)
@@ -57,7 +57,7 @@ func ExampleHealthy() {
 			return nil
 		}
 		return errors.New("connection lost")
-	}, async.Restart(interval, async.Healthy(time.Second)))
+	}, async.Restart(async.RestartPolicy{Interval: interval, Healthy: time.Second}))
 	_, err := f.Await(context.Background(), time.Minute)
 	fmt.Println(err)
 	// Output:
@@ -72,7 +72,7 @@ func ExampleHealthy() {
 func ExampleFinal() {
 	f := async.Start(context.Background(), func(ctx context.Context) error {
 		return async.Final(errors.New("wrong password"))
-	}, async.Restart(async.Every(time.Second)))
+	}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
 	_, err := f.Await(context.Background(), time.Minute)
 	fmt.Println(err)
 	// Output: wrong password

@@ -24,3 +24,18 @@ func ExampleStopOn() {
 	// Output:
 	// true async: scope: connection closed
 }
+
+// The work of a request ends with the session that it belongs to, too, and says why.
+func ExampleStopWith() {
+	errLoggedOut := errors.New("logged out")
+	session, logOut := context.WithCancelCause(context.Background())
+	request := context.Background()
+	err := async.Scope(request, func(ctx context.Context) error {
+		logOut(errLoggedOut)
+		<-ctx.Done()
+		return ctx.Err()
+	}, async.StopWith(session))
+	fmt.Println(errors.Is(err, errLoggedOut), err)
+	// Output:
+	// true async: scope: logged out
+}

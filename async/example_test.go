@@ -137,7 +137,7 @@ func ExampleDaemon() {
 	})
 	fmt.Println(err)
 	// Output:
-	// async: scope is done
+	// async: dismissed
 	// <nil>
 }
 

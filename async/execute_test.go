@@ -42,21 +42,21 @@ func TestStatesOfAFuture(t *testing.T) {
 					require.Zero(t, v)
 				}
 			}
-			expect(async.Queued, false, false)
+			expect(async.StateQueued, false, false)
 			<-first.Done()
-			expect(async.Running, true, false)
+			expect(async.StateRunning, true, false)
 			time.Sleep(1500 * time.Millisecond)
-			expect(async.Running, true, false) // handler has returned, what it started runs
+			expect(async.StateRunning, true, false) // handler has returned, what it started runs
 			require.True(t, f.Cancel(nil))
-			expect(async.Aborting, true, false)
+			expect(async.StateAborting, true, false)
 			require.False(t, f.Cancel(errors.New("again")))
 			<-f.Done()
-			expect(async.Done, false, true)
+			expect(async.StateDone, false, true)
 			require.False(t, f.Cancel(nil))
 			return nil
 		}, async.Limit(1)))
 	})
-	require.Equal(t, "queued running aborting done", fmt.Sprint(async.Queued, async.Running, async.Aborting, async.Done))
+	require.Equal(t, "queued running aborting done", fmt.Sprint(async.StateQueued, async.StateRunning, async.StateAborting, async.StateDone))
 }
 
 func TestAFutureSettlesWhenAllThatItsHandlerStartedHasEnded(t *testing.T) {
@@ -119,7 +119,7 @@ func TestCompletedHasSettled(t *testing.T) {
 	ctx, check := asynctest.Root(t.Context())
 	require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
 		f := async.Completed("value", own)
-		require.Equal(t, async.Done, f.State())
+		require.Equal(t, async.StateDone, f.State())
 		require.False(t, f.IsRunning())
 		require.False(t, f.Cancel(nil))
 		<-f.Done()
@@ -164,8 +164,8 @@ func TestATaskThatEndsIsNotSaidToBeAborting(t *testing.T) {
 	for range 2000 / raceFactor {
 		_ = async.Scope(t.Context(), func(ctx context.Context) error {
 			f := async.Execute(ctx, answer)
-			for s := f.State(); s != async.Done; s = f.State() {
-				require.NotEqual(t, async.Aborting, s)
+			for s := f.State(); s != async.StateDone; s = f.State() {
+				require.NotEqual(t, async.StateAborting, s)
 				runtime.Gosched()
 			}
 			return nil
@@ -179,7 +179,7 @@ func TestATaskThatEndsIsNotSaidToBeAborting(t *testing.T) {
 		return nil
 	}, async.Observe(async.ObserverFunc(func(e async.Event) {
 		if f := f.Load(); e.Kind == async.EventEnd && f != nil {
-			require.NotEqual(t, async.Aborting, f.State())
+			require.NotEqual(t, async.StateAborting, f.State())
 		}
 	}))))
 }

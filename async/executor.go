@@ -125,8 +125,6 @@ func (t *task) isWanted() bool {
 	sg := t.stopped()
 	if sg != nil {
 		t.skipIfQueued(sg)
-	} else if t.origin().level != nil {
-		t.watchLevels()
 	}
 	return sg == nil
 }
@@ -184,12 +182,26 @@ func (d *delivery) ask(t *task, call func() error) (failed bool) {
 		case d.decide():
 			t.reject(err)
 		case v != nil:
-			panic(v) // not of t, which has begun or ended: it is not for us to hide
+			// Not of t, which has begun or ended: it is not for us to hide.
+			if _, worker := d.ex.(bridge.Withdrawer); worker { // of what ran beside t
+				panic(v)
+			}
+			panic(misusedExecutor(t, v))
 		}
 	}()
 	err = call()
 	exit = byReturn
 	return false // or what the deferred function says
+}
+
+// misusedExecutor returns what is panicked with when the executor of t has taken t and
+// then panicked with value.
+func misusedExecutor(t *task, value any) error {
+	const text = "async: misuse: the executor has taken %s and then panicked, which nobody can be told: "
+	if err, ok := value.(error); ok {
+		return fmt.Errorf(text+"%w", t.name(), err)
+	}
+	return fmt.Errorf(text+"%v", t.name(), textOf(value))
 }
 
 // skip settles t, which was cancelled because of sg before it ran. The cause is

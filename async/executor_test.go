@@ -35,7 +35,7 @@ func TestAQueuedTaskOnAnExecutorIsSettledWhenCancelled(t *testing.T) {
 		queuing := async.On(pool(func(task func()) error { queue = append(queue, task); return nil }))
 		hook := async.OnAbort(func(context.Context, error) error { t.Error("a hook ran"); return nil })
 		f := async.Execute(ctx, panicking, queuing, hook)
-		require.Equal(t, async.Queued, f.State())
+		require.Equal(t, async.StateQueued, f.State())
 		require.False(t, f.IsRunning())
 		require.True(t, f.Cancel(errCancelBoom))
 		_, err, ok := f.Result()
@@ -45,7 +45,7 @@ func TestAQueuedTaskOnAnExecutorIsSettledWhenCancelled(t *testing.T) {
 		f = async.Execute(ctx, panicking, queuing, hook)
 		_, err = f.Await(ctx, time.Second)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, async.Done, f.State())
+		require.Equal(t, async.StateDone, f.State())
 
 		g := async.Execute(ctx, answer, queuing)
 		for _, task := range queue {

@@ -16,9 +16,22 @@ import (
 //
 // The ctx of f keeps the values of the scope, is not cancelled with it, and
 // lasts 5 s unless [HookTimeout] says otherwise; what f starts with it is
-// joined with f. outcome is how the scope has gone: nil, its error, a
-// [*PanicError], or [ErrGoexit]. Errors and panics of f are added to the
-// scope's errors and never replace one.
+// joined with f. outcome is how the scope has gone so far: nil, what [Scope] is going
+// to return or panic with, or why the scope was cancelled, although it returns nil;
+// [EndingOf] tells these apart. Errors and panics of f are added to the scope's errors
+// and never replace one.
+//
+//	tx := begin()
+//	async.OnExit(ctx, func(ctx context.Context, outcome error) error {
+//		if outcome != nil {
+//			return tx.Rollback(ctx)
+//		}
+//		return tx.Commit(ctx)
+//	})
+//
+// stop takes f off the scope, which then keeps nothing that f has captured, and
+// returns true: f is not called. It returns false if f has begun, and does not wait for
+// f, or if stop has returned true before. Any number of goroutines may call it.
 //
 // On a scope that has ended f is called at once, on the calling goroutine, with
 // [ErrScopeEnded] as the outcome and a ctx as above: it is alive, and what f
@@ -28,7 +41,7 @@ import (
 //
 // OnExit panics if f is nil or ctx carries no scope. It does not block, but for
 // what f takes on a scope that has ended. Any number of goroutines may call it.
-func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) error) {
+func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) error) (stop func() bool) {
 	if f == nil {
 		panic("async: OnExit with a nil function: pass what is to be called")
 	}
@@ -39,12 +52,14 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 	s := t.scope()
 	s.mu.Lock()
 	if !s.ended {
-		s.exitHookLocked(&exitHook{call: f})
+		x := &exitHook{call: f}
+		s.exitHookLocked(x)
 		s.mu.Unlock()
-		return
+		return x.stop
 	}
 	s.mu.Unlock()
 	t.runLate(ctx, f)
+	return func() bool { return false }
 }
 
 // runLate runs an exit hook of a task that has ended, in a shielded stretch at
@@ -75,9 +90,6 @@ type exitHook struct {
 // exitHookLocked puts x on the list of s, to be the next one that is run.
 func (s *scope) exitHookLocked(x *exitHook) {
 	x.scope, x.next, x.listed = s, s.exits, true
-	if s.rare != nil {
-		s.keepLocked()
-	}
 	if x.next != nil {
 		x.next.prev = x
 	}
@@ -108,8 +120,16 @@ func (x *exitHook) Remove() bool {
 		return false
 	}
 	x.unlistLocked()
-	s.reviewGroupLocked()
 	return true
+}
+
+// stop is Remove for the hook of a user, and x forgets that.
+func (x *exitHook) stop() bool {
+	removed := x.Remove()
+	if removed {
+		x.call = nil
+	}
+	return removed
 }
 
 // Recall is Remove, and x forgets its scope. See [bridge.Registration].
@@ -122,7 +142,6 @@ func (x *exitHook) Recall() bool {
 	listed := x.listed
 	if listed {
 		x.unlistLocked()
-		s.reviewGroupLocked()
 	}
 	x.scope = nil
 	s.mu.Unlock()
@@ -167,16 +186,12 @@ func (s *scope) runExits(own tally.Body) bool {
 		if x == nil {
 			return ran
 		}
-		outcome := s.returnedErr
-		if outcome == nil {
-			var v verdict
+		v := verdict{err: s.returnedErr}
+		if v.err == nil {
 			s.sum(own, &v)
-			outcome = v.err
-			if p := s.t.pardoned(); p != nil { // it has not gone well all the same
-				outcome = joined(s.t, notNil(p, v.err), 0)
-			}
 		}
-		h := s.exitRun(x, outcome)
+		how, outcome := s.ending(v.err)
+		h := s.exitRun(x, how, outcome)
 		if h == nil {
 			continue
 		}
@@ -201,7 +216,7 @@ type exitRun struct {
 
 // exitRun returns the task that runs x; nil if telling an Ender is all there is
 // to do. It tells an Ender at once.
-func (s *scope) exitRun(x *exitHook, outcome error) *exitRun {
+func (s *scope) exitRun(x *exitHook, how Ending, outcome error) *exitRun {
 	h := new(exitRun)
 	if x.ender == nil {
 		s.initHook(&h.goTask, h, "exit hook", func(ctx context.Context) error {
@@ -210,7 +225,7 @@ func (s *scope) exitRun(x *exitHook, outcome error) *exitRun {
 		})
 		return h
 	}
-	x.ender.ScopeEnds(s.ending(outcome))
+	x.ender.ScopeEnds(bridge.Ending(how), outcome)
 	j, joins := x.ender.(bridge.Joiner)
 	if !joins || j.Ended() {
 		return nil
@@ -266,6 +281,9 @@ func (t *task) hookEnded(v *verdict) {
 		}
 	}
 	if err != nil {
+		if _, exit := t.self.(*exitRun); !exit { // an exit hook of a scope says so itself
+			err = &failureOf{err, t.naming(), t.owner}
+		}
 		t.owner.recordHookError(err)
 	}
 	t.countOut()

@@ -23,12 +23,12 @@ func TestExploreGoRacesTheEndOfAGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			explore.Run(t, explore.Config{Schedules: 4000, Ticks: -1, Steps: 3000}, func(w *explore.World) {
-				top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) })
+				top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) }, func(string) {})
 				var over bool
 				var ran, accepted int
 				goes := make(chan struct{}, 2)
 				err := Scope(top, func(ctx context.Context) error {
-					g := Open(ctx)
+					g := NewGroup(ctx)
 					OnExit(g.Context(), func(context.Context, error) error { return nil })
 					try := func() {
 						err := g.Go(func(context.Context) error {

@@ -45,7 +45,7 @@ func exploreGivingUp(w *explore.World, opts []ScopeOption) {
 			w.Failf("told to the root: %v", err)
 		}
 	}
-	root := bridge.NewRoot(context.Background(), tell)
+	root := bridge.NewRoot(context.Background(), tell, func(string) {})
 	top, join := bridge.OpenTop(root)
 	end, looked := make(chan struct{}), make(chan struct{})
 	w.Go("ends", func() { close(end) })

@@ -154,7 +154,7 @@ func (e env) options(h *handle, s deed) (opts []TaskOption) {
 		opts = append(opts, On(executors[s.n%len(executors)]))
 	}
 	if s.opts&withRestart != 0 {
-		opts = append(opts, Restart(Every(0), Attempts(1+s.n%3)))
+		opts = append(opts, Restart(RestartPolicy{Interval: Every(0), Attempts: 1 + s.n%3}))
 	}
 	if s.opts&withStopOn != 0 {
 		ch := make(chan struct{})
@@ -290,7 +290,7 @@ func (e env) scope(s deed) (err error) {
 		}
 		e.locked(func() {
 			for _, want := range own.errs {
-				if recovering := err == nil; !recovering && !errors.Is(err, want) {
+				if recovering := err == nil; !recovering && !tells(err, want) {
 					e.w.Failf("a scope lost an error: %v is not in: %v", want, err)
 				} else if recovering {
 					e.w.Failf("a scope lost an error: %v", want)
@@ -337,4 +337,23 @@ func (e env) panicked(v any) error {
 func stackHere() string {
 	buf := make([]byte, 1<<14)
 	return string(buf[:runtime.Stack(buf, false)])
+}
+
+// tells reports whether err is want, or holds it: also beside a panic, where errors.Is does
+// not look.
+func tells(err, want error) bool {
+	if errors.Is(err, want) {
+		return true
+	}
+	var inside []error
+	switch e := err.(type) {
+	case nil:
+	case *PanicError:
+		inside = append(inside, e.Also...)
+	case interface{ Unwrap() []error }:
+		inside = e.Unwrap()
+	case interface{ Unwrap() error }:
+		inside = []error{e.Unwrap()}
+	}
+	return slices.ContainsFunc(inside, func(err error) bool { return tells(err, want) })
 }

@@ -26,7 +26,7 @@ func exploreProgram(w *explore.World) {
 	w.AtEnd(m.check)
 	top, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	ctx := bridge.NewRoot(top, func(err error) { m.locked(func() { m.lost = append(m.lost, err) }) })
+	ctx := bridge.NewRoot(top, func(err error) { m.locked(func() { m.lost = append(m.lost, err) }) }, func(string) {})
 	e := env{machine: m, ctx: ctx}
 	_ = e.scope(p)
 	if w.Elapsed() > time.Second {
@@ -60,7 +60,7 @@ func (m *machine) check() error {
 			return fmt.Errorf("a value was discarded %d times", h.dropped)
 		case h.hooked && h.ended && h.err == nil && h.value != 0 && h.dropped == h.ran && h.given > 0:
 			return errors.New("a value was given and discarded")
-		case h.ended && isPlanted(h.err) && !h.daemon && !errors.Is(err, h.err):
+		case h.ended && isPlanted(h.err) && !h.daemon && !tells(err, h.err):
 			return fmt.Errorf("a handler returned %v, the outcome is %v", h.err, err)
 		case err == nil && (!h.ended || h.err != nil || value != h.value):
 			return fmt.Errorf("the outcome is %d, the handler ended: %v with %d, %v", value, h.ended, h.value, h.err)
@@ -86,7 +86,7 @@ func isPlanted(err error) bool {
 // which is on first need, and by another goroutine perhaps.
 func TestExploreADoneContextStaysDone(t *testing.T) {
 	explore.Run(t, explore.Config{Level: explore.Atomics, Ticks: -1, Schedules: 5000}, func(w *explore.World) {
-		top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) })
+		top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) }, func(string) {})
 		_ = Scope(top, func(ctx context.Context) error {
 			child := make(chan context.Context, 1)
 			Go(ctx, func(ctx context.Context) error {
@@ -110,7 +110,7 @@ func TestExploreADoneContextStaysDone(t *testing.T) {
 // left: a schedule that prefers the joining goroutine would never end.
 func TestExploreADaemonIsDismissedOnce(t *testing.T) {
 	explore.Run(t, explore.Config{Level: explore.Atomics, Schedules: 3000, Ticks: -1, Steps: 1000}, func(w *explore.World) {
-		top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) })
+		top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) }, func(string) {})
 		err := Scope(top, func(ctx context.Context) error {
 			Go(ctx, func(ctx context.Context) error {
 				Start(ctx, func(context.Context) error { return nil })
@@ -128,7 +128,7 @@ func TestExploreADaemonIsDismissedOnce(t *testing.T) {
 // returns, and its error is in what that returns, unless the scope was first.
 func TestExploreAPromiseSettlesBeforeItsScopeReturns(t *testing.T) {
 	explore.Run(t, explore.Config{Strategy: explore.Exhaustive(2), Ticks: -1}, func(w *explore.World) {
-		top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) })
+		top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) }, func(string) {})
 		var f *Future[int]
 		rejected := make(chan bool, 1)
 		err := Scope(top, func(ctx context.Context) error {

@@ -1,6 +1,9 @@
 package async
 
 import (
+	"context"
+
+	"github.com/ambit-go/ambit/async/internal/echo"
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
@@ -41,15 +44,26 @@ func (s *scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 		return true
 	}
 	decision := s.tallyLocked().Record(f)
-	if decision == tally.Fails {
-		s.alarmLocked()
+	if f.Class != tally.Echo && decision != tally.Ignored {
+		watchAtRootLocked(s)
 	}
-	s.reviewGroupLocked()
+	if decision == tally.Fails {
+		s.alarmLocked() // of a group at the root nothing more: the root is told of it anyhow
+	}
 	s.mu.Unlock()
 	if decision == tally.Fails {
-		s.cancel(canceled(f.Err))
+		s.cancel(canceled(causeOf(f)))
 	}
 	return false
+}
+
+// causeOf returns why a scope is cancelled that fails with f: one of the errors that it
+// lists.
+func causeOf(f *tally.Fact) error {
+	if f.Class != tally.Panic && len(f.Errs) > 0 {
+		return withoutPath(f.Errs[0])
+	}
+	return f.Err
 }
 
 // recordOutcome records the outcome of a task, or of the handler or body of s itself.
@@ -65,17 +79,17 @@ func (s *scope) recordOutcome(v *verdict, goesOn bool) {
 func (s *scope) recordSkipped() { s.record(&tally.Fact{Class: tally.Echo}) }
 
 // recordHookError records an error of a hook, an observer or a discard. If it is too
-// late there is nobody but the root to tell. Nobody asks the scope of a task with
-// Restart how it has gone: that in which it stands is told.
+// late there is nobody but the root to tell. What goes wrong in the last run of a task that
+// is stopped is the task's: the run has no outcome of its own then.
 func (s *scope) recordHookError(err error) { s.recordHookErrorIf(nil, err) }
 
 // recordHookErrorIf is recordHookError if first says so, as in recordIf.
 func (s *scope) recordHookErrorIf(first func() bool, err error) {
-	if s.t.more != nil && s.t.more.restart != nil {
+	if s.t.kind == kindRun && s.t.owner.t.stopped() != nil {
 		s = s.t.owner
 	}
 	if s.recordIf(first, &tally.Fact{Class: tally.Hook, Err: err}) {
-		s.home.report(err)
+		s.home.report(withoutPath(err))
 	}
 }
 
@@ -85,13 +99,17 @@ func (s *scope) recordHookErrorIf(first func() bool, err error) {
 func (s *scope) childFailed(t *task, v *verdict) {
 	var f tally.Fact
 	v.fact(s, &f)
-	f.Stopped = v.alone && t.stoppedDaemon(v.cause)
+	t.quiet(v, &f)
+	t.nameFailure(&f)
 	counts := true
 	switch {
 	case f.Class == tally.Panic && s.asksOnPanic(t):
-		counts = s.askOnPanic(v, &f)
-	case f.Class == tally.Failure && !f.Stopped && s.opts != nil && s.opts.onFailure != nil:
+		counts = s.askOnPanic(t, v, &f)
+	case f.Class == tally.Failure && !f.Quiet && s.opts != nil && s.opts.onFailure != nil:
 		counts = s.askOnFailure(t, &f)
+	}
+	if f.Class == tally.Echo && !f.Quiet {
+		noteCutOff(t, v)
 	}
 	if counts {
 		s.record(&f)
@@ -116,19 +134,44 @@ func (s *scope) askOnFailure(t *task, f *tally.Fact) bool {
 // isEcho reports that a child's outcome only repeats that s was cancelled.
 func (s *scope) isEcho(v *verdict) bool { return v.echo && s.stoppedWith(v.cause) }
 
-// excuse notes that s was cancelled for cause, and that this is no failure: what
-// only repeats it does not count, and neither does what was skipped for it. A leader
-// that is about to cancel s finds that it was not the first.
-func (s *scope) excuse(cause error) {
-	s.mu.Lock()
-	s.tallyLocked().Excused(cause)
-	s.mu.Unlock()
+// stoppedDaemon reports whether t is a daemon that its owner has told to stop for cause:
+// the owner has dismissed t, or was cancelled. What the handler of t returns then is how
+// services stop, and no failure.
+func (t *task) stoppedDaemon(cause error) bool {
+	if cause == nil || t.more == nil || !t.more.daemon {
+		return false
+	}
+	return tally.Same(cause, ErrDismissed) && t.isDismissed() || t.owner.stoppedWith(cause)
 }
 
-// stoppedDaemon reports that t is a daemon and that cause is its owner's: it was
-// dismissed, or the owner was cancelled. What its handler returns then is how
-// services stop, and no failure; what its own tasks and hooks say still counts.
-func (t *task) stoppedDaemon(cause error) bool {
-	t = t.whole()
-	return t.more != nil && t.more.daemon && t.owner.hasTold(cause)
+// isDismissed reports whether the owner of t, which has more, has told t that the others
+// have ended.
+func (t *task) isDismissed() bool {
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
+	return t.more.dismissed
+}
+
+// inStoppedDaemon reports whether s is, or stands in, a daemon that its owner has told to
+// stop for cause. A handler in s that was cancelled for that cause stops as the daemon does.
+func (s *scope) inStoppedDaemon(cause error) bool {
+	if cause == nil {
+		return false
+	}
+	for t := s.t; t.owner != nil; t = t.owner.t {
+		if t.stoppedDaemon(cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// quiet notes in f, of t which has ended with v, whether t is a daemon that has only
+// stopped as it was told to. What it has said beside that is not lost.
+func (t *task) quiet(v *verdict, f *tally.Fact) {
+	f.Quiet = v.alone && t.stoppedDaemon(v.cause)
+	if f.Quiet && v.echo && f.Class == tally.Failure {
+		f.Class, f.Errs = tally.Echo, nil
+		f.Texts, f.TextsDropped = textsIn(v.err, echo.Stop{Err: context.Canceled, Cause: v.cause})
+	}
 }

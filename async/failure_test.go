@@ -238,6 +238,15 @@ func TestUnclaimedFailuresAreListedOnce(t *testing.T) {
 	})
 }
 
+// stoppedOf returns what was said beside a cancellation in a list.
+func stoppedOf(err error) []error {
+	list, _ := err.(*async.ScopeError)
+	if list == nil {
+		return nil
+	}
+	return list.Stopped
+}
+
 // failuresOf returns the errors of a list, and of one that nobody was given what the
 // task has returned.
 func failuresOf(list *async.ScopeError) []error {

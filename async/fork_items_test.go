@@ -122,6 +122,31 @@ func TestAnItemThatIsStoppedKeepsItsOwnWords(t *testing.T) {
 	})
 }
 
+// TestWhoWaitsForAStoppedTaskIsGivenItsOwnError, although something that it has started
+// had something to say, too.
+func TestWhoWaitsForAStoppedTaskIsGivenItsOwnError(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		own, below := io.ErrNoProgress, io.ErrShortWrite
+		says := func(ctx context.Context, err error) error { return &stoppedSaying{err, ctx.Err()} }
+		f := async.Start(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return says(ctx, below) })
+			<-ctx.Done()
+			return says(ctx, own)
+		}, async.Timeout(time.Second))
+		_, err := f.Await(ctx, 0)
+		var said *stoppedSaying
+		require.ErrorAs(t, err, &said)
+		require.Equal(t, own, said.said)
+		require.Len(t, stoppedOf(err), 1)
+	})
+}
+
+// A stoppedSaying repeats why something was stopped, and says more.
+type stoppedSaying struct{ said, stop error }
+
+func (e *stoppedSaying) Error() string { return e.said.Error() + ": " + e.stop.Error() }
+func (e *stoppedSaying) Unwrap() error { return e.stop }
+
 func TestMisuseOfForkingPanics(t *testing.T) {
 	ctx := t.Context()
 	for name, f := range map[string]func(){

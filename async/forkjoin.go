@@ -123,6 +123,7 @@ func (k *forked[A, B]) fork(limit int) {
 	if k.m.timeout != 0 {
 		k.s.limitTime(k.m.timeout)
 	}
+	k.f.t.watchStops()
 	k.results = make([]Result[B], len(k.items))
 	k.crew.live.Store(1)
 	if limit > 0 {
@@ -213,6 +214,11 @@ func (k *forked[A, B]) tell(i int, v *verdict) {
 func (k *forked[A, B]) over() {
 	sg := k.s.t.stopped()
 	var v verdict
+	defer func() {
+		if !k.f.settled() { // see task.rescue
+			k.f.settle(&verdict{err: ErrGoexit, goexit: true})
+		}
+	}()
 	k.s.conclude(tally.Body{}, &v)
 	k.explain(sg)
 	v.partial = sg == nil // the errors are in the results

@@ -168,6 +168,28 @@ func (f *Future[T]) conclude(v *verdict, valid bool) {
 	}
 }
 
+func (f *Future[T]) runOnce(t *task) (err error) {
+	f.value, err = f.handler(t)
+	return err
+}
+
+// drop is called when a run has failed: its value is nobody's.
+func (f *Future[T]) drop(valid bool) {
+	value := f.value
+	f.value = *new(T)
+	if valid {
+		f.discard(value)
+	}
+}
+
+func (f *Future[T]) endRuns(exit exitKind, err error, valid bool) {
+	if valid && err != nil && f.f.t.more.discard != nil {
+		f.drop(true) // it came beside an error of what the handler has started
+	}
+	f.f.t.exit, f.f.err = exit, err
+	f.finish()
+}
+
 // unrun settles a task that never ran.
 func (f *Future[T]) unrun(v *verdict) { f.f.settle(v) }
 

@@ -2,36 +2,39 @@ package async
 
 import (
 	"context"
-	"runtime"
+	"slices"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // A Group is a scope without a body, for types with a Start and a Stop: work is
 // started in it from anywhere, at any time, until somebody ends it with [Group.Stop]
 // or [Group.Wait]. That it is empty does not end it, and a group that has ended is
-// not started again: open another. A Group is made by [Open]; methods of a nil or
+// not started again: make another. A Group is made by [NewGroup]; methods of a nil or
 // zero Group panic. Any number of goroutines may use one.
 //
 //	type Server struct{ group *async.Group }
 //
 //	func Start(ctx context.Context) *Server {
-//		s := &Server{async.Open(ctx, async.Name("server"))}
+//		s := &Server{async.NewGroup(ctx, async.Name("server"))}
 //		_ = s.group.Go(s.loop)
 //		return s
 //	}
 //
 //	func (s *Server) Stop(ctx context.Context) error { return s.group.Stop(ctx, errStopped) }
 //
-// A group belongs to the scope that it was opened in, as a task does. With tasks in
-// it, it keeps that scope from ending, and [OnStall] names it, unless it was opened
-// with [Daemon]. Without tasks it holds nobody up, and ends with that scope. One
-// without tasks that nobody holds any more, and at whose end nothing is to be done,
-// is forgotten before: observers are not told of its end.
+// A group is a member of the scope that it was made in until it has ended, empty or
+// not. Whoever made it stops it. The end of that scope dismisses the group: once the
+// body and the other tasks have ended, the group is cancelled with [ErrDismissed] and
+// joined, and whatever runs in it is cut off. That is not quiet: the scope fails, and
+// the error names the group and the tasks. Only what was started as a [Daemon] is
+// dismissed without a word.
 //
-// The first failure of a [Go] task cancels the group, a panic does so at once. What
-// has failed is given to those who call Stop or Wait, a panic by raising it in one
+// The first failure of a [Go] task cancels the group, a panic does so at once. A
+// failure is given to those who call Stop or Wait, a panic by raising it in one
 // of them. If nobody has called either by then, it is a failure, or a panic, of the
-// scope that the group was opened in, at the end of that; a group at the root that
-// nobody holds any more tells the root.
+// scope that the group was made in, at the end of that. A group at the root tells the
+// root when the group ends, or 10 s after the failure if nobody waits by then.
 //
 // The need is that of Temporal's goro.Group and of tomb; that only Stop and Wait end
 // a group is from the TaskTracker of tokio.
@@ -40,57 +43,58 @@ type Group struct {
 	s scope
 	m more
 
-	place   *place          // where it is while it has no tasks
-	cleanup runtime.Cleanup // takes place off the owner when nobody holds g any more
-
 	raised atomicBool // a waiter has raised its panic
 
-	closing bool // told to end; guarded by s.mu
+	// These are guarded by s.mu.
+	closing bool // told to end
 	// asked are the causes of the calls of Cancel and Stop that may have cancelled it.
-	// If one has, that is no news to the owner. Guarded by s.mu.
-	asked []error
+	// If one has, that is no news to the owner.
+	asked    []error
+	cutOff   cutOffError // what the owner's end has cut off
+	reported []error     // failures that the root was told of while the group went on
 }
 
-// An OpenOption changes how a group is run: the options of scopes are some, and
-// [Daemon]. Later options win over earlier ones.
-type OpenOption interface{ applyOpen(*groupOptions) }
-
-// groupOptions are the settings of one group; the zero value is the default.
-type groupOptions struct {
-	scopeOptions
-	daemon bool
-}
-
-// Open returns a group that belongs to the scope of ctx; without one to the root,
-// and [Shutdown] ends it. On a scope that has ended the group has ended, too. Open
+// NewGroup returns a group that belongs to the scope of ctx; without one to the root,
+// and [Shutdown] ends it. On a scope that has ended the group has ended, too. NewGroup
 // never blocks, and starts no goroutine.
 //
 // The context of the group is a child of ctx: it has the values of ctx and is
-// cancelled with its cause. What [Timeout] sets begins with Open. A nil ctx panics.
-func Open(ctx context.Context, opts ...OpenOption) *Group {
-	o := new(groupOptions)
-	for _, opt := range opts {
-		mustNotBeNil(opt)
-		opt.applyOpen(o)
-	}
+// cancelled with its cause. The time of [Timeout] begins with NewGroup. A nil ctx
+// panics.
+func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
+	o := newScopeOptions(opts)
 	g := new(Group)
 	t, s := &g.f.t, &g.s
 	t.self, t.kind, t.exit = g, kindGroup, byReturn
-	g.m.name, g.m.timeout, g.m.daemon, g.m.stopOn = o.name, o.timeout, o.daemon, o.stopOn
+	if o != nil {
+		g.m.name, g.m.timeout, g.m.stops = o.name, o.timeout, o.stops
+	}
 	s.standIn(ctx, t, &g.m)
-	s.setOptions(&o.scopeOptions)
-	if !g.enroll() {
+	if o != nil {
+		s.setOptions(o)
+	}
+	if !s.enroll() {
+		s.ended = true
 		g.f.settleUnowned(nil)
 		return g
 	}
-	s.startClocks()
+	if o != nil {
+		s.startClocks()
+	}
 	t.observe()
 	return g
 }
 
+// Open is the former name of [NewGroup].
+//
+// Deprecated: Use [NewGroup].
+//
+//go:fix inline
+func Open(ctx context.Context, opts ...ScopeOption) *Group { return NewGroup(ctx, opts...) }
+
 // Context returns the context of the group, which is the scope: [Go], [Execute],
 // [OnExit] and all the rest work with it and with what is derived from it. It is
-// cancelled when the group is: by the ctx that the group was opened with, by Cancel
+// cancelled when the group is: by the ctx that the group was made with, by Cancel
 // and Stop, by a failure, and by [Timeout]. When the group has ended it is done with
 // [ErrScopeEnded].
 func (g *Group) Context() context.Context { return &g.made("Context").f.t }
@@ -107,13 +111,11 @@ func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) err
 		panic("async: Group.Go with a nil function: pass what is to be called")
 	}
 	t := &g.made("Go").f.t
-	if g.f.settled() { // perhaps without its tasks, see DetachAfter: these may go on in its scope
-		return lateStart(t)
-	}
 	n := &goTask{handler: task}
 	n.t.self, n.t.kind = n, kindGo
-	if !n.t.start(t.scope(), nil, opts) {
-		return lateStart(t)
+	// A group may have settled without its tasks, see DetachAfter: these may go on in its scope.
+	if g.f.settled() || !n.t.start(t.scope(), nil, opts) {
+		return lateStart(t, n.t.naming().in(nil))
 	}
 	return nil
 }
@@ -123,7 +125,7 @@ func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) err
 // whether it was the first to cancel the group.
 //
 // The caller has been told: that tasks were kept from being done is no failure of
-// the scope that the group was opened in. Other failures are.
+// the scope that the group was made in. Other failures are.
 func (g *Group) Cancel(cause error) bool {
 	g.made("Cancel")
 	if cause == nil {
@@ -155,12 +157,18 @@ func (g *Group) Cancel(cause error) bool {
 // which then ends by itself, and returns [ErrAwaitCycle].
 func (g *Group) Stop(ctx context.Context, cause error) error {
 	inside := g.made("Stop").waitInside(ctx) // asked now: ctx is done after the cancel if it is inside
-	g.Cancel(cause)
-	g.close(false)
 	if inside != nil {
+		g.Cancel(cause)
+		g.close()
 		return inside
 	}
-	return g.await(ctx)
+	g.f.wanted.Add(1) // before the cancel, after which g may end
+	g.Cancel(cause)
+	err := g.await(ctx)
+	if g.f.unwant() { // also if g has settled since: then this call was counted
+		return g.outcome()
+	}
+	return err
 }
 
 // Wait waits until everything that was started in the group has ended, its exit
@@ -178,18 +186,119 @@ func (g *Group) Wait(ctx context.Context) error {
 	if inside := g.made("Wait").waitInside(ctx); inside != nil {
 		return inside
 	}
-	g.close(false)
 	return g.await(ctx)
 }
 
 // made returns g. It panics if there is none, because op was called on a nil Group
-// or on one that Open has not made.
+// or on one that NewGroup has not made.
 func (g *Group) made(op string) *Group {
 	switch {
 	case g == nil:
-		panic("async: " + op + " of a nil Group: it is Open that returns one")
+		panic("async: " + op + " of a nil Group: it is NewGroup that returns one")
 	case g.f.t.self == nil:
-		panic("async: " + op + " of a zero Group: it has no scope; use what Open returns")
+		panic("async: " + op + " of a zero Group: it has no scope; use what NewGroup returns")
 	}
 	return g
+}
+
+func (g *Group) run()            {}
+func (g *Group) unrun(*verdict)  {}
+func (g *Group) fn() any         { return "group" }
+func (g *Group) future() *future { return &g.f }
+
+// close has g end when all that was started in it has. It does that once, and does not
+// wait. No goroutine stands behind a group before: the first call starts one, unless
+// there is nothing to wait for.
+func (g *Group) close() {
+	s := &g.s
+	s.mu.Lock()
+	if g.closing || s.ended {
+		s.mu.Unlock()
+		return
+	}
+	g.closing = true
+	// A Go comes before, and its task is counted; or after, and finds that s has ended
+	// or is joined.
+	quick := s.live == 0 && s.exits == nil && s.tally == nil
+	s.ended = quick
+	s.mu.Unlock()
+	if quick {
+		g.end()
+	} else {
+		go g.end()
+	}
+}
+
+// end joins the tasks of g, and settles g. It does not block if g.s has ended.
+func (g *Group) end() {
+	if exploring {
+		defer starts("group", &g.f.t)()
+	}
+	t := &g.f.t
+	var v verdict
+	g.s.finish(byReturn, nil, &v)
+	t.observed(&v, g.s.signal())
+	g.s.mu.Lock()
+	asked := v.echo && g.wasAskedLocked(v.cause)
+	g.s.mu.Unlock()
+	if asked {
+		g.f.mu.Lock()
+		g.f.ownerTold = true
+		g.f.mu.Unlock()
+	}
+	g.f.settle(&v)
+}
+
+// wasAskedLocked reports whether cause, for which g was cancelled, is that of a Cancel
+// or Stop. The scope of g is locked.
+func (g *Group) wasAskedLocked(cause error) bool {
+	return slices.ContainsFunc(g.asked, func(of error) bool { return tally.Same(of, cause) })
+}
+
+// waitInside returns an ErrAwaitCycle if a wait for g under ctx could never end,
+// because the task of ctx is part of g.
+func (g *Group) waitInside(ctx context.Context) error {
+	me, _ := nearest(ctx)
+	if g.f.settled() {
+		return nil
+	}
+	return g.f.selfCycle(me)
+}
+
+// await has g end, and waits until it has, or ctx. A settled group wins. The wait is
+// counted before g may end, so that the owner is not told of what is given here.
+func (g *Group) await(ctx context.Context) error {
+	g.f.wanted.Add(1)
+	g.close()
+	end, why := g.f.block(ctx, 0, true)
+	if end == waitStopped {
+		why = g.stillThere(ctx, why)
+	}
+	if g.f.unwant() { // also if g has settled since: then this call was counted
+		return g.outcome()
+	}
+	return why
+}
+
+// outcome returns how g has ended. A panic is raised here if the owner has not
+// done so, or is going to, and no other waiter has: it is told by raising it once.
+func (g *Group) outcome() error {
+	x, failed := g.f.err.(*unclaimed)
+	if !failed {
+		return g.f.err
+	}
+	if x.claim() && x.v.panic != nil && g.raised.CompareAndSwap(false, true) {
+		panic(x.v.panic.raise())
+	}
+	return x.v.err
+}
+
+// stillThere returns the error of a wait that ended before g, because of ctx.
+func (g *Group) stillThere(ctx context.Context, why error) error {
+	left := g.s.stragglers()
+	if len(left.Left) == 0 { // g is about to end
+		return why
+	}
+	left.cutShort = context.Cause(ctx)
+	return &ScopeError{Scope: g.f.t.name(), Cause: left.cutShort, Errors: []error{left}, stop: ctx.Err()}
 }

@@ -6,17 +6,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
 	"github.com/ambit-go/ambit/internal/bridge"
-	"github.com/ambit-go/ambit/scheduler"
 )
 
-// A server may open a group for each connection. What is left of it is looked for in
+// A server may make a group for each connection. What is left of it is looked for in
 // the heap, and in the scope that lasts.
 
 // keepsLess fails t if limit bytes more of the heap are in use after n calls of f than
@@ -50,63 +48,19 @@ func collect(m *runtime.MemStats) {
 	runtime.ReadMemStats(m)
 }
 
-func TestAScopeKeepsNothingOfGroupsThatHaveEndedOrWereForgotten(t *testing.T) {
+func TestAScopeKeepsNothingOfGroupsThatHaveEnded(t *testing.T) {
 	const n = 5_000
-	workers := scheduler.New(scheduler.Goroutines())
 	for name, use := range map[string]func(t *testing.T, ctx context.Context){
 		"stopped": func(t *testing.T, ctx context.Context) {
-			g := async.Open(ctx, async.Name("g"), async.Limit(2))
+			g := async.NewGroup(ctx, async.Name("g"), async.Limit(2))
 			async.OnExit(g.Context(), func(context.Context, error) error { return nil })
 			require.NoError(t, g.Go(nothing))
 			require.NoError(t, g.Stop(ctx, nil))
 		},
 		"failed, and somebody was given that": func(t *testing.T, ctx context.Context) {
-			g := async.Open(ctx)
+			g := async.NewGroup(ctx)
 			require.NoError(t, g.Go(func(context.Context) error { return errPlanted }))
 			require.ErrorIs(t, g.Wait(ctx), errPlanted)
-		},
-		"forgotten": func(t *testing.T, ctx context.Context) {
-			f := make(chan struct{})
-			require.NoError(t, async.Open(ctx).Go(func(context.Context) error { close(f); return nil }))
-			<-f
-		},
-		"forgotten by its leader": func(t *testing.T, ctx context.Context) {
-			ended := make(chan struct{})
-			g := async.Open(ctx)
-			require.NoError(t, g.Go(func(ctx context.Context) error { defer close(ended); <-ctx.Done(); return ctx.Err() }))
-			require.NoError(t, g.Go(nothing, async.Leader()))
-			<-ended
-		},
-		"cancelled and forgotten": func(t *testing.T, ctx context.Context) {
-			ended := make(chan struct{})
-			g := async.Open(ctx)
-			require.NoError(t, g.Go(func(ctx context.Context) error { defer close(ended); <-ctx.Done(); return ctx.Err() }))
-			g.Cancel(errPlanted)
-			<-ended
-		},
-		"forgotten when somebody was given what had failed": func(t *testing.T, ctx context.Context) {
-			f := async.Start(async.Open(ctx).Context(), func(context.Context) error { return errPlanted })
-			_, err := f.Join(ctx)
-			require.ErrorIs(t, err, errPlanted)
-		},
-		"forgotten when somebody was given what had failed before": func(t *testing.T, ctx context.Context) {
-			f, p := async.NewPromise[int](async.Open(ctx).Context())
-			p.Reject(errPlanted)
-			_, err := f.Join(ctx)
-			require.ErrorIs(t, err, errPlanted)
-		},
-		"forgotten when a worker in it was closed": func(t *testing.T, ctx context.Context) {
-			w := workers.NewWorker(async.Open(ctx).Context())
-			require.NoError(t, w.Close())
-			require.NoError(t, w.Wait(ctx))
-		},
-		"forgotten, with a time limit": func(t *testing.T, ctx context.Context) {
-			f := make(chan struct{})
-			require.NoError(t, async.Open(ctx, async.Timeout(time.Hour)).Go(func(context.Context) error { close(f); return nil }))
-			<-f
-		},
-		"forgotten and watched": func(t *testing.T, ctx context.Context) {
-			async.Open(context.WithValue(ctx, plantedKey{}, 1)).Context().Done()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,16 +76,14 @@ func TestAScopeKeepsNothingOfGroupsThatHaveEndedOrWereForgotten(t *testing.T) {
 	}
 }
 
-type plantedKey struct{}
-
 // TestAForgottenGroupWhoseEndMattersIsKept: its hook runs, and its failure is told, at
 // the end of its owner.
 func TestAForgottenGroupWhoseEndMattersIsKept(t *testing.T) {
 	ran := false
 	ended := make(chan struct{})
 	require.ErrorIs(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-		async.OnExit(async.Open(ctx).Context(), func(context.Context, error) error { ran = true; return nil })
-		_ = async.Open(ctx).Go(func(context.Context) error { defer close(ended); return errPlanted })
+		async.OnExit(async.NewGroup(ctx).Context(), func(context.Context, error) error { ran = true; return nil })
+		_ = async.NewGroup(ctx).Go(func(context.Context) error { defer close(ended); return errPlanted })
 		<-ended
 		var m runtime.MemStats
 		collect(&m)
@@ -144,9 +96,9 @@ func TestAForgottenGroupWhoseEndMattersIsKept(t *testing.T) {
 func TestAForgottenGroupIsKeptForOutcomesOfPromises(t *testing.T) {
 	discarded := 0
 	require.ErrorIs(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-		_, rejected := async.NewPromise[int](async.Open(ctx).Context())
+		_, rejected := async.NewPromise[int](async.NewGroup(ctx).Context())
 		rejected.Reject(errPlanted)
-		_, resolved := async.NewPromise[int](async.Open(ctx).Context(), async.OnDiscard(func(int) { discarded++ }))
+		_, resolved := async.NewPromise[int](async.NewGroup(ctx).Context(), async.OnDiscard(func(int) { discarded++ }))
 		resolved.Resolve(1)
 		var m runtime.MemStats
 		collect(&m)
@@ -158,7 +110,7 @@ func TestAForgottenGroupIsKeptForOutcomesOfPromises(t *testing.T) {
 // TestTheContextAloneKeepsAGroupOpen, though nobody holds the group.
 func TestTheContextAloneKeepsAGroupOpen(t *testing.T) {
 	require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-		derived, cancel := context.WithCancel(async.Open(ctx).Context())
+		derived, cancel := context.WithCancel(async.NewGroup(ctx).Context())
 		defer cancel()
 		var m runtime.MemStats
 		collect(&m)
@@ -167,8 +119,8 @@ func TestTheContextAloneKeepsAGroupOpen(t *testing.T) {
 	}))
 }
 
-// TestAFailureOfAForgottenGroupAtARootIsTold to the root, when the group is collected.
-func TestAFailureOfAForgottenGroupAtARootIsTold(t *testing.T) {
+// TestAFailureOfAGroupAtARootIsTold once: 10 s after it, and not again when the group ends.
+func TestAFailureOfAGroupAtARootIsTold(t *testing.T) {
 	for name, use := range map[string]func(g *async.Group) error{
 		"error": func(g *async.Group) error { return g.Go(func(context.Context) error { return errPlanted }) },
 		"panic": func(g *async.Group) error { return g.Go(func(context.Context) error { panic(errPlanted) }) },
@@ -182,38 +134,42 @@ func TestAFailureOfAForgottenGroupAtARootIsTold(t *testing.T) {
 			return nil
 		},
 	} {
-		told := make(chan error, 2)
-		require.NoError(t, use(async.Open(bridge.NewRoot(t.Context(), func(err error) { told <- err }))))
-		for collected := false; !collected; {
-			runtime.GC()
-			select {
-			case err := <-told:
-				require.ErrorIs(t, err, errPlanted, name)
-				collected = true
-			case <-time.After(time.Millisecond):
-			}
+		for when, end := range map[string]time.Duration{"before it ends": time.Minute, "when it ends": time.Second} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var told []error
+					ctx := bridge.NewRoot(t.Context(), func(err error) { told = append(told, err) }, func(string) {})
+					g := async.NewGroup(ctx)
+					require.NoError(t, use(g))
+					time.Sleep(end)
+					synctest.Wait()
+					if end == time.Minute {
+						require.Len(t, told, 1)
+					}
+					require.NoError(t, async.Shutdown(ctx))
+					require.Len(t, told, 1)
+					require.ErrorIs(t, told[0], errPlanted)
+					require.ErrorIs(t, g.Wait(ctx), errPlanted, "a waiter is told everything")
+				})
+			})
 		}
-		require.Empty(t, told, "once, though a panic is told after 10 s and not when the group is collected")
 	}
 }
 
-// TestAForgottenGroupOfABubbleIsCollectedOutside: the cleanups of the collector run
-// outside of every bubble, where to close a channel of one ends the process.
-func TestAForgottenGroupOfABubbleIsCollectedOutside(t *testing.T) {
-	var group weak.Pointer[async.Group]
+// TestAFailureOfAGroupAtARootIsTheWaiters, if somebody waits.
+func TestAFailureOfAGroupAtARootIsTheWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, _ := asynctest.Root(t.Context())
-		stop := make(chan struct{})
-		func() {
-			g := async.Open(ctx, async.StopOn(stop, nil), async.Timeout(time.Hour))
-			_ = g.Context().Done()
-			group = weak.Make(g)
-		}()
-		close(stop)
+		ctx := bridge.NewRoot(t.Context(), func(err error) { t.Errorf("told to the root: %v", err) }, func(string) {})
+		for range 100 {
+			g := async.NewGroup(ctx)
+			require.NoError(t, g.Go(func(context.Context) error { return errPlanted }))
+			require.NoError(t, g.Go(sleeps(time.Minute)))
+			require.ErrorIs(t, g.Wait(ctx), errPlanted)
+			g = async.NewGroup(ctx)
+			require.NoError(t, g.Go(func(context.Context) error { return errPlanted }))
+			synctest.Wait()
+			require.ErrorIs(t, g.Stop(ctx, nil), errPlanted)
+		}
+		require.NoError(t, async.Shutdown(ctx))
 	})
-	var m runtime.MemStats
-	for group.Value() != nil {
-		collect(&m)
-	}
-	collect(&m) // for its cleanup
 }

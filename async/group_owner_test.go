@@ -12,25 +12,65 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-func TestAGroupThatIsNeverStoppedKeepsItsOwnerAndOnStallNamesIt(t *testing.T) {
+func TestTheEndOfItsOwnerDismissesAGroupAndTellsWhatItHasCutOff(t *testing.T) {
+	for name, derive := range map[string]func(ctx context.Context) context.Context{
+		"its own ctx":   func(ctx context.Context) context.Context { return ctx },
+		"WithoutCancel": context.WithoutCancel,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var g *async.Group
+				waits := func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
+				start := time.Now()
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					g = async.NewGroup(derive(ctx), async.Name("conns"))
+					_ = g.Go(waits, async.Name("cut off"))
+					_ = g.Go(waits, async.Name("daemon"), async.Daemon())
+					_ = g.Go(func(ctx context.Context) error { <-ctx.Done(); return nil }, async.Name("came to its end"))
+					async.Start(g.Context(), waits, async.Name("future"))
+					async.Go(ctx, sleeps(time.Second))
+					return nil
+				})
+				require.Equal(t, time.Second, time.Since(start), "it is dismissed when the others have ended")
+				require.ErrorIs(t, errors.Join(stoppedOf(err)...), async.ErrDismissed)
+				for _, told := range []string{"conns", "cut off", "future"} {
+					require.ErrorContains(t, err, told)
+				}
+				require.NotContains(t, err.Error(), "daemon")
+				require.NotContains(t, err.Error(), "came to its end")
+				require.ErrorIs(t, g.Wait(ctx), async.ErrDismissed, "a waiter is told everything")
+			})
+		})
+	}
+}
+
+func TestWhatADismissedGroupHasCutOffIsToldBesideItsFailures(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		r := newStallRecord()
-		start := time.Now()
-		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-			g := async.Open(ctx, async.Name("conns"))
-			return g.Go(sleeps(time.Minute), async.Name("loop"))
-		}, r.after(time.Second)))
-		require.GreaterOrEqual(t, time.Since(start), time.Minute)
-		require.NoError(t, r.last.Cause, "nobody has told it")
-		require.Equal(t, "conns", r.last.Left[0].Task)
-		require.Equal(t, "loop", r.last.Left[1].Task)
-		require.Len(t, r.last.Left, 2)
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			g := async.NewGroup(ctx)
+			async.OnExit(g.Context(), func(context.Context, error) error { return errPlanted })
+			return g.Go(func(ctx context.Context) error { return async.Sleep(ctx, time.Hour) }, async.Name("cut off"))
+		})
+		require.ErrorIs(t, err, errPlanted)
+		require.ErrorIs(t, errors.Join(stoppedOf(err)...), async.ErrDismissed)
+		require.ErrorContains(t, err, "cut off")
 	})
 }
 
-func TestAnEmptyGroupHoldsNobodyUpAndIsClosedWithItsOwner(t *testing.T) {
+func TestOnStallNamesATaskOfADismissedGroup(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		r := newStallRecord()
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			return async.NewGroup(ctx, async.Name("conns")).Go(sleeps(time.Minute), async.Name("loop"))
+		}, r.after(time.Second)))
+		require.Equal(t, "loop", r.last.Left[0].Task)
+	})
+}
+
+func TestAGroupHoldsNobodyUpAndIsClosedWithItsOwner(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		var order []string
 		hook := func(ctx context.Context, name string) {
@@ -43,7 +83,7 @@ func TestAnEmptyGroupHoldsNobodyUpAndIsClosedWithItsOwner(t *testing.T) {
 		var used, unused *async.Group
 		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
 			hook(ctx, "owner")
-			used, unused = async.Open(ctx), async.Open(ctx)
+			used, unused = async.NewGroup(ctx), async.NewGroup(ctx)
 			hook(used.Context(), "group")
 			require.NoError(t, used.Go(nothing))
 			async.Go(ctx, func(context.Context) error {
@@ -60,7 +100,7 @@ func TestAnEmptyGroupHoldsNobodyUpAndIsClosedWithItsOwner(t *testing.T) {
 		require.Equal(t, []string{"task", "group", "owner"}, order)
 		for _, g := range []*async.Group{used, unused} {
 			require.ErrorIs(t, g.Go(mustNotRun(t)), async.ErrScopeEnded)
-			require.Equal(t, async.ErrScopeEnded, context.Cause(g.Context()))
+			require.Equal(t, async.ErrDismissed, context.Cause(g.Context()))
 			require.NoError(t, g.Wait(ctx))
 		}
 	})
@@ -68,7 +108,7 @@ func TestAnEmptyGroupHoldsNobodyUpAndIsClosedWithItsOwner(t *testing.T) {
 
 func TestExitHooksOfAGroupRunAfterItsTasksAndSeeHowItWent(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		var seen []error
 		ended := false
 		for range 2 {
@@ -92,20 +132,20 @@ func TestExitHooksOfAGroupRunAfterItsTasksAndSeeHowItWent(t *testing.T) {
 	})
 }
 
-func TestAGroupOpenedAsADaemonDoesNotKeepItsOwner(t *testing.T) {
+func TestADaemonInAGroupIsDismissedQuietly(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		var told error
 		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-			g := async.Open(ctx, async.Daemon())
+			g := async.NewGroup(ctx)
 			require.NoError(t, g.Go(func(ctx context.Context) error {
 				<-ctx.Done()
 				told = context.Cause(ctx)
-				return told
-			}))
+				return errors.New("http: Server closed")
+			}, async.Daemon()))
 			async.Go(ctx, sleeps(time.Second))
 			return nil
 		}))
-		require.Equal(t, async.ErrScopeDone, told)
+		require.Equal(t, async.ErrDismissed, told)
 	})
 }
 
@@ -119,15 +159,15 @@ func TestAGroupHasTheValuesOfItsCtxAndIsCancelledWithIt(t *testing.T) {
 			},
 		} {
 			require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
-				g := async.Open(derive(ctx))
+				g := async.NewGroup(derive(ctx))
 				if name == "value" {
 					require.Equal(t, "value", g.Context().Value(key{}))
 				}
-				idle := async.Open(derive(ctx))
+				idle := async.NewGroup(derive(ctx))
 				require.NoError(t, g.Go(func(ctx context.Context) error {
 					<-ctx.Done()
 					require.Equal(t, errPlanted, context.Cause(ctx))
-					require.ErrorIs(t, idle.Context().Err(), context.Canceled, "one at rest is, too")
+					require.ErrorIs(t, idle.Context().Err(), context.Canceled, "an empty one is, too")
 					require.Equal(t, errPlanted, context.Cause(idle.Context()))
 					return nil
 				}))
@@ -136,11 +176,11 @@ func TestAGroupHasTheValuesOfItsCtxAndIsCancelledWithIt(t *testing.T) {
 		}
 		timed, cancel := context.WithTimeoutCause(ctx, time.Second, errPlanted)
 		defer cancel()
-		g := async.Open(timed)
+		g := async.NewGroup(timed)
 		async.OnExit(g.Context(), func(context.Context, error) error { return nil })
 		<-g.Context().Done()
 		require.Equal(t, errPlanted, context.Cause(g.Context()), "a ctx of its own bounds it")
-		free := async.Open(context.WithoutCancel(timed))
+		free := async.NewGroup(context.WithoutCancel(timed))
 		require.NoError(t, free.Context().Err())
 		require.NoError(t, free.Go(nothing))
 		require.NoError(t, free.Wait(ctx))
@@ -149,11 +189,11 @@ func TestAGroupHasTheValuesOfItsCtxAndIsCancelledWithIt(t *testing.T) {
 
 func TestGroupsNest(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		outer := async.Open(ctx, async.Name("outer"))
-		inner := async.Open(outer.Context(), async.Name("inner"))
+		outer := async.NewGroup(ctx, async.Name("outer"))
+		inner := async.NewGroup(outer.Context(), async.Name("inner"))
 		var own *async.Group
 		require.NoError(t, outer.Go(func(ctx context.Context) error {
-			own = async.Open(ctx)
+			own = async.NewGroup(ctx)
 			require.NoError(t, own.Go(func(ctx context.Context) error { <-ctx.Done(); return nil }))
 			require.ErrorIs(t, outer.Wait(inner.Context()), async.ErrAwaitCycle)
 			return nil
@@ -163,19 +203,19 @@ func TestGroupsNest(t *testing.T) {
 		require.NoError(t, outer.Stop(ctx, errStop))
 		for _, g := range []*async.Group{inner, own} {
 			require.ErrorIs(t, g.Go(mustNotRun(t)), async.ErrScopeEnded)
-			require.ErrorIs(t, context.Cause(g.Context()), errStop)
 		}
+		require.Equal(t, errStop, context.Cause(inner.Context()))
+		require.Equal(t, async.ErrDismissed, context.Cause(own.Context()), "its owner had ended")
 	})
 }
 
-// TestADeepGroupAtRestWakesAllAround: each was empty, and is a member of the next
-// while the innermost has a task.
-func TestADeepGroupAtRestWakesAllAround(t *testing.T) {
+// TestTheEndOfAScopeJoinsAGroupDeepInGroups, each of which is a member of the next.
+func TestTheEndOfAScopeJoinsAGroupDeepInGroups(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
 			deep := ctx
 			for range 100 {
-				deep = async.Open(deep).Context()
+				deep = async.NewGroup(deep).Context()
 			}
 			async.Go(deep, sleeps(time.Minute))
 			time.Sleep(time.Second)
@@ -189,7 +229,7 @@ func TestADetachingScopeLeavesItsGroupAtTheRoot(t *testing.T) {
 		ctx := rootContext(t)
 		var g *async.Group
 		err := async.Scope(ctx, func(ctx context.Context) error {
-			g = async.Open(ctx)
+			g = async.NewGroup(ctx)
 			require.NoError(t, g.Go(sleeps(time.Minute)))
 			return errPlanted
 		}, async.DetachAfter(time.Second), async.Name("scope"))
@@ -201,30 +241,36 @@ func TestADetachingScopeLeavesItsGroupAtTheRoot(t *testing.T) {
 	})
 }
 
-func TestShutdownWaitsForGroupsAtTheRootAndEndsThem(t *testing.T) {
+func TestShutdownDismissesTheGroupsAtTheRootWhenTheOthersHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx := rootContext(t)
-		busy, idle, serving := async.Open(ctx, async.Name("busy")), async.Open(ctx), async.Open(ctx, async.Daemon())
+		var lost []error
+		ctx := bridge.NewRoot(t.Context(), func(err error) { lost = append(lost, err) }, func(string) {})
+		busy, idle, serving := async.NewGroup(ctx, async.Name("busy")), async.NewGroup(ctx), async.NewGroup(ctx)
 		hooked := false
 		async.OnExit(idle.Context(), func(context.Context, error) error { hooked = true; return nil })
-		require.NoError(t, busy.Go(sleeps(time.Minute)))
-		require.NoError(t, serving.Go(func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }))
-		require.ElementsMatch(t, []string{"busy", "group"}, asynctest.Live(ctx))
+		require.NoError(t, busy.Go(func(ctx context.Context) error { return async.Sleep(ctx, time.Hour) }, async.Name("upload")))
+		require.NoError(t, serving.Go(func(ctx context.Context) error { <-ctx.Done(); return errPlanted }, async.Daemon()))
+		async.Detach(ctx, "detached", sleeps(time.Minute))
+		require.ElementsMatch(t, []string{"busy", "group", "group", "detached"}, asynctest.Live(ctx))
 		start := time.Now()
-		require.NoError(t, async.Shutdown(ctx))
+		err := async.Shutdown(ctx)
 		require.Equal(t, time.Minute, time.Since(start))
 		require.True(t, hooked)
 		for _, g := range []*async.Group{busy, idle, serving} {
 			require.ErrorIs(t, g.Go(mustNotRun(t)), async.ErrScopeEnded)
 		}
 		require.Empty(t, asynctest.Live(ctx))
+		require.Empty(t, lost)
+		require.ErrorIs(t, errors.Join(stoppedOf(err)...), async.ErrDismissed)
+		require.ErrorContains(t, err, "busy")
+		require.ErrorContains(t, err, "upload")
 	})
 }
 
 func TestShutdownThatIsCutShortCancelsGroupsAndNamesWhoIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, _ := asynctest.Root(t.Context())
-		g, stubborn := async.Open(ctx), async.Open(ctx)
+		g, stubborn := async.NewGroup(ctx), async.NewGroup(ctx)
 		require.NoError(t, g.Go(func(ctx context.Context) error {
 			<-ctx.Done()
 			require.Equal(t, async.ErrShutdown, context.Cause(ctx))
@@ -244,8 +290,8 @@ func TestShutdownThatIsCutShortCancelsGroupsAndNamesWhoIsLeft(t *testing.T) {
 // TestTheOptionsOfScopesHoldForGroups, one after the other.
 func TestTheOptionsOfScopesHoldForGroups(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, ctx context.Context){
-		"Timeout runs from Open": func(t *testing.T, ctx context.Context) {
-			g := async.Open(ctx, async.Timeout(time.Second), async.Name("g"))
+		"Timeout runs from NewGroup": func(t *testing.T, ctx context.Context) {
+			g := async.NewGroup(ctx, async.Timeout(time.Second), async.Name("g"))
 			start := time.Now()
 			require.NoError(t, g.Go(func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }))
 			err := g.Wait(ctx)
@@ -255,7 +301,7 @@ func TestTheOptionsOfScopesHoldForGroups(t *testing.T) {
 			require.Equal(t, "g", limit.Task)
 		},
 		"Limit": func(t *testing.T, ctx context.Context) {
-			g := async.Open(ctx, async.Limit(2))
+			g := async.NewGroup(ctx, async.Limit(2))
 			start := time.Now()
 			for range 6 {
 				require.NoError(t, g.Go(sleeps(time.Second)))
@@ -265,7 +311,7 @@ func TestTheOptionsOfScopesHoldForGroups(t *testing.T) {
 		},
 		"On": func(t *testing.T, ctx context.Context) {
 			n := 0
-			g := async.Open(ctx, async.On(executorFunc(func(task func()) error { n++; go task(); return nil })))
+			g := async.NewGroup(ctx, async.On(executorFunc(func(task func()) error { n++; go task(); return nil })))
 			require.NoError(t, g.Go(nothing))
 			require.NoError(t, g.Wait(ctx))
 			require.Equal(t, 1, n)
@@ -273,7 +319,7 @@ func TestTheOptionsOfScopesHoldForGroups(t *testing.T) {
 		"Observe": func(t *testing.T, ctx context.Context) {
 			var inner, outer groupLog
 			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-				g := async.Open(ctx, async.Observe(&inner), async.Name("g"))
+				g := async.NewGroup(ctx, async.Observe(&inner), async.Name("g"))
 				require.NoError(t, g.Go(nothing, async.Name("task")))
 				return g.Wait(ctx)
 			}, async.Observe(&outer)))
@@ -282,14 +328,14 @@ func TestTheOptionsOfScopesHoldForGroups(t *testing.T) {
 		},
 		"OnStall": func(t *testing.T, ctx context.Context) {
 			r := newStallRecord()
-			g := async.Open(ctx, r.after(time.Second))
+			g := async.NewGroup(ctx, r.after(time.Second))
 			require.NoError(t, g.Go(sleeps(time.Minute), async.Name("loop")))
 			require.NoError(t, g.Stop(ctx, errStop))
 			require.Equal(t, "loop", r.last.Left[0].Task)
 			require.ErrorIs(t, r.last.Cause, errStop)
 		},
 		"DetachAfter": func(t *testing.T, ctx context.Context) {
-			g := async.Open(ctx, async.DetachAfter(time.Second), async.Name("g"))
+			g := async.NewGroup(ctx, async.DetachAfter(time.Second), async.Name("g"))
 			require.NoError(t, g.Go(sleeps(time.Minute), async.Name("loop")))
 			var left *async.StragglerError
 			require.ErrorAs(t, g.Stop(ctx, errStop), &left)
@@ -298,7 +344,7 @@ func TestTheOptionsOfScopesHoldForGroups(t *testing.T) {
 			require.NoError(t, async.Shutdown(ctx), "it is on record at the root")
 		},
 		"HookTimeout": func(t *testing.T, ctx context.Context) {
-			g := async.Open(ctx, async.HookTimeout(time.Second))
+			g := async.NewGroup(ctx, async.HookTimeout(time.Second))
 			async.OnExit(g.Context(), func(ctx context.Context, _ error) error { <-ctx.Done(); return nil })
 			start := time.Now()
 			require.ErrorIs(t, g.Wait(ctx), context.DeadlineExceeded)
@@ -306,7 +352,7 @@ func TestTheOptionsOfScopesHoldForGroups(t *testing.T) {
 		},
 		"OnFailure": func(t *testing.T, ctx context.Context) {
 			asked := 0
-			g := async.Open(ctx, async.OnFailure(func(error) error { asked++; return nil }))
+			g := async.NewGroup(ctx, async.OnFailure(func(error) error { asked++; return nil }))
 			require.NoError(t, g.Go(func(context.Context) error { return errPlanted }))
 			synctest.Wait()
 			require.NoError(t, g.Context().Err())
@@ -314,7 +360,7 @@ func TestTheOptionsOfScopesHoldForGroups(t *testing.T) {
 			require.Equal(t, 1, asked)
 		},
 		"Name": func(t *testing.T, ctx context.Context) {
-			g := async.Open(ctx, async.Name("conns"))
+			g := async.NewGroup(ctx, async.Name("conns"))
 			require.NoError(t, g.Go(func(context.Context) error { return errors.Join(errPlanted) }))
 			require.NoError(t, g.Go(func(context.Context) error { return errStop }))
 			require.ErrorContains(t, g.Wait(ctx), "conns")

@@ -14,7 +14,7 @@ func TestAGroupIsCancelledWhenAChannelCloses(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		for name, early := range map[string]bool{"with a task": false, "at rest": true} {
 			ch := make(chan struct{})
-			g := async.Open(ctx, async.StopOn(ch, errStop))
+			g := async.NewGroup(ctx, async.StopOn(ch, errStop))
 			if early {
 				close(ch)
 			}
@@ -35,7 +35,7 @@ func TestAGroupIsCancelledWhenAChannelCloses(t *testing.T) {
 // TestAGroupThatStopsOnAChannelLeavesNothing when it ends before that is closed.
 func TestAGroupThatStopsOnAChannelLeavesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx, async.StopOn(make(chan struct{}), errStop))
+		g := async.NewGroup(ctx, async.StopOn(make(chan struct{}), errStop))
 		require.NoError(t, g.Go(func(ctx context.Context) error { <-ctx.Done(); return nil }))
 		synctest.Wait()
 		require.NoError(t, g.Stop(ctx, nil))

@@ -22,7 +22,7 @@ func mustNotRun(t *testing.T) func(context.Context) error {
 
 func TestGroupRunsWhatIsStartedInItUntilItIsStopped(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		var ran, told atomic.Int32
 		for range 3 {
 			require.NoError(t, g.Go(func(ctx context.Context) error {
@@ -43,7 +43,7 @@ func TestGroupRunsWhatIsStartedInItUntilItIsStopped(t *testing.T) {
 
 func TestStopBeforeAnyGoEndsAGroup(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		require.NoError(t, g.Stop(ctx, errStop))
 		require.ErrorIs(t, g.Go(mustNotRun(t)), async.ErrScopeEnded)
 		require.NoError(t, g.Stop(ctx, nil), "any number of times")
@@ -54,7 +54,7 @@ func TestStopBeforeAnyGoEndsAGroup(t *testing.T) {
 
 func TestStopTwiceAtOnceHasOneOutcome(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		require.NoError(t, g.Go(func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Second); return errPlanted }))
 		synctest.Wait()
 		outcomes := make([]error, 100)
@@ -79,7 +79,7 @@ func TestStopTwiceAtOnceHasOneOutcome(t *testing.T) {
 
 func TestStopAndWaitInsideAreAnAwaitCycle(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx, async.Name("the group"))
+		g := async.NewGroup(ctx, async.Name("the group"))
 		require.NoError(t, g.Go(func(ctx context.Context) error {
 			require.ErrorIs(t, g.Wait(ctx), async.ErrAwaitCycle)
 			require.NoError(t, ctx.Err(), "Wait cancels nothing")
@@ -104,7 +104,7 @@ func TestStopAndWaitInsideAreAnAwaitCycle(t *testing.T) {
 func TestGoRacingStopRunsAndIsJoinedOrIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		for round := range 50 {
-			g := async.Open(ctx)
+			g := async.NewGroup(ctx)
 			var running, stopped atomic.Int32
 			var callers sync.WaitGroup
 			start := make(chan struct{})
@@ -140,7 +140,7 @@ func TestGoAfterTheEndOfAGroupIsRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		var g *async.Group
 		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-			g = async.Open(ctx, async.Name("conns"))
+			g = async.NewGroup(ctx, async.Name("conns"))
 			require.NoError(t, g.Go(nothing))
 			return nil
 		}))
@@ -148,13 +148,13 @@ func TestGoAfterTheEndOfAGroupIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, async.ErrScopeEnded, "it ends with its owner")
 		require.ErrorContains(t, err, "conns")
 		require.NoError(t, g.Stop(ctx, errStop))
-		require.Equal(t, async.ErrScopeEnded, context.Cause(g.Context()))
+		require.Equal(t, async.ErrDismissed, context.Cause(g.Context()))
 	})
 }
 
 func TestWaitOnAnEmptyGroupEndsIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		require.NoError(t, g.Wait(ctx))
 		require.ErrorIs(t, g.Go(mustNotRun(t)), async.ErrScopeEnded)
 	})
@@ -162,7 +162,7 @@ func TestWaitOnAnEmptyGroupEndsIt(t *testing.T) {
 
 func TestEmptyIsNotEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		for range 3 {
 			require.NoError(t, g.Go(nothing))
 			synctest.Wait()
@@ -172,12 +172,12 @@ func TestEmptyIsNotEnded(t *testing.T) {
 	})
 }
 
-func TestOpenOnAnEndedScopeReturnsAClosedGroup(t *testing.T) {
+func TestNewGroupOnAnEndedScopeReturnsAClosedGroup(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		var kept context.Context
 		type key struct{}
 		require.NoError(t, async.Scope(context.WithValue(ctx, key{}, 1), func(ctx context.Context) error { kept = ctx; return nil }))
-		g := async.Open(kept)
+		g := async.NewGroup(kept)
 		require.ErrorIs(t, g.Go(mustNotRun(t)), async.ErrScopeEnded)
 		require.Equal(t, 1, g.Context().Value(key{}))
 		require.Equal(t, async.ErrScopeEnded, context.Cause(g.Context()))
@@ -188,11 +188,10 @@ func TestOpenOnAnEndedScopeReturnsAClosedGroup(t *testing.T) {
 	})
 }
 
-// TestAPromiseLeavesAGroupAtRest: nobody waits for a promise, so it makes no
-// difference to where its group stands.
-func TestAPromiseLeavesAGroupAtRest(t *testing.T) {
+// TestAGroupDoesNotWaitForPromises, but settles those that nobody has resolved.
+func TestAGroupDoesNotWaitForPromises(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		for range 3 {
 			_, p := async.NewPromise[int](g.Context())
 			p.Resolve(1)

@@ -18,7 +18,7 @@ import (
 // tasks and from an exit hook.
 func TestEverythingAtOnceHasOneOutcome(t *testing.T) {
 	for i := range 200 {
-		g := async.Open(t.Context(), async.Limit(1+i%3))
+		g := async.NewGroup(t.Context(), async.Limit(1+i%3))
 		var ran atomic.Int32
 		task := func(context.Context) error { ran.Add(1); return nil }
 		async.OnExit(g.Context(), func(ctx context.Context, _ error) error {
@@ -67,7 +67,7 @@ func TestEverythingAtOnceHasOneOutcome(t *testing.T) {
 func TestACancelThatEndsAGroupAtOnceIsNoNewsToItsOwner(t *testing.T) {
 	for range 500 {
 		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
-			g := async.Open(ctx)
+			g := async.NewGroup(ctx)
 			require.NoError(t, g.Go(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }))
 			_ = g.Wait(done(ctx)) // it ends when its task does
 			g.Cancel(errStop)
@@ -80,7 +80,7 @@ func TestACancelThatEndsAGroupAtOnceIsNoNewsToItsOwner(t *testing.T) {
 func TestOfCancelsAtOnceOneWasFirst(t *testing.T) {
 	for i := range 1000 {
 		cancels := map[string]func(error) bool{}
-		g := async.Open(t.Context())
+		g := async.NewGroup(t.Context())
 		started := make(chan context.Context, 1)
 		f := async.Start(t.Context(), func(ctx context.Context) error { started <- ctx; <-ctx.Done(); return nil })
 		if i%2 == 0 { // package context decides

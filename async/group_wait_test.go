@@ -16,7 +16,7 @@ import (
 
 func TestStopWhoseCtxEndsNamesWhoIsLeftAndALaterOneJoins(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx, async.Name("conns"))
+		g := async.NewGroup(ctx, async.Name("conns"))
 		require.NoError(t, g.Go(func(context.Context) error { waitHere(); time.Sleep(time.Minute); return nil }, async.Name("stubborn")))
 		errHurry := errors.New("no time left")
 		short, cancel := context.WithTimeoutCause(ctx, time.Second, errHurry)
@@ -43,7 +43,7 @@ func TestStopWhoseCtxEndsNamesWhoIsLeftAndALaterOneJoins(t *testing.T) {
 
 func TestAGroupWhoseStopWasCutShortEndsByItself(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		var ended atomic.Bool
 		async.OnExit(g.Context(), func(context.Context, error) error { ended.Store(true); return nil })
 		require.NoError(t, g.Go(func(context.Context) error { time.Sleep(time.Minute); return nil }))
@@ -68,7 +68,7 @@ func TestWaitUnderACancelledOwnerWaitsForTheTasks(t *testing.T) {
 			require.ErrorIs(t, g.Go(mustNotRun(t)), async.ErrScopeEnded)
 		})
 		err := async.Scope(ctx, func(ctx context.Context) error {
-			g = async.Open(ctx)
+			g = async.NewGroup(ctx)
 			require.NoError(t, g.Go(func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Minute); return context.Cause(ctx) }))
 			close(opened)
 			time.Sleep(time.Second)
@@ -84,7 +84,7 @@ func TestWaitUnderACancelledOwnerWaitsForTheTasks(t *testing.T) {
 // others.
 func TestAPanicInAGroupIsRaisedOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		require.NoError(t, g.Go(func(ctx context.Context) error {
 			<-ctx.Done() // cancelled at once, not when somebody waits
 			require.ErrorIs(t, context.Cause(ctx), errPlanted)
@@ -121,7 +121,7 @@ func TestAPanicInAGroupThatNobodyWaitsForIsTheOwners(t *testing.T) {
 		var g *async.Group
 		v := panicFrom(func() {
 			_ = async.Scope(ctx, func(ctx context.Context) error {
-				g = async.Open(ctx)
+				g = async.NewGroup(ctx)
 				require.NoError(t, g.Go(func(context.Context) error { panic(errPlanted) }))
 				synctest.Wait()
 				require.NoError(t, ctx.Err(), "the owner is told at its end")
@@ -150,7 +150,7 @@ func TestAFailureOfAGroupThatNobodyWasGivenReachesTheOwnerAtItsEnd(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				err := async.Scope(ctx, func(ctx context.Context) error {
-					g := async.Open(ctx)
+					g := async.NewGroup(ctx)
 					require.NoError(t, g.Go(func(context.Context) error { time.Sleep(time.Second); return errPlanted }))
 					test.use(t, ctx, g)
 					time.Sleep(time.Minute)
@@ -185,7 +185,7 @@ func TestThatAGroupWasStoppedIsNoFailureOfItsOwner(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				var g *async.Group
 				require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-					g = async.Open(ctx)
+					g = async.NewGroup(ctx)
 					require.NoError(t, g.Go(func(ctx context.Context) error { return async.Sleep(ctx, time.Hour) }))
 					synctest.Wait()
 					stop(g, ctx)
@@ -210,14 +210,14 @@ func TestADaemonInAGroupThatStopsWhenToldIsNoFailure(t *testing.T) {
 			"Stop": func(g *async.Group) error { return g.Stop(ctx, errStop) },
 			"Wait": func(g *async.Group) error { return g.Wait(ctx) },
 		} {
-			g := async.Open(ctx)
+			g := async.NewGroup(ctx)
 			require.NoError(t, g.Go(serve, async.Daemon()))
 			require.NoError(t, g.Go(nothing))
 			synctest.Wait()
 			require.NoError(t, g.Context().Err(), "daemons are dismissed by the first Wait or Stop")
 			require.NoError(t, end(g), name)
 		}
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		require.NoError(t, g.Go(func(context.Context) error { return errClosed }, async.Daemon()))
 		synctest.Wait()
 		require.ErrorIs(t, g.Stop(ctx, errStop), errClosed, "it closed unasked")
@@ -226,7 +226,7 @@ func TestADaemonInAGroupThatStopsWhenToldIsNoFailure(t *testing.T) {
 
 func TestAWaitForAGroupThatLeadsBackIsACycle(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx, async.Name("g"))
+		g := async.NewGroup(ctx, async.Name("g"))
 		var f *async.Future[struct{}]
 		start := make(chan struct{})
 		f = async.Start(ctx, func(ctx context.Context) error {
@@ -255,7 +255,7 @@ func TestATaskLendsItsSlotInAGroupsStopAndWait(t *testing.T) {
 					func(g *async.Group) error { return g.Wait(ctx) },
 					func(g *async.Group) error { return g.Stop(ctx, errStop) },
 				} {
-					g := async.Open(ctx)
+					g := async.NewGroup(ctx)
 					for range 3 {
 						require.NoError(t, g.Go(func(context.Context) error { time.Sleep(time.Second); return nil }))
 					}

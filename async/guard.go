@@ -1,13 +1,6 @@
 package async
 
-import (
-	"reflect"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/ambit-go/ambit/async/internal/tally"
-)
+import "time"
 
 // This file keeps users' panics and Goexits where they belong.
 
@@ -18,53 +11,15 @@ const panicPatience = 10 * time.Second
 // trap makes a PanicError of a recovered value. A PanicError that passes
 // through is not wrapped again.
 func trap(t *task, value any) error {
-	if p, ok := value.(*PanicError); ok && p != nil && p.ours {
+	if p, ok := value.(*PanicError); ok && p.isOurs() {
 		return p
 	}
-	if p := t.inner.Load().passing(value); p != nil && raisedBelow() {
-		return p
-	}
-	return &PanicError{Value: value, Stack: panicStack(), Task: t.name(), ours: true}
-}
-
-// passing returns what stands for a panic that a Scope in s has raised with value,
-// nil if none has. One panic is one PanicError, however many scopes its value
-// passes. That one may have been recovered long ago: see raisedBelow.
-func (s *scope) passing(value any) *PanicError {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	p := s.raised
-	s.mu.Unlock()
-	if p == nil || !tally.Same(p.Value, value) {
-		return nil
-	}
-	return p
-}
-
-// raising notes that a Scope in s is about to raise the value of p.
-func (s *scope) raising(p *PanicError) {
-	if s.t.kind == kindRoot {
-		return // nobody recovers it on behalf of a root
-	}
-	s.mu.Lock()
-	s.raised = p
-	s.mu.Unlock()
-}
-
-// firstPanic records a panic of the handler of s, and returns the one that s will
-// raise: p, unless a task of s has panicked before.
-func (s *scope) firstPanic(p *PanicError) *PanicError {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tallyLocked().Record(&tally.Fact{Class: tally.Panic, Err: p, GoesOn: true})
-	return s.tally.FirstPanic().(*PanicError)
+	return newPanicError(t.name(), value)
 }
 
 // tellPanic tells the observers of a panic, once on its way up.
 func (s *scope) tellPanic(p *PanicError) {
-	if s.observers != nil && p.observed.CompareAndSwap(false, true) {
+	if s.observers != nil && p.of.observed.CompareAndSwap(false, true) {
 		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
 	}
 }
@@ -80,7 +35,7 @@ func (s *scope) alarmLocked() {
 
 // printLate prints a panic that has waited long for its scope to end, once.
 func (s *scope) printLate(p *PanicError) {
-	if p.printed.CompareAndSwap(false, true) {
+	if p.of.printed.CompareAndSwap(false, true) {
 		s.home.printLate(p, s.t.name(), s.stragglers())
 	}
 }
@@ -114,58 +69,6 @@ func asPanic(h exitKind, err error) *PanicError {
 		return nil
 	}
 	return err.(*PanicError)
-}
-
-// asked returns what ask says, which calls Is, As and Unwrap of err and of what it
-// wraps. One of a user that calls Goexit would take the goroutine of a task along,
-// which has still to settle: so those are called on a goroutine of their own. What
-// panics, or does not come back, says false.
-func asked(err error, ask func() bool) (is bool) {
-	if !hasForeign(err, maxListed) {
-		return ask()
-	}
-	_ = guard("method of an error", func() { is = ask() })
-	return is
-}
-
-// hasForeign reports whether err, or what it wraps, has methods that errors.Is and
-// the like call and that are neither ours nor the standard library's. It gives up
-// after so many that are wrapped: then there may be some.
-func hasForeign(err error, most int) bool {
-	for ; err != nil; most-- {
-		many, wrapsMany := err.(interface{ Unwrap() []error })
-		one, wrapsOne := err.(interface{ Unwrap() error })
-		_, is := err.(interface{ Is(error) bool })
-		_, as := err.(interface{ As(any) bool })
-		switch {
-		case !wrapsMany && !wrapsOne && !is && !as:
-			return false
-		case most == 0 || !isKnown(reflect.TypeOf(err)):
-			return true
-		case wrapsMany:
-			return slices.ContainsFunc(many.Unwrap(), func(err error) bool { return hasForeign(err, most-1) })
-		case !wrapsOne:
-			return false
-		}
-		err = one.Unwrap()
-	}
-	return false
-}
-
-// isKnown reports whether a type of error is ours or the standard library's. A type
-// of a user that embeds one of those is the user's.
-func isKnown(t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == reflect.TypeFor[PanicError]() {
-		return false // it asks what went wrong beside it
-	}
-	switch t.PkgPath() {
-	case "errors", "fmt", "context", "net", "net/url", "os", "os/exec", "io/fs", "syscall", "strconv":
-		return true
-	}
-	return strings.HasPrefix(t.PkgPath()+".", ownFrames)
 }
 
 // guard calls f on a goroutine of its own and waits for it, so that neither a

@@ -49,6 +49,9 @@ func (t *task) timeIsUp() {
 	t.countOut()
 	s := t.owner
 	s.mu.Lock()
+	if _, exit := t.self.(*exitRun); exit && !s.cancelled {
+		s.armDetachLocked() // else it was when s was cancelled
+	}
 	if s.joiner != nil && s.mayLeaveLocked() {
 		s.joiner.notify(gotSettled) // as in giveUp, which has been before
 	}

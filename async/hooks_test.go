@@ -156,3 +156,13 @@ func TestShieldOutlastsTheCancellationAndEndsOnTime(t *testing.T) {
 		}))
 	})
 }
+
+// Failures and errors of hooks are one list.
+func TestAHookThatReturnsTheFailureOfItsScopeIsNotListedBesideIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.Equal(t, errHookBoom, async.Scope(ctx, func(ctx context.Context) error {
+			async.OnExit(ctx, func(_ context.Context, outcome error) error { return outcome })
+			return errHookBoom
+		}))
+	})
+}

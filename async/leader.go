@@ -4,13 +4,13 @@ package async
 
 // Leader marks a task that the scope is there for, the inverse of [Daemon]: when it
 // has ended without a failure, and all that it started with it, the body and the
-// tasks of its scope are cancelled with [ErrScopeDone]. That is how a program ends
+// tasks of its scope are cancelled with [ErrDismissed]. That is how a program ends
 // whose servers stop with the first of them.
 //
 // That they were told to stop is no failure. What only repeats it, a task that
 // returns its ctx's error or a body that does, does not count, and neither does a
 // task that was queued and did not run: then [Scope] returns nil. Other errors
-// count as ever. What waits under the ctx of the scope is told ErrScopeDone; who
+// count as ever. What waits under the ctx of the scope is told ErrDismissed; who
 // waits for the leader gets its value. To everybody else the scope is cancelled:
 // what [package jobqueue] took in it goes back.
 //
@@ -36,22 +36,21 @@ func Leader() TaskOption {
 func (t *task) leads() bool { return t.more != nil && t.more.leader }
 
 // lead is called when the leader t has ended without a failure, and is still a
-// member of its owner. Several leaders may come at a time.
-//
-// What the owner is cancelled for is excused first: whoever sees the cancellation
-// finds that. If something else has cancelled the owner meanwhile, perhaps from
-// above and for the same cause, nothing is to be excused.
+// member of its owner. Several leaders may come at a time: the first leads, unless
+// something else has cancelled the owner before. That the owner was led is noted first:
+// whoever sees the cancellation finds that.
 func (t *task) lead() {
 	s := t.owner
 	if s.t.kind == kindRoot || s.t.stopped() != nil {
 		return
 	}
 	s.mu.Lock()
-	leads := !t.more.dismissed && s.tallyLocked().Excuse(ErrScopeDone)
+	leads := !t.more.dismissed && !s.led
+	s.led = s.led || leads
 	s.mu.Unlock()
-	if leads && !s.cancel(canceled(ErrScopeDone)) {
+	if leads && !s.cancel(canceled(ErrDismissed)) {
 		s.mu.Lock()
-		s.tally.Unexcuse(ErrScopeDone)
+		s.led = false
 		s.mu.Unlock()
 	}
 }
@@ -70,7 +69,7 @@ func (f *future) settleLeader(v *verdict) {
 func (t *task) givesValue() bool {
 	switch t.kind {
 	case kindRun:
-		return t.self.(*run).r.t.givesValue()
+		return t.owner.t.givesValue()
 	case kindFuture, kindContender, kindWorker:
 		return !t.self.(interface{ givesNothing() bool }).givesNothing()
 	}
@@ -79,9 +78,6 @@ func (t *task) givesValue() bool {
 
 // givesNothing reports that there is nothing in a value of f, as in those of Start.
 func (f *Future[T]) givesNothing() bool { return isNothing[T]() }
-
-// givesNothing reports that there is nothing in the values of items, as in ForEach.
-func (w *worker[E]) givesNothing() bool { return w.crew.nothing }
 
 func isNothing[T any]() bool {
 	_, nothing := any(*new(T)).(struct{})

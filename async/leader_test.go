@@ -43,10 +43,10 @@ var waysToLead = map[string]func(ctx context.Context, opts ...async.TaskOption){
 				return errPlanted
 			}
 			return nil
-		}, append(opts, async.Restart(async.Every(time.Second/2)))...)
+		}, append(opts, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second / 2)}))...)
 	},
 	"Restart of a future": func(ctx context.Context, opts ...async.TaskOption) {
-		async.Start(ctx, tick, append(opts, async.Restart(async.Every(time.Second/2)))...)
+		async.Start(ctx, tick, append(opts, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second / 2)}))...)
 	},
 	"Repeat": func(ctx context.Context, opts ...async.TaskOption) {
 		async.Repeat(ctx, async.Every(time.Second), func(context.Context) error { return nil }, async.Attempts(2), opts[0])
@@ -80,9 +80,10 @@ func TestWhenALeaderHasEndedTheOthersAreToldTo(t *testing.T) {
 						return echoes(ctx)
 					}, opts...)
 					require.NoError(t, err)
-					require.NoError(t, outcome)
-					require.Equal(t, async.ErrScopeDone, <-causes)
-					require.Equal(t, async.ErrScopeDone, <-causes)
+					require.ErrorIs(t, outcome, async.ErrDismissed)
+					require.Equal(t, async.Stopped, async.EndingOf(outcome))
+					require.Equal(t, async.ErrDismissed, <-causes)
+					require.Equal(t, async.ErrDismissed, <-causes)
 					tookAbout(t, time.Second, start)
 				})
 			})
@@ -167,7 +168,7 @@ func TestWhatDoesNotCountWhenALeaderHasEnded(t *testing.T) {
 					return
 				}
 				require.ErrorIs(t, err, test.want)
-				require.NotErrorIs(t, err, async.ErrScopeDone)
+				require.NotErrorIs(t, err, async.ErrDismissed)
 			})
 		})
 	}
@@ -265,6 +266,6 @@ func TestALeaderThatEndsWhenItsScopeWasCancelledIsAnOrdinaryTask(t *testing.T) {
 			told = inner(ctx)
 			return told
 		}))
-		require.ErrorIs(t, told, async.ErrScopeDone, "the inner scope was kept from what it did")
+		require.ErrorIs(t, told, async.ErrDismissed, "the inner scope was kept from what it did")
 	})
 }

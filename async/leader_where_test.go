@@ -82,24 +82,27 @@ func TestALeaderInATaskLeadsThatTask(t *testing.T) {
 		run  func(ctx context.Context) error
 		want error
 	}{
-		"Go":      {func(ctx context.Context) error { async.Go(ctx, handler); return nil }, nil},
-		"Start":   {func(ctx context.Context) error { _, err := async.Start(ctx, handler).Await(ctx, 0); return err }, nil},
-		"Restart": {func(ctx context.Context) error { async.Go(ctx, handler, async.Restart(async.Every(1))); return nil }, nil},
-		"Shield":  {func(ctx context.Context) error { return async.Shield(ctx, time.Hour, handler) }, nil},
+		"Go":    {func(ctx context.Context) error { async.Go(ctx, handler); return nil }, nil},
+		"Start": {func(ctx context.Context) error { _, err := async.Start(ctx, handler).Await(ctx, 0); return err }, nil},
+		"Restart": {func(ctx context.Context) error {
+			async.Go(ctx, handler, async.Restart(async.RestartPolicy{Interval: async.Every(1)}))
+			return nil
+		}, nil},
+		"Shield": {func(ctx context.Context) error { return async.Shield(ctx, time.Hour, handler) }, nil},
 		"exit hook": {func(ctx context.Context) error {
 			async.OnExit(ctx, func(ctx context.Context, _ error) error { return handler(ctx) })
 			return nil
 		}, nil},
-		"Execute": {func(ctx context.Context) error { _, err := async.Execute(ctx, value).Await(ctx, 0); return err }, async.ErrScopeDone},
+		"Execute": {func(ctx context.Context) error { _, err := async.Execute(ctx, value).Await(ctx, 0); return err }, async.ErrDismissed},
 		"Execute, Restart": {func(ctx context.Context) error {
-			_, err := async.Execute(ctx, value, async.Restart(async.Every(1), async.Attempts(1))).Await(ctx, 0)
+			_, err := async.Execute(ctx, value, async.Restart(async.RestartPolicy{Interval: async.Every(1), Attempts: 1})).Await(ctx, 0)
 			return err
-		}, async.ErrScopeDone},
-		"All": {func(ctx context.Context) error { _, err := async.All(ctx, value).Await(ctx, 0); return err }, async.ErrScopeDone},
+		}, async.ErrDismissed},
+		"All": {func(ctx context.Context) error { _, err := async.All(ctx, value).Await(ctx, 0); return err }, async.ErrDismissed},
 		"ForkJoin": {func(ctx context.Context) error {
 			all, err := async.ForkJoin(ctx, []int{1}, func(ctx context.Context, _ int) (int, error) { return value(ctx) }).Await(ctx, 0)
 			return errors.Join(err, all[0].Err)
-		}, async.ErrScopeDone},
+		}, async.ErrDismissed},
 		"Race without a value": {func(ctx context.Context) error {
 			_, err := async.Race(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, handler(ctx) }).Await(ctx, 0)
 			return err
@@ -112,7 +115,7 @@ func TestALeaderInATaskLeadsThatTask(t *testing.T) {
 				err = errors.Join(err, e)
 			}
 			return err
-		}, async.ErrScopeDone},
+		}, async.ErrDismissed},
 		"a value": {func(ctx context.Context) error {
 			v, err := async.Execute(ctx, func(ctx context.Context) (int, error) { _ = handler(ctx); return 7, nil }).Await(ctx, 0)
 			require.Equal(t, 7, v)
@@ -138,11 +141,11 @@ func TestALeaderInATaskLeadsThatTask(t *testing.T) {
 
 func TestALeaderEndsAGroup(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		require.NoError(t, g.Go(echoes))
 		require.NoError(t, g.Go(tick, async.Leader()))
 		<-g.Context().Done()
-		require.Equal(t, async.ErrScopeDone, context.Cause(g.Context()))
+		require.Equal(t, async.ErrDismissed, context.Cause(g.Context()))
 		require.NoError(t, g.Stop(ctx, io.EOF))
 	})
 }

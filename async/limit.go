@@ -107,9 +107,6 @@ func (t *task) submit() {
 	case granted:
 		go t.main()
 	default:
-		if t.origin().level != nil {
-			t.watchLevels()
-		}
 		// A cancellation stores its cause and then looks for t in the queue. We have
 		// put t there and then look for a cause. One of the two sees the other.
 		if sg := t.stopped(); sg != nil {

@@ -117,7 +117,7 @@ func TestACancellationAtAnyPointOfTheWayToAnExecutorLosesNoSlot(t *testing.T) {
 							require.True(t, f.Cancel(errLimitWhy))
 						}
 						synctest.Wait()
-						require.Equal(t, async.Done, f.State())
+						require.Equal(t, async.StateDone, f.State())
 						return nil
 					})
 					_, err := first.Wait(ctx)

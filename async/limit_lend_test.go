@@ -159,7 +159,7 @@ func TestChannelOperationsLendNothing(t *testing.T) {
 		async.Go(ctx, func(context.Context) error { <-open; return nil })
 		f := async.Execute(ctx, answer)
 		synctest.Wait()
-		require.Equal(t, async.Queued, f.State())
+		require.Equal(t, async.StateQueued, f.State())
 		close(open)
 		_, err := f.Await(ctx, 0)
 		return err

@@ -89,7 +89,7 @@ func TestAQueuedTaskOfANestedLimitIsSettledWhenCancelled(t *testing.T) {
 					f := async.Execute(ctx, func(context.Context) (int, error) { t.Error("ran"); return 0, nil })
 					_, err := f.Await(ctx, time.Second)
 					require.ErrorIs(t, err, context.DeadlineExceeded)
-					require.Equal(t, async.Done, f.State())
+					require.Equal(t, async.StateDone, f.State())
 					v, err := async.Execute(ctx, stubborn(time.Second, 3, nil)).Await(ctx, 0)
 					require.Equal(t, 3, v)
 					return err

@@ -70,11 +70,11 @@ func TestAQueuedTaskThatIsCancelledIsSettledAndNeverRuns(t *testing.T) {
 				f := async.Execute(derived, func(context.Context) (int, error) { ran = true; return 1, nil },
 					async.OnAbort(func(context.Context, error) error { ran = true; return nil }),
 					async.OnDiscard(func(int) { ran = true }))
-				require.Equal(t, async.Queued, f.State())
+				require.Equal(t, async.StateQueued, f.State())
 				start := time.Now()
 				test.cancel(t, ctx, f, stop)
 				require.Less(t, time.Since(start), time.Minute)
-				require.Equal(t, async.Done, f.State(), "settled without waiting for a slot")
+				require.Equal(t, async.StateDone, f.State(), "settled without waiting for a slot")
 				_, err := f.Await(ctx, 0)
 				require.ErrorIs(t, err, test.want)
 				time.Sleep(2 * time.Hour)

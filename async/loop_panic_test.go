@@ -71,9 +71,9 @@ func TestALoopsPanicGoesOnAsItWas(t *testing.T) {
 	}
 }
 
-// TestAPanicErrorThatLeavesALoopTellsWhatWasBesideIt: nothing else is told then.
-func TestAPanicErrorThatLeavesALoopTellsWhatWasBesideIt(t *testing.T) {
-	ctx := asynctest.Context(t)
+// TestAPanicErrorThatLeavesALoopGoesOnAsItWas: what was beside it the root is told.
+func TestAPanicErrorThatLeavesALoopGoesOnAsItWas(t *testing.T) {
+	ctx, check := asynctest.Root(t.Context())
 	_, first := async.Start(ctx, func(context.Context) error { panic(errPlanted) }).Await(ctx, 0)
 	value := recovered(func() {
 		for range async.Map(ctx, oneAndTwo(nil), secondPanics(make(chan struct{}))) {
@@ -81,7 +81,7 @@ func TestAPanicErrorThatLeavesALoopTellsWhatWasBesideIt(t *testing.T) {
 		}
 	})
 	require.Equal(t, any(first), value)
-	require.ErrorIs(t, first, io.EOF)
+	require.ErrorIs(t, check(), io.EOF)
 }
 
 // TestALoopThatIsLeftByGoexitRaisesWhatPanicked, as a Scope does.

@@ -48,7 +48,7 @@ func TestAPanicOfAContender(t *testing.T) {
 				require.Equal(t, test.given, errors.As(given, &p), "given: %v", given)
 				require.Equal(t, test.raised, errors.As(told, &p), "raised: %v", told)
 				if test.raised || test.given {
-					require.Contains(t, p.Error(), "plantedPanic")
+					require.Contains(t, string(p.Stack), "plantedPanic")
 				}
 			})
 		})

@@ -51,20 +51,23 @@ type scope struct {
 	children *task // everything that has not settled, promises left out; the last one first
 	promises *task // those nobody has resolved; nothing waits for them
 	live     int   // how many children there are
-	daemons  int   // how many of them are daemons
+	daemons  int   // how many of them are daemons or groups
 
 	listeners *waiter // waits under this scope's context, to be told of a cancellation
 	// joiner is the waiter of the goroutine that joins, while it waits for the
 	// children. That goroutine takes it back under mu: then nobody can notify it.
 	joiner *waiter
-	rare   *rare // nil if nothing in it is in use
+	// changed is closed, and nil again, when a child leaves. Only Shutdown waits for it.
+	changed chan struct{}
+	// leftAtRoot stands at the root for s, which has returned without its tasks: the last
+	// of these to leave, daemons and groups left out, takes it, and ends s.
+	leftAtRoot *task
 
-	exits  *exitHook    // the one registered last; the others follow
-	tally  *tally.Tally // nil until something goes wrong, or a value waits to be given
-	raised *PanicError  // stands for the panic that a Scope in here has raised last
+	exits *exitHook    // the one registered last; the others follow
+	tally *tally.Tally // nil until something goes wrong, or a value waits to be given
+	led   bool         // a leader in it has cancelled it, or is about to
 
 	alarm   *time.Timer // prints the panic that is to be raised, if that takes long
-	alarms  int         // of futures that hold a panic nobody was given yet; at most 32 are set
 	unwatch func() bool // takes us off the context we watch
 	timers  []*time.Timer
 
@@ -72,7 +75,6 @@ type scope struct {
 
 	// These are never cleared.
 	ended     bool // nothing can be started any more
-	shut      bool // it has ended, or is a group at rest, see admitLocked; that is cleared
 	cancelled bool // sig was passed on: to waits, hooks, and what is below
 	credited  bool // a caller was told that it was the first to cancel s; see credit
 	summed    bool // the outcome is being made; what fails now is the root's to report
@@ -124,7 +126,7 @@ func (s *scope) task() *task {
 // runs, so that one which must close a channel is never skipped.
 func (s *scope) add(t *task) bool {
 	s.mu.Lock()
-	if s.shut && !s.admitLocked(t) {
+	if s.ended {
 		s.mu.Unlock()
 		return false
 	}
@@ -144,7 +146,7 @@ func (s *scope) linkLocked(t *task) {
 		list = &s.promises
 	} else {
 		s.live++
-		if t.more != nil && t.more.daemon {
+		if t.isDismissible() {
 			s.daemons++
 			// The joiner may wait for daemons alone that it has dismissed.
 			if s.dismissed && s.joiner != nil {
@@ -158,8 +160,8 @@ func (s *scope) linkLocked(t *task) {
 	t.next, *list = *list, t
 }
 
-// leave takes t off the list, and wakes the joiner if only daemons are left, or
-// nobody. It is the last thing that happens to t in s: when it has returned, s may
+// leave takes t off the list, and wakes the joiner if only daemons and groups are left,
+// or nobody. It is the last thing that happens to t in s: when it has returned, s may
 // have ended.
 func (s *scope) leave(t *task) {
 	s.mu.Lock()
@@ -177,15 +179,21 @@ func (s *scope) leave(t *task) {
 	t.next, t.prev = nil, nil
 	if t.kind != kindPromise {
 		s.live--
-		if t.more != nil && t.more.daemon {
+		if t.isDismissible() {
 			s.daemons--
 		}
 	}
 	if s.joiner != nil && s.live <= s.daemons {
 		s.joiner.settled()
 	}
-	if s.rare != nil {
-		s.childHasLeftLocked(s.rare)
+	if s.changed != nil {
+		s.wakeLocked()
+	}
+	if s.leftAtRoot != nil && s.live <= s.daemons {
+		// leftAtRoot is taken under the lock, so that s is ended once. Exit hooks run there:
+		// not on the goroutine of a task that has ended.
+		go s.endAbandoned(s.leftAtRoot)
+		s.leftAtRoot = nil
 	}
 	s.mu.Unlock()
 }
@@ -202,12 +210,8 @@ func (s *scope) join() bool {
 		daemons := s.strayDaemonsLocked()
 		switch {
 		case s.live == 0:
-			last := s.lastRestingLocked()
 			s.mu.Unlock()
-			if last == nil {
-				return true
-			}
-			last.end()
+			return true
 		case len(daemons) > 0: // also if they are left behind then
 			// Marked before they are cancelled: another look must not find them.
 			s.dismissed = true
@@ -228,7 +232,7 @@ func (s *scope) join() bool {
 	}
 }
 
-// strayDaemonsLocked returns the daemons that are to be told that s is done:
+// strayDaemonsLocked returns the daemons and groups that are to be told that s is done:
 // once nobody else is left, those that were not told yet. Each is told once: one
 // that is about to leave can not be cancelled any more, and shows no sign of it.
 func (s *scope) strayDaemonsLocked() []*task {
@@ -236,7 +240,7 @@ func (s *scope) strayDaemonsLocked() []*task {
 		return nil
 	}
 	return s.childrenLocked(func(t *task) bool {
-		return t.more != nil && t.more.daemon && !t.more.dismissed
+		return t.isDismissible() && !t.more.dismissed
 	})
 }
 

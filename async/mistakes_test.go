@@ -103,7 +103,7 @@ var mistakes = map[string]struct {
 			})
 			return seen
 		},
-		see: []string{"fetch", "another Await", "1s", "limit 20ms"},
+		see: []string{"fetch", "limit 20ms of an Await"},
 	},
 	// It was started in the inner scope's body, and is a task of the outer one. The
 	// error of a scope with one failed Go task is that failure, as its callers compare
@@ -280,54 +280,9 @@ func blocksForEver(ctx context.Context, limit time.Duration) string {
 	return fmt.Sprint(async.Shutdown(ctx))
 }
 
-// TestAnAwaitIsToldWhenAnotherLimitHasAbortedTheTask, beside the outcome.
-func TestAnAwaitIsToldWhenAnotherLimitHasAbortedTheTask(t *testing.T) {
-	for name, tc := range map[string]struct {
-		first, second time.Duration
-		handler       func(ctx context.Context) error
-		told          bool
-	}{
-		"another limit":                 {time.Second, time.Minute, joinUntilDone, true},
-		"beside the handler's error":    {time.Second, time.Minute, stopsWith(errPlanted), true},
-		"the same limit":                {time.Second, time.Second, joinUntilDone, false},
-		"no limit":                      {time.Second, 0, joinUntilDone, false},
-		"an error before":               {time.Second, time.Minute, func(context.Context) error { return errPlanted }, false},
-		"a panic on the way out":        {time.Second, time.Minute, func(ctx context.Context) error { <-ctx.Done(); panic(errPlanted) }, false},
-		"an expired Await inside of it": {time.Minute, time.Hour, awaitsInside, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				_ = async.Scope(ctx, func(ctx context.Context) error {
-					f := async.Start(ctx, tc.handler, async.Name("fetch"), async.Grace(tc.second))
-					async.Go(ctx, func(ctx context.Context) error { _, _ = f.Await(ctx, tc.first); return nil })
-					_, err := f.Await(ctx, tc.second)
-					all := async.AwaitAll(ctx, tc.second, f)[0].Err
-					_, outcome, _ := f.Result()
-					require.ErrorIs(t, err, outcome)
-					require.ErrorIs(t, all, outcome)
-					if !tc.told {
-						require.Same(t, outcome, err)
-						require.Same(t, outcome, all)
-						return nil
-					}
-					require.ErrorIs(t, err, context.DeadlineExceeded)
-					require.ErrorContains(t, err, "async: fetch: aborted by the limit of another Await, this one has 1m0s: context deadline exceeded (limit 1s of an Await")
-					require.Equal(t, err.Error(), all.Error())
-					return nil
-				})
-			})
-		})
-	}
-}
-
 // stopsWith returns a handler that returns err when it is told to stop.
 func stopsWith(err error) func(ctx context.Context) error {
 	return func(ctx context.Context) error { <-ctx.Done(); return err }
-}
-
-func awaitsInside(ctx context.Context) error {
-	_, err := async.Start(ctx, joinUntilDone, async.Name("fetch")).Await(ctx, time.Second)
-	return err
 }
 
 // TestWhatBackgroundStartsIsOnRecord: a task that is started in a scope with a

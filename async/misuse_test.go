@@ -54,6 +54,10 @@ func misuses() map[string]misuse {
 			"option": func(ctx context.Context) { async.Go(ctx, nothing, async.Name("n"), nil) },
 			"ctx":    func(context.Context) { async.Go(none, nothing) },
 		},
+		"Fail": {
+			"err": func(ctx context.Context) { async.Fail(ctx, nil) },
+			"ctx": func(context.Context) { async.Fail(none, errPlanted) },
+		},
 		"Execute": {
 			"handler": func(ctx context.Context) { async.Execute[int](ctx, nil) },
 			"option":  func(ctx context.Context) { async.Execute(ctx, giveOne, nil) },
@@ -70,19 +74,22 @@ func misuses() map[string]misuse {
 			"option": func(ctx context.Context) { async.Detach(ctx, "name", nothing, nil) },
 			"ctx":    func(context.Context) { async.Detach(none, "name", nothing) },
 		},
+		"NewGroup": {
+			"option": func(ctx context.Context) { async.NewGroup(ctx, nil) },
+			"ctx":    func(context.Context) { async.NewGroup(none) },
+		},
 		"Open": {
 			"option": func(ctx context.Context) { async.Open(ctx, nil) },
 			"ctx":    func(context.Context) { async.Open(none) },
 		},
 		"Group.Go": {
-			"f":      func(ctx context.Context) { _ = async.Open(ctx).Go(nil) },
-			"option": func(ctx context.Context) { _ = async.Open(ctx).Go(nothing, nil) },
+			"f":      func(ctx context.Context) { _ = async.NewGroup(ctx).Go(nil) },
+			"option": func(ctx context.Context) { _ = async.NewGroup(ctx).Go(nothing, nil) },
 		},
-		"Group.Stop": {"ctx": func(ctx context.Context) { _ = async.Open(ctx).Stop(none, nil) }},
-		"Group.Wait": {"ctx": func(ctx context.Context) { _ = async.Open(ctx).Wait(none) }},
+		"Group.Stop": {"ctx": func(ctx context.Context) { _ = async.NewGroup(ctx).Stop(none, nil) }},
+		"Group.Wait": {"ctx": func(ctx context.Context) { _ = async.NewGroup(ctx).Wait(none) }},
 		"Restart": {
-			"in":     func(context.Context) { async.Restart(nil) },
-			"option": func(context.Context) { async.Restart(async.Every(1), nil) },
+			"in": func(context.Context) { async.Restart(async.RestartPolicy{}) },
 		},
 		"NewPromise": {
 			"option": func(ctx context.Context) { async.NewPromise[int](ctx, nil) },
@@ -91,6 +98,12 @@ func misuses() map[string]misuse {
 		"OnExit": {
 			"f":   func(ctx context.Context) { async.OnExit(ctx, nil) },
 			"ctx": func(context.Context) { async.OnExit(none, func(context.Context, error) error { return nil }) },
+		},
+		"Retry": {
+			"f":        func(ctx context.Context) { _, _ = async.Retry[int](ctx, every, nil) },
+			"interval": func(ctx context.Context) { _, _ = async.Retry(ctx, nil, answer) },
+			"option":   func(ctx context.Context) { _, _ = async.Retry(ctx, every, answer, nil) },
+			"ctx":      func(context.Context) { _, _ = async.Retry(none, every, answer) },
 		},
 		"Poll": {
 			"probe":    func(ctx context.Context) { async.Poll[int](ctx, every, nil) },
@@ -182,6 +195,7 @@ func misuses() map[string]misuse {
 		"OnPanic":   {"f": func(context.Context) { async.OnPanic(nil) }},
 		"OnStall":   {"f": func(context.Context) { async.OnStall(1, nil) }},
 		"StopOn":    {"ch": func(context.Context) { async.StopOn(nil, errPlanted) }},
+		"StopWith":  {"other": func(context.Context) { async.StopWith(none) }},
 		"Observe":   {"o": func(context.Context) { async.Observe(nil) }, "func": func(context.Context) { async.Observe(async.ObserverFunc(nil)) }},
 		"Jitter":    {"in": func(context.Context) { async.Jitter(1, nil) }},
 	}

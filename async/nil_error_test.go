@@ -108,7 +108,7 @@ func TestANilErrorIsAFailureLikeAnother(t *testing.T) {
 		},
 		"of runs": func(ctx context.Context, bad error) error {
 			_, err := async.Start(ctx, func(context.Context) error { return bad },
-				async.Restart(async.Every(1), async.Attempts(2))).Await(ctx, 0)
+				async.Restart(async.RestartPolicy{Interval: async.Every(1), Attempts: 2})).Await(ctx, 0)
 			return err
 		},
 		"of an exit hook": func(ctx context.Context, bad error) error {

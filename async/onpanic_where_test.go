@@ -180,8 +180,8 @@ func TestAServerThatOutlivesPanicsKeepsNothingOfThem(t *testing.T) {
 	require.Equal(t, n+n/10, int(asked.Load()))
 }
 
-// TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain, before what the
-// last run has started is cancelled.
+// TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain, when the last run has
+// ended.
 func TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain(t *testing.T) {
 	for name, answer := range map[string]error{"nil": nil, "another": io.EOF} {
 		t.Run(name, func(t *testing.T) {
@@ -194,11 +194,11 @@ func TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain(t *testing.T) 
 						async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); joined++; return ctx.Err() }, async.Name("child"))
 						time.Sleep(time.Second)
 						panic(errPlanted)
-					}, async.Restart(async.Every(time.Second), async.Attempts(3)), async.Name("again"))
+					}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3}), async.Name("again"))
 					return nil
 				}, async.OnPanic(func(*async.PanicError) error {
 					asked++
-					require.NoError(t, last.Err())
+					require.Error(t, last.Err())
 					return answer
 				}), async.Observe(async.ObserverFunc(func(e async.Event) {
 					if e.Kind == async.EventEnd && e.Task == "again" && errors.Is(e.Err, errPlanted) {
@@ -216,7 +216,7 @@ func TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain(t *testing.T) 
 func TestALeaderWhosePanicDoesNotCountLeadsNobody(t *testing.T) {
 	for name, restart := range map[string][]async.TaskOption{
 		"once":    nil,
-		"Restart": {async.Restart(async.Every(time.Second), async.Attempts(2))},
+		"Restart": {async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 2})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
@@ -232,7 +232,7 @@ func TestALeaderWhosePanicDoesNotCountLeadsNobody(t *testing.T) {
 
 func TestAGroupOutlivesPanicsToo(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx, async.OnPanic(carryOn))
+		g := async.NewGroup(ctx, async.OnPanic(carryOn))
 		for range 3 {
 			require.NoError(t, g.Go(plantPanic))
 			time.Sleep(time.Second)
@@ -247,7 +247,7 @@ func TestAGroupOutlivesPanicsToo(t *testing.T) {
 func TestExitHooksOfATaskWhosePanicDoesNotCountAreToldOfIt(t *testing.T) {
 	for name, opts := range map[string][]async.TaskOption{
 		"once":      nil,
-		"a run":     {async.Restart(async.Every(time.Second), async.Attempts(1))},
+		"a run":     {async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 1})},
 		"cancelled": {async.Timeout(-1)},
 	} {
 		for answer, want := range map[error]error{nil: nil, io.EOF: io.EOF} {

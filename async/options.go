@@ -10,14 +10,12 @@ const defaultHookTimeout = 5 * time.Second
 
 // A TaskOption changes how one task is run. Later options win over earlier ones.
 type TaskOption interface {
-	PollOption
 	WatchOption
 	applyTask(*taskOptions)
 }
 
 // A ScopeOption changes how a scope is run. Later options win over earlier ones.
 type ScopeOption interface {
-	OpenOption
 	applyScope(*scopeOptions)
 }
 
@@ -38,7 +36,7 @@ type taskOptions struct {
 	discard     any // func(T), checked against the future's type
 	daemon      bool
 	leader      bool
-	stopOn      *stopOn    // nil: no channel
+	stops       *stopper   // nil: none
 	heart       *heart     // nil: no beats are expected
 	on          Executor   // nil: inherited
 	priority    int        // inherited if it is not set
@@ -58,7 +56,7 @@ type scopeOptions struct {
 	detaches    bool
 	onFailure   func(error) error
 	onPanic     func(*PanicError) error
-	stopOn      *stopOn // nil: no channel
+	stops       *stopper // nil: none
 }
 
 // newScopeOptions returns the settings that opts make, nil for none.
@@ -84,7 +82,6 @@ func (o taskOption) applyWatch(w *watchOptions) { w.task = append(w.task, o) }
 type scopeOption func(*scopeOptions)
 
 func (o scopeOption) applyScope(s *scopeOptions) { o(s) }
-func (o scopeOption) applyOpen(g *groupOptions)  { o(&g.scopeOptions) }
 
 type bothOption struct {
 	taskOption
@@ -166,6 +163,9 @@ func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
 // waits are given the error that the first waiter was told, else [ErrScopeEnded].
 // A panic of f is an error of the scope.
 //
+// A value that nobody awaits is kept until its scope ends, which in the scope of a server
+// is for ever: there await the future, or have the handler close what nobody wants.
+//
 // A nil f panics, and so does starting a future of another type than f takes.
 func OnDiscard[T any](f func(T)) TaskOption {
 	if f == nil {
@@ -175,28 +175,16 @@ func OnDiscard[T any](f func(T)) TaskOption {
 }
 
 // Daemon marks a task that serves the others: when the body and all ordinary
-// tasks of its scope have ended it is cancelled with [ErrScopeDone], and then
+// tasks of its scope have ended it is cancelled with [ErrDismissed], and then
 // joined like any other.
 //
-// What it returns after its scope has cancelled it, by that or otherwise, is not
-// a failure: "http: Server closed" and "signal: killed" are how services stop.
-// Observers are told of it. A panic of it raises as that of any task, and its own
-// [Timeout] or [Heartbeat] is a failure. An error that must be heard belongs in an
-// exit hook; see [OnExit].
-//
-// A group that was opened with it is told to stop in the same way, tasks and all,
-// and does not keep the scope that it was opened in from ending.
-func Daemon() DaemonOption { return daemonOption{func(t *taskOptions) { t.daemon = true }} }
-
-// A DaemonOption applies to tasks and to groups.
-type DaemonOption interface {
-	TaskOption
-	OpenOption
-}
-
-type daemonOption struct{ taskOption }
-
-func (daemonOption) applyOpen(g *groupOptions) { g.daemon = true }
+// An error that it, or anything started in it, returns after its scope has cancelled
+// it, by that or otherwise, is not a failure: "http: Server closed" and "signal:
+// killed" are how services stop. Observers are told of it. A panic raises as that of
+// any task; an error from before, and its own [Timeout] or [Heartbeat], are failures.
+// An error that must be heard belongs in an exit hook, its own or that of anything in
+// it; see [OnExit].
+func Daemon() TaskOption { return taskOption(func(t *taskOptions) { t.daemon = true }) }
 
 // Limit bounds how many tasks of the scope, and of the scopes inside it, run
 // at the same time; how many have been started is not bounded, and starting
@@ -236,7 +224,6 @@ type ScopeForkOption interface {
 type limit int
 
 func (n limit) applyScope(s *scopeOptions) { s.limit = int(n) }
-func (n limit) applyOpen(g *groupOptions)  { g.limit = int(n) }
 func (n limit) applyFork(f *forkOptions)   { f.limit = int(n) }
 
 // Observe tells o of the start, the end and a panic of everything that runs in
@@ -271,7 +258,8 @@ func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
 }
 
 // DetachAfter lets a scope return although tasks are left: d after its
-// cancellation, once body has returned, Scope returns a [*StragglerError] that
+// cancellation or, if it was not cancelled, after an exit hook has overrun its
+// [HookTimeout], once body has returned, Scope returns a [*StragglerError] that
 // names them, with stacks, beside what else went wrong. It is the way out when
 // code that cannot be mended ignores its context. Workers of package scheduler
 // and exit hooks that have overrun their [HookTimeout] are let go, too; an exit

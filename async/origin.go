@@ -26,7 +26,6 @@ type origin struct {
 	// remembers that itself.
 	task *task
 
-	level    *task           // the nearest task that is told to stop by a channel, see stopon.go; nil: none
 	values   context.Context // where values are looked up; nil: there are none
 	deadline time.Time       // the earliest that is known; zero: none
 }
@@ -50,7 +49,7 @@ func (t *task) origin() *origin {
 // ctx is what it was started with, nil if that is the owner's own ctx.
 func (t *task) setOrigin(ctx context.Context) {
 	m := t.more
-	if m.differs = ctx != nil || m.shielded || m.timeout != 0 || m.stopOn != nil; !m.differs {
+	if m.differs = ctx != nil || m.shielded || m.timeout != 0; !m.differs {
 		return
 	}
 	o := &m.origin
@@ -63,24 +62,18 @@ func (t *task) setOrigin(ctx context.Context) {
 	}
 	// o.task is t if something else than our walk may cancel t: a shielded stretch
 	// by Shutdown and its time limit, a derived ctx by itself, and any task by a
-	// time limit or a channel of its own.
+	// time limit of its own.
 	switch {
 	case m.shielded:
-		o.task, o.level, o.deadline = t, nil, time.Time{}
+		o.task, o.deadline = t, time.Time{}
 	case m.derived:
-		o.task, o.level = t, nil
-		if ctx.Done() == nil && m.timeout == 0 && m.stopOn == nil {
+		o.task = t
+		if ctx.Done() == nil && m.timeout == 0 {
 			o.task = nil // never cancelled
 		}
 		o.deadline, _ = ctx.Deadline()
-	case m.timeout != 0, m.stopOn != nil:
+	case m.timeout != 0:
 		o.task = t
-	}
-	if m.stopOn != nil {
-		if o.level != nil {
-			m.stopOn.around = o.level.more.stopOn.around + 1
-		}
-		o.level = t
 	}
 }
 
@@ -119,9 +112,7 @@ func (t *task) stopped() *stopError {
 	if s == nil {
 		sg := t.stoppedFromAbove()
 		if sg == nil {
-			if sg = t.ownStop(); sg == nil {
-				return nil
-			}
+			return nil
 		}
 		if s = t.inner.Load(); s == nil {
 			return sg
@@ -147,7 +138,7 @@ func (t *task) stoppedFromAbove() *stopError {
 func (s *scope) stopped() *stopError {
 	sg := s.sig.Load()
 	if sg == nil && (s.young.Load() || s.isStopped()) {
-		if sg = s.stoppedUnnoted(); sg != nil {
+		if sg = s.stoppedAround(); sg != nil {
 			s.sig.CompareAndSwap(nil, sg)
 		}
 		sg = s.sig.Load() // also what the maker of a young scope has noted meanwhile
@@ -164,9 +155,6 @@ func (s *scope) stopped() *stopError {
 func (s *scope) isStopped() bool {
 	if std := s.std.Load(); std != nil {
 		return std.Err() != nil // it is a child of the nearest such task: it knows
-	}
-	if s.from.level != nil {
-		return s.isStoppedAtLevels()
 	}
 	t := s.t
 	if t.owner != nil && t.cancelledWithOwner() {
@@ -186,17 +174,7 @@ func (s *scope) isStopped() bool {
 	return ctx != nil && ctx.Err() != nil
 }
 
-// stoppedUnnoted returns why the context of s is done, after isStopped.
-func (s *scope) stoppedUnnoted() *stopError {
-	sg := s.stoppedAround()
-	if sg == nil && s.std.Load() == nil { // that is told by the channel's goroutine
-		sg = s.t.ownStop()
-	}
-	return sg
-}
-
-// stoppedAround returns why the context of s is done, unless that is a channel of
-// its own.
+// stoppedAround returns why the context of s is done, after isStopped.
 //
 // If the nearest task that can be cancelled by something else is, everything
 // between it and s is, too. But one of those may have been cancelled before, for
@@ -249,7 +227,7 @@ func stopOf(ctx context.Context) *stopError {
 	if err == nil {
 		return nil
 	}
-	return &stopError{err, context.Cause(ctx)}
+	return &stopError{err: err, cause: context.Cause(ctx)}
 }
 
 // above returns what a standard context of t is made a child of. If package

@@ -1,6 +1,9 @@
 package async
 
 import (
+	"context"
+	"slices"
+
 	"github.com/ambit-go/ambit/async/internal/echo"
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
@@ -70,14 +73,14 @@ func (v *verdict) leaf(t *task, err error, sg *stopError) {
 	}
 	v.cause = sg.cause
 	if v.echo = !v.goexit && isEcho(err, sg); v.echo {
-		err = sg.words(err)
+		err = sg.said(err)
 	}
 	v.err = sg.beside(t, err)
 }
 
 // of writes to v the outcome of t that is made of sum, of what was started in t, too.
 // sg is why t was cancelled, nil if it was not. The first rule that fits counts:
-//   - A panic is the outcome. All else is attached to it; a ForkJoin lists it, for its
+//   - A panic is the outcome, with all else beside it. A ForkJoin lists it, for its
 //     results tell of it, each with its own error.
 //   - A task that only repeats why it was cancelled says so in the words of that.
 //   - Else it is the error that is made of all, if there is any.
@@ -88,10 +91,13 @@ func (v *verdict) of(t *task, sum *tally.Sum, sg *stopError) {
 	case v.panic != nil && t.kind == kindFork:
 		v.err = joined(t, append([]error{v.panic}, sum.Errs...), sum.Dropped)
 	case v.panic != nil:
-		v.panic.attach(sum.List(), sum.Dropped)
+		if !v.panic.raised { // else it was told with what went wrong in the scope that raised it
+			also, _ := withPaths(sum.Errs)
+			v.panic = v.panic.with(also, sum.Dropped)
+		}
 		v.err = v.panic
-	case v.echo && !t.isScope():
-		v.err = sg.beside(t, sum.Words)
+	case v.echo && !t.isScope() && len(sum.Texts) == 0:
+		v.err = sg.beside(t, sum.Said)
 	default:
 		v.err = oneError(t, sum, sg)
 	}
@@ -104,14 +110,21 @@ func oneError(t *task, sum *tally.Sum, sg *stopError) error {
 		return nil
 	}
 	if only := sum.Only(); only != nil {
-		return only
+		return withoutPath(only)
 	}
-	e := &ScopeError{
-		Scope: t.name(), Cause: sum.Cause, Errors: sum.List(), Dropped: sum.Dropped,
-		words: sum.Words != nil,
+	e := &ScopeError{Scope: t.name(), Cause: sum.Cause, Dropped: sum.Dropped}
+	e.Errors, e.paths = withPaths(sum.Errs)
+	e.Stopped, e.DroppedStopped = texts(sum, sg)
+	if sum.Said != nil && !t.isScope() && len(sum.Errs) == 0 && isEcho(sum.Said, sg) {
+		// As sg.beside does: who waits for the task is given what its handler has returned.
+		e.Errors = []error{sum.Said}
+		e.Stopped = slices.DeleteFunc(e.Stopped, func(err error) bool { return tally.Same(err, sum.Said) })
+	}
+	if sum.Said != nil && !t.isScope() && !isEcho(sum.Said, sg) {
+		e.said = sum.Said
 	}
 	if e.Cause != nil {
-		e.stop = sg.err
+		e.stop, e.own = sg.err, sg.own
 	}
 	return e
 }
@@ -133,7 +146,7 @@ func (s *scope) sum(own tally.Body, v *verdict) {
 	quiet := s.tally == nil
 	s.mu.Unlock()
 	switch {
-	case !quiet, own.Echo && (s.t.isScope() || own.Words != nil):
+	case !quiet, own.Echo && (s.t.isScope() || own.Said != nil):
 		s.sumAll(own, sg, v)
 		return
 	case own.Echo:
@@ -145,9 +158,19 @@ func (s *scope) sum(own tally.Body, v *verdict) {
 // sumAll is sum for a scope of which there is more to say. s was cancelled with sg.
 func (s *scope) sumAll(own tally.Body, sg *stopError, v *verdict) {
 	s.mu.Lock()
-	sum := s.tally.Sum(own, sg.because(), nil)
+	sum := s.tally.Sum(s.endLocked(own, sg))
 	s.mu.Unlock()
+	if sum.Cause != nil && s.broughtOn(sg) {
+		sg = &stopError{err: sg.err, cause: sg.cause, own: true}
+	}
 	v.of(s.t, &sum, sg)
+}
+
+// endLocked returns what the tally of s, which was cancelled with sg, is to know of
+// the end of s.
+func (s *scope) endLocked(own tally.Body, sg *stopError) tally.End {
+	cause := sg.because()
+	return tally.End{Body: own, Cause: cause, Led: s.led && tally.Same(cause, ErrDismissed)}
 }
 
 // fact writes to f what s, the owner of a task that ended with v, is to know of
@@ -159,27 +182,35 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 	switch {
 	case v.panic != nil:
 		f.Class, f.Err = tally.Panic, v.panic
-		if list != nil {
+		switch {
+		case list != nil:
 			f.Errs, f.Dropped = list.Errors, list.Dropped
+		case !v.panic.raised:
+			f.Errs, f.Dropped = v.panic.Also, v.panic.dropped
 		}
 		return
 	case v.goexit:
 		f.Class = tally.Goexit
-	case s.isEcho(v):
+	case s.isEcho(v), v.alone && s.inStoppedDaemon(v.cause):
 		f.Class = tally.Echo
+		stop := echo.Stop{Err: context.Canceled, Cause: v.cause}
+		if sg := s.t.stopped(); sg != nil {
+			stop.Err = sg.err
+		}
+		f.Texts, f.TextsDropped = textsIn(v.err, stop)
 		return
 	}
 	// The list of a scope inside s, which was cancelled with s: s tells the cause
-	// itself, so of the list only the errors are taken over.
+	// itself, so of the list only the errors are taken over, and the texts.
 	if list != nil && s.hasTold(list.Cause) {
-		f.Errs, f.Dropped = list.failures(), list.Dropped // the cause is the scope's own
+		f.Errs, f.Dropped, f.Texts, f.TextsDropped = failuresOf(list), list.Dropped, list.Stopped, list.DroppedStopped
 	}
 }
 
 // hasTold reports whether s has told its tasks to stop for cause: it was cancelled, or
 // has dismissed its daemons.
 func (s *scope) hasTold(cause error) bool {
-	return cause != nil && (cause == ErrScopeDone || s.stoppedWith(cause))
+	return cause != nil && (cause == ErrDismissed || s.stoppedWith(cause))
 }
 
 // stoppedWith reports whether s, or a scope around it, was cancelled with
@@ -194,63 +225,24 @@ func (s *scope) stoppedWith(cause error) bool {
 	return false
 }
 
-// isEcho reports whether err says nothing but "I was told to stop", to a task
-// that was stopped with sg.
-func isEcho(err error, sg *stopError) bool {
-	if sg == nil || tally.Same(err, sg.err) { // most often
-		return sg != nil
+// broughtOn reports whether s was cancelled with sg for something of its own:
+// a failure inside, its time limit, or what watches it.
+func (s *scope) broughtOn(sg *stopError) bool {
+	s.mu.Lock()
+	own := s.tally.Own(sg.cause)
+	s.mu.Unlock()
+	if own {
+		return true
 	}
-	return asked(err, func() bool { return echo.Is(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying) })
+	switch sg.cause.(type) {
+	case *TimeoutError, *WatchdogError:
+		return !s.t.inheritedCause(sg.cause)
+	}
+	return false
 }
 
-// words returns what err, of a task that was stopped with sg, says beside that; nil
-// if it is nothing.
-func (sg *stopError) words(err error) error {
-	if tally.Same(err, sg.err) { // most often
-		return nil
-	}
-	repeats := func() bool { return echo.Repeats(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying) }
-	if asked(sg.cause, repeats) {
-		return nil
-	}
-	return err
-}
-
-// beside returns what a task that was stopped with sg, and then returned err, gives
-// to a waiter: an error that matches both. A nil err says nothing beside sg.
-func (sg *stopError) beside(t *task, err error) error {
-	switch {
-	case err == nil:
-		return sg.asError()
-	// It matches both as it is, because the handler has wrapped the cause: another
-	// layer would only be in the way.
-	case matches(err, sg.err) && matches(err, sg.cause):
-		return err
-	default:
-		return &ScopeError{Scope: t.name(), Cause: sg.cause, Errors: []error{err}, stop: sg.err}
-	}
-}
-
-// matches is errors.Is for errors of users.
-func matches(err, target error) bool {
-	return asked(err, func() bool { return echo.Matches(err, target) })
-}
-
-// saying returns what err says, if it is of ours. A type of a user that embeds one of
-// these is the user's.
-func saying(err error) (says echo.Saying, ours bool) {
-	switch e := err.(type) {
-	case *stopError:
-		return echo.Saying{Cause: e.cause}, true
-	case *ScopeError:
-		if e != nil && e.Dropped == 0 {
-			return echo.Saying{Cause: e.Cause, Errs: e.Errors}, true
-		}
-	case interface{ reason() error }: // of a poll or a restart: what it was stopped by
-		return echo.Saying{Errs: []error{e.reason()}}, true
-	case *TimeoutError, *PanicError, *StragglerError:
-	default:
-		return echo.Saying{}, false
-	}
-	return echo.Saying{More: true}, true
+// inheritedCause reports whether anything around t was cancelled with cause.
+func (t *task) inheritedCause(cause error) bool {
+	sg := t.stoppedFromAbove()
+	return sg != nil && tally.Same(sg.cause, cause)
 }

@@ -45,7 +45,7 @@ func TestAPanicThatWaitsToBeRaisedIsPrintedOnce(t *testing.T) {
 			async.Go(ctx, stays(time.Minute))
 			return async.Scope(ctx, func(ctx context.Context) error {
 				async.Go(ctx, stays(20*time.Second), async.Name("inner"))
-				plantedPanic()
+				async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
 				return nil
 			})
 		}, "\tinner ("},
@@ -54,11 +54,6 @@ func TestAPanicThatWaitsToBeRaisedIsPrintedOnce(t *testing.T) {
 			plantedPanic()
 			return nil
 		}, "\tstubborn ("},
-		"behind a future": {func(ctx context.Context) error {
-			async.Start(ctx, func(context.Context) error { plantedPanic(); return nil })
-			async.Go(ctx, stays(time.Hour), async.Name("sibling"))
-			return nil
-		}, "\tsibling ("},
 		"while the body goes on": {func(ctx context.Context) error {
 			async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
 			return stays(time.Minute)(ctx)

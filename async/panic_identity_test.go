@@ -36,14 +36,24 @@ func TestAPanicThatWasRecoveredIsNoLaterOne(t *testing.T) {
 	require.Equal(t, []string{"first", "second"}, told)
 }
 
-// TestAPanicThatIsPassedOnIsOne, also by a function that has recovered it.
+// TestAPanicThatIsPassedOnIsOne, also by a function that has recovered it: the scopes
+// further out raise what the first has raised, and its cause matches that.
 func TestAPanicThatIsPassedOnIsOne(t *testing.T) {
 	ctx := asynctest.Context(t)
+	var cause error
 	_, err := async.Start(ctx, func(ctx context.Context) error {
 		defer func() { panic(recover()) }()
-		return async.Scope(ctx, panicsFirst, async.Name("first"))
+		return async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, panicsFirst, async.Name("first"))
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return nil
+		})
 	}, async.Name("second")).Await(ctx, 0)
 	requirePanic(t, err, "first", "panicsFirst")
+	require.ErrorIs(t, err, cause)
+	require.ErrorIs(t, cause, err)
+	require.NotContains(t, err.Error(), "\n", "that of a panic which is returned is one line")
 }
 
 func requirePanic(t *testing.T, err error, task, function string) {

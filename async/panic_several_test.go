@@ -28,7 +28,7 @@ func TestSeveralPanicsAndErrorsAreAllKept(t *testing.T) {
 			})
 		})
 		for _, want := range []error{errPlanted, other, failed} {
-			require.ErrorIs(t, told, want)
+			require.ErrorIs(t, everythingIn(told), want)
 		}
 	})
 }
@@ -76,23 +76,28 @@ func TestAPanicBehind32UnclaimedErrorsIsRaised(t *testing.T) {
 	require.ErrorIs(t, err, errPlanted)
 }
 
+// TestAPanicIsToldOnceThroughScopesWhereSiblingsFail: the scope that raises it tells
+// what failed there, and the root what failed further out.
 func TestAPanicIsToldOnceThroughScopesWhereSiblingsFail(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		const depth = 8
 		var nest func(ctx context.Context, depth int) error
 		nest = func(ctx context.Context, depth int) error {
-			if depth == 0 {
-				async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
-				return nil
-			}
 			return async.Scope(ctx, func(ctx context.Context) error {
 				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("flush %d failed", depth) })
+				if depth == 0 {
+					async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+					return nil
+				}
 				return nest(ctx, depth-1)
 			})
 		}
+		ctx, check := asynctest.Root(ctx)
 		text := panicOrError(func() error { return nest(ctx, depth) }).Error()
 		require.Equal(t, 1, strings.Count(text, errPlanted.Error()+"\n"), text)
-		require.Equal(t, depth, strings.Count(text, "failed"), text)
+		require.Equal(t, 1, strings.Count(text, "failed"), text)
+		require.Contains(t, text, "flush 0 failed")
+		require.Equal(t, depth, strings.Count(check().Error(), "failed"))
 	})
 }
 
@@ -153,7 +158,7 @@ func TestWhatCameBesideASecondPanicIsKept(t *testing.T) {
 			})
 		})
 		for _, want := range []error{errPlanted, io.ErrShortWrite, io.ErrNoProgress} {
-			require.ErrorIs(t, err, want)
+			require.ErrorIs(t, everythingIn(err), want)
 		}
 		require.Equal(t, 1, strings.Count(err.Error(), ": "+errPlanted.Error()), err)
 		require.Equal(t, 1, strings.Count(err.Error(), io.ErrNoProgress.Error()), err)

@@ -94,7 +94,7 @@ func TestAPanicAnywhereIsToldAndNobodyHangs(t *testing.T) {
 				var p *async.PanicError
 				require.ErrorAs(t, told, &p)
 				require.Equal(t, errPlanted, p.Unwrap())
-				require.Contains(t, p.Error(), "plantedPanic", "the stack of who panicked is in the text")
+				require.Contains(t, fmt.Sprintf("%+v", p), "plantedPanic", "the stack of who panicked is in the text")
 				require.Equal(t, 1, strings.Count(p.Error(), "async: panic in"), "passing through scopes it is not wrapped again")
 			})
 		})
@@ -157,6 +157,23 @@ func runSelf(t *testing.T, env ...string) (string, error) {
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// everythingIn returns err with all that it tells of, also what went wrong beside a
+// panic, which errors.Is and errors.As do not reach.
+func everythingIn(err error) error {
+	all := []error{err}
+	for i := 0; i < len(all) && i < 1000; i++ {
+		switch e := all[i].(type) {
+		case *async.PanicError:
+			all = append(append(all, e.Also...), e.Unwrap())
+		case interface{ Unwrap() error }:
+			all = append(all, e.Unwrap())
+		case interface{ Unwrap() []error }:
+			all = append(all, e.Unwrap()...)
+		}
+	}
+	return errors.Join(all...)
 }
 
 // panicOrError returns what f returned or panicked with.

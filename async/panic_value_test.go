@@ -162,7 +162,7 @@ func wrongIndex() int { return 7 }
 func TestPanicNilHasTheStackOfWhoPanicked(t *testing.T) {
 	if os.Getenv("AMBIT_TEST_PANICNIL") != "" {
 		_, err := async.Start(context.Background(), func(context.Context) error { plantedNilPanic(); return nil }).Await(context.Background(), 0)
-		fmt.Println(err)
+		fmt.Printf("%+v\n", err)
 		_ = async.Scope(context.Background(), func(context.Context) error { plantedNilPanic(); return nil })
 		return
 	}

@@ -2,8 +2,8 @@ package async
 
 import (
 	"bytes"
-	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -32,9 +32,11 @@ func usersStack(stack []byte) []byte {
 		return stack
 	}
 	frames := splitFrames(string(rest))
-	for i, f := range frames {
-		if strings.HasPrefix(f, "panic(") {
-			frames = frames[i+1:]
+	for i := slices.IndexFunc(frames, isPanic); i >= 0; {
+		frames = frames[i+1:]
+		// A panic that a scope has raised again goes on where it was raised first.
+		i = slices.IndexFunc(frames, func(f string) bool { return !isOwn(f) })
+		if i >= 0 && !isPanic(frames[i]) {
 			break
 		}
 	}
@@ -43,7 +45,7 @@ func usersStack(stack []byte) []byte {
 	}
 	var users strings.Builder
 	for _, f := range frames {
-		if name := strings.TrimPrefix(f, "created by "); !strings.HasPrefix(name, ownFrames) && !strings.HasPrefix(name, innerFrames) {
+		if !isOwn(strings.TrimPrefix(f, "created by ")) {
 			users.WriteString(f)
 		}
 	}
@@ -53,25 +55,10 @@ func usersStack(stack []byte) []byte {
 	return append(append(head, '\n'), users.String()...)
 }
 
-// raisedBelow reports whether the panic that is being recovered was raised by a
-// Scope, or by a function that was deferred below one and has recovered such a
-// panic: until a recovery is over, the frames that the panic came from are on the
-// stack.
-func raisedBelow() bool {
-	var pcs [64]uintptr
-	for skip := 2; ; skip += len(pcs) { // most often it is among the first
-		n := runtime.Callers(skip, pcs[:])
-		frames := runtime.CallersFrames(pcs[:n])
-		for more := n > 0; more; {
-			var f runtime.Frame
-			if f, more = frames.Next(); f.Function == ownFrames+"(*bodyRun).raise" {
-				return true
-			}
-		}
-		if n < len(pcs) {
-			return false
-		}
-	}
+func isPanic(frame string) bool { return strings.HasPrefix(frame, "panic(") }
+
+func isOwn(frame string) bool {
+	return strings.HasPrefix(frame, ownFrames) || strings.HasPrefix(frame, innerFrames)
 }
 
 // splitFrames splits a stack, without its first line, into frames of two lines

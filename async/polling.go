@@ -16,8 +16,8 @@ import (
 // yet. The poll remembers err, which may be nil.
 func Again(err error) error { return &againError{err: err} }
 
-// AgainAfter is [Again] for when the other side has said when: the next probe
-// is made d later, whatever the interval.
+// AgainAfter is [Again] for when the other side has said when: the next probe, or
+// the next call of [Retry], is made d later, whatever the interval.
 func AgainAfter(d time.Duration, err error) error { return &againError{err, d, true} }
 
 // againError is found by errors.As, so a probe may wrap it.
@@ -36,8 +36,8 @@ func (e *againError) Error() string {
 
 func (e *againError) Unwrap() error { return e.err }
 
-// A PollError is the outcome of a poll that ended without an answer. It matches
-// the last error and, if the poll was stopped, why.
+// A PollError is the outcome of a poll, or of [Retry], that ended without an answer. It
+// matches the last error and, if the poll was stopped, why.
 type PollError[T any] struct {
 	Attempts int   // probes made
 	Value    T     // the last that a probe returned without an error, or, not being zero, beside an Again
@@ -68,13 +68,13 @@ func (e *PollError[T]) Error() string {
 	return text
 }
 
-// reason returns what stopped the poll, nil if it was not stopped: whether it
-// says more than that does not depend on errors it has lived through.
-func (e *PollError[T]) reason() error {
+// stoppedBy returns what stopped the poll, nil if it was not stopped, and the last
+// error that it has lived through.
+func (e *PollError[T]) stoppedBy() (why, memory error) {
 	if e == nil {
-		return nil
+		return nil, nil
 	}
-	return e.why
+	return e.why, e.Err
 }
 
 // Unwrap returns why the poll was stopped and the last error.
@@ -94,35 +94,29 @@ type pollOptions struct {
 	tolerate int
 	late     bool // the first probe comes after an interval
 	fixed    bool // at a fixed rate
+	restart  bool // applies to neither polls nor Retry
 }
 
 type pollOption func(*pollOptions)
 
 func (o pollOption) applyPoll(p *pollOptions) { o(p) }
 
-// Attempts ends a poll after n probes, and a task with [Restart] with the n-th
-// failure in the time of [Within]. A poll without the option has no limit; a task
-// with Restart is given 5 attempts. n < 1 panics.
-func Attempts(n int) PollRestartOption {
+// Attempts ends a poll after n probes, and [Retry] after n calls. Without the option there
+// is no limit. n < 1 panics.
+func Attempts(n int) PollOption {
 	if n < 1 {
-		panic("async: Attempts(n): n must be at least 1; for no limit leave the option out of a poll, and give Restart a Within(0)")
+		panic("async: Attempts(n): n must be at least 1; for no limit leave the option out")
 	}
-	return attempts(n)
+	return pollOption(func(p *pollOptions) { p.attempts = n })
 }
 
 // Tolerate lets n errors in a row pass; the next one counts. Any success between
 // starts the count again, and so does an [Again]. n < 0 panics.
-func Tolerate(n int) PollWatchOption {
+func Tolerate(n int) WatchOption {
 	if n < 0 {
 		panic("async: Tolerate(n): n must not be negative")
 	}
 	return tolerate(n)
-}
-
-// A PollWatchOption applies to polls and to watchdogs.
-type PollWatchOption interface {
-	PollOption
-	WatchOption
 }
 
 type tolerate int
@@ -130,7 +124,7 @@ type tolerate int
 func (n tolerate) applyPoll(p *pollOptions)   { p.tolerate = int(n) }
 func (n tolerate) applyWatch(w *watchOptions) { w.tolerate = int(n) }
 
-// AfterInterval has the first probe wait for an interval, too.
+// AfterInterval has the first probe, or the first call of [Retry], wait for an interval, too.
 func AfterInterval() PollOption { return pollOption(func(p *pollOptions) { p.late = true }) }
 
 // FixedRate measures intervals from the start of one probe to the start of the
@@ -190,12 +184,19 @@ type poll[T any] struct {
 
 func newPoll[T any](what string, interval Interval, opts []PollOption) *poll[T] {
 	mustHaveInterval(what, interval)
-	p := &poll[T]{interval: interval}
-	for _, o := range opts {
-		mustNotBeNil(o)
-		o.applyPoll(&p.o)
+	p := &poll[T]{interval: interval, o: collectPoll(opts)}
+	if p.o.restart {
+		panic("async: a poll with Restart: it calls its probe again and again anyway; see Tolerate and Again")
 	}
 	return p
+}
+
+func collectPoll(opts []PollOption) (all pollOptions) {
+	for _, o := range opts {
+		mustNotBeNil(o)
+		o.applyPoll(&all)
+	}
+	return all
 }
 
 // start starts the task of the poll, which goes by the name of what.
@@ -222,7 +223,7 @@ func (p *poll[T]) run(ctx context.Context) (value T, err error) {
 		case err == nil && done:
 			return v, nil
 		case err != nil && again == nil && p.failed > p.o.tolerate:
-			return value, p.noAnswer(ctx, nil)
+			return value, p.noAnswer(ctx, stoppedFor(ctx, err))
 		case p.seen.Attempts == p.o.attempts && p.endless:
 			return value, nil
 		case p.seen.Attempts == p.o.attempts:
@@ -238,7 +239,7 @@ func (p *poll[T]) remember(v T, err error) (again *againError) {
 	switch {
 	case err == nil:
 		p.seen.Value, p.failed = v, 0
-	case asked(err, func() (is bool) { again, is = echo.As[*againError](err); return is }):
+	case isAgain(err, &again):
 		p.failed = 0
 		if again.err != nil {
 			p.seen.Err = err
@@ -251,6 +252,20 @@ func (p *poll[T]) remember(v T, err error) (again *againError) {
 		p.failed++
 	}
 	return again
+}
+
+// isAgain reports whether err is an Again, or wraps one, and sets again to that.
+func isAgain(err error, again **againError) (is bool) {
+	*again, is = echo.As[*againError](err)
+	return is
+}
+
+// stoppedFor returns why ctx is done if that is all that err, of a probe, says; else nil.
+func stoppedFor(ctx context.Context, err error) error {
+	if sg := stopOf(ctx); sg != nil && isEcho(err, sg) {
+		return sg.asError()
+	}
+	return nil
 }
 
 // noAnswer returns the outcome of a poll that has ended without an answer, for

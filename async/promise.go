@@ -1,6 +1,9 @@
 package async
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // A Promise is the side of a future from which it is settled. The first call
 // of Resolve or Reject wins; any number of goroutines may call them. What happens
@@ -32,7 +35,7 @@ func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Pr
 		ctx = nil
 	}
 	if !f.f.promise(ownerOf(t), ctx, opts) {
-		f.f.settleUnowned(lateStart(t))
+		f.f.settleUnowned(lateStart(t, f.f.t.naming().in(nil)))
 	}
 	return f, &Promise[T]{f}
 }
@@ -51,14 +54,12 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	}
 	// A cancellation of the owner stores its signal and then walks over its
 	// promises, so either it finds this one or we see the signal.
-	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.origin().level != nil || t.stopped() != nil {
+	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.more.stops != nil || t.stopped() != nil {
 		h := t.scope()
-		if h.from.level != nil {
-			t.watchLevels()
-		}
 		if t.more.timeout != 0 {
 			h.limitTime(t.more.timeout)
 		}
+		t.watchStops()
 	}
 	return true
 }
@@ -116,7 +117,7 @@ func (f *future) abandon() {
 		return
 	}
 	var v verdict
-	v.leaf(&f.t, ErrAbandoned, f.t.stopped())
+	v.leaf(&f.t, fmt.Errorf("%w: %s", ErrAbandoned, f.t.name()), f.t.stopped())
 	v.abandoned = true
 	f.settlePromise(&v)
 }

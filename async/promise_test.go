@@ -21,7 +21,7 @@ var errPromise = errors.New("rejected")
 func TestAResolvedPromiseIsItsFuturesValue(t *testing.T) {
 	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
 		f, p := async.NewPromise[string](ctx)
-		require.NotEqual(t, async.Done, f.State())
+		require.NotEqual(t, async.StateDone, f.State())
 		start := time.Now()
 		time.AfterFunc(time.Second, func() { require.True(t, p.Resolve("value")) })
 		v, err := f.Await(ctx, 0)
@@ -29,7 +29,7 @@ func TestAResolvedPromiseIsItsFuturesValue(t *testing.T) {
 		require.Equal(t, "value", v)
 		tookAbout(t, time.Second, start)
 		<-f.Done()
-		require.Equal(t, async.Done, f.State())
+		require.Equal(t, async.StateDone, f.State())
 		v, err, ok := f.Result()
 		require.True(t, ok)
 		require.NoError(t, err)

@@ -1,196 +1,87 @@
 package async
 
 import (
-	"fmt"
+	"cmp"
 	"time"
-
-	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
-// This file is what users see of tasks that are started again when they fail. How
-// that is done is in restarter.go.
+// This file is the option that has a task started again when it has failed. How that is
+// done is in restarter.go.
 
-// What a [Restart] without options allows.
-const (
-	defaultFailures = 5
-	defaultWithin   = time.Minute
-	defaultHealthy  = time.Minute
-)
+// A RestartPolicy says when the handler of a task is called again; see [Restart]. The zero
+// value lacks an Interval.
+type RestartPolicy struct {
+	// Interval is asked how long to wait before the next run, with the number of
+	// failures so far. Waits below 1 ms are 1 ms.
+	Interval Interval
+	// Attempts is how many failures Within end the task. 0: 5.
+	Attempts int
+	// Within is how long a failure counts for Attempts. 0: a minute. Negative: no number
+	// of failures ends the task.
+	Within time.Duration
+	// Healthy is how long a run must last, from the call of the handler to its return,
+	// for the failures before it to be forgotten, by Attempts and by Interval. 0: a minute.
+	Healthy time.Duration
+}
 
-// Restart calls the handler of a task again when it has failed: when it has
-// returned an error, panicked or called Goexit, and everything that it started has
-// ended. Before that call it waits; in is asked how long, with the number of
-// failures so far. Waits below 1 ms are 1 ms. A handler that returns nil has
-// ended the task.
+// Restart calls the handler of a task again when it has failed: when it has returned
+// an error, panicked or called Goexit, and everything that it started has ended.
 //
-// Each call of the handler is a run: a scope with a ctx of its own, which ends with
-// it. What a run starts and registers there, with [OnExit] too, has ended before
-// the next run starts: runs never overlap. Between two runs the task has no
-// goroutine and no slot of a [Limit]; for the next it queues again, and is handed
-// to its executor ([On]) again.
+//	async.Go(ctx, consume, async.Restart(async.RestartPolicy{Interval: async.Backoff(time.Second, time.Minute)}))
 //
-// The fifth failure within a minute ends the task; [Attempts] and [Within] change
-// that. The number of failures falls to 0 when a run has lasted a minute; see
-// [Healthy]. A failure of [Final] is not retried, and neither is any once the task
-// itself was told to stop, by its ctx, its scope, [Future.Cancel], an expired Await,
-// [Timeout] or otherwise. That a ctx of somebody else was done is a failure as any
-// other.
+// The task is a loop over runs. A run is one call of the handler: a scope inside the
+// task, with a ctx of its own. What a run starts and registers there, with [OnExit] too,
+// has ended before the next run starts: runs never overlap. A handler that returns nil
+// ends the task. Between two runs the task waits as [Sleep] does: it lends its slot of a
+// [Limit], and keeps its place on an executor ([On]). After Goexit, which ends the
+// goroutine, the executor is given the task anew; one that refuses ends the task with a
+// [*RejectedError].
 //
-// The task settles once. Observers are told of the start and the end of every run,
-// and of every panic. Nobody else is told of a failure that is retried: it cancels
-// nothing around the task, and a panic is not raised. The last one is treated as
-// that of any task, and says how many there were: an error or Goexit is in a
-// [*RestartError], and to a panic, which is raised as it was, one is attached. A
-// task that was told to stop has the outcome that it would have without Restart,
-// with the last failure, if there was one, in a [*RestartError].
+// The fifth failure within a minute ends the task; see [RestartPolicy]. A failure of
+// [Final] is not retried, and neither is any once the task itself was told to stop, by
+// its ctx, its scope, [Future.Cancel], an expired Await, [Timeout] or otherwise. That a
+// ctx of somebody else was done is a failure as any other.
 //
-// Timeout bounds the whole, waits included. A missed beat of [Heartbeat] fails a
-// run, whatever the handler returns then. The hook of [OnAbort] is called, once in a
-// run, when the ctx of the run is cancelled while its handler runs: because the task
-// is told to stop, or the run has failed otherwise. It is not called between runs. A
-// value that comes with the failure of a run is discarded, see [OnDiscard]. An
-// executor that refuses a run is a failure of that run; observers are told of its end,
-// not of a start.
+// The task settles once. Observers are told of the start and the end of every run, and
+// of every panic. Nobody else is told of a failure that is retried: it cancels nothing
+// around the task, and a panic is not raised. The last failure is treated as that of any
+// task, once its run has ended, and is in a [*RestartError] that says how many there
+// were; a panic is raised as it was, with the RestartError beside it. A task that is
+// told to stop in a run has the outcome of that run, and one that is told to stop
+// between two runs that it was stopped; with the last failure, if there was one, in a
+// RestartError.
+//
+// [Timeout] bounds the whole, waits included. [OnAbort], [Heartbeat] and [OnDiscard] are
+// said of each run: the hook is called, once in a run, when the ctx of the run is
+// cancelled while the handler runs; a missed beat fails a run, whatever the handler
+// returns then; the value of a run that has failed is discarded at once.
 //
 // Restart is for [Go], [Start], [Execute], Go of a Group and [Detach]. Poll, Repeat,
-// Watch and NewPromise panic when they are given it, and so does a nil in.
+// Watch and NewPromise panic when they are given it, and so does Restart without an
+// Interval, and with negative Attempts or Healthy.
 //
 // The budget of failures in a window is that of Erlang's supervisors.
-func Restart(in Interval, opts ...RestartOption) TaskOption {
-	mustHaveInterval("Restart", in)
-	p := &restartPolicy{in: in, attempts: defaultFailures, within: defaultWithin, healthy: defaultHealthy}
-	for _, o := range opts {
-		mustNotBeNil(o)
-		o.applyRestart(p)
-	}
-	return p
-}
-
-// restartPolicy is what a Restart says. It is never changed after that, so any
-// number of tasks may share it.
-type restartPolicy struct {
-	in       Interval
-	attempts int
-	within   time.Duration // 0 or less: there is no end to failures
-	healthy  time.Duration
-}
-
-func (p *restartPolicy) applyTask(t *taskOptions) { t.restart = &restarter{policy: p} }
-
-func (p *restartPolicy) applyPoll(*pollOptions) {
-	panic("async: a poll with Restart: it calls its probe again and again anyway; see Tolerate and Again")
-}
-
-func (p *restartPolicy) applyWatch(*watchOptions) {
-	panic("async: Watch with Restart: call Watch in the handler of a task with Restart, and await it there")
-}
-
-// A RestartOption changes when a task is started again.
-type RestartOption interface{ applyRestart(*restartPolicy) }
-
-// A PollRestartOption applies to polls and to [Restart].
-type PollRestartOption interface {
-	PollOption
-	RestartOption
-}
-
-type attempts int
-
-func (n attempts) applyPoll(p *pollOptions)      { p.attempts = int(n) }
-func (n attempts) applyRestart(p *restartPolicy) { p.attempts = int(n) }
-
-type restartOption func(*restartPolicy)
-
-func (o restartOption) applyRestart(p *restartPolicy) { o(p) }
-
-// Within is how long a failure counts for the limit of [Attempts]: the task ends
-// with the n-th failure within d. It defaults to a minute. With d <= 0 there is no
-// such limit, and the task is started again for ever.
-func Within(d time.Duration) RestartOption {
-	return restartOption(func(p *restartPolicy) { p.within = d })
-}
-
-// Healthy is how long a run must last, from the call of the handler to its failure,
-// for all failures before it to be forgotten: then its own is the first again, for
-// [Attempts] and for the interval. It defaults to a minute. d <= 0 panics.
-func Healthy(d time.Duration) RestartOption {
-	if d <= 0 {
-		panic("async: Healthy(d): d must be positive, or a task that fails at once would never be given up")
-	}
-	return restartOption(func(p *restartPolicy) { p.healthy = d })
-}
-
-// Final makes an error after which a task is not started again; see [Restart].
-// It is found by [errors.As], so it may be wrapped, and a panic with it counts,
-// too. Text and matches are those of err. Without Restart it makes no difference.
-// Final(nil) is nil.
-func Final(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &finalError{err}
-}
-
-type finalError struct{ err error }
-
-func (e *finalError) Error() string { return e.err.Error() }
-func (e *finalError) Unwrap() error { return e.err }
-
-// isFinal reports whether err is not to be retried. A method of a user's error that
-// panics, or calls Goexit, does no harm.
-func isFinal(err error) bool {
-	return asked(err, func() bool {
-		_, final := echo.As[*finalError](err)
-		return final
-	})
-}
-
-// A RestartError is the outcome of a task with [Restart] that has failed too often,
-// or that was told to stop when it had failed before. It matches the last failure
-// and, if the task was told to stop, why.
-type RestartError struct {
-	Failures int   // since the start, or since the last run that was healthy
-	Err      error // the last failure; nil if it was the panic that this is attached to
-
-	task   string
-	within time.Duration // in which there were recent of the failures; 0 if that is not why the task has ended
-	recent int
-	why    error // what has stopped the task; nil if it has failed too often
-}
-
-// Error tells how often the task has failed, why it has ended, and the last failure.
-func (e *RestartError) Error() string {
-	if e == nil {
-		return nilText(e)
-	}
-	var text string
+func Restart(p RestartPolicy) TaskOption {
+	mustHaveInterval("Restart", p.Interval)
 	switch {
-	case e.why != nil:
-		text = "stopped after " + counted(e.Failures, "failure") + ": " + briefly(e.task, e.why)
-	case e.recent == e.Failures:
-		text = fmt.Sprintf("given up after %s within %v", counted(e.Failures, "failure"), e.within)
-	default:
-		text = fmt.Sprintf("given up after %s, %d of them within %v", counted(e.Failures, "failure"), e.recent, e.within)
+	case p.Attempts < 0:
+		panic("async: Restart with negative Attempts: for no limit set Within to -1")
+	case p.Healthy < 0:
+		panic("async: Restart with a negative Healthy: a task that fails at once would never be given up")
 	}
-	if e.Err != nil {
-		text += "; last failure: " + within(e.task, e.Err)
-	}
-	return prefix(e.task) + text
+	p.Attempts = cmp.Or(p.Attempts, 5)
+	p.Within = cmp.Or(p.Within, time.Minute)
+	p.Healthy = cmp.Or(p.Healthy, time.Minute)
+	return &restart{p}
 }
 
-// Unwrap returns why the task was stopped, if it was, and the last failure.
-func (e *RestartError) Unwrap() []error {
-	if e == nil {
-		return nil
-	}
-	return notNil(e.why, e.Err)
-}
+// restart is the option. It is never changed, so any number of tasks may share it.
+type restart struct{ RestartPolicy }
 
-// reason returns what has stopped the task, nil if it has failed too often: whether
-// the error says more than that does not depend on failures it has lived through.
-func (e *RestartError) reason() error {
-	if e == nil {
-		return nil
-	}
-	return e.why
+func (p *restart) applyTask(t *taskOptions) { t.restart = &restarter{RestartPolicy: p.RestartPolicy} }
+
+func (p *restart) applyPoll(o *pollOptions) { o.restart = true }
+
+func (p *restart) applyWatch(*watchOptions) {
+	panic("async: Watch with Restart: call Watch in the handler of a task with Restart, and await it there")
 }

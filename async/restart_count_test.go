@@ -17,7 +17,7 @@ func TestTheLimitOfFailuresEndsATaskWithTheLast(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				runs := 0
 				err := start(ctx, func(context.Context) error { runs++; return fmt.Errorf("%w: %d", errRun, runs) },
-					async.Restart(async.Every(time.Second), async.Attempts(3)), async.Name("worker"))
+					async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3}), async.Name("worker"))
 				require.Equal(t, 3, runs)
 				var e *async.RestartError
 				require.ErrorAs(t, err, &e)
@@ -32,11 +32,11 @@ func TestTheLimitOfFailuresEndsATaskWithTheLast(t *testing.T) {
 func TestTheDefaultIsFiveFailuresInAMinute(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, runs := failing(1000, nil)
-		_, err := async.Start(ctx, f, async.Restart(async.Every(14*time.Second))).Join(ctx)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(14 * time.Second)})).Join(ctx)
 		require.ErrorIs(t, err, errRun)
 		require.EqualValues(t, 5, runs.Load())
 		f, runs = failing(99, nil)
-		_, err = async.Start(ctx, f, async.Restart(async.Every(16*time.Second))).Join(ctx)
+		_, err = async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(16 * time.Second)})).Join(ctx)
 		require.NoError(t, err)
 		require.EqualValues(t, 100, runs.Load())
 	})
@@ -49,10 +49,10 @@ func TestAWindowForgets(t *testing.T) {
 		var asked []int
 		waits := []time.Duration{1, 20, 1, 20, 1, 1}
 		f, runs := failing(1000, nil)
-		_, err := async.Start(ctx, f, async.Name("w"), async.Restart(func(n int) time.Duration {
+		_, err := async.Start(ctx, f, async.Name("w"), async.Restart(async.RestartPolicy{Interval: func(n int) time.Duration {
 			asked = append(asked, n)
 			return waits[n-1] * time.Second
-		}, async.Attempts(3), async.Within(10*time.Second))).Join(ctx)
+		}, Attempts: 3, Within: 10 * time.Second})).Join(ctx)
 		require.EqualValues(t, 7, runs.Load())
 		require.Equal(t, []int{1, 2, 3, 4, 5, 6}, asked)
 		require.EqualError(t, err, "async: w: given up after 7 failures, 3 of them within 10s; last failure: the run failed")
@@ -62,7 +62,7 @@ func TestAWindowForgets(t *testing.T) {
 func TestWithin0IsForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, runs := failing(10_000, nil)
-		_, err := async.Start(ctx, f, async.Restart(async.Every(0), async.Within(0))).Join(ctx)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(0), Within: -1})).Join(ctx)
 		require.NoError(t, err)
 		require.EqualValues(t, 10_001, runs.Load())
 	})
@@ -79,7 +79,7 @@ func TestAStormOfRestartsIsBounded(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				begin := time.Now()
 				f, runs := failing(100, nil)
-				_, err := async.Start(ctx, f, async.Restart(in, async.Within(0))).Join(ctx)
+				_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: in, Within: -1})).Join(ctx)
 				require.NoError(t, err)
 				require.EqualValues(t, 101, runs.Load())
 				require.Equal(t, 100*time.Millisecond, time.Since(begin))
@@ -99,7 +99,7 @@ func TestTheBackoffGrowsUntilARunWasHealthy(t *testing.T) {
 			}
 			_ = async.Sleep(ctx, lasts[runs-1]*time.Second)
 			return errRun
-		}, async.Restart(func(n int) time.Duration { asked = append(asked, n); return time.Second })).Join(ctx)
+		}, async.Restart(async.RestartPolicy{Interval: func(n int) time.Duration { asked = append(asked, n); return time.Second }})).Join(ctx)
 		require.NoError(t, err)
 		require.Equal(t, []int{1, 2, 3, 4, 1, 2, 3}, asked)
 	})
@@ -114,7 +114,7 @@ func TestAHealthyRunIsOneWhoseHandlerLasted(t *testing.T) {
 			runs++
 			async.Go(ctx, func(context.Context) error { time.Sleep(5 * time.Second); return nil })
 			return errRun
-		}, async.Restart(async.Every(time.Second), async.Attempts(3), async.Within(time.Hour), async.Healthy(3*time.Second))).Join(ctx)
+		}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3, Within: time.Hour, Healthy: 3 * time.Second})).Join(ctx)
 		require.ErrorIs(t, err, errRun)
 		require.Equal(t, 3, runs)
 	})

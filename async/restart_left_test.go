@@ -17,8 +17,8 @@ import (
 // This file is about what is seen and kept of tasks with Restart: by OnStall,
 // DetachAfter, Shutdown and groups, and by the memory.
 
-// TestATaskThatWaitsToBeStartedAgainIsNamedOnce, as one that is queued; and one that
-// runs is named once, with its stack.
+// TestATaskThatWaitsToBeStartedAgainIsNamedOnce, with its stack; and so is one that
+// runs.
 func TestATaskThatWaitsToBeStartedAgainIsNamedOnce(t *testing.T) {
 	for name, lasts := range map[string]time.Duration{"in the wait": 0, "in a run": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -28,18 +28,17 @@ func TestATaskThatWaitsToBeStartedAgainIsNamedOnce(t *testing.T) {
 					async.Go(ctx, func(ctx context.Context) error {
 						time.Sleep(lasts)
 						return errRun
-					}, async.Restart(async.Every(time.Hour)), async.Name("w"), async.Timeout(time.Minute))
+					}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)}), async.Name("w"), async.Timeout(time.Minute))
 					return nil
 				}, async.OnStall(time.Second, func(e *async.StragglerError) { told = append(told, e) }))
 				require.NotEmpty(t, told)
 				require.Len(t, told[0].Left, 1)
 				w := told[0].Left[0]
 				require.Equal(t, "w", w.Task)
+				require.Equal(t, async.StateRunning, w.State)
 				if lasts == 0 {
-					require.Equal(t, async.Queued, w.State)
-					require.Empty(t, w.Stack, "it has no goroutine")
+					require.Contains(t, w.Stack, "restarter")
 				} else {
-					require.Equal(t, async.Running, w.State)
 					require.Contains(t, w.Stack, "TestATaskThatWaitsToBeStartedAgainIsNamedOnce")
 				}
 			})
@@ -93,7 +92,7 @@ func TestADetachedTaskIsStartedAgainUntilShutdown(t *testing.T) {
 				panic("no end of the process: it is retried")
 			}
 			return errRun
-		}, async.Restart(async.Every(time.Minute)))
+		}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Minute)}))
 		time.Sleep(150 * time.Second)
 		require.EqualValues(t, 3, runs.Load())
 		short, cancel := context.WithTimeout(ctx, time.Second)
@@ -117,7 +116,7 @@ func TestADetachedTaskIsStartedAgainUntilShutdown(t *testing.T) {
 func TestShutdownEndsARootTaskThatIsStartedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, runs := failing(100, nil)
-		w := async.Start(ctx, f, async.Restart(async.Every(time.Hour)))
+		w := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)}))
 		synctest.Wait()
 		done, cancel := context.WithCancel(ctx)
 		cancel()
@@ -132,40 +131,21 @@ func TestShutdownEndsARootTaskThatIsStartedAgain(t *testing.T) {
 
 func TestATaskOfAGroupIsStartedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		f, runs := failing(3, nil)
 		require.NoError(t, g.Go(f, everySecond))
 		require.NoError(t, g.Wait(ctx))
 		require.EqualValues(t, 4, runs.Load())
 	})
 	inBubble(t, func(t *testing.T, ctx context.Context) { // stopped in the wait
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		f, runs := failing(100, nil)
-		require.NoError(t, g.Go(f, async.Restart(async.Every(time.Hour)), async.Daemon()))
+		require.NoError(t, g.Go(f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)}), async.Daemon()))
 		synctest.Wait()
 		begin := time.Now()
 		require.NoError(t, g.Stop(ctx, errPlanted), "a daemon that was told to stop has lost nothing")
 		tookAbout(t, 0, begin)
 		require.EqualValues(t, 1, runs.Load())
-	})
-}
-
-// TestBetweenRunsThereIsNoGoroutine.
-func TestBetweenRunsThereIsNoGoroutine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx := asynctest.Context(t)
-		before := runtime.NumGoroutine()
-		all := make([]*async.Future[struct{}], 100)
-		for i := range all {
-			f, _ := failing(100, nil)
-			all[i] = async.Start(ctx, f, async.Restart(async.Every(time.Hour)))
-		}
-		synctest.Wait()
-		require.LessOrEqual(t, goroutines(before), before)
-		for _, f := range all {
-			f.Cancel(nil)
-		}
-		async.AwaitAll(ctx, 0, all...)
 	})
 }
 
@@ -193,7 +173,7 @@ func TestATaskKeepsNothingOfRunsThatHaveEnded(t *testing.T) {
 				return async.Final(errRun)
 			}
 			return &bigError{big}
-		}, async.Restart(async.Every(0), async.Within(0)), async.Timeout(24*time.Hour), async.Heartbeat(time.Hour)).Join(ctx)
+		}, async.Restart(async.RestartPolicy{Interval: async.Every(0), Within: -1}), async.Timeout(24*time.Hour), async.Heartbeat(time.Hour)).Join(ctx)
 		require.Equal(t, errRun, err)
 		require.Less(t, int64(late)-int64(early), int64(2<<20))
 	})
@@ -206,8 +186,8 @@ func TestATaskThatIsCancelledInTheWaitKeepsNothing(t *testing.T) {
 	before := heapInUse()
 	for range 200 {
 		big := make([]byte, 64<<10)
-		w := async.Start(ctx, func(context.Context) error { return &bigError{big} }, async.Restart(async.Every(time.Hour)))
-		for w.State() == async.Queued { // until it has failed, perhaps
+		w := async.Start(ctx, func(context.Context) error { return &bigError{big} }, async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)}))
+		for w.State() == async.StateQueued { // until it has failed, perhaps
 			runtime.Gosched()
 		}
 		w.Cancel(nil)

@@ -26,11 +26,13 @@ func TestRestartSaysWhereItDoesNotApply(t *testing.T) {
 		"async: NewPromise with Restart: nothing runs for a promise that could be started again": func() {
 			async.NewPromise[int](ctx, everySecond)
 		},
-		"async: Restart with a nil interval: use Every, Backoff or a function of your own": func() { async.Restart(nil) },
-		"async: Restart: an option is nil: leave it out instead": func() {
-			async.Restart(async.Every(time.Second), nil)
+		"async: Restart with a nil interval: use Every, Backoff or a function of your own": func() { async.Restart(async.RestartPolicy{}) },
+		"async: Restart with a negative Healthy: a task that fails at once would never be given up": func() {
+			async.Restart(async.RestartPolicy{Interval: async.Every(1), Healthy: -1})
 		},
-		"async: Healthy(d): d must be positive, or a task that fails at once would never be given up": func() { async.Healthy(0) },
+		"async: Restart with negative Attempts: for no limit set Within to -1": func() {
+			async.Restart(async.RestartPolicy{Interval: async.Every(1), Attempts: -1})
+		},
 	} {
 		require.PanicsWithValue(t, text, f)
 	}
@@ -40,16 +42,16 @@ func TestRestartSaysWhereItDoesNotApply(t *testing.T) {
 func TestWhatGoesWrongInTheIntervalEndsTheTask(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, runs := failing(100, nil)
-		_, err := async.Start(ctx, f, async.Restart(func(int) time.Duration { panic("interval") })).Join(ctx)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: func(int) time.Duration { panic("interval") }})).Join(ctx)
 		var p *async.PanicError
 		require.ErrorAs(t, err, &p)
 		require.Equal(t, "interval", p.Value)
-		require.ErrorIs(t, err, errRun)
+		require.ErrorIs(t, everythingIn(err), errRun)
 		require.EqualValues(t, 1, runs.Load())
 	})
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, _ := failing(100, nil)
-		_, err := async.Start(ctx, f, async.Restart(func(int) time.Duration { runtime.Goexit(); return 0 })).Join(ctx)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: func(int) time.Duration { runtime.Goexit(); return 0 }})).Join(ctx)
 		require.ErrorIs(t, err, async.ErrGoexit)
 		require.ErrorIs(t, err, errRun)
 	})
@@ -57,7 +59,7 @@ func TestWhatGoesWrongInTheIntervalEndsTheTask(t *testing.T) {
 		value := panicFrom(func() {
 			_ = async.Scope(ctx, func(ctx context.Context) error {
 				f, _ := failing(100, nil)
-				async.Go(ctx, f, async.Restart(func(int) time.Duration { panic("interval") }))
+				async.Go(ctx, f, async.Restart(async.RestartPolicy{Interval: func(int) time.Duration { panic("interval") }}))
 				return nil
 			})
 		})
@@ -82,7 +84,7 @@ func TestAnErrorWhoseMethodsPanicIsAFailureAsAnyOther(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				runs := 0
-				_, got := async.Start(ctx, func(context.Context) error { runs++; return err }, async.Restart(async.Every(time.Second))).Join(ctx)
+				_, got := async.Start(ctx, func(context.Context) error { runs++; return err }, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})).Join(ctx)
 				require.Equal(t, 5, runs)
 				var e *async.RestartError
 				require.True(t, errors.As(got, &e))

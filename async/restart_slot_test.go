@@ -78,10 +78,11 @@ func TestATaskThatQueuesForItsNextRunIsCancelled(t *testing.T) {
 			synctest.Wait()
 			async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil })
 			time.Sleep(2 * time.Second)
-			require.Equal(t, async.Running, w.State())
+			require.Equal(t, async.StateRunning, w.State())
 			require.True(t, w.Cancel(errPlanted))
-			_, err, ok := w.Result()
-			require.True(t, ok, "at once")
+			begin := time.Now()
+			_, err := w.Join(ctx)
+			tookAbout(t, 0, begin)
 			require.ErrorIs(t, err, errPlanted)
 			require.EqualValues(t, 1, runs.Load())
 			return nil
@@ -109,41 +110,62 @@ type executorFunc func(func()) error
 
 func (f executorFunc) Execute(task func()) error { return f(task) }
 
-func TestEachRunIsHandedToTheExecutor(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		ex, asked := (&refusing{func(n int32) bool { return n == 1 || n == 3 }}).executor()
-		f, runs := failing(2, nil)
-		_, err := async.Start(ctx, f, everySecond, async.On(ex)).Join(ctx)
-		require.NoError(t, err)
-		require.EqualValues(t, 3, runs.Load())
-		require.EqualValues(t, 5, asked.Load(), "that it was refused is a failure of a run")
-	})
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		ex, asked := (&refusing{func(int32) bool { return true }}).executor()
-		f, _ := failing(0, nil)
-		_, err := async.Start(ctx, f, everySecond, async.On(ex)).Join(ctx)
-		require.ErrorAs(t, err, new(*async.RejectedError))
-		require.ErrorAs(t, err, new(*async.RestartError))
-		require.EqualValues(t, 5, asked.Load())
-	})
-	inBubble(t, func(t *testing.T, ctx context.Context) { // inline, under a limit
-		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-			for range 3 {
-				f, _ := failing(3, runtime.Goexit)
-				async.Go(ctx, f, everySecond, async.On(executorFunc(func(task func()) error { go task(); return nil })))
-			}
-			return nil
-		}, async.Limit(1)))
+// TestATaskKeepsItsPlaceOnTheExecutor between runs, and after a Goexit it is handed to
+// the executor anew.
+func TestATaskKeepsItsPlaceOnTheExecutor(t *testing.T) {
+	for how, end := range ends {
+		t.Run(how, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ex, asked := (&refusing{func(int32) bool { return false }}).executor()
+				f, runs := failing(3, end)
+				_, err := async.Start(ctx, f, everySecond, async.On(ex)).Join(ctx)
+				require.NoError(t, err)
+				require.EqualValues(t, 4, runs.Load())
+				want := int32(1)
+				if how == "goexit" {
+					want = 4
+				}
+				require.Equal(t, want, asked.Load())
+			})
+		})
+	}
+	t.Run("under a limit", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+				for range 3 {
+					f, _ := failing(3, runtime.Goexit)
+					async.Go(ctx, f, everySecond, async.On(executorFunc(func(task func()) error { go task(); return nil })))
+				}
+				return nil
+			}, async.Limit(1)))
+		})
 	})
 }
 
-// TestARunThatAnExecutorHasDroppedIsCancelled: the first one and a later one.
-func TestARunThatAnExecutorHasDroppedIsCancelled(t *testing.T) {
+// TestAnExecutorThatRefusesATaskEndsIt, at first and after a Goexit.
+func TestAnExecutorThatRefusesATaskEndsIt(t *testing.T) {
+	for name, from := range map[string]int32{"at first": 1, "after a Goexit": 3} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ex, asked := (&refusing{func(n int32) bool { return n >= from }}).executor()
+				f, runs := failing(100, runtime.Goexit)
+				_, err := async.Start(ctx, f, everySecond, async.On(ex)).Join(ctx)
+				require.ErrorAs(t, err, new(*async.RejectedError))
+				require.ErrorIs(t, err, errRefused)
+				require.Equal(t, from, asked.Load())
+				require.Equal(t, from-1, runs.Load())
+			})
+		})
+	}
+}
+
+// TestATaskThatAnExecutorHasDroppedIsCancelled: the first time and after a Goexit.
+func TestATaskThatAnExecutorHasDroppedIsCancelled(t *testing.T) {
 	for name, kept := range map[string]int32{"first": 0, "later": 2} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				var n atomic.Int32
-				f, runs := failing(100, nil)
+				f, runs := failing(100, runtime.Goexit)
 				w := async.Start(ctx, f, everySecond, async.On(executorFunc(func(task func()) error {
 					if n.Add(1) <= kept {
 						go task()
@@ -152,8 +174,9 @@ func TestARunThatAnExecutorHasDroppedIsCancelled(t *testing.T) {
 				})))
 				time.Sleep(time.Minute)
 				w.Cancel(errPlanted)
-				_, err, ok := w.Result()
-				require.True(t, ok)
+				begin := time.Now()
+				_, err := w.Join(ctx)
+				tookAbout(t, 0, begin)
 				require.ErrorIs(t, err, errPlanted)
 				require.Equal(t, kept, runs.Load())
 			})

@@ -37,7 +37,7 @@ func TestItsOwnCancellationEndsATask(t *testing.T) {
 								return err
 							}
 							return errRun
-						}, async.Restart(async.Every(time.Minute)))
+						}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Minute)}))
 						time.Sleep(90 * time.Second)
 						begin := time.Now()
 						stop(f, cancel)
@@ -68,7 +68,7 @@ func TestTimeoutBoundsTheWhole(t *testing.T) {
 						return errRun
 					}
 					return async.Sleep(ctx, lasts)
-				}, async.Restart(async.Every(7*time.Second)), async.Timeout(10*time.Second), async.Name("w")).Join(ctx)
+				}, async.Restart(async.RestartPolicy{Interval: async.Every(7 * time.Second)}), async.Timeout(10*time.Second), async.Name("w")).Join(ctx)
 				if lasts == 0 {
 					require.NoError(t, err)
 					return
@@ -85,7 +85,7 @@ func TestTimeoutBoundsTheWhole(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		begin := time.Now()
 		f, runs := failing(100, nil)
-		_, err := async.Start(ctx, f, async.Restart(async.Every(7*time.Second)), async.Timeout(10*time.Second)).Join(ctx)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(7 * time.Second)}), async.Timeout(10*time.Second)).Join(ctx)
 		tookAbout(t, 10*time.Second, begin)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.EqualValues(t, 2, runs.Load())
@@ -102,7 +102,7 @@ func TestAnExpiredAwaitEndsATask(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		begin := time.Now()
 		f, _ := failing(100, nil)
-		w := async.Start(ctx, f, async.Restart(async.Every(time.Minute)))
+		w := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Minute)}))
 		_, err := w.Await(ctx, 10*time.Second)
 		tookAbout(t, 10*time.Second, begin)
 		var limit *async.TimeoutError
@@ -114,7 +114,7 @@ func TestAnExpiredAwaitEndsATask(t *testing.T) {
 	})
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, _ := failing(100, nil)
-		_, err := async.Start(ctx, f, async.Restart(async.Every(time.Minute)), async.Grace(time.Second)).Await(ctx, 10*time.Second)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Minute)}), async.Grace(time.Second)).Await(ctx, 10*time.Second)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, errRun, "with a grace both are told")
 	})
@@ -126,7 +126,7 @@ func TestAScopeThatIsCancelledInTheWaitIsNotFailedByThat(t *testing.T) {
 		defer cancel(nil)
 		err := async.Scope(own, func(ctx context.Context) error {
 			f, _ := failing(100, nil)
-			async.Go(ctx, f, async.Restart(async.Every(time.Hour)))
+			async.Go(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)}))
 			synctest.Wait()
 			cancel(errPlanted)
 			return nil
@@ -226,10 +226,10 @@ func TestTheStateOfATaskThatIsStartedAgain(t *testing.T) {
 		f, _ := failing(1, nil)
 		w := async.Start(ctx, f, everySecond)
 		synctest.Wait()
-		require.Equal(t, async.Running, w.State(), "between runs, too")
+		require.Equal(t, async.StateRunning, w.State(), "between runs, too")
 		require.True(t, w.IsRunning())
 		time.Sleep(2 * time.Second)
-		require.Equal(t, async.Done, w.State())
+		require.Equal(t, async.StateDone, w.State())
 		require.False(t, w.Cancel(nil))
 	})
 }
@@ -242,7 +242,7 @@ func TestStoppingRacesWithTheNextRun(t *testing.T) {
 	for i := range fewer(400, 100) {
 		var busy, over atomic.Int32
 		own, cancel := context.WithCancelCause(ctx)
-		opts := []async.TaskOption{async.Restart(async.Every(0), async.Within(0))}
+		opts := []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(0), Within: -1})}
 		switch i % 4 {
 		case 1:
 			opts = append(opts, async.On(executorFunc(func(task func()) error { go task(); return nil })))

@@ -59,7 +59,7 @@ var restartable = map[string]func(ctx context.Context, f func(context.Context) e
 }
 
 // everySecond is what most tests of pairs restart with.
-var everySecond = async.Restart(async.Every(time.Second))
+var everySecond = async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})
 
 func TestARunThatFailsIsFollowedByAnother(t *testing.T) {
 	for name, start := range restartable {
@@ -68,7 +68,7 @@ func TestARunThatFailsIsFollowedByAnother(t *testing.T) {
 				inBubble(t, func(t *testing.T, ctx context.Context) {
 					begin := time.Now()
 					f, runs := failing(3, end)
-					require.NoError(t, start(ctx, f, async.Restart(async.Every(time.Second))))
+					require.NoError(t, start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})))
 					require.EqualValues(t, 4, runs.Load())
 					require.Equal(t, 3*time.Second, time.Since(begin))
 				})
@@ -82,7 +82,7 @@ func TestARunThatReturnsNilIsTheLast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				f, runs := failing(0, nil)
-				require.NoError(t, start(ctx, f, async.Restart(async.Every(time.Second))))
+				require.NoError(t, start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})))
 				require.EqualValues(t, 1, runs.Load())
 			})
 		})
@@ -104,7 +104,7 @@ func TestAFinalFailureIsNotRetried(t *testing.T) {
 							return errPlanted
 						}
 						return fail()
-					}, async.Restart(async.Every(time.Second)))
+					}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
 					require.ErrorIs(t, err, errRun)
 					require.Equal(t, 3, runs)
 					require.Equal(t, how == "itself", err == errRun)
@@ -145,7 +145,7 @@ func TestTheNextRunStartsWhenAllOfTheLastHasEnded(t *testing.T) {
 						end()
 					}
 					return errRun
-				}, async.Restart(async.Every(time.Second))).Join(ctx)
+				}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})).Join(ctx)
 				require.NoError(t, err)
 				require.Zero(t, busy.Load())
 			})
@@ -162,9 +162,9 @@ func TestEachRunHasAContextOfItsOwn(t *testing.T) {
 				before = ctx
 				return errRun
 			}
-			require.Equal(t, async.ErrScopeEnded, context.Cause(before))
+			require.Equal(t, errRun, context.Cause(before))
 			return nil
-		}, async.Restart(async.Every(time.Second))).Join(ctx)
+		}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})).Join(ctx)
 		require.NoError(t, err)
 	})
 }
@@ -182,7 +182,7 @@ func TestAForeignDeadlineIsAFailureAsAnyOther(t *testing.T) {
 							return fmt.Errorf("call: %w", err)
 						}
 						return nil
-					}, async.Restart(async.Every(time.Second)))
+					}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
 					return nil
 				}))
 				require.Equal(t, 4, runs)
@@ -199,10 +199,10 @@ func TestAnInnerTaskThatIsGivenUpIsAFailureOfTheOuterRun(t *testing.T) {
 			async.Go(ctx, func(ctx context.Context) error {
 				outer++
 				async.Go(ctx, func(context.Context) error { inner++; return errRun },
-					async.Restart(async.Every(time.Second), async.Attempts(2)), async.Name("inner"))
+					async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 2}), async.Name("inner"))
 				<-ctx.Done()
 				return nil
-			}, async.Restart(async.Every(time.Second), async.Attempts(3)), async.Name("outer"))
+			}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3}), async.Name("outer"))
 			return nil
 		})
 		require.Equal(t, 3, outer)

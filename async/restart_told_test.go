@@ -19,7 +19,7 @@ func TestASiblingHearsNothingOfAFailureThatIsRetried(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
 					f, _ := failing(4, end)
-					async.Go(ctx, f, async.Restart(async.Every(time.Second)))
+					async.Go(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
 					async.Go(ctx, func(ctx context.Context) error { return async.Sleep(ctx, time.Minute) })
 					return nil
 				}, async.OnFailure(func(err error) error { t.Errorf("told of %v", err); return err })))
@@ -43,7 +43,7 @@ func TestObserversSeeEveryRun(t *testing.T) {
 					runtime.Goexit()
 				}
 				return errPlanted
-			}, async.Restart(async.Every(time.Second), async.Attempts(4)), async.Name("w"))
+			}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 4}), async.Name("w"))
 			return nil
 		}, async.Observe(async.ObserverFunc(func(e async.Event) {
 			text := fmt.Sprintf("%v %s", e.Kind, e.Task)
@@ -62,35 +62,11 @@ func TestObserversSeeEveryRun(t *testing.T) {
 	})
 }
 
-// TestObserversSeeARunThatIsRefused: nobody else hears of it, perhaps for ever.
-func TestObserversSeeARunThatIsRefused(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		var seen []async.Event
-		asked := 0
-		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, nothing, async.Restart(async.Every(time.Second)), async.Name("w"), async.On(pool(func(f func()) error {
-				if asked++; asked < 3 {
-					return errPlanted
-				}
-				go f()
-				return nil
-			})))
-			return nil
-		}, async.Observe(async.ObserverFunc(func(e async.Event) { seen = append(seen, e) }))))
-		require.Len(t, seen, 4)
-		for _, e := range seen[:2] {
-			require.ErrorIs(t, e.Err, errPlanted)
-			e.Err = nil
-			require.Equal(t, async.Event{Kind: async.EventEnd, Task: "w"}, e)
-		}
-	})
-}
-
 // TestWhatGoesWrongInAnObserverOfARunIsTheScopes, as with any task.
 func TestWhatGoesWrongInAnObserverOfARunIsTheScopes(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		err := async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, nothing, async.Restart(async.Every(time.Second)))
+			async.Go(ctx, nothing, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
 			return nil
 		}, async.Observe(async.ObserverFunc(func(async.Event) { panic(errPlanted) })))
 		require.ErrorIs(t, err, errPlanted)
@@ -102,7 +78,7 @@ func TestOnlyTheLastFailureReachesTheScope(t *testing.T) {
 		var told []error
 		err := async.Scope(ctx, func(ctx context.Context) error {
 			f, _ := failing(100, nil)
-			async.Go(ctx, f, async.Restart(async.Every(time.Second), async.Attempts(3)))
+			async.Go(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3}))
 			return nil
 		}, async.OnFailure(func(err error) error { told = append(told, err); return nil }))
 		require.NoError(t, err)
@@ -121,7 +97,7 @@ func TestTheLastPanicIsRaisedAsThatOfAnyTask(t *testing.T) {
 				async.Go(ctx, func(own context.Context) error {
 					async.Go(own, func(context.Context) error { time.Sleep(5 * time.Second); return nil })
 					return f(ctx)
-				}, async.Restart(async.Every(time.Second), async.Attempts(3), async.Within(24*time.Hour)), async.Name("w"))
+				}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3, Within: 24 * time.Hour}), async.Name("w"))
 				<-ctx.Done()
 				stopped = time.Since(begin)
 				return nil
@@ -132,20 +108,20 @@ func TestTheLastPanicIsRaisedAsThatOfAnyTask(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, errRun, p.Value)
 		require.Equal(t, "w", p.Task)
-		require.Equal(t, 12*time.Second, stopped, "at once, not when its tasks have ended")
+		require.Equal(t, 17*time.Second, stopped, "when its tasks have ended")
 		var e *async.RestartError
-		require.ErrorAs(t, p, &e)
+		require.ErrorAs(t, everythingIn(p), &e)
 		require.Equal(t, 3, e.Failures)
 		require.Contains(t, p.Error(), "given up after 3 failures within 24h0m0s")
 	})
 	inBubble(t, func(t *testing.T, ctx context.Context) { // and so OnPanic is asked about it, with the count
 		f, _ := failing(100, ends["panic"])
 		require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, f, async.Restart(async.Every(time.Second), async.Attempts(3)))
+			async.Go(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3}))
 			return nil
 		}, async.OnPanic(func(p *async.PanicError) error {
 			var e *async.RestartError
-			require.ErrorAs(t, p, &e)
+			require.ErrorAs(t, everythingIn(p), &e)
 			require.Equal(t, 3, e.Failures)
 			return errPlanted
 		})), errPlanted)
@@ -163,7 +139,7 @@ func TestTheLastPanicIsRaisedAsThatOfAnyTask(t *testing.T) {
 	})
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		f, _ := failing(100, ends["panic"])
-		_, err := async.Start(ctx, f, async.Restart(async.Every(time.Second), async.Attempts(3))).Join(ctx)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3})).Join(ctx)
 		require.IsType(t, new(async.PanicError), err)
 		require.ErrorIs(t, err, errRun)
 	})
@@ -174,7 +150,7 @@ func TestTheLastGoexitIsToldWithACount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
 				f, _ := failing(100, runtime.Goexit)
-				err := start(ctx, f, async.Restart(async.Every(time.Second), async.Attempts(2)))
+				err := start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 2}))
 				require.ErrorIs(t, err, async.ErrGoexit)
 				var e *async.RestartError
 				require.ErrorAs(t, err, &e)
@@ -212,6 +188,18 @@ func TestEveryValueIsGivenOrDiscarded(t *testing.T) {
 		require.ErrorIs(t, err, errPlanted)
 		require.Equal(t, []int{1}, discarded)
 	})
+	inBubble(t, func(t *testing.T, ctx context.Context) { // once, though the task is stopped in the wait
+		var discarded []int
+		f := async.Execute(ctx, func(ctx context.Context) (int, error) {
+			async.Go(ctx, func(context.Context) error { return errRun })
+			return 1, nil
+		}, everySecond, async.OnDiscard(func(n int) { discarded = append(discarded, n) }))
+		time.Sleep(time.Second / 2)
+		f.Cancel(errPlanted)
+		_, err := f.Join(ctx)
+		require.ErrorIs(t, err, errPlanted)
+		require.Equal(t, []int{1}, discarded)
+	})
 	inBubble(t, func(t *testing.T, ctx context.Context) { // a value of an earlier run is not the last one's
 		runs := 0
 		v, err := async.Execute(ctx, func(context.Context) (int, error) {
@@ -219,13 +207,13 @@ func TestEveryValueIsGivenOrDiscarded(t *testing.T) {
 				return 1, errRun
 			}
 			panic(errRun)
-		}, async.Restart(async.Every(time.Second), async.Attempts(2))).Join(ctx)
+		}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 2})).Join(ctx)
 		require.ErrorIs(t, err, errRun)
 		require.Zero(t, v)
 	})
 	inBubble(t, func(t *testing.T, ctx context.Context) { // what comes beside the last error is given
 		v, err := async.Execute(ctx, func(context.Context) (int, error) { return 7, errRun },
-			async.Restart(async.Every(time.Second), async.Attempts(2))).Join(ctx)
+			async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 2})).Join(ctx)
 		require.ErrorIs(t, err, errRun)
 		require.Equal(t, 7, v)
 	})

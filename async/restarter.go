@@ -1,231 +1,310 @@
 package async
 
 import (
+	"context"
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file starts tasks again that have failed; see Restart.
+// This file starts tasks again that have failed.
 //
-// Such a task, the whole, has no goroutine. Each run of its handler is a task of its
-// own, the only one in the scope of the whole. It goes the way of any task: it
-// queues for a slot, is handed to an executor, is cancelled with its owner, joins
-// what it has started, and leaves. Then the goroutine that it ran on decides: the
-// whole settles, or the next run is made. That is queued until its time has come, so
-// a cancellation finds and withdraws it as it does any task that queues.
-//
-// So there is a run from the start to the end of the whole, but for the moment in
-// which one goroutine decides; and there is never a second.
+// Such a task is a loop over runs on the goroutine of the task. Each run is a scope
+// inside the task. A handler that calls Goexit takes the goroutine along: then the loop
+// goes on on another one.
 
-// A restarter starts the runs of one task, one after the other. It is used by one
-// goroutine at a time: that which starts the task, then that on which a run ends.
-// What that did happens before the next run, which it starts.
+// restartable is a task that may be started with Restart.
+type restartable interface {
+	work
+	givesNothing() bool
+	// runOnce calls the handler for the run t.
+	runOnce(t *task) error
+	// drop is called when a run has failed. valid: the handler has returned a value, which
+	// is nobody's.
+	drop(valid bool)
+	// endRuns ends the task as if its handler had ended so.
+	endRuns(exit exitKind, err error, valid bool)
+}
+
+// A restarter runs a task with Restart: it stands before what stands around a task. One
+// goroutine at a time uses it. What that did happens before the next goroutine, which
+// it starts.
 type restarter struct {
-	policy *restartPolicy
-	t      *task       // the whole
-	work   restartable // what stands around it
-	name   string
-	each   taskOptions // of a run
+	RestartPolicy
+	restartable
+	t    *task
+	each taskOptions // what is said of each run
 
 	failures int             // since the last run that was healthy
-	recent   []time.Duration // when, on our clock, those were that count for the limit; the last one last
+	recent   []time.Duration // when, on our clock, those were that count for Attempts; the last one last
 	last     error           // the last of the failures
-	final    bool            // that is not to be retried
-	counted  *PanicError     // how many they are is attached to it
-	timer    *time.Timer     // starts the run that waits for its time; guarded by the mu of the scope of t
+	pause    time.Duration   // until the next run
+
+	over  bool // there is no other run; what follows says how the task ends
+	exit  exitKind
+	err   error
+	valid bool // the handler of the last run has returned a value
 }
 
-// takeOver divides the options of a task: some are of each of its runs. The task
-// itself needs neither a slot nor an executor.
-func (r *restarter) takeOver(m *more) {
-	r.each = taskOptions{onAbort: m.onAbort, heart: m.heart, hookTimeout: m.hookTimeout, on: m.on}
-	m.onAbort, m.heart, m.on, m.slot = nil, nil, nil, nil
+// standBefore has r run t, whose options are those of m.
+func (r *restarter) standBefore(t *task, m *more) {
+	r.t, r.restartable, t.self = t, t.self.(restartable), r
+	r.each = taskOptions{onAbort: m.onAbort, heart: m.heart, hookTimeout: m.hookTimeout}
+	m.onAbort, m.heart = nil, nil
 }
 
-// start starts the first run of t, which is a member of its owner. It blocks as
-// long as an executor does. As any other task, that run starts even if t is
-// cancelled, unless it has to queue.
-func (r *restarter) start(t *task) {
-	r.t, r.name, r.work = t, t.name(), t.self.(restartable)
-	s := t.scope()
-	s.depth-- // a run is as deep as a task without Restart would be. Nobody has seen s yet who asks.
-	n := r.newRun()
-	s.add(&n.t) // it ends only with its runs
-	n.t.begin()
-}
-
-// newRun returns a run that has not been started.
-func (r *restarter) newRun() *run {
-	s := r.t.inner.Load()
-	n := &run{r: r}
-	n.t.self, n.t.kind, n.t.owner = n, kindRun, s
-	m := new(more)
-	if s.limit != nil {
-		m = s.limit.newMoreWithSlot(&n.t, s.depth)
+// run is the body of the goroutine of the task, or of one after it.
+func (r *restarter) run() {
+	defer r.leave() // also on Goexit
+	if r.t.state.Load() == stateQueued {
+		r.t.enter()
 	}
-	options := taskOption(func(o *taskOptions) {
-		*o = r.each
-		o.name, o.priority = r.name, s.priority
-		if o.heart != nil {
-			o.heart = &heart{every: o.heart.every}
-		}
-	})
-	n.t.equip(m.set(s, []TaskOption{options}), nil)
-	return n
-}
-
-// next makes the next run and starts it after d, unless the task is cancelled by
-// then. The timer is set under the lock under which a cancellation looks for the
-// run: so whoever withdraws that finds the timer.
-func (r *restarter) next(d time.Duration) {
-	n, s := r.newRun(), r.t.inner.Load()
-	if n.t.more.delivery == nil {
-		n.t.more.delivery = new(delivery) // to its own goroutine, when it is time
+	for !r.over {
+		r.once()
+		r.wait()
 	}
-	s.mu.Lock()
-	s.linkLocked(&n.t)
-	r.timer = time.AfterFunc(d, n.start)
-	s.mu.Unlock()
-	// A cancellation notes its cause and then looks for runs; we have made the run
-	// findable and then look for a cause. One of the two sees the other.
-	n.t.isWanted()
 }
 
-// whole returns the task that t is a run of; t itself if it is none.
-func (t *task) whole() *task {
-	if t.kind == kindRun {
-		return t.owner.t
-	}
-	return t
-}
-
-// enter begins the whole, before the handler is called for the first time.
-func (r *restarter) enter() {
-	if r.t.state.Load() != stateQueued {
+// leave is called as the goroutine comes to its end: with the task, or with a handler
+// that has called Goexit.
+func (r *restarter) leave() {
+	if !r.over {
+		go r.startAnew()
 		return
 	}
-	r.t.move(stateRunning)
-	if d := r.t.more.timeout; d != 0 {
-		r.t.scope().limitTime(d)
-	}
-}
-
-// ended is called when n, and all that it started, has ended with v: it settles the
-// task or has it run again. valid: the handler has returned a value and no error.
-func (r *restarter) ended(n *run, v *verdict, valid bool) {
-	sg := r.t.stopped()
-	switch {
-	case n.t.exit == byPardon: // v says only what else went wrong
-		r.t.exit = byPardon
-	case v.err == nil:
-	case n.judged && !n.again: // said when it happened, and perhaps why the task is cancelled now
-		r.giveUp(v)
-	case sg != nil:
-		r.stoppedWith(sg, v)
-	case n.goesOn(v.err):
-		r.work.drop(valid)
-		d, bad := r.wait()
-		if bad == nil {
-			r.next(d)
-			return
+	defer func() {
+		if r.t.state.Load() != stateDone { // see task.rescue
+			r.t.endUnrun()
+			r.unrun(&verdict{err: ErrGoexit, goexit: true})
 		}
-		valid = false
-		r.failWith(bad, v)
-	default:
-		r.giveUp(v)
-	}
-	if r.t.state.Load() == stateQueued {
-		r.t.owner.recordSkipped() // its handler was never called
-	}
-	r.t.endUnrun()
-	r.work.settleRuns(v, valid)
+	}()
+	r.endRuns(r.exit, r.err, r.valid)
 }
 
-// count counts a failure, after a run of that length, and reports whether there may
-// be another run.
-func (r *restarter) count(err error, took time.Duration) bool {
-	p, now := r.policy, clock()
-	if took >= p.healthy {
+// rescue has nothing to do: leave has done it.
+func (r *restarter) rescue(*verdict) {}
+
+// wait waits until it is time for the next run, or the task is stopped.
+func (r *restarter) wait() {
+	if r.over {
+		return
+	}
+	_ = Sleep(r.t, r.pause)
+	if sg := r.t.stopped(); sg != nil {
+		r.settle(byReturn, r.restartError(sg.asError(), r.last))
+	}
+}
+
+// once calls the handler, and joins what that has started. It does not come back if the
+// handler calls Goexit.
+func (r *restarter) once() {
+	s := newBody(r.t.scope(), nil, &scopeOptions{name: r.t.name(), hookTimeout: r.each.hookTimeout}, false)
+	s.t.kind = kindRun
+	s.t.more.onAbort = r.each.onAbort
+	if h := r.each.heart; h != nil {
+		s.t.more.heart = &heart{every: h.every}
+	}
+	s.enroll() // what it stands in ends only after it
+	s.t.observe()
+	n := bodyRun{s: s}
+	began := clock()
+	defer func() { r.judge(&n, clock()-began) }() // also on Goexit
+	r.call(&n)
+	nilPanic(&n.exit)
+}
+
+// call calls the handler. A panic is recovered here; Goexit is not.
+func (r *restarter) call(n *bodyRun) {
+	defer func() { caught(n.s.t, recover(), &n.exit, &n.err) }()
+	if n.s.t.more.heart != nil {
+		n.s.startHeart()
+	}
+	n.err = r.runOnce(n.s.t)
+	n.exit = byReturn
+}
+
+// judge ends the run n, whose handler took so long, and decides whether there is
+// another one.
+func (r *restarter) judge(n *bodyRun, took time.Duration) {
+	valid := n.exit == byReturn && n.err == nil
+	if n.exit == byGoexit {
+		n.err = ErrGoexit
+	}
+	judged := false
+	defer func() {
+		if !judged { // a method of a user's error has called Goexit
+			n.rescue()
+			r.settle(byGoexit, ErrGoexit)
+		}
+	}()
+	var v verdict
+	n.s.finish(n.exit, n.err, &v)
+	own := r.t.stopped()
+	if sg := n.s.signal(); v.err == nil && own == nil && sg != nil && n.missedBeat(sg) {
+		v = verdict{err: sg.asError(), cause: sg.cause}
+	}
+	n.leave(&v)
+	r.valid = valid
+	switch {
+	case v.err == nil:
+		r.settle(byReturn, nil)
+	case own != nil:
+		r.stop(own, n.exit, &v)
+	case r.retry(v.err, took):
+		r.drop(valid)
+		r.valid = false
+		r.plan()
+	default:
+		r.giveUp(&v)
+	}
+	judged = true
+}
+
+// missedBeat reports that the run, which was cancelled with sg, was so by its own
+// Heartbeat. Then it has failed, even if the handler has returned nil, as a loop does
+// that ends when its ctx does.
+func (r *bodyRun) missedBeat(sg *stopError) bool {
+	_, missed := sg.cause.(*WatchdogError)
+	return missed && r.s.t.more.heart != nil
+}
+
+// retry counts a failure, of a run whose handler took so long, and reports whether there
+// may be another run.
+func (r *restarter) retry(err error, took time.Duration) bool {
+	if took >= r.Healthy {
 		r.failures, r.recent = 0, nil
 	}
 	r.failures++
-	r.last, r.final = err, isFinal(err)
-	if r.final {
+	r.last = err
+	if isFinal(err) {
 		return false
 	}
-	if p.within <= 0 {
+	if r.Within < 0 {
 		return true
 	}
-	old := 0
-	for old < len(r.recent) && between(r.recent[old], now) > p.within {
+	now, old := clock(), 0
+	for old < len(r.recent) && between(r.recent[old], now) > r.Within {
 		old++
 	}
 	r.recent = append(r.recent[:0], r.recent[old:]...)
 	r.recent = append(r.recent, now)
-	return len(r.recent) < p.attempts
+	return len(r.recent) < r.Attempts
 }
 
-// wait returns how long to wait before the next run, or what went wrong in the
-// interval, which is a user's.
-func (r *restarter) wait() (d time.Duration, bad error) {
-	bad = guard("interval of "+r.name, func() { d = r.policy.in(r.failures) })
-	return max(d, minInterval), bad
+// plan asks how long to wait before the next run. The interval is a user's: if it panics
+// or calls Goexit that ends the task, with the failure beside it.
+func (r *restarter) plan() {
+	var d time.Duration
+	bad := guard("interval of "+r.t.name(), func() { d = r.Interval(r.failures) })
+	r.pause = max(d, minInterval)
+	switch bad.(type) {
+	case nil:
+	case *PanicError:
+		r.recordBeside(r.last)
+		r.settle(byPanic, bad)
+	default:
+		r.recordBeside(r.last)
+		r.settle(byReturn, bad)
+	}
+}
+
+// settle says how the task ends.
+func (r *restarter) settle(exit exitKind, err error) { r.over, r.exit, r.err = true, exit, err }
+
+// recordBeside has err told beside the outcome of the task.
+func (r *restarter) recordBeside(err error) {
+	r.t.scope().record(&tally.Fact{Err: err, GoesOn: true})
+}
+
+// stop makes v, the outcome of a run, that of the task, which was stopped with sg. exit
+// is how the handler has ended.
+func (r *restarter) stop(sg *stopError, exit exitKind, v *verdict) {
+	err := v.err
+	if e := v.listed(); e != nil && tally.Same(e.Cause, sg.cause) && len(e.Errors) == 1 && e.Dropped == 0 && len(e.Stopped)+e.DroppedStopped == 0 {
+		err = e.Errors[0] // the task says the cause itself
+	}
+	switch {
+	case v.panic != nil:
+		r.settle(byPanic, v.panic)
+	case exit == byGoexit && tally.Same(err, ErrGoexit):
+		r.settle(byGoexit, err)
+	case v.echo && tally.Same(v.cause, sg.cause) && r.failures > 0:
+		r.settle(byReturn, r.restartError(v.err, r.last))
+	default:
+		r.settle(byReturn, err)
+	}
 }
 
 // giveUp makes v, which says how the last run has failed, the outcome of the task.
 func (r *restarter) giveUp(v *verdict) {
-	v.echo, v.cause = false, nil
 	f, bare := v.err.(*finalError)
-	switch {
+	switch final := isFinal(v.err); {
 	case v.panic != nil:
-		r.attachCount(v.panic)
+		if !final {
+			r.recordBeside(r.restartError(nil, nil))
+		}
+		r.settle(byPanic, v.panic)
 	case bare:
-		v.err = f.err
-	case !r.final:
-		e := r.restartError()
-		e.Err = v.err
-		v.err = e
+		r.settle(byReturn, f.err)
+	case final:
+		r.settle(byReturn, v.err)
+	default:
+		r.settle(byReturn, r.restartError(nil, v.err))
 	}
 }
 
-// attachCount attaches to p, with which the last run has ended, how many failures
-// there were.
-func (r *restarter) attachCount(p *PanicError) {
-	if !r.final && r.counted != p {
-		r.counted = p
-		p.attach([]error{r.restartError()}, 0)
+// restartError returns the error of a task that has failed, last with last, and has been
+// stopped by why, or failed too often if that is nil.
+func (r *restarter) restartError(why, last error) error {
+	return &RestartError{
+		Failures: r.failures, Err: last,
+		task: r.t.name(), within: r.Within, recent: len(r.recent), why: why,
 	}
 }
 
-// restartError returns the error of a task that has failed too often.
-func (r *restarter) restartError() *RestartError {
-	return &RestartError{Failures: r.failures, task: r.name, within: r.policy.within, recent: len(r.recent)}
-}
-
-// stoppedWith makes v, which says how the last run has ended, the outcome of a task
-// that was cancelled with sg.
-func (r *restarter) stoppedWith(sg *stopError, v *verdict) {
-	if v.panic != nil {
+// startAnew goes on with the task after Goexit, when it is time for the next run: on
+// this goroutine, or on one of the executor.
+func (r *restarter) startAnew() {
+	if exploring {
+		defer starts("restart", r)()
+	}
+	r.wait()
+	if r.over || r.t.more.delivery == nil {
+		r.t.main() // which settles the task if it is over
 		return
 	}
-	if !tally.Same(v.cause, sg.cause) { // the run knew nothing of it: it had ended, or was stopped by its Heartbeat
-		v.err, v.cause, v.echo = sg.beside(r.t, v.err), sg.cause, false
-	}
-	if v.echo && r.failures > 0 {
-		v.err = &RestartError{Failures: r.failures, Err: r.last, task: r.name, why: v.err}
-	}
+	r.submit(r.t.more.delivery.ex)
 }
 
-// failWith makes v the outcome of a task whose interval has panicked or called
-// Goexit after a failure.
-func (r *restarter) failWith(bad error, v *verdict) {
-	last := v.err
-	*v = asVerdict(bad)
-	if v.panic != nil {
-		v.panic.attach([]error{last}, 0)
+// submit gives the task to ex. Of three that may come first one decides: ex, by running
+// the task or by refusing it, and a cancellation.
+func (r *restarter) submit(ex Executor) {
+	d := &delivery{ex: ex}
+	end := func(err error) bool {
+		first := d.decide()
+		if first {
+			r.settle(byReturn, err)
+			r.t.main()
+		}
+		return first
+	}
+	unwatch := context.AfterFunc(r.t, func() { end(r.restartError(r.t.stopped().asError(), r.last)) })
+	var refused error
+	bad := guard("executor of "+r.t.name(), func() {
+		refused = ex.Execute(func() {
+			if d.decide() {
+				unwatch()
+				r.t.main()
+			}
+		})
+	})
+	if bad != nil {
+		refused = bad
+	}
+	if refused == nil || end(&RejectedError{Task: r.t.name(), Err: refused}) {
 		return
 	}
-	v.goexit = true
-	v.err = joined(r.t, []error{bad, last}, 0)
+	if p, panicked := bad.(*PanicError); panicked {
+		panic(misusedExecutor(r.t, p.Value))
+	}
 }

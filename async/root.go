@@ -14,9 +14,10 @@ import (
 type root struct {
 	t       task
 	s       scope
-	lost    func(error) // told what there is nobody else to tell; nil prints
-	closing bool        // Shutdown has been called; guarded by s.mu
-	top     *task       // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
+	lost    func(error)  // told what there is nobody else to tell; nil prints
+	text    func(string) // told what tasks say as they are stopped, if nobody else is; nil prints
+	closing bool         // Shutdown has been called; guarded by s.mu
+	top     *task        // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
 }
 
 // process is the root of contexts that carry none. It has no context of its
@@ -25,16 +26,17 @@ var process = new(root)
 
 func init() {
 	process.open()
-	endedScope.t, endedScope.home, endedScope.from, endedScope.ended, endedScope.shut = new(task), process, &nowhere, true, true
+	endedScope.t, endedScope.home, endedScope.from, endedScope.ended = new(task), process, &nowhere, true
 	endedScope.t.inner.Store(endedScope)
 	endedScope.sig.Store(endedSignal)
 
-	bridge.NewRoot = func(ctx context.Context, lost func(error)) context.Context { return &newRoot(ctx, lost).t }
+	bridge.NewRoot = func(ctx context.Context, lost func(error), said func(string)) context.Context {
+		return &newRoot(ctx, lost, said).t
+	}
 	bridge.ScopeOf = scopeOf
 	bridge.Around = around
 	bridge.AtEnd = atEnd
 	bridge.LeftUndone = leftUndone
-	bridge.Fail = failScope
 	bridge.Reject = rejectAccepted
 	bridge.Unused = unused
 	bridge.StopError = stopErrorOf
@@ -45,8 +47,8 @@ func init() {
 	}
 }
 
-func newRoot(ctx context.Context, lost func(error)) *root {
-	r := &root{lost: lost}
+func newRoot(ctx context.Context, lost func(error), said func(string)) *root {
+	r := &root{lost: lost, text: said}
 	r.t.more = new(more)
 	r.t.setOrigin(ctx)
 	r.open()
@@ -63,7 +65,7 @@ func (r *root) open() {
 // openTop opens the top of a root. It is called before anything else is done with
 // the root.
 func openTop(ctx context.Context) (context.Context, func(context.Context) error) {
-	g := Open(ctx)
+	g := NewGroup(ctx)
 	g.f.t.owner.home.top = &g.f.t
 	return g.Context(), g.Wait
 }
@@ -99,24 +101,6 @@ func (r *root) membersOf(t *task) []*task {
 	return s.childrenLocked(func(*task) bool { return true })
 }
 
-// lastResting returns the place of a group at rest below r, nil if there is none. The
-// top is left out, but not what is in it.
-func (r *root) lastResting() *place {
-	last := func(s *scope) *place {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		p := s.lastRestingLocked()
-		if g := p.resting(); g != nil && &g.f.t == r.top {
-			p = p.next
-		}
-		return p
-	}
-	if p := last(&r.s); p != nil || r.top == nil {
-		return p
-	}
-	return last(r.top.scope())
-}
-
 // ownerOf returns the scope that what is started under t belongs to; that of
 // the process if t is nil.
 func ownerOf(t *task) *scope {
@@ -141,11 +125,22 @@ func (r *root) report(err error) {
 		r.lost(err)
 		return
 	}
-	text := textMade(err, func() string { return textOf(err) })
+	text := textOf(err)
 	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %s\n", strings.TrimPrefix(text, prefix("")))
+}
+
+// said tells the root what a task said as it was stopped, if there is no error to
+// hold that.
+func (r *root) said(text string) {
+	text = strings.ReplaceAll(text, "\n\t", "; ")
+	if r.text != nil {
+		r.text(text)
+		return
+	}
+	fmt.Fprintln(os.Stderr, text)
 }
 
 // printLate prints a panic that has waited long for its scope to end.
 func (r *root) printLate(p *PanicError, scope string, left *StragglerError) {
-	r.report(fmt.Errorf("%w\nasync: this panic has waited %v to be raised by %s, which waits for: %v", p, panicPatience, scope, left))
+	r.report(fmt.Errorf("%w\nasync: this panic has waited %v to be raised by %s, which waits for: %v", p.raise(), panicPatience, scope, left))
 }

@@ -144,7 +144,7 @@ func TestDaemonsGoWhenTheRestHasEnded(t *testing.T) {
 		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
 			async.Go(ctx, func(ctx context.Context) error {
 				<-ctx.Done()
-				require.Equal(t, async.ErrScopeDone, context.Cause(ctx))
+				require.Equal(t, async.ErrDismissed, context.Cause(ctx))
 				require.Equal(t, time.Minute, time.Since(begin))
 				joined = true
 				return ctx.Err() // an echo

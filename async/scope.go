@@ -2,6 +2,7 @@ package async
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
 )
@@ -88,7 +89,7 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) (*scope, erro
 	if !s.enroll() {
 		// The context of a scope that has ended is done, or about to be.
 		if !shielded && (given == nil || ctx.Err() != nil || owner.endsWith(ctx)) {
-			return nil, lateStart(outer)
+			return nil, lateStart(outer, "a Scope in it")
 		}
 		s = newBody(&outer.home().s, ctx, o, shielded)
 		s.enroll() // a root does not end
@@ -99,15 +100,13 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) (*scope, erro
 	return s, nil
 }
 
-// startClocks is called when s, which has options, is open.
+// startClocks is called when s, which has options, is open: from here on its time limit
+// and its stoppers count.
 func (s *scope) startClocks() {
 	if s.opts.timeout != 0 {
 		s.limitTime(s.opts.timeout)
 	}
-	s.boundLooks()
-	if (s.opts.detaches || s.opts.stall.call != nil) && s.from.level != nil {
-		s.t.watchLevels() // their time begins with a cancellation
-	}
+	s.t.watchStops()
 }
 
 // newBody returns the scope of a body that is to stand in owner. ctx is nil if
@@ -119,7 +118,7 @@ func newBody(owner *scope, ctx context.Context, o *scopeOptions, shielded bool) 
 	if ctx != nil || shielded || o != nil || owner.observers != nil {
 		t.more = &more{shielded: shielded}
 		if o != nil {
-			t.more.name, t.more.timeout, t.more.stopOn = o.name, o.timeout, o.stopOn
+			t.more.name, t.more.timeout, t.more.stops = o.name, o.timeout, o.stops
 		}
 		t.setOrigin(ctx)
 	}
@@ -164,7 +163,7 @@ func (s *scope) enroll() bool {
 func (s *scope) openWithoutHandler(ctx context.Context, t *task, m *more) error {
 	outer := s.standIn(ctx, t, m)
 	if !s.enroll() {
-		return lateStart(outer)
+		return lateStart(outer, t.naming().in(nil))
 	}
 	return nil
 }
@@ -183,6 +182,15 @@ func (s *scope) standIn(ctx context.Context, t *task, m *more) (outer *task) {
 	s.inherit(owner)
 	t.inner.Store(s)
 	return outer
+}
+
+// lateStart returns the error of late, which was started in t after t has ended.
+func lateStart(t *task, late string) error {
+	name := t.name()
+	if t.kind == kindBody && (t.more == nil || t.more.name == "") {
+		name += " (give it an async.Name to see which)"
+	}
+	return fmt.Errorf("%w: %s; too late for %s: start it with the ctx of a scope that lasts", ErrScopeEnded, name, late)
 }
 
 // runBody is Scope and Shield.
@@ -233,15 +241,13 @@ func (r *bodyRun) raise(value any) {
 	r.s.finish(r.exit, r.err, &v)
 	r.leave(&v)
 	own := r.err.(*PanicError)
-	if v.panic != own {
-		panic(v.panic)
+	if v.panic.of != own.of {
+		panic(v.panic.raise())
 	}
-	if own != value { // the value cannot tell what went wrong beside it
-		if beside := own.besideError(); beside != nil {
-			r.s.home.report(beside)
-		}
+	// The value cannot tell what went wrong beside it.
+	if beside := joined(r.s.t, v.panic.Also[len(own.Also):], v.panic.dropped-own.dropped); beside != nil {
+		r.s.home.report(beside)
 	}
-	r.s.t.owner.raising(own)
 	panic(value)
 }
 
@@ -255,15 +261,25 @@ func (r *bodyRun) end(err *error) {
 		r.err = ErrGoexit
 	}
 	var v verdict
+	defer r.rescue()
 	r.s.finish(r.exit, r.err, &v)
 	r.leave(&v)
 	if v.panic != nil {
-		panic(v.panic)
+		panic(v.panic.raise())
 	}
 	if r.exit == byGoexit && v.err != error(ErrGoexit) { // there is nobody to return it to
 		r.s.home.report(v.err)
 	}
 	*err = v.err
+}
+
+// rescue is [task.rescue] for a body, whose goroutine is the caller's.
+func (r *bodyRun) rescue() {
+	if t := r.s.t; t.state.Load() != stateDone {
+		t.endUnrun()
+		t.move(stateDone)
+		t.leave()
+	}
 }
 
 // leave ends the membership of the scope, which has ended with v.

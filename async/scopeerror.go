@@ -1,6 +1,11 @@
 package async
 
-import "github.com/ambit-go/ambit/async/internal/tally"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
 
 // A ScopeError says how a scope or task has ended when that is more than one
 // error, or when it was cancelled by something that is no failure of its own.
@@ -18,26 +23,38 @@ type ScopeError struct {
 	// Errors are the failures in the order in which they came, the one that
 	// decided first; those of hooks come last. There are at most 32, and an error
 	// that several tasks returned is listed once. There are none if the scope was
-	// only told to stop, and that kept something from being done; but if the body
-	// or handler said more than that as it stopped, its words come first.
+	// only told to stop, and that kept something from being done.
 	Errors []error
 
 	// Dropped is how many more failures there were.
 	Dropped int
 
-	stop  error // the Err of the scope's context, if there is a Cause
-	words bool  // the first of Errors is no failure: it is what the body said as it stopped
+	// Stopped are what the body and the tasks returned when they were told to stop, if
+	// that says more than why: "12 rows were not written: context canceled". They are
+	// no failures, so errors.Is and errors.As do not reach them. There are at most 32;
+	// the text shows three.
+	Stopped []error
+
+	// DroppedStopped is how many more of these there were.
+	DroppedStopped int
+
+	// paths are the names of the tasks that have returned Errors, "" where that is not
+	// known; nil if none is.
+	paths []string
+
+	// said is what the handler of a task has returned that was told to stop and, as that
+	// of a daemon, has not failed: who waits for the task is given it.
+	said error
+
+	stop error // the Err of the scope's context, if there is a Cause
+	own  bool  // for an exit hook: the scope has brought the Cause on itself; see EndingOf
 }
 
-// failures returns the Errors that are failures.
-func (e *ScopeError) failures() []error {
-	if e.words {
-		return e.Errors[1:]
-	}
-	return e.Errors
-}
+// shownStopped is how many of Stopped are in the text.
+const shownStopped = 3
 
-// Error tells the cause and the errors, one a line when there are several.
+// Error tells the cause, the errors and some of Stopped, one a line when there are
+// several.
 func (e *ScopeError) Error() string {
 	if e == nil {
 		return nilText(e)
@@ -46,21 +63,50 @@ func (e *ScopeError) Error() string {
 	if e.Cause != nil {
 		texts = append(texts, briefly(e.Scope, e.Cause))
 	}
-	for _, err := range e.Errors {
-		texts = append(texts, within(e.Scope, err))
+	for i, err := range e.Errors {
+		text := within(e.Scope, err)
+		if i < len(e.paths) {
+			text = e.withPath(e.paths[i], text)
+		}
+		texts = append(texts, text)
 	}
-	return prefix(e.Scope) + list(texts, e.Dropped)
+	if e.Dropped > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", e.Dropped))
+	}
+	if e.said != nil {
+		texts = append(texts, within(e.Scope, e.said))
+	}
+	for _, err := range e.Stopped[:min(len(e.Stopped), shownStopped)] {
+		texts = append(texts, "stopped: "+within(e.Scope, err))
+	}
+	if more := max(len(e.Stopped)-shownStopped, 0) + e.DroppedStopped; more > 0 {
+		texts = append(texts, fmt.Sprintf("stopped: %d more", more))
+	}
+	return prefix(e.Scope) + list(texts, 0)
 }
+
+// withPath returns the text of a failure of the task of that name, with what the name
+// says beyond that of the scope, unless the text says it.
+func (e *ScopeError) withPath(name, text string) string {
+	name = strings.TrimPrefix(name, e.Scope+"/")
+	if name == "" || strings.HasPrefix(text, name+": ") || strings.Contains(text, " "+name+": ") {
+		return text
+	}
+	return name + ": " + text
+}
+
+// saysMore reports whether e says more than its Cause.
+func (e *ScopeError) saysMore() bool { return e != nil && len(e.Errors)+len(e.Stopped) > 0 }
 
 // Unwrap returns the cause, if there is one, and then the listed errors.
 func (e *ScopeError) Unwrap() []error {
 	switch {
 	case e == nil:
 		return nil
-	case e.Cause == nil:
+	case e.Cause == nil && e.said == nil:
 		return e.Errors
 	default:
-		return append([]error{e.Cause}, e.Errors...)
+		return append(notNil(e.Cause), append(e.Errors[:len(e.Errors):len(e.Errors)], notNil(e.said)...)...)
 	}
 }
 

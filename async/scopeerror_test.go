@@ -83,7 +83,8 @@ func TestPanicsBeyondTheListAreCountedOnce(t *testing.T) {
 			return nil
 		})
 	})
-	var list *async.ScopeError
-	require.ErrorAs(t, err, &list)
-	require.Equal(t, 99, len(list.Errors)+list.Dropped)
+	var p *async.PanicError
+	require.ErrorAs(t, err, &p)
+	require.Len(t, p.Also, 32)
+	require.Contains(t, p.Error(), "and 67 more")
 }

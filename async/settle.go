@@ -36,7 +36,7 @@ func (f *future) publish(v *verdict) (waiters *waiter) {
 	f.mu.Unlock()
 	for ; x != nil; x = x.beside {
 		if x.late {
-			x.tellRoot(f.t.name())
+			f.tellRoot(x)
 		}
 	}
 	return waiters

@@ -19,7 +19,7 @@ func TestAnAbortedRootTaskIsAStragglerUntilItEndsAndShutdownReportsIt(t *testing
 		require.Equal(t, []string{"stubborn"}, asynctest.Live(ctx))
 		_, err := f.Await(ctx, time.Second)
 		require.Error(t, err)
-		require.Equal(t, async.Aborting, f.State())
+		require.Equal(t, async.StateAborting, f.State())
 		require.Equal(t, []string{"stubborn"}, asynctest.Live(ctx), "still there, so still seen")
 
 		brief, cancel := context.WithTimeout(ctx, time.Second)

@@ -1,7 +1,5 @@
 package async
 
-import "fmt"
-
 // This file is where a task stands: the states it goes through, and what of
 // them users see.
 
@@ -25,35 +23,27 @@ type State uint8
 
 // The states of a future.
 const (
-	Queued   State = iota // waits for a slot of a Limit
-	Running               // the handler, or what it started, runs or is about to
-	Aborting              // as Running, and it has been told to stop
-	Done                  // settled
+	StateQueued   State = iota // waits for a slot of a Limit
+	StateRunning               // the handler, or what it started, runs or is about to
+	StateAborting              // as StateRunning, and it has been told to stop
+	StateDone                  // settled
+)
+
+// The former names of the states of a future.
+//
+// Deprecated: Use those that begin with State.
+const (
+	//go:fix inline
+	Queued = StateQueued
+	//go:fix inline
+	Running = StateRunning
+	//go:fix inline
+	Aborting = StateAborting
+	//go:fix inline
+	Done = StateDone
 )
 
 // String returns queued, running, aborting or done.
 func (s State) String() string {
 	return [...]string{"queued", "running", "aborting", "done"}[s]
-}
-
-// move changes t's state; moving up the list is a bug of this package.
-func (t *task) move(to int32) {
-	if from := t.state.Swap(to); from >= to {
-		panic(fmt.Sprintf("async: illegal transition of %s: %d -> %d", t.name(), from, to))
-	}
-}
-
-// public returns t's state as users see it.
-func (t *task) public() State {
-	sg := t.stopped()
-	switch st := t.state.Load(); {
-	case st == stateDone:
-		return Done
-	case sg != nil && sg != endedSignal:
-		return Aborting
-	case st == stateQueued:
-		return Queued
-	default:
-		return Running
-	}
 }

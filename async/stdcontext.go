@@ -68,13 +68,7 @@ func (s *scope) context() *stdContext {
 			// that stores s.sig, which it does under mu, comes before or finds it.
 			s.stdHere = std
 			s.std.Store(&s.stdHere)
-			if s.rare != nil {
-				s.releaseWhenForgotten(std)
-			}
 			s.mu.Unlock()
-			if s.from.level != nil {
-				s.t.watchLevels()
-			}
 			return &s.stdHere
 		}
 		s.mu.Unlock()
@@ -124,17 +118,13 @@ func (s *scope) limitTime(d time.Duration) {
 	if o := &m.origin; o.deadline.IsZero() || deadline.Before(o.deadline) {
 		o.deadline, m.timed = deadline, true
 	}
-	s.watch(s.context().Context) // not what is in s: that would keep a group which nobody holds
+	s.watch(s.context().Context)
 }
 
 // listenAbove is called when s can be found by what walks down from its owner:
 // it has s told of what cancels it beside that, and looks for what came before.
 func (s *scope) listenAbove() {
-	sg := s.t.stoppedFromAbove()
-	if sg == nil {
-		sg = s.t.ownStop()
-	}
-	if sg != nil {
+	if sg := s.t.stoppedFromAbove(); sg != nil {
 		s.cancel(sg)
 	} else if ctx := s.t.derived(); ctx != nil {
 		s.watch(ctx)
@@ -149,7 +139,10 @@ func (s *scope) watch(ctx context.Context) {
 	}
 	// If ctx is done just now, the call of cancel may come before or after we have
 	// stored stop: it does not matter, for stop of what was called does nothing.
-	stop := context.AfterFunc(ctx, s.whenDone(ctx))
+	stopped := context.AfterFunc(ctx, func() { cancelWith(s, ctx) })
+	// If ctx is done, the call is on its way, and finds s as it is. To stop it would wait
+	// for the lock of ctx, as long as package context cancels all that is below ctx.
+	stop := func() bool { return ctx.Err() == nil && stopped() }
 	s.mu.Lock()
 	before, ended := s.unwatch, s.ended
 	s.unwatch = stop
@@ -160,4 +153,21 @@ func (s *scope) watch(ctx context.Context) {
 	if ended {
 		stop() // sealed already, perhaps before it could see ours
 	}
+}
+
+// cancelWith cancels s because ctx, which it watches, is done. Where s knows why, ctx is
+// not asked for its Cause: of many scopes that watch one context each would wait for the
+// lock of that.
+func cancelWith(s *scope, ctx context.Context) {
+	s.mu.Lock()
+	over := s.cancelled || s.ended
+	s.mu.Unlock()
+	if over {
+		return
+	}
+	sg := s.stopped()
+	if sg == nil {
+		sg = stopOf(ctx)
+	}
+	s.cancel(sg)
 }

@@ -1,230 +1,204 @@
 package async
 
-import (
-	"context"
-	"weak"
-)
+import "context"
 
-// This file stops tasks and scopes when a channel is closed.
-//
-// A task with such a channel is a level: what is in it asks it, as it asks a ctx of
-// somebody else. As long as contexts are only asked, by Err, the channel is looked
-// at. What must be told, a wait or a hook, has every level around it watch its
-// channels, each by a goroutine, which cancels the level as anything else does.
-
-// A TaskScopeOption applies to tasks, to scopes and to groups.
-type TaskScopeOption interface {
-	TaskOption
-	ScopeOption
-}
-
-type taskScopeOption struct {
-	taskOption
-	scopeOption
-}
+// This file stops tasks and scopes when a channel is closed or another context is done.
 
 // StopOn cancels a task or scope with cause (nil: [context.Canceled]) when ch is
-// closed: a bridge from code that says by a channel that it ends. It may be given
-// several times, then the first channel that is closed counts. A task that is queued
-// is withdrawn then and settles with cause; of one with [Restart] the whole is
-// stopped. A task that is protected by [context.WithoutCancel] is stopped by its own
+// closed: a bridge from code that says by a channel that it ends.
+//
+//	err := async.Scope(ctx, serve, async.StopOn(server.closing, ErrServerClosed))
+//
+// StopOn may be given several times; the first channel that is closed counts. If ch
+// is closed already the context is done when the handler or body is called. A task
+// that is queued is withdrawn and settles with cause; a task with [Restart] is
+// stopped as a whole. A task under [context.WithoutCancel] is stopped by its own
 // StopOn, too.
 //
 // A scope that is stopped so, and is kept from anything by that, returns a
-// [*ScopeError] with that Cause. A task that ends with an error because its own
-// StopOn has stopped it has failed, as with [Timeout]; one that returns nil has not.
+// [*ScopeError] with cause as its Cause. A task that ends with an error because its
+// own StopOn has stopped it has failed, as with [Timeout]; one that returns nil has
+// not.
 //
-// Only that ch is closed counts: what somebody sends to it is received and dropped.
-// Err looks at ch. A goroutine that waits for it is started when something is to be
-// told of it: when Done is called, something waits, is queued, or is a promise, or
-// if there is a hook of [OnAbort], or [Timeout], [OnStall] or [DetachAfter], or if
-// more than 16 of what has a StopOn are nested. From the call of Done on, and in
-// such a nest, Err tells of it a moment after ch was closed, when that goroutine has
-// run. It has ended when the task settles or the scope returns. A nil ch panics.
-func StopOn(ch <-chan struct{}, cause error) TaskScopeOption {
+// Only that ch is closed counts: what somebody sends to ch is received and dropped.
+// One goroutine waits for ch, from the call that starts the task or scope, while the
+// task queues, too, until the task settles or the scope ends, which joins the
+// goroutine. A promise that nobody resolves keeps it. In a bubble of testing/synctest
+// ch must be made in that bubble, or the clock of the bubble stands still. A nil ch
+// panics.
+func StopOn(ch <-chan struct{}, cause error) Option {
 	if ch == nil {
 		panic("async: StopOn(nil): such a channel is never closed; leave the option out instead")
 	}
 	if cause == nil {
 		cause = context.Canceled
 	}
-	return taskScopeOption{
-		func(t *taskOptions) { t.stopOn = newStopOn(ch, cause, t.stopOn) },
-		func(s *scopeOptions) { s.stopOn = newStopOn(ch, cause, s.stopOn) },
+	return stopBy(closing{ch, canceled(cause)})
+}
+
+// StopWith cancels a task or scope when other is done, with the cause of other, for work
+// that belongs to one ctx and has to end with another one, too.
+//
+//	err := async.Scope(ctx, handle, async.StopWith(session.Context()))
+//
+// The cause of other is asked when other is done and not before: this is what tells
+// StopWith from the mistake StopOn(other.Done(), context.Cause(other)), which evaluates
+// the cause at once, while there is none, and so stops with [context.Canceled]. Nothing
+// but the end of other is taken over, neither values nor the deadline: Err of the
+// stopped context is context.Canceled, also when the deadline of other has passed.
+//
+// All else is as with [StopOn], with which StopWith may be combined, but for the
+// goroutine: one is started when other is done. For a context type of your own package
+// context starts one that waits, see [context.AfterFunc]. A nil other panics.
+func StopWith(other context.Context) Option {
+	if other == nil {
+		panic("async: StopWith(nil): leave the option out instead")
+	}
+	return stopBy(ending{other})
+}
+
+func stopBy(source stopSource) Option {
+	return bothOption{
+		func(t *taskOptions) { t.stops = newStopper(source, t.stops) },
+		func(s *scopeOptions) { s.stops = newStopper(source, s.stops) },
 	}
 }
 
-// A stopOn is one channel of one task or scope.
-type stopOn struct {
-	ch     <-chan struct{}
-	sg     stopError
-	next   *stopOn // another of the same task
-	around int32   // how many levels are around the task, which may look at them all. Set before the task is shared.
-
-	watched atomicBool    // its goroutine was started; set under the mu of the task's scope
-	fired   atomicBool    // its goroutine cancels the task, or has done so
-	bubble  bool          // the channels are of a synctest bubble: nobody outside may close them
-	quit    chan struct{} // closed when the task ends, by whoever seals its scope
-	done    chan struct{} // closed by its goroutine, last
+// A stopSource says once that something is to stop, and why.
+type stopSource interface {
+	stop() *stopError // nil: not yet
+	// whenStopped calls f, on a goroutine of its own, when stop says why, or at once if
+	// it does already. The function returned is as that of context.AfterFunc: when it
+	// returns true, no goroutine is left and f was not, and is not, called.
+	whenStopped(f func()) (unwatch func() bool)
 }
 
-func newStopOn(ch <-chan struct{}, cause error, next *stopOn) *stopOn {
-	return &stopOn{ch: ch, sg: *canceled(cause), next: next, bubble: inBubble(clock()), quit: make(chan struct{}), done: make(chan struct{})}
+// ending is the source of StopWith.
+type ending struct{ other context.Context }
+
+func (e ending) stop() *stopError {
+	if e.other.Err() == nil {
+		return nil
+	}
+	return canceled(context.Cause(e.other))
 }
 
-// look returns why a task with o, and those that follow, is stopped, nil if no
-// channel is closed.
-func (o *stopOn) look() *stopError {
-	for ; o != nil; o = o.next {
+func (e ending) whenStopped(f func()) func() bool { return context.AfterFunc(e.other, f) }
+
+// closing is the source of StopOn.
+type closing struct {
+	ch <-chan struct{}
+	sg *stopError
+}
+
+func (c closing) stop() *stopError {
+	for {
 		select {
-		case _, open := <-o.ch:
+		case _, open := <-c.ch:
 			if !open {
-				return &o.sg
+				return c.sg
 			}
 		default:
-		}
-	}
-	return nil
-}
-
-// ownStop returns why t is stopped by a channel of its own, nil if it is not.
-func (t *task) ownStop() *stopError {
-	if t.more == nil {
-		return nil
-	}
-	return t.more.stopOn.look()
-}
-
-// isStoppedAtLevels is isStopped for a scope with levels around it that only look. It
-// goes from level to level until one is told by package context.
-func (s *scope) isStoppedAtLevels() bool {
-	for {
-		if s.sig.Load() != nil {
-			return true
-		}
-		if std := s.std.Load(); std != nil {
-			return std.Err() != nil
-		}
-		t := s.t
-		if t.ownStop() != nil {
-			return true
-		}
-		if t.owner == nil || !t.cancelledWithOwner() {
-			ctx := t.derived()
-			return ctx != nil && ctx.Err() != nil
-		}
-		level := t.owner.from.task
-		if level == nil {
-			return false
-		}
-		s = level.inner.Load() // it has a scope, which we are in
-	}
-}
-
-// mostLooks is how many levels are looked at by Err, and by all that asks as often.
-const mostLooks = 16
-
-// boundLooks is called when s, which may be that of a level, was made. One in
-// mostLooks levels has a standard context from the first: it is told when a channel
-// around it is closed, and whoever asks need not look further.
-func (s *scope) boundLooks() {
-	if m := s.t.more; m != nil && m.stopOn != nil && m.stopOn.around%mostLooks == mostLooks-1 {
-		s.context()
-	}
-}
-
-// watchLevels is called when t, or something in its context, must be told of a
-// cancellation: every level around it watches its channels from then on. One that
-// does already has seen to those around it.
-func (t *task) watchLevels() {
-	for level := t.origin().level; level != nil; level = level.levelAbove() {
-		if !level.watch() {
-			return
+			return nil
 		}
 	}
 }
 
-// levelAbove returns the next level around the level t.
-func (t *task) levelAbove() *task {
-	if t.owner == nil || !t.cancelledWithOwner() {
-		return nil
-	}
-	return t.owner.from.level
-}
-
-// watch starts the goroutines of the level t; false if they were before, or t has
-// ended.
-func (t *task) watch() (started bool) {
-	first := t.more.stopOn
-	if first.watched.Load() {
-		return false
-	}
-	s := t.scope()
-	if s == endedScope {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// Sealing s marks it as ended under this lock, and then has the goroutines end:
-	// it sees those that we start, or we see that it has ended.
-	if s.ended || first.watched.Load() {
-		return false
-	}
-	for o := first; o != nil; o = o.next {
-		o.watched.Store(true)
-		go o.wait(s.stopper())
-	}
-	return true
-}
-
-// stopper returns what cancels s. A group is not kept by what it watches.
-func (s *scope) stopper() func(sg *stopError) {
-	if s.t.kind != kindGroup {
-		return func(sg *stopError) { s.cancel(sg) }
-	}
-	group := weak.Make(s.t.self.(*Group))
-	return func(sg *stopError) {
-		if g := group.Value(); g != nil {
-			g.s.cancel(sg)
-		}
+func (c closing) whenStopped(f func()) func() bool {
+	quit, closed := make(chan struct{}), make(chan bool, 1)
+	go c.wait(quit, closed, f)
+	return func() bool {
+		close(quit)
+		return !<-closed
 	}
 }
 
-// wait is the goroutine of o.
-func (o *stopOn) wait(cancel func(sg *stopError)) {
-	if exploring {
-		defer starts("stop", o)()
-	}
-	defer close(o.done)
+// wait is the goroutine of StopOn. It says to closed whether it calls f.
+func (c closing) wait(quit <-chan struct{}, closed chan<- bool, f func()) {
 	for {
 		select {
-		case <-o.quit:
+		case <-quit:
+			closed <- false
 			return
-		case _, open := <-o.ch:
+		case _, open := <-c.ch:
 			if !open {
-				o.fired.Store(true)
-				cancel(&o.sg)
+				closed <- true
+				f()
 				return
 			}
 		}
 	}
 }
 
-// release has the goroutines of o, and those that follow, end.
-func (o *stopOn) release() {
-	for ; o != nil; o = o.next {
-		close(o.quit)
+// A stopper cancels one task or scope when its source says so.
+type stopper struct {
+	source stopSource
+	next   *stopper // another of the same task; nil: none
+
+	unwatch func() bool   // nil: nothing is watched. Guarded by the mu of the task's scope until that has ended
+	done    chan struct{} // closed by the goroutine that cancels the task, last
+	fired   atomicBool    // that goroutine cancels the task, or has done so
+}
+
+func newStopper(source stopSource, next *stopper) *stopper {
+	return &stopper{source: source, next: next, done: make(chan struct{})}
+}
+
+// watchStops is called when t, which has more, is a member of its owner, before its
+// handler is called: it starts the stoppers of t, unless one of them says that t is
+// stopped already.
+//
+// Somebody else may cancel t meanwhile, and t may end by that if t queues. Whoever ends t
+// marks the inner scope as ended under the lock under which unwatch is set: the end sees
+// what is watched, or we see that the scope has ended.
+func (t *task) watchStops() {
+	if t.more.stops == nil {
+		return
+	}
+	s := t.scope()
+	for w := t.more.stops; w != nil; w = w.next {
+		if sg := w.source.stop(); sg != nil {
+			s.cancel(sg)
+			return
+		}
+		unwatch := w.source.whenStopped(func() { w.fire(s) }) // asks contexts of users: not under the lock
+		s.mu.Lock()
+		ended := s.ended
+		if !ended {
+			w.unwatch = unwatch
+		}
+		s.mu.Unlock()
+		if ended {
+			w.join(unwatch)
+			return
+		}
 	}
 }
 
-// join waits until they have ended. One that has cancelled the task may be the
-// caller's, if that settles a task that has no handler or has not begun: onItsOwn
-// says that this may be.
-func (o *stopOn) join(onItsOwn bool) {
-	for ; o != nil; o = o.next {
-		if o.watched.Load() && !(onItsOwn && o.fired.Load()) {
-			<-o.done
+// fire cancels s, on the goroutine that the source has started.
+func (w *stopper) fire(s *scope) {
+	if exploring {
+		defer starts("stop", w)()
+	}
+	defer close(w.done)
+	w.fired.Store(true)
+	s.cancel(w.source.stop())
+}
+
+// end ends w, and those that follow, and joins their goroutines. One that has cancelled
+// the task may be the caller's, if that settles a task that has no handler or has not
+// begun: onItsOwn says that this may be.
+func (w *stopper) end(onItsOwn bool) {
+	for ; w != nil; w = w.next {
+		if w.unwatch != nil && !(onItsOwn && w.fired.Load()) {
+			w.join(w.unwatch)
 		}
+	}
+}
+
+func (w *stopper) join(unwatch func() bool) {
+	if !unwatch() {
+		<-w.done
 	}
 }
 
@@ -235,6 +209,6 @@ func (t *task) endUnrun() {
 		t.inner.Load().seal()
 	}
 	if t.more != nil {
-		t.more.stopOn.join(true)
+		t.more.stops.end(true)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -77,7 +76,7 @@ func TestATaskThatItsOwnChannelHasStoppedHasFailed(t *testing.T) {
 				return err
 			},
 			"Restart": func(ctx context.Context) error {
-				async.Go(ctx, test.task, stop(), async.Restart(async.Every(1)))
+				async.Go(ctx, test.task, stop(), async.Restart(async.RestartPolicy{Interval: async.Every(1)}))
 				return nil
 			},
 			"under WithoutCancel": func(ctx context.Context) error {
@@ -177,7 +176,7 @@ func TestALeaderAndAChannelMayMeet(t *testing.T) {
 		if err != nil {
 			require.ErrorIs(t, err, io.EOF)
 		}
-		require.NotErrorIs(t, err, async.ErrScopeDone)
+		require.NotErrorIs(t, err, async.ErrDismissed)
 	}
 }
 
@@ -214,48 +213,6 @@ func TestAChannelMayBeClosedAsItsScopeEnds(t *testing.T) {
 	}
 }
 
-// TestAForgottenGroupKeepsNoGoroutine for its channel, though that is never closed.
-func TestAForgottenGroupKeepsNoGoroutine(t *testing.T) {
-	ch := make(chan struct{})
-	ctx := asynctest.Context(t)
-	for range 10 {
-		g := async.Open(ctx, async.StopOn(ch, io.EOF))
-		_ = g.Context().Done()
-	}
-	for range 1000 {
-		if runtime.GC(); watchers() == 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	require.Zero(t, watchers())
-}
-
-// TestLevelsInLevelsAreAskedOnceEach: it would not end in a lifetime if each asked
-// the one above it twice, or if each that is opened asked all.
-func TestLevelsInLevelsAreAskedOnceEach(t *testing.T) {
-	for _, depth := range []int{10, 200, fewer(10_000, 1000)} {
-		ch := make(chan struct{})
-		var nest func(ctx context.Context, depth int) error
-		nest = func(ctx context.Context, depth int) error {
-			if depth > 0 {
-				return async.Scope(ctx, func(ctx context.Context) error { return nest(ctx, depth-1) }, async.StopOn(make(chan struct{}), nil))
-			}
-			require.NoError(t, ctx.Err())
-			require.Zero(t, testing.AllocsPerRun(10, func() { _ = ctx.Err() }))
-			close(ch)
-			for ctx.Err() == nil { // of many levels, some are told by a goroutine
-				runtime.Gosched()
-			}
-			require.Equal(t, io.EOF, context.Cause(ctx))
-			return async.Sleep(ctx, time.Hour)
-		}
-		err := async.Scope(asynctest.Context(t), func(ctx context.Context) error { return nest(ctx, depth) }, async.StopOn(ch, io.EOF))
-		require.ErrorIs(t, err, io.EOF)
-		require.Zero(t, watchers())
-	}
-}
-
 // TestTasksInTasksWithChannelsAreStopped, however many there are.
 func TestTasksInTasksWithChannelsAreStopped(t *testing.T) {
 	ch := make(chan struct{})
@@ -274,23 +231,4 @@ func TestTasksInTasksWithChannelsAreStopped(t *testing.T) {
 	_, err := async.Start(asynctest.Context(t), func(ctx context.Context) error { return nest(ctx, 100) }, async.StopOn(ch, io.EOF)).Join(t.Context())
 	require.ErrorIs(t, err, io.EOF)
 	require.Zero(t, watchers())
-}
-
-// BenchmarkErrUnderAChannel is Err at a depth in a scope with StopOn.
-func BenchmarkErrUnderAChannel(b *testing.B) {
-	for _, depth := range []int{10, 10_000} {
-		b.Run(strconv.Itoa(depth), func(b *testing.B) {
-			var nest func(ctx context.Context, depth int) error
-			nest = func(ctx context.Context, depth int) error {
-				if depth > 0 {
-					return async.Scope(ctx, func(ctx context.Context) error { return nest(ctx, depth-1) })
-				}
-				for b.Loop() {
-					_ = ctx.Err()
-				}
-				return nil
-			}
-			_ = async.Scope(context.Background(), func(ctx context.Context) error { return nest(ctx, depth) }, async.StopOn(make(chan struct{}), nil))
-		})
-	}
 }

@@ -27,7 +27,7 @@ func closedAfter(d time.Duration) <-chan struct{} {
 func watchers() (n int) {
 	buf := make([]byte, 1<<20)
 	for range 1000 {
-		if n = strings.Count(string(buf[:runtime.Stack(buf, true)]), ".(*stopOn).wait("); n == 0 {
+		if n = strings.Count(string(buf[:runtime.Stack(buf, true)]), ".closing.wait("); n == 0 {
 			break
 		}
 		runtime.Gosched()
@@ -36,72 +36,72 @@ func watchers() (n int) {
 }
 
 // inside runs f with a context that is stopped by the option that it is given.
-type inside func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error)
+type inside func(ctx context.Context, stop async.Option, f func(ctx context.Context) error)
 
 var insideStopOn = map[string]inside{
-	"Scope": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"Scope": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		_ = async.Scope(ctx, f, stop)
 	},
-	"Group": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
-		g := async.Open(ctx, stop)
+	"Group": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
+		g := async.NewGroup(ctx, stop)
 		_ = f(g.Context())
 		_ = g.Wait(ctx)
 	},
-	"Go": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"Go": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		async.Go(ctx, f, stop)
 	},
-	"future": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"future": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		_, _ = async.Start(ctx, f, stop).Await(ctx, 0)
 	},
-	"Restart": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
-		_, _ = async.Start(ctx, f, stop, async.Restart(async.Every(time.Second))).Await(ctx, 0)
+	"Restart": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
+		_, _ = async.Start(ctx, f, stop, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})).Await(ctx, 0)
 	},
-	"a scope in a scope in it": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"a scope in a scope in it": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		_ = async.Scope(ctx, func(ctx context.Context) error {
 			return async.Scope(ctx, func(ctx context.Context) error { return async.Scope(ctx, f) })
 		}, stop)
 	},
-	"a task in it": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"a task in it": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		_ = async.Scope(ctx, func(ctx context.Context) error { async.Go(ctx, f); return nil }, stop)
 	},
-	"levels in it": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"scopes with channels of their own in it": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		never := async.StopOn(make(chan struct{}), nil)
 		_ = async.Scope(ctx, func(ctx context.Context) error {
 			return async.Scope(ctx, func(ctx context.Context) error { async.Go(ctx, f, never); return nil }, never)
 		}, stop)
 	},
-	"the inner of two levels": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"the inner of two that are stopped": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		_ = async.Scope(ctx, func(ctx context.Context) error {
 			async.Go(ctx, f, stop)
 			return nil
 		}, async.StopOn(make(chan struct{}), nil))
 	},
-	"the first of two": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"the first of two": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		_ = async.Scope(ctx, f, stop, async.StopOn(make(chan struct{}), nil))
 	},
-	"the last of two": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"the last of two": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		async.Go(ctx, f, async.StopOn(make(chan struct{}), nil), stop)
 	},
-	"under WithoutCancel": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"under WithoutCancel": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		async.Go(context.WithoutCancel(ctx), f, stop)
 	},
-	"under another ctx": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"under another ctx": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		_, _ = async.Start(ctx, f, stop).Await(ctx, 0)
 	},
-	"at the root": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"at the root": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		root, _ := asynctest.Root(context.Background())
 		_, _ = async.Start(root, f, stop).Await(ctx, 0)
 	},
-	"detached": func(ctx context.Context, stop async.TaskScopeOption, f func(ctx context.Context) error) {
+	"detached": func(ctx context.Context, stop async.Option, f func(ctx context.Context) error) {
 		root, _ := asynctest.Root(context.Background())
 		async.Detach(root, "d", f, stop)
 	},
 }
 
-// TestErrLooksAtTheChannelOfStopOn, and an idle scope has no goroutine for it.
-func TestErrLooksAtTheChannelOfStopOn(t *testing.T) {
+// TestAChannelIsWatchedFromTheStart, and the goroutine that does so ends with the task.
+func TestAChannelIsWatchedFromTheStart(t *testing.T) {
 	for name, in := range insideStopOn {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context) {
@@ -110,20 +110,61 @@ func TestErrLooksAtTheChannelOfStopOn(t *testing.T) {
 					in(ctx, async.StopOn(ch, io.EOF), func(ctx context.Context) error {
 						ran = true
 						require.NoError(t, ctx.Err())
-						if name != "under another ctx" && name != "at the root" { // which had Done called
-							require.Zero(t, watchers())
-						}
 						close(ch)
+						time.Sleep(time.Nanosecond) // until everybody else waits; nobody has asked for Done
 						require.Equal(t, context.Canceled, ctx.Err())
-						require.Equal(t, context.Canceled, ctx.Err(), "the same again")
 						require.Equal(t, io.EOF, context.Cause(ctx))
 						<-ctx.Done()
 						return nil
 					})
 					return nil
 				})
+				time.Sleep(time.Second) // also for a detached task
 				synctest.Wait()
 				require.True(t, ran)
+				require.Zero(t, watchers())
+			})
+		})
+	}
+}
+
+// TestAForkIsStoppedByAChannel, whether its workers run or queue.
+func TestAForkIsStoppedByAChannel(t *testing.T) {
+	stop := func() async.Option { return async.StopOn(closedAfter(time.Second), io.EOF) }
+	wait := func(ctx context.Context, _ int) (int, error) { return 0, async.Sleep(ctx, time.Hour) }
+	for name, fork := range map[string]func(ctx context.Context) error{
+		"ForkJoin": func(ctx context.Context) error {
+			_, err := async.ForkJoin(ctx, []int{1, 2}, wait, stop()).Join(ctx)
+			return err
+		},
+		"ForkJoin that queues": func(ctx context.Context) error {
+			hold := make(chan struct{})
+			defer close(hold)
+			return async.Scope(ctx, func(ctx context.Context) error {
+				time.AfterFunc(time.Minute, func() { hold <- struct{}{} })
+				async.Go(ctx, func(context.Context) error { <-hold; return nil })
+				_, err := async.ForkJoin(ctx, []int{1, 2}, wait, stop()).Join(ctx)
+				return err
+			}, async.Limit(1))
+		},
+		"ForEach": func(ctx context.Context) error {
+			return async.ForEach(ctx, endlessItems, func(ctx context.Context, _ int) error { return async.Sleep(ctx, time.Hour) }, async.Limit(2), stop())
+		},
+		"closed before": func(ctx context.Context) error {
+			shut := make(chan struct{})
+			close(shut)
+			_, err := async.ForkJoin(ctx, []int{1, 2}, wait, async.StopOn(shut, io.EOF)).Join(ctx)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					start := time.Now()
+					defer func() { require.Less(t, time.Since(start), 2*time.Minute) }()
+					return fork(ctx)
+				})
+				require.ErrorIs(t, err, io.EOF)
 				require.Zero(t, watchers())
 			})
 		})
@@ -176,7 +217,7 @@ func TestWhoeverMustBeToldIsToldThatAChannelWasClosed(t *testing.T) {
 			return err
 		},
 		"waits to be started again": func(ctx context.Context) error {
-			_, err := async.Start(ctx, func(context.Context) error { return errPlanted }, async.Restart(async.Every(time.Hour))).Join(ctx)
+			_, err := async.Start(ctx, func(context.Context) error { return errPlanted }, async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)})).Join(ctx)
 			return err
 		},
 		"DetachAfter": func(ctx context.Context) error {

@@ -43,7 +43,13 @@ func (s *scope) armLocked(sg *stopError) {
 	if s.opts.stall.call != nil {
 		s.timers = append(s.timers, time.AfterFunc(s.opts.stall.after, func() { s.stalled(sg) }))
 	}
-	if s.opts.detaches {
+	s.armDetachLocked()
+}
+
+// armDetachLocked starts the time of DetachAfter: when s is cancelled, or when an exit
+// hook of a scope that was not has overrun its time.
+func (s *scope) armDetachLocked() {
+	if s.opts != nil && s.opts.detaches && !s.ended {
 		s.timers = append(s.timers, time.AfterFunc(s.opts.detach, s.giveUp))
 	}
 }
@@ -74,7 +80,7 @@ func (s *scope) stalled(sg *stopError) {
 func (s *scope) addUnlessLeft(t *task) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.abandoned.Load() || s.shut && !s.admitLocked(t) {
+	if s.abandoned.Load() || s.ended {
 		return false
 	}
 	s.linkLocked(t)
@@ -183,9 +189,6 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 		runs := t.state.Load() < stateJoining && t.isNamed()
 		if h := t.inner.Load(); h != nil && h != s && h != endedScope {
 			h.mu.Lock()
-			if h.children != nil && t.more != nil && t.more.restart != nil {
-				runs = false // its run does
-			}
 			for c := h.children; c != nil; c = c.next { // the one started last comes first
 				todo = append(todo, c)
 			}
@@ -217,7 +220,7 @@ func (t *task) isStallInTime() bool {
 // in it. A group is until it is told to stop: that nobody has is what is wrong.
 func (t *task) isNamed() bool {
 	switch t.kind {
-	case kindLeft, kindFork:
+	case kindLeft, kindFork, kindRun: // of a run its task is named
 		return false
 	case kindGroup:
 		return t.stopped() == nil
@@ -233,9 +236,9 @@ func (t *task) isNamed() bool {
 // A stand-in for the scope is registered at the root before anybody is told, so that
 // Shutdown misses nothing, until the last of it has ended.
 //
-// That last one may leave just now. Leaving and s.left share one lock: either it
-// finds the stand-in in s.left and ends the scope, or we find that nobody is left
-// and do it. Daemons are told to go then, as at any end.
+// The last task may leave just now. Leaving and s.leftAtRoot share one lock: either it
+// finds s.leftAtRoot and ends the scope, or we find that nobody is left
+// and do it. Daemons and groups are told to go then, as at any end.
 func (s *scope) abandon(own tally.Body, v *verdict) bool {
 	e := s.stragglers()
 	if len(e.Left) == 0 { // they have left just now
@@ -249,6 +252,7 @@ func (s *scope) abandon(own tally.Body, v *verdict) bool {
 	}
 	v.of(s.t, &sum, sg)
 	v.echo = false
+	tellRestOf(s, &sum, sg, v)
 
 	atRoot := &task{kind: kindLeft, owner: &s.home.s, more: &more{shielded: true}}
 	atRoot.more.name = s.t.name()
@@ -261,7 +265,7 @@ func (s *scope) abandon(own tally.Body, v *verdict) bool {
 	s.timers = nil
 	over := s.live <= s.daemons
 	if !over {
-		s.rareLocked().left = atRoot
+		s.leftAtRoot = atRoot
 	}
 	s.mu.Unlock()
 	for _, t := range timers {
@@ -284,7 +288,9 @@ func (s *scope) takeSum(own tally.Body, sg *stopError, e *StragglerError) (sum t
 	}
 	s.abandoned.Store(true)
 	all := s.tallyLocked()
-	sum = all.Sum(own, sg.because(), e)
+	end := s.endLocked(own, sg)
+	end.Last = e
+	sum = all.Sum(end)
 	all.Forget()
 	if s.alarm != nil { // of a panic, which is raised now
 		s.alarm.Stop()

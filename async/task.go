@@ -2,6 +2,7 @@ package async
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
 )
@@ -15,14 +16,14 @@ const (
 	kindPromise               // has waiters, but nothing runs
 	kindBody                  // a Scope or Shield: runs on the goroutine that called
 	kindHook                  // a hook, on a goroutine of its own
-	kindRun                   // one run of a task with Restart; see restarter.go
+	kindRun                   // one run of a task with Restart: a scope on the goroutine of the task
 	kindDetached              // started by Detach
 	kindLeft                  // stands at the root for a scope that returned without its tasks
 	kindChoice                // a future that its children decide; see choice.go
 	kindFork                  // a future that its children settle; see forkjoin.go
 	kindContender             // a child of a choice
 	kindWorker                // does items; see crew.go
-	kindGroup                 // made by Open: nothing runs in it but what is started
+	kindGroup                 // made by NewGroup: nothing runs in it but what is started
 	kindRoot                  // owns what no scope owns
 )
 
@@ -33,7 +34,6 @@ const (
 	byGoexit exitKind = iota // neither of the two below, so it was runtime.Goexit
 	byReturn                 // it returned
 	byPanic                  // it panicked, and the panic was recovered
-	byPardon                 // it panicked, and OnPanic has said that this is not raised
 )
 
 // work is what stands around a task and knows how to run it.
@@ -125,7 +125,6 @@ func (t *task) makeScope() *scope {
 	}
 	h.listenAbove()
 	h.young.Store(false)
-	h.boundLooks()
 	return h
 }
 
@@ -152,9 +151,8 @@ func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool 
 
 // begin sets t, which is a member of its owner and has more, going.
 func (t *task) begin() {
+	t.watchStops()
 	switch {
-	case t.more.restart != nil:
-		t.more.restart.start(t)
 	case t.owner.limit != nil:
 		t.submit()
 	case t.more.delivery != nil:
@@ -169,6 +167,9 @@ func (t *task) begin() {
 // queued until its handler begins.
 func (t *task) equip(m *more, ctx context.Context) {
 	t.more = m
+	if m.restart != nil {
+		m.restart.standBefore(t, m)
+	}
 	t.setOrigin(ctx)
 	t.state.Store(stateQueued)
 }
@@ -185,9 +186,6 @@ func (m *more) set(owner *scope, opts []TaskOption) *more {
 	if m.on == nil {
 		m.on = owner.on
 	}
-	if m.restart != nil {
-		m.restart.takeOver(m)
-	}
 	if m.on != nil {
 		m.delivery = &delivery{ex: m.on}
 	}
@@ -203,8 +201,31 @@ func (t *task) main() {
 	if exploring {
 		defer starts("task", t)()
 	}
+	returned := false
+	defer func() {
+		if !returned {
+			t.rescue()
+		}
+	}()
 	t.self.run()
+	returned = true
 	runtime.KeepAlive(t) // so that the receiver is still there to be printed
+}
+
+// rescue is called when the goroutine of t ends by runtime.Goexit. Nothing is left to be
+// done if that was called by the handler. If a method of a user's error has called it as
+// the outcome of t was made, t has not left its owner, which would wait for ever.
+func (t *task) rescue() {
+	if t.state.Load() == stateDone {
+		return
+	}
+	v := verdict{err: ErrGoexit, goexit: true}
+	if w, ok := t.self.(interface{ rescue(v *verdict) }); ok {
+		w.rescue(&v)
+		return
+	}
+	t.endUnrun()
+	t.self.unrun(&v)
 }
 
 // enter is called by a task's goroutine before its handler.
@@ -220,9 +241,6 @@ func (t *task) enter() {
 		if m.timeout != 0 {
 			h.limitTime(m.timeout)
 		}
-		if m.onAbort != nil && h.from.level != nil {
-			t.watchLevels()
-		}
 		h.mu.Lock()
 		t.move(stateRunning)
 		hook := h.abortHookLocked()
@@ -237,7 +255,7 @@ func (t *task) enter() {
 
 // observe tells the observers that t starts.
 func (t *task) observe() {
-	if t.owner.observers != nil {
+	if t.owner.observers != nil && t.more.restart == nil { // they are told of its runs
 		t.more.started = clock()
 		t.owner.tell(Event{Kind: EventStart, Task: t.name()})
 	}
@@ -251,7 +269,7 @@ func (t *task) leave() {
 
 // observed tells the observers that t has ended.
 func (t *task) observed(v *verdict, sg *stopError) {
-	if t.owner == nil || t.owner.observers == nil || t.more == nil {
+	if t.owner == nil || t.owner.observers == nil || t.more == nil || t.more.restart != nil {
 		return
 	}
 	t.retire() // observers are no part of the handler
@@ -264,4 +282,26 @@ func (t *task) endEvent(v *verdict, sg *stopError) Event {
 		e.Cause = sg.cause
 	}
 	return e
+}
+
+// move changes t's state; moving up the list is a bug of this package.
+func (t *task) move(to int32) {
+	if from := t.state.Swap(to); from >= to {
+		panic(fmt.Sprintf("async: illegal transition of %s: %d -> %d", t.name(), from, to))
+	}
+}
+
+// public returns t's state as users see it.
+func (t *task) public() State {
+	sg := t.stopped()
+	switch st := t.state.Load(); {
+	case st == stateDone:
+		return StateDone
+	case sg != nil && sg != endedSignal:
+		return StateAborting
+	case st == stateQueued:
+		return StateQueued
+	default:
+		return StateRunning
+	}
 }

@@ -57,12 +57,9 @@ func list(texts []string, more int) string {
 
 // briefly is within without the stack of a panic.
 func briefly(name string, err error) string {
-	var p *PanicError
-	if asked(err, func() (is bool) {
-		p, is = echo.As[*PanicError](err)
-		return is
-	}) && p != nil {
-		return withoutName(name, fmt.Sprintf("async: panic in %s: %s", p.Task, p.valueText()))
+	list, isList := err.(interface{ saysMore() bool })
+	if p, _ := echo.As[*PanicError](err); p != nil && !(isList && list.saysMore()) {
+		return withoutName(name, p.line())
 	}
 	return within(name, err)
 }
@@ -89,14 +86,6 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprint(n, " ", what, "s")
-}
-
-// textMade returns what text makes of err, on a goroutine of its own: the Error of a
-// user may call Goexit, and must not take one of ours along.
-func textMade(err error, text func() string) (made string) {
-	made = fmt.Sprintf("%T, whose text cannot be made", err)
-	_ = guard("text of an error", func() { made = text() })
-	return made
 }
 
 // textOf returns the text of a value that somebody has panicked with, which

@@ -8,16 +8,13 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// group opens a group in node parent, starts a few tasks in it, and leaves it to its
+// group makes a group in node parent, starts a few tasks in it, and leaves it to its
 // owner, or ends it and checks it then.
 func (r *treeRun) group(ctx context.Context, parent *treeNode, depth int) {
-	n := r.node(parent, "Open")
-	opts := treeScopeOptions[async.OpenOption](r, n)
-	if r.next(4) == 0 {
-		opts = append(opts, async.Daemon())
-	}
+	n := r.node(parent, "NewGroup")
+	opts := treeScopeOptions[async.ScopeOption](r, n)
 	r.set(func() { n.stray = n.detaches }) // its owner may be told, and then we are not
-	g := async.Open(ctx, opts...)
+	g := async.NewGroup(ctx, opts...)
 	for range 1 + r.next(3) {
 		m := r.node(n, "Group.Go")
 		err := g.Go(func(ctx context.Context) error {

@@ -26,11 +26,11 @@ func (r *treeRun) check() {
 
 // mustBeTold reports whether the error of n has to be given to somebody: not if it
 // has none, if another run may have followed, if somebody was told of something else
-// instead, or if it lost a race.
+// instead, if it lost a race, or if it stands in a daemon, which may have been stopped.
 func (n *treeNode) mustBeTold() bool {
 	return n.err != nil &&
 		!n.is(func(n *treeNode) bool { return n.again || n.loser }) &&
-		(n.loud || !n.daemon && !n.is(func(n *treeNode) bool { return n.told }))
+		(n.loud || !n.is(func(n *treeNode) bool { return n.told || n.daemon }))
 }
 
 // lost checks that every error was given to somebody who is around its node, but for
@@ -67,7 +67,7 @@ func ids(nodes []*treeNode) (all []int) {
 
 // wasGiven reports whether somebody was given the error of n.
 func (r *treeRun) wasGiven(n *treeNode) bool {
-	return slices.ContainsFunc(r.sinks, func(s treeSink) bool { return errors.Is(s.err, n.err) })
+	return slices.ContainsFunc(r.sinks, func(s treeSink) bool { return errors.Is(everythingIn(s.err), n.err) })
 }
 
 // leastLeftOut returns how many errors a list of n must have left out at least for
@@ -121,11 +121,7 @@ func leftOut(err error, seen map[error]bool) (count int) {
 			return 0
 		}
 		seen[e] = true
-		var beside *async.ScopeError
-		if e.As(&beside) {
-			inside = append(inside, beside)
-		}
-		inside = append(inside, e.Unwrap())
+		inside = append(append(inside, e.Also...), e.Unwrap())
 	case interface{ Unwrap() error }:
 		inside = []error{e.Unwrap()}
 	case interface{ Unwrap() []error }:

@@ -42,7 +42,7 @@ func (r *treeRun) option(n *treeNode) []async.TaskOption {
 		return one(async.Grace(r.millis(20)))
 	case 5:
 		n.again = true
-		return one(async.Restart(async.Every(r.millis(9)), async.Attempts(1+r.next(3))))
+		return one(async.Restart(async.RestartPolicy{Interval: async.Every(r.millis(9)), Attempts: 1 + r.next(3)}))
 	case 6:
 		return one(async.StopOn(closedAfter(r.millis(40)), errors.New("a channel was closed")))
 	case 7:

@@ -57,7 +57,7 @@ func (r *treeRun) handler(ctx context.Context, n *treeNode, depth int) (v int, e
 		case 10:
 			if len(futures) > 0 {
 				i := r.next(len(futures))
-				if futures[i].State() != async.Done {
+				if futures[i].State() != async.StateDone {
 					r.set(func() { owners[i].told = true })
 					futures[i].Cancel(errors.New("cancelled by the tree"))
 				}
@@ -154,7 +154,7 @@ func (r *treeRun) await(ctx context.Context, f *async.Future[int], n *treeNode) 
 		r.fault("await of node %d came back %v late", n.id, late)
 	}
 	// It may have settled since it was told; Result would be given the outcome.
-	if f.State() != async.Done || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+	if f.State() != async.StateDone || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
 		r.set(func() { n.told = true })
 	}
 	r.got(n, v, err)
@@ -192,7 +192,7 @@ func (r *treeRun) returned(n *treeNode, raised any, err error) error {
 			r.fault("scope of node %d panicked with %v", n.id, raised)
 		}
 	}
-	if left := new(async.StragglerError); n.detaches && errors.As(err, &left) {
+	if left := new(async.StragglerError); n.detaches && errors.As(everythingIn(err), &left) {
 		r.set(func() { n.stray = true })
 		if len(left.Left) == 0 {
 			r.fault("scope of node %d has returned without tasks that it does not name", n.id)

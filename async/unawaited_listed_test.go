@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
 )
 
 // This file is about what becomes of failures that nobody awaited beside others: they
@@ -74,10 +75,11 @@ func TestAnUnawaitedFailureIsTheCauseWithWhichTheScopeWasCancelled(t *testing.T)
 	})
 }
 
-// TestAnUnawaitedFailureBesideAPanicIsNamed and listed once, by whichever of the scopes
-// that raise the panic.
+// TestAnUnawaitedFailureBesideAPanicIsNamed: by the scope that raises the panic; what
+// failed further out the root is told.
 func TestAnUnawaitedFailureBesideAPanicIsNamed(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, check := asynctest.Root(ctx)
 		p := panicFrom(func() {
 			_ = async.Scope(ctx, func(ctx context.Context) error {
 				async.Start(ctx, fails, async.Name("outer"))
@@ -93,15 +95,16 @@ func TestAnUnawaitedFailureBesideAPanicIsNamed(t *testing.T) {
 			})
 		}).(*async.PanicError)
 		var forgotten *async.UnawaitedError
-		require.ErrorAs(t, p, &forgotten)
+		require.ErrorAs(t, everythingIn(p), &forgotten)
 		require.Equal(t, "inner", forgotten.Task)
-		require.ErrorIs(t, p, errPlanted)
+		require.ErrorAs(t, check(), &forgotten)
+		require.Equal(t, "outer", forgotten.Task)
 		require.Equal(t, 1, strings.Count(p.Error(), "planted"), p)
 	})
 }
 
-// TestAnUnawaitedFailureThatHoldsAPanicIsNotAttachedToIt, or its text would have no end.
-func TestAnUnawaitedFailureThatHoldsAPanicIsNotAttachedToIt(t *testing.T) {
+// TestAnUnawaitedFailureThatHoldsAPanicIsToldBesideIt, in a text with an end.
+func TestAnUnawaitedFailureThatHoldsAPanicIsToldBesideIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		p := panicFrom(func() {
 			_ = async.Scope(ctx, func(ctx context.Context) error {
@@ -118,8 +121,8 @@ func TestAnUnawaitedFailureThatHoldsAPanicIsNotAttachedToIt(t *testing.T) {
 				return nil
 			})
 		}).(*async.PanicError)
-		require.Equal(t, 1, strings.Count(p.Error(), "boom"), p)
-		require.Contains(t, p.Error(), "lists: nobody awaited it: planted")
+		require.Equal(t, 2, strings.Count(p.Error(), "boom"), p)
+		require.ErrorIs(t, everythingIn(p), errPlanted)
 	})
 }
 
@@ -195,7 +198,7 @@ func TestAnUnawaitedFailureIsFoundByThoseWhoDecide(t *testing.T) {
 		})))
 		runs := 0
 		err := async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, func(ctx context.Context) error { runs++; return forgets(async.Final(errPlanted))(ctx) }, async.Restart(async.Every(time.Second)))
+			async.Go(ctx, func(ctx context.Context) error { runs++; return forgets(async.Final(errPlanted))(ctx) }, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
 			return nil
 		})
 		require.EqualError(t, err, "async: report: nobody awaited it: planted")

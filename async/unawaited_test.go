@@ -93,7 +93,7 @@ var unawaited = map[string]struct {
 	},
 	"Restart": {
 		start: func(ctx context.Context) {
-			async.Start(ctx, fails, async.Name("pull"), async.Restart(async.Every(time.Second), async.Attempts(2)))
+			async.Start(ctx, fails, async.Name("pull"), async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 2}))
 		},
 		task: "pull", text: "async: pull: nobody awaited it: given up after 2 failures within 1m0s; last failure: planted",
 	},
@@ -181,9 +181,9 @@ func TestWhatNeedsNoAwaitIsToldAsItIs(t *testing.T) {
 			_, err := f.Await(ctx, 0)
 			return err
 		},
-		"a group": func(ctx context.Context) error { return async.Open(ctx, async.Name("uploads")).Go(fails) },
+		"a group": func(ctx context.Context) error { return async.NewGroup(ctx, async.Name("uploads")).Go(fails) },
 		"a group of a group": func(ctx context.Context) error {
-			return async.Open(async.Open(ctx).Context(), async.Name("uploads")).Go(fails)
+			return async.NewGroup(async.NewGroup(ctx).Context(), async.Name("uploads")).Go(fails)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,11 +218,11 @@ func TestWhatNeedsNoAwaitIsToldAsItIs(t *testing.T) {
 func TestAGroupTellsOfAFutureInItThatNobodyAwaited(t *testing.T) {
 	const text = "async: report: nobody awaited it: planted"
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		g := async.Open(ctx)
+		g := async.NewGroup(ctx)
 		async.Start(g.Context(), fails, async.Name("report"))
 		require.EqualError(t, g.Wait(ctx), text)
 		require.EqualError(t, async.Scope(ctx, func(ctx context.Context) error {
-			async.Start(async.Open(ctx).Context(), fails, async.Name("report"))
+			async.Start(async.NewGroup(ctx).Context(), fails, async.Name("report"))
 			return nil
 		}), text)
 	})

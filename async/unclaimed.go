@@ -2,7 +2,6 @@ package async
 
 import (
 	"runtime"
-	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
@@ -42,7 +41,6 @@ type unclaimed struct {
 	// These are guarded by scope.mu.
 	entry tally.Entry // where it stands in the tally while it is open
 	state claimState
-	alarm *time.Timer // prints a panic that is not given for long
 
 	// instead is what the future holds after the value was discarded. It is written
 	// under scope.mu with the step to forfeited; a claim that has seen that step
@@ -97,12 +95,6 @@ func (x *unclaimed) closeLocked(to claimState) {
 	x.state = to
 	if x.scope.tally != nil {
 		x.scope.tally.Claim(&x.entry)
-		x.scope.reviewGroupLocked()
-	}
-	if x.alarm != nil {
-		x.alarm.Stop()
-		x.alarm = nil
-		x.scope.alarms--
 	}
 }
 
@@ -147,6 +139,10 @@ func (x *unclaimed) keepUntilCollected(f *future) {
 // anybody is given the outcome. It asks contexts and users' errors, so it is
 // called before any lock is taken.
 func (f *future) unclaimed(v *verdict) *unclaimed {
+	if p, only := v.err.(*PanicError); only && p != nil && v.panic == p {
+		v.panic = p.returned()
+		v.err = v.panic
+	}
 	x := &unclaimed{v: *v, scope: f.t.owner, isValue: v.err == nil, value: v.value}
 	x.v.value = nil // kept no longer than in x.value
 	if v.err != nil {
@@ -154,10 +150,15 @@ func (f *future) unclaimed(v *verdict) *unclaimed {
 			x.beside, x.value = &unclaimed{scope: x.scope, isValue: true, value: v.value}, nil
 		}
 		v.fact(x.scope, &x.fact)
-		if f.t.kind != kindGroup {
+		if g, isGroup := f.t.self.(*Group); isGroup {
+			g.tellOwner(v, &x.fact)
+		} else {
 			x.task = f.t.naming()
 		}
-		x.fact.Stopped = v.alone && f.t.stoppedDaemon(v.cause)
+		f.t.quiet(v, &x.fact)
+		if x.fact.Class == tally.Echo && !x.fact.Quiet {
+			noteCutOff(&f.t, v)
+		}
 	}
 	return x
 }
@@ -196,9 +197,15 @@ func (f *future) decidePartLocked(x *unclaimed) {
 	// without a step. It is open from the first.
 	switch decision {
 	case tally.Open:
-		x.alarmLocked()
+		if !x.isValue {
+			watchAtRootLocked(s)
+		}
 	case tally.AtRoot:
-		x.keepUntilCollected(f)
+		if f.t.kind == kindGroup {
+			x.late, x.state = true, forfeited // the root is told when f has settled
+		} else {
+			x.keepUntilCollected(f)
+		}
 	case tally.Late:
 		x.late, x.state, x.instead = true, forfeited, ErrScopeEnded
 	default:
@@ -206,12 +213,12 @@ func (f *future) decidePartLocked(x *unclaimed) {
 	}
 }
 
-// alarmLocked has a panic that nobody is given printed after a time, since a program
-// that hangs would hide it.
-func (x *unclaimed) alarmLocked() {
-	if x.v.panic != nil && x.scope.alarms < maxListed { // each looks at all stacks
-		x.scope.alarms++
-		x.alarm = time.AfterFunc(panicPatience, x.printLate)
+// tellRoot deals with the outcome x of f that is the root's.
+func (f *future) tellRoot(x *unclaimed) {
+	if g, isGroup := f.t.self.(*Group); isGroup {
+		g.reportEnd(&x.fact)
+	} else {
+		x.tellRoot(f.t.name())
 	}
 }
 
@@ -221,16 +228,6 @@ func (x *unclaimed) tellRoot(task string) {
 		x.discard()
 	} else {
 		x.scope.home.reportOf(task, x.v.err)
-	}
-}
-
-// printLate prints the panic of a future that nobody has been given for long.
-func (x *unclaimed) printLate() {
-	x.scope.mu.Lock()
-	open := x.entry.Open()
-	x.scope.mu.Unlock()
-	if open {
-		x.scope.printLate(x.v.panic)
 	}
 }
 
@@ -245,4 +242,14 @@ func (s *scope) takeUnclaimed() {
 		s.tally.TakeFailures(unawaited)
 		s.alarmLocked()
 	}
+}
+
+// unawaited is with for an outcome that nobody has claimed. A group needs nobody who
+// waits for it: its failure is told as it is.
+func unawaited(x *tally.Entry, err error) error {
+	of := x.Of.(*unclaimed)
+	if of.task == (naming{}) {
+		return err
+	}
+	return UnawaitedError{Task: of.task.in(of.scope)}.with(withoutPath(err))
 }

@@ -29,6 +29,7 @@ type oneWait struct {
 	listed  *scope        // on whose list w is, if it is not mine; nil: none
 	began   time.Duration // on our clock
 	stop    func() bool   // takes w off ctx; nil if it is not on it
+	over    func()        // tells the executor of f, if that is to be told, that the wait has ended
 }
 
 // block parks until f settles (nil), timeout has passed, or ctx is done, and
@@ -75,6 +76,12 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 		}
 	}
 	s.register(me, own)
+	if search && f.t.more != nil {
+		if err := s.tellExecutor(); err != nil {
+			s.unregister(true)
+			return s.unlessSettled(waitCycle, err)
+		}
+	}
 	if !f.addWaiter(s.w) {
 		s.unregister(true)
 		return waitSettled, nil, true
@@ -126,6 +133,9 @@ func (s *oneWait) register(me *task, own bool) {
 // unregister undoes register. The waiter is used again if it is clean: if nobody
 // may notify it any more.
 func (s *oneWait) unregister(clean bool) {
+	if s.over != nil {
+		s.over()
+	}
 	if s.listed != nil {
 		s.listed.delist(s.w)
 	}
@@ -210,9 +220,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (w *waiter) heed(ctx context.Context, under *scope) (stop func() bool) {
 	switch {
 	case under != nil:
-		if under.from.level != nil {
-			under.t.watchLevels()
-		}
 		if under.sig.Load() != nil {
 			w.notify(gotStop)
 		}
@@ -272,4 +279,9 @@ func (f *future) removeWaiter(w *waiter) bool {
 	w.prev, w.next = nil, nil
 	w.serial.Add(1)
 	return true
+}
+
+// expired returns the error of an Await of f whose limit has passed.
+func (f *future) expired(limit, waited time.Duration) error {
+	return &TimeoutError{Task: f.t.name(), Limit: limit, Waited: waited, await: true}
 }

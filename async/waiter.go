@@ -136,14 +136,6 @@ func (w *waiter) settled() {
 	}
 }
 
-// epoch is when our clock began. Reading it costs half of a time.Now.
-var epoch = time.Now()
-
-func clock() time.Duration { return time.Since(epoch) }
-
-// inBubble reports whether now was read in a synctest bubble, whose clock begins in 2000.
-func inBubble(now time.Duration) bool { return now < 0 }
-
 // arm has w expire in d and returns the time.
 //
 // A timer that was armed for an earlier wait is left to run if it is not too

@@ -6,31 +6,12 @@ import (
 
 // This file is about work that is watched from outside while it runs.
 
-// A WatchdogError is why a watchdog has aborted a task.
-type WatchdogError struct {
-	Task string
-	Err  error // of the check, or that no beat came
-}
-
-// Error names the task and says what was wrong.
-func (e *WatchdogError) Error() string {
-	if e == nil {
-		return nilText(e)
-	}
-	return prefix("watchdog of "+e.Task) + within(e.Task, e.Err)
-}
-
-// Unwrap returns what was wrong.
-func (e *WatchdogError) Unwrap() error {
-	if e == nil {
-		return nil
-	}
-	return e.Err
-}
-
 // A WatchOption changes how something is watched. Every [TaskOption] is one,
-// and holds for the handler's task.
-type WatchOption interface{ applyWatch(*watchOptions) }
+// and holds for the handler's task. Each applies to polls, too.
+type WatchOption interface {
+	PollOption
+	applyWatch(*watchOptions)
+}
 
 type watchOptions struct {
 	task     []TaskOption

@@ -107,7 +107,7 @@ func TestACheckThatRunsAsTheHandlerEnds(t *testing.T) {
 		ended := false
 		_, err := async.Watch(ctx, sleeper(1500*time.Millisecond), async.Every(time.Second), func(ctx context.Context) error {
 			<-ctx.Done()
-			require.ErrorIs(t, context.Cause(ctx), async.ErrScopeDone)
+			require.ErrorIs(t, context.Cause(ctx), async.ErrDismissed)
 			time.Sleep(time.Second)
 			ended = true
 			return ctx.Err()

@@ -68,7 +68,7 @@ func TestUnderWithoutCancelOnlyWhatActsOnATaskCancelsIt(t *testing.T) {
 			_, _ = f.Await(context.WithoutCancel(ctx), time.Second)
 		}, context.DeadlineExceeded},
 		"an Await whose context is done": {nil, func(ctx context.Context, f *async.Future[struct{}]) { _, _ = f.Await(ctx, time.Hour) }, errContext},
-		"its dismissal":                  {[]async.TaskOption{async.Daemon()}, func(context.Context, *async.Future[struct{}]) {}, async.ErrScopeDone},
+		"its dismissal":                  {[]async.TaskOption{async.Daemon()}, func(context.Context, *async.Future[struct{}]) {}, async.ErrDismissed},
 		"its heartbeat":                  {[]async.TaskOption{async.Heartbeat(time.Second)}, func(context.Context, *async.Future[struct{}]) {}, async.ErrNoBeat},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,6 +18,7 @@ type worker[E any] struct {
 	v        verdict    // how the item ended; here, because it is told through a function value
 	heir     *worker[E] // goes on in its place
 	inherits bool       // it is an heir
+	handed   bool       // it is concluded by another goroutine
 
 	// Of a worker of a stream:
 	w        *waiter  // it parks on this while there is no item; made on first need
@@ -27,6 +28,9 @@ type worker[E any] struct {
 
 func (w *worker[E]) fn() any         { return w.crew.fn }
 func (w *worker[E]) future() *future { return nil }
+
+// givesNothing reports that there is nothing in the values of items, as in ForEach.
+func (w *worker[E]) givesNothing() bool { return w.crew.nothing }
 
 // run is the body of the worker's goroutine.
 func (w *worker[E]) run() {
@@ -117,11 +121,13 @@ func (w *worker[E]) finish() {
 	case t.exit != byGoexit && c.s.limit == nil:
 		w.heir = c.adopt()
 		if t.leftRunning() {
+			w.handed = true
 			go w.concludeBeside(false)
 		} else {
 			w.conclude(false)
 		}
 	case c.s.on != nil:
+		w.handed = true
 		go w.concludeBeside(true)
 	default:
 		w.conclude(true)
@@ -173,6 +179,25 @@ func (w *worker[E]) leave() {
 	t.owner.leave(t)
 	c.left()
 	t.retire()
+}
+
+// rescue ends a worker whose goroutine has ended as the outcome of its item was made.
+func (w *worker[E]) rescue(v *verdict) {
+	if w.handed {
+		return
+	}
+	w.t.endUnrun()
+	if w.busy {
+		w.crew.tell(w.item, v)
+	}
+	w.crew.mu.Lock()
+	w.crew.seeking--
+	w.crew.mu.Unlock()
+	if h := w.takeHeir(); h != nil {
+		h.inherits = false
+		go h.t.main()
+	}
+	w.leave()
 }
 
 // unrun ends a worker that never ran. If it was refused, its item is left to
@@ -238,5 +263,5 @@ func (t *task) leftRunning() bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.live > 0 || h.exits != nil || h.rare != nil
+	return h.live > 0 || h.exits != nil
 }

@@ -29,7 +29,7 @@ func TestCapacityBlocksUntilThereIsRoom(t *testing.T) {
 	assert.Equal(t, [][]int{{1, 2, 3, 4}, {5, 6, 7, 8}}, s.calls())
 }
 
-// What is being flushed is held, too.
+// Items that are being flushed are held, too.
 func TestCapacityCountsWhatIsBeingFlushed(t *testing.T) {
 	s, err := inScope(t, func(ctx context.Context, b *batch.Batch[int], s *sink) error {
 		s.slow(time.Second)

@@ -10,7 +10,7 @@ import (
 // flushes what is left.
 //
 // Goroutines that are no tasks of the scope may still add, until here, and what
-// they add may have started a flusher since the tasks have ended. That one belongs
+// they add may have started a flusher since the tasks have ended. Such a flusher belongs
 // to the scope as well. So if it is flushing, the last flush is left to another
 // exit hook, which the scope runs when it has joined that task.
 func (b *Batch[T]) end(ctx context.Context, _ error) error {
@@ -21,8 +21,11 @@ func (b *Batch[T]) end(ctx context.Context, _ error) error {
 	}
 	adders := b.adders
 	b.adders = nil
+	for _, w := range adders {
+		w.settleLocked(errClosed)
+	}
 	b.mu.Unlock()
-	answerAll(adders, errClosed)
+	wakeAll(adders)
 	// No flusher is claimed any more. Those that were claimed before are members of
 	// the scope when this returns, and if they have not begun to flush they will not.
 	b.starts.Wait()
@@ -37,37 +40,36 @@ func (b *Batch[T]) end(ctx context.Context, _ error) error {
 }
 
 // last is an exit hook: nothing is added any more, and no flush is under way. It
-// flushes what is left and returns a LostError of what that does not deliver.
+// flushes what is left and returns a LostError of the items of Add that are not
+// delivered then.
 func (b *Batch[T]) last(ctx context.Context, _ error) error {
 	b.mu.Lock()
-	items, _ := b.takeLocked()
+	f := b.takeLocked()
 	b.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	f.last = true
+	returned := false
+	defer func() {
+		if lost := f.lost(); !returned && lost != nil { // the panic goes on; this is told beside it
+			async.OnExit(b.ctx, func(context.Context, error) error { return lost })
+		}
+	}()
+	err := b.deliver(ctx, f)
+	returned = true
+	if lost := f.lost(); lost != nil {
+		return lost
+	}
+	return err
+}
+
+// lost returns a LostError of the items that f, the last flight, has not delivered; nil
+// if there are none.
+func (f *flight[T]) lost() error {
+	items, err := f.refused()
 	if len(items) == 0 {
 		return nil
 	}
-	err := errUnfinished
-	defer func() {
-		b.landLast(len(items), err)
-		if err == errUnfinished { // the panic goes on; this is told beside it
-			async.OnExit(b.ctx, func(context.Context, error) error { return &LostError[T]{items, err} })
-		}
-	}()
-	if err = b.call(ctx, items); err != nil {
-		return &LostError[T]{items, err}
-	}
-	return nil
-}
-
-// landLast notes how the flush of the last n items has ended, and answers those
-// who wait for it.
-func (b *Batch[T]) landLast(n int, err error) {
-	b.mu.Lock()
-	b.flying = 0
-	if err == nil {
-		b.delivered += uint64(n)
-	}
-	flushers := b.flushers
-	b.flushers = nil
-	b.mu.Unlock()
-	answerAll(flushers, err)
+	return &LostError[T]{items, err}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -75,7 +76,55 @@ func ExampleBatch_Add() {
 	// <nil>
 }
 
-// Of what the last flush could not deliver nothing is lost silently.
+// Many requests each want their row to be on disk before they answer. Rows that come while
+// a transaction is on its way share the next one.
+func ExampleBatch_Do() {
+	written := 0
+	write := func(_ context.Context, rows []string) error {
+		written += len(rows) // BEGIN; INSERT ...; COMMIT
+		return nil
+	}
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		commits := batch.New(ctx, write)
+		return async.ForEach(ctx, slices.Values([]string{"a", "b", "c"}), func(ctx context.Context, row string) error {
+			err := commits.Do(ctx, row)
+			if errors.Is(err, batch.ErrUnderWay) {
+				return fmt.Errorf("it is not known whether %s is stored: %w", row, err)
+			}
+			return err // nil: the row is stored
+		})
+	})
+	fmt.Println(written, err)
+	// Output: 3 <nil>
+}
+
+// A store answers each row by itself: one that is refused does not keep the others out.
+func ExampleNewAnswering() {
+	table := map[string]bool{"a": true}
+	insert := func(_ context.Context, keys []string) []error {
+		answers := make([]error, len(keys))
+		for i, key := range keys {
+			if table[key] {
+				answers[i] = fmt.Errorf("duplicate key %q", key)
+			}
+			table[key] = true
+		}
+		return answers
+	}
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		rows := batch.NewAnswering(ctx, insert)
+		fmt.Println(rows.Do(ctx, "a"))
+		fmt.Println(rows.Do(ctx, "b"))
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// duplicate key "a"
+	// <nil>
+	// <nil>
+}
+
+// Items that the last flush could not deliver are not lost silently.
 func ExampleLostError() {
 	err := async.Scope(context.Background(), func(ctx context.Context) error {
 		b := batch.New(ctx, func(context.Context, []string) error { return errors.New("disk full") })

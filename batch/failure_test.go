@@ -148,7 +148,7 @@ func TestGoexitOfFlushFailsTheScope(t *testing.T) {
 	})
 }
 
-// What the last flush was given is told, also if that panics or exits.
+// Items that the last flush was given are told, also if that panics or exits.
 func TestItemsOfALastFlushThatDoesNotReturnAreLost(t *testing.T) {
 	for name, bad := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestAnEchoOfTheCancellationIsNoFailure(t *testing.T) {
 	})
 }
 
-// What a flush starts is part of it: it is joined, and its failure is the flush's.
+// A task that a flush starts is part of it: it is joined, and its failure is the flush's.
 func TestWhatAFlushStartsIsPartOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, calls int

@@ -47,7 +47,7 @@ func TestFlushWaitsForTheFlushUnderWayAndForItsTurn(t *testing.T) {
 	})
 }
 
-// What is added later need not be delivered, so producers that never stop do not
+// Items that are added later need not be delivered, so producers that never stop do not
 // hold a Flush up.
 func TestFlushWaitsOnlyForWhatWasAddedBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -99,3 +99,30 @@ func TestWhatIsOverIsNotKept(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// A ctx of a flush may be kept, as by a connection. It keeps no items.
+func TestACtxOfAFlushThatIsKeptKeepsNoItems(t *testing.T) {
+	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+		var kept []context.Context
+		gone := make(chan struct{}, 2)
+		b := New(ctx, func(ctx context.Context, _ []*[1024]byte) error {
+			kept = append(kept, ctx)
+			return nil
+		})
+		item := func() *[1024]byte {
+			p := new([1024]byte)
+			runtime.AddCleanup(p, func(gone chan struct{}) { gone <- struct{}{} }, gone)
+			return p
+		}
+		require.NoError(t, b.Add(ctx, item()))
+		require.NoError(t, b.Flush(ctx))
+		require.NoError(t, b.Do(ctx, item()))
+		for n := 0; n < 1000 && len(gone) < 2; n++ {
+			runtime.GC()
+			runtime.Gosched()
+		}
+		assert.Len(t, gone, 2)
+		runtime.KeepAlive(kept)
+		return nil
+	}))
+}

@@ -94,7 +94,7 @@ func TestAgeIsThatOfTheOldestUnderSteadyAdds(t *testing.T) {
 	assert.Len(t, s.at, 3750)
 }
 
-// What is added while a flush runs has waited that long when it is over.
+// An item that is added while a flush runs has waited that long when the flush is over.
 func TestAgeRunsOnDuringAFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(t)

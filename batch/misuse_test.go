@@ -14,6 +14,7 @@ import (
 
 func TestMisusePanicsAndSaysWhatToDo(t *testing.T) {
 	flush := func(context.Context, []int) error { return nil }
+	answering := func(context.Context, []int) []error { return nil }
 	var none context.Context
 	err := async.Scope(t.Context(), func(ctx context.Context) error {
 		b := batch.New(ctx, flush)
@@ -21,6 +22,12 @@ func TestMisusePanicsAndSaysWhatToDo(t *testing.T) {
 			"batch: New on a context without a scope: call it with the ctx of async.Scope or of a task": func() {
 				batch.New(context.Background(), flush)
 			},
+			"batch: NewAnswering on a context without a scope: call it with the ctx of async.Scope or of a task": func() {
+				batch.NewAnswering(context.Background(), answering)
+			},
+			"batch: NewAnswering with a nil function: pass what is to be called":                         func() { batch.NewAnswering[int](ctx, nil) },
+			"batch: NewAnswering: an option is nil: leave it out instead":                                func() { batch.NewAnswering(ctx, answering, nil) },
+			"batch: Do with a nil ctx: pass that of the task that waits":                                 func() { _ = b.Do(none, 1) },
 			"batch: New with a nil function: pass what is to be called":                                  func() { batch.New[int](ctx, nil) },
 			"batch: New: an option is nil: leave it out instead":                                         func() { batch.New(ctx, flush, nil) },
 			"batch: Items(n): n must be at least 1; leave the option out for no limit":                   func() { batch.Items(0) },

@@ -3,6 +3,7 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -22,7 +23,10 @@ type ledger struct {
 	mu        sync.Mutex
 	accepted  map[int]bool
 	refused   map[int]bool
+	unknown   map[int]bool // a Do was told that they were under way
+	flushed   map[int]int  // how often each was given to flush
 	delivered []int
+	withdrawn []int
 	failures  int
 }
 
@@ -30,9 +34,12 @@ func (l *ledger) told(err error, items ...int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, i := range items {
-		if err == nil {
+		switch {
+		case err == nil:
 			l.accepted[i] = true
-		} else {
+		case errors.Is(err, batch.ErrUnderWay):
+			l.unknown[i] = true
+		default:
 			l.refused[i] = true
 		}
 	}
@@ -42,6 +49,9 @@ func (l *ledger) flush(fails func() bool) func(context.Context, []int) error {
 	return func(_ context.Context, items []int) error {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		for _, i := range items {
+			l.flushed[i]++
+		}
 		if fails() {
 			l.failures++
 			return errDisk
@@ -51,10 +61,10 @@ func (l *ledger) flush(fails func() bool) func(context.Context, []int) error {
 	}
 }
 
-// Goroutines, tasks of the scope and others, add while the scope ends: well, by
+// Goroutines, tasks of the scope and others, add and do while the scope ends: well, by
 // a failing flush, or by a cancellation. Every item is delivered or lost, once, if
 // it was accepted, and neither if it was refused; and each producer's items come
-// in order.
+// in order. An item of Do is flushed at most once, and not at all if it was withdrawn.
 func TestAddRacingTheEndIsDeliveredOrRefusedAndNeverBoth(t *testing.T) {
 	rounds := 300
 	if testing.Short() {
@@ -69,12 +79,46 @@ func TestAddRacingTheEndIsDeliveredOrRefusedAndNeverBoth(t *testing.T) {
 	}
 }
 
-const perProducer = 1000
+const (
+	perProducer = 1000
+	firstOfDo   = 4 // producers from here on call Do
+)
+
+// commitAndLeave is a producer that calls Do, and does not wait for each seventh answer.
+func commitAndLeave(ctx context.Context, b *batch.Batch[int], l *ledger, p, most int) {
+	var leaving sync.WaitGroup
+	defer leaving.Wait()
+	for i := range most {
+		item := p*perProducer + i
+		short, cancel := context.WithCancelCause(ctx)
+		if i%7 == 0 {
+			leaving.Go(func() { cancel(errLeave) })
+		}
+		err := b.Do(short, item)
+		l.told(err, item)
+		if err == errLeave || err == errStop {
+			l.withdraw(item)
+		}
+		cancel(nil)
+		if errors.Is(err, async.ErrScopeEnded) {
+			return
+		}
+	}
+}
+
+var errLeave = errors.New("leave")
+
+// withdraw notes that Do has returned the bare cause: no flush has item, ever.
+func (l *ledger) withdraw(item int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.withdrawn = append(l.withdrawn, item)
+}
 
 func raceTheEnd(t *testing.T, r *rand.Rand, round int) {
 	ctx, cancel := context.WithCancelCause(asynctest.Context(t))
 	defer cancel(nil)
-	l := &ledger{accepted: map[int]bool{}, refused: map[int]bool{}}
+	l := &ledger{accepted: map[int]bool{}, refused: map[int]bool{}, unknown: map[int]bool{}, flushed: map[int]int{}}
 	fails := func() bool { return r.IntN(20) == 0 } // called with the ledger locked
 	if round%2 == 0 {
 		fails = func() bool { return false }
@@ -106,6 +150,11 @@ func raceTheEnd(t *testing.T, r *rand.Rand, round int) {
 			}
 		}
 		for p := range 2 {
+			outside.Go(func() { commitAndLeave(context.Background(), b, l, p+firstOfDo, perProducer) })
+			async.Go(ctx, func(ctx context.Context) error {
+				commitAndLeave(ctx, b, l, p+firstOfDo+2, steps)
+				return nil
+			})
 			outside.Go(func() { produce(context.Background(), p, perProducer) })
 			async.Go(ctx, func(ctx context.Context) error {
 				produce(ctx, p+2, 3*steps)
@@ -136,11 +185,23 @@ func raceTheEnd(t *testing.T, r *rand.Rand, round int) {
 		before, any := last[p]
 		require.True(t, !any || before < i, "%d after %d", i, before)
 		last[p] = i
-		require.True(t, l.accepted[i], "%d was delivered, and its Add has not said so", i)
+		require.True(t, l.accepted[i] || l.unknown[i], "%d was delivered, and its Add or Do has not said so", i)
 	}
-	require.Len(t, l.delivered, len(l.accepted), "each that was accepted")
+	for i := range l.unknown {
+		if !slices.Contains(l.delivered, i) {
+			delete(l.unknown, i)
+		}
+	}
+	require.Len(t, l.delivered, len(l.accepted)+len(l.unknown), "each that was accepted")
+	for i, times := range l.flushed {
+		require.True(t, i/perProducer < firstOfDo || times == 1, "%d of Do was flushed %d times", i, times)
+	}
+	for _, i := range l.withdrawn {
+		require.Zero(t, l.flushed[i], "%d was withdrawn and flushed", i)
+	}
 	for i := range l.refused {
 		require.False(t, slices.Contains(l.delivered, i), "%d was refused and delivered", i)
 	}
+	maps.DeleteFunc(l.accepted, func(i int, _ bool) bool { return i/perProducer >= firstOfDo })
 	assert.Zero(t, len(l.accepted)%3, "all of an Add, or none")
 }

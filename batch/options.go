@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An Option says when a batch is due, or how much it holds. Of two of a kind the
-// last one counts.
+// An Option says when a batch is due, or how much it holds. If there are two of a kind
+// the last one counts.
 type Option interface{ apply(*options) }
 
 type option func(*options)
@@ -35,7 +35,7 @@ func Items(n int) Option {
 // flushed at once, with what waits before it.
 //
 // sizeOf is called once for each item, by Add, with no lock held. If it panics,
-// Add does, and adds nothing. n < 1 and a nil sizeOf panic, and so does a New of
+// Add does, and adds nothing. It is not called for items of Do, which are due at once. n < 1 and a nil sizeOf panic, and so does a New of
 // other items than sizeOf takes.
 func Size[T any](n int, sizeOf func(item T) int) Option {
 	if n < 1 {
@@ -59,8 +59,9 @@ func Age(d time.Duration) Option {
 }
 
 // Capacity bounds how many items are held: those that wait and those that are
-// being flushed. When there is no room, Add waits, and what is held is flushed at
-// once. Without this option a Batch holds as much as is added. n < 1 panics.
+// being flushed, so also how many one flush is given. When there is no room, Add and Do
+// wait, in turn, and what is held is flushed at once. Without this
+// option a Batch holds as much as is added. n < 1 panics.
 func Capacity(n int) Option {
 	if n < 1 {
 		panic("batch: Capacity(n): n must be at least 1; leave the option out for no limit")

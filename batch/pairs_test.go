@@ -41,7 +41,7 @@ func TestAnExitHookMayFlushUnderALimitOfOne(t *testing.T) {
 	})
 }
 
-// What the last flush starts needs a slot. The task that opened the scope lends its.
+// A task that the last flush starts needs a slot. The task that opened the scope lends its.
 func TestTheLastFlushMayStartTasksUnderALimitOfOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
@@ -74,7 +74,7 @@ func TestABatchOfARunEndsWithTheRun(t *testing.T) {
 				b := batch.New(ctx, s.flush)
 				add(t, ctx, b, run)
 				return b.Flush(ctx)
-			}, async.Restart(async.Every(time.Second)))
+			}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
 			return nil
 		}))
 		assert.Equal(t, [][]int{{1}, {1}, {2}, {2}, {3}}, s.calls())
@@ -137,7 +137,7 @@ func TestABatchOfAGroupThatNobodyHoldsIsFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(t)
 		require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
-			b := batch.New(async.Open(ctx).Context(), s.flush, batch.Age(time.Second))
+			b := batch.New(async.NewGroup(ctx).Context(), s.flush, batch.Age(time.Second))
 			for range 3 {
 				add(t, ctx, b, 1)
 				runtime.GC()

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,7 +109,7 @@ func TestAnAddThatIsCutShortWhenItWasAcceptedSaysSo(t *testing.T) {
 			got = items
 			return nil
 		}, Capacity(1))
-		w := b.newWaiter()
+		w := b.newWaiter(ofAdd)
 		w.items = []int{1}
 		b.mu.Lock()
 		b.adders = append(b.adders, w)
@@ -116,9 +117,40 @@ func TestAnAddThatIsCutShortWhenItWasAcceptedSaysSo(t *testing.T) {
 		b.mu.Unlock()
 		over, cancel := context.WithCancel(ctx)
 		cancel()
-		assert.NoError(t, b.waitForRoom(over, w))
+		answer, short := b.wait(over, w)
+		assert.NoError(t, answer)
+		assert.False(t, short)
 		return nil
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []int{1}, got)
+}
+
+// A scope that has left a flush behind may take no wait for it any more. Then nobody
+// spins: the call says that the item was under way.
+func TestDoThatCannotWaitForTheFlushOfItsItemDoesNotSpin(t *testing.T) {
+	var b *Batch[int]
+	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
+		b = New(ctx, func(context.Context, []int) error { return nil })
+		return nil
+	}))
+	w := b.newWaiter(ofDo)
+	w.taken = true
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan error, 1)
+	go func() { told <- b.waitForAnswer(ctx, w) }()
+	for range 1_000_000 {
+		select {
+		case err := <-told:
+			assert.ErrorIs(t, err, ErrUnderWay)
+			assert.ErrorIs(t, err, async.ErrScopeEnded)
+			cancel()
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
+	cancel()
+	<-told
+	t.Error("it spins")
 }

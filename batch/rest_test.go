@@ -18,7 +18,7 @@ var errGone = errors.New("the receiver is gone")
 func carryOn(error) error { return nil }
 
 // The time of the age may be up just before a flush begins, and be told of only when
-// that has failed. That does not end the rest which follows.
+// that has failed. Such a late timer does not end the rest which follows.
 func TestATimerThatComesTooLateDoesNotEndTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

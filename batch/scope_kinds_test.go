@@ -15,12 +15,12 @@ import (
 	"github.com/ambit-go/ambit/batch"
 )
 
-// What a batch belongs to, and what else its scope has been told.
+// The scope that a batch belongs to, and what else that has been told.
 
 func TestABatchOfAGroupEndsWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(t)
-		g := async.Open(t.Context())
+		g := async.NewGroup(t.Context())
 		b := batch.New(g.Context(), s.flush, batch.Age(time.Second))
 		for i := range 10 {
 			require.NoError(t, g.Go(func(ctx context.Context) error { return b.Add(ctx, i) }))
@@ -35,12 +35,12 @@ func TestABatchOfAGroupEndsWithIt(t *testing.T) {
 	})
 }
 
-// An empty group holds nobody up. What its batch holds is flushed all the same.
+// An empty group holds nobody up. The items of its batch are flushed all the same.
 func TestABatchOfAGroupThatNobodyStopsEndsWithTheOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(t)
 		err := async.Scope(t.Context(), func(ctx context.Context) error {
-			b := batch.New(async.Open(ctx).Context(), s.flush)
+			b := batch.New(async.NewGroup(ctx).Context(), s.flush)
 			return b.Add(ctx, 1)
 		})
 		require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestAFailingFlushFailsTheGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(t)
 		s.fails = 1
-		g := async.Open(t.Context())
+		g := async.NewGroup(t.Context())
 		add(t, t.Context(), batch.New(g.Context(), s.flush, batch.Items(1)), 1)
 		synctest.Wait()
 		assert.Equal(t, errDisk, context.Cause(g.Context()))
@@ -229,7 +229,7 @@ func TestShutdownEndsABatchAtTheRoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(t)
 		root, check := asynctest.Root(t.Context())
-		b := batch.New(async.Open(root).Context(), s.flush, batch.Age(time.Hour))
+		b := batch.New(async.NewGroup(root).Context(), s.flush, batch.Age(time.Hour))
 		add(t, root, b, 1)
 		require.NoError(t, check())
 		assert.Equal(t, []int{1}, s.delivered())

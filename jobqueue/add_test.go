@@ -28,7 +28,7 @@ func TestAddAllIsOneStep(t *testing.T) {
 	})
 }
 
-// What cannot be found again is not accepted, and nothing is left locked.
+// A job that cannot be found again is not accepted, and nothing is left locked.
 func TestKeysThatCannotBeFoundAreRejected(t *testing.T) {
 	t.Run("not equal to themselves", func(t *testing.T) {
 		q := jobqueue.New[float64]()
@@ -122,7 +122,7 @@ func TestTheMoreUrgentIsTakenFirst(t *testing.T) {
 	assert.Equal(t, []page{{3, "high"}, {4, "high"}, {7, "high"}, {2, ""}, {5, ""}, {1, "low"}, {6, "low"}}, q.Queued())
 }
 
-// Of two jobs the one with the greater number is taken first, at the ends of the
+// The one of two jobs that has the greater number is taken first, at the ends of the
 // range too.
 func TestTheGreaterNumberIsTakenFirst(t *testing.T) {
 	q := jobqueue.New[int](jobqueue.Priority(func(job int) int { return job }))

@@ -131,7 +131,7 @@ func TestRetryDelayKeepsThePlace(t *testing.T) {
 	})
 }
 
-// What is dead is not asked for how long it waits.
+// A dead job is not asked for how long it waits.
 func TestRetryDelayIsNotAskedForTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

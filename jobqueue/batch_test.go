@@ -87,7 +87,7 @@ func TestEveryBatchIsSettledByItself(t *testing.T) {
 	}
 }
 
-// What a batch has started has ended, and its hooks have run, before the worker
+// Tasks that a batch has started have ended, and its hooks have run, before the worker
 // takes the next one.
 func TestABatchEndsBeforeTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestABatchEndsBeforeTheNext(t *testing.T) {
 	})
 }
 
-// What f takes beside its batch is settled with it, from this queue or another.
+// A job that f takes beside its batch is settled with it, from this queue or another.
 func TestABatchSettlesWhatItHasTakenBeside(t *testing.T) {
 	q, other := queueOf(1, 2, 3, 4), queueOf(5)
 	require.NoError(t, q.Consume(t.Context(), 1, 1, func(ctx context.Context, jobs []int) error {

@@ -81,8 +81,8 @@ type core[K comparable, T any] struct {
 	// It is set by Close and by the end of a Drain, for good; noAdds holds then.
 	closed bool
 
-	// free has nodes to be used again, chained by next: what nobody refers to any
-	// more. spare is how many there are.
+	// free has nodes that nobody refers to and that are to be used again, chained by
+	// next. spare is how many there are.
 	free  *node[K, T]
 	spare int
 }
@@ -141,7 +141,7 @@ func (c *core[K, T]) addNode(key K, job T, priority int, at, now time.Duration) 
 	c.enqueue(n, at, now)
 }
 
-// addRerun notes that n, which is taken, is to run once more. Of several calls
+// addRerun notes that n, which is taken, is to run once more. If there are several calls
 // the newest job counts, and the earliest time.
 func (c *core[K, T]) addRerun(n *node[K, T], r rerun[T]) {
 	if n.again == nil {
@@ -210,7 +210,8 @@ func (c *core[K, T]) take(h *holder[K, T], now time.Duration) *node[K, T] {
 }
 
 // remove removes what is still to run of key: the job if it is not in progress,
-// otherwise its rerun. What is in progress is its holder's, and stays. It returns the job, and false if there was none.
+// otherwise its rerun. A job in progress is its holder's, and stays. remove returns the
+// job, and false if there was none.
 func (c *core[K, T]) remove(key K) (job T, ok bool) {
 	n := c.nodes.get(key)
 	switch {
@@ -234,10 +235,10 @@ func (c *core[K, T]) remove(key K) (job T, ok bool) {
 // queued returns how many jobs are not in progress.
 func (c *core[K, T]) queued() int { return c.ready.len() + c.delayed.len() }
 
-// left returns how many jobs may be taken or will be retried: what Drain waits
-// for beside the jobs in progress.
-func (c *core[K, T]) left() int { return c.ready.len() + c.retries }
+// waiting returns how many jobs may be taken or will be retried: Drain waits for these
+// beside the jobs in progress.
+func (c *core[K, T]) waiting() int { return c.ready.len() + c.retries }
 
-// drained reports whether Drain has nothing left to wait for. Nothing is taken
+// drained reports whether Drain has nothing to wait for. Nothing is taken
 // from a closed queue, so there only the jobs in progress count.
-func (c *core[K, T]) drained() bool { return c.taken == 0 && (c.closed || c.left() == 0) }
+func (c *core[K, T]) drained() bool { return c.taken == 0 && (c.closed || c.waiting() == 0) }

@@ -9,11 +9,11 @@
 //		return makeThumbnail(ctx, jobs[0]) // nil: done. Anything else: back in its place
 //	})
 //
-// What is queued or in progress is not added again. A job is removed when the
+// A job that is queued or in progress is not added again. It is removed when the
 // scope that took it ends well. If that fails, panics, calls Goexit or is
 // cancelled, the job goes back to its place in the queue, before everything
 // that was added later. So a job is never lost while the process lives, never
-// in the hands of two at once, and run until it ends well (at least once: make
+// held by two at once, and run until it ends well (at least once: make
 // it safe to repeat), or until it is given up by [MaxAttempts].
 //
 // # Choosing
@@ -44,7 +44,7 @@
 // nothing of it, so it is no lock. A job that is changed while it is queued must
 // keep its key.
 //
-// The model is a job queue for ZIO whose jobs are taken in a Scope. That a job
-// may be added once more while it is in progress ([RunAgain]) is from the
-// workqueue of Kubernetes.
+// The model is a job queue for ZIO whose jobs are taken in a Scope. [RunAgain], by which
+// a job may be added once more while it is in progress, is from the workqueue of
+// Kubernetes.
 package jobqueue

@@ -11,8 +11,8 @@ import (
 	"github.com/ambit-go/ambit/jobqueue"
 )
 
-// Whether a queue was closed with jobs left is decided when the drain ends. What is
-// removed after that, before Drain has heard of it, was left all the same.
+// Whether a queue was closed with jobs left is decided when the drain ends. A job that
+// is removed after the end, before Drain has returned, was left all the same.
 func TestWhatIsRemovedAfterADrainHasEndedWasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *jobqueue.Queue[int, int]

@@ -81,7 +81,7 @@ func ExampleQueue_AddAfter() {
 	// later
 }
 
-// What the scope has taken goes back to its place, because the scope fails.
+// A job that the scope has taken goes back to its place, because the scope fails.
 func ExampleQueue_Take() {
 	q := jobqueue.New[int]()
 	q.AddAll(1, 2, 3)
@@ -132,7 +132,7 @@ func ExampleQueue_Consume() {
 	// <nil>
 }
 
-// Of a batch, what was done stays done although the batch fails.
+// Jobs that were done stay done although their batch fails.
 func ExampleQueue_Ack() {
 	q := jobqueue.New[int]()
 	q.AddAll(1, 2, 3)
@@ -144,7 +144,7 @@ func ExampleQueue_Ack() {
 	// Output: [3]
 }
 
-// Of a batch, one fails and the others are done.
+// One job of a batch fails and the others are done.
 func ExampleQueue_Nack() {
 	q := jobqueue.New[int]()
 	q.AddAll(1, 2, 3)
@@ -163,7 +163,7 @@ func ExampleQueue_Remove() {
 	// Output: true false [2]
 }
 
-// What is left when a queue is closed can be listed.
+// Jobs that are queued when a queue is closed can be listed.
 func ExampleQueue_Close() {
 	q := jobqueue.New[int]()
 	q.AddAll(1, 2)

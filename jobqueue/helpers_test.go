@@ -22,7 +22,7 @@ func queueOf[T comparable](jobs ...T) *jobqueue.Queue[T, T] {
 }
 
 // isDone reports whether f has settled.
-func isDone[T any](f *async.Future[T]) bool { return f.State() == async.Done }
+func isDone[T any](f *async.Future[T]) bool { return f.State() == async.StateDone }
 
 // A page is a job with a key and something beside it.
 type page struct {

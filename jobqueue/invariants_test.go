@@ -34,7 +34,7 @@ func TestOneJobOfAKeyIsKnown(t *testing.T) {
 	q.Close()
 }
 
-// A job is in the hands of at most one scope. What one has taken nobody else
+// At most one scope holds a job. A job that one has taken nobody else
 // is given, although there is nothing else.
 func TestAJobIsInOneHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

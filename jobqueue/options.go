@@ -7,7 +7,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// An Option changes a queue. Of two of a kind the last one counts. Those with
+// An Option changes a queue. If there are two of a kind the last one counts. Options with
 // functions of jobs must be of the job type of the queue, or its making panics.
 type Option interface{ apply(*options) }
 
@@ -28,7 +28,7 @@ type options struct {
 // Policy is what adding a job does while one with its key is in progress.
 type Policy uint8
 
-// What to do with a job whose key is in progress.
+// Policies of [WhileRunning].
 const (
 	Reject   Policy = iota // do not accept it
 	RunAgain               // accept it, and run the newest after the one in progress has ended
@@ -80,8 +80,8 @@ func RetryDelay(interval async.Interval) Option {
 }
 
 // Capacity bounds how many jobs may be queued, delayed ones included; those in
-// progress do not count. A full queue rejects what is added. What fails still
-// goes back, beyond n if need be, and so does a second run. n < 1 panics.
+// progress do not count. A full queue rejects what is added. A job that fails
+// still goes back, beyond n if need be, and so does a second run. n < 1 panics.
 func Capacity(n int) Option {
 	if n < 1 {
 		panic("jobqueue: Capacity(n): n must be at least 1; leave the option out for no limit")
@@ -129,7 +129,7 @@ type Event[T any] struct {
 // EventKind says what has become of a job.
 type EventKind uint8
 
-// What may become of a job.
+// The kinds of events.
 const (
 	Added    EventKind = iota // accepted, for now or for later
 	Rejected                  // not accepted: ErrDuplicate, ErrFull, ErrKey or ErrClosed

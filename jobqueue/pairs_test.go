@@ -144,7 +144,7 @@ func TestEveryPairOfOptionsAndCalls(t *testing.T) {
 					seed++
 					synctest.Test(t, func(t *testing.T) {
 						m := &meeting{t: t, held: make(map[int]int), events: make(map[EventKind]int)}
-						m.root = bridge.NewRoot(t.Context(), func(error) {})
+						m.root = bridge.NewRoot(t.Context(), func(error) {}, func(string) {})
 						var opts []Option
 						if first.make != nil {
 							opts = append(opts, first.make(m))

@@ -15,7 +15,7 @@ import (
 	"github.com/ambit-go/ambit/jobqueue"
 )
 
-// What users' functions do wrong while jobs are settled is told by the scope,
+// A fault of users' functions while jobs are settled is told by the scope,
 // and no job is lost for it.
 func TestPanicsWhileSettling(t *testing.T) {
 	shaky := jobqueue.RetryDelay(func(failed int) time.Duration { panic(errBoom) })

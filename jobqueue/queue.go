@@ -94,7 +94,7 @@ func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
 
 // AddAll adds the jobs in one step, in order: nobody sees some of them without
 // the others, and waiting calls of Take are served in the order of the jobs. It
-// returns those that were rejected, in order. Of two with the same key the
+// returns those that were rejected, in order. If two have the same key the
 // second is a duplicate. The jobs count towards the [Capacity] before a waiting
 // call of Take is handed any of them.
 func (q *Queue[K, T]) AddAll(jobs ...T) (rejected []T) {

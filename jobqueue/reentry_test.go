@@ -15,7 +15,7 @@ import (
 	"github.com/ambit-go/ambit/jobqueue"
 )
 
-// What a batch leaves unread is discarded before the next batch begins.
+// A value that a batch leaves unread is discarded before the next batch begins.
 func TestAValueThatABatchLeavesIsDiscardedBeforeTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queueOf(1, 2)

@@ -40,13 +40,13 @@ func (c *core[K, T]) fail(n *node[K, T], at, now time.Duration) (dead bool) {
 		return true
 	}
 	if c.closed {
-		at = now // no clock runs any more, so n would never be seen among the ready jobs
+		at = now // the timer is stopped for good, so n would never be seen among the ready jobs
 	}
 	c.goBack(n, at, now)
 	return false
 }
 
-// stop ends a run of n that was told to stop. That is nobody's failure: n goes
+// stop ends a run of n that was told to stop, which is nobody's failure: n goes
 // back to its place and is ready at once.
 func (c *core[K, T]) stop(n *node[K, T], now time.Duration) {
 	c.endRun(n, now)
@@ -66,7 +66,7 @@ func (c *core[K, T]) goBack(n *node[K, T], at, now time.Duration) {
 }
 
 // end forgets n, whose last run has ended. If a newer job of its key was added
-// while it ran, that is queued as a job of its own.
+// while it ran, the newer job is queued as a job of its own.
 func (c *core[K, T]) end(n *node[K, T], now time.Duration) {
 	key, r := n.key, n.again // forget clears n
 	c.forget(n)

@@ -12,7 +12,7 @@ import (
 // by the end of the scope that took them. Every job is settled once. A second
 // call finds that no scope holds the job, or another one.
 //
-// What becomes of a job:
+// Each function says what becomes of a job:
 //
 //	doneLocked      it is removed
 //	stopLocked      it goes back to its place; that was no failure
@@ -107,9 +107,9 @@ func (q *Queue[K, T]) takenLocked(scope context.Context, key K) *node[K, T] {
 
 // ScopeEnds settles what h still holds. Package async calls it on the goroutine
 // that ends the scope. No users' code may run in it, so if some has to run the
-// settling is left to an exit hook, which is the next one that runs. What is
-// taken or settled between the two is seen by the hook: it looks at what h holds
-// then.
+// settling is left to an exit hook, which is the next one that runs. The
+// hook looks at what h holds then, so it sees jobs that were taken or settled between
+// the two.
 func (h *holder[K, T]) ScopeEnds(how bridge.Ending, outcome error) {
 	q := h.q
 	if q.observer == nil && (how != bridge.Failed || q.retry == nil && q.dead == nil) {
@@ -201,7 +201,7 @@ func (q *Queue[K, T]) failAll(nodes []*node[K, T], err error, t *turn[K, T]) {
 		return
 	}
 	// The nodes are read before the lock is given back. While the function is
-	// called they are in the hands of q.failing: they count as in progress, so
+	// called q.failing holds them: they count as in progress, so
 	// Drain waits for them, and no other call settles them.
 	failures := make([]int, len(nodes)) // how many each has now; 0 if it will be dead
 	for i, n := range nodes {
@@ -233,7 +233,7 @@ func (q *Queue[K, T]) failLocked(nodes []*node[K, T], delays []time.Duration, er
 		if q.core.fail(n, after(now, delays[i]), now) {
 			e.Kind = Dead
 			if q.dead != nil {
-				m := t.after()
+				m := t.followUp()
 				m.dead = append(m.dead, deadJob[T]{e.Job, err})
 			}
 		}

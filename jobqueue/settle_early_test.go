@@ -51,7 +51,7 @@ func TestAJobNamedTwiceIsSettledOnce(t *testing.T) {
 	}
 }
 
-// What a consumer took, tasks that it has started may settle. A stranger may
+// Tasks that a consumer has started may settle what it took. A stranger may
 // not, nor may the scope around.
 func TestHoldersAreLookedForOutwards(t *testing.T) {
 	q := queueOf(1, 2, 3)

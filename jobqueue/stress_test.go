@@ -35,7 +35,7 @@ func TestNothingIsLostAndNothingIsInTwoHands(t *testing.T) {
 			}
 		})
 	}
-	root := bridge.NewRoot(t.Context(), func(error) {}) // a Goexit has nobody to be told to
+	root := bridge.NewRoot(t.Context(), func(error) {}, func(string) {}) // a Goexit has nobody to be told to
 	consume := func(r *rand.Rand) {
 		defer func() { _ = recover() }()
 		ctx, cancel := context.WithCancel(root)

@@ -28,7 +28,7 @@ func (t *table[K, V]) remove(key K) {
 	}
 }
 
-// shrink moves what is left to a map of that size.
+// shrink moves the elements to a map of their number.
 func (t *table[K, V]) shrink() {
 	small := make(map[K]V, len(t.m))
 	for key, value := range t.m {

@@ -57,7 +57,7 @@ func TestAServedWaiterGivesOn(t *testing.T) {
 	assert.Equal(t, uint64(2), q.Stats().Done)
 }
 
-// What a waiter was handed and somebody of its scope has settled meanwhile is not
+// A job that a waiter was handed and somebody of its scope has settled meanwhile is not
 // its own any more, although the same scope has it again. It waits on.
 func TestWhatOthersHaveSettledIsNotAWaiters(t *testing.T) {
 	q := New[int]()

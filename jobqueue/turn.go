@@ -16,22 +16,22 @@ type turn[K comparable, T any] struct {
 	now     time.Duration
 	hasTime bool // now is the time; the clock has been read
 	woken   waiters[K, T]
-	more    *turnMore[T] // nil in most turns
+	follow  *followUp[T] // nil in most turns
 }
 
-// turnMore is what is to be done after few turns.
-type turnMore[T any] struct {
+// A followUp is what is to be done after a turn, beside waking waiters. Few turns have one.
+type followUp[T any] struct {
 	events  []Event[T]   // for the observer
 	dead    []deadJob[T] // for the function of MaxAttempts
-	drained []*drainWait // calls of Drain that are over
+	drained []*drainWait // calls of Drain that have ended
 }
 
-// after returns what is to be done after the turn, to be added to.
-func (t *turn[K, T]) after() *turnMore[T] {
-	if t.more == nil {
-		t.more = new(turnMore[T])
+// followUp returns what is to be done after the turn, to be added to.
+func (t *turn[K, T]) followUp() *followUp[T] {
+	if t.follow == nil {
+		t.follow = new(followUp[T])
 	}
-	return t.more
+	return t.follow
 }
 
 // A deadJob is a job that is given up, and why.
@@ -45,8 +45,8 @@ type drainWait struct {
 	promise *async.Promise[struct{}]
 
 	// These are guarded by the mu of the queue.
-	over bool  // nothing is left to wait for
-	err  error // over: what Drain returns
+	ended bool  // there is nothing to wait for
+	err   error // ended: what Drain returns
 }
 
 // time returns when the turn takes place. It reads the clock if nobody has asked
@@ -91,9 +91,9 @@ func (q *Queue[K, T]) unlock(t *turn[K, T]) {
 		q.armLocked(t)
 	}
 	q.mu.Unlock()
-	// What the waiters were handed was written before the lock was given back, and
+	// The jobs that the waiters were handed were written before the lock was given back, and
 	// their promises are resolved after that. So a waiter that wakes sees it.
-	if t.more != nil {
+	if t.follow != nil {
 		q.callUsers(t)
 	} else if t.woken.first != nil {
 		t.woken.wake()
@@ -104,8 +104,8 @@ func (q *Queue[K, T]) unlock(t *turn[K, T]) {
 // a Take returns after the observer was told what is taken.
 func (q *Queue[K, T]) callUsers(t *turn[K, T]) {
 	defer t.wake()
-	defer callEach(t.more.dead, func(d deadJob[T]) { q.dead(d.job, d.err) })
-	callEach(t.more.events, q.observer)
+	defer callEach(t.follow.dead, func(d deadJob[T]) { q.dead(d.job, d.err) })
+	callEach(t.follow.events, q.observer)
 }
 
 // callEach calls f with each of elems, in order. If a call panics, or calls Goexit, the
@@ -122,10 +122,10 @@ func callEach[E any](elems []E, f func(E)) {
 	}
 }
 
-// wake wakes the calls of Take and Drain that are over. No lock is held.
+// wake wakes the calls of Take and Drain that have ended. No lock is held.
 func (t *turn[K, T]) wake() {
 	t.woken.wake()
-	for _, d := range t.more.drained {
+	for _, d := range t.follow.drained {
 		d.promise.Resolve(struct{}{})
 	}
 }
@@ -164,6 +164,6 @@ func (q *Queue[K, T]) tellTaken(t *turn[K, T], n *node[K, T]) {
 
 // tell has the observer told of e at the end of the turn. There must be one.
 func (t *turn[K, T]) tell(e Event[T]) {
-	m := t.after()
+	m := t.followUp()
 	m.events = append(m.events, e)
 }

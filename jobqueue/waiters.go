@@ -90,8 +90,8 @@ func (c *core[K, T]) pending() bool {
 }
 
 // serve hands the ready jobs to the waiters, each as many as it may have, and
-// puts the waiters that were served on woken. The jobs are in the hands of a
-// waiter before the lock is given back. So no other call can take them first,
+// puts the waiters that were served on woken. A waiter has its jobs
+// before the lock is given back. So no other call can take them first,
 // and no waiter is woken in vain.
 //
 // It returns the holders of waiters that got nothing, because the queue is

@@ -1,6 +1,7 @@
 package kvqueue
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -39,5 +40,12 @@ func (e *LostError) Error() string {
 // Is reports whether target is [ErrLost].
 func (e *LostError) Is(target error) bool { return target == ErrLost }
 
-// Unwrap returns the last error of the store.
-func (e *LostError) Unwrap() error { return e.Err }
+// Unwrap returns the last error of the store, but not one of a context: a call of the queue took
+// too long then, and whoever asks for the end of a context means a context of its own. A scope whose
+// time is up would take the loss for an echo of that.
+func (e *LostError) Unwrap() error {
+	if matches(e.Err, context.DeadlineExceeded) || matches(e.Err, context.Canceled) {
+		return nil
+	}
+	return e.Err
+}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // A life is the time in which a session keeps this process alive in the eyes of the
@@ -20,8 +19,9 @@ type life struct {
 	s  Session
 	id int64
 
-	lost chan struct{} // closed when the life has ended, and why says for what reason
-	why  *LostError    // is there from the start, so that it can be a cause; filled in before lost is closed
+	lost context.Context         // done when the life has ended; its cause is why
+	lose context.CancelCauseFunc // of lost; called by end, once
+	why  *LostError              // filled in before lost is done
 
 	mu       sync.Mutex
 	over     bool
@@ -98,8 +98,9 @@ func (q *Queue) begin(ctx context.Context) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{q: q, s: s, id: s.ID(), lost: make(chan struct{}), why: &LostError{Queue: q.name}, deadline: q.deadline(sent),
+	l := &life{q: q, s: s, id: s.ID(), why: &LostError{Queue: q.name}, deadline: q.deadline(sent),
 		delayed: map[*time.Timer]*claim{}}
+	l.lost, l.lose = context.WithCancelCause(context.Background())
 	l.settles = combiner[settlement]{group: q.group, take: q.takeSettlements, run: l.settleBatch}
 	_, err = q.kv.Commit(ctx, nil, []Write{
 		{Key: q.lay.session("l", l.id), Value: []byte(q.set.owner), Session: s},
@@ -138,7 +139,7 @@ func (l *life) err() error {
 	case !over:
 		return nil
 	}
-	<-l.lost
+	<-l.lost.Done()
 	return l.why
 }
 
@@ -158,10 +159,10 @@ func (l *life) end(reason string, err error) {
 		c.counted, lost = true, lost+1
 	}
 	l.why.Reason, l.why.Err = reason, err
-	close(l.lost)
+	l.lose(l.why)
 	l.q.forget(l)
 	for t := range takes { // by now their claims are no more
-		bridge.Fail(t.scope, l.why)
+		async.Fail(t.ctx, l.why)
 	}
 	if lost > 0 {
 		l.tellLost(lost, reason)
@@ -230,7 +231,7 @@ func (l *life) pause(ctx context.Context, d time.Duration) error {
 		t := time.NewTimer(min(left, time.Second))
 		select {
 		case <-t.C:
-		case <-l.lost:
+		case <-l.lost.Done():
 			t.Stop()
 			return l.why
 		case <-ctx.Done():

@@ -32,6 +32,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 // record has three handles on a store that answers slowly make a history, with so many items of
 // each producer. The network of one fails for longer than its session lives, now and then.
 func record(t *testing.T, h *proof.History, kv kvqueue.KV, seed uint64, each int, faults func([]kvqueue.Guard, []kvqueue.Write) memkv.Fault) {
+	defer bound(seed)()
 	h.Exact = true
 	dice := proof.NewDice(seed + 1)
 	var clients []*proof.Client

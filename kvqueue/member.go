@@ -99,7 +99,7 @@ func (m *member) work(ctx context.Context) error {
 	err := async.Scope(ctx, func(ctx context.Context) error {
 		async.Go(ctx, m.follow, async.Daemon())
 		return m.claim(ctx)
-	}, async.StopOn(m.lost, m.why))
+	}, async.StopWith(m.lost))
 	m.stopRides()
 	if m.parts.Load() {
 		m.giveUp(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,11 +54,16 @@ var errFails = fmt.Errorf("the handler fails")
 
 func runProgram(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
+		defer bound(seed)()
 		p := &program{t: t, dice: proof.NewDice(seed), ledger: proof.NewLedger()}
 		var faulty atomic.Bool
 		faulty.Store(true)
+		var steps atomic.Int64
 		faults := proof.Faults(p.dice, []int{0, 20, 100, 300}[p.dice.N(4)])
 		store := memkv.New(memkv.Faults(func(g []kvqueue.Guard, w []kvqueue.Write) memkv.Fault {
+			if steps.Add(1) == mostSteps {
+				endless(seed, fmt.Sprintf("%d transactions", mostSteps))
+			}
 			if !faulty.Load() {
 				return memkv.None
 			}
@@ -95,6 +101,21 @@ func runProgram(t *testing.T, seed uint64) {
 		out.Report(t)
 		p.ledger.Check(t, in, out)
 	})
+}
+
+// mostSteps is how many transactions a program may ask for. Those that end need some thousands.
+const mostSteps = 1_000_000
+
+// bound ends the process if a random program has not ended after an hour of its bubble's time, which
+// a queue that waits for what never comes lets go on for ever, at full load. A program that ends
+// takes about a minute of it. Call the function that bound returns at the end of the program.
+func bound(seed uint64) (end func() bool) {
+	return time.AfterFunc(time.Hour, func() { endless(seed, "an hour of its bubble") }).Stop
+}
+
+func endless(seed uint64, after string) {
+	debug.SetTraceback("all")
+	panic(fmt.Sprintf("kvqueue: the program of seed %d has not ended after %s", seed, after))
 }
 
 // handle opens a handle, uses it, and closes or kills it.

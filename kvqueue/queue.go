@@ -74,8 +74,8 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	}
 	q.lay = newLayout(q.set.prefix, name)
 	q.lastSpan.Store(window)
-	q.group = async.Open(context.Background(), async.Name("kvqueue "+name))
-	q.returns = async.Open(q.group.Context(), async.Name("kvqueue: give items of "+name+" back"))
+	q.group = async.NewGroup(context.Background(), async.Name("kvqueue "+name))
+	q.returns = async.NewGroup(q.group.Context(), async.Name("kvqueue: give items of "+name+" back"))
 	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch}
 	if err := q.check(ctx); err != nil {
 		return nil, errors.Join(err, q.group.Stop(context.WithoutCancel(ctx), ErrClosed))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // claims claims at least one item and at most so many, in the order of the queue. It blocks
@@ -133,9 +132,11 @@ func (q *Queue) Do(ctx context.Context, most int, f func(ctx context.Context, it
 
 // in calls f with items in a scope, and settles them by its end. It calls finished before it
 // acknowledges them: not if they go back.
-func (q *Queue) in(ctx context.Context, items []Item, f func(ctx context.Context, items []Item) error, finished func()) (err error) {
+func (q *Queue) in(
+	ctx context.Context, items []Item, f func(ctx context.Context, items []Item) error, finished func(),
+) (err error) {
 	l := items[0].claim.life
-	run := run{how: bridge.Stopped} // it may be told to stop before it has begun
+	how := async.Stopped // f may be told to stop before it has begun
 	ended := false
 	defer func() {
 		if !ended { // a panic or Goexit
@@ -143,12 +144,14 @@ func (q *Queue) in(ctx context.Context, items []Item, f func(ctx context.Context
 		}
 	}()
 	err = async.Scope(ctx, func(ctx context.Context) error {
-		run.how = bridge.Failed
-		bridge.AtEnd(bridge.ScopeOf(ctx), &run)
+		async.OnExit(ctx, func(_ context.Context, outcome error) error { // the last hook that is run
+			how = async.EndingOf(outcome)
+			return nil
+		})
 		return f(ctx, items)
-	}, async.Name("kvqueue "+q.name), async.StopOn(l.lost, l.why))
+	}, async.Name("kvqueue "+q.name), async.StopWith(l.lost))
 	ended = true
-	v := verdictOf(run.how)
+	v := verdictOf(how)
 	if v == done {
 		finished()
 	}
@@ -162,19 +165,13 @@ func (q *Queue) in(ctx context.Context, items []Item, f func(ctx context.Context
 	return err
 }
 
-// A run is told how a scope ends that works on items.
-type run struct{ how bridge.Ending }
-
-// ScopeEnds is called by package async, before the scope returns.
-func (r *run) ScopeEnds(how bridge.Ending, _ error) { r.how = how }
-
 // verdictOf returns what becomes of the items of a scope that ended so: a run that was told
 // to stop has not failed, and is not done either.
-func verdictOf(how bridge.Ending) verdict {
+func verdictOf(how async.Ending) verdict {
 	switch how {
-	case bridge.Stopped:
+	case async.Stopped:
 		return returned
-	case bridge.Failed:
+	case async.Failed:
 		return failed
 	default:
 		return done

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // Take claims items as [Queue.Do] does, for the scope of ctx, and returns them. They are
@@ -14,7 +13,9 @@ import (
 // attempt later, if it failed; back without an attempt if it was told to stop. ctx itself may
 // end before, as one with a time limit for the wait does: that changes nothing for the items.
 //
-// If the claims are lost the scope is cancelled with a [*LostError], which is its failure.
+// If the claims are lost the scope is cancelled with a [*LostError], which is its failure. A scope
+// that was cancelled before lists it beside its cause: if it was told to stop, that stays how it
+// has ended, and no attempt is spent on what it has taken from other queues.
 // When all of the items were settled, by [Queue.Ack] and the like, the scope keeps nothing of
 // them, however long it lasts.
 //
@@ -31,17 +32,13 @@ func (q *Queue) TryTake(ctx context.Context, most int) ([]Item, error) {
 }
 
 func (q *Queue) take(ctx context.Context, most int, try bool) ([]Item, error) {
-	scope := bridge.ScopeOf(ctx)
-	if scope == nil {
-		return nil, ErrNoScope
-	}
-	t := &taken{scope: scope}
-	if t.atEnd = bridge.AtEnd(scope, t); t.atEnd == nil {
-		return nil, async.ErrScopeEnded
+	t := &taken{ctx: ctx}
+	if err := t.join(); err != nil {
+		return nil, err
 	}
 	items, err := q.claims(ctx, most, try)
 	if err != nil || len(items) == 0 {
-		t.atEnd.Remove()
+		t.stop()
 		return nil, err
 	}
 	if !t.has(items) {
@@ -56,13 +53,37 @@ func (q *Queue) take(ctx context.Context, most int, try bool) ([]Item, error) {
 // with the life of the claims until the scope ends or all of the claims have, whichever is
 // first.
 type taken struct {
-	scope context.Context
-	atEnd bridge.Registration // has ScopeEnds called
+	ctx  context.Context // its scope is that of the items
+	stop func() bool     // takes end off the scope
 
 	mu    sync.Mutex
 	over  bool   // the scope has ended
 	items []Item // nil when all of them were settled
 	left  int    // how many of them were not
+}
+
+// join has end called at the end of the scope. It returns an error if there is no scope, or the
+// scope has ended.
+func (t *taken) join() (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case string:
+			if t.ctx == nil {
+				panic(r)
+			}
+			err = ErrNoScope
+		default:
+			panic(r)
+		}
+	}()
+	t.stop = async.OnExit(t.ctx, t.end)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return async.ErrScopeEnded
+	}
+	return nil
 }
 
 // has gives t its items, and reports false if the scope has ended before.
@@ -89,26 +110,23 @@ func (t *taken) settled(l *life) {
 	}
 	t.mu.Unlock()
 	if last {
-		t.atEnd.Remove()
+		t.stop()
 		l.unlook(t)
 	}
 }
 
-// ScopeEnds is called by package async when the scope ends. It leaves the settling, which
-// waits, to the exit hook that is run next.
-func (t *taken) ScopeEnds(how bridge.Ending, outcome error) {
+// end is the exit hook of the scope: it settles what is left.
+func (t *taken) end(ctx context.Context, outcome error) error {
 	t.mu.Lock()
 	t.over = true
 	items := t.items
 	t.mu.Unlock()
 	if len(items) == 0 {
-		return
+		return nil
 	}
 	items[0].claim.life.unlook(t)
-	async.OnExit(t.scope, func(ctx context.Context, _ error) error {
-		_, err := settleAll(ctx, items, verdictOf(how), outcome)
-		return err
-	})
+	_, err := settleAll(ctx, items, verdictOf(async.EndingOf(outcome)), outcome)
+	return err
 }
 
 // look has t told when the claims of l are lost, unless there is nobody to be told any more.
@@ -123,8 +141,8 @@ func (l *life) look(t *taken) {
 	}
 	l.mu.Unlock()
 	if over {
-		<-l.lost
-		bridge.Fail(t.scope, l.why)
+		<-l.lost.Done()
+		async.Fail(t.ctx, l.why)
 	}
 }
 

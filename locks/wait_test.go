@@ -247,7 +247,10 @@ func TestTheEndOfCtxWhileWaitingIsAnEchoForAScope(t *testing.T) {
 			synctest.Wait()
 			return why
 		})
-		assert.Same(t, why, err, "nothing else has gone wrong")
+		var list *async.ScopeError
+		require.ErrorAs(t, err, &list)
+		assert.Equal(t, []error{why}, list.Errors, "nothing else has gone wrong")
+		assert.ErrorAs(t, list.Stopped[0], new(*locks.NotGrantedError))
 		free()
 	})
 }

@@ -18,14 +18,18 @@ const (
 // A Command is what [Run] runs. Only Args are needed. Run changes nothing in it.
 type Command struct {
 	// Args are the program and its arguments. A program without a slash is
-	// looked up in PATH.
+	// looked up in PATH. It is an error if there is no program.
 	Args []string
 
 	// Name is what errors call the command. Defaults to the last element of
-	// the program's path.
+	// the program's path, and to "proc" if there is no program.
 	Name string
 
-	Dir string   // defaults to that of this process
+	// Dir is the working directory. Defaults to that of this process. [Run] looks
+	// whether the command may enter it before it starts the command, and says so if
+	// not: the system would say that the program is missing.
+	Dir string
+
 	Env []string // defaults to that of this process
 
 	// Stdin is what the command reads; nil is the null device. An *os.File is

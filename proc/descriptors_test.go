@@ -31,6 +31,7 @@ func TestAClosedFileIsAnError(t *testing.T) {
 		c.Args = []string{"true"}
 		result, err := Run(t.Context(), c)
 		assert.ErrorIs(t, err, os.ErrClosed)
+		assert.ErrorContains(t, err, "which cannot be given to the command")
 		assert.ErrorContains(t, err, "true: "+what+" is "+f.Name())
 		assert.Zero(t, result.Pid)
 	}

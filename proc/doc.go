@@ -15,7 +15,7 @@
 //
 // A command is stopped by the end of ctx, and so by all that can abort a task: a
 // timeout, a watchdog, the failure of a sibling, a signal. The group then gets
-// TERM, and what is left of it after the grace gets KILL. What has been stopped
+// TERM, and what is left of it after the grace gets KILL. A process that has been stopped
 // (SIGSTOP) is continued, to hear TERM. [Command.Mixed] gives TERM to the command
 // alone, [Command.Hurry] ends the grace early.
 //
@@ -27,7 +27,7 @@
 // # What is left behind
 //
 // A command that ends by itself may leave processes in its group. They may go on
-// for [Command.Linger], and are then stopped as above. That is no failure; the
+// for [Command.Linger], and are then stopped as above. This is no failure; the
 // [Result] tells of it. A process that has left the group, by setsid say, is not
 // reached. It can hold the output open: Run does not wait for it longer than
 // Linger.
@@ -37,8 +37,8 @@
 //
 // # Output
 //
-// What the command has written when it ends is read to the end and given to the
-// writers before Run returns, or the error says that it was lost. Stdout and
+// The output that the command has written when it ends is read to the end and given to
+// the writers before Run returns, or the error says that it was lost. Stdout and
 // Stderr may be one writer, which gets both in the order in which they were
 // written.
 //

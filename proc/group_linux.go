@@ -85,7 +85,7 @@ func (g *group) buried() bool {
 }
 
 // member reports whether a process is of the group, and lives. stat is its file in
-// /proc. What cannot be told counts as alive.
+// /proc. A process of which the state cannot be told counts as alive.
 func (g *group) member(stat string) (found, lives bool) {
 	text, err := os.ReadFile(stat)
 	if err != nil {

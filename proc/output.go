@@ -87,7 +87,7 @@ func checkOpen(stream string, f *os.File) error {
 	if err == nil && raw.Control(func(uintptr) {}) == nil {
 		return nil
 	}
-	return fmt.Errorf("%s is %s: %w", stream, f.Name(), os.ErrClosed)
+	return fmt.Errorf("%s is %s, which cannot be given to the command: %w", stream, f.Name(), os.ErrClosed)
 }
 
 // fileWriter and fileReader return f, or nil: an interface that holds nothing is
@@ -157,7 +157,7 @@ func (u *pump) start() {
 	u.done = async.Execute(home, u.run, async.Name(u.stream))
 }
 
-// run carries until the pipe ends. What cannot be written is thrown away, so
+// run carries until the pipe ends. Output that cannot be written is thrown away, so
 // that the command does not wait for a reader, and can end as it likes.
 func (u *pump) run(context.Context) (pumped, error) {
 	defer func() { _ = u.r.Close() }()

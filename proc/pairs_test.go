@@ -41,7 +41,7 @@ func TestAKilledDaemonIsNoFailureIfItWasTold(t *testing.T) {
 		return async.Scope(asynctest.Context(t), func(ctx context.Context) error {
 			async.Go(ctx, func(ctx context.Context) error {
 				_, err := Run(ctx, c)
-				assert.ErrorIs(t, err, async.ErrScopeDone)
+				assert.ErrorIs(t, err, async.ErrDismissed)
 				var exit *exec.ExitError
 				assert.ErrorAs(t, err, &exit)
 				return err
@@ -77,7 +77,7 @@ func TestACommandThatExitsWithZeroWhenToldIsNoFailureOfItsScope(t *testing.T) {
 		<-out.ready
 		return errUser
 	})
-	assert.Equal(t, errUser, err)
+	assert.Equal(t, []error{errUser}, err.(*async.ScopeError).Errors)
 
 	c, out = ready("trap 'exit 7' TERM; ")
 	err = async.Scope(asynctest.Context(t), func(ctx context.Context) error {
@@ -102,7 +102,7 @@ func TestRestartRunsItAgain(t *testing.T) {
 	var pids []int
 	c.Started = func(pid int) { pids = append(pids, pid) }
 	var hooks atomic.Int64
-	result, err := Run(asynctest.Context(t), c, async.Restart(async.Every(time.Millisecond)),
+	result, err := Run(asynctest.Context(t), c, async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond)}),
 		async.OnAbort(func(context.Context, error) error { hooks.Add(1); return nil }))
 	require.NoError(t, err)
 	assert.Len(t, pids, 3)
@@ -112,14 +112,14 @@ func TestRestartRunsItAgain(t *testing.T) {
 }
 
 func TestRestartGivesUpWithTheLastFailure(t *testing.T) {
-	result, err := Run(asynctest.Context(t), bash("exit 7"), async.Restart(async.Every(time.Millisecond), async.Attempts(3)))
+	result, err := Run(asynctest.Context(t), bash("exit 7"), async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond), Attempts: 3}))
 	var given *async.RestartError
 	require.ErrorAs(t, err, &given)
 	var exit *ExitError
 	require.ErrorAs(t, err, &exit)
 	assert.Equal(t, 7, result.Code)
 
-	_, err = Run(asynctest.Context(t), Command{Args: []string{"/no/such/program"}}, async.Restart(async.Every(time.Millisecond), async.Attempts(2)))
+	_, err = Run(asynctest.Context(t), Command{Args: []string{"/no/such/program"}}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond), Attempts: 2}))
 	require.ErrorAs(t, err, &given)
 	assert.ErrorIs(t, err, syscall.ENOENT)
 }
@@ -136,7 +136,7 @@ func TestRestartDoesNotReadBesideTheRunBefore(t *testing.T) {
 		return r.Read(p)
 	})
 	c.Started = func(int) { runs.Add(1) }
-	result, err := Run(asynctest.Context(t), c, async.Restart(async.Every(time.Millisecond), async.Attempts(3)))
+	result, err := Run(asynctest.Context(t), c, async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond), Attempts: 3}))
 	assert.EqualValues(t, 1, runs.Load())
 	assert.ErrorIs(t, err, ErrStuck)
 	assert.ErrorAs(t, err, new(*InputError))
@@ -150,7 +150,7 @@ func TestRestartDoesNotReadBesideTheRunBefore(t *testing.T) {
 		<-release
 		return len(p), nil
 	})
-	_, err = Run(asynctest.Context(t), c, async.Restart(async.Every(time.Millisecond), async.Attempts(3)))
+	_, err = Run(asynctest.Context(t), c, async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond), Attempts: 3}))
 	assert.ErrorIs(t, err, ErrStuck)
 	close(release)
 	<-returned
@@ -165,7 +165,7 @@ func TestAStopEndsRestarting(t *testing.T) {
 			go func() { <-out.ready; cancel(errUser) }()
 		}
 	}
-	result, err := Run(ctx, c, async.Restart(async.Every(time.Millisecond)))
+	result, err := Run(ctx, c, async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond)}))
 	assert.EqualValues(t, 1, runs.Load())
 	assert.Equal(t, 7, result.Code)
 	assert.ErrorIs(t, err, errUser)
@@ -262,7 +262,7 @@ func TestDetachAfterDoesNotWaitForTheGrace(t *testing.T) {
 // A group's Stop is what ends its commands.
 func TestTheStopOfAGroupIsTheCause(t *testing.T) {
 	ctx := asynctest.Context(t)
-	g := async.Open(ctx)
+	g := async.NewGroup(ctx)
 	c, out := ready("trap 'exit 7' TERM; ")
 	var result Result
 	require.NoError(t, g.Go(func(ctx context.Context) (err error) {

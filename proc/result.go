@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -27,7 +28,7 @@ type Result struct {
 	Left bool
 
 	// Held reports that a process outside the group kept the output open when
-	// the group had ended. What it has written since is lost.
+	// the group had ended. Output of that process since is lost.
 	Held bool
 
 	// Survived reports that something of the group was still there GiveUp
@@ -87,7 +88,11 @@ type ExitError struct {
 func (e *ExitError) Error() string {
 	text := e.Name + ": " + e.Result.Outcome()
 	if e.Result.Cause != nil {
-		text += ", stopped: " + e.Result.Cause.Error()
+		why := e.Result.Cause.Error()
+		if !strings.HasPrefix(why, "stopped ") { // by signal, say
+			why = "stopped: " + why
+		}
+		text += ", " + why
 	}
 	return text
 }
@@ -143,7 +148,7 @@ func (e *InputError) Unwrap() error { return e.Err }
 // ErrStuck is the Err of an [OutputError] about a writer that has not returned from
 // Write. With [async.Restart] it is also that of a run that could not be started
 // because a reader or writer has not returned since the run before.
-var ErrStuck = errors.New("a call of it has not returned")
+var ErrStuck = errors.New("a call of Read or Write has not returned")
 
 // Error names the stream.
 func (e *OutputError) Error() string { return fmt.Sprintf("%s is lost: %v", e.Stream, e.Err) }

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -38,7 +37,7 @@ import (
 //
 // The task has the name of the command, unless there is an [async.Name] among
 // opts. An abort hook of opts runs beside the stop. With [async.Restart] each
-// run is a command of its own; the Result is that of the last. What a reader has
+// run is a command of its own; the Result is that of the last. Input that a reader has
 // given to one run is not given to the next; a run fails with [ErrStuck], and is not
 // started, while a Read or Write of the one before has not returned. A command that
 // was told to stop and exits with 0 is no failure of a scope that was cancelled; one
@@ -87,7 +86,11 @@ func (p *process) stuck() error {
 
 // withDefaults returns c with the defaults in place of zeros.
 func (c Command) withDefaults() Command {
-	if c.Name == "" && len(c.Args) > 0 {
+	switch {
+	case c.Name != "":
+	case len(c.Args) == 0 || c.Args[0] == "":
+		c.Name = "proc"
+	default:
 		c.Name = filepath.Base(c.Args[0])
 	}
 	c.Grace = orDefault(c.Grace, DefaultGrace)
@@ -126,8 +129,8 @@ type process struct {
 	pumps  []*pump
 	feed   *feed // nil if stdin is a file
 
-	patience context.Context           // done when nothing is to be waited for that can be killed
-	told     []*async.Future[struct{}] // calls of functions of the user
+	patience context.Context // done when nothing is to be waited for that can be killed
+	told     []told
 
 	result Result
 	lost   error // output and input
@@ -160,7 +163,7 @@ func (p *process) run(ctx context.Context) error {
 	return p.outcome(ctx)
 }
 
-// hurry makes patience of Hurry. What it returns ends that.
+// hurry makes patience of Hurry. The function it returns ends that.
 func (p *process) hurry() (done func()) {
 	p.patience = home
 	if p.c.Hurry == nil {
@@ -170,65 +173,6 @@ func (p *process) hurry() (done func()) {
 	p.patience = patience
 	stop := context.AfterFunc(p.c.Hurry, cancel)
 	return func() { stop(); cancel() }
-}
-
-// begin starts the command and all that waits for it.
-func (p *process) begin(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err := p.start(); err != nil {
-		return fmt.Errorf("%s: %w", p.c.Name, err)
-	}
-	cmd := p.cmd
-	p.leader = async.Execute(home, func(context.Context) (*os.ProcessState, error) {
-		err := cmd.Wait()
-		if cmd.ProcessState != nil {
-			err = nil // it tells all
-		}
-		return cmd.ProcessState, err
-	}, async.Name("wait for "+p.c.Name))
-	if p.c.Started != nil {
-		p.tell(func() { p.c.Started(p.result.Pid) })
-	}
-	for _, u := range p.pumps {
-		u.start()
-	}
-	if p.feed != nil {
-		p.feed.start()
-	}
-	return nil
-}
-
-// start starts the command.
-func (p *process) start() error {
-	if len(p.c.Args) == 0 {
-		return errors.New("no command")
-	}
-	cmd := exec.Command(p.c.Args[0], p.c.Args[1:]...)
-	cmd.Dir, cmd.Env, cmd.ExtraFiles = p.c.Dir, p.c.Env, p.c.ExtraFiles
-	for _, f := range cmd.ExtraFiles {
-		if err := checkOpen("an extra file", f); err != nil {
-			return err
-		}
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if p.c.DieWithParent {
-		dieWithParent(cmd.SysProcAttr)
-	}
-	theirs, err := p.connect(cmd)
-	if err == nil {
-		err = cmd.Start()
-	}
-	for _, f := range theirs {
-		_ = f.Close() // the command has its own, and their end is the end of the pipe
-	}
-	if err != nil {
-		p.disconnect()
-		return err
-	}
-	p.cmd, p.result.Pid, p.group = cmd, cmd.Process.Pid, groupOf(cmd.Process)
-	return nil
 }
 
 // outcome is the error of the run.

@@ -97,25 +97,31 @@ func (p *process) gone(ctx context.Context, d time.Duration) bool {
 func (p *process) tellOf(sig syscall.Signal) {
 	if p.c.Signalling != nil {
 		told, cause := p.c.Signalling, p.result.Cause
-		p.tell(func() { told(sig, cause) })
+		p.tell("Signalling", func() { told(sig, cause) })
 	}
 }
 
-// tell calls a function of the user and waits for it, but not for ever: nothing
-// is to be kept from its end by it.
-func (p *process) tell(f func()) {
+// A told is a call of a function of the user.
+type told struct {
+	field string // of the Command, which has the function
+	call  *async.Future[struct{}]
+}
+
+// tell calls the function of a field of the Command and waits for it, but not for ever:
+// nothing is to be kept from its end by the function.
+func (p *process) tell(field string, f func()) {
 	const most = time.Second
-	told := async.Start(home, func(context.Context) error { f(); return nil }, async.Name("function of "+p.c.Name))
-	p.told = append(p.told, told)
-	_, _ = told.Await(home, most) // heard looks
+	call := async.Start(home, func(context.Context) error { f(); return nil }, async.Name(field+" of "+p.c.Name))
+	p.told = append(p.told, told{field, call})
+	_, _ = call.Await(home, most) // heard looks
 }
 
 // heard fails if a function of the user has panicked or has not returned.
 func (p *process) heard() (err error) {
-	for _, told := range p.told {
-		_, failed, ended := told.Result()
+	for _, t := range p.told {
+		_, failed, ended := t.call.Result()
 		if !ended {
-			failed = fmt.Errorf("%s: a function that was called has not returned", p.c.Name)
+			failed = fmt.Errorf("%s: its function %s was called and has not returned", p.c.Name, t.field)
 		}
 		err = join(err, failed)
 	}

@@ -127,6 +127,7 @@ func TestFunctionsThatPanicOrBlockKeepNothing(t *testing.T) {
 	var panicked *async.PanicError
 	require.ErrorAs(t, err, &panicked)
 	assert.Equal(t, "of the user", panicked.Value)
+	assert.Equal(t, "Started of step", panicked.Task)
 
 	release := make(chan struct{})
 	c = bash("trap '' TERM; sleep 600 & echo ready; wait")
@@ -136,7 +137,7 @@ func TestFunctionsThatPanicOrBlockKeepNothing(t *testing.T) {
 	close(release)
 	assert.Equal(t, syscall.SIGKILL, result.Signal)
 	assert.ErrorIs(t, err, errUser)
-	assert.ErrorContains(t, err, "has not returned")
+	assert.ErrorContains(t, err, "step: its function Signalling was called and has not returned")
 }
 
 func TestAWatchdogStopsIt(t *testing.T) {

@@ -108,7 +108,7 @@ func TestFuturesOfACancelledWorkerHoldTheCause(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				outer := t.Context()
 				if scoped {
-					g := async.Open(asynctest.Context(t))
+					g := async.NewGroup(asynctest.Context(t))
 					defer func() {
 						err := g.Wait(t.Context())
 						require.ErrorIs(t, err, errBoom)

@@ -201,3 +201,13 @@ func (q *queue) dropOldest(to State, f func(*node)) {
 		q.count(n)
 	}
 }
+
+// stopTick has the periodic task that runs, or is about to, not run again.
+// The rest of the batch that is pending was claimed before.
+func (q *queue) stopTick() {
+	for i := q.from; i < q.end; i++ {
+		if n := q.head.entries[i].n; n != nil && n.period != nil && n.status() <= Running {
+			n.period.stopped = true
+		}
+	}
+}

@@ -34,7 +34,7 @@ func (w *ExecutorWorker) unregister() {
 	if unwatch != nil {
 		unwatch()
 	}
-	w.s.remove(w)
+	w.d.remove(&w.seat)
 }
 
 // finish is the last thing that is done for a worker: its scope waits for it no
@@ -51,7 +51,7 @@ func (w *ExecutorWorker) finish() {
 	// stores atEnd and looks at over in one critical section. Either that comes
 	// before ours, and we find atEnd, or it finds over. So nothing stays registered.
 	w.mu.Lock()
-	w.over = true
+	w.life.over = true
 	late := w.atEnd
 	if w.ended != nil {
 		close(w.ended)
@@ -69,7 +69,7 @@ func (w *ExecutorWorker) finish() {
 // When tellScope has returned the scope has been told.
 func (w *ExecutorWorker) tellScope() {
 	w.mu.Lock()
-	undone := w.undone
+	undone := w.life.undone
 	w.mu.Unlock()
 	if w.scope != nil && undone != nil && !w.scopeTold.Load() {
 		bridge.LeftUndone(w.scope, undone, func() bool { return w.scopeTold.CompareAndSwap(false, true) })
@@ -82,7 +82,7 @@ func (w *ExecutorWorker) waitOver() {
 	// over and ended share the lock: finish comes before, and is seen here, or after,
 	// and closes the channel.
 	w.mu.Lock()
-	if w.over {
+	if w.life.over {
 		w.mu.Unlock()
 		return
 	}
@@ -107,7 +107,7 @@ func (w *ExecutorWorker) endWithScope() {
 	}
 	w.mu.Lock()
 	w.atEnd = atEnd
-	over := w.over // see finish
+	over := w.life.over // see finish
 	w.mu.Unlock()
 	if over {
 		atEnd.Remove()
@@ -126,11 +126,7 @@ func (m *member) ScopeEnds(bridge.Ending, error) {
 	w.mu.Lock()
 	// What has something to do is left to Join, for which the scope makes a
 	// goroutine: nothing may block here.
-	ended := false
-	if !w.refusing && w.isIdleLocked() && w.q.pending() == 0 {
-		w.refusing = true
-		ended = w.noteIdleLocked()
-	}
+	ended := w.life.refuseIfIdle(w.q.length, w.q.pending()) && w.noteIdleLocked()
 	w.mu.Unlock()
 	if ended {
 		w.cleanUp()
@@ -142,7 +138,7 @@ func (m *member) Ended() bool {
 	w := (*ExecutorWorker)(m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.over
+	return w.life.over
 }
 
 // Join drains the worker, or closes it if its ctx is done, and blocks until it
@@ -169,7 +165,7 @@ func (m *member) Left() []bridge.Left {
 	w := (*ExecutorWorker)(m)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.hasGoroutine {
+	if !w.life.hasGoroutine {
 		return nil
 	}
 	return []bridge.Left{{Task: w.o.name, Frame: fmt.Sprintf("(*ExecutorWorker).onPool(%p", w)}}

@@ -22,8 +22,9 @@ var (
 	// ErrFull is returned by a worker whose queue is at its [Capacity].
 	ErrFull = errors.New("scheduler: queue full")
 
-	// ErrSelfWait is returned by a wait for a worker with the ctx of one of its
-	// tasks, or one derived from that: it could never end.
+	// ErrSelfWait is returned by a wait for a worker, or for a future of Submit on it,
+	// with the ctx of one of its tasks, or one derived from that: it could never end. A
+	// wait that leads back through other workers returns async.ErrAwaitCycle.
 	ErrSelfWait = errors.New("scheduler: a worker's task may not wait for the worker")
 
 	// errPanicked closes a worker of CloseOnPanic. It is an ErrClosed.
@@ -47,7 +48,12 @@ func (e *undoneError) Error() string {
 	if e.tasks == 1 {
 		are = "task was"
 	}
-	return fmt.Sprintf("scheduler: %s: %d %s left undone: %v", e.worker, e.tasks, are, e.err)
+	why := e.err
+	text := "%v"
+	if rejected, ok := why.(*RejectedError); ok && rejected.Worker == e.worker { // it names the worker, too
+		why, text = rejected.Err, "rejected by the pool: %v"
+	}
+	return fmt.Sprintf("scheduler: %s: %d %s left undone: "+text, e.worker, e.tasks, are, why)
 }
 
 func (e *undoneError) Unwrap() error { return e.err }

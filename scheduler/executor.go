@@ -18,7 +18,9 @@ import (
 // too, that must neither block nor run the task itself: false means "not now",
 // and the task is not run.
 // With it workers are handed to the pool without a goroutine that waits, and
-// share their goroutines with the other users of the pool after each [Batch].
+// share their goroutines with the other users of the pool after each [Batch]. And a
+// task may wait for another worker of its scheduler though the pool is full: while it
+// does, a goroutine of the scheduler stands in for the one that waits.
 type Executor = async.Executor
 
 type tryExecutor interface {
@@ -42,9 +44,9 @@ func (goroutines) TryExecute(task func()) bool { go task(); return true }
 
 // Inline runs tasks on the goroutine that schedules them, if no other is at it
 // already: then that one runs them next. So scheduling blocks as long as the
-// tasks take. It is for tests. A task that panics or
-// calls runtime.Goexit does so to the goroutine that scheduled it; what is left
-// then runs on a goroutine of its own.
+// tasks take, but no longer than 64 runs of periodic tasks: what is left then runs on a
+// goroutine of its own. So does what is left by a task that panics or calls
+// runtime.Goexit, which it does to the goroutine that scheduled it. It is for tests.
 func Inline() Executor { return inline{} }
 
 type inline struct{}

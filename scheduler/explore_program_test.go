@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 type workload struct {
 	pool    poolKind
 	places  int
+	refuses uint8         // which of eight requests a pool that refuses does, as bits
 	scoped  bool          // the workers belong to a scope
 	fails   bool          // which ends with an error
 	limit   time.Duration // of the scope; 0: none
@@ -74,6 +76,7 @@ const (
 	returns bodyKind = iota
 	sleeps
 	reposts // posts on its own worker
+	callsOn // calls the next worker, which may call it
 	panics
 	exits
 	bodyKinds
@@ -82,17 +85,18 @@ const (
 type poolKind uint8
 
 const (
-	freePool     poolKind = iota
-	blockingPool          // has few places and blocks while there is none
-	tryPool               // the same, and can be asked without blocking
-	refusingPool          // refuses every third task
+	freePool      poolKind = iota
+	blockingPool           // has few places and blocks while there is none
+	tryPool                // the same, and can be asked without blocking
+	refusingPool           // refuses some tasks
+	fickleTryPool          // can be asked without blocking, and refuses some requests of either kind
 	inlinePool
 	poolKinds
 )
 
 func (l *workload) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "pool=%d places=%d scoped=%v fails=%v limit=%v end=%d\n", l.pool, l.places, l.scoped, l.fails, l.limit, l.end)
+	fmt.Fprintf(&b, "pool=%d places=%d refuses=%08b scoped=%v fails=%v limit=%v end=%d\n", l.pool, l.places, l.refuses, l.scoped, l.fails, l.limit, l.end)
 	for _, w := range l.workers {
 		fmt.Fprintf(&b, "  worker %+v\n", w)
 	}
@@ -107,8 +111,10 @@ func (l *workload) String() string {
 	return b.String()
 }
 
+func bounded(w workerSpec) bool { return w.capacity > 0 }
+
 func makeWorkload(r *rand.Rand) *workload {
-	l := &workload{pool: poolKind(r.IntN(int(poolKinds))), places: 1 + r.IntN(2), scoped: r.IntN(2) == 0, fails: r.IntN(3) == 0, end: r.IntN(4)}
+	l := &workload{pool: poolKind(r.IntN(int(poolKinds))), places: 1 + r.IntN(2), scoped: r.IntN(2) == 0, fails: r.IntN(3) == 0, end: r.IntN(4), refuses: uint8(r.IntN(256))}
 	if r.IntN(4) == 0 {
 		l.limit = time.Duration(1+r.IntN(3)) * time.Millisecond
 	}
@@ -132,6 +138,9 @@ func makeWorkload(r *rand.Rand) *workload {
 			a := action{what: kinds[r.IntN(len(kinds))], worker: r.IntN(len(l.workers)), n: r.IntN(8), d: time.Duration(r.IntN(3)) * time.Millisecond}
 			if a.body = bodyKind(r.IntN(int(bodyKinds))); a.body >= panics && !wild {
 				a.body = returns
+			}
+			if a.body == callsOn && (l.pool == blockingPool || l.pool == refusingPool || slices.ContainsFunc(l.workers, bounded)) {
+				a.body = returns // it may wait for a place that it holds
 			}
 			if l.workers[a.worker].capacity > 0 && a.body == reposts || l.pool == inlinePool && a.body >= panics {
 				a.body = returns // it would wait for itself, or end the client
@@ -172,16 +181,9 @@ func (l *workload) executor() (scheduler.Executor, *pool) {
 	case blockingPool:
 		return scheduler.ExecutorFunc(p.Execute), p
 	case refusingPool:
-		return scheduler.ExecutorFunc(func(task func()) error {
-			p.mu.Lock()
-			p.asked++
-			refused := p.asked%3 == 0
-			p.mu.Unlock()
-			if refused {
-				return errRefused
-			}
-			return p.Execute(task)
-		}), p
+		return scheduler.ExecutorFunc(fickle{p, l.refuses}.Execute), p
+	case fickleTryPool:
+		return fickle{p, l.refuses}, p
 	default:
 		return p, p
 	}
@@ -209,6 +211,28 @@ func (p *pool) TryExecute(task func()) bool {
 	p.free--
 	p.run(task)
 	return true
+}
+
+// fickle is a pool that refuses some requests.
+type fickle struct {
+	*pool
+	which uint8
+}
+
+func (p fickle) Execute(task func()) error {
+	if p.refuses() {
+		return errRefused
+	}
+	return p.pool.Execute(task)
+}
+
+func (p fickle) TryExecute(task func()) bool { return !p.refuses() && p.pool.TryExecute(task) }
+
+func (p fickle) refuses() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked++
+	return p.which>>(p.asked%8)&1 == 1
 }
 
 func (p *pool) run(task func()) {
@@ -283,6 +307,11 @@ func (b *bench) run(j *job, ctx context.Context) {
 	case reposts:
 		again := &job{worker: j.worker, client: -1, body: returns}
 		_ = b.workers[j.worker].Post(func() { b.run(again, nil) })
+	case callsOn:
+		if ctx != nil {
+			on := (j.worker + 1) % len(b.workers)
+			b.settled(scheduler.Call(ctx, b.workers[on], b.value(&job{worker: on, client: -1, body: j.body})))
+		}
 	case panics:
 		panic("planted")
 	case exits:

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,40 @@ func TestAPanicOfAnInlineTaskSwallowsNoOutcome(t *testing.T) {
 	}()
 	require.Equal(t, scheduler.Rejected, task.State())
 	require.Contains(t, events, scheduler.Rejected)
+}
+
+// Periodic tasks that are busy for longer than their periods keep nobody who schedules: after
+// some runs the rest goes on on a goroutine of its own, in order.
+func TestPeriodicInlineTasksKeepNoCaller(t *testing.T) {
+	for name, opts := range map[string][]scheduler.EveryOption{"grid": nil, "burst": {scheduler.Burst()}} {
+		for _, workers := range []int{1, 2} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := scheduler.New(scheduler.Inline())
+					begin, running, runs := time.Now(), 0, make([]int, workers)
+					var all []*scheduler.ExecutorWorker
+					for i := range workers {
+						w := s.NewWorker(t.Context())
+						all = append(all, w)
+						_, err := w.ScheduleEvery(0, 10*time.Millisecond, func(context.Context) {
+							running++
+							require.Equal(t, 1, running, "an inline pool has one place")
+							if runs[i]++; time.Since(begin) < time.Minute {
+								time.Sleep(12 * time.Millisecond / time.Duration(workers))
+							}
+							running--
+						}, opts...)
+						require.NoError(t, err)
+						require.Less(t, time.Since(begin), 10*time.Second)
+					}
+					time.Sleep(2 * time.Minute)
+					for i, w := range all {
+						require.NoError(t, w.Close())
+						require.NoError(t, w.Wait(t.Context()))
+						require.Greater(t, runs[i], 4_000)
+					}
+				})
+			})
+		}
+	}
 }

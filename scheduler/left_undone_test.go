@@ -144,3 +144,38 @@ func TestADrainIsToldWhenFuturesWereLeftUndone(t *testing.T) {
 		})
 	}
 }
+
+// The error of a scope names the worker, how many of its tasks were left undone, and why,
+// also if that was the pool.
+func TestTheTextOfAScopeNamesWhatAWorkerLeftUndone(t *testing.T) {
+	refused := scheduler.ExecutorFunc(func(func()) error { time.Sleep(time.Second); return errPool })
+	for want, test := range map[string]struct {
+		pool scheduler.Executor
+		end  func(w *scheduler.ExecutorWorker, own, pool context.CancelCauseFunc)
+	}{
+		"scheduler: deploy: 2 tasks were left undone: rejected by the pool: the pool is full": {pool: refused},
+		"scheduler: deploy: 2 tasks were left undone: rejected by the pool: boom": {scheduler.Goroutines(),
+			func(_ *scheduler.ExecutorWorker, _, pool context.CancelCauseFunc) { pool(errBoom) }},
+		"scheduler: deploy: 2 tasks were left undone: boom": {scheduler.Goroutines(),
+			func(_ *scheduler.ExecutorWorker, own, _ context.CancelCauseFunc) { own(errBoom) }},
+	} {
+		inBubble(t, func(t *testing.T) {
+			ended, pool := context.WithCancelCause(t.Context())
+			defer pool(nil)
+			s := scheduler.New(test.pool, scheduler.PoolContext(ended))
+			err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+				short, own := context.WithCancelCause(ctx)
+				context.AfterFunc(ctx, func() { own(nil) })
+				w := s.NewWorker(short, scheduler.Name("deploy"))
+				if test.end != nil {
+					release := blocked(t, w)
+					time.AfterFunc(time.Second, func() { test.end(w, own, pool); synctest.Wait(); release() })
+				}
+				require.NoError(t, w.Post(func() {}))
+				require.NoError(t, w.Post(func() {}))
+				return nil
+			})
+			require.ErrorContains(t, err, want)
+		})
+	}
+}

@@ -1,141 +1,78 @@
 package scheduler
 
-import "context"
-
-// This file is how a worker ends: at once, or when it has done what it has.
-
-// A closing says how a worker is closed.
-type closing struct {
-	outcome State // of the tasks that never run
-	cause   error // of them, and of the context of the one that runs
-	undone  error // why tasks never run that should have; nil: they are dropped on purpose
-	cut     bool  // Drain is told of that, too: it was cut short, from outside
+// A lifecycle is where a worker stands: whether a goroutine is to come for it, and how far its
+// end is. It is plain data: the caller of a method holds the worker's lock and says how many
+// tasks are queued. What follows from an answer is done by the caller.
+type lifecycle struct {
+	// active: the worker is in the line for a goroutine, or has one. The goroutine that sets
+	// it puts the worker in the line. It is cleared only where the queue is seen to be empty,
+	// or is made empty: so what is queued while it is true is seen.
+	active bool
+	// hasGoroutine: a goroutine of the pool is at the worker. It implies active.
+	hasGoroutine bool
+	// refusing: nothing more is accepted. It is never cleared.
+	refusing bool
+	// closed: refusing, and no task is queued or runs. It is set once.
+	closed bool
+	// undone is why tasks that should have run never will, nil if there are none.
+	// It is set once, before closed.
+	undone error
+	// cutShort is undone, if Drain is told of it.
+	cutShort error
+	// over: the scope and all waits were told of the end, and nothing is registered
+	// anywhere. It is set once, after closed.
+	over bool
 }
 
-// Close refuses new tasks, cancels what is pending, and cancels the context of
-// the task that runs with [ErrClosed]. It does not wait for that: see
-// [ExecutorWorker.Wait]. It never touches the pool. What it drops is no error
-// of the worker's scope. Closing again does nothing; Close returns nil.
-func (w *ExecutorWorker) Close() error {
-	w.close(closing{outcome: Cancelled, cause: ErrClosed})
-	return nil
+// wake reports whether the dispatcher has to be told that there is something to do.
+func (l *lifecycle) wake(queued int) bool {
+	wake := queued > 0 && !l.active
+	l.active = l.active || wake
+	return wake
 }
 
-func (w *ExecutorWorker) close(how closing) {
-	w.noticeEnd()
-	w.closeFor(how)
+// arrive notes that a goroutine has come.
+func (l *lifecycle) arrive() { l.hasGoroutine = true }
+
+// depart notes that the goroutine leaves. If there is more to do the worker is to be put in
+// the line again; else nobody will look at it until it is woken.
+func (l *lifecycle) depart(queued int) (more bool) {
+	more = queued > 0
+	l.hasGoroutine, l.active = false, more
+	return more
 }
 
-func (w *ExecutorWorker) closeFor(how closing) {
-	a := afterwards{drops: drops{w: w, reason: reason{how.outcome, how.cause}}}
-	w.mu.Lock()
-	if how.undone != nil { // what a drain would not have run is not undone
-		w.queueDueLocked()
-		w.q.dropPeriodic(a.outcome, a.addLocked)
-	}
-	if n := w.q.dropQueued(a.outcome, a.addLocked); n > 0 {
-		a.undone = w.leaveUndoneLocked(n, how.undone, how.cut)
-	}
-	w.refuseLocked(&a)
-	w.mu.Unlock()
-	w.stop(how.cause) // before unregister gives another cause
-	w.afterwards(&a)
+// isIdle reports that nothing is queued and no goroutine is at the worker, whether
+// or not one is still to come for it.
+func (l *lifecycle) isIdle(queued int) bool { return queued == 0 && !l.hasGoroutine }
+
+// settle reports whether the worker is idle, and, once, that it has come to its end with that.
+func (l *lifecycle) settle(queued int) (idle, ended bool) {
+	idle = l.isIdle(queued)
+	ended = idle && l.refusing && !l.closed
+	l.closed = l.closed || ended
+	return idle, ended
 }
 
-// leaveUndoneLocked notes that n tasks that should have run never will, and why.
-// It reports true if that is the first of its kind.
-func (w *ExecutorWorker) leaveUndoneLocked(n int, why error, cut bool) bool {
-	if why == nil || w.undone != nil {
+// refuseIfIdle has a worker that has nothing to do, now or later, accept nothing more. It
+// reports false if the worker has something to do, or refuses already.
+func (l *lifecycle) refuseIfIdle(queued, pending int) bool {
+	if l.refusing || pending > 0 || !l.isIdle(queued) {
 		return false
 	}
-	w.undone = why
-	if _, says := why.(*RejectedError); !says {
-		w.undone = &undoneError{worker: w.o.name, tasks: n, err: why}
-	}
-	if cut {
-		w.cutShort = w.undone
-	}
+	l.refusing = true
 	return true
 }
 
-// refuseLocked has w accept nothing more and drops what is not due yet.
-func (w *ExecutorWorker) refuseLocked(a *afterwards) {
-	w.refusing = true
-	w.q.dropDelayed(a.outcome, a.addLocked)
-	w.stopTickLocked()
-	w.refuseBlockedLocked(a.cause)
-	w.armLocked()
-	a.ended = w.noteIdleLocked()
-}
-
-// startDraining has w accept nothing more and cancels what is not due yet and
-// what is periodic. It returns what has cut w short before.
-func (w *ExecutorWorker) startDraining() (before error) {
-	w.noticeEnd()
-	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, ErrClosed}}}
-	w.mu.Lock()
-	before = w.cutShort
-	w.queueDueLocked()
-	w.q.dropPeriodic(a.outcome, a.addLocked)
-	w.refuseLocked(&a)
-	a.wake = w.wakeLocked()
-	w.unlock(a)
-	return before
-}
-
-// Drain refuses new tasks, cancels what is not due yet and what is periodic,
-// runs the rest, and blocks until that has ended; the worker is closed then. If
-// ctx is done before, it closes the worker and returns the cause of ctx
-// without waiting for the task that runs. With the ctx of a task of the worker
-// it returns [ErrSelfWait] and does nothing.
-//
-// A drain that is cut short from elsewhere, by another Drain whose ctx is done
-// or by the end of the worker's ctx or of the pool, returns an error that wraps
-// the cause, if tasks were left undone. What Close or CancelPending takes out of
-// the queue on purpose is no error. What the pool refuses, and what a panic
-// with [CloseOnPanic] leaves, has its outcome and is none of Drain's; the
-// worker's scope is told. Drain of a worker that has ended returns nil.
-func (w *ExecutorWorker) Drain(ctx context.Context) error {
-	if InWorker(ctx, w) {
-		return ErrSelfWait
+// leaveUndone notes that tasks that should have run never will, and why; cut: Drain is told of
+// that, too. It reports true if that is the first of its kind.
+func (l *lifecycle) leaveUndone(why error, cut bool) bool {
+	if l.undone != nil {
+		return false
 	}
-	return w.drained(ctx, w.startDraining())
-}
-
-// drained waits until w, which is being drained, has ended.
-func (w *ExecutorWorker) drained(ctx context.Context, before error) error {
-	if err := w.Wait(ctx); err != nil {
-		w.close(closing{outcome: Cancelled, cause: ErrClosed, undone: err, cut: true})
-		return err
+	l.undone = why
+	if cut {
+		l.cutShort = why
 	}
-	w.s.remove(w) // the goroutine that has ended it may not have come to that yet
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if before != nil {
-		return nil // the drains that waited then were told
-	}
-	return w.cutShort
-}
-
-// refused rejects what is queued, because the pool would not have w. What is
-// delayed has its own chance.
-func (w *ExecutorWorker) refused(err error) {
-	w.noticeEnd()
-	admits := w.admits()
-	rejected := &RejectedError{Worker: w.o.name, Err: err}
-	a := afterwards{drops: drops{w: w, reason: reason{Rejected, rejected}}}
-	w.mu.Lock()
-	if n := w.q.dropQueued(a.outcome, a.addLocked); n > 0 && w.refusing {
-		a.undone = w.leaveUndoneLocked(n, rejected, false)
-	}
-	a.ended = w.releaseLocked()
-	a.wake = w.admitBlockedLocked(admits)
-	w.unlock(a)
-}
-
-// releaseLocked notes that nobody will look at w, whose queue is empty. It
-// reports true if cleanUp is to be called.
-func (w *ExecutorWorker) releaseLocked() (ended bool) {
-	w.active, w.hasGoroutine = false, false
-	return w.noteIdleLocked()
+	return true
 }

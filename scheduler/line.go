@@ -1,8 +1,30 @@
 package scheduler
 
+// A seat is a worker as those see it who bring goroutines to workers.
+type seat struct {
+	drainer
+	turn    turn // in the line for a goroutine
+	unasked turn // in the line for a submission
+}
+
+// init has s stand for a worker.
+func (s *seat) init(d drainer) {
+	s.drainer = d
+	s.turn.seat, s.unasked.seat = s, s
+}
+
+// A drainer has something to do on goroutines of the pool.
+type drainer interface {
+	// onPool does it, or a share of it: then it reports more. Of the tasks that ran, ticks were
+	// runs of periodic ones.
+	onPool() (more bool, ticks int)
+	// refused is told that the pool would not have it.
+	refused(err error)
+}
+
 // A line is workers, one behind the other. It links what the workers hold
 // already, so that standing in it costs no memory, and leaving it no search. It
-// is guarded by the scheduler's mu.
+// is guarded by the dispatcher's mu.
 type line struct {
 	first, last *turn
 	length      int
@@ -10,7 +32,7 @@ type line struct {
 
 // A turn is the place of one worker in one line.
 type turn struct {
-	w          *ExecutorWorker
+	seat       *seat
 	prev, next *turn
 	inLine     bool
 }

@@ -137,24 +137,3 @@ func Observe(f func(Event)) WorkerOption {
 	}
 	return workerOption(func(o *workerOptions) { o.observer = f })
 }
-
-// period is how a periodic task goes on.
-type period struct {
-	every   time.Duration
-	delay   bool          // from the end of one run to the start of the next
-	burst   bool          // missed ticks are caught up
-	next    time.Duration // the tick of the grid that is due; only for the drain
-	stopped bool          // it is not to run again; guarded by the worker's mu
-}
-
-// An EveryOption changes how a periodic task is repeated.
-type EveryOption func(*period)
-
-// FixedDelay measures the period from the end of one run to the start of the
-// next. Without it runs are on the grid of first and period, and ticks that
-// were missed are skipped.
-func FixedDelay() EveryOption { return func(p *period) { p.delay = true } }
-
-// Burst catches up: every tick that was missed is run, one after the other,
-// from when the run that missed them has ended.
-func Burst() EveryOption { return func(p *period) { p.burst = true } }

@@ -60,6 +60,7 @@ func (r *orderRun) check() {
 func (r *orderRun) run(t *testing.T) string {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		defer bound(r.data)()
 		r.gate = make(chan struct{})
 		r.worker(context.Background())
 		for len(r.data) > 0 && r.wrong == "" && !r.m.ambiguous {

@@ -58,6 +58,7 @@ func (r *progRun) pool(u *progUser) (ex scheduler.Executor, recovers bool) {
 func (r *progRun) run(t *testing.T, data []byte) []string {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		defer bound(data)()
 		ctx, _ := asynctest.Root(context.Background())
 		u := &progUser{data: data}
 		ex, recovers := r.pool(u)

@@ -20,6 +20,7 @@ import (
 //
 // b is the batch, x is pending, and what is before from has ended.
 type queue struct {
+	owner      owner
 	head, tail *chunk
 	from       int    // the first entry of head whose batch has not ended
 	to         int    // the first free entry of tail
@@ -43,6 +44,11 @@ type queue struct {
 	// under the lock, before next is looked at.
 	cut   atomicBool
 	limit int // only if cut
+}
+
+// An owner is the worker of a queue, as the handles of tasks see it.
+type owner interface {
+	cancel(n *node, cause error) bool
 }
 
 const chunkSize = 64

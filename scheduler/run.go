@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"time"
 
 	"github.com/ambit-go/ambit/async"
 )
@@ -57,7 +56,7 @@ func (w *ExecutorWorker) context(n *node) *taskContext {
 	c := n.ctx.Load()
 	if c == nil && !n.noContext {
 		ctx, cancel := context.WithCancelCause(w.ctx)
-		c = &taskContext{ctx, cancel}
+		c = &taskContext{ctx, n, cancel}
 		n.ctx.Store(c)
 	}
 	return c
@@ -69,7 +68,7 @@ func (w *ExecutorWorker) afterTickLocked(n *node) {
 	if w.againLocked(n) {
 		return
 	}
-	d := drops{w: w, reason: reason{Cancelled, ErrCancelled}}
+	d := drops{o: &w.o, reason: reason{Cancelled, ErrCancelled}}
 	d.addLocked(n)
 	w.mu.Unlock()
 	d.tell()
@@ -81,7 +80,7 @@ func (w *ExecutorWorker) afterTickLocked(n *node) {
 // so nobody has taken it for pending.
 func (w *ExecutorWorker) againLocked(n *node) bool {
 	w.ticks++
-	if n.period.stopped || w.refusing {
+	if n.period.stopped || w.life.refusing {
 		n.state.Store(uint32(Cancelled))
 		w.q.count(n)
 		return false
@@ -100,10 +99,14 @@ func (w *ExecutorWorker) againLocked(n *node) bool {
 	return true
 }
 
-// clockIf reads the clock if that is of use.
-func clockIf(yes bool) time.Duration {
-	if !yes {
-		return 0
+// Value returns what the context of a task is asked for: the task itself among others.
+func (c *taskContext) Value(key any) any {
+	if key == (runningKey{}) {
+		return c
 	}
-	return clock()
+	return c.Context.Value(key)
 }
+
+func (c *taskContext) worker() *vertex        { return &c.n.q.owner.(*ExecutorWorker).vertex }
+func (c *taskContext) runs() bool             { return c.n.status() == Running }
+func (c *taskContext) outer() context.Context { return c.Context }

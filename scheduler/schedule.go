@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// This file is the ways to schedule.
+// This file is the ways to schedule, and how tasks are accepted. A task that was accepted
+// has a number, is counted, and has one outcome.
 
 // Post schedules f, at the end of the queue, without a handle: it can be
 // cancelled only with everything else that is pending. It allocates nothing
@@ -20,20 +21,20 @@ func (w *ExecutorWorker) Post(f func()) error {
 		return ErrClosed
 	}
 	w.mu.Lock()
-	if w.refusing {
+	if w.life.refusing {
 		w.mu.Unlock()
 		return ErrClosed
 	}
-	if w.o.capacity > 0 || w.o.observer != nil {
-		return w.admit(&node{w: w, plain: f, noContext: true})
+	if w.room.most > 0 || w.o.observer != nil {
+		return w.admit(&node{q: &w.q, plain: f, noContext: true})
 	}
 	w.queueDueLocked()
 	w.q.pushPost(f)
-	wake := !w.active
-	w.active = true
+	wake := !w.life.active
+	w.life.active = true
 	w.mu.Unlock()
 	if wake {
-		w.s.makeReady(w)
+		w.d.makeReady(&w.seat)
 	}
 	return nil
 }
@@ -51,7 +52,7 @@ func (w *ExecutorWorker) PostAll(fs iter.Seq[func()]) (int, error) {
 		}
 		all = append(all, f)
 	}
-	if w.o.capacity > 0 || w.o.observer != nil {
+	if w.room.most > 0 || w.o.observer != nil {
 		for i, f := range all {
 			if err := w.Post(f); err != nil {
 				return i, err
@@ -63,7 +64,7 @@ func (w *ExecutorWorker) PostAll(fs iter.Seq[func()]) (int, error) {
 		return 0, ErrClosed
 	}
 	w.mu.Lock()
-	if w.refusing {
+	if w.life.refusing {
 		w.mu.Unlock()
 		return 0, ErrClosed
 	}
@@ -71,10 +72,10 @@ func (w *ExecutorWorker) PostAll(fs iter.Seq[func()]) (int, error) {
 	for _, f := range all {
 		w.q.pushPost(f)
 	}
-	wake := w.wakeLocked()
+	wake := w.life.wake(w.q.length)
 	w.mu.Unlock()
 	if wake {
-		w.s.makeReady(w)
+		w.d.makeReady(&w.seat)
 	}
 	return len(all), nil
 }
@@ -110,7 +111,9 @@ func (w *ExecutorWorker) ScheduleAt(t time.Time, f func(ctx context.Context)) (T
 // 0 or less puts f at the end of the queue each time. It ends with Cancel, a
 // panic, Goexit, or the worker, draining included. It allocates nothing for a
 // tick; all runs share one context. It blocks and fails as Schedule does.
-func (w *ExecutorWorker) ScheduleEvery(first, period time.Duration, f func(ctx context.Context), opts ...EveryOption) (Task, error) {
+func (w *ExecutorWorker) ScheduleEvery(
+	first, period time.Duration, f func(ctx context.Context), opts ...EveryOption,
+) (Task, error) {
 	now := clock()
 	p := newPeriod(period, opts)
 	p.next = later(now, max(first, 0))
@@ -126,9 +129,9 @@ func (w *ExecutorWorker) schedule(what string, n *node, now time.Duration) (Task
 	if w.isCancelled() {
 		return Task{}, ErrClosed
 	}
-	n.w, n.stamp = w, now
+	n.q, n.stamp = &w.q, now
 	w.mu.Lock()
-	if w.refusing {
+	if w.life.refusing {
 		w.mu.Unlock()
 		return Task{}, ErrClosed
 	}
@@ -136,4 +139,90 @@ func (w *ExecutorWorker) schedule(what string, n *node, now time.Duration) (Task
 		return Task{}, err
 	}
 	return Task{n}, nil
+}
+
+// admit is called with w.mu held, which it unlocks, and accepts n if there is
+// room. Otherwise it does what the options say.
+func (w *ExecutorWorker) admit(n *node) error {
+	a := w.dropping(Rejected, ErrFull)
+	// Pending tasks are counted only if there is a limit: that takes longer than all else.
+	if w.room.most > 0 && w.room.isFull(w.q.pending()) {
+		switch w.room.full {
+		case Block:
+			call := w.room.wait(n)
+			w.mu.Unlock()
+			return <-call.answer
+		case Fail:
+			w.mu.Unlock()
+			return ErrFull
+		case DropNewest:
+			w.acceptLocked(n)
+			n.claim(Rejected)
+			a.addLocked(n)
+			w.q.count(n)
+			w.unlock(a)
+			return nil
+		case DropOldest:
+			w.q.dropOldest(Rejected, a.addLocked)
+			w.armLocked() // it may have been delayed
+		}
+	}
+	a.wake = w.enqueueLocked(n)
+	w.unlock(a)
+	return nil
+}
+
+// acceptLocked gives n its number: from here on it has one outcome.
+func (w *ExecutorWorker) acceptLocked(n *node) {
+	n.seq = w.q.accept()
+	if w.o.observer != nil {
+		n.stamp = clock()
+	}
+}
+
+// enqueueLocked accepts n and reports whether makeReady is to be called.
+func (w *ExecutorWorker) enqueueLocked(n *node) (wake bool) {
+	w.acceptLocked(n)
+	if n.timed {
+		w.q.delay(n)
+		// Reading the clock costs as much as all else that delaying does. If the caller has
+		// waited for the lock since it has read it, the timer fires late by that.
+		w.alarm.set(w.q.heap[0].at, n.stamp, w)
+		return false // timerFires asks
+	}
+	w.queueDueLocked() // what is due by now comes before n
+	w.q.push(entry{n: n})
+	return w.life.wake(w.q.length)
+}
+
+// admits reports whether calls that wait for room may be accepted: not when ctx
+// is done. It is asked before the lock is taken, see isCancelled.
+func (w *ExecutorWorker) admits() bool { return w.room.most > 0 && !w.isCancelled() }
+
+// admitBlockedLocked accepts calls that wait for room while there is some, if
+// admits has said so, and reports whether makeReady is to be called.
+func (w *ExecutorWorker) admitBlockedLocked(admits bool) (wake bool) {
+	for admits {
+		call := w.room.next(w.q.pending())
+		if call == nil {
+			break
+		}
+		if call.n.timed {
+			call.n.stamp = clock() // it has waited
+		}
+		wake = w.enqueueLocked(call.n) || wake
+		call.answer <- nil
+	}
+	return wake
+}
+
+// placeFreed lets calls that wait for room take the place of a task that
+// starts. w has a goroutine, so nobody has to be told of them.
+func (w *ExecutorWorker) placeFreed() {
+	if !w.admits() {
+		return
+	}
+	w.mu.Lock()
+	w.admitBlockedLocked(true)
+	w.mu.Unlock()
 }

@@ -2,40 +2,15 @@ package scheduler
 
 import (
 	"context"
-	"maps"
-	"slices"
+
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // A Scheduler makes workers that share a pool. Any number of goroutines may use
 // it. Closing it never touches the pool.
 type Scheduler struct {
-	ex     Executor
-	try    func(task func()) bool // nil: the pool has no TryExecute
-	inline bool                   // the pool is Inline
-	o      schedulerOptions
-	run    func() // serve, as a value that was made once
-
-	mu      mutex // guards what follows; never held with a worker's mu
-	workers map[*ExecutorWorker]struct{}
-
-	// ready are the workers that wait for a goroutine, in order. While there is
-	// one, somebody will come by: serving or promised is more than 0, or the
-	// feeder has a submission to make.
-	ready line
-	// unasked are those of ready for which the feeder has made no submission
-	// yet, and is to.
-	unasked  line
-	wanted   int  // submissions that the feeder has to make
-	feeding  bool // there is a feeder
-	promised int  // submissions that the pool has accepted, or is looking at, and has not begun
-	serving  int  // goroutines that are in serve
-
-	using       int           // goroutines that call the pool's methods, the feeder included
-	unused      chan struct{} // closed when there are none; nil if nobody waits
-	closed      bool
-	unwatchPool func() bool // ends the look at the pool's context; nil if there is none
-	submissions uint64
-	refusals    uint64
+	o schedulerOptions
+	d dispatcher
 }
 
 // New returns a scheduler for the pool ex. Nil panics.
@@ -43,64 +18,80 @@ func New(ex Executor, opts ...Option) *Scheduler {
 	if ex == nil {
 		panic("scheduler: New(nil): use Goroutines() if there is no pool")
 	}
-	s := &Scheduler{ex: ex, workers: make(map[*ExecutorWorker]struct{})}
+	s := new(Scheduler)
 	s.o.batch = defaultBatch
 	for _, o := range opts {
 		o.applyScheduler(&s.o)
 	}
-	if t, ok := ex.(tryExecutor); ok {
-		s.try = t.TryExecute
-	}
-	_, s.inline = ex.(inline)
-	s.run = s.serve
+	s.d.init(ex)
 	if ctx := s.o.pool; ctx != nil {
 		unwatch := context.AfterFunc(ctx, s.poolEnded)
-		s.mu.Lock()
-		s.unwatchPool = unwatch
-		s.mu.Unlock()
+		s.d.mu.Lock()
+		s.d.unwatchPool = unwatch
+		s.d.mu.Unlock()
 	}
 	return s
 }
 
-// add registers w; false if s is closed.
-func (s *Scheduler) add(w *ExecutorWorker) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
+// NewWorker returns a worker that has nothing to do. The contexts of its tasks
+// are children of ctx. From the moment ctx is done no task of the worker starts
+// and none is accepted; what is pending is cancelled with the cause.
+//
+// If ctx carries a scope of package async the worker ends with it. When its
+// turn comes and ctx is not done, the worker is drained before Scope returns.
+// If ctx is done it has been closed, and Scope waits for the task that runs.
+// Tasks that were queued or due and never ran, because ctx or the pool has
+// ended, because the pool refused them while the worker was drained, or because
+// of [CloseOnPanic], are an error of the scope; what Close and CancelPending
+// drop is none. The turns of workers and exit hooks come in the reverse of the
+// order in which they were made: make the last stage of a pipeline first. A
+// scope with async.DetachAfter does not wait for ever, and names the workers
+// whose tasks still run.
+//
+// NewWorker does not block. A worker of a closed scheduler or an ended scope is
+// closed from the first. A nil ctx panics.
+func (s *Scheduler) NewWorker(ctx context.Context, opts ...WorkerOption) *ExecutorWorker {
+	if ctx == nil {
+		panic("scheduler: NewWorker with a nil context: pass context.Background()")
 	}
-	s.workers[w] = struct{}{}
-	return true
-}
-
-// remove forgets w, which has ended.
-func (s *Scheduler) remove(w *ExecutorWorker) {
-	s.mu.Lock()
-	delete(s.workers, w)
-	s.ready.remove(&w.turn)
-	s.unasked.remove(&w.unasked)
-	s.unwatchLocked()
-	s.mu.Unlock()
-}
-
-// unwatchLocked looks no longer at the pool's end if nobody is left that has to
-// be told: until then a worker that drains may still wait for the pool.
-func (s *Scheduler) unwatchLocked() {
-	if s.unwatchPool != nil && s.overLocked() {
-		s.unwatchPool()
+	w := &ExecutorWorker{o: s.o.workerOptions, pool: s.o.pool}
+	for _, o := range opts {
+		o.applyWorker(&w.o)
 	}
+	if w.o.name == "" {
+		w.o.name = "worker"
+	}
+	w.q.owner = w
+	w.d, w.vertex.d, w.vertex.name = &s.d, &s.d, w.o.name
+	w.seat.init(w)
+	w.room = capacity{most: w.o.capacity, full: w.o.full}
+	w.ctx, w.stop = context.WithCancelCause(context.WithValue(ctx, workerKey{w}, true))
+	w.scope = bridge.ScopeOf(ctx)
+	if ctx.Done() != nil {
+		w.outer = ctx
+	}
+	if !s.d.add(w) {
+		_ = w.Close()
+		return w
+	}
+	w.endWithScope()
+	w.watch()
+	return w
 }
-
-// overLocked reports that s has no workers and never will have.
-func (s *Scheduler) overLocked() bool { return s.closed && len(s.workers) == 0 }
 
 // close refuses new workers and returns those there are.
 func (s *Scheduler) close() []*ExecutorWorker {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	s.unwatchLocked()
-	return slices.Collect(maps.Keys(s.workers))
+	s.d.close()
+	return s.workers()
+}
+
+func (s *Scheduler) workers() (all []*ExecutorWorker) {
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	for w := range s.d.workers {
+		all = append(all, w.(*ExecutorWorker))
+	}
+	return all
 }
 
 // Close closes every worker, as [ExecutorWorker.Close] does, and refuses new
@@ -118,14 +109,16 @@ func (s *Scheduler) Close() error {
 // this is the way to know. If ctx is done before, Drain closes the workers and
 // returns the cause. Otherwise it returns nil, or the error of a worker whose
 // drain was cut short. With the ctx of a task of one of the workers it
-// returns [ErrSelfWait] and does nothing. Workers refuse new tasks from the
+// returns an error, as [ExecutorWorker.Drain] does, and does nothing. Workers refuse new tasks from the
 // first, also those that tasks of others would schedule.
 func (s *Scheduler) Drain(ctx context.Context) error {
-	s.mu.Lock()
-	all := slices.Collect(maps.Keys(s.workers))
-	s.mu.Unlock()
-	if slices.ContainsFunc(all, func(w *ExecutorWorker) bool { return InWorker(ctx, w) }) {
-		return ErrSelfWait
+	all := s.workers()
+	for _, w := range all {
+		left, err := w.mayWait(ctx)
+		if err != nil {
+			return err
+		}
+		defer left()
 	}
 	all = s.close()
 	before := make([]error, len(all))
@@ -138,26 +131,10 @@ func (s *Scheduler) Drain(ctx context.Context) error {
 			first = err
 		}
 	}
-	if err := s.waitUnused(ctx); first == nil {
+	if err := s.d.waitUnused(ctx); first == nil {
 		first = err
 	}
 	return first
-}
-
-// waitUnused blocks until no goroutine calls the pool, or returns the cause of
-// ctx when that is done before.
-func (s *Scheduler) waitUnused(ctx context.Context) error {
-	s.mu.Lock()
-	if s.using == 0 {
-		s.mu.Unlock()
-		return nil
-	}
-	if s.unused == nil {
-		s.unused = make(chan struct{})
-	}
-	unused := s.unused
-	s.mu.Unlock()
-	return waitFor(unused, ctx)
 }
 
 // poolEnded rejects what the pool, whose ctx is done, will never run.
@@ -177,7 +154,11 @@ type SchedulerStats struct {
 
 // Stats returns the counts. It does not block.
 func (s *Scheduler) Stats() SchedulerStats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return SchedulerStats{Workers: len(s.workers), Ready: s.ready.length, Submissions: s.submissions, Refusals: s.refusals}
+	s.d.mu.Lock()
+	defer s.d.mu.Unlock()
+	q := &s.d.q
+	return SchedulerStats{
+		Workers: len(s.d.workers), Ready: q.ready.length,
+		Submissions: q.submissions, Refusals: q.refusals,
+	}
 }

@@ -66,7 +66,7 @@ func TestDetachAfterFreesAScopeFromItsWorkers(t *testing.T) {
 		for _, name := range []string{"first", "second"} {
 			s := straggler(t, left, name)
 			require.Contains(t, s.Stack, "ignoresItsContext")
-			require.NotEqual(t, async.Done, s.State)
+			require.NotEqual(t, async.StateDone, s.State)
 		}
 		require.NotContains(t, err.Error(), "quick")
 		require.NotEmpty(t, asynctest.Live(ctx))

@@ -19,7 +19,9 @@ import (
 // that refuses or has ended, or a full queue, gives it a [*RejectedError]: that
 // is a failure of the future, and of its scope if nobody awaits it.
 //
-// A task of w must not await the future: it waits for itself.
+// A task of w that awaits the future would wait for itself: with the ctx of that task
+// Await and Wait return [ErrSelfWait], and async.ErrAwaitCycle if the way back to w leads
+// through other workers, whose names are in the text. The future is left alone by that.
 //
 // Submit blocks only as [Capacity] says. Under an async.Limit of the worker's
 // scope f joins the queue when it has its slot. A nil f panics.
@@ -30,41 +32,39 @@ func Submit[T any](w *ExecutorWorker, f func(ctx context.Context) (T, error)) *a
 // Call is Submit and Await in one, for a caller that has nothing else to do: f
 // is started with ctx, whose end takes it out of the queue or cancels it. It
 // blocks until f has ended or ctx is done. With the ctx of a task of w, where
-// it could never return, it returns [ErrSelfWait].
+// it could never return, it returns [ErrSelfWait]; with that of a task for which a task of
+// w waits, perhaps through other workers, async.ErrAwaitCycle with the names of these.
 func Call[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Context) (T, error)) (T, error) {
 	if InWorker(ctx, w) {
 		return *new(T), ErrSelfWait
 	}
-	future := submit(context.WithValue(ctx, workerKey{w}, true), w, f)
+	future := submit(ctx, w, f)
 	stop := context.AfterFunc(w.ctx, func() { future.Cancel(context.Cause(w.ctx)) })
 	defer stop()
-	return future.Await(ctx, 0)
+	value, err := future.Await(ctx, 0)
+	if err != nil {
+		future.Cancel(err) // of a wait that was refused, which has left the task alone
+	}
+	return value, err
 }
 
 func submit[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Context) (T, error)) *async.Future[T] {
 	if f == nil {
 		panic("scheduler: Submit or Call with a nil function")
 	}
-	x := &submission{w: w}
-	future := async.Execute(ctx, f, async.On(x))
+	x := &submission{Context: ctx, w: w}
+	future := async.Execute(x, f, async.On(x))
 	x.belongsTo(future)
 	return future
 }
 
-// A submission is the executor of one future: its place in the queue of w.
+// A submission is the executor of one future: its place in the queue of w. It is also what
+// the context of the task is a child of, and shows whose task it is.
 type submission struct {
+	context.Context
 	w *ExecutorWorker
-
-	mu     mutex // guards what follows
-	n      *node
-	future canceller // nil until Execute has returned
-	lost   reason    // why the task will not run; zero if it may
-
-	withdrawn bool // the future was cancelled while it was queued
+	ticket
 }
-
-// A canceller is an *async.Future of any type.
-type canceller interface{ Cancel(cause error) bool }
 
 // Execute queues run and blocks while there is no room.
 func (x *submission) Execute(run func()) error { return x.queue(run, true) }
@@ -74,13 +74,9 @@ func (x *submission) TryExecute(run func()) bool { return x.queue(run, false) ==
 
 func (x *submission) queue(run func(), wait bool) error {
 	w := x.w
-	n := &node{w: w, plain: run, noContext: true, future: x}
-	x.mu.Lock()
-	late := x.withdrawn
-	x.n = n
-	x.mu.Unlock()
+	n := &node{q: &w.q, plain: run, noContext: true, future: &x.ticket}
 	switch {
-	case late:
+	case !x.issue(n):
 		return ErrCancelled
 	case w.isCancelled():
 		return w.whyClosed()
@@ -90,10 +86,10 @@ func (x *submission) queue(run func(), wait bool) error {
 	case n.status() != Pending: // withdrawn a moment ago
 		w.mu.Unlock()
 		return ErrCancelled
-	case w.refusing:
+	case w.life.refusing:
 		w.mu.Unlock()
 		return w.whyClosed()
-	case !wait && w.o.full == Block && w.isFullLocked():
+	case !wait && w.room.full == Block && w.room.most > 0 && w.room.isFull(w.q.pending()):
 		w.mu.Unlock()
 		return ErrFull
 	}
@@ -115,48 +111,30 @@ func (w *ExecutorWorker) whyClosed() error {
 // Withdraw is called by package async when the future was cancelled while it
 // was queued.
 func (x *submission) Withdraw(bridge.Token) {
-	x.mu.Lock()
-	n := x.n
-	x.n, x.withdrawn = nil, true
-	x.mu.Unlock()
-	if n != nil && !x.w.withdraw(n) {
+	if n := x.takeBack(); n != nil && !x.w.withdraw(n) {
 		x.w.cancel(n, ErrCancelled)
 	}
 }
 
-// dropped is called by the worker when the task will not run.
-func (x *submission) dropped(why reason) {
-	x.mu.Lock()
-	future := x.future
-	if x.withdrawn {
-		future = nil // it knows
-	} else {
-		x.lost = why
+// Value does the same for the task of a future. Of the ctx that Call is given, which may
+// belong to another worker's task, x is the inner one.
+func (x *submission) Value(key any) any {
+	switch k := key.(type) {
+	case runningKey:
+		return x
+	case workerKey:
+		if k.w == x.w {
+			return true
+		}
 	}
-	x.mu.Unlock()
-	if future != nil {
-		why.settle(future)
-	}
+	return x.Context.Value(key)
 }
 
-// belongsTo says whose task it is. That of a future that was made just now may
-// have been dropped before: then dropped has left word.
-func (x *submission) belongsTo(future canceller) {
-	x.mu.Lock()
-	x.future = future
-	why := x.lost
-	x.mu.Unlock()
-	if why.cause != nil {
-		why.settle(future)
-	}
-}
+func (x *submission) worker() *vertex        { return &x.w.vertex }
+func (x *submission) outer() context.Context { return x.Context }
+func (x *submission) runs() bool             { return x.state() == Running }
 
-// settle settles a future whose task will not run. A rejection is a failure: if
-// nobody is given it, it is the scope's. A cancellation somebody has asked for.
-func (why reason) settle(future canceller) {
-	if why.outcome == Rejected {
-		bridge.Reject(future, why.cause)
-	} else {
-		future.Cancel(why.cause)
-	}
+// Awaited is called by package async for each wait for the future.
+func (x *submission) Awaited(ctx context.Context, _ bridge.Token) (over func(), err error) {
+	return x.w.vertex.awaited(ctx, func() bool { return x.state() > Running })
 }

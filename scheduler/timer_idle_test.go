@@ -23,12 +23,12 @@ func TestNoTimerRunsForNothing(t *testing.T) {
 			w := New(Goroutines()).NewWorker(t.Context(), Capacity(1, DropOldest))
 			task, err := w.ScheduleAfter(time.Hour, f)
 			require.NoError(t, err)
-			require.True(t, w.armed)
+			require.True(t, w.alarm.armed)
 			end(w, task)
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			require.False(t, w.armed)
-			require.False(t, w.timer.Stop())
+			require.False(t, w.alarm.armed)
+			require.False(t, w.alarm.timer.Stop())
 		})
 	}
 }
@@ -44,9 +44,9 @@ func TestDeadlinesAreInOrderWhenTheTimerIsLate(t *testing.T) {
 			_, err := w.ScheduleAfter(time.Duration(at), func(context.Context) { order = append(order, at) })
 			require.NoError(t, err)
 		}
-		w.timer.Stop()
+		w.alarm.timer.Stop()
 		time.Sleep(100 * time.Nanosecond)
-		n := &node{w: w, at: start + 20, timed: true, task: func(context.Context) { order = append(order, 20) }}
+		n := &node{q: &w.q, at: start + 20, timed: true, task: func(context.Context) { order = append(order, 20) }}
 		w.mu.Lock()
 		require.NoError(t, w.admit(n))
 		w.timerFires() // now it comes

@@ -20,6 +20,7 @@ func TestAScopeIsNilIfAndOnlyIfNothingWasLeftUndone(t *testing.T) {
 	undone, complete := 0, 0
 	for seed := range uint64(2_000 / scheduler.RaceFactor) {
 		synctest.Test(t, func(t *testing.T) {
+			defer bound(seed)()
 			rng := rand.New(rand.NewPCG(seed, 5))
 			tasks, err := runAndEnd(t, rng)
 			lost := 0

@@ -124,7 +124,8 @@ func TestAScopeWhoseWorkerLeftTasksUndoneIsNotNil(t *testing.T) {
 	}
 }
 
-// TestAScopeThatWasOnlyStoppedListsNoErrors of its workers, as with its tasks.
+// TestAScopeThatWasOnlyStoppedListsNoErrors of its workers, as with its tasks; what they
+// left undone is said.
 func TestAScopeThatWasOnlyStoppedListsNoErrors(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(asynctest.Context(t))
@@ -136,7 +137,11 @@ func TestAScopeThatWasOnlyStoppedListsNoErrors(t *testing.T) {
 			return nil
 		})
 		require.ErrorIs(t, err, errBoom)
-		require.NotContains(t, err.Error(), "undone")
+		var list *async.ScopeError
+		require.ErrorAs(t, err, &list)
+		require.Empty(t, list.Errors)
+		require.Len(t, list.Stopped, 2)
+		require.ErrorContains(t, err, "tasks were left undone")
 	})
 }
 

@@ -1,7 +1,5 @@
 package scheduler
 
-import "slices"
-
 // This file is how tasks that have not run are taken back, and how that is told.
 
 // afterwards is what is to be done without the lock after something was done
@@ -13,6 +11,11 @@ type afterwards struct {
 	ended  bool // w has come to its end
 }
 
+// dropping is what is to be done after tasks were dropped for a reason.
+func (w *ExecutorWorker) dropping(outcome State, cause error) afterwards {
+	return afterwards{drops: drops{o: &w.o, reason: reason{outcome, cause}}}
+}
+
 // unlock unlocks w.mu and does what a says.
 func (w *ExecutorWorker) unlock(a afterwards) {
 	w.mu.Unlock()
@@ -22,7 +25,7 @@ func (w *ExecutorWorker) unlock(a afterwards) {
 // afterwards does what a says.
 func (w *ExecutorWorker) afterwards(a *afterwards) {
 	if a.wake {
-		defer w.s.makeReady(w) // also if an observer panics
+		defer w.d.makeReady(&w.seat) // also if an observer panics
 	}
 	if a.ended {
 		w.unregister()
@@ -32,58 +35,6 @@ func (w *ExecutorWorker) afterwards(a *afterwards) {
 		defer w.tellScope()
 	}
 	a.tell()
-}
-
-// A reason is what becomes of tasks that will not run, and why.
-type reason struct {
-	outcome State
-	cause   error
-}
-
-// drops are tasks that will not run, for one reason.
-type drops struct {
-	w *ExecutorWorker
-	reason
-	watched []drop
-}
-
-// A drop is a task that will not run: its future and context are to be told.
-type drop struct {
-	future *submission
-	ctx    *taskContext // of a periodic task
-}
-
-// addLocked forgets what n has captured, and remembers n if anybody is to be
-// told. A nil n is a post, which nobody watches. n was claimed, so nobody else
-// writes to it; only its context may be taken by the drain at the same time.
-func (d *drops) addLocked(n *node) {
-	if n == nil {
-		return
-	}
-	n.forget()
-	one := drop{n.future, n.ctx.Swap(nil)}
-	n.future = nil
-	if one.future != nil || one.ctx != nil || d.w.o.observer != nil {
-		d.watched = append(d.watched, one)
-	}
-}
-
-// tell tells of the tasks. No lock is held.
-func (d *drops) tell() {
-	for _, one := range d.watched {
-		if one.ctx != nil {
-			one.ctx.cancel(d.cause)
-		}
-		if one.future != nil {
-			one.future.dropped(d.reason)
-		}
-	}
-	if d.w.o.observer == nil {
-		return
-	}
-	for range d.watched { // last, because it may panic
-		d.w.o.observer(Event{Worker: d.w.o.name, Outcome: d.outcome, Err: d.cause})
-	}
 }
 
 // cancel is Task.Cancel.
@@ -103,7 +54,7 @@ func (w *ExecutorWorker) cancel(n *node, cause error) bool {
 		}
 		return false
 	}
-	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, cause}}}
+	a := w.dropping(Cancelled, cause)
 	a.addLocked(n)
 	wasDelayed := n.on == onHeap
 	w.q.unlink(n)
@@ -127,13 +78,7 @@ func (w *ExecutorWorker) withdraw(n *node) bool {
 	n.claim(Cancelled)
 	n.forget()
 	n.future = nil
-	for i, call := range w.blocked {
-		if call.n == n {
-			w.blocked = slices.Delete(w.blocked, i, i+1)
-			call.answer <- ErrCancelled
-			break
-		}
-	}
+	w.room.withdraw(n, ErrCancelled)
 	return true
 }
 
@@ -144,23 +89,13 @@ func (w *ExecutorWorker) withdraw(n *node) bool {
 func (w *ExecutorWorker) CancelPending() int {
 	w.noticeEnd()
 	admits := w.admits()
-	a := afterwards{drops: drops{w: w, reason: reason{Cancelled, ErrCancelled}}}
+	a := w.dropping(Cancelled, ErrCancelled)
 	w.mu.Lock()
 	count := w.q.dropQueued(a.outcome, a.addLocked) + w.q.dropDelayed(a.outcome, a.addLocked)
-	w.stopTickLocked()
+	w.q.stopTick()
 	w.armLocked()
 	a.wake = w.admitBlockedLocked(admits)
 	a.ended = w.noteIdleLocked()
 	w.unlock(a)
 	return count
-}
-
-// stopTickLocked has the periodic task that runs, or is about to, not run again.
-// What else of the batch is pending was claimed before.
-func (w *ExecutorWorker) stopTickLocked() {
-	for i := w.q.from; i < w.q.end; i++ {
-		if n := w.q.head.entries[i].n; n != nil && n.period != nil && n.status() <= Running {
-			n.period.stopped = true
-		}
-	}
 }

@@ -15,7 +15,7 @@
 //			return err
 //		}
 //		return service.Run(ctx, []service.Service{
-//			{Name: "worker", Run: work, Options: []async.TaskOption{async.Restart(async.Backoff(time.Second, time.Minute))}},
+//			{Name: "worker", Run: work, Options: []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Backoff(time.Second, time.Minute)})}},
 //			service.HTTP("http", l, &http.Server{Handler: handler(store)}),
 //		})
 //	}
@@ -32,13 +32,15 @@
 //   - Cancel: drop what you have. It begins with the second signal, or when [Grace]
 //     is over. Every ctx is cancelled.
 //
-// A third signal ends the process at once, whatever hangs. With [Debounce] signals that
+// A third signal ends the process at once, whatever hangs, and names what was still
+// draining. With [Debounce] signals that
 // come together, because a wrapper sends on what the terminal has sent already, are one.
 //
 // # What a service is told
 //
 //	Drain of the Service   called at level 1, when its turn comes
-//	Draining(ctx)          closed when level 1 begins, before anybody's turn: for loops
+//	Draining(ctx)          closed when level 1 begins, of this Run or of one around it,
+//	                       before anybody's turn: for loops
 //	ctx of Run             done at level 2; without a Drain when its turn comes,
 //	                       and when its Drain has failed
 //	IsReady(ctx)           true between the start of all and level 1: for balancers
@@ -57,8 +59,10 @@
 //
 // # Failures
 //
-// A service that fails ends the others: they drain. What one returns because it
-// was told to stop is no failure, and the same error unasked is one. With
+// A service that fails ends the others: they drain. An error that says that
+// the service was told to stop is no failure, and the same error unasked is one. If it says
+// more than that, as "12 rows were not written: context canceled" does, [Main] writes that
+// on a line to the standard error, and the exit status is what it would have been. With
 // [async.Restart] among its Options a service is run again after a failure, from the
 // moment on at which it was ready; one that fails before is not: a
 // program that cannot start says so at once.

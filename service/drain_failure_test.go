@@ -36,7 +36,7 @@ func TestAServiceWhoseDrainFailsIsCancelledAtOnce(t *testing.T) {
 			return nil
 		}, is: errFlush},
 		"with Goexit":  {drain: func(context.Context) error { runtime.Goexit(); return nil }, is: async.ErrGoexit},
-		"with Restart": {drain: func(context.Context) error { return errFlush }, is: errFlush, opts: []async.TaskOption{async.Restart(async.Every(time.Second))}},
+		"with Restart": {drain: func(context.Context) error { return errFlush }, is: errFlush, opts: []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -175,6 +176,37 @@ func TestAPanicOfAHandlerIsTheServersAffair(t *testing.T) {
 	assert.Contains(t, logged.String(), "panic serving")
 }
 
+// net/http says nothing of a handler that calls Goexit: its client is told that the
+// connection has ended, and the server that nothing was wrong.
+func TestGoexitOfAHandlerIsLogged(t *testing.T) {
+	for name, wrap := range map[string]func(http.Handler) http.Handler{
+		"in the handler": func(h http.Handler) http.Handler { return h },
+		"in a task": func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				async.Go(r.Context(), func(context.Context) error { h.ServeHTTP(w, r); return nil })
+			})
+		},
+		"in a scope": func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_ = async.Scope(r.Context(), func(context.Context) error { h.ServeHTTP(w, r); return nil })
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var logged syncBuffer
+			exits := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() })
+			s := serve(t, &http.Server{ErrorLog: log.New(&logged, "", 0), Handler: wrap(exits)})
+			_, err := get(newClient(t), s.url+"/page%0A")
+			assert.Equal(t, name != "in a task", err != nil, "a task that fails is told when the handler has answered")
+			s.stop(errStop)
+			require.NoError(t, s.wait())
+			assert.Contains(t, logged.String(), "service: GET /page%0A: ")
+			assert.Contains(t, logged.String(), "runtime.Goexit")
+			assert.Equal(t, 1, strings.Count(logged.String(), "\n"), logged.String())
+		})
+	}
+}
+
 // syncBuffer is a buffer that several goroutines write to.
 type syncBuffer struct {
 	mu sync.Mutex
@@ -246,7 +278,7 @@ func TestAHandlerThatHangsIsNamed(t *testing.T) {
 func TestRestartHasNoEffectOnAServer(t *testing.T) {
 	l := listen(t)
 	svc := service.HTTP("http", l, &http.Server{})
-	svc.Options = []async.TaskOption{async.Restart(async.Every(time.Hour))}
+	svc.Options = []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)})}
 	require.NoError(t, l.Close())
 	err := service.Run(asynctest.Context(t), []service.Service{svc})
 	require.ErrorIs(t, err, net.ErrClosed)

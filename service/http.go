@@ -23,7 +23,7 @@ import (
 //
 // Each request is handled in a scope of its own, which is the ctx of the request:
 // what the handler starts with it is joined before the handler is left, and an
-// error that is left of it is written to the ErrorLog of s. That ctx has the
+// error that is left of it is written to the ErrorLog of s, and so is a Goexit. The ctx has the
 // values of the ctx of [Run] and lives on while the service is drained, for [IsReady] and
 // all else here; with a BaseContext of your own it has the values, and the end, of
 // that.
@@ -33,9 +33,9 @@ import (
 // too; they may look at [Draining]. A connection that has sent nothing yet is waited
 // for, until it is 5 s old. Level 2 cancels the requests, closes all
 // connections, hijacked ones whose handler runs included, and waits for the handlers.
-// What a handler has left running on a hijacked connection is not waited for.
+// Tasks that a handler has left running on a hijacked connection are not waited for.
 //
-// That the server ends without being told, also with [http.ErrServerClosed], is
+// An end of the server that nobody has asked for, also with [http.ErrServerClosed], is
 // a failure: the others are drained, and so are the requests that this server has. A
 // server cannot be started a second time, so [async.Restart] has no effect.
 func HTTP(name string, l net.Listener, s *http.Server) Service {

@@ -109,7 +109,7 @@ func TestARequestLivesThroughTheDrain(t *testing.T) {
 	answer := async.Execute(s.ctx, func(context.Context) (string, error) { return get(newClient(t), s.url) })
 	<-inside
 	s.stop(errStop)
-	assert.False(t, s.run.State() == async.Done)
+	assert.False(t, s.run.State() == async.StateDone)
 	close(release)
 	body, err := answer.Join(s.ctx)
 	require.NoError(t, err)
@@ -250,7 +250,7 @@ func TestAServerThatHasRunBeforeIsAFailure(t *testing.T) {
 	other := service.Service{Name: "stop", Run: func(context.Context) error { return nil }}
 	require.NoError(t, service.Run(done, []service.Service{s, other}))
 	cancel()
-	s.Options = []async.TaskOption{async.Restart(async.Every(time.Millisecond), async.Within(0))}
+	s.Options = []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond), Within: -1})}
 	assert.EqualError(t, service.Run(ctx, []service.Service{s}), text)
 
 	twin := service.HTTP("http", listen(t), &http.Server{})

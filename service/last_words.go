@@ -12,9 +12,10 @@ import (
 
 // This file is how a program says what has failed, once, before it ends.
 
-// lastWords is how long the third signal waits for the standard error, to which
-// what has failed may not have been written yet.
-const lastWords = 100 * time.Millisecond
+// lastWords is how long the third signal waits for the standard error, to which who still
+// drains and what has failed are to be written. It is written in a moment, unless nobody
+// reads the standard error, or the text of an error hangs.
+const lastWords = time.Second
 
 // note notes that a part of the program has failed with err, for the case that the
 // program is ended before it can say so.
@@ -62,11 +63,14 @@ func (p *program) saysLocked() (said chan struct{}, first bool) {
 	return p.said, first
 }
 
-func write(err error) {
-	fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(os.Args[0]), strings.TrimRight(textOf(err), "\n"))
+func write(err error) { writeText(textOf(err)) }
+
+// writeText writes to the standard error, after the name of the program.
+func writeText(text string) {
+	fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(os.Args[0]), strings.TrimRight(text, "\n"))
 }
 
-// textOf returns the text of an error or of what was panicked with. A method of it
+// textOf returns the text of an error or of what was panicked with. A method of the error
 // may panic.
 func textOf(value any) (text string) {
 	defer func() {
@@ -74,6 +78,9 @@ func textOf(value any) (text string) {
 			text = fmt.Sprintf("%T, whose text panics", value)
 		}
 	}()
+	if err, ok := value.(error); ok {
+		return err.Error()
+	}
 	return fmt.Sprint(value)
 }
 
@@ -93,10 +100,15 @@ func (c *crash) Unwrap() error {
 // panicked.
 func (c *crash) Error() string {
 	if p, ok := c.value.(*async.PanicError); ok {
-		return textOf(p) // it has its own
+		return textOf(withStack{p})
 	}
 	return fmt.Sprintf("panic: %s\n\n%s", textOf(c.value), c.stack)
 }
+
+// withStack is the text of a panic with the stack that it has.
+type withStack struct{ p *async.PanicError }
+
+func (w withStack) String() string { return fmt.Sprintf("%+v", w.p) }
 
 // ExitStatus returns that of a program of Go that has panicked.
 func (c *crash) ExitStatus() int { return statusPanic }

@@ -2,11 +2,9 @@ package service
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,9 +22,11 @@ import (
 //
 // Signals: the first INT or TERM cancels ctx with a [*SignalError]: services
 // drain. The second has [Hurry] done: what is left of them is cancelled. The third
-// ends the process at once, whatever hangs, with 128 and its number. They
-// are looked for from the call of Main to the end of the process. With [Debounce]
-// signals that come together count as one.
+// ends the process at once, whatever hangs, with 128 and its number: the services that
+// still drain are named on the standard error, since when, and what runs in them, with
+// stacks, and then the first failure, in a second at most. Signals are looked for from
+// the call of Main to the end of the process. With [Debounce] signals that come
+// together count as one.
 //
 // From the first signal or [Run] on a write to a standard output or error that nobody
 // reads any more is an error: it does not end the process by SIGPIPE, with what there is
@@ -34,7 +34,8 @@ import (
 //
 // When run and what it has started have ended, [async.Shutdown] ends detached tasks:
 // it waits for what is left of [Grace] since the first signal, or for the whole
-// if there was none. Then the error, if there is one, is written to the standard
+// if there was none, but not for the services that a Run has given up: they have had
+// their time. Then the error, if there is one, is written to the standard
 // error, once, after the name of the program. The exit status is
 //
 //	0	no error: all was done, or was drained after a signal
@@ -80,6 +81,10 @@ type program struct {
 
 	mu      sync.Mutex
 	came    []*SignalError
+	sets    []*set    // that run
+	givenUp []*set    // that have returned without their services
+	remarks []error   // of services that were told to stop
+	dropped int       // how many remarks there were beside
 	stopped time.Time // when the program was told to stop, or a Run in it began to drain
 	first   error     // that a service, or run, has failed with
 	// said is closed when it was written, or what holds it; nil: nobody has begun to.
@@ -115,7 +120,9 @@ func (p *program) follow() {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
+		p.sayOverruns(third)
 		p.sayFailure()
+		p.sayRemarks()
 	}()
 	select {
 	case <-said:
@@ -176,62 +183,4 @@ func (p *program) outcome(err error) error {
 		return list.Cause
 	}
 	return joined(list.Errors)
-}
-
-// end ends what is left, and the process.
-func (p *program) end(err error) {
-	p.note(err)
-	late := p.shutdown()
-	if late != nil && alreadyNamed(late, err) {
-		late = nil
-	}
-	if c, ok := err.(*crash); ok {
-		if late != nil {
-			p.say(late)
-		}
-		p.exit(c.ExitStatus())
-		return
-	}
-	err = joined(slices.DeleteFunc([]error{err, late}, func(err error) bool { return err == nil }))
-	if err != nil {
-		p.say(err)
-	}
-	p.mu.Lock()
-	came := p.came
-	p.mu.Unlock()
-	p.exit(status(err, came))
-}
-
-// alreadyNamed reports whether late says no more than which tasks are left, and err
-// has named these: Run has given up on them before.
-func alreadyNamed(late, err error) bool {
-	left, ok := late.(*async.StragglerError)
-	var before *async.StragglerError
-	if !ok || left.More > 0 || err == nil || !as(err, &before) {
-		return false
-	}
-	return !slices.ContainsFunc(left.Left, func(l async.Straggler) bool {
-		return !slices.ContainsFunc(before.Left, func(b async.Straggler) bool { return b.Task == l.Task })
-	})
-}
-
-// as is errors.As for an error whose methods may panic.
-func as[E error](err error, target *E) (found bool) {
-	defer func() { _ = recover() }()
-	return errors.As(err, target)
-}
-
-// shutdown ends detached tasks.
-func (p *program) shutdown() error {
-	p.stops()
-	p.mu.Lock()
-	begun := p.stopped
-	p.mu.Unlock()
-	ctx := p.hurry
-	if p.grace != Forever {
-		bounded, cancel := context.WithDeadline(ctx, begun.Add(p.delay).Add(p.grace))
-		defer cancel()
-		ctx = bounded
-	}
-	return async.Shutdown(ctx)
 }

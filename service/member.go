@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/ambit-go/ambit/async"
 )
@@ -23,19 +24,33 @@ type member struct {
 	drained bool                    // as ended, of drain
 	failed  bool                    // state.early was looked at
 
+	// turn is closed by the supervisor when the service is told to stop, by whichever
+	// means: for a Run in it that does not hear of the cancellation of ctx.
+	turn chan struct{}
+
 	state state // guarded by set.mu
 }
 
-// A state is what the goroutines of a service have said.
+// drainSuffix is what the name of the task of Drain has behind that of the service.
+const drainSuffix = ": drain"
+
+// A state is what other goroutines than the supervisor's say of a service, or ask.
 type state struct {
+	all   *async.Group // what the service is: own, and drain; nil before the start
+	since time.Time    // when the service was told to stop; the zero time before
+	over  bool         // nothing of all is left
+
 	called    bool  // Run was called at least once
 	running   bool  // Run was called and has not returned
 	ready     bool  // Ready was called in this call of Run, or need not be
 	everReady bool  // as ready, in any call
 	returned  bool  // Run has returned nil, and is not called any more
-	told      bool  // the set had been told to stop when Run returned last
+	told      bool  // the set had been told to stop, or to take no more, when Run returned last
 	order     int   // of the last failure or return among all that happened; 0: there was none
 	early     error // what has failed although Run has not returned yet
+
+	said      error // what Run has returned last; the error of its task may leave out an echo
+	drainSaid error // as said, of Drain
 }
 
 // A memberKey is the key under which a context shows the member it belongs to.
@@ -69,6 +84,15 @@ func (m *member) call(ctx context.Context) (err error) {
 	return err
 }
 
+// callDrain is the handler of the task of Drain.
+func (m *member) callDrain(ctx context.Context) error {
+	err := m.svc.Drain(ctx)
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	m.state.drainSaid = err
+	return err
+}
+
 // enter notes that Run is about to be called; false if it is not to be, because
 // the drain has begun.
 func (m *member) enter() bool {
@@ -89,9 +113,9 @@ func (m *member) leave(returned bool, err error) (retry bool) {
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
 	st := &m.state
-	st.running, st.ready = false, false
+	st.running, st.ready, st.said = false, false, err
 	st.returned = returned && err == nil
-	st.told = m.set.draining || stopped
+	st.told = stopped || m.set.taking.Err() != nil
 	if st.early == nil {
 		st.order = m.set.nextLocked()
 	}
@@ -118,13 +142,32 @@ func (m *member) markReady() {
 func (m *member) fail(err error) bool {
 	stopped := m.set.outer.Err() != nil
 	m.set.mu.Lock()
-	fails := !m.set.draining && !stopped
+	fails := !stopped && m.set.taking.Err() == nil
 	if fails {
 		m.state.early, m.state.order = err, m.set.nextLocked()
 	}
 	m.set.mu.Unlock()
 	m.set.notify()
 	return fails
+}
+
+// itsTurn notes that m is told to stop.
+func (m *member) itsTurn() {
+	if closed(m.turn) {
+		return
+	}
+	close(m.turn)
+	m.set.mu.Lock()
+	defer m.set.mu.Unlock()
+	m.state.since = time.Now()
+}
+
+// end notes that nothing of m is left.
+func (m *member) end() {
+	m.set.mu.Lock()
+	m.state.over = true
+	m.set.mu.Unlock()
+	_ = m.now().all.Wait(context.WithoutCancel(m.set.scope)) // the two tasks have told what went wrong
 }
 
 // now returns what m has said so far.

@@ -47,8 +47,8 @@ func (e end) verdict() error {
 	return nil
 }
 
-// named returns err with the name of the service before it. What it was told to stop
-// for is left out: it is told already.
+// named returns err with the name of the service before it. The cause of m is left
+// out: it is told already.
 func (m *member) named(what string, err error) error {
 	if list, ok := err.(*async.ScopeError); ok && m.ctx.Err() != nil && same(list.Cause, context.Cause(m.ctx)) && list.Dropped == 0 {
 		err = joined(list.Errors)
@@ -56,8 +56,8 @@ func (m *member) named(what string, err error) error {
 	return &serviceError{m.label + ": " + what, err}
 }
 
-// A serviceError is a failure of a service, with its name. What a user's error says is
-// asked only when somebody wants to read it.
+// A serviceError is a failure of a service, with its name. The text of a user's error is
+// asked for only when somebody wants to read it.
 type serviceError struct {
 	of  string
 	err error
@@ -73,13 +73,17 @@ func (e *serviceError) Unwrap() error { return e.err }
 // ways in which servers and processes say that they were stopped count, too. The
 // same errors from elsewhere are failures.
 func (m *member) onlyStops(err error, told bool) bool {
-	var stops []context.Context
+	return isStop(err, m.stops(), told, 0)
+}
+
+// stops returns a context of no scope for each that tells m to stop and is done.
+func (m *member) stops() (stops []context.Context) {
 	for _, ctx := range []context.Context{m.ctx, m.set.outer, m.set.scope} {
 		if ctx.Err() != nil {
 			stops = append(stops, stoppedAs(ctx))
 		}
 	}
-	return isStop(err, stops, told, 0)
+	return stops
 }
 
 func isStop(err error, stops []context.Context, told bool, depth int) (is bool) {
@@ -138,9 +142,10 @@ func echoes(stopped context.Context, err error) bool {
 // A cutShort is the cause of level 2, and that with which a service is cancelled whose
 // Drain has failed.
 type cutShort struct {
-	why   error // of level 1; nil: a service has ended without a failure
-	by    error // of level 2, or the failure of the Drain
-	plain bool  // why is told beside it
+	why   error  // of level 1; nil: a service has ended without a failure
+	by    error  // of level 2, or the failure of the Drain
+	plain bool   // why is told beside it
+	left  string // who had not ended by then
 }
 
 // Error tells what has cut the drain short, and what that was for.
@@ -149,7 +154,7 @@ func (e *cutShort) Error() string {
 	if e.why != nil && !e.plain {
 		text += "; it was for: " + textOf(e.why)
 	}
-	return text
+	return text + e.left
 }
 
 // Unwrap returns both causes.
@@ -162,7 +167,7 @@ func (e *cutShort) Unwrap() []error {
 
 // causeOfCut returns why level 2 begins now.
 func (s *set) causeOfCut() error {
-	e := &cutShort{why: s.why, plain: s.failed}
+	e := &cutShort{why: s.why, plain: s.failed, left: s.overruns()}
 	switch {
 	case s.scope.Err() != nil:
 		e.by = context.Cause(s.scope)
@@ -200,7 +205,8 @@ func (s *set) outcome(last error) error {
 	if i := slices.IndexFunc(errs, func(err error) bool { _, ok := err.(*async.PanicError); return ok }); i >= 0 {
 		p := errs[i].(*async.PanicError)
 		if s.cut != nil && s.failed { // it would lead to p
-			errs[slices.Index(errs, s.cut)] = &cutShort{by: s.cut.(*cutShort).by}
+			cut := s.cut.(*cutShort)
+			errs[slices.Index(errs, s.cut)] = &cutShort{by: cut.by, left: cut.left}
 		}
 		raise(p, slices.Delete(errs, i, i+1))
 	}
@@ -217,21 +223,39 @@ func (s *set) besides(last error) (errs []error) {
 	case last != nil:
 		errs = []error{last}
 	}
-	return slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
 		left, ok := err.(*async.StragglerError)
 		return ok && len(left.Left)+left.More == 0 // they have gone meanwhile
 	})
+	for i, err := range errs {
+		var cut *cutShort
+		if left, ok := err.(*async.StragglerError); ok && as(left.Cause, &cut) && error(cut) == s.cut {
+			brief := *left
+			brief.Cause = &toldBefore{left.Cause}
+			errs[i] = &brief
+		}
+	}
+	return errs
 }
 
-// raise panics with p, to which errs are attached.
+// A toldBefore is the cause of level 2 in an error that stands behind the cause.
+type toldBefore struct{ cut error }
+
+// Error says in short what the error before has said.
+func (*toldBefore) Error() string { return "the drain was cut short" }
+
+// Unwrap returns the cause.
+func (e *toldBefore) Unwrap() error { return e.cut }
+
+// raise panics with p, as a scope does in which errs went wrong, too.
 func raise(p *async.PanicError, errs []error) {
-	if len(errs) > 0 {
-		_ = async.Scope(context.Background(), func(ctx context.Context) error {
-			async.Go(ctx, func(context.Context) error { return &async.ScopeError{Scope: p.Task, Errors: errs} })
-			panic(p) // the scope attaches what has failed beside it
-		})
-	}
-	panic(p)
+	_ = async.Scope(context.Background(), func(ctx context.Context) error {
+		for _, err := range slices.Backward(errs) {
+			async.OnExit(ctx, func(context.Context, error) error { return err })
+		}
+		async.Go(ctx, func(context.Context) error { panic(p) })
+		return nil
+	})
 }
 
 // same reports whether two errors are the same value, also if they cannot be compared.

@@ -9,5 +9,5 @@ import (
 )
 
 // ownPipes has a write to a broken standard output or error fail. Without, it ends the
-// process, with all that there is to drain. What the signals are sent to is not read.
+// process, with all that there is to drain. The channel of the signals is not read.
 func ownPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

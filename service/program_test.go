@@ -32,28 +32,32 @@ var programs = map[string]func(){
 	"patient":       main(detachedForAWhile, service.Grace(service.Forever), service.Delay(time.Second)),
 
 	// It serves until it is told to stop.
-	"clean":          main(services(worker("worker", nil))),
-	"boot":           main(boot),
-	"drain":          main(services(worker("drainer", func(ctx context.Context) error { return waitFor(ctx, "go on") }))),
-	"debounced":      main(services(worker("drainer", func(ctx context.Context) error { return waitFor(ctx, "go on") })), service.Debounce(time.Hour)),
-	"drain, err":     main(services(worker("drainer", func(context.Context) error { return errors.New("cannot flush") }))),
-	"waits":          main(waits),
-	"says it":        main(func(ctx context.Context) error { ready(); <-ctx.Done(); return context.Cause(ctx) }),
-	"late":           main(late),
-	"hangs":          main(hangs),
-	"hangs, service": main(hangsService, service.Grace(time.Hour), service.GiveUp(time.Hour)),
-	"hangs, text":    main(func(ctx context.Context) error { tellSignals(ctx); return hangingText{} }),
-	"hangs, noted":   main(hangsNoted, service.Grace(time.Hour), service.GiveUp(time.Hour)),
-	"hangs, failed":  main(hangsFailed, service.Grace(time.Hour), service.GiveUp(time.Hour)),
-	"grace":          main(services(worker("slow", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })), service.Grace(time.Millisecond)),
-	"gives up":       main(givesUp, service.Grace(time.Millisecond), service.GiveUp(time.Millisecond)),
-	"bound":          main(bound),
-	"two runs":       main(twoRuns),
-	"hurry":          main(hurry),
-	"twice":          twice,
-	"web":            main(web),
-	"talks":          main(talks),
-	"talks, alone":   main(talksAlone),
+	"clean":               main(services(worker("worker", nil))),
+	"boot":                main(boot),
+	"drain":               main(services(worker("drainer", func(ctx context.Context) error { return waitFor(ctx, "go on") }))),
+	"debounced":           main(services(worker("drainer", func(ctx context.Context) error { return waitFor(ctx, "go on") })), service.Debounce(time.Hour)),
+	"drain, err":          main(services(worker("drainer", func(context.Context) error { return errors.New("cannot flush") }))),
+	"unwritten by a task": main(unwrittenByATask),
+	"unwritten":           main(unwritten),
+	"unwritten, bad":      main(unwrittenAndFailed),
+	"unwritten, stuck":    main(unwrittenAndStuck, service.Grace(time.Hour), service.GiveUp(time.Hour)),
+	"waits":               main(waits),
+	"says it":             main(func(ctx context.Context) error { ready(); <-ctx.Done(); return context.Cause(ctx) }),
+	"late":                main(late),
+	"hangs":               main(hangs),
+	"hangs, service":      main(hangsService, service.Grace(time.Hour), service.GiveUp(time.Hour)),
+	"hangs, text":         main(func(ctx context.Context) error { tellSignals(ctx); return hangingText{} }),
+	"hangs, noted":        main(hangsNoted, service.Grace(time.Hour), service.GiveUp(time.Hour)),
+	"hangs, failed":       main(hangsFailed, service.Grace(time.Hour), service.GiveUp(time.Hour)),
+	"grace":               main(services(worker("slow", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })), service.Grace(time.Millisecond)),
+	"gives up":            main(givesUp, service.Grace(time.Millisecond), service.GiveUp(time.Millisecond)),
+	"bound":               main(bound),
+	"two runs":            main(twoRuns),
+	"hurry":               main(hurry),
+	"twice":               twice,
+	"web":                 main(web),
+	"talks":               main(talks),
+	"talks, alone":        main(talksAlone),
 }
 
 func main(run func(context.Context) error, opts ...service.Option) func() {
@@ -173,6 +177,32 @@ func detachedForAWhile(ctx context.Context) error {
 func detached(ctx context.Context) error {
 	async.Detach(ctx, "audit", func(context.Context) error { return errors.New("audit failed") })
 	return nil
+}
+
+// saves is a service that is told to stop before it has saved all.
+func saves(text string) service.Service {
+	return service.Service{Name: "saver", Run: func(ctx context.Context) error {
+		ready()
+		<-ctx.Done()
+		return fmt.Errorf(text, ctx.Err())
+	}}
+}
+
+func unwritten(ctx context.Context) error {
+	return service.Run(ctx, []service.Service{saves("12 rows were not written: %w"), {Name: "quiet", Run: await}})
+}
+
+func unwrittenAndFailed(ctx context.Context) error {
+	return service.Run(ctx, []service.Service{saves("12 rows\nwere not written: %w"), worker("drainer", func(context.Context) error {
+		return errors.New("cannot flush")
+	})})
+}
+
+func unwrittenAndStuck(ctx context.Context) error {
+	tellSignals(ctx)
+	stuck := deaf
+	stuck.Drain = func(context.Context) error { say("cancelled"); select {} }
+	return service.Run(ctx, []service.Service{stuck, saves("12 rows were not written: %w")})
 }
 
 // waits has no services; it ends at the first signal with what its scope says.
@@ -332,4 +362,17 @@ func talksAlone(ctx context.Context) error {
 	}
 	complain("drained")
 	return nil
+}
+
+// unwrittenByATask has a service whose task has something to say as it stops.
+func unwrittenByATask(ctx context.Context) error {
+	return service.Run(ctx, []service.Service{{Name: "mailer", Run: func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("7 mails were not sent: %w", ctx.Err())
+		})
+		ready()
+		<-ctx.Done()
+		return nil
+	}}})
 }

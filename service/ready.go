@@ -41,12 +41,12 @@ func (s *set) isReady() bool {
 }
 
 // Draining returns a channel that is closed when level 1 of the [Run] that ctx belongs
-// to begins: for loops that take from somewhere and are to take no more, while
-// ctx lives on for what they have taken. Where ctx belongs to no service it is
-// ctx.Done().
+// to begins, or that of a Run around it: for loops that take from somewhere and are to
+// take no more, while ctx lives on for what they have taken. A loop may return then: it
+// is stopped. Where ctx belongs to no service the channel is ctx.Done().
 func Draining(ctx context.Context) <-chan struct{} {
 	if m := memberOf(ctx); m != nil {
-		return m.set.takeNone
+		return m.set.taking.Done()
 	}
 	return ctx.Done()
 }

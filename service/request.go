@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"log"
 	"net"
 	"net/http"
@@ -50,33 +51,50 @@ func (h *httpServer) hijack(conn net.Conn) {
 	}
 }
 
+// errHandlerExits is what a handler has done that has neither returned nor panicked.
+var errHandlerExits = errors.New("its handler has called runtime.Goexit: what it had not written by then is lost")
+
 // scoped is the Handler of the server: it handles each request in a scope of its
 // own.
 func (h *httpServer) scoped(next http.Handler) http.Handler {
+	if next == nil {
+		next = http.DefaultServeMux
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.enter() {
 			panic(http.ErrAbortHandler) // its connection is closed
 		}
 		defer h.leave(r)
-		handler := next
-		if handler == nil {
-			handler = http.DefaultServeMux
-		}
-		ctx := r.Context()
-		if memberOf(ctx) == nil {
-			ctx = request{ctx, h.ctx}
-		}
-		err := async.Scope(ctx, func(ctx context.Context) error {
-			own := r.WithContext(ctx)
-			defer func() { r.MultipartForm = own.MultipartForm }() // whose files the server removes
-			handler.ServeHTTP(w, own)
-			return nil
-		}, async.Name(r.Method+" "+r.URL.EscapedPath()))
-		if err != nil && !onlyStopped(err) {
-			h.logf("service: %s %s: %v", r.Method, r.URL.EscapedPath(), err)
-		}
+		err := errHandlerExits // unless it returns, or panics
+		defer func() {
+			if value := recover(); value != nil {
+				panic(value) // net/http tells of it
+			}
+			if err != nil && !onlyStopped(err) {
+				h.logf("service: %s: %v", nameOf(r), err)
+			}
+		}()
+		err = h.handle(next, w, r)
 	})
 }
+
+// handle handles a request in a scope, and returns what that does.
+func (h *httpServer) handle(next http.Handler, w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	if memberOf(ctx) == nil {
+		ctx = request{ctx, h.ctx}
+	}
+	return async.Scope(ctx, func(ctx context.Context) error {
+		own := r.WithContext(ctx)
+		defer func() { r.MultipartForm = own.MultipartForm }() // whose files the server removes
+		next.ServeHTTP(w, own)
+		return nil
+	}, async.Name(nameOf(r)))
+}
+
+// nameOf names a request in logs and among tasks. A path with a line break in it stays on
+// one line.
+func nameOf(r *http.Request) string { return r.Method + " " + r.URL.EscapedPath() }
 
 // A request is the ctx of a request where BaseContext is not ours: the handler belongs
 // to the service all the same.
@@ -110,7 +128,7 @@ func (h *httpServer) enter() bool {
 	return true
 }
 
-// leave counts a handler out. What it has hijacked is not ours any more.
+// leave counts a handler out. A connection that the handler has hijacked is not ours any more.
 func (h *httpServer) leave(r *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 
 // supervised is a service that is run again after a second.
 func supervised(startup time.Duration, run func(ctx context.Context) error) service.Service {
-	return service.Service{Name: "worker", Run: run, Startup: startup, Options: []async.TaskOption{async.Restart(async.Every(time.Second))}}
+	return service.Service{Name: "worker", Run: run, Startup: startup, Options: []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})}}
 }
 
 // failures are the ways in which a run can fail.
@@ -162,7 +162,7 @@ func TestADrainBetweenTwoRuns(t *testing.T) {
 						return errPlanted
 					})
 					s.Drain = drain
-					s.Options = []async.TaskOption{async.Restart(async.Every(time.Hour))}
+					s.Options = []async.TaskOption{async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)})}
 					time.AfterFunc(time.Second, func() { stop(errStop) })
 					require.NoError(t, service.Run(ctx, []service.Service{s}))
 					assert.Equal(t, time.Second, time.Since(begun), "the wait is over at once")

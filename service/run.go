@@ -21,7 +21,7 @@ import (
 // though not with a nil of one that MayEnd. [Draining] is closed and [IsReady] is
 // false from here on. After [Delay] the services are stopped in reverse order, each
 // when the one before it has ended: its Drain is called, or else the ctx of its Run
-// is cancelled, with the cause of ctx, the failure, or [async.ErrScopeDone]. A
+// is cancelled, with the cause of ctx, the failure, or [async.ErrDismissed]. A
 // service that was not ready has nothing to drain and is cancelled, and so is one
 // whose Drain has failed, at once and alone. It has
 // ended when Run, Drain and all that they have started have returned.
@@ -29,7 +29,9 @@ import (
 // Level 2, cancel, begins when [Grace] is over, when [Hurry] is done, when
 // [async.Shutdown] says so, and with that of the Run in whose service this one was
 // called: every ctx at once is cancelled, with a cause that matches
-// that of level 1 and, if time was up, is a [*async.TimeoutError]. Services
+// that of level 1 and, if time was up, is a [*async.TimeoutError]. Its text names the
+// services that still drained then, for how long, what ran in them, and those whose turn
+// had not come. Services
 // that are left after [GiveUp] are named in a [*async.StragglerError], with their
 // stacks, and Run returns without them. They stay on record at the root.
 //
@@ -37,14 +39,15 @@ import (
 // each failure: the one that has ended the run comes first, then that it was cut
 // short by level 2, if it was, then the rest in the order in which they came. A
 // failure is the error of a Run or Drain, with the name of the service before
-// it. What a service returns because it was told to stop is none: the cause of its
+// it. An error that says that the service was told to stop is none: the cause of its
 // own ctx, [http.ErrServerClosed], the end of a process by a signal. Unasked they are
 // failures. A panic of a service is one, too: the others are drained, and then Run
 // panics with its [*async.PanicError], to which the other errors are attached.
 //
 // Without services Run returns nil at once, and so it does if ctx is done before
 // anything was started. Run may be called by several goroutines at once, and in
-// a service. A Limit around Run counts each service. It panics if ctx or the Run of
+// a service: its level 1 begins when the turn of that service has come, and Draining is
+// closed, and IsReady false, when the level 1 around it begins. A Limit around Run counts each service. It panics if ctx or the Run of
 // a service is nil.
 //
 // The two levels are those of Swift's ServiceGroup.
@@ -52,6 +55,7 @@ import (
 // [http.ErrServerClosed]: https://pkg.go.dev/net/http#ErrServerClosed
 func Run(ctx context.Context, services []Service, opts ...Option) error {
 	s := newSet(ctx, services, opts)
+	defer s.takeNone()
 	defer s.discard()
 	level2, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -60,6 +64,10 @@ func Run(ctx context.Context, services []Service, opts ...Option) error {
 	if s.giveUp != Forever {
 		// The supervisor waits as long for what it has cancelled; what is left then is let go.
 		scope = append(scope, async.DetachAfter(s.giveUp))
+	}
+	if s.program != nil {
+		s.program.enter(s)
+		defer s.program.leave(s)
 	}
 	return s.outcome(async.Scope(level2, s.supervise, scope...))
 }
@@ -74,20 +82,27 @@ type set struct {
 	members []*member
 	changed chan struct{} // has a place of one: there is news from a service
 
+	// taking is done when the services are to take no more: level 1 of this Run, or of
+	// one around it, has begun. Its parent is that of the Run around, so they hear of it
+	// before the announcement there has ended.
+	taking   context.Context
+	takeNone context.CancelFunc // of taking; called by announce, and when Run has ended
+
 	// These are the supervisor's.
 	scope    context.Context // its own, cancelled at level 2
 	cancel   context.CancelCauseFunc
 	launched int       // how many members were started
+	started  bool      // no more will be
 	stopping bool      // level 1 is to begin or has begun
 	why      error     // why; nil: a service has ended without a failure
 	failed   bool      // why is a failure of a service
+	early    bool      // a service has ended because a Run around this one drains
 	cut      error     // the cause of level 2; nil: it has not come
 	failures []failure // in no order
 
 	mu       sync.Mutex // guards what follows, and of members what they say
 	draining bool
-	takeNone chan struct{} // closed with draining
-	last     int           // see nextLocked
+	last     int // see nextLocked
 }
 
 // newSet returns the set of one call of Run.
@@ -96,13 +111,17 @@ func newSet(ctx context.Context, services []Service, opts []Option) *set {
 		panic("service: Run with a nil context: pass the one that Main gives, or context.Background()")
 	}
 	s := &set{
-		options:  defaults,
-		outer:    ctx,
-		parent:   memberOf(ctx),
-		program:  programOf(ctx),
-		changed:  make(chan struct{}, 1),
-		takeNone: make(chan struct{}),
+		options: defaults,
+		outer:   ctx,
+		parent:  memberOf(ctx),
+		program: programOf(ctx),
+		changed: make(chan struct{}, 1),
 	}
+	around := context.Background()
+	if s.parent != nil {
+		around = s.parent.set.taking
+	}
+	s.taking, s.takeNone = context.WithCancel(around)
 	if s.program != nil {
 		s.options, s.hurry = s.program.options, s.program.hurry.Done()
 	}
@@ -110,7 +129,7 @@ func newSet(ctx context.Context, services []Service, opts []Option) *set {
 	for i := range services {
 		svc := services[i] // the caller may change its slice
 		svc.check(i)
-		s.members = append(s.members, &member{set: s, svc: &svc, label: svc.label(i)})
+		s.members = append(s.members, &member{set: s, svc: &svc, label: svc.label(i), turn: make(chan struct{})})
 	}
 	return s
 }
@@ -122,6 +141,7 @@ func (s *set) supervise(ctx context.Context) error {
 		s.program.serves()
 	}
 	s.start()
+	s.started = true
 	s.wait(nil, func() bool { return s.stopping })
 	s.drain()
 	s.cutShort()
@@ -146,8 +166,12 @@ func (s *set) start() {
 func (s *set) launch(m *member) {
 	m.ctx, m.cancel = context.WithCancelCause(context.WithValue(s.scope, memberKey{}, m))
 	opts := append([]async.TaskOption{async.Name(m.label)}, m.svc.Options...)
+	all := async.NewGroup(m.ctx, async.Name(m.label))
+	s.mu.Lock()
+	m.state.all = all
+	s.mu.Unlock()
 	// A group of its own, so that a Leader among the options ends no other service.
-	m.own = async.Open(m.ctx, async.Name(m.label))
+	m.own = async.NewGroup(all.Context(), async.Name(m.label))
 	m.run = async.Start(m.own.Context(), m.call, opts...)
 	s.launched++
 }
@@ -190,7 +214,7 @@ func (s *set) announce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
-	close(s.takeNone)
+	s.takeNone()
 }
 
 // wasReady reports whether IsReady may have said true.
@@ -208,12 +232,13 @@ func (s *set) pass(d time.Duration) bool {
 
 // stop tells m to drain.
 func (s *set) stop(m *member) {
+	m.itsTurn()
 	now := m.now()
 	switch {
 	case m.ended:
 	case m.svc.Drain != nil && now.returned: // with something left that it does not drop
 	case m.svc.Drain != nil && now.ready:
-		m.drain = async.Start(m.ctx, m.svc.Drain, async.Name(m.label+": drain"))
+		m.drain = async.Start(now.all.Context(), m.callDrain, async.Name(m.label+drainSuffix))
 	default:
 		m.cancel(s.cause())
 	}
@@ -227,6 +252,9 @@ func (s *set) cutShort() {
 	}
 	s.cut = s.causeOfCut()
 	s.cancel(s.cut)
+	for _, m := range s.members[:s.launched] {
+		m.itsTurn()
+	}
 	giveUp, stop := after(s.giveUp)
 	defer stop()
 	s.wait(giveUp, s.over)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -32,7 +33,7 @@ func TestFirstNilEndsAll(t *testing.T) {
 			}},
 			{Name: "leader", Run: func(ctx context.Context) error { return async.Sleep(ctx, time.Second) }},
 		}))
-		assert.Equal(t, async.ErrScopeDone, cause)
+		assert.Equal(t, async.ErrDismissed, cause)
 	})
 }
 
@@ -400,7 +401,7 @@ func TestAStuckDrainIsCutAndTheOthersAreCancelledOnTime(t *testing.T) {
 		}
 		assert.Equal(t, told[0], err)
 		require.EqualError(t, err, "service: the drain was cut short: async: services: context deadline exceeded "+
-			"(limit 10s, waited 10s); it was for: told to stop")
+			"(limit 10s, waited 10s); it was for: told to stop; still draining: service stuck for 10s (Run, Drain); not told before: service first")
 	})
 }
 
@@ -423,6 +424,7 @@ func TestAStragglerIsNamed(t *testing.T) {
 		assert.Equal(t, "service deaf", left.Left[0].Task)
 		assert.Contains(t, left.Left[0].Stack, "TestAStragglerIsNamed")
 		require.ErrorIs(t, left.Cause, errStop)
+		assert.Equal(t, 1, strings.Count(err.Error(), "told to stop;"), "why is said once: %v", err)
 		assert.Equal(t, []string{"services"}, asynctest.Live(ctx), "it stays on record")
 		close(release)
 		synctest.Wait()
@@ -451,7 +453,7 @@ func TestARunThatPanicsDrainsTheOthersFirst(t *testing.T) {
 		})
 		assert.Equal(t, "boom", p.Value)
 		assert.Equal(t, "service bad", p.Task)
-		require.ErrorIs(t, p, errLate, "what has failed beside it is attached")
+		require.ErrorIs(t, errors.Join(p.Also...), errLate, "what has failed beside it is told with it")
 		assert.Equal(t, []string{"other runs", "other drains", "other ends"}, d.read())
 	})
 }

@@ -19,7 +19,7 @@ type Service struct {
 	// values of the ctx of [Run], is a scope of package async, and lives on while
 	// the service is drained: as long as it lives, nothing that was accepted is
 	// to be dropped. It is cancelled at level 1 if there is no Drain or this fails,
-	// and at level 2. What Run has started with it is joined. A nil Run panics.
+	// and at level 2. Tasks that Run has started with it are joined. A nil Run panics.
 	Run func(ctx context.Context) error
 
 	// Drain is level 1: take no more, finish what you have. It is called once,
@@ -31,8 +31,9 @@ type Service struct {
 	Drain func(ctx context.Context) error
 
 	// Startup is how long Run may take to call [Ready]; the next service is
-	// started then. 0: the service counts as ready when it has been started, and
-	// whenever it runs. A negative one panics.
+	// started then. 0: the service counts as ready whenever it runs, and the next
+	// is started at once: it does not wait until an executor or a Limit has a place
+	// for this one. A negative one panics.
 	Startup time.Duration
 
 	// MayEnd says that the others carry on when Run returns nil: a job rather than
@@ -77,8 +78,9 @@ func (o option) apply(to *options) { o(to) }
 type options struct{ grace, delay, giveUp, debounce time.Duration }
 
 // With the 100 ms of [async.Shutdown], less than the 30 s after which Kubernetes
-// kills what it has told to stop.
-var defaults = options{grace: 20 * time.Second, giveUp: 5 * time.Second}
+// kills what it has told to stop. Hooks have 5 s, see [async.HookTimeout]: giveUp is
+// longer, or chance would decide whether a hook that takes them is a straggler.
+var defaults = options{grace: 20 * time.Second, giveUp: 6 * time.Second}
 
 func (o options) with(opts []Option) options {
 	for _, opt := range opts {
@@ -116,13 +118,15 @@ func Grace(d time.Duration) Option { return option(func(o *options) { o.grace = 
 func Delay(d time.Duration) Option { return option(func(o *options) { o.delay = max(d, 0) }) }
 
 // GiveUp is how long services may take to return once they were cancelled. Then
-// [Run] returns without them. Defaults to 5 s; 0 or less is no time at all, and with
+// [Run] returns without them. Defaults to 6 s, a second more than hooks have: give it
+// more than what [async.HookTimeout] gives to any hook of yours, or a hook that takes
+// its time may be called a straggler or not. 0 or less is no time at all, and with
 // [Forever] Run waits as long as it takes.
 func GiveUp(d time.Duration) Option { return option(func(o *options) { o.giveUp = max(d, 0) }) }
 
 // Debounce has a signal not count that comes within d after one that has counted: one wish
-// may come as several signals. What npm or timeout has started gets a signal with its process
-// group, and once more from them. It would drop what it has where one Ctrl-C is to drain.
+// may come as several signals. A program that npm or timeout has started gets a signal with its
+// process group, and once more from them. It would drop what it has where one Ctrl-C is to drain.
 // 100 ms tells such a pair from a person who is in a hurry. It is for [Main], which hears the
 // signals; a Run has no use for it. Defaults to 0: every signal counts.
 func Debounce(d time.Duration) Option { return option(func(o *options) { o.debounce = max(d, 0) }) }

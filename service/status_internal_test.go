@@ -124,12 +124,12 @@ func TestASignalBeforeRunIsCalled(t *testing.T) {
 func TestTheOptionsOfMainAreTheDefaultsOfRun(t *testing.T) {
 	assert.Equal(t, 0, runProgram(t, func(ctx context.Context) error {
 		s := newSet(ctx, nil, []Option{Delay(3)})
-		assert.Equal(t, options{grace: 1, delay: 3, giveUp: 5 * time.Second}, s.options)
+		assert.Equal(t, options{grace: 1, delay: 3, giveUp: 6 * time.Second}, s.options)
 		s = newSet(context.WithoutCancel(ctx), nil, []Option{Grace(-1), GiveUp(-1), Delay(-1)})
 		assert.Equal(t, options{}, s.options)
 		return nil
 	}, []Option{Grace(7), Grace(1), Delay(2)}))
-	assert.Equal(t, options{grace: 20 * time.Second, giveUp: 5 * time.Second}, newSet(t.Context(), nil, nil).options)
+	assert.Equal(t, options{grace: 20 * time.Second, giveUp: 6 * time.Second}, newSet(t.Context(), nil, nil).options)
 }
 
 func TestHurryIsAStandardContext(t *testing.T) {

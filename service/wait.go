@@ -37,6 +37,9 @@ func (s *set) sleep(limit <-chan time.Time) bool {
 	cases := []reflect.SelectCase{receive(limit), receive(s.changed)}
 	if !s.stopping {
 		cases = append(cases, receive(s.outer.Done()))
+		if s.early && s.parent != nil {
+			cases = append(cases, receive(s.parent.turn))
+		}
 	}
 	if s.cut == nil {
 		cases = append(cases, receive(s.hurry), receive(s.scope.Done()), receive(s.above()))
@@ -122,7 +125,7 @@ func (s *set) collect() {
 	for _, e := range ends {
 		s.settle(e)
 	}
-	if s.launched == len(s.members) && s.over() {
+	if s.launched == len(s.members) && s.over() || s.early && s.parent != nil && closed(s.parent.turn) {
 		s.begin(nil)
 	}
 }
@@ -131,7 +134,7 @@ func (s *set) collect() {
 // functions returned. So the first is not one that ended because of another.
 func (s *set) ends() (ends []end) {
 	for _, m := range s.members[:s.launched] {
-		if !m.ended && m.run.State() == async.Done {
+		if !m.ended && m.run.State() == async.StateDone {
 			m.ended = true
 			ends = append(ends, end{m, m.outcome(), m.now().order, endOfRun})
 		}
@@ -139,12 +142,14 @@ func (s *set) ends() (ends []end) {
 			m.failed = true
 			ends = append(ends, end{m, now.early, now.order, earlyEnd})
 		}
-		if m.drain == nil || m.drained {
-			continue
+		if m.drain != nil && !m.drained {
+			if _, err, ok := m.drain.Result(); ok {
+				m.drained = true
+				ends = append(ends, end{m, err, s.next(), endOfDrain})
+			}
 		}
-		if _, err, ok := m.drain.Result(); ok {
-			m.drained = true
-			ends = append(ends, end{m, err, s.next(), endOfDrain})
+		if m.over() && !m.now().over {
+			m.end()
 		}
 	}
 	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.order, b.order) })
@@ -179,7 +184,21 @@ func (s *set) settle(e end) {
 		if e.what == endOfDrain { // nobody else would tell Run to stop
 			e.m.cancel(&cutShort{why: s.why, by: err})
 		}
-	} else if e.what == endOfRun && !e.m.svc.MayEnd {
+		return
+	}
+	s.remark(e)
+	if e.what == endOfRun && !e.m.svc.MayEnd {
+		s.hasEnded(e.m)
+	}
+}
+
+// hasEnded begins level 1 because m has ended, unless m takes no more because a Run
+// around this one drains: the others serve until the turn of this one has come, for
+// what drains there may need them.
+func (s *set) hasEnded(m *member) {
+	if s.started && m.now().told {
+		s.early = true
+	} else {
 		s.begin(nil)
 	}
 }
@@ -199,7 +218,7 @@ func (s *set) fail(f failure) {
 // cause is what services are told at level 1.
 func (s *set) cause() error {
 	if s.why == nil {
-		return async.ErrScopeDone
+		return async.ErrDismissed
 	}
 	return s.why
 }

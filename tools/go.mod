@@ -4,11 +4,13 @@ go 1.26.0
 
 tool (
 	github.com/ambit-go/ambit/tools/apicheck
+	github.com/ambit-go/ambit/tools/layers
 	golang.org/x/perf/cmd/benchstat
 	honnef.co/go/tools/cmd/staticcheck
 )
 
 require (
+	github.com/ambit-go/ambit v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/tools v0.52.0
@@ -25,3 +27,5 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 )
+
+replace github.com/ambit-go/ambit => ../

@@ -58,7 +58,7 @@ const patience = 5 * time.Second
 // call Context inside the bubble, with the bubble's t.
 func Context(t testing.TB) context.Context {
 	t.Helper()
-	root, lost := newRoot(t.Context())
+	root, lost := newRoot(t.Context(), func(text string) { t.Log(text) })
 	scope, join := bridge.OpenTop(root)
 	t.Cleanup(func() {
 		t.Helper()
@@ -75,7 +75,7 @@ func Context(t testing.TB) context.Context {
 // anything is still registered 5 s later, or if an error was lost. The root's own
 // context is a child of ctx.
 func Root(ctx context.Context) (root context.Context, check func() error) {
-	root, lost := newRoot(ctx)
+	root, lost := newRoot(ctx, func(string) {})
 	return root, func() error {
 		patient, cancel := context.WithTimeout(context.WithoutCancel(root), patience)
 		defer cancel()
@@ -88,9 +88,9 @@ func Root(ctx context.Context) (root context.Context, check func() error) {
 // what is in it instead.
 func Live(ctx context.Context) []string { return bridge.Live(ctx) }
 
-func newRoot(ctx context.Context) (root context.Context, lost *lostErrors) {
+func newRoot(ctx context.Context, said func(text string)) (root context.Context, lost *lostErrors) {
 	lost = new(lostErrors)
-	return bridge.NewRoot(ctx, lost.add), lost
+	return bridge.NewRoot(ctx, lost.add, said), lost
 }
 
 // shutDown ends the root of ctx and returns what has gone wrong in it.

@@ -104,7 +104,7 @@ func TestContextFailsATestInWhichATaskHasFailed(t *testing.T) {
 			"Start": func(ctx context.Context) { async.Start(ctx, func(context.Context) error { return errPlanted }) },
 			"panic": func(ctx context.Context) { async.Go(ctx, func(context.Context) error { panic(errPlanted) }) },
 			"group": func(ctx context.Context) {
-				require.NoError(t, async.Open(ctx).Go(func(context.Context) error { return errPlanted }))
+				require.NoError(t, async.NewGroup(ctx).Go(func(context.Context) error { return errPlanted }))
 			},
 			"exit hook": func(ctx context.Context) {
 				async.OnExit(ctx, func(context.Context, error) error { return errPlanted })

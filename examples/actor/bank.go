@@ -95,9 +95,9 @@ func total(ctx context.Context, all []*account) (money, error) {
 //
 // Everybody asks the lower rank first, so a task waits only for a higher rank:
 // there is no circle, and no deadlock. Two transfers that asked for their
-// accounts in the order from, to would wait for each other for ever if they
-// went opposite ways. And a task that waits keeps its goroutine, so the pool
-// has to be one without a limit.
+// accounts in the order from, to would wait for each other if they went
+// opposite ways, and one would be refused. A task that waits keeps its
+// goroutine, so the pool has to be one that lends it: one with TryExecute.
 func together[T any](ctx context.Context, all []*account, f func() (T, error)) (T, error) {
 	ranked := slices.SortedFunc(slices.Values(all), func(a, b *account) int { return cmp.Compare(a.rank, b.rank) })
 	return nested(ctx, slices.Compact(ranked), f)

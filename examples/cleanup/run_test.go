@@ -115,7 +115,7 @@ func TestJobThatIsSignalledIsCleanedUpAfter(t *testing.T) {
 		assert.Regexp(t, `(?s)removed .*/busy1\n.*removed .*/plain1\n.*LEFT .*/hang\n.*LEFT .*/in-use\n.*removed .*/busy2\n`, p.Stdout())
 		lines := strings.Split(p.Stderr(), "\n")
 		require.Len(t, lines, 5)
-		assert.Equal(t, fmt.Sprintf("cleanup: sh: ended by SIGTERM, stopped: stopped by signal: %v", sig), lines[0])
+		assert.Equal(t, fmt.Sprintf("cleanup: sh: ended by SIGTERM, stopped by signal: %v", sig), lines[0])
 		assert.Equal(t, "2 of 5 not removed:", lines[1])
 		assert.Regexp(t, "^\tnetworks: async: "+s.url+"/hang: no answer after 1 attempt: .*limit 2s", lines[2])
 		assert.Regexp(t, "^\tvolumes: async: "+s.url+"/in-use: .*409 Conflict", lines[3])
@@ -179,7 +179,7 @@ func TestCommandThatIgnoresSignalsIsKilledWithItsGroup(t *testing.T) {
 			p.Signal(os.Interrupt)
 		}
 		assert.Equal(t, 130, p.Wait())
-		assert.Contains(t, p.Stdout(), "job: bash: ended by SIGKILL, stopped: stopped by signal: interrupt\n")
+		assert.Contains(t, p.Stdout(), "job: bash: ended by SIGKILL, stopped by signal: interrupt\n")
 		assert.Empty(t, clitest.InGroup(t, group))
 		assert.Equal(t, []string{"/plain"}, s.requests())
 	}

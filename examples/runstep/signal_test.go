@@ -67,7 +67,7 @@ func TestTheStatusOfAStepThatTrapsTERMIsKept(t *testing.T) {
 			assert.Equal(t, want, s.end())
 			assert.Contains(t, s.Stdout(), "bye\n")
 			text := "stopped by signal: " + sig.String()
-			assert.Equal(t, "runstep: step: SIGTERM: "+text+"\nrunstep: step: exit status 7, stopped: "+text+"\n", s.Stderr())
+			assert.Equal(t, "runstep: step: SIGTERM: "+text+"\nrunstep: step: exit status 7, "+text+"\n", s.Stderr())
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestAStepThatIgnoresTERMIsKilledAfterTheGrace(t *testing.T) {
 	s := start(t, "trap '' TERM; sleep 600 & echo ready $$; wait", "-grace", "50ms")
 	s.Signal(os.Interrupt)
 	assert.Equal(t, 137, s.end())
-	assert.Contains(t, s.Stderr(), "ended by SIGKILL, stopped: stopped by signal: interrupt")
+	assert.Contains(t, s.Stderr(), "ended by SIGKILL, stopped by signal: interrupt")
 }
 
 func TestASecondSignalEndsTheGrace(t *testing.T) {

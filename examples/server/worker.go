@@ -31,7 +31,7 @@ func (w *worker) run(ctx context.Context) error {
 	work := func(ctx context.Context) error { return w.queue.Consume(ctx, 1, 1, w.do) }
 	err := async.Scope(ctx, func(ctx context.Context) error {
 		async.Go(ctx, work, async.Name("worker"),
-			async.Restart(async.Every(20*time.Millisecond), async.Within(0))) // however often it panics
+			async.Restart(async.RestartPolicy{Interval: async.Every(20 * time.Millisecond), Within: -1})) // however often it panics
 		return nil
 	}, async.Observe(async.ObserverFunc(w.observe)))
 	if left, _ := w.queue.Len(); left > 0 {

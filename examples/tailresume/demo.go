@@ -48,7 +48,7 @@ func (d *demo) run(ctx context.Context) error {
 				Stdout: log, Stderr: log, Grace: 2 * time.Second, Hurry: service.Hurry(ctx), DieWithParent: true})
 			return err
 		}, async.Name("script"))
-		s := &http.Server{Handler: &logServer{file: log, over: func() bool { return producer.State() == async.Done }}}
+		s := &http.Server{Handler: &logServer{file: log, over: func() bool { return producer.State() == async.StateDone }}}
 		async.Go(ctx, func(context.Context) error {
 			_ = s.Serve(&brittleListener{l, rand.New(rand.NewPCG(uint64(d.cut), 0)), d.cut})
 			return nil

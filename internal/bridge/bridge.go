@@ -5,8 +5,9 @@ package bridge
 import "context"
 
 // NewRoot returns a context that carries a root of its own. lost is told of
-// errors that nobody else can be told. Set by package async.
-var NewRoot func(ctx context.Context, lost func(error)) context.Context
+// errors that nobody else can be told, said of what tasks say as they are stopped. Set
+// by package async.
+var NewRoot func(ctx context.Context, lost func(error), said func(text string)) context.Context
 
 // OpenTop opens a scope at the root of ctx, which has none yet, and has what is in
 // it seen by Live and Shutdown as if it stood at the root. join waits until all that
@@ -97,11 +98,6 @@ type Left struct {
 // is told: so who hears false knows that this has been done. Set by package async.
 var LeftUndone func(scope context.Context, err error, first func() bool)
 
-// Fail has scope fail with err, as a task of it would, but at once and under no Limit. On a
-// scope that has ended, or was cancelled, it does nothing. It calls no user's code but
-// abort hooks, on goroutines of their own. Set by package async.
-var Fail func(scope context.Context, err error)
-
 // An Ending says how a scope has ended.
 type Ending uint8
 
@@ -126,5 +122,13 @@ var Reject func(future any, err error)
 // task was cancelled before it began: it need not be kept any longer.
 type Withdrawer interface{ Withdraw(Token) }
 
-// Token keeps others from being Withdrawers by accident.
+// An Awaited is an executor that is made for one task. It is told of each wait for the
+// future of the task, by the goroutine that is about to block, with the ctx of that. An
+// error refuses the wait: it could never end. Otherwise over, if it is not nil, is called
+// when the wait has ended.
+type Awaited interface {
+	Awaited(ctx context.Context, _ Token) (over func(), err error)
+}
+
+// Token keeps others from being Withdrawers, or Awaited, by accident.
 type Token struct{}

@@ -30,7 +30,7 @@ func serve(path string, s *local.Store) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &server{store: s, listener: l, remove: remove, group: async.Open(context.Background(), async.Name("boltkv: "+path))}
+	v := &server{store: s, listener: l, remove: remove, group: async.NewGroup(context.Background(), async.Name("boltkv: "+path))}
 	_ = v.group.Go(func(ctx context.Context) error { v.accept(ctx); return nil }, async.Name("boltkv: accept"))
 	return v, nil
 }

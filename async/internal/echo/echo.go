@@ -8,6 +8,7 @@ package echo
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
@@ -23,6 +24,7 @@ const depth = 1000
 type Saying struct {
 	Cause error   // that something was stopped for this; nil: it does not say that
 	Errs  []error // what each of these says
+	Rest  []error // what else it holds, which does not count for [Is]
 	More  bool    // something of its own
 }
 
@@ -81,13 +83,23 @@ func (s Saying) only(stop Stop, ours Ours) bool {
 	return all(s.Errs, stop, ours)
 }
 
-// Repeats reports whether err says nothing at all that stop does not. An echo may
-// say more, in words of its own: "while reading page 7: context canceled".
-func Repeats(err error, stop Stop, ours Ours) bool {
-	if says, ok := ours(err); ok && says.Cause != nil {
-		return len(says.Errs) == 0 && says.only(stop, ours)
+// Bare reports whether err says nothing at all that stop does not: it is the error of
+// the context, its cause or what that wraps, or an error of ours that holds only such.
+// Another echo says more, in words of its own: "while reading page 7: context canceled".
+func Bare(err error, stop Stop, ours Ours) bool {
+	says, ok := ours(err)
+	if !ok || stop.is(err) {
+		return stop.is(err) || Matches(stop.Cause, err)
 	}
-	return stop.is(err) || Matches(stop.Cause, err)
+	if says.More || says.Cause != nil && !tally.Same(says.Cause, stop.Cause) {
+		return Matches(stop.Cause, err)
+	}
+	for _, err := range slices.Concat(says.Errs, says.Rest) {
+		if err != nil && !Bare(err, stop, ours) {
+			return false
+		}
+	}
+	return says.Cause != nil || len(says.Errs) > 0
 }
 
 // is reports whether err is the error or the cause of the context itself.

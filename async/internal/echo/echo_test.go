@@ -45,20 +45,23 @@ func TestAnEchoMaySayMoreThanTheStop(t *testing.T) {
 		stop echo.Stop
 		want bool
 	}{
-		"the error":               {context.Canceled, stop, true},
-		"the cause":               {cause, stop, true},
-		"what the cause wraps":    {io.EOF, stop, true},
-		"in words":                {fmt.Errorf("page 7: %w", cause), stop, false},
-		"a failure":               {io.ErrClosedPipe, stop, false},
-		"ours, of the cause":      {saying{Cause: cause}, stop, true},
-		"ours, of another cause":  {saying{Cause: io.ErrClosedPipe}, stop, false},
-		"ours, lists echoes":      {saying{Cause: cause, Errs: []error{cause}}, stop, false},
-		"ours, says more":         {saying{Cause: cause, More: true}, stop, false},
-		"ours, without a cause":   {saying{Errs: []error{cause}}, stop, false},
-		"ours, and is the cause":  {saying{More: true}, echo.Stop{Err: context.Canceled, Cause: saying{More: true}}, true},
-		"uncomparable, the cause": {uncomparable{list}, echo.Stop{Err: context.Canceled, Cause: uncomparable{list}}, true},
+		"the error":                {context.Canceled, stop, true},
+		"the cause":                {cause, stop, true},
+		"what the cause wraps":     {io.EOF, stop, true},
+		"in words":                 {fmt.Errorf("page 7: %w", cause), stop, false},
+		"a failure":                {io.ErrClosedPipe, stop, false},
+		"ours, of the cause":       {saying{Cause: cause}, stop, true},
+		"ours, of another cause":   {saying{Cause: io.ErrClosedPipe}, stop, false},
+		"ours, lists bare ones":    {saying{Cause: cause, Errs: []error{cause}}, stop, true},
+		"ours, lists a text":       {saying{Cause: cause, Errs: []error{fmt.Errorf("page 7: %w", cause)}}, stop, false},
+		"ours, remembers an error": {saying{Errs: []error{cause}, Rest: []error{io.ErrClosedPipe}}, stop, false},
+		"ours, remembers nothing":  {saying{Errs: []error{cause}, Rest: []error{nil}}, stop, true},
+		"ours, says more":          {saying{Cause: cause, More: true}, stop, false},
+		"ours, without a cause":    {saying{Errs: []error{cause}}, stop, true},
+		"ours, and is the cause":   {saying{More: true}, echo.Stop{Err: context.Canceled, Cause: saying{More: true}}, true},
+		"uncomparable, the cause":  {uncomparable{list}, echo.Stop{Err: context.Canceled, Cause: uncomparable{list}}, true},
 	} {
-		if got := echo.Repeats(test.err, test.stop, ours); got != test.want {
+		if got := echo.Bare(test.err, test.stop, ours); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

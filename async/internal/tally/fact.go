@@ -23,10 +23,13 @@ const (
 
 // A Fact is one thing that went wrong.
 type Fact struct {
-	Class   Class
-	Stopped bool  // it is of a daemon, and its scope has told that to stop
-	GoesOn  bool  // the scope is not cancelled for it
-	Err     error // not nil, but for an Echo
+	Class  Class
+	Quiet  bool  // it is of a daemon, and its scope has told that to stop
+	GoesOn bool  // the scope is not cancelled for it
+	Err    error // not nil, but for an Echo
+
+	// As is what is listed in place of Err if it is not nil: Bare of both is the same.
+	As error
 
 	// Errs is listed in place of Err if it is not nil: what a task that was
 	// stopped for the same cause as its scope has to say of its own. A panic is
@@ -35,6 +38,15 @@ type Fact struct {
 
 	// Dropped is how many errors Errs has left out already.
 	Dropped int
+
+	// Texts are what was said beside a cancellation: by an Echo, or by what Errs are
+	// of. TextsDropped is how many more there were.
+	Texts        []error
+	TextsDropped int
+
+	// CutOff: the end of the scope has cut off work, which the Texts name. The scope has
+	// not ended well.
+	CutOff bool
 }
 
 // mustRaise reports that f is a panic or Goexit. Such a fact is never told as
@@ -83,11 +95,11 @@ type Future struct {
 type Body struct {
 	Echo bool // it only repeated that the scope was cancelled
 
-	// Missed: somebody is to be given a value of it. With an echo there is none, and
-	// that is never excused.
-	Missed bool
+	// Owes: somebody is to be given a value of it. With an echo there is none, and
+	// no leader makes up for that.
+	Owes bool
 
-	// Words are what an echo has said beside why the scope was cancelled ("while
-	// reading page 7: context canceled"). That is no failure, but nobody else tells it.
-	Words error
+	// Said is the error of an Echo that says more than why the scope was cancelled
+	// ("while reading page 7: context canceled"); nil: it does not.
+	Said error
 }

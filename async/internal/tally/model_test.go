@@ -26,19 +26,24 @@ type entry struct {
 	future  int    // of future and value: which
 	counted bool   // a future that found no place: only the number is kept
 	closed  bool   // a future or value that was claimed or taken
+	said    error  // beside a cancellation
+	late    error  // the same, of a future that is open
 }
 
 func (m *model) loud(c tally.Class) bool { return c == tally.Panic || c == tally.Goexit }
 
-func (m *model) child(c tally.Class, err error, stopped, goesOn bool) tally.Decision {
+func (m *model) child(c tally.Class, err error, quiet, goesOn bool, said error) tally.Decision {
 	switch {
-	case stopped && !m.loud(c):
+	case quiet && c == tally.Echo:
+		m.log = append(m.log, entry{kind: "said", said: said})
+		return tally.Ignored
+	case quiet && !m.loud(c):
 		return tally.Ignored
 	case c == tally.Echo:
-		m.log = append(m.log, entry{kind: "echo"})
+		m.log = append(m.log, entry{kind: "echo", said: said})
 		return tally.Recorded
 	}
-	m.log = append(m.log, entry{kind: "fact", class: c, err: err})
+	m.log = append(m.log, entry{kind: "fact", class: c, err: err, said: said})
 	if goesOn {
 		return tally.Recorded
 	}
@@ -48,16 +53,21 @@ func (m *model) child(c tally.Class, err error, stopped, goesOn bool) tally.Deci
 	return tally.Fails
 }
 
-func (m *model) newFuture(n int, c tally.Class, err error, of tally.Future, stopped bool) tally.Decision {
+func (m *model) newFuture(n int, c tally.Class, err error, of tally.Future, quiet bool, said error) tally.Decision {
 	switch {
 	case c == tally.Echo:
-		if !stopped {
-			m.log = append(m.log, entry{kind: "echo"})
+		kind := "echo"
+		if quiet {
+			kind = "said"
 		}
+		if of.Awaited || of.Told {
+			said = nil
+		}
+		m.log = append(m.log, entry{kind: kind, said: said})
 		return tally.Given
 	case of.Awaited:
 		return tally.Given
-	case (of.Told || stopped) && !m.loud(c):
+	case (of.Told || quiet) && !m.loud(c):
 		return tally.Given
 	case of.Rooted:
 		return tally.AtRoot
@@ -70,7 +80,11 @@ func (m *model) newFuture(n int, c tally.Class, err error, of tally.Future, stop
 			open++
 		}
 	}
-	m.log = append(m.log, entry{kind: "future", class: c, err: err, future: n, counted: c != tally.Panic && open >= tally.Max})
+	e := entry{kind: "future", class: c, err: err, future: n, counted: c != tally.Panic && open >= tally.Max}
+	if e.late = said; e.counted {
+		e.late = nil // with the error
+	}
+	m.log = append(m.log, e)
 	return tally.Open
 }
 
@@ -109,7 +123,7 @@ func (m *model) end() (dropped int) {
 			m.log[i].closed = true
 		} else {
 			m.log[i].closed = true
-			m.log = append(m.log, entry{kind: "fact", class: e.class, err: e.err, name: fmt.Sprint(e.future)})
+			m.log = append(m.log, entry{kind: "fact", class: e.class, err: e.err, name: fmt.Sprint(e.future), said: e.late})
 		}
 	}
 	return dropped
@@ -125,8 +139,22 @@ func (m *model) values() (which []int) {
 	return which
 }
 
+// texts returns what was said beside cancellations, each once.
+func (m *model) texts() (all []error, dropped int) {
+	for _, e := range m.log {
+		switch {
+		case e.said == nil || slices.Contains(all, e.said):
+		case len(all) < tally.Max:
+			all = append(all, e.said)
+		default:
+			dropped++
+		}
+	}
+	return append([]error{}, all...), dropped
+}
+
 // sum sums up how a scope has gone whose body has ended so.
-func (m *model) sum(body tally.Body, cause, excused error, dropped int) string {
+func (m *model) sum(body tally.Body, cause error, led bool, dropped int) string {
 	var errs, hooks []error
 	var raised error
 	hurt, goexit := body.Echo || dropped > 0, false
@@ -154,13 +182,11 @@ func (m *model) sum(body tally.Body, cause, excused error, dropped int) string {
 	if i := slices.Index(errs, cause); i > 0 {
 		errs = slices.Insert(slices.Delete(errs, i, i+1), 0, cause)
 	}
-	if body.Echo && body.Missed {
-		excused = nil
-	}
 	told := "none"
-	if cause != nil && cause != excused && hurt && cause != raised && !slices.Contains(errs, cause) {
+	if cause != nil && !(led && !(body.Echo && body.Owes)) && hurt && cause != raised && !slices.Contains(errs, cause) {
 		told = cause.Error()
 	}
+	hooks = slices.DeleteFunc(hooks, func(err error) bool { return err == raised || slices.Contains(errs, err) })
 	for i, err := range errs {
 		named := slices.IndexFunc(m.log, func(e entry) bool { return e.kind == "fact" && e.err == err })
 		if name := m.log[named].name; name != "" && m.log[named].class != tally.Panic {
@@ -173,14 +199,8 @@ func (m *model) sum(body tally.Body, cause, excused error, dropped int) string {
 		dropped += n - tally.Max
 	}
 	only := told == "none" && raised == nil && len(errs) == 1 && dropped == 0
-	if told != "none" && body.Words != nil {
-		if raised == nil {
-			errs = append([]error{body.Words}, errs...)
-		} else {
-			errs = append(errs, body.Words)
-		}
-	}
-	return fmt.Sprint(told, errs, dropped, raised, goexit, only)
+	texts, textsDropped := m.texts()
+	return fmt.Sprint(told, errs, dropped, raised, goexit, only && body.Said == nil && len(texts) == 0, body.Said, texts, textsDropped)
 }
 
 func realSum(s tally.Sum) string {
@@ -192,7 +212,7 @@ func realSum(s tally.Sum) string {
 	if only != nil && only != s.Errs[0] {
 		return "the only error is another"
 	}
-	return fmt.Sprint(told, append([]error{}, s.List()...), s.Dropped, s.Panic, s.Goexit, only != nil)
+	return fmt.Sprint(told, append([]error{}, s.Errs...), s.Dropped, s.Panic, s.Goexit, only != nil, s.Said, append([]error{}, s.Texts...), s.TextsDropped)
 }
 
 // play runs a program decoded from data on both, and returns how they differ.
@@ -212,7 +232,8 @@ func play(data []byte) string {
 	real := tally.Tally{Bare: bare}
 	var m model
 	var entries []*tally.Entry
-	var cause, excused error
+	var cause error
+	led := false
 	dropped := 0
 	for len(data) > 0 {
 		// A panic is an error of its own: nothing else is the same value.
@@ -223,21 +244,23 @@ func play(data []byte) string {
 		var a, b any
 		switch next(10) {
 		case 0, 1:
-			f := tally.Fact{Class: class, Err: err, Stopped: next(4) == 0, GoesOn: next(4) == 0}
+			f := tally.Fact{Class: class, Err: err, Quiet: next(4) == 0, GoesOn: next(4) == 0}
+			said := saidBy(&f, errs, next)
 			named := class != tally.Panic && next(3) == 0 // a scope in it has told of it with a name
 			if named {
 				f.Err = whose{"in", err}
 			}
 			before := len(m.log)
-			a, b = real.Record(&f), m.child(class, err, f.Stopped, f.GoesOn)
+			a, b = real.Record(&f), m.child(class, err, f.Quiet, f.GoesOn, said)
 			if last := len(m.log) - 1; named && last == before && class != tally.Echo {
 				m.log[last].name = "in"
 			}
 		case 2, 3, 4:
-			f := tally.Fact{Class: class, Err: err, Stopped: next(8) == 0}
+			f := tally.Fact{Class: class, Err: err, Quiet: next(8) == 0}
+			said := saidBy(&f, errs, next)
 			of := tally.Future{Awaited: next(4) == 0, Told: next(4) == 0, Rooted: next(16) == 1, Late: next(16) == 1}
 			entries = append(entries, &tally.Entry{Of: fmt.Sprint(len(entries))})
-			a, b = real.Future(&f, of, entries[len(entries)-1]), m.newFuture(len(entries)-1, class, err, of, f.Stopped)
+			a, b = real.Future(&f, of, entries[len(entries)-1]), m.newFuture(len(entries)-1, class, err, of, f.Quiet, said)
 		case 5:
 			of := tally.Future{Awaited: next(4) == 1, Rooted: next(8) == 1, Late: next(8) == 1}
 			entries = append(entries, &tally.Entry{Of: fmt.Sprint(len(entries))})
@@ -254,11 +277,7 @@ func play(data []byte) string {
 			if cause == nil {
 				cause = err
 			}
-			if next(3) == 0 {
-				if a, b = real.Excuse(err), excused == nil; b == true {
-					excused = err
-				}
-			}
+			led = led || next(3) == 0
 			if next(2) == 0 {
 				real.Record(&tally.Fact{Class: tally.Echo})
 				m.log = append(m.log, entry{kind: "skip"})
@@ -275,33 +294,42 @@ func play(data []byte) string {
 		}
 	}
 	silent := real.Silent(cause)
-	lost, values := realSum(real.Lost(tellName).Sum(tally.Body{}, nil, nil)), real.HasValues()
+	lost, values := realSum(real.Lost(tellName).Sum(tally.End{})), real.HasValues()
 	real.TakeFailures(tellName)
 	dropped += m.end()
 	var well bool
 	for _, body := range []tally.Body{
-		{Echo: true, Words: errors.New("words")}, {Echo: true, Missed: true, Words: errors.New("words")}, {Echo: true}, {},
+		{Echo: true, Said: errors.New("said")}, {Echo: true, Owes: true}, {Echo: true}, {},
 	} {
-		sum := real.Sum(body, cause, nil)
+		sum := real.Sum(tally.End{Body: body, Cause: cause, Led: led})
 		well = sum.Well()
-		if got, want := realSum(sum), m.sum(body, cause, excused, dropped); got != want {
+		if got, want := realSum(sum), m.sum(body, cause, led, dropped); got != want {
 			return fmt.Sprintf("summed up with the body %v\n%s\nthe model\n%s", body, got, want)
 		}
 	}
 	if own := m.decided != nil && m.decided == cause; own && !real.Own(cause) {
 		return "what the scope was cancelled for is not its own"
 	}
-	if all := realSum(real.Sum(tally.Body{}, nil, nil)); lost != all {
+	if all := realSum(real.Sum(tally.End{})); lost != all {
 		return fmt.Sprintf("lost\n%s\nsummed up\n%s", lost, all)
 	}
 	open := len(m.values())
 	if values != (open > 0) {
 		return fmt.Sprintf("has values: %v, the model has %d", values, open)
 	}
-	if silent != (well && open == 0) {
-		return fmt.Sprintf("silent: %v, well: %v", silent, well)
+	if silent && !(well && open == 0) {
+		return "silent, and not well"
 	}
 	return ""
+}
+
+// saidBy has f say something beside a cancellation, now and then, and returns that.
+func saidBy(f *tally.Fact, errs []error, next func(int) int) error {
+	if next(3) != 0 {
+		return nil
+	}
+	f.Texts = []error{errs[next(60)]}
+	return f.Texts[0]
 }
 
 func TestATallyAgreesWithASimpleModel(t *testing.T) {

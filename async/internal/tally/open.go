@@ -160,6 +160,7 @@ func (t *Tally) Lost(tell Teller) *Tally {
 		Bare: t.Bare,
 		errs: slices.Clone(t.errs), hooks: slices.Clone(t.hooks),
 		panicky: t.panicky, goexit: t.goexit, dropped: t.dropped + t.counted,
+		texts: slices.Clone(t.texts), textsDropped: t.textsDropped, cutOff: t.cutOff,
 	}
 	for x := t.open.first; x != nil; x = x.next {
 		if x.fact != nil {
@@ -202,7 +203,7 @@ func (t *Tally) TakeValue() *Entry {
 // so does what the scope was cancelled for.
 func (t *Tally) Forget() {
 	*t = Tally{
-		Bare: t.Bare, told: true, decided: t.decided, excused: t.excused,
+		Bare: t.Bare, told: true, decided: t.decided,
 		open: t.open, failing: t.failing, counted: t.counted,
 	}
 }

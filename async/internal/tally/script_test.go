@@ -25,12 +25,11 @@ var update = flag.Bool("update", false, "write what the scripts come to into the
 //	claim NAME                                       somebody is given it
 //	own E [class]                                    the body or handler has failed
 //	hook E                                           E is an error of a hook
-//	echo, skip                                       something repeats the stop, or was not done for it
+//	echo [said=E]                                    as skip, in these words
+//	skip                                       something repeats the stop, or was not done for it
 //	stop CAUSE                                       the scope was cancelled
-//	excuse CAUSE                                     that it was is no failure
-//	excused CAUSE                                    as excuse, when it was cancelled for that
-//	unexcuse CAUSE                                   something else was faster
-//	body echo [missed] [words=E]                     the body only repeated it, in these words
+//	led                                              a leader of the scope has done that
+//	body echo [owes] [said=E]                        the body only repeated it, in these words
 //	end [named]                                      the unclaimed is the scope's, and told with the NAME
 //	also NAME E                                      E is told with the NAME from here on
 //	values                                           the values to be discarded
@@ -71,6 +70,7 @@ type script struct {
 	entries map[string]*tally.Entry
 	body    tally.Body
 	cause   error // why it was cancelled
+	led     bool
 	last    error
 	out     strings.Builder
 }
@@ -162,6 +162,14 @@ func (s *script) fact(name string, words []string) (f tally.Fact, has map[string
 	return f, has
 }
 
+// said returns what the last of the words says beside a cancellation.
+func (s *script) said(w []string) []error {
+	if name, said := strings.CutPrefix(w[len(w)-1], "said="); said {
+		return []error{s.err(name)}
+	}
+	return nil
+}
+
 // entry returns a new entry that is found by its name.
 func (s *script) entry(name string) *tally.Entry {
 	s.entries[name] = &tally.Entry{Of: name}
@@ -177,14 +185,14 @@ func (s *script) event(t *testing.T, w []string) string {
 	switch w[0] {
 	case "go":
 		f, has := s.fact(w[1], w[2:])
-		f.Stopped, f.GoesOn = has["stopped"], has["goes-on"]
+		f.Quiet, f.GoesOn, f.Texts = has["stopped"], has["goes-on"], s.said(w)
 		return decisions[s.tally.Record(&f)]
 	case "own":
 		f, _ := s.fact(w[1], w[2:])
 		s.tally.Record(&f)
 	case "future":
 		f, has := s.fact(w[2], w[3:])
-		f.Stopped = has["stopped"]
+		f.Quiet, f.Texts = has["stopped"], s.said(w)
 		return decisions[s.tally.Future(&f, future(has), s.entry(w[1]))]
 	case "value":
 		_, has := s.fact("", w[2:])
@@ -194,20 +202,16 @@ func (s *script) event(t *testing.T, w []string) string {
 	case "hook":
 		s.tally.Record(&tally.Fact{Class: tally.Hook, Err: s.err(w[1])})
 	case "echo", "skip":
-		s.tally.Record(&tally.Fact{Class: tally.Echo})
+		s.tally.Record(&tally.Fact{Class: tally.Echo, Texts: s.said(w)})
 	case "stop":
 		s.cause = s.err(w[1])
-	case "excuse":
-		return fmt.Sprint(s.tally.Excuse(s.err(w[1])))
-	case "unexcuse":
-		s.tally.Unexcuse(s.err(w[1]))
-	case "excused":
-		s.tally.Excused(s.err(w[1]))
+	case "led":
+		s.led = true
 	case "body":
 		_, has := s.fact("", w[2:])
-		s.body = tally.Body{Echo: true, Missed: has["missed"]}
-		if words, said := strings.CutPrefix(w[len(w)-1], "words="); said {
-			s.body.Words = s.err(words)
+		s.body = tally.Body{Echo: true, Owes: has["owes"]}
+		for _, text := range s.said(w) {
+			s.body.Said = text
 		}
 	case "end":
 		if len(w) > 1 {
@@ -235,10 +239,10 @@ func (s *script) event(t *testing.T, w []string) string {
 
 // sum writes how the scope has gone.
 func (s *script) sum() {
-	sum := s.tally.Sum(s.body, s.cause, s.last)
+	sum := s.tally.Sum(tally.End{Body: s.body, Cause: s.cause, Led: s.led, Last: s.last})
 	fmt.Fprintf(&s.out, "cause: %v\n", sum.Cause)
-	for i, err := range sum.List() {
-		if i < 4 || i == len(sum.List())-1 {
+	for i, err := range sum.Errs {
+		if i < 4 || i == len(sum.Errs)-1 {
 			fmt.Fprintf(&s.out, "%2d: %v\n", i, err)
 		} else if i == 4 {
 			fmt.Fprintln(&s.out, " ...")
@@ -246,6 +250,9 @@ func (s *script) sum() {
 	}
 	for label, value := range map[string]any{"dropped": sum.Dropped} {
 		fmt.Fprintf(&s.out, "%s: %v\n", label, value)
+	}
+	if sum.HasTexts() {
+		fmt.Fprintf(&s.out, "said: %v %v, %d more\n", sum.Said, sum.Texts, sum.TextsDropped)
 	}
 	if s.tally.Silent(s.cause) && s.last == nil && !s.body.Echo {
 		fmt.Fprintln(&s.out, "silent")

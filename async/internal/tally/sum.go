@@ -9,8 +9,12 @@ type Sum struct {
 	// Cause is why the scope was cancelled, if that is to be told: something was
 	// kept from being done or failed, and it is none of Errs.
 	Cause error
-	// Words are what the body has said as it stopped, if the Cause is told.
-	Words error
+	// Said is what the body has said as it stopped; see [Body].
+	Said error
+	// Texts are what else was said beside cancellations, in the order in which it came.
+	Texts        []error
+	TextsDropped int  // how many more there were
+	CutOff       bool // the end of the scope has cut off work, which the Texts name
 	// Errs are the failures in the order in which they came, the one that
 	// decided first, and errors of hooks behind them. A panic that is to be
 	// raised is none of them.
@@ -29,13 +33,20 @@ func Listed(errs []error, dropped int) Sum {
 	return Sum{Errs: errs, Dropped: dropped}
 }
 
-// Sum sums up how the scope has gone so far: its body has ended so, and it was
-// cancelled for cause, nil if it was not. It changes nothing. last, if it is not
-// nil, is one more error, told behind all others.
+// An End is what the owner of a Tally knows of the end of the scope.
+type End struct {
+	Body  Body
+	Cause error // why the scope was cancelled; nil: it was not
+	Led   bool  // the Cause is that a leader of the scope has ended, which is no failure
+	Last  error // one more error, told behind all others; nil: none
+}
+
+// Sum sums up how the scope has gone so far. It changes nothing.
 //
 // The failure that cancelled the scope comes first: of two that fail at the same
 // time, the other may have been recorded before.
-func (t *Tally) Sum(body Body, cause, last error) (s Sum) {
+func (t *Tally) Sum(e End) (s Sum) {
+	body, cause, last := e.Body, e.Cause, e.Last
 	if t == nil {
 		t = new(Tally)
 	}
@@ -43,12 +54,18 @@ func (t *Tally) Sum(body Body, cause, last error) (s Sum) {
 		cause = nil
 	}
 	unfinished := body.Echo || t.unfinished || last != nil || t.failed()
-	excused := t.same(cause, t.excused) && !(body.Echo && body.Missed)
+	excused := e.Led && !(body.Echo && body.Owes)
 	if cause != nil && unfinished && !t.has(cause) && !excused {
-		s.Cause, s.Words = cause, body.Words
+		s.Cause = cause
 	}
+	s.Said, s.Texts, s.TextsDropped, s.CutOff = body.Said, t.texts, t.textsDropped, t.cutOff
 	s.Panic, s.Goexit, s.Dropped = t.panicky, t.goexit, t.dropped
-	s.Errs = append(append(s.Errs, t.errs...), t.hooks...)
+	s.Errs = append(s.Errs, t.errs...)
+	for _, err := range t.hooks {
+		if !t.has(err) { // a hook that hands on what it was told
+			s.Errs = append(s.Errs, err)
+		}
+	}
 	for i, err := range t.errs {
 		if i > 0 && t.same(err, cause) {
 			copy(s.Errs[1:], t.errs[:i])
@@ -65,31 +82,21 @@ func (t *Tally) Sum(body Body, cause, last error) (s Sum) {
 }
 
 // Well reports that nothing is to be told.
-func (s *Sum) Well() bool { return s.Cause == nil && s.noErrors() }
+func (s *Sum) Well() bool { return s.Cause == nil && s.noErrors() && !s.CutOff }
+
+// HasTexts reports whether anything was said beside cancellations.
+func (s *Sum) HasTexts() bool { return s.Said != nil || len(s.Texts) > 0 || s.TextsDropped > 0 }
 
 // Echo reports that there is nothing to tell but that the scope was cancelled, and
-// perhaps what the body said as it stopped.
+// perhaps what was said beside that.
 func (s *Sum) Echo() bool { return s.Cause != nil && s.noErrors() && !s.Goexit }
 
 func (s *Sum) noErrors() bool { return s.Panic == nil && len(s.Errs) == 0 && s.Dropped == 0 }
 
 // Only returns the failure if there is one and nothing else is to be told; else nil.
 func (s *Sum) Only() error {
-	if s.Cause == nil && s.Panic == nil && len(s.Errs) == 1 && s.Dropped == 0 {
+	if s.Cause == nil && s.Panic == nil && len(s.Errs) == 1 && s.Dropped == 0 && !s.HasTexts() {
 		return s.Errs[0]
 	}
 	return nil
-}
-
-// List returns Errs with the Words: before them in a list of errors, behind them in
-// what is attached to a panic.
-func (s *Sum) List() []error {
-	switch {
-	case s.Words == nil:
-		return s.Errs
-	case s.Panic != nil:
-		return append(s.Errs, s.Words)
-	default:
-		return slices.Insert(s.Errs, 0, s.Words)
-	}
 }

@@ -12,7 +12,10 @@
 // The shape, events in and actions out, is that of etcd's raft.
 package tally
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Max is how many errors a scope lists. Of the rest it keeps the number.
 const Max = 32
@@ -30,8 +33,11 @@ type Tally struct {
 	panicky error   // the first panic; it is the one that is raised
 	dropped int     // how many failures and errors of hooks were not listed
 	decided error   // the first failure for which the scope was to be cancelled
-	excused error   // why the scope was cancelled without having failed
 	goexit  bool    // something called runtime.Goexit
+
+	texts        []error // what was said beside cancellations; at most Max, each once
+	textsDropped int     // how many more there were
+	cutOff       bool    // the end of the scope has cut off work
 
 	// unfinished: something only repeated that the scope was cancelled, or was not
 	// done because of that.
@@ -47,12 +53,16 @@ type Tally struct {
 // an item, or the body itself has ended; what went wrong in a hook.
 func (t *Tally) Record(f *Fact) Decision {
 	switch {
-	case f.Stopped && !f.mustRaise():
+	case f.Quiet && !f.mustRaise():
+		if f.Class == Echo {
+			t.addTexts(f)
+		}
 		return Ignored
 	case f.Class == Echo:
 		t.unfinished = true
+		t.addTexts(f)
 	case f.Class == Hook:
-		t.addHook(f.Err)
+		t.addHook(cmp.Or(f.As, f.Err))
 	case f.GoesOn:
 		t.fail(f, nil)
 	default:
@@ -75,9 +85,12 @@ func (t *Tally) Future(f *Fact, of Future, x *Entry) Decision {
 		}
 		return Given
 	case f.Class == Echo:
-		t.unfinished = t.unfinished || !f.Stopped
+		t.unfinished = t.unfinished || !f.Quiet
+		if !of.Awaited && !of.Told { // else somebody has it
+			t.addTexts(f)
+		}
 		return Given
-	case (of.Told || f.Stopped) && !f.mustRaise():
+	case (of.Told || f.Quiet) && !f.mustRaise():
 		return Given
 	}
 	return t.offer(f, of, x)
@@ -92,7 +105,7 @@ func (t *Tally) fail(f *Fact, tell func(error) error) {
 	if f.Class == Panic {
 		t.addPanic(f.Err)
 	} else if f.Errs == nil {
-		t.add(f.Err, tell)
+		t.add(cmp.Or(f.As, f.Err), tell)
 	}
 	for _, err := range f.Errs {
 		if !t.same(err, t.panicky) {
@@ -100,6 +113,22 @@ func (t *Tally) fail(f *Fact, tell func(error) error) {
 		}
 	}
 	t.dropped += f.Dropped
+	t.addTexts(f)
+}
+
+// addTexts lists what was said beside a cancellation, each once.
+func (t *Tally) addTexts(f *Fact) {
+	for _, text := range f.Texts {
+		switch {
+		case t.contains(t.texts, text):
+		case len(t.texts) < Max:
+			t.texts = append(t.texts, text)
+		default:
+			t.textsDropped++
+		}
+	}
+	t.textsDropped += f.TextsDropped
+	t.cutOff = t.cutOff || f.CutOff
 }
 
 // addPanic records a panic. The first is the one that is raised.
@@ -160,30 +189,6 @@ func (t *Tally) failed() bool {
 	return t.panicky != nil || t.goexit || len(t.errs)+len(t.hooks)+t.dropped > 0
 }
 
-// Excuse notes that the scope is to be cancelled for cause, and that this is no
-// failure: the scope has gone well although something only repeated that, or was
-// skipped. It reports false, and does nothing, if there is such a cause already: who
-// has noted that is about to cancel the scope, or has done so.
-func (t *Tally) Excuse(cause error) (first bool) {
-	if t.excused != nil {
-		return false
-	}
-	t.excused = cause
-	return true
-}
-
-// Excused notes that the scope was cancelled for cause, and that this is no failure. It
-// takes the place of what Excuse has noted: that has not cancelled the scope.
-func (t *Tally) Excused(cause error) { t.excused = cause }
-
-// Unexcuse takes back that Excuse has noted cause: something else has cancelled the
-// scope, and that may be Excused by now.
-func (t *Tally) Unexcuse(cause error) {
-	if t.same(t.excused, cause) {
-		t.excused = nil
-	}
-}
-
 // Silent reports whether the end of a scope that was cancelled for cause, nil if it
 // was not, has nothing to tell and nothing to discard.
 func (t *Tally) Silent(cause error) bool {
@@ -193,7 +198,7 @@ func (t *Tally) Silent(cause error) bool {
 	case t.failed() || t.open.first != nil || t.counted > 0:
 		return false
 	}
-	return cause == nil || !t.unfinished || t.same(cause, t.excused)
+	return cause == nil || !t.unfinished
 }
 
 // Own reports whether cause is a failure of the scope's own: one of those that

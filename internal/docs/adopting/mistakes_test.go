@@ -37,7 +37,7 @@ var mistakes = map[string]func(ctx context.Context) string{
 			return nil
 		}).Error()
 	},
-	"aborted by the limit of another Await, this one has 1s": func(ctx context.Context) string {
+	"limit 1ms of an Await": func(ctx context.Context) string {
 		f := async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		async.Go(ctx, func(ctx context.Context) error { _, _ = f.Await(ctx, time.Millisecond); return nil })
 		_, err := f.Await(ctx, time.Second)

@@ -18,7 +18,7 @@ type Poller struct {
 
 // NewPoller returns a poller that belongs to the scope of ctx.
 func NewPoller(ctx context.Context, interval time.Duration, poll func(ctx context.Context) error) *Poller {
-	p := &Poller{async.Open(ctx, async.Name("poller"), async.Daemon()), poll}
+	p := &Poller{async.NewGroup(ctx, async.Name("poller")), poll}
 	_ = p.group.Go(func(ctx context.Context) error {
 		for async.Sleep(ctx, interval) == nil {
 			if err := poll(ctx); err != nil {
@@ -26,7 +26,7 @@ func NewPoller(ctx context.Context, interval time.Duration, poll func(ctx contex
 			}
 		}
 		return nil // it was told to stop: that is no failure
-	})
+	}, async.Daemon())
 	return p
 }
 

@@ -16,9 +16,10 @@ var errDenied = errors.New("access denied")
 func Supervise(ctx context.Context, workers ...func(ctx context.Context) error) error {
 	return async.Scope(ctx, func(ctx context.Context) error {
 		for _, work := range workers {
-			async.Go(ctx, work, async.Restart(
-				async.Jitter(0.2, async.Backoff(100*time.Millisecond, 10*time.Second)),
-				async.Attempts(5), async.Within(time.Minute), async.Healthy(time.Minute)))
+			async.Go(ctx, work, async.Restart(async.RestartPolicy{
+				Interval: async.Jitter(0.2, async.Backoff(100*time.Millisecond, 10*time.Second)),
+				Attempts: 5, Within: time.Minute, Healthy: time.Minute,
+			}))
 		}
 		return nil
 	})

@@ -18,7 +18,7 @@ type Streamer struct {
 // NewStreamer returns a streamer that belongs to the scope of ctx.
 func NewStreamer(ctx context.Context, upload func(ctx context.Context, chunk string) error) *Streamer {
 	s := &Streamer{upload: upload}
-	s.uploads = async.Open(ctx, async.Name("log"), async.Limit(4), async.OnFailure(func(error) error {
+	s.uploads = async.NewGroup(ctx, async.Name("log"), async.Limit(4), async.OnFailure(func(error) error {
 		s.holes.Add(1)
 		return nil
 	}))

@@ -203,12 +203,11 @@ func (c *Client) Revive(ctx context.Context) {
 // Empty reports whether nothing is in the queue, at one revision, and notes that.
 func (c *Client) Empty(ctx context.Context, kv kvqueue.KV) (bool, error) {
 	id := c.s.Tick()
-	c.s.Note(Entry{Kind: Began, ID: id, What: Empty})
 	payloads, _, err := kv.Read(ctx, kvqueue.Range{Begin: []byte("kvq/q/d/"), End: []byte("kvq/q/d0"), Limit: 1, KeysOnly: true})
 	if err != nil || len(payloads[0].Pairs) > 0 {
-		c.void(id)
 		return false, err
 	}
+	c.s.Note(Entry{Kind: Began, ID: id, What: Empty})
 	c.ended(id)
 	return true, nil
 }

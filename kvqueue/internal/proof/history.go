@@ -79,8 +79,17 @@ type History struct {
 
 	mu      sync.Mutex
 	entries []Entry
-	more    chan struct{} // closed, and made anew, with each entry
+	more    chan struct{}      // closed, and made anew, with each entry
+	given   string             // why the history was given up; empty: it was not
+	stop    context.CancelFunc // of those who make the history; nil: nobody has to be told
 }
+
+// A history is given up when it has become longer than any that ends: a broken queue may hand out
+// an item for ever, or keep one that nobody finds. In fake time neither would ever end.
+const (
+	mostEntries = 20_000 // those that end have some hundreds
+	mostLooks   = 60_000 // for what is left, one after the other; those that end need some hundreds
+)
 
 // NewHistory returns an empty history.
 func NewHistory(seed uint64) *History {
@@ -97,6 +106,37 @@ func (h *History) Note(e Entry) {
 	h.entries = append(h.entries, e)
 	close(h.more)
 	h.more = make(chan struct{})
+	if len(h.entries) == mostEntries {
+		h.giveUpLocked(fmt.Sprintf("the history does not end: it has %d entries", mostEntries))
+	}
+}
+
+// bounded returns a context that ends when the history is given up, too.
+func (h *History) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop = stop; h.given != "" {
+		stop()
+	}
+	return ctx, stop
+}
+
+// giveUp ends the history, which has a fault then.
+func (h *History) giveUp(why string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.giveUpLocked(why)
+}
+
+func (h *History) giveUpLocked(why string) {
+	if h.given != "" {
+		return
+	}
+	h.given = why
+	if h.stop != nil {
+		h.stop()
+	}
 }
 
 // Steps waits until clients were told so much.
@@ -130,8 +170,14 @@ func (h *History) until(ctx context.Context, so func() bool) error {
 }
 
 // Verdict looks for an order of all steps, each between its call and its return, in which
-// the queue is one. Nothing explains a history with faults.
+// the queue is one. Nothing explains a history with faults, or one that was given up.
 func (h *History) Verdict() (result porcupine.CheckResult, faults []string) {
+	h.mu.Lock()
+	given := h.given
+	h.mu.Unlock()
+	if given != "" {
+		return porcupine.Illegal, []string{given}
+	}
 	steps, faults := h.steps()
 	if len(faults) > 0 {
 		return porcupine.Illegal, faults

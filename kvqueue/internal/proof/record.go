@@ -37,11 +37,11 @@ func ofItems(writes []kvqueue.Write) bool {
 }
 
 // Record has three clients use the queue of a store at random, each with producers and consumers,
-// until nothing is left. It closes their handles. Beside them happens is called; its
-// context ends when all items were added and are gone.
+// until nothing is left, or the history is given up. It closes their handles. Beside them happens
+// is called; its context ends when all items were added and are gone.
 func (h *History) Record(t testing.TB, kv kvqueue.KV, clients []*Client, each int, happens func(ctx context.Context)) {
 	const producers, consumers = 4, 4
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := h.bounded(t.Context())
 	defer stop()
 	var consuming, producing sync.WaitGroup
 	defer consuming.Wait()
@@ -61,13 +61,15 @@ func (h *History) Record(t testing.TB, kv kvqueue.KV, clients []*Client, each in
 		})
 	}
 	producing.Wait()
-	h.drained(t, clients[0], kv)
+	drained := h.drained(ctx, clients[0], kv)
 	stop()
 	consuming.Wait()
 	for _, c := range clients {
 		closeClient(t, c)
 	}
-	h.finish(t, kv)
+	if drained {
+		h.finish(t, kv)
+	}
 }
 
 // closeClient closes the handle of a client.
@@ -77,33 +79,40 @@ func closeClient(t testing.TB, c *Client) {
 	assert.NoError(t, c.Close(ctx))
 }
 
-// drained waits until nothing is left.
-func (h *History) drained(t testing.TB, c *Client, kv kvqueue.KV) {
-	for {
-		empty, err := c.Empty(t.Context(), kv)
-		if empty {
-			return
+// drained looks again and again until nothing is left. It returns false if the history was given up
+// before, or ctx has ended: a history of which something is left for ever has a fault.
+func (h *History) drained(ctx context.Context, c *Client, kv kvqueue.KV) bool {
+	var err error
+	for range mostLooks {
+		var empty bool
+		if empty, err = c.Empty(ctx, kv); empty {
+			return true
 		}
-		if h.dice.Pause(t.Context(), c.Second*3/100); t.Context().Err() != nil {
-			require.NoError(t, err, "something is left")
+		if h.dice.Pause(ctx, c.Second*3/100); ctx.Err() != nil {
+			break
 		}
 	}
+	h.giveUp(fmt.Sprintf("something is left (%v)", err))
+	return false
 }
 
 // finish takes what has come late, when all others have ended.
 func (h *History) finish(t testing.TB, kv kvqueue.KV) {
+	ctx, stop := h.bounded(t.Context())
+	defer stop()
 	c, err := NewClient(t.Context(), h, "last", h.dice, kv, Direct)
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
 	var consuming sync.WaitGroup
 	consuming.Go(func() { c.Consume(ctx, true) })
 	consuming.Go(func() { c.Revive(ctx) })
 	time.Sleep(2 * lateBy) // a transaction that is late comes to nothing after that, as its handle is closed
-	h.drained(t, c, kv)
+	drained := h.drained(ctx, c, kv)
 	stop()
 	consuming.Wait()
 	closeClient(t, c)
-	h.drained(t, c, kv)
+	if drained {
+		h.drained(t.Context(), c, kv)
+	}
 }
 
 // lateBy is for how long what a store in this process was asked for may stay on its way.

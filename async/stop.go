@@ -1,0 +1,150 @@
+package async
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ambit-go/ambit/async/internal/echo"
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// This file is about why something was stopped, and about errors that repeat that: whether
+// they do, and what they say besides. Package echo, which decides it, calls methods of
+// users' errors, so no function here is called with a lock held.
+
+// A stopError is why a context is done: what its Err and its Cause return. It is
+// also the error of a wait or task that was stopped, where the two differ.
+type stopError struct {
+	err, cause error
+	own        bool // for an exit hook: the scope has brought that on itself; see EndingOf
+}
+
+func (sg *stopError) Error() string   { return sg.cause.Error() }
+func (sg *stopError) Unwrap() []error { return []error{sg.cause, sg.err} }
+
+// because returns the cause; nil for a nil sg, of what was not told to stop.
+func (sg *stopError) because() error {
+	if sg == nil {
+		return nil
+	}
+	return sg.cause
+}
+
+// asError returns the error of what was told to stop. It matches err and cause.
+// It asks no Is of a user: that may use the scope, which would ask it again.
+func (sg *stopError) asError() error {
+	_, timeout := sg.cause.(*TimeoutError)
+	if tally.Same(sg.err, sg.cause) || timeout && sg.err == context.DeadlineExceeded {
+		return sg.cause
+	}
+	return sg
+}
+
+// canceled returns the stopError of an abort with the given cause.
+func canceled(cause error) *stopError { return &stopError{err: context.Canceled, cause: cause} }
+
+// doneError returns the error of a wait that ended because its context is done: it
+// matches both err and cause.
+func doneError(err, cause error) error { return (&stopError{err: err, cause: cause}).asError() }
+
+// isEcho reports whether err says nothing but "I was told to stop", to a task
+// that was stopped with sg.
+func isEcho(err error, sg *stopError) bool {
+	if sg == nil || tally.Same(err, sg.err) { // most often
+		return sg != nil
+	}
+	return echo.Is(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying)
+}
+
+// said returns err, of a task that was stopped with sg, if it says more than that; else
+// nil.
+func (sg *stopError) said(err error) error {
+	if _, memory := err.(interface{ stoppedBy() (why, memory error) }); memory {
+		return err // who waits is told what came before the stop
+	}
+	if tally.Same(err, sg.err) || echo.Bare(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying) {
+		return nil
+	}
+	return err
+}
+
+// texts returns what was said beside cancellations in a scope that was stopped with
+// sg: by its body first, and how many more there were.
+func texts(sum *tally.Sum, sg *stopError) (all []error, dropped int) {
+	if sum.Said != nil {
+		all, dropped = textsIn(sum.Said, echo.Stop{Err: sg.err, Cause: sg.cause})
+	}
+	for _, text := range sum.Texts {
+		if !slices.ContainsFunc(all, func(e error) bool { return tally.Same(e, text) }) {
+			all = append(all, text)
+		}
+	}
+	if n := len(all) - maxListed; n > 0 {
+		all, dropped = all[:maxListed], dropped+n
+	}
+	return all, dropped + sum.TextsDropped
+}
+
+// textsIn returns what err, which is an echo of stop, says beside that: the errors in
+// it that are not bare, and how many more there were.
+func textsIn(err error, stop echo.Stop) (all []error, dropped int) {
+	if list, _ := bare(err).(*ScopeError); list != nil {
+		for _, err := range list.Errors {
+			inner, more := textsIn(err, stop)
+			all, dropped = append(all, inner...), dropped+more
+		}
+		return append(all, list.Stopped...), dropped + list.DroppedStopped
+	}
+	if err == nil || echo.Bare(err, stop, saying) || !echo.Is(err, stop, saying) { // a daemon may say anything as it stops
+		return nil, 0
+	}
+	return []error{err}, 0
+}
+
+// beside returns what a task that was stopped with sg, and then returned err, gives
+// to a waiter: an error that matches both. A nil err says nothing beside sg.
+func (sg *stopError) beside(t *task, err error) error {
+	switch {
+	case err == nil:
+		return sg.asError()
+	// It matches both as it is, because the handler has wrapped the cause: another
+	// layer would only be in the way.
+	case matches(err, sg.err) && matches(err, sg.cause):
+		return err
+	default:
+		return &ScopeError{Scope: t.name(), Cause: sg.cause, Errors: []error{err}, stop: sg.err}
+	}
+}
+
+// matches is errors.Is for errors of users.
+func matches(err, target error) bool {
+	return echo.Matches(err, target)
+}
+
+// saying returns what err says, if it is of ours. A type of a user that embeds one of
+// these is the user's.
+func saying(err error) (says echo.Saying, ours bool) {
+	switch e := err.(type) {
+	case *stopError:
+		return echo.Saying{Cause: e.cause}, true
+	case *ScopeError:
+		if e != nil && e.Dropped == 0 {
+			return echo.Saying{Cause: e.Cause, Errs: e.Errors, Rest: e.Stopped}, true
+		}
+	case *UnawaitedError:
+		if e != nil {
+			return echo.Saying{Errs: []error{e.Err}}, true
+		}
+	case interface{ stoppedBy() (why, memory error) }: // of a poll or a restart
+		why, memory := e.stoppedBy()
+		return echo.Saying{Errs: []error{why}, Rest: []error{memory}}, true
+	case *StragglerError:
+		if e != nil && e.cutShort != nil {
+			return echo.Saying{Cause: e.cutShort}, true
+		}
+	case *TimeoutError, *PanicError:
+	default:
+		return echo.Saying{}, false
+	}
+	return echo.Saying{More: true}, true
+}

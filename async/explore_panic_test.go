@@ -18,13 +18,14 @@ import (
 type inquiry struct {
 	panicked map[plantedPanic]bool // of its Go tasks, without those that are started again
 	asked    map[plantedPanic]int
-	raises   bool          // an answer was that the panic is to be raised
-	excused  []*PanicError // those that are not
-	carried  []*PanicError // those of which the scope is not even to fail
+	beside   map[plantedPanic]bool // of one that counts: they are told with it, and nobody is asked
+	raises   bool                  // an answer was that the panic is to be raised
+	excused  []*PanicError         // those that are not
+	carried  []*PanicError         // those of which the scope is not even to fail
 }
 
 func newInquiry() *inquiry {
-	return &inquiry{panicked: map[plantedPanic]bool{}, asked: map[plantedPanic]int{}}
+	return &inquiry{panicked: map[plantedPanic]bool{}, asked: map[plantedPanic]int{}, beside: map[plantedPanic]bool{}}
 }
 
 // onPanic returns the option of a scope with q; what answers fail it with goes to own.
@@ -44,12 +45,15 @@ func (e env) onPanic(q *inquiry, own *owner, n int) ScopeOption {
 				q.excused, q.carried = append(q.excused, p), append(q.carried, p)
 			case 2:
 				answer = plantedError(1000 + id)
-				own.errs, q.excused = append(own.errs, answer), append(q.excused, p)
+				own.errs, q.excused = append(own.errs, failed{err: answer}), append(q.excused, p)
 			case 3:
 				answer = fmt.Errorf("%w: %w", plantedError(2000+id), p)
-				own.errs, q.excused = append(own.errs, plantedError(2000+id)), append(q.excused, p)
+				own.errs, q.excused = append(own.errs, failed{err: plantedError(2000 + id)}), append(q.excused, p)
 			default:
 				answer, q.raises = p, true
+			}
+			if answer != nil {
+				q.noteBeside(p)
 			}
 		})
 		switch (n + int(id)) % 7 {
@@ -60,6 +64,19 @@ func (e env) onPanic(q *inquiry, own *owner, n int) ScopeOption {
 		}
 		return answer
 	})
+}
+
+// noteBeside notes the panics that came beside p.
+func (q *inquiry) noteBeside(p *PanicError) {
+	for _, err := range p.Also {
+		var other *PanicError
+		if errors.As(err, &other) {
+			if id, planted := other.Value.(plantedPanic); planted {
+				q.beside[id] = true
+			}
+			q.noteBeside(other)
+		}
+	}
 }
 
 // noted returns f, a Go task of a scope with q, which may be nil; q hears of its panic.
@@ -86,7 +103,7 @@ func (e env) noted(q *inquiry, s deed, f func(context.Context) error) func(conte
 func (q *inquiry) check(e env, raised any, cause error) {
 	e.locked(func() {
 		for id := range q.panicked {
-			if q.asked[id] != 1 {
+			if q.asked[id] != 1 && !q.beside[id] {
 				e.w.Failf("a scope was asked %d times about the panic %d of a task", q.asked[id], id)
 			}
 		}

@@ -21,9 +21,9 @@ type handle struct {
 	owner   *owner
 	own     *owner
 	ctx     context.Context
-	plain   bool // one handler and no more: the outcome is what that did
-	hooked  bool // has a discard hook
-	daemon  bool // what it returns when it was dismissed is no failure
+	plain   bool    // one handler and no more: the outcome is what that did
+	hooked  bool    // has a discard hook
+	daemons daemons // around it, itself included
 	ran     int
 	running int  // runs of its handler that go on
 	again   bool // the handler may be called again
@@ -39,8 +39,31 @@ type handle struct {
 // An owner is a scope or a task: what it started must have settled when it has.
 type owner struct {
 	handles []*handle
-	errs    []error  // of handlers, which the scope must return
+	errs    []failed // which the scope must return
 	panics  *inquiry // of a scope with OnPanic
+}
+
+// A failed is an error of a handler that ran with ctx; nil: of no handler.
+type failed struct {
+	err error
+	ctx context.Context
+	daemons
+}
+
+// daemons are the owners of the daemons that something stands in.
+type daemons []*scope
+
+// excuse reports that what was returned under ctx is no failure: a daemon around it was
+// told to stop, and ctx was cancelled for that.
+func (d daemons) excuse(ctx context.Context) bool {
+	if ctx == nil || ctx.Err() == nil {
+		return false
+	}
+	cause := context.Cause(ctx)
+	leaf := ctx.(*task).inner.Load() == endedScope // why it was cancelled is not known any more
+	return slices.ContainsFunc(d, func(owner *scope) bool {
+		return leaf || cause == ErrDismissed || owner.stoppedWith(cause)
+	})
 }
 
 // A machine runs one program.
@@ -59,6 +82,7 @@ type env struct {
 	owner   *owner
 	visible []*handle // started before in program order, so that nobody waits in a circle
 	limit   bool      // somewhere around is a limit
+	daemons daemons   // around what is done here
 
 	uncancelled bool // ctx is not cancelled with the scope that it belongs to
 }
@@ -86,6 +110,10 @@ func (e env) handler(h *handle, s deed, part int) func(context.Context) (int, er
 	}
 	var id int
 	e.locked(func() { e.n++; id = e.n })
+	e.daemons = e.daemonsAround(s)
+	if h != nil {
+		h.daemons = e.daemons
+	}
 	return func(ctx context.Context) (value int, err error) {
 		e.ctx, e.uncancelled = ctx, false
 		e.locked(func() {
@@ -130,6 +158,18 @@ func (e *env) run(steps []deed) (first error) {
 	return first
 }
 
+// isDaemon reports whether the task of s is a daemon.
+func (s deed) isDaemon() bool { return s.opts&withDaemon != 0 && s.n%2 == 0 }
+
+// daemonsAround returns those that what the task of s does stands in.
+func (e env) daemonsAround(s deed) daemons {
+	if s.what != doStart && s.what != doGo || !s.isDaemon() {
+		return e.daemons
+	}
+	t, _ := nearest(e.ctx)
+	return append(slices.Clip(e.daemons), t.scope())
+}
+
 // options returns those of a task.
 func (e env) options(h *handle, s deed) (opts []TaskOption) {
 	if s.opts&withTimeout != 0 {
@@ -168,11 +208,8 @@ func (e env) options(h *handle, s deed) (opts []TaskOption) {
 	if s.opts&withLeader != 0 && s.n%2 == 1 {
 		opts = append(opts, Leader())
 	}
-	if s.opts&withDaemon != 0 && s.n%2 == 0 {
+	if s.isDaemon() {
 		opts = append(opts, Daemon())
-		if h != nil {
-			h.daemon = true
-		}
 	}
 	return opts
 }
@@ -182,6 +219,8 @@ func (e env) options(h *handle, s deed) (opts []TaskOption) {
 // ended.
 func (e env) restarted(h *handle, s deed, f func(context.Context) (int, error)) func(context.Context) (int, error) {
 	h.again = true
+	var id int
+	e.locked(func() { e.n++; id = e.n })
 	return func(ctx context.Context) (value int, err error) {
 		var first bool
 		e.locked(func() {
@@ -193,7 +232,7 @@ func (e env) restarted(h *handle, s deed, f func(context.Context) (int, error)) 
 		e.mustHaveSettled(h.own, "a run has begun before what the one before has started has settled")
 		defer e.locked(func() { h.running-- })
 		if value, err = f(ctx); err == nil && first && s.n%2 == 0 {
-			value, err = 0, plantedError(0)
+			value, err = 0, plantedError(id)
 			e.locked(func() { h.value, h.err = value, err })
 		}
 		return value, err
@@ -288,15 +327,11 @@ func (e env) scope(s deed) (err error) {
 		if own.panics != nil && limits != nil {
 			own.panics.check(e, raised, context.Cause(limits.t))
 		}
-		e.locked(func() {
-			for _, want := range own.errs {
-				if recovering := err == nil; !recovering && !tells(err, want) {
-					e.w.Failf("a scope lost an error: %v is not in: %v", want, err)
-				} else if recovering {
-					e.w.Failf("a scope lost an error: %v", want)
-				}
+		for _, want := range own.errs {
+			if !want.excuse(want.ctx) && !tells(err, want.err) {
+				e.w.Failf("a scope lost an error: %v is not in: %v", want.err, err)
 			}
-		})
+		}
 		if limits != nil && s.limit > 0 {
 			e.w.AtEnd(limits.limit.core.AtRest)
 		}

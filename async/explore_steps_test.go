@@ -27,11 +27,11 @@ func (e *env) do(s deed) error {
 		})
 	case doGo:
 		own, f := e.owner, e.noted(e.owner.panics, s, e.plain(s, 0))
-		opts := e.options(nil, s)
+		opts, around := e.options(nil, s), e.daemonsAround(s)
 		Go(e.ctx, func(ctx context.Context) error {
 			err := f(ctx)
-			if isPlanted(err) && s.opts&(withDaemon|withRestart) == 0 {
-				e.locked(func() { own.errs = append(own.errs, err) })
+			if isPlanted(err) && s.opts&withRestart == 0 {
+				e.locked(func() { own.errs = append(own.errs, failed{err, ctx, around}) })
 			}
 			return err
 		}, opts...)

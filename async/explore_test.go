@@ -60,7 +60,7 @@ func (m *machine) check() error {
 			return fmt.Errorf("a value was discarded %d times", h.dropped)
 		case h.hooked && h.ended && h.err == nil && h.value != 0 && h.dropped == h.ran && h.given > 0:
 			return errors.New("a value was given and discarded")
-		case h.ended && isPlanted(h.err) && !h.daemon && !tells(err, h.err):
+		case h.ended && isPlanted(h.err) && !h.daemons.excuse(h.ctx) && !tells(err, h.err):
 			return fmt.Errorf("a handler returned %v, the outcome is %v", h.err, err)
 		case err == nil && (!h.ended || h.err != nil || value != h.value):
 			return fmt.Errorf("the outcome is %d, the handler ended: %v with %d, %v", value, h.ended, h.value, h.err)

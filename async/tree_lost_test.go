@@ -2,7 +2,10 @@ package async_test
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/ambit-go/ambit/async"
 )
@@ -52,7 +55,7 @@ func (r *treeRun) lost() {
 		missing[at] = append(missing[at], n)
 	}
 	for at, nodes := range missing {
-		if count, limit := r.leastLeftOut(at, nodes), r.leftOut(at); count > limit {
+		if count, limit := r.leastLeftOut(at, at, nodes), r.leftOut(at); count > limit {
 			r.fault("errors of nodes %v were lost: lists have left out %d, and these are at least %d", ids(nodes), limit, count)
 		}
 	}
@@ -70,9 +73,17 @@ func (r *treeRun) wasGiven(n *treeNode) bool {
 	return slices.ContainsFunc(r.sinks, func(s treeSink) bool { return errors.Is(everythingIn(s.err), n.err) })
 }
 
-// leastLeftOut returns how many errors a list of n must have left out at least for
-// missing to be missing: all that is below one node may have been one list.
-func (r *treeRun) leastLeftOut(n *treeNode, missing []*treeNode) (least int) {
+// wasGivenAs reports whether somebody was given the error of n in the outcome of at.
+func (r *treeRun) wasGivenAs(at, n *treeNode) bool {
+	return slices.ContainsFunc(r.sinks, func(s treeSink) bool {
+		return s.n == at && errors.Is(everythingIn(s.err), n.err)
+	})
+}
+
+// leastLeftOut returns how many errors of n a list of at must have left out at least for
+// missing to be missing: all that is below one node may have been one list, if that list
+// has nothing of it.
+func (r *treeRun) leastLeftOut(at, n *treeNode, missing []*treeNode) (least int) {
 	if slices.Contains(missing, n) {
 		least++
 	}
@@ -82,12 +93,12 @@ func (r *treeRun) leastLeftOut(n *treeNode, missing []*treeNode) (least int) {
 		}
 		below := func(m *treeNode) bool { return m.is(func(n *treeNode) bool { return n == child }) }
 		kept := slices.ContainsFunc(r.nodes, func(m *treeNode) bool {
-			return below(m) && m.mustBeTold() && !slices.Contains(missing, m)
+			return below(m) && m.mustBeTold() && r.wasGivenAs(at, m)
 		})
 		switch {
 		case !slices.ContainsFunc(missing, below):
 		case kept:
-			least += r.leastLeftOut(child, missing)
+			least += r.leastLeftOut(at, child, missing)
 		default:
 			least++
 		}
@@ -106,6 +117,9 @@ func (r *treeRun) leftOut(n *treeNode) (most int) {
 	return most
 }
 
+// moreBeside is the line of a panic that says how many errors Also has left out.
+var moreBeside = regexp.MustCompile(`(?m)^\tand (\d+) more$`)
+
 // leftOut returns how many errors the lists in err have left out.
 func leftOut(err error, seen map[error]bool) (count int) {
 	var inside []error
@@ -121,6 +135,9 @@ func leftOut(err error, seen map[error]bool) (count int) {
 			return 0
 		}
 		seen[e] = true
+		if more := moreBeside.FindStringSubmatch(fmt.Sprintf("%+v", e)); more != nil {
+			count, _ = strconv.Atoi(more[1])
+		}
 		inside = append(append(inside, e.Also...), e.Unwrap())
 	case interface{ Unwrap() error }:
 		inside = []error{e.Unwrap()}

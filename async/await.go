@@ -205,3 +205,9 @@ func (f *future) linger(ctx context.Context, why error, start time.Time) error {
 	}
 	return why
 }
+
+// Grace is how long an Await that has expired goes on waiting for the aborted
+// task to settle. Defaults to 0.
+func Grace(d time.Duration) TaskOption {
+	return taskOption(func(t *taskOptions) { t.grace = max(d, 0) })
+}

@@ -10,6 +10,24 @@ import (
 // This file serves package bridge: what the packages beside this one have to
 // know of scopes.
 
+func init() {
+	bridge.NewRoot = func(ctx context.Context, lost func(error), said func(string)) context.Context {
+		return &newRoot(ctx, lost, said).t
+	}
+	bridge.ScopeOf = scopeOf
+	bridge.Around = around
+	bridge.AtEnd = atEnd
+	bridge.LeftUndone = leftUndone
+	bridge.Reject = rejectAccepted
+	bridge.Unused = unused
+	bridge.StopError = stopErrorOf
+	bridge.OpenTop = openTop
+	bridge.Live = func(ctx context.Context) []string {
+		t, _ := nearest(ctx)
+		return t.home().live()
+	}
+}
+
 func scopeOf(ctx context.Context) context.Context {
 	t, _ := nearest(ctx)
 	if t == nil || t.kind == kindRoot {
@@ -79,4 +97,12 @@ func rejectAccepted(future any, err error) {
 	if d := t.more.delivery; d != nil && d.decide() {
 		t.reject(err)
 	}
+}
+
+// openTop opens the top of a root. It is called before anything else is done with
+// the root.
+func openTop(ctx context.Context) (context.Context, func(context.Context) error) {
+	g := NewGroup(ctx)
+	g.f.t.owner.home.top = &g.f.t
+	return g.Context(), g.Wait
 }

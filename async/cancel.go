@@ -202,3 +202,28 @@ func (t *task) cancelAll(sg *stopError) {
 		s.mu.Unlock()
 	}
 }
+
+// dismiss tells t, a daemon or a group, that the owner's other tasks have ended. If the
+// owner was cancelled, its cause is the reason, though that may not have come as far as t
+// yet: a standard context tells those below it one after another, and some have gone on
+// by then.
+func (t *task) dismiss() {
+	sg := t.stoppedFromAbove()
+	g, gathers := t.self.(gathering)
+	if sg == nil {
+		sg = canceled(ErrDismissed)
+		if gathers && t.stopped() == nil {
+			g.dismissing() // before the cancel: g may have ended after it
+		}
+	}
+	t.scope().cancel(sg)
+	if gathers {
+		g.close()
+	}
+}
+
+// isDismissible reports whether t does not keep its owner from ending: the owner
+// dismisses t when only such members are left.
+func (t *task) isDismissible() bool {
+	return t.more != nil && (t.more.daemon || t.kind == kindGroup)
+}

@@ -57,13 +57,6 @@ func (r *root) admit(t *task) bool {
 	return true
 }
 
-// detachedEnded keeps the error of a detached task for Shutdown.
-func (r *root) detachedEnded(v *verdict) {
-	if v.err != nil {
-		r.s.record(&tally.Fact{Err: v.err, GoesOn: true})
-	}
-}
-
 // Shutdown ends what is registered at the root of ctx, that of the process by
 // default. From the call on it refuses new detached tasks. It waits for detached
 // tasks, for tasks that were started outside of all scopes, and for stragglers
@@ -191,31 +184,6 @@ func (r *root) changes() (atRoot, inTop <-chan struct{}) {
 		inTop = r.top.scope().change()
 	}
 	return r.s.change(), inTop
-}
-
-// change returns a channel that is closed when the next child of s leaves.
-func (s *scope) change() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.changed == nil {
-		s.changed = make(chan struct{})
-	}
-	return s.changed
-}
-
-// wakeLocked has those that wait for a change of s look again.
-func (s *scope) wakeLocked() {
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
-}
-
-// wake has all waits for a change at r look again.
-func (r *root) wake() {
-	r.s.mu.Lock()
-	r.s.wakeLocked()
-	r.s.mu.Unlock()
 }
 
 // waitFor waits until ok, which is asked whenever something at r has changed

@@ -12,73 +12,19 @@ import (
 // This file dismisses daemons and groups when the other tasks of their owner have ended,
 // and tells what that has cut off.
 
-// dismiss tells t, a daemon or a group, that the owner's other tasks have ended. If the
-// owner was cancelled, its cause is the reason, though that may not have come as far as t
-// yet: a standard context tells those below it one after another, and some have gone on
-// by then.
-func (t *task) dismiss() {
-	sg := t.stoppedFromAbove()
-	g, isGroup := t.self.(*Group)
-	if sg == nil {
-		sg = canceled(ErrDismissed)
-		if isGroup && t.stopped() == nil {
-			g.s.mu.Lock()
-			g.cutOff.dismissed = true // before the cancel: g may have ended after it
-			g.s.mu.Unlock()
-		}
-	}
-	t.scope().cancel(sg)
-	if isGroup {
-		g.close()
-	}
-}
-
-// isDismissible reports whether t does not keep its owner from ending: the owner
-// dismisses t when only such members are left.
-func (t *task) isDismissible() bool {
-	return t.more != nil && (t.more.daemon || t.kind == kindGroup)
-}
-
-// noteCutOff notes that t, which has ended with v, only repeats why it was
-// cancelled, in case the owner of t is a group that was dismissed.
-func noteCutOff(t *task, v *verdict) {
-	s := t.owner
-	g, isGroup := s.t.self.(*Group)
-	if !isGroup || !tally.Same(v.cause, ErrDismissed) {
-		return
-	}
-	name := t.name()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(g.cutOff.tasks) < maxListed {
-		g.cutOff.tasks = append(g.cutOff.tasks, name)
-	} else {
-		g.cutOff.more++
-	}
-}
-
 // tellOwner writes to f, which is of g as it ends with v, what the owner is to know: its
 // failures, and the tasks that the owner's end has cut off. Who waits for g is told v.
 func (g *Group) tellOwner(v *verdict, f *tally.Fact) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
-	if f.Class == tally.Echo || !g.cutOff.dismissed || len(g.cutOff.tasks) == 0 && !v.echo {
+	if f.Class == tally.Echo || !g.cut.dismissed || len(g.cut.tasks) == 0 && !v.echo {
 		return
 	}
-	g.cutOff.group = g.f.t.name()
-	f.CutOff, f.Texts = true, append(f.Texts, &g.cutOff)
+	g.cut.group = g.f.t.name()
+	f.CutOff, f.Texts = true, append(f.Texts, &g.cut)
 	if v.echo {
 		f.Class, f.Errs = tally.Echo, nil
 	}
-}
-
-// watchAtRootLocked has the root told, after a time, of the failures so far of s, if s
-// is a group at the root: such a group may last as long as the process.
-func watchAtRootLocked(s *scope) {
-	if s.t.kind != kindGroup || s.t.owner.t.kind != kindRoot || s.alarm != nil || s.t == s.home.top {
-		return
-	}
-	s.alarm = time.AfterFunc(panicPatience, s.t.self.(*Group).report)
 }
 
 // report tells the root of the failures so far, unless somebody waits for g: then that
@@ -114,9 +60,9 @@ func (g *Group) reportNew(errs []error, dropped int) {
 	}
 }
 
-// reportEnd tells the root how g has ended, which nobody was given. f is what an owner
+// tellRoot tells the root how g has ended, which nobody was given. f is what an owner
 // is told of that.
-func (g *Group) reportEnd(f *tally.Fact) {
+func (g *Group) tellRoot(f *tally.Fact) {
 	errs, dropped, texts, textsDropped := f.Errs, f.Dropped, f.Texts, f.TextsDropped
 	list, _ := f.Err.(*ScopeError)
 	switch {
@@ -168,3 +114,43 @@ func (e *cutOffError) Error() string {
 
 // Unwrap returns ErrDismissed.
 func (e *cutOffError) Unwrap() error { return ErrDismissed }
+
+// Daemon marks a task that serves the others: when the body and all ordinary
+// tasks of its scope have ended it is cancelled with [ErrDismissed], and then
+// joined like any other.
+//
+// An error that it, or anything started in it, returns after its scope has cancelled
+// it, by that or otherwise, is not a failure: "http: Server closed" and "signal:
+// killed" are how services stop. Observers are told of it. A panic raises as that of
+// any task; an error from before, and its own [Timeout] or [Heartbeat], are failures.
+// An error that must be heard belongs in an exit hook, its own or that of anything in
+// it; see [OnExit].
+func Daemon() TaskOption { return taskOption(func(t *taskOptions) { t.daemon = true }) }
+
+// dismissing notes that the owner of g dismisses it, and nobody has stopped it before.
+func (g *Group) dismissing() {
+	g.s.mu.Lock()
+	g.cut.dismissed = true
+	g.s.mu.Unlock()
+}
+
+// cutOff notes that task was kept from being done by the dismissal of g.
+func (g *Group) cutOff(task string) {
+	g.s.mu.Lock()
+	defer g.s.mu.Unlock()
+	if len(g.cut.tasks) < maxListed {
+		g.cut.tasks = append(g.cut.tasks, task)
+	} else {
+		g.cut.more++
+	}
+}
+
+// failedLocked has the root told, after a time, of the failures so far of g, if g is at
+// the root: such a group may last as long as the process.
+func (g *Group) failedLocked() {
+	s := &g.s
+	if s.t.owner.t.kind != kindRoot || s.alarm != nil || s.t == s.home.top {
+		return
+	}
+	s.alarm = time.AfterFunc(panicPatience, g.report)
+}

@@ -88,9 +88,7 @@ func (s *scope) conclude(own tally.Body, v *verdict) {
 	s.sum(own, v)
 	s.tellRest(own, v)
 	s.seal()
-	if m := s.t.more; m != nil {
-		m.stops.end(s.t.kind == kindFork)
-	}
+	s.t.more.endStops(s.t.kind == kindFork)
 }
 
 // tellRest has the root told what the outcome of s does not hold: what was said
@@ -211,4 +209,36 @@ func (s *scope) seal() {
 	if std != nil {
 		std.cancel(ErrScopeEnded)
 	}
+}
+
+// leads reports whether t is a leader.
+func (t *task) leads() bool { return t.more != nil && t.more.leader }
+
+// lead is called when the leader t has ended without a failure, and is still a
+// member of its owner. Several leaders may come at a time: the first leads, unless
+// something else has cancelled the owner before. That the owner was led is noted first:
+// whoever sees the cancellation finds that.
+func (t *task) lead() {
+	s := t.owner
+	if s.t.kind == kindRoot || s.t.stopped() != nil {
+		return
+	}
+	s.mu.Lock()
+	leads := !t.more.dismissed && !s.led
+	s.led = s.led || leads
+	s.mu.Unlock()
+	if leads && !s.cancel(canceled(ErrDismissed)) {
+		s.mu.Lock()
+		s.led = false
+		s.mu.Unlock()
+	}
+}
+
+// endUnrun ends the inner scope of t, which never ran, or never had a handler. Most
+// often there is none, and from now on none can be made.
+func (t *task) endUnrun() {
+	if !t.inner.CompareAndSwap(nil, endedScope) {
+		t.inner.Load().seal()
+	}
+	t.more.endStops(true)
 }

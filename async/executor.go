@@ -8,19 +8,6 @@ import (
 
 // This file is about running tasks elsewhere than on goroutines of their own.
 
-// An Executor runs a task on some goroutine. Execute may block until it can,
-// and may refuse with an error. If it has a method
-//
-//	TryExecute(task func()) bool
-//
-// too, which does not block, that is asked first. Any pool of goroutines is an
-// Executor with an adapter of a few lines.
-//
-// The name and the shape are those of java.util.concurrent.
-type Executor interface {
-	Execute(task func()) error
-}
-
 // On runs a task on ex, or everything that is started in a scope: tasks,
 // contenders, items, and what they start in turn. Bodies of scopes run where
 // they are called, and hooks and watchdogs on goroutines of their own.

@@ -2,6 +2,7 @@ package async
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ambit-go/ambit/async/internal/echo"
 	"github.com/ambit-go/ambit/async/internal/tally"
@@ -45,7 +46,7 @@ func (s *scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 	}
 	decision := s.tallyLocked().Record(f)
 	if f.Class != tally.Echo && decision != tally.Ignored {
-		watchAtRootLocked(s)
+		failedLocked(s)
 	}
 	if decision == tally.Fails {
 		s.alarmLocked() // of a group at the root nothing more: the root is told of it anyhow
@@ -173,5 +174,83 @@ func (t *task) quiet(v *verdict, f *tally.Fact) {
 	if f.Quiet && v.echo && f.Class == tally.Failure {
 		f.Class, f.Errs = tally.Echo, nil
 		f.Texts, f.TextsDropped = textsIn(v.err, echo.Stop{Err: context.Canceled, Cause: v.cause})
+	}
+}
+
+// asksOnPanic reports whether s asks somebody about panics of t.
+func (s *scope) asksOnPanic(t *task) bool {
+	return t.kind == kindGo && s.opts != nil && s.opts.onPanic != nil
+}
+
+// askOnPanic asks OnPanic about the outcome v of the task t, which has ended with a
+// panic. It writes to f what is left to be told, and reports false if that is nothing.
+// The errors of t beside a panic that does not count are told as if t had ended with
+// them.
+func (s *scope) askOnPanic(t *task, v *verdict, f *tally.Fact) bool {
+	t.retire()   // OnPanic is no part of the handler, and may wait for what queues
+	p := v.panic // not v itself: the verdict of every Go task would be on the heap
+	for p != nil {
+		answer := error(p)
+		if bad := guard("OnPanic", func() { answer = s.opts.onPanic(p) }); bad != nil && !p.Is(bad) {
+			s.recordHookError(bad)
+		}
+		switch {
+		case tally.Same(answer, p):
+			*f = tally.Fact{Class: tally.Panic, Err: p, Errs: p.Also, Dropped: p.dropped}
+			return true
+		}
+		p = p.withoutCount()
+		if answer != nil {
+			*f = tally.Fact{Err: answer, Errs: append([]error{answer}, p.Also...), Dropped: p.dropped}
+			return true
+		}
+		rest := joined(t, p.Also, p.dropped)
+		if p = nextPanic(p); p != nil {
+			continue
+		}
+		*f = tally.Fact{Err: rest}
+		if v.goexit { // OnFailure is not asked about that
+			f.Class, f.Err = tally.Goexit, ErrGoexit
+			return true
+		}
+		return rest != nil && (s.opts.onFailure == nil || s.askOnFailure(t, f))
+	}
+	return false
+}
+
+// withoutCount returns e without the error that says how often a task with [Restart] has
+// failed: nothing more has gone wrong.
+func (e *PanicError) withoutCount() *PanicError {
+	c := *e
+	c.Also = slices.DeleteFunc(slices.Clone(e.Also), func(err error) bool {
+		count, ok := err.(interface{ isCount() bool })
+		return ok && count.isCount()
+	})
+	return &c
+}
+
+// nextPanic returns the first panic that came beside p, with all else that did; nil if
+// there is none.
+func nextPanic(p *PanicError) *PanicError {
+	for i, err := range p.Also {
+		if next, ok := err.(*PanicError); ok && next.isOurs() {
+			return next.with(slices.Concat(p.Also[:i], p.Also[i+1:]), p.dropped)
+		}
+	}
+	return nil
+}
+
+// noteCutOff notes that t, which has ended with v, only repeats why it was
+// cancelled, in case the owner of t is a group that was dismissed.
+func noteCutOff(t *task, v *verdict) {
+	if g, gathers := t.owner.t.self.(gathering); gathers && tally.Same(v.cause, ErrDismissed) {
+		g.cutOff(t.name())
+	}
+}
+
+// failedLocked tells s, in which something has failed, if it is a group.
+func failedLocked(s *scope) {
+	if s.t.kind == kindGroup {
+		s.t.self.(gathering).failedLocked()
 	}
 }

@@ -10,18 +10,6 @@ import (
 // This file is about doing the same to many items at once. Its workers are in
 // worker.go; what is done with the items of a sequence is in sequence.go.
 
-// A ForkOption changes how items are worked on. [Name], [Timeout] and
-// [HookTimeout] hold for the call as a whole.
-type ForkOption interface{ applyFork(*forkOptions) }
-
-type forkOptions struct {
-	task     []TaskOption  // for the future of ForkJoin
-	scope    []ScopeOption // for the scope of the others
-	limit    int           // 0: none
-	failFast bool
-	worker   []TaskOption // of the workers that do the items
-}
-
 func newForkOptions(opts []ForkOption) *forkOptions {
 	o := new(forkOptions)
 	for _, opt := range opts {

@@ -2,7 +2,6 @@ package async
 
 import (
 	"context"
-	"time"
 )
 
 // A Future is the handle to the result of a task. It settles once, when the
@@ -17,29 +16,6 @@ type Future[T any] struct {
 	f       future
 	value   T // written before f is settled, read after
 	handler func(context.Context) (T, error)
-}
-
-// future is what a Future is without its type.
-type future struct {
-	t task
-
-	mu mutex // guards what follows; taken before scope.mu
-	// waiters is the list of those parked on f, and of one that stands for Done. It
-	// is nil once f is done.
-	waiters *waiter
-	// ownerTold: the owner was told an expiry, or has cancelled the task. Its error
-	// is no failure of the scope then. It is set before f is done, never after.
-	ownerTold bool
-	// valuePromised: waiters will be given the value, so it is not discarded. Of
-	// valuePromised and more.expiryTold one is set at most: the first wins.
-	valuePromised bool
-
-	// wanted counts the AwaitAlls that will be given the outcome, parked on f or
-	// not; see unwant. It is counted down under mu.
-	wanted atomicInt32
-	// err is written before t is done, never after. It is an *unclaimed if nobody
-	// was given the outcome by then: read it by give.
-	err error
 }
 
 // Done returns a channel that is closed when f settles. Watching it claims no
@@ -219,16 +195,6 @@ func (f *Future[T]) offer(v *verdict) {
 	}
 }
 
-// promiseValue has every waiter from now on be given the value, and returns
-// nil; or it returns what a waiter was told before.
-func (f *future) promiseValue() (expiry error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	expiry = f.t.more.expiryTold
-	f.valuePromised = expiry == nil
-	return expiry
-}
-
 // discard calls the discard hook, if there is one, with a value that came too
 // late. What goes wrong in it is the scope's.
 func (f *Future[T]) discard(value T) {
@@ -242,52 +208,10 @@ func (f *Future[T]) discard(value T) {
 	}
 }
 
-// settleUnowned settles a future that belongs to no scope.
-func (f *future) settleUnowned(err error) {
-	f.t.inner.Store(endedScope)
-	f.err = err
-	f.t.state.Store(stateDone)
-}
+// givesNothing reports that there is nothing in a value of f, as in those of Start.
+func (f *Future[T]) givesNothing() bool { return isNothing[T]() }
 
-// tellOwner notes that the owner has been told why instead of the outcome: an
-// expiry, or that it has cancelled. It reports false if f has settled, which
-// wins, or its value is promised already. The first error told is what a future
-// with a discard hook settles with.
-func (f *future) tellOwner(why error) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.settled() || f.valuePromised {
-		return false
-	}
-	f.ownerTold = true
-	if m := f.t.more; m != nil && (m.discard != nil || f.t.kind == kindChoice) && m.expiryTold == nil {
-		m.expiryTold = why
-	}
-	return true
-}
-
-// renounce notes that the owner of a future that has settled wants nothing of
-// it: an error counts as given, and a value that nobody was given is discarded.
-func (f *future) renounce(cause error) {
-	if !f.settled() {
-		return
-	}
-	x, open := f.err.(*unclaimed)
-	switch {
-	case !open:
-	case !x.isValue:
-		if !x.v.mustRaise() { // those are given only by being returned
-			x.claim()
-		}
-	case x.forfeit(canceled(cause).asError()):
-		x.discard()
-	}
-}
-
-// grace returns how long an Await waits for an aborted task.
-func (f *future) grace() time.Duration {
-	if f.t.more == nil {
-		return 0
-	}
-	return f.t.more.grace
+func isNothing[T any]() bool {
+	_, nothing := any(*new(T)).(struct{})
+	return nothing
 }

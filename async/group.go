@@ -50,7 +50,7 @@ type Group struct {
 	// asked are the causes of the calls of Cancel and Stop that may have cancelled it.
 	// If one has, that is no news to the owner.
 	asked    []error
-	cutOff   cutOffError // what the owner's end has cut off
+	cut      cutOffError // what the owner's end has cut off
 	reported []error     // failures that the root was told of while the group went on
 }
 

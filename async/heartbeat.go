@@ -29,8 +29,11 @@ func Heartbeat(d time.Duration) TaskOption {
 func Beat(ctx context.Context) {
 	t, _ := nearest(ctx)
 	for ; t != nil; t = t.owner.task() {
-		if t.more != nil && t.more.heart != nil {
-			t.more.heart.last.Store(int64(clock()))
+		if t.more == nil {
+			continue
+		}
+		if h, beats := t.more.heart.(*heart); beats {
+			h.last.Store(int64(clock()))
 		}
 	}
 }
@@ -43,19 +46,19 @@ type heart struct {
 	timer *time.Timer
 }
 
-// startHeart begins to listen for beats of the task of s.
-func (s *scope) startHeart() {
-	h := s.t.more.heart
+func (h *heart) again() pulse { return &heart{every: h.every} }
+
+// start begins to listen for beats of the task of s.
+func (h *heart) start(s *scope) {
 	h.last.Store(int64(clock()))
 	s.mu.Lock()
-	h.timer = time.AfterFunc(h.every, s.listenToHeart)
+	h.timer = time.AfterFunc(h.every, func() { h.listen(s) })
 	s.timers = append(s.timers, h.timer)
 	s.mu.Unlock()
 }
 
-// listenToHeart is called when a beat may be missing.
-func (s *scope) listenToHeart() {
-	h := s.t.more.heart
+// listen is called when a beat of s may be missing.
+func (h *heart) listen(s *scope) {
 	left := h.every - (clock() - time.Duration(h.last.Load()))
 	s.mu.Lock()
 	over := s.ended || s.sig.Load() != nil || s.t.state.Load() != stateRunning

@@ -58,13 +58,6 @@ func (t *task) timeIsUp() {
 	s.mu.Unlock()
 }
 
-// start sets the hook going; a nil hook is none.
-func (g *goTask) start() {
-	if g != nil {
-		go g.t.main()
-	}
-}
-
 // hookTimeout returns how long hooks of t may take: what the task says, else
 // the nearest scope around it.
 func (t *task) hookTimeout() time.Duration {

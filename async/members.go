@@ -288,3 +288,21 @@ func (s *scope) childrenLocked(f func(*task) bool) []*task {
 	}
 	return some
 }
+
+// change returns a channel that is closed when the next child of s leaves.
+func (s *scope) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// wakeLocked has those that wait for a change of s look again.
+func (s *scope) wakeLocked() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}

@@ -1,6 +1,7 @@
 package async
 
 import (
+	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
@@ -60,4 +61,13 @@ func (n naming) in(s *scope) string {
 func funcName(pc uintptr) string {
 	name := runtime.FuncForPC(pc).Name()
 	return strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], "-fm")
+}
+
+// lateStart returns the error of late, which was started in t after t has ended.
+func lateStart(t *task, late string) error {
+	name := t.name()
+	if t.kind == kindBody && (t.more == nil || t.more.name == "") {
+		name += " (give it an async.Name to see which)"
+	}
+	return fmt.Errorf("%w: %s; too late for %s: start it with the ctx of a scope that lasts", ErrScopeEnded, name, late)
 }

@@ -1,11 +1,5 @@
 package async
 
-import (
-	"slices"
-
-	"github.com/ambit-go/ambit/async/internal/tally"
-)
-
 // This file asks a scope about the panics of its Go tasks.
 
 // OnPanic asks f about the panic of every [Go] task of the scope, when the task and
@@ -37,65 +31,15 @@ func OnPanic(f func(p *PanicError) error) ScopeOption {
 	return scopeOption(func(s *scopeOptions) { s.onPanic = f })
 }
 
-// asksOnPanic reports whether s asks somebody about panics of t.
-func (s *scope) asksOnPanic(t *task) bool {
-	return t.kind == kindGo && s.opts != nil && s.opts.onPanic != nil
-}
-
-// askOnPanic asks OnPanic about the outcome v of the task t, which has ended with a
-// panic. It writes to f what is left to be told, and reports false if that is nothing.
-// The errors of t beside a panic that does not count are told as if t had ended with
-// them.
-func (s *scope) askOnPanic(t *task, v *verdict, f *tally.Fact) bool {
-	t.retire()   // OnPanic is no part of the handler, and may wait for what queues
-	p := v.panic // not v itself: the verdict of every Go task would be on the heap
-	for p != nil {
-		answer := error(p)
-		if bad := guard("OnPanic", func() { answer = s.opts.onPanic(p) }); bad != nil && !p.Is(bad) {
-			s.recordHookError(bad)
-		}
-		switch {
-		case tally.Same(answer, p):
-			*f = tally.Fact{Class: tally.Panic, Err: p, Errs: p.Also, Dropped: p.dropped}
-			return true
-		}
-		p = p.withoutCount()
-		if answer != nil {
-			*f = tally.Fact{Err: answer, Errs: append([]error{answer}, p.Also...), Dropped: p.dropped}
-			return true
-		}
-		rest := joined(t, p.Also, p.dropped)
-		if p = nextPanic(p); p != nil {
-			continue
-		}
-		*f = tally.Fact{Err: rest}
-		if v.goexit { // OnFailure is not asked about that
-			f.Class, f.Err = tally.Goexit, ErrGoexit
-			return true
-		}
-		return rest != nil && (s.opts.onFailure == nil || s.askOnFailure(t, f))
+// OnFailure asks f about the error of every Go task that fails. Where f
+// returns nil the scope carries on, as a server does when one connection
+// fails; an error fails the scope with it. f may be called by several
+// goroutines at once, with no lock held. It is not asked about panics, Goexit, or
+// tasks that ended because the scope was cancelled. If f itself panics, that and
+// the error it was asked about are the scope's. A nil f panics.
+func OnFailure(f func(error) error) ScopeOption {
+	if f == nil {
+		panic("async: OnFailure(nil): leave the option out instead")
 	}
-	return false
-}
-
-// withoutCount returns e without the error that says how often a task with [Restart] has
-// failed: nothing more has gone wrong.
-func (e *PanicError) withoutCount() *PanicError {
-	c := *e
-	c.Also = slices.DeleteFunc(slices.Clone(e.Also), func(err error) bool {
-		count, ok := err.(*RestartError)
-		return ok && count != nil && count.Err == nil && count.why == nil
-	})
-	return &c
-}
-
-// nextPanic returns the first panic that came beside p, with all else that did; nil if
-// there is none.
-func nextPanic(p *PanicError) *PanicError {
-	for i, err := range p.Also {
-		if next, ok := err.(*PanicError); ok && next.isOurs() {
-			return next.with(slices.Concat(p.Also[:i], p.Also[i+1:]), p.dropped)
-		}
-	}
-	return nil
+	return scopeOption(func(s *scopeOptions) { s.onFailure = f })
 }

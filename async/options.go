@@ -36,12 +36,30 @@ type taskOptions struct {
 	discard     any // func(T), checked against the future's type
 	daemon      bool
 	leader      bool
-	stops       *stopper   // nil: none
-	heart       *heart     // nil: no beats are expected
-	on          Executor   // nil: inherited
-	priority    int        // inherited if it is not set
-	restart     *restarter // nil: what has ended is not started again
+	stops       stops    // nil: none
+	heart       pulse    // nil: no beats are expected
+	on          Executor // nil: inherited
+	priority    int      // inherited if it is not set
+	restart     rerunner // nil: what has ended is not started again
 }
+
+// What words add to a task. The tree calls these, and knows no word by name.
+type (
+	// stops cancel a task when something says so that they watch.
+	stops interface {
+		watch(t *task)     // before the handler of t is called; t has more, and is a member of its owner
+		end(onItsOwn bool) // when t ends; onItsOwn: the caller may be what has cancelled t
+	}
+	// A pulse expects signs of life of a handler.
+	pulse interface {
+		start(s *scope) // the handler of s is about to be called
+		again() pulse   // for another run of the handler
+	}
+	// A rerunner calls the handler of a task again when it has failed.
+	rerunner interface {
+		standBefore(t *task, m *more) // t is about to be started with m
+	}
+)
 
 // scopeOptions are the settings of one scope; the zero value is the default.
 type scopeOptions struct {
@@ -56,7 +74,7 @@ type scopeOptions struct {
 	detaches    bool
 	onFailure   func(error) error
 	onPanic     func(*PanicError) error
-	stops       *stopper // nil: none
+	stops       stops // nil: none
 }
 
 // newScopeOptions returns the settings that opts make, nil for none.
@@ -125,12 +143,6 @@ func HookTimeout(d time.Duration) Option {
 	}
 }
 
-// Grace is how long an Await that has expired goes on waiting for the aborted
-// task to settle. Defaults to 0.
-func Grace(d time.Duration) TaskOption {
-	return taskOption(func(t *taskOptions) { t.grace = max(d, 0) })
-}
-
 // OnAbort sets the task's abort hook. f is called at most once, on a goroutine
 // of its own and beside the handler, when the task's context is cancelled
 // while the handler runs: after the context, with the cause. A task started
@@ -147,44 +159,6 @@ func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
 	}
 	return taskOption(func(t *taskOptions) { t.onAbort = f })
 }
-
-// OnDiscard sets what happens to a value that nobody will be given, so that
-// connections and files are closed: every value is given to a waiter, or f is
-// called with it exactly once. That is a value
-//
-//   - that comes after a waiter was told of an expiry, or after [Future.Cancel],
-//   - of a Resolve that was not the first,
-//   - beside an error of what the handler has started,
-//   - that nobody was given when the scope ends; of a root task, when its future
-//     is collected.
-//
-// f is called on a goroutine of its own, with no lock held, and is waited for: before
-// that Resolve returns, before the task settles, or before the scope ends. Later
-// waits are given the error that the first waiter was told, else [ErrScopeEnded].
-// A panic of f is an error of the scope.
-//
-// A value that nobody awaits is kept until its scope ends, which in the scope of a server
-// is for ever: there await the future, or have the handler close what nobody wants.
-//
-// A nil f panics, and so does starting a future of another type than f takes.
-func OnDiscard[T any](f func(T)) TaskOption {
-	if f == nil {
-		panic("async: OnDiscard(nil): leave the option out instead")
-	}
-	return taskOption(func(t *taskOptions) { t.discard = f })
-}
-
-// Daemon marks a task that serves the others: when the body and all ordinary
-// tasks of its scope have ended it is cancelled with [ErrDismissed], and then
-// joined like any other.
-//
-// An error that it, or anything started in it, returns after its scope has cancelled
-// it, by that or otherwise, is not a failure: "http: Server closed" and "signal:
-// killed" are how services stop. Observers are told of it. A panic raises as that of
-// any task; an error from before, and its own [Timeout] or [Heartbeat], are failures.
-// An error that must be heard belongs in an exit hook, its own or that of anything in
-// it; see [OnExit].
-func Daemon() TaskOption { return taskOption(func(t *taskOptions) { t.daemon = true }) }
 
 // Limit bounds how many tasks of the scope, and of the scopes inside it, run
 // at the same time; how many have been started is not bounded, and starting
@@ -273,15 +247,57 @@ func DetachAfter(d time.Duration) ScopeOption {
 	return scopeOption(func(s *scopeOptions) { s.detach, s.detaches = d, true })
 }
 
-// OnFailure asks f about the error of every Go task that fails. Where f
-// returns nil the scope carries on, as a server does when one connection
-// fails; an error fails the scope with it. f may be called by several
-// goroutines at once, with no lock held. It is not asked about panics, Goexit, or
-// tasks that ended because the scope was cancelled. If f itself panics, that and
-// the error it was asked about are the scope's. A nil f panics.
-func OnFailure(f func(error) error) ScopeOption {
-	if f == nil {
-		panic("async: OnFailure(nil): leave the option out instead")
-	}
-	return scopeOption(func(s *scopeOptions) { s.onFailure = f })
+// An Executor runs a task on some goroutine. Execute may block until it can,
+// and may refuse with an error. If it has a method
+//
+//	TryExecute(task func()) bool
+//
+// too, which does not block, that is asked first. Any pool of goroutines is an
+// Executor with an adapter of a few lines.
+//
+// The name and the shape are those of java.util.concurrent.
+type Executor interface {
+	Execute(task func()) error
+}
+
+// A ForkOption changes how items are worked on. [Name], [Timeout] and
+// [HookTimeout] hold for the call as a whole.
+type ForkOption interface{ applyFork(*forkOptions) }
+
+type forkOptions struct {
+	task     []TaskOption  // for the future of ForkJoin
+	scope    []ScopeOption // for the scope of the others
+	limit    int           // 0: none
+	failFast bool
+	worker   []TaskOption // of the workers that do the items
+}
+
+// A PollOption changes how something is polled. Every [TaskOption] is one.
+type PollOption interface{ applyPoll(*pollOptions) }
+
+type pollOptions struct {
+	task     []TaskOption
+	attempts int // 0: no limit
+	tolerate int
+	late     bool // the first probe comes after an interval
+	fixed    bool // at a fixed rate
+	restart  bool // applies to neither polls nor Retry
+}
+
+// A WatchOption changes how something is watched. Every [TaskOption] is one,
+// and holds for the handler's task. Each applies to polls, too.
+type WatchOption interface {
+	PollOption
+	applyWatch(*watchOptions)
+}
+
+type watchOptions struct {
+	task     []TaskOption
+	tolerate int
+}
+
+// A stall is what OnStall was given.
+type stall struct {
+	after time.Duration
+	call  func(*StragglerError)
 }

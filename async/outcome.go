@@ -246,3 +246,6 @@ func (t *task) inheritedCause(cause error) bool {
 	sg := t.stoppedFromAbove()
 	return sg != nil && tally.Same(sg.cause, cause)
 }
+
+// discarded is a value with its discard hook.
+type discarded interface{ discard() error }

@@ -85,18 +85,6 @@ func (e *PollError[T]) Unwrap() []error {
 	return notNil(e.why, e.Err)
 }
 
-// A PollOption changes how something is polled. Every [TaskOption] is one.
-type PollOption interface{ applyPoll(*pollOptions) }
-
-type pollOptions struct {
-	task     []TaskOption
-	attempts int // 0: no limit
-	tolerate int
-	late     bool // the first probe comes after an interval
-	fixed    bool // at a fixed rate
-	restart  bool // applies to neither polls nor Retry
-}
-
 type pollOption func(*pollOptions)
 
 func (o pollOption) applyPoll(p *pollOptions) { o(p) }

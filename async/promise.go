@@ -2,7 +2,6 @@ package async
 
 import (
 	"context"
-	"fmt"
 )
 
 // A Promise is the side of a future from which it is settled. The first call
@@ -40,30 +39,6 @@ func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Pr
 	return f, &Promise[T]{f}
 }
 
-// promise makes f a promise of owner; false if that has ended.
-func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) bool {
-	t := &f.t
-	t.owner, t.exit = owner, byReturn
-	t.more = newMore(owner, opts)
-	if t.more.restart != nil {
-		panic("async: NewPromise with Restart: nothing runs for a promise that could be started again")
-	}
-	t.setOrigin(ctx)
-	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
-		return false
-	}
-	// A cancellation of the owner stores its signal and then walks over its
-	// promises, so either it finds this one or we see the signal.
-	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.more.stops != nil || t.stopped() != nil {
-		h := t.scope()
-		if t.more.timeout != 0 {
-			h.limitTime(t.more.timeout)
-		}
-		t.watchStops()
-	}
-	return true
-}
-
 // Resolve settles the future with value and returns true; false if it was
 // resolved, rejected or abandoned before, in which case value goes to the hook
 // of [OnDiscard].
@@ -96,47 +71,4 @@ func (p *Promise[T]) made(op string) *Future[T] {
 		panic("async: " + op + " of a nil or zero Promise: it is NewPromise that returns one")
 	}
 	return p.f
-}
-
-func (f *future) reject(err error) bool {
-	if !f.take() {
-		return false
-	}
-	var v verdict
-	v.leaf(&f.t, err, f.t.stopped())
-	f.settlePromise(&v)
-	return true
-}
-
-// abandon settles an unresolved promise whose scope ends. One that somebody else
-// is just settling is waited for: the scope does not end before it, and counts
-// its error. The channel claims nothing, unlike a wait.
-func (f *future) abandon() {
-	if !f.take() {
-		<-f.doneChannel()
-		return
-	}
-	var v verdict
-	v.leaf(&f.t, fmt.Errorf("%w: %s", ErrAbandoned, f.t.name()), f.t.stopped())
-	v.abandoned = true
-	f.settlePromise(&v)
-}
-
-// stop settles an unresolved promise whose context was cancelled with sg.
-func (f *future) stop(sg *stopError) {
-	if f.take() {
-		f.settlePromise(&verdict{err: sg.asError(), cause: sg.cause, echo: true})
-	}
-}
-
-// take wins the right to settle a promise: running -> joining, once.
-func (f *future) take() bool { return f.t.state.CompareAndSwap(stateRunning, stateJoining) }
-
-func (f *future) settlePromise(v *verdict) {
-	f.t.endUnrun()
-	if v.err == nil && f.t.leads() {
-		f.settleLeader(v)
-	} else {
-		f.settle(v)
-	}
 }

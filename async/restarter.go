@@ -102,7 +102,7 @@ func (r *restarter) once() {
 	s.t.kind = kindRun
 	s.t.more.onAbort = r.each.onAbort
 	if h := r.each.heart; h != nil {
-		s.t.more.heart = &heart{every: h.every}
+		s.t.more.heart = h.again()
 	}
 	s.enroll() // what it stands in ends only after it
 	s.t.observe()
@@ -116,8 +116,8 @@ func (r *restarter) once() {
 // call calls the handler. A panic is recovered here; Goexit is not.
 func (r *restarter) call(n *bodyRun) {
 	defer func() { caught(n.s.t, recover(), &n.exit, &n.err) }()
-	if n.s.t.more.heart != nil {
-		n.s.startHeart()
+	if h := n.s.t.more.heart; h != nil {
+		h.start(n.s)
 	}
 	n.err = r.runOnce(n.s.t)
 	n.exit = byReturn

@@ -46,6 +46,9 @@ type RestartError struct {
 	why    error // what has stopped the task; nil if it has failed too often
 }
 
+// isCount reports that e says how often the task has failed, and nothing else.
+func (e *RestartError) isCount() bool { return e != nil && e.Err == nil && e.why == nil }
+
 // Error tells how often the task has failed, why it has ended, and the last failure.
 func (e *RestartError) Error() string {
 	if e == nil {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/ambit-go/ambit/internal/bridge"
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // A root owns what no scope owns: top scopes, root tasks, detached tasks and
@@ -29,22 +29,6 @@ func init() {
 	endedScope.t, endedScope.home, endedScope.from, endedScope.ended = new(task), process, &nowhere, true
 	endedScope.t.inner.Store(endedScope)
 	endedScope.sig.Store(endedSignal)
-
-	bridge.NewRoot = func(ctx context.Context, lost func(error), said func(string)) context.Context {
-		return &newRoot(ctx, lost, said).t
-	}
-	bridge.ScopeOf = scopeOf
-	bridge.Around = around
-	bridge.AtEnd = atEnd
-	bridge.LeftUndone = leftUndone
-	bridge.Reject = rejectAccepted
-	bridge.Unused = unused
-	bridge.StopError = stopErrorOf
-	bridge.OpenTop = openTop
-	bridge.Live = func(ctx context.Context) []string {
-		t, _ := nearest(ctx)
-		return t.home().live()
-	}
 }
 
 func newRoot(ctx context.Context, lost func(error), said func(string)) *root {
@@ -60,14 +44,6 @@ func (r *root) open() {
 	r.t.kind = kindRoot
 	r.s.t, r.s.home, r.s.from = &r.t, r, r.t.origin()
 	r.t.inner.Store(&r.s)
-}
-
-// openTop opens the top of a root. It is called before anything else is done with
-// the root.
-func openTop(ctx context.Context) (context.Context, func(context.Context) error) {
-	g := NewGroup(ctx)
-	g.f.t.owner.home.top = &g.f.t
-	return g.Context(), g.Wait
 }
 
 // live returns the names of what is registered at r.
@@ -143,4 +119,18 @@ func (r *root) said(text string) {
 // printLate prints a panic that has waited long for its scope to end.
 func (r *root) printLate(p *PanicError, scope string, left *StragglerError) {
 	r.report(fmt.Errorf("%w\nasync: this panic has waited %v to be raised by %s, which waits for: %v", p.raise(), panicPatience, scope, left))
+}
+
+// detachedEnded keeps the error of a detached task for Shutdown.
+func (r *root) detachedEnded(v *verdict) {
+	if v.err != nil {
+		r.s.record(&tally.Fact{Err: v.err, GoesOn: true})
+	}
+}
+
+// wake has all waits for a change at r look again.
+func (r *root) wake() {
+	r.s.mu.Lock()
+	r.s.wakeLocked()
+	r.s.mu.Unlock()
 }

@@ -2,7 +2,6 @@ package async
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"time"
 )
@@ -182,15 +181,6 @@ func (s *scope) standIn(ctx context.Context, t *task, m *more) (outer *task) {
 	s.inherit(owner)
 	t.inner.Store(s)
 	return outer
-}
-
-// lateStart returns the error of late, which was started in t after t has ended.
-func lateStart(t *task, late string) error {
-	name := t.name()
-	if t.kind == kindBody && (t.more == nil || t.more.name == "") {
-		name += " (give it an async.Name to see which)"
-	}
-	return fmt.Errorf("%w: %s; too late for %s: start it with the ctx of a scope that lasts", ErrScopeEnded, name, late)
 }
 
 // runBody is Scope and Shield.

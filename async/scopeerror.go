@@ -115,3 +115,53 @@ func (e *ScopeError) Unwrap() []error {
 func (e *ScopeError) Is(target error) bool {
 	return e != nil && e.Cause != nil && e.stop != nil && tally.Same(target, e.stop)
 }
+
+// An Ending says how a scope has ended, or is about to; see [EndingOf].
+type Ending uint8
+
+// The endings of a scope.
+const (
+	Well    Ending = iota // nothing failed, and the scope was not cancelled
+	Failed                // something in the scope failed, or a limit of its own has passed
+	Stopped               // the scope was told to stop from outside
+)
+
+// String returns well, failed or stopped.
+func (e Ending) String() string {
+	return [...]string{"well", "failed", "stopped"}[e]
+}
+
+// EndingOf returns what an outcome says that an exit hook is told: whether the scope
+// has ended well, has failed, or was told to stop. A scope that was stopped by its own
+// [Timeout], [Heartbeat] or [Watch] has failed. One that its own [Leader] has ended was
+// told to stop.
+//
+//	async.OnExit(ctx, func(ctx context.Context, outcome error) error {
+//		if async.EndingOf(outcome) == async.Failed {
+//			attempts++ // to be told to stop is no failed attempt
+//		}
+//		return nil
+//	})
+//
+// EndingOf says the same of an error that [Scope] has returned, but for a scope without
+// errors that was cancelled and returned nil: that has ended well.
+func EndingOf(outcome error) Ending {
+	switch e := outcome.(type) {
+	case nil:
+		return Well
+	case *stopError:
+		return endingFor(e.own)
+	case *ScopeError:
+		if e != nil && e.Cause != nil {
+			return endingFor(e.own)
+		}
+	}
+	return Failed
+}
+
+func endingFor(own bool) Ending {
+	if own {
+		return Failed
+	}
+	return Stopped
+}

@@ -1,5 +1,11 @@
 package async
 
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
 // This file settles futures: it publishes the outcome and wakes the waiters.
 //
 // What was written before, to the value and to err, is published by storing the
@@ -119,4 +125,163 @@ func (f *future) doneChannel() <-chan struct{} {
 		f.addWaiterLocked(w)
 	}
 	return w.done
+}
+
+// future is what a Future is without its type.
+type future struct {
+	t task
+
+	mu mutex // guards what follows; taken before scope.mu
+	// waiters is the list of those parked on f, and of one that stands for Done. It
+	// is nil once f is done.
+	waiters *waiter
+	// ownerTold: the owner was told an expiry, or has cancelled the task. Its error
+	// is no failure of the scope then. It is set before f is done, never after.
+	ownerTold bool
+	// valuePromised: waiters will be given the value, so it is not discarded. Of
+	// valuePromised and more.expiryTold one is set at most: the first wins.
+	valuePromised bool
+
+	// wanted counts the AwaitAlls that will be given the outcome, parked on f or
+	// not; see unwant. It is counted down under mu.
+	wanted atomicInt32
+	// err is written before t is done, never after. It is an *unclaimed if nobody
+	// was given the outcome by then: read it by give.
+	err error
+}
+
+// promiseValue has every waiter from now on be given the value, and returns
+// nil; or it returns what a waiter was told before.
+func (f *future) promiseValue() (expiry error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	expiry = f.t.more.expiryTold
+	f.valuePromised = expiry == nil
+	return expiry
+}
+
+// settleUnowned settles a future that belongs to no scope.
+func (f *future) settleUnowned(err error) {
+	f.t.inner.Store(endedScope)
+	f.err = err
+	f.t.state.Store(stateDone)
+}
+
+// tellOwner notes that the owner has been told why instead of the outcome: an
+// expiry, or that it has cancelled. It reports false if f has settled, which
+// wins, or its value is promised already. The first error told is what a future
+// with a discard hook settles with.
+func (f *future) tellOwner(why error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.settled() || f.valuePromised {
+		return false
+	}
+	f.ownerTold = true
+	if m := f.t.more; m != nil && (m.discard != nil || f.t.kind == kindChoice) && m.expiryTold == nil {
+		m.expiryTold = why
+	}
+	return true
+}
+
+// renounce notes that the owner of a future that has settled wants nothing of
+// it: an error counts as given, and a value that nobody was given is discarded.
+func (f *future) renounce(cause error) {
+	if !f.settled() {
+		return
+	}
+	x, open := f.err.(*unclaimed)
+	switch {
+	case !open:
+	case !x.isValue:
+		if !x.v.mustRaise() { // those are given only by being returned
+			x.claim()
+		}
+	case x.forfeit(canceled(cause).asError()):
+		x.discard()
+	}
+}
+
+// grace returns how long an Await waits for an aborted task.
+func (f *future) grace() time.Duration {
+	if f.t.more == nil {
+		return 0
+	}
+	return f.t.more.grace
+}
+
+// promise makes f a promise of owner; false if that has ended.
+func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) bool {
+	t := &f.t
+	t.owner, t.exit = owner, byReturn
+	t.more = newMore(owner, opts)
+	if t.more.restart != nil {
+		panic("async: NewPromise with Restart: nothing runs for a promise that could be started again")
+	}
+	t.setOrigin(ctx)
+	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
+		return false
+	}
+	// A cancellation of the owner stores its signal and then walks over its
+	// promises, so either it finds this one or we see the signal.
+	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.more.stops != nil || t.stopped() != nil {
+		h := t.scope()
+		if t.more.timeout != 0 {
+			h.limitTime(t.more.timeout)
+		}
+		t.watchStops()
+	}
+	return true
+}
+
+func (f *future) reject(err error) bool {
+	if !f.take() {
+		return false
+	}
+	var v verdict
+	v.leaf(&f.t, err, f.t.stopped())
+	f.settlePromise(&v)
+	return true
+}
+
+// abandon settles an unresolved promise whose scope ends. One that somebody else
+// is just settling is waited for: the scope does not end before it, and counts
+// its error. The channel claims nothing, unlike a wait.
+func (f *future) abandon() {
+	if !f.take() {
+		<-f.doneChannel()
+		return
+	}
+	var v verdict
+	v.leaf(&f.t, fmt.Errorf("%w: %s", ErrAbandoned, f.t.name()), f.t.stopped())
+	v.abandoned = true
+	f.settlePromise(&v)
+}
+
+// stop settles an unresolved promise whose context was cancelled with sg.
+func (f *future) stop(sg *stopError) {
+	if f.take() {
+		f.settlePromise(&verdict{err: sg.asError(), cause: sg.cause, echo: true})
+	}
+}
+
+// take wins the right to settle a promise: running -> joining, once.
+func (f *future) take() bool { return f.t.state.CompareAndSwap(stateRunning, stateJoining) }
+
+func (f *future) settlePromise(v *verdict) {
+	f.t.endUnrun()
+	if v.err == nil && f.t.leads() {
+		f.settleLeader(v)
+	} else {
+		f.settle(v)
+	}
+}
+
+// settleLeader is settle for a leader that has ended without a failure. It is done
+// before its scope is cancelled: a wait that this ends finds the outcome.
+func (f *future) settleLeader(v *verdict) {
+	waiters := f.publish(v)
+	f.t.lead()
+	f.t.leave()
+	wake(waiters)
 }

@@ -140,36 +140,33 @@ type stopper struct {
 	fired   atomicBool    // that goroutine cancels the task, or has done so
 }
 
-func newStopper(source stopSource, next *stopper) *stopper {
+func newStopper(source stopSource, others stops) *stopper {
+	next, _ := others.(*stopper)
 	return &stopper{source: source, next: next, done: make(chan struct{})}
 }
 
-// watchStops is called when t, which has more, is a member of its owner, before its
-// handler is called: it starts the stoppers of t, unless one of them says that t is
-// stopped already.
+// watch starts w, and those that follow, unless one of them says that t is stopped
+// already.
 //
 // Somebody else may cancel t meanwhile, and t may end by that if t queues. Whoever ends t
 // marks the inner scope as ended under the lock under which unwatch is set: the end sees
 // what is watched, or we see that the scope has ended.
-func (t *task) watchStops() {
-	if t.more.stops == nil {
-		return
-	}
+func (w *stopper) watch(t *task) {
 	s := t.scope()
-	for w := t.more.stops; w != nil; w = w.next {
-		if sg := w.source.stop(); sg != nil {
+	for each := w; each != nil; each = each.next {
+		if sg := each.source.stop(); sg != nil {
 			s.cancel(sg)
 			return
 		}
-		unwatch := w.source.whenStopped(func() { w.fire(s) }) // asks contexts of users: not under the lock
+		unwatch := each.source.whenStopped(func() { each.fire(s) }) // asks contexts of users: not under the lock
 		s.mu.Lock()
 		ended := s.ended
 		if !ended {
-			w.unwatch = unwatch
+			each.unwatch = unwatch
 		}
 		s.mu.Unlock()
 		if ended {
-			w.join(unwatch)
+			each.join(unwatch)
 			return
 		}
 	}
@@ -199,16 +196,5 @@ func (w *stopper) end(onItsOwn bool) {
 func (w *stopper) join(unwatch func() bool) {
 	if !unwatch() {
 		<-w.done
-	}
-}
-
-// endUnrun ends the inner scope of t, which never ran, or never had a handler. Most
-// often there is none, and from now on none can be made.
-func (t *task) endUnrun() {
-	if !t.inner.CompareAndSwap(nil, endedScope) {
-		t.inner.Load().seal()
-	}
-	if t.more != nil {
-		t.more.stops.end(true)
 	}
 }

@@ -13,12 +13,6 @@ import (
 // left, told to stop and not gone, or never told. It names them, tells OnStall
 // of them, and lets a scope with DetachAfter return without them.
 
-// A stall is what OnStall was given.
-type stall struct {
-	after time.Duration
-	call  func(*StragglerError)
-}
-
 // A stallHook is a call of what OnStall was given.
 type stallHook struct{ goTask }
 

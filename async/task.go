@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // A kind is what a task was made for.
@@ -42,6 +44,18 @@ type work interface {
 	unrun(v *verdict) // settles a task that never ran, with v
 	fn() any          // the handler, for its name
 	future() *future  // nil if nobody can wait for it
+}
+
+// A gathering is a task in which nothing runs but what is started in it: a group. These
+// are what the tree tells it, and asks of it.
+type gathering interface {
+	work
+	close()                              // it is to end when all that was started in it has
+	dismissing()                         // its owner is about to cancel it, and nobody has before
+	cutOff(task string)                  // its dismissal has kept task from being done
+	failedLocked()                       // something has failed in it
+	tellOwner(v *verdict, f *tally.Fact) // writes to f what its owner is to know of its end with v
+	tellRoot(f *tally.Fact)              // nobody was given its end
 }
 
 // A task is one node of the tree: one handler, on a goroutine. It is also the
@@ -162,6 +176,21 @@ func (t *task) begin() {
 	}
 }
 
+// watchStops is called when t, which has more, is a member of its owner, before its
+// handler is called.
+func (t *task) watchStops() {
+	if t.more.stops != nil {
+		t.more.stops.watch(t)
+	}
+}
+
+// endStops is called when the task of m, which may be nil, ends; see stops.
+func (m *more) endStops(onItsOwn bool) {
+	if m != nil && m.stops != nil {
+		m.stops.end(onItsOwn)
+	}
+}
+
 // equip gives t, which has not been started and has an owner, what few tasks
 // have. ctx is nil if t is started with its owner's own. Such a task is seen as
 // queued until its handler begins.
@@ -247,7 +276,7 @@ func (t *task) enter() {
 		h.mu.Unlock()
 		hook.start()
 		if m.heart != nil {
-			h.startHeart()
+			m.heart.start(h)
 		}
 	}
 	t.observe()
@@ -304,4 +333,16 @@ func (t *task) public() State {
 	default:
 		return StateRunning
 	}
+}
+
+// givesValue reports whether somebody is to be given what the handler of t returns
+// beside an error.
+func (t *task) givesValue() bool {
+	switch t.kind {
+	case kindRun:
+		return t.owner.t.givesValue()
+	case kindFuture, kindContender, kindWorker:
+		return !t.self.(interface{ givesNothing() bool }).givesNothing()
+	}
+	return false
 }

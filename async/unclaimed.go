@@ -150,7 +150,7 @@ func (f *future) unclaimed(v *verdict) *unclaimed {
 			x.beside, x.value = &unclaimed{scope: x.scope, isValue: true, value: v.value}, nil
 		}
 		v.fact(x.scope, &x.fact)
-		if g, isGroup := f.t.self.(*Group); isGroup {
+		if g, gathers := f.t.self.(gathering); gathers {
 			g.tellOwner(v, &x.fact)
 		} else {
 			x.task = f.t.naming()
@@ -198,7 +198,7 @@ func (f *future) decidePartLocked(x *unclaimed) {
 	switch decision {
 	case tally.Open:
 		if !x.isValue {
-			watchAtRootLocked(s)
+			failedLocked(s)
 		}
 	case tally.AtRoot:
 		if f.t.kind == kindGroup {
@@ -215,8 +215,8 @@ func (f *future) decidePartLocked(x *unclaimed) {
 
 // tellRoot deals with the outcome x of f that is the root's.
 func (f *future) tellRoot(x *unclaimed) {
-	if g, isGroup := f.t.self.(*Group); isGroup {
-		g.reportEnd(&x.fact)
+	if g, gathers := f.t.self.(gathering); gathers {
+		g.tellRoot(&x.fact)
 	} else {
 		x.tellRoot(f.t.name())
 	}

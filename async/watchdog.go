@@ -6,18 +6,6 @@ import (
 
 // This file is about work that is watched from outside while it runs.
 
-// A WatchOption changes how something is watched. Every [TaskOption] is one,
-// and holds for the handler's task. Each applies to polls, too.
-type WatchOption interface {
-	PollOption
-	applyWatch(*watchOptions)
-}
-
-type watchOptions struct {
-	task     []TaskOption
-	tolerate int
-}
-
 // Watch runs handler as [Execute] does, and check beside it again and again:
 // the first time after an interval, never two at once, at a delay that interval
 // returns for the number of checks made. The first check that fails, or the

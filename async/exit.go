@@ -1,0 +1,67 @@
+package async
+
+import "context"
+
+// This file is the word OnExit, and what its hooks are told. How they are run is in exithook.go.
+
+// OnExit registers f to be called when the scope of ctx ends: after every task
+// of it has ended, before Scope returns or the task settles. Hooks are called
+// last in, first out, one at a time, all of them even if some fail or panic.
+//
+// The ctx of f keeps the values of the scope, is not cancelled with it, and
+// lasts 5 s unless [HookTimeout] says otherwise; what f starts with it is
+// joined with f. outcome is how the scope has gone so far: nil, what [Scope] is going
+// to return or panic with, or why the scope was cancelled, although it returns nil;
+// [EndingOf] tells these apart. Errors and panics of f are added to the scope's errors
+// and never replace one.
+//
+//	tx := begin()
+//	async.OnExit(ctx, func(ctx context.Context, outcome error) error {
+//		if outcome != nil {
+//			return tx.Rollback(ctx)
+//		}
+//		return tx.Commit(ctx)
+//	})
+//
+// stop takes f off the scope, which then keeps nothing that f has captured, and
+// returns true: f is not called. It returns false if f has begun, and does not wait for
+// f, or if stop has returned true before. Any number of goroutines may call it.
+//
+// On a scope that has ended f is called at once, on the calling goroutine, with
+// [ErrScopeEnded] as the outcome and a ctx as above: it is alive, and what f
+// starts with it is joined before OnExit returns. An error of f is reported to
+// the root of ctx, which prints it on standard error; a panic of f goes on in the
+// caller.
+//
+// OnExit panics if f is nil or ctx carries no scope. It does not block, but for
+// what f takes on a scope that has ended. Any number of goroutines may call it.
+func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) error) (stop func() bool) {
+	if f == nil {
+		panic("async: OnExit with a nil function: pass what is to be called")
+	}
+	t, _ := nearest(ctx)
+	if t == nil || t.kind == kindRoot {
+		panic("async: OnExit on a context without a scope: call it with the ctx of async.Scope or of a task")
+	}
+	s := t.scope()
+	s.mu.Lock()
+	if !s.ended {
+		x := &exitHook{call: f}
+		s.exitHookLocked(x)
+		s.mu.Unlock()
+		return x.stop
+	}
+	s.mu.Unlock()
+	t.runLate(ctx, f)
+	return func() bool { return false }
+}
+
+// runLate runs an exit hook of a task that has ended, in a shielded stretch at
+// the root, so that f may do whatever an exit hook may do.
+func (t *task) runLate(ctx context.Context, f func(ctx context.Context, outcome error) error) {
+	body := func(ctx context.Context) error { return f(ctx, ErrScopeEnded) }
+	o := &scopeOptions{name: "exit hook of " + t.name(), timeout: t.hookTimeout()}
+	if err := runBody(ctx, body, o, true); err != nil {
+		t.home().report(err)
+	}
+}

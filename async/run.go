@@ -1,0 +1,136 @@
+package async
+
+import (
+	"context"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// This file runs handlers that have nobody who waits for a result: Go tasks, detached
+// tasks and hooks.
+
+// goTask is a task started by Go, Detach, or as a hook.
+type goTask struct {
+	t       task
+	handler func(context.Context) error
+	early   bool // the owner was told when the handler panicked
+}
+
+func (g *goTask) fn() any { return g.handler }
+
+func (g *goTask) future() *future { return nil }
+
+// unrun ends a task that never ran.
+func (g *goTask) unrun(v *verdict) {
+	t := &g.t
+	if t.kind == kindDetached {
+		t.owner.home.detachedEnded(v)
+	} else {
+		t.owner.childFailed(t, v)
+	}
+	t.move(stateDone)
+	t.leave()
+}
+
+// run is the body of the task's goroutine.
+func (g *goTask) run() {
+	var err error
+	defer func() { g.finish(err) }() // also on Goexit
+	g.call(&err)
+	nilPanic(&g.t.exit)
+	if g.t.exit == byPanic {
+		g.panicked(&g.t, err.(*PanicError))
+	}
+}
+
+func (g *goTask) givesNothing() bool { return true }
+
+func (g *goTask) runOnce(t *task) error { return g.handler(t) }
+
+func (g *goTask) drop(bool) {}
+
+func (g *goTask) endRuns(exit exitKind, err error, _ bool) {
+	g.t.exit = exit
+	g.t.retire() // who is asked about the failure is no part of the handler
+	g.finish(err)
+}
+
+// panicked cancels the owner at once, though what the task has started may take
+// long to end; not if OnPanic is to be asked first, when that has ended. t is the task
+// of g, or of its last run.
+func (g *goTask) panicked(t *task, p *PanicError) {
+	if g.t.kind != kindGo || g.t.owner.asksOnPanic(&g.t) {
+		return
+	}
+	if h := t.inner.Load(); h != nil {
+		h.returned() // no abort hook for its own panic
+	}
+	g.early = true
+	g.t.owner.record(&tally.Fact{Class: tally.Panic, Err: p})
+}
+
+func (g *goTask) call(err *error) {
+	defer func() { caught(&g.t, recover(), &g.t.exit, err) }()
+	g.t.enter()
+	*err = g.handler(&g.t)
+	g.t.exit = byReturn
+}
+
+// finish joins what the handler has started and tells the owner how it ended.
+func (g *goTask) finish(err error) {
+	t := &g.t
+	var v verdict
+	sg := t.end(err, &v)
+	g.tell(err, &v)
+	t.observed(&v, sg)
+	g.leave(&v)
+}
+
+// tell tells whom it concerns how g has ended, whose handler has returned err.
+func (g *goTask) tell(err error, v *verdict) {
+	t := &g.t
+	switch {
+	case t.kind == kindHook:
+		t.hookEnded(v)
+	case t.kind == kindDetached:
+		t.owner.home.detachedEnded(v)
+	case g.early && v.panic != nil:
+		g.tellBeside(err.(*PanicError), v.panic)
+	case v.err != nil:
+		t.owner.childFailed(t, v)
+	case t.leads():
+		t.lead()
+	}
+}
+
+// tellBeside tells the owner, which was told of own when the handler panicked, what
+// else went wrong in g, which has ended with p.
+func (g *goTask) tellBeside(own, p *PanicError) {
+	if p.raised {
+		return
+	}
+	errs := p.Also
+	if !p.Is(own) {
+		errs = append([]error{p}, errs...)
+	}
+	if len(errs)+p.dropped > 0 {
+		g.t.owner.record(&tally.Fact{Err: p, Errs: errs, Dropped: p.dropped, GoesOn: true})
+	}
+}
+
+// leave ends the membership of g, which has ended with v.
+func (g *goTask) leave(v *verdict) {
+	t := &g.t
+	t.move(stateDone)
+	t.leave()
+	if t.kind == kindDetached && v.panic != nil {
+		panic(v.panic.raise()) // nobody to re-raise it: the process ends, as with a bare goroutine
+	}
+}
+
+// start sets the hook going; a nil hook is none.
+func (g *goTask) start() {
+	if g != nil {
+		go g.t.main()
+	}
+}

@@ -32,9 +32,9 @@ func (f *flow) run(t *testing.T, cluster *etcdtest.Cluster, stop <-chan struct{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var producers, consumers sync.WaitGroup
-	var q *kvqueue.Queue
+	var last *kvqueue.Queue
 	for p := range 2 {
-		q = open(t, etcdkv.New(cluster.Client(t), etcdkv.Timeout(2*time.Second)), t.Name(), kvqueue.TTL(5*time.Minute))
+		q := open(t, etcdkv.New(cluster.Client(t), etcdkv.Timeout(2*time.Second)), t.Name(), kvqueue.TTL(5*time.Minute))
 		producers.Go(func() { f.produce(t.Context(), q, p, stop) })
 		consumers.Go(func() {
 			_ = q.Consume(ctx, 4, 1, func(_ context.Context, items []kvqueue.Item) error {
@@ -44,10 +44,11 @@ func (f *flow) run(t *testing.T, cluster *etcdtest.Cluster, stop <-chan struct{}
 				return nil
 			})
 		})
+		last = q
 	}
 	producers.Wait()
 	eventually(t, "the queue is empty", func() bool {
-		n, err := q.Len(t.Context())
+		n, err := last.Len(t.Context())
 		return err == nil && n == kvqueue.Length{}
 	})
 	cancel()

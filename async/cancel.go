@@ -80,8 +80,8 @@ func (s *scope) cancelAlone(sg *stopError, below []toCancel) (bool, []toCancel) 
 
 // aftermath is what follows from the cancellation of one scope.
 type aftermath struct {
-	hook   *goTask // the abort hook; nil: none
-	queued bool    // its task has not begun
+	told   func() // what its task does about it; nil: nothing
+	queued bool   // its task has not begun
 }
 
 // cancelLocked notes that s is cancelled and returns what follows from it. Until
@@ -96,11 +96,14 @@ func (s *scope) cancelLocked(sg *stopError, below []toCancel) (aftermath, []toCa
 	for c := s.children; c != nil; c = c.next { // the last one first, to be taken off last
 		below = c.addToCancel(sg, below)
 	}
-	s.armLocked(sg)
-	return aftermath{
-		hook:   s.abortHookLocked(),
-		queued: s.t.state.Load() == stateQueued,
-	}, below
+	if s.opts != nil && s.opts.left != nil {
+		s.opts.left.cancelledLocked(s, sg)
+	}
+	then := aftermath{queued: s.t.state.Load() == stateQueued}
+	if m := s.t.more; m != nil && m.told != nil {
+		then.told = m.told(s)
+	}
+	return then, below
 }
 
 // addToCancel adds t to below if the cancellation of its owner, with sg, is to
@@ -114,12 +117,8 @@ func (t *task) addToCancel(sg *stopError, below []toCancel) []toCancel {
 
 // do is called after s, which is cancelled with sg, was unlocked.
 func (a aftermath) do(s *scope, sg *stopError) {
-	a.hook.start()
-	if s.t.kind == kindPromise && a.hook == nil {
-		s.t.self.future().stop(s.sig.Load())
-	}
-	if s.t.kind == kindHook {
-		s.t.timeIsUp()
+	if a.told != nil {
+		a.told()
 	}
 	if a.queued {
 		s.t.skipIfQueued(sg)
@@ -226,4 +225,45 @@ func (t *task) dismiss() {
 // dismisses t when only such members are left.
 func (t *task) isDismissible() bool {
 	return t.more != nil && (t.more.daemon || t.kind == kindGroup)
+}
+
+// seal cancels the context of an ended scope and takes it off everything it
+// is registered with: the context it watches, its timers, and the parker. What it
+// calls takes other locks, so that is done after unlocking. A cancellation that
+// comes at the same time finds ended, or is the one that counts.
+func (s *scope) seal() {
+	s.stopped() // notes it if what cancels s has not come to us yet
+	s.mu.Lock()
+	s.ended = true
+	unwatch, timers := s.unwatch, s.timers
+	s.unwatch, s.timers = nil, nil
+	if s.alarm != nil {
+		timers = append(timers, s.alarm)
+	}
+	std := s.std.Load()
+	s.sig.CompareAndSwap(nil, endedSignal)
+	s.cancelled = true
+	s.notifyLocked()
+	s.mu.Unlock()
+	for _, t := range timers {
+		t.Stop()
+	}
+	if unwatch != nil {
+		unwatch()
+	}
+	if w := s.parker.Load(); w != nil {
+		w.disarm()
+	}
+	if std != nil {
+		std.cancel(ErrScopeEnded)
+	}
+}
+
+// endUnrun ends the inner scope of t, which never ran, or never had a handler. Most
+// often there is none, and from now on none can be made.
+func (t *task) endUnrun() {
+	if !t.inner.CompareAndSwap(nil, endedScope) {
+		t.inner.Load().seal()
+	}
+	t.more.endStops(true)
 }

@@ -84,3 +84,34 @@ func nearest(ctx context.Context) (t *task, own bool) {
 	t, _ = ctx.Value(scopeKey{}).(*task)
 	return t, false
 }
+
+// scope returns t's inner scope, making it if need be.
+func (t *task) scope() *scope {
+	if h := t.inner.Load(); h != nil {
+		return h
+	}
+	return t.makeScope()
+}
+
+// makeScope makes t's inner scope. A cancellation of the owner walks to the inner
+// scopes that exist; one that is made later looks. The owner stores why before it
+// walks, and we store the inner scope before we look: one of the two sees the
+// other.
+//
+// Before it can be found, t asks its owner when it is asked whether it is
+// stopped; after our look the inner scope knows. Between the two, while it is
+// young, it asks the owner as t did: or t would say that it is stopped, and a
+// moment later that it is not.
+func (t *task) makeScope() *scope {
+	h := newScope(t)
+	h.young.Store(true)
+	if sg := t.stopped(); sg != nil {
+		h.sig.Store(sg) // what its context has said it goes on to say
+	}
+	if !t.inner.CompareAndSwap(nil, h) {
+		return t.inner.Load()
+	}
+	h.listenAbove()
+	h.young.Store(false)
+	return h
+}

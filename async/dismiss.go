@@ -12,17 +12,17 @@ import (
 // This file dismisses daemons and groups when the other tasks of their owner have ended,
 // and tells what that has cut off.
 
-// tellOwner writes to f, which is of g as it ends with v, what the owner is to know: its
-// failures, and the tasks that the owner's end has cut off. Who waits for g is told v.
-func (g *Group) tellOwner(v *verdict, f *tally.Fact) {
+// tellOwner writes to f, which is of the end of g, what the owner is to know: its
+// failures, and the tasks that the owner's end has cut off. Who waits for g is told all. echo: g only repeats why it was cancelled.
+func (g *Group) tellOwner(echo bool, f *tally.Fact) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
-	if f.Class == tally.Echo || !g.cut.dismissed || len(g.cut.tasks) == 0 && !v.echo {
+	if f.Class == tally.Echo || !g.cut.dismissed || len(g.cut.tasks) == 0 && !echo {
 		return
 	}
 	g.cut.group = g.f.t.name()
 	f.CutOff, f.Texts = true, append(f.Texts, &g.cut)
-	if v.echo {
+	if echo {
 		f.Class, f.Errs = tally.Echo, nil
 	}
 }

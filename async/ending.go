@@ -77,7 +77,8 @@ func (s *scope) ownFailed(exit exitKind, err error) tally.Body {
 func (s *scope) conclude(own tally.Body, v *verdict) {
 	for again := true; again; again = s.runExits(own) || s.discardUnclaimed() || !s.close() {
 		for !s.join() { // perhaps of what a hook or a bare goroutine has started
-			if s.abandon(own, v) {
+			if early := s.opts.left.abandon(s, own); early != nil {
+				*v = *early
 				return
 			}
 		}
@@ -141,7 +142,9 @@ func (s *scope) returned() {
 		s.t.retire()
 	}
 	if busy {
-		s.watchJoin()
+		if s.opts != nil && s.opts.left != nil {
+			s.opts.left.joins(s)
+		}
 	}
 }
 
@@ -179,38 +182,6 @@ func (s *scope) close() bool {
 	return true
 }
 
-// seal cancels the context of an ended scope and takes it off everything it
-// is registered with: the context it watches, its timers, and the parker. What it
-// calls takes other locks, so that is done after unlocking. A cancellation that
-// comes at the same time finds ended, or is the one that counts.
-func (s *scope) seal() {
-	s.stopped() // notes it if what cancels s has not come to us yet
-	s.mu.Lock()
-	s.ended = true
-	unwatch, timers := s.unwatch, s.timers
-	s.unwatch, s.timers = nil, nil
-	if s.alarm != nil {
-		timers = append(timers, s.alarm)
-	}
-	std := s.std.Load()
-	s.sig.CompareAndSwap(nil, endedSignal)
-	s.cancelled = true
-	s.notifyLocked()
-	s.mu.Unlock()
-	for _, t := range timers {
-		t.Stop()
-	}
-	if unwatch != nil {
-		unwatch()
-	}
-	if w := s.parker.Load(); w != nil {
-		w.disarm()
-	}
-	if std != nil {
-		std.cancel(ErrScopeEnded)
-	}
-}
-
 // leads reports whether t is a leader.
 func (t *task) leads() bool { return t.more != nil && t.more.leader }
 
@@ -232,13 +203,4 @@ func (t *task) lead() {
 		s.led = false
 		s.mu.Unlock()
 	}
-}
-
-// endUnrun ends the inner scope of t, which never ran, or never had a handler. Most
-// often there is none, and from now on none can be made.
-func (t *task) endUnrun() {
-	if !t.inner.CompareAndSwap(nil, endedScope) {
-		t.inner.Load().seal()
-	}
-	t.more.endStops(true)
 }

@@ -60,15 +60,6 @@ func (e *RejectedError) Unwrap() error {
 	return e.Err
 }
 
-// A delivery is a task on its way to a goroutine of an executor. Several may
-// decide what becomes of the task, and the first does: the executor, by running
-// it or by refusing it, or a cancellation that comes before.
-type delivery struct {
-	ex      Executor   // nil: the goroutine that delivers it runs it
-	begun   atomicBool // the executor has called the function that it was given
-	decided atomicBool
-}
-
 // decide reports whether the caller is the first to decide.
 func (d *delivery) decide() bool { return d.decided.CompareAndSwap(false, true) }
 

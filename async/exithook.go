@@ -2,28 +2,12 @@ package async
 
 import (
 	"context"
-	"errors"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // This file is about the hooks that are run when a scope ends.
-
-// An exitHook is what is to be done when a scope ends: a call of the user's
-// function, or telling another package of ours. Either call or ender is set.
-//
-// The hooks of a scope are a doubly linked list, the one registered last first.
-// A scope may last for a year while a million workers and queues come and go:
-// each of them takes itself off in constant time and leaves nothing behind.
-type exitHook struct {
-	call  func(ctx context.Context, outcome error) error
-	ender bridge.Ender
-
-	scope      *scope    // whose list it is, or was, on. Set before it is on the list; see Recall.
-	prev, next *exitHook // on the list of scope; guarded by scope.mu
-	listed     bool      // on the list; guarded by scope.mu
-}
 
 // exitHookLocked puts x on the list of s, to be the next one that is run.
 func (s *scope) exitHookLocked(x *exitHook) {
@@ -144,14 +128,6 @@ func (s *scope) runExits(own tally.Body) bool {
 	}
 }
 
-// An exitRun is an exit hook that runs, or the join of something of another
-// package of ours.
-type exitRun struct {
-	goTask
-	joiner bridge.Joiner // nil for a hook
-	late   error         // the TimeoutError of a hook that had not returned when its time was up; only its goroutine uses it
-}
-
 // exitRun returns the task that runs x; nil if telling an Ender is all there is
 // to do. It tells an Ender at once.
 func (s *scope) exitRun(x *exitHook, how Ending, outcome error) *exitRun {
@@ -175,56 +151,12 @@ func (s *scope) exitRun(x *exitHook, how Ending, outcome error) *exitRun {
 	return h
 }
 
-// isJoin reports whether t joins something of another package of ours.
-func (t *task) isJoin() bool {
-	h, exit := t.self.(*exitRun)
-	return exit && h.joiner != nil
-}
-
 // lookAtClock is called when the hook has come to its end, and notes whether it
 // was too late.
 func (h *exitRun) lookAtClock() {
 	if limit, ok := context.Cause(&h.t).(*TimeoutError); ok && limit != nil && limit.Task == h.t.name() {
 		h.late = limit
 	}
-}
-
-// mayLeaveLocked reports whether the join of s may end although something is
-// left: DetachAfter has passed, and Scope has not returned yet. An exit hook that is in
-// time is waited for; its deadline is its own. So is a call of OnStall, if nothing else
-// is left.
-func (s *scope) mayLeaveLocked() (may bool) {
-	if !s.gaveUp || s.returnedErr != nil {
-		return false
-	}
-	for c := s.children; c != nil; c = c.next {
-		if _, exit := c.self.(*exitRun); exit && !c.more.countedOut.Load() {
-			return false
-		}
-		may = may || !c.isStallInTime()
-	}
-	return may
-}
-
-// hookEnded keeps what went wrong in the hook t. An exit hook that returned too
-// late is told of even if it says that all went well.
-func (t *task) hookEnded(v *verdict) {
-	err := v.err
-	if h, exit := t.self.(*exitRun); exit && h.late != nil {
-		switch {
-		case err == nil:
-			err = h.late
-		case v.panic != nil || v.goexit: // which tell nothing of it
-			err = errors.Join(h.late, err)
-		}
-	}
-	if err != nil {
-		if _, exit := t.self.(*exitRun); !exit { // an exit hook of a scope says so itself
-			err = &failureOf{err, t.naming(), t.owner}
-		}
-		t.owner.recordHookError(err)
-	}
-	t.countOut()
 }
 
 // ending returns how s, whose outcome so far is given, is ending, and what its exit

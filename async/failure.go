@@ -1,10 +1,8 @@
 package async
 
 import (
-	"context"
 	"slices"
 
-	"github.com/ambit-go/ambit/async/internal/echo"
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
@@ -130,51 +128,6 @@ func (s *scope) askOnFailure(t *task, f *tally.Fact) bool {
 	}
 	*f = tally.Fact{Err: answer}
 	return answer != nil
-}
-
-// isEcho reports that a child's outcome only repeats that s was cancelled.
-func (s *scope) isEcho(v *verdict) bool { return v.echo && s.stoppedWith(v.cause) }
-
-// stoppedDaemon reports whether t is a daemon that its owner has told to stop for cause:
-// the owner has dismissed t, or was cancelled. What the handler of t returns then is how
-// services stop, and no failure.
-func (t *task) stoppedDaemon(cause error) bool {
-	if cause == nil || t.more == nil || !t.more.daemon {
-		return false
-	}
-	return tally.Same(cause, ErrDismissed) && t.isDismissed() || t.owner.stoppedWith(cause)
-}
-
-// isDismissed reports whether the owner of t, which has more, has told t that the others
-// have ended.
-func (t *task) isDismissed() bool {
-	t.owner.mu.Lock()
-	defer t.owner.mu.Unlock()
-	return t.more.dismissed
-}
-
-// inStoppedDaemon reports whether s is, or stands in, a daemon that its owner has told to
-// stop for cause. A handler in s that was cancelled for that cause stops as the daemon does.
-func (s *scope) inStoppedDaemon(cause error) bool {
-	if cause == nil {
-		return false
-	}
-	for t := s.t; t.owner != nil; t = t.owner.t {
-		if t.stoppedDaemon(cause) {
-			return true
-		}
-	}
-	return false
-}
-
-// quiet notes in f, of t which has ended with v, whether t is a daemon that has only
-// stopped as it was told to. What it has said beside that is not lost.
-func (t *task) quiet(v *verdict, f *tally.Fact) {
-	f.Quiet = v.alone && t.stoppedDaemon(v.cause)
-	if f.Quiet && v.echo && f.Class == tally.Failure {
-		f.Class, f.Errs = tally.Echo, nil
-		f.Texts, f.TextsDropped = textsIn(v.err, echo.Stop{Err: context.Canceled, Cause: v.cause})
-	}
 }
 
 // asksOnPanic reports whether s asks somebody about panics of t.

@@ -1,12 +1,6 @@
 package async
 
-import "time"
-
 // This file keeps users' panics and Goexits where they belong.
-
-// panicPatience is how long a panic may wait to be raised again before it is
-// printed.
-const panicPatience = 10 * time.Second
 
 // trap makes a PanicError of a recovered value. A PanicError that passes
 // through is not wrapped again.
@@ -15,29 +9,6 @@ func trap(t *task, value any) error {
 		return p
 	}
 	return newPanicError(t.name(), value)
-}
-
-// tellPanic tells the observers of a panic, once on its way up.
-func (s *scope) tellPanic(p *PanicError) {
-	if s.observers != nil && p.of.observed.CompareAndSwap(false, true) {
-		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
-	}
-}
-
-// alarmLocked has the panic that s is to raise printed if that takes long.
-func (s *scope) alarmLocked() {
-	p := s.tally.FirstPanic()
-	if p == nil || s.alarm != nil || s.t.kind == kindRoot {
-		return
-	}
-	s.alarm = time.AfterFunc(panicPatience, func() { s.printLate(p.(*PanicError)) })
-}
-
-// printLate prints a panic that has waited long for its scope to end, once.
-func (s *scope) printLate(p *PanicError) {
-	if p.of.printed.CompareAndSwap(false, true) {
-		s.home.printLate(p, s.t.name(), s.stragglers())
-	}
 }
 
 // caught is deferred around a handler that has not returned if how does not say

@@ -28,6 +28,7 @@ func (s *scope) initHook(g *goTask, w work, what string, f func(context.Context)
 	g.handler = f
 	g.t.self, g.t.kind, g.t.owner = w, kindHook, s
 	g.t.equip(&more{shielded: true}, nil)
+	g.t.more.told = func(*scope) func() { return g.t.timeIsUp }
 	g.t.more.name = what + " of " + s.t.name()
 	g.t.more.timeout = s.t.hookTimeout()
 }
@@ -49,11 +50,11 @@ func (t *task) timeIsUp() {
 	t.countOut()
 	s := t.owner
 	s.mu.Lock()
-	if _, exit := t.self.(*exitRun); exit && !s.cancelled {
-		s.armDetachLocked() // else it was when s was cancelled
+	if _, exit := t.self.(*exitRun); exit && !s.cancelled && s.opts != nil && s.opts.left != nil {
+		s.opts.left.overranLocked(s) // else it was told when s was cancelled
 	}
 	if s.joiner != nil && s.mayLeaveLocked() {
-		s.joiner.notify(gotSettled) // as in giveUp, which has been before
+		s.joiner.notify(gotSettled) // as when the time is up, which has been before
 	}
 	s.mu.Unlock()
 }
@@ -72,33 +73,45 @@ func (t *task) hookTimeout() time.Duration {
 	return defaultHookTimeout
 }
 
-// abortHookLocked registers and returns the abort hook of s's task if this is
-// the moment for it: the context is cancelled and the handler runs. The flag
-// makes it the only one; mu orders it before the handler's return or leaves it
-// out.
-func (s *scope) abortHookLocked() *goTask {
+// abortHookLocked registers the abort hook of s's task, if this is the moment for it, and
+// returns what starts it.
+func abortHookLocked(s *scope) (start func()) {
+	call := s.abortCallLocked()
+	if call == nil {
+		return nil
+	}
+	h := s.hook("abort hook", call)
+	s.linkLocked(&h.t)
+	return h.start
+}
+
+// abortCallLocked returns the call of the abort hook of s's task if this is the moment for
+// it: the context is cancelled and the handler runs. The flag makes it the only one; mu
+// orders it before the handler's return or leaves it out.
+func (s *scope) abortCallLocked() func(context.Context) error {
 	m := s.t.more
 	sg := s.sig.Load()
-	if m == nil || m.onAbort == nil || m.hooked || sg == nil || s.t.state.Load() != stateRunning {
+	if m.onAbort == nil || m.hooked || sg == nil || s.t.state.Load() != stateRunning {
 		return nil
 	}
 	m.hooked = true
 	f := m.onAbort
-	call := func(ctx context.Context) error { return f(ctx, sg.cause) }
-	if s.t.kind == kindPromise { // may be resolved by its hook, so it cannot be what joins it
-		p := s.t.self.future()
-		h := s.t.owner.hook("abort hook", func(ctx context.Context) error {
-			defer p.stop(sg) // also after a panic or Goexit of the hook
-			return call(ctx)
-		})
-		h.t.more.name = "abort hook of " + s.t.name()
-		if !s.t.owner.add(&h.t) {
-			h.t.countOut()
-			return nil
-		}
-		return h
+	return func(ctx context.Context) error { return f(ctx, sg.cause) }
+}
+
+// OnAbort sets the task's abort hook. f is called at most once, on a goroutine
+// of its own and beside the handler, when the task's context is cancelled
+// while the handler runs: after the context, with the cause. A task started
+// in a context that is already cancelled has its hook called as it starts.
+// f is not called once the handler has returned, nor for a task that is still
+// queued. With [Restart] all of this is said of each run.
+//
+// The ctx of f keeps the task's values, is not cancelled with it, and lasts
+// HookTimeout. No wait is held up by f beyond Grace; the task settles only
+// after f has returned. An error or panic of f is joined to the task's error.
+func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
+	if f == nil {
+		panic("async: OnAbort(nil): leave the option out instead")
 	}
-	h := s.hook("abort hook", call)
-	s.linkLocked(&h.t)
-	return h
+	return taskOption(func(t *taskOptions) { t.onAbort, t.told = f, abortHookLocked })
 }

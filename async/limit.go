@@ -21,28 +21,6 @@ func Priority(n int) TaskOption {
 	return taskOption(func(t *taskOptions) { t.priority = n })
 }
 
-// What package slots calls a task is what it knows of one of ours, so here it is
-// a slot; what it calls a wait is the loan of a slot while a task waits.
-type (
-	slot  = slots.Task[*task, *waiter]
-	loan  = slots.Wait[*task, *waiter]
-	grant = slots.Grant[*task, *waiter]
-)
-
-// grants is room for the answer of an event. It is on the stack of the caller:
-// more than two is rare.
-type grants [2]grant
-
-// A limiter bounds how many tasks of a scope, and of those inside it, run at
-// once.
-type limiter struct {
-	// mu guards core and everything that belongs to it. A limiter and those
-	// nested in it share it, so a slot passes from one to the next in one step.
-	// Taken after future.mu and scope.mu, before waiter.mu.
-	mu   *mutex
-	core *slots.Limiter[*task, *waiter]
-}
-
 // newLimiter returns a limiter of n slots inside outer, which may be nil. That
 // is outer itself, if n is too large to make a difference.
 func newLimiter(n int, outer *limiter) *limiter {

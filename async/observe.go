@@ -38,12 +38,6 @@ type Event struct {
 	Cause    error         // EventEnd: why its context was cancelled, if it was
 }
 
-// observers is a scope's observer and those of the scopes around it.
-type observers struct {
-	o     Observer
-	outer *observers
-}
-
 // tell calls every observer from the inside out; what goes wrong in one of
 // them is an error of s.
 func (s *scope) tell(e Event) {
@@ -51,5 +45,12 @@ func (s *scope) tell(e Event) {
 		if err := guard("observer", func() { o.o.Observe(e) }); err != nil {
 			s.recordHookError(err)
 		}
+	}
+}
+
+// tellPanic tells the observers of a panic, once on its way up.
+func (s *scope) tellPanic(p *PanicError) {
+	if s.observers != nil && p.of.observed.CompareAndSwap(false, true) {
+		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
 	}
 }

@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // defaultHookTimeout bounds every hook that sets no HookTimeout of its own.
@@ -33,7 +35,8 @@ type taskOptions struct {
 	grace       time.Duration
 	hookTimeout time.Duration // 0: defaultHookTimeout
 	onAbort     func(ctx context.Context, cause error) error
-	discard     any // func(T), checked against the future's type
+	told        func(s *scope) (after func()) // nil: the task does nothing when it is cancelled; see scope.cancelLocked
+	discard     any                           // func(T), checked against the future's type
 	daemon      bool
 	leader      bool
 	stops       stops    // nil: none
@@ -55,6 +58,13 @@ type (
 		start(s *scope) // the handler of s is about to be called
 		again() pulse   // for another run of the handler
 	}
+	// An impatient scope does something about tasks that do not end.
+	impatient interface {
+		joins(s *scope)                                // s waits for what is left
+		cancelledLocked(s *scope, sg *stopError)       // s was cancelled with sg
+		overranLocked(s *scope)                        // a hook of s, which was not cancelled, has overrun its time
+		abandon(s *scope, own tally.Body) (v *verdict) // s is to return without what is left, with v; nil: nobody is left
+	}
 	// A rerunner calls the handler of a task again when it has failed.
 	rerunner interface {
 		standBefore(t *task, m *more) // t is about to be started with m
@@ -69,9 +79,7 @@ type scopeOptions struct {
 	limit       int           // 0: inherited
 	on          Executor      // nil: inherited
 	observer    Observer
-	stall       stall
-	detach      time.Duration
-	detaches    bool
+	left        impatient // nil: what is left is waited for as long as it takes
 	onFailure   func(error) error
 	onPanic     func(*PanicError) error
 	stops       stops // nil: none
@@ -143,23 +151,6 @@ func HookTimeout(d time.Duration) Option {
 	}
 }
 
-// OnAbort sets the task's abort hook. f is called at most once, on a goroutine
-// of its own and beside the handler, when the task's context is cancelled
-// while the handler runs: after the context, with the cause. A task started
-// in a context that is already cancelled has its hook called as it starts.
-// f is not called once the handler has returned, nor for a task that is still
-// queued. With [Restart] all of this is said of each run.
-//
-// The ctx of f keeps the task's values, is not cancelled with it, and lasts
-// HookTimeout. No wait is held up by f beyond Grace; the task settles only
-// after f has returned. An error or panic of f is joined to the task's error.
-func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
-	if f == nil {
-		panic("async: OnAbort(nil): leave the option out instead")
-	}
-	return taskOption(func(t *taskOptions) { t.onAbort = f })
-}
-
 // Limit bounds how many tasks of the scope, and of the scopes inside it, run
 // at the same time; how many have been started is not bounded, and starting
 // never blocks.
@@ -211,42 +202,6 @@ func Observe(o Observer) ScopeOption {
 	return scopeOption(func(s *scopeOptions) { s.observer = o })
 }
 
-// OnStall calls f if tasks are left d after the scope should have come to its
-// end. That is at most twice: d after body has returned, if the scope is not
-// cancelled by then, and d after the scope was cancelled. The first is the
-// commonest stall, a loop that nobody has told to stop.
-//
-// The error names the tasks that are left, with stacks. Its Cause is why they were
-// told to stop, nil if they were not. f is called on a goroutine of its own, with
-// no lock held, and the scope does not end before it has returned. It is not called
-// once Scope has returned. A panic of f is an error of the scope. d <= 0 calls f
-// at once, and a nil f panics.
-//
-// A look at the stacks stops the whole program for a moment; scopes that stall
-// at about the same time share one.
-func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
-	if f == nil {
-		panic("async: OnStall(nil): leave the option out instead")
-	}
-	return scopeOption(func(s *scopeOptions) { s.stall = stall{d, f} })
-}
-
-// DetachAfter lets a scope return although tasks are left: d after its
-// cancellation or, if it was not cancelled, after an exit hook has overrun its
-// [HookTimeout], once body has returned, Scope returns a [*StragglerError] that
-// names them, with stacks, beside what else went wrong. It is the way out when
-// code that cannot be mended ignores its context. Workers of package scheduler
-// and exit hooks that have overrun their [HookTimeout] are let go, too; an exit
-// hook that is in time is waited for.
-//
-// What is left moves to the root of ctx and stays on record there under the name
-// of the scope, where [Shutdown] waits for it. When the last has ended the exit
-// hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
-// go at once. Without the option a scope waits as long as it takes.
-func DetachAfter(d time.Duration) ScopeOption {
-	return scopeOption(func(s *scopeOptions) { s.detach, s.detaches = d, true })
-}
-
 // An Executor runs a task on some goroutine. Execute may block until it can,
 // and may refuse with an error. If it has a method
 //
@@ -294,10 +249,4 @@ type WatchOption interface {
 type watchOptions struct {
 	task     []TaskOption
 	tolerate int
-}
-
-// A stall is what OnStall was given.
-type stall struct {
-	after time.Duration
-	call  func(*StragglerError)
 }

@@ -15,24 +15,6 @@ import (
 // only adds values: they are cancelled with the scope. Another ctx, which was
 // derived by WithTimeout, WithCancel or WithoutCancel, decides alone.
 
-// An origin is what a task's context takes over from what is around it. Tasks
-// that are started with their owner's own ctx share the origin of the owner: so
-// no question walks from level to level up to the root.
-type origin struct {
-	// task is the nearest task whose context can be cancelled by something else
-	// than cancelling a scope of ours: by the ctx it was started with, or by its
-	// time limit. It is nil if there is none. All that is between it and the
-	// owner of the origin is cancelled by our own walk only, see cancel.go, and
-	// remembers that itself.
-	task *task
-
-	values   context.Context // where values are looked up; nil: there are none
-	deadline time.Time       // the earliest that is known; zero: none
-}
-
-// nowhere is the origin of what has nothing around it.
-var nowhere origin
-
 // origin returns where t's context comes from.
 func (t *task) origin() *origin {
 	switch m := t.more; {

@@ -16,32 +16,6 @@ import (
 // an error is made of that. Package echo calls methods of users' errors, so no
 // function here is called with a lock held.
 
-// A verdict is how a task or scope ended. It is handed around by pointer and
-// written where it is needed in the end, because it ends every task: measured,
-// by value it made stacks grow, which cost more than a task.
-type verdict struct {
-	err   error       // nil for success; what is given to a waiter
-	panic *PanicError // set if it ended in a panic; err is, or lists, the same then
-	cause error       // why its context was cancelled, if it was
-
-	// echo: err says only that it was cancelled with cause. Whether it counts is
-	// for the owner to say: only if the owner was cancelled with the same cause is
-	// there nothing new in it, see isEcho.
-	echo bool
-	// alone: err says only what the handler has returned, or why it was cancelled;
-	// nothing of what it has started. Only of that a daemon is excused.
-	alone bool
-	// goexit: it, or a task of it, called runtime.Goexit. err says so, too.
-	goexit bool
-	// partial: the value holds err already, as that of Settle does. A waiter gets
-	// the value and no error, but if nobody is given it the scope gets err.
-	partial bool
-	// abandoned: it is a promise that was neither resolved nor rejected.
-	abandoned bool
-
-	value discarded // to be discarded if nobody is given it; nil without a discard hook
-}
-
 // asVerdict returns the verdict of an error of guard.
 func asVerdict(err error) verdict {
 	p, _ := err.(*PanicError)
@@ -247,5 +221,47 @@ func (t *task) inheritedCause(cause error) bool {
 	return sg != nil && tally.Same(sg.cause, cause)
 }
 
-// discarded is a value with its discard hook.
-type discarded interface{ discard() error }
+// isEcho reports that a child's outcome only repeats that s was cancelled.
+func (s *scope) isEcho(v *verdict) bool { return v.echo && s.stoppedWith(v.cause) }
+
+// stoppedDaemon reports whether t is a daemon that its owner has told to stop for cause:
+// the owner has dismissed t, or was cancelled. What the handler of t returns then is how
+// services stop, and no failure.
+func (t *task) stoppedDaemon(cause error) bool {
+	if cause == nil || t.more == nil || !t.more.daemon {
+		return false
+	}
+	return tally.Same(cause, ErrDismissed) && t.isDismissed() || t.owner.stoppedWith(cause)
+}
+
+// isDismissed reports whether the owner of t, which has more, has told t that the others
+// have ended.
+func (t *task) isDismissed() bool {
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
+	return t.more.dismissed
+}
+
+// inStoppedDaemon reports whether s is, or stands in, a daemon that its owner has told to
+// stop for cause. A handler in s that was cancelled for that cause stops as the daemon does.
+func (s *scope) inStoppedDaemon(cause error) bool {
+	if cause == nil {
+		return false
+	}
+	for t := s.t; t.owner != nil; t = t.owner.t {
+		if t.stoppedDaemon(cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// quiet notes in f, of t which has ended with v, whether t is a daemon that has only
+// stopped as it was told to. What it has said beside that is not lost.
+func (t *task) quiet(v *verdict, f *tally.Fact) {
+	f.Quiet = v.alone && t.stoppedDaemon(v.cause)
+	if f.Quiet && v.echo && f.Class == tally.Failure {
+		f.Class, f.Errs = tally.Echo, nil
+		f.Texts, f.TextsDropped = textsIn(v.err, echo.Stop{Err: context.Canceled, Cause: v.cause})
+	}
+}

@@ -49,8 +49,8 @@ type restarter struct {
 // standBefore has r run t, whose options are those of m.
 func (r *restarter) standBefore(t *task, m *more) {
 	r.t, r.restartable, t.self = t, t.self.(restartable), r
-	r.each = taskOptions{onAbort: m.onAbort, heart: m.heart, hookTimeout: m.hookTimeout}
-	m.onAbort, m.heart = nil, nil
+	r.each = taskOptions{onAbort: m.onAbort, told: m.told, heart: m.heart, hookTimeout: m.hookTimeout}
+	m.onAbort, m.told, m.heart = nil, nil, nil
 }
 
 // run is the body of the goroutine of the task, or of one after it.
@@ -100,7 +100,7 @@ func (r *restarter) wait() {
 func (r *restarter) once() {
 	s := newBody(r.t.scope(), nil, &scopeOptions{name: r.t.name(), hookTimeout: r.each.hookTimeout}, false)
 	s.t.kind = kindRun
-	s.t.more.onAbort = r.each.onAbort
+	s.t.more.onAbort, s.t.more.told = r.each.onAbort, r.each.told
 	if h := r.each.heart; h != nil {
 		s.t.more.heart = h.again()
 	}

@@ -5,20 +5,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
-
-// A root owns what no scope owns: top scopes, root tasks, detached tasks and
-// stragglers. There is one for the process; a test brings its own in its ctx.
-type root struct {
-	t       task
-	s       scope
-	lost    func(error)  // told what there is nobody else to tell; nil prints
-	text    func(string) // told what tasks say as they are stopped, if nobody else is; nil prints
-	closing bool         // Shutdown has been called; guarded by s.mu
-	top     *task        // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
-}
 
 // process is the root of contexts that carry none. It has no context of its
 // own, so nothing of one synctest bubble can be left in it for the next.
@@ -134,3 +124,7 @@ func (r *root) wake() {
 	r.s.wakeLocked()
 	r.s.mu.Unlock()
 }
+
+// panicPatience is how long a panic may wait to be raised again before it is
+// printed.
+const panicPatience = 10 * time.Second

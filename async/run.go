@@ -1,20 +1,13 @@
 package async
 
 import (
-	"context"
+	"errors"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // This file runs handlers that have nobody who waits for a result: Go tasks, detached
 // tasks and hooks.
-
-// goTask is a task started by Go, Detach, or as a hook.
-type goTask struct {
-	t       task
-	handler func(context.Context) error
-	early   bool // the owner was told when the handler panicked
-}
 
 func (g *goTask) fn() any { return g.handler }
 
@@ -133,4 +126,25 @@ func (g *goTask) start() {
 	if g != nil {
 		go g.t.main()
 	}
+}
+
+// hookEnded keeps what went wrong in the hook t. An exit hook that returned too
+// late is told of even if it says that all went well.
+func (t *task) hookEnded(v *verdict) {
+	err := v.err
+	if h, exit := t.self.(*exitRun); exit && h.late != nil {
+		switch {
+		case err == nil:
+			err = h.late
+		case v.panic != nil || v.goexit: // which tell nothing of it
+			err = errors.Join(h.late, err)
+		}
+	}
+	if err != nil {
+		if _, exit := t.self.(*exitRun); !exit { // an exit hook of a scope says so itself
+			err = &failureOf{err, t.naming(), t.owner}
+		}
+		t.owner.recordHookError(err)
+	}
+	t.countOut()
 }

@@ -127,29 +127,6 @@ func (f *future) doneChannel() <-chan struct{} {
 	return w.done
 }
 
-// future is what a Future is without its type.
-type future struct {
-	t task
-
-	mu mutex // guards what follows; taken before scope.mu
-	// waiters is the list of those parked on f, and of one that stands for Done. It
-	// is nil once f is done.
-	waiters *waiter
-	// ownerTold: the owner was told an expiry, or has cancelled the task. Its error
-	// is no failure of the scope then. It is set before f is done, never after.
-	ownerTold bool
-	// valuePromised: waiters will be given the value, so it is not discarded. Of
-	// valuePromised and more.expiryTold one is set at most: the first wins.
-	valuePromised bool
-
-	// wanted counts the AwaitAlls that will be given the outcome, parked on f or
-	// not; see unwant. It is counted down under mu.
-	wanted atomicInt32
-	// err is written before t is done, never after. It is an *unclaimed if nobody
-	// was given the outcome by then: read it by give.
-	err error
-}
-
 // promiseValue has every waiter from now on be given the value, and returns
 // nil; or it returns what a waiter was told before.
 func (f *future) promiseValue() (expiry error) {
@@ -215,6 +192,7 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	t := &f.t
 	t.owner, t.exit = owner, byReturn
 	t.more = newMore(owner, opts)
+	t.more.told = promiseTold
 	if t.more.restart != nil {
 		panic("async: NewPromise with Restart: nothing runs for a promise that could be started again")
 	}
@@ -263,6 +241,28 @@ func (f *future) stop(sg *stopError) {
 	if f.take() {
 		f.settlePromise(&verdict{err: sg.asError(), cause: sg.cause, echo: true})
 	}
+}
+
+// promiseTold is called when the context of a promise, whose inner scope is s, is
+// cancelled: the promise settles at once, or after its abort hook, if it has one. The hook
+// may resolve it, so the promise cannot be what joins the hook.
+func promiseTold(s *scope) (after func()) {
+	f, sg := s.t.self.future(), s.sig.Load()
+	stop := func() { f.stop(sg) }
+	call := s.abortCallLocked()
+	if call == nil {
+		return stop
+	}
+	h := s.t.owner.hook("abort hook", func(ctx context.Context) error {
+		defer stop() // also after a panic or Goexit of the hook
+		return call(ctx)
+	})
+	h.t.more.name = "abort hook of " + s.t.name()
+	if !s.t.owner.add(&h.t) {
+		h.t.countOut()
+		return stop
+	}
+	return h.start
 }
 
 // take wins the right to settle a promise: running -> joining, once.

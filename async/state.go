@@ -3,21 +3,6 @@ package async
 // This file is where a task stands: the states it goes through, and what of
 // them users see.
 
-// The states of a task. It moves down this list only, and may skip.
-const (
-	// stateQueued: started, but the handler has not begun: it waits for a slot
-	// of a Limit or has just been given its goroutine. Only tasks that have more
-	// are ever seen in it.
-	stateQueued int32 = iota - 1
-	// stateRunning: the handler runs. Only now may the abort hook be called. It
-	// is the zero value because most tasks are in it from the first.
-	stateRunning
-	// stateJoining: the handler has returned; what it started goes on.
-	stateJoining
-	// stateDone: settled.
-	stateDone
-)
-
 // State is where a future's task stands.
 type State uint8
 

@@ -11,12 +11,6 @@ import (
 // This file makes standard contexts for tasks that are asked for Done, and
 // makes package context treat a task as one of its own.
 
-// stdContext is a standard context and the function that cancels it.
-type stdContext struct {
-	context.Context
-	cancel context.CancelCauseFunc
-}
-
 // endedContext is what package context sees of endedScope. It is made on first
 // need, not at import, and its Done channel is one that package context has.
 var endedContext = sync.OnceValue(func() *stdContext { c := cancelledContext(ErrScopeEnded); return &c })

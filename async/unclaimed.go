@@ -16,47 +16,6 @@ import (
 // of the scope, a collection or Cancel takes it. The scope's lock decides which
 // comes first. So an error is told once, and a value is given or discarded.
 
-// An unclaimed outcome stands in the future's err, and stays there; it has the
-// methods of an error only for that. It refers to its scope, but neither the scope
-// nor its tally refers to the future: a scope that lasts for a year keeps the
-// errors that nobody was given (32 and a count), not the futures.
-type unclaimed struct {
-	v       verdict // of an error
-	isValue bool    // it is a value, and v is empty
-	// value is read by the goroutine whose claim or forfeit was first, and by no
-	// other: that is what makes it given or discarded once.
-	value discarded
-
-	// beside is the value that comes with an error, of a choice that gives both;
-	// nil: there is none. It is claimed for itself.
-	beside *unclaimed
-
-	scope *scope     // in whose tally it is
-	fact  tally.Fact // what the tally is told; made before any lock is taken
-	task  naming     // of which task it is an error; empty for a group
-	// late: the scope had summed up, so the root is told. Written before f is
-	// settled.
-	late bool
-
-	// These are guarded by scope.mu.
-	entry tally.Entry // where it stands in the tally while it is open
-	state claimState
-
-	// instead is what the future holds after the value was discarded. It is written
-	// under scope.mu with the step to forfeited; a claim that has seen that step
-	// may read it without the lock.
-	instead error
-}
-
-// claimState says what has become of an unclaimed outcome.
-type claimState uint8
-
-const (
-	openClaim claimState = iota // nobody was given it
-	claimed                     // somebody was
-	forfeited                   // too late: the scope has it, or it was discarded
-)
-
 func (x *unclaimed) Error() string {
 	if x.v.err == nil {
 		return "async: a value that nobody was given"
@@ -151,7 +110,7 @@ func (f *future) unclaimed(v *verdict) *unclaimed {
 		}
 		v.fact(x.scope, &x.fact)
 		if g, gathers := f.t.self.(gathering); gathers {
-			g.tellOwner(v, &x.fact)
+			g.tellOwner(v.echo, &x.fact)
 		} else {
 			x.task = f.t.naming()
 		}

@@ -5,47 +5,6 @@ import (
 	"time"
 )
 
-// What a waiter has got.
-const (
-	gotSettled uint8 = 1 << iota // what it waits for
-	gotExpired                   // its time limit
-	gotStop                      // its context is done
-	gotSlot                      // its slot of a Limit back; comes with gotSettled
-)
-
-// A waiter is one goroutine that waits. A scope makes one and uses it for its
-// waits one after another; a wait beside another, or outside all scopes, takes
-// one from a pool. It parks on a condition variable and not on a channel
-// because channels may not pass from one synctest bubble to another, nor may
-// timers: those stay with the waiter of a scope and are not pooled.
-type waiter struct {
-	mu      mutex // innermost: held while no other lock is taken
-	cond    cond
-	got     uint8         // gotSettled and so on; guarded by mu
-	until   time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
-	armed   time.Duration // when timer fires; 0: it is not running. Guarded by mu
-	timer   *time.Timer   // guarded by mu
-	turn    int           // counts the timers, so that an old one is known; guarded by mu
-	bubble  bool          // timer is one of a synctest bubble; guarded by mu
-	bubbled bool          // the same, as the waiting goroutine has seen it
-	taken   bool          // off the future's list, to be notified without the lock; guarded by future.mu
-	busy    atomicBool    // only for a scope's own waiter: a wait uses it
-
-	prev, next   *waiter       // on the list of a future; guarded by future.mu
-	lprev, lnext *waiter       // on the list of a scope; guarded by scope.mu
-	deaf         bool          // not to be told when that scope is cancelled; guarded by scope.mu
-	done         chan struct{} // closed instead of waking anybody; see doneChannel
-	by           *task         // the task that waits; nil if it is not known
-	slot         *slot         // lent while we wait; nil if there is none; guarded by future.mu or scope.mu
-	loan         loan          // of slot; guarded by limiter.mu
-
-	// Which wait this is, and for what, for the search for await cycles. serial
-	// is odd while w is on the list of a future, which is on: it is stored before
-	// serial becomes odd. Both are written under the mu of that future.
-	serial atomicInt64
-	on     atomicPointer[future]
-}
-
 var waiters = pool{New: func() any { return newWaiter() }}
 
 func newWaiter() *waiter {

@@ -1,0 +1,217 @@
+package async
+
+import (
+	"context"
+	"time"
+
+	"github.com/ambit-go/ambit/async/internal/slots"
+	"github.com/ambit-go/ambit/async/internal/tally"
+	"github.com/ambit-go/ambit/internal/bridge"
+)
+
+// This file is what the tree consists of beside its nodes: how something has ended, who
+// waits for it, and what is done for it.
+
+// future is what a Future is without its type.
+type future struct {
+	t task
+
+	mu mutex // guards what follows; taken before scope.mu
+	// waiters is the list of those parked on f, and of one that stands for Done. It
+	// is nil once f is done.
+	waiters *waiter
+	// ownerTold: the owner was told an expiry, or has cancelled the task. Its error
+	// is no failure of the scope then. It is set before f is done, never after.
+	ownerTold bool
+	// valuePromised: waiters will be given the value, so it is not discarded. Of
+	// valuePromised and more.expiryTold one is set at most: the first wins.
+	valuePromised bool
+
+	// wanted counts the AwaitAlls that will be given the outcome, parked on f or
+	// not; see unwant. It is counted down under mu.
+	wanted atomicInt32
+	// err is written before t is done, never after. It is an *unclaimed if nobody
+	// was given the outcome by then: read it by give.
+	err error
+}
+
+// What a waiter has got.
+const (
+	gotSettled uint8 = 1 << iota // what it waits for
+	gotExpired                   // its time limit
+	gotStop                      // its context is done
+	gotSlot                      // its slot of a Limit back; comes with gotSettled
+)
+
+// A waiter is one goroutine that waits. A scope makes one and uses it for its
+// waits one after another; a wait beside another, or outside all scopes, takes
+// one from a pool. It parks on a condition variable and not on a channel
+// because channels may not pass from one synctest bubble to another, nor may
+// timers: those stay with the waiter of a scope and are not pooled.
+type waiter struct {
+	mu      mutex // innermost: held while no other lock is taken
+	cond    cond
+	got     uint8         // gotSettled and so on; guarded by mu
+	until   time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
+	armed   time.Duration // when timer fires; 0: it is not running. Guarded by mu
+	timer   *time.Timer   // guarded by mu
+	turn    int           // counts the timers, so that an old one is known; guarded by mu
+	bubble  bool          // timer is one of a synctest bubble; guarded by mu
+	bubbled bool          // the same, as the waiting goroutine has seen it
+	taken   bool          // off the future's list, to be notified without the lock; guarded by future.mu
+	busy    atomicBool    // only for a scope's own waiter: a wait uses it
+
+	prev, next   *waiter       // on the list of a future; guarded by future.mu
+	lprev, lnext *waiter       // on the list of a scope; guarded by scope.mu
+	deaf         bool          // not to be told when that scope is cancelled; guarded by scope.mu
+	done         chan struct{} // closed instead of waking anybody; see doneChannel
+	by           *task         // the task that waits; nil if it is not known
+	slot         *slot         // lent while we wait; nil if there is none; guarded by future.mu or scope.mu
+	loan         loan          // of slot; guarded by limiter.mu
+
+	// Which wait this is, and for what, for the search for await cycles. serial
+	// is odd while w is on the list of a future, which is on: it is stored before
+	// serial becomes odd. Both are written under the mu of that future.
+	serial atomicInt64
+	on     atomicPointer[future]
+}
+
+// An unclaimed outcome stands in the future's err, and stays there; it has the
+// methods of an error only for that. It refers to its scope, but neither the scope
+// nor its tally refers to the future: a scope that lasts for a year keeps the
+// errors that nobody was given (32 and a count), not the futures.
+type unclaimed struct {
+	v       verdict // of an error
+	isValue bool    // it is a value, and v is empty
+	// value is read by the goroutine whose claim or forfeit was first, and by no
+	// other: that is what makes it given or discarded once.
+	value discarded
+
+	// beside is the value that comes with an error, of a choice that gives both;
+	// nil: there is none. It is claimed for itself.
+	beside *unclaimed
+
+	scope *scope     // in whose tally it is
+	fact  tally.Fact // what the tally is told; made before any lock is taken
+	task  naming     // of which task it is an error; empty for a group
+	// late: the scope had summed up, so the root is told. Written before f is
+	// settled.
+	late bool
+
+	// These are guarded by scope.mu.
+	entry tally.Entry // where it stands in the tally while it is open
+	state claimState
+
+	// instead is what the future holds after the value was discarded. It is written
+	// under scope.mu with the step to forfeited; a claim that has seen that step
+	// may read it without the lock.
+	instead error
+}
+
+// claimState says what has become of an unclaimed outcome.
+type claimState uint8
+
+const (
+	openClaim claimState = iota // nobody was given it
+	claimed                     // somebody was
+	forfeited                   // too late: the scope has it, or it was discarded
+)
+
+// A verdict is how a task or scope ended. It is handed around by pointer and
+// written where it is needed in the end, because it ends every task: measured,
+// by value it made stacks grow, which cost more than a task.
+type verdict struct {
+	err   error       // nil for success; what is given to a waiter
+	panic *PanicError // set if it ended in a panic; err is, or lists, the same then
+	cause error       // why its context was cancelled, if it was
+
+	// echo: err says only that it was cancelled with cause. Whether it counts is
+	// for the owner to say: only if the owner was cancelled with the same cause is
+	// there nothing new in it, see isEcho.
+	echo bool
+	// alone: err says only what the handler has returned, or why it was cancelled;
+	// nothing of what it has started. Only of that a daemon is excused.
+	alone bool
+	// goexit: it, or a task of it, called runtime.Goexit. err says so, too.
+	goexit bool
+	// partial: the value holds err already, as that of Settle does. A waiter gets
+	// the value and no error, but if nobody is given it the scope gets err.
+	partial bool
+	// abandoned: it is a promise that was neither resolved nor rejected.
+	abandoned bool
+
+	value discarded // to be discarded if nobody is given it; nil without a discard hook
+}
+
+// discarded is a value with its discard hook.
+type discarded interface{ discard() error }
+
+// An exitHook is what is to be done when a scope ends: a call of the user's
+// function, or telling another package of ours. Either call or ender is set.
+//
+// The hooks of a scope are a doubly linked list, the one registered last first.
+// A scope may last for a year while a million workers and queues come and go:
+// each of them takes itself off in constant time and leaves nothing behind.
+type exitHook struct {
+	call  func(ctx context.Context, outcome error) error
+	ender bridge.Ender
+
+	scope      *scope    // whose list it is, or was, on. Set before it is on the list; see Recall.
+	prev, next *exitHook // on the list of scope; guarded by scope.mu
+	listed     bool      // on the list; guarded by scope.mu
+}
+
+// A delivery is a task on its way to a goroutine of an executor. Several may
+// decide what becomes of the task, and the first does: the executor, by running
+// it or by refusing it, or a cancellation that comes before.
+type delivery struct {
+	ex      Executor   // nil: the goroutine that delivers it runs it
+	begun   atomicBool // the executor has called the function that it was given
+	decided atomicBool
+}
+
+// What package slots calls a task is what it knows of one of ours, so here it is
+// a slot; what it calls a wait is the loan of a slot while a task waits.
+type (
+	slot  = slots.Task[*task, *waiter]
+	loan  = slots.Wait[*task, *waiter]
+	grant = slots.Grant[*task, *waiter]
+)
+
+// grants is room for the answer of an event. It is on the stack of the caller:
+// more than two is rare.
+type grants [2]grant
+
+// A limiter bounds how many tasks of a scope, and of those inside it, run at
+// once.
+type limiter struct {
+	// mu guards core and everything that belongs to it. A limiter and those
+	// nested in it share it, so a slot passes from one to the next in one step.
+	// Taken after future.mu and scope.mu, before waiter.mu.
+	mu   *mutex
+	core *slots.Limiter[*task, *waiter]
+}
+
+// observers is a scope's observer and those of the scopes around it.
+type observers struct {
+	o     Observer
+	outer *observers
+}
+
+// A stallHook is a call of what OnStall was given.
+type stallHook struct{ goTask }
+
+// goTask is a task started by Go, Detach, or as a hook.
+type goTask struct {
+	t       task
+	handler func(context.Context) error
+	early   bool // the owner was told when the handler panicked
+}
+
+// An exitRun is an exit hook that runs, or the join of something of another
+// package of ours.
+type exitRun struct {
+	goTask
+	joiner bridge.Joiner // nil for a hook
+	late   error         // the TimeoutError of a hook that had not returned when its time was up; only its goroutine uses it
+}

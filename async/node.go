@@ -1,0 +1,292 @@
+package async
+
+import (
+	"context"
+	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// This file is the tree: what a task, a scope and a root consist of. What they do is in
+// the files that are named after it.
+
+// A kind is what a task was made for.
+type kind uint8
+
+const (
+	kindGo        kind = iota // started by Go
+	kindFuture                // started by Execute; has waiters
+	kindPromise               // has waiters, but nothing runs
+	kindBody                  // a Scope or Shield: runs on the goroutine that called
+	kindHook                  // a hook, on a goroutine of its own
+	kindRun                   // one run of a task with Restart: a scope on the goroutine of the task
+	kindDetached              // started by Detach
+	kindLeft                  // stands at the root for a scope that returned without its tasks
+	kindChoice                // a future that its children decide; see choice.go
+	kindFork                  // a future that its children settle; see forkjoin.go
+	kindContender             // a child of a choice
+	kindWorker                // does items; see crew.go
+	kindGroup                 // made by NewGroup: nothing runs in it but what is started
+	kindRoot                  // owns what no scope owns
+)
+
+// An exitKind is how a handler ended.
+type exitKind uint8
+
+const (
+	byGoexit exitKind = iota // neither of the two below, so it was runtime.Goexit
+	byReturn                 // it returned
+	byPanic                  // it panicked, and the panic was recovered
+)
+
+// work is what stands around a task and knows how to run it.
+type work interface {
+	run()             // runs the handler and settles; the body of the goroutine
+	unrun(v *verdict) // settles a task that never ran, with v
+	fn() any          // the handler, for its name
+	future() *future  // nil if nobody can wait for it
+}
+
+// A gathering is a task in which nothing runs but what is started in it: a group. These
+// are what the tree tells it, and asks of it.
+type gathering interface {
+	work
+	close()                             // it is to end when all that was started in it has
+	dismissing()                        // its owner is about to cancel it, and nobody has before
+	cutOff(task string)                 // its dismissal has kept task from being done
+	failedLocked()                      // something has failed in it
+	tellOwner(echo bool, f *tally.Fact) // writes to f what its owner is to know of its end with v
+	tellRoot(f *tally.Fact)             // nobody was given its end
+}
+
+// A task is one node of the tree: one handler, on a goroutine. It is also the
+// context that the handler is given.
+//
+// It is kept small because a program may have a million: what a task needs
+// only if it starts something, waits, or is asked for its Done channel is in
+// its inner scope, which is made on first need, and what only options need is
+// in more.
+type task struct {
+	owner      *scope // the scope that joins it; nil for a root. Set before it is shared.
+	prev, next *task  // in the owner's list; guarded by owner.mu
+
+	// inner is nil until needed; then the task's own scope. A task that ends
+	// without one gets endedScope, so that nobody can make one afterwards.
+	inner atomicPointer[scope]
+	more  *more // nil if nothing in it is set. Set before the task is shared.
+	self  work  // nil for bodies and roots
+	state atomicInt32
+	kind  kind
+	exit  exitKind // written by the handler's goroutine
+}
+
+// more is what few tasks have.
+type more struct {
+	taskOptions
+	origin                   // of its context, if it differs from its owner's
+	started    time.Duration // when, on our clock; only if observed
+	slot       *slot         // only under a Limit
+	delivery   *delivery     // only on an Executor
+	expiryTold error         // what the first waiter was told instead of the outcome; guarded by future.mu
+	countedOut atomicBool    // a hook is not among its owner's hooksInTime any more
+	hooked     bool          // the abort hook has been started; guarded by inner.mu
+	differs    bool          // origin is in use
+	derived    bool          // origin.values is what decides when it is cancelled; see task.derived
+	shielded   bool          // cancellation of what is around it does not reach it
+	timed      bool          // origin.deadline is that of its own timeout
+	dismissed  bool          // a daemon was told that its owner is done; guarded by owner.mu
+}
+
+// isScope reports whether t is what users open with the options of a scope.
+func (t *task) isScope() bool { return t.kind == kindBody || t.kind == kindGroup }
+
+// home returns the root that t stands under, that of the process if t is nil.
+func (t *task) home() *root {
+	switch {
+	case t == nil:
+		return process
+	case t.owner == nil:
+		return t.inner.Load().home
+	default:
+		return t.owner.home
+	}
+}
+
+// The states of a task. It moves down this list only, and may skip.
+const (
+	// stateQueued: started, but the handler has not begun: it waits for a slot
+	// of a Limit or has just been given its goroutine. Only tasks that have more
+	// are ever seen in it.
+	stateQueued int32 = iota - 1
+	// stateRunning: the handler runs. Only now may the abort hook be called. It
+	// is the zero value because most tasks are in it from the first.
+	stateRunning
+	// stateJoining: the handler has returned; what it started goes on.
+	stateJoining
+	// stateDone: settled.
+	stateDone
+)
+
+// A scope is what a task, a body or a root needs to own others: its children,
+// what went wrong, and why it was cancelled.
+//
+// A body and a root have one from the first, a task on first need; see makeScope.
+type scope struct {
+	// These are set before anything is started in the scope, and never change. What
+	// is started in it inherits most of them.
+	t         *task // the task this is the inner scope of
+	home      *root // the root of the tree
+	limit     *limiter
+	slot      *slot // what the code that runs with this scope's context lends while it waits; nil for nothing
+	observers *observers
+	on        Executor      // nil: goroutines
+	opts      *scopeOptions // nil: all defaults
+	depth     int32         // how many scopes are around it
+	priority  int           // of what is started in it
+	from      *origin       // of the contexts of what is started in it
+
+	// young: it can be found, and its maker has not looked yet at what is above it;
+	// see makeScope.
+	young atomicBool
+
+	// sig is why its context is done; set once. stopped sets it, too, which only
+	// looks: so nothing may have followed from it yet. Once cancelled is set, or
+	// std, it is set under mu.
+	sig atomicPointer[stopError]
+	// std is made when somebody asks for Done; set once, under mu. From then on it
+	// decides why the scope is cancelled. stdHere is what it points to.
+	std     atomicPointer[stdContext]
+	stdHere stdContext
+	// parker is the scope's own waiter, notified of every cancellation. One wait at
+	// a time uses it; another is on listeners.
+	parker atomicPointer[waiter]
+
+	hooksInTime atomicInt32 // hooks that run and are in time
+	// abandoned: Scope returns, or has returned, without its tasks, which are no part of it
+	// any more. It is set under mu in the step in which what Scope tells is taken.
+	abandoned atomicBool
+
+	// mu guards what follows. It is held briefly, never while user code runs or
+	// anything blocks. The mu of a child's scope is taken before that of its owner.
+	mu       mutex
+	children *task // everything that has not settled, promises left out; the last one first
+	promises *task // those nobody has resolved; nothing waits for them
+	live     int   // how many children there are
+	daemons  int   // how many of them are daemons or groups
+
+	listeners *waiter // waits under this scope's context, to be told of a cancellation
+	// joiner is the waiter of the goroutine that joins, while it waits for the
+	// children. That goroutine takes it back under mu: then nobody can notify it.
+	joiner *waiter
+	// changed is closed, and nil again, when a child leaves. Only Shutdown waits for it.
+	changed chan struct{}
+	// leftAtRoot stands at the root for s, which has returned without its tasks: the last
+	// of these to leave, daemons and groups left out, takes it, and ends s.
+	leftAtRoot *task
+
+	exits *exitHook    // the one registered last; the others follow
+	tally *tally.Tally // nil until something goes wrong, or a value waits to be given
+	led   bool         // a leader in it has cancelled it, or is about to
+
+	alarm   *time.Timer // prints the panic that is to be raised, if that takes long
+	unwatch func() bool // takes us off the context we watch
+	timers  []*time.Timer
+
+	returnedErr error // what Scope has returned, if it did so without its tasks
+
+	// These are never cleared.
+	ended     bool // nothing can be started any more
+	cancelled bool // sig was passed on: to waits, hooks, and what is below
+	credited  bool // a caller was told that it was the first to cancel s; see credit
+	summed    bool // the outcome is being made; what fails now is the root's to report
+	dismissed bool // the daemons have been cancelled
+	gaveUp    bool // DetachAfter has passed
+}
+
+// newScope returns the inner scope of t, with what it inherits.
+func newScope(t *task) *scope {
+	s := &scope{t: t}
+	if o := t.owner; o != nil {
+		s.inherit(o)
+	}
+	if m := t.more; m != nil {
+		s.slot, s.priority = m.slot, m.priority
+	}
+	return s
+}
+
+// signal returns why s was cancelled, nil if it was not before it ended. That it has
+// ended is a signal for its context, not for its outcome.
+func (s *scope) signal() *stopError {
+	if sg := s.sig.Load(); sg != endedSignal {
+		return sg
+	}
+	return nil
+}
+
+// inherit takes over from the owner what holds for everything inside it. The
+// origin of its task has been set. A Limit, an observer or an executor of its own
+// is set after that.
+func (s *scope) inherit(o *scope) {
+	s.home, s.limit, s.observers, s.on, s.depth, s.priority = o.home, o.limit, o.observers, o.on, o.depth+1, o.priority
+	s.from = s.t.origin()
+}
+
+// task returns the task that s is the inner scope of; nil for a nil s.
+func (s *scope) task() *task {
+	if s == nil {
+		return nil
+	}
+	return s.t
+}
+
+// An origin is what a task's context takes over from what is around it. Tasks
+// that are started with their owner's own ctx share the origin of the owner: so
+// no question walks from level to level up to the root.
+type origin struct {
+	// task is the nearest task whose context can be cancelled by something else
+	// than cancelling a scope of ours: by the ctx it was started with, or by its
+	// time limit. It is nil if there is none. All that is between it and the
+	// owner of the origin is cancelled by our own walk only, see cancel.go, and
+	// remembers that itself.
+	task *task
+
+	values   context.Context // where values are looked up; nil: there are none
+	deadline time.Time       // the earliest that is known; zero: none
+}
+
+// nowhere is the origin of what has nothing around it.
+var nowhere origin
+
+// stdContext is a standard context and the function that cancels it.
+type stdContext struct {
+	context.Context
+	cancel context.CancelCauseFunc
+}
+
+// A root owns what no scope owns: top scopes, root tasks, detached tasks and
+// stragglers. There is one for the process; a test brings its own in its ctx.
+type root struct {
+	t       task
+	s       scope
+	lost    func(error)  // told what there is nobody else to tell; nil prints
+	text    func(string) // told what tasks say as they are stopped, if nobody else is; nil prints
+	closing bool         // Shutdown has been called; guarded by s.mu
+	top     *task        // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
+}
+
+// childrenLocked returns the children that f picks, in the order they came. f must
+// not call users' code: s is locked.
+func (s *scope) childrenLocked(f func(*task) bool) []*task {
+	var some []*task
+	for t := s.children; t != nil; t = t.next {
+		if f(t) {
+			some = append(some, t)
+		}
+	}
+	// The list has the last one first.
+	for i, j := 0, len(some)-1; i < j; i, j = i+1, j-1 {
+		some[i], some[j] = some[j], some[i]
+	}
+	return some
+}

@@ -1,0 +1,154 @@
+package async
+
+import (
+	"context"
+	"runtime"
+)
+
+// This file starts tasks.
+
+// start registers t with its owner and sets it going. ctx is nil if t was
+// started with the owner's own context. It reports false, and nothing runs, if
+// the owner has ended.
+func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool {
+	t.owner = owner
+	if owner.limit != nil {
+		t.equip(owner.limit.newMoreWithSlot(t, owner.depth).set(owner, opts), ctx)
+	} else if ctx != nil || len(opts) > 0 || owner.observers != nil || owner.on != nil {
+		t.equip(newMore(owner, opts), ctx)
+	}
+	if !owner.add(t) {
+		return false
+	}
+	if t.more == nil {
+		go t.main()
+	} else {
+		t.begin()
+	}
+	return true
+}
+
+// begin sets t, which is a member of its owner and has more, going.
+func (t *task) begin() {
+	t.watchStops()
+	switch {
+	case t.owner.limit != nil:
+		t.submit()
+	case t.more.delivery != nil:
+		t.launch()
+	default:
+		go t.main()
+	}
+}
+
+// watchStops is called when t, which has more, is a member of its owner, before its
+// handler is called.
+func (t *task) watchStops() {
+	if t.more.stops != nil {
+		t.more.stops.watch(t)
+	}
+}
+
+// equip gives t, which has not been started and has an owner, what few tasks
+// have. ctx is nil if t is started with its owner's own. Such a task is seen as
+// queued until its handler begins.
+func (t *task) equip(m *more, ctx context.Context) {
+	t.more = m
+	if m.restart != nil {
+		m.restart.standBefore(t, m)
+	}
+	t.setOrigin(ctx)
+	t.state.Store(stateQueued)
+}
+
+func newMore(owner *scope, opts []TaskOption) *more { return new(more).set(owner, opts) }
+
+// set sets m, of a task that is started in owner, and returns it.
+func (m *more) set(owner *scope, opts []TaskOption) *more {
+	m.priority = owner.priority
+	for _, o := range opts {
+		mustNotBeNil(o)
+		o.applyTask(&m.taskOptions)
+	}
+	if m.on == nil {
+		m.on = owner.on
+	}
+	if m.on != nil {
+		m.delivery = &delivery{ex: m.on}
+	}
+	return m
+}
+
+// main is the goroutine of t. It is a frame of its own, not generic, because a
+// traceback prints its receiver: that is how a straggler's stack is found, at
+// no cost to the others.
+//
+//go:noinline
+func (t *task) main() {
+	if exploring {
+		defer starts("task", t)()
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			t.rescue()
+		}
+	}()
+	t.self.run()
+	returned = true
+	runtime.KeepAlive(t) // so that the receiver is still there to be printed
+}
+
+// rescue is called when the goroutine of t ends by runtime.Goexit. Nothing is left to be
+// done if that was called by the handler. If a method of a user's error has called it as
+// the outcome of t was made, t has not left its owner, which would wait for ever.
+func (t *task) rescue() {
+	if t.state.Load() == stateDone {
+		return
+	}
+	v := verdict{err: ErrGoexit, goexit: true}
+	if w, ok := t.self.(interface{ rescue(v *verdict) }); ok {
+		w.rescue(&v)
+		return
+	}
+	t.endUnrun()
+	t.self.unrun(&v)
+}
+
+// enter is called by a task's goroutine before its handler.
+func (t *task) enter() {
+	m := t.more
+	if m == nil {
+		return
+	}
+	if m.onAbort == nil && m.timeout == 0 && m.heart == nil {
+		t.move(stateRunning)
+	} else {
+		h := t.scope()
+		if m.timeout != 0 {
+			h.limitTime(m.timeout)
+		}
+		h.mu.Lock()
+		t.move(stateRunning)
+		var hook func()
+		if m.onAbort != nil {
+			hook = m.told(h)
+		}
+		h.mu.Unlock()
+		if hook != nil {
+			hook()
+		}
+		if m.heart != nil {
+			m.heart.start(h)
+		}
+	}
+	t.observe()
+}
+
+// observe tells the observers that t starts.
+func (t *task) observe() {
+	if t.owner.observers != nil && t.more.restart == nil { // they are told of its runs
+		t.more.started = clock()
+		t.owner.tell(Event{Kind: EventStart, Task: t.name()})
+	}
+}

@@ -106,3 +106,12 @@ func openTop(ctx context.Context) (context.Context, func(context.Context) error)
 	g.f.t.owner.home.top = &g.f.t
 	return g.Context(), g.Wait
 }
+
+func newRoot(ctx context.Context, lost func(error), said func(string)) *root {
+	r := &root{lost: lost, text: said}
+	r.t.more = new(more)
+	r.t.setOrigin(ctx)
+	r.open()
+	r.s.watch(ctx)
+	return r
+}

@@ -125,18 +125,6 @@ func (a aftermath) do(s *scope, sg *stopError) {
 	}
 }
 
-// notifyLocked tells all waits under the context of s that it is done.
-func (s *scope) notifyLocked() {
-	if w := s.parker.Load(); w != nil {
-		w.notify(gotStop)
-	}
-	for w := s.listeners; w != nil; w = w.lnext {
-		if !w.deaf {
-			w.notify(gotStop)
-		}
-	}
-}
-
 // lockToCancel locks s.mu and returns why s is cancelled: for sg, unless s has
 // said something else before. It returns nil, and s.mu is not locked, if s has
 // ended or its cancellation was passed on already. first reports whether sg is
@@ -182,88 +170,4 @@ func (s *scope) credit() bool {
 	first := !s.credited
 	s.credited = true
 	return first
-}
-
-// cancelAll cancels t and everything that was started in it, at any depth,
-// whatever ctx it was started with, but for hooks and shielded stretches: these
-// have a time limit of their own. The join of a worker of package scheduler has
-// none, so it is cancelled, too. Only [Shutdown] does this.
-func (t *task) cancelAll(sg *stopError) {
-	for all := []*task{t}; len(all) > 0; {
-		t, all = all[0], all[1:]
-		s := t.scope()
-		s.cancel(sg)
-		s.mu.Lock()
-		all = append(all, s.childrenLocked(func(c *task) bool { return c.more == nil || !c.more.shielded || c.isJoin() })...)
-		for p := s.promises; p != nil; p = p.next {
-			all = append(all, p)
-		}
-		s.mu.Unlock()
-	}
-}
-
-// dismiss tells t, a daemon or a group, that the owner's other tasks have ended. If the
-// owner was cancelled, its cause is the reason, though that may not have come as far as t
-// yet: a standard context tells those below it one after another, and some have gone on
-// by then.
-func (t *task) dismiss() {
-	sg := t.stoppedFromAbove()
-	g, gathers := t.self.(gathering)
-	if sg == nil {
-		sg = canceled(ErrDismissed)
-		if gathers && t.stopped() == nil {
-			g.dismissing() // before the cancel: g may have ended after it
-		}
-	}
-	t.scope().cancel(sg)
-	if gathers {
-		g.close()
-	}
-}
-
-// isDismissible reports whether t does not keep its owner from ending: the owner
-// dismisses t when only such members are left.
-func (t *task) isDismissible() bool {
-	return t.more != nil && (t.more.daemon || t.kind == kindGroup)
-}
-
-// seal cancels the context of an ended scope and takes it off everything it
-// is registered with: the context it watches, its timers, and the parker. What it
-// calls takes other locks, so that is done after unlocking. A cancellation that
-// comes at the same time finds ended, or is the one that counts.
-func (s *scope) seal() {
-	s.stopped() // notes it if what cancels s has not come to us yet
-	s.mu.Lock()
-	s.ended = true
-	unwatch, timers := s.unwatch, s.timers
-	s.unwatch, s.timers = nil, nil
-	if s.alarm != nil {
-		timers = append(timers, s.alarm)
-	}
-	std := s.std.Load()
-	s.sig.CompareAndSwap(nil, endedSignal)
-	s.cancelled = true
-	s.notifyLocked()
-	s.mu.Unlock()
-	for _, t := range timers {
-		t.Stop()
-	}
-	if unwatch != nil {
-		unwatch()
-	}
-	if w := s.parker.Load(); w != nil {
-		w.disarm()
-	}
-	if std != nil {
-		std.cancel(ErrScopeEnded)
-	}
-}
-
-// endUnrun ends the inner scope of t, which never ran, or never had a handler. Most
-// often there is none, and from now on none can be made.
-func (t *task) endUnrun() {
-	if !t.inner.CompareAndSwap(nil, endedScope) {
-		t.inner.Load().seal()
-	}
-	t.more.endStops(true)
 }

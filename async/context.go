@@ -10,14 +10,6 @@ import (
 // package context pushes as it always does. So a task that never looks at its
 // context pays for none. Where the answers come from is in origin.go.
 
-// endedSignal is why the context of a scope or task that has ended is done.
-var endedSignal = canceled(ErrScopeEnded)
-
-// endedScope is the inner scope of every task that ended without one. It has
-// ended before the first task starts, refuses everything, and is never locked
-// for long.
-var endedScope = new(scope)
-
 // Deadline returns the earliest deadline of the ctx that t was started with,
 // of what is around that, and of t's own time limit, which begins with the
 // handler.
@@ -114,4 +106,57 @@ func (t *task) makeScope() *scope {
 	h.listenAbove()
 	h.young.Store(false)
 	return h
+}
+
+// notifyLocked tells all waits under the context of s that it is done.
+func (s *scope) notifyLocked() {
+	if w := s.parker.Load(); w != nil {
+		w.notify(gotStop)
+	}
+	for w := s.listeners; w != nil; w = w.lnext {
+		if !w.deaf {
+			w.notify(gotStop)
+		}
+	}
+}
+
+// seal cancels the context of an ended scope and takes it off everything it
+// is registered with: the context it watches, its timers, and the parker. What it
+// calls takes other locks, so that is done after unlocking. A cancellation that
+// comes at the same time finds ended, or is the one that counts.
+func (s *scope) seal() {
+	s.stopped() // notes it if what cancels s has not come to us yet
+	s.mu.Lock()
+	s.ended = true
+	unwatch, timers := s.unwatch, s.timers
+	s.unwatch, s.timers = nil, nil
+	if s.alarm != nil {
+		timers = append(timers, s.alarm)
+	}
+	std := s.std.Load()
+	s.sig.CompareAndSwap(nil, endedSignal)
+	s.cancelled = true
+	s.notifyLocked()
+	s.mu.Unlock()
+	for _, t := range timers {
+		t.Stop()
+	}
+	if unwatch != nil {
+		unwatch()
+	}
+	if w := s.parker.Load(); w != nil {
+		w.disarm()
+	}
+	if std != nil {
+		std.cancel(ErrScopeEnded)
+	}
+}
+
+// endUnrun ends the inner scope of t, which never ran, or never had a handler. Most
+// often there is none, and from now on none can be made.
+func (t *task) endUnrun() {
+	if !t.inner.CompareAndSwap(nil, endedScope) {
+		t.inner.Load().seal()
+	}
+	t.more.endStops(true)
 }

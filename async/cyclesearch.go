@@ -178,3 +178,59 @@ func (s *cycleSearch) wayTo(i int) (way []edge) {
 	}
 	return way
 }
+
+// An edge is one wait that was seen: task by waits for on. The same waiter with
+// the same serial is the same wait.
+type edge struct {
+	w      *waiter
+	serial int64
+	by     *task
+	on     *future
+	after  int // the edge from which the search came to this one; -1: none
+}
+
+// lasts reports whether the wait goes on. If it does now, it has all the time
+// since it was seen, because a serial is used once.
+func (e *edge) lasts() bool { return e.w.waitsFor(e.serial) == e.on && e.on.t.mayHang() }
+
+// waitsFor returns the future that w waits for in the wait with that serial, nil
+// if that wait is over.
+func (w *waiter) waitsFor(serial int64) *future {
+	on := w.on.Load()
+	if serial&1 == 0 || w.serial.Load() != serial {
+		return nil
+	}
+	return on
+}
+
+// whole returns the task that t is a run of, which has its name; t itself if it is none.
+func (t *task) whole() *task {
+	if t.kind == kindRun {
+		return t.owner.t
+	}
+	return t
+}
+
+// isLeaf reports whether t has started and awaited nothing so far.
+func (t *task) isLeaf() bool {
+	h := t.inner.Load()
+	return h == nil || h == endedScope
+}
+
+// up returns the task that t is part of, nil for none: what a scope has left
+// behind is no part of it.
+func (t *task) up() *task {
+	if t.owner == nil || t.owner.abandoned.Load() {
+		return nil
+	}
+	return t.owner.t
+}
+
+// level returns how many tasks are around t, or less: no task is part of one whose
+// level is greater.
+func (t *task) level() int32 {
+	if t.owner == nil {
+		return -1
+	}
+	return t.owner.depth
+}

@@ -219,3 +219,21 @@ func (r *root) outcome(left error) error {
 	r.s.mu.Unlock()
 	return oneError(&r.t, &sum, nil)
 }
+
+// cancelAll cancels t and everything that was started in it, at any depth,
+// whatever ctx it was started with, but for hooks and shielded stretches: these
+// have a time limit of their own. The join of a worker of package scheduler has
+// none, so it is cancelled, too. Only [Shutdown] does this.
+func (t *task) cancelAll(sg *stopError) {
+	for all := []*task{t}; len(all) > 0; {
+		t, all = all[0], all[1:]
+		s := t.scope()
+		s.cancel(sg)
+		s.mu.Lock()
+		all = append(all, s.childrenLocked(func(c *task) bool { return c.more == nil || !c.more.shielded || c.isJoin() })...)
+		for p := s.promises; p != nil; p = p.next {
+			all = append(all, p)
+		}
+		s.mu.Unlock()
+	}
+}

@@ -177,30 +177,7 @@ func (s *scope) close() bool {
 	}
 	s.mu.Unlock()
 	for _, p := range promises {
-		p.self.future().abandon()
+		p.self.(promised).abandon()
 	}
 	return true
-}
-
-// leads reports whether t is a leader.
-func (t *task) leads() bool { return t.more != nil && t.more.leader }
-
-// lead is called when the leader t has ended without a failure, and is still a
-// member of its owner. Several leaders may come at a time: the first leads, unless
-// something else has cancelled the owner before. That the owner was led is noted first:
-// whoever sees the cancellation finds that.
-func (t *task) lead() {
-	s := t.owner
-	if s.t.kind == kindRoot || s.t.stopped() != nil {
-		return
-	}
-	s.mu.Lock()
-	leads := !t.more.dismissed && !s.led
-	s.led = s.led || leads
-	s.mu.Unlock()
-	if leads && !s.cancel(canceled(ErrDismissed)) {
-		s.mu.Lock()
-		s.led = false
-		s.mu.Unlock()
-	}
 }

@@ -17,14 +17,6 @@ import (
 // Between 1 and 3 the scope cannot have ended: the task that has failed is still a
 // member of it.
 
-// tallyLocked returns the tally of s, making it if need be.
-func (s *scope) tallyLocked() *tally.Tally {
-	if s.tally == nil {
-		s.tally = &tally.Tally{Bare: bare}
-	}
-	return s.tally
-}
-
 // record has the tally of s judge f, and cancels s if that says so. The record comes
 // first: a task that sees the cancellation finds its reason. It reports true, and does
 // nothing, if it is too late, and f the root's to tell: s has ended; or it is a root,
@@ -73,9 +65,6 @@ func (s *scope) recordOutcome(v *verdict, goesOn bool) {
 	f.GoesOn = goesOn
 	s.record(&f)
 }
-
-// recordSkipped records that something was not done because s was cancelled.
-func (s *scope) recordSkipped() { s.record(&tally.Fact{Class: tally.Echo}) }
 
 // recordHookError records an error of a hook, an observer or a discard. If it is too
 // late there is nobody but the root to tell. What goes wrong in the last run of a task that

@@ -275,3 +275,16 @@ func (w *waiter) endLoan(got uint8) {
 		got |= w.park()
 	}
 }
+
+// settled tells w that what it waits for has happened. A waiter that lent its
+// slot first queues to get it back, before anything new is started.
+func (w *waiter) settled() {
+	switch {
+	case w.done != nil:
+		close(w.done)
+	case w.slot != nil:
+		w.returnSlot()
+	default:
+		w.notify(gotSettled)
+	}
+}

@@ -154,20 +154,8 @@ func (s *scope) parkJoiner() {
 	w.recycle(s, false, true)
 }
 
-// change returns a channel that is closed when the next child of s leaves.
-func (s *scope) change() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.changed == nil {
-		s.changed = make(chan struct{})
-	}
-	return s.changed
-}
-
-// wakeLocked has those that wait for a change of s look again.
-func (s *scope) wakeLocked() {
-	if s.changed != nil {
-		close(s.changed)
-		s.changed = nil
-	}
+// leave ends t's membership of its owner: the last thing a task does.
+func (t *task) leave() {
+	t.owner.leave(t)
+	t.retire()
 }

@@ -192,12 +192,6 @@ type limiter struct {
 	core *slots.Limiter[*task, *waiter]
 }
 
-// observers is a scope's observer and those of the scopes around it.
-type observers struct {
-	o     Observer
-	outer *observers
-}
-
 // A stallHook is a call of what OnStall was given.
 type stallHook struct{ goTask }
 
@@ -214,4 +208,20 @@ type exitRun struct {
 	goTask
 	joiner bridge.Joiner // nil for a hook
 	late   error         // the TimeoutError of a hook that had not returned when its time was up; only its goroutine uses it
+}
+
+func (f *future) settled() bool { return f.t.state.Load() == stateDone }
+
+// A oneWait is one wait of one goroutine for one future.
+type oneWait struct {
+	f       *future
+	ctx     context.Context
+	timeout time.Duration
+	w       *waiter
+	under   *scope        // whose cancellation ends the wait; nil if ctx is not its own
+	mine    bool          // w is the own waiter of under
+	listed  *scope        // on whose list w is, if it is not mine; nil: none
+	began   time.Duration // on our clock
+	stop    func() bool   // takes w off ctx; nil if it is not on it
+	over    func()        // tells the executor of f, if that is to be told, that the wait has ended
 }

@@ -12,14 +12,6 @@ import (
 // name returns the name that was given to t, or that of its function.
 func (t *task) name() string { return t.naming().in(t.owner) }
 
-// A naming is what a task is called by. It refers neither to the task nor to what
-// its function has captured, so it may be kept for longer.
-type naming struct {
-	given string  // its Name, "" if it has none
-	own   string  // if it has none: what it is, for something of ours
-	pc    uintptr // if it is nothing of ours: that of its function
-}
-
 func (t *task) naming() (n naming) {
 	switch {
 	case t.more != nil && t.more.name != "":

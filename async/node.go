@@ -59,6 +59,9 @@ type gathering interface {
 	tellRoot(f *tally.Fact)             // nobody was given its end
 }
 
+// A promised is a task for which nothing runs: somebody settles it.
+type promised interface{ abandon() } // its scope ends
+
 // A task is one node of the tree: one handler, on a goroutine. It is also the
 // context that the handler is given.
 //
@@ -275,18 +278,41 @@ type root struct {
 	top     *task        // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
 }
 
-// childrenLocked returns the children that f picks, in the order they came. f must
-// not call users' code: s is locked.
-func (s *scope) childrenLocked(f func(*task) bool) []*task {
-	var some []*task
-	for t := s.children; t != nil; t = t.next {
-		if f(t) {
-			some = append(some, t)
-		}
+// A naming is what a task is called by. It refers neither to the task nor to what
+// its function has captured, so it may be kept for longer.
+type naming struct {
+	given string  // its Name, "" if it has none
+	own   string  // if it has none: what it is, for something of ours
+	pc    uintptr // if it is nothing of ours: that of its function
+}
+
+// endedSignal is why the context of a scope or task that has ended is done.
+var endedSignal = canceled(ErrScopeEnded)
+
+// endedScope is the inner scope of every task that ended without one. It has
+// ended before the first task starts, refuses everything, and is never locked
+// for long.
+var endedScope = new(scope)
+
+// process is the root of contexts that carry none. It has no context of its
+// own, so nothing of one synctest bubble can be left in it for the next.
+var process = new(root)
+
+// origin returns where t's context comes from.
+func (t *task) origin() *origin {
+	switch m := t.more; {
+	case m != nil && m.differs:
+		return &m.origin
+	case t.owner != nil:
+		return t.owner.from
+	default:
+		return &nowhere
 	}
-	// The list has the last one first.
-	for i, j := 0, len(some)-1; i < j; i, j = i+1, j-1 {
-		some[i], some[j] = some[j], some[i]
+}
+
+// endStops is called when the task of m, which may be nil, ends; see stops.
+func (m *more) endStops(onItsOwn bool) {
+	if m != nil && m.stops != nil {
+		m.stops.end(onItsOwn)
 	}
-	return some
 }

@@ -38,19 +38,8 @@ type Event struct {
 	Cause    error         // EventEnd: why its context was cancelled, if it was
 }
 
-// tell calls every observer from the inside out; what goes wrong in one of
-// them is an error of s.
-func (s *scope) tell(e Event) {
-	for o := s.observers; o != nil; o = o.outer {
-		if err := guard("observer", func() { o.o.Observe(e) }); err != nil {
-			s.recordHookError(err)
-		}
-	}
-}
-
-// tellPanic tells the observers of a panic, once on its way up.
-func (s *scope) tellPanic(p *PanicError) {
-	if s.observers != nil && p.of.observed.CompareAndSwap(false, true) {
-		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
-	}
+// observers is a scope's observer and those of the scopes around it.
+type observers struct {
+	o     Observer
+	outer *observers
 }

@@ -2,6 +2,7 @@ package async
 
 import (
 	"context"
+	"fmt"
 )
 
 // A Promise is the side of a future from which it is settled. The first call
@@ -71,4 +72,96 @@ func (p *Promise[T]) made(op string) *Future[T] {
 		panic("async: " + op + " of a nil or zero Promise: it is NewPromise that returns one")
 	}
 	return p.f
+}
+
+// promise makes f a promise of owner; false if that has ended.
+func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) bool {
+	t := &f.t
+	t.owner, t.exit = owner, byReturn
+	t.more = newMore(owner, opts)
+	t.more.told = promiseTold
+	if t.more.restart != nil {
+		panic("async: NewPromise with Restart: nothing runs for a promise that could be started again")
+	}
+	t.setOrigin(ctx)
+	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
+		return false
+	}
+	// A cancellation of the owner stores its signal and then walks over its
+	// promises, so either it finds this one or we see the signal.
+	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.more.stops != nil || t.stopped() != nil {
+		h := t.scope()
+		if t.more.timeout != 0 {
+			h.limitTime(t.more.timeout)
+		}
+		t.watchStops()
+	}
+	return true
+}
+
+func (f *future) reject(err error) bool {
+	if !f.take() {
+		return false
+	}
+	var v verdict
+	v.leaf(&f.t, err, f.t.stopped())
+	f.settlePromise(&v)
+	return true
+}
+
+// abandon settles an unresolved promise whose scope ends. One that somebody else
+// is just settling is waited for: the scope does not end before it, and counts
+// its error. The channel claims nothing, unlike a wait.
+func (f *future) abandon() {
+	if !f.take() {
+		<-f.doneChannel()
+		return
+	}
+	var v verdict
+	v.leaf(&f.t, fmt.Errorf("%w: %s", ErrAbandoned, f.t.name()), f.t.stopped())
+	v.abandoned = true
+	f.settlePromise(&v)
+}
+
+func (f *Future[T]) abandon() { f.f.abandon() }
+
+// stop settles an unresolved promise whose context was cancelled with sg.
+func (f *future) stop(sg *stopError) {
+	if f.take() {
+		f.settlePromise(&verdict{err: sg.asError(), cause: sg.cause, echo: true})
+	}
+}
+
+// promiseTold is called when the context of a promise, whose inner scope is s, is
+// cancelled: the promise settles at once, or after its abort hook, if it has one. The hook
+// may resolve it, so the promise cannot be what joins the hook.
+func promiseTold(s *scope) (after func()) {
+	f, sg := s.t.self.future(), s.sig.Load()
+	stop := func() { f.stop(sg) }
+	call := s.abortCallLocked()
+	if call == nil {
+		return stop
+	}
+	h := s.t.owner.hook("abort hook", func(ctx context.Context) error {
+		defer stop() // also after a panic or Goexit of the hook
+		return call(ctx)
+	})
+	h.t.more.name = "abort hook of " + s.t.name()
+	if !s.t.owner.add(&h.t) {
+		h.t.countOut()
+		return stop
+	}
+	return h.start
+}
+
+// take wins the right to settle a promise: running -> joining, once.
+func (f *future) take() bool { return f.t.state.CompareAndSwap(stateRunning, stateJoining) }
+
+func (f *future) settlePromise(v *verdict) {
+	f.t.endUnrun()
+	if v.err == nil && f.t.leads() {
+		f.settleLeader(v)
+	} else {
+		f.settle(v)
+	}
 }

@@ -1,33 +1,16 @@
 package async
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
-	"time"
-
-	"github.com/ambit-go/ambit/async/internal/tally"
 )
-
-// process is the root of contexts that carry none. It has no context of its
-// own, so nothing of one synctest bubble can be left in it for the next.
-var process = new(root)
 
 func init() {
 	process.open()
 	endedScope.t, endedScope.home, endedScope.from, endedScope.ended = new(task), process, &nowhere, true
 	endedScope.t.inner.Store(endedScope)
 	endedScope.sig.Store(endedSignal)
-}
-
-func newRoot(ctx context.Context, lost func(error), said func(string)) *root {
-	r := &root{lost: lost, text: said}
-	r.t.more = new(more)
-	r.t.setOrigin(ctx)
-	r.open()
-	r.s.watch(ctx)
-	return r
 }
 
 func (r *root) open() {
@@ -106,18 +89,6 @@ func (r *root) said(text string) {
 	fmt.Fprintln(os.Stderr, text)
 }
 
-// printLate prints a panic that has waited long for its scope to end.
-func (r *root) printLate(p *PanicError, scope string, left *StragglerError) {
-	r.report(fmt.Errorf("%w\nasync: this panic has waited %v to be raised by %s, which waits for: %v", p.raise(), panicPatience, scope, left))
-}
-
-// detachedEnded keeps the error of a detached task for Shutdown.
-func (r *root) detachedEnded(v *verdict) {
-	if v.err != nil {
-		r.s.record(&tally.Fact{Err: v.err, GoesOn: true})
-	}
-}
-
 // wake has all waits for a change at r look again.
 func (r *root) wake() {
 	r.s.mu.Lock()
@@ -125,6 +96,36 @@ func (r *root) wake() {
 	r.s.mu.Unlock()
 }
 
-// panicPatience is how long a panic may wait to be raised again before it is
-// printed.
-const panicPatience = 10 * time.Second
+// change returns a channel that is closed when the next child of s leaves.
+func (s *scope) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// wakeLocked has those that wait for a change of s look again.
+func (s *scope) wakeLocked() {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// childrenLocked returns the children that f picks, in the order they came. f must
+// not call users' code: s is locked.
+func (s *scope) childrenLocked(f func(*task) bool) []*task {
+	var some []*task
+	for t := s.children; t != nil; t = t.next {
+		if f(t) {
+			some = append(some, t)
+		}
+	}
+	// The list has the last one first.
+	for i, j := 0, len(some)-1; i < j; i, j = i+1, j-1 {
+		some[i], some[j] = some[j], some[i]
+	}
+	return some
+}

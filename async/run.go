@@ -121,13 +121,6 @@ func (g *goTask) leave(v *verdict) {
 	}
 }
 
-// start sets the hook going; a nil hook is none.
-func (g *goTask) start() {
-	if g != nil {
-		go g.t.main()
-	}
-}
-
 // hookEnded keeps what went wrong in the hook t. An exit hook that returned too
 // late is told of even if it says that all went well.
 func (t *task) hookEnded(v *verdict) {
@@ -147,4 +140,11 @@ func (t *task) hookEnded(v *verdict) {
 		t.owner.recordHookError(err)
 	}
 	t.countOut()
+}
+
+// detachedEnded keeps the error of a detached task for Shutdown.
+func (r *root) detachedEnded(v *verdict) {
+	if v.err != nil {
+		r.s.record(&tally.Fact{Err: v.err, GoesOn: true})
+	}
 }

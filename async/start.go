@@ -2,7 +2,6 @@ package async
 
 import (
 	"context"
-	"runtime"
 )
 
 // This file starts tasks.
@@ -79,42 +78,6 @@ func (m *more) set(owner *scope, opts []TaskOption) *more {
 	return m
 }
 
-// main is the goroutine of t. It is a frame of its own, not generic, because a
-// traceback prints its receiver: that is how a straggler's stack is found, at
-// no cost to the others.
-//
-//go:noinline
-func (t *task) main() {
-	if exploring {
-		defer starts("task", t)()
-	}
-	returned := false
-	defer func() {
-		if !returned {
-			t.rescue()
-		}
-	}()
-	t.self.run()
-	returned = true
-	runtime.KeepAlive(t) // so that the receiver is still there to be printed
-}
-
-// rescue is called when the goroutine of t ends by runtime.Goexit. Nothing is left to be
-// done if that was called by the handler. If a method of a user's error has called it as
-// the outcome of t was made, t has not left its owner, which would wait for ever.
-func (t *task) rescue() {
-	if t.state.Load() == stateDone {
-		return
-	}
-	v := verdict{err: ErrGoexit, goexit: true}
-	if w, ok := t.self.(interface{ rescue(v *verdict) }); ok {
-		w.rescue(&v)
-		return
-	}
-	t.endUnrun()
-	t.self.unrun(&v)
-}
-
 // enter is called by a task's goroutine before its handler.
 func (t *task) enter() {
 	m := t.more
@@ -143,12 +106,4 @@ func (t *task) enter() {
 		}
 	}
 	t.observe()
-}
-
-// observe tells the observers that t starts.
-func (t *task) observe() {
-	if t.owner.observers != nil && t.more.restart == nil { // they are told of its runs
-		t.more.started = clock()
-		t.owner.tell(Event{Kind: EventStart, Task: t.name()})
-	}
 }

@@ -165,3 +165,20 @@ func cancelWith(s *scope, ctx context.Context) {
 	}
 	s.cancel(sg)
 }
+
+// above returns what a standard context of t is made a child of. If package
+// context may cancel something around t without asking us, that is the nearest
+// such thing, so that it propagates at once. All other cancellations are passed
+// on by us: measured, contexts for all levels make a race whose losers ask for
+// Done half as slow again.
+func (t *task) above() context.Context {
+	if ctx := t.derived(); ctx != nil {
+		return ctx
+	}
+	if t.owner != nil && t.cancelledWithOwner() {
+		if nearest := t.owner.from.task; nearest != nil {
+			return nearest.inner.Load().context().Context
+		}
+	}
+	return context.Background()
+}

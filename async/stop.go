@@ -112,3 +112,20 @@ func saying(err error) (says echo.Saying, ours bool) {
 	}
 	return echo.Saying{More: true}, true
 }
+
+// tallyLocked returns the tally of s, making it if need be.
+func (s *scope) tallyLocked() *tally.Tally {
+	if s.tally == nil {
+		s.tally = &tally.Tally{Bare: bare}
+	}
+	return s.tally
+}
+
+// recordSkipped records that something was not done because s was cancelled.
+func (s *scope) recordSkipped() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.tallyLocked().Record(&tally.Fact{Class: tally.Echo})
+	}
+}

@@ -2,37 +2,8 @@ package async
 
 import (
 	"fmt"
+	"runtime"
 )
-
-// endStops is called when the task of m, which may be nil, ends; see stops.
-func (m *more) endStops(onItsOwn bool) {
-	if m != nil && m.stops != nil {
-		m.stops.end(onItsOwn)
-	}
-}
-
-// leave ends t's membership of its owner: the last thing a task does.
-func (t *task) leave() {
-	t.owner.leave(t)
-	t.retire()
-}
-
-// observed tells the observers that t has ended.
-func (t *task) observed(v *verdict, sg *stopError) {
-	if t.owner == nil || t.owner.observers == nil || t.more == nil || t.more.restart != nil {
-		return
-	}
-	t.retire() // observers are no part of the handler
-	t.owner.tell(t.endEvent(v, sg))
-}
-
-func (t *task) endEvent(v *verdict, sg *stopError) Event {
-	e := Event{Kind: EventEnd, Task: t.name(), Duration: clock() - t.more.started, Err: v.err}
-	if sg != nil {
-		e.Cause = sg.cause
-	}
-	return e
-}
 
 // move changes t's state; moving up the list is a bug of this package.
 func (t *task) move(to int32) {
@@ -66,4 +37,47 @@ func (t *task) givesValue() bool {
 		return !t.self.(interface{ givesNothing() bool }).givesNothing()
 	}
 	return false
+}
+
+// main is the goroutine of t. It is a frame of its own, not generic, because a
+// traceback prints its receiver: that is how a straggler's stack is found, at
+// no cost to the others.
+//
+//go:noinline
+func (t *task) main() {
+	if exploring {
+		defer starts("task", t)()
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			t.rescue()
+		}
+	}()
+	t.self.run()
+	returned = true
+	runtime.KeepAlive(t) // so that the receiver is still there to be printed
+}
+
+// rescue is called when the goroutine of t ends by runtime.Goexit. Nothing is left to be
+// done if that was called by the handler. If a method of a user's error has called it as
+// the outcome of t was made, t has not left its owner, which would wait for ever.
+func (t *task) rescue() {
+	if t.state.Load() == stateDone {
+		return
+	}
+	v := verdict{err: ErrGoexit, goexit: true}
+	if w, ok := t.self.(interface{ rescue(v *verdict) }); ok {
+		w.rescue(&v)
+		return
+	}
+	t.endUnrun()
+	t.self.unrun(&v)
+}
+
+// start sets the hook going; a nil hook is none.
+func (g *goTask) start() {
+	if g != nil {
+		go g.t.main()
+	}
 }

@@ -18,20 +18,6 @@ const (
 	waitCycle           // it could never end
 )
 
-// A oneWait is one wait of one goroutine for one future.
-type oneWait struct {
-	f       *future
-	ctx     context.Context
-	timeout time.Duration
-	w       *waiter
-	under   *scope        // whose cancellation ends the wait; nil if ctx is not its own
-	mine    bool          // w is the own waiter of under
-	listed  *scope        // on whose list w is, if it is not mine; nil: none
-	began   time.Duration // on our clock
-	stop    func() bool   // takes w off ctx; nil if it is not on it
-	over    func()        // tells the executor of f, if that is to be told, that the wait has ended
-}
-
 // block parks until f settles (nil), timeout has passed, or ctx is done, and
 // says which it was. It changes nothing about the task.
 //
@@ -227,58 +213,6 @@ func (w *waiter) heed(ctx context.Context, under *scope) (stop func() bool) {
 		return context.AfterFunc(ctx, func() { w.notify(gotStop) })
 	}
 	return nil
-}
-
-// addWaiter puts w on f's list; false if f has settled.
-func (f *future) addWaiter(w *waiter) bool {
-	f.mu.Lock()
-	open := !f.settled()
-	if open {
-		f.addWaiterLocked(w)
-	}
-	f.mu.Unlock()
-	return open
-}
-
-func (f *future) addWaiterLocked(w *waiter) {
-	w.taken = false
-	w.on.Store(f)
-	w.serial.Add(1)
-	switch first := f.waiters; {
-	case first == nil: // most often
-		f.waiters = w
-	case first.done != nil: // stays first, see doneChannel
-		w.prev, w.next, first.next = first, first.next, w
-		if w.next != nil {
-			w.next.prev = w
-		}
-	default:
-		first.prev, w.next, f.waiters = w, first, w
-	}
-}
-
-// removeWaiter takes w off f's list, unless settling f has. It reports whether
-// nobody will notify w for f any more.
-func (f *future) removeWaiter(w *waiter) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if w.taken {
-		return false
-	}
-	if w.prev == nil && f.waiters != w {
-		return true
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	}
-	if w.prev != nil {
-		w.prev.next = w.next
-	} else {
-		f.waiters = w.next
-	}
-	w.prev, w.next = nil, nil
-	w.serial.Add(1)
-	return true
 }
 
 // expired returns the error of an Await of f whose limit has passed.

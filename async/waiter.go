@@ -82,19 +82,6 @@ func (w *waiter) recycle(s *scope, own, clean bool) {
 	waiters.Put(w)
 }
 
-// settled tells w that what it waits for has happened. A waiter that lent its
-// slot first queues to get it back, before anything new is started.
-func (w *waiter) settled() {
-	switch {
-	case w.done != nil:
-		close(w.done)
-	case w.slot != nil:
-		w.returnSlot()
-	default:
-		w.notify(gotSettled)
-	}
-}
-
 // arm has w expire in d and returns the time.
 //
 // A timer that was armed for an earlier wait is left to run if it is not too

@@ -23,42 +23,6 @@ import (
 // Every contender is dismissed or chosen, once: so every value is given to
 // somebody or discarded, and no panic is lost.
 
-// A choice is decided by its rule, once. T is what its contenders return, R what
-// the choice gives.
-type choice[T, R any] struct {
-	Future[R]
-	name  string
-	rule  rule[T, R]
-	s     scope // of the contenders; the inner scope of the choice's own task
-	m     more
-	all   []contender[T] // in the order of the arguments; of a Hedge some may never start
-	delay time.Duration  // between the starts of contenders; 0: start all at once
-
-	// Only the goroutine that judges uses these, and the rule, which it calls. That
-	// one stops judging and another starts is ordered by mu.
-	v       verdict // the outcome
-	settled int     // how many contenders the rule has been told of
-	good    int     // how many of them have succeeded
-
-	mu          mutex         // guards what follows; no other lock is taken under it
-	first, last *contender[T] // the queue of those that have ended and were not judged
-	// judging: some goroutine works on the queue, and will look at it again before
-	// it stops. So what is queued while it is set is judged, and two never judge.
-	judging bool
-	// decided is set once, by the goroutine that judges, before the future settles.
-	decided bool
-	// frozen: no more are started, because the choice was cancelled. Then started is
-	// how many there will have been.
-	frozen  bool
-	started int
-	judged  int         // how many the rule has been told of, and has not decided
-	live    int         // how many have been started and have not ended
-	timer   *time.Timer // starts the next
-}
-
-// decidedSignal is why losers are cancelled.
-var decidedSignal = canceled(ErrDecided)
-
 // choose starts tasks and returns the choice among them. With a delay, the
 // next is started when that has passed or one has failed.
 func choose[T, R any](ctx context.Context, name string, delay time.Duration, tasks []func(context.Context) (T, error), r rule[T, R]) *Future[R] {

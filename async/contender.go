@@ -1,5 +1,7 @@
 package async
 
+import "time"
+
 // This file is the tasks of a choice, and how one that has ended offers itself
 // to be judged.
 
@@ -75,4 +77,117 @@ func (k *contender[T]) leave() {
 	k.f.t.move(stateDone)
 	k.f.t.leave()
 	k.c.ended()
+}
+
+// A choice is decided by its rule, once. T is what its contenders return, R what
+// the choice gives.
+type choice[T, R any] struct {
+	Future[R]
+	name  string
+	rule  rule[T, R]
+	s     scope // of the contenders; the inner scope of the choice's own task
+	m     more
+	all   []contender[T] // in the order of the arguments; of a Hedge some may never start
+	delay time.Duration  // between the starts of contenders; 0: start all at once
+
+	// Only the goroutine that judges uses these, and the rule, which it calls. That
+	// one stops judging and another starts is ordered by mu.
+	v       verdict // the outcome
+	settled int     // how many contenders the rule has been told of
+	good    int     // how many of them have succeeded
+
+	mu          mutex         // guards what follows; no other lock is taken under it
+	first, last *contender[T] // the queue of those that have ended and were not judged
+	// judging: some goroutine works on the queue, and will look at it again before
+	// it stops. So what is queued while it is set is judged, and two never judge.
+	judging bool
+	// decided is set once, by the goroutine that judges, before the future settles.
+	decided bool
+	// frozen: no more are started, because the choice was cancelled. Then started is
+	// how many there will have been.
+	frozen  bool
+	started int
+	judged  int         // how many the rule has been told of, and has not decided
+	live    int         // how many have been started and have not ended
+	timer   *time.Timer // starts the next
+}
+
+// decidedSignal is why losers are cancelled.
+var decidedSignal = canceled(ErrDecided)
+
+// A rule is told of the contenders' outcomes one by one, never by two
+// goroutines at once. It reports whether the choice is decided now. If so it
+// sets value and v, and marks the contenders that the outcome speaks of as
+// chosen. It is an interface, and not a function, because a function that is
+// generic is allocated.
+type rule[T, R any] interface {
+	judge(c *choice[T, R], last *contender[T]) (decided bool)
+}
+
+// promiseValues decides what becomes of chosen values that have a discard hook.
+// If a waiter was told of an expiry before, nobody is given them, and the choice
+// settles with what that waiter was told. Else they are kept for the waiter that
+// is given the outcome: if there is none, they are discarded, see unclaimed.
+func (c *choice[T, R]) promiseValues() {
+	expiry := c.f.promiseValue()
+	hooked := false
+	for i := range c.all {
+		hooked = hooked || c.all[i].isChosenValue()
+	}
+	switch {
+	case !hooked:
+	case expiry == nil:
+		c.keepValues()
+	default:
+		for i := range c.all {
+			c.all[i].chosen = false
+		}
+		c.value, c.v = *new(R), verdict{err: expiry}
+	}
+}
+
+// keepValues keeps the outcome with the hooks of what is in it. The owner is
+// told if one fails. c itself must not be kept: a root task's values are
+// discarded when that is collected.
+func (c *choice[T, R]) keepValues() {
+	var values []discarded
+	for i := range c.all {
+		if k := &c.all[i]; k.isChosenValue() {
+			values = append(values, &held[T]{k.value, k.discard, k.f.t.name()})
+		}
+	}
+	owner := c.f.t.owner
+	discard := func(R) {
+		for _, value := range values {
+			if err := value.discard(); err != nil {
+				owner.recordHookError(err)
+			}
+		}
+	}
+	c.v.value = &held[R]{c.value, discard, c.f.t.name()}
+	c.value = *new(R)
+}
+
+// dismissRest deals with the contenders that were judged and that the outcome
+// does not speak of.
+func (c *choice[T, R]) dismissRest() {
+	for i := range c.all {
+		if k := &c.all[i]; k.judged && !k.chosen {
+			c.dismiss(k)
+		}
+	}
+}
+
+// dismiss deals with a contender that the outcome does not speak of: its error is
+// dropped, its value discarded, and a panic or Goexit is the scope's.
+func (c *choice[T, R]) dismiss(k *contender[T]) {
+	owner := c.f.t.owner
+	switch {
+	case k.v.mustRaise() && owner.t.kind == kindRoot:
+		owner.home.report(k.v.err)
+	case k.v.mustRaise():
+		owner.recordOutcome(&k.v, false)
+	case k.v.err == nil:
+		k.discardValue()
+	}
 }

@@ -159,3 +159,108 @@ func (e *StragglerError) Unwrap() error {
 	}
 	return e.Cause
 }
+
+// Errors of choosing. Test for them with [errors.Is].
+var (
+	// ErrDecided is the cause with which a task is cancelled when the choice
+	// it takes part in has been made without it.
+	ErrDecided = errors.New("async: decided without it")
+
+	// ErrNoTasks is the outcome of a choice among no tasks.
+	ErrNoTasks = errors.New("async: no tasks to choose from")
+
+	// ErrNoWinner is the outcome of Until if no task wins and none fails.
+	ErrNoWinner = errors.New("async: no winner")
+
+	// ErrNoQuorum is the outcome of Quorum if too few tasks can succeed.
+	ErrNoQuorum = errors.New("async: no quorum")
+)
+
+// A cutOffError says that the end of a scope has dismissed a group in which tasks ran
+// that did not come to their end.
+type cutOffError struct {
+	group     string
+	dismissed bool     // the owner's end has cancelled the group
+	tasks     []string // at most 32
+	more      int      // how many more there were
+}
+
+// Error names the group and the tasks.
+func (e *cutOffError) Error() string {
+	if len(e.tasks) == 0 {
+		return prefix(e.group) + "dismissed before everything was done: stop a group, or wait for it"
+	}
+	names := strings.Join(e.tasks, ", ")
+	if e.more > 0 {
+		names += fmt.Sprintf(" and %d more", e.more)
+	}
+	return prefix(e.group) + "dismissed, which has cut off " + names + ": stop a group, or wait for it"
+}
+
+// Unwrap returns ErrDismissed.
+func (e *cutOffError) Unwrap() error { return ErrDismissed }
+
+// An UnawaitedError is what a scope tells of the failure of a future that nobody was
+// given by the end of the scope, because nobody awaited it: of which task it is. A
+// task that was started with [Go] needs no Await, and its failure is told as it is;
+// so is a panic, which is a [*PanicError]. Who awaits the future after that is given
+// Err.
+//
+// [errors.Is] and [errors.As] reach Err. An error that several tasks have returned is
+// listed once, so only the first of them is named.
+type UnawaitedError struct {
+	Task string // the name of the task
+	Err  error  // its failure
+}
+
+// Error names the task and says that nobody awaited it, and then the failure.
+func (e *UnawaitedError) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
+	return prefix(e.Task) + "nobody awaited it: " + within(e.Task, e.Err)
+}
+
+// Unwrap returns the failure.
+func (e *UnawaitedError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
+
+// A stopError is why a context is done: what its Err and its Cause return. It is
+// also the error of a wait or task that was stopped, where the two differ.
+type stopError struct {
+	err, cause error
+	own        bool // for an exit hook: the scope has brought that on itself; see EndingOf
+}
+
+func (sg *stopError) Error() string { return sg.cause.Error() }
+
+func (sg *stopError) Unwrap() []error { return []error{sg.cause, sg.err} }
+
+// because returns the cause; nil for a nil sg, of what was not told to stop.
+func (sg *stopError) because() error {
+	if sg == nil {
+		return nil
+	}
+	return sg.cause
+}
+
+// asError returns the error of what was told to stop. It matches err and cause.
+// It asks no Is of a user: that may use the scope, which would ask it again.
+func (sg *stopError) asError() error {
+	_, timeout := sg.cause.(*TimeoutError)
+	if tally.Same(sg.err, sg.cause) || timeout && sg.err == context.DeadlineExceeded {
+		return sg.cause
+	}
+	return sg
+}
+
+// canceled returns the stopError of an abort with the given cause.
+func canceled(cause error) *stopError { return &stopError{err: context.Canceled, cause: cause} }
+
+// doneError returns the error of a wait that ended because its context is done: it
+// matches both err and cause.
+func doneError(err, cause error) error { return (&stopError{err: err, cause: cause}).asError() }

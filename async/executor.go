@@ -205,3 +205,16 @@ func (t *task) reject(err error) {
 	}
 	t.self.unrun(&verdict{err: rejected})
 }
+
+// An Executor runs a task on some goroutine. Execute may block until it can,
+// and may refuse with an error. If it has a method
+//
+//	TryExecute(task func()) bool
+//
+// too, which does not block, that is asked first. Any pool of goroutines is an
+// Executor with an adapter of a few lines.
+//
+// The name and the shape are those of java.util.concurrent.
+type Executor interface {
+	Execute(task func()) error
+}

@@ -215,3 +215,12 @@ func isNothing[T any]() bool {
 	_, nothing := any(*new(T)).(struct{})
 	return nothing
 }
+
+// made returns what f is without its type. It panics if there is none, because
+// op was called on a nil Future or on one that nothing has made.
+func (f *Future[T]) made(op string) *future {
+	if f == nil || f.f.t.self == nil {
+		panicNotMade(op, f == nil)
+	}
+	return &f.f
+}

@@ -31,3 +31,15 @@ package async
 func Leader() TaskOption {
 	return taskOption(func(t *taskOptions) { t.leader = true })
 }
+
+// Daemon marks a task that serves the others: when the body and all ordinary
+// tasks of its scope have ended it is cancelled with [ErrDismissed], and then
+// joined like any other.
+//
+// An error that it, or anything started in it, returns after its scope has cancelled
+// it, by that or otherwise, is not a failure: "http: Server closed" and "signal:
+// killed" are how services stop. Observers are told of it. A panic raises as that of
+// any task; an error from before, and its own [Timeout] or [Heartbeat], are failures.
+// An error that must be heard belongs in an exit hook, its own or that of anything in
+// it; see [OnExit].
+func Daemon() TaskOption { return taskOption(func(t *taskOptions) { t.daemon = true }) }

@@ -165,7 +165,7 @@ type exitHook struct {
 // decide what becomes of the task, and the first does: the executor, by running
 // it or by refusing it, or a cancellation that comes before.
 type delivery struct {
-	ex      Executor   // nil: the goroutine that delivers it runs it
+	ex      executor   // nil: the goroutine that delivers it runs it
 	begun   atomicBool // the executor has called the function that it was given
 	decided atomicBool
 }
@@ -225,3 +225,31 @@ type oneWait struct {
 	stop    func() bool   // takes w off ctx; nil if it is not on it
 	over    func()        // tells the executor of f, if that is to be told, that the wait has ended
 }
+
+// What words add to a task. The tree calls these, and knows no word by name.
+type (
+	// stops cancel a task when something says so that they watch.
+	stops interface {
+		watch(t *task)     // before the handler of t is called; t has more, and is a member of its owner
+		end(onItsOwn bool) // when t ends; onItsOwn: the caller may be what has cancelled t
+	}
+	// A pulse expects signs of life of a handler.
+	pulse interface {
+		start(s *scope) // the handler of s is about to be called
+		again() pulse   // for another run of the handler
+	}
+	// An impatient scope does something about tasks that do not end.
+	impatient interface {
+		joins(s *scope)                                // s waits for what is left
+		cancelledLocked(s *scope, sg *stopError)       // s was cancelled with sg
+		overranLocked(s *scope)                        // a hook of s, which was not cancelled, has overrun its time
+		abandon(s *scope, own tally.Body) (v *verdict) // s is to return without what is left, with v; nil: nobody is left
+	}
+	// A rerunner calls the handler of a task again when it has failed.
+	rerunner interface {
+		standBefore(t *task, m *more) // t is about to be started with m
+	}
+)
+
+// An executor is an [Executor].
+type executor = interface{ Execute(task func()) error }

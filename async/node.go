@@ -142,7 +142,7 @@ type scope struct {
 	limit     *limiter
 	slot      *slot // what the code that runs with this scope's context lends while it waits; nil for nothing
 	observers *observers
-	on        Executor      // nil: goroutines
+	on        executor      // nil: goroutines
 	opts      *scopeOptions // nil: all defaults
 	depth     int32         // how many scopes are around it
 	priority  int           // of what is started in it

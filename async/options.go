@@ -3,8 +3,6 @@ package async
 import (
 	"context"
 	"time"
-
-	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // defaultHookTimeout bounds every hook that sets no HookTimeout of its own.
@@ -41,35 +39,10 @@ type taskOptions struct {
 	leader      bool
 	stops       stops    // nil: none
 	heart       pulse    // nil: no beats are expected
-	on          Executor // nil: inherited
+	on          executor // nil: inherited
 	priority    int      // inherited if it is not set
 	restart     rerunner // nil: what has ended is not started again
 }
-
-// What words add to a task. The tree calls these, and knows no word by name.
-type (
-	// stops cancel a task when something says so that they watch.
-	stops interface {
-		watch(t *task)     // before the handler of t is called; t has more, and is a member of its owner
-		end(onItsOwn bool) // when t ends; onItsOwn: the caller may be what has cancelled t
-	}
-	// A pulse expects signs of life of a handler.
-	pulse interface {
-		start(s *scope) // the handler of s is about to be called
-		again() pulse   // for another run of the handler
-	}
-	// An impatient scope does something about tasks that do not end.
-	impatient interface {
-		joins(s *scope)                                // s waits for what is left
-		cancelledLocked(s *scope, sg *stopError)       // s was cancelled with sg
-		overranLocked(s *scope)                        // a hook of s, which was not cancelled, has overrun its time
-		abandon(s *scope, own tally.Body) (v *verdict) // s is to return without what is left, with v; nil: nobody is left
-	}
-	// A rerunner calls the handler of a task again when it has failed.
-	rerunner interface {
-		standBefore(t *task, m *more) // t is about to be started with m
-	}
-)
 
 // scopeOptions are the settings of one scope; the zero value is the default.
 type scopeOptions struct {
@@ -77,7 +50,7 @@ type scopeOptions struct {
 	timeout     time.Duration // 0: none
 	hookTimeout time.Duration // 0: inherited
 	limit       int           // 0: inherited
-	on          Executor      // nil: inherited
+	on          executor      // nil: inherited
 	observer    Observer
 	left        impatient // nil: what is left is waited for as long as it takes
 	onFailure   func(error) error
@@ -200,19 +173,6 @@ func Observe(o Observer) ScopeOption {
 		panic("async: Observe(nil): leave the option out instead")
 	}
 	return scopeOption(func(s *scopeOptions) { s.observer = o })
-}
-
-// An Executor runs a task on some goroutine. Execute may block until it can,
-// and may refuse with an error. If it has a method
-//
-//	TryExecute(task func()) bool
-//
-// too, which does not block, that is asked first. Any pool of goroutines is an
-// Executor with an adapter of a few lines.
-//
-// The name and the shape are those of java.util.concurrent.
-type Executor interface {
-	Execute(task func()) error
 }
 
 // A ForkOption changes how items are worked on. [Name], [Timeout] and

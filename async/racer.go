@@ -2,28 +2,11 @@ package async
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
 // This file is about choosing among several tasks. The rules that all these
 // functions share stand with each of them. The engine is in choice.go.
-
-// Errors of choosing. Test for them with [errors.Is].
-var (
-	// ErrDecided is the cause with which a task is cancelled when the choice
-	// it takes part in has been made without it.
-	ErrDecided = errors.New("async: decided without it")
-
-	// ErrNoTasks is the outcome of a choice among no tasks.
-	ErrNoTasks = errors.New("async: no tasks to choose from")
-
-	// ErrNoWinner is the outcome of Until if no task wins and none fails.
-	ErrNoWinner = errors.New("async: no winner")
-
-	// ErrNoQuorum is the outcome of Quorum if too few tasks can succeed.
-	ErrNoQuorum = errors.New("async: no quorum")
-)
 
 // Race runs tasks beside each other and settles as the first of them does:
 // with its value, or with its error.

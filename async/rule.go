@@ -2,15 +2,6 @@ package async
 
 // This file is the rules by which choices are decided.
 
-// A rule is told of the contenders' outcomes one by one, never by two
-// goroutines at once. It reports whether the choice is decided now. If so it
-// sets value and v, and marks the contenders that the outcome speaks of as
-// chosen. It is an interface, and not a function, because a function that is
-// generic is allocated.
-type rule[T, R any] interface {
-	judge(c *choice[T, R], last *contender[T]) (decided bool)
-}
-
 // firstSettled is the rule of Race.
 type firstSettled[T any] struct{}
 

@@ -2,10 +2,9 @@ package async
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
-
-	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
 // This file makes the texts of errors. What they have in common: the package
@@ -55,15 +54,6 @@ func list(texts []string, more int) string {
 	return strings.Join(texts, "\n\t")
 }
 
-// briefly is within without the stack of a panic.
-func briefly(name string, err error) string {
-	list, isList := err.(interface{ saysMore() bool })
-	if p, _ := echo.As[*PanicError](err); p != nil && !(isList && list.saysMore()) {
-		return withoutName(name, p.line())
-	}
-	return within(name, err)
-}
-
 // nilText is the text of an error of ours that is nil: as of a function that
 // declares its result as one of our types, and returns nil.
 func nilText(err error) string {
@@ -97,4 +87,48 @@ func textOf(value any) (text string) {
 		}
 	}()
 	return fmt.Sprint(value)
+}
+
+// misuse returns the text of a panic in a function that users have called, whose
+// name it finds on the stack: the outermost of this package before the caller's.
+func misuse(text string) string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	called := ""
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		name, ours := strings.CutPrefix(f.Function, ownFrames)
+		if !ours {
+			break
+		}
+		called = name
+	}
+	name := exportedName(called)
+	if name == "" || name[0] >= 'a' { // called by another package of ours
+		name = ""
+	}
+	return prefix(name) + text
+}
+
+// exportedName returns what users call a function: without type parameters, the
+// package and the functions inside it.
+func exportedName(function string) string {
+	if method, ok := strings.CutPrefix(function, "(*"); ok {
+		typ, name, _ := strings.Cut(method, ").")
+		typ, _, _ = strings.Cut(typ, "[")
+		name, _, _ = strings.Cut(name, ".")
+		return typ + "." + name
+	}
+	if i := strings.IndexAny(function, "[."); i >= 0 {
+		function = function[:i]
+	}
+	return function
+}
+
+// mustNotBeNil panics if option is nil.
+func mustNotBeNil(option any) {
+	if option == nil {
+		panic(misuse("an option is nil: leave it out instead"))
+	}
 }

@@ -8,24 +8,6 @@ package async
 // items cost neither a goroutine nor an allocation each, and yet what an item
 // starts ends with it.
 
-// A worker does items. Only its goroutine uses what is not its task's.
-type worker[E any] struct {
-	t        task
-	crew     *crew[E]
-	item     E
-	busy     bool // with item: it has not been told yet how that ended
-	err      error
-	v        verdict    // how the item ended; here, because it is told through a function value
-	heir     *worker[E] // goes on in its place
-	inherits bool       // it is an heir
-	handed   bool       // it is concluded by another goroutine
-
-	// Of a worker of a stream:
-	w        *waiter  // it parks on this while there is no item; made on first need
-	searches bool     // it is one of those that search; guarded by the stream's mu
-	patience patience // whether it yields before it parks
-}
-
 func (w *worker[E]) fn() any         { return w.crew.fn }
 func (w *worker[E]) future() *future { return nil }
 

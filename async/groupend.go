@@ -1,16 +1,14 @@
 package async
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file dismisses daemons and groups when the other tasks of their owner have ended,
-// and tells what that has cut off.
+// This file tells the owner of a group, or the root, how the group has ended that its end
+// has dismissed, and what was cut off by that.
 
 // tellOwner writes to f, which is of the end of g, what the owner is to know: its
 // failures, and the tasks that the owner's end has cut off. Who waits for g is told all. echo: g only repeats why it was cancelled.
@@ -90,42 +88,6 @@ func listOf(sum *tally.Sum) []error {
 	errs, _ := withPaths(sum.Errs)
 	return append([]error{sum.Panic}, errs...)
 }
-
-// A cutOffError says that the end of a scope has dismissed a group in which tasks ran
-// that did not come to their end.
-type cutOffError struct {
-	group     string
-	dismissed bool     // the owner's end has cancelled the group
-	tasks     []string // at most 32
-	more      int      // how many more there were
-}
-
-// Error names the group and the tasks.
-func (e *cutOffError) Error() string {
-	if len(e.tasks) == 0 {
-		return prefix(e.group) + "dismissed before everything was done: stop a group, or wait for it"
-	}
-	names := strings.Join(e.tasks, ", ")
-	if e.more > 0 {
-		names += fmt.Sprintf(" and %d more", e.more)
-	}
-	return prefix(e.group) + "dismissed, which has cut off " + names + ": stop a group, or wait for it"
-}
-
-// Unwrap returns ErrDismissed.
-func (e *cutOffError) Unwrap() error { return ErrDismissed }
-
-// Daemon marks a task that serves the others: when the body and all ordinary
-// tasks of its scope have ended it is cancelled with [ErrDismissed], and then
-// joined like any other.
-//
-// An error that it, or anything started in it, returns after its scope has cancelled
-// it, by that or otherwise, is not a failure: "http: Server closed" and "signal:
-// killed" are how services stop. Observers are told of it. A panic raises as that of
-// any task; an error from before, and its own [Timeout] or [Heartbeat], are failures.
-// An error that must be heard belongs in an exit hook, its own or that of anything in
-// it; see [OnExit].
-func Daemon() TaskOption { return taskOption(func(t *taskOptions) { t.daemon = true }) }
 
 // dismissing notes that the owner of g dismisses it, and nobody has stopped it before.
 func (g *Group) dismissing() {

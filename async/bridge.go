@@ -82,12 +82,12 @@ func unused(scope context.Context, r bridge.Registration) bool {
 	x, _ := r.(*exitHook)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.unusedLocked(x)
+	return unusedLocked(s, x)
 }
 
 // unusedLocked reports whether nothing is left of what was done with the context
 // of s, but for the exit hook x, which may be nil.
-func (s *scope) unusedLocked(x *exitHook) bool {
+func unusedLocked(s *scope, x *exitHook) bool {
 	return s.live == 0 && s.promises == nil && s.tally == nil && s.std.Load() == nil &&
 		s.exits == x && (x == nil || x.next == nil)
 }
@@ -95,7 +95,7 @@ func (s *scope) unusedLocked(x *exitHook) bool {
 func rejectAccepted(future any, err error) {
 	t := &future.(work).future().t
 	if d := t.more.delivery; d != nil && d.decide() {
-		t.reject(err)
+		reject(t, err)
 	}
 }
 

@@ -44,22 +44,22 @@ func (s *scope) cancel(sg *stopError) (first bool) {
 		first = true
 	}
 	var few [4]toCancel
-	counts, below := s.cancelAlone(sg, few[:0])
+	counts, below := cancelAlone(s, sg, few[:0])
 	for n := len(below) - 1; n >= 0; n = len(below) - 1 {
 		c := below[n]
-		_, below = c.t.cancelWithOwner(c.sg, below[:n])
+		_, below = cancelWithOwner(c.t, c.sg, below[:n])
 	}
 	return first && counts
 }
 
 // cancelWithOwner cancels t alone because its owner was cancelled with sg. A
 // task that queues has no inner scope as a rule: it is skipped.
-func (t *task) cancelWithOwner(sg *stopError, below []toCancel) (bool, []toCancel) {
+func cancelWithOwner(t *task, sg *stopError, below []toCancel) (bool, []toCancel) {
 	if t.kind == kindPromise {
 		t.scope() // by which it is settled
 	}
 	if s := t.inner.Load(); s != nil {
-		return s.cancelAlone(sg, below)
+		return cancelAlone(s, sg, below)
 	}
 	t.skipIfQueued(sg)
 	return false, below
@@ -67,12 +67,12 @@ func (t *task) cancelWithOwner(sg *stopError, below []toCancel) (bool, []toCance
 
 // cancelAlone cancels s but nothing below it. It adds to below what is to be
 // cancelled next, and reports whether s was cancelled now and for sg.
-func (s *scope) cancelAlone(sg *stopError, below []toCancel) (bool, []toCancel) {
-	counts, first := s.lockToCancel(sg)
+func cancelAlone(s *scope, sg *stopError, below []toCancel) (bool, []toCancel) {
+	counts, first := lockToCancel(s, sg)
 	if counts == nil {
 		return first, below
 	}
-	todo, below := s.cancelLocked(counts, below)
+	todo, below := cancelLocked(s, counts, below)
 	s.mu.Unlock()
 	todo.do(s, counts)
 	return first, below
@@ -87,14 +87,14 @@ type aftermath struct {
 // cancelLocked notes that s is cancelled and returns what follows from it. Until
 // s.mu is unlocked no other cancellation can come between. The note comes
 // before the look at the children: see makeScope.
-func (s *scope) cancelLocked(sg *stopError, below []toCancel) (aftermath, []toCancel) {
+func cancelLocked(s *scope, sg *stopError, below []toCancel) (aftermath, []toCancel) {
 	s.cancelled = true
-	s.notifyLocked()
+	notifyLocked(s)
 	for p := s.promises; p != nil; p = p.next {
-		below = p.addToCancel(sg, below)
+		below = addToCancel(p, sg, below)
 	}
 	for c := s.children; c != nil; c = c.next { // the last one first, to be taken off last
-		below = c.addToCancel(sg, below)
+		below = addToCancel(c, sg, below)
 	}
 	if s.opts != nil && s.opts.left != nil {
 		s.opts.left.cancelledLocked(s, sg)
@@ -108,7 +108,7 @@ func (s *scope) cancelLocked(sg *stopError, below []toCancel) (aftermath, []toCa
 
 // addToCancel adds t to below if the cancellation of its owner, with sg, is to
 // walk to it.
-func (t *task) addToCancel(sg *stopError, below []toCancel) []toCancel {
+func addToCancel(t *task, sg *stopError, below []toCancel) []toCancel {
 	if t.cancelledWithOwner() && (t.inner.Load() != nil || t.mayQueue() || t.kind == kindPromise) {
 		below = append(below, toCancel{t, sg})
 	}
@@ -133,7 +133,7 @@ func (a aftermath) do(s *scope, sg *stopError) {
 // If s has a standard context that one has been cancelled by then, by us or by
 // what it is a child of. It wakes what waits for it, so s may have ended before
 // we have the lock again, although we were first.
-func (s *scope) lockToCancel(sg *stopError) (counts *stopError, first bool) {
+func lockToCancel(s *scope, sg *stopError) (counts *stopError, first bool) {
 	for {
 		s.mu.Lock()
 		if s.cancelled || s.ended {
@@ -158,13 +158,13 @@ func (s *scope) lockToCancel(sg *stopError) (counts *stopError, first bool) {
 			first = noted == sg && tally.Same(context.Cause(std.Context), sg.cause)
 		}
 		s.stopped() // notes why
-		first = first && s.credit()
+		first = first && credit(s)
 	}
 }
 
 // credit reports whether the caller is the first to ask: of those who have cancelled
 // the standard context of s at once, with the same cause, one was first.
-func (s *scope) credit() bool {
+func credit(s *scope) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := !s.credited

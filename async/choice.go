@@ -71,7 +71,7 @@ func settledChoice[R any](ctx context.Context, name string, value R, err error) 
 func (c *choice[T, R]) open(ctx context.Context) error {
 	c.init(kindChoice, nil)
 	c.f.t.self = c
-	return c.s.openWithoutHandler(ctx, &c.f.t, &c.m)
+	return openWithoutHandler(&c.s, ctx, &c.f.t, &c.m)
 }
 
 func (c *choice[T, R]) fn() any { return c.name }
@@ -244,6 +244,6 @@ func (c *choice[T, R]) release() {
 	for _, err := range errs { // of observers
 		c.f.t.owner.recordHookError(err)
 	}
-	c.s.seal()
+	seal(&c.s)
 	c.f.t.leave()
 }

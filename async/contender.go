@@ -2,8 +2,9 @@ package async
 
 import "time"
 
-// This file is the tasks of a choice, and how one that has ended offers itself
-// to be judged.
+// This file is the data of a choice and its contenders: how one that has ended offers itself to
+// be judged, and what becomes of it when the choice is decided. Every value is given to
+// somebody or discarded.
 
 // A contender is one task of a choice.
 type contender[T any] struct {
@@ -39,7 +40,7 @@ func (k *contender[T]) run() {
 func (k *contender[T]) finish() {
 	returned := k.f.t.exit == byReturn && k.f.err == nil
 	sg := k.f.t.end(k.f.err, &k.v)
-	k.f.t.observed(&k.v, sg)
+	tellEnd(&k.f.t, &k.v, sg)
 	if returned && k.v.err != nil {
 		k.discardValue()
 	}

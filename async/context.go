@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// This file makes a task a context. What it says is looked up until somebody
-// asks for Done; then a standard context is made, see stdcontext.go, and
-// package context pushes as it always does. So a task that never looks at its
-// context pays for none. Where the answers come from is in origin.go.
+// This file makes a task a context, and its scope, which is made on first need. What the
+// context says is looked up until somebody asks for Done; then a standard context is made,
+// see stdcontext.go, and package context pushes as it always does. So a task that never looks
+// at its context pays for none. Where the answers come from is in stopped.go.
 
 // Deadline returns the earliest deadline of the ctx that t was started with,
 // of what is around that, and of t's own time limit, which begins with the
@@ -47,7 +47,7 @@ func (t *task) Err() error {
 // that a derived context belongs to.
 func (t *task) Value(key any) any {
 	if key == cancelCtxKey {
-		return t.scope().cancelCtx()
+		return cancelCtx(t.scope())
 	}
 	if key == (scopeKey{}) {
 		return t
@@ -109,7 +109,7 @@ func (t *task) makeScope() *scope {
 }
 
 // notifyLocked tells all waits under the context of s that it is done.
-func (s *scope) notifyLocked() {
+func notifyLocked(s *scope) {
 	if w := s.parker.Load(); w != nil {
 		w.notify(gotStop)
 	}
@@ -124,7 +124,7 @@ func (s *scope) notifyLocked() {
 // is registered with: the context it watches, its timers, and the parker. What it
 // calls takes other locks, so that is done after unlocking. A cancellation that
 // comes at the same time finds ended, or is the one that counts.
-func (s *scope) seal() {
+func seal(s *scope) {
 	s.stopped() // notes it if what cancels s has not come to us yet
 	s.mu.Lock()
 	s.ended = true
@@ -136,7 +136,7 @@ func (s *scope) seal() {
 	std := s.std.Load()
 	s.sig.CompareAndSwap(nil, endedSignal)
 	s.cancelled = true
-	s.notifyLocked()
+	notifyLocked(s)
 	s.mu.Unlock()
 	for _, t := range timers {
 		t.Stop()
@@ -156,7 +156,7 @@ func (s *scope) seal() {
 // often there is none, and from now on none can be made.
 func (t *task) endUnrun() {
 	if !t.inner.CompareAndSwap(nil, endedScope) {
-		t.inner.Load().seal()
+		seal(t.inner.Load())
 	}
 	t.more.endStops(true)
 }

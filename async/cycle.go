@@ -35,7 +35,7 @@ var refusing mutex
 func (f *future) refuse(w *waiter, ring []edge) bool {
 	refusing.Lock()
 	defer refusing.Unlock()
-	if !allLast(ring) || !f.t.mayHang() {
+	if !allLast(ring) || !mayHang(&f.t) {
 		return false
 	}
 	f.removeWaiter(w)
@@ -103,17 +103,17 @@ func (f *future) selfCycle(me *task) error {
 // a search to know: not if f has started and awaited nothing. If it does later, it
 // sees us. me is nil if nobody knows who waits.
 func (f *future) mayLeadTo(me *task) bool {
-	return me != nil && (me == &f.t || !f.t.isLeaf())
+	return me != nil && (me == &f.t || !isLeaf(&f.t))
 }
 
 // cycleError returns the error of a wait of me for f that closes a ring. Its
 // text is one path from me to me: each task waits for the next, or the next is a
 // part of it.
 func cycleError(me *task, f *future, ring []edge) error {
-	me = me.whole()
+	me = wholeOf(me)
 	path := []*task{me, &f.t}
 	for _, e := range ring {
-		if by := e.by.whole(); by != path[len(path)-1] {
+		if by := wholeOf(e.by); by != path[len(path)-1] {
 			path = append(path, by)
 		}
 		path = append(path, &e.on.t)

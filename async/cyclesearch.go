@@ -32,10 +32,10 @@ func (s *cycleSearch) visit(t *task) bool {
 // choice, which settles when it is decided, is held up only by contenders that
 // it cannot do without.
 func (s *cycleSearch) holdsUp(t, u *task) bool {
-	for start := t; t != nil && t.level() >= u.level(); t = t.up() {
+	for start := t; t != nil && levelOf(t) >= levelOf(u); t = upFrom(t) {
 		s.left--
 		if t == u {
-			return t == start || t.mayHang()
+			return t == start || mayHang(t)
 		}
 	}
 	return false
@@ -43,7 +43,7 @@ func (s *cycleSearch) holdsUp(t, u *task) bool {
 
 // mayHang reports whether t cannot settle without what was started in it. That
 // is so for all but a choice that may yet be decided by another contender.
-func (t *task) mayHang() bool {
+func mayHang(t *task) bool {
 	return t.kind != kindChoice || t.self.(interface{ needsAllLeft() bool }).needsAllLeft()
 }
 
@@ -57,7 +57,7 @@ type step struct {
 // up. It returns the waits from f to there, in order, and whether it has seen
 // everything.
 func (s *cycleSearch) forward() (ring []edge, complete bool) {
-	if !s.f.t.mayHang() {
+	if !mayHang(&s.f.t) {
 		return nil, true
 	}
 	todo := []step{{&s.f.t, -1}}
@@ -77,7 +77,7 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 			}
 			// A leaf waits for nobody. If it does later, it sees our wait, which
 			// was registered before; so nothing is missed by passing it over.
-			if !on.isLeaf() && on.mayHang() && s.visit(on) {
+			if !isLeaf(on) && mayHang(on) && s.visit(on) {
 				todo = append(todo, step{on, i})
 			}
 		}
@@ -110,7 +110,7 @@ func (s *cycleSearch) waitsOf(at step, todo []step) []step {
 	}
 	for c := h.children; c != nil && s.left >= 0; c = c.next {
 		s.left--
-		if !c.isLeaf() {
+		if !isLeaf(c) {
 			todo = append(todo, step{c, at.after})
 		}
 	}
@@ -132,7 +132,7 @@ func (s *cycleSearch) backward() (ring []edge, complete bool) {
 	todo := []step{{s.me, -1}}
 	for i := 0; i < len(todo); i++ {
 		// What waits for anything that a task is part of waits for that task.
-		for t, inside := todo[i].t, false; t != nil; t, inside = t.up(), true {
+		for t, inside := todo[i].t, false; t != nil; t, inside = upFrom(t), true {
 			if s.left--; s.left < 0 {
 				return nil, false
 			}
@@ -142,7 +142,7 @@ func (s *cycleSearch) backward() (ring []edge, complete bool) {
 			if t.kind != kindChoice && !s.visit(t) {
 				break
 			}
-			if t.self == nil || t.self.future() == nil || inside && !t.mayHang() {
+			if t.self == nil || t.self.future() == nil || inside && !mayHang(t) {
 				continue
 			}
 			first := len(s.edges)
@@ -191,7 +191,7 @@ type edge struct {
 
 // lasts reports whether the wait goes on. If it does now, it has all the time
 // since it was seen, because a serial is used once.
-func (e *edge) lasts() bool { return e.w.waitsFor(e.serial) == e.on && e.on.t.mayHang() }
+func (e *edge) lasts() bool { return e.w.waitsFor(e.serial) == e.on && mayHang(&e.on.t) }
 
 // waitsFor returns the future that w waits for in the wait with that serial, nil
 // if that wait is over.
@@ -203,8 +203,8 @@ func (w *waiter) waitsFor(serial int64) *future {
 	return on
 }
 
-// whole returns the task that t is a run of, which has its name; t itself if it is none.
-func (t *task) whole() *task {
+// wholeOf returns the task that t is a run of, which has its name; t itself if it is none.
+func wholeOf(t *task) *task {
 	if t.kind == kindRun {
 		return t.owner.t
 	}
@@ -212,23 +212,23 @@ func (t *task) whole() *task {
 }
 
 // isLeaf reports whether t has started and awaited nothing so far.
-func (t *task) isLeaf() bool {
+func isLeaf(t *task) bool {
 	h := t.inner.Load()
 	return h == nil || h == endedScope
 }
 
-// up returns the task that t is part of, nil for none: what a scope has left
+// upFrom returns the task that t is part of, nil for none: what a scope has left
 // behind is no part of it.
-func (t *task) up() *task {
+func upFrom(t *task) *task {
 	if t.owner == nil || t.owner.abandoned.Load() {
 		return nil
 	}
 	return t.owner.t
 }
 
-// level returns how many tasks are around t, or less: no task is part of one whose
+// levelOf returns how many tasks are around t, or less: no task is part of one whose
 // level is greater.
-func (t *task) level() int32 {
+func levelOf(t *task) int32 {
 	if t.owner == nil {
 		return -1
 	}

@@ -110,12 +110,12 @@ func (r *root) left(ctx context.Context, cause error, look func() []*task) error
 
 // below returns what is registered at r, less what caller is part of.
 func (r *root) below(caller *task) []*task {
-	return slices.DeleteFunc(r.members(), caller.standsIn)
+	return slices.DeleteFunc(r.members(), func(t *task) bool { return standsIn(caller, t) })
 }
 
 // standsIn reports whether t is u or was started in it at any depth; also if u
 // stands at the root for a scope that has returned without its tasks.
-func (t *task) standsIn(u *task) bool {
+func standsIn(t, u *task) bool {
 	for ; t != nil; t = t.owner.task() {
 		if t == u || t.owner != nil && t.owner == u.inner.Load() {
 			return true
@@ -149,7 +149,7 @@ func (r *root) cancelBelow(caller *task) []*task {
 	tasks := r.below(caller)
 	for _, t := range tasks {
 		if t.kind != kindBody || t.more == nil || !t.more.shielded { // as inside cancelAll
-			t.cancelAll(canceled(ErrShutdown))
+			cancelAll(t, canceled(ErrShutdown))
 		}
 		if g, ok := t.self.(*Group); ok {
 			g.close()
@@ -171,7 +171,7 @@ func hooksRun(tasks []*task) bool {
 			return true
 		}
 		h.mu.Lock()
-		tasks = append(tasks, h.childrenLocked(func(*task) bool { return true })...)
+		tasks = append(tasks, childrenLocked(h, func(*task) bool { return true })...)
 		h.mu.Unlock()
 	}
 	return false
@@ -181,9 +181,9 @@ func hooksRun(tasks []*task) bool {
 // second is nil if r has no top.
 func (r *root) changes() (atRoot, inTop <-chan struct{}) {
 	if r.top != nil {
-		inTop = r.top.scope().change()
+		inTop = changeOf(r.top.scope())
 	}
-	return r.s.change(), inTop
+	return changeOf(&r.s), inTop
 }
 
 // waitFor waits until ok, which is asked whenever something at r has changed
@@ -224,13 +224,13 @@ func (r *root) outcome(left error) error {
 // whatever ctx it was started with, but for hooks and shielded stretches: these
 // have a time limit of their own. The join of a worker of package scheduler has
 // none, so it is cancelled, too. Only [Shutdown] does this.
-func (t *task) cancelAll(sg *stopError) {
+func cancelAll(t *task, sg *stopError) {
 	for all := []*task{t}; len(all) > 0; {
 		t, all = all[0], all[1:]
 		s := t.scope()
 		s.cancel(sg)
 		s.mu.Lock()
-		all = append(all, s.childrenLocked(func(c *task) bool { return c.more == nil || !c.more.shielded || c.isJoin() })...)
+		all = append(all, childrenLocked(s, func(c *task) bool { return c.more == nil || !c.more.shielded || isJoin(c) })...)
 		for p := s.promises; p != nil; p = p.next {
 			all = append(all, p)
 		}

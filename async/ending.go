@@ -32,7 +32,7 @@ func (t *task) end(err error, v *verdict) *stopError {
 		// has ended and refuses everything.
 		if t.inner.CompareAndSwap(nil, endedScope) { // nobody can start anything in t now
 			if p := asPanic(t.exit, err); p != nil {
-				t.owner.tellPanic(p)
+				tellPanic(t.owner, p)
 			}
 			v.leaf(t, err, sg)
 			return sg
@@ -50,7 +50,7 @@ func (s *scope) finish(exit exitKind, err error, v *verdict) {
 	s.returned()
 	var own tally.Body
 	if err != nil { // before the join: it cancels what is waited for
-		own = s.ownFailed(exit, err)
+		own = ownFailed(s, exit, err)
 	}
 	s.conclude(own, v)
 }
@@ -58,14 +58,14 @@ func (s *scope) finish(exit exitKind, err error, v *verdict) {
 // ownFailed records that the handler or body of s has failed, and cancels s. It does
 // neither if err is no failure: if it only repeats that s was cancelled, or is what a
 // daemon, or what stands in one, has returned after the daemon was told to stop.
-func (s *scope) ownFailed(exit exitKind, err error) tally.Body {
+func ownFailed(s *scope, exit exitKind, err error) tally.Body {
 	sg := s.t.stopped()
-	if exit == byReturn && sg != nil && (isEcho(err, sg) || s.inStoppedDaemon(sg.cause)) {
+	if exit == byReturn && sg != nil && (isEcho(err, sg) || inStoppedDaemon(s, sg.cause)) {
 		return tally.Body{Echo: true, Owes: s.t.givesValue(), Said: sg.said(err)}
 	}
 	v := verdict{err: err, panic: asPanic(exit, err), goexit: exit == byGoexit}
 	if v.panic != nil {
-		s.tellPanic(v.panic)
+		tellPanic(s, v.panic)
 	}
 	s.recordOutcome(&v, false)
 	return tally.Body{}
@@ -75,20 +75,20 @@ func (s *scope) ownFailed(exit exitKind, err error) tally.Body {
 // says, ends s, and writes the outcome to v. Once s is closed nothing can fail in it any
 // more but what still settles: see unclaimed.late.
 func (s *scope) conclude(own tally.Body, v *verdict) {
-	for again := true; again; again = s.runExits(own) || s.discardUnclaimed() || !s.close() {
+	for again := true; again; again = runExits(s, own) || discardUnclaimed(s) || !closeScope(s) {
 		for !s.join() { // perhaps of what a hook or a bare goroutine has started
 			if early := s.opts.left.abandon(s, own); early != nil {
 				*v = *early
 				return
 			}
 		}
-		s.takeUnclaimed()
+		takeUnclaimed(s)
 	}
-	s.takeUnclaimed() // of promises that were rejected or resolved meanwhile
-	s.discardUnclaimed()
-	s.sum(own, v)
-	s.tellRest(own, v)
-	s.seal()
+	takeUnclaimed(s) // of promises that were rejected or resolved meanwhile
+	discardUnclaimed(s)
+	sumUp(s, own, v)
+	tellRest(s, own, v)
+	seal(s)
 	s.t.more.endStops(s.t.kind == kindFork)
 }
 
@@ -96,7 +96,7 @@ func (s *scope) conclude(own tally.Body, v *verdict) {
 // beside a cancellation if s has ended well or with a panic, and what else went wrong if
 // s passes on a panic that a scope further in has raised, for that is not changed any
 // more.
-func (s *scope) tellRest(own tally.Body, v *verdict) {
+func tellRest(s *scope, own tally.Body, v *verdict) {
 	if v.err != nil && v.panic == nil {
 		return
 	}
@@ -106,7 +106,7 @@ func (s *scope) tellRest(own tally.Body, v *verdict) {
 		s.mu.Unlock()
 		return
 	}
-	sum := s.tally.Sum(s.endLocked(own, sg))
+	sum := s.tally.Sum(endLocked(s, own, sg))
 	s.mu.Unlock()
 	tellRestOf(s, &sum, sg, v)
 }
@@ -129,7 +129,7 @@ func tellRestOf(s *scope, sum *tally.Sum, sg *stopError, v *verdict) {
 // returned notes that the handler or body of s has come to its end: no abort
 // hook is called from here on, and no slot is needed.
 func (s *scope) returned() {
-	s.startMissedHook()
+	startMissedHook(s)
 	// The step to joining is made under the lock under which an abort hook is
 	// started: so a hook is started while the handler runs, or not at all.
 	s.mu.Lock()
@@ -151,7 +151,7 @@ func (s *scope) returned() {
 // startMissedHook starts the abort hook if the handler has returned so soon after
 // its context was cancelled that the cancelling goroutine has not come to the hook
 // yet. So whether the hook is called does not depend on which of the two is faster.
-func (s *scope) startMissedHook() {
+func startMissedHook(s *scope) {
 	if m := s.t.more; m == nil || m.onAbort == nil {
 		return
 	}
@@ -160,9 +160,9 @@ func (s *scope) startMissedHook() {
 	}
 }
 
-// close marks s as ended unless something new has been started. From here on
+// closeScope marks s as ended unless something new has been started. From here on
 // everything is refused, promises are abandoned and the context is done.
-func (s *scope) close() bool {
+func closeScope(s *scope) bool {
 	s.mu.Lock()
 	if s.live > 0 || s.exits != nil {
 		s.mu.Unlock()

@@ -65,20 +65,20 @@ func (d *delivery) decide() bool { return d.decided.CompareAndSwap(false, true) 
 
 // deliver hands t, which has its slot, to its executor. It blocks until that has
 // taken or refused it.
-func (t *task) deliver() {
+func deliver(t *task) {
 	if exploring {
 		defer starts("deliver", t)()
 	}
-	if d := t.more.delivery; t.isWanted() && !d.try(t) {
+	if d := t.more.delivery; isWanted(t) && !d.try(t) {
 		d.submit(t)
 	}
 }
 
 // launch hands t to its executor and returns when that has taken or refused it,
 // or t is cancelled.
-func (t *task) launch() {
-	t.beFindable()
-	if !t.isWanted() || t.more.delivery.try(t) {
+func launch(t *task) {
+	beFindable(t)
+	if !isWanted(t) || t.more.delivery.try(t) {
 		return
 	}
 	// On another goroutine, because Execute may block for longer than we want
@@ -99,7 +99,7 @@ func (t *task) launch() {
 
 // isWanted looks at the context of t, skips t if that is done, and reports
 // whether it is not.
-func (t *task) isWanted() bool {
+func isWanted(t *task) bool {
 	sg := t.stopped()
 	if sg != nil {
 		t.skipIfQueued(sg)
@@ -114,8 +114,8 @@ func (d *delivery) function(t *task) func() {
 		if !d.begun.CompareAndSwap(false, true) {
 			return
 		}
-		t.awaitSlot()
-		if t.isWanted() && d.decide() {
+		awaitSlot(t)
+		if isWanted(t) && d.decide() {
 			t.main()
 		}
 	}
@@ -158,7 +158,7 @@ func (d *delivery) ask(t *task, call func() error) (failed bool) {
 		switch {
 		case !failed:
 		case d.decide():
-			t.reject(err)
+			reject(t, err)
 		case v != nil:
 			// Not of t, which has begun or ended: it is not for us to hide.
 			if _, worker := d.ex.(bridge.Withdrawer); worker { // of what ran beside t
@@ -185,19 +185,19 @@ func misusedExecutor(t *task, value any) error {
 // skip settles t, which was cancelled because of sg before it ran. The cause is
 // the one that was seen when that was decided: to look again may find none yet,
 // if an inner scope is being made.
-func (t *task) skip(sg *stopError) {
+func skip(t *task, sg *stopError) {
 	t.endUnrun()
 	if d := t.more.delivery; d != nil {
 		if x, ok := d.ex.(bridge.Withdrawer); ok {
 			x.Withdraw(bridge.Token{})
 		}
 	}
-	t.owner.recordSkipped()
+	recordSkipped(t.owner)
 	t.self.unrun(&verdict{err: sg.asError(), echo: true, alone: true, cause: sg.cause})
 }
 
 // reject settles t, which its executor has refused.
-func (t *task) reject(err error) {
+func reject(t *task, err error) {
 	t.endUnrun()
 	rejected := &RejectedError{Task: t.name(), Err: err}
 	if why, worker := err.(*RejectedError); worker && why != nil && why.Worker != "" { // a pool behind the executor has refused

@@ -2,7 +2,7 @@ package async
 
 import "context"
 
-// This file is the word OnExit, and what its hooks are told. How they are run is in exithook.go.
+// This file is the word OnExit, and what its hooks are told. How they are run is in hooks.go.
 
 // OnExit registers f to be called when the scope of ctx ends: after every task
 // of it has ended, before Scope returns or the task settles. Hooks are called
@@ -52,15 +52,15 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 		return x.stop
 	}
 	s.mu.Unlock()
-	t.runLate(ctx, f)
+	runLate(t, ctx, f)
 	return func() bool { return false }
 }
 
 // runLate runs an exit hook of a task that has ended, in a shielded stretch at
 // the root, so that f may do whatever an exit hook may do.
-func (t *task) runLate(ctx context.Context, f func(ctx context.Context, outcome error) error) {
+func runLate(t *task, ctx context.Context, f func(ctx context.Context, outcome error) error) {
 	body := func(ctx context.Context) error { return f(ctx, ErrScopeEnded) }
-	o := &scopeOptions{name: "exit hook of " + t.name(), timeout: t.hookTimeout()}
+	o := &scopeOptions{name: "exit hook of " + t.name(), timeout: hookTimeoutOf(t)}
 	if err := runBody(ctx, body, o, true); err != nil {
 		t.home().report(err)
 	}

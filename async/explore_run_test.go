@@ -62,7 +62,7 @@ func (d daemons) excuse(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	leaf := ctx.(*task).inner.Load() == endedScope // why it was cancelled is not known any more
 	return slices.ContainsFunc(d, func(owner *scope) bool {
-		return leaf || cause == ErrDismissed || owner.stoppedWith(cause)
+		return leaf || cause == ErrDismissed || stoppedWith(owner, cause)
 	})
 }
 

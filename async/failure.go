@@ -7,7 +7,7 @@ import (
 )
 
 // This file hands what has gone wrong to the tally of a scope and does what that
-// decides. A failure takes three steps:
+// decides, and tells observers. A failure takes three steps:
 //
 //  1. The outcome is classified, and OnFailure or OnPanic asked. That may call
 //     users' code, so no lock is held.
@@ -34,12 +34,12 @@ func (s *scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 		s.mu.Unlock()
 		return true
 	}
-	decision := s.tallyLocked().Record(f)
+	decision := tallyLocked(s).Record(f)
 	if f.Class != tally.Echo && decision != tally.Ignored {
 		failedLocked(s)
 	}
 	if decision == tally.Fails {
-		s.alarmLocked() // of a group at the root nothing more: the root is told of it anyhow
+		alarmLocked(s) // of a group at the root nothing more: the root is told of it anyhow
 	}
 	s.mu.Unlock()
 	if decision == tally.Fails {
@@ -87,14 +87,14 @@ func (s *scope) recordHookErrorIf(first func() bool, err error) {
 func (s *scope) childFailed(t *task, v *verdict) {
 	var f tally.Fact
 	v.fact(s, &f)
-	t.quiet(v, &f)
-	t.nameFailure(&f)
+	noteQuiet(t, v, &f)
+	nameFailure(t, &f)
 	counts := true
 	switch {
-	case f.Class == tally.Panic && s.asksOnPanic(t):
-		counts = s.askOnPanic(t, v, &f)
+	case f.Class == tally.Panic && asksOnPanic(s, t):
+		counts = askOnPanic(s, t, v, &f)
 	case f.Class == tally.Failure && !f.Quiet && s.opts != nil && s.opts.onFailure != nil:
-		counts = s.askOnFailure(t, &f)
+		counts = askOnFailure(s, t, &f)
 	}
 	if f.Class == tally.Echo && !f.Quiet {
 		noteCutOff(t, v)
@@ -107,7 +107,7 @@ func (s *scope) childFailed(t *task, v *verdict) {
 // askOnFailure asks OnFailure about f, of the task t. It writes to f what is left to be
 // told, and reports false if that is nothing. If OnFailure itself panics, f counts as
 // if nobody had been asked.
-func (s *scope) askOnFailure(t *task, f *tally.Fact) bool {
+func askOnFailure(s *scope, t *task, f *tally.Fact) bool {
 	t.retire() // OnFailure is no part of the handler, and may wait for what queues
 	err := f.Err
 	answer := err
@@ -120,7 +120,7 @@ func (s *scope) askOnFailure(t *task, f *tally.Fact) bool {
 }
 
 // asksOnPanic reports whether s asks somebody about panics of t.
-func (s *scope) asksOnPanic(t *task) bool {
+func asksOnPanic(s *scope, t *task) bool {
 	return t.kind == kindGo && s.opts != nil && s.opts.onPanic != nil
 }
 
@@ -128,7 +128,7 @@ func (s *scope) asksOnPanic(t *task) bool {
 // panic. It writes to f what is left to be told, and reports false if that is nothing.
 // The errors of t beside a panic that does not count are told as if t had ended with
 // them.
-func (s *scope) askOnPanic(t *task, v *verdict, f *tally.Fact) bool {
+func askOnPanic(s *scope, t *task, v *verdict, f *tally.Fact) bool {
 	t.retire()   // OnPanic is no part of the handler, and may wait for what queues
 	p := v.panic // not v itself: the verdict of every Go task would be on the heap
 	for p != nil {
@@ -155,7 +155,7 @@ func (s *scope) askOnPanic(t *task, v *verdict, f *tally.Fact) bool {
 			f.Class, f.Err = tally.Goexit, ErrGoexit
 			return true
 		}
-		return rest != nil && (s.opts.onFailure == nil || s.askOnFailure(t, f))
+		return rest != nil && (s.opts.onFailure == nil || askOnFailure(s, t, f))
 	}
 	return false
 }
@@ -197,9 +197,9 @@ func failedLocked(s *scope) {
 	}
 }
 
-// tell calls every observer from the inside out; what goes wrong in one of
+// tellObservers calls every observer from the inside out; what goes wrong in one of
 // them is an error of s.
-func (s *scope) tell(e Event) {
+func tellObservers(s *scope, e Event) {
 	for o := s.observers; o != nil; o = o.outer {
 		if err := guard("observer", func() { o.o.Observe(e) }); err != nil {
 			s.recordHookError(err)
@@ -208,22 +208,22 @@ func (s *scope) tell(e Event) {
 }
 
 // tellPanic tells the observers of a panic, once on its way up.
-func (s *scope) tellPanic(p *PanicError) {
+func tellPanic(s *scope, p *PanicError) {
 	if s.observers != nil && p.of.observed.CompareAndSwap(false, true) {
-		s.tell(Event{Kind: EventPanic, Task: p.Task, Err: p})
+		tellObservers(s, Event{Kind: EventPanic, Task: p.Task, Err: p})
 	}
 }
 
-// observed tells the observers that t has ended.
-func (t *task) observed(v *verdict, sg *stopError) {
+// tellEnd tells the observers that t has ended.
+func tellEnd(t *task, v *verdict, sg *stopError) {
 	if t.owner == nil || t.owner.observers == nil || t.more == nil || t.more.restart != nil {
 		return
 	}
 	t.retire() // observers are no part of the handler
-	t.owner.tell(t.endEvent(v, sg))
+	tellObservers(t.owner, endEvent(t, v, sg))
 }
 
-func (t *task) endEvent(v *verdict, sg *stopError) Event {
+func endEvent(t *task, v *verdict, sg *stopError) Event {
 	e := Event{Kind: EventEnd, Task: t.name(), Duration: clock() - t.more.started, Err: v.err}
 	if sg != nil {
 		e.Cause = sg.cause
@@ -231,10 +231,10 @@ func (t *task) endEvent(v *verdict, sg *stopError) Event {
 	return e
 }
 
-// observe tells the observers that t starts.
-func (t *task) observe() {
+// tellStart tells the observers that t starts.
+func tellStart(t *task) {
 	if t.owner.observers != nil && t.more.restart == nil { // they are told of its runs
 		t.more.started = clock()
-		t.owner.tell(Event{Kind: EventStart, Task: t.name()})
+		tellObservers(t.owner, Event{Kind: EventStart, Task: t.name()})
 	}
 }

@@ -72,7 +72,7 @@ func ForkJoin[A, B any](ctx context.Context, items []A, f func(ctx context.Conte
 	for _, opt := range o.task {
 		opt.applyTask(&k.m.taskOptions)
 	}
-	if err := k.s.openWithoutHandler(ctx, &k.f.t, &k.m); err != nil {
+	if err := openWithoutHandler(&k.s, ctx, &k.f.t, &k.m); err != nil {
 		k.f.settleUnowned(err)
 		return &k.Future
 	}
@@ -150,7 +150,7 @@ func (k *forked[A, B]) doMany(w *worker[int]) (over bool) {
 	for {
 		i := w.item
 		value, err := k.work(&w.t, k.items[i])
-		if err != nil || !w.t.untouched() {
+		if err != nil || !untouched(&w.t) {
 			k.results[i].Value, w.err = value, err
 			return false
 		}
@@ -180,7 +180,7 @@ func (k *forked[A, B]) next(w *worker[int], v *verdict) (i int, ok bool) {
 func (k *forked[A, B]) more() (i int, ok bool) {
 	if sg := k.s.sig.Load(); sg != nil {
 		if int(k.begun.Load()) < len(k.items) && k.cut.CompareAndSwap(nil, sg) {
-			k.s.recordSkipped()
+			recordSkipped(&k.s)
 		}
 		return 0, false
 	}

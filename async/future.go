@@ -123,7 +123,7 @@ func (f *Future[T]) finish() {
 		f.f.err = nil
 	}
 	if t.more != nil {
-		t.observed(&v, sg)
+		tellEnd(t, &v, sg)
 		f.conclude(&v, succeeded)
 	} else {
 		f.f.settle(&v)

@@ -60,7 +60,7 @@ func Fail(ctx context.Context, err error) bool {
 	}
 	s := t.scope()
 	f := tally.Fact{Err: err}
-	if sg := t.stopped(); sg != nil && (isEcho(err, sg) || s.inStoppedDaemon(sg.cause)) {
+	if sg := t.stopped(); sg != nil && (isEcho(err, sg) || inStoppedDaemon(s, sg.cause)) {
 		f.Class = tally.Echo
 		f.Texts, f.TextsDropped = textsIn(err, echo.Stop{Err: sg.err, Cause: sg.cause})
 	}

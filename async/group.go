@@ -69,19 +69,19 @@ func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 	if o != nil {
 		g.m.name, g.m.timeout, g.m.stops = o.name, o.timeout, o.stops
 	}
-	s.standIn(ctx, t, &g.m)
+	standIn(s, ctx, t, &g.m)
 	if o != nil {
-		s.setOptions(o)
+		setOptions(s, o)
 	}
-	if !s.enroll() {
+	if !enroll(s) {
 		s.ended = true
 		g.f.settleUnowned(nil)
 		return g
 	}
 	if o != nil {
-		s.startClocks()
+		startClocks(s)
 	}
-	t.observe()
+	tellStart(t)
 	return g
 }
 
@@ -237,7 +237,7 @@ func (g *Group) end() {
 	t := &g.f.t
 	var v verdict
 	g.s.finish(byReturn, nil, &v)
-	t.observed(&v, g.s.signal())
+	tellEnd(t, &v, g.s.signal())
 	g.s.mu.Lock()
 	asked := v.echo && g.wasAskedLocked(v.cause)
 	g.s.mu.Unlock()
@@ -295,7 +295,7 @@ func (g *Group) outcome() error {
 
 // stillThere returns the error of a wait that ended before g, because of ctx.
 func (g *Group) stillThere(ctx context.Context, why error) error {
-	left := g.s.stragglers()
+	left := stragglersOf(&g.s)
 	if len(left.Left) == 0 { // g is about to end
 		return why
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-// This file runs hooks: what users have us call beside their tasks, or after
-// them. Those of a scope's end are in exithook.go, those of stalls in
-// straggler.go.
+// This file runs hooks: those of users that are called beside a task or at the end of a
+// scope, and what other packages of ours do at that end.
 
 // A hook is a task of kind kindHook on a goroutine of its own, with the values of
 // its scope, a time limit of its own, and a scope that joins it. Nothing that
@@ -31,15 +30,15 @@ func (s *scope) initHook(g *goTask, w work, what string, f func(context.Context)
 	g.handler = f
 	g.t.self, g.t.kind, g.t.owner = w, kindHook, s
 	g.t.equip(&more{shielded: true}, nil)
-	g.t.more.told = func(*scope) func() { return g.t.timeIsUp }
+	g.t.more.told = func(*scope) func() { return func() { timeIsUp(&g.t) } }
 	g.t.more.name = what + " of " + s.t.name()
-	g.t.more.timeout = s.t.hookTimeout()
+	g.t.more.timeout = hookTimeoutOf(s.t)
 }
 
 // countOut takes a hook out of those that Shutdown waits for: it has ended, or
 // its time is up. The first of the two counts. What has overrun is a straggler
 // like any other from then on.
-func (t *task) countOut() {
+func countOut(t *task) {
 	if t.more.countedOut.CompareAndSwap(false, true) {
 		t.owner.hooksInTime.Add(-1)
 		t.owner.home.wake()
@@ -49,22 +48,22 @@ func (t *task) countOut() {
 // timeIsUp is called when the context of the hook t is cancelled. A scope with
 // DetachAfter may have waited for just this: either giveUp finds the hook counted
 // out, or we find that it has given up, both under the lock of the scope.
-func (t *task) timeIsUp() {
-	t.countOut()
+func timeIsUp(t *task) {
+	countOut(t)
 	s := t.owner
 	s.mu.Lock()
 	if _, exit := t.self.(*exitRun); exit && !s.cancelled && s.opts != nil && s.opts.left != nil {
 		s.opts.left.overranLocked(s) // else it was told when s was cancelled
 	}
-	if s.joiner != nil && s.mayLeaveLocked() {
+	if s.joiner != nil && mayLeaveLocked(s) {
 		s.joiner.notify(gotSettled) // as when the time is up, which has been before
 	}
 	s.mu.Unlock()
 }
 
-// hookTimeout returns how long hooks of t may take: what the task says, else
+// hookTimeoutOf returns how long hooks of t may take: what the task says, else
 // the nearest scope around it.
-func (t *task) hookTimeout() time.Duration {
+func hookTimeoutOf(t *task) time.Duration {
 	if m := t.more; m != nil && m.hookTimeout > 0 {
 		return m.hookTimeout
 	}
@@ -79,7 +78,7 @@ func (t *task) hookTimeout() time.Duration {
 // abortHookLocked registers the abort hook of s's task, if this is the moment for it, and
 // returns what starts it.
 func abortHookLocked(s *scope) (start func()) {
-	call := s.abortCallLocked()
+	call := abortCallLocked(s)
 	if call == nil {
 		return nil
 	}
@@ -91,7 +90,7 @@ func abortHookLocked(s *scope) (start func()) {
 // abortCallLocked returns the call of the abort hook of s's task if this is the moment for
 // it: the context is cancelled and the handler runs. The flag makes it the only one; mu
 // orders it before the handler's return or leaves it out.
-func (s *scope) abortCallLocked() func(context.Context) error {
+func abortCallLocked(s *scope) func(context.Context) error {
 	m := s.t.more
 	sg := s.sig.Load()
 	if m.onAbort == nil || m.hooked || sg == nil || s.t.state.Load() != stateRunning {
@@ -194,7 +193,7 @@ func (x *exitHook) Renew(scope context.Context) bool {
 
 // takeExit takes the exit hook that was registered last off the list of s, nil
 // if there is none.
-func (s *scope) takeExit() *exitHook {
+func takeExit(s *scope) *exitHook {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.exits
@@ -212,18 +211,18 @@ func (s *scope) takeExit() *exitHook {
 // It is called again and again until nothing is left: a hook may register more,
 // and so may a bare goroutine. Either is seen before the scope is closed, because
 // the list and the ended flag share one lock.
-func (s *scope) runExits(own tally.Body) bool {
+func runExits(s *scope, own tally.Body) bool {
 	for ran := false; ; ran = true {
-		x := s.takeExit()
+		x := takeExit(s)
 		if x == nil {
 			return ran
 		}
 		v := verdict{err: s.returnedErr}
 		if v.err == nil {
-			s.sum(own, &v)
+			sumUp(s, own, &v)
 		}
-		how, outcome := s.ending(v.err)
-		h := s.exitRun(x, how, outcome)
+		how, outcome := endingOf(s, v.err)
+		h := newExitRun(s, x, how, outcome)
 		if h == nil {
 			continue
 		}
@@ -234,13 +233,13 @@ func (s *scope) runExits(own tally.Body) bool {
 		if !s.join() {
 			return true
 		}
-		s.takeUnclaimed()
+		takeUnclaimed(s)
 	}
 }
 
-// exitRun returns the task that runs x; nil if telling an Ender is all there is
+// newExitRun returns the task that runs x; nil if telling an Ender is all there is
 // to do. It tells an Ender at once.
-func (s *scope) exitRun(x *exitHook, how Ending, outcome error) *exitRun {
+func newExitRun(s *scope, x *exitHook, how Ending, outcome error) *exitRun {
 	h := new(exitRun)
 	if x.ender == nil {
 		s.initHook(&h.goTask, h, "exit hook", func(ctx context.Context) error {
@@ -257,7 +256,7 @@ func (s *scope) exitRun(x *exitHook, how Ending, outcome error) *exitRun {
 	h.joiner = j
 	s.initHook(&h.goTask, h, "end of "+j.Name(), j.Join)
 	h.t.more.timeout = 0
-	h.t.countOut() // it takes as long as it takes, so Shutdown does not wait for it as for a hook
+	countOut(&h.t) // it takes as long as it takes, so Shutdown does not wait for it as for a hook
 	return h
 }
 
@@ -269,10 +268,10 @@ func (h *exitRun) lookAtClock() {
 	}
 }
 
-// ending returns how s, whose outcome so far is given, is ending, and what its exit
+// endingOf returns how s, whose outcome so far is given, is ending, and what its exit
 // hooks are told. A scope that was cancelled does not end well, whatever its body has
 // returned.
-func (s *scope) ending(outcome error) (Ending, error) {
+func endingOf(s *scope, outcome error) (Ending, error) {
 	sg := s.t.stopped()
 	switch {
 	case sg == nil && outcome == nil:
@@ -280,7 +279,7 @@ func (s *scope) ending(outcome error) (Ending, error) {
 	case sg == nil:
 		return Failed, outcome
 	}
-	own := s.broughtOn(sg)
+	own := broughtOn(s, sg)
 	switch outcome.(type) {
 	case nil, *stopError:
 		outcome = &stopError{err: sg.err, cause: sg.cause, own: own}

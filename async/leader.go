@@ -1,6 +1,6 @@
 package async
 
-// This file is about tasks whose end ends their scope.
+// This file is about tasks whose end ends their scope, and tasks that end with it.
 
 // Leader marks a task that the scope is there for, the inverse of [Daemon]: when it
 // has ended without a failure, and all that it started with it, the body and the

@@ -9,13 +9,14 @@ import (
 )
 
 // This file says who is left of a scope: stragglers, tasks that still run when it is asked,
-// told to stop and not gone, or never told. It only looks.
+// told to stop and not gone, or never told. It only looks, but for the alarm of a panic that
+// waits to be raised.
 
-// stragglers returns what is left of s: its own body, too, if that still runs, as
+// stragglersOf returns what is left of s: its own body, too, if that still runs, as
 // after a cancellation it may. Nothing is changed by asking.
-func (s *scope) stragglers() *StragglerError {
+func stragglersOf(s *scope) *StragglerError {
 	s.mu.Lock()
-	left := s.childrenLocked(func(*task) bool { return true })
+	left := childrenLocked(s, func(*task) bool { return true })
 	s.mu.Unlock()
 	if s.t.kind == kindBody && s.t.state.Load() == stateRunning {
 		left = append(left, s.t)
@@ -33,9 +34,9 @@ func (s *scope) stragglers() *StragglerError {
 // takes; a task that ends meanwhile may be named.
 func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 	e := &StragglerError{Scope: s.t.name(), Cause: cause}
-	running, later := runningOf(s, tasks, cause == nil), s.joinersLeft()
+	running, later := runningOf(s, tasks, cause == nil), joinersLeft(s)
 	if len(running)+len(later) == 0 { // a handler has returned, and what it left is being discarded
-		running = slices.DeleteFunc(tasks, func(t *task) bool { return t.isNotLeft(cause == nil) })
+		running = slices.DeleteFunc(tasks, func(t *task) bool { return isNotLeft(t, cause == nil) })
 	}
 	if n := len(running) - maxListed; n > 0 {
 		running, e.More = running[:maxListed], n
@@ -67,7 +68,7 @@ func (e *StragglerError) add(left []bridge.Left, state State, stacks *look) {
 
 // joinersLeft returns what still runs of the joiners whose turn to end has not
 // come: of a cancelled scope they run beside its tasks.
-func (s *scope) joinersLeft() (left []bridge.Left) {
+func joinersLeft(s *scope) (left []bridge.Left) {
 	var joiners []bridge.Joiner
 	s.mu.Lock()
 	for x := s.exits; x != nil; x = x.next {
@@ -95,10 +96,10 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 	for len(todo) > 0 {
 		t := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if t.isNotLeft(noDaemons) {
+		if isNotLeft(t, noDaemons) {
 			continue
 		}
-		runs := t.state.Load() < stateJoining && t.isNamed()
+		runs := t.state.Load() < stateJoining && isNamed(t)
 		if h := t.inner.Load(); h != nil && h != s && h != endedScope {
 			h.mu.Lock()
 			for c := h.children; c != nil; c = c.next { // the one started last comes first
@@ -115,12 +116,12 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 
 // isNotLeft reports whether t is no straggler: a call of OnStall that is in time, which
 // says what is left, and, if noDaemons says so, a daemon that nobody has told to go.
-func (t *task) isNotLeft(noDaemons bool) bool {
-	return t.isStallInTime() || noDaemons && t.more != nil && t.more.daemon && t.stopped() == nil
+func isNotLeft(t *task, noDaemons bool) bool {
+	return isStallInTime(t) || noDaemons && t.more != nil && t.more.daemon && t.stopped() == nil
 }
 
 // isStallInTime reports whether t is a call of OnStall whose time is not up.
-func (t *task) isStallInTime() bool {
+func isStallInTime(t *task) bool {
 	if _, stall := t.self.(*stallHook); !stall {
 		return false
 	}
@@ -130,7 +131,7 @@ func (t *task) isStallInTime() bool {
 
 // isNamed reports whether t is named while it runs, and not only what was started
 // in it. A group is until it is told to stop: that nobody has is what is wrong.
-func (t *task) isNamed() bool {
+func isNamed(t *task) bool {
 	switch t.kind {
 	case kindLeft, kindFork, kindRun: // of a run its task is named
 		return false
@@ -142,23 +143,23 @@ func (t *task) isNamed() bool {
 }
 
 // alarmLocked has the panic that s is to raise printed if that takes long.
-func (s *scope) alarmLocked() {
+func alarmLocked(s *scope) {
 	p := s.tally.FirstPanic()
 	if p == nil || s.alarm != nil || s.t.kind == kindRoot {
 		return
 	}
-	s.alarm = time.AfterFunc(panicPatience, func() { s.printLate(p.(*PanicError)) })
+	s.alarm = time.AfterFunc(panicPatience, func() { printLate(s, p.(*PanicError)) })
 }
 
 // printLate prints a panic that has waited long for its scope to end, once.
-func (s *scope) printLate(p *PanicError) {
+func printLate(s *scope, p *PanicError) {
 	if p.of.printed.CompareAndSwap(false, true) {
-		s.home.printLate(p, s.t.name(), s.stragglers())
+		s.home.printLate(p, s.t.name(), stragglersOf(s))
 	}
 }
 
 // isJoin reports whether t joins something of another package of ours.
-func (t *task) isJoin() bool {
+func isJoin(t *task) bool {
 	h, exit := t.self.(*exitRun)
 	return exit && h.joiner != nil
 }
@@ -167,7 +168,7 @@ func (t *task) isJoin() bool {
 // left: DetachAfter has passed, and Scope has not returned yet. An exit hook that is in
 // time is waited for; its deadline is its own. So is a call of OnStall, if nothing else
 // is left.
-func (s *scope) mayLeaveLocked() (may bool) {
+func mayLeaveLocked(s *scope) (may bool) {
 	if !s.gaveUp || s.returnedErr != nil {
 		return false
 	}
@@ -175,7 +176,7 @@ func (s *scope) mayLeaveLocked() (may bool) {
 		if _, exit := c.self.(*exitRun); exit && !c.more.countedOut.Load() {
 			return false
 		}
-		may = may || !c.isStallInTime()
+		may = may || !isStallInTime(c)
 	}
 	return may
 }

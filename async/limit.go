@@ -44,7 +44,7 @@ func actOn(answer []grant) {
 		if g.Wait != nil {
 			g.Wait.Owner.notify(gotSettled | gotSlot)
 		} else {
-			go g.Task.Owner.startInTurn()
+			go startInTurn(g.Task.Owner)
 		}
 	}
 }
@@ -70,8 +70,8 @@ func (l *limiter) newMoreWithSlot(t *task, depth int32) *more {
 // done. It may have been cancelled before it comes to be submitted, and its slot
 // retired; then nothing is left to do.
 func (t *task) submit() {
-	t.beFindable()
-	if t.more.delivery != nil && !t.isWanted() {
+	beFindable(t)
+	if t.more.delivery != nil && !isWanted(t) {
 		return
 	}
 	s, l := t.more.slot, t.owner.limit
@@ -81,7 +81,7 @@ func (t *task) submit() {
 	l.mu.Unlock()
 	switch {
 	case granted && s.ByExecutor:
-		go t.deliver()
+		go deliver(t)
 	case granted:
 		go t.main()
 	default:
@@ -97,7 +97,7 @@ func (t *task) submit() {
 // a ctx that decides alone when it is cancelled: the inner scope listens to that.
 // Any other queues without: the cancellation of its owner finds it among the
 // children.
-func (t *task) beFindable() {
+func beFindable(t *task) {
 	if t.derived() != nil {
 		t.scope()
 	}
@@ -117,13 +117,13 @@ func (t *task) skipIfQueued(sg *stopError) {
 	if t.more == nil || t.state.Load() != stateQueued {
 		return
 	}
-	if d := t.more.delivery; d != nil && d.decide() || d == nil && t.withdraw() {
-		t.skip(sg)
+	if d := t.more.delivery; d != nil && d.decide() || d == nil && withdraw(t) {
+		skip(t, sg)
 	}
 }
 
 // withdraw takes t out of the queue; false if it is not there, or not any more.
-func (t *task) withdraw() bool {
+func withdraw(t *task) bool {
 	s := t.more.slot
 	if s == nil {
 		return false
@@ -141,14 +141,14 @@ func (t *task) withdraw() bool {
 // startInTurn is the goroutine of a task that has queued and has its slot now.
 // It looks at the context once more: a cancellation that came after the slot did
 // not find the task in the queue.
-func (t *task) startInTurn() {
+func startInTurn(t *task) {
 	if exploring {
 		defer starts("begin", t)()
 	}
 	if t.more.delivery != nil {
-		t.deliver()
+		deliver(t)
 	} else if sg := t.stopped(); sg != nil {
-		t.skip(sg)
+		skip(t, sg)
 	} else {
 		t.main()
 	}
@@ -157,7 +157,7 @@ func (t *task) startInTurn() {
 // awaitSlot is called on the executor's goroutine before t runs there. If the
 // slot was given to another meanwhile, it blocks until t has one again, or has
 // been cancelled.
-func (t *task) awaitSlot() {
+func awaitSlot(t *task) {
 	s := t.more.slot
 	if s == nil {
 		return
@@ -181,11 +181,11 @@ func (t *task) awaitSlot() {
 // of t.
 func (t *task) retire() {
 	if t.more != nil && t.more.slot != nil { // measured: so it costs nothing where there is no Limit
-		t.retireSlot()
+		retireSlot(t)
 	}
 }
 
-func (t *task) retireSlot() {
+func retireSlot(t *task) {
 	var room grants
 	l := t.owner.limit
 	l.mu.Lock()
@@ -198,7 +198,7 @@ func (t *task) retireSlot() {
 // slotInUse returns the slot that code with the context of t runs in, nil if
 // there is none. A body has none of its own: it runs on the goroutine of the
 // task that opened its scope.
-func (t *task) slotInUse() *slot {
+func slotInUse(t *task) *slot {
 	if h := t.inner.Load(); h != nil {
 		return h.slot
 	}
@@ -214,7 +214,7 @@ func (t *task) slotInUse() *slot {
 // what w waits for: lendSlot calls no code of users.
 func (t *task) lendSlot(w *waiter) {
 	w.slot = nil
-	s := t.slotInUse()
+	s := slotInUse(t)
 	if s == nil {
 		return
 	}

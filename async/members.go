@@ -1,5 +1,8 @@
 package async
 
+// This file is what a scope owns: how members come and leave, how the scope waits for them,
+// and how daemons, groups and leaders end it.
+
 // add makes t a child of s. Registering, counting and the ended flag share
 // one lock, so a task is either joined or refused.
 //
@@ -68,7 +71,7 @@ func (s *scope) leave(t *task) {
 		s.joiner.settled()
 	}
 	if s.changed != nil {
-		s.wakeLocked()
+		wakeLocked(s)
 	}
 	if s.leftAtRoot != nil && s.live <= s.daemons {
 		// leftAtRoot is taken under the lock, so that s is ended once. Exit hooks run there:
@@ -88,7 +91,7 @@ func (s *scope) leave(t *task) {
 func (s *scope) join() bool {
 	for {
 		s.mu.Lock()
-		daemons := s.strayDaemonsLocked()
+		daemons := strayDaemonsLocked(s)
 		switch {
 		case s.live == 0:
 			s.mu.Unlock()
@@ -103,12 +106,12 @@ func (s *scope) join() bool {
 			for _, d := range daemons {
 				d.dismiss()
 			}
-		case s.mayLeaveLocked():
+		case mayLeaveLocked(s):
 			s.mu.Unlock()
 			return false
 		default:
 			s.mu.Unlock()
-			s.parkJoiner()
+			parkJoiner(s)
 		}
 	}
 }
@@ -116,11 +119,11 @@ func (s *scope) join() bool {
 // strayDaemonsLocked returns the daemons and groups that are to be told that s is done:
 // once nobody else is left, those that were not told yet. Each is told once: one
 // that is about to leave can not be cancelled any more, and shows no sign of it.
-func (s *scope) strayDaemonsLocked() []*task {
+func strayDaemonsLocked(s *scope) []*task {
 	if s.live == 0 || s.live > s.daemons {
 		return nil
 	}
-	return s.childrenLocked(func(t *task) bool {
+	return childrenLocked(s, func(t *task) bool {
 		return t.isDismissible() && !t.more.dismissed
 	})
 }
@@ -128,13 +131,13 @@ func (s *scope) strayDaemonsLocked() []*task {
 // parkJoiner waits until there may be news for join. The waiter is not the
 // scope's parker: a bare goroutine that uses our ctx may hold that. What was left
 // behind lends no slot: it would be that of the caller, who has gone on.
-func (s *scope) parkJoiner() {
+func parkJoiner(s *scope) {
 	w := waiters.Get().(*waiter)
 	// A task leaves under the lock: it did so before, and is seen here, or finds the
 	// joiner. The slot is lent under it, too, or what waits for it could start between,
 	// and go before those whose wait is over.
 	s.mu.Lock()
-	if s.live == 0 || s.mayLeaveLocked() || len(s.strayDaemonsLocked()) > 0 {
+	if s.live == 0 || mayLeaveLocked(s) || len(strayDaemonsLocked(s)) > 0 {
 		s.mu.Unlock()
 		w.recycle(s, false, true)
 		return

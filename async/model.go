@@ -127,7 +127,7 @@ type verdict struct {
 
 	// echo: err says only that it was cancelled with cause. Whether it counts is
 	// for the owner to say: only if the owner was cancelled with the same cause is
-	// there nothing new in it, see isEcho.
+	// there nothing new in it, see repeatsStop.
 	echo bool
 	// alone: err says only what the handler has returned, or why it was cancelled;
 	// nothing of what it has started. Only of that a daemon is excused.

@@ -10,7 +10,8 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file names tasks, for errors, events and lists of what is left.
+// This file names tasks, for errors, events and lists of what is left, and failures by the
+// tasks whose they are.
 
 // name returns the name that was given to t, or that of its function.
 func (t *task) name() string { return t.naming().in(t.owner) }
@@ -70,7 +71,7 @@ func lateStart(t *task, late string) error {
 // nameFailure has f, of t, listed in the tally of the owner with the name that t was
 // given, so that the text of a list says whose each failure is. Goexit, which says
 // nothing else, is listed with the name of the function.
-func (t *task) nameFailure(f *tally.Fact) {
+func nameFailure(t *task, f *tally.Fact) {
 	n, s := t.naming(), t.owner
 	if f.Err == nil || n.given == "" && f.Err != error(ErrGoexit) {
 		return

@@ -2,6 +2,8 @@ package async
 
 import "time"
 
+// This file is what observers are told. They are told in failure.go.
+
 // An Observer is told what happens in a scope; see [Observe]. It is called by
 // the goroutines of the tasks, possibly several at once, with no lock held.
 // What goes wrong in an observer is an error of the scope.

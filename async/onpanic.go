@@ -1,6 +1,6 @@
 package async
 
-// This file asks a scope about the panics of its Go tasks.
+// This file is the options that decide which failures of its Go tasks fail a scope.
 
 // OnPanic asks f about the panic of every [Go] task of the scope, when the task and
 // what it has started have ended. What f returns decides:

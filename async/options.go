@@ -33,7 +33,7 @@ type taskOptions struct {
 	grace       time.Duration
 	hookTimeout time.Duration // 0: defaultHookTimeout
 	onAbort     func(ctx context.Context, cause error) error
-	told        func(s *scope) (after func()) // nil: the task does nothing when it is cancelled; see scope.cancelLocked
+	told        func(s *scope) (after func()) // nil: the task does nothing when it is cancelled; see cancelLocked
 	discard     any                           // func(T), checked against the future's type
 	daemon      bool
 	leader      bool

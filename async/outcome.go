@@ -109,19 +109,19 @@ func joined(t *task, errs []error, dropped int) error {
 	return oneError(t, &sum, nil)
 }
 
-// sum writes to v how s has gone so far. own is how its handler or body ended. It
+// sumUp writes to v how s has gone so far. own is how its handler or body ended. It
 // changes nothing but v, so it may be asked before the end: for the exit hooks.
 //
 // Most often there is no more to say than that s was cancelled. Measured, the frames
 // of what follows make the stacks of small tasks grow, which costs more than the task.
-func (s *scope) sum(own tally.Body, v *verdict) {
+func sumUp(s *scope, own tally.Body, v *verdict) {
 	sg := s.t.stopped() // before the lock is taken: contexts may be a user's
 	s.mu.Lock()
 	quiet := s.tally == nil
 	s.mu.Unlock()
 	switch {
 	case !quiet, own.Echo && (s.t.isScope() || own.Said != nil):
-		s.sumAll(own, sg, v)
+		sumAll(s, own, sg, v)
 		return
 	case own.Echo:
 		v.err, v.echo, v.alone = sg.asError(), true, true
@@ -129,12 +129,12 @@ func (s *scope) sum(own tally.Body, v *verdict) {
 	v.cause = sg.because()
 }
 
-// sumAll is sum for a scope of which there is more to say. s was cancelled with sg.
-func (s *scope) sumAll(own tally.Body, sg *stopError, v *verdict) {
+// sumAll is sumUp for a scope of which there is more to say. s was cancelled with sg.
+func sumAll(s *scope, own tally.Body, sg *stopError, v *verdict) {
 	s.mu.Lock()
-	sum := s.tally.Sum(s.endLocked(own, sg))
+	sum := s.tally.Sum(endLocked(s, own, sg))
 	s.mu.Unlock()
-	if sum.Cause != nil && s.broughtOn(sg) {
+	if sum.Cause != nil && broughtOn(s, sg) {
 		sg = &stopError{err: sg.err, cause: sg.cause, own: true}
 	}
 	v.of(s.t, &sum, sg)
@@ -142,7 +142,7 @@ func (s *scope) sumAll(own tally.Body, sg *stopError, v *verdict) {
 
 // endLocked returns what the tally of s, which was cancelled with sg, is to know of
 // the end of s.
-func (s *scope) endLocked(own tally.Body, sg *stopError) tally.End {
+func endLocked(s *scope, own tally.Body, sg *stopError) tally.End {
 	cause := sg.because()
 	return tally.End{Body: own, Cause: cause, Led: s.led && tally.Same(cause, ErrDismissed)}
 }
@@ -165,7 +165,7 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 		return
 	case v.goexit:
 		f.Class = tally.Goexit
-	case s.isEcho(v), v.alone && s.inStoppedDaemon(v.cause):
+	case repeatsStop(s, v), v.alone && inStoppedDaemon(s, v.cause):
 		f.Class = tally.Echo
 		stop := echo.Stop{Err: context.Canceled, Cause: v.cause}
 		if sg := s.t.stopped(); sg != nil {
@@ -176,21 +176,21 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 	}
 	// The list of a scope inside s, which was cancelled with s: s tells the cause
 	// itself, so of the list only the errors are taken over, and the texts.
-	if list != nil && s.hasTold(list.Cause) {
+	if list != nil && hasTold(s, list.Cause) {
 		f.Errs, f.Dropped, f.Texts, f.TextsDropped = failuresOf(list), list.Dropped, list.Stopped, list.DroppedStopped
 	}
 }
 
 // hasTold reports whether s has told its tasks to stop for cause: it was cancelled, or
 // has dismissed its daemons.
-func (s *scope) hasTold(cause error) bool {
-	return cause != nil && (cause == ErrDismissed || s.stoppedWith(cause))
+func hasTold(s *scope, cause error) bool {
+	return cause != nil && (cause == ErrDismissed || stoppedWith(s, cause))
 }
 
 // stoppedWith reports whether s, or a scope around it, was cancelled with
 // cause. When something further out was cancelled at the same time for another
 // cause, a child may have heard of that first.
-func (s *scope) stoppedWith(cause error) bool {
+func stoppedWith(s *scope, cause error) bool {
 	for ; s != nil; s = s.t.owner {
 		if sg := s.t.stopped(); sg == nil || tally.Same(sg.cause, cause) {
 			return sg != nil
@@ -201,7 +201,7 @@ func (s *scope) stoppedWith(cause error) bool {
 
 // broughtOn reports whether s was cancelled with sg for something of its own:
 // a failure inside, its time limit, or what watches it.
-func (s *scope) broughtOn(sg *stopError) bool {
+func broughtOn(s *scope, sg *stopError) bool {
 	s.mu.Lock()
 	own := s.tally.Own(sg.cause)
 	s.mu.Unlock()
@@ -210,33 +210,33 @@ func (s *scope) broughtOn(sg *stopError) bool {
 	}
 	switch sg.cause.(type) {
 	case *TimeoutError, *WatchdogError:
-		return !s.t.inheritedCause(sg.cause)
+		return !inheritedCause(s.t, sg.cause)
 	}
 	return false
 }
 
 // inheritedCause reports whether anything around t was cancelled with cause.
-func (t *task) inheritedCause(cause error) bool {
+func inheritedCause(t *task, cause error) bool {
 	sg := t.stoppedFromAbove()
 	return sg != nil && tally.Same(sg.cause, cause)
 }
 
-// isEcho reports that a child's outcome only repeats that s was cancelled.
-func (s *scope) isEcho(v *verdict) bool { return v.echo && s.stoppedWith(v.cause) }
+// repeatsStop reports that a child's outcome only repeats that s was cancelled.
+func repeatsStop(s *scope, v *verdict) bool { return v.echo && stoppedWith(s, v.cause) }
 
 // stoppedDaemon reports whether t is a daemon that its owner has told to stop for cause:
 // the owner has dismissed t, or was cancelled. What the handler of t returns then is how
 // services stop, and no failure.
-func (t *task) stoppedDaemon(cause error) bool {
+func stoppedDaemon(t *task, cause error) bool {
 	if cause == nil || t.more == nil || !t.more.daemon {
 		return false
 	}
-	return tally.Same(cause, ErrDismissed) && t.isDismissed() || t.owner.stoppedWith(cause)
+	return tally.Same(cause, ErrDismissed) && isDismissed(t) || stoppedWith(t.owner, cause)
 }
 
 // isDismissed reports whether the owner of t, which has more, has told t that the others
 // have ended.
-func (t *task) isDismissed() bool {
+func isDismissed(t *task) bool {
 	t.owner.mu.Lock()
 	defer t.owner.mu.Unlock()
 	return t.more.dismissed
@@ -244,22 +244,22 @@ func (t *task) isDismissed() bool {
 
 // inStoppedDaemon reports whether s is, or stands in, a daemon that its owner has told to
 // stop for cause. A handler in s that was cancelled for that cause stops as the daemon does.
-func (s *scope) inStoppedDaemon(cause error) bool {
+func inStoppedDaemon(s *scope, cause error) bool {
 	if cause == nil {
 		return false
 	}
 	for t := s.t; t.owner != nil; t = t.owner.t {
-		if t.stoppedDaemon(cause) {
+		if stoppedDaemon(t, cause) {
 			return true
 		}
 	}
 	return false
 }
 
-// quiet notes in f, of t which has ended with v, whether t is a daemon that has only
+// noteQuiet notes in f, of t which has ended with v, whether t is a daemon that has only
 // stopped as it was told to. What it has said beside that is not lost.
-func (t *task) quiet(v *verdict, f *tally.Fact) {
-	f.Quiet = v.alone && t.stoppedDaemon(v.cause)
+func noteQuiet(t *task, v *verdict, f *tally.Fact) {
+	f.Quiet = v.alone && stoppedDaemon(t, v.cause)
 	if f.Quiet && v.echo && f.Class == tally.Failure {
 		f.Class, f.Errs = tally.Echo, nil
 		f.Texts, f.TextsDropped = textsIn(v.err, echo.Stop{Err: context.Canceled, Cause: v.cause})

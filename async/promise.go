@@ -138,7 +138,7 @@ func (f *future) stop(sg *stopError) {
 func promiseTold(s *scope) (after func()) {
 	f, sg := s.t.self.future(), s.sig.Load()
 	stop := func() { f.stop(sg) }
-	call := s.abortCallLocked()
+	call := abortCallLocked(s)
 	if call == nil {
 		return stop
 	}
@@ -148,7 +148,7 @@ func promiseTold(s *scope) (after func()) {
 	})
 	h.t.more.name = "abort hook of " + s.t.name()
 	if !s.t.owner.add(&h.t) {
-		h.t.countOut()
+		countOut(&h.t)
 		return stop
 	}
 	return h.start

@@ -8,8 +8,8 @@ import (
 	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
-// This file is the option that has a task started again when it has failed. How that is
-// done is in restarter.go.
+// This file is the option that has a task started again when it has failed, and the error of
+// one that has failed for good. How it is done is in restarter.go.
 
 // A RestartPolicy says when the handler of a task is called again; see [Restart]. The zero
 // value lacks an Interval.

@@ -104,8 +104,8 @@ func (r *restarter) once() {
 	if h := r.each.heart; h != nil {
 		s.t.more.heart = h.again()
 	}
-	s.enroll() // what it stands in ends only after it
-	s.t.observe()
+	enroll(s) // what it stands in ends only after it
+	tellStart(s.t)
 	n := bodyRun{s: s}
 	began := clock()
 	defer func() { r.judge(&n, clock()-began) }() // also on Goexit

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// This file is about roots, which own what no scope owns: top scopes, root tasks, detached
+// tasks and stragglers.
+
 func init() {
 	process.open()
 	endedScope.t, endedScope.home, endedScope.from, endedScope.ended = new(task), process, &nowhere, true
@@ -36,7 +39,7 @@ func (r *root) members() []*task {
 	inTop := r.membersOf(r.top)
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	return append(r.s.childrenLocked(func(t *task) bool { return t != r.top }), inTop...)
+	return append(childrenLocked(&r.s, func(t *task) bool { return t != r.top }), inTop...)
 }
 
 // membersOf returns what is in t, which may be nil.
@@ -47,7 +50,7 @@ func (r *root) membersOf(t *task) []*task {
 	s := t.scope()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.childrenLocked(func(*task) bool { return true })
+	return childrenLocked(s, func(*task) bool { return true })
 }
 
 // ownerOf returns the scope that what is started under t belongs to; that of
@@ -92,12 +95,12 @@ func (r *root) said(text string) {
 // wake has all waits for a change at r look again.
 func (r *root) wake() {
 	r.s.mu.Lock()
-	r.s.wakeLocked()
+	wakeLocked(&r.s)
 	r.s.mu.Unlock()
 }
 
-// change returns a channel that is closed when the next child of s leaves.
-func (s *scope) change() <-chan struct{} {
+// changeOf returns a channel that is closed when the next child of s leaves.
+func changeOf(s *scope) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changed == nil {
@@ -107,7 +110,7 @@ func (s *scope) change() <-chan struct{} {
 }
 
 // wakeLocked has those that wait for a change of s look again.
-func (s *scope) wakeLocked() {
+func wakeLocked(s *scope) {
 	if s.changed != nil {
 		close(s.changed)
 		s.changed = nil
@@ -116,7 +119,7 @@ func (s *scope) wakeLocked() {
 
 // childrenLocked returns the children that f picks, in the order they came. f must
 // not call users' code: s is locked.
-func (s *scope) childrenLocked(f func(*task) bool) []*task {
+func childrenLocked(s *scope, f func(*task) bool) []*task {
 	var some []*task
 	for t := s.children; t != nil; t = t.next {
 		if f(t) {

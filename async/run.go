@@ -52,7 +52,7 @@ func (g *goTask) endRuns(exit exitKind, err error, _ bool) {
 // long to end; not if OnPanic is to be asked first, when that has ended. t is the task
 // of g, or of its last run.
 func (g *goTask) panicked(t *task, p *PanicError) {
-	if g.t.kind != kindGo || g.t.owner.asksOnPanic(&g.t) {
+	if g.t.kind != kindGo || asksOnPanic(g.t.owner, &g.t) {
 		return
 	}
 	if h := t.inner.Load(); h != nil {
@@ -75,7 +75,7 @@ func (g *goTask) finish(err error) {
 	var v verdict
 	sg := t.end(err, &v)
 	g.tell(err, &v)
-	t.observed(&v, sg)
+	tellEnd(t, &v, sg)
 	g.leave(&v)
 }
 
@@ -84,7 +84,7 @@ func (g *goTask) tell(err error, v *verdict) {
 	t := &g.t
 	switch {
 	case t.kind == kindHook:
-		t.hookEnded(v)
+		hookEnded(t, v)
 	case t.kind == kindDetached:
 		t.owner.home.detachedEnded(v)
 	case g.early && v.panic != nil:
@@ -123,7 +123,7 @@ func (g *goTask) leave(v *verdict) {
 
 // hookEnded keeps what went wrong in the hook t. An exit hook that returned too
 // late is told of even if it says that all went well.
-func (t *task) hookEnded(v *verdict) {
+func hookEnded(t *task, v *verdict) {
 	err := v.err
 	if h, exit := t.self.(*exitRun); exit && h.late != nil {
 		switch {
@@ -139,7 +139,7 @@ func (t *task) hookEnded(v *verdict) {
 		}
 		t.owner.recordHookError(err)
 	}
-	t.countOut()
+	countOut(t)
 }
 
 // detachedEnded keeps the error of a detached task for Shutdown.

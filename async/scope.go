@@ -85,23 +85,23 @@ func openBody(ctx context.Context, o *scopeOptions, shielded bool) (*scope, erro
 	}
 	owner := ownerOf(outer)
 	s := newBody(owner, given, o, shielded)
-	if !s.enroll() {
+	if !enroll(s) {
 		// The context of a scope that has ended is done, or about to be.
-		if !shielded && (given == nil || ctx.Err() != nil || owner.endsWith(ctx)) {
+		if !shielded && (given == nil || ctx.Err() != nil || endsWith(owner, ctx)) {
 			return nil, lateStart(outer, "a Scope in it")
 		}
 		s = newBody(&outer.home().s, ctx, o, shielded)
-		s.enroll() // a root does not end
+		enroll(s) // a root does not end
 	}
 	if o != nil {
-		s.startClocks()
+		startClocks(s)
 	}
 	return s, nil
 }
 
 // startClocks is called when s, which has options, is open: from here on its time limit
 // and its stoppers count.
-func (s *scope) startClocks() {
+func startClocks(s *scope) {
 	if s.opts.timeout != 0 {
 		s.limitTime(s.opts.timeout)
 	}
@@ -125,14 +125,14 @@ func newBody(owner *scope, ctx context.Context, o *scopeOptions, shielded bool) 
 	s.inherit(owner)
 	s.slot = owner.slot // it runs on the same goroutine
 	if o != nil {
-		s.setOptions(o)
+		setOptions(s, o)
 	}
 	t.inner.Store(s)
 	return s
 }
 
 // setOptions is called when s is made, after it has inherited what its owner has.
-func (s *scope) setOptions(o *scopeOptions) {
+func setOptions(s *scope, o *scopeOptions) {
 	s.opts = o
 	if o.limit > 0 {
 		s.limit = newLimiter(o.limit, s.limit)
@@ -147,7 +147,7 @@ func (s *scope) setOptions(o *scopeOptions) {
 
 // enroll makes the task of s, which has its inner scope from the first, a
 // member of its owner; false if that has ended.
-func (s *scope) enroll() bool {
+func enroll(s *scope) bool {
 	t := s.t
 	if !t.owner.add(t) {
 		return false
@@ -159,9 +159,9 @@ func (s *scope) enroll() bool {
 // openWithoutHandler makes s the scope of t, which no handler stands behind but
 // what is started in s, and t a member of the scope of ctx; an error if that has
 // ended.
-func (s *scope) openWithoutHandler(ctx context.Context, t *task, m *more) error {
-	outer := s.standIn(ctx, t, m)
-	if !s.enroll() {
+func openWithoutHandler(s *scope, ctx context.Context, t *task, m *more) error {
+	outer := standIn(s, ctx, t, m)
+	if !enroll(s) {
 		return lateStart(outer, t.naming().in(nil))
 	}
 	return nil
@@ -169,7 +169,7 @@ func (s *scope) openWithoutHandler(ctx context.Context, t *task, m *more) error 
 
 // standIn makes s the scope of t, which nothing knows of yet and no handler stands
 // behind. It returns the task that ctx belongs to.
-func (s *scope) standIn(ctx context.Context, t *task, m *more) (outer *task) {
+func standIn(s *scope, ctx context.Context, t *task, m *more) (outer *task) {
 	outer, own := nearest(ctx)
 	if own || ctx == context.Background() {
 		ctx = nil
@@ -189,7 +189,7 @@ func runBody(ctx context.Context, body func(context.Context) error, o *scopeOpti
 	if err != nil {
 		return err
 	}
-	s.t.observe()
+	tellStart(s.t)
 	r := bodyRun{s: s}
 	defer r.end(&err) // also on Goexit, which stays one
 	r.call(s.t, body)
@@ -275,7 +275,7 @@ func (r *bodyRun) rescue() {
 // leave ends the membership of the scope, which has ended with v.
 func (r *bodyRun) leave(v *verdict) {
 	t := r.s.t
-	t.observed(v, r.s.signal())
+	tellEnd(t, v, r.s.signal())
 	t.move(stateDone)
 	t.leave()
 }

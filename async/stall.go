@@ -66,7 +66,7 @@ func (p *impatience) stalled(s *scope, sg *stopError) {
 	if s.t.stopped() != nil && sg == nil || s.abandoned.Load() {
 		return // the other timer runs; or Scope has named them when it returned
 	}
-	e := s.stragglers()
+	e := stragglersOf(s)
 	if len(e.Left) == 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (p *impatience) stalled(s *scope, sg *stopError) {
 	if addUnlessLeft(s, &h.t) {
 		h.start()
 	} else { // s has ended meanwhile, or Scope returns without it
-		h.t.countOut()
+		countOut(&h.t)
 	}
 }
 
@@ -113,11 +113,11 @@ func (p *impatience) giveUp(s *scope) {
 // finds s.leftAtRoot and ends the scope, or we find that nobody is left
 // and do it. Daemons and groups are told to go then, as at any end.
 func (p *impatience) abandon(s *scope, own tally.Body) (v *verdict) {
-	e := s.stragglers()
+	e := stragglersOf(s)
 	if len(e.Left) == 0 { // they have left just now
 		return nil
 	}
-	s.takeUnclaimed()
+	takeUnclaimed(s)
 	sg := s.t.stopped()
 	sum, ok := takeSum(s, own, sg, e)
 	if !ok {
@@ -158,12 +158,12 @@ func (p *impatience) abandon(s *scope, own tally.Body) (v *verdict) {
 func takeSum(s *scope, own tally.Body, sg *stopError, e *StragglerError) (sum tally.Sum, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.mayLeaveLocked() {
+	if !mayLeaveLocked(s) {
 		return tally.Sum{}, false
 	}
 	s.abandoned.Store(true)
-	all := s.tallyLocked()
-	end := s.endLocked(own, sg)
+	all := tallyLocked(s)
+	end := endLocked(s, own, sg)
 	end.Last = e
 	sum = all.Sum(end)
 	all.Forget()

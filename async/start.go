@@ -5,7 +5,13 @@ import (
 	"time"
 )
 
-// This file starts tasks.
+// This file starts tasks, and says where their contexts come from.
+//
+// A task belongs to the scope that it was started in, which joins it. Its context is a child
+// of the ctx that it was started with, and of nothing else. Most tasks are started with the
+// own ctx of their scope, or with one that only adds values: they are cancelled with the
+// scope. Another ctx, which was derived by WithTimeout, WithCancel or WithoutCancel, decides
+// alone.
 
 // start registers t with its owner and sets it going. ctx is nil if t was
 // started with the owner's own context. It reports false, and nothing runs, if
@@ -35,7 +41,7 @@ func (t *task) begin() {
 	case t.owner.limit != nil:
 		t.submit()
 	case t.more.delivery != nil:
-		t.launch()
+		launch(t)
 	default:
 		go t.main()
 	}
@@ -106,7 +112,7 @@ func (t *task) enter() {
 			m.heart.start(h)
 		}
 	}
-	t.observe()
+	tellStart(t)
 }
 
 // setOrigin is called when t is made, after its owner and its options are set.
@@ -122,7 +128,7 @@ func (t *task) setOrigin(ctx context.Context) {
 	}
 	if ctx != nil {
 		o.values = ctx
-		m.derived = !m.shielded && !t.owner.endsWith(ctx)
+		m.derived = !m.shielded && !endsWith(t.owner, ctx)
 	}
 	// o.task is t if something else than our walk may cancel t: a shielded stretch
 	// by Shutdown and its time limit, a derived ctx by itself, and any task by a
@@ -143,7 +149,7 @@ func (t *task) setOrigin(ctx context.Context) {
 
 // endsWith reports whether ctx, with which something is started in s, is done
 // exactly when s is: it is derived from the ctx of s by adding values only.
-func (s *scope) endsWith(ctx context.Context) bool {
+func endsWith(s *scope, ctx context.Context) bool {
 	if s == nil || s == &process.s {
 		return false
 	}

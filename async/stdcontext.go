@@ -55,7 +55,7 @@ func (s *scope) context() *stdContext {
 			return std
 		}
 		sg := s.stopped()
-		std := s.newContext(sg) // takes locks of package context and of what is around: not under ours
+		std := newContext(s, sg) // takes locks of package context and of what is around: not under ours
 		s.mu.Lock()
 		if s.std.Load() == nil && s.sig.Load() == sg {
 			// From here on s is cancelled through this context: a cancellation
@@ -74,7 +74,7 @@ func (s *scope) context() *stdContext {
 // standard context of s. Where that was cancelled by package context from
 // further out, at the same time as s by us, it may hold another cause than s;
 // then it returns one that holds the cause of s.
-func (s *scope) cancelCtx() any {
+func cancelCtx(s *scope) any {
 	std := s.context()
 	if sg := s.sig.Load(); sg != nil && !tally.Same(context.Cause(std.Context), sg.cause) {
 		c := cancelledContext(sg.cause)
@@ -85,7 +85,7 @@ func (s *scope) cancelCtx() any {
 
 // newContext makes a standard context for s as it stands: one that is done
 // already if sg says so.
-func (s *scope) newContext(sg *stopError) stdContext {
+func newContext(s *scope, sg *stopError) stdContext {
 	if sg != nil && sg.err == context.Canceled {
 		return cancelledContext(sg.cause)
 	}
@@ -95,7 +95,7 @@ func (s *scope) newContext(sg *stopError) stdContext {
 	}
 	// Its parent is what can be cancelled without us. Everything between that and
 	// s is cancelled by our walk, which cancels this context as it comes by.
-	ctx, cancel := context.WithCancelCause(s.t.above())
+	ctx, cancel := context.WithCancelCause(contextAbove(s.t))
 	if m := s.t.more; m != nil && m.timed {
 		cause := &TimeoutError{Task: s.t.name(), Limit: m.timeout, Waited: m.timeout}
 		timed, stop := context.WithDeadlineCause(ctx, m.origin.deadline, cause)
@@ -166,12 +166,12 @@ func cancelWith(s *scope, ctx context.Context) {
 	s.cancel(sg)
 }
 
-// above returns what a standard context of t is made a child of. If package
+// contextAbove returns what a standard context of t is made a child of. If package
 // context may cancel something around t without asking us, that is the nearest
 // such thing, so that it propagates at once. All other cancellations are passed
 // on by us: measured, contexts for all levels make a race whose losers ask for
 // Done half as slow again.
-func (t *task) above() context.Context {
+func contextAbove(t *task) context.Context {
 	if ctx := t.derived(); ctx != nil {
 		return ctx
 	}

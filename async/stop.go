@@ -114,7 +114,7 @@ func saying(err error) (says echo.Saying, ours bool) {
 }
 
 // tallyLocked returns the tally of s, making it if need be.
-func (s *scope) tallyLocked() *tally.Tally {
+func tallyLocked(s *scope) *tally.Tally {
 	if s.tally == nil {
 		s.tally = &tally.Tally{Bare: bare}
 	}
@@ -122,10 +122,10 @@ func (s *scope) tallyLocked() *tally.Tally {
 }
 
 // recordSkipped records that something was not done because s was cancelled.
-func (s *scope) recordSkipped() {
+func recordSkipped(s *scope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
-		s.tallyLocked().Record(&tally.Fact{Class: tally.Echo})
+		tallyLocked(s).Record(&tally.Fact{Class: tally.Echo})
 	}
 }

@@ -76,7 +76,7 @@ func newStream[A, B any](s *scope, o *forkOptions, fn any, work func(context.Con
 func (m *stream[A, B]) forEach(items iter.Seq[A]) {
 	defer m.close()
 	if m.pull(items, func() bool { m.wait(wantRoom); return true }) != nil {
-		m.s.recordSkipped() // there may be more
+		recordSkipped(m.s) // there may be more
 	}
 	m.wait(wantEmpty)
 }
@@ -89,7 +89,7 @@ func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, f
 		yield(Result[B]{Err: err})
 		return
 	}
-	s.t.observe()
+	tellStart(s.t)
 	m := newStream(s, o, fn, work, in)
 	r := bodyRun{s: s, exit: byReturn}
 	defer func() { // also on Goexit, which goes on

@@ -251,7 +251,7 @@ func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *verdict) {
 // fail deals with the failure of an item: it cancels the rest if it is the first
 // that is to. It reports whether the outcome was dropped, as nobody takes it.
 func (m *stream[A, B]) fail(v *verdict) (dropped bool) {
-	echo := m.s.isEcho(v) // asks contexts, so not under the lock
+	echo := repeatsStop(m.s, v) // asks contexts, so not under the lock
 	m.mu.Lock()
 	dropped = m.dropping
 	first := m.failFast && !m.failed && !echo

@@ -5,6 +5,8 @@ import (
 	"runtime"
 )
 
+// This file is the goroutine of a task, and the states that the task goes through.
+
 // move changes t's state; moving up the list is a bug of this package.
 func (t *task) move(to int32) {
 	if from := t.state.Swap(to); from >= to {

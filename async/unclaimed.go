@@ -114,7 +114,7 @@ func (f *future) unclaimed(v *verdict) *unclaimed {
 		} else {
 			x.task = f.t.naming()
 		}
-		f.t.quiet(v, &x.fact)
+		noteQuiet(&f.t, v, &x.fact)
 		if x.fact.Class == tally.Echo && !x.fact.Quiet {
 			noteCutOff(&f.t, v)
 		}
@@ -148,9 +148,9 @@ func (f *future) decidePartLocked(x *unclaimed) {
 	of := tally.Future{Awaited: awaited, Told: f.ownerTold, Rooted: s.t.kind == kindRoot, Abandoned: x.v.abandoned, Late: s.summed}
 	var decision tally.Decision
 	if x.isValue {
-		decision = s.tallyLocked().Value(of, &x.entry)
+		decision = tallyLocked(s).Value(of, &x.entry)
 	} else {
-		decision = s.tallyLocked().Future(&x.fact, of, &x.entry)
+		decision = tallyLocked(s).Future(&x.fact, of, &x.entry)
 	}
 	// x is not visible to anybody before f is settled, so its state is set here
 	// without a step. It is open from the first.
@@ -193,13 +193,13 @@ func (x *unclaimed) tellRoot(task string) {
 // takeUnclaimed makes failures of s of those errors that nobody was given. Once s
 // is closed this is the last look: what settles after it is late, and the root is
 // told.
-func (s *scope) takeUnclaimed() {
+func takeUnclaimed(s *scope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.summed = s.ended
 	if s.tally != nil {
 		s.tally.TakeFailures(unawaited)
-		s.alarmLocked()
+		alarmLocked(s)
 	}
 }
 
@@ -238,7 +238,7 @@ func (x *unclaimed) discard() {
 // discardUnclaimed discards the values that nobody was given, and reports
 // whether there were any. One at a time is taken under the lock and discarded
 // without it: the hook is a user's, and may await the future of another.
-func (s *scope) discardUnclaimed() bool {
+func discardUnclaimed(s *scope) bool {
 	for some := false; ; some = true {
 		s.mu.Lock()
 		e := s.tally.TakeValue()

@@ -82,7 +82,7 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 		s.began = s.w.arm(s.timeout)
 	}
 	s.stop = s.w.heed(s.ctx, s.under)
-	if me != nil && me.slotInUse() != nil {
+	if me != nil && slotInUse(me) != nil {
 		s.w.lendSlotFor(f)
 	}
 	return waitSettled, nil, false

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// This file is about waiters: how a goroutine parks and is woken, and the lists that a waiter
+// is on, of a future and of a scope.
+
 var waiters = pool{New: func() any { return newWaiter() }}
 
 func newWaiter() *waiter {

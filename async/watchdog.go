@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// This file is about work that is watched from outside while it runs.
+// This file is about work that is watched while it runs: from outside by Watch, and by signs
+// of life that a handler gives, with Heartbeat.
 
 // Watch runs handler as [Execute] does, and check beside it again and again:
 // the first time after an interval, never two at once, at a delay that interval

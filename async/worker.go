@@ -40,7 +40,7 @@ func (w *worker[E]) turn() {
 	w.t.enter()
 	for !w.items() {
 		nilPanic(&w.t.exit)
-		if !w.t.untouched() || !w.proceed() {
+		if !untouched(&w.t) || !w.proceed() {
 			return
 		}
 	}
@@ -64,7 +64,7 @@ func (w *worker[E]) items() (over bool) {
 			return true
 		}
 		w.t.exit = byReturn
-		if !w.t.untouched() || !w.proceed() {
+		if !untouched(&w.t) || !w.proceed() {
 			return true
 		}
 	}
@@ -77,12 +77,12 @@ func (w *worker[E]) proceed() bool {
 	w.v = verdict{}
 	w.v.leaf(t, w.err, nil)
 	if t.owner.observers != nil { // not observed: that gives up the slot, which the next item needs
-		t.owner.tell(t.endEvent(&w.v, nil))
+		tellObservers(t.owner, endEvent(t, &w.v, nil))
 	}
 	if !w.accept(w.crew.next(w, &w.v)) {
 		return false
 	}
-	t.observe()
+	tellStart(t)
 	return true
 }
 
@@ -102,7 +102,7 @@ func (w *worker[E]) finish() {
 		w.quit()
 	case t.exit != byGoexit && c.s.limit == nil:
 		w.heir = c.adopt()
-		if t.leftRunning() {
+		if leftRunning(t) {
 			w.handed = true
 			go w.concludeBeside(false)
 		} else {
@@ -139,13 +139,13 @@ func (w *worker[E]) concludeBeside(succeeded bool) {
 // worker for the next if there is to be one.
 func (w *worker[E]) conclude(succeeded bool) {
 	t, c := &w.t, w.crew
-	if succeeded && t.leftRunning() { // the limit is one of calls
+	if succeeded && leftRunning(t) { // the limit is one of calls
 		c.succeed()
 		succeeded = false
 	}
 	w.v = verdict{}
 	sg := t.end(w.err, &w.v)
-	t.observed(&w.v, sg)
+	tellEnd(t, &w.v, sg)
 	c.tell(w.item, &w.v)
 	if succeeded {
 		c.succeed()
@@ -224,7 +224,7 @@ func (w *worker[E]) unrun(v *verdict) {
 
 // untouched reports whether t is as if nothing had been done with its context:
 // it can be given to another item.
-func (t *task) untouched() bool {
+func untouched(t *task) bool {
 	if t.owner.sig.Load() != nil { // set before an item can have seen it
 		return false
 	}
@@ -234,11 +234,11 @@ func (t *task) untouched() bool {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.unusedLocked(nil) && h.sig.Load() == nil
+	return unusedLocked(h, nil) && h.sig.Load() == nil
 }
 
 // leftRunning reports whether t has to wait for something when it ends.
-func (t *task) leftRunning() bool {
+func leftRunning(t *task) bool {
 	h := t.inner.Load()
 	if h == nil {
 		return false

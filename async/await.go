@@ -80,7 +80,8 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 		opt.applyTask(&o)
 	}
 	if _, ok := o.discard.(func(T)); o.discard != nil && !ok {
-		panic(fmt.Sprintf("async: OnDiscard takes a %T, the future's values are %T: make the types the same", o.discard, *new(T)))
+		panic(fmt.Sprintf("async: OnDiscard takes a %T, the future's values are %T: make the types the same",
+			o.discard, *new(T)))
 	}
 }
 

@@ -25,7 +25,10 @@ import (
 
 // choose starts tasks and returns the choice among them. With a delay, the
 // next is started when that has passed or one has failed.
-func choose[T, R any](ctx context.Context, name string, delay time.Duration, tasks []func(context.Context) (T, error), r rule[T, R]) *Future[R] {
+func choose[T, R any](
+	ctx context.Context, name string, delay time.Duration, tasks []func(context.Context) (T, error),
+	r rule[T, R],
+) *Future[R] {
 	c := &choice[T, R]{name: name, rule: r, delay: max(delay, 0), all: make([]contender[T], len(tasks))}
 	for i, task := range tasks {
 		if task == nil {

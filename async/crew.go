@@ -15,13 +15,14 @@ type crew[E any] struct {
 	// nothing: there is nothing in the values of items.
 	nothing bool
 
-	do     func(ctx context.Context, item E) error          // runs an item
-	doMany func(w *worker[E]) (over bool)                   // does items as long as all goes well; may be nil
-	tell   func(item E, v *verdict)                         // is told how an item ended
-	next   func(w *worker[E], v *verdict) (item E, ok bool) // is told how w's item ended, if v is not nil, and gives w another; may block
-	more   func() (item E, ok bool)                         // an item for a new worker; does not block
-	unrun  func(v *verdict)                                 // is told of a worker that never ran and had no item yet
-	over   func()                                           // is called when the last worker has left; may be nil
+	do     func(ctx context.Context, item E) error // runs an item
+	doMany func(w *worker[E]) (over bool)          // does items as long as all goes well; may be nil
+	tell   func(item E, v *verdict)                // is told how an item ended
+	// next is told how w's item ended, if v is not nil, and gives w another; it may block.
+	next  func(w *worker[E], v *verdict) (item E, ok bool)
+	more  func() (item E, ok bool) // an item for a new worker; does not block
+	unrun func(v *verdict)         // is told of a worker that never ran and had no item yet
+	over  func()                   // is called when the last worker has left; may be nil
 
 	live atomicInt64 // workers that have not left, and 1 while some are being started
 

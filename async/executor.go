@@ -200,7 +200,8 @@ func skip(t *task, sg *stopError) {
 func reject(t *task, err error) {
 	t.endUnrun()
 	rejected := &RejectedError{Task: t.name(), Err: err}
-	if why, worker := err.(*RejectedError); worker && why != nil && why.Worker != "" { // a pool behind the executor has refused
+	// A pool behind the executor may have refused.
+	if why, worker := err.(*RejectedError); worker && why != nil && why.Worker != "" {
 		rejected.Worker, rejected.Err = why.Worker, why.Err
 	}
 	t.self.unrun(&verdict{err: rejected})

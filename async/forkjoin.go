@@ -58,7 +58,10 @@ func ItemTimeout(d time.Duration) ForkOption {
 // depth: to bound all of it together, set [Limit] on a scope around it.
 //
 // The name is that of Doug Lea's framework for Java (2000).
-func ForkJoin[A, B any](ctx context.Context, items []A, f func(ctx context.Context, item A) (B, error), opts ...ForkOption) *Future[[]Result[B]] {
+func ForkJoin[A, B any](
+	ctx context.Context, items []A, f func(ctx context.Context, item A) (B, error),
+	opts ...ForkOption,
+) *Future[[]Result[B]] {
 	if f == nil {
 		panic("async: ForkJoin with a nil function: pass what is to be called")
 	}

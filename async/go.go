@@ -28,7 +28,8 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 	}
 	t, own := nearest(ctx)
 	if t == nil || t.kind == kindRoot {
-		panic("async: Go on a context without a scope: call it with the ctx of async.Scope or of a task, or use async.Detach; a test has one of asynctest.Context")
+		panic("async: Go on a context without a scope: call it with the ctx of async.Scope or of a task, " +
+			"or use async.Detach; a test has one of asynctest.Context")
 	}
 	if own {
 		ctx = nil

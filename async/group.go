@@ -141,9 +141,9 @@ func (g *Group) Cancel(cause error) bool {
 }
 
 // Stop is [Group.Cancel], then [Group.Wait]: when it has returned, nothing of the
-// group runs any more, and nothing will, but for what [DetachAfter] has let go. It may be called any number of times, by
-// any number of goroutines, before anything was started, and when the group has
-// ended: every call returns the same outcome.
+// group runs any more, and nothing will, but for what [DetachAfter] has let go. It may
+// be called any number of times, by any number of goroutines, before anything was
+// started, and when the group has ended: every call returns the same outcome.
 //
 // It returns nil if nothing was lost to it: every task ended well, whether or not it
 // was told to stop. A task that returned nothing but why it was told to stop has

@@ -11,7 +11,8 @@ import (
 // has dismissed, and what was cut off by that.
 
 // tellOwner writes to f, which is of the end of g, what the owner is to know: its
-// failures, and the tasks that the owner's end has cut off. Who waits for g is told all. echo: g only repeats why it was cancelled.
+// failures, and the tasks that the owner's end has cut off. Who waits for g is told all.
+// echo: g only repeats why it was cancelled.
 func (g *Group) tellOwner(echo bool, f *tally.Fact) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()

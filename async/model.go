@@ -207,7 +207,9 @@ type goTask struct {
 type exitRun struct {
 	goTask
 	joiner bridge.Joiner // nil for a hook
-	late   error         // the TimeoutError of a hook that had not returned when its time was up; only its goroutine uses it
+	// late is the TimeoutError of a hook that had not returned when its time was up. Only its
+	// goroutine uses it.
+	late error
 }
 
 func (f *future) settled() bool { return f.t.state.Load() == stateDone }

@@ -135,7 +135,10 @@ func FixedRate() PollOption { return pollOption(func(p *pollOptions) { p.fixed =
 // probe, interval or ctx panics.
 //
 // The functions that wait in Kubernetes' apimachinery are the model.
-func Poll[T any](ctx context.Context, interval Interval, probe func(ctx context.Context) (value T, done bool, err error), opts ...PollOption) *Future[T] {
+func Poll[T any](
+	ctx context.Context, interval Interval,
+	probe func(ctx context.Context) (value T, done bool, err error), opts ...PollOption,
+) *Future[T] {
 	if probe == nil {
 		panic("async: Poll with a nil probe: pass what is to be called")
 	}
@@ -148,7 +151,9 @@ func Poll[T any](ctx context.Context, interval Interval, probe func(ctx context.
 // the future is cancelled. Repeat that has made its [Attempts] has succeeded. One
 // that has ended otherwise fails with a [*PollError]. It does not block, and a nil
 // f, interval or ctx panics.
-func Repeat(ctx context.Context, interval Interval, f func(ctx context.Context) error, opts ...PollOption) *Future[struct{}] {
+func Repeat(
+	ctx context.Context, interval Interval, f func(ctx context.Context) error, opts ...PollOption,
+) *Future[struct{}] {
 	if f == nil {
 		panic("async: Repeat with a nil function: pass what is to be called")
 	}

@@ -79,7 +79,9 @@ func Hedge[T any](ctx context.Context, delay time.Duration, tasks ...func(contex
 	return anyOf(ctx, "async.Hedge", delay, tasks)
 }
 
-func anyOf[T any](ctx context.Context, name string, delay time.Duration, tasks []func(context.Context) (T, error)) *Future[T] {
+func anyOf[T any](
+	ctx context.Context, name string, delay time.Duration, tasks []func(context.Context) (T, error),
+) *Future[T] {
 	if len(tasks) == 0 {
 		return settledChoice(ctx, name, *new(T), ErrNoTasks)
 	}
@@ -111,7 +113,9 @@ func anyOf[T any](ctx context.Context, name string, delay time.Duration, tasks [
 // the wait could never end.
 //
 // Among no tasks the outcome of Until is [ErrNoTasks]. A nil wins panics.
-func Until[T any](ctx context.Context, wins func(Result[T]) bool, tasks ...func(context.Context) (T, error)) *Future[T] {
+func Until[T any](
+	ctx context.Context, wins func(Result[T]) bool, tasks ...func(context.Context) (T, error),
+) *Future[T] {
 	if wins == nil {
 		panic("async: Until with a nil predicate: pass what is to be called")
 	}

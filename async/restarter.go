@@ -220,7 +220,7 @@ func (r *restarter) recordBeside(err error) {
 // is how the handler has ended.
 func (r *restarter) stop(sg *stopError, exit exitKind, v *verdict) {
 	err := v.err
-	if e := v.listed(); e != nil && tally.Same(e.Cause, sg.cause) && len(e.Errors) == 1 && e.Dropped == 0 && len(e.Stopped)+e.DroppedStopped == 0 {
+	if e := v.listed(); e != nil && tally.Same(e.Cause, sg.cause) && e.isOne() {
 		err = e.Errors[0] // the task says the cause itself
 	}
 	switch {

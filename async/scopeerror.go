@@ -117,6 +117,11 @@ func (e *ScopeError) Is(target error) bool {
 	return e != nil && e.Cause != nil && e.stop != nil && tally.Same(target, e.stop)
 }
 
+// isOne reports whether e lists one error, and nothing else.
+func (e *ScopeError) isOne() bool {
+	return len(e.Errors) == 1 && e.Dropped == 0 && len(e.Stopped)+e.DroppedStopped == 0
+}
+
 // An Ending says how a scope has ended, or is about to; see [EndingOf].
 type Ending uint8
 

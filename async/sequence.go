@@ -32,7 +32,10 @@ import (
 //		}
 //	}
 //	err := async.ForEach(ctx, pairs, check)
-func ForEach[A any](ctx context.Context, items iter.Seq[A], f func(ctx context.Context, item A) error, opts ...ForkOption) error {
+func ForEach[A any](
+	ctx context.Context, items iter.Seq[A], f func(ctx context.Context, item A) error,
+	opts ...ForkOption,
+) error {
 	if items == nil || f == nil {
 		panic("async: ForEach with a nil sequence or function: pass the items and what is to be done with each")
 	}
@@ -60,7 +63,10 @@ func ForEach[A any](ctx context.Context, items iter.Seq[A], f func(ctx context.C
 // Leaving the loop, by whatever way, cancels what was begun with [ErrDecided]
 // and joins it before the statement ends. A panic that was not yielded by then
 // is raised.
-func Map[A, B any](ctx context.Context, items iter.Seq[A], f func(ctx context.Context, item A) (B, error), opts ...ForkOption) iter.Seq2[B, error] {
+func Map[A, B any](
+	ctx context.Context, items iter.Seq[A], f func(ctx context.Context, item A) (B, error),
+	opts ...ForkOption,
+) iter.Seq2[B, error] {
 	if items == nil || f == nil {
 		panic("async: Map with a nil sequence or function: pass the items and what is to be done with each")
 	}
@@ -74,7 +80,9 @@ func Map[A, B any](ctx context.Context, items iter.Seq[A], f func(ctx context.Co
 // order in which they end, each with the index of its task in the sequence.
 // After cancellation the error comes with the index of the task that would
 // have been next.
-func AsCompleted[T any](ctx context.Context, tasks iter.Seq[func(context.Context) (T, error)], opts ...ForkOption) iter.Seq2[int, Result[T]] {
+func AsCompleted[T any](
+	ctx context.Context, tasks iter.Seq[func(context.Context) (T, error)], opts ...ForkOption,
+) iter.Seq2[int, Result[T]] {
 	if tasks == nil {
 		panic("async: AsCompleted with a nil sequence: pass the tasks")
 	}

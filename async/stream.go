@@ -59,7 +59,9 @@ const (
 
 // newStream returns a stream whose items are tasks of s. work is done on each; fn is
 // the user's function, by whose name they go.
-func newStream[A, B any](s *scope, o *forkOptions, fn any, work func(context.Context, A) (B, error), in order) *stream[A, B] {
+func newStream[A, B any](
+	s *scope, o *forkOptions, fn any, work func(context.Context, A) (B, error), in order,
+) *stream[A, B] {
 	m := &stream[A, B]{s: s, work: work, limit: o.limit, failFast: o.failFast, order: in}
 	m.crew.s, m.crew.fn, m.crew.opts, m.crew.nothing = s, fn, o.worker, isNothing[B]()
 	m.crew.do, m.crew.next, m.crew.more, m.crew.unrun = m.do, m.next, m.more, m.unrun
@@ -83,7 +85,10 @@ func (m *stream[A, B]) forEach(items iter.Seq[A]) {
 
 // iterate is Map and AsCompleted: it ranges over items and has what comes of
 // them yielded.
-func iterate[A, B any](ctx context.Context, items iter.Seq[A], o *forkOptions, fn any, work func(context.Context, A) (B, error), in order, yield func(Result[B]) bool) {
+func iterate[A, B any](
+	ctx context.Context, items iter.Seq[A], o *forkOptions, fn any,
+	work func(context.Context, A) (B, error), in order, yield func(Result[B]) bool,
+) {
 	s, err := openBody(ctx, newScopeOptions(o.scope), false)
 	if err != nil {
 		yield(Result[B]{Err: err})

@@ -145,7 +145,9 @@ func (f *future) decidePartLocked(x *unclaimed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.entry.Of = x
-	of := tally.Future{Awaited: awaited, Told: f.ownerTold, Rooted: s.t.kind == kindRoot, Abandoned: x.v.abandoned, Late: s.summed}
+	of := tally.Future{
+		Awaited: awaited, Told: f.ownerTold, Rooted: s.t.kind == kindRoot, Abandoned: x.v.abandoned, Late: s.summed,
+	}
 	var decision tally.Decision
 	if x.isValue {
 		decision = tallyLocked(s).Value(of, &x.entry)

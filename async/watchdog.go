@@ -21,7 +21,10 @@ import (
 // When the handler and what it started have ended, the context of a check that
 // still runs is cancelled; the future settles after that has returned. Checks
 // need no slot of a [Limit]. To have several watchdogs, nest them.
-func Watch[T any](ctx context.Context, handler func(ctx context.Context) (T, error), interval Interval, check func(ctx context.Context) error, opts ...WatchOption) *Future[T] {
+func Watch[T any](
+	ctx context.Context, handler func(ctx context.Context) (T, error), interval Interval,
+	check func(ctx context.Context) error, opts ...WatchOption,
+) *Future[T] {
 	switch {
 	case handler == nil:
 		panic("async: Watch with a nil handler: pass what is to be called")

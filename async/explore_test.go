@@ -146,3 +146,135 @@ func TestExploreAPromiseSettlesBeforeItsScopeReturns(t *testing.T) {
 		}
 	})
 }
+
+var (
+	errLate    = errors.New("late")
+	errStopped = errors.New("stopped")
+)
+
+// A scope gives its tasks up while the last of them fails and ends, in any order. What
+// failed is told once, by the scope or by the root; the scope names somebody, or waits
+// for all; whoever looks finds what has not ended at the root or below it; daemons are
+// told to go; the exit hook is run once; and nothing is left.
+func TestExploreAScopeGivesItsTasksUp(t *testing.T) {
+	for name, opts := range map[string][]ScopeOption{
+		"alone":          nil,
+		"beside OnStall": {OnStall(time.Millisecond, func(*StragglerError) {})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			explore.Run(t, explore.Config{Schedules: 4000, Ticks: 12, Steps: 6000}, func(w *explore.World) {
+				exploreGivingUp(w, opts)
+			})
+		})
+	}
+}
+
+func exploreGivingUp(w *explore.World, opts []ScopeOption) {
+	var told, hooks int
+	var started, ended bool
+	tell := func(err error) {
+		switch {
+		case errors.Is(err, errLate):
+			told++
+		case err != nil:
+			w.Failf("told to the root: %v", err)
+		}
+	}
+	root := bridge.NewRoot(context.Background(), tell, func(string) {})
+	top, join := bridge.OpenTop(root)
+	end, looked := make(chan struct{}), make(chan struct{})
+	w.Go("ends", func() { close(end) })
+	w.Go("looks", func() {
+		for range 3 {
+			if before := started; before && len(bridge.Live(root)) == 0 && !ended {
+				w.Failf("a task has not ended, and nobody finds it")
+			}
+		}
+		close(looked)
+	})
+	err := Scope(top, func(ctx context.Context) error {
+		OnExit(ctx, func(context.Context, error) error { hooks++; return nil })
+		unstopped := context.WithoutCancel(ctx)
+		Go(unstopped, func(ctx context.Context) error { <-ctx.Done(); return nil }, Daemon())
+		Go(unstopped, func(context.Context) error { <-end; ended = true; return errLate })
+		started = true
+		return errStopped
+	}, append(opts, DetachAfter(time.Millisecond))...)
+	var left *StragglerError
+	switch {
+	case !errors.Is(err, errStopped):
+		w.Failf("the scope has returned %v", err)
+	case errors.As(err, &left) && len(left.Left) == 0:
+		w.Failf("the scope has returned without tasks that it does not name")
+	case left == nil && (hooks != 1 || !ended):
+		w.Failf("the scope has returned before all has ended")
+	}
+	if errors.Is(err, errLate) {
+		told++
+	}
+	<-looked
+	if err := Shutdown(root); err != nil {
+		w.Failf("something is left: %v", err)
+	}
+	if err := join(root); err != nil {
+		w.Failf("the top has failed: %v", err)
+	}
+	if told != 1 || hooks != 1 {
+		w.Failf("the failure was told %d times, and %d exit hooks have run", told, hooks)
+	}
+}
+
+// A Go that races the end of its group runs and is joined, or is refused; and a
+// group goes to rest and wakes while its owner ends, or is cancelled.
+func TestExploreGoRacesTheEndOfAGroup(t *testing.T) {
+	for name, end := range map[string]func(g *Group, ctx context.Context) error{
+		"Stop": func(g *Group, ctx context.Context) error { return g.Stop(ctx, errRefused) },
+		"Wait": func(g *Group, ctx context.Context) error { return g.Wait(ctx) },
+		"nobody": func(*Group, context.Context) error {
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			explore.Run(t, explore.Config{Schedules: 4000, Ticks: -1, Steps: 3000}, func(w *explore.World) {
+				top := bridge.NewRoot(context.Background(), func(err error) { w.Failf("told to the root: %v", err) }, func(string) {})
+				var over bool
+				var ran, accepted int
+				goes := make(chan struct{}, 2)
+				err := Scope(top, func(ctx context.Context) error {
+					g := NewGroup(ctx)
+					OnExit(g.Context(), func(context.Context, error) error { return nil })
+					try := func() {
+						err := g.Go(func(context.Context) error {
+							if over {
+								w.Failf("a task runs in a group that has ended")
+							}
+							ran++
+							return nil
+						})
+						if err == nil {
+							accepted++
+						} else if !errors.Is(err, ErrScopeEnded) {
+							w.Failf("Go was refused with %v", err)
+						}
+						goes <- struct{}{}
+					}
+					try()
+					w.Go("goes", try)
+					if err := end(g, ctx); err != nil {
+						w.Failf("the group failed: %v", err)
+					}
+					over = name != "nobody"
+					return nil
+				})
+				<-goes
+				<-goes
+				if err != nil || ran != accepted {
+					w.Failf("%v; of %d tasks that were accepted %d have run", err, accepted, ran)
+				}
+				if err := Shutdown(top); err != nil {
+					w.Failf("something is left: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestWhoIsToldOfAFailure: an error that was given to nobody fails the scope
@@ -287,6 +287,101 @@ func TestTheRootIsToldOfAFailureThatNobodyWasGiven(t *testing.T) {
 			} else {
 				require.NoError(t, err)
 			}
+		})
+	}
+}
+
+// A callback fails a scope: at once, though all places under its Limit are taken.
+func TestAScopeThatACallbackFailsIsCancelledAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		boom := errors.New("boom")
+		err := async.Scope(t.Context(), func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			assert.True(t, async.Fail(ctx, boom))
+			assert.ErrorIs(t, context.Cause(ctx), boom)
+			assert.True(t, async.Fail(ctx, boom), "it only repeats the cause")
+			return nil
+		}, async.Limit(1))
+		assert.Equal(t, boom, err)
+	})
+}
+
+// How it has ended is not changed by that.
+func TestAScopeThatIsFailedAfterItWasCancelledListsTheFailureBesideTheCause(t *testing.T) {
+	boom := errors.New("boom")
+	ctx, cancel := context.WithCancel(t.Context())
+	err := async.Scope(ctx, func(ctx context.Context) error {
+		cancel()
+		assert.True(t, async.Fail(ctx, boom))
+		assert.NotErrorIs(t, context.Cause(ctx), boom)
+		return nil
+	})
+	var scope *async.ScopeError
+	assert.ErrorAs(t, err, &scope)
+	assert.Equal(t, context.Canceled, scope.Cause)
+	assert.Equal(t, []error{boom}, scope.Errors)
+	assert.Equal(t, async.Stopped, async.EndingOf(err))
+}
+
+func TestAScopeThatHasEndedIsNotFailed(t *testing.T) {
+	boom := errors.New("boom")
+	var kept context.Context
+	assert.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error { kept = ctx; return nil }))
+	assert.False(t, async.Fail(kept, boom))
+	assert.NotErrorIs(t, context.Cause(kept), boom)
+}
+
+// Fail reports false once the scope has ended, however it ended and whatever the error.
+func TestFailOnAnEndedScopeIsFalse(t *testing.T) {
+	withToldRoot(t, func(t *testing.T, ctx context.Context, r *toldRoot) {
+		for name, end := range map[string]error{"well": nil, "failed": errFirst} {
+			for _, with := range []error{errSecond, errFirst, context.Canceled} {
+				var inner context.Context
+				_ = async.Scope(ctx, func(ctx context.Context) error { inner = ctx; return end })
+				if async.Fail(inner, with) {
+					t.Errorf("scope ended %s: Fail with %v says true", name, with)
+				}
+			}
+		}
+	})
+}
+
+// Fail is as a Go task of the scope would fail it.
+func TestFailIsAsAGoTask(t *testing.T) {
+	for name, f := range map[string]func(ctx context.Context, err error){
+		"Go":   func(ctx context.Context, err error) { async.Go(ctx, func(context.Context) error { return err }) },
+		"Fail": func(ctx context.Context, err error) { async.Fail(ctx, err) },
+	} {
+		t.Run("in a dismissed daemon/"+name, func(t *testing.T) {
+			withToldRoot(t, func(t *testing.T, ctx context.Context, r *toldRoot) {
+				if err := async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error {
+						<-ctx.Done()
+						f(ctx, errors.New("http: Server closed"))
+						return nil
+					}, async.Daemon())
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+		t.Run("with a text/"+name, func(t *testing.T) {
+			withToldRoot(t, func(t *testing.T, ctx context.Context, r *toldRoot) {
+				ctx, cancel := context.WithCancel(ctx)
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					cancel()
+					f(ctx, fmt.Errorf("%s: %w", rows, ctx.Err()))
+					return nil
+				})
+				e, _ := err.(*async.ScopeError)
+				if e == nil || len(e.Stopped) != 1 {
+					t.Errorf("%v", err)
+				}
+			})
 		})
 	}
 }

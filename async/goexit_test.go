@@ -2,16 +2,20 @@ package async_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/stretchr/testify/require"
 )
 
 // TestGoexitAnywhereIsToldAndNobodyHangs is the same for runtime.Goexit, which
@@ -134,6 +138,301 @@ func TestFailNowInATaskFailsTheTestAndJoins(t *testing.T) {
 			if name != "body" {
 				require.Contains(t, out, "Scope returned: "+async.ErrGoexit.Error())
 			}
+		})
+	}
+}
+
+// recovered returns the value that f panics with, nil if it does not.
+func recovered(f func()) (value any) {
+	defer func() { value = recover() }()
+	f()
+	return nil
+}
+
+// throughScopes calls body in so many scopes, one in the other.
+func throughScopes(ctx context.Context, depth int, body func(ctx context.Context)) {
+	if depth == 0 {
+		body(ctx)
+		return
+	}
+	_ = async.Scope(ctx, func(ctx context.Context) error {
+		throughScopes(ctx, depth-1, body)
+		return nil
+	})
+}
+
+func TestABodysPanicGoesOnAsItWas(t *testing.T) {
+	type own struct{ n int }
+	for name, value := range map[string]any{
+		"a sentinel":    http.ErrAbortHandler,
+		"a string":      "words",
+		"a struct":      own{7},
+		"uncomparable":  []int{1, 2},
+		"a typed nil":   (*own)(nil),
+		"a runtime one": errors.New("as if by the runtime"),
+	} {
+		for _, depth := range []int{1, 2, 10} {
+			got := recovered(func() {
+				throughScopes(asynctest.Context(t), depth, func(context.Context) { panic(value) })
+			})
+			require.Equal(t, value, got, "%s through %d scopes", name, depth)
+		}
+	}
+	var e runtime.Error
+	got := recovered(func() {
+		throughScopes(asynctest.Context(t), 3, func(context.Context) { _ = []int{}[len(name(t))] })
+	})
+	require.ErrorAs(t, got.(error), &e)
+}
+
+func name(t *testing.T) string { return t.Name() }
+
+// TestABodysPanicKeepsTheFramesItCameFrom: a deferred call above the scopes sees
+// them in the stack, as it would without the scopes.
+func TestABodysPanicKeepsTheFramesItCameFrom(t *testing.T) {
+	var stack string
+	recovered(func() {
+		defer func() { stack = string(debug.Stack()) }()
+		throughScopes(asynctest.Context(t), 3, func(context.Context) { plantedPanic() })
+	})
+	require.Contains(t, stack, "plantedPanic")
+}
+
+// TestABodysPanicIsJoinedFirst: everything has ended, with the panic as its
+// cause, before it goes on.
+func TestABodysPanicIsJoinedFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var cause error
+		hooked := false
+		value := recovered(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				async.OnExit(ctx, func(_ context.Context, outcome error) error {
+					hooked = true
+					require.ErrorIs(t, outcome, errPlanted)
+					return nil
+				})
+				async.Go(ctx, func(ctx context.Context) error {
+					<-ctx.Done()
+					time.Sleep(time.Second)
+					cause = context.Cause(ctx)
+					return nil
+				})
+				plantedPanic()
+				return nil
+			})
+		})
+		require.Equal(t, errPlanted, value)
+		var p *async.PanicError
+		require.ErrorAs(t, cause, &p)
+		require.Contains(t, string(p.Stack), "plantedPanic")
+		require.True(t, hooked)
+	})
+}
+
+// TestWhatFailedBesideABodysPanicIsTold by the root, as the value has no place
+// for it; a PanicError of ours has.
+func TestWhatFailedBesideABodysPanicIsTold(t *testing.T) {
+	beside := errors.New("beside it")
+	program := func(ctx context.Context, value any) any {
+		return recovered(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return beside })
+				panic(value)
+			})
+		})
+	}
+	inBubble(t, func(t *testing.T, _ context.Context) {
+		ctx, check := asynctest.Root(t.Context())
+		require.Equal(t, "words", program(ctx, "words"))
+		require.ErrorIs(t, check(), beside)
+
+		ctx, check = asynctest.Root(t.Context())
+		_, err := async.Start(ctx, func(context.Context) error { plantedPanic(); return nil }).Await(ctx, 0)
+		got := program(ctx, err)
+		require.Same(t, err, got, "it goes on as it was")
+		require.NotErrorIs(t, everythingIn(got.(error)), beside)
+		require.ErrorIs(t, check(), beside)
+	})
+}
+
+// TestTheFirstPanicIsRaised, also if the body panics because of it.
+func TestTheFirstPanicIsRaised(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		value := recovered(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+				<-ctx.Done()
+				panic("because of it")
+			})
+		})
+		p, ok := value.(*async.PanicError)
+		require.True(t, ok, "%T", value)
+		require.Equal(t, errPlanted, p.Value)
+		require.Contains(t, p.Error(), "because of it")
+		require.Equal(t, 1, strings.Count(p.Error(), errPlanted.Error()+"\n"))
+	})
+}
+
+// TestPanicsThatNameEachOtherHaveATextWithAnEnd: a task whose child has
+// panicked first panics as well, and both are told in the scope around.
+func TestPanicsThatNameEachOtherHaveATextWithAnEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		value := recovered(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { panic(errors.New("child")) })
+					<-ctx.Done()
+					panic(errors.New("parent"))
+				})
+				return nil
+			})
+		})
+		text := value.(error).Error()
+		require.Contains(t, text, "child")
+		require.Contains(t, text, "parent")
+	})
+}
+
+func TestAPanicThatTheScopeGaveUpOnIsToldOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ context.Context) {
+		ctx, check := asynctest.Root(t.Context())
+		release := make(chan struct{})
+		value := recovered(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { <-release; return errors.New("late") })
+					plantedPanic()
+					return nil
+				})
+				return nil
+			}, async.DetachAfter(time.Second))
+		})
+		require.ErrorIs(t, value.(error), errPlanted)
+		require.ErrorAs(t, everythingIn(value.(error)), new(*async.StragglerError))
+		close(release)
+		err := check()
+		require.ErrorContains(t, err, "late") // which is the root's
+		require.NotErrorIs(t, everythingIn(err), errPlanted)
+	})
+}
+
+// errExiting has methods that call Goexit, as those of an error do that uses
+// require with the t of a test. called counts the calls.
+type errExiting struct {
+	error
+	called *atomic.Int32
+}
+
+func (e errExiting) exit()         { e.called.Add(1); runtime.Goexit() }
+func (e errExiting) Is(error) bool { e.exit(); return true }
+func (e errExiting) As(any) bool   { e.exit(); return true }
+func (e errExiting) Unwrap() error { e.exit(); return nil }
+
+// TestAnErrorWhoseMethodsCallGoexitHoldsNobodyUp: the goroutine of the task ends when
+// the outcome of that is made, and the scope does not wait for ever. If it is the
+// goroutine that has called Scope, that ends, as with any Goexit there.
+func TestAnErrorWhoseMethodsCallGoexitHoldsNobodyUp(t *testing.T) {
+	cancelled := func(start func(ctx context.Context, bad error)) func(ctx context.Context, bad error) error {
+		return func(ctx context.Context, bad error) error {
+			return async.Scope(ctx, func(ctx context.Context) error { start(ctx, bad); return errPlanted })
+		}
+	}
+	for name, use := range map[string]func(ctx context.Context, bad error) error{
+		"of a Go task that was told to stop": cancelled(func(ctx context.Context, bad error) {
+			async.Go(ctx, stopsWith(bad))
+		}),
+		"of a Go task that has started another": cancelled(func(ctx context.Context, bad error) {
+			async.Go(ctx, func(ctx context.Context) error { async.Go(ctx, nothing); return stopsWith(bad)(ctx) })
+		}),
+		"wrapped": cancelled(func(ctx context.Context, bad error) {
+			async.Go(ctx, stopsWith(fmt.Errorf("reading: %w", errors.Join(bad, bad))))
+		}),
+		"beside a panic that is returned": cancelled(func(ctx context.Context, bad error) {
+			f := async.Start(ctx, func(ctx context.Context) error {
+				async.Go(ctx, stopsWith(bad))
+				time.Sleep(time.Nanosecond)
+				panic(errPlanted)
+			})
+			async.Go(ctx, func(ctx context.Context) error { _, err := f.Join(ctx); return err })
+		}),
+		"of a future": cancelled(func(ctx context.Context, bad error) { async.Start(ctx, stopsWith(bad)) }),
+		"of a body": func(ctx context.Context, bad error) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return async.Scope(ctx, stopsWith(bad))
+		},
+		"of an item": cancelled(func(ctx context.Context, bad error) {
+			async.ForkJoin(ctx, []int{1, 2}, func(ctx context.Context, _ int) (int, error) { return 0, stopsWith(bad)(ctx) })
+		}),
+		"as a cause": func(ctx context.Context, bad error) error {
+			f := async.Start(ctx, stopsWith(errPlanted))
+			f.Cancel(bad)
+			_, err := f.Join(ctx)
+			return errors.Join(err, async.Scope(ctx, func(context.Context) error { return bad }))
+		},
+		"of a run": func(ctx context.Context, bad error) error {
+			_, err := async.Start(ctx, func(context.Context) error { return bad }, async.Restart(async.RestartPolicy{Interval: async.Every(1), Attempts: 2})).Await(ctx, 0)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var called atomic.Int32
+				ended := make(chan error, 1)
+				go func() {
+					defer close(ended)
+					ended <- use(ctx, errExiting{errors.New("exits"), &called})
+				}()
+				if err, came := <-ended; came {
+					require.Error(t, err)
+				} else {
+					require.Contains(t, []string{"of a body", "as a cause"}, name)
+				}
+				if name != "as a cause" {
+					require.NotZero(t, called.Load(), "nothing was asked")
+				}
+			})
+		})
+	}
+}
+
+// endlessError wraps itself: what looks for its end finds none.
+type endlessError struct{}
+
+func (endlessError) Error() string   { return "endless" }
+func (e endlessError) Unwrap() error { return e }
+
+func TestAnErrorThatWrapsItselfHangsNothing(t *testing.T) {
+	fails := func(context.Context) error { return endlessError{} }
+	stopped := func(ctx context.Context) error { <-ctx.Done(); return endlessError{} }
+	for name, task := range map[string]func(ctx context.Context){
+		"of a task":           func(ctx context.Context) { async.Go(ctx, fails) },
+		"of one that stopped": func(ctx context.Context) { async.Go(ctx, stopped, async.Timeout(time.Second)) },
+		"joined": func(ctx context.Context) {
+			async.Go(ctx, func(ctx context.Context) error { return errors.Join(stopped(ctx), endlessError{}) }, async.Timeout(time.Second))
+		},
+		"of a future": func(ctx context.Context) { _, _ = async.Start(ctx, stopped).Await(ctx, time.Second) },
+		"of a probe": func(ctx context.Context) {
+			_, _ = async.Repeat(ctx, async.Every(time.Second), fails).Await(ctx, 0)
+		},
+		"of a task that is started again": func(ctx context.Context) {
+			async.Go(ctx, fails, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}))
+		},
+		"panicked": func(ctx context.Context) {
+			_, err := async.Start(ctx, func(context.Context) error { panic(endlessError{}) }).Await(ctx, 0)
+			_ = err.Error()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					task(ctx)
+					return nil
+				})
+				if err != nil {
+					require.NotEmpty(t, err.Error())
+				}
+			})
 		})
 	}
 }

@@ -8,11 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
 	"github.com/ambit-go/ambit/internal/bridge"
+	"github.com/stretchr/testify/require"
 )
 
 func TestTheEndOfItsOwnerDismissesAGroupAndTellsWhatItHasCutOff(t *testing.T) {
@@ -384,4 +383,78 @@ func (l *groupLog) Observe(e async.Event) {
 		what = "start "
 	}
 	l.all = append(l.all, what+e.Task)
+}
+
+// An error in a group in which nothing runs is told, though nobody holds the group.
+func TestWhatGoesWrongInAGroupAtRestIsTold(t *testing.T) {
+	for name, goesWrong := range map[string]func(ctx context.Context){
+		"a value that comes too late for its promise": func(ctx context.Context) {
+			_, p := async.NewPromise[int](ctx, async.OnDiscard(func(int) { panic(errPlanted) }))
+			p.Resolve(1)
+			p.Resolve(2)
+		},
+		"a value that nobody wants any more": func(ctx context.Context) {
+			f, p := async.NewPromise[int](ctx, async.OnDiscard(func(int) { panic(errPlanted) }))
+			p.Resolve(1)
+			f.Cancel(nil)
+		},
+		"a promise that is rejected": func(ctx context.Context) {
+			_, p := async.NewPromise[int](ctx)
+			p.Reject(errPlanted)
+		},
+		"a callback has it fail": func(ctx context.Context) {
+			async.Fail(ctx, errPlanted)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Run("in a scope", func(t *testing.T) {
+				require.ErrorIs(t, async.Scope(t.Context(), func(ctx context.Context) error {
+					goesWrong(async.NewGroup(ctx).Context())
+					return nil
+				}), errPlanted)
+			})
+			t.Run("at a root", func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, check := asynctest.Root(t.Context())
+					goesWrong(async.NewGroup(ctx).Context())
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					require.ErrorIs(t, check(), errPlanted)
+				})
+			})
+		})
+	}
+}
+
+func TestAGroupIsCancelledWhenAChannelCloses(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		for name, early := range map[string]bool{"with a task": false, "at rest": true} {
+			ch := make(chan struct{})
+			g := async.NewGroup(ctx, async.StopOn(ch, errStop))
+			if early {
+				close(ch)
+			}
+			require.NoError(t, g.Go(func(ctx context.Context) error {
+				<-ctx.Done()
+				require.Equal(t, errStop, context.Cause(ctx), name)
+				return nil
+			}))
+			synctest.Wait()
+			if !early {
+				close(ch)
+			}
+			require.NoError(t, g.Wait(ctx), name)
+		}
+	})
+}
+
+// TestAGroupThatStopsOnAChannelLeavesNothing when it ends before that is closed.
+func TestAGroupThatStopsOnAChannelLeavesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		g := async.NewGroup(ctx, async.StopOn(make(chan struct{}), errStop))
+		require.NoError(t, g.Go(func(ctx context.Context) error { <-ctx.Done(); return nil }))
+		synctest.Wait()
+		require.NoError(t, g.Stop(ctx, nil))
+		// The bubble fails if a goroutine is left.
+	})
 }

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/internal/bridge"
+	"github.com/stretchr/testify/require"
 )
 
 var errHookBoom = errors.New("boom")
@@ -164,5 +165,269 @@ func TestAHookThatReturnsTheFailureOfItsScopeIsNotListedBesideIt(t *testing.T) {
 			async.OnExit(ctx, func(_ context.Context, outcome error) error { return outcome })
 			return errHookBoom
 		}))
+	})
+}
+
+// TestAnExitHookThatTakesTooLongIsATimeoutError of that hook, whatever it
+// returns then.
+func TestAnExitHookThatTakesTooLongIsATimeoutError(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hook func(ctx context.Context) error
+		late bool
+	}{
+		"in time":                     {sleeps(time.Second / 2), false},
+		"says nothing":                {sleeps(time.Minute), true},
+		"obeys its ctx":               {func(ctx context.Context) error { <-ctx.Done(); return nil }, true},
+		"returns why it stopped":      {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, true},
+		"fails":                       {func(ctx context.Context) error { <-ctx.Done(); return errPlanted }, true},
+		"panics":                      {func(ctx context.Context) error { <-ctx.Done(); panic(errPlanted) }, true},
+		"what it has started obeys":   {func(ctx context.Context) error { async.Go(ctx, waitHook); return nil }, false},
+		"stopped by something inside": {func(ctx context.Context) error { async.Go(ctx, failsHook); time.Sleep(time.Second / 2); return nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					async.OnExit(ctx, func(ctx context.Context, _ error) error { return tc.hook(ctx) })
+					return nil
+				}, async.HookTimeout(time.Second), async.Name("scope"))
+				var limit *async.TimeoutError
+				require.Equal(t, tc.late, errors.As(err, &limit), "%v", err)
+				if tc.late {
+					require.Equal(t, "exit hook of scope", limit.Task)
+					require.Equal(t, time.Second, limit.Limit)
+				}
+			})
+		})
+	}
+}
+
+func waitHook(ctx context.Context) error  { <-ctx.Done(); return nil }
+func failsHook(ctx context.Context) error { return errPlanted }
+
+// TestDetachAfterLetsGoOfAnExitHookThatTakesTooLong, after which the others run.
+func TestDetachAfterLetsGoOfAnExitHookThatTakesTooLong(t *testing.T) {
+	for name, tc := range map[string]struct {
+		detach, want time.Duration
+	}{
+		"when its time is up": {2 * time.Second, 5 * time.Second},
+		"when it is late":     {7 * time.Second, 7 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ctx, check := asynctest.Root(ctx)
+				begin := time.Now()
+				var others []time.Duration
+				note := func(context.Context, error) error { others = append(others, time.Since(begin)); return nil }
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					async.OnExit(ctx, note)
+					async.OnExit(ctx, func(context.Context, error) error { time.Sleep(time.Minute); return nil })
+					async.OnExit(ctx, note)
+					return errPlanted
+				}, async.DetachAfter(tc.detach), async.Name("scope"))
+				require.Equal(t, tc.want, time.Since(begin))
+				var left *async.StragglerError
+				require.ErrorAs(t, err, &left)
+				require.Equal(t, "exit hook of scope", left.Left[0].Task)
+				require.Contains(t, left.Left[0].Stack, "time.Sleep")
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Equal(t, []time.Duration{0, time.Minute}, others)
+				require.ErrorContains(t, check(), "exit hook of scope", "the root is told that it was late")
+			})
+		})
+	}
+}
+
+// A plant is something of another package that takes time to end.
+type plant struct {
+	takes time.Duration
+	how   bridge.Ending
+	fails error
+}
+
+func (p *plant) ScopeEnds(how bridge.Ending, _ error) { p.how = how }
+func (p *plant) Ended() bool                          { return false }
+func (p *plant) Name() string                         { return "plant" }
+func (p *plant) Join(context.Context) error           { growHere(p.takes); return p.fails }
+func (p *plant) Left() []bridge.Left {
+	return []bridge.Left{{Task: "leaf", Frame: "async_test.growHere("}, {Task: "flower"}}
+}
+
+//go:noinline
+func growHere(d time.Duration) { time.Sleep(d) }
+
+// TestWhatTakesTimeToEndIsJoined without a time limit, in turn with the exit
+// hooks, and only DetachAfter lets a scope return before.
+func TestWhatTakesTimeToEndIsJoined(t *testing.T) {
+	run := func(ctx context.Context, p *plant, body error, opts ...async.ScopeOption) error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			bridge.AtEnd(bridge.ScopeOf(ctx), p)
+			return body
+		}, append(opts, async.Name("scope"))...)
+	}
+	t.Run("joined", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			begin := time.Now()
+			p := &plant{takes: time.Hour, fails: errors.New("withered")}
+			require.Equal(t, p.fails, run(ctx, p, nil))
+			require.Equal(t, time.Hour, time.Since(begin))
+			require.Equal(t, bridge.Well, p.how)
+		})
+	})
+	t.Run("let go", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			begin := time.Now()
+			err := run(ctx, &plant{takes: time.Hour}, errPlanted, async.DetachAfter(time.Second))
+			require.Equal(t, time.Second, time.Since(begin))
+			require.ErrorIs(t, err, errPlanted)
+			var left *async.StragglerError
+			require.ErrorAs(t, err, &left)
+			var names []string
+			for _, s := range left.Left {
+				names = append(names, s.Task)
+			}
+			require.Equal(t, []string{"end of plant of scope", "leaf", "flower"}, names)
+			require.Contains(t, left.Left[1].Stack, "growHere")
+			require.Equal(t, []string{"scope"}, asynctest.Live(ctx))
+			time.Sleep(time.Hour)
+			require.Empty(t, asynctest.Live(ctx))
+		})
+	})
+	t.Run("Shutdown does not wait for it as for a hook", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			ctx, _ = asynctest.Root(ctx)
+			_ = run(ctx, &plant{takes: time.Hour}, errPlanted, async.DetachAfter(time.Second))
+			begin := time.Now()
+			patient, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			require.ErrorContains(t, async.Shutdown(patient), "plant")
+			require.Less(t, time.Since(begin), time.Minute)
+			time.Sleep(time.Hour)
+		})
+	})
+}
+
+// endedContext returns the context of a scope that has ended, with a value.
+func endedContext(t *testing.T, ctx context.Context, opts ...async.ScopeOption) (ended context.Context) {
+	require.NoError(t, async.Scope(context.WithValue(ctx, contextKey{}, "value"), func(ctx context.Context) error {
+		ended = ctx
+		return nil
+	}, opts...))
+	return ended
+}
+
+// TestALateExitHookMayDoWhateverAnExitHookMay: it has a live context, and what
+// it starts is joined before OnExit returns.
+func TestALateExitHookMayDoWhateverAnExitHookMay(t *testing.T) {
+	work := func(did *bool) func(ctx context.Context) error {
+		return func(ctx context.Context) error {
+			if err := async.Sleep(ctx, time.Second); err != nil {
+				return err
+			}
+			*did = ctx.Value(contextKey{}) == "value"
+			return nil
+		}
+	}
+	for name, hook := range map[string]func(ctx context.Context, work func(ctx context.Context) error) error{
+		"itself": func(ctx context.Context, work func(ctx context.Context) error) error { return work(ctx) },
+		"Scope": func(ctx context.Context, work func(ctx context.Context) error) error {
+			return async.Scope(ctx, work)
+		},
+		"Shield": func(ctx context.Context, work func(ctx context.Context) error) error {
+			return async.Shield(ctx, time.Minute, work)
+		},
+		"Go": func(ctx context.Context, work func(ctx context.Context) error) error {
+			async.Go(ctx, work)
+			return nil
+		},
+		"Execute": func(ctx context.Context, work func(ctx context.Context) error) error {
+			_, err := async.Execute(ctx, func(ctx context.Context) (int, error) { return 0, work(ctx) }).Await(ctx, 2*time.Second)
+			return err
+		},
+		"Start, not awaited": func(ctx context.Context, work func(ctx context.Context) error) error {
+			async.Start(ctx, work)
+			return nil
+		},
+		"ForEach": func(ctx context.Context, work func(ctx context.Context) error) error {
+			return async.ForEach(ctx, slices.Values([]int{1, 2}), func(ctx context.Context, i int) error {
+				if i == 1 {
+					return nil
+				}
+				return work(ctx)
+			})
+		},
+		"OnExit": func(ctx context.Context, work func(ctx context.Context) error) error {
+			async.OnExit(ctx, func(ctx context.Context, _ error) error { return work(ctx) })
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ctx, cancel := context.WithCancel(ctx)
+				ended := endedContext(t, ctx)
+				cancel()
+				begin := time.Now()
+				did := false
+				async.OnExit(ended, func(ctx context.Context, outcome error) error {
+					require.Equal(t, async.ErrScopeEnded, outcome)
+					require.NoError(t, ctx.Err())
+					return hook(ctx, work(&did))
+				})
+				require.True(t, did)
+				require.Equal(t, time.Second, time.Since(begin))
+				require.Empty(t, asynctest.Live(ctx))
+			})
+		})
+	}
+}
+
+func TestWhatALateExitHookComesTo(t *testing.T) {
+	run := func(t *testing.T, ctx context.Context, f func(ctx context.Context) error) error {
+		ctx, check := asynctest.Root(context.WithoutCancel(ctx))
+		async.OnExit(endedContext(t, ctx), func(ctx context.Context, _ error) error { return f(ctx) })
+		return check()
+	}
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.NoError(t, run(t, ctx, nothing))
+		require.ErrorIs(t, run(t, ctx, func(context.Context) error { return errPlanted }), errPlanted, "its error goes to the root")
+		require.ErrorIs(t, run(t, ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { return errPlanted })
+			return nil
+		}), errPlanted)
+		func() {
+			defer func() { require.Contains(t, describe(recover()), "planted") }()
+			_ = run(t, ctx, func(context.Context) error { panic(errPlanted) })
+			t.Error("its panic goes to the caller")
+		}()
+		gone := true
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = run(t, ctx, func(context.Context) error { runtime.Goexit(); return nil })
+			gone = false
+		}()
+		<-done
+		require.True(t, gone, "Goexit takes the caller's goroutine")
+	})
+}
+
+func describe(value any) string {
+	if err, ok := value.(error); ok {
+		return err.Error()
+	}
+	return errors.New("no error").Error()
+}
+
+// TestALateExitHookIsStoppedOnTime.
+func TestALateExitHookIsStoppedOnTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, check := asynctest.Root(context.WithoutCancel(ctx))
+		ended := endedContext(t, ctx, async.HookTimeout(time.Minute))
+		begin := time.Now()
+		async.OnExit(ended, func(ctx context.Context, _ error) error { <-ctx.Done(); return context.Cause(ctx) })
+		require.Equal(t, time.Minute, time.Since(begin))
+		var limit *async.TimeoutError
+		require.ErrorAs(t, check(), &limit)
+		require.Equal(t, time.Minute, limit.Limit)
 	})
 }

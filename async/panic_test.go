@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -11,11 +12,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/stretchr/testify/require"
 )
 
 var errPlanted = errors.New("planted")
@@ -184,4 +186,257 @@ func panicOrError(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+func attackScopePanic(ctx context.Context, body func(ctx context.Context) error, opts ...async.ScopeOption) (p *async.PanicError, err error) {
+	v := panicFrom(func() { err = async.Scope(ctx, body, opts...) })
+	p, _ = v.(*async.PanicError)
+	return p, err
+}
+
+// A raised panic that passes a scope which lets a straggler go: what failed beside it is told, and who is left.
+func TestARaisedPanicPassesDetachAfter(t *testing.T) {
+	withToldRoot(t, func(t *testing.T, ctx context.Context, r *toldRoot) {
+		p, _ := attackScopePanic(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return errSecond })
+			async.Go(ctx, onStop(rows))
+			async.Go(ctx, func(ctx context.Context) error { time.Sleep(time.Hour); return nil })
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error { panic("boom") })
+				return nil
+			})
+		}, async.DetachAfter(time.Second))
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		all := r.all() + fmt.Sprintf("%+v", p)
+		for _, want := range []string{errSecond.Error(), rows, "still running"} {
+			if strings.Count(all, want) != 1 {
+				t.Errorf("%q was told %d times:\nroot: %s\npanic: %+v", want, strings.Count(all, want), r.all(), p)
+			}
+		}
+	})
+}
+
+func TestAPanicAndATextBesideDetachAfter(t *testing.T) {
+	withToldRoot(t, func(t *testing.T, ctx context.Context, r *toldRoot) {
+		p, _ := attackScopePanic(ctx, func(ctx context.Context) error {
+			async.Go(ctx, onStop(rows))
+			async.Go(ctx, func(ctx context.Context) error { time.Sleep(time.Hour); return nil })
+			async.Go(ctx, func(ctx context.Context) error { panic("boom") })
+			return nil
+		}, async.DetachAfter(time.Second))
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		all := r.all() + fmt.Sprintf("%+v", p)
+		if strings.Count(all, rows) != 1 {
+			t.Errorf("the text was told %d times:\nroot: %s\npanic: %+v", strings.Count(all, rows), r.all(), p)
+		}
+	})
+}
+
+// Each error beside a panic is in Also once, by whatever way it came.
+func TestWhatCameBesideAPanicIsListedOnce(t *testing.T) {
+	task := func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return errSecond })
+		panic("boom")
+	}
+	same := async.OnPanic(func(p *async.PanicError) error { return p })
+	for name, f := range map[string]func(ctx context.Context) error{
+		"go":    func(ctx context.Context) error { async.Go(ctx, task); return nil },
+		"start": func(ctx context.Context) error { async.Start(ctx, task); return nil },
+		"restart": func(ctx context.Context) error {
+			async.Go(ctx, task, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 1}))
+			return nil
+		},
+		"restart start": func(ctx context.Context) error {
+			async.Start(ctx, task, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 1}))
+			return nil
+		},
+		"awaited": func(ctx context.Context) error { _, err := async.Start(ctx, task).Join(ctx); return err },
+		"group":   func(ctx context.Context) error { g := async.NewGroup(ctx); _ = g.Go(task); return g.Wait(ctx) },
+		"group nobody waits": func(ctx context.Context) error {
+			g := async.NewGroup(ctx)
+			_ = g.Go(task)
+			async.Go(ctx, func(ctx context.Context) error { return nil })
+			return nil
+		},
+		"onpanic": func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error { async.Go(ctx, task); return nil }, same)
+		},
+		"nested": func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error { async.Go(ctx, task); return nil })
+			return nil
+		},
+		"forkjoin": func(ctx context.Context) error {
+			async.ForkJoin(ctx, []int{1}, func(ctx context.Context, _ int) (int, error) { return 0, task(ctx) })
+			return nil
+		},
+		"scope in start": func(ctx context.Context) error {
+			async.Start(ctx, func(ctx context.Context) error {
+				return async.Scope(ctx, func(ctx context.Context) error { async.Go(ctx, task); return nil })
+			})
+			return nil
+		},
+		"start in start": func(ctx context.Context) error {
+			async.Start(ctx, func(ctx context.Context) error { async.Start(ctx, task); return nil })
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withToldRoot(t, func(t *testing.T, ctx context.Context, r *toldRoot) {
+				var cause error
+				p, err := attackScopePanic(ctx, func(ctx context.Context) error {
+					context.AfterFunc(ctx, func() { cause = context.Cause(ctx) })
+					return f(ctx)
+				})
+				synctest.Wait()
+				all := r.all()
+				if p != nil {
+					all += fmt.Sprintf("%v", p)
+					if !errors.Is(p, cause) && cause != async.ErrScopeEnded || !strings.Contains(p.Error(), "goroutine ") {
+						t.Errorf("cause %v, raised %v", cause, p)
+					}
+				} else {
+					all += fmt.Sprintf("%+v", err)
+					if err != nil && strings.Contains(err.Error(), "goroutine ") {
+						t.Errorf("a returned panic has a stack in its text: %v", err)
+					}
+				}
+				if n := strings.Count(all, errSecond.Error()); n != 1 {
+					t.Errorf("told %d times:\nroot: %s\npanic: %+v\nerr: %+v", n, r.all(), p, err)
+				}
+				if n := strings.Count(all, ": boom"); n != 1 {
+					t.Errorf("panic told %d times:\nroot: %s\npanic: %+v\nerr: %+v", n, r.all(), p, err)
+				}
+			})
+		})
+	}
+}
+
+// Forty panics: one is raised, 32 beside it, the rest counted.
+func TestFortyPanics(t *testing.T) {
+	withToldRoot(t, func(t *testing.T, ctx context.Context, r *toldRoot) {
+		p, _ := attackScopePanic(ctx, func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				for i := range 40 {
+					async.Go(ctx, func(ctx context.Context) error { time.Sleep(time.Second); panic(fmt.Sprint("boom", i)) })
+				}
+				return nil
+			})
+		})
+		if p == nil || len(p.Also) != 32 || !strings.Contains(p.Error(), "and 7 more") || r.all() != "" {
+			t.Errorf("%d %v root %s", len(p.Also), p, r.all())
+		}
+	})
+}
+
+func TestAPanickingTaskWithAStubbornChildCancelsItsScopeAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		err := panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); tookAbout(t, 0, start); return nil })
+				async.Go(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { time.Sleep(5 * time.Second); return nil })
+					plantedPanic()
+					return nil
+				})
+				return nil
+			})
+		})
+		require.ErrorIs(t, err, errPlanted)
+	})
+}
+
+// TestAPanicThatWaitsToBeRaisedIsPrintedOnce wherever it happened and whoever
+// holds it up: with its stack, once, and with who is waited for.
+func TestAPanicThatWaitsToBeRaisedIsPrintedOnce(t *testing.T) {
+	stays := func(d time.Duration) func(context.Context) error {
+		return func(context.Context) error { time.Sleep(d); return nil }
+	}
+	for name, test := range map[string]struct {
+		body func(ctx context.Context) error
+		left string
+	}{
+		"on its way through scopes": {func(ctx context.Context) error {
+			async.Go(ctx, stays(time.Minute))
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, stays(20*time.Second), async.Name("inner"))
+				async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+				return nil
+			})
+		}, "\tinner ("},
+		"of the body": {func(ctx context.Context) error {
+			async.Go(ctx, stays(time.Hour), async.Name("stubborn"))
+			plantedPanic()
+			return nil
+		}, "\tstubborn ("},
+		"while the body goes on": {func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+			return stays(time.Minute)(ctx)
+		}, "\touter ("},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ctx, check := asynctest.Root(ctx)
+				require.ErrorIs(t, panicOrError(func() error { return async.Scope(ctx, test.body, async.Name("outer")) }), errPlanted)
+				text := fmt.Sprint(check())
+				require.Equal(t, 1, strings.Count(text, "has waited"), text)
+				require.Equal(t, 1, strings.Count(text, "plantedPanic("), text)
+				require.Contains(t, text, test.left)
+			})
+		})
+	}
+}
+
+func panicsFirst(context.Context) error { panic(http.ErrAbortHandler) }
+
+func panicsLater(context.Context) error { panic(http.ErrAbortHandler) }
+
+// TestAPanicThatWasRecoveredIsNoLaterOne, though both have the same value, as
+// those of servers have: the later one has its own stack, and is told.
+func TestAPanicThatWasRecoveredIsNoLaterOne(t *testing.T) {
+	var told []string
+	ctx := asynctest.Context(t)
+	err := async.Scope(ctx, func(ctx context.Context) error {
+		_, err := async.Start(ctx, func(ctx context.Context) error {
+			require.Equal(t, http.ErrAbortHandler, recovered(func() { _ = async.Scope(ctx, panicsFirst, async.Name("first")) }))
+			return panicsLater(ctx)
+		}, async.Name("second")).Await(ctx, 0)
+		requirePanic(t, err, "second", "panicsLater")
+		return nil
+	}, async.Observe(async.ObserverFunc(func(e async.Event) {
+		if e.Kind == async.EventPanic {
+			told = append(told, e.Task)
+		}
+	})))
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "second"}, told)
+}
+
+// TestAPanicThatIsPassedOnIsOne, also by a function that has recovered it: the scopes
+// further out raise what the first has raised, and its cause matches that.
+func TestAPanicThatIsPassedOnIsOne(t *testing.T) {
+	ctx := asynctest.Context(t)
+	var cause error
+	_, err := async.Start(ctx, func(ctx context.Context) error {
+		defer func() { panic(recover()) }()
+		return async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, panicsFirst, async.Name("first"))
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return nil
+		})
+	}, async.Name("second")).Await(ctx, 0)
+	requirePanic(t, err, "first", "panicsFirst")
+	require.ErrorIs(t, err, cause)
+	require.ErrorIs(t, cause, err)
+	require.NotContains(t, err.Error(), "\n", "that of a panic which is returned is one line")
+}
+
+func requirePanic(t *testing.T, err error, task, function string) {
+	var p *async.PanicError
+	require.ErrorAs(t, err, &p)
+	require.Equal(t, task, p.Task)
+	require.Contains(t, string(p.Stack), function)
 }

@@ -4,13 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"net/http"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
+	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/stretchr/testify/require"
 )
 
 // panicsWith are values that do harm when they are asked for their text, or for
@@ -177,3 +183,234 @@ func TestPanicNilHasTheStackOfWhoPanicked(t *testing.T) {
 
 //go:noinline
 func plantedNilPanic() { panic(nil) }
+
+func TestSeveralPanicsAndErrorsAreAllKept(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		other, failed := errors.New("other"), errors.New("failed")
+		told := panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(context.Context) error { panic(errPlanted) })
+				async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); panic(other) })
+				async.Go(ctx, func(context.Context) error { time.Sleep(2 * time.Second); return failed })
+				return nil
+			})
+		})
+		for _, want := range []error{errPlanted, other, failed} {
+			require.ErrorIs(t, everythingIn(told), want)
+		}
+	})
+}
+
+func TestASecondPanicIsListedOnce(t *testing.T) {
+	second := func(ctx context.Context) error { <-ctx.Done(); panic(io.ErrShortWrite) }
+	for name, start := range map[string]func(ctx context.Context){
+		"Go":     func(ctx context.Context) { async.Go(ctx, second) },
+		"future": func(ctx context.Context) { async.Start(ctx, second) },
+		"scope in a task": func(ctx context.Context) {
+			async.Go(ctx, func(ctx context.Context) error { return async.Scope(ctx, second) })
+		},
+		"task with a task": func(ctx context.Context) {
+			async.Go(ctx, func(ctx context.Context) error { async.Go(ctx, second); return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				err := panicOrError(func() error {
+					return async.Scope(ctx, func(ctx context.Context) error {
+						start(ctx)
+						async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+						return nil
+					})
+				})
+				require.Equal(t, 1, strings.Count(err.Error(), ": "+errPlanted.Error()), err)
+				require.Equal(t, 1, strings.Count(err.Error(), ": "+io.ErrShortWrite.Error()), err)
+			})
+		})
+	}
+}
+
+func TestAPanicBehind32UnclaimedErrorsIsRaised(t *testing.T) {
+	ctx := asynctest.Context(t)
+	err := panicOrError(func() error {
+		return async.Scope(ctx, func(ctx context.Context) error {
+			for i := range 32 {
+				<-async.Start(ctx, func(context.Context) error { return fmt.Errorf("error %d", i) }).Done()
+			}
+			<-async.Start(ctx, func(context.Context) error { plantedPanic(); return nil }).Done()
+			return nil
+		})
+	})
+	require.IsType(t, (*async.PanicError)(nil), err)
+	require.ErrorIs(t, err, errPlanted)
+}
+
+// TestAPanicIsToldOnceThroughScopesWhereSiblingsFail: the scope that raises it tells
+// what failed there, and the root what failed further out.
+func TestAPanicIsToldOnceThroughScopesWhereSiblingsFail(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		const depth = 8
+		var nest func(ctx context.Context, depth int) error
+		nest = func(ctx context.Context, depth int) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("flush %d failed", depth) })
+				if depth == 0 {
+					async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+					return nil
+				}
+				return nest(ctx, depth-1)
+			})
+		}
+		ctx, check := asynctest.Root(ctx)
+		text := panicOrError(func() error { return nest(ctx, depth) }).Error()
+		require.Equal(t, 1, strings.Count(text, errPlanted.Error()+"\n"), text)
+		require.Equal(t, 1, strings.Count(text, "failed"), text)
+		require.Contains(t, text, "flush 0 failed")
+		require.Equal(t, depth, strings.Count(check().Error(), "failed"))
+	})
+}
+
+// TestAPanicDuringGoexitIsNotLost: also that of an inner scope that is raised
+// again while its body's t.FailNow is under way.
+func TestAPanicDuringGoexitIsNotLost(t *testing.T) {
+	handler := func(context.Context) error {
+		defer plantedPanic()
+		runtime.Goexit()
+		return nil
+	}
+	for name, body := range map[string]func(ctx context.Context) error{
+		"Go task": func(ctx context.Context) error { async.Go(ctx, handler); return nil },
+		"future":  func(ctx context.Context) error { return second(async.Start(ctx, handler).Await(ctx, 0)) },
+		"body":    handler,
+		"child of an inner scope": func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				return async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+					runtime.Goexit()
+					return nil
+				})
+			})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, check := asynctest.Root(t.Context())
+			told := make(chan error, 1)
+			go func() {
+				var err error
+				defer func() {
+					if v := recover(); v != nil { // and Goexit may go on
+						err = v.(error)
+					}
+					told <- err
+				}()
+				err = async.Scope(ctx, body)
+			}()
+			require.ErrorIs(t, errors.Join(<-told, check()), errPlanted)
+		})
+	}
+}
+
+// TestWhatCameBesideASecondPanicIsKept, though it says that it was stopped because of
+// the first, and a panic is never attached to itself.
+func TestWhatCameBesideASecondPanicIsKept(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		err := panicOrError(func() error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error {
+					async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return io.ErrNoProgress })
+					<-ctx.Done()
+					panic(io.ErrShortWrite)
+				})
+				async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+				return nil
+			})
+		})
+		for _, want := range []error{errPlanted, io.ErrShortWrite, io.ErrNoProgress} {
+			require.ErrorIs(t, everythingIn(err), want)
+		}
+		require.Equal(t, 1, strings.Count(err.Error(), ": "+errPlanted.Error()), err)
+		require.Equal(t, 1, strings.Count(err.Error(), io.ErrNoProgress.Error()), err)
+	})
+}
+
+func oneAndTwo(<-chan struct{}) iter.Seq[int] { return slices.Values([]int{1, 2}) }
+
+// secondPanics returns what is done with one and two: two closes second, and
+// panics when it is told to stop; one returns once two has begun.
+func secondPanics(second chan struct{}) func(ctx context.Context, i int) (int, error) {
+	return func(ctx context.Context, i int) (int, error) {
+		if i == 1 {
+			<-second
+			return 1, nil
+		}
+		close(second)
+		<-ctx.Done()
+		panic(io.EOF)
+	}
+}
+
+// TestALoopsPanicGoesOnAsItWas, as that of a body, whatever its items do: one
+// that panics when it is told to stop comes second, and is told to the root.
+func TestALoopsPanicGoesOnAsItWas(t *testing.T) {
+	for name, tc := range map[string]struct {
+		items func(second <-chan struct{}) iter.Seq[int]
+		left  func()
+		gets  any
+	}{
+		"by its body": {oneAndTwo, func() { panic(http.ErrAbortHandler) }, http.ErrAbortHandler},
+		"by its sequence": {func(second <-chan struct{}) iter.Seq[int] {
+			return func(yield func(int) bool) {
+				_ = yield(1) && yield(2)
+				<-second
+				panic(http.ErrAbortHandler)
+			}
+		}, func() {}, http.ErrAbortHandler},
+		"by break": {oneAndTwo, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, check := asynctest.Root(context.Background())
+			second := make(chan struct{})
+			value := recovered(func() {
+				for range async.Map(root, tc.items(second), secondPanics(second)) {
+					if tc.left == nil {
+						break
+					}
+					tc.left()
+				}
+			})
+			if lost := check(); tc.gets != nil {
+				require.Equal(t, tc.gets, value)
+				require.ErrorIs(t, lost, io.EOF)
+			} else {
+				require.ErrorIs(t, value.(error), io.EOF)
+				require.NoError(t, lost)
+			}
+		})
+	}
+}
+
+// TestAPanicErrorThatLeavesALoopGoesOnAsItWas: what was beside it the root is told.
+func TestAPanicErrorThatLeavesALoopGoesOnAsItWas(t *testing.T) {
+	ctx, check := asynctest.Root(t.Context())
+	_, first := async.Start(ctx, func(context.Context) error { panic(errPlanted) }).Await(ctx, 0)
+	value := recovered(func() {
+		for range async.Map(ctx, oneAndTwo(nil), secondPanics(make(chan struct{}))) {
+			panic(first)
+		}
+	})
+	require.Equal(t, any(first), value)
+	require.ErrorIs(t, check(), io.EOF)
+}
+
+// TestALoopThatIsLeftByGoexitRaisesWhatPanicked, as a Scope does.
+func TestALoopThatIsLeftByGoexitRaisesWhatPanicked(t *testing.T) {
+	ctx := asynctest.Context(t)
+	got := make(chan any)
+	go func() {
+		defer func() { got <- recover() }()
+		for range async.Map(ctx, oneAndTwo(nil), secondPanics(make(chan struct{}))) {
+			runtime.Goexit()
+		}
+	}()
+	require.ErrorIs(t, (<-got).(error), io.EOF)
+}

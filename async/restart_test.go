@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/stretchr/testify/require"
 )
 
 var errRun = errors.New("the run failed")
@@ -209,4 +209,194 @@ func TestAnInnerTaskThatIsGivenUpIsAFailureOfTheOuterRun(t *testing.T) {
 		require.Equal(t, 6, inner)
 		require.EqualError(t, err, "async: outer: given up after 3 failures within 1m0s; last failure: inner: given up after 2 failures within 1m0s; last failure: the run failed")
 	})
+}
+
+func TestTheLimitOfFailuresEndsATaskWithTheLast(t *testing.T) {
+	for name, start := range restartable {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				runs := 0
+				err := start(ctx, func(context.Context) error { runs++; return fmt.Errorf("%w: %d", errRun, runs) },
+					async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3}), async.Name("worker"))
+				require.Equal(t, 3, runs)
+				var e *async.RestartError
+				require.ErrorAs(t, err, &e)
+				require.Equal(t, 3, e.Failures)
+				require.ErrorIs(t, err, errRun)
+				require.EqualError(t, err, "async: worker: given up after 3 failures within 1m0s; last failure: the run failed: 3")
+			})
+		})
+	}
+}
+
+func TestTheDefaultIsFiveFailuresInAMinute(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, runs := failing(1000, nil)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(14 * time.Second)})).Join(ctx)
+		require.ErrorIs(t, err, errRun)
+		require.EqualValues(t, 5, runs.Load())
+		f, runs = failing(99, nil)
+		_, err = async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(16 * time.Second)})).Join(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 100, runs.Load())
+	})
+}
+
+// TestAWindowForgets: two quick failures, then a pause; it is only the third
+// within the window that counts.
+func TestAWindowForgets(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var asked []int
+		waits := []time.Duration{1, 20, 1, 20, 1, 1}
+		f, runs := failing(1000, nil)
+		_, err := async.Start(ctx, f, async.Name("w"), async.Restart(async.RestartPolicy{Interval: func(n int) time.Duration {
+			asked = append(asked, n)
+			return waits[n-1] * time.Second
+		}, Attempts: 3, Within: 10 * time.Second})).Join(ctx)
+		require.EqualValues(t, 7, runs.Load())
+		require.Equal(t, []int{1, 2, 3, 4, 5, 6}, asked)
+		require.EqualError(t, err, "async: w: given up after 7 failures, 3 of them within 10s; last failure: the run failed")
+	})
+}
+
+func TestWithin0IsForEver(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, runs := failing(10_000, nil)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(0), Within: -1})).Join(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 10_001, runs.Load())
+	})
+}
+
+func TestAStormOfRestartsIsBounded(t *testing.T) {
+	for name, in := range map[string]async.Interval{
+		"zero":     async.Every(0),
+		"negative": async.Every(-time.Hour),
+		"backoff":  async.Backoff(0, 0),
+		"jitter":   async.Jitter(1, async.Every(0)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				begin := time.Now()
+				f, runs := failing(100, nil)
+				_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: in, Within: -1})).Join(ctx)
+				require.NoError(t, err)
+				require.EqualValues(t, 101, runs.Load())
+				require.Equal(t, 100*time.Millisecond, time.Since(begin))
+			})
+		})
+	}
+}
+
+func TestTheBackoffGrowsUntilARunWasHealthy(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var asked []int
+		runs := 0
+		lasts := []time.Duration{0, 0, 59, 0, 60, 0, 0}
+		_, err := async.Start(ctx, func(ctx context.Context) error {
+			if runs++; runs > len(lasts) {
+				return nil
+			}
+			_ = async.Sleep(ctx, lasts[runs-1]*time.Second)
+			return errRun
+		}, async.Restart(async.RestartPolicy{Interval: func(n int) time.Duration { asked = append(asked, n); return time.Second }})).Join(ctx)
+		require.NoError(t, err)
+		require.Equal(t, []int{1, 2, 3, 4, 1, 2, 3}, asked)
+	})
+}
+
+// TestAHealthyRunIsOneWhoseHandlerLasted: that what it left behind takes long
+// does not make a run healthy that failed at once.
+func TestAHealthyRunIsOneWhoseHandlerLasted(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		runs := 0
+		_, err := async.Start(ctx, func(ctx context.Context) error {
+			runs++
+			async.Go(ctx, func(context.Context) error { time.Sleep(5 * time.Second); return nil })
+			return errRun
+		}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3, Within: time.Hour, Healthy: 3 * time.Second})).Join(ctx)
+		require.ErrorIs(t, err, errRun)
+		require.Equal(t, 3, runs)
+	})
+}
+
+func TestRestartSaysWhereItDoesNotApply(t *testing.T) {
+	ctx := asynctest.Context(t)
+	probe := func(context.Context) (int, bool, error) { return 0, true, nil }
+	for text, f := range map[string]func(){
+		"async: a poll with Restart: it calls its probe again and again anyway; see Tolerate and Again": func() {
+			async.Poll(ctx, async.Every(time.Second), probe, everySecond)
+		},
+		"async: Watch with Restart: call Watch in the handler of a task with Restart, and await it there": func() {
+			async.Watch(ctx, answer, async.Every(time.Second), nothing, everySecond)
+		},
+		"async: NewPromise with Restart: nothing runs for a promise that could be started again": func() {
+			async.NewPromise[int](ctx, everySecond)
+		},
+		"async: Restart with a nil interval: use Every, Backoff or a function of your own": func() { async.Restart(async.RestartPolicy{}) },
+		"async: Restart with a negative Healthy: a task that fails at once would never be given up": func() {
+			async.Restart(async.RestartPolicy{Interval: async.Every(1), Healthy: -1})
+		},
+		"async: Restart with negative Attempts: for no limit set Within to -1": func() {
+			async.Restart(async.RestartPolicy{Interval: async.Every(1), Attempts: -1})
+		},
+	} {
+		require.PanicsWithValue(t, text, f)
+	}
+}
+
+// TestWhatGoesWrongInTheIntervalEndsTheTask, with the failure it was asked about.
+func TestWhatGoesWrongInTheIntervalEndsTheTask(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, runs := failing(100, nil)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: func(int) time.Duration { panic("interval") }})).Join(ctx)
+		var p *async.PanicError
+		require.ErrorAs(t, err, &p)
+		require.Equal(t, "interval", p.Value)
+		require.ErrorIs(t, everythingIn(err), errRun)
+		require.EqualValues(t, 1, runs.Load())
+	})
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, _ := failing(100, nil)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: func(int) time.Duration { runtime.Goexit(); return 0 }})).Join(ctx)
+		require.ErrorIs(t, err, async.ErrGoexit)
+		require.ErrorIs(t, err, errRun)
+	})
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		value := panicFrom(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				f, _ := failing(100, nil)
+				async.Go(ctx, f, async.Restart(async.RestartPolicy{Interval: func(int) time.Duration { panic("interval") }}))
+				return nil
+			})
+		})
+		require.IsType(t, new(async.PanicError), value)
+	})
+}
+
+type rudeError struct{}
+
+func (rudeError) Error() string { panic("Error") }
+func (rudeError) Unwrap() error { panic("Unwrap") }
+func (rudeError) As(any) bool   { panic("As") }
+func (rudeError) Is(error) bool { panic("Is") }
+
+type listError struct{ list []int }
+
+func (listError) Error() string { return "not comparable" }
+
+// TestAnErrorWhoseMethodsPanicIsAFailureAsAnyOther.
+func TestAnErrorWhoseMethodsPanicIsAFailureAsAnyOther(t *testing.T) {
+	for name, err := range map[string]error{"rude": rudeError{}, "not comparable": listError{[]int{1}}, "joined": errors.Join(errRun, rudeError{})} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				runs := 0
+				_, got := async.Start(ctx, func(context.Context) error { runs++; return err }, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)})).Join(ctx)
+				require.Equal(t, 5, runs)
+				var e *async.RestartError
+				require.True(t, errors.As(got, &e))
+				require.Contains(t, e.Error(), "given up after 5 failures")
+			})
+		})
+	}
 }

@@ -3,15 +3,17 @@ package async_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"go/scanner"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
-
-	"github.com/stretchr/testify/require"
+	"time"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/stretchr/testify/require"
 )
 
 func TestTheFirstErrorOfAScopeIsTheOneThatDecided(t *testing.T) {
@@ -87,4 +89,258 @@ func TestPanicsBeyondTheListAreCountedOnce(t *testing.T) {
 	require.ErrorAs(t, err, &p)
 	require.Len(t, p.Also, 32)
 	require.Contains(t, p.Error(), "and 67 more")
+}
+
+// TestAScopeErrorSaysWhyTheScopeWasCancelled unless that is one of its errors.
+func TestAScopeErrorSaysWhyTheScopeWasCancelled(t *testing.T) {
+	parent, failed, hook := errors.New("parent"), errors.New("failed"), errors.New("hook")
+	waits := func(ctx context.Context) error { return async.Sleep(ctx, time.Hour) }
+	for name, test := range map[string]struct {
+		body  func(ctx context.Context) error
+		opts  []async.ScopeOption
+		cause error
+		errs  []error
+	}{
+		"the parent, body waits":     {waits, nil, parent, nil},
+		"the parent, a task waits":   {func(ctx context.Context) error { async.Go(ctx, waits); return nil }, nil, parent, nil},
+		"the parent, a future waits": {func(ctx context.Context) error { async.Start(ctx, waits); return nil }, nil, parent, nil},
+		"the parent, and a failure": {func(ctx context.Context) error {
+			<-ctx.Done()
+			return failed
+		}, nil, parent, []error{failed}},
+		"the parent, and a failure below": {func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return failed })
+				return waits(ctx)
+			})
+			return waits(ctx)
+		}, nil, parent, []error{failed}},
+		"the parent, scopes in scopes": {func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				return async.Scope(ctx, func(ctx context.Context) error { <-ctx.Done(); return failed })
+			})
+		}, nil, parent, []error{failed}},
+		"the parent, and a hook": {func(ctx context.Context) error {
+			async.OnExit(ctx, func(context.Context, error) error { return hook })
+			return waits(ctx)
+		}, nil, parent, []error{hook}},
+		"its own Timeout": {waits, []async.ScopeOption{async.Timeout(time.Millisecond)}, context.DeadlineExceeded, nil},
+		"a failure, and a hook": {func(ctx context.Context) error {
+			async.OnExit(ctx, func(context.Context, error) error { return hook })
+			return failed
+		}, nil, nil, []error{failed, hook}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ctx, cancel := context.WithCancelCause(ctx)
+				time.AfterFunc(time.Second, func() { cancel(parent) })
+				err := async.Scope(ctx, test.body, test.opts...)
+				var list *async.ScopeError
+				require.ErrorAs(t, err, &list)
+				require.Equal(t, test.errs, list.Errors)
+				require.Equal(t, test.cause == nil, list.Cause == nil)
+				require.ErrorIs(t, list.Cause, test.cause)
+				for _, want := range append(test.errs, test.cause) {
+					if want != nil {
+						require.ErrorIs(t, err, want)
+					}
+				}
+				require.Equal(t, test.cause != nil, errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+			})
+		})
+	}
+}
+
+func TestAScopeThatWasStoppedForNothingIsNil(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, cancel := context.WithCancel(ctx)
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			cancel()
+			async.Go(ctx, func(context.Context) error { return nil })
+			return nil
+		}), "nothing was kept from being done")
+	})
+}
+
+// A fussy error cannot be compared.
+type fussy struct{ fields any }
+
+func (fussy) Error() string { return "bad fields" }
+
+// TestUsersErrorsDoNoHarm: those that cannot be compared, or whose methods
+// panic.
+func TestUsersErrorsDoNoHarm(t *testing.T) {
+	for name, bad := range map[string]error{
+		"a slice in a field": fussy{[]string{"name"}},
+		"a map in a field":   fussy{map[string]int{}},
+		"a func in a field":  fussy{func() {}},
+		"Is panics":          rude{is: true},
+		"Unwrap panics":      rude{unwrap: true},
+		"joined":             errors.Join(fussy{[]int{1}}, rude{is: true}),
+		"wrapped":            fmt.Errorf("wrapped: %w", fussy{[]int{1}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				echoed := func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, echoed)
+					async.Go(ctx, func(ctx context.Context) error { async.Go(ctx, echoed); return echoed(ctx) })
+					_, _ = async.NewPromise[int](ctx)
+					async.Race(ctx, func(ctx context.Context) (int, error) { return 0, echoed(ctx) })
+					f := async.Start(ctx, echoed)
+					async.Go(ctx, func(ctx context.Context) error {
+						_, err := f.Await(context.WithoutCancel(ctx), 0)
+						return err
+					})
+					return bad
+				})
+				require.IsType(t, bad, err)
+
+				f := async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return bad })
+				f.Cancel(bad)
+				_, err = f.Wait(ctx)
+				require.Error(t, err)
+				require.Error(t, async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return bad })
+					return errPlanted
+				}))
+			})
+		})
+	}
+}
+
+// rude is an error whose methods panic.
+type rude struct{ is, unwrap bool }
+
+func (rude) Error() string { return "rude" }
+func (e rude) Is(error) bool {
+	if e.is {
+		panic("Is")
+	}
+	return false
+}
+func (e rude) Unwrap() error {
+	if e.unwrap {
+		panic("Unwrap")
+	}
+	return nil
+}
+
+// A curious cause uses the scope whenever it is asked what it is.
+type curious struct{ ask func() }
+
+func (*curious) Error() string   { return "curious" }
+func (c *curious) Is(error) bool { c.ask(); return false }
+
+func TestUsersErrorsAreAskedWithoutALock(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var inner context.Context
+		asked := 0
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				inner = ctx
+				async.Go(ctx, func(ctx context.Context) error { return async.Sleep(ctx, time.Hour) })
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			time.Sleep(time.Second)
+			return &curious{func() {
+				asked++
+				async.NewPromise[int](inner)
+				_ = inner.Err()
+			}}
+		})
+		require.IsType(t, (*curious)(nil), err)
+		require.ErrorIs(t, err, err)
+	})
+}
+
+func TestTheFirstCauseIsSeenByAllBelow(t *testing.T) {
+	outer, boom := errors.New("outer"), errors.New("boom")
+	for range 200 {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		var wrong atomic.Int64
+		var err error
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			err = async.Scope(ctx, func(ctx context.Context) error {
+				var ready sync.WaitGroup
+				ready.Add(100)
+				for i := range 100 {
+					async.Go(ctx, func(ctx context.Context) error {
+						done := ctx.Done()
+						ready.Done()
+						<-done
+						if i == 0 {
+							cancel(outer)
+						}
+						if context.Cause(ctx) == outer {
+							wrong.Add(1)
+						}
+						return ctx.Err()
+					})
+				}
+				ready.Wait()
+				return boom
+			})
+			return nil
+		})
+		require.Equal(t, boom, err)
+		require.Zero(t, wrong.Load(), "tasks saw another cause than their scope's")
+	}
+}
+
+// TestNoCancellationIsMissed: a scope is cancelled while tasks in it start,
+// look at their contexts for the first time, and wait.
+func TestNoCancellationIsMissedByALateLook(t *testing.T) {
+	root := asynctest.Context(t)
+	for i := range 300 {
+		err := async.Scope(root, func(ctx context.Context) error {
+			for j := range 8 {
+				async.Go(ctx, func(ctx context.Context) error {
+					switch (i + j) % 5 {
+					case 0:
+						<-ctx.Done()
+					case 1:
+						derived, cancel := context.WithCancel(ctx)
+						defer cancel()
+						<-derived.Done()
+						require.ErrorIs(t, context.Cause(derived), errCancelBoom)
+					case 2:
+						never, _ := async.NewPromise[int](root)
+						_, err := never.Wait(ctx)
+						require.ErrorIs(t, err, errCancelBoom)
+					case 3:
+						async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
+					case 4:
+						called := make(chan struct{})
+						context.AfterFunc(ctx, func() { close(called) })
+						<-called
+					}
+					return nil
+				})
+			}
+			async.Go(ctx, func(context.Context) error { return errCancelBoom })
+			return nil
+		})
+		require.ErrorIs(t, err, errCancelBoom)
+	}
+}
+
+// TestAProducerStartedInACancelledScopeStillClosesItsChannel: were it skipped,
+// the consumer would wait for ever.
+func TestAProducerStartedInACancelledScopeStillClosesItsChannel(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("too late"))
+	err := async.Scope(ctx, func(ctx context.Context) error {
+		c := make(chan int)
+		async.Go(ctx, func(ctx context.Context) error {
+			defer close(c)
+			return context.Cause(ctx)
+		})
+		for range c {
+		}
+		return nil
+	})
+	require.ErrorContains(t, err, "too late")
+	require.ErrorIs(t, err, context.Canceled)
 }

@@ -2,16 +2,17 @@ package async_test
 
 import (
 	"context"
+	"errors"
 	"math"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSleep(t *testing.T) {
@@ -90,4 +91,145 @@ func TestASleepCutShortInTheQueueOfALimit(t *testing.T) {
 		}, async.Limit(1)))
 		require.Equal(t, time.Hour, time.Since(start))
 	})
+}
+
+// A scope's waits, one after another, share a timer that is left to run. These
+// tests look for what that could get wrong: an earlier wait's timer that ends a
+// later wait, or a later wait that is not ended in time.
+
+// sleeper returns a handler that sleeps d and heeds its context.
+func sleeper(d time.Duration) func(context.Context) (time.Duration, error) {
+	return func(ctx context.Context) (time.Duration, error) {
+		select {
+		case <-time.After(d):
+			return d, nil
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+func TestEachWaitOfAScopeHasItsOwnLimit(t *testing.T) {
+	tests := map[string][]struct{ work, limit time.Duration }{
+		"a longer one after a short one":    {{1, 10}, {50, 100}, {50, 100}},
+		"a shorter one after a long one":    {{1, 1000}, {50, 20}, {1, 1000}, {10, 5}},
+		"expired, then not":                 {{100, 10}, {5, 10}, {100, 10}, {11, 12}},
+		"none after one":                    {{1, 10}, {100, 0}, {100, 10}},
+		"the same instant as an old timer":  {{1, 10}, {9, 0}, {50, 20}},
+		"the largest there is":              {{1, math.MaxInt64}, {5, math.MaxInt64}, {10, 3}, {5, math.MaxInt64}},
+		"a nanosecond":                      {{10, 1}, {1, 10}, {10, 1}},
+		"shorter and shorter, all in time":  {{1, 90}, {1, 80}, {1, 70}, {200, 60}},
+		"longer and longer, then too short": {{1, 10}, {1, 20}, {1, 30}, {200, 4}, {200, 300}},
+	}
+	for name, waits := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				err := async.Scope(t.Context(), func(ctx context.Context) error {
+					for _, w := range waits {
+						checkWait(t, ctx, w.work, w.limit)
+					}
+					return nil
+				})
+				require.NoError(t, err)
+			})
+		})
+	}
+}
+
+// TestRandomWaitsEndWhenTheyShould tries what the table does not name.
+func TestRandomWaitsEndWhenTheyShould(t *testing.T) {
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			err := async.Scope(t.Context(), func(ctx context.Context) error {
+				for range 40 { // in even numbers, because an expired wait looks again a nanosecond later
+					if r.IntN(4) == 0 {
+						time.Sleep(time.Duration(r.IntN(50)))
+					}
+					checkWait(t, ctx, 2*time.Duration(r.IntN(50)), 2*time.Duration(r.IntN(50)))
+				}
+				return nil
+			})
+			require.NoError(t, err, "seed %d", seed)
+		})
+	}
+}
+
+// TestAWaitInABubbleAndOneOutside: a scope that lives outside a bubble may be
+// waited in inside one, and the other way round. Their clocks have nothing in
+// common, and a timer of the one may not be touched in the other.
+func TestAWaitInABubbleAndOneOutside(t *testing.T) {
+	inside := func(t *testing.T, ctx context.Context) {
+		synctest.Test(t, func(t *testing.T) {
+			checkWait(t, ctx, time.Hour, 10*time.Second)
+			checkWait(t, ctx, time.Second, time.Minute)
+			time.Sleep(2 * time.Hour) // until no timer is left
+		})
+	}
+	outside := func(t *testing.T, ctx context.Context) {
+		_, err := async.Execute(ctx, sleeper(time.Millisecond)).Await(ctx, time.Minute)
+		require.NoError(t, err)
+	}
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		for range 3 {
+			outside(t, ctx)
+			inside(t, ctx)
+			inside(t, ctx)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// TestALazyTimerNeverEndsAWaitEarly uses the real clock, because in a bubble
+// every wait has a timer of its own.
+func TestALazyTimerNeverEndsAWaitEarly(t *testing.T) {
+	never := make(chan struct{})
+	stuck := func(ctx context.Context) (int, error) {
+		select {
+		case <-never:
+			return 0, nil
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		r := rand.New(rand.NewPCG(1, 1))
+		for range 100 {
+			limit := time.Duration(r.IntN(3)+1) * time.Millisecond
+			if r.IntN(2) == 0 { // in time, and its timer runs on
+				_, err := async.Execute(ctx, func(context.Context) (int, error) { return 1, nil }).Await(ctx, limit+time.Minute)
+				require.NoError(t, err)
+			}
+			if r.IntN(4) == 0 {
+				time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
+			}
+			start := time.Now()
+			_, err := async.Execute(ctx, stuck).Await(ctx, limit)
+			require.GreaterOrEqual(t, time.Since(start), limit)
+			var expired *async.TimeoutError
+			require.ErrorAs(t, err, &expired)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// checkWait awaits work with a limit and checks what comes and when.
+func checkWait(t *testing.T, ctx context.Context, work, limit time.Duration) {
+	t.Helper()
+	start := time.Now()
+	got, err := async.Execute(ctx, sleeper(work)).Await(ctx, limit)
+	took := time.Since(start)
+	if limit == 0 || work <= limit {
+		require.NoError(t, err)
+		require.Equal(t, work, got)
+		require.Equal(t, work, took)
+		return
+	}
+	var expired *async.TimeoutError
+	require.True(t, errors.As(err, &expired), "work %v, limit %v, took %v: %v", work, limit, took, err)
+	require.Equal(t, limit, expired.Limit)
+	require.Equal(t, limit, expired.Waited)
+	require.Equal(t, limit+1, took)
 }

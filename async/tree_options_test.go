@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -129,4 +130,189 @@ func (r *treeRun) scopeOption(n *treeNode) any {
 		return async.On(r.executor())
 	}
 	return nil
+}
+
+// choose has some handlers contend. Of those that lose nobody is told.
+func (r *treeRun) choose(ctx context.Context, parent *treeNode, depth int) {
+	var tasks []func(context.Context) (int, error)
+	for range 1 + r.next(3) {
+		n := r.node(parent, "contender")
+		n.loser = true
+		tasks = append(tasks, func(ctx context.Context) (int, error) { return r.handler(ctx, n, depth) })
+	}
+	limit := time.Duration(r.next(3)) * 9 * time.Millisecond
+	var one *async.Future[int]
+	var many *async.Future[[]int]
+	var err error
+	switch r.next(6) {
+	case 0:
+		one = async.Race(ctx, tasks...)
+	case 1:
+		one = async.Any(ctx, tasks...)
+	case 2:
+		one = async.Hedge(ctx, r.millis(9), tasks...)
+	case 3:
+		many = async.All(ctx, tasks...)
+	case 4:
+		many = async.Quorum(ctx, 1+r.next(len(tasks)), tasks...)
+	default:
+		_, err = async.Settle(ctx, tasks...).Await(ctx, limit)
+	}
+	switch {
+	case one != nil:
+		_, err = one.Await(ctx, limit)
+	case many != nil:
+		_, err = many.Await(ctx, limit)
+	}
+	r.given(parent, err)
+}
+
+// fork has some handlers done as items.
+func (r *treeRun) fork(ctx context.Context, parent *treeNode, depth int) {
+	top := r.node(parent, "items")
+	var items []*treeNode
+	for range 1 + r.next(4) {
+		items = append(items, r.node(top, "item"))
+	}
+	var opts []async.ForkOption
+	if r.next(2) == 0 {
+		opts = append(opts, async.Limit(1+r.next(2)))
+	}
+	if r.next(3) == 0 {
+		opts = append(opts, async.FailFast())
+	}
+	if r.next(3) == 0 {
+		opts = append(opts, async.ItemTimeout(r.millis(30)))
+	}
+	f := func(ctx context.Context, n *treeNode) (int, error) { return r.handler(ctx, n, depth) }
+	switch r.next(3) {
+	case 0:
+		all, err := async.ForkJoin(ctx, items, f, opts...).Await(ctx, time.Duration(r.next(3))*15*time.Millisecond)
+		if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+			r.set(func() { top.told = true })
+		}
+		r.given(top, err)
+		for i, one := range all {
+			r.got(items[i], one.Value, one.Err)
+		}
+	case 1:
+		_ = r.inScope(top, func() error {
+			return async.ForEach(ctx, slices.Values(items), func(ctx context.Context, n *treeNode) error {
+				_, err := f(ctx, n)
+				return err
+			}, opts...)
+		})
+	default:
+		_ = r.inScope(top, func() error {
+			leave := r.next(3) == 0
+			for _, err := range async.Map(ctx, slices.Values(items), f, opts...) {
+				r.given(top, err)
+				if leave { // of the rest only panics are told
+					r.set(func() { top.told = true })
+					break
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// shield opens a shielded stretch in node parent.
+func (r *treeRun) shield(ctx context.Context, parent *treeNode, depth int) {
+	n, d := r.node(parent, "Shield"), r.millis(40)
+	_ = r.inScope(n, func() error {
+		return async.Shield(ctx, d, func(ctx context.Context) error {
+			_, err := r.handler(ctx, n, depth)
+			return err
+		})
+	})
+}
+
+// inScope calls f, which opens the scope n, and checks that when it has ended.
+func (r *treeRun) inScope(n *treeNode, f func() error) (err error) {
+	came := false
+	defer func() {
+		raised := recover()
+		// If the body has panicked, or called Goexit, there is nobody to return the
+		// error to: the root is told who is left.
+		if _, ofTask := raised.(*async.PanicError); n.detaches && !came && !ofTask {
+			r.set(func() { n.stray = true })
+		}
+		err = r.returned(n, raised, err)
+	}()
+	err = f()
+	came = true
+	return err
+}
+
+// group makes a group in node parent, starts a few tasks in it, and leaves it to its
+// owner, or ends it and checks it then.
+func (r *treeRun) group(ctx context.Context, parent *treeNode, depth int) {
+	n := r.node(parent, "NewGroup")
+	opts := treeScopeOptions[async.ScopeOption](r, n)
+	r.set(func() { n.stray = n.detaches }) // its owner may be told, and then we are not
+	g := async.NewGroup(ctx, opts...)
+	for range 1 + r.next(3) {
+		m := r.node(n, "Group.Go")
+		err := g.Go(func(ctx context.Context) error {
+			if r.next(4) == 0 {
+				r.goInto(g, n)
+			}
+			_, err := r.handler(ctx, m, depth)
+			return err
+		}, r.options(m)...)
+		if err != nil && !errors.Is(err, async.ErrScopeEnded) {
+			r.fault("Go in the group of node %d: %v", n.id, err)
+		}
+		if r.next(3) == 0 {
+			time.Sleep(time.Duration(r.next(30)) * time.Millisecond)
+		}
+	}
+	switch r.next(5) {
+	case 0, 1:
+		r.endGroup(ctx, g, n)
+	case 2:
+		go r.goInto(g, n) // races the end
+		r.endGroup(ctx, g, n)
+	case 3:
+		g.Cancel(errors.New("cancelled by the tree"))
+	}
+}
+
+// goInto starts one more task in g, the group of node n, or is refused.
+func (r *treeRun) goInto(g *async.Group, n *treeNode) {
+	m := r.node(n, "Group.Go, late")
+	err := g.Go(func(ctx context.Context) error {
+		r.set(func() { m.started = true })
+		defer r.set(func() { m.ended = true })
+		return async.Sleep(ctx, time.Millisecond)
+	})
+	if err != nil && !errors.Is(err, async.ErrScopeEnded) {
+		r.fault("Go in the group of node %d: %v", n.id, err)
+	}
+}
+
+// endGroup stops g, the group of node n, or waits for it.
+func (r *treeRun) endGroup(ctx context.Context, g *async.Group, n *treeNode) {
+	defer func() {
+		if v := recover(); v != nil {
+			p := v.(*async.PanicError)
+			r.closed(n)
+			r.given(n, p)
+		}
+	}()
+	var err error
+	if r.next(2) == 0 {
+		err = g.Stop(ctx, errors.New("stopped by the tree"))
+	} else {
+		err = g.Wait(ctx)
+	}
+	r.given(n, err)
+	var left *async.StragglerError
+	if ctx.Err() == nil && (n.stray || !errors.As(err, &left)) {
+		r.closed(n)
+		if err := g.Go(nothing); !errors.Is(err, async.ErrScopeEnded) {
+			r.fault("Go in the group of node %d after its end: %v", n.id, err)
+		}
+	}
 }

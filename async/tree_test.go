@@ -1,9 +1,14 @@
 package async_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,5 +137,303 @@ func FuzzTree(f *testing.F) {
 		if wrong := r.run(t); len(wrong) > 0 {
 			t.Fatalf("%v\n%v", wrong, r)
 		}
+	})
+}
+
+// check looks at all nodes when the tree has ended.
+func (r *treeRun) check() {
+	for _, n := range r.nodes {
+		if n.hooks > max(n.runs, 1) {
+			r.fault("node %d: %d abort hooks", n.id, n.hooks)
+		}
+		given := 0
+		if n.kept {
+			given = 1
+		}
+		if n.hooked && n.values != given+n.discarded {
+			r.fault("node %d: of %d values %d were given and %d discarded", n.id, n.values, given, n.discarded)
+		}
+	}
+	r.lost()
+}
+
+// mustBeTold reports whether the error of n has to be given to somebody: not if it
+// has none, if another run may have followed, if somebody was told of something else
+// instead, if it lost a race, or if it stands in a daemon, which may have been stopped.
+func (n *treeNode) mustBeTold() bool {
+	return n.err != nil &&
+		!n.is(func(n *treeNode) bool { return n.again || n.loser }) &&
+		(n.loud || !n.is(func(n *treeNode) bool { return n.told || n.daemon }))
+}
+
+// lost checks that every error was given to somebody who is around its node, but for
+// those of which a list that is too long gives only the number.
+//
+// Which list has left an error out is known: that of the nearest node around it of
+// which somebody was given a list that is too long. If a list finds no place in
+// another, it counts there as one.
+func (r *treeRun) lost() {
+	missing := map[*treeNode][]*treeNode{}
+	for _, n := range r.nodes {
+		if !n.mustBeTold() || r.wasGiven(n) {
+			continue
+		}
+		at := n
+		for at != nil && r.leftOut(at) == 0 {
+			at = at.parent
+		}
+		missing[at] = append(missing[at], n)
+	}
+	for at, nodes := range missing {
+		if count, limit := r.leastLeftOut(at, at, nodes), r.leftOut(at); count > limit {
+			r.fault("errors of nodes %v were lost: lists have left out %d, and these are at least %d", ids(nodes), limit, count)
+		}
+	}
+}
+
+func ids(nodes []*treeNode) (all []int) {
+	for _, n := range nodes {
+		all = append(all, n.id)
+	}
+	return all
+}
+
+// wasGiven reports whether somebody was given the error of n.
+func (r *treeRun) wasGiven(n *treeNode) bool {
+	return slices.ContainsFunc(r.sinks, func(s treeSink) bool { return errors.Is(everythingIn(s.err), n.err) })
+}
+
+// wasGivenAs reports whether somebody was given the error of n in the outcome of at.
+func (r *treeRun) wasGivenAs(at, n *treeNode) bool {
+	return slices.ContainsFunc(r.sinks, func(s treeSink) bool {
+		return s.n == at && errors.Is(everythingIn(s.err), n.err)
+	})
+}
+
+// leastLeftOut returns how many errors of n a list of at must have left out at least for
+// missing to be missing: all that is below one node may have been one list, if that list
+// has nothing of it.
+func (r *treeRun) leastLeftOut(at, n *treeNode, missing []*treeNode) (least int) {
+	if slices.Contains(missing, n) {
+		least++
+	}
+	for _, child := range r.nodes {
+		if child.parent != n {
+			continue
+		}
+		below := func(m *treeNode) bool { return m.is(func(n *treeNode) bool { return n == child }) }
+		kept := slices.ContainsFunc(r.nodes, func(m *treeNode) bool {
+			return below(m) && m.mustBeTold() && r.wasGivenAs(at, m)
+		})
+		switch {
+		case !slices.ContainsFunc(missing, below):
+		case kept:
+			least += r.leastLeftOut(at, child, missing)
+		default:
+			least++
+		}
+	}
+	return least
+}
+
+// leftOut returns how many errors the lists have left out that were given as the
+// outcome of n.
+func (r *treeRun) leftOut(n *treeNode) (most int) {
+	for _, s := range r.sinks {
+		if s.n == n {
+			most = max(most, leftOut(s.err, map[error]bool{}))
+		}
+	}
+	return most
+}
+
+// moreBeside is the line of a panic that says how many errors Also has left out.
+var moreBeside = regexp.MustCompile(`(?m)^\tand (\d+) more$`)
+
+// leftOut returns how many errors the lists in err have left out.
+func leftOut(err error, seen map[error]bool) (count int) {
+	var inside []error
+	switch e := err.(type) {
+	case *async.ScopeError:
+		if seen[e] {
+			return 0
+		}
+		seen[e] = true
+		count, inside = e.Dropped, e.Unwrap()
+	case *async.PanicError:
+		if seen[e] {
+			return 0
+		}
+		seen[e] = true
+		if more := moreBeside.FindStringSubmatch(fmt.Sprintf("%+v", e)); more != nil {
+			count, _ = strconv.Atoi(more[1])
+		}
+		inside = append(append(inside, e.Also...), e.Unwrap())
+	case interface{ Unwrap() error }:
+		inside = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inside = e.Unwrap()
+	}
+	for _, err := range inside {
+		count += leftOut(err, seen)
+	}
+	return count
+}
+
+// treeNode is the bookkeeping for one handler, body or hook: deliberately dumb.
+type treeNode struct {
+	what    []string // what it is, and its options
+	id      int
+	parent  *treeNode
+	started bool
+	ended   bool
+	hooks   int   // abort hooks that ran
+	hooking bool  // one is running
+	err     error // the unique error it failed or panicked with
+	loud    bool  // by panic
+	told    bool  // its owner was told a timeout or has cancelled it
+	again   bool  // it is started again when it fails
+	runs    int   // of its handler
+	daemon  bool  // what it returns as it is told to stop is no failure
+	loser   bool  // it contends: if it loses nobody is told of its error
+	stray   bool  // its scope has returned without what it has started
+
+	detaches bool // its scope may do so
+
+	hooked    bool // it has a discard hook, and the values of its runs are counted
+	values    int  // which its handler has returned
+	discarded int  // of these
+	kept      bool // somebody was given one
+}
+
+// A treeSink is an error that user code was given as the outcome of node n, nil for
+// the root.
+type treeSink struct {
+	n   *treeNode
+	err error
+}
+
+// treeRun is one run of one tree.
+type treeRun struct {
+	data  []byte
+	mu    sync.Mutex // guards what follows
+	pos   int
+	nodes []*treeNode
+	sinks []treeSink // every error that user code was given
+	wrong []string
+	lie   bool // planted: a handler's end is booked late
+}
+
+func (r *treeRun) fault(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wrong = append(r.wrong, fmt.Sprintf(format, args...))
+}
+
+// next decodes a choice among n; 0 when the bytes are used up.
+func (r *treeRun) next(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pos >= len(r.data) {
+		return 0
+	}
+	r.pos++
+	return int(r.data[r.pos-1]) % n
+}
+
+func (r *treeRun) node(parent *treeNode, what string) *treeNode {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := &treeNode{id: len(r.nodes), parent: parent, what: []string{what}}
+	r.nodes = append(r.nodes, n)
+	return n
+}
+
+func (r *treeRun) set(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
+// note adds what is to be printed of n.
+func (r *treeRun) note(n *treeNode, format string, args ...any) {
+	r.set(func() { n.what = append(n.what, fmt.Sprintf(format, args...)) })
+}
+
+// String shows the tree.
+func (r *treeRun) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b strings.Builder
+	var below func(parent *treeNode, indent string)
+	below = func(parent *treeNode, indent string) {
+		for _, n := range r.nodes {
+			if n.parent == parent {
+				fmt.Fprintf(&b, "%s%d: %s; %d runs, err %v, loud %v, told %v\n", indent, n.id, strings.Join(n.what, " "), n.runs, n.err, n.loud, n.told)
+				below(n, indent+"  ")
+			}
+		}
+	}
+	below(nil, "")
+	for _, s := range r.sinks {
+		of := "the root"
+		if s.n != nil {
+			of = fmt.Sprint("node ", s.n.id)
+		}
+		fmt.Fprintf(&b, "given of %s: %T %.300q\n", of, s.err, s.err)
+	}
+	return b.String()
+}
+
+// given books an error that user code was given as the outcome of n.
+func (r *treeRun) given(n *treeNode, err error) {
+	if err != nil {
+		r.set(func() { r.sinks = append(r.sinks, treeSink{n, err}) })
+	}
+}
+
+// is reports whether n, or a node around it, is as f says.
+func (n *treeNode) is(f func(*treeNode) bool) bool {
+	for ; n != nil; n = n.parent {
+		if f(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// under reports whether n is below top, and not left behind by a scope in between.
+func (n *treeNode) under(top *treeNode) bool {
+	for n = n.parent; n != nil && !n.stray; n = n.parent {
+		if n == top {
+			return true
+		}
+	}
+	return false
+}
+
+// closed checks that nothing below n goes on, now that n's scope has returned.
+func (r *treeRun) closed(n *treeNode) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.nodes {
+		if m.under(n) && m.started && !m.ended || m.under(n) && m.hooking {
+			r.wrong = append(r.wrong, fmt.Sprintf("node %d outlives the scope of node %d", m.id, n.id))
+		}
+	}
+}
+
+// begins books that a run of n's handler begins. Of the run before it nothing may
+// go on.
+func (r *treeRun) begins(n *treeNode) {
+	if n.again {
+		r.closed(n)
+	}
+	r.set(func() {
+		if n.started && !n.ended {
+			r.wrong = append(r.wrong, fmt.Sprintf("node %d: two runs at a time", n.id))
+		}
+		n.started, n.ended, n.err = true, false, nil
+		n.runs++
 	})
 }

@@ -152,13 +152,6 @@ func withoutCancel(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-func panicNotMade(op string, isNil bool) {
-	if isNil {
-		panic("async: " + op + " of a nil Future: it is Execute, Start and the like that return one")
-	}
-	panic("async: " + op + " of a zero Future: it has no task; use what Execute, Start and the like return")
-}
-
 // Result is the outcome of one of several tasks.
 type Result[T any] struct {
 	Index int // its place in the arguments
@@ -289,4 +282,12 @@ func expireAll(ctx context.Context, all []*future, errs []error, cause error, wh
 			errs[i] = f.linger(ctx, errs[i], start)
 		}
 	}
+}
+
+// grace returns how long an Await waits for an aborted task.
+func (f *future) grace() time.Duration {
+	if f.t.more == nil {
+		return 0
+	}
+	return f.t.more.grace
 }

@@ -9,8 +9,8 @@ import "github.com/ambit-go/ambit/async/internal/tally"
 //  3. takeUnclaimed: errors of futures that nobody was given become the scope's.
 //  4. runExits: the exit hooks.
 //  5. discardUnclaimed: values that nobody was given go to their discard hooks.
-//  6. close: from here on nothing can be started.
-//  7. conclude: the outcome is made, and the scope sealed.
+//  6. closeScope: from here on nothing can be started.
+//  7. sumUp, tellRest, seal: the outcome is made, and the context is done.
 //
 // Hooks may start something, and so may a goroutine that nobody owns. So after 4
 // or 5, if there was anything to do, and if close finds something new, step 2

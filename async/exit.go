@@ -2,7 +2,8 @@ package async
 
 import "context"
 
-// This file is the word OnExit, and what its hooks are told. How they are run is in hooks.go.
+// This file is the word OnExit. How its hooks are run is in hooks.go, what they are told is in
+// scopeerror.go.
 
 // OnExit registers f to be called when the scope of ctx ends: after every task
 // of it has ended, before Scope returns or the task settles. Hooks are called

@@ -224,3 +224,10 @@ func (f *Future[T]) made(op string) *future {
 	}
 	return &f.f
 }
+
+func panicNotMade(op string, isNil bool) {
+	if isNil {
+		panic("async: " + op + " of a nil Future: it is Execute, Start and the like that return one")
+	}
+	panic("async: " + op + " of a zero Future: it has no task; use what Execute, Start and the like return")
+}

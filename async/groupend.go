@@ -7,8 +7,8 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file tells the owner of a group, or the root, how the group has ended that its end
-// has dismissed, and what was cut off by that.
+// This file tells the owner of a group, or the root, what has failed in the group, and what
+// the end of the owner has cut off.
 
 // tellOwner writes to f, which is of the end of g, what the owner is to know: its
 // failures, and the tasks that the owner's end has cut off. Who waits for g is told all.

@@ -11,7 +11,7 @@ func trap(t *task, value any) error {
 	return newPanicError(t.name(), value)
 }
 
-// caught is deferred around a handler that has not returned if how does not say
+// caught is deferred around a handler that has not returned if h does not say
 // so: it recovers a panic, also one that was raised while Goexit ran. That
 // nothing is recovered means Goexit, or, if the call comes back, a panic(nil) of
 // old; see nilPanic. The stack is still there now, so err is set for that.

@@ -46,8 +46,8 @@ func countOut(t *task) {
 }
 
 // timeIsUp is called when the context of the hook t is cancelled. A scope with
-// DetachAfter may have waited for just this: either giveUp finds the hook counted
-// out, or we find that it has given up, both under the lock of the scope.
+// DetachAfter may have waited for just this: either the join finds the hook counted
+// out, or we find that the scope has given up, both under the lock of the scope.
 func timeIsUp(t *task) {
 	countOut(t)
 	s := t.owner
@@ -206,7 +206,7 @@ func takeExit(s *scope) *exitHook {
 // runExits runs the exit hooks one after another and reports whether there were
 // any. What a hook starts is joined before the next one is run. It stops when
 // DetachAfter has passed; the hooks that are left are run when the last straggler
-// has ended, see endAbandoned.
+// has ended, see leftBehind.run.
 //
 // It is called again and again until nothing is left: a hook may register more,
 // and so may a bare goroutine. Either is seen before the scope is closed, because

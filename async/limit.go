@@ -6,21 +6,6 @@ import "github.com/ambit-go/ambit/async/internal/slots"
 // limiter is locked, package slots is told what has happened, and what it
 // answers is done when the limiter is not locked any more.
 
-// Priority sets how urgent a task is: among the tasks of one depth that queue
-// for a slot of a [Limit], those of the greatest n start first, and equals in
-// the order in which they came. What is deeper still starts before what is less
-// deep, and a task that has waited gets its slot back before any other starts.
-// A task that runs is not interrupted.
-//
-// What the task starts, and what that starts, has the same priority, unless it
-// sets its own. A task that is started by [Detach] does not inherit one.
-// Defaults to 0; every int is valid. Without a Limit it has no effect.
-//
-// That priorities are inherited is from Swift's structured concurrency (SE-0304).
-func Priority(n int) TaskOption {
-	return taskOption(func(t *taskOptions) { t.priority = n })
-}
-
 // newLimiter returns a limiter of n slots inside outer, which may be nil. That
 // is outer itself, if n is too large to make a difference.
 func newLimiter(n int, outer *limiter) *limiter {

@@ -8,7 +8,7 @@ import (
 )
 
 // This file is the tree: what a task, a scope and a root consist of. What they do is in
-// the files that are named after it.
+// ending.go, members.go, cancel.go, context.go, failure.go, start.go and task.go.
 
 // A kind is what a task was made for.
 type kind uint8
@@ -55,7 +55,7 @@ type gathering interface {
 	dismissing()                        // its owner is about to cancel it, and nobody has before
 	cutOff(task string)                 // its dismissal has kept task from being done
 	failedLocked()                      // something has failed in it
-	tellOwner(echo bool, f *tally.Fact) // writes to f what its owner is to know of its end with v
+	tellOwner(echo bool, f *tally.Fact) // writes to f what its owner is to know of its end
 	tellRoot(f *tally.Fact)             // nobody was given its end
 }
 

@@ -2,7 +2,7 @@ package async
 
 import "time"
 
-// This file is what observers are told. They are told in failure.go.
+// This file is what observers are told. They are told by tellStart, tellEnd and tellPanic in failure.go.
 
 // An Observer is told what happens in a scope; see [Observe]. It is called by
 // the goroutines of the tasks, possibly several at once, with no lock held.

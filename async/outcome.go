@@ -14,7 +14,7 @@ import (
 // Whether an error only repeats a cancellation is asked of package echo. What a
 // scope with several failures says in the end is decided by package tally; here
 // an error is made of that. Package echo calls methods of users' errors, so no
-// function here is called with a lock held.
+// function here is called with a lock held, but those whose names end with Locked.
 
 // asVerdict returns the verdict of an error of guard.
 func asVerdict(err error) verdict {
@@ -264,4 +264,16 @@ func noteQuiet(t *task, v *verdict, f *tally.Fact) {
 		f.Class, f.Errs = tally.Echo, nil
 		f.Texts, f.TextsDropped = textsIn(v.err, echo.Stop{Err: context.Canceled, Cause: v.cause})
 	}
+}
+
+// givesValue reports whether somebody is to be given what the handler of t returns
+// beside an error.
+func (t *task) givesValue() bool {
+	switch t.kind {
+	case kindRun:
+		return t.owner.t.givesValue()
+	case kindFuture, kindContender, kindWorker:
+		return !t.self.(interface{ givesNothing() bool }).givesNothing()
+	}
+	return false
 }

@@ -87,7 +87,7 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
 		return false
 	}
-	// A cancellation of the owner stores its signal and then walks over its
+	// A cancellation of the owner stores why and then walks over its
 	// promises, so either it finds this one or we see the signal.
 	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.more.stops != nil || t.stopped() != nil {
 		h := t.scope()

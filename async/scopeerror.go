@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ambit-go/ambit/async/internal/echo"
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
@@ -170,13 +169,4 @@ func endingFor(own bool) Ending {
 		return Failed
 	}
 	return Stopped
-}
-
-// briefly is within without the stack of a panic.
-func briefly(name string, err error) string {
-	list, isList := err.(interface{ saysMore() bool })
-	if p, _ := echo.As[*PanicError](err); p != nil && !(isList && list.saysMore()) {
-		return withoutName(name, p.line())
-	}
-	return within(name, err)
 }

@@ -1,9 +1,5 @@
 package async
 
-import (
-	"time"
-)
-
 // This file settles futures: it publishes the outcome and wakes the waiters.
 //
 // What was written before, to the value and to err, is published by storing the
@@ -105,14 +101,6 @@ func (f *future) renounce(cause error) {
 	case x.forfeit(canceled(cause).asError()):
 		x.discard()
 	}
-}
-
-// grace returns how long an Await waits for an aborted task.
-func (f *future) grace() time.Duration {
-	if f.t.more == nil {
-		return 0
-	}
-	return f.t.more.grace
 }
 
 // settleLeader is settle for a leader that has ended without a failure. It is done

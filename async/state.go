@@ -1,7 +1,6 @@
 package async
 
-// This file is where a task stands: the states it goes through, and what of
-// them users see.
+// This file is where the task of a future stands, as users see it.
 
 // State is where a future's task stands.
 type State uint8

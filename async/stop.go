@@ -9,7 +9,8 @@ import (
 
 // This file is about why something was stopped, and about errors that repeat that: whether
 // they do, and what they say besides. Package echo, which decides it, calls methods of
-// users' errors, so no function here is called with a lock held.
+// users' errors, so no function here is called with a lock held, but those whose names end
+// with Locked.
 
 // isEcho reports whether err says nothing but "I was told to stop", to a task
 // that was stopped with sg.

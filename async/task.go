@@ -29,18 +29,6 @@ func (t *task) public() State {
 	}
 }
 
-// givesValue reports whether somebody is to be given what the handler of t returns
-// beside an error.
-func (t *task) givesValue() bool {
-	switch t.kind {
-	case kindRun:
-		return t.owner.t.givesValue()
-	case kindFuture, kindContender, kindWorker:
-		return !t.self.(interface{ givesNothing() bool }).givesNothing()
-	}
-	return false
-}
-
 // main is the goroutine of t. It is a frame of its own, not generic, because a
 // traceback prints its receiver: that is how a straggler's stack is found, at
 // no cost to the others.

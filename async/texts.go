@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
 // This file makes the texts of errors. What they have in common: the package
@@ -131,4 +133,13 @@ func mustNotBeNil(option any) {
 	if option == nil {
 		panic(misuse("an option is nil: leave it out instead"))
 	}
+}
+
+// briefly is within without the stack of a panic.
+func briefly(name string, err error) string {
+	list, isList := err.(interface{ saysMore() bool })
+	if p, _ := echo.As[*PanicError](err); p != nil && !(isList && list.saysMore()) {
+		return withoutName(name, p.line())
+	}
+	return within(name, err)
 }

@@ -87,7 +87,8 @@ func Shutdown(ctx context.Context) error {
 	r.s.mu.Unlock()
 
 	_, bounded := ctx.Deadline()
-	if ctx.Err() == nil && r.waitFor(ctx.Done(), 0, func() bool { return r.nobodyLeft(t, bounded) }) && ctx.Err() == nil {
+	nobodyLeft := func() bool { return r.nobodyLeft(t, bounded) }
+	if ctx.Err() == nil && r.waitFor(ctx.Done(), 0, nobodyLeft) && ctx.Err() == nil {
 		return r.outcome(r.left(ctx, nil, func() []*task { return r.below(t) }))
 	}
 	r.waitFor(nil, lookAgain, func() bool { return !hooksRun(r.cancelBelow(t)) })
@@ -230,7 +231,9 @@ func cancelAll(t *task, sg *stopError) {
 		s := t.scope()
 		s.cancel(sg)
 		s.mu.Lock()
-		all = append(all, childrenLocked(s, func(c *task) bool { return c.more == nil || !c.more.shielded || isJoin(c) })...)
+		all = append(all, childrenLocked(s, func(c *task) bool {
+			return c.more == nil || !c.more.shielded || isJoin(c)
+		})...)
 		for p := s.promises; p != nil; p = p.next {
 			all = append(all, p)
 		}

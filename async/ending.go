@@ -61,7 +61,7 @@ func (s *scope) finish(exit exitKind, err error, v *verdict) {
 func ownFailed(s *scope, exit exitKind, err error) tally.Body {
 	sg := s.t.stopped()
 	if exit == byReturn && sg != nil && (isEcho(err, sg) || inStoppedDaemon(s, sg.cause)) {
-		return tally.Body{Echo: true, Owes: s.t.givesValue(), Said: sg.said(err)}
+		return tally.Body{Echo: true, Owes: givesValue(s.t), Said: sg.said(err)}
 	}
 	v := verdict{err: err, panic: asPanic(exit, err), goexit: exit == byGoexit}
 	if v.panic != nil {

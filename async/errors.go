@@ -139,7 +139,8 @@ func (e *StragglerError) Error() string {
 	}
 	head := counted(len(e.Left)+e.More, "task") + " still running, not told to stop"
 	if e.Cause != nil {
-		head = counted(len(e.Left)+e.More, "task") + " still running after being told to stop: " + briefly(e.Scope, e.Cause)
+		head = counted(len(e.Left)+e.More, "task") +
+			" still running after being told to stop: " + briefly(e.Scope, e.Cause)
 	}
 	texts := []string{head}
 	for _, s := range e.Left {

@@ -97,7 +97,7 @@ type forked[A, B any] struct {
 	s        scope // of the workers
 	m        more
 	results  []Result[B]              // each written by the worker that does the item
-	cut      atomicPointer[stopError] // why items were not begun, as it was seen by a worker that came for one; set once
+	cut      atomicPointer[stopError] // why items were not begun, as a worker has seen that came for one; set once
 	_        ownLine
 	begun    atomicInt64 // items that were given to workers
 	_        ownLine

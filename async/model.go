@@ -242,10 +242,11 @@ type (
 	}
 	// An impatient scope does something about tasks that do not end.
 	impatient interface {
-		joins(s *scope)                                // s waits for what is left
-		cancelledLocked(s *scope, sg *stopError)       // s was cancelled with sg
-		overranLocked(s *scope)                        // a hook of s, which was not cancelled, has overrun its time
-		abandon(s *scope, own tally.Body) (v *verdict) // s is to return without what is left, with v; nil: nobody is left
+		joins(s *scope)                          // s waits for what is left
+		cancelledLocked(s *scope, sg *stopError) // s was cancelled with sg
+		overranLocked(s *scope)                  // a hook of s, which was not cancelled, has overrun its time
+		// abandon returns how s returns without what is left; nil if nobody is.
+		abandon(s *scope, own tally.Body) *verdict
 	}
 	// A rerunner calls the handler of a task again when it has failed.
 	rerunner interface {

@@ -268,10 +268,10 @@ func noteQuiet(t *task, v *verdict, f *tally.Fact) {
 
 // givesValue reports whether somebody is to be given what the handler of t returns
 // beside an error.
-func (t *task) givesValue() bool {
+func givesValue(t *task) bool {
 	switch t.kind {
 	case kindRun:
-		return t.owner.t.givesValue()
+		return givesValue(t.owner.t)
 	case kindFuture, kindContender, kindWorker:
 		return !t.self.(interface{ givesNothing() bool }).givesNothing()
 	}

@@ -140,7 +140,8 @@ func (e *RestartError) Error() string {
 	case e.recent == e.Failures:
 		text = fmt.Sprintf("given up after %s within %v", counted(e.Failures, "failure"), e.within)
 	default:
-		text = fmt.Sprintf("given up after %s, %d of them within %v", counted(e.Failures, "failure"), e.recent, e.within)
+		text = fmt.Sprintf("given up after %s, %d of them within %v",
+			counted(e.Failures, "failure"), e.recent, e.within)
 	}
 	if e.Err != nil {
 		text += "; last failure: " + within(e.task, e.Err)

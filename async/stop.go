@@ -60,7 +60,8 @@ func textsIn(err error, stop echo.Stop) (all []error, dropped int) {
 		}
 		return append(all, list.Stopped...), dropped + list.DroppedStopped
 	}
-	if err == nil || echo.Bare(err, stop, saying) || !echo.Is(err, stop, saying) { // a daemon may say anything as it stops
+	// A daemon may say anything as it stops, so err may be no echo.
+	if err == nil || echo.Bare(err, stop, saying) || !echo.Is(err, stop, saying) {
 		return nil, 0
 	}
 	return []error{err}, 0

@@ -111,7 +111,8 @@ func (s *scope) stoppedAround() *stopError {
 	}
 	var sg *stopError
 	if std := s.std.Load(); std != nil {
-		if above := t.noted(); above != nil && above.err == std.Err() && tally.Same(above.cause, context.Cause(std.Context)) {
+		above := t.noted()
+		if above != nil && above.err == std.Err() && tally.Same(above.cause, context.Cause(std.Context)) {
 			return above // most often: there is no need for another
 		}
 		sg = stopOf(std.Context)

@@ -31,7 +31,8 @@ func identical(a, b reflect.Value) bool {
 	case reflect.Map, reflect.Func:
 		return a.UnsafePointer() == b.UnsafePointer()
 	case reflect.Interface:
-		return a.Elem().IsValid() && b.Elem().IsValid() && a.Elem().Type() == b.Elem().Type() && identical(a.Elem(), b.Elem())
+		a, b = a.Elem(), b.Elem()
+		return a.IsValid() && b.IsValid() && a.Type() == b.Type() && identical(a, b)
 	case reflect.Struct:
 		for i := range a.NumField() {
 			if !identical(a.Field(i), b.Field(i)) {

@@ -15,9 +15,6 @@ type Entry struct {
 	state      entryState
 }
 
-// Open reports whether nobody was given what x stands for yet.
-func (x *Entry) Open() bool { return x.state == listed || x.state == countedOnly }
-
 // Closed reports whether x was open and is not any more: it was claimed, or the scope
 // has taken it at its end.
 func (x *Entry) Closed() bool { return x.state == closed }
@@ -168,19 +165,6 @@ func (t *Tally) Lost(tell Teller) *Tally {
 		}
 	}
 	return lost
-}
-
-// HasValues reports whether there are values that nobody was given.
-func (t *Tally) HasValues() bool {
-	if t == nil {
-		return false
-	}
-	for x := t.open.first; x != nil; x = x.next {
-		if x.fact == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // TakeValue closes the value that has been open for longest and returns its

@@ -254,8 +254,5 @@ func (s *script) sum() {
 	if sum.HasTexts() {
 		fmt.Fprintf(&s.out, "said: %v %v, %d more\n", sum.Said, sum.Texts, sum.TextsDropped)
 	}
-	if s.tally.Silent(s.cause) && s.last == nil && !s.body.Echo {
-		fmt.Fprintln(&s.out, "silent")
-	}
 	fmt.Fprintf(&s.out, "panic: %v, goexit: %v, well: %v, echo: %v\n", sum.Panic, sum.Goexit, sum.Well(), sum.Echo())
 }

@@ -189,18 +189,6 @@ func (t *Tally) failed() bool {
 	return t.panicky != nil || t.goexit || len(t.errs)+len(t.hooks)+t.dropped > 0
 }
 
-// Silent reports whether the end of a scope that was cancelled for cause, nil if it
-// was not, has nothing to tell and nothing to discard.
-func (t *Tally) Silent(cause error) bool {
-	switch {
-	case t == nil:
-		return true
-	case t.failed() || t.open.first != nil || t.counted > 0:
-		return false
-	}
-	return cause == nil || !t.unfinished
-}
-
 // Own reports whether cause is a failure of the scope's own: one of those that
 // are listed, or the first for which it was to be cancelled.
 func (t *Tally) Own(cause error) bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ambit-go/ambit/async/internal/look"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
@@ -28,9 +29,13 @@ func stragglersOf(s *scope) *StragglerError {
 	return newStragglerError(s, left, cause)
 }
 
+// shownBy is where a traceback shows tasks: as the receiver of the function that is their
+// goroutine, and as the task of a body.
+var shownBy = []look.Shown{{By: "async.(*task).main("}, {By: "async.(*bodyRun).call(", Arg: 1}}
+
 // newStragglerError names the tasks of s, and of those, whose handlers run, the
 // first 32 of them; if no handler runs, tasks. It looks at stacks only if there are any: that stops the
-// world, see stacks.go. What it says is true for some moment of the time that it
+// world, see package look. What it says is true for some moment of the time that it
 // takes; a task that ends meanwhile may be named.
 func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 	e := &StragglerError{Scope: s.t.name(), Cause: cause}
@@ -44,9 +49,9 @@ func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 	if len(running)+len(later) == 0 {
 		return e
 	}
-	stacks := lookFor(running)
+	stacks := look.For(running, shownBy...)
 	for _, t := range running {
-		e.Left = append(e.Left, Straggler{Task: t.name(), State: t.public(), Stack: stacks.stackOf(t)})
+		e.Left = append(e.Left, Straggler{Task: t.name(), State: t.public(), Stack: stacks.Of(t)})
 		if j, ok := t.self.(*exitRun); ok && j.joiner != nil {
 			e.add(j.joiner.Left(), t.public(), stacks)
 		}
@@ -56,13 +61,13 @@ func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 }
 
 // add adds what of another package of ours still runs.
-func (e *StragglerError) add(left []bridge.Left, state State, stacks *look) {
+func (e *StragglerError) add(left []bridge.Left, state State, stacks *look.Look) {
 	for _, l := range left {
 		if len(e.Left) >= maxListed {
 			e.More++
 			continue
 		}
-		e.Left = append(e.Left, Straggler{Task: l.Task, State: state, Stack: stacks.stackWith(l.Frame)})
+		e.Left = append(e.Left, Straggler{Task: l.Task, State: state, Stack: stacks.With(l.Frame)})
 	}
 }
 

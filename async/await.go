@@ -73,7 +73,7 @@ func (f *Future[T]) startIn(ctx context.Context, opts []TaskOption) {
 }
 
 // checkDiscard panics if a discard hook is for another type.
-func (f *Future[T]) checkDiscard(opts []TaskOption) {
+func (f *Future[T]) checkDiscard(opts []TaskOption) *taskOptions {
 	var o taskOptions
 	for _, opt := range opts {
 		mustNotBeNil(opt)
@@ -83,6 +83,7 @@ func (f *Future[T]) checkDiscard(opts []TaskOption) {
 		panic(fmt.Sprintf("async: OnDiscard takes a %T, the future's values are %T: make the types the same",
 			o.discard, *new(T)))
 	}
+	return &o
 }
 
 // Await is the owner's wait: the result in time, or abort it. It returns the

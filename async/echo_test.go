@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
@@ -279,4 +280,31 @@ func TestABodyThatIsStoppedKeepsItsOwnWords(t *testing.T) {
 		require.Equal(t, []error{errPlanted}, all.Errors)
 		require.ErrorContains(t, all.Stopped[0], "copying")
 	})
+}
+
+// twoErrors is a user's error that embeds one of ours and wraps another error, too.
+type twoErrors struct {
+	*async.RestartError
+	other error
+}
+
+func (e twoErrors) Error() string   { return e.other.Error() }
+func (e twoErrors) Unwrap() []error { return []error{e.RestartError, e.other} }
+
+func TestAnErrorThatEmbedsOneOfOursIsTheUsers(t *testing.T) {
+	full := errors.New("disk full")
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error {
+			<-ctx.Done()
+			stopped := async.Start(context.WithoutCancel(ctx), func(context.Context) error { return errors.New("once") },
+				async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)}))
+			time.AfterFunc(time.Millisecond, func() { stopped.Cancel(context.Cause(ctx)) })
+			_, err := stopped.Join(ctx)
+			var restart *async.RestartError
+			assert.ErrorAs(t, err, &restart)
+			return twoErrors{restart, full}
+		})
+		return errors.New("first")
+	})
+	assert.ErrorIs(t, err, full, "it says more than that it was stopped, so it is a failure")
 }

@@ -165,8 +165,8 @@ func askOnPanic(s *scope, t *task, v *verdict, f *tally.Fact) bool {
 func (e *PanicError) withoutCount() *PanicError {
 	c := *e
 	c.Also = slices.DeleteFunc(slices.Clone(e.Also), func(err error) bool {
-		count, ok := err.(interface{ isCount() bool })
-		return ok && count.isCount()
+		count, ok := err.(interface{ isCount(err error) bool })
+		return ok && count.isCount(err)
 	})
 	return &c
 }
@@ -216,7 +216,7 @@ func tellPanic(s *scope, p *PanicError) {
 
 // tellEnd tells the observers that t has ended.
 func tellEnd(t *task, v *verdict, sg *stopError) {
-	if t.owner == nil || t.owner.observers == nil || t.more == nil || t.more.restart != nil {
+	if t.owner == nil || t.owner.observers == nil || t.more == nil || t.more.added().restart != nil {
 		return
 	}
 	t.retire() // observers are no part of the handler
@@ -233,7 +233,7 @@ func endEvent(t *task, v *verdict, sg *stopError) Event {
 
 // tellStart tells the observers that t starts.
 func tellStart(t *task) {
-	if t.owner.observers != nil && t.more.restart == nil { // they are told of its runs
+	if t.owner.observers != nil && t.more.added().restart == nil { // they are told of its runs
 		t.more.started = clock()
 		tellObservers(t.owner, Event{Kind: EventStart, Task: t.name()})
 	}

@@ -21,7 +21,7 @@ import (
 // before task; what task did happens before Scope returns.
 //
 // Go panics if ctx carries no scope or one that has ended, because nobody would
-// be told, and if task or ctx is nil.
+// be told, if task or ctx is nil, and with [OnDiscard]: a task of Go gives no value.
 func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskOption) {
 	if task == nil {
 		panic("async: Go with a nil function: pass what is to be called")

@@ -46,6 +46,7 @@ type Group struct {
 	raised atomicBool // a waiter has raised its panic
 
 	// These are guarded by s.mu.
+	opening bool // NewGroup has not returned; what closes the group meanwhile is done then
 	closing bool // told to end
 	// asked are the causes of the calls of Cancel and Stop that may have cancelled it.
 	// If one has, that is no news to the owner.
@@ -67,12 +68,14 @@ func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 	t, s := &g.f.t, &g.s
 	t.self, t.kind, t.exit = g, kindGroup, byReturn
 	if o != nil {
-		g.m.name, g.m.timeout, g.m.stops = o.name, o.timeout, o.stops
+		g.m.name, g.m.timeout = o.name, o.timeout
+		g.m.stopBy(o.stops)
 	}
 	standIn(s, ctx, t, &g.m)
 	if o != nil {
 		setOptions(s, o)
 	}
+	g.opening = true
 	if !enroll(s) {
 		s.ended = true
 		g.f.settleUnowned(nil)
@@ -82,6 +85,7 @@ func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 		startClocks(s)
 	}
 	tellStart(t)
+	g.open()
 	return g
 }
 
@@ -206,6 +210,18 @@ func (g *Group) unrun(*verdict)  {}
 func (g *Group) fn() any         { return "group" }
 func (g *Group) future() *future { return &g.f }
 
+// open is called when observers were told that g has started. The owner may end meanwhile.
+func (g *Group) open() {
+	g.s.mu.Lock()
+	g.opening = false
+	closed := g.closing
+	g.closing = false
+	g.s.mu.Unlock()
+	if closed {
+		g.close()
+	}
+}
+
 // close has g end when all that was started in it has. It does that once, and does not
 // wait. No goroutine stands behind a group before: the first call starts one, unless
 // there is nothing to wait for.
@@ -217,6 +233,10 @@ func (g *Group) close() {
 		return
 	}
 	g.closing = true
+	if g.opening {
+		s.mu.Unlock()
+		return
+	}
 	// A Go comes before, and its task is counted; or after, and finds that s has ended
 	// or is joined.
 	quick := s.live == 0 && s.exits == nil && s.tally == nil

@@ -11,6 +11,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
 	"github.com/ambit-go/ambit/internal/bridge"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -457,4 +458,34 @@ func TestAGroupThatStopsOnAChannelLeavesNothing(t *testing.T) {
 		require.NoError(t, g.Stop(ctx, nil))
 		// The bubble fails if a goroutine is left.
 	})
+}
+
+// The owner of a group may end while NewGroup tells observers of it: the start is told first.
+func TestAGroupIsToldToHaveStartedBeforeItsOwnerEndsIt(t *testing.T) {
+	var mu sync.Mutex
+	running := 0
+	for range 300 {
+		_ = async.Scope(t.Context(), func(owner context.Context) error {
+			async.Go(owner, func(ctx context.Context) error {
+				<-ctx.Done()
+				for range 5 {
+					async.NewGroup(owner, async.Name("g"))
+				}
+				return nil
+			}, async.Daemon())
+			return nil
+		}, async.Observe(async.ObserverFunc(func(e async.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case e.Task != "g":
+			case e.Kind == async.EventStart:
+				running++
+			case e.Kind == async.EventEnd:
+				running--
+				assert.GreaterOrEqual(t, running, 0)
+			}
+		})))
+	}
+	assert.Zero(t, running)
 }

@@ -10,10 +10,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -399,3 +401,53 @@ func TestANilErrorIsAFailureLikeAnother(t *testing.T) {
 type refusingWith struct{ err error }
 
 func (r refusingWith) Execute(func()) error { return r.err }
+
+// A ctx whose first Err, once armed, calls hook.
+type hookedErr struct {
+	context.Context
+	armed atomic.Bool
+	hook  func()
+}
+
+func (c *hookedErr) Err() error {
+	if c.armed.CompareAndSwap(true, false) {
+		c.hook()
+	}
+	return c.Context.Err()
+}
+
+func TestAPromiseWhoseScopeEndsAsItIsMadeIsAbandoned(t *testing.T) {
+	end, ended, ctxs := make(chan struct{}), make(chan struct{}), make(chan context.Context, 1)
+	go func() {
+		defer close(ended)
+		_ = async.Scope(t.Context(), func(ctx context.Context) error { ctxs <- ctx; <-end; return nil })
+	}()
+	derived, cancel := context.WithCancel(<-ctxs)
+	defer cancel()
+	c := &hookedErr{Context: derived, hook: func() { close(end); <-ended }}
+	c.armed.Store(true)
+	f, _ := async.NewPromise[int](c, async.Timeout(time.Hour))
+	_, err, _ := f.Result()
+	assert.ErrorIs(t, err, async.ErrAbandoned)
+}
+
+func TestOptionsThatDoNotApplySaySo(t *testing.T) {
+	_ = async.Scope(t.Context(), func(ctx context.Context) error {
+		for name, option := range map[string]async.TaskOption{
+			"Restart":   async.Restart(async.RestartPolicy{Interval: async.Every(time.Second)}),
+			"Heartbeat": async.Heartbeat(time.Second),
+			"On":        async.On(spawning{}),
+			"Priority":  async.Priority(1),
+		} {
+			assert.PanicsWithValue(t, "async: NewPromise with "+name+": nothing runs for a promise",
+				func() { async.NewPromise[int](ctx, option) })
+		}
+		assert.PanicsWithValue(t, "async: Go with OnDiscard: the task gives no value; start it with Execute",
+			func() { async.Go(ctx, func(context.Context) error { return nil }, async.OnDiscard(func(int) {})) })
+		return nil
+	})
+}
+
+type spawning struct{}
+
+func (spawning) Execute(task func()) error { go task(); return nil }

@@ -312,7 +312,7 @@ func (t *task) origin() *origin {
 
 // endStops is called when the task of m, which may be nil, ends; see stops.
 func (m *more) endStops(onItsOwn bool) {
-	if m != nil && m.stops != nil {
-		m.stops.end(onItsOwn)
+	if m != nil && m.added().stops != nil {
+		m.hung.stops.end(onItsOwn)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -285,4 +286,24 @@ func TestAPanicThatDoesNotCountCancelsThoughALeaderIsAboutTo(t *testing.T) {
 		}, async.OnPanic(carryOn)))
 		require.GreaterOrEqual(t, looks.Load(), int32(2))
 	})
+}
+
+// embedsRestart is a user's error that has the methods of ours.
+type embedsRestart struct {
+	*async.RestartError
+	text string
+}
+
+func (e embedsRestart) Error() string { return e.text }
+
+func TestAnErrorThatEmbedsARestartErrorIsToldBesideAPanic(t *testing.T) {
+	rows := embedsRestart{&async.RestartError{Failures: 3}, "7 rows were lost"}
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error {
+			async.OnExit(ctx, func(context.Context, error) error { return rows })
+			panic("boom")
+		})
+		return nil
+	}, async.OnPanic(func(*async.PanicError) error { return nil }))
+	assert.ErrorIs(t, err, rows)
 }

@@ -37,11 +37,39 @@ type taskOptions struct {
 	discard     any                           // func(T), checked against the future's type
 	daemon      bool
 	leader      bool
-	stops       stops    // nil: none
-	heart       pulse    // nil: no beats are expected
+	hung        *hung    // nil: nothing; see added
 	on          executor // nil: inherited
 	priority    int      // inherited if it is not set
-	restart     rerunner // nil: what has ended is not started again
+}
+
+// hung is what words hang on few tasks. It stands apart because a million tasks may queue.
+type hung struct {
+	stops   stops    // nil: none
+	heart   pulse    // nil: no beats are expected
+	restart rerunner // nil: what has ended is not started again
+}
+
+// added returns what words have hung on the task.
+func (o *taskOptions) added() (h hung) {
+	if o.hung != nil {
+		h = *o.hung
+	}
+	return h
+}
+
+// hang returns where words hang something on the task.
+func (o *taskOptions) hang() *hung {
+	if o.hung == nil {
+		o.hung = new(hung)
+	}
+	return o.hung
+}
+
+// stopBy adds what the options of a scope stop its task by.
+func (o *taskOptions) stopBy(by stops) {
+	if by != nil {
+		o.hang().stops = by
+	}
 }
 
 // scopeOptions are the settings of one scope; the zero value is the default.

@@ -69,12 +69,12 @@ func (e *PollError[T]) Error() string {
 }
 
 // stoppedBy returns what stopped the poll, nil if it was not stopped, and the last
-// error that it has lived through.
-func (e *PollError[T]) stoppedBy() (why, memory error) {
+// error that it has lived through, if err is e; see stoppable.
+func (e *PollError[T]) stoppedBy(err error) (why, memory error, ours bool) {
 	if e == nil {
-		return nil, nil
+		return nil, nil, true
 	}
-	return e.why, e.Err
+	return e.why, e.Err, err == error(e)
 }
 
 // Unwrap returns why the poll was stopped and the last error.

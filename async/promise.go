@@ -25,11 +25,12 @@ type Promise[T any] struct{ f *Future[T] }
 // returned and the promise is still unresolved.
 //
 // On a scope that has ended the future holds [ErrScopeEnded]. Without a scope in
-// ctx the promise belongs to the root, which does not end. A nil ctx panics.
+// ctx the promise belongs to the root, which does not end. A nil ctx panics, and so do
+// [Restart], [Heartbeat], [On] and [Priority], which say how a handler runs.
 func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Promise[T]) {
 	f := new(Future[T])
 	f.init(kindPromise, nil)
-	f.checkDiscard(opts)
+	mustPromise(f.checkDiscard(opts))
 	t, own := nearest(ctx)
 	if own {
 		ctx = nil
@@ -74,23 +75,38 @@ func (p *Promise[T]) made(op string) *Future[T] {
 	return p.f
 }
 
+// mustPromise panics if o has what says how a handler runs.
+func mustPromise(o *taskOptions) {
+	for _, of := range [...]struct {
+		name  string
+		given bool
+	}{
+		{"Restart", o.added().restart != nil}, {"Heartbeat", o.added().heart != nil},
+		{"On", o.on != nil}, {"Priority", o.priority != 0},
+	} {
+		if of.given {
+			panic("async: NewPromise with " + of.name + ": nothing runs for a promise")
+		}
+	}
+}
+
 // promise makes f a promise of owner; false if that has ended.
 func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) bool {
 	t := &f.t
 	t.owner, t.exit = owner, byReturn
 	t.more = newMore(owner, opts)
 	t.more.told = promiseTold
-	if t.more.restart != nil {
-		panic("async: NewPromise with Restart: nothing runs for a promise that could be started again")
-	}
 	t.setOrigin(ctx)
 	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
 		return false
 	}
 	// A cancellation of the owner stores why and then walks over its
 	// promises, so either it finds this one or we see the signal.
-	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.more.stops != nil || t.stopped() != nil {
+	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.more.added().stops != nil || t.stopped() != nil {
 		h := t.scope()
+		if h == endedScope { // the scope of ctx has ended meanwhile, and has abandoned the promise
+			return true
+		}
 		if t.more.timeout != 0 {
 			h.limitTime(t.more.timeout)
 		}
@@ -147,6 +163,7 @@ func promiseTold(s *scope) (after func()) {
 		return call(ctx)
 	})
 	h.t.more.name = "abort hook of " + s.t.name()
+	h.t.more.timeout = hookTimeoutOf(s.t)
 	if !s.t.owner.add(&h.t) {
 		countOut(&h.t)
 		return stop

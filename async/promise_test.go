@@ -12,6 +12,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -454,4 +455,22 @@ func TestResolveRacesCancel(t *testing.T) {
 		}))
 		require.LessOrEqual(t, hooks.Load(), int32(1))
 	}
+}
+
+func TestTheAbortHookOfAPromiseHasItsHookTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_ = async.Scope(t.Context(), func(ctx context.Context) error {
+			var left time.Duration
+			f, _ := async.NewPromise[int](ctx, async.HookTimeout(50*time.Millisecond),
+				async.OnAbort(func(ctx context.Context, _ error) error {
+					deadline, _ := ctx.Deadline()
+					left = time.Until(deadline)
+					return nil
+				}))
+			f.Cancel(nil)
+			synctest.Wait()
+			assert.Equal(t, 50*time.Millisecond, left)
+			return nil
+		})
+	})
 }

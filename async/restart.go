@@ -81,7 +81,9 @@ func Restart(p RestartPolicy) TaskOption {
 // restart is the option. It is never changed, so any number of tasks may share it.
 type restart struct{ RestartPolicy }
 
-func (p *restart) applyTask(t *taskOptions) { t.restart = &restarter{RestartPolicy: p.RestartPolicy} }
+func (p *restart) applyTask(t *taskOptions) {
+	t.hang().restart = &restarter{RestartPolicy: p.RestartPolicy}
+}
 
 func (p *restart) applyPoll(o *pollOptions) { o.restart = true }
 
@@ -125,8 +127,11 @@ type RestartError struct {
 	why    error // what has stopped the task; nil if it has failed too often
 }
 
-// isCount reports that e says how often the task has failed, and nothing else.
-func (e *RestartError) isCount() bool { return e != nil && e.Err == nil && e.why == nil }
+// isCount reports that err is e, and says how often the task has failed, and nothing else.
+// An error of a user that embeds e has this method, too.
+func (e *RestartError) isCount(err error) bool {
+	return err == error(e) && e != nil && e.Err == nil && e.why == nil
+}
 
 // Error tells how often the task has failed, why it has ended, and the last failure.
 func (e *RestartError) Error() string {
@@ -158,10 +163,10 @@ func (e *RestartError) Unwrap() []error {
 }
 
 // stoppedBy returns what has stopped the task, nil if it has failed too often, and the
-// last failure that it has lived through.
-func (e *RestartError) stoppedBy() (why, memory error) {
+// last failure that it has lived through, if err is e; see stoppable.
+func (e *RestartError) stoppedBy(err error) (why, memory error, ours bool) {
 	if e == nil {
-		return nil, nil
+		return nil, nil, true
 	}
-	return e.why, e.Err
+	return e.why, e.Err, err == error(e)
 }

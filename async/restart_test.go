@@ -330,7 +330,7 @@ func TestRestartSaysWhereItDoesNotApply(t *testing.T) {
 		"async: Watch with Restart: call Watch in the handler of a task with Restart, and await it there": func() {
 			async.Watch(ctx, answer, async.Every(time.Second), nothing, everySecond)
 		},
-		"async: NewPromise with Restart: nothing runs for a promise that could be started again": func() {
+		"async: NewPromise with Restart: nothing runs for a promise": func() {
 			async.NewPromise[int](ctx, everySecond)
 		},
 		"async: Restart with a nil interval: use Every, Backoff or a function of your own": func() { async.Restart(async.RestartPolicy{}) },

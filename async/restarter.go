@@ -49,8 +49,11 @@ type restarter struct {
 // standBefore has r run t, whose options are those of m.
 func (r *restarter) standBefore(t *task, m *more) {
 	r.t, r.restartable, t.self = t, t.self.(restartable), r
-	r.each = taskOptions{onAbort: m.onAbort, told: m.told, heart: m.heart, hookTimeout: m.hookTimeout}
-	m.onAbort, m.told, m.heart = nil, nil, nil
+	r.each = taskOptions{onAbort: m.onAbort, told: m.told, hookTimeout: m.hookTimeout}
+	if h := m.added().heart; h != nil {
+		r.each.hang().heart, m.hung.heart = h, nil
+	}
+	m.onAbort, m.told = nil, nil
 }
 
 // run is the body of the goroutine of the task, or of one after it.
@@ -101,8 +104,8 @@ func (r *restarter) once() {
 	s := newBody(r.t.scope(), nil, &scopeOptions{name: r.t.name(), hookTimeout: r.each.hookTimeout}, false)
 	s.t.kind = kindRun
 	s.t.more.onAbort, s.t.more.told = r.each.onAbort, r.each.told
-	if h := r.each.heart; h != nil {
-		s.t.more.heart = h.again()
+	if h := r.each.added().heart; h != nil {
+		s.t.more.hang().heart = h.again()
 	}
 	enroll(s) // what it stands in ends only after it
 	tellStart(s.t)
@@ -116,7 +119,7 @@ func (r *restarter) once() {
 // call calls the handler. A panic is recovered here; Goexit is not.
 func (r *restarter) call(n *bodyRun) {
 	defer func() { caught(n.s.t, recover(), &n.exit, &n.err) }()
-	if h := n.s.t.more.heart; h != nil {
+	if h := n.s.t.more.added().heart; h != nil {
 		h.start(n.s)
 	}
 	n.err = r.runOnce(n.s.t)
@@ -165,7 +168,7 @@ func (r *restarter) judge(n *bodyRun, took time.Duration) {
 // that ends when its ctx does.
 func (r *bodyRun) missedBeat(sg *stopError) bool {
 	_, missed := sg.cause.(*WatchdogError)
-	return missed && r.s.t.more.heart != nil
+	return missed && r.s.t.more.added().heart != nil
 }
 
 // retry counts a failure, of a run whose handler took so long, and reports whether there

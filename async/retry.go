@@ -46,8 +46,8 @@ func Retry[T any](
 	r := func(ctx context.Context) error { value, err = p.retry(ctx, f); return err }
 	if o.name == "" && o.timeout == 0 && o.hookTimeout == 0 && o.stops == nil {
 		_ = r(ctx)
-	} else if late := runBody(ctx, r, o, false); err == nil && p.seen.Attempts == 0 {
-		err = late // its ctx has ended, and r was not called
+	} else if late := runBody(ctx, r, o, false); err == nil {
+		err = late // its ctx has ended, and r was not called; or an observer has panicked
 	}
 	return value, err
 }
@@ -115,7 +115,7 @@ func (p *poll[T]) mustRetry(s *scopeOptions) {
 	}{
 		{"Tolerate", p.o.tolerate != 0}, {"FixedRate", p.o.fixed}, {"Restart", p.o.restart},
 		{"Grace", t.grace != 0}, {"OnAbort", t.onAbort != nil}, {"OnDiscard", t.discard != nil},
-		{"Daemon", t.daemon}, {"Leader", t.leader}, {"Heartbeat", t.heart != nil},
+		{"Daemon", t.daemon}, {"Leader", t.leader}, {"Heartbeat", t.added().heart != nil},
 		{"On", t.on != nil}, {"Priority", t.priority != 0},
 	} {
 		if o.given {
@@ -123,5 +123,5 @@ func (p *poll[T]) mustRetry(s *scopeOptions) {
 				" Name, Timeout, HookTimeout, StopOn, StopWith, Attempts and AfterInterval")
 		}
 	}
-	s.name, s.timeout, s.hookTimeout, s.stops = t.name, t.timeout, t.hookTimeout, t.stops
+	s.name, s.timeout, s.hookTimeout, s.stops = t.name, t.timeout, t.hookTimeout, t.added().stops
 }

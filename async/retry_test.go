@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
@@ -227,4 +228,18 @@ func TestRetrySaysWhichOptionsApply(t *testing.T) {
 		async.StopWith(context.Background()), async.Attempts(1), async.AfterInterval())
 	require.NoError(t, err)
 	require.Equal(t, 1, v)
+}
+
+func TestWhatGoesWrongInTheScopeOfARetryIsNotLost(t *testing.T) {
+	for name, opts := range map[string][]async.PollOption{"without options": nil, "named": {async.Name("retry")}} {
+		err := async.Scope(t.Context(), func(ctx context.Context) error {
+			_, err := async.Retry(ctx, async.Every(1), func(context.Context) (int, error) { return 1, nil }, opts...)
+			return err
+		}, async.Observe(async.ObserverFunc(func(e async.Event) {
+			if e.Kind == async.EventEnd && e.Task != "retry" {
+				panic("observer")
+			}
+		})))
+		assert.Error(t, err, name)
+	}
 }

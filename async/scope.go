@@ -117,7 +117,8 @@ func newBody(owner *scope, ctx context.Context, o *scopeOptions, shielded bool) 
 	if ctx != nil || shielded || o != nil || owner.observers != nil {
 		t.more = &more{shielded: shielded}
 		if o != nil {
-			t.more.name, t.more.timeout, t.more.stops = o.name, o.timeout, o.stops
+			t.more.name, t.more.timeout = o.name, o.timeout
+			t.more.stopBy(o.stops)
 		}
 		t.setOrigin(ctx)
 	}

@@ -50,8 +50,8 @@ func (t *task) begin() {
 // watchStops is called when t, which has more, is a member of its owner, before its
 // handler is called.
 func (t *task) watchStops() {
-	if t.more.stops != nil {
-		t.more.stops.watch(t)
+	if w := t.more.added().stops; w != nil {
+		w.watch(t)
 	}
 }
 
@@ -60,8 +60,11 @@ func (t *task) watchStops() {
 // queued until its handler begins.
 func (t *task) equip(m *more, ctx context.Context) {
 	t.more = m
-	if m.restart != nil {
-		m.restart.standBefore(t, m)
+	if m.discard != nil && t.kind == kindGo {
+		panic("async: Go with OnDiscard: the task gives no value; start it with Execute")
+	}
+	if r := m.added().restart; r != nil {
+		r.standBefore(t, m)
 	}
 	t.setOrigin(ctx)
 	t.state.Store(stateQueued)
@@ -91,7 +94,7 @@ func (t *task) enter() {
 	if m == nil {
 		return
 	}
-	if m.onAbort == nil && m.timeout == 0 && m.heart == nil {
+	if m.onAbort == nil && m.timeout == 0 && m.added().heart == nil {
 		t.move(stateRunning)
 	} else {
 		h := t.scope()
@@ -108,8 +111,8 @@ func (t *task) enter() {
 		if hook != nil {
 			hook()
 		}
-		if m.heart != nil {
-			m.heart.start(h)
+		if beat := m.added().heart; beat != nil {
+			beat.start(h)
 		}
 	}
 	tellStart(t)

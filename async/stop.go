@@ -21,11 +21,20 @@ func isEcho(err error, sg *stopError) bool {
 	return echo.Is(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying)
 }
 
+// A stoppable error is that of a poll or of a task with Restart, which may have been stopped. An
+// error of a user that embeds one has its method, too: err is what was asked, and is ours if it is
+// the error itself.
+type stoppable interface {
+	stoppedBy(err error) (why, memory error, ours bool)
+}
+
 // said returns err, of a task that was stopped with sg, if it says more than that; else
 // nil.
 func (sg *stopError) said(err error) error {
-	if _, memory := err.(interface{ stoppedBy() (why, memory error) }); memory {
-		return err // who waits is told what came before the stop
+	if s, maybe := err.(stoppable); maybe {
+		if _, _, ours := s.stoppedBy(err); ours {
+			return err // who waits is told what came before the stop
+		}
 	}
 	if tally.Same(err, sg.err) || echo.Bare(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying) {
 		return nil
@@ -101,8 +110,11 @@ func saying(err error) (says echo.Saying, ours bool) {
 		if e != nil {
 			return echo.Saying{Errs: []error{e.Err}}, true
 		}
-	case interface{ stoppedBy() (why, memory error) }: // of a poll or a restart
-		why, memory := e.stoppedBy()
+	case stoppable:
+		why, memory, ours := e.stoppedBy(err)
+		if !ours {
+			return echo.Saying{}, false
+		}
 		return echo.Saying{Errs: []error{why}, Rest: []error{memory}}, true
 	case *StragglerError:
 		if e != nil && e.cutShort != nil {

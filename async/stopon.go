@@ -59,7 +59,7 @@ func StopWith(other context.Context) Option {
 
 func stopBy(source stopSource) Option {
 	return bothOption{
-		func(t *taskOptions) { t.stops = newStopper(source, t.stops) },
+		func(t *taskOptions) { t.hang().stops = newStopper(source, t.added().stops) },
 		func(s *scopeOptions) { s.stops = newStopper(source, s.stops) },
 	}
 }

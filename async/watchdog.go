@@ -96,7 +96,7 @@ func Heartbeat(d time.Duration) TaskOption {
 	if d <= 0 {
 		panic("async: Heartbeat(d): d must be positive")
 	}
-	return taskOption(func(t *taskOptions) { t.heart = &heart{every: d} })
+	return taskOption(func(t *taskOptions) { t.hang().heart = &heart{every: d} })
 }
 
 // Beat says that the work of ctx gets on. It counts for the task of ctx and
@@ -108,7 +108,7 @@ func Beat(ctx context.Context) {
 		if t.more == nil {
 			continue
 		}
-		if h, beats := t.more.heart.(*heart); beats {
+		if h, beats := t.more.added().heart.(*heart); beats {
 			h.last.Store(int64(clock()))
 		}
 	}

@@ -38,6 +38,7 @@ func (k *contender[T]) run() {
 // finish joins what the contender has started and has its outcome judged. A
 // value beside an error of what it has started is given to nobody.
 func (k *contender[T]) finish() {
+	defer k.f.t.rescue()
 	returned := k.f.t.exit == byReturn && k.f.err == nil
 	sg := k.f.t.end(k.f.err, &k.v)
 	tellEnd(&k.f.t, &k.v, sg)

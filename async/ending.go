@@ -86,8 +86,9 @@ func (s *scope) conclude(own tally.Body, v *verdict) {
 	}
 	takeUnclaimed(s) // of promises that were rejected or resolved meanwhile
 	discardUnclaimed(s)
-	sumUp(s, own, v)
-	tellRest(s, own, v)
+	if sumUp(s, own, v) {
+		tellRest(s, own, v)
+	}
 	seal(s)
 	s.t.more.endStops(s.t.kind == kindFork)
 }
@@ -102,10 +103,6 @@ func tellRest(s *scope, own tally.Body, v *verdict) {
 	}
 	sg := s.t.stopped()
 	s.mu.Lock()
-	if s.tally == nil && own.Said == nil {
-		s.mu.Unlock()
-		return
-	}
 	sum := s.tally.Sum(endLocked(s, own, sg))
 	s.mu.Unlock()
 	tellRestOf(s, &sum, sg, v)

@@ -116,6 +116,7 @@ func (f *Future[T]) call() {
 // finish joins what the handler has started, then settles.
 func (f *Future[T]) finish() {
 	t := &f.f.t
+	defer t.rescue()
 	succeeded := t.exit == byReturn && f.f.err == nil
 	var v verdict
 	sg := t.end(f.f.err, &v)

@@ -112,9 +112,10 @@ func joined(t *task, errs []error, dropped int) error {
 // sumUp writes to v how s has gone so far. own is how its handler or body ended. It
 // changes nothing but v, so it may be asked before the end: for the exit hooks.
 //
-// Most often there is no more to say than that s was cancelled. Measured, the frames
+// more: something has gone wrong in s, or was said. Most often there is no more to say than
+// that s was cancelled. Measured, the frames
 // of what follows make the stacks of small tasks grow, which costs more than the task.
-func sumUp(s *scope, own tally.Body, v *verdict) {
+func sumUp(s *scope, own tally.Body, v *verdict) (more bool) {
 	sg := s.t.stopped() // before the lock is taken: contexts may be a user's
 	s.mu.Lock()
 	quiet := s.tally == nil
@@ -122,11 +123,12 @@ func sumUp(s *scope, own tally.Body, v *verdict) {
 	switch {
 	case !quiet, own.Echo && (s.t.isScope() || own.Said != nil):
 		sumAll(s, own, sg, v)
-		return
+		return true
 	case own.Echo:
 		v.err, v.echo, v.alone = sg.asError(), true, true
 	}
 	v.cause = sg.because()
+	return false
 }
 
 // sumAll is sumUp for a scope of which there is more to say. s was cancelled with sg.

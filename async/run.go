@@ -72,6 +72,7 @@ func (g *goTask) call(err *error) {
 // finish joins what the handler has started and tells the owner how it ended.
 func (g *goTask) finish(err error) {
 	t := &g.t
+	defer t.rescue()
 	var v verdict
 	sg := t.end(err, &v)
 	g.tell(err, &v)

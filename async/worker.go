@@ -97,6 +97,7 @@ func (w *worker[E]) accept(item E, ok bool) bool {
 // need the place of an executor that the goroutine has.
 func (w *worker[E]) finish() {
 	t, c := &w.t, w.crew
+	defer t.rescue()
 	switch {
 	case !w.busy:
 		w.quit()

@@ -71,6 +71,7 @@ func TestARefusalEndsWhatIsQueuedAndNoMore(t *testing.T) {
 		w := s.NewWorker(t.Context())
 		schedule := func(want scheduler.State) {
 			t.Helper()
+			synctest.Wait() // until the goroutine of the task before has gone: it would serve this one, too
 			task, err := w.Schedule(nothing)
 			require.NoError(t, err)
 			require.NoError(t, w.Wait(t.Context()))

@@ -36,6 +36,9 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 		return end, why
 	}
 	w := s.w
+	if timeout > 0 { // here and not in prepare: measured, the stack of a waiting task would be twice as large
+		s.began = w.arm(timeout)
+	}
 	w.mu.Lock()
 	for w.got == 0 {
 		w.cond.Wait()
@@ -77,9 +80,6 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 			s.unregister(false) // somebody may still look at it
 			return s.unlessSettled(waitCycle, err)
 		}
-	}
-	if s.timeout > 0 {
-		s.began = s.w.arm(s.timeout)
 	}
 	s.stop = s.w.heed(s.ctx, s.under)
 	if me != nil && slotInUse(me) != nil {

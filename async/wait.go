@@ -36,7 +36,7 @@ func (f *future) block(ctx context.Context, timeout time.Duration, search bool) 
 		return end, why
 	}
 	w := s.w
-	if timeout > 0 { // here and not in prepare: measured, the stack of a waiting task would be twice as large
+	if timeout > 0 { // not in prepare: measured, the stack of a waiting task would be twice as large
 		s.began = w.arm(timeout)
 	}
 	w.mu.Lock()

@@ -102,7 +102,8 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	}
 	// A cancellation of the owner stores why and then walks over its
 	// promises, so either it finds this one or we see the signal.
-	if t.more.onAbort != nil || t.more.timeout != 0 || t.derived() != nil || t.more.added().stops != nil || t.stopped() != nil {
+	if t.more.onAbort != nil || t.more.timeout != 0 || t.more.added().stops != nil ||
+		t.derived() != nil || t.stopped() != nil {
 		h := t.scope()
 		if h == endedScope { // the scope of ctx has ended meanwhile, and has abandoned the promise
 			return true

@@ -139,7 +139,7 @@ func BenchmarkB3(b *testing.B) {
 	}
 }
 
-// What a Group costs beside the WaitGroup that it takes the place of.
+// The cost of a Group beside the WaitGroup that it takes the place of.
 func BenchmarkGroup(b *testing.B) {
 	ctx := context.Background()
 	b.Run("Go", func(b *testing.B) {

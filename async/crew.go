@@ -120,7 +120,7 @@ type worker[E any] struct {
 	inherits bool       // it is an heir
 	handed   bool       // it is concluded by another goroutine
 
-	// Of a worker of a stream:
+	// These are of a worker of a stream.
 	w        *waiter  // it parks on this while there is no item; made on first need
 	searches bool     // it is one of those that search; guarded by the stream's mu
 	patience patience // whether it yields before it parks

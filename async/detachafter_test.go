@@ -250,7 +250,7 @@ func TestACallOfOnStallThatTakesTooLongIsLeftBehind(t *testing.T) {
 	})
 }
 
-// What is left behind lends no slot of the task that has gone on without it.
+// A task that is left behind lends no slot of the task that has gone on without it.
 func TestTheEndOfWhatWasLeftLendsNobodysSlot(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		var running, most atomic.Int32

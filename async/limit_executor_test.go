@@ -181,7 +181,7 @@ func TestATaskThatItsExecutorRefusesGivesItsSlotBack(t *testing.T) {
 	})
 }
 
-// What cancels a queued task is its own ctx and nothing else.
+// A queued task is cancelled by its own ctx and by nothing else.
 
 func TestAQueuedTaskUnderWithoutCancelRunsAlthoughItsScopeWasCancelled(t *testing.T) {
 	stop := errors.New("stop")

@@ -35,7 +35,7 @@ type future struct {
 	err error
 }
 
-// What a waiter has got.
+// The news that a waiter may have got.
 const (
 	gotSettled uint8 = 1 << iota // what it waits for
 	gotExpired                   // its time limit
@@ -69,7 +69,7 @@ type waiter struct {
 	slot         *slot         // lent while we wait; nil if there is none; guarded by future.mu or scope.mu
 	loan         loan          // of slot; guarded by limiter.mu
 
-	// Which wait this is, and for what, for the search for await cycles. serial
+	// The number of this wait, and its future, for the search for await cycles. serial
 	// is odd while w is on the list of a future, which is on: it is stored before
 	// serial becomes odd. Both are written under the mu of that future.
 	serial atomicInt64
@@ -170,8 +170,8 @@ type delivery struct {
 	decided atomicBool
 }
 
-// What package slots calls a task is what it knows of one of ours, so here it is
-// a slot; what it calls a wait is the loan of a slot while a task waits.
+// A slot is a task as package slots knows it; a loan, which package slots calls a wait, is
+// that of a slot while the task waits.
 type (
 	slot  = slots.Task[*task, *waiter]
 	loan  = slots.Wait[*task, *waiter]
@@ -228,7 +228,8 @@ type oneWait struct {
 	over    func()        // tells the executor of f, if that is to be told, that the wait has ended
 }
 
-// What words add to a task. The tree calls these, and knows no word by name.
+// The interfaces of the values that words hang on a task or scope. The tree calls these, and no
+// function of a word.
 type (
 	// stops cancel a task when something says so that they watch.
 	stops interface {

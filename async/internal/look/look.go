@@ -110,7 +110,7 @@ func (l *Look) fresh() bool {
 	return age >= 0 && age <= max(lookAge, lookShare*l.took)
 }
 
-// Of returns the stack of the goroutine that object, a pointer, is on; "" if there was none.
+// Of returns the stack that shows object, which is a pointer; "" if there was none.
 func (l *Look) Of(object any) string { return l.of[fmt.Sprintf("%p", object)] }
 
 // With returns the stack that has frame in it, "" if there was none.

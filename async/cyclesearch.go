@@ -93,7 +93,7 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 func (s *cycleSearch) waitsOf(at step, todo []step) []step {
 	s.left--
 	h := at.t.inner.Load()
-	if h == nil || h == endedScope {
+	if h == nil || h.isShared() {
 		return todo
 	}
 	if w := h.parker.Load(); w != nil {
@@ -214,7 +214,7 @@ func wholeOf(t *task) *task {
 // isLeaf reports whether t has started and awaited nothing so far.
 func isLeaf(t *task) bool {
 	h := t.inner.Load()
-	return h == nil || h == endedScope
+	return h == nil || h.isShared()
 }
 
 // upFrom returns the task that t is part of, nil for none: what a scope has left

@@ -23,14 +23,11 @@ func (t *task) end(err error, v *verdict) *stopError {
 		err = ErrGoexit
 	}
 	if t.inner.Load() == nil {
-		var sg *stopError
-		if err != nil { // a success is one, whether or not t was cancelled
-			sg = t.stopped()
-		}
+		sg := t.stopped()
 		// A goroutine that was given our context may make an inner scope just now.
 		// Either it is first, and we go on with that scope, or it finds one that
 		// has ended and refuses everything.
-		if t.inner.CompareAndSwap(nil, endedScope) { // nobody can start anything in t now
+		if t.inner.CompareAndSwap(nil, sg.endedScope()) { // nobody can start anything in t now
 			if p := asPanic(t.exit, err); p != nil {
 				tellPanic(t.owner, p)
 			}

@@ -60,9 +60,8 @@ func (d daemons) excuse(ctx context.Context) bool {
 		return false
 	}
 	cause := context.Cause(ctx)
-	leaf := ctx.(*task).inner.Load() == endedScope // why it was cancelled is not known any more
 	return slices.ContainsFunc(d, func(owner *scope) bool {
-		return leaf || cause == ErrDismissed || stoppedWith(owner, cause)
+		return cause == ErrDismissed || stoppedWith(owner, cause)
 	})
 }
 

@@ -105,7 +105,7 @@ func runningOf(s *scope, tasks []*task, noDaemons bool) (running []*task) {
 			continue
 		}
 		runs := t.state.Load() < stateJoining && isNamed(t)
-		if h := t.inner.Load(); h != nil && h != s && h != endedScope {
+		if h := t.inner.Load(); h != nil && h != s && !h.isShared() {
 			h.mu.Lock()
 			for c := h.children; c != nil; c = c.next { // the one started last comes first
 				todo = append(todo, c)

@@ -105,7 +105,7 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	if t.more.onAbort != nil || t.more.timeout != 0 || t.more.added().stops != nil ||
 		t.derived() != nil || t.stopped() != nil {
 		h := t.scope()
-		if h == endedScope { // the scope of ctx has ended meanwhile, and has abandoned the promise
+		if h.isShared() { // the scope of ctx has ended meanwhile, and has abandoned the promise
 			return true
 		}
 		if t.more.timeout != 0 {

@@ -154,8 +154,8 @@ func EndingOf(outcome error) Ending {
 	switch e := outcome.(type) {
 	case nil:
 		return Well
-	case *stopError:
-		return endingFor(e.own)
+	case interface{ ending() Ending }:
+		return e.ending()
 	case *ScopeError:
 		if e != nil && e.Cause != nil {
 			return endingFor(e.own)

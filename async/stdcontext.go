@@ -86,12 +86,12 @@ func cancelCtx(s *scope) any {
 // newContext makes a standard context for s as it stands: one that is done
 // already if sg says so.
 func newContext(s *scope, sg *stopError) stdContext {
-	if sg != nil && sg.err == context.Canceled {
-		return cancelledContext(sg.cause)
-	}
 	if sg != nil && sg.err == context.DeadlineExceeded {
 		ctx, cancel := context.WithDeadlineCause(context.Background(), time.Time{}, sg.cause)
 		return stdContext{ctx, func(error) { cancel() }}
+	}
+	if sg != nil && (sg.err == context.Canceled || s.isShared()) {
+		return cancelledContext(sg.cause)
 	}
 	// Its parent is what can be cancelled without us. Everything between that and
 	// s is cancelled by our walk, which cancels this context as it comes by.

@@ -143,6 +143,24 @@ func (t *task) noted() *stopError {
 	return t.owner.sig.Load()
 }
 
+// endedScope returns the inner scope of a task that ends without one, cancelled with sg or, if
+// that is nil, not cancelled: its context goes on to say so. All tasks that were cancelled
+// with sg share one.
+func (sg *stopError) endedScope() *scope {
+	if sg == nil || sg == endedSignal {
+		return endedScope
+	}
+	if sg.ended.Load() == nil {
+		s := &scope{t: endedScope.t, home: process, from: &nowhere, ended: true}
+		s.sig.Store(sg)
+		sg.ended.CompareAndSwap(nil, s)
+	}
+	return sg.ended.Load()
+}
+
+// isShared reports whether s stands for the inner scopes of tasks that ended without one.
+func (s *scope) isShared() bool { return s.t == endedScope.t }
+
 // stopOf returns why ctx is done, nil while it is not.
 func stopOf(ctx context.Context) *stopError {
 	err := ctx.Err()

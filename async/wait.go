@@ -110,7 +110,7 @@ func (s *oneWait) register(me *task, own bool) {
 	}
 	s.w, s.mine = takeWaiter(s.under)
 	s.w.by = me
-	if at != nil && at != endedScope && !s.mine {
+	if at != nil && !at.isShared() && !s.mine {
 		s.listed = at
 		at.enlist(s.w, !own)
 	}

@@ -23,7 +23,10 @@ func (t *task) end(err error, v *verdict) *stopError {
 		err = ErrGoexit
 	}
 	if t.inner.Load() == nil {
-		sg := t.stopped()
+		var sg *stopError
+		if err != nil || t.mayBeStopped() {
+			sg = t.stopped()
+		}
 		// A goroutine that was given our context may make an inner scope just now.
 		// Either it is first, and we go on with that scope, or it finds one that
 		// has ended and refuses everything.

@@ -42,6 +42,13 @@ func (t *task) stopped() *stopError {
 	return s.stopped()
 }
 
+// mayBeStopped reports false if t is certainly not stopped: the short way for small tasks,
+// whose stacks grow by the frames of stopped.
+func (t *task) mayBeStopped() bool {
+	o := t.owner
+	return t.more != nil || o.from.task != nil || o.sig.Load() != nil || o.std.Load() != nil || o.young.Load()
+}
+
 // stoppedFromAbove looks for a cancellation in what t's context is a child of.
 func (t *task) stoppedFromAbove() *stopError {
 	if ctx := t.derived(); ctx != nil {

@@ -317,3 +317,56 @@ func (c staleCtx) Err() error {
 	c.asked()
 	return err
 }
+
+// A scope that has returned without its tasks is over for everybody else: its context is
+// cancelled, nothing can be started in it, and what is left holds no slot of a limit that
+// others need.
+func TestAScopeThatHasReturnedWithoutItsTasksIsOverForOthers(t *testing.T) {
+	hang := func(context.Context, error) error { time.Sleep(time.Hour); return nil }
+	for name, body := range map[string]func(ctx context.Context) error{
+		"cancelled": func(ctx context.Context) error {
+			for range 3 { // all but one queue, and still do when the scope has returned
+				async.Go(context.WithoutCancel(ctx), sleeps(10*time.Minute))
+			}
+			return errPlanted
+		},
+		"an exit hook has overrun": func(ctx context.Context) error {
+			async.OnExit(ctx, hang)
+			return nil
+		},
+		"an exit hook has overrun beside a task": func(ctx context.Context) error {
+			async.OnExit(ctx, func(hook context.Context, _ error) error {
+				async.Go(ctx, func(context.Context) error { return hang(hook, nil) })
+				return hang(hook, nil)
+			})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ctx, check := asynctest.Root(ctx)
+				began := time.Now()
+				require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error {
+						var within context.Context
+						err := async.Scope(ctx, func(ctx context.Context) error {
+							within = ctx
+							return body(ctx)
+						}, async.DetachAfter(time.Second), async.HookTimeout(time.Second))
+						require.ErrorAs(t, err, new(*async.StragglerError))
+						require.Error(t, within.Err())
+						require.Panics(t, func() { async.Go(within, sleeps(0)) })
+						_, err = async.Start(within, sleeps(0)).Wait(ctx)
+						require.ErrorIs(t, err, async.ErrScopeEnded)
+						return nil
+					})
+					async.Go(ctx, sleeps(0))
+					return nil
+				}, async.Limit(1)))
+				require.Less(t, time.Since(began), time.Minute)
+				time.Sleep(2 * time.Hour)
+				_ = check()
+			})
+		})
+	}
+}

@@ -24,7 +24,7 @@ func (t *task) end(err error, v *verdict) *stopError {
 	}
 	if t.inner.Load() == nil {
 		var sg *stopError
-		if err != nil || t.mayBeStopped() {
+		if err != nil || mayBeStopped(t) {
 			sg = t.stopped()
 		}
 		// A goroutine that was given our context may make an inner scope just now.

@@ -115,6 +115,9 @@ func askOnFailure(s *scope, t *task, f *tally.Fact) bool {
 	if bad := guard("OnFailure", ask); bad != nil {
 		s.recordHookError(bad)
 	}
+	if tally.Same(answer, err) { // as if nobody had been asked
+		return true
+	}
 	*f = tally.Fact{Err: answer}
 	return answer != nil
 }
@@ -137,6 +140,8 @@ func askOnPanic(s *scope, t *task, v *verdict, f *tally.Fact) bool {
 			s.recordHookError(bad)
 		}
 		switch {
+		case p == v.panic && tally.Same(answer, p): // as if nobody had been asked
+			return true
 		case tally.Same(answer, p):
 			*f = tally.Fact{Class: tally.Panic, Err: p, Errs: p.Also, Dropped: p.dropped}
 			return true

@@ -7,11 +7,11 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// A Group is a scope without a body, for types with a Start and a Stop: work is
-// started in it from anywhere, at any time, until somebody ends it with [Group.Stop]
-// or [Group.Wait]. That it is empty does not end it, and a group that has ended is
-// not started again: make another. A Group is made by [NewGroup]; methods of a nil or
-// zero Group panic. Any number of goroutines may use one.
+// A Group is a scope without a body, for types with a Start and a Stop: work is started in it
+// from anywhere, at any time, until somebody ends it with [Group.Stop] or [Group.Wait]. That it
+// is empty does not end it, and a group that has ended is not started again: make another. A
+// Group is made by [NewGroup]; methods of a nil or zero Group panic. Any number of goroutines
+// may use one.
 //
 //	type Server struct{ group *async.Group }
 //
@@ -23,18 +23,17 @@ import (
 //
 //	func (s *Server) Stop(ctx context.Context) error { return s.group.Stop(ctx, errStopped) }
 //
-// A group is a member of the scope that it was made in until it has ended, empty or
-// not. Whoever made it stops it. The end of that scope dismisses the group: once the
-// body and the other tasks have ended, the group is cancelled with [ErrDismissed] and
-// joined, and whatever runs in it is cut off. That is not quiet: the scope fails, and
-// the error names the group and the tasks. Only what was started as a [Daemon] is
-// dismissed without a word.
+// A group is a member of the scope that it was made in until it has ended, empty or not.
+// Whoever made it stops it. The end of that scope dismisses the group: once the body and the
+// other tasks have ended, the group is cancelled with [ErrDismissed] and joined, and whatever
+// runs in it is cut off. That is not quiet: the scope fails, and the error names the group and
+// the tasks. Only what was started as a [Daemon] is dismissed without a word.
 //
-// The first failure of a [Go] task cancels the group, a panic does so at once. A
-// failure is given to those who call Stop or Wait, a panic by raising it in one
-// of them. If nobody has called either by then, it is a failure, or a panic, of the
-// scope that the group was made in, at the end of that. A group at the root tells the
-// root when the group ends, or 10 s after the failure if nobody waits by then.
+// The first failure of a [Go] task cancels the group, a panic does so at once. A failure is
+// given to those who call Stop or Wait, a panic by raising it in one of them. If nobody has
+// called either by then, it is a failure, or a panic, of the scope that the group was made in,
+// at the end of that. A group at the root tells the root when the group ends, or 10 s after the
+// failure if nobody waits by then.
 //
 // The need is that of Temporal's goro.Group and of tomb; that only Stop and Wait end
 // a group is from the TaskTracker of tokio.
@@ -55,13 +54,12 @@ type Group struct {
 	reported []error     // failures that the root was told of while the group went on
 }
 
-// NewGroup returns a group that belongs to the scope of ctx; without one to the root,
-// and [Shutdown] ends it. On a scope that has ended the group has ended, too. NewGroup
-// never blocks, and starts no goroutine.
+// NewGroup returns a group that belongs to the scope of ctx; without one to the root, and
+// [Shutdown] ends it. On a scope that has ended the group has ended, too. NewGroup never
+// blocks, and starts no goroutine.
 //
-// The context of the group is a child of ctx: it has the values of ctx and is
-// cancelled with its cause. The time of [Timeout] begins with NewGroup. A nil ctx
-// panics.
+// The context of the group is a child of ctx: it has the values of ctx and is cancelled with
+// its cause. The time of [Timeout] begins with NewGroup. A nil ctx panics.
 func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 	o := newScopeOptions(opts)
 	g := new(Group)
@@ -96,20 +94,18 @@ func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 //go:fix inline
 func Open(ctx context.Context, opts ...ScopeOption) *Group { return NewGroup(ctx, opts...) }
 
-// Context returns the context of the group, which is the scope: [Go], [Execute],
-// [OnExit] and all the rest work with it and with what is derived from it. It is
-// cancelled when the group is: by the ctx that the group was made with, by Cancel
-// and Stop, by a failure, and by [Timeout]. When the group has ended it is done with
-// [ErrScopeEnded].
+// Context returns the context of the group, which is the scope: [Go], [Execute], [OnExit] and
+// all the rest work with it and with what is derived from it. It is cancelled when the group
+// is: by the ctx that the group was made with, by Cancel and Stop, by a failure, and by
+// [Timeout]. When the group has ended it is done with [ErrScopeEnded].
 func (g *Group) Context() context.Context { return &g.made("Context").f.t }
 
-// Go starts task in the group, as [Go] does with the group's context, and returns
-// nil: task will be called. It returns [ErrScopeEnded], and task is not called, once
-// the group has ended. Beside a call of Stop or Wait it does one or the other: what
-// it has started is joined by that call. In a group that is cancelled and has not
-// ended task is called with a context that is done, unless it queues for a [Limit]:
-// then it is withdrawn, as with [Go]. Go never blocks, but for an executor ([On])
-// that does. A nil task panics.
+// Go starts task in the group, as [Go] does with the group's context, and returns nil: task
+// will be called. It returns [ErrScopeEnded], and task is not called, once the group has ended.
+// Beside a call of Stop or Wait it does one or the other: what it has started is joined by that
+// call. In a group that is cancelled and has not ended task is called with a context that is
+// done, unless it queues for a [Limit]: then it is withdrawn, as with [Go]. Go never blocks,
+// but for an executor ([On]) that does. A nil task panics.
 func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) error {
 	if task == nil {
 		panic("async: Group.Go with a nil function: pass what is to be called")
@@ -124,9 +120,9 @@ func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) err
 	return nil
 }
 
-// Cancel cancels the group with cause (nil: [context.Canceled]) and does not wait:
-// the way to stop it from inside. The group does not end by that. Cancel reports
-// whether it was the first to cancel the group.
+// Cancel cancels the group with cause (nil: [context.Canceled]) and does not wait: the way to
+// stop it from inside. The group does not end by that. Cancel reports whether it was the first
+// to cancel the group.
 //
 // The caller has been told: that tasks were kept from being done is no failure of
 // the scope that the group was made in. Other failures are.
@@ -144,21 +140,21 @@ func (g *Group) Cancel(cause error) bool {
 	return g.s.cancel(canceled(cause))
 }
 
-// Stop is [Group.Cancel], then [Group.Wait]: when it has returned, nothing of the
-// group runs any more, and nothing will, but for what [DetachAfter] has let go. It may
-// be called any number of times, by any number of goroutines, before anything was
-// started, and when the group has ended: every call returns the same outcome.
+// Stop is [Group.Cancel], then [Group.Wait]: when it has returned, nothing of the group runs
+// any more, and nothing will, but for what [DetachAfter] has let go. It may be called any
+// number of times, by any number of goroutines, before anything was started, and when the group
+// has ended: every call returns the same outcome.
 //
-// It returns nil if nothing was lost to it: every task ended well, whether or not it
-// was told to stop. A task that returned nothing but why it was told to stop has
-// not: then there is a [*ScopeError] with that as its Cause. Tasks that serve until
-// they are stopped return nil then, or are started as a [Daemon].
+// It returns nil if nothing was lost to it: every task ended well, whether or not it was told
+// to stop. A task that returned nothing but why it was told to stop has not: then there is a
+// [*ScopeError] with that as its Cause. Tasks that serve until they are stopped return nil
+// then, or are started as a [Daemon].
 //
-// ctx bounds the wait only. When it ends Stop returns an error that matches its
-// cause and is a [*StragglerError] that names who is left, too; the group ends when
-// these have, and a later Stop waits for that. With the context of a task of the
-// group, of what that has started, or of the group itself Stop cancels the group,
-// which then ends by itself, and returns [ErrAwaitCycle].
+// ctx bounds the wait only. When it ends Stop returns an error that matches its cause and is a
+// [*StragglerError] that names who is left, too; the group ends when these have, and a later
+// Stop waits for that. With the context of a task of the group, of what that has started, or of
+// the group itself Stop cancels the group, which then ends by itself, and returns
+// [ErrAwaitCycle].
 func (g *Group) Stop(ctx context.Context, cause error) error {
 	inside := g.made("Stop").waitInside(ctx) // asked now: ctx is done after the cancel if it is inside
 	if inside != nil {
@@ -175,17 +171,16 @@ func (g *Group) Stop(ctx context.Context, cause error) error {
 	return err
 }
 
-// Wait waits until everything that was started in the group has ended, its exit
-// hooks included. Then the group has ended: nothing can be started in it. It may be
-// called any number of times, by any number of goroutines; every call returns the
-// same outcome: what [Scope] would return whose body has returned nil. The first
-// call of Wait or Stop counts as the end of the body: once the other tasks have
-// ended, daemons are told to.
+// Wait waits until everything that was started in the group has ended, its exit hooks included.
+// Then the group has ended: nothing can be started in it. It may be called any number of times,
+// by any number of goroutines; every call returns the same outcome: what [Scope] would return
+// whose body has returned nil. The first call of Wait or Stop counts as the end of the body:
+// once the other tasks have ended, daemons are told to.
 //
-// A panic of a task is raised as a [*PanicError] by one of the waits, and returned
-// by the others. ctx bounds the wait only, as in [Group.Stop], and the task of ctx
-// is the one that waits: it lends its slot of a [Limit]. If that is part of the
-// group, Wait returns [ErrAwaitCycle] and does nothing else.
+// A panic of a task is raised as a [*PanicError] by one of the waits, and returned by the
+// others. ctx bounds the wait only, as in [Group.Stop], and the task of ctx is the one that
+// waits: it lends its slot of a [Limit]. If that is part of the group, Wait returns
+// [ErrAwaitCycle] and does nothing else.
 func (g *Group) Wait(ctx context.Context) error {
 	if inside := g.made("Wait").waitInside(ctx); inside != nil {
 		return inside
@@ -222,9 +217,9 @@ func (g *Group) open() {
 	}
 }
 
-// close has g end when all that was started in it has. It does that once, and does not
-// wait. No goroutine stands behind a group before: the first call starts one, unless
-// there is nothing to wait for.
+// close has g end when all that was started in it has. It does that once, and does not wait. No
+// goroutine stands behind a group before: the first call starts one, unless there is nothing to
+// wait for.
 func (g *Group) close() {
 	s := &g.s
 	s.mu.Lock()

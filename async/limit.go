@@ -180,6 +180,23 @@ func retireSlot(t *task) {
 	actOn(answer)
 }
 
+// exempt is retire for a task that goes on, or still queues: it starts without a slot then.
+func exempt(t *task) {
+	var room grants
+	l := t.owner.limit
+	l.mu.Lock()
+	queued := t.more.slot.Withdraw()
+	if t.more.slot.State() != slots.New { // else it is about to be submitted
+		t.more.slot.Retire()
+	}
+	answer := l.core.Take(room[:0])
+	l.mu.Unlock()
+	actOn(answer)
+	if queued {
+		go startInTurn(t)
+	}
+}
+
 // slotInUse returns the slot that code with the context of t runs in, nil if
 // there is none. A body has none of its own: it runs on the goroutine of the
 // task that opened its scope.

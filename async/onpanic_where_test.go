@@ -3,7 +3,9 @@ package async_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -267,5 +269,53 @@ func TestExitHooksOfATaskWhosePanicDoesNotCountAreToldOfIt(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// numbers are what differs in a stack.
+var numbers = regexp.MustCompile(`goroutine \d+|bubble \d+|0x[0-9a-f]+`)
+
+// OnPanic and OnFailure that return what they were asked about change nothing: the scope says
+// the same, and the root is told the same.
+func TestToAnswerWhatOneWasAskedChangesNothing(t *testing.T) {
+	const same = "planted: a wait that ends, twice"
+	stopped := func(text string) func(context.Context) error {
+		return func(ctx context.Context) error { <-ctx.Done(); return errors.New(text) }
+	}
+	for name, body := range map[string]func(ctx context.Context) error{
+		"a panic that a scope has raised": func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, plantPanic, async.Name("planted"))
+				return stopped("not saved")(ctx)
+			})
+		},
+		"a list of a scope that was cancelled": func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, stopped("first"), async.Name("1"))
+				return stopped(same)(ctx)
+			}, async.Name("inside"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := func(opts ...async.ScopeOption) (err, root error) {
+				inBubble(t, func(t *testing.T, ctx context.Context) {
+					ctx, check := asynctest.Root(ctx)
+					err = panicOrError(func() error {
+						return async.Scope(ctx, func(ctx context.Context) error {
+							async.Go(ctx, body, async.Name("task"))
+							async.Go(ctx, func(ctx context.Context) error { return errors.Join(async.Sleep(ctx, time.Second), errPlanted) }, async.Name("fails"))
+							return nil
+						}, opts...)
+					})
+					root = check()
+				})
+				return err, root
+			}
+			err, root := told()
+			asked, askedRoot := told(async.OnPanic(func(p *async.PanicError) error { return p }), async.OnFailure(func(err error) error { return err }))
+			text := func(err error) string { return numbers.ReplaceAllString(fmt.Sprint(err), "") }
+			require.Equal(t, text(err), text(asked))
+			require.Equal(t, text(root), text(askedRoot))
+		})
 	}
 }

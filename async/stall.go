@@ -46,6 +46,9 @@ func (p *impatience) joins(s *scope) {
 
 // cancelledLocked starts the timers that run from the cancellation of s with sg.
 func (p *impatience) cancelledLocked(s *scope, sg *stopError) {
+	if s.abandoned.Load() {
+		return // Scope has returned, and nobody waits
+	}
 	if p.call != nil {
 		s.timers = append(s.timers, time.AfterFunc(p.stall, func() { p.stalled(s, sg) }))
 	}
@@ -146,10 +149,25 @@ func (p *impatience) abandon(s *scope, own tally.Body) (v *verdict) {
 	for _, t := range timers {
 		t.Stop()
 	}
+	s.cancel(canceled(ErrScopeEnded))
+	exemptLeft(s)
 	if over { // the last one came home after all
 		go atRoot.self.run()
 	}
 	return v
+}
+
+// exemptLeft has the tasks that s has left behind give up their slots: they are no part of
+// what is around s any more, and its limits go on without them.
+func exemptLeft(s *scope) {
+	s.mu.Lock()
+	left := childrenLocked(s, func(*task) bool { return true })
+	s.mu.Unlock()
+	for _, t := range runningOf(s, left, false) {
+		if t.more != nil && t.more.slot != nil {
+			exempt(t)
+		}
+	}
 }
 
 // takeSum takes from the tally what Scope tells, which is e, too; false if nobody is
@@ -228,7 +246,9 @@ func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
 // hook that is in time is waited for.
 //
 // What is left moves to the root of ctx and stays on record there under the name
-// of the scope, where [Shutdown] waits for it. When the last has ended the exit
+// of the scope, where [Shutdown] waits for it: its context is cancelled, with
+// [ErrScopeEnded] if by nothing before, nothing can be started in the scope itself
+// any more, and what is left needs no slot of a [Limit]. When the last has ended the exit
 // hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
 // go at once. Without the option a scope waits as long as it takes.
 func DetachAfter(d time.Duration) ScopeOption {

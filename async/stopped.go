@@ -44,7 +44,7 @@ func (t *task) stopped() *stopError {
 
 // mayBeStopped reports false if t is certainly not stopped: the short way for small tasks,
 // whose stacks grow by the frames of stopped.
-func (t *task) mayBeStopped() bool {
+func mayBeStopped(t *task) bool {
 	o := t.owner
 	return t.more != nil || o.from.task != nil || o.sig.Load() != nil || o.std.Load() != nil || o.young.Load()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -18,6 +19,8 @@ var deep = []struct {
 	{"nested Start, Await, a level", levels(func(depth int) {
 		scoped(func(ctx context.Context) { must(startAndAwait(ctx, depth)) })
 	})},
+	{"by hand: nested contexts, a level", levels(func(depth int) { nestedByHand(context.Background(), depth) })},
+	{"by hand: nested go, channel, a level", levels(func(depth int) { <-startByHand(depth) })},
 	{"Err", asked(10_000, func(ctx context.Context) { must(ctx.Err()) })},
 	{"a Scope that calls Done", asked(100, func(ctx context.Context) {
 		must(async.Scope(ctx, func(ctx context.Context) error { ctx.Done(); return nil }))
@@ -69,6 +72,30 @@ func startAndAwait(ctx context.Context, depth int) error {
 	return err
 }
 
+// nestedByHand calls itself with a context of its own at each level: how much of a level's
+// growth is that of the stack.
+func nestedByHand(ctx context.Context, depth int) {
+	if depth > 0 {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		nestedByHand(ctx, depth-1)
+	}
+}
+
+// startByHand nests goroutines that wait for each other: how much of a level's growth is that
+// of many goroutines.
+func startByHand(depth int) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		if depth > 0 {
+			err = <-startByHand(depth - 1)
+		}
+		done <- err
+	}()
+	return done
+}
+
 // printDepth measures B13.
 func printDepth(t table, cfg config) {
 	if !cfg.only.MatchString("B13") {
@@ -76,7 +103,11 @@ func printDepth(t table, cfg config) {
 	}
 	for _, d := range deep {
 		_, ns, r := grown(d.do, 10, 10_000, cfg.rounds)
-		t.row("B13", d.name+", depth 10,000 / 10", fmt.Sprintf("%.2f", r), "2", kept(r, 2))
+		budget, verdict := "2", kept(r, 2)
+		if strings.HasPrefix(d.name, "by hand") {
+			budget, verdict = "-", "-"
+		}
+		t.row("B13", d.name+", depth 10,000 / 10", fmt.Sprintf("%.2f", r), budget, verdict)
 		if d.name == "Err" {
 			t.row("B13", "Err at depth 10,000", fmt.Sprintf("%.0f ns", ns), "30 ns", kept(ns, 30))
 		}

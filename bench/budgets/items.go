@@ -30,7 +30,11 @@ func items() []contest {
 				mustBe(len(got) == manyItems && err == nil)
 			}
 		}),
-		peers: []rival{{"conc iter.MapErr", 1.4, concMap(tiny, cores)}, {"errgroup.SetLimit", 0.1, limitedGroup(cores, empty)}},
+		peers: []rival{
+			{"conc iter.MapErr", 1.4, concMap(tiny, cores)},
+			{"the same, results of 32 B", 1.4, concMapLarge(tiny, cores)},
+			{"errgroup.SetLimit", 0.1, limitedGroup(cores, empty)},
+		},
 	}}
 	for _, body := range []struct {
 		name string
@@ -80,6 +84,23 @@ func concMap(items []int, limit int) work {
 	return func(n int) {
 		for range n {
 			got, err := m.MapErr(items, func(i *int) (int, error) { return *i + 1, nil })
+			mustBe(len(got) == len(items) && err == nil)
+		}
+	}
+}
+
+// A largeResult is as large as one of ours.
+type largeResult struct {
+	index, value int
+	err          error
+}
+
+// concMapLarge is concMap with results as large as ours: most of what B5 takes is writing them.
+func concMapLarge(items []int, limit int) work {
+	m := iter.Mapper[int, largeResult]{MaxGoroutines: limit}
+	return func(n int) {
+		for range n {
+			got, err := m.MapErr(items, func(i *int) (largeResult, error) { return largeResult{value: *i + 1}, nil })
 			mustBe(len(got) == len(items) && err == nil)
 		}
 	}

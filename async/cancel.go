@@ -80,8 +80,8 @@ func cancelAlone(s *scope, sg *stopError, below []toCancel) (bool, []toCancel) {
 
 // aftermath is what follows from the cancellation of one scope.
 type aftermath struct {
-	told   func() // what its task does about it; nil: nothing
-	queued bool   // its task has not begun
+	onCancel func() // what its task does about it; nil: nothing
+	queued   bool   // its task has not begun
 }
 
 // cancelLocked notes that s is cancelled and returns what follows from it. Until
@@ -96,12 +96,12 @@ func cancelLocked(s *scope, sg *stopError, below []toCancel) (aftermath, []toCan
 	for c := s.children; c != nil; c = c.next { // the last one first, to be taken off last
 		below = addToCancel(c, sg, below)
 	}
-	if s.opts != nil && s.opts.left != nil {
-		s.opts.left.cancelledLocked(s, sg)
+	if s.opts != nil && s.opts.impatient != nil {
+		s.opts.impatient.cancelledLocked(s, sg)
 	}
 	then := aftermath{queued: s.t.state.Load() == stateQueued}
-	if m := s.t.more; m != nil && m.told != nil {
-		then.told = m.told(s)
+	if m := s.t.more; m != nil && m.onCancel != nil {
+		then.onCancel = m.onCancel(s)
 	}
 	return then, below
 }
@@ -117,8 +117,8 @@ func addToCancel(t *task, sg *stopError, below []toCancel) []toCancel {
 
 // do is called after s, which is cancelled with sg, was unlocked.
 func (a aftermath) do(s *scope, sg *stopError) {
-	if a.told != nil {
-		a.told()
+	if a.onCancel != nil {
+		a.onCancel()
 	}
 	if a.queued {
 		s.t.skipIfQueued(sg)

@@ -8,7 +8,7 @@ import (
 // This file makes a task a context, and its scope, which is made on first need. What the
 // context says is looked up until somebody asks for Done; then a standard context is made,
 // see stdcontext.go, and package context pushes as it always does. So a task that never looks
-// at its context pays for none. Where the answers come from is in stopped.go.
+// at its context pays for none. Where the answers come from is in cause.go.
 
 // Deadline returns the earliest deadline of the ctx that t was started with,
 // of what is around that, and of t's own time limit, which begins with the

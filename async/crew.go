@@ -100,9 +100,9 @@ func (c *crew[E]) takeBack() (item E, ok bool) {
 	return item, false
 }
 
-// left notes that a worker has left, or that the goroutine that starts workers is
+// workerLeft notes that a worker has left, or that the goroutine that starts workers is
 // done with that. The last one ends the call.
-func (c *crew[E]) left() {
+func (c *crew[E]) workerLeft() {
 	if c.live.Add(-1) == 0 && c.over != nil {
 		c.over()
 	}

@@ -52,7 +52,7 @@ func (f *future) refuse(w *waiter, ring []edge) bool {
 func (f *future) cycle(me *task, w *waiter) error {
 	for budget := firstBudget; ; budget *= 4 {
 		for _, search := range [...]func(*cycleSearch) ([]edge, bool){(*cycleSearch).forward, (*cycleSearch).backward} {
-			ring, complete := search(&cycleSearch{me: me, f: f, left: budget})
+			ring, complete := search(&cycleSearch{me: me, f: f, budget: budget})
 			// Each edge was seen once while the ring was found and is looked at
 			// again now. All that last have existed from the first look to the
 			// second, so there was a moment when all of them did.

@@ -7,10 +7,10 @@ import "slices"
 type cycleSearch struct {
 	me *task
 	f  *future
-	// left is how many steps may be taken yet: a step is a task, a wait, or a
+	// budget is how many steps may be taken yet: a step is a task, a wait, or a
 	// level that was looked at. Below 0 the search is given up, and what it has
 	// not found says nothing.
-	left int
+	budget int
 
 	edges []edge             // the waits that were seen, in the order in which they were
 	seen  map[*task]struct{} // the tasks that were; nil while there are none
@@ -33,7 +33,7 @@ func (s *cycleSearch) visit(t *task) bool {
 // it cannot do without.
 func (s *cycleSearch) holdsUp(t, u *task) bool {
 	for start := t; t != nil && levelOf(t) >= levelOf(u); t = upFrom(t) {
-		s.left--
+		s.budget--
 		if t == u {
 			return t == start || mayHang(t)
 		}
@@ -68,7 +68,7 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 		todo = todo[:len(todo)-1]
 		first := len(s.edges)
 		todo = s.waitsOf(at, todo)
-		for i := first; i < len(s.edges) && s.left >= 0; i++ {
+		for i := first; i < len(s.edges) && s.budget >= 0; i++ {
 			on := &s.edges[i].on.t
 			if s.holdsUp(s.me, on) {
 				ring = s.wayTo(i)
@@ -81,7 +81,7 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 				todo = append(todo, step{on, i})
 			}
 		}
-		if s.left < 0 {
+		if s.budget < 0 {
 			return nil, false
 		}
 	}
@@ -91,7 +91,7 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 // waitsOf adds to the edges what the task of at waits for itself, and to todo
 // what was started in it.
 func (s *cycleSearch) waitsOf(at step, todo []step) []step {
-	s.left--
+	s.budget--
 	h := at.t.inner.Load()
 	if h == nil || h.isShared() {
 		return todo
@@ -101,15 +101,15 @@ func (s *cycleSearch) waitsOf(at step, todo []step) []step {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for w := h.listeners; w != nil && s.left >= 0; w = w.lnext {
-		s.left--
+	for w := h.listeners; w != nil && s.budget >= 0; w = w.lnext {
+		s.budget--
 		s.addWait(w, at)
 	}
 	if h.abandoned.Load() {
 		return todo // what it has left behind is no part of it
 	}
-	for c := h.children; c != nil && s.left >= 0; c = c.next {
-		s.left--
+	for c := h.children; c != nil && s.budget >= 0; c = c.next {
+		s.budget--
 		if !isLeaf(c) {
 			todo = append(todo, step{c, at.after})
 		}
@@ -133,7 +133,7 @@ func (s *cycleSearch) backward() (ring []edge, complete bool) {
 	for i := 0; i < len(todo); i++ {
 		// What waits for anything that a task is part of waits for that task.
 		for t, inside := todo[i].t, false; t != nil; t, inside = upFrom(t), true {
-			if s.left--; s.left < 0 {
+			if s.budget--; s.budget < 0 {
 				return nil, false
 			}
 			// Where the search has been, it has been on everything around, too. But
@@ -147,7 +147,7 @@ func (s *cycleSearch) backward() (ring []edge, complete bool) {
 			}
 			first := len(s.edges)
 			s.waitersOf(t.self.future(), todo[i].after)
-			for j := first; j < len(s.edges) && s.left >= 0; j++ {
+			for j := first; j < len(s.edges) && s.budget >= 0; j++ {
 				if s.holdsUp(s.edges[j].by, &s.f.t) {
 					return s.wayTo(j), true
 				}
@@ -155,15 +155,15 @@ func (s *cycleSearch) backward() (ring []edge, complete bool) {
 			}
 		}
 	}
-	return nil, s.left >= 0
+	return nil, s.budget >= 0
 }
 
 // waitersOf adds the waits for f to the edges.
 func (s *cycleSearch) waitersOf(f *future, after int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for w := f.waiters; w != nil && s.left >= 0; w = w.next {
-		s.left--
+	for w := f.waiters; w != nil && s.budget >= 0; w = w.next {
+		s.budget--
 		if w.by != nil {
 			s.edges = append(s.edges, edge{w, w.serial.Load(), w.by, f, after})
 		}

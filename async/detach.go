@@ -89,15 +89,15 @@ func Shutdown(ctx context.Context) error {
 	_, bounded := ctx.Deadline()
 	nobodyLeft := func() bool { return r.nobodyLeft(t, bounded) }
 	if ctx.Err() == nil && r.waitFor(ctx.Done(), 0, nobodyLeft) && ctx.Err() == nil {
-		return r.outcome(r.left(ctx, nil, func() []*task { return r.below(t) }))
+		return r.outcome(r.stragglers(ctx, nil, func() []*task { return r.below(t) }))
 	}
 	r.waitFor(nil, lookAgain, func() bool { return !hooksRun(r.cancelBelow(t)) })
-	return r.outcome(r.left(ctx, ErrShutdown, func() []*task { return r.cancelBelow(t) }))
+	return r.outcome(r.stragglers(ctx, ErrShutdown, func() []*task { return r.cancelBelow(t) }))
 }
 
-// left gives the tasks that look returns 100 ms to end, and returns the error that
+// stragglers gives the tasks that look returns 100 ms to end, and returns the error that
 // names those that do not, nil if there are none. It is asked again and again.
-func (r *root) left(ctx context.Context, cause error, look func() []*task) error {
+func (r *root) stragglers(ctx context.Context, cause error, look func() []*task) error {
 	if len(look()) == 0 {
 		return nil
 	}

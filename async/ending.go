@@ -77,7 +77,7 @@ func ownFailed(s *scope, exit exitKind, err error) tally.Body {
 func (s *scope) conclude(own tally.Body, v *verdict) {
 	for again := true; again; again = runExits(s, own) || discardUnclaimed(s) || !closeScope(s) {
 		for !s.join() { // perhaps of what a hook or a bare goroutine has started
-			if early := s.opts.left.abandon(s, own); early != nil {
+			if early := s.opts.impatient.abandon(s, own); early != nil {
 				*v = *early
 				return
 			}
@@ -139,8 +139,8 @@ func (s *scope) returned() {
 		s.t.retire()
 	}
 	if busy {
-		if s.opts != nil && s.opts.left != nil {
-			s.opts.left.joins(s)
+		if s.opts != nil && s.opts.impatient != nil {
+			s.opts.impatient.joins(s)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (k *forked[A, B]) fork(limit int) {
 			k.startWorker(&workers[i])
 		}
 	}
-	k.crew.left()
+	k.crew.workerLeft()
 }
 
 // startWorker starts w if there is an item for it.

@@ -30,7 +30,7 @@ func (s *scope) initHook(g *goTask, w work, what string, f func(context.Context)
 	g.handler = f
 	g.t.self, g.t.kind, g.t.owner = w, kindHook, s
 	g.t.equip(&more{shielded: true}, nil)
-	g.t.more.told = func(*scope) func() { return func() { timeIsUp(&g.t) } }
+	g.t.more.onCancel = func(*scope) func() { return func() { timeIsUp(&g.t) } }
 	g.t.more.name = what + " of " + s.t.name()
 	g.t.more.timeout = hookTimeoutOf(s.t)
 }
@@ -52,8 +52,8 @@ func timeIsUp(t *task) {
 	countOut(t)
 	s := t.owner
 	s.mu.Lock()
-	if _, exit := t.self.(*exitRun); exit && !s.cancelled && s.opts != nil && s.opts.left != nil {
-		s.opts.left.overranLocked(s) // else it was told when s was cancelled
+	if _, exit := t.self.(*exitRun); exit && !s.cancelled && s.opts != nil && s.opts.impatient != nil {
+		s.opts.impatient.overranLocked(s) // else it was told when s was cancelled
 	}
 	if s.joiner != nil && mayLeaveLocked(s) {
 		s.joiner.notify(gotSettled) // as when the time is up, which has been before
@@ -115,7 +115,7 @@ func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
 	if f == nil {
 		panic("async: OnAbort(nil): leave the option out instead")
 	}
-	return taskOption(func(t *taskOptions) { t.onAbort, t.told = f, abortHookLocked })
+	return taskOption(func(t *taskOptions) { t.onAbort, t.onCancel = f, abortHookLocked })
 }
 
 // exitHookLocked puts x on the list of s, to be the next one that is run.

@@ -211,7 +211,7 @@ func slotInUse(t *task) *slot {
 }
 
 // lendSlot lends the slot that t runs in, if there is one, while w waits on the
-// goroutine of t. The goroutine that ends the wait calls w.settled; the wait ends
+// goroutine of t. The goroutine that ends the wait calls w.release; the wait ends
 // with takeSlotBack, or not at all if t retires first. The caller may hold the lock of
 // what w waits for: lendSlot calls no code of users.
 func (t *task) lendSlot(w *waiter) {
@@ -278,9 +278,9 @@ func (w *waiter) endLoan(got uint8) {
 	}
 }
 
-// settled tells w that what it waits for has happened. A waiter that lent its
+// release tells w that what it waits for has happened. A waiter that lent its
 // slot first queues to get it back, before anything new is started.
-func (w *waiter) settled() {
+func (w *waiter) release() {
 	switch {
 	case w.done != nil:
 		close(w.done)

@@ -34,7 +34,7 @@ func (s *scope) linkLocked(t *task) {
 			s.daemons++
 			// The joiner may wait for daemons alone that it has dismissed.
 			if s.dismissed && s.joiner != nil {
-				s.joiner.settled() // to tell t at once that s is done
+				s.joiner.release() // to tell t at once that s is done
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (s *scope) leave(t *task) {
 		}
 	}
 	if s.joiner != nil && s.live <= s.daemons {
-		s.joiner.settled()
+		s.joiner.release()
 	}
 	if s.changed != nil {
 		wakeLocked(s)

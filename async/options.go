@@ -33,7 +33,7 @@ type taskOptions struct {
 	grace       time.Duration
 	hookTimeout time.Duration // 0: defaultHookTimeout
 	onAbort     func(ctx context.Context, cause error) error
-	told        func(s *scope) (after func()) // nil: the task does nothing when it is cancelled; see cancelLocked
+	onCancel    func(s *scope) (after func()) // nil: the task does nothing when it is cancelled; see cancelLocked
 	discard     any                           // func(T), checked against the future's type
 	daemon      bool
 	leader      bool
@@ -80,7 +80,7 @@ type scopeOptions struct {
 	limit       int           // 0: inherited
 	on          executor      // nil: inherited
 	observer    Observer
-	left        impatient // nil: what is left is waited for as long as it takes
+	impatient   impatient // nil: what is left is waited for as long as it takes
 	onFailure   func(error) error
 	onPanic     func(*PanicError) error
 	stops       stops // nil: none

@@ -95,7 +95,7 @@ func (f *future) promise(owner *scope, ctx context.Context, opts []TaskOption) b
 	t := &f.t
 	t.owner, t.exit = owner, byReturn
 	t.more = newMore(owner, opts)
-	t.more.told = promiseTold
+	t.more.onCancel = promiseCancelled
 	t.setOrigin(ctx)
 	if owner.t.kind != kindRoot && !owner.add(t) { // a root does not end, and would keep it for ever
 		return false
@@ -149,10 +149,10 @@ func (f *future) stop(sg *stopError) {
 	}
 }
 
-// promiseTold is called when the context of a promise, whose inner scope is s, is
+// promiseCancelled is called when the context of a promise, whose inner scope is s, is
 // cancelled: the promise settles at once, or after its abort hook, if it has one. The hook
 // may resolve it, so the promise cannot be what joins the hook.
-func promiseTold(s *scope) (after func()) {
+func promiseCancelled(s *scope) (after func()) {
 	f, sg := s.t.self.future(), s.sig.Load()
 	stop := func() { f.stop(sg) }
 	call := abortCallLocked(s)

@@ -49,11 +49,11 @@ type restarter struct {
 // standBefore has r run t, whose options are those of m.
 func (r *restarter) standBefore(t *task, m *more) {
 	r.t, r.restartable, t.self = t, t.self.(restartable), r
-	r.each = taskOptions{onAbort: m.onAbort, told: m.told, hookTimeout: m.hookTimeout}
+	r.each = taskOptions{onAbort: m.onAbort, onCancel: m.onCancel, hookTimeout: m.hookTimeout}
 	if h := m.added().heart; h != nil {
 		r.each.hang().heart, m.hung.heart = h, nil
 	}
-	m.onAbort, m.told = nil, nil
+	m.onAbort, m.onCancel = nil, nil
 }
 
 // run is the body of the goroutine of the task, or of one after it.
@@ -103,7 +103,7 @@ func (r *restarter) wait() {
 func (r *restarter) once() {
 	s := newBody(r.t.scope(), nil, &scopeOptions{name: r.t.name(), hookTimeout: r.each.hookTimeout}, false)
 	s.t.kind = kindRun
-	s.t.more.onAbort, s.t.more.told = r.each.onAbort, r.each.told
+	s.t.more.onAbort, s.t.more.onCancel = r.each.onAbort, r.each.onCancel
 	if h := r.each.added().heart; h != nil {
 		s.t.more.hang().heart = h.again()
 	}

@@ -23,10 +23,10 @@ type impatience struct {
 
 // impatienceOf returns that of o, making it if need be.
 func impatienceOf(o *scopeOptions) *impatience {
-	p, made := o.left.(*impatience)
+	p, made := o.impatient.(*impatience)
 	if !made {
 		p = new(impatience)
-		o.left = p
+		o.impatient = p
 	}
 	return p
 }

@@ -105,7 +105,7 @@ func (t *task) enter() {
 		t.move(stateRunning)
 		var hook func()
 		if m.onAbort != nil {
-			hook = m.told(h)
+			hook = m.onCancel(h)
 		}
 		h.mu.Unlock()
 		if hook != nil {

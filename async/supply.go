@@ -105,7 +105,7 @@ func (m *stream[A, B]) wake(w *taker[A, B]) {
 	case w.crew == nil:
 		m.crew.start(w)
 	default:
-		w.w.settled()
+		w.w.release()
 	}
 }
 
@@ -137,7 +137,7 @@ func (m *stream[A, B]) next(w *taker[A, B], v *verdict) (e *entry[A, B], ok bool
 		m.mu.Unlock()
 		m.wake(search)
 		if caller != nil {
-			caller.settled()
+			caller.release()
 		}
 		switch {
 		case e != nil:
@@ -244,7 +244,7 @@ func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *verdict) {
 	caller := m.callLocked()
 	m.mu.Unlock()
 	if caller != nil {
-		caller.settled()
+		caller.release()
 	}
 }
 
@@ -292,6 +292,6 @@ func (m *stream[A, B]) close() {
 	m.mu.Unlock()
 	for _, w := range idle {
 		w.w.slot = nil // it needs none to end
-		w.w.settled()
+		w.w.release()
 	}
 }

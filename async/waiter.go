@@ -253,7 +253,7 @@ func (f *future) takeWaitersLocked() (waiters *waiter) {
 			w.taken, w.next = true, waiters
 			waiters = w
 		} else {
-			w.settled()
+			w.release()
 		}
 		w = next
 	}

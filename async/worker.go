@@ -160,7 +160,7 @@ func (w *worker[E]) leave() {
 	t, c := &w.t, w.crew
 	t.move(stateDone)
 	t.owner.leave(t)
-	c.left()
+	c.workerLeft()
 	t.retire()
 }
 
@@ -218,7 +218,7 @@ func (w *worker[E]) unrun(v *verdict) {
 				defer starts("succeed", c)()
 			}
 			c.succeed()
-			c.left()
+			c.workerLeft()
 		}()
 	}
 }

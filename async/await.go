@@ -67,7 +67,7 @@ func (f *Future[T]) startIn(ctx context.Context, opts []TaskOption) {
 	if len(opts) > 0 {
 		f.checkDiscard(opts)
 	}
-	if !f.f.t.start(ownerOf(t), ctx, opts) {
+	if !start(&f.f.t, ownerOf(t), ctx, opts) {
 		f.f.settleUnowned(lateStart(t, f.f.t.naming().in(nil)))
 	}
 }
@@ -291,4 +291,20 @@ func (f *future) grace() time.Duration {
 		return 0
 	}
 	return f.t.more.grace
+}
+
+// Sleep waits for d and returns nil, or returns an error that matches ctx.Err
+// and its Cause as soon as ctx is done. A task lends its slot of a [Limit]
+// meanwhile; after d it waits until it has one again. d <= 0 only looks at ctx.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if ctx == nil {
+		_, _ = nearest(ctx) // panics, and says why
+	}
+	if err := ctx.Err(); err != nil {
+		return doneError(err, context.Cause(ctx))
+	}
+	if d <= 0 {
+		return nil
+	}
+	return sleep(ctx, d)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ambit-go/ambit/async/internal/crash"
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
@@ -32,7 +33,7 @@ func choose[T, R any](
 	c := &choice[T, R]{name: name, rule: r, delay: max(delay, 0), all: make([]contender[T], len(tasks))}
 	for i, task := range tasks {
 		if task == nil {
-			panic(misuse("a task is nil: leave it out instead"))
+			panic(crash.Misuse("a task is nil: leave it out instead"))
 		}
 		k := &c.all[i]
 		k.c, k.index = c, i
@@ -50,7 +51,7 @@ func choose[T, R any](
 	// Counted before the first starts: that may end, and would find itself the last.
 	c.started, c.live = len(tasks), len(tasks)
 	for i := range c.all {
-		c.all[i].f.t.start(&c.s, nil, nil)
+		start(&c.all[i].f.t, &c.s, nil, nil)
 	}
 	return &c.Future
 }
@@ -108,7 +109,7 @@ func (c *choice[T, R]) startNext() bool {
 		c.timer.Reset(c.delay)
 	}
 	c.mu.Unlock()
-	c.all[i].f.t.start(&c.s, nil, nil)
+	start(&c.all[i].f.t, &c.s, nil, nil)
 	return true
 }
 

@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/crash"
 )
 
 // This file makes a task a context, and its scope, which is made on first need. What the
@@ -71,7 +73,7 @@ func nearest(ctx context.Context) (t *task, own bool) {
 		return t, true
 	}
 	if ctx == nil {
-		panic(misuse("nil context: pass the ctx you were given, or context.Background()"))
+		panic(crash.Misuse("nil context: pass the ctx you were given, or context.Background()"))
 	}
 	t, _ = ctx.Value(scopeKey{}).(*task)
 	return t, false
@@ -148,7 +150,7 @@ func seal(s *scope) {
 		w.disarm()
 	}
 	if std != nil {
-		std.cancel(ErrScopeEnded)
+		std.cancel(errScopeEnded)
 	}
 }
 

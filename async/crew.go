@@ -50,7 +50,7 @@ func (c *crew[E]) start(w *worker[E]) {
 	w.crew = c
 	w.t.self, w.t.kind = w, kindWorker
 	c.live.Add(1)
-	w.t.start(c.s, nil, c.opts)
+	start(&w.t, c.s, nil, c.opts)
 }
 
 // adopt returns a worker that is about to run on the calling goroutine, in the place

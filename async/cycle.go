@@ -42,7 +42,7 @@ func (f *future) refuse(w *waiter, ring []edge) bool {
 	return true
 }
 
-// cycle returns an ErrAwaitCycle if me must not wait for f. It is called after
+// cycle returns an errAwaitCycle if me must not wait for f. It is called after
 // the wait was registered as that of w, and ends it then.
 //
 // There are two ways to search: forward from f, through what it waits for, and
@@ -89,7 +89,7 @@ func allLast(ring []edge) bool {
 	return true
 }
 
-// selfCycle returns an ErrAwaitCycle if f cannot settle before me, because me is
+// selfCycle returns an errAwaitCycle if f cannot settle before me, because me is
 // f or was started in it. It is called before the wait is registered: a search
 // from another wait, for me, must not take this wait for one that lasts.
 func (f *future) selfCycle(me *task) error {
@@ -125,5 +125,5 @@ func cycleError(me *task, f *future, ring []edge) error {
 	for i, t := range path {
 		names[i] = t.name()
 	}
-	return fmt.Errorf("%w: %s", ErrAwaitCycle, strings.Join(names, " -> "))
+	return fmt.Errorf("%w: %s", errAwaitCycle, strings.Join(names, " -> "))
 }

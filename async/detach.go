@@ -106,7 +106,7 @@ func (r *root) stragglers(ctx context.Context, cause error, look func() []*task)
 	if r.waitFor(grace.Done(), lookAgain, func() bool { return len(look()) == 0 }) {
 		return nil
 	}
-	return newStragglerError(&r.s, look(), cause)
+	return newLeftovers(&r.s, look(), cause).error()
 }
 
 // below returns what is registered at r, less what caller is part of.

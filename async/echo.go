@@ -21,20 +21,11 @@ func isEcho(err error, sg *stopError) bool {
 	return echo.Is(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying)
 }
 
-// A stoppable error is that of a poll or of a task with Restart, which may have been stopped. An
-// error of a user that embeds one has its method, too: err is what was asked, and is ours if it is
-// the error itself.
-type stoppable interface {
-	stoppedBy(err error) (why, memory error, ours bool)
-}
-
 // said returns err, of a task that was stopped with sg, if it says more than that; else
 // nil.
 func (sg *stopError) said(err error) error {
-	if s, maybe := err.(stoppable); maybe {
-		if _, _, ours := s.stoppedBy(err); ours {
-			return err // who waits is told what came before the stop
-		}
+	if words.Is(err, hasMemory) {
+		return err // who waits is told what came before the stop
 	}
 	if tally.Same(err, sg.err) || echo.Bare(err, echo.Stop{Err: sg.err, Cause: sg.cause}, saying) {
 		return nil
@@ -53,8 +44,8 @@ func texts(sum *tally.Sum, sg *stopError) (all []error, dropped int) {
 			all = append(all, text)
 		}
 	}
-	if n := len(all) - maxListed; n > 0 {
-		all, dropped = all[:maxListed], dropped+n
+	if n := len(all) - tally.Max; n > 0 {
+		all, dropped = all[:tally.Max], dropped+n
 	}
 	return all, dropped + sum.TextsDropped
 }
@@ -62,12 +53,12 @@ func texts(sum *tally.Sum, sg *stopError) (all []error, dropped int) {
 // textsIn returns what err, which is an echo of stop, says beside that: the errors in
 // it that are not bare, and how many more there were.
 func textsIn(err error, stop echo.Stop) (all []error, dropped int) {
-	if list, _ := bare(err).(*ScopeError); list != nil {
-		for _, err := range list.Errors {
+	if list := words.ListIn(bare(err)); list != nil {
+		for _, err := range list.errs {
 			inner, more := textsIn(err, stop)
 			all, dropped = append(all, inner...), dropped+more
 		}
-		return append(all, list.Stopped...), dropped + list.DroppedStopped
+		return append(all, list.stopped...), dropped + list.droppedStopped
 	}
 	// A daemon may say anything as it stops, so err may be no echo.
 	if err == nil || echo.Bare(err, stop, saying) || !echo.Is(err, stop, saying) {
@@ -87,7 +78,7 @@ func (sg *stopError) beside(t *task, err error) error {
 	case matches(err, sg.err) && matches(err, sg.cause):
 		return err
 	default:
-		return &ScopeError{Scope: t.name(), Cause: sg.cause, Errors: []error{err}, stop: sg.err}
+		return (&listing{scope: t.name(), cause: sg.cause, errs: []error{err}, stop: sg.err}).error()
 	}
 }
 
@@ -96,35 +87,12 @@ func matches(err, target error) bool {
 	return echo.Matches(err, target)
 }
 
-// saying returns what err says, if it is of ours. A type of a user that embeds one of
-// these is the user's.
+// saying returns what err says, if it is of ours.
 func saying(err error) (says echo.Saying, ours bool) {
-	switch e := err.(type) {
-	case *stopError:
-		return echo.Saying{Cause: e.cause}, true
-	case *ScopeError:
-		if e != nil && e.Dropped == 0 {
-			return echo.Saying{Cause: e.Cause, Errs: e.Errors, Rest: e.Stopped}, true
-		}
-	case *UnawaitedError:
-		if e != nil {
-			return echo.Saying{Errs: []error{e.Err}}, true
-		}
-	case stoppable:
-		why, memory, ours := e.stoppedBy(err)
-		if !ours {
-			return echo.Saying{}, false
-		}
-		return echo.Saying{Errs: []error{why}, Rest: []error{memory}}, true
-	case *StragglerError:
-		if e != nil && e.cutShort != nil {
-			return echo.Saying{Cause: e.cutShort}, true
-		}
-	case *TimeoutError, *PanicError:
-	default:
-		return echo.Saying{}, false
+	if sg, stopped := err.(*stopError); stopped {
+		return echo.Saying{Cause: sg.cause}, true
 	}
-	return echo.Saying{More: true}, true
+	return words.Saying(err)
 }
 
 // tallyLocked returns the tally of s, making it if need be.

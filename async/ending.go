@@ -20,7 +20,7 @@ import "github.com/ambit-go/ambit/async/internal/tally"
 // handler started, writes the outcome to v, and returns why t was cancelled.
 func (t *task) end(err error, v *verdict) *stopError {
 	if t.exit == byGoexit {
-		err = ErrGoexit
+		err = errGoexit
 	}
 	if t.inner.Load() == nil {
 		var sg *stopError
@@ -119,7 +119,7 @@ func tellRestOf(s *scope, sum *tally.Sum, sg *stopError, v *verdict) {
 		}
 	}
 	if all, dropped := texts(sum, sg); len(all)+dropped > 0 {
-		s.home.said((&ScopeError{Scope: s.t.name(), Stopped: all, DroppedStopped: dropped}).Error())
+		s.home.said((&listing{scope: s.t.name(), stopped: all, droppedStopped: dropped}).error().Error())
 	}
 }
 

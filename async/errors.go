@@ -7,20 +7,18 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
 // Errors that tell how work ended. Test for them with [errors.Is].
 var (
 	// ErrScopeEnded is the cause of every context whose scope or task has
 	// ended, and the result of what was started too late.
-	ErrScopeEnded = errors.New("async: scope has ended")
+	ErrScopeEnded = errScopeEnded
 
 	// ErrDismissed is the cause with which a scope stops its daemons once
 	// the body and the ordinary tasks have ended, and with which a [Leader]
 	// cancels its scope.
-	ErrDismissed = errors.New("async: dismissed")
+	ErrDismissed = errDismissed
 
 	// ErrScopeDone is the former name of ErrDismissed.
 	//
@@ -29,7 +27,7 @@ var (
 
 	// ErrGoexit is the outcome of a task that called [runtime.Goexit], as
 	// testing.T.FailNow does.
-	ErrGoexit = errors.New("async: task called runtime.Goexit")
+	ErrGoexit = errGoexit
 
 	// ErrAbandoned settles a promise that nobody resolved before its scope
 	// ended.
@@ -38,7 +36,7 @@ var (
 	// ErrAwaitCycle is returned by a wait that could never end because the
 	// awaited task waits, directly or not, for the waiter. The text of the
 	// returned error holds the path.
-	ErrAwaitCycle = errors.New("async: await cycle")
+	ErrAwaitCycle = errAwaitCycle
 
 	// ErrShutdown is the cause with which [Shutdown] stops what is left.
 	ErrShutdown = errors.New("async: shutting down")
@@ -53,7 +51,7 @@ type TimeoutError struct {
 	Limit  time.Duration // the limit that was set
 	Waited time.Duration // how long the waiter has waited
 
-	await bool // it is the limit of an Await, perhaps of somebody else's
+	ofAwait bool // it is the limit of an Await, perhaps of somebody else's
 }
 
 // Error names the task, the limit and, rounded, the time waited.
@@ -63,7 +61,7 @@ func (e *TimeoutError) Error() string {
 	}
 	text := prefix(e.Task) + context.DeadlineExceeded.Error()
 	of := ""
-	if e.await {
+	if e.ofAwait {
 		of = " of an Await"
 	}
 	if e.Limit <= 0 {
@@ -77,10 +75,6 @@ func (e *TimeoutError) Is(target error) bool { return target == context.Deadline
 
 // Timeout returns true; it is what net.Error asks.
 func (e *TimeoutError) Timeout() bool { return true }
-
-// maxListed is how many errors and stragglers are listed; of the rest only the
-// number is kept.
-const maxListed = tally.Max
 
 // notNil returns those of errs that are not nil.
 func notNil(errs ...error) []error {
@@ -224,6 +218,34 @@ func (e *UnawaitedError) Error() string {
 
 // Unwrap returns the failure.
 func (e *UnawaitedError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
+
+// A RejectedError is the outcome of a task that its executor refused to run. It
+// is also the error of package scheduler, whose pool refused a worker: then
+// Worker names that.
+type RejectedError struct {
+	Task   string // "" if what a worker had queued was rejected
+	Worker string // "" if Task was not on a worker
+	Err    error  // what the executor said, a *PanicError if it panicked, or the cause of the pool's end
+}
+
+// Error names the task or the worker and says why it was refused.
+func (e *RejectedError) Error() string {
+	if e == nil {
+		return nilText(e)
+	}
+	if e.Worker != "" {
+		return fmt.Sprintf("scheduler: %s: rejected by the pool: %v", e.Worker, e.Err)
+	}
+	return prefix(e.Task) + "rejected by its executor: " + within(e.Task, e.Err)
+}
+
+// Unwrap returns what the executor said.
+func (e *RejectedError) Unwrap() error {
 	if e == nil {
 		return nil
 	}

@@ -66,3 +66,20 @@ func runLate(t *task, ctx context.Context, f func(ctx context.Context, outcome e
 		t.home().report(err)
 	}
 }
+
+// OnAbort sets the task's abort hook. f is called at most once, on a goroutine
+// of its own and beside the handler, when the task's context is cancelled
+// while the handler runs: after the context, with the cause. A task started
+// in a context that is already cancelled has its hook called as it starts.
+// f is not called once the handler has returned, nor for a task that is still
+// queued. With [Restart] all of this is said of each run.
+//
+// The ctx of f keeps the task's values, is not cancelled with it, and lasts
+// HookTimeout. No wait is held up by f beyond Grace; the task settles only
+// after f has returned. An error or panic of f is joined to the task's error.
+func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
+	if f == nil {
+		panic("async: OnAbort(nil): leave the option out instead")
+	}
+	return taskOption(func(t *taskOptions) { t.onAbort, t.onCancel = f, abortHookLocked })
+}

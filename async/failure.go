@@ -135,29 +135,30 @@ func askOnPanic(s *scope, t *task, v *verdict, f *tally.Fact) bool {
 	t.retire()   // OnPanic is no part of the handler, and may wait for what queues
 	p := v.panic // not v itself: the verdict of every Go task would be on the heap
 	for p != nil {
-		answer := error(p)
-		if bad := guard("OnPanic", func() { answer = s.opts.onPanic(p) }); bad != nil && !p.Is(bad) {
+		face := p.error()
+		answer := face
+		if bad := guard("OnPanic", func() { answer = s.opts.onPanic(face) }); bad != nil && !p.is(bad) {
 			s.recordHookError(bad)
 		}
 		switch {
-		case p == v.panic && tally.Same(answer, p): // as if nobody had been asked
+		case p == v.panic && tally.Same(answer, face): // as if nobody had been asked
 			return true
-		case tally.Same(answer, p):
-			*f = tally.Fact{Class: tally.Panic, Err: p, Errs: p.Also, Dropped: p.dropped}
+		case tally.Same(answer, face):
+			*f = tally.Fact{Class: tally.Panic, Err: face, Errs: p.also, Dropped: p.dropped}
 			return true
 		}
 		p = p.withoutCount()
 		if answer != nil {
-			*f = tally.Fact{Err: answer, Errs: append([]error{answer}, p.Also...), Dropped: p.dropped}
+			*f = tally.Fact{Err: answer, Errs: append([]error{answer}, p.also...), Dropped: p.dropped}
 			return true
 		}
-		rest := joined(t, p.Also, p.dropped)
-		if p = nextPanic(p); p != nil {
+		rest := joined(t, p.also, p.dropped)
+		if p = p.next(); p != nil {
 			continue
 		}
 		*f = tally.Fact{Err: rest}
 		if v.goexit { // OnFailure is not asked about that
-			f.Class, f.Err = tally.Goexit, ErrGoexit
+			f.Class, f.Err = tally.Goexit, errGoexit
 			return true
 		}
 		return rest != nil && (s.opts.onFailure == nil || askOnFailure(s, t, f))
@@ -165,32 +166,10 @@ func askOnPanic(s *scope, t *task, v *verdict, f *tally.Fact) bool {
 	return false
 }
 
-// withoutCount returns e without the error that says how often a task with [Restart] has
-// failed: nothing more has gone wrong.
-func (e *PanicError) withoutCount() *PanicError {
-	c := *e
-	c.Also = slices.DeleteFunc(slices.Clone(e.Also), func(err error) bool {
-		count, ok := err.(interface{ isCount(err error) bool })
-		return ok && count.isCount(err)
-	})
-	return &c
-}
-
-// nextPanic returns the first panic that came beside p, with all else that did; nil if
-// there is none.
-func nextPanic(p *PanicError) *PanicError {
-	for i, err := range p.Also {
-		if next, ok := err.(*PanicError); ok && next.isOurs() {
-			return next.with(slices.Concat(p.Also[:i], p.Also[i+1:]), p.dropped)
-		}
-	}
-	return nil
-}
-
 // noteCutOff notes that t, which has ended with v, only repeats why it was
 // cancelled, in case the owner of t is a group that was dismissed.
 func noteCutOff(t *task, v *verdict) {
-	if g, gathers := t.owner.t.self.(gathering); gathers && tally.Same(v.cause, ErrDismissed) {
+	if g, gathers := t.owner.t.self.(gathering); gathers && tally.Same(v.cause, errDismissed) {
 		g.cutOff(t.name())
 	}
 }
@@ -204,18 +183,18 @@ func failedLocked(s *scope) {
 
 // tellObservers calls every observer from the inside out; what goes wrong in one of
 // them is an error of s.
-func tellObservers(s *scope, e Event) {
+func tellObservers(s *scope, e event) {
 	for o := s.observers; o != nil; o = o.outer {
-		if err := guard("observer", func() { o.o.Observe(e) }); err != nil {
+		if err := guard("observer", func() { o.tell(e) }); err != nil {
 			s.recordHookError(err)
 		}
 	}
 }
 
 // tellPanic tells the observers of a panic, once on its way up.
-func tellPanic(s *scope, p *PanicError) {
+func tellPanic(s *scope, p *panicRecord) {
 	if s.observers != nil && p.of.observed.CompareAndSwap(false, true) {
-		tellObservers(s, Event{Kind: EventPanic, Task: p.Task, Err: p})
+		tellObservers(s, event{kind: eventPanic, task: p.task, err: p.error()})
 	}
 }
 
@@ -228,10 +207,10 @@ func tellEnd(t *task, v *verdict, sg *stopError) {
 	tellObservers(t.owner, endEvent(t, v, sg))
 }
 
-func endEvent(t *task, v *verdict, sg *stopError) Event {
-	e := Event{Kind: EventEnd, Task: t.name(), Duration: clock() - t.more.started, Err: v.err}
+func endEvent(t *task, v *verdict, sg *stopError) event {
+	e := event{kind: eventEnd, task: t.name(), took: clock() - t.more.started, err: v.err}
 	if sg != nil {
-		e.Cause = sg.cause
+		e.cause = sg.cause
 	}
 	return e
 }
@@ -240,6 +219,16 @@ func endEvent(t *task, v *verdict, sg *stopError) Event {
 func tellStart(t *task) {
 	if t.owner.observers != nil && t.more.added().restart == nil { // they are told of its runs
 		t.more.started = clock()
-		tellObservers(t.owner, Event{Kind: EventStart, Task: t.name()})
+		tellObservers(t.owner, event{kind: eventStart, task: t.name()})
 	}
+}
+
+// next returns the first panic that came beside p, with all else that did; nil if there is none.
+func (p *panicRecord) next() *panicRecord {
+	for i, err := range p.also {
+		if next := words.PanicIn(err); next != nil {
+			return next.with(slices.Concat(p.also[:i], p.also[i+1:]), p.dropped)
+		}
+	}
+	return nil
 }

@@ -77,7 +77,7 @@ func (f *Future[T]) IsRunning() bool {
 }
 
 // State returns where the task stands.
-func (f *Future[T]) State() State { return f.made("State").t.public() }
+func (f *Future[T]) State() State { return State(f.made("State").t.public()) }
 
 // Completed returns a future that has settled with value and err. It belongs
 // to no scope, and only those who await it are told of err.
@@ -231,4 +231,17 @@ func panicNotMade(op string, isNil bool) {
 		panic("async: " + op + " of a nil Future: it is Execute, Start and the like that return one")
 	}
 	panic("async: " + op + " of a zero Future: it has no task; use what Execute, Start and the like return")
+}
+
+// held is a value that is to be discarded if nobody is given it. It is not kept
+// in the future: for a root task it must outlive that.
+type held[T any] struct {
+	value T
+	hook  func(T)
+	task  string
+}
+
+// discard calls the hook on a goroutine of its own and waits for it.
+func (h *held[T]) discard() error {
+	return guard("discard hook of "+h.task, func() { h.hook(h.value) })
 }

@@ -36,7 +36,7 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 	}
 	g := &goTask{handler: task}
 	g.t.self, g.t.kind = g, kindGo
-	if !g.t.start(t.scope(), ctx, opts) {
+	if !start(&g.t, t.scope(), ctx, opts) {
 		panic(lateStart(t, g.t.naming().in(nil)))
 	}
 }

@@ -114,7 +114,7 @@ func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) err
 	n := &goTask{handler: task}
 	n.t.self, n.t.kind = n, kindGo
 	// A group may have settled without its tasks, see DetachAfter: these may go on in its scope.
-	if g.f.settled() || !n.t.start(t.scope(), nil, opts) {
+	if g.f.settled() || !start(&n.t, t.scope(), nil, opts) {
 		return lateStart(t, n.t.naming().in(nil))
 	}
 	return nil
@@ -311,9 +311,10 @@ func (g *Group) outcome() error {
 // stillThere returns the error of a wait that ended before g, because of ctx.
 func (g *Group) stillThere(ctx context.Context, why error) error {
 	left := stragglersOf(&g.s)
-	if len(left.Left) == 0 { // g is about to end
+	if len(left.left) == 0 { // g is about to end
 		return why
 	}
-	left.cutShort = context.Cause(ctx)
-	return &ScopeError{Scope: g.f.t.name(), Cause: left.cutShort, Errors: []error{left}, stop: ctx.Err()}
+	e := stragglerError(left)
+	e.cutShort = context.Cause(ctx)
+	return &ScopeError{Scope: g.f.t.name(), Cause: e.cutShort, Errors: []error{e}, stop: ctx.Err()}
 }

@@ -101,7 +101,7 @@ func (g *Group) dismissing() {
 func (g *Group) cutOff(task string) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
-	if len(g.cut.tasks) < maxListed {
+	if len(g.cut.tasks) < tally.Max {
 		g.cut.tasks = append(g.cut.tasks, task)
 	} else {
 		g.cut.more++

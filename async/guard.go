@@ -1,14 +1,16 @@
 package async
 
+import "github.com/ambit-go/ambit/async/internal/crash"
+
 // This file keeps users' panics and Goexits where they belong.
 
-// trap makes a PanicError of a recovered value. A PanicError that passes
+// trap makes an error of a recovered value. That of a panic which passes
 // through is not wrapped again.
 func trap(t *task, value any) error {
-	if p, ok := value.(*PanicError); ok && p.isOurs() {
-		return p
+	if err, is := value.(error); is && words.PanicIn(err) != nil {
+		return err
 	}
-	return newPanicError(t.name(), value)
+	return newPanic(t.name(), value, crash.Stack()).error()
 }
 
 // caught is deferred around a handler that has not returned if h does not say
@@ -34,12 +36,12 @@ func nilPanic(h *exitKind) {
 	}
 }
 
-// asPanic returns the PanicError that err is.
-func asPanic(h exitKind, err error) *PanicError {
+// asPanic returns the panic that err stands for.
+func asPanic(h exitKind, err error) *panicRecord {
 	if h != byPanic {
 		return nil
 	}
-	return err.(*PanicError)
+	return words.PanicIn(err)
 }
 
 // guard calls f on a goroutine of its own and waits for it, so that neither a
@@ -53,7 +55,7 @@ func guard(name string, f func()) error {
 		var err error
 		defer func() {
 			if exit == byGoexit {
-				err = ErrGoexit
+				err = errGoexit
 			}
 			done <- err
 		}()

@@ -101,23 +101,6 @@ func abortCallLocked(s *scope) func(context.Context) error {
 	return func(ctx context.Context) error { return f(ctx, sg.cause) }
 }
 
-// OnAbort sets the task's abort hook. f is called at most once, on a goroutine
-// of its own and beside the handler, when the task's context is cancelled
-// while the handler runs: after the context, with the cause. A task started
-// in a context that is already cancelled has its hook called as it starts.
-// f is not called once the handler has returned, nor for a task that is still
-// queued. With [Restart] all of this is said of each run.
-//
-// The ctx of f keeps the task's values, is not cancelled with it, and lasts
-// HookTimeout. No wait is held up by f beyond Grace; the task settles only
-// after f has returned. An error or panic of f is joined to the task's error.
-func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
-	if f == nil {
-		panic("async: OnAbort(nil): leave the option out instead")
-	}
-	return taskOption(func(t *taskOptions) { t.onAbort, t.onCancel = f, abortHookLocked })
-}
-
 // exitHookLocked puts x on the list of s, to be the next one that is run.
 func (s *scope) exitHookLocked(x *exitHook) {
 	x.scope, x.next, x.listed = s, s.exits, true
@@ -239,7 +222,7 @@ func runExits(s *scope, own tally.Body) bool {
 
 // newExitRun returns the task that runs x; nil if telling an Ender is all there is
 // to do. It tells an Ender at once.
-func newExitRun(s *scope, x *exitHook, how Ending, outcome error) *exitRun {
+func newExitRun(s *scope, x *exitHook, how bridge.Ending, outcome error) *exitRun {
 	h := new(exitRun)
 	if x.ender == nil {
 		s.initHook(&h.goTask, h, "exit hook", func(ctx context.Context) error {
@@ -248,7 +231,7 @@ func newExitRun(s *scope, x *exitHook, how Ending, outcome error) *exitRun {
 		})
 		return h
 	}
-	x.ender.ScopeEnds(bridge.Ending(how), outcome)
+	x.ender.ScopeEnds(how, outcome)
 	j, joins := x.ender.(bridge.Joiner)
 	if !joins || j.Ended() {
 		return nil
@@ -263,26 +246,48 @@ func newExitRun(s *scope, x *exitHook, how Ending, outcome error) *exitRun {
 // lookAtClock is called when the hook has come to its end, and notes whether it
 // was too late.
 func (h *exitRun) lookAtClock() {
-	if limit, ok := context.Cause(&h.t).(*TimeoutError); ok && limit != nil && limit.Task == h.t.name() {
-		h.late = limit
+	cause := context.Cause(&h.t)
+	if of, ok := words.LimitIn(cause); ok && of == h.t.name() {
+		h.late = cause
 	}
 }
 
 // endingOf returns how s, whose outcome so far is given, is ending, and what its exit
 // hooks are told. A scope that was cancelled does not end well, whatever its body has
 // returned.
-func endingOf(s *scope, outcome error) (Ending, error) {
+func endingOf(s *scope, outcome error) (bridge.Ending, error) {
 	sg := s.t.stopped()
 	switch {
 	case sg == nil && outcome == nil:
-		return Well, nil
+		return bridge.Well, nil
 	case sg == nil:
-		return Failed, outcome
+		return bridge.Failed, outcome
 	}
 	own := broughtOn(s, sg)
 	switch outcome.(type) {
 	case nil, *stopError:
 		outcome = &stopError{err: sg.err, cause: sg.cause, own: own}
 	}
-	return EndingOf(outcome), outcome
+	return howEnded(outcome), outcome
+}
+
+// howEnded returns how a scope ends that has the outcome err.
+func howEnded(err error) bridge.Ending {
+	if err == nil {
+		return bridge.Well
+	}
+	if sg, stopped := err.(*stopError); stopped {
+		return endingFor(sg.own)
+	}
+	if l := words.ListIn(err); l != nil && l.cause != nil {
+		return endingFor(l.own)
+	}
+	return bridge.Failed
+}
+
+func endingFor(own bool) bridge.Ending {
+	if own {
+		return bridge.Failed
+	}
+	return bridge.Stopped
 }

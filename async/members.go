@@ -171,7 +171,7 @@ func (t *task) dismiss() {
 	sg := t.stoppedFromAbove()
 	g, gathers := t.self.(gathering)
 	if sg == nil {
-		sg = canceled(ErrDismissed)
+		sg = canceled(errDismissed)
 		if gathers && t.stopped() == nil {
 			g.dismissing() // before the cancel: g may have ended after it
 		}
@@ -204,7 +204,7 @@ func (t *task) lead() {
 	leads := !t.more.dismissed && !s.led
 	s.led = s.led || leads
 	s.mu.Unlock()
-	if leads && !s.cancel(canceled(ErrDismissed)) {
+	if leads && !s.cancel(canceled(errDismissed)) {
 		s.mu.Lock()
 		s.led = false
 		s.mu.Unlock()

@@ -121,9 +121,9 @@ const (
 // written where it is needed in the end, because it ends every task: measured,
 // by value it made stacks grow, which cost more than a task.
 type verdict struct {
-	err   error       // nil for success; what is given to a waiter
-	panic *PanicError // set if it ended in a panic; err is, or lists, the same then
-	cause error       // why its context was cancelled, if it was
+	err   error        // nil for success; what is given to a waiter
+	panic *panicRecord // set if it ended in a panic; err is, or lists, the same then
+	cause error        // why its context was cancelled, if it was
 
 	// echo: err says only that it was cancelled with cause. Whether it counts is
 	// for the owner to say: only if the owner was cancelled with the same cause is
@@ -271,8 +271,6 @@ func (sg *stopError) Error() string { return sg.cause.Error() }
 
 func (sg *stopError) Unwrap() []error { return []error{sg.cause, sg.err} }
 
-func (sg *stopError) ending() Ending { return endingFor(sg.own) }
-
 // because returns the cause; nil for a nil sg, of what was not told to stop.
 func (sg *stopError) because() error {
 	if sg == nil {
@@ -284,9 +282,13 @@ func (sg *stopError) because() error {
 // asError returns the error of what was told to stop. It matches err and cause.
 // It asks no Is of a user: that may use the scope, which would ask it again.
 func (sg *stopError) asError() error {
-	_, timeout := sg.cause.(*TimeoutError)
-	if tally.Same(sg.err, sg.cause) || timeout && sg.err == context.DeadlineExceeded {
+	if tally.Same(sg.err, sg.cause) {
 		return sg.cause
+	}
+	if sg.err == context.DeadlineExceeded {
+		if _, timeout := words.LimitIn(sg.cause); timeout {
+			return sg.cause
+		}
 	}
 	return sg
 }

@@ -65,7 +65,7 @@ func lateStart(t *task, late string) error {
 	if t.kind == kindBody && (t.more == nil || t.more.name == "") {
 		name += " (give it an async.Name to see which)"
 	}
-	return fmt.Errorf("%w: %s; too late for %s: start it with the ctx of a scope that lasts", ErrScopeEnded, name, late)
+	return fmt.Errorf("%w: %s; too late for %s: start it with the ctx of a scope that lasts", errScopeEnded, name, late)
 }
 
 // nameFailure has f, of t, listed in the tally of the owner with the name that t was
@@ -73,7 +73,7 @@ func lateStart(t *task, late string) error {
 // nothing else, is listed with the name of the function.
 func nameFailure(t *task, f *tally.Fact) {
 	n, s := t.naming(), t.owner
-	if f.Err == nil || n.given == "" && f.Err != error(ErrGoexit) {
+	if f.Err == nil || n.given == "" && f.Err != error(errGoexit) {
 		return
 	}
 	f.As = &failureOf{f.Err, n, s}
@@ -89,14 +89,14 @@ func nameFailure(t *task, f *tally.Fact) {
 	f.Errs = errs
 }
 
-// failuresOf returns the Errors of e, each with its task if that is known, for the tally of the
+// failuresOf returns the errors of l, each with its task if that is known, for the tally of the
 // scope around.
-func failuresOf(e *ScopeError) []error {
-	if e.paths == nil {
-		return e.Errors
+func failuresOf(l *listing) []error {
+	if l.paths == nil {
+		return l.errs
 	}
-	errs := slices.Clone(e.Errors)
-	for i, path := range e.paths {
+	errs := slices.Clone(l.errs)
+	for i, path := range l.paths {
 		if path != "" {
 			errs[i] = &failureOf{errs[i], naming{given: path}, nil}
 		}
@@ -137,72 +137,55 @@ func withoutPath(err error) error {
 	return err
 }
 
-// bare returns the failure that err tells of, which is err itself unless it is an
-// UnawaitedError: both are one failure. All copies of a panic are one, too.
+// bare returns the failure that err tells of, which is err itself unless it says that nobody
+// awaited that: both are one failure. All copies of a panic are one, too.
 func bare(err error) error {
-	switch e := err.(type) {
-	case *UnawaitedError:
-		if e != nil {
-			return bare(e.Err)
-		}
-	case *failureOf:
-		return bare(e.error)
-	case *PanicError:
-		if e.isOurs() {
-			return e.of.first
-		}
+	if f, ok := err.(*failureOf); ok {
+		return bare(f.error)
+	}
+	if p := words.PanicIn(err); p != nil {
+		return p.of.first
+	}
+	if _, failure, ok := words.UnawaitedIn(err); ok {
+		return bare(failure)
 	}
 	return err
 }
 
-// with returns what a scope tells of err, a failure of the task or one of several. A
-// panic says itself where it was. If err is another such error, that of a task further
-// in, it leads to the cause already.
-func (e UnawaitedError) with(err error) error {
-	switch err.(type) {
-	case *PanicError, *UnawaitedError:
-		return err
-	}
-	e.Err = err
-	return &e
-}
-
 // listed returns the list of errors that v tells of, nil if it is none. If that is of
 // a future that nobody awaited, each of its errors says so.
-func (v *verdict) listed() *ScopeError {
-	switch e := v.err.(type) {
-	case *ScopeError:
-		return e
-	case *UnawaitedError:
-		list, _ := bare(e).(*ScopeError)
-		if list == nil {
-			return nil
-		}
-		each := *list
-		each.Errors = make([]error, len(list.Errors))
-		for i, err := range list.Errors {
-			each.Errors[i] = e.with(err)
-		}
-		return &each
+func (v *verdict) listed() *listing {
+	task, failure, unawaited := words.UnawaitedIn(v.err)
+	if !unawaited {
+		return words.ListIn(v.err)
 	}
-	return nil
+	list := words.ListIn(bare(failure))
+	if list == nil {
+		return nil
+	}
+	each := make([]error, len(list.errs))
+	for i, err := range list.errs {
+		each[i] = words.Unawaited(task, err)
+	}
+	list.errs = each
+	return list
 }
 
-// with returns e with so much more that has gone wrong beside it.
-func (e *PanicError) with(also []error, dropped int) *PanicError {
+// with returns p with so much more that has gone wrong beside it.
+func (p *panicRecord) with(also []error, dropped int) *panicRecord {
 	if len(also) == 0 && dropped == 0 {
-		return e
+		return p
 	}
-	c := *e
-	c.Also = slices.Clone(e.Also)
-	for _, err := range also {
-		if !slices.ContainsFunc(c.Also, func(other error) bool { return tally.Same(bare(other), bare(err)) }) {
-			c.Also = append(c.Also, err)
+	return p.changed(func(c *panicRecord) {
+		c.also = slices.Clone(p.also)
+		for _, err := range also {
+			if !slices.ContainsFunc(c.also, func(other error) bool { return tally.Same(bare(other), bare(err)) }) {
+				c.also = append(c.also, err)
+			}
 		}
-	}
-	if n := len(c.Also) - maxListed; n > 0 {
-		c.Also, dropped = c.Also[:maxListed], dropped+n
-	}
-	c.dropped += dropped
-	return &c
+		if n := len(c.also) - tally.Max; n > 0 {
+			c.also, dropped = c.also[:tally.Max], dropped+n
+		}
+		c.dropped += dropped
+	})
 }

@@ -287,7 +287,7 @@ type naming struct {
 }
 
 // endedSignal is why the context of a scope or task that has ended is done.
-var endedSignal = canceled(ErrScopeEnded)
+var endedSignal = canceled(errScopeEnded)
 
 // endedScope is the inner scope of every task that ended without one. It has
 // ended before the first task starts, refuses everything, and is never locked

@@ -40,8 +40,6 @@ type Event struct {
 	Cause    error         // EventEnd: why its context was cancelled, if it was
 }
 
-// observers is a scope's observer and those of the scopes around it.
-type observers struct {
-	o     Observer
-	outer *observers
+func eventOf(e event) Event {
+	return Event{Kind: EventKind(e.kind), Task: e.task, Duration: e.took, Err: e.err, Cause: e.cause}
 }

@@ -28,7 +28,9 @@ func OnPanic(f func(p *PanicError) error) ScopeOption {
 	if f == nil {
 		panic("async: OnPanic(nil): leave the option out instead")
 	}
-	return scopeOption(func(s *scopeOptions) { s.onPanic = f })
+	return scopeOption(func(s *scopeOptions) {
+		s.onPanic = func(p error) error { return f(p.(*PanicError)) }
+	})
 }
 
 // OnFailure asks f about the error of every Go task that fails. Where f

@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// defaultHookTimeout bounds every hook that sets no HookTimeout of its own.
-const defaultHookTimeout = 5 * time.Second
-
 // A TaskOption changes how one task is run. Later options win over earlier ones.
 type TaskOption interface {
 	WatchOption
@@ -26,64 +23,30 @@ type Option interface {
 	ForkOption
 }
 
-// taskOptions are the settings of one task; the zero value is the default.
-type taskOptions struct {
-	name        string
-	timeout     time.Duration // 0: none
-	grace       time.Duration
-	hookTimeout time.Duration // 0: defaultHookTimeout
-	onAbort     func(ctx context.Context, cause error) error
-	onCancel    func(s *scope) (after func()) // nil: the task does nothing when it is cancelled; see cancelLocked
-	discard     any                           // func(T), checked against the future's type
-	daemon      bool
-	leader      bool
-	hung        *hung    // nil: nothing; see added
-	on          executor // nil: inherited
-	priority    int      // inherited if it is not set
-}
-
-// hung is what words hang on few tasks. It stands apart because a million tasks may queue.
-type hung struct {
-	stops   stops    // nil: none
-	heart   pulse    // nil: no beats are expected
-	restart rerunner // nil: what has ended is not started again
-}
-
-// added returns what words have hung on the task.
-func (o *taskOptions) added() (h hung) {
-	if o.hung != nil {
-		h = *o.hung
+// start starts t in owner, with ctx, nil if that is the owner's own; false if owner has
+// ended.
+func start(t *task, owner *scope, ctx context.Context, opts []TaskOption) bool {
+	m := moreIn(owner, t, ctx != nil || len(opts) > 0)
+	if len(opts) > 0 {
+		set(m, opts)
 	}
-	return h
+	return t.start(owner, ctx, m)
 }
 
-// hang returns where words hang something on the task.
-func (o *taskOptions) hang() *hung {
-	if o.hung == nil {
-		o.hung = new(hung)
+// newMore returns what a task needs beside itself that is made for owner, with options.
+func newMore(owner *scope, opts []TaskOption) *more {
+	m := new(more)
+	m.priority = owner.priority
+	set(m, opts)
+	m.inherit(owner)
+	return m
+}
+
+func set(m *more, opts []TaskOption) {
+	for _, o := range opts {
+		mustNotBeNil(o)
+		o.applyTask(&m.taskOptions)
 	}
-	return o.hung
-}
-
-// stopBy adds what the options of a scope stop its task by.
-func (o *taskOptions) stopBy(by stops) {
-	if by != nil {
-		o.hang().stops = by
-	}
-}
-
-// scopeOptions are the settings of one scope; the zero value is the default.
-type scopeOptions struct {
-	name        string
-	timeout     time.Duration // 0: none
-	hookTimeout time.Duration // 0: inherited
-	limit       int           // 0: inherited
-	on          executor      // nil: inherited
-	observer    Observer
-	impatient   impatient // nil: what is left is waited for as long as it takes
-	onFailure   func(error) error
-	onPanic     func(*PanicError) error
-	stops       stops // nil: none
 }
 
 // newScopeOptions returns the settings that opts make, nil for none.
@@ -200,7 +163,7 @@ func Observe(o Observer) ScopeOption {
 	if f, isFunc := o.(ObserverFunc); o == nil || isFunc && f == nil {
 		panic("async: Observe(nil): leave the option out instead")
 	}
-	return scopeOption(func(s *scopeOptions) { s.observer = o })
+	return scopeOption(func(s *scopeOptions) { s.observer = func(e event) { o.Observe(eventOf(e)) } })
 }
 
 // A ForkOption changes how items are worked on. [Name], [Timeout] and
@@ -252,4 +215,30 @@ type watchOptions struct {
 // That priorities are inherited is from Swift's structured concurrency (SE-0304).
 func Priority(n int) TaskOption {
 	return taskOption(func(t *taskOptions) { t.priority = n })
+}
+
+// OnDiscard sets what happens to a value that nobody will be given, so that
+// connections and files are closed: every value is given to a waiter, or f is
+// called with it exactly once. That is a value
+//
+//   - that comes after a waiter was told of an expiry, or after [Future.Cancel],
+//   - of a Resolve that was not the first,
+//   - beside an error of what the handler has started,
+//   - that nobody was given when the scope ends; of a root task, when its future
+//     is collected.
+//
+// f is called on a goroutine of its own, with no lock held, and is waited for: before
+// that Resolve returns, before the task settles, or before the scope ends. Later
+// waits are given the error that the first waiter was told, else [ErrScopeEnded].
+// A panic of f is an error of the scope.
+//
+// A value that nobody awaits is kept until its scope ends, which in the scope of a server
+// is for ever: there await the future, or have the handler close what nobody wants.
+//
+// A nil f panics, and so does starting a future of another type than f takes.
+func OnDiscard[T any](f func(T)) TaskOption {
+	if f == nil {
+		panic("async: OnDiscard(nil): leave the option out instead")
+	}
+	return taskOption(func(t *taskOptions) { t.discard = f })
 }

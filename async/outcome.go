@@ -18,8 +18,7 @@ import (
 
 // asVerdict returns the verdict of an error of guard.
 func asVerdict(err error) verdict {
-	p, _ := err.(*PanicError)
-	return verdict{err: err, panic: p}
+	return verdict{err: err, panic: words.PanicIn(err)}
 }
 
 // answer returns the error for a waiter that is given the outcome.
@@ -60,16 +59,16 @@ func (v *verdict) leaf(t *task, err error, sg *stopError) {
 //   - Else it is the error that is made of all, if there is any.
 func (v *verdict) of(t *task, sum *tally.Sum, sg *stopError) {
 	*v = verdict{echo: sum.Echo(), alone: sum.Echo(), goexit: sum.Goexit, cause: sg.because()}
-	v.panic, _ = sum.Panic.(*PanicError)
+	v.panic = words.PanicIn(sum.Panic)
 	switch {
 	case v.panic != nil && t.kind == kindFork:
-		v.err = joined(t, append([]error{v.panic}, sum.Errs...), sum.Dropped)
+		v.err = joined(t, append([]error{v.panic.error()}, sum.Errs...), sum.Dropped)
 	case v.panic != nil:
 		if !v.panic.raised { // else it was told with what went wrong in the scope that raised it
 			also, _ := withPaths(sum.Errs)
 			v.panic = v.panic.with(also, sum.Dropped)
 		}
-		v.err = v.panic
+		v.err = v.panic.error()
 	case v.echo && !t.isScope() && len(sum.Texts) == 0:
 		v.err = sg.beside(t, sum.Said)
 	default:
@@ -77,7 +76,7 @@ func (v *verdict) of(t *task, sum *tally.Sum, sg *stopError) {
 	}
 }
 
-// oneError makes one error of sum: nil, the only failure, or a ScopeError. sg is as in
+// oneError makes one error of sum: nil, the only failure, or a list. sg is as in
 // verdict.of.
 func oneError(t *task, sum *tally.Sum, sg *stopError) error {
 	if sum.Well() {
@@ -86,21 +85,21 @@ func oneError(t *task, sum *tally.Sum, sg *stopError) error {
 	if only := sum.Only(); only != nil {
 		return withoutPath(only)
 	}
-	e := &ScopeError{Scope: t.name(), Cause: sum.Cause, Dropped: sum.Dropped}
-	e.Errors, e.paths = withPaths(sum.Errs)
-	e.Stopped, e.DroppedStopped = texts(sum, sg)
+	l := &listing{scope: t.name(), cause: sum.Cause, dropped: sum.Dropped}
+	l.errs, l.paths = withPaths(sum.Errs)
+	l.stopped, l.droppedStopped = texts(sum, sg)
 	if sum.Said != nil && !t.isScope() && len(sum.Errs) == 0 && isEcho(sum.Said, sg) {
 		// As sg.beside does: who waits for the task is given what its handler has returned.
-		e.Errors = []error{sum.Said}
-		e.Stopped = slices.DeleteFunc(e.Stopped, func(err error) bool { return tally.Same(err, sum.Said) })
+		l.errs = []error{sum.Said}
+		l.stopped = slices.DeleteFunc(l.stopped, func(err error) bool { return tally.Same(err, sum.Said) })
 	}
 	if sum.Said != nil && !t.isScope() && !isEcho(sum.Said, sg) {
-		e.said = sum.Said
+		l.said = sum.Said
 	}
-	if e.Cause != nil {
-		e.stop, e.own = sg.err, sg.own
+	if l.cause != nil {
+		l.stop, l.own = sg.err, sg.own
 	}
-	return e
+	return l.error()
 }
 
 // joined makes one error of several.
@@ -146,7 +145,7 @@ func sumAll(s *scope, own tally.Body, sg *stopError, v *verdict) {
 // the end of s.
 func endLocked(s *scope, own tally.Body, sg *stopError) tally.End {
 	cause := sg.because()
-	return tally.End{Body: own, Cause: cause, Led: s.led && tally.Same(cause, ErrDismissed)}
+	return tally.End{Body: own, Cause: cause, Led: s.led && tally.Same(cause, errDismissed)}
 }
 
 // fact writes to f what s, the owner of a task that ended with v, is to know of
@@ -157,12 +156,12 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 	list := v.listed()
 	switch {
 	case v.panic != nil:
-		f.Class, f.Err = tally.Panic, v.panic
+		f.Class, f.Err = tally.Panic, v.panic.error()
 		switch {
 		case list != nil:
-			f.Errs, f.Dropped = list.Errors, list.Dropped
+			f.Errs, f.Dropped = list.errs, list.dropped
 		case !v.panic.raised:
-			f.Errs, f.Dropped = v.panic.Also, v.panic.dropped
+			f.Errs, f.Dropped = v.panic.also, v.panic.dropped
 		}
 		return
 	case v.goexit:
@@ -178,15 +177,15 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 	}
 	// The list of a scope inside s, which was cancelled with s: s tells the cause
 	// itself, so of the list only the errors are taken over, and the texts.
-	if list != nil && hasTold(s, list.Cause) {
-		f.Errs, f.Dropped, f.Texts, f.TextsDropped = failuresOf(list), list.Dropped, list.Stopped, list.DroppedStopped
+	if list != nil && hasTold(s, list.cause) {
+		f.Errs, f.Dropped, f.Texts, f.TextsDropped = failuresOf(list), list.dropped, list.stopped, list.droppedStopped
 	}
 }
 
 // hasTold reports whether s has told its tasks to stop for cause: it was cancelled, or
 // has dismissed its daemons.
 func hasTold(s *scope, cause error) bool {
-	return cause != nil && (cause == ErrDismissed || stoppedWith(s, cause))
+	return cause != nil && (cause == errDismissed || stoppedWith(s, cause))
 }
 
 // stoppedWith reports whether s, or a scope around it, was cancelled with
@@ -210,11 +209,8 @@ func broughtOn(s *scope, sg *stopError) bool {
 	if own {
 		return true
 	}
-	switch sg.cause.(type) {
-	case *TimeoutError, *WatchdogError:
-		return !inheritedCause(s.t, sg.cause)
-	}
-	return false
+	_, limit := words.LimitIn(sg.cause)
+	return (limit || words.Is(sg.cause, missedSign)) && !inheritedCause(s.t, sg.cause)
 }
 
 // inheritedCause reports whether anything around t was cancelled with cause.
@@ -233,7 +229,7 @@ func stoppedDaemon(t *task, cause error) bool {
 	if cause == nil || t.more == nil || !t.more.daemon {
 		return false
 	}
-	return tally.Same(cause, ErrDismissed) && isDismissed(t) || stoppedWith(t.owner, cause)
+	return tally.Same(cause, errDismissed) && isDismissed(t) || stoppedWith(t.owner, cause)
 }
 
 // isDismissed reports whether the owner of t, which has more, has told t that the others

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/ambit-go/ambit/async/internal/crash"
 	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
@@ -63,7 +64,7 @@ func (e *PollError[T]) Error() string {
 		text += "; last error: " + within(e.task, e.Err)
 	}
 	if v := reflect.ValueOf(e.Value); v.IsValid() && !v.IsZero() {
-		text += "; last value: " + indented(textOf(e.Value))
+		text += "; last value: " + indented(crash.Text(e.Value))
 	}
 	return text
 }

@@ -223,12 +223,12 @@ func (r *restarter) recordBeside(err error) {
 // is how the handler has ended.
 func (r *restarter) stop(sg *stopError, exit exitKind, v *verdict) {
 	err := v.err
-	if e := v.listed(); e != nil && tally.Same(e.Cause, sg.cause) && e.isOne() {
-		err = e.Errors[0] // the task says the cause itself
+	if e := v.listed(); e != nil && tally.Same(e.cause, sg.cause) && e.isOne() {
+		err = e.errs[0] // the task says the cause itself
 	}
 	switch {
 	case v.panic != nil:
-		r.settle(byPanic, v.panic)
+		r.settle(byPanic, v.panic.error())
 	case exit == byGoexit && tally.Same(err, ErrGoexit):
 		r.settle(byGoexit, err)
 	case v.echo && tally.Same(v.cause, sg.cause) && r.failures > 0:
@@ -246,7 +246,7 @@ func (r *restarter) giveUp(v *verdict) {
 		if !final {
 			r.recordBeside(r.restartError(nil, nil))
 		}
-		r.settle(byPanic, v.panic)
+		r.settle(byPanic, v.panic.error())
 	case bare:
 		r.settle(byReturn, f.err)
 	case final:

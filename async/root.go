@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/ambit-go/ambit/async/internal/crash"
 )
 
 // This file is about roots, which own what no scope owns: top scopes, root tasks, detached
@@ -65,8 +67,8 @@ func ownerOf(t *task) *scope {
 // reportOf is report for the error of a future that nobody was given: it says of
 // which task it is.
 func (r *root) reportOf(task string, err error) {
-	if _, panicked := err.(*PanicError); !panicked { // else it says that itself
-		err = &ScopeError{Scope: task, Errors: []error{err}}
+	if words.PanicIn(err) == nil { // else it says that itself
+		err = (&listing{scope: task, errs: []error{err}}).error()
 	}
 	r.report(err)
 }
@@ -77,8 +79,8 @@ func (r *root) report(err error) {
 		r.lost(err)
 		return
 	}
-	text := textOf(err)
-	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %s\n", strings.TrimPrefix(text, prefix("")))
+	text := strings.TrimPrefix(crash.Text(err), "async: ")
+	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %s\n", text)
 }
 
 // said tells the root what a task said as it was stopped, if there is no error to

@@ -123,7 +123,7 @@ func (k *contender[T]) result() Result[T] {
 func (c *choice[T, R]) failures(why error) verdict {
 	var errs []error
 	var echo *verdict
-	var p *PanicError
+	var p *panicRecord
 	goexit := false
 	for i := range c.all {
 		k := &c.all[i]
@@ -151,7 +151,7 @@ func (c *choice[T, R]) failures(why error) verdict {
 		errs = append([]error{echo.err}, errs...)
 	}
 	if p != nil {
-		errs = append([]error{p}, errs...)
+		errs = append([]error{p.error()}, errs...)
 	}
 	return verdict{err: joined(&c.f.t, errs, 0), panic: p, goexit: goexit}
 }

@@ -32,7 +32,7 @@ func (g *goTask) run() {
 	g.call(&err)
 	nilPanic(&g.t.exit)
 	if g.t.exit == byPanic {
-		g.panicked(&g.t, err.(*PanicError))
+		g.panicked(&g.t, words.PanicIn(err))
 	}
 }
 
@@ -51,7 +51,7 @@ func (g *goTask) endRuns(exit exitKind, err error, _ bool) {
 // panicked cancels the owner at once, though what the task has started may take
 // long to end; not if OnPanic is to be asked first, when that has ended. t is the task
 // of g, or of its last run.
-func (g *goTask) panicked(t *task, p *PanicError) {
+func (g *goTask) panicked(t *task, p *panicRecord) {
 	if g.t.kind != kindGo || asksOnPanic(g.t.owner, &g.t) {
 		return
 	}
@@ -59,7 +59,7 @@ func (g *goTask) panicked(t *task, p *PanicError) {
 		h.returned() // no abort hook for its own panic
 	}
 	g.early = true
-	g.t.owner.record(&tally.Fact{Class: tally.Panic, Err: p})
+	g.t.owner.record(&tally.Fact{Class: tally.Panic, Err: p.error()})
 }
 
 func (g *goTask) call(err *error) {
@@ -89,7 +89,7 @@ func (g *goTask) tell(err error, v *verdict) {
 	case t.kind == kindDetached:
 		t.owner.home.detachedEnded(v)
 	case g.early && v.panic != nil:
-		g.tellBeside(err.(*PanicError), v.panic)
+		g.tellBeside(words.PanicIn(err), v.panic)
 	case v.err != nil:
 		t.owner.childFailed(t, v)
 	case t.leads():
@@ -99,16 +99,16 @@ func (g *goTask) tell(err error, v *verdict) {
 
 // tellBeside tells the owner, which was told of own when the handler panicked, what
 // else went wrong in g, which has ended with p.
-func (g *goTask) tellBeside(own, p *PanicError) {
+func (g *goTask) tellBeside(own, p *panicRecord) {
 	if p.raised {
 		return
 	}
-	errs := p.Also
-	if !p.Is(own) {
-		errs = append([]error{p}, errs...)
+	errs := p.also
+	if p.of != own.of {
+		errs = append([]error{p.error()}, errs...)
 	}
 	if len(errs)+p.dropped > 0 {
-		g.t.owner.record(&tally.Fact{Err: p, Errs: errs, Dropped: p.dropped, GoesOn: true})
+		g.t.owner.record(&tally.Fact{Err: p.error(), Errs: errs, Dropped: p.dropped, GoesOn: true})
 	}
 }
 

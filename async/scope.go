@@ -231,12 +231,12 @@ func (r *bodyRun) raise(value any) {
 	var v verdict
 	r.s.finish(r.exit, r.err, &v)
 	r.leave(&v)
-	own := r.err.(*PanicError)
+	own := words.PanicIn(r.err)
 	if v.panic.of != own.of {
 		panic(v.panic.raise())
 	}
 	// The value cannot tell what went wrong beside it.
-	if beside := joined(r.s.t, v.panic.Also[len(own.Also):], v.panic.dropped-own.dropped); beside != nil {
+	if beside := joined(r.s.t, v.panic.also[len(own.also):], v.panic.dropped-own.dropped); beside != nil {
 		r.s.home.report(beside)
 	}
 	panic(value)

@@ -116,11 +116,6 @@ func (e *ScopeError) Is(target error) bool {
 	return e != nil && e.Cause != nil && e.stop != nil && tally.Same(target, e.stop)
 }
 
-// isOne reports whether e lists one error, and nothing else.
-func (e *ScopeError) isOne() bool {
-	return len(e.Errors) == 1 && e.Dropped == 0 && len(e.Stopped)+e.DroppedStopped == 0
-}
-
 // An Ending says how a scope has ended, or is about to; see [EndingOf].
 type Ending uint8
 
@@ -151,22 +146,5 @@ func (e Ending) String() string {
 // EndingOf says the same of an error that [Scope] has returned, but for a scope without
 // errors that was cancelled and returned nil: that has ended well.
 func EndingOf(outcome error) Ending {
-	switch e := outcome.(type) {
-	case nil:
-		return Well
-	case interface{ ending() Ending }:
-		return e.ending()
-	case *ScopeError:
-		if e != nil && e.Cause != nil {
-			return endingFor(e.own)
-		}
-	}
-	return Failed
-}
-
-func endingFor(own bool) Ending {
-	if own {
-		return Failed
-	}
-	return Stopped
+	return Ending(howEnded(outcome))
 }

@@ -69,12 +69,12 @@ func (p *impatience) stalled(s *scope, sg *stopError) {
 	if s.t.stopped() != nil && sg == nil || s.abandoned.Load() {
 		return // the other timer runs; or Scope has named them when it returned
 	}
-	e := stragglersOf(s)
-	if len(e.Left) == 0 {
+	left := stragglersOf(s)
+	if len(left.left) == 0 {
 		return
 	}
 	h := new(stallHook)
-	s.initHook(&h.goTask, h, "stall hook", func(context.Context) error { p.call(e); return nil })
+	s.initHook(&h.goTask, h, "stall hook", func(context.Context) error { p.call(stragglerError(left)); return nil })
 	if addUnlessLeft(s, &h.t) {
 		h.start()
 	} else { // s has ended meanwhile, or Scope returns without it
@@ -116,13 +116,13 @@ func (p *impatience) giveUp(s *scope) {
 // finds s.leftAtRoot and ends the scope, or we find that nobody is left
 // and do it. Daemons and groups are told to go then, as at any end.
 func (p *impatience) abandon(s *scope, own tally.Body) (v *verdict) {
-	e := stragglersOf(s)
-	if len(e.Left) == 0 { // they have left just now
+	left := stragglersOf(s)
+	if len(left.left) == 0 { // they have left just now
 		return nil
 	}
 	takeUnclaimed(s)
 	sg := s.t.stopped()
-	sum, ok := takeSum(s, own, sg, e)
+	sum, ok := takeSum(s, own, sg, left.error())
 	if !ok {
 		return nil
 	}
@@ -173,7 +173,7 @@ func exemptLeft(s *scope) {
 // takeSum takes from the tally what Scope tells, which is e, too; false if nobody is
 // left who may be. It is one step: what is recorded before it is told by Scope, and what comes
 // after it by the root.
-func takeSum(s *scope, own tally.Body, sg *stopError, e *StragglerError) (sum tally.Sum, ok bool) {
+func takeSum(s *scope, own tally.Body, sg *stopError, e error) (sum tally.Sum, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !mayLeaveLocked(s) {

@@ -14,14 +14,13 @@ import (
 // alone.
 
 // start registers t with its owner and sets it going. ctx is nil if t was
-// started with the owner's own context. It reports false, and nothing runs, if
-// the owner has ended.
-func (t *task) start(owner *scope, ctx context.Context, opts []TaskOption) bool {
+// started with the owner's own context. m is what moreIn has returned, with the options
+// of t. It reports false, and nothing runs, if the owner has ended.
+func (t *task) start(owner *scope, ctx context.Context, m *more) bool {
 	t.owner = owner
-	if owner.limit != nil {
-		t.equip(owner.limit.newMoreWithSlot(t, owner.depth).set(owner, opts), ctx)
-	} else if ctx != nil || len(opts) > 0 || owner.observers != nil || owner.on != nil {
-		t.equip(newMore(owner, opts), ctx)
+	if m != nil {
+		m.inherit(owner)
+		t.equip(m, ctx)
 	}
 	if !owner.add(t) {
 		return false
@@ -70,22 +69,29 @@ func (t *task) equip(m *more, ctx context.Context) {
 	t.state.Store(stateQueued)
 }
 
-func newMore(owner *scope, opts []TaskOption) *more { return new(more).set(owner, opts) }
-
-// set sets m, of a task that is started in owner, and returns it.
-func (m *more) set(owner *scope, opts []TaskOption) *more {
-	m.priority = owner.priority
-	for _, o := range opts {
-		mustNotBeNil(o)
-		o.applyTask(&m.taskOptions)
+// moreIn returns what t needs beside itself if it is started in owner, nil if that is
+// nothing. needed: it was started with a ctx or options of its own.
+func moreIn(owner *scope, t *task, needed bool) (m *more) {
+	switch {
+	case owner.limit != nil:
+		m = owner.limit.newMoreWithSlot(t, owner.depth)
+	case needed || owner.observers != nil || owner.on != nil:
+		m = new(more)
+	default:
+		return nil
 	}
+	m.priority = owner.priority
+	return m
+}
+
+// inherit is called when m, of a task that is started in owner, has its options.
+func (m *more) inherit(owner *scope) {
 	if m.on == nil {
 		m.on = owner.on
 	}
 	if m.on != nil {
 		m.delivery = &delivery{ex: m.on}
 	}
-	return m
 }
 
 // enter is called by a task's goroutine before its handler.

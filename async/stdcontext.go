@@ -13,7 +13,7 @@ import (
 
 // endedContext is what package context sees of endedScope. It is made on first
 // need, not at import, and its Done channel is one that package context has.
-var endedContext = sync.OnceValue(func() *stdContext { c := cancelledContext(ErrScopeEnded); return &c })
+var endedContext = sync.OnceValue(func() *stdContext { c := cancelledContext(errScopeEnded); return &c })
 
 func cancelledContext(cause error) stdContext {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -97,7 +97,7 @@ func newContext(s *scope, sg *stopError) stdContext {
 	// s is cancelled by our walk, which cancels this context as it comes by.
 	ctx, cancel := context.WithCancelCause(contextAbove(s.t))
 	if m := s.t.more; m != nil && m.timed {
-		cause := &TimeoutError{Task: s.t.name(), Limit: m.timeout, Waited: m.timeout}
+		cause := words.TimeoutError(s.t.name(), m.timeout, m.timeout, false)
 		timed, stop := context.WithDeadlineCause(ctx, m.origin.deadline, cause)
 		return stdContext{timed, func(cause error) { cancel(cause); stop() }}
 	}

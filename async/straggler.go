@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/look"
+	"github.com/ambit-go/ambit/async/internal/tally"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
@@ -15,7 +16,7 @@ import (
 
 // stragglersOf returns what is left of s: its own body, too, if that still runs, as
 // after a cancellation it may. Nothing is changed by asking.
-func stragglersOf(s *scope) *StragglerError {
+func stragglersOf(s *scope) *leftovers {
 	s.mu.Lock()
 	left := childrenLocked(s, func(*task) bool { return true })
 	s.mu.Unlock()
@@ -26,32 +27,32 @@ func stragglersOf(s *scope) *StragglerError {
 	if sg := s.t.stopped(); sg != nil {
 		cause = sg.asError()
 	}
-	return newStragglerError(s, left, cause)
+	return newLeftovers(s, left, cause)
 }
 
 // shownBy is where a traceback shows tasks: as the receiver of the function that is their
 // goroutine, and as the task of a body.
 var shownBy = []look.Shown{{By: "async.(*task).main("}, {By: "async.(*bodyRun).call(", Arg: 1}}
 
-// newStragglerError names the tasks of s, and of those, whose handlers run, the
+// newLeftovers names the tasks of s, and of those, whose handlers run, the
 // first 32 of them; if no handler runs, tasks. It looks at stacks only if there are any: that stops the
 // world, see package look. What it says is true for some moment of the time that it
 // takes; a task that ends meanwhile may be named.
-func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
-	e := &StragglerError{Scope: s.t.name(), Cause: cause}
+func newLeftovers(s *scope, tasks []*task, cause error) *leftovers {
+	e := &leftovers{scope: s.t.name(), cause: cause}
 	running, later := runningOf(s, tasks, cause == nil), joinersLeft(s)
 	if len(running)+len(later) == 0 { // a handler has returned, and what it left is being discarded
 		running = slices.DeleteFunc(tasks, func(t *task) bool { return isNotLeft(t, cause == nil) })
 	}
-	if n := len(running) - maxListed; n > 0 {
-		running, e.More = running[:maxListed], n
+	if n := len(running) - tally.Max; n > 0 {
+		running, e.more = running[:tally.Max], n
 	}
 	if len(running)+len(later) == 0 {
 		return e
 	}
 	stacks := look.For(running, shownBy...)
 	for _, t := range running {
-		e.Left = append(e.Left, Straggler{Task: t.name(), State: t.public(), Stack: stacks.Of(t)})
+		e.left = append(e.left, straggler{t.name(), t.public(), stacks.Of(t)})
 		if j, ok := t.self.(*exitRun); ok && j.joiner != nil {
 			e.add(j.joiner.Left(), t.public(), stacks)
 		}
@@ -61,13 +62,13 @@ func newStragglerError(s *scope, tasks []*task, cause error) *StragglerError {
 }
 
 // add adds what of another package of ours still runs.
-func (e *StragglerError) add(left []bridge.Left, state State, stacks *look.Look) {
+func (e *leftovers) add(left []bridge.Left, state taskState, stacks *look.Look) {
 	for _, l := range left {
-		if len(e.Left) >= maxListed {
-			e.More++
+		if len(e.left) >= tally.Max {
+			e.more++
 			continue
 		}
-		e.Left = append(e.Left, Straggler{Task: l.Task, State: state, Stack: stacks.With(l.Frame)})
+		e.left = append(e.left, straggler{l.Task, state, stacks.With(l.Frame)})
 	}
 }
 
@@ -153,11 +154,11 @@ func alarmLocked(s *scope) {
 	if p == nil || s.alarm != nil || s.t.kind == kindRoot {
 		return
 	}
-	s.alarm = time.AfterFunc(panicPatience, func() { printLate(s, p.(*PanicError)) })
+	s.alarm = time.AfterFunc(panicPatience, func() { printLate(s, words.PanicIn(p)) })
 }
 
 // printLate prints a panic that has waited long for its scope to end, once.
-func printLate(s *scope, p *PanicError) {
+func printLate(s *scope, p *panicRecord) {
 	if p.of.printed.CompareAndSwap(false, true) {
 		s.home.printLate(p, s.t.name(), stragglersOf(s))
 	}
@@ -187,9 +188,9 @@ func mayLeaveLocked(s *scope) (may bool) {
 }
 
 // printLate prints a panic that has waited long for its scope to end.
-func (r *root) printLate(p *PanicError, scope string, left *StragglerError) {
+func (r *root) printLate(p *panicRecord, scope string, left *leftovers) {
 	r.report(fmt.Errorf("%w\nasync: this panic has waited %v to be raised by %s, which waits for: %v",
-		p.raise(), panicPatience, scope, left))
+		p.raise(), panicPatience, scope, left.error()))
 }
 
 // panicPatience is how long a panic may wait to be raised again before it is

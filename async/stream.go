@@ -123,7 +123,7 @@ func (m *stream[A, B]) run(r *bodyRun, items iter.Seq[A], yield func(Result[B]) 
 		case value != nil:
 			p := trap(m.s.t, value)
 			r.exit, r.err = byPanic, p
-			m.s.recordOutcome(&verdict{err: p, panic: p.(*PanicError)}, true)
+			m.s.recordOutcome(&verdict{err: p, panic: words.PanicIn(p)}, true)
 		case !came:
 			err = trap(m.s.t, nil)
 		}

@@ -15,17 +15,17 @@ func (t *task) move(to int32) {
 }
 
 // public returns t's state as users see it.
-func (t *task) public() State {
+func (t *task) public() taskState {
 	sg := t.stopped()
 	switch st := t.state.Load(); {
 	case st == stateDone:
-		return StateDone
+		return isDone
 	case sg != nil && sg != endedSignal:
-		return StateAborting
+		return isAborting
 	case st == stateQueued:
-		return StateQueued
+		return isQueued
 	default:
-		return StateRunning
+		return isRunning
 	}
 }
 
@@ -49,7 +49,7 @@ func (t *task) rescue() {
 	if t.state.Load() == stateDone {
 		return
 	}
-	v := verdict{err: ErrGoexit, goexit: true}
+	v := verdict{err: errGoexit, goexit: true}
 	if w, ok := t.self.(interface{ rescue(v *verdict) }); ok {
 		w.rescue(&v)
 		return

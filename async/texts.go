@@ -2,10 +2,10 @@ package async
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"time"
 
+	"github.com/ambit-go/ambit/async/internal/crash"
 	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
@@ -25,7 +25,7 @@ func prefix(name string) string {
 // called name: neither the package nor that name is said again, and its lines
 // after the first are indented.
 func within(name string, err error) string {
-	return withoutName(name, textOf(err))
+	return withoutName(name, crash.Text(err))
 }
 
 // withoutName is within for a text.
@@ -80,58 +80,10 @@ func counted(n int, what string) string {
 	return fmt.Sprint(n, " ", what, "s")
 }
 
-// textOf returns the text of a value that somebody has panicked with, which
-// may be anything: also one whose text cannot be made without another panic.
-func textOf(value any) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprintf("%T, whose text panics", value)
-		}
-	}()
-	return fmt.Sprint(value)
-}
-
-// misuse returns the text of a panic in a function that users have called, whose
-// name it finds on the stack: the outermost of this package before the caller's.
-func misuse(text string) string {
-	var pcs [32]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	called := ""
-	for more := true; more; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		name, ours := strings.CutPrefix(f.Function, ownFrames)
-		if !ours {
-			break
-		}
-		called = name
-	}
-	name := exportedName(called)
-	if name == "" || name[0] >= 'a' { // called by another package of ours
-		name = ""
-	}
-	return prefix(name) + text
-}
-
-// exportedName returns what users call a function: without type parameters, the
-// package and the functions inside it.
-func exportedName(function string) string {
-	if method, ok := strings.CutPrefix(function, "(*"); ok {
-		typ, name, _ := strings.Cut(method, ").")
-		typ, _, _ = strings.Cut(typ, "[")
-		name, _, _ = strings.Cut(name, ".")
-		return typ + "." + name
-	}
-	if i := strings.IndexAny(function, "[."); i >= 0 {
-		function = function[:i]
-	}
-	return function
-}
-
 // mustNotBeNil panics if option is nil.
 func mustNotBeNil(option any) {
 	if option == nil {
-		panic(misuse("an option is nil: leave it out instead"))
+		panic(crash.Misuse("an option is nil: leave it out instead"))
 	}
 }
 

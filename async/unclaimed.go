@@ -88,7 +88,7 @@ func (f *future) give() (value discarded, err error) {
 func (x *unclaimed) keepUntilCollected(f *future) {
 	task := f.t.name()
 	runtime.AddCleanup(f, func(x *unclaimed) {
-		if x.forfeit(ErrScopeEnded) {
+		if x.forfeit(errScopeEnded) {
 			go x.tellRoot(task) // users' code: not on the goroutine of the cleanups
 		}
 	}, x)
@@ -98,9 +98,9 @@ func (x *unclaimed) keepUntilCollected(f *future) {
 // anybody is given the outcome. It asks contexts and users' errors, so it is
 // called before any lock is taken.
 func (f *future) unclaimed(v *verdict) *unclaimed {
-	if p, only := v.err.(*PanicError); only && p != nil && v.panic == p {
-		v.panic = p.returned()
-		v.err = v.panic
+	if v.panic != nil && words.PanicIn(v.err) == v.panic {
+		v.panic = v.panic.returned()
+		v.err = v.panic.error()
 	}
 	x := &unclaimed{v: *v, scope: f.t.owner, isValue: v.err == nil, value: v.value}
 	x.v.value = nil // kept no longer than in x.value
@@ -168,7 +168,7 @@ func (f *future) decidePartLocked(x *unclaimed) {
 			x.keepUntilCollected(f)
 		}
 	case tally.Late:
-		x.late, x.state, x.instead = true, forfeited, ErrScopeEnded
+		x.late, x.state, x.instead = true, forfeited, errScopeEnded
 	default:
 		x.state = claimed
 	}
@@ -212,20 +212,7 @@ func unawaited(x *tally.Entry, err error) error {
 	if of.task == (naming{}) {
 		return err
 	}
-	return UnawaitedError{Task: of.task.in(of.scope)}.with(withoutPath(err))
-}
-
-// held is a value that is to be discarded if nobody is given it. It is not kept
-// in the future: for a root task it must outlive that.
-type held[T any] struct {
-	value T
-	hook  func(T)
-	task  string
-}
-
-// discard calls the hook on a goroutine of its own and waits for it.
-func (h *held[T]) discard() error {
-	return guard("discard hook of "+h.task, func() { h.hook(h.value) })
+	return words.Unawaited(of.task.in(of.scope), withoutPath(err))
 }
 
 // discard calls the discard hook. What goes wrong in it is the scope's.
@@ -249,34 +236,8 @@ func discardUnclaimed(s *scope) bool {
 			return some
 		}
 		x := e.Of.(*unclaimed)
-		x.state, x.instead = forfeited, ErrScopeEnded
+		x.state, x.instead = forfeited, errScopeEnded
 		s.mu.Unlock()
 		x.discard()
 	}
-}
-
-// OnDiscard sets what happens to a value that nobody will be given, so that
-// connections and files are closed: every value is given to a waiter, or f is
-// called with it exactly once. That is a value
-//
-//   - that comes after a waiter was told of an expiry, or after [Future.Cancel],
-//   - of a Resolve that was not the first,
-//   - beside an error of what the handler has started,
-//   - that nobody was given when the scope ends; of a root task, when its future
-//     is collected.
-//
-// f is called on a goroutine of its own, with no lock held, and is waited for: before
-// that Resolve returns, before the task settles, or before the scope ends. Later
-// waits are given the error that the first waiter was told, else [ErrScopeEnded].
-// A panic of f is an error of the scope.
-//
-// A value that nobody awaits is kept until its scope ends, which in the scope of a server
-// is for ever: there await the future, or have the handler close what nobody wants.
-//
-// A nil f panics, and so does starting a future of another type than f takes.
-func OnDiscard[T any](f func(T)) TaskOption {
-	if f == nil {
-		panic("async: OnDiscard(nil): leave the option out instead")
-	}
-	return taskOption(func(t *taskOptions) { t.discard = f })
 }

@@ -217,21 +217,5 @@ func (w *waiter) heed(ctx context.Context, under *scope) (stop func() bool) {
 
 // expired returns the error of an Await of f whose limit has passed.
 func (f *future) expired(limit, waited time.Duration) error {
-	return &TimeoutError{Task: f.t.name(), Limit: limit, Waited: waited, await: true}
-}
-
-// Sleep waits for d and returns nil, or returns an error that matches ctx.Err
-// and its Cause as soon as ctx is done. A task lends its slot of a [Limit]
-// meanwhile; after d it waits until it has one again. d <= 0 only looks at ctx.
-func Sleep(ctx context.Context, d time.Duration) error {
-	if ctx == nil {
-		_, _ = nearest(ctx) // panics, and says why
-	}
-	if err := ctx.Err(); err != nil {
-		return doneError(err, context.Cause(ctx))
-	}
-	if d <= 0 {
-		return nil
-	}
-	return sleep(ctx, d)
+	return words.TimeoutError(f.t.name(), limit, waited, true)
 }

@@ -3,7 +3,6 @@ package async
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -27,10 +26,10 @@ func Execute[T any](ctx context.Context, handler func(ctx context.Context) (T, e
 	if handler == nil {
 		panic("async: Execute with a nil handler: pass what is to be called")
 	}
-	f := new(Future[T])
+	f := new(job[T])
 	f.init(kindFuture, handler)
 	f.startIn(ctx, opts)
-	return f
+	return f.public()
 }
 
 // Start is [Execute] for work without a value.
@@ -46,7 +45,7 @@ func Start(ctx context.Context, f func(ctx context.Context) error, opts ...TaskO
 // named is a future that stands for another function than its handler, by
 // whose name it goes.
 type named[T any] struct {
-	Future[T]
+	job[T]
 	what any
 }
 
@@ -54,12 +53,12 @@ func (n *named[T]) fn() any { return n.what }
 
 func (n *named[T]) startIn(ctx context.Context, opts []TaskOption) *Future[T] {
 	n.f.t.self = n
-	n.Future.startIn(ctx, opts)
-	return &n.Future
+	n.job.startIn(ctx, opts)
+	return n.public()
 }
 
 // startIn starts f, or settles it if the scope of ctx has ended.
-func (f *Future[T]) startIn(ctx context.Context, opts []TaskOption) {
+func (f *job[T]) startIn(ctx context.Context, opts []TaskOption) {
 	t, own := nearest(ctx)
 	if own || t == nil && ctx == context.Background() {
 		ctx = nil
@@ -73,7 +72,7 @@ func (f *Future[T]) startIn(ctx context.Context, opts []TaskOption) {
 }
 
 // checkDiscard panics if a discard hook is for another type.
-func (f *Future[T]) checkDiscard(opts []TaskOption) *taskOptions {
+func (f *job[T]) checkDiscard(opts []TaskOption) *taskOptions {
 	var o taskOptions
 	for _, opt := range opts {
 		mustNotBeNil(opt)
@@ -160,39 +159,6 @@ type Result[T any] struct {
 	Err   error
 }
 
-// expire ends an owner's wait that was over before f had settled, for why: it
-// aborts f, waits for its grace, and returns what the owner is told; nil if f
-// has settled after all.
-func (f *future) expire(ctx context.Context, why error, end waitEnd) error {
-	switch end {
-	case waitCycle:
-		return why
-	case waitStopped:
-		f.abort(context.Cause(ctx))
-	default:
-		f.abort(why)
-	}
-	return f.linger(ctx, why, time.Now())
-}
-
-// abort asks f to stop because of cause.
-func (f *future) abort(cause error) { f.t.scope().cancel(canceled(cause)) }
-
-// linger waits the rest of f's grace, which began at start, and returns nil if
-// f has settled by then, else notes that why was told.
-func (f *future) linger(ctx context.Context, why error, start time.Time) error {
-	if g := f.grace(); g > 0 {
-		if left := g - time.Since(start); left > 0 {
-			_, _ = f.block(context.WithoutCancel(ctx), left, false)
-		}
-	}
-	if !f.tellOwner(why) {
-		_, _ = f.block(context.WithoutCancel(ctx), 0, false) // it has settled, or is about to
-		return nil
-	}
-	return why
-}
-
 // Grace is how long an Await that has expired goes on waiting for the aborted
 // task to settle. Defaults to 0.
 func Grace(d time.Duration) TaskOption {
@@ -221,76 +187,6 @@ func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Fut
 		}
 	}
 	return results
-}
-
-// awaitAll returns what to tell of each future; nil where it has settled.
-func awaitAll(ctx context.Context, timeout time.Duration, all []*future) []error {
-	errs := make([]error, len(all))
-	start := time.Now()
-	for _, f := range all { // those that it has not come to are waited for, too
-		f.wanted.Add(1)
-	}
-	defer func() {
-		for i, f := range all {
-			if f.unwant() {
-				errs[i] = nil // it has settled, and counts us as given its outcome
-			}
-		}
-	}()
-	// The last is waited for first: most often it is the last to settle, and
-	// when it has nothing is left to wait for. Measured, of 1,000 tasks each
-	// woke us the other way round.
-	for i, f := range slices.Backward(all) {
-		left := timeout
-		if timeout > 0 {
-			left = max(timeout-time.Since(start), 1) // even then it looks once more
-		}
-		switch end, why := f.block(ctx, left, true); end {
-		case waitSettled:
-		case waitCycle:
-			errs[i] = why
-		case waitStopped:
-			expireAll(ctx, all[:i+1], errs[:i+1], context.Cause(ctx), func(*future) error { return why })
-			return errs
-		case waitExpired:
-			waited := time.Since(start)
-			expireAll(ctx, all[:i+1], errs[:i+1], nil, func(f *future) error {
-				return f.expired(timeout, waited)
-			})
-			return errs
-		}
-	}
-	return errs
-}
-
-// expireAll tells why of what has not settled and aborts it with cause, if that
-// is nil with why itself; then it waits for the graces, which run side by side.
-func expireAll(ctx context.Context, all []*future, errs []error, cause error, why func(*future) error) {
-	for i, f := range all {
-		if f.settled() {
-			continue
-		}
-		errs[i] = why(f)
-		if cause != nil {
-			f.abort(cause)
-		} else {
-			f.abort(errs[i])
-		}
-	}
-	start := time.Now()
-	for i, f := range all {
-		if errs[i] != nil {
-			errs[i] = f.linger(ctx, errs[i], start)
-		}
-	}
-}
-
-// grace returns how long an Await waits for an aborted task.
-func (f *future) grace() time.Duration {
-	if f.t.more == nil {
-		return 0
-	}
-	return f.t.more.grace
 }
 
 // Sleep waits for d and returns nil, or returns an error that matches ctx.Err

@@ -42,18 +42,18 @@ func choose[T, R any](
 	}
 	if err := c.open(ctx); err != nil {
 		c.f.settleUnowned(err)
-		return &c.Future
+		return c.public()
 	}
 	if c.delay > 0 {
 		c.startNext()
-		return &c.Future
+		return c.public()
 	}
 	// Counted before the first starts: that may end, and would find itself the last.
 	c.started, c.live = len(tasks), len(tasks)
 	for i := range c.all {
 		start(&c.all[i].f.t, &c.s, nil, nil)
 	}
-	return &c.Future
+	return c.public()
 }
 
 // settledChoice returns a choice that needs no contenders: its outcome is value and
@@ -62,12 +62,12 @@ func settledChoice[R any](ctx context.Context, name string, value R, err error) 
 	c := &choice[R, R]{name: name}
 	if err := c.open(ctx); err != nil {
 		c.f.settleUnowned(err)
-		return &c.Future
+		return c.public()
 	}
 	c.value, c.v.err = value, err
 	c.decide()
 	c.release()
-	return &c.Future
+	return c.public()
 }
 
 // open makes c a member of the scope of ctx; an error if that has ended. No

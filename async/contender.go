@@ -8,7 +8,7 @@ import "time"
 
 // A contender is one task of a choice.
 type contender[T any] struct {
-	Future[T]
+	job[T]
 	c       contest[T]
 	index   int
 	v       verdict
@@ -84,7 +84,7 @@ func (k *contender[T]) leave() {
 // A choice is decided by its rule, once. T is what its contenders return, R what
 // the choice gives.
 type choice[T, R any] struct {
-	Future[R]
+	job[R]
 	name  string
 	rule  rule[T, R]
 	s     scope // of the contenders; the inner scope of the choice's own task

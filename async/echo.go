@@ -78,7 +78,7 @@ func (sg *stopError) beside(t *task, err error) error {
 	case matches(err, sg.err) && matches(err, sg.cause):
 		return err
 	default:
-		return (&listing{scope: t.name(), cause: sg.cause, errs: []error{err}, stop: sg.err}).error()
+		return (&listing{scope: t.name(), cause: sg.cause, errs: []error{err}, stop: sg.err}).asError()
 	}
 }
 

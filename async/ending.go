@@ -119,7 +119,7 @@ func tellRestOf(s *scope, sum *tally.Sum, sg *stopError, v *verdict) {
 		}
 	}
 	if all, dropped := texts(sum, sg); len(all)+dropped > 0 {
-		s.home.said((&listing{scope: s.t.name(), stopped: all, droppedStopped: dropped}).error().Error())
+		s.home.said((&listing{scope: s.t.name(), stopped: all, droppedStopped: dropped}).asError().Error())
 	}
 }
 

@@ -31,7 +31,7 @@ var (
 
 	// ErrAbandoned settles a promise that nobody resolved before its scope
 	// ended.
-	ErrAbandoned = errors.New("async: promise abandoned")
+	ErrAbandoned = errAbandoned
 
 	// ErrAwaitCycle is returned by a wait that could never end because the
 	// awaited task waits, directly or not, for the waiter. The text of the
@@ -39,7 +39,7 @@ var (
 	ErrAwaitCycle = errAwaitCycle
 
 	// ErrShutdown is the cause with which [Shutdown] stops what is left.
-	ErrShutdown = errors.New("async: shutting down")
+	ErrShutdown = errShutdown
 )
 
 // A TimeoutError says that a time limit of this package has passed: that of

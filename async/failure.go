@@ -135,7 +135,7 @@ func askOnPanic(s *scope, t *task, v *verdict, f *tally.Fact) bool {
 	t.retire()   // OnPanic is no part of the handler, and may wait for what queues
 	p := v.panic // not v itself: the verdict of every Go task would be on the heap
 	for p != nil {
-		face := p.error()
+		face := p.asError()
 		answer := face
 		if bad := guard("OnPanic", func() { answer = s.opts.onPanic(face) }); bad != nil && !p.is(bad) {
 			s.recordHookError(bad)
@@ -194,7 +194,7 @@ func tellObservers(s *scope, e event) {
 // tellPanic tells the observers of a panic, once on its way up.
 func tellPanic(s *scope, p *panicRecord) {
 	if s.observers != nil && p.of.observed.CompareAndSwap(false, true) {
-		tellObservers(s, event{kind: eventPanic, task: p.task, err: p.error()})
+		tellObservers(s, event{kind: eventPanic, task: p.task, err: p.asError()})
 	}
 }
 

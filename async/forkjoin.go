@@ -77,19 +77,19 @@ func ForkJoin[A, B any](
 	}
 	if err := openWithoutHandler(&k.s, ctx, &k.f.t, &k.m); err != nil {
 		k.f.settleUnowned(err)
-		return &k.Future
+		return k.public()
 	}
 	if k.m.on != nil {
 		k.s.on = k.m.on
 	}
 	k.fork(o.limit)
-	return &k.Future
+	return k.public()
 }
 
 // forked is a future made by ForkJoin. No goroutine stands behind it: the last
 // worker settles it.
 type forked[A, B any] struct {
-	Future[[]Result[B]]
+	job[[]Result[B]]
 	items    []A
 	work     func(context.Context, A) (B, error)
 	failFast bool

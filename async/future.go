@@ -79,25 +79,32 @@ func (f *Future[T]) IsRunning() bool {
 // State returns where the task stands.
 func (f *Future[T]) State() State { return State(f.made("State").t.public()) }
 
+// A job is a Future as the engine sees it: what runs, and settles. So the methods that are not
+// for users are no methods of Future.
+type job[T any] Future[T]
+
+// public returns what users are given for f.
+func (f *job[T]) public() *Future[T] { return (*Future[T])(f) }
+
 // Completed returns a future that has settled with value and err. It belongs
 // to no scope, and only those who await it are told of err.
 func Completed[T any](value T, err error) *Future[T] {
-	f := &Future[T]{value: value}
+	f := &job[T]{value: value}
 	f.init(kindFuture, nil)
 	f.f.settleUnowned(err)
-	return f
+	return f.public()
 }
 
-func (f *Future[T]) init(k kind, handler func(context.Context) (T, error)) {
+func (f *job[T]) init(k kind, handler func(context.Context) (T, error)) {
 	f.handler = handler
 	f.f.t.self, f.f.t.kind = f, k
 }
 
-func (f *Future[T]) fn() any         { return f.handler }
-func (f *Future[T]) future() *future { return &f.f }
+func (f *job[T]) fn() any         { return f.handler }
+func (f *job[T]) future() *future { return &f.f }
 
 // run is the body of the task's goroutine.
-func (f *Future[T]) run() {
+func (f *job[T]) run() {
 	defer f.finish() // also on Goexit
 	f.call()
 	nilPanic(&f.f.t.exit)
@@ -105,7 +112,7 @@ func (f *Future[T]) run() {
 
 // call calls the handler. A panic is recovered here; Goexit is not, and goes on to
 // finish, which run has deferred.
-func (f *Future[T]) call() {
+func (f *job[T]) call() {
 	t := &f.f.t
 	defer func() { caught(t, recover(), &t.exit, &f.f.err) }()
 	t.enter()
@@ -114,7 +121,7 @@ func (f *Future[T]) call() {
 }
 
 // finish joins what the handler has started, then settles.
-func (f *Future[T]) finish() {
+func (f *job[T]) finish() {
 	t := &f.f.t
 	defer t.rescue()
 	succeeded := t.exit == byReturn && f.f.err == nil
@@ -133,7 +140,7 @@ func (f *Future[T]) finish() {
 
 // conclude settles f, which has more, and has ended with v. valid: the handler has
 // returned a value and no error.
-func (f *Future[T]) conclude(v *verdict, valid bool) {
+func (f *job[T]) conclude(v *verdict, valid bool) {
 	leads := v.err == nil && f.f.t.leads()
 	if valid {
 		f.offer(v)
@@ -145,13 +152,13 @@ func (f *Future[T]) conclude(v *verdict, valid bool) {
 	}
 }
 
-func (f *Future[T]) runOnce(t *task) (err error) {
+func (f *job[T]) runOnce(t *task) (err error) {
 	f.value, err = f.handler(t)
 	return err
 }
 
 // drop is called when a run has failed: its value is nobody's.
-func (f *Future[T]) drop(valid bool) {
+func (f *job[T]) drop(valid bool) {
 	value := f.value
 	f.value = *new(T)
 	if valid {
@@ -159,7 +166,7 @@ func (f *Future[T]) drop(valid bool) {
 	}
 }
 
-func (f *Future[T]) endRuns(exit exitKind, err error, valid bool) {
+func (f *job[T]) endRuns(exit exitKind, err error, valid bool) {
 	if valid && err != nil && f.f.t.more.discard != nil {
 		f.drop(true) // it came beside an error of what the handler has started
 	}
@@ -168,13 +175,13 @@ func (f *Future[T]) endRuns(exit exitKind, err error, valid bool) {
 }
 
 // unrun settles a task that never ran.
-func (f *Future[T]) unrun(v *verdict) { f.f.settle(v) }
+func (f *job[T]) unrun(v *verdict) { f.f.settle(v) }
 
 // offer decides what becomes of the value of a future with a discard hook, as
 // it is about to settle. It is discarded if a waiter was told something else
 // before, which the future settles with then, and if what the handler has
 // started has failed, because a waiter is given that error alone.
-func (f *Future[T]) offer(v *verdict) {
+func (f *job[T]) offer(v *verdict) {
 	t := &f.f.t
 	if t.more.discard == nil {
 		return
@@ -198,7 +205,7 @@ func (f *Future[T]) offer(v *verdict) {
 
 // discard calls the discard hook, if there is one, with a value that came too
 // late. What goes wrong in it is the scope's.
-func (f *Future[T]) discard(value T) {
+func (f *job[T]) discard(value T) {
 	t := &f.f.t
 	if t.more == nil || t.more.discard == nil {
 		return
@@ -210,7 +217,7 @@ func (f *Future[T]) discard(value T) {
 }
 
 // givesNothing reports that there is nothing in a value of f, as in those of Start.
-func (f *Future[T]) givesNothing() bool { return isNothing[T]() }
+func (f *job[T]) givesNothing() bool { return isNothing[T]() }
 
 func isNothing[T any]() bool {
 	_, nothing := any(*new(T)).(struct{})

@@ -64,7 +64,7 @@ func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 	o := newScopeOptions(opts)
 	g := new(Group)
 	t, s := &g.f.t, &g.s
-	t.self, t.kind, t.exit = g, kindGroup, byReturn
+	t.self, t.kind, t.exit = (*grouping)(g), kindGroup, byReturn
 	if o != nil {
 		g.m.name, g.m.timeout = o.name, o.timeout
 		g.m.stopBy(o.stops)
@@ -83,7 +83,7 @@ func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 		startClocks(s)
 	}
 	tellStart(t)
-	g.open()
+	(*grouping)(g).open()
 	return g
 }
 
@@ -159,7 +159,7 @@ func (g *Group) Stop(ctx context.Context, cause error) error {
 	inside := g.made("Stop").waitInside(ctx) // asked now: ctx is done after the cancel if it is inside
 	if inside != nil {
 		g.Cancel(cause)
-		g.close()
+		(*grouping)(g).close()
 		return inside
 	}
 	g.f.wanted.Add(1) // before the cancel, after which g may end
@@ -200,13 +200,11 @@ func (g *Group) made(op string) *Group {
 	return g
 }
 
-func (g *Group) run()            {}
-func (g *Group) unrun(*verdict)  {}
-func (g *Group) fn() any         { return "group" }
-func (g *Group) future() *future { return &g.f }
+// A grouping is a Group as the engine sees it: its methods are not for users.
+type grouping Group
 
 // open is called when observers were told that g has started. The owner may end meanwhile.
-func (g *Group) open() {
+func (g *grouping) open() {
 	g.s.mu.Lock()
 	g.opening = false
 	closed := g.closing
@@ -220,7 +218,7 @@ func (g *Group) open() {
 // close has g end when all that was started in it has. It does that once, and does not wait. No
 // goroutine stands behind a group before: the first call starts one, unless there is nothing to
 // wait for.
-func (g *Group) close() {
+func (g *grouping) close() {
 	s := &g.s
 	s.mu.Lock()
 	if g.closing || s.ended {
@@ -245,7 +243,7 @@ func (g *Group) close() {
 }
 
 // end joins the tasks of g, and settles g. It does not block if g.s has ended.
-func (g *Group) end() {
+func (g *grouping) end() {
 	if exploring {
 		defer starts("group", &g.f.t)()
 	}
@@ -266,7 +264,7 @@ func (g *Group) end() {
 
 // wasAskedLocked reports whether cause, for which g was cancelled, is that of a Cancel
 // or Stop. The scope of g is locked.
-func (g *Group) wasAskedLocked(cause error) bool {
+func (g *grouping) wasAskedLocked(cause error) bool {
 	return slices.ContainsFunc(g.asked, func(of error) bool { return tally.Same(of, cause) })
 }
 
@@ -284,7 +282,7 @@ func (g *Group) waitInside(ctx context.Context) error {
 // counted before g may end, so that the owner is not told of what is given here.
 func (g *Group) await(ctx context.Context) error {
 	g.f.wanted.Add(1)
-	g.close()
+	(*grouping)(g).close()
 	end, why := g.f.block(ctx, 0, true)
 	if end == waitStopped {
 		why = g.stillThere(ctx, why)

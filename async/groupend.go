@@ -10,10 +10,15 @@ import (
 // This file tells the owner of a group, or the root, what has failed in the group, and what
 // the end of the owner has cut off.
 
+func (g *grouping) run()            {}
+func (g *grouping) unrun(*verdict)  {}
+func (g *grouping) fn() any         { return "group" }
+func (g *grouping) future() *future { return &g.f }
+
 // tellOwner writes to f, which is of the end of g, what the owner is to know: its
 // failures, and the tasks that the owner's end has cut off. Who waits for g is told all.
 // echo: g only repeats why it was cancelled.
-func (g *Group) tellOwner(echo bool, f *tally.Fact) {
+func (g *grouping) tellOwner(echo bool, f *tally.Fact) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
 	if f.Class == tally.Echo || !g.cut.dismissed || len(g.cut.tasks) == 0 && !echo {
@@ -28,7 +33,7 @@ func (g *Group) tellOwner(echo bool, f *tally.Fact) {
 
 // report tells the root of the failures so far, unless somebody waits for g: then that
 // call is given them.
-func (g *Group) report() {
+func (g *grouping) report() {
 	g.f.mu.Lock()
 	waited := g.f.settled() || g.f.awaitedLocked()
 	g.f.mu.Unlock()
@@ -46,7 +51,7 @@ func (g *Group) report() {
 // reportNew tells the root of those of errs, all that have failed in g and that nobody was
 // given, of which it was not told before. Of those that have been given since nothing is
 // kept.
-func (g *Group) reportNew(errs []error, dropped int) {
+func (g *grouping) reportNew(errs []error, dropped int) {
 	g.s.mu.Lock()
 	told := g.reported
 	g.reported = slices.Clone(errs)
@@ -61,7 +66,7 @@ func (g *Group) reportNew(errs []error, dropped int) {
 
 // tellRoot tells the root how g has ended, which nobody was given. f is what an owner
 // is told of that.
-func (g *Group) tellRoot(f *tally.Fact) {
+func (g *grouping) tellRoot(f *tally.Fact) {
 	errs, dropped, texts, textsDropped := f.Errs, f.Dropped, f.Texts, f.TextsDropped
 	list, _ := f.Err.(*ScopeError)
 	switch {
@@ -91,14 +96,14 @@ func listOf(sum *tally.Sum) []error {
 }
 
 // dismissing notes that the owner of g dismisses it, and nobody has stopped it before.
-func (g *Group) dismissing() {
+func (g *grouping) dismissing() {
 	g.s.mu.Lock()
 	g.cut.dismissed = true
 	g.s.mu.Unlock()
 }
 
 // cutOff notes that task was kept from being done by the dismissal of g.
-func (g *Group) cutOff(task string) {
+func (g *grouping) cutOff(task string) {
 	g.s.mu.Lock()
 	defer g.s.mu.Unlock()
 	if len(g.cut.tasks) < tally.Max {
@@ -110,7 +115,7 @@ func (g *Group) cutOff(task string) {
 
 // failedLocked has the root told, after a time, of the failures so far of g, if g is at
 // the root: such a group may last as long as the process.
-func (g *Group) failedLocked() {
+func (g *grouping) failedLocked() {
 	s := &g.s
 	if s.t.owner.t.kind != kindRoot || s.alarm != nil || s.t == s.home.top {
 		return

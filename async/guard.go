@@ -10,7 +10,7 @@ func trap(t *task, value any) error {
 	if err, is := value.(error); is && words.PanicIn(err) != nil {
 		return err
 	}
-	return newPanic(t.name(), value, crash.Stack()).error()
+	return newPanic(t.name(), value, crash.Stack()).asError()
 }
 
 // caught is deferred around a handler that has not returned if h does not say

@@ -62,13 +62,13 @@ func (v *verdict) of(t *task, sum *tally.Sum, sg *stopError) {
 	v.panic = words.PanicIn(sum.Panic)
 	switch {
 	case v.panic != nil && t.kind == kindFork:
-		v.err = joined(t, append([]error{v.panic.error()}, sum.Errs...), sum.Dropped)
+		v.err = joined(t, append([]error{v.panic.asError()}, sum.Errs...), sum.Dropped)
 	case v.panic != nil:
 		if !v.panic.raised { // else it was told with what went wrong in the scope that raised it
 			also, _ := withPaths(sum.Errs)
 			v.panic = v.panic.with(also, sum.Dropped)
 		}
-		v.err = v.panic.error()
+		v.err = v.panic.asError()
 	case v.echo && !t.isScope() && len(sum.Texts) == 0:
 		v.err = sg.beside(t, sum.Said)
 	default:
@@ -99,7 +99,7 @@ func oneError(t *task, sum *tally.Sum, sg *stopError) error {
 	if l.cause != nil {
 		l.stop, l.own = sg.err, sg.own
 	}
-	return l.error()
+	return l.asError()
 }
 
 // joined makes one error of several.
@@ -156,7 +156,7 @@ func (v *verdict) fact(s *scope, f *tally.Fact) {
 	list := v.listed()
 	switch {
 	case v.panic != nil:
-		f.Class, f.Err = tally.Panic, v.panic.error()
+		f.Class, f.Err = tally.Panic, v.panic.asError()
 		switch {
 		case list != nil:
 			f.Errs, f.Dropped = list.errs, list.dropped

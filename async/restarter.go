@@ -143,7 +143,7 @@ func (r *restarter) judge(n *bodyRun, took time.Duration) {
 	var v verdict
 	n.s.finish(n.exit, n.err, &v)
 	own := r.t.stopped()
-	if sg := n.s.signal(); v.err == nil && own == nil && sg != nil && n.missedBeat(sg) {
+	if sg := n.s.signal(); v.err == nil && own == nil && sg != nil && missedBeat(n, sg) {
 		v = verdict{err: sg.asError(), cause: sg.cause}
 	}
 	n.leave(&v)
@@ -166,7 +166,7 @@ func (r *restarter) judge(n *bodyRun, took time.Duration) {
 // missedBeat reports that the run, which was cancelled with sg, was so by its own
 // Heartbeat. Then it has failed, even if the handler has returned nil, as a loop does
 // that ends when its ctx does.
-func (r *bodyRun) missedBeat(sg *stopError) bool {
+func missedBeat(r *bodyRun, sg *stopError) bool {
 	_, missed := sg.cause.(*WatchdogError)
 	return missed && r.s.t.more.added().heart != nil
 }
@@ -228,7 +228,7 @@ func (r *restarter) stop(sg *stopError, exit exitKind, v *verdict) {
 	}
 	switch {
 	case v.panic != nil:
-		r.settle(byPanic, v.panic.error())
+		r.settle(byPanic, v.panic.asError())
 	case exit == byGoexit && tally.Same(err, ErrGoexit):
 		r.settle(byGoexit, err)
 	case v.echo && tally.Same(v.cause, sg.cause) && r.failures > 0:
@@ -246,7 +246,7 @@ func (r *restarter) giveUp(v *verdict) {
 		if !final {
 			r.recordBeside(r.restartError(nil, nil))
 		}
-		r.settle(byPanic, v.panic.error())
+		r.settle(byPanic, v.panic.asError())
 	case bare:
 		r.settle(byReturn, f.err)
 	case final:

@@ -68,7 +68,7 @@ func ownerOf(t *task) *scope {
 // which task it is.
 func (r *root) reportOf(task string, err error) {
 	if words.PanicIn(err) == nil { // else it says that itself
-		err = (&listing{scope: task, errs: []error{err}}).error()
+		err = (&listing{scope: task, errs: []error{err}}).asError()
 	}
 	r.report(err)
 }

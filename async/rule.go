@@ -151,7 +151,7 @@ func (c *choice[T, R]) failures(why error) verdict {
 		errs = append([]error{echo.err}, errs...)
 	}
 	if p != nil {
-		errs = append([]error{p.error()}, errs...)
+		errs = append([]error{p.asError()}, errs...)
 	}
 	return verdict{err: joined(&c.f.t, errs, 0), panic: p, goexit: goexit}
 }

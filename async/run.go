@@ -59,7 +59,7 @@ func (g *goTask) panicked(t *task, p *panicRecord) {
 		h.returned() // no abort hook for its own panic
 	}
 	g.early = true
-	g.t.owner.record(&tally.Fact{Class: tally.Panic, Err: p.error()})
+	g.t.owner.record(&tally.Fact{Class: tally.Panic, Err: p.asError()})
 }
 
 func (g *goTask) call(err *error) {
@@ -105,10 +105,10 @@ func (g *goTask) tellBeside(own, p *panicRecord) {
 	}
 	errs := p.also
 	if p.of != own.of {
-		errs = append([]error{p.error()}, errs...)
+		errs = append([]error{p.asError()}, errs...)
 	}
 	if len(errs)+p.dropped > 0 {
-		g.t.owner.record(&tally.Fact{Err: p.error(), Errs: errs, Dropped: p.dropped, GoesOn: true})
+		g.t.owner.record(&tally.Fact{Err: p.asError(), Errs: errs, Dropped: p.dropped, GoesOn: true})
 	}
 }
 

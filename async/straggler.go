@@ -190,7 +190,7 @@ func mayLeaveLocked(s *scope) (may bool) {
 // printLate prints a panic that has waited long for its scope to end.
 func (r *root) printLate(p *panicRecord, scope string, left *leftovers) {
 	r.report(fmt.Errorf("%w\nasync: this panic has waited %v to be raised by %s, which waits for: %v",
-		p.raise(), panicPatience, scope, left.error()))
+		p.raise(), panicPatience, scope, left.asError()))
 }
 
 // panicPatience is how long a panic may wait to be raised again before it is

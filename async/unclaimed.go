@@ -100,7 +100,7 @@ func (x *unclaimed) keepUntilCollected(f *future) {
 func (f *future) unclaimed(v *verdict) *unclaimed {
 	if v.panic != nil && words.PanicIn(v.err) == v.panic {
 		v.panic = v.panic.returned()
-		v.err = v.panic.error()
+		v.err = v.panic.asError()
 	}
 	x := &unclaimed{v: *v, scope: f.t.owner, isValue: v.err == nil, value: v.value}
 	x.v.value = nil // kept no longer than in x.value

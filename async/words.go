@@ -17,6 +17,8 @@ var (
 	errDismissed  = errors.New("async: dismissed")
 	errGoexit     = errors.New("async: task called runtime.Goexit")
 	errAwaitCycle = errors.New("async: await cycle")
+	errAbandoned  = errors.New("async: promise abandoned")
+	errShutdown   = errors.New("async: shutting down")
 )
 
 // An errorWords makes the errors that users are told, and knows them again. The types of those
@@ -89,8 +91,8 @@ func newPanic(task string, value any, stack []byte) *panicRecord {
 	return p
 }
 
-// error returns what users are given for p; nil for a nil p.
-func (p *panicRecord) error() error {
+// asError returns what users are given for p; nil for a nil p.
+func (p *panicRecord) asError() error {
 	if p == nil {
 		return nil
 	}
@@ -149,8 +151,8 @@ type listing struct {
 	own            bool     // for an exit hook: the scope has brought the cause on itself
 }
 
-// error returns what users are given for l.
-func (l *listing) error() error { return words.ListError(l) }
+// asError returns what users are given for l.
+func (l *listing) asError() error { return words.ListError(l) }
 
 // isOne reports whether l lists one error, and nothing else.
 func (l *listing) isOne() bool {
@@ -172,8 +174,8 @@ type leftovers struct {
 	cause error // why they were told to stop
 }
 
-// error returns what users are given for l.
-func (l *leftovers) error() error { return words.StragglerError(l) }
+// asError returns what users are given for l.
+func (l *leftovers) asError() error { return words.StragglerError(l) }
 
 // A taskState is where a task stands, as users see it.
 type taskState uint8

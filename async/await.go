@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // Execute starts handler on a goroutine of its own and returns the future of
@@ -27,7 +29,7 @@ func Execute[T any](ctx context.Context, handler func(ctx context.Context) (T, e
 		panic("async: Execute with a nil handler: pass what is to be called")
 	}
 	f := new(job[T])
-	f.init(kindFuture, handler)
+	f.init(tree.KindFuture, handler)
 	f.startIn(ctx, opts)
 	return f.public()
 }
@@ -38,7 +40,7 @@ func Start(ctx context.Context, f func(ctx context.Context) error, opts ...TaskO
 		panic("async: Start with a nil function: pass what is to be called")
 	}
 	n := &named[struct{}]{what: f}
-	n.init(kindFuture, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
+	n.init(tree.KindFuture, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
 	return n.startIn(ctx, opts)
 }
 
@@ -49,38 +51,38 @@ type named[T any] struct {
 	what any
 }
 
-func (n *named[T]) fn() any { return n.what }
+func (n *named[T]) Func() any { return n.what }
 
 func (n *named[T]) startIn(ctx context.Context, opts []TaskOption) *Future[T] {
-	n.f.t.self = n
+	n.f.Task.Self = n
 	n.job.startIn(ctx, opts)
 	return n.public()
 }
 
 // startIn starts f, or settles it if the scope of ctx has ended.
 func (f *job[T]) startIn(ctx context.Context, opts []TaskOption) {
-	t, own := nearest(ctx)
+	t, own := tree.Nearest(ctx)
 	if own || t == nil && ctx == context.Background() {
 		ctx = nil
 	}
 	if len(opts) > 0 {
 		f.checkDiscard(opts)
 	}
-	if !start(&f.f.t, ownerOf(t), ctx, opts) {
-		f.f.settleUnowned(lateStart(t, f.f.t.naming().in(nil)))
+	if !start(&f.f.Task, tree.OwnerOf(t), ctx, opts) {
+		f.f.SettleUnowned(tree.LateStart(t, f.f.Task.Naming().In(nil)))
 	}
 }
 
 // checkDiscard panics if a discard hook is for another type.
-func (f *job[T]) checkDiscard(opts []TaskOption) *taskOptions {
-	var o taskOptions
+func (f *job[T]) checkDiscard(opts []TaskOption) *tree.TaskOptions {
+	var o tree.TaskOptions
 	for _, opt := range opts {
 		mustNotBeNil(opt)
 		opt.applyTask(&o)
 	}
-	if _, ok := o.discard.(func(T)); o.discard != nil && !ok {
+	if _, ok := o.Discard.(func(T)); o.Discard != nil && !ok {
 		panic(fmt.Sprintf("async: OnDiscard takes a %T, the future's values are %T: make the types the same",
-			o.discard, *new(T)))
+			o.Discard, *new(T)))
 	}
 	return &o
 }
@@ -103,8 +105,8 @@ func (f *job[T]) checkDiscard(opts []TaskOption) *taskOptions {
 // meanwhile, and a wait that could never end returns [ErrAwaitCycle]. Await
 // panics on a nil Future or ctx, and so do the other methods.
 func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error) {
-	if end, why := f.made("Await").block(ctx, timeout, true); why != nil {
-		if why = f.f.expire(ctx, why, end); why != nil {
+	if end, why := f.made("Await").Block(ctx, timeout, true); why != nil {
+		if why = f.f.Expire(ctx, why, end); why != nil {
 			return *new(T), why
 		}
 	}
@@ -118,7 +120,7 @@ func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error)
 // [Limit], and a wait that could never end returns [ErrAwaitCycle]. What the task
 // did happens before Wait returns.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
-	if _, why := f.made("Wait").block(ctx, 0, true); why != nil {
+	if _, why := f.made("Wait").Block(ctx, 0, true); why != nil {
 		return *new(T), why
 	}
 	return f.outcome()
@@ -138,8 +140,8 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 // call it, any number of times. The name is that of pthread_join and of the
 // Thread.join of Java.
 func (f *Future[T]) Join(ctx context.Context) (T, error) {
-	if c := f.made("Join"); !c.settled() || ctx == nil {
-		if _, why := c.block(withoutCancel(ctx), 0, true); why != nil {
+	if c := f.made("Join"); !c.Settled() || ctx == nil {
+		if _, why := c.Block(withoutCancel(ctx), 0, true); why != nil {
 			return *new(T), why
 		}
 	}
@@ -148,7 +150,7 @@ func (f *Future[T]) Join(ctx context.Context) (T, error) {
 
 // withoutCancel is context.WithoutCancel, which says less of a nil ctx.
 func withoutCancel(ctx context.Context) context.Context {
-	nearest(ctx)
+	tree.Nearest(ctx)
 	return context.WithoutCancel(ctx)
 }
 
@@ -162,7 +164,7 @@ type Result[T any] struct {
 // Grace is how long an Await that has expired goes on waiting for the aborted
 // task to settle. Defaults to 0.
 func Grace(d time.Duration) TaskOption {
-	return taskOption(func(t *taskOptions) { t.grace = max(d, 0) })
+	return taskOption(func(t *tree.TaskOptions) { t.Grace = max(d, 0) })
 }
 
 // AwaitAll awaits futures as [Future.Await] does, all with one limit that
@@ -173,11 +175,11 @@ func Grace(d time.Duration) TaskOption {
 // futures the result is empty.
 func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Future[T]) []Result[T] {
 	results := make([]Result[T], len(futures))
-	var all []*future
+	var all []*tree.Future
 	for _, f := range futures {
 		all = append(all, f.made("AwaitAll"))
 	}
-	errs := awaitAll(ctx, timeout, all)
+	errs := tree.AwaitAll(ctx, timeout, all)
 	for i, f := range futures {
 		results[i].Index = i
 		if errs[i] != nil {
@@ -194,13 +196,13 @@ func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Fut
 // meanwhile; after d it waits until it has one again. d <= 0 only looks at ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if ctx == nil {
-		_, _ = nearest(ctx) // panics, and says why
+		_, _ = tree.Nearest(ctx) // panics, and says why
 	}
 	if err := ctx.Err(); err != nil {
-		return doneError(err, context.Cause(ctx))
+		return tree.DoneError(err, context.Cause(ctx))
 	}
 	if d <= 0 {
 		return nil
 	}
-	return sleep(ctx, d)
+	return tree.Sleep(ctx, d)
 }

@@ -1,6 +1,10 @@
 package async
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
+)
 
 // This file is the caller of a stream: the goroutine that ranges over a sequence,
 // pulls items while there is room for more, yields outcomes, and waits while there
@@ -26,7 +30,7 @@ func (m *stream[A, B]) loop(items iter.Seq[A], yield func(Result[B]) bool) bool 
 		return false
 	}
 	if cut != nil {
-		return yield(Result[B]{Index: m.pulled, Err: cut.asError()})
+		return yield(Result[B]{Index: m.pulled, Err: cut.AsError()})
 	}
 	return true
 }
@@ -35,12 +39,12 @@ func (m *stream[A, B]) loop(items iter.Seq[A], yield func(Result[B]) bool) bool 
 // so. It stops when the call is cancelled and returns why, as it was seen here:
 // asked again it may not be stored yet. An item that fails stops it, too, if
 // that is to stop the rest.
-func (m *stream[A, B]) pull(items iter.Seq[A], goOn func() bool) (cut *stopError) {
-	if cut = m.s.t.stopped(); cut != nil {
+func (m *stream[A, B]) pull(items iter.Seq[A], goOn func() bool) (cut *tree.StopError) {
+	if cut = m.s.Task.Stopped(); cut != nil {
 		return cut
 	}
 	for a := range items {
-		if cut = m.s.t.stopped(); cut != nil {
+		if cut = m.s.Task.Stopped(); cut != nil {
 			break
 		}
 		if !m.push(a) {
@@ -49,7 +53,7 @@ func (m *stream[A, B]) pull(items iter.Seq[A], goOn func() bool) (cut *stopError
 		if !goOn() {
 			return nil
 		}
-		if cut = m.s.t.stopped(); cut != nil {
+		if cut = m.s.Task.Stopped(); cut != nil {
 			break // there may be no more, but to know that would take a pull
 		}
 	}
@@ -93,7 +97,7 @@ func (m *stream[A, B]) wait(enough want) {
 		if over {
 			return
 		}
-		if m.s.limit == nil && m.patience.willing() {
+		if m.s.Limit == nil && m.patience.willing() {
 			m.patience.yield()
 			m.mu.Lock()
 			over = m.readyLocked(enough)
@@ -111,17 +115,17 @@ func (m *stream[A, B]) wait(enough want) {
 // caller sees it, or it finds the caller's waiter.
 func (m *stream[A, B]) park(enough want) {
 	if m.parked == nil {
-		m.parked = newWaiter()
+		m.parked = tree.NewWaiter()
 	}
 	m.mu.Lock()
 	if m.readyLocked(enough) {
 		m.mu.Unlock()
 		return
 	}
-	m.s.t.lendSlot(m.parked)
+	m.s.Task.LendSlot(m.parked)
 	m.caller, m.want = m.parked, enough
 	m.mu.Unlock()
-	m.parked.park()
+	m.parked.Park()
 }
 
 // readyLocked reports whether the caller has something to do.
@@ -146,7 +150,7 @@ func (m *stream[A, B]) hasOutcomeLocked() bool {
 // callLocked returns the caller's waiter if it is to be told. That something
 // has ended is not enough while items wait: it is told when there is room for
 // some more, not for each. Somebody is coming for those that wait.
-func (m *stream[A, B]) callLocked() (w *waiter) {
+func (m *stream[A, B]) callLocked() (w *tree.Waiter) {
 	if m.caller == nil || m.supply.waiting.n > 0 || !m.readyLocked(m.want) {
 		return nil
 	}

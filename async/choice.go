@@ -6,6 +6,7 @@ import (
 
 	"github.com/ambit-go/ambit/async/internal/crash"
 	"github.com/ambit-go/ambit/async/internal/tally"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file is the engine of racer.go. A choice is a future that settles when
@@ -37,11 +38,11 @@ func choose[T, R any](
 		}
 		k := &c.all[i]
 		k.c, k.index = c, i
-		k.init(kindContender, task)
-		k.f.t.self = k
+		k.init(tree.KindContender, task)
+		k.f.Task.Self = k
 	}
 	if err := c.open(ctx); err != nil {
-		c.f.settleUnowned(err)
+		c.f.SettleUnowned(err)
 		return c.public()
 	}
 	if c.delay > 0 {
@@ -51,7 +52,7 @@ func choose[T, R any](
 	// Counted before the first starts: that may end, and would find itself the last.
 	c.started, c.live = len(tasks), len(tasks)
 	for i := range c.all {
-		start(&c.all[i].f.t, &c.s, nil, nil)
+		start(&c.all[i].f.Task, &c.s, nil, nil)
 	}
 	return c.public()
 }
@@ -61,10 +62,10 @@ func choose[T, R any](
 func settledChoice[R any](ctx context.Context, name string, value R, err error) *Future[R] {
 	c := &choice[R, R]{name: name}
 	if err := c.open(ctx); err != nil {
-		c.f.settleUnowned(err)
+		c.f.SettleUnowned(err)
 		return c.public()
 	}
-	c.value, c.v.err = value, err
+	c.value, c.v.Err = value, err
 	c.decide()
 	c.release()
 	return c.public()
@@ -73,12 +74,12 @@ func settledChoice[R any](ctx context.Context, name string, value R, err error) 
 // open makes c a member of the scope of ctx; an error if that has ended. No
 // contender runs yet.
 func (c *choice[T, R]) open(ctx context.Context) error {
-	c.init(kindChoice, nil)
-	c.f.t.self = c
-	return openWithoutHandler(&c.s, ctx, &c.f.t, &c.m)
+	c.init(tree.KindChoice, nil)
+	c.f.Task.Self = c
+	return tree.OpenWithoutHandler(&c.s, ctx, &c.f.Task, &c.m)
 }
 
-func (c *choice[T, R]) fn() any { return c.name }
+func (c *choice[T, R]) Func() any { return c.name }
 
 // startNext starts the next contender of a choice with a delay, if one is
 // still wanted, and sets the timer for the one after it. It is called by the timer,
@@ -86,7 +87,7 @@ func (c *choice[T, R]) fn() any { return c.name }
 // started: all were, or the choice is decided or cancelled.
 func (c *choice[T, R]) startNext() bool {
 	c.mu.Lock()
-	if c.started > 0 && c.s.sig.Load() != nil { // the first is always started, and may look
+	if c.started > 0 && c.s.Why.Load() != nil { // the first is always started, and may look
 		c.frozen = true
 	}
 	i := c.started
@@ -100,8 +101,8 @@ func (c *choice[T, R]) startNext() bool {
 	case c.started == len(c.all):
 	case c.timer == nil:
 		c.timer = time.AfterFunc(c.delay, func() {
-			if exploring {
-				defer starts("next", c)()
+			if tree.Exploring {
+				defer tree.Starts("next", c)()
 			}
 			c.startNext()
 		})
@@ -109,14 +110,14 @@ func (c *choice[T, R]) startNext() bool {
 		c.timer.Reset(c.delay)
 	}
 	c.mu.Unlock()
-	start(&c.all[i].f.t, &c.s, nil, nil)
+	start(&c.all[i].f.Task, &c.s, nil, nil)
 	return true
 }
 
-// needsAllLeft reports whether c cannot be decided without any of the contenders
+// NeedsAllLeft reports whether c cannot be decided without any of the contenders
 // that the rule has not been told of: if one of these waits for c, neither ends.
 // That of All counts, too, although the failure of another would decide it.
-func (c *choice[T, R]) needsAllLeft() bool {
+func (c *choice[T, R]) NeedsAllLeft() bool {
 	_, all := c.rule.(interface{ needsAll() })
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,11 +198,11 @@ func (c *choice[T, R]) judge(k *contender[T]) bool {
 	// No lock is needed: one goroutine judges at a time, and k has ended.
 	k.judged = true
 	c.settled++
-	if k.v.err == nil {
+	if k.v.Err == nil {
 		c.good++
 	}
 	decided := c.rule.judge(c, k)
-	if !decided && c.delay > 0 && k.v.err != nil && !c.startNext() {
+	if !decided && c.delay > 0 && k.v.Err != nil && !c.startNext() {
 		decided = c.rule.judge(c, k) // that none is started now may decide it
 	}
 	return decided
@@ -218,10 +219,10 @@ func (c *choice[T, R]) decide() {
 	}
 	c.mu.Unlock()
 	// What waiters will be given is settled before they are woken.
-	if c.v.err == nil || c.v.partial {
+	if c.v.Err == nil || c.v.Partial {
 		c.promiseValues()
 	}
-	wake(c.f.publish(&c.v))
+	tree.Wake(c.f.Publish(&c.v))
 }
 
 // ended is called by a contender as the last thing it does, when it was judged or
@@ -240,14 +241,14 @@ func (c *choice[T, R]) ended() {
 // settled long before as a rule. What observers have done wrong is told to the
 // owner, which has not ended: c is a member of it until the last line.
 func (c *choice[T, R]) release() {
-	c.s.mu.Lock()
-	c.s.ended = true
-	sum := c.s.tally.Sum(tally.End{})
-	c.s.mu.Unlock()
-	errs, _ := withPaths(sum.Errs)
+	c.s.Mu.Lock()
+	c.s.Ended = true
+	sum := c.s.Tally.Sum(tally.End{})
+	c.s.Mu.Unlock()
+	errs, _ := tree.WithPaths(sum.Errs)
 	for _, err := range errs { // of observers
-		c.f.t.owner.recordHookError(err)
+		c.f.Task.Owner.RecordHookError(err)
 	}
-	seal(&c.s)
-	c.f.t.leave()
+	tree.Seal(&c.s)
+	c.f.Task.Leave()
 }

@@ -1,6 +1,10 @@
 package async
 
-import "time"
+import (
+	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
+)
 
 // This file is the data of a choice and its contenders: how one that has ended offers itself to
 // be judged, and what becomes of it when the choice is decided. Every value is given to
@@ -11,7 +15,7 @@ type contender[T any] struct {
 	job[T]
 	c       contest[T]
 	index   int
-	v       verdict
+	v       tree.Verdict
 	judged  bool    // the rule has been told of it
 	chosen  bool    // the outcome of the choice speaks of it
 	discard func(T) // set by Discarding, on the handler's goroutine
@@ -26,30 +30,30 @@ type contest[T any] interface {
 	ended()
 }
 
-func (k *contender[T]) future() *future { return nil } // nobody can wait for it alone
+func (k *contender[T]) Future() *tree.Future { return nil } // nobody can wait for it alone
 
-// run is the body of the contender's goroutine.
-func (k *contender[T]) run() {
+// Run is the body of the contender's goroutine.
+func (k *contender[T]) Run() {
 	defer k.finish() // also on Goexit
 	k.call()
-	nilPanic(&k.f.t.exit)
+	tree.NilPanic(&k.f.Task.Exit)
 }
 
 // finish joins what the contender has started and has its outcome judged. A
 // value beside an error of what it has started is given to nobody.
 func (k *contender[T]) finish() {
-	defer k.f.t.rescue()
-	returned := k.f.t.exit == byReturn && k.f.err == nil
-	sg := k.f.t.end(k.f.err, &k.v)
-	tellEnd(&k.f.t, &k.v, sg)
-	if returned && k.v.err != nil {
+	defer k.f.Task.Rescue()
+	returned := k.f.Task.Exit == tree.ByReturn && k.f.Err == nil
+	sg := k.f.Task.End(k.f.Err, &k.v)
+	tree.TellEnd(&k.f.Task, &k.v, sg)
+	if returned && k.v.Err != nil {
 		k.discardValue()
 	}
 	k.leave()
 }
 
 // isChosenValue reports whether a value of k is in the outcome and has a hook.
-func (k *contender[T]) isChosenValue() bool { return k.chosen && k.v.err == nil && k.discard != nil }
+func (k *contender[T]) isChosenValue() bool { return k.chosen && k.v.Err == nil && k.discard != nil }
 
 // discardValue gives the value to the hook of Discarding, if there is one. What
 // goes wrong in it is told to the scope that the choice belongs to.
@@ -57,27 +61,27 @@ func (k *contender[T]) discardValue() {
 	if k.discard == nil {
 		return
 	}
-	value := held[T]{k.value, k.discard, k.f.t.name()}
+	value := held[T]{k.value, k.discard, k.f.Task.Name()}
 	k.value = *new(T)
-	k.f.t.retire() // the hook is no part of the handler
-	if err := value.discard(); err != nil {
-		k.f.t.owner.t.owner.recordHookError(err)
+	k.f.Task.Retire() // the hook is no part of the handler
+	if err := value.Discard(); err != nil {
+		k.f.Task.Owner.Task.Owner.RecordHookError(err)
 	}
 }
 
-// unrun ends a contender that never ran.
-func (k *contender[T]) unrun(v *verdict) {
+// Unrun ends a contender that never ran.
+func (k *contender[T]) Unrun(v *tree.Verdict) {
 	k.v = *v
 	k.leave()
 }
 
 func (k *contender[T]) leave() {
 	for decided := k.c.offer(k); decided; decided = k.c.judgeQueued() {
-		k.f.t.owner.cancel(decidedSignal) // from here: deeper down the stack has to grow for it
+		k.f.Task.Owner.Cancel(decidedSignal) // from here: deeper down the stack has to grow for it
 		k.c.dismissRest()
 	}
-	k.f.t.move(stateDone)
-	k.f.t.leave()
+	k.f.Task.Move(tree.StateDone)
+	k.f.Task.Leave()
 	k.c.ended()
 }
 
@@ -87,18 +91,18 @@ type choice[T, R any] struct {
 	job[R]
 	name  string
 	rule  rule[T, R]
-	s     scope // of the contenders; the inner scope of the choice's own task
-	m     more
+	s     tree.Scope // of the contenders; the inner scope of the choice's own task
+	m     tree.More
 	all   []contender[T] // in the order of the arguments; of a Hedge some may never start
 	delay time.Duration  // between the starts of contenders; 0: start all at once
 
 	// Only the goroutine that judges uses these, and the rule, which it calls. That
 	// one stops judging and another starts is ordered by mu.
-	v       verdict // the outcome
-	settled int     // how many contenders the rule has been told of
-	good    int     // how many of them have succeeded
+	v       tree.Verdict // the outcome
+	settled int          // how many contenders the rule has been told of
+	good    int          // how many of them have succeeded
 
-	mu          mutex         // guards what follows; no other lock is taken under it
+	mu          tree.Mutex    // guards what follows; no other lock is taken under it
 	first, last *contender[T] // the queue of those that have ended and were not judged
 	// judging: some goroutine works on the queue, and will look at it again before
 	// it stops. So what is queued while it is set is judged, and two never judge.
@@ -115,7 +119,7 @@ type choice[T, R any] struct {
 }
 
 // decidedSignal is why losers are cancelled.
-var decidedSignal = canceled(ErrDecided)
+var decidedSignal = tree.Canceled(ErrDecided)
 
 // A rule is told of the contenders' outcomes one by one, never by two
 // goroutines at once. It reports whether the choice is decided now. If so it
@@ -131,7 +135,7 @@ type rule[T, R any] interface {
 // settles with what that waiter was told. Else they are kept for the waiter that
 // is given the outcome: if there is none, they are discarded, see unclaimed.
 func (c *choice[T, R]) promiseValues() {
-	expiry := c.f.promiseValue()
+	expiry := c.f.PromiseValue()
 	hooked := false
 	for i := range c.all {
 		hooked = hooked || c.all[i].isChosenValue()
@@ -144,7 +148,7 @@ func (c *choice[T, R]) promiseValues() {
 		for i := range c.all {
 			c.all[i].chosen = false
 		}
-		c.value, c.v = *new(R), verdict{err: expiry}
+		c.value, c.v = *new(R), tree.Verdict{Err: expiry}
 	}
 }
 
@@ -152,21 +156,21 @@ func (c *choice[T, R]) promiseValues() {
 // told if one fails. c itself must not be kept: a root task's values are
 // discarded when that is collected.
 func (c *choice[T, R]) keepValues() {
-	var values []discarded
+	var values []tree.Discarded
 	for i := range c.all {
 		if k := &c.all[i]; k.isChosenValue() {
-			values = append(values, &held[T]{k.value, k.discard, k.f.t.name()})
+			values = append(values, &held[T]{k.value, k.discard, k.f.Task.Name()})
 		}
 	}
-	owner := c.f.t.owner
+	owner := c.f.Task.Owner
 	discard := func(R) {
 		for _, value := range values {
-			if err := value.discard(); err != nil {
-				owner.recordHookError(err)
+			if err := value.Discard(); err != nil {
+				owner.RecordHookError(err)
 			}
 		}
 	}
-	c.v.value = &held[R]{c.value, discard, c.f.t.name()}
+	c.v.Value = &held[R]{c.value, discard, c.f.Task.Name()}
 	c.value = *new(R)
 }
 
@@ -183,13 +187,13 @@ func (c *choice[T, R]) dismissRest() {
 // dismiss deals with a contender that the outcome does not speak of: its error is
 // dropped, its value discarded, and a panic or Goexit is the scope's.
 func (c *choice[T, R]) dismiss(k *contender[T]) {
-	owner := c.f.t.owner
+	owner := c.f.Task.Owner
 	switch {
-	case k.v.mustRaise() && owner.t.kind == kindRoot:
-		owner.home.report(k.v.err)
-	case k.v.mustRaise():
-		owner.recordOutcome(&k.v, false)
-	case k.v.err == nil:
+	case k.v.MustRaise() && owner.Task.Kind == tree.KindRoot:
+		owner.Home.Report(k.v.Err)
+	case k.v.MustRaise():
+		owner.RecordOutcome(&k.v, false)
+	case k.v.Err == nil:
 		k.discardValue()
 	}
 }

@@ -1,6 +1,10 @@
 package async
 
-import "context"
+import (
+	"context"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
+)
 
 // This file is the workers of one call as a whole: how they are started, and
 // what becomes of items that an executor refuses to take a worker for.
@@ -9,7 +13,7 @@ import "context"
 // ForkJoin, an entry of a stream. How items come to workers is the affair of those:
 // they set the functions below before the first worker starts.
 type crew[E any] struct {
-	s    *scope       // whose tasks they are
+	s    *tree.Scope  // whose tasks they are
 	fn   any          // the user's function, for names
 	opts []TaskOption // of every worker; with any, none does two items
 	// nothing: there is nothing in the values of items.
@@ -17,16 +21,16 @@ type crew[E any] struct {
 
 	do     func(ctx context.Context, item E) error // runs an item
 	doMany func(w *worker[E]) (over bool)          // does items as long as all goes well; may be nil
-	tell   func(item E, v *verdict)                // is told how an item ended
+	tell   func(item E, v *tree.Verdict)           // is told how an item ended
 	// next is told how w's item ended, if v is not nil, and gives w another; it may block.
-	next  func(w *worker[E], v *verdict) (item E, ok bool)
+	next  func(w *worker[E], v *tree.Verdict) (item E, ok bool)
 	more  func() (item E, ok bool) // an item for a new worker; does not block
-	unrun func(v *verdict)         // is told of a worker that never ran and had no item yet
+	unrun func(v *tree.Verdict)    // is told of a worker that never ran and had no item yet
 	over  func()                   // is called when the last worker has left; may be nil
 
-	live atomicInt64 // workers that have not left, and 1 while some are being started
+	live tree.AtomicInt64 // workers that have not left, and 1 while some are being started
 
-	mu mutex // guards what follows
+	mu tree.Mutex // guards what follows
 	// back holds items of workers that the executor refused, for those that it took.
 	// It is empty when seeking is 0: somebody comes for every item in it.
 	back []E
@@ -48,7 +52,7 @@ func (c *crew[E]) startWith(w *worker[E], item E) {
 // be taken for the last.
 func (c *crew[E]) start(w *worker[E]) {
 	w.crew = c
-	w.t.self, w.t.kind = w, kindWorker
+	w.t.Self, w.t.Kind = w, tree.KindWorker
 	c.live.Add(1)
 	start(&w.t, c.s, nil, c.opts)
 }
@@ -58,15 +62,15 @@ func (c *crew[E]) start(w *worker[E]) {
 func (c *crew[E]) adopt() *worker[E] {
 	h := &worker[E]{crew: c, inherits: true}
 	t := &h.t
-	t.self, t.kind, t.owner = h, kindWorker, c.s
-	// As in task.start, but that t neither queues nor is launched.
-	if len(c.opts) > 0 || c.s.observers != nil || c.s.on != nil {
+	t.Self, t.Kind, t.Owner = h, tree.KindWorker, c.s
+	// As in Task.Start, but that t neither queues nor is launched.
+	if len(c.opts) > 0 || c.s.Observers != nil || c.s.On != nil {
 		m := newMore(c.s, c.opts)
-		m.delivery = nil // it has its goroutine
-		t.equip(m, nil)
+		m.Delivery = nil // it has its goroutine
+		t.Equip(m, nil)
 	}
 	c.live.Add(1)
-	if !c.s.add(t) {
+	if !c.s.Add(t) {
 		c.live.Add(-1)
 		return nil
 	}
@@ -110,18 +114,18 @@ func (c *crew[E]) workerLeft() {
 
 // A worker does items. Only its goroutine uses what is not its task's.
 type worker[E any] struct {
-	t        task
+	t        tree.Task
 	crew     *crew[E]
 	item     E
 	busy     bool // with item: it has not been told yet how that ended
 	err      error
-	v        verdict    // how the item ended; here, because it is told through a function value
-	heir     *worker[E] // goes on in its place
-	inherits bool       // it is an heir
-	handed   bool       // it is concluded by another goroutine
+	v        tree.Verdict // how the item ended; here, because it is told through a function value
+	heir     *worker[E]   // goes on in its place
+	inherits bool         // it is an heir
+	handed   bool         // it is concluded by another goroutine
 
 	// These are of a worker of a stream.
-	w        *waiter  // it parks on this while there is no item; made on first need
-	searches bool     // it is one of those that search; guarded by the stream's mu
-	patience patience // whether it yields before it parks
+	w        *tree.Waiter // it parks on this while there is no item; made on first need
+	searches bool         // it is one of those that search; guarded by the stream's mu
+	patience patience     // whether it yields before it parks
 }

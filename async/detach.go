@@ -2,6 +2,9 @@ package async
 
 import (
 	"context"
+	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // Detach starts task so that it outlives the scope of ctx. It is the only way
@@ -22,16 +25,16 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 	if name == "" {
 		panic("async: Detach without a name: those who find it running must be able to tell what it is")
 	}
-	t, _ := nearest(ctx)
-	home := t.home()
-	g := &goTask{handler: task}
-	g.t.self, g.t.kind, g.t.owner = g, kindDetached, &home.s
-	g.t.equip(newMore(&home.s, opts), context.WithoutCancel(ctx))
-	g.t.more.name = name
-	if !home.admit(&g.t) {
+	t, _ := tree.Nearest(ctx)
+	home := t.Home()
+	g := &tree.GoTask{Handler: task}
+	g.Task.Self, g.Task.Kind, g.Task.Owner = g, tree.KindDetached, &home.Scope
+	g.Task.Equip(newMore(&home.Scope, opts), context.WithoutCancel(ctx))
+	g.Task.More.Name = name
+	if !home.Admit(&g.Task) {
 		panic("async: Detach after Shutdown: " + name)
 	}
-	g.t.begin()
+	g.Task.Begin()
 }
 
 // Shutdown ends what is registered at the root of ctx, that of the process by
@@ -57,5 +60,46 @@ func Detach(ctx context.Context, name string, task func(ctx context.Context) err
 // It never cancels or waits for what the caller is part of. It may be called any
 // number of times, by any goroutine. A nil ctx panics.
 func Shutdown(ctx context.Context) error {
-	return shutdown(ctx)
+	return tree.Shutdown(ctx)
+}
+
+// OnStall calls f if tasks are left d after the scope should have come to its
+// end. That is at most twice: d after body has returned, if the scope is not
+// cancelled by then, and d after the scope was cancelled. The first is the
+// commonest stall, a loop that nobody has told to stop.
+//
+// The error names the tasks that are left, with stacks. Its Cause is why they were
+// told to stop, nil if they were not. f is called on a goroutine of its own, with
+// no lock held, and the scope does not end before it has returned. It is not called
+// once Scope has returned. A panic of f is an error of the scope. d <= 0 calls f
+// at once, and a nil f panics.
+//
+// A look at the stacks stops the whole program for a moment; scopes that stall
+// at about the same time share one.
+func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
+	if f == nil {
+		panic("async: OnStall(nil): leave the option out instead")
+	}
+	return scopeOption(func(s *tree.ScopeOptions) {
+		p := tree.ImpatienceOf(s)
+		p.Stall, p.Call = d, func(l *tree.Leftovers) { f(stragglerError(l)) }
+	})
+}
+
+// DetachAfter lets a scope return although tasks are left: d after its
+// cancellation or, if it was not cancelled, after an exit hook has overrun its
+// [HookTimeout], once body has returned, Scope returns a [*StragglerError] that
+// names them, with stacks, beside what else went wrong. It is the way out when
+// code that cannot be mended ignores its context. Workers of package scheduler
+// and exit hooks that have overrun their [HookTimeout] are let go, too; an exit
+// hook that is in time is waited for.
+//
+// What is left moves to the root of ctx and stays on record there under the name
+// of the scope, where [Shutdown] waits for it: its context is cancelled, with
+// [ErrScopeEnded] if by nothing before, nothing can be started in the scope itself
+// any more, and what is left needs no slot of a [Limit]. When the last has ended the exit
+// hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
+// go at once. Without the option a scope waits as long as it takes.
+func DetachAfter(d time.Duration) ScopeOption {
+	return scopeOption(func(s *tree.ScopeOptions) { p := tree.ImpatienceOf(s); p.Detach, p.Detaches = d, true })
 }

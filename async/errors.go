@@ -7,18 +7,20 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // Errors that tell how work ended. Test for them with [errors.Is].
 var (
 	// ErrScopeEnded is the cause of every context whose scope or task has
 	// ended, and the result of what was started too late.
-	ErrScopeEnded = errScopeEnded
+	ErrScopeEnded = tree.ErrScopeEnded
 
 	// ErrDismissed is the cause with which a scope stops its daemons once
 	// the body and the ordinary tasks have ended, and with which a [Leader]
 	// cancels its scope.
-	ErrDismissed = errDismissed
+	ErrDismissed = tree.ErrDismissed
 
 	// ErrScopeDone is the former name of ErrDismissed.
 	//
@@ -27,19 +29,19 @@ var (
 
 	// ErrGoexit is the outcome of a task that called [runtime.Goexit], as
 	// testing.T.FailNow does.
-	ErrGoexit = errGoexit
+	ErrGoexit = tree.ErrGoexit
 
 	// ErrAbandoned settles a promise that nobody resolved before its scope
 	// ended.
-	ErrAbandoned = errAbandoned
+	ErrAbandoned = tree.ErrAbandoned
 
 	// ErrAwaitCycle is returned by a wait that could never end because the
 	// awaited task waits, directly or not, for the waiter. The text of the
 	// returned error holds the path.
-	ErrAwaitCycle = errAwaitCycle
+	ErrAwaitCycle = tree.ErrAwaitCycle
 
 	// ErrShutdown is the cause with which [Shutdown] stops what is left.
-	ErrShutdown = errShutdown
+	ErrShutdown = tree.ErrShutdown
 )
 
 // A TimeoutError says that a time limit of this package has passed: that of
@@ -250,4 +252,34 @@ func (e *RejectedError) Unwrap() error {
 		return nil
 	}
 	return e.Err
+}
+
+// State is where a future's task stands.
+type State uint8
+
+// The states of a future.
+const (
+	StateQueued   State = iota // waits for a slot of a Limit
+	StateRunning               // the handler, or what it started, runs or is about to
+	StateAborting              // as StateRunning, and it has been told to stop
+	StateDone                  // settled
+)
+
+// The former names of the states of a future.
+//
+// Deprecated: Use those that begin with State.
+const (
+	//go:fix inline
+	Queued = StateQueued
+	//go:fix inline
+	Running = StateRunning
+	//go:fix inline
+	Aborting = StateAborting
+	//go:fix inline
+	Done = StateDone
+)
+
+// String returns queued, running, aborting or done.
+func (s State) String() string {
+	return [...]string{"queued", "running", "aborting", "done"}[s]
 }

@@ -4,45 +4,46 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/echo"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file makes the errors of this package of what the engine knows, and knows them again.
 
-func init() { words = ourWords{} }
+func init() { tree.Words = ourWords{} }
 
 // ourWords are the words of the engine.
 type ourWords struct{}
 
-func (ourWords) PanicError(p *panicRecord) error {
-	return &PanicError{Value: p.value, Stack: p.stack, Task: p.task, Also: p.also, record: p}
+func (ourWords) PanicError(p *tree.Panic) error {
+	return &PanicError{Value: p.Value, Stack: p.Stack, Task: p.Task, Also: p.Also, record: p}
 }
 
-func (ourWords) PanicIn(err error) *panicRecord {
+func (ourWords) PanicIn(err error) *tree.Panic {
 	if e, is := err.(*PanicError); is && e != nil {
 		return e.record
 	}
 	return nil
 }
 
-func (ourWords) ListError(l *listing) error { return scopeError(l) }
+func (ourWords) ListError(l *tree.Listing) error { return scopeError(l) }
 
-func scopeError(l *listing) *ScopeError {
+func scopeError(l *tree.Listing) *ScopeError {
 	return &ScopeError{
-		Scope: l.scope, Cause: l.cause, Errors: l.errs, Dropped: l.dropped,
-		Stopped: l.stopped, DroppedStopped: l.droppedStopped,
-		paths: l.paths, said: l.said, stop: l.stop, own: l.own,
+		Scope: l.Scope, Cause: l.Cause, Errors: l.Errs, Dropped: l.Dropped,
+		Stopped: l.Stopped, DroppedStopped: l.DroppedStopped,
+		paths: l.Paths, said: l.Said, stop: l.Stop, own: l.Own,
 	}
 }
 
-func (ourWords) ListIn(err error) *listing {
+func (ourWords) ListIn(err error) *tree.Listing {
 	e, is := err.(*ScopeError)
 	if !is || e == nil {
 		return nil
 	}
-	return &listing{
-		scope: e.Scope, cause: e.Cause, errs: e.Errors, dropped: e.Dropped,
-		stopped: e.Stopped, droppedStopped: e.DroppedStopped,
-		paths: e.paths, said: e.said, stop: e.stop, own: e.own,
+	return &tree.Listing{
+		Scope: e.Scope, Cause: e.Cause, Errs: e.Errors, Dropped: e.Dropped,
+		Stopped: e.Stopped, DroppedStopped: e.DroppedStopped,
+		Paths: e.paths, Said: e.said, Stop: e.stop, Own: e.own,
 	}
 }
 
@@ -72,12 +73,12 @@ func (ourWords) LimitIn(err error) (task string, ok bool) {
 	return "", false
 }
 
-func (ourWords) StragglerError(l *leftovers) error { return stragglerError(l) }
+func (ourWords) StragglerError(l *tree.Leftovers) error { return stragglerError(l) }
 
-func stragglerError(l *leftovers) *StragglerError {
-	e := &StragglerError{Scope: l.scope, More: l.more, Cause: l.cause}
-	for _, s := range l.left {
-		e.Left = append(e.Left, Straggler{Task: s.task, State: State(s.state), Stack: s.stack})
+func stragglerError(l *tree.Leftovers) *StragglerError {
+	e := &StragglerError{Scope: l.Scope, More: l.More, Cause: l.Cause}
+	for _, s := range l.Left {
+		e.Left = append(e.Left, Straggler{Task: s.Task, State: State(s.State), Stack: s.Stack})
 	}
 	return e
 }
@@ -126,12 +127,12 @@ func (ourWords) Saying(err error) (says echo.Saying, ours bool) {
 	return echo.Saying{More: true}, true
 }
 
-func (ourWords) Is(err error, kind errorKind) bool {
+func (ourWords) Is(err error, kind tree.ErrorKind) bool {
 	switch kind {
-	case missedSign:
+	case tree.MissedSign:
 		_, is := err.(*WatchdogError)
 		return is
-	case hasMemory:
+	case tree.HasMemory:
 		e, maybe := err.(stoppable)
 		if !maybe {
 			return false

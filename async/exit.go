@@ -1,6 +1,10 @@
 package async
 
-import "context"
+import (
+	"context"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
+)
 
 // This file is the word OnExit. How its hooks are run is in hooks.go, what they are told is in
 // scopeerror.go.
@@ -40,30 +44,30 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 	if f == nil {
 		panic("async: OnExit with a nil function: pass what is to be called")
 	}
-	t, _ := nearest(ctx)
-	if t == nil || t.kind == kindRoot {
+	t, _ := tree.Nearest(ctx)
+	if t == nil || t.Kind == tree.KindRoot {
 		panic("async: OnExit on a context without a scope: call it with the ctx of async.Scope or of a task")
 	}
-	s := t.scope()
-	s.mu.Lock()
-	if !s.ended {
-		x := &exitHook{call: f}
-		s.exitHookLocked(x)
-		s.mu.Unlock()
-		return x.stop
+	s := t.Scope()
+	s.Mu.Lock()
+	if !s.Ended {
+		x := &tree.ExitHook{Call: f}
+		s.ExitHookLocked(x)
+		s.Mu.Unlock()
+		return x.Stop
 	}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	runLate(t, ctx, f)
 	return func() bool { return false }
 }
 
 // runLate runs an exit hook of a task that has ended, in a shielded stretch at
 // the root, so that f may do whatever an exit hook may do.
-func runLate(t *task, ctx context.Context, f func(ctx context.Context, outcome error) error) {
+func runLate(t *tree.Task, ctx context.Context, f func(ctx context.Context, outcome error) error) {
 	body := func(ctx context.Context) error { return f(ctx, ErrScopeEnded) }
-	o := &scopeOptions{name: "exit hook of " + t.name(), timeout: hookTimeoutOf(t)}
-	if err := runBody(ctx, body, o, true); err != nil {
-		t.home().report(err)
+	o := &tree.ScopeOptions{Name: "exit hook of " + t.Name(), Timeout: tree.HookTimeoutOf(t)}
+	if err := tree.RunBody(ctx, body, o, true); err != nil {
+		t.Home().Report(err)
 	}
 }
 
@@ -81,5 +85,5 @@ func OnAbort(f func(ctx context.Context, cause error) error) TaskOption {
 	if f == nil {
 		panic("async: OnAbort(nil): leave the option out instead")
 	}
-	return taskOption(func(t *taskOptions) { t.onAbort, t.onCancel = f, abortHookLocked })
+	return taskOption(func(t *tree.TaskOptions) { t.OnAbort, t.OnCancel = f, tree.AbortHookLocked })
 }

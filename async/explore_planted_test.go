@@ -22,19 +22,19 @@ type plant struct {
 // plants are one of each kind of mistake that a protocol of ours invites.
 var plants = []plant{
 	{"a wait does not look for a cancellation after it has registered",
-		"if under.sig.Load() != nil {\n\t\t\tw.notify(gotStop)", "if !planted(1) && under.sig.Load() != nil {\n\t\t\tw.notify(gotStop)"},
+		"if under.Why.Load() != nil {\n\t\t\tw.notify(gotStop)", "if !planted(1) && under.Why.Load() != nil {\n\t\t\tw.notify(gotStop)"},
 	{"a join looks, and notes its wait in a second step",
-		"s.joiner = w\n\ts.mu.Unlock()", "if planted(2) {\n\t\ts.mu.Unlock()\n\t\ts.mu.Lock()\n\t}\n\ts.joiner = w\n\ts.mu.Unlock()"},
+		"s.joiner = w\n\ts.Mu.Unlock()", "if planted(2) {\n\t\ts.Mu.Unlock()\n\t\ts.Mu.Lock()\n\t}\n\ts.joiner = w\n\ts.Mu.Unlock()"},
 	{"a task leaves its scope before its outcome is published",
-		"waiters := f.publish(v)\n\tf.t.leave()", "if planted(3) {\n\t\tf.t.leave()\n\t\twake(f.publish(v))\n\t\treturn\n\t}\n\twaiters := f.publish(v)\n\tf.t.leave()"},
+		"waiters := f.Publish(v)\n\tf.Task.Leave()", "if planted(3) {\n\t\tf.Task.Leave()\n\t\tWake(f.Publish(v))\n\t\treturn\n\t}\n\twaiters := f.Publish(v)\n\tf.Task.Leave()"},
 	{"a waiter is used again that may still be notified",
 		"func (s *oneWait) unregister(clean bool) {", "func (s *oneWait) unregister(clean bool) {\n\tclean = clean || planted(4)"},
 	{"to decide on a delivery is two steps",
 		"{ return d.decided.CompareAndSwap(false, true) }", "{\n\tif planted(5) {\n\t\tbefore := d.decided.Load()\n\t\td.decided.Store(true)\n\t\treturn !before\n\t}\n\treturn d.decided.CompareAndSwap(false, true)\n}"},
 	{"a waiter is linked without a look at whether the future has settled",
-		"open := !f.settled()\n\tif open {\n\t\tf.addWaiterLocked(w)", "open := planted(6) || !f.settled()\n\tif open {\n\t\tf.addWaiterLocked(w)"},
+		"open := !f.Settled()\n\tif open {\n\t\tf.addWaiterLocked(w)", "open := planted(6) || !f.Settled()\n\tif open {\n\t\tf.addWaiterLocked(w)"},
 	{"a standard context is stored without a look at what was noted meanwhile",
-		"if s.std.Load() == nil && s.sig.Load() == sg {", "if s.std.Load() == nil && (planted(7) || s.sig.Load() == sg) {"},
+		"if s.std.Load() == nil && s.Why.Load() == sg {", "if s.std.Load() == nil && (planted(7) || s.Why.Load() == sg) {"},
 	{"a late notification is kept for the next wait",
 		"got, w.got, w.until = w.got, 0, 0\n", "late := w.got & gotExpired\n\tgot, w.got, w.until = w.got, 0, 0\n\tif planted(8) {\n\t\tw.got = late\n\t}\n"},
 	{"an inner scope that is made late does not ask what is above it",
@@ -48,8 +48,9 @@ func TestExploreFindsWhatIsPlanted(t *testing.T) {
 	for _, from := range []string{"go.mod", "go.sum", "async", "internal"} {
 		copySources(t, filepath.Join("..", from), filepath.Join(dir, from))
 	}
+	engine := filepath.Join(dir, "async", "internal", "tree")
 	for _, p := range plants {
-		p.plant(t, filepath.Join(dir, "async"))
+		p.plant(t, engine)
 	}
 	write(t, filepath.Join(dir, "async", "planted_test.go"), `package async
 
@@ -57,7 +58,7 @@ import "testing"
 
 func TestNothing(*testing.T) {}
 `)
-	write(t, filepath.Join(dir, "async", "planted.go"), `package async
+	write(t, filepath.Join(engine, "planted.go"), `package tree
 
 import "os"
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ambit-go/ambit/async/internal/tree"
 	"github.com/ambit-go/ambit/internal/explore"
 )
 
@@ -51,7 +52,7 @@ type failed struct {
 }
 
 // daemons are the owners of the daemons that something stands in.
-type daemons []*scope
+type daemons []*tree.Scope
 
 // excuse reports that what was returned under ctx is no failure: a daemon around it was
 // told to stop, and ctx was cancelled for that.
@@ -60,8 +61,8 @@ func (d daemons) excuse(ctx context.Context) bool {
 		return false
 	}
 	cause := context.Cause(ctx)
-	return slices.ContainsFunc(d, func(owner *scope) bool {
-		return cause == ErrDismissed || stoppedWith(owner, cause)
+	return slices.ContainsFunc(d, func(owner *tree.Scope) bool {
+		return cause == ErrDismissed || tree.StoppedWith(owner, cause)
 	})
 }
 
@@ -165,8 +166,8 @@ func (e env) daemonsAround(s deed) daemons {
 	if s.what != doStart && s.what != doGo || !s.isDaemon() {
 		return e.daemons
 	}
-	t, _ := nearest(e.ctx)
-	return append(slices.Clip(e.daemons), t.scope())
+	t, _ := tree.Nearest(e.ctx)
+	return append(slices.Clip(e.daemons), t.Scope())
 }
 
 // options returns those of a task.
@@ -304,7 +305,7 @@ func (m *machine) mustHaveSettled(own *owner, otherwise string) {
 // scope runs a scope and checks what it left.
 func (e env) scope(s deed) (err error) {
 	own := new(owner)
-	var limits *scope
+	var limits *tree.Scope
 	var opts []ScopeOption
 	if s.limit > 0 {
 		opts = append(opts, Limit(s.limit))
@@ -324,7 +325,7 @@ func (e env) scope(s deed) (err error) {
 	defer func() {
 		e.mustHaveSettled(own, "a scope has returned before a task of it settled")
 		if own.panics != nil && limits != nil {
-			own.panics.check(e, raised, context.Cause(limits.t))
+			own.panics.check(e, raised, context.Cause(limits.Task))
 		}
 		for _, want := range own.errs {
 			if !want.excuse(want.ctx) && !tells(err, want.err) {
@@ -332,7 +333,7 @@ func (e env) scope(s deed) (err error) {
 			}
 		}
 		if limits != nil && s.limit > 0 {
-			e.w.AtEnd(limits.limit.core.AtRest)
+			e.w.AtEnd(limits.Limit.Core.AtRest)
 		}
 	}()
 	defer func() {
@@ -342,7 +343,7 @@ func (e env) scope(s deed) (err error) {
 		}
 	}()
 	return Scope(e.ctx, func(ctx context.Context) error {
-		limits = ctx.(*task).scope()
+		limits = ctx.(*tree.Task).Scope()
 		e.ctx, e.owner = ctx, own
 		err := e.run(s.parts[0])
 		if s.end == endValue {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file is about doing the same to many items at once. Its workers are in
@@ -70,17 +71,17 @@ func ForkJoin[A, B any](
 	k.crew.s, k.crew.fn, k.crew.opts, k.crew.nothing = &k.s, f, o.worker, isNothing[B]()
 	k.crew.do, k.crew.doMany, k.crew.tell = k.do, k.doMany, k.tell
 	k.crew.next, k.crew.more, k.crew.over = k.next, k.more, k.over
-	k.init(kindFork, nil)
-	k.f.t.self = k
+	k.init(tree.KindFork, nil)
+	k.f.Task.Self = k
 	for _, opt := range o.task {
-		opt.applyTask(&k.m.taskOptions)
+		opt.applyTask(&k.m.TaskOptions)
 	}
-	if err := openWithoutHandler(&k.s, ctx, &k.f.t, &k.m); err != nil {
-		k.f.settleUnowned(err)
+	if err := tree.OpenWithoutHandler(&k.s, ctx, &k.f.Task, &k.m); err != nil {
+		k.f.SettleUnowned(err)
 		return k.public()
 	}
-	if k.m.on != nil {
-		k.s.on = k.m.on
+	if k.m.On != nil {
+		k.s.On = k.m.On
 	}
 	k.fork(o.limit)
 	return k.public()
@@ -94,12 +95,12 @@ type forked[A, B any] struct {
 	work     func(context.Context, A) (B, error)
 	failFast bool
 	crew     crew[int]
-	s        scope // of the workers
-	m        more
-	results  []Result[B]              // each written by the worker that does the item
-	cut      atomicPointer[stopError] // why items were not begun, as a worker has seen that came for one; set once
+	s        tree.Scope // of the workers
+	m        tree.More
+	results  []Result[B]                        // each written by the worker that does the item
+	cut      tree.AtomicPointer[tree.StopError] // why items were not begun; set once by a worker
 	_        ownLine
-	begun    atomicInt64 // items that were given to workers
+	begun    tree.AtomicInt64 // items that were given to workers
 	_        ownLine
 }
 
@@ -107,14 +108,14 @@ type forked[A, B any] struct {
 // of others: measured, tiny items cost half as much.
 type ownLine [64]byte
 
-func (k *forked[A, B]) fn() any { return k.work }
+func (k *forked[A, B]) Func() any { return k.work }
 
 // fork starts the workers. With a limit they do many items each.
 func (k *forked[A, B]) fork(limit int) {
-	if k.m.timeout != 0 {
-		k.s.limitTime(k.m.timeout)
+	if k.m.Timeout != 0 {
+		k.s.LimitTime(k.m.Timeout)
 	}
-	k.f.t.watchStops()
+	k.f.Task.WatchStops()
 	k.results = make([]Result[B], len(k.items))
 	k.crew.live.Store(1)
 	if limit > 0 {
@@ -161,7 +162,7 @@ func (k *forked[A, B]) doMany(w *worker[int]) (over bool) {
 		r := &k.results[i]   // written only now: waiting for its cache line and that of begun overlap
 		r.Index, r.Value = i, value
 		if !ok {
-			w.t.exit = byReturn
+			w.t.Exit = tree.ByReturn
 			return true
 		}
 		w.item = next
@@ -169,11 +170,11 @@ func (k *forked[A, B]) doMany(w *worker[int]) (over bool) {
 }
 
 // next is told how w's item has ended and gives it another.
-func (k *forked[A, B]) next(w *worker[int], v *verdict) (i int, ok bool) {
+func (k *forked[A, B]) next(w *worker[int], v *tree.Verdict) (i int, ok bool) {
 	if v != nil {
 		k.tell(w.item, v)
 	}
-	if i, ok = k.more(); ok || k.s.on == nil {
+	if i, ok = k.more(); ok || k.s.On == nil {
 		return i, ok
 	}
 	return k.crew.takeBack()
@@ -181,9 +182,9 @@ func (k *forked[A, B]) next(w *worker[int], v *verdict) (i int, ok bool) {
 
 // more gives out the items in order until the call is cancelled.
 func (k *forked[A, B]) more() (i int, ok bool) {
-	if sg := k.s.sig.Load(); sg != nil {
+	if sg := k.s.Why.Load(); sg != nil {
 		if int(k.begun.Load()) < len(k.items) && k.cut.CompareAndSwap(nil, sg) {
-			recordSkipped(&k.s)
+			tree.RecordSkipped(&k.s)
 		}
 		return 0, false
 	}
@@ -192,10 +193,10 @@ func (k *forked[A, B]) more() (i int, ok bool) {
 }
 
 // tell notes how item i ended, or that it was not begun.
-func (k *forked[A, B]) tell(i int, v *verdict) {
-	k.results[i].Index, k.results[i].Err = i, v.err
-	if v.err != nil {
-		k.s.recordOutcome(v, !k.failFast)
+func (k *forked[A, B]) tell(i int, v *tree.Verdict) {
+	k.results[i].Index, k.results[i].Err = i, v.Err
+	if v.Err != nil {
+		k.s.RecordOutcome(v, !k.failFast)
 	}
 }
 
@@ -203,28 +204,28 @@ func (k *forked[A, B]) tell(i int, v *verdict) {
 // cancelled counts if it was seen before everything is summed up. Of one that is
 // cancelled later every item has ended, and its results are its outcome.
 func (k *forked[A, B]) over() {
-	sg := k.s.t.stopped()
-	var v verdict
+	sg := k.s.Task.Stopped()
+	var v tree.Verdict
 	defer func() {
-		if !k.f.settled() { // see task.rescue
-			k.f.settle(&verdict{err: ErrGoexit, goexit: true})
+		if !k.f.Settled() { // see Task.Rescue
+			k.f.Settle(&tree.Verdict{Err: ErrGoexit, Goexit: true})
 		}
 	}()
-	k.s.conclude(tally.Body{}, &v)
+	k.s.Conclude(tally.Body{}, &v)
 	k.explain(sg)
-	v.partial = sg == nil // the errors are in the results
+	v.Partial = sg == nil // the errors are in the results
 	k.value = k.results
-	k.f.settle(&v)
+	k.f.Settle(&v)
 }
 
 // explain gives every item that was not given out an error: why, as it was seen by
 // the worker that came for one, or sg if none has come, because all that there were
 // have been withdrawn.
-func (k *forked[A, B]) explain(sg *stopError) {
+func (k *forked[A, B]) explain(sg *tree.StopError) {
 	if seen := k.cut.Load(); seen != nil {
 		sg = seen
 	}
 	for i := min(int(k.begun.Load()), len(k.items)); i < len(k.items); i++ {
-		k.results[i].Index, k.results[i].Err = i, sg.asError()
+		k.results[i].Index, k.results[i].Err = i, sg.AsError()
 	}
 }

@@ -2,6 +2,11 @@ package async
 
 import (
 	"context"
+	_ "sync"        // the compiler inlines methods of what tree names Mutex
+	_ "sync/atomic" // and AtomicBool only where these are imported
+
+	"github.com/ambit-go/ambit/async/internal/tree"
+	"github.com/ambit-go/ambit/internal/bridge"
 )
 
 // A Future is the handle to the result of a task. It settles once, when the
@@ -13,7 +18,7 @@ import (
 // it by the time the scope ends, it becomes the scope's. A Future is made by
 // [Execute], [Start] and the like; methods of a nil or zero Future panic.
 type Future[T any] struct {
-	f       future
+	f       tree.Future
 	value   T // written before f is settled, read after
 	handler func(context.Context) (T, error)
 }
@@ -21,12 +26,12 @@ type Future[T any] struct {
 // Done returns a channel that is closed when f settles. Watching it claims no
 // error; see [Future.Result].
 func (f *Future[T]) Done() <-chan struct{} {
-	return f.made("Done").doneChannel()
+	return f.made("Done").DoneChannel()
 }
 
 // Result returns the outcome if f has settled; ok is false if it has not.
 func (f *Future[T]) Result() (value T, err error, ok bool) {
-	if !f.made("Result").settled() {
+	if !f.made("Result").Settled() {
 		return value, nil, false
 	}
 	value, err = f.outcome()
@@ -35,15 +40,15 @@ func (f *Future[T]) Result() (value T, err error, ok bool) {
 
 // outcome returns the outcome of a settled future, and notes that it was given.
 func (f *Future[T]) outcome() (T, error) {
-	if _, kept := f.f.err.(*unclaimed); kept {
+	if _, kept := f.f.Err.(*tree.Unclaimed); kept {
 		return f.claim()
 	}
-	return f.value, f.f.err
+	return f.value, f.f.Err
 }
 
 // claim is outcome for one that was kept until somebody is given it.
 func (f *Future[T]) claim() (T, error) {
-	kept, err := f.f.give()
+	kept, err := f.f.Give()
 	if kept != nil {
 		return kept.(*held[T]).value, err
 	}
@@ -60,24 +65,24 @@ func (f *Future[T]) Cancel(cause error) bool {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	if !f.made("Cancel").tellOwner(canceled(cause).asError()) {
-		f.f.renounce(cause)
+	if !f.made("Cancel").TellOwner(tree.Canceled(cause).AsError()) {
+		f.f.Renounce(cause)
 		return false
 	}
-	if f.f.t.stopped() != nil {
+	if f.f.Task.Stopped() != nil {
 		return false // perhaps by its context, of which nobody has told us yet
 	}
-	return f.f.t.scope().cancel(canceled(cause))
+	return f.f.Task.Scope().Cancel(tree.Canceled(cause))
 }
 
 // IsRunning reports whether the task is neither queued nor settled.
 func (f *Future[T]) IsRunning() bool {
-	st := f.made("IsRunning").t.state.Load()
-	return st == stateRunning || st == stateJoining
+	st := f.made("IsRunning").Task.State.Load()
+	return st == tree.StateRunning || st == tree.StateJoining
 }
 
 // State returns where the task stands.
-func (f *Future[T]) State() State { return State(f.made("State").t.public()) }
+func (f *Future[T]) State() State { return State(f.made("State").Task.PublicState()) }
 
 // A job is a Future as the engine sees it: what runs, and settles. So the methods that are not
 // for users are no methods of Future.
@@ -90,134 +95,134 @@ func (f *job[T]) public() *Future[T] { return (*Future[T])(f) }
 // to no scope, and only those who await it are told of err.
 func Completed[T any](value T, err error) *Future[T] {
 	f := &job[T]{value: value}
-	f.init(kindFuture, nil)
-	f.f.settleUnowned(err)
+	f.init(tree.KindFuture, nil)
+	f.f.SettleUnowned(err)
 	return f.public()
 }
 
-func (f *job[T]) init(k kind, handler func(context.Context) (T, error)) {
+func (f *job[T]) init(k tree.Kind, handler func(context.Context) (T, error)) {
 	f.handler = handler
-	f.f.t.self, f.f.t.kind = f, k
+	f.f.Task.Self, f.f.Task.Kind = f, k
 }
 
-func (f *job[T]) fn() any         { return f.handler }
-func (f *job[T]) future() *future { return &f.f }
+func (f *job[T]) Func() any            { return f.handler }
+func (f *job[T]) Future() *tree.Future { return &f.f }
 
-// run is the body of the task's goroutine.
-func (f *job[T]) run() {
+// Run is the body of the task's goroutine.
+func (f *job[T]) Run() {
 	defer f.finish() // also on Goexit
 	f.call()
-	nilPanic(&f.f.t.exit)
+	tree.NilPanic(&f.f.Task.Exit)
 }
 
 // call calls the handler. A panic is recovered here; Goexit is not, and goes on to
 // finish, which run has deferred.
 func (f *job[T]) call() {
-	t := &f.f.t
-	defer func() { caught(t, recover(), &t.exit, &f.f.err) }()
-	t.enter()
-	f.value, f.f.err = f.handler(t)
-	t.exit = byReturn
+	t := &f.f.Task
+	defer func() { tree.Caught(t, recover(), &t.Exit, &f.f.Err) }()
+	t.Enter()
+	f.value, f.f.Err = f.handler(t)
+	t.Exit = tree.ByReturn
 }
 
 // finish joins what the handler has started, then settles.
 func (f *job[T]) finish() {
-	t := &f.f.t
-	defer t.rescue()
-	succeeded := t.exit == byReturn && f.f.err == nil
-	var v verdict
-	sg := t.end(f.f.err, &v)
-	if !succeeded && v.err == nil { // it only repeated that a leader has ended
-		f.f.err = nil
+	t := &f.f.Task
+	defer t.Rescue()
+	succeeded := t.Exit == tree.ByReturn && f.f.Err == nil
+	var v tree.Verdict
+	sg := t.End(f.f.Err, &v)
+	if !succeeded && v.Err == nil { // it only repeated that a leader has ended
+		f.f.Err = nil
 	}
-	if t.more != nil {
-		tellEnd(t, &v, sg)
+	if t.More != nil {
+		tree.TellEnd(t, &v, sg)
 		f.conclude(&v, succeeded)
 	} else {
-		f.f.settle(&v)
+		f.f.Settle(&v)
 	}
 }
 
 // conclude settles f, which has more, and has ended with v. valid: the handler has
 // returned a value and no error.
-func (f *job[T]) conclude(v *verdict, valid bool) {
-	leads := v.err == nil && f.f.t.leads()
+func (f *job[T]) conclude(v *tree.Verdict, valid bool) {
+	leads := v.Err == nil && f.f.Task.Leads()
 	if valid {
 		f.offer(v)
 	}
 	if leads {
-		f.f.settleLeader(v)
+		f.f.SettleLeader(v)
 	} else {
-		f.f.settle(v)
+		f.f.Settle(v)
 	}
 }
 
-func (f *job[T]) runOnce(t *task) (err error) {
+func (f *job[T]) RunOnce(t *tree.Task) (err error) {
 	f.value, err = f.handler(t)
 	return err
 }
 
-// drop is called when a run has failed: its value is nobody's.
-func (f *job[T]) drop(valid bool) {
+// Drop is called when a run has failed: its value is nobody's.
+func (f *job[T]) Drop(valid bool) {
 	value := f.value
 	f.value = *new(T)
 	if valid {
-		f.discard(value)
+		f.Discard(value)
 	}
 }
 
-func (f *job[T]) endRuns(exit exitKind, err error, valid bool) {
-	if valid && err != nil && f.f.t.more.discard != nil {
-		f.drop(true) // it came beside an error of what the handler has started
+func (f *job[T]) EndRuns(exit tree.ExitKind, err error, valid bool) {
+	if valid && err != nil && f.f.Task.More.Discard != nil {
+		f.Drop(true) // it came beside an error of what the handler has started
 	}
-	f.f.t.exit, f.f.err = exit, err
+	f.f.Task.Exit, f.f.Err = exit, err
 	f.finish()
 }
 
-// unrun settles a task that never ran.
-func (f *job[T]) unrun(v *verdict) { f.f.settle(v) }
+// Unrun settles a task that never ran.
+func (f *job[T]) Unrun(v *tree.Verdict) { f.f.Settle(v) }
 
 // offer decides what becomes of the value of a future with a discard hook, as
 // it is about to settle. It is discarded if a waiter was told something else
 // before, which the future settles with then, and if what the handler has
 // started has failed, because a waiter is given that error alone.
-func (f *job[T]) offer(v *verdict) {
-	t := &f.f.t
-	if t.more.discard == nil {
+func (f *job[T]) offer(v *tree.Verdict) {
+	t := &f.f.Task
+	if t.More.Discard == nil {
 		return
 	}
-	why := v.err
+	why := v.Err
 	if why == nil {
-		why = f.f.promiseValue()
+		why = f.f.PromiseValue()
 	}
-	value := held[T]{f.value, t.more.discard.(func(T)), t.name()}
+	value := held[T]{f.value, t.More.Discard.(func(T)), t.Name()}
 	f.value = *new(T)
 	if why == nil {
-		v.value = &value // kept there, see unclaimed
+		v.Value = &value // kept there, see unclaimed
 		return
 	}
-	v.err = why
-	t.retire() // the hook is no part of the handler
-	if err := value.discard(); err != nil {
-		t.owner.recordHookError(err)
+	v.Err = why
+	t.Retire() // the hook is no part of the handler
+	if err := value.Discard(); err != nil {
+		t.Owner.RecordHookError(err)
 	}
 }
 
-// discard calls the discard hook, if there is one, with a value that came too
+// Discard calls the discard hook, if there is one, with a value that came too
 // late. What goes wrong in it is the scope's.
-func (f *job[T]) discard(value T) {
-	t := &f.f.t
-	if t.more == nil || t.more.discard == nil {
+func (f *job[T]) Discard(value T) {
+	t := &f.f.Task
+	if t.More == nil || t.More.Discard == nil {
 		return
 	}
-	late := held[T]{value, t.more.discard.(func(T)), t.name()}
-	if err := late.discard(); err != nil {
-		t.owner.recordHookError(err)
+	late := held[T]{value, t.More.Discard.(func(T)), t.Name()}
+	if err := late.Discard(); err != nil {
+		t.Owner.RecordHookError(err)
 	}
 }
 
-// givesNothing reports that there is nothing in a value of f, as in those of Start.
-func (f *job[T]) givesNothing() bool { return isNothing[T]() }
+// GivesNothing reports that there is nothing in a value of f, as in those of Start.
+func (f *job[T]) GivesNothing() bool { return isNothing[T]() }
 
 func isNothing[T any]() bool {
 	_, nothing := any(*new(T)).(struct{})
@@ -226,8 +231,8 @@ func isNothing[T any]() bool {
 
 // made returns what f is without its type. It panics if there is none, because
 // op was called on a nil Future or on one that nothing has made.
-func (f *Future[T]) made(op string) *future {
-	if f == nil || f.f.t.self == nil {
+func (f *Future[T]) made(op string) *tree.Future {
+	if f == nil || f.f.Task.Self == nil {
 		panicNotMade(op, f == nil)
 	}
 	return &f.f
@@ -248,7 +253,17 @@ type held[T any] struct {
 	task  string
 }
 
-// discard calls the hook on a goroutine of its own and waits for it.
-func (h *held[T]) discard() error {
-	return guard("discard hook of "+h.task, func() { h.hook(h.value) })
+// Discard calls the hook on a goroutine of its own and waits for it.
+func (h *held[T]) Discard() error {
+	return tree.Guard("discard hook of "+h.task, func() { h.hook(h.value) })
+}
+
+func init() { bridge.Reject = rejectAccepted }
+
+// rejectAccepted settles a future whose task an executor has accepted, and will never run.
+func rejectAccepted(of any, err error) {
+	t := &of.(interface{ made(op string) *tree.Future }).made("Reject").Task
+	if d := t.More.Delivery; d != nil && d.Decide() {
+		tree.Reject(t, err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ambit-go/ambit/async/internal/echo"
 	"github.com/ambit-go/ambit/async/internal/tally"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // Go starts task in the scope of ctx, on a goroutine of its own. It does not
@@ -26,18 +27,18 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 	if task == nil {
 		panic("async: Go with a nil function: pass what is to be called")
 	}
-	t, own := nearest(ctx)
-	if t == nil || t.kind == kindRoot {
+	t, own := tree.Nearest(ctx)
+	if t == nil || t.Kind == tree.KindRoot {
 		panic("async: Go on a context without a scope: call it with the ctx of async.Scope or of a task, " +
 			"or use async.Detach; a test has one of asynctest.Context")
 	}
 	if own {
 		ctx = nil
 	}
-	g := &goTask{handler: task}
-	g.t.self, g.t.kind = g, kindGo
-	if !start(&g.t, t.scope(), ctx, opts) {
-		panic(lateStart(t, g.t.naming().in(nil)))
+	g := &tree.GoTask{Handler: task}
+	g.Task.Self, g.Task.Kind = g, tree.KindGo
+	if !start(&g.Task, t.Scope(), ctx, opts) {
+		panic(tree.LateStart(t, g.Task.Naming().In(nil)))
 	}
 }
 
@@ -55,15 +56,101 @@ func Fail(ctx context.Context, err error) bool {
 	if err == nil {
 		panic("async: Fail with a nil error: say why the scope is to fail")
 	}
-	t, _ := nearest(ctx)
-	if t == nil || t.kind == kindRoot {
+	t, _ := tree.Nearest(ctx)
+	if t == nil || t.Kind == tree.KindRoot {
 		panic("async: Fail on a context without a scope: call it with the ctx of async.Scope or of a task")
 	}
-	s := t.scope()
+	s := t.Scope()
 	f := tally.Fact{Err: err}
-	if sg := t.stopped(); sg != nil && (isEcho(err, sg) || inStoppedDaemon(s, sg.cause)) {
+	if sg := t.Stopped(); sg != nil && (tree.IsEcho(err, sg) || tree.InStoppedDaemon(s, sg.Cause)) {
 		f.Class = tally.Echo
-		f.Texts, f.TextsDropped = textsIn(err, echo.Stop{Err: sg.err, Cause: sg.cause})
+		f.Texts, f.TextsDropped = tree.TextsIn(err, echo.Stop{Err: sg.Err, Cause: sg.Cause})
 	}
-	return !s.record(&f)
+	return !s.Record(&f)
 }
+
+// OnPanic asks f about the panic of every [Go] task of the scope, when the task and
+// what it has started have ended. What f returns decides:
+//
+//   - nil: the scope carries on, as a server does when one handler panics.
+//   - the same p: the scope is cancelled and raises it, as without the option.
+//   - another error, also one that wraps p: the scope fails with that error. It is
+//     returned by [Scope] as the error of a task is, and nothing is raised.
+//
+// Until f has answered nothing around the task is cancelled; what the task has started
+// is at once. If f returns nil, what else went wrong in the task counts as if the task
+// had ended with it: f is asked about another panic, [OnFailure] about errors. Its exit
+// hooks ([OnExit]) are told of p: it has not ended well.
+//
+// f is called on a goroutine of its own, with no lock held. Several goroutines may call
+// f at once. If f itself panics or calls runtime.Goexit, that is an error of the scope,
+// and p is raised.
+//
+// Observers are told of every panic, whatever f says. f is not asked about
+// panics of the body, of futures ([Execute], [Start] and the like) and of hooks; for
+// errors there is [OnFailure]. A nil f panics.
+//
+// A handler of net/http that panics does not end its server: that is the model.
+func OnPanic(f func(p *PanicError) error) ScopeOption {
+	if f == nil {
+		panic("async: OnPanic(nil): leave the option out instead")
+	}
+	return scopeOption(func(s *tree.ScopeOptions) {
+		s.OnPanic = func(p error) error { return f(p.(*PanicError)) }
+	})
+}
+
+// OnFailure asks f about the error of every Go task that fails. Where f
+// returns nil the scope carries on, as a server does when one connection
+// fails; an error fails the scope with it. f may be called by several
+// goroutines at once, with no lock held. It is not asked about panics, Goexit, or
+// tasks that ended because the scope was cancelled. If f itself panics, that and
+// the error it was asked about are the scope's. A nil f panics.
+func OnFailure(f func(error) error) ScopeOption {
+	if f == nil {
+		panic("async: OnFailure(nil): leave the option out instead")
+	}
+	return scopeOption(func(s *tree.ScopeOptions) { s.OnFailure = f })
+}
+
+// Leader marks a task that the scope is there for, the inverse of [Daemon]: when it
+// has ended without a failure, and all that it started with it, the body and the
+// tasks of its scope are cancelled with [ErrDismissed]. That is how a program ends
+// whose servers stop with the first of them.
+//
+// That they were told to stop is no failure. What only repeats it, a task that
+// returns its ctx's error or a body that does, does not count, and neither does a
+// task that was queued and did not run: then [Scope] returns nil. Other errors
+// count as ever. What waits under the ctx of the scope is told ErrDismissed; who
+// waits for the leader gets its value. To everybody else the scope is cancelled:
+// what [package jobqueue] took in it goes back.
+//
+// The failure of a leader is treated as that of any task. The first leader to end
+// leads; those that end later, or when the scope was cancelled by something else,
+// are ordinary tasks. So is one whose error or panic does not count because
+// [OnFailure] or [OnPanic] says so, a daemon that was told that the scope is done,
+// and a task that belongs to no scope. A promise leads when it is resolved, a task
+// with [Restart] when it has ended for good.
+//
+// Led is the scope that the task was started in. That may be a task: then the
+// handler of that is the body. If that is to give a value, the error that it
+// returns because it was cancelled is its outcome, for there is no value.
+//
+// The model is oklog/run.
+//
+// [package jobqueue]: https://pkg.go.dev/github.com/ambit-go/ambit/jobqueue
+func Leader() TaskOption {
+	return taskOption(func(t *tree.TaskOptions) { t.Leader = true })
+}
+
+// Daemon marks a task that serves the others: when the body and all ordinary
+// tasks of its scope have ended it is cancelled with [ErrDismissed], and then
+// joined like any other.
+//
+// An error that it, or anything started in it, returns after its scope has cancelled
+// it, by that or otherwise, is not a failure: "http: Server closed" and "signal:
+// killed" are how services stop. Observers are told of it. A panic raises as that of
+// any task; an error from before, and its own [Timeout] or [Heartbeat], are failures.
+// An error that must be heard belongs in an exit hook, its own or that of anything in
+// it; see [OnExit].
+func Daemon() TaskOption { return taskOption(func(t *tree.TaskOptions) { t.Daemon = true }) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // A Group is a scope without a body, for types with a Start and a Stop: work is started in it
@@ -38,13 +39,13 @@ import (
 // The need is that of Temporal's goro.Group and of tomb; that only Stop and Wait end
 // a group is from the TaskTracker of tokio.
 type Group struct {
-	f future // its task, and the waits for its end
-	s scope
-	m more
+	f tree.Future // its task, and the waits for its end
+	s tree.Scope
+	m tree.More
 
-	raised atomicBool // a waiter has raised its panic
+	raised tree.AtomicBool // a waiter has raised its panic
 
-	// These are guarded by s.mu.
+	// These are guarded by s.Mu.
 	opening bool // NewGroup has not returned; what closes the group meanwhile is done then
 	closing bool // told to end
 	// asked are the causes of the calls of Cancel and Stop that may have cancelled it.
@@ -63,26 +64,26 @@ type Group struct {
 func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 	o := newScopeOptions(opts)
 	g := new(Group)
-	t, s := &g.f.t, &g.s
-	t.self, t.kind, t.exit = (*grouping)(g), kindGroup, byReturn
+	t, s := &g.f.Task, &g.s
+	t.Self, t.Kind, t.Exit = (*grouping)(g), tree.KindGroup, tree.ByReturn
 	if o != nil {
-		g.m.name, g.m.timeout = o.name, o.timeout
-		g.m.stopBy(o.stops)
+		g.m.Name, g.m.Timeout = o.Name, o.Timeout
+		g.m.StopBy(o.Stops)
 	}
-	standIn(s, ctx, t, &g.m)
+	tree.StandIn(s, ctx, t, &g.m)
 	if o != nil {
-		setOptions(s, o)
+		tree.SetOptions(s, o)
 	}
 	g.opening = true
-	if !enroll(s) {
-		s.ended = true
-		g.f.settleUnowned(nil)
+	if !tree.Enroll(s) {
+		s.Ended = true
+		g.f.SettleUnowned(nil)
 		return g
 	}
 	if o != nil {
-		startClocks(s)
+		tree.StartClocks(s)
 	}
-	tellStart(t)
+	tree.TellStart(t)
 	(*grouping)(g).open()
 	return g
 }
@@ -98,7 +99,7 @@ func Open(ctx context.Context, opts ...ScopeOption) *Group { return NewGroup(ctx
 // all the rest work with it and with what is derived from it. It is cancelled when the group
 // is: by the ctx that the group was made with, by Cancel and Stop, by a failure, and by
 // [Timeout]. When the group has ended it is done with [ErrScopeEnded].
-func (g *Group) Context() context.Context { return &g.made("Context").f.t }
+func (g *Group) Context() context.Context { return &g.made("Context").f.Task }
 
 // Go starts task in the group, as [Go] does with the group's context, and returns nil: task
 // will be called. It returns [ErrScopeEnded], and task is not called, once the group has ended.
@@ -110,12 +111,12 @@ func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) err
 	if task == nil {
 		panic("async: Group.Go with a nil function: pass what is to be called")
 	}
-	t := &g.made("Go").f.t
-	n := &goTask{handler: task}
-	n.t.self, n.t.kind = n, kindGo
+	t := &g.made("Go").f.Task
+	n := &tree.GoTask{Handler: task}
+	n.Task.Self, n.Task.Kind = n, tree.KindGo
 	// A group may have settled without its tasks, see DetachAfter: these may go on in its scope.
-	if g.f.settled() || !start(&n.t, t.scope(), nil, opts) {
-		return lateStart(t, n.t.naming().in(nil))
+	if g.f.Settled() || !start(&n.Task, t.Scope(), nil, opts) {
+		return tree.LateStart(t, n.Task.Naming().In(nil))
 	}
 	return nil
 }
@@ -131,13 +132,13 @@ func (g *Group) Cancel(cause error) bool {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	if g.f.t.stopped() != nil {
+	if g.f.Task.Stopped() != nil {
 		return false
 	}
-	g.s.mu.Lock()
+	g.s.Mu.Lock()
 	g.asked = append(g.asked, cause) // before the cancel: g may have ended after it
-	g.s.mu.Unlock()
-	return g.s.cancel(canceled(cause))
+	g.s.Mu.Unlock()
+	return g.s.Cancel(tree.Canceled(cause))
 }
 
 // Stop is [Group.Cancel], then [Group.Wait]: when it has returned, nothing of the group runs
@@ -159,13 +160,13 @@ func (g *Group) Stop(ctx context.Context, cause error) error {
 	inside := g.made("Stop").waitInside(ctx) // asked now: ctx is done after the cancel if it is inside
 	if inside != nil {
 		g.Cancel(cause)
-		(*grouping)(g).close()
+		(*grouping)(g).Close()
 		return inside
 	}
-	g.f.wanted.Add(1) // before the cancel, after which g may end
+	g.f.Wanted.Add(1) // before the cancel, after which g may end
 	g.Cancel(cause)
 	err := g.await(ctx)
-	if g.f.unwant() { // also if g has settled since: then this call was counted
+	if g.f.Unwant() { // also if g has settled since: then this call was counted
 		return g.outcome()
 	}
 	return err
@@ -194,7 +195,7 @@ func (g *Group) made(op string) *Group {
 	switch {
 	case g == nil:
 		panic("async: " + op + " of a nil Group: it is NewGroup that returns one")
-	case g.f.t.self == nil:
+	case g.f.Task.Self == nil:
 		panic("async: " + op + " of a zero Group: it has no scope; use what NewGroup returns")
 	}
 	return g
@@ -205,36 +206,36 @@ type grouping Group
 
 // open is called when observers were told that g has started. The owner may end meanwhile.
 func (g *grouping) open() {
-	g.s.mu.Lock()
+	g.s.Mu.Lock()
 	g.opening = false
 	closed := g.closing
 	g.closing = false
-	g.s.mu.Unlock()
+	g.s.Mu.Unlock()
 	if closed {
-		g.close()
+		g.Close()
 	}
 }
 
-// close has g end when all that was started in it has. It does that once, and does not wait. No
+// Close has g end when all that was started in it has. It does that once, and does not wait. No
 // goroutine stands behind a group before: the first call starts one, unless there is nothing to
 // wait for.
-func (g *grouping) close() {
+func (g *grouping) Close() {
 	s := &g.s
-	s.mu.Lock()
-	if g.closing || s.ended {
-		s.mu.Unlock()
+	s.Mu.Lock()
+	if g.closing || s.Ended {
+		s.Mu.Unlock()
 		return
 	}
 	g.closing = true
 	if g.opening {
-		s.mu.Unlock()
+		s.Mu.Unlock()
 		return
 	}
 	// A Go comes before, and its task is counted; or after, and finds that s has ended
 	// or is joined.
-	quick := s.live == 0 && s.exits == nil && s.tally == nil
-	s.ended = quick
-	s.mu.Unlock()
+	quick := s.Live == 0 && s.Exits == nil && s.Tally == nil
+	s.Ended = quick
+	s.Mu.Unlock()
 	if quick {
 		g.end()
 	} else {
@@ -244,22 +245,22 @@ func (g *grouping) close() {
 
 // end joins the tasks of g, and settles g. It does not block if g.s has ended.
 func (g *grouping) end() {
-	if exploring {
-		defer starts("group", &g.f.t)()
+	if tree.Exploring {
+		defer tree.Starts("group", &g.f.Task)()
 	}
-	t := &g.f.t
-	var v verdict
-	g.s.finish(byReturn, nil, &v)
-	tellEnd(t, &v, g.s.signal())
-	g.s.mu.Lock()
-	asked := v.echo && g.wasAskedLocked(v.cause)
-	g.s.mu.Unlock()
+	t := &g.f.Task
+	var v tree.Verdict
+	g.s.Finish(tree.ByReturn, nil, &v)
+	tree.TellEnd(t, &v, g.s.Signal())
+	g.s.Mu.Lock()
+	asked := v.Echo && g.wasAskedLocked(v.Cause)
+	g.s.Mu.Unlock()
 	if asked {
-		g.f.mu.Lock()
-		g.f.ownerTold = true
-		g.f.mu.Unlock()
+		g.f.Mu.Lock()
+		g.f.OwnerTold = true
+		g.f.Mu.Unlock()
 	}
-	g.f.settle(&v)
+	g.f.Settle(&v)
 }
 
 // wasAskedLocked reports whether cause, for which g was cancelled, is that of a Cancel
@@ -271,23 +272,23 @@ func (g *grouping) wasAskedLocked(cause error) bool {
 // waitInside returns an ErrAwaitCycle if a wait for g under ctx could never end,
 // because the task of ctx is part of g.
 func (g *Group) waitInside(ctx context.Context) error {
-	me, _ := nearest(ctx)
-	if g.f.settled() {
+	me, _ := tree.Nearest(ctx)
+	if g.f.Settled() {
 		return nil
 	}
-	return g.f.selfCycle(me)
+	return g.f.SelfCycle(me)
 }
 
 // await has g end, and waits until it has, or ctx. A settled group wins. The wait is
 // counted before g may end, so that the owner is not told of what is given here.
 func (g *Group) await(ctx context.Context) error {
-	g.f.wanted.Add(1)
-	(*grouping)(g).close()
-	end, why := g.f.block(ctx, 0, true)
-	if end == waitStopped {
+	g.f.Wanted.Add(1)
+	(*grouping)(g).Close()
+	end, why := g.f.Block(ctx, 0, true)
+	if end == tree.WaitStopped {
 		why = g.stillThere(ctx, why)
 	}
-	if g.f.unwant() { // also if g has settled since: then this call was counted
+	if g.f.Unwant() { // also if g has settled since: then this call was counted
 		return g.outcome()
 	}
 	return why
@@ -296,23 +297,23 @@ func (g *Group) await(ctx context.Context) error {
 // outcome returns how g has ended. A panic is raised here if the owner has not
 // done so, or is going to, and no other waiter has: it is told by raising it once.
 func (g *Group) outcome() error {
-	x, failed := g.f.err.(*unclaimed)
+	x, failed := g.f.Err.(*tree.Unclaimed)
 	if !failed {
-		return g.f.err
+		return g.f.Err
 	}
-	if x.claim() && x.v.panic != nil && g.raised.CompareAndSwap(false, true) {
-		panic(x.v.panic.raise())
+	if x.Claim() && x.Verdict.Panic != nil && g.raised.CompareAndSwap(false, true) {
+		panic(x.Verdict.Panic.Raise())
 	}
-	return x.v.err
+	return x.Verdict.Err
 }
 
 // stillThere returns the error of a wait that ended before g, because of ctx.
 func (g *Group) stillThere(ctx context.Context, why error) error {
-	left := stragglersOf(&g.s)
-	if len(left.left) == 0 { // g is about to end
+	left := tree.StragglersOf(&g.s)
+	if len(left.Left) == 0 { // g is about to end
 		return why
 	}
 	e := stragglerError(left)
 	e.cutShort = context.Cause(ctx)
-	return &ScopeError{Scope: g.f.t.name(), Cause: e.cutShort, Errors: []error{e}, stop: ctx.Err()}
+	return &ScopeError{Scope: g.f.Task.Name(), Cause: e.cutShort, Errors: []error{e}, stop: ctx.Err()}
 }

@@ -1,30 +1,34 @@
 package async
 
 import (
+	"context"
 	"slices"
 	"time"
 
+	"github.com/ambit-go/ambit/internal/bridge"
+
 	"github.com/ambit-go/ambit/async/internal/tally"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file tells the owner of a group, or the root, what has failed in the group, and what
 // the end of the owner has cut off.
 
-func (g *grouping) run()            {}
-func (g *grouping) unrun(*verdict)  {}
-func (g *grouping) fn() any         { return "group" }
-func (g *grouping) future() *future { return &g.f }
+func (g *grouping) Run()                 {}
+func (g *grouping) Unrun(*tree.Verdict)  {}
+func (g *grouping) Func() any            { return "group" }
+func (g *grouping) Future() *tree.Future { return &g.f }
 
-// tellOwner writes to f, which is of the end of g, what the owner is to know: its
+// TellOwner writes to f, which is of the end of g, what the owner is to know: its
 // failures, and the tasks that the owner's end has cut off. Who waits for g is told all.
 // echo: g only repeats why it was cancelled.
-func (g *grouping) tellOwner(echo bool, f *tally.Fact) {
-	g.s.mu.Lock()
-	defer g.s.mu.Unlock()
+func (g *grouping) TellOwner(echo bool, f *tally.Fact) {
+	g.s.Mu.Lock()
+	defer g.s.Mu.Unlock()
 	if f.Class == tally.Echo || !g.cut.dismissed || len(g.cut.tasks) == 0 && !echo {
 		return
 	}
-	g.cut.group = g.f.t.name()
+	g.cut.group = g.f.Task.Name()
 	f.CutOff, f.Texts = true, append(f.Texts, &g.cut)
 	if echo {
 		f.Class, f.Errs = tally.Echo, nil
@@ -34,17 +38,17 @@ func (g *grouping) tellOwner(echo bool, f *tally.Fact) {
 // report tells the root of the failures so far, unless somebody waits for g: then that
 // call is given them.
 func (g *grouping) report() {
-	g.f.mu.Lock()
-	waited := g.f.settled() || g.f.awaitedLocked()
-	g.f.mu.Unlock()
-	g.s.mu.Lock()
-	g.s.alarm = nil
-	if waited || g.s.ended {
-		g.s.mu.Unlock()
+	g.f.Mu.Lock()
+	waited := g.f.Settled() || g.f.AwaitedLocked()
+	g.f.Mu.Unlock()
+	g.s.Mu.Lock()
+	g.s.Alarm = nil
+	if waited || g.s.Ended {
+		g.s.Mu.Unlock()
 		return
 	}
-	sum := g.s.tally.Lost(unawaited).Sum(tally.End{})
-	g.s.mu.Unlock()
+	sum := g.s.Tally.Lost(tree.Unawaited).Sum(tally.End{})
+	g.s.Mu.Unlock()
 	g.reportNew(listOf(&sum), sum.Dropped)
 }
 
@@ -52,21 +56,21 @@ func (g *grouping) report() {
 // given, of which it was not told before. Of those that have been given since nothing is
 // kept.
 func (g *grouping) reportNew(errs []error, dropped int) {
-	g.s.mu.Lock()
+	g.s.Mu.Lock()
 	told := g.reported
 	g.reported = slices.Clone(errs)
-	g.s.mu.Unlock()
+	g.s.Mu.Unlock()
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
-		return slices.ContainsFunc(told, func(told error) bool { return tally.Same(bare(told), bare(err)) })
+		return slices.ContainsFunc(told, func(told error) bool { return tally.Same(tree.Bare(told), tree.Bare(err)) })
 	})
 	if len(errs) > 0 {
-		g.s.home.report(joined(&g.f.t, errs, dropped))
+		g.s.Home.Report(tree.Joined(&g.f.Task, errs, dropped))
 	}
 }
 
-// tellRoot tells the root how g has ended, which nobody was given. f is what an owner
+// TellRoot tells the root how g has ended, which nobody was given. f is what an owner
 // is told of that.
-func (g *grouping) tellRoot(f *tally.Fact) {
+func (g *grouping) TellRoot(f *tally.Fact) {
 	errs, dropped, texts, textsDropped := f.Errs, f.Dropped, f.Texts, f.TextsDropped
 	list, _ := f.Err.(*ScopeError)
 	switch {
@@ -78,34 +82,34 @@ func (g *grouping) tellRoot(f *tally.Fact) {
 	case len(errs) == 0:
 		errs = []error{f.Err}
 	}
-	errs, _ = withPaths(errs)
+	errs, _ = tree.WithPaths(errs)
 	g.reportNew(errs, dropped)
 	if len(texts)+textsDropped > 0 {
-		g.s.home.said((&ScopeError{Scope: g.f.t.name(), Stopped: texts, DroppedStopped: textsDropped}).Error())
+		g.s.Home.Said((&ScopeError{Scope: g.f.Task.Name(), Stopped: texts, DroppedStopped: textsDropped}).Error())
 	}
 }
 
 // listOf returns all that sum tells, the panic first.
 func listOf(sum *tally.Sum) []error {
 	if sum.Panic == nil {
-		errs, _ := withPaths(sum.Errs)
+		errs, _ := tree.WithPaths(sum.Errs)
 		return errs
 	}
-	errs, _ := withPaths(sum.Errs)
+	errs, _ := tree.WithPaths(sum.Errs)
 	return append([]error{sum.Panic}, errs...)
 }
 
-// dismissing notes that the owner of g dismisses it, and nobody has stopped it before.
-func (g *grouping) dismissing() {
-	g.s.mu.Lock()
+// Dismissing notes that the owner of g dismisses it, and nobody has stopped it before.
+func (g *grouping) Dismissing() {
+	g.s.Mu.Lock()
 	g.cut.dismissed = true
-	g.s.mu.Unlock()
+	g.s.Mu.Unlock()
 }
 
-// cutOff notes that task was kept from being done by the dismissal of g.
-func (g *grouping) cutOff(task string) {
-	g.s.mu.Lock()
-	defer g.s.mu.Unlock()
+// CutOff notes that task was kept from being done by the dismissal of g.
+func (g *grouping) CutOff(task string) {
+	g.s.Mu.Lock()
+	defer g.s.Mu.Unlock()
 	if len(g.cut.tasks) < tally.Max {
 		g.cut.tasks = append(g.cut.tasks, task)
 	} else {
@@ -113,12 +117,22 @@ func (g *grouping) cutOff(task string) {
 	}
 }
 
-// failedLocked has the root told, after a time, of the failures so far of g, if g is at
+// FailedLocked has the root told, after a time, of the failures so far of g, if g is at
 // the root: such a group may last as long as the process.
-func (g *grouping) failedLocked() {
+func (g *grouping) FailedLocked() {
 	s := &g.s
-	if s.t.owner.t.kind != kindRoot || s.alarm != nil || s.t == s.home.top {
+	if s.Task.Owner.Task.Kind != tree.KindRoot || s.Alarm != nil || s.Task == s.Home.Top {
 		return
 	}
-	s.alarm = time.AfterFunc(panicPatience, g.report)
+	s.Alarm = time.AfterFunc(tree.PanicPatience, g.report)
+}
+
+func init() { bridge.OpenTop = openTop }
+
+// openTop opens the top of a root. It is called before anything else is done with
+// the root.
+func openTop(ctx context.Context) (context.Context, func(context.Context) error) {
+	g := NewGroup(ctx)
+	g.f.Task.Owner.Home.Top = &g.f.Task
+	return g.Context(), g.Wait
 }

@@ -1,8 +1,12 @@
 package async
 
-import "time"
+import (
+	"time"
 
-// This file is what observers are told. They are told by tellStart, tellEnd and tellPanic in failure.go.
+	"github.com/ambit-go/ambit/async/internal/tree"
+)
+
+// This file is what observers are told. They are told by tree.TellStart, tree.TellEnd and tellPanic in failure.go.
 
 // An Observer is told what happens in a scope; see [Observe]. It is called by
 // the goroutines of the tasks, possibly several at once, with no lock held.
@@ -40,6 +44,6 @@ type Event struct {
 	Cause    error         // EventEnd: why its context was cancelled, if it was
 }
 
-func eventOf(e event) Event {
-	return Event{Kind: EventKind(e.kind), Task: e.task, Duration: e.took, Err: e.err, Cause: e.cause}
+func eventOf(e tree.Event) Event {
+	return Event{Kind: EventKind(e.Kind), Task: e.Task, Duration: e.Took, Err: e.Err, Cause: e.Cause}
 }

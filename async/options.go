@@ -3,17 +3,19 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // A TaskOption changes how one task is run. Later options win over earlier ones.
 type TaskOption interface {
 	WatchOption
-	applyTask(*taskOptions)
+	applyTask(*tree.TaskOptions)
 }
 
 // A ScopeOption changes how a scope is run. Later options win over earlier ones.
 type ScopeOption interface {
-	applyScope(*scopeOptions)
+	applyScope(*tree.ScopeOptions)
 }
 
 // An Option applies to tasks, to scopes, and to work on many items.
@@ -25,36 +27,36 @@ type Option interface {
 
 // start starts t in owner, with ctx, nil if that is the owner's own; false if owner has
 // ended.
-func start(t *task, owner *scope, ctx context.Context, opts []TaskOption) bool {
-	m := moreIn(owner, t, ctx != nil || len(opts) > 0)
+func start(t *tree.Task, owner *tree.Scope, ctx context.Context, opts []TaskOption) bool {
+	m := tree.MoreIn(owner, t, ctx != nil || len(opts) > 0)
 	if len(opts) > 0 {
 		set(m, opts)
 	}
-	return t.start(owner, ctx, m)
+	return t.Start(owner, ctx, m)
 }
 
 // newMore returns what a task needs beside itself that is made for owner, with options.
-func newMore(owner *scope, opts []TaskOption) *more {
-	m := new(more)
-	m.priority = owner.priority
+func newMore(owner *tree.Scope, opts []TaskOption) *tree.More {
+	m := new(tree.More)
+	m.Priority = owner.Priority
 	set(m, opts)
-	m.inherit(owner)
+	m.Inherit(owner)
 	return m
 }
 
-func set(m *more, opts []TaskOption) {
+func set(m *tree.More, opts []TaskOption) {
 	for _, o := range opts {
 		mustNotBeNil(o)
-		o.applyTask(&m.taskOptions)
+		o.applyTask(&m.TaskOptions)
 	}
 }
 
 // newScopeOptions returns the settings that opts make, nil for none.
-func newScopeOptions(opts []ScopeOption) *scopeOptions {
+func newScopeOptions(opts []ScopeOption) *tree.ScopeOptions {
 	if len(opts) == 0 {
 		return nil
 	}
-	o := new(scopeOptions)
+	o := new(tree.ScopeOptions)
 	for _, opt := range opts {
 		mustNotBeNil(opt)
 		opt.applyScope(o)
@@ -62,16 +64,16 @@ func newScopeOptions(opts []ScopeOption) *scopeOptions {
 	return o
 }
 
-type taskOption func(*taskOptions)
+type taskOption func(*tree.TaskOptions)
 
-func (o taskOption) applyTask(t *taskOptions) { o(t) }
-func (o taskOption) applyPoll(p *pollOptions) { p.task = append(p.task, o) }
+func (o taskOption) applyTask(t *tree.TaskOptions) { o(t) }
+func (o taskOption) applyPoll(p *pollOptions)      { p.task = append(p.task, o) }
 
 func (o taskOption) applyWatch(w *watchOptions) { w.task = append(w.task, o) }
 
-type scopeOption func(*scopeOptions)
+type scopeOption func(*tree.ScopeOptions)
 
-func (o scopeOption) applyScope(s *scopeOptions) { o(s) }
+func (o scopeOption) applyScope(s *tree.ScopeOptions) { o(s) }
 
 type bothOption struct {
 	taskOption
@@ -87,8 +89,8 @@ func (o bothOption) applyFork(f *forkOptions) {
 // name of the function, behind the name of the nearest named scope, if any.
 func Name(name string) Option {
 	return bothOption{
-		func(t *taskOptions) { t.name = name },
-		func(s *scopeOptions) { s.name = name },
+		func(t *tree.TaskOptions) { t.Name = name },
+		func(s *tree.ScopeOptions) { s.Name = name },
 	}
 }
 
@@ -97,8 +99,8 @@ func Name(name string) Option {
 // 0, the default, sets no limit; a negative d has already expired.
 func Timeout(d time.Duration) Option {
 	return bothOption{
-		func(t *taskOptions) { t.timeout = d },
-		func(s *scopeOptions) { s.timeout = d },
+		func(t *tree.TaskOptions) { t.Timeout = d },
+		func(s *tree.ScopeOptions) { s.Timeout = d },
 	}
 }
 
@@ -110,8 +112,8 @@ func Timeout(d time.Duration) Option {
 func HookTimeout(d time.Duration) Option {
 	d = max(d, 0)
 	return bothOption{
-		func(t *taskOptions) { t.hookTimeout = d },
-		func(s *scopeOptions) { s.hookTimeout = d },
+		func(t *tree.TaskOptions) { t.HookTimeout = d },
+		func(s *tree.ScopeOptions) { s.HookTimeout = d },
 	}
 }
 
@@ -152,8 +154,8 @@ type ScopeForkOption interface {
 
 type limit int
 
-func (n limit) applyScope(s *scopeOptions) { s.limit = int(n) }
-func (n limit) applyFork(f *forkOptions)   { f.limit = int(n) }
+func (n limit) applyScope(s *tree.ScopeOptions) { s.Limit = int(n) }
+func (n limit) applyFork(f *forkOptions)        { f.limit = int(n) }
 
 // Observe tells o of the start, the end and a panic of everything that runs in
 // the scope: tasks, hooks, scopes inside it and what runs in those; not of the
@@ -163,7 +165,7 @@ func Observe(o Observer) ScopeOption {
 	if f, isFunc := o.(ObserverFunc); o == nil || isFunc && f == nil {
 		panic("async: Observe(nil): leave the option out instead")
 	}
-	return scopeOption(func(s *scopeOptions) { s.observer = func(e event) { o.Observe(eventOf(e)) } })
+	return scopeOption(func(s *tree.ScopeOptions) { s.Observer = func(e tree.Event) { o.Observe(eventOf(e)) } })
 }
 
 // A ForkOption changes how items are worked on. [Name], [Timeout] and
@@ -214,7 +216,7 @@ type watchOptions struct {
 //
 // That priorities are inherited is from Swift's structured concurrency (SE-0304).
 func Priority(n int) TaskOption {
-	return taskOption(func(t *taskOptions) { t.priority = n })
+	return taskOption(func(t *tree.TaskOptions) { t.Priority = n })
 }
 
 // OnDiscard sets what happens to a value that nobody will be given, so that
@@ -240,5 +242,42 @@ func OnDiscard[T any](f func(T)) TaskOption {
 	if f == nil {
 		panic("async: OnDiscard(nil): leave the option out instead")
 	}
-	return taskOption(func(t *taskOptions) { t.discard = f })
+	return taskOption(func(t *tree.TaskOptions) { t.Discard = f })
+}
+
+// On runs a task on ex, or everything that is started in a scope: tasks,
+// contenders, items, and what they start in turn. Bodies of scopes run where
+// they are called, and hooks and watchdogs on goroutines of their own.
+//
+// Starting blocks as long as ex.Execute does, or until the task is cancelled;
+// under a [Limit] it does not block, and a task is handed to ex when it has its
+// slot. Until ex begins with it a task is queued: if it is cancelled by then it
+// settles with the cause and does not run. A task that ex refuses settles with
+// a [*RejectedError]. One that ex drops without a word stays queued until it is
+// cancelled. Nothing runs twice, whatever ex does.
+//
+// A task that waits keeps its place in ex. Work that waits, in the only place
+// of a pool, for work on the same pool can only time out: use a Limit, whose
+// slots are lent, on a pool that is large enough.
+func On(ex Executor) Option {
+	if ex == nil {
+		panic("async: On(nil): leave the option out instead")
+	}
+	return bothOption{
+		func(t *tree.TaskOptions) { t.On = ex },
+		func(s *tree.ScopeOptions) { s.On = ex },
+	}
+}
+
+// An Executor runs a task on some goroutine. Execute may block until it can,
+// and may refuse with an error. If it has a method
+//
+//	TryExecute(task func()) bool
+//
+// too, which does not block, that is asked first. Any pool of goroutines is an
+// Executor with an adapter of a few lines.
+//
+// The name and the shape are those of java.util.concurrent.
+type Executor interface {
+	Execute(task func()) error
 }

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
+
+	"github.com/ambit-go/ambit/async/internal/echo"
 
 	"github.com/ambit-go/ambit/async/internal/crash"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // A PanicError carries a panic from the goroutine it happened on to the one
@@ -34,7 +38,7 @@ type PanicError struct {
 	// which it came; at most 32 errors.
 	Also []error
 
-	record *panicRecord // nil: not made by this package
+	record *tree.Panic // nil: not made by this package
 }
 
 // Error names the task and the value. If the panic was raised by a [Scope], the stack
@@ -43,7 +47,7 @@ func (e *PanicError) Error() string {
 	switch {
 	case e == nil:
 		return nilText(e)
-	case e.record != nil && e.record.raised:
+	case e.record != nil && e.record.Raised:
 		return e.fullText()
 	default:
 		return e.line()
@@ -72,7 +76,7 @@ func (e *PanicError) fullText() string {
 	text := fmt.Sprintf("%s\n\n%s", e.line(), e.Stack)
 	dropped := 0
 	if e.record != nil {
-		dropped = e.record.dropped
+		dropped = e.record.Dropped
 	}
 	if len(e.Also) == 0 && dropped == 0 {
 		return text
@@ -96,7 +100,7 @@ func (e *PanicError) Unwrap() error {
 // Is reports whether target stands for the same panic: as its cause, or as what a
 // scope has raised.
 func (e *PanicError) Is(target error) bool {
-	return e != nil && e.record != nil && e.record.is(target)
+	return e != nil && e.record != nil && e.record.SameAs(target)
 }
 
 // valueText returns the text of the value, which users make.
@@ -105,4 +109,87 @@ func (e *PanicError) valueText() string {
 		return "itself"
 	}
 	return crash.Text(e.Value)
+}
+
+// prefix is what the text of an error of what is called name begins with.
+func prefix(name string) string {
+	if name == "" {
+		return "async: "
+	}
+	return "async: " + name + ": "
+}
+
+// within returns the text of err as part of the text of an error of what is
+// called name: neither the package nor that name is said again, and its lines
+// after the first are indented.
+func within(name string, err error) string {
+	return withoutName(name, crash.Text(err))
+}
+
+// withoutName is within for a text.
+func withoutName(name, text string) string {
+	text = strings.TrimPrefix(text, prefix(name))
+	if rest, ours := strings.CutPrefix(text, prefix("")); ours {
+		text = strings.TrimPrefix(rest, name+"/") // a task of name without a name of its own
+		what, rest, _ := strings.Cut(text, ": ")
+		for _, of := range []string{" of ", " in "} { // a hook of it, or a panic in it
+			if short, its := strings.CutSuffix(what, of+name); its {
+				text = short + ": " + rest
+			}
+		}
+	}
+	return indented(text)
+}
+
+// indented indents all lines of text but the first.
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n\t")
+}
+
+// list returns texts one a line, and how many more there were.
+func list(texts []string, more int) string {
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "\n\t")
+}
+
+// nilText is the text of an error of ours that is nil: as of a function that
+// declares its result as one of our types, and returns nil.
+func nilText(err error) string {
+	return prefix("") + "a nil " + strings.Replace(fmt.Sprintf("%T", err), "async.", "", 1)
+}
+
+// rounded returns d with three digits that count, so that what is short is not
+// shown as nothing, and what is long not to the nanosecond.
+func rounded(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 || d/unit <= -1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}
+
+// counted returns "1 task", "2 tasks" and so on.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprint(n, " ", what, "s")
+}
+
+// mustNotBeNil panics if option is nil.
+func mustNotBeNil(option any) {
+	if option == nil {
+		panic(crash.Misuse("an option is nil: leave it out instead"))
+	}
+}
+
+// briefly is within without the stack of a panic.
+func briefly(name string, err error) string {
+	list, isList := err.(interface{ saysMore() bool })
+	if p, _ := echo.As[*PanicError](err); p != nil && !(isList && list.saysMore()) {
+		return withoutName(name, p.line())
+	}
+	return within(name, err)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ambit-go/ambit/async/internal/crash"
 	"github.com/ambit-go/ambit/async/internal/echo"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file is about doing something again and again: polls and repetitions.
@@ -196,19 +197,19 @@ func collectPoll(opts []PollOption) (all pollOptions) {
 // start starts the task of the poll, which goes by the name of what.
 func (p *poll[T]) start(ctx context.Context, what any) *Future[T] {
 	n := &named[T]{what: what}
-	n.init(kindFuture, p.run)
+	n.init(tree.KindFuture, p.run)
 	return n.startIn(ctx, p.o.task)
 }
 
 // run is the handler of the poll's task.
 func (p *poll[T]) run(ctx context.Context) (value T, err error) {
-	p.due = clock()
+	p.due = tree.Clock()
 	if p.o.late {
 		_ = Sleep(ctx, p.wait(nil))
 	}
 	for {
 		if why := ctx.Err(); why != nil {
-			return value, p.noAnswer(ctx, doneError(why, context.Cause(ctx)))
+			return value, p.noAnswer(ctx, tree.DoneError(why, context.Cause(ctx)))
 		}
 		v, done, err := p.probe(ctx)
 		p.seen.Attempts++
@@ -256,8 +257,8 @@ func isAgain(err error, again **againError) (is bool) {
 
 // stoppedFor returns why ctx is done if that is all that err, of a probe, says; else nil.
 func stoppedFor(ctx context.Context, err error) error {
-	if sg := stopOf(ctx); sg != nil && isEcho(err, sg) {
-		return sg.asError()
+	if sg := tree.StopOf(ctx); sg != nil && tree.IsEcho(err, sg) {
+		return sg.AsError()
 	}
 	return nil
 }
@@ -265,15 +266,15 @@ func stoppedFor(ctx context.Context, err error) error {
 // noAnswer returns the outcome of a poll that has ended without an answer, for
 // why if that is not nil.
 func (p *poll[T]) noAnswer(ctx context.Context, why error) error {
-	t, _ := nearest(ctx)
-	p.seen.task, p.seen.why = t.name(), why
+	t, _ := tree.Nearest(ctx)
+	p.seen.task, p.seen.why = t.Name(), why
 	return &p.seen
 }
 
 // wait returns how long to sleep before the next probe.
 func (p *poll[T]) wait(again *againError) time.Duration {
 	d := max(p.interval(p.seen.Attempts), minInterval)
-	now := clock()
+	now := tree.Clock()
 	earliest := now
 	if again != nil && again.timed {
 		earliest = later(now, max(again.wait, minInterval))

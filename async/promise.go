@@ -2,6 +2,8 @@ package async
 
 import (
 	"context"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // A Promise is the side of a future from which it is settled. The first call
@@ -28,15 +30,15 @@ type Promise[T any] struct{ f *Future[T] }
 // [Restart], [Heartbeat], [On] and [Priority], which say how a handler runs.
 func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Promise[T]) {
 	f := new(job[T])
-	f.init(kindPromise, nil)
+	f.init(tree.KindPromise, nil)
 	mustPromise(f.checkDiscard(opts))
-	t, own := nearest(ctx)
+	t, own := tree.Nearest(ctx)
 	if own {
 		ctx = nil
 	}
-	owner := ownerOf(t)
-	if !f.f.promise(owner, ctx, newMore(owner, opts)) {
-		f.f.settleUnowned(lateStart(t, f.f.t.naming().in(nil)))
+	owner := tree.OwnerOf(t)
+	if !f.f.Promise(owner, ctx, newMore(owner, opts)) {
+		f.f.SettleUnowned(tree.LateStart(t, f.f.Task.Naming().In(nil)))
 	}
 	return f.public(), &Promise[T]{f.public()}
 }
@@ -46,14 +48,14 @@ func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Pr
 // of [OnDiscard].
 func (p *Promise[T]) Resolve(value T) bool {
 	f := (*job[T])(p.made("Resolve"))
-	if !f.f.take() {
-		f.discard(value)
+	if !f.f.Take() {
+		f.Discard(value)
 		return false
 	}
 	f.value = value
-	var v verdict
+	var v tree.Verdict
 	f.offer(&v)
-	f.f.settlePromise(&v)
+	f.f.SettlePromise(&v)
 	return true
 }
 
@@ -63,7 +65,7 @@ func (p *Promise[T]) Reject(err error) bool {
 	if err == nil {
 		panic("async: Reject(nil): a promise is rejected with an error or resolved with a value")
 	}
-	return p.made("Reject").f.reject(err)
+	return p.made("Reject").f.Reject(err)
 }
 
 // made returns the future of p. It panics if there is none, because op was
@@ -76,13 +78,13 @@ func (p *Promise[T]) made(op string) *Future[T] {
 }
 
 // mustPromise panics if o has what says how a handler runs.
-func mustPromise(o *taskOptions) {
+func mustPromise(o *tree.TaskOptions) {
 	for _, of := range [...]struct {
 		name  string
 		given bool
 	}{
-		{"Restart", o.added().restart != nil}, {"Heartbeat", o.added().heart != nil},
-		{"On", o.on != nil}, {"Priority", o.priority != 0},
+		{"Restart", o.Added().Restart != nil}, {"Heartbeat", o.Added().Heart != nil},
+		{"On", o.On != nil}, {"Priority", o.Priority != 0},
 	} {
 		if of.given {
 			panic("async: NewPromise with " + of.name + ": nothing runs for a promise")
@@ -90,4 +92,4 @@ func mustPromise(o *taskOptions) {
 	}
 }
 
-func (f *job[T]) abandon() { f.f.abandon() }
+func (f *job[T]) Abandon() { f.f.Abandon() }

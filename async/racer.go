@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file is about choosing among several tasks. The rules that all these
@@ -224,8 +226,8 @@ func Discarding[T any](f func(T), tasks ...func(context.Context) (T, error)) []f
 			panic("async: Discarding of a nil task: leave it out instead")
 		}
 		wrapped[i] = func(ctx context.Context) (T, error) {
-			if t, _ := nearest(ctx); t != nil {
-				if k, ok := t.self.(*contender[T]); ok {
+			if t, _ := tree.Nearest(ctx); t != nil {
+				if k, ok := t.Self.(*contender[T]); ok {
 					k.discard = f
 				}
 			}

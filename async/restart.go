@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/echo"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file is the option that has a task started again when it has failed, and the error of
@@ -81,8 +82,8 @@ func Restart(p RestartPolicy) TaskOption {
 // restart is the option. It is never changed, so any number of tasks may share it.
 type restart struct{ RestartPolicy }
 
-func (p *restart) applyTask(t *taskOptions) {
-	t.hang().restart = &restarter{RestartPolicy: p.RestartPolicy}
+func (p *restart) applyTask(t *tree.TaskOptions) {
+	t.Hang().Restart = &restarter{RestartPolicy: p.RestartPolicy}
 }
 
 func (p *restart) applyPoll(o *pollOptions) { o.restart = true }

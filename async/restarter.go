@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file starts tasks again that have failed.
@@ -15,15 +16,15 @@ import (
 
 // restartable is a task that may be started with Restart.
 type restartable interface {
-	work
-	givesNothing() bool
-	// runOnce calls the handler for the run t.
-	runOnce(t *task) error
+	tree.Work
+	GivesNothing() bool
+	// RunOnce calls the handler for the run t.
+	RunOnce(t *tree.Task) error
 	// drop is called when a run has failed. valid: the handler has returned a value, which
 	// is nobody's.
-	drop(valid bool)
-	// endRuns ends the task as if its handler had ended so.
-	endRuns(exit exitKind, err error, valid bool)
+	Drop(valid bool)
+	// EndRuns ends the task as if its handler had ended so.
+	EndRuns(exit tree.ExitKind, err error, valid bool)
 }
 
 // A restarter runs a task with Restart: it stands before what stands around a task. One
@@ -32,8 +33,8 @@ type restartable interface {
 type restarter struct {
 	RestartPolicy
 	restartable
-	t    *task
-	each taskOptions // what is said of each run
+	t    *tree.Task
+	each tree.TaskOptions // what is said of each run
 
 	failures int             // since the last run that was healthy
 	recent   []time.Duration // when, on our clock, those were that count for Attempts; the last one last
@@ -41,26 +42,26 @@ type restarter struct {
 	pause    time.Duration   // until the next run
 
 	over  bool // there is no other run; what follows says how the task ends
-	exit  exitKind
+	exit  tree.ExitKind
 	err   error
 	valid bool // the handler of the last run has returned a value
 }
 
-// standBefore has r run t, whose options are those of m.
-func (r *restarter) standBefore(t *task, m *more) {
-	r.t, r.restartable, t.self = t, t.self.(restartable), r
-	r.each = taskOptions{onAbort: m.onAbort, onCancel: m.onCancel, hookTimeout: m.hookTimeout}
-	if h := m.added().heart; h != nil {
-		r.each.hang().heart, m.hung.heart = h, nil
+// StandBefore has r run t, whose options are those of m.
+func (r *restarter) StandBefore(t *tree.Task, m *tree.More) {
+	r.t, r.restartable, t.Self = t, t.Self.(restartable), r
+	r.each = tree.TaskOptions{OnAbort: m.OnAbort, OnCancel: m.OnCancel, HookTimeout: m.HookTimeout}
+	if h := m.Added().Heart; h != nil {
+		r.each.Hang().Heart, m.Hung.Heart = h, nil
 	}
-	m.onAbort, m.onCancel = nil, nil
+	m.OnAbort, m.OnCancel = nil, nil
 }
 
-// run is the body of the goroutine of the task, or of one after it.
-func (r *restarter) run() {
+// Run is the body of the goroutine of the task, or of one after it.
+func (r *restarter) Run() {
 	defer r.leave() // also on Goexit
-	if r.t.state.Load() == stateQueued {
-		r.t.enter()
+	if r.t.State.Load() == tree.StateQueued {
+		r.t.Enter()
 	}
 	for !r.over {
 		r.once()
@@ -76,16 +77,16 @@ func (r *restarter) leave() {
 		return
 	}
 	defer func() {
-		if r.t.state.Load() != stateDone { // see task.rescue
-			r.t.endUnrun()
-			r.unrun(&verdict{err: ErrGoexit, goexit: true})
+		if r.t.State.Load() != tree.StateDone { // see Task.Rescue
+			r.t.EndUnrun()
+			r.Unrun(&tree.Verdict{Err: ErrGoexit, Goexit: true})
 		}
 	}()
-	r.endRuns(r.exit, r.err, r.valid)
+	r.EndRuns(r.exit, r.err, r.valid)
 }
 
-// rescue has nothing to do: leave has done it.
-func (r *restarter) rescue(*verdict) {}
+// Rescue has nothing to do: leave has done it.
+func (r *restarter) Rescue(*tree.Verdict) {}
 
 // wait waits until it is time for the next run, or the task is stopped.
 func (r *restarter) wait() {
@@ -93,68 +94,68 @@ func (r *restarter) wait() {
 		return
 	}
 	_ = Sleep(r.t, r.pause)
-	if sg := r.t.stopped(); sg != nil {
-		r.settle(byReturn, r.restartError(sg.asError(), r.last))
+	if sg := r.t.Stopped(); sg != nil {
+		r.settle(tree.ByReturn, r.restartError(sg.AsError(), r.last))
 	}
 }
 
 // once calls the handler, and joins what that has started. It does not come back if the
 // handler calls Goexit.
 func (r *restarter) once() {
-	s := newBody(r.t.scope(), nil, &scopeOptions{name: r.t.name(), hookTimeout: r.each.hookTimeout}, false)
-	s.t.kind = kindRun
-	s.t.more.onAbort, s.t.more.onCancel = r.each.onAbort, r.each.onCancel
-	if h := r.each.added().heart; h != nil {
-		s.t.more.hang().heart = h.again()
+	s := tree.NewBody(r.t.Scope(), nil, &tree.ScopeOptions{Name: r.t.Name(), HookTimeout: r.each.HookTimeout}, false)
+	s.Task.Kind = tree.KindRun
+	s.Task.More.OnAbort, s.Task.More.OnCancel = r.each.OnAbort, r.each.OnCancel
+	if h := r.each.Added().Heart; h != nil {
+		s.Task.More.Hang().Heart = h.Again()
 	}
-	enroll(s) // what it stands in ends only after it
-	tellStart(s.t)
-	n := bodyRun{s: s}
-	began := clock()
-	defer func() { r.judge(&n, clock()-began) }() // also on Goexit
+	tree.Enroll(s) // what it stands in ends only after it
+	tree.TellStart(s.Task)
+	n := tree.Body{Scope: s}
+	began := tree.Clock()
+	defer func() { r.judge(&n, tree.Clock()-began) }() // also on Goexit
 	r.call(&n)
-	nilPanic(&n.exit)
+	tree.NilPanic(&n.Exit)
 }
 
 // call calls the handler. A panic is recovered here; Goexit is not.
-func (r *restarter) call(n *bodyRun) {
-	defer func() { caught(n.s.t, recover(), &n.exit, &n.err) }()
-	if h := n.s.t.more.added().heart; h != nil {
-		h.start(n.s)
+func (r *restarter) call(n *tree.Body) {
+	defer func() { tree.Caught(n.Scope.Task, recover(), &n.Exit, &n.Err) }()
+	if h := n.Scope.Task.More.Added().Heart; h != nil {
+		h.Start(n.Scope)
 	}
-	n.err = r.runOnce(n.s.t)
-	n.exit = byReturn
+	n.Err = r.RunOnce(n.Scope.Task)
+	n.Exit = tree.ByReturn
 }
 
 // judge ends the run n, whose handler took so long, and decides whether there is
 // another one.
-func (r *restarter) judge(n *bodyRun, took time.Duration) {
-	valid := n.exit == byReturn && n.err == nil
-	if n.exit == byGoexit {
-		n.err = ErrGoexit
+func (r *restarter) judge(n *tree.Body, took time.Duration) {
+	valid := n.Exit == tree.ByReturn && n.Err == nil
+	if n.Exit == tree.ByGoexit {
+		n.Err = ErrGoexit
 	}
 	judged := false
 	defer func() {
 		if !judged { // a method of a user's error has called Goexit
-			n.rescue()
-			r.settle(byGoexit, ErrGoexit)
+			n.Rescue()
+			r.settle(tree.ByGoexit, ErrGoexit)
 		}
 	}()
-	var v verdict
-	n.s.finish(n.exit, n.err, &v)
-	own := r.t.stopped()
-	if sg := n.s.signal(); v.err == nil && own == nil && sg != nil && missedBeat(n, sg) {
-		v = verdict{err: sg.asError(), cause: sg.cause}
+	var v tree.Verdict
+	n.Scope.Finish(n.Exit, n.Err, &v)
+	own := r.t.Stopped()
+	if sg := n.Scope.Signal(); v.Err == nil && own == nil && sg != nil && missedBeat(n, sg) {
+		v = tree.Verdict{Err: sg.AsError(), Cause: sg.Cause}
 	}
-	n.leave(&v)
+	n.Leave(&v)
 	r.valid = valid
 	switch {
-	case v.err == nil:
-		r.settle(byReturn, nil)
+	case v.Err == nil:
+		r.settle(tree.ByReturn, nil)
 	case own != nil:
-		r.stop(own, n.exit, &v)
-	case r.retry(v.err, took):
-		r.drop(valid)
+		r.stop(own, n.Exit, &v)
+	case r.retry(v.Err, took):
+		r.Drop(valid)
 		r.valid = false
 		r.plan()
 	default:
@@ -166,9 +167,9 @@ func (r *restarter) judge(n *bodyRun, took time.Duration) {
 // missedBeat reports that the run, which was cancelled with sg, was so by its own
 // Heartbeat. Then it has failed, even if the handler has returned nil, as a loop does
 // that ends when its ctx does.
-func missedBeat(r *bodyRun, sg *stopError) bool {
-	_, missed := sg.cause.(*WatchdogError)
-	return missed && r.s.t.more.added().heart != nil
+func missedBeat(r *tree.Body, sg *tree.StopError) bool {
+	_, missed := sg.Cause.(*WatchdogError)
+	return missed && r.Scope.Task.More.Added().Heart != nil
 }
 
 // retry counts a failure, of a run whose handler took so long, and reports whether there
@@ -185,7 +186,7 @@ func (r *restarter) retry(err error, took time.Duration) bool {
 	if r.Within < 0 {
 		return true
 	}
-	now, old := clock(), 0
+	now, old := tree.Clock(), 0
 	for old < len(r.recent) && between(r.recent[old], now) > r.Within {
 		old++
 	}
@@ -198,61 +199,61 @@ func (r *restarter) retry(err error, took time.Duration) bool {
 // or calls Goexit that ends the task, with the failure beside it.
 func (r *restarter) plan() {
 	var d time.Duration
-	bad := guard("interval of "+r.t.name(), func() { d = r.Interval(r.failures) })
+	bad := tree.Guard("interval of "+r.t.Name(), func() { d = r.Interval(r.failures) })
 	r.pause = max(d, minInterval)
 	switch bad.(type) {
 	case nil:
 	case *PanicError:
 		r.recordBeside(r.last)
-		r.settle(byPanic, bad)
+		r.settle(tree.ByPanic, bad)
 	default:
 		r.recordBeside(r.last)
-		r.settle(byReturn, bad)
+		r.settle(tree.ByReturn, bad)
 	}
 }
 
 // settle says how the task ends.
-func (r *restarter) settle(exit exitKind, err error) { r.over, r.exit, r.err = true, exit, err }
+func (r *restarter) settle(exit tree.ExitKind, err error) { r.over, r.exit, r.err = true, exit, err }
 
 // recordBeside has err told beside the outcome of the task.
 func (r *restarter) recordBeside(err error) {
-	r.t.scope().record(&tally.Fact{Err: err, GoesOn: true})
+	r.t.Scope().Record(&tally.Fact{Err: err, GoesOn: true})
 }
 
 // stop makes v, the outcome of a run, that of the task, which was stopped with sg. exit
 // is how the handler has ended.
-func (r *restarter) stop(sg *stopError, exit exitKind, v *verdict) {
-	err := v.err
-	if e := v.listed(); e != nil && tally.Same(e.cause, sg.cause) && e.isOne() {
-		err = e.errs[0] // the task says the cause itself
+func (r *restarter) stop(sg *tree.StopError, exit tree.ExitKind, v *tree.Verdict) {
+	err := v.Err
+	if e := v.Listed(); e != nil && tally.Same(e.Cause, sg.Cause) && e.IsOne() {
+		err = e.Errs[0] // the task says the cause itself
 	}
 	switch {
-	case v.panic != nil:
-		r.settle(byPanic, v.panic.asError())
-	case exit == byGoexit && tally.Same(err, ErrGoexit):
-		r.settle(byGoexit, err)
-	case v.echo && tally.Same(v.cause, sg.cause) && r.failures > 0:
-		r.settle(byReturn, r.restartError(v.err, r.last))
+	case v.Panic != nil:
+		r.settle(tree.ByPanic, v.Panic.AsError())
+	case exit == tree.ByGoexit && tally.Same(err, ErrGoexit):
+		r.settle(tree.ByGoexit, err)
+	case v.Echo && tally.Same(v.Cause, sg.Cause) && r.failures > 0:
+		r.settle(tree.ByReturn, r.restartError(v.Err, r.last))
 	default:
-		r.settle(byReturn, err)
+		r.settle(tree.ByReturn, err)
 	}
 }
 
 // giveUp makes v, which says how the last run has failed, the outcome of the task.
-func (r *restarter) giveUp(v *verdict) {
-	f, bare := v.err.(*finalError)
-	switch final := isFinal(v.err); {
-	case v.panic != nil:
+func (r *restarter) giveUp(v *tree.Verdict) {
+	f, bare := v.Err.(*finalError)
+	switch final := isFinal(v.Err); {
+	case v.Panic != nil:
 		if !final {
 			r.recordBeside(r.restartError(nil, nil))
 		}
-		r.settle(byPanic, v.panic.asError())
+		r.settle(tree.ByPanic, v.Panic.AsError())
 	case bare:
-		r.settle(byReturn, f.err)
+		r.settle(tree.ByReturn, f.err)
 	case final:
-		r.settle(byReturn, v.err)
+		r.settle(tree.ByReturn, v.Err)
 	default:
-		r.settle(byReturn, r.restartError(nil, v.err))
+		r.settle(tree.ByReturn, r.restartError(nil, v.Err))
 	}
 }
 
@@ -261,53 +262,53 @@ func (r *restarter) giveUp(v *verdict) {
 func (r *restarter) restartError(why, last error) error {
 	return &RestartError{
 		Failures: r.failures, Err: last,
-		task: r.t.name(), within: r.Within, recent: len(r.recent), why: why,
+		task: r.t.Name(), within: r.Within, recent: len(r.recent), why: why,
 	}
 }
 
 // startAnew goes on with the task after Goexit, when it is time for the next run: on
 // this goroutine, or on one of the executor.
 func (r *restarter) startAnew() {
-	if exploring {
-		defer starts("restart", r)()
+	if tree.Exploring {
+		defer tree.Starts("restart", r)()
 	}
 	r.wait()
-	if r.over || r.t.more.delivery == nil {
-		r.t.main() // which settles the task if it is over
+	if r.over || r.t.More.Delivery == nil {
+		r.t.Main() // which settles the task if it is over
 		return
 	}
-	r.submit(r.t.more.delivery.ex)
+	r.submit(r.t.More.Delivery.Executor)
 }
 
 // submit gives the task to ex. Of three that may come first one decides: ex, by running
 // the task or by refusing it, and a cancellation.
 func (r *restarter) submit(ex Executor) {
-	d := &delivery{ex: ex}
+	d := &tree.Delivery{Executor: ex}
 	end := func(err error) bool {
-		first := d.decide()
+		first := d.Decide()
 		if first {
-			r.settle(byReturn, err)
-			r.t.main()
+			r.settle(tree.ByReturn, err)
+			r.t.Main()
 		}
 		return first
 	}
-	unwatch := context.AfterFunc(r.t, func() { end(r.restartError(r.t.stopped().asError(), r.last)) })
+	unwatch := context.AfterFunc(r.t, func() { end(r.restartError(r.t.Stopped().AsError(), r.last)) })
 	var refused error
-	bad := guard("executor of "+r.t.name(), func() {
+	bad := tree.Guard("executor of "+r.t.Name(), func() {
 		refused = ex.Execute(func() {
-			if d.decide() {
+			if d.Decide() {
 				unwatch()
-				r.t.main()
+				r.t.Main()
 			}
 		})
 	})
 	if bad != nil {
 		refused = bad
 	}
-	if refused == nil || end(&RejectedError{Task: r.t.name(), Err: refused}) {
+	if refused == nil || end(&RejectedError{Task: r.t.Name(), Err: refused}) {
 		return
 	}
 	if p, panicked := bad.(*PanicError); panicked {
-		panic(misusedExecutor(r.t, p.Value))
+		panic(tree.MisusedExecutor(r.t, p.Value))
 	}
 }

@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"reflect"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file makes calls again that fail, on the goroutine of the caller.
@@ -35,18 +37,18 @@ func Retry[T any](
 		panic("async: Retry with a nil function: pass what is to be called")
 	}
 	mustHaveInterval("Retry", interval)
-	_, _ = nearest(ctx) // panics if there is no ctx
-	p, o := &poll[T]{interval: interval, o: collectPoll(opts)}, new(scopeOptions)
+	_, _ = tree.Nearest(ctx) // panics if there is no ctx
+	p, o := &poll[T]{interval: interval, o: collectPoll(opts)}, new(tree.ScopeOptions)
 	p.mustRetry(o)
-	if p.seen.task = o.name; o.name == "" {
-		p.seen.task = funcName(reflect.ValueOf(f).Pointer())
+	if p.seen.task = o.Name; o.Name == "" {
+		p.seen.task = tree.FuncName(reflect.ValueOf(f).Pointer())
 	}
 	var value T
 	var err error
 	r := func(ctx context.Context) error { value, err = p.retry(ctx, f); return err }
-	if o.name == "" && o.timeout == 0 && o.hookTimeout == 0 && o.stops == nil {
+	if o.Name == "" && o.Timeout == 0 && o.HookTimeout == 0 && o.Stops == nil {
 		_ = r(ctx)
-	} else if late := runBody(ctx, r, o, false); err == nil {
+	} else if late := tree.RunBody(ctx, r, o, false); err == nil {
 		err = late // its ctx has ended, and r was not called; or an observer has panicked
 	}
 	return value, err
@@ -54,13 +56,13 @@ func Retry[T any](
 
 // retry calls f until there is an answer.
 func (p *poll[T]) retry(ctx context.Context, f func(context.Context) (T, error)) (none T, err error) {
-	p.due = clock()
+	p.due = tree.Clock()
 	if p.o.late {
 		_ = Sleep(ctx, p.wait(nil))
 	}
 	for {
-		if sg := stopOf(ctx); sg != nil {
-			return none, p.stoppedBy(sg.asError())
+		if sg := tree.StopOf(ctx); sg != nil {
+			return none, p.stoppedBy(sg.AsError())
 		}
 		value, err := scoped(ctx, f)
 		p.seen.Attempts++
@@ -73,11 +75,11 @@ func (p *poll[T]) retry(ctx context.Context, f func(context.Context) (T, error))
 			}
 			return none, err
 		}
-		if sg := stopOf(ctx); sg != nil && isEcho(err, sg) {
-			if sg.said(err) != nil { // else err is no news of f
+		if sg := tree.StopOf(ctx); sg != nil && tree.IsEcho(err, sg) {
+			if sg.Said(err) != nil { // else err is no news of f
 				p.seen.Err = err
 			}
-			return none, p.stoppedBy(sg.asError())
+			return none, p.stoppedBy(sg.AsError())
 		}
 		again := p.remember(none, err)
 		if p.seen.Attempts == p.o.attempts {
@@ -104,8 +106,8 @@ func (p *poll[T]) stoppedBy(why error) error {
 
 // mustRetry panics if an option does not apply to Retry, and writes those that are of a
 // scope to s.
-func (p *poll[T]) mustRetry(s *scopeOptions) {
-	var t taskOptions
+func (p *poll[T]) mustRetry(s *tree.ScopeOptions) {
+	var t tree.TaskOptions
 	for _, o := range p.o.task {
 		o.applyTask(&t)
 	}
@@ -114,14 +116,14 @@ func (p *poll[T]) mustRetry(s *scopeOptions) {
 		given bool
 	}{
 		{"Tolerate", p.o.tolerate != 0}, {"FixedRate", p.o.fixed}, {"Restart", p.o.restart},
-		{"Grace", t.grace != 0}, {"OnAbort", t.onAbort != nil}, {"OnDiscard", t.discard != nil},
-		{"Daemon", t.daemon}, {"Leader", t.leader}, {"Heartbeat", t.added().heart != nil},
-		{"On", t.on != nil}, {"Priority", t.priority != 0},
+		{"Grace", t.Grace != 0}, {"OnAbort", t.OnAbort != nil}, {"OnDiscard", t.Discard != nil},
+		{"Daemon", t.Daemon}, {"Leader", t.Leader}, {"Heartbeat", t.Added().Heart != nil},
+		{"On", t.On != nil}, {"Priority", t.Priority != 0},
 	} {
 		if o.given {
 			panic("async: Retry with " + o.name + ": it runs on the goroutine of the caller and takes" +
 				" Name, Timeout, HookTimeout, StopOn, StopWith, Attempts and AfterInterval")
 		}
 	}
-	s.name, s.timeout, s.hookTimeout, s.stops = t.name, t.timeout, t.hookTimeout, t.added().stops
+	s.Name, s.Timeout, s.HookTimeout, s.Stops = t.Name, t.Timeout, t.HookTimeout, t.Added().Stops
 }

@@ -1,5 +1,7 @@
 package async
 
+import "github.com/ambit-go/ambit/async/internal/tree"
+
 // This file is the rules by which choices are decided.
 
 // firstSettled is the rule of Race.
@@ -15,7 +17,7 @@ type firstGood[T any] struct{}
 
 func (firstGood[T]) judge(c *choice[T, T], k *contender[T]) bool {
 	switch {
-	case k.v.err == nil:
+	case k.v.Err == nil:
 		c.value, k.chosen = k.value, true
 	case c.settled == c.total():
 		c.v = c.failures(nil)
@@ -30,8 +32,8 @@ type winner[T any] struct{ wins func(Result[T]) bool }
 
 func (r winner[T]) judge(c *choice[T, T], k *contender[T]) bool {
 	won := false
-	if bad := guard("predicate of Until", func() { won = r.wins(k.result()) }); bad != nil {
-		c.v = asVerdict(bad)
+	if bad := tree.Guard("predicate of Until", func() { won = r.wins(k.result()) }); bad != nil {
+		c.v = tree.AsVerdict(bad)
 		return true
 	}
 	switch {
@@ -40,7 +42,7 @@ func (r winner[T]) judge(c *choice[T, T], k *contender[T]) bool {
 	case c.settled < len(c.all):
 		return false
 	case c.good == len(c.all):
-		c.v.err = ErrNoWinner
+		c.v.Err = ErrNoWinner
 	default:
 		c.v = c.failures(nil)
 	}
@@ -69,7 +71,7 @@ func (allGood[T]) needsAll() {}
 
 func (allGood[T]) judge(c *choice[T, []T], k *contender[T]) bool {
 	switch {
-	case k.v.err != nil:
+	case k.v.Err != nil:
 		c.v, k.chosen = k.v, true
 	case c.good == len(c.all):
 		c.value = c.values()
@@ -95,7 +97,7 @@ func (allSettled[T]) judge(c *choice[T, []Result[T]], _ *contender[T]) bool {
 	}
 	if c.good < len(c.all) {
 		c.v = c.failures(nil)
-		c.v.partial = true
+		c.v.Partial = true
 	}
 	return true
 }
@@ -104,7 +106,7 @@ func (allSettled[T]) judge(c *choice[T, []Result[T]], _ *contender[T]) bool {
 func (c *choice[T, R]) values() []T {
 	values := make([]T, 0, c.good)
 	for i := range c.all {
-		if k := &c.all[i]; k.judged && k.v.err == nil {
+		if k := &c.all[i]; k.judged && k.v.Err == nil {
 			k.chosen = true
 			values = append(values, k.value)
 		}
@@ -114,31 +116,31 @@ func (c *choice[T, R]) values() []T {
 
 // result returns the outcome of k.
 func (k *contender[T]) result() Result[T] {
-	return Result[T]{Index: k.index, Value: k.value, Err: k.v.err}
+	return Result[T]{Index: k.index, Value: k.value, Err: k.v.Err}
 }
 
 // failures returns the outcome of a choice in which too many have failed: the
 // cancellation if there was one, then why (nil: nothing to add), then their
 // errors.
-func (c *choice[T, R]) failures(why error) verdict {
+func (c *choice[T, R]) failures(why error) tree.Verdict {
 	var errs []error
-	var echo *verdict
-	var p *panicRecord
+	var echo *tree.Verdict
+	var p *tree.Panic
 	goexit := false
 	for i := range c.all {
 		k := &c.all[i]
-		if !k.judged || k.v.err == nil {
+		if !k.judged || k.v.Err == nil {
 			continue
 		}
 		k.chosen = true
-		goexit = goexit || k.v.goexit
+		goexit = goexit || k.v.Goexit
 		switch {
-		case k.v.echo:
+		case k.v.Echo:
 			echo = &k.v
-		case k.v.panic != nil && p == nil:
-			p = k.v.panic
+		case k.v.Panic != nil && p == nil:
+			p = k.v.Panic
 		default:
-			errs = append(errs, k.v.err)
+			errs = append(errs, k.v.Err)
 		}
 	}
 	if echo != nil && len(errs) == 0 && p == nil {
@@ -148,10 +150,10 @@ func (c *choice[T, R]) failures(why error) verdict {
 		errs = append([]error{why}, errs...)
 	}
 	if echo != nil {
-		errs = append([]error{echo.err}, errs...)
+		errs = append([]error{echo.Err}, errs...)
 	}
 	if p != nil {
-		errs = append([]error{p.asError()}, errs...)
+		errs = append([]error{p.AsError()}, errs...)
 	}
-	return verdict{err: joined(&c.f.t, errs, 0), panic: p, goexit: goexit}
+	return tree.Verdict{Err: tree.Joined(&c.f.Task, errs, 0), Panic: p, Goexit: goexit}
 }

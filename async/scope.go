@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // Scope runs body and returns when body and everything started in it have
@@ -45,7 +47,7 @@ func Scope(ctx context.Context, body func(ctx context.Context) error, opts ...Sc
 	if body == nil {
 		panic("async: Scope with a nil body: pass what is to be called")
 	}
-	return runBody(ctx, body, newScopeOptions(opts), false)
+	return tree.RunBody(ctx, body, newScopeOptions(opts), false)
 }
 
 // Shield runs f on the calling goroutine with the values of ctx but not its
@@ -63,5 +65,5 @@ func Shield(ctx context.Context, d time.Duration, f func(ctx context.Context) er
 	if d == 0 {
 		d = -1 // no time at all, not no limit
 	}
-	return runBody(ctx, f, &scopeOptions{timeout: d}, true)
+	return tree.RunBody(ctx, f, &tree.ScopeOptions{Timeout: d}, true)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ambit-go/ambit/async/internal/tally"
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // A ScopeError says how a scope or task has ended when that is more than one
@@ -146,5 +147,5 @@ func (e Ending) String() string {
 // EndingOf says the same of an error that [Scope] has returned, but for a scope without
 // errors that was cancelled and returned nil: that has ended well.
 func EndingOf(outcome error) Ending {
-	return Ending(howEnded(outcome))
+	return Ending(tree.HowEnded(outcome))
 }

@@ -3,6 +3,8 @@ package async
 import (
 	"context"
 	"iter"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file is about doing the same to every item of a sequence, which may be
@@ -42,7 +44,7 @@ func ForEach[A any](
 	o := newForkOptions(opts)
 	return Scope(ctx, func(ctx context.Context) error {
 		work := func(ctx context.Context, a A) (struct{}, error) { return struct{}{}, f(ctx, a) }
-		newStream(ctx.(*task).scope(), o, f, work, inNone).forEach(items)
+		newStream(ctx.(*tree.Task).Scope(), o, f, work, inNone).forEach(items)
 		return nil
 	}, o.scope...)
 }

@@ -1,6 +1,10 @@
 package async
 
-import "context"
+import (
+	"context"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
+)
 
 // This file stops tasks and scopes when a channel is closed or another context is done.
 
@@ -33,7 +37,7 @@ func StopOn(ch <-chan struct{}, cause error) Option {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	return stopBy(closing{ch, canceled(cause)})
+	return stopBy(closing{ch, tree.Canceled(cause)})
 }
 
 // StopWith cancels a task or scope when other is done, with the cause of other, for work
@@ -59,14 +63,14 @@ func StopWith(other context.Context) Option {
 
 func stopBy(source stopSource) Option {
 	return bothOption{
-		func(t *taskOptions) { t.hang().stops = newStopper(source, t.added().stops) },
-		func(s *scopeOptions) { s.stops = newStopper(source, s.stops) },
+		func(t *tree.TaskOptions) { t.Hang().Stops = newStopper(source, t.Added().Stops) },
+		func(s *tree.ScopeOptions) { s.Stops = newStopper(source, s.Stops) },
 	}
 }
 
 // A stopSource says once that something is to stop, and why.
 type stopSource interface {
-	stop() *stopError // nil: not yet
+	stop() *tree.StopError // nil: not yet
 	// whenStopped calls f, on a goroutine of its own, when stop says why, or at once if
 	// it does already. The function returned is as that of context.AfterFunc: when it
 	// returns true, no goroutine is left and f was not, and is not, called.
@@ -76,11 +80,11 @@ type stopSource interface {
 // ending is the source of StopWith.
 type ending struct{ other context.Context }
 
-func (e ending) stop() *stopError {
+func (e ending) stop() *tree.StopError {
 	if e.other.Err() == nil {
 		return nil
 	}
-	return canceled(context.Cause(e.other))
+	return tree.Canceled(context.Cause(e.other))
 }
 
 func (e ending) whenStopped(f func()) func() bool { return context.AfterFunc(e.other, f) }
@@ -88,10 +92,10 @@ func (e ending) whenStopped(f func()) func() bool { return context.AfterFunc(e.o
 // closing is the source of StopOn.
 type closing struct {
 	ch <-chan struct{}
-	sg *stopError
+	sg *tree.StopError
 }
 
-func (c closing) stop() *stopError {
+func (c closing) stop() *tree.StopError {
 	for {
 		select {
 		case _, open := <-c.ch:
@@ -135,36 +139,36 @@ type stopper struct {
 	source stopSource
 	next   *stopper // another of the same task; nil: none
 
-	unwatch func() bool   // nil: nothing is watched. Guarded by the mu of the task's scope until that has ended
-	done    chan struct{} // closed by the goroutine that cancels the task, last
-	fired   atomicBool    // that goroutine cancels the task, or has done so
+	unwatch func() bool     // nil: nothing is watched. Guarded by the mu of the task's scope until that has ended
+	done    chan struct{}   // closed by the goroutine that cancels the task, last
+	fired   tree.AtomicBool // that goroutine cancels the task, or has done so
 }
 
-func newStopper(source stopSource, others stops) *stopper {
+func newStopper(source stopSource, others tree.Stops) *stopper {
 	next, _ := others.(*stopper)
 	return &stopper{source: source, next: next, done: make(chan struct{})}
 }
 
-// watch starts w, and those that follow, unless one of them says that t is stopped
+// Watch starts w, and those that follow, unless one of them says that t is stopped
 // already.
 //
 // Somebody else may cancel t meanwhile, and t may end by that if t queues. Whoever ends t
 // marks the inner scope as ended under the lock under which unwatch is set: the end sees
 // what is watched, or we see that the scope has ended.
-func (w *stopper) watch(t *task) {
-	s := t.scope()
+func (w *stopper) Watch(t *tree.Task) {
+	s := t.Scope()
 	for each := w; each != nil; each = each.next {
 		if sg := each.source.stop(); sg != nil {
-			s.cancel(sg)
+			s.Cancel(sg)
 			return
 		}
 		unwatch := each.source.whenStopped(func() { each.fire(s) }) // asks contexts of users: not under the lock
-		s.mu.Lock()
-		ended := s.ended
+		s.Mu.Lock()
+		ended := s.Ended
 		if !ended {
 			each.unwatch = unwatch
 		}
-		s.mu.Unlock()
+		s.Mu.Unlock()
 		if ended {
 			each.join(unwatch)
 			return
@@ -173,19 +177,19 @@ func (w *stopper) watch(t *task) {
 }
 
 // fire cancels s, on the goroutine that the source has started.
-func (w *stopper) fire(s *scope) {
-	if exploring {
-		defer starts("stop", w)()
+func (w *stopper) fire(s *tree.Scope) {
+	if tree.Exploring {
+		defer tree.Starts("stop", w)()
 	}
 	defer close(w.done)
 	w.fired.Store(true)
-	s.cancel(w.source.stop())
+	s.Cancel(w.source.stop())
 }
 
-// end ends w, and those that follow, and joins their goroutines. One that has cancelled
+// End ends w, and those that follow, and joins their goroutines. One that has cancelled
 // the task may be the caller's, if that settles a task that has no handler or has not
 // begun: onItsOwn says that this may be.
-func (w *stopper) end(onItsOwn bool) {
+func (w *stopper) End(onItsOwn bool) {
 	for ; w != nil; w = w.next {
 		if w.unwatch != nil && !(onItsOwn && w.fired.Load()) {
 			w.join(w.unwatch)

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"runtime"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file is the engine of sequence.go: a stream as a whole, and what becomes
@@ -18,17 +20,17 @@ import (
 
 // A stream is one call of ForEach, Map or AsCompleted.
 type stream[A, B any] struct {
-	s        *scope
+	s        *tree.Scope
 	crew     crew[*entry[A, B]]
 	work     func(context.Context, A) (B, error)
 	limit    int // how many items may be unfinished or untaken; 0: any number
 	failFast bool
 	order    order
-	drop     func(v *verdict) // what is done with an outcome that nobody takes
-	patience patience         // of the caller
-	parked   *waiter          // the caller's, used again and again
+	drop     func(v *tree.Verdict) // what is done with an outcome that nobody takes
+	patience patience              // of the caller
+	parked   *tree.Waiter          // the caller's, used again and again
 
-	mu     mutex // guards what follows; taken before scope.mu
+	mu     tree.Mutex // guards what follows; taken before Scope.Mu
 	supply supply[A, B]
 	pulled int // how many items there were so far
 	// open is how many are unfinished or untaken. With a limit it is never above
@@ -44,7 +46,7 @@ type stream[A, B any] struct {
 	failed   bool // an item has, and that is to stop the rest
 	// caller is the waiter of the caller while it waits for want. It is taken by the
 	// one goroutine that is to notify it.
-	caller *waiter
+	caller *tree.Waiter
 	want   want
 }
 
@@ -60,12 +62,12 @@ const (
 // newStream returns a stream whose items are tasks of s. work is done on each; fn is
 // the user's function, by whose name they go.
 func newStream[A, B any](
-	s *scope, o *forkOptions, fn any, work func(context.Context, A) (B, error), in order,
+	s *tree.Scope, o *forkOptions, fn any, work func(context.Context, A) (B, error), in order,
 ) *stream[A, B] {
 	m := &stream[A, B]{s: s, work: work, limit: o.limit, failFast: o.failFast, order: in}
 	m.crew.s, m.crew.fn, m.crew.opts, m.crew.nothing = s, fn, o.worker, isNothing[B]()
 	m.crew.do, m.crew.next, m.crew.more, m.crew.unrun = m.do, m.next, m.more, m.unrun
-	m.crew.tell = func(e *entry[A, B], v *verdict) { m.tell(nil, e, v) }
+	m.crew.tell = func(e *entry[A, B], v *tree.Verdict) { m.tell(nil, e, v) }
 	m.drop = m.raise
 	if in == inNone {
 		m.dropping, m.drop = true, m.failScope
@@ -78,7 +80,7 @@ func newStream[A, B any](
 func (m *stream[A, B]) forEach(items iter.Seq[A]) {
 	defer m.close()
 	if m.pull(items, func() bool { m.wait(wantRoom); return true }) != nil {
-		recordSkipped(m.s) // there may be more
+		tree.RecordSkipped(m.s) // there may be more
 	}
 	m.wait(wantEmpty)
 }
@@ -89,22 +91,22 @@ func iterate[A, B any](
 	ctx context.Context, items iter.Seq[A], o *forkOptions, fn any,
 	work func(context.Context, A) (B, error), in order, yield func(Result[B]) bool,
 ) {
-	s, err := openBody(ctx, newScopeOptions(o.scope), false)
+	s, err := tree.OpenBody(ctx, newScopeOptions(o.scope), false)
 	if err != nil {
 		yield(Result[B]{Err: err})
 		return
 	}
-	tellStart(s.t)
+	tree.TellStart(s.Task)
 	m := newStream(s, o, fn, work, in)
-	r := bodyRun{s: s, exit: byReturn}
+	r := tree.Body{Scope: s, Exit: tree.ByReturn}
 	defer func() { // also on Goexit, which goes on
 		var err error
-		if r.end(&err); err != nil && (s.signal() == nil || listsErrors(err)) {
-			s.home.report(err) // of an observer: the loop has no place for it
+		if r.End(&err); err != nil && (s.Signal() == nil || listsErrors(err)) {
+			s.Home.Report(err) // of an observer: the loop has no place for it
 		}
 	}()
 	if err := m.run(&r, items, yield); err != nil {
-		r.exit, r.err = byPanic, err
+		r.Exit, r.Err = tree.ByPanic, err
 	}
 }
 
@@ -112,27 +114,27 @@ func iterate[A, B any](
 // may be left in any way. So all is joined in a deferred call, before the range
 // statement ends.
 //
-// A panic of the loop goes on as it was, as that of a body does, see bodyRun.call:
+// A panic of the loop goes on as it was, as that of a body does, see Body.call:
 // nobody can see which of it and a panic of an item came first, so the item's comes
 // second. An error is a panic(nil) of old: from Goexit run does not come back.
-func (m *stream[A, B]) run(r *bodyRun, items iter.Seq[A], yield func(Result[B]) bool) (err error) {
+func (m *stream[A, B]) run(r *tree.Body, items iter.Seq[A], yield func(Result[B]) bool) (err error) {
 	through, came := false, false
 	defer func() {
 		value := recover()
 		switch {
 		case value != nil:
-			p := trap(m.s.t, value)
-			r.exit, r.err = byPanic, p
-			m.s.recordOutcome(&verdict{err: p, panic: words.PanicIn(p)}, true)
+			p := tree.Trap(m.s.Task, value)
+			r.Exit, r.Err = tree.ByPanic, p
+			m.s.RecordOutcome(&tree.Verdict{Err: p, Panic: tree.Words.PanicIn(p)}, true)
 		case !came:
-			err = trap(m.s.t, nil)
+			err = tree.Trap(m.s.Task, nil)
 		}
 		if !through {
 			m.leave()
 		}
 		m.close()
 		if value != nil {
-			r.raise(value)
+			r.Raise(value)
 		}
 	}()
 	through = m.loop(items, yield)
@@ -153,7 +155,7 @@ func (m *stream[A, B]) leave() {
 	m.mu.Lock()
 	m.dropping = true
 	m.supply.waiting = ring[*entry[A, B]]{}
-	var dropped []*verdict
+	var dropped []*tree.Verdict
 	// What has ended is dropped here, what has not by endLocked: it sees dropping,
 	// which is set under the same lock.
 	for m.untaken.n > 0 {
@@ -162,7 +164,7 @@ func (m *stream[A, B]) leave() {
 		}
 	}
 	m.mu.Unlock()
-	m.s.cancel(canceled(ErrDecided))
+	m.s.Cancel(tree.Canceled(ErrDecided))
 	for _, v := range dropped {
 		m.drop(v)
 	}
@@ -170,18 +172,18 @@ func (m *stream[A, B]) leave() {
 
 // raise deals with an outcome after the loop was left: an error is dropped, a panic
 // or Goexit never is.
-func (m *stream[A, B]) raise(v *verdict) {
+func (m *stream[A, B]) raise(v *tree.Verdict) {
 	switch {
-	case v.panic != nil:
-		m.s.recordOutcome(v, false)
-	case v.mustRaise():
-		m.s.home.report(v.err)
+	case v.Panic != nil:
+		m.s.RecordOutcome(v, false)
+	case v.MustRaise():
+		m.s.Home.Report(v.Err)
 	}
 }
 
 // failScope deals with an outcome in ForEach: errors are the scope's.
-func (m *stream[A, B]) failScope(v *verdict) {
-	m.s.recordOutcome(v, v.panic == nil && !m.failFast)
+func (m *stream[A, B]) failScope(v *tree.Verdict) {
+	m.s.RecordOutcome(v, v.Panic == nil && !m.failFast)
 }
 
 // A patience says whether a goroutine that has nothing to do yields before it
@@ -214,9 +216,9 @@ func (p *patience) yield() {
 		runtime.Gosched()
 		return
 	}
-	start := clock()
+	start := tree.Clock()
 	runtime.Gosched()
-	if p.hits < patienceHits || clock()-start > patienceLimit {
+	if p.hits < patienceHits || tree.Clock()-start > patienceLimit {
 		p.parked = patienceOff
 	}
 	p.tries, p.hits = 0, 0

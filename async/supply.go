@@ -1,6 +1,10 @@
 package async
 
-import "context"
+import (
+	"context"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
+)
 
 // This file is how the items of a stream come to its workers. The caller puts
 // what it pulls into a queue, and workers take items from there themselves. Most
@@ -29,7 +33,7 @@ type taker[A, B any] = worker[*entry[A, B]]
 type entry[A, B any] struct {
 	item   A
 	result Result[B]
-	v      verdict // if it has failed
+	v      tree.Verdict // if it has failed
 	ended  bool
 }
 
@@ -54,7 +58,7 @@ func (m *stream[A, B]) push(a A) (wanted bool) {
 	if m.order == inOrder {
 		m.untaken.push(e)
 	}
-	if m.s.on != nil {
+	if m.s.On != nil {
 		m.mu.Unlock()
 		m.crew.startWith(new(taker[A, B]), e)
 		return true
@@ -105,20 +109,20 @@ func (m *stream[A, B]) wake(w *taker[A, B]) {
 	case w.crew == nil:
 		m.crew.start(w)
 	default:
-		w.w.release()
+		w.w.Release()
 	}
 }
 
 // next is told how w's item has ended and gives it another, for which it waits;
 // false if no more will come.
-func (m *stream[A, B]) next(w *taker[A, B], v *verdict) (e *entry[A, B], ok bool) {
-	if m.s.on != nil {
+func (m *stream[A, B]) next(w *taker[A, B], v *tree.Verdict) (e *entry[A, B], ok bool) {
+	if m.s.On != nil {
 		if v != nil {
 			m.tell(nil, w.item, v)
 		}
 		return m.crew.takeBack()
 	}
-	if v != nil && v.err != nil {
+	if v != nil && v.Err != nil {
 		m.tell(w, w.item, v)
 		v = nil
 	}
@@ -137,14 +141,14 @@ func (m *stream[A, B]) next(w *taker[A, B], v *verdict) (e *entry[A, B], ok bool
 		m.mu.Unlock()
 		m.wake(search)
 		if caller != nil {
-			caller.release()
+			caller.Release()
 		}
 		switch {
 		case e != nil:
 			return e, true
 		case closed:
 			return nil, false
-		case !again && m.s.limit == nil && w.patience.willing():
+		case !again && m.s.Limit == nil && w.patience.willing():
 			w.patience.yield()
 			m.mu.Lock()
 			w.patience.helped(m.supply.waiting.n > 0)
@@ -183,18 +187,18 @@ func (m *stream[A, B]) foundLocked(w *taker[A, B]) {
 // meanwhile.
 func (m *stream[A, B]) parkIdle(w *taker[A, B]) {
 	if w.w == nil {
-		w.w = newWaiter()
+		w.w = tree.NewWaiter()
 	}
 	m.mu.Lock()
 	if m.supply.waiting.n > 0 || m.supply.closed {
 		m.mu.Unlock()
 		return
 	}
-	w.t.lendSlot(w.w)
+	w.t.LendSlot(w.w)
 	m.foundLocked(w)
 	m.supply.idle = append(m.supply.idle, w)
 	m.mu.Unlock()
-	w.w.park()
+	w.w.Park()
 }
 
 // more has no items for new workers: they look for them.
@@ -202,20 +206,20 @@ func (m *stream[A, B]) more() (e *entry[A, B], ok bool) { return nil, false }
 
 // refuse ends the items that nobody has come for if the call is cancelled.
 func (m *stream[A, B]) refuse() {
-	if sg := m.s.sig.Load(); sg != nil {
-		m.endWaiting(&verdict{err: sg.asError(), echo: true, cause: sg.cause})
+	if sg := m.s.Why.Load(); sg != nil {
+		m.endWaiting(&tree.Verdict{Err: sg.AsError(), Echo: true, Cause: sg.Cause})
 	}
 }
 
 // unrun is told of a searcher that never ran, which is cancelled.
-func (m *stream[A, B]) unrun(v *verdict) {
+func (m *stream[A, B]) unrun(v *tree.Verdict) {
 	m.mu.Lock()
 	m.supply.searching--
 	m.mu.Unlock()
 	m.endWaiting(v)
 }
 
-func (m *stream[A, B]) endWaiting(v *verdict) {
+func (m *stream[A, B]) endWaiting(v *tree.Verdict) {
 	m.mu.Lock()
 	unbegun := m.supply.waiting
 	m.supply.waiting = ring[*entry[A, B]]{}
@@ -229,8 +233,8 @@ func (m *stream[A, B]) endWaiting(v *verdict) {
 // A failure that stops the rest cancels them before the item makes room: the
 // caller that finds room finds the cancellation too, and pulls no more. The caller
 // is told last, when what follows from it can be seen.
-func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *verdict) {
-	dropped := v.err != nil && m.fail(v)
+func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *tree.Verdict) {
+	dropped := v.Err != nil && m.fail(v)
 	m.mu.Lock()
 	drop := m.endLocked(e, v) && !dropped
 	if w != nil {
@@ -244,14 +248,14 @@ func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *verdict) {
 	caller := m.callLocked()
 	m.mu.Unlock()
 	if caller != nil {
-		caller.release()
+		caller.Release()
 	}
 }
 
 // fail deals with the failure of an item: it cancels the rest if it is the first
 // that is to. It reports whether the outcome was dropped, as nobody takes it.
-func (m *stream[A, B]) fail(v *verdict) (dropped bool) {
-	echo := repeatsStop(m.s, v) // asks contexts, so not under the lock
+func (m *stream[A, B]) fail(v *tree.Verdict) (dropped bool) {
+	echo := tree.RepeatsStop(m.s, v) // asks contexts, so not under the lock
 	m.mu.Lock()
 	dropped = m.dropping
 	first := m.failFast && !m.failed && !echo
@@ -261,16 +265,16 @@ func (m *stream[A, B]) fail(v *verdict) (dropped bool) {
 		m.drop(v)
 	}
 	if first {
-		m.s.cancel(canceled(v.err))
+		m.s.Cancel(tree.Canceled(v.Err))
 	}
 	return dropped
 }
 
 // endLocked records how an item ended. It reports whether that is a failure to drop.
-func (m *stream[A, B]) endLocked(e *entry[A, B], v *verdict) (drop bool) {
+func (m *stream[A, B]) endLocked(e *entry[A, B], v *tree.Verdict) (drop bool) {
 	e.ended = true
-	if v.err != nil {
-		e.v, e.result.Err = *v, v.err
+	if v.Err != nil {
+		e.v, e.result.Err = *v, v.Err
 	}
 	switch {
 	case m.dropping:
@@ -278,7 +282,7 @@ func (m *stream[A, B]) endLocked(e *entry[A, B], v *verdict) (drop bool) {
 	case m.order == asEnded:
 		m.untaken.push(e)
 	}
-	return m.dropping && v.err != nil
+	return m.dropping && v.Err != nil
 }
 
 // close sends idle workers home. Items that wait, if the sequence was left by a
@@ -291,7 +295,7 @@ func (m *stream[A, B]) close() {
 	m.supply.idle = nil
 	m.mu.Unlock()
 	for _, w := range idle {
-		w.w.slot = nil // it needs none to end
-		w.w.release()
+		w.w.Slot = nil // it needs none to end
+		w.w.Release()
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
 // This file is about work that is watched while it runs: from outside by Watch, and by signs
@@ -39,8 +41,8 @@ func Watch[T any](
 	}
 	dog := watchdog{interval, check, o.tolerate}
 	n := &named[T]{what: handler}
-	n.init(kindFuture, func(ctx context.Context) (T, error) {
-		dog.watch(n.f.t.scope())
+	n.init(tree.KindFuture, func(ctx context.Context) (T, error) {
+		dog.watch(n.f.Task.Scope())
 		return handler(ctx)
 	})
 	return n.startIn(ctx, o.task)
@@ -54,18 +56,18 @@ type watchdog struct {
 }
 
 // watch starts the dog as a daemon of s, outside every limit.
-func (d *watchdog) watch(s *scope) {
-	g := &goTask{handler: func(ctx context.Context) error { d.run(ctx, s); return nil }}
-	g.t.self, g.t.kind, g.t.owner = g, kindGo, s
-	g.t.equip(&more{}, nil)
-	g.t.more.name = "watchdog of " + s.t.name()
-	g.t.more.daemon = true
-	s.add(&g.t) // it cannot have ended: this is its handler
-	go g.t.main()
+func (d *watchdog) watch(s *tree.Scope) {
+	g := &tree.GoTask{Handler: func(ctx context.Context) error { d.run(ctx, s); return nil }}
+	g.Task.Self, g.Task.Kind, g.Task.Owner = g, tree.KindGo, s
+	g.Task.Equip(&tree.More{}, nil)
+	g.Task.More.Name = "watchdog of " + s.Task.Name()
+	g.Task.More.Daemon = true
+	s.Add(&g.Task) // it cannot have ended: this is its handler
+	go g.Task.Main()
 }
 
 // run is the goroutine of the dog.
-func (d *watchdog) run(ctx context.Context, s *scope) {
+func (d *watchdog) run(ctx context.Context, s *tree.Scope) {
 	for made, failed := 0, 0; ; made++ {
 		if Sleep(ctx, max(d.interval(made), minInterval)) != nil {
 			return
@@ -79,7 +81,7 @@ func (d *watchdog) run(ctx context.Context, s *scope) {
 		case failed < d.tolerate:
 			failed++
 		default:
-			s.cancel(canceled(&WatchdogError{Task: s.t.name(), Err: err}))
+			s.Cancel(tree.Canceled(&WatchdogError{Task: s.Task.Name(), Err: err}))
 			return
 		}
 	}
@@ -96,20 +98,20 @@ func Heartbeat(d time.Duration) TaskOption {
 	if d <= 0 {
 		panic("async: Heartbeat(d): d must be positive")
 	}
-	return taskOption(func(t *taskOptions) { t.hang().heart = &heart{every: d} })
+	return taskOption(func(t *tree.TaskOptions) { t.Hang().Heart = &heart{every: d} })
 }
 
 // Beat says that the work of ctx gets on. It counts for the task of ctx and
 // for all that this is part of. Without a [Heartbeat] it does nothing. It does
 // not block.
 func Beat(ctx context.Context) {
-	t, _ := nearest(ctx)
-	for ; t != nil; t = t.owner.task() {
-		if t.more == nil {
+	t, _ := tree.Nearest(ctx)
+	for ; t != nil; t = t.Owner.TaskOrNil() {
+		if t.More == nil {
 			continue
 		}
-		if h, beats := t.more.added().heart.(*heart); beats {
-			h.last.Store(int64(clock()))
+		if h, beats := t.More.Added().Heart.(*heart); beats {
+			h.last.Store(int64(tree.Clock()))
 		}
 	}
 }
@@ -117,32 +119,32 @@ func Beat(ctx context.Context) {
 // A heart remembers the last beat of a task. The timer is not set at every
 // beat; when it fires it looks when the next beat is due.
 type heart struct {
-	every time.Duration // a beat is expected
-	last  atomicInt64   // on our clock
+	every time.Duration    // a beat is expected
+	last  tree.AtomicInt64 // on our clock
 	timer *time.Timer
 }
 
-func (h *heart) again() pulse { return &heart{every: h.every} }
+func (h *heart) Again() tree.Pulse { return &heart{every: h.every} }
 
-// start begins to listen for beats of the task of s.
-func (h *heart) start(s *scope) {
-	h.last.Store(int64(clock()))
-	s.mu.Lock()
+// Start begins to listen for beats of the task of s.
+func (h *heart) Start(s *tree.Scope) {
+	h.last.Store(int64(tree.Clock()))
+	s.Mu.Lock()
 	h.timer = time.AfterFunc(h.every, func() { h.listen(s) })
-	s.timers = append(s.timers, h.timer)
-	s.mu.Unlock()
+	s.Timers = append(s.Timers, h.timer)
+	s.Mu.Unlock()
 }
 
 // listen is called when a beat of s may be missing.
-func (h *heart) listen(s *scope) {
-	left := h.every - (clock() - time.Duration(h.last.Load()))
-	s.mu.Lock()
-	over := s.ended || s.sig.Load() != nil || s.t.state.Load() != stateRunning
+func (h *heart) listen(s *tree.Scope) {
+	left := h.every - (tree.Clock() - time.Duration(h.last.Load()))
+	s.Mu.Lock()
+	over := s.Ended || s.Why.Load() != nil || s.Task.State.Load() != tree.StateRunning
 	if !over && left > 0 {
 		h.timer.Reset(left)
 	}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if !over && left <= 0 {
-		s.cancel(canceled(&WatchdogError{Task: s.t.name(), Err: fmt.Errorf("%w for %v", ErrNoBeat, h.every)}))
+		s.Cancel(tree.Canceled(&WatchdogError{Task: s.Task.Name(), Err: fmt.Errorf("%w for %v", ErrNoBeat, h.every)}))
 	}
 }

@@ -1,5 +1,7 @@
 package async
 
+import "github.com/ambit-go/ambit/async/internal/tree"
+
 // This file is the engine of what works on many items: workers, each a task
 // that does one item after another. An item has a worker's context to itself
 // while it runs. If nothing of that is left, the worker goes on with the next
@@ -8,20 +10,20 @@ package async
 // items cost neither a goroutine nor an allocation each, and yet what an item
 // starts ends with it.
 
-func (w *worker[E]) fn() any         { return w.crew.fn }
-func (w *worker[E]) future() *future { return nil }
+func (w *worker[E]) Func() any            { return w.crew.fn }
+func (w *worker[E]) Future() *tree.Future { return nil }
 
-// givesNothing reports that there is nothing in the values of items, as in ForEach.
-func (w *worker[E]) givesNothing() bool { return w.crew.nothing }
+// GivesNothing reports that there is nothing in the values of items, as in ForEach.
+func (w *worker[E]) GivesNothing() bool { return w.crew.nothing }
 
-// run is the body of the worker's goroutine.
-func (w *worker[E]) run() {
+// Run is the body of the worker's goroutine.
+func (w *worker[E]) Run() {
 	w.turn()
 	if w.inherits {
 		return // to the loop below, of the first worker on this goroutine
 	}
 	for h := w.takeHeir(); h != nil; h = h.takeHeir() {
-		h.t.main()
+		h.t.Main()
 	}
 }
 
@@ -37,9 +39,9 @@ func (w *worker[E]) turn() {
 	if !w.busy && !w.accept(w.crew.next(w, nil)) {
 		return
 	}
-	w.t.enter()
+	w.t.Enter()
 	for !w.items() {
-		nilPanic(&w.t.exit)
+		tree.NilPanic(&w.t.Exit)
 		if !untouched(&w.t) || !w.proceed() {
 			return
 		}
@@ -50,20 +52,20 @@ func (w *worker[E]) turn() {
 // that panics is recovered and reported as false: a defer for many items costs
 // less than one for each.
 func (w *worker[E]) items() (over bool) {
-	defer func() { caught(&w.t, recover(), &w.t.exit, &w.err) }()
+	defer func() { tree.Caught(&w.t, recover(), &w.t.Exit, &w.err) }()
 	many := w.crew.doMany
-	if w.t.more != nil {
+	if w.t.More != nil {
 		many = nil
 	}
 	for {
-		w.t.exit = byGoexit
+		w.t.Exit = tree.ByGoexit
 		if many == nil {
 			w.err = w.crew.do(&w.t, w.item)
 		} else if many(w) {
 			w.busy = false
 			return true
 		}
-		w.t.exit = byReturn
+		w.t.Exit = tree.ByReturn
 		if !untouched(&w.t) || !w.proceed() {
 			return true
 		}
@@ -74,15 +76,15 @@ func (w *worker[E]) items() (over bool) {
 // is none.
 func (w *worker[E]) proceed() bool {
 	t := &w.t
-	w.v = verdict{}
-	w.v.leaf(t, w.err, nil)
-	if t.owner.observers != nil { // not observed: that gives up the slot, which the next item needs
-		tellObservers(t.owner, endEvent(t, &w.v, nil))
+	w.v = tree.Verdict{}
+	w.v.Leaf(t, w.err, nil)
+	if t.Owner.Observers != nil { // not observed: that gives up the slot, which the next item needs
+		tree.TellObservers(t.Owner, tree.EndEvent(t, &w.v, nil))
 	}
 	if !w.accept(w.crew.next(w, &w.v)) {
 		return false
 	}
-	tellStart(t)
+	tree.TellStart(t)
 	return true
 }
 
@@ -97,11 +99,11 @@ func (w *worker[E]) accept(item E, ok bool) bool {
 // need the place of an executor that the goroutine has.
 func (w *worker[E]) finish() {
 	t, c := &w.t, w.crew
-	defer t.rescue()
+	defer t.Rescue()
 	switch {
 	case !w.busy:
 		w.quit()
-	case t.exit != byGoexit && c.s.limit == nil:
+	case t.Exit != tree.ByGoexit && c.s.Limit == nil:
 		w.heir = c.adopt()
 		if leftRunning(t) {
 			w.handed = true
@@ -109,7 +111,7 @@ func (w *worker[E]) finish() {
 		} else {
 			w.conclude(false)
 		}
-	case c.s.on != nil:
+	case c.s.On != nil:
 		w.handed = true
 		go w.concludeBeside(true)
 	default:
@@ -120,18 +122,18 @@ func (w *worker[E]) finish() {
 // quit ends a worker that has no item.
 func (w *worker[E]) quit() {
 	t := &w.t
-	t.exit = byReturn
-	var v verdict
-	if t.end(nil, &v); v.err != nil { // of a bare goroutine with the context of an item that has ended
-		t.owner.childFailed(t, &v)
+	t.Exit = tree.ByReturn
+	var v tree.Verdict
+	if t.End(nil, &v); v.Err != nil { // of a bare goroutine with the context of an item that has ended
+		t.Owner.ChildFailed(t, &v)
 	}
 	w.leave()
 }
 
 // concludeBeside is conclude as the body of a goroutine.
 func (w *worker[E]) concludeBeside(succeeded bool) {
-	if exploring {
-		defer starts("conclude", &w.t)()
+	if tree.Exploring {
+		defer tree.Starts("conclude", &w.t)()
 	}
 	w.conclude(succeeded)
 }
@@ -144,9 +146,9 @@ func (w *worker[E]) conclude(succeeded bool) {
 		c.succeed()
 		succeeded = false
 	}
-	w.v = verdict{}
-	sg := t.end(w.err, &w.v)
-	tellEnd(t, &w.v, sg)
+	w.v = tree.Verdict{}
+	sg := t.End(w.err, &w.v)
+	tree.TellEnd(t, &w.v, sg)
 	c.tell(w.item, &w.v)
 	if succeeded {
 		c.succeed()
@@ -158,18 +160,18 @@ func (w *worker[E]) conclude(succeeded bool) {
 // the slot is given up, so that it gets the slot.
 func (w *worker[E]) leave() {
 	t, c := &w.t, w.crew
-	t.move(stateDone)
-	t.owner.leave(t)
+	t.Move(tree.StateDone)
+	t.Owner.Leave(t)
 	c.workerLeft()
-	t.retire()
+	t.Retire()
 }
 
-// rescue ends a worker whose goroutine has ended as the outcome of its item was made.
-func (w *worker[E]) rescue(v *verdict) {
+// Rescue ends a worker whose goroutine has ended as the outcome of its item was made.
+func (w *worker[E]) Rescue(v *tree.Verdict) {
 	if w.handed {
 		return
 	}
-	w.t.endUnrun()
+	w.t.EndUnrun()
 	if w.busy {
 		w.crew.tell(w.item, v)
 	}
@@ -178,15 +180,15 @@ func (w *worker[E]) rescue(v *verdict) {
 	w.crew.mu.Unlock()
 	if h := w.takeHeir(); h != nil {
 		h.inherits = false
-		go h.t.main()
+		go h.t.Main()
 	}
 	w.leave()
 }
 
-// unrun ends a worker that never ran. If it was refused, its item is left to
+// Unrun ends a worker that never ran. If it was refused, its item is left to
 // those that were not; if there are none the item is refused, and another
 // worker tries the rest.
-func (w *worker[E]) unrun(v *verdict) {
+func (w *worker[E]) Unrun(v *tree.Verdict) {
 	defer w.leave()
 	c := w.crew
 	if !w.busy {
@@ -195,13 +197,13 @@ func (w *worker[E]) unrun(v *verdict) {
 	}
 	c.mu.Lock()
 	c.seeking--
-	if !v.echo && c.seeking > 0 {
+	if !v.Echo && c.seeking > 0 {
 		c.back = append(c.back, w.item)
 		c.mu.Unlock()
 		return
 	}
 	var back []E
-	if c.seeking == 0 && v.echo {
+	if c.seeking == 0 && v.Echo {
 		back, c.back = c.back, nil
 	} else if c.seeking == 0 {
 		c.seeking++ // for the worker that tries the rest
@@ -211,11 +213,11 @@ func (w *worker[E]) unrun(v *verdict) {
 	for _, item := range back {
 		c.tell(item, v)
 	}
-	if !v.echo {
+	if !v.Echo {
 		c.live.Add(1)
 		go func() { // not here: it may be refused, too
-			if exploring {
-				defer starts("succeed", c)()
+			if tree.Exploring {
+				defer tree.Starts("succeed", c)()
 			}
 			c.succeed()
 			c.workerLeft()
@@ -225,26 +227,26 @@ func (w *worker[E]) unrun(v *verdict) {
 
 // untouched reports whether t is as if nothing had been done with its context:
 // it can be given to another item.
-func untouched(t *task) bool {
-	if t.owner.sig.Load() != nil { // set before an item can have seen it
+func untouched(t *tree.Task) bool {
+	if t.Owner.Why.Load() != nil { // set before an item can have seen it
 		return false
 	}
-	h := t.inner.Load()
+	h := t.Inner.Load()
 	if h == nil {
 		return true
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return unusedLocked(h, nil) && h.sig.Load() == nil
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return tree.UnusedLocked(h, nil) && h.Why.Load() == nil
 }
 
 // leftRunning reports whether t has to wait for something when it ends.
-func leftRunning(t *task) bool {
-	h := t.inner.Load()
+func leftRunning(t *tree.Task) bool {
+	h := t.Inner.Load()
 	if h == nil {
 		return false
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.live > 0 || h.exits != nil
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return h.Live > 0 || h.Exits != nil
 }

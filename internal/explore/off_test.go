@@ -20,7 +20,7 @@ import (
 )
 
 // plain are the names that the engines use for primitives, and what they stand
-// for when nothing is explored.
+// for when nothing is explored. Those of package tree begin with a capital letter.
 var plain = map[string]string{
 	"mutex": "sync.Mutex", "cond": "sync.Cond", "pool": "sync.Pool",
 	"atomicBool": "atomic.Bool", "atomicInt32": "atomic.Int32", "atomicInt64": "atomic.Int64",
@@ -37,7 +37,7 @@ func TestOffNothingOfTheExplorerIsLeft(t *testing.T) {
 	}
 	dir := t.TempDir()
 	overlay := map[string]string{}
-	for _, engine := range []string{"async", "scheduler"} {
+	for _, engine := range []string{"async", "async/internal/tree", "scheduler"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", engine, "*.go"))
 		require.NoError(t, err)
 		for _, file := range files {
@@ -46,13 +46,13 @@ func TestOffNothingOfTheExplorerIsLeft(t *testing.T) {
 			}
 			src, err := os.ReadFile(file)
 			require.NoError(t, err)
-			written := []byte("package " + engine + "\n")
+			written := []byte("package " + filepath.Base(engine) + "\n")
 			if filepath.Base(file) != "primitives.go" {
 				written = withoutExplorer(t, src)
 			}
 			file, err = filepath.Abs(file)
 			require.NoError(t, err)
-			overlay[file] = filepath.Join(dir, engine+"_"+filepath.Base(file))
+			overlay[file] = filepath.Join(dir, strings.ReplaceAll(engine, "/", "_")+"_"+filepath.Base(file))
 			require.NoError(t, os.WriteFile(overlay[file], written, 0o600))
 		}
 	}
@@ -95,6 +95,22 @@ func functionsOf(t *testing.T, to string, args ...string) map[string]string {
 	return functions
 }
 
+// lower returns the name that n is, or of package tree, beginning with a small letter; "" if
+// it is none.
+func lower(n ast.Expr) string {
+	if s, ok := n.(*ast.SelectorExpr); ok {
+		if pkg, ok := s.X.(*ast.Ident); !ok || pkg.Name != "tree" {
+			return ""
+		}
+		n = s.Sel
+	}
+	id, ok := n.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return strings.ToLower(id.Name[:1]) + id.Name[1:]
+}
+
 // address is what the linker decides on: numbers in operands. How long each is in
 // the code is compared.
 var address = regexp.MustCompile(`0x[0-9a-f]+`)
@@ -114,24 +130,33 @@ func withoutExplorer(t *testing.T, src []byte) []byte {
 		edits = append(edits, edit{files.Position(n.Pos()).Offset, files.Position(n.End()).Offset, text})
 	}
 	imports, conditions := map[string]bool{}, map[*ast.Ident]bool{}
-	for _, id := range f.Unresolved {
-		conditions[id] = id.Name == "exploring"
-		if real, ok := plain[id.Name]; ok {
-			replace(id, real)
-			name, _, _ := strings.Cut(real, ".")
-			imports[strings.Replace(name, "atomic", "sync/atomic", 1)] = true
+	primitive := func(n ast.Node, name string) bool {
+		real, ok := plain[name]
+		if ok {
+			replace(n, real)
+			pkg, _, _ := strings.Cut(real, ".")
+			imports[strings.Replace(pkg, "atomic", "sync/atomic", 1)] = true
 		}
+		return ok
+	}
+	for _, id := range f.Unresolved {
+		conditions[id] = lower(id) == "exploring"
+		primitive(id, lower(id))
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.SelectorExpr: // tree.Mutex
+			if pkg, ok := n.X.(*ast.Ident); ok && pkg.Name == "tree" && primitive(n, lower(n.Sel)) {
+				return false
+			}
 		case *ast.IfStmt:
-			if id, ok := n.Cond.(*ast.Ident); ok && id.Name == "exploring" {
+			if lower(n.Cond) == "exploring" {
 				replace(n, strings.Repeat("\n", files.Position(n.End()).Line-files.Position(n.Pos()).Line))
 				return false
 			}
 		case *ast.ExprStmt:
 			if call, ok := n.X.(*ast.CallExpr); ok {
-				if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "born" {
+				if lower(call.Fun) == "born" {
 					replace(n, "")
 				}
 			}

@@ -23,7 +23,7 @@ const (
 // Shown is where a traceback prints the address of an object: as argument Arg of a
 // function, the receiver being argument 0.
 type Shown struct {
-	By  string // the function, up to the parenthesis: "async.(*task).main("
+	By  string // the function, up to the parenthesis: "tree.(*Task).Main("
 	Arg int
 }
 

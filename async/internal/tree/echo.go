@@ -1,0 +1,113 @@
+package tree
+
+import (
+	"slices"
+
+	"github.com/ambit-go/ambit/async/internal/echo"
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// This file is about why something was stopped, and about errors that repeat that: whether
+// they do, and what they say besides. Package echo, which decides it, calls methods of
+// users' errors, so no function here is called with a lock held, but those whose names end
+// with Locked.
+
+// IsEcho reports whether err says nothing but "I was told to stop", to a task
+// that was stopped with sg.
+func IsEcho(err error, sg *StopError) bool {
+	if sg == nil || tally.Same(err, sg.Err) { // most often
+		return sg != nil
+	}
+	return echo.Is(err, echo.Stop{Err: sg.Err, Cause: sg.Cause}, saying)
+}
+
+// Said returns err, of a task that was stopped with sg, if it says more than that; else
+// nil.
+func (sg *StopError) Said(err error) error {
+	if Words.Is(err, HasMemory) {
+		return err // who waits is told what came before the stop
+	}
+	if tally.Same(err, sg.Err) || echo.Bare(err, echo.Stop{Err: sg.Err, Cause: sg.Cause}, saying) {
+		return nil
+	}
+	return err
+}
+
+// texts returns what was said beside cancellations in a scope that was stopped with
+// sg: by its body first, and how many more there were.
+func texts(sum *tally.Sum, sg *StopError) (all []error, dropped int) {
+	if sum.Said != nil {
+		all, dropped = TextsIn(sum.Said, echo.Stop{Err: sg.Err, Cause: sg.Cause})
+	}
+	for _, text := range sum.Texts {
+		if !slices.ContainsFunc(all, func(e error) bool { return tally.Same(e, text) }) {
+			all = append(all, text)
+		}
+	}
+	if n := len(all) - tally.Max; n > 0 {
+		all, dropped = all[:tally.Max], dropped+n
+	}
+	return all, dropped + sum.TextsDropped
+}
+
+// TextsIn returns what err, which is an echo of stop, says beside that: the errors in
+// it that are not bare, and how many more there were.
+func TextsIn(err error, stop echo.Stop) (all []error, dropped int) {
+	if list := Words.ListIn(Bare(err)); list != nil {
+		for _, err := range list.Errs {
+			inner, more := TextsIn(err, stop)
+			all, dropped = append(all, inner...), dropped+more
+		}
+		return append(all, list.Stopped...), dropped + list.DroppedStopped
+	}
+	// A daemon may say anything as it stops, so err may be no echo.
+	if err == nil || echo.Bare(err, stop, saying) || !echo.Is(err, stop, saying) {
+		return nil, 0
+	}
+	return []error{err}, 0
+}
+
+// beside returns what a task that was stopped with sg, and then returned err, gives
+// to a waiter: an error that matches both. A nil err says nothing beside sg.
+func (sg *StopError) beside(t *Task, err error) error {
+	switch {
+	case err == nil:
+		return sg.AsError()
+	// It matches both as it is, because the handler has wrapped the cause: another
+	// layer would only be in the way.
+	case matches(err, sg.Err) && matches(err, sg.Cause):
+		return err
+	default:
+		return (&Listing{Scope: t.Name(), Cause: sg.Cause, Errs: []error{err}, Stop: sg.Err}).asError()
+	}
+}
+
+// matches is errors.Is for errors of users.
+func matches(err, target error) bool {
+	return echo.Matches(err, target)
+}
+
+// saying returns what err says, if it is of ours.
+func saying(err error) (says echo.Saying, ours bool) {
+	if sg, stopped := err.(*StopError); stopped {
+		return echo.Saying{Cause: sg.Cause}, true
+	}
+	return Words.Saying(err)
+}
+
+// tallyLocked returns the tally of s, making it if need be.
+func tallyLocked(s *Scope) *tally.Tally {
+	if s.Tally == nil {
+		s.Tally = &tally.Tally{Bare: Bare}
+	}
+	return s.Tally
+}
+
+// RecordSkipped records that something was not done because s was cancelled.
+func RecordSkipped(s *Scope) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if !s.Ended {
+		tallyLocked(s).Record(&tally.Fact{Class: tally.Echo})
+	}
+}

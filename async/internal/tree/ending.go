@@ -1,0 +1,180 @@
+package tree
+
+import "github.com/ambit-go/ambit/async/internal/tally"
+
+// This file ends scopes. The steps, in order:
+//
+//  1. returned: the handler or body has come to its end.
+//  2. join: until nothing that was started is left. Daemons are dismissed.
+//  3. takeUnclaimed: errors of futures that nobody was given become the scope's.
+//  4. runExits: the exit hooks.
+//  5. discardUnclaimed: values that nobody was given go to their discard hooks.
+//  6. closeScope: from here on nothing can be started.
+//  7. sumUp, tellRest, seal: the outcome is made, and the context is done.
+//
+// Hooks may start something, and so may a goroutine that nobody owns. So after 4
+// or 5, if there was anything to do, and if close finds something new, step 2
+// comes next.
+
+// End is called when t's handler has come to its end: it joins what the
+// handler started, writes the outcome to v, and returns why t was cancelled.
+func (t *Task) End(err error, v *Verdict) *StopError {
+	if t.Exit == ByGoexit {
+		err = ErrGoexit
+	}
+	if t.Inner.Load() == nil {
+		var sg *StopError
+		if err != nil || mayBeStopped(t) {
+			sg = t.Stopped()
+		}
+		// A goroutine that was given our context may make an inner scope just now.
+		// Either it is first, and we go on with that scope, or it finds one that
+		// has ended and refuses everything.
+		if t.Inner.CompareAndSwap(nil, sg.endedScope()) { // nobody can start anything in t now
+			if p := asPanic(t.Exit, err); p != nil {
+				tellPanic(t.Owner, p)
+			}
+			v.Leaf(t, err, sg)
+			return sg
+		}
+	}
+	h := t.Inner.Load()
+	h.Finish(t.Exit, err, v)
+	return h.Signal()
+}
+
+// Finish ends s after its body or handler has: it joins everything, runs the
+// exit hooks and writes the outcome to v. It blocks as long as that takes; only
+// DetachAfter ends it before, with the outcome so far.
+func (s *Scope) Finish(exit ExitKind, err error, v *Verdict) {
+	s.returned()
+	var own tally.Body
+	if err != nil { // before the join: it cancels what is waited for
+		own = ownFailed(s, exit, err)
+	}
+	s.Conclude(own, v)
+}
+
+// ownFailed records that the handler or body of s has failed, and cancels s. It does
+// neither if err is no failure: if it only repeats that s was cancelled, or is what a
+// daemon, or what stands in one, has returned after the daemon was told to stop.
+func ownFailed(s *Scope, exit ExitKind, err error) tally.Body {
+	sg := s.Task.Stopped()
+	if exit == ByReturn && sg != nil && (IsEcho(err, sg) || InStoppedDaemon(s, sg.Cause)) {
+		return tally.Body{Echo: true, Owes: givesValue(s.Task), Said: sg.Said(err)}
+	}
+	v := Verdict{Err: err, Panic: asPanic(exit, err), Goexit: exit == ByGoexit}
+	if v.Panic != nil {
+		tellPanic(s, v.Panic)
+	}
+	s.RecordOutcome(&v, false)
+	return tally.Body{}
+}
+
+// Conclude joins all that was started in s, whose handler or body has ended as own
+// says, ends s, and writes the outcome to v. Once s is closed nothing can fail in it any
+// more but what still settles: see Unclaimed.late.
+func (s *Scope) Conclude(own tally.Body, v *Verdict) {
+	for again := true; again; again = runExits(s, own) || discardUnclaimed(s) || !closeScope(s) {
+		for !s.join() { // perhaps of what a hook or a bare goroutine has started
+			if early := s.opts.impatient.Abandon(s, own); early != nil {
+				*v = *early
+				return
+			}
+		}
+		takeUnclaimed(s)
+	}
+	takeUnclaimed(s) // of promises that were rejected or resolved meanwhile
+	discardUnclaimed(s)
+	if sumUp(s, own, v) {
+		tellRest(s, own, v)
+	}
+	Seal(s)
+	s.Task.More.endStops(s.Task.Kind == KindFork)
+}
+
+// tellRest has the root told what the outcome of s does not hold: what was said
+// beside a cancellation if s has ended well or with a panic, and what else went wrong if
+// s passes on a panic that a scope further in has raised, for that is not changed any
+// more.
+func tellRest(s *Scope, own tally.Body, v *Verdict) {
+	if v.Err != nil && v.Panic == nil {
+		return
+	}
+	sg := s.Task.Stopped()
+	s.Mu.Lock()
+	sum := s.Tally.Sum(endLocked(s, own, sg))
+	s.Mu.Unlock()
+	tellRestOf(s, &sum, sg, v)
+}
+
+// tellRestOf is tellRest for what is summed up in sum.
+func tellRestOf(s *Scope, sum *tally.Sum, sg *StopError, v *Verdict) {
+	if v.Err != nil && v.Panic == nil {
+		return
+	}
+	if v.Panic != nil && v.Panic.Raised {
+		if err := oneError(s.Task, &tally.Sum{Errs: sum.Errs, Dropped: sum.Dropped}, nil); err != nil {
+			s.Home.Report(err)
+		}
+	}
+	if all, dropped := texts(sum, sg); len(all)+dropped > 0 {
+		s.Home.Said((&Listing{Scope: s.Task.Name(), Stopped: all, DroppedStopped: dropped}).asError().Error())
+	}
+}
+
+// returned notes that the handler or body of s has come to its end: no abort
+// hook is called from here on, and no slot is needed.
+func (s *Scope) returned() {
+	startMissedHook(s)
+	// The step to joining is made under the lock under which an abort hook is
+	// started: so a hook is started while the handler runs, or not at all.
+	s.Mu.Lock()
+	if s.Task.State.Load() < StateJoining { // a panic has come by here already
+		s.Task.Move(StateJoining)
+	}
+	busy := s.Live > 0 || s.Exits != nil
+	s.Mu.Unlock()
+	if busy && s.Task.Kind != kindBody {
+		s.Task.Retire()
+	}
+	if busy {
+		if s.opts != nil && s.opts.impatient != nil {
+			s.opts.impatient.joins(s)
+		}
+	}
+}
+
+// startMissedHook starts the abort hook if the handler has returned so soon after
+// its context was cancelled that the cancelling goroutine has not come to the hook
+// yet. So whether the hook is called does not depend on which of the two is faster.
+func startMissedHook(s *Scope) {
+	if m := s.Task.More; m == nil || m.OnAbort == nil {
+		return
+	}
+	if sg := s.Task.Stopped(); sg != nil {
+		s.Cancel(sg)
+	}
+}
+
+// closeScope marks s as ended unless something new has been started. From here on
+// everything is refused, promises are abandoned and the context is done.
+func closeScope(s *Scope) bool {
+	s.Mu.Lock()
+	if s.Live > 0 || s.Exits != nil {
+		s.Mu.Unlock()
+		return false
+	}
+	// Whatever is started in s is added under this lock: it comes before and is
+	// counted in live, or after and finds ended.
+	s.Ended = true
+	var promises []*Task // none can be added any more
+	for p := s.promises; p != nil; p = p.next {
+		promises = append(promises, p)
+	}
+	s.Mu.Unlock()
+	for _, p := range promises {
+		p.Self.(promised).Abandon()
+	}
+	return true
+}

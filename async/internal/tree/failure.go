@@ -1,0 +1,234 @@
+package tree
+
+import (
+	"slices"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// This file hands what has gone wrong to the tally of a scope and does what that
+// decides, and tells observers. A failure takes three steps:
+//
+//  1. The outcome is classified, and OnFailure or OnPanic asked. That may call
+//     users' code, so no lock is held.
+//  2. The fact is recorded in the tally under Scope.Mu, which decides.
+//  3. What is decided is done after unlocking: cancelling the scope.
+//
+// Between 1 and 3 the scope cannot have ended: the task that has failed is still a
+// member of it.
+
+// Record has the tally of s judge f, and cancels s if that says so. The record comes
+// first: a task that sees the cancellation finds its reason. It reports true, and does
+// nothing, if it is too late, and f the root's to tell: s has ended; or it is a root,
+// and f an error of a hook.
+func (s *Scope) Record(f *tally.Fact) (late bool) { return s.recordIf(nil, f) }
+
+// recordIf is record if first, which is asked in the same step, says so; nil: it does.
+func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
+	s.Mu.Lock()
+	if first != nil && !first() {
+		s.Mu.Unlock()
+		return false
+	}
+	if s.Ended || f.Class == tally.Hook && s.Task.Kind == KindRoot {
+		s.Mu.Unlock()
+		return true
+	}
+	decision := tallyLocked(s).Record(f)
+	if f.Class != tally.Echo && decision != tally.Ignored {
+		failedLocked(s)
+	}
+	if decision == tally.Fails {
+		alarmLocked(s) // of a group at the root nothing more: the root is told of it anyhow
+	}
+	s.Mu.Unlock()
+	if decision == tally.Fails {
+		s.Cancel(Canceled(causeOf(f)))
+	}
+	return false
+}
+
+// causeOf returns why a scope is cancelled that fails with f: one of the errors that it
+// lists.
+func causeOf(f *tally.Fact) error {
+	if f.Class != tally.Panic && len(f.Errs) > 0 {
+		return withoutPath(f.Errs[0])
+	}
+	return f.Err
+}
+
+// RecordOutcome records the outcome of a task, or of the handler or body of s itself.
+// goesOn: it does not cancel s.
+func (s *Scope) RecordOutcome(v *Verdict, goesOn bool) {
+	var f tally.Fact
+	v.fact(s, &f)
+	f.GoesOn = goesOn
+	s.Record(&f)
+}
+
+// RecordHookError records an error of a hook, an observer or a discard. If it is too
+// late there is nobody but the root to tell. What goes wrong in the last run of a task that
+// is stopped is the task's: the run has no outcome of its own then.
+func (s *Scope) RecordHookError(err error) { s.recordHookErrorIf(nil, err) }
+
+// recordHookErrorIf is RecordHookError if first says so, as in recordIf.
+func (s *Scope) recordHookErrorIf(first func() bool, err error) {
+	if s.Task.Kind == KindRun && s.Task.Owner.Task.Stopped() != nil {
+		s = s.Task.Owner
+	}
+	if s.recordIf(first, &tally.Fact{Class: tally.Hook, Err: err}) {
+		s.Home.Report(withoutPath(err))
+	}
+}
+
+// ChildFailed deals with the outcome of a child that has nobody but s to tell,
+// and that was not a success: a Go task, or one that stands for such. OnPanic or
+// OnFailure may say that it does not count.
+func (s *Scope) ChildFailed(t *Task, v *Verdict) {
+	var f tally.Fact
+	v.fact(s, &f)
+	noteQuiet(t, v, &f)
+	nameFailure(t, &f)
+	counts := true
+	switch {
+	case f.Class == tally.Panic && asksOnPanic(s, t):
+		counts = askOnPanic(s, t, v, &f)
+	case f.Class == tally.Failure && !f.Quiet && s.opts != nil && s.opts.OnFailure != nil:
+		counts = askOnFailure(s, t, &f)
+	}
+	if f.Class == tally.Echo && !f.Quiet {
+		noteCutOff(t, v)
+	}
+	if counts {
+		s.Record(&f)
+	}
+}
+
+// askOnFailure asks OnFailure about f, of the task t. It writes to f what is left to be
+// told, and reports false if that is nothing. If OnFailure itself panics, f counts as
+// if nobody had been asked.
+func askOnFailure(s *Scope, t *Task, f *tally.Fact) bool {
+	t.Retire() // OnFailure is no part of the handler, and may wait for what queues
+	err := f.Err
+	answer := err
+	ask := func() { answer = s.opts.OnFailure(err) } // not f, which would be on the heap
+	if bad := Guard("OnFailure", ask); bad != nil {
+		s.RecordHookError(bad)
+	}
+	if tally.Same(answer, err) { // as if nobody had been asked
+		return true
+	}
+	*f = tally.Fact{Err: answer}
+	return answer != nil
+}
+
+// asksOnPanic reports whether s asks somebody about panics of t.
+func asksOnPanic(s *Scope, t *Task) bool {
+	return t.Kind == KindGo && s.opts != nil && s.opts.OnPanic != nil
+}
+
+// askOnPanic asks OnPanic about the outcome v of the task t, which has ended with a
+// panic. It writes to f what is left to be told, and reports false if that is nothing.
+// The errors of t beside a panic that does not count are told as if t had ended with
+// them.
+func askOnPanic(s *Scope, t *Task, v *Verdict, f *tally.Fact) bool {
+	t.Retire()   // OnPanic is no part of the handler, and may wait for what queues
+	p := v.Panic // not v itself: the verdict of every Go task would be on the heap
+	for p != nil {
+		face := p.AsError()
+		answer := face
+		if bad := Guard("OnPanic", func() { answer = s.opts.OnPanic(face) }); bad != nil && !p.SameAs(bad) {
+			s.RecordHookError(bad)
+		}
+		switch {
+		case p == v.Panic && tally.Same(answer, face): // as if nobody had been asked
+			return true
+		case tally.Same(answer, face):
+			*f = tally.Fact{Class: tally.Panic, Err: face, Errs: p.Also, Dropped: p.Dropped}
+			return true
+		}
+		p = p.withoutCount()
+		if answer != nil {
+			*f = tally.Fact{Err: answer, Errs: append([]error{answer}, p.Also...), Dropped: p.Dropped}
+			return true
+		}
+		rest := Joined(t, p.Also, p.Dropped)
+		if p = p.next(); p != nil {
+			continue
+		}
+		*f = tally.Fact{Err: rest}
+		if v.Goexit { // OnFailure is not asked about that
+			f.Class, f.Err = tally.Goexit, ErrGoexit
+			return true
+		}
+		return rest != nil && (s.opts.OnFailure == nil || askOnFailure(s, t, f))
+	}
+	return false
+}
+
+// noteCutOff notes that t, which has ended with v, only repeats why it was
+// cancelled, in case the owner of t is a group that was dismissed.
+func noteCutOff(t *Task, v *Verdict) {
+	if g, gathers := t.Owner.Task.Self.(gathering); gathers && tally.Same(v.Cause, ErrDismissed) {
+		g.CutOff(t.Name())
+	}
+}
+
+// failedLocked tells s, in which something has failed, if it is a group.
+func failedLocked(s *Scope) {
+	if s.Task.Kind == KindGroup {
+		s.Task.Self.(gathering).FailedLocked()
+	}
+}
+
+// TellObservers calls every observer from the inside out; what goes wrong in one of
+// them is an error of s.
+func TellObservers(s *Scope, e Event) {
+	for o := s.Observers; o != nil; o = o.outer {
+		if err := Guard("observer", func() { o.tell(e) }); err != nil {
+			s.RecordHookError(err)
+		}
+	}
+}
+
+// tellPanic tells the observers of a panic, once on its way up.
+func tellPanic(s *Scope, p *Panic) {
+	if s.Observers != nil && p.of.observed.CompareAndSwap(false, true) {
+		TellObservers(s, Event{Kind: eventPanic, Task: p.Task, Err: p.AsError()})
+	}
+}
+
+// TellEnd tells the observers that t has ended.
+func TellEnd(t *Task, v *Verdict, sg *StopError) {
+	if t.Owner == nil || t.Owner.Observers == nil || t.More == nil || t.More.Added().Restart != nil {
+		return
+	}
+	t.Retire() // observers are no part of the handler
+	TellObservers(t.Owner, EndEvent(t, v, sg))
+}
+
+func EndEvent(t *Task, v *Verdict, sg *StopError) Event {
+	e := Event{Kind: eventEnd, Task: t.Name(), Took: Clock() - t.More.started, Err: v.Err}
+	if sg != nil {
+		e.Cause = sg.Cause
+	}
+	return e
+}
+
+// TellStart tells the observers that t starts.
+func TellStart(t *Task) {
+	if t.Owner.Observers != nil && t.More.Added().Restart == nil { // they are told of its runs
+		t.More.started = Clock()
+		TellObservers(t.Owner, Event{Kind: eventStart, Task: t.Name()})
+	}
+}
+
+// next returns the first panic that came beside p, with all else that did; nil if there is none.
+func (p *Panic) next() *Panic {
+	for i, err := range p.Also {
+		if next := Words.PanicIn(err); next != nil {
+			return next.with(slices.Concat(p.Also[:i], p.Also[i+1:]), p.Dropped)
+		}
+	}
+	return nil
+}

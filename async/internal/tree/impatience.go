@@ -1,0 +1,220 @@
+package tree
+
+import (
+	"context"
+	"time"
+
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// This file tells who is left of a scope, if that takes long, and lets a scope return without
+// what is left.
+
+// An Impatience is what a scope does about tasks that do not end. It has two timers for
+// OnStall at most: one that runs from the end of the body, and one from the
+// cancellation; whichever comes while the other has told, or is about to, adds what that
+// could not know.
+type Impatience struct {
+	Stall    time.Duration
+	Call     func(*Leftovers) // nil: nobody is to be told
+	Detach   time.Duration
+	Detaches bool
+}
+
+// ImpatienceOf returns that of o, making it if need be.
+func ImpatienceOf(o *ScopeOptions) *Impatience {
+	p, made := o.impatient.(*Impatience)
+	if !made {
+		p = new(Impatience)
+		o.impatient = p
+	}
+	return p
+}
+
+// joins starts the timer of OnStall that runs from the end of the body: the
+// commonest stall is a loop that nobody has told to stop.
+func (p *Impatience) joins(s *Scope) {
+	if p.Call == nil {
+		return
+	}
+	s.Mu.Lock()
+	if s.Why.Load() == nil {
+		s.Timers = append(s.Timers, time.AfterFunc(p.Stall, func() { p.stalled(s, nil) }))
+	}
+	s.Mu.Unlock()
+}
+
+// cancelledLocked starts the timers that run from the cancellation of s with sg.
+func (p *Impatience) cancelledLocked(s *Scope, sg *StopError) {
+	if s.abandoned.Load() {
+		return // Scope has returned, and nobody waits
+	}
+	if p.Call != nil {
+		s.Timers = append(s.Timers, time.AfterFunc(p.Stall, func() { p.stalled(s, sg) }))
+	}
+	p.overranLocked(s)
+}
+
+// overranLocked starts the time of DetachAfter: when s is cancelled, or when an exit hook
+// of a scope that was not has overrun its time.
+func (p *Impatience) overranLocked(s *Scope) {
+	if p.Detaches && !s.Ended {
+		s.Timers = append(s.Timers, time.AfterFunc(p.Detach, func() { p.giveUp(s) }))
+	}
+}
+
+// stalled tells OnStall which tasks of s are left, if any are, some time after s was
+// cancelled with sg or, if sg is nil, after its body has ended.
+func (p *Impatience) stalled(s *Scope, sg *StopError) {
+	if s.Task.Stopped() != nil && sg == nil || s.abandoned.Load() {
+		return // the other timer runs; or Scope has named them when it returned
+	}
+	left := StragglersOf(s)
+	if len(left.Left) == 0 {
+		return
+	}
+	h := new(stallHook)
+	s.initHook(&h.GoTask, h, "stall hook", func(context.Context) error { p.Call(left); return nil })
+	if addUnlessLeft(s, &h.Task) {
+		h.start()
+	} else { // s has ended meanwhile, or Scope returns without it
+		countOut(&h.Task)
+	}
+}
+
+// addUnlessLeft is add for what is nothing to those that Scope leaves behind.
+func addUnlessLeft(s *Scope, t *Task) bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.abandoned.Load() || s.Ended {
+		return false
+	}
+	s.linkLocked(t)
+	return true
+}
+
+// giveUp has the join of s return although children are left. The joiner looks
+// at gaveUp under the same lock before it parks: so either it sees that, or we
+// see the joiner and wake it.
+func (p *Impatience) giveUp(s *Scope) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.gaveUp = true
+	if s.joiner != nil {
+		s.joiner.notify(gotSettled) // not in turn: this wait is cut short
+	}
+}
+
+// Abandon ends the wait of a scope whose DetachAfter has passed, and returns what
+// Scope returns: what has gone wrong so far, and what is left. It returns nil,
+// and does nothing, if the last task has left meanwhile: then nobody is left behind.
+//
+// A stand-in for the scope is registered at the root before anybody is told, so that
+// Shutdown misses nothing, until the last of it has ended.
+//
+// The last task may leave just now. Leaving and s.leftAtRoot share one lock: either it
+// finds s.leftAtRoot and ends the scope, or we find that nobody is left
+// and do it. Daemons and groups are told to go then, as at any end.
+func (p *Impatience) Abandon(s *Scope, own tally.Body) (v *Verdict) {
+	left := StragglersOf(s)
+	if len(left.Left) == 0 { // they have left just now
+		return nil
+	}
+	takeUnclaimed(s)
+	sg := s.Task.Stopped()
+	sum, ok := takeSum(s, own, sg, left.asError())
+	if !ok {
+		return nil
+	}
+	v = new(Verdict)
+	v.of(s.Task, &sum, sg)
+	v.Echo = false
+	tellRestOf(s, &sum, sg, v)
+
+	atRoot := &Task{Kind: kindLeft, Owner: &s.Home.Scope, More: &More{shielded: true}}
+	atRoot.More.Name = s.Task.Name()
+	atRoot.Inner.Store(s)
+	atRoot.Self = &leftBehind{s, atRoot}
+	s.Home.Scope.Add(atRoot)
+
+	s.Mu.Lock()
+	s.returnedErr = v.Err
+	timers := s.Timers
+	s.Timers = nil
+	over := s.Live <= s.daemons
+	if !over {
+		s.leftAtRoot = atRoot
+	}
+	s.Mu.Unlock()
+	for _, t := range timers {
+		t.Stop()
+	}
+	s.Cancel(Canceled(ErrScopeEnded))
+	exemptLeft(s)
+	if over { // the last one came home after all
+		go atRoot.Self.Run()
+	}
+	return v
+}
+
+// exemptLeft has the tasks that s has left behind give up their slots: they are no part of
+// what is around s any more, and its limits go on without them.
+func exemptLeft(s *Scope) {
+	s.Mu.Lock()
+	left := childrenLocked(s, func(*Task) bool { return true })
+	s.Mu.Unlock()
+	for _, t := range runningOf(s, left, false) {
+		if t.More != nil && t.More.slot != nil {
+			exempt(t)
+		}
+	}
+}
+
+// takeSum takes from the tally what Scope tells, which is e, too; false if nobody is
+// left who may be. It is one step: what is recorded before it is told by Scope, and what comes
+// after it by the root.
+func takeSum(s *Scope, own tally.Body, sg *StopError, e error) (sum tally.Sum, ok bool) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if !mayLeaveLocked(s) {
+		return tally.Sum{}, false
+	}
+	s.abandoned.Store(true)
+	all := tallyLocked(s)
+	end := endLocked(s, own, sg)
+	end.Last = e
+	sum = all.Sum(end)
+	all.Forget()
+	if s.Alarm != nil { // of a panic, which is raised now
+		s.Alarm.Stop()
+		s.Alarm = nil
+	}
+	return sum, true
+}
+
+// A leftBehind is a scope that has returned without its tasks, and what stands at the root
+// for it.
+type leftBehind struct {
+	s *Scope
+	t *Task
+}
+
+func (l *leftBehind) Unrun(*Verdict) {}
+
+func (l *leftBehind) Func() any { return nil }
+
+func (l *leftBehind) Future() *Future { return nil }
+
+// Run ends a scope of whose tasks no more than daemons are left, and takes it off the root.
+// What went wrong since is the root's to report.
+func (l *leftBehind) Run() {
+	if Exploring {
+		defer Starts("last", l.t)()
+	}
+	s := l.s
+	var v Verdict
+	if s.Conclude(tally.Body{}, &v); v.Err != nil && !v.Echo {
+		s.Home.Report(v.Err)
+	}
+	s.Home.Scope.Leave(l.t)
+}

@@ -1,0 +1,212 @@
+package tree
+
+// This file is what a scope owns: how members come and leave, how the scope waits for them,
+// and how daemons, groups and leaders end it.
+
+// Add makes t a child of s. Registering, counting and the ended flag share
+// one lock, so a task is either joined or refused.
+//
+// It is refused only when s has ended, or Scope has returned without its tasks. In a scope
+// that is cancelled a task still runs, so that one which must close a channel is never skipped.
+func (s *Scope) Add(t *Task) bool {
+	s.Mu.Lock()
+	if s.Ended || s.abandoned.Load() {
+		s.Mu.Unlock()
+		return false
+	}
+	s.linkLocked(t)
+	s.Mu.Unlock()
+	return true
+}
+
+// linkLocked puts t on the list of s. A promise is not counted: s does not wait for
+// it.
+func (s *Scope) linkLocked(t *Task) {
+	if Exploring {
+		Born(t)
+	}
+	list := &s.children
+	if t.Kind == KindPromise {
+		list = &s.promises
+	} else {
+		s.Live++
+		if t.isDismissible() {
+			s.daemons++
+			// The joiner may wait for daemons alone that it has dismissed.
+			if s.dismissed && s.joiner != nil {
+				s.joiner.Release() // to tell t at once that s is done
+			}
+		}
+	}
+	if *list != nil {
+		(*list).prev = t
+	}
+	t.next, *list = *list, t
+}
+
+// Leave takes t off the list, and wakes the joiner if only daemons and groups are left,
+// or nobody. It is the last thing that happens to t in s: when it has returned, s may
+// have ended.
+func (s *Scope) Leave(t *Task) {
+	s.Mu.Lock()
+	if t.next != nil {
+		t.next.prev = t.prev
+	}
+	switch {
+	case t.prev != nil:
+		t.prev.next = t.next
+	case s.children == t:
+		s.children = t.next
+	case s.promises == t:
+		s.promises = t.next
+	}
+	t.next, t.prev = nil, nil
+	if t.Kind != KindPromise {
+		s.Live--
+		if t.isDismissible() {
+			s.daemons--
+		}
+	}
+	if s.joiner != nil && s.Live <= s.daemons {
+		s.joiner.Release()
+	}
+	if s.changed != nil {
+		wakeLocked(s)
+	}
+	if s.leftAtRoot != nil && s.Live <= s.daemons {
+		// leftAtRoot is taken under the lock, so that s is ended once. Exit hooks run there:
+		// not on the goroutine of a task that has ended.
+		go s.leftAtRoot.Self.Run()
+		s.leftAtRoot = nil
+	}
+	s.Mu.Unlock()
+}
+
+// join waits until everything started in s has ended. It reports false if
+// DetachAfter has passed before.
+//
+// It looks again whenever its waiter is notified: there may be news that is none,
+// as when a task left and another was started. Daemons are cancelled without the
+// lock; what has changed meanwhile is seen at the next look.
+func (s *Scope) join() bool {
+	for {
+		s.Mu.Lock()
+		daemons := strayDaemonsLocked(s)
+		switch {
+		case s.Live == 0:
+			s.Mu.Unlock()
+			return true
+		case len(daemons) > 0: // also if they are left behind then
+			// Marked before they are cancelled: another look must not find them.
+			s.dismissed = true
+			for _, d := range daemons {
+				d.More.dismissed = true
+			}
+			s.Mu.Unlock()
+			for _, d := range daemons {
+				d.dismiss()
+			}
+		case mayLeaveLocked(s):
+			s.Mu.Unlock()
+			return false
+		default:
+			s.Mu.Unlock()
+			parkJoiner(s)
+		}
+	}
+}
+
+// strayDaemonsLocked returns the daemons and groups that are to be told that s is done:
+// once nobody else is left, those that were not told yet. Each is told once: one
+// that is about to leave can not be cancelled any more, and shows no sign of it.
+func strayDaemonsLocked(s *Scope) []*Task {
+	if s.Live == 0 || s.Live > s.daemons {
+		return nil
+	}
+	return childrenLocked(s, func(t *Task) bool {
+		return t.isDismissible() && !t.More.dismissed
+	})
+}
+
+// parkJoiner waits until there may be news for join. The waiter is not the
+// scope's parker: a bare goroutine that uses our ctx may hold that. What was left
+// behind lends no slot: it would be that of the caller, who has gone on.
+func parkJoiner(s *Scope) {
+	w := waiters.Get().(*Waiter)
+	// A task leaves under the lock: it did so before, and is seen here, or finds the
+	// joiner. The slot is lent under it, too, or what waits for it could start between,
+	// and go before those whose wait is over.
+	s.Mu.Lock()
+	if s.Live == 0 || mayLeaveLocked(s) || len(strayDaemonsLocked(s)) > 0 {
+		s.Mu.Unlock()
+		w.recycle(s, false, true)
+		return
+	}
+	if w.Slot = nil; !s.abandoned.Load() {
+		s.Task.LendSlot(w)
+	}
+	s.joiner = w
+	s.Mu.Unlock()
+	got := w.Park()
+	// Taken back under the lock under which it is notified: after this w can be used
+	// for another wait.
+	s.Mu.Lock()
+	s.joiner = nil
+	s.Mu.Unlock()
+	w.takeSlotBack(got)
+	w.recycle(s, false, true)
+}
+
+// Leave ends t's membership of its owner: the last thing a task does.
+func (t *Task) Leave() {
+	t.Owner.Leave(t)
+	t.Retire()
+}
+
+// dismiss tells t, a daemon or a group, that the owner's other tasks have ended. If the
+// owner was cancelled, its cause is the reason, though that may not have come as far as t
+// yet: a standard context tells those below it one after another, and some have gone on
+// by then.
+func (t *Task) dismiss() {
+	sg := t.stoppedFromAbove()
+	g, gathers := t.Self.(gathering)
+	if sg == nil {
+		sg = Canceled(ErrDismissed)
+		if gathers && t.Stopped() == nil {
+			g.Dismissing() // before the cancel: g may have ended after it
+		}
+	}
+	t.Scope().Cancel(sg)
+	if gathers {
+		g.Close()
+	}
+}
+
+// isDismissible reports whether t does not keep its owner from ending: the owner
+// dismisses t when only such members are left.
+func (t *Task) isDismissible() bool {
+	return t.More != nil && (t.More.Daemon || t.Kind == KindGroup)
+}
+
+// Leads reports whether t is a leader.
+func (t *Task) Leads() bool { return t.More != nil && t.More.Leader }
+
+// lead is called when the leader t has ended without a failure, and is still a
+// member of its owner. Several leaders may come at a time: the first leads, unless
+// something else has cancelled the owner before. That the owner was led is noted first:
+// whoever sees the cancellation finds that.
+func (t *Task) lead() {
+	s := t.Owner
+	if s.Task.Kind == KindRoot || s.Task.Stopped() != nil {
+		return
+	}
+	s.Mu.Lock()
+	leads := !t.More.dismissed && !s.led
+	s.led = s.led || leads
+	s.Mu.Unlock()
+	if leads && !s.Cancel(Canceled(ErrDismissed)) {
+		s.Mu.Lock()
+		s.led = false
+		s.Mu.Unlock()
+	}
+}

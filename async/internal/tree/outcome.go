@@ -1,0 +1,277 @@
+package tree
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ambit-go/ambit/async/internal/echo"
+	"github.com/ambit-go/ambit/async/internal/tally"
+)
+
+// This file says how a task or scope ended: a handler's error goes in, and comes
+// out as a verdict, which is what a waiter is given and what the owner is told.
+//
+// Whether an error only repeats a cancellation is asked of package echo. What a
+// scope with several failures says in the end is decided by package tally; here
+// an error is made of that. Package echo calls methods of users' errors, so no
+// function here is called with a lock held, but those whose names end with Locked.
+
+// AsVerdict returns the verdict of an error of guard.
+func AsVerdict(err error) Verdict {
+	return Verdict{Err: err, Panic: Words.PanicIn(err)}
+}
+
+// answer returns the error for a waiter that is given the outcome.
+func (v *Verdict) answer() error {
+	if v.Partial {
+		return nil
+	}
+	return v.Err
+}
+
+// MustRaise reports that v is a panic or Goexit. Such an outcome counts as told
+// only if somebody is given it: that a waiter was told of an expiry is not enough.
+func (v *Verdict) MustRaise() bool { return v.Panic != nil || v.Goexit }
+
+// Leaf writes the verdict of a task that never had an inner scope to v: nothing
+// was started in it, so there is only what its handler has returned. sg is why its
+// context was cancelled, nil if it was not. A panic is never an echo.
+func (v *Verdict) Leaf(t *Task, err error, sg *StopError) {
+	if err == nil {
+		return
+	}
+	v.Err, v.Panic, v.Goexit, v.alone = err, asPanic(t.Exit, err), t.Exit == ByGoexit, true
+	if v.Panic != nil || sg == nil {
+		return
+	}
+	v.Cause = sg.Cause
+	if v.Echo = !v.Goexit && IsEcho(err, sg); v.Echo {
+		err = sg.Said(err)
+	}
+	v.Err = sg.beside(t, err)
+}
+
+// of writes to v the outcome of t that is made of sum, of what was started in t, too.
+// sg is why t was cancelled, nil if it was not. The first rule that fits counts:
+//   - A panic is the outcome, with all else beside it. A ForkJoin lists it, for its
+//     results tell of it, each with its own error.
+//   - A task that only repeats why it was cancelled says so in the words of that.
+//   - Else it is the error that is made of all, if there is any.
+func (v *Verdict) of(t *Task, sum *tally.Sum, sg *StopError) {
+	*v = Verdict{Echo: sum.Echo(), alone: sum.Echo(), Goexit: sum.Goexit, Cause: sg.because()}
+	v.Panic = Words.PanicIn(sum.Panic)
+	switch {
+	case v.Panic != nil && t.Kind == KindFork:
+		v.Err = Joined(t, append([]error{v.Panic.AsError()}, sum.Errs...), sum.Dropped)
+	case v.Panic != nil:
+		if !v.Panic.Raised { // else it was told with what went wrong in the scope that raised it
+			also, _ := WithPaths(sum.Errs)
+			v.Panic = v.Panic.with(also, sum.Dropped)
+		}
+		v.Err = v.Panic.AsError()
+	case v.Echo && !t.isScope() && len(sum.Texts) == 0:
+		v.Err = sg.beside(t, sum.Said)
+	default:
+		v.Err = oneError(t, sum, sg)
+	}
+}
+
+// oneError makes one error of sum: nil, the only failure, or a list. sg is as in
+// Verdict.of.
+func oneError(t *Task, sum *tally.Sum, sg *StopError) error {
+	if sum.Well() {
+		return nil
+	}
+	if only := sum.Only(); only != nil {
+		return withoutPath(only)
+	}
+	l := &Listing{Scope: t.Name(), Cause: sum.Cause, Dropped: sum.Dropped}
+	l.Errs, l.Paths = WithPaths(sum.Errs)
+	l.Stopped, l.DroppedStopped = texts(sum, sg)
+	if sum.Said != nil && !t.isScope() && len(sum.Errs) == 0 && IsEcho(sum.Said, sg) {
+		// As sg.beside does: who waits for the task is given what its handler has returned.
+		l.Errs = []error{sum.Said}
+		l.Stopped = slices.DeleteFunc(l.Stopped, func(err error) bool { return tally.Same(err, sum.Said) })
+	}
+	if sum.Said != nil && !t.isScope() && !IsEcho(sum.Said, sg) {
+		l.Said = sum.Said
+	}
+	if l.Cause != nil {
+		l.Stop, l.Own = sg.Err, sg.own
+	}
+	return l.asError()
+}
+
+// Joined makes one error of several.
+func Joined(t *Task, errs []error, dropped int) error {
+	sum := tally.Listed(errs, dropped)
+	return oneError(t, &sum, nil)
+}
+
+// sumUp writes to v how s has gone so far. own is how its handler or body ended. It
+// changes nothing but v, so it may be asked before the end: for the exit hooks.
+//
+// more: something has gone wrong in s, or was said. Most often there is no more to say than
+// that s was cancelled. Measured, the frames
+// of what follows make the stacks of small tasks grow, which costs more than the task.
+func sumUp(s *Scope, own tally.Body, v *Verdict) (more bool) {
+	sg := s.Task.Stopped() // before the lock is taken: contexts may be a user's
+	s.Mu.Lock()
+	quiet := s.Tally == nil
+	s.Mu.Unlock()
+	switch {
+	case !quiet, own.Echo && (s.Task.isScope() || own.Said != nil):
+		sumAll(s, own, sg, v)
+		return true
+	case own.Echo:
+		v.Err, v.Echo, v.alone = sg.AsError(), true, true
+	}
+	v.Cause = sg.because()
+	return false
+}
+
+// sumAll is sumUp for a scope of which there is more to say. s was cancelled with sg.
+func sumAll(s *Scope, own tally.Body, sg *StopError, v *Verdict) {
+	s.Mu.Lock()
+	sum := s.Tally.Sum(endLocked(s, own, sg))
+	s.Mu.Unlock()
+	if sum.Cause != nil && broughtOn(s, sg) {
+		sg = &StopError{Err: sg.Err, Cause: sg.Cause, own: true}
+	}
+	v.of(s.Task, &sum, sg)
+}
+
+// endLocked returns what the tally of s, which was cancelled with sg, is to know of
+// the end of s.
+func endLocked(s *Scope, own tally.Body, sg *StopError) tally.End {
+	cause := sg.because()
+	return tally.End{Body: own, Cause: cause, Led: s.led && tally.Same(cause, ErrDismissed)}
+}
+
+// fact writes to f what s, the owner of a task that ended with v, is to know of
+// it: a classified fact, of which package tally can judge without calling methods
+// of the error. f is the caller's, as verdicts are: it is made for every failure.
+func (v *Verdict) fact(s *Scope, f *tally.Fact) {
+	*f = tally.Fact{Err: v.Err}
+	list := v.Listed()
+	switch {
+	case v.Panic != nil:
+		f.Class, f.Err = tally.Panic, v.Panic.AsError()
+		switch {
+		case list != nil:
+			f.Errs, f.Dropped = list.Errs, list.Dropped
+		case !v.Panic.Raised:
+			f.Errs, f.Dropped = v.Panic.Also, v.Panic.Dropped
+		}
+		return
+	case v.Goexit:
+		f.Class = tally.Goexit
+	case RepeatsStop(s, v), v.alone && InStoppedDaemon(s, v.Cause):
+		f.Class = tally.Echo
+		stop := echo.Stop{Err: context.Canceled, Cause: v.Cause}
+		if sg := s.Task.Stopped(); sg != nil {
+			stop.Err = sg.Err
+		}
+		f.Texts, f.TextsDropped = TextsIn(v.Err, stop)
+		return
+	}
+	// The list of a scope inside s, which was cancelled with s: s tells the cause
+	// itself, so of the list only the errors are taken over, and the texts.
+	if list != nil && hasTold(s, list.Cause) {
+		f.Errs, f.Dropped, f.Texts, f.TextsDropped = failuresOf(list), list.Dropped, list.Stopped, list.DroppedStopped
+	}
+}
+
+// hasTold reports whether s has told its tasks to stop for cause: it was cancelled, or
+// has dismissed its daemons.
+func hasTold(s *Scope, cause error) bool {
+	return cause != nil && (cause == ErrDismissed || StoppedWith(s, cause))
+}
+
+// StoppedWith reports whether s, or a scope around it, was cancelled with
+// cause. When something further out was cancelled at the same time for another
+// cause, a child may have heard of that first.
+func StoppedWith(s *Scope, cause error) bool {
+	for ; s != nil; s = s.Task.Owner {
+		if sg := s.Task.Stopped(); sg == nil || tally.Same(sg.Cause, cause) {
+			return sg != nil
+		}
+	}
+	return false
+}
+
+// broughtOn reports whether s was cancelled with sg for something of its own:
+// a failure inside, its time limit, or what watches it.
+func broughtOn(s *Scope, sg *StopError) bool {
+	s.Mu.Lock()
+	own := s.Tally.Own(sg.Cause)
+	s.Mu.Unlock()
+	if own {
+		return true
+	}
+	_, limit := Words.LimitIn(sg.Cause)
+	return (limit || Words.Is(sg.Cause, MissedSign)) && !inheritedCause(s.Task, sg.Cause)
+}
+
+// inheritedCause reports whether anything around t was cancelled with cause.
+func inheritedCause(t *Task, cause error) bool {
+	sg := t.stoppedFromAbove()
+	return sg != nil && tally.Same(sg.Cause, cause)
+}
+
+// RepeatsStop reports that a child's outcome only repeats that s was cancelled.
+func RepeatsStop(s *Scope, v *Verdict) bool { return v.Echo && StoppedWith(s, v.Cause) }
+
+// stoppedDaemon reports whether t is a daemon that its owner has told to stop for cause:
+// the owner has dismissed t, or was cancelled. What the handler of t returns then is how
+// services stop, and no failure.
+func stoppedDaemon(t *Task, cause error) bool {
+	if cause == nil || t.More == nil || !t.More.Daemon {
+		return false
+	}
+	return tally.Same(cause, ErrDismissed) && isDismissed(t) || StoppedWith(t.Owner, cause)
+}
+
+// isDismissed reports whether the owner of t, which has more, has told t that the others
+// have ended.
+func isDismissed(t *Task) bool {
+	t.Owner.Mu.Lock()
+	defer t.Owner.Mu.Unlock()
+	return t.More.dismissed
+}
+
+// InStoppedDaemon reports whether s is, or stands in, a daemon that its owner has told to
+// stop for cause. A handler in s that was cancelled for that cause stops as the daemon does.
+func InStoppedDaemon(s *Scope, cause error) bool {
+	if cause == nil {
+		return false
+	}
+	for t := s.Task; t.Owner != nil; t = t.Owner.Task {
+		if stoppedDaemon(t, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// noteQuiet notes in f, of t which has ended with v, whether t is a daemon that has only
+// stopped as it was told to. What it has said beside that is not lost.
+func noteQuiet(t *Task, v *Verdict, f *tally.Fact) {
+	f.Quiet = v.alone && stoppedDaemon(t, v.Cause)
+	if f.Quiet && v.Echo && f.Class == tally.Failure {
+		f.Class, f.Errs = tally.Echo, nil
+		f.Texts, f.TextsDropped = TextsIn(v.Err, echo.Stop{Err: context.Canceled, Cause: v.Cause})
+	}
+}
+
+// givesValue reports whether somebody is to be given what the handler of t returns
+// beside an error.
+func givesValue(t *Task) bool {
+	switch t.Kind {
+	case KindRun:
+		return givesValue(t.Owner.Task)
+	case KindFuture, KindContender, KindWorker:
+		return !t.Self.(interface{ GivesNothing() bool }).GivesNothing()
+	}
+	return false
+}

@@ -1,0 +1,136 @@
+package tree
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/ambit-go/ambit/async/internal/crash"
+)
+
+// This file is about roots, which own what no scope owns: top scopes, root tasks, detached
+// tasks and stragglers.
+
+func init() {
+	process.open()
+	endedScope.Task, endedScope.Home, endedScope.from, endedScope.Ended = new(Task), process, &nowhere, true
+	endedScope.Task.Inner.Store(endedScope)
+	endedScope.Why.Store(endedSignal)
+}
+
+func (r *Root) open() {
+	r.t.Kind = KindRoot
+	r.Scope.Task, r.Scope.Home, r.Scope.from = &r.t, r, r.t.origin()
+	r.t.Inner.Store(&r.Scope)
+}
+
+// live returns the names of what is registered at r.
+func (r *Root) live() []string {
+	all := r.members()
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.Name()
+	}
+	return names
+}
+
+// members returns what is registered at r, and what is in its top in place of that. The
+// top is looked at first: a scope that returns without its tasks is registered at r
+// before it leaves the top, so it is found at one of the two.
+func (r *Root) members() []*Task {
+	inTop := r.membersOf(r.Top)
+	r.Scope.Mu.Lock()
+	defer r.Scope.Mu.Unlock()
+	return append(childrenLocked(&r.Scope, func(t *Task) bool { return t != r.Top }), inTop...)
+}
+
+// membersOf returns what is in t, which may be nil.
+func (r *Root) membersOf(t *Task) []*Task {
+	if t == nil {
+		return nil
+	}
+	s := t.Scope()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return childrenLocked(s, func(*Task) bool { return true })
+}
+
+// OwnerOf returns the scope that what is started under t belongs to; that of
+// the process if t is nil.
+func OwnerOf(t *Task) *Scope {
+	if t == nil {
+		return &process.Scope
+	}
+	return t.Scope()
+}
+
+// reportOf is report for the error of a future that nobody was given: it says of
+// which task it is.
+func (r *Root) reportOf(task string, err error) {
+	if Words.PanicIn(err) == nil { // else it says that itself
+		err = (&Listing{Scope: task, Errs: []error{err}}).asError()
+	}
+	r.Report(err)
+}
+
+// Report tells the root's handler of an error that nobody else can be told.
+func (r *Root) Report(err error) {
+	if r.lost != nil {
+		r.lost(err)
+		return
+	}
+	text := strings.TrimPrefix(crash.Text(err), "async: ")
+	fmt.Fprintf(os.Stderr, "async: nobody was given this error: %s\n", text)
+}
+
+// Said tells the root what a task said as it was stopped, if there is no error to
+// hold that.
+func (r *Root) Said(text string) {
+	text = strings.ReplaceAll(text, "\n\t", "; ")
+	if r.text != nil {
+		r.text(text)
+		return
+	}
+	fmt.Fprintln(os.Stderr, text)
+}
+
+// wake has all waits for a change at r look again.
+func (r *Root) wake() {
+	r.Scope.Mu.Lock()
+	wakeLocked(&r.Scope)
+	r.Scope.Mu.Unlock()
+}
+
+// changeOf returns a channel that is closed when the next child of s leaves.
+func changeOf(s *Scope) <-chan struct{} {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
+// wakeLocked has those that wait for a change of s look again.
+func wakeLocked(s *Scope) {
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
+}
+
+// childrenLocked returns the children that f picks, in the order they came. f must
+// not call users' code: s is locked.
+func childrenLocked(s *Scope, f func(*Task) bool) []*Task {
+	var some []*Task
+	for t := s.children; t != nil; t = t.next {
+		if f(t) {
+			some = append(some, t)
+		}
+	}
+	// The list has the last one first.
+	for i, j := 0, len(some)-1; i < j; i, j = i+1, j-1 {
+		some[i], some[j] = some[j], some[i]
+	}
+	return some
+}

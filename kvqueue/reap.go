@@ -68,9 +68,9 @@ func (q *Queue) reap(ctx context.Context, l *life, id int64) (more bool, err err
 	const why = "the process that had it went away"
 	lowest, n, dead := uint64(0), 0, 0
 	for _, p := range s.of[0].Pairs {
-		c, err := decodeClaim(p)
-		if err != nil {
-			return true, err
+		c, err := q.lay.claimIn(id, p)
+		if err != nil { // Audit names it
+			continue
 		}
 		t.claimed(id, c.key, c.rev)
 		if c.rec.crashes++; q.set.maxCrashes > 0 && c.rec.crashes >= q.set.maxCrashes {
@@ -83,6 +83,9 @@ func (q *Queue) reap(ctx context.Context, l *life, id int64) (more bool, err err
 		if h := c.key.hint(); lowest == 0 || h < lowest {
 			lowest = h
 		}
+	}
+	if n+dead == 0 { // nobody of this package has written those
+		return false, nil
 	}
 	if lowest > 0 {
 		t.lower(s.head, lowest)

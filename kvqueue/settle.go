@@ -279,7 +279,22 @@ func (l *life) add(s settlement, after time.Duration) {
 			_ = l.settles.add(newRequest(s))
 		}
 	})
-	l.delayed[t] = s.claim
+	l.delayed[t] = s
+}
+
+// settleDelayed settles now what waits for its time: the handle is about to be closed, and the
+// others would take the end of the session for a crash.
+func (l *life) settleDelayed(ctx context.Context) {
+	var requests []*request[settlement]
+	l.mu.Lock()
+	for t, s := range l.delayed {
+		t.Stop()
+		requests = append(requests, newRequest(s))
+	}
+	clear(l.delayed)
+	l.mu.Unlock()
+	l.settles.addAll(requests)
+	_, _ = await(ctx, requests) // or the session ends, and they go back then
 }
 
 // later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,

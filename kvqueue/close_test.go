@@ -46,11 +46,15 @@ func TestTheItemsOfAHandleThatIsClosedComeBack(t *testing.T) {
 		require.NoError(t, err)
 		_, err = q.Enqueue(t.Context(), []byte("a"))
 		require.NoError(t, err)
-		ended := make(chan error)
+		began, ended := make(chan bool), make(chan error)
 		go func() {
-			ended <- q.Do(t.Context(), 1, func(ctx context.Context, _ []kvqueue.Item) error { <-ctx.Done(); return nil })
+			ended <- q.Do(t.Context(), 1, func(ctx context.Context, _ []kvqueue.Item) error {
+				close(began)
+				<-ctx.Done()
+				return nil
+			})
 		}()
-		synctest.Wait()
+		<-began
 		require.NoError(t, q.Close(t.Context()))
 		assert.ErrorIs(t, <-ended, kvqueue.ErrLost)
 		assert.Equal(t, 1, keys(t, kv, "s"))

@@ -19,6 +19,21 @@ func newLimiter(n int, outer *limiter) *limiter {
 	return &limiter{outer.mu, core}
 }
 
+// layerIn returns a limiter inside outer that changes nothing until it is cut off.
+func layerIn(outer *limiter) *limiter {
+	return &limiter{outer.mu, slots.NewLayer(outer.core)}
+}
+
+// cutOff has l, and all that is inside it, be no part of the limiters around it any more.
+func (l *limiter) cutOff() {
+	var room grants
+	l.mu.Lock()
+	l.core.Cut()
+	answer := l.core.Take(room[:0])
+	l.mu.Unlock()
+	actOn(answer)
+}
+
 // limiterOf returns the limiter of s.
 func limiterOf(s *slot) *limiter { return s.Owner.owner.limit }
 
@@ -178,23 +193,6 @@ func retireSlot(t *task) {
 	answer := l.core.Take(room[:0])
 	l.mu.Unlock()
 	actOn(answer)
-}
-
-// exempt is retire for a task that goes on, or still queues: it starts without a slot then.
-func exempt(t *task) {
-	var room grants
-	l := t.owner.limit
-	l.mu.Lock()
-	queued := t.more.slot.Withdraw()
-	if t.more.slot.State() != slots.New { // else it is about to be submitted
-		t.more.slot.Retire()
-	}
-	answer := l.core.Take(room[:0])
-	l.mu.Unlock()
-	actOn(answer)
-	if queued {
-		go startInTurn(t)
-	}
 }
 
 // slotInUse returns the slot that code with the context of t runs in, nil if

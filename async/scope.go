@@ -135,8 +135,12 @@ func newBody(owner *scope, ctx context.Context, o *scopeOptions, shielded bool) 
 // setOptions is called when s is made, after it has inherited what its owner has.
 func setOptions(s *scope, o *scopeOptions) {
 	s.opts = o
+	outer := s.limit
 	if o.limit > 0 {
-		s.limit = newLimiter(o.limit, s.limit)
+		s.limit = newLimiter(o.limit, outer)
+	}
+	if outer != nil && s.limit == outer && o.detaches() {
+		s.limit = layerIn(outer)
 	}
 	if o.on != nil {
 		s.on = o.on

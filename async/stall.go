@@ -31,6 +31,12 @@ func impatienceOf(o *scopeOptions) *impatience {
 	return p
 }
 
+// detaches reports whether the scope has DetachAfter.
+func (o *scopeOptions) detaches() bool {
+	p, ok := o.impatient.(*impatience)
+	return ok && p.detaches
+}
+
 // joins starts the timer of OnStall that runs from the end of the body: the
 // commonest stall is a loop that nobody has told to stop.
 func (p *impatience) joins(s *scope) {
@@ -150,24 +156,13 @@ func (p *impatience) abandon(s *scope, own tally.Body) (v *verdict) {
 		t.Stop()
 	}
 	s.cancel(canceled(ErrScopeEnded))
-	exemptLeft(s)
+	if s.limit != nil { // its own, see setOptions: limits further out go on without what is left
+		s.limit.cutOff()
+	}
 	if over { // the last one came home after all
 		go atRoot.self.run()
 	}
 	return v
-}
-
-// exemptLeft has the tasks that s has left behind give up their slots: they are no part of
-// what is around s any more, and its limits go on without them.
-func exemptLeft(s *scope) {
-	s.mu.Lock()
-	left := childrenLocked(s, func(*task) bool { return true })
-	s.mu.Unlock()
-	for _, t := range runningOf(s, left, false) {
-		if t.more != nil && t.more.slot != nil {
-			exempt(t)
-		}
-	}
 }
 
 // takeSum takes from the tally what Scope tells, which is e, too; false if nobody is
@@ -247,9 +242,8 @@ func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
 //
 // What is left moves to the root of ctx and stays on record there under the name
 // of the scope, where [Shutdown] waits for it: its context is cancelled, with
-// [ErrScopeEnded] if by nothing before, nothing can be started in the scope itself
-// any more, and what is left needs no slot of a [Limit]. When the last has ended the exit
-// hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
+// [ErrScopeEnded] if by nothing before, and it needs no slot of a [Limit] further out. When
+// the last has ended the exit hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
 // go at once. Without the option a scope waits as long as it takes.
 func DetachAfter(d time.Duration) ScopeOption {
 	return scopeOption(func(s *scopeOptions) { p := impatienceOf(s); p.detach, p.detaches = d, true })

@@ -251,6 +251,9 @@ func discardUnclaimed(s *scope) bool {
 		x := e.Of.(*unclaimed)
 		x.state, x.instead = forfeited, ErrScopeEnded
 		s.mu.Unlock()
+		if s.t.kind != kindBody {
+			s.t.retire() // the hook is no part of the handler
+		}
 		x.discard()
 	}
 }

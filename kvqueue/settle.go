@@ -120,14 +120,31 @@ func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, l
 	}
 	for _, l := range lives {
 		open, e := await(ctx, requests[l])
-		if open { // the task settles them all the same, or they are lost
+		switch {
+		case open: // the task settles them all the same, or they are lost
 			e = fmt.Errorf("%w: %w", ErrUnknown, e)
+		case errors.Is(e, ErrClosed):
+			e = l.closed(requests[l])
 		}
 		if err == nil {
 			err = e
 		}
 	}
 	return err
+}
+
+// closed answers requests that came when nothing is settled any more: the handle is closed, so the
+// life has ended, and the claims are lost.
+func (l *life) closed(requests []*request[settlement]) error {
+	<-l.lost.Done()
+	var claims []*claim
+	for _, r := range requests {
+		if errors.Is(r.err, ErrClosed) {
+			claims = append(claims, r.of.claim)
+		}
+	}
+	l.loseAll(claims, l.why)
+	return l.why
 }
 
 // reason is the text of an error, as a dead letter keeps it. A panic of the error's own is

@@ -33,6 +33,7 @@ type member struct {
 	requests []standing       // of all members, the oldest first
 	mine     string           // the key of our own; empty: none stands
 	missing  time.Time        // since when it does not stand
+	members  map[int64]Rev    // the sessions that claim and live, and since when they do
 	held     map[Key]*holding // what was claimed, or is being claimed
 	arrived  map[Rev][]ready  // what others have claimed for us, by transaction
 	rides    rides

@@ -19,7 +19,7 @@ import (
 // follow keeps what the member knows up to date, until ctx ends.
 func (m *member) follow(ctx context.Context) error {
 	lay := m.q.lay
-	prefixes := [][]byte{lay.all("n"), lay.all("r"), lay.all("l"), m.q.lay.claims(m.id)}
+	prefixes := [][]byte{lay.all("n"), lay.all("r"), lay.all("l"), lay.all("s"), m.q.lay.claims(m.id)}
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
 	short := 0 // watches in a row that have ended at once
 	for failures := 1; ; failures++ {
@@ -82,8 +82,17 @@ func (m *member) see(ctx context.Context, e Event) {
 		m.seeRequest(e)
 	case bytes.HasPrefix(e.Key, lay.claims(m.id)):
 		m.seeClaim(e)
+	case bytes.HasPrefix(e.Key, lay.all("s")):
+		if id, ok := lay.sessionIn("s", e.Key); ok && !e.Deleted {
+			m.mu.Lock()
+			m.members[id] = e.Rev
+			m.mu.Unlock()
+		}
 	case e.Deleted:
 		if id, ok := lay.sessionIn("l", e.Key); ok {
+			m.mu.Lock()
+			delete(m.members, id)
+			m.mu.Unlock()
 			m.gone(ctx, id)
 		}
 	}
@@ -173,22 +182,38 @@ func (m *member) list(ctx context.Context) (Rev, error) {
 	}
 	m.listRequests(results[0])
 	m.listClaims(results[3], rev)
-	alive := map[int64]bool{}
-	for _, p := range results[1].Pairs {
-		if id, ok := lay.sessionIn("l", p.Key); ok {
+	m.listSessions(ctx, results[1], results[2])
+	m.wake()
+	return rev, nil
+}
+
+// listSessions takes in which sessions live, and gives back what others had claimed.
+func (m *member) listSessions(ctx context.Context, live, claiming Result) {
+	alive, members := map[int64]bool{}, map[int64]Rev{}
+	var ended []int64
+	for _, p := range live.Pairs {
+		if id, ok := m.q.lay.sessionIn("l", p.Key); ok {
 			alive[id] = true
 		}
 	}
-	if !alive[m.id] {
-		m.gone(ctx, m.id)
-	}
-	for _, p := range results[2].Pairs {
-		if id, ok := lay.sessionIn("s", p.Key); ok && !alive[id] {
-			m.gone(ctx, id)
+	for _, p := range claiming.Pairs {
+		id, ok := m.q.lay.sessionIn("s", p.Key)
+		switch {
+		case ok && alive[id]:
+			members[id] = p.Rev
+		case ok:
+			ended = append(ended, id)
 		}
 	}
-	m.wake()
-	return rev, nil
+	m.mu.Lock()
+	m.members = members
+	m.mu.Unlock()
+	if !alive[m.id] {
+		ended = append(ended, m.id)
+	}
+	for _, id := range ended {
+		m.gone(ctx, id)
+	}
 }
 
 func (m *member) listRequests(r Result) {

@@ -96,9 +96,8 @@ func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
 //
 // What is left moves to the root of ctx and stays on record there under the name
 // of the scope, where [Shutdown] waits for it: its context is cancelled, with
-// [ErrScopeEnded] if by nothing before, nothing can be started in the scope itself
-// any more, and what is left needs no slot of a [Limit]. When the last has ended the exit
-// hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
+// [ErrScopeEnded] if by nothing before, and it needs no slot of a [Limit] further out. When
+// the last has ended the exit hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
 // go at once. Without the option a scope waits as long as it takes.
 func DetachAfter(d time.Duration) ScopeOption {
 	return scopeOption(func(s *tree.ScopeOptions) { p := tree.ImpatienceOf(s); p.Detach, p.Detaches = d, true })

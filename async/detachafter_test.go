@@ -319,8 +319,7 @@ func (c staleCtx) Err() error {
 }
 
 // A scope that has returned without its tasks is over for everybody else: its context is
-// cancelled, nothing can be started in it, and what is left holds no slot of a limit that
-// others need.
+// cancelled, and what is left holds no slot of a limit further out, nor does what that starts.
 func TestAScopeThatHasReturnedWithoutItsTasksIsOverForOthers(t *testing.T) {
 	hang := func(context.Context, error) error { time.Sleep(time.Hour); return nil }
 	for name, body := range map[string]func(ctx context.Context) error{
@@ -328,6 +327,24 @@ func TestAScopeThatHasReturnedWithoutItsTasksIsOverForOthers(t *testing.T) {
 			for range 3 { // all but one queue, and still do when the scope has returned
 				async.Go(context.WithoutCancel(ctx), sleeps(10*time.Minute))
 			}
+			return errPlanted
+		},
+		"one starts another later": func(ctx context.Context) error {
+			async.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
+				time.Sleep(2 * time.Second)
+				async.Go(ctx, sleeps(time.Hour))
+				return nil
+			})
+			return errPlanted
+		},
+		"one is in a discard hook": func(ctx context.Context) error {
+			async.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
+				f := async.Execute(ctx, func(context.Context) (int, error) { return 1, nil }, async.OnDiscard(func(int) { time.Sleep(time.Hour) }))
+				_ = async.Sleep(ctx, time.Millisecond)
+				<-f.Done()
+				return nil
+			})
+			time.Sleep(10 * time.Millisecond)
 			return errPlanted
 		},
 		"an exit hook has overrun": func(ctx context.Context) error {
@@ -355,12 +372,9 @@ func TestAScopeThatHasReturnedWithoutItsTasksIsOverForOthers(t *testing.T) {
 						}, async.DetachAfter(time.Second), async.HookTimeout(time.Second))
 						require.ErrorAs(t, err, new(*async.StragglerError))
 						require.Error(t, within.Err())
-						require.Panics(t, func() { async.Go(within, sleeps(0)) })
-						_, err = async.Start(within, sleeps(0)).Wait(ctx)
-						require.ErrorIs(t, err, async.ErrScopeEnded)
-						return nil
+						return async.Sleep(ctx, 5*time.Second)
 					})
-					async.Go(ctx, sleeps(0))
+					async.Go(ctx, sleeps(3*time.Second))
 					return nil
 				}, async.Limit(1)))
 				require.Less(t, time.Since(began), time.Minute)
@@ -369,4 +383,94 @@ func TestAScopeThatHasReturnedWithoutItsTasksIsOverForOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A peak counts how many run at once.
+type peak struct{ now, most atomic.Int32 }
+
+func (p *peak) run(context.Context) error {
+	n := p.now.Add(1)
+	for m := p.most.Load(); n > m && !p.most.CompareAndSwap(m, n); m = p.most.Load() {
+	}
+	time.Sleep(time.Minute)
+	p.now.Add(-1)
+	return nil
+}
+
+// The limits of what is left behind go on: that of its scope, and those inside it.
+func TestWhatIsLeftBehindKeepsItsOwnLimits(t *testing.T) {
+	for name, test := range map[string]struct {
+		start func(ctx context.Context, p *peak)
+		opts  []async.ScopeOption
+	}{
+		"of the scope": {func(ctx context.Context, p *peak) {
+			for range 50 {
+				async.Go(context.WithoutCancel(ctx), p.run)
+			}
+		}, []async.ScopeOption{async.Limit(2)}},
+		"of a scope inside it": {func(ctx context.Context, p *peak) {
+			async.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
+				return async.Scope(ctx, func(ctx context.Context) error {
+					for range 50 {
+						async.Go(ctx, p.run)
+					}
+					return nil
+				}, async.Limit(2))
+			})
+			time.Sleep(time.Millisecond)
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ctx, check := asynctest.Root(ctx)
+				var p peak
+				_ = async.Scope(ctx, func(ctx context.Context) error {
+					return async.Scope(ctx, func(ctx context.Context) error {
+						test.start(ctx, &p)
+						return errPlanted
+					}, append(test.opts, async.DetachAfter(time.Second))...)
+				}, async.Limit(3))
+				time.Sleep(2 * time.Hour)
+				require.Equal(t, int32(2), p.most.Load())
+				_ = check()
+			})
+		})
+	}
+}
+
+// What a scope has left behind may use it to the end: exit hooks start tasks in it, and the abort
+// hooks of its promises are called.
+func TestWhatIsLeftBehindMayUseItsScope(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, check := asynctest.Root(ctx)
+		var rolledBack, aborted atomic.Bool
+		require.Error(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.OnExit(ctx, func(hook context.Context, _ error) error {
+				_, err := async.Start(context.WithoutCancel(ctx), func(context.Context) error { rolledBack.Store(true); return nil }).Join(hook)
+				return err
+			})
+			async.NewPromise[int](context.WithoutCancel(ctx), async.Timeout(10*time.Second),
+				async.OnAbort(func(context.Context, error) error { aborted.Store(true); return nil }))
+			async.Go(ctx, sleeps(time.Minute))
+			return errPlanted
+		}, async.DetachAfter(time.Second)))
+		time.Sleep(2 * time.Hour)
+		require.True(t, aborted.Load(), "the abort hook of the promise")
+		require.True(t, rolledBack.Load(), "the task of the exit hook")
+		require.ErrorContains(t, check(), "promise: nobody awaited it")
+	})
+}
+
+// A panic that comes when Scope has returned is the root's, once.
+func TestAPanicOfWhatIsLeftBehindIsToldOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		ctx, check := asynctest.Root(ctx)
+		require.Error(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { time.Sleep(2 * time.Second); panic("late") }, async.Name("p"))
+			async.Go(ctx, sleeps(time.Minute))
+			return errPlanted
+		}, async.DetachAfter(time.Second)))
+		time.Sleep(time.Hour)
+		require.Equal(t, 1, strings.Count(check().Error(), "panic in p: late"))
+	})
 }

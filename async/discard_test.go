@@ -461,3 +461,19 @@ func TestAPromiseDiscardsWhatNobodyTook(t *testing.T) {
 		require.EqualValues(t, 111, dropped.Load())
 	})
 }
+
+// A discard hook is no part of the handler, whose slot is free when it has returned.
+func TestADiscardHookHasNoSlot(t *testing.T) {
+	limitedScope(t, 1, func(t *testing.T, ctx context.Context) error {
+		began := time.Now()
+		async.Go(ctx, func(ctx context.Context) error {
+			f := async.Execute(ctx, func(context.Context) (int, error) { return 1, nil }, async.OnDiscard(func(int) { time.Sleep(time.Hour) }))
+			_ = async.Sleep(ctx, time.Millisecond)
+			<-f.Done()
+			return nil
+		})
+		time.Sleep(10 * time.Millisecond)
+		async.Go(ctx, func(context.Context) error { require.Less(t, time.Since(began), time.Minute); return nil })
+		return nil
+	})
+}

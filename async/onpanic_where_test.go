@@ -279,20 +279,20 @@ var numbers = regexp.MustCompile(`goroutine \d+|bubble \d+|0x[0-9a-f]+`)
 // the same, and the root is told the same.
 func TestToAnswerWhatOneWasAskedChangesNothing(t *testing.T) {
 	const same = "planted: a wait that ends, twice"
-	stopped := func(text string) func(context.Context) error {
-		return func(ctx context.Context) error { <-ctx.Done(); return errors.New(text) }
+	stopped := func(text string, d time.Duration) func(context.Context) error { // d: one after the other
+		return func(ctx context.Context) error { <-ctx.Done(); time.Sleep(d); return errors.New(text) }
 	}
 	for name, body := range map[string]func(ctx context.Context) error{
 		"a panic that a scope has raised": func(ctx context.Context) error {
 			return async.Scope(ctx, func(ctx context.Context) error {
 				async.Go(ctx, plantPanic, async.Name("planted"))
-				return stopped("not saved")(ctx)
+				return stopped("not saved", 0)(ctx)
 			})
 		},
 		"a list of a scope that was cancelled": func(ctx context.Context) error {
 			return async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, stopped("first"), async.Name("1"))
-				return stopped(same)(ctx)
+				async.Go(ctx, stopped("first", time.Millisecond), async.Name("1"))
+				return stopped(same, time.Second)(ctx)
 			}, async.Name("inside"))
 		},
 	} {

@@ -44,8 +44,8 @@ func (q *Queue) Peek(ctx context.Context, most int) ([]Item, error) {
 // since its key was read.
 func (q *Queue) look(ctx context.Context, p Pair) (i Item, there bool, err error) {
 	rec, _, err := decodeRecord(p.Value)
-	if err != nil {
-		return i, false, err
+	if err != nil { // Audit names it
+		return i, false, nil
 	}
 	i = Item{Key: keyOf(p.Key), Attempt: int(rec.attempts()), Fence: p.Rev}
 	results, _, err := q.kv.Read(ctx, Range{Begin: q.lay.data(i.Key)})
@@ -57,7 +57,7 @@ func (q *Queue) look(ctx context.Context, p Pair) (i Item, there bool, err error
 }
 
 // pages yields the keys of one kind from a hint on, in order, and their values. Ready items
-// begin at the floor.
+// begin at the floor. Keys that this package did not write are left out.
 func (q *Queue) pages(ctx context.Context, kind string, first uint64) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		s, err := q.read(ctx)
@@ -69,7 +69,11 @@ func (q *Queue) pages(ctx context.Context, kind string, first uint64) iter.Seq2[
 		if kind == "q" {
 			begin = max(begin, s.head.floor)
 		}
-		q.span(ctx, kind, begin, s.now(), false)(yield)
+		for p, err := range q.span(ctx, kind, begin, s.now(), false) {
+			if _, ours := q.lay.itemIn(kind, p.Key); (err != nil || ours) && !yield(p, err) {
+				return
+			}
+		}
 	}
 }
 
@@ -85,12 +89,15 @@ func (q *Queue) span(ctx context.Context, kind string, begin, last uint64, keysO
 				yield(Pair{}, err)
 				return
 			}
-			var k Key
+			k := newKey(begin, 0, 0)
 			for _, p := range results[0].Pairs {
+				from = append(bytes.Clone(p.Key), 0)
+				if of, ok := q.lay.itemIn(kind, p.Key); ok {
+					k = of
+				}
 				if !yield(p, nil) {
 					return
 				}
-				k, from = keyOf(p.Key), append(bytes.Clone(p.Key), 0)
 			}
 			if results[0].More { // a store visits all of a range, whatever its limit is
 				begin, span = k.hint(), min(span, 2*(k.hint()-begin)+1)
@@ -143,9 +150,9 @@ func (q *Queue) countClaims(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	for _, p := range results[0].Pairs {
-		id, err := sessionOf(p.Key)
-		if err != nil {
-			return n, err
+		id, ok := q.lay.sessionIn("s", p.Key)
+		if !ok {
+			continue
 		}
 		for begin, end := q.lay.claims(id), after(q.lay.claims(id)); ; {
 			page, _, err := q.kv.Read(ctx, Range{Begin: begin, End: end, Limit: pageSize, KeysOnly: true})
@@ -166,12 +173,13 @@ func (q *Queue) countClaims(ctx context.Context) (n int, err error) {
 type Stats struct {
 	Enqueued, Claimed, Acked, Failed, Returned, Died, Reaped, Lost int64
 	Conflicts                                                      int64 // claims that others have spoilt
+	StoreFailed                                                    int64 // how often trouble with the store has begun; see [Queue.Trouble]
 }
 
 // Stats returns what this handle has done. It asks nobody.
 func (q *Queue) Stats() Stats {
 	k := func(kind EventKind) int64 { return q.counts.kinds[kind].Load() }
-	return Stats{k(Enqueued), k(Claimed), k(Acked), k(Failed), k(Returned), k(Died), k(Reaped), k(Lost), q.counts.conflicts.Load()}
+	return Stats{k(Enqueued), k(Claimed), k(Acked), k(Failed), k(Returned), k(Died), k(Reaped), k(Lost), q.counts.conflicts.Load(), k(StoreFailed)}
 }
 
 // A DeadLetter is an item that is not tried any more.

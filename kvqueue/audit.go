@@ -67,7 +67,7 @@ type auditor struct {
 
 func (q *Queue) audit(ctx context.Context) (Audit, error) {
 	a := &auditor{Queue: q, places: map[Key]string{}, payloads: map[Key]bool{}, sessions: map[int64]*SessionAudit{}}
-	for _, step := range []func(context.Context) error{a.readHead, a.readItems, a.readClaims, a.readPayloads} {
+	for _, step := range []func(context.Context) error{a.readForeign, a.readHead, a.readItems, a.readClaims, a.readPayloads} {
 		if err := step(ctx); err != nil {
 			return a.Audit, err
 		}
@@ -94,6 +94,50 @@ func (a *auditor) fault(format string, args ...any) {
 	a.Faults = append(a.Faults, fmt.Sprintf(format, args...))
 }
 
+// readForeign names the keys that this package did not write, but for those among items and
+// claims: the steps that read these come to them.
+func (a *auditor) readForeign(ctx context.Context) error {
+	s, err := a.read(ctx)
+	if err != nil {
+		return err
+	}
+	begin := []byte(a.lay.root)
+	for _, kind := range []string{"d", "q", "w", "x"} {
+		if err := a.nameForeign(ctx, begin, a.lay.all(kind)); err != nil {
+			return err
+		}
+		if begin = a.lay.from(kind, s.now()+1); kind == "w" {
+			begin = after(a.lay.all(kind))
+		}
+	}
+	return a.nameForeign(ctx, begin, after([]byte(a.lay.root)))
+}
+
+func (a *auditor) nameForeign(ctx context.Context, begin, end []byte) error {
+	for {
+		results, _, err := a.kv.Read(ctx, Range{Begin: begin, End: end, Limit: pageSize, KeysOnly: true})
+		if err != nil {
+			return err
+		}
+		for _, p := range results[0].Pairs {
+			begin = append(bytes.Clone(p.Key), 0)
+			a.ours(p.Key)
+		}
+		if !results[0].More {
+			return nil
+		}
+	}
+}
+
+// ours reports whether this package may have written a key, and names one that it has not.
+func (a *auditor) ours(key []byte) bool {
+	known := a.lay.knows(key)
+	if !known {
+		a.Faults = append(a.Faults, foreign(key).Error())
+	}
+	return known
+}
+
 // readHead reads what there is but once, the sessions, and the requests.
 func (a *auditor) readHead(ctx context.Context) error {
 	var ranges []Range
@@ -105,11 +149,16 @@ func (a *auditor) readHead(ctx context.Context) error {
 		return err
 	}
 	a.Revision, a.Floor, a.Requests = s.rev, s.head.floor, len(s.of[2].Pairs)
+	for _, p := range s.of[2].Pairs {
+		if _, err := decodeStanding(p); err != nil {
+			a.Faults = append(a.Faults, err.Error())
+			a.Requests--
+		}
+	}
 	for i, of := range s.of[:2] {
 		for _, p := range of.Pairs {
-			id, err := sessionOf(p.Key)
-			if err != nil {
-				a.fault("the store holds a session that this package did not write: %q", p.Key)
+			id, ok := a.lay.sessionIn([]string{"l", "s"}[i], p.Key)
+			if !ok {
 				continue
 			}
 			if a.sessions[id] == nil {
@@ -131,6 +180,9 @@ func (a *auditor) readItems(ctx context.Context) error {
 		for p, err := range a.span(ctx, kind, 0, s.now(), false) {
 			if err != nil {
 				return err
+			}
+			if !a.ours(p.Key) {
+				continue
 			}
 			k := keyOf(p.Key)
 			a.item(k, place, p.Value)
@@ -168,11 +220,14 @@ func (a *auditor) readClaims(ctx context.Context) error {
 		}
 		for _, p := range results[0].Pairs {
 			begin = append(bytes.Clone(p.Key), 0)
+			if !a.ours(p.Key) {
+				continue
+			}
 			k := keyOf(p.Key)
 			a.Claimed++
 			a.item(k, "claimed", p.Value)
-			id, err := sessionOf(p.Key[:max(len(p.Key)-keySize-1, 0)])
-			if s := a.sessions[id]; err == nil && s != nil {
+			id, ok := a.lay.sessionIn("w", p.Key[:len(p.Key)-keySize-1])
+			if s := a.sessions[id]; ok && s != nil {
 				s.Claims++
 			} else {
 				a.fault("%v is claimed by the session %x, which is unknown: nobody gives it back", k, uint64(id))
@@ -193,7 +248,9 @@ func (a *auditor) readPayloads(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.payloads[keyOf(p.Key)] = true
+		if a.ours(p.Key) {
+			a.payloads[keyOf(p.Key)] = true
+		}
 	}
 	return nil
 }

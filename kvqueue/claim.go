@@ -229,6 +229,7 @@ func deal(wants []int, heads []ready, most int, fits func(takers, items int) boo
 type waiter struct {
 	most int
 	try  bool // it does not wait: it is answered with nothing when there is nothing
+	came time.Time
 	// answered is guarded by Queue.mu: whoever sets it is the one that answers.
 	done  chan struct{}
 	items []Item
@@ -236,7 +237,7 @@ type waiter struct {
 }
 
 func newWaiter(most int, try bool) *waiter {
-	return &waiter{most: most, try: try, done: make(chan struct{})}
+	return &waiter{most: most, try: try, came: time.Now(), done: make(chan struct{})}
 }
 
 // serve and fail answer a waiter that was taken off the list, once.

@@ -2,6 +2,7 @@ package kvqueue_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,12 +42,21 @@ func TestAHandleThatIsClosedLeavesNoKeyOfItsSession(t *testing.T) {
 func TestTheItemsOfAHandleThatIsClosedComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
-		q, err := kvqueue.Open(t.Context(), kv, "q", kvqueue.RetryDelay(async.Every(time.Hour)))
+		q, err := kvqueue.Open(t.Context(), kv, "q")
 		require.NoError(t, err)
 		_, err = q.Enqueue(t.Context(), []byte("a"))
 		require.NoError(t, err)
-		assert.ErrorIs(t, q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return errFails }), errFails)
+		began, ended := make(chan bool), make(chan error)
+		go func() {
+			ended <- q.Do(t.Context(), 1, func(ctx context.Context, _ []kvqueue.Item) error {
+				close(began)
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		<-began
 		require.NoError(t, q.Close(t.Context()))
+		assert.ErrorIs(t, <-ended, kvqueue.ErrLost)
 		assert.Equal(t, 1, keys(t, kv, "s"))
 		require.NoError(t, open(t, kv, "q").Do(t.Context(), 1, func(_ context.Context, items []kvqueue.Item) error {
 			assert.Equal(t, 2, items[0].Attempt)
@@ -54,6 +64,33 @@ func TestTheItemsOfAHandleThatIsClosedComeBack(t *testing.T) {
 		}))
 		time.Sleep(time.Second)
 		assert.Equal(t, 1, keys(t, kv, "s"), "that of the handle that is open")
+	})
+}
+
+// An item that waits for its next run goes back when the handle is closed, as a failure: others
+// would take it for one whose process has crashed.
+func TestAnItemThatWaitsForItsNextRunGoesBackAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		var lost atomic.Int64
+		q, err := kvqueue.Open(t.Context(), kv, "q", kvqueue.RetryDelay(async.Every(time.Hour)), kvqueue.Observe(func(r kvqueue.Report) {
+			if r.Kind == kvqueue.Lost {
+				lost.Add(1)
+			}
+		}))
+		require.NoError(t, err)
+		_, err = q.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		assert.ErrorIs(t, q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return errFails }), errFails)
+		require.NoError(t, q.Close(t.Context()))
+		assert.Zero(t, lost.Load())
+		assert.Zero(t, keys(t, kv, "s"))
+		next := open(t, kv, "q", kvqueue.MaxAttempts(2))
+		assert.ErrorIs(t, next.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return errFails }), errFails)
+		dead, err := next.Dead(t.Context(), kvqueue.Key{}, 1)
+		require.NoError(t, err)
+		require.Len(t, dead, 1)
+		assert.Equal(t, []int{2, 0}, []int{dead[0].Failures, dead[0].Crashes})
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 //
 // An error of f is its batch's affair: the items go back, and the worker goes on. So does it
 // when claims were lost, or the store cannot be reached: it tries again, with growing pauses of
-// up to a second. A panic of f, or Goexit in it, is Consume's: the batch goes back, the
+// up to a second, and [Queue.Trouble] and the observer say so; if ctx ends meanwhile the error
+// matches that of the store, too. A panic of f, or Goexit in it, is Consume's: the batch goes back, the
 // other workers are cancelled and joined, and Consume panics or returns
 // [async.ErrGoexit]. If a function that was given as an option has panicked, Consume ends with
 // an [*async.PanicError].
@@ -48,11 +49,11 @@ func (q *Queue) worker(ctx context.Context, most int, f func(ctx context.Context
 		case errors.Is(err, ErrClosed):
 			return nil
 		case err != nil && ctx.Err() != nil: // with items it goes on, to give them back
-			return stop(ctx)
+			return q.stop(ctx)
 		case err != nil:
 			failures++
 			if async.Sleep(ctx, pause(failures)) != nil {
-				return stop(ctx)
+				return q.stop(ctx)
 			}
 			continue
 		}

@@ -15,7 +15,8 @@ import (
 func filled(options []kvqueue.Option, items ...string) (ctx context.Context, q *kvqueue.Queue, done func()) {
 	ctx = context.Background()
 	kv := memkv.New()
-	q, err := kvqueue.Open(ctx, kv, "orders", options...)
+	now := kvqueue.RetryDelay(async.Every(0)) // what has failed goes back at once
+	q, err := kvqueue.Open(ctx, kv, "orders", append([]kvqueue.Option{now}, options...)...)
 	if err != nil {
 		panic(err)
 	}

@@ -123,12 +123,24 @@ func (q *Queue) check(ctx context.Context) error {
 		if len(pairs) == 0 {
 			return nil
 		}
-		if last := keyOf(pairs[len(pairs)-1].Key); last.hint() > s.now() {
+		if last := q.lay.lastHintOf(pairs); last == 0 { // others have written those
+			return nil
+		} else if last > s.now() {
 			if err := ignore(q.mend(ctx, s)); err != nil {
 				return err
 			}
 		} // else they were added since the last look
 	}
+}
+
+// lastHintOf returns the greatest hint of payloads; 0: there is none.
+func (l layout) lastHintOf(pairs []Pair) (last uint64) {
+	for _, p := range pairs {
+		if k, ok := l.itemIn("d", p.Key); ok {
+			last = max(last, k.hint())
+		}
+	}
+	return last
 }
 
 // lastHint returns the greatest hint of an item. It reads all keys of the queue: it is for a
@@ -141,9 +153,9 @@ func (q *Queue) lastHint(ctx context.Context) (last uint64, err error) {
 			return 0, err
 		}
 		for _, p := range results[0].Pairs {
-			last = max(last, keyOf(p.Key).hint())
 			begin = append(bytes.Clone(p.Key), 0)
 		}
+		last = max(last, q.lay.lastHintOf(results[0].Pairs))
 		if !results[0].More {
 			return last, nil
 		}

@@ -46,18 +46,20 @@ type look struct {
 // the revision.
 func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, error) {
 	from, span := q.lastFloor.Load(), max(q.lastSpan.Load(), 1)
-	for {
+	for limit := most; ; {
 		end := from + span
 		if end < from {
 			end = math.MaxUint64
 		}
-		s, err := q.read(ctx, append(more, Range{Begin: q.lay.from("q", from), End: q.lay.from("q", end), Limit: most})...)
+		s, err := q.read(ctx, append(more, Range{Begin: q.lay.from("q", from), End: q.lay.from("q", end), Limit: limit})...)
 		if err != nil {
 			return nil, err
 		}
-		l := &look{snapshot: s}
-		if l.heads, err = decodeReady(s.of[len(more)]); err != nil {
-			return nil, err
+		found := s.of[len(more)]
+		l := &look{snapshot: s, heads: q.lay.readyOf(found)}
+		if left := most - len(l.heads); left > 0 && found.More { // others have written what came instead
+			limit += left
+			continue
 		}
 		q.lastFloor.Store(s.head.floor)
 		switch {
@@ -72,21 +74,22 @@ func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, erro
 		first := s.now()
 		if len(l.heads) > 0 {
 			first = l.heads[0].key.hint()
-			q.lastSpan.Store(nextSpan(from, span, l.heads, s.of[len(more)].More, end > s.now()))
+			q.lastSpan.Store(nextSpan(from, span, l.heads, found.More, end > s.now()))
 		}
 		q.raiseFloor(s, first)
 		return l, nil
 	}
 }
 
-func decodeReady(r Result) ([]ready, error) {
-	heads := make([]ready, len(r.Pairs))
-	for i, p := range r.Pairs {
-		rec, _, err := decodeRecord(p.Value)
-		if err != nil {
-			return nil, err
+// readyOf returns the ready items of a result. What this package did not write is left out, and
+// named by Audit.
+func (l layout) readyOf(r Result) []ready {
+	heads := make([]ready, 0, len(r.Pairs))
+	for _, p := range r.Pairs {
+		k, ok := l.itemIn("q", p.Key)
+		if rec, _, err := decodeRecord(p.Value); ok && err == nil {
+			heads = append(heads, ready{key: k, rev: p.Rev, rec: rec})
 		}
-		heads[i] = ready{key: keyOf(p.Key), rev: p.Rev, rec: rec}
 	}
-	return heads, nil
+	return heads
 }

@@ -102,11 +102,54 @@ func (l layout) all(kind string) []byte { return []byte(l.root + kind + "/") }
 // keyOf returns the key of an item, with which a key of the store ends.
 func keyOf(key []byte) Key { return Key(key[len(key)-keySize:]) }
 
-// sessionOf returns the session, with which a key of the store ends.
-func sessionOf(key []byte) (id int64, err error) {
-	digits := key[max(len(key)-16, 0):]
+// itemIn returns the key of an item that is in a key of the store of this kind; false if
+// this package did not write that.
+func (l layout) itemIn(kind string, key []byte) (k Key, ok bool) {
+	if len(key) != len(l.all(kind))+keySize {
+		return k, false
+	}
+	return keyOf(key), true
+}
+
+// sessionIn returns the session that is in a key of the store of this kind; false if this
+// package did not write that.
+func (l layout) sessionIn(kind string, key []byte) (id int64, ok bool) {
+	digits := key[min(len(l.all(kind)), len(key)):]
 	u, err := strconv.ParseUint(string(digits), 16, 64)
-	return int64(u), err
+	return int64(u), err == nil && len(digits) == 16
+}
+
+// knows reports whether a key of the store under the root of l looks like one that this package
+// writes.
+func (l layout) knows(key []byte) bool {
+	kind, rest, ok := strings.Cut(string(key[len(l.root):]), "/")
+	switch kind {
+	case "h":
+		return !ok
+	case "d", "q", "x":
+		return ok && len(rest) == keySize
+	case "l", "s":
+		_, is := l.sessionIn(kind, key)
+		return is
+	case "n":
+		_, is := l.sessionIn(kind, key[:min(len(l.all(kind))+16, len(key))])
+		return is && (len(rest) == 16 || rest[16:] == "b") || rest == "c"
+	case "r":
+		return ok && len(rest) == 16
+	case "w":
+		if len(rest) != 16+1+keySize {
+			return false
+		}
+		_, is := l.sessionIn(kind, key[:len(key)-keySize-1])
+		return is && rest[16] == '/'
+	default:
+		return false
+	}
+}
+
+// foreign is the error of a key that this package did not write.
+func foreign(key []byte) error {
+	return fmt.Errorf("kvqueue: the store holds a key that this package did not write: %q", key)
 }
 
 // after returns the first key behind all that begin with the prefix.

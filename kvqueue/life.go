@@ -25,9 +25,9 @@ type life struct {
 
 	mu       sync.Mutex
 	over     bool
-	deadline time.Duration          // on the clock of q: when the store may count us as gone
-	takes    map[*taken]struct{}    // that are told when the life ends
-	delayed  map[*time.Timer]*claim // settlements that wait for their time; they end with the life
+	deadline time.Duration              // on the clock of q: when the store may count us as gone
+	takes    map[*taken]struct{}        // that are told when the life ends
+	delayed  map[*time.Timer]settlement // settlements that wait for their time; they end with the life
 
 	seq uint64 // the last transaction of enqueues; used by their one task
 
@@ -72,8 +72,12 @@ func (q *Queue) revive(ctx context.Context) (*life, error) {
 		return l, err
 	}
 	if l, err = q.begin(ctx); err != nil {
+		if ctx.Err() == nil {
+			q.asked(beginning, err)
+		}
 		return nil, err
 	}
+	q.asked(beginning, nil)
 	q.mu.Lock()
 	closed := q.closed
 	if !closed && q.group.Go(l.keep, async.Name("kvqueue: keep the session of "+q.name)) == nil {
@@ -99,7 +103,7 @@ func (q *Queue) begin(ctx context.Context) (*life, error) {
 		return nil, err
 	}
 	l := &life{q: q, s: s, id: s.ID(), why: &LostError{Queue: q.name}, deadline: q.deadline(sent),
-		delayed: map[*time.Timer]*claim{}}
+		delayed: map[*time.Timer]settlement{}}
 	l.lost, l.lose = context.WithCancelCause(context.Background())
 	l.settles = combiner[settlement]{group: q.group, take: q.takeSettlements, run: l.settleBatch}
 	_, err = q.kv.Commit(ctx, nil, []Write{
@@ -155,8 +159,8 @@ func (l *life) end(reason string, err error) {
 		return
 	}
 	lost := int(l.held.Swap(math.MinInt64 / 2))
-	for _, c := range delayed {
-		c.counted, lost = true, lost+1
+	for _, s := range delayed {
+		s.claim.counted, lost = true, lost+1
 	}
 	l.why.Reason, l.why.Err = reason, err
 	l.lose(l.why)
@@ -167,9 +171,9 @@ func (l *life) end(reason string, err error) {
 	if lost > 0 {
 		l.tellLost(lost, reason)
 	}
-	for t, c := range delayed {
+	for t, s := range delayed {
 		t.Stop()
-		_ = c.lose(l.why)
+		_ = s.claim.lose(l.why)
 	}
 }
 

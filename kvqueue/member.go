@@ -33,6 +33,7 @@ type member struct {
 	requests []standing       // of all members, the oldest first
 	mine     string           // the key of our own; empty: none stands
 	missing  time.Time        // since when it does not stand
+	members  map[int64]Rev    // the sessions that claim and live, and since when they do
 	held     map[Key]*holding // what was claimed, or is being claimed
 	arrived  map[Rev][]ready  // what others have claimed for us, by transaction
 	rides    rides
@@ -128,12 +129,15 @@ func (q *Queue) succeed(m *member, err error) {
 
 // claim looks again and again, whenever the bell has rung or a request has stood for long.
 func (m *member) claim(ctx context.Context) error {
+	asked := time.Now()
 	if _, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{{Key: m.q.lay.session("s", m.id), Value: []byte(m.q.set.owner)}}); err != nil {
-		return m.rest(ctx, err)
+		return m.rest(ctx, asked, err)
 	}
+	m.q.asked(claiming, nil)
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
 	for failures := 0; !m.parts.Load(); {
 		m.takeRides()
+		asked = time.Now()
 		again, err := m.step(ctx)
 		if err != nil {
 			m.stopRides()
@@ -144,15 +148,21 @@ func (m *member) claim(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
+			m.q.asked(claiming, err)
 			if failures++; errors.Is(err, ErrNoSpace) {
 				m.q.refuse(err)
 			}
+			m.q.refuseTries(asked, err)
 			if err := async.Sleep(ctx, pause(failures)); err != nil {
 				return err
 			}
 			continue
 		}
-		if failures = 0; again == 0 {
+		if failures > 0 {
+			failures = 0
+			m.q.asked(claiming, nil)
+		}
+		if again == 0 {
 			continue
 		}
 		t := time.NewTimer(again)
@@ -166,7 +176,13 @@ func (m *member) claim(ctx context.Context) error {
 	return nil
 }
 
-func (m *member) rest(ctx context.Context, err error) error {
+func (m *member) rest(ctx context.Context, asked time.Time, err error) error {
+	if ctx.Err() == nil {
+		m.q.asked(claiming, err)
+		if !errors.Is(err, ErrNoSpace) { // of that all who wait are told, by succeed
+			m.q.refuseTries(asked, err)
+		}
+	}
 	_ = async.Sleep(ctx, 100*time.Millisecond)
 	return err
 }

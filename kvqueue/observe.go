@@ -27,23 +27,28 @@ const (
 	Reaped
 	// Lost says that claims of this handle were lost.
 	Lost
+	// StoreFailed says that nothing can be claimed because of the store: see [Queue.Trouble].
+	// It is told once, when that begins.
+	StoreFailed
+	// StoreBack says that the store answers again.
+	StoreBack
 )
 
 // String returns a word for it.
 func (k EventKind) String() string {
-	return [...]string{"enqueued", "claimed", "acked", "failed", "returned", "died", "reaped", "lost"}[k]
+	return [...]string{"enqueued", "claimed", "acked", "failed", "returned", "died", "reaped", "lost", "store failed", "store back"}[k]
 }
 
 // A Report is what an observer is told.
 type Report struct {
 	Kind  EventKind
-	Items int    // how many
+	Items int    // how many; of StoreFailed and StoreBack 1
 	Why   string // of a failure
 }
 
 // counts are those of one handle.
 type counts struct {
-	kinds     [Lost + 1]atomic.Int64
+	kinds     [StoreBack + 1]atomic.Int64
 	conflicts atomic.Int64
 }
 

@@ -19,8 +19,8 @@ func (o option) apply(s *settings) error { return o(s) }
 type settings struct {
 	prefix      string
 	ttl         time.Duration
-	maxFailures uint64 // 0: no end
-	maxCrashes  uint64
+	maxFailures uint64
+	maxCrashes  uint64 // 0: no end
 	delay       async.Interval
 	observe     func(Report)
 	owner       string
@@ -56,8 +56,8 @@ func TTL(d time.Duration) Option {
 	})
 }
 
-// MaxAttempts makes an item a dead letter when n runs of it have failed. Without the
-// option an item that always fails is tried without end.
+// MaxAttempts makes an item a dead letter when n runs of it have failed, 25 by default: with the
+// default [RetryDelay] that is after about 20 minutes.
 func MaxAttempts(n int) Option {
 	return option(func(s *settings) error {
 		if n < 1 {
@@ -81,12 +81,15 @@ func MaxCrashes(n int) Option {
 }
 
 // RetryDelay is how long an item that has failed waits before it goes back to its place,
-// by the number of runs that have failed. It stays claimed meanwhile: if this process
-// goes away it is free at once. A panic of in is no delay, and is treated as one of [Observe].
+// by the number of runs that have failed. By default that is a second after the first, twice as
+// long after each that follows, a minute at most, and up to half of it more or less: an item that always
+// fails must not keep all behind it from being claimed. It stays claimed meanwhile: when the
+// handle is closed it goes back at once, and if this process goes away, too. A panic of in is no delay, and is treated as one of
+// [Observe]. async.Every(0) is no delay either.
 func RetryDelay(in async.Interval) Option {
 	return option(func(s *settings) error {
 		if in == nil {
-			return invalid("RetryDelay", "it is nil: leave it out for no delay")
+			return invalid("RetryDelay", "it is nil: leave it out for the default, or give async.Every(0) for no delay")
 		}
 		s.delay = in
 		return nil

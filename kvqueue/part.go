@@ -13,8 +13,8 @@ import (
 // parting is how long the store has for that.
 const parting = time.Second
 
-// part has the member of a life claim nothing more, and what was claimed for nobody go back. It
-// returns when that is done, or its time is over.
+// part has the member of a life claim nothing more, what was claimed for nobody go back, and what
+// waits for its [RetryDelay]. It returns when that is done, or its time is over.
 func (q *Queue) part(ctx context.Context, l *life) {
 	ctx, cancel := context.WithTimeout(ctx, parting)
 	defer cancel()
@@ -30,6 +30,7 @@ func (q *Queue) part(ctx context.Context, l *life) {
 		}
 	}
 	_ = q.returns.Wait(ctx)
+	l.settleDelayed(ctx)
 }
 
 // giveUp gives back what was claimed for the member and not handed over, after the member has
@@ -52,7 +53,7 @@ func (m *member) giveUp(ctx context.Context) {
 		return
 	}
 	for _, p := range results[0].Pairs {
-		if r, err := decodeClaim(p); err == nil && !m.handedOver(r) {
+		if r, err := m.q.lay.claimIn(m.id, p); err == nil && !m.handedOver(r) {
 			m.q.giveBack(m.items([]ready{r}, make([][]byte, 1), r.rev))
 		}
 	}

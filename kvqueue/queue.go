@@ -37,6 +37,7 @@ type Queue struct {
 	raiseAt   atomic.Int64  // the floor is raised for less when so many items were claimed
 	raising   atomic.Bool   // the floor is being raised
 	counts    counts
+	trouble   trouble
 	broken    atomic.Pointer[async.PanicError] // what a function that was given as an option has panicked with first
 
 	mu      sync.Mutex
@@ -60,7 +61,8 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 		return nil, invalid("name", "it has %d bytes, and must have from 1 to 1024", len(name))
 	}
 	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), started: clock.New(), opening: make(chan struct{}, 1)}
-	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner()}
+	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner(),
+		maxFailures: 25, delay: async.Jitter(0.5, async.Backoff(time.Second, time.Minute))}
 	for _, o := range options {
 		if o == nil {
 			return nil, invalid("option", "it is nil: leave it out")

@@ -12,14 +12,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 )
 
 // open opens a handle that is closed at the end of the test.
+// open opens a queue on which what has failed goes back at once.
 func open(t *testing.T, kv kvqueue.KV, name string, options ...kvqueue.Option) *kvqueue.Queue {
 	t.Helper()
-	q, err := kvqueue.Open(t.Context(), kv, name, options...)
+	q, err := kvqueue.Open(t.Context(), kv, name, append([]kvqueue.Option{kvqueue.RetryDelay(async.Every(0))}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, q.Close(context.Background())) })
 	return q

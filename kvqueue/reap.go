@@ -9,9 +9,27 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// reapSpread is the time over which the members begin to give back what a session that has
-// ended had claimed: most find nothing left to do.
-const reapSpread = 50 * time.Millisecond
+// reapTurn is how long a member leaves what a session had claimed to each member that is older:
+// the oldest gives it back at once, and the others find nothing left to do. If all did it their
+// transactions would spoil each other.
+const reapTurn = 50 * time.Millisecond
+
+// turn is when a member is to reap, by how many older ones there are. Those that are far behind
+// come at random.
+func (m *member) turn() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mine, older := m.members[m.id], 0
+	for _, rev := range m.members {
+		if rev < mine {
+			older++
+		}
+	}
+	if older > 10 {
+		return 10*reapTurn + rand.N(reapTurn*time.Duration(older))
+	}
+	return reapTurn * time.Duration(older)
+}
 
 // gone takes in that a session has ended.
 func (m *member) gone(ctx context.Context, id int64) {
@@ -21,14 +39,18 @@ func (m *member) gone(ctx context.Context, id int64) {
 	}
 	async.Go(ctx, func(ctx context.Context) error {
 		pause := async.Jitter(0.5, async.Backoff(50*time.Millisecond, time.Second))
-		for try := 1; ; try++ {
-			if err := async.Sleep(ctx, rand.N(reapSpread)); err != nil {
+		for wait, try := m.turn(), 1; ; try++ {
+			if wait > 0 && async.Sleep(ctx, wait) != nil {
 				return nil
 			}
-			if more, err := m.q.reap(ctx, m.life, id); err == nil && !more || ctx.Err() != nil {
+			done, more, err := m.q.reap(ctx, m.life, id)
+			switch {
+			case err == nil && !more || ctx.Err() != nil:
 				return nil
-			} else if err != nil && async.Sleep(ctx, pause(try)) != nil {
-				return nil
+			case done:
+				wait, try = 0, 0
+			default: // another does it, or the store fails
+				wait = m.turn() + pause(try)
 			}
 		}
 	}, async.Name("kvqueue: give back what a session had claimed"))
@@ -48,29 +70,29 @@ func (q *Queue) leave(ctx context.Context, l *life) {
 	_, _ = q.kv.Commit(ctx, guards, []Write{{Key: q.lay.session("s", l.id), Delete: true}})
 }
 
-// reap gives back some of what a session that has ended had claimed, and reports whether
-// there may be more.
-func (q *Queue) reap(ctx context.Context, l *life, id int64) (more bool, err error) {
+// reap gives back some of what a session that has ended had claimed, and reports whether it
+// has, and whether there may be more.
+func (q *Queue) reap(ctx context.Context, l *life, id int64) (done, more bool, err error) {
 	claims := q.lay.claims(id)
 	s, err := q.read(ctx, Range{Begin: claims, End: after(claims), Limit: q.maxItems}, Range{Begin: q.lay.session("s", id), KeysOnly: true})
 	if err != nil {
-		return true, err
+		return false, true, err
 	}
 	t := transaction{q: q, guards: []Guard{{Key: q.lay.session("l", id), Is: Absent}}}
 	if len(s.of[0].Pairs) == 0 {
 		if len(s.of[1].Pairs) == 0 { // somebody has seen to it, or the session itself
-			return false, nil
+			return false, false, nil
 		}
 		t.writes = append(t.writes, Write{Key: q.lay.session("s", id), Delete: true})
 		_, err := q.kv.Commit(ctx, t.guards, t.writes)
-		return errors.Is(err, ErrConflict), ignore(err)
+		return false, errors.Is(err, ErrConflict), ignore(err)
 	}
 	const why = "the process that had it went away"
 	lowest, n, dead := uint64(0), 0, 0
 	for _, p := range s.of[0].Pairs {
-		c, err := decodeClaim(p)
-		if err != nil {
-			return true, err
+		c, err := q.lay.claimIn(id, p)
+		if err != nil { // Audit names it
+			continue
 		}
 		t.claimed(id, c.key, c.rev)
 		if c.rec.crashes++; q.set.maxCrashes > 0 && c.rec.crashes >= q.set.maxCrashes {
@@ -84,12 +106,15 @@ func (q *Queue) reap(ctx context.Context, l *life, id int64) (more bool, err err
 			lowest = h
 		}
 	}
+	if n+dead == 0 { // nobody of this package has written those
+		return false, false, nil
+	}
 	if lowest > 0 {
 		t.lower(s.head, lowest)
 		t.writes = append(t.writes, l.ring())
 	}
 	if _, err := q.kv.Commit(ctx, t.guards, t.writes); err != nil {
-		return true, ignore(err)
+		return false, true, ignore(err)
 	}
 	if n > 0 {
 		q.tell(Report{Kind: Reaped, Items: n})
@@ -97,7 +122,7 @@ func (q *Queue) reap(ctx context.Context, l *life, id int64) (more bool, err err
 	if dead > 0 {
 		q.tell(Report{Kind: Died, Items: dead, Why: why})
 	}
-	return true, nil
+	return true, true, nil
 }
 
 // ignore is nil for what another's transaction brings about, and for an answer that was

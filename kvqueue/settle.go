@@ -120,14 +120,31 @@ func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, l
 	}
 	for _, l := range lives {
 		open, e := await(ctx, requests[l])
-		if open { // the task settles them all the same, or they are lost
+		switch {
+		case open: // the task settles them all the same, or they are lost
 			e = fmt.Errorf("%w: %w", ErrUnknown, e)
+		case errors.Is(e, ErrClosed):
+			e = l.closed(requests[l])
 		}
 		if err == nil {
 			err = e
 		}
 	}
 	return err
+}
+
+// closed answers requests that came when nothing is settled any more: the handle is closed, so the
+// life has ended, and the claims are lost.
+func (l *life) closed(requests []*request[settlement]) error {
+	<-l.lost.Done()
+	var claims []*claim
+	for _, r := range requests {
+		if errors.Is(r.err, ErrClosed) {
+			claims = append(claims, r.of.claim)
+		}
+	}
+	l.loseAll(claims, l.why)
+	return l.why
 }
 
 // reason is the text of an error, as a dead letter keeps it. A panic of the error's own is
@@ -279,7 +296,22 @@ func (l *life) add(s settlement, after time.Duration) {
 			_ = l.settles.add(newRequest(s))
 		}
 	})
-	l.delayed[t] = s.claim
+	l.delayed[t] = s
+}
+
+// settleDelayed settles now what waits for its time: the handle is about to be closed, and the
+// others would take the end of the session for a crash.
+func (l *life) settleDelayed(ctx context.Context) {
+	var requests []*request[settlement]
+	l.mu.Lock()
+	for t, s := range l.delayed {
+		t.Stop()
+		requests = append(requests, newRequest(s))
+	}
+	clear(l.delayed)
+	l.mu.Unlock()
+	l.settles.addAll(requests)
+	_, _ = await(ctx, requests) // or the session ends, and they go back then
 }
 
 // later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,

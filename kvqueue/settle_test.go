@@ -173,3 +173,39 @@ func TestWhatAScopeCouldNotSettleIsSettledLater(t *testing.T) {
 		assert.Equal(t, []string{"a"}, all(t, q))
 	})
 }
+
+// With default options an item that always fails keeps nobody from the items behind it, and is
+// not tried for ever.
+func TestAnItemThatAlwaysFailsDoesNotStopTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := kvqueue.Open(t.Context(), newStore(t), "q")
+		require.NoError(t, err)
+		for i := range 11 {
+			_, err := q.Enqueue(t.Context(), []byte{byte(i)})
+			require.NoError(t, err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		var runs [11]atomic.Int64
+		handle := func(_ context.Context, items []kvqueue.Item) error {
+			i := items[0].Value[0]
+			if runs[i].Add(1); i == 0 {
+				return errFails
+			}
+			return nil
+		}
+		assert.ErrorIs(t, q.Consume(ctx, 1, 1, handle), context.DeadlineExceeded)
+		assert.LessOrEqual(t, runs[0].Load(), int64(10), "runs of the one that fails")
+		for i := range runs[1:] {
+			assert.Equal(t, int64(1), runs[1+i].Load(), "item %d", 1+i)
+		}
+		ctx, stop = context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		assert.ErrorIs(t, q.Consume(ctx, 1, 1, handle), context.DeadlineExceeded)
+		assert.LessOrEqual(t, runs[0].Load(), int64(25))
+		dead, err := q.Dead(t.Context(), kvqueue.Key{}, 2)
+		require.NoError(t, err)
+		assert.Len(t, dead, 1)
+		require.NoError(t, q.Close(t.Context()))
+	})
+}

@@ -226,9 +226,7 @@ func (m *member) serve(ctx context.Context) (wait time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if requests, err = m.thatStand(requests, look); err != nil {
-		return 0, err
-	}
+	requests = m.thatStand(requests, look)
 	switch {
 	case len(look.heads) == 0:
 		m.q.nothing(waiters)
@@ -273,7 +271,7 @@ func (m *member) oldest() []standing {
 // thatStand returns the requests that stand at the revision of a look: those of the ones that
 // we know, and younger ones that the watch has not shown yet. Those that do not stand any more
 // are forgotten.
-func (m *member) thatStand(requests []standing, look *look) (left []standing, err error) {
+func (m *member) thatStand(requests []standing, look *look) (left []standing) {
 	known := map[string]bool{}
 	for i, r := range requests {
 		known[r.key] = true
@@ -285,16 +283,12 @@ func (m *member) thatStand(requests []standing, look *look) (left []standing, er
 		}
 	}
 	for _, p := range look.of[len(requests)].Pairs {
-		r, err := decodeStanding(p)
-		if err != nil {
-			return nil, err
-		}
-		if !known[r.key] {
+		if r, err := decodeStanding(p); err == nil && !known[r.key] {
 			left = append(left, r)
 		}
 	}
 	slices.SortFunc(left, older)
-	return left[:min(len(left), mostRequests)], nil
+	return left[:min(len(left), mostRequests)]
 }
 
 // deal makes the transaction that serves requests, and says what each of them gets. It guards

@@ -38,7 +38,7 @@ func (q *Queue) enlist(ctx context.Context, w *waiter) error {
 	case err == nil || !q.unlist(w): // it has an answer
 		return nil
 	case ctx.Err() != nil:
-		return stop(ctx)
+		return q.stop(ctx)
 	default:
 		return err
 	}
@@ -68,7 +68,7 @@ func (q *Queue) wait(ctx context.Context, w *waiter) ([]Item, error) {
 	}
 	q.dismiss(w)
 	q.nudge() // a request that stands for nobody is withdrawn
-	return nil, stop(ctx)
+	return nil, q.stop(ctx)
 }
 
 // stop is the error of a call whose ctx has ended. It matches that of ctx, and its cause.
@@ -102,7 +102,8 @@ func (q *Queue) giveBack(items []Item) {
 // Do claims at least one item and at most so many, in the order of the queue, and calls f
 // with them, in a scope of its own, on the calling goroutine. It blocks until there is an
 // item, ctx ends (then its error matches those of ctx), or the handle is closed
-// ([ErrClosed]). On a full store, where nothing can be claimed, it returns [ErrNoSpace]; if no
+// ([ErrClosed]). If the store is in trouble when ctx ends the error matches that of
+// [Queue.Trouble], too: so a store that does not answer does not look like an empty queue. On a full store, where nothing can be claimed, it returns [ErrNoSpace]; if no
 // session can be begun, the error of the store. Calls of one handle are served first come, first served; those of several
 // processes, too, while there are too few items.
 //

@@ -26,7 +26,7 @@ func (q *Queue) Take(ctx context.Context, most int) ([]Item, error) {
 }
 
 // TryTake is [Queue.Take] that does not wait for items: without one it returns none, and no
-// error. It does ask the store, and waits for its answer.
+// error. It does ask the store, and waits for its answer; if the store fails it returns that error.
 func (q *Queue) TryTake(ctx context.Context, most int) ([]Item, error) {
 	return q.take(ctx, most, true)
 }

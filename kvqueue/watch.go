@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,20 +19,25 @@ import (
 // follow keeps what the member knows up to date, until ctx ends.
 func (m *member) follow(ctx context.Context) error {
 	lay := m.q.lay
-	prefixes := [][]byte{lay.all("n"), lay.all("r"), lay.all("l"), m.q.lay.claims(m.id)}
+	prefixes := [][]byte{lay.all("n"), lay.all("r"), lay.all("l"), lay.all("s"), m.q.lay.claims(m.id)}
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
+	short := 0 // watches in a row that have ended at once
 	for failures := 1; ; failures++ {
+		asked := time.Now()
 		rev, err := m.list(ctx)
 		if err == nil {
-			failures = 1
-			for e, watchErr := range m.q.kv.Watch(ctx, rev, prefixes...) {
-				if err = watchErr; err != nil {
-					break
-				}
-				if err = m.see(ctx, e); err != nil {
-					break
-				}
+			if failures = 1; short < 2 {
+				m.q.asked(watching, nil)
 			}
+			began := time.Now()
+			if err = m.watch(ctx, rev, prefixes); time.Since(began) > time.Second {
+				short = 0
+			} else if short++; short < 2 {
+				err = nil // the next look at all there is says whether the store is in trouble
+			}
+		}
+		if ctx.Err() == nil && err != nil {
+			m.failWatching(asked, err)
 		}
 		if sleep := async.Sleep(ctx, pause(failures)); sleep != nil {
 			return sleep
@@ -39,49 +45,82 @@ func (m *member) follow(ctx context.Context) error {
 	}
 }
 
-// see takes in one change.
-func (m *member) see(ctx context.Context, e Event) error {
+// watch takes in changes until the watch ends, and returns why.
+func (m *member) watch(ctx context.Context, rev Rev, prefixes [][]byte) error {
+	for e, err := range m.q.kv.Watch(ctx, rev, prefixes...) {
+		if err != nil {
+			return ignoreCompacted(err)
+		}
+		m.see(ctx, e)
+	}
+	return nil
+}
+
+// ignoreCompacted is nil for a watch that has come too late: what it has missed is listed.
+func ignoreCompacted(err error) error {
+	if errors.Is(err, ErrCompacted) {
+		return nil
+	}
+	return err
+}
+
+// failWatching says that the watch fails. Nothing can be claimed if nothing was ever listed.
+func (m *member) failWatching(asked time.Time, err error) {
+	m.q.asked(watching, err)
+	if _, _, listed := m.stand(); !listed {
+		m.q.refuseTries(asked, err)
+	}
+}
+
+// see takes in one change. A key that is none of this package's is left alone.
+func (m *member) see(ctx context.Context, e Event) {
 	lay := m.q.lay
 	switch {
 	case bytes.HasPrefix(e.Key, lay.all("n")):
 		m.wake()
 	case bytes.HasPrefix(e.Key, lay.all("r")):
-		return m.seeRequest(e)
+		m.seeRequest(e)
 	case bytes.HasPrefix(e.Key, lay.claims(m.id)):
-		return m.seeClaim(e)
-	case e.Deleted:
-		id, err := sessionOf(e.Key)
-		if err != nil {
-			return err
+		m.seeClaim(e)
+	case bytes.HasPrefix(e.Key, lay.all("s")):
+		if id, ok := lay.sessionIn("s", e.Key); ok && !e.Deleted {
+			m.mu.Lock()
+			m.members[id] = e.Rev
+			m.mu.Unlock()
 		}
-		m.gone(ctx, id)
+	case e.Deleted:
+		if id, ok := lay.sessionIn("l", e.Key); ok {
+			m.mu.Lock()
+			delete(m.members, id)
+			m.mu.Unlock()
+			m.gone(ctx, id)
+		}
 	}
-	return nil
 }
 
-func (m *member) seeRequest(e Event) error {
+func (m *member) seeRequest(e Event) {
 	defer m.wake()
 	if e.Deleted {
 		m.fell(string(e.Key))
-		return nil
-	}
-	r, err := decodeStanding(e.Pair)
-	if err == nil {
+	} else if r, err := decodeStanding(e.Pair); err == nil {
 		m.stands(r)
 	}
-	return err
 }
 
 func decodeStanding(p Pair) (r standing, err error) {
 	if len(p.Value) < 9 {
-		return r, fmt.Errorf("kvqueue: the store holds a request that this package did not write: %x", p.Value)
+		return r, fmt.Errorf("kvqueue: the store holds a request that this package did not write: %q: %x", p.Key, p.Value)
 	}
 	want, _ := binary.Uvarint(p.Value[8:])
 	return standing{string(p.Key), p.Rev, int64(binary.BigEndian.Uint64(p.Value)), int(min(want, 1000))}, nil
 }
 
 // seeClaim takes in that something was claimed for us, or a claim of ours has ended.
-func (m *member) seeClaim(e Event) error {
+func (m *member) seeClaim(e Event) {
+	r, err := m.q.lay.claimIn(m.id, e.Pair)
+	if !e.Deleted && err != nil || len(e.Key) != len(m.q.lay.claims(m.id))+keySize {
+		return
+	}
 	k := keyOf(e.Key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,12 +135,9 @@ func (m *member) seeClaim(e Event) error {
 				h.seen = nil
 			}
 		}
-		return nil
+		return
 	}
-	r, err := decodeClaim(e.Pair)
 	switch {
-	case err != nil:
-		return err
 	case h == nil:
 		m.arriveLocked(r)
 	case h.rev >= r.rev: // it was handed over
@@ -110,7 +146,6 @@ func (m *member) seeClaim(e Event) error {
 	default:
 		m.arriveLocked(r)
 	}
-	return nil
 }
 
 // arriveLocked notes what others have claimed for us.
@@ -121,8 +156,11 @@ func (m *member) arriveLocked(r ready) {
 	}
 }
 
-// decodeClaim returns a claim that the store shows.
-func decodeClaim(p Pair) (ready, error) {
+// claimIn returns a claim of a session that the store shows.
+func (l layout) claimIn(id int64, p Pair) (ready, error) {
+	if len(p.Key) != len(l.claims(id))+keySize {
+		return ready{}, foreign(p.Key)
+	}
 	rec, more, err := decodeRecord(p.Value)
 	if err != nil {
 		return ready{}, err
@@ -142,64 +180,67 @@ func (m *member) list(ctx context.Context) (Rev, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := m.listRequests(results[0]); err != nil {
-		return 0, err
-	}
-	if err := m.listClaims(results[3], rev); err != nil {
-		return 0, err
-	}
-	alive := map[int64]bool{}
-	for _, p := range results[1].Pairs {
-		id, err := sessionOf(p.Key)
-		if err != nil {
-			return 0, err
-		}
-		alive[id] = true
-	}
-	if !alive[m.id] {
-		m.gone(ctx, m.id)
-	}
-	for _, p := range results[2].Pairs {
-		id, err := sessionOf(p.Key)
-		if err != nil {
-			return 0, err
-		}
-		if !alive[id] {
-			m.gone(ctx, id)
-		}
-	}
+	m.listRequests(results[0])
+	m.listClaims(results[3], rev)
+	m.listSessions(ctx, results[1], results[2])
 	m.wake()
 	return rev, nil
 }
 
-func (m *member) listRequests(r Result) error {
-	requests := make([]standing, len(r.Pairs))
-	for i, p := range r.Pairs {
-		s, err := decodeStanding(p)
-		if err != nil {
-			return err
+// listSessions takes in which sessions live, and gives back what others had claimed.
+func (m *member) listSessions(ctx context.Context, live, claiming Result) {
+	alive, members := map[int64]bool{}, map[int64]Rev{}
+	var ended []int64
+	for _, p := range live.Pairs {
+		if id, ok := m.q.lay.sessionIn("l", p.Key); ok {
+			alive[id] = true
 		}
-		requests[i] = s
+	}
+	for _, p := range claiming.Pairs {
+		id, ok := m.q.lay.sessionIn("s", p.Key)
+		switch {
+		case ok && alive[id]:
+			members[id] = p.Rev
+		case ok:
+			ended = append(ended, id)
+		}
+	}
+	m.mu.Lock()
+	m.members = members
+	m.mu.Unlock()
+	if !alive[m.id] {
+		ended = append(ended, m.id)
+	}
+	for _, id := range ended {
+		m.gone(ctx, id)
+	}
+}
+
+func (m *member) listRequests(r Result) {
+	var requests []standing
+	for _, p := range r.Pairs {
+		if s, err := decodeStanding(p); err == nil {
+			requests = append(requests, s)
+		}
 	}
 	slices.SortFunc(requests, older)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.requests, m.listed = requests, true
-	return nil
 }
 
 // listClaims takes in what is claimed for us: what nobody has told us of has arrived, and
 // what is not listed, was claimed before the revision of the list, and is not on its way,
 // has ended.
-func (m *member) listClaims(r Result, rev Rev) error {
+func (m *member) listClaims(r Result, rev Rev) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	listed := map[Key]bool{}
 	news := map[Rev][]ready{}
 	for _, p := range r.Pairs {
-		c, err := decodeClaim(p)
+		c, err := m.q.lay.claimIn(m.id, p)
 		if err != nil {
-			return err
+			continue
 		}
 		listed[c.key] = true
 		switch h := m.held[c.key]; {
@@ -222,5 +263,4 @@ func (m *member) listClaims(r Result, rev Rev) error {
 			delete(m.held, k)
 		}
 	}
-	return nil
 }

@@ -1,5 +1,7 @@
 package slots
 
+import "slices"
+
 // This file is what happens to tasks and waits. Every exported function is one
 // event. Take tells which tasks and waits may go on because of it.
 
@@ -143,6 +145,48 @@ func (t *Task[T, W]) stopReturning() {
 	t.returning, w.state = nil, inGrant
 	t.grant(w)
 	t.giveUp(at)
+}
+
+// Cut says that l, with all that is inside it, is no part of the limiters around it any more:
+// its tasks give back what they hold of those, and need nothing of them from now on. Those that
+// queue there go on.
+func (l *Limiter[T, W]) Cut() {
+	outside := l.outer
+	if outside == nil {
+		return
+	}
+	queueing := l.queueOutside()
+	held := l.size - l.free - len(queueing) // by those that hold a slot of each
+	for _, t := range queueing {
+		at := t.leaveQueue()
+		for o := outside; o != at; o = o.outer {
+			o.free++
+		}
+	}
+	l.outer = nil
+	for o := outside; o != nil; o = o.outer {
+		o.free += held
+		o.reachable -= l.reachable
+	}
+	for _, t := range queueing {
+		t.granted()
+	}
+	for o := outside; o != nil; o = o.outer {
+		o.handOut()
+	}
+}
+
+// queueOutside returns the tasks that hold a slot of l and queue at a limiter around it.
+func (l *Limiter[T, W]) queueOutside() []*Task[T, W] {
+	tasks := slices.Clone(l.between)
+	for o := l.outer; o != nil; o = o.outer {
+		for t := o.returning.first; t != nil; t = t.next {
+			if t.Limiter.isInside(l) {
+				tasks = append(tasks, t)
+			}
+		}
+	}
+	return tasks
 }
 
 // Retire says that t has ended: its handler has returned, or it was cancelled

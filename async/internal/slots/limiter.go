@@ -65,6 +65,11 @@ func (l *Limiter[T, W]) Take(room []Grant[T, W]) []Grant[T, W] {
 	return room
 }
 
+// NewLayer returns a limiter inside outer that changes nothing until it is cut.
+func NewLayer[T, W any](outer *Limiter[T, W]) *Limiter[T, W] {
+	return &Limiter[T, W]{outer: outer, outermost: outer.outermost, size: outer.size, free: outer.size}
+}
+
 // isInside reports whether a slot of l is held only together with one of outer.
 func (l *Limiter[T, W]) isInside(outer *Limiter[T, W]) bool {
 	for ; l != nil; l = l.outer {

@@ -110,16 +110,7 @@ func (m *model) releaseFrom(t *modelTask, first, end *modelLimit) {
 			break
 		}
 		l.used--
-		for l.used < l.size {
-			n := l.next()
-			if n == nil {
-				break
-			}
-			l.used++
-			if m.obtain(n, l.outer) {
-				m.grant(n)
-			}
-		}
+		m.handOut(l)
 	}
 	m.recall(t.limit)
 }
@@ -299,6 +290,66 @@ func (m *model) takeBack(w *modelWait) string {
 	return "taken"
 }
 
+func (m *model) cut(l *modelLimit) {
+	if l.outer == nil {
+		return
+	}
+	outside := l.outer.chain()
+	var queueing []*modelTask
+	isOutside := func(t *modelTask) bool {
+		return slices.Contains(t.limit.chain(), l) && t.queuesAt() != nil && slices.Contains(outside, t.queuesAt())
+	}
+	for _, t := range m.parked {
+		if t.state == Queued && isOutside(t) {
+			queueing = append(queueing, t)
+		}
+	}
+	for _, o := range outside {
+		for _, t := range o.returning {
+			if isOutside(t) {
+				queueing = append(queueing, t)
+			}
+		}
+	}
+	for _, t := range m.tasks {
+		if slices.Contains(t.limit.chain(), l) && (t.state == Handed || t.state == Running) {
+			for _, o := range outside {
+				o.used--
+			}
+		}
+	}
+	for _, t := range queueing {
+		at := m.unqueue(t)
+		for _, o := range outside {
+			if o == at {
+				break
+			}
+			o.used--
+		}
+	}
+	l.outer = nil
+	for _, t := range queueing {
+		m.grant(t)
+	}
+	for _, o := range outside {
+		m.handOut(o)
+	}
+}
+
+// handOut gives the free slots of l to those who queue.
+func (m *model) handOut(l *modelLimit) {
+	for l.used < l.size {
+		n := l.next()
+		if n == nil {
+			break
+		}
+		l.used++
+		if m.obtain(n, l.outer) {
+			m.grant(n)
+		}
+	}
+}
+
 func (m *model) retire(t *modelTask) {
 	switch before := t.state; before {
 	case Queued:
@@ -319,6 +370,7 @@ func (m *model) retire(t *modelTask) {
 func FuzzTheCoreAgreesWithTheModel(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 0, 1, 0, 2, 3, 0, 0, 3, 4, 0, 6, 1})
 	f.Add([]byte{2, 7, 0, 16, 0, 17, 0, 18, 0, 35, 3, 0, 3, 1, 0, 19, 4, 0, 4, 1, 5, 0, 2, 2, 6, 1, 6, 2})
+	f.Add([]byte{0, 133, 0, 1, 0, 1, 0, 0, 0, 1, 7, 1, 3, 0, 7, 2, 6, 0})
 	f.Add([]byte{3, 255, 0, 240, 0, 241, 0, 242, 3, 3, 4, 4, 5, 5, 6, 6, 2, 7, 3, 1, 4, 1, 1, 2, 0, 99})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) < 2 || len(script) > 600 {
@@ -335,6 +387,11 @@ func FuzzTheCoreAgreesWithTheModel(f *testing.F) {
 				continue
 			}
 			name := fmt.Sprintf("l%d", len(m.limits))
+			if script[1]&128 != 0 && i == 0 { // one that changes nothing
+				m.limits = append(m.limits, &modelLimit{size: size + 1, outer: m.limits[outer]})
+				s.do([]string{"layer", name, fmt.Sprintf("l%d", outer)})
+				continue
+			}
 			m.limits = append(m.limits, &modelLimit{size: size, outer: m.limits[outer]})
 			require.Equal(t, name, s.limit(name, fmt.Sprint(size), fmt.Sprintf("l%d", outer)))
 		}
@@ -359,7 +416,7 @@ func FuzzTheCoreAgreesWithTheModel(f *testing.F) {
 
 // play plays one event, if it makes sense now, and returns it with both answers.
 func play(m *model, s *script, kind byte, arg int) (event, got, want string) {
-	if kind%7 == 0 || len(m.tasks) == 0 {
+	if kind%8 == 0 || len(m.tasks) == 0 {
 		return playSubmit(m, s, kind, arg)
 	}
 	t := m.tasks[arg%len(m.tasks)]
@@ -369,7 +426,7 @@ func play(m *model, s *script, kind byte, arg int) (event, got, want string) {
 		return w
 	}
 	said := ""
-	switch kind % 7 {
+	switch kind % 8 {
 	case 1:
 		event, said = "withdraw "+t.name, m.withdraw(t)
 	case 2:
@@ -392,7 +449,7 @@ func play(m *model, s *script, kind byte, arg int) (event, got, want string) {
 		if w.task == nil {
 			return "", "", ""
 		}
-		if kind%7 == 5 {
+		if kind%8 == 5 {
 			event, said = "takeback "+w.name, m.takeBack(w)
 		} else {
 			event = "return " + w.name
@@ -401,6 +458,10 @@ func play(m *model, s *script, kind byte, arg int) (event, got, want string) {
 	case 6:
 		event = "retire " + t.name
 		m.retire(t)
+	case 7:
+		l := arg % len(m.limits)
+		event = fmt.Sprintf("cut l%d", l)
+		m.cut(m.limits[l])
 	}
 	if said != "" {
 		m.out = append([]string{said}, m.out...)

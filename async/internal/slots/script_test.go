@@ -95,6 +95,12 @@ func (s *script) do(words []string) string {
 	case "retire":
 		task().Retire()
 		return s.answer()
+	case "cut":
+		s.limiters[arg(1)].Cut()
+		return s.answer()
+	case "layer":
+		s.order, s.limiters[arg(1)] = append(s.order, arg(1)), NewLayer(s.limiters[arg(2)])
+		return arg(1)
 	case "begin":
 		s.lenders[arg(2)] = task()
 		return s.answer(pick(task().Begin(s.wait(arg(2))), "runs", "waits"))

@@ -75,8 +75,12 @@ func NewBody(owner *Scope, ctx context.Context, o *ScopeOptions, shielded bool) 
 // SetOptions is called when s is made, after it has inherited what its owner has.
 func SetOptions(s *Scope, o *ScopeOptions) {
 	s.opts = o
+	outer := s.Limit
 	if o.Limit > 0 {
-		s.Limit = newLimiter(o.Limit, s.Limit)
+		s.Limit = newLimiter(o.Limit, outer)
+	}
+	if outer != nil && s.Limit == outer && o.detaches() {
+		s.Limit = layerIn(outer)
 	}
 	if o.On != nil {
 		s.On = o.On

@@ -38,7 +38,7 @@ func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 	if f.Class != tally.Echo && decision != tally.Ignored {
 		failedLocked(s)
 	}
-	if decision == tally.Fails {
+	if decision == tally.Fails && !s.abandoned.Load() { // nobody raises what comes after Scope has returned
 		alarmLocked(s) // of a group at the root nothing more: the root is told of it anyhow
 	}
 	s.Mu.Unlock()

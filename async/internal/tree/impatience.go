@@ -31,6 +31,12 @@ func ImpatienceOf(o *ScopeOptions) *Impatience {
 	return p
 }
 
+// detaches reports whether the scope has DetachAfter.
+func (o *ScopeOptions) detaches() bool {
+	p, ok := o.impatient.(*Impatience)
+	return ok && p.Detaches
+}
+
 // joins starts the timer of OnStall that runs from the end of the body: the
 // commonest stall is a loop that nobody has told to stop.
 func (p *Impatience) joins(s *Scope) {
@@ -150,24 +156,13 @@ func (p *Impatience) Abandon(s *Scope, own tally.Body) (v *Verdict) {
 		t.Stop()
 	}
 	s.Cancel(Canceled(ErrScopeEnded))
-	exemptLeft(s)
+	if s.Limit != nil { // its own, see setOptions: limits further out go on without what is left
+		s.Limit.cutOff()
+	}
 	if over { // the last one came home after all
 		go atRoot.Self.Run()
 	}
 	return v
-}
-
-// exemptLeft has the tasks that s has left behind give up their slots: they are no part of
-// what is around s any more, and its limits go on without them.
-func exemptLeft(s *Scope) {
-	s.Mu.Lock()
-	left := childrenLocked(s, func(*Task) bool { return true })
-	s.Mu.Unlock()
-	for _, t := range runningOf(s, left, false) {
-		if t.More != nil && t.More.slot != nil {
-			exempt(t)
-		}
-	}
 }
 
 // takeSum takes from the tally what Scope tells, which is e, too; false if nobody is

@@ -19,6 +19,21 @@ func newLimiter(n int, outer *limiter) *limiter {
 	return &limiter{outer.mu, core}
 }
 
+// layerIn returns a limiter inside outer that changes nothing until it is cut off.
+func layerIn(outer *limiter) *limiter {
+	return &limiter{outer.mu, slots.NewLayer(outer.Core)}
+}
+
+// cutOff has l, and all that is inside it, be no part of the limiters around it any more.
+func (l *limiter) cutOff() {
+	var room grants
+	l.mu.Lock()
+	l.Core.Cut()
+	answer := l.Core.Take(room[:0])
+	l.mu.Unlock()
+	actOn(answer)
+}
+
 // limiterOf returns the limiter of s.
 func limiterOf(s *slot) *limiter { return s.Owner.Owner.Limit }
 
@@ -178,23 +193,6 @@ func retireSlot(t *Task) {
 	answer := l.Core.Take(room[:0])
 	l.mu.Unlock()
 	actOn(answer)
-}
-
-// exempt is retire for a task that goes on, or still queues: it starts without a slot then.
-func exempt(t *Task) {
-	var room grants
-	l := t.Owner.Limit
-	l.mu.Lock()
-	queued := t.More.slot.Withdraw()
-	if t.More.slot.State() != slots.New { // else it is about to be submitted
-		t.More.slot.Retire()
-	}
-	answer := l.Core.Take(room[:0])
-	l.mu.Unlock()
-	actOn(answer)
-	if queued {
-		go startInTurn(t)
-	}
 }
 
 // slotInUse returns the slot that code with the context of t runs in, nil if

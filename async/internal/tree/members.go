@@ -6,11 +6,11 @@ package tree
 // Add makes t a child of s. Registering, counting and the ended flag share
 // one lock, so a task is either joined or refused.
 //
-// It is refused only when s has ended, or Scope has returned without its tasks. In a scope
-// that is cancelled a task still runs, so that one which must close a channel is never skipped.
+// It is refused only when s has ended. In a scope that is cancelled a task still
+// runs, so that one which must close a channel is never skipped.
 func (s *Scope) Add(t *Task) bool {
 	s.Mu.Lock()
-	if s.Ended || s.abandoned.Load() {
+	if s.Ended {
 		s.Mu.Unlock()
 		return false
 	}

@@ -238,6 +238,9 @@ func discardUnclaimed(s *Scope) bool {
 		x := e.Of.(*Unclaimed)
 		x.state, x.instead = forfeited, ErrScopeEnded
 		s.Mu.Unlock()
+		if s.Task.Kind != kindBody {
+			s.Task.Retire() // the hook is no part of the handler
+		}
 		x.Discard()
 	}
 }

@@ -104,7 +104,7 @@ func TestTheStatusOfACommandDecides(t *testing.T) {
 	status, _, _ = s.kvq("", "take", "-once", "--", "sh", "-c", "exit 75")
 	assert.Equal(t, 75, status)
 	assert.Contains(t, s.ok("", "peek"), `(1 tries)`, "75 spends none")
-	out := s.ok("", "take", "-until-empty", "-attempts", "3", "--", "sh", "-c", `echo "$KVQ_QUEUE $KVQ_ATTEMPT $KVQ_FENCE $KVQ_KEY" >&2; exit 1`)
+	out := s.ok("", "take", "-until-empty", "-delay", "0", "-attempts", "3", "--", "sh", "-c", `echo "$KVQ_QUEUE $KVQ_ATTEMPT $KVQ_FENCE $KVQ_KEY" >&2; exit 1`)
 	assert.Empty(t, out)
 	dead := s.ok("", "dead")
 	assert.Contains(t, dead, `"a" failures=3 crashes=0 why="sh: exit status 1"`)

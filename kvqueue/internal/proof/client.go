@@ -25,7 +25,7 @@ type Client struct {
 // the handle and the store.
 func NewClient(ctx context.Context, s Scribe, who string, d *Dice, kv kvqueue.KV, link func(kvqueue.KV) kvqueue.KV, options ...kvqueue.Option) (*Client, error) {
 	c := &Client{Who: who, Dice: d, Second: time.Second, Slow: 12, s: s, delays: d.N(4) == 0}
-	if c.delays {
+	if c.delays { // in place of the one of Limits
 		options = append(options, kvqueue.RetryDelay(func(int) time.Duration { return time.Duration(d.N(int(c.Second))) }))
 	}
 	q, err := kvqueue.Open(ctx, noted(s, who, "q", kv, link), "q", append(options, kvqueue.CompactedElsewhere())...)

@@ -1,0 +1,80 @@
+package kvqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A source is one of those that ask the store behind the calls.
+type source uint8
+
+const (
+	beginning source = iota // begins sessions
+	claiming                // claims items
+	watching                // follows the changes of others
+)
+
+// A trouble is the last error of each source, as long as it lasts: an empty queue and a broken
+// store must not look alike.
+type trouble struct {
+	mu sync.Mutex
+	of [watching + 1]error
+}
+
+func (t *trouble) errLocked() error {
+	for _, err := range t.of {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set notes the outcome of a source, and reports whether the trouble has begun or ended by it.
+func (t *trouble) set(s source, err error) (turned bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.errLocked() != nil
+	t.of[s] = err
+	return before != (t.errLocked() != nil)
+}
+
+// Trouble returns the last error of the store if what asks it behind the calls cannot go on:
+// nothing is claimed then. It returns nil when the store answers again. It asks nobody.
+func (q *Queue) Trouble() error {
+	q.trouble.mu.Lock()
+	defer q.trouble.mu.Unlock()
+	return q.trouble.errLocked()
+}
+
+// asked notes how the store has answered a source: err is nil if it did what it was asked for.
+func (q *Queue) asked(s source, err error) {
+	switch turned := q.trouble.set(s, err); {
+	case turned && err != nil:
+		q.tell(Report{Kind: StoreFailed, Items: 1, Why: reason(err)})
+	case turned:
+		q.tell(Report{Kind: StoreBack, Items: 1})
+	}
+}
+
+// refuseTries answers those who would not wait, and have come before the store was asked: it is
+// not known whether there are items.
+func (q *Queue) refuseTries(asked time.Time, err error) {
+	for _, w := range q.listed() {
+		if w.try && !w.came.After(asked) && q.unlist(w) {
+			w.fail(err)
+		}
+	}
+}
+
+// stop is the error of a call for items whose ctx has ended. It matches that of ctx, and its
+// cause, and the last error of a store that is in trouble.
+func (q *Queue) stop(ctx context.Context) error {
+	if err := q.Trouble(); err != nil && !errors.Is(err, ErrClosed) {
+		return fmt.Errorf("%w; the store is in trouble: %w", stop(ctx), err)
+	}
+	return stop(ctx)
+}

@@ -68,7 +68,13 @@ func (f *job[T]) startIn(ctx context.Context, opts []TaskOption) {
 	if len(opts) > 0 {
 		f.checkDiscard(opts)
 	}
-	if !start(&f.f.Task, tree.OwnerOf(t), ctx, opts) {
+	s, started := tree.OwnerOf(t), false
+	if isPlain(s, ctx, opts) {
+		started = f.f.Task.Start(s)
+	} else {
+		started = startWith(&f.f.Task, s, ctx, opts)
+	}
+	if !started {
 		f.f.SettleUnowned(tree.LateStart(t, f.f.Task.Naming().In(nil)))
 	}
 }

@@ -37,7 +37,13 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 	}
 	g := &tree.GoTask{Handler: task}
 	g.Task.Self, g.Task.Kind = g, tree.KindGo
-	if !start(&g.Task, t.Scope(), ctx, opts) {
+	s, started := t.Scope(), false
+	if isPlain(s, ctx, opts) {
+		started = g.Task.Start(s)
+	} else {
+		started = startWith(&g.Task, s, ctx, opts)
+	}
+	if !started {
 		panic(tree.LateStart(t, g.Task.Naming().In(nil)))
 	}
 }

@@ -28,11 +28,22 @@ type Option interface {
 // start starts t in owner, with ctx, nil if that is the owner's own; false if owner has
 // ended.
 func start(t *tree.Task, owner *tree.Scope, ctx context.Context, opts []TaskOption) bool {
-	m := tree.MoreIn(owner, t, ctx != nil || len(opts) > 0)
-	if len(opts) > 0 {
-		set(m, opts)
+	if isPlain(owner, ctx, opts) {
+		return t.Start(owner)
 	}
-	return t.Start(owner, ctx, m)
+	return startWith(t, owner, ctx, opts)
+}
+
+// isPlain reports whether a task of owner has nothing but its handler, as most have. Where many
+// are started that is asked in place, which saves them a frame.
+func isPlain(owner *tree.Scope, ctx context.Context, opts []TaskOption) bool {
+	return ctx == nil && len(opts) == 0 && owner.IsPlain()
+}
+
+func startWith(t *tree.Task, owner *tree.Scope, ctx context.Context, opts []TaskOption) bool {
+	m := tree.MoreIn(owner, t, ctx != nil || len(opts) > 0)
+	set(m, opts)
+	return tree.StartWith(t, owner, ctx, m)
 }
 
 // newMore returns what a task needs beside itself that is made for owner, with options.

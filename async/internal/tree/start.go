@@ -13,25 +13,35 @@ import (
 // scope. Another ctx, which was derived by WithTimeout, WithCancel or WithoutCancel, decides
 // alone.
 
-// Start registers t with its owner and sets it going. ctx is nil if t was
-// started with the owner's own context. m is what MoreIn has returned, with the options
-// of t. It reports false, and nothing runs, if the owner has ended.
-func (t *Task) Start(owner *Scope, ctx context.Context, m *More) bool {
+// Start registers t with its owner, which is plain, and sets it going. It reports false, and
+// nothing runs, if the owner has ended.
+func (t *Task) Start(owner *Scope) bool {
 	t.Owner = owner
-	if m != nil {
-		m.Inherit(owner)
-		t.Equip(m, ctx)
-	}
 	if !owner.Add(t) {
 		return false
 	}
-	if t.More == nil {
-		go t.Main()
-	} else {
-		t.Begin()
-	}
+	go t.Main()
 	return true
 }
+
+// StartWith is Start for a task that may need more. ctx is nil if t was started with the
+// owner's own context. m is what MoreIn has returned, with the options of t.
+func StartWith(t *Task, owner *Scope, ctx context.Context, m *More) bool {
+	if m == nil {
+		return t.Start(owner)
+	}
+	t.Owner = owner
+	m.Inherit(owner)
+	t.Equip(m, ctx)
+	if !owner.Add(t) {
+		return false
+	}
+	t.Begin()
+	return true
+}
+
+// IsPlain reports whether a task that is started in s with nothing of its own needs nothing.
+func (s *Scope) IsPlain() bool { return s.Limit == nil && s.Observers == nil && s.On == nil }
 
 // Begin sets t, which is a member of its owner and has more, going.
 func (t *Task) Begin() {
@@ -75,7 +85,7 @@ func MoreIn(owner *Scope, t *Task, needed bool) (m *More) {
 	switch {
 	case owner.Limit != nil:
 		m = owner.Limit.newMoreWithSlot(t, owner.depth)
-	case needed || owner.Observers != nil || owner.On != nil:
+	case needed || !owner.IsPlain():
 		m = new(More)
 	default:
 		return nil

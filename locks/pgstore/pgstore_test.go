@@ -319,7 +319,7 @@ func TestOnlyReleasingDoesNotWaitForTheDisk(t *testing.T) {
 	require.NoError(t, err)
 	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
-	require.Equal(t, []string{"off", "on", "on"}, got, "releasing, granting, releasing with data")
+	require.Equal(t, []string{"on", "off", "on", "on"}, got, "making, releasing, granting, releasing with data")
 }
 
 func TestCloseEndsTheStoreButNotThePoolOfTheUser(t *testing.T) {

@@ -24,8 +24,8 @@ type Backend interface {
 	// Page reads resources in the order of their keys.
 	Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error)
 
-	// Take takes a mutex that is free and that nobody waits for. It says false if the
-	// book has to decide.
+	// Take takes a mutex that has a record, is free and is not waited for. It says false if
+	// the book has to decide.
 	Take(ctx context.Context, name locks.Name, q *locks.Request) (g locks.Grant, ok bool, err error)
 	// Give gives such a mutex back.
 	Give(ctx context.Context, name locks.Name, id string, data *string) (bool, error)
@@ -94,16 +94,13 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 
 // TakeArgs are the parameters of Statements.Take but the time.
 func TakeArgs(name locks.Name, q *locks.Request) []any {
-	var fair, del int64
-	if !q.Barging {
-		fair = 1
-	}
+	var del int64
 	if q.DeleteOnRelease {
 		del = 1
 	}
 	return []any{
 		Bytes(name.Tenant), Bytes(name.Key), Bytes(q.ID), Bytes(q.Version), Bytes(q.Owner),
-		q.Lease.Microseconds(), q.LockDelay.Microseconds(), OptionalBytes(q.Data), fair, del,
+		q.Lease.Microseconds(), q.LockDelay.Microseconds(), OptionalBytes(q.Data), del,
 	}
 }
 

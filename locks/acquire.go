@@ -97,7 +97,7 @@ func newWaiter(m *Manager, name Name, c *call) *waiter {
 	w := &waiter{m: m, name: name, c: c, started: m.clock.Now(), ready: make(chan struct{}, 1)}
 	w.request = Request{
 		Owner: m.set.owner, Kind: c.kind, Shared: c.shared, Size: c.size, Permits: c.permits, Lease: c.lease, Wait: c.wait != 0,
-		Barging: c.barging, LockDelay: c.delay, Data: c.data, OnlyIfExists: c.exists, DeleteOnRelease: c.deletes, Resize: c.resize,
+		Barging: c.barging, LockDelay: c.delay, Data: c.data, OnlyIfExists: c.exists, DeleteOnRelease: c.deletes || m.set.retain == 0, Retention: m.set.retain, Resize: c.resize,
 	}
 	w.anew()
 	return w

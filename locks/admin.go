@@ -81,6 +81,15 @@ func (m *Manager) Delete(ctx context.Context, key, version string) error {
 	return err
 }
 
+// Purge deletes records of the tenant that nobody has used for as long as [Retention] says, at
+// most that many, and says how many it has deleted. most is from 1 to 1,000.
+func (m *Manager) Purge(ctx context.Context, most int) (int, error) {
+	if most < 1 || most > maxSize {
+		return 0, &ValidationError{"Purge", fmt.Sprintf("%d records at a time is not from 1 to %d", most, maxSize)}
+	}
+	return change(ctx, func(ctx context.Context) (int, error) { return m.store.Purge(ctx, m.set.tenant, most) })
+}
+
 // Revoke ends the leases of all who hold a lock, and says how many: they are not renewed any
 // more, and their holders are told so at the next renewal, with [LostRevoked]. Nobody else is
 // granted the lock before they have given it back, or their leases have run out.

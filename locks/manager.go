@@ -46,7 +46,7 @@ func New(store Store, options ...Option) (*Manager, error) {
 		return nil, &ValidationError{"store", "two of its type cannot be compared, which tells whose a lock is: pass a pointer to it"}
 	}
 	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}, alone: map[Name]struct{}{}, ears: map[Name]*ear{}}
-	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner()}
+	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner(), retain: 24 * time.Hour}
 	for _, o := range options {
 		if o == nil {
 			return nil, &ValidationError{"option", "it is nil: leave it out"}

@@ -17,6 +17,7 @@ type settings struct {
 	tenant  string
 	lease   time.Duration
 	owner   string
+	retain  time.Duration
 	observe []func(Event)
 }
 
@@ -44,6 +45,21 @@ func Lease(d time.Duration) Option {
 	return managerOption(func(s *settings) error {
 		s.lease = d
 		return nil // New knows the store
+	})
+}
+
+// Retention is how long the store keeps the record of a lock that nobody uses any more, if a
+// call for the lock has made it: a record that was made by [Manager.CreateMutex] or
+// [Manager.CreateSemaphore], or that has [Data], stays until it is deleted. Nothing runs for
+// it: a call that makes a record has two others go, and [Manager.Purge] all of them. Tokens go
+// on: they never go back. Defaults to a day; 0 is [DeleteOnRelease] for every call.
+func Retention(d time.Duration) Option {
+	return managerOption(func(s *settings) error {
+		if d < 0 {
+			return &ValidationError{"Retention", fmt.Sprintf("%v is less than nothing", d)}
+		}
+		s.retain = d
+		return nil
 	})
 }
 

@@ -60,6 +60,10 @@ type Store interface {
 	// Delete forgets a record. One that is held, waited for or shut is [ErrConflict], so is
 	// one of another version, unless version is empty. [ErrNotFound]: there is none.
 	Delete(ctx context.Context, name Name, version string) error
+	// Purge deletes records of a tenant that nobody has used for as long as their Retention,
+	// at most that many, and says how many it has deleted. Each Acquire that makes a record
+	// does the same to two others at most, where the store can find them soon.
+	Purge(ctx context.Context, tenant string, most int) (int, error)
 	// Revoke has the leases of a lock that ref names, all of them if it is empty, never
 	// be renewed again. Their holders are told at their next renewal, and nobody else is
 	// granted the lock before they have given it back or their leases have run out. It
@@ -141,6 +145,10 @@ type Request struct {
 	LockDelay time.Duration
 	Data      *string // new data of the lock, if it is granted
 
+	// Retention is how long the record stays when nobody uses it any more, if this request
+	// makes it. 0: until it is deleted. One that has data, or that a Create has written,
+	// stays in any case.
+	Retention       time.Duration
 	OnlyIfExists    bool // a record that does not exist is ErrNotFound
 	DeleteOnRelease bool // the record is deleted with its last lease, if nobody waits and it is not shut
 	Resize          bool // a semaphore of another size gets Size, where ErrConflict was

@@ -178,6 +178,14 @@ func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book
 	return now, r, err
 }
 
+func (b *backend) Due(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
+	err = b.retry(ctx, func(ctx context.Context) error {
+		names, err = b.statements.ReadDue(ctx, bucket, now)
+		return err
+	})
+	return names, err
+}
+
 func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
 	err = b.look(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		page, err := b.statements.ReadPage(ctx, tx, tenant, after, most)

@@ -35,7 +35,7 @@ const (
 	// clock is a statement after the one that has locked the row: what is in the list of
 	// that one is found out before it waits. A process that is stopped in the middle has
 	// the row locked: the server ends its transaction.
-	clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, deleted, set_config('idle_in_transaction_session_timeout', '2000', true) FROM lk_schema"
+	clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '2000', true)"
 )
 
 // backend is the Backend.
@@ -104,11 +104,11 @@ type found struct {
 	row     *relational.Row
 	entries []book.Entry
 	now     int64
-	deleted int64
+	floor   int64
 }
 
 func (f *found) load() *relational.Loaded {
-	return relational.Load(f.name, f.row, f.entries, f.deleted)
+	return relational.Load(f.name, f.row, f.entries, f.floor)
 }
 
 // queue adds to a batch what reads the resource: its row, by a statement that locks it or
@@ -132,13 +132,13 @@ func (f *found) queue(batch *pgx.Batch, row string) {
 		}
 		return rows.Err()
 	})
-	queueClock(batch, &f.now, &f.deleted)
+	queueClock(batch, &f.now)
 }
 
-func queueClock(batch *pgx.Batch, now, deleted *int64) {
+func queueClock(batch *pgx.Batch, now *int64) {
 	batch.Queue(clock).QueryRow(func(r pgx.Row) error {
 		var timeout string
-		return r.Scan(now, deleted, &timeout)
+		return r.Scan(now, &timeout)
 	})
 }
 
@@ -160,6 +160,7 @@ func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step f
 			batch := &pgx.Batch{}
 			batch.Queue(placeholder, relational.Placeholder(name)...)
 			f.queue(batch, text.Lock) // finds none if another one was there, and was deleted since
+			batch.Queue(text.Floor, book.Bucket(name)).QueryRow(func(r pgx.Row) error { return r.Scan(&f.floor) })
 			if err := send(ctx, c, batch); err != nil {
 				return err
 			}
@@ -192,8 +193,8 @@ func queueSave(batch *pgx.Batch, l *relational.Loaded, now int64) {
 		batch.Queue(text.Put, c.Put[i].Args()...)
 	}
 	c.Touches(l.Name, func(args []any) { batch.Queue(text.Touch, args...) })
-	if c.Bury > 0 { // last: it is one row for all
-		batch.Queue(text.Bury, c.Bury)
+	if c.Bury > 0 { // last: it is one row for many
+		batch.Queue(text.Bury, book.Bucket(l.Name), c.Bury)
 	}
 	for _, client := range c.Wake {
 		batch.Queue("SELECT pg_notify($1, $2)", channel(client), hex.EncodeToString([]byte(l.Name.Tenant))+":"+hex.EncodeToString([]byte(l.Name.Key)))
@@ -218,9 +219,9 @@ func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book
 
 func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
 	err = b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		batch, deleted := &pgx.Batch{}, int64(0)
+		batch := &pgx.Batch{}
 		batch.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-		queueClock(batch, &now, &deleted)
+		queueClock(batch, &now)
 		if err := send(ctx, c, batch); err != nil {
 			return err
 		}
@@ -236,6 +237,20 @@ func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now
 		return err
 	})
 	return now, rs, err
+}
+
+func (b *backend) Due(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
+	err = b.retry(ctx, func(ctx context.Context) error {
+		names = nil
+		rows, err := b.pool.Query(ctx, text.Due, bucket, now)
+		return each(rows, err, func(scan func(...any) error) error {
+			var name locks.Name
+			err := scan(relational.String(&name.Tenant), relational.String(&name.Key))
+			names = append(names, name)
+			return err
+		})
+	})
+	return names, err
 }
 
 // each calls row for each row of a query.

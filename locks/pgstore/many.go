@@ -36,7 +36,7 @@ func (b *backend) Steps(ctx context.Context, names []locks.Name, steps func(now 
 			if f.rows[name] == nil && f.there[name] {
 				continue // somebody else has it locked
 			}
-			l := relational.Load(name, f.rows[name], f.entries[name], f.deleted)
+			l := relational.Load(name, f.rows[name], f.entries[name], 0)
 			loaded, rs[name] = append(loaded, l), l.Resource
 		}
 		steps(f.now, rs)
@@ -50,10 +50,10 @@ func (b *backend) Steps(ctx context.Context, names []locks.Name, steps func(now 
 }
 
 type foundMany struct {
-	rows         map[locks.Name]*relational.Row
-	there        map[locks.Name]bool
-	entries      map[locks.Name][]book.Entry
-	now, deleted int64
+	rows    map[locks.Name]*relational.Row
+	there   map[locks.Name]bool
+	entries map[locks.Name][]book.Entry
+	now     int64
 }
 
 func readMany(ctx context.Context, c *pgxpool.Conn, names []locks.Name) (*foundMany, error) {
@@ -85,7 +85,7 @@ func readMany(ctx context.Context, c *pgxpool.Conn, names []locks.Name) (*foundM
 		f.entries[e.Name] = append(f.entries[e.Name], e.Entry)
 		return err
 	})
-	queueClock(batch, &f.now, &f.deleted)
+	queueClock(batch, &f.now)
 	return f, send(ctx, c, batch)
 }
 

@@ -50,6 +50,19 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 	return err
 }
 
+// purges is at how many records a step of Purge looks, so that it holds up nobody for long.
+const purges = 100
+
+// Purge is a method of locks.Store.
+func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
+	for looked := int64(purges); looked == purges && purged < most && err == nil; {
+		var a answer
+		a, err = s.act(ctx, locks.Name{Tenant: tenant}, "purge", min(purges, most-purged))
+		looked, purged = a.at(1).number(), purged+int(a.at(2).number())
+	}
+	return purged, err
+}
+
 // Revoke is a method of locks.Store.
 func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (int, error) {
 	a, err := s.act(ctx, name, "revoke", ref.ID, ref.Version)

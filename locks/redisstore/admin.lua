@@ -9,9 +9,10 @@ if act == 'create' then
   if r and r.kind ~= kind then return {'kind', str(r.kind)} end
   if r and kind ~= SEMAPHORE and r.busy > 0 then return {'held'} end
   if kind ~= SEMAPHORE then size = 1 end
-  if not r then make(kind, size, {'version', version, 'created_by', by}) end
+  if not r then make(kind, size, 0, {'version', version, 'created_by', by}) end
   save('size', size)
   call('HSET', R, 'lease', lease, 'fair', fair, 'delete', delete, 'delay', delay)
+  keep()
   if ARGV[12] ~= '' then call('HSET', R, 'data', string.sub(ARGV[12], 2)) end
   touched(by)
 elseif act == 'delete' then
@@ -21,6 +22,8 @@ elseif act == 'delete' then
   if now < r.shut then return {'shut'} end
   if ARGV[4] ~= '' and ARGV[4] ~= call('HGET', R, 'version') then return {'version'} end
   forget()
+elseif act == 'purge' then
+  return {'ok', tidy(tonumber(ARGV[4]))}
 elseif act == 'revoke' then
   local n = 0
   if r then

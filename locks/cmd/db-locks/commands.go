@@ -26,7 +26,7 @@ var commands map[string]command
 // order is that in which help lists the commands: first those of the original program.
 var order = []string{
 	"acquire", "heartbeat", "release", "get-mutex", "delete-mutex", "create-mutex", "create-semaphore", "get-semaphore",
-	"delete-semaphore", "get-semaphore-mutexes", "exec", "list", "revoke", "migrate", "doctor", "bench", "demo",
+	"delete-semaphore", "get-semaphore-mutexes", "exec", "list", "purge", "revoke", "migrate", "doctor", "bench", "demo",
 }
 
 func init() {
@@ -84,6 +84,7 @@ func init() {
 		}, key, true, false, execute},
 		"list":    {"list the locks of the tenant", nil, nil, false, false, list},
 		"revoke":  {"end the leases of all who hold a lock, safely", (*line).withKey, key, false, false, revoke},
+		"purge":   {"forget the locks of the tenant that nobody has used for a day", nil, nil, false, false, purge},
 		"migrate": {"make the tables, or bring them to the newest version", nil, nil, false, false, migrate},
 		"doctor":  {"look whether the store can do what is needed, and how fast", nil, nil, false, false, doctor},
 		"bench":   {"measure the store, for a few seconds, on locks of its own", nil, nil, false, false, bench},
@@ -343,6 +344,20 @@ func list(ctx context.Context, p *program, _ *line) error {
 		return err
 	}
 	return nil
+}
+
+func purge(ctx context.Context, p *program, _ *line) error {
+	all := 0
+	for {
+		const most = 1000
+		n, err := p.m.Purge(ctx, most)
+		if err != nil {
+			return err
+		}
+		if all += n; n < most {
+			return p.print(all, "forgot locks: %d", all)
+		}
+	}
 }
 
 // migrate has nothing more to do: opening a store has made its tables, or brought them to

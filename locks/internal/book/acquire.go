@@ -78,6 +78,9 @@ func (r *Resource) admit(now int64, q *locks.Request) error {
 		}
 		r.Exists, r.Kind, r.Size, r.Lease, r.Fair = true, q.Kind, max(size, 1), micros(q.Lease), !q.Barging
 		r.CreatedBy, r.CreatedAt, r.UpdatedBy, r.UpdatedAt, r.Version = q.Owner, now, q.Owner, now, q.Version
+		if r.Retention = micros(q.Retention); r.Retention > 0 {
+			r.Due = now + r.Retention
+		}
 	}
 	if r.Kind != q.Kind {
 		return locks.Conflict("it is a %s, not a %s", r.Kind, q.Kind)
@@ -87,6 +90,7 @@ func (r *Resource) admit(now int64, q *locks.Request) error {
 			return locks.Conflict("it has size %d, not %d: say Resize to change it", r.Size, size)
 		}
 		r.Size, r.UpdatedBy, r.UpdatedAt = size, q.Owner, now
+		r.keep()
 	}
 	if max(q.Permits, 1) > r.Size {
 		return locks.Conflict("%d permits are asked for, and it has %d in all", q.Permits, r.Size)

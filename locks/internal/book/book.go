@@ -35,6 +35,9 @@ type Resource struct {
 	CreatedAt       int64
 	UpdatedBy       string
 	UpdatedAt       int64
+	// Retention is how long the record stays when nobody uses it any more, 0 until it is
+	// deleted. Due is when to look for that: never too late, and 0 for never.
+	Retention, Due int64
 	// Slack is how far behind now the clock of the store may be where it is read as an
 	// interval, and is added to all that ends. Not stored.
 	Slack int64 `json:"-"`

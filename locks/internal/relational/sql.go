@@ -21,8 +21,9 @@ type Statements struct {
 	Wakes   string // tenant, key: one column of a Row
 	Page    string // tenant, after, most: Rows
 	Around  string // tenant, first key, last key: Entries
-	Deleted string // the greatest fence of what was deleted
-	Bury    string // the fence of what is deleted
+	Floor   string // bucket: the greatest fence of what was deleted
+	Bury    string // bucket, and the fence of what is deleted
+	Due     string // bucket, time: two keys of records that may go
 
 	// Take, Give and Extend are what is done to a mutex that nobody waits for, without
 	// reading it first. They change nothing where the book is needed to decide. Only
@@ -44,15 +45,16 @@ func (d *Dialect) Statements(lock string) *Statements {
 		Insert:  d.insert("lk_resource", resourceColumns),
 		Update:  d.update(),
 		Delete:  "DELETE FROM lk_resource WHERE " + key,
-		Put:     d.insert("lk_entry", entryColumns) + d.onConflict(),
+		Put:     d.insert("lk_entry", entryColumns) + d.onConflict("tenant, key, id", "%[2]s = %[1]s", d.quoted(entryColumns[3:])...),
 		Drop:    "DELETE FROM lk_entry WHERE " + key + " AND id = " + d.p(3),
 		Page:    fmt.Sprintf("%stenant = %s AND %s > %s ORDER BY %s LIMIT %s", resource, d.p(1), d.quote("key"), d.p(2), d.quote("key"), d.p(3)),
 		Around:  fmt.Sprintf("%stenant = %s AND %s >= %s AND %s <= %s ORDER BY %s, ticket", entry, d.p(1), d.quote("key"), d.p(2), d.quote("key"), d.p(3), d.quote("key")),
 	}
 	s.Touch = d.touch()
 	s.Wakes = "SELECT wakes FROM lk_resource WHERE " + key
-	s.Deleted = "SELECT deleted FROM lk_schema"
-	s.Bury = fmt.Sprintf("UPDATE lk_schema SET deleted = %s(deleted, %s)", d.Greatest, d.p(1))
+	s.Floor = fmt.Sprintf("SELECT %s(max(deleted), coalesce((SELECT fence FROM lk_floor WHERE bucket = %s), 0)) FROM lk_schema", d.Greatest, d.p(1))
+	s.Bury = fmt.Sprintf("INSERT INTO lk_floor (bucket, fence) VALUES (%s, %s)", d.p(1), d.p(2)) + d.onConflict("bucket", "%[2]s = "+d.Greatest+"(lk_floor.%[2]s, %[1]s)", "fence")
+	s.Due = fmt.Sprintf("SELECT tenant, %s FROM lk_resource WHERE bucket = %s AND due_us > 0 AND due_us <= %s ORDER BY due_us LIMIT 2", d.quote("key"), d.p(1), d.p(2))
 	if d.Numbered != "" {
 		s.Take, s.Give, s.Extend = d.fill(take, 10), d.fill(give, 5), d.fill(extend, 5)
 	}
@@ -95,16 +97,18 @@ func (d *Dialect) touch() string {
 	return fmt.Sprintf("UPDATE lk_entry SET expires_us = %s WHERE tenant = %s AND %s = %s AND id IN (%s)", d.p(1), d.p(2), d.quote("key"), d.p(3), strings.Join(ids, ", "))
 }
 
-func (d *Dialect) onConflict() string {
-	head, value := " ON CONFLICT (tenant, key, id) DO UPDATE SET ", "%s = excluded.%[1]s"
+// onConflict has an insert write columns of the row that is there. set has the verbs of the
+// value that was to be inserted and of the name of a column.
+func (d *Dialect) onConflict(key, set string, columns ...string) string {
+	head, value := " ON CONFLICT ("+key+") DO UPDATE SET ", "excluded.%s"
 	if d.Numbered == "" {
-		head, value = " ON DUPLICATE KEY UPDATE ", "%s = VALUES(%[1]s)"
+		head, value = " ON DUPLICATE KEY UPDATE ", "VALUES(%s)"
 	}
-	var set []string
-	for _, c := range entryColumns[3:] {
-		set = append(set, fmt.Sprintf(value, d.quote(c.name)))
+	all := make([]string, len(columns))
+	for i, c := range columns {
+		all[i] = fmt.Sprintf(set, fmt.Sprintf(value, c), c)
 	}
-	return head + strings.Join(set, ", ")
+	return head + strings.Join(all, ", ")
 }
 
 // fill makes a text from a template. now is the number of the parameter that is the

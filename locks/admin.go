@@ -21,6 +21,9 @@ func (m *Manager) CreateMutex(ctx context.Context, key string, options ...LockOp
 // nobody is granted a permit until there is room, and requests for more than it has in all
 // get [ErrConflict]. A lock of another kind is [ErrConflict].
 func (m *Manager) CreateSemaphore(ctx context.Context, key string, size int, options ...LockOption) (Record, error) {
+	if err := checkSize(size); err != nil {
+		return Record{}, err
+	}
 	return m.create(ctx, key, options, Permit(size))
 }
 

@@ -12,7 +12,7 @@ var (
 	ErrNotGranted = errors.New("locks: the lock was not granted")
 	// ErrNotOwner says that the lease is not the caller's, or not any more.
 	ErrNotOwner = errors.New("locks: the lease is not yours, or has ended")
-	// ErrConflict says that the lock is of another kind or size, or in use.
+	// ErrConflict says that the lock is of another kind, too small, or in use.
 	ErrConflict = errors.New("locks: conflict")
 	// ErrNotFound says that the store has no such lock.
 	ErrNotFound = errors.New("locks: there is no such lock")

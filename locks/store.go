@@ -133,10 +133,13 @@ type Request struct {
 	Version string
 	Owner   string // says to people who holds the lock
 
-	Kind    Kind
-	Shared  bool // ReadWrite: for reading
-	Size    int  // Semaphore: of the whole; 0: as the record says
-	Permits int  // Semaphore: how many are asked for
+	Kind   Kind
+	Shared bool // ReadWrite: for reading
+	// Size is that of a Semaphore which the request makes. One that is there has the size of
+	// its record, and the request is granted if what is held with it is not more than that
+	// and, if it is not 0, not more than Size.
+	Size    int
+	Permits int // Semaphore: how many are asked for
 
 	Lease   time.Duration
 	Wait    bool // stay in the queue if it is not granted
@@ -151,7 +154,8 @@ type Request struct {
 	Retention       time.Duration
 	OnlyIfExists    bool // a record that does not exist is ErrNotFound
 	DeleteOnRelease bool // the record is deleted with its last lease, if nobody waits and it is not shut
-	Resize          bool // a semaphore of another size gets Size, where ErrConflict was
+	Resize          bool // a semaphore of another size gets Size
+	Strict          bool // a semaphore of another size is ErrConflict
 }
 
 // A Turn is what an Acquire has found.

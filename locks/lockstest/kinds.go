@@ -48,11 +48,14 @@ func kinds() []Test {
 			require.Equal(t, 3, f.get("s").Busy)
 			f.fails(f.Store, "s", f.permit(3, many(4)), locks.ErrConflict)
 		}},
-		{"another size is a conflict, unless it is said that it is to change", func(t *testing.T, f *Fixture) {
+		{"a semaphore has the size of its record, unless it is said that it is to change", func(t *testing.T, f *Fixture) {
 			a, b := f.permit(2), f.permit(2)
 			f.granted(f.Store, "s", a)
 			f.granted(f.Store, "s", b)
-			f.fails(f.Other, "s", f.permit(3), locks.ErrConflict)
+			f.refused(f.Other, "s", f.permit(3, noWait))
+			strict := f.permit(3, noWait)
+			strict.Strict = true
+			f.fails(f.Other, "s", strict, locks.ErrConflict)
 			require.Equal(t, 2, f.get("s").Size)
 			grow := f.permit(3)
 			grow.Resize = true
@@ -60,6 +63,39 @@ func kinds() []Test {
 			require.Equal(t, 3, f.get("s").Size)
 			anySize := f.permit(0)
 			f.refused(f.Other, "s", anySize)
+		}},
+		{"a request that names a smaller size waits for that, and nobody else does", func(t *testing.T, f *Fixture) {
+			a, small, c := f.permit(3), f.permit(1), f.permit(3)
+			f.granted(f.Store, "s", a)
+			f.refused(f.Other, "s", small)
+			f.granted(f.Store, "s", c) // beside the place that is kept for the small one
+			f.refused(f.Store, "s", f.permit(3, noWait))
+			f.release(f.Store, "s", a)
+			f.refused(f.Other, "s", small)
+			f.release(f.Store, "s", c)
+			f.granted(f.Other, "s", small)
+			f.granted(f.Store, "s", f.permit(3))
+			require.Equal(t, 3, f.get("s").Size)
+		}},
+		{"a semaphore that gets another size refuses nobody who waits", func(t *testing.T, f *Fixture) {
+			a, b, c, d := f.permit(2), f.permit(2), f.permit(2), f.permit(2)
+			f.granted(f.Store, "s", a)
+			f.granted(f.Store, "s", b)
+			f.refused(f.Other, "s", c)
+			resize := func(size int) {
+				_, err := f.Other.Create(t.Context(), locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: size, Lease: f.Lease, Fair: true})
+				require.NoError(t, err)
+			}
+			resize(1)
+			f.refused(f.Other, "s", c)
+			f.release(f.Store, "s", a)
+			f.refused(f.Other, "s", c)
+			resize(5)
+			f.granted(f.Other, "s", c)
+			f.refused(f.Other, "s", d) // two are held, and it named two
+			f.release(f.Store, "s", b)
+			f.granted(f.Other, "s", d)
+			require.Equal(t, 5, f.get("s").Size)
 		}},
 		{"a semaphore that shrinks grants nothing until there is room", func(t *testing.T, f *Fixture) {
 			qs := []locks.Request{f.permit(3), f.permit(3), f.permit(3)}

@@ -102,7 +102,7 @@ func (p *program) request() locks.Request {
 	q.Barging, q.DeleteOnRelease, q.OnlyIfExists = p.one(8), p.one(8), p.one(8)
 	switch p.kind {
 	case locks.Semaphore:
-		q.Size, q.Permits, q.Resize = 2+p.random.IntN(2), 1, p.one(4)
+		q.Size, q.Permits, q.Resize, q.Strict = 2+p.random.IntN(2), 1, p.one(4), p.one(8)
 		if !p.f.Store.Traits().Simple {
 			q.Permits += p.random.IntN(3)
 		}

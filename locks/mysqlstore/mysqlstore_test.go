@@ -269,7 +269,7 @@ func TestTheTablesOfVersion1BecomeThoseOfThisOne(t *testing.T) {
 	db := plainPool(t, url)
 	for _, statement := range []string{
 		"DROP INDEX lk_due ON lk_resource", "ALTER TABLE lk_resource DROP COLUMN bucket", "ALTER TABLE lk_resource DROP COLUMN retention_us",
-		"ALTER TABLE lk_resource DROP COLUMN due_us", "DROP TABLE lk_floor", "UPDATE lk_schema SET version = 1, deleted = 3000000000000000",
+		"ALTER TABLE lk_resource DROP COLUMN due_us", "ALTER TABLE lk_entry DROP COLUMN most", "DROP TABLE lk_floor", "UPDATE lk_schema SET version = 1, deleted = 3000000000000000",
 	} {
 		_, err := db.Exec(statement)
 		require.NoError(t, err)

@@ -85,7 +85,7 @@ func (a answer) answer(q *locks.Request) locks.Answer {
 	case "kind":
 		err = locks.Conflict("it is a %s, not a %s", kind, q.Kind)
 	case "size":
-		err = locks.Conflict("it has size %d, not %d: say Resize to change it", size, q.Size)
+		err = locks.Conflict("it has size %d, not %d", size, q.Size)
 	default:
 		err = locks.Conflict("%d permits are asked for, and it has %d in all", max(q.Permits, 1), size)
 	}

@@ -83,9 +83,9 @@ local function writerBefore(n)
   return false
 end
 
--- fits says whether a request may be granted, which rank others wait before. Who waits
--- earlier has its place kept. Each wants a permit at least, so no more of them are
--- looked at than there is room for.
+-- fits says whether a request may be granted, which rank others wait before, and else
+-- whether only the size that it names is in the way. Who waits earlier has its place kept.
+-- Each wants a permit at least, so no more of them are looked at than there is room for.
 local function fits(e, rank)
   if now < r.shut then return false end
   if e.barging then rank = 0 end
@@ -98,7 +98,7 @@ local function fits(e, rank)
   if rank > 0 then
     for _, id in ipairs(call('ZRANGE', Q, 0, rank - 1)) do room = room - entry(id).permits end
   end
-  return room >= 0
+  return room >= 0 and room >= r.size - (e.most or r.size), room >= 0
 end
 
 -- wake tells the processes whose requests could be granted now. Behind the first that does
@@ -111,14 +111,15 @@ local function wake(key)
   for rank, id in ipairs(call('ZRANGE', Q, 0, r.barging > 0 and -1 or most - 1)) do
     local e = entry(id)
     blocked = blocked or rank > most
-    if (not blocked or e.barging) and fits(e, rank - 1) then
+    local fit, small = false, false
+    if not blocked or e.barging then fit, small = fits(e, rank - 1) end
+    if fit then
       if not told[e.client] then
         told[e.client] = true
         call('PUBLISH', ARGV[1] .. e.client, key or ARGV[2])
       end
-    elseif r.barging == 0 then
-      break
-    else
+    elseif not small then
+      if r.barging == 0 then break end
       blocked = true
     end
   end

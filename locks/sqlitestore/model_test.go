@@ -71,7 +71,7 @@ func (m *model) request(name locks.Name) locks.Request {
 	}
 	switch name.Key {
 	case "semaphore":
-		q.Kind, q.Size, q.Permits, q.Resize = locks.Semaphore, 1+m.IntN(3), 1+m.IntN(2), m.chance(2)
+		q.Kind, q.Size, q.Permits, q.Resize, q.Strict = locks.Semaphore, 1+m.IntN(3), 1+m.IntN(2), m.chance(2), m.chance(4)
 	case "rw":
 		q.Kind, q.Shared = locks.ReadWrite, m.chance(2)
 	}

@@ -96,8 +96,8 @@ func init() {
 	}
 }
 
-// permits are the options of a lock of which a size was given. A semaphore that is not
-// there is made with that size, and one of another size gets it, as in the original program.
+// options are those of a lock. A semaphore that is not there is made with the size that was
+// given; one that is there keeps its own.
 func (p *program) options(l *line) []locks.LockOption {
 	opts := []locks.LockOption{locks.LeaseFor(time.Duration(l.lease)), locks.Wait(time.Duration(l.lease) + 100*time.Millisecond)}
 	if l.flags.Changed("wait") {
@@ -114,7 +114,7 @@ func (p *program) options(l *line) []locks.LockOption {
 		if size == -1 {
 			size = 1
 		}
-		opts = append(opts, locks.Permit(size), locks.Resize())
+		opts = append(opts, locks.Permit(size))
 	}
 	return opts
 }

@@ -211,6 +211,19 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	}
 }
 
+// TestAcquireDoesNotUndoAResize: the size is that of the record, which acquire makes and does
+// not change.
+func TestAcquireDoesNotUndoAResize(t *testing.T) {
+	s := newSession(t)
+	for _, line := range []string{"acquire -k pool -s 5", "create-semaphore -k pool -m 3", "acquire -k pool -s 5"} {
+		_, _, err := s.run(line)
+		require.NoError(t, err)
+	}
+	out, _, err := s.run("get-semaphore -k pool")
+	require.NoError(t, err)
+	require.Contains(t, out, "max_size=3 busy_count=2")
+}
+
 func TestAPasswordOfAStoreIsInNoError(t *testing.T) {
 	s := newSession(t)
 	for _, url := range []string{

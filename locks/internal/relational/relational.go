@@ -47,8 +47,8 @@ var resourceColumns = []column{
 	{"bucket", integer}, {"retention_us", integer}, {"due_us", integer},
 }
 
-// since2 is how many of them, at the end, version 1 of the schema did not have.
-const since2 = 3
+// since2 are the columns at the end of a table that version 1 of the schema did not have.
+var since2 = map[string][]column{"lk_resource": resourceColumns[len(resourceColumns)-3:], "lk_entry": entryColumns[len(entryColumns)-1:]}
 
 func (r *Row) fields() []any {
 	h := &r.Holder
@@ -78,6 +78,7 @@ var entryColumns = []column{
 	{"held", integer}, {"revoked", integer}, {"shared", integer}, {"barging", integer}, {"qty", integer}, {"slot", integer},
 	{"ticket", integer}, {"fence", integer}, {"lease_us", integer}, {"lock_delay_us", integer},
 	{"acquired_us", integer}, {"expires_us", integer}, {"delete_on_release", integer},
+	{"most", integer},
 }
 
 func (e *Entry) fields() []any {
@@ -87,6 +88,7 @@ func (e *Entry) fields() []any {
 		&e.Held, &e.Revoked, &e.Shared, &e.Barging, &e.Permits, &e.Slot,
 		&e.Ticket, &e.Fence, &e.Lease, &e.LockDelay,
 		&e.Acquired, &e.Expires, &e.DeleteOnRelease,
+		&e.Most,
 	}
 }
 

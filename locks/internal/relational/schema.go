@@ -61,8 +61,10 @@ type Dialect struct {
 // does no harm when it was done already; MySQL and MariaDB refuse some of them then.
 func (d *Dialect) Migration(from int64) (statements []string) {
 	if from == 1 {
-		for _, c := range resourceColumns[len(resourceColumns)-since2:] {
-			statements = append(statements, fmt.Sprintf("ALTER TABLE lk_resource ADD COLUMN %s %s NOT NULL DEFAULT 0", c.name, d.Integer))
+		for table, columns := range since2 {
+			for _, c := range columns {
+				statements = append(statements, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s NOT NULL DEFAULT 0", table, c.name, d.Integer))
+			}
 		}
 	}
 	ifNew := "IF NOT EXISTS "

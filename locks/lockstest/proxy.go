@@ -25,8 +25,10 @@ type Proxy struct {
 	silent bool          // nothing passes, and connections stay
 	refuse bool          // new connections are closed at once
 	delay  time.Duration // of everything that the server says
+	skip   int           // so many answers pass before
 	lose   int           // so many answers are lost, and their connections with them
 	lost   int
+	words  []byte // what comes in place of a lost answer
 	conns  map[net.Conn]struct{}
 }
 
@@ -53,7 +55,12 @@ func (p *Proxy) Delay(d time.Duration) { p.change(func() { p.delay = d }) }
 
 // Lose has the next n answers be lost: what the server says, it has done, and then the
 // connection ends.
-func (p *Proxy) Lose(n int) { p.change(func() { p.lose = n }) }
+func (p *Proxy) Lose(n int) { p.change(func() { p.skip, p.lose, p.words = 0, n, nil }) }
+
+// Replace has words come in place of one answer, after so many that pass.
+func (p *Proxy) Replace(after int, words []byte) {
+	p.change(func() { p.skip, p.lose, p.words = after, 1, words })
+}
 
 // Lost returns how many answers were lost so far.
 func (p *Proxy) Lost() int {
@@ -153,7 +160,11 @@ func (p *Proxy) copy(to, from net.Conn, answers bool) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			if !p.pass(from) || answers && p.loses() {
+			if !p.pass(from) {
+				return
+			}
+			if words, lost := p.loses(answers); lost {
+				_, _ = to.Write(words)
 				return
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -188,13 +199,18 @@ func (p *Proxy) pass(c net.Conn) bool {
 	return !closed
 }
 
-func (p *Proxy) loses() bool {
+// loses says whether what comes from the server is lost, and what comes in its place.
+func (p *Proxy) loses(answers bool) (words []byte, lost bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.lose == 0 {
-		return false
+	if !answers || p.lose == 0 {
+		return nil, false
+	}
+	if p.skip > 0 {
+		p.skip--
+		return nil, false
 	}
 	p.lose--
 	p.lost++
-	return true
+	return p.words, true
 }

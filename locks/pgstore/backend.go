@@ -46,8 +46,16 @@ type backend struct {
 	closed atomic.Bool
 }
 
+// ended says that the server has ended the connection: perhaps before it was asked for
+// anything, perhaps after it had done it.
+func ended(err error) bool {
+	var said *pgconn.PgError
+	return errors.As(err, &said) && said.Code == "57P01"
+}
+
 // retry repeats what the server has given up for the sake of another transaction, and
-// what a connection of the pool could not do because the server had ended it before.
+// what a connection of the pool could not do because the server had ended it. What is
+// repeated may have been done, so its answer is the same when it is done twice.
 func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error) error {
 	for stale := 0; ; {
 		if b.closed.Load() {
@@ -56,8 +64,8 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 		err := do(ctx)
 		var refused *pgconn.PgError
 		switch {
-		case err == nil:
-			return nil
+		case err == nil || errors.Is(err, locks.ErrUnavailable):
+			return err
 		case errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01"): // serialization, deadlock
 			pause := time.NewTimer(time.Millisecond + rand.N(4*time.Millisecond))
 			select {
@@ -65,7 +73,7 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 				pause.Stop()
 			case <-pause.C:
 			}
-		case (pgconn.SafeToRetry(err) || refused != nil && refused.Code == "57P01") && stale < 100: // one for each connection of a large pool
+		case (pgconn.SafeToRetry(err) || ended(err)) && stale < 100: // one for each connection of a large pool
 			stale++
 		default:
 			return failure(ctx, err)
@@ -170,7 +178,11 @@ func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step f
 		batch = &pgx.Batch{}
 		queueSave(batch, l, f.now)
 		batch.Queue(commit)
-		return send(ctx, c, batch)
+		err := send(ctx, c, batch)
+		if ended(err) {
+			err = failure(ctx, err) // it is not repeated: the step may have been done
+		}
+		return err
 	})
 }
 
@@ -280,6 +292,8 @@ func (b *backend) Take(ctx context.Context, name locks.Name, q *locks.Request) (
 	return relational.Taken(q, fence, acquired, expires), ok, err
 }
 
+var errRepeated = errors.New("postgres: the server has ended a connection, and may have released the lock before")
+
 // giveSoon does not wait until the disk has it: if the server crashes just then, the lease
 // is there again until it runs out, which is safe. It halves what taking and giving back
 // a mutex costs. What was written before is on the disk, so is every fence.
@@ -290,11 +304,16 @@ func (b *backend) Give(ctx context.Context, name locks.Name, id string, data *st
 	if data != nil {
 		sql = text.Give // the data must not be lost
 	}
+	tries := 0
 	err = b.retry(ctx, func(ctx context.Context) error {
+		tries++
 		tag, err := b.pool.Exec(ctx, sql, append(relational.Key(name), relational.Bytes(id), relational.OptionalBytes(data))...)
 		given = tag.RowsAffected() > 0
 		return err
 	})
+	if err == nil && !given && tries > 1 {
+		err = locks.Unavailable(errRepeated)
+	}
 	return given, err
 }
 

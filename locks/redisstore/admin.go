@@ -1,10 +1,8 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -36,12 +34,12 @@ func (s *Store) act(ctx context.Context, name locks.Name, args ...any) (answer, 
 
 // Create is a method of locks.Store.
 func (s *Store) Create(ctx context.Context, r locks.Record) (locks.Record, error) {
-	_, err := s.act(ctx, r.Name, "create", int(r.Kind), r.Size, micros(r.Lease), r.Fair, r.DeleteOnRelease, micros(r.LockDelay),
+	a, err := s.act(ctx, r.Name, "create", int(r.Kind), r.Size, micros(r.Lease), r.Fair, r.DeleteOnRelease, micros(r.LockDelay),
 		r.Version, r.CreatedBy, optional(r.Data))
 	if err != nil {
 		return locks.Record{}, err
 	}
-	return s.Get(ctx, r.Name)
+	return a.at(1).record(r.Name), nil
 }
 
 // Delete is a method of locks.Store.
@@ -71,9 +69,7 @@ func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (int
 
 // Get is a method of locks.Store.
 func (s *Store) Get(ctx context.Context, name locks.Name) (locks.Record, error) {
-	r, err := s.look(ctx, name)
-	slices.SortFunc(r.Holders, func(a, b locks.Grant) int { return cmp.Compare(a.Fence, b.Fence) })
-	return r, err
+	return s.look(ctx, name)
 }
 
 func (s *Store) look(ctx context.Context, name locks.Name) (locks.Record, error) {
@@ -84,11 +80,7 @@ func (s *Store) look(ctx context.Context, name locks.Name) (locks.Record, error)
 	if a.len() == 0 {
 		return locks.Record{}, locks.ErrNotFound
 	}
-	r := a.record(name)
-	if r.Kind == locks.Mutex && len(r.Holders) == 1 {
-		r.Version = r.Holders[0].Version
-	}
-	return r, nil
+	return a.record(name), nil
 }
 
 // List is a method of locks.Store. It is many steps: a record that is made or deleted

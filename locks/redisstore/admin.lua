@@ -15,6 +15,8 @@ if act == 'create' then
   keep()
   if ARGV[12] ~= '' then call('HSET', R, 'data', string.sub(ARGV[12], 2)) end
   touched(by)
+  wake()
+  return {'ok', shown(true)}
 elseif act == 'delete' then
   if not r then return {'none'} end
   if r.busy > 0 then return {'held'} end

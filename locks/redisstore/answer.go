@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,7 +105,7 @@ func (a answer) renewed() locks.RenewResult {
 	return locks.RenewResult{Verdict: locks.Extended, Grant: a.grant()}
 }
 
-// record reads what read.lua returns.
+// record reads what the function shown of the scripts returns.
 func (a answer) record(name locks.Name) locks.Record {
 	f := a.at(5)
 	r := locks.Record{
@@ -117,6 +119,10 @@ func (a answer) record(name locks.Name) locks.Record {
 	}
 	for i := range a.at(6).len() {
 		r.Holders = append(r.Holders, a.at(6).at(i).grant())
+	}
+	slices.SortFunc(r.Holders, func(a, b locks.Grant) int { return cmp.Compare(a.Fence, b.Fence) })
+	if r.Kind == locks.Mutex && len(r.Holders) == 1 {
+		r.Version = r.Holders[0].Version
 	}
 	return r
 }

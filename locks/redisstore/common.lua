@@ -206,3 +206,15 @@ local function find(id, version)
     if e.version == version or e.prev == version then return held, e end
   end
 end
+
+-- shown is the record as Go reads it, with its holders if they are wanted.
+local function shown(all)
+  local fields = call('HMGET', R, 'lease', 'fair', 'delete', 'delay', 'version', 'created_by', 'created_at', 'updated_by', 'updated_at', 'data')
+  local holders = {}
+  if all or r.kind == MUTEX then
+    for _, id in ipairs(call('ZRANGE', H, 0, -1)) do
+      holders[#holders + 1] = grant('', entry(id), tonumber(call('ZSCORE', H, id)))
+    end
+  end
+  return {str(r.kind), str(r.size), str(r.fence), str(r.busy), str(call('ZCARD', Q)), fields, holders}
+end

@@ -19,7 +19,11 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 	if ctx.Err() != nil {
 		return answer{}, locks.Unavailable(context.Cause(ctx))
 	}
-	got, err := script.Run(ctx, s.client, keys, args...).Result()
+	var client redis.Scripter = s.client
+	if script == s.release || script == s.admin {
+		client = onceClient{s.client}
+	}
+	got, err := script.Run(ctx, client, keys, args...).Result()
 	if err != nil {
 		switch {
 		case errors.Is(err, redis.ErrClosed):
@@ -30,6 +34,35 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 		return answer{}, locks.Unavailable(err)
 	}
 	return answer{got}, nil
+}
+
+// A onceClient sends each script once. The client sends again what has had no answer, and the
+// second answer of a step that takes something away is that there is nothing: who repeats such
+// a step has to know that it did.
+type onceClient struct{ redis.UniversalClient }
+
+// A onceCmd is a command that the client does not repeat.
+type onceCmd struct{ *redis.Cmd }
+
+func (onceCmd) NoRetry() bool { return true }
+
+func (c onceClient) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	return c.once(ctx, "eval", script, keys, args)
+}
+
+func (c onceClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return c.once(ctx, "evalsha", sha, keys, args)
+}
+
+func (c onceClient) once(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
+	all := []any{name, script, len(keys)}
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)            // for the slot of a cluster
+	_ = c.Process(ctx, onceCmd{cmd}) // the command has the error
+	return cmd
 }
 
 // Acquire is a method of locks.Store.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -93,14 +94,24 @@ func (m *Manager) Purge(ctx context.Context, most int) (int, error) {
 	return change(ctx, func(ctx context.Context) (int, error) { return m.store.Purge(ctx, m.set.tenant, most) })
 }
 
+// A RevokeOption is how [Manager.Revoke] ends leases.
+type RevokeOption bool
+
+// Force ends the leases at once, and opens a lock that a [LockDelay] keeps shut: for holders
+// that are known to be dead while the store cannot know it, as when its clock was put back by
+// an hour. A holder that lives is told at its next renewal ([LostStolen]): for up to the length
+// of its lease two may believe to have the lock. The token of the next is greater all the same.
+const Force RevokeOption = true
+
 // Revoke ends the leases of all who hold a lock, and says how many: they are not renewed any
 // more, and their holders are told so at the next renewal, with [LostRevoked]. Nobody else is
-// granted the lock before they have given it back, or their leases have run out.
-func (m *Manager) Revoke(ctx context.Context, key string) (int, error) {
+// granted the lock before they have given it back, or their leases have run out. [Force] does
+// not wait for that.
+func (m *Manager) Revoke(ctx context.Context, key string, options ...RevokeOption) (int, error) {
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
-	return change(ctx, func(ctx context.Context) (int, error) { return m.store.Revoke(ctx, m.name(key), Ref{}) })
+	return change(ctx, func(ctx context.Context) (int, error) { return m.store.Revoke(ctx, m.name(key), Ref{}, slices.Contains(options, Force)) })
 }
 
 // Heartbeat renews a lease that another process holds, by its version, for the lease of

@@ -66,9 +66,10 @@ type Store interface {
 	Purge(ctx context.Context, tenant string, most int) (int, error)
 	// Revoke has the leases of a lock that ref names, all of them if it is empty, never
 	// be renewed again. Their holders are told at their next renewal, and nobody else is
-	// granted the lock before they have given it back or their leases have run out. It
-	// says how many.
-	Revoke(ctx context.Context, name Name, ref Ref) (int, error)
+	// granted the lock before they have given it back or their leases have run out. force ends
+	// them at once, also what the clock of the store takes for a lease that lasts, and opens a
+	// lock that is shut. It says how many.
+	Revoke(ctx context.Context, name Name, ref Ref, force bool) (int, error)
 
 	// Traits says what the store can do. It is the same for its whole life.
 	Traits() Traits

@@ -128,11 +128,12 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 }
 
 // Revoke is a method of locks.Store.
-func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (n int, err error) {
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	err = s.step(ctx, name, func(now int64, r *book.Resource) bool {
-		changed := r.Revoke(now, ref)
+		shut := r.Shut
+		changed := r.Revoke(now, ref, force)
 		n = max(n, changed)
-		return changed > 0
+		return changed > 0 || shut != r.Shut
 	})
 	return n, err
 }

@@ -187,9 +187,9 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 	return s.step(ctx, name, func(now int64, r *book.Resource) error { return r.Delete(now, version) })
 }
 
-func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (n int, err error) {
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
-		n = r.Revoke(now, ref)
+		n = r.Revoke(now, ref, force)
 		return nil
 	})
 	return n, err

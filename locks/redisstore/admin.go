@@ -62,8 +62,8 @@ func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int,
 }
 
 // Revoke is a method of locks.Store.
-func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (int, error) {
-	a, err := s.act(ctx, name, "revoke", ref.ID, ref.Version)
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (int, error) {
+	a, err := s.act(ctx, name, "revoke", ref.ID, ref.Version, force)
 	return int(a.at(1).number()), err
 }
 

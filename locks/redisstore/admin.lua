@@ -27,11 +27,17 @@ elseif act == 'delete' then
 elseif act == 'purge' then
   return {'ok', tidy(tonumber(ARGV[4]))}
 elseif act == 'revoke' then
-  local n = 0
+  local n, all, force = 0, ARGV[4] == '' and ARGV[5] == '', ARGV[6] == '1'
   if r then
+    if force and all then save('shut', 0) end
     for _, id in ipairs(call('ZRANGE', H, 0, -1)) do
       local e = entry(id)
-      if not e.revoked and (ARGV[4] == '' and ARGV[5] == '' or find(ARGV[4], ARGV[5]) == id) then
+      if not (all or find(ARGV[4], ARGV[5]) == id) then
+        -- it is another's
+      elseif force then
+        release(id, e)
+        n = n + 1
+      elseif not e.revoked then
         e.revoked = true
         put(id, e)
         n = n + 1

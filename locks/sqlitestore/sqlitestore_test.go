@@ -211,7 +211,7 @@ func TestRenewalsOfManySortsAreAnsweredInTheirOrder(t *testing.T) {
 		_, err := s.Acquire(t.Context(), name, []locks.Request{q})
 		require.NoError(t, err)
 		if verdict == locks.Revoked {
-			_, err := s.Revoke(t.Context(), name, locks.Ref{})
+			_, err := s.Revoke(t.Context(), name, locks.Ref{}, false)
 			require.NoError(t, err)
 		}
 		all, want = append(all, r), append(want, verdict)

@@ -82,8 +82,11 @@ func init() {
 			l.withData(f)
 			l.withWait(f)
 		}, key, true, false, execute},
-		"list":    {"list the locks of the tenant", nil, nil, false, false, list},
-		"revoke":  {"end the leases of all who hold a lock, safely", (*line).withKey, key, false, false, revoke},
+		"list": {"list the locks of the tenant", nil, nil, false, false, list},
+		"revoke": {"end the leases of all who hold a lock, safely", func(l *line, f *pflag.FlagSet) {
+			l.withKey(f)
+			f.BoolVar(&l.force, "force", false, "end them at once: for holders that are dead; two may believe to have the lock for up to a lease")
+		}, key, false, false, revoke},
 		"purge":   {"forget the locks of the tenant that nobody has used for a day", nil, nil, false, false, purge},
 		"migrate": {"make the tables, or bring them to the newest version", nil, nil, false, false, migrate},
 		"doctor":  {"look whether the store can do what is needed, and how fast", nil, nil, false, false, doctor},
@@ -299,9 +302,12 @@ func getSemaphoreMutexes(ctx context.Context, p *program, l *line) error {
 }
 
 func revoke(ctx context.Context, p *program, l *line) error {
-	n, err := p.m.Revoke(ctx, l.key)
+	n, err := p.m.Revoke(ctx, l.key, locks.RevokeOption(l.force))
 	if err != nil {
 		return err
+	}
+	if l.force {
+		return p.print(n, "revoked leases: %d; others may be granted the lock from now on", n)
 	}
 	return p.print(n, "revoked leases: %d; nobody else is granted the lock before their holders have given it back, or their leases have run out", n)
 }

@@ -33,7 +33,7 @@ type line struct {
 	size                         int
 	data                         string
 	wait                         time.Duration
-	noWait                       bool
+	noWait, force                bool
 	processes, rounds            int
 }
 

@@ -55,8 +55,11 @@ func (r *Resource) Renew(now int64, q *locks.Renewal) locks.RenewResult {
 }
 
 // Revoke is Store.Revoke.
-func (r *Resource) Revoke(now int64, ref locks.Ref) int {
+func (r *Resource) Revoke(now int64, ref locks.Ref, force bool) int {
 	r.reap(r.tick(now))
+	if force {
+		return r.end(ref)
+	}
 	n := 0
 	for i := range r.Entries {
 		e := &r.Entries[i]
@@ -66,6 +69,18 @@ func (r *Resource) Revoke(now int64, ref locks.Ref) int {
 		}
 	}
 	return n
+}
+
+// end takes leases from their holders, whose fences stay behind those of the next.
+func (r *Resource) end(ref locks.Ref) int {
+	before := len(r.Entries)
+	if (ref == locks.Ref{}) {
+		r.Entries = slices.DeleteFunc(r.Entries, func(e Entry) bool { return e.Held })
+		r.Shut = 0
+	} else if i := r.find(ref); i >= 0 && r.Entries[i].Held {
+		r.Entries = slices.Delete(r.Entries, i, i+1)
+	}
+	return before - len(r.Entries)
 }
 
 // Create is Store.Create. version is the record's if it is new.

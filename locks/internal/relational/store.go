@@ -295,11 +295,11 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 	return first(err, refused)
 }
 
-func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (n int, err error) {
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	if err := validate(name); err != nil {
 		return 0, err
 	}
-	err = s.Step(ctx, name, false, func(now int64, r *book.Resource) { n = r.Revoke(now, ref) })
+	err = s.Step(ctx, name, false, func(now int64, r *book.Resource) { n = r.Revoke(now, ref, force) })
 	return n, err
 }
 

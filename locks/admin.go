@@ -111,7 +111,9 @@ func (m *Manager) Revoke(ctx context.Context, key string, options ...RevokeOptio
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
-	return change(ctx, func(ctx context.Context) (int, error) { return m.store.Revoke(ctx, m.name(key), Ref{}, slices.Contains(options, Force)) })
+	return change(ctx, func(ctx context.Context) (int, error) {
+		return m.store.Revoke(ctx, m.name(key), Ref{}, slices.Contains(options, Force))
+	})
 }
 
 // Heartbeat renews a lease that another process holds, by its version, for the lease of

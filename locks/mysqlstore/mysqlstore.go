@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,10 +172,17 @@ func (s *Store) Close() error {
 	return err
 }
 
+// never are what the server says to what it will not do however often it is asked.
+var never = []uint16{1044, 1045, 1049, 1142, 1143, 1227, 1370, 1698}
+
 // failure is the error of a step of which it is not known whether it was done.
 func failure(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, locks.ErrValidation) || errors.Is(err, locks.ErrUnavailable) {
 		return err
+	}
+	var said *mysql.MySQLError
+	if errors.As(err, &said) && slices.Contains(never, said.Number) {
+		return locks.Invalid(fmt.Errorf("mysql: the user may not, or there is no such database: %w", err))
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = errors.Join(cause, err)

@@ -12,8 +12,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ambit-go/ambit/locks"
@@ -89,10 +91,26 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// never says why the server will not do it however often it is asked; nothing if it may.
+func never(err error) string {
+	var said *pgconn.PgError
+	switch {
+	case !errors.As(err, &said):
+	case strings.HasPrefix(said.Code, "28"), said.Code == "42501":
+		return "the user may not"
+	case said.Code == "3D000", said.Code == "3F000":
+		return "there is no such database, or no schema to make tables in"
+	}
+	return ""
+}
+
 // failure is the error of a step of which it is not known whether it was done.
 func failure(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, locks.ErrValidation) || errors.Is(err, locks.ErrUnavailable) {
 		return err
+	}
+	if why := never(err); why != "" {
+		return locks.Invalid(fmt.Errorf("postgres: %s: %w", why, err))
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = errors.Join(cause, err)

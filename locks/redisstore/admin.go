@@ -94,7 +94,7 @@ func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]loc
 		}
 		keys, err := s.client.ZRangeByLex(ctx, s.tenant(tenant)+"#i", &redis.ZRangeBy{Min: from, Max: "+", Count: int64(most - len(records))}).Result()
 		if err != nil {
-			return nil, locks.Unavailable(err)
+			return nil, classed(err)
 		}
 		if len(keys) == 0 {
 			break

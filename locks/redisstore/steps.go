@@ -31,9 +31,20 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
 		}
-		return answer{}, locks.Unavailable(err)
+		return answer{}, classed(err)
 	}
 	return answer{got}, nil
+}
+
+// classed says of an error whether it helps to ask again: not if the user may not.
+func classed(err error) error {
+	switch {
+	case errors.Is(err, locks.ErrValidation):
+		return err
+	case redis.IsAuthError(err), redis.IsPermissionError(err):
+		return locks.Invalid(err)
+	}
+	return locks.Unavailable(err)
 }
 
 // A onceClient sends each script once. The client sends again what has had no answer, and the
@@ -114,7 +125,7 @@ func (s *Store) Renew(ctx context.Context, all []locks.Renewal) ([]locks.RenewRe
 		return s.renewSome(ctx, all, some, results)
 	}, async.Limit(renewing))
 	if err != nil {
-		return nil, locks.Unavailable(err)
+		return nil, classed(err)
 	}
 	return results, nil
 }

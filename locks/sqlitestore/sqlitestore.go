@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,18 +136,30 @@ func (s *Store) Close() error {
 
 // busy says whether an error says that somebody else has the file locked.
 func busy(err error) bool {
+	code := code(err)
+	return code == 5 || code == 6 // SQLITE_BUSY, SQLITE_LOCKED
+}
+
+// never are what SQLite says to what it will not do however often it is asked: SQLITE_PERM,
+// SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_AUTH, SQLITE_NOTADB.
+var never = []int{3, 8, 14, 23, 26}
+
+// code is the primary code of an error of SQLite, 0 if it is none.
+func code(err error) int {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
-		return false
+		return 0
 	}
-	code := e.Code() & 0xff
-	return code == 5 || code == 6 // SQLITE_BUSY, SQLITE_LOCKED
+	return e.Code() & 0xff
 }
 
 // failure is the error of a step that could not be done.
 func failure(err error) error {
 	if err == nil || errors.Is(err, locks.ErrValidation) || errors.Is(err, locks.ErrUnavailable) {
 		return err
+	}
+	if slices.Contains(never, code(err)) {
+		return locks.Invalid(fmt.Errorf("sqlite: the file cannot be opened or written: %w", err))
 	}
 	return locks.Unavailable(fmt.Errorf("sqlite: %w", err))
 }

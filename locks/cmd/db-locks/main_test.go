@@ -200,6 +200,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"help frobnicate":                        "no command",
 		"--store nonsense list":                  "scheme",
 		"exec -k a":                              "needs a command",
+		"--store sqlite:/no/such/dir/l.db list":  "cannot be opened",
 		"acquire -k " + strings.Repeat("k", 1e4): "bytes",
 		"acquire --nope":                         "unknown flag",
 	} {

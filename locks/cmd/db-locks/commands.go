@@ -104,7 +104,7 @@ func init() {
 func (p *program) options(l *line) []locks.LockOption {
 	opts := []locks.LockOption{locks.LeaseFor(time.Duration(l.lease)), locks.Wait(time.Duration(l.lease) + 100*time.Millisecond)}
 	if l.flags.Changed("wait") {
-		opts = append(opts, locks.Wait(l.wait))
+		opts = append(opts, locks.Wait(time.Duration(l.wait)))
 	}
 	if l.noWait {
 		opts = append(opts, locks.NoWait())
@@ -139,7 +139,7 @@ func (p *program) acquired(ctx context.Context, l *line, hold *locks.Hold) error
 	if err != nil {
 		return err
 	}
-	m, err := heldBy(record, hold.Version())
+	m, err := p.heldBy(record, hold.Version())
 	if err != nil {
 		return err
 	}
@@ -147,10 +147,10 @@ func (p *program) acquired(ctx context.Context, l *line, hold *locks.Hold) error
 }
 
 // heldBy is what the holder with that version has of a lock.
-func heldBy(r locks.Record, version string) (mutexRecord, error) {
+func (p *program) heldBy(r locks.Record, version string) (mutexRecord, error) {
 	for i := range r.Holders {
 		if r.Holders[i].Version == version {
-			return mutexOf(r, r.Holders[i].Slot, &r.Holders[i]), nil
+			return p.mutexOf(r, r.Holders[i].Slot, &r.Holders[i]), nil
 		}
 	}
 	return mutexRecord{}, fmt.Errorf("the lease of %q has ended by now: %w", r.Key, locks.ErrNotOwner)
@@ -161,7 +161,7 @@ func (p *program) target(l *line) string {
 	if l.semaphore != "" {
 		return l.semaphore
 	}
-	if s, _, ok := semaphoreOf(l.key); ok && p.cfg.Fair {
+	if s, _, _, ok := semaphoreOf(l.key); ok && p.cfg.Fair {
 		return s
 	}
 	return l.key
@@ -187,7 +187,7 @@ func heartbeat(ctx context.Context, p *program, l *line) error {
 	if err != nil {
 		return err
 	}
-	m, err := heldBy(record, grant.Version)
+	m, err := p.heldBy(record, grant.Version)
 	if err != nil {
 		return err
 	}
@@ -203,31 +203,42 @@ func release(ctx context.Context, p *program, l *line) error {
 
 func getMutex(ctx context.Context, p *program, l *line) error {
 	record, err := p.m.Get(ctx, l.key)
-	slot := 0
-	if errors.Is(err, locks.ErrNotFound) {
-		if semaphore, n, ok := semaphoreOf(l.key); ok {
-			slot = n
-			record, err = p.m.Get(ctx, semaphore)
-			if err == nil && (record.Kind != locks.Semaphore || slot >= record.Size) {
-				err = locks.ErrNotFound
-			}
-		}
+	m := p.slotOf(record, 0)
+	if semaphore, slot, version, ok := semaphoreOf(l.key); ok && errors.Is(err, locks.ErrNotFound) {
+		m, err = p.permit(ctx, semaphore, slot, version)
 	}
 	if err != nil {
 		return err
 	}
-	m := slotOf(record, slot)
 	return p.print(m, "found lock %s", m)
 }
 
+// permit finds a permit of a semaphore by its slot, or by the version of its lease.
+func (p *program) permit(ctx context.Context, semaphore string, slot int, version string) (mutexRecord, error) {
+	record, err := p.m.Get(ctx, semaphore)
+	switch {
+	case err != nil:
+		return mutexRecord{}, err
+	case record.Kind != locks.Semaphore || slot >= record.Size:
+		return mutexRecord{}, locks.ErrNotFound
+	case version == "":
+		return p.slotOf(record, slot), nil
+	}
+	m, err := p.heldBy(record, version)
+	if errors.Is(err, locks.ErrNotOwner) {
+		err = locks.ErrNotFound
+	}
+	return m, err
+}
+
 // slotOf is what there is in a slot of a lock.
-func slotOf(r locks.Record, slot int) mutexRecord {
+func (p *program) slotOf(r locks.Record, slot int) mutexRecord {
 	for i := range r.Holders {
 		if r.Holders[i].Slot == slot {
-			return mutexOf(r, slot, &r.Holders[i])
+			return p.mutexOf(r, slot, &r.Holders[i])
 		}
 	}
-	return mutexOf(r, slot, nil)
+	return p.mutexOf(r, slot, nil)
 }
 
 func deleteMutex(ctx context.Context, p *program, l *line) error {
@@ -245,7 +256,7 @@ func createMutex(ctx context.Context, p *program, l *line) error {
 	if err != nil {
 		return err
 	}
-	m := mutexOf(record, 0, nil)
+	m := p.mutexOf(record, 0, nil)
 	return p.print(m, "created mutex %s", m)
 }
 
@@ -294,7 +305,7 @@ func getSemaphoreMutexes(ctx context.Context, p *program, l *line) error {
 	all := []mutexRecord{}
 	text := fmt.Sprintf("found %d semaphore mutexes:", record.Size)
 	for slot := range record.Size {
-		m := slotOf(record, slot)
+		m := p.slotOf(record, slot)
 		all = append(all, m)
 		text += "\n\t" + m.String()
 	}

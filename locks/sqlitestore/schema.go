@@ -50,7 +50,7 @@ func (f *file) makeTables(ctx context.Context, conn *sql.Conn) error {
 	if migrate, err := relational.CheckVersion(there); !migrate || err != nil {
 		return err
 	}
-	for _, statement := range dialect.Migration(there) {
+	for _, statement := range append(dialect.Migration(there), clockTable) {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ type Proxy struct {
 	skip   int           // so many answers pass before
 	lose   int           // so many answers are lost, and their connections with them
 	lost   int
+	drop   func(answer []byte) bool
 	words  []byte // what comes in place of a lost answer
 	conns  map[net.Conn]struct{}
 }
@@ -61,6 +62,9 @@ func (p *Proxy) Lose(n int) { p.change(func() { p.skip, p.lose, p.words = 0, n, 
 func (p *Proxy) Replace(after int, words []byte) {
 	p.change(func() { p.skip, p.lose, p.words = after, 1, words })
 }
+
+// Drop has the answers not come of which drop says so, and their connections stay.
+func (p *Proxy) Drop(drop func(answer []byte) bool) { p.change(func() { p.drop = drop }) }
 
 // Lost returns how many answers were lost so far.
 func (p *Proxy) Lost() int {
@@ -127,7 +131,7 @@ func (p *Proxy) keep(c net.Conn) bool {
 	return true
 }
 
-func (p *Proxy) drop(c net.Conn) {
+func (p *Proxy) forget(c net.Conn) {
 	_ = c.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +139,7 @@ func (p *Proxy) drop(c net.Conn) {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	defer p.drop(client)
+	defer p.forget(client)
 	if !p.keep(client) || !p.pass(client) {
 		return
 	}
@@ -143,7 +147,7 @@ func (p *Proxy) serve(client net.Conn) {
 	if err != nil {
 		return
 	}
-	defer p.drop(server)
+	defer p.forget(server)
 	if !p.keep(server) {
 		return
 	}
@@ -166,6 +170,9 @@ func (p *Proxy) copy(to, from net.Conn, answers bool) {
 			if words, lost := p.loses(answers); lost {
 				_, _ = to.Write(words)
 				return
+			}
+			if answers && p.drops(buffer[:n]) {
+				continue
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
@@ -197,6 +204,12 @@ func (p *Proxy) pass(c net.Conn) bool {
 		time.Sleep(delay)
 	}
 	return !closed
+}
+
+func (p *Proxy) drops(answer []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.drop != nil && p.drop(answer)
 }
 
 // loses says whether what comes from the server is lost, and what comes in its place.

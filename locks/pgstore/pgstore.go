@@ -59,7 +59,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 // there. It uses one connection of the pool at a time for each call, so a pool of one
 // connection is enough. While somebody waits for a lock it has a connection of its own
 // beside the pool, for LISTEN: a pooler between them and the server has to keep sessions
-// together, or there are no hints, and waiting is slower. Close does not close the pool.
+// together, or those who wait ask ten times a second in place of being told. Such a pooler
+// also needs default_query_exec_mode=exec in the URL. Close does not close the pool.
 func New(ctx context.Context, pool *pgxpool.Pool) (*Store, error) { return open(ctx, pool, false) }
 
 func open(ctx context.Context, pool *pgxpool.Pool, own bool) (*Store, error) {
@@ -98,6 +99,8 @@ func never(err error) string {
 	case !errors.As(err, &said):
 	case strings.HasPrefix(said.Code, "28"), said.Code == "42501":
 		return "the user may not"
+	case said.Code == "42P05", said.Code == "26000":
+		return "a pooler in transaction mode is in between: add default_query_exec_mode=exec to the URL"
 	case said.Code == "3D000", said.Code == "3F000":
 		return "there is no such database, or no schema to make tables in"
 	}

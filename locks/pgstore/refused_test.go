@@ -4,11 +4,14 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/lockstest"
 	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
 
@@ -32,5 +35,34 @@ func TestWhatTheServerWillNeverDoIsInvalid(t *testing.T) {
 		_, err := locks.Open(t.Context(), wrong)
 		require.ErrorIs(t, err, locks.ErrValidation)
 		require.NotErrorIs(t, err, locks.ErrUnavailable)
+	}
+}
+
+// TestAPoolerInTransactionModeIsTold names the setting that helps: the statements which the
+// driver prepares are those of another connection the next time.
+func TestAPoolerInTransactionModeIsTold(t *testing.T) {
+	for _, code := range []string{"42P05", "26000"} {
+		err := failure(t.Context(), &pgconn.PgError{Code: code})
+		require.ErrorIs(t, err, locks.ErrValidation)
+		require.ErrorContains(t, err, "default_query_exec_mode=exec")
+	}
+}
+
+// TestNotificationsThatNeverComeAreNoticed: through a pooler that gives each transaction another
+// connection LISTEN succeeds, and nothing arrives. Those who wait then ask again by themselves.
+func TestNotificationsThatNeverComeAreNoticed(t *testing.T) {
+	url := database(t)
+	server := servers.Shared(t, servers.Postgres)
+	proxy := lockstest.NewProxy(t, server.Network, server.Address)
+	proxy.Drop(func(answer []byte) bool { return answer[0] == 'A' })
+	s := opened(t, strings.Replace(url, server.Address, proxy.Address, 1))
+	hints, stop := s.Listen(name("k"))
+	defer stop()
+	for range 5 {
+		select {
+		case <-hints:
+		case <-time.After(time.Minute):
+			require.Fail(t, "no hint came")
+		}
 	}
 }

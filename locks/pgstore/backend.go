@@ -44,6 +44,7 @@ type backend struct {
 	client string // this process, in entries and as the name of its channel
 	hub    *relational.Hub
 	closed atomic.Bool
+	spare  spare
 }
 
 // ended says that the server has ended the connection: perhaps before it was asked for
@@ -86,15 +87,15 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 
 // transact has do run on one connection, which begins and ends a transaction by itself.
 // A connection that is left within one is closed by the pool.
-func (b *backend) transact(ctx context.Context, do func(ctx context.Context, c *pgxpool.Conn) error) error {
+func (b *backend) transact(ctx context.Context, do func(ctx context.Context, c *pgx.Conn) error) error {
 	return b.retry(ctx, func(ctx context.Context) error {
-		c, err := b.pool.Acquire(ctx)
+		c, done, err := b.conn(ctx)
 		if err != nil {
 			return err
 		}
-		defer c.Release()
+		defer done()
 		err = do(ctx, c)
-		if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
+		if err != nil && !c.IsClosed() && c.PgConn().TxStatus() != 'I' {
 			_, _ = c.Exec(ctx, "ROLLBACK")
 		}
 		return err
@@ -102,7 +103,7 @@ func (b *backend) transact(ctx context.Context, do func(ctx context.Context, c *
 }
 
 // send sends all statements of a batch at once: one round trip.
-func send(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch) error {
+func send(ctx context.Context, c *pgx.Conn, batch *pgx.Batch) error {
 	return c.SendBatch(ctx, batch).Close()
 }
 
@@ -155,7 +156,7 @@ func queueClock(batch *pgx.Batch, now *int64) {
 var placeholder = text.Insert + " ON CONFLICT DO NOTHING"
 
 func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step func(now int64, r *book.Resource)) error {
-	return b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+	return b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		f := &found{name: name}
 		batch := &pgx.Batch{}
 		batch.Queue(begin)
@@ -214,7 +215,7 @@ func queueSave(batch *pgx.Batch, l *relational.Loaded, now int64) {
 }
 
 func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book.Resource, err error) {
-	err = b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+	err = b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		f := &found{name: name}
 		batch := &pgx.Batch{}
 		batch.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -230,7 +231,7 @@ func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book
 }
 
 func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
-	err = b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+	err = b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		batch := &pgx.Batch{}
 		batch.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 		queueClock(batch, &now)

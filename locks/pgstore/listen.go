@@ -33,7 +33,7 @@ func (b *backend) listen() (stop func()) {
 
 // receive receives hints until the connection fails. Where none come it makes them.
 func (b *backend) receive(ctx context.Context) {
-	c, err := pgx.ConnectConfig(ctx, b.pool.Config().ConnConfig)
+	c, err := b.connect(ctx)
 	if err != nil {
 		return
 	}

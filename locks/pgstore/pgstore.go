@@ -57,15 +57,16 @@ func Open(ctx context.Context, url string) (*Store, error) {
 
 // New returns a store in the database of a pool, and makes its tables if they are not
 // there. It uses one connection of the pool at a time for each call, so a pool of one
-// connection is enough. While somebody waits for a lock it has a connection of its own
-// beside the pool, for LISTEN: a pooler between them and the server has to keep sessions
-// together, or those who wait ask ten times a second in place of being told. Such a pooler
-// also needs default_query_exec_mode=exec in the URL. Close does not close the pool.
+// connection is enough. While all connections of the pool are in use it renews leases by one
+// of its own beside the pool. While somebody waits for a lock it has another, for LISTEN: a
+// pooler between them and the server has to keep sessions together, or those who wait ask ten
+// times a second in place of being told. Such a pooler also needs
+// default_query_exec_mode=exec in the URL. Close does not close the pool.
 func New(ctx context.Context, pool *pgxpool.Pool) (*Store, error) { return open(ctx, pool, false) }
 
 func open(ctx context.Context, pool *pgxpool.Pool, own bool) (*Store, error) {
 	s := &Store{own: own}
-	s.pg = &backend{pool: pool, client: rand.Text(), hub: &s.hub}
+	s.pg = &backend{pool: pool, client: rand.Text(), hub: &s.hub, spare: spare{turn: make(chan struct{}, 1)}}
 	s.Backend, s.Client, s.Hints = s.pg, s.pg.client, &s.hub
 	if err := s.pg.migrate(ctx); err != nil {
 		return nil, err
@@ -86,6 +87,7 @@ func (s *Store) Traits() locks.Traits {
 func (s *Store) Close() error {
 	s.pg.closed.Store(true)
 	s.hub.Close()
+	s.pg.spare.close()
 	if s.own {
 		s.pg.pool.Close()
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ambit-go/ambit/locks/internal/relational"
 )
@@ -13,7 +12,7 @@ import (
 // created if they are there, so a user who may not do that can use them. Several
 // processes may do it at once.
 func (b *backend) migrate(ctx context.Context) error {
-	return b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+	return b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		if _, migrate, err := outdated(ctx, c); !migrate || err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,4 +90,35 @@ func TestSettingsThatMayNotBeReadAreNotTakenForWrong(t *testing.T) {
 	require.Len(t, texts, 2)
 	require.Contains(t, texts[0], "allkeys-lru")
 	require.Contains(t, texts[1], "append-only")
+}
+
+// TestAUserNeedsNoMoreThanTheDocsSay is for section "What a user of the database has to be
+// allowed" of docs/locks.md.
+func TestAUserNeedsNoMoreThanTheDocsSay(t *testing.T) {
+	s := servers.Redis(t)
+	require.NoError(t, connect(t, s).Do(t.Context(), "ACL", "SETUSER", "app", "on", ">app", "~lk:*", "&lk:*",
+		"+@read", "+@write", "+time", "+eval", "+evalsha", "+info", "+publish", "+subscribe").Err())
+	as := redis.NewClient(&redis.Options{Network: s.Network, Addr: s.Address, Username: "app", Password: "app"})
+	t.Cleanup(func() { assert.NoError(t, as.Close()) })
+	made, err := redisstore.New(t.Context(), as, redisstore.Warn(func(text string) { t.Error(text) }))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, made.Close()) })
+	m, err := locks.New(made)
+	require.NoError(t, err)
+	var waits sync.WaitGroup
+	require.NoError(t, m.With(t.Context(), "k", func(ctx context.Context) error {
+		waits.Go(func() {
+			assert.NoError(t, m.With(t.Context(), "k", func(context.Context) error { return nil }))
+		})
+		for r, err := m.Get(ctx, "k"); r.Waiters == 0; r, err = m.Get(ctx, "k") {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	waits.Wait()
+	_, err = m.List(t.Context(), "", 10)
+	require.NoError(t, err)
+	require.NoError(t, m.Delete(t.Context(), "k", ""))
 }

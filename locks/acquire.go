@@ -85,6 +85,7 @@ type waiter struct {
 	known   bool          // the store has answered: the request is in its queue
 	asked   bool          // the store was asked: the request may be in its queue
 	due     bool          // the gate is to ask for it at once
+	smaller int           // the size of the semaphore, if the call has named a greater one
 	since   time.Duration // since when the store has not answered; 0: it has
 	gone    bool          // the caller has been told to stop: it withdraws the request
 	late    bool          // the caller has returned, and could not wait for the question on its way
@@ -97,7 +98,7 @@ func newWaiter(m *Manager, name Name, c *call) *waiter {
 	w := &waiter{m: m, name: name, c: c, started: m.clock.Now(), ready: make(chan struct{}, 1)}
 	w.request = Request{
 		Owner: m.set.owner, Kind: c.kind, Shared: c.shared, Size: c.size, Permits: c.permits, Lease: c.lease, Wait: c.wait != 0,
-		Barging: c.barging, LockDelay: c.delay, Data: c.data, OnlyIfExists: c.exists, DeleteOnRelease: c.deletes, Resize: c.resize,
+		Barging: c.barging, LockDelay: c.delay, Data: c.data, OnlyIfExists: c.exists, DeleteOnRelease: c.deletes || m.set.retain == 0, Retention: m.set.retain, Resize: c.resize, Strict: c.strict,
 	}
 	w.anew()
 	return w
@@ -234,6 +235,9 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 	w.since = 0
 	w.request.Resize = false // it is done: a size that somebody else gives from now on is not undone
 	a := &turn.Answers[i]
+	if w.smaller = 0; a.Err == nil && w.c.size > turn.Size {
+		w.smaller = turn.Size
+	}
 	switch {
 	case a.Err != nil:
 		w.err = a.Err
@@ -252,6 +256,9 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 // outcome returns what a call that is decided returns. A request that may be in the queue
 // of the store, or may have been granted, is withdrawn first.
 func (w *waiter) outcome(ctx context.Context) (*Hold, error) {
+	if w.smaller > 0 {
+		w.m.tellSmaller(w.name, w.smaller)
+	}
 	if h := w.hold; h != nil {
 		decided := false
 		defer func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -21,6 +22,9 @@ func (m *Manager) CreateMutex(ctx context.Context, key string, options ...LockOp
 // nobody is granted a permit until there is room, and requests for more than it has in all
 // get [ErrConflict]. A lock of another kind is [ErrConflict].
 func (m *Manager) CreateSemaphore(ctx context.Context, key string, size int, options ...LockOption) (Record, error) {
+	if err := checkSize(size); err != nil {
+		return Record{}, err
+	}
 	return m.create(ctx, key, options, Permit(size))
 }
 
@@ -81,14 +85,35 @@ func (m *Manager) Delete(ctx context.Context, key, version string) error {
 	return err
 }
 
+// Purge deletes records of the tenant that nobody has used for as long as [Retention] says, at
+// most that many, and says how many it has deleted. most is from 1 to 1,000.
+func (m *Manager) Purge(ctx context.Context, most int) (int, error) {
+	if most < 1 || most > maxSize {
+		return 0, &ValidationError{"Purge", fmt.Sprintf("%d records at a time is not from 1 to %d", most, maxSize)}
+	}
+	return change(ctx, func(ctx context.Context) (int, error) { return m.store.Purge(ctx, m.set.tenant, most) })
+}
+
+// A RevokeOption is how [Manager.Revoke] ends leases.
+type RevokeOption bool
+
+// Force ends the leases at once, and opens a lock that a [LockDelay] keeps shut: for holders
+// that are known to be dead while the store cannot know it, as when its clock was put back by
+// an hour. A holder that lives is told at its next renewal ([LostStolen]): for up to the length
+// of its lease two may believe to have the lock. The token of the next is greater all the same.
+const Force RevokeOption = true
+
 // Revoke ends the leases of all who hold a lock, and says how many: they are not renewed any
 // more, and their holders are told so at the next renewal, with [LostRevoked]. Nobody else is
-// granted the lock before they have given it back, or their leases have run out.
-func (m *Manager) Revoke(ctx context.Context, key string) (int, error) {
+// granted the lock before they have given it back, or their leases have run out. [Force] does
+// not wait for that.
+func (m *Manager) Revoke(ctx context.Context, key string, options ...RevokeOption) (int, error) {
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
-	return change(ctx, func(ctx context.Context) (int, error) { return m.store.Revoke(ctx, m.name(key), Ref{}) })
+	return change(ctx, func(ctx context.Context) (int, error) {
+		return m.store.Revoke(ctx, m.name(key), Ref{}, slices.Contains(options, Force))
+	})
 }
 
 // Heartbeat renews a lease that another process holds, by its version, for the lease of

@@ -12,11 +12,13 @@ var (
 	ErrNotGranted = errors.New("locks: the lock was not granted")
 	// ErrNotOwner says that the lease is not the caller's, or not any more.
 	ErrNotOwner = errors.New("locks: the lease is not yours, or has ended")
-	// ErrConflict says that the lock is of another kind or size, or in use.
+	// ErrConflict says that the lock is of another kind, too small, or in use.
 	ErrConflict = errors.New("locks: conflict")
 	// ErrNotFound says that the store has no such lock.
 	ErrNotFound = errors.New("locks: there is no such lock")
-	// ErrValidation says that a request makes no sense. The error is a [*ValidationError].
+	// ErrValidation says that a request makes no sense, or that the store is set up so that it
+	// will never be done: the user may not, a file cannot be opened. What is wrong with a
+	// request is a [*ValidationError].
 	ErrValidation = errors.New("locks: invalid")
 	// ErrUnavailable says that the store could not be reached, or could not do it now.
 	ErrUnavailable = errors.New("locks: the store is not available")
@@ -58,6 +60,10 @@ func Unavailable(err error) error {
 	}
 	return &storeError{ErrUnavailable, err}
 }
+
+// Invalid returns an error that matches [ErrValidation] and err. Stores use it for what they
+// will never do as they are set up: nothing was changed, and to ask again does not help.
+func Invalid(err error) error { return &storeError{ErrValidation, err} }
 
 // Conflict returns an error that matches [ErrConflict] and says why. Stores use it.
 func Conflict(format string, args ...any) error {

@@ -80,10 +80,10 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 	})
 }
 
-func TestAnotherSizeOrKindIsAConflict(t *testing.T) {
+func TestAnotherKindIsAConflictAndAnotherSizeIfThatIsStrict(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		require.NoError(t, w.m.WithPermit(t.Context(), "pool", 10, nothing))
-		require.ErrorIs(t, w.m.WithPermit(t.Context(), "pool", 9, nothing), locks.ErrConflict)
+		require.ErrorIs(t, w.m.WithPermit(t.Context(), "pool", 9, nothing, locks.Strict()), locks.ErrConflict)
 		require.ErrorIs(t, w.m.With(t.Context(), "pool", nothing), locks.ErrConflict)
 		require.ErrorIs(t, w.m.WithRead(t.Context(), "pool", nothing), locks.ErrConflict)
 		require.NoError(t, w.m.WithPermit(t.Context(), "pool", 9, nothing, locks.Resize()))

@@ -31,6 +31,9 @@ type Manager struct {
 	// that come meanwhile wait in one: a thousand would keep each other, and a release, from
 	// the connections of the store.
 	alone map[Name]struct{}
+	// smaller are semaphores that have fewer permits than a call has named, with their sizes:
+	// what the observers were told.
+	smaller map[Name]int
 	// ears hear of locks that somebody here waited for a moment ago.
 	ears map[Name]*ear
 }
@@ -45,8 +48,8 @@ func New(store Store, options ...Option) (*Manager, error) {
 	if !reflect.ValueOf(store).Comparable() {
 		return nil, &ValidationError{"store", "two of its type cannot be compared, which tells whose a lock is: pass a pointer to it"}
 	}
-	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}, alone: map[Name]struct{}{}, ears: map[Name]*ear{}}
-	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner()}
+	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}, alone: map[Name]struct{}{}, ears: map[Name]*ear{}, smaller: map[Name]int{}}
+	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner(), retain: 24 * time.Hour}
 	for _, o := range options {
 		if o == nil {
 			return nil, &ValidationError{"option", "it is nil: leave it out"}

@@ -11,7 +11,7 @@ type Event struct {
 	Token  int64
 	Err    error
 	Took   time.Duration // of a grant or a refusal: how long was waited; of a release: how long it was held; of a renewal: the call
-	Count  int           // of a renewal: how many locks
+	Count  int           // of a renewal: how many locks; of a semaphore: its size
 }
 
 // An EventKind says what has happened.
@@ -27,6 +27,7 @@ const (
 	EventLost        EventKind = "lost"       // Err is a *LostError
 	EventEnded       EventKind = "ended"      // after each grant, once: it is lost, or is to be given back now
 	EventGivenBack   EventKind = "given_back" // it was granted too late, or to a caller that had gone
+	EventSmaller     EventKind = "smaller"    // the semaphore has only Count permits, fewer than a call has named; told once
 	EventLed         EventKind = "led"        // the body of Lead has ended; Err is what it has returned
 )
 
@@ -41,6 +42,17 @@ func Observe(f func(Event)) Option {
 		s.observe = append(s.observe, f)
 		return nil
 	})
+}
+
+// tellSmaller tells once of each size that a semaphore has.
+func (m *Manager) tellSmaller(name Name, size int) {
+	m.mu.Lock()
+	known := m.smaller[name] == size
+	m.smaller[name] = size
+	m.mu.Unlock()
+	if !known {
+		m.tell(Event{Kind: EventSmaller, Key: name.Key, Count: size})
+	}
 }
 
 func (m *Manager) tell(e Event) {

@@ -2,6 +2,7 @@ package locks
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"time"
 )
@@ -17,6 +18,7 @@ type settings struct {
 	tenant  string
 	lease   time.Duration
 	owner   string
+	retain  time.Duration
 	observe []func(Event)
 }
 
@@ -47,6 +49,21 @@ func Lease(d time.Duration) Option {
 	})
 }
 
+// Retention is how long the store keeps the record of a lock that nobody uses any more, if a
+// call for the lock has made it: a record that was made by [Manager.CreateMutex] or
+// [Manager.CreateSemaphore], or that has [Data], stays until it is deleted. Nothing runs for
+// it: a call that makes a record has two others go, and [Manager.Purge] all of them. Tokens go
+// on: they never go back. Defaults to a day; 0 is [DeleteOnRelease] for every call.
+func Retention(d time.Duration) Option {
+	return managerOption(func(s *settings) error {
+		if d < 0 {
+			return &ValidationError{"Retention", fmt.Sprintf("%v is less than nothing", d)}
+		}
+		s.retain = d
+		return nil
+	})
+}
+
 // Owner is what people are shown who ask who holds a lock. Defaults to the name of the
 // host and the number of the process. At most 255 bytes.
 func Owner(name string) Option {
@@ -74,6 +91,7 @@ type call struct {
 	size    int
 	permits int
 	resize  bool
+	strict  bool
 
 	lease     time.Duration
 	wait      time.Duration // forever, 0 for not at all
@@ -211,6 +229,10 @@ func NoRenew() LockOption {
 	})
 }
 
+// AsRecorded in place of the size of a semaphore never makes one: a call for a semaphore
+// that the store has no record of fails with [ErrNotFound].
+const AsRecorded = math.MinInt32 // no number that somebody computes
+
 // Permit makes [Manager.Acquire] ask for one permit of a semaphore of a size, as
 // [Manager.WithPermit] does.
 func Permit(size int) LockOption { return Permits(size, 1) }
@@ -220,6 +242,10 @@ func Permit(size int) LockOption { return Permits(size, 1) }
 func Permits(size, n int) LockOption {
 	return lockOption(func(c *call) error {
 		c.kind, c.shared, c.size, c.permits = Semaphore, false, size, n
+		if size == AsRecorded {
+			c.size, c.exists = 0, true
+			return checkPermits(maxSize, n)
+		}
 		return checkPermits(size, n)
 	})
 }
@@ -242,13 +268,21 @@ func Write() LockOption {
 	})
 }
 
-// Resize gives a semaphore that has another size the size that is asked for, where there
-// is an [ErrConflict] without. One that shrinks below what is held takes nothing away:
-// nobody is granted a permit until there is room. It happens once, when the request comes: if
-// somebody gives the semaphore another size while it waits, it gets ErrConflict.
+// Resize gives a semaphore that has another size the size that is asked for. One that shrinks
+// below what is held takes nothing away: nobody is granted a permit until there is room. It
+// happens once, when the request comes: a size that somebody gives the semaphore while the
+// request waits is not undone.
 func Resize() LockOption {
 	return lockOption(func(c *call) error {
 		c.resize = true
+		return nil
+	})
+}
+
+// Strict has a call that names another size than a semaphore has fail with [ErrConflict].
+func Strict() LockOption {
+	return lockOption(func(c *call) error {
+		c.strict = true
 		return nil
 	})
 }

@@ -60,11 +60,16 @@ type Store interface {
 	// Delete forgets a record. One that is held, waited for or shut is [ErrConflict], so is
 	// one of another version, unless version is empty. [ErrNotFound]: there is none.
 	Delete(ctx context.Context, name Name, version string) error
+	// Purge deletes records of a tenant that nobody has used for as long as their Retention,
+	// at most that many, and says how many it has deleted. Each Acquire that makes a record
+	// does the same to two others at most, where the store can find them soon.
+	Purge(ctx context.Context, tenant string, most int) (int, error)
 	// Revoke has the leases of a lock that ref names, all of them if it is empty, never
 	// be renewed again. Their holders are told at their next renewal, and nobody else is
-	// granted the lock before they have given it back or their leases have run out. It
-	// says how many.
-	Revoke(ctx context.Context, name Name, ref Ref) (int, error)
+	// granted the lock before they have given it back or their leases have run out. force ends
+	// them at once, also what the clock of the store takes for a lease that lasts, and opens a
+	// lock that is shut. It says how many.
+	Revoke(ctx context.Context, name Name, ref Ref, force bool) (int, error)
 
 	// Traits says what the store can do. It is the same for its whole life.
 	Traits() Traits
@@ -129,10 +134,13 @@ type Request struct {
 	Version string
 	Owner   string // says to people who holds the lock
 
-	Kind    Kind
-	Shared  bool // ReadWrite: for reading
-	Size    int  // Semaphore: of the whole; 0: as the record says
-	Permits int  // Semaphore: how many are asked for
+	Kind   Kind
+	Shared bool // ReadWrite: for reading
+	// Size is that of a Semaphore which the request makes. One that is there has the size of
+	// its record, and the request is granted if what is held with it is not more than that
+	// and, if it is not 0, not more than Size.
+	Size    int
+	Permits int // Semaphore: how many are asked for
 
 	Lease   time.Duration
 	Wait    bool // stay in the queue if it is not granted
@@ -141,9 +149,14 @@ type Request struct {
 	LockDelay time.Duration
 	Data      *string // new data of the lock, if it is granted
 
+	// Retention is how long the record stays when nobody uses it any more, if this request
+	// makes it. 0: until it is deleted. One that has data, or that a Create has written,
+	// stays in any case.
+	Retention       time.Duration
 	OnlyIfExists    bool // a record that does not exist is ErrNotFound
 	DeleteOnRelease bool // the record is deleted with its last lease, if nobody waits and it is not shut
-	Resize          bool // a semaphore of another size gets Size, where ErrConflict was
+	Resize          bool // a semaphore of another size gets Size
+	Strict          bool // a semaphore of another size is ErrConflict
 }
 
 // A Turn is what an Acquire has found.

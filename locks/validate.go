@@ -89,8 +89,8 @@ func (m *Manager) call(key string, options []LockOption, more ...LockOption) (*c
 
 func (m *Manager) checkKind(c *call) error {
 	switch {
-	case c.resize && c.kind != Semaphore:
-		return &ValidationError{"Resize", fmt.Sprintf("a %s has no size", c.kind)}
+	case c.resize && c.size == 0:
+		return &ValidationError{"Resize", fmt.Sprintf("no size is named: a %s has none, nor has AsRecorded", c.kind)}
 	case m.traits.Simple && c.kind == ReadWrite:
 		return &ValidationError{"kind", fmt.Sprintf("%s has no read-write locks", m.traits.Name)}
 	case m.traits.Simple && c.permits > 1:

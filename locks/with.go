@@ -61,8 +61,10 @@ func (m *Manager) TryWith(ctx context.Context, key string, body func(ctx context
 }
 
 // WithPermit runs body with one of size permits of a semaphore, as [Manager.With] does
-// with a mutex. The first call makes the semaphore; another size than it has is
-// [ErrConflict], unless [Resize] says otherwise.
+// with a mutex. The first call makes the semaphore. From then on it has that size until
+// [Resize] or [Manager.CreateSemaphore] gives it another. A greater number is ignored, which
+// is told once to [Observe]; a smaller one binds the call that names it: it waits until fewer
+// are held. So programs that name different numbers may run beside each other.
 func (m *Manager) WithPermit(ctx context.Context, key string, size int, body func(ctx context.Context) error, options ...LockOption) error {
 	return m.with(ctx, key, body, options, Permit(size))
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/ambit-go/ambit/locks"
@@ -106,8 +108,18 @@ func (s *Store) create(ctx context.Context) error {
 	return unavailable(ctx, waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table}, 2*time.Minute))
 }
 
+// never are what the server says to what it will not do however often it is asked.
+var never = []string{
+	"ValidationException", "AccessDeniedException", "UnrecognizedClientException", "MissingAuthenticationTokenException",
+	"IncompleteSignatureException", "InvalidSignatureException",
+}
+
 // unavailable says that a request may have been carried out or not.
 func unavailable(ctx context.Context, err error) error {
+	var said smithy.APIError
+	if errors.As(err, &said) && slices.Contains(never, said.ErrorCode()) {
+		return locks.Invalid(err)
+	}
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(context.Cause(ctx), err)
 	}

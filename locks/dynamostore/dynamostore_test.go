@@ -38,3 +38,13 @@ func TestTheSuite(t *testing.T) {
 	server := servers.Dynalite(t)
 	lockstest.Run(t, func(t testing.TB) locks.Store { return store(t, server) })
 }
+
+// TestATableThatCannotBeIsInvalid: to ask again does not help.
+func TestATableThatCannotBeIsInvalid(t *testing.T) {
+	server := servers.Dynalite(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "id")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	_, err := locks.Open(t.Context(), "dynamodb:ab?region=us-east-1&endpoint=http://"+server.Address)
+	require.ErrorIs(t, err, locks.ErrValidation)
+	require.NotErrorIs(t, err, locks.ErrUnavailable)
+}

@@ -115,9 +115,9 @@ func (s *Store) Get(ctx context.Context, name locks.Name) (record locks.Record, 
 // Delete is a method of locks.Store.
 func (s *Store) Delete(ctx context.Context, name locks.Name, version string) error {
 	var refused error
-	done := false
+	done := false // by a try before, whose answer said that the clock had jumped
 	err := s.step(ctx, name, func(now int64, r *book.Resource) bool {
-		if done {
+		if done && !r.Exists {
 			return false
 		}
 		refused = r.Delete(now, version)
@@ -128,13 +128,44 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 }
 
 // Revoke is a method of locks.Store.
-func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (n int, err error) {
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	err = s.step(ctx, name, func(now int64, r *book.Resource) bool {
-		changed := r.Revoke(now, ref)
+		shut := r.Shut
+		changed := r.Revoke(now, ref, force)
 		n = max(n, changed)
-		return changed > 0
+		return changed > 0 || shut != r.Shut
 	})
 	return n, err
+}
+
+// Purge is a method of locks.Store. It reads the whole table, and is the only way by which
+// unused records go: DynamoDB cannot find them otherwise. Each leaves an item for its fence.
+func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
+	for after := ""; purged < most; {
+		page, err := s.List(ctx, tenant, after, 1000)
+		if err != nil || len(page) == 0 {
+			return purged, err
+		}
+		for i := range page {
+			after = page[i].Key
+			gone := false
+			err := s.step(ctx, page[i].Name, func(now int64, r *book.Resource) bool {
+				if gone = gone && !r.Exists; gone {
+					return false // by a try before
+				}
+				due := r.Due
+				gone = r.Purge(now)
+				return gone || r.Due != due
+			})
+			if err != nil {
+				return purged, err
+			}
+			if gone {
+				purged++
+			}
+		}
+	}
+	return purged, nil
 }
 
 // List is a method of locks.Store. It reads the whole table, as DynamoDB has no order of

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ type Test struct {
 // Tests returns all of them. Stores whose time can be virtual run each in a
 // testing/synctest bubble of its own; the others use [Run].
 func Tests() []Test {
-	return append(append(steps(), kinds()...), records()...)
+	return slices.Concat(steps(), kinds(), records(), tokens())
 }
 
 // Run tests a store. open returns a handle of its own, as another process would have,

@@ -246,6 +246,6 @@ func (s *Faulty) Delete(ctx context.Context, name locks.Name, version string) er
 	return err
 }
 
-func (s *Faulty) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (int, error) {
-	return do(ctx, s, Call{Step: Revoke, Name: name}, func(Fault) (int, error) { return s.Store.Revoke(ctx, name, ref) })
+func (s *Faulty) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (int, error) {
+	return do(ctx, s, Call{Step: Revoke, Name: name}, func(Fault) (int, error) { return s.Store.Revoke(ctx, name, ref, force) })
 }

@@ -48,11 +48,14 @@ func kinds() []Test {
 			require.Equal(t, 3, f.get("s").Busy)
 			f.fails(f.Store, "s", f.permit(3, many(4)), locks.ErrConflict)
 		}},
-		{"another size is a conflict, unless it is said that it is to change", func(t *testing.T, f *Fixture) {
+		{"a semaphore has the size of its record, unless it is said that it is to change", func(t *testing.T, f *Fixture) {
 			a, b := f.permit(2), f.permit(2)
 			f.granted(f.Store, "s", a)
 			f.granted(f.Store, "s", b)
-			f.fails(f.Other, "s", f.permit(3), locks.ErrConflict)
+			f.refused(f.Other, "s", f.permit(3, noWait))
+			strict := f.permit(3, noWait)
+			strict.Strict = true
+			f.fails(f.Other, "s", strict, locks.ErrConflict)
 			require.Equal(t, 2, f.get("s").Size)
 			grow := f.permit(3)
 			grow.Resize = true
@@ -60,6 +63,39 @@ func kinds() []Test {
 			require.Equal(t, 3, f.get("s").Size)
 			anySize := f.permit(0)
 			f.refused(f.Other, "s", anySize)
+		}},
+		{"a request that names a smaller size waits for that, and nobody else does", func(t *testing.T, f *Fixture) {
+			a, small, c := f.permit(3), f.permit(1), f.permit(3)
+			f.granted(f.Store, "s", a)
+			f.refused(f.Other, "s", small)
+			f.granted(f.Store, "s", c) // beside the place that is kept for the small one
+			f.refused(f.Store, "s", f.permit(3, noWait))
+			f.release(f.Store, "s", a)
+			f.refused(f.Other, "s", small)
+			f.release(f.Store, "s", c)
+			f.granted(f.Other, "s", small)
+			f.granted(f.Store, "s", f.permit(3))
+			require.Equal(t, 3, f.get("s").Size)
+		}},
+		{"a semaphore that gets another size refuses nobody who waits", func(t *testing.T, f *Fixture) {
+			a, b, c, d := f.permit(2), f.permit(2), f.permit(2), f.permit(2)
+			f.granted(f.Store, "s", a)
+			f.granted(f.Store, "s", b)
+			f.refused(f.Other, "s", c)
+			resize := func(size int) {
+				_, err := f.Other.Create(t.Context(), locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: size, Lease: f.Lease, Fair: true})
+				require.NoError(t, err)
+			}
+			resize(1)
+			f.refused(f.Other, "s", c)
+			f.release(f.Store, "s", a)
+			f.refused(f.Other, "s", c)
+			resize(5)
+			f.granted(f.Other, "s", c)
+			f.refused(f.Other, "s", d) // two are held, and it named two
+			f.release(f.Store, "s", b)
+			f.granted(f.Other, "s", d)
+			require.Equal(t, 5, f.get("s").Size)
 		}},
 		{"a semaphore that shrinks grants nothing until there is room", func(t *testing.T, f *Fixture) {
 			qs := []locks.Request{f.permit(3), f.permit(3), f.permit(3)}
@@ -144,30 +180,42 @@ func kinds() []Test {
 			a, b := f.mutex(short(f)), f.mutex()
 			long := f.mutex()
 			f.granted(f.Store, "k", long)
-			n, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{})
+			n, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false)
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 			require.Equal(t, locks.Revoked, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: long.ID}, Lease: 20 * f.Lease})[0].Verdict)
 			f.release(f.Store, "k", long)
 			first := f.granted(f.Store, "k", a)
-			_, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{})
+			_, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false)
 			require.NoError(t, err)
 			verdict := f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: 20 * f.Lease})[0].Verdict
 			require.NotEqual(t, locks.Extended, verdict) // if it has not ended by now, it was revoked
 			second := f.keep(f.Other, "k", b)
 			require.False(t, second.Acquired.Before(first.Expires))
-			n, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{Version: "other"})
+			n, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{Version: "other"}, false)
 			require.NoError(t, err)
 			require.Zero(t, n)
-			n, err = f.Other.Revoke(t.Context(), f.name("nobody's"), locks.Ref{})
+			n, err = f.Other.Revoke(t.Context(), f.name("nobody's"), locks.Ref{}, false)
 			require.NoError(t, err)
 			require.Zero(t, n)
+		}},
+		{"a lease that is revoked by force is over at once, and its token stays behind", testForce},
+		{"a lock that is shut is opened by force", func(t *testing.T, f *Fixture) {
+			a, b := f.mutex(short(f), func(q *locks.Request) { q.LockDelay = 1000 * f.Lease }), f.mutex()
+			f.granted(f.Store, "k", a)
+			for f.get("k").Busy > 0 {
+				time.Sleep(f.Lease / 20)
+			}
+			f.refused(f.Other, "k", b)
+			_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, true)
+			require.NoError(t, err)
+			f.granted(f.Other, "k", b)
 		}},
 		{"a revoked lease can be given back, and then the next has it", func(t *testing.T, f *Fixture) {
 			a, b := f.mutex(), f.mutex()
 			f.granted(f.Store, "k", a)
 			f.refused(f.Store, "k", b)
-			_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{Version: a.Version})
+			_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{Version: a.Version}, false)
 			require.NoError(t, err)
 			require.True(t, f.get("k").Holders[0].Revoked)
 			f.refused(f.Store, "k", b)
@@ -175,4 +223,31 @@ func kinds() []Test {
 			f.granted(f.Store, "k", b)
 		}},
 	}
+}
+
+func testForce(t *testing.T, f *Fixture) {
+	force := func(key string, ref locks.Ref) {
+		t.Helper()
+		n, err := f.Other.Revoke(t.Context(), f.name(key), ref, true)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	a, b := f.mutex(), f.mutex()
+	first := f.granted(f.Store, "k", a)
+	f.refused(f.Other, "k", b)
+	_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false) // one that was revoked before, too
+	require.NoError(t, err)
+	force("k", locks.Ref{})
+	require.Equal(t, locks.NotYours, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: f.Lease})[0].Verdict)
+	require.Greater(t, f.granted(f.Other, "k", b).Fence, first.Fence)
+	ok, err := f.Store.Release(t.Context(), f.name("k"), locks.Ref{ID: a.ID}, nil)
+	require.NoError(t, err)
+	require.False(t, ok)
+
+	c, d := f.permit(2), f.permit(2)
+	f.granted(f.Store, "s", c)
+	kept := f.granted(f.Store, "s", d)
+	force("s", locks.Ref{Version: c.Version})
+	f.granted(f.Other, "s", f.permit(2))
+	require.Equal(t, kept.Fence, f.granted(f.Store, "s", d).Fence, "the other has what it had")
 }

@@ -102,7 +102,7 @@ func (p *program) request() locks.Request {
 	q.Barging, q.DeleteOnRelease, q.OnlyIfExists = p.one(8), p.one(8), p.one(8)
 	switch p.kind {
 	case locks.Semaphore:
-		q.Size, q.Permits, q.Resize = 2+p.random.IntN(2), 1, p.one(4)
+		q.Size, q.Permits, q.Resize, q.Strict = 2+p.random.IntN(2), 1, p.one(4), p.one(8)
 		if !p.f.Store.Traits().Simple {
 			q.Permits += p.random.IntN(3)
 		}
@@ -251,12 +251,12 @@ func (p *program) remove(s locks.Store) bool {
 }
 
 func (p *program) revoke(s locks.Store) bool {
-	ref := p.ref()
-	got, err := s.Revoke(p.f.t.Context(), p.name, ref)
+	ref, force := p.ref(), p.one(3)
+	got, err := s.Revoke(p.f.t.Context(), p.name, ref, force)
 	if err != nil {
 		return p.failed(err)
 	}
-	return p.same(fmt.Sprintf("revoke %+v", ref), got, p.model.Revoke(p.now, ref))
+	return p.same(fmt.Sprintf("revoke %+v, force %v", ref, force), got, p.model.Revoke(p.now, ref, force))
 }
 
 func (p *program) get(s locks.Store) bool {

@@ -25,8 +25,11 @@ type Proxy struct {
 	silent bool          // nothing passes, and connections stay
 	refuse bool          // new connections are closed at once
 	delay  time.Duration // of everything that the server says
+	skip   int           // so many answers pass before
 	lose   int           // so many answers are lost, and their connections with them
 	lost   int
+	drop   func(answer []byte) bool
+	words  []byte // what comes in place of a lost answer
 	conns  map[net.Conn]struct{}
 }
 
@@ -53,7 +56,15 @@ func (p *Proxy) Delay(d time.Duration) { p.change(func() { p.delay = d }) }
 
 // Lose has the next n answers be lost: what the server says, it has done, and then the
 // connection ends.
-func (p *Proxy) Lose(n int) { p.change(func() { p.lose = n }) }
+func (p *Proxy) Lose(n int) { p.change(func() { p.skip, p.lose, p.words = 0, n, nil }) }
+
+// Replace has words come in place of one answer, after so many that pass.
+func (p *Proxy) Replace(after int, words []byte) {
+	p.change(func() { p.skip, p.lose, p.words = after, 1, words })
+}
+
+// Drop has the answers not come of which drop says so, and their connections stay.
+func (p *Proxy) Drop(drop func(answer []byte) bool) { p.change(func() { p.drop = drop }) }
 
 // Lost returns how many answers were lost so far.
 func (p *Proxy) Lost() int {
@@ -120,7 +131,7 @@ func (p *Proxy) keep(c net.Conn) bool {
 	return true
 }
 
-func (p *Proxy) drop(c net.Conn) {
+func (p *Proxy) forget(c net.Conn) {
 	_ = c.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +139,7 @@ func (p *Proxy) drop(c net.Conn) {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	defer p.drop(client)
+	defer p.forget(client)
 	if !p.keep(client) || !p.pass(client) {
 		return
 	}
@@ -136,7 +147,7 @@ func (p *Proxy) serve(client net.Conn) {
 	if err != nil {
 		return
 	}
-	defer p.drop(server)
+	defer p.forget(server)
 	if !p.keep(server) {
 		return
 	}
@@ -153,8 +164,15 @@ func (p *Proxy) copy(to, from net.Conn, answers bool) {
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			if !p.pass(from) || answers && p.loses() {
+			if !p.pass(from) {
 				return
+			}
+			if words, lost := p.loses(answers); lost {
+				_, _ = to.Write(words)
+				return
+			}
+			if answers && p.drops(buffer[:n]) {
+				continue
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
@@ -188,13 +206,24 @@ func (p *Proxy) pass(c net.Conn) bool {
 	return !closed
 }
 
-func (p *Proxy) loses() bool {
+func (p *Proxy) drops(answer []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.lose == 0 {
-		return false
+	return p.drop != nil && p.drop(answer)
+}
+
+// loses says whether what comes from the server is lost, and what comes in its place.
+func (p *Proxy) loses(answers bool) (words []byte, lost bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !answers || p.lose == 0 {
+		return nil, false
+	}
+	if p.skip > 0 {
+		p.skip--
+		return nil, false
 	}
 	p.lose--
 	p.lost++
-	return true
+	return p.words, true
 }

@@ -26,7 +26,7 @@ type Store struct {
 
 	mu        sync.Mutex
 	closed    bool
-	deleted   int64 // the greatest fence of all records that were deleted
+	floors    [book.Buckets]int64 // the greatest fence of the records of each that were deleted
 	resources map[locks.Name]*book.Resource
 }
 
@@ -51,19 +51,60 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 	now := book.Micros(s.now())
 	r := s.resources[name]
 	if r == nil {
-		r = &book.Resource{Name: name, Fence: s.deleted}
+		r = &book.Resource{Name: name, Fence: s.floors[book.Bucket(name)]}
 	}
+	existed := r.Exists
 	err := f(now, r)
-	if r.Exists {
-		s.resources[name] = r
-	} else {
-		delete(s.resources, name)
-		s.deleted = max(s.deleted, r.Fence)
+	s.keep(r)
+	if r.Exists && !existed {
+		s.tidy(now)
 	}
 	if len(r.Wake(now)) > 0 {
 		s.hints.Hint(name)
 	}
 	return err
+}
+
+// keep notes what a step has left of a resource. The caller has locked s.mu.
+func (s *Store) keep(r *book.Resource) {
+	if r.Exists {
+		s.resources[r.Name] = r
+		return
+	}
+	delete(s.resources, r.Name)
+	floor := &s.floors[book.Bucket(r.Name)]
+	*floor = max(*floor, r.Fence)
+}
+
+// tidy has two records go, if nobody has used them for long: any two, so in the end as many
+// go as come. The caller has locked s.mu.
+func (s *Store) tidy(now int64) {
+	n := 0
+	for _, r := range s.resources {
+		if r.Purge(now) {
+			s.keep(r)
+		}
+		if n++; n == 2 {
+			return
+		}
+	}
+}
+
+// Purge looks at all records.
+func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
+	if ctx.Err() != nil {
+		return 0, locks.Unavailable(context.Cause(ctx))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := book.Micros(s.now())
+	for name, r := range s.resources {
+		if name.Tenant == tenant && purged < most && r.Purge(now) {
+			s.keep(r)
+			purged++
+		}
+	}
+	return purged, nil
 }
 
 func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (turn locks.Turn, err error) {
@@ -146,9 +187,9 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 	return s.step(ctx, name, func(now int64, r *book.Resource) error { return r.Delete(now, version) })
 }
 
-func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (n int, err error) {
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	err = s.step(ctx, name, func(now int64, r *book.Resource) error {
-		n = r.Revoke(now, ref)
+		n = r.Revoke(now, ref, force)
 		return nil
 	})
 	return n, err

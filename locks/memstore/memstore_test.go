@@ -43,3 +43,29 @@ func TestAClockThatGoesBackNeitherLowersAFenceNorMakesALeaseLonger(t *testing.T)
 	require.NoError(t, err)
 	require.Equal(t, first.Fence+1, ask("b").Grant.Fence)
 }
+
+// TestForceEndsTheLeaseOfTheDeadWhoseEndTheClockDoesNotKnow: the clock is put back by an hour,
+// so the lease of a holder that dies lasts an hour longer.
+func TestForceEndsTheLeaseOfTheDeadWhoseEndTheClockDoesNotKnow(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	s := memstore.WithClock(func() time.Time { return now })
+	m, err := locks.New(s)
+	require.NoError(t, err)
+	dead, err := m.Acquire(t.Context(), "k", locks.NoRenew())
+	require.NoError(t, err)
+	now = now.Add(-time.Hour)
+	n, err := m.Revoke(t.Context(), "k")
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	now = now.Add(time.Minute)
+	require.ErrorIs(t, m.Delete(t.Context(), "k", ""), locks.ErrConflict)
+	n, err = m.Revoke(t.Context(), "k", locks.Force)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.NoError(t, m.Delete(t.Context(), "k", ""))
+	next, err := m.Acquire(t.Context(), "k", locks.NoWait())
+	require.NoError(t, err)
+	require.Greater(t, next.Token(), dead.Token())
+	require.NoError(t, next.Release(t.Context()))
+	require.Error(t, dead.Release(t.Context()))
+}

@@ -35,6 +35,10 @@ type backend struct {
 	client     string // this process, in entries
 	hub        *relational.Hub
 	closed     atomic.Bool
+	maria      bool
+	// short says that a mutex may be taken by one statement: the server gives up soon what
+	// waits for a row, or it would be granted long after its client has gone.
+	short bool
 }
 
 // statements are those of all stores, and some more.
@@ -44,7 +48,10 @@ type statements struct {
 }
 
 func (b *backend) prepare(ctx context.Context) error {
-	s := &b.statements
+	s, take := &b.statements, takeText
+	if b.maria {
+		take = "SET STATEMENT innodb_lock_wait_timeout = 1 FOR " + take
+	}
 	err := s.Prepare(ctx, b.db, text)
 	for _, one := range []struct {
 		stmt **sql.Stmt
@@ -53,7 +60,7 @@ func (b *backend) prepare(ctx context.Context) error {
 		{&s.clock, "SELECT " + now},
 		// IGNORE would lock the row that is there for reading, and two that do so block each other.
 		{&s.placeholder, text.Insert + " ON DUPLICATE KEY UPDATE kind = kind"},
-		{&s.take, takeText}, {&s.give, giveText}, {&s.lockKeys, lockKeysText}, {&s.extend, extendText},
+		{&s.take, take}, {&s.give, giveText}, {&s.lockKeys, lockKeysText}, {&s.extend, extendText},
 	} {
 		if err == nil {
 			err = s.Add(ctx, b.db, one.stmt, one.text)
@@ -176,6 +183,14 @@ func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book
 		return err
 	})
 	return now, r, err
+}
+
+func (b *backend) Due(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
+	err = b.retry(ctx, func(ctx context.Context) error {
+		names, err = b.statements.ReadDue(ctx, bucket, now)
+		return err
+	})
+	return names, err
 }
 
 func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {

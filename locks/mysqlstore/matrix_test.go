@@ -22,3 +22,5 @@ var target = lockstest.Target{
 
 func TestMatrix(t *testing.T) { lockstest.Matrix(t, target) }
 func TestSoak(t *testing.T)   { lockstest.Soak(t, target) }
+
+func TestLostAnswers(t *testing.T) { lockstest.LostAnswers(t, target, nil) }

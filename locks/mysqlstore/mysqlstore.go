@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,7 +69,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 // call, and with MariaDB one more while somebody waits, unless it is a pool of one
 // connection, which is enough, but has those who wait ask more often. With MariaDB it is good to have
 // idle_transaction_timeout=2 as a parameter of the data source name: then the server
-// ends the transactions of a process that was stopped. Close does not close the pool.
+// ends the transactions of a process that was stopped. With MySQL it is good to have
+// innodb_lock_wait_timeout=1: else a free mutex is taken in several steps. Close does not close the pool.
 func New(ctx context.Context, db *sql.DB) (*Store, error) { return open(ctx, db, false) }
 
 func parse(text string) (*mysql.Config, error) {
@@ -132,12 +134,14 @@ func open(ctx context.Context, db *sql.DB, own bool) (*Store, error) {
 	if err := s.db.migrate(ctx); err != nil {
 		return nil, err
 	}
+	var version string
+	var patience int
+	if err := db.QueryRowContext(ctx, "SELECT version(), @@innodb_lock_wait_timeout").Scan(&version, &patience); err != nil {
+		return nil, failure(ctx, err)
+	}
+	s.db.maria, s.db.short = isMaria(version), isMaria(version) || patience <= 2
 	if err := s.db.retry(ctx, s.db.prepare); err != nil {
 		return nil, err
-	}
-	var version string
-	if err := db.QueryRowContext(ctx, "SELECT version()").Scan(&version); err != nil {
-		return nil, failure(ctx, err)
 	}
 	if isMaria(version) && db.Stats().MaxOpenConnections != 1 {
 		s.watch = newWatcher(s.db)
@@ -171,10 +175,17 @@ func (s *Store) Close() error {
 	return err
 }
 
+// never are what the server says to what it will not do however often it is asked.
+var never = []uint16{1044, 1045, 1049, 1142, 1143, 1227, 1370, 1698}
+
 // failure is the error of a step of which it is not known whether it was done.
 func failure(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, locks.ErrValidation) || errors.Is(err, locks.ErrUnavailable) {
 		return err
+	}
+	var said *mysql.MySQLError
+	if errors.As(err, &said) && slices.Contains(never, said.Number) {
+		return locks.Invalid(fmt.Errorf("mysql: the user may not, or there is no such database: %w", err))
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = errors.Join(cause, err)

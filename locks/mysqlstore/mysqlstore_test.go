@@ -259,6 +259,26 @@ func TestASchemaOfANewerVersionIsAnErrorAndStaysAsItIs(t *testing.T) {
 	require.Equal(t, 99, version)
 }
 
+// TestTheTablesOfVersion1BecomeThoseOfThisOne takes away what version 1 did not have.
+func TestTheTablesOfVersion1BecomeThoseOfThisOne(t *testing.T) {
+	url := database(t)
+	first := opened(t, url)
+	take(t, first, "old", request("a"))
+	_, err := first.Release(t.Context(), name("old"), locks.Ref{ID: "a"}, nil)
+	require.NoError(t, err)
+	db := plainPool(t, url)
+	for _, statement := range []string{
+		"DROP INDEX lk_due ON lk_resource", "ALTER TABLE lk_resource DROP COLUMN bucket", "ALTER TABLE lk_resource DROP COLUMN retention_us",
+		"ALTER TABLE lk_resource DROP COLUMN due_us", "ALTER TABLE lk_entry DROP COLUMN most", "DROP TABLE lk_floor", "UPDATE lk_schema SET version = 1, deleted = 3000000000000000",
+	} {
+		_, err := db.Exec(statement)
+		require.NoError(t, err)
+	}
+	s := opened(t, url)
+	require.True(t, take(t, s, "old", request("b"))[0].Granted)
+	require.Greater(t, take(t, s, "new", request("c"))[0].Grant.Fence, int64(3e15), "the floor of version 1 is that of all")
+}
+
 func TestManyMayMakeTheTablesAtOnce(t *testing.T) {
 	url := database(t)
 	errs := make(chan error, 8)

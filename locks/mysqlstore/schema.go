@@ -3,7 +3,10 @@ package mysqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/relational"
@@ -22,7 +25,7 @@ func (b *backend) migrate(ctx context.Context) error {
 		if err := suits(ctx, c); err != nil {
 			return err
 		}
-		if migrate, err := outdated(ctx, c); !migrate || err != nil {
+		if _, migrate, err := outdated(ctx, c); !migrate || err != nil {
 			return err
 		}
 		var got sql.NullInt64
@@ -30,16 +33,21 @@ func (b *backend) migrate(ctx context.Context) error {
 			return err
 		}
 		defer func() { _, _ = c.ExecContext(ctx, "DO release_lock('ambit locks schema')") }()
-		if migrate, err := outdated(ctx, c); !migrate || err != nil {
+		from, migrate, err := outdated(ctx, c)
+		if !migrate || err != nil {
 			return err
 		}
-		for _, statement := range append(dialect.Tables(), "DELETE FROM lk_schema") {
-			if _, err := c.ExecContext(ctx, statement); err != nil {
+		for _, statement := range dialect.Migration(from) {
+			_, err := c.ExecContext(ctx, statement)
+			var refused *mysql.MySQLError
+			if errors.As(err, &refused) && (refused.Number == 1060 || refused.Number == 1061) {
+				continue // the column or the index is there: a migration was cut short
+			}
+			if err != nil {
 				return err
 			}
 		}
-		_, err = c.ExecContext(ctx, "INSERT INTO lk_schema (version, deleted) VALUES (?, 0)", relational.Version)
-		return err
+		return nil
 	})
 }
 
@@ -55,18 +63,18 @@ func suits(ctx context.Context, c *sql.Conn) error {
 	return nil
 }
 
-// outdated says whether the tables have to be changed.
-func outdated(ctx context.Context, c *sql.Conn) (bool, error) {
+// outdated says which version the tables have, and whether they have to be changed.
+func outdated(ctx context.Context, c *sql.Conn) (version int64, migrate bool, err error) {
 	var tables int
-	err := c.QueryRowContext(ctx, "SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = 'lk_schema'").Scan(&tables)
+	err = c.QueryRowContext(ctx, "SELECT count(*) FROM information_schema.tables WHERE table_schema = database() AND table_name = 'lk_schema'").Scan(&tables)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
-	var version int64
 	if tables > 0 {
 		if err := c.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM lk_schema").Scan(&version); err != nil {
-			return false, err
+			return 0, false, err
 		}
 	}
-	return relational.CheckVersion(version)
+	migrate, err = relational.CheckVersion(version)
+	return version, migrate, err
 }

@@ -26,6 +26,9 @@ UPDATE lk_resource SET holder_id = x'', data = coalesce(?, data), updated_by = h
 WHERE tenant = ? AND ` + "`key`" + ` = ? AND holder_id = ? AND waiters = 0 AND holder_exp > greatest(fence, {now}) AND holder_delete = 0 AND delete_on_release = 0`)
 
 func (b *backend) Take(ctx context.Context, name locks.Name, q *locks.Request) (g locks.Grant, ok bool, err error) {
+	if !b.short {
+		return g, false, nil
+	}
 	data, owner, lease, delay := relational.OptionalBytes(q.Data), relational.Bytes(q.Owner), q.Lease.Microseconds(), q.LockDelay.Microseconds()
 	args := []any{
 		data, delay, owner, relational.Bytes(q.ID), relational.Bytes(q.Version), owner, lease, delay, lease, q.DeleteOnRelease,

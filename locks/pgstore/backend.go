@@ -35,7 +35,7 @@ const (
 	// clock is a statement after the one that has locked the row: what is in the list of
 	// that one is found out before it waits. A process that is stopped in the middle has
 	// the row locked: the server ends its transaction.
-	clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, deleted, set_config('idle_in_transaction_session_timeout', '2000', true) FROM lk_schema"
+	clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '2000', true)"
 )
 
 // backend is the Backend.
@@ -44,10 +44,19 @@ type backend struct {
 	client string // this process, in entries and as the name of its channel
 	hub    *relational.Hub
 	closed atomic.Bool
+	spare  spare
+}
+
+// ended says that the server has ended the connection: perhaps before it was asked for
+// anything, perhaps after it had done it.
+func ended(err error) bool {
+	var said *pgconn.PgError
+	return errors.As(err, &said) && said.Code == "57P01"
 }
 
 // retry repeats what the server has given up for the sake of another transaction, and
-// what a connection of the pool could not do because the server had ended it before.
+// what a connection of the pool could not do because the server had ended it. What is
+// repeated may have been done, so its answer is the same when it is done twice.
 func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error) error {
 	for stale := 0; ; {
 		if b.closed.Load() {
@@ -56,8 +65,8 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 		err := do(ctx)
 		var refused *pgconn.PgError
 		switch {
-		case err == nil:
-			return nil
+		case err == nil || errors.Is(err, locks.ErrUnavailable):
+			return err
 		case errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01"): // serialization, deadlock
 			pause := time.NewTimer(time.Millisecond + rand.N(4*time.Millisecond))
 			select {
@@ -65,7 +74,7 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 				pause.Stop()
 			case <-pause.C:
 			}
-		case (pgconn.SafeToRetry(err) || refused != nil && refused.Code == "57P01") && stale < 100: // one for each connection of a large pool
+		case (pgconn.SafeToRetry(err) || ended(err)) && stale < 100: // one for each connection of a large pool
 			stale++
 		default:
 			return failure(ctx, err)
@@ -78,15 +87,15 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 
 // transact has do run on one connection, which begins and ends a transaction by itself.
 // A connection that is left within one is closed by the pool.
-func (b *backend) transact(ctx context.Context, do func(ctx context.Context, c *pgxpool.Conn) error) error {
+func (b *backend) transact(ctx context.Context, do func(ctx context.Context, c *pgx.Conn) error) error {
 	return b.retry(ctx, func(ctx context.Context) error {
-		c, err := b.pool.Acquire(ctx)
+		c, done, err := b.conn(ctx)
 		if err != nil {
 			return err
 		}
-		defer c.Release()
+		defer done()
 		err = do(ctx, c)
-		if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
+		if err != nil && !c.IsClosed() && c.PgConn().TxStatus() != 'I' {
 			_, _ = c.Exec(ctx, "ROLLBACK")
 		}
 		return err
@@ -94,7 +103,7 @@ func (b *backend) transact(ctx context.Context, do func(ctx context.Context, c *
 }
 
 // send sends all statements of a batch at once: one round trip.
-func send(ctx context.Context, c *pgxpool.Conn, batch *pgx.Batch) error {
+func send(ctx context.Context, c *pgx.Conn, batch *pgx.Batch) error {
 	return c.SendBatch(ctx, batch).Close()
 }
 
@@ -104,11 +113,11 @@ type found struct {
 	row     *relational.Row
 	entries []book.Entry
 	now     int64
-	deleted int64
+	floor   int64
 }
 
 func (f *found) load() *relational.Loaded {
-	return relational.Load(f.name, f.row, f.entries, f.deleted)
+	return relational.Load(f.name, f.row, f.entries, f.floor)
 }
 
 // queue adds to a batch what reads the resource: its row, by a statement that locks it or
@@ -132,13 +141,13 @@ func (f *found) queue(batch *pgx.Batch, row string) {
 		}
 		return rows.Err()
 	})
-	queueClock(batch, &f.now, &f.deleted)
+	queueClock(batch, &f.now)
 }
 
-func queueClock(batch *pgx.Batch, now, deleted *int64) {
+func queueClock(batch *pgx.Batch, now *int64) {
 	batch.Queue(clock).QueryRow(func(r pgx.Row) error {
 		var timeout string
-		return r.Scan(now, deleted, &timeout)
+		return r.Scan(now, &timeout)
 	})
 }
 
@@ -147,7 +156,7 @@ func queueClock(batch *pgx.Batch, now, deleted *int64) {
 var placeholder = text.Insert + " ON CONFLICT DO NOTHING"
 
 func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step func(now int64, r *book.Resource)) error {
-	return b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+	return b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		f := &found{name: name}
 		batch := &pgx.Batch{}
 		batch.Queue(begin)
@@ -160,6 +169,7 @@ func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step f
 			batch := &pgx.Batch{}
 			batch.Queue(placeholder, relational.Placeholder(name)...)
 			f.queue(batch, text.Lock) // finds none if another one was there, and was deleted since
+			batch.Queue(text.Floor, book.Bucket(name)).QueryRow(func(r pgx.Row) error { return r.Scan(&f.floor) })
 			if err := send(ctx, c, batch); err != nil {
 				return err
 			}
@@ -169,7 +179,11 @@ func (b *backend) Step(ctx context.Context, name locks.Name, create bool, step f
 		batch = &pgx.Batch{}
 		queueSave(batch, l, f.now)
 		batch.Queue(commit)
-		return send(ctx, c, batch)
+		err := send(ctx, c, batch)
+		if ended(err) {
+			err = failure(ctx, err) // it is not repeated: the step may have been done
+		}
+		return err
 	})
 }
 
@@ -192,8 +206,8 @@ func queueSave(batch *pgx.Batch, l *relational.Loaded, now int64) {
 		batch.Queue(text.Put, c.Put[i].Args()...)
 	}
 	c.Touches(l.Name, func(args []any) { batch.Queue(text.Touch, args...) })
-	if c.Bury > 0 { // last: it is one row for all
-		batch.Queue(text.Bury, c.Bury)
+	if c.Bury > 0 { // last: it is one row for many
+		batch.Queue(text.Bury, book.Bucket(l.Name), c.Bury)
 	}
 	for _, client := range c.Wake {
 		batch.Queue("SELECT pg_notify($1, $2)", channel(client), hex.EncodeToString([]byte(l.Name.Tenant))+":"+hex.EncodeToString([]byte(l.Name.Key)))
@@ -201,7 +215,7 @@ func queueSave(batch *pgx.Batch, l *relational.Loaded, now int64) {
 }
 
 func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book.Resource, err error) {
-	err = b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+	err = b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		f := &found{name: name}
 		batch := &pgx.Batch{}
 		batch.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -217,10 +231,10 @@ func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book
 }
 
 func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
-	err = b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		batch, deleted := &pgx.Batch{}, int64(0)
+	err = b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		batch := &pgx.Batch{}
 		batch.Queue("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-		queueClock(batch, &now, &deleted)
+		queueClock(batch, &now)
 		if err := send(ctx, c, batch); err != nil {
 			return err
 		}
@@ -236,6 +250,20 @@ func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now
 		return err
 	})
 	return now, rs, err
+}
+
+func (b *backend) Due(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
+	err = b.retry(ctx, func(ctx context.Context) error {
+		names = nil
+		rows, err := b.pool.Query(ctx, text.Due, bucket, now)
+		return each(rows, err, func(scan func(...any) error) error {
+			var name locks.Name
+			err := scan(relational.String(&name.Tenant), relational.String(&name.Key))
+			names = append(names, name)
+			return err
+		})
+	})
+	return names, err
 }
 
 // each calls row for each row of a query.
@@ -265,6 +293,8 @@ func (b *backend) Take(ctx context.Context, name locks.Name, q *locks.Request) (
 	return relational.Taken(q, fence, acquired, expires), ok, err
 }
 
+var errRepeated = errors.New("postgres: the server has ended a connection, and may have released the lock before")
+
 // giveSoon does not wait until the disk has it: if the server crashes just then, the lease
 // is there again until it runs out, which is safe. It halves what taking and giving back
 // a mutex costs. What was written before is on the disk, so is every fence.
@@ -275,11 +305,16 @@ func (b *backend) Give(ctx context.Context, name locks.Name, id string, data *st
 	if data != nil {
 		sql = text.Give // the data must not be lost
 	}
+	tries := 0
 	err = b.retry(ctx, func(ctx context.Context) error {
+		tries++
 		tag, err := b.pool.Exec(ctx, sql, append(relational.Key(name), relational.Bytes(id), relational.OptionalBytes(data))...)
 		given = tag.RowsAffected() > 0
 		return err
 	})
+	if err == nil && !given && tries > 1 {
+		err = locks.Unavailable(errRepeated)
+	}
 	return given, err
 }
 

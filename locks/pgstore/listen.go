@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // listen receives hints on a connection of its own until stop is called. A pool of one
@@ -18,7 +19,7 @@ func (b *backend) listen() (stop func()) {
 		for ctx.Err() == nil {
 			began := time.Now()
 			b.receive(ctx)
-			if pause = min(2*pause, 5*time.Second); time.Since(began) > time.Minute {
+			if pause = min(2*pause, 5*time.Second); time.Since(began) > quietTime/2 {
 				pause = 50 * time.Millisecond
 			}
 			sleep(ctx, pause)
@@ -30,9 +31,9 @@ func (b *backend) listen() (stop func()) {
 	}
 }
 
-// receive receives hints until the connection fails.
+// receive receives hints until the connection fails. Where none come it makes them.
 func (b *backend) receive(ctx context.Context) {
-	c, err := pgx.ConnectConfig(ctx, b.pool.Config().ConnConfig)
+	c, err := b.connect(ctx)
 	if err != nil {
 		return
 	}
@@ -45,26 +46,64 @@ func (b *backend) receive(ctx context.Context) {
 		return
 	}
 	b.hub.HintAll() // nobody has told what was before
-	for {
-		waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
-		n, err := c.WaitForNotification(waiting)
-		quiet := err != nil && waiting.Err() != nil && ctx.Err() == nil
-		cancel()
-		switch {
-		case err == nil:
-			if name, ok := hinted(n.Payload); ok {
-				b.hub.Hint(name)
-			}
-		case quiet: // a network that is silent does not say so
-			asking, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err := c.Ping(asking)
+	for b.hears(ctx, c) {
+		for {
+			waiting, cancel := context.WithTimeout(ctx, quietTime)
+			n, err := c.WaitForNotification(waiting)
+			quiet := err != nil && waiting.Err() != nil && ctx.Err() == nil
 			cancel()
+			if quiet {
+				break // a network that is silent does not say so
+			}
 			if err != nil {
 				return
 			}
-		default:
+			b.hint(n)
+		}
+	}
+	b.poll(ctx)
+}
+
+const (
+	// quietTime is how long nothing need come until it is tried whether anything would.
+	quietTime = 30 * time.Second
+	// hearTime is how long a notification takes at most.
+	hearTime = 2 * time.Second
+	// pollTime is how often those who wait ask where notifications do not come.
+	pollTime = 100 * time.Millisecond
+)
+
+// hears says whether notifications come: a pooler that gives each transaction another
+// connection lets LISTEN succeed, and nothing arrives. It notifies this process, by a
+// connection of the pool.
+func (b *backend) hears(ctx context.Context, c *pgx.Conn) bool {
+	ctx, cancel := context.WithTimeout(ctx, hearTime)
+	defer cancel()
+	if _, err := b.pool.Exec(ctx, "SELECT pg_notify($1, '')", channel(b.client)); err != nil {
+		return false
+	}
+	n, err := c.WaitForNotification(ctx)
+	if err == nil {
+		b.hint(n)
+	}
+	return err == nil
+}
+
+func (b *backend) hint(n *pgconn.Notification) {
+	if name, ok := hinted(n.Payload); ok {
+		b.hub.Hint(name)
+	}
+}
+
+// poll has those who wait ask by themselves for a while, after which it is tried anew whether
+// notifications come.
+func (b *backend) poll(ctx context.Context) {
+	for range quietTime / pollTime {
+		sleep(ctx, pollTime)
+		if ctx.Err() != nil {
 			return
 		}
+		b.hub.HintAll()
 	}
 }
 

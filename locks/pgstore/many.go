@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
@@ -25,7 +24,7 @@ const thereMany = "SELECT tenant, key FROM lk_resource WHERE (tenant, key) IN (S
 var entriesMany = strings.Replace(text.Entries, "tenant = $1 AND key = $2", "(tenant, key) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))", 1)
 
 func (b *backend) Steps(ctx context.Context, names []locks.Name, steps func(now int64, rs map[locks.Name]*book.Resource)) error {
-	return b.transact(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+	return b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		f, err := readMany(ctx, c, names)
 		if err != nil {
 			return err
@@ -36,7 +35,7 @@ func (b *backend) Steps(ctx context.Context, names []locks.Name, steps func(now 
 			if f.rows[name] == nil && f.there[name] {
 				continue // somebody else has it locked
 			}
-			l := relational.Load(name, f.rows[name], f.entries[name], f.deleted)
+			l := relational.Load(name, f.rows[name], f.entries[name], 0)
 			loaded, rs[name] = append(loaded, l), l.Resource
 		}
 		steps(f.now, rs)
@@ -50,13 +49,13 @@ func (b *backend) Steps(ctx context.Context, names []locks.Name, steps func(now 
 }
 
 type foundMany struct {
-	rows         map[locks.Name]*relational.Row
-	there        map[locks.Name]bool
-	entries      map[locks.Name][]book.Entry
-	now, deleted int64
+	rows    map[locks.Name]*relational.Row
+	there   map[locks.Name]bool
+	entries map[locks.Name][]book.Entry
+	now     int64
 }
 
-func readMany(ctx context.Context, c *pgxpool.Conn, names []locks.Name) (*foundMany, error) {
+func readMany(ctx context.Context, c *pgx.Conn, names []locks.Name) (*foundMany, error) {
 	f := &foundMany{rows: map[locks.Name]*relational.Row{}, there: map[locks.Name]bool{}, entries: map[locks.Name][]book.Entry{}}
 	tenants, keys := make([][]byte, len(names)), make([][]byte, len(names))
 	for i, name := range names {
@@ -85,7 +84,7 @@ func readMany(ctx context.Context, c *pgxpool.Conn, names []locks.Name) (*foundM
 		f.entries[e.Name] = append(f.entries[e.Name], e.Entry)
 		return err
 	})
-	queueClock(batch, &f.now, &f.deleted)
+	queueClock(batch, &f.now)
 	return f, send(ctx, c, batch)
 }
 
@@ -111,9 +110,9 @@ func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal, extende
 		tenants[i], keys[i], ids[i], leases[i] = relational.Bytes(q.Tenant), relational.Bytes(q.Key), relational.Bytes(q.ID), q.Lease.Microseconds()
 	}
 	grants := make([]locks.Grant, len(renewals))
-	err := b.retry(ctx, func(ctx context.Context) error {
+	err := b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		clear(grants)
-		rows, err := b.pool.Query(ctx, extendMany, tenants, keys, ids, leases)
+		rows, err := c.Query(ctx, extendMany, tenants, keys, ids, leases)
 		return each(rows, err, func(scan func(...any) error) error {
 			var i int64
 			g, err := relational.ScanExtended(func(dest ...any) error { return scan(slices.Insert(dest, 0, any(&i))...) })
@@ -137,9 +136,9 @@ func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal, extende
 // extendOne waits for the row.
 func (b *backend) extendOne(ctx context.Context, q *locks.Renewal, extended func(q *locks.Renewal, g locks.Grant)) error {
 	var grants []locks.Grant
-	err := b.retry(ctx, func(ctx context.Context) error {
+	err := b.transact(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		grants = nil
-		rows, err := b.pool.Query(ctx, text.Extend, append(relational.Key(q.Name), relational.Bytes(q.ID), q.Lease.Microseconds())...)
+		rows, err := c.Query(ctx, text.Extend, append(relational.Key(q.Name), relational.Bytes(q.ID), q.Lease.Microseconds())...)
 		return each(rows, err, func(scan func(...any) error) error {
 			g, err := relational.ScanExtended(scan)
 			grants = append(grants, g)

@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"encoding/binary"
 	"strings"
 	"testing"
 	"time"
@@ -22,3 +23,11 @@ var target = lockstest.Target{
 
 func TestMatrix(t *testing.T) { lockstest.Matrix(t, target) }
 func TestSoak(t *testing.T)   { lockstest.Soak(t, target) }
+
+func TestLostAnswers(t *testing.T) { lockstest.LostAnswers(t, target, nil) }
+
+// TestAnswersThatAreLostAsTheServerEndsTheConnection: it may have done the step before.
+func TestAnswersThatAreLostAsTheServerEndsTheConnection(t *testing.T) {
+	words := "SFATAL\x00VFATAL\x00C57P01\x00Mterminating connection due to administrator command\x00\x00"
+	lockstest.LostAnswers(t, target, append(binary.BigEndian.AppendUint32([]byte("E"), uint32(len(words)+4)), words...))
+}

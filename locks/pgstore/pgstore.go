@@ -12,8 +12,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ambit-go/ambit/locks"
@@ -55,14 +57,16 @@ func Open(ctx context.Context, url string) (*Store, error) {
 
 // New returns a store in the database of a pool, and makes its tables if they are not
 // there. It uses one connection of the pool at a time for each call, so a pool of one
-// connection is enough. While somebody waits for a lock it has a connection of its own
-// beside the pool, for LISTEN: a pooler between them and the server has to keep sessions
-// together, or there are no hints, and waiting is slower. Close does not close the pool.
+// connection is enough. While all connections of the pool are in use it renews leases by one
+// of its own beside the pool. While somebody waits for a lock it has another, for LISTEN: a
+// pooler between them and the server has to keep sessions together, or those who wait ask ten
+// times a second in place of being told. Such a pooler also needs
+// default_query_exec_mode=exec in the URL. Close does not close the pool.
 func New(ctx context.Context, pool *pgxpool.Pool) (*Store, error) { return open(ctx, pool, false) }
 
 func open(ctx context.Context, pool *pgxpool.Pool, own bool) (*Store, error) {
 	s := &Store{own: own}
-	s.pg = &backend{pool: pool, client: rand.Text(), hub: &s.hub}
+	s.pg = &backend{pool: pool, client: rand.Text(), hub: &s.hub, spare: spare{turn: make(chan struct{}, 1)}}
 	s.Backend, s.Client, s.Hints = s.pg, s.pg.client, &s.hub
 	if err := s.pg.migrate(ctx); err != nil {
 		return nil, err
@@ -83,16 +87,35 @@ func (s *Store) Traits() locks.Traits {
 func (s *Store) Close() error {
 	s.pg.closed.Store(true)
 	s.hub.Close()
+	s.pg.spare.close()
 	if s.own {
 		s.pg.pool.Close()
 	}
 	return nil
 }
 
+// never says why the server will not do it however often it is asked; nothing if it may.
+func never(err error) string {
+	var said *pgconn.PgError
+	switch {
+	case !errors.As(err, &said):
+	case strings.HasPrefix(said.Code, "28"), said.Code == "42501":
+		return "the user may not"
+	case said.Code == "42P05", said.Code == "26000":
+		return "a pooler in transaction mode is in between: add default_query_exec_mode=exec to the URL"
+	case said.Code == "3D000", said.Code == "3F000":
+		return "there is no such database, or no schema to make tables in"
+	}
+	return ""
+}
+
 // failure is the error of a step of which it is not known whether it was done.
 func failure(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, locks.ErrValidation) || errors.Is(err, locks.ErrUnavailable) {
 		return err
+	}
+	if why := never(err); why != "" {
+		return locks.Invalid(fmt.Errorf("postgres: %s: %w", why, err))
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = errors.Join(cause, err)

@@ -205,6 +205,26 @@ func TestASchemaOfANewerVersionIsAnErrorAndStaysAsItIs(t *testing.T) {
 	require.Equal(t, 99, version)
 }
 
+// TestTheTablesOfVersion1BecomeThoseOfThisOne takes away what version 1 did not have.
+func TestTheTablesOfVersion1BecomeThoseOfThisOne(t *testing.T) {
+	url := database(t)
+	first := opened(t, url)
+	take(t, first, "old", request("a"))
+	_, err := first.Release(t.Context(), name("old"), locks.Ref{ID: "a"}, nil)
+	require.NoError(t, err)
+	p := pool(t, url, func(*pgxpool.Config) {})
+	for _, statement := range []string{
+		"DROP INDEX lk_due", "ALTER TABLE lk_resource DROP COLUMN bucket", "ALTER TABLE lk_resource DROP COLUMN retention_us",
+		"ALTER TABLE lk_resource DROP COLUMN due_us", "ALTER TABLE lk_entry DROP COLUMN most", "DROP TABLE lk_floor", "UPDATE lk_schema SET version = 1, deleted = 3000000000000000",
+	} {
+		_, err := p.Exec(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	s := opened(t, url)
+	require.True(t, take(t, s, "old", request("b"))[0].Granted)
+	require.Greater(t, take(t, s, "new", request("c"))[0].Grant.Fence, int64(3e15), "the floor of version 1 is that of all")
+}
+
 func TestManyMayMakeTheTablesAtOnceAndOneWhoMayNotUsesThem(t *testing.T) {
 	url := database(t)
 	errs := make(chan error, 8)
@@ -223,7 +243,7 @@ func TestManyMayMakeTheTablesAtOnceAndOneWhoMayNotUsesThem(t *testing.T) {
 	p := pool(t, url, func(*pgxpool.Config) {})
 	for _, statement := range []string{
 		"CREATE ROLE app LOGIN PASSWORD 'app'", "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
-		"GRANT SELECT, INSERT, UPDATE, DELETE ON lk_resource, lk_entry, lk_schema TO app",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON lk_resource, lk_entry, lk_floor TO app", "GRANT SELECT ON lk_schema TO app",
 	} {
 		_, err := p.Exec(t.Context(), statement)
 		require.NoError(t, err)
@@ -319,7 +339,7 @@ func TestOnlyReleasingDoesNotWaitForTheDisk(t *testing.T) {
 	require.NoError(t, err)
 	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
-	require.Equal(t, []string{"off", "on", "on"}, got, "releasing, granting, releasing with data")
+	require.Equal(t, []string{"on", "off", "on", "on"}, got, "making, releasing, granting, releasing with data")
 }
 
 func TestCloseEndsTheStoreButNotThePoolOfTheUser(t *testing.T) {

@@ -1,10 +1,8 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -36,12 +34,12 @@ func (s *Store) act(ctx context.Context, name locks.Name, args ...any) (answer, 
 
 // Create is a method of locks.Store.
 func (s *Store) Create(ctx context.Context, r locks.Record) (locks.Record, error) {
-	_, err := s.act(ctx, r.Name, "create", int(r.Kind), r.Size, micros(r.Lease), r.Fair, r.DeleteOnRelease, micros(r.LockDelay),
+	a, err := s.act(ctx, r.Name, "create", int(r.Kind), r.Size, micros(r.Lease), r.Fair, r.DeleteOnRelease, micros(r.LockDelay),
 		r.Version, r.CreatedBy, optional(r.Data))
 	if err != nil {
 		return locks.Record{}, err
 	}
-	return s.Get(ctx, r.Name)
+	return a.at(1).record(r.Name), nil
 }
 
 // Delete is a method of locks.Store.
@@ -50,17 +48,28 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 	return err
 }
 
+// purges is at how many records a step of Purge looks, so that it holds up nobody for long.
+const purges = 100
+
+// Purge is a method of locks.Store.
+func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
+	for looked := int64(purges); looked == purges && purged < most && err == nil; {
+		var a answer
+		a, err = s.act(ctx, locks.Name{Tenant: tenant}, "purge", min(purges, most-purged))
+		looked, purged = a.at(1).number(), purged+int(a.at(2).number())
+	}
+	return purged, err
+}
+
 // Revoke is a method of locks.Store.
-func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (int, error) {
-	a, err := s.act(ctx, name, "revoke", ref.ID, ref.Version)
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (int, error) {
+	a, err := s.act(ctx, name, "revoke", ref.ID, ref.Version, force)
 	return int(a.at(1).number()), err
 }
 
 // Get is a method of locks.Store.
 func (s *Store) Get(ctx context.Context, name locks.Name) (locks.Record, error) {
-	r, err := s.look(ctx, name)
-	slices.SortFunc(r.Holders, func(a, b locks.Grant) int { return cmp.Compare(a.Fence, b.Fence) })
-	return r, err
+	return s.look(ctx, name)
 }
 
 func (s *Store) look(ctx context.Context, name locks.Name) (locks.Record, error) {
@@ -71,11 +80,7 @@ func (s *Store) look(ctx context.Context, name locks.Name) (locks.Record, error)
 	if a.len() == 0 {
 		return locks.Record{}, locks.ErrNotFound
 	}
-	r := a.record(name)
-	if r.Kind == locks.Mutex && len(r.Holders) == 1 {
-		r.Version = r.Holders[0].Version
-	}
-	return r, nil
+	return a.record(name), nil
 }
 
 // List is a method of locks.Store. It is many steps: a record that is made or deleted
@@ -89,7 +94,7 @@ func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]loc
 		}
 		keys, err := s.client.ZRangeByLex(ctx, s.tenant(tenant)+"#i", &redis.ZRangeBy{Min: from, Max: "+", Count: int64(most - len(records))}).Result()
 		if err != nil {
-			return nil, locks.Unavailable(err)
+			return nil, classed(err)
 		}
 		if len(keys) == 0 {
 			break

@@ -9,11 +9,14 @@ if act == 'create' then
   if r and r.kind ~= kind then return {'kind', str(r.kind)} end
   if r and kind ~= SEMAPHORE and r.busy > 0 then return {'held'} end
   if kind ~= SEMAPHORE then size = 1 end
-  if not r then make(kind, size, {'version', version, 'created_by', by}) end
+  if not r then make(kind, size, 0, {'version', version, 'created_by', by}) end
   save('size', size)
   call('HSET', R, 'lease', lease, 'fair', fair, 'delete', delete, 'delay', delay)
+  keep()
   if ARGV[12] ~= '' then call('HSET', R, 'data', string.sub(ARGV[12], 2)) end
   touched(by)
+  wake()
+  return {'ok', shown(true)}
 elseif act == 'delete' then
   if not r then return {'none'} end
   if r.busy > 0 then return {'held'} end
@@ -21,12 +24,20 @@ elseif act == 'delete' then
   if now < r.shut then return {'shut'} end
   if ARGV[4] ~= '' and ARGV[4] ~= call('HGET', R, 'version') then return {'version'} end
   forget()
+elseif act == 'purge' then
+  return {'ok', tidy(tonumber(ARGV[4]))}
 elseif act == 'revoke' then
-  local n = 0
+  local n, all, force = 0, ARGV[4] == '' and ARGV[5] == '', ARGV[6] == '1'
   if r then
+    if force and all then save('shut', 0) end
     for _, id in ipairs(call('ZRANGE', H, 0, -1)) do
       local e = entry(id)
-      if not e.revoked and (ARGV[4] == '' and ARGV[5] == '' or find(ARGV[4], ARGV[5]) == id) then
+      if not (all or find(ARGV[4], ARGV[5]) == id) then
+        -- it is another's
+      elseif force then
+        release(id, e)
+        n = n + 1
+      elseif not e.revoked then
         e.revoked = true
         put(id, e)
         n = n + 1

@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +87,7 @@ func (a answer) answer(q *locks.Request) locks.Answer {
 	case "kind":
 		err = locks.Conflict("it is a %s, not a %s", kind, q.Kind)
 	case "size":
-		err = locks.Conflict("it has size %d, not %d: say Resize to change it", size, q.Size)
+		err = locks.Conflict("it has size %d, not %d", size, q.Size)
 	default:
 		err = locks.Conflict("%d permits are asked for, and it has %d in all", max(q.Permits, 1), size)
 	}
@@ -103,7 +105,7 @@ func (a answer) renewed() locks.RenewResult {
 	return locks.RenewResult{Verdict: locks.Extended, Grant: a.grant()}
 }
 
-// record reads what read.lua returns.
+// record reads what the function shown of the scripts returns.
 func (a answer) record(name locks.Name) locks.Record {
 	f := a.at(5)
 	r := locks.Record{
@@ -117,6 +119,10 @@ func (a answer) record(name locks.Name) locks.Record {
 	}
 	for i := range a.at(6).len() {
 		r.Holders = append(r.Holders, a.at(6).at(i).grant())
+	}
+	slices.SortFunc(r.Holders, func(a, b locks.Grant) int { return cmp.Compare(a.Fence, b.Fence) })
+	if r.Kind == locks.Mutex && len(r.Holders) == 1 {
+		r.Version = r.Holders[0].Version
 	}
 	return r
 }

@@ -1,4 +1,4 @@
--- What every step begins with. KEYS[1..7] are of one lock, in this order; all locks of
+-- What every step begins with. KEYS[1..8] are of one lock, in this order; all locks of
 -- a tenant are in one slot of a cluster.
 --   1 r  the record, and s<slot> -> id of the lease that has the slot; a mutex has slot 0 alone
 --   2 h  leases: id -> when it ends
@@ -7,14 +7,16 @@
 --   5 e  leases and requests: id -> what is known of it
 --   6 i  the keys of all locks of the tenant
 --   7 f  the greatest fence of the tenant's locks that were deleted
+--   8 p  the keys of the tenant's records that may go when nobody uses them: key -> when to look
 -- ARGV[1] is the prefix of the channels on which processes hear that a request of
 -- theirs may be granted, ARGV[2] the key of the lock.
 -- Times are µs by the clock of the server. The rules are those of internal/book.
-local R, H, Q, X, E, I, F = unpack(KEYS, 1, 7)
+local R, H, Q, X, E, I, F, P = unpack(KEYS, 1, 8)
 local MUTEX, SEMAPHORE, RW = 1, 2, 3
 local call = redis.call
 local clock = call('TIME')
-local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
+local real = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
+local now = real
 
 -- A number without an exponent: all of them are exact in a double.
 local function str(n) return string.format('%.0f', n) end
@@ -81,9 +83,9 @@ local function writerBefore(n)
   return false
 end
 
--- fits says whether a request may be granted, which rank others wait before. Who waits
--- earlier has its place kept. Each wants a permit at least, so no more of them are
--- looked at than there is room for.
+-- fits says whether a request may be granted, which rank others wait before, and else
+-- whether only the size that it names is in the way. Who waits earlier has its place kept.
+-- Each wants a permit at least, so no more of them are looked at than there is room for.
 local function fits(e, rank)
   if now < r.shut then return false end
   if e.barging then rank = 0 end
@@ -96,7 +98,7 @@ local function fits(e, rank)
   if rank > 0 then
     for _, id in ipairs(call('ZRANGE', Q, 0, rank - 1)) do room = room - entry(id).permits end
   end
-  return room >= 0
+  return room >= 0 and room >= r.size - (e.most or r.size), room >= 0
 end
 
 -- wake tells the processes whose requests could be granted now. Behind the first that does
@@ -109,35 +111,79 @@ local function wake(key)
   for rank, id in ipairs(call('ZRANGE', Q, 0, r.barging > 0 and -1 or most - 1)) do
     local e = entry(id)
     blocked = blocked or rank > most
-    if (not blocked or e.barging) and fits(e, rank - 1) then
+    local fit, small = false, false
+    if not blocked or e.barging then fit, small = fits(e, rank - 1) end
+    if fit then
       if not told[e.client] then
         told[e.client] = true
         call('PUBLISH', ARGV[1] .. e.client, key or ARGV[2])
       end
-    elseif r.barging == 0 then
-      break
-    else
+    elseif not small then
+      if r.barging == 0 then break end
       blocked = true
     end
   end
 end
 
--- make makes the record. fields are names and values.
-local function make(kind, size, fields)
+-- forget deletes the record. Its fence is kept, for one that is made again.
+local function forget(key)
+  if r.fence > tonumber(call('GET', F) or '0') then call('SET', F, str(r.fence)) end
+  call('DEL', R, H, Q, X, E)
+  call('ZREM', I, key or ARGV[2])
+  call('ZREM', P, key or ARGV[2])
+  r = nil
+end
+
+-- keep has the record stay until it is deleted.
+local function keep(key)
+  call('HDEL', R, 'retention')
+  call('ZREM', P, key or ARGV[2])
+end
+
+-- purge deletes the open record if nobody has used it for as long as it is kept, or says
+-- when to look again.
+local function purge(key)
+  local got = call('HMGET', R, 'retention', 'updated_at')
+  local retention = tonumber(got[1] or '0')
+  if retention == 0 or call('HEXISTS', R, 'data') == 1 then return keep(key) end
+  local due = tonumber(got[2]) + retention
+  if r.busy > 0 or call('ZCARD', Q) > 0 or now < r.shut then due = math.max(now, r.shut) + retention end
+  if now < due then
+    call('ZADD', P, str(due), key)
+    return wake(key)
+  end
+  forget(key)
+  return true
+end
+
+-- tidy looks at records of the tenant that may go, and says at how many and how many went.
+local function tidy(most)
+  local mine, gone = {R, H, Q, X, E, r, now}, 0
+  local keys = call('ZRANGEBYSCORE', P, '-inf', str(real), 'LIMIT', 0, most)
+  for _, key in ipairs(keys) do
+    local all = string.sub(I, 1, -3) .. ':' .. string.gsub(key, '[^%w%-%._/]', function(c) return string.format('%%%02X', string.byte(c)) end) .. ':'
+    R, H, Q, X, E = all .. 'r', all .. 'h', all .. 'q', all .. 'x', all .. 'e'
+    r, now = nil, real
+    open()
+    if r then reap() else call('ZREM', P, key) end
+    if r and purge(key) then gone = gone + 1 end
+  end
+  R, H, Q, X, E, r, now = unpack(mine, 1, 7)
+  return #keys, gone
+end
+
+-- make makes the record, and has others go. fields are names and values.
+local function make(kind, size, retention, fields)
   local floor = tonumber(call('GET', F) or '0')
   r = {kind = kind, size = size, fence = floor, ticket = 0, shut = 0, busy = 0, writers = 0, barging = 0}
   now = math.max(now, floor)
   call('HSET', R, 'kind', kind, 'size', size, 'fence', str(floor), 'ticket', 0, 'shut', 0, 'busy', 0, 'writers', 0,
     'created_at', str(now), 'updated_at', str(now), unpack(fields))
   call('ZADD', I, 0, ARGV[2])
-end
-
--- forget deletes the record. Its fence is kept, for one that is made again.
-local function forget()
-  if r.fence > tonumber(call('GET', F) or '0') then call('SET', F, str(r.fence)) end
-  call('DEL', R, H, Q, X, E)
-  call('ZREM', I, ARGV[2])
-  r = nil
+  tidy(2)
+  if retention == 0 then return end
+  call('HSET', R, 'retention', str(retention))
+  call('ZADD', P, str(now + retention), ARGV[2])
 end
 
 -- alone says whether nobody waits, not even one who may have been forgotten since.
@@ -159,4 +205,16 @@ local function find(id, version)
     local e = entry(held)
     if e.version == version or e.prev == version then return held, e end
   end
+end
+
+-- shown is the record as Go reads it, with its holders if they are wanted.
+local function shown(all)
+  local fields = call('HMGET', R, 'lease', 'fair', 'delete', 'delay', 'version', 'created_by', 'created_at', 'updated_by', 'updated_at', 'data')
+  local holders = {}
+  if all or r.kind == MUTEX then
+    for _, id in ipairs(call('ZRANGE', H, 0, -1)) do
+      holders[#holders + 1] = grant('', entry(id), tonumber(call('ZSCORE', H, id)))
+    end
+  end
+  return {str(r.kind), str(r.size), str(r.fence), str(r.busy), str(call('ZCARD', Q)), fields, holders}
 end

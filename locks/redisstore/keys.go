@@ -9,7 +9,7 @@ import (
 // keys returns the keys of a lock, in the order that common.lua has.
 func (s *Store) keys(name locks.Name) []string {
 	tenant := s.tenant(name.Tenant)
-	return append(appendKeys(make([]string, 0, 7), tenant, name.Key), tenant+"#i", tenant+"#f")
+	return append(appendKeys(make([]string, 0, 8), tenant, name.Key), tenant+"#i", tenant+"#f", tenant+"#p")
 }
 
 // appendKeys appends the keys that are of one lock alone. tenant is what they begin with.

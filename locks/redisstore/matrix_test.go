@@ -25,3 +25,5 @@ func TestLoad(t *testing.T) {
 	server := servers.Redis(t)
 	lockstest.Load(t, func(t testing.TB) locks.Store { return store(t, server) }, lockstest.LoadConfig{})
 }
+
+func TestLostAnswers(t *testing.T) { lockstest.LostAnswers(t, target, nil) }

@@ -115,39 +115,41 @@ func (s *Store) load(flags bool) {
 	s.read = script("read", full)
 }
 
-// inspect looks at the version and the settings of the server.
+// inspect looks at the version and the settings of the server. INFO tells what is needed of
+// them also where CONFIG is disabled, as with hosted servers.
 func (s *Store) inspect(ctx context.Context) (major int, err error) {
-	info, err := s.client.Info(ctx, "server").Result()
+	text, err := s.client.Info(ctx).Result()
 	if err != nil {
-		return 0, locks.Unavailable(err)
+		return 0, classed(err)
 	}
-	_, rest, _ := strings.Cut(info, "redis_version:")
-	version, _, _ := strings.Cut(rest, "\n")
-	version = strings.TrimSpace(version)
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		info[name] = value
+	}
 	minor := 0
-	if parts := strings.SplitN(version, ".", 3); len(parts) > 1 {
+	if parts := strings.SplitN(info["redis_version"], ".", 3); len(parts) > 1 {
 		major, _ = strconv.Atoi(parts[0])
 		minor, _ = strconv.Atoi(parts[1])
 	}
 	if major < 6 || major == 6 && minor < 2 {
-		return 0, &locks.ValidationError{What: "store", Why: fmt.Sprintf("the Redis server has version %q: 6.2 or newer is needed", version)}
+		return 0, &locks.ValidationError{What: "store", Why: fmt.Sprintf("the Redis server has version %q: 6.2 or newer is needed", info["redis_version"])}
 	}
-	if policy := s.setting(ctx, "maxmemory-policy"); policy != "noeviction" {
+	switch policy := info["maxmemory_policy"]; policy {
+	case "noeviction":
+	case "":
+		s.warn("the Redis server does not tell its maxmemory-policy: see that it is noeviction, or two may hold a lock when the server is full")
+	default:
 		s.warn(fmt.Sprintf("the Redis server may evict locks when it is full (maxmemory-policy %q), and then two may hold one: set it to noeviction", policy))
 	}
-	if s.setting(ctx, "appendonly") != "yes" {
+	switch info["aof_enabled"] {
+	case "1":
+	case "":
+		s.warn("the Redis server does not tell whether it has an append-only file: without one it forgets locks when it is started again")
+	default:
 		s.warn("the Redis server has no append-only file: it forgets locks when it is started again, and then two may hold one. Set appendonly yes")
 	}
 	return major, nil
-}
-
-// setting returns a setting of the server; "" if it does not tell.
-func (s *Store) setting(ctx context.Context, name string) string {
-	got, err := s.client.ConfigGet(ctx, name).Result()
-	if err != nil {
-		return ""
-	}
-	return got[name]
 }
 
 // Traits says that Redis can do everything.

@@ -2,7 +2,9 @@ package redisstore_test
 
 import (
 	"context"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
@@ -49,4 +51,74 @@ func TestAClosedClientIsAClosedStore(t *testing.T) {
 	require.ErrorIs(t, err, locks.ErrClosed)
 	require.ErrorIs(t, err, locks.ErrUnavailable)
 	require.NoError(t, made.Close())
+}
+
+// TestWhatTheServerWillNeverDoIsInvalid: to ask again does not help.
+func TestWhatTheServerWillNeverDoIsInvalid(t *testing.T) {
+	s := servers.Redis(t)
+	client := connect(t, s)
+	require.NoError(t, client.Do(t.Context(), "ACL", "SETUSER", "reader", "on", ">reader", "~*", "&*", "+info", "+get").Err())
+	warned := redisstore.Warn(func(string) {})
+	for _, user := range []string{"reader", "nobody"} {
+		as := redis.NewClient(&redis.Options{Network: s.Network, Addr: s.Address, Username: user, Password: "reader"})
+		t.Cleanup(func() { assert.NoError(t, as.Close()) })
+		made, err := redisstore.New(t.Context(), as, warned)
+		if err == nil {
+			_, err = made.Acquire(t.Context(), locks.Name{Tenant: "t", Key: "k"}, []locks.Request{{ID: "a", Kind: locks.Mutex, Lease: time.Second}})
+			require.NoError(t, made.Close())
+		}
+		require.ErrorIs(t, err, locks.ErrValidation)
+		require.NotErrorIs(t, err, locks.ErrUnavailable)
+	}
+}
+
+// TestSettingsThatMayNotBeReadAreNotTakenForWrong: hosted servers have no CONFIG, and it may
+// be that INFO says nothing, either.
+func TestSettingsThatMayNotBeReadAreNotTakenForWrong(t *testing.T) {
+	var texts []string
+	warned := redisstore.Warn(func(text string) { texts = append(texts, text) })
+	hosted := servers.Redis(t, "--rename-command", "CONFIG", "")
+	made, err := redisstore.New(t.Context(), connect(t, hosted), warned)
+	require.NoError(t, err)
+	require.NoError(t, made.Close())
+	require.Empty(t, texts)
+
+	unsafe := servers.Redis(t, "--rename-command", "CONFIG", "", "--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
+	made, err = redisstore.New(t.Context(), connect(t, unsafe), warned)
+	require.NoError(t, err)
+	require.NoError(t, made.Close())
+	require.Len(t, texts, 2)
+	require.Contains(t, texts[0], "allkeys-lru")
+	require.Contains(t, texts[1], "append-only")
+}
+
+// TestAUserNeedsNoMoreThanTheDocsSay is for section "What a user of the database has to be
+// allowed" of docs/locks.md.
+func TestAUserNeedsNoMoreThanTheDocsSay(t *testing.T) {
+	s := servers.Redis(t)
+	require.NoError(t, connect(t, s).Do(t.Context(), "ACL", "SETUSER", "app", "on", ">app", "~lk:*", "&lk:*",
+		"+@read", "+@write", "+time", "+eval", "+evalsha", "+info", "+publish", "+subscribe").Err())
+	as := redis.NewClient(&redis.Options{Network: s.Network, Addr: s.Address, Username: "app", Password: "app"})
+	t.Cleanup(func() { assert.NoError(t, as.Close()) })
+	made, err := redisstore.New(t.Context(), as, redisstore.Warn(func(text string) { t.Error(text) }))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, made.Close()) })
+	m, err := locks.New(made)
+	require.NoError(t, err)
+	var waits sync.WaitGroup
+	require.NoError(t, m.With(t.Context(), "k", func(ctx context.Context) error {
+		waits.Go(func() {
+			assert.NoError(t, m.With(t.Context(), "k", func(context.Context) error { return nil }))
+		})
+		for r, err := m.Get(ctx, "k"); r.Waiters == 0; r, err = m.Get(ctx, "k") {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	waits.Wait()
+	_, err = m.List(t.Context(), "", 10)
+	require.NoError(t, err)
+	require.NoError(t, m.Delete(t.Context(), "k", ""))
 }

@@ -2,7 +2,6 @@
 -- new version, and '' or '=' followed by data.
 -- One step renews many leases, each of a lock of its own.
 local results = {}
-local real = now
 
 -- quick renews a lease of a mutex by its ID, if it lasts and is not revoked. The last fence
 -- of a mutex is that of its lease. Those who wait stay as they are: what is not free is

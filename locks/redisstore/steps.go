@@ -19,7 +19,11 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 	if ctx.Err() != nil {
 		return answer{}, locks.Unavailable(context.Cause(ctx))
 	}
-	got, err := script.Run(ctx, s.client, keys, args...).Result()
+	var client redis.Scripter = s.client
+	if script == s.release || script == s.admin {
+		client = onceClient{s.client}
+	}
+	got, err := script.Run(ctx, client, keys, args...).Result()
 	if err != nil {
 		switch {
 		case errors.Is(err, redis.ErrClosed):
@@ -27,14 +31,54 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
 		}
-		return answer{}, locks.Unavailable(err)
+		return answer{}, classed(err)
 	}
 	return answer{got}, nil
 }
 
+// classed says of an error whether it helps to ask again: not if the user may not.
+func classed(err error) error {
+	switch {
+	case errors.Is(err, locks.ErrValidation):
+		return err
+	case redis.IsAuthError(err), redis.IsPermissionError(err):
+		return locks.Invalid(err)
+	}
+	return locks.Unavailable(err)
+}
+
+// A onceClient sends each script once. The client sends again what has had no answer, and the
+// second answer of a step that takes something away is that there is nothing: who repeats such
+// a step has to know that it did.
+type onceClient struct{ redis.UniversalClient }
+
+// A onceCmd is a command that the client does not repeat.
+type onceCmd struct{ *redis.Cmd }
+
+func (onceCmd) NoRetry() bool { return true }
+
+func (c onceClient) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	return c.once(ctx, "eval", script, keys, args)
+}
+
+func (c onceClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return c.once(ctx, "evalsha", sha, keys, args)
+}
+
+func (c onceClient) once(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
+	all := []any{name, script, len(keys)}
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	cmd := redis.NewCmd(ctx, append(all, args...)...)
+	cmd.SetFirstKeyPos(3)            // for the slot of a cluster
+	_ = c.Process(ctx, onceCmd{cmd}) // the command has the error
+	return cmd
+}
+
 // Acquire is a method of locks.Store.
 func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (locks.Turn, error) {
-	args := make([]any, 0, 4+16*len(requests))
+	args := make([]any, 0, 4+18*len(requests))
 	args = append(args, s.channels(), name.Key, s.id, micros(locks.WaiterLife))
 	for i := range requests {
 		q := &requests[i]
@@ -43,7 +87,7 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 			has, data = 1, *q.Data
 		}
 		args = append(args, q.ID, q.Version, q.Owner, int(q.Kind), q.Shared, q.Size, max(q.Permits, 1), micros(q.Lease), q.Wait,
-			q.Barging, micros(q.LockDelay), has, data, q.OnlyIfExists, q.DeleteOnRelease, q.Resize)
+			q.Barging, micros(q.LockDelay), has, data, q.OnlyIfExists, q.DeleteOnRelease, q.Resize, micros(q.Retention), q.Strict)
 	}
 	a, err := s.run(ctx, s.acquire, s.keys(name), args...)
 	if err != nil {
@@ -81,7 +125,7 @@ func (s *Store) Renew(ctx context.Context, all []locks.Renewal) ([]locks.RenewRe
 		return s.renewSome(ctx, all, some, results)
 	}, async.Limit(renewing))
 	if err != nil {
-		return nil, locks.Unavailable(err)
+		return nil, classed(err)
 	}
 	return results, nil
 }

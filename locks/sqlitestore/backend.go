@@ -74,6 +74,14 @@ func (f *file) look(ctx context.Context, do func(ctx context.Context, tx *sql.Tx
 	})
 }
 
+func (f *file) Due(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
+	err = f.retry(ctx, func(ctx context.Context) error {
+		names, err = f.statements.ReadDue(ctx, bucket, now)
+		return err
+	})
+	return names, err
+}
+
 func (f *file) Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error) {
 	err = f.look(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		page, err := f.statements.ReadPage(ctx, tx, tenant, after, most)

@@ -71,7 +71,7 @@ func (m *model) request(name locks.Name) locks.Request {
 	}
 	switch name.Key {
 	case "semaphore":
-		q.Kind, q.Size, q.Permits, q.Resize = locks.Semaphore, 1+m.IntN(3), 1+m.IntN(2), m.chance(2)
+		q.Kind, q.Size, q.Permits, q.Resize, q.Strict = locks.Semaphore, 1+m.IntN(3), 1+m.IntN(2), m.chance(2), m.chance(4)
 	case "rw":
 		q.Kind, q.Shared = locks.ReadWrite, m.chance(2)
 	}
@@ -120,7 +120,8 @@ func (m *model) step(t *testing.T) {
 		if m.chance(2) {
 			ref = locks.Ref{} // all
 		}
-		took = func(s locks.Store) (any, error) { return s.Revoke(ctx, name, ref) }
+		force := m.chance(3)
+		took = func(s locks.Store) (any, error) { return s.Revoke(ctx, name, ref, force) }
 	default:
 		took = func(s locks.Store) (any, error) { return nil, s.Delete(ctx, name, "") }
 	}
@@ -129,7 +130,7 @@ func (m *model) step(t *testing.T) {
 	require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err))
 	require.Equal(t, want, got)
 	for _, s := range []locks.Store{m.sqlite, m.memory} { // removes what has expired, which a short way may leave
-		_, err := s.Revoke(ctx, name, locks.Ref{Version: "nobody's"})
+		_, err := s.Revoke(ctx, name, locks.Ref{Version: "nobody's"}, false)
 		require.NoError(t, err)
 	}
 	record, err := m.sqlite.Get(ctx, name)

@@ -50,13 +50,12 @@ func (f *file) makeTables(ctx context.Context, conn *sql.Conn) error {
 	if migrate, err := relational.CheckVersion(there); !migrate || err != nil {
 		return err
 	}
-	for _, statement := range append(dialect.Tables(), "DELETE FROM lk_schema") {
+	for _, statement := range append(dialect.Migration(there), clockTable) {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return err
 		}
 	}
-	_, err = conn.ExecContext(ctx, "INSERT INTO lk_schema (version, deleted) VALUES (?, 0)", relational.Version)
-	return err
+	return nil
 }
 
 // version returns the version of the tables, 0 if there are none.

@@ -1,7 +1,8 @@
 // Package sqlitestore is a locks.Store in a SQLite file, for the processes of one
 // machine. It needs no server and no C compiler.
 //
-// The clock of the store is that of the machine. The file must be on a disk of the
+// The clock of the store is that of the machine, on Linux the one that counts from its start
+// and that nobody sets. The file must be on a disk of the
 // machine: SQLite does not lock files well over a network. A process that is stopped
 // (SIGSTOP) in the middle of a step, which is some ten microseconds long, keeps the file
 // locked until it goes on: nobody else is granted anything then, which is safe.
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +64,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	}
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	s, err := open(ctx, db, true)
+	s, err := open(ctx, db, true, time.Now)
 	if err != nil {
 		_ = db.Close()
 		return nil, err
@@ -75,7 +77,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 // connection is enough. Its settings stay as they are; WAL mode is recommended. While
 // somebody waits for a lock, the store has a connection of its own to the same file, to
 // see what other processes change. Close does not close the pool.
-func New(ctx context.Context, db *sql.DB) (*Store, error) { return open(ctx, db, false) }
+func New(ctx context.Context, db *sql.DB) (*Store, error) { return open(ctx, db, false, time.Now) }
 
 // settings are the parameters of the store's own connections. A busy file is not waited
 // for by SQLite, whose steps are too long, but by the store.
@@ -90,14 +92,16 @@ func fileURL(path string) string {
 	return "file://" + (&url.URL{Path: path}).EscapedPath()
 }
 
-func open(ctx context.Context, db *sql.DB, own bool) (*Store, error) {
+func open(ctx context.Context, db *sql.DB, own bool, wall func() time.Time) (*Store, error) {
 	s := &Store{own: own}
 	s.file = &file{
 		db: db, immediate: own, writer: make(chan struct{}, 1), client: rand.Text(), hub: &s.hub,
-		now: func() int64 { return time.Now().UnixMicro() },
 	}
 	s.Backend, s.Client, s.Hints = s.file, s.file.client, &s.hub
 	if err := s.file.migrate(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.file.setClock(ctx, wall); err != nil {
 		return nil, err
 	}
 	if err := s.file.prepare(ctx); err != nil {
@@ -135,18 +139,30 @@ func (s *Store) Close() error {
 
 // busy says whether an error says that somebody else has the file locked.
 func busy(err error) bool {
+	code := code(err)
+	return code == 5 || code == 6 // SQLITE_BUSY, SQLITE_LOCKED
+}
+
+// never are what SQLite says to what it will not do however often it is asked: SQLITE_PERM,
+// SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_AUTH, SQLITE_NOTADB.
+var never = []int{3, 8, 14, 23, 26}
+
+// code is the primary code of an error of SQLite, 0 if it is none.
+func code(err error) int {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
-		return false
+		return 0
 	}
-	code := e.Code() & 0xff
-	return code == 5 || code == 6 // SQLITE_BUSY, SQLITE_LOCKED
+	return e.Code() & 0xff
 }
 
 // failure is the error of a step that could not be done.
 func failure(err error) error {
 	if err == nil || errors.Is(err, locks.ErrValidation) || errors.Is(err, locks.ErrUnavailable) {
 		return err
+	}
+	if slices.Contains(never, code(err)) {
+		return locks.Invalid(fmt.Errorf("sqlite: the file cannot be opened or written: %w", err))
 	}
 	return locks.Unavailable(fmt.Errorf("sqlite: %w", err))
 }

@@ -94,6 +94,32 @@ func TestManyMayOpenANewFileAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
+// TestTheTablesOfVersion1BecomeThoseOfThisOne takes away what version 1 did not have.
+func TestTheTablesOfVersion1BecomeThoseOfThisOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	first := opened(t, path)
+	name := func(key string) locks.Name { return locks.Name{Tenant: "t", Key: key} }
+	take := func(s *Store, key, id string) locks.Answer {
+		turn, err := s.Acquire(t.Context(), name(key), []locks.Request{request(id)})
+		require.NoError(t, err)
+		return turn.Answers[0]
+	}
+	take(first, "old", "a")
+	_, err := first.Release(t.Context(), name("old"), locks.Ref{ID: "a"}, nil)
+	require.NoError(t, err)
+	db := pool(t, path)
+	for _, statement := range []string{
+		"DROP INDEX lk_due", "ALTER TABLE lk_resource DROP COLUMN bucket", "ALTER TABLE lk_resource DROP COLUMN retention_us",
+		"ALTER TABLE lk_resource DROP COLUMN due_us", "ALTER TABLE lk_entry DROP COLUMN most", "DROP TABLE lk_floor", "UPDATE lk_schema SET version = 1, deleted = 3000000000000000",
+	} {
+		_, err := db.Exec(statement)
+		require.NoError(t, err)
+	}
+	s := opened(t, path)
+	require.True(t, take(s, "old", "b").Granted)
+	require.Greater(t, take(s, "new", "c").Grant.Fence, int64(3e15), "the floor of version 1 is that of all")
+}
+
 func TestASchemaOfANewerVersionIsAnErrorAndStaysAsItIs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	opened(t, path)
@@ -185,7 +211,7 @@ func TestRenewalsOfManySortsAreAnsweredInTheirOrder(t *testing.T) {
 		_, err := s.Acquire(t.Context(), name, []locks.Request{q})
 		require.NoError(t, err)
 		if verdict == locks.Revoked {
-			_, err := s.Revoke(t.Context(), name, locks.Ref{})
+			_, err := s.Revoke(t.Context(), name, locks.Ref{}, false)
 			require.NoError(t, err)
 		}
 		all, want = append(all, r), append(want, verdict)

@@ -26,7 +26,7 @@ var commands map[string]command
 // order is that in which help lists the commands: first those of the original program.
 var order = []string{
 	"acquire", "heartbeat", "release", "get-mutex", "delete-mutex", "create-mutex", "create-semaphore", "get-semaphore",
-	"delete-semaphore", "get-semaphore-mutexes", "exec", "list", "revoke", "migrate", "doctor", "bench", "demo",
+	"delete-semaphore", "get-semaphore-mutexes", "exec", "list", "purge", "revoke", "migrate", "doctor", "bench", "demo",
 }
 
 func init() {
@@ -82,8 +82,12 @@ func init() {
 			l.withData(f)
 			l.withWait(f)
 		}, key, true, false, execute},
-		"list":    {"list the locks of the tenant", nil, nil, false, false, list},
-		"revoke":  {"end the leases of all who hold a lock, safely", (*line).withKey, key, false, false, revoke},
+		"list": {"list the locks of the tenant", nil, nil, false, false, list},
+		"revoke": {"end the leases of all who hold a lock, safely", func(l *line, f *pflag.FlagSet) {
+			l.withKey(f)
+			f.BoolVar(&l.force, "force", false, "end them at once: for holders that are dead; two may believe to have the lock for up to a lease")
+		}, key, false, false, revoke},
+		"purge":   {"forget the locks of the tenant that nobody has used for a day", nil, nil, false, false, purge},
 		"migrate": {"make the tables, or bring them to the newest version", nil, nil, false, false, migrate},
 		"doctor":  {"look whether the store can do what is needed, and how fast", nil, nil, false, false, doctor},
 		"bench":   {"measure the store, for a few seconds, on locks of its own", nil, nil, false, false, bench},
@@ -95,12 +99,12 @@ func init() {
 	}
 }
 
-// permits are the options of a lock of which a size was given. A semaphore that is not
-// there is made with that size, and one of another size gets it, as in the original program.
+// options are those of a lock. A semaphore that is not there is made with the size that was
+// given; one that is there keeps its own.
 func (p *program) options(l *line) []locks.LockOption {
 	opts := []locks.LockOption{locks.LeaseFor(time.Duration(l.lease)), locks.Wait(time.Duration(l.lease) + 100*time.Millisecond)}
 	if l.flags.Changed("wait") {
-		opts = append(opts, locks.Wait(l.wait))
+		opts = append(opts, locks.Wait(time.Duration(l.wait)))
 	}
 	if l.noWait {
 		opts = append(opts, locks.NoWait())
@@ -113,7 +117,7 @@ func (p *program) options(l *line) []locks.LockOption {
 		if size == -1 {
 			size = 1
 		}
-		opts = append(opts, locks.Permit(size), locks.Resize())
+		opts = append(opts, locks.Permit(size))
 	}
 	return opts
 }
@@ -135,7 +139,7 @@ func (p *program) acquired(ctx context.Context, l *line, hold *locks.Hold) error
 	if err != nil {
 		return err
 	}
-	m, err := heldBy(record, hold.Version())
+	m, err := p.heldBy(record, hold.Version())
 	if err != nil {
 		return err
 	}
@@ -143,10 +147,10 @@ func (p *program) acquired(ctx context.Context, l *line, hold *locks.Hold) error
 }
 
 // heldBy is what the holder with that version has of a lock.
-func heldBy(r locks.Record, version string) (mutexRecord, error) {
+func (p *program) heldBy(r locks.Record, version string) (mutexRecord, error) {
 	for i := range r.Holders {
 		if r.Holders[i].Version == version {
-			return mutexOf(r, r.Holders[i].Slot, &r.Holders[i]), nil
+			return p.mutexOf(r, r.Holders[i].Slot, &r.Holders[i]), nil
 		}
 	}
 	return mutexRecord{}, fmt.Errorf("the lease of %q has ended by now: %w", r.Key, locks.ErrNotOwner)
@@ -157,7 +161,7 @@ func (p *program) target(l *line) string {
 	if l.semaphore != "" {
 		return l.semaphore
 	}
-	if s, _, ok := semaphoreOf(l.key); ok && p.cfg.Fair {
+	if s, _, _, ok := semaphoreOf(l.key); ok && p.cfg.Fair {
 		return s
 	}
 	return l.key
@@ -183,7 +187,7 @@ func heartbeat(ctx context.Context, p *program, l *line) error {
 	if err != nil {
 		return err
 	}
-	m, err := heldBy(record, grant.Version)
+	m, err := p.heldBy(record, grant.Version)
 	if err != nil {
 		return err
 	}
@@ -199,31 +203,42 @@ func release(ctx context.Context, p *program, l *line) error {
 
 func getMutex(ctx context.Context, p *program, l *line) error {
 	record, err := p.m.Get(ctx, l.key)
-	slot := 0
-	if errors.Is(err, locks.ErrNotFound) {
-		if semaphore, n, ok := semaphoreOf(l.key); ok {
-			slot = n
-			record, err = p.m.Get(ctx, semaphore)
-			if err == nil && (record.Kind != locks.Semaphore || slot >= record.Size) {
-				err = locks.ErrNotFound
-			}
-		}
+	m := p.slotOf(record, 0)
+	if semaphore, slot, version, ok := semaphoreOf(l.key); ok && errors.Is(err, locks.ErrNotFound) {
+		m, err = p.permit(ctx, semaphore, slot, version)
 	}
 	if err != nil {
 		return err
 	}
-	m := slotOf(record, slot)
 	return p.print(m, "found lock %s", m)
 }
 
+// permit finds a permit of a semaphore by its slot, or by the version of its lease.
+func (p *program) permit(ctx context.Context, semaphore string, slot int, version string) (mutexRecord, error) {
+	record, err := p.m.Get(ctx, semaphore)
+	switch {
+	case err != nil:
+		return mutexRecord{}, err
+	case record.Kind != locks.Semaphore || slot >= record.Size:
+		return mutexRecord{}, locks.ErrNotFound
+	case version == "":
+		return p.slotOf(record, slot), nil
+	}
+	m, err := p.heldBy(record, version)
+	if errors.Is(err, locks.ErrNotOwner) {
+		err = locks.ErrNotFound
+	}
+	return m, err
+}
+
 // slotOf is what there is in a slot of a lock.
-func slotOf(r locks.Record, slot int) mutexRecord {
+func (p *program) slotOf(r locks.Record, slot int) mutexRecord {
 	for i := range r.Holders {
 		if r.Holders[i].Slot == slot {
-			return mutexOf(r, slot, &r.Holders[i])
+			return p.mutexOf(r, slot, &r.Holders[i])
 		}
 	}
-	return mutexOf(r, slot, nil)
+	return p.mutexOf(r, slot, nil)
 }
 
 func deleteMutex(ctx context.Context, p *program, l *line) error {
@@ -241,7 +256,7 @@ func createMutex(ctx context.Context, p *program, l *line) error {
 	if err != nil {
 		return err
 	}
-	m := mutexOf(record, 0, nil)
+	m := p.mutexOf(record, 0, nil)
 	return p.print(m, "created mutex %s", m)
 }
 
@@ -290,7 +305,7 @@ func getSemaphoreMutexes(ctx context.Context, p *program, l *line) error {
 	all := []mutexRecord{}
 	text := fmt.Sprintf("found %d semaphore mutexes:", record.Size)
 	for slot := range record.Size {
-		m := slotOf(record, slot)
+		m := p.slotOf(record, slot)
 		all = append(all, m)
 		text += "\n\t" + m.String()
 	}
@@ -298,9 +313,12 @@ func getSemaphoreMutexes(ctx context.Context, p *program, l *line) error {
 }
 
 func revoke(ctx context.Context, p *program, l *line) error {
-	n, err := p.m.Revoke(ctx, l.key)
+	n, err := p.m.Revoke(ctx, l.key, locks.RevokeOption(l.force))
 	if err != nil {
 		return err
+	}
+	if l.force {
+		return p.print(n, "revoked leases: %d; others may be granted the lock from now on", n)
 	}
 	return p.print(n, "revoked leases: %d; nobody else is granted the lock before their holders have given it back, or their leases have run out", n)
 }
@@ -343,6 +361,20 @@ func list(ctx context.Context, p *program, _ *line) error {
 		return err
 	}
 	return nil
+}
+
+func purge(ctx context.Context, p *program, _ *line) error {
+	all := 0
+	for {
+		const most = 1000
+		n, err := p.m.Purge(ctx, most)
+		if err != nil {
+			return err
+		}
+		if all += n; n < most {
+			return p.print(all, "forgot locks: %d", all)
+		}
+	}
 }
 
 // migrate has nothing more to do: opening a store has made its tables, or brought them to

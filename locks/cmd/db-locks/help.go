@@ -39,7 +39,7 @@ PROVIDER is the database:
 
 Options:
 `
-	l.global(f)
+	l.global(f, false)
 	text += f.FlagUsages()
 	text += `
 Exit status: 0 done, 1 wrong usage, 2 not granted, 3 not the owner or in conflict, 4 not found, 5 the lock was lost,

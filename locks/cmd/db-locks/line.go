@@ -32,8 +32,8 @@ type line struct {
 	lease                        seconds
 	size                         int
 	data                         string
-	wait                         time.Duration
-	noWait                       bool
+	wait                         seconds
+	noWait, force                bool
 	processes, rounds            int
 }
 
@@ -64,7 +64,7 @@ func (s *seconds) Set(text string) error {
 	if err != nil {
 		d, err = time.ParseDuration(text + "s")
 	}
-	if err != nil || d <= 0 {
+	if err != nil || d < 0 {
 		return errors.New("it is a number of seconds, such as 15, or a length of time such as 1m30s")
 	}
 	*s = seconds(d)
@@ -87,10 +87,16 @@ func parse(args []string) (*line, error) {
 	l.flags.SortFlags = false
 	l.flags.Usage = func() {}
 	l.flags.SetInterspersed(!c.takes)
-	l.global(l.flags)
-	if known && c.flags != nil {
-		c.flags(l, l.flags)
+	if l.command != "" && !known {
+		return nil, usagef("there is no command %q, and no provider: that is rdb, redis or ddb", l.command)
 	}
+	of := pflag.NewFlagSet("", pflag.ContinueOnError)
+	of.SortFlags = false
+	if c.flags != nil {
+		c.flags(l, of)
+	}
+	l.global(l.flags, of.Lookup("version") != nil)
+	l.flags.AddFlagSet(of)
 	if err := l.flags.Parse(args); err != nil {
 		return nil, usagef("%v", err)
 	}
@@ -106,8 +112,6 @@ func parse(args []string) (*line, error) {
 		return l, nil
 	case l.command == "":
 		return nil, usagef("a command is missing")
-	case !known:
-		return nil, usagef("there is no command %q", l.command)
 	case len(l.args) > 0 && !c.takes:
 		return nil, usagef("%s takes no argument %q", l.command, l.args[0])
 	}
@@ -156,15 +160,20 @@ func takesValue(option string) bool {
 	return false
 }
 
-// global has the options that every command has.
-func (l *line) global(f *pflag.FlagSet) {
+// global has the options that every command has. taken says that --version is something else
+// for the command.
+func (l *line) global(f *pflag.FlagSet, taken bool) {
 	f.StringVarP(&l.tenant, "tenant", "t", "", "whose locks these are (default local-host-name)")
 	f.VarP(&l.fair, "fair-semaphore", "f", "true: requests for a semaphore are granted in their order, and keys are those of semaphores")
 	f.VarP(&l.json, "json-output", "j", "true: write JSON, and nothing else, to stdout")
 	f.StringVarP(&l.config, "config", "c", "", "a `FILE` of settings in YAML")
 	f.StringVar(&l.url, "store", "", "the `URL` of the store, in place of what the provider says: sqlite:FILE, redis://…, dynamodb:TABLE, postgres://…, mysql://…")
 	f.BoolVarP(&l.help, "help", "h", false, "say how it is used")
-	f.BoolVarP(&l.version, "version-of-program", "V", false, "say which version this is")
+	name := "version"
+	if taken {
+		name = "version-of-program"
+	}
+	f.BoolVarP(&l.version, name, "V", false, "say which version of the program this is")
 }
 
 func (l *line) withKey(f *pflag.FlagSet) {
@@ -189,9 +198,11 @@ func (l *line) withSemaphore(f *pflag.FlagSet) {
 
 func (l *line) withSize(f *pflag.FlagSet, name, short string) {
 	f.IntVarP(&l.size, name, short, -1, "the `number` of permits of the semaphore, at most 1000")
+	f.Lookup(name).DefValue = "0" // for people: there is none
 }
 
 func (l *line) withWait(f *pflag.FlagSet) {
-	f.DurationVar(&l.wait, "wait", 0, "how long to wait for the lock (default the lease and 100 ms)")
+	f.Var(&l.wait, "wait", "how long to wait for the lock (default the lease and 100 ms)")
+	f.Lookup("wait").DefValue = "0" // for people: it is said
 	f.BoolVar(&l.noWait, "no-wait", false, "do not wait")
 }

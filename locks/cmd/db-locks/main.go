@@ -17,6 +17,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/service"
 
@@ -30,6 +32,7 @@ import (
 )
 
 func main() {
+	logging.Disable() // what the client of Redis has to say is in the errors
 	if len(os.Args) > 1 && os.Args[1] == "demo-worker" {
 		service.Main(func(ctx context.Context) error { return demoWorker(ctx, os.Args[2:]) })
 	}

@@ -46,8 +46,8 @@ func (s *session) run(line string) (stdout string, status int, err error) {
 	var args []string
 	for _, a := range strings.Fields(line) {
 		for i, v := range s.known {
-			if a == fmt.Sprint("$", i+1) {
-				a = v
+			if before, is := strings.CutSuffix(a, fmt.Sprint("$", i+1)); is {
+				a = before + v
 			}
 		}
 		args = append(args, a)
@@ -200,8 +200,11 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"help frobnicate":                        "no command",
 		"--store nonsense list":                  "scheme",
 		"exec -k a":                              "needs a command",
+		"--store sqlite:/no/such/dir/l.db list":  "cannot be opened",
 		"acquire -k " + strings.Repeat("k", 1e4): "bytes",
 		"acquire --nope":                         "unknown flag",
+		"mysql acquire --key x":                  `no command "mysql"`,
+		"acquire -k a --wait -1":                 "number of seconds",
 	} {
 		out, status, err := s.run(line)
 		require.Error(t, err, line)
@@ -209,6 +212,19 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		require.Empty(t, out, line)
 		require.Contains(t, err.Error(), want, line)
 	}
+}
+
+// TestAcquireDoesNotUndoAResize: the size is that of the record, which acquire makes and does
+// not change.
+func TestAcquireDoesNotUndoAResize(t *testing.T) {
+	s := newSession(t)
+	for _, line := range []string{"acquire -k pool -s 5", "create-semaphore -k pool -m 3", "acquire -k pool -s 5"} {
+		_, _, err := s.run(line)
+		require.NoError(t, err)
+	}
+	out, _, err := s.run("get-semaphore -k pool")
+	require.NoError(t, err)
+	require.Contains(t, out, "max_size=3 busy_count=2")
 }
 
 func TestAPasswordOfAStoreIsInNoError(t *testing.T) {
@@ -245,7 +261,22 @@ func TestHelpKnowsEveryCommand(t *testing.T) {
 			require.Contains(t, one, "Usage: db-locks [OPTIONS] [rdb|ddb|redis] "+name)
 		}
 	}
-	version, _, err := s.run("-V")
+	for _, line := range []string{"-V", "--version", "list --version", "release -V"} {
+		version, _, err := s.run(line)
+		require.NoError(t, err)
+		require.Contains(t, version, "db-locks")
+	}
+	acquire, _, err := s.run("acquire -h")
 	require.NoError(t, err)
-	require.Contains(t, version, "db-locks")
+	require.NotContains(t, acquire, "-1")
+}
+
+func TestTimesAreSecondsOrHaveAUnit(t *testing.T) {
+	s := newSession(t)
+	for _, line := range []string{"acquire -k a --wait 1 --lease 3", "acquire -k b --wait 500ms --lease 1m", "acquire -k c --wait 0"} {
+		_, _, err := s.run(line)
+		require.NoError(t, err, line)
+	}
+	_, status, _ := s.run("acquire -k a --wait 0")
+	require.Equal(t, 2, status)
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/ambit-go/ambit/locks"
@@ -67,29 +70,31 @@ func (n naiveTime) MarshalJSON() ([]byte, error) {
 	return json.Marshal(n.String())
 }
 
-// slotKey is the key of a permit of a semaphore.
-func slotKey(semaphore string, slot int) string { return fmt.Sprintf("%s_%010d", semaphore, slot) }
+// permitKey is the key of a permit of a semaphore: its number, or the version of the lease
+// where semaphores are fair.
+func permitKey(semaphore string, slot int, holder *locks.Grant, fair bool) string {
+	if fair && holder != nil {
+		return semaphore + "_" + holder.Version
+	}
+	return fmt.Sprintf("%s_%010d", semaphore, slot)
+}
 
-// semaphoreOf takes the key of a permit apart. ok is false if it is none.
-func semaphoreOf(key string) (semaphore string, slot int, ok bool) {
-	if len(key) < 12 || key[len(key)-11] != '_' {
-		return "", 0, false
+var permit = regexp.MustCompile(`^(?s)(.+)_(?:([0-9]{10})|([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}))$`)
+
+// semaphoreOf takes the key of a permit apart: it has a slot or a version. ok is false if it
+// is none.
+func semaphoreOf(key string) (semaphore string, slot int, version string, ok bool) {
+	parts := permit.FindStringSubmatch(key)
+	if parts == nil {
+		return "", 0, "", false
 	}
-	digits := key[len(key)-10:]
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return "", 0, false
-		}
-	}
-	if _, err := fmt.Sscanf(digits, "%d", &slot); err != nil {
-		return "", 0, false
-	}
-	return key[:len(key)-11], slot, true
+	slot, err := strconv.Atoi(cmp.Or(parts[2], "0"))
+	return parts[1], slot, parts[3], err == nil
 }
 
 // mutexOf is the record of a lock as a mutex, or of what one of its holders has. holder is
 // nil if nobody has it.
-func mutexOf(r locks.Record, slot int, holder *locks.Grant) mutexRecord {
+func (p *program) mutexOf(r locks.Record, slot int, holder *locks.Grant) mutexRecord {
 	locked := holder != nil
 	m := mutexRecord{
 		MutexKey: r.Key, TenantID: r.Tenant, Version: r.Version, LeaseDurationMS: r.Lease.Milliseconds(), Data: r.Data,
@@ -97,7 +102,7 @@ func mutexOf(r locks.Record, slot int, holder *locks.Grant) mutexRecord {
 		CreatedBy: &r.CreatedBy, CreatedAt: naiveTime(r.CreatedAt), UpdatedBy: &r.UpdatedBy, UpdatedAt: naiveTime(r.UpdatedAt),
 	}
 	if r.Kind == locks.Semaphore {
-		m.MutexKey, m.SemaphoreKey = slotKey(r.Key, slot), &r.Key
+		m.MutexKey, m.SemaphoreKey = permitKey(r.Key, slot, holder, p.cfg.Fair), &r.Key
 	}
 	if holder != nil {
 		m.Version, m.LeaseDurationMS, m.ExpiresAt = holder.Version, holder.Lease.Milliseconds(), naiveTime(holder.Expires)

@@ -47,7 +47,7 @@ func (r *Resource) enter(now int64, client string, q *locks.Request) locks.Answe
 	}
 	asked := Entry{
 		ID: q.ID, Version: q.Version, Owner: q.Owner, Client: client, Shared: q.Shared, Barging: q.Barging,
-		Permits: max(q.Permits, 1), Ticket: e.Ticket, Lease: micros(q.Lease), LockDelay: micros(q.LockDelay),
+		Permits: max(q.Permits, 1), Most: q.Size, Ticket: e.Ticket, Lease: micros(q.Lease), LockDelay: micros(q.LockDelay),
 		Expires: now + micros(locks.WaiterLife) + r.Slack, DeleteOnRelease: q.DeleteOnRelease,
 	}
 	if !asked.keeps(e) {
@@ -78,15 +78,19 @@ func (r *Resource) admit(now int64, q *locks.Request) error {
 		}
 		r.Exists, r.Kind, r.Size, r.Lease, r.Fair = true, q.Kind, max(size, 1), micros(q.Lease), !q.Barging
 		r.CreatedBy, r.CreatedAt, r.UpdatedBy, r.UpdatedAt, r.Version = q.Owner, now, q.Owner, now, q.Version
+		if r.Retention = micros(q.Retention); r.Retention > 0 {
+			r.Due = now + r.Retention
+		}
 	}
 	if r.Kind != q.Kind {
 		return locks.Conflict("it is a %s, not a %s", r.Kind, q.Kind)
 	}
-	if size != 0 && size != r.Size {
-		if !q.Resize {
-			return locks.Conflict("it has size %d, not %d: say Resize to change it", r.Size, size)
-		}
+	if size != 0 && size != r.Size && q.Strict {
+		return locks.Conflict("it has size %d, not %d", r.Size, size)
+	}
+	if size != 0 && size != r.Size && q.Resize {
 		r.Size, r.UpdatedBy, r.UpdatedAt = size, q.Owner, now
+		r.keep()
 	}
 	if max(q.Permits, 1) > r.Size {
 		return locks.Conflict("%d permits are asked for, and it has %d in all", q.Permits, r.Size)

@@ -35,6 +35,9 @@ type Resource struct {
 	CreatedAt       int64
 	UpdatedBy       string
 	UpdatedAt       int64
+	// Retention is how long the record stays when nobody uses it any more, 0 until it is
+	// deleted. Due is when to look for that: never too late, and 0 for never.
+	Retention, Due int64
 	// Slack is how far behind now the clock of the store may be where it is read as an
 	// interval, and is added to all that ends. Not stored.
 	Slack int64 `json:"-"`
@@ -55,6 +58,7 @@ type Entry struct {
 	Shared  bool
 	Barging bool
 	Permits int
+	Most    int // the size that a request names, which it is granted within; 0 for none
 	Slot    int // of a held one
 
 	Ticket    int64
@@ -130,7 +134,16 @@ func (r *Resource) fits(now int64, e *Entry) bool {
 		}
 		permits += other.Permits
 	}
-	return r.Kind == locks.ReadWrite || permits <= r.Size
+	return r.Kind == locks.ReadWrite || permits <= r.most(e)
+}
+
+// most is how many permits may be held with those of an entry: the size of the record, or
+// that which its request has named if it is smaller.
+func (r *Resource) most(e *Entry) int {
+	if e.Most > 0 {
+		return min(e.Most, r.Size)
+	}
+	return r.Size
 }
 
 // Wake returns the processes that have a request which could be granted now, each
@@ -186,7 +199,7 @@ func (r *Resource) roomBeside(others load, e *Entry) bool {
 	if r.Kind == locks.ReadWrite {
 		return others.writers == 0 && (e.Shared || others.readers == 0)
 	}
-	return others.permits+e.Permits <= r.Size
+	return others.permits+e.Permits <= r.most(e)
 }
 
 // slot returns the smallest one that is free.

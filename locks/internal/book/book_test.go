@@ -46,3 +46,20 @@ func TestAnExpiredLeaseIsGrantedToTheNextWithAGreaterFence(t *testing.T) {
 	require.True(t, turn.Answers[0].Granted)
 	require.Equal(t, locks.NotYours, r.Renew(now+16*second, &locks.Renewal{Ref: locks.Ref{ID: "a"}, Lease: time.Second}).Verdict)
 }
+
+// TestHoldersAreInTheOrderOfTheirFencesHoweverFarApart: on a machine of 32 bits, too.
+func TestHoldersAreInTheOrderOfTheirFencesHoweverFarApart(t *testing.T) {
+	r := &book.Resource{}
+	var want []int64
+	for i := range int64(4) {
+		q := locks.Request{ID: string(rune('a' + i)), Kind: locks.Semaphore, Size: 4, Permits: 1, Lease: 24 * time.Hour}
+		want = append(want, r.Acquire((100+3000*i)*second, "p", []locks.Request{q}).Answers[0].Grant.Fence)
+	}
+	record, err := r.Record(10_000 * second)
+	require.NoError(t, err)
+	var got []int64
+	for _, h := range record.Holders {
+		got = append(got, h.Fence)
+	}
+	require.Equal(t, want, got)
+}

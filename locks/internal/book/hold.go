@@ -1,6 +1,7 @@
 package book
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -54,8 +55,11 @@ func (r *Resource) Renew(now int64, q *locks.Renewal) locks.RenewResult {
 }
 
 // Revoke is Store.Revoke.
-func (r *Resource) Revoke(now int64, ref locks.Ref) int {
+func (r *Resource) Revoke(now int64, ref locks.Ref, force bool) int {
 	r.reap(r.tick(now))
+	if force {
+		return r.end(ref)
+	}
 	n := 0
 	for i := range r.Entries {
 		e := &r.Entries[i]
@@ -65,6 +69,18 @@ func (r *Resource) Revoke(now int64, ref locks.Ref) int {
 		}
 	}
 	return n
+}
+
+// end takes leases from their holders, whose fences stay behind those of the next.
+func (r *Resource) end(ref locks.Ref) int {
+	before := len(r.Entries)
+	if (ref == locks.Ref{}) {
+		r.Entries = slices.DeleteFunc(r.Entries, func(e Entry) bool { return e.Held })
+		r.Shut = 0
+	} else if i := r.find(ref); i >= 0 && r.Entries[i].Held {
+		r.Entries = slices.Delete(r.Entries, i, i+1)
+	}
+	return before - len(r.Entries)
 }
 
 // Create is Store.Create. version is the record's if it is new.
@@ -86,6 +102,7 @@ func (r *Resource) Create(now int64, q *locks.Record) error {
 	}
 	r.Lease, r.Fair, r.DeleteOnRelease, r.LockDelay = micros(q.Lease), q.Fair, q.DeleteOnRelease, micros(q.LockDelay)
 	r.UpdatedBy, r.UpdatedAt = q.CreatedBy, now
+	r.keep()
 	if q.Data != nil {
 		r.Data = q.Data
 	}
@@ -112,6 +129,29 @@ func (r *Resource) Delete(now int64, version string) error {
 	return nil
 }
 
+// keep has the record stay until it is deleted.
+func (r *Resource) keep() { r.Retention, r.Due = 0, 0 }
+
+// Purge deletes the record if nobody has used it for as long as it is kept, and says so.
+// Else it says when to look again.
+func (r *Resource) Purge(now int64) bool {
+	now = r.tick(now)
+	r.reap(now)
+	switch {
+	case !r.Exists || r.Due == 0 || now < r.Due:
+	case r.Data != nil:
+		r.keep()
+	case len(r.Entries) > 0 || now < r.Shut:
+		r.Due = max(now, r.Shut) + r.Retention
+	case now < r.UpdatedAt+r.Retention:
+		r.Due = r.UpdatedAt + r.Retention
+	default:
+		r.Exists = false
+		return true
+	}
+	return false
+}
+
 // Record is Store.Get.
 func (r *Resource) Record(now int64) (locks.Record, error) {
 	r.reap(r.tick(now))
@@ -132,7 +172,7 @@ func (r *Resource) Record(now int64) (locks.Record, error) {
 		g.ID = ""
 		rec.Holders = append(rec.Holders, g)
 	}
-	slices.SortFunc(rec.Holders, func(a, b locks.Grant) int { return int(a.Fence - b.Fence) })
+	slices.SortFunc(rec.Holders, func(a, b locks.Grant) int { return cmp.Compare(a.Fence, b.Fence) })
 	if r.Kind == locks.Mutex && len(rec.Holders) == 1 {
 		rec.Version = rec.Holders[0].Version
 	}

@@ -17,15 +17,15 @@ type Loaded struct {
 	entries        map[string]book.Entry
 }
 
-// Load puts together what was read, for a step. row is nil if there is none. deleted is
-// Statements.Deleted, for one that does not exist.
-func Load(name locks.Name, row *Row, entries []book.Entry, deleted int64) *Loaded {
+// Load puts together what was read, for a step. row is nil if there is none. floor is
+// Statements.Floor, for one that does not exist and may be made.
+func Load(name locks.Name, row *Row, entries []book.Entry, floor int64) *Loaded {
 	l := &Loaded{name: name, row: row, entries: make(map[string]book.Entry, len(entries))}
 	for _, e := range entries {
 		l.entries[e.ID] = e
 	}
 	if row == nil || !row.Exists {
-		l.Resource = &book.Resource{Name: name, Fence: deleted}
+		l.Resource = &book.Resource{Name: name, Fence: floor}
 	} else {
 		l.Resource = row.resource(entries)
 		l.told = row.told(l.Resource)

@@ -13,7 +13,7 @@ import (
 // that first uses it. The fields are those of Statements.
 type Prepared struct {
 	Lock, Read, Entries, Insert, Update, Delete, Put, Drop, Touch *sql.Stmt
-	Page, Around, Deleted, Bury                                   *sql.Stmt
+	Page, Around, Floor, Bury, Due                                *sql.Stmt
 
 	all []*sql.Stmt
 }
@@ -25,7 +25,7 @@ func (p *Prepared) Prepare(ctx context.Context, db *sql.DB, s *Statements) error
 		text string
 	}{
 		{&p.Lock, s.Lock}, {&p.Read, s.Read}, {&p.Entries, s.Entries}, {&p.Insert, s.Insert}, {&p.Update, s.Update}, {&p.Delete, s.Delete},
-		{&p.Put, s.Put}, {&p.Drop, s.Drop}, {&p.Touch, s.Touch}, {&p.Page, s.Page}, {&p.Around, s.Around}, {&p.Deleted, s.Deleted}, {&p.Bury, s.Bury},
+		{&p.Put, s.Put}, {&p.Drop, s.Drop}, {&p.Touch, s.Touch}, {&p.Page, s.Page}, {&p.Around, s.Around}, {&p.Floor, s.Floor}, {&p.Bury, s.Bury}, {&p.Due, s.Due},
 	} {
 		if err := p.Add(ctx, db, one.stmt, one.text); err != nil {
 			return err
@@ -88,9 +88,9 @@ func (p *Prepared) ReadEntries(ctx context.Context, tx *sql.Tx, name locks.Name)
 // the one that has locked the row, and see all that was done before.
 func (p *Prepared) Load(ctx context.Context, tx *sql.Tx, name locks.Name, row *Row) (*Loaded, error) {
 	if row == nil || !row.Exists {
-		var deleted int64
-		err := on(ctx, tx, p.Deleted).QueryRowContext(ctx).Scan(&deleted)
-		return Load(name, row, nil, deleted), err
+		var floor int64
+		err := on(ctx, tx, p.Floor).QueryRowContext(ctx, book.Bucket(name)).Scan(&floor)
+		return Load(name, row, nil, floor), err
 	}
 	entries, err := p.ReadEntries(ctx, tx, name)
 	return Load(name, row, entries, 0), err
@@ -118,8 +118,8 @@ func (p *Prepared) Save(ctx context.Context, tx *sql.Tx, name locks.Name, c Chan
 		do(p.Put, c.Put[i].Args())
 	}
 	c.Touches(name, func(args []any) { do(p.Touch, args) })
-	if c.Bury > 0 { // last: it is one row for all
-		do(p.Bury, []any{c.Bury})
+	if c.Bury > 0 { // last: it is one row for many
+		do(p.Bury, []any{book.Bucket(name), c.Bury})
 	}
 	return err
 }
@@ -129,6 +129,17 @@ func (p *Prepared) ReadPage(ctx context.Context, tx *sql.Tx, tenant, after strin
 	return ReadPage(tenant, after, most, func(n int, args []any, row func(scan func(...any) error) error) error {
 		return Query(ctx, tx.StmtContext(ctx, []*sql.Stmt{p.Page, p.Around}[n]), args, row)
 	})
+}
+
+// ReadDue is Backend.Due.
+func (p *Prepared) ReadDue(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
+	err = Query(ctx, p.Due, []any{bucket, now}, func(scan func(...any) error) error {
+		var name locks.Name
+		err := scan(String(&name.Tenant), String(&name.Key))
+		names = append(names, name)
+		return err
+	})
+	return names, err
 }
 
 // Query calls row for each row of a query.

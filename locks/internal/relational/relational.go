@@ -13,6 +13,7 @@
 package relational
 
 import (
+	"cmp"
 	"database/sql"
 	"fmt"
 	"slices"
@@ -30,6 +31,7 @@ type Row struct {
 	Wakes int64
 	// waiters is how many entries there are beside the holder.
 	waiters int64
+	bucket  int64
 }
 
 // resourceColumns are the columns of lk_resource. The first two are its key.
@@ -42,7 +44,11 @@ var resourceColumns = []column{
 	{"holder_id", id}, {"holder_version", long}, {"holder_prev", long}, {"holder_owner", long}, {"holder_ticket", integer},
 	{"holder_lease_us", integer}, {"holder_delay_us", integer}, {"holder_acquired", integer}, {"holder_exp", integer},
 	{"holder_revoked", integer}, {"holder_delete", integer},
+	{"bucket", integer}, {"retention_us", integer}, {"due_us", integer},
 }
+
+// since2 are the columns at the end of a table that version 1 of the schema did not have.
+var since2 = map[string][]column{"lk_resource": resourceColumns[len(resourceColumns)-3:], "lk_entry": entryColumns[len(entryColumns)-1:]}
 
 func (r *Row) fields() []any {
 	h := &r.Holder
@@ -55,6 +61,7 @@ func (r *Row) fields() []any {
 		&h.ID, &h.Version, &h.Prev, &h.Owner, &h.Ticket,
 		&h.Lease, &h.LockDelay, &h.Acquired, &h.Expires,
 		&h.Revoked, &h.DeleteOnRelease,
+		&r.bucket, &r.Retention, &r.Due,
 	}
 }
 
@@ -71,6 +78,7 @@ var entryColumns = []column{
 	{"held", integer}, {"revoked", integer}, {"shared", integer}, {"barging", integer}, {"qty", integer}, {"slot", integer},
 	{"ticket", integer}, {"fence", integer}, {"lease_us", integer}, {"lock_delay_us", integer},
 	{"acquired_us", integer}, {"expires_us", integer}, {"delete_on_release", integer},
+	{"most", integer},
 }
 
 func (e *Entry) fields() []any {
@@ -80,6 +88,7 @@ func (e *Entry) fields() []any {
 		&e.Held, &e.Revoked, &e.Shared, &e.Barging, &e.Permits, &e.Slot,
 		&e.Ticket, &e.Fence, &e.Lease, &e.LockDelay,
 		&e.Acquired, &e.Expires, &e.DeleteOnRelease,
+		&e.Most,
 	}
 }
 
@@ -106,7 +115,7 @@ func (r *Row) resource(entries []book.Entry) *book.Resource {
 	if r.Holder.ID != "" {
 		h := r.Holder
 		h.Held, h.Permits, h.Fence = true, 1, r.Fence // of a mutex, the last fence is the holder's
-		at, _ := slices.BinarySearchFunc(entries, h.Ticket, func(e book.Entry, ticket int64) int { return int(e.Ticket - ticket) })
+		at, _ := slices.BinarySearchFunc(entries, h.Ticket, func(e book.Entry, ticket int64) int { return cmp.Compare(e.Ticket, ticket) })
 		res.Entries = slices.Insert(entries, at, h)
 	}
 	return &res
@@ -114,7 +123,7 @@ func (r *Row) resource(entries []book.Entry) *book.Resource {
 
 // row takes a resource apart.
 func row(res *book.Resource, wakes int64) (*Row, []book.Entry) {
-	r := &Row{Resource: *res, Wakes: wakes}
+	r := &Row{Resource: *res, Wakes: wakes, bucket: book.Bucket(res.Name)}
 	entries := res.Entries
 	if at := slices.IndexFunc(entries, func(e book.Entry) bool { return e.Held }); at >= 0 && r.Kind == locks.Mutex {
 		r.Holder = entries[at]

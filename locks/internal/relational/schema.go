@@ -9,7 +9,7 @@ import (
 
 // Version is the version of the schema that this code has. Table lk_schema has that of
 // the database.
-const Version = 1
+const Version = 2
 
 // CheckVersion says whether the schema must be changed, or why it cannot be used.
 func CheckVersion(there int64) (migrate bool, err error) {
@@ -56,15 +56,35 @@ type Dialect struct {
 	Numbered string
 }
 
-// Tables returns the statements that make version 1.
-func (d *Dialect) Tables() []string {
-	return []string{
+// Migration returns the statements that bring the tables of a version to that of this code;
+// 0: there are none. PostgreSQL may say 0 where somebody has made them a moment ago, so each
+// does no harm when it was done already; MySQL and MariaDB refuse some of them then.
+func (d *Dialect) Migration(from int64) (statements []string) {
+	if from == 1 {
+		for table, columns := range since2 {
+			for _, c := range columns {
+				statements = append(statements, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s %s NOT NULL DEFAULT 0", table, c.name, d.Integer))
+			}
+		}
+	}
+	ifNew := "IF NOT EXISTS "
+	if d.Numbered == "" {
+		ifNew = "" // MySQL does not know it
+	}
+	return append(statements,
 		d.table("lk_resource", resourceColumns, 2),
 		d.table("lk_entry", entryColumns, 3),
-		// One row. deleted is the greatest fence of all resources that were deleted: a new
-		// one begins above it, even if the clock was set back.
+		// Records that may go, by when to look for that. It does not change while a lock is
+		// used.
+		"CREATE INDEX "+ifNew+"lk_due ON lk_resource (bucket, due_us)",
+		// The greatest fence of what was deleted of each bucket: a new resource begins above
+		// it, even if the clock was set back.
+		fmt.Sprintf("CREATE TABLE IF NOT EXISTS lk_floor (bucket %s NOT NULL PRIMARY KEY, fence %[1]s NOT NULL)", d.Integer),
+		// One row. deleted is the floor of version 1, for all buckets.
 		fmt.Sprintf("CREATE TABLE IF NOT EXISTS lk_schema (version %s NOT NULL PRIMARY KEY, deleted %[1]s NOT NULL)", d.Integer),
-	}
+		fmt.Sprintf("INSERT INTO lk_schema (version, deleted) SELECT %d, coalesce(max(deleted), 0) FROM lk_schema HAVING coalesce(max(version), 0) < %[1]d", Version),
+		fmt.Sprintf("DELETE FROM lk_schema WHERE version < %d", Version),
+	)
 }
 
 func (d *Dialect) table(name string, columns []column, keys int) string {

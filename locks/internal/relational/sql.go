@@ -21,8 +21,9 @@ type Statements struct {
 	Wakes   string // tenant, key: one column of a Row
 	Page    string // tenant, after, most: Rows
 	Around  string // tenant, first key, last key: Entries
-	Deleted string // the greatest fence of what was deleted
-	Bury    string // the fence of what is deleted
+	Floor   string // bucket: the greatest fence of what was deleted
+	Bury    string // bucket, and the fence of what is deleted
+	Due     string // bucket, time: two keys of records that may go
 
 	// Take, Give and Extend are what is done to a mutex that nobody waits for, without
 	// reading it first. They change nothing where the book is needed to decide. Only
@@ -44,17 +45,18 @@ func (d *Dialect) Statements(lock string) *Statements {
 		Insert:  d.insert("lk_resource", resourceColumns),
 		Update:  d.update(),
 		Delete:  "DELETE FROM lk_resource WHERE " + key,
-		Put:     d.insert("lk_entry", entryColumns) + d.onConflict(),
+		Put:     d.insert("lk_entry", entryColumns) + d.onConflict("tenant, key, id", "%[2]s = %[1]s", d.quoted(entryColumns[3:])...),
 		Drop:    "DELETE FROM lk_entry WHERE " + key + " AND id = " + d.p(3),
 		Page:    fmt.Sprintf("%stenant = %s AND %s > %s ORDER BY %s LIMIT %s", resource, d.p(1), d.quote("key"), d.p(2), d.quote("key"), d.p(3)),
 		Around:  fmt.Sprintf("%stenant = %s AND %s >= %s AND %s <= %s ORDER BY %s, ticket", entry, d.p(1), d.quote("key"), d.p(2), d.quote("key"), d.p(3), d.quote("key")),
 	}
 	s.Touch = d.touch()
 	s.Wakes = "SELECT wakes FROM lk_resource WHERE " + key
-	s.Deleted = "SELECT deleted FROM lk_schema"
-	s.Bury = fmt.Sprintf("UPDATE lk_schema SET deleted = %s(deleted, %s)", d.Greatest, d.p(1))
+	s.Floor = fmt.Sprintf("SELECT %s(max(deleted), coalesce((SELECT fence FROM lk_floor WHERE bucket = %s), 0)) FROM lk_schema", d.Greatest, d.p(1))
+	s.Bury = fmt.Sprintf("INSERT INTO lk_floor (bucket, fence) VALUES (%s, %s)", d.p(1), d.p(2)) + d.onConflict("bucket", "%[2]s = "+d.Greatest+"(lk_floor.%[2]s, %[1]s)", "fence")
+	s.Due = fmt.Sprintf("SELECT tenant, %s FROM lk_resource WHERE bucket = %s AND due_us > 0 AND due_us <= %s ORDER BY due_us LIMIT 2", d.quote("key"), d.p(1), d.p(2))
 	if d.Numbered != "" {
-		s.Take, s.Give, s.Extend = d.fill(take, 11), d.fill(give, 5), d.fill(extend, 5)
+		s.Take, s.Give, s.Extend = d.fill(take, 10), d.fill(give, 5), d.fill(extend, 5)
 	}
 	return s
 }
@@ -95,16 +97,18 @@ func (d *Dialect) touch() string {
 	return fmt.Sprintf("UPDATE lk_entry SET expires_us = %s WHERE tenant = %s AND %s = %s AND id IN (%s)", d.p(1), d.p(2), d.quote("key"), d.p(3), strings.Join(ids, ", "))
 }
 
-func (d *Dialect) onConflict() string {
-	head, value := " ON CONFLICT (tenant, key, id) DO UPDATE SET ", "%s = excluded.%[1]s"
+// onConflict has an insert write columns of the row that is there. set has the verbs of the
+// value that was to be inserted and of the name of a column.
+func (d *Dialect) onConflict(key, set string, columns ...string) string {
+	head, value := " ON CONFLICT ("+key+") DO UPDATE SET ", "excluded.%s"
 	if d.Numbered == "" {
-		head, value = " ON DUPLICATE KEY UPDATE ", "%s = VALUES(%[1]s)"
+		head, value = " ON DUPLICATE KEY UPDATE ", "VALUES(%s)"
 	}
-	var set []string
-	for _, c := range entryColumns[3:] {
-		set = append(set, fmt.Sprintf(value, d.quote(c.name)))
+	all := make([]string, len(columns))
+	for i, c := range columns {
+		all[i] = fmt.Sprintf(set, fmt.Sprintf(value, c), c)
 	}
-	return head + strings.Join(set, ", ")
+	return head + strings.Join(all, ", ")
 }
 
 // fill makes a text from a template. now is the number of the parameter that is the
@@ -112,7 +116,7 @@ func (d *Dialect) onConflict() string {
 func (d *Dialect) fill(template string, now int) string {
 	text := strings.NewReplacer(
 		"{now}", strings.ReplaceAll(d.Now, "$now", d.p(now)),
-		"{max}", d.Greatest, "{none}", d.Empty, "{bytes}", d.Blob, "{int}", d.Integer,
+		"{max}", d.Greatest, "{none}", d.Empty,
 		"$", d.Numbered,
 	).Replace(template)
 	return strings.Join(strings.Fields(text), " ")
@@ -122,27 +126,20 @@ func (d *Dialect) fill(template string, now int) string {
 // holder whose lease is over is replaced; a lock that is shut, and one whose holder may
 // shut it by its expiry, is left to the book.
 
-// take has the parameters of TakeArgs. The columns that are not named in the UPDATE
-// keep their values. shut_until of the new row is the time, for the UPDATE: what the
-// clock says, without what was deleted.
+// take has the parameters of TakeArgs. It makes no record: who inserts one may wait for
+// somebody who deletes it, and would mint a fence from a time and a floor that were read
+// before. The columns that are not named keep their values.
 const take = `
-INSERT INTO lk_resource AS r (tenant, key, kind, max_n, lease_us, fair, delete_on_release, lock_delay_us, shut_until, fence, ticket, version, data,
-	created_by, created_us, updated_by, updated_us, waiters, wakes, holder_id, holder_version, holder_prev, holder_owner, holder_ticket,
-	holder_lease_us, holder_delay_us, holder_acquired, holder_exp, holder_revoked, holder_delete)
-SELECT CAST($1 AS {bytes}), CAST($2 AS {bytes}), 1, 1, CAST($6 AS {int}), CAST($9 AS {int}), 0, CAST($7 AS {int}), t.now, {max}(t.now, t.deleted + 1), 1,
-	CAST($4 AS {bytes}), CAST($8 AS {bytes}),
-	CAST($5 AS {bytes}), {max}(t.now, t.deleted), CAST($5 AS {bytes}), {max}(t.now, t.deleted), 0, 0, CAST($3 AS {bytes}), CAST($4 AS {bytes}), {none}, CAST($5 AS {bytes}), 1,
-	CAST($6 AS {int}), CAST($7 AS {int}), {max}(t.now, t.deleted), {max}(t.now, t.deleted) + CAST($6 AS {int}), 0, CAST($10 AS {int})
-FROM (SELECT {now} AS now, deleted FROM lk_schema) AS t WHERE true
-ON CONFLICT (tenant, key) DO UPDATE SET
-	fence = {max}(r.fence + 1, excluded.shut_until), ticket = r.ticket + 1, data = coalesce(excluded.data, r.data), lock_delay_us = excluded.lock_delay_us,
-	updated_by = excluded.updated_by, updated_us = {max}(r.fence, excluded.shut_until),
-	holder_id = excluded.holder_id, holder_version = excluded.holder_version, holder_prev = excluded.holder_prev, holder_owner = excluded.holder_owner,
-	holder_ticket = r.ticket + 1, holder_lease_us = excluded.holder_lease_us, holder_delay_us = excluded.holder_delay_us,
-	holder_acquired = {max}(r.fence, excluded.shut_until), holder_exp = {max}(r.fence, excluded.shut_until) + excluded.holder_lease_us,
-	holder_revoked = 0, holder_delete = excluded.holder_delete
-WHERE r.kind = 1 AND r.waiters = 0 AND r.shut_until <= {max}(r.fence, excluded.shut_until)
-	AND (r.holder_id = {none} OR (r.holder_exp <= {max}(r.fence, excluded.shut_until) AND r.holder_delay_us = 0))
+UPDATE lk_resource AS r SET
+	fence = {max}(r.fence + 1, t.now), ticket = r.ticket + 1, data = coalesce($8, r.data), lock_delay_us = $7,
+	updated_by = $5, updated_us = {max}(r.fence, t.now),
+	holder_id = $3, holder_version = $4, holder_prev = {none}, holder_owner = $5,
+	holder_ticket = r.ticket + 1, holder_lease_us = $6, holder_delay_us = $7,
+	holder_acquired = {max}(r.fence, t.now), holder_exp = {max}(r.fence, t.now) + $6,
+	holder_revoked = 0, holder_delete = $9
+FROM (SELECT {now} AS now) AS t
+WHERE r.tenant = $1 AND r.key = $2 AND r.kind = 1 AND r.waiters = 0 AND r.shut_until <= {max}(r.fence, t.now)
+	AND (r.holder_id = {none} OR (r.holder_exp <= {max}(r.fence, t.now) AND r.holder_delay_us = 0))
 RETURNING fence, holder_acquired, holder_exp`
 
 const give = `

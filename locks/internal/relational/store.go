@@ -24,8 +24,11 @@ type Backend interface {
 	// Page reads resources in the order of their keys.
 	Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error)
 
-	// Take takes a mutex that is free and that nobody waits for. It says false if the
-	// book has to decide.
+	// Due returns two locks of a bucket at most whose records may go by that time.
+	Due(ctx context.Context, bucket, now int64) ([]locks.Name, error)
+
+	// Take takes a mutex that has a record, is free and is not waited for. It says false if
+	// the book has to decide.
 	Take(ctx context.Context, name locks.Name, q *locks.Request) (g locks.Grant, ok bool, err error)
 	// Give gives such a mutex back.
 	Give(ctx context.Context, name locks.Name, id string, data *string) (bool, error)
@@ -86,24 +89,68 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 			return locks.Turn{Now: g.Acquired, Next: g.Expires, Size: 1, Answers: []locks.Answer{{Granted: true, Grant: g}}}, nil
 		}
 	}
+	made := false
 	err = s.Step(ctx, name, create, func(now int64, r *book.Resource) {
+		existed := r.Exists
 		turn = r.Acquire(now, s.Client, requests)
+		made = r.Exists && !existed
 	})
+	if made && err == nil {
+		s.tidy(ctx, book.Bucket(name), turn.Now)
+	}
 	return turn, err
+}
+
+// tidyTime is how long a caller that has made a record waits at most until two others are
+// looked at.
+const tidyTime = 100 * time.Millisecond
+
+// tidy deletes two records of a bucket at most that nobody has used for long. It does not
+// matter if it fails: the next one that makes a record does the same.
+func (s *Store) tidy(ctx context.Context, bucket int64, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, tidyTime)
+	defer cancel()
+	names, _ := s.Due(ctx, bucket, book.Micros(now))
+	for _, name := range names {
+		_ = s.Step(ctx, name, false, func(now int64, r *book.Resource) { r.Purge(now) })
+	}
+}
+
+// page is how many records Purge reads at a time.
+const page = 1000
+
+// Purge looks at all records of the tenant.
+func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
+	for after := ""; ; {
+		now, rs, err := s.Page(ctx, tenant, after, page)
+		if err != nil || len(rs) == 0 {
+			return purged, err
+		}
+		for _, r := range rs {
+			after = r.Key
+			if purged == most || r.Due == 0 || r.Due > now {
+				continue
+			}
+			gone := false
+			if err := s.Step(ctx, r.Name, false, func(now int64, r *book.Resource) { gone = r.Purge(now) }); err != nil {
+				return purged, err
+			}
+			if gone {
+				purged++
+			}
+		}
+	}
 }
 
 // TakeArgs are the parameters of Statements.Take but the time.
 func TakeArgs(name locks.Name, q *locks.Request) []any {
-	var fair, del int64
-	if !q.Barging {
-		fair = 1
-	}
+	var del int64
 	if q.DeleteOnRelease {
 		del = 1
 	}
 	return []any{
 		Bytes(name.Tenant), Bytes(name.Key), Bytes(q.ID), Bytes(q.Version), Bytes(q.Owner),
-		q.Lease.Microseconds(), q.LockDelay.Microseconds(), OptionalBytes(q.Data), fair, del,
+		q.Lease.Microseconds(), q.LockDelay.Microseconds(), OptionalBytes(q.Data), del,
 	}
 }
 
@@ -248,11 +295,11 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 	return first(err, refused)
 }
 
-func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref) (n int, err error) {
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	if err := validate(name); err != nil {
 		return 0, err
 	}
-	err = s.Step(ctx, name, false, func(now int64, r *book.Resource) { n = r.Revoke(now, ref) })
+	err = s.Step(ctx, name, false, func(now int64, r *book.Resource) { n = r.Revoke(now, ref, force) })
 	return n, err
 }
 

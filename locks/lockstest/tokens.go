@@ -1,0 +1,192 @@
+package lockstest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+)
+
+// tokens are what fences promise while the record of a lock goes and comes back.
+func tokens() []Test {
+	return []Test{
+		{"tokens never go back while the record goes with each release", func(t *testing.T, f *Fixture) {
+			testTokens(t, f, nothing, func(q *locks.Request) { q.DeleteOnRelease = true })
+		}},
+		{"tokens never go back while the record is deleted and made again", func(t *testing.T, f *Fixture) {
+			testTokens(t, f, func(s locks.Store, name locks.Name) error {
+				if err := s.Delete(t.Context(), name, ""); !errors.Is(err, locks.ErrConflict) && !errors.Is(err, locks.ErrNotFound) {
+					return err
+				}
+				_, err := s.Create(t.Context(), locks.Record{Name: name, Kind: locks.Mutex, Lease: f.Lease, Version: ID(), CreatedBy: "maker"})
+				if errors.Is(err, locks.ErrConflict) {
+					return nil
+				}
+				return err
+			})
+		}},
+		{"tokens never go back while records go by themselves", func(t *testing.T, f *Fixture) {
+			testTokens(t, f, func(s locks.Store, name locks.Name) error {
+				_, err := s.Purge(t.Context(), name.Tenant, 10)
+				return err
+			}, soon)
+		}},
+		{"a record that nobody uses goes, and its tokens go on", func(t *testing.T, f *Fixture) {
+			a := f.mutex(soon)
+			first := f.granted(f.Store, "k", a)
+			require.Zero(t, f.purge(), "it is held")
+			f.release(f.Store, "k", a)
+			for f.purge() == 0 {
+				time.Sleep(time.Millisecond) // by the clock of the store its time has not come
+			}
+			_, err := f.Other.Get(t.Context(), f.name("k"))
+			require.ErrorIs(t, err, locks.ErrNotFound)
+			require.Greater(t, f.granted(f.Other, "k", f.mutex()).Fence, first.Fence)
+		}},
+		{"a record that was written by hand, or has data, or is to be kept, stays", testStays},
+		{"records that are made have those go that nobody uses", testTidy},
+		{"a record is deleted or its lock is held, never both", testDeleteOrHeld},
+	}
+}
+
+// soon has a record go as soon as nobody uses it.
+func soon(q *locks.Request) { q.Retention = time.Microsecond }
+
+func (f *Fixture) purge() int {
+	f.t.Helper()
+	n, err := f.Other.Purge(f.t.Context(), f.Tenant, 100)
+	require.NoError(f.t, err)
+	return n
+}
+
+func testStays(t *testing.T, f *Fixture) {
+	var kept []string
+	use := func(key string, q locks.Request) {
+		f.granted(f.Store, key, q)
+		f.release(f.Store, key, q)
+		kept = append(kept, key)
+	}
+	use("default", f.mutex())
+	use("long", f.mutex(func(q *locks.Request) { q.Retention = 24 * time.Hour }))
+	use("data", f.mutex(soon, func(q *locks.Request) { q.Data = ptr("") }))
+	for _, r := range []locks.Record{{Name: f.name("made"), Kind: locks.Mutex}, {Name: f.name("sized"), Kind: locks.Semaphore, Size: 2}} {
+		q := f.mutex(soon)
+		if q.Kind = r.Kind; q.Kind == locks.Semaphore {
+			q.Size = 1
+			f.granted(f.Store, "sized", q)
+			f.release(f.Store, "sized", q)
+		}
+		r.Lease, r.Version, r.CreatedBy = f.Lease, "one", "maker"
+		_, err := f.Store.Create(t.Context(), r)
+		require.NoError(t, err)
+		q.ID, q.Size = ID(), r.Size
+		use(r.Key, q)
+	}
+	gone := f.mutex(soon)
+	f.granted(f.Store, "gone", gone)
+	f.release(f.Store, "gone", gone)
+	for f.purge() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	var got []string
+	page, err := f.Other.List(t.Context(), f.Tenant, "", 100)
+	require.NoError(t, err)
+	for _, r := range page {
+		got = append(got, r.Key)
+	}
+	require.ElementsMatch(t, kept, got)
+}
+
+func testTidy(t *testing.T, f *Fixture) {
+	if f.Store.Traits().Simple {
+		return // it cannot find them
+	}
+	first := f.name("0")
+	for i, made := 1, 0; made < 10; i++ { // all of one bucket
+		name := f.name(fmt.Sprint(i))
+		if book.Bucket(name) != book.Bucket(first) {
+			continue
+		}
+		made++
+		q := f.mutex(soon)
+		f.granted(f.Store, name.Key, q)
+		f.release(f.Store, name.Key, q)
+		time.Sleep(time.Millisecond)
+	}
+	page, err := f.Other.List(t.Context(), f.Tenant, "", 100)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(page), 3)
+}
+
+// testDeleteOrHeld has somebody delete a record while somebody else takes its lock. If both
+// succeed, the lock is that of a record which was made after the deletion.
+func testDeleteOrHeld(t *testing.T, f *Fixture) {
+	for i := range 20 {
+		name := f.name(fmt.Sprint("k", i))
+		_, err := f.Store.Create(t.Context(), locks.Record{Name: name, Kind: locks.Mutex, Lease: f.Lease, Version: ID(), CreatedBy: "maker"})
+		require.NoError(t, err)
+		q := f.mutex(noWait)
+		var turn locks.Turn
+		var taken, deleted error
+		var wg sync.WaitGroup
+		wg.Go(func() { turn, taken = f.Store.Acquire(t.Context(), name, []locks.Request{q}) })
+		wg.Go(func() { deleted = f.Other.Delete(t.Context(), name, "") })
+		wg.Wait()
+		require.NoError(t, taken)
+		require.True(t, turn.Answers[0].Granted)
+		if by := f.get(name.Key).CreatedBy; deleted == nil {
+			require.Equal(t, q.Owner, by, "the record is there that was deleted")
+		} else {
+			require.ErrorIs(t, deleted, locks.ErrConflict)
+			require.Equal(t, "maker", by)
+		}
+	}
+}
+
+func nothing(locks.Store, locks.Name) error { return nil }
+
+// testTokens has goroutines on two handles hold one lock in turn, and compares the fence of
+// each grant with that of the grant before it. disturb is what two more do meanwhile.
+func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks.Name) error, change ...func(*locks.Request)) {
+	const workers, grants = 4, 300
+	name := f.name("tokens")
+	var last, granted, back atomic.Int64
+	work := func(s locks.Store) error {
+		q := f.mutex(append(change, noWait)...)
+		turn, err := s.Acquire(t.Context(), name, []locks.Request{q})
+		if err != nil || !turn.Answers[0].Granted {
+			return err
+		}
+		fence := turn.Answers[0].Grant.Fence // nobody else has the lock until it is released
+		if before := last.Swap(fence); fence <= before {
+			back.Add(1)
+		}
+		granted.Add(1)
+		_, err = s.Release(t.Context(), name, locks.Ref{ID: q.ID}, nil)
+		return err
+	}
+	var wg sync.WaitGroup
+	for w := range workers + 2 {
+		s := []locks.Store{f.Store, f.Other}[w%2]
+		wg.Go(func() {
+			for granted.Load() < grants && !t.Failed() {
+				err := work(s)
+				if w >= workers {
+					err = errors.Join(err, disturb(s, name))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Zero(t, back.Load(), "so many of %d tokens went back", granted.Load())
+}

@@ -1,0 +1,143 @@
+package sqlstore
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+)
+
+// hints tells those who wait that something is due earlier than they know. It listens to
+// other processes from the first wait on.
+type hints struct {
+	start func() (stop func()) // begins to listen; nil: there is nobody else
+
+	mu     sync.Mutex
+	of     map[string]*hint // by queue
+	stop   func()
+	closed bool
+}
+
+// A hint is what was heard of a queue.
+type hint struct {
+	n      uint64        // counts them, from a number that no other process begins with
+	next   chan struct{} // closed, and replaced, by the next
+	sleeps int64         // until when this process has said that it sleeps, in µs of the steady clock
+}
+
+func (h *hints) hintLocked(queue string) *hint {
+	if h.of == nil {
+		h.of = map[string]*hint{}
+	}
+	of := h.of[queue]
+	if of == nil {
+		of = &hint{n: rand.Uint64(), next: make(chan struct{})}
+		h.of[queue] = of
+	}
+	return of
+}
+
+// seen returns the number of the last hint. A claim asks before it looks.
+func (h *hints) seen(queue string) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hintLocked(queue).n
+}
+
+// wake wakes those who wait for something of a queue to become due.
+func (h *hints) wake(queue string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.hintLocked(queue).ring()
+	}
+}
+
+// wakeAll wakes everybody: nobody knows what was told while nobody listened.
+func (h *hints) wakeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		for _, of := range h.of {
+			of.ring()
+		}
+	}
+}
+
+func (h *hint) ring() {
+	close(h.next)
+	h.next = make(chan struct{})
+	h.n++
+}
+
+// waited returns the queues that anybody has asked for.
+func (h *hints) waited() (queues []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for queue := range h.of {
+		queues = append(queues, queue)
+	}
+	return queues
+}
+
+// after returns what is closed at the next hint, and whether there were more than seen.
+func (h *hints) after(queue string, seen uint64) (next <-chan struct{}, missed, closed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop == nil && h.start != nil && !h.closed {
+		h.stop = h.start()
+	}
+	of := h.hintLocked(queue)
+	return of.next, of.n != seen, h.closed
+}
+
+// close wakes all that wait, and joins what listens.
+func (h *hints) close() {
+	h.mu.Lock()
+	stop := h.stop
+	if !h.closed {
+		for _, of := range h.of {
+			close(of.next)
+		}
+	}
+	h.closed, h.stop = true, nil
+	h.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// Wait is a method of taskqueue.Store.
+func (s *Store) Wait(ctx context.Context, queue string, seen uint64, until time.Time) error {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return err
+	}
+	next, missed, closed := s.hints.after(queue, seen)
+	switch {
+	case closed:
+		return taskqueue.ErrClosed
+	case missed:
+		return nil
+	}
+	if s.postgres {
+		if told, err := s.sleeps(ctx, queue); told || err != nil {
+			return err // what was added before others knew that it sleeps is to be claimed first
+		}
+	}
+	timer := time.NewTimer(clock.Until(until))
+	defer timer.Stop()
+	select {
+	case <-next:
+		if _, _, closed := s.hints.after(queue, seen); closed {
+			return taskqueue.ErrClosed
+		}
+		return nil
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

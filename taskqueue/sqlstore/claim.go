@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,8 @@ type claiming struct {
 	boot      string
 	seen      sight
 	firstEnd  int64 // when the first lease ends; 0: there is none
+	// firstForget is when the first ended task is to be forgotten; 0: there is none.
+	firstForget int64
 
 	front   [taskqueue.Priorities]int64
 	lowered uint64
@@ -100,20 +103,23 @@ func (c *claiming) run() error {
 func (c *claiming) nowTime() time.Time { return time.UnixMicro(c.now.wall).UTC() }
 
 var headsText = func() string {
-	all := make([]string, taskqueue.Priorities)
-	for i := range all {
-		n := strconv.Itoa(i)
-		all[i] = "coalesce((SELECT due FROM tq_task WHERE queue = $1 AND class = " + n + " AND state < 3 AND due >= $" + strconv.Itoa(i+2) + " ORDER BY due LIMIT 1), -1)"
+	all := []string{
+		"coalesce((SELECT lease_end FROM tq_task WHERE queue = $1 AND state = 3 ORDER BY lease_end LIMIT 1), 0)",
+		"coalesce((SELECT forget FROM tq_task WHERE queue = $1 AND forget > 0 ORDER BY forget LIMIT 1), 0)",
+	}
+	for i := range taskqueue.Priorities {
+		all = append(all, fmt.Sprintf("coalesce((SELECT due FROM tq_task WHERE queue = $1 AND class = %d AND state < 3 AND due >= $%d ORDER BY due LIMIT 1), -1)", i, i+2))
 	}
 	return "SELECT " + strings.Join(all, ", ")
 }()
 
-// lookHeads is the query of when the first task of each class is due.
+// lookHeads is the query of what comes first in each order: when the first lease ends, when the
+// first task is forgotten, and when the first of each class is due.
 func (c *claiming) lookHeads() query {
 	args := []any{c.queue}
-	into := make([]any, taskqueue.Priorities)
+	into := []any{&c.firstEnd, &c.firstForget}
 	for i := range c.heads {
-		args, into[i] = append(args, c.front[i]), &c.heads[i]
+		args, into = append(args, c.front[i]), append(into, &c.heads[i])
 	}
 	return row(headsText, args, into...)
 }
@@ -126,7 +132,6 @@ func (c *claiming) look() error {
 		row("SELECT nonce, token FROM tq_worker WHERE queue = $1 AND worker = $2 {lock}", []any{c.queue, "w:" + c.r.Worker}, &c.nonce, &c.base),
 		row("SELECT settings, last_token, boot FROM tq_queue WHERE queue = $1", []any{c.queue}, &settings, &c.lastToken, &c.boot),
 		c.seen.query(c.queue),
-		row("SELECT lease_end FROM tq_task WHERE queue = $1 AND state = 3 ORDER BY lease_end LIMIT 1", []any{c.queue}, &c.firstEnd),
 		c.lookHeads())
 	if err != nil || settings == "" {
 		return err

@@ -1,6 +1,9 @@
 package sqlstore
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
 // A database carries out transactions.
 type database interface {
@@ -64,3 +67,54 @@ func row(text string, args []any, into ...any) query {
 }
 
 func statement(text string, args ...any) query { return query{text: text, args: args} }
+
+// runEach carries out statements one after the other, a bulk once for each row.
+func runEach(all []query, clock func() moment, once func(q *query, text string, args []any, at int) error) error {
+	for i := range all {
+		q := &all[i]
+		var err error
+		switch {
+		case q.empty():
+		case q.clock != nil:
+			*q.clock = clock()
+		case q.bulk == nil:
+			err = once(q, q.text, q.args, -1)
+		case q.bulk.list:
+			err = once(q, q.bulk.sqlite, q.listed(), -1)
+		default:
+			for at, args := range q.rows {
+				if err = once(q, q.bulk.sqlite, args, at); err != nil {
+					break
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listed are the parameters of a reading on SQLite: the queue, which is the same in all rows,
+// and the ids as a list.
+func (q *query) listed() []any {
+	ids := make([]string, len(q.rows))
+	for i, r := range q.rows {
+		ids[i] = r[1].(string)
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		panic(err) // they are texts
+	}
+	return []any{q.rows[0][0], string(list)}
+}
+
+// told notes how many rows a statement about one row has changed.
+func (q *query) told(n int64, at int) {
+	if n > 0 && at >= 0 && q.added != nil {
+		q.added(at)
+	}
+	if q.affected != nil {
+		*q.affected += n
+	}
+}

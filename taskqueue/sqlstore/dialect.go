@@ -56,6 +56,7 @@ func names(columns []column) string {
 type bulk struct {
 	columns          []column
 	postgres, sqlite string
+	list             bool // SQLite gets the queue and a list of ids, once
 }
 
 // from is the list of arrays as a table v.
@@ -126,7 +127,8 @@ func reading(table string, selected string, tail string) *bulk {
 		columns: key,
 		postgres: "SELECT t." + strings.Join(list, ", t.") + " FROM " + table + " AS t JOIN " + from(key) +
 			" ON t.queue = v.queue AND t.id = v.id " + tail,
-		sqlite: "SELECT " + selected + " FROM " + table + " WHERE queue = $1 AND id = $2",
+		sqlite: "SELECT " + selected + " FROM " + table + " WHERE queue = $1 AND id IN (SELECT value FROM json_each($2))",
+		list:   true,
 	}
 }
 

@@ -130,10 +130,7 @@ func (s *Store) Wait(ctx context.Context, queue string, seen uint64, until time.
 	timer := time.NewTimer(clock.Until(until))
 	defer timer.Stop()
 	select {
-	case <-next:
-		if _, _, closed := s.hints.after(queue, seen); closed {
-			return taskqueue.ErrClosed
-		}
+	case <-next: // also by Close, of which the next call tells
 		return nil
 	case <-timer.C:
 		return nil

@@ -82,8 +82,7 @@ func (c *claiming) reap() error {
 			c.front[class], c.sooner = min(c.front[class], r.due), true
 		}
 	}
-	return c.t.run(append(save(over),
-		row("SELECT coalesce(min(lease_end), 0) FROM tq_task WHERE queue = $1 AND state = 3", []any{c.queue}, &c.firstEnd), c.lookHeads())...)
+	return c.t.run(append(save(over), c.lookHeads())...)
 }
 
 // Extend is a method of taskqueue.Store. A lease that has run out, but that nobody has reaped
@@ -94,6 +93,7 @@ func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) (results 
 	}
 	err = s.db.transact(ctx, writes, func(t tx) error {
 		st := newStep(t, r.Queue)
+		st.least = r.Lease.Microseconds()
 		var seen sight
 		ids := make([]string, len(r.Refs))
 		for i, ref := range r.Refs {

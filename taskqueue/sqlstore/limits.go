@@ -108,5 +108,8 @@ func (c *claiming) trim() ([]query, error) {
 	}
 	c.c.Trimmed = int(trimmed)
 	c.count(taskqueue.CountTrimmed, trimmed)
+	if c.firstForget == 0 || c.firstForget > c.now.wall {
+		return nil, nil
+	}
 	return c.s.forgetting(forgetWhere, new(int64), c.queue, c.now.wall, int64(maxTrimmed+2*min(max(c.r.Max, 0), taskqueue.MaxBatch))), nil
 }

@@ -304,7 +304,9 @@ func countAll(t tx, stats *taskqueue.Stats, now moment) error {
 		return err
 	}
 	for i, c := range counters {
-		stats.Counts[c] = counts[i]
+		if counts[i] != 0 {
+			stats.Counts[c] = counts[i]
+		}
 	}
 	stats.States[taskqueue.StateReady], stats.States[taskqueue.StateRunning] = ready, runs
 	stats.States[taskqueue.StateRetrying], stats.States[taskqueue.StateScheduled] = retries, waiting-ready-retries

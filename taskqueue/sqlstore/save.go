@@ -148,9 +148,9 @@ func counterList(each func(name string) string) (list string) {
 var (
 	noteText = "INSERT INTO tq_worker (queue, worker, nonce, token, least, sleeps, last_seen" + counterList(func(n string) string { return n }) +
 		") VALUES ($1, $2, $3, $4, $5, 0, " + places(6, len(counters)+1) + ") ON CONFLICT (queue, worker) DO UPDATE SET " +
-		"last_seen = {greatest}(tq_worker.last_seen, excluded.last_seen)" + addedUp
-	claimText = noteText + ", nonce = excluded.nonce, token = excluded.token" +
-		", least = CASE WHEN tq_worker.least = 0 OR excluded.least < tq_worker.least THEN excluded.least ELSE tq_worker.least END"
+		"last_seen = {greatest}(tq_worker.last_seen, excluded.last_seen), least = CASE WHEN excluded.least > 0 AND " +
+		"(tq_worker.least = 0 OR excluded.least < tq_worker.least) THEN excluded.least ELSE tq_worker.least END" + addedUp
+	claimText = noteText + ", nonce = excluded.nonce, token = excluded.token"
 	addedUp = counterList(func(n string) string { return n + " = tq_worker." + n + " + excluded." + n })
 )
 
@@ -163,7 +163,7 @@ func (s *step) note(slot string, seen bool) query {
 	} else if !slices.ContainsFunc(counters, func(c taskqueue.Counter) bool { return s.counts[c] != 0 }) {
 		return query{}
 	}
-	return statement(noteText, append([]any{s.queue, slot, []byte{}, int64(0), int64(0), at}, s.counted()...)...)
+	return statement(noteText, append([]any{s.queue, slot, []byte{}, int64(0), s.least, at}, s.counted()...)...)
 }
 
 func (s *step) counted() []any {

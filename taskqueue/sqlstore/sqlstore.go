@@ -86,9 +86,9 @@ func OpenFile(ctx context.Context, path string, opts ...Option) (*Store, error) 
 	if err != nil {
 		return nil, fmt.Errorf("taskqueue: %w", err)
 	}
-	s, err := fileStore(ctx, db, true, opts)
+	s, err := fileStore(ctx, db, opts)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, db.close())
 	}
 	return s, nil
 }
@@ -103,7 +103,7 @@ func New[DB *pgxpool.Pool | *sql.DB](ctx context.Context, db DB, opts ...Option)
 	case *pgxpool.Pool:
 		return serverStore(ctx, db, false, opts)
 	case *sql.DB:
-		return fileStore(ctx, db, false, opts)
+		return fileStore(ctx, &pool{db: db}, opts)
 	}
 	panic("taskqueue: a database of no known type")
 }
@@ -139,12 +139,12 @@ func newStore(opts []Option) (*Store, *options, error) {
 	return &Store{client: rand.Text()[:12]}, o, nil
 }
 
-func fileStore(ctx context.Context, db *sql.DB, own bool, opts []Option) (*Store, error) {
+func fileStore(ctx context.Context, db sessions, opts []Option) (*Store, error) {
 	s, o, err := newStore(opts)
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(db, own, o.prefix, nil)
+	f := newFile(db, o.prefix, nil)
 	s.db = f
 	path, err := f.path(ctx)
 	if err != nil {

@@ -13,6 +13,7 @@ type step struct {
 	queue  string
 	now    moment
 	counts map[taskqueue.Counter]int64
+	least  int64    // the lease that a worker asks for, in µs; 0: none does
 	dead   []string // what it has made dead letters
 	room   bool     // a lease was given back: what waits for room may start
 	sooner bool     // something is due before all that others know of

@@ -156,7 +156,7 @@ func cutNonce(nonce string) (life string, number uint64, ok bool) {
 	return nonce[:i], number, err == nil
 }
 
-var againText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND state = 3 AND worker = $2 AND token >= $3 AND token < $4 ORDER BY token {lock}"
+var againText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND state = 3 AND lease_end >= 0 AND worker = $2 AND token >= $3 AND token < $4 ORDER BY token {lock}"
 
 // again answers a claim that is repeated: with what it got and still has.
 func (c *claiming) again() error {

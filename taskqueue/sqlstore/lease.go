@@ -26,6 +26,8 @@ func (g *sight) query(queue string) query {
 		[]any{queue}, &g.last, &g.least)
 }
 
+const gapText = "UPDATE tq_task SET spare_end = $2 + lease WHERE queue = $1 AND state = 3 AND lease_end >= 0 AND lease < $3 AND flags & 8 = 0"
+
 // step is what a call of a worker does after a gap, in which none has called: every lease
 // that is shorter than three times the gap may last once more, from now on. The worker could
 // not call, or we could not hear it, so its silence does not mean that it has crashed.
@@ -34,12 +36,12 @@ func (g *sight) step(s *step) []query {
 	if g.last == 0 || gap < minGap || g.least >= 3*gap {
 		return nil
 	}
-	return []query{statement("UPDATE tq_task SET spare_end = $2 + lease WHERE queue = $1 AND state = 3 AND lease < $3 AND flags & 8 = 0", s.queue, s.now.steady, 3*gap)}
+	return []query{statement(gapText, s.queue, s.now.steady, 3*gap)}
 }
 
 // bootText gives each lease of an earlier start of the machine its length once more: it has
 // ended, and nobody could call meanwhile.
-const bootText = "UPDATE tq_task SET lease_end = $2 + lease, spare_end = 0, flags = flags | 8 WHERE queue = $1 AND state = 3"
+const bootText = "UPDATE tq_task SET lease_end = $2 + lease, spare_end = 0, flags = flags | 8 WHERE queue = $1 AND state = 3 AND lease_end >= 0"
 
 var reapText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND state = 3 AND lease_end <= $2 ORDER BY lease_end LIMIT $3 {skip}"
 

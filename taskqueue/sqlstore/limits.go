@@ -33,7 +33,7 @@ func (c *claiming) allowed(most int) (n int, next time.Time, err error) {
 		row("SELECT allowance, allowed_at FROM tq_limit WHERE queue = $1 {lock}", []any{c.queue}, &allowance, &at))
 	if err == nil {
 		// A statement of its own: it sees what others did that had the row before.
-		err = c.t.run(row("SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 3", []any{c.queue}, &l.running))
+		err = c.t.run(row(runningText, []any{c.queue}, &l.running))
 	}
 	if err != nil {
 		return 0, next, err
@@ -68,11 +68,18 @@ func (l *limits) note(c *claiming, taken int) []query {
 // maxTrimmed is how many ended tasks a claim forgets beside twice as many as it claims.
 const maxTrimmed = 100
 
+// SQLite goes by a partial index only if its condition is in the statement, and if more of
+// the index is than of the key of the table.
+const (
+	deadText    = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state > 4 AND state = 6"
+	runningText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 3 AND lease_end >= 0"
+)
+
 // ended is a part of a queue that is to be forgotten, the first so many of it.
 const (
-	forgetWhere  = "queue = $1 AND forget > 0 AND forget <= $2 ORDER BY forget, id LIMIT $3"
-	expiredWhere = "queue = $1 AND state = 6 AND ended <= $2 ORDER BY ended, id LIMIT $3"
-	excessWhere  = "queue = $1 AND state = 6 AND ended >= $2 ORDER BY ended, id LIMIT $3" // $2 is 0
+	forgetWhere  = "queue = $1 AND forget > 0 AND forget <= $2 ORDER BY forget LIMIT $3"
+	expiredWhere = "queue = $1 AND state > 4 AND state = 6 AND ended <= $2 ORDER BY ended, id LIMIT $3"
+	excessWhere  = "queue = $1 AND state > 4 AND state = 6 AND ended >= $2 ORDER BY ended, id LIMIT $3" // $2 is 0
 )
 
 func keysOf(where string) string { return "(SELECT queue, id FROM tq_task WHERE " + where + " {skip})" }
@@ -97,7 +104,7 @@ func (c *claiming) trim() ([]query, error) {
 	}
 	if most := c.settings.MaxDead; most > 0 {
 		var dead int64
-		if err := c.t.run(row("SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 6", []any{c.queue}, &dead)); err != nil {
+		if err := c.t.run(row(deadText, []any{c.queue}, &dead)); err != nil {
 			return nil, err
 		}
 		if over := min(dead-int64(most), maxTrimmed); over > 0 {

@@ -264,16 +264,21 @@ func (s *Store) Stats(ctx context.Context, queue string) (stats taskqueue.Stats,
 	return stats, err
 }
 
+const (
+	allWaitingText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND class >= 0 AND state < 3"
+	endedText      = "SELECT state, count(*) FROM tq_task WHERE queue = $1 AND state > 4 GROUP BY state"
+)
+
 const waitingText = "SELECT count(*), coalesce(min(due), 0) FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due <= $3"
 
 func countAll(t tx, stats *taskqueue.Stats, now moment) error {
 	queue := stats.Queue
 	var ready, waiting, retries, runs int64
 	queries := []query{
-		row("SELECT count(*) FROM tq_task WHERE queue = $1 AND state < 3", []any{queue}, &waiting),
+		row(allWaitingText, []any{queue}, &waiting),
 		row("SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 2 AND due > $2", []any{queue, now.wall}, &retries),
-		row("SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 3", []any{queue}, &runs),
-		{text: "SELECT state, count(*) FROM tq_task WHERE queue = $1 AND state > 4 GROUP BY state", args: []any{queue}, each: func(scan func(...any) error) error {
+		row(runningText, []any{queue}, &runs),
+		{text: endedText, args: []any{queue}, each: func(scan func(...any) error) error {
 			var state, n int64
 			err := scan(&state, &n)
 			stats.States[readState(state)] = n

@@ -151,7 +151,7 @@ var (
 		"last_seen = {greatest}(tq_worker.last_seen, excluded.last_seen), least = CASE WHEN excluded.least > 0 AND " +
 		"(tq_worker.least = 0 OR excluded.least < tq_worker.least) THEN excluded.least ELSE tq_worker.least END" + addedUp
 	claimText = noteText + ", nonce = excluded.nonce, token = excluded.token"
-	addedUp = counterList(func(n string) string { return n + " = tq_worker." + n + " + excluded." + n })
+	addedUp   = counterList(func(n string) string { return n + " = tq_worker." + n + " + excluded." + n })
 )
 
 // note is the query that adds what a step has counted to a row of its process. seen: a worker

@@ -31,6 +31,7 @@ type claiming struct {
 	firstEnd  int64 // when the first lease ends; 0: there is none
 	// firstForget is when the first ended task is to be forgotten; 0: there is none.
 	firstForget int64
+	deltas      int64 // not 0: there are counts of transactions of users
 
 	front   [taskqueue.Priorities]int64
 	lowered uint64
@@ -90,6 +91,11 @@ func (c *claiming) run() error {
 		return err
 	}
 	most := min(max(c.r.Max, 0), taskqueue.MaxBatch)
+	if c.s.fronts.folds(c.queue) || c.deltas != 0 {
+		if err := c.t.run(c.fold("w:" + c.r.Worker)); err != nil {
+			return err
+		}
+	}
 	n, next, err := c.allowed(most)
 	if err != nil {
 		return err
@@ -106,6 +112,7 @@ var headsText = func() string {
 	all := []string{
 		"coalesce((SELECT lease_end FROM tq_task WHERE queue = $1 AND state = 3 ORDER BY lease_end LIMIT 1), 0)",
 		"coalesce((SELECT forget FROM tq_task WHERE queue = $1 AND forget > 0 ORDER BY forget LIMIT 1), 0)",
+		"coalesce((SELECT 1 FROM tq_worker WHERE queue = $1 AND worker >= 'd:' AND worker < 'd;' LIMIT 1), 0)",
 	}
 	for i := range taskqueue.Priorities {
 		all = append(all, fmt.Sprintf("coalesce((SELECT due FROM tq_task WHERE queue = $1 AND class = %d AND state < 3 AND due >= $%d ORDER BY due LIMIT 1), -1)", i, i+2))
@@ -117,7 +124,7 @@ var headsText = func() string {
 // first task is forgotten, and when the first of each class is due.
 func (c *claiming) lookHeads() query {
 	args := []any{c.queue}
-	into := []any{&c.firstEnd, &c.firstForget}
+	into := []any{&c.firstEnd, &c.firstForget, &c.deltas}
 	for i := range c.heads {
 		args, into = append(args, c.front[i]), append(into, &c.heads[i])
 	}
@@ -187,7 +194,7 @@ func (c *claiming) again() error {
 
 // noteClaim is what is remembered of a claim.
 func (c *claiming) noteClaim() query {
-	return statement(claimText, append([]any{c.queue, "w:" + c.r.Worker, []byte(c.r.Nonce), c.base, c.r.Lease.Microseconds(), c.now.steady}, c.counted()...)...)
+	return statement(claimText, append([]any{c.queue, "w:" + c.r.Worker, []byte(c.r.Nonce), c.base, c.r.Lease.Microseconds(), c.now.steady, c.now.steady}, c.counted()...)...)
 }
 
 var pickText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due >= $3 AND due <= $4 ORDER BY due, id LIMIT $5 {skip}"

@@ -147,8 +147,11 @@ type adding struct {
 	s     *Store
 	step  *step
 	tasks []*taskqueue.Task
-	heads [taskqueue.Priorities]int64 // when the first of each class is due, as it was before; -1: there is none
-	first [taskqueue.Priorities]int64 // the same of what is added
+	// foreign: in a transaction of a user. When that is done this process is not told otherwise
+	// than others are.
+	foreign bool
+	heads   [taskqueue.Priorities]int64 // when the first of each class is due, as it was before; -1: there is none
+	first   [taskqueue.Priorities]int64 // the same of what is added
 }
 
 func (s *Store) adding(st *step, tasks []*taskqueue.Task) *adding {
@@ -366,7 +369,7 @@ func (a *adding) added() {
 // tell is what tells others.
 func (a *adding) tell() []query {
 	if a.wakes() {
-		return a.s.tell(a.step)
+		return a.s.tellAs(a.step, a.foreign)
 	}
 	return nil
 }
@@ -375,9 +378,16 @@ func (a *adding) tell() []query {
 var errAgain = errors.New("taskqueue: something has changed meanwhile")
 
 // tell is what tells other processes that something of a queue is due, or may start.
-func (s *Store) tell(st *step) []query {
+func (s *Store) tell(st *step) []query { return s.tellAs(st, false) }
+
+// tellAs is tell; foreign: this process is to hear of it, too.
+func (s *Store) tellAs(st *step, foreign bool) []query {
 	if s.postgres {
-		return []query{{text: notifyText, args: []any{s.channel(), s.client + " " + st.queue, st.queue, st.now.steady}}}
+		from := s.client
+		if foreign {
+			from = "-"
+		}
+		return []query{{text: notifyText, args: []any{s.channel(), from + " " + st.queue, st.queue, st.now.steady}}}
 	}
 	return []query{statement("UPDATE tq_queue SET wakes = wakes + 1 WHERE queue = $1", st.queue)}
 }

@@ -19,6 +19,7 @@ type front struct {
 	due     [taskqueue.Priorities]int64 // of each class: when the last task was due that a claim has found
 	lowered uint64                      // how many times something was added before it
 	whole   time.Time                   // when a claim has looked from the beginning last
+	folded  time.Time                   // when a claim has looked for rows of processes that have ended
 }
 
 // wholeEvery is how long what others have added before the front may stay unseen.
@@ -77,4 +78,19 @@ func (f *fronts) lower(queue string, first [taskqueue.Priorities]int64) {
 			of.lowered++
 		}
 	}
+}
+
+// foldEvery is how often a process looks for what processes have left that have ended.
+const foldEvery = time.Minute
+
+// folds reports whether it is time to do that.
+func (f *fronts) folds(queue string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	of := f.ofLocked(queue)
+	due := time.Since(of.folded) >= foldEvery
+	if due {
+		of.folded = time.Now()
+	}
+	return due
 }

@@ -22,7 +22,7 @@ type sight struct {
 
 // query reads it.
 func (g *sight) query(queue string) query {
-	return row("SELECT coalesce(max(last_seen), 0), coalesce(min(CASE WHEN least > 0 THEN least END), 0) FROM tq_worker WHERE queue = $1",
+	return row("SELECT coalesce(max(last_seen), 0), coalesce(min(CASE WHEN least > 0 THEN least END), 0) FROM tq_worker WHERE queue = $1 AND worker > 'e'",
 		[]any{queue}, &g.last, &g.least)
 }
 

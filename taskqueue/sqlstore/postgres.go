@@ -33,6 +33,9 @@ var begins = map[mode]string{
 // rows locked: the server ends its transaction after two seconds.
 const clockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '2000', true)"
 
+// foreignClockText is that in a transaction of a user.
+const foreignClockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
 func (s *server) dialect() *dialect { return s.d }
 
 func (s *server) close() error {
@@ -120,6 +123,8 @@ type serverTx struct {
 	ctx   context.Context
 	begin string // to be sent before the first statement; empty: it was
 	ended bool   // the commit was sent
+	// foreign: it is a transaction of a user, whose settings stay as they are.
+	foreign bool
 	sender
 }
 
@@ -155,6 +160,14 @@ func (t *serverTx) send(all []query, last bool) error {
 // queue adds a statement to a message, and says what becomes of its results.
 func (t *serverTx) queue(batch *pgx.Batch, q *query) {
 	if q.clock != nil {
+		if t.foreign {
+			batch.Queue(foreignClockText).QueryRow(func(r pgx.Row) error {
+				err := r.Scan(&q.clock.wall)
+				q.clock.steady = q.clock.wall
+				return err
+			})
+			return
+		}
 		batch.Queue(clockText).QueryRow(func(r pgx.Row) error {
 			var timeout string
 			err := r.Scan(&q.clock.wall, &timeout)
@@ -186,7 +199,11 @@ func (t *serverTx) queue(batch *pgx.Batch, q *query) {
 }
 
 // tellAdded tells which rows of an insertion were added: no two have the same key.
-func tellAdded(rows pgx.Rows, q *query) error {
+func tellAdded(rows interface {
+	Next() bool
+	Scan(...any) error
+	Err() error
+}, q *query) error {
 	type key struct{ first, second any }
 	at := make(map[key]int, len(q.rows))
 	for i, r := range q.rows {

@@ -146,9 +146,9 @@ func counterList(each func(name string) string) (list string) {
 // Every process adds what it counts to rows of its own, so nobody waits for another. seen
 // makes the row one of a worker that has called; see step.
 var (
-	noteText = "INSERT INTO tq_worker (queue, worker, nonce, token, least, sleeps, last_seen" + counterList(func(n string) string { return n }) +
-		") VALUES ($1, $2, $3, $4, $5, 0, " + places(6, len(counters)+1) + ") ON CONFLICT (queue, worker) DO UPDATE SET " +
-		"last_seen = {greatest}(tq_worker.last_seen, excluded.last_seen), least = CASE WHEN excluded.least > 0 AND " +
+	noteText = "INSERT INTO tq_worker (queue, worker, nonce, token, least, sleeps, last_seen, noted" + counterList(func(n string) string { return n }) +
+		") VALUES ($1, $2, $3, $4, $5, 0, " + places(6, len(counters)+2) + ") ON CONFLICT (queue, worker) DO UPDATE SET " +
+		"last_seen = {greatest}(tq_worker.last_seen, excluded.last_seen), noted = excluded.noted, least = CASE WHEN excluded.least > 0 AND " +
 		"(tq_worker.least = 0 OR excluded.least < tq_worker.least) THEN excluded.least ELSE tq_worker.least END" + addedUp
 	claimText = noteText + ", nonce = excluded.nonce, token = excluded.token"
 	addedUp   = counterList(func(n string) string { return n + " = tq_worker." + n + " + excluded." + n })
@@ -163,7 +163,29 @@ func (s *step) note(slot string, seen bool) query {
 	} else if !slices.ContainsFunc(counters, func(c taskqueue.Counter) bool { return s.counts[c] != 0 }) {
 		return query{}
 	}
-	return statement(noteText, append([]any{s.queue, slot, []byte{}, int64(0), s.least, at}, s.counted()...)...)
+	return statement(noteText, append([]any{s.queue, slot, []byte{}, int64(0), s.least, at, s.now.steady}, s.counted()...)...)
+}
+
+// foldText takes rows away that only have counts: those of transactions of users, and of
+// processes and workers that have not called for an hour.
+var foldText = "DELETE FROM tq_worker WHERE (queue, worker) IN (SELECT queue, worker FROM tq_worker WHERE queue = $1 AND " +
+	"(worker >= 'd:' AND worker < 'd;' OR noted < $2) AND worker <> $3 LIMIT 1000 {skip}) RETURNING sleeps" + counterList(func(n string) string { return n })
+
+// fold adds the counts of such rows to those of this step.
+func (s *step) fold(besides string) query {
+	const hour = 3_600_000_000
+	return query{text: foldText, args: []any{s.queue, s.now.steady - hour, besides}, each: func(scan func(...any) error) error {
+		counts := make([]int64, len(counters))
+		into := []any{new(int64)}
+		for i := range counts {
+			into = append(into, &counts[i])
+		}
+		err := scan(into...)
+		for i, c := range counters {
+			s.count(c, counts[i])
+		}
+		return err
+	}}
 }
 
 func (s *step) counted() []any {

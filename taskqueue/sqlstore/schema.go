@@ -25,7 +25,7 @@ var migrations = [][]string{{
 	`CREATE TABLE tq_queue (queue {text} NOT NULL PRIMARY KEY, settings {text} NOT NULL, last_token {int} NOT NULL, boot {text} NOT NULL, wakes {int} NOT NULL) {table}`,
 	`CREATE TABLE tq_limit (queue {text} NOT NULL PRIMARY KEY, allowance DOUBLE PRECISION NOT NULL, allowed_at {int} NOT NULL) {table}`,
 	`CREATE TABLE tq_worker (queue {text} NOT NULL, worker {text} NOT NULL, nonce {bytes} NOT NULL, token {int} NOT NULL,
-	last_seen {int} NOT NULL, least {int} NOT NULL, sleeps {int} NOT NULL,
+	last_seen {int} NOT NULL, noted {int} NOT NULL, least {int} NOT NULL, sleeps {int} NOT NULL,
 	added {int} NOT NULL, duplicate {int} NOT NULL, claimed {int} NOT NULL, done {int} NOT NULL, failed {int} NOT NULL, crashed {int} NOT NULL,
 	released {int} NOT NULL, unhandled {int} NOT NULL, dead {int} NOT NULL, cancelled {int} NOT NULL, expired {int} NOT NULL, trimmed {int} NOT NULL,
 	PRIMARY KEY (queue, worker)) {table}`,

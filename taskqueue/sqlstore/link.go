@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -49,6 +50,9 @@ func openFile(path string) (*links, error) {
 		abs, err := filepath.Abs(path)
 		if err != nil {
 			return nil, err
+		}
+		if _, err := os.Stat(filepath.Dir(abs)); err != nil {
+			return nil, err // SQLite does not say what is wrong
 		}
 		dsn = fileURL(abs)
 	}

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func newTask(id string) taskqueue.NewTask {
 }
 
 func claimed(t testing.TB, s *Store, n int) taskqueue.Claimed {
-	got, err := s.Claim(context.Background(), taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: time.Now().String(), Max: n, Lease: time.Minute})
+	got, err := s.Claim(context.Background(), taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(benchIDs.Add(1)), Max: n, Lease: time.Minute})
 	require.NoError(t, err)
 	return got
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package sqlstore
 
 import (
@@ -5,6 +7,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,16 +17,20 @@ import (
 )
 
 // A pool of the user, of one connection, whose transactions begin as readers.
-func TestSQLiteOfAUser(t *testing.T) {
-	taskqueuetest.Run(t, func(t *testing.T) taskqueue.Store {
+func TestRandomProgramsOnSQLiteOfAUser(t *testing.T) {
+	first := uint64(time.Now().UnixNano())
+	for seed := first; seed < first+programs(3); seed++ {
 		db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "user.db")+"?_pragma=synchronous(OFF)")
 		require.NoError(t, err)
 		db.SetMaxOpenConns(1)
-		t.Cleanup(func() { assert.NoError(t, db.Close()) })
 		s, err := New(context.Background(), db)
 		require.NoError(t, err)
-		return s
-	})
+		if err := taskqueuetest.Program(s, taskqueuetest.RandomText(seed, 400), 30*time.Millisecond, false); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		require.NoError(t, s.Close())
+		assert.NoError(t, db.Close())
+	}
 }
 
 func TestAPrefixIsTheNameOfATable(t *testing.T) {

@@ -43,13 +43,16 @@ func (g *sight) step(s *step) []query {
 // ended, and nobody could call meanwhile.
 const bootText = "UPDATE tq_task SET lease_end = $2 + lease, spare_end = 0, flags = flags | 8 WHERE queue = $1 AND state = 3 AND lease_end >= 0"
 
+// bootWorkersText has no worker have called in the future: the clock has begun anew.
+const bootWorkersText = "UPDATE tq_worker SET last_seen = min(last_seen, $2), noted = min(noted, $2) WHERE queue = $1"
+
 var reapText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND state = 3 AND lease_end <= $2 ORDER BY lease_end LIMIT $3 {skip}"
 
 // reap ends leases that have run out, some at a time: the next claim goes on.
 func (c *claiming) reap() error {
 	var queries []query
 	if c.now.boot != c.boot && c.boot != "" {
-		queries = append(queries, statement(bootText, c.queue, c.now.steady), statement("UPDATE tq_worker SET last_seen = $2 WHERE queue = $1 AND last_seen > $2", c.queue, c.now.steady))
+		queries = append(queries, statement(bootText, c.queue, c.now.steady), statement(bootWorkersText, c.queue, c.now.steady))
 		c.firstEnd = 1
 	} else {
 		queries = c.seen.step(c.step)

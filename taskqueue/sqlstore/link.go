@@ -41,6 +41,7 @@ type links struct {
 	writer *link
 	mu     sync.Mutex
 	idle   []*link // for readers
+	closed bool
 }
 
 // openFile opens the file of a path.
@@ -73,7 +74,7 @@ func (l *links) close() error {
 	for _, one := range all {
 		err = errors.Join(err, one.close())
 	}
-	l.idle, l.writer = nil, nil
+	l.idle, l.writer, l.closed = nil, nil, true
 	return err
 }
 
@@ -108,12 +109,12 @@ func (l *links) take(m mode) (one *link, err error) {
 const maxIdle = 4
 
 func (l *links) give(one *link) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if one == l.writer {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.idle) < maxIdle {
+	if len(l.idle) < maxIdle && !l.closed {
 		l.idle = append(l.idle, one)
 		return
 	}
@@ -141,7 +142,9 @@ func (l *links) once(m mode, f *file, do func(tx) error) error {
 		return err
 	}
 	err = one.exec("COMMIT")
-	done = err == nil
+	if done = err == nil; !done && !isBusy(err) {
+		return unknownError{err} // a part of it that is on the disk may be the whole
+	}
 	return err
 }
 

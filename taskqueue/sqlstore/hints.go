@@ -14,6 +14,8 @@ import (
 // other processes from the first wait on.
 type hints struct {
 	start func() (stop func()) // begins to listen; nil: there is nobody else
+	// ready is closed when others are listened to, or when that was tried for the first time.
+	ready chan struct{}
 
 	mu     sync.Mutex
 	of     map[string]*hint // by queue
@@ -25,7 +27,10 @@ type hints struct {
 type hint struct {
 	n      uint64        // counts them, from a number that no other process begins with
 	next   chan struct{} // closed, and replaced, by the next
-	sleeps int64         // until when this process has said that it sleeps, in µs of the steady clock
+	sleeps int64         // until when this process has said that it sleeps, in µs of the wall clock
+	// watched: wakes is how often others were told of the queue when that was looked at last.
+	watched bool
+	wakes   int64
 }
 
 func (h *hints) hintLocked(queue string) *hint {
@@ -73,14 +78,30 @@ func (h *hint) ring() {
 	h.n++
 }
 
-// waited returns the queues that anybody has asked for.
-func (h *hints) waited() (queues []string) {
+// watched returns the queues that anybody has waited for.
+func (h *hints) watched() (queues []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for queue := range h.of {
-		queues = append(queues, queue)
+	for queue, of := range h.of {
+		if of.watched {
+			queues = append(queues, queue)
+		}
 	}
 	return queues
+}
+
+// saw notes how often others were told of a queue, and wakes those who wait if that has
+// changed. It reports whether the queue was watched before.
+func (h *hints) saw(queue string, wakes int64) (before bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	of := h.hintLocked(queue)
+	before = of.watched
+	if before && of.wakes != wakes && !h.closed {
+		of.ring()
+	}
+	of.watched, of.wakes = true, wakes
+	return before
 }
 
 // after returns what is closed at the next hint, and whether there were more than seen.
@@ -88,6 +109,7 @@ func (h *hints) after(queue string, seen uint64) (next <-chan struct{}, missed, 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stop == nil && h.start != nil && !h.closed {
+		h.ready = make(chan struct{})
 		h.stop = h.start()
 	}
 	of := h.hintLocked(queue)
@@ -122,9 +144,13 @@ func (s *Store) Wait(ctx context.Context, queue string, seen uint64, until time.
 	case missed:
 		return nil
 	}
-	if s.postgres {
-		if told, err := s.sleeps(ctx, queue); told || err != nil {
-			return err // what was added before others knew that it sleeps is to be claimed first
+	if s.hints.start != nil {
+		begin := s.watches
+		if s.postgres {
+			begin = s.sleeps
+		}
+		if began, err := begin(ctx, queue); began || err != nil {
+			return err // what was added before that is to be claimed first
 		}
 	}
 	timer := time.NewTimer(clock.Until(until))

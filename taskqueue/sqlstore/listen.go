@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +18,9 @@ const notifyText = "SELECT pg_notify($1, $2) WHERE EXISTS (SELECT 1 FROM tq_work
 // so again in time.
 const sleepsFor = 30 * time.Second
 
+// connectTime is how long a first Wait takes at most until others are listened to.
+const connectTime = 2 * time.Second
+
 // sleeps has others know that this process waits for a hint about a queue. It reports whether
 // it had to write that down.
 func (s *Store) sleeps(ctx context.Context, queue string) (told bool, err error) {
@@ -26,6 +30,14 @@ func (s *Store) sleeps(ctx context.Context, queue string) (told bool, err error)
 	s.hints.mu.Unlock()
 	if known {
 		return false, nil
+	}
+	ready := time.NewTimer(connectTime)
+	defer ready.Stop()
+	select { // what is told from now on is heard
+	case <-s.hints.ready:
+	case <-ready.C:
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
 	}
 	err = s.db.transact(ctx, writes, func(t tx) error {
 		st := newStep(t, queue)
@@ -57,9 +69,11 @@ func listen(s *Store, db *server) (stop func()) {
 	go func() {
 		defer close(done)
 		pause := 50 * time.Millisecond
+		tried := sync.OnceFunc(func() { close(s.hints.ready) })
 		for ctx.Err() == nil {
 			began := time.Now()
-			receive(ctx, s, db)
+			receive(ctx, s, db, tried)
+			tried()
 			if pause = min(2*pause, 5*time.Second); time.Since(began) > time.Minute {
 				pause = 50 * time.Millisecond
 			}
@@ -73,7 +87,7 @@ func listen(s *Store, db *server) (stop func()) {
 }
 
 // receive receives hints until the connection fails.
-func receive(ctx context.Context, s *Store, db *server) {
+func receive(ctx context.Context, s *Store, db *server, listens func()) {
 	c, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig)
 	if err != nil {
 		return
@@ -87,6 +101,7 @@ func receive(ctx context.Context, s *Store, db *server) {
 		return
 	}
 	s.hints.wakeAll() // nobody has told what was before
+	listens()
 	for {
 		waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
 		n, err := c.WaitForNotification(waiting)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ type cluster struct {
 var shared struct {
 	sync.Once
 	*cluster
-	databases int
+	databases atomic.Int64
 }
 
 func TestMain(m *testing.M) {
@@ -114,8 +115,7 @@ func (c *cluster) url(database string) string {
 // emptyDatabase makes an empty database on the server that all tests share.
 func emptyDatabase(t testing.TB) string {
 	shared.Do(func() { shared.cluster = startCluster(t) })
-	shared.databases++
-	name := fmt.Sprint("test", shared.databases)
+	name := fmt.Sprint("test", shared.databases.Add(1))
 	conn, err := pgx.Connect(context.Background(), shared.url("postgres"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close(context.Background())) }()
@@ -135,10 +135,9 @@ func poolOf(t testing.TB, url string) *pgxpool.Pool {
 // another prefix.
 func openServers(t testing.TB) func(t *testing.T) taskqueue.Store {
 	pool := poolOf(t, emptyDatabase(t))
-	n := 0
+	var n atomic.Int64 // tests may be parallel
 	return func(t *testing.T) taskqueue.Store {
-		n++
-		s, err := New(context.Background(), pool, Prefix(fmt.Sprintf("t%d_", n)))
+		s, err := New(context.Background(), pool, Prefix(fmt.Sprintf("t%d_", n.Add(1))))
 		require.NoError(t, err)
 		return s
 	}

@@ -19,7 +19,7 @@ func watch(s *Store, f *file, path string) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w := &watcher{s: s, f: f, seen: map[string]int64{}}
+		w := &watcher{s: s, f: f}
 		for ctx.Err() == nil {
 			w.run(ctx, path) // ends by itself only if the file cannot be read
 			sleep(ctx, time.Second)
@@ -34,8 +34,6 @@ func watch(s *Store, f *file, path string) (stop func()) {
 type watcher struct {
 	s *Store
 	f *file
-	// seen has the wakes of each queue when it was looked at last.
-	seen map[string]int64
 }
 
 func (w *watcher) run(ctx context.Context, path string) {
@@ -68,16 +66,34 @@ func (w *watcher) run(ctx context.Context, path string) {
 
 // look hints the queues whose wakes have changed.
 func (w *watcher) look(ctx context.Context) {
-	for _, queue := range w.s.hints.waited() {
-		var wakes int64
-		err := w.f.transact(ctx, reads, func(t tx) error {
-			return t.run(row("SELECT wakes FROM tq_queue WHERE queue = $1", []any{queue}, &wakes))
-		})
-		if was, known := w.seen[queue]; err == nil && (!known || was != wakes) {
-			w.seen[queue] = wakes
-			w.s.hints.wake(queue)
+	for _, queue := range w.s.hints.watched() {
+		if wakes, err := w.f.wakes(ctx, queue); err == nil {
+			w.s.hints.saw(queue, wakes)
 		}
 	}
+}
+
+// wakes returns how often others were told of a queue.
+func (f *file) wakes(ctx context.Context, queue string) (n int64, err error) {
+	err = f.transact(ctx, reads, func(t tx) error {
+		return t.run(row("SELECT wakes FROM tq_queue WHERE queue = $1", []any{queue}, &n))
+	})
+	return n, err
+}
+
+// watches has the watcher look at a queue from now on. It reports whether it did not before.
+func (s *Store) watches(ctx context.Context, queue string) (began bool, err error) {
+	s.hints.mu.Lock()
+	known := s.hints.hintLocked(queue).watched
+	s.hints.mu.Unlock()
+	if known {
+		return false, nil
+	}
+	wakes, err := s.db.(*file).wakes(ctx, queue)
+	if err == nil {
+		began = !s.hints.saw(queue, wakes)
+	}
+	return began, err
 }
 
 func sleep(ctx context.Context, d time.Duration) {

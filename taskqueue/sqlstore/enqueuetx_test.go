@@ -173,7 +173,7 @@ func TestWorkersHearOfATaskWhenItIsCommitted(t *testing.T) {
 	}
 }
 
-// What a process has counted that has ended is kept, and its rows are not.
+// The counts of a process that has ended are kept, and its rows are not.
 func TestCountsOfProcessesThatHaveEndedAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tasks.db")
 	rows := func(s *Store) (n int64) {

@@ -19,8 +19,8 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/taskqueuetest"
 )
 
-// What was acknowledged is there after kill -9 of the server, and the store goes on with the
-// server that is started again. Of what was not acknowledged an error says so.
+// Tasks that were acknowledged are there after kill -9 of the server, and the store goes on with the
+// server that is started again. Each other Enqueue has an error.
 func TestAPostgresThatIsKilledAndStartedAgain(t *testing.T) {
 	c := startCluster(t, "-c", "fsync=on")
 	defer func() { _ = os.RemoveAll(c.dir) }()

@@ -2,7 +2,7 @@
 // many. A task is kept by a store until its handler has ended well and the store knows.
 // A worker has it under a lease; when the worker dies another one runs it again.
 //
-//	store, err := filestore.Open("tasks.db") // or redisstore.New, or memstore.New
+//	store, err := sqlstore.OpenFile(ctx, "tasks.db") // or sqlstore.New, redisstore.New, memstore.New
 //	q, err := taskqueue.New(store)
 //
 //	id, err := q.Enqueue(ctx, taskqueue.Task{Type: "mail", Payload: payload, Delay: time.Hour})
@@ -13,8 +13,9 @@
 //
 // # Choosing
 //
-// The store: package memstore keeps tasks in memory, for tests; filestore in a file
-// that any number of processes of one machine share; redisstore on a Redis server. Each
+// The store: package memstore keeps tasks in memory, for tests; sqlstore in a SQLite
+// file that any number of processes of one machine share, or in PostgreSQL, where a task can
+// be added in a transaction of your own; redisstore on a Redis server, which is the fastest. Each
 // is a package of its own, so a program compiles the one it uses, and [Open] opens by
 // URL those that it imports. Package taskqueuetest tests whether a store keeps the
 // rules; it can be run on others, too. For jobs that may be lost with the process, and

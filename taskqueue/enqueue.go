@@ -50,6 +50,27 @@ func (e *DuplicateError) Error() string {
 // an [*InvalidError]. If a queue fails the error says so, and the results of its
 // tasks, and of those behind it, have an ID and no Verdict.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Result, error) {
+	return q.enqueue(tasks, func(name string, batch []NewTask) ([]Result, error) { return q.store.Enqueue(ctx, name, batch) })
+}
+
+// EnqueueTx adds tasks in a transaction of the caller's own: they exist if and only if that is
+// committed, with all else that was written in it. tx is a *sql.Tx or a pgx.Tx of the database
+// that the store is in; see package sqlstore. EnqueueTx does not end it. Workers hear of the
+// tasks when it is committed.
+//
+// The results are as of EnqueueAll. After an error, other than an [*InvalidError], roll tx back.
+// One of another database is refused with [ErrOtherDatabase]. A store that is in no such
+// database is an [*InvalidError]. On SQLite tx keeps all others from writing: keep it short.
+func (q *Queue) EnqueueTx(ctx context.Context, tx any, tasks ...Task) ([]Result, error) {
+	store, ok := q.store.(TxStore)
+	if !ok {
+		return nil, invalid("store", "it has no transactions that tasks can be added in: use package sqlstore")
+	}
+	return q.enqueue(tasks, func(name string, batch []NewTask) ([]Result, error) { return store.EnqueueTx(ctx, tx, name, batch) })
+}
+
+// enqueue adds tasks, queue after queue.
+func (q *Queue) enqueue(tasks []Task, add func(queue string, batch []NewTask) ([]Result, error)) ([]Result, error) {
 	byQueue := map[string][]int{}
 	var names []string
 	ready := make([]NewTask, len(tasks))
@@ -78,7 +99,7 @@ func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Result, error) 
 		for i, at := range of {
 			batch[i] = ready[at]
 		}
-		added, err := q.store.Enqueue(ctx, name, batch)
+		added, err := add(name, batch)
 		if err != nil {
 			return results, fmt.Errorf("taskqueue: queue %s: %w", name, err)
 		}

@@ -20,6 +20,9 @@ var (
 	// was lost or not waited for: the tasks were added, or not. Repeat the call with the
 	// same IDs to know.
 	ErrUnknown = errors.New("taskqueue: it is not known whether the tasks were added")
+	// ErrOtherDatabase says that the transaction which EnqueueTx was given is not one of the
+	// database of the store: the tasks would be where no worker looks.
+	ErrOtherDatabase = errors.New("taskqueue: the transaction is of another database than the store")
 	// ErrSelfWait says that a handler waits for the end of its own task, which ends after
 	// the handler.
 	ErrSelfWait = errors.New("taskqueue: a handler cannot wait for its own task to end")

@@ -11,7 +11,7 @@ import (
 
 // A mail is sent at its time. It fails once, and is sent then.
 func Example() {
-	q, _ := taskqueue.New(memstore.New()) // filestore.Open and redisstore.New keep what they are given
+	q, _ := taskqueue.New(memstore.New()) // sqlstore and redisstore keep what they are given
 	ctx, stop := context.WithCancel(context.Background())
 
 	id, err := q.Enqueue(ctx, taskqueue.Task{Type: "mail", Payload: []byte("ada"), Delay: 20 * time.Millisecond})
@@ -44,7 +44,7 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// default <nil>
-	// taskqueue: store: it is nil: pass memstore.New(), or what filestore.Open or redisstore.New return
+	// taskqueue: store: it is nil: pass memstore.New(), or what sqlstore.OpenFile, sqlstore.New or redisstore.New return
 }
 
 // The packages of stores that are imported say which URLs there are.
@@ -57,7 +57,7 @@ func ExampleOpen() {
 	defer func() { _ = store.Close() }()
 	_, err = taskqueue.Open(context.Background(), "tasks.db")
 	fmt.Println(err)
-	// Output: taskqueue: store: "tasks.db" has no scheme: write it as file:tasks.db
+	// Output: taskqueue: store: "tasks.db" has no scheme: write it as sqlite:tasks.db
 }
 
 // A store of another package makes itself known in its init.

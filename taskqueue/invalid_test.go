@@ -107,7 +107,7 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 			return err
 		}, []string{"cursor", "returned"}},
 		"a queue of no name":     {func() error { _, err := q.In("").Stats(t.Context()); return err }, []string{"queue", "empty"}},
-		"a URL without a scheme": {func() error { _, err := taskqueue.Open(t.Context(), "tasks.db"); return err }, []string{"store", "file:tasks.db"}},
+		"a URL without a scheme": {func() error { _, err := taskqueue.Open(t.Context(), "tasks.db"); return err }, []string{"store", "sqlite:tasks.db"}},
 		"a scheme of nobody":     {func() error { _, err := taskqueue.Open(t.Context(), "ftp:x"); return err }, []string{"store", "mem", "import"}},
 		"a word for a state":     {func() error { _, err := taskqueue.ParseState("gone"); return err }, []string{"gone", "scheduled"}},
 	} {

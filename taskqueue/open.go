@@ -32,7 +32,7 @@ func Register(scheme string, open func(ctx context.Context, url string) (Store, 
 	openers.by[scheme] = open
 }
 
-// Open opens a store by its URL: "file:tasks.db", "redis://localhost:6379/0",
+// Open opens a store by its URL: "sqlite:tasks.db", "postgres://user@localhost/db", "redis://localhost:6379/0",
 // "mem:". It knows the stores whose packages the program imports. A URL that none of
 // them knows is an [*InvalidError]; another error is that of the store. ctx is
 // for the opening alone. The caller closes the store.
@@ -44,9 +44,9 @@ func Open(ctx context.Context, url string) (Store, error) {
 	openers.Unlock()
 	switch {
 	case !found:
-		return nil, invalid("store", "%q has no scheme: write it as file:%s", url, url)
+		return nil, invalid("store", "%q has no scheme: write it as sqlite:%s", url, url)
 	case open == nil && len(known) == 0:
-		return nil, invalid("store", "no store is known: import one, such as github.com/ambit-go/ambit/taskqueue/filestore")
+		return nil, invalid("store", "no store is known: import one, such as github.com/ambit-go/ambit/taskqueue/sqlstore")
 	case open == nil:
 		return nil, invalid("store", "%q is of none of the stores that this program has, which are %s: import the package of the one that is meant", scheme, strings.Join(known, ", "))
 	}

@@ -41,7 +41,7 @@ func PayloadLimit(n int) Option {
 // others. It does not ask the store. A nil store is an [*InvalidError].
 func New(store Store, opts ...Option) (*Queue, error) {
 	if store == nil {
-		return nil, invalid("store", "it is nil: pass memstore.New(), or what filestore.Open or redisstore.New return")
+		return nil, invalid("store", "it is nil: pass memstore.New(), or what sqlstore.OpenFile, sqlstore.New or redisstore.New return")
 	}
 	q := &Queue{store: store, name: DefaultQueue, opts: options{maxPayload: MaxPayload}, shared: new(shared)}
 	q.opts.apply(opts)

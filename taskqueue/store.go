@@ -65,6 +65,16 @@ type Store interface {
 	Close() error
 }
 
+// A TxStore is a store in a database that people have their own tables in. Those of package
+// sqlstore are.
+type TxStore interface {
+	Store
+	// EnqueueTx is Enqueue in a transaction of the caller's, which it does not end: the tasks
+	// exist if and only if that is committed. The error is an [*InvalidError] if tx is of no type
+	// that the store knows, and matches [ErrOtherDatabase] if it is one of another database.
+	EnqueueTx(ctx context.Context, tx any, queue string, tasks []NewTask) ([]Result, error)
+}
+
 // A NewTask is a task with all defaults set and its ID made.
 type NewTask struct{ Task }
 

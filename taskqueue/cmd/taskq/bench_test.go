@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/filestore"
+	"github.com/ambit-go/ambit/taskqueue/sqlstore"
 )
 
 func TestBenchMeasuresAStoreAndLeavesNothingThere(t *testing.T) {
@@ -64,17 +64,17 @@ func TestBenchHasBounds(t *testing.T) {
 }
 
 func TestBenchThatIsInterruptedLeavesNothingThere(t *testing.T) {
-	path := strings.TrimPrefix(newStore(t), "file:")
+	path := strings.TrimPrefix(newStore(t), "sqlite:")
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self, "bench", "-n", "1000000", "-callers", "2")
-	cmd.Env = append(os.Environ(), "TASKQ_TEST=1", "TASKQ_STORE=file:"+path)
+	cmd.Env = append(os.Environ(), "TASKQ_TEST=1", "TASKQ_STORE=sqlite:"+path)
 	progress, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	_, err = progress.Read(make([]byte, 1)) // it has begun
 	require.NoError(t, err)
-	other, err := filestore.Open(path) // through its socket
+	other, err := sqlstore.OpenFile(t.Context(), path)
 	require.NoError(t, err)
 	q, err := taskqueue.New(other)
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestBenchThatIsInterruptedLeavesNothingThere(t *testing.T) {
 	require.Error(t, cmd.Wait())
 	assert.Equal(t, 130, cmd.ProcessState.ExitCode())
 
-	store, err := filestore.Open(path)
+	store, err := sqlstore.OpenFile(t.Context(), path)
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, store.Close()) }()
 	stats, err := store.Stats(t.Context(), benchQueue)

@@ -54,7 +54,7 @@ func demoCommand(f *flag.FlagSet) func(context.Context, *env) error {
 		given := false
 		f.Visit(func(fl *flag.Flag) { given = given || fl.Name == "store" })
 		if !given {
-			e.url = "file:" + filepath.Join(dir, "tasks.db")
+			e.url = "sqlite:" + filepath.Join(dir, "tasks.db")
 		}
 		return e.demo(ctx, filepath.Join(dir, "ledger"))
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -96,7 +95,7 @@ func (r *demoReport) task(i *taskqueue.Info) {
 // last run began.
 func (r *demoReport) time(i *taskqueue.Info, run *entry) {
 	started := run.Started
-	if !strings.HasPrefix(r.d.url, "file:") {
+	if _, isFile := filePath(r.d.url); !isFile {
 		if run.Token != i.Token {
 			return
 		}

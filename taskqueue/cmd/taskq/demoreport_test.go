@@ -35,7 +35,7 @@ func TestTheAuditorFindsWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			d := &demo{env: &env{url: "file:x", stdout: &out}, fails: map[string]int{"a": 1}}
+			d := &demo{env: &env{url: "sqlite:x", stdout: &out}, fails: map[string]int{"a": 1}}
 			i := taskqueue.Info{Task: taskqueue.Task{ID: "a"}, State: taskqueue.StateDone, Failures: 1, Token: 2}
 			runs := []entry{{Token: 1, Due: due, Started: due, Failed: true}, {Token: 2, Due: due, Started: due}}
 			r := &demoReport{d: d}
@@ -55,7 +55,7 @@ func TestTheAuditorFindsWhatIsWrong(t *testing.T) {
 
 // Twice is no fault if a lease was lost in between: at least once.
 func TestADoneTaskThatRanTwiceAfterALostLeaseIsNoFault(t *testing.T) {
-	d := &demo{env: &env{url: "file:x"}, fails: map[string]int{}, killed: map[string]bool{"a": true}}
+	d := &demo{env: &env{url: "sqlite:x"}, fails: map[string]int{}, killed: map[string]bool{"a": true}}
 	r := &demoReport{d: d, runs: map[string][]entry{"a": {{Token: 1}, {Token: 2}}}}
 	r.task(&taskqueue.Info{Task: taskqueue.Task{ID: "a"}, State: taskqueue.StateDone, Crashes: 1})
 	assert.Empty(t, r.faults)

@@ -155,7 +155,7 @@ type flags struct {
 func newFlags(name string, e *env) flags {
 	f := flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError)}
 	f.SetOutput(io.Discard)
-	f.StringVar(&e.url, "store", "", "the `URL` of the store, file:path or redis://user:password@host:port/db; without it $TASKQ_STORE, which ps does not show, or "+defaultStore)
+	f.StringVar(&e.url, "store", "", "the `URL` of the store, sqlite:path, postgres://user:password@host/db or redis://user:password@host:port/db; without it $TASKQ_STORE, which ps does not show, or "+defaultStore)
 	f.queue = f.String("queue", taskqueue.DefaultQueue, "the `name` of the queue")
 	f.BoolVar(&e.json, "json", false, "write JSON")
 	return f

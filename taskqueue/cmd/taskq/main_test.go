@@ -41,7 +41,7 @@ func taskq(t *testing.T, store string, args ...string) (status int, stdout, stde
 }
 
 func TestATaskFromTheCommandLineToItsEnd(t *testing.T) {
-	store := "file:" + filepath.Join(t.TempDir(), "tasks")
+	store := "sqlite:" + filepath.Join(t.TempDir(), "tasks")
 	ok := func(args ...string) string {
 		t.Helper()
 		status, out, errs := taskq(t, store, args...)
@@ -71,7 +71,7 @@ func TestATaskFromTheCommandLineToItsEnd(t *testing.T) {
 }
 
 func TestExitStatus(t *testing.T) {
-	store := "file:" + filepath.Join(t.TempDir(), "tasks")
+	store := "sqlite:" + filepath.Join(t.TempDir(), "tasks")
 	status, _, errs := taskq(t, store, "enqueue", "x")
 	require.Zero(t, status, errs)
 	for _, c := range []struct {
@@ -91,13 +91,13 @@ func TestExitStatus(t *testing.T) {
 		{2, "enqueue -delay -5s x", "negative"},
 		{2, "list -state gone", "scheduled"},
 		{2, "work", "-exec"},
-		{2, "stats -store nowhere", "file:nowhere"},
+		{2, "stats -store nowhere", "sqlite:nowhere"},
 		{2, "stats -store ftp:x", "file"},
 		{3, "show nobody", "no such task"},
 		{3, "cancel nobody", "no such task"},
-		{1, "stats -store file:/nowhere/at/all", "no file"},
-		{1, "enqueue -store file:/nowhere/at/all x", "no such file"},
-		{2, "stats -store file:", "file:tasks.db"},
+		{1, "stats -store sqlite:/nowhere/at/all", "no file"},
+		{1, "enqueue -store sqlite:/nowhere/at/all x", "no such file"},
+		{2, "stats -store sqlite:", "sqlite:tasks.db"},
 		{2, "stats extra -store", "needs an argument"},
 		{2, "list extra", "-queue"},
 		{2, "show", "id of a task"},

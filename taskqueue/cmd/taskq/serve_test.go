@@ -89,7 +89,7 @@ func (s *served) stop(sig os.Signal) int {
 }
 
 func TestServeShowsTheStoreAndStopsCleanly(t *testing.T) {
-	store := "file:" + filepath.Join(t.TempDir(), "tasks")
+	store := "sqlite:" + filepath.Join(t.TempDir(), "tasks")
 	status, id, errs := taskq(t, store, "enqueue", "<b>hello</b>")
 	require.Zero(t, status, errs)
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -110,7 +110,7 @@ func TestServeShowsTheStoreAndStopsCleanly(t *testing.T) {
 }
 
 func TestServeIsForThisMachineUnlessToldOtherwise(t *testing.T) {
-	store := "file:" + filepath.Join(t.TempDir(), "tasks")
+	store := "sqlite:" + filepath.Join(t.TempDir(), "tasks")
 	status, _, errs := taskq(t, store, "enqueue", "x")
 	require.Zero(t, status, errs)
 	s := serve(t, store, "-listen", "127.0.0.1:0", "-host", "tasks.example, other.example")
@@ -142,7 +142,7 @@ func TestServeIsForThisMachineUnlessToldOtherwise(t *testing.T) {
 }
 
 func TestServeSaysWhatIsWrongWithAnAddress(t *testing.T) {
-	store := "file:" + filepath.Join(t.TempDir(), "tasks")
+	store := "sqlite:" + filepath.Join(t.TempDir(), "tasks")
 	status, _, errs := taskq(t, store, "enqueue", "x")
 	require.Zero(t, status, errs)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,10 +13,11 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 	_ "github.com/ambit-go/ambit/taskqueue/filestore"
 	_ "github.com/ambit-go/ambit/taskqueue/redisstore"
+	_ "github.com/ambit-go/ambit/taskqueue/sqlstore"
 )
 
 // defaultStore is used where neither -store nor $TASKQ_STORE names another.
-const defaultStore = "file:taskq.db"
+const defaultStore = "sqlite:taskq.db"
 
 // makes are the commands that make a file that is not there. To the others it is a
 // mistake: what was meant is in another one.
@@ -24,12 +25,12 @@ var makes = map[string]bool{"enqueue": true, "work": true, "bench": true}
 
 // open opens the store for a command.
 func (e *env) open(ctx context.Context, name string) error {
-	path, isFile := strings.CutPrefix(e.url, "file:")
+	path, isFile := filePath(e.url)
 	switch {
 	case e.url == "":
-		return usagef("-store is empty: write it as file:tasks.db or redis://localhost:6379/0")
+		return usagef("-store is empty: write it as sqlite:tasks.db, postgres://user@localhost/db or redis://localhost:6379/0")
 	case isFile && strings.TrimPrefix(path, "//") == "":
-		return usagef("-store %s names no file: write it as file:tasks.db", e.url)
+		return usagef("-store %s names no file: write it as sqlite:tasks.db", e.url)
 	case isFile && !makes[name]:
 		if _, err := os.Stat(strings.TrimPrefix(path, "//")); errors.Is(err, fs.ErrNotExist) {
 			return &statusError{&fileError{path}, 1}
@@ -42,6 +43,16 @@ func (e *env) open(ctx context.Context, name string) error {
 	}
 	e.store = store
 	return nil
+}
+
+// filePath returns the path of a store that is a file.
+func filePath(url string) (path string, isFile bool) {
+	for _, scheme := range []string{"sqlite:", "file:"} {
+		if path, ok := strings.CutPrefix(url, scheme); ok {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 // A fileError says that there is no file, and what to do.
@@ -60,7 +71,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 // storeName is the URL of a store as everybody may see it: without a password.
 func storeName(raw string) string {
-	if strings.HasPrefix(raw, "file:") {
+	if _, isFile := filePath(raw); isFile {
 		return raw
 	}
 	scheme, _, _ := strings.Cut(raw, ":")

@@ -318,7 +318,7 @@ func TestTopWithoutATerminalPrintsOnePicture(t *testing.T) {
 		assert.NotContains(t, s.all(), "\x1b")
 		assert.Contains(t, s.all(), "default")
 	}
-	status, _, errs = taskq(t, "file:"+filepath.Join(t.TempDir(), "none"), "top")
+	status, _, errs = taskq(t, "sqlite:"+filepath.Join(t.TempDir(), "none"), "top")
 	assert.Equal(t, 1, status)
 	assert.Contains(t, errs, "there is no file")
 }

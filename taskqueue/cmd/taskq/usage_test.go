@@ -22,7 +22,7 @@ import (
 // newStore returns the URL of a store that knows a queue.
 func newStore(t *testing.T) string {
 	t.Helper()
-	store := "file:" + filepath.Join(t.TempDir(), "tasks")
+	store := "sqlite:" + filepath.Join(t.TempDir(), "tasks")
 	status, _, errs := taskq(t, store, "enqueue", "-delay", "1h", "-id", "first", "x")
 	require.Zero(t, status, errs)
 	return store
@@ -30,7 +30,7 @@ func newStore(t *testing.T) string {
 
 func TestEveryCommandTellsItsFlagsAndExitStatus(t *testing.T) {
 	for name, c := range commands {
-		status, out, errs := taskq(t, "file:nowhere", name, "-h")
+		status, out, errs := taskq(t, "sqlite:nowhere", name, "-h")
 		assert.Zero(t, status, name)
 		assert.Empty(t, errs, name)
 		for _, want := range []string{"Usage: taskq " + name, c.what, "-store URL", "Exit status: 0"} {
@@ -54,7 +54,7 @@ func TestWhatOnlyLooksMakesNoFile(t *testing.T) {
 		if c.args == "id ..." {
 			args = append(args, "x")
 		}
-		status, _, errs := taskq(t, "file:"+file, args...)
+		status, _, errs := taskq(t, "sqlite:"+file, args...)
 		assert.Equal(t, 1, status, name)
 		assert.Contains(t, errs, "there is no file "+file, name)
 		_, err := os.Stat(file)

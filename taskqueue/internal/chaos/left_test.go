@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/filestore"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/sqlstore"
 )
 
 // lived has a task run on s, and deletes it.
@@ -80,6 +83,24 @@ func TestAPayloadThatIsLeftOnRedisIsSeen(t *testing.T) {
 
 	require.NoError(t, r.s.client.HSet(t.Context(), "tq:{"+queueName+"}:p", "a", "payload").Err())
 	left, err = r.left(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, left, 1)
+}
+
+func TestAPayloadThatIsLeftInSQLiteIsSeen(t *testing.T) {
+	w := &sqliteWorld{path: filepath.Join(t.TempDir(), "tasks.db")}
+	s, err := sqlstore.OpenFile(t.Context(), w.path)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, s.Close()) }()
+	lived(t, s)
+	left, err := w.left(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, left)
+	db, err := sql.Open("sqlite", w.path)
+	require.NoError(t, err)
+	_, err = db.Exec("INSERT INTO tq_payload VALUES ('q', 'a', '', '', '', '', '')")
+	require.NoError(t, errors.Join(err, db.Close()))
+	left, err = w.left(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, left, 1)
 }

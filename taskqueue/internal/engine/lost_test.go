@@ -1,4 +1,4 @@
-package memstore
+package engine_test
 
 import (
 	"strings"

@@ -1,0 +1,241 @@
+package sqlstore
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// An adding adds tasks to one queue in one transaction.
+type adding struct {
+	s     *Store
+	step  *step
+	tasks []*taskqueue.Task
+	// foreign: in a transaction of a user. When that is done this process is not told otherwise
+	// than others are.
+	foreign bool
+	heads   [taskqueue.Priorities]int64 // when the first of each class is due, as it was before; -1: there is none
+	first   [taskqueue.Priorities]int64 // the same of what is added
+}
+
+func (s *Store) adding(st *step, tasks []*taskqueue.Task) *adding {
+	a := &adding{s: s, step: st, tasks: tasks}
+	for i := range a.heads {
+		a.heads[i], a.first[i] = -1, -1
+	}
+	return a
+}
+
+const headText = "SELECT due FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due >= $3 ORDER BY due LIMIT 1"
+
+// look is what has to be known first: the time, and what is due first in each class that is
+// added to.
+func (a *adding) look() []query {
+	queries := []query{{clock: &a.step.now}}
+	if _, known := a.s.enqueues.known.Load(a.step.queue); !known {
+		queries = append(queries, statement("INSERT INTO tq_queue VALUES ($1, '{}', 0, $2, 0) ON CONFLICT DO NOTHING", a.step.queue, ""))
+	}
+	front := a.s.fronts.of(a.step.queue)
+	var classes [taskqueue.Priorities]bool
+	for _, t := range a.tasks {
+		if class := classOf(t.Priority); !classes[class] {
+			classes[class] = true
+			queries = append(queries, row(headText, []any{a.step.queue, int64(class), front[class]}, &a.heads[class]))
+		}
+	}
+	return queries
+}
+
+var (
+	insertTasks    = insertion("tq_task", recordColumns...)
+	insertWhole    = insertion("tq_task", append(append([]column{}, recordColumns...), payloadColumns...)...)
+	insertPayloads = insertion("tq_payload", append([]column{{"queue", "text"}, {"id", "text"}}, payloadColumns...)...)
+)
+
+// add adds the tasks in their order: a unique key that one of them holds is held for those
+// behind it. Tasks whose names are different go together.
+func (a *adding) add() ([]taskqueue.Result, error) {
+	results := make([]taskqueue.Result, 0, len(a.tasks))
+	for from := 0; from < len(a.tasks); {
+		ids, keys := map[string]bool{}, map[string]bool{}
+		to := from
+		for ; to < len(a.tasks) && !ids[a.tasks[to].ID] && !keys[a.tasks[to].UniqueKey]; to++ {
+			ids[a.tasks[to].ID] = true
+			if k := a.tasks[to].UniqueKey; k != "" {
+				keys[k] = true
+			}
+		}
+		some, err := a.addDifferent(a.tasks[from:to])
+		if err != nil {
+			return nil, err
+		}
+		results, from = append(results, some...), to
+	}
+	return results, nil
+}
+
+// addDifferent adds tasks of different ids and unique keys.
+func (a *adding) addDifferent(tasks []*taskqueue.Task) ([]taskqueue.Result, error) {
+	results := make([]taskqueue.Result, len(tasks))
+	var keyed []int
+	for i, t := range tasks {
+		results[i] = taskqueue.Result{Verdict: taskqueue.Exists, ID: t.ID}
+		if t.UniqueKey != "" {
+			keyed = append(keyed, i)
+		}
+	}
+	refused, err := a.takeKeys(tasks, keyed, results)
+	if err != nil {
+		return nil, err
+	}
+	var at []int
+	var records []*record
+	for i, t := range tasks {
+		if !refused[i] {
+			at, records = append(at, i), append(records, a.record(t))
+		}
+	}
+	err = a.insert(records, func(i int) {
+		results[at[i]].Verdict = taskqueue.Added
+		a.step.count(taskqueue.CountAdded, 1)
+		class := classOf(records[i].Priority)
+		if a.first[class] < 0 || records[i].due < a.first[class] {
+			a.first[class] = records[i].due
+		}
+	})
+	if err != nil || len(keyed) == 0 {
+		return results, err
+	}
+	return results, a.giveKeysBack(tasks, keyed, refused, results)
+}
+
+// takeKeys has tasks hold their unique keys, in the order of the keys: two transactions that
+// do so cannot wait for each other. It tells which tasks are refused: their ids are known, or
+// others hold their keys.
+func (a *adding) takeKeys(tasks []*taskqueue.Task, keyed []int, results []taskqueue.Result) (refused map[int]bool, err error) {
+	if len(keyed) == 0 {
+		return nil, nil
+	}
+	refused = map[int]bool{}
+	known := map[string]*record{}
+	ids := make([]string, len(keyed))
+	for i, at := range keyed {
+		ids[i] = tasks[at].ID
+	}
+	if err := a.step.t.run(load(readTasks, a.step.queue, ids, known)); err != nil {
+		return nil, err
+	}
+	var rows [][]any
+	var of []int
+	slices.SortFunc(keyed, func(i, j int) int { return cmp.Compare(tasks[i].UniqueKey, tasks[j].UniqueKey) })
+	for _, i := range keyed {
+		if refused[i] = known[tasks[i].ID] != nil; !refused[i] {
+			rows, of = append(rows, []any{a.step.queue, tasks[i].UniqueKey, tasks[i].ID}), append(of, i)
+			refused[i] = true
+		}
+	}
+	q := in(insertUnique, rows)
+	q.added = func(at int) { refused[of[at]] = false }
+	if err := a.step.t.run(q); err != nil {
+		return nil, err
+	}
+	for _, i := range of {
+		if !refused[i] {
+			continue
+		}
+		// The holder may have ended since, or be the same task, added by a call beside this one.
+		id := ""
+		if err := a.step.t.run(holder(a.step.queue, tasks[i].UniqueKey, &id)); err != nil {
+			return nil, err
+		}
+		switch id {
+		case tasks[i].ID:
+		case "":
+			return nil, errAgain
+		default:
+			results[i] = taskqueue.Result{Verdict: taskqueue.Duplicate, ID: id}
+			a.step.count(taskqueue.CountDuplicate, 1)
+		}
+	}
+	return refused, nil
+}
+
+// giveKeysBack frees the keys that were taken for tasks whose ids turned out to be known.
+func (a *adding) giveKeysBack(tasks []*taskqueue.Task, keyed []int, refused map[int]bool, results []taskqueue.Result) error {
+	var rows [][]any
+	for _, i := range keyed {
+		if !refused[i] && results[i].Verdict == taskqueue.Exists {
+			rows = append(rows, []any{a.step.queue, tasks[i].UniqueKey, tasks[i].ID})
+		}
+	}
+	return a.step.t.run(in(removeUnique, rows))
+}
+
+// record is a task as it is added.
+func (a *adding) record(t *taskqueue.Task) *record {
+	r := &record{Info: taskqueue.Info{Task: *t, State: taskqueue.StateScheduled, EnqueuedAt: time.UnixMicro(a.step.now.wall).UTC()}}
+	r.Queue = a.step.queue
+	r.due = dueIn(a.step.now.wall, t.Delay)
+	if !t.RunAt.IsZero() {
+		r.due = max(t.RunAt.Add(time.Microsecond-1).UnixMicro(), 0)
+	}
+	r.set(holds, t.UniqueKey != "")
+	r.set(starts, t.Until == taskqueue.Start)
+	r.size = int64(len(t.Payload))
+	for k, v := range t.Headers {
+		r.size += int64(len(k) + len(v))
+	}
+	return r
+}
+
+// insert adds records, and tells of each that was added.
+func (a *adding) insert(records []*record, added func(i int)) error {
+	tasks, payloads := make([][]any, len(records)), make([][]any, len(records))
+	for i, r := range records {
+		tasks[i] = append(r.changingRow(), r.lastingRow()...)
+		payloads[i] = append([]any{r.Queue, r.ID}, r.payloadRow()...)
+		if a.s.postgres {
+			tasks[i] = append(tasks[i], payloads[i][2:]...)
+		}
+	}
+	q := in(insertTasks, tasks)
+	if a.s.postgres {
+		q.bulk = insertWhole
+		q.added = added
+		return a.step.t.run(q)
+	}
+	var of [][]any
+	q.added = func(i int) { added(i); of = append(of, payloads[i]) }
+	if err := a.step.t.run(q); err != nil {
+		return err
+	}
+	return a.step.t.run(in(insertPayloads, of))
+}
+
+// wakes reports whether something that was added is due before all that others know of.
+func (a *adding) wakes() bool {
+	for class, first := range a.first {
+		if first >= 0 && (a.heads[class] < 0 || first < a.heads[class]) {
+			return true
+		}
+	}
+	return false
+}
+
+// added has this process know of what was added, which is in the database by now.
+func (a *adding) added() {
+	a.s.fronts.lower(a.step.queue, a.first)
+	if a.wakes() {
+		a.s.hints.wake(a.step.queue)
+	}
+}
+
+// tell is what tells others.
+func (a *adding) tell() []query {
+	if a.wakes() {
+		return a.s.tellAs(a.step, a.foreign)
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// Get is a method of taskqueue.Store.
+func (s *Store) Get(ctx context.Context, queue, id string) (info taskqueue.Info, err error) {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return info, err
+	}
+	err = s.db.transact(ctx, reads, func(t tx) error {
+		var now moment
+		found := map[string]*record{}
+		if err := t.run(query{clock: &now}, load(readTasks, queue, []string{id}, found)); err != nil {
+			return err
+		}
+		r := found[id]
+		if r == nil {
+			return taskqueue.ErrNotFound
+		}
+		if err := t.end(loadPayloads([]*record{r}, nil)); err != nil {
+			return err
+		}
+		info = r.info(now)
+		return nil
+	})
+	return info, err
+}
+
+// Queues is a method of taskqueue.Store.
+func (s *Store) Queues(ctx context.Context) (names []string, err error) {
+	err = s.db.transact(ctx, reads, func(t tx) error {
+		names = nil
+		return t.end(query{text: "SELECT queue FROM tq_queue ORDER BY queue", each: func(scan func(...any) error) error {
+			names = append(names, "")
+			return scan(&names[len(names)-1])
+		}})
+	})
+	slices.Sort(names)
+	return names, err
+}
+
+// Act is a method of taskqueue.Store.
+func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (done bool, err error) {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return false, err
+	}
+	var st *step
+	var due [taskqueue.Priorities]int64
+	err = s.db.transact(ctx, writes, func(t tx) error {
+		st = newStep(t, queue)
+		found := map[string]*record{}
+		if err := t.run(query{clock: &st.now}, load(lockTasks, queue, []string{id}, found)); err != nil {
+			return err
+		}
+		r := found[id]
+		if r == nil {
+			return taskqueue.ErrNotFound
+		}
+		var queries []query
+		if done, err = st.act(r, act); err != nil || !done {
+			return err
+		}
+		if act == taskqueue.ActDelete {
+			queries = s.remove([]*record{r})
+		} else {
+			queries = save([]*record{r})
+		}
+		due = firsts(map[*record]bool{r: act != taskqueue.ActDelete})
+		if st.sooner = r.waits() && act != taskqueue.ActDelete; st.sooner {
+			queries = append(queries, s.tell(st)...)
+		}
+		return t.end(append(queries, st.note("p:"+s.client+"/act", false))...)
+	})
+	if err == nil && done {
+		s.written(st, due)
+	}
+	return done, err
+}
+
+// act does one of the acts, and reports false if r is in no state for it.
+func (s *step) act(r *record, act taskqueue.Act) (bool, error) {
+	switch {
+	case act == taskqueue.ActCancel && r.waits():
+		r.set(reaped, false)
+		s.cancelled(r)
+	case act == taskqueue.ActCancel && r.State == taskqueue.StateRunning:
+		r.set(asked, true)
+	case act == taskqueue.ActPromote && r.waits() && r.due > s.now.wall:
+		r.due = s.now.wall
+	case act == taskqueue.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
+		if r.UniqueKey != "" {
+			if other, err := s.hold(r); err != nil || other != "" {
+				return false, errors.Join(err, duplicate(r.UniqueKey, other))
+			}
+		}
+		r.Failures, r.Crashes, r.Releases = 0, 0, 0
+		r.flags &^= asked | reaped | spared
+		r.set(lasts, true)
+		r.ended, r.forget = 0, 0
+		s.wait(r, taskqueue.StateScheduled, 0)
+	case act == taskqueue.ActDelete && r.State != taskqueue.StateRunning:
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+func duplicate(key, holder string) error {
+	if holder == "" {
+		return nil
+	}
+	return &taskqueue.DuplicateError{UniqueKey: key, Holder: holder}
+}
+
+// limitedBy reports whether settings have a limit that a lease which is given back makes room
+// in.
+func limitedBy(settings string) (bool, error) {
+	if settings == "" || settings == "{}" {
+		return false, nil
+	}
+	var set taskqueue.Settings
+	err := json.Unmarshal([]byte(settings), &set)
+	return set.Concurrency > 0, err
+}
+
+// Configure is a method of taskqueue.Store. f is called outside of any transaction, so that it
+// may use the store.
+func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.Settings)) error {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return err
+	}
+	for {
+		before := ""
+		read := func(t tx) error {
+			return t.run(row("SELECT settings FROM tq_queue WHERE queue = $1", []any{queue}, &before))
+		}
+		if err := s.db.transact(ctx, reads, read); err != nil {
+			return err
+		}
+		var set taskqueue.Settings
+		if before != "" {
+			if err := json.Unmarshal([]byte(before), &set); err != nil {
+				return err
+			}
+		}
+		f(&set)
+		if err := taskqueue.CheckSettings(set); err != nil {
+			return err
+		}
+		after, err := json.Marshal(set)
+		if err != nil {
+			return err
+		}
+		if done, err := s.configure(ctx, queue, before, string(after)); done || err != nil {
+			return err
+		}
+	}
+}
+
+// configure changes the settings, if they are still what they were before.
+func (s *Store) configure(ctx context.Context, queue, before, after string) (bool, error) {
+	var n int64
+	err := s.db.transact(ctx, writes, func(t tx) error {
+		n = 0
+		st := newStep(t, queue)
+		set := query{text: "UPDATE tq_queue SET settings = $3 WHERE queue = $1 AND settings = $2", args: []any{queue, before, after}, affected: &n}
+		if before == "" {
+			set = query{text: "INSERT INTO tq_queue VALUES ($1, $2, 0, '', 0) ON CONFLICT DO NOTHING", args: []any{queue, after}, affected: &n}
+		}
+		return t.end(append([]query{{clock: &st.now}, set}, s.tell(st)...)...)
+	})
+	if n > 0 && err == nil {
+		s.hints.wake(queue)
+	}
+	return n > 0, err
+}
+
+// Tick is a method of taskqueue.Store.
+func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (added bool, err error) {
+	if err := errors.Join(taskqueue.CheckName("queue", k.Queue), taskqueue.CheckTick(k)); err != nil {
+		return false, err
+	}
+	var a *adding
+	err = s.db.transact(ctx, writes, func(t tx) error {
+		st := newStep(t, k.Queue)
+		a = s.adding(st, []*taskqueue.Task{&k.Task.Task})
+		schedule, last := "", int64(0)
+		first := statement("INSERT INTO tq_periodic VALUES ($1, $2, $3, 0) ON CONFLICT DO NOTHING", k.Queue, k.Name, k.Schedule)
+		known := row("SELECT schedule, last FROM tq_periodic WHERE queue = $1 AND name = $2 {lock}", []any{k.Queue, k.Name}, &schedule, &last)
+		if err := t.run(append(a.look(), first, known)...); err != nil {
+			return err
+		}
+		if last > 0 && (k.At.UnixMicro() <= last || schedule != k.Schedule) {
+			added = false
+			return nil
+		}
+		if err := t.run(statement("UPDATE tq_periodic SET last = $3 WHERE queue = $1 AND name = $2", k.Queue, k.Name, k.At.UnixMicro())); err != nil {
+			return err
+		}
+		results, err := a.add()
+		if err != nil {
+			return err
+		}
+		added = results[0].Verdict == taskqueue.Added
+		return t.end(append(a.tell(), st.note("p:"+s.client+"/act", false))...)
+	})
+	if err == nil && added {
+		a.added()
+	}
+	return added, err
+}
+
+// Unschedule is a method of taskqueue.Store.
+func (s *Store) Unschedule(ctx context.Context, queue, name string) (bool, error) {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return false, err
+	}
+	var n int64
+	err := s.db.transact(ctx, writes, func(t tx) error {
+		n = 0
+		return t.end(query{text: "DELETE FROM tq_periodic WHERE queue = $1 AND name = $2", args: []any{queue, name}, affected: &n})
+	})
+	return n > 0, err
+}
+
+// Periodic is a method of taskqueue.Store.
+func (s *Store) Periodic(ctx context.Context, queue string) (all []taskqueue.Periodic, err error) {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return nil, err
+	}
+	err = s.db.transact(ctx, reads, func(t tx) error {
+		all = nil
+		return t.end(query{text: "SELECT name, schedule, last FROM tq_periodic WHERE queue = $1 ORDER BY name", args: []any{queue}, each: func(scan func(...any) error) error {
+			var p taskqueue.Periodic
+			var last int64
+			err := scan(&p.Name, &p.Schedule, &last)
+			p.Last = time.UnixMicro(last).UTC()
+			all = append(all, p)
+			return err
+		}})
+	})
+	return all, err
+}

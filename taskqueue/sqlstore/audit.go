@@ -1,0 +1,110 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// Audit is the method of taskqueue.Auditor.
+func (s *Store) Audit(ctx context.Context, queue string) (faults []string, err error) {
+	if err := taskqueue.CheckName("queue", queue); err != nil {
+		return nil, err
+	}
+	err = s.db.transact(ctx, reads, func(t tx) error {
+		a := &audit{t: t, queue: queue, holders: map[string]string{}, payloads: map[string]bool{}}
+		defer func() { faults = a.faults }()
+		if err := a.look(s.postgres); err != nil {
+			return err
+		}
+		return a.tasks(s.postgres)
+	})
+	return faults, err
+}
+
+// An audit compares what is stored with what the tasks say should be.
+type audit struct {
+	t         tx
+	queue     string
+	holders   map[string]string // by unique key
+	payloads  map[string]bool   // by id: it is stored apart
+	lastToken int64
+	faults    []string
+}
+
+func (a *audit) fault(format string, args ...any) {
+	a.faults = append(a.faults, fmt.Sprintf(format, args...))
+}
+
+// look reads what stands beside the tasks.
+func (a *audit) look(postgres bool) error {
+	queries := []query{{text: "SELECT unique_key, id FROM tq_unique WHERE queue = $1", args: []any{a.queue}, each: func(scan func(...any) error) error {
+		var key, id string
+		err := scan(&key, &id)
+		a.holders[key] = id
+		return err
+	}}}
+	if postgres {
+		queries = append(queries, row("SELECT last_value + 999 FROM tq_token", nil, &a.lastToken))
+	} else {
+		queries = append(queries, row("SELECT last_token FROM tq_queue WHERE queue = $1", []any{a.queue}, &a.lastToken),
+			query{text: "SELECT id FROM tq_payload WHERE queue = $1", args: []any{a.queue}, each: func(scan func(...any) error) error {
+				var id string
+				err := scan(&id)
+				a.payloads[id] = true
+				return err
+			}})
+	}
+	return a.t.run(queries...)
+}
+
+// tasks looks at each task.
+func (a *audit) tasks(postgres bool) error {
+	err := a.t.end(query{text: "SELECT " + recordNames + " FROM tq_task WHERE queue = $1", args: []any{a.queue}, each: func(scan func(...any) error) error {
+		r, err := scanRecord(scan)
+		if err != nil {
+			return err
+		}
+		a.task(r)
+		if !postgres && !a.payloads[r.ID] {
+			a.fault("task %s has lost its payload", r.ID)
+		}
+		delete(a.payloads, r.ID)
+		return nil
+	}})
+	for id := range a.payloads {
+		a.fault("the payload of task %s is left over", id)
+	}
+	for key, id := range a.holders {
+		a.fault("the unique key %q of task %s is left over", key, id)
+	}
+	return err
+}
+
+func (a *audit) task(r *record) {
+	switch {
+	case r.waits() && r.leaseEnd != 0:
+		a.fault("task %s waits, and has a lease", r.ID)
+	case r.State == taskqueue.StateRunning && (r.leaseEnd == 0 || r.lease == 0 || r.Worker == ""):
+		a.fault("task %s runs without a lease", r.ID)
+	case r.State.Ended() && (r.ended == 0 || r.leaseEnd != 0 || (r.forget == 0) != (r.State == taskqueue.StateDead)):
+		a.fault("task %s has not ended as it should", r.ID)
+	case r.State < taskqueue.StateScheduled || r.State > taskqueue.StateCancelled || r.State == taskqueue.StateReady:
+		a.fault("task %s is stored as %v", r.ID, r.State)
+	}
+	if r.Token > a.lastToken {
+		a.fault("task %s has token %d, the last that was given is %d", r.ID, r.Token, a.lastToken)
+	}
+	if !r.has(holds) {
+		return
+	}
+	if id := a.holders[r.UniqueKey]; id != r.ID {
+		a.fault("task %s should hold the unique key %q, which task %q holds", r.ID, r.UniqueKey, id)
+	} else {
+		delete(a.holders, r.UniqueKey)
+	}
+	if r.State.Ended() {
+		a.fault("task %s holds the unique key %q though it has ended", r.ID, r.UniqueKey)
+	}
+}

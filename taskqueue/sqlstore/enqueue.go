@@ -1,0 +1,159 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/group"
+)
+
+const (
+	// sendTimeout bounds a transaction that has the calls of many: none of their contexts is
+	// the one to end it.
+	sendTimeout = 10 * time.Second
+	// slots is how many rows a process counts its enqueues in, so that those which go on at the
+	// same time seldom wait for each other.
+	slots = 4
+)
+
+// enqueues has calls of Enqueue that come at the same time carried out by one transaction.
+type enqueues struct {
+	s      *Store
+	queues sync.Map // name -> *group.Group[*enqueueCall]
+	known  sync.Map // name -> struct{}: the queue is in the database
+}
+
+// An enqueueCall is one call of Enqueue. Its caller may have left when it is carried out.
+type enqueueCall struct {
+	tasks   []taskqueue.NewTask
+	results []taskqueue.Result
+	err     error
+}
+
+func (e *enqueues) init(s *Store) { e.s = s }
+
+func (e *enqueues) of(queue string) *group.Group[*enqueueCall] {
+	g, ok := e.queues.Load(queue)
+	if !ok {
+		atATime := 1 // a file has one writer
+		if e.s.postgres {
+			atATime = 2
+		}
+		weigh := func(c *enqueueCall) (n int) {
+			for i := range c.tasks { // a transaction has MaxBatch tasks and MaxBatchBytes
+				n += max(len(c.tasks[i].Payload), taskqueue.MaxBatchBytes/taskqueue.MaxBatch)
+			}
+			return n
+		}
+		g, _ = e.queues.LoadOrStore(queue, group.New(taskqueue.MaxBatchBytes, atATime, weigh, func(all []*enqueueCall) error {
+			e.carryOut(queue, all)
+			return nil
+		}))
+	}
+	return g.(*group.Group[*enqueueCall])
+}
+
+// idle waits until nothing is being carried out.
+func (e *enqueues) idle() {
+	e.queues.Range(func(_, g any) bool {
+		g.(*group.Group[*enqueueCall]).Idle()
+		return true
+	})
+}
+
+// Enqueue is a method of taskqueue.Store. Calls that come at the same time are carried out
+// together. If ctx ends before they are, the tasks are not added; if it ends after that nobody
+// waits for the answer, and the error matches [taskqueue.ErrUnknown].
+func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckTasks(tasks)); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	c := &enqueueCall{tasks: tasks}
+	if err := s.enqueues.of(queue).DoOrLeave(ctx, c); err != nil {
+		if errors.Is(err, group.ErrLeft) {
+			err = fmt.Errorf("%w: %w", taskqueue.ErrUnknown, context.Cause(ctx))
+		}
+		return nil, err
+	}
+	return c.results, c.err
+}
+
+// carryOut adds the tasks of calls. After an error of the statement each call goes alone: the
+// others are not to suffer.
+func (e *enqueues) carryOut(queue string, all []*enqueueCall) {
+	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
+	defer cancel()
+	err := e.once(ctx, queue, all)
+	var unknown unknownError
+	if err != nil && len(all) > 1 && !errors.As(err, &unknown) && ctx.Err() == nil && !errors.Is(err, taskqueue.ErrClosed) {
+		for _, c := range all {
+			e.carryOut(queue, []*enqueueCall{c})
+		}
+		return
+	}
+	if errors.As(err, &unknown) {
+		err = fmt.Errorf("%w: %w", taskqueue.ErrUnknown, err)
+	}
+	for _, c := range all {
+		if c.err = err; err != nil {
+			c.results = nil
+		}
+	}
+}
+
+func (e *enqueues) once(ctx context.Context, queue string, all []*enqueueCall) error {
+	var tasks []*taskqueue.Task
+	for _, c := range all {
+		for i := range c.tasks {
+			tasks = append(tasks, &c.tasks[i].Task)
+		}
+	}
+	var results []taskqueue.Result
+	var a *adding
+	err := e.s.db.transact(ctx, writes, func(t tx) (err error) {
+		st := newStep(t, queue)
+		a = e.s.adding(st, tasks)
+		if err := t.run(a.look()...); err != nil {
+			return err
+		}
+		if results, err = a.add(); err != nil {
+			return err
+		}
+		return t.end(append(a.tell(), st.note(fmt.Sprintf("p:%s/enqueue/%d", e.s.client, rand.IntN(slots)), false))...)
+	})
+	if err != nil {
+		return err
+	}
+	e.known.Store(queue, struct{}{})
+	a.added()
+	for _, c := range all {
+		c.results, results = results[:len(c.tasks):len(c.tasks)], results[len(c.tasks):]
+	}
+	return nil
+}
+
+// errAgain says that a transaction is to be repeated: what it has seen is not so any more.
+var errAgain = errors.New("taskqueue: something has changed meanwhile")
+
+// tell is what tells other processes that something of a queue is due, or may start.
+func (s *Store) tell(st *step) []query { return s.tellAs(st, false) }
+
+// tellAs is tell; foreign: this process is to hear of it, too.
+func (s *Store) tellAs(st *step, foreign bool) []query {
+	if s.postgres {
+		from := s.client
+		if foreign {
+			from = "-"
+		}
+		return []query{{text: notifyText, args: []any{s.channel(), from + " " + st.queue, st.queue, st.now.steady}}}
+	}
+	return []query{statement("UPDATE tq_queue SET wakes = wakes + 1 WHERE queue = $1", st.queue)}
+}

@@ -1,0 +1,96 @@
+package sqlstore
+
+import (
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// fronts are where this process looks for what is due: rows before that were claimed, as a
+// rule, and a database that has not cleaned up behind them would look at each again.
+type fronts struct {
+	mu sync.Mutex
+	by map[string]*front // by queue
+}
+
+// A front is that of a queue.
+type front struct {
+	due     [taskqueue.Priorities]int64 // of each class: when the last task was due that a claim has found
+	lowered uint64                      // how many times something was added before it
+	whole   time.Time                   // when a claim has looked from the beginning last
+	folded  time.Time                   // when a claim has looked for rows of processes that have ended
+}
+
+// wholeEvery is how long what others have added before the front may stay unseen.
+const wholeEvery = time.Second
+
+func (f *fronts) ofLocked(queue string) *front {
+	if f.by == nil {
+		f.by = map[string]*front{}
+	}
+	if f.by[queue] == nil {
+		f.by[queue] = &front{whole: time.Now()}
+	}
+	return f.by[queue]
+}
+
+// of returns where to look in each class.
+func (f *fronts) of(queue string) [taskqueue.Priorities]int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ofLocked(queue).due
+}
+
+// look is of for a claim, which looks from the beginning once in a while.
+func (f *fronts) look(queue string) (due [taskqueue.Priorities]int64, lowered uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	of := f.ofLocked(queue)
+	if time.Since(of.whole) >= wholeEvery {
+		of.due, of.whole = [taskqueue.Priorities]int64{}, time.Now()
+	}
+	return of.due, of.lowered
+}
+
+// found notes where a claim has found tasks, unless something was added before that
+// meanwhile, which the claim may not have seen.
+func (f *fronts) found(queue string, due [taskqueue.Priorities]int64, lowered uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if of := f.ofLocked(queue); of.lowered == lowered {
+		of.due = due
+	}
+}
+
+// lower has claims look from where tasks are due that this process has written; negative:
+// there are none in the class. They are in the database by now: a claim that has begun before
+// does not move the front past them.
+func (f *fronts) lower(queue string, first [taskqueue.Priorities]int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	of := f.ofLocked(queue)
+	for class, due := range first {
+		if due >= 0 && due < of.due[class] {
+			of.due[class] = due
+		}
+		if due >= 0 {
+			of.lowered++
+		}
+	}
+}
+
+// foldEvery is how often a process looks for what processes have left that have ended.
+const foldEvery = time.Minute
+
+// folds reports whether it is time to do that.
+func (f *fronts) folds(queue string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	of := f.ofLocked(queue)
+	due := time.Since(of.folded) >= foldEvery
+	if due {
+		of.folded = time.Now()
+	}
+	return due
+}

@@ -1,0 +1,142 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// maxReaped is how many leases one claim ends at most.
+const maxReaped = 100
+
+// minGap is the shortest gap, in µs, that is noted. Leases shorter than three of them are not
+// spared.
+const minGap = 1000
+
+// A sight is what is known of when workers have called.
+type sight struct {
+	last  int64 // when the last one has called, by the steady clock; 0: none ever has
+	least int64 // the shortest lease that any of them has asked for
+}
+
+// query reads it.
+func (g *sight) query(queue string) query {
+	return row("SELECT coalesce(max(last_seen), 0), coalesce(min(CASE WHEN least > 0 THEN least END), 0) FROM tq_worker WHERE queue = $1 AND worker > 'e'",
+		[]any{queue}, &g.last, &g.least)
+}
+
+const gapText = "UPDATE tq_task SET spare_end = $2 + lease WHERE queue = $1 AND state = 3 AND lease_end >= 0 AND lease < $3 AND flags & 8 = 0"
+
+// step is what a call of a worker does after a gap, in which none has called: every lease
+// that is shorter than three times the gap may last once more, from now on. The worker could
+// not call, or we could not hear it, so its silence does not mean that it has crashed.
+func (g *sight) step(s *step) []query {
+	gap := s.now.steady - g.last
+	if g.last == 0 || gap < minGap || g.least >= 3*gap {
+		return nil
+	}
+	return []query{statement(gapText, s.queue, s.now.steady, 3*gap)}
+}
+
+// bootText gives each lease of an earlier start of the machine its length once more: it has
+// ended, and nobody could call meanwhile.
+const bootText = "UPDATE tq_task SET lease_end = $2 + lease, spare_end = 0, flags = flags | 8 WHERE queue = $1 AND state = 3 AND lease_end >= 0"
+
+// bootWorkersText has no worker have called in the future: the clock has begun anew.
+const bootWorkersText = "UPDATE tq_worker SET last_seen = min(last_seen, $2), noted = min(noted, $2) WHERE queue = $1"
+
+var reapText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND state = 3 AND lease_end <= $2 ORDER BY lease_end LIMIT $3 {skip}"
+
+// reap ends leases that have run out, some at a time: the next claim goes on.
+func (c *claiming) reap() error {
+	var queries []query
+	if c.now.boot != c.boot && c.boot != "" {
+		queries = append(queries, statement(bootText, c.queue, c.now.steady), statement(bootWorkersText, c.queue, c.now.steady))
+		c.firstEnd = 1
+	} else {
+		queries = c.seen.step(c.step)
+	}
+	if c.now.boot != c.boot {
+		queries = append(queries, statement("UPDATE tq_queue SET boot = $2 WHERE queue = $1", c.queue, c.now.boot))
+	}
+	if c.firstEnd == 0 || c.firstEnd > c.now.steady {
+		return c.t.run(queries...)
+	}
+	var over []*record
+	err := c.t.run(append(queries, query{text: reapText, args: []any{c.queue, c.now.steady, int64(maxReaped)}, each: func(scan func(...any) error) error {
+		r, err := scanRecord(scan)
+		over = append(over, r)
+		return err
+	}})...)
+	if err != nil {
+		return err
+	}
+	for _, r := range over {
+		// Once only: where nobody calls often enough there is always a gap.
+		if r.spareEnd > c.now.steady && !r.has(spared) {
+			r.leaseEnd = r.spareEnd
+			r.set(spared, true)
+		} else {
+			c.crash(r)
+		}
+	}
+	// What waits again is to be found by the same claim.
+	for _, r := range over {
+		if class := classOf(r.Priority); r.waits() {
+			c.front[class], c.sooner = min(c.front[class], r.due), true
+		}
+	}
+	return c.t.run(append(save(over), c.lookHeads())...)
+}
+
+// Extend is a method of taskqueue.Store. A lease that has run out, but that nobody has reaped
+// yet, is still the worker's.
+func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) (results []taskqueue.ExtendResult, err error) {
+	if err := errors.Join(taskqueue.CheckName("queue", r.Queue), taskqueue.CheckExtend(r)); err != nil {
+		return nil, err
+	}
+	err = s.db.transact(ctx, writes, func(t tx) error {
+		st := newStep(t, r.Queue)
+		st.least = r.Lease.Microseconds()
+		var seen sight
+		ids := make([]string, len(r.Refs))
+		for i, ref := range r.Refs {
+			ids[i] = ref.ID
+		}
+		records := map[string]*record{}
+		if err := t.run(query{clock: &st.now}, seen.query(r.Queue), load(lockTasks, r.Queue, ids, records)); err != nil {
+			return err
+		}
+		results = make([]taskqueue.ExtendResult, len(r.Refs))
+		var changed, noted []*record
+		for i, ref := range r.Refs {
+			one := records[ref.ID]
+			if one == nil || one.State != taskqueue.StateRunning || one.Token != ref.Token {
+				results[i] = taskqueue.Lost
+				continue
+			}
+			results[i] = taskqueue.Extended
+			if one.has(asked) {
+				results[i] = taskqueue.CancelRequested
+			}
+			changed = append(changed, one)
+			if _, given := r.Progress[ref.ID]; given {
+				noted = append(noted, one)
+			}
+		}
+		if err := t.run(append(seen.step(st), loadPayloads(noted, nil))...); err != nil {
+			return err
+		}
+		for _, one := range noted {
+			p := r.Progress[one.ID]
+			one.extra += int64(len(p) - len(one.Progress))
+			one.Progress, one.texts = p, one.texts|progressText
+		}
+		for _, one := range changed {
+			st.lend(one, r.Lease)
+		}
+		return t.end(append(save(changed), st.note("p:"+s.client+"/extend", true))...)
+	})
+	return results, err
+}

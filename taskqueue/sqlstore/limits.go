@@ -1,0 +1,122 @@
+package sqlstore
+
+import (
+	"time"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// limits are what the settings of a queue allow a claim. Only a queue with limits has a row
+// that its claims wait for each other at.
+type limits struct {
+	concurrent bool
+	rated      bool
+	running    int64 // leases, before this claim
+	allowance  float64
+	full       bool // no lease may be given after this claim
+}
+
+// allowed returns how many of most tasks may be claimed now, and when the next may be, if
+// that is fewer.
+func (c *claiming) allowed(most int) (n int, next time.Time, err error) {
+	l, s := &c.limits, c.settings
+	l.concurrent, l.rated = s.Concurrency > 0, s.Rate > 0
+	if n = most; s.Paused {
+		n = 0
+	}
+	if !l.concurrent && !l.rated {
+		return n, next, nil
+	}
+	var allowance float64
+	var at int64
+	err = c.t.run(statement("INSERT INTO tq_limit VALUES ($1, 0, 0) ON CONFLICT DO NOTHING", c.queue),
+		row("SELECT allowance, allowed_at FROM tq_limit WHERE queue = $1 {lock}", []any{c.queue}, &allowance, &at))
+	if err == nil {
+		// A statement of its own: it sees what others did that had the row before.
+		err = c.t.run(row(runningText, []any{c.queue}, &l.running))
+	}
+	if err != nil {
+		return 0, next, err
+	}
+	if l.concurrent {
+		n = min(n, max(s.Concurrency-int(l.running), 0))
+	}
+	if l.rated {
+		burst := float64(max(s.Burst, 1))
+		if at == 0 {
+			allowance = burst
+		}
+		l.allowance = min(burst, allowance+float64(max(c.now.steady-at, 0))/1e6*s.Rate)
+		if n > int(l.allowance) {
+			n = int(l.allowance)
+			missing := float64(n+1) - l.allowance
+			next = c.nowTime().Add(time.Duration(missing/s.Rate*float64(time.Second)) + time.Microsecond) // rounded up: a claim at that time gets one
+		}
+	}
+	return n, next, nil
+}
+
+// note is what is written down of the limits after a claim.
+func (l *limits) note(c *claiming, taken int) []query {
+	l.full = l.concurrent && int(l.running)+taken >= c.settings.Concurrency
+	if !l.rated {
+		return nil
+	}
+	return []query{statement("UPDATE tq_limit SET allowance = $2, allowed_at = $3 WHERE queue = $1", c.queue, l.allowance-float64(taken), c.now.steady)}
+}
+
+// maxTrimmed is how many ended tasks a claim forgets beside twice as many as it claims.
+const maxTrimmed = 100
+
+// SQLite goes by a partial index only if its condition is in the statement, and if more of
+// the index is than of the key of the table.
+const (
+	deadText    = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state > 4 AND state = 6"
+	runningText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 3 AND lease_end >= 0"
+)
+
+// ended is a part of a queue that is to be forgotten, the first so many of it.
+const (
+	forgetWhere  = "queue = $1 AND forget > 0 AND forget <= $2 ORDER BY forget LIMIT $3"
+	expiredWhere = "queue = $1 AND state > 4 AND state = 6 AND ended <= $2 ORDER BY ended, id LIMIT $3"
+	excessWhere  = "queue = $1 AND state > 4 AND state = 6 AND ended >= $2 ORDER BY ended, id LIMIT $3" // $2 is 0
+)
+
+func keysOf(where string) string { return "(SELECT queue, id FROM tq_task WHERE " + where + " {skip})" }
+
+// forgetting is what deletes a part of a queue.
+func (s *Store) forgetting(where string, n *int64, args ...any) []query {
+	tasks := query{text: "DELETE FROM tq_task WHERE (queue, id) IN " + keysOf(where), args: args, affected: n}
+	if s.postgres {
+		return []query{tasks}
+	}
+	return []query{statement("DELETE FROM tq_payload WHERE (queue, id) IN "+keysOf(where), args...), tasks}
+}
+
+// trim forgets dead letters that the settings do not keep, and returns what forgets the ended
+// tasks whose time to be kept has passed, a bounded number of each.
+func (c *claiming) trim() ([]query, error) {
+	var trimmed int64
+	if d := c.settings.DeadRetention; d > 0 {
+		if err := c.t.run(c.s.forgetting(expiredWhere, &trimmed, c.queue, c.now.wall-d.Microseconds(), int64(maxTrimmed))...); err != nil {
+			return nil, err
+		}
+	}
+	if most := c.settings.MaxDead; most > 0 {
+		var dead int64
+		if err := c.t.run(row(deadText, []any{c.queue}, &dead)); err != nil {
+			return nil, err
+		}
+		if over := min(dead-int64(most), maxTrimmed); over > 0 {
+			if err := c.t.run(c.s.forgetting(excessWhere, &trimmed, c.queue, int64(0), over)...); err != nil {
+				return nil, err
+			}
+		}
+	}
+	c.c.Trimmed = int(trimmed)
+	c.count(taskqueue.CountTrimmed, trimmed)
+	if c.firstForget == 0 || c.firstForget > c.now.wall {
+		return nil, nil
+	}
+	return c.s.forgetting(forgetWhere, new(int64), c.queue, c.now.wall, int64(maxTrimmed+2*min(max(c.r.Max, 0), taskqueue.MaxBatch))), nil
+}

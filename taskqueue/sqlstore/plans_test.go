@@ -1,0 +1,134 @@
+//go:build unix
+
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// plans are statements that have to go by their index, however many tasks there are, and the
+// index of each.
+func plans() map[string]struct{ text, index string } {
+	all := map[string]struct{ text, index string }{
+		"claim":          {pickText, "tq_task_due"},
+		"heads":          {headsText, "tq_task_due"},
+		"head":           {headText, "tq_task_due"},
+		"reap":           {reapText, "tq_task_run"},
+		"replay":         {againText, "tq_task_run"},
+		"forget":         {keysOf(forgetWhere), "tq_task_forget"},
+		"expired letter": {keysOf(expiredWhere), "tq_task_end"},
+		"excess letter":  {keysOf(excessWhere), "tq_task_end"},
+		"ready":          {waitingText, "tq_task_due"},
+		"waiting":        {allWaitingText, "tq_task_due"},
+		"running":        {runningText, "tq_task_run"},
+		"dead":           {deadText, "tq_task_end"},
+		"ended":          {endedText, "tq_task_end"},
+		"gap":            {gapText, "tq_task_run"},
+		"start":          {bootText, "tq_task_run"},
+	}
+	for state, index := range map[taskqueue.State]string{
+		taskqueue.StateReady: "tq_task_due", taskqueue.StateScheduled: "tq_task_due", taskqueue.StateRetrying: "tq_task_retry", taskqueue.StateDead: "tq_task_end",
+	} {
+		for _, reverse := range []bool{false, true} {
+			all[fmt.Sprintf("page of %v, reverse %v", state, reverse)] = struct{ text, index string }{spans(state)[0].text(true, reverse), index}
+		}
+	}
+	return all
+}
+
+// bare is a statement without the braces of a part of another.
+func bare(text string) string {
+	if text, part := strings.CutPrefix(text, "("); part {
+		return strings.TrimSuffix(text, ")")
+	}
+	return text
+}
+
+// filled has tasks in every state: many are due, many are not, and few run.
+func filled(t *testing.T, s *Store, n int) {
+	fill(t, s, n, 0)
+	var all []taskqueue.Outcome
+	for i, run := range claimed(t, s, n*3/10).Tasks {
+		if i < n/4 {
+			all = append(all, taskqueue.Outcome{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: []taskqueue.OutcomeKind{taskqueue.Succeeded, taskqueue.Failed, taskqueue.Buried}[i%3], After: time.Hour})
+		}
+	}
+	_, err := s.Settle(t.Context(), "q", all)
+	require.NoError(t, err)
+	fill(t, s, n, time.Hour)
+}
+
+func TestPlansOnSQLite(t *testing.T) {
+	s := openTemp(t)
+	defer func() { require.NoError(t, s.Close()) }()
+	filled(t, s, 300)
+	for name, of := range plans() {
+		t.Run(name, func(t *testing.T) {
+			var plan []string
+			require.NoError(t, s.db.transact(t.Context(), reads, func(tx tx) error {
+				return tx.run(query{text: "EXPLAIN QUERY PLAN " + bare(of.text), args: make([]any, strings.Count(of.text, "$")), each: func(scan func(...any) error) error {
+					var id, parent, unused int64
+					var detail string
+					err := scan(&id, &parent, &unused, &detail)
+					plan = append(plan, detail)
+					return err
+				}})
+			}))
+			text := strings.Join(plan, "\n")
+			assert.Contains(t, text, of.index)
+			assert.NotContains(t, strings.ReplaceAll(text, "SCAN CONSTANT ROW", ""), "SCAN")
+			if !strings.Contains(of.text, "ORDER BY token") {
+				assert.NotContains(t, text, "TEMP B-TREE")
+			}
+		})
+	}
+}
+
+// The plans that the server keeps for any parameters.
+func TestPlansOnPostgres(t *testing.T) {
+	url := emptyDatabase(t)
+	s, err := New(context.Background(), poolOf(t, url))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	filled(t, s, 3000)
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close(context.Background())) }()
+	_, err = c.Exec(t.Context(), "ANALYZE; SET plan_cache_mode = force_generic_plan")
+	require.NoError(t, err)
+	i := 0
+	for name, of := range plans() {
+		if name == "ready" || name == "waiting" || name == "ended" { // they count so many that it reads them all
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			i++
+			_, err := c.Exec(t.Context(), fmt.Sprintf("PREPARE p%d AS %s", i, s.db.dialect().read(bare(of.text))), pgx.QueryExecModeSimpleProtocol)
+			require.NoError(t, err)
+			n := 0
+			for strings.Contains(of.text, fmt.Sprint("$", n+1)) {
+				n++
+			}
+			rows, err := c.Query(t.Context(), fmt.Sprintf("EXPLAIN (COSTS OFF) EXECUTE p%d (%s)", i, strings.TrimSuffix(strings.Repeat("'1',", n), ",")), pgx.QueryExecModeSimpleProtocol)
+			require.NoError(t, err)
+			plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			require.NoError(t, err)
+			text := strings.Join(plan, "\n")
+			assert.Contains(t, text, of.index)
+			assert.NotContains(t, text, "Seq Scan on tq_task")
+			if !strings.Contains(of.text, "ORDER BY token") {
+				assert.NotContains(t, text, "Sort", text)
+			}
+		})
+	}
+}

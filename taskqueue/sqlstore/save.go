@@ -1,0 +1,197 @@
+package sqlstore
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+var (
+	changeTasks    = change("tq_task", changing...)
+	changeError    = changeText("error")
+	changeResult   = changeText("result")
+	changeProgress = changeText("progress")
+	uniqueColumns  = []column{{"queue", "text"}, {"unique_key", "text"}, {"id", "text"}}
+	insertUnique   = insertion("tq_unique", uniqueColumns...)
+	removeUnique   = removal("tq_unique", uniqueColumns...)
+	removeTasks    = removal("tq_task", column{"queue", "text"}, column{"id", "text"})
+	removePayloads = removal("tq_payload", column{"queue", "text"}, column{"id", "text"})
+	readTasks      = reading("tq_task", recordNames, "")
+	lockTasks      = reading("tq_task", recordNames, "ORDER BY t.id FOR UPDATE OF t")
+	readPayloads   = reading("{payload}", "queue, id, "+names(payloadColumns), "")
+)
+
+func changeText(name string) *bulk {
+	return change("{payload}", column{"queue", "text"}, column{"id", "text"}, column{name, "bytea"})
+}
+
+// save returns what writes records that have changed, each of them once.
+func save(all []*record) []query {
+	var tasks, errors, results, progress, freed [][]any
+	for _, r := range all {
+		tasks = append(tasks, r.changingRow())
+		text := func(of texts, rows *[][]any, b []byte) {
+			if r.texts&of != 0 {
+				*rows = append(*rows, []any{r.Queue, r.ID, bytes(b)})
+			}
+		}
+		text(errorText, &errors, []byte(r.LastError))
+		text(resultText, &results, r.Result)
+		text(progressText, &progress, r.Progress)
+		if r.held && !r.has(holds) {
+			freed = append(freed, []any{r.Queue, r.UniqueKey, r.ID})
+		}
+		r.texts, r.held = 0, r.has(holds)
+	}
+	slices.SortFunc(freed, func(a, b []any) int { return cmp.Compare(a[1].(string), b[1].(string)) })
+	return []query{in(changeTasks, tasks), in(changeError, errors), in(changeResult, results), in(changeProgress, progress), in(removeUnique, freed)}
+}
+
+// remove returns what deletes records.
+func (s *Store) remove(all []*record) []query {
+	var keys, freed [][]any
+	for _, r := range all {
+		keys = append(keys, []any{r.Queue, r.ID})
+		if r.held {
+			freed = append(freed, []any{r.Queue, r.UniqueKey, r.ID})
+		}
+	}
+	queries := []query{in(removeTasks, keys), in(removeUnique, freed)}
+	if !s.postgres {
+		queries = append(queries, in(removePayloads, keys))
+	}
+	return queries
+}
+
+// load is the query that reads the tasks of ids into a map, and locks them if told.
+func load(b *bulk, queue string, ids []string, into map[string]*record) query {
+	q := query{bulk: b}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		q.rows = append(q.rows, []any{queue, id})
+	}
+	q.each = func(scan func(...any) error) error {
+		r, err := scanRecord(scan)
+		if err == nil {
+			into[r.ID] = r
+		}
+		return err
+	}
+	return q
+}
+
+// loadPayloads is the query that reads what stands apart from records into them. It calls
+// found with each.
+func loadPayloads(all []*record, found func(r *record)) query {
+	of := make(map[string]*record, len(all))
+	q := query{bulk: readPayloads}
+	for _, r := range all {
+		q.rows = append(q.rows, []any{r.Queue, r.ID})
+		of[r.ID] = r
+	}
+	q.each = func(scan func(...any) error) error {
+		var queue, id string
+		var payload, more, failure, result, progress []byte
+		if err := scan(&queue, &id, &payload, &more, &failure, &result, &progress); err != nil {
+			return err
+		}
+		r := of[id]
+		if found != nil {
+			found(r)
+		}
+		return r.scanPayload(payload, more, failure, result, progress)
+	}
+	return q
+}
+
+// holder is the query of the task that holds a unique key.
+func holder(queue, key string, into *string) query {
+	return row("SELECT id FROM tq_unique WHERE queue = $1 AND unique_key = $2", []any{queue, key}, into)
+}
+
+// hold has r hold its unique key. It returns the task that holds it if that is another one.
+func (s *step) hold(r *record) (other string, err error) {
+	held := false
+	q := in(insertUnique, [][]any{{r.Queue, r.UniqueKey, r.ID}})
+	q.added = func(int) { held = true }
+	if err := s.t.run(q); err != nil {
+		return "", err
+	}
+	if !held {
+		if err := s.t.run(holder(r.Queue, r.UniqueKey, &other)); err != nil {
+			return "", err
+		}
+		if other != r.ID {
+			return other, nil
+		}
+	}
+	r.set(holds, true)
+	r.held = true
+	return "", nil
+}
+
+// counters are the columns of counts, in their order.
+var counters = []taskqueue.Counter{
+	taskqueue.CountAdded, taskqueue.CountDuplicate, taskqueue.CountClaimed, taskqueue.CountDone, taskqueue.CountFailed, taskqueue.CountCrashed,
+	taskqueue.CountReleased, taskqueue.CountUnhandled, taskqueue.CountDead, taskqueue.CountCancelled, taskqueue.CountExpired, taskqueue.CountTrimmed,
+}
+
+func counterList(each func(name string) string) (list string) {
+	for _, c := range counters {
+		list += ", " + each(string(c))
+	}
+	return list
+}
+
+// Every process adds what it counts to rows of its own, so nobody waits for another. seen
+// makes the row one of a worker that has called; see step.
+var (
+	noteText = "INSERT INTO tq_worker (queue, worker, nonce, token, least, sleeps, last_seen, noted" + counterList(func(n string) string { return n }) +
+		") VALUES ($1, $2, $3, $4, $5, 0, " + places(6, len(counters)+2) + ") ON CONFLICT (queue, worker) DO UPDATE SET " +
+		"last_seen = {greatest}(tq_worker.last_seen, excluded.last_seen), noted = excluded.noted, least = CASE WHEN excluded.least > 0 AND " +
+		"(tq_worker.least = 0 OR excluded.least < tq_worker.least) THEN excluded.least ELSE tq_worker.least END" + addedUp
+	claimText = noteText + ", nonce = excluded.nonce, token = excluded.token"
+	addedUp   = counterList(func(n string) string { return n + " = tq_worker." + n + " + excluded." + n })
+)
+
+// note is the query that adds what a step has counted to a row of its process. seen: a worker
+// has called.
+func (s *step) note(slot string, seen bool) query {
+	at := int64(0)
+	if seen {
+		at = s.now.steady
+	} else if !slices.ContainsFunc(counters, func(c taskqueue.Counter) bool { return s.counts[c] != 0 }) {
+		return query{}
+	}
+	return statement(noteText, append([]any{s.queue, slot, []byte{}, int64(0), s.least, at, s.now.steady}, s.counted()...)...)
+}
+
+// foldText takes rows away that only have counts: those of transactions of users, and of
+// processes and workers that have not called for an hour.
+var foldText = "DELETE FROM tq_worker WHERE (queue, worker) IN (SELECT queue, worker FROM tq_worker WHERE queue = $1 AND " +
+	"(worker >= 'd:' AND worker < 'd;' OR noted < $2) AND worker <> $3 LIMIT 1000 {skip}) RETURNING sleeps" + counterList(func(n string) string { return n })
+
+// fold adds the counts of such rows to those of this step.
+func (s *step) fold(besides string) query {
+	const hour = 3_600_000_000
+	return query{text: foldText, args: []any{s.queue, s.now.steady - hour, besides}, each: func(scan func(...any) error) error {
+		counts := make([]int64, len(counters))
+		into := []any{new(int64)}
+		for i := range counts {
+			into = append(into, &counts[i])
+		}
+		err := scan(into...)
+		for i, c := range counters {
+			s.count(c, counts[i])
+		}
+		return err
+	}}
+}
+
+func (s *step) counted() []any {
+	all := make([]any, len(counters))
+	for i, c := range counters {
+		all[i] = s.counts[c]
+	}
+	return all
+}

@@ -1,0 +1,86 @@
+package sqlstore
+
+import (
+	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/classes"
+)
+
+var pickText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due >= $3 AND due <= $4 ORDER BY due, id LIMIT $5 {skip}"
+
+// take claims up to n tasks whose time has come, the most urgent class first, or the classes
+// in an order that is drawn by weight. It looks at no more than MaxBatch tasks, and what it
+// claims has no more than MaxBatchBytes, but for the first.
+func (c *claiming) take(n int) error {
+	looks, room := taskqueue.MaxBatch, taskqueue.MaxBatchBytes
+	for from := c.front; ; {
+		for _, class := range classes.Order(c.r.Weigh) {
+			for len(c.tasks) < n && looks > 0 && room >= 0 && c.heads[class] >= 0 && c.heads[class] <= c.now.wall {
+				if err := c.pick(class, n, &looks, &room); err != nil {
+					return err
+				}
+			}
+		}
+		if n == 0 || len(c.tasks)+len(c.changed)+len(c.dead) > 0 || from == [taskqueue.Priorities]int64{} {
+			return nil
+		}
+		// Nothing was found behind the front.
+		from, c.front = [taskqueue.Priorities]int64{}, [taskqueue.Priorities]int64{}
+		if err := c.t.run(c.lookHeads()); err != nil {
+			return err
+		}
+	}
+}
+
+// pick claims tasks of one class, as many as one look finds.
+func (c *claiming) pick(class, n int, looks, room *int) error {
+	want := min(n-len(c.tasks), *looks)
+	var found []*record
+	queries := []query{{text: pickText, args: []any{c.queue, int64(class), c.front[class], c.now.wall, int64(want)}, each: func(scan func(...any) error) error {
+		r, err := scanRecord(scan)
+		found = append(found, r)
+		return err
+	}}}
+	if err := c.t.run(c.nextBase(queries)...); err != nil {
+		return err
+	}
+	*looks -= len(found)
+	if len(found) < want { // nothing more is due, or others have it
+		c.heads[class], c.moved, c.skipped = -1, true, c.skipped || len(found) == 0
+	}
+	again := false
+	for _, r := range found {
+		if c.expired(r) {
+			c.expire(r)
+			again = true
+		} else {
+			if len(c.tasks) > 0 && r.weight() > *room {
+				*room = -1
+				return nil
+			}
+			*room -= r.weight()
+			c.begin(r, c.r.Worker, c.base+int64(len(c.tasks)), c.r.Lease)
+			c.tasks = append(c.tasks, r)
+			c.count(taskqueue.CountClaimed, 1)
+		}
+		c.changed, c.front[class], c.moved = append(c.changed, r), r.due, true
+	}
+	if !again {
+		return nil
+	}
+	// There is room for more, and the next look is not to find these.
+	saved := save(c.changed)
+	c.changed = c.changed[:0]
+	return c.t.run(saved...)
+}
+
+// nextBase adds what finds the first token of this claim, before its first tasks are taken.
+func (c *claiming) nextBase(queries []query) []query {
+	switch {
+	case len(c.tasks) > 0:
+	case c.s.postgres:
+		queries = append(queries, row("SELECT nextval('tq_token')", nil, &c.base))
+	default:
+		c.base = max(c.lastToken+1, c.now.wall)
+	}
+	return queries
+}

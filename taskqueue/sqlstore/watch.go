@@ -1,0 +1,106 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// every is how long the watcher sleeps between two looks at the file.
+const every = 2 * time.Millisecond
+
+// watch looks for changes of the file, by any process, until stop is called. SQLite keeps a
+// number that a connection sees change with every commit of another one, and to read it takes
+// some microseconds. Only then one number is read of each queue that somebody waits for, and
+// only those hinted of which that has changed: a hint makes its reader write, and would
+// otherwise wake all other processes.
+func watch(s *Store, f *file, path string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w := &watcher{s: s, f: f}
+		for ctx.Err() == nil {
+			w.run(ctx, path) // ends by itself only if the file cannot be read
+			sleep(ctx, time.Second)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+type watcher struct {
+	s *Store
+	f *file
+}
+
+func (w *watcher) run(ctx context.Context, path string) {
+	db, err := sql.Open("sqlite", fileURL(path)+"?_pragma=busy_timeout(0)&_pragma=query_only(1)")
+	if err != nil {
+		return
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1) // the number is that of a connection
+	changed, err := db.PrepareContext(ctx, "PRAGMA data_version")
+	if err != nil {
+		return
+	}
+	defer func() { _ = changed.Close() }()
+	last := int64(-1)
+	for ctx.Err() == nil {
+		pause := every
+		var number int64
+		if err := changed.QueryRowContext(context.Background()).Scan(&number); err != nil && !isBusy(err) {
+			return
+		} else if err == nil && number != last {
+			began := time.Now()
+			w.look(ctx)
+			last = number
+			pause = max(every, 3*time.Since(began)) // never more than a quarter of the time
+		}
+		sleep(ctx, pause)
+	}
+}
+
+// look hints the queues whose wakes have changed.
+func (w *watcher) look(ctx context.Context) {
+	for _, queue := range w.s.hints.watched() {
+		if wakes, err := w.f.wakes(ctx, queue); err == nil {
+			w.s.hints.saw(queue, wakes)
+		}
+	}
+}
+
+// wakes returns how often others were told of a queue.
+func (f *file) wakes(ctx context.Context, queue string) (n int64, err error) {
+	err = f.transact(ctx, reads, func(t tx) error {
+		return t.run(row("SELECT wakes FROM tq_queue WHERE queue = $1", []any{queue}, &n))
+	})
+	return n, err
+}
+
+// watches has the watcher look at a queue from now on. It reports whether it did not before.
+func (s *Store) watches(ctx context.Context, queue string) (began bool, err error) {
+	s.hints.mu.Lock()
+	known := s.hints.hintLocked(queue).watched
+	s.hints.mu.Unlock()
+	if known {
+		return false, nil
+	}
+	wakes, err := s.db.(*file).wakes(ctx, queue)
+	if err == nil {
+		began = !s.hints.saw(queue, wakes)
+	}
+	return began, err
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -207,6 +207,7 @@ func TellEnd(t *Task, v *Verdict, sg *StopError) {
 	TellObservers(t.Owner, EndEvent(t, v, sg))
 }
 
+// EndEvent returns what observers are told of the end of t.
 func EndEvent(t *Task, v *Verdict, sg *StopError) Event {
 	e := Event{Kind: eventEnd, Task: t.Name(), Took: Clock() - t.More.started, Err: v.Err}
 	if sg != nil {

@@ -212,6 +212,7 @@ type exitRun struct {
 	late error
 }
 
+// Settled reports whether f has its outcome.
 func (f *Future) Settled() bool { return f.Task.State.Load() == StateDone }
 
 // A oneWait is one wait of one goroutine for one future.
@@ -267,8 +268,10 @@ type StopError struct {
 	ended AtomicPointer[Scope] // see endedScope
 }
 
+// Error returns the text of the cause.
 func (sg *StopError) Error() string { return sg.Cause.Error() }
 
+// Unwrap returns the cause, and the error of the context.
 func (sg *StopError) Unwrap() []error { return []error{sg.Cause, sg.Err} }
 
 // because returns the cause; nil for a nil sg, of what was not told to stop.

@@ -16,6 +16,7 @@ import (
 // Name returns the name that was given to t, or that of its function.
 func (t *Task) Name() string { return t.Naming().In(t.Owner) }
 
+// Naming returns what t is called by.
 func (t *Task) Naming() (n Naming) {
 	switch {
 	case t.More != nil && t.More.Name != "":

@@ -27,6 +27,8 @@ type (
 // nothing is left of them.
 const Exploring = false
 
+// Born tells the explorer of a new task.
 func Born(any) {}
 
+// Starts tells the explorer that a goroutine begins; what it returns, that the goroutine ends.
 func Starts(string, any) (ends func()) { return nil }

@@ -33,6 +33,7 @@ func (f *Future) Promise(owner *Scope, ctx context.Context, m *More) bool {
 	return true
 }
 
+// Reject settles a promise with err, and reports false if it has settled before.
 func (f *Future) Reject(err error) bool {
 	if !f.Take() {
 		return false
@@ -90,6 +91,7 @@ func promiseCancelled(s *Scope) (after func()) {
 // Take wins the right to settle a promise: running -> joining, once.
 func (f *Future) Take() bool { return f.Task.State.CompareAndSwap(StateRunning, StateJoining) }
 
+// SettlePromise settles a promise that the caller has taken.
 func (f *Future) SettlePromise(v *Verdict) {
 	f.Task.EndUnrun()
 	if v.Err == nil && f.Task.Leads() {

@@ -9,8 +9,10 @@ import (
 // This file runs handlers that have nobody who waits for a result: Go tasks, detached
 // tasks and hooks.
 
+// Func returns the handler, for its name.
 func (g *GoTask) Func() any { return g.Handler }
 
+// Future returns nil: nobody waits for a Go task.
 func (g *GoTask) Future() *Future { return nil }
 
 // Unrun ends a task that never ran.
@@ -36,12 +38,16 @@ func (g *GoTask) Run() {
 	}
 }
 
+// GivesNothing reports that there is no value.
 func (g *GoTask) GivesNothing() bool { return true }
 
+// RunOnce calls the handler for one run of a task with Restart.
 func (g *GoTask) RunOnce(t *Task) error { return g.Handler(t) }
 
+// Drop does nothing: a run has no value to discard.
 func (g *GoTask) Drop(bool) {}
 
+// EndRuns ends a task with Restart by the outcome of its last run.
 func (g *GoTask) EndRuns(exit ExitKind, err error, _ bool) {
 	g.Task.Exit = exit
 	g.Task.Retire() // who is asked about the failure is no part of the handler

@@ -16,6 +16,7 @@ import (
 // of the scope, a collection or Cancel takes it. The scope's lock decides which
 // comes first. So an error is told once, and a value is given or discarded.
 
+// Error returns the text of what nobody was given.
 func (x *Unclaimed) Error() string {
 	if x.Verdict.Err == nil {
 		return "async: a value that nobody was given"

@@ -10,6 +10,7 @@ import (
 
 var waiters = Pool{New: func() any { return NewWaiter() }}
 
+// NewWaiter returns a waiter that nobody uses.
 func NewWaiter() *Waiter {
 	w := new(Waiter)
 	w.cond.L = &w.mu

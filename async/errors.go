@@ -161,7 +161,7 @@ func (e *StragglerError) Unwrap() error {
 var (
 	// ErrDecided is the cause with which a task is cancelled when the choice
 	// it takes part in has been made without it.
-	ErrDecided = errors.New("async: decided without it")
+	ErrDecided = tree.ErrDecided
 
 	// ErrNoTasks is the outcome of a choice among no tasks.
 	ErrNoTasks = errors.New("async: no tasks to choose from")

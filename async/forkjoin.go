@@ -4,12 +4,18 @@ import (
 	"context"
 	"time"
 
+	"github.com/ambit-go/ambit/async/internal/items"
 	"github.com/ambit-go/ambit/async/internal/tally"
 	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
-// This file is about doing the same to many items at once. Its workers are in
-// worker.go; what is done with the items of a sequence is in sequence.go.
+// This file is about doing the same to many items at once. Its workers are those of
+// package items; what is done with the items of a sequence is in sequence.go.
+
+// stream returns what a stream is told of o.
+func (o *forkOptions) stream() items.Options {
+	return items.Options{Limit: o.limit, FailFast: o.failFast, ItemTimeout: o.items}
+}
 
 func newForkOptions(opts []ForkOption) *forkOptions {
 	o := new(forkOptions)
@@ -34,7 +40,7 @@ func ItemTimeout(d time.Duration) ForkOption {
 	if d <= 0 {
 		d = -1
 	}
-	return forkOption(func(f *forkOptions) { f.worker = []TaskOption{Timeout(d)} })
+	return forkOption(func(f *forkOptions) { f.items = d })
 }
 
 // ForkJoin calls f for every item, all at the same time or at most [Limit] at
@@ -68,9 +74,9 @@ func ForkJoin[A, B any](
 	}
 	o := newForkOptions(opts)
 	k := &forked[A, B]{items: items, work: f, failFast: o.failFast}
-	k.crew.s, k.crew.fn, k.crew.opts, k.crew.nothing = &k.s, f, o.worker, isNothing[B]()
-	k.crew.do, k.crew.doMany, k.crew.tell = k.do, k.doMany, k.tell
-	k.crew.next, k.crew.more, k.crew.over = k.next, k.more, k.over
+	k.crew.Scope, k.crew.Func, k.crew.Timeout, k.crew.Nothing = &k.s, f, o.items, isNothing[B]()
+	k.crew.Do, k.crew.DoMany, k.crew.Tell = k.do, k.doMany, k.tell
+	k.crew.Next, k.crew.More, k.crew.Over = k.next, k.more, k.over
 	k.init(tree.KindFork, nil)
 	k.f.Task.Self = k
 	for _, opt := range o.task {
@@ -94,7 +100,7 @@ type forked[A, B any] struct {
 	items    []A
 	work     func(context.Context, A) (B, error)
 	failFast bool
-	crew     crew[int]
+	crew     items.Crew[int]
 	s        tree.Scope // of the workers
 	m        tree.More
 	results  []Result[B]                        // each written by the worker that does the item
@@ -117,28 +123,28 @@ func (k *forked[A, B]) fork(limit int) {
 	}
 	k.f.Task.WatchStops()
 	k.results = make([]Result[B], len(k.items))
-	k.crew.live.Store(1)
+	k.crew.Live.Store(1)
 	if limit > 0 {
 		workers := make([]struct {
-			worker[int]
+			items.Worker[int]
 			_ ownLine
 		}, min(len(k.items), limit))
 		for i := range workers {
-			k.startWorker(&workers[i].worker)
+			k.startWorker(&workers[i].Worker)
 		}
 	} else {
-		workers := make([]worker[int], len(k.items))
+		workers := make([]items.Worker[int], len(k.items))
 		for i := range workers {
 			k.startWorker(&workers[i])
 		}
 	}
-	k.crew.workerLeft()
+	k.crew.WorkerLeft()
 }
 
 // startWorker starts w if there is an item for it.
-func (k *forked[A, B]) startWorker(w *worker[int]) {
+func (k *forked[A, B]) startWorker(w *items.Worker[int]) {
 	if i, ok := k.more(); ok {
-		k.crew.startWith(w, i)
+		k.crew.StartWith(w, i)
 	}
 }
 
@@ -150,34 +156,34 @@ func (k *forked[A, B]) do(ctx context.Context, i int) (err error) {
 // doMany does items one after another until one leaves something, fails, or
 // panics, and reports true if there are no more. The caller deals with that
 // one. Measured, a tiny item takes 15 ns here and 50 in the loop of the caller.
-func (k *forked[A, B]) doMany(w *worker[int]) (over bool) {
+func (k *forked[A, B]) doMany(w *items.Worker[int]) (over bool) {
 	for {
-		i := w.item
-		value, err := k.work(&w.t, k.items[i])
-		if err != nil || !untouched(&w.t) {
-			k.results[i].Value, w.err = value, err
+		i := w.Item
+		value, err := k.work(&w.Task, k.items[i])
+		if err != nil || !items.Untouched(&w.Task) {
+			k.results[i].Value, w.Err = value, err
 			return false
 		}
 		next, ok := k.more() // not on an executor, where there may be one to take back
 		r := &k.results[i]   // written only now: waiting for its cache line and that of begun overlap
 		r.Index, r.Value = i, value
 		if !ok {
-			w.t.Exit = tree.ByReturn
+			w.Task.Exit = tree.ByReturn
 			return true
 		}
-		w.item = next
+		w.Item = next
 	}
 }
 
 // next is told how w's item has ended and gives it another.
-func (k *forked[A, B]) next(w *worker[int], v *tree.Verdict) (i int, ok bool) {
+func (k *forked[A, B]) next(w *items.Worker[int], v *tree.Verdict) (i int, ok bool) {
 	if v != nil {
-		k.tell(w.item, v)
+		k.tell(w.Item, v)
 	}
 	if i, ok = k.more(); ok || k.s.On == nil {
 		return i, ok
 	}
-	return k.crew.takeBack()
+	return k.crew.TakeBack()
 }
 
 // more gives out the items in order until the call is cancelled.

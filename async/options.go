@@ -188,7 +188,7 @@ type forkOptions struct {
 	scope    []ScopeOption // for the scope of the others
 	limit    int           // 0: none
 	failFast bool
-	worker   []TaskOption // of the workers that do the items
+	items    time.Duration // the time limit of each item; 0: none
 }
 
 // A PollOption changes how something is polled. Every [TaskOption] is one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/ambit-go/ambit/async/internal/items"
 	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
@@ -44,7 +45,7 @@ func ForEach[A any](
 	o := newForkOptions(opts)
 	return Scope(ctx, func(ctx context.Context) error {
 		work := func(ctx context.Context, a A) (struct{}, error) { return struct{}{}, f(ctx, a) }
-		newStream(ctx.(*tree.Task).Scope(), o, f, work, inNone).forEach(items)
+		forEach(ctx.(*tree.Task).Scope(), o, items, f, work)
 		return nil
 	}, o.scope...)
 }
@@ -74,7 +75,7 @@ func Map[A, B any](
 	}
 	o := newForkOptions(opts)
 	return func(yield func(B, error) bool) {
-		iterate(ctx, items, o, f, f, inOrder, func(r Result[B]) bool { return yield(r.Value, r.Err) })
+		mapEach(ctx, o, items, f, yield)
 	}
 }
 
@@ -91,6 +92,23 @@ func AsCompleted[T any](
 	o := newForkOptions(opts)
 	call := func(ctx context.Context, task func(context.Context) (T, error)) (T, error) { return task(ctx) }
 	return func(yield func(int, Result[T]) bool) {
-		iterate(ctx, tasks, o, "async.AsCompleted", call, asEnded, func(r Result[T]) bool { return yield(r.Index, r) })
+		items.Iterate(ctx, newScopeOptions(o.scope), tasks, o.stream(), "async.AsCompleted", call, items.AsEnded,
+			func(r items.Result[T]) bool { return yield(r.Index, Result[T](r)) })
 	}
+}
+
+// forEach is apart from ForEach, and mapEach from Map, because there a parameter has the name of
+// the package that does the work.
+func forEach[A, B any](
+	s *tree.Scope, o *forkOptions, seq iter.Seq[A], f any, work func(context.Context, A) (B, error),
+) {
+	items.New(s, o.stream(), f, work, items.InNone).ForEach(seq)
+}
+
+func mapEach[A, B any](
+	ctx context.Context, o *forkOptions, seq iter.Seq[A], f func(context.Context, A) (B, error),
+	yield func(B, error) bool,
+) {
+	items.Iterate(ctx, newScopeOptions(o.scope), seq, o.stream(), f, f, items.InOrder,
+		func(r items.Result[B]) bool { return yield(r.Value, r.Err) })
 }

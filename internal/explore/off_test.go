@@ -37,7 +37,7 @@ func TestOffNothingOfTheExplorerIsLeft(t *testing.T) {
 	}
 	dir := t.TempDir()
 	overlay := map[string]string{}
-	for _, engine := range []string{"async", "async/internal/tree", "scheduler"} {
+	for _, engine := range []string{"async", "async/internal/tree", "async/internal/items", "scheduler"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", engine, "*.go"))
 		require.NoError(t, err)
 		for _, file := range files {

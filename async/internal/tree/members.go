@@ -210,3 +210,6 @@ func (t *Task) lead() {
 		s.Mu.Unlock()
 	}
 }
+
+// IsPlain reports whether a task that is started in s with nothing of its own needs nothing.
+func (s *Scope) IsPlain() bool { return s.Limit == nil && s.Observers == nil && s.On == nil }

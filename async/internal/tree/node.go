@@ -25,7 +25,7 @@ const (
 	KindChoice                // a future that its children decide; see choice.go
 	KindFork                  // a future that its children settle; see forkjoin.go
 	KindContender             // a child of a choice
-	KindWorker                // does items; see crew.go
+	KindWorker                // does items; see package items
 	KindGroup                 // made by NewGroup: nothing runs in it but what is started
 	KindRoot                  // owns what no scope owns
 )

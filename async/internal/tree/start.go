@@ -40,9 +40,6 @@ func StartWith(t *Task, owner *Scope, ctx context.Context, m *More) bool {
 	return true
 }
 
-// IsPlain reports whether a task that is started in s with nothing of its own needs nothing.
-func (s *Scope) IsPlain() bool { return s.Limit == nil && s.Observers == nil && s.On == nil }
-
 // Begin sets t, which is a member of its owner and has more, going.
 func (t *Task) Begin() {
 	t.WatchStops()

@@ -147,7 +147,8 @@ func (f *Future) decidePartLocked(x *Unclaimed) {
 	defer s.Mu.Unlock()
 	x.entry.Of = x
 	of := tally.Future{
-		Awaited: awaited, Told: f.OwnerTold, Rooted: s.Task.Kind == KindRoot, Abandoned: x.Verdict.abandoned, Late: s.summed,
+		Awaited: awaited, Told: f.OwnerTold, Rooted: s.Task.Kind == KindRoot,
+		Abandoned: x.Verdict.abandoned, Late: s.summed,
 	}
 	var decision tally.Decision
 	if x.isValue {

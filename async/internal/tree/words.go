@@ -18,6 +18,7 @@ var (
 	ErrGoexit     = errors.New("async: task called runtime.Goexit")
 	ErrAwaitCycle = errors.New("async: await cycle")
 	ErrAbandoned  = errors.New("async: promise abandoned")
+	ErrDecided    = errors.New("async: decided without it")
 	ErrShutdown   = errors.New("async: shutting down")
 )
 

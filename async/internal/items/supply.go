@@ -1,4 +1,4 @@
-package async
+package items
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type supply[A, B any] struct {
 }
 
 // A taker is a worker of a stream.
-type taker[A, B any] = worker[*entry[A, B]]
+type taker[A, B any] = Worker[*entry[A, B]]
 
 // An entry is an item that is unfinished, or whose outcome was not taken yet.
 type entry[A, B any] struct {
@@ -38,14 +38,14 @@ type entry[A, B any] struct {
 }
 
 // do is the work on an item.
-func (m *stream[A, B]) do(ctx context.Context, e *entry[A, B]) (err error) {
+func (m *Stream[A, B]) do(ctx context.Context, e *entry[A, B]) (err error) {
 	e.result.Value, err = m.work(ctx, e.item)
 	return err
 }
 
 // push has somebody come for item a. On an executor that is a worker of its
 // own: to wait for an item it would keep a place that others may need.
-func (m *stream[A, B]) push(a A) (wanted bool) {
+func (m *Stream[A, B]) push(a A) (wanted bool) {
 	m.mu.Lock()
 	if m.failed {
 		m.mu.Unlock()
@@ -55,12 +55,12 @@ func (m *stream[A, B]) push(a A) (wanted bool) {
 	e.item, e.result.Index = a, m.pulled
 	m.pulled++
 	m.open++
-	if m.order == inOrder {
+	if m.order == InOrder {
 		m.untaken.push(e)
 	}
 	if m.s.On != nil {
 		m.mu.Unlock()
-		m.crew.startWith(new(taker[A, B]), e)
+		m.crew.StartWith(new(taker[A, B]), e)
 		return true
 	}
 	m.supply.waiting.push(e)
@@ -70,7 +70,7 @@ func (m *stream[A, B]) push(a A) (wanted bool) {
 	return true
 }
 
-func (m *stream[A, B]) newEntryLocked() *entry[A, B] {
+func (m *Stream[A, B]) newEntryLocked() *entry[A, B] {
 	if n := len(m.spare); n > 0 {
 		e := m.spare[n-1]
 		m.spare = m.spare[:n-1]
@@ -80,7 +80,7 @@ func (m *stream[A, B]) newEntryLocked() *entry[A, B] {
 }
 
 // releaseLocked is called when e is finished and taken, or dropped.
-func (m *stream[A, B]) releaseLocked(e *entry[A, B]) {
+func (m *Stream[A, B]) releaseLocked(e *entry[A, B]) {
 	*e = entry[A, B]{}
 	m.spare = append(m.spare, e)
 	m.open--
@@ -88,7 +88,7 @@ func (m *stream[A, B]) releaseLocked(e *entry[A, B]) {
 
 // searcherLocked returns a worker to be woken, or to be started, because items
 // wait and nobody searches; nil if that is not so.
-func (m *stream[A, B]) searcherLocked() (w *taker[A, B]) {
+func (m *Stream[A, B]) searcherLocked() (w *taker[A, B]) {
 	u := &m.supply
 	if u.waiting.n == 0 || u.searching > 0 {
 		return nil
@@ -103,7 +103,7 @@ func (m *stream[A, B]) searcherLocked() (w *taker[A, B]) {
 }
 
 // wake wakes w, or starts it if it is new.
-func (m *stream[A, B]) wake(w *taker[A, B]) {
+func (m *Stream[A, B]) wake(w *taker[A, B]) {
 	switch {
 	case w == nil:
 	case w.crew == nil:
@@ -115,21 +115,21 @@ func (m *stream[A, B]) wake(w *taker[A, B]) {
 
 // next is told how w's item has ended and gives it another, for which it waits;
 // false if no more will come.
-func (m *stream[A, B]) next(w *taker[A, B], v *tree.Verdict) (e *entry[A, B], ok bool) {
+func (m *Stream[A, B]) next(w *taker[A, B], v *tree.Verdict) (e *entry[A, B], ok bool) {
 	if m.s.On != nil {
 		if v != nil {
-			m.tell(nil, w.item, v)
+			m.tell(nil, w.Item, v)
 		}
-		return m.crew.takeBack()
+		return m.crew.TakeBack()
 	}
 	if v != nil && v.Err != nil {
-		m.tell(w, w.item, v)
+		m.tell(w, w.Item, v)
 		v = nil
 	}
 	m.refuse()
 	m.mu.Lock()
 	if v != nil {
-		m.endLocked(w.item, v)
+		m.endLocked(w.Item, v)
 	}
 	for again := false; ; again = true {
 		e := m.takeLocked(w)
@@ -161,14 +161,14 @@ func (m *stream[A, B]) next(w *taker[A, B], v *tree.Verdict) (e *entry[A, B], ok
 
 // searchLocked notes that w searches, takeLocked that it has: it takes the first
 // item that waits, if there is one.
-func (m *stream[A, B]) searchLocked(w *taker[A, B]) {
+func (m *Stream[A, B]) searchLocked(w *taker[A, B]) {
 	if !w.searches {
 		w.searches = true
 		m.supply.searching++
 	}
 }
 
-func (m *stream[A, B]) takeLocked(w *taker[A, B]) *entry[A, B] {
+func (m *Stream[A, B]) takeLocked(w *taker[A, B]) *entry[A, B] {
 	m.foundLocked(w)
 	if m.supply.waiting.n == 0 {
 		return nil
@@ -176,7 +176,7 @@ func (m *stream[A, B]) takeLocked(w *taker[A, B]) *entry[A, B] {
 	return m.supply.waiting.pop()
 }
 
-func (m *stream[A, B]) foundLocked(w *taker[A, B]) {
+func (m *Stream[A, B]) foundLocked(w *taker[A, B]) {
 	if w.searches {
 		w.searches = false
 		m.supply.searching--
@@ -185,7 +185,7 @@ func (m *stream[A, B]) foundLocked(w *taker[A, B]) {
 
 // parkIdle parks w until it is called, if no item waits. Its task lends its slot
 // meanwhile.
-func (m *stream[A, B]) parkIdle(w *taker[A, B]) {
+func (m *Stream[A, B]) parkIdle(w *taker[A, B]) {
 	if w.w == nil {
 		w.w = tree.NewWaiter()
 	}
@@ -194,7 +194,7 @@ func (m *stream[A, B]) parkIdle(w *taker[A, B]) {
 		m.mu.Unlock()
 		return
 	}
-	w.t.LendSlot(w.w)
+	w.Task.LendSlot(w.w)
 	m.foundLocked(w)
 	m.supply.idle = append(m.supply.idle, w)
 	m.mu.Unlock()
@@ -202,24 +202,24 @@ func (m *stream[A, B]) parkIdle(w *taker[A, B]) {
 }
 
 // more has no items for new workers: they look for them.
-func (m *stream[A, B]) more() (e *entry[A, B], ok bool) { return nil, false }
+func (m *Stream[A, B]) more() (e *entry[A, B], ok bool) { return nil, false }
 
 // refuse ends the items that nobody has come for if the call is cancelled.
-func (m *stream[A, B]) refuse() {
+func (m *Stream[A, B]) refuse() {
 	if sg := m.s.Why.Load(); sg != nil {
 		m.endWaiting(&tree.Verdict{Err: sg.AsError(), Echo: true, Cause: sg.Cause})
 	}
 }
 
 // unrun is told of a searcher that never ran, which is cancelled.
-func (m *stream[A, B]) unrun(v *tree.Verdict) {
+func (m *Stream[A, B]) unrun(v *tree.Verdict) {
 	m.mu.Lock()
 	m.supply.searching--
 	m.mu.Unlock()
 	m.endWaiting(v)
 }
 
-func (m *stream[A, B]) endWaiting(v *tree.Verdict) {
+func (m *Stream[A, B]) endWaiting(v *tree.Verdict) {
 	m.mu.Lock()
 	unbegun := m.supply.waiting
 	m.supply.waiting = ring[*entry[A, B]]{}
@@ -233,7 +233,7 @@ func (m *stream[A, B]) endWaiting(v *tree.Verdict) {
 // A failure that stops the rest cancels them before the item makes room: the
 // caller that finds room finds the cancellation too, and pulls no more. The caller
 // is told last, when what follows from it can be seen.
-func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *tree.Verdict) {
+func (m *Stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *tree.Verdict) {
 	dropped := v.Err != nil && m.fail(v)
 	m.mu.Lock()
 	drop := m.endLocked(e, v) && !dropped
@@ -254,7 +254,7 @@ func (m *stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *tree.Verdict) {
 
 // fail deals with the failure of an item: it cancels the rest if it is the first
 // that is to. It reports whether the outcome was dropped, as nobody takes it.
-func (m *stream[A, B]) fail(v *tree.Verdict) (dropped bool) {
+func (m *Stream[A, B]) fail(v *tree.Verdict) (dropped bool) {
 	echo := tree.RepeatsStop(m.s, v) // asks contexts, so not under the lock
 	m.mu.Lock()
 	dropped = m.dropping
@@ -271,7 +271,7 @@ func (m *stream[A, B]) fail(v *tree.Verdict) (dropped bool) {
 }
 
 // endLocked records how an item ended. It reports whether that is a failure to drop.
-func (m *stream[A, B]) endLocked(e *entry[A, B], v *tree.Verdict) (drop bool) {
+func (m *Stream[A, B]) endLocked(e *entry[A, B], v *tree.Verdict) (drop bool) {
 	e.ended = true
 	if v.Err != nil {
 		e.v, e.result.Err = *v, v.Err
@@ -279,7 +279,7 @@ func (m *stream[A, B]) endLocked(e *entry[A, B], v *tree.Verdict) (drop bool) {
 	switch {
 	case m.dropping:
 		m.releaseLocked(e)
-	case m.order == asEnded:
+	case m.order == AsEnded:
 		m.untaken.push(e)
 	}
 	return m.dropping && v.Err != nil
@@ -287,7 +287,7 @@ func (m *stream[A, B]) endLocked(e *entry[A, B], v *tree.Verdict) (drop bool) {
 
 // close sends idle workers home. Items that wait, if the sequence was left by a
 // panic, are not begun.
-func (m *stream[A, B]) close() {
+func (m *Stream[A, B]) close() {
 	m.mu.Lock()
 	m.supply.closed = true
 	m.supply.waiting = ring[*entry[A, B]]{}

@@ -1,4 +1,4 @@
-package async
+package items
 
 import (
 	"context"
@@ -18,14 +18,14 @@ import (
 // outcome waits to be taken: by the loop of Map and AsCompleted, or, in ForEach and
 // after the loop was left, by drop at once.
 
-// A stream is one call of ForEach, Map or AsCompleted.
-type stream[A, B any] struct {
+// A Stream is one call of ForEach, Map or AsCompleted.
+type Stream[A, B any] struct {
 	s        *tree.Scope
-	crew     crew[*entry[A, B]]
+	crew     Crew[*entry[A, B]]
 	work     func(context.Context, A) (B, error)
 	limit    int // how many items may be unfinished or untaken; 0: any number
 	failFast bool
-	order    order
+	order    Order
 	drop     func(v *tree.Verdict) // what is done with an outcome that nobody takes
 	patience patience              // of the caller
 	parked   *tree.Waiter          // the caller's, used again and again
@@ -36,7 +36,7 @@ type stream[A, B any] struct {
 	// open is how many are unfinished or untaken. With a limit it is never above
 	// that: the caller waits for room before it pulls.
 	open int
-	// untaken are those to be taken: with inOrder all that were pulled, in that
+	// untaken are those to be taken: with InOrder all that were pulled, in that
 	// order, whether or not they have ended; else those that have ended.
 	untaken ring[*entry[A, B]]
 	spare   []*entry[A, B] // to be used again
@@ -50,34 +50,49 @@ type stream[A, B any] struct {
 	want   want
 }
 
-// order is the order in which outcomes are taken.
-type order uint8
+// Order is the order in which outcomes are taken.
+type Order uint8
 
 const (
-	inNone  order = iota // they are not
-	inOrder              // as they were pulled
-	asEnded              // as they ended
+	InNone  Order = iota // they are not
+	InOrder              // as they were pulled
+	AsEnded              // as they ended
 )
 
-// newStream returns a stream whose items are tasks of s. work is done on each; fn is
+// Options say how items are worked on.
+type Options struct {
+	Limit       int           // 0: none
+	FailFast    bool          // the first failure stops the rest
+	ItemTimeout time.Duration // of each item; 0: none
+}
+
+// An Result is the outcome of one item.
+type Result[T any] struct {
+	Index int // its place in the sequence
+	Value T
+	Err   error
+}
+
+// New returns a stream whose items are tasks of s. work is done on each; fn is
 // the user's function, by whose name they go.
-func newStream[A, B any](
-	s *tree.Scope, o *forkOptions, fn any, work func(context.Context, A) (B, error), in order,
-) *stream[A, B] {
-	m := &stream[A, B]{s: s, work: work, limit: o.limit, failFast: o.failFast, order: in}
-	m.crew.s, m.crew.fn, m.crew.opts, m.crew.nothing = s, fn, o.worker, isNothing[B]()
-	m.crew.do, m.crew.next, m.crew.more, m.crew.unrun = m.do, m.next, m.more, m.unrun
-	m.crew.tell = func(e *entry[A, B], v *tree.Verdict) { m.tell(nil, e, v) }
+func New[A, B any](
+	s *tree.Scope, o Options, fn any, work func(context.Context, A) (B, error), in Order,
+) *Stream[A, B] {
+	m := &Stream[A, B]{s: s, work: work, limit: o.Limit, failFast: o.FailFast, order: in}
+	_, nothing := any(*new(B)).(struct{})
+	m.crew.Scope, m.crew.Func, m.crew.Timeout, m.crew.Nothing = s, fn, o.ItemTimeout, nothing
+	m.crew.Do, m.crew.Next, m.crew.More, m.crew.unrun = m.do, m.next, m.more, m.unrun
+	m.crew.Tell = func(e *entry[A, B], v *tree.Verdict) { m.tell(nil, e, v) }
 	m.drop = m.raise
-	if in == inNone {
+	if in == InNone {
 		m.dropping, m.drop = true, m.failScope
 	}
 	return m
 }
 
-// forEach is the body of ForEach. If the sequence panics or calls Goexit, items
+// ForEach is the body of ForEach. If the sequence panics or calls Goexit, items
 // that have not been begun are not.
-func (m *stream[A, B]) forEach(items iter.Seq[A]) {
+func (m *Stream[A, B]) ForEach(items iter.Seq[A]) {
 	defer m.close()
 	if m.pull(items, func() bool { m.wait(wantRoom); return true }) != nil {
 		tree.RecordSkipped(m.s) // there may be more
@@ -85,19 +100,19 @@ func (m *stream[A, B]) forEach(items iter.Seq[A]) {
 	m.wait(wantEmpty)
 }
 
-// iterate is Map and AsCompleted: it ranges over items and has what comes of
+// Iterate is Map and AsCompleted: it ranges over items and has what comes of
 // them yielded.
-func iterate[A, B any](
-	ctx context.Context, items iter.Seq[A], o *forkOptions, fn any,
-	work func(context.Context, A) (B, error), in order, yield func(Result[B]) bool,
+func Iterate[A, B any](
+	ctx context.Context, so *tree.ScopeOptions, items iter.Seq[A], o Options, fn any,
+	work func(context.Context, A) (B, error), in Order, yield func(Result[B]) bool,
 ) {
-	s, err := tree.OpenBody(ctx, newScopeOptions(o.scope), false)
+	s, err := tree.OpenBody(ctx, so, false)
 	if err != nil {
 		yield(Result[B]{Err: err})
 		return
 	}
 	tree.TellStart(s.Task)
-	m := newStream(s, o, fn, work, in)
+	m := New(s, o, fn, work, in)
 	r := tree.Body{Scope: s, Exit: tree.ByReturn}
 	defer func() { // also on Goexit, which goes on
 		var err error
@@ -117,7 +132,7 @@ func iterate[A, B any](
 // A panic of the loop goes on as it was, as that of a body does, see Body.call:
 // nobody can see which of it and a panic of an item came first, so the item's comes
 // second. An error is a panic(nil) of old: from Goexit run does not come back.
-func (m *stream[A, B]) run(r *tree.Body, items iter.Seq[A], yield func(Result[B]) bool) (err error) {
+func (m *Stream[A, B]) run(r *tree.Body, items iter.Seq[A], yield func(Result[B]) bool) (err error) {
 	through, came := false, false
 	defer func() {
 		value := recover()
@@ -145,13 +160,13 @@ func (m *stream[A, B]) run(r *tree.Body, items iter.Seq[A], yield func(Result[B]
 // listsErrors reports whether err, of a scope that was cancelled, tells of more
 // than that. The cancellation itself the loop has yielded, or has brought about.
 func listsErrors(err error) bool {
-	list, ok := err.(*ScopeError)
-	return ok && list != nil && len(list.Errors) > 0
+	list := tree.Words.ListIn(err)
+	return list != nil && len(list.Errs) > 0
 }
 
 // leave cancels what was begun: the loop has been left. What ends from here on
 // is dropped as it ends.
-func (m *stream[A, B]) leave() {
+func (m *Stream[A, B]) leave() {
 	m.mu.Lock()
 	m.dropping = true
 	m.supply.waiting = ring[*entry[A, B]]{}
@@ -164,7 +179,7 @@ func (m *stream[A, B]) leave() {
 		}
 	}
 	m.mu.Unlock()
-	m.s.Cancel(tree.Canceled(ErrDecided))
+	m.s.Cancel(tree.Canceled(tree.ErrDecided))
 	for _, v := range dropped {
 		m.drop(v)
 	}
@@ -172,7 +187,7 @@ func (m *stream[A, B]) leave() {
 
 // raise deals with an outcome after the loop was left: an error is dropped, a panic
 // or Goexit never is.
-func (m *stream[A, B]) raise(v *tree.Verdict) {
+func (m *Stream[A, B]) raise(v *tree.Verdict) {
 	switch {
 	case v.Panic != nil:
 		m.s.RecordOutcome(v, false)
@@ -182,7 +197,7 @@ func (m *stream[A, B]) raise(v *tree.Verdict) {
 }
 
 // failScope deals with an outcome in ForEach: errors are the scope's.
-func (m *stream[A, B]) failScope(v *tree.Verdict) {
+func (m *Stream[A, B]) failScope(v *tree.Verdict) {
 	m.s.RecordOutcome(v, v.Panic == nil && !m.failFast)
 }
 

@@ -1,4 +1,4 @@
-package async
+package items
 
 import (
 	"iter"
@@ -20,7 +20,7 @@ const (
 
 // loop pulls and yields. It reports false if the loop was left: by yield, which is
 // the body of the user's range statement.
-func (m *stream[A, B]) loop(items iter.Seq[A], yield func(Result[B]) bool) bool {
+func (m *Stream[A, B]) loop(items iter.Seq[A], yield func(Result[B]) bool) bool {
 	going := true
 	cut := m.pull(items, func() bool {
 		going = m.drain(yield, wantRoom)
@@ -39,7 +39,7 @@ func (m *stream[A, B]) loop(items iter.Seq[A], yield func(Result[B]) bool) bool 
 // so. It stops when the call is cancelled and returns why, as it was seen here:
 // asked again it may not be stored yet. An item that fails stops it, too, if
 // that is to stop the rest.
-func (m *stream[A, B]) pull(items iter.Seq[A], goOn func() bool) (cut *tree.StopError) {
+func (m *Stream[A, B]) pull(items iter.Seq[A], goOn func() bool) (cut *tree.StopError) {
 	if cut = m.s.Task.Stopped(); cut != nil {
 		return cut
 	}
@@ -69,7 +69,7 @@ func (m *stream[A, B]) pull(items iter.Seq[A], goOn func() bool) (cut *tree.Stop
 
 // drain yields outcomes, and waits for more, until what is wanted is there. It
 // reports false if the loop was left.
-func (m *stream[A, B]) drain(yield func(Result[B]) bool, enough want) bool {
+func (m *Stream[A, B]) drain(yield func(Result[B]) bool, enough want) bool {
 	for {
 		m.wait(enough)
 		m.mu.Lock()
@@ -89,7 +89,7 @@ func (m *stream[A, B]) drain(yield func(Result[B]) bool, enough want) bool {
 
 // wait blocks the caller until there is what it wants, or an outcome to take.
 // Its task lends its slot meanwhile.
-func (m *stream[A, B]) wait(enough want) {
+func (m *Stream[A, B]) wait(enough want) {
 	for {
 		m.mu.Lock()
 		over := m.readyLocked(enough)
@@ -113,7 +113,7 @@ func (m *stream[A, B]) wait(enough want) {
 // park parks the caller until somebody sees that it is ready. It looks once more
 // under the lock under which items end: either an item has ended before, and the
 // caller sees it, or it finds the caller's waiter.
-func (m *stream[A, B]) park(enough want) {
+func (m *Stream[A, B]) park(enough want) {
 	if m.parked == nil {
 		m.parked = tree.NewWaiter()
 	}
@@ -129,7 +129,7 @@ func (m *stream[A, B]) park(enough want) {
 }
 
 // readyLocked reports whether the caller has something to do.
-func (m *stream[A, B]) readyLocked(enough want) bool {
+func (m *Stream[A, B]) readyLocked(enough want) bool {
 	switch {
 	case m.hasOutcomeLocked():
 		return true
@@ -140,9 +140,9 @@ func (m *stream[A, B]) readyLocked(enough want) bool {
 	}
 }
 
-// hasOutcomeLocked reports whether there is an outcome to take. With inOrder that is
+// hasOutcomeLocked reports whether there is an outcome to take. With InOrder that is
 // the one of the oldest item: while this goes on all others wait behind it.
-func (m *stream[A, B]) hasOutcomeLocked() bool {
+func (m *Stream[A, B]) hasOutcomeLocked() bool {
 	u := &m.untaken
 	return u.n > 0 && u.buf[u.head].ended
 }
@@ -150,7 +150,7 @@ func (m *stream[A, B]) hasOutcomeLocked() bool {
 // callLocked returns the caller's waiter if it is to be told. That something
 // has ended is not enough while items wait: it is told when there is room for
 // some more, not for each. Somebody is coming for those that wait.
-func (m *stream[A, B]) callLocked() (w *tree.Waiter) {
+func (m *Stream[A, B]) callLocked() (w *tree.Waiter) {
 	if m.caller == nil || m.supply.waiting.n > 0 || !m.readyLocked(m.want) {
 		return nil
 	}

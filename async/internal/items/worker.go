@@ -1,4 +1,4 @@
-package async
+package items
 
 import "github.com/ambit-go/ambit/async/internal/tree"
 
@@ -10,39 +10,39 @@ import "github.com/ambit-go/ambit/async/internal/tree"
 // items cost neither a goroutine nor an allocation each, and yet what an item
 // starts ends with it.
 
-func (w *worker[E]) Func() any            { return w.crew.fn }
-func (w *worker[E]) Future() *tree.Future { return nil }
+func (w *Worker[E]) Func() any            { return w.crew.Func }
+func (w *Worker[E]) Future() *tree.Future { return nil }
 
 // GivesNothing reports that there is nothing in the values of items, as in ForEach.
-func (w *worker[E]) GivesNothing() bool { return w.crew.nothing }
+func (w *Worker[E]) GivesNothing() bool { return w.crew.Nothing }
 
 // Run is the body of the worker's goroutine.
-func (w *worker[E]) Run() {
+func (w *Worker[E]) Run() {
 	w.turn()
 	if w.inherits {
 		return // to the loop below, of the first worker on this goroutine
 	}
 	for h := w.takeHeir(); h != nil; h = h.takeHeir() {
-		h.t.Main()
+		h.Task.Main()
 	}
 }
 
-func (w *worker[E]) takeHeir() *worker[E] {
+func (w *Worker[E]) takeHeir() *Worker[E] {
 	h := w.heir
 	w.heir = nil // so that a long line of heirs can be collected
 	return h
 }
 
 // turn does items until there are no more, or until one has left something.
-func (w *worker[E]) turn() {
+func (w *Worker[E]) turn() {
 	defer w.finish() // also on Goexit
-	if !w.busy && !w.accept(w.crew.next(w, nil)) {
+	if !w.busy && !w.accept(w.crew.Next(w, nil)) {
 		return
 	}
-	w.t.Enter()
+	w.Task.Enter()
 	for !w.items() {
-		tree.NilPanic(&w.t.Exit)
-		if !untouched(&w.t) || !w.proceed() {
+		tree.NilPanic(&w.Task.Exit)
+		if !Untouched(&w.Task) || !w.proceed() {
 			return
 		}
 	}
@@ -51,22 +51,22 @@ func (w *worker[E]) turn() {
 // items does one item after another and reports true when the turn is over. One
 // that panics is recovered and reported as false: a defer for many items costs
 // less than one for each.
-func (w *worker[E]) items() (over bool) {
-	defer func() { tree.Caught(&w.t, recover(), &w.t.Exit, &w.err) }()
-	many := w.crew.doMany
-	if w.t.More != nil {
+func (w *Worker[E]) items() (over bool) {
+	defer func() { tree.Caught(&w.Task, recover(), &w.Task.Exit, &w.Err) }()
+	many := w.crew.DoMany
+	if w.Task.More != nil {
 		many = nil
 	}
 	for {
-		w.t.Exit = tree.ByGoexit
+		w.Task.Exit = tree.ByGoexit
 		if many == nil {
-			w.err = w.crew.do(&w.t, w.item)
+			w.Err = w.crew.Do(&w.Task, w.Item)
 		} else if many(w) {
 			w.busy = false
 			return true
 		}
-		w.t.Exit = tree.ByReturn
-		if !untouched(&w.t) || !w.proceed() {
+		w.Task.Exit = tree.ByReturn
+		if !Untouched(&w.Task) || !w.proceed() {
 			return true
 		}
 	}
@@ -74,22 +74,22 @@ func (w *worker[E]) items() (over bool) {
 
 // proceed tells how the item has ended and goes on to the next; false if there
 // is none.
-func (w *worker[E]) proceed() bool {
-	t := &w.t
+func (w *Worker[E]) proceed() bool {
+	t := &w.Task
 	w.v = tree.Verdict{}
-	w.v.Leaf(t, w.err, nil)
+	w.v.Leaf(t, w.Err, nil)
 	if t.Owner.Observers != nil { // not observed: that gives up the slot, which the next item needs
 		tree.TellObservers(t.Owner, tree.EndEvent(t, &w.v, nil))
 	}
-	if !w.accept(w.crew.next(w, &w.v)) {
+	if !w.accept(w.crew.Next(w, &w.v)) {
 		return false
 	}
 	tree.TellStart(t)
 	return true
 }
 
-func (w *worker[E]) accept(item E, ok bool) bool {
-	w.item, w.busy = item, ok
+func (w *Worker[E]) accept(item E, ok bool) bool {
+	w.Item, w.busy = item, ok
 	return ok
 }
 
@@ -97,13 +97,13 @@ func (w *worker[E]) accept(item E, ok bool) bool {
 // something, or called Goexit. The goroutine goes on with the next item and the
 // worker is concluded beside it if it has to wait, for what it waits for may
 // need the place of an executor that the goroutine has.
-func (w *worker[E]) finish() {
-	t, c := &w.t, w.crew
+func (w *Worker[E]) finish() {
+	t, c := &w.Task, w.crew
 	defer t.Rescue()
 	switch {
 	case !w.busy:
 		w.quit()
-	case t.Exit != tree.ByGoexit && c.s.Limit == nil:
+	case t.Exit != tree.ByGoexit && c.Scope.Limit == nil:
 		w.heir = c.adopt()
 		if leftRunning(t) {
 			w.handed = true
@@ -111,7 +111,7 @@ func (w *worker[E]) finish() {
 		} else {
 			w.conclude(false)
 		}
-	case c.s.On != nil:
+	case c.Scope.On != nil:
 		w.handed = true
 		go w.concludeBeside(true)
 	default:
@@ -120,8 +120,8 @@ func (w *worker[E]) finish() {
 }
 
 // quit ends a worker that has no item.
-func (w *worker[E]) quit() {
-	t := &w.t
+func (w *Worker[E]) quit() {
+	t := &w.Task
 	t.Exit = tree.ByReturn
 	var v tree.Verdict
 	if t.End(nil, &v); v.Err != nil { // of a bare goroutine with the context of an item that has ended
@@ -131,25 +131,25 @@ func (w *worker[E]) quit() {
 }
 
 // concludeBeside is conclude as the body of a goroutine.
-func (w *worker[E]) concludeBeside(succeeded bool) {
+func (w *Worker[E]) concludeBeside(succeeded bool) {
 	if tree.Exploring {
-		defer tree.Starts("conclude", &w.t)()
+		defer tree.Starts("conclude", &w.Task)()
 	}
 	w.conclude(succeeded)
 }
 
 // conclude joins what the item has left, tells how it ended, and starts a new
 // worker for the next if there is to be one.
-func (w *worker[E]) conclude(succeeded bool) {
-	t, c := &w.t, w.crew
+func (w *Worker[E]) conclude(succeeded bool) {
+	t, c := &w.Task, w.crew
 	if succeeded && leftRunning(t) { // the limit is one of calls
 		c.succeed()
 		succeeded = false
 	}
 	w.v = tree.Verdict{}
-	sg := t.End(w.err, &w.v)
+	sg := t.End(w.Err, &w.v)
 	tree.TellEnd(t, &w.v, sg)
-	c.tell(w.item, &w.v)
+	c.Tell(w.Item, &w.v)
 	if succeeded {
 		c.succeed()
 	}
@@ -158,29 +158,29 @@ func (w *worker[E]) conclude(succeeded bool) {
 
 // leave ends w's membership. The goroutine that waits for the call is woken before
 // the slot is given up, so that it gets the slot.
-func (w *worker[E]) leave() {
-	t, c := &w.t, w.crew
+func (w *Worker[E]) leave() {
+	t, c := &w.Task, w.crew
 	t.Move(tree.StateDone)
 	t.Owner.Leave(t)
-	c.workerLeft()
+	c.WorkerLeft()
 	t.Retire()
 }
 
 // Rescue ends a worker whose goroutine has ended as the outcome of its item was made.
-func (w *worker[E]) Rescue(v *tree.Verdict) {
+func (w *Worker[E]) Rescue(v *tree.Verdict) {
 	if w.handed {
 		return
 	}
-	w.t.EndUnrun()
+	w.Task.EndUnrun()
 	if w.busy {
-		w.crew.tell(w.item, v)
+		w.crew.Tell(w.Item, v)
 	}
 	w.crew.mu.Lock()
 	w.crew.seeking--
 	w.crew.mu.Unlock()
 	if h := w.takeHeir(); h != nil {
 		h.inherits = false
-		go h.t.Main()
+		go h.Task.Main()
 	}
 	w.leave()
 }
@@ -188,7 +188,7 @@ func (w *worker[E]) Rescue(v *tree.Verdict) {
 // Unrun ends a worker that never ran. If it was refused, its item is left to
 // those that were not; if there are none the item is refused, and another
 // worker tries the rest.
-func (w *worker[E]) Unrun(v *tree.Verdict) {
+func (w *Worker[E]) Unrun(v *tree.Verdict) {
 	defer w.leave()
 	c := w.crew
 	if !w.busy {
@@ -198,7 +198,7 @@ func (w *worker[E]) Unrun(v *tree.Verdict) {
 	c.mu.Lock()
 	c.seeking--
 	if !v.Echo && c.seeking > 0 {
-		c.back = append(c.back, w.item)
+		c.back = append(c.back, w.Item)
 		c.mu.Unlock()
 		return
 	}
@@ -209,25 +209,25 @@ func (w *worker[E]) Unrun(v *tree.Verdict) {
 		c.seeking++ // for the worker that tries the rest
 	}
 	c.mu.Unlock()
-	c.tell(w.item, v)
+	c.Tell(w.Item, v)
 	for _, item := range back {
-		c.tell(item, v)
+		c.Tell(item, v)
 	}
 	if !v.Echo {
-		c.live.Add(1)
+		c.Live.Add(1)
 		go func() { // not here: it may be refused, too
 			if tree.Exploring {
 				defer tree.Starts("succeed", c)()
 			}
 			c.succeed()
-			c.workerLeft()
+			c.WorkerLeft()
 		}()
 	}
 }
 
-// untouched reports whether t is as if nothing had been done with its context:
+// Untouched reports whether t is as if nothing had been done with its context:
 // it can be given to another item.
-func untouched(t *tree.Task) bool {
+func Untouched(t *tree.Task) bool {
 	if t.Owner.Why.Load() != nil { // set before an item can have seen it
 		return false
 	}

@@ -100,7 +100,7 @@ func concMapLarge(items []int, limit int) work {
 	m := iter.Mapper[int, largeResult]{MaxGoroutines: limit}
 	return func(n int) {
 		for range n {
-			got, err := m.MapErr(items, func(i *int) (largeResult, error) { return largeResult{value: *i + 1}, nil })
+			got, err := m.MapErr(items, func(i *int) (largeResult, error) { return largeResult{*i, *i + 1, nil}, nil })
 			mustBe(len(got) == len(items) && err == nil)
 		}
 	}

@@ -133,9 +133,10 @@ func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, l
 	return err
 }
 
-// closed answers requests that came when nothing is settled any more: the handle is closed, so the
-// life has ended, and the claims are lost.
+// closed answers requests that came when nothing is settled any more, as the handle is closed, or
+// async.Shutdown has ended what stands behind it: nobody renews the session, and the claims are lost.
 func (l *life) closed(requests []*request[settlement]) error {
+	l.end("the queue was closed", ErrClosed)
 	<-l.lost.Done()
 	var claims []*claim
 	for _, r := range requests {

@@ -345,3 +345,17 @@ func TestAnAnswerCountsThoughTheContextHasEnded(t *testing.T) {
 		assert.Equal(t, errFails, err)
 	}
 }
+
+// What is settled after a shutdown is answered at once, and is lost: nobody renews the session.
+func TestAfterAShutdownASettlementIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := kvqueue.Open(t.Context(), newStore(t), "q")
+		require.NoError(t, err)
+		_, err = q.Enqueue(t.Context(), []byte("a"))
+		require.NoError(t, err)
+		err = q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return q.ShutDown(t.Context()) })
+		assert.ErrorIs(t, err, kvqueue.ErrLost)
+		assert.ErrorIs(t, err, kvqueue.ErrClosed)
+		require.NoError(t, q.Close(t.Context()))
+	})
+}

@@ -94,7 +94,7 @@ func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
 // and exit hooks that have overrun their [HookTimeout] are let go, too; an exit
 // hook that is in time is waited for.
 //
-// What is left moves to the root of ctx and stays on record there under the name
+// The tasks that are left move to the root of ctx and stay on record there under the name
 // of the scope, where [Shutdown] waits for it: its context is cancelled, with
 // [ErrScopeEnded] if by nothing before, and it needs no slot of a [Limit] further out. When
 // the last has ended the exit hooks run. What goes wrong from then on is the root's to report. d <= 0 lets

@@ -438,7 +438,7 @@ func TestWhatIsLeftBehindKeepsItsOwnLimits(t *testing.T) {
 	}
 }
 
-// What a scope has left behind may use it to the end: exit hooks start tasks in it, and the abort
+// Tasks that a scope has left behind may use it to the end: exit hooks start tasks in it, and the abort
 // hooks of its promises are called.
 func TestWhatIsLeftBehindMayUseItsScope(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {

@@ -10,7 +10,10 @@ import "github.com/ambit-go/ambit/async/internal/tree"
 // items cost neither a goroutine nor an allocation each, and yet what an item
 // starts ends with it.
 
-func (w *Worker[E]) Func() any            { return w.crew.Func }
+// Func returns the user's function, for its name.
+func (w *Worker[E]) Func() any { return w.crew.Func }
+
+// Future returns nil: nobody waits for a worker.
 func (w *Worker[E]) Future() *tree.Future { return nil }
 
 // GivesNothing reports that there is nothing in the values of items, as in ForEach.

@@ -201,7 +201,7 @@ func (l *leftBehind) Func() any { return nil }
 func (l *leftBehind) Future() *Future { return nil }
 
 // Run ends a scope of whose tasks no more than daemons are left, and takes it off the root.
-// What went wrong since is the root's to report.
+// Anything that went wrong since is the root's to report.
 func (l *leftBehind) Run() {
 	if Exploring {
 		defer Starts("last", l.t)()

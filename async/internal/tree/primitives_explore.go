@@ -4,7 +4,7 @@ package tree
 
 import "github.com/ambit-go/ambit/internal/explore"
 
-// What the engine shares memory with when interleavings are explored. See
+// Types with which the engine shares memory when interleavings are explored. See
 // primitives.go.
 type (
 	Mutex = explore.Mutex
@@ -23,5 +23,5 @@ const Exploring = true
 func Born(object any) { explore.Born(object) }
 
 // Starts is the first thing that a new goroutine does, which works for object.
-// What it returns is to be deferred.
+// The function returned is to be deferred.
 func Starts(what string, object any) (ends func()) { return explore.Start(what, object) }

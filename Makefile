@@ -177,7 +177,7 @@ unit:
 
 counts:
 	$(call step,go test: the full counts that the race detector is too slow for)
-	@$(if $(filter .,$(MODULES)),go test -vet=off ./async/... ./scheduler/... ./jobqueue/...)
+	@$(if $(filter .,$(MODULES)),tools/counted.sh ./async ./scheduler ./jobqueue)
 	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^TestLoad$$/^a_great_many_wait' ./mysqlstore ./sqlitestore)
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)

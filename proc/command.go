@@ -59,14 +59,19 @@ type Command struct {
 	// cannot be compared. Two wrappers around one writer are not the same.
 	Stdout, Stderr io.Writer
 
-	// Grace is the time between TERM and KILL. Defaults to DefaultGrace; with a
-	// negative one there is no TERM.
+	// Signals ask the group to end: the first at once, each other if something is left
+	// Grace after the one before. Then comes KILL. Defaults to TERM alone. With INT and TERM
+	// a command is stopped as by Ctrl-C first, and more firmly then.
+	Signals []syscall.Signal
+
+	// Grace is the time after each of Signals, as between TERM and KILL. Defaults to
+	// DefaultGrace; with a negative one KILL is the only signal.
 	Grace time.Duration
 
-	// Mixed sends TERM to the command alone, and KILL to all of the group: for a
+	// Mixed sends Signals to the command alone, and KILL to all of the group: for a
 	// command that stops its children itself, in an order of its own. When it has
 	// ended, what it has left may go on for Linger, but not beyond the grace, and
-	// gets KILL without TERM. The name is that of systemd's KillMode.
+	// gets KILL without any other signal. The name is that of systemd's KillMode.
 	Mixed bool
 
 	// Hurry, if it is not nil, ends the grace and the lingering when it is done: it
@@ -99,8 +104,8 @@ type Command struct {
 	// returned when Run does, is an error of the run.
 	Started func(pid int)
 
-	// Signalling, if it is not nil, is called before TERM or KILL is sent to
+	// Signalling, if it is not nil, is called before one of Signals or KILL is sent to
 	// the group, with the cause: nil if the command has ended by itself and
-	// the signal is for what it has left. With Mixed, TERM is the command's alone.
+	// the signal is for what it has left. With Mixed, all but KILL are the command's alone.
 	Signalling func(sig syscall.Signal, cause error)
 }

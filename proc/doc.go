@@ -17,7 +17,8 @@
 // timeout, a watchdog, the failure of a sibling, a signal. The group then gets
 // TERM, and what is left of it after the grace gets KILL. A process that has been stopped
 // (SIGSTOP) is continued, to hear TERM. [Command.Mixed] gives TERM to the command
-// alone, [Command.Hurry] ends the grace early.
+// alone, [Command.Signals] are others that ask before KILL, such as INT and then TERM, and
+// [Command.Hurry] ends the grace early.
 //
 // The error tells both why it was stopped and how the command has ended: a
 // command that answers TERM with exit status 7 has exit status 7. TERM is sent
@@ -40,7 +41,7 @@
 // The output that the command has written when it ends is read to the end and given to
 // the writers before Run returns, or the error says that it was lost. Stdout and
 // Stderr may be one writer, which gets both in the order in which they were
-// written.
+// written. [Lines] is a writer that gives the output line by line.
 //
 // # Limits
 //

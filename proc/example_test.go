@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -37,4 +38,20 @@ func ExampleRun() {
 	// cleaning up
 	// status 7 [some of its processes had to be killed]
 	// true true
+}
+
+// The output of a step is logged by lines, and the step is stopped as by Ctrl-C first.
+func ExampleLines() {
+	prefixed := proc.Lines(func(line string) { fmt.Println("build:", line) })
+	_, err := proc.Run(context.Background(), proc.Command{
+		Args:    []string{"sh", "-c", `echo compiling; trap 'printf "asked to stop"; exit 0' INT; while :; do sleep 0.01; done`},
+		Stdout:  prefixed,
+		Stderr:  prefixed,
+		Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM},
+	}, async.Timeout(200*time.Millisecond))
+	fmt.Println(errors.Is(err, context.DeadlineExceeded))
+	// Output:
+	// build: compiling
+	// build: asked to stop
+	// true
 }

@@ -163,7 +163,11 @@ func (u *pump) run(context.Context) (pumped, error) {
 	defer func() { _ = u.r.Close() }()
 	// As a task of its own, whose panic is an error here.
 	held, err := async.Execute(home, func(context.Context) (bool, error) {
-		return u.carry(u.w)
+		held, err := u.carry(u.w)
+		if lines, ok := u.w.(*LineWriter); ok && err == nil {
+			err = lines.Close()
+		}
+		return held, err
 	}, async.Name(u.stream)).Join(home)
 	if err == nil {
 		return pumped{held: held}, nil

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -23,7 +24,7 @@ import (
 //
 // The command is stopped when ctx ends, its scope is cancelled, or an option
 // cancels the task: [context.Cause] of that is the Cause of the Result. Stopping
-// takes at most about the grace, and twice GiveUp and Linger where the system or
+// takes at most about a grace for each of Signals, and twice GiveUp and Linger where the system or
 // a writer does not do its part. If ctx is done before the command is started,
 // it is not started.
 //
@@ -92,6 +93,9 @@ func (c Command) withDefaults() Command {
 		c.Name = "proc"
 	default:
 		c.Name = filepath.Base(c.Args[0])
+	}
+	if len(c.Signals) == 0 {
+		c.Signals = []syscall.Signal{syscall.SIGTERM}
 	}
 	c.Grace = orDefault(c.Grace, DefaultGrace)
 	c.Linger = orDefault(c.Linger, DefaultLinger)

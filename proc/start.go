@@ -81,6 +81,12 @@ func (c *Command) check() error {
 	case c.Args[0] == "":
 		return errors.New("no command: Args[0] is empty: set it to the program")
 	}
+	for _, sig := range c.Signals {
+		if sig <= 0 || sig == syscall.SIGKILL || sig == syscall.SIGSTOP {
+			return fmt.Errorf("%s is among Signals, and asks no command to end: KILL comes after them by itself, "+
+				"and is the only one with a negative Grace", SignalName(sig))
+		}
+	}
 	for _, f := range c.ExtraFiles {
 		if err := checkOpen("an extra file", f); err != nil {
 			return err

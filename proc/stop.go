@@ -24,9 +24,9 @@ func (p *process) linger(ctx context.Context) {
 	p.stop()
 }
 
-// stop ends the group: TERM, and KILL for what is left after the grace.
+// stop ends the group: it sends the signals that ask, and KILL for what is left after them.
 func (p *process) stop() {
-	if p.c.Grace > 0 && p.term() {
+	if p.c.Grace > 0 && p.asked() {
 		return
 	}
 	p.result.Killed = true
@@ -37,21 +37,35 @@ func (p *process) stop() {
 	}
 }
 
-// term sends TERM and reports whether the group has ended within the grace.
-func (p *process) term() bool {
+// asked asks the group to end, by one signal after another, and reports whether it has ended
+// within a grace. When nobody waits any longer, no further signal asks.
+func (p *process) asked() bool {
+	for i, sig := range p.c.Signals {
+		if i > 0 && p.patience.Err() != nil {
+			return false
+		}
+		if p.ask(sig) {
+			return true
+		}
+	}
+	return false
+}
+
+// ask sends sig and reports whether the group has ended within the grace.
+func (p *process) ask(sig syscall.Signal) bool {
 	if !p.c.Mixed {
-		p.tellOf(syscall.SIGTERM)
-		p.group.signal(syscall.SIGTERM)
-		p.group.signal(syscall.SIGCONT) // what has been stopped does not hear TERM before
+		p.tellOf(sig)
+		p.group.signal(sig)
+		p.group.signal(syscall.SIGCONT) // what has been stopped does not hear sig before
 		return p.gone(p.patience, p.c.Grace)
 	}
 	if p.ended() {
 		return false // nobody is there who would be told
 	}
 	end := time.Now().Add(p.c.Grace)
-	p.tellOf(syscall.SIGTERM)
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
-	p.group.signal(syscall.SIGCONT)           // the others, too: it may wait for them
+	p.tellOf(sig)
+	_ = p.cmd.Process.Signal(sig)   // fails if it has ended
+	p.group.signal(syscall.SIGCONT) // the others, too: it may wait for them
 	if !p.leaderGone(p.patience, p.c.Grace) {
 		return false
 	}

@@ -104,8 +104,10 @@ func (b *Batch[T]) hasRoomLocked(n int) bool {
 
 // fitsLocked reports whether there is room for n items.
 func (b *Batch[T]) fitsLocked(n int) bool {
-	return n <= b.limits.capacity-len(b.items)-len(b.calls)-b.flying
+	return n <= b.limits.capacity-b.lenLocked()
 }
+
+func (b *Batch[T]) lenLocked() int { return len(b.items) + len(b.calls) + b.flying }
 
 // acceptLocked adds items.
 func (b *Batch[T]) acceptLocked(items []T, size int) {

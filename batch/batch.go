@@ -140,6 +140,20 @@ func newBatch[T any](
 	return b
 }
 
+// Len returns how many items the batch holds: those that wait for a flush, and those that are
+// being flushed. A program that shows its load asks it.
+//
+//	backlog.Set(float64(b.Len()))
+//
+// It is what [Capacity] bounds. Items of calls that wait for room are not among them. A flush that
+// has failed puts its items back, so they count on. It does not block, and may be called by any
+// goroutine, in flush, too; after the end it is 0.
+func (b *Batch[T]) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.lenLocked()
+}
+
 // join has b ended by its scope.
 func (b *Batch[T]) join(maker string) {
 	defer func() {

@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -44,6 +45,41 @@ func TestCapacityCountsWhatIsBeingFlushed(t *testing.T) {
 	}, batch.Items(2), batch.Capacity(4))
 	require.NoError(t, err)
 	assert.Equal(t, upTo(5), s.delivered())
+}
+
+// Waiting, being flushed, given back, delivered and lost.
+func TestLenCountsWhatIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b *batch.Batch[int]
+		fails, inFlush := true, 0
+		err := async.Scope(t.Context(), func(ctx context.Context) error {
+			b = batch.New(ctx, func(context.Context, []int) error {
+				inFlush = b.Len()
+				time.Sleep(time.Second)
+				if fails {
+					return errors.New("not now")
+				}
+				return nil
+			}, batch.Items(3), batch.Capacity(4))
+			assert.Zero(t, b.Len())
+			assert.NoError(t, b.Add(ctx, 1, 2))
+			assert.Equal(t, 2, b.Len())
+			async.Go(ctx, func(ctx context.Context) error { return b.Do(ctx, 3) }) // a flush starts at once
+			synctest.Wait()
+			assert.Equal(t, 3, inFlush)
+			assert.NoError(t, b.Add(ctx, 4))
+			assert.Equal(t, 4, b.Len())
+			async.Go(ctx, func(ctx context.Context) error { return b.Add(ctx, 5) }) // waits for room
+			synctest.Wait()
+			assert.Equal(t, 4, b.Len())
+			time.Sleep(1500 * time.Millisecond) // it has failed, and two items of Add are back beside the third
+			assert.Equal(t, 3, b.Len())
+			fails = false
+			return nil
+		}, async.OnFailure(func(error) error { return nil }))
+		assert.NoError(t, err)
+		assert.Zero(t, b.Len())
+	})
 }
 
 func TestAddThatWaitsIsFreedByItsCtxAndAddsNothing(t *testing.T) {

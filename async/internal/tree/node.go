@@ -200,7 +200,7 @@ type Scope struct {
 	// These are never cleared.
 	Ended     bool // nothing can be started any more
 	cancelled bool // sig was passed on: to waits, hooks, and what is below
-	credited  bool // a caller was told that it was the first to cancel s; see credit
+	credited  bool // a caller was told that it was the first to cancel s; see lockToCancel
 	summed    bool // the outcome is being made; what fails now is the root's to report
 	dismissed bool // the daemons have been cancelled
 	gaveUp    bool // DetachAfter has passed

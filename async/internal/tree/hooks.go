@@ -174,49 +174,20 @@ func (x *ExitHook) Renew(scope context.Context) bool {
 	return !ended
 }
 
-// takeExit takes the exit hook that was registered last off the list of s, nil
-// if there is none.
-func takeExit(s *Scope) *ExitHook {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	x := s.Exits
-	if x != nil {
-		x.unlistLocked()
+// runExit starts x, an exit hook of s, which is joined before the next one is run. Hooks
+// that are left when DetachAfter has passed are run when the last straggler has ended, see
+// leftBehind.Run.
+func runExit(s *Scope, x *ExitHook, own tally.Body) {
+	v := Verdict{Err: s.returnedErr}
+	if v.Err == nil {
+		sumUp(s, own, &v, false)
 	}
-	return x
-}
-
-// runExits runs the exit hooks one after another and reports whether there were
-// any. What a hook starts is joined before the next one is run. It stops when
-// DetachAfter has passed; the hooks that are left are run when the last straggler
-// has ended, see leftBehind.Run.
-//
-// It is called again and again until nothing is left: a hook may register more,
-// and so may a bare goroutine. Either is seen before the scope is closed, because
-// the list and the ended flag share one lock.
-func runExits(s *Scope, own tally.Body) bool {
-	for ran := false; ; ran = true {
-		x := takeExit(s)
-		if x == nil {
-			return ran
-		}
-		v := Verdict{Err: s.returnedErr}
-		if v.Err == nil {
-			sumUp(s, own, &v)
-		}
-		how, outcome := endingOf(s, v.Err)
-		h := newExitRun(s, x, how, outcome)
-		if h == nil {
-			continue
-		}
+	how, outcome := endingOf(s, v.Err)
+	if h := newExitRun(s, x, how, outcome); h != nil {
 		s.Mu.Lock()
 		s.linkLocked(&h.Task)
 		s.Mu.Unlock()
 		h.start()
-		if !s.join() {
-			return true
-		}
-		takeUnclaimed(s)
 	}
 }
 

@@ -126,7 +126,6 @@ func (p *Impatience) Abandon(s *Scope, own tally.Body) (v *Verdict) {
 	if len(left.Left) == 0 { // they have left just now
 		return nil
 	}
-	takeUnclaimed(s)
 	sg := s.Task.Stopped()
 	sum, ok := takeSum(s, own, sg, left.asError())
 	if !ok {
@@ -135,7 +134,7 @@ func (p *Impatience) Abandon(s *Scope, own tally.Body) (v *Verdict) {
 	v = new(Verdict)
 	v.of(s.Task, &sum, sg)
 	v.Echo = false
-	tellRestOf(s, &sum, sg, v)
+	tellRest(s, &sum, sg, v)
 
 	atRoot := &Task{Kind: kindLeft, Owner: &s.Home.Scope, More: &More{shielded: true}}
 	atRoot.More.Name = s.Task.Name()
@@ -176,6 +175,7 @@ func takeSum(s *Scope, own tally.Body, sg *StopError, e error) (sum tally.Sum, o
 	}
 	s.abandoned.Store(true)
 	all := tallyLocked(s)
+	all.TakeFailures(Unawaited)
 	end := endLocked(s, own, sg)
 	end.Last = e
 	sum = all.Sum(end)

@@ -110,8 +110,22 @@ func (s *Scope) join() bool {
 			s.Mu.Unlock()
 			return false
 		default:
+			// Not the scope's own waiter: a bare goroutine that uses our ctx may hold that. The
+			// slot is lent under the lock, or what waits for it could start between, and go before
+			// those whose wait is over. What was left behind lends none: it would be that of the
+			// caller, who has gone on.
+			w := waiters.Get().(*Waiter)
+			if w.Slot = nil; !s.abandoned.Load() {
+				s.Task.LendSlot(w)
+			}
+			s.joiner = w
 			s.Mu.Unlock()
-			parkJoiner(s)
+			got := w.Park()
+			s.Mu.Lock()
+			s.joiner = nil // from here on nobody notifies w, which can be used for another wait
+			s.Mu.Unlock()
+			w.takeSlotBack(got)
+			w.recycle(s, false, true)
 		}
 	}
 }
@@ -126,35 +140,6 @@ func strayDaemonsLocked(s *Scope) []*Task {
 	return childrenLocked(s, func(t *Task) bool {
 		return t.isDismissible() && !t.More.dismissed
 	})
-}
-
-// parkJoiner waits until there may be news for join. The waiter is not the
-// scope's parker: a bare goroutine that uses our ctx may hold that. What was left
-// behind lends no slot: it would be that of the caller, who has gone on.
-func parkJoiner(s *Scope) {
-	w := waiters.Get().(*Waiter)
-	// A task leaves under the lock: it did so before, and is seen here, or finds the
-	// joiner. The slot is lent under it, too, or what waits for it could start between,
-	// and go before those whose wait is over.
-	s.Mu.Lock()
-	if s.Live == 0 || mayLeaveLocked(s) || len(strayDaemonsLocked(s)) > 0 {
-		s.Mu.Unlock()
-		w.recycle(s, false, true)
-		return
-	}
-	if w.Slot = nil; !s.abandoned.Load() {
-		s.Task.LendSlot(w)
-	}
-	s.joiner = w
-	s.Mu.Unlock()
-	got := w.Park()
-	// Taken back under the lock under which it is notified: after this w can be used
-	// for another wait.
-	s.Mu.Lock()
-	s.joiner = nil
-	s.Mu.Unlock()
-	w.takeSlotBack(got)
-	w.recycle(s, false, true)
 }
 
 // Leave ends t's membership of its owner: the last thing a task does.

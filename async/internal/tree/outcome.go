@@ -109,36 +109,39 @@ func Joined(t *Task, errs []error, dropped int) error {
 }
 
 // sumUp writes to v how s has gone so far. own is how its handler or body ended. It
-// changes nothing but v, so it may be asked before the end: for the exit hooks.
+// changes nothing but v, so it may be asked before the end: for the exit hooks. At the end,
+// last, the root is told what v does not hold.
 //
-// more: something has gone wrong in s, or was said. Most often there is no more to say than
-// that s was cancelled. Measured, the frames
-// of what follows make the stacks of small tasks grow, which costs more than the task.
-func sumUp(s *Scope, own tally.Body, v *Verdict) (more bool) {
+// Most often there is no more to say than that s was cancelled. Measured, the frames of
+// sumAll make the stacks of small tasks grow, which costs more than the task.
+func sumUp(s *Scope, own tally.Body, v *Verdict, last bool) {
 	sg := s.Task.Stopped() // before the lock is taken: contexts may be a user's
 	s.Mu.Lock()
 	quiet := s.Tally == nil
 	s.Mu.Unlock()
 	switch {
 	case !quiet, own.Echo && (s.Task.isScope() || own.Said != nil):
-		sumAll(s, own, sg, v)
-		return true
+		sumAll(s, own, sg, v, last)
+		return
 	case own.Echo:
 		v.Err, v.Echo, v.alone = sg.AsError(), true, true
 	}
 	v.Cause = sg.because()
-	return false
 }
 
 // sumAll is sumUp for a scope of which there is more to say. s was cancelled with sg.
-func sumAll(s *Scope, own tally.Body, sg *StopError, v *Verdict) {
+func sumAll(s *Scope, own tally.Body, sg *StopError, v *Verdict, last bool) {
 	s.Mu.Lock()
 	sum := s.Tally.Sum(endLocked(s, own, sg))
 	s.Mu.Unlock()
+	said := sg
 	if sum.Cause != nil && broughtOn(s, sg) {
-		sg = &StopError{Err: sg.Err, Cause: sg.Cause, own: true}
+		said = &StopError{Err: sg.Err, Cause: sg.Cause, own: true}
 	}
-	v.of(s.Task, &sum, sg)
+	v.of(s.Task, &sum, said)
+	if last {
+		tellRest(s, &sum, sg, v)
+	}
 }
 
 // endLocked returns what the tally of s, which was cancelled with sg, is to know of

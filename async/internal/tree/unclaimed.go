@@ -194,20 +194,7 @@ func (x *Unclaimed) tellRoot(task string) {
 	}
 }
 
-// takeUnclaimed makes failures of s of those errors that nobody was given. Once s
-// is closed this is the last look: what settles after it is late, and the root is
-// told.
-func takeUnclaimed(s *Scope) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	s.summed = s.Ended
-	if s.Tally != nil {
-		s.Tally.TakeFailures(Unawaited)
-		alarmLocked(s)
-	}
-}
-
-// Unawaited is with for an outcome that nobody has claimed. A group needs nobody who
+// Unawaited is what a tally tells for an outcome that nobody has claimed. A group needs nobody who
 // waits for it: its failure is told as it is.
 func Unawaited(x *tally.Entry, err error) error {
 	of := x.Of.(*Unclaimed)
@@ -223,26 +210,5 @@ func (x *Unclaimed) Discard() {
 	x.value = nil // the future may be kept for long
 	if err := value.Discard(); err != nil {
 		x.scope.RecordHookError(err)
-	}
-}
-
-// discardUnclaimed discards the values that nobody was given, and reports
-// whether there were any. One at a time is taken under the lock and discarded
-// without it: the hook is a user's, and may await the future of another.
-func discardUnclaimed(s *Scope) bool {
-	for some := false; ; some = true {
-		s.Mu.Lock()
-		e := s.Tally.TakeValue()
-		if e == nil {
-			s.Mu.Unlock()
-			return some
-		}
-		x := e.Of.(*Unclaimed)
-		x.state, x.instead = forfeited, ErrScopeEnded
-		s.Mu.Unlock()
-		if s.Task.Kind != kindBody {
-			s.Task.Retire() // the hook is no part of the handler
-		}
-		x.Discard()
 	}
 }

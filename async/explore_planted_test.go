@@ -24,7 +24,7 @@ var plants = []plant{
 	{"a wait does not look for a cancellation after it has registered",
 		"if under.Why.Load() != nil {\n\t\t\tw.notify(gotStop)", "if !planted(1) && under.Why.Load() != nil {\n\t\t\tw.notify(gotStop)"},
 	{"a join looks, and notes its wait in a second step",
-		"s.joiner = w\n\ts.Mu.Unlock()", "if planted(2) {\n\t\ts.Mu.Unlock()\n\t\ts.Mu.Lock()\n\t}\n\ts.joiner = w\n\ts.Mu.Unlock()"},
+		"s.joiner = w\n\t\t\ts.Mu.Unlock()", "if planted(2) {\n\t\ts.Mu.Unlock()\n\t\ts.Mu.Lock()\n\t}\n\ts.joiner = w\n\ts.Mu.Unlock()"},
 	{"a task leaves its scope before its outcome is published",
 		"waiters := f.Publish(v)\n\tf.Task.Leave()", "if planted(3) {\n\t\tf.Task.Leave()\n\t\tWake(f.Publish(v))\n\t\treturn\n\t}\n\twaiters := f.Publish(v)\n\tf.Task.Leave()"},
 	{"a waiter is used again that may still be notified",

@@ -123,24 +123,6 @@ func (s *Scope) next() (hook *ExitHook, value *Unclaimed) {
 	return hook, value
 }
 
-// tellRest has the root told what v, the outcome of s, which is made of sum, does not hold:
-// what was said beside a cancellation with sg if s has ended well or with a panic, and what
-// else went wrong if s passes on a panic that a scope further in has raised, for that is not
-// changed any more.
-func tellRest(s *Scope, sum *tally.Sum, sg *StopError, v *Verdict) {
-	if v.Err != nil && v.Panic == nil {
-		return
-	}
-	if v.Panic != nil && v.Panic.Raised {
-		if err := oneError(s.Task, &tally.Sum{Errs: sum.Errs, Dropped: sum.Dropped}, nil); err != nil {
-			s.Home.Report(err)
-		}
-	}
-	if all, dropped := texts(sum, sg); len(all)+dropped > 0 {
-		s.Home.Said((&Listing{Scope: s.Task.Name(), Stopped: all, DroppedStopped: dropped}).asError().Error())
-	}
-}
-
 // returned notes that the handler or body of s has come to its end: no abort
 // hook is called from here on, and no slot is needed.
 func (s *Scope) returned() {

@@ -38,30 +38,26 @@ func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 	if f.Class != tally.Echo && decision != tally.Ignored {
 		failedLocked(s)
 	}
-	if decision == tally.Fails && !s.abandoned.Load() { // nobody raises what comes after Scope has returned
+	raises := f.Class == tally.Panic && decision == tally.Fails
+	if raises && !s.abandoned.Load() { // nobody raises what comes after Scope has returned
 		alarmLocked(s) // of a group at the root nothing more: the root is told of it anyhow
 	}
 	s.Mu.Unlock()
 	if decision == tally.Fails {
-		s.Cancel(Canceled(causeOf(f)))
+		cause := f.Err
+		if f.Class != tally.Panic && len(f.Errs) > 0 { // one of the errors that s lists
+			cause = withoutPath(f.Errs[0])
+		}
+		s.Cancel(Canceled(cause))
 	}
 	return false
-}
-
-// causeOf returns why a scope is cancelled that fails with f: one of the errors that it
-// lists.
-func causeOf(f *tally.Fact) error {
-	if f.Class != tally.Panic && len(f.Errs) > 0 {
-		return withoutPath(f.Errs[0])
-	}
-	return f.Err
 }
 
 // RecordOutcome records the outcome of a task, or of the handler or body of s itself.
 // goesOn: it does not cancel s.
 func (s *Scope) RecordOutcome(v *Verdict, goesOn bool) {
 	var f tally.Fact
-	v.fact(s, &f)
+	v.fact(s, nil, &f)
 	f.GoesOn = goesOn
 	s.Record(&f)
 }
@@ -86,8 +82,7 @@ func (s *Scope) recordHookErrorIf(first func() bool, err error) {
 // OnFailure may say that it does not count.
 func (s *Scope) ChildFailed(t *Task, v *Verdict) {
 	var f tally.Fact
-	v.fact(s, &f)
-	noteQuiet(t, v, &f)
+	v.fact(s, t, &f)
 	nameFailure(t, &f)
 	counts := true
 	switch {

@@ -109,13 +109,12 @@ func (f *Future) unclaimed(v *Verdict) *Unclaimed {
 		if v.Value != nil {
 			x.beside, x.value = &Unclaimed{scope: x.scope, isValue: true, value: v.Value}, nil
 		}
-		v.fact(x.scope, &x.fact)
+		v.fact(x.scope, &f.Task, &x.fact)
 		if g, gathers := f.Task.Self.(gathering); gathers {
 			g.TellOwner(v.Echo, &x.fact)
 		} else {
 			x.task = f.Task.Naming()
 		}
-		noteQuiet(&f.Task, v, &x.fact)
 		if x.fact.Class == tally.Echo && !x.fact.Quiet {
 			noteCutOff(&f.Task, v)
 		}

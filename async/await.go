@@ -61,10 +61,7 @@ func (n *named[T]) startIn(ctx context.Context, opts []TaskOption) *Future[T] {
 
 // startIn starts f, or settles it if the scope of ctx has ended.
 func (f *job[T]) startIn(ctx context.Context, opts []TaskOption) {
-	t, own := tree.Nearest(ctx)
-	if own || t == nil && ctx == context.Background() {
-		ctx = nil
-	}
+	t, ctx := tree.Nearest(ctx)
 	if len(opts) > 0 {
 		f.checkDiscard(opts)
 	}

@@ -26,7 +26,7 @@ var plants = []plant{
 	{"a join looks, and notes its wait in a second step",
 		"s.joiner = w\n\t\t\ts.Mu.Unlock()", "if planted(2) {\n\t\ts.Mu.Unlock()\n\t\ts.Mu.Lock()\n\t}\n\ts.joiner = w\n\ts.Mu.Unlock()"},
 	{"a task leaves its scope before its outcome is published",
-		"waiters := f.Publish(v)\n\tf.Task.Leave()", "if planted(3) {\n\t\tf.Task.Leave()\n\t\tWake(f.Publish(v))\n\t\treturn\n\t}\n\twaiters := f.Publish(v)\n\tf.Task.Leave()"},
+		"waiters := f.Publish(v)\n", "if planted(3) {\n\t\tf.Task.Leave()\n\t\tWake(f.Publish(v))\n\t\treturn\n\t}\n\twaiters := f.Publish(v)\n"},
 	{"a waiter is used again that may still be notified",
 		"func (s *oneWait) unregister(clean bool) {", "func (s *oneWait) unregister(clean bool) {\n\tclean = clean || planted(4)"},
 	{"to decide on a delivery is two steps",

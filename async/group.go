@@ -260,7 +260,7 @@ func (g *grouping) end() {
 		g.f.OwnerTold = true
 		g.f.Mu.Unlock()
 	}
-	g.f.Settle(&v)
+	g.f.Settle(&v, false)
 }
 
 // wasAskedLocked reports whether cause, for which g was cancelled, is that of a Cancel

@@ -118,7 +118,10 @@ func (s *Scope) stoppedAround() *StopError {
 	}
 	var sg *StopError
 	if std := s.std.Load(); std != nil {
-		above := t.noted()
+		var above *StopError // what the owner has noted so far, if its cancellation is one of t
+		if t.Owner != nil && t.cancelledWithOwner() {
+			above = t.Owner.Why.Load()
+		}
 		if above != nil && above.Err == std.Err() && tally.Same(above.Cause, context.Cause(std.Context)) {
 			return above // most often: there is no need for another
 		}
@@ -139,15 +142,6 @@ func (s *Scope) stoppedAround() *StopError {
 		return sg
 	}
 	return t.Owner.stopped()
-}
-
-// noted returns what the owner of t has noted so far, if a cancellation of the
-// owner is one of t.
-func (t *Task) noted() *StopError {
-	if t.Owner == nil || !t.cancelledWithOwner() {
-		return nil
-	}
-	return t.Owner.Why.Load()
 }
 
 // endedScope returns the inner scope of a task that ends without one, cancelled with sg or, if

@@ -76,7 +76,7 @@ func ownFailed(s *Scope, exit ExitKind, err error) tally.Body {
 func (s *Scope) Conclude(own tally.Body, v *Verdict) {
 	for closed, done := false, false; !done; {
 		for !closed && !s.join() { // perhaps of what a hook or a bare goroutine has started
-			if early := s.opts.impatient.Abandon(s, own); early != nil {
+			if early := s.opts.impatient.abandon(s, own); early != nil {
 				*v = *early
 				return
 			}
@@ -138,10 +138,8 @@ func (s *Scope) returned() {
 	if busy && s.Task.Kind != kindBody {
 		s.Task.Retire()
 	}
-	if busy {
-		if s.opts != nil && s.opts.impatient != nil {
-			s.opts.impatient.joins(s)
-		}
+	if busy && s.opts != nil && s.opts.impatient != nil {
+		s.opts.impatient.joins(s)
 	}
 }
 
@@ -174,7 +172,7 @@ func closeScope(s *Scope) bool {
 	}
 	s.Mu.Unlock()
 	for _, p := range promises {
-		p.Self.(promised).Abandon()
+		p.Self.Future().abandon()
 	}
 	return true
 }

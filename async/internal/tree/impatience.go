@@ -111,7 +111,7 @@ func (p *Impatience) giveUp(s *Scope) {
 	}
 }
 
-// Abandon ends the wait of a scope whose DetachAfter has passed, and returns what
+// abandon ends the wait of a scope whose DetachAfter has passed, and returns what
 // Scope returns: what has gone wrong so far, and what is left. It returns nil,
 // and does nothing, if the last task has left meanwhile: then nobody is left behind.
 //
@@ -121,7 +121,7 @@ func (p *Impatience) giveUp(s *Scope) {
 // The last task may leave just now. Leaving and s.leftAtRoot share one lock: either it
 // finds s.leftAtRoot and ends the scope, or we find that nobody is left
 // and do it. Daemons and groups are told to go then, as at any end.
-func (p *Impatience) Abandon(s *Scope, own tally.Body) (v *Verdict) {
+func (p *Impatience) abandon(s *Scope, own tally.Body) (v *Verdict) {
 	left := StragglersOf(s)
 	if len(left.Left) == 0 { // they have left just now
 		return nil

@@ -178,10 +178,6 @@ type (
 	grant = slots.Grant[*Task, *Waiter]
 )
 
-// grants is room for the answer of an event. It is on the stack of the caller:
-// more than two is rare.
-type grants [2]grant
-
 // A limiter bounds how many tasks of a scope, and of those inside it, run at
 // once.
 type limiter struct {
@@ -242,13 +238,14 @@ type (
 		Start(s *Scope) // the handler of s is about to be called
 		Again() Pulse   // for another run of the handler
 	}
-	// An impatient scope does something about tasks that do not end.
+	// An impatient scope does something about tasks that do not end. It is an interface so that
+	// those who tell it need not know how it tells who is left.
 	impatient interface {
 		joins(s *Scope)                          // s waits for what is left
 		cancelledLocked(s *Scope, sg *StopError) // s was cancelled with sg
 		overranLocked(s *Scope)                  // a hook of s, which was not cancelled, has overrun its time
 		// abandon returns how s returns without what is left; nil if nobody is.
-		Abandon(s *Scope, own tally.Body) *Verdict
+		abandon(s *Scope, own tally.Body) *Verdict
 	}
 	// A rerunner calls the handler of a task again when it has failed.
 	rerunner interface {

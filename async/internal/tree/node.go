@@ -59,9 +59,6 @@ type gathering interface {
 	TellRoot(f *tally.Fact)             // nobody was given its end
 }
 
-// A promised is a task for which nothing runs: somebody settles it.
-type promised interface{ Abandon() } // its scope ends
-
 // A Task is one node of the tree: one handler, on a goroutine. It is also the
 // context that the handler is given.
 //

@@ -55,7 +55,8 @@ func (f *Future) Block(ctx context.Context, timeout time.Duration, search bool) 
 // close a ring together, each registers before it looks, so one sees the other.
 func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 	f := s.f
-	me, own := Nearest(s.ctx)
+	me, derived := Nearest(s.ctx)
+	own := me != nil && derived == nil
 	if end, why := s.overAlready(me, own); why != nil {
 		return s.unlessSettled(end, why)
 	}
@@ -176,9 +177,9 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 
 // Sleep parks for d, or until ctx is done.
 func Sleep(ctx context.Context, d time.Duration) error {
-	me, own := Nearest(ctx)
+	me, derived := Nearest(ctx)
 	var s oneWait
-	s.register(me, own)
+	s.register(me, me != nil && derived == nil)
 	w := s.w
 	w.arm(d)
 	stop := w.heed(ctx, s.under)

@@ -129,6 +129,8 @@ type Verdict struct {
 	// for the owner to say: only if the owner was cancelled with the same cause is
 	// there nothing new in it, see RepeatsStop.
 	Echo bool
+	// bare: err is an echo that says nothing besides.
+	bare bool
 	// alone: err says only what the handler has returned, or why it was cancelled;
 	// nothing of what it has started. Only of that a daemon is excused.
 	alone bool
@@ -291,6 +293,11 @@ func (sg *StopError) AsError() error {
 		}
 	}
 	return sg
+}
+
+// verdict returns how something has ended that was stopped with sg, and says nothing else.
+func (sg *StopError) verdict() Verdict {
+	return Verdict{Err: sg.AsError(), Cause: sg.Cause, Echo: true, bare: true, alone: true}
 }
 
 // Canceled returns the StopError of an abort with the given cause.

@@ -47,6 +47,7 @@ func (v *Verdict) Leaf(t *Task, err error, sg *StopError) {
 	v.Cause = sg.Cause
 	if v.Echo = !v.Goexit && IsEcho(err, sg); v.Echo {
 		err = sg.Said(err)
+		v.bare = err == nil
 	}
 	v.Err = sg.beside(t, err)
 }
@@ -124,7 +125,7 @@ func sumUp(s *Scope, own tally.Body, v *Verdict, last bool) {
 		sumAll(s, own, sg, v, last)
 		return
 	case own.Echo:
-		v.Err, v.Echo, v.alone = sg.AsError(), true, true
+		v.Err, v.Echo, v.bare, v.alone = sg.AsError(), true, true, true
 	}
 	v.Cause = sg.because()
 }
@@ -176,7 +177,8 @@ func endLocked(s *Scope, own tally.Body, sg *StopError) tally.End {
 // A daemon that was told to stop is quiet, whatever it returns then. Only a text of its own is
 // told, if it repeats with that why it was stopped.
 func (v *Verdict) fact(s *Scope, t *Task, f *tally.Fact) {
-	*f = tally.Fact{Err: v.Err, Quiet: v.alone && t != nil && stoppedDaemon(t, v.Cause)}
+	told := v.alone && v.Cause != nil // to stop, and nothing that it has started has failed
+	*f = tally.Fact{Err: v.Err, Quiet: told && t != nil && stoppedDaemon(t, v.Cause)}
 	list := v.Listed()
 	switch {
 	case v.Panic != nil:
@@ -190,8 +192,11 @@ func (v *Verdict) fact(s *Scope, t *Task, f *tally.Fact) {
 		return
 	case v.Goexit:
 		f.Class = tally.Goexit
-	case v.Echo && (f.Quiet || StoppedWith(s, v.Cause)), v.alone && InStoppedDaemon(s, v.Cause):
+	case v.Echo && (f.Quiet || StoppedWith(s, v.Cause)), told && InStoppedDaemon(s, v.Cause):
 		f.Class = tally.Echo
+		if v.bare {
+			return
+		}
 		stop := echo.Stop{Err: context.Canceled, Cause: v.Cause}
 		if sg := s.Task.Stopped(); sg != nil && tally.Same(sg.Cause, v.Cause) {
 			stop.Err = sg.Err

@@ -61,7 +61,8 @@ func (f *Future) abandon() {
 // stop settles an unresolved promise whose context was cancelled with sg.
 func (f *Future) stop(sg *StopError) {
 	if f.Take() {
-		f.SettlePromise(&Verdict{Err: sg.AsError(), Cause: sg.Cause, Echo: true})
+		v := sg.verdict()
+		f.SettlePromise(&v)
 	}
 }
 

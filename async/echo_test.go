@@ -296,9 +296,12 @@ func TestAnErrorThatEmbedsOneOfOursIsTheUsers(t *testing.T) {
 	err := async.Scope(t.Context(), func(ctx context.Context) error {
 		async.Go(ctx, func(ctx context.Context) error {
 			<-ctx.Done()
+			failed := make(chan struct{})
+			pause := func(int) time.Duration { close(failed); return time.Hour }
 			stopped := async.Start(context.WithoutCancel(ctx), func(context.Context) error { return errors.New("once") },
-				async.Restart(async.RestartPolicy{Interval: async.Every(time.Hour)}))
-			time.AfterFunc(time.Millisecond, func() { stopped.Cancel(context.Cause(ctx)) })
+				async.Restart(async.RestartPolicy{Interval: pause}))
+			<-failed
+			stopped.Cancel(context.Cause(ctx))
 			_, err := stopped.Join(ctx)
 			var restart *async.RestartError
 			assert.ErrorAs(t, err, &restart)

@@ -128,13 +128,16 @@ func (x *ExitHook) unlistLocked() {
 // [bridge.Registration].
 func (x *ExitHook) Remove() bool {
 	s := x.scope
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	if !x.listed {
+	if s == nil {
 		return false
 	}
-	x.unlistLocked()
-	return true
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	listed := x.listed
+	if listed {
+		x.unlistLocked()
+	}
+	return listed
 }
 
 // Stop is Remove for the hook of a user, and x forgets that.
@@ -148,18 +151,9 @@ func (x *ExitHook) Stop() bool {
 
 // Recall is Remove, and x forgets its scope. See [bridge.Registration].
 func (x *ExitHook) Recall() bool {
-	s := x.scope
-	if s == nil {
-		return false
-	}
-	s.Mu.Lock()
-	listed := x.listed
-	if listed {
-		x.unlistLocked()
-	}
+	removed := x.Remove()
 	x.scope = nil
-	s.Mu.Unlock()
-	return listed
+	return removed
 }
 
 // Renew puts x on the list of a scope again. See [bridge.Registration].
@@ -244,21 +238,14 @@ func endingOf(s *Scope, outcome error) (bridge.Ending, error) {
 
 // HowEnded returns how a scope ends that has the outcome err.
 func HowEnded(err error) bridge.Ending {
-	if err == nil {
+	sg, stopped := err.(*StopError)
+	list := Words.ListIn(err)
+	switch {
+	case err == nil:
 		return bridge.Well
-	}
-	if sg, stopped := err.(*StopError); stopped {
-		return endingFor(sg.own)
-	}
-	if l := Words.ListIn(err); l != nil && l.Cause != nil {
-		return endingFor(l.Own)
-	}
-	return bridge.Failed
-}
-
-func endingFor(own bool) bridge.Ending {
-	if own {
+	case stopped && !sg.own, list != nil && list.Cause != nil && !list.Own:
+		return bridge.Stopped
+	default:
 		return bridge.Failed
 	}
-	return bridge.Stopped
 }

@@ -281,11 +281,11 @@ func (sg *StopError) because() error {
 	return sg.Cause
 }
 
-// AsError returns the error of what was told to stop. It matches err and cause.
-// It asks no Is of a user: that may use the scope, which would ask it again.
+// AsError returns the error of what was told to stop, which matches err and cause; nil for a
+// nil sg. It asks no Is of a user: that may use the scope, which would ask it again.
 func (sg *StopError) AsError() error {
-	if tally.Same(sg.Err, sg.Cause) {
-		return sg.Cause
+	if sg == nil || tally.Same(sg.Err, sg.Cause) {
+		return sg.because()
 	}
 	if sg.Err == context.DeadlineExceeded {
 		if _, timeout := Words.LimitIn(sg.Cause); timeout {
@@ -302,7 +302,3 @@ func (sg *StopError) verdict() Verdict {
 
 // Canceled returns the StopError of an abort with the given cause.
 func Canceled(cause error) *StopError { return &StopError{Err: context.Canceled, Cause: cause} }
-
-// DoneError returns the error of a wait that ended because its context is done: it
-// matches both err and cause.
-func DoneError(err, cause error) error { return (&StopError{Err: err, Cause: cause}).AsError() }

@@ -138,8 +138,8 @@ func (s *oneWait) overAlready(me *Task, own bool) (waitEnd, error) {
 		if sg := me.Stopped(); sg != nil {
 			return WaitStopped, sg.AsError()
 		}
-	} else if err := s.ctx.Err(); err != nil {
-		return WaitStopped, DoneError(err, context.Cause(s.ctx))
+	} else if sg := StopOf(s.ctx); sg != nil {
+		return WaitStopped, sg.AsError()
 	}
 	return waitSettled, nil
 }
@@ -171,7 +171,7 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 	case got&gotExpired != 0:
 		return waitExpired, f.expired(s.timeout, waited)
 	default:
-		return WaitStopped, DoneError(s.ctx.Err(), context.Cause(s.ctx))
+		return WaitStopped, StopOf(s.ctx).AsError()
 	}
 }
 
@@ -197,7 +197,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if got&gotExpired != 0 {
 		return nil
 	}
-	return DoneError(ctx.Err(), context.Cause(ctx))
+	return StopOf(ctx).AsError()
 }
 
 // heed has w notified when ctx is done and returns what undoes that, nil if

@@ -153,11 +153,11 @@ func (r *Body) call(t *Task, body func(context.Context) error) {
 			r.Exit, r.Err = ByPanic, Trap(t, value)
 			r.Raise(value)
 		} else if r.Exit != ByReturn {
-			r.Err = Trap(t, nil) // see caught
+			r.Err = Trap(t, nil) // see Caught
 		}
 	}()
 	r.Err = body(t)
-	runtime.KeepAlive(t) // so that a traceback prints it, see takeLook
+	runtime.KeepAlive(t) // so that a traceback prints it, see look.For
 	r.Exit = ByReturn
 }
 

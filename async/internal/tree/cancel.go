@@ -11,8 +11,8 @@ import (
 // A cancellation starts at one scope, because that failed, because somebody
 // asked for it, or because the ctx that it was started with is done. From
 // there it walks down the tree: to everything whose context is a child of that
-// scope's own. Only what has an inner scope is walked to; a task without one
-// asks its owner when it is asked. What was started with a ctx of its own is
+// scope's own. Only what has an inner scope, queues, or is a promise is walked
+// to; any other task asks its owner when it is asked. What was started with a ctx of its own is
 // left out: that ctx is done by itself if it is derived from ours, and then
 // starts a walk at that task.
 //
@@ -30,7 +30,7 @@ type toCancel struct {
 // withdraws tasks that are queued. It reports whether s is cancelled for sg, and
 // was not before. On an ended scope it does nothing.
 //
-// When cancel returns true, Err of everything below is not nil. A second
+// When Cancel returns true, Err of everything below is not nil. A second
 // goroutine may see a scope cancelled a moment before what is below it, as in
 // package context.
 //

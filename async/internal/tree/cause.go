@@ -6,7 +6,8 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file says whether the context of a task or scope is done, and why. It only looks.
+// This file says whether the context of a task or scope is done, and why. Nothing follows from
+// the answer, but that a scope may note it in Scope.Why: what was said once is said on.
 
 // derived returns the ctx that t was started with if that decides alone when
 // t's context is cancelled; nil if that is cancelled with the owner's, or if t
@@ -23,7 +24,7 @@ func (t *Task) cancelledWithOwner() bool {
 	return t.More == nil || !t.More.derived && !t.More.shielded
 }
 
-// Stopped returns why t's context is done, nil while it is not. It only looks.
+// Stopped returns why t's context is done, nil while it is not.
 //
 // If the inner scope was made while we asked the owner, that scope answers: a
 // cancellation of the owner may not have come to it yet, and then its answer,

@@ -156,7 +156,7 @@ func startMissedHook(s *Scope) {
 }
 
 // closeScope marks s as ended unless something new has been started. From here on
-// everything is refused, promises are abandoned and the context is done.
+// everything is refused, and promises are abandoned. The context is done soon after: see Seal.
 func closeScope(s *Scope) bool {
 	s.Mu.Lock()
 	if s.Live > 0 || s.Exits != nil {
@@ -164,7 +164,7 @@ func closeScope(s *Scope) bool {
 		return false
 	}
 	// Whatever is started in s is added under this lock: it comes before and is
-	// counted in live, or after and finds ended.
+	// counted in Live, or after and finds Ended.
 	s.Ended = true
 	var promises []*Task // none can be added any more
 	for p := s.promises; p != nil; p = p.next {

@@ -7,7 +7,7 @@ import (
 )
 
 // This file hands what has gone wrong to the tally of a scope and does what that
-// decides, and tells observers. A failure takes three steps:
+// decides, and tells observers. What has failed is told in three steps:
 //
 //  1. The outcome is classified, and OnFailure or OnPanic asked. That may call
 //     users' code, so no lock is held.
@@ -15,7 +15,7 @@ import (
 //  3. What is decided is done after unlocking: cancelling the scope.
 //
 // Between 1 and 3 the scope cannot have ended: the task that has failed is still a
-// member of it.
+// member of it. For Fail, which anybody may call, Record says whether it was too late.
 
 // Record has the tally of s judge f, and cancels s if that says so. The record comes
 // first: a task that sees the cancellation finds its reason. It reports true, and does
@@ -23,7 +23,7 @@ import (
 // and f an error of a hook.
 func (s *Scope) Record(f *tally.Fact) (late bool) { return s.recordIf(nil, f) }
 
-// recordIf is record if first, which is asked in the same step, says so; nil: it does.
+// recordIf is Record if first, which is asked in the same step, says so; nil: it does.
 func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 	s.Mu.Lock()
 	if first != nil && !first() {

@@ -155,7 +155,7 @@ func (p *Impatience) abandon(s *Scope, own tally.Body) (v *Verdict) {
 		t.Stop()
 	}
 	s.Cancel(Canceled(ErrScopeEnded))
-	if s.Limit != nil { // its own, see setOptions: limits further out go on without what is left
+	if s.Limit != nil { // its own, see SetOptions: limits further out go on without what is left
 		s.Limit.cutOff()
 	}
 	if over { // the last one came home after all

@@ -200,7 +200,7 @@ func slotInUse(t *Task) *slot {
 }
 
 // LendSlot lends the slot that t runs in, if there is one, while w waits on the
-// goroutine of t. The goroutine that ends the wait calls w.release; the wait ends
+// goroutine of t. The goroutine that ends the wait calls w.Release; the wait ends
 // with takeSlotBack, or not at all if t retires first. The caller may hold the lock of
 // what w waits for: LendSlot calls no code of users.
 func (t *Task) LendSlot(w *Waiter) {

@@ -142,7 +142,7 @@ func strayDaemonsLocked(s *Scope) []*Task {
 	})
 }
 
-// Leave ends t's membership of its owner: the last thing a task does.
+// Leave ends t's membership of its owner: the last thing a task does but for giving up its slot.
 func (t *Task) Leave() {
 	t.Owner.Leave(t)
 	t.Retire()

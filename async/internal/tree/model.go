@@ -27,11 +27,11 @@ type Future struct {
 	// valuePromised and More.expiryTold one is set at most: the first wins.
 	valuePromised bool
 
-	// wanted counts the AwaitAlls that will be given the outcome, parked on f or
-	// not; see unwant. It is counted down under mu.
+	// Wanted counts the AwaitAlls that will be given the outcome, parked on f or
+	// not; see Unwant. It is counted down under Mu.
 	Wanted AtomicInt32
-	// err is written before t is done, never after. It is an *unclaimed if nobody
-	// was given the outcome by then: read it by give.
+	// Err is written before the task is done, never after. It is an *Unclaimed if nobody
+	// was given the outcome by then: read it by Give.
 	Err error
 }
 
@@ -49,7 +49,7 @@ const (
 // because channels may not pass from one synctest bubble to another, nor may
 // timers: those stay with the waiter of a scope and are not pooled.
 type Waiter struct {
-	mu      Mutex // innermost: held while no other lock is taken
+	mu      Mutex // innermost: no other lock is taken while it is held
 	cond    Cond
 	got     uint8         // gotSettled and so on; guarded by mu
 	until   time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
@@ -82,7 +82,7 @@ type Waiter struct {
 // errors that nobody was given (32 and a count), not the futures.
 type Unclaimed struct {
 	Verdict Verdict // of an error
-	isValue bool    // it is a value, and v is empty
+	isValue bool    // it is a value, and Verdict is empty
 	// value is read by the goroutine whose claim or forfeit was first, and by no
 	// other: that is what makes it given or discarded once.
 	value Discarded
@@ -122,21 +122,21 @@ const (
 // by value it made stacks grow, which cost more than a task.
 type Verdict struct {
 	Err   error  // nil for success; what is given to a waiter
-	Panic *Panic // set if it ended in a panic; err is, or lists, the same then
+	Panic *Panic // set if it ended in a panic; Err is, or lists, the same then
 	Cause error  // why its context was cancelled, if it was
 
-	// echo: err says only that it was cancelled with cause. Whether it counts is
+	// Echo: Err says only that it was cancelled with cause. Whether it counts is
 	// for the owner to say: only if the owner was cancelled with the same cause is
 	// there nothing new in it, see RepeatsStop.
 	Echo bool
-	// bare: err is an echo that says nothing besides.
+	// bare: Err is an echo that says nothing besides.
 	bare bool
-	// alone: err says only what the handler has returned, or why it was cancelled;
+	// alone: Err says only what the handler has returned, or why it was cancelled;
 	// nothing of what it has started. Only of that a daemon is excused.
 	alone bool
-	// goexit: it, or a task of it, called runtime.Goexit. err says so, too.
+	// Goexit: it, or a task of it, called runtime.Goexit. Err says so, too.
 	Goexit bool
-	// partial: the value holds err already, as that of Settle does. A waiter gets
+	// Partial: the value holds Err already, as that of Settle does. A waiter gets
 	// the value and no error, but if nobody is given it the scope gets err.
 	Partial bool
 	// abandoned: it is a promise that was neither resolved nor rejected.

@@ -19,7 +19,7 @@ type TaskOptions struct {
 	Discard     any                           // func(T), checked against the future's type
 	Daemon      bool
 	Leader      bool
-	Hung        *hung    // nil: nothing; see added
+	Hung        *hung    // nil: nothing; see Added
 	On          executor // nil: inherited
 	Priority    int      // inherited if it is not set
 }

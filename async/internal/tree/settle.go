@@ -37,7 +37,7 @@ func (f *Future) Settle(v *Verdict, leads bool) {
 }
 
 // Publish makes v the outcome and returns the waiters to wake. The caller must have
-// won the right to settle f, by being its task, or by take for a promise.
+// won the right to settle f, by being its task, or by Take for a promise.
 func (f *Future) Publish(v *Verdict) (waiters *Waiter) {
 	var x *Unclaimed
 	if v.Err != nil || v.Value != nil {

@@ -47,7 +47,7 @@ func (t *Task) Main() {
 
 // Rescue is deferred by what finishes t. A method of a user's error may call runtime.Goexit
 // as the outcome of t is made: then t has not left its owner, which would wait for ever. It
-// is not deferred by main: measured, a waiting task would have twice the stack.
+// is not deferred by Main: measured, a waiting task would have twice the stack.
 func (t *Task) Rescue() {
 	if t.State.Load() == StateDone {
 		return

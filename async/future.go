@@ -65,7 +65,7 @@ func (f *Future[T]) Cancel(cause error) bool {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	if !f.made("Cancel").TellOwner(tree.Canceled(cause).AsError()) {
+	if !f.made("Cancel").TellHolder(tree.Canceled(cause).AsError()) {
 		f.f.Renounce(cause)
 		return false
 	}

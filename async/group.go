@@ -257,7 +257,7 @@ func (g *grouping) end() {
 	g.s.Mu.Unlock()
 	if asked {
 		g.f.Mu.Lock()
-		g.f.OwnerTold = true
+		g.f.HolderTold = true
 		g.f.Mu.Unlock()
 	}
 	g.f.Settle(&v, false)

@@ -76,7 +76,7 @@ func ownFailed(s *Scope, exit ExitKind, err error) tally.Body {
 func (s *Scope) Conclude(own tally.Body, v *Verdict) {
 	for closed, done := false, false; !done; {
 		for !closed && !s.join() { // perhaps of what a hook or a bare goroutine has started
-			if early := s.opts.impatient.abandon(s, own); early != nil {
+			if early := s.opts.impatient.leaveBehind(s, own); early != nil {
 				*v = *early
 				return
 			}

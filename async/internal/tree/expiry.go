@@ -35,7 +35,7 @@ func (f *Future) linger(ctx context.Context, why error, start time.Time) error {
 			_, _ = f.Block(context.WithoutCancel(ctx), left, false)
 		}
 	}
-	if !f.TellOwner(why) {
+	if !f.TellHolder(why) {
 		_, _ = f.Block(context.WithoutCancel(ctx), 0, false) // it has settled, or is about to
 		return nil
 	}

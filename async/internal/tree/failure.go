@@ -39,7 +39,7 @@ func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 		failedLocked(s)
 	}
 	raises := f.Class == tally.Panic && decision == tally.Fails
-	if raises && !s.abandoned.Load() { // nobody raises what comes after Scope has returned
+	if raises && !s.detached.Load() { // nobody raises what comes after Scope has returned
 		alarmLocked(s) // of a group at the root nothing more: the root is told of it anyhow
 	}
 	s.Mu.Unlock()

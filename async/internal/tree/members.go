@@ -31,7 +31,7 @@ func (s *Scope) linkLocked(t *Task) {
 	} else {
 		s.Live++
 		if t.isDismissible() {
-			s.daemons++
+			s.dismissible++
 			// The joiner may wait for daemons alone that it has dismissed.
 			if s.dismissed && s.joiner != nil {
 				s.joiner.Release() // to tell t at once that s is done
@@ -64,16 +64,16 @@ func (s *Scope) Leave(t *Task) {
 	if t.Kind != KindPromise {
 		s.Live--
 		if t.isDismissible() {
-			s.daemons--
+			s.dismissible--
 		}
 	}
-	if s.joiner != nil && s.Live <= s.daemons {
+	if s.joiner != nil && s.Live <= s.dismissible {
 		s.joiner.Release()
 	}
 	if s.changed != nil {
 		wakeLocked(s)
 	}
-	if s.leftAtRoot != nil && s.Live <= s.daemons {
+	if s.leftAtRoot != nil && s.Live <= s.dismissible {
 		// leftAtRoot is taken under the lock, so that s is ended once. Exit hooks run there:
 		// not on the goroutine of a task that has ended.
 		go s.leftAtRoot.Self.Run()
@@ -91,19 +91,19 @@ func (s *Scope) Leave(t *Task) {
 func (s *Scope) join() bool {
 	for {
 		s.Mu.Lock()
-		daemons := strayDaemonsLocked(s)
+		dismissed := toDismissLocked(s)
 		switch {
 		case s.Live == 0:
 			s.Mu.Unlock()
 			return true
-		case len(daemons) > 0: // also if they are left behind then
+		case len(dismissed) > 0: // also if they are left behind then
 			// Marked before they are cancelled: another look must not find them.
 			s.dismissed = true
-			for _, d := range daemons {
+			for _, d := range dismissed {
 				d.More.dismissed = true
 			}
 			s.Mu.Unlock()
-			for _, d := range daemons {
+			for _, d := range dismissed {
 				d.dismiss()
 			}
 		case mayLeaveLocked(s):
@@ -115,7 +115,7 @@ func (s *Scope) join() bool {
 			// those whose wait is over. What was left behind lends none: it would be that of the
 			// caller, who has gone on.
 			w := waiters.Get().(*Waiter)
-			if w.Slot = nil; !s.abandoned.Load() {
+			if w.Slot = nil; !s.detached.Load() {
 				s.Task.LendSlot(w)
 			}
 			s.joiner = w
@@ -130,11 +130,11 @@ func (s *Scope) join() bool {
 	}
 }
 
-// strayDaemonsLocked returns the daemons and groups that are to be told that s is done:
+// toDismissLocked returns the daemons and groups that are to be told that s is done:
 // once nobody else is left, those that were not told yet. Each is told once: one
 // that is about to leave can not be cancelled any more, and shows no sign of it.
-func strayDaemonsLocked(s *Scope) []*Task {
-	if s.Live == 0 || s.Live > s.daemons {
+func toDismissLocked(s *Scope) []*Task {
+	if s.Live == 0 || s.Live > s.dismissible {
 		return nil
 	}
 	return childrenLocked(s, func(t *Task) bool {

@@ -20,9 +20,9 @@ type Future struct {
 	// waiters is the list of those parked on f, and of one that stands for Done. It
 	// is nil once f is done.
 	waiters *Waiter
-	// OwnerTold: the owner was told an expiry, or has cancelled the task. Its error
+	// HolderTold: whoever holds the handle was told an expiry, or has cancelled the task. Its error
 	// is no failure of the scope then. It is set before f is done, never after.
-	OwnerTold bool
+	HolderTold bool
 	// valuePromised: waiters will be given the value, so it is not discarded. Of
 	// valuePromised and More.expiryTold one is set at most: the first wins.
 	valuePromised bool
@@ -246,8 +246,8 @@ type (
 		joins(s *Scope)                          // s waits for what is left
 		cancelledLocked(s *Scope, sg *StopError) // s was cancelled with sg
 		overranLocked(s *Scope)                  // a hook of s, which was not cancelled, has overrun its time
-		// abandon returns how s returns without what is left; nil if nobody is.
-		abandon(s *Scope, own tally.Body) *Verdict
+		// leaveBehind returns how s returns without what is left; nil if nobody is.
+		leaveBehind(s *Scope, own tally.Body) *Verdict
 	}
 	// A rerunner calls the handler of a task again when it has failed.
 	rerunner interface {

@@ -162,17 +162,17 @@ type Scope struct {
 	parker AtomicPointer[Waiter]
 
 	hooksInTime AtomicInt32 // hooks that run and are in time
-	// abandoned: Scope returns, or has returned, without its tasks, which are no part of it
+	// detached: Scope returns, or has returned, without its tasks, which are no part of it
 	// any more. It is set under Mu in the step in which what Scope tells is taken.
-	abandoned AtomicBool
+	detached AtomicBool
 
 	// Mu guards what follows. It is held briefly, never while user code runs or
 	// anything blocks. The Mu of a child's scope is taken before that of its owner.
-	Mu       Mutex
-	children *Task // everything that has not settled, promises left out; the last one first
-	promises *Task // those nobody has resolved; nothing waits for them
-	Live     int   // how many children there are
-	daemons  int   // how many of them are daemons or groups, which the end of s dismisses
+	Mu          Mutex
+	children    *Task // everything that has not settled, promises left out; the last one first
+	promises    *Task // those nobody has resolved; nothing waits for them
+	Live        int   // how many children there are
+	dismissible int   // how many of them are daemons or groups, which the end of s dismisses
 
 	listeners *Waiter // waits of the task that do not use parker; those that are deaf are told by their own ctx
 	// joiner is the waiter of the goroutine that joins, while it waits for the

@@ -91,17 +91,17 @@ func (f *Future) SettleUnowned(err error) {
 	f.Task.State.Store(StateDone)
 }
 
-// TellOwner notes that the owner has been told why instead of the outcome: an
+// TellHolder notes that whoever holds the handle of f has been told why instead of the outcome: an
 // expiry, or that it has cancelled. It reports false if f has settled, which
 // wins, or its value is promised already. The first error told is what a future
 // with a discard hook settles with.
-func (f *Future) TellOwner(why error) bool {
+func (f *Future) TellHolder(why error) bool {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	if f.Settled() || f.valuePromised {
 		return false
 	}
-	f.OwnerTold = true
+	f.HolderTold = true
 	if m := f.Task.More; m != nil && (m.Discard != nil || f.Task.Kind == KindChoice) && m.expiryTold == nil {
 		m.expiryTold = why
 	}
@@ -247,7 +247,7 @@ func (f *Future) decideLocked(x *Unclaimed) {
 	defer s.Mu.Unlock()
 	x.entry.Of = x
 	of := tally.Future{
-		Awaited: awaited, Told: f.OwnerTold, Rooted: s.Task.Kind == KindRoot,
+		Awaited: awaited, Told: f.HolderTold, Rooted: s.Task.Kind == KindRoot,
 		Abandoned: x.Verdict.abandoned, Late: s.summed,
 	}
 	var decision tally.Decision

@@ -127,7 +127,7 @@ type Verdict struct {
 
 	// Echo: Err says only that it was cancelled with cause. Whether it counts is
 	// for the owner to say: only if the owner was cancelled with the same cause is
-	// there nothing new in it, see RepeatsStop.
+	// there nothing new in it, see Verdict.fact.
 	Echo bool
 	// bare: Err is an echo that says nothing besides.
 	bare bool

@@ -61,10 +61,7 @@ func (n *named[T]) startIn(ctx context.Context, opts []TaskOption) *Future[T] {
 
 // startIn starts f, or settles it if the scope of ctx has ended.
 func (f *job[T]) startIn(ctx context.Context, opts []TaskOption) {
-	t, own := tree.Nearest(ctx)
-	if own || t == nil && ctx == context.Background() {
-		ctx = nil
-	}
+	t, ctx := tree.Nearest(ctx)
 	if len(opts) > 0 {
 		f.checkDiscard(opts)
 	}
@@ -204,8 +201,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if ctx == nil {
 		_, _ = tree.Nearest(ctx) // panics, and says why
 	}
-	if err := ctx.Err(); err != nil {
-		return tree.DoneError(err, context.Cause(ctx))
+	if sg := tree.StopOf(ctx); sg != nil {
+		return sg.AsError()
 	}
 	if d <= 0 {
 		return nil

@@ -10,9 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/stretchr/testify/require"
 )
 
 func TestAwaitReturnsOnTimeThoughTheHandlerIgnoresItsContext(t *testing.T) {
@@ -322,3 +323,405 @@ func TestAwaitDoesNotWaitForTheAbortHook(t *testing.T) {
 		tookAbout(t, 4*time.Second, start) // the scope does
 	})
 }
+
+func TestAwaitAllReturnsOutcomesInTheOrderOfItsArguments(t *testing.T) {
+	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+		own := errors.New("own")
+		var all []*async.Future[int]
+		for i := range 10 {
+			var err error
+			if i%3 == 0 {
+				err = own
+			}
+			all = append(all, async.Execute(ctx, stubborn(time.Duration(10-i)*time.Second, i, err)))
+		}
+		all = append(all, async.Completed(10, nil), all[4])
+		start := time.Now()
+		got := async.AwaitAll(ctx, time.Hour, all...)
+		tookAbout(t, 10*time.Second, start)
+		require.Len(t, got, 12)
+		for i, r := range got {
+			require.Equal(t, i, r.Index)
+			if i == 11 {
+				i = 4
+			}
+			require.Equal(t, i, r.Value)
+			require.Equal(t, i < 10 && i%3 == 0, r.Err == own)
+		}
+	})
+}
+
+func TestAwaitAllOfNothing(t *testing.T) {
+	require.Empty(t, async.AwaitAll[int](asynctest.Context(t), -1))
+}
+
+func TestAwaitAllHasOneLimitAndAbortsAllAtOnce(t *testing.T) {
+	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+		var mu sync.Mutex
+		aborted := map[string]time.Duration{}
+		causes := map[string]error{}
+		start := time.Now()
+		task := func(name string, d time.Duration) *async.Future[int] {
+			return async.Execute(ctx, stubborn(d, 7, nil), async.Name(name), async.OnAbort(func(_ context.Context, why error) error {
+				mu.Lock()
+				defer mu.Unlock()
+				aborted[name], causes[name] = time.Since(start).Truncate(time.Microsecond), why
+				return nil
+			}))
+		}
+		quick := task("quick", 4*time.Second)
+		slow := task("slow", time.Hour)
+		middling := task("middling", 8*time.Second)
+		slower := task("slower", 2*time.Hour)
+		got := async.AwaitAll(ctx, 10*time.Second, quick, slow, middling, slower)
+		tookAbout(t, 10*time.Second, start)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		require.Equal(t, map[string]time.Duration{"slow": 10 * time.Second, "slower": 10 * time.Second}, aborted)
+		for i, name := range []string{"quick", "slow", "middling", "slower"} {
+			if causes[name] == nil {
+				require.NoError(t, got[i].Err)
+				require.Equal(t, 7, got[i].Value, "a settled result wins")
+				continue
+			}
+			require.Zero(t, got[i].Value)
+			require.True(t, got[i].Err == causes[name], "each task's cause is what is told of it")
+			var te *async.TimeoutError
+			require.ErrorAs(t, got[i].Err, &te)
+			require.Contains(t, te.Task, name)
+			require.Equal(t, 10*time.Second, te.Limit, "the limit is that of the call")
+			require.InDelta(t, 10*time.Second, te.Waited, float64(time.Microsecond))
+		}
+		for _, r := range async.AwaitAll(ctx, 0, slow, slower) {
+			require.NoError(t, r.Err)
+			require.Equal(t, 7, r.Value)
+		}
+	})
+}
+
+func TestATieOfManyResultsAndTheLimitOfAwaitAllIsTheResults(t *testing.T) {
+	for range fewer(300, 30) {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+				var fs []*async.Future[int]
+				for range 4 {
+					fs = append(fs, async.Execute(ctx, stubborn(time.Second, 1, nil)))
+				}
+				for _, r := range async.AwaitAll(ctx, time.Second, fs...) {
+					require.NoError(t, r.Err)
+				}
+				return nil
+			}))
+		})
+	}
+}
+
+func TestAwaitAllAbortsAllWhenItsContextEnds(t *testing.T) {
+	for _, timeout := range []time.Duration{0, time.Hour} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+				why := errors.New("enough")
+				start := time.Now()
+				limited, cancel := context.WithCancelCause(ctx)
+				time.AfterFunc(2*time.Second, func() { cancel(why) })
+				causes := make([]error, 3)
+				var all []*async.Future[int]
+				for i := range 3 {
+					all = append(all, async.Execute(ctx, func(ctx context.Context) (int, error) {
+						if i == 0 {
+							time.Sleep(time.Second)
+							return 7, nil
+						}
+						untilStopped(ctx)
+						causes[i] = context.Cause(ctx)
+						return 0, nil
+					}))
+				}
+				got := async.AwaitAll(limited, timeout, all...)
+				tookAbout(t, 2*time.Second, start)
+				require.Equal(t, async.Result[int]{Index: 0, Value: 7}, got[0])
+				for i := 1; i < 3; i++ {
+					require.ErrorIs(t, got[i].Err, context.Canceled)
+					require.ErrorIs(t, got[i].Err, why)
+					<-all[i].Done()
+					require.Equal(t, why, causes[i])
+				}
+			})
+		})
+	}
+}
+
+func TestAnAwaitAllLeavesTheTimeoutOfItsScopeAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var cause, hookCause error
+		require.NoError(t, async.Scope(ctx, func(outer context.Context) error {
+			f := async.Execute(outer, obedient(0, 0, context.Canceled), async.OnAbort(func(_ context.Context, c error) error { hookCause = c; return nil }))
+			_ = async.Scope(outer, func(ctx context.Context) error {
+				r := async.AwaitAll(ctx, 0, f)
+				cause = context.Cause(ctx)
+				require.ErrorIs(t, r[0].Err, cause)
+				return nil
+			}, async.Timeout(time.Second))
+			return nil
+		}))
+		var expired *async.TimeoutError
+		require.ErrorAs(t, cause, &expired)
+		require.Equal(t, time.Second, expired.Limit)
+		require.Same(t, cause, hookCause)
+	})
+}
+
+func TestANegativeAwaitAllLooksOnceAndAborts(t *testing.T) {
+	awaitInRootAndScope(t, func(t *testing.T, ctx context.Context) {
+		start := time.Now()
+		got := async.AwaitAll(ctx, -1, async.Execute(ctx, obedient(0, 1, nil)), async.Completed(2, nil), async.Execute(ctx, obedient(0, 3, nil)))
+		tookAbout(t, 0, start)
+		require.ErrorIs(t, got[0].Err, context.DeadlineExceeded)
+		require.NoError(t, got[1].Err)
+		require.ErrorIs(t, got[2].Err, context.DeadlineExceeded)
+	})
+}
+
+// TestAwaitAllsThatATimeoutEndsTogetherShareNothing is for the race detector.
+func TestAwaitAllsThatATimeoutEndsTogetherShareNothing(t *testing.T) {
+	for range 20 {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			err := async.Scope(ctx, func(outer context.Context) error {
+				return async.Scope(outer, func(ctx context.Context) error {
+					for range 4 {
+						f := async.Execute(outer, obedient(0, 0, nil))
+						async.Go(ctx, func(ctx context.Context) error { return async.AwaitAll(ctx, time.Minute, f)[0].Err })
+					}
+					return nil
+				}, async.Timeout(time.Second))
+			})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		})
+	}
+}
+
+// TestAwaitAllWaitsForAPromiseItHasNotComeTo: who is abandoned while it is at
+// an earlier one has a waiter.
+func TestAwaitAllWaitsForAPromiseItHasNotComeTo(t *testing.T) {
+	for name, wait := range map[string]func(ctx context.Context, slow, f *async.Future[int]){
+		"Await":    func(ctx context.Context, _, f *async.Future[int]) { _, _ = f.Await(ctx, 0) },
+		"AwaitAll": func(ctx context.Context, slow, f *async.Future[int]) { async.AwaitAll(ctx, 0, slow, f) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				require.NoError(t, async.Scope(ctx, func(outer context.Context) error {
+					slow := async.Execute(outer, stubborn(time.Hour, 1, nil))
+					require.ErrorIs(t, async.Scope(outer, func(ctx context.Context) error {
+						f, _ := async.NewPromise[int](ctx)
+						async.Go(outer, func(ctx context.Context) error { wait(ctx, slow, f); return nil })
+						synctest.Wait()
+						return nil
+					}), async.ErrAbandoned)
+					return nil
+				}))
+			})
+		})
+	}
+}
+
+func TestAFailureThatAwaitAllHasNotComeToIsToldToItAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.NoError(t, async.Scope(ctx, func(outer context.Context) error {
+			slow := async.Execute(outer, stubborn(time.Hour, 1, nil))
+			var all *async.Future[[]async.Result[int]]
+			require.NoError(t, async.Scope(outer, func(ctx context.Context) error {
+				f := async.Execute(ctx, stubborn(time.Second, 0, errPlanted))
+				all = async.Execute(outer, func(ctx context.Context) ([]async.Result[int], error) { return async.AwaitAll(ctx, 0, slow, f), nil })
+				synctest.Wait()
+				return nil
+			}))
+			r, err := all.Await(outer, 0)
+			require.Equal(t, errPlanted, r[1].Err)
+			return err
+		}))
+	})
+}
+
+func TestJoinWaitsUntilTheEnd(t *testing.T) {
+	for name, test := range map[string]func(ctx context.Context) (context.Context, func()){
+		"its own scope's context": func(ctx context.Context) (context.Context, func()) { return ctx, func() {} },
+		"a context with a limit": func(ctx context.Context) (context.Context, func()) {
+			return context.WithTimeout(ctx, time.Second)
+		},
+		"a cancelled context": func(ctx context.Context) (context.Context, func()) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx, cancel
+		},
+		"Background": func(context.Context) (context.Context, func()) { return context.Background(), func() {} },
+		"that of an ended scope": func(ctx context.Context) (ended context.Context, _ func()) {
+			_ = async.Scope(ctx, func(ctx context.Context) error { ended = ctx; return nil })
+			return ended, func() {}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				_ = async.Scope(ctx, func(ctx context.Context) error {
+					start := time.Now()
+					f := async.Execute(ctx, func(ctx context.Context) (int, error) {
+						<-ctx.Done()
+						time.Sleep(time.Hour) // it takes its time
+						async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); return nil })
+						return 42, nil
+					})
+					async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return errContext })
+					waiting, cancel := test(ctx)
+					defer cancel()
+					v, err := f.Join(waiting)
+					require.NoError(t, err)
+					require.Equal(t, 42, v)
+					require.Equal(t, 2*time.Hour+time.Minute, time.Since(start))
+					v, err = f.Join(waiting)
+					require.NoError(t, err, "any number of times")
+					require.Equal(t, 42, v)
+					return nil
+				})
+			})
+		})
+	}
+}
+
+func TestJoinGivesTheErrorAndAbortsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			done, cancel := context.WithCancel(ctx)
+			cancel()
+			f := async.Start(ctx, func(ctx context.Context) error { time.Sleep(time.Second); return errors.Join(errContext, ctx.Err()) })
+			_, err := f.Join(done)
+			require.ErrorIs(t, err, errContext)
+			require.NotErrorIs(t, err, context.Canceled)
+			return nil
+		}), "it has been given")
+	})
+}
+
+func TestAJoinThatLeadsBackIsACycle(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			var a, b *async.Future[struct{}]
+			ready := make(chan struct{})
+			gone, cancel := context.WithCancel(ctx)
+			cancel()
+			a = async.Start(ctx, func(ctx context.Context) error { <-ready; _, err := b.Join(ctx); return err }, async.Name("a"))
+			b = async.Start(ctx, func(ctx context.Context) error {
+				<-ready
+				time.Sleep(time.Second)
+				_, err := a.Join(ctx)
+				return err
+			}, async.Name("b"))
+			close(ready)
+			_, err := a.Join(gone)
+			require.ErrorIs(t, err, async.ErrAwaitCycle)
+			require.EqualError(t, err, "async: await cycle: b -> a -> b")
+			_, err = b.Join(gone)
+			require.ErrorIs(t, err, async.ErrAwaitCycle)
+			return nil
+		}))
+	})
+}
+
+func TestJoinLendsTheSlotOfTheTaskThatWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			outer := async.Start(ctx, func(ctx context.Context) error {
+				done, cancel := context.WithCancel(ctx)
+				cancel()
+				_, err := async.Start(ctx, func(context.Context) error { return nil }).Join(done)
+				return err
+			})
+			_, err := outer.Join(ctx)
+			return err
+		}, async.Limit(1)))
+	})
+}
+
+func TestWaitsOfNothingSayWhatIsWrong(t *testing.T) {
+	var missing *async.Future[int]
+	zero := new(async.Future[int])
+	ctx := context.Background()
+	for op, call := range map[string]func(f *async.Future[int]){
+		"Await":     func(f *async.Future[int]) { _, _ = f.Await(ctx, 0) },
+		"Wait":      func(f *async.Future[int]) { _, _ = f.Wait(ctx) },
+		"Join":      func(f *async.Future[int]) { _, _ = f.Join(ctx) },
+		"AwaitAll":  func(f *async.Future[int]) { async.AwaitAll(ctx, 0, async.Completed(1, nil), f) },
+		"Done":      func(f *async.Future[int]) { f.Done() },
+		"Result":    func(f *async.Future[int]) { _, _, _ = f.Result() },
+		"Cancel":    func(f *async.Future[int]) { f.Cancel(nil) },
+		"IsRunning": func(f *async.Future[int]) { f.IsRunning() },
+		"State":     func(f *async.Future[int]) { f.State() },
+	} {
+		require.Contains(t, panicFrom(func() { call(missing) }), "async: "+op+" of a nil Future", op)
+		require.Contains(t, panicFrom(func() { call(zero) }), "async: "+op+" of a zero Future", op)
+	}
+	f := async.Start(ctx, func(context.Context) error { return nil })
+	for op, call := range map[string]func(){
+		"Await": func() { _, _ = f.Await(none, 0) },
+		"Wait":  func() { _, _ = f.Wait(none) },
+		"Join":  func() { _, _ = f.Join(none) },
+	} {
+		if p := panicFrom(call); p != nil { // it may have settled, which is looked at first
+			require.Contains(t, p, "nil context", op)
+		}
+	}
+	_, _ = f.Join(ctx)
+}
+
+// That a future which had settled was cancelled by its owner counts as having
+// been given its error.
+func TestCancelOfASettledFutureGivesItsError(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			f := async.Start(ctx, func(context.Context) error { return errContext })
+			synctest.Wait()
+			require.False(t, f.Cancel(errors.New("not needed any more")))
+			_, err := f.Await(ctx, 0)
+			require.Equal(t, errContext, err, "a later wait is given the outcome")
+			return nil
+		}))
+		require.NotNil(t, panicFrom(func() {
+			_ = async.Scope(ctx, func(ctx context.Context) error {
+				f := async.Start(ctx, func(context.Context) error { panic("loud") })
+				synctest.Wait()
+				f.Cancel(nil)
+				return nil
+			})
+		}), "a panic is given only by being returned")
+		require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
+			f := async.Start(ctx, func(context.Context) error { runtime.Goexit(); return nil })
+			synctest.Wait()
+			f.Cancel(nil)
+			return nil
+		}), async.ErrGoexit)
+	})
+}
+
+// Of two that await the same task, the one with the shorter limit aborts it for
+// both. What the other is told says that it was not its own limit.
+func TestItIsSaidWhoseLimitAbortedATask(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			f := async.Start(ctx, joinUntilDone, async.Name("fetch"))
+			async.Start(ctx, func(ctx context.Context) error {
+				_, err := f.Await(ctx, 20*time.Millisecond)
+				require.EqualError(t, err, "async: fetch: context deadline exceeded (limit 20ms of an Await, waited 20ms)")
+				return nil
+			})
+			_, err := f.Await(ctx, time.Second)
+			require.ErrorContains(t, err, "limit 20ms of an Await")
+			return nil
+		})
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			_, err := async.Start(ctx, joinUntilDone, async.Name("fetch"), async.Timeout(time.Second)).Join(ctx)
+			return err
+		})
+		require.ErrorContains(t, err, "(limit 1s, waited 1s)")
+	})
+}
+
+func joinUntilDone(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }

@@ -3,6 +3,7 @@ package async_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -258,5 +259,300 @@ func TestTheFirstCauseWins(t *testing.T) {
 		require.True(t, v.cause == err)
 		require.True(t, v.hookCause == err)
 		require.EqualValues(t, 1, v.hooks.Load())
+	})
+}
+
+// A task's context is a child of the ctx that it was started with, and of
+// nothing else.
+func TestCancellationFollowsTheContextATaskWasStartedWith(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		only := errors.New("only derived")
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			derived, cancel := context.WithCancelCause(ctx)
+			until := func(want error) func(ctx context.Context) error {
+				return func(ctx context.Context) error {
+					<-ctx.Done()
+					require.Equal(t, want, context.Cause(ctx))
+					return nil
+				}
+			}
+			async.Go(derived, until(only))
+			async.Go(context.WithValue(derived, contextKey{}, 1), until(only))
+			async.Go(context.WithValue(ctx, contextKey{}, 1), until(errContext))
+			async.Go(ctx, until(errContext))
+			timed, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), 5*time.Second, only)
+			defer stop()
+			async.Go(timed, until(only))
+			async.Go(context.WithoutCancel(derived), func(ctx context.Context) error {
+				time.Sleep(time.Hour)
+				require.NoError(t, ctx.Err())
+				require.Nil(t, context.Cause(ctx))
+				return nil
+			})
+			time.Sleep(time.Second)
+			cancel(only)
+			time.Sleep(time.Second)
+			async.Go(ctx, func(context.Context) error { return errContext })
+			time.Sleep(time.Minute) // so that stop comes too late
+			return nil
+		})
+		require.Equal(t, errContext, err)
+	})
+}
+
+// What is owned but not cancelled with its scope is cancelled by what acts on
+// it alone.
+func TestUnderWithoutCancelOnlyWhatActsOnATaskCancelsIt(t *testing.T) {
+	mine := errors.New("mine")
+	for name, test := range map[string]struct {
+		opts  []async.TaskOption
+		act   func(ctx context.Context, f *async.Future[struct{}])
+		cause error
+	}{
+		"its timeout": {[]async.TaskOption{async.Timeout(2 * time.Second)}, func(context.Context, *async.Future[struct{}]) {}, context.DeadlineExceeded},
+		"Cancel":      {nil, func(_ context.Context, f *async.Future[struct{}]) { f.Cancel(mine) }, mine},
+		"an expired Await": {nil, func(ctx context.Context, f *async.Future[struct{}]) {
+			_, _ = f.Await(context.WithoutCancel(ctx), time.Second)
+		}, context.DeadlineExceeded},
+		"an Await whose context is done": {nil, func(ctx context.Context, f *async.Future[struct{}]) { _, _ = f.Await(ctx, time.Hour) }, errContext},
+		"its dismissal":                  {[]async.TaskOption{async.Daemon()}, func(context.Context, *async.Future[struct{}]) {}, async.ErrDismissed},
+		"its heartbeat":                  {[]async.TaskOption{async.Heartbeat(time.Second)}, func(context.Context, *async.Future[struct{}]) {}, async.ErrNoBeat},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				_ = async.Scope(ctx, func(ctx context.Context) error {
+					f := async.Start(context.WithoutCancel(ctx), func(ctx context.Context) error {
+						below := async.Start(ctx, func(ctx context.Context) error {
+							<-ctx.Done()
+							require.ErrorIs(t, context.Cause(ctx), test.cause)
+							return nil
+						})
+						<-ctx.Done()
+						require.ErrorIs(t, context.Cause(ctx), test.cause)
+						_, _ = below.Wait(context.WithoutCancel(ctx))
+						return nil
+					}, test.opts...)
+					async.Go(ctx, func(context.Context) error { return errContext })
+					<-ctx.Done()
+					synctest.Wait()
+					require.True(t, f.IsRunning())
+					test.act(ctx, f)
+					return nil
+				})
+			})
+		})
+	}
+}
+
+func TestShutdownCancelsWhateverContextATaskWasStartedWith(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var ended atomic.Int32
+		deaf := func(ctx context.Context, inside func(context.Context)) {
+			async.Start(context.WithoutCancel(ctx), func(ctx context.Context) error {
+				inside(ctx)
+				<-ctx.Done()
+				require.Equal(t, async.ErrShutdown, context.Cause(ctx))
+				ended.Add(1)
+				return nil
+			})
+		}
+		deaf(ctx, func(ctx context.Context) {
+			deaf(ctx, func(ctx context.Context) { deaf(ctx, func(context.Context) {}) })
+		})
+		late, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		require.NoError(t, async.Shutdown(late))
+		require.EqualValues(t, 3, ended.Load())
+	})
+}
+
+// Code that cleans up takes context.WithoutCancel(ctx). It has to work the same
+// when it uses the package inside.
+func TestCleanUpUnderWithoutCancelRunsInACancelledScope(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var ran atomic.Int32
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { return errContext })
+			<-ctx.Done()
+			cleanUp := context.WithoutCancel(ctx)
+			item := func(ctx context.Context, n int) (int, error) { ran.Add(1); return n, ctx.Err() }
+			items := []int{1, 2, 3}
+			require.NoError(t, async.ForEach(cleanUp, slices.Values(items), func(ctx context.Context, n int) error {
+				_, err := item(ctx, n)
+				return err
+			}, async.Limit(2)))
+			for n, err := range async.Map(cleanUp, slices.Values(items), item) {
+				require.NoError(t, err)
+				require.NotZero(t, n)
+			}
+			results, err := async.ForkJoin(cleanUp, items, item, async.Limit(2)).Await(cleanUp, time.Second)
+			require.NoError(t, err)
+			require.Len(t, results, 3)
+			_, err = async.All(cleanUp, answer, answer).Await(cleanUp, time.Second)
+			require.NoError(t, err)
+			v, err := async.Execute(cleanUp, func(ctx context.Context) (int, error) { return 1, ctx.Err() }).Await(cleanUp, time.Second)
+			require.NoError(t, err)
+			require.Equal(t, 1, v)
+			require.NoError(t, async.Sleep(cleanUp, time.Second))
+			return async.Scope(cleanUp, func(ctx context.Context) error { return ctx.Err() })
+		})
+		require.ErrorIs(t, err, errContext)
+		require.EqualValues(t, 9, ran.Load())
+	})
+}
+
+func TestAQueuedTaskUnderWithoutCancelRunsAfterItsScopeWasCancelled(t *testing.T) {
+	ran := false
+	_ = async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+		gate := make(chan struct{})
+		async.Start(ctx, func(context.Context) error { <-gate; return nil })
+		async.Start(context.WithoutCancel(ctx), func(ctx context.Context) error { ran = ctx.Err() == nil; return nil })
+		async.Go(ctx, func(context.Context) error { return errContext })
+		close(gate)
+		return errors.New("stop")
+	}, async.Limit(1))
+	require.True(t, ran)
+}
+
+// Lexical scopes run on a goroutine that is alive, so they need no scope around
+// them that is.
+func TestLexicalScopesOpenAfterTheirOwnerHasEnded(t *testing.T) {
+	root := context.WithValue(asynctest.Context(t), contextKey{}, "kept")
+	var ended context.Context
+	_ = async.Scope(root, func(ctx context.Context) error { ended = ctx; return nil }, async.Name("over"))
+	lookAround := func(ctx context.Context) error {
+		require.Equal(t, "kept", ctx.Value(contextKey{}))
+		require.Len(t, asynctest.Live(root), 1, "it stands at the root")
+		v, err := async.Execute(ctx, answer).Await(ctx, 0)
+		require.Equal(t, 42, v)
+		return errors.Join(err, ctx.Err())
+	}
+	require.NoError(t, async.Scope(context.WithoutCancel(ended), lookAround))
+	require.NoError(t, async.Shield(ended, time.Hour, lookAround))
+	require.NoError(t, async.Shield(context.WithoutCancel(ended), time.Hour, lookAround))
+	require.NoError(t, async.ForEach(context.WithoutCancel(ended), slices.Values([]int{1}), func(ctx context.Context, _ int) error { return lookAround(ctx) }))
+	for _, err := range async.Map(context.WithoutCancel(ended), slices.Values([]int{1}), func(ctx context.Context, _ int) (int, error) { return 0, lookAround(ctx) }) {
+		require.NoError(t, err)
+	}
+	require.Empty(t, asynctest.Live(root))
+
+	never := func(context.Context) error { t.Error("ran"); return nil }
+	other, cancel := context.WithCancelCause(context.WithoutCancel(ended))
+	cancel(errContext)
+	for _, done := range []context.Context{ended, other} {
+		require.ErrorIs(t, async.Scope(done, never), async.ErrScopeEnded, "whatever the cause")
+		require.ErrorContains(t, async.Scope(done, never), "over")
+		require.ErrorIs(t, async.ForEach(done, slices.Values([]int{1}), func(ctx context.Context, _ int) error { return never(ctx) }), async.ErrScopeEnded)
+		for _, err := range async.Map(done, slices.Values([]int{1}), func(ctx context.Context, _ int) (int, error) { return 0, never(ctx) }) {
+			require.ErrorIs(t, err, async.ErrScopeEnded)
+			require.ErrorContains(t, err, "over")
+		}
+	}
+}
+
+// A function that takes a ctx opens a Scope of its own. It is called in hooks of
+// scopes that have ended, too.
+func TestALateHookMayOpenScopes(t *testing.T) {
+	var ended context.Context
+	_ = async.Scope(asynctest.Context(t), func(ctx context.Context) error { ended = ctx; return nil })
+	cleaned := 0
+	async.OnExit(ended, func(ctx context.Context, _ error) error {
+		clean := func(ctx context.Context) error { cleaned++; return ctx.Err() }
+		require.NoError(t, async.Scope(ctx, clean))
+		require.NoError(t, async.Shield(ctx, time.Second, clean))
+		return nil
+	})
+	require.Equal(t, 2, cleaned)
+}
+
+func TestLateStartsNameTheScope(t *testing.T) {
+	root := asynctest.Context(t)
+	var ended context.Context
+	_ = async.Scope(root, func(ctx context.Context) error { ended = ctx; return nil }, async.Name("deploy"))
+	late := []error{panicFrom(func() { async.Go(ended, nothing) }).(error)}
+	tell := func(_ any, err error) { late = append(late, err) }
+	promised, _ := async.NewPromise[int](ended)
+	tell(promised.Await(root, 0))
+	tell(async.Execute(ended, answer).Await(root, 0))
+	tell(async.Start(ended, nothing).Await(root, 0))
+	tell(async.Race(ended, answer).Await(root, 0))
+	tell(async.All[int](ended).Await(root, 0))
+	tell(async.ForkJoin(ended, []int{1}, func(context.Context, int) (int, error) { return 0, nil }).Await(root, 0))
+	tell(async.Poll(ended, async.Every(1), func(context.Context) (int, bool, error) { return 0, true, nil }).Await(root, 0))
+	for i, err := range late {
+		require.ErrorIs(t, err, async.ErrScopeEnded, i)
+		require.ErrorContains(t, err, "deploy", i)
+	}
+	require.Equal(t, async.ErrScopeEnded, context.Cause(ended), "the cause itself is plain")
+}
+
+// Everything below a task sees at once that it was cancelled, and for what, on
+// the goroutine that has cancelled it; what is around it does not.
+func TestEverythingBelowSeesACancellationAtOnce(t *testing.T) {
+	const depth, middle = 40, 17
+	for name, look := range map[string]func(context.Context){
+		"never asked before": func(context.Context) {},
+		"asked for Done":     func(ctx context.Context) { _ = ctx.Done() },
+		"asked for Err":      func(ctx context.Context) { require.NoError(t, ctx.Err()) },
+	} {
+		for wrapped, wrap := range map[string]func(context.Context) (context.Context, func()){
+			"own context": func(ctx context.Context) (context.Context, func()) { return ctx, func() {} },
+			"WithValue": func(ctx context.Context) (context.Context, func()) {
+				return context.WithValue(ctx, contextKey2{}, 1), func() {}
+			},
+			"WithTimeout": func(ctx context.Context) (context.Context, func()) {
+				return context.WithTimeout(ctx, time.Hour)
+			},
+		} {
+			t.Run(name+"/"+wrapped, func(t *testing.T) {
+				var levels []context.Context
+				var f *async.Future[struct{}]
+				started := make(chan struct{})
+				var down func(ctx context.Context) error
+				down = func(ctx context.Context) error {
+					levels = append(levels, ctx)
+					look(ctx)
+					if len(levels) == depth {
+						<-started
+						f.Cancel(errContext)
+						for i, ctx := range levels {
+							if i < middle {
+								require.NoError(t, ctx.Err(), i)
+								continue
+							}
+							require.Equal(t, context.Canceled, ctx.Err(), i)
+							require.Equal(t, errContext, context.Cause(ctx), i)
+							below, cancel := context.WithCancel(ctx)
+							require.Error(t, below.Err())
+							require.Equal(t, errContext, context.Cause(below))
+							cancel()
+						}
+						return nil
+					}
+					next, cancel := wrap(ctx)
+					defer cancel()
+					if len(levels) == middle {
+						f = async.Start(next, down)
+						close(started)
+						_, _ = f.Wait(ctx)
+						return nil
+					}
+					return async.Scope(next, down)
+				}
+				require.NoError(t, async.Scope(asynctest.Context(t), down))
+			})
+		}
+	}
+}
+
+func TestAScopeUnderWithoutCancelIsFreeFromItsContextToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outer, cancel := context.WithCancel(asynctest.Context(t))
+		require.NoError(t, async.Scope(context.WithoutCancel(outer), func(ctx context.Context) error {
+			cancel()
+			synctest.Wait()
+			_, err := async.Start(ctx, func(ctx context.Context) error { return ctx.Err() }).Await(ctx, 0)
+			return err
+		}))
 	})
 }

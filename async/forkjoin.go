@@ -214,14 +214,14 @@ func (k *forked[A, B]) over() {
 	var v tree.Verdict
 	defer func() {
 		if !k.f.Settled() { // see Task.Rescue
-			k.f.Settle(&tree.Verdict{Err: ErrGoexit, Goexit: true})
+			k.f.Settle(&tree.Verdict{Err: ErrGoexit, Goexit: true}, false)
 		}
 	}()
 	k.s.Conclude(tally.Body{}, &v)
 	k.explain(sg)
 	v.Partial = sg == nil // the errors are in the results
 	k.value = k.results
-	k.f.Settle(&v)
+	k.f.Settle(&v, false)
 }
 
 // explain gives every item that was not given out an error: why, as it was seen by

@@ -65,7 +65,7 @@ func (f *Future[T]) Cancel(cause error) bool {
 	if cause == nil {
 		cause = context.Canceled
 	}
-	if !f.made("Cancel").TellOwner(tree.Canceled(cause).AsError()) {
+	if !f.made("Cancel").TellHolder(tree.Canceled(cause).AsError()) {
 		f.f.Renounce(cause)
 		return false
 	}
@@ -135,26 +135,14 @@ func (f *job[T]) finish() {
 	if !succeeded && v.Err == nil { // it only repeated that a leader has ended
 		f.f.Err = nil
 	}
+	leads := v.Err == nil && t.Leads()
 	if t.More != nil {
 		tree.TellEnd(t, &v, sg)
-		f.conclude(&v, succeeded)
-	} else {
-		f.f.Settle(&v)
+		if succeeded {
+			f.offer(&v)
+		}
 	}
-}
-
-// conclude settles f, which has more, and has ended with v. valid: the handler has
-// returned a value and no error.
-func (f *job[T]) conclude(v *tree.Verdict, valid bool) {
-	leads := v.Err == nil && f.f.Task.Leads()
-	if valid {
-		f.offer(v)
-	}
-	if leads {
-		f.f.SettleLeader(v)
-	} else {
-		f.f.Settle(v)
-	}
+	f.f.Settle(&v, leads)
 }
 
 func (f *job[T]) RunOnce(t *tree.Task) (err error) {
@@ -180,7 +168,7 @@ func (f *job[T]) EndRuns(exit tree.ExitKind, err error, valid bool) {
 }
 
 // Unrun settles a task that never ran.
-func (f *job[T]) Unrun(v *tree.Verdict) { f.f.Settle(v) }
+func (f *job[T]) Unrun(v *tree.Verdict) { f.f.Settle(v, false) }
 
 // offer decides what becomes of the value of a future with a discard hook, as
 // it is about to settle. It is discarded if a waiter was told something else

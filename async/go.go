@@ -27,13 +27,10 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 	if task == nil {
 		panic("async: Go with a nil function: pass what is to be called")
 	}
-	t, own := tree.Nearest(ctx)
+	t, ctx := tree.Nearest(ctx)
 	if t == nil || t.Kind == tree.KindRoot {
 		panic("async: Go on a context without a scope: call it with the ctx of async.Scope or of a task, " +
 			"or use async.Detach; a test has one of asynctest.Context")
-	}
-	if own {
-		ctx = nil
 	}
 	g := &tree.GoTask{Handler: task}
 	g.Task.Self, g.Task.Kind = g, tree.KindGo

@@ -257,10 +257,10 @@ func (g *grouping) end() {
 	g.s.Mu.Unlock()
 	if asked {
 		g.f.Mu.Lock()
-		g.f.OwnerTold = true
+		g.f.HolderTold = true
 		g.f.Mu.Unlock()
 	}
-	g.f.Settle(&v)
+	g.f.Settle(&v, false)
 }
 
 // wasAskedLocked reports whether cause, for which g was cancelled, is that of a Cancel

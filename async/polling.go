@@ -208,8 +208,8 @@ func (p *poll[T]) run(ctx context.Context) (value T, err error) {
 		_ = Sleep(ctx, p.wait(nil))
 	}
 	for {
-		if why := ctx.Err(); why != nil {
-			return value, p.noAnswer(ctx, tree.DoneError(why, context.Cause(ctx)))
+		if sg := tree.StopOf(ctx); sg != nil {
+			return value, p.noAnswer(ctx, sg.AsError())
 		}
 		v, done, err := p.probe(ctx)
 		p.seen.Attempts++

@@ -32,10 +32,7 @@ func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Pr
 	f := new(job[T])
 	f.init(tree.KindPromise, nil)
 	mustPromise(f.checkDiscard(opts))
-	t, own := tree.Nearest(ctx)
-	if own {
-		ctx = nil
-	}
+	t, ctx := tree.Nearest(ctx)
 	owner := tree.OwnerOf(t)
 	if !f.f.Promise(owner, ctx, newMore(owner, opts)) {
 		f.f.SettleUnowned(tree.LateStart(t, f.f.Task.Naming().In(nil)))
@@ -91,5 +88,3 @@ func mustPromise(o *tree.TaskOptions) {
 		}
 	}
 }
-
-func (f *job[T]) Abandon() { f.f.Abandon() }

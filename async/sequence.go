@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"github.com/ambit-go/ambit/async/internal/items"
+	engine "github.com/ambit-go/ambit/async/internal/items"
 	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
@@ -45,7 +45,7 @@ func ForEach[A any](
 	o := newForkOptions(opts)
 	return Scope(ctx, func(ctx context.Context) error {
 		work := func(ctx context.Context, a A) (struct{}, error) { return struct{}{}, f(ctx, a) }
-		forEach(ctx.(*tree.Task).Scope(), o, items, f, work)
+		engine.New(ctx.(*tree.Task).Scope(), o.stream(), f, work, engine.InNone).ForEach(items)
 		return nil
 	}, o.scope...)
 }
@@ -75,7 +75,8 @@ func Map[A, B any](
 	}
 	o := newForkOptions(opts)
 	return func(yield func(B, error) bool) {
-		mapEach(ctx, o, items, f, yield)
+		engine.Iterate(ctx, newScopeOptions(o.scope), items, o.stream(), f, f, engine.InOrder,
+			func(r engine.Result[B]) bool { return yield(r.Value, r.Err) })
 	}
 }
 
@@ -92,23 +93,7 @@ func AsCompleted[T any](
 	o := newForkOptions(opts)
 	call := func(ctx context.Context, task func(context.Context) (T, error)) (T, error) { return task(ctx) }
 	return func(yield func(int, Result[T]) bool) {
-		items.Iterate(ctx, newScopeOptions(o.scope), tasks, o.stream(), "async.AsCompleted", call, items.AsEnded,
-			func(r items.Result[T]) bool { return yield(r.Index, Result[T](r)) })
+		engine.Iterate(ctx, newScopeOptions(o.scope), tasks, o.stream(), "async.AsCompleted", call, engine.AsEnded,
+			func(r engine.Result[T]) bool { return yield(r.Index, Result[T](r)) })
 	}
-}
-
-// forEach is apart from ForEach, and mapEach from Map, because there a parameter has the name of
-// the package that does the work.
-func forEach[A, B any](
-	s *tree.Scope, o *forkOptions, seq iter.Seq[A], f any, work func(context.Context, A) (B, error),
-) {
-	items.New(s, o.stream(), f, work, items.InNone).ForEach(seq)
-}
-
-func mapEach[A, B any](
-	ctx context.Context, o *forkOptions, seq iter.Seq[A], f func(context.Context, A) (B, error),
-	yield func(B, error) bool,
-) {
-	items.Iterate(ctx, newScopeOptions(o.scope), seq, o.stream(), f, f, items.InOrder,
-		func(r items.Result[B]) bool { return yield(r.Value, r.Err) })
 }

@@ -255,7 +255,7 @@ func (m *Stream[A, B]) tell(w *taker[A, B], e *entry[A, B], v *tree.Verdict) {
 // fail deals with the failure of an item: it cancels the rest if it is the first
 // that is to. It reports whether the outcome was dropped, as nobody takes it.
 func (m *Stream[A, B]) fail(v *tree.Verdict) (dropped bool) {
-	echo := tree.RepeatsStop(m.s, v) // asks contexts, so not under the lock
+	echo := v.Echo && tree.StoppedWith(m.s, v.Cause) // asks contexts, so not under the lock
 	m.mu.Lock()
 	dropped = m.dropping
 	first := m.failFast && !m.failed && !echo

@@ -57,11 +57,12 @@ func (f *Fact) mustRaise() bool { return f.Class == Panic || f.Class == Goexit }
 type Decision uint8
 
 const (
-	// Ignored: nothing is recorded and nothing is to be done.
+	// Ignored: no error is recorded and nothing is to be done. Texts are kept.
 	Ignored Decision = iota
 	// Recorded: the scope tells of it at its end; nothing is to be done now.
 	Recorded
-	// Fails: it is recorded, and the scope is to be cancelled with Err.
+	// Fails: it is recorded, and the scope is to be cancelled with it: with Err, or with
+	// the first of Errs.
 	Fails
 	// Given: somebody else is told, and nobody besides.
 	Given

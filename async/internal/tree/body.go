@@ -18,11 +18,7 @@ type bodyScope struct {
 // it stands at the root then. The error is not nil if ctx is done, too, and the
 // body is not shielded from that.
 func OpenBody(ctx context.Context, o *ScopeOptions, shielded bool) (*Scope, error) {
-	outer, own := Nearest(ctx)
-	given := ctx
-	if own || ctx == context.Background() {
-		given = nil // it tells no more than its task does
-	}
+	outer, given := Nearest(ctx)
 	owner := OwnerOf(outer)
 	s := NewBody(owner, given, o, shielded)
 	if !Enroll(s) {
@@ -115,10 +111,7 @@ func OpenWithoutHandler(s *Scope, ctx context.Context, t *Task, m *More) error {
 // StandIn makes s the scope of t, which nothing knows of yet and no handler stands
 // behind. It returns the task that ctx belongs to.
 func StandIn(s *Scope, ctx context.Context, t *Task, m *More) (outer *Task) {
-	outer, own := Nearest(ctx)
-	if own || ctx == context.Background() {
-		ctx = nil
-	}
+	outer, ctx = Nearest(ctx)
 	owner := OwnerOf(outer)
 	t.Owner, t.More = owner, m
 	t.setOrigin(ctx)
@@ -160,11 +153,11 @@ func (r *Body) call(t *Task, body func(context.Context) error) {
 			r.Exit, r.Err = ByPanic, Trap(t, value)
 			r.Raise(value)
 		} else if r.Exit != ByReturn {
-			r.Err = Trap(t, nil) // see caught
+			r.Err = Trap(t, nil) // see Caught
 		}
 	}()
 	r.Err = body(t)
-	runtime.KeepAlive(t) // so that a traceback prints it, see takeLook
+	runtime.KeepAlive(t) // so that a traceback prints it, see look.For
 	r.Exit = ByReturn
 }
 

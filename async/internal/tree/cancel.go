@@ -11,13 +11,13 @@ import (
 // A cancellation starts at one scope, because that failed, because somebody
 // asked for it, or because the ctx that it was started with is done. From
 // there it walks down the tree: to everything whose context is a child of that
-// scope's own. Only what has an inner scope is walked to; a task without one
-// asks its owner when it is asked. What was started with a ctx of its own is
+// scope's own. Only what has an inner scope, queues, or is a promise is walked
+// to; any other task asks its owner when it is asked. What was started with a ctx of its own is
 // left out: that ctx is done by itself if it is derived from ours, and then
 // starts a walk at that task.
 //
-// Each step locks one scope, notes the cancellation, and returns what follows
-// from it. That is done after the lock was released.
+// Each step locks one scope, notes the cancellation, and after it has unlocked the scope
+// does what follows from it.
 
 // A toCancel is a task that is to be cancelled because its owner was, with sg.
 type toCancel struct {
@@ -30,7 +30,7 @@ type toCancel struct {
 // withdraws tasks that are queued. It reports whether s is cancelled for sg, and
 // was not before. On an ended scope it does nothing.
 //
-// When cancel returns true, Err of everything below is not nil. A second
+// When Cancel returns true, Err of everything below is not nil. A second
 // goroutine may see a scope cancelled a moment before what is below it, as in
 // package context.
 //
@@ -44,85 +44,55 @@ func (s *Scope) Cancel(sg *StopError) (first bool) {
 		first = true
 	}
 	var few [4]toCancel
-	counts, below := cancelAlone(s, sg, few[:0])
+	counts, below := cancelOne(s.Task, sg, few[:0])
 	for n := len(below) - 1; n >= 0; n = len(below) - 1 {
 		c := below[n]
-		_, below = cancelWithOwner(c.t, c.sg, below[:n])
+		_, below = cancelOne(c.t, c.sg, below[:n])
 	}
 	return first && counts
 }
 
-// cancelWithOwner cancels t alone because its owner was cancelled with sg. A
-// task that queues has no inner scope as a rule: it is skipped.
-func cancelWithOwner(t *Task, sg *StopError, below []toCancel) (bool, []toCancel) {
+// cancelOne cancels t, but nothing below it. It adds to below what is to be cancelled
+// next, and reports whether t was cancelled now and for sg. A task that queues has no inner
+// scope as a rule: it is skipped.
+//
+// The scope is noted as cancelled before the look at its members: see makeScope. Until it
+// is unlocked no other cancellation can come between.
+func cancelOne(t *Task, sg *StopError, below []toCancel) (bool, []toCancel) {
 	if t.Kind == KindPromise {
 		t.Scope() // by which it is settled
 	}
-	if s := t.Inner.Load(); s != nil {
-		return cancelAlone(s, sg, below)
+	s := t.Inner.Load()
+	if s == nil {
+		t.skipIfQueued(sg)
+		return false, below
 	}
-	t.skipIfQueued(sg)
-	return false, below
-}
-
-// cancelAlone cancels s but nothing below it. It adds to below what is to be
-// cancelled next, and reports whether s was cancelled now and for sg.
-func cancelAlone(s *Scope, sg *StopError, below []toCancel) (bool, []toCancel) {
-	counts, first := lockToCancel(s, sg)
-	if counts == nil {
+	sg, first := lockToCancel(s, sg)
+	if sg == nil {
 		return first, below
 	}
-	todo, below := cancelLocked(s, counts, below)
-	s.Mu.Unlock()
-	todo.do(s, counts)
-	return first, below
-}
-
-// aftermath is what follows from the cancellation of one scope.
-type aftermath struct {
-	onCancel func() // what its task does about it; nil: nothing
-	queued   bool   // its task has not begun
-}
-
-// cancelLocked notes that s is cancelled and returns what follows from it. Until
-// s.Mu is unlocked no other cancellation can come between. The note comes
-// before the look at the children: see makeScope.
-func cancelLocked(s *Scope, sg *StopError, below []toCancel) (aftermath, []toCancel) {
 	s.cancelled = true
 	notifyLocked(s)
-	for p := s.promises; p != nil; p = p.next {
-		below = addToCancel(p, sg, below)
-	}
-	for c := s.children; c != nil; c = c.next { // the last one first, to be taken off last
-		below = addToCancel(c, sg, below)
+	for _, list := range [...]*Task{s.promises, s.children} {
+		for c := list; c != nil; c = c.next { // the last one first, to be taken off last
+			if c.cancelledWithOwner() && (c.Inner.Load() != nil || c.mayQueue() || c.Kind == KindPromise) {
+				below = append(below, toCancel{c, sg})
+			}
+		}
 	}
 	if s.opts != nil && s.opts.impatient != nil {
 		s.opts.impatient.cancelledLocked(s, sg)
 	}
-	then := aftermath{queued: s.Task.State.Load() == StateQueued}
-	if m := s.Task.More; m != nil && m.OnCancel != nil {
-		then.onCancel = m.OnCancel(s)
+	var after func()
+	if m := t.More; m != nil && m.OnCancel != nil {
+		after = m.OnCancel(s)
 	}
-	return then, below
-}
-
-// addToCancel adds t to below if the cancellation of its owner, with sg, is to
-// walk to it.
-func addToCancel(t *Task, sg *StopError, below []toCancel) []toCancel {
-	if t.cancelledWithOwner() && (t.Inner.Load() != nil || t.mayQueue() || t.Kind == KindPromise) {
-		below = append(below, toCancel{t, sg})
+	s.Mu.Unlock()
+	if after != nil {
+		after()
 	}
-	return below
-}
-
-// do is called after s, which is cancelled with sg, was unlocked.
-func (a aftermath) do(s *Scope, sg *StopError) {
-	if a.onCancel != nil {
-		a.onCancel()
-	}
-	if a.queued {
-		s.Task.skipIfQueued(sg)
-	}
+	t.skipIfQueued(sg)
+	return first, below
 }
 
 // lockToCancel locks s.Mu and returns why s is cancelled: for sg, unless s has
@@ -136,6 +106,9 @@ func (a aftermath) do(s *Scope, sg *StopError) {
 func lockToCancel(s *Scope, sg *StopError) (counts *StopError, first bool) {
 	for {
 		s.Mu.Lock()
+		if first { // of those who have cancelled the standard context at once with the same cause, one was
+			first, s.credited = !s.credited, true
+		}
 		if s.cancelled || s.Ended {
 			s.Mu.Unlock()
 			return nil, first
@@ -158,16 +131,5 @@ func lockToCancel(s *Scope, sg *StopError) (counts *StopError, first bool) {
 			first = noted == sg && tally.Same(context.Cause(std.Context), sg.Cause)
 		}
 		s.stopped() // notes why
-		first = first && credit(s)
 	}
-}
-
-// credit reports whether the caller is the first to ask: of those who have cancelled
-// the standard context of s at once, with the same cause, one was first.
-func credit(s *Scope) bool {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	first := !s.credited
-	s.credited = true
-	return first
 }

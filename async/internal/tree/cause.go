@@ -6,7 +6,8 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file says whether the context of a task or scope is done, and why. It only looks.
+// This file says whether the context of a task or scope is done, and why. Nothing follows from
+// the answer, but that a scope may note it in Scope.Why: what was said once is said on.
 
 // derived returns the ctx that t was started with if that decides alone when
 // t's context is cancelled; nil if that is cancelled with the owner's, or if t
@@ -23,7 +24,7 @@ func (t *Task) cancelledWithOwner() bool {
 	return t.More == nil || !t.More.derived && !t.More.shielded
 }
 
-// Stopped returns why t's context is done, nil while it is not. It only looks.
+// Stopped returns why t's context is done, nil while it is not.
 //
 // If the inner scope was made while we asked the owner, that scope answers: a
 // cancellation of the owner may not have come to it yet, and then its answer,
@@ -118,7 +119,10 @@ func (s *Scope) stoppedAround() *StopError {
 	}
 	var sg *StopError
 	if std := s.std.Load(); std != nil {
-		above := t.noted()
+		var above *StopError // what the owner has noted so far, if its cancellation is one of t
+		if t.Owner != nil && t.cancelledWithOwner() {
+			above = t.Owner.Why.Load()
+		}
 		if above != nil && above.Err == std.Err() && tally.Same(above.Cause, context.Cause(std.Context)) {
 			return above // most often: there is no need for another
 		}
@@ -139,15 +143,6 @@ func (s *Scope) stoppedAround() *StopError {
 		return sg
 	}
 	return t.Owner.stopped()
-}
-
-// noted returns what the owner of t has noted so far, if a cancellation of the
-// owner is one of t.
-func (t *Task) noted() *StopError {
-	if t.Owner == nil || !t.cancelledWithOwner() {
-		return nil
-	}
-	return t.Owner.Why.Load()
 }
 
 // endedScope returns the inner scope of a task that ends without one, cancelled with sg or, if

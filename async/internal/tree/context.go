@@ -66,17 +66,20 @@ func (t *Task) String() string { return "async." + t.Name() }
 // scopeKey is the key under which a context shows the task it belongs to.
 type scopeKey struct{}
 
-// Nearest returns the task that ctx belongs to, nil if there is none, and
-// whether ctx is that task's own context and not derived from it.
-func Nearest(ctx context.Context) (t *Task, own bool) {
-	if t, own = ctx.(*Task); own {
-		return t, true
+// Nearest returns the task that ctx belongs to, nil if there is none, and ctx itself if that
+// says more: nil if it is the task's own context or, without a task, the background.
+func Nearest(ctx context.Context) (t *Task, derived context.Context) {
+	if t, own := ctx.(*Task); own {
+		return t, nil
 	}
 	if ctx == nil {
 		panic(crash.Misuse("nil context: pass the ctx you were given, or context.Background()"))
 	}
+	if ctx == context.Background() {
+		return nil, nil
+	}
 	t, _ = ctx.Value(scopeKey{}).(*Task)
-	return t, false
+	return t, ctx
 }
 
 // Scope returns t's inner scope, making it if need be.

@@ -105,7 +105,7 @@ func (s *cycleSearch) waitsOf(at step, todo []step) []step {
 		s.budget--
 		s.addWait(w, at)
 	}
-	if h.abandoned.Load() {
+	if h.detached.Load() {
 		return todo // what it has left behind is no part of it
 	}
 	for c := h.children; c != nil && s.budget >= 0; c = c.next {
@@ -220,7 +220,7 @@ func isLeaf(t *Task) bool {
 // upFrom returns the task that t is part of, nil for none: what a scope has left
 // behind is no part of it.
 func upFrom(t *Task) *Task {
-	if t.Owner == nil || t.Owner.abandoned.Load() {
+	if t.Owner == nil || t.Owner.detached.Load() {
 		return nil
 	}
 	return t.Owner.Task

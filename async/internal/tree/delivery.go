@@ -142,7 +142,8 @@ func skip(t *Task, sg *StopError) {
 		}
 	}
 	RecordSkipped(t.Owner)
-	t.Self.Unrun(&Verdict{Err: sg.AsError(), Echo: true, alone: true, Cause: sg.Cause})
+	v := sg.verdict()
+	t.Self.Unrun(&v)
 }
 
 // Reject settles t, which its executor has refused.

@@ -24,10 +24,12 @@ func IsEcho(err error, sg *StopError) bool {
 // Said returns err, of a task that was stopped with sg, if it says more than that; else
 // nil.
 func (sg *StopError) Said(err error) error {
-	if Words.Is(err, HasMemory) {
+	switch {
+	case tally.Same(err, sg.Err): // most often
+		return nil
+	case Words.Is(err, HasMemory):
 		return err // who waits is told what came before the stop
-	}
-	if tally.Same(err, sg.Err) || echo.Bare(err, echo.Stop{Err: sg.Err, Cause: sg.Cause}, saying) {
+	case echo.Bare(err, echo.Stop{Err: sg.Err, Cause: sg.Cause}, saying):
 		return nil
 	}
 	return err

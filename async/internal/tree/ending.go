@@ -6,15 +6,14 @@ import "github.com/ambit-go/ambit/async/internal/tally"
 //
 //  1. returned: the handler or body has come to its end.
 //  2. join: until nothing that was started is left. Daemons are dismissed.
-//  3. takeUnclaimed: errors of futures that nobody was given become the scope's.
-//  4. runExits: the exit hooks.
-//  5. discardUnclaimed: values that nobody was given go to their discard hooks.
-//  6. closeScope: from here on nothing can be started.
-//  7. sumUp, tellRest, seal: the outcome is made, and the context is done.
+//  3. next: errors of futures that nobody was given become the scope's. The exit hooks are
+//     run one after another, then values that nobody was given go to their discard hooks.
+//  4. closeScope: from here on nothing can be started.
+//  5. sumUp, Seal: the outcome is made, and the context is done.
 //
-// Hooks may start something, and so may a goroutine that nobody owns. So after 4
-// or 5, if there was anything to do, and if close finds something new, step 2
-// comes next.
+// Hooks may start something, and so may a goroutine that nobody owns. So after each hook,
+// and if closeScope finds something new, step 2 comes next. Promises that are settled as the
+// scope is closed take step 3 once more.
 
 // End is called when t's handler has come to its end: it joins what the
 // handler started, writes the outcome to v, and returns why t was cancelled.
@@ -75,52 +74,53 @@ func ownFailed(s *Scope, exit ExitKind, err error) tally.Body {
 // says, ends s, and writes the outcome to v. Once s is closed nothing can fail in it any
 // more but what still settles: see Unclaimed.late.
 func (s *Scope) Conclude(own tally.Body, v *Verdict) {
-	for again := true; again; again = runExits(s, own) || discardUnclaimed(s) || !closeScope(s) {
-		for !s.join() { // perhaps of what a hook or a bare goroutine has started
-			if early := s.opts.impatient.Abandon(s, own); early != nil {
+	for closed, done := false, false; !done; {
+		for !closed && !s.join() { // perhaps of what a hook or a bare goroutine has started
+			if early := s.opts.impatient.leaveBehind(s, own); early != nil {
 				*v = *early
 				return
 			}
 		}
-		takeUnclaimed(s)
+		switch hook, value := s.next(); {
+		case hook != nil:
+			runExit(s, hook, own)
+		case value != nil:
+			if s.Task.Kind != kindBody {
+				s.Task.Retire() // the hook is no part of the handler
+			}
+			value.Discard()
+		case closed:
+			done = true
+		default:
+			closed = closeScope(s)
+		}
 	}
-	takeUnclaimed(s) // of promises that were rejected or resolved meanwhile
-	discardUnclaimed(s)
-	if sumUp(s, own, v) {
-		tellRest(s, own, v)
-	}
+	sumUp(s, own, v, true)
 	Seal(s)
 	s.Task.More.endStops(s.Task.Kind == KindFork)
 }
 
-// tellRest has the root told what the outcome of s does not hold: what was said
-// beside a cancellation if s has ended well or with a panic, and what else went wrong if
-// s passes on a panic that a scope further in has raised, for that is not changed any
-// more.
-func tellRest(s *Scope, own tally.Body, v *Verdict) {
-	if v.Err != nil && v.Panic == nil {
-		return
-	}
-	sg := s.Task.Stopped()
+// next makes failures of s of those errors that nobody was given, and takes what is to be
+// done next at the end of s: the exit hook that was registered last or, if there is none, a
+// value that nobody was given. Both are users' code, so it is run when s is not locked.
+//
+// Once s is closed this is the last look: what settles after it is late, and the root is
+// told.
+func (s *Scope) next() (hook *ExitHook, value *Unclaimed) {
 	s.Mu.Lock()
-	sum := s.Tally.Sum(endLocked(s, own, sg))
-	s.Mu.Unlock()
-	tellRestOf(s, &sum, sg, v)
-}
-
-// tellRestOf is tellRest for what is summed up in sum.
-func tellRestOf(s *Scope, sum *tally.Sum, sg *StopError, v *Verdict) {
-	if v.Err != nil && v.Panic == nil {
-		return
+	defer s.Mu.Unlock()
+	s.summed = s.Ended
+	if s.Tally != nil {
+		s.Tally.TakeFailures(Unawaited)
+		alarmLocked(s)
 	}
-	if v.Panic != nil && v.Panic.Raised {
-		if err := oneError(s.Task, &tally.Sum{Errs: sum.Errs, Dropped: sum.Dropped}, nil); err != nil {
-			s.Home.Report(err)
-		}
+	if hook = s.Exits; hook != nil {
+		hook.unlistLocked()
+	} else if e := s.Tally.TakeValue(); e != nil {
+		value = e.Of.(*Unclaimed)
+		value.state, value.instead = forfeited, ErrScopeEnded
 	}
-	if all, dropped := texts(sum, sg); len(all)+dropped > 0 {
-		s.Home.Said((&Listing{Scope: s.Task.Name(), Stopped: all, DroppedStopped: dropped}).asError().Error())
-	}
+	return hook, value
 }
 
 // returned notes that the handler or body of s has come to its end: no abort
@@ -138,10 +138,8 @@ func (s *Scope) returned() {
 	if busy && s.Task.Kind != kindBody {
 		s.Task.Retire()
 	}
-	if busy {
-		if s.opts != nil && s.opts.impatient != nil {
-			s.opts.impatient.joins(s)
-		}
+	if busy && s.opts != nil && s.opts.impatient != nil {
+		s.opts.impatient.joins(s)
 	}
 }
 
@@ -158,7 +156,7 @@ func startMissedHook(s *Scope) {
 }
 
 // closeScope marks s as ended unless something new has been started. From here on
-// everything is refused, promises are abandoned and the context is done.
+// everything is refused, and promises are abandoned. The context is done soon after: see Seal.
 func closeScope(s *Scope) bool {
 	s.Mu.Lock()
 	if s.Live > 0 || s.Exits != nil {
@@ -166,7 +164,7 @@ func closeScope(s *Scope) bool {
 		return false
 	}
 	// Whatever is started in s is added under this lock: it comes before and is
-	// counted in live, or after and finds ended.
+	// counted in Live, or after and finds Ended.
 	s.Ended = true
 	var promises []*Task // none can be added any more
 	for p := s.promises; p != nil; p = p.next {
@@ -174,7 +172,7 @@ func closeScope(s *Scope) bool {
 	}
 	s.Mu.Unlock()
 	for _, p := range promises {
-		p.Self.(promised).Abandon()
+		p.Self.Future().abandon()
 	}
 	return true
 }

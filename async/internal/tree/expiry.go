@@ -30,12 +30,12 @@ func (f *Future) abort(cause error) { f.Task.Scope().Cancel(Canceled(cause)) }
 // linger waits the rest of f's grace, which began at start, and returns nil if
 // f has settled by then, else notes that why was told.
 func (f *Future) linger(ctx context.Context, why error, start time.Time) error {
-	if g := f.grace(); g > 0 {
-		if left := g - time.Since(start); left > 0 {
+	if m := f.Task.More; m != nil && m.Grace > 0 {
+		if left := m.Grace - time.Since(start); left > 0 {
 			_, _ = f.Block(context.WithoutCancel(ctx), left, false)
 		}
 	}
-	if !f.TellOwner(why) {
+	if !f.TellHolder(why) {
 		_, _ = f.Block(context.WithoutCancel(ctx), 0, false) // it has settled, or is about to
 		return nil
 	}
@@ -102,12 +102,4 @@ func expireAll(ctx context.Context, all []*Future, errs []error, cause error, wh
 			errs[i] = f.linger(ctx, errs[i], start)
 		}
 	}
-}
-
-// grace returns how long an Await waits for an aborted task.
-func (f *Future) grace() time.Duration {
-	if f.Task.More == nil {
-		return 0
-	}
-	return f.Task.More.Grace
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // This file hands what has gone wrong to the tally of a scope and does what that
-// decides, and tells observers. A failure takes three steps:
+// decides, and tells observers. What has failed is told in three steps:
 //
 //  1. The outcome is classified, and OnFailure or OnPanic asked. That may call
 //     users' code, so no lock is held.
@@ -15,7 +15,7 @@ import (
 //  3. What is decided is done after unlocking: cancelling the scope.
 //
 // Between 1 and 3 the scope cannot have ended: the task that has failed is still a
-// member of it.
+// member of it. For Fail, which anybody may call, Record says whether it was too late.
 
 // Record has the tally of s judge f, and cancels s if that says so. The record comes
 // first: a task that sees the cancellation finds its reason. It reports true, and does
@@ -23,7 +23,7 @@ import (
 // and f an error of a hook.
 func (s *Scope) Record(f *tally.Fact) (late bool) { return s.recordIf(nil, f) }
 
-// recordIf is record if first, which is asked in the same step, says so; nil: it does.
+// recordIf is Record if first, which is asked in the same step, says so; nil: it does.
 func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 	s.Mu.Lock()
 	if first != nil && !first() {
@@ -38,30 +38,26 @@ func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 	if f.Class != tally.Echo && decision != tally.Ignored {
 		failedLocked(s)
 	}
-	if decision == tally.Fails && !s.abandoned.Load() { // nobody raises what comes after Scope has returned
+	raises := f.Class == tally.Panic && decision == tally.Fails
+	if raises && !s.detached.Load() { // nobody raises what comes after Scope has returned
 		alarmLocked(s) // of a group at the root nothing more: the root is told of it anyhow
 	}
 	s.Mu.Unlock()
 	if decision == tally.Fails {
-		s.Cancel(Canceled(causeOf(f)))
+		cause := f.Err
+		if f.Class != tally.Panic && len(f.Errs) > 0 { // one of the errors that s lists
+			cause = withoutPath(f.Errs[0])
+		}
+		s.Cancel(Canceled(cause))
 	}
 	return false
-}
-
-// causeOf returns why a scope is cancelled that fails with f: one of the errors that it
-// lists.
-func causeOf(f *tally.Fact) error {
-	if f.Class != tally.Panic && len(f.Errs) > 0 {
-		return withoutPath(f.Errs[0])
-	}
-	return f.Err
 }
 
 // RecordOutcome records the outcome of a task, or of the handler or body of s itself.
 // goesOn: it does not cancel s.
 func (s *Scope) RecordOutcome(v *Verdict, goesOn bool) {
 	var f tally.Fact
-	v.fact(s, &f)
+	v.fact(s, nil, &f)
 	f.GoesOn = goesOn
 	s.Record(&f)
 }
@@ -86,8 +82,7 @@ func (s *Scope) recordHookErrorIf(first func() bool, err error) {
 // OnFailure may say that it does not count.
 func (s *Scope) ChildFailed(t *Task, v *Verdict) {
 	var f tally.Fact
-	v.fact(s, &f)
-	noteQuiet(t, v, &f)
+	v.fact(s, t, &f)
 	nameFailure(t, &f)
 	counts := true
 	switch {

@@ -128,13 +128,16 @@ func (x *ExitHook) unlistLocked() {
 // [bridge.Registration].
 func (x *ExitHook) Remove() bool {
 	s := x.scope
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	if !x.listed {
+	if s == nil {
 		return false
 	}
-	x.unlistLocked()
-	return true
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	listed := x.listed
+	if listed {
+		x.unlistLocked()
+	}
+	return listed
 }
 
 // Stop is Remove for the hook of a user, and x forgets that.
@@ -148,18 +151,9 @@ func (x *ExitHook) Stop() bool {
 
 // Recall is Remove, and x forgets its scope. See [bridge.Registration].
 func (x *ExitHook) Recall() bool {
-	s := x.scope
-	if s == nil {
-		return false
-	}
-	s.Mu.Lock()
-	listed := x.listed
-	if listed {
-		x.unlistLocked()
-	}
+	removed := x.Remove()
 	x.scope = nil
-	s.Mu.Unlock()
-	return listed
+	return removed
 }
 
 // Renew puts x on the list of a scope again. See [bridge.Registration].
@@ -174,49 +168,20 @@ func (x *ExitHook) Renew(scope context.Context) bool {
 	return !ended
 }
 
-// takeExit takes the exit hook that was registered last off the list of s, nil
-// if there is none.
-func takeExit(s *Scope) *ExitHook {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	x := s.Exits
-	if x != nil {
-		x.unlistLocked()
+// runExit starts x, an exit hook of s, which is joined before the next one is run. Hooks
+// that are left when DetachAfter has passed are run when the last straggler has ended, see
+// leftBehind.Run.
+func runExit(s *Scope, x *ExitHook, own tally.Body) {
+	v := Verdict{Err: s.returnedErr}
+	if v.Err == nil {
+		sumUp(s, own, &v, false)
 	}
-	return x
-}
-
-// runExits runs the exit hooks one after another and reports whether there were
-// any. What a hook starts is joined before the next one is run. It stops when
-// DetachAfter has passed; the hooks that are left are run when the last straggler
-// has ended, see leftBehind.Run.
-//
-// It is called again and again until nothing is left: a hook may register more,
-// and so may a bare goroutine. Either is seen before the scope is closed, because
-// the list and the ended flag share one lock.
-func runExits(s *Scope, own tally.Body) bool {
-	for ran := false; ; ran = true {
-		x := takeExit(s)
-		if x == nil {
-			return ran
-		}
-		v := Verdict{Err: s.returnedErr}
-		if v.Err == nil {
-			sumUp(s, own, &v)
-		}
-		how, outcome := endingOf(s, v.Err)
-		h := newExitRun(s, x, how, outcome)
-		if h == nil {
-			continue
-		}
+	how, outcome := endingOf(s, v.Err)
+	if h := newExitRun(s, x, how, outcome); h != nil {
 		s.Mu.Lock()
 		s.linkLocked(&h.Task)
 		s.Mu.Unlock()
 		h.start()
-		if !s.join() {
-			return true
-		}
-		takeUnclaimed(s)
 	}
 }
 
@@ -273,21 +238,14 @@ func endingOf(s *Scope, outcome error) (bridge.Ending, error) {
 
 // HowEnded returns how a scope ends that has the outcome err.
 func HowEnded(err error) bridge.Ending {
-	if err == nil {
+	sg, stopped := err.(*StopError)
+	list := Words.ListIn(err)
+	switch {
+	case err == nil:
 		return bridge.Well
-	}
-	if sg, stopped := err.(*StopError); stopped {
-		return endingFor(sg.own)
-	}
-	if l := Words.ListIn(err); l != nil && l.Cause != nil {
-		return endingFor(l.Own)
-	}
-	return bridge.Failed
-}
-
-func endingFor(own bool) bridge.Ending {
-	if own {
+	case stopped && !sg.own, list != nil && list.Cause != nil && !list.Own:
+		return bridge.Stopped
+	default:
 		return bridge.Failed
 	}
-	return bridge.Stopped
 }

@@ -52,7 +52,7 @@ func (p *Impatience) joins(s *Scope) {
 
 // cancelledLocked starts the timers that run from the cancellation of s with sg.
 func (p *Impatience) cancelledLocked(s *Scope, sg *StopError) {
-	if s.abandoned.Load() {
+	if s.detached.Load() {
 		return // Scope has returned, and nobody waits
 	}
 	if p.Call != nil {
@@ -72,7 +72,7 @@ func (p *Impatience) overranLocked(s *Scope) {
 // stalled tells OnStall which tasks of s are left, if any are, some time after s was
 // cancelled with sg or, if sg is nil, after its body has ended.
 func (p *Impatience) stalled(s *Scope, sg *StopError) {
-	if s.Task.Stopped() != nil && sg == nil || s.abandoned.Load() {
+	if s.Task.Stopped() != nil && sg == nil || s.detached.Load() {
 		return // the other timer runs; or Scope has named them when it returned
 	}
 	left := StragglersOf(s)
@@ -92,7 +92,7 @@ func (p *Impatience) stalled(s *Scope, sg *StopError) {
 func addUnlessLeft(s *Scope, t *Task) bool {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	if s.abandoned.Load() || s.Ended {
+	if s.detached.Load() || s.Ended {
 		return false
 	}
 	s.linkLocked(t)
@@ -111,7 +111,7 @@ func (p *Impatience) giveUp(s *Scope) {
 	}
 }
 
-// Abandon ends the wait of a scope whose DetachAfter has passed, and returns what
+// leaveBehind ends the wait of a scope whose DetachAfter has passed, and returns what
 // Scope returns: what has gone wrong so far, and what is left. It returns nil,
 // and does nothing, if the last task has left meanwhile: then nobody is left behind.
 //
@@ -121,12 +121,11 @@ func (p *Impatience) giveUp(s *Scope) {
 // The last task may leave just now. Leaving and s.leftAtRoot share one lock: either it
 // finds s.leftAtRoot and ends the scope, or we find that nobody is left
 // and do it. Daemons and groups are told to go then, as at any end.
-func (p *Impatience) Abandon(s *Scope, own tally.Body) (v *Verdict) {
+func (p *Impatience) leaveBehind(s *Scope, own tally.Body) (v *Verdict) {
 	left := StragglersOf(s)
 	if len(left.Left) == 0 { // they have left just now
 		return nil
 	}
-	takeUnclaimed(s)
 	sg := s.Task.Stopped()
 	sum, ok := takeSum(s, own, sg, left.asError())
 	if !ok {
@@ -135,7 +134,7 @@ func (p *Impatience) Abandon(s *Scope, own tally.Body) (v *Verdict) {
 	v = new(Verdict)
 	v.of(s.Task, &sum, sg)
 	v.Echo = false
-	tellRestOf(s, &sum, sg, v)
+	tellRest(s, &sum, sg, v)
 
 	atRoot := &Task{Kind: kindLeft, Owner: &s.Home.Scope, More: &More{shielded: true}}
 	atRoot.More.Name = s.Task.Name()
@@ -147,7 +146,7 @@ func (p *Impatience) Abandon(s *Scope, own tally.Body) (v *Verdict) {
 	s.returnedErr = v.Err
 	timers := s.Timers
 	s.Timers = nil
-	over := s.Live <= s.daemons
+	over := s.Live <= s.dismissible
 	if !over {
 		s.leftAtRoot = atRoot
 	}
@@ -156,7 +155,7 @@ func (p *Impatience) Abandon(s *Scope, own tally.Body) (v *Verdict) {
 		t.Stop()
 	}
 	s.Cancel(Canceled(ErrScopeEnded))
-	if s.Limit != nil { // its own, see setOptions: limits further out go on without what is left
+	if s.Limit != nil { // its own, see SetOptions: limits further out go on without what is left
 		s.Limit.cutOff()
 	}
 	if over { // the last one came home after all
@@ -174,8 +173,9 @@ func takeSum(s *Scope, own tally.Body, sg *StopError, e error) (sum tally.Sum, o
 	if !mayLeaveLocked(s) {
 		return tally.Sum{}, false
 	}
-	s.abandoned.Store(true)
+	s.detached.Store(true)
 	all := tallyLocked(s)
+	all.TakeFailures(Unawaited)
 	end := endLocked(s, own, sg)
 	end.Last = e
 	sum = all.Sum(end)

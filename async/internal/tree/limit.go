@@ -26,20 +26,20 @@ func layerIn(outer *limiter) *limiter {
 
 // cutOff has l, and all that is inside it, be no part of the limiters around it any more.
 func (l *limiter) cutOff() {
-	var room grants
 	l.mu.Lock()
 	l.Core.Cut()
-	answer := l.Core.Take(room[:0])
-	l.mu.Unlock()
-	actOn(answer)
+	l.unlock()
 }
 
 // limiterOf returns the limiter of s.
 func limiterOf(s *slot) *limiter { return s.Owner.Owner.Limit }
 
-// actOn does what the answer of an event says. The limiter is not locked: a task
-// that is notified may run at once, and lock it.
-func actOn(answer []grant) {
+// unlock unlocks l after an event, and does what the answer says: a task that is notified
+// may run at once, and lock l.
+func (l *limiter) unlock() {
+	var room [2]grant // more than two is rare
+	answer := l.Core.Take(room[:0])
+	l.mu.Unlock()
 	for _, g := range answer {
 		if g.Wait != nil {
 			g.Wait.Owner.notify(gotSettled | gotSlot)
@@ -128,13 +128,10 @@ func withdraw(t *Task) bool {
 	if s == nil {
 		return false
 	}
-	var room grants
 	l := t.Owner.Limit
 	l.mu.Lock()
 	withdrawn := s.Withdraw()
-	answer := l.Core.Take(room[:0])
-	l.mu.Unlock()
-	actOn(answer)
+	l.unlock()
 	return withdrawn
 }
 
@@ -163,13 +160,10 @@ func awaitSlot(t *Task) {
 		return
 	}
 	w := waiters.Get().(*Waiter)
-	var room grants
 	l := t.Owner.Limit
 	l.mu.Lock()
 	runs := s.Begin(&w.loan)
-	answer := l.Core.Take(room[:0])
-	l.mu.Unlock()
-	actOn(answer)
+	l.unlock()
 	if !runs {
 		w.Park() // once, for what nobody else knows of
 	}
@@ -186,13 +180,10 @@ func (t *Task) Retire() {
 }
 
 func retireSlot(t *Task) {
-	var room grants
 	l := t.Owner.Limit
 	l.mu.Lock()
 	t.More.slot.Retire()
-	answer := l.Core.Take(room[:0])
-	l.mu.Unlock()
-	actOn(answer)
+	l.unlock()
 }
 
 // slotInUse returns the slot that code with the context of t runs in, nil if
@@ -209,7 +200,7 @@ func slotInUse(t *Task) *slot {
 }
 
 // LendSlot lends the slot that t runs in, if there is one, while w waits on the
-// goroutine of t. The goroutine that ends the wait calls w.release; the wait ends
+// goroutine of t. The goroutine that ends the wait calls w.Release; the wait ends
 // with takeSlotBack, or not at all if t retires first. The caller may hold the lock of
 // what w waits for: LendSlot calls no code of users.
 func (t *Task) LendSlot(w *Waiter) {
@@ -218,16 +209,12 @@ func (t *Task) LendSlot(w *Waiter) {
 	if s == nil {
 		return
 	}
-	var room grants
 	l := limiterOf(s)
 	l.mu.Lock()
-	lent := s.Lend(&w.loan)
-	answer := l.Core.Take(room[:0])
-	l.mu.Unlock()
-	if lent {
+	if s.Lend(&w.loan) {
 		w.Slot = s
 	}
-	actOn(answer)
+	l.unlock()
 }
 
 // lendSlotFor lends the slot of the task that w waits for, which has one, while it
@@ -243,13 +230,10 @@ func (w *Waiter) lendSlotFor(f *Future) {
 // returnSlot is called when what w waits for has happened. w is notified when
 // its task has the slot again, in turn.
 func (w *Waiter) returnSlot() {
-	var room grants
 	l := limiterOf(w.Slot)
 	l.mu.Lock()
 	w.Slot.Return(&w.loan)
-	answer := l.Core.Take(room[:0])
-	l.mu.Unlock()
-	actOn(answer)
+	l.unlock()
 }
 
 // takeSlotBack ends the loan of w, whose wait is over; got is what it has got so

@@ -31,7 +31,7 @@ func (s *Scope) linkLocked(t *Task) {
 	} else {
 		s.Live++
 		if t.isDismissible() {
-			s.daemons++
+			s.dismissible++
 			// The joiner may wait for daemons alone that it has dismissed.
 			if s.dismissed && s.joiner != nil {
 				s.joiner.Release() // to tell t at once that s is done
@@ -64,16 +64,16 @@ func (s *Scope) Leave(t *Task) {
 	if t.Kind != KindPromise {
 		s.Live--
 		if t.isDismissible() {
-			s.daemons--
+			s.dismissible--
 		}
 	}
-	if s.joiner != nil && s.Live <= s.daemons {
+	if s.joiner != nil && s.Live <= s.dismissible {
 		s.joiner.Release()
 	}
 	if s.changed != nil {
 		wakeLocked(s)
 	}
-	if s.leftAtRoot != nil && s.Live <= s.daemons {
+	if s.leftAtRoot != nil && s.Live <= s.dismissible {
 		// leftAtRoot is taken under the lock, so that s is ended once. Exit hooks run there:
 		// not on the goroutine of a task that has ended.
 		go s.leftAtRoot.Self.Run()
@@ -91,36 +91,50 @@ func (s *Scope) Leave(t *Task) {
 func (s *Scope) join() bool {
 	for {
 		s.Mu.Lock()
-		daemons := strayDaemonsLocked(s)
+		dismissed := toDismissLocked(s)
 		switch {
 		case s.Live == 0:
 			s.Mu.Unlock()
 			return true
-		case len(daemons) > 0: // also if they are left behind then
+		case len(dismissed) > 0: // also if they are left behind then
 			// Marked before they are cancelled: another look must not find them.
 			s.dismissed = true
-			for _, d := range daemons {
+			for _, d := range dismissed {
 				d.More.dismissed = true
 			}
 			s.Mu.Unlock()
-			for _, d := range daemons {
+			for _, d := range dismissed {
 				d.dismiss()
 			}
 		case mayLeaveLocked(s):
 			s.Mu.Unlock()
 			return false
 		default:
+			// Not the scope's own waiter: a bare goroutine that uses our ctx may hold that. The
+			// slot is lent under the lock, or what waits for it could start between, and go before
+			// those whose wait is over. What was left behind lends none: it would be that of the
+			// caller, who has gone on.
+			w := waiters.Get().(*Waiter)
+			if w.Slot = nil; !s.detached.Load() {
+				s.Task.LendSlot(w)
+			}
+			s.joiner = w
 			s.Mu.Unlock()
-			parkJoiner(s)
+			got := w.Park()
+			s.Mu.Lock()
+			s.joiner = nil // from here on nobody notifies w, which can be used for another wait
+			s.Mu.Unlock()
+			w.takeSlotBack(got)
+			w.recycle(s, false, true)
 		}
 	}
 }
 
-// strayDaemonsLocked returns the daemons and groups that are to be told that s is done:
+// toDismissLocked returns the daemons and groups that are to be told that s is done:
 // once nobody else is left, those that were not told yet. Each is told once: one
 // that is about to leave can not be cancelled any more, and shows no sign of it.
-func strayDaemonsLocked(s *Scope) []*Task {
-	if s.Live == 0 || s.Live > s.daemons {
+func toDismissLocked(s *Scope) []*Task {
+	if s.Live == 0 || s.Live > s.dismissible {
 		return nil
 	}
 	return childrenLocked(s, func(t *Task) bool {
@@ -128,36 +142,7 @@ func strayDaemonsLocked(s *Scope) []*Task {
 	})
 }
 
-// parkJoiner waits until there may be news for join. The waiter is not the
-// scope's parker: a bare goroutine that uses our ctx may hold that. What was left
-// behind lends no slot: it would be that of the caller, who has gone on.
-func parkJoiner(s *Scope) {
-	w := waiters.Get().(*Waiter)
-	// A task leaves under the lock: it did so before, and is seen here, or finds the
-	// joiner. The slot is lent under it, too, or what waits for it could start between,
-	// and go before those whose wait is over.
-	s.Mu.Lock()
-	if s.Live == 0 || mayLeaveLocked(s) || len(strayDaemonsLocked(s)) > 0 {
-		s.Mu.Unlock()
-		w.recycle(s, false, true)
-		return
-	}
-	if w.Slot = nil; !s.abandoned.Load() {
-		s.Task.LendSlot(w)
-	}
-	s.joiner = w
-	s.Mu.Unlock()
-	got := w.Park()
-	// Taken back under the lock under which it is notified: after this w can be used
-	// for another wait.
-	s.Mu.Lock()
-	s.joiner = nil
-	s.Mu.Unlock()
-	w.takeSlotBack(got)
-	w.recycle(s, false, true)
-}
-
-// Leave ends t's membership of its owner: the last thing a task does.
+// Leave ends t's membership of its owner: the last thing a task does but for giving up its slot.
 func (t *Task) Leave() {
 	t.Owner.Leave(t)
 	t.Retire()

@@ -20,18 +20,18 @@ type Future struct {
 	// waiters is the list of those parked on f, and of one that stands for Done. It
 	// is nil once f is done.
 	waiters *Waiter
-	// OwnerTold: the owner was told an expiry, or has cancelled the task. Its error
+	// HolderTold: whoever holds the handle was told an expiry, or has cancelled the task. Its error
 	// is no failure of the scope then. It is set before f is done, never after.
-	OwnerTold bool
+	HolderTold bool
 	// valuePromised: waiters will be given the value, so it is not discarded. Of
 	// valuePromised and More.expiryTold one is set at most: the first wins.
 	valuePromised bool
 
-	// wanted counts the AwaitAlls that will be given the outcome, parked on f or
-	// not; see unwant. It is counted down under mu.
+	// Wanted counts the AwaitAlls that will be given the outcome, parked on f or
+	// not; see Unwant. It is counted down under Mu.
 	Wanted AtomicInt32
-	// err is written before t is done, never after. It is an *unclaimed if nobody
-	// was given the outcome by then: read it by give.
+	// Err is written before the task is done, never after. It is an *Unclaimed if nobody
+	// was given the outcome by then: read it by Give.
 	Err error
 }
 
@@ -49,7 +49,7 @@ const (
 // because channels may not pass from one synctest bubble to another, nor may
 // timers: those stay with the waiter of a scope and are not pooled.
 type Waiter struct {
-	mu      Mutex // innermost: held while no other lock is taken
+	mu      Mutex // innermost: no other lock is taken while it is held
 	cond    Cond
 	got     uint8         // gotSettled and so on; guarded by mu
 	until   time.Duration // when the wait expires, on our clock; 0: never. Guarded by mu
@@ -82,7 +82,7 @@ type Waiter struct {
 // errors that nobody was given (32 and a count), not the futures.
 type Unclaimed struct {
 	Verdict Verdict // of an error
-	isValue bool    // it is a value, and v is empty
+	isValue bool    // it is a value, and Verdict is empty
 	// value is read by the goroutine whose claim or forfeit was first, and by no
 	// other: that is what makes it given or discarded once.
 	value Discarded
@@ -122,19 +122,21 @@ const (
 // by value it made stacks grow, which cost more than a task.
 type Verdict struct {
 	Err   error  // nil for success; what is given to a waiter
-	Panic *Panic // set if it ended in a panic; err is, or lists, the same then
+	Panic *Panic // set if it ended in a panic; Err is, or lists, the same then
 	Cause error  // why its context was cancelled, if it was
 
-	// echo: err says only that it was cancelled with cause. Whether it counts is
+	// Echo: Err says only that it was cancelled with cause. Whether it counts is
 	// for the owner to say: only if the owner was cancelled with the same cause is
-	// there nothing new in it, see RepeatsStop.
+	// there nothing new in it, see Verdict.fact.
 	Echo bool
-	// alone: err says only what the handler has returned, or why it was cancelled;
+	// bare: Err is an echo that says nothing besides.
+	bare bool
+	// alone: Err says only what the handler has returned, or why it was cancelled;
 	// nothing of what it has started. Only of that a daemon is excused.
 	alone bool
-	// goexit: it, or a task of it, called runtime.Goexit. err says so, too.
+	// Goexit: it, or a task of it, called runtime.Goexit. Err says so, too.
 	Goexit bool
-	// partial: the value holds err already, as that of Settle does. A waiter gets
+	// Partial: the value holds Err already, as that of Settle does. A waiter gets
 	// the value and no error, but if nobody is given it the scope gets err.
 	Partial bool
 	// abandoned: it is a promise that was neither resolved nor rejected.
@@ -177,10 +179,6 @@ type (
 	loan  = slots.Wait[*Task, *Waiter]
 	grant = slots.Grant[*Task, *Waiter]
 )
-
-// grants is room for the answer of an event. It is on the stack of the caller:
-// more than two is rare.
-type grants [2]grant
 
 // A limiter bounds how many tasks of a scope, and of those inside it, run at
 // once.
@@ -242,13 +240,14 @@ type (
 		Start(s *Scope) // the handler of s is about to be called
 		Again() Pulse   // for another run of the handler
 	}
-	// An impatient scope does something about tasks that do not end.
+	// An impatient scope does something about tasks that do not end. It is an interface so that
+	// those who tell it need not know how it tells who is left.
 	impatient interface {
 		joins(s *Scope)                          // s waits for what is left
 		cancelledLocked(s *Scope, sg *StopError) // s was cancelled with sg
 		overranLocked(s *Scope)                  // a hook of s, which was not cancelled, has overrun its time
-		// abandon returns how s returns without what is left; nil if nobody is.
-		Abandon(s *Scope, own tally.Body) *Verdict
+		// leaveBehind returns how s returns without what is left; nil if nobody is.
+		leaveBehind(s *Scope, own tally.Body) *Verdict
 	}
 	// A rerunner calls the handler of a task again when it has failed.
 	rerunner interface {
@@ -282,11 +281,11 @@ func (sg *StopError) because() error {
 	return sg.Cause
 }
 
-// AsError returns the error of what was told to stop. It matches err and cause.
-// It asks no Is of a user: that may use the scope, which would ask it again.
+// AsError returns the error of what was told to stop, which matches err and cause; nil for a
+// nil sg. It asks no Is of a user: that may use the scope, which would ask it again.
 func (sg *StopError) AsError() error {
-	if tally.Same(sg.Err, sg.Cause) {
-		return sg.Cause
+	if sg == nil || tally.Same(sg.Err, sg.Cause) {
+		return sg.because()
 	}
 	if sg.Err == context.DeadlineExceeded {
 		if _, timeout := Words.LimitIn(sg.Cause); timeout {
@@ -296,9 +295,10 @@ func (sg *StopError) AsError() error {
 	return sg
 }
 
+// verdict returns how something has ended that was stopped with sg, and says nothing else.
+func (sg *StopError) verdict() Verdict {
+	return Verdict{Err: sg.AsError(), Cause: sg.Cause, Echo: true, bare: true, alone: true}
+}
+
 // Canceled returns the StopError of an abort with the given cause.
 func Canceled(cause error) *StopError { return &StopError{Err: context.Canceled, Cause: cause} }
-
-// DoneError returns the error of a wait that ended because its context is done: it
-// matches both err and cause.
-func DoneError(err, cause error) error { return (&StopError{Err: err, Cause: cause}).AsError() }

@@ -73,10 +73,11 @@ func LateStart(t *Task, late string) error {
 // given, so that the text of a list says whose each failure is. Goexit, which says
 // nothing else, is listed with the name of the function.
 func nameFailure(t *Task, f *tally.Fact) {
-	n, s := t.Naming(), t.Owner
-	if f.Err == nil || n.given == "" && f.Err != error(ErrGoexit) {
+	named := t.More != nil && t.More.Name != ""
+	if f.Err == nil || !named && f.Err != error(ErrGoexit) {
 		return
 	}
+	n, s := t.Naming(), t.Owner
 	f.As = &failureOf{f.Err, n, s}
 	if f.Class != tally.Failure {
 		return

@@ -59,21 +59,18 @@ type gathering interface {
 	TellRoot(f *tally.Fact)             // nobody was given its end
 }
 
-// A promised is a task for which nothing runs: somebody settles it.
-type promised interface{ Abandon() } // its scope ends
-
 // A Task is one node of the tree: one handler, on a goroutine. It is also the
 // context that the handler is given.
 //
 // It is kept small because a program may have a million: what a task needs
 // only if it starts something, waits, or is asked for its Done channel is in
 // its inner scope, which is made on first need, and what only options need is
-// in more.
+// in More.
 type Task struct {
 	Owner      *Scope // the scope that joins it; nil for a root. Set before it is shared.
-	prev, next *Task  // in the owner's list; guarded by owner.Mu
+	prev, next *Task  // in the owner's list; guarded by Owner.Mu
 
-	// inner is nil until needed; then the task's own scope. A task that ends
+	// Inner is nil until needed; then the task's own scope. A task that ends
 	// without one gets endedScope, so that nobody can make one afterwards.
 	Inner AtomicPointer[Scope]
 	More  *More // nil if nothing in it is set. Set before the task is shared.
@@ -92,12 +89,12 @@ type More struct {
 	Delivery   *Delivery     // only on an Executor
 	expiryTold error         // what the first waiter was told instead of the outcome; guarded by Future.Mu
 	countedOut AtomicBool    // a hook is not among its owner's hooksInTime any more
-	hooked     bool          // the abort hook has been started; guarded by inner.Mu
-	differs    bool          // origin is in use
+	hooked     bool          // the abort hook has been started; guarded by Inner.Mu
+	differs    bool          // Origin is in use
 	derived    bool          // Origin.values is what decides when it is cancelled; see Task.derived
 	shielded   bool          // cancellation of what is around it does not reach it
 	timed      bool          // Origin.deadline is that of its own timeout
-	dismissed  bool          // a daemon was told that its owner is done; guarded by owner.Mu
+	dismissed  bool          // a daemon was told that its owner is done; guarded by Owner.Mu
 }
 
 // isScope reports whether t is what users open with the options of a scope.
@@ -152,11 +149,11 @@ type Scope struct {
 	// see makeScope.
 	young AtomicBool
 
-	// sig is why its context is done; set once. stopped sets it, too, which only
-	// looks: so nothing may have followed from it yet. Once cancelled is set, or
-	// std, it is set under mu.
+	// Why is why its context is done; set once. Whoever asks (stopped) may note it, and
+	// nothing follows from that yet: only Cancel passes it on, and sets cancelled. Once
+	// cancelled is set, or std, Why is set under Mu.
 	Why AtomicPointer[StopError]
-	// std is made when somebody asks for Done; set once, under mu. From then on it
+	// std is made when somebody asks for Done; set once, under Mu. From then on it
 	// decides why the scope is cancelled. stdHere is what it points to.
 	std     AtomicPointer[stdContext]
 	stdHere stdContext
@@ -165,21 +162,21 @@ type Scope struct {
 	parker AtomicPointer[Waiter]
 
 	hooksInTime AtomicInt32 // hooks that run and are in time
-	// abandoned: Scope returns, or has returned, without its tasks, which are no part of it
-	// any more. It is set under mu in the step in which what Scope tells is taken.
-	abandoned AtomicBool
+	// detached: Scope returns, or has returned, without its tasks, which are no part of it
+	// any more. It is set under Mu in the step in which what Scope tells is taken.
+	detached AtomicBool
 
-	// mu guards what follows. It is held briefly, never while user code runs or
-	// anything blocks. The mu of a child's scope is taken before that of its owner.
-	Mu       Mutex
-	children *Task // everything that has not settled, promises left out; the last one first
-	promises *Task // those nobody has resolved; nothing waits for them
-	Live     int   // how many children there are
-	daemons  int   // how many of them are daemons or groups
+	// Mu guards what follows. It is held briefly, never while user code runs or
+	// anything blocks. The Mu of a child's scope is taken before that of its owner.
+	Mu          Mutex
+	children    *Task // everything that has not settled, promises left out; the last one first
+	promises    *Task // those nobody has resolved; nothing waits for them
+	Live        int   // how many children there are
+	dismissible int   // how many of them are daemons or groups, which the end of s dismisses
 
-	listeners *Waiter // waits under this scope's context, to be told of a cancellation
+	listeners *Waiter // waits of the task that do not use parker; those that are deaf are told by their own ctx
 	// joiner is the waiter of the goroutine that joins, while it waits for the
-	// children. That goroutine takes it back under mu: then nobody can notify it.
+	// children. That goroutine takes it back under Mu: then nobody can notify it.
 	joiner *Waiter
 	// changed is closed, and nil again, when a child leaves. Only Shutdown waits for it.
 	changed chan struct{}
@@ -199,8 +196,8 @@ type Scope struct {
 
 	// These are never cleared.
 	Ended     bool // nothing can be started any more
-	cancelled bool // sig was passed on: to waits, hooks, and what is below
-	credited  bool // a caller was told that it was the first to cancel s; see credit
+	cancelled bool // Why was passed on: to waits, hooks, and what is below
+	credited  bool // a caller was told that it was the first to cancel s; see lockToCancel
 	summed    bool // the outcome is being made; what fails now is the root's to report
 	dismissed bool // the daemons have been cancelled
 	gaveUp    bool // DetachAfter has passed
@@ -219,7 +216,7 @@ func newScope(t *Task) *Scope {
 }
 
 // Signal returns why s was cancelled, nil if it was not before it ended. That it has
-// ended is a signal for its context, not for its outcome.
+// ended is a reason for its context, not for its outcome.
 func (s *Scope) Signal() *StopError {
 	if sg := s.Why.Load(); sg != endedSignal {
 		return sg
@@ -310,7 +307,7 @@ func (t *Task) origin() *Origin {
 	}
 }
 
-// endStops is called when the task of m, which may be nil, ends; see stops.
+// endStops is called when the task of m, which may be nil, ends; see Stops.
 func (m *More) endStops(onItsOwn bool) {
 	if m != nil && m.Added().Stops != nil {
 		m.Hung.Stops.End(onItsOwn)

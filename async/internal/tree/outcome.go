@@ -47,6 +47,7 @@ func (v *Verdict) Leaf(t *Task, err error, sg *StopError) {
 	v.Cause = sg.Cause
 	if v.Echo = !v.Goexit && IsEcho(err, sg); v.Echo {
 		err = sg.Said(err)
+		v.bare = err == nil
 	}
 	v.Err = sg.beside(t, err)
 }
@@ -109,36 +110,57 @@ func Joined(t *Task, errs []error, dropped int) error {
 }
 
 // sumUp writes to v how s has gone so far. own is how its handler or body ended. It
-// changes nothing but v, so it may be asked before the end: for the exit hooks.
+// changes nothing but v, so it may be asked before the end: for the exit hooks. At the end,
+// last, the root is told what v does not hold.
 //
-// more: something has gone wrong in s, or was said. Most often there is no more to say than
-// that s was cancelled. Measured, the frames
-// of what follows make the stacks of small tasks grow, which costs more than the task.
-func sumUp(s *Scope, own tally.Body, v *Verdict) (more bool) {
+// Most often there is no more to say than that s was cancelled. Measured, the frames of
+// sumAll make the stacks of small tasks grow, which costs more than the task.
+func sumUp(s *Scope, own tally.Body, v *Verdict, last bool) {
 	sg := s.Task.Stopped() // before the lock is taken: contexts may be a user's
 	s.Mu.Lock()
 	quiet := s.Tally == nil
 	s.Mu.Unlock()
 	switch {
 	case !quiet, own.Echo && (s.Task.isScope() || own.Said != nil):
-		sumAll(s, own, sg, v)
-		return true
+		sumAll(s, own, sg, v, last)
+		return
 	case own.Echo:
-		v.Err, v.Echo, v.alone = sg.AsError(), true, true
+		v.Err, v.Echo, v.bare, v.alone = sg.AsError(), true, true, true
 	}
 	v.Cause = sg.because()
-	return false
 }
 
 // sumAll is sumUp for a scope of which there is more to say. s was cancelled with sg.
-func sumAll(s *Scope, own tally.Body, sg *StopError, v *Verdict) {
+func sumAll(s *Scope, own tally.Body, sg *StopError, v *Verdict, last bool) {
 	s.Mu.Lock()
 	sum := s.Tally.Sum(endLocked(s, own, sg))
 	s.Mu.Unlock()
+	said := sg
 	if sum.Cause != nil && broughtOn(s, sg) {
-		sg = &StopError{Err: sg.Err, Cause: sg.Cause, own: true}
+		said = &StopError{Err: sg.Err, Cause: sg.Cause, own: true}
 	}
-	v.of(s.Task, &sum, sg)
+	v.of(s.Task, &sum, said)
+	if last {
+		tellRest(s, &sum, sg, v)
+	}
+}
+
+// tellRest has the root told what v, the outcome of s, which is made of sum, does not hold:
+// what was said beside a cancellation with sg if s has ended well or with a panic, and what
+// else went wrong if s passes on a panic that a scope further in has raised, for that is not
+// changed any more.
+func tellRest(s *Scope, sum *tally.Sum, sg *StopError, v *Verdict) {
+	if v.Err != nil && v.Panic == nil {
+		return
+	}
+	if v.Panic != nil && v.Panic.Raised {
+		if err := oneError(s.Task, &tally.Sum{Errs: sum.Errs, Dropped: sum.Dropped}, nil); err != nil {
+			s.Home.Report(err)
+		}
+	}
+	if all, dropped := texts(sum, sg); len(all)+dropped > 0 {
+		s.Home.Said((&Listing{Scope: s.Task.Name(), Stopped: all, DroppedStopped: dropped}).asError().Error())
+	}
 }
 
 // endLocked returns what the tally of s, which was cancelled with sg, is to know of
@@ -148,11 +170,15 @@ func endLocked(s *Scope, own tally.Body, sg *StopError) tally.End {
 	return tally.End{Body: own, Cause: cause, Led: s.led && tally.Same(cause, ErrDismissed)}
 }
 
-// fact writes to f what s, the owner of a task that ended with v, is to know of
-// it: a classified fact, of which package tally can judge without calling methods
-// of the error. f is the caller's, as verdicts are: it is made for every failure.
-func (v *Verdict) fact(s *Scope, f *tally.Fact) {
-	*f = tally.Fact{Err: v.Err}
+// fact writes to f what s is to know of t, a member of s that has ended with v, or of its own
+// handler, if t is nil: a classified fact, of which package tally can judge without calling
+// methods of the error. f is the caller's, as verdicts are: it is made for every failure.
+//
+// A daemon that was told to stop is quiet, whatever it returns then. Only a text of its own is
+// told, if it repeats with that why it was stopped.
+func (v *Verdict) fact(s *Scope, t *Task, f *tally.Fact) {
+	told := v.alone && v.Cause != nil // to stop, and nothing that it has started has failed
+	*f = tally.Fact{Err: v.Err, Quiet: told && t != nil && stoppedDaemon(t, v.Cause)}
 	list := v.Listed()
 	switch {
 	case v.Panic != nil:
@@ -166,10 +192,13 @@ func (v *Verdict) fact(s *Scope, f *tally.Fact) {
 		return
 	case v.Goexit:
 		f.Class = tally.Goexit
-	case RepeatsStop(s, v), v.alone && InStoppedDaemon(s, v.Cause):
+	case v.Echo && (f.Quiet || StoppedWith(s, v.Cause)), told && InStoppedDaemon(s, v.Cause):
 		f.Class = tally.Echo
+		if v.bare {
+			return
+		}
 		stop := echo.Stop{Err: context.Canceled, Cause: v.Cause}
-		if sg := s.Task.Stopped(); sg != nil {
+		if sg := s.Task.Stopped(); sg != nil && tally.Same(sg.Cause, v.Cause) {
 			stop.Err = sg.Err
 		}
 		f.Texts, f.TextsDropped = TextsIn(v.Err, stop)
@@ -219,9 +248,6 @@ func inheritedCause(t *Task, cause error) bool {
 	return sg != nil && tally.Same(sg.Cause, cause)
 }
 
-// RepeatsStop reports that a child's outcome only repeats that s was cancelled.
-func RepeatsStop(s *Scope, v *Verdict) bool { return v.Echo && StoppedWith(s, v.Cause) }
-
 // stoppedDaemon reports whether t is a daemon that its owner has told to stop for cause:
 // the owner has dismissed t, or was cancelled. What the handler of t returns then is how
 // services stop, and no failure.
@@ -252,16 +278,6 @@ func InStoppedDaemon(s *Scope, cause error) bool {
 		}
 	}
 	return false
-}
-
-// noteQuiet notes in f, of t which has ended with v, whether t is a daemon that has only
-// stopped as it was told to. What it has said beside that is not lost.
-func noteQuiet(t *Task, v *Verdict, f *tally.Fact) {
-	f.Quiet = v.alone && stoppedDaemon(t, v.Cause)
-	if f.Quiet && v.Echo && f.Class == tally.Failure {
-		f.Class, f.Errs = tally.Echo, nil
-		f.Texts, f.TextsDropped = TextsIn(v.Err, echo.Stop{Err: context.Canceled, Cause: v.Cause})
-	}
 }
 
 // givesValue reports whether somebody is to be given what the handler of t returns

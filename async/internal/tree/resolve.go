@@ -44,10 +44,10 @@ func (f *Future) Reject(err error) bool {
 	return true
 }
 
-// Abandon settles an unresolved promise whose scope ends. One that somebody else
+// abandon settles an unresolved promise whose scope ends. One that somebody else
 // is just settling is waited for: the scope does not end before it, and counts
 // its error. The channel claims nothing, unlike a wait.
-func (f *Future) Abandon() {
+func (f *Future) abandon() {
 	if !f.Take() {
 		<-f.DoneChannel()
 		return
@@ -61,7 +61,8 @@ func (f *Future) Abandon() {
 // stop settles an unresolved promise whose context was cancelled with sg.
 func (f *Future) stop(sg *StopError) {
 	if f.Take() {
-		f.SettlePromise(&Verdict{Err: sg.AsError(), Cause: sg.Cause, Echo: true})
+		v := sg.verdict()
+		f.SettlePromise(&v)
 	}
 }
 
@@ -94,9 +95,5 @@ func (f *Future) Take() bool { return f.Task.State.CompareAndSwap(StateRunning, 
 // SettlePromise settles a promise that the caller has taken.
 func (f *Future) SettlePromise(v *Verdict) {
 	f.Task.EndUnrun()
-	if v.Err == nil && f.Task.Leads() {
-		f.SettleLeader(v)
-	} else {
-		f.Settle(v)
-	}
+	f.Settle(v, v.Err == nil && f.Task.Leads())
 }

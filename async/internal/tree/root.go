@@ -64,7 +64,7 @@ func OwnerOf(t *Task) *Scope {
 	return t.Scope()
 }
 
-// reportOf is report for the error of a future that nobody was given: it says of
+// reportOf is Report for the error of a future that nobody was given: it says of
 // which task it is.
 func (r *Root) reportOf(task string, err error) {
 	if Words.PanicIn(err) == nil { // else it says that itself

@@ -43,11 +43,7 @@ func around(scope context.Context) context.Context {
 }
 
 func stopErrorOf(ctx context.Context) error {
-	err := ctx.Err()
-	if err == nil {
-		return nil
-	}
-	return (&StopError{Err: err, Cause: context.Cause(ctx)}).AsError()
+	return StopOf(ctx).AsError()
 }
 
 func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {

@@ -15,11 +15,11 @@ type TaskOptions struct {
 	Grace       time.Duration
 	HookTimeout time.Duration // 0: defaultHookTimeout
 	OnAbort     func(ctx context.Context, cause error) error
-	OnCancel    func(s *Scope) (after func()) // nil: the task does nothing when it is cancelled; see cancelLocked
+	OnCancel    func(s *Scope) (after func()) // nil: the task does nothing when it is cancelled; see cancelOne
 	Discard     any                           // func(T), checked against the future's type
 	Daemon      bool
 	Leader      bool
-	Hung        *hung    // nil: nothing; see added
+	Hung        *hung    // nil: nothing; see Added
 	On          executor // nil: inherited
 	Priority    int      // inherited if it is not set
 }

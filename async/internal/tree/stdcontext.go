@@ -24,7 +24,8 @@ func cancelledContext(cause error) stdContext {
 // cancelCtxKey is the private key under which package context looks for its
 // own kind of context in one that it does not know. It asks us when somebody
 // calls context.Cause or derives a context, and needs a true answer to give the
-// cause and to propagate without a goroutine.
+// cause and to propagate without a goroutine. If a release of Go asked in another way, the
+// causes of derived contexts would be lost: many tests of package async fail then.
 var cancelCtxKey = func() any {
 	var p keyProbe
 	context.Cause(&p)

@@ -55,7 +55,8 @@ func (f *Future) Block(ctx context.Context, timeout time.Duration, search bool) 
 // close a ring together, each registers before it looks, so one sees the other.
 func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 	f := s.f
-	me, own := Nearest(s.ctx)
+	me, derived := Nearest(s.ctx)
+	own := me != nil && derived == nil
 	if end, why := s.overAlready(me, own); why != nil {
 		return s.unlessSettled(end, why)
 	}
@@ -137,8 +138,8 @@ func (s *oneWait) overAlready(me *Task, own bool) (waitEnd, error) {
 		if sg := me.Stopped(); sg != nil {
 			return WaitStopped, sg.AsError()
 		}
-	} else if err := s.ctx.Err(); err != nil {
-		return WaitStopped, DoneError(err, context.Cause(s.ctx))
+	} else if sg := StopOf(s.ctx); sg != nil {
+		return WaitStopped, sg.AsError()
 	}
 	return waitSettled, nil
 }
@@ -170,15 +171,15 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 	case got&gotExpired != 0:
 		return waitExpired, f.expired(s.timeout, waited)
 	default:
-		return WaitStopped, DoneError(s.ctx.Err(), context.Cause(s.ctx))
+		return WaitStopped, StopOf(s.ctx).AsError()
 	}
 }
 
 // Sleep parks for d, or until ctx is done.
 func Sleep(ctx context.Context, d time.Duration) error {
-	me, own := Nearest(ctx)
+	me, derived := Nearest(ctx)
 	var s oneWait
-	s.register(me, own)
+	s.register(me, me != nil && derived == nil)
 	w := s.w
 	w.arm(d)
 	stop := w.heed(ctx, s.under)
@@ -196,7 +197,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if got&gotExpired != 0 {
 		return nil
 	}
-	return DoneError(ctx.Err(), context.Cause(ctx))
+	return StopOf(ctx).AsError()
 }
 
 // heed has w notified when ctx is done and returns what undoes that, nil if

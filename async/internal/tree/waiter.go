@@ -69,7 +69,7 @@ func (w *Waiter) takeLocked() (got uint8) {
 // or drops it if it is not clean: if anybody may notify it for the wait that
 // is over.
 func (w *Waiter) recycle(s *Scope, own, clean bool) {
-	if !own || !clean || s.Why.Load() != nil || w.bubbled { // see seal and arm
+	if !own || !clean || s.Why.Load() != nil || w.bubbled { // see Seal and arm
 		clean = w.disarm() && clean
 	}
 	if !clean {

@@ -112,7 +112,9 @@ type KV interface {
 	Commit(ctx context.Context, guards []Guard, writes []Write) (Rev, error)
 
 	// Watch yields the changes after a revision of all keys that begin with one of the
-	// prefixes; those of one prefix in the order of their revisions. It ends when ctx does.
+	// prefixes; those of one prefix in the order of their revisions. Of several changes of one
+	// key it may leave out all puts but the last, if another followed before it was yielded. It
+	// ends when ctx does.
 	// [ErrCompacted] says that the store does not know any more what has changed: read, and
 	// watch from there. After an error it yields nothing more. What has vanished with a
 	// session is a change, too.
@@ -144,5 +146,5 @@ var (
 	ErrSessionLost = errors.New("kvqueue: the session has ended")
 	// ErrNoSpace says that the store takes no more data. What was claimed can be
 	// acknowledged, which makes room.
-	ErrNoSpace = errors.New("kvqueue: the store is full: compact and defragment it, then clear its alarm")
+	ErrNoSpace = errors.New("kvqueue: the store is full")
 )

@@ -55,7 +55,7 @@ type Queue struct {
 // calls stands at the root of package async.
 func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, error) {
 	if kv == nil {
-		return nil, invalid("store", "it is nil: make one with memkv, boltkv or etcdkv")
+		return nil, invalid("store", "it is nil: make one with memkv, sqlitekv or etcdkv")
 	}
 	if name == "" || len(name) > 1024 {
 		return nil, invalid("name", "it has %d bytes, and must have from 1 to 1024", len(name))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/kvqueue"
-	"github.com/ambit-go/ambit/kvqueue/boltkv"
+	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
 )
 
 // What README.md shows stands here.
@@ -40,8 +40,8 @@ func onward(ctx context.Context, in, out *kvqueue.Queue) error {
 	})
 }
 
-func shared(ctx context.Context) (kvqueue.KV, error) {
-	kv, err := boltkv.Share(ctx, "orders.db") // opens the file, or reaches the process that has it
+func shared() (*sqlitekv.Store, error) {
+	kv, err := sqlitekv.Open("orders.db")
 	return kv, err
 }
 
@@ -61,9 +61,9 @@ func TestTheReadmeShowsCodeThatCompiles(t *testing.T) {
 
 func TestTheReadmesExamplesDoWhatTheySay(t *testing.T) {
 	t.Chdir(t.TempDir())
-	kv, err := shared(t.Context())
+	kv, err := shared()
 	require.NoError(t, err)
-	defer func() { require.NoError(t, kv.(*boltkv.Shared).Close()) }()
+	t.Cleanup(func() { require.NoError(t, kv.Close()) })
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	shipped := make(chan string, 2)

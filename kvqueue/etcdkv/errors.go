@@ -22,6 +22,9 @@ var (
 	errNoSpace       = rpctypes.ErrNoSpace
 )
 
+// makeRoom is what to do about a cluster that is full.
+const makeRoom = "compact and defragment it, then clear its alarm"
+
 // is reports whether err is one answer of etcd.
 func is(err, answer error) bool { return err != nil && errors.Is(rpctypes.Error(err), answer) }
 
@@ -51,7 +54,7 @@ func plain(ctx context.Context, what string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("etcdkv: %s: %w", what, ctx.Err())
 	case is(err, errNoSpace):
-		return fmt.Errorf("etcdkv: %s: %w", what, kvqueue.ErrNoSpace)
+		return fmt.Errorf("etcdkv: %s: %w: %s", what, kvqueue.ErrNoSpace, makeRoom)
 	default:
 		return fmt.Errorf("etcdkv: %s: %w", what, err)
 	}
@@ -67,7 +70,7 @@ func outcome(ctx context.Context, err error, sent bool) error {
 		return fmt.Errorf("etcdkv: the session of a key has ended: %w", kvqueue.ErrConflict)
 	case is(err, errNoSpace):
 		// The transaction that reaches the quota is done, and refused nevertheless.
-		return fmt.Errorf("etcdkv: %w: %w", kvqueue.ErrNoSpace, kvqueue.ErrUnknown)
+		return fmt.Errorf("etcdkv: %w: %s: %w", kvqueue.ErrNoSpace, makeRoom, kvqueue.ErrUnknown)
 	case refused(err) && tooLarge(err):
 		return &kvqueue.InvalidError{What: "transaction", Why: fmt.Sprintf("etcd does not take it: %v", err)}
 	case refused(err):

@@ -53,7 +53,7 @@ func benchCommand(f *flag.FlagSet) func(context.Context, *env) error {
 			return err
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		url := "bolt:" + filepath.Join(dir, "bench.db")
+		url := "sqlite:" + filepath.Join(dir, "bench.db")
 		if *etcd != "" {
 			url = "etcd:" + *etcd
 		}

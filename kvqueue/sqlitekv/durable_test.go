@@ -1,4 +1,4 @@
-package boltkv_test
+package sqlitekv_test
 
 import (
 	"bufio"
@@ -8,18 +8,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/kvqueue"
-	"github.com/ambit-go/ambit/kvqueue/boltkv"
+	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
 )
 
 func TestItemsOutliveTheProcess(t *testing.T) {
 	path := newPath(t)
 	for round := range 3 {
-		s, err := boltkv.Open(path)
+		s, err := sqlitekv.Open(path)
 		require.NoError(t, err)
 		q, err := kvqueue.Open(t.Context(), s, "q")
 		require.NoError(t, err)
@@ -41,11 +42,11 @@ func TestItemsOutliveTheProcess(t *testing.T) {
 // down what was acknowledged. It takes some and settles every second one, and never ends.
 func enqueueForEver(path string) error {
 	ctx := context.Background()
-	s, err := boltkv.Open(path)
+	s, err := sqlitekv.Open(path)
 	if err != nil {
 		return err
 	}
-	q, err := kvqueue.Open(ctx, s, "q")
+	q, err := kvqueue.Open(ctx, s, "q", kvqueue.TTL(time.Second))
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func TestWhatWasAcknowledgedOutlivesAKill(t *testing.T) {
 	path := newPath(t)
 	for range 3 {
 		said := untilKilled(t, path)
-		s, err := boltkv.Open(path)
+		s, err := sqlitekv.Open(path)
 		require.NoError(t, err)
 		q, err := kvqueue.Open(t.Context(), s, "q")
 		require.NoError(t, err)

@@ -1,16 +1,17 @@
-package local
+package memkv
 
 import (
 	"context"
-	"sort"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
-// A session ends when its timer fires. All but store, id and ttl is guarded by Store.mu.
+// A session ends when its timer fires. All but store, id and ttl is guarded by inner.mu.
 type session struct {
-	store *Store
+	store *inner
 	id    int64
 	ttl   time.Duration
 	timer *time.Timer
@@ -20,7 +21,7 @@ type session struct {
 }
 
 // Session begins a session.
-func (s *Store) Session(ctx context.Context, ttl time.Duration) (kvqueue.Session, error) {
+func (s *inner) Session(ctx context.Context, ttl time.Duration) (kvqueue.Session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -32,19 +33,11 @@ func (s *Store) Session(ctx context.Context, ttl time.Duration) (kvqueue.Session
 	s.lastID++
 	x := &session{store: s, id: s.lastID, ttl: ttl, until: time.Now().Add(ttl), keys: map[string]struct{}{}}
 	x.timer = time.AfterFunc(ttl, x.late)
-	s.sessions[x.id] = x
+	s.sessions[x] = struct{}{}
 	return x, nil
 }
 
 func (x *session) ID() int64 { return x.id }
-
-// Find returns the session of a store that has an ID, if it lives.
-func Find(s *Store, id int64) (kvqueue.Session, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x, ok := s.sessions[id]
-	return x, ok
-}
 
 // Renew has the TTL begin anew.
 func (x *session) Renew(ctx context.Context) error {
@@ -71,13 +64,13 @@ func (x *session) End(ctx context.Context) error {
 	}
 	x.store.mu.Lock()
 	defer x.store.mu.Unlock()
-	if x.store.closed {
-		return nil // it ends when the store is opened again
+	if !x.store.closed {
+		x.endLocked()
 	}
-	return x.endLocked()
+	return nil
 }
 
-// late ends a session that was not renewed, and one whose end could not be written.
+// late ends a session that was not renewed.
 func (x *session) late() {
 	x.store.mu.Lock()
 	defer x.store.mu.Unlock()
@@ -88,45 +81,20 @@ func (x *session) late() {
 		x.timer.Reset(left)
 		return
 	}
-	if x.endLocked() != nil {
-		x.timer.Reset(time.Second)
-	}
+	x.endLocked()
 }
 
 // endLocked deletes the keys of a session.
-func (x *session) endLocked() error {
+func (x *session) endLocked() {
 	if x.ended {
-		return nil
+		return
 	}
-	keys := make([]string, 0, len(x.keys))
-	for key := range x.keys {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	writes := make([]kvqueue.Write, len(keys))
-	for i, key := range keys {
-		writes[i] = kvqueue.Write{Key: []byte(key), Delete: true}
-	}
-	c := &change{writes: writes}
-	x.store.commitLocked([]*change{c})
-	if c.err != nil {
-		return c.err
+	var writes []kvqueue.Write
+	for _, key := range slices.Sorted(maps.Keys(x.keys)) {
+		writes = append(writes, kvqueue.Write{Key: []byte(key), Delete: true})
 	}
 	x.ended = true
 	x.timer.Stop()
-	delete(x.store.sessions, x.id)
-	return nil
-}
-
-// attachLocked notes with which session a key vanishes after a write.
-func (s *Store) attachLocked(w kvqueue.Write) {
-	key := string(w.Key)
-	if x := s.attached[key]; x != nil {
-		delete(x.keys, key)
-		delete(s.attached, key)
-	}
-	if x, ok := w.Session.(*session); ok && !w.Delete {
-		x.keys[key] = struct{}{}
-		s.attached[key] = x
-	}
+	delete(x.store.sessions, x)
+	x.store.writeLocked(writes)
 }

@@ -1,4 +1,4 @@
-package local
+package memkv
 
 import (
 	"bytes"
@@ -13,16 +13,16 @@ import (
 const mostWaiting = 65536
 
 // A watch collects changes for one caller of Watch. All but prefixes and bell is guarded by
-// Store.mu.
+// inner.mu.
 type watch struct {
-	s        *Store
+	s        *inner
 	prefixes [][]byte
 	bell     chan struct{} // of size 1: there is something to take
 	events   []kvqueue.Event
 	err      error // how it ends
 }
 
-func (s *Store) watch(from kvqueue.Rev, prefixes [][]byte) *watch {
+func (s *inner) watch(from kvqueue.Rev, prefixes [][]byte) *watch {
 	w := &watch{s: s, prefixes: prefixes, bell: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *Store) watch(from kvqueue.Rev, prefixes [][]byte) *watch {
 	return w
 }
 
-func (s *Store) unwatch(w *watch) {
+func (s *inner) unwatch(w *watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.watches, w)
@@ -90,7 +90,7 @@ func (w *watch) ring() {
 }
 
 // publishLocked tells the changes of one transaction.
-func (s *Store) publishLocked(events []kvqueue.Event) {
+func (s *inner) publishLocked(events []kvqueue.Event) {
 	s.history = append(s.history, events...)
 	if over := len(s.history) - keepHistory; over > keepHistory {
 		s.known = s.history[over-1].Rev

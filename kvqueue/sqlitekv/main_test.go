@@ -1,4 +1,4 @@
-package boltkv_test
+package sqlitekv_test
 
 import (
 	"context"
@@ -12,17 +12,17 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
-	"github.com/ambit-go/ambit/kvqueue/boltkv"
 	"github.com/ambit-go/ambit/kvqueue/internal/proof"
+	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
 )
 
 // asProcess has the test program be one of the processes of a test: its value says which.
-const asProcess = "BOLTKV_TEST_PROCESS"
+const asProcess = "SQLITEKV_TEST_PROCESS"
 
-var processes = map[string]func(path string) error{"enqueue": enqueueForEver, "hold": hold}
+var processes = map[string]func(path string) error{"enqueue": enqueueForEver}
 
 func TestMain(m *testing.M) {
-	proof.Main(shared)
+	proof.Main(opener)
 	if f := processes[os.Getenv(asProcess)]; f != nil {
 		if err := f(os.Args[1]); err != nil {
 			println(err.Error())
@@ -47,10 +47,10 @@ func process(t *testing.T, name, path string) *exec.Cmd {
 	return cmd
 }
 
-// shared opens a file, or reaches the process that has it.
-func shared(path string) proof.Opener {
-	return func(ctx context.Context) (kvqueue.KV, func(), error) {
-		s, err := boltkv.Share(ctx, path)
+// opener opens a file.
+func opener(path string) proof.Opener {
+	return func(context.Context) (kvqueue.KV, func(), error) {
+		s, err := sqlitekv.Open(path)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -58,12 +58,12 @@ func shared(path string) proof.Opener {
 	}
 }
 
-func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "queue.db") }
+func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "queue.db") }
 
 // openFile opens a file that is closed at the end of the test.
-func openFile(t *testing.T, path string, options ...boltkv.Option) *boltkv.Store {
+func openFile(t testing.TB, path string, options ...sqlitekv.Option) *sqlitekv.Store {
 	t.Helper()
-	s, err := boltkv.Open(path, options...)
+	s, err := sqlitekv.Open(path, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

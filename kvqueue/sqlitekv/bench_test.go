@@ -1,6 +1,7 @@
 package sqlitekv_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -32,5 +33,49 @@ func BenchmarkCommit(b *testing.B) {
 				all.Wait()
 			})
 		}
+	}
+}
+
+// BenchmarkConsume is an item that is claimed and acknowledged, by eight consumers: those of one
+// process, or of four.
+func BenchmarkConsume(b *testing.B) {
+	for _, processes := range []int{1, 4} {
+		b.Run(fmt.Sprintf("processes=%d", processes), func(b *testing.B) {
+			path := newPath(b)
+			var queues []*kvqueue.Queue
+			for range processes { // each has a store of its own on the file
+				q, err := kvqueue.Open(b.Context(), openFile(b, path), "q")
+				require.NoError(b, err)
+				defer func() { require.NoError(b, q.Close(context.Background())) }()
+				queues = append(queues, q)
+			}
+			for left := b.N; left > 0; left -= 63 {
+				_, err := queues[0].Enqueue(b.Context(), make([][]byte, min(left, 63))...)
+				require.NoError(b, err)
+			}
+			ctx, stop := context.WithCancel(b.Context())
+			defer stop()
+			var n atomic.Int64
+			var all sync.WaitGroup
+			b.ResetTimer()
+			for _, q := range queues {
+				all.Go(func() {
+					_ = q.Consume(ctx, 8/processes, 1, func(context.Context, []kvqueue.Item) error {
+						if n.Add(1) == int64(b.N) {
+							stop()
+						}
+						return nil
+					})
+				})
+			}
+			all.Wait()
+			b.StopTimer()
+			conflicts := int64(0)
+			for _, q := range queues {
+				conflicts += q.Stats().Conflicts
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "items/s")
+			b.ReportMetric(float64(conflicts)/float64(b.N), "conflicts/item")
+		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/ambit-go/ambit/kvqueue"
-		"github.com/ambit-go/ambit/kvqueue/etcdkv"
+	"github.com/ambit-go/ambit/kvqueue/etcdkv"
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
 )

@@ -93,6 +93,8 @@ type Limits struct {
 	MinTTL time.Duration // of a session
 	// Compaction says that the store keeps what was deleted until somebody compacts it.
 	Compaction bool
+	// Updates says that the store is an [Updater], and not only something around one.
+	Updates bool
 }
 
 // A KV is an ordered store with transactions over several keys: what etcd, FoundationDB
@@ -131,6 +133,16 @@ type KV interface {
 type Compacter interface {
 	// Compact forgets what was deleted or overwritten at the revision or before.
 	Compact(ctx context.Context, before Rev) error
+}
+
+// An Updater is a [KV] that can read and write in one transaction, so that nobody writes between.
+// A queue claims by it: then no claim spoils another, and none has to wait for its turn.
+type Updater interface {
+	// Update reads ranges and calls decide with them and their revision, which returns what is to
+	// be done then, as Commit would do it. If decide returns an error that is the answer, and
+	// nothing is written. decide must be quick, and may be called several times, of which the last
+	// counts; it is not called after Update has returned.
+	Update(ctx context.Context, ranges []Range, decide func(results []Result, rev Rev) ([]Guard, []Write, error)) (Rev, error)
 }
 
 // Errors of a [KV]. Those of a store say more, and match these.

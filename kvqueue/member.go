@@ -208,6 +208,8 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 		return m.withdraw(ctx)
 	case want == 0:
 		return longWait, nil
+	case m.q.update != nil:
+		return m.claimAlone(ctx, want)
 	case others:
 		m.crowded = time.Now()
 		return m.staged(ctx, want)
@@ -318,15 +320,20 @@ func (m *member) commit(ctx context.Context, t *transaction, mine []ready, aboar
 		return m.release(mine, err)
 	}
 	m.hold(mine, rev)
-	values, err := payloads.Wait(ctx)
-	if err != nil {
+	values, _ := payloads.Wait(ctx)
+	return true, m.handOver(ctx, mine, values, rev)
+}
+
+// handOver gives what was claimed to those who wait. values are the payloads if they were read.
+func (m *member) handOver(ctx context.Context, mine []ready, values [][]byte, rev Rev) (err error) {
+	if len(values) < len(mine) {
 		if values, err = m.payloads(ctx, mine); err != nil {
 			m.adopt(rev, mine)
-			return true, err
+			return err
 		}
 	}
 	m.deliver(m.items(mine, values, rev))
-	return true, nil
+	return nil
 }
 
 // release notes that a claim came to nothing, as far as is known: if it was done all the

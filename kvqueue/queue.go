@@ -17,6 +17,7 @@ import (
 // goroutines may use one, and any number of processes may have one on the same queue.
 type Queue struct {
 	kv     KV
+	update Updater // nil: the store is none
 	lay    layout
 	set    settings
 	name   string
@@ -73,6 +74,9 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	}
 	if err := q.fit(); err != nil {
 		return nil, err
+	}
+	if q.limits.Updates {
+		q.update, _ = kv.(Updater)
 	}
 	q.lay = newLayout(q.set.prefix, name)
 	q.lastSpan.Store(window)

@@ -17,12 +17,40 @@ func (s *Store) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvq
 		return 0, err
 	}
 	err = s.write(ctx, func(t *transaction) (refused, err error) {
-		rev = t.rev
-		if refused, err = t.refuses(s, guards, writes); refused != nil || err != nil {
-			return refused, err
+		rev, refused, err = s.commit(t, guards, writes)
+		return refused, err
+	})
+	return rev, err
+}
+
+func (s *Store) commit(t *transaction, guards []kvqueue.Guard, writes []kvqueue.Write) (rev kvqueue.Rev, refused, err error) {
+	if refused, err = t.refuses(s, guards, writes); refused != nil || err != nil {
+		return t.rev, refused, err
+	}
+	rev, err = t.do(writes)
+	return rev, nil, err
+}
+
+// Update reads ranges, and does what decide returns, in one transaction.
+func (s *Store) Update(
+	ctx context.Context, ranges []kvqueue.Range, decide func(results []kvqueue.Result, rev kvqueue.Rev) ([]kvqueue.Guard, []kvqueue.Write, error),
+) (rev kvqueue.Rev, err error) {
+	err = s.write(ctx, func(t *transaction) (refused, err error) {
+		results := make([]kvqueue.Result, len(ranges))
+		for i, r := range ranges {
+			if results[i], err = t.readRange(r); err != nil {
+				return nil, err
+			}
 		}
-		rev, err = t.do(writes)
-		return nil, err
+		rev = t.rev
+		guards, writes, refused := decide(results, rev)
+		if refused == nil {
+			refused = fits.Check(guards, writes)
+		}
+		if refused == nil {
+			rev, refused, err = s.commit(t, guards, writes)
+		}
+		return refused, err
 	})
 	return rev, err
 }

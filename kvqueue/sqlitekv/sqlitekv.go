@@ -44,7 +44,10 @@ type Store struct {
 	poller  sync.WaitGroup
 }
 
-var _ kvqueue.KV = (*Store)(nil)
+var (
+	_ kvqueue.KV      = (*Store)(nil)
+	_ kvqueue.Updater = (*Store)(nil)
+)
 
 type settings struct{ noSync bool }
 
@@ -93,7 +96,11 @@ func Open(path string, options ...Option) (*Store, error) {
 const openPatience = 10 * time.Second
 
 // Limits returns what a transaction may hold.
-func (s *Store) Limits() kvqueue.Limits { return fits.Limits }
+func (s *Store) Limits() kvqueue.Limits {
+	l := fits.Limits
+	l.Updates = true
+	return l
+}
 
 // Close ends the use of the file by this process; watches end, and calls fail that come later.
 // Sessions are not ended: that is the affair of their users. It may be called any number of times.

@@ -9,11 +9,11 @@ import (
 
 // busyTime is how long a transaction waits at least that finds the file busy: about as long as
 // those of others take. Then it waits for twice as long each time, up to 2 ms.
-const busyTime = 125 * time.Microsecond
+const busyTime = 60 * time.Microsecond
 
 // patient repeats a transaction as long as it finds the file locked by others, until ctx ends.
 func (s *Store) patient(ctx context.Context, try func() error) error {
-	for short := busyTime; ; short = min(2*short, time.Millisecond) {
+	for short := busyTime; ; short = min(short*5/4, time.Millisecond) {
 		switch {
 		case s.closed.Load():
 			return errClosed

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// busyTime is how long a transaction waits at least that finds the file busy: about as long as
-// those of others take. Then it waits for twice as long each time, up to 2 ms.
+// busyTime is how long a transaction waits at least that finds the file busy. Then it waits for a
+// quarter more each time, up to 2 ms: who waits for much longer than the others seldom finds the
+// file free.
 const busyTime = 60 * time.Microsecond
 
 // patient repeats a transaction as long as it finds the file locked by others, until ctx ends.

@@ -177,8 +177,8 @@ func (l *life) append(ctx context.Context, batch []*request[*appending]) error {
 			return unsure(unknown, err)
 		case err == nil && len(s.of[0].Pairs) == 0:
 			l.end("the store has ended the session", nil)
-			if unknown {
-				return unsure(true, l.err())
+			if unknown { // what was claimed is another matter
+				return fmt.Errorf("%w: the session of this process is over: %s", ErrUnknown, whyLost(l.err()))
 			}
 			return errAgain
 		case err == nil:

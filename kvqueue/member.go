@@ -131,7 +131,7 @@ func (q *Queue) succeed(m *member, err error) {
 func (m *member) claim(ctx context.Context) error {
 	asked := time.Now()
 	if _, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{{Key: m.q.lay.session("s", m.id), Value: []byte(m.q.set.owner)}}); err != nil {
-		return m.rest(ctx, asked, err)
+		return m.rest(ctx, asked, fullOnly(err))
 	}
 	m.q.asked(claiming, nil)
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
@@ -139,6 +139,7 @@ func (m *member) claim(ctx context.Context) error {
 		m.takeRides()
 		asked = time.Now()
 		again, err := m.step(ctx)
+		err = fullOnly(err)
 		if err != nil {
 			m.stopRides()
 		} else if again > 0 {

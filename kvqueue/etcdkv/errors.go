@@ -69,8 +69,7 @@ func outcome(ctx context.Context, err error, sent bool) error {
 	case is(err, errLeaseNotFound):
 		return fmt.Errorf("etcdkv: the session of a key has ended: %w", kvqueue.ErrConflict)
 	case is(err, errNoSpace):
-		// The transaction that reaches the quota is done, and refused nevertheless.
-		return fmt.Errorf("etcdkv: %w: %s: %w", kvqueue.ErrNoSpace, makeRoom, kvqueue.ErrUnknown)
+		return fullError{}
 	case refused(err) && tooLarge(err):
 		return &kvqueue.InvalidError{What: "transaction", Why: fmt.Sprintf("etcd does not take it: %v", err)}
 	case refused(err):
@@ -78,6 +77,16 @@ func outcome(ctx context.Context, err error, sent bool) error {
 	default:
 		return fmt.Errorf("%w: %w", kvqueue.ErrUnknown, plain(ctx, what, err))
 	}
+}
+
+// A fullError is the answer to a transaction that has reached the quota, which is done and refused
+// nevertheless, and to those that come later.
+type fullError struct{}
+
+func (fullError) Error() string { return fmt.Sprintf("etcdkv: %v: %s", kvqueue.ErrNoSpace, makeRoom) }
+
+func (fullError) Is(target error) bool {
+	return target == kvqueue.ErrNoSpace || target == kvqueue.ErrUnknown
 }
 
 // refused reports whether a member says by err that it has not done, and will not do, what it

@@ -5,7 +5,7 @@
 //	kvq stats
 //
 // The queue is in a file of this folder, kvq.db, or where -store says: sqlite:path or
-// etcd:host:port,host:port. Any number of processes may use a file at the same time.
+// etcd:host:port,host:port, or etcd:https://host:port with -cacert, -cert, -key and -user. Any number of processes may use a file at the same time.
 //
 // The exit status is 0 if all went well, 1 if not, 2 if the command line is wrong, 3 if
 // there is no such item, and 128 + n when a signal n stopped it before it was done.
@@ -135,8 +135,10 @@ var alone = map[string]bool{"demo": true, "bench": true}
 func start(ctx context.Context, name string, c command, args []string, e *env) (err error) {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
+	var how access
 	if !alone[name] {
 		f.StringVar(&e.url, "store", cmp.Or(os.Getenv("KVQ_STORE"), defaultStore), "the `URL` of the store: sqlite:path, or etcd:host:port,host:port; the default is that of $KVQ_STORE")
+		how.flags(f)
 		f.StringVar(&e.name, "queue", "default", "the `name` of the queue")
 		f.StringVar(&e.prefix, "prefix", "kvq", "with what the `keys` of all queues begin")
 		f.BoolVar(&e.json, "json", false, "write JSON")
@@ -153,7 +155,7 @@ func start(ctx context.Context, name string, c command, args []string, e *env) (
 	if alone[name] {
 		return act(ctx, e)
 	}
-	if e.store, err = heardStore(ctx, e.url, makes[name], e.notef); err != nil {
+	if e.store, err = heardStore(ctx, e.url, makes[name], how, e.notef); err != nil {
 		return err
 	}
 	return errors.Join(act(ctx, e), e.store.close())

@@ -25,10 +25,10 @@ type listener struct {
 }
 
 // heardStore opens the store of a URL, and has notef told while it does not answer.
-func heardStore(ctx context.Context, url string, makes bool, notef func(string, ...any)) (*store, error) {
+func heardStore(ctx context.Context, url string, makes bool, how access, notef func(string, ...any)) (*store, error) {
 	l := &listener{notef: notef}
 	late := time.AfterFunc(silent, l.late)
-	s, err := openStore(ctx, url, makes)
+	s, err := openStore(ctx, url, makes, how)
 	late.Stop()
 	if err != nil {
 		return nil, err

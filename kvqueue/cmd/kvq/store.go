@@ -10,10 +10,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/ambit-go/ambit/kvqueue"
-	"github.com/ambit-go/ambit/kvqueue/etcdkv"
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
 )
@@ -42,7 +40,7 @@ type store struct {
 }
 
 // openStore opens the store of a URL.
-func openStore(ctx context.Context, url string, makes bool) (*store, error) {
+func openStore(ctx context.Context, url string, makes bool, how access) (*store, error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	switch {
 	case scheme == "mem" && rest == "":
@@ -53,9 +51,9 @@ func openStore(ctx context.Context, url string, makes bool) (*store, error) {
 	case scheme == "bolt":
 		return nil, usagef("-store %q: files of this kind are not used any more; kvq import FILE copies one into a new store", url)
 	case scheme == "etcd" && rest != "":
-		return openEtcd(ctx, strings.Split(rest, ","))
+		return openEtcd(ctx, strings.Split(rest, ","), how)
 	}
-	return nil, usagef("-store %q is not known: write it as sqlite:kvq.db or etcd:127.0.0.1:2379", url)
+	return nil, usagef("-store %q is not known: write it as sqlite:kvq.db or etcd:127.0.0.1:2379; with TLS as etcd:https://host:2379", url)
 }
 
 func openSQLite(path string, makes bool) (*store, error) {
@@ -67,24 +65,4 @@ func openSQLite(path string, makes bool) (*store, error) {
 		return nil, err
 	}
 	return &store{kv: kv, name: path, close: kv.Close, path: path}, nil
-}
-
-func openEtcd(ctx context.Context, endpoints []string) (*store, error) {
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints:            endpoints,
-		DialTimeout:          dialPatience,
-		DialKeepAliveTime:    10 * time.Second,
-		DialKeepAliveTimeout: 3 * time.Second,
-		Logger:               zap.NewNop(), // what comes of its attempts is in the errors
-	})
-	if err != nil {
-		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(endpoints, ", "), err)
-	}
-	kv := etcdkv.New(client, etcdkv.Timeout(dialPatience))
-	first, cancel := context.WithTimeout(ctx, dialPatience)
-	defer cancel()
-	if _, _, err := kv.Read(first, kvqueue.Range{Begin: []byte("kvq")}); err != nil {
-		return nil, errors.Join(fmt.Errorf("etcd at %s does not answer: %w", strings.Join(endpoints, ", "), err), client.Close())
-	}
-	return &store{kv: etcdkv.New(client), name: "etcd at " + strings.Join(endpoints, ", "), close: client.Close, etcd: client}, nil
 }

@@ -3,6 +3,8 @@ package kvqueue
 import (
 	"context"
 	"errors"
+
+	"github.com/ambit-go/ambit/lease"
 )
 
 // Sizes is what a handle keeps.
@@ -45,7 +47,7 @@ func (q *Queue) Expire() {
 	q.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deadline = 0
+	l.term = lease.Term{}
 }
 
 // ShutDown ends what stands behind q, as async.Shutdown does.

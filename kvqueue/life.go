@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/lease"
 )
 
 // A life is the time in which a session keeps this process alive in the eyes of the
@@ -23,11 +25,11 @@ type life struct {
 	lose context.CancelCauseFunc // of lost; called by end, once
 	why  *LostError              // filled in before lost is done
 
-	mu       sync.Mutex
-	over     bool
-	deadline time.Duration              // on the clock of q: when the store may count us as gone
-	takes    map[*taken]struct{}        // that are told when the life ends
-	delayed  map[*time.Timer]settlement // settlements that wait for their time; they end with the life
+	mu      sync.Mutex
+	over    bool
+	term    lease.Term                 // on the clock of q: for how long the store counts us as alive
+	takes   map[*taken]struct{}        // that are told when the life ends
+	delayed map[*time.Timer]settlement // settlements that wait for their time; they end with the life
 
 	seq uint64 // the last transaction of enqueues; used by their one task
 
@@ -102,7 +104,7 @@ func (q *Queue) begin(ctx context.Context) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{q: q, s: s, id: s.ID(), why: &LostError{Queue: q.name}, deadline: q.deadline(sent),
+	l := &life{q: q, s: s, id: s.ID(), why: &LostError{Queue: q.name}, term: lease.Term{Granted: sent, Length: q.set.ttl},
 		delayed: map[*time.Timer]settlement{}}
 	l.lost, l.lose = context.WithCancelCause(context.Background())
 	l.settles = combiner[settlement]{group: q.group, take: q.takeSettlements, run: l.settleBatch}
@@ -122,19 +124,11 @@ func (q *Queue) begin(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
-// deadline is when a session that was renewed by a call sent then may have ended. It is
-// counted from the sending, and leaves time for contexts to be cancelled.
-func (q *Queue) deadline(sent time.Duration) time.Duration {
-	ttl := q.set.ttl
-	margin := min(max(ttl/10, 100*time.Millisecond), 2*time.Second)
-	return sent + ttl*99/100 - margin
-}
-
 // err returns why the life has ended; nil: it has not. It looks at the clock: after the
 // machine stood still the timer may be late.
 func (l *life) err() error {
 	l.mu.Lock()
-	late := !l.over && l.q.clock() >= l.deadline
+	late := !l.over && l.q.clock() >= l.term.Believed()
 	over := l.over
 	l.mu.Unlock()
 	switch {
@@ -188,50 +182,41 @@ func (l *life) tellLost(items int, reason string) {
 
 // keep renews the session until the life ends.
 func (l *life) keep(ctx context.Context) error {
-	ttl := l.q.set.ttl
-	var last error
-	for pause := ttl / 3; ; {
-		if err := l.pause(ctx, pause); err != nil {
-			return nil
-		}
-		l.mu.Lock()
-		left := l.deadline - l.q.clock()
-		l.mu.Unlock()
-		if left <= 0 {
+	l.mu.Lock()
+	term, last := l.term, error(nil)
+	l.mu.Unlock()
+	_, due := term.Renewal(rand.Float64())
+	for l.pause(ctx, min(due, term.Believed())) == nil {
+		sent := l.q.clock()
+		patience := term.Patience(sent)
+		if patience == 0 {
 			l.end("the store could not be told in time that this process lives", last)
 			return nil
 		}
-		sent := l.q.clock()
-		call, cancel := context.WithTimeout(ctx, min(ttl/6, left))
-		err := l.s.Renew(call)
+		call, cancel := context.WithTimeout(ctx, patience)
+		last = l.s.Renew(call)
 		cancel()
 		switch {
-		case errors.Is(err, ErrSessionLost):
-			l.end("the store has ended the session", err)
+		case errors.Is(last, ErrSessionLost):
+			l.end("the store has ended the session", last)
 			return nil
-		case err != nil:
-			last, pause = err, ttl/12
+		case last != nil:
+			due = term.Again(sent)
 		default:
+			term.Granted = sent
+			_, due = term.Renewal(rand.Float64())
 			l.mu.Lock()
-			l.deadline = max(l.deadline, l.q.deadline(sent))
+			l.term = term
 			l.mu.Unlock()
-			last, pause = nil, ttl/3
 		}
 	}
+	return nil
 }
 
-// pause waits for d, but not beyond the deadline, or until the life or ctx ends. It looks
-// at the clock once a second at least, as timers do not count the time in which a machine
-// is suspended.
-func (l *life) pause(ctx context.Context, d time.Duration) error {
-	end := l.q.clock() + d
-	for {
-		l.mu.Lock()
-		left := min(end, l.deadline) - l.q.clock()
-		l.mu.Unlock()
-		if left <= 0 {
-			return nil
-		}
+// pause waits until a time, or until the life or ctx ends. It looks at the clock once a second at
+// least, as timers do not count the time in which a machine is suspended.
+func (l *life) pause(ctx context.Context, until time.Duration) error {
+	for left := until - l.q.clock(); left > 0; left = until - l.q.clock() {
 		t := time.NewTimer(min(left, time.Second))
 		select {
 		case <-t.C:
@@ -243,6 +228,7 @@ func (l *life) pause(ctx context.Context, d time.Duration) error {
 			return ctx.Err()
 		}
 	}
+	return nil
 }
 
 // ring is the write that tells those who wait that there is something to look at.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/internal/clock"
+	"github.com/ambit-go/ambit/lease"
 )
 
 // A Queue is a handle on a queue in a store. It is made by [Open]. Any number of
@@ -26,7 +26,7 @@ type Queue struct {
 	maxItem  int    // the most bytes of an item, and of all that a transaction adds
 	maxItems int    // the most items that a transaction adds, claims or settles
 	producer uint64 // in the keys of what this handle adds
-	started  *clock.Clock
+	started  *lease.Clock
 
 	group     *async.Group // what runs behind the calls; at the root
 	returns   *async.Group // in it: what gives items back that nobody waits for any more
@@ -61,7 +61,7 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	if name == "" || len(name) > 1024 {
 		return nil, invalid("name", "it has %d bytes, and must have from 1 to 1024", len(name))
 	}
-	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), started: clock.New(), opening: make(chan struct{}, 1)}
+	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), started: lease.NewClock(), opening: make(chan struct{}, 1)}
 	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner(),
 		maxFailures: 25, delay: async.Jitter(0.5, async.Backoff(time.Second, time.Minute))}
 	for _, o := range options {

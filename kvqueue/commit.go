@@ -104,7 +104,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	if err != nil {
 		return err
 	}
-	l, err := q.lifeOf(claims)
+	l, err := q.sessionOf(claims)
 	if err != nil {
 		finish(claims, held)
 		return err
@@ -130,17 +130,17 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	return err
 }
 
-// lifeOf returns the life that has all of the claims.
-func (q *Queue) lifeOf(claims []*claim) (*life, error) {
-	l := claims[0].life
+// sessionOf returns the session that has all of the claims.
+func (q *Queue) sessionOf(claims []*claim) (*session, error) {
+	l := claims[0].session
 	for _, c := range claims {
-		if c.life.q != q {
-			return nil, invalid("Commit", "an item was taken from another handle, of %q", c.life.q.name)
+		if c.session.q != q {
+			return nil, invalid("Commit", "an item was taken from another handle, of %q", c.session.q.name)
 		}
-		if err := c.life.err(); err != nil {
+		if err := c.session.err(); err != nil {
 			return nil, err
 		}
-		if c.life != l {
+		if c.session != l {
 			return nil, &LostError{Queue: q.name, Reason: "the items are of several sessions"}
 		}
 	}
@@ -194,7 +194,7 @@ func (tx *Tx) fits(guards, writes int) error {
 
 // commit does the transaction of claims and tx, and tries again while it is refused for a
 // reason of the queues' own.
-func (l *life) commit(ctx context.Context, claims []*claim, tx *Tx) error {
+func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 	producer, unknown := random(), false
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
@@ -236,7 +236,7 @@ func (l *life) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 }
 
 // plan makes the transaction.
-func (l *life) plan(ctx context.Context, claims []*claim, tx *Tx, producer uint64) (*transaction, error) {
+func (l *session) plan(ctx context.Context, claims []*claim, tx *Tx, producer uint64) (*transaction, error) {
 	t := &transaction{q: l.q, guards: append([]Guard{l.lives()}, tx.guards...), writes: slices.Clone(tx.writes)}
 	for _, c := range claims {
 		t.claimed(l.id, c.key, c.fence)
@@ -272,7 +272,7 @@ func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 // ended looks why a transaction was refused, or what has become of it. It reports whether
 // the claims have ended, and a [*LostError] if that was not by the transaction, or
 // [ErrConflict] if a guard of the caller's does not hold.
-func (l *life) ended(ctx context.Context, claims []*claim, guards []Guard) (bool, error) {
+func (l *session) ended(ctx context.Context, claims []*claim, guards []Guard) (bool, error) {
 	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}, {Begin: l.q.lay.claim(l.id, claims[0].key)}}
 	results, _, err := l.q.kv.Read(ctx, append(ranges, guarded(guards)...)...)
 	switch {

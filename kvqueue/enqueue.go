@@ -160,7 +160,7 @@ func again(err error) bool {
 // transaction, and guards it: so if an answer was lost the key says whether the
 // transaction was done, and if it is sent again only one of the two can be. The number of a
 // batch is never used again, as its transaction may be done late.
-func (l *life) append(ctx context.Context, batch []*request[*appending]) error {
+func (l *session) append(ctx context.Context, batch []*request[*appending]) error {
 	q, bell := l.q, l.q.lay.session("n", l.id)
 	var guards []Guard // of the caller
 	if tx := batch[0].of.tx; tx != nil {
@@ -228,7 +228,7 @@ func unsure(unknown bool, err error) error {
 	return err
 }
 
-func (l *life) appendWrites(ctx context.Context, s *snapshot, turn Rev, batch []*request[*appending], seq uint64) (*transaction, error) {
+func (l *session) appendWrites(ctx context.Context, s *snapshot, turn Rev, batch []*request[*appending], seq uint64) (*transaction, error) {
 	q, n, own := l.q, uint32(0), l.q.lay.session("n", l.id)
 	t := &transaction{q: q, guards: []Guard{{Key: own, Is: Unchanged, Rev: turn}},
 		writes: []Write{{Key: own, Value: encodeTurn(seq, s.now()), Session: l.s}}}

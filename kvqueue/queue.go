@@ -31,7 +31,7 @@ type Queue struct {
 	group     *async.Group // what runs behind the calls; at the root
 	returns   *async.Group // in it: what gives items back that nobody waits for any more
 	enqueues  combiner[*appending]
-	opening   chan struct{} // a place for the one that begins a life
+	opening   chan struct{} // a place for the one that begins a session
 	seen      sightings
 	lastFloor atomic.Uint64
 	lastSpan  atomic.Uint64 // how many hints the next look for ready items spans first
@@ -43,7 +43,7 @@ type Queue struct {
 
 	mu      sync.Mutex
 	closed  bool
-	life    *life // nil: none yet, or the last has ended
+	session *session // nil: none yet, or the last has ended
 	waiters []*waiter
 }
 
@@ -136,12 +136,12 @@ func (q *Queue) compact(ctx context.Context, c Compacter) error {
 	}
 }
 
-// forget notes that a life has ended: the next call that needs one begins another.
-func (q *Queue) forget(l *life) {
+// forget notes that a session has ended: the next call that needs one begins another.
+func (q *Queue) forget(l *session) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.life == l {
-		q.life = nil
+	if q.session == l {
+		q.session = nil
 	}
 }
 
@@ -157,12 +157,12 @@ func (q *Queue) forget(l *life) {
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true
-	l := q.life
+	l := q.session
 	q.mu.Unlock()
 	q.refuse(ErrClosed)
 	var late error
 	if l != nil {
-		q.part(ctx, l)
+		q.giveAllBack(ctx, l)
 		l.end("the queue was closed", ErrClosed)
 		end, cancel := context.WithTimeout(ctx, q.set.ttl)
 		if err := l.s.End(end); err != nil && !errors.Is(err, ErrSessionLost) {

@@ -14,27 +14,27 @@ import (
 // claimAlone claims items from the front of the queue.
 func (m *member) claimAlone(ctx context.Context, want int) (wait time.Duration, err error) {
 	waiters := m.q.listed()
-	look, err := m.q.heads(ctx, want)
+	look, err := m.q.front(ctx, want)
 	if err != nil {
 		return 0, err
 	}
-	if len(look.heads) == 0 { // the bell rings when there may be one
+	if len(look.front) == 0 { // the bell rings when there may be one
 		m.q.nothing(waiters)
 		return longWait, nil
 	}
 	fits := m.fitsBeside()
 	t := transaction{q: m.q, guards: []Guard{m.lives()}}
-	aboard := m.board(&t)
+	along := m.addCarried(&t)
 	front := Range{Begin: m.q.lay.from("q", look.head.floor), End: after(m.q.lay.all("q")), Limit: want}
-	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.payloads(ctx, look.heads) })
+	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.payloads(ctx, look.front) })
 	var mine []ready
 	begin := time.Now()
 	rev, err := m.q.update.Update(ctx, []Range{front}, func(results []Result, _ Rev) ([]Guard, []Write, error) {
 		_, _ = m.release(mine, nil) // of a try that came to nothing
-		heads := m.q.lay.readyOf(results[0])
+		first := m.q.lay.readyOf(results[0])
 		mine = nil
-		for _, s := range deal([]int{want}, heads, m.q.maxItem, fits) {
-			mine = heads[:s.end]
+		for _, s := range deal([]int{want}, first, m.q.maxItem, fits) {
+			mine = first[:s.end]
 		}
 		m.try(mine)
 		claims := transaction{q: m.q, guards: slices.Clone(t.guards), writes: slices.Clone(t.writes)}
@@ -47,7 +47,7 @@ func (m *member) claimAlone(ctx context.Context, want int) (wait time.Duration, 
 		return claims.guards, claims.writes, nil
 	})
 	m.gathering.took = time.Since(begin)
-	m.alight(aboard, err)
+	m.answerCarried(along, err)
 	if err != nil || len(mine) == 0 {
 		payloads.Cancel(nil)
 		_, err = m.release(mine, err)
@@ -55,7 +55,7 @@ func (m *member) claimAlone(ctx context.Context, want int) (wait time.Duration, 
 	}
 	m.hold(mine, rev)
 	values, _ := payloads.Wait(ctx)
-	return 0, m.handOver(ctx, mine, valuesOf(mine, look.heads, values), rev)
+	return 0, m.handOver(ctx, mine, valuesOf(mine, look.front, values), rev)
 }
 
 // valuesOf picks the payloads of items from those of others; nil: not all of them are there.

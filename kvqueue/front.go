@@ -15,10 +15,10 @@ const maxSpan = 4096
 // nextSpan returns how many hints the next look is to span first, after one that has found the
 // first items: a hint may hold one item or sixty, and a store visits all of a range whatever
 // its limit is. limited: there was more in the span; whole: it held all that there is.
-func nextSpan(floor, span uint64, heads []ready, limited, whole bool) uint64 {
+func nextSpan(floor, span uint64, first []ready, limited, whole bool) uint64 {
 	switch {
 	case limited:
-		return min(max(span/2, heads[len(heads)-1].key.hint()-floor+1), maxSpan)
+		return min(max(span/2, first[len(first)-1].key.hint()-floor+1), maxSpan)
 	case !whole:
 		return min(span*2, maxSpan)
 	default:
@@ -38,13 +38,13 @@ type ready struct {
 // A look is what was seen of the front of a queue at one revision.
 type look struct {
 	*snapshot
-	heads []ready // the first ready items
+	front []ready // the first ready items
 }
 
-// heads looks for the first ready items, most at the most, and reads more at the same
+// front looks for the first ready items, most at the most, and reads more at the same
 // revision. That nothing is ready it concludes only from all that is from the floor to
 // the revision.
-func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, error) {
+func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, error) {
 	from, span := q.lastFloor.Load(), max(q.lastSpan.Load(), 1)
 	for limit := most; ; {
 		end := from + span
@@ -56,8 +56,8 @@ func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, erro
 			return nil, err
 		}
 		found := s.of[len(more)]
-		l := &look{snapshot: s, heads: q.lay.readyOf(found)}
-		if left := most - len(l.heads); left > 0 && found.More { // others have written what came instead
+		l := &look{snapshot: s, front: q.lay.readyOf(found)}
+		if left := most - len(l.front); left > 0 && found.More { // others have written what came instead
 			limit += left
 			continue
 		}
@@ -66,15 +66,15 @@ func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, erro
 		case s.head.floor < from || s.head.floor >= end: // an item has come back to a place before, or they are all behind
 			from, span = s.head.floor, window
 			continue
-		case len(l.heads) == 0 && end <= s.now(): // what is there has a hint before the revision
+		case len(l.front) == 0 && end <= s.now(): // what is there has a hint before the revision
 			// From the floor again: an item may have come to a place that was looked at before.
 			from, span = s.head.floor, span*4
 			continue
 		}
 		first := s.now()
-		if len(l.heads) > 0 {
-			first = l.heads[0].key.hint()
-			q.lastSpan.Store(nextSpan(from, span, l.heads, found.More, end > s.now()))
+		if len(l.front) > 0 {
+			first = l.front[0].key.hint()
+			q.lastSpan.Store(nextSpan(from, span, l.front, found.More, end > s.now()))
 		}
 		q.raiseFloor(s, first)
 		return l, nil
@@ -84,12 +84,12 @@ func (q *Queue) heads(ctx context.Context, most int, more ...Range) (*look, erro
 // readyOf returns the ready items of a result. What this package did not write is left out, and
 // named by Audit.
 func (l layout) readyOf(r Result) []ready {
-	heads := make([]ready, 0, len(r.Pairs))
+	first := make([]ready, 0, len(r.Pairs))
 	for _, p := range r.Pairs {
 		k, ok := l.itemIn("q", p.Key)
 		if rec, _, err := decodeRecord(p.Value); ok && err == nil {
-			heads = append(heads, ready{key: k, rev: p.Rev, rec: rec})
+			first = append(first, ready{key: k, rev: p.Rev, rec: rec})
 		}
 	}
-	return heads
+	return first
 }

@@ -13,28 +13,28 @@ import (
 	"github.com/ambit-go/ambit/lease"
 )
 
-// A life is the time in which a session keeps this process alive in the eyes of the
-// others. What it has claimed is claimed in the name of the session, and ends with it. A
-// handle has one life at a time, and begins the next when something is wanted.
-type life struct {
+// A session is one of the store, as this process knows it: the time in which the others count this
+// process as alive. What it has claimed is claimed in the name of the session, and ends with it. A
+// handle has one session at a time, and begins the next when something is wanted.
+type session struct {
 	q  *Queue
 	s  Session
 	id int64
 
-	lost context.Context         // done when the life has ended; its cause is why
+	lost context.Context         // done when the session has ended; its cause is why
 	lose context.CancelCauseFunc // of lost; called by end, once
 	why  *LostError              // filled in before lost is done
 
 	mu      sync.Mutex
 	over    bool
 	term    lease.Term                 // on the clock of q: for how long the store counts us as alive
-	takes   map[*taken]struct{}        // that are told when the life ends
-	delayed map[*time.Timer]settlement // settlements that wait for their time; they end with the life
+	takes   map[*taken]struct{}        // that are told when the session ends
+	delayed map[*time.Timer]settlement // settlements that wait for their time; they end with the session
 
 	seq uint64 // the last transaction of enqueues; used by their one task
 
 	// held is how many claims were handed over that nobody settles or has settled. The end of
-	// the life takes it, and leaves it far below 0: a claim is counted there, or by its settler.
+	// the session takes it, and leaves it far below 0: a claim is counted there, or by its settler.
 	held atomic.Int64
 
 	settles combiner[settlement]
@@ -42,8 +42,8 @@ type life struct {
 	claimed bool    // there was a member; guarded by q.mu
 }
 
-// alive returns the life of q, and begins one if there is none.
-func (q *Queue) alive(ctx context.Context) (*life, error) {
+// alive returns the session of q, and begins one if there is none.
+func (q *Queue) alive(ctx context.Context) (*session, error) {
 	l, err := q.now()
 	if err != nil || l != nil && l.err() == nil { // no place is held here: err may tell the observer of the end
 		return l, err
@@ -51,18 +51,18 @@ func (q *Queue) alive(ctx context.Context) (*life, error) {
 	return q.revive(ctx)
 }
 
-// now returns the life that there is, if there is one.
-func (q *Queue) now() (*life, error) {
+// now returns the session that there is, if there is one.
+func (q *Queue) now() (*session, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return nil, ErrClosed
 	}
-	return q.life, nil
+	return q.session, nil
 }
 
-// revive begins a life, unless another call has done so meanwhile.
-func (q *Queue) revive(ctx context.Context) (*life, error) {
+// revive begins a session, unless another call has done so meanwhile.
+func (q *Queue) revive(ctx context.Context) (*session, error) {
 	select {
 	case q.opening <- struct{}{}:
 		defer func() { <-q.opening }()
@@ -70,7 +70,7 @@ func (q *Queue) revive(ctx context.Context) (*life, error) {
 		return nil, stop(ctx)
 	}
 	l, err := q.now()
-	if l != nil || err != nil { // a life that has ended is forgotten
+	if l != nil || err != nil { // a session that has ended is forgotten
 		return l, err
 	}
 	if l, err = q.begin(ctx); err != nil {
@@ -83,7 +83,7 @@ func (q *Queue) revive(ctx context.Context) (*life, error) {
 	q.mu.Lock()
 	closed := q.closed
 	if !closed && q.group.Go(l.keep, async.Name("kvqueue: keep the session of "+q.name)) == nil {
-		q.life = l
+		q.session = l
 		q.mu.Unlock()
 		return l, nil
 	}
@@ -94,9 +94,9 @@ func (q *Queue) revive(ctx context.Context) (*life, error) {
 	return nil, ErrClosed // or async.Shutdown has ended what stands behind the handle
 }
 
-// begin begins a life: a session, and the keys that vanish with it.
-func (q *Queue) begin(ctx context.Context) (*life, error) {
-	if err := q.check(ctx); err != nil { // the store may be another than that of the last life
+// begin begins a session of the store, and puts the keys that vanish with it.
+func (q *Queue) begin(ctx context.Context) (*session, error) {
+	if err := q.check(ctx); err != nil { // the store may be another than that of the last session
 		return nil, err
 	}
 	sent := q.clock()
@@ -104,7 +104,7 @@ func (q *Queue) begin(ctx context.Context) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &life{q: q, s: s, id: s.ID(), why: &LostError{Queue: q.name}, term: lease.Term{Granted: sent, Length: q.set.ttl},
+	l := &session{q: q, s: s, id: s.ID(), why: &LostError{Queue: q.name}, term: lease.Term{Granted: sent, Length: q.set.ttl},
 		delayed: map[*time.Timer]settlement{}}
 	l.lost, l.lose = context.WithCancelCause(context.Background())
 	l.settles = combiner[settlement]{group: q.group, take: q.takeSettlements, run: l.settleBatch}
@@ -124,9 +124,9 @@ func (q *Queue) begin(ctx context.Context) (*life, error) {
 	return l, nil
 }
 
-// err returns why the life has ended; nil: it has not. It looks at the clock: after the
+// err returns why the session has ended; nil: it has not. It looks at the clock: after the
 // machine stood still the timer may be late.
-func (l *life) err() error {
+func (l *session) err() error {
 	l.mu.Lock()
 	late := !l.over && l.q.clock() >= l.term.Believed()
 	over := l.over
@@ -141,8 +141,8 @@ func (l *life) err() error {
 	return l.why
 }
 
-// end ends the life: every context of what was claimed in it is cancelled.
-func (l *life) end(reason string, err error) {
+// end ends the session: every context of what was claimed in it is cancelled.
+func (l *session) end(reason string, err error) {
 	l.mu.Lock()
 	first := !l.over
 	l.over = true
@@ -173,15 +173,15 @@ func (l *life) end(reason string, err error) {
 
 // tellLost tells the observer that claims were lost. Whoever has noticed it may be the one task
 // that adds items, so it does not wait for an observer that adds one.
-func (l *life) tellLost(items int, reason string) {
+func (l *session) tellLost(items int, reason string) {
 	report := Report{Kind: Lost, Items: items, Why: reason}
 	if l.q.group.Go(func(context.Context) error { l.q.tell(report); return nil }) != nil {
 		l.q.tell(report)
 	}
 }
 
-// keep renews the session until the life ends.
-func (l *life) keep(ctx context.Context) error {
+// keep renews the session until it ends.
+func (l *session) keep(ctx context.Context) error {
 	l.mu.Lock()
 	term, last := l.term, error(nil)
 	l.mu.Unlock()
@@ -213,9 +213,9 @@ func (l *life) keep(ctx context.Context) error {
 	return nil
 }
 
-// pause waits until a time, or until the life or ctx ends. It looks at the clock once a second at
+// pause waits until a time, or until the session or ctx ends. It looks at the clock once a second at
 // least, as timers do not count the time in which a machine is suspended.
-func (l *life) pause(ctx context.Context, until time.Duration) error {
+func (l *session) pause(ctx context.Context, until time.Duration) error {
 	for left := until - l.q.clock(); left > 0; left = until - l.q.clock() {
 		t := time.NewTimer(min(left, time.Second))
 		select {
@@ -232,9 +232,9 @@ func (l *life) pause(ctx context.Context, until time.Duration) error {
 }
 
 // ring is the write that tells those who wait that there is something to look at.
-func (l *life) ring() Write {
+func (l *session) ring() Write {
 	return Write{Key: append(l.q.lay.session("n", l.id), 'b'), Session: l.s}
 }
 
 // lives is the guard that holds while the session does.
-func (l *life) lives() Guard { return Guard{Key: l.q.lay.session("l", l.id), Is: Present} }
+func (l *session) lives() Guard { return Guard{Key: l.q.lay.session("l", l.id), Is: Present} }

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// This file is how a handle parts from what it has claimed for callers that have gone. If the
+// This file gives back what a handle that is closed has claimed for callers that have gone. If the
 // session ended before, the others would take it for the claims of a process that has crashed,
 // and an attempt would be spent that nobody has made.
 
-// parting is how long the store has for that.
-const parting = time.Second
+// closingTime is how long the store has for that.
+const closingTime = time.Second
 
-// part has the member of a life claim nothing more, what was claimed for nobody go back, and what
+// giveAllBack has the member of a session claim nothing more, what was claimed for nobody go back, and what
 // waits for its [RetryDelay]. It returns when that is done, or its time is over.
-func (q *Queue) part(ctx context.Context, l *life) {
-	ctx, cancel := context.WithTimeout(ctx, parting)
+func (q *Queue) giveAllBack(ctx context.Context, l *session) {
+	ctx, cancel := context.WithTimeout(ctx, closingTime)
 	defer cancel()
 	q.mu.Lock()
 	m := l.member // no other begins in a handle that is closed
 	q.mu.Unlock()
 	if m != nil {
-		m.parts.Store(true)
+		m.closing.Store(true)
 		m.wake()
 		select {
 		case <-m.over:
@@ -36,7 +36,7 @@ func (q *Queue) part(ctx context.Context, l *life) {
 // giveUp gives back what was claimed for the member and not handed over, after the member has
 // claimed for the last time. Its requests go first: then nobody claims for it any more.
 func (m *member) giveUp(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, parting)
+	ctx, cancel := context.WithTimeout(ctx, closingTime)
 	defer cancel()
 	var writes []Write
 	for _, key := range m.standing() {

@@ -23,8 +23,8 @@ const slow = 50 * time.Millisecond
 // mostRequests is how many requests are served in one transaction at most.
 const mostRequests = 42
 
-// staged makes sure that a request stands, and serves the requests if that is ours to do.
-func (m *member) staged(ctx context.Context, want int) (wait time.Duration, err error) {
+// throughRequest makes sure that a request stands, and serves the requests if that is ours to do.
+func (m *member) throughRequest(ctx context.Context, want int) (wait time.Duration, err error) {
 	m.mu.Lock()
 	mine, oldest, ours := m.mine, "", false
 	if len(m.requests) > 0 {
@@ -106,9 +106,9 @@ func (m *member) ask(ctx context.Context, s *snapshot, want int) (wait time.Dura
 	m.mine, m.missing = string(key), time.Time{} // the watch may show that it was served before we have the answer
 	m.mu.Unlock()
 	t := transaction{q: m.q, writes: []Write{{Key: key, Value: value, Session: m.s}}} // refused if the session has ended
-	aboard := m.board(&t)
+	along := m.addCarried(&t)
 	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
-	m.alight(aboard, err)
+	m.answerCarried(along, err)
 	switch {
 	case err == nil:
 		m.mu.Lock()
@@ -132,7 +132,7 @@ func (m *member) ask(ctx context.Context, s *snapshot, want int) (wait time.Dura
 	switch {
 	case !errors.Is(err, ErrConflict):
 		return 0, err
-	case len(aboard) > 0: // it may be that of a claim that is lost: ask again without it
+	case len(along) > 0: // it may be that of a claim that is lost: ask again without it
 		return 0, nil
 	}
 	m.end("the store has ended the session", nil)
@@ -222,20 +222,20 @@ func (m *member) serve(ctx context.Context) (wait time.Duration, err error) {
 		ranges[i] = Range{Begin: []byte(r.key), KeysOnly: true}
 	}
 	stand := m.standingRange()
-	look, err := m.q.heads(ctx, m.q.maxItems, append(ranges, Range{Begin: stand.Key, End: stand.End, Limit: mostRequests})...)
+	look, err := m.q.front(ctx, m.q.maxItems, append(ranges, Range{Begin: stand.Key, End: stand.End, Limit: mostRequests})...)
 	if err != nil {
 		return 0, err
 	}
 	requests = m.thatStand(requests, look)
 	switch {
-	case len(look.heads) == 0:
+	case len(look.front) == 0:
 		m.q.nothing(waiters)
 		m.first = "" // from the next bell on the oldest has some time again
 		if m.q.wanted() == 0 {
 			return 0, nil // and withdraw our request: nobody waits for what it brings
 		}
 		return longWait, nil
-	case len(requests) > 0 && requests[0].session != m.id && !m.overdue(requests[0].key, look.heads[0].key):
+	case len(requests) > 0 && requests[0].session != m.id && !m.overdue(requests[0].key, look.front[0].key):
 		return slow, nil
 	}
 	m.first = ""
@@ -243,7 +243,7 @@ func (m *member) serve(ctx context.Context) (wait time.Duration, err error) {
 	var mine []ready
 	for i, s := range shares {
 		if requests[i].session == m.id {
-			mine = append(mine, look.heads[s.begin:s.end]...)
+			mine = append(mine, look.front[s.begin:s.end]...)
 		}
 	}
 	if len(shares) == 0 { // of those that we know of none stands: the watch shows the others
@@ -302,7 +302,7 @@ func (m *member) deal(requests []standing, look *look) (*transaction, []share) {
 			wants[i], ours = max(m.q.wanted(), 1), true
 		}
 	}
-	shares := deal(wants, look.heads, m.q.maxItem, m.q.fits)
+	shares := deal(wants, look.front, m.q.maxItem, m.q.fits)
 	t := &transaction{q: m.q}
 	together := map[int64]int{}
 	for i, s := range shares {
@@ -312,7 +312,7 @@ func (m *member) deal(requests []standing, look *look) (*transaction, []share) {
 		r := requests[i]
 		t.guards = append(t.guards, Guard{Key: []byte(r.key), Is: Unchanged, Rev: r.rev})
 		t.writes = append(t.writes, Write{Key: []byte(r.key), Delete: true})
-		for _, h := range look.heads[s.begin:s.end] {
+		for _, h := range look.front[s.begin:s.end] {
 			t.claim(r.session, h, together[r.session])
 		}
 	}

@@ -160,19 +160,19 @@ func (q *Queue) collect(method string, f func(tx *Tx), guards, writes int) (*Tx,
 	return tx, tx.fits(guards+len(tx.guards), writes+len(tx.writes))
 }
 
-func (tx *Tx) tellAdded() {
-	for _, a := range tx.adds {
+func (t *Tx) tellAdded() {
+	for _, a := range t.adds {
 		a.to.tell(Report{Kind: Enqueued, Items: len(a.items)})
 	}
 }
 
-func (tx *Tx) fits(guards, writes int) error {
-	limits, size := tx.q.limits, 0
-	for _, w := range tx.writes {
+func (t *Tx) fits(guards, writes int) error {
+	limits, size := t.q.limits, 0
+	for _, w := range t.writes {
 		size += len(w.Key) + len(w.Value)
 	}
 	to := map[*Queue]bool{}
-	for _, a := range tx.adds {
+	for _, a := range t.adds {
 		if !to[a.to] { // its floor, and its bell
 			to[a.to], guards, writes = true, guards+1, writes+1
 		}
@@ -183,11 +183,11 @@ func (tx *Tx) fits(guards, writes int) error {
 	}
 	switch {
 	case guards > limits.Guards:
-		return invalid(tx.method, "it has %d guards with those of the queues, and a transaction holds %d", guards, limits.Guards)
+		return invalid(t.method, "it has %d guards with those of the queues, and a transaction holds %d", guards, limits.Guards)
 	case writes > limits.Writes:
-		return invalid(tx.method, "it has %d writes with those of the queues, and a transaction holds %d", writes, limits.Writes)
+		return invalid(t.method, "it has %d writes with those of the queues, and a transaction holds %d", writes, limits.Writes)
 	case size > limits.Bytes*2/3:
-		return invalid(tx.method, "it has %d bytes, and a transaction holds %d", size, limits.Bytes*2/3)
+		return invalid(t.method, "it has %d bytes, and a transaction holds %d", size, limits.Bytes*2/3)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func is(err error, codes ...int) bool {
 	return errors.As(err, &e) && slices.Contains(codes, e.Code()&0xff)
 }
 
-// fromFile is an error of SQLite as callers get it: it says what to do.
+// said is an error of SQLite as callers get it: it says what to do.
 func (f *file) said(err error) error {
 	unsure := errors.As(err, new(*unsureError))
 	switch {

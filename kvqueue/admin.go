@@ -115,9 +115,9 @@ func (q *Queue) span(ctx context.Context, kind string, begin, last uint64, keysO
 
 // A Length says how many items a queue has.
 type Length struct {
-	Ready   int // that nobody has claimed
-	Claimed int
-	Dead    int
+	Ready   int `json:"ready"` // that nobody has claimed
+	Claimed int `json:"claimed"`
+	Dead    int `json:"dead"`
 }
 
 // Len counts the items of the queue: it reads every key of them, some at a time, so what

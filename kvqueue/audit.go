@@ -10,25 +10,25 @@ import (
 
 // An Audit is what a store holds of a queue, as [Queue.Audit] found it.
 type Audit struct {
-	Revision Rev    // of the store
-	Floor    uint64 // no item has a smaller hint
+	Revision Rev    `json:"revision"` // of the store
+	Floor    uint64 `json:"floor"`    // no item has a smaller hint
 	Length
-	Bytes    int64 // of the payloads of all items
-	Requests int   // claims that wait
-	Sessions []SessionAudit
+	Bytes    int64          `json:"bytes"`    // of the payloads of all items
+	Requests int            `json:"requests"` // claims that wait
+	Sessions []SessionAudit `json:"sessions"`
 	// Faults say what should not be. A fault that was there all the time is told; what
 	// came and went while the keys were read is not.
-	Faults []string
+	Faults []string `json:"faults"`
 }
 
 // A SessionAudit is a process that has a handle on a queue, or had one.
 type SessionAudit struct {
-	ID    int64
-	Owner string
+	ID    int64  `json:"id"`
+	Owner string `json:"owner"`
 	// Alive says that the store has heard of it in time. What another had claimed goes back
 	// as soon as somebody waits for items.
-	Alive  bool
-	Claims int
+	Alive  bool `json:"alive"`
+	Claims int  `json:"claims"`
 }
 
 // Audit reads every key of the queue, some at a time, and compares them: an item is ready,

@@ -32,16 +32,16 @@ func (i Item) Err() error {
 	case i.claim.is() == settled:
 		return i.claim.past(i.Key)
 	default:
-		return i.claim.life.err()
+		return i.claim.session.err()
 	}
 }
 
 // A claim is what this process knows of an item that it has.
 type claim struct {
-	life  *life
-	key   Key
-	rec   record
-	fence Rev
+	session *session
+	key     Key
+	rec     record
+	fence   Rev
 
 	taken *taken // the Take that it is of, if it is; set before anybody knows the claim
 
@@ -88,7 +88,7 @@ func (c *claim) begin() bool {
 // takeLocked gives a held claim to its settler.
 func (c *claim) takeLocked() {
 	c.state = settling
-	c.counted = c.life.held.Add(-1) < 0 || c.counted
+	c.counted = c.session.held.Add(-1) < 0 || c.counted
 }
 
 // doubt notes that the claim may have been settled so, or not.
@@ -104,7 +104,7 @@ func (c *claim) past(k Key) error {
 	state, lost := c.state, c.lost
 	c.mu.Unlock()
 	if lost == nil && state == settling {
-		lost = c.life.err() // whoever settles it will be told so
+		lost = c.session.err() // whoever settles it will be told so
 	}
 	if lost != nil {
 		return lost
@@ -113,7 +113,7 @@ func (c *claim) past(k Key) error {
 }
 
 // lose is how its settler ends a claim that is not known to be ours any more. It returns how
-// many the observer is to be told of: none if the end of the life has counted it.
+// many the observer is to be told of: none if the end of the session has counted it.
 func (c *claim) lose(err error) (untold int) {
 	c.mu.Lock()
 	c.state, c.lost = settled, err
@@ -125,8 +125,8 @@ func (c *claim) lose(err error) (untold int) {
 	return 1
 }
 
-// loseAll is lose for several claims of one life.
-func (l *life) loseAll(claims []*claim, err error) {
+// loseAll is lose for several claims of one session.
+func (l *session) loseAll(claims []*claim, err error) {
 	untold := 0
 	for _, c := range claims {
 		untold += c.lose(err)
@@ -154,7 +154,7 @@ func (c *claim) finish(to claimState) {
 	case end != nil: // it stays settling
 	default:
 		c.state = held
-		late := c.life.held.Add(1) <= 0 // the life has ended, and has counted those that were held
+		late := c.session.held.Add(1) <= 0 // the session has ended, and has counted those that were held
 		untold = late && !c.counted
 		c.counted = late
 	}
@@ -163,16 +163,16 @@ func (c *claim) finish(to claimState) {
 	case to == settled:
 		c.ended()
 	case end != nil:
-		c.life.add(*end, time.Second)
+		c.session.add(*end, time.Second)
 	case untold:
-		c.life.tellLost(1, whyLost(c.life.err()))
+		c.session.tellLost(1, whyLost(c.session.err()))
 	}
 }
 
 // ended tells the Take of a claim that was settled or lost.
 func (c *claim) ended() {
 	if c.taken != nil {
-		c.taken.settled(c.life)
+		c.taken.settled(c.session)
 	}
 }
 
@@ -196,18 +196,18 @@ func (c *claim) beginEnd(end settlement) bool {
 // A share is what one of those who want items gets.
 type share struct{ begin, end int }
 
-// deal gives the heads of a queue, in order, to those who want some, in order: to each as
+// deal gives the first ready items of a queue, in order, to those who want some, in order: to each as
 // many as it wants, but an item that has been tried before goes to somebody alone, so that
 // it cannot take a batch with it when it fails again. limit returns whether that many items for that many
 // takers fit into one transaction, and most is how many bytes one share may have.
-func deal(wants []int, heads []ready, most int, fits func(takers, items int) bool) []share {
+func deal(wants []int, first []ready, most int, fits func(takers, items int) bool) []share {
 	var shares []share
 	n := 0
 	for _, want := range wants {
 		s := share{n, n}
 		bytes := 0
-		for n < len(heads) && s.end-s.begin < want && fits(len(shares)+1, n+1) {
-			h := heads[n]
+		for n < len(first) && s.end-s.begin < want && fits(len(shares)+1, n+1) {
+			h := first[n]
 			bytes += int(h.rec.size)
 			if alone := h.rec.attempts() > 0; s.end > s.begin && (alone || bytes > most) {
 				break
@@ -304,15 +304,15 @@ func (q *Queue) listed() []*waiter {
 func (q *Queue) hand(items []Item) (served int, left []Item) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	heads := make([]ready, len(items))
+	first := make([]ready, len(items))
 	for i, item := range items {
-		heads[i] = ready{key: item.Key, rec: item.claim.rec}
+		first[i] = ready{key: item.Key, rec: item.claim.rec}
 	}
 	wants := make([]int, len(q.waiters))
 	for i, w := range q.waiters {
 		wants[i] = w.most
 	}
-	shares := deal(wants, heads, q.maxItem, func(int, int) bool { return true })
+	shares := deal(wants, first, q.maxItem, func(int, int) bool { return true })
 	n := 0
 	for i, s := range shares {
 		q.waiters[i].serve(slices.Clone(items[s.begin:s.end]))

@@ -11,10 +11,12 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// A Tx is what a caller adds to the transaction with which items are acknowledged. It may
-// be used while the function lasts that was given to [Queue.Commit].
+// A Tx is what a caller adds to a transaction: to that with which items are acknowledged, or to one
+// of its own. It may be used while the function lasts that was given to [Queue.Commit] or
+// [Queue.Transact].
 type Tx struct {
 	q      *Queue
+	method string // for errors
 	guards []Guard
 	writes []Write
 	adds   []addition
@@ -94,21 +96,15 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	if len(items) == 0 {
 		return invalid("Commit", "there is no item to acknowledge")
 	}
-	tx := &Tx{q: q}
-	if f != nil {
-		f(tx)
-	}
-	if tx.err != nil {
-		return tx.err
-	}
-	if err := q.fitsCommit(tx, len(items)); err != nil {
+	tx, err := q.collect("Commit", f, 1+len(items), 2*len(items))
+	if err != nil {
 		return err
 	}
 	claims, err := begin(items)
 	if err != nil {
 		return err
 	}
-	l, err := q.lifeOf(claims)
+	l, err := q.sessionOf(claims)
 	if err != nil {
 		finish(claims, held)
 		return err
@@ -118,9 +114,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	case err == nil:
 		finish(claims, settled)
 		q.tell(Report{Kind: Acked, Items: len(claims)})
-		for _, a := range tx.adds {
-			a.to.tell(Report{Kind: Enqueued, Items: len(a.items)})
-		}
+		tx.tellAdded()
 	case errors.Is(err, ErrLost):
 		l.loseAll(claims, err)
 	case errors.Is(err, ErrSettled):
@@ -136,30 +130,49 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	return err
 }
 
-// lifeOf returns the life that has all of the claims.
-func (q *Queue) lifeOf(claims []*claim) (*life, error) {
-	l := claims[0].life
+// sessionOf returns the session that has all of the claims.
+func (q *Queue) sessionOf(claims []*claim) (*session, error) {
+	l := claims[0].session
 	for _, c := range claims {
-		if c.life.q != q {
-			return nil, invalid("Commit", "an item was taken from another handle, of %q", c.life.q.name)
+		if c.session.q != q {
+			return nil, invalid("Commit", "an item was taken from another handle, of %q", c.session.q.name)
 		}
-		if err := c.life.err(); err != nil {
+		if err := c.session.err(); err != nil {
 			return nil, err
 		}
-		if c.life != l {
+		if c.session != l {
 			return nil, &LostError{Queue: q.name, Reason: "the items are of several sessions"}
 		}
 	}
 	return l, nil
 }
 
-func (q *Queue) fitsCommit(tx *Tx, items int) error {
-	guards, writes, size := 1+items+len(tx.guards), 2*items+len(tx.writes), 0
-	for _, w := range tx.writes {
+// collect calls f, and returns what it wants. It refuses what does not fit into a transaction
+// beside so many guards and writes.
+func (q *Queue) collect(method string, f func(tx *Tx), guards, writes int) (*Tx, error) {
+	tx := &Tx{q: q, method: method}
+	if f != nil {
+		f(tx)
+	}
+	if tx.err != nil {
+		return nil, tx.err
+	}
+	return tx, tx.fits(guards+len(tx.guards), writes+len(tx.writes))
+}
+
+func (t *Tx) tellAdded() {
+	for _, a := range t.adds {
+		a.to.tell(Report{Kind: Enqueued, Items: len(a.items)})
+	}
+}
+
+func (t *Tx) fits(guards, writes int) error {
+	limits, size := t.q.limits, 0
+	for _, w := range t.writes {
 		size += len(w.Key) + len(w.Value)
 	}
 	to := map[*Queue]bool{}
-	for _, a := range tx.adds {
+	for _, a := range t.adds {
 		if !to[a.to] { // its floor, and its bell
 			to[a.to], guards, writes = true, guards+1, writes+1
 		}
@@ -169,19 +182,19 @@ func (q *Queue) fitsCommit(tx *Tx, items int) error {
 		}
 	}
 	switch {
-	case guards > q.limits.Guards:
-		return invalid("Commit", "it has %d guards with those of the items, and a transaction holds %d", guards, q.limits.Guards)
-	case writes > q.limits.Writes:
-		return invalid("Commit", "it has %d writes with those of the items, and a transaction holds %d", writes, q.limits.Writes)
-	case size > q.limits.Bytes*2/3:
-		return invalid("Commit", "it has %d bytes, and a transaction holds %d", size, q.limits.Bytes*2/3)
+	case guards > limits.Guards:
+		return invalid(t.method, "it has %d guards with those of the queues, and a transaction holds %d", guards, limits.Guards)
+	case writes > limits.Writes:
+		return invalid(t.method, "it has %d writes with those of the queues, and a transaction holds %d", writes, limits.Writes)
+	case size > limits.Bytes*2/3:
+		return invalid(t.method, "it has %d bytes, and a transaction holds %d", size, limits.Bytes*2/3)
 	}
 	return nil
 }
 
 // commit does the transaction of claims and tx, and tries again while it is refused for a
 // reason of the queues' own.
-func (l *life) commit(ctx context.Context, claims []*claim, tx *Tx) error {
+func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 	producer, unknown := random(), false
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
@@ -223,18 +236,23 @@ func (l *life) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 }
 
 // plan makes the transaction.
-func (l *life) plan(ctx context.Context, claims []*claim, tx *Tx, producer uint64) (*transaction, error) {
+func (l *session) plan(ctx context.Context, claims []*claim, tx *Tx, producer uint64) (*transaction, error) {
 	t := &transaction{q: l.q, guards: append([]Guard{l.lives()}, tx.guards...), writes: slices.Clone(tx.writes)}
 	for _, c := range claims {
 		t.claimed(l.id, c.key, c.fence)
 		t.gone(c.key)
 	}
+	return t, t.add(ctx, tx, producer)
+}
+
+// add adds the items of a Tx to their queues.
+func (t *transaction) add(ctx context.Context, tx *Tx, producer uint64) error {
 	var n uint32
 	rung := map[*Queue]bool{}
 	for _, a := range tx.adds {
 		s, err := a.to.read(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !rung[a.to] {
 			rung[a.to] = true
@@ -248,18 +266,15 @@ func (l *life) plan(ctx context.Context, claims []*claim, tx *Tx, producer uint6
 				Write{Key: a.to.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // ended looks why a transaction was refused, or what has become of it. It reports whether
 // the claims have ended, and a [*LostError] if that was not by the transaction, or
 // [ErrConflict] if a guard of the caller's does not hold.
-func (l *life) ended(ctx context.Context, claims []*claim, guards []Guard) (bool, error) {
+func (l *session) ended(ctx context.Context, claims []*claim, guards []Guard) (bool, error) {
 	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}, {Begin: l.q.lay.claim(l.id, claims[0].key)}}
-	for _, g := range guards {
-		ranges = append(ranges, Range{Begin: g.Key, End: g.End, Limit: 1})
-	}
-	results, _, err := l.q.kv.Read(ctx, ranges...)
+	results, _, err := l.q.kv.Read(ctx, append(ranges, guarded(guards)...)...)
 	switch {
 	case err != nil:
 		return false, err
@@ -269,12 +284,24 @@ func (l *life) ended(ctx context.Context, claims []*claim, guards []Guard) (bool
 	case len(results[1].Pairs) == 0 || results[1].Pairs[0].Rev != claims[0].fence:
 		return true, nil
 	}
+	return false, allHold(guards, results[2:])
+}
+
+// guarded is what is to be read to know whether guards hold, which allHold says.
+func guarded(guards []Guard) (ranges []Range) {
+	for _, g := range guards {
+		ranges = append(ranges, Range{Begin: g.Key, End: g.End, Limit: 1})
+	}
+	return ranges
+}
+
+func allHold(guards []Guard, results []Result) error {
 	for i, g := range guards {
-		if !g.holds(results[i+2]) {
-			return false, ErrConflict
+		if !g.holds(results[i]) {
+			return ErrConflict
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // holds reports whether a guard holds of what it guards.

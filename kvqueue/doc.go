@@ -1,5 +1,5 @@
 // Package kvqueue is a durable queue, first in, first out, on an ordered store with
-// transactions over several keys: etcd for many machines, bbolt for one, memory for tests.
+// transactions over several keys: etcd for many machines, SQLite for one, memory for tests.
 //
 //	kv := etcdkv.New(client)
 //	q, err := kvqueue.Open(ctx, kv, "orders", kvqueue.CompactedElsewhere())

@@ -16,8 +16,11 @@ type Position struct {
 	Items       int // how many there are
 }
 
-// An appending is what one call of Enqueue adds in one transaction.
+// An appending is what one call of Enqueue adds in one transaction, or what one of Transact does.
 type appending struct {
+	tx       *Tx    // of Transact, which shares its transaction with nobody; nil: Enqueue
+	producer uint64 // in the keys of what tx adds
+
 	items [][]byte
 	bytes int
 	at    *Position
@@ -100,6 +103,9 @@ func (q *Queue) parts(items [][]byte) (parts []*appending, err error) {
 func (q *Queue) takeAppendings(requests []*request[*appending]) int {
 	items, bytes := 0, 0
 	for n, r := range requests {
+		if r.of.tx != nil {
+			return max(n, 1)
+		}
 		items, bytes = items+len(r.of.items), bytes+r.of.bytes
 		if n > 0 && (items > q.maxItems || bytes > q.maxItem) {
 			return n
@@ -140,33 +146,39 @@ func (q *Queue) appendAll(ctx context.Context, batch []*request[*appending]) err
 var (
 	// errAgain says that nothing was added, and another try may do better.
 	errAgain   = errors.New("kvqueue: try again")
+	errRefused = fmt.Errorf("%w: one of the caller's", ErrConflict)
 	errTooLong = fmt.Errorf("kvqueue: the store did not answer for %v", patience)
 )
 
 // again reports whether a call that failed so may be made again: nothing was written.
 func again(err error) bool {
-	return !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNoSpace) && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrLost) && !errors.As(err, new(*InvalidError))
+	return !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNoSpace) && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrLost) &&
+		!errors.Is(err, errRefused) && !errors.As(err, new(*InvalidError))
 }
 
 // append adds a batch in the name of l. The n key of this process changes with each such
 // transaction, and guards it: so if an answer was lost the key says whether the
 // transaction was done, and if it is sent again only one of the two can be. The number of a
 // batch is never used again, as its transaction may be done late.
-func (l *life) append(ctx context.Context, batch []*request[*appending]) error {
+func (l *session) append(ctx context.Context, batch []*request[*appending]) error {
 	q, bell := l.q, l.q.lay.session("n", l.id)
+	var guards []Guard // of the caller
+	if tx := batch[0].of.tx; tx != nil {
+		guards = tx.guards
+	}
 	l.seq++
 	seq, unknown := l.seq, false
 	var full error // the store has refused it for good, or done it
 	pause := async.Jitter(0.5, async.Backoff(5*time.Millisecond, time.Second))
 	for try := 1; ; try++ {
-		s, err := q.read(ctx, Range{Begin: bell})
+		s, err := q.read(ctx, append([]Range{{Begin: bell}}, guarded(guards)...)...)
 		switch {
 		case err != nil && (!unknown || ctx.Err() != nil):
 			return unsure(unknown, err)
 		case err == nil && len(s.of[0].Pairs) == 0:
 			l.end("the store has ended the session", nil)
-			if unknown {
-				return unsure(true, l.err())
+			if unknown { // what was claimed is another matter
+				return fmt.Errorf("%w: the session of this process is over: %s", ErrUnknown, whyLost(l.err()))
 			}
 			return errAgain
 		case err == nil:
@@ -182,8 +194,13 @@ func (l *life) append(ctx context.Context, batch []*request[*appending]) error {
 			if full != nil {
 				return full
 			}
-			guards, writes := l.appendWrites(s, p.Rev, batch, seq)
-			_, err = q.kv.Commit(ctx, guards, writes)
+			if allHold(guards, s.of[1:]) != nil {
+				return unsure(unknown, errRefused)
+			}
+			var t *transaction
+			if t, err = l.appendWrites(ctx, s, p.Rev, batch, seq); err == nil {
+				_, err = q.kv.Commit(ctx, t.guards, t.writes)
+			}
 			switch {
 			case err == nil:
 				q.place(batch, s.now())
@@ -211,20 +228,25 @@ func unsure(unknown bool, err error) error {
 	return err
 }
 
-func (l *life) appendWrites(s *snapshot, turn Rev, batch []*request[*appending], seq uint64) ([]Guard, []Write) {
+func (l *session) appendWrites(ctx context.Context, s *snapshot, turn Rev, batch []*request[*appending], seq uint64) (*transaction, error) {
 	q, n, own := l.q, uint32(0), l.q.lay.session("n", l.id)
-	guards := []Guard{q.lay.floorAtMost(s.now()), {Key: own, Is: Unchanged, Rev: turn}}
-	writes := []Write{{Key: own, Value: encodeTurn(seq, s.now()), Session: l.s}}
+	t := &transaction{q: q, guards: []Guard{{Key: own, Is: Unchanged, Rev: turn}},
+		writes: []Write{{Key: own, Value: encodeTurn(seq, s.now()), Session: l.s}}}
+	if one := batch[0].of; one.tx != nil {
+		t.guards, t.writes = append(t.guards, one.tx.guards...), append(t.writes, one.tx.writes...)
+		return t, t.add(ctx, one.tx, one.producer)
+	}
+	t.guards = append(t.guards, q.lay.floorAtMost(s.now()))
 	for _, r := range batch {
 		for _, item := range r.of.items {
 			k := newKey(s.now(), q.producer, n)
 			n++
-			writes = append(writes,
+			t.writes = append(t.writes,
 				Write{Key: q.lay.data(k), Value: item},
 				Write{Key: q.lay.ready(k), Value: record{size: uint64(len(item))}.encode()})
 		}
 	}
-	return guards, writes
+	return t, nil
 }
 
 // place tells the callers of a batch where their items stand.

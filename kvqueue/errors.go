@@ -30,7 +30,7 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	text := fmt.Sprintf("kvqueue: the claims on items of %q are lost: %s", e.Queue, e.Reason)
+	text := fmt.Sprintf("kvqueue: the session on queue %q is over, and what was claimed in it is lost: %s", e.Queue, e.Reason)
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}

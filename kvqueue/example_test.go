@@ -170,6 +170,26 @@ func ExampleQueue_Commit() {
 	// Output: bill 1, attempt 1
 }
 
+// An order and the item that is about it are there together, or neither is.
+func ExampleQueue_Transact() {
+	ctx, q, done := filled(nil)
+	defer done()
+	order := func() error {
+		return q.Transact(ctx, func(tx *kvqueue.Tx) {
+			tx.If(kvqueue.Guard{Key: []byte("order/17"), Is: kvqueue.Absent})
+			tx.Put([]byte("order/17"), []byte("two of these"))
+			tx.Enqueue(q, []byte("order/17"))
+		})
+	}
+	fmt.Println(order())
+	fmt.Println(errors.Is(order(), kvqueue.ErrConflict))
+	_ = q.Do(ctx, 1, show)
+	// Output:
+	// <nil>
+	// true
+	// order/17, attempt 1
+}
+
 func ExampleQueue_Peek() {
 	ctx, q, done := filled(nil, "a", "b", "c")
 	defer done()

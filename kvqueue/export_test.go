@@ -3,6 +3,8 @@ package kvqueue
 import (
 	"context"
 	"errors"
+
+	"github.com/ambit-go/ambit/lease"
 )
 
 // Sizes is what a handle keeps.
@@ -17,8 +19,8 @@ func (q *Queue) Sizes() (n Sizes) {
 	q.seen.mu.Lock()
 	defer q.seen.mu.Unlock()
 	n.Sightings, n.Waiters, n.Conflicts = len(q.seen.ring), len(q.waiters), int(q.counts.conflicts.Load())
-	if q.life != nil && q.life.member != nil {
-		m := q.life.member
+	if q.session != nil && q.session.member != nil {
+		m := q.session.member
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		n.Held, n.Arrived, n.Requests = len(m.held), len(m.arrived), len(m.requests)
@@ -28,24 +30,24 @@ func (q *Queue) Sizes() (n Sizes) {
 
 // Deal, for tests: it returns the ends of the shares.
 func Deal(wants []int, attempts []int, sizes []int, most int, fits func(takers, items int) bool) (ends []int) {
-	heads := make([]ready, len(attempts))
-	for i := range heads {
-		heads[i].rec = record{failures: uint64(attempts[i]), size: uint64(sizes[i])}
+	first := make([]ready, len(attempts))
+	for i := range first {
+		first[i].rec = record{failures: uint64(attempts[i]), size: uint64(sizes[i])}
 	}
-	for _, s := range deal(wants, heads, most, fits) {
+	for _, s := range deal(wants, first, most, fits) {
 		ends = append(ends, s.end)
 	}
 	return ends
 }
 
-// Expire lets the deadline of the life of q be over, before anybody has noticed.
+// Expire lets the deadline of the session of q be over, before anybody has noticed.
 func (q *Queue) Expire() {
 	q.mu.Lock()
-	l := q.life
+	l := q.session
 	q.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deadline = 0
+	l.term = lease.Term{}
 }
 
 // ShutDown ends what stands behind q, as async.Shutdown does.
@@ -53,10 +55,10 @@ func (q *Queue) ShutDown(ctx context.Context) error {
 	return stopped(q.group.Stop(ctx, errors.New("shut down")))
 }
 
-// Delayed returns what says how many settlements of the present life wait for their time.
+// Delayed returns what says how many settlements of the present session wait for their time.
 func (q *Queue) Delayed() func() int {
 	q.mu.Lock()
-	l := q.life
+	l := q.session
 	q.mu.Unlock()
 	return func() int {
 		l.mu.Lock()

@@ -87,7 +87,9 @@ func TestOnAFullStoreNobodyWaitsForItems(t *testing.T) {
 				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
 				for range 2 {
-					assert.ErrorIs(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }), kvqueue.ErrNoSpace)
+					err := q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil })
+					assert.ErrorIs(t, err, kvqueue.ErrNoSpace)
+					assert.NotErrorIs(t, err, kvqueue.ErrUnknown, "nothing was claimed for the caller")
 					require.ErrorIs(t, async.Scope(ctx, func(ctx context.Context) error {
 						_, err := q.Take(ctx, 1)
 						assert.ErrorIs(t, err, kvqueue.ErrNoSpace)

@@ -93,6 +93,8 @@ type Limits struct {
 	MinTTL time.Duration // of a session
 	// Compaction says that the store keeps what was deleted until somebody compacts it.
 	Compaction bool
+	// Updates says that the store is an [Updater], and not only something around one.
+	Updates bool
 }
 
 // A KV is an ordered store with transactions over several keys: what etcd, FoundationDB
@@ -112,7 +114,9 @@ type KV interface {
 	Commit(ctx context.Context, guards []Guard, writes []Write) (Rev, error)
 
 	// Watch yields the changes after a revision of all keys that begin with one of the
-	// prefixes; those of one prefix in the order of their revisions. It ends when ctx does.
+	// prefixes; those of one prefix in the order of their revisions. Of several changes of one
+	// key it may leave out all puts but the last, if another followed before it was yielded. It
+	// ends when ctx does.
 	// [ErrCompacted] says that the store does not know any more what has changed: read, and
 	// watch from there. After an error it yields nothing more. What has vanished with a
 	// session is a change, too.
@@ -131,6 +135,16 @@ type Compacter interface {
 	Compact(ctx context.Context, before Rev) error
 }
 
+// An Updater is a [KV] that can read and write in one transaction, so that nobody writes between.
+// A queue claims by it: then no claim spoils another, and none has to wait for its turn.
+type Updater interface {
+	// Update reads ranges and calls decide with them and their revision, which returns what is to
+	// be done then, as Commit would do it. If decide returns an error that is the answer, and
+	// nothing is written. decide must be quick, and may be called several times, of which the last
+	// counts; it is not called after Update has returned.
+	Update(ctx context.Context, ranges []Range, decide func(results []Result, rev Rev) ([]Guard, []Write, error)) (Rev, error)
+}
+
 // Errors of a [KV]. Those of a store say more, and match these.
 var (
 	// ErrConflict says that a guard did not hold, and nothing was written.
@@ -144,5 +158,5 @@ var (
 	ErrSessionLost = errors.New("kvqueue: the session has ended")
 	// ErrNoSpace says that the store takes no more data. What was claimed can be
 	// acknowledged, which makes room.
-	ErrNoSpace = errors.New("kvqueue: the store is full: compact and defragment it, then clear its alarm")
+	ErrNoSpace = errors.New("kvqueue: the store is full")
 )

@@ -11,14 +11,14 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// A member is what claims items in the name of one life: one task for all callers of the
+// A member is what claims items in the name of one session: one task for all callers of the
 // handle that wait. What it knows of the others comes from one watch.
 type member struct {
-	*life
+	*session
 	bell chan struct{} // of size 1: there is something to look at
 
-	parts atomic.Bool   // the handle is closed: nothing more is to be claimed
-	over  chan struct{} // closed when nothing of the member runs any more
+	closing atomic.Bool   // the handle is closed: nothing more is to be claimed
+	over    chan struct{} // closed when nothing of the member runs any more
 
 	// crowded is when the requests of others were seen, or others spoilt a claim, last. For a
 	// while after that nothing is claimed directly: it would be spoilt again.
@@ -36,7 +36,7 @@ type member struct {
 	members  map[int64]Rev    // the sessions that claim and live, and since when they do
 	held     map[Key]*holding // what was claimed, or is being claimed
 	arrived  map[Rev][]ready  // what others have claimed for us, by transaction
-	rides    rides
+	carried  carried
 }
 
 // A standing is a request that stands.
@@ -67,7 +67,7 @@ func (q *Queue) serveWaiters(ctx context.Context) error {
 	q.mu.Lock()
 	m := l.member
 	if m == nil {
-		m = &member{life: l, bell: make(chan struct{}, 1), over: make(chan struct{}), held: map[Key]*holding{}, arrived: map[Rev][]ready{}}
+		m = &member{session: l, bell: make(chan struct{}, 1), over: make(chan struct{}), held: map[Key]*holding{}, arrived: map[Rev][]ready{}}
 		l.member, l.claimed = m, true
 		if q.closed || q.group.Go(m.work, async.Name("kvqueue: claim items of "+q.name)) != nil {
 			l.member, err = nil, ErrClosed
@@ -82,8 +82,8 @@ func (q *Queue) serveWaiters(ctx context.Context) error {
 func (q *Queue) nudge() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.life != nil && q.life.member != nil {
-		q.life.member.wake()
+	if q.session != nil && q.session.member != nil {
+		q.session.member.wake()
 	}
 }
 
@@ -94,30 +94,30 @@ func (m *member) wake() {
 	}
 }
 
-// work claims until the life ends. What waits then is served by the next member.
+// work claims until the session ends. What waits then is served by the next member.
 func (m *member) work(ctx context.Context) error {
 	defer close(m.over)
 	err := async.Scope(ctx, func(ctx context.Context) error {
 		async.Go(ctx, m.follow, async.Daemon())
 		return m.claim(ctx)
 	}, async.StopWith(m.lost))
-	m.stopRides()
-	if m.parts.Load() {
+	m.carryNoMore()
+	if m.closing.Load() {
 		m.giveUp(ctx)
 	}
 	m.q.succeed(m, err)
 	return nil
 }
 
-// succeed has the waiters of a member that has ended begin again, under a new life as a rule, or
+// succeed has the waiters of a member that has ended begin again, under a new session as a rule, or
 // answers them with ErrNoSpace if the store was full.
 func (q *Queue) succeed(m *member, err error) {
 	if !errors.Is(err, ErrNoSpace) {
 		err = errAgain
 	}
 	q.mu.Lock()
-	if m.life.member == m {
-		m.life.member = nil
+	if m.session.member == m {
+		m.session.member = nil
 	}
 	waiters := q.waiters
 	q.waiters = nil
@@ -131,18 +131,19 @@ func (q *Queue) succeed(m *member, err error) {
 func (m *member) claim(ctx context.Context) error {
 	asked := time.Now()
 	if _, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{{Key: m.q.lay.session("s", m.id), Value: []byte(m.q.set.owner)}}); err != nil {
-		return m.rest(ctx, asked, err)
+		return m.rest(ctx, asked, fullOnly(err))
 	}
 	m.q.asked(claiming, nil)
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
-	for failures := 0; !m.parts.Load(); {
-		m.takeRides()
+	for failures := 0; !m.closing.Load(); {
+		m.carry()
 		asked = time.Now()
 		again, err := m.step(ctx)
+		err = fullOnly(err)
 		if err != nil {
-			m.stopRides()
+			m.carryNoMore()
 		} else if again > 0 {
-			m.walk()
+			m.settleCarried()
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -192,7 +193,7 @@ const longWait = 5 * time.Second
 
 // step does one thing, and returns how long to wait for the bell before the next.
 func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
-	if err := m.life.err(); err != nil {
+	if err := m.session.err(); err != nil {
 		return 0, err
 	}
 	m.gather(ctx)
@@ -208,13 +209,15 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 		return m.withdraw(ctx)
 	case want == 0:
 		return longWait, nil
+	case m.q.update != nil:
+		return m.claimAlone(ctx, want)
 	case others:
 		m.crowded = time.Now()
-		return m.staged(ctx, want)
+		return m.throughRequest(ctx, want)
 	case !mine && time.Since(m.crowded) > crowd:
 		return m.direct(ctx, want)
 	default:
-		return m.staged(ctx, want)
+		return m.throughRequest(ctx, want)
 	}
 }
 
@@ -263,14 +266,14 @@ func (m *member) strayLocked() string {
 func (m *member) direct(ctx context.Context, want int) (wait time.Duration, err error) {
 	waiters := m.q.listed()
 	stand := m.standingRange()
-	look, err := m.q.heads(ctx, want, Range{Begin: stand.Key, End: stand.End, Limit: 1, KeysOnly: true})
+	look, err := m.q.front(ctx, want, Range{Begin: stand.Key, End: stand.End, Limit: 1, KeysOnly: true})
 	if err != nil {
 		return 0, err
 	}
 	if len(look.of[0].Pairs) > 0 {
 		return m.ask(ctx, look.snapshot, want)
 	}
-	shares := deal([]int{want}, look.heads, m.q.maxItem, m.fitsBeside())
+	shares := deal([]int{want}, look.front, m.q.maxItem, m.fitsBeside())
 	if len(shares) == 0 {
 		m.q.nothing(waiters)
 		if want = m.q.wanted(); want == 0 {
@@ -279,11 +282,11 @@ func (m *member) direct(ctx context.Context, want int) (wait time.Duration, err 
 		return m.ask(ctx, look.snapshot, want)
 	}
 	t := transaction{q: m.q, guards: []Guard{m.lives(), stand}}
-	mine := look.heads[:shares[0].end]
+	mine := look.front[:shares[0].end]
 	for _, h := range mine {
 		t.claim(m.id, h, len(mine))
 	}
-	ok, err := m.commit(ctx, &t, mine, m.board(&t))
+	ok, err := m.commit(ctx, &t, mine, m.addCarried(&t))
 	if !ok && err == nil {
 		m.crowded = time.Now()
 		m.q.counts.conflicts.Add(1)
@@ -302,108 +305,4 @@ func (m *member) standingRange() Guard {
 // fits reports whether so many items for so many requests are one transaction.
 func (q *Queue) fits(takers, items int) bool {
 	return items <= q.maxItems && items+takers+2 <= q.limits.Guards && 2*items+takers+2 <= q.limits.Writes
-}
-
-// commit claims items, of which mine are for this member, and hands those over, and does the
-// acknowledgements that are aboard. It reports false if others were faster.
-func (m *member) commit(ctx context.Context, t *transaction, mine []ready, aboard []*request[settlement]) (ok bool, err error) {
-	m.try(mine)
-	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.payloads(ctx, mine) })
-	begin := time.Now()
-	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
-	m.gathering.took = time.Since(begin)
-	m.alight(aboard, err)
-	if err != nil {
-		payloads.Cancel(nil)
-		return m.release(mine, err)
-	}
-	m.hold(mine, rev)
-	values, err := payloads.Wait(ctx)
-	if err != nil {
-		if values, err = m.payloads(ctx, mine); err != nil {
-			m.adopt(rev, mine)
-			return true, err
-		}
-	}
-	m.deliver(m.items(mine, values, rev))
-	return true, nil
-}
-
-// release notes that a claim came to nothing, as far as is known: if it was done all the
-// same, the watch shows it, and it is handed over as if another had claimed it for us.
-func (m *member) release(mine []ready, err error) (bool, error) {
-	m.mu.Lock()
-	for _, r := range mine {
-		h := m.held[r.key]
-		if h.busy = false; h.rev <= h.ended {
-			delete(m.held, r.key)
-		}
-		if h.seen != nil {
-			m.arriveLocked(*h.seen)
-		}
-	}
-	m.mu.Unlock()
-	return false, ignore(err)
-}
-
-// try notes that a transaction is on its way that claims items.
-func (m *member) try(claims []ready) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range claims {
-		h := &holding{busy: true}
-		if before := m.held[r.key]; before != nil {
-			h.rev = before.rev
-		}
-		m.held[r.key] = h
-	}
-}
-
-// hold notes that items were claimed.
-func (m *member) hold(claims []ready, rev Rev) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range claims {
-		m.held[r.key] = &holding{rev: rev}
-	}
-}
-
-// payloads reads the payloads of items.
-func (m *member) payloads(ctx context.Context, of []ready) ([][]byte, error) {
-	values := make([][]byte, 0, len(of))
-	for len(values) < len(of) {
-		var ranges []Range
-		for _, r := range of[len(values):min(len(of), len(values)+m.q.maxItems)] {
-			ranges = append(ranges, Range{Begin: m.q.lay.data(r.key)})
-		}
-		results, _, err := m.q.kv.Read(ctx, ranges...)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range results {
-			var value []byte
-			if len(r.Pairs) > 0 {
-				value = r.Pairs[0].Value
-			}
-			values = append(values, value)
-		}
-	}
-	return values, nil
-}
-
-func (m *member) items(of []ready, values [][]byte, fence Rev) []Item {
-	items := make([]Item, len(of))
-	for i, r := range of {
-		items[i] = Item{Key: r.key, Value: values[i], Attempt: int(r.rec.attempts()) + 1, Fence: fence,
-			claim: &claim{life: m.life, key: r.key, rec: r.rec, fence: fence}}
-	}
-	late := m.life.held.Add(int64(len(items))) < 0
-	m.q.tell(Report{Kind: Claimed, Items: len(items)})
-	if late { // the life has ended, and has counted those that it knew of
-		for i := range items {
-			items[i].claim.counted = true // nobody else knows the claim yet
-		}
-		m.tellLost(len(items), whyLost(m.life.err()))
-	}
-	return items
 }

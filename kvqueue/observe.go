@@ -80,7 +80,7 @@ func (q *Queue) brokenBy() error {
 	return nil
 }
 
-func (l *life) reportOf(s settlement) Report {
+func (l *session) reportOf(s settlement) Report {
 	switch {
 	case s.verdict == done:
 		return Report{Acked, 1, ""}

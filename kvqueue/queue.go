@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/internal/clock"
+	"github.com/ambit-go/ambit/lease"
 )
 
 // A Queue is a handle on a queue in a store. It is made by [Open]. Any number of
 // goroutines may use one, and any number of processes may have one on the same queue.
 type Queue struct {
 	kv     KV
+	update Updater // nil: the store is none
 	lay    layout
 	set    settings
 	name   string
@@ -25,12 +26,12 @@ type Queue struct {
 	maxItem  int    // the most bytes of an item, and of all that a transaction adds
 	maxItems int    // the most items that a transaction adds, claims or settles
 	producer uint64 // in the keys of what this handle adds
-	started  *clock.Clock
+	started  *lease.Clock
 
 	group     *async.Group // what runs behind the calls; at the root
 	returns   *async.Group // in it: what gives items back that nobody waits for any more
 	enqueues  combiner[*appending]
-	opening   chan struct{} // a place for the one that begins a life
+	opening   chan struct{} // a place for the one that begins a session
 	seen      sightings
 	lastFloor atomic.Uint64
 	lastSpan  atomic.Uint64 // how many hints the next look for ready items spans first
@@ -42,7 +43,7 @@ type Queue struct {
 
 	mu      sync.Mutex
 	closed  bool
-	life    *life // nil: none yet, or the last has ended
+	session *session // nil: none yet, or the last has ended
 	waiters []*waiter
 }
 
@@ -55,12 +56,12 @@ type Queue struct {
 // calls stands at the root of package async.
 func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, error) {
 	if kv == nil {
-		return nil, invalid("store", "it is nil: make one with memkv, boltkv or etcdkv")
+		return nil, invalid("store", "it is nil: make one with memkv, sqlitekv or etcdkv")
 	}
 	if name == "" || len(name) > 1024 {
 		return nil, invalid("name", "it has %d bytes, and must have from 1 to 1024", len(name))
 	}
-	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), started: clock.New(), opening: make(chan struct{}, 1)}
+	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), started: lease.NewClock(), opening: make(chan struct{}, 1)}
 	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner(),
 		maxFailures: 25, delay: async.Jitter(0.5, async.Backoff(time.Second, time.Minute))}
 	for _, o := range options {
@@ -73,6 +74,9 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	}
 	if err := q.fit(); err != nil {
 		return nil, err
+	}
+	if q.limits.Updates {
+		q.update, _ = kv.(Updater)
 	}
 	q.lay = newLayout(q.set.prefix, name)
 	q.lastSpan.Store(window)
@@ -132,12 +136,12 @@ func (q *Queue) compact(ctx context.Context, c Compacter) error {
 	}
 }
 
-// forget notes that a life has ended: the next call that needs one begins another.
-func (q *Queue) forget(l *life) {
+// forget notes that a session has ended: the next call that needs one begins another.
+func (q *Queue) forget(l *session) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.life == l {
-		q.life = nil
+	if q.session == l {
+		q.session = nil
 	}
 }
 
@@ -153,12 +157,12 @@ func (q *Queue) forget(l *life) {
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true
-	l := q.life
+	l := q.session
 	q.mu.Unlock()
 	q.refuse(ErrClosed)
 	var late error
 	if l != nil {
-		q.part(ctx, l)
+		q.giveAllBack(ctx, l)
 		l.end("the queue was closed", ErrClosed)
 		end, cancel := context.WithTimeout(ctx, q.set.ttl)
 		if err := l.s.End(end); err != nil && !errors.Is(err, ErrSessionLost) {

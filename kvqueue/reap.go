@@ -43,7 +43,7 @@ func (m *member) gone(ctx context.Context, id int64) {
 			if wait > 0 && async.Sleep(ctx, wait) != nil {
 				return nil
 			}
-			done, more, err := m.q.reap(ctx, m.life, id)
+			done, more, err := m.q.reap(ctx, m.session, id)
 			switch {
 			case err == nil && !more || ctx.Err() != nil:
 				return nil
@@ -58,7 +58,7 @@ func (m *member) gone(ctx context.Context, id int64) {
 
 // leave deletes what stays of a session until its items were given back, if it has none: it has
 // ended, so nobody gives it any more. Otherwise the next member sees to it.
-func (q *Queue) leave(ctx context.Context, l *life) {
+func (q *Queue) leave(ctx context.Context, l *session) {
 	q.mu.Lock()
 	claimed := l.claimed
 	q.mu.Unlock()
@@ -72,7 +72,7 @@ func (q *Queue) leave(ctx context.Context, l *life) {
 
 // reap gives back some of what a session that has ended had claimed, and reports whether it
 // has, and whether there may be more.
-func (q *Queue) reap(ctx context.Context, l *life, id int64) (done, more bool, err error) {
+func (q *Queue) reap(ctx context.Context, l *session, id int64) (done, more bool, err error) {
 	claims := q.lay.claims(id)
 	s, err := q.read(ctx, Range{Begin: claims, End: after(claims), Limit: q.maxItems}, Range{Begin: q.lay.session("s", id), KeysOnly: true})
 	if err != nil {

@@ -25,7 +25,7 @@ type settlement struct {
 	verdict verdict
 	why     string // of a failure
 	now     bool   // a delay before the next run is over, or there is to be none
-	last    bool   // nobody settles the item after this, so it is tried until the life ends
+	last    bool   // nobody settles the item after this, so it is tried until the session ends
 }
 
 // Ack acknowledges items before their scope ends: they are gone from the queue. Items that
@@ -105,20 +105,20 @@ func settleAll(ctx context.Context, items []Item, v verdict, why error) (left bo
 	return len(claims) > 0, lost
 }
 
-// settleClaims settles claims, each in the name of the life that has it.
+// settleClaims settles claims, each in the name of the session that has it.
 func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, last bool) (err error) {
-	var lives []*life
-	requests := map[*life][]*request[settlement]{}
+	var sessions []*session
+	requests := map[*session][]*request[settlement]{}
 	for _, c := range claims {
-		if requests[c.life] == nil {
-			lives = append(lives, c.life)
+		if requests[c.session] == nil {
+			sessions = append(sessions, c.session)
 		}
-		requests[c.life] = append(requests[c.life], newRequest(settlement{claim: c, verdict: v, why: why, last: last}))
+		requests[c.session] = append(requests[c.session], newRequest(settlement{claim: c, verdict: v, why: why, last: last}))
 	}
-	for _, l := range lives {
-		l.settles.addAll(l.ride(requests[l]))
+	for _, l := range sessions {
+		l.settles.addAll(l.handToClaim(requests[l]))
 	}
-	for _, l := range lives {
+	for _, l := range sessions {
 		open, e := await(ctx, requests[l])
 		switch {
 		case open: // the task settles them all the same, or they are lost
@@ -135,7 +135,7 @@ func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, l
 
 // closed answers requests that came when nothing is settled any more, as the handle is closed, or
 // async.Shutdown has ended what stands behind it: nobody renews the session, and the claims are lost.
-func (l *life) closed(requests []*request[settlement]) error {
+func (l *session) closed(requests []*request[settlement]) error {
 	l.end("the queue was closed", ErrClosed)
 	<-l.lost.Done()
 	var claims []*claim
@@ -170,7 +170,7 @@ func (q *Queue) takeSettlements(requests []*request[settlement]) int {
 
 // settleBatch settles claims of several calls in one transaction, and tries again what the
 // others of the batch have spoilt.
-func (l *life) settleBatch(ctx context.Context, batch []*request[settlement]) {
+func (l *session) settleBatch(ctx context.Context, batch []*request[settlement]) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.q.set.ttl, errTooLong)
 	defer cancel()
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
@@ -213,7 +213,7 @@ func (l *life) settleBatch(ctx context.Context, batch []*request[settlement]) {
 
 // thatFree leaves those of a batch that make room: on a full store nothing else can be done.
 // If all of them do, and were refused, there is nothing to be done.
-func (l *life) thatFree(batch []*request[settlement], err error) (left []*request[settlement]) {
+func (l *session) thatFree(batch []*request[settlement], err error) (left []*request[settlement]) {
 	var others []*request[settlement]
 	for _, r := range batch {
 		if r.of.verdict == done {
@@ -230,7 +230,7 @@ func (l *life) thatFree(batch []*request[settlement], err error) (left []*reques
 }
 
 // settled answers those whose claims are no more.
-func (l *life) settled(batch []*request[settlement], err error) {
+func (l *session) settled(batch []*request[settlement], err error) {
 	if err != nil {
 		claims := make([]*claim, len(batch))
 		for i, r := range batch {
@@ -248,7 +248,7 @@ func (l *life) settled(batch []*request[settlement], err error) {
 }
 
 // settledBefore answers one whose claim was settled by an earlier call whose answer was lost.
-func (l *life) settledBefore(r *request[settlement]) {
+func (l *session) settledBefore(r *request[settlement]) {
 	as := r.of
 	as.verdict = as.claim.as
 	as.claim.finish(settled)
@@ -262,7 +262,7 @@ func (l *life) settledBefore(r *request[settlement]) {
 
 // unsettled answers those whose claims are as they were. Those that nobody would settle
 // after this are tried again.
-func (l *life) unsettled(batch []*request[settlement], err error) {
+func (l *session) unsettled(batch []*request[settlement], err error) {
 	for _, r := range batch {
 		if errors.Is(err, ErrUnknown) {
 			r.of.claim.doubt(r.of.verdict)
@@ -276,81 +276,8 @@ func (l *life) unsettled(batch []*request[settlement], err error) {
 	}
 }
 
-// add settles a claim after a while. If the life has ended by then the item goes back, or
-// has gone, by that: nothing waits any more.
-func (l *life) add(s settlement, after time.Duration) {
-	s.now = true
-	l.mu.Lock()
-	if l.over {
-		l.mu.Unlock()
-		l.loseAll([]*claim{s.claim}, l.err())
-		return
-	}
-	defer l.mu.Unlock()
-	var t *time.Timer // the function below comes to it when mu is free
-	t = time.AfterFunc(after, func() {
-		l.mu.Lock()
-		_, waits := l.delayed[t]
-		delete(l.delayed, t)
-		l.mu.Unlock()
-		if waits {
-			_ = l.settles.add(newRequest(s))
-		}
-	})
-	l.delayed[t] = s
-}
-
-// settleDelayed settles now what waits for its time: the handle is about to be closed, and the
-// others would take the end of the session for a crash.
-func (l *life) settleDelayed(ctx context.Context) {
-	var requests []*request[settlement]
-	l.mu.Lock()
-	for t, s := range l.delayed {
-		t.Stop()
-		requests = append(requests, newRequest(s))
-	}
-	clear(l.delayed)
-	l.mu.Unlock()
-	l.settles.addAll(requests)
-	_, _ = await(ctx, requests) // or the session ends, and they go back then
-}
-
-// later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,
-// and their callers are answered.
-func (l *life) later(batch []*request[settlement]) (now []*request[settlement]) {
-	for _, r := range batch {
-		d := l.delay(r.of)
-		if d <= 0 {
-			now = append(now, r)
-			continue
-		}
-		s := r.of
-		s.last = true
-		l.add(s, d)
-		r.answer(nil)
-	}
-	return now
-}
-
-// delay is how long the next run of an item waits after this end.
-func (l *life) delay(s settlement) time.Duration {
-	set := &l.q.set
-	if s.verdict != failed || s.now || set.delay == nil || l.dies(s) {
-		return 0
-	}
-	var d time.Duration
-	l.q.guard("RetryDelay", func() { d = set.delay(int(s.claim.rec.failures) + 1) })
-	return d
-}
-
-// dies reports whether an item is dead after this end.
-func (l *life) dies(s settlement) bool {
-	most := l.q.set.maxFailures
-	return s.verdict == failed && most > 0 && s.claim.rec.failures+1 >= most
-}
-
 // settle does a batch in one transaction.
-func (l *life) settle(ctx context.Context, batch []*request[settlement]) error {
+func (l *session) settle(ctx context.Context, batch []*request[settlement]) error {
 	t := transaction{q: l.q, guards: []Guard{l.lives()}}
 	lowest := uint64(0)
 	for _, r := range batch {
@@ -389,7 +316,7 @@ func (l *life) settle(ctx context.Context, batch []*request[settlement]) error {
 // sift looks what has become of the claims of a batch that was refused, or whose answer was
 // lost. Those that are gone were settled if they may have been, or else were taken away.
 // It returns those that are claimed still.
-func (l *life) sift(ctx context.Context, batch []*request[settlement], unknown bool) (left []*request[settlement], err error) {
+func (l *session) sift(ctx context.Context, batch []*request[settlement], unknown bool) (left []*request[settlement], err error) {
 	ranges := []Range{{Begin: l.q.lay.session("l", l.id)}}
 	for _, r := range batch {
 		ranges = append(ranges, Range{Begin: l.q.lay.claim(l.id, r.of.claim.key)})

@@ -136,7 +136,7 @@ func (q *Queue) Do(ctx context.Context, most int, f func(ctx context.Context, it
 func (q *Queue) in(
 	ctx context.Context, items []Item, f func(ctx context.Context, items []Item) error, finished func(),
 ) (err error) {
-	l := items[0].claim.life
+	l := items[0].claim.session
 	how := async.Stopped // f may be told to stop before it has begun
 	ended := false
 	defer func() {

@@ -45,12 +45,12 @@ func (q *Queue) take(ctx context.Context, most int, try bool) ([]Item, error) {
 		q.giveBack(items)
 		return nil, async.ErrScopeEnded
 	}
-	items[0].claim.life.look(t)
+	items[0].claim.session.look(t)
 	return items, nil
 }
 
 // A taken is what one call of Take has claimed for a scope. It is registered with the scope and
-// with the life of the claims until the scope ends or all of the claims have, whichever is
+// with the session of the claims until the scope ends or all of the claims have, whichever is
 // first.
 type taken struct {
 	ctx  context.Context // its scope is that of the items
@@ -101,7 +101,7 @@ func (t *taken) has(items []Item) bool {
 }
 
 // settled notes that one of the claims has ended.
-func (t *taken) settled(l *life) {
+func (t *taken) settled(l *session) {
 	t.mu.Lock()
 	t.left--
 	last := t.left == 0
@@ -124,13 +124,13 @@ func (t *taken) end(ctx context.Context, outcome error) error {
 	if len(items) == 0 {
 		return nil
 	}
-	items[0].claim.life.unlook(t)
+	items[0].claim.session.unlook(t)
 	_, err := settleAll(ctx, items, verdictOf(async.EndingOf(outcome)), outcome)
 	return err
 }
 
 // look has t told when the claims of l are lost, unless there is nobody to be told any more.
-func (l *life) look(t *taken) {
+func (l *session) look(t *taken) {
 	l.mu.Lock()
 	over := l.over
 	if !over && t.lasts() { // one step: what ends t from now on takes it off again
@@ -153,7 +153,7 @@ func (t *taken) lasts() bool {
 	return !t.over && t.left > 0
 }
 
-func (l *life) unlook(t *taken) {
+func (l *session) unlook(t *taken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.takes, t)

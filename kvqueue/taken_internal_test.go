@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The scope of a Take ends, or its items are settled, before the life knows of it.
+// The scope of a Take ends, or its items are settled, before the session knows of it.
 func TestALifeKeepsNothingOfATakeThatIsOver(t *testing.T) {
-	l := new(life)
+	l := new(session)
 	l.look(&taken{over: true, left: 1})
 	l.look(&taken{left: 0})
 	assert.Empty(t, l.takes)

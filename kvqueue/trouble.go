@@ -60,6 +60,20 @@ func (q *Queue) asked(s source, err error) {
 	}
 }
 
+// A fullError is the error of a full store for those who wait for items: that it is not known
+// whether a transaction was done is no matter of theirs, as nothing was handed to them.
+type fullError struct{ error }
+
+func (e fullError) Is(target error) bool { return target == ErrNoSpace }
+
+// fullOnly has an error of a full store say nothing else.
+func fullOnly(err error) error {
+	if errors.Is(err, ErrNoSpace) {
+		return fullError{err}
+	}
+	return err
+}
+
 // refuseTries answers those who would not wait, and have come before the store was asked: it is
 // not known whether there are items.
 func (q *Queue) refuseTries(asked time.Time, err error) {

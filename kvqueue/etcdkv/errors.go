@@ -22,6 +22,9 @@ var (
 	errNoSpace       = rpctypes.ErrNoSpace
 )
 
+// makeRoom is what to do about a cluster that is full.
+const makeRoom = "compact and defragment it, then clear its alarm"
+
 // is reports whether err is one answer of etcd.
 func is(err, answer error) bool { return err != nil && errors.Is(rpctypes.Error(err), answer) }
 
@@ -51,7 +54,7 @@ func plain(ctx context.Context, what string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("etcdkv: %s: %w", what, ctx.Err())
 	case is(err, errNoSpace):
-		return fmt.Errorf("etcdkv: %s: %w", what, kvqueue.ErrNoSpace)
+		return fmt.Errorf("etcdkv: %s: %w: %s", what, kvqueue.ErrNoSpace, makeRoom)
 	default:
 		return fmt.Errorf("etcdkv: %s: %w", what, err)
 	}
@@ -66,8 +69,7 @@ func outcome(ctx context.Context, err error, sent bool) error {
 	case is(err, errLeaseNotFound):
 		return fmt.Errorf("etcdkv: the session of a key has ended: %w", kvqueue.ErrConflict)
 	case is(err, errNoSpace):
-		// The transaction that reaches the quota is done, and refused nevertheless.
-		return fmt.Errorf("etcdkv: %w: %w", kvqueue.ErrNoSpace, kvqueue.ErrUnknown)
+		return fullError{}
 	case refused(err) && tooLarge(err):
 		return &kvqueue.InvalidError{What: "transaction", Why: fmt.Sprintf("etcd does not take it: %v", err)}
 	case refused(err):
@@ -75,6 +77,16 @@ func outcome(ctx context.Context, err error, sent bool) error {
 	default:
 		return fmt.Errorf("%w: %w", kvqueue.ErrUnknown, plain(ctx, what, err))
 	}
+}
+
+// A fullError is the answer to a transaction that has reached the quota, which is done and refused
+// nevertheless, and to those that come later.
+type fullError struct{}
+
+func (fullError) Error() string { return fmt.Sprintf("etcdkv: %v: %s", kvqueue.ErrNoSpace, makeRoom) }
+
+func (fullError) Is(target error) bool {
+	return target == kvqueue.ErrNoSpace || target == kvqueue.ErrUnknown
 }
 
 // refused reports whether a member says by err that it has not done, and will not do, what it

@@ -50,6 +50,10 @@ func Quota(bytes int64) Option { return func(s *settings) { s.Quota = bytes } }
 // they do not, which the end of a process cannot tell.
 func Sync() Option { return func(s *settings) { s.Sync = true } }
 
+// TLS has members speak TLS with their clients, by certificates that they have made themselves. See
+// [Member.Certificate].
+func TLS() Option { return func(s *settings) { s.TLS = true } }
+
 // startTries is how many times a cluster is started: another process may take a port
 // that was just free.
 const startTries = 3
@@ -82,6 +86,9 @@ func newCluster(tb testing.TB, members int, options []Option) *Cluster {
 		}
 		for _, o := range options {
 			o(&s)
+		}
+		if s.TLS {
+			s.Client = "https://" + ports[2*i]
 		}
 		list = append(list, s.Name+"="+s.Peer)
 		c.Members = append(c.Members, &Member{Name: s.Name, Endpoint: ports[2*i], dir: s.Dir, settings: s})
@@ -152,6 +159,11 @@ func (c *Cluster) Endpoints() (all []string) {
 		all = append(all, m.Endpoint)
 	}
 	return all
+}
+
+// Certificate returns the file of the certificate of a member that speaks TLS.
+func (m *Member) Certificate() string {
+	return filepath.Join(m.dir, "data", "fixtures", "client", "cert.pem")
 }
 
 // Client returns a client of all members. It is closed at the end of tb.

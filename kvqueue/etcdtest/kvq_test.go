@@ -3,6 +3,8 @@
 package etcdtest_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,13 +18,59 @@ import (
 	"github.com/ambit-go/ambit/kvqueue/etcdtest"
 )
 
-func TestTheCommandLineUsesACluster(t *testing.T) {
-	c := etcdtest.Start(t, 1)
+// buildKVQ returns the program.
+func buildKVQ(t *testing.T) string {
 	kvq := filepath.Join(t.TempDir(), "kvq")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", kvq, "./cmd/kvq")
 	build.Dir, build.Env = "..", append(os.Environ(), "GOWORK=off")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	return kvq
+}
+
+func TestTheCommandLineUsesAClusterWithTLSAndUsers(t *testing.T) {
+	c, kvq := etcdtest.Start(t, 1, etcdtest.TLS()), buildKVQ(t)
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command(kvq, args...)
+		cmd.Env = append(os.Environ(), "KVQ_PASSWORD=secret")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	at, cert := c.Endpoints()[0], c.Members[0].Certificate()
+	out, err := run("put", "a", "-store", "etcd:https://"+at, "-cacert", cert)
+	require.NoError(t, err, out)
+	for says, args := range map[string][]string{
+		"certificate":  {"-store", "etcd:https://" + at},
+		"speaks TLS":   {"-store", "etcd:" + at},
+		"no such file": {"-store", "etcd:https://" + at, "-cacert", "nowhere"},
+	} {
+		out, err := run(append([]string{"len"}, args...)...)
+		require.Error(t, err)
+		assert.Contains(t, out, says)
+	}
+
+	pem, err := os.ReadFile(cert)
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(pem))
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"https://" + at}, TLS: &tls.Config{RootCAs: roots}})
+	require.NoError(t, err)
+	defer func() { _ = client.Close() }()
+	_, err = client.UserAdd(t.Context(), "root", "secret")
+	require.NoError(t, err)
+	_, err = client.UserGrantRole(t.Context(), "root", "root")
+	require.NoError(t, err)
+	_, err = client.AuthEnable(t.Context())
+	require.NoError(t, err)
+	for user, says := range map[string]string{"root": "1\n", "root:secret": "1\n", "root:wrong": "authentication failed", "": "user name is empty"} {
+		out, err := run("len", "-store", "etcd:https://"+at, "-cacert", cert, "-user", user)
+		assert.Contains(t, out, says)
+		assert.Equal(t, says != "1\n", err != nil)
+	}
+}
+
+func TestTheCommandLineUsesACluster(t *testing.T) {
+	c, kvq := etcdtest.Start(t, 1), buildKVQ(t)
 	endpoints := strings.Join(c.Endpoints(), ",")
 	run := func(args ...string) string {
 		t.Helper()

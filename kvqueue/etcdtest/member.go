@@ -25,6 +25,7 @@ type settings struct {
 	Cluster string
 	Quota   int64
 	Sync    bool
+	TLS     bool
 }
 
 // Main runs a member of etcd if this process was started to be one, and does not return
@@ -91,6 +92,7 @@ func (s settings) config() (*embed.Config, error) {
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*peer}
 	cfg.QuotaBackendBytes = s.Quota
 	cfg.UnsafeNoFsync = !s.Sync
+	cfg.ClientAutoTLS, cfg.SelfSignedCertValidity = s.TLS, 1
 	cfg.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // else each request is written to the log
 	cfg.Metrics = "extensive"
 	cfg.LogLevel, cfg.LogOutputs = "warn", []string{filepath.Join(s.Dir, "etcd.log")}

@@ -3,6 +3,7 @@ package kvqueuetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,6 +117,77 @@ func commitTooLarge(f *fixture) {
 		return nil
 	}))
 	f.empty(q)
+}
+
+func transacts(f *fixture) {
+	q, to := f.open("q"), f.open("to", kvqueue.Prefix("kvq2"))
+	f.must(f.put("old", "1"))
+	got := make(chan []string)
+	go func() { got <- f.takes(to, 2) }() // it waits before there is anything
+	const orders = 8
+	var all sync.WaitGroup
+	for i := range orders { // they share no transaction, and those of other calls
+		all.Go(func() {
+			assert.NoError(f, q.Transact(f.ctx, func(tx *kvqueue.Tx) {
+				tx.If(kvqueue.Guard{Key: f.key(fmt.Sprint("order", i)), Is: kvqueue.Absent})
+				tx.Put(f.key(fmt.Sprint("order", i)), []byte("open"))
+				tx.Enqueue(q, fmt.Append(nil, "first of ", i), fmt.Append(nil, "second of ", i))
+			}))
+		})
+		all.Go(func() { f.enqueue(q, "other") })
+	}
+	all.Wait()
+	require.NoError(f, q.Transact(f.ctx, func(tx *kvqueue.Tx) {
+		tx.Delete(f.key("old"))
+		tx.Enqueue(to, []byte("bill"))
+		tx.Enqueue(q, []byte("last"))
+	}))
+	assert.Equal(f, []string{"bill"}, <-got)
+	_, there := f.value("old")
+	assert.False(f, there)
+	var order []string
+	for len(order) < 3*orders+1 {
+		order = append(order, f.takes(q, 50)...)
+	}
+	assert.Equal(f, "last", order[len(order)-1])
+	for i := range orders {
+		value, _ := f.value(fmt.Sprint("order", i))
+		assert.Equal(f, "open", value)
+		at := slices.Index(order, fmt.Sprint("first of ", i))
+		if assert.GreaterOrEqual(f, at, 0) {
+			assert.Equal(f, fmt.Sprint("second of ", i), order[at+1])
+		}
+	}
+	f.empty(q)
+	assert.Equal(f, int64(3*orders+1), q.Stats().Enqueued)
+}
+
+func transactRefused(f *fixture) {
+	q := f.open("q")
+	f.must(f.put("order", "1"))
+	assert.ErrorIs(f, q.Transact(f.ctx, func(tx *kvqueue.Tx) {
+		tx.If(kvqueue.Guard{Key: f.key("order"), Is: kvqueue.Absent})
+		tx.Put(f.key("order"), []byte("2"))
+		tx.Enqueue(q, []byte("x"))
+	}), kvqueue.ErrConflict)
+	value, _ := f.value("order")
+	assert.Equal(f, "1", value)
+	var invalid *kvqueue.InvalidError
+	l := f.kv.Limits()
+	assert.ErrorAs(f, q.Transact(f.ctx, nil), &invalid)
+	assert.ErrorAs(f, q.Transact(f.ctx, func(tx *kvqueue.Tx) { tx.If(kvqueue.Guard{Key: f.key("order"), Is: kvqueue.Present}) }), &invalid)
+	assert.ErrorAs(f, q.Transact(f.ctx, func(tx *kvqueue.Tx) {
+		for i := range min(l.Writes, 1<<16) {
+			tx.Put(f.key(fmt.Sprint(i)), nil)
+		}
+	}), &invalid)
+	assert.ErrorAs(f, q.Transact(f.ctx, func(tx *kvqueue.Tx) { tx.Put([]byte("kvq/mine"), nil) }), &invalid)
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	assert.ErrorIs(f, q.Transact(ctx, func(tx *kvqueue.Tx) { tx.Enqueue(q, []byte("x")) }), context.Canceled)
+	f.empty(q)
+	require.NoError(f, q.Close(f.ctx))
+	assert.ErrorIs(f, q.Transact(f.ctx, func(tx *kvqueue.Tx) { tx.Enqueue(q, []byte("x")) }), kvqueue.ErrClosed)
 }
 
 func closedWithClaims(f *fixture) {

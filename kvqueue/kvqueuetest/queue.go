@@ -34,6 +34,8 @@ var queueTests = []test{
 	{"Commit adds to another queue", commitEnqueues},
 	{"Commit is refused by a guard", commitRefused},
 	{"Commit of too much is refused", commitTooLarge},
+	{"Transact adds items with the caller's own writes", transacts},
+	{"Transact is refused by a guard, and if it is too much", transactRefused},
 	{"items that a closed handle had come back", closedWithClaims},
 	{"items of a session that ended come back", sessionItemsComeBack},
 	{"a closed handle", closedHandle},

@@ -34,6 +34,8 @@ var storeTests = []test{
 	{"transactions up to the limits", withinLimits},
 	{"transactions over the limits are refused", beyondLimits},
 	{"a key that is written twice is refused", writtenTwice},
+	{"updates read and write in one step", updatesRace},
+	{"updates that are refused", updatesRefused},
 	{"calls with a context that has ended", endedContexts},
 	{"a watch shows the changes in order", watchOrder},
 	{"a watch shows its prefixes and nothing else", watchPrefixes},

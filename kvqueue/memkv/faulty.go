@@ -2,6 +2,7 @@ package memkv
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -56,15 +57,52 @@ func (s *Faulty) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kv
 		_, _ = s.KV.Commit(ctx, guards, writes) // that it was refused is not known either
 		return 0, kvqueue.ErrUnknown
 	case Late:
-		s.late.Add(1)
-		time.AfterFunc(lateBy, func() {
-			defer s.late.Done()
-			_, _ = s.KV.Commit(context.WithoutCancel(ctx), guards, writes)
-		})
+		s.later(ctx, guards, writes)
 		return 0, kvqueue.ErrUnknown
 	default:
 		return s.KV.Commit(ctx, guards, writes)
 	}
+}
+
+// Update is as Commit, for a store that is a [kvqueue.Updater].
+func (s *Faulty) Update(
+	ctx context.Context, ranges []kvqueue.Range, decide func(results []kvqueue.Result, rev kvqueue.Rev) ([]kvqueue.Guard, []kvqueue.Write, error),
+) (kvqueue.Rev, error) {
+	inner, ok := s.KV.(kvqueue.Updater)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	fault := None
+	rev, err := inner.Update(ctx, ranges, func(results []kvqueue.Result, rev kvqueue.Rev) ([]kvqueue.Guard, []kvqueue.Write, error) {
+		guards, writes, err := decide(results, rev)
+		if err != nil || s.faults == nil {
+			return guards, writes, err
+		}
+		switch fault = s.faults(guards, writes); fault {
+		case Conflict:
+			return nil, nil, kvqueue.ErrConflict
+		case Dropped:
+			return nil, nil, kvqueue.ErrUnknown
+		case Late:
+			s.later(ctx, guards, writes)
+			return nil, nil, kvqueue.ErrUnknown
+		default:
+			return guards, writes, nil
+		}
+	})
+	if fault == Unanswered {
+		return 0, kvqueue.ErrUnknown
+	}
+	return rev, err
+}
+
+// later does a transaction after its answer.
+func (s *Faulty) later(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) {
+	s.late.Add(1)
+	time.AfterFunc(lateBy, func() {
+		defer s.late.Done()
+		_, _ = s.KV.Commit(context.WithoutCancel(ctx), guards, writes)
+	})
 }
 
 // Wait returns when nothing is late any more. It is called when no more transactions come,

@@ -43,6 +43,8 @@ func benchCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	f.IntVar(&b.items, "items", 2000, "how many items each queue has at the beginning")
 	f.IntVar(&b.consumers, "consumers", 8, "how many take them at the same time, each as a process would")
 	f.DurationVar(&b.limit, "limit", 20*time.Second, "how long a queue may take; what it has not done by then is not counted")
+	var how access
+	how.flags(f)
 	etcd := f.String("etcd", "", "the `endpoints` of a cluster, host:port,host:port; without it a file is measured that is made for this")
 	return func(ctx context.Context, e *env) (err error) {
 		if b.items < 1 || b.consumers < 1 || b.limit <= 0 {
@@ -53,11 +55,11 @@ func benchCommand(f *flag.FlagSet) func(context.Context, *env) error {
 			return err
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		url := "bolt:" + filepath.Join(dir, "bench.db")
+		url := "sqlite:" + filepath.Join(dir, "bench.db")
 		if *etcd != "" {
 			url = "etcd:" + *etcd
 		}
-		s, err := openStore(ctx, url, true)
+		s, err := openStore(ctx, url, true, how)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
-	"github.com/ambit-go/ambit/kvqueue/boltkv"
+	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
 	"github.com/ambit-go/ambit/proc"
 )
 
@@ -42,7 +42,7 @@ func demoCommand(*flag.FlagSet) func(context.Context, *env) error {
 	return func(ctx context.Context, e *env) error { return e.demo(ctx) }
 }
 
-// demo has the file, which its processes use by the socket. One consumer is killed while it
+// demo has processes use one file. One consumer is killed while it
 // works. The report is put together from what the processes have written down.
 func (e *env) demo(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "kvq")
@@ -54,7 +54,7 @@ func (e *env) demo(ctx context.Context) (err error) {
 	if err := os.WriteFile(d.journal, nil, 0o600); err != nil {
 		return err
 	}
-	s, err := boltkv.Open(d.path)
+	s, err := sqlitekv.Open(d.path)
 	if err != nil {
 		return err
 	}

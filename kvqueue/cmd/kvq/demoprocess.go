@@ -9,11 +9,10 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
-	"github.com/ambit-go/ambit/kvqueue/boltkv"
+	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
 )
 
-// A demoProcess is one process of the demo. It uses the file through the process that has
-// it.
+// A demoProcess is one process of the demo.
 type demoProcess struct {
 	q       *kvqueue.Queue
 	journal *os.File
@@ -37,7 +36,7 @@ func asDemoProcess(ctx context.Context, args []string, f func(p *demoProcess) er
 		return err
 	}
 	defer func() { _ = p.journal.Close() }()
-	kv, err := boltkv.Dial(args[0])
+	kv, err := sqlitekv.Open(args[0])
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func doctorCommand(*flag.FlagSet) func(context.Context, *env) error {
 		d := &diagnosis{Store: e.store.name, Queue: e.name}
 		var err error
 		switch {
-		case e.store.file != nil:
+		case e.store.path != "":
 			err = d.file(e.store)
 		case e.store.etcd != nil:
 			err = d.etcd(ctx, e.store)
@@ -111,11 +111,7 @@ func (d *diagnosis) file(s *store) error {
 	if err != nil {
 		return err
 	}
-	has := "this process has it, as nobody else did; every page was read"
-	if !s.file.Own() {
-		has = "another process has it, and serves this one by its socket"
-	}
-	d.add(info.Mode().Perm()&0o077 == 0, "others may read the values: chmod 600 "+s.path, "the file has %d bytes: %s", info.Size(), has)
+	d.add(info.Mode().Perm()&0o077 == 0, "others may read the values: chmod 600 "+s.path, "the file has %d bytes", info.Size())
 	return nil
 }
 

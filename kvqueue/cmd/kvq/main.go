@@ -4,8 +4,8 @@
 //	kvq take -workers 4 -- ./handle
 //	kvq stats
 //
-// The queue is in a file of this folder, kvq.db, or where -store says: bolt:path or
-// etcd:host:port,host:port. A file that another process has is used through that process.
+// The queue is in a file of this folder, kvq.db, or where -store says: sqlite:path or
+// etcd:host:port,host:port, or etcd:https://host:port with -cacert, -cert, -key and -user. Any number of processes may use a file at the same time.
 //
 // The exit status is 0 if all went well, 1 if not, 2 if the command line is wrong, 3 if
 // there is no such item, and 128 + n when a signal n stopped it before it was done.
@@ -48,6 +48,7 @@ func init() {
 		"requeue": {"[key ...]", "put dead letters back to their places", requeueCommand},
 		"doctor":  {"", "check what is stored, and whether the store can carry a queue", doctorCommand},
 		"bench":   {"", "measure queues beside each other on a store: items a second, and conflicts", benchCommand},
+		"import":  {"FILE", "copy all queues of a file that an earlier version has made, with bbolt, into the store", importCommand},
 		"demo":    {"", "processes that add and take items, one of which is killed, and the report", demoCommand},
 	}
 }
@@ -58,6 +59,7 @@ var more = map[string]string{
 	"take":    "The item is on the stdin of the command, and in KVQ_ITEM if it has no zero byte and is not\ntoo long; KVQ_KEY, KVQ_ATTEMPT, KVQ_FENCE and KVQ_QUEUE are the others. Status 0: it is done and\ngone. 75: it goes back, and no attempt is spent. Else it has failed, goes back to its place, and\nis tried again. Without a command items are written to stdout, one a line. A signal tells the\ncommands to stop, and what they have not done goes back.",
 	"requeue": "The keys are those that dead shows.",
 	"peek":    "Values are quoted as in Go. -raw writes them as they are, one a line.",
+	"import":  "The file must be of kvqueue with bolt:path, and no process may have it. The store must have none\nof its keys: nothing is copied otherwise. Items, attempts and dead letters stay as they are. What\nwas claimed goes back, as after a crash. The file itself is not changed.",
 	"doctor":  "It reads every key of the queue. Others may use the queue meanwhile.",
 	"bench":   "The first two and the last are recipes that others use; they delete an item when they take it,\nwhere kvqueue claims and acknowledges, which is a transaction more. Conflicts are those of all\ntransactions. With -etcd it works under a prefix of its own, which it deletes at the end; others\nwho use the cluster will notice.",
 	"demo":    "It works in a file of its own in the folder for temporary files, and takes some seconds.",
@@ -133,8 +135,10 @@ var alone = map[string]bool{"demo": true, "bench": true}
 func start(ctx context.Context, name string, c command, args []string, e *env) (err error) {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
+	var how access
 	if !alone[name] {
-		f.StringVar(&e.url, "store", cmp.Or(os.Getenv("KVQ_STORE"), defaultStore), "the `URL` of the store: bolt:path, or etcd:host:port,host:port; the default is that of $KVQ_STORE")
+		f.StringVar(&e.url, "store", cmp.Or(os.Getenv("KVQ_STORE"), defaultStore), "the `URL` of the store: sqlite:path, or etcd:host:port,host:port; the default is that of $KVQ_STORE")
+		how.flags(f)
 		f.StringVar(&e.name, "queue", "default", "the `name` of the queue")
 		f.StringVar(&e.prefix, "prefix", "kvq", "with what the `keys` of all queues begin")
 		f.BoolVar(&e.json, "json", false, "write JSON")
@@ -151,7 +155,7 @@ func start(ctx context.Context, name string, c command, args []string, e *env) (
 	if alone[name] {
 		return act(ctx, e)
 	}
-	if e.store, err = heardStore(ctx, e.url, makes[name], e.notef); err != nil {
+	if e.store, err = heardStore(ctx, e.url, makes[name], how, e.notef); err != nil {
 		return err
 	}
 	return errors.Join(act(ctx, e), e.store.close())

@@ -32,7 +32,7 @@ type session struct {
 }
 
 func newSession(t *testing.T) *session {
-	return &session{t, "bolt:" + filepath.Join(t.TempDir(), "q.db")}
+	return &session{t, "sqlite:" + filepath.Join(t.TempDir(), "q.db")}
 }
 
 // command makes a command that is kvq with these arguments.
@@ -84,7 +84,7 @@ func TestItemsFromTheCommandLineToTheirEnd(t *testing.T) {
 	assert.Equal(t, "one\n", s.ok("", "peek", "-n", "1", "-raw"))
 	assert.Contains(t, s.ok("", "peek", "-json"), `"base64":"Ynl0ZXMg/wA="`)
 	assert.Contains(t, s.ok("", "stats"), "ready   6")
-	assert.Contains(t, s.ok("", "stats", "-json"), `"Ready":6`)
+	assert.Contains(t, s.ok("", "stats", "-json"), `"ready":6`)
 	assert.Equal(t, "one two words a line", strings.Join([]string{
 		s.ok("", "take", "-once", "--", "sh", "-c", `printf %s "$KVQ_ITEM"`),
 		strings.TrimSpace(s.ok("", "take", "-once")),
@@ -163,11 +163,13 @@ func TestExitStatus(t *testing.T) {
 		{2, "requeue", "-all"},
 		{2, "requeue x", "40 hexadecimal digits"},
 		{2, "dead -from x", "40 hexadecimal digits"},
-		{2, "stats -store nowhere", "bolt:kvq.db"},
-		{2, "stats -store bolt:", "bolt:kvq.db"},
+		{2, "stats -store nowhere", "sqlite:kvq.db"},
+		{2, "stats -store sqlite:", "sqlite:kvq.db"},
+		{2, "stats -store bolt:x.db", "kvq import"},
+		{2, "import", "name the file"},
 		{2, "stats -store etcd:", "etcd:127.0.0.1:2379"},
 		{2, "stats -queue=", "from 1 to 1024"},
-		{1, "put -store bolt:/nowhere/at/all x", "make the folder"},
+		{1, "put -store sqlite:/nowhere/at/all x", "make the folder"},
 	} {
 		status, out, errs := s.kvq("", strings.Fields(c.args)...)
 		assert.Equal(t, c.status, status, "%s: %s", c.args, errs)
@@ -182,19 +184,21 @@ func TestExitStatus(t *testing.T) {
 	assert.Equal(t, "0\n", s.ok("", "len", "-store", "mem:"))
 }
 
-func TestTheCommandLineGoesThroughTheProcessThatHasTheFile(t *testing.T) {
+func TestProcessesShareTheFile(t *testing.T) {
 	s := newSession(t)
+	s.ok("", "put", "-quiet", "first")
 	take := s.command("take", "--", "sh", "-c", "echo started; exec cat")
 	out, err := take.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, take.Start())
-	for _, err = os.Stat(strings.TrimPrefix(s.store, "bolt:") + ".sock"); err != nil; {
-		_, err = os.Stat(strings.TrimPrefix(s.store, "bolt:") + ".sock")
+	for _, item := range []string{"first", "hello"} {
+		said := make([]byte, len("started\n"+item))
+		_, err = io.ReadFull(out, said)
+		require.NoError(t, err)
+		assert.Equal(t, "started\n"+item, string(said))
+		if item == "first" {
+			s.ok("", "put", "hello")
+		}
 	}
-	s.ok("", "put", "hello")
-	said := make([]byte, len("started\nhello"))
-	_, err = io.ReadFull(out, said)
-	require.NoError(t, err)
-	assert.Equal(t, "started\nhello", string(said))
-	assert.Contains(t, s.ok("", "doctor"), "another process has it")
+	assert.Contains(t, s.ok("", "doctor"), "the file has")
 }

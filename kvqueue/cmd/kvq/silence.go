@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/kvqueue"
-	"github.com/ambit-go/ambit/kvqueue/boltkv"
 )
 
 // silent is how long a store may take to answer before people are told.
@@ -26,10 +25,10 @@ type listener struct {
 }
 
 // heardStore opens the store of a URL, and has notef told while it does not answer.
-func heardStore(ctx context.Context, url string, makes bool, notef func(string, ...any)) (*store, error) {
+func heardStore(ctx context.Context, url string, makes bool, how access, notef func(string, ...any)) (*store, error) {
 	l := &listener{notef: notef}
 	late := time.AfterFunc(silent, l.late)
-	s, err := openStore(ctx, url, makes)
+	s, err := openStore(ctx, url, makes, how)
 	late.Stop()
 	if err != nil {
 		return nil, err
@@ -48,7 +47,6 @@ func (l *listener) pending() (answered func(error)) {
 		case err == nil || answers(err):
 			l.back()
 		case errors.Is(err, context.Canceled), errors.Is(err, kvqueue.ErrClosed): // nobody waits for it any more
-		case errors.Is(err, boltkv.ErrGone): // the next call opens the file itself
 		default:
 			l.gone(err)
 		}
@@ -109,7 +107,7 @@ func (l *listener) Commit(ctx context.Context, guards []kvqueue.Guard, writes []
 func (l *listener) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte) iter.Seq2[kvqueue.Event, error] {
 	return func(yield func(kvqueue.Event, error) bool) {
 		for e, err := range l.KV.Watch(ctx, after, prefixes...) {
-			if err != nil && !answers(err) && ctx.Err() == nil && !errors.Is(err, boltkv.ErrGone) {
+			if err != nil && !answers(err) && ctx.Err() == nil {
 				l.gone(err)
 			}
 			if !yield(e, err) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"database/sql"
 	"io"
 	"os/exec"
 	"strings"
@@ -36,22 +37,22 @@ func started(t *testing.T, cmd *exec.Cmd) (stdout, stderr io.ReadCloser) {
 	return stdout, stderr
 }
 
+// Another writes to the file, and stands still within that.
 func TestATakeSaysThatTheStoreDoesNotAnswerAndThatItDoesAgain(t *testing.T) {
 	s := newSession(t)
-	s.ok("", "put", "a", "b")
-	has := s.command("take", "--", "sh", "-c", "echo started; exec sleep 1000")
-	out, _ := started(t, has)
-	_, err := io.ReadFull(out, make([]byte, len("started\n")))
-	require.NoError(t, err)
-
+	s.ok("", "put", "b")
 	take := s.command("take", "-ttl", "1s")
 	out, errs := started(t, take)
-	_, err = io.ReadFull(out, make([]byte, len("b\n")))
-	require.NoError(t, err, "it reaches the process that has the file")
-	require.NoError(t, has.Process.Signal(syscall.SIGSTOP))
+	_, err := io.ReadFull(out, make([]byte, len("b\n")))
+	require.NoError(t, err)
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.store, "sqlite:")+"?_txlock=immediate&_pragma=busy_timeout(60000)")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	tx, err := db.Begin()
+	require.NoError(t, err)
 	lines := bufio.NewScanner(errs)
 	untilSaid(t, lines, "the store does not answer")
-	require.NoError(t, has.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, tx.Rollback())
 	untilSaid(t, lines, "the store answers again")
 	require.NoError(t, take.Process.Signal(syscall.SIGTERM))
 	_, _ = io.Copy(io.Discard, errs)

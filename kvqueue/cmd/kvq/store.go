@@ -10,16 +10,14 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/ambit-go/ambit/kvqueue"
-	"github.com/ambit-go/ambit/kvqueue/boltkv"
-	"github.com/ambit-go/ambit/kvqueue/etcdkv"
 	"github.com/ambit-go/ambit/kvqueue/memkv"
+	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
 )
 
 // defaultStore is used where neither -store nor $KVQ_STORE names another.
-const defaultStore = "bolt:kvq.db"
+const defaultStore = "sqlite:kvq.db"
 
 // closePatience is how long the store may take to hear that this process is at its end.
 const closePatience = 5 * time.Second
@@ -29,7 +27,7 @@ const dialPatience = 10 * time.Second
 
 // makes are the commands that make a file that is not there. To the others it is a mistake:
 // what was meant is in another one.
-var makes = map[string]bool{"put": true, "take": true}
+var makes = map[string]bool{"put": true, "take": true, "import": true}
 
 // A store is one that was opened.
 type store struct {
@@ -37,53 +35,34 @@ type store struct {
 	name  string // for people
 	close func() error
 
-	file *boltkv.Shared   // or nil
-	path string           // of the file
+	path string           // of the file; empty: it is none
 	etcd *clientv3.Client // or nil
 }
 
 // openStore opens the store of a URL.
-func openStore(ctx context.Context, url string, makes bool) (*store, error) {
+func openStore(ctx context.Context, url string, makes bool, how access) (*store, error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	switch {
 	case scheme == "mem" && rest == "":
 		kv := memkv.New()
 		return &store{kv: kv, name: "the memory of this process", close: func() error { kv.Close(); return nil }}, nil
-	case scheme == "bolt" && rest != "":
-		return openBolt(ctx, rest, makes)
+	case scheme == "sqlite" && rest != "":
+		return openSQLite(rest, makes)
+	case scheme == "bolt":
+		return nil, usagef("-store %q: files of this kind are not used any more; kvq import FILE copies one into a new store", url)
 	case scheme == "etcd" && rest != "":
-		return openEtcd(ctx, strings.Split(rest, ","))
+		return openEtcd(ctx, strings.Split(rest, ","), how)
 	}
-	return nil, usagef("-store %q is not known: write it as bolt:kvq.db or etcd:127.0.0.1:2379", url)
+	return nil, usagef("-store %q is not known: write it as sqlite:kvq.db or etcd:127.0.0.1:2379; with TLS as etcd:https://host:2379", url)
 }
 
-func openBolt(ctx context.Context, path string, makes bool) (*store, error) {
+func openSQLite(path string, makes bool) (*store, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !makes {
 		return nil, &statusError{fmt.Errorf("there is no file %s: kvq put and kvq take make it; -store or $KVQ_STORE names another", path), 1}
 	}
-	kv, err := boltkv.Share(ctx, path)
+	kv, err := sqlitekv.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	return &store{kv: kv, name: path, close: kv.Close, file: kv, path: path}, nil
-}
-
-func openEtcd(ctx context.Context, endpoints []string) (*store, error) {
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints:            endpoints,
-		DialTimeout:          dialPatience,
-		DialKeepAliveTime:    10 * time.Second,
-		DialKeepAliveTimeout: 3 * time.Second,
-		Logger:               zap.NewNop(), // what comes of its attempts is in the errors
-	})
-	if err != nil {
-		return nil, fmt.Errorf("etcd at %s: %w", strings.Join(endpoints, ", "), err)
-	}
-	kv := etcdkv.New(client, etcdkv.Timeout(dialPatience))
-	first, cancel := context.WithTimeout(ctx, dialPatience)
-	defer cancel()
-	if _, _, err := kv.Read(first, kvqueue.Range{Begin: []byte("kvq")}); err != nil {
-		return nil, errors.Join(fmt.Errorf("etcd at %s does not answer: %w", strings.Join(endpoints, ", "), err), client.Close())
-	}
-	return &store{kv: etcdkv.New(client), name: "etcd at " + strings.Join(endpoints, ", "), close: client.Close, etcd: client}, nil
+	return &store{kv: kv, name: path, close: kv.Close, path: path}, nil
 }

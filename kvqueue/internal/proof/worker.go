@@ -79,7 +79,13 @@ func (w *Worker) produce(ctx context.Context, q *kvqueue.Queue) {
 			values, items = append(values, v), append(items, []byte(v))
 		}
 		w.Note(Adds, values...)
-		pos, err := q.Enqueue(ctx, items...)
+		var pos kvqueue.Position
+		var err error
+		if n < 5 && w.Dice.N(4) == 0 {
+			err = q.Transact(ctx, func(tx *kvqueue.Tx) { tx.Enqueue(q, items...) })
+		} else {
+			pos, err = q.Enqueue(ctx, items...)
+		}
 		switch {
 		case err == nil:
 			w.Note(Added, values...)

@@ -1,0 +1,81 @@
+package kvqueue
+
+import (
+	"context"
+	"time"
+)
+
+// This file keeps settlements back until their time.
+
+// add settles a claim after a while. If the session has ended by then the item goes back, or
+// has gone, by that: nothing waits any more.
+func (l *session) add(s settlement, after time.Duration) {
+	s.now = true
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		l.loseAll([]*claim{s.claim}, l.err())
+		return
+	}
+	defer l.mu.Unlock()
+	var t *time.Timer // the function below comes to it when mu is free
+	t = time.AfterFunc(after, func() {
+		l.mu.Lock()
+		_, waits := l.delayed[t]
+		delete(l.delayed, t)
+		l.mu.Unlock()
+		if waits {
+			_ = l.settles.add(newRequest(s))
+		}
+	})
+	l.delayed[t] = s
+}
+
+// settleDelayed settles now what waits for its time: the handle is about to be closed, and the
+// others would take the end of the session for a crash.
+func (l *session) settleDelayed(ctx context.Context) {
+	var requests []*request[settlement]
+	l.mu.Lock()
+	for t, s := range l.delayed {
+		t.Stop()
+		requests = append(requests, newRequest(s))
+	}
+	clear(l.delayed)
+	l.mu.Unlock()
+	l.settles.addAll(requests)
+	_, _ = await(ctx, requests) // or the session ends, and they go back then
+}
+
+// later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,
+// and their callers are answered.
+func (l *session) later(batch []*request[settlement]) (now []*request[settlement]) {
+	for _, r := range batch {
+		d := l.delay(r.of)
+		if d <= 0 {
+			now = append(now, r)
+			continue
+		}
+		s := r.of
+		s.last = true
+		l.add(s, d)
+		r.answer(nil)
+	}
+	return now
+}
+
+// delay is how long the next run of an item waits after this end.
+func (l *session) delay(s settlement) time.Duration {
+	set := &l.q.set
+	if s.verdict != failed || s.now || set.delay == nil || l.dies(s) {
+		return 0
+	}
+	var d time.Duration
+	l.q.guard("RetryDelay", func() { d = set.delay(int(s.claim.rec.failures) + 1) })
+	return d
+}
+
+// dies reports whether an item is dead after this end.
+func (l *session) dies(s settlement) bool {
+	most := l.q.set.maxFailures
+	return s.verdict == failed && most > 0 && s.claim.rec.failures+1 >= most
+}

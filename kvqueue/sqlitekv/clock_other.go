@@ -1,0 +1,5 @@
+//go:build !linux
+
+package sqlitekv
+
+func bootClock() (boot string, now clock) { return "", wallClock }

@@ -1,0 +1,82 @@
+package sqlitekv
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/ambit-go/ambit/kvqueue"
+)
+
+// Read reads ranges at one revision.
+func (s *Store) Read(ctx context.Context, ranges ...kvqueue.Range) (results []kvqueue.Result, rev kvqueue.Rev, err error) {
+	for {
+		late := false
+		err = s.read(ctx, func(l *link) error {
+			results, late = results[:0], false
+			n, _, err := l.number("SELECT rev FROM state")
+			if err != nil {
+				return err
+			}
+			rev = kvqueue.Rev(n)
+			if _, late, err = l.number("SELECT 1 FROM session WHERE until <= ? LIMIT 1", s.now()); err != nil || late {
+				return err
+			}
+			for _, r := range ranges {
+				result, err := l.readRange(r)
+				if err != nil {
+					return err
+				}
+				results = append(results, result)
+			}
+			return nil
+		})
+		if !late || err != nil {
+			return results, rev, err
+		}
+		// A session has ended, and its keys are there still: nobody is to see them.
+		if err := s.endLate(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// stop is the error of a call whose ctx has ended.
+func stop(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("sqlitekv: %w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
+
+func (l *link) readRange(r kvqueue.Range) (result kvqueue.Result, err error) {
+	columns, where, args, limit := "key, rev", "key = ?", []any{r.Begin}, int64(-1)
+	if !r.KeysOnly {
+		columns += ", value"
+	}
+	if r.End != nil {
+		where, args = "key >= ? AND key < ?", append(args, r.End)
+	}
+	if r.Limit > 0 {
+		limit = int64(r.Limit)
+	}
+	text := "SELECT " + columns + " FROM kv WHERE " + where + " ORDER BY key LIMIT ?"
+	if limit > 0 {
+		args = append(args, limit+1)
+	} else {
+		args = append(args, limit)
+	}
+	err = l.query(text, args, func(row []driver.Value) bool {
+		if limit > 0 && int64(len(result.Pairs)) == limit {
+			result.More = true
+			return false
+		}
+		p := kvqueue.Pair{Key: bytesOf(row[0]), Rev: kvqueue.Rev(row[1].(int64))}
+		if !r.KeysOnly {
+			p.Value = bytesOf(row[2])
+		}
+		result.Pairs = append(result.Pairs, p)
+		return true
+	})
+	return result, err
+}

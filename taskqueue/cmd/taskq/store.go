@@ -21,7 +21,7 @@ const defaultStore = "sqlite:taskq.db"
 
 // makes are the commands that make a file that is not there. To the others it is a
 // mistake: what was meant is in another one.
-var makes = map[string]bool{"enqueue": true, "work": true, "bench": true}
+var makes = map[string]bool{"enqueue": true, "work": true, "bench": true, "import": true}
 
 // open opens the store for a command.
 func (e *env) open(ctx context.Context, name string) error {

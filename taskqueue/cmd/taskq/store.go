@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	_ "github.com/ambit-go/ambit/taskqueue/filestore"
 	_ "github.com/ambit-go/ambit/taskqueue/redisstore"
 	_ "github.com/ambit-go/ambit/taskqueue/sqlstore"
 )
@@ -47,7 +46,7 @@ func (e *env) open(ctx context.Context, name string) error {
 
 // filePath returns the path of a store that is a file.
 func filePath(url string) (path string, isFile bool) {
-	for _, scheme := range []string{"sqlite:", "file:"} {
+	for _, scheme := range []string{"sqlite:"} {
 		if path, ok := strings.CutPrefix(url, scheme); ok {
 			return path, true
 		}

@@ -31,7 +31,7 @@ const childEnv = "TASKQUEUE_CHAOS"
 
 // A role is what a process of a run does.
 type role struct {
-	Do    string // worker, producer or opener
+	Do    string // worker or producer
 	Name  string // of its journal
 	URL   string
 	Dir   string // of the journals
@@ -50,9 +50,6 @@ func play(text string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go obey()
-	if r.Do == "opener" {
-		return r.look(ctx)
-	}
 	j, err := ledger.Create(r.Dir, r.Name)
 	if err != nil {
 		return err

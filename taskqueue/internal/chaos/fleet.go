@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/audit"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
 )
 
 // A fleet is the worker and producer processes of a world. One that ends is replaced.
@@ -36,7 +34,6 @@ type fleet struct {
 	skewed  bool // new ones have clocks that are wrong
 	clock   int  // of new ones, if not skewed
 	faults  []string
-	exits   []audit.Span
 }
 
 // A child is one process.
@@ -129,8 +126,6 @@ func (f *fleet) watch(c *child) {
 	_ = c.cmd.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := ledger.Now()
-	f.exits = append(f.exits, audit.Span{From: now - int64(lease), To: now + int64(3*lease)})
 	f.all = slices.DeleteFunc(f.all, func(other *child) bool { return other == c })
 	ws := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	early := c.told && ws.Signaled() && ws.Signal() == syscall.SIGTERM // before it could listen

@@ -11,10 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/bbolt"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/filestore"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
 	"github.com/ambit-go/ambit/taskqueue/sqlstore"
 )
@@ -37,27 +35,6 @@ func lived(t *testing.T, s taskqueue.Store) {
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}
-}
-
-func TestAPayloadThatIsLeftInAFileIsSeen(t *testing.T) {
-	f := &fileWorld{path: filepath.Join(t.TempDir(), "tasks")}
-	s, err := filestore.Open(f.path)
-	require.NoError(t, err)
-	lived(t, s)
-	require.NoError(t, s.Close())
-	left, err := f.left(t.Context())
-	require.NoError(t, err)
-	assert.Empty(t, left)
-
-	db, err := bbolt.Open(f.path, 0o600, nil)
-	require.NoError(t, err)
-	require.NoError(t, db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("taskqueue")).Put([]byte("t"+queueName+"\x00a"), []byte("{}"))
-	}))
-	require.NoError(t, db.Close())
-	left, err = f.left(t.Context())
-	require.NoError(t, err)
-	assert.Len(t, left, 1)
 }
 
 func TestAPayloadThatIsLeftOnRedisIsSeen(t *testing.T) {

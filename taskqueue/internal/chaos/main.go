@@ -37,7 +37,7 @@ func main() {
 	}
 	d := flag.Duration("time", 20*time.Second, "how long faults are injected; each is injected once at least")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "decides the faults, their order, and the tasks")
-	only := flag.String("only", "", "only worlds with this in their names: redis-always, redis-everysec, file, sqlite")
+	only := flag.String("only", "", "only worlds with this in their names: redis-always, redis-everysec, sqlite")
 	keep := flag.Bool("keep", false, "leave what was written down")
 	flag.Parse()
 	redis.SetLogger(silent{}) // that servers cannot be reached is meant
@@ -113,8 +113,7 @@ func build(ctx context.Context, seed uint64, dir, only string) (worlds []*world,
 	}{
 		{"redis-always", func() (*world, error) { return newRedisWorld(ctx, seed, dir, library, "always") }},
 		{"redis-everysec", func() (*world, error) { return newRedisWorld(ctx, seed+1, dir, library, "everysec") }},
-		{"file", func() (*world, error) { return newFileWorld(ctx, seed+2, dir) }},
-		{"sqlite", func() (*world, error) { return newSQLiteWorld(ctx, seed+3, dir) }},
+		{"sqlite", func() (*world, error) { return newSQLiteWorld(ctx, seed+2, dir) }},
 	} {
 		if !strings.Contains(one.name, only) {
 			continue

@@ -65,7 +65,7 @@ func (w *world) resolve(ctx context.Context) error {
 		return err
 	}
 	for _, t := range unknown {
-		for { // the process that has a file may be one that ends
+		for {
 			began := ledger.Now()
 			tasks := []taskqueue.Task{*t}
 			results, err := root.In(queueName).EnqueueAll(ctx, tasks)
@@ -147,12 +147,8 @@ func (w *world) audit(ctx context.Context) (r audit.Report, err error) {
 	if err != nil {
 		return r, fmt.Errorf("%s: to read the store: %w", w.name, err)
 	}
-	c.Takeovers = w.takeovers
 	w.fleet.mu.Lock()
 	defer w.fleet.mu.Unlock()
-	if w.shared {
-		c.Takeovers = append(c.Takeovers, w.fleet.exits...)
-	}
 	r = audit.Check(c)
 	r.Faults = append(w.fleet.faults, r.Faults...)
 	return r, nil

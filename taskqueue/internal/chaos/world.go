@@ -33,16 +33,13 @@ type world struct {
 	mend  func(ctx context.Context) error
 	close func()
 	decks [][]fault
-	// shared: when a process ends another one may take over the store.
-	shared bool
-	trace  io.Writer // nil: nobody is told when which fault was injected
+	trace io.Writer // nil: nobody is told when which fault was injected
 
-	mu        sync.Mutex
-	injected  map[string]int
-	order     []string // names of faults
-	missing   []string // faults that cannot be injected here, and why
-	losses    []audit.Span
-	takeovers []audit.Span
+	mu       sync.Mutex
+	injected map[string]int
+	order    []string // names of faults
+	missing  []string // faults that cannot be injected here, and why
+	losses   []audit.Span
 }
 
 // A fault is something that is done to a world. inject says whether it has happened;

@@ -29,9 +29,6 @@ type Case struct {
 	// Losses are times in which a step may have been acknowledged and lost: what the
 	// settings of the store say about the end of its machine.
 	Losses []Span
-	// Takeovers are times in which the leases of a file may have ended early: another
-	// process has opened it.
-	Takeovers []Span
 }
 
 // Load reads all tasks of a queue, and has the store check itself.

@@ -62,13 +62,9 @@ func final(e *ledger.Entry) bool {
 
 // believers: a handler that has been told that it may go on has not been replaced yet.
 func (a *audit) believers(l *life) {
-	claimed := map[int64]int64{}
-	for _, c := range l.of[ledger.Claimed] {
-		claimed[c.Token] = c.Began
-	}
 	for _, b := range l.of[ledger.Believes] {
 		for _, s := range l.of[ledger.Started] {
-			if s.Token > b.Token && s.At < b.At && !in(a.Takeovers, claimed[b.Token], b.At) {
+			if s.Token > b.Token && s.At < b.At {
 				a.fault("R8: the run of task %s with token %d was told that it may go on, %d µs after its successor with token %d had begun",
 					l.id, b.Token, (b.At-s.At)/1000, s.Token)
 				break

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/audit"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/audit"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
 )
 
 // settle brings the world to rest, and looks at it.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/plan"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 )
 
 // acknowledged: what was acknowledged is there, as it was given, and nothing else.

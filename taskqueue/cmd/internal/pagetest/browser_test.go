@@ -1,4 +1,4 @@
-package page_test
+package pagetest
 
 import (
 	"context"
@@ -119,7 +119,11 @@ func (b *tab) click(selector string) {
 
 func (b *tab) open(at string) {
 	b.Helper()
-	require.NoError(b, chromedp.Do(b.ctx, chromedp.Navigate(b.url+at)))
+	err := chromedp.Do(b.ctx, chromedp.Navigate(b.url+at))
+	for err != nil && strings.Contains(err.Error(), "net::ERR_ABORTED") { // by the page, which loads itself again
+		err = chromedp.Do(b.ctx, chromedp.Navigate(b.url+at))
+	}
+	require.NoError(b, err)
 }
 
 // eval returns what an expression is in the page.

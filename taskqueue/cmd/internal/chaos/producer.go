@@ -11,8 +11,8 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/plan"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 

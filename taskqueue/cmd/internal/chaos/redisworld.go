@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/plan"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/plan"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 )
 
 // stored: what the store finds wrong with itself.

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/plan"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/audit"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/audit"
 )
 
 // silent writes no log.

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
 )
 
 // A Span is some time, in nanoseconds as in the ledger, with both ends.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
 )
 
 // settlements: a task is settled once, by the run that has it, and does not run again

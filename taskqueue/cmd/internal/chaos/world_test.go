@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/audit"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/audit"
 )
 
 func TestEveryFaultIsInjectedThoughTheTimeIsOver(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
 )
 
 // Type is that of all tasks of a run, header the name of what says which plan it is.

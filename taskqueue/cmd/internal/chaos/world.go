@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/chaos/audit"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/audit"
 )
 
 // A world is a store, the processes that use it, and what is done to them.

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/ambit-go/ambit/taskqueue"
 )
@@ -92,6 +93,7 @@ func open(ctx context.Context, text string) (taskqueue.Store, error) {
 	// Without this a call on a connection that has gone silent lasts as long as all that
 	// the client reads and tries again, whatever its context says.
 	o.ContextTimeoutEnabled = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	client := redis.NewClient(o)
 	s, err := New(ctx, client)
 	if err != nil {

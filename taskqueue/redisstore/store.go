@@ -342,15 +342,13 @@ func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 
 // Unschedule is a method of taskqueue.Store.
 func (s *Store) Unschedule(ctx context.Context, queue, name string) (bool, error) {
-	if s.closed.Load() {
-		return false, taskqueue.ErrClosed
-	}
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return false, err
 	}
-	n, err := s.send(ctx, true, []any{"hdel", s.base(queue) + "t", name})
+	step := sending{s: s, once: true}
+	n, err := step.do(ctx, []any{"hdel", s.base(queue) + "t", name})
 	if err != nil {
-		return false, fmt.Errorf("taskqueue: redis: %w", err)
+		return false, step.told(err)
 	}
 	return integer(n) == 1, nil
 }

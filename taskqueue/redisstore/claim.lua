@@ -1,5 +1,5 @@
 -- ARGV: channel, worker, nonce, how many, lease in µs, the classes in the order in
--- which they are looked at (digits from 1).
+-- which they are looked at (digits from 1), the name under which the worker sleeps.
 local worker, nonce, most, lease = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 step()
 
@@ -175,7 +175,13 @@ for class in string.gmatch(ARGV[6], '%d') do
     look(class)
   end
 end
-wake = wake and #tasks == most -- else nothing of what was reaped is left for others
+if #tasks < most then -- nothing of what was reaped is left for others, and the worker sleeps
+  wake, ready = false, 0
+  if call('ZADD', SLEEP, now, ARGV[7]) == 1 then call('ZREMRANGEBYSCORE', SLEEP, '-inf', now - MINUTE) end
+elseif most > 0 then
+  ready = ready - #tasks
+  call('ZREM', SLEEP, ARGV[7])
+end
 if (s.concurrency or 0) > 0 and running + #tasks >= s.concurrency and #tasks < most then remember('full', 1) end
 remember('token', token)
 if allowance then remember('allowance', string.format('%.17g', allowance - #tasks)); remember('allowed_at', now) end

@@ -11,9 +11,10 @@
 --   18     n       worker -> its last claim
 --   19     c       counters and settings
 --   20     t       periodic jobs
+--   21     sleep   who waits for something to be due -> when it has asked
 -- ARGV[1] is the channel on which others hear that something is due earlier.
 local RUN, RETRY, DEAD, DONE, CANCELLED, FORGET = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
-local P, S, U, N, C, T = KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local P, S, U, N, C, T, SLEEP = KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
 local SCHEDULED, RUNNING, RETRYING, ENDED_DONE, ENDED_DEAD, ENDED_CANCELLED = 1, 3, 4, 5, 6, 7
 local HOLDS, REAPED, CANCEL, SPARED = 1, 2, 4, 8 -- flags
 local LASTS = 16 -- it does not expire any more: it has snoozed, or is to run again
@@ -23,7 +24,7 @@ local SECOND, MINUTE, HOUR = 1000000, 60000000, 3600000000
 local call = redis.call
 local clock = call('TIME')
 local now = tonumber(clock[1]) * SECOND + tonumber(clock[2])
-local wake = false
+local wake, ready = false, 0 -- all that sleep are to be woken; as many as there are tasks that have become due
 
 -- What a step writes is gathered, and sent with one command for each key and kind: a
 -- call costs more than what it does. The last write of a member counts. hget, zscore
@@ -266,7 +267,8 @@ local function index(t)
       local head = call('ZRANGE', due, 0, 0, 'WITHSCORES')
       first = tonumber(head[2]) or math.huge
     end
-    if t.due < first then wake, first = true, t.due end
+    if t.due <= now then ready = ready + 1 elseif t.due < first then wake = true end
+    first = math.min(first, t.due)
     heads[due] = first
     zadd(due, t.due, t.id)
     if t.state == RETRYING then zadd(RETRY, t.due, t.id) end
@@ -389,9 +391,24 @@ local function settings()
   return cjson.decode(meta.settings)
 end
 
+-- rouse wakes all that sleep, or some: by their names, and who has asked last first. Who has not
+-- asked for long has ended.
+local function rouse()
+  if wake then
+    call('PUBLISH', ARGV[1], '')
+  elseif ready > 0 then
+    local some, names = call('ZPOPMAX', SLEEP, math.min(ready, MAX_IDS)), {}
+    for i = 1, #some, 2 do
+      if now - tonumber(some[i + 1]) > 3 * SECOND then call('DEL', SLEEP); break end
+      names[#names + 1] = some[i]
+    end
+    if #names > 0 then call('PUBLISH', ARGV[1], table.concat(names, ' ')) end
+  end
+end
+
 local function done(answer)
   flush()
   if #changed > 0 then call('HSET', C, unpack(changed)) end
-  if wake then call('PUBLISH', ARGV[1], '') end
+  rouse()
   return answer
 end

@@ -36,7 +36,7 @@ type Store struct {
 // names are the ends of the keys of a queue, in the order in which the scripts know them.
 var names = []string{
 	"due:7", "due:6", "due:5", "due:4", "due:3", "due:2", "due:1", "due:0",
-	"run", "retry", "dead", "done", "cancelled", "forget", "p", "s", "u", "n", "c", "t",
+	"run", "retry", "dead", "done", "cancelled", "forget", "p", "s", "u", "n", "c", "t", "sleep",
 }
 
 // base is what the keys of a queue begin with. The name of the queue is their hash
@@ -101,8 +101,9 @@ func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueu
 	for _, class := range classes.Order(r.Weigh) {
 		order = append(order, byte('1'+class))
 	}
-	c.Seen = s.hints.seen(s.channel(r.Queue)) // before it is sent: what comes meanwhile is not forgotten
-	got, err := s.run(ctx, s.scripts.claim, r.Queue, r.Worker, r.Nonce, min(max(r.Max, 0), taskqueue.MaxBatch), lease(r.Lease), order)
+	seen, name := s.hints.seen(s.channel(r.Queue), r.Worker) // before it is sent: what comes meanwhile is not forgotten
+	c.Seen = seen
+	got, err := s.run(ctx, s.scripts.claim, r.Queue, r.Worker, r.Nonce, min(max(r.Max, 0), taskqueue.MaxBatch), lease(r.Lease), order, name)
 	if err != nil {
 		return c, err
 	}

@@ -73,6 +73,30 @@ each(over_, 1, 2, function(i)
 end)
 flush()
 
+-- recall looks at some of what was due before the clock was put back, and has not been claimed: what
+-- was added by that clock, and for no time that somebody has said, is due.
+local function recall()
+  local class, from, to = unpack(cmsgpack.unpack(meta.ahead))
+  local room = MAX_IDS
+  while class <= 8 and room > 0 do
+    local due = KEYS[class]
+    local found = call('ZRANGEBYSCORE', due, from, string.format('%.0f', to), 'WITHSCORES', 'LIMIT', 0, room)
+    each(found, 1, 2, function(i)
+      local t = load(found[i], one)
+      if t and t.enqueued > now and not t.timed and not hget(S, found[i]) then zadd(due, now, found[i]) end
+    end)
+    flush()
+    if #found == 2 * room then -- the next is behind the last, or with it if others may be
+      from = (found[#found] == found[2] and '(' or '') .. found[#found]
+    else
+      class, from = class + 1, string.format('(%.0f', now)
+    end
+    room = room - #found / 2
+  end
+  remember('ahead', class <= 8 and cmsgpack.pack({class, from, to}) or '')
+end
+if pending('ahead') then recall() end
+
 local s, trimmed = settings(), 0
 local function forgetAll(key, ids)
   each(ids, 1, 1, function(i)
@@ -197,5 +221,5 @@ if not s.paused and not full and not (next_ > 0 and #tasks == n) then
 end
 local ends = call('ZRANGE', RUN, 0, 0, 'WITHSCORES')
 if ends[1] then earlier(tonumber(ends[2]) + shift) end
-if next_ > 0 and next_ < now then next_ = now end
+if pending('ahead') or next_ > 0 and next_ < now then next_ = now end
 return done({now, next_, tasks, dead, trimmed})

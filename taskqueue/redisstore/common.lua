@@ -110,7 +110,7 @@ end
 
 -- meta is what is kept of the queue as a whole, beside its counters. done writes what
 -- remember has changed.
-local names, meta, changed = {'shift', 'step', 'gaps', 'token', 'settings', 'allowance', 'allowed_at', 'full', 'large'}, {}, {}
+local names, meta, changed = {'shift', 'step', 'gaps', 'token', 'settings', 'allowance', 'allowed_at', 'full', 'large', 'ahead'}, {}, {}
 for i, value in ipairs(call('HMGET', C, unpack(names))) do meta[names[i]] = value end
 local function remember(field, value)
   meta[field] = value
@@ -118,6 +118,7 @@ local function remember(field, value)
   changed[#changed + 1] = value
 end
 local function number(field) return tonumber(meta[field] or '0') end
+local function pending(field) return meta[field] and meta[field] ~= '' end
 
 -- stores notes that something of so many bytes is stored of a task: where much may be,
 -- little is read ahead.
@@ -165,6 +166,9 @@ local function step()
     gap, back = last - now, last - now
     shift = shift - back
     remember('shift', shift)
+    -- What was due before is looked at by the next claims: the class, from and to when. See recall.
+    local to = pending('ahead') and cmsgpack.unpack(meta.ahead)[3] or 0
+    remember('ahead', cmsgpack.pack({1, string.format('(%.0f', now), math.max(last, to)}))
   end
   local all, kept = gaps(), {}
   for i = 1, #all, 2 do
@@ -187,15 +191,16 @@ local function waits(t) return t.state == SCHEDULED or t.state == RETRYING end
 
 -- header reads what this file has to know of an envelope. What most tasks do not
 -- set takes no place in it: what says which follow.
-local KEY, KEEP, EXPIRES, START = 1, 2, 4, 8
+local KEY, KEEP, EXPIRES, START, TIMED = 1, 2, 4, 8, 16
 local function header(t, p)
   local what, at
   t.p = p
   t.enqueued, what, t.priority, t.maxFailures, t.maxCrashes, at = struct.unpack('>I7BBI2B', p)
-  t.keep, t.expires, t.key, t.until_ = 0, 0, '', 0
+  t.keep, t.expires, t.key, t.until_, t.timed = 0, 0, '', 0, false
   if what == 0 then return end
   local function follows(flag) return bit.band(what, flag) ~= 0 end
   t.until_ = follows(START) and 1 or 0
+  t.timed = follows(TIMED)
   if follows(KEEP) then t.keep, at = struct.unpack('>I6', p, at) end
   if follows(EXPIRES) then t.expires, at = struct.unpack('>I7', p, at) end
   if follows(KEY) then

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
 )
 
 // A fleet is the worker and producer processes of a world. One that ends is replaced.

@@ -11,13 +11,9 @@ package redisstore
 import (
 	"context"
 	"embed"
-	"errors"
 	"log/slog"
-	"net/url"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/ambit-go/ambit/taskqueue"
 )
@@ -60,46 +56,6 @@ func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*St
 	s.scripts = load(major >= 7)
 	s.hints.init(s)
 	s.batches.init(s)
-	return s, nil
-}
-
-func init() {
-	for _, scheme := range []string{"redis", "rediss", "unix"} {
-		taskqueue.Register(scheme, open)
-	}
-}
-
-// options reads a URL. It may have a password, so what cannot be read is not repeated:
-// a part of the password may be what looks wrong.
-func options(text string) (*redis.Options, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Opaque != "" {
-		return nil, &taskqueue.InvalidError{What: "store", Why: "the URL cannot be read: write it as redis://user:password@host:port/database; " +
-			"in the password write what is neither a letter nor a digit as %XX, a slash as %2F"}
-	}
-	o, err := redis.ParseURL(text)
-	if err != nil {
-		return nil, &taskqueue.InvalidError{What: "store", Why: strings.TrimPrefix(err.Error(), "redis: ")}
-	}
-	return o, nil
-}
-
-// open returns the store at a URL of package go-redis, with a client of its own.
-func open(ctx context.Context, text string) (taskqueue.Store, error) {
-	o, err := options(text)
-	if err != nil {
-		return nil, err
-	}
-	// Without this a call on a connection that has gone silent lasts as long as all that
-	// the client reads and tries again, whatever its context says.
-	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	client := redis.NewClient(o)
-	s, err := New(ctx, client)
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
-	s.own = client
 	return s, nil
 }
 

@@ -30,7 +30,7 @@ type Store struct {
 	keys    keys
 	known   sync.Map // queue -> when it was registered
 	closed  atomic.Bool
-	own     *redis.Client // made by open; nil: it is the caller's
+	own     redis.UniversalClient // made by open; nil: it is the caller's
 }
 
 // names are the ends of the keys of a queue, in the order in which the scripts know them.

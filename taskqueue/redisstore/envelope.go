@@ -9,7 +9,7 @@ import (
 )
 
 // An envelope is what does not change of a task: a header that the scripts read
-// (see common.lua), then what only Go reads. It is kept small, since a million
+// (see tasks.lua), then what only Go reads. It is kept small, since a million
 // delayed tasks are little else.
 
 // Which optional fields follow the header, that the unique key is held until the start only,

@@ -65,16 +65,15 @@ type scripts struct{ enqueue, tick, claim, extend, settle, act, look, configure 
 // load makes the scripts. Steps that free memory, or keep what is there, are allowed
 // when the server is full, if it can be told so.
 func load(flags bool) scripts {
-	common, err := files.ReadFile("common.lua")
-	if err != nil {
-		panic(err) // it is part of the program
+	read := func(name string) string {
+		text, err := files.ReadFile(name + ".lua")
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		return string(text)
 	}
 	step := func(name, line string) *script {
-		body, err := files.ReadFile(name + ".lua")
-		if err != nil {
-			panic(err)
-		}
-		return newScript(line + string(common) + string(body))
+		return newScript(line + read("common") + "\n" + read("tasks") + "\n" + read(name))
 	}
 	free, full := "#!lua\n", "#!lua flags=allow-oom\n"
 	if !flags {

@@ -203,7 +203,7 @@ func TestAnEnqueueThatIsRefusedAfterALostAnswerIsUnknown(t *testing.T) {
 	s := n.open(t)
 	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("first")})
 	require.NoError(t, err)
-	n.losing = func() { assert.NoError(t, client.SlaveOf(ctx, "127.0.0.1", "1").Err()) }
+	n.losing = func() { assert.NoError(t, client.ReplicaOf(ctx, "127.0.0.1", "1").Err()) }
 	n.lose.Store(1)
 	_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{task("a")})
 	assert.ErrorIs(t, err, taskqueue.ErrUnknown)
@@ -211,7 +211,7 @@ func TestAnEnqueueThatIsRefusedAfterALostAnswerIsUnknown(t *testing.T) {
 	_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{task("b")})
 	assert.NotErrorIs(t, err, taskqueue.ErrUnknown, "it was refused each time")
 	assert.ErrorContains(t, err, "READONLY")
-	require.NoError(t, client.SlaveOf(ctx, "NO", "ONE").Err())
+	require.NoError(t, client.ReplicaOf(ctx, "NO", "ONE").Err())
 	_, err = s.Get(ctx, "q", "a")
 	assert.NoError(t, err, "it was carried out")
 	_, err = s.Get(ctx, "q", "b")

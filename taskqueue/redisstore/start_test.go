@@ -212,7 +212,7 @@ func TestAClusterByItsURL(t *testing.T) {
 func TestTheMasterOfASentinelByItsURL(t *testing.T) {
 	first, firstPort := tcpServer(t)
 	second, secondPort := tcpServer(t)
-	require.NoError(t, second.SlaveOf(ctx, "127.0.0.1", fmt.Sprint(firstPort)).Err())
+	require.NoError(t, second.ReplicaOf(ctx, "127.0.0.1", fmt.Sprint(firstPort)).Err())
 	sentinel := sentinelOf(t, firstPort)
 	s, err := taskqueue.Open(ctx, "redis+sentinel://"+sentinel+"/0?master_name=mymaster")
 	require.NoError(t, err)

@@ -74,26 +74,32 @@ end)
 flush()
 
 -- recall looks at some of what was due before the clock was put back, and has not been claimed: what
--- was added by that clock, and for no time that somebody has said, is due.
+-- was added by that clock, and for no time that somebody has said, is moved back with it.
 local function recall()
-  local class, from, to = unpack(cmsgpack.unpack(meta.ahead))
-  local room = MAX_IDS
+  local class, from, to, back = unpack(cmsgpack.unpack(meta.ahead))
+  local room, bytes = MAX_IDS, MAX_BYTES
   while class <= 8 and room > 0 do
-    local due = KEYS[class]
+    local due, stopped = KEYS[class], nil
     local found = call('ZRANGEBYSCORE', due, from, string.format('%.0f', to), 'WITHSCORES', 'LIMIT', 0, room)
     each(found, 1, 2, function(i)
       local t = load(found[i], one)
-      if t and t.enqueued > now and not t.timed and not hget(S, found[i]) then zadd(due, now, found[i]) end
+      bytes = bytes - (t and #t.p or 0)
+      if bytes < 0 and i > 1 then stopped = i; return false end
+      if t and t.enqueued > now and not t.timed and not hget(S, found[i]) then
+        hset(P, found[i], struct.pack('>I7', t.enqueued - back) .. string.sub(t.p, 8))
+        zadd(due, t.due - back, found[i])
+      end
     end)
     flush()
-    if #found == 2 * room then -- the next is behind the last, or with it if others may be
-      from = (found[#found] == found[2] and '(' or '') .. found[#found]
+    if stopped then
+      from, room = found[stopped + 1], 0
+    elseif #found == 2 * room then -- the next is behind the last, or with it if others may be
+      from, room = (found[#found] == found[2] and '(' or '') .. found[#found], 0
     else
-      class, from = class + 1, string.format('(%.0f', now)
+      class, from, room = class + 1, string.format('(%.0f', now), room - #found / 2
     end
-    room = room - #found / 2
   end
-  remember('ahead', class <= 8 and cmsgpack.pack({class, from, to}) or '')
+  remember('ahead', class <= 8 and cmsgpack.pack({class, from, to, back}) or '')
 end
 if pending('ahead') then recall() end
 

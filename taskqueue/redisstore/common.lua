@@ -166,9 +166,12 @@ local function step()
     gap, back = last - now, last - now
     shift = shift - back
     remember('shift', shift)
-    -- What was due before is looked at by the next claims: the class, from and to when. See recall.
-    local to = pending('ahead') and cmsgpack.unpack(meta.ahead)[3] or 0
-    remember('ahead', cmsgpack.pack({1, string.format('(%.0f', now), math.max(last, to)}))
+    -- What was due before, or soon after, is looked at by the next claims: the class, from and to
+    -- when, and how far it is moved. See recall.
+    local to = math.max(last, pending('ahead') and cmsgpack.unpack(meta.ahead)[3] - MINUTE or 0)
+    if to - now > SECOND then
+      remember('ahead', cmsgpack.pack({1, string.format('(%.0f', now), to + MINUTE, to - now}))
+    end
   end
   local all, kept = gaps(), {}
   for i = 1, #all, 2 do

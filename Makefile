@@ -22,12 +22,19 @@ TESTED := $(filter-out ./bench,$(MODULES))
 
 # Where else the packages are to compile, tests included. Of these no test is run.
 PLATFORMS := windows/amd64 darwin/arm64 linux/386 js/wasm
-# bbolt, in which taskqueue and kvqueue keep a file, needs memory maps; so does the SQLite
-# of locks. The tests with members of etcd are for Linux; that compiles for minutes.
-NOWHERE := linux/386:./kvqueue/etcdtest js/wasm:./taskqueue js/wasm:./locks js/wasm:./kvqueue js/wasm:./bench
+# bbolt, in which kvqueue keeps a file, needs memory maps; so does the SQLite of taskqueue
+# and locks. The tests with members of etcd are for Linux; that compiles for minutes.
+NOWHERE := linux/386:./kvqueue/etcdtest js/wasm:./taskqueue js/wasm:./taskqueue/cmd js/wasm:./locks js/wasm:./kvqueue js/wasm:./bench
 
 # The only modules the root module may require directly.
 DEPS := github.com/stretchr/testify go.uber.org/goleak golang.org/x/sync
+
+# A browser driver, terminal libraries, a metrics client and a file format: they belong to taskqueue/cmd.
+COMMANDS_OWN := ^[^ ]+ .*(chromedp|displaywidth|creack/pty|x/term@|prometheus/|bbolt)
+
+# The race detector, but not within SQLite: that is C made into Go, and takes fifteen times as long
+# under it. Whatever uses it is looked at, with the locks and channels that SQLite itself takes.
+RACE := -race -gcflags=modernc.org/...=-race=false
 
 OUT := $(CURDIR)/out
 BIN := $(OUT)/bin
@@ -95,10 +102,11 @@ $(call unit_of,./locks,$(call has,.))
 $(call unit_of,./kvqueue,$(call has,.))
 $(eval $(call check,explore,exploreshort,vet))
 $(call unit_of,./taskqueue,$(call has,.))
+$(call unit_of,./taskqueue/cmd,$(call has,./taskqueue))
 $(call unit_of,./kvqueue/etcdtest,$(call has,./kvqueue))
 $(eval $(call check,fuzz,fuzzshort))
-$(eval $(call check,chaos,chaosshort,$(call has,./taskqueue)))
-$(foreach m,$(filter-out . ./locks ./kvqueue ./kvqueue/etcdtest ./taskqueue,$(TESTED)),$(call unit_of,$(m),$(call has,.)))
+$(eval $(call check,chaos,chaosshort,$(call has,./taskqueue/cmd)))
+$(foreach m,$(filter-out . ./locks ./kvqueue ./kvqueue/etcdtest ./taskqueue ./taskqueue/cmd,$(TESTED)),$(call unit_of,$(m),$(call has,.)))
 
 .PHONY: checks
 checks: $(CHECKS)
@@ -129,6 +137,8 @@ deps:
 	@required=$$(go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all) || exit 1; \
 	extra=$$(grep -vxF $(addprefix -e ,$(DEPS)) <<<"$$required"); \
 	[ -z "$${extra//[[:space:]]/}" ] || { echo "make: the root module may not require" $$extra >&2; exit 1; }
+	@cd taskqueue && graph=$$(go mod graph) || exit 1; extra=$$(grep -E '$(COMMANDS_OWN)' <<<"$$graph"); \
+	[ -z "$$extra" ] || { echo "make: who imports a store would require what only taskqueue/cmd needs:" "$$extra" >&2; exit 1; }
 
 vet:
 	$(call each,go vet,go vet ./...)
@@ -173,7 +183,7 @@ house: tools
 
 # go vet is a check of its own, so the tests need not do a part of it again.
 unit:
-	$(call tested,go test -race -shuffle=on,go test -race -shuffle=on -vet=off ./...)
+	$(call tested,go test -race -shuffle=on,go test $(RACE) -shuffle=on -vet=off ./...)
 
 counts:
 	$(call step,go test: the full counts that the race detector is too slow for)
@@ -187,7 +197,7 @@ fuzzshort fuzz:
 
 race: COUNT := $(or $(COUNT),5)
 race:
-	$(call tested,go test -race -count=$(COUNT),go test -race -shuffle=on -vet=off -count=$(COUNT) ./...)
+	$(call tested,go test -race -count=$(COUNT),go test $(RACE) -shuffle=on -vet=off -count=$(COUNT) ./...)
 
 soak: FUZZTIME := $(or $(FUZZTIME),5m)
 soak:
@@ -203,11 +213,11 @@ explore exploreshort:
 # Its processes stop and kill each other, which needs Linux.
 chaos: CHAOS_TIME := $(or $(CHAOS_TIME),20s)
 chaosshort: CHAOS_TIME := 20s
-chaosshort: CHAOS_MODULES := $(filter ./taskqueue,$(MODULES))
-chaos: CHAOS_MODULES := ./taskqueue
+chaosshort: CHAOS_MODULES := $(filter ./taskqueue/cmd,$(MODULES))
+chaos: CHAOS_MODULES := ./taskqueue/cmd
 chaos chaosshort:
 	$(call in,$(if $(filter Linux,$(shell uname)),$(CHAOS_MODULES)),chaos for $(CHAOS_TIME),\
-		go run -race ./internal/chaos -time $(CHAOS_TIME) $(if $(CHAOS_SEED),-seed $(CHAOS_SEED)))
+		go run $(RACE) ./internal/chaos -time $(CHAOS_TIME) $(if $(CHAOS_SEED),-seed $(CHAOS_SEED)))
 
 bench: COUNT := $(or $(COUNT),10)
 bench: tools

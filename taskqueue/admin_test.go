@@ -69,16 +69,16 @@ func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _ := newQueue(t)
 		add(t, q, taskqueue.Task{ID: "short", Type: "t"})
-		add(t, q, taskqueue.Task{ID: "hour", Type: "t", Retention: time.Hour})
-		add(t, q, taskqueue.Task{ID: "dead", Type: "dead", Retention: time.Hour})
+		add(t, q, taskqueue.Task{ID: "longer", Type: "t", Retention: 4 * time.Minute})
+		add(t, q, taskqueue.Task{ID: "dead", Type: "dead", Retention: 4 * time.Minute})
 		work, stop := context.WithCancel(t.Context())
 		begin := time.Now()
 		gone := map[string]time.Duration{}
 		go func() {
 			defer stop()
-			for range 2 * 3600 {
+			for range 6 * 60 {
 				time.Sleep(time.Second)
-				for _, id := range []string{"short", "hour", "dead"} {
+				for _, id := range []string{"short", "longer", "dead"} {
 					if _, err := q.Get(t.Context(), id); err != nil && gone[id] == 0 {
 						gone[id] = time.Since(begin)
 					}
@@ -87,7 +87,7 @@ func TestRetention(t *testing.T) {
 		}()
 		require.NoError(t, q.Work(work, taskqueue.Handlers{"t": nothing, "dead": returns(taskqueue.Dead(errBoom))}))
 		assert.InDelta(t, 60, gone["short"].Seconds(), 2)
-		assert.InDelta(t, 3600, gone["hour"].Seconds(), 2)
+		assert.InDelta(t, 240, gone["longer"].Seconds(), 2)
 		assert.NotContains(t, gone, "dead")
 	})
 }

@@ -32,6 +32,11 @@
 // [Release] or [Snooze] has made. MaxFailures counts errors, MaxCrashes leases that have
 // run out: a payload that kills its process is a dead letter after three.
 //
+// Payloads: [Kind] ties a type of task to the Go type of its payload, for both sides.
+//
+// Afterwards: [Queue.Retry], Cancel and Delete act on one task, [Queue.RetryAll], CancelAll and
+// DeleteAll on all that a [Filter] finds.
+//
 // How many: [Concurrency] is for one worker, [Queues] divides it. The settings of a
 // queue, [Queue.Configure], bound rate and concurrency for all workers of all processes.
 //
@@ -57,7 +62,8 @@
 //   - an [async.TimeoutError]: its Timeout has passed. That is a failure.
 //
 // A handler that ignores its ctx is waited for. Its place stays taken, and its lease is
-// extended unless that is lost. Nothing of it runs after [Queue.Work] has returned.
+// extended unless that is lost; [EventStuck] tells of one that lasts for too long. Nothing of it
+// runs after [Queue.Work] has returned.
 //
 // # Ordering
 //

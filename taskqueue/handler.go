@@ -2,7 +2,6 @@ package taskqueue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -120,13 +119,7 @@ func Typed[P any](f func(ctx context.Context, p P) error) Handler {
 	if f == nil {
 		panic("taskqueue: Typed(nil): pass the function that runs the task")
 	}
-	return func(ctx context.Context, c *Claim) error {
-		var p P
-		if err := json.Unmarshal(c.Payload, &p); err != nil {
-			return Dead(fmt.Errorf("taskqueue: the payload of a task of type %q is not what its handler takes: %w", c.Type, err))
-		}
-		return f(ctx, p)
-	}
+	return Kind[P]("").handler(f)
 }
 
 // Use returns the handlers with the middleware around each of them, the first

@@ -16,7 +16,7 @@ type Event struct {
 	ID    string
 	Type  string
 	Err   error
-	Took  time.Duration // of a run
+	Took  time.Duration // of a run, so far or in all
 	Late  time.Duration // of a start: how long after its time
 	N     int           // of EventTrimmed: how many
 }
@@ -36,6 +36,11 @@ const (
 	// EventLost: its lease was lost, or the store could not be told how it has ended. It
 	// runs again.
 	EventLost EventKind = "lost"
+
+	// EventStuck: a run lasts for ten times as long as 99 of 100 of its type, or for
+	// StuckAfter. Told once, Took is how long it has lasted; it goes on, and its lease is
+	// extended. A Timeout, or Cancel, stops it.
+	EventStuck EventKind = "stuck"
 
 	// EventDead: a task has become a dead letter, by the run of which EventFailed was
 	// told before; or, without a Type, because its leases have run out once too often,

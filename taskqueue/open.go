@@ -33,7 +33,7 @@ func Register(scheme string, open func(ctx context.Context, url string) (Store, 
 }
 
 // Open opens a store by its URL: "sqlite:tasks.db", "postgres://user@localhost/db", "redis://localhost:6379/0",
-// "mem:". It knows the stores whose packages the program imports. A URL that none of
+// "redis+sentinel://sentinel:26379/0?master_name=mymaster", "redis+cluster://node:6379", "mem:". It knows the stores whose packages the program imports. A URL that none of
 // them knows is an [*InvalidError]; another error is that of the store. ctx is
 // for the opening alone. The caller closes the store.
 func Open(ctx context.Context, url string) (Store, error) {

@@ -19,6 +19,8 @@ type run struct {
 	end      atomic.Pointer[time.Time]
 	phase    atomic.Int32 // decided once: ended and gone exclude each other
 	vacated  bool         // its place is free already; guarded by the worker's mu
+	started  time.Time
+	stuck    bool // it was told that it lasts for long; only tellStuck looks
 }
 
 // The phases of a run.
@@ -36,7 +38,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 	c := &Claim{Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token, DueAt: t.DueAt, releases: t.Releases, shared: w.q.shared}
 	h := w.handlers[t.Type]
 	ctx, cancel := context.WithCancelCause(w.home)
-	r := &run{c: c, cancel: cancel}
+	r := &run{c: c, cancel: cancel, started: clock.Now()}
 	r.deadline = time.AfterFunc(time.Hour, r.lose)
 	r.lasts(before.Add(w.o.lease)) // before it is seen: an extension is for longer
 	w.mu.Lock()
@@ -48,6 +50,9 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 	}
 	async.Go(live, func(live context.Context) error {
 		o, e := w.handle(live, ctx, queue, r, h)
+		if e.Took > 0 {
+			w.took(c.Type, e.Took)
+		}
 		released := false
 		if r.phase.CompareAndSwap(running, ended) {
 			w.vacate(runKey{queue, o.Ref})
@@ -66,7 +71,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 			w.release(queue, o.Ref)
 		}
 		return nil
-	}, async.Name(t.Type+" "+t.ID))
+	}, async.Name(runName(c)))
 }
 
 // handle runs the handler as a task. When that and everything it has started have
@@ -84,7 +89,7 @@ func (w *worker) handle(live, ctx context.Context, queue string, r *run, h Handl
 		return Outcome{Ref: ref}, e
 	}
 	w.tell(Event{Kind: EventStarted, Queue: queue, ID: c.ID, Type: c.Type, Late: started.Sub(c.DueAt)})
-	var opts []async.TaskOption
+	opts := []async.TaskOption{async.Name(runName(c))} // it is in the texts of errors, LastError among them
 	if c.Timeout > 0 {
 		opts = append(opts, async.Timeout(c.Timeout))
 	}
@@ -102,6 +107,9 @@ func (w *worker) backoff(failures int) time.Duration {
 	w.guard("the backoff", func() { d = w.o.backoff(failures) })
 	return d
 }
+
+// runName is what a run is called in dumps and in errors.
+func runName(c *Claim) string { return c.Type + " " + c.ID }
 
 func eventOf(k OutcomeKind, cause error) EventKind {
 	switch {
@@ -188,6 +196,7 @@ func (w *worker) keepLeases(ctx context.Context, queue string) error {
 		// time is taken first: a suspend behind the look shortens the new lease.
 		before := clock.Steady()
 		runs = slices.DeleteFunc(runs, func(r *run) bool { r.look(); return r.gone() })
+		w.tellStuck(queue, runs)
 		for len(runs) > 0 {
 			runs = runs[w.extend(ctx, queue, runs, before):]
 		}

@@ -29,7 +29,8 @@ type Store interface {
 	Settle(ctx context.Context, queue string, outcomes []Outcome) ([]SettleResult, error)
 	// Wait returns when something in the queue may have become due earlier than what
 	// the claim has said that seen is of, also if that was before Wait is called, or at
-	// until. It is a hint: nothing depends on it.
+	// until. It is a hint: nothing depends on it, and a store that knows who waits may tell
+	// no more of them than there are tasks.
 	Wait(ctx context.Context, queue string, seen uint64, until time.Time) error
 
 	// Get returns what is known of a task, [ErrNotFound] if nothing is.

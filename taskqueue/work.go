@@ -58,7 +58,7 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 	}
 	w := &worker{
 		q: q, o: o, handlers: maps.Clone(handlers), free: o.concurrency, nonce: rand.Text()[:8] + "/",
-		runs: map[runKey]*run{}, idle: map[string]bool{}, changed: make(chan struct{}),
+		runs: map[runKey]*run{}, times: map[string]*runTimes{}, idle: map[string]bool{}, changed: make(chan struct{}),
 		settles: map[string]*group.Group[*settlement]{}, shares: newShares(o.weights, o.concurrency),
 	}
 	for name := range o.weights {
@@ -72,7 +72,7 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 		f := async.Start(context.Background(), func(live context.Context) error { return w.work(ctx, live) }, async.Name("taskqueue worker"))
 		_, err := f.Join(home)
 		return err
-	}, async.Name("taskqueue handlers"))
+	}, async.Name("worker"))
 	if b, is := w.failed.(*broken); is {
 		panic(b)
 	}
@@ -116,9 +116,10 @@ type worker struct {
 
 	mu      sync.Mutex
 	runs    map[runKey]*run
-	free    int           // places
-	changed chan struct{} // closed, and replaced, when something here has changed and waited is set
-	waited  bool          // somebody waits for changed
+	times   map[string]*runTimes // by type
+	free    int                  // places
+	changed chan struct{}        // closed, and replaced, when something here has changed and waited is set
+	waited  bool                 // somebody waits for changed
 	// unsettled is how many runs have given their places back and are not settled. It is
 	// at most the concurrency.
 	unsettled int

@@ -18,8 +18,8 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/filestore"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
+	"github.com/ambit-go/ambit/taskqueue/sqlstore"
 )
 
 func TestMain(m *testing.M) {
@@ -254,8 +254,8 @@ func TestAnUnknownTypeIsLeftToOthers(t *testing.T) {
 	})
 }
 
-func TestAThousandTasksInAFile(t *testing.T) {
-	s, err := filestore.Open(filepath.Join(t.TempDir(), "tasks"))
+func TestAThousandTasksInASQLiteFile(t *testing.T) {
+	s, err := sqlstore.OpenFile(t.Context(), filepath.Join(t.TempDir(), "tasks"))
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, s.Close()) }()
 	q, err := taskqueue.New(s)

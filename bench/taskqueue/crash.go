@@ -22,7 +22,7 @@ const lease = 5 * time.Second
 var children = map[string]func(args []string){
 	"hang":       hang,
 	"hang-asynq": hangAsynq,
-	"add-file":   addToFile,
+	"add-sqlite": addToSQLite,
 }
 
 // hang claims a task, says so, and never ends it.

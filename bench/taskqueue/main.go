@@ -46,7 +46,7 @@ var budgets = []budget{
 	{"T5", measureIdle},
 	{"T6", measureCrash},
 	{"T7", measureClaim},
-	{"T8", measureFile},
+	{"T8", measureSQLite},
 }
 
 func main() {

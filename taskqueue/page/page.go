@@ -65,7 +65,7 @@ func Name(name string) Option { return func(p *Page) { p.name = name } }
 // New returns the page of a store, which stays the caller's to close.
 func New(store taskqueue.Store, opts ...Option) *Page {
 	if store == nil {
-		panic("page: New with a nil store: pass what filestore.Open or redisstore.New return")
+		panic("page: New with a nil store: pass what sqlstore.OpenFile or redisstore.New return")
 	}
 	p := new(Page)
 	for _, opt := range opts {

@@ -43,7 +43,7 @@ func infos(queue string, v any, now time.Time) (all []taskqueue.Info, err error)
 	return all, nil
 }
 
-// flagCancel is the flag of a task that is asked to stop; see common.lua.
+// flagCancel is the flag of a task that is asked to stop; see tasks.lua.
 const flagCancel = 4
 
 // readInfo reads a task as common.lua writes it. now tells whether one that waits is due.

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type line struct {
 	socket   string
 	lose     atomic.Int64 // the answers to so many of the next scripts, each with its connection
 	silent   atomic.Bool  // nothing is passed on
+	losing   func()       // called when an answer has come, before it is lost; nil: nothing
 }
 
 // newLine returns a line to the server of client.
@@ -49,7 +51,12 @@ func newLine(t *testing.T, client *redis.Client) *line {
 				}
 				return true
 			})
-			go n.carry(s, c, func([]byte) bool { return !lost.Load() })
+			go n.carry(s, c, func([]byte) bool {
+				if lost.Load() && n.losing != nil {
+					n.losing()
+				}
+				return !lost.Load()
+			})
 		}
 	}()
 	return n
@@ -186,4 +193,78 @@ func TestACallOnASilentConnectionEndsWithItsContext(t *testing.T) {
 		assert.Less(t, time.Since(begin), 3*time.Second, name)
 		cancel()
 	}
+}
+
+// The first answer is lost, and the step is refused when it is sent again: as a server does that
+// was killed and loads what it has stored.
+func TestAnEnqueueThatIsRefusedAfterALostAnswerIsUnknown(t *testing.T) {
+	client := server(t)
+	n := newLine(t, client)
+	s := n.open(t)
+	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("first")})
+	require.NoError(t, err)
+	n.losing = func() { assert.NoError(t, client.ReplicaOf(ctx, "127.0.0.1", "1").Err()) }
+	n.lose.Store(1)
+	_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{task("a")})
+	assert.ErrorIs(t, err, taskqueue.ErrUnknown)
+	assert.ErrorContains(t, err, "READONLY")
+	_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{task("b")})
+	assert.NotErrorIs(t, err, taskqueue.ErrUnknown, "it was refused each time")
+	assert.ErrorContains(t, err, "READONLY")
+	require.NoError(t, client.ReplicaOf(ctx, "NO", "ONE").Err())
+	_, err = s.Get(ctx, "q", "a")
+	assert.NoError(t, err, "it was carried out")
+	_, err = s.Get(ctx, "q", "b")
+	assert.ErrorIs(t, err, taskqueue.ErrNotFound)
+}
+
+// Nothing can have been added by a server that is not there.
+func TestAnEnqueueThatWasNeverSentIsNotUnknown(t *testing.T) {
+	other := redis.NewClient(server(t).Options())
+	defer func() { assert.NoError(t, other.Close()) }()
+	g := new(refusing)
+	other.AddHook(g)
+	s := open(t, other)
+	enqueue(t, s, task("first"))
+	g.on.Store(true)
+	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("a")})
+	assert.ErrorContains(t, err, "nobody is there")
+	assert.NotErrorIs(t, err, taskqueue.ErrUnknown)
+}
+
+// refusing has each command fail before it is sent.
+type refusing struct {
+	redis.Hook
+	on atomic.Bool
+}
+
+func (g *refusing) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g *refusing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (g *refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if g.on.Load() {
+			cmd.SetErr(&net.OpError{Op: "dial", Err: errors.New("nobody is there")})
+			return cmd.Err()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// The caller does not wait for ever for an answer that does not come, and is told that there may be one.
+func TestAnEnqueueWhoseDeadlineHasPassedIsUnknownOnceItWasSent(t *testing.T) {
+	client := server(t)
+	n := newLine(t, client)
+	s := n.open(t)
+	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("first")})
+	require.NoError(t, err)
+	n.silent.Store(true)
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	_, err = s.Enqueue(short, "q", []taskqueue.NewTask{task("a")})
+	assert.ErrorIs(t, err, taskqueue.ErrUnknown)
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/group"
 )
@@ -99,12 +97,11 @@ func (b *batches) send(queue string, all []*batch) error {
 		}
 	}
 	got, err := b.s.run(ctx, b.s.scripts.enqueue, queue, args...)
-	var refused redis.Error
-	switch {
-	case errors.As(err, &refused), errors.Is(err, taskqueue.ErrClosed):
-		return err // the server has done nothing, or was not asked
-	case err != nil:
+	if unanswered := new(unansweredError); errors.As(err, &unanswered) {
 		return fmt.Errorf("%w: %w", taskqueue.ErrUnknown, err)
+	}
+	if err != nil {
+		return err // the server has done nothing, or was not asked
 	}
 	verdicts := list(got)
 	for _, one := range all {

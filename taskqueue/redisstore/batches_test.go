@@ -23,6 +23,7 @@ type gate struct {
 	arrived chan int      // how many tasks the script has that has arrived
 	open    chan struct{} // closed
 	lost    error         // unless nil: what the store gets instead of the answer
+	seen    sync.Map      // scripts that have arrived before: these are sent again
 }
 
 func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -36,8 +37,13 @@ func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if cmd.Name() != "evalsha" {
 			return next(ctx, cmd)
 		}
+		if _, again := g.seen.LoadOrStore(&cmd.Args()[0], true); again {
+			_ = next(ctx, cmd)
+			cmd.SetErr(g.lost)
+			return g.lost
+		}
 		select {
-		case g.arrived <- (len(cmd.Args()) - 24) / 4: // behind the hash, the keys and the channel
+		case g.arrived <- (len(cmd.Args()) - 25) / 4: // behind the hash, the keys and the channel
 		case <-ctx.Done():
 			cmd.SetErr(ctx.Err())
 			return ctx.Err()

@@ -1,5 +1,5 @@
 -- ARGV: channel, worker, nonce, how many, lease in µs, the classes in the order in
--- which they are looked at (digits from 1).
+-- which they are looked at (digits from 1), the name under which the worker sleeps.
 local worker, nonce, most, lease = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 step()
 
@@ -72,6 +72,36 @@ each(over_, 1, 2, function(i)
   elseif not spare(t, tonumber(over_[i + 1]) + shift) then change(t, crash) end
 end)
 flush()
+
+-- recall looks at some of what was due before the clock was put back, and has not been claimed: what
+-- was added by that clock, and for no time that somebody has said, is moved back with it.
+local function recall()
+  local class, from, to, back = unpack(cmsgpack.unpack(meta.ahead))
+  local room, bytes = MAX_IDS, MAX_BYTES
+  while class <= 8 and room > 0 do
+    local due, stopped = KEYS[class], nil
+    local found = call('ZRANGEBYSCORE', due, from, string.format('%.0f', to), 'WITHSCORES', 'LIMIT', 0, room)
+    each(found, 1, 2, function(i)
+      local t = load(found[i], one)
+      bytes = bytes - (t and #t.p or 0)
+      if bytes < 0 and i > 1 then stopped = i; return false end
+      if t and t.enqueued > now and not t.timed and not hget(S, found[i]) then
+        hset(P, found[i], struct.pack('>I7', t.enqueued - back) .. string.sub(t.p, 8))
+        zadd(due, t.due - back, found[i])
+      end
+    end)
+    flush()
+    if stopped then
+      from, room = found[stopped + 1], 0
+    elseif #found == 2 * room then -- the next is behind the last, or with it if others may be
+      from, room = (found[#found] == found[2] and '(' or '') .. found[#found], 0
+    else
+      class, from, room = class + 1, string.format('(%.0f', now), room - #found / 2
+    end
+  end
+  remember('ahead', class <= 8 and cmsgpack.pack({class, from, to, back}) or '')
+end
+if pending('ahead') then recall() end
 
 local s, trimmed = settings(), 0
 local function forgetAll(key, ids)
@@ -175,7 +205,13 @@ for class in string.gmatch(ARGV[6], '%d') do
     look(class)
   end
 end
-wake = wake and #tasks == most -- else nothing of what was reaped is left for others
+if #tasks < most then -- nothing of what was reaped is left for others, and the worker sleeps
+  wake, ready = false, 0
+  if call('ZADD', SLEEP, now, ARGV[7]) == 1 then call('ZREMRANGEBYSCORE', SLEEP, '-inf', now - MINUTE) end
+elseif most > 0 then
+  ready = ready - #tasks
+  call('ZREM', SLEEP, ARGV[7])
+end
 if (s.concurrency or 0) > 0 and running + #tasks >= s.concurrency and #tasks < most then remember('full', 1) end
 remember('token', token)
 if allowance then remember('allowance', string.format('%.17g', allowance - #tasks)); remember('allowed_at', now) end
@@ -191,5 +227,5 @@ if not s.paused and not full and not (next_ > 0 and #tasks == n) then
 end
 local ends = call('ZRANGE', RUN, 0, 0, 'WITHSCORES')
 if ends[1] then earlier(tonumber(ends[2]) + shift) end
-if next_ > 0 and next_ < now then next_ = now end
+if pending('ahead') or next_ > 0 and next_ < now then next_ = now end
 return done({now, next_, tasks, dead, trimmed})

@@ -13,8 +13,8 @@ import (
 )
 
 // jump has the clock of the server seem to have been put back: everything that it has
-// noted lies in the future by as much. If back is negative it seems to have been put
-// forward.
+// noted lies in the future by as much, but the times of tasks whose ids begin with at. If back
+// is negative it seems to have been put forward.
 func jump(t *testing.T, client *redis.Client, back time.Duration) {
 	t.Helper()
 	us := back.Microseconds()
@@ -26,6 +26,12 @@ func jump(t *testing.T, client *redis.Client, back time.Duration) {
 		move('allowed_at', ARGV[1])
 		local run = redis.call('ZRANGE', KEYS[1] .. 'run', 0, -1)
 		for _, id in ipairs(run) do redis.call('ZINCRBY', KEYS[1] .. 'run', ARGV[1], id) end
+		local all = redis.call('HGETALL', KEYS[1] .. 'p')
+		for i = 1, #all, 2 do
+			local at = struct.unpack('>I7', all[i + 1])
+			redis.call('HSET', KEYS[1] .. 'p', all[i], struct.pack('>I7', at + ARGV[1]) .. string.sub(all[i + 1], 8))
+			if string.sub(all[i], 1, 2) ~= 'at' then redis.call('ZADD', KEYS[1] .. 'due:0', 'XX', 'INCR', ARGV[1], all[i]) end
+		end
 		return 1`)
 	require.NoError(t, script.Run(ctx, client, []string{"tq:{q}:"}, us).Err())
 }
@@ -47,6 +53,45 @@ func TestTheClockOfTheServerIsPutBack(t *testing.T) {
 	i, err := s.Get(ctx, "q", dies.ID)
 	require.NoError(t, err)
 	assert.Equal(t, 1, i.Crashes)
+	audited(t, s)
+}
+
+// What was to run at once, or had waited for as long as it was to, does not wait for the hour. A
+// RunAt is a time that somebody has said.
+func TestWhatWasReadyIsReadyWhenTheClockOfTheServerIsPutBack(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	at, waited, waits := task("at"), task("waited"), task("waits")
+	at.RunAt = time.Now().Add(30 * time.Minute)
+	waited.Delay = time.Millisecond
+	waits.Delay = 10 * time.Minute
+	var tasks []taskqueue.NewTask
+	for i := range 900 {
+		tasks = append(tasks, task(fmt.Sprint("now", i)))
+	}
+	enqueue(t, s, tasks...)
+	enqueue(t, s, at, waited, waits)
+	for i := range 900 { // more than one step looks at
+		tasks[i].ID = fmt.Sprint("then", i)
+	}
+	enqueue(t, s, tasks...)
+	time.Sleep(2 * time.Millisecond) // the delay is over: how long after that does not matter
+	claim(t, s, 0, time.Minute)      // the server was asked before the clock was put back
+	jump(t, client, time.Hour)
+	ran := map[string]bool{}
+	for range 20 {
+		got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint("back", len(ran), time.Now()), Max: 1000, Lease: time.Minute})
+		require.NoError(t, err)
+		for _, i := range got.Tasks {
+			ran[i.ID] = true
+		}
+		if got.NextDue.After(got.Now) {
+			break
+		}
+	}
+	assert.Len(t, ran, 1801)
+	assert.True(t, ran["waited"])
+	assert.False(t, ran["at"] || ran["waits"])
 	audited(t, s)
 }
 

@@ -9,16 +9,17 @@ import (
 )
 
 // An envelope is what does not change of a task: a header that the scripts read
-// (see common.lua), then what only Go reads. It is kept small, since a million
+// (see tasks.lua), then what only Go reads. It is kept small, since a million
 // delayed tasks are little else.
 
-// Which optional fields follow the header, and that the unique key is held until the
-// start only.
+// Which optional fields follow the header, that the unique key is held until the start only,
+// and that the task is for a time that somebody has said.
 const (
 	hasKey = 1 << iota
 	hasRetention
 	hasExpiry
 	untilStart
+	timed
 )
 
 // pack returns the envelope of t, but for the time at which it is enqueued, which the
@@ -26,7 +27,7 @@ const (
 func pack(t *taskqueue.Task) []byte {
 	b := make([]byte, 0, 64+len(t.UniqueKey)+len(t.Type)+len(t.Payload))
 	what := flag(hasKey, t.UniqueKey != "") | flag(hasRetention, t.Retention > 0) |
-		flag(hasExpiry, !t.ExpiresAt.IsZero()) | flag(untilStart, t.Until == taskqueue.Start)
+		flag(hasExpiry, !t.ExpiresAt.IsZero()) | flag(untilStart, t.Until == taskqueue.Start) | flag(timed, !t.RunAt.IsZero())
 	b = append(b, what, t.Priority)
 	b = binary.BigEndian.AppendUint16(b, uint16(min(t.MaxFailures, 0xffff)))
 	b = append(b, byte(min(t.MaxCrashes, 0xff)))

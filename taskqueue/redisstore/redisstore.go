@@ -11,10 +11,7 @@ package redisstore
 import (
 	"context"
 	"embed"
-	"errors"
 	"log/slog"
-	"net/url"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -62,61 +59,21 @@ func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*St
 	return s, nil
 }
 
-func init() {
-	for _, scheme := range []string{"redis", "rediss", "unix"} {
-		taskqueue.Register(scheme, open)
-	}
-}
-
-// options reads a URL. It may have a password, so what cannot be read is not repeated:
-// a part of the password may be what looks wrong.
-func options(text string) (*redis.Options, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Opaque != "" {
-		return nil, &taskqueue.InvalidError{What: "store", Why: "the URL cannot be read: write it as redis://user:password@host:port/database; " +
-			"in the password write what is neither a letter nor a digit as %XX, a slash as %2F"}
-	}
-	o, err := redis.ParseURL(text)
-	if err != nil {
-		return nil, &taskqueue.InvalidError{What: "store", Why: strings.TrimPrefix(err.Error(), "redis: ")}
-	}
-	return o, nil
-}
-
-// open returns the store at a URL of package go-redis, with a client of its own.
-func open(ctx context.Context, text string) (taskqueue.Store, error) {
-	o, err := options(text)
-	if err != nil {
-		return nil, err
-	}
-	// Without this a call on a connection that has gone silent lasts as long as all that
-	// the client reads and tries again, whatever its context says.
-	o.ContextTimeoutEnabled = true
-	client := redis.NewClient(o)
-	s, err := New(ctx, client)
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
-	s.own = client
-	return s, nil
-}
-
 // scripts are the steps.
 type scripts struct{ enqueue, tick, claim, extend, settle, act, look, configure *script }
 
 // load makes the scripts. Steps that free memory, or keep what is there, are allowed
 // when the server is full, if it can be told so.
 func load(flags bool) scripts {
-	common, err := files.ReadFile("common.lua")
-	if err != nil {
-		panic(err) // it is part of the program
+	read := func(name string) string {
+		text, err := files.ReadFile(name + ".lua")
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		return string(text)
 	}
 	step := func(name, line string) *script {
-		body, err := files.ReadFile(name + ".lua")
-		if err != nil {
-			panic(err)
-		}
-		return newScript(line + string(common) + string(body))
+		return newScript(line + read("common") + "\n" + read("tasks") + "\n" + read(name))
 	}
 	free, full := "#!lua\n", "#!lua flags=allow-oom\n"
 	if !flags {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
-	"fmt"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -16,8 +15,8 @@ import (
 // does not know that.
 type script struct {
 	text, hash string
-	// once: the answer is another one when it is carried out again, so the client must
-	// not send it again by itself when an answer is lost.
+	// once: the answer is another one when it is carried out again, so it is not sent again
+	// when an answer is lost.
 	once bool
 }
 
@@ -46,9 +45,6 @@ func (k *keys) of(s *Store, queue string) []any {
 
 // run runs a script on the keys of a queue. The channel comes before the args.
 func (s *Store) run(ctx context.Context, script *script, queue string, args ...any) (any, error) {
-	if s.closed.Load() {
-		return nil, taskqueue.ErrClosed
-	}
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return nil, err
 	}
@@ -57,28 +53,11 @@ func (s *Store) run(ctx context.Context, script *script, queue string, args ...a
 	call = append(call, "evalsha", script.hash)
 	call = append(call, keys...)
 	call = append(call, args...)
-	got, err := s.send(ctx, script.once, call)
+	step := sending{s: s, once: script.once}
+	got, err := step.do(ctx, call)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		call[0], call[1] = "eval", script.text
-		got, err = s.send(ctx, script.once, call)
+		got, err = step.do(ctx, call)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("taskqueue: redis: %w", err)
-	}
-	return got, nil
+	return got, step.told(err)
 }
-
-// send sends a command, and once means that it is not sent again.
-func (s *Store) send(ctx context.Context, once bool, call []any) (any, error) {
-	if !once {
-		return s.client.Do(ctx, call...).Result()
-	}
-	cmd := redis.NewCmd(ctx, call...)
-	_ = s.client.Process(ctx, onceOnly{cmd}) // cmd has the error
-	return cmd.Result()
-}
-
-// onceOnly is a command that go-redis does not send again.
-type onceOnly struct{ *redis.Cmd }
-
-func (onceOnly) NoRetry() bool { return true }

@@ -232,6 +232,7 @@ func TestBull1893OnlyANewHeadWakesWorkers(t *testing.T) {
 	defer func() { assert.NoError(t, sub.Close()) }()
 	_, err := sub.Receive(ctx) // it is subscribed
 	require.NoError(t, err)
+	claim(t, s, 1, time.Minute) // somebody sleeps
 	for i := range 50 {
 		later := task(fmt.Sprint(i))
 		later.Delay = time.Hour + time.Duration(i)*time.Second

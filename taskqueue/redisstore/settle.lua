@@ -67,6 +67,6 @@ each(ARGV, 2, 6, function(i)
 end)
 if meta.full then -- a claim got less than it wanted because of the limit
   call('HDEL', C, 'full')
-  wake = true
+  ready = ready + #results
 end
 return done(results)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -193,4 +194,100 @@ func TestAClusterThatEvictsIsRefused(t *testing.T) {
 	_, err := redisstore.New(ctx, client)
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "noeviction")
+}
+
+func TestAClusterByItsURL(t *testing.T) {
+	client := cluster(t)
+	s, err := taskqueue.Open(ctx, "redis+cluster://"+client.Options().Addrs[0])
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, s.Close()) }()
+	_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{task("a")})
+	require.NoError(t, err)
+	n, err := client.ZCard(ctx, "tq:{q}:due:0").Result()
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, n)
+}
+
+// The sentinel is asked where the master is, and again when that has changed.
+func TestTheMasterOfASentinelByItsURL(t *testing.T) {
+	first, firstPort := tcpServer(t)
+	second, secondPort := tcpServer(t)
+	require.NoError(t, second.ReplicaOf(ctx, "127.0.0.1", fmt.Sprint(firstPort)).Err())
+	sentinel := sentinelOf(t, firstPort)
+	s, err := taskqueue.Open(ctx, "redis+sentinel://"+sentinel+"/0?master_name=mymaster")
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, s.Close()) }()
+	_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{task("a")})
+	require.NoError(t, err)
+	_, err = open(t, first).Get(ctx, "q", "a")
+	assert.NoError(t, err)
+
+	asked := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
+	defer func() { assert.NoError(t, asked.Close()) }()
+	require.Eventually(t, func() bool { return asked.Failover(ctx, "mymaster").Err() == nil }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool {
+		at, err := asked.GetMasterAddrByName(ctx, "mymaster").Result()
+		return err == nil && at[1] == fmt.Sprint(secondPort)
+	}, time.Minute, 50*time.Millisecond)
+	moved := open(t, second)
+	require.Eventually(t, func() bool { // what the old master still takes is lost with it
+		_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("b")})
+		if err == nil {
+			_, err = moved.Get(ctx, "q", "b")
+		}
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
+
+	_, err = taskqueue.Open(ctx, "redis+sentinel://"+sentinel+"/0")
+	assert.ErrorContains(t, err, "master_name")
+}
+
+// tcpServer starts a server on a port of its own.
+func tcpServer(t *testing.T) (*redis.Client, int) {
+	t.Helper()
+	for range 20 { // a port that is free may be taken before it is used
+		port := freePort(t)
+		client := redis.NewClient(&redis.Options{Addr: fmt.Sprint("127.0.0.1:", port)})
+		t.Cleanup(func() { _ = client.Close() })
+		if started(t, client, "--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--dir", t.TempDir(), "--save", "", "--appendonly", "yes") {
+			return client, port
+		}
+	}
+	t.Fatal("no server could be started")
+	return nil, 0
+}
+
+// sentinelOf starts a sentinel that looks after the master at a port, and returns its address.
+func sentinelOf(t *testing.T, master int) string {
+	t.Helper()
+	for range 20 {
+		port := freePort(t)
+		file := filepath.Join(t.TempDir(), "sentinel.conf")
+		text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor mymaster 127.0.0.1 %d 1\nsentinel down-after-milliseconds mymaster 60000\n", port, master)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		client := redis.NewClient(&redis.Options{Addr: fmt.Sprint("127.0.0.1:", port)})
+		t.Cleanup(func() { _ = client.Close() })
+		if started(t, client, file, "--sentinel") {
+			return client.Options().Addr
+		}
+	}
+	t.Fatal("no sentinel could be started")
+	return ""
+}
+
+// started starts redis-server and reports whether it answers.
+func started(t *testing.T, client *redis.Client, args ...string) bool {
+	t.Helper()
+	cmd := exec.Command("redis-server", args...)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for begin := time.Now(); time.Since(begin) < 20*time.Second; time.Sleep(10 * time.Millisecond) {
+		if client.Ping(ctx).Err() == nil {
+			return true
+		}
+	}
+	return false
 }

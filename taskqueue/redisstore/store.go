@@ -30,13 +30,13 @@ type Store struct {
 	keys    keys
 	known   sync.Map // queue -> when it was registered
 	closed  atomic.Bool
-	own     *redis.Client // made by open; nil: it is the caller's
+	own     redis.UniversalClient // made by open; nil: it is the caller's
 }
 
 // names are the ends of the keys of a queue, in the order in which the scripts know them.
 var names = []string{
 	"due:7", "due:6", "due:5", "due:4", "due:3", "due:2", "due:1", "due:0",
-	"run", "retry", "dead", "done", "cancelled", "forget", "p", "s", "u", "n", "c", "t",
+	"run", "retry", "dead", "done", "cancelled", "forget", "p", "s", "u", "n", "c", "t", "sleep",
 }
 
 // base is what the keys of a queue begin with. The name of the queue is their hash
@@ -101,8 +101,9 @@ func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueu
 	for _, class := range classes.Order(r.Weigh) {
 		order = append(order, byte('1'+class))
 	}
-	c.Seen = s.hints.seen(s.channel(r.Queue)) // before it is sent: what comes meanwhile is not forgotten
-	got, err := s.run(ctx, s.scripts.claim, r.Queue, r.Worker, r.Nonce, min(max(r.Max, 0), taskqueue.MaxBatch), lease(r.Lease), order)
+	seen, name := s.hints.seen(s.channel(r.Queue), r.Worker) // before it is sent: what comes meanwhile is not forgotten
+	c.Seen = seen
+	got, err := s.run(ctx, s.scripts.claim, r.Queue, r.Worker, r.Nonce, min(max(r.Max, 0), taskqueue.MaxBatch), lease(r.Lease), order, name)
 	if err != nil {
 		return c, err
 	}
@@ -342,15 +343,13 @@ func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 
 // Unschedule is a method of taskqueue.Store.
 func (s *Store) Unschedule(ctx context.Context, queue, name string) (bool, error) {
-	if s.closed.Load() {
-		return false, taskqueue.ErrClosed
-	}
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return false, err
 	}
-	n, err := s.send(ctx, true, []any{"hdel", s.base(queue) + "t", name})
+	step := sending{s: s, once: true}
+	n, err := step.do(ctx, []any{"hdel", s.base(queue) + "t", name})
 	if err != nil {
-		return false, fmt.Errorf("taskqueue: redis: %w", err)
+		return false, step.told(err)
 	}
 	return integer(n) == 1, nil
 }

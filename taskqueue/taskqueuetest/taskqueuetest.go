@@ -69,6 +69,8 @@ var tests = map[string]func(*fixture){
 	"R12 a claim looks at a thousand tasks at most":              manyExpired,
 	"what was retried or has snoozed does not expire":            retriedDoesNotExpire,
 	"every act on every state, with every option":                everyActOnEveryState,
+	"RetryAll, CancelAll and DeleteAll do what a filter finds":   allOfAFilter,
+	"RetryAll leaves what another task holds the key of":         retryAllLeavesHeldKeys,
 	"stats are exact":                                            statsAreExact,
 	"pages go on when their last task has gone":                  pagesGoOnWithoutTheirEnd,
 	"a page of what runs misses nothing that is extended":        extendedBetweenPages,

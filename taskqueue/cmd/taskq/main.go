@@ -51,8 +51,8 @@ func init() {
 		"pause":   {"[queue ...]", "have no more tasks of queues started", pauseCommand(true)},
 		"resume":  {"[queue ...]", "the inverse of pause", pauseCommand(false)},
 		"serve":   {"[queue ...]", "show queues on a page in the browser, which only reads, and to Prometheus", serveCommand},
-		"top":     {"[queue ...]", "show queues on the terminal, and renew the picture", topCommand},
 		"audit":   {"", "check what is stored; nobody else should use it meanwhile", auditCommand},
+		"import":  {"file", "add the tasks of a file of the store of before, which bbolt has written", importCommand},
 		"bench":   {"", "measure a store: how fast it adds and runs tasks, and how late they are", benchCommand},
 		"demo":    {"", "a thousand tasks, failures and a killed worker, and the report of an auditor", demoCommand},
 	}
@@ -67,7 +67,7 @@ var more = map[string]string{
 	"cancel": "One that runs ends when its handler returns: as cancelled, unless that returned nil.",
 	"serve":  "Beside the page are /metrics for Prometheus, /api with the same as JSON, and /healthz. There is\nno password: the page is for this machine only, unless -listen says otherwise; through ssh it\nis reached with ssh -L 8080:127.0.0.1:8080 HOST.",
 	"bench":  "It works in the queue taskq-bench, or in that of -queue, which must have no tasks, and deletes\nits tasks at the end. Progress goes to stderr. Others who use the store will notice.",
-	"top":    "The key ? lists the keys: up and down select a queue, s sorts, tab shows another list, p pauses\nor resumes a queue, q ends. Where there is no terminal it prints one picture as text, and with\n-json as JSON. NO_COLOR is heeded.",
+	"import": "What waits, runs or is to be tried again is added under its id, so it can be done again; the\nsettings of the queues are taken over. What has ended is left, and the file is only read.",
 	"delete": "An id that is deleted can be added again.",
 	"work":   "A command that ends with 0 has done its task, 65 makes it a dead letter, 75 gives it back\nwithout an attempt spent; else it has failed. What it writes to stdout is kept as the result.\nThe first signal lets what runs go on for as long as -grace says, the second stops it.",
 }

@@ -92,7 +92,7 @@ func TestExitStatus(t *testing.T) {
 		{2, "list -state gone", "scheduled"},
 		{2, "work", "-exec"},
 		{2, "stats -store nowhere", "sqlite:nowhere"},
-		{2, "stats -store ftp:x", "file"},
+		{2, "stats -store ftp:x", "sqlite"},
 		{3, "show nobody", "no such task"},
 		{3, "cancel nobody", "no such task"},
 		{1, "stats -store sqlite:/nowhere/at/all", "no file"},

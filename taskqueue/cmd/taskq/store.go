@@ -11,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	_ "github.com/ambit-go/ambit/taskqueue/filestore"
 	_ "github.com/ambit-go/ambit/taskqueue/redisstore"
 	_ "github.com/ambit-go/ambit/taskqueue/sqlstore"
 )
@@ -21,7 +20,7 @@ const defaultStore = "sqlite:taskq.db"
 
 // makes are the commands that make a file that is not there. To the others it is a
 // mistake: what was meant is in another one.
-var makes = map[string]bool{"enqueue": true, "work": true, "bench": true}
+var makes = map[string]bool{"enqueue": true, "work": true, "bench": true, "import": true}
 
 // open opens the store for a command.
 func (e *env) open(ctx context.Context, name string) error {
@@ -47,7 +46,7 @@ func (e *env) open(ctx context.Context, name string) error {
 
 // filePath returns the path of a store that is a file.
 func filePath(url string) (path string, isFile bool) {
-	for _, scheme := range []string{"sqlite:", "file:"} {
+	for _, scheme := range []string{"sqlite:"} {
 		if path, ok := strings.CutPrefix(url, scheme); ok {
 			return path, true
 		}

@@ -38,7 +38,7 @@ func TestEveryCommandTellsItsFlagsAndExitStatus(t *testing.T) {
 		}
 	}
 	_, out, _ := taskq(t, "", "-h")
-	for _, name := range []string{"enqueue", "work", "list", "show", "stats", "retry", "cancel", "delete", "pause", "purge", "top", "serve", "demo"} {
+	for _, name := range []string{"enqueue", "work", "list", "show", "stats", "retry", "cancel", "delete", "pause", "purge", "import", "serve", "demo"} {
 		assert.Contains(t, out, "  "+name+" ")
 	}
 	assert.Contains(t, out, "128+n")
@@ -93,7 +93,7 @@ func TestPauseNamesItsQueues(t *testing.T) {
 
 func TestAQueueThatThereIsNotIsTold(t *testing.T) {
 	store := newStore(t)
-	for _, args := range []string{"list -queue mial", "stats mial", "top -once mial", "top -json -queue mial", "stats -queue mial", "purge done -queue mial"} {
+	for _, args := range []string{"list -queue mial", "stats mial", "stats -queue mial", "purge done -queue mial"} {
 		status, _, errs := taskq(t, store, strings.Fields(args)...)
 		assert.Zero(t, status, args)
 		assert.Contains(t, errs, "there is no queue mial yet; there are: default", args)

@@ -31,7 +31,6 @@ const (
 type Looker struct {
 	store taskqueue.Store
 	names []string // empty: all queues
-	alone bool     // a picture is for the one who asks: it ends with the ctx
 
 	mu      sync.Mutex
 	last    *Snapshot
@@ -44,14 +43,6 @@ type Looker struct {
 // New returns a Looker for queues of a store; of no names: for all queues.
 func New(store taskqueue.Store, names ...string) *Looker {
 	return &Looker{store: store, names: names, samples: map[string]*history{}}
-}
-
-// Alone is New for a Looker that nobody shares: a look ends with its ctx, where the
-// store does not answer, too.
-func Alone(store taskqueue.Store, names ...string) *Looker {
-	l := New(store, names...)
-	l.alone = true
-	return l
 }
 
 // Look returns a picture of the store that is at most a second old, or so. If the store
@@ -88,12 +79,9 @@ func (l *Looker) look(ctx context.Context, lists bool) (*Snapshot, error) {
 }
 
 // take takes a picture for everybody who waits for one, so it does not end with the
-// one who asked first, unless nobody else can.
+// one who asked first.
 func (l *Looker) take(ctx context.Context, lists bool) (*Snapshot, error) {
-	if !l.alone {
-		ctx = context.WithoutCancel(ctx)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the store has not answered for %v", patience))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), patience, fmt.Errorf("the store has not answered for %v", patience))
 	defer cancel()
 	defer l.taken() // also if the store panics
 	begin := time.Now()

@@ -207,20 +207,6 @@ func TestOneWhoGoesAwayDoesNotSpoilThePictureForOthers(t *testing.T) {
 	})
 }
 
-func TestALookOfOneAloneEndsWithItsCtx(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, q := open(t)
-		add(t, q, 1)
-		s.slow = time.Hour
-		begin := time.Now()
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		_, err := look.Alone(s).Look(ctx)
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, time.Second, time.Since(begin))
-	})
-}
-
 func TestRatesAreMadeFromCounters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, q := open(t)

@@ -57,6 +57,9 @@ func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.
 		return taskqueue.Claimed{}, err
 	}
 	s.fronts.found(r.Queue, c.front, c.lowered)
+	if len(c.dead) > 0 {
+		s.fronts.buried(r.Queue)
+	}
 	if c.sooner {
 		s.hints.wake(r.Queue)
 	}

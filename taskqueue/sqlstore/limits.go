@@ -71,7 +71,8 @@ const maxTrimmed = 100
 // SQLite goes by a partial index only if its condition is in the statement, and if more of
 // the index is than of the key of the table.
 const (
-	deadText    = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state > 4 AND state = 6"
+	// surplusText finds the newest dead letter that is not kept: there are $2 newer ones.
+	surplusText = "SELECT ended, id FROM tq_task WHERE queue = $1 AND state > 4 AND state = 6 ORDER BY ended DESC, id DESC LIMIT 1 OFFSET $2"
 	runningText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 3 AND lease_end >= 0"
 )
 
@@ -79,7 +80,7 @@ const (
 const (
 	forgetWhere  = "queue = $1 AND forget > 0 AND forget <= $2 ORDER BY forget LIMIT $3"
 	expiredWhere = "queue = $1 AND state > 4 AND state = 6 AND ended <= $2 ORDER BY ended, id LIMIT $3"
-	excessWhere  = "queue = $1 AND state > 4 AND state = 6 AND ended >= $2 ORDER BY ended, id LIMIT $3" // $2 is 0
+	surplusWhere = "queue = $1 AND state > 4 AND state = 6 AND (ended, id) <= ($2, $3) ORDER BY ended, id LIMIT $4"
 )
 
 func keysOf(where string) string { return "(SELECT queue, id FROM tq_task WHERE " + where + " {skip})" }
@@ -102,16 +103,8 @@ func (c *claiming) trim() ([]query, error) {
 			return nil, err
 		}
 	}
-	if most := c.settings.MaxDead; most > 0 {
-		var dead int64
-		if err := c.t.run(row(deadText, []any{c.queue}, &dead)); err != nil {
-			return nil, err
-		}
-		if over := min(dead-int64(most), maxTrimmed); over > 0 {
-			if err := c.t.run(c.s.forgetting(excessWhere, &trimmed, c.queue, int64(0), over)...); err != nil {
-				return nil, err
-			}
-		}
+	if err := c.trimSurplus(&trimmed); err != nil {
+		return nil, err
 	}
 	c.c.Trimmed = int(trimmed)
 	c.count(taskqueue.CountTrimmed, trimmed)
@@ -119,4 +112,23 @@ func (c *claiming) trim() ([]query, error) {
 		return nil, nil
 	}
 	return c.s.forgetting(forgetWhere, new(int64), c.queue, c.now.wall, int64(maxTrimmed+2*min(max(c.r.Max, 0), taskqueue.MaxBatch))), nil
+}
+
+// trimSurplus forgets dead letters behind the newest MaxDead, the oldest first. Claims that do so
+// at the same time forget nothing else: each of those letters has MaxDead newer ones, whoever looks.
+// To look takes time for each letter that is kept, so few claims do.
+func (c *claiming) trimSurplus(trimmed *int64) error {
+	if most := c.settings.MaxDead; most <= 0 || !c.s.fronts.trims(c.queue, most) && len(c.dead) == 0 {
+		return nil
+	}
+	var ended, n int64
+	id := ""
+	if err := c.t.run(row(surplusText, []any{c.queue, int64(c.settings.MaxDead)}, &ended, &id)); err != nil || id == "" {
+		return err
+	}
+	err := c.t.run(c.s.forgetting(surplusWhere, &n, c.queue, ended, id, int64(maxTrimmed))...)
+	if *trimmed += n; n == maxTrimmed {
+		c.s.fronts.buried(c.queue)
+	}
+	return err
 }

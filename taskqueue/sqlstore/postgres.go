@@ -55,6 +55,7 @@ func (s *server) transact(ctx context.Context, m mode, do func(tx) error) error 
 		}
 		sent, err := s.once(ctx, m, do)
 		var refused *pgconn.PgError
+		unknown := sent && !rolledBack(err)
 		switch {
 		case err == nil:
 			return nil
@@ -68,12 +69,19 @@ func (s *server) transact(ctx context.Context, m mode, do func(tx) error) error 
 		case (pgconn.SafeToRetry(err) || refused != nil && refused.Code == "57P01" && !sent) && stale < 100: // one for each connection of a large pool
 			stale++
 		default:
-			return postgresError(ctx, err, sent && refused == nil)
+			return postgresError(ctx, err, unknown)
 		}
 		if ctx.Err() != nil {
-			return postgresError(ctx, err, sent && refused == nil)
+			return postgresError(ctx, err, unknown)
 		}
 	}
+}
+
+// rolledBack reports whether the server says that it has not carried out what it was sent. With FATAL
+// or PANIC it says why it ends the connection, maybe after the commit.
+func rolledBack(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (refused.SeverityUnlocalized == "ERROR" || refused.Severity == "ERROR")
 }
 
 // An unknownError is the error of a transaction that may have been carried out.
@@ -107,6 +115,9 @@ func (s *server) once(ctx context.Context, m mode, do func(tx) error) (sent bool
 	if err == nil && !t.ended {
 		err = t.end()
 	}
+	if t.done { // whatever came behind the answer
+		return true, nil
+	}
 	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
 		_, _ = c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
 	}
@@ -123,6 +134,7 @@ type serverTx struct {
 	ctx   context.Context
 	begin string // to be sent before the first statement; empty: it was
 	ended bool   // the commit was sent
+	done  bool   // and answered
 	// foreign: it is a transaction of a user, whose settings stay as they are.
 	foreign bool
 	sender
@@ -148,7 +160,7 @@ func (t *serverTx) send(all []query, last bool) error {
 		}
 	}
 	if last {
-		batch.Queue("COMMIT")
+		batch.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error { t.done = tag.String() == "COMMIT"; return nil })
 	}
 	if batch.Len() == 0 {
 		return nil

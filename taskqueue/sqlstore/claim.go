@@ -75,6 +75,14 @@ func (c *claiming) run() error {
 	if err := c.look(); err != nil {
 		return err
 	}
+	for c.s.postgres && c.nonce == nil && c.r.Nonce != "" { // the same claim may be going on
+		if err := c.t.run(c.firstNote()); err != nil {
+			return err
+		}
+		if err := c.look(); err != nil {
+			return err
+		}
+	}
 	nonce := []byte(c.r.Nonce)
 	switch {
 	case c.nonce == nil || len(nonce) == 0:
@@ -198,6 +206,12 @@ func (c *claiming) again() error {
 // noteClaim is what is remembered of a claim.
 func (c *claiming) noteClaim() query {
 	return statement(claimText, append([]any{c.queue, "w:" + c.r.Worker, []byte(c.r.Nonce), c.base, c.r.Lease.Microseconds(), c.now.steady, c.now.steady}, c.counted()...)...)
+}
+
+// firstNote makes the row of a worker that has none. Two claims of the worker wait for each other at
+// its row.
+func (c *claiming) firstNote() query {
+	return statement(noteText, append([]any{c.queue, "w:" + c.r.Worker, []byte{}, int64(0), int64(0), int64(0), c.now.steady}, c.counted()...)...)
 }
 
 // finish writes what the claim has changed, and finds out when the next could get something.

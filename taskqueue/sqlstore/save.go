@@ -121,7 +121,11 @@ func (s *step) hold(r *record) (other string, err error) {
 		if err := s.t.run(holder(r.Queue, r.UniqueKey, &other)); err != nil {
 			return "", err
 		}
-		if other != r.ID {
+		switch other {
+		case "": // the holder has ended since
+			return "", errAgain
+		case r.ID:
+		default:
 			return other, nil
 		}
 	}

@@ -16,6 +16,7 @@ type adding struct {
 	// foreign: in a transaction of a user. When that is done this process is not told otherwise
 	// than others are.
 	foreign bool
+	brief   bool                        // it waits for locks of others for a short time only
 	heads   [taskqueue.Priorities]int64 // when the first of each class is due, as it was before; -1: there is none
 	first   [taskqueue.Priorities]int64 // the same of what is added
 }
@@ -33,7 +34,7 @@ const headText = "SELECT due FROM tq_task WHERE queue = $1 AND class = $2 AND st
 // look is what has to be known first: the time, and what is due first in each class that is
 // added to.
 func (a *adding) look() []query {
-	queries := []query{{clock: &a.step.now}}
+	queries := []query{{clock: &a.step.now, brief: a.brief}}
 	if _, known := a.s.enqueues.known.Load(a.step.queue); !known {
 		queries = append(queries, statement("INSERT INTO tq_queue VALUES ($1, '{}', 0, $2, 0) ON CONFLICT DO NOTHING", a.step.queue, ""))
 	}

@@ -33,6 +33,9 @@ var begins = map[mode]string{
 // rows locked: the server ends its transaction after two seconds.
 const clockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '2000', true)"
 
+// briefClockText has the transaction wait for locks of others for 100 ms at most, each time.
+const briefClockText = clockText + " || set_config('lock_timeout', '100', true)"
+
 // foreignClockText is that in a transaction of a user.
 const foreignClockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
@@ -82,6 +85,12 @@ func (s *server) transact(ctx context.Context, m mode, do func(tx) error) error 
 func rolledBack(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && (refused.SeverityUnlocalized == "ERROR" || refused.Severity == "ERROR")
+}
+
+// isLocked reports whether a brief transaction has waited long enough for a lock of another.
+func isLocked(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == "55P03"
 }
 
 // An unknownError is the error of a transaction that may have been carried out.
@@ -180,7 +189,11 @@ func (t *serverTx) queue(batch *pgx.Batch, q *query) {
 			})
 			return
 		}
-		batch.Queue(clockText).QueryRow(func(r pgx.Row) error {
+		text := clockText
+		if q.brief {
+			text = briefClockText
+		}
+		batch.Queue(text).QueryRow(func(r pgx.Row) error {
 			var timeout string
 			err := r.Scan(&q.clock.wall, &timeout)
 			q.clock.steady = q.clock.wall

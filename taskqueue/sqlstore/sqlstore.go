@@ -21,7 +21,7 @@
 // All times are by the clock of the server, version 12 or newer. The tables are made in the
 // first schema of the search path; [Prefix] is what their names begin with. Who makes them
 // needs the right to create tables in that schema; who uses them needs to select, insert,
-// update and delete in all of them, and to use the sequence. Transactions are short, and one
+// update and delete in all of them, and to select and update the sequence. Transactions are short, and one
 // that a stopped process leaves open is ended by the server after two seconds.
 package sqlstore
 
@@ -182,14 +182,15 @@ func (s *Store) begin(ctx context.Context) (err error) {
 }
 
 // raiseToken has the sequence of tokens be at least the time: a database that was restored, or
-// copied, never gives a token again that a worker may have.
+// copied, never gives a token again that a worker may have. A sequence that is ahead stays as it is:
+// claims draw from it meanwhile. One that is behind jumps over what they can draw until it is set.
 func (s *Store) raiseToken(ctx context.Context) error {
 	return s.db.transact(ctx, writes, func(t tx) error {
 		var now moment
 		if err := t.run(statement("SELECT pg_advisory_xact_lock(hashtext('tq_token'))"), query{clock: &now}); err != nil {
 			return err
 		}
-		return t.end(statement("SELECT setval('tq_token', greatest(nextval('tq_token'), $1))", now.wall))
+		return t.end(statement("SELECT setval('tq_token', $1::bigint + 10000000) FROM tq_token WHERE last_value < $1", now.wall))
 	})
 }
 

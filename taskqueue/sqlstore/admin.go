@@ -34,11 +34,14 @@ func (s *Store) Get(ctx context.Context, queue, id string) (info taskqueue.Info,
 	return info, err
 }
 
+// queuesText finds the queues, also those that only transactions of users have added to.
+const queuesText = "SELECT queue FROM tq_queue UNION SELECT queue FROM tq_worker WHERE worker >= 'd:' AND worker < 'd;'"
+
 // Queues is a method of taskqueue.Store.
 func (s *Store) Queues(ctx context.Context) (names []string, err error) {
 	err = s.db.transact(ctx, reads, func(t tx) error {
 		names = nil
-		return t.end(query{text: "SELECT queue FROM tq_queue ORDER BY queue", each: func(scan func(...any) error) error {
+		return t.end(query{text: queuesText, each: func(scan func(...any) error) error {
 			names = append(names, "")
 			return scan(&names[len(names)-1])
 		}})

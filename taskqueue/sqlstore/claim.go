@@ -102,7 +102,11 @@ func (c *claiming) run() error {
 	}
 	most := min(max(c.r.Max, 0), taskqueue.MaxBatch)
 	if c.s.fronts.folds(c.queue) || c.deltas != 0 {
-		if err := c.t.run(c.fold("w:" + c.r.Worker)); err != nil {
+		var queue query
+		if c.deltas != 0 {
+			queue = statement(newQueueText, c.queue, "")
+		}
+		if err := c.t.run(queue, c.fold("w:"+c.r.Worker)); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -101,4 +102,17 @@ func settleAs(t *testing.T, s *Store, kind taskqueue.OutcomeKind, runs ...taskqu
 func number(t *testing.T, pool *pgxpool.Pool, text string, args ...any) (n int64) {
 	require.NoError(t, pool.QueryRow(context.Background(), text, args...).Scan(&n), text)
 	return n
+}
+
+// A hookedUserTx calls before with each statement of a batch.
+type hookedUserTx struct {
+	pgx.Tx
+	before func(string)
+}
+
+func (h *hookedUserTx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	for _, q := range b.QueuedQueries {
+		h.before(q.SQL)
+	}
+	return h.Tx.SendBatch(ctx, b)
 }

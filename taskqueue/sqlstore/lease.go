@@ -26,7 +26,10 @@ func (g *sight) query(queue string) query {
 		[]any{queue}, &g.last, &g.least)
 }
 
-const gapText = "UPDATE tq_task SET spare_end = $2 + lease WHERE queue = $1 AND state = 3 AND lease_end >= 0 AND lease < $3 AND flags & 8 = 0"
+// It leaves out what others have locked: they extend, settle or reap it, after the same gap. To wait
+// for them would have callers, who have locked their own runs, wait for each other.
+const gapText = "UPDATE tq_task SET spare_end = $2 + lease WHERE (queue, id) IN (SELECT queue, id FROM tq_task WHERE " +
+	"queue = $1 AND state = 3 AND lease_end >= 0 AND lease < $3 AND flags & 8 = 0 {skip})"
 
 // step is what a call of a worker does after a gap, in which none has called: every lease
 // that is shorter than three times the gap may last once more, from now on. The worker could

@@ -226,6 +226,7 @@ func (a *adding) record(t *taskqueue.Task) *record {
 	}
 	r.set(holds, t.UniqueKey != "")
 	r.set(starts, t.Until == taskqueue.Start)
+	r.set(atOnce, t.Delay <= 0 && t.RunAt.IsZero())
 	r.size = int64(len(t.Payload))
 	for k, v := range t.Headers {
 		r.size += int64(len(k) + len(v))

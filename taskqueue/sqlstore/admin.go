@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -98,6 +99,7 @@ func (s *step) act(r *record, act taskqueue.Act) (bool, error) {
 		r.set(asked, true)
 	case act == taskqueue.ActPromote && r.waits() && r.due > s.now.wall:
 		r.due = s.now.wall
+		r.set(atOnce, true)
 	case act == taskqueue.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
 		if r.UniqueKey != "" {
 			if other, err := s.hold(r); err != nil || other != "" {
@@ -186,6 +188,9 @@ func (s *Store) configure(ctx context.Context, queue, before, after string) (boo
 	return n > 0, err
 }
 
+// maxAhead is how far a tick may be ahead of the store: nobody else's would be taken until then.
+const maxAhead = 15 * time.Minute
+
 // Tick is a method of taskqueue.Store.
 func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (added bool, err error) {
 	if err := errors.Join(taskqueue.CheckName("queue", k.Queue), taskqueue.CheckTick(k)); err != nil {
@@ -200,6 +205,9 @@ func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (added bool, err err
 		known := row("SELECT schedule, last FROM tq_periodic WHERE queue = $1 AND name = $2 {lock}", []any{k.Queue, k.Name}, &schedule, &last)
 		if err := t.run(append(a.look(), first, known)...); err != nil {
 			return err
+		}
+		if k.At.UnixMicro() > st.now.wall+maxAhead.Microseconds() {
+			return &taskqueue.InvalidError{What: "At", Why: fmt.Sprintf("%v is more than %v after the time of the store: set the clock of this machine", k.At, maxAhead)}
 		}
 		if last > 0 && (k.At.UnixMicro() <= last || schedule != k.Schedule) {
 			added = false
@@ -225,6 +233,9 @@ func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (added bool, err err
 func (s *Store) Unschedule(ctx context.Context, queue, name string) (bool, error) {
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return false, err
+	}
+	if taskqueue.CheckName("Name", name) != nil {
+		return false, nil // none has it
 	}
 	var n int64
 	err := s.db.transact(ctx, writes, func(t tx) error {

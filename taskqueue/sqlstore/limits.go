@@ -13,7 +13,8 @@ type limits struct {
 	rated      bool
 	running    int64 // leases, before this claim
 	allowance  float64
-	full       bool // no lease may be given after this claim
+	at         int64 // the time of the allowance
+	full       bool  // no lease may be given after this claim
 }
 
 // allowed returns how many of most tasks may be claimed now, and when the next may be, if
@@ -32,8 +33,10 @@ func (c *claiming) allowed(most int) (n int, next time.Time, err error) {
 	err = c.t.run(statement("INSERT INTO tq_limit VALUES ($1, 0, 0) ON CONFLICT DO NOTHING", c.queue),
 		row("SELECT allowance, allowed_at FROM tq_limit WHERE queue = $1 {lock}", []any{c.queue}, &allowance, &at))
 	if err == nil {
-		// A statement of its own: it sees what others did that had the row before.
-		err = c.t.run(row(runningText, []any{c.queue}, &l.running))
+		// Statements of their own: they see what others did that had the row before, and the time when they have.
+		var locked moment
+		err = c.t.run(query{clock: &locked}, row(runningText, []any{c.queue}, &l.running))
+		l.at = locked.steady
 	}
 	if err != nil {
 		return 0, next, err
@@ -46,7 +49,7 @@ func (c *claiming) allowed(most int) (n int, next time.Time, err error) {
 		if at == 0 {
 			allowance = burst
 		}
-		l.allowance = min(burst, allowance+float64(max(c.now.steady-at, 0))/1e6*s.Rate)
+		l.allowance = min(burst, allowance+float64(max(l.at-at, 0))/1e6*s.Rate)
 		if n > int(l.allowance) {
 			n = int(l.allowance)
 			missing := float64(n+1) - l.allowance
@@ -62,7 +65,7 @@ func (l *limits) note(c *claiming, taken int) []query {
 	if !l.rated {
 		return nil
 	}
-	return []query{statement("UPDATE tq_limit SET allowance = $2, allowed_at = $3 WHERE queue = $1", c.queue, l.allowance-float64(taken), c.now.steady)}
+	return []query{statement("UPDATE tq_limit SET allowance = $2, allowed_at = $3 WHERE queue = $1", c.queue, l.allowance-float64(taken), l.at)}
 }
 
 // maxTrimmed is how many ended tasks a claim forgets beside twice as many as it claims.
@@ -108,10 +111,10 @@ func (c *claiming) trim() ([]query, error) {
 	}
 	c.c.Trimmed = int(trimmed)
 	c.count(taskqueue.CountTrimmed, trimmed)
-	if c.firstForget == 0 || c.firstForget > c.now.wall {
+	if c.firstForget == 0 || c.firstForget > c.now.steady {
 		return nil, nil
 	}
-	return c.s.forgetting(forgetWhere, new(int64), c.queue, c.now.wall, int64(maxTrimmed+2*min(max(c.r.Max, 0), taskqueue.MaxBatch))), nil
+	return c.s.forgetting(forgetWhere, new(int64), c.queue, c.now.steady, int64(maxTrimmed+2*min(max(c.r.Max, 0), taskqueue.MaxBatch))), nil
 }
 
 // trimSurplus forgets dead letters behind the newest MaxDead, the oldest first. Claims that do so

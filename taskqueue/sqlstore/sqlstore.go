@@ -12,7 +12,8 @@
 // millisecond long, has the file locked until it goes on: nobody else gets on then, and no
 // run is counted as crashed because of that.
 //
-// Times at which tasks are due are by the wall clock. Leases are by the time since the machine
+// Times at which tasks are due are by the wall clock; what is ready stays so when that is put
+// back. Leases are by the time since the machine
 // was started, where the system tells it (Linux), so that nobody loses one when the clock is
 // put forward or back.
 //
@@ -34,6 +35,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -99,6 +101,9 @@ func OpenFile(ctx context.Context, path string, opts ...Option) (*Store, error) 
 // task that was acknowledged is on the disk is for the settings of the pool to say. Close does
 // not close db.
 func New[DB *pgxpool.Pool | *sql.DB](ctx context.Context, db DB, opts ...Option) (*Store, error) {
+	if db == nil {
+		return nil, &taskqueue.InvalidError{What: "store", Why: fmt.Sprintf("the %T is nil: open the database first", db)}
+	}
 	switch db := any(db).(type) {
 	case *pgxpool.Pool:
 		return serverStore(ctx, db, false, opts)
@@ -131,6 +136,9 @@ var prefixes = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,30}$`)
 func newStore(opts []Option) (*Store, *options, error) {
 	o := &options{prefix: "tq_"}
 	for _, opt := range opts {
+		if opt == nil {
+			return nil, nil, &taskqueue.InvalidError{What: "Option", Why: "it is nil: leave it out"}
+		}
 		opt(o)
 	}
 	if !prefixes.MatchString(o.prefix) {
@@ -147,6 +155,9 @@ func fileStore(ctx context.Context, db sessions, opts []Option) (*Store, error) 
 	f := newFile(db, o.prefix, nil)
 	s.db = f
 	path, err := f.path(ctx)
+	if errors.As(err, new(*pgconn.PgError)) {
+		return nil, &taskqueue.InvalidError{What: "store", Why: "the *sql.DB is of PostgreSQL, not of SQLite: pass a *pgxpool.Pool"}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -100,6 +100,9 @@ func (e unknownError) Unwrap() error { return e.error }
 
 func postgresError(ctx context.Context, err error, unknown bool) error {
 	var known *pgconn.PgError
+	if errors.As(err, &known) && (known.Code == "42P05" || known.Code == "26000") {
+		err = fmt.Errorf("a pooler in transaction mode is in between, add default_query_exec_mode=exec to the URL: %w", err)
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = fmt.Errorf("taskqueue: postgres: %w: %w", cause, err)
 	} else if errors.As(err, &known) || unknown {

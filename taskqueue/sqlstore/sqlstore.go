@@ -13,9 +13,8 @@
 // run is counted as crashed because of that.
 //
 // Times at which tasks are due are by the wall clock; what is ready stays so when that is put
-// back. Leases are by the time since the machine
-// was started, where the system tells it (Linux), so that nobody loses one when the clock is
-// put forward or back.
+// back. Leases are by the time since the machine was started, where the system tells it
+// (Linux), so that nobody loses one when the clock is put forward or back.
 //
 // # PostgreSQL
 //
@@ -24,6 +23,10 @@
 // needs the right to create tables in that schema; who uses them needs to select, insert,
 // update and delete in all of them, and to select and update the sequence. Transactions are short, and one
 // that a stopped process leaves open is ended by the server after two seconds.
+//
+// Behind a pooler in transaction mode, such as PgBouncer, add default_query_exec_mode=exec to
+// the URL. Notices do not come through it: the store sends itself one, and where that does not
+// come idle workers look ten times a second, and tell the observer so.
 package sqlstore
 
 import (

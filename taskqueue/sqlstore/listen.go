@@ -130,7 +130,7 @@ func receive(ctx context.Context, s *Store, db *server, listens func()) {
 
 const (
 	// hearTime is how long a notice takes at most.
-	hearTime = 5 * time.Second
+	hearTime = 2 * time.Second
 	// pollTime is how often those who wait look by themselves where notices do not come, and deafTime
 	// how long until it is tried anew whether they do.
 	pollTime = 100 * time.Millisecond

@@ -127,6 +127,7 @@ func (f *fetcher) wait(ctx context.Context, got Claimed) {
 		d = min(d, max(got.NextDue.Sub(got.Now), 0))
 	}
 	if err := f.w.q.store.Wait(ctx, f.queue, got.Seen, clock.Now().Add(d)); err != nil && ctx.Err() == nil {
+		f.w.tell(Event{Kind: EventStore, Queue: f.queue, Err: err})
 		_ = sleep(ctx, maxIdle) // the store cannot tell
 	}
 }

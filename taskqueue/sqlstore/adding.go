@@ -16,6 +16,7 @@ type adding struct {
 	// foreign: in a transaction of a user. When that is done this process is not told otherwise
 	// than others are.
 	foreign bool
+	brief   bool                        // it waits for locks of others for a short time only
 	heads   [taskqueue.Priorities]int64 // when the first of each class is due, as it was before; -1: there is none
 	first   [taskqueue.Priorities]int64 // the same of what is added
 }
@@ -30,12 +31,16 @@ func (s *Store) adding(st *step, tasks []*taskqueue.Task) *adding {
 
 const headText = "SELECT due FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due >= $3 ORDER BY due LIMIT 1"
 
+// newQueueText makes the row of a queue. All who add to a new queue would wait for a transaction of
+// a user that has done so, so on PostgreSQL the claim does it that counts what such transactions have added.
+const newQueueText = "INSERT INTO tq_queue VALUES ($1, '{}', 0, $2, 0) ON CONFLICT DO NOTHING"
+
 // look is what has to be known first: the time, and what is due first in each class that is
 // added to.
 func (a *adding) look() []query {
-	queries := []query{{clock: &a.step.now}}
-	if _, known := a.s.enqueues.known.Load(a.step.queue); !known {
-		queries = append(queries, statement("INSERT INTO tq_queue VALUES ($1, '{}', 0, $2, 0) ON CONFLICT DO NOTHING", a.step.queue, ""))
+	queries := []query{{clock: &a.step.now, brief: a.brief}}
+	if _, known := a.s.enqueues.known.Load(a.step.queue); !known && !(a.foreign && a.s.postgres) {
+		queries = append(queries, statement(newQueueText, a.step.queue, ""))
 	}
 	front := a.s.fronts.of(a.step.queue)
 	var classes [taskqueue.Priorities]bool
@@ -54,26 +59,46 @@ var (
 	insertPayloads = insertion("tq_payload", append([]column{{"queue", "text"}, {"id", "text"}}, payloadColumns...)...)
 )
 
-// add adds the tasks in their order: a unique key that one of them holds is held for those
-// behind it. Tasks whose names are different go together.
+// add adds the tasks as if one after the other: a unique key that one of them holds is held for
+// those behind it. Tasks whose names are different go together, the first of each name first of all.
 func (a *adding) add() ([]taskqueue.Result, error) {
-	results := make([]taskqueue.Result, 0, len(a.tasks))
-	for from := 0; from < len(a.tasks); {
-		ids, keys := map[string]bool{}, map[string]bool{}
-		to := from
-		for ; to < len(a.tasks) && !ids[a.tasks[to].ID] && !keys[a.tasks[to].UniqueKey]; to++ {
-			ids[a.tasks[to].ID] = true
-			if k := a.tasks[to].UniqueKey; k != "" {
-				keys[k] = true
-			}
+	results := make([]taskqueue.Result, len(a.tasks))
+	for _, places := range a.rounds() {
+		tasks := make([]*taskqueue.Task, len(places))
+		for i, at := range places {
+			tasks[i] = a.tasks[at]
 		}
-		some, err := a.addDifferent(a.tasks[from:to])
+		some, err := a.addDifferent(tasks)
 		if err != nil {
 			return nil, err
 		}
-		results, from = append(results, some...), to
+		for i, at := range places {
+			results[at] = some[i]
+		}
 	}
 	return results, nil
+}
+
+// rounds are the places of the tasks in the order in which they are added: each behind those before
+// it that have its id or its unique key. In a round they are in the order of their ids, so that two
+// transactions which add the same cannot wait for each other.
+func (a *adding) rounds() (rounds [][]int) {
+	ids, keys := map[string]int{}, map[string]int{} // the first round that is free for a name
+	for i, t := range a.tasks {
+		n := ids[t.ID]
+		if t.UniqueKey != "" {
+			n = max(n, keys[t.UniqueKey])
+			keys[t.UniqueKey] = n + 1
+		}
+		if ids[t.ID] = n + 1; n == len(rounds) {
+			rounds = append(rounds, nil)
+		}
+		rounds[n] = append(rounds[n], i)
+	}
+	for _, places := range rounds {
+		slices.SortFunc(places, func(i, j int) int { return cmp.Compare(a.tasks[i].ID, a.tasks[j].ID) })
+	}
+	return rounds
 }
 
 // addDifferent adds tasks of different ids and unique keys.
@@ -145,21 +170,39 @@ func (a *adding) takeKeys(tasks []*taskqueue.Task, keyed []int, results []taskqu
 		if !refused[i] {
 			continue
 		}
-		// The holder may have ended since, or be the same task, added by a call beside this one.
-		id := ""
-		if err := a.step.t.run(holder(a.step.queue, tasks[i].UniqueKey, &id)); err != nil {
+		id, err := a.holderOf(tasks[i])
+		if err != nil {
 			return nil, err
 		}
 		switch id {
-		case tasks[i].ID:
+		case tasks[i].ID: // added by a call beside this one
 		case "":
-			return nil, errAgain
+			refused[i] = false
 		default:
 			results[i] = taskqueue.Result{Verdict: taskqueue.Duplicate, ID: id}
 			a.step.count(taskqueue.CountDuplicate, 1)
 		}
 	}
 	return refused, nil
+}
+
+// holderOf returns the task that holds the unique key of another one, which could not have it. If
+// the holder has ended since all is tried again. In a transaction of a user only this is: it returns
+// no holder if the task has the key by now.
+func (a *adding) holderOf(t *taskqueue.Task) (id string, err error) {
+	for held := false; ; {
+		if err := a.step.t.run(holder(a.step.queue, t.UniqueKey, &id)); err != nil || id != "" {
+			return id, err
+		}
+		if !a.foreign {
+			return "", errAgain
+		}
+		q := in(insertUnique, [][]any{{a.step.queue, t.UniqueKey, t.ID}})
+		q.added = func(int) { held = true }
+		if err := a.step.t.run(q); err != nil || held {
+			return "", err
+		}
+	}
 }
 
 // giveKeysBack frees the keys that were taken for tasks whose ids turned out to be known.
@@ -183,6 +226,7 @@ func (a *adding) record(t *taskqueue.Task) *record {
 	}
 	r.set(holds, t.UniqueKey != "")
 	r.set(starts, t.Until == taskqueue.Start)
+	r.set(atOnce, t.Delay <= 0 && t.RunAt.IsZero())
 	r.size = int64(len(t.Payload))
 	for k, v := range t.Headers {
 		r.size += int64(len(k) + len(v))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -34,11 +35,14 @@ func (s *Store) Get(ctx context.Context, queue, id string) (info taskqueue.Info,
 	return info, err
 }
 
+// queuesText finds the queues, also those that only transactions of users have added to.
+const queuesText = "SELECT queue FROM tq_queue UNION SELECT queue FROM tq_worker WHERE worker >= 'd:' AND worker < 'd;'"
+
 // Queues is a method of taskqueue.Store.
 func (s *Store) Queues(ctx context.Context) (names []string, err error) {
 	err = s.db.transact(ctx, reads, func(t tx) error {
 		names = nil
-		return t.end(query{text: "SELECT queue FROM tq_queue ORDER BY queue", each: func(scan func(...any) error) error {
+		return t.end(query{text: queuesText, each: func(scan func(...any) error) error {
 			names = append(names, "")
 			return scan(&names[len(names)-1])
 		}})
@@ -95,6 +99,7 @@ func (s *step) act(r *record, act taskqueue.Act) (bool, error) {
 		r.set(asked, true)
 	case act == taskqueue.ActPromote && r.waits() && r.due > s.now.wall:
 		r.due = s.now.wall
+		r.set(atOnce, true)
 	case act == taskqueue.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
 		if r.UniqueKey != "" {
 			if other, err := s.hold(r); err != nil || other != "" {
@@ -183,6 +188,9 @@ func (s *Store) configure(ctx context.Context, queue, before, after string) (boo
 	return n > 0, err
 }
 
+// maxAhead is how far a tick may be ahead of the store: nobody else's would be taken until then.
+const maxAhead = 15 * time.Minute
+
 // Tick is a method of taskqueue.Store.
 func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (added bool, err error) {
 	if err := errors.Join(taskqueue.CheckName("queue", k.Queue), taskqueue.CheckTick(k)); err != nil {
@@ -197,6 +205,9 @@ func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (added bool, err err
 		known := row("SELECT schedule, last FROM tq_periodic WHERE queue = $1 AND name = $2 {lock}", []any{k.Queue, k.Name}, &schedule, &last)
 		if err := t.run(append(a.look(), first, known)...); err != nil {
 			return err
+		}
+		if k.At.UnixMicro() > st.now.wall+maxAhead.Microseconds() {
+			return &taskqueue.InvalidError{What: "At", Why: fmt.Sprintf("%v is more than %v after the time of the store: set the clock of this machine", k.At, maxAhead)}
 		}
 		if last > 0 && (k.At.UnixMicro() <= last || schedule != k.Schedule) {
 			added = false
@@ -222,6 +233,9 @@ func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (added bool, err err
 func (s *Store) Unschedule(ctx context.Context, queue, name string) (bool, error) {
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return false, err
+	}
+	if taskqueue.CheckName("Name", name) != nil {
+		return false, nil // none has it
 	}
 	var n int64
 	err := s.db.transact(ctx, writes, func(t tx) error {

@@ -57,6 +57,9 @@ func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.
 		return taskqueue.Claimed{}, err
 	}
 	s.fronts.found(r.Queue, c.front, c.lowered)
+	if len(c.dead) > 0 {
+		s.fronts.buried(r.Queue)
+	}
 	if c.sooner {
 		s.hints.wake(r.Queue)
 	}
@@ -71,6 +74,14 @@ func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.
 func (c *claiming) run() error {
 	if err := c.look(); err != nil {
 		return err
+	}
+	for c.s.postgres && c.nonce == nil && c.r.Nonce != "" { // the same claim may be going on
+		if err := c.t.run(c.firstNote()); err != nil {
+			return err
+		}
+		if err := c.look(); err != nil {
+			return err
+		}
 	}
 	nonce := []byte(c.r.Nonce)
 	switch {
@@ -91,7 +102,11 @@ func (c *claiming) run() error {
 	}
 	most := min(max(c.r.Max, 0), taskqueue.MaxBatch)
 	if c.s.fronts.folds(c.queue) || c.deltas != 0 {
-		if err := c.t.run(c.fold("w:" + c.r.Worker)); err != nil {
+		var queue query
+		if c.deltas != 0 {
+			queue = statement(newQueueText, c.queue, "")
+		}
+		if err := c.t.run(queue, c.fold("w:"+c.r.Worker)); err != nil {
 			return err
 		}
 	}
@@ -195,6 +210,12 @@ func (c *claiming) again() error {
 // noteClaim is what is remembered of a claim.
 func (c *claiming) noteClaim() query {
 	return statement(claimText, append([]any{c.queue, "w:" + c.r.Worker, []byte(c.r.Nonce), c.base, c.r.Lease.Microseconds(), c.now.steady, c.now.steady}, c.counted()...)...)
+}
+
+// firstNote makes the row of a worker that has none. Two claims of the worker wait for each other at
+// its row.
+func (c *claiming) firstNote() query {
+	return statement(noteText, append([]any{c.queue, "w:" + c.r.Worker, []byte{}, int64(0), int64(0), int64(0), c.now.steady}, c.counted()...)...)
 }
 
 // finish writes what the claim has changed, and finds out when the next could get something.

@@ -44,8 +44,10 @@ type query struct {
 	added func(row int)
 	// affected is how many rows were changed.
 	affected *int64
-	// clock is set to the time. Such a query has nothing else.
+	// clock is set to the time. Such a query has nothing else, but for brief: on PostgreSQL the
+	// transaction waits for what others have locked for a short time only, each time.
 	clock *moment
+	brief bool
 }
 
 // A moment is a time by the clocks of the store, in µs.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,9 @@ const (
 // enqueues has calls of Enqueue that come at the same time carried out by one transaction.
 type enqueues struct {
 	s      *Store
-	queues sync.Map // name -> *group.Group[*enqueueCall]
-	known  sync.Map // name -> struct{}: the queue is in the database
+	queues sync.Map      // name -> *group.Group[*enqueueCall]
+	known  sync.Map      // name -> struct{}: the queue is in the database
+	alone  chan struct{} // has one element while a call that waits for a lock is tried
 }
 
 // An enqueueCall is one call of Enqueue. Its caller may have left when it is carried out.
@@ -33,9 +35,10 @@ type enqueueCall struct {
 	tasks   []taskqueue.NewTask
 	results []taskqueue.Result
 	err     error
+	waits   bool // for a transaction that goes on, of a user maybe: it was not carried out
 }
 
-func (e *enqueues) init(s *Store) { e.s = s }
+func (e *enqueues) init(s *Store) { e.s, e.alone = s, make(chan struct{}, 1) }
 
 func (e *enqueues) of(queue string) *group.Group[*enqueueCall] {
 	g, ok := e.queues.Load(queue)
@@ -64,6 +67,8 @@ func (e *enqueues) idle() {
 		g.(*group.Group[*enqueueCall]).Idle()
 		return true
 	})
+	e.alone <- struct{}{}
+	<-e.alone
 }
 
 // Enqueue is a method of taskqueue.Store. Calls that come at the same time are carried out
@@ -83,6 +88,9 @@ func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.New
 		}
 		return nil, err
 	}
+	if c.waits {
+		s.enqueues.carryOutAlone(ctx, queue, c)
+	}
 	return c.results, c.err
 }
 
@@ -92,6 +100,10 @@ func (e *enqueues) carryOut(queue string, all []*enqueueCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 	defer cancel()
 	err := e.once(ctx, queue, all)
+	if isLocked(err) {
+		e.part(queue, all)
+		return
+	}
 	var unknown unknownError
 	if err != nil && len(all) > 1 && !errors.As(err, &unknown) && ctx.Err() == nil && !errors.Is(err, taskqueue.ErrClosed) {
 		for _, c := range all {
@@ -99,13 +111,62 @@ func (e *enqueues) carryOut(queue string, all []*enqueueCall) {
 		}
 		return
 	}
+	for _, c := range all {
+		c.answer(err)
+	}
+}
+
+// answer notes the error of the transaction that has carried a call out.
+func (c *enqueueCall) answer(err error) {
+	var unknown unknownError
 	if errors.As(err, &unknown) {
 		err = fmt.Errorf("%w: %w", taskqueue.ErrUnknown, err)
 	}
+	if c.err = err; err != nil {
+		c.results = nil
+	}
+}
+
+// part carries calls out that have met a lock of a transaction which goes on. It is that of a unique
+// key, as a rule: the calls without keys go together, and each with a key waits for itself.
+func (e *enqueues) part(queue string, all []*enqueueCall) {
+	var keyless []*enqueueCall
 	for _, c := range all {
-		if c.err = err; err != nil {
-			c.results = nil
+		if c.waits = len(all) == 1 || c.keyed(); !c.waits {
+			keyless = append(keyless, c)
 		}
+	}
+	switch {
+	case len(keyless) == len(all): // it is that of an id
+		for _, c := range all {
+			e.carryOut(queue, []*enqueueCall{c})
+		}
+	case len(keyless) > 0:
+		e.carryOut(queue, keyless)
+	}
+}
+
+func (c *enqueueCall) keyed() bool {
+	return slices.ContainsFunc(c.tasks, func(t taskqueue.NewTask) bool { return t.UniqueKey != "" })
+}
+
+// carryOutAlone tries a call that waits until it is carried out, or its ctx ends. One such call of a
+// process is tried at a time: all others have the connections of the pool.
+func (e *enqueues) carryOutAlone(ctx context.Context, queue string, c *enqueueCall) {
+	for {
+		select {
+		case e.alone <- struct{}{}:
+		case <-ctx.Done():
+			c.answer(context.Cause(ctx))
+			return
+		}
+		err := e.once(ctx, queue, []*enqueueCall{c})
+		<-e.alone
+		if !isLocked(err) {
+			c.answer(err)
+			return
+		}
+		sleep(ctx, 50*time.Millisecond+rand.N(50*time.Millisecond))
 	}
 }
 
@@ -121,6 +182,7 @@ func (e *enqueues) once(ctx context.Context, queue string, all []*enqueueCall) e
 	err := e.s.db.transact(ctx, writes, func(t tx) (err error) {
 		st := newStep(t, queue)
 		a = e.s.adding(st, tasks)
+		a.brief = true
 		if err := t.run(a.look()...); err != nil {
 			return err
 		}

@@ -65,15 +65,23 @@ func missing(err error) bool {
 func (s *Store) within(ctx context.Context, of any) (tx, error) {
 	switch db := s.db.(type) {
 	case *file:
+		if db.closed.Load() {
+			return nil, taskqueue.ErrClosed
+		}
 		if t, ok := of.(*sql.Tx); ok && t != nil {
 			return &poolTx{f: db, tx: t}, nil
 		}
 	case *server:
+		if db.closed.Load() {
+			return nil, taskqueue.ErrClosed
+		}
 		switch t := of.(type) {
 		case pgx.Tx:
 			return &serverTx{s: db, ctx: ctx, sender: t, foreign: true}, nil
 		case *sql.Tx:
-			return &foreignTx{s: db, ctx: ctx, tx: t}, nil
+			if t != nil {
+				return &foreignTx{s: db, ctx: ctx, tx: t}, nil
+			}
 		}
 	}
 	return nil, &taskqueue.InvalidError{What: "tx", Why: fmt.Sprintf("a %T is no transaction of the database: pass a *sql.Tx, or a pgx.Tx for PostgreSQL", of)}

@@ -20,6 +20,9 @@ type front struct {
 	lowered uint64                      // how many times something was added before it
 	whole   time.Time                   // when a claim has looked from the beginning last
 	folded  time.Time                   // when a claim has looked for rows of processes that have ended
+	buried  bool                        // there may be more dead letters than when a claim has looked for those that are not kept
+	kept    int                         // MaxDead, as it was then
+	looked  time.Time                   // when that was
 }
 
 // wholeEvery is how long what others have added before the front may stay unseen.
@@ -91,6 +94,25 @@ func (f *fronts) folds(queue string) bool {
 	due := time.Since(of.folded) >= foldEvery
 	if due {
 		of.folded = time.Now()
+	}
+	return due
+}
+
+// buried notes that there are dead letters which the next claim is to look at.
+func (f *fronts) buried(queue string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ofLocked(queue).buried = true
+}
+
+// trims reports whether a claim is to look for dead letters behind the newest, of which so many are kept.
+func (f *fronts) trims(queue string, kept int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	of := f.ofLocked(queue)
+	due := of.buried || of.kept != kept || time.Since(of.looked) >= wholeEvery
+	if due {
+		of.buried, of.kept, of.looked = false, kept, time.Now()
 	}
 	return due
 }

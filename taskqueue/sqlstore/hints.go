@@ -21,6 +21,8 @@ type hints struct {
 	of     map[string]*hint // by queue
 	stop   func()
 	closed bool
+	fault  error // why hints do not come; a Wait is to tell
+	told   bool  // one has
 }
 
 // A hint is what was heard of a queue.
@@ -116,6 +118,24 @@ func (h *hints) after(queue string, seen uint64) (next <-chan struct{}, missed, 
 	return of.next, of.n != seen, h.closed
 }
 
+// deaf notes why hints do not come.
+func (h *hints) deaf(fault error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.told {
+		h.fault = fault
+	}
+}
+
+// untold returns why hints do not come, once.
+func (h *hints) untold() (fault error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fault, h.fault = h.fault, nil
+	h.told = h.told || fault != nil
+	return fault
+}
+
 // close wakes all that wait, and joins what listens.
 func (h *hints) close() {
 	h.mu.Lock()
@@ -143,6 +163,9 @@ func (s *Store) Wait(ctx context.Context, queue string, seen uint64, until time.
 		return taskqueue.ErrClosed
 	case missed:
 		return nil
+	}
+	if fault := s.hints.untold(); fault != nil {
+		return fault
 	}
 	if s.hints.start != nil {
 		begin := s.watches

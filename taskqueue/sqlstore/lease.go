@@ -3,6 +3,9 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/ambit-go/ambit/taskqueue"
 )
@@ -26,13 +29,26 @@ func (g *sight) query(queue string) query {
 		[]any{queue}, &g.last, &g.least)
 }
 
-const gapText = "UPDATE tq_task SET spare_end = $2 + lease WHERE queue = $1 AND state = 3 AND lease_end >= 0 AND lease < $3 AND flags & 8 = 0"
+// It leaves out what others have locked: they extend, settle or reap it, after the same gap. To wait
+// for them would have callers, who have locked their own runs, wait for each other.
+const gapText = "UPDATE tq_task SET spare_end = $2 + lease WHERE (queue, id) IN (SELECT queue, id FROM tq_task WHERE " +
+	"queue = $1 AND state = 3 AND lease_end >= 0 AND lease < $3 AND flags & 8 = 0 {skip})"
+
+// maxLag is how much earlier, in µs, a call may have read the clock than one that is in the database by now.
+const maxLag = 1_000_000
+
+// aheadText has nobody have called in the future: the next gap would not be seen. Rows that others
+// have locked are written by their calls.
+const aheadText = "UPDATE tq_worker SET last_seen = $2 WHERE (queue, worker) IN (SELECT queue, worker FROM tq_worker WHERE queue = $1 AND last_seen > $2 {skip})"
 
 // step is what a call of a worker does after a gap, in which none has called: every lease
 // that is shorter than three times the gap may last once more, from now on. The worker could
 // not call, or we could not hear it, so its silence does not mean that it has crashed.
 func (g *sight) step(s *step) []query {
 	gap := s.now.steady - g.last
+	if gap < -maxLag { // the clock was put back
+		return []query{statement(aheadText, s.queue, s.now.steady)}
+	}
 	if g.last == 0 || gap < minGap || g.least >= 3*gap {
 		return nil
 	}
@@ -46,19 +62,46 @@ const bootText = "UPDATE tq_task SET lease_end = $2 + lease, spare_end = 0, flag
 // bootWorkersText has no worker have called in the future: the clock has begun anew.
 const bootWorkersText = "UPDATE tq_worker SET last_seen = min(last_seen, $2), noted = min(noted, $2) WHERE queue = $1"
 
+// bootForgetText keeps what has ended before an earlier start for its time once more.
+const bootForgetText = "UPDATE tq_task SET forget = $2 + max(retention / 1000, $3) WHERE queue = $1 AND forget > 0"
+
+// recallText has what was ready when it was written be so by a clock that was put back since.
+const recallText = "UPDATE tq_task SET due = $2 WHERE queue = $1 AND state < 3 AND due > $2 AND flags & 64 <> 0"
+
+// maxStep is by how much, in µs, the wall clock may part from the steady one unnoticed.
+const maxStep = 1_000_000
+
+// clockState is what a queue keeps of the clocks of the machine, and stepped whether the wall clock
+// was put forward or back since, or the machine was started.
+func (m moment) clockState() string { return fmt.Sprintf("%s %d", m.boot, m.wall-m.steady) }
+
+func (m moment) stepped(since string) (started, stepped bool) {
+	boot, text, _ := strings.Cut(since, " ")
+	ahead, err := strconv.ParseInt(text, 10, 64)
+	apart := m.wall - m.steady - ahead
+	return since != "" && boot != m.boot, boot != m.boot || err != nil || apart > maxStep || apart < -maxStep
+}
+
 var reapText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND state = 3 AND lease_end <= $2 ORDER BY lease_end LIMIT $3 {skip}"
 
 // reap ends leases that have run out, some at a time: the next claim goes on.
 func (c *claiming) reap() error {
 	var queries []query
-	if c.now.boot != c.boot && c.boot != "" {
-		queries = append(queries, statement(bootText, c.queue, c.now.steady), statement(bootWorkersText, c.queue, c.now.steady))
+	started, stepped := false, false
+	if !c.s.postgres {
+		started, stepped = c.now.stepped(c.boot)
+	}
+	if started {
+		queries = append(queries, statement(bootText, c.queue, c.now.steady), statement(bootWorkersText, c.queue, c.now.steady),
+			statement(bootForgetText, c.queue, c.now.steady, taskqueue.MinRetention.Microseconds()))
 		c.firstEnd = 1
 	} else {
 		queries = c.seen.step(c.step)
 	}
-	if c.now.boot != c.boot {
-		queries = append(queries, statement("UPDATE tq_queue SET boot = $2 WHERE queue = $1", c.queue, c.now.boot))
+	if stepped {
+		c.front = [taskqueue.Priorities]int64{}
+		queries = append(queries, statement("UPDATE tq_queue SET boot = $2 WHERE queue = $1", c.queue, c.now.clockState()),
+			statement(recallText, c.queue, c.now.wall), c.lookHeads())
 	}
 	if c.firstEnd == 0 || c.firstEnd > c.now.steady {
 		return c.t.run(queries...)

@@ -13,7 +13,8 @@ type limits struct {
 	rated      bool
 	running    int64 // leases, before this claim
 	allowance  float64
-	full       bool // no lease may be given after this claim
+	at         int64 // the time of the allowance
+	full       bool  // no lease may be given after this claim
 }
 
 // allowed returns how many of most tasks may be claimed now, and when the next may be, if
@@ -32,8 +33,10 @@ func (c *claiming) allowed(most int) (n int, next time.Time, err error) {
 	err = c.t.run(statement("INSERT INTO tq_limit VALUES ($1, 0, 0) ON CONFLICT DO NOTHING", c.queue),
 		row("SELECT allowance, allowed_at FROM tq_limit WHERE queue = $1 {lock}", []any{c.queue}, &allowance, &at))
 	if err == nil {
-		// A statement of its own: it sees what others did that had the row before.
-		err = c.t.run(row(runningText, []any{c.queue}, &l.running))
+		// Statements of their own: they see what others did that had the row before, and the time when they have.
+		var locked moment
+		err = c.t.run(query{clock: &locked}, row(runningText, []any{c.queue}, &l.running))
+		l.at = locked.steady
 	}
 	if err != nil {
 		return 0, next, err
@@ -46,7 +49,7 @@ func (c *claiming) allowed(most int) (n int, next time.Time, err error) {
 		if at == 0 {
 			allowance = burst
 		}
-		l.allowance = min(burst, allowance+float64(max(c.now.steady-at, 0))/1e6*s.Rate)
+		l.allowance = min(burst, allowance+float64(max(l.at-at, 0))/1e6*s.Rate)
 		if n > int(l.allowance) {
 			n = int(l.allowance)
 			missing := float64(n+1) - l.allowance
@@ -62,7 +65,7 @@ func (l *limits) note(c *claiming, taken int) []query {
 	if !l.rated {
 		return nil
 	}
-	return []query{statement("UPDATE tq_limit SET allowance = $2, allowed_at = $3 WHERE queue = $1", c.queue, l.allowance-float64(taken), c.now.steady)}
+	return []query{statement("UPDATE tq_limit SET allowance = $2, allowed_at = $3 WHERE queue = $1", c.queue, l.allowance-float64(taken), l.at)}
 }
 
 // maxTrimmed is how many ended tasks a claim forgets beside twice as many as it claims.
@@ -71,7 +74,8 @@ const maxTrimmed = 100
 // SQLite goes by a partial index only if its condition is in the statement, and if more of
 // the index is than of the key of the table.
 const (
-	deadText    = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state > 4 AND state = 6"
+	// surplusText finds the newest dead letter that is not kept: there are $2 newer ones.
+	surplusText = "SELECT ended, id FROM tq_task WHERE queue = $1 AND state > 4 AND state = 6 ORDER BY ended DESC, id DESC LIMIT 1 OFFSET $2"
 	runningText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 3 AND lease_end >= 0"
 )
 
@@ -79,7 +83,7 @@ const (
 const (
 	forgetWhere  = "queue = $1 AND forget > 0 AND forget <= $2 ORDER BY forget LIMIT $3"
 	expiredWhere = "queue = $1 AND state > 4 AND state = 6 AND ended <= $2 ORDER BY ended, id LIMIT $3"
-	excessWhere  = "queue = $1 AND state > 4 AND state = 6 AND ended >= $2 ORDER BY ended, id LIMIT $3" // $2 is 0
+	surplusWhere = "queue = $1 AND state > 4 AND state = 6 AND (ended, id) <= ($2, $3) ORDER BY ended, id LIMIT $4"
 )
 
 func keysOf(where string) string { return "(SELECT queue, id FROM tq_task WHERE " + where + " {skip})" }
@@ -102,21 +106,32 @@ func (c *claiming) trim() ([]query, error) {
 			return nil, err
 		}
 	}
-	if most := c.settings.MaxDead; most > 0 {
-		var dead int64
-		if err := c.t.run(row(deadText, []any{c.queue}, &dead)); err != nil {
-			return nil, err
-		}
-		if over := min(dead-int64(most), maxTrimmed); over > 0 {
-			if err := c.t.run(c.s.forgetting(excessWhere, &trimmed, c.queue, int64(0), over)...); err != nil {
-				return nil, err
-			}
-		}
+	if err := c.trimSurplus(&trimmed); err != nil {
+		return nil, err
 	}
 	c.c.Trimmed = int(trimmed)
 	c.count(taskqueue.CountTrimmed, trimmed)
-	if c.firstForget == 0 || c.firstForget > c.now.wall {
+	if c.firstForget == 0 || c.firstForget > c.now.steady {
 		return nil, nil
 	}
-	return c.s.forgetting(forgetWhere, new(int64), c.queue, c.now.wall, int64(maxTrimmed+2*min(max(c.r.Max, 0), taskqueue.MaxBatch))), nil
+	return c.s.forgetting(forgetWhere, new(int64), c.queue, c.now.steady, int64(maxTrimmed+2*min(max(c.r.Max, 0), taskqueue.MaxBatch))), nil
+}
+
+// trimSurplus forgets dead letters behind the newest MaxDead, the oldest first. Claims that do so
+// at the same time forget nothing else: each of those letters has MaxDead newer ones, whoever looks.
+// To look takes time for each letter that is kept, so few claims do.
+func (c *claiming) trimSurplus(trimmed *int64) error {
+	if most := c.settings.MaxDead; most <= 0 || !c.s.fronts.trims(c.queue, most) && len(c.dead) == 0 {
+		return nil
+	}
+	var ended, n int64
+	id := ""
+	if err := c.t.run(row(surplusText, []any{c.queue, int64(c.settings.MaxDead)}, &ended, &id)); err != nil || id == "" {
+		return err
+	}
+	err := c.t.run(c.s.forgetting(surplusWhere, &n, c.queue, ended, id, int64(maxTrimmed))...)
+	if *trimmed += n; n == maxTrimmed {
+		c.s.fronts.buried(c.queue)
+	}
+	return err
 }

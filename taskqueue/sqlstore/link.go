@@ -88,13 +88,14 @@ func (l *links) connect() (*link, error) {
 
 // take returns a connection for a transaction: that of the writer, or one for a reader.
 func (l *links) take(m mode) (one *link, err error) {
+	l.mu.Lock()
 	if m == writes || l.single {
+		defer l.mu.Unlock()
 		if l.writer == nil {
 			l.writer, err = l.connect()
 		}
 		return l.writer, err
 	}
-	l.mu.Lock()
 	if n := len(l.idle); n > 0 {
 		one, l.idle = l.idle[n-1], l.idle[:n-1]
 	}

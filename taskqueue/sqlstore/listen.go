@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -102,6 +103,11 @@ func receive(ctx context.Context, s *Store, db *server, listens func()) {
 	}
 	s.hints.wakeAll() // nobody has told what was before
 	listens()
+	if !hears(ctx, s, db, c) {
+		poll(ctx, s)
+		return
+	}
+	s.hints.wakeAll() // what came instead
 	for {
 		waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
 		n, err := c.WaitForNotification(waiting)
@@ -113,15 +119,46 @@ func receive(ctx context.Context, s *Store, db *server, listens func()) {
 			if client, queue, ok := strings.Cut(n.Payload, " "); ok && client != s.client {
 				s.hints.wake(queue)
 			}
-		case quiet: // a network that is silent does not say so
-			asking, cancel := context.WithTimeout(ctx, 5*time.Second)
-			err := c.Ping(asking)
-			cancel()
-			if err != nil {
-				return
-			}
-		default:
+		case !quiet:
+			return
+		case !hears(ctx, s, db, c): // a network that is silent does not say so
+			poll(ctx, s)
 			return
 		}
+	}
+}
+
+const (
+	// hearTime is how long a notice takes at most.
+	hearTime = 2 * time.Second
+	// pollTime is how often those who wait look by themselves where notices do not come, and deafTime
+	// how long until it is tried anew whether they do.
+	pollTime = 100 * time.Millisecond
+	deafTime = 30 * time.Second
+)
+
+// hears reports whether notices come to a connection that listens: a pooler which gives each
+// transaction another connection lets LISTEN succeed, and nothing arrives. It sends one by the pool.
+func hears(ctx context.Context, s *Store, db *server, c *pgx.Conn) bool {
+	ctx, cancel := context.WithTimeout(ctx, hearTime)
+	defer cancel()
+	if _, err := db.pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.channel(), s.client+" "); err != nil {
+		return c.Ping(ctx) == nil // others have all connections, maybe
+	}
+	_, err := c.WaitForNotification(ctx)
+	return err == nil
+}
+
+// errDeaf is what a Wait returns, once, where notices do not come.
+var errDeaf = errors.New("taskqueue: postgres: no notices come, which a pooler in transaction mode keeps: idle workers look 10 times a second")
+
+// poll has those who wait look by themselves for a while.
+func poll(ctx context.Context, s *Store) {
+	s.hints.deaf(errDeaf)
+	for range deafTime / pollTime {
+		if sleep(ctx, pollTime); ctx.Err() != nil {
+			return
+		}
+		s.hints.wakeAll()
 	}
 }

@@ -33,6 +33,9 @@ var begins = map[mode]string{
 // rows locked: the server ends its transaction after two seconds.
 const clockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, set_config('idle_in_transaction_session_timeout', '2000', true)"
 
+// briefClockText has the transaction wait for locks of others for 100 ms at most, each time.
+const briefClockText = clockText + " || set_config('lock_timeout', '100', true)"
+
 // foreignClockText is that in a transaction of a user.
 const foreignClockText = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
@@ -55,6 +58,7 @@ func (s *server) transact(ctx context.Context, m mode, do func(tx) error) error 
 		}
 		sent, err := s.once(ctx, m, do)
 		var refused *pgconn.PgError
+		unknown := sent && !rolledBack(err)
 		switch {
 		case err == nil:
 			return nil
@@ -68,12 +72,25 @@ func (s *server) transact(ctx context.Context, m mode, do func(tx) error) error 
 		case (pgconn.SafeToRetry(err) || refused != nil && refused.Code == "57P01" && !sent) && stale < 100: // one for each connection of a large pool
 			stale++
 		default:
-			return postgresError(ctx, err, sent && refused == nil)
+			return postgresError(ctx, err, unknown)
 		}
 		if ctx.Err() != nil {
-			return postgresError(ctx, err, sent && refused == nil)
+			return postgresError(ctx, err, unknown)
 		}
 	}
+}
+
+// rolledBack reports whether the server says that it has not carried out what it was sent. With FATAL
+// or PANIC it says why it ends the connection, maybe after the commit.
+func rolledBack(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (refused.SeverityUnlocalized == "ERROR" || refused.Severity == "ERROR")
+}
+
+// isLocked reports whether a brief transaction has waited long enough for a lock of another.
+func isLocked(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == "55P03"
 }
 
 // An unknownError is the error of a transaction that may have been carried out.
@@ -83,6 +100,9 @@ func (e unknownError) Unwrap() error { return e.error }
 
 func postgresError(ctx context.Context, err error, unknown bool) error {
 	var known *pgconn.PgError
+	if errors.As(err, &known) && (known.Code == "42P05" || known.Code == "26000") {
+		err = fmt.Errorf("a pooler in transaction mode is in between, add default_query_exec_mode=exec to the URL: %w", err)
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = fmt.Errorf("taskqueue: postgres: %w: %w", cause, err)
 	} else if errors.As(err, &known) || unknown {
@@ -107,6 +127,9 @@ func (s *server) once(ctx context.Context, m mode, do func(tx) error) (sent bool
 	if err == nil && !t.ended {
 		err = t.end()
 	}
+	if t.done { // whatever came behind the answer
+		return true, nil
+	}
 	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
 		_, _ = c.Exec(context.WithoutCancel(ctx), "ROLLBACK")
 	}
@@ -123,6 +146,7 @@ type serverTx struct {
 	ctx   context.Context
 	begin string // to be sent before the first statement; empty: it was
 	ended bool   // the commit was sent
+	done  bool   // and answered
 	// foreign: it is a transaction of a user, whose settings stay as they are.
 	foreign bool
 	sender
@@ -148,7 +172,7 @@ func (t *serverTx) send(all []query, last bool) error {
 		}
 	}
 	if last {
-		batch.Queue("COMMIT")
+		batch.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error { t.done = tag.String() == "COMMIT"; return nil })
 	}
 	if batch.Len() == 0 {
 		return nil
@@ -168,7 +192,11 @@ func (t *serverTx) queue(batch *pgx.Batch, q *query) {
 			})
 			return
 		}
-		batch.Queue(clockText).QueryRow(func(r pgx.Row) error {
+		text := clockText
+		if q.brief {
+			text = briefClockText
+		}
+		batch.Queue(text).QueryRow(func(r pgx.Row) error {
 			var timeout string
 			err := r.Scan(&q.clock.wall, &timeout)
 			q.clock.steady = q.clock.wall

@@ -19,7 +19,7 @@ type record struct {
 	lease    int64 // its length in µs
 	spareEnd int64 // when the lease ends if it is given its length once more; see spare
 	ended    int64
-	forget   int64 // when it is forgotten; 0: by nothing but an act
+	forget   int64 // when it is forgotten, by the steady clock; 0: by nothing but an act
 	size     int64 // bytes of the payload and the headers
 	extra    int64 // bytes of the result and of the progress
 
@@ -45,6 +45,7 @@ const (
 	spared                   // its lease has run out, and got its length once more because of a gap
 	lasts                    // it does not expire any more: it has snoozed, or is to run again
 	starts                   // it holds its unique key until it starts, not until it ends
+	atOnce                   // it was ready when it was written: a clock that is put back does not have it wait
 )
 
 func (r *record) has(f flags) bool { return r.flags&f != 0 }
@@ -141,7 +142,7 @@ func (r *record) rest() []byte {
 	if len(r.Headers) == 0 && r.Delay == 0 && r.RunAt.IsZero() && r.Timeout == 0 {
 		return []byte{}
 	}
-	b, err := json.Marshal(rest{r.Headers, r.Delay, r.RunAt, r.Timeout})
+	b, err := json.Marshal(rest{r.Headers, r.Delay, r.RunAt.UTC(), r.Timeout})
 	if err != nil {
 		panic(err) // it has no field that cannot be written
 	}

@@ -68,7 +68,9 @@ func (s *Store) remove(all []*record) []query {
 func load(b *bulk, queue string, ids []string, into map[string]*record) query {
 	q := query{bulk: b}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		q.rows = append(q.rows, []any{queue, id})
+		if taskqueue.CheckName("ID", id) == nil { // else no task has it, and PostgreSQL takes no such text
+			q.rows = append(q.rows, []any{queue, id})
+		}
 	}
 	q.each = func(scan func(...any) error) error {
 		r, err := scanRecord(scan)
@@ -121,7 +123,11 @@ func (s *step) hold(r *record) (other string, err error) {
 		if err := s.t.run(holder(r.Queue, r.UniqueKey, &other)); err != nil {
 			return "", err
 		}
-		if other != r.ID {
+		switch other {
+		case "": // the holder has ended since
+			return "", errAgain
+		case r.ID:
+		default:
 			return other, nil
 		}
 	}
@@ -148,7 +154,7 @@ func counterList(each func(name string) string) (list string) {
 var (
 	noteText = "INSERT INTO tq_worker (queue, worker, nonce, token, least, sleeps, last_seen, noted" + counterList(func(n string) string { return n }) +
 		") VALUES ($1, $2, $3, $4, $5, 0, " + places(6, len(counters)+2) + ") ON CONFLICT (queue, worker) DO UPDATE SET " +
-		"last_seen = {greatest}(tq_worker.last_seen, excluded.last_seen), noted = excluded.noted, least = CASE WHEN excluded.least > 0 AND " +
+		"last_seen = CASE WHEN excluded.last_seen > 0 THEN excluded.last_seen ELSE tq_worker.last_seen END, noted = excluded.noted, least = CASE WHEN excluded.least > 0 AND " +
 		"(tq_worker.least = 0 OR excluded.least < tq_worker.least) THEN excluded.least ELSE tq_worker.least END" + addedUp
 	claimText = noteText + ", nonce = excluded.nonce, token = excluded.token"
 	addedUp   = counterList(func(n string) string { return n + " = tq_worker." + n + " + excluded." + n })

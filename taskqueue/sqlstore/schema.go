@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -115,6 +116,9 @@ func version(t tx, d *dialect, install string) (v int64, _ string, err error) {
 	}
 	if err := t.run(row("SELECT version, install FROM tq_schema", nil, &v, &install)); err != nil {
 		return 0, install, err
+	}
+	if v == 0 {
+		return 0, install, errors.New("taskqueue: the table of the version is there, and empty: put its row back, or use another Prefix")
 	}
 	if v > int64(len(migrations)) {
 		return 0, install, fmt.Errorf("taskqueue: the tables are of version %d, this program knows up to %d: update the program", v, len(migrations))

@@ -119,6 +119,9 @@ func anyWaits(due [taskqueue.Priorities]int64) bool {
 // written has this process know of tasks that wait by a step that is in the database.
 func (s *Store) written(st *step, due [taskqueue.Priorities]int64) {
 	s.fronts.lower(st.queue, due)
+	if len(st.dead) > 0 {
+		s.fronts.buried(st.queue)
+	}
 	if st.sooner {
 		s.hints.wake(st.queue)
 	}

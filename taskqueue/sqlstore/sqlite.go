@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -85,9 +86,12 @@ func (f *file) transact(ctx context.Context, m mode, do func(tx) error) error {
 
 // isBusy reports whether an error says that somebody else has the file locked.
 func isBusy(err error) bool {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
+	if err == nil {
 		return false
+	}
+	var e *sqlite.Error
+	if !errors.As(err, &e) { // of another driver: their errors have the text of SQLite
+		return strings.Contains(err.Error(), "database is locked") || strings.Contains(err.Error(), "database table is locked")
 	}
 	code := e.Code() & 0xff
 	return code == 5 || code == 6 // SQLITE_BUSY, SQLITE_LOCKED

@@ -50,9 +50,11 @@ func (p *pool) once(m mode, f *file, do func(tx) error) error {
 	if err := do(t); err != nil {
 		return err
 	}
-	err = begun.Commit()
-	if len(t.fresh) > 0 && err == nil {
+	switch err = begun.Commit(); {
+	case err == nil:
 		p.prepare(t.fresh)
+	case !isBusy(err):
+		return unknownError{err} // a part of it that is on the disk may be the whole
 	}
 	return err
 }

@@ -12,17 +12,21 @@
 // millisecond long, has the file locked until it goes on: nobody else gets on then, and no
 // run is counted as crashed because of that.
 //
-// Times at which tasks are due are by the wall clock. Leases are by the time since the machine
-// was started, where the system tells it (Linux), so that nobody loses one when the clock is
-// put forward or back.
+// Times at which tasks are due are by the wall clock; what is ready stays so when that is put
+// back. Leases are by the time since the machine was started, where the system tells it
+// (Linux), so that nobody loses one when the clock is put forward or back.
 //
 // # PostgreSQL
 //
 // All times are by the clock of the server, version 12 or newer. The tables are made in the
 // first schema of the search path; [Prefix] is what their names begin with. Who makes them
 // needs the right to create tables in that schema; who uses them needs to select, insert,
-// update and delete in all of them, and to use the sequence. Transactions are short, and one
+// update and delete in all of them, and to select and update the sequence. Transactions are short, and one
 // that a stopped process leaves open is ended by the server after two seconds.
+//
+// Behind a pooler in transaction mode, such as PgBouncer, add default_query_exec_mode=exec to
+// the URL. Notices do not come through it: the store sends itself one, and where that does not
+// come idle workers look ten times a second, and tell the observer so.
 package sqlstore
 
 import (
@@ -34,6 +38,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -99,6 +104,9 @@ func OpenFile(ctx context.Context, path string, opts ...Option) (*Store, error) 
 // task that was acknowledged is on the disk is for the settings of the pool to say. Close does
 // not close db.
 func New[DB *pgxpool.Pool | *sql.DB](ctx context.Context, db DB, opts ...Option) (*Store, error) {
+	if db == nil {
+		return nil, &taskqueue.InvalidError{What: "store", Why: fmt.Sprintf("the %T is nil: open the database first", db)}
+	}
 	switch db := any(db).(type) {
 	case *pgxpool.Pool:
 		return serverStore(ctx, db, false, opts)
@@ -131,6 +139,9 @@ var prefixes = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,30}$`)
 func newStore(opts []Option) (*Store, *options, error) {
 	o := &options{prefix: "tq_"}
 	for _, opt := range opts {
+		if opt == nil {
+			return nil, nil, &taskqueue.InvalidError{What: "Option", Why: "it is nil: leave it out"}
+		}
 		opt(o)
 	}
 	if !prefixes.MatchString(o.prefix) {
@@ -147,6 +158,9 @@ func fileStore(ctx context.Context, db sessions, opts []Option) (*Store, error) 
 	f := newFile(db, o.prefix, nil)
 	s.db = f
 	path, err := f.path(ctx)
+	if errors.As(err, new(*pgconn.PgError)) {
+		return nil, &taskqueue.InvalidError{What: "store", Why: "the *sql.DB is of PostgreSQL, not of SQLite: pass a *pgxpool.Pool"}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -182,14 +196,15 @@ func (s *Store) begin(ctx context.Context) (err error) {
 }
 
 // raiseToken has the sequence of tokens be at least the time: a database that was restored, or
-// copied, never gives a token again that a worker may have.
+// copied, never gives a token again that a worker may have. A sequence that is ahead stays as it is:
+// claims draw from it meanwhile. One that is behind jumps over what they can draw until it is set.
 func (s *Store) raiseToken(ctx context.Context) error {
 	return s.db.transact(ctx, writes, func(t tx) error {
 		var now moment
 		if err := t.run(statement("SELECT pg_advisory_xact_lock(hashtext('tq_token'))"), query{clock: &now}); err != nil {
 			return err
 		}
-		return t.end(statement("SELECT setval('tq_token', greatest(nextval('tq_token'), $1))", now.wall))
+		return t.end(statement("SELECT setval('tq_token', $1::bigint + 10000000) FROM tq_token WHERE last_value < $1", now.wall))
 	})
 }
 

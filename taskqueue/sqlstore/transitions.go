@@ -129,6 +129,7 @@ func (s *step) giveBack(r *record, o *taskqueue.Outcome) {
 
 func (s *step) wait(r *record, state taskqueue.State, after time.Duration) {
 	r.State, r.due, r.leaseEnd = state, dueIn(s.now.wall, after), 0
+	r.set(atOnce, after <= 0)
 }
 
 // over ends a task. Its unique key is free from now on.
@@ -136,7 +137,7 @@ func (s *step) over(r *record, state taskqueue.State) {
 	r.State, r.ended, r.leaseEnd, r.forget = state, s.now.wall, 0, 0
 	r.set(holds, false)
 	if state != taskqueue.StateDead {
-		r.forget = s.now.wall + max(r.Retention, taskqueue.MinRetention).Microseconds()
+		r.forget = s.now.steady + max(r.Retention, taskqueue.MinRetention).Microseconds()
 	}
 }
 

@@ -163,7 +163,7 @@ func (p *program) purge() error {
 	return p.m.purge(state, n, now, before, after)
 }
 
-var epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+var epoch = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (p *program) tick() error {
 	t := taskqueue.Tick{

@@ -248,7 +248,7 @@ func tickOnce(f *fixture) {
 
 // Two definitions of one name would fire at the times of both.
 func firstSchedule(f *fixture) {
-	at := time.Now().Truncate(time.Second)
+	at := time.Now().Truncate(time.Second).Add(-3 * time.Hour) // stores may refuse ticks that are far ahead
 	tick := func(id, schedule string, at time.Time) bool {
 		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, At: at, Task: taskqueue.NewTask{Task: task(id)}})
 		require.NoError(f, err)

@@ -1,0 +1,78 @@
+//go:build unix
+
+package sqlstore
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue"
+)
+
+// buried makes n dead letters.
+func buried(t *testing.T, s *Store, name string, n int) {
+	for i := range n {
+		add(t, s, newTask(fmt.Sprintf("%s%04d", name, i)))
+	}
+	got, err := claimAs(s, "buries", name+"/1", n, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, got.Tasks, n)
+	settleAs(t, s, taskqueue.Buried, got.Tasks...)
+}
+
+const lettersText = "SELECT count(*) FROM tq_task WHERE state = 6"
+
+// A claim trims dead letters while another, which has trimmed the same, has not committed yet.
+func TestClaimsAtTheSameTimeKeepMaxDeadLetters(t *testing.T) {
+	all, pool, _ := pgStores(t, 2)
+	buried(t, all[0], "d", 40)
+	require.NoError(t, all[0].Configure(t.Context(), "q", func(s *taskqueue.Settings) { s.MaxDead = 25 }))
+	hook(all[0], onceAt("INSERT INTO tq_worker", func() {
+		_, err := claimAs(all[1], "w2", "2/1", 1, time.Minute)
+		assert.NoError(t, err)
+	}))
+	_, err := claimAs(all[0], "w", "1/1", 1, time.Minute)
+	require.NoError(t, err)
+	assert.EqualValues(t, 25, number(t, pool, lettersText))
+}
+
+// A claim looks for dead letters that are not kept when this process has made some, when the setting
+// is another, when there were more than a claim deletes, and each second: others may have made some.
+func TestAClaimSeldomLooksForDeadLetters(t *testing.T) {
+	s := openTemp(t)
+	defer func() { require.NoError(t, s.Close()) }()
+	looks := 0
+	hook(s, func(text string) {
+		if text == surplusText {
+			looks++
+		}
+	})
+	after := func(want int, why string) {
+		t.Helper()
+		looks = 0
+		s.fronts.by["q"].looked = time.Now()
+		for range 5 {
+			claimed(t, s, 0)
+		}
+		assert.Equal(t, want, looks, why)
+	}
+	keep := func(n int) {
+		require.NoError(t, s.Configure(t.Context(), "q", func(s *taskqueue.Settings) { s.MaxDead = n }))
+	}
+	buried(t, s, "a", 150)
+	after(0, "all are kept")
+	keep(20)
+	after(2, "it deletes 100 first")
+	buried(t, s, "b", 1)
+	after(1, "this process has made one")
+	keep(10)
+	after(1, "fewer are kept")
+	s.fronts.by["q"].looked = time.Now().Add(-wholeEvery)
+	looks = 0
+	claimed(t, s, 0)
+	assert.Equal(t, 1, looks, "others may have made some")
+}

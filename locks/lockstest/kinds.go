@@ -77,6 +77,17 @@ func kinds() []Test {
 			f.granted(f.Store, "s", f.permit(3))
 			require.Equal(t, 3, f.get("s").Size)
 		}},
+		{"an ID that has a permit is granted it again, and changes nothing, whatever the size is by now", func(t *testing.T, f *Fixture) {
+			a := f.permit(3)
+			a.Resize, a.Strict = true, true
+			first := f.granted(f.Store, "s", a)
+			small := locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: 2, Lease: f.Lease, Version: ID(), CreatedBy: "maker"}
+			_, err := f.Other.Create(t.Context(), small)
+			require.NoError(t, err)
+			require.Equal(t, first.Fence, f.granted(f.Store, "s", a).Fence)
+			require.Equal(t, 2, f.get("s").Size)
+			require.Equal(t, 1, f.get("s").Busy)
+		}},
 		{"a semaphore that gets another size refuses nobody who waits", func(t *testing.T, f *Fixture) {
 			a, b, c, d := f.permit(2), f.permit(2), f.permit(2), f.permit(2)
 			f.granted(f.Store, "s", a)

@@ -3,6 +3,7 @@ package dynamostore_test
 import (
 	"context"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	_ = os.Setenv("AWS_ACCESS_KEY_ID", "id") // also for the processes of TestMatrix
+	_ = os.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	lockstest.Main()
 	goleak.VerifyTestMain(m)
 }
@@ -87,8 +90,6 @@ func TestAStepThatIsWrittenTwiceIsOneStep(t *testing.T) {
 // TestATableThatCannotBeIsInvalid: to ask again does not help.
 func TestATableThatCannotBeIsInvalid(t *testing.T) {
 	server := servers.Dynalite(t)
-	t.Setenv("AWS_ACCESS_KEY_ID", "id")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	_, err := locks.Open(t.Context(), "dynamodb:ab?region=us-east-1&endpoint=http://"+server.Address)
 	require.ErrorIs(t, err, locks.ErrValidation)
 	require.NotErrorIs(t, err, locks.ErrUnavailable)

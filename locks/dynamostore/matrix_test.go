@@ -10,8 +10,6 @@ import (
 )
 
 func TestMatrix(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "id")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	lockstest.Matrix(t, lockstest.Target{
 		Start: func(t testing.TB) (*servers.Server, string) {
 			s := servers.Dynalite(t)

@@ -161,7 +161,7 @@ func kinds() []Test {
 			require.False(t, next.Acquired.Before(lost.Expires.Add(delay-time.Millisecond)), "granted %v after the expiry", next.Acquired.Sub(lost.Expires))
 		}},
 		{"a lock that is shut is not deleted, with its last lease or by hand", func(t *testing.T, f *Fixture) {
-			long := 100 * f.Lease
+			long := f.long()
 			a := f.permit(2, short(f), func(q *locks.Request) { q.LockDelay = long })
 			b := f.permit(2, func(q *locks.Request) { q.Lease, q.DeleteOnRelease = long, true })
 			f.granted(f.Other, "s", b)
@@ -194,12 +194,12 @@ func kinds() []Test {
 			n, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false)
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
-			require.Equal(t, locks.Revoked, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: long.ID}, Lease: 20 * f.Lease})[0].Verdict)
+			require.Equal(t, locks.Revoked, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: long.ID}, Lease: f.long()})[0].Verdict)
 			f.release(f.Store, "k", long)
 			first := f.granted(f.Store, "k", a)
 			_, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false)
 			require.NoError(t, err)
-			verdict := f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: 20 * f.Lease})[0].Verdict
+			verdict := f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: f.long()})[0].Verdict
 			require.NotEqual(t, locks.Extended, verdict) // if it has not ended by now, it was revoked
 			second := f.keep(f.Other, "k", b)
 			require.False(t, second.Acquired.Before(first.Expires))

@@ -21,9 +21,10 @@ import (
 // steps, and compares what they answer. Nothing expires in these programs: they are over
 // before a request that waits is forgotten, or they do not count.
 //
-// There are 30 programs; LOCKS_PROGRAMS says how many else, and LOCKS_SEED which is the first.
+// There are 30 programs, with the race detector 6; LOCKS_PROGRAMS says how many else, and
+// LOCKS_SEED which is the first.
 func testPrograms(t *testing.T, f *Fixture) {
-	first, count := number(t, "LOCKS_SEED", 0), number(t, "LOCKS_PROGRAMS", 30)
+	first, count := number(t, "LOCKS_SEED", 0), number(t, "LOCKS_PROGRAMS", uint64(fewer(30)))
 	for seed := first; seed < first+count; seed++ {
 		p := newProgram(f, seed)
 		for range 40 {
@@ -35,6 +36,15 @@ func testPrograms(t *testing.T, f *Fixture) {
 			t.Fatalf("LOCKS_SEED=%d:\n%s\n%s", seed, strings.Join(p.log, "\n"), p.fault) // the fault last: a long output is cut off at its top
 		}
 	}
+}
+
+// fewer is a fifth of n with the race detector, which makes all ten times as slow. The full
+// counts are those of a run without it.
+func fewer(n int) int {
+	if raceDetector {
+		return n / 5
+	}
+	return n
 }
 
 // number reads one from the environment.

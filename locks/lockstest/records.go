@@ -92,7 +92,7 @@ func records() []Test {
 			f.granted(f.Store, "k", a)
 			f.refused(f.Other, "k", b)
 			f.release(f.Store, "k", a)
-			require.Equal(t, 1, f.get("k").Waiters)
+			f.waiters("k", 1)
 			f.granted(f.Other, "k", b)
 			f.release(f.Other, "k", b)
 			_, err := f.Other.Get(t.Context(), f.name("k"))

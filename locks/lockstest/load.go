@@ -48,7 +48,7 @@ func Load(t *testing.T, open func(t testing.TB) locks.Store, c LoadConfig) {
 		holdMany(t, manager(t, lease), lease, orElse(c.Held, manyHeld))
 	})
 	t.Run("a great many wait for one lock", func(t *testing.T) {
-		waitMany(t, manager(t, 15*time.Second), fewer(orElse(c.Waiters, 1000)))
+		waitMany(t, manager(t, 15*time.Second), Fewer(orElse(c.Waiters, 1000)))
 	})
 	t.Run("a semaphore gets other sizes under load", func(t *testing.T) {
 		resize(t, manager(t, 15*time.Second))

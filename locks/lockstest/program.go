@@ -24,7 +24,7 @@ import (
 // There are 30 programs, with the race detector 6; LOCKS_PROGRAMS says how many else, and
 // LOCKS_SEED which is the first.
 func testPrograms(t *testing.T, f *Fixture) {
-	first, count := number(t, "LOCKS_SEED", 0), number(t, "LOCKS_PROGRAMS", uint64(fewer(30)))
+	first, count := number(t, "LOCKS_SEED", 0), number(t, "LOCKS_PROGRAMS", uint64(Fewer(30)))
 	for seed := first; seed < first+count; seed++ {
 		p := newProgram(f, seed)
 		for range 40 {
@@ -38,9 +38,9 @@ func testPrograms(t *testing.T, f *Fixture) {
 	}
 }
 
-// fewer is a fifth of n with the race detector, which makes all ten times as slow. The full
+// Fewer is a fifth of n with the race detector, which makes all ten times as slow. The full
 // counts are those of a run without it.
-func fewer(n int) int {
+func Fewer(n int) int {
 	if raceDetector {
 		return n / 5
 	}

@@ -178,7 +178,8 @@ unit:
 counts:
 	$(call step,go test: the full counts that the race detector is too slow for)
 	@$(if $(filter .,$(MODULES)),go test -vet=off ./async/... ./scheduler/... ./jobqueue/...)
-	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^Test(DecidesAsTheBookDoes|Load|Store|StoreOnPools?OfUsers?|TheSuite)$$/^(seed|a_great_many_wait|random_programs|tokens)' ./...)
+	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^Test(DecidesAsTheBookDoes|Load|Store|StoreOnPoolOfUser|TheSuite)$$/^(seed|a_great_many_wait|random_programs|tokens|histories)' ./...)
+	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^TestStoreOnPoolsOfUsers$$/./^(random_programs|tokens|histories)' ./pgstore ./mysqlstore)
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)

@@ -34,12 +34,12 @@ var (
 // watcher brings hints of what other processes change.
 type watcher struct {
 	*backend
-	mark int64           // of this process
+	mark int64 // of this process
 	// stirs is when it was last somebody's turn, or somebody began to wait. Of run alone.
 	stirs time.Time
-	ctx  context.Context // done when the store is closed
-	end  context.CancelFunc
-	wg   sync.WaitGroup // what runs
+	ctx   context.Context // done when the store is closed
+	end   context.CancelFunc
+	wg    sync.WaitGroup // what runs
 
 	mu      sync.Mutex
 	wanted  bool // somebody listens

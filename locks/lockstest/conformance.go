@@ -155,6 +155,14 @@ func (f *Fixture) refused(s locks.Store, key string, q locks.Request) locks.Answ
 	return a
 }
 
+// waitsAt takes one step and expects that so many wait before it.
+func (f *Fixture) waitsAt(place int, s locks.Store, key string, q locks.Request) {
+	f.t.Helper()
+	got := f.refused(s, key, q).Place
+	f.counts(got == place)
+	require.Equal(f.t, place, got)
+}
+
 // counts skips a test that has not found what it should, if the machine was so busy that
 // requests which wait may have been forgotten meanwhile.
 func (f *Fixture) counts(found bool) {

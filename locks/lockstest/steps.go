@@ -37,9 +37,9 @@ func steps() []Test {
 		{"grants follow the order of the requests", func(t *testing.T, f *Fixture) {
 			a, b, c, d := f.mutex(), f.mutex(), f.mutex(), f.mutex()
 			f.granted(f.Store, "k", a)
-			require.Equal(t, 0, f.refused(f.Other, "k", b).Place)
-			require.Equal(t, 1, f.refused(f.Store, "k", c).Place)
-			require.Equal(t, 2, f.refused(f.Store, "k", d).Place)
+			f.waitsAt(0, f.Other, "k", b)
+			f.waitsAt(1, f.Store, "k", c)
+			f.waitsAt(2, f.Store, "k", d)
 			f.waiters("k", 3)
 			f.release(f.Store, "k", a)
 			f.refused(f.Store, "k", d)
@@ -100,7 +100,7 @@ func steps() []Test {
 				time.Sleep(50 * time.Millisecond)
 			}
 			require.GreaterOrEqual(t, turn.Now.Sub(since), locks.WaiterLife)
-			require.Equal(t, 1, f.refused(f.Store, "k", b).Place)
+			f.waitsAt(1, f.Store, "k", b)
 			f.release(f.Store, "k", a)
 			f.refused(f.Store, "k", b)
 			f.granted(f.Other, "k", c)

@@ -60,7 +60,7 @@ help:
 	@echo 'make fuzz     every fuzz target for longer: FUZZTIME=1m'
 	@echo 'make soak     random programs on workers, under the race detector: FUZZTIME=5m'
 	@echo 'make explore  orders of the steps of async and scheduler: EXPLORE_TIME=5m each, EXPLORE_SEED=n'
-	@echo 'make chaos    processes, stores and connections of taskqueue are broken, and audited: CHAOS_TIME=5m CHAOS_SEED=n'
+	@echo 'make chaos    processes, stores and connections of taskqueue and locks are broken, and audited: CHAOS_TIME=5m CHAOS_SEED=n'
 	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
 	@echo 'make budgets  what ambit costs beside others; BASE=commit: beside an older ambit; INSTRUCTIONS=1: counted; ONLY="B1|B7"'
 	@echo 'make lockbudgets  locks beside other libraries on servers of its own: ONLY="TestContended|TestHandOff"'
@@ -188,7 +188,8 @@ unit:
 counts:
 	$(call step,go test: the full counts that the race detector is too slow for)
 	@$(if $(filter .,$(MODULES)),tools/counted.sh ./async ./scheduler ./jobqueue)
-	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^TestLoad$$/^a_great_many_wait' ./mysqlstore ./sqlitestore)
+	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^Test(DecidesAsTheBookDoes|Load|Store|StoreOnPoolOfUser|TheSuite)$$/^(seed|a_great_many_wait|random_programs|tokens|histories)' ./...)
+	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^TestStoreOnPoolsOfUsers$$/./^(random_programs|tokens|histories)' ./pgstore ./mysqlstore)
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
@@ -211,6 +212,8 @@ explore exploreshort:
 	@EXPLORE_TIME=$(EXPLORE_TIME) go test -tags explore -vet=off -count=1 -run '^TestExplore' -timeout 0 -v ./async ./scheduler
 
 # Its processes stop and kill each other, which needs Linux.
+chaos: LOCKS_TIME := $(or $(CHAOS_TIME),5m)
+chaos: CHAOS_LOCKS := $(if $(filter Linux,$(shell uname)),$(filter ./locks,$(MODULES)))
 chaos: CHAOS_TIME := $(or $(CHAOS_TIME),20s)
 chaosshort: CHAOS_TIME := 20s
 chaosshort: CHAOS_MODULES := $(filter ./taskqueue/cmd,$(MODULES))
@@ -218,6 +221,8 @@ chaos: CHAOS_MODULES := ./taskqueue/cmd
 chaos chaosshort:
 	$(call in,$(if $(filter Linux,$(shell uname)),$(CHAOS_MODULES)),chaos for $(CHAOS_TIME),\
 		go run $(RACE) ./internal/chaos -time $(CHAOS_TIME) $(if $(CHAOS_SEED),-seed $(CHAOS_SEED)))
+	$(call in,$(CHAOS_LOCKS),faults for $(LOCKS_TIME) a store,\
+		LOCKS_SOAK=$(LOCKS_TIME) LOCKS_SEED=$(CHAOS_SEED) go test -vet=off -count=1 -run '^TestSoak$$$$' -timeout 0 ./...)
 
 bench: COUNT := $(or $(COUNT),10)
 bench: tools

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -62,11 +64,34 @@ func TestTheReadmeShowsCodeThatCompiles(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(readme, -1)
 	require.NotEmpty(t, blocks)
 	for _, b := range blocks {
+		if strings.HasPrefix(string(b[1]), "package main") {
+			continue // it is run
+		}
 		for _, line := range strings.Split(string(b[1]), "\n") {
 			require.Contains(t, string(source), strings.TrimSpace(line))
 		}
 	}
 	require.Contains(t, string(readme), strings.TrimSpace(guarded))
+}
+
+// TestTheFirstProgramOfTheReadmeRuns as a program, in a directory where there is nothing.
+func TestTheFirstProgramOfTheReadmeRuns(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	program := regexp.MustCompile("(?s)```go\n(package main.*?)```").FindSubmatch(readme)
+	require.NotNil(t, program)
+	dir := t.TempDir()
+	source, binary := filepath.Join(dir, "main.go"), filepath.Join(dir, "first")
+	require.NoError(t, os.WriteFile(source, program[1], 0o600))
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, source).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for range 2 { // the second time there is a file
+		run := exec.CommandContext(t.Context(), binary)
+		run.Dir = dir
+		out, err = run.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Regexp(t, `^nobody else has invoice/42; the token is \d{16}\n$`, string(out))
+	}
 }
 
 func TestTheReadmesExampleDoesWhatItSays(t *testing.T) {

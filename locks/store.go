@@ -77,6 +77,15 @@ type Store interface {
 	Close() error
 }
 
+// A Resumer is a store that can tell when it was reached again after it could not be, and may
+// be another server by then, or have forgotten what it was told last. The manager then renews
+// all that it holds at once: a lock that was forgotten is lost soon, not at the next renewal.
+type Resumer interface {
+	// Resumed has f called, in a goroutine of the store, each time that happens. f does not
+	// block. stop ends it.
+	Resumed(f func()) (stop func())
+}
+
 // A Fencer is a store in a SQL database, where a user's own transaction can check a lease:
 // see package fence.
 type Fencer interface {

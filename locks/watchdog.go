@@ -25,12 +25,14 @@ const mostAlone = 32
 type watchdog struct {
 	m *Manager
 
-	mu     sync.Mutex
-	holds  map[*Hold]struct{}
-	timer  *time.Timer
-	at     time.Duration // when the timer fires; 0: it does not
-	next   time.Duration // when there is something to do
-	lonely int           // renewals of one lease that takes no others along, on their way
+	mu    sync.Mutex
+	holds map[*Hold]struct{}
+	timer *time.Timer
+	at    time.Duration // when the timer fires; 0: it does not
+	next  time.Duration // when there is something to do
+	// deaf ends the listening for a store that was away; nil while nothing is held.
+	deaf   func()
+	lonely int // renewals of one lease that takes no others along, on their way
 }
 
 // A trip is a call of the store that several callers are interested in.
@@ -77,6 +79,7 @@ func (w *watchdog) add(h *Hold) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.holds[h] = struct{}{}
+	w.listenLocked()
 	w.armLocked(now, at)
 }
 
@@ -102,6 +105,7 @@ func (w *watchdog) remove(h *Hold) {
 		w.timer.Stop()
 		w.at = 0
 	}
+	w.listenLocked()
 }
 
 // wake has the watchdog look at its holds now.
@@ -110,6 +114,35 @@ func (w *watchdog) wake(now time.Duration) {
 	defer w.mu.Unlock()
 	if len(w.holds) > 0 {
 		w.armLocked(now, now)
+	}
+}
+
+// renewAll has all leases renewed at once: the store may have forgotten them. Those whose
+// renewal is on its way will have its answer.
+func (w *watchdog) renewAll() {
+	now := w.m.clock.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for h := range w.holds {
+		h.mu.Lock()
+		h.due, h.earliest = now, now
+		h.mu.Unlock()
+	}
+	if len(w.holds) > 0 {
+		w.armLocked(now, now)
+	}
+}
+
+// listenLocked hears of the store being reached again, as long as something is held.
+func (w *watchdog) listenLocked() {
+	of, ok := w.m.store.(Resumer)
+	switch {
+	case !ok:
+	case len(w.holds) > 0 && w.deaf == nil:
+		w.deaf = of.Resumed(w.renewAll)
+	case len(w.holds) == 0 && w.deaf != nil:
+		w.deaf()
+		w.deaf = nil
 	}
 }
 

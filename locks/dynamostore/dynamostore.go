@@ -154,6 +154,9 @@ const tombstone = 24 * time.Hour
 
 // write writes the item back if nobody else has. date is that of the answer.
 func (s *Store) write(ctx context.Context, it item, now time.Time) (ok bool, date time.Time, err error) {
+	if !it.r.Exists { // nothing else of it is in the next record of that name
+		it.r = &book.Resource{Name: it.r.Name, Fence: it.r.Fence}
+	}
 	b, err := encode(it.r)
 	if err != nil {
 		return false, date, err
@@ -207,31 +210,42 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 		if err != nil {
 			return err
 		}
-		lower, upper, ok := s.clock.bounds()
-		if !ok {
-			return locks.Unavailable(errors.New("the answers of the server have no Date"))
-		}
-		now := book.Micros(lower)
-		it.r.Slack = int64((upper.Sub(lower) + margin) / time.Microsecond)
-		if !f(now, it.r) {
-			return nil
-		}
-		ok, date, err := s.write(ctx, it, upper)
-		if err != nil {
+		if done, err := s.change(ctx, it, f); done || err != nil {
 			return err
 		}
-		if ok && !date.After(upper) {
-			if len(it.r.Wake(now)) > 0 {
-				s.board.Hint(name)
-			}
-			return nil
-		}
-		// Somebody else has written, or the clock of the server is beyond what was taken for
-		// the latest that it could be, and leases would end too early: both are mended by
-		// doing it once more.
+		pause(ctx, try)
+	}
+}
+
+// change has f change an item that was read, and writes it. done is false if somebody else
+// has written it since.
+//
+// If the server's clock is beyond the latest that was thought possible, leases would end too
+// early. The step is then taken anew, from what was there before it, so that it is one step
+// however often it is written: a request would meet what others of the same step have
+// changed.
+func (s *Store) change(ctx context.Context, it item, f func(now int64, r *book.Resource) bool) (done bool, err error) {
+	for {
+		lower, upper, ok := s.clock.bounds()
 		if !ok {
-			pause(ctx, try)
+			return false, locks.Unavailable(errors.New("the answers of the server have no Date"))
 		}
+		now, after := book.Micros(lower), it.copy()
+		after.r.Slack = int64((upper.Sub(lower) + margin) / time.Microsecond)
+		if !f(now, after.r) {
+			return true, nil
+		}
+		ok, date, err := s.write(ctx, after, upper)
+		if !ok || err != nil {
+			return false, err
+		}
+		if !date.After(upper) {
+			if len(after.r.Wake(now)) > 0 {
+				s.board.Hint(it.r.Name)
+			}
+			return true, nil
+		}
+		it.rev++
 	}
 }
 

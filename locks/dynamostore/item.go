@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -29,6 +30,13 @@ const format = 1
 type item struct {
 	rev int64 // 0: there is none
 	r   *book.Resource
+}
+
+// copy returns the item with a lock that may be changed.
+func (it item) copy() item {
+	r := *it.r
+	r.Entries = slices.Clone(r.Entries)
+	return item{rev: it.rev, r: &r}
 }
 
 func key(name locks.Name) types.AttributeValue {

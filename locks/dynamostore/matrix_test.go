@@ -9,21 +9,20 @@ import (
 	"github.com/ambit-go/ambit/locks/lockstest/servers"
 )
 
-func TestMatrix(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "id")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	lockstest.Matrix(t, lockstest.Target{
-		Start: func(t testing.TB) (*servers.Server, string) {
-			s := servers.Dynalite(t)
-			return s, s.URL
-		},
-		Via: func(_ *servers.Server, address string) string {
-			return "dynamodb:locks?region=us-east-1&endpoint=http://" + address
-		},
-		Lease:    5 * time.Second,
-		OwnClock: true, // a table of Node, whose clock is its own affair
-	})
+var target = lockstest.Target{
+	Start: func(t testing.TB) (*servers.Server, string) {
+		s := servers.Dynalite(t)
+		return s, s.URL
+	},
+	Via: func(_ *servers.Server, address string) string {
+		return "dynamodb:locks?region=us-east-1&endpoint=http://" + address
+	},
+	Lease:    5 * time.Second,
+	OwnClock: true, // a table of Node, whose clock is its own affair
 }
+
+func TestMatrix(t *testing.T) { lockstest.Matrix(t, target) }
+func TestSoak(t *testing.T)   { lockstest.Soak(t, target) }
 
 func TestLoad(t *testing.T) {
 	server := servers.Dynalite(t)

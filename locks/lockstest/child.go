@@ -3,6 +3,7 @@ package lockstest
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -37,11 +38,13 @@ type Locker func(ctx context.Context, url, key string, lease time.Duration, body
 // Peer is the library that [Overlaps] looks at. It is set before [Main] is called.
 var Peer Locker
 
-// Main is for the TestMain of a package that runs [Matrix]: in a child process it does
-// the work of the child and does not return.
+// Main is for the TestMain of a package that tests a store. It has eight tests run beside each
+// other, for most of their time is waiting, unless -parallel says otherwise. In a child
+// process of [Matrix] it does the work of the child and does not return.
 func Main() {
 	config := os.Getenv(childEnv)
 	if config == "" {
+		_ = flag.Set("test.parallel", "8") // there is this flag in every test binary
 		return
 	}
 	if err := child(config); err != nil {

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,13 +34,29 @@ func Tests() []Test {
 // to one and the same database; it may hold other locks, for each test uses names of
 // its own. The tests run in parallel.
 func Run(t *testing.T, open func(t testing.TB) locks.Store) {
-	for _, test := range Tests() {
+	run(t, Tests(), open)
+}
+
+func run(t *testing.T, tests []Test, open func(t testing.TB) locks.Store) {
+	for _, test := range tests {
 		t.Run(test.Name, func(t *testing.T) {
 			t.Parallel()
 			test.Run(t, NewFixture(t, open))
 		})
 	}
 }
+
+// RunAgain tests a store once more that was opened in another way. With the race detector,
+// which makes all ten times as slow, it leaves out the tests that do random or racing steps
+// in great numbers.
+func RunAgain(t *testing.T, open func(t testing.TB) locks.Store) {
+	run(t, slices.DeleteFunc(Tests(), func(test Test) bool {
+		return raceDetector && slices.ContainsFunc(numerous, func(name string) bool { return strings.HasPrefix(test.Name, name) })
+	}), open)
+}
+
+// numerous are what the names of such tests begin with.
+var numerous = []string{"tokens never go back", "random programs", "histories of"}
 
 // A Fixture is what a test has: two handles to one database, and a tenant of its own.
 type Fixture struct {
@@ -47,6 +65,8 @@ type Fixture struct {
 	Other  locks.Store
 	Tenant string
 	Lease  time.Duration // the shortest that the store likes
+
+	waits atomic.Int64 // when a request was first left waiting, by the wall; 0: none was
 }
 
 // NewFixture opens two handles.
@@ -65,10 +85,13 @@ func ID() string {
 
 func (f *Fixture) name(key string) locks.Name { return locks.Name{Tenant: f.Tenant, Key: key} }
 
+// long is a lease that does not end while a test goes on, however busy the machine.
+func (f *Fixture) long() time.Duration { return 200 * f.Lease }
+
 // mutex is a request for a mutex that waits.
 func (f *Fixture) mutex(change ...func(*locks.Request)) locks.Request {
 	id := ID()
-	q := locks.Request{ID: id, Version: "v-" + id, Owner: "owner", Kind: locks.Mutex, Lease: 10 * f.Lease, Wait: true}
+	q := locks.Request{ID: id, Version: "v-" + id, Owner: "owner", Kind: locks.Mutex, Lease: f.long(), Wait: true}
 	for _, c := range change {
 		c(&q)
 	}
@@ -115,6 +138,7 @@ func (f *Fixture) granted(s locks.Store, key string, q locks.Request) locks.Gran
 	turn := f.try(s, key, q)
 	a := turn.Answers[0]
 	require.NoError(f.t, a.Err)
+	f.counts(a.Granted)
 	require.True(f.t, a.Granted, "not granted, place %d", a.Place)
 	require.Equal(f.t, q.ID, a.Grant.ID)
 	return a.Grant
@@ -125,8 +149,27 @@ func (f *Fixture) refused(s locks.Store, key string, q locks.Request) locks.Answ
 	f.t.Helper()
 	a := f.try(s, key, q).Answers[0]
 	require.NoError(f.t, a.Err)
+	f.counts(!a.Granted)
 	require.False(f.t, a.Granted)
+	f.waits.CompareAndSwap(0, time.Now().UnixNano())
 	return a
+}
+
+// waitsAt takes one step and expects that so many wait before it.
+func (f *Fixture) waitsAt(place int, s locks.Store, key string, q locks.Request) {
+	f.t.Helper()
+	got := f.refused(s, key, q).Place
+	f.counts(got == place)
+	require.Equal(f.t, place, got)
+}
+
+// counts skips a test that has not found what it should, if the machine was so busy that
+// requests which wait may have been forgotten meanwhile.
+func (f *Fixture) counts(found bool) {
+	f.t.Helper()
+	if first := f.waits.Load(); !found && first != 0 && time.Now().UnixNano()-first > int64(locks.WaiterLife*2/3) {
+		f.t.Skip("the machine is too slow: requests that wait were forgotten")
+	}
 }
 
 // fails takes one step and expects that the request is refused with an error.
@@ -155,6 +198,14 @@ func (f *Fixture) get(key string) locks.Record {
 	record, err := f.Other.Get(f.t.Context(), f.name(key))
 	require.NoError(f.t, err)
 	return record
+}
+
+// waiters looks how many requests wait.
+func (f *Fixture) waiters(key string, want int) {
+	f.t.Helper()
+	got := f.get(key).Waiters
+	f.counts(got == want)
+	require.Equal(f.t, want, got)
 }
 
 // keep repeats a step until the request is granted, as a process that waits does. It

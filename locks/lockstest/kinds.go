@@ -77,6 +77,17 @@ func kinds() []Test {
 			f.granted(f.Store, "s", f.permit(3))
 			require.Equal(t, 3, f.get("s").Size)
 		}},
+		{"an ID that has a permit is granted it again, and changes nothing, whatever the size is by now", func(t *testing.T, f *Fixture) {
+			a := f.permit(3)
+			a.Resize, a.Strict = true, true
+			first := f.granted(f.Store, "s", a)
+			small := locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: 2, Lease: f.Lease, Version: ID(), CreatedBy: "maker"}
+			_, err := f.Other.Create(t.Context(), small)
+			require.NoError(t, err)
+			require.Equal(t, first.Fence, f.granted(f.Store, "s", a).Fence)
+			require.Equal(t, 2, f.get("s").Size)
+			require.Equal(t, 1, f.get("s").Busy)
+		}},
 		{"a semaphore that gets another size refuses nobody who waits", func(t *testing.T, f *Fixture) {
 			a, b, c, d := f.permit(2), f.permit(2), f.permit(2), f.permit(2)
 			f.granted(f.Store, "s", a)
@@ -150,7 +161,7 @@ func kinds() []Test {
 			require.False(t, next.Acquired.Before(lost.Expires.Add(delay-time.Millisecond)), "granted %v after the expiry", next.Acquired.Sub(lost.Expires))
 		}},
 		{"a lock that is shut is not deleted, with its last lease or by hand", func(t *testing.T, f *Fixture) {
-			long := 100 * f.Lease
+			long := f.long()
 			a := f.permit(2, short(f), func(q *locks.Request) { q.LockDelay = long })
 			b := f.permit(2, func(q *locks.Request) { q.Lease, q.DeleteOnRelease = long, true })
 			f.granted(f.Other, "s", b)
@@ -183,12 +194,12 @@ func kinds() []Test {
 			n, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false)
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
-			require.Equal(t, locks.Revoked, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: long.ID}, Lease: 20 * f.Lease})[0].Verdict)
+			require.Equal(t, locks.Revoked, f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: long.ID}, Lease: f.long()})[0].Verdict)
 			f.release(f.Store, "k", long)
 			first := f.granted(f.Store, "k", a)
 			_, err = f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, false)
 			require.NoError(t, err)
-			verdict := f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: 20 * f.Lease})[0].Verdict
+			verdict := f.renew(f.Store, locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: f.long()})[0].Verdict
 			require.NotEqual(t, locks.Extended, verdict) // if it has not ended by now, it was revoked
 			second := f.keep(f.Other, "k", b)
 			require.False(t, second.Acquired.Before(first.Expires))

@@ -19,19 +19,17 @@ type LoadConfig struct {
 	Held    int           // locks that are held at the same time; 0: 10,000, with the race detector 1,000
 	Lease   time.Duration // of these; 0: 15 s
 	Waiters int           // that want one lock; 0: 1,000
-	// RaceWaiters are in place of Waiters with the race detector; 0: as many. Where each
-	// step reads all that wait, a thousand take most of a minute with it.
-	RaceWaiters int
 }
 
-// long says for how long the locks of [Load] are held: ten seconds, or LOCKS_LOAD.
-func long(t testing.TB) time.Duration {
+// long says for how long the locks of [Load] are held: long enough for
+// a renewal of each, or LOCKS_LOAD.
+func long(t testing.TB, lease time.Duration) time.Duration {
 	if text := os.Getenv("LOCKS_LOAD"); text != "" {
 		d, err := time.ParseDuration(text)
 		require.NoError(t, err)
 		return d
 	}
-	return 10 * time.Second
+	return lease * 2 / 5
 }
 
 // Load has one process hold many locks at a time, and a great many wait for one. No lock
@@ -47,14 +45,10 @@ func Load(t *testing.T, open func(t testing.TB) locks.Store, c LoadConfig) {
 		if lease == 0 {
 			lease = 15 * time.Second
 		}
-		holdMany(t, manager(t, lease), orElse(c.Held, manyHeld))
+		holdMany(t, manager(t, lease), lease, orElse(c.Held, manyHeld))
 	})
 	t.Run("a great many wait for one lock", func(t *testing.T) {
-		n := orElse(c.Waiters, 1000)
-		if raceDetector {
-			n = orElse(c.RaceWaiters, n)
-		}
-		waitMany(t, manager(t, 15*time.Second), n)
+		waitMany(t, manager(t, 15*time.Second), Fewer(orElse(c.Waiters, 1000)))
 	})
 	t.Run("a semaphore gets other sizes under load", func(t *testing.T) {
 		resize(t, manager(t, 15*time.Second))
@@ -68,7 +62,7 @@ func orElse(n, otherwise int) int {
 	return n
 }
 
-func holdMany(t *testing.T, m *locks.Manager, n int) {
+func holdMany(t *testing.T, m *locks.Manager, lease time.Duration, n int) {
 	ctx := t.Context()
 	holds := make([]*locks.Hold, n)
 	indices := func(yield func(int) bool) {
@@ -80,7 +74,7 @@ func holdMany(t *testing.T, m *locks.Manager, n int) {
 		return err
 	}, async.Limit(16))
 	require.NoError(t, err)
-	for end := time.Now().Add(long(t)); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(long(t, lease)); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		for i, h := range holds {
 			require.NoError(t, h.Err(), "lock %d", i)
 		}

@@ -70,11 +70,12 @@ type row struct {
 // the server and to the network what may happen, and checks the history that they wrote:
 // no two ever believe to have the same permit, no token is given twice, whoever lost the
 // lock is told, and when all is well again everybody who lives gets the lock again. The
-// package's TestMain calls [Main] first. Rows run beside each other, eight at a time: most
-// of their time is waiting.
+// package's TestMain calls [Main] first. Rows run beside each other, 12 at a time, and
+// beside other parallel tests: most of their time is waiting.
 func Matrix(t *testing.T, target Target) {
+	t.Parallel()
 	shared, url := target.Start(t)
-	places := make(chan struct{}, 8)
+	places := make(chan struct{}, 12)
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, row := range rows() {

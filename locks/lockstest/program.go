@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
@@ -16,8 +20,12 @@ import (
 // testPrograms has a store and the plain functions of package book do the same random
 // steps, and compares what they answer. Nothing expires in these programs: they are over
 // before a request that waits is forgotten, or they do not count.
+//
+// There are 30 programs, with the race detector 6; LOCKS_PROGRAMS says how many else, and
+// LOCKS_SEED which is the first.
 func testPrograms(t *testing.T, f *Fixture) {
-	for seed := range uint64(30) {
+	first, count := number(t, "LOCKS_SEED", 0), number(t, "LOCKS_PROGRAMS", uint64(Fewer(30)))
+	for seed := first; seed < first+count; seed++ {
 		p := newProgram(f, seed)
 		for range 40 {
 			if !p.step() {
@@ -25,9 +33,29 @@ func testPrograms(t *testing.T, f *Fixture) {
 			}
 		}
 		if p.fault != "" {
-			t.Fatalf("seed %d: %s\n%s", seed, p.fault, strings.Join(p.log, "\n"))
+			t.Fatalf("LOCKS_SEED=%d:\n%s\n%s", seed, strings.Join(p.log, "\n"), p.fault) // the fault last: a long output is cut off at its top
 		}
 	}
+}
+
+// Fewer is a fifth of n with the race detector, which makes all ten times as slow. The full
+// counts are those of a run without it.
+func Fewer(n int) int {
+	if raceDetector {
+		return n / 5
+	}
+	return n
+}
+
+// number reads one from the environment.
+func number(t testing.TB, variable string, otherwise uint64) uint64 {
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err, variable)
+	return n
 }
 
 // A program is random steps on one lock.

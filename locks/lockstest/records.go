@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,13 +69,30 @@ func records() []Test {
 			require.NoError(t, f.Store.Delete(t.Context(), f.name("k"), ""))
 			require.Greater(t, f.granted(f.Store, "k", f.mutex()).Fence, first.Fence)
 		}},
+		{"nothing but the fence goes on over a delete", func(t *testing.T, f *Fixture) {
+			old := locks.Record{
+				Name: f.name("k"), Kind: locks.Mutex, Lease: f.Lease, Data: ptr("old"), DeleteOnRelease: true, LockDelay: time.Hour,
+				Version: ID(), CreatedBy: "maker",
+			}
+			_, err := f.Store.Create(t.Context(), old)
+			require.NoError(t, err)
+			require.NoError(t, f.Store.Delete(t.Context(), f.name("k"), ""))
+			a := f.mutex()
+			f.granted(f.Other, "k", a)
+			f.release(f.Other, "k", a)
+			now := f.get("k")
+			require.Nil(t, now.Data)
+			require.False(t, now.DeleteOnRelease)
+			require.Zero(t, now.LockDelay)
+			require.Equal(t, "owner", now.CreatedBy)
+		}},
 		{"a record is deleted with its last lease if that was asked, unless somebody waits", func(t *testing.T, f *Fixture) {
 			with := func(q *locks.Request) { q.DeleteOnRelease = true }
 			a, b := f.mutex(with), f.mutex(with)
 			f.granted(f.Store, "k", a)
 			f.refused(f.Other, "k", b)
 			f.release(f.Store, "k", a)
-			require.Equal(t, 1, f.get("k").Waiters)
+			f.waiters("k", 1)
 			f.granted(f.Other, "k", b)
 			f.release(f.Other, "k", b)
 			_, err := f.Other.Get(t.Context(), f.name("k"))

@@ -3,7 +3,6 @@ package lockstest
 import (
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -21,11 +20,7 @@ func Soak(t *testing.T, target Target) {
 	}
 	d, err := time.ParseDuration(text)
 	require.NoError(t, err)
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("LOCKS_SEED"); text != "" {
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
+	seed := number(t, "LOCKS_SEED", uint64(time.Now().UnixNano()))
 	t.Logf("LOCKS_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	server, url := target.Start(t)

@@ -37,10 +37,10 @@ func steps() []Test {
 		{"grants follow the order of the requests", func(t *testing.T, f *Fixture) {
 			a, b, c, d := f.mutex(), f.mutex(), f.mutex(), f.mutex()
 			f.granted(f.Store, "k", a)
-			require.Equal(t, 0, f.refused(f.Other, "k", b).Place)
-			require.Equal(t, 1, f.refused(f.Store, "k", c).Place)
-			require.Equal(t, 2, f.refused(f.Store, "k", d).Place)
-			require.Equal(t, 3, f.get("k").Waiters)
+			f.waitsAt(0, f.Other, "k", b)
+			f.waitsAt(1, f.Store, "k", c)
+			f.waitsAt(2, f.Store, "k", d)
+			f.waiters("k", 3)
 			f.release(f.Store, "k", a)
 			f.refused(f.Store, "k", d)
 			f.refused(f.Store, "k", c)
@@ -73,7 +73,7 @@ func steps() []Test {
 			require.False(t, turn.Answers[2].Granted)
 			require.Equal(t, 0, turn.Answers[1].Place)
 			require.Equal(t, "owner", turn.Answers[1].Holder)
-			require.Equal(t, 1, f.get("k").Waiters)
+			f.waiters("k", 1)
 			f.release(f.Store, "k", a)
 			turn = f.try(f.Store, "k", c, b)
 			require.False(t, turn.Answers[0].Granted, "b was first")
@@ -92,7 +92,7 @@ func steps() []Test {
 			f.granted(f.Store, "k", c)
 		}},
 		{"a request that nobody asks for any more is forgotten, and is new when it comes back", func(t *testing.T, f *Fixture) {
-			a, b, c := f.mutex(func(q *locks.Request) { q.Lease = 40 * f.Lease }), f.mutex(), f.mutex()
+			a, b, c := f.mutex(), f.mutex(), f.mutex()
 			f.granted(f.Store, "k", a)
 			since := f.try(f.Store, "k", b).Now
 			turn := f.try(f.Other, "k", c)
@@ -100,7 +100,7 @@ func steps() []Test {
 				time.Sleep(50 * time.Millisecond)
 			}
 			require.GreaterOrEqual(t, turn.Now.Sub(since), locks.WaiterLife)
-			require.Equal(t, 1, f.refused(f.Store, "k", b).Place)
+			f.waitsAt(1, f.Store, "k", b)
 			f.release(f.Store, "k", a)
 			f.refused(f.Store, "k", b)
 			f.granted(f.Other, "k", c)
@@ -127,7 +127,7 @@ func steps() []Test {
 		{"renewing gives time from now, never less than there was", func(t *testing.T, f *Fixture) {
 			a := f.mutex()
 			first := f.granted(f.Store, "k", a)
-			r := locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: 20 * f.Lease}
+			r := locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: a.ID}, Lease: 2 * f.long()}
 			long := f.renew(f.Store, r)[0]
 			require.Equal(t, locks.Extended, long.Verdict)
 			require.True(t, long.Grant.Expires.After(first.Expires))
@@ -143,7 +143,7 @@ func steps() []Test {
 				if i < 20 {
 					f.granted(f.Store, key, a)
 				} // the others hold nothing
-				all = append(all, locks.Renewal{Name: f.name(key), Ref: locks.Ref{ID: a.ID}, Lease: 10 * f.Lease})
+				all = append(all, locks.Renewal{Name: f.name(key), Ref: locks.Ref{ID: a.ID}, Lease: f.long()})
 			}
 			for i, r := range f.renew(f.Store, all...) {
 				if i < 20 {
@@ -166,7 +166,7 @@ func steps() []Test {
 		{"a version names a lease, and may be changed", func(t *testing.T, f *Fixture) {
 			a := f.mutex()
 			f.granted(f.Store, "k", a)
-			r := locks.Renewal{Name: f.name("k"), Ref: locks.Ref{Version: a.Version}, Lease: 10 * f.Lease, NewVersion: "second"}
+			r := locks.Renewal{Name: f.name("k"), Ref: locks.Ref{Version: a.Version}, Lease: f.long(), NewVersion: "second"}
 			for range 2 { // the second time as if the answer had been lost
 				result := f.renew(f.Other, r)[0]
 				require.Equal(t, locks.Extended, result.Verdict)

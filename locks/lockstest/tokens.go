@@ -3,6 +3,7 @@ package lockstest
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,7 +110,7 @@ func testTidy(t *testing.T, f *Fixture) {
 		return // it cannot find them
 	}
 	first := f.name("0")
-	for i, made := 1, 0; made < 10; i++ { // all of one bucket
+	for i, made, there := 1, 0, 0; made < 10 || there > 3; i++ { // all of one bucket
 		name := f.name(fmt.Sprint(i))
 		if book.Bucket(name) != book.Bucket(first) {
 			continue
@@ -119,10 +120,11 @@ func testTidy(t *testing.T, f *Fixture) {
 		f.granted(f.Store, name.Key, q)
 		f.release(f.Store, name.Key, q)
 		time.Sleep(time.Millisecond)
+		page, err := f.Other.List(t.Context(), f.Tenant, "", 100)
+		require.NoError(t, err)
+		there = len(page)
+		require.Less(t, made, 100, "%d are there", there) // a busy store may leave some for later
 	}
-	page, err := f.Other.List(t.Context(), f.Tenant, "", 100)
-	require.NoError(t, err)
-	require.LessOrEqual(t, len(page), 3)
 }
 
 // testDeleteOrHeld has somebody delete a record while somebody else takes its lock. If both
@@ -153,9 +155,22 @@ func testDeleteOrHeld(t *testing.T, f *Fixture) {
 func nothing(locks.Store, locks.Name) error { return nil }
 
 // testTokens has goroutines on two handles hold one lock in turn, and compares the fence of
-// each grant with that of the grant before it. disturb is what two more do meanwhile.
+// each grant with that of the grant before it. disturb is what two more do meanwhile. There
+// are 300 grants, with the race detector 60, or as many as there is time for in LOCKS_TOKENS.
 func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks.Name) error, change ...func(*locks.Request)) {
-	const workers, grants = 4, 300
+	const workers = 4
+	grants, end := int64(Fewer(300)), time.Time{}
+	if text := os.Getenv("LOCKS_TOKENS"); text != "" {
+		d, err := time.ParseDuration(text)
+		require.NoError(t, err)
+		end = time.Now().Add(d)
+	}
+	goesOn := func(granted int64) bool {
+		if !end.IsZero() {
+			return time.Now().Before(end)
+		}
+		return granted < grants
+	}
 	name := f.name("tokens")
 	var last, granted, back atomic.Int64
 	work := func(s locks.Store) error {
@@ -176,7 +191,7 @@ func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks
 	for w := range workers + 2 {
 		s := []locks.Store{f.Store, f.Other}[w%2]
 		wg.Go(func() {
-			for granted.Load() < grants && !t.Failed() {
+			for goesOn(granted.Load()) && !t.Failed() {
 				err := work(s)
 				if w >= workers {
 					err = errors.Join(err, disturb(s, name))
@@ -188,5 +203,6 @@ func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks
 		})
 	}
 	wg.Wait()
+	t.Logf("%d tokens", granted.Load())
 	require.Zero(t, back.Load(), "so many of %d tokens went back", granted.Load())
 }

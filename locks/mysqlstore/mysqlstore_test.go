@@ -67,7 +67,7 @@ func TestStoreOnPoolsOfUsers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lockstest.Run(t, func(t testing.TB) locks.Store { return made(t, pool(t, url, change)) })
+			lockstest.RunAgain(t, func(t testing.TB) locks.Store { return made(t, pool(t, url, change)) })
 		})
 	}
 }

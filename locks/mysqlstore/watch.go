@@ -34,10 +34,12 @@ var (
 // watcher brings hints of what other processes change.
 type watcher struct {
 	*backend
-	mark int64           // of this process
-	ctx  context.Context // done when the store is closed
-	end  context.CancelFunc
-	wg   sync.WaitGroup // what runs
+	mark int64 // of this process
+	// stirs is when it was last somebody's turn, or somebody began to wait. Of run alone.
+	stirs time.Time
+	ctx   context.Context // done when the store is closed
+	end   context.CancelFunc
+	wg    sync.WaitGroup // what runs
 
 	mu      sync.Mutex
 	wanted  bool // somebody listens
@@ -163,6 +165,7 @@ func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Na
 		if was, there := seen[name]; there && was == wakes {
 			continue
 		}
+		w.stirs = time.Now()
 		if relational.Marked(wakes, w.mark) {
 			w.hub.Hint(name)
 		}
@@ -181,7 +184,8 @@ func (w *watcher) command(c *sql.Conn, id int64, seen map[locks.Name]int64) erro
 	w.mu.Unlock()
 	defer w.uncover()
 	var turns int64
-	every := 4*time.Millisecond + time.Duration(len(seen))*100*time.Microsecond // to look costs more then
+	least := 4*time.Millisecond + time.Duration(len(seen))*100*time.Microsecond // to look costs more then
+	every := relational.Pause(least, time.Since(w.stirs))
 	return c.QueryRowContext(w.ctx, watchLoop, every.Seconds(), lines, w.mark, w.mark, int64(time.Second/every)).Scan(&turns)
 }
 

@@ -53,7 +53,6 @@ end
 -- enter adds a request to the queue, or keeps alive the one that is there. One that was
 -- kept alive a moment ago is left as it is: to write costs more than to look.
 local function enter(q)
-  if call('ZSCORE', H, q.id) then return end
   local barged, ends, known = false, call('ZSCORE', X, q.id), nil
   if not ends then
     save('ticket', r.ticket + 1)
@@ -115,11 +114,12 @@ local function settle(q)
 end
 
 for i, q in ipairs(requests) do
-  local refused = admit(q)
+  local held = call('ZSCORE', H, q.id) -- the answer was lost: the record may be another's by now
+  local refused = not held and admit(q)
   if refused then
     if r then withdraw(q.id) end
     answers[i] = {'refused', refused, r and str(r.kind) or '', r and str(r.size) or ''}
-  else
+  elseif not held then
     enter(q)
   end
 end

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -21,6 +23,8 @@ type hints struct {
 	closed bool
 	sub    *redis.PubSub
 	joined sync.WaitGroup
+
+	resumed map[*func()]struct{}
 }
 
 // Listen is a method of locks.Store.
@@ -30,25 +34,62 @@ func (s *Store) Listen(name locks.Name) (<-chan struct{}, func()) {
 	return c, stop
 }
 
+// Resumed is a method of locks.Resumer. The subscription has a connection of its own, which is
+// at the server that the client thinks is the one: when it begins anew, that may be another,
+// or one that was started again.
+func (s *Store) Resumed(f func()) (stop func()) {
+	h := &s.hints
+	h.mu.Lock()
+	if h.resumed == nil {
+		h.resumed = map[*func()]struct{}{}
+	}
+	h.resumed[&f] = struct{}{}
+	h.mu.Unlock()
+	h.subscribe()
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.resumed, &f)
+	}
+}
+
+// subscribe begins the subscription in a goroutine: to connect takes time.
 func (h *hints) subscribe() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sub != nil || h.closed {
 		return
 	}
-	h.sub = h.s.client.Subscribe(context.Background(), h.s.channels()+h.s.id)
-	messages := h.sub.ChannelWithSubscriptions()
-	h.joined.Go(func() { h.listen(messages) })
+	sub := h.s.client.Subscribe(context.Background())
+	h.sub = sub
+	h.joined.Go(func() {
+		_ = sub.Subscribe(context.Background(), h.s.channels()+h.s.id) // else it is done when there is a connection
+		h.listen(sub.ChannelWithSubscriptions())
+	})
 }
 
 func (h *hints) listen(messages <-chan any) {
+	first := true
 	for m := range messages {
 		switch m := m.(type) {
 		case *redis.Message:
 			h.board.Hint(m.Payload)
 		case *redis.Subscription: // hints may have been missed before
 			h.board.HintAll()
+			if !first {
+				h.resume()
+			}
+			first = false
 		}
+	}
+}
+
+func (h *hints) resume() {
+	h.mu.Lock()
+	all := slices.Collect(maps.Keys(h.resumed))
+	h.mu.Unlock()
+	for _, f := range all {
+		(*f)()
 	}
 }
 

@@ -40,7 +40,10 @@ type Store struct {
 	acquire, renew, release, admin, read *redis.Script
 }
 
-var _ locks.Store = (*Store)(nil)
+var (
+	_ locks.Store   = (*Store)(nil)
+	_ locks.Resumer = (*Store)(nil)
+)
 
 // An Option changes a store.
 type Option func(*Store)

@@ -53,6 +53,54 @@ func TestAClosedClientIsAClosedStore(t *testing.T) {
 	require.NoError(t, made.Close())
 }
 
+// TestALockThatTheServerHasForgottenIsLostWhenItComesBack: not at the next renewal, which is
+// twenty minutes away.
+func TestALockThatTheServerHasForgottenIsLostWhenItComesBack(t *testing.T) {
+	server := servers.Redis(t, "--appendonly", "no", "--save", "")
+	made, err := redisstore.New(t.Context(), connect(t, server), redisstore.Warn(func(string) {}))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, made.Close()) })
+	m, err := locks.New(made, locks.Lease(time.Hour))
+	require.NoError(t, err)
+	hold, err := m.Acquire(t.Context(), "k")
+	require.NoError(t, err)
+	channels := func() []string { return connect(t, server).PubSubChannels(t.Context(), "*").Val() }
+	for len(channels()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	server.Restart()
+	select {
+	case <-hold.Done():
+	case <-time.After(time.Minute):
+		require.FailNow(t, "it is believed to be held")
+	}
+	var lost *locks.LostError
+	require.ErrorAs(t, hold.Err(), &lost)
+	require.Equal(t, locks.LostStolen, lost.Reason)
+}
+
+// TestLeasesAreRenewedWhileTheUserKeepsAllConnectionsOfThePool: else they are lost though the
+// server is well.
+func TestLeasesAreRenewedWhileTheUserKeepsAllConnectionsOfThePool(t *testing.T) {
+	server := servers.Redis(t)
+	client := redis.NewClient(&redis.Options{Network: server.Network, Addr: server.Address, PoolSize: 2, PoolTimeout: time.Second})
+	t.Cleanup(func() { assert.NoError(t, client.Close()) })
+	made, err := redisstore.New(t.Context(), client, redisstore.Warn(func(text string) { t.Error(text) }))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, made.Close()) })
+	name := locks.Name{Tenant: "t", Key: "k"}
+	_, err = made.Acquire(t.Context(), name, []locks.Request{{ID: "a", Version: "a", Kind: locks.Mutex, Lease: time.Hour}})
+	require.NoError(t, err)
+	for range 2 {
+		c := client.Conn()
+		require.NoError(t, c.Ping(t.Context()).Err())
+		t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	}
+	results, err := made.Renew(t.Context(), []locks.Renewal{{Name: name, Ref: locks.Ref{ID: "a"}, Lease: time.Hour}})
+	require.NoError(t, err)
+	require.Equal(t, locks.Extended, results[0].Verdict)
+}
+
 // TestWhatTheServerWillNeverDoIsInvalid: to ask again does not help.
 func TestWhatTheServerWillNeverDoIsInvalid(t *testing.T) {
 	s := servers.Redis(t)

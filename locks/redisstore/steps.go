@@ -20,8 +20,13 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 		return answer{}, locks.Unavailable(context.Cause(ctx))
 	}
 	var client redis.Scripter = s.client
-	if script == s.release || script == s.admin {
+	switch script {
+	case s.release, s.admin:
 		client = onceClient{s.client}
+	case s.renew:
+		beside, done := s.beside()
+		defer done()
+		client = beside
 	}
 	got, err := script.Run(ctx, client, keys, args...).Result()
 	if err != nil {
@@ -34,6 +39,23 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 		return answer{}, classed(err)
 	}
 	return answer{got}, nil
+}
+
+// beside returns the client by which leases are renewed. While the user keeps all connections
+// of the pool that is one with a connection beside the pool, which ends with done: else the
+// leases would be lost though the server is well.
+func (s *Store) beside() (client redis.UniversalClient, done func()) {
+	of, ok := s.client.(*redis.Client)
+	if !ok {
+		return s.client, func() {}
+	}
+	options := *of.Options()
+	if stats := of.PoolStats(); stats.IdleConns > 0 || int(stats.TotalConns) < options.PoolSize {
+		return s.client, func() {}
+	}
+	options.PoolSize, options.MinIdleConns = 1, 0
+	one := redis.NewClient(&options)
+	return one, func() { _ = one.Close() }
 }
 
 // classed says of an error whether it helps to ask again: not if the user may not.

@@ -17,5 +17,5 @@ func TestLoad(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s
-	}, lockstest.LoadConfig{RaceWaiters: 200})
+	}, lockstest.LoadConfig{})
 }

@@ -31,7 +31,7 @@ func TestStore(t *testing.T) {
 // TestStoreOnPoolOfUser has pools of one connection, and nothing set.
 func TestStoreOnPoolOfUser(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
-	lockstest.Run(t, func(t testing.TB) locks.Store {
+	lockstest.RunAgain(t, func(t testing.TB) locks.Store {
 		s, err := New(t.Context(), pool(t, path))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })

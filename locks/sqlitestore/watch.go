@@ -9,7 +9,7 @@ import (
 	"github.com/ambit-go/ambit/locks/internal/relational"
 )
 
-// every is how long the watcher sleeps between two looks at the file.
+// every is how long the watcher sleeps between two looks at the file at least.
 const every = 2 * time.Millisecond
 
 // watch looks for changes of the file, by any process, until stop is called. SQLite
@@ -22,7 +22,7 @@ func watch(f *file, path string) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w := &watcher{file: f, mark: relational.Mark(f.client), seen: map[locks.Name]int64{}}
+		w := &watcher{file: f, mark: relational.Mark(f.client), seen: map[locks.Name]int64{}, stirs: time.Now()}
 		for ctx.Err() == nil {
 			w.run(ctx, path) // ends by itself only if the file cannot be read
 			sleep(ctx, time.Second)
@@ -38,7 +38,8 @@ type watcher struct {
 	*file
 	mark int64 // of this process
 	// seen has the wakes that each lock had when it was looked at last.
-	seen map[locks.Name]int64
+	seen  map[locks.Name]int64
+	stirs time.Time // when it was last somebody's turn, or somebody began to wait
 }
 
 func (w *watcher) run(ctx context.Context, path string) {
@@ -55,7 +56,7 @@ func (w *watcher) run(ctx context.Context, path string) {
 	defer func() { _ = changed.Close() }()
 	last := int64(-1)
 	for ctx.Err() == nil {
-		pause := every
+		pause := relational.Pause(every, time.Since(w.stirs))
 		var number int64
 		if err := changed.QueryRowContext(context.Background()).Scan(&number); err != nil && !busy(err) {
 			return
@@ -63,7 +64,7 @@ func (w *watcher) run(ctx context.Context, path string) {
 			began := time.Now()
 			w.look()
 			last = number
-			pause = max(every, 3*time.Since(began)) // never more than a quarter of the time
+			pause = max(pause, 3*time.Since(began)) // never more than a quarter of the time
 		}
 		sleep(ctx, pause)
 	}
@@ -82,6 +83,7 @@ func (w *watcher) look() {
 		if was, there := w.seen[name]; there && was == wakes {
 			continue
 		}
+		w.stirs = time.Now()
 		if relational.Marked(wakes, w.mark) {
 			w.hub.Hint(name)
 		}

@@ -70,10 +70,12 @@ func TestExecEndsAsItsCommandDoesAndGivesTheLockBack(t *testing.T) {
 
 func TestExecWaitsForTheLockOrSaysThatItIsTaken(t *testing.T) {
 	s := newSession(t)
-	_, _, err := s.run("acquire -k k -l 1")
+	_, _, err := s.run("acquire -k taken -l 3000")
 	require.NoError(t, err)
-	cmd, out := s.process("exec", "-k", "k", "--no-wait", "--", "true")
+	cmd, out := s.process("exec", "-k", "taken", "--no-wait", "--", "true")
 	require.Equal(t, 2, ends(cmd), out)
+	_, _, err = s.run("acquire -k k -l 1")
+	require.NoError(t, err)
 	cmd, out = s.process("exec", "-k", "k", "--wait", "1m", "--", "echo", "at last")
 	require.Zero(t, ends(cmd), out)
 	require.Contains(t, out.String(), "at last")

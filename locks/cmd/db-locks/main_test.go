@@ -273,7 +273,7 @@ func TestHelpKnowsEveryCommand(t *testing.T) {
 
 func TestTimesAreSecondsOrHaveAUnit(t *testing.T) {
 	s := newSession(t)
-	for _, line := range []string{"acquire -k a --wait 1 --lease 3", "acquire -k b --wait 500ms --lease 1m", "acquire -k c --wait 0"} {
+	for _, line := range []string{"acquire -k a --wait 1 --lease 3000", "acquire -k b --wait 500ms --lease 1m", "acquire -k c --wait 0"} {
 		_, _, err := s.run(line)
 		require.NoError(t, err, line)
 	}

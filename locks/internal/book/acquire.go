@@ -31,20 +31,20 @@ func (r *Resource) Acquire(now int64, client string, requests []locks.Request) l
 
 // enter adds a request to the queue, or keeps alive the one that is there.
 func (r *Resource) enter(now int64, client string, q *locks.Request) locks.Answer {
+	i := r.find(locks.Ref{ID: q.ID})
+	if i >= 0 && r.Entries[i].Held { // the answer was lost: the record may be another's by now
+		return locks.Answer{}
+	}
 	if err := r.admit(now, q); err != nil {
-		r.withdraw(q.ID)
+		r.remove(q.ID)
 		return locks.Answer{Err: err}
 	}
-	i := r.find(locks.Ref{ID: q.ID})
 	if i < 0 {
 		r.Ticket++
 		i = len(r.Entries)
 		r.Entries = append(r.Entries, Entry{ID: q.ID, Ticket: r.Ticket})
 	}
 	e := &r.Entries[i]
-	if e.Held {
-		return locks.Answer{}
-	}
 	asked := Entry{
 		ID: q.ID, Version: q.Version, Owner: q.Owner, Client: client, Shared: q.Shared, Barging: q.Barging,
 		Permits: max(q.Permits, 1), Most: q.Size, Ticket: e.Ticket, Lease: micros(q.Lease), LockDelay: micros(q.LockDelay),
@@ -130,11 +130,6 @@ func (r *Resource) give(now int64, e *Entry, q *locks.Request) {
 	if q.Data != nil {
 		r.Data = q.Data
 	}
-}
-
-// withdraw removes a request that waits; a lease stays.
-func (r *Resource) withdraw(id string) {
-	r.Entries = slices.DeleteFunc(r.Entries, func(e Entry) bool { return e.ID == id && !e.Held })
 }
 
 func (r *Resource) remove(id string) {

@@ -38,6 +38,7 @@ func tokens() []Test {
 				return err
 			}, soon)
 		}},
+		{"a step that finds no record takes no lease of one that is made meanwhile", testLeasesStay},
 		{"a record that nobody uses goes, and its tokens go on", func(t *testing.T, f *Fixture) {
 			a := f.mutex(soon)
 			first := f.granted(f.Store, "k", a)
@@ -150,14 +151,33 @@ func testDeleteOrHeld(t *testing.T, f *Fixture) {
 	}
 }
 
+// testLeasesStay has steps that change nothing meet the making of a record with a lease.
+func testLeasesStay(t *testing.T, f *Fixture) {
+	disturb := func(s locks.Store, name locks.Name) error {
+		_, err := s.Release(t.Context(), name, locks.Ref{ID: ID()}, nil) // as who withdraws a request
+		gone := locks.Renewal{Name: name, Ref: locks.Ref{ID: ID()}, Lease: f.Lease}
+		beside := gone
+		beside.Key = "beside"
+		_, err2 := s.Renew(t.Context(), []locks.Renewal{gone, beside})
+		_, err3 := s.Revoke(t.Context(), name, locks.Ref{ID: ID()}, true)
+		return errors.Join(err, err2, err3)
+	}
+	goes := func(q *locks.Request) { q.DeleteOnRelease = true }
+	testTokens(t, f, disturb, goes, func(q *locks.Request) { q.Kind, q.Size, q.Permits = locks.Semaphore, 1, 1 })
+	if !f.Store.Traits().Simple {
+		f.Tenant = "tenant-" + ID()
+		testTokens(t, f, disturb, goes, func(q *locks.Request) { q.Kind = locks.ReadWrite })
+	}
+}
+
 func nothing(locks.Store, locks.Name) error { return nil }
 
 // testTokens has goroutines on two handles hold one lock in turn, and compares the fence of
-// each grant with that of the grant before it. disturb is what two more do meanwhile.
+// each grant with that of the grant before it. No lease is gone before it is given back. disturb is what two more do meanwhile.
 func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks.Name) error, change ...func(*locks.Request)) {
 	const workers, grants = 4, 300
 	name := f.name("tokens")
-	var last, granted, back atomic.Int64
+	var last, granted, back, gone atomic.Int64
 	work := func(s locks.Store) error {
 		q := f.mutex(append(change, noWait)...)
 		turn, err := s.Acquire(t.Context(), name, []locks.Request{q})
@@ -169,7 +189,10 @@ func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks
 			back.Add(1)
 		}
 		granted.Add(1)
-		_, err = s.Release(t.Context(), name, locks.Ref{ID: q.ID}, nil)
+		released, err := s.Release(t.Context(), name, locks.Ref{ID: q.ID}, nil)
+		if err == nil && !released {
+			gone.Add(1)
+		}
 		return err
 	}
 	var wg sync.WaitGroup
@@ -188,5 +211,6 @@ func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks
 		})
 	}
 	wg.Wait()
+	require.Zero(t, gone.Load(), "so many of %d leases were gone before they were given back", granted.Load())
 	require.Zero(t, back.Load(), "so many of %d tokens went back", granted.Load())
 }

@@ -68,7 +68,8 @@ type Store interface {
 	// be renewed again. Their holders are told at their next renewal, and nobody else is
 	// granted the lock before they have given it back or their leases have run out. force ends
 	// them at once, also what the clock of the store takes for a lease that lasts, and opens a
-	// lock that is shut. It says how many.
+	// lock that is shut; of all leases it has the requests that wait be forgotten, too. It says
+	// how many leases.
 	Revoke(ctx context.Context, name Name, ref Ref, force bool) (int, error)
 
 	// Traits says what the store can do. It is the same for its whole life.

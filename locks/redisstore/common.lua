@@ -23,13 +23,13 @@ local function str(n) return string.format('%.0f', n) end
 
 local r -- the record, numbers as numbers; nil if there is none
 
--- A clock that was put back makes no lease longer than the fences that were given since.
+-- For a record time never goes back, also if the clock was put back.
 local function open()
-  local got = call('HMGET', R, 'kind', 'size', 'fence', 'ticket', 'shut', 'busy', 'writers', 'barging', 'delete')
+  local got = call('HMGET', R, 'kind', 'size', 'fence', 'ticket', 'shut', 'busy', 'writers', 'barging', 'delete', 'updated_at')
   if got[1] then
     r = {kind = tonumber(got[1]), size = tonumber(got[2]), fence = tonumber(got[3]), ticket = tonumber(got[4]), shut = tonumber(got[5]),
       busy = tonumber(got[6]), writers = tonumber(got[7]), barging = tonumber(got[8] or '0'), delete = got[9] == '1'}
-    now = math.max(now, r.fence)
+    now = math.max(now, tonumber(got[10]))
   end
 end
 
@@ -176,7 +176,6 @@ end
 local function make(kind, size, retention, fields)
   local floor = tonumber(call('GET', F) or '0')
   r = {kind = kind, size = size, fence = floor, ticket = 0, shut = 0, busy = 0, writers = 0, barging = 0}
-  now = math.max(now, floor)
   call('HSET', R, 'kind', kind, 'size', size, 'fence', str(floor), 'ticket', 0, 'shut', 0, 'busy', 0, 'writers', 0,
     'created_at', str(now), 'updated_at', str(now), unpack(fields))
   call('ZADD', I, 0, ARGV[2])

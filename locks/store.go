@@ -153,7 +153,10 @@ type Request struct {
 	// Retention is how long the record stays when nobody uses it any more, if this request
 	// makes it. 0: until it is deleted. One that has data, or that a Create has written,
 	// stays in any case.
-	Retention       time.Duration
+	Retention time.Duration
+	// Brief says that a record which this request makes is deleted with its last lease, or the
+	// last request that waits, if it is not shut, unless a Create or a Resize has written it since.
+	Brief           bool
 	OnlyIfExists    bool // a record that does not exist is ErrNotFound
 	DeleteOnRelease bool // the record is deleted with its last lease, if nobody waits and it is not shut
 	Resize          bool // a semaphore of another size gets Size

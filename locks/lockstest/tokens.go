@@ -52,6 +52,8 @@ func tokens() []Test {
 			require.Greater(t, f.granted(f.Other, "k", f.mutex()).Fence, first.Fence)
 		}},
 		{"a record that was written by hand, or has data, or is to be kept, stays", testStays},
+		{"the record of brief requests goes with the last lease, the last that waits, or soon", testBrief},
+		{"what was written by hand stays, also if brief requests use it", testBriefKept},
 		{"records that are made have those go that nobody uses", testTidy},
 		{"a record is deleted or its lock is held, never both", testDeleteOrHeld},
 	}
@@ -103,6 +105,54 @@ func testStays(t *testing.T, f *Fixture) {
 		got = append(got, r.Key)
 	}
 	require.ElementsMatch(t, kept, got)
+}
+
+// brief has a record go with the last that uses it.
+func brief(q *locks.Request) { q.Brief, q.Retention = true, time.Microsecond }
+
+func testBrief(t *testing.T, f *Fixture) {
+	gone := func() {
+		t.Helper()
+		_, err := f.Other.Get(t.Context(), f.name("k"))
+		require.ErrorIs(t, err, locks.ErrNotFound)
+	}
+	a, b, c := f.mutex(brief), f.mutex(brief), f.mutex()
+	f.granted(f.Store, "k", a)
+	f.release(f.Store, "k", a)
+	gone()
+	f.granted(f.Store, "k", b)
+	f.refused(f.Other, "k", c)
+	f.release(f.Store, "k", b)
+	f.release(f.Other, "k", c)
+	gone()
+	f.granted(f.Store, "k", f.mutex(brief, short(f)))
+	for f.purge() == 0 {
+		time.Sleep(f.Lease / 20) // until the lease of the dead has ended
+	}
+	gone()
+}
+
+func testBriefKept(t *testing.T, f *Fixture) {
+	_, err := f.Store.Create(t.Context(), locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: 3, Lease: f.Lease, Version: ID(), CreatedBy: "maker"})
+	require.NoError(t, err)
+	a, b, c := f.permit(5, brief), f.permit(2, brief), f.permit(4, brief, func(q *locks.Request) { q.Resize = true })
+	f.granted(f.Store, "s", a)
+	f.release(f.Store, "s", a)
+	require.Equal(t, 3, f.get("s").Size)
+	f.granted(f.Store, "made", b)
+	f.granted(f.Other, "made", c)
+	f.release(f.Store, "made", b)
+	f.release(f.Other, "made", c)
+	require.Equal(t, 4, f.get("made").Size)
+	waits := f.mutex(func(q *locks.Request) { q.DeleteOnRelease = true })
+	_, err = f.Store.Create(t.Context(), locks.Record{Name: f.name("k"), Kind: locks.Mutex, Lease: f.Lease, Version: ID(), CreatedBy: "maker"})
+	require.NoError(t, err)
+	d := f.mutex()
+	f.granted(f.Store, "k", d)
+	f.refused(f.Store, "k", waits)
+	f.release(f.Store, "k", d)
+	f.release(f.Store, "k", waits)
+	f.get("k")
 }
 
 func testTidy(t *testing.T, f *Fixture) {

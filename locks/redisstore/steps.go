@@ -78,7 +78,7 @@ func (c onceClient) once(ctx context.Context, name, script string, keys []string
 
 // Acquire is a method of locks.Store.
 func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (locks.Turn, error) {
-	args := make([]any, 0, 4+18*len(requests))
+	args := make([]any, 0, 4+19*len(requests))
 	args = append(args, s.channels(), name.Key, s.id, micros(locks.WaiterLife))
 	for i := range requests {
 		q := &requests[i]
@@ -87,7 +87,7 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 			has, data = 1, *q.Data
 		}
 		args = append(args, q.ID, q.Version, q.Owner, int(q.Kind), q.Shared, q.Size, max(q.Permits, 1), micros(q.Lease), q.Wait,
-			q.Barging, micros(q.LockDelay), has, data, q.OnlyIfExists, q.DeleteOnRelease, q.Resize, micros(q.Retention), q.Strict)
+			q.Barging, micros(q.LockDelay), has, data, q.OnlyIfExists, q.DeleteOnRelease, q.Resize, micros(q.Retention), q.Strict, q.Brief)
 	}
 	a, err := s.run(ctx, s.acquire, s.keys(name), args...)
 	if err != nil {

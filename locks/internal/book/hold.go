@@ -24,7 +24,8 @@ func (r *Resource) Release(now int64, ref locks.Ref, data *string) bool {
 			r.Data = data
 		}
 	}
-	if len(r.Entries) == 0 && e.Held && now >= r.Shut && (e.DeleteOnRelease || r.DeleteOnRelease) { // the record knows how long it is shut
+	deletes := r.DeleteOnRelease || e.DeleteOnRelease && (e.Held || r.Retention > 0) // who only waited deletes nothing that is to be kept
+	if len(r.Entries) == 0 && now >= r.Shut && deletes {                             // the record knows how long it is shut
 		r.Exists = false
 	}
 	return true

@@ -25,7 +25,10 @@ elseif act == 'delete' then
   if ARGV[4] ~= '' and ARGV[4] ~= call('HGET', R, 'version') then return {'version'} end
   forget()
 elseif act == 'purge' then
-  return {'ok', tidy(tonumber(ARGV[4]))}
+  local last = tonumber(ARGV[5])
+  if last == 0 then last = real end
+  local looked, gone = tidy(tonumber(ARGV[4]), last)
+  return {'ok', looked, gone, str(last)}
 elseif act == 'revoke' then
   local n, all, force = 0, ARGV[4] == '' and ARGV[5] == '', ARGV[6] == '1'
   if r then

@@ -156,10 +156,10 @@ local function purge(key)
   return true
 end
 
--- tidy looks at records of the tenant that may go, and says at how many and how many went.
-local function tidy(most)
+-- tidy looks at records of the tenant that were due by a time, and says at how many and how many went.
+local function tidy(most, last)
   local mine, gone = {R, H, Q, X, E, r, now}, 0
-  local keys = call('ZRANGEBYSCORE', P, '-inf', str(real), 'LIMIT', 0, most)
+  local keys = call('ZRANGEBYSCORE', P, '-inf', str(last), 'LIMIT', 0, most)
   for _, key in ipairs(keys) do
     local all = string.sub(I, 1, -3) .. ':' .. string.gsub(key, '[^%w%-%._/]', function(c) return string.format('%%%02X', string.byte(c)) end) .. ':'
     R, H, Q, X, E = all .. 'r', all .. 'h', all .. 'q', all .. 'x', all .. 'e'
@@ -179,7 +179,7 @@ local function make(kind, size, retention, fields)
   call('HSET', R, 'kind', kind, 'size', size, 'fence', str(floor), 'ticket', 0, 'shut', 0, 'busy', 0, 'writers', 0,
     'created_at', str(now), 'updated_at', str(now), unpack(fields))
   call('ZADD', I, 0, ARGV[2])
-  tidy(2)
+  tidy(2, real)
   if retention == 0 then return end
   call('HSET', R, 'retention', str(retention))
   call('ZADD', P, str(now + retention), ARGV[2])

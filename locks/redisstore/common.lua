@@ -101,7 +101,8 @@ local function fits(e, rank)
   return room >= 0 and room >= r.size - (e.most or r.size), room >= 0
 end
 
--- wake tells the processes whose requests could be granted now. Behind the first that does
+-- wake tells the processes whose requests could be granted now. A user who may not do so has
+-- written by then, so that is no error: they ask again soon anyway. Behind the first that does
 -- not fit only those that may pass it are of interest, and all are looked at if there are any.
 local function wake(key)
   if not r then return end
@@ -116,7 +117,7 @@ local function wake(key)
     if fit then
       if not told[e.client] then
         told[e.client] = true
-        call('PUBLISH', ARGV[1] .. e.client, key or ARGV[2])
+        redis.pcall('PUBLISH', ARGV[1] .. e.client, key or ARGV[2])
       end
     elseif not small then
       if r.barging == 0 then break end

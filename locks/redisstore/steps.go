@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,12 +37,15 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 	return answer{got}, nil
 }
 
+// scriptMayNot is what the server says of a command of a script that the user may not use.
+const scriptMayNot = "The user executing the script can't"
+
 // classed says of an error whether it helps to ask again: not if the user may not.
 func classed(err error) error {
 	switch {
 	case errors.Is(err, locks.ErrValidation):
 		return err
-	case redis.IsAuthError(err), redis.IsPermissionError(err):
+	case redis.IsAuthError(err), redis.IsPermissionError(err), strings.Contains(err.Error(), scriptMayNot):
 		return locks.Invalid(err)
 	}
 	return locks.Unavailable(err)

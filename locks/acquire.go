@@ -189,7 +189,7 @@ func (w *waiter) giveBackStale(ctx context.Context) {
 // patience is how long the answer to one question is worth waiting for.
 func (w *waiter) patience() time.Duration {
 	most := min(callTime, trusted(w.c.lease))
-	if w.c.wait > 0 {
+	if w.c.wait > 0 && w.c.wait < most { // it may be all the time there is
 		most = min(most, w.c.wait+graceTime)
 	}
 	return most

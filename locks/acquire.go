@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -19,6 +20,10 @@ const graceTime = time.Second
 // outageTime is for how long at most a call that waits puts up with a store that does not
 // answer.
 const outageTime = 10 * time.Second
+
+// briefTime is how long a record stays with Retention(0) whose last holder, or the last that
+// waited, has died.
+const briefTime = time.Minute
 
 // Acquire takes the lock of a key until it is given back with [Hold.Release], for work
 // that is not one function; [Manager.With] is the better choice where it can be used. It
@@ -98,7 +103,8 @@ func newWaiter(m *Manager, name Name, c *call) *waiter {
 	w := &waiter{m: m, name: name, c: c, started: m.clock.Now(), ready: make(chan struct{}, 1)}
 	w.request = Request{
 		Owner: m.set.owner, Kind: c.kind, Shared: c.shared, Size: c.size, Permits: c.permits, Lease: c.lease, Wait: c.wait != 0,
-		Barging: c.barging, LockDelay: c.delay, Data: c.data, OnlyIfExists: c.exists, DeleteOnRelease: c.deletes || m.set.retain == 0, Retention: m.set.retain, Resize: c.resize, Strict: c.strict,
+		Barging: c.barging, LockDelay: c.delay, Data: c.data, OnlyIfExists: c.exists, DeleteOnRelease: c.deletes,
+		Brief: m.set.retain == 0, Retention: cmp.Or(m.set.retain, briefTime), Resize: c.resize, Strict: c.strict,
 	}
 	w.anew()
 	return w
@@ -183,7 +189,7 @@ func (w *waiter) giveBackStale(ctx context.Context) {
 // patience is how long the answer to one question is worth waiting for.
 func (w *waiter) patience() time.Duration {
 	most := min(callTime, trusted(w.c.lease))
-	if w.c.wait > 0 {
+	if w.c.wait > 0 && w.c.wait < most { // it may be all the time there is
 		most = min(most, w.c.wait+graceTime)
 	}
 	return most

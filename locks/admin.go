@@ -99,7 +99,8 @@ type RevokeOption bool
 
 // Force ends the leases at once, and opens a lock that a [LockDelay] keeps shut: for holders
 // that are known to be dead while the store cannot know it, as when its clock was put back by
-// an hour. A holder that lives is told at its next renewal ([LostStolen]): for up to the length
+// an hour. Requests that wait are forgotten with the holders: those of callers that live come
+// again within about a second, in the order in which they ask. A holder that lives is told at its next renewal ([LostStolen]): for up to the length
 // of its lease two may believe to have the lock. The token of the next is greater all the same.
 const Force RevokeOption = true
 

@@ -34,8 +34,8 @@ type Hold struct {
 	err      error         // what the last renewal that did not succeed was told
 	pace     *pace         // one for each call; set again only before its body begins
 	data     *string       // for the next renewal, or the release
-	ended    bool          // it is needed no more: nothing is sent, and no loss is noted, from now on
-	lost     *LostError    // set once, and never after ended
+	ended    bool          // it is needed no more: no renewal is sent from now on
+	lost     *LostError    // set once; after ended only by what the store answers to the release
 	granted  bool          // the observers were told of the grant: a loss is told after that
 	done     chan struct{} // closed when it is lost or given back; nil: nobody has asked
 	bodies   map[*body]struct{}

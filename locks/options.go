@@ -53,13 +53,16 @@ func Lease(d time.Duration) Option {
 // call for the lock has made it: a record that was made by [Manager.CreateMutex] or
 // [Manager.CreateSemaphore], or that has [Data], stays until it is deleted. Nothing runs for
 // it: a call that makes a record has two others go, and [Manager.Purge] all of them. Tokens go
-// on: they never go back. Defaults to a day; 0 is [DeleteOnRelease] for every call.
+// on: they never go back. Defaults to a day. 0: a record that a call has made goes with its last
+// lease, or with the last request that waits, and about a minute later if they end by a death.
 func Retention(d time.Duration) Option {
 	return managerOption(func(s *settings) error {
 		if d < 0 {
 			return &ValidationError{"Retention", fmt.Sprintf("%v is less than nothing", d)}
 		}
-		s.retain = d
+		if s.retain = d; d > 0 {
+			s.retain = max(d, time.Microsecond) // stores count those
+		}
 		return nil
 	})
 }

@@ -18,7 +18,8 @@ const (
 // lease lasts. That ctx has ended does not keep it from doing so. It may be called any number of
 // times: later calls wait for the first and return the same.
 //
-// It returns a [*LostError] if the lock was lost before, and a [*ReleaseError] if it was not
+// It returns a [*LostError] if the lock was lost before, which the store may be the first to
+// say, and a [*ReleaseError] if it was not
 // but could not be given back. What runs in [Hold.Run] is cancelled with [ErrReleased] and
 // not waited for. Of a lock that With holds it is an error that matches [ErrValidation]: it
 // is given back when the body has ended.
@@ -60,7 +61,7 @@ func (h *Hold) Run(ctx context.Context, body func(ctx context.Context) error) er
 }
 
 // end has the hold be needed no more. It looks at the clock once more, and returns the loss
-// if there was one; after it there is none.
+// if there was one; after it only the store can say that there was one.
 func (h *Hold) end() *LostError {
 	_ = h.Err()
 	h.mu.Lock()
@@ -88,10 +89,10 @@ func (h *Hold) giveBack(ctx context.Context) error {
 	flight, data := h.flight, h.data
 	left, lost := h.deadline-now, h.lost
 	h.mu.Unlock()
-	if lost != nil && lost.Reason == LostStolen || left <= 0 {
-		if lost == nil {
-			return h.notReleased(ErrNotOwner)
-		}
+	switch {
+	case lost == nil && left <= 0: // its time has run out since the body ended
+		return h.notReleased(ErrNotOwner)
+	case left <= 0 || lost != nil && lost.Reason == LostStolen:
 		return nil // there is nothing to give back, or nobody knows
 	}
 	left = min(left, releaseTime)
@@ -109,9 +110,26 @@ func (h *Hold) giveBack(ctx context.Context) error {
 	case err != nil:
 		return h.notReleased(err)
 	case !released:
-		return h.notReleased(ErrNotOwner)
+		return h.stolen()
 	}
 	return nil
+}
+
+// stolen is what it means that the store does not know the lease which is to be given back. If
+// its time has not run out, somebody has taken it before, perhaps while a body ran.
+func (h *Hold) stolen() error {
+	now := h.m.clock.Now()
+	h.mu.Lock()
+	if now < h.deadline {
+		h.lost = &LostError{Key: h.name.Key, Token: h.token, Reason: LostStolen}
+	}
+	lost := h.lost
+	h.mu.Unlock()
+	if lost == nil {
+		return h.notReleased(ErrNotOwner)
+	}
+	h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
+	return lost
 }
 
 func (h *Hold) notReleased(err error) error { return &ReleaseError{Key: h.name.Key, Err: err} }

@@ -36,3 +36,37 @@ func TestTheRecordOfALockThatNobodyUsesGoesAfterADay(t *testing.T) {
 		require.ErrorIs(t, err, locks.ErrNotFound)
 	})
 }
+
+func TestWithRetention0TheRecordOfOneWhoHasDiedGoesSoonAndWhatWasMadeByHandStays(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		m := w.manager(w.store, locks.Retention(0))
+		_, err := m.Acquire(t.Context(), "dead", locks.NoRenew())
+		require.NoError(t, err)
+		_, err = m.CreateSemaphore(t.Context(), "pool", 3)
+		require.NoError(t, err)
+		require.NoError(t, m.WithPermit(t.Context(), "pool", 5, nothing))
+		require.NoError(t, m.WithPermit(t.Context(), "sized", 2, nothing, locks.Resize()))
+		time.Sleep(3 * time.Minute)
+		for range 2 { // the first finds that its lease has ended
+			_, err = m.Purge(t.Context(), 10)
+			require.NoError(t, err)
+			time.Sleep(3 * time.Minute)
+		}
+		left, err := m.List(t.Context(), "", 10)
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+		require.Equal(t, "pool", left[0].Key)
+		require.Equal(t, 3, left[0].Size)
+	})
+}
+
+func TestARetentionOfAlmostNothingIsNotForEver(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		m := w.manager(w.store, locks.Retention(time.Nanosecond))
+		require.NoError(t, m.With(t.Context(), "k", nothing))
+		time.Sleep(time.Second)
+		n, err := m.Purge(t.Context(), 10)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	})
+}

@@ -68,7 +68,8 @@ type Store interface {
 	// be renewed again. Their holders are told at their next renewal, and nobody else is
 	// granted the lock before they have given it back or their leases have run out. force ends
 	// them at once, also what the clock of the store takes for a lease that lasts, and opens a
-	// lock that is shut. It says how many.
+	// lock that is shut; of all leases it has the requests that wait be forgotten, too. It says
+	// how many leases.
 	Revoke(ctx context.Context, name Name, ref Ref, force bool) (int, error)
 
 	// Traits says what the store can do. It is the same for its whole life.
@@ -161,7 +162,10 @@ type Request struct {
 	// Retention is how long the record stays when nobody uses it any more, if this request
 	// makes it. 0: until it is deleted. One that has data, or that a Create has written,
 	// stays in any case.
-	Retention       time.Duration
+	Retention time.Duration
+	// Brief says that a record which this request makes is deleted with its last lease, or the
+	// last request that waits, if it is not shut, unless a Create or a Resize has written it since.
+	Brief           bool
 	OnlyIfExists    bool // a record that does not exist is ErrNotFound
 	DeleteOnRelease bool // the record is deleted with its last lease, if nobody waits and it is not shut
 	Resize          bool // a semaphore of another size gets Size

@@ -615,3 +615,10 @@ func TestALockThatIsGrantedWhenItsCallerHasGoneIsGivenBack(t *testing.T) {
 		w.mustFree("k")
 	})
 }
+
+func TestACallThatWaitsForAllTheTimeThereIsAsksOnceForALockThatIsFree(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		require.NoError(t, w.m.With(t.Context(), "k", nothing, locks.Wait(1<<63-1)))
+		require.Empty(t, w.events.of(locks.EventWaiting))
+	})
+}

@@ -117,6 +117,9 @@ func runUnder(ctx context.Context, body func(ctx context.Context) error, own []*
 		lost := b.lost(own)
 		b.end()
 		released := giveBackAll(ctx, own)
+		if stolen, is := released.(*LostError); is && lost == nil {
+			lost, released = stolen, nil
+		}
 		if returned {
 			err = outcome(err, lost, released)
 		}
@@ -172,16 +175,27 @@ func outcome(err, lost, released error) error {
 
 // giveBackAll gives holds back, the last first. When the store does not answer for one, the
 // rest are given back beside each other: each takes some seconds then, and there may be many.
+// It returns the first error, a loss before all others.
 func giveBackAll(ctx context.Context, holds []*Hold) error {
 	var first error
 	for i := len(holds) - 1; i >= 0; i-- {
 		err := holds[i].giveBack(ctx)
-		first = cmp.Or(first, err)
+		first = graver(first, err)
 		if errors.Is(err, ErrUnavailable) {
-			return cmp.Or(first, giveBackTogether(ctx, holds[:i]))
+			return graver(first, giveBackTogether(ctx, holds[:i]))
 		}
 	}
 	return first
+}
+
+// graver is the first of two errors, unless only the second is a loss.
+func graver(first, second error) error {
+	if _, lost := first.(*LostError); !lost {
+		if _, lost := second.(*LostError); lost {
+			return second
+		}
+	}
+	return cmp.Or(first, second)
 }
 
 func giveBackTogether(ctx context.Context, holds []*Hold) error {
@@ -192,7 +206,7 @@ func giveBackTogether(ctx context.Context, holds []*Hold) error {
 	var first error
 	for _, f := range all {
 		_, err := f.Join(ctx)
-		first = cmp.Or(first, err)
+		first = graver(first, err)
 	}
 	return first
 }

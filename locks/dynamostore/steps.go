@@ -130,10 +130,10 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 // Revoke is a method of locks.Store.
 func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	err = s.step(ctx, name, func(now int64, r *book.Resource) bool {
-		shut := r.Shut
+		shut, entries := r.Shut, len(r.Entries)
 		changed := r.Revoke(now, ref, force)
 		n = max(n, changed)
-		return changed > 0 || shut != r.Shut
+		return changed > 0 || shut != r.Shut || entries != len(r.Entries)
 	})
 	return n, err
 }

@@ -222,6 +222,19 @@ func kinds() []Test {
 			require.NoError(t, err)
 			f.granted(f.Other, "k", b)
 		}},
+		{"force opens a lock also to those who come after dead ones that wait", func(t *testing.T, f *Fixture) {
+			lives := f.mutex()
+			first := f.granted(f.Store, "k", f.mutex())
+			f.refused(f.Store, "k", f.mutex()) // and dies, where the store cannot know it
+			f.refused(f.Store, "k", lives)
+			_, err := f.Other.Revoke(t.Context(), f.name("k"), locks.Ref{}, true)
+			require.NoError(t, err)
+			next := f.mutex()
+			require.Greater(t, f.granted(f.Other, "k", next).Fence, first.Fence)
+			require.Zero(t, f.refused(f.Store, "k", lives).Place)
+			f.release(f.Other, "k", next)
+			f.granted(f.Store, "k", lives)
+		}},
 		{"a revoked lease can be given back, and then the next has it", func(t *testing.T, f *Fixture) {
 			a, b := f.mutex(), f.mutex()
 			f.granted(f.Store, "k", a)

@@ -39,6 +39,7 @@ func tokens() []Test {
 				return err
 			}, soon)
 		}},
+		{"a step that finds no record takes no lease of one that is made meanwhile", testLeasesStay},
 		{"a record that nobody uses goes, and its tokens go on", func(t *testing.T, f *Fixture) {
 			a := f.mutex(soon)
 			first := f.granted(f.Store, "k", a)
@@ -52,6 +53,8 @@ func tokens() []Test {
 			require.Greater(t, f.granted(f.Other, "k", f.mutex()).Fence, first.Fence)
 		}},
 		{"a record that was written by hand, or has data, or is to be kept, stays", testStays},
+		{"the record of brief requests goes with the last lease, the last that waits, or soon", testBrief},
+		{"what was written by hand stays, also if brief requests use it", testBriefKept},
 		{"records that are made have those go that nobody uses", testTidy},
 		{"a record is deleted or its lock is held, never both", testDeleteOrHeld},
 	}
@@ -105,6 +108,54 @@ func testStays(t *testing.T, f *Fixture) {
 	require.ElementsMatch(t, kept, got)
 }
 
+// brief has a record go with the last that uses it.
+func brief(q *locks.Request) { q.Brief, q.Retention = true, time.Microsecond }
+
+func testBrief(t *testing.T, f *Fixture) {
+	gone := func() {
+		t.Helper()
+		_, err := f.Other.Get(t.Context(), f.name("k"))
+		require.ErrorIs(t, err, locks.ErrNotFound)
+	}
+	a, b, c := f.mutex(brief), f.mutex(brief), f.mutex()
+	f.granted(f.Store, "k", a)
+	f.release(f.Store, "k", a)
+	gone()
+	f.granted(f.Store, "k", b)
+	f.refused(f.Other, "k", c)
+	f.release(f.Store, "k", b)
+	f.release(f.Other, "k", c)
+	gone()
+	f.granted(f.Store, "k", f.mutex(brief, short(f)))
+	for f.purge() == 0 {
+		time.Sleep(f.Lease / 20) // until the lease of the dead has ended
+	}
+	gone()
+}
+
+func testBriefKept(t *testing.T, f *Fixture) {
+	_, err := f.Store.Create(t.Context(), locks.Record{Name: f.name("s"), Kind: locks.Semaphore, Size: 3, Lease: f.Lease, Version: ID(), CreatedBy: "maker"})
+	require.NoError(t, err)
+	a, b, c := f.permit(5, brief), f.permit(2, brief), f.permit(4, brief, func(q *locks.Request) { q.Resize = true })
+	f.granted(f.Store, "s", a)
+	f.release(f.Store, "s", a)
+	require.Equal(t, 3, f.get("s").Size)
+	f.granted(f.Store, "made", b)
+	f.granted(f.Other, "made", c)
+	f.release(f.Store, "made", b)
+	f.release(f.Other, "made", c)
+	require.Equal(t, 4, f.get("made").Size)
+	waits := f.mutex(func(q *locks.Request) { q.DeleteOnRelease = true })
+	_, err = f.Store.Create(t.Context(), locks.Record{Name: f.name("k"), Kind: locks.Mutex, Lease: f.Lease, Version: ID(), CreatedBy: "maker"})
+	require.NoError(t, err)
+	d := f.mutex()
+	f.granted(f.Store, "k", d)
+	f.refused(f.Store, "k", waits)
+	f.release(f.Store, "k", d)
+	f.release(f.Store, "k", waits)
+	f.get("k")
+}
+
 func testTidy(t *testing.T, f *Fixture) {
 	if f.Store.Traits().Simple {
 		return // it cannot find them
@@ -152,11 +203,31 @@ func testDeleteOrHeld(t *testing.T, f *Fixture) {
 	}
 }
 
+// testLeasesStay has steps that change nothing meet the making of a record with a lease.
+func testLeasesStay(t *testing.T, f *Fixture) {
+	disturb := func(s locks.Store, name locks.Name) error {
+		_, err := s.Release(t.Context(), name, locks.Ref{ID: ID()}, nil) // as who withdraws a request
+		gone := locks.Renewal{Name: name, Ref: locks.Ref{ID: ID()}, Lease: f.Lease}
+		beside := gone
+		beside.Key = "beside"
+		_, err2 := s.Renew(t.Context(), []locks.Renewal{gone, beside})
+		_, err3 := s.Revoke(t.Context(), name, locks.Ref{ID: ID()}, true)
+		return errors.Join(err, err2, err3)
+	}
+	goes := func(q *locks.Request) { q.DeleteOnRelease = true }
+	testTokens(t, f, disturb, goes, func(q *locks.Request) { q.Kind, q.Size, q.Permits = locks.Semaphore, 1, 1 })
+	if !f.Store.Traits().Simple {
+		f.Tenant = "tenant-" + ID()
+		testTokens(t, f, disturb, goes, func(q *locks.Request) { q.Kind = locks.ReadWrite })
+	}
+}
+
 func nothing(locks.Store, locks.Name) error { return nil }
 
 // testTokens has goroutines on two handles hold one lock in turn, and compares the fence of
-// each grant with that of the grant before it. disturb is what two more do meanwhile. There
-// are 300 grants, with the race detector 60, or as many as there is time for in LOCKS_TOKENS.
+// each grant with that of the grant before it. No lease is gone before it is given back. disturb
+// is what two more do meanwhile. There are 300 grants, with the race detector 60, or as many as
+// there is time for in LOCKS_TOKENS.
 func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks.Name) error, change ...func(*locks.Request)) {
 	const workers = 4
 	grants, end := int64(Fewer(300)), time.Time{}
@@ -172,7 +243,7 @@ func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks
 		return granted < grants
 	}
 	name := f.name("tokens")
-	var last, granted, back atomic.Int64
+	var last, granted, back, gone atomic.Int64
 	work := func(s locks.Store) error {
 		q := f.mutex(append(change, noWait)...)
 		turn, err := s.Acquire(t.Context(), name, []locks.Request{q})
@@ -184,7 +255,10 @@ func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks
 			back.Add(1)
 		}
 		granted.Add(1)
-		_, err = s.Release(t.Context(), name, locks.Ref{ID: q.ID}, nil)
+		released, err := s.Release(t.Context(), name, locks.Ref{ID: q.ID}, nil)
+		if err == nil && !released {
+			gone.Add(1)
+		}
 		return err
 	}
 	var wg sync.WaitGroup
@@ -204,5 +278,6 @@ func testTokens(t *testing.T, f *Fixture, disturb func(s locks.Store, name locks
 	}
 	wg.Wait()
 	t.Logf("%d tokens", granted.Load())
+	require.Zero(t, gone.Load(), "so many of %d leases were gone before they were given back", granted.Load())
 	require.Zero(t, back.Load(), "so many of %d tokens went back", granted.Load())
 }

@@ -19,10 +19,10 @@ const many = 500
 var (
 	keys = "tenant = ? AND `key` IN (" + strings.TrimSuffix(strings.Repeat("?, ", many), ", ") + ")"
 	// lockKeysText leaves out the rows that somebody else has locked; see lockMany.
-	lockKeysText = "SELECT `key`, holder_id, holder_version, holder_owner, fence, holder_acquired, holder_exp, holder_revoked FROM lk_resource WHERE " + keys + " FOR UPDATE SKIP LOCKED"
+	lockKeysText = "SELECT `key`, holder_id, holder_version, holder_owner, fence, holder_acquired, holder_exp, holder_revoked, updated_us FROM lk_resource WHERE " + keys + " FOR UPDATE SKIP LOCKED"
 	// extendText has the time, the lease, the time and the lease before the keys. All of
 	// them were looked at.
-	extendText = "UPDATE lk_resource SET updated_by = holder_owner, updated_us = greatest(fence, ?), holder_lease_us = ?, holder_exp = greatest(holder_exp, greatest(fence, ?) + ?) WHERE " + keys
+	extendText = "UPDATE lk_resource SET updated_by = holder_owner, updated_us = greatest(updated_us, ?), holder_lease_us = ?, holder_exp = greatest(holder_exp, greatest(updated_us, ?) + ?) WHERE " + keys
 )
 
 // keysOf returns the parameters of keys, after some more.
@@ -36,21 +36,22 @@ func keysOf(before []any, tenant string, keys []string) []any {
 
 // holder is a row of lockKeysText.
 type holder struct {
-	key string
+	key     string
+	updated int64
 	book.Entry
 }
 
 func (h *holder) scan(scan func(dest ...any) error) error {
 	var revoked int64
 	err := scan(relational.String(&h.key), relational.String(&h.ID), relational.String(&h.Version), relational.String(&h.Owner),
-		&h.Fence, &h.Acquired, &h.Expires, &revoked)
+		&h.Fence, &h.Acquired, &h.Expires, &revoked, &h.updated)
 	h.Held, h.Permits, h.Revoked = true, 1, revoked != 0
 	return err
 }
 
 // extend does what the book does. It says false if the book has to decide.
 func (h *holder) extend(now int64, q *locks.Renewal) (g locks.Grant, ok bool) {
-	now = max(now, h.Fence)
+	now = max(now, h.updated)
 	if h.ID != q.ID || h.Expires <= now || h.Revoked {
 		return g, false
 	}

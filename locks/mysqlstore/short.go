@@ -12,18 +12,18 @@ import (
 // assignment sees the values of those before it. LAST_INSERT_ID(x) is x, and comes back
 // with the answer.
 
-// takeText counts a lease from its fence, which is the time, or 1 µs after the last fence if
-// the clock is behind that.
+// takeText counts a lease from its fence, which is the time. If the clock is behind the last
+// fence, or the last change of the record, the book has to decide.
 var takeText = strings.NewReplacer("{now}", now).Replace(`
-UPDATE lk_resource SET fence = LAST_INSERT_ID(greatest(fence + 1, {now})), ticket = ticket + 1, data = coalesce(?, data), lock_delay_us = ?,
+UPDATE lk_resource SET fence = LAST_INSERT_ID({now}), ticket = ticket + 1, data = coalesce(?, data), lock_delay_us = ?,
 	updated_by = ?, updated_us = fence, holder_id = ?, holder_version = ?, holder_prev = x'', holder_owner = ?, holder_ticket = ticket,
 	holder_lease_us = ?, holder_delay_us = ?, holder_acquired = fence, holder_exp = fence + ?, holder_revoked = 0, holder_delete = ?
-WHERE tenant = ? AND ` + "`key`" + ` = ? AND kind = 1 AND waiters = 0 AND shut_until <= greatest(fence, {now})
-	AND (holder_id = x'' OR (holder_exp <= greatest(fence, {now}) AND holder_delay_us = 0))`)
+WHERE tenant = ? AND ` + "`key`" + ` = ? AND kind = 1 AND waiters = 0 AND fence < {now} AND updated_us <= {now} AND shut_until <= {now}
+	AND (holder_id = x'' OR (holder_exp <= {now} AND holder_delay_us = 0))`)
 
 var giveText = strings.NewReplacer("{now}", now).Replace(`
-UPDATE lk_resource SET holder_id = x'', data = coalesce(?, data), updated_by = holder_owner, updated_us = greatest(fence, {now})
-WHERE tenant = ? AND ` + "`key`" + ` = ? AND holder_id = ? AND waiters = 0 AND holder_exp > greatest(fence, {now}) AND holder_delete = 0 AND delete_on_release = 0`)
+UPDATE lk_resource SET holder_id = x'', data = coalesce(?, data), updated_by = holder_owner, updated_us = greatest(updated_us, {now})
+WHERE tenant = ? AND ` + "`key`" + ` = ? AND holder_id = ? AND waiters = 0 AND holder_exp > greatest(updated_us, {now}) AND holder_delete = 0 AND delete_on_release = 0`)
 
 func (b *backend) Take(ctx context.Context, name locks.Name, q *locks.Request) (g locks.Grant, ok bool, err error) {
 	if !b.short {

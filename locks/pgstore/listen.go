@@ -33,7 +33,7 @@ func (b *backend) listen() (stop func()) {
 
 // receive receives hints until the connection fails. Where none come it makes them.
 func (b *backend) receive(ctx context.Context) {
-	c, err := b.connect(ctx)
+	c, err := connect(ctx, b.pool.Config())
 	if err != nil {
 		return
 	}

@@ -96,9 +96,9 @@ q AS MATERIALIZED (
 	JOIN lk_resource r ON r.tenant = q.tenant AND r.key = q.key AND r.holder_id = q.id
 	ORDER BY r.tenant, r.key FOR UPDATE OF r SKIP LOCKED
 )
-UPDATE lk_resource r SET holder_lease_us = q.lease, holder_exp = greatest(r.holder_exp, greatest(r.fence, t.now) + q.lease),
-	updated_by = r.holder_owner, updated_us = greatest(r.fence, t.now)
-FROM q, t WHERE r.tenant = q.tenant AND r.key = q.key AND r.holder_id = q.id AND r.holder_exp > greatest(r.fence, t.now) AND r.holder_revoked = 0
+UPDATE lk_resource r SET holder_lease_us = q.lease, holder_exp = greatest(r.holder_exp, greatest(r.updated_us, t.now) + q.lease),
+	updated_by = r.holder_owner, updated_us = greatest(r.updated_us, t.now)
+FROM q, t WHERE r.tenant = q.tenant AND r.key = q.key AND r.holder_id = q.id AND r.holder_exp > greatest(r.updated_us, t.now) AND r.holder_revoked = 0
 RETURNING q.i, ` + relational.ExtendColumns
 
 func (b *backend) Extend(ctx context.Context, renewals []*locks.Renewal, extended func(q *locks.Renewal, g locks.Grant)) error {

@@ -2,8 +2,10 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ambit-go/ambit/locks"
 )
@@ -26,7 +28,7 @@ type spare struct {
 // conn returns a connection, which is to be given back by done.
 func (b *backend) conn(ctx context.Context) (c *pgx.Conn, done func(), err error) {
 	if stat := b.pool.Stat(); ctx.Value(renewing{}) != nil && stat.AcquiredConns() >= stat.MaxConns() {
-		return b.spare.take(ctx, b.connect)
+		return b.spare.take(ctx, b.pool.Config())
 	}
 	of, err := b.pool.Acquire(ctx)
 	if err != nil {
@@ -36,28 +38,60 @@ func (b *backend) conn(ctx context.Context) (c *pgx.Conn, done func(), err error
 }
 
 // connect makes a connection as the pool does.
-func (b *backend) connect(ctx context.Context) (*pgx.Conn, error) {
-	config := b.pool.Config()
+func connect(ctx context.Context, config *pgxpool.Config) (*pgx.Conn, error) {
 	if config.BeforeConnect != nil {
 		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
 			return nil, err
 		}
 	}
-	return pgx.ConnectConfig(ctx, config.ConnConfig)
+	c, err := pgx.ConnectConfig(ctx, config.ConnConfig)
+	if err == nil && config.AfterConnect != nil {
+		if err = config.AfterConnect(ctx, c); err != nil {
+			_ = c.Close(ctx)
+		}
+	}
+	return c, err
 }
 
-func (s *spare) take(ctx context.Context, connect func(ctx context.Context) (*pgx.Conn, error)) (c *pgx.Conn, done func(), err error) {
+// prepare does what the pool does each time that a connection is taken. The connection is
+// closed if it is not to be used.
+func prepare(ctx context.Context, config *pgxpool.Config, c *pgx.Conn) error {
+	use, err := true, error(nil)
+	switch {
+	case config.PrepareConn != nil:
+		use, err = config.PrepareConn(ctx, c)
+	case config.BeforeAcquire != nil: //lint:ignore SA1019 pools of older programs have it
+		use = config.BeforeAcquire(ctx, c) //lint:ignore SA1019 the same
+	}
+	if !use {
+		_ = c.Close(ctx)
+	}
+	if err == nil && !use {
+		err = errRefused
+	}
+	return err
+}
+
+var errRefused = errors.New("postgres: a function of the pool refuses a new connection")
+
+func (s *spare) take(ctx context.Context, config *pgxpool.Config) (c *pgx.Conn, done func(), err error) {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}
 	done = func() { <-s.turn }
-	if s.conn == nil || s.conn.IsClosed() {
-		if s.conn, err = connect(ctx); err != nil {
-			done()
-			return nil, nil, err
+	if s.conn != nil && !s.conn.IsClosed() {
+		if err = prepare(ctx, config, s.conn); err == nil {
+			return s.conn, done, nil
 		}
+	}
+	if s.conn, err = connect(ctx, config); err == nil {
+		err = prepare(ctx, config, s.conn)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
 	}
 	return s.conn, done, nil
 }

@@ -1,4 +1,4 @@
--- ARGV: channels, key, client, life of a request that waits, then 18 for each request.
+-- ARGV: channels, key, client, life of a request that waits, then 19 for each request.
 local client, life = ARGV[3], tonumber(ARGV[4])
 open()
 
@@ -15,20 +15,20 @@ local function quick(id, version, owner, lease, delay)
   return {str(now), str(now + lease), '1', {{'granted', grant(id, e, now + lease)}}}
 end
 
-if #ARGV == 22 and r and r.kind == MUTEX and r.busy == 0 and now >= r.shut and tonumber(ARGV[8]) == MUTEX and tonumber(ARGV[11]) == 1 and alone() then
+if #ARGV == 23 and r and r.kind == MUTEX and r.busy == 0 and now >= r.shut and tonumber(ARGV[8]) == MUTEX and tonumber(ARGV[11]) == 1 and alone() then
   return quick(ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[12]), tonumber(ARGV[15]))
 end
 
 if r then reap() end
 
 local requests, answers = {}, {}
-for at = 5, #ARGV, 18 do
+for at = 5, #ARGV, 19 do
   requests[#requests + 1] = {
     id = ARGV[at], version = ARGV[at + 1], owner = ARGV[at + 2], kind = tonumber(ARGV[at + 3]), shared = ARGV[at + 4] == '1',
     size = tonumber(ARGV[at + 5]), permits = tonumber(ARGV[at + 6]), lease = tonumber(ARGV[at + 7]), wait = ARGV[at + 8] == '1',
     barging = ARGV[at + 9] == '1', delay = tonumber(ARGV[at + 10]), data = ARGV[at + 11] == '1' and ARGV[at + 12] or nil,
     existing = ARGV[at + 13] == '1', delete = ARGV[at + 14] == '1', resize = ARGV[at + 15] == '1',
-    retention = tonumber(ARGV[at + 16]), strict = ARGV[at + 17] == '1',
+    retention = tonumber(ARGV[at + 16]), strict = ARGV[at + 17] == '1', brief = ARGV[at + 18] == '1',
   }
 end
 
@@ -38,12 +38,13 @@ local function admit(q)
   if not r then
     if q.existing then return 'none' end
     make(q.kind, math.max(size, 1), q.retention, {'lease', q.lease, 'fair', q.barging and '0' or '1', 'version', q.version,
-      'created_by', q.owner, 'updated_by', q.owner, 'delete', '0', 'delay', '0'})
+      'created_by', q.owner, 'updated_by', q.owner, 'delete', q.brief and '1' or '0', 'delay', '0'})
   end
   if r.kind ~= q.kind then return 'kind' end
   if size ~= 0 and size ~= r.size and q.strict then return 'size' end
   if size ~= 0 and size ~= r.size and q.resize then
     save('size', size)
+    if call('HEXISTS', R, 'retention') == 1 then call('HSET', R, 'delete', '0') end -- what a create has said stays
     keep()
     touched(q.owner)
   end

@@ -51,12 +51,14 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 // purges is at how many records a step of Purge looks, so that it holds up nobody for long.
 const purges = 100
 
-// Purge is a method of locks.Store.
+// Purge is a method of locks.Store. It looks at what is due when it begins: what is held is due
+// again soon.
 func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
-	for looked := int64(purges); looked == purges && purged < most && err == nil; {
+	until := int64(0)
+	for looked := int64(1); looked > 0 && purged < most && err == nil; {
 		var a answer
-		a, err = s.act(ctx, locks.Name{Tenant: tenant}, "purge", min(purges, most-purged))
-		looked, purged = a.at(1).number(), purged+int(a.at(2).number())
+		a, err = s.act(ctx, locks.Name{Tenant: tenant}, "purge", min(purges, most-purged), until)
+		looked, purged, until = a.at(1).number(), purged+int(a.at(2).number()), a.at(3).number()
 	}
 	return purged, err
 }

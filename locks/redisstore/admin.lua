@@ -25,11 +25,17 @@ elseif act == 'delete' then
   if ARGV[4] ~= '' and ARGV[4] ~= call('HGET', R, 'version') then return {'version'} end
   forget()
 elseif act == 'purge' then
-  return {'ok', tidy(tonumber(ARGV[4]))}
+  local last = tonumber(ARGV[5])
+  if last == 0 then last = real end
+  local looked, gone = tidy(tonumber(ARGV[4]), last)
+  return {'ok', looked, gone, str(last)}
 elseif act == 'revoke' then
   local n, all, force = 0, ARGV[4] == '' and ARGV[5] == '', ARGV[6] == '1'
   if r then
-    if force and all then save('shut', 0) end
+    if force and all then -- who waits may be dead as well, and who lives asks again
+      save('shut', 0)
+      for _, id in ipairs(call('ZRANGE', Q, 0, -1)) do withdraw(id) end
+    end
     for _, id in ipairs(call('ZRANGE', H, 0, -1)) do
       local e = entry(id)
       if not (all or find(ARGV[4], ARGV[5]) == id) then

@@ -23,13 +23,13 @@ local function str(n) return string.format('%.0f', n) end
 
 local r -- the record, numbers as numbers; nil if there is none
 
--- A clock that was put back makes no lease longer than the fences that were given since.
+-- For a record time never goes back, also if the clock was put back.
 local function open()
-  local got = call('HMGET', R, 'kind', 'size', 'fence', 'ticket', 'shut', 'busy', 'writers', 'barging', 'delete')
+  local got = call('HMGET', R, 'kind', 'size', 'fence', 'ticket', 'shut', 'busy', 'writers', 'barging', 'delete', 'updated_at')
   if got[1] then
     r = {kind = tonumber(got[1]), size = tonumber(got[2]), fence = tonumber(got[3]), ticket = tonumber(got[4]), shut = tonumber(got[5]),
       busy = tonumber(got[6]), writers = tonumber(got[7]), barging = tonumber(got[8] or '0'), delete = got[9] == '1'}
-    now = math.max(now, r.fence)
+    now = math.max(now, tonumber(got[10]))
   end
 end
 
@@ -101,7 +101,8 @@ local function fits(e, rank)
   return room >= 0 and room >= r.size - (e.most or r.size), room >= 0
 end
 
--- wake tells the processes whose requests could be granted now. Behind the first that does
+-- wake tells the processes whose requests could be granted now. A user who may not do so has
+-- written by then, so that is no error: they ask again soon anyway. Behind the first that does
 -- not fit only those that may pass it are of interest, and all are looked at if there are any.
 local function wake(key)
   if not r then return end
@@ -116,7 +117,7 @@ local function wake(key)
     if fit then
       if not told[e.client] then
         told[e.client] = true
-        call('PUBLISH', ARGV[1] .. e.client, key or ARGV[2])
+        redis.pcall('PUBLISH', ARGV[1] .. e.client, key or ARGV[2])
       end
     elseif not small then
       if r.barging == 0 then break end
@@ -156,10 +157,10 @@ local function purge(key)
   return true
 end
 
--- tidy looks at records of the tenant that may go, and says at how many and how many went.
-local function tidy(most)
+-- tidy looks at records of the tenant that were due by a time, and says at how many and how many went.
+local function tidy(most, last)
   local mine, gone = {R, H, Q, X, E, r, now}, 0
-  local keys = call('ZRANGEBYSCORE', P, '-inf', str(real), 'LIMIT', 0, most)
+  local keys = call('ZRANGEBYSCORE', P, '-inf', str(last), 'LIMIT', 0, most)
   for _, key in ipairs(keys) do
     local all = string.sub(I, 1, -3) .. ':' .. string.gsub(key, '[^%w%-%._/]', function(c) return string.format('%%%02X', string.byte(c)) end) .. ':'
     R, H, Q, X, E = all .. 'r', all .. 'h', all .. 'q', all .. 'x', all .. 'e'
@@ -176,11 +177,10 @@ end
 local function make(kind, size, retention, fields)
   local floor = tonumber(call('GET', F) or '0')
   r = {kind = kind, size = size, fence = floor, ticket = 0, shut = 0, busy = 0, writers = 0, barging = 0}
-  now = math.max(now, floor)
   call('HSET', R, 'kind', kind, 'size', size, 'fence', str(floor), 'ticket', 0, 'shut', 0, 'busy', 0, 'writers', 0,
     'created_at', str(now), 'updated_at', str(now), unpack(fields))
   call('ZADD', I, 0, ARGV[2])
-  tidy(2)
+  tidy(2, real)
   if retention == 0 then return end
   call('HSET', R, 'retention', str(retention))
   call('ZADD', P, str(now + retention), ARGV[2])

@@ -67,6 +67,9 @@ func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*St
 	if err != nil {
 		return nil, err
 	}
+	if err := client.Publish(ctx, s.channels()+s.id, "").Err(); redis.IsPermissionError(err) {
+		s.warn(fmt.Sprintf("the user of Redis may not publish, so those who wait are told late: allow it the channels %s*", s.channels()))
+	}
 	s.load(major >= 7)
 	s.hints.s = s
 	return s, nil

@@ -17,12 +17,15 @@ local id, e = find(ARGV[3], ARGV[4])
 local found = 0
 if e then
   found = 1
-  if not withdraw(id) then
+  local waited = withdraw(id)
+  if not waited then
     release(id, e)
     touched(e.owner)
     if ARGV[5] ~= '' then call('HSET', R, 'data', string.sub(ARGV[5], 2)) end
-    if r.busy == 0 and call('ZCARD', Q) == 0 and now >= r.shut and (e.delete or r.delete) then forget() end
   end
+  -- who only waited deletes nothing that is to be kept
+  local deletes = r.delete or e.delete and (not waited or call('HEXISTS', R, 'retention') == 1)
+  if r.busy == 0 and call('ZCARD', Q) == 0 and now >= r.shut and deletes then forget() end
 end
 wake()
 return found

@@ -3,13 +3,12 @@
 -- One step renews many leases, each of a lock of its own.
 local results = {}
 
--- quick renews a lease of a mutex by its ID, if it lasts and is not revoked. The last fence
--- of a mutex is that of its lease. Those who wait stay as they are: what is not free is
--- nothing to them.
+-- quick renews a lease of a mutex by its ID, if it lasts and is not revoked. Those who
+-- wait stay as they are: what is not free is nothing to them.
 local function quick(id, lease, data)
   local e = entry(id)
   if not e or not e.mutex or e.revoked then return end
-  now = math.max(now, e.fence)
+  now = math.max(now, e.acquired)
   local ends = tonumber(call('ZSCORE', H, id) or '0')
   if ends <= now then return end
   if now + lease > ends then

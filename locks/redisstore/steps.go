@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -58,12 +59,15 @@ func (s *Store) beside() (client redis.UniversalClient, done func()) {
 	return one, func() { _ = one.Close() }
 }
 
+// scriptMayNot is what the server says of a command of a script that the user may not use.
+const scriptMayNot = "The user executing the script can't"
+
 // classed says of an error whether it helps to ask again: not if the user may not.
 func classed(err error) error {
 	switch {
 	case errors.Is(err, locks.ErrValidation):
 		return err
-	case redis.IsAuthError(err), redis.IsPermissionError(err):
+	case redis.IsAuthError(err), redis.IsPermissionError(err), strings.Contains(err.Error(), scriptMayNot):
 		return locks.Invalid(err)
 	}
 	return locks.Unavailable(err)
@@ -100,7 +104,7 @@ func (c onceClient) once(ctx context.Context, name, script string, keys []string
 
 // Acquire is a method of locks.Store.
 func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (locks.Turn, error) {
-	args := make([]any, 0, 4+18*len(requests))
+	args := make([]any, 0, 4+19*len(requests))
 	args = append(args, s.channels(), name.Key, s.id, micros(locks.WaiterLife))
 	for i := range requests {
 		q := &requests[i]
@@ -109,7 +113,7 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 			has, data = 1, *q.Data
 		}
 		args = append(args, q.ID, q.Version, q.Owner, int(q.Kind), q.Shared, q.Size, max(q.Permits, 1), micros(q.Lease), q.Wait,
-			q.Barging, micros(q.LockDelay), has, data, q.OnlyIfExists, q.DeleteOnRelease, q.Resize, micros(q.Retention), q.Strict)
+			q.Barging, micros(q.LockDelay), has, data, q.OnlyIfExists, q.DeleteOnRelease, q.Resize, micros(q.Retention), q.Strict, q.Brief)
 	}
 	a, err := s.run(ctx, s.acquire, s.keys(name), args...)
 	if err != nil {

@@ -16,9 +16,9 @@ const many = 100
 
 // extendMany is Statements.Extend for many: the time, the lease, then tenant, key and ID
 // of each. SQLite finds each row by its key.
-var extendMany = fmt.Sprintf(`UPDATE lk_resource SET holder_lease_us = ?2, holder_exp = max(holder_exp, max(fence, ?1) + ?2),
-	updated_by = holder_owner, updated_us = max(fence, ?1)
-WHERE (tenant, key, holder_id) IN (VALUES %s) AND holder_exp > max(fence, ?1) AND holder_revoked = 0
+var extendMany = fmt.Sprintf(`UPDATE lk_resource SET holder_lease_us = ?2, holder_exp = max(holder_exp, max(updated_us, ?1) + ?2),
+	updated_by = holder_owner, updated_us = max(updated_us, ?1)
+WHERE (tenant, key, holder_id) IN (VALUES %s) AND holder_exp > max(updated_us, ?1) AND holder_revoked = 0
 RETURNING %s`, strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", many), ", "), relational.ExtendColumns)
 
 // Extend is one transaction: a statement for each hundred leases of one length, and one

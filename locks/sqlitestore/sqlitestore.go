@@ -7,6 +7,10 @@
 // (SIGSTOP) in the middle of a step, which is some ten microseconds long, keeps the file
 // locked until it goes on: nobody else is granted anything then, which is safe.
 //
+// Only one SQLite library may have the file open in a process: when a second one, of another
+// driver, closes it, the system drops all locks that the process has on the file, also those of
+// the first. A program that has its data and its locks in one file passes its pool to [New].
+//
 // Importing it has [locks.Open] know URLs such as "sqlite:locks.db".
 package sqlitestore
 
@@ -76,7 +80,8 @@ func Open(ctx context.Context, path string) (*Store, error) {
 // of the same dialect, and makes its tables if they are not there. A pool of one
 // connection is enough. Its settings stay as they are; WAL mode is recommended. While
 // somebody waits for a lock, the store has a connection of its own to the same file, to
-// see what other processes change. Close does not close the pool.
+// see what other processes change, by the driver of the pool, which must know file: URLs for
+// that; by others the store looks once a second. Close does not close the pool.
 func New(ctx context.Context, db *sql.DB) (*Store, error) { return open(ctx, db, false, time.Now) }
 
 // settings are the parameters of the store's own connections. A busy file is not waited
@@ -150,10 +155,23 @@ var never = []int{3, 8, 14, 23, 26}
 // code is the primary code of an error of SQLite, 0 if it is none.
 func code(err error) int {
 	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return 0
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
 	}
-	return e.Code() & 0xff
+	if err != nil { // of another driver, whose type is not known here
+		for text, code := range said {
+			if strings.Contains(err.Error(), text) {
+				return code
+			}
+		}
+	}
+	return 0
+}
+
+// said are the texts that SQLite has for codes.
+var said = map[string]int{
+	"access permission denied": 3, "database is locked": 5, "database table is locked": 6, "attempt to write a readonly database": 8,
+	"unable to open database file": 14, "authorization denied": 23, "file is not a database": 26,
 }
 
 // failure is the error of a step that could not be done.

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"time"
 
 	"github.com/ambit-go/ambit/locks"
@@ -42,14 +43,30 @@ type watcher struct {
 	stirs time.Time // when it was last somebody's turn, or somebody began to wait
 }
 
+// beside opens a file by the driver of another pool. A second library would do harm: when it
+// closes the file, the system drops all locks that this process has on it (POSIX).
+type beside struct {
+	driver driver.Driver
+	path   string
+}
+
+func (b beside) Connect(context.Context) (driver.Conn, error) { return b.driver.Open(fileURL(b.path)) }
+func (b beside) Driver() driver.Driver                        { return b.driver }
+
 func (w *watcher) run(ctx context.Context, path string) {
-	db, err := sql.Open("sqlite", fileURL(path)+"?_pragma=busy_timeout(0)&_pragma=query_only(1)")
+	db := sql.OpenDB(beside{w.db.Driver(), path})
+	defer func() { _ = db.Close() }()
+	conn, err := db.Conn(ctx) // the number is that of a connection
 	if err != nil {
 		return
 	}
-	defer func() { _ = db.Close() }()
-	db.SetMaxOpenConns(1) // the number is that of a connection
-	changed, err := db.PrepareContext(ctx, "PRAGMA data_version")
+	defer func() { _ = conn.Close() }()
+	for _, pragma := range []string{"PRAGMA busy_timeout = 0", "PRAGMA query_only = 1"} { // drivers write them differently in a DSN
+		if _, err := conn.ExecContext(ctx, pragma); err != nil {
+			return
+		}
+	}
+	changed, err := conn.PrepareContext(ctx, "PRAGMA data_version")
 	if err != nil {
 		return
 	}

@@ -78,6 +78,7 @@ func (r *Resource) admit(now int64, q *locks.Request) error {
 		}
 		r.Exists, r.Kind, r.Size, r.Lease, r.Fair = true, q.Kind, max(size, 1), micros(q.Lease), !q.Barging
 		r.CreatedBy, r.CreatedAt, r.UpdatedBy, r.UpdatedAt, r.Version = q.Owner, now, q.Owner, now, q.Version
+		r.DeleteOnRelease = q.Brief
 		if r.Retention = micros(q.Retention); r.Retention > 0 {
 			r.Due = now + r.Retention
 		}
@@ -90,6 +91,7 @@ func (r *Resource) admit(now int64, q *locks.Request) error {
 	}
 	if size != 0 && size != r.Size && q.Resize {
 		r.Size, r.UpdatedBy, r.UpdatedAt = size, q.Owner, now
+		r.DeleteOnRelease = r.DeleteOnRelease && r.Retention == 0 // what a Create has said stays
 		r.keep()
 	}
 	if max(q.Permits, 1) > r.Size {

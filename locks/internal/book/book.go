@@ -34,7 +34,7 @@ type Resource struct {
 	CreatedBy       string
 	CreatedAt       int64
 	UpdatedBy       string
-	UpdatedAt       int64
+	UpdatedAt       int64 // of the last step that has changed a lease or the record
 	// Retention is how long the record stays when nobody uses it any more, 0 until it is
 	// deleted. Due is when to look for that: never too late, and 0 for never.
 	Retention, Due int64
@@ -84,9 +84,10 @@ func Time(us int64) time.Time {
 
 func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
 
-// tick returns the time that counts: a clock that was set back does not make a lease
-// longer than the fences that were given since.
-func (r *Resource) tick(now int64) int64 { return max(now, r.Fence) }
+// tick returns the time that counts: for the record it never goes back, also if the clock was
+// set back. The fence is no time here: that of a record which was deleted while the clock was
+// ahead would keep the leases of others from ending.
+func (r *Resource) tick(now int64) int64 { return max(now, r.UpdatedAt) }
 
 // reap removes what has expired. A lease that expires may shut the lock for a while.
 func (r *Resource) reap(now int64) {

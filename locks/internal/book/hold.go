@@ -24,7 +24,8 @@ func (r *Resource) Release(now int64, ref locks.Ref, data *string) bool {
 			r.Data = data
 		}
 	}
-	if len(r.Entries) == 0 && e.Held && now >= r.Shut && (e.DeleteOnRelease || r.DeleteOnRelease) { // the record knows how long it is shut
+	deletes := r.DeleteOnRelease || e.DeleteOnRelease && (e.Held || r.Retention > 0) // who only waited deletes nothing that is to be kept
+	if len(r.Entries) == 0 && now >= r.Shut && deletes {                             // the record knows how long it is shut
 		r.Exists = false
 	}
 	return true
@@ -71,16 +72,26 @@ func (r *Resource) Revoke(now int64, ref locks.Ref, force bool) int {
 	return n
 }
 
-// end takes leases from their holders, whose fences stay behind those of the next.
+// end takes leases from their holders, whose fences stay behind those of the next. All of them
+// are taken where the clock may have been put back: who waits may be dead as well then, and who
+// lives asks again.
 func (r *Resource) end(ref locks.Ref) int {
-	before := len(r.Entries)
 	if (ref == locks.Ref{}) {
-		r.Entries = slices.DeleteFunc(r.Entries, func(e Entry) bool { return e.Held })
-		r.Shut = 0
-	} else if i := r.find(ref); i >= 0 && r.Entries[i].Held {
-		r.Entries = slices.Delete(r.Entries, i, i+1)
+		n := 0
+		for i := range r.Entries {
+			if r.Entries[i].Held {
+				n++
+			}
+		}
+		r.Entries, r.Shut = nil, 0
+		return n
 	}
-	return before - len(r.Entries)
+	i := r.find(ref)
+	if i < 0 || !r.Entries[i].Held {
+		return 0
+	}
+	r.Entries = slices.Delete(r.Entries, i, i+1)
+	return 1
 }
 
 // Create is Store.Create. version is the record's if it is new.

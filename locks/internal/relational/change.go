@@ -17,9 +17,13 @@ type Loaded struct {
 	entries        map[string]book.Entry
 }
 
-// Load puts together what was read, for a step. row is nil if there is none. floor is
-// Statements.Floor, for one that does not exist and may be made.
+// Load puts together what was read, for a step. row is nil if there is none: no row was
+// locked then, so the entries are those of a record that was made between the two statements,
+// and are not touched. floor is Statements.Floor, for one that does not exist and may be made.
 func Load(name locks.Name, row *Row, entries []book.Entry, floor int64) *Loaded {
+	if row == nil {
+		entries = nil
+	}
 	l := &Loaded{name: name, row: row, entries: make(map[string]book.Entry, len(entries))}
 	for _, e := range entries {
 		l.entries[e.ID] = e

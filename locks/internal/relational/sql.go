@@ -122,7 +122,7 @@ func (d *Dialect) fill(template string, now int) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// The three below say what the book says: time never goes behind the last fence; a
+// The three below say what the book says: time never goes behind the last change of the record; a
 // holder whose lease is over is replaced; a lock that is shut, and one whose holder may
 // shut it by its expiry, is left to the book.
 
@@ -132,23 +132,23 @@ func (d *Dialect) fill(template string, now int) string {
 const take = `
 UPDATE lk_resource AS r SET
 	fence = {max}(r.fence + 1, t.now), ticket = r.ticket + 1, data = coalesce($8, r.data), lock_delay_us = $7,
-	updated_by = $5, updated_us = {max}(r.fence, t.now),
+	updated_by = $5, updated_us = {max}(r.updated_us, t.now),
 	holder_id = $3, holder_version = $4, holder_prev = {none}, holder_owner = $5,
 	holder_ticket = r.ticket + 1, holder_lease_us = $6, holder_delay_us = $7,
-	holder_acquired = {max}(r.fence, t.now), holder_exp = {max}(r.fence, t.now) + $6,
+	holder_acquired = {max}(r.updated_us, t.now), holder_exp = {max}(r.updated_us, t.now) + $6,
 	holder_revoked = 0, holder_delete = $9
 FROM (SELECT {now} AS now) AS t
-WHERE r.tenant = $1 AND r.key = $2 AND r.kind = 1 AND r.waiters = 0 AND r.shut_until <= {max}(r.fence, t.now)
-	AND (r.holder_id = {none} OR (r.holder_exp <= {max}(r.fence, t.now) AND r.holder_delay_us = 0))
+WHERE r.tenant = $1 AND r.key = $2 AND r.kind = 1 AND r.waiters = 0 AND r.shut_until <= {max}(r.updated_us, t.now)
+	AND (r.holder_id = {none} OR (r.holder_exp <= {max}(r.updated_us, t.now) AND r.holder_delay_us = 0))
 RETURNING fence, holder_acquired, holder_exp`
 
 const give = `
-UPDATE lk_resource SET holder_id = {none}, data = coalesce($4, data), updated_by = holder_owner, updated_us = {max}(fence, {now})
-WHERE tenant = $1 AND key = $2 AND holder_id = $3 AND waiters = 0 AND holder_exp > {max}(fence, {now}) AND holder_delete = 0 AND delete_on_release = 0`
+UPDATE lk_resource SET holder_id = {none}, data = coalesce($4, data), updated_by = holder_owner, updated_us = {max}(updated_us, {now})
+WHERE tenant = $1 AND key = $2 AND holder_id = $3 AND waiters = 0 AND holder_exp > {max}(updated_us, {now}) AND holder_delete = 0 AND delete_on_release = 0`
 
 const extend = `
-UPDATE lk_resource SET holder_lease_us = $4, holder_exp = {max}(holder_exp, {max}(fence, {now}) + $4), updated_by = holder_owner, updated_us = {max}(fence, {now})
-WHERE tenant = $1 AND key = $2 AND holder_id = $3 AND holder_exp > {max}(fence, {now}) AND holder_revoked = 0
+UPDATE lk_resource SET holder_lease_us = $4, holder_exp = {max}(holder_exp, {max}(updated_us, {now}) + $4), updated_by = holder_owner, updated_us = {max}(updated_us, {now})
+WHERE tenant = $1 AND key = $2 AND holder_id = $3 AND holder_exp > {max}(updated_us, {now}) AND holder_revoked = 0
 RETURNING ` + ExtendColumns
 
 // ExtendColumns are what a renewal returns: see ScanExtended.

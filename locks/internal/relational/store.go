@@ -119,16 +119,19 @@ func (s *Store) tidy(ctx context.Context, bucket int64, now time.Time) {
 // page is how many records Purge reads at a time.
 const page = 1000
 
-// Purge looks at all records of the tenant.
+// Purge looks at the records of the tenant until so many have gone.
 func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
-	for after := ""; ; {
+	for after := ""; purged < most; {
 		now, rs, err := s.Page(ctx, tenant, after, page)
 		if err != nil || len(rs) == 0 {
 			return purged, err
 		}
 		for _, r := range rs {
 			after = r.Key
-			if purged == most || r.Due == 0 || r.Due > now {
+			if purged == most {
+				break
+			}
+			if r.Due == 0 || r.Due > now {
 				continue
 			}
 			gone := false
@@ -140,6 +143,7 @@ func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int,
 			}
 		}
 	}
+	return purged, nil
 }
 
 // TakeArgs are the parameters of Statements.Take but the time.

@@ -1,0 +1,32 @@
+package lockstest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/locks"
+)
+
+// Ahead tests that the leases of a lock end in their time where a greater token than the time
+// was given to a lock that is gone: the clock of the store was ahead. raise writes such a token
+// into the store.
+func (f *Fixture) Ahead(raise func(name locks.Name, token int64)) {
+	f.t.Helper()
+	token := time.Now().Add(time.Hour).UnixMicro()
+	raise(f.name("k"), token)
+	before := token
+	for range 3 { // the record is made, and then is there
+		q := f.mutex(short(f))
+		dead := f.granted(f.Store, "k", q)
+		require.Greater(f.t, dead.Fence, before)
+		renewal := locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: q.ID}, Lease: f.Lease}
+		beside := locks.Renewal{Name: f.name("beside"), Ref: locks.Ref{ID: q.ID}, Lease: f.Lease}
+		require.Equal(f.t, locks.Extended, f.renew(f.Store, renewal, beside)[0].Verdict)
+		require.Equal(f.t, locks.Extended, f.renew(f.Store, renewal)[0].Verdict)
+		next := f.mutex()
+		before = f.keep(f.Other, "k", next).Fence
+		require.Greater(f.t, before, dead.Fence)
+		f.release(f.Other, "k", next)
+	}
+}

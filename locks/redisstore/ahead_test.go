@@ -1,0 +1,19 @@
+package redisstore_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/lockstest"
+	"github.com/ambit-go/ambit/locks/lockstest/servers"
+)
+
+func TestATokenFromTheFutureKeepsNoLeaseFromEnding(t *testing.T) {
+	server := servers.Redis(t)
+	f := lockstest.NewFixture(t, func(t testing.TB) locks.Store { return store(t, server) })
+	f.Ahead(func(name locks.Name, token int64) {
+		require.NoError(t, connect(t, server).Set(t.Context(), "lk:{t:"+name.Tenant+"}#f", token, 0).Err())
+	})
+}

@@ -1,0 +1,21 @@
+package sqlitestore
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+	"github.com/ambit-go/ambit/locks/lockstest"
+)
+
+func TestATokenFromTheFutureKeepsNoLeaseFromEnding(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "locks.db")
+	f := lockstest.NewFixture(t, func(t testing.TB) locks.Store { return opened(t, path) })
+	f.Ahead(func(name locks.Name, token int64) {
+		_, err := pool(t, path).ExecContext(t.Context(), "INSERT INTO lk_floor (bucket, fence) VALUES (?, ?)", book.Bucket(name), token)
+		require.NoError(t, err)
+	})
+}

@@ -60,8 +60,10 @@ func prepare(ctx context.Context, config *pgxpool.Config, c *pgx.Conn) error {
 	switch {
 	case config.PrepareConn != nil:
 		use, err = config.PrepareConn(ctx, c)
-	case config.BeforeAcquire != nil: //lint:ignore SA1019 pools of older programs have it
-		use = config.BeforeAcquire(ctx, c) //lint:ignore SA1019 the same
+	//lint:ignore SA1019 pools of older programs have it
+	case config.BeforeAcquire != nil:
+		//lint:ignore SA1019 the same
+		use = config.BeforeAcquire(ctx, c)
 	}
 	if !use {
 		_ = c.Close(ctx)

@@ -22,8 +22,7 @@ TESTED := $(filter-out ./bench,$(MODULES))
 
 # Where else the packages are to compile, tests included. Of these no test is run.
 PLATFORMS := windows/amd64 darwin/arm64 linux/386 js/wasm
-# bbolt, in which kvqueue keeps a file, needs memory maps; so does the SQLite of taskqueue
-# and locks. The tests with members of etcd are for Linux; that compiles for minutes.
+# The SQLite of taskqueue, locks and kvqueue needs memory maps. The tests with members of etcd are for Linux; that compiles for minutes.
 NOWHERE := linux/386:./kvqueue/etcdtest js/wasm:./taskqueue js/wasm:./taskqueue/cmd js/wasm:./locks js/wasm:./kvqueue js/wasm:./bench
 
 # The only modules the root module may require directly.

@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/ambit-go/ambit/internal/boltfile"
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/boltfile"
 )
 
 // An oldFile reads what filestore has left: a bbolt file with one bucket of keys and values. The

@@ -10,16 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
-
-// LockPatience is how long the lock of a file is waited for.
-const LockPatience = 50 * time.Millisecond
-
-// PatienceAfterCheck is how long the lock of a file is waited for that was looked through since
-// begin. Others that have begun at the same time look through it for as long, and keep each
-// other from opening it meanwhile.
-func PatienceAfterCheck(begin time.Time) time.Duration { return LockPatience + 2*time.Since(begin) }
 
 // ErrForeign says that a file is no store.
 var ErrForeign = errors.New("it is a file of another program: name another one")

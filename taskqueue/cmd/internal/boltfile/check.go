@@ -1,5 +1,5 @@
-// Package boltfile is what the stores in a file of bbolt have to do around bbolt: to look
-// at a file before bbolt maps it, and to live through what bbolt panics with.
+// Package boltfile is what reading a file of bbolt needs around bbolt: to look at the file
+// before bbolt maps it, and to live through what bbolt panics with.
 package boltfile
 
 import (

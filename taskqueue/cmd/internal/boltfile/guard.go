@@ -1,12 +1,8 @@
 package boltfile
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"runtime/debug"
-	"strings"
-	"syscall"
 )
 
 // A Panicked is what bbolt has panicked with.
@@ -27,15 +23,4 @@ func Guard(err *error, release func()) func() {
 			release()
 		}
 	}
-}
-
-// SyncFailed reports whether it was the disk that did not keep what the system had
-// taken. A write that fails leaves the file as it was.
-func SyncFailed(err error) bool {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Op == "sync"
-	}
-	var number syscall.Errno
-	return errors.As(err, &number) || strings.HasPrefix(err.Error(), "file sync error")
 }

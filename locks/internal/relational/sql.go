@@ -131,7 +131,7 @@ func (d *Dialect) fill(template string, now int) string {
 // before. The columns that are not named keep their values.
 const take = `
 UPDATE lk_resource AS r SET
-	fence = {max}(r.fence + 1, t.now), ticket = r.ticket + 1, data = coalesce($8, r.data), lock_delay_us = $7,
+	fence = {max}(r.fence + 1, {max}(r.updated_us, t.now)), ticket = r.ticket + 1, data = coalesce($8, r.data), lock_delay_us = $7,
 	updated_by = $5, updated_us = {max}(r.updated_us, t.now),
 	holder_id = $3, holder_version = $4, holder_prev = {none}, holder_owner = $5,
 	holder_ticket = r.ticket + 1, holder_lease_us = $6, holder_delay_us = $7,

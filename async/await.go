@@ -139,7 +139,7 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 // A wait that could never end returns [ErrAwaitCycle]. A promise that nobody
 // resolves ends with its scope, see [ErrAbandoned]; that of a root never ends.
 //
-// What the task did happens before Join returns. Any number of goroutines may
+// Everything that the task did happens before Join returns. Any number of goroutines may
 // call it, any number of times. The name is that of pthread_join and of the
 // Thread.join of Java.
 func (f *Future[T]) Join(ctx context.Context) (T, error) {

@@ -672,7 +672,7 @@ func TestWaitsOfNothingSayWhatIsWrong(t *testing.T) {
 	_, _ = f.Join(ctx)
 }
 
-// That a future which had settled was cancelled by its owner counts as having
+// Cancelling a future that had settled counts, for its owner, as having
 // been given its error.
 func TestCancelOfASettledFutureGivesItsError(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
@@ -701,7 +701,7 @@ func TestCancelOfASettledFutureGivesItsError(t *testing.T) {
 	})
 }
 
-// Of two that await the same task, the one with the shorter limit aborts it for
+// Two await the same task: the one with the shorter limit aborts it for
 // both. What the other is told says that it was not its own limit.
 func TestItIsSaidWhoseLimitAbortedATask(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {

@@ -300,7 +300,7 @@ func TestCancellationFollowsTheContextATaskWasStartedWith(t *testing.T) {
 	})
 }
 
-// What is owned but not cancelled with its scope is cancelled by what acts on
+// A task that is owned but not cancelled with its scope is cancelled by what acts on
 // it alone.
 func TestUnderWithoutCancelOnlyWhatActsOnATaskCancelsIt(t *testing.T) {
 	mine := errors.New("mine")

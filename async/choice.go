@@ -116,7 +116,7 @@ func (c *choice[T, R]) startNext() bool {
 
 // NeedsAllLeft reports whether c cannot be decided without any of the contenders
 // that the rule has not been told of: if one of these waits for c, neither ends.
-// That of All counts, too, although the failure of another would decide it.
+// A wait for an All is such a ring, too, although the failure of another would decide it.
 func (c *choice[T, R]) NeedsAllLeft() bool {
 	_, all := c.rule.(interface{ needsAll() })
 	c.mu.Lock()
@@ -218,7 +218,7 @@ func (c *choice[T, R]) decide() {
 		c.timer.Stop()
 	}
 	c.mu.Unlock()
-	// What waiters will be given is settled before they are woken.
+	// The outcome that waiters will be given is settled before they are woken.
 	if c.v.Err == nil || c.v.Partial {
 		c.promiseValues()
 	}

@@ -100,7 +100,7 @@
 //
 // # Ordering
 //
-// What happens before a task is started happens before its handler. What a
+// All that happens before a task is started happens before its handler. What a
 // handler and everything started in it did happens before a wait for it
 // returns, and before its scope returns. A context is cancelled before the
 // abort hook is called. Exit hooks run after all tasks have ended, last in,

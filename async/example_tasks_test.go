@@ -91,7 +91,7 @@ func ExampleRestartPolicy_healthy() {
 	// <nil>
 }
 
-// What another attempt cannot mend is not tried again.
+// A failure that another attempt cannot mend is not tried again.
 func ExampleFinal() {
 	f := async.Start(context.Background(), func(ctx context.Context) error {
 		return async.Final(errors.New("wrong password"))

@@ -121,8 +121,8 @@ func OnFailure(f func(error) error) ScopeOption {
 // tasks of its scope are cancelled with [ErrDismissed]. That is how a program ends
 // whose servers stop with the first of them.
 //
-// That they were told to stop is no failure. What only repeats it, a task that
-// returns its ctx's error or a body that does, does not count, and neither does a
+// A task or body that was told to stop has not failed: if it only repeats that, as one that
+// returns its ctx's error, it does not count, and neither does a
 // task that was queued and did not run: then [Scope] returns nil. Other errors
 // count as ever. What waits under the ctx of the scope is told ErrDismissed; who
 // waits for the leader gets its value. To everybody else the scope is cancelled:

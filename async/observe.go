@@ -10,7 +10,7 @@ import (
 
 // An Observer is told what happens in a scope; see [Observe]. It is called by
 // the goroutines of the tasks, possibly several at once, with no lock held.
-// What goes wrong in an observer is an error of the scope.
+// A failure of an observer is an error of the scope.
 type Observer interface {
 	Observe(Event)
 }

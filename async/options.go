@@ -221,11 +221,11 @@ type watchOptions struct {
 // deep, and a task that has waited gets its slot back before any other starts.
 // A task that runs is not interrupted.
 //
-// What the task starts, and what that starts, has the same priority, unless it
+// Whatever the task starts, and what that starts, has the same priority, unless it
 // sets its own. A task that is started by [Detach] does not inherit one.
 // Defaults to 0; every int is valid. Without a Limit it has no effect.
 //
-// That priorities are inherited is from Swift's structured concurrency (SE-0304).
+// Inherited priorities are from Swift's structured concurrency (SE-0304).
 func Priority(n int) TaskOption {
 	return taskOption(func(t *tree.TaskOptions) { t.Priority = n })
 }

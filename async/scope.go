@@ -36,7 +36,7 @@ import (
 // body goes on as it was: the same value, with the frames that it came from. That
 // of a task is raised as a [*PanicError], which has the stack of the task. A body
 // that calls runtime.Goexit takes the goroutine with it, once the rest has ended.
-// What has failed beside a panic is attached to a [*PanicError]; beside Goexit, or
+// Each failure beside a panic is attached to a [*PanicError]; beside Goexit, or
 // a body's panic with any other value, it is told to observers and printed by the
 // root. Scope panics if body or ctx is nil. Any number of goroutines may open
 // scopes with one ctx.

@@ -169,7 +169,7 @@ func (n *treeNode) mustBeTold() bool {
 // lost checks that every error was given to somebody who is around its node, but for
 // those of which a list that is too long gives only the number.
 //
-// Which list has left an error out is known: that of the nearest node around it of
+// The list that has left an error out is known: that of the nearest node around it of
 // which somebody was given a list that is too long. If a list finds no place in
 // another, it counts there as one.
 func (r *treeRun) lost() {

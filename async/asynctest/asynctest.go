@@ -54,7 +54,7 @@ const patience = 5 * time.Second
 //   - with what has failed and nobody was given: errors and panics of tasks, also of
 //     detached ones, and of hooks.
 //
-// That a task was stopped by the end of the test is no failure. In a synctest bubble
+// A task that was stopped by the end of the test has not failed. In a synctest bubble
 // call Context inside the bubble, with the bubble's t.
 func Context(t testing.TB) context.Context {
 	t.Helper()

@@ -171,7 +171,7 @@ func (m *Stream[A, B]) leave() {
 	m.dropping = true
 	m.supply.waiting = ring[*entry[A, B]]{}
 	var dropped []*tree.Verdict
-	// What has ended is dropped here, what has not by endLocked: it sees dropping,
+	// Items that have ended are dropped here, those that have not by endLocked: it sees dropping,
 	// which is set under the same lock.
 	for m.untaken.n > 0 {
 		if e := m.untaken.pop(); e.ended && e.result.Err != nil {

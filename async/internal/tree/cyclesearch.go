@@ -62,7 +62,7 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 	}
 	todo := []step{{&s.f.Task, -1}}
 	for len(todo) > 0 {
-		// What a task waits for is looked at with the lock of its scope held, and
+		// The wait of a task is looked at with the lock of its scope held, and
 		// followed without: no two locks are ever held in a search.
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -131,7 +131,7 @@ func (s *cycleSearch) addWait(w *Waiter, at step) {
 func (s *cycleSearch) backward() (ring []edge, complete bool) {
 	todo := []step{{s.me, -1}}
 	for i := 0; i < len(todo); i++ {
-		// What waits for anything that a task is part of waits for that task.
+		// Whatever waits for anything that a task is part of waits for that task.
 		for t, inside := todo[i].t, false; t != nil; t, inside = upFrom(t), true {
 			if s.budget--; s.budget < 0 {
 				return nil, false

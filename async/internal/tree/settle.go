@@ -9,7 +9,7 @@ import (
 // This file settles futures: it publishes the outcome, wakes the waiters, and keeps outcomes
 // that nobody was given yet.
 //
-// What was written before, to the value and to err, is published by storing the
+// Whatever was written before, to the value and to Err, is published by storing the
 // state as done. A waiter that loads done sees all of it without a lock.
 //
 // An error that nobody was given is the scope's if nobody claims it before the scope ends. A

@@ -280,7 +280,7 @@ func (h *Hold) nextLocked(now time.Duration) time.Duration {
 	switch {
 	case h.flight != nil:
 		return min(h.deadline, h.flight.until)
-	case h.ended || h.c.unrenewed || h.due <= now && h.stalledLocked(now): // Progress wakes the watchdog
+	case h.ended || h.lost != nil || h.c.unrenewed || h.due <= now && h.stalledLocked(now): // Progress wakes the watchdog
 		return h.deadline
 	}
 	return min(h.deadline, h.due)

@@ -35,7 +35,7 @@ func (f far) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueu
 	return rev, err
 }
 
-// What a session had is given back by one handle, the oldest, though all see that it has ended.
+// The items of a session are given back by one handle, the oldest, though all see that it has ended.
 func TestOneHandleGivesBackWhatASessionHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reaped, spoilt atomic.Int64
@@ -80,7 +80,7 @@ func TestOneHandleGivesBackWhatASessionHad(t *testing.T) {
 		for range handles {
 			<-ended
 		}
-		// Of each the claim, and what says that there is one; a claim of another may spoil one.
+		// Each has its claim, and what says that there is one; a claim of another may spoil one.
 		assert.GreaterOrEqual(t, reaped.Load(), int64(2*dying))
 		assert.LessOrEqual(t, reaped.Load(), int64(3*dying))
 		assert.LessOrEqual(t, spoilt.Load(), int64(2*dying))

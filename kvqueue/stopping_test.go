@@ -346,7 +346,7 @@ func TestAnAnswerCountsThoughTheContextHasEnded(t *testing.T) {
 	}
 }
 
-// What is settled after a shutdown is answered at once, and is lost: nobody renews the session.
+// A settlement after a shutdown is answered at once, and is lost: nobody renews the session.
 func TestAfterAShutdownASettlementIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := kvqueue.Open(t.Context(), newStore(t), "q")

@@ -26,7 +26,7 @@ type LineWriter struct {
 // A line is given without its end, which is \n or \r\n. [Run] gives f the last line when the
 // output has ended, also if it has no end; who writes to the writer otherwise calls Close.
 //
-// Of a line beyond [LongestLine] the rest is left out, and the line ends with how much that was:
+// A line beyond [LongestLine] is cut, and ends with how much is left out:
 // "... (1000000 bytes cut)". So no line needs more memory than that, however long it is.
 //
 // f is called by the task that reads the output, one call at a time, and the command waits for it

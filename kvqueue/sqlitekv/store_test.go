@@ -40,7 +40,7 @@ func withSession(t *testing.T, s *Store, key string) kvqueue.Session {
 	return x
 }
 
-// Who only reads is a process, too: it sees no session that has ended, though nobody else is there
+// A process that only reads is one, too: it sees no session that has ended, though nobody else is there
 // to end it.
 func TestASessionEndsByTheClockOfTheFile(t *testing.T) {
 	path := newPath(t)
@@ -172,7 +172,7 @@ func TestStepsThatWaitAreOneTransactionEachWithItsOwnAnswer(t *testing.T) {
 	assert.Equal(t, kvqueue.Rev(1+n/2), rev, "each has a revision of its own")
 }
 
-// What was acknowledged is there when there is room again, and the store goes on. SQLite says of a
+// Everything acknowledged is there when there is room again, and the store goes on. SQLite says of a
 // file that may have so many pages what it says of a full disk.
 func TestAFullDisk(t *testing.T) {
 	path := newPath(t)

@@ -56,7 +56,7 @@ func TestTheClockOfTheServerIsPutBack(t *testing.T) {
 	audited(t, s)
 }
 
-// What was to run at once, or had waited for as long as it was to, does not wait for the hour. A
+// A task that was to run at once, or had waited for as long as it was to, does not wait for the hour. A
 // RunAt is a time that somebody has said.
 func TestWhatWasReadyIsReadyWhenTheClockOfTheServerIsPutBack(t *testing.T) {
 	client := server(t)

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ambit-go/ambit/async"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // The benchmarks stand beside what is written by hand today. To compare, run
@@ -192,31 +193,4 @@ func BenchmarkGroup(b *testing.B) {
 			_ = g.Stop(ctx, nil)
 		}
 	})
-}
-
-// TestAGoTaskTakesTwoAllocations: itself, and the start of its goroutine.
-func TestAGoTaskTakesTwoAllocations(t *testing.T) {
-	ctx := context.Background()
-	const n = 1000
-	for name, many := range map[string]func(){
-		"scope": func() {
-			_ = async.Scope(ctx, func(ctx context.Context) error {
-				for range n {
-					async.Go(ctx, nothing)
-				}
-				return nil
-			})
-		},
-		"group": func() {
-			g := async.NewGroup(ctx)
-			for range n {
-				_ = g.Go(nothing)
-			}
-			_ = g.Wait(ctx)
-		},
-	} {
-		if a := testing.AllocsPerRun(20, many) / n; a > 2.5 {
-			t.Errorf("%s: %v allocations a task", name, a)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -419,4 +420,44 @@ func TestOnFailureAndOnPanicAreAskedWithoutTheSlot(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestOnFailureDecidesWhetherAFailureIsOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		small, large := errors.New("small"), errors.New("large")
+		var seen atomic.Int32 // the hook is called by the goroutines of the tasks
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { return small })
+			async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return large })
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) // an echo: not asked about
+			return nil
+		}, async.OnFailure(func(err error) error {
+			seen.Add(1)
+			if errors.Is(err, small) {
+				return nil
+			}
+			return err
+		}))
+		require.Equal(t, large, err)
+		require.EqualValues(t, 2, seen.Load())
+	})
+}
+
+func TestAScopeKeepsTheFirst32ErrorsAndACount(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			for i := range 100 {
+				async.Go(ctx, func(context.Context) error {
+					time.Sleep(time.Duration(i+1) * time.Second) // looks at no context
+					return fmt.Errorf("failure %d", i)
+				})
+			}
+			return nil
+		})
+		var all *async.ScopeError
+		require.ErrorAs(t, err, &all)
+		require.Len(t, all.Errors, 32)
+		require.Equal(t, 68, all.Dropped)
+		require.EqualError(t, all.Errors[0], "failure 0", "the one that decided")
+	})
 }

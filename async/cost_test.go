@@ -11,10 +11,194 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
 )
+
+// The benchmarks stand beside what is written by hand today. To compare, run
+// them alternating, as `make bench` does, and look at ratios only.
+
+func answer(context.Context) (int, error) { return 42, nil }
+
+func nothing(context.Context) error { return nil }
+
+// busy burns about a microsecond.
+func busy(context.Context) error {
+	for i := range 1000 {
+		sink += i
+	}
+	return nil
+}
+
+var sink int
+
+type outcome struct {
+	v   int
+	err error
+}
+
+// byHand is how a call with a time limit is written without a library.
+func byHand(ctx context.Context, timeout time.Duration, f func(context.Context) (int, error)) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c := make(chan outcome, 1)
+	go func() {
+		v, err := f(ctx)
+		c <- outcome{v, err}
+	}()
+	select {
+	case o := <-c:
+		return o.v, o.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// goAndChannel is the same without a limit.
+func goAndChannel(ctx context.Context, f func(context.Context) (int, error)) (int, error) {
+	c := make(chan outcome, 1)
+	go func() {
+		v, err := f(ctx)
+		c <- outcome{v, err}
+	}()
+	o := <-c
+	return o.v, o.err
+}
+
+func inScope(b *testing.B, f func(ctx context.Context) (int, error)) {
+	b.ReportAllocs()
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		for b.Loop() {
+			if v, err := f(ctx); v != 42 || err != nil {
+				return errors.New("wrong answer")
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func rooted(b *testing.B, f func(ctx context.Context) (int, error)) {
+	b.ReportAllocs()
+	ctx := context.Background()
+	for b.Loop() {
+		if v, err := f(ctx); v != 42 || err != nil {
+			b.Fatal("wrong answer")
+		}
+	}
+}
+
+// BenchmarkB1 is Execute and Await with a timeout.
+func BenchmarkB1(b *testing.B) {
+	ours := func(ctx context.Context) (int, error) { return async.Execute(ctx, answer).Await(ctx, time.Minute) }
+	hand := func(ctx context.Context) (int, error) { return byHand(ctx, time.Minute, answer) }
+	b.Run("hand", func(b *testing.B) { rooted(b, hand) })
+	b.Run("scope", func(b *testing.B) { inScope(b, ours) })
+	b.Run("rooted", func(b *testing.B) { rooted(b, ours) })
+}
+
+// BenchmarkB2 is Execute and Await without one.
+func BenchmarkB2(b *testing.B) {
+	ours := func(ctx context.Context) (int, error) { return async.Execute(ctx, answer).Await(ctx, 0) }
+	hand := func(ctx context.Context) (int, error) { return goAndChannel(ctx, answer) }
+	b.Run("hand", func(b *testing.B) { rooted(b, hand) })
+	b.Run("scope", func(b *testing.B) { inScope(b, ours) })
+	b.Run("rooted", func(b *testing.B) { rooted(b, ours) })
+}
+
+// BenchmarkB3 is a scope with 1,000 tasks.
+func BenchmarkB3(b *testing.B) {
+	for _, body := range []struct {
+		name string
+		f    func(context.Context) error
+	}{{"empty", nothing}, {"1us", busy}} {
+		b.Run(body.name+"/errgroup", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				g, ctx := errgroup.WithContext(context.Background())
+				for range 1000 {
+					g.Go(func() error { return body.f(ctx) })
+				}
+				if err := g.Wait(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(body.name+"/scope", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				err := async.Scope(context.Background(), func(ctx context.Context) error {
+					for range 1000 {
+						async.Go(ctx, body.f)
+					}
+					return nil
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// The cost of a Group beside the WaitGroup that it takes the place of.
+func BenchmarkGroup(b *testing.B) {
+	ctx := context.Background()
+	b.Run("Go", func(b *testing.B) {
+		b.ReportAllocs()
+		g := async.NewGroup(ctx)
+		for range b.N {
+			_ = g.Go(nothing)
+		}
+		_ = g.Wait(ctx)
+	})
+	b.Run("WaitGroup.Go", func(b *testing.B) {
+		b.ReportAllocs()
+		var g sync.WaitGroup
+		for range b.N {
+			g.Go(func() { _ = nothing(ctx) })
+		}
+		g.Wait()
+	})
+	b.Run("1000 Go and Wait", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			g := async.NewGroup(ctx)
+			for range 1000 {
+				_ = g.Go(nothing)
+			}
+			_ = g.Wait(ctx)
+		}
+	})
+	b.Run("1000 WaitGroup.Go and Wait", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			var g sync.WaitGroup
+			for range 1000 {
+				g.Go(func() { _ = nothing(ctx) })
+			}
+			g.Wait()
+		}
+	})
+	b.Run("Open and Stop", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			_ = async.NewGroup(ctx).Stop(ctx, nil)
+		}
+	})
+	b.Run("Open, Go and Stop", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			g := async.NewGroup(ctx)
+			_ = g.Go(nothing)
+			_ = g.Stop(ctx, nil)
+		}
+	})
+}
 
 // memSlack is how much larger than at the start the heap may be, in bytes. The
 // planted leak below is found with it.
@@ -300,55 +484,4 @@ func TestADeepChainOfWaitsKeepsItsStacksSmall(t *testing.T) {
 	}
 	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error { return second(down(ctx, depth)) }))
 	require.Less(t, (int(after.StackInuse)-int(before.StackInuse))/depth, 32<<10)
-}
-
-// TestAServerThatOutlivesPanicsKeepsNothingOfThem.
-func TestAServerThatOutlivesPanicsKeepsNothingOfThem(t *testing.T) {
-	n := fewer(100_000, 2_000)
-	var asked atomic.Int32
-	require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-		run := func(n int) {
-			for range n {
-				done := make(chan struct{})
-				async.Go(ctx, func(ctx context.Context) error {
-					defer close(done)
-					async.Go(ctx, waitHook)
-					panic(errPlanted)
-				})
-				select {
-				case <-done:
-				case <-ctx.Done(): // it did count
-				}
-			}
-		}
-		run(n / 10)
-		before := heapInUse()
-		run(n)
-		require.Less(t, heapInUse(), before+uint64(20*n))
-		return nil
-	}, async.Limit(2), async.OnPanic(func(*async.PanicError) error { asked.Add(1); return nil })))
-	require.Equal(t, n+n/10, int(asked.Load()))
-}
-
-// TestAScopeKeepsNothingOfWhatWasGiven: of values, nor of failures and panics that
-// were: a server's scope may last for a year.
-func TestAScopeKeepsNothingOfWhatWasGiven(t *testing.T) {
-	for name, handler := range map[string]func(context.Context) ([]byte, error){
-		"values": func(context.Context) ([]byte, error) { return make([]byte, 10_000), nil },
-		"errors": func(context.Context) ([]byte, error) { return nil, errors.New(string(make([]byte, 10_000))) },
-		"panics": func(context.Context) ([]byte, error) { panic(string(make([]byte, 10_000))) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-				before := liveHeap()
-				for range 1000 {
-					f := async.Execute(ctx, handler, async.OnDiscard(func([]byte) {}))
-					<-f.Done()
-					_, _ = f.Wait(ctx)
-				}
-				require.Less(t, liveHeap()-before, int64(1<<20))
-				return nil
-			}))
-		})
-	}
 }

@@ -377,10 +377,6 @@ func TestAWaitThatIsRefusedIsNoPartOfAnotherRing(t *testing.T) {
 	}
 }
 
-func awaits[T any](f *async.Future[T]) func(ctx context.Context) error {
-	return func(ctx context.Context) error { _, err := f.Await(ctx, 0); return err }
-}
-
 // The path of a cycle is one path, in which no task stands twice in a row.
 func TestTheTextOfACycleIsOnePath(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {

@@ -447,21 +447,38 @@ func TestADaemonIsStartedAgainUntilItIsDismissed(t *testing.T) {
 	})
 }
 
-func TestDaemonsGoWhenTheRestHasEnded(t *testing.T) {
+// TestABodyThatIsStoppedKeepsItsOwnWords: an error that says more than that the
+// scope was cancelled is not lost, but nothing is said twice.
+func TestABodyThatIsStoppedKeepsItsOwnWords(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
-		begin := time.Now()
-		joined := false
-		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, func(ctx context.Context) error {
-				<-ctx.Done()
-				require.Equal(t, async.ErrDismissed, context.Cause(ctx))
-				require.Equal(t, time.Minute, time.Since(begin))
-				joined = true
-				return ctx.Err() // an echo
-			}, async.Daemon())
-			async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil })
-			return nil
-		}))
-		require.True(t, joined)
+		copying := func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("copying: %w", ctx.Err())
+		}
+		err := async.Scope(ctx, copying, async.Timeout(time.Second))
+		require.ErrorContains(t, err, "copying")
+		var limit *async.TimeoutError
+		require.ErrorAs(t, err, &limit)
+
+		// A failure beside it is listed, the text is not.
+		late := func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { time.Sleep(2 * time.Second); return errPlanted })
+			<-ctx.Done()
+			return fmt.Errorf("copying: %w", context.Cause(ctx))
+		}
+		var all *async.ScopeError
+		require.ErrorAs(t, async.Scope(ctx, late, async.Timeout(time.Second)), &all)
+		require.Equal(t, []error{errPlanted}, all.Errors)
+		require.ErrorContains(t, all.Stopped[0], "copying")
+		require.ErrorContains(t, all, "copying")
+
+		// Also when what stopped it is a failure inside.
+		err = async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { return errPlanted })
+			return copying(ctx)
+		})
+		require.ErrorAs(t, err, &all)
+		require.Equal(t, []error{errPlanted}, all.Errors)
+		require.ErrorContains(t, all.Stopped[0], "copying")
 	})
 }

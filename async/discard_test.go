@@ -419,27 +419,6 @@ func liveHeap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func TestAPromiseDiscardsWhatNobodyTook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var dropped atomic.Int32
-		require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-			f, p := async.NewPromise[int](ctx, async.OnDiscard(func(v int) { dropped.Add(int32(v)) }))
-			require.True(t, p.Resolve(1)) // never awaited
-			f.Cancel(nil)
-			require.EqualValues(t, 1, dropped.Load())
-			g, q := async.NewPromise[int](ctx, async.OnDiscard(func(v int) { dropped.Add(int32(v)) }))
-			require.True(t, g.Cancel(nil))
-			require.False(t, q.Resolve(10))
-			require.EqualValues(t, 11, dropped.Load())
-			async.NewPromise[int](ctx, async.OnDiscard(func(v int) { t.Error("it has no value") }))
-			_, r := async.NewPromise[int](ctx, async.OnDiscard(func(v int) { dropped.Add(int32(v)) }))
-			r.Resolve(100)
-			return nil
-		}))
-		require.EqualValues(t, 111, dropped.Load())
-	})
-}
-
 // A discard hook is no part of the handler, whose slot is free when it has returned.
 func TestADiscardHookHasNoSlot(t *testing.T) {
 	limitedScope(t, 1, func(t *testing.T, ctx context.Context) error {

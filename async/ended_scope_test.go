@@ -467,3 +467,26 @@ func TestLateStartsNameTheScope(t *testing.T) {
 	}
 	require.Equal(t, async.ErrScopeEnded, context.Cause(ended), "the cause itself is plain")
 }
+
+// TestAScopeKeepsNothingOfWhatWasGiven: of values, nor of failures and panics that
+// were: a server's scope may last for a year.
+func TestAScopeKeepsNothingOfWhatWasGiven(t *testing.T) {
+	for name, handler := range map[string]func(context.Context) ([]byte, error){
+		"values": func(context.Context) ([]byte, error) { return make([]byte, 10_000), nil },
+		"errors": func(context.Context) ([]byte, error) { return nil, errors.New(string(make([]byte, 10_000))) },
+		"panics": func(context.Context) ([]byte, error) { panic(string(make([]byte, 10_000))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+				before := liveHeap()
+				for range 1000 {
+					f := async.Execute(ctx, handler, async.OnDiscard(func([]byte) {}))
+					<-f.Done()
+					_, _ = f.Wait(ctx)
+				}
+				require.Less(t, liveHeap()-before, int64(1<<20))
+				return nil
+			}))
+		})
+	}
+}

@@ -428,3 +428,52 @@ func queueingPool(n int) async.Executor {
 var smallPools = map[string]func(n int) async.Executor{
 	"blocking": blockingPool, "asked": askedPool, "refusing": fullPool, "queueing": queueingPool,
 }
+
+// TestATaskKeepsItsPlaceOnTheExecutor between runs, and after a Goexit it is handed to
+// the executor anew.
+func TestATaskKeepsItsPlaceOnTheExecutor(t *testing.T) {
+	for how, end := range ends {
+		t.Run(how, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ex, asked := (&refusing{func(int32) bool { return false }}).executor()
+				f, runs := failing(3, end)
+				_, err := async.Start(ctx, f, everySecond, async.On(ex)).Join(ctx)
+				require.NoError(t, err)
+				require.EqualValues(t, 4, runs.Load())
+				want := int32(1)
+				if how == "goexit" {
+					want = 4
+				}
+				require.Equal(t, want, asked.Load())
+			})
+		})
+	}
+	t.Run("under a limit", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+				for range 3 {
+					f, _ := failing(3, runtime.Goexit)
+					async.Go(ctx, f, everySecond, async.On(executorFunc(func(task func()) error { go task(); return nil })))
+				}
+				return nil
+			}, async.Limit(1)))
+		})
+	})
+}
+
+// TestAnExecutorThatRefusesATaskEndsIt, at first and after a Goexit.
+func TestAnExecutorThatRefusesATaskEndsIt(t *testing.T) {
+	for name, from := range map[string]int32{"at first": 1, "after a Goexit": 3} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				ex, asked := (&refusing{func(n int32) bool { return n >= from }}).executor()
+				f, runs := failing(100, runtime.Goexit)
+				_, err := async.Start(ctx, f, everySecond, async.On(ex)).Join(ctx)
+				require.ErrorAs(t, err, new(*async.RejectedError))
+				require.ErrorIs(t, err, errRefused)
+				require.Equal(t, from, asked.Load())
+				require.Equal(t, from-1, runs.Load())
+			})
+		})
+	}
+}

@@ -461,3 +461,33 @@ func TestAScopeKeepsTheFirst32ErrorsAndACount(t *testing.T) {
 		require.EqualError(t, all.Errors[0], "failure 0", "the one that decided")
 	})
 }
+
+// twoErrors is a user's error that embeds one of ours and wraps another error, too.
+type twoErrors struct {
+	*async.RestartError
+	other error
+}
+
+func (e twoErrors) Error() string   { return e.other.Error() }
+func (e twoErrors) Unwrap() []error { return []error{e.RestartError, e.other} }
+
+func TestAnErrorThatEmbedsOneOfOursIsTheUsers(t *testing.T) {
+	full := errors.New("disk full")
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error {
+			<-ctx.Done()
+			failed := make(chan struct{})
+			pause := func(int) time.Duration { close(failed); return time.Hour }
+			stopped := async.Start(context.WithoutCancel(ctx), func(context.Context) error { return errors.New("once") },
+				async.Restart(async.RestartPolicy{Interval: pause}))
+			<-failed
+			stopped.Cancel(context.Cause(ctx))
+			_, err := stopped.Join(ctx)
+			var restart *async.RestartError
+			assert.ErrorAs(t, err, &restart)
+			return twoErrors{restart, full}
+		})
+		return errors.New("first")
+	})
+	assert.ErrorIs(t, err, full, "it says more than that it was stopped, so it is a failure")
+}

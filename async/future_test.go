@@ -1,6 +1,7 @@
 package async_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
@@ -418,3 +420,43 @@ func TestCancelOfASettledFutureGivesItsError(t *testing.T) {
 }
 
 func joinUntilDone(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+
+// The first cause wins, also when the task has settled: its context says ErrScopeEnded only if
+// nothing had cancelled it before.
+func TestTheContextOfASettledTaskSaysTheSame(t *testing.T) {
+	gone := errors.New("gone")
+	tests := map[string]struct {
+		cancel func(context.Context)
+		err    error
+		cause  error
+	}{
+		"deadline of its scope": {func(context.Context) { time.Sleep(2 * time.Second) }, context.DeadlineExceeded, context.DeadlineExceeded},
+		"a sibling has failed": {func(ctx context.Context) {
+			async.Go(ctx, func(context.Context) error { return gone })
+			synctest.Wait()
+		}, context.Canceled, gone},
+		"nothing": {func(context.Context) {}, nil, async.ErrScopeEnded},
+	}
+	for name, test := range tests {
+		for _, outcome := range []error{nil, gone} {
+			t.Run(fmt.Sprintf("%s: %v", name, outcome), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var task context.Context
+					_ = async.Scope(t.Context(), func(ctx context.Context) error {
+						within := ctx
+						async.Go(ctx, func(ctx context.Context) error {
+							task = ctx
+							test.cancel(within)
+							assert.Equal(t, test.err, ctx.Err())
+							return outcome
+						})
+						return nil
+					}, async.Timeout(time.Second))
+					assert.Equal(t, cmp.Or(test.err, context.Canceled), task.Err())
+					assert.ErrorIs(t, context.Cause(task), test.cause)
+					<-task.Done()
+				})
+			})
+		}
+	}
+}

@@ -167,3 +167,15 @@ func panicOrError(f func() error) (err error) {
 	}()
 	return f()
 }
+
+func awaits[T any](f *async.Future[T]) func(ctx context.Context) error {
+	return func(ctx context.Context) error { _, err := f.Await(ctx, 0); return err }
+}
+
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

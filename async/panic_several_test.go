@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -351,4 +352,32 @@ func TestPanicsThatNameEachOtherHaveATextWithAnEnd(t *testing.T) {
 		require.Contains(t, text, "child")
 		require.Contains(t, text, "parent")
 	})
+}
+
+// TestAServerThatOutlivesPanicsKeepsNothingOfThem.
+func TestAServerThatOutlivesPanicsKeepsNothingOfThem(t *testing.T) {
+	n := fewer(100_000, 2_000)
+	var asked atomic.Int32
+	require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+		run := func(n int) {
+			for range n {
+				done := make(chan struct{})
+				async.Go(ctx, func(ctx context.Context) error {
+					defer close(done)
+					async.Go(ctx, waitHook)
+					panic(errPlanted)
+				})
+				select {
+				case <-done:
+				case <-ctx.Done(): // it did count
+				}
+			}
+		}
+		run(n / 10)
+		before := heapInUse()
+		run(n)
+		require.Less(t, heapInUse(), before+uint64(20*n))
+		return nil
+	}, async.Limit(2), async.OnPanic(func(*async.PanicError) error { asked.Add(1); return nil })))
+	require.Equal(t, n+n/10, int(asked.Load()))
 }

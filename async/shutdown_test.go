@@ -402,3 +402,22 @@ func onStop(text string) func(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", text, ctx.Err())
 	}
 }
+
+func TestDaemonsGoWhenTheRestHasEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		begin := time.Now()
+		joined := false
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				<-ctx.Done()
+				require.Equal(t, async.ErrDismissed, context.Cause(ctx))
+				require.Equal(t, time.Minute, time.Since(begin))
+				joined = true
+				return ctx.Err() // an echo
+			}, async.Daemon())
+			async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil })
+			return nil
+		}))
+		require.True(t, joined)
+	})
+}

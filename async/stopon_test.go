@@ -436,21 +436,6 @@ func TestShieldProtectsFromAChannel(t *testing.T) {
 	})
 }
 
-func TestALeaderAndAChannelMayMeet(t *testing.T) {
-	for range fewer(2000, 50) {
-		ch := make(chan struct{})
-		err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-			async.Go(ctx, idle, async.Leader())
-			async.Go(ctx, func(context.Context) error { close(ch); return nil })
-			return echoes(ctx)
-		}, async.StopOn(ch, io.EOF))
-		if err != nil {
-			require.ErrorIs(t, err, io.EOF)
-		}
-		require.NotErrorIs(t, err, async.ErrDismissed)
-	}
-}
-
 // TestAChannelMayBeClosedAsItsScopeEnds: nothing is left, whichever comes first.
 func TestAChannelMayBeClosedAsItsScopeEnds(t *testing.T) {
 	for i := range fewer(3000, 100) {

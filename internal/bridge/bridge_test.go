@@ -1,4 +1,4 @@
-package async_test
+package bridge_test
 
 import (
 	"context"
@@ -6,14 +6,18 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A plant is something of another package that takes time to end.
 type plant struct {
@@ -27,7 +31,7 @@ func (p *plant) Ended() bool                          { return false }
 func (p *plant) Name() string                         { return "plant" }
 func (p *plant) Join(context.Context) error           { growHere(p.takes); return p.fails }
 func (p *plant) Left() []bridge.Left {
-	return []bridge.Left{{Task: "leaf", Frame: "async_test.growHere("}, {Task: "flower"}}
+	return []bridge.Left{{Task: "leaf", Frame: "bridge_test.growHere("}, {Task: "flower"}}
 }
 
 //go:noinline
@@ -43,7 +47,8 @@ func TestWhatTakesTimeToEndIsJoined(t *testing.T) {
 		}, append(opts, async.Name("scope"))...)
 	}
 	t.Run("joined", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, ctx context.Context) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := asynctest.Context(t)
 			begin := time.Now()
 			p := &plant{takes: time.Hour, fails: errors.New("withered")}
 			require.Equal(t, p.fails, run(ctx, p, nil))
@@ -52,11 +57,13 @@ func TestWhatTakesTimeToEndIsJoined(t *testing.T) {
 		})
 	})
 	t.Run("let go", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, ctx context.Context) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := asynctest.Context(t)
 			begin := time.Now()
-			err := run(ctx, &plant{takes: time.Hour}, errPlanted, async.DetachAfter(time.Second))
+			failed := errors.New("failed")
+			err := run(ctx, &plant{takes: time.Hour}, failed, async.DetachAfter(time.Second))
 			require.Equal(t, time.Second, time.Since(begin))
-			require.ErrorIs(t, err, errPlanted)
+			require.ErrorIs(t, err, failed)
 			var left *async.StragglerError
 			require.ErrorAs(t, err, &left)
 			var names []string
@@ -71,9 +78,10 @@ func TestWhatTakesTimeToEndIsJoined(t *testing.T) {
 		})
 	})
 	t.Run("Shutdown does not wait for it as for a hook", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, ctx context.Context) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := asynctest.Context(t)
 			ctx, _ = asynctest.Root(ctx)
-			_ = run(ctx, &plant{takes: time.Hour}, errPlanted, async.DetachAfter(time.Second))
+			_ = run(ctx, &plant{takes: time.Hour}, errors.New("failed"), async.DetachAfter(time.Second))
 			begin := time.Now()
 			patient, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
@@ -128,26 +136,25 @@ func TestWhatIsTakenOffAScopeIsNotTold(t *testing.T) {
 
 func TestWhatIsTakenOffAScopeIsNotKept(t *testing.T) {
 	const n, size = 1000, 10_000
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
 	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error {
 		scope := bridge.ScopeOf(ctx)
 		var told []string
 		bridge.AtEnd(scope, &endRecord{name: "stays", told: &told})
-		before := heapInUse()
+		before := heap()
 		for range n {
 			bridge.AtEnd(scope, &endRecord{told: &told, bytes: make([]byte, size)}).Remove()
 		}
-		require.Less(t, heapInUse(), before+n*size/10)
+		require.Less(t, heap(), before+n*size/10)
 		require.Empty(t, told)
 		return nil
 	}))
-}
-
-func heapInUse() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 func TestAtEndOfAnEndedScopeIsNil(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 	"github.com/ambit-go/ambit/async/asynctest"
 )
 
+// The tests here show how a scope leaves tasks behind, how those tasks go on, and what their owners see.
+
 func TestAFailureAndAStragglerMakeAScopeError(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		err := async.Scope(ctx, func(ctx context.Context) error {

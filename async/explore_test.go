@@ -238,7 +238,7 @@ func TestExploreGoRacesTheEndOfAGroup(t *testing.T) {
 	}
 }
 
-// This file makes small programs by chance: what to explore. A program is data,
+// Programs that are explored are small, and made by chance. A program is data,
 // so it does not depend on the order in which it runs.
 
 // A deed is one thing that a handler or a body does.

@@ -80,9 +80,6 @@ func TestAStragglerIsNamedWhoseHandlerHasReturned(t *testing.T) {
 	})
 }
 
-// This file is about what becomes of what a scope has left behind, and of those who
-// have opened it.
-
 // A call of OnStall is nobody who is left behind: it is waited for, for as long as a
 // hook may take.
 func TestAScopeDoesNotLeaveACallOfOnStallBehind(t *testing.T) {

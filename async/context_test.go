@@ -1,21 +1,17 @@
 package async_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
@@ -397,46 +393,6 @@ func TestErrIsThatOfTheContextATaskWasStartedWith(t *testing.T) {
 	})
 }
 
-// The first cause wins, also when the task has settled: its context says ErrScopeEnded only if
-// nothing had cancelled it before.
-func TestTheContextOfASettledTaskSaysTheSame(t *testing.T) {
-	gone := errors.New("gone")
-	tests := map[string]struct {
-		cancel func(context.Context)
-		err    error
-		cause  error
-	}{
-		"deadline of its scope": {func(context.Context) { time.Sleep(2 * time.Second) }, context.DeadlineExceeded, context.DeadlineExceeded},
-		"a sibling has failed": {func(ctx context.Context) {
-			async.Go(ctx, func(context.Context) error { return gone })
-			synctest.Wait()
-		}, context.Canceled, gone},
-		"nothing": {func(context.Context) {}, nil, async.ErrScopeEnded},
-	}
-	for name, test := range tests {
-		for _, outcome := range []error{nil, gone} {
-			t.Run(fmt.Sprintf("%s: %v", name, outcome), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var task context.Context
-					_ = async.Scope(t.Context(), func(ctx context.Context) error {
-						within := ctx
-						async.Go(ctx, func(ctx context.Context) error {
-							task = ctx
-							test.cancel(within)
-							assert.Equal(t, test.err, ctx.Err())
-							return outcome
-						})
-						return nil
-					}, async.Timeout(time.Second))
-					assert.Equal(t, cmp.Or(test.err, context.Canceled), task.Err())
-					assert.ErrorIs(t, context.Cause(task), test.cause)
-					<-task.Done()
-				})
-			})
-		}
-	}
-}
-
 // strangeContext is a context of a type that package context does not know.
 type strangeContext struct{ context.Context }
 
@@ -507,146 +463,4 @@ func TestAStrangersContextIsWatchedOnce(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-}
-
-// countedContext counts how often its Err is asked, which asks its parent's, as
-// its Done, which is its own, does not.
-type countedContext struct {
-	context.Context
-	done  chan struct{}
-	asked *atomic.Int64
-}
-
-func (c countedContext) Done() <-chan struct{} { return c.done }
-
-func (c countedContext) Err() error { c.asked.Add(1); return c.Context.Err() }
-
-func TestContextsOfOnesOwnAreNotAskedMoreOftenThanTheDepth(t *testing.T) {
-	const depth = 16
-	var asked atomic.Int64
-	var down func(ctx context.Context, n int) error
-	down = func(ctx context.Context, n int) error {
-		if n == 0 {
-			asked.Store(0)
-			return ctx.Err()
-		}
-		return async.Scope(countedContext{ctx, make(chan struct{}), &asked}, func(ctx context.Context) error { return down(ctx, n-1) })
-	}
-	require.NoError(t, down(asynctest.Context(t), depth))
-	require.LessOrEqual(t, asked.Load(), int64(2*depth))
-}
-
-func TestAContextCostsNoGoroutine(t *testing.T) {
-	for _, started := range []string{"a body", "a Go task", "a future", "with a hook", "with a timeout", "under WithValue", "under WithTimeout", "under WithoutCancel"} {
-		t.Run(started, func(t *testing.T) {
-			require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-				contextStarts[started](ctx, func(ctx context.Context) {
-					before := runtime.NumGoroutine()
-					var undo []func()
-					for range 1000 {
-						_, cancel := context.WithCancel(ctx)
-						stop := context.AfterFunc(ctx, func() {})
-						undo = append(undo, cancel, func() { stop() })
-					}
-					require.Less(t, goroutines(before+99)-before, 100)
-					for _, f := range undo {
-						f()
-					}
-				})
-				return nil
-			}))
-		})
-	}
-}
-
-func TestAThousandTasksWithContextsInUseCostAGoroutineEach(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-			before := runtime.NumGoroutine()
-			open := make(chan struct{})
-			for range 1000 {
-				derived, cancel := context.WithTimeout(ctx, time.Hour)
-				async.Go(derived, func(ctx context.Context) error {
-					defer cancel()
-					child, cancel := context.WithCancel(ctx)
-					defer cancel()
-					select {
-					case <-child.Done():
-					case <-open:
-					}
-					return nil
-				}, async.Timeout(time.Hour), async.OnAbort(contextHook))
-			}
-			synctest.Wait()
-			require.Less(t, goroutines(before+1099)-before, 1100)
-			close(open)
-			return nil
-		}))
-	})
-}
-
-// TestContextsDerivedAtEveryLevelCostNoMoreThanTheDepth would not end in a
-// lifetime if every level asked its context and its owner, and both asked the
-// level above.
-func TestContextsDerivedAtEveryLevelCostNoMoreThanTheDepth(t *testing.T) {
-	const depth = 200
-	derive := map[string]func(context.Context) context.Context{
-		"values": func(ctx context.Context) context.Context { return context.WithValue(ctx, levelKey{}, "") },
-		"values twice": func(ctx context.Context) context.Context {
-			return context.WithValue(context.WithValue(ctx, levelKey{}, ""), levelKey{}, 1)
-		},
-		"without cancel": context.WithoutCancel,
-		"a stranger's":   func(ctx context.Context) context.Context { return strangeContext{ctx} },
-		"cancel and values": func(ctx context.Context) context.Context {
-			ctx, cancel := context.WithCancel(ctx)
-			t.Cleanup(cancel)
-			return context.WithValue(ctx, levelKey{}, "")
-		},
-	}
-	type way func(ctx context.Context, f func(context.Context) error) error
-	ways := map[string]way{
-		"Start": func(ctx context.Context, f func(context.Context) error) error {
-			_, err := async.Start(ctx, f).Wait(ctx)
-			return err
-		},
-		"Go":    func(ctx context.Context, f func(context.Context) error) error { async.Go(ctx, f); return nil },
-		"Scope": func(ctx context.Context, f func(context.Context) error) error { return async.Scope(ctx, f) },
-	}
-	for name, derive := range derive {
-		for how, start := range ways {
-			t.Run(name+"/"+how, func(t *testing.T) {
-				deepest := make(chan error, 1)
-				var down func(ctx context.Context, left int) error
-				down = func(ctx context.Context, left int) error {
-					if left == 0 {
-						deepest <- ctx.Err()
-						return nil
-					}
-					return start(derive(ctx), func(ctx context.Context) error { return down(ctx, left-1) })
-				}
-				require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error { return down(ctx, depth) }))
-				require.NoError(t, <-deepest)
-			})
-		}
-	}
-}
-
-type levelKey struct{}
-
-// TestADeepChainOfWaitsKeepsItsStacksSmall: what looks up the tree does not
-// recurse at every level.
-func TestADeepChainOfWaitsKeepsItsStacksSmall(t *testing.T) {
-	depth := fewer(2000, 700)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	var down func(ctx context.Context, n int) (int, error)
-	down = func(ctx context.Context, n int) (int, error) {
-		if n == 0 {
-			runtime.ReadMemStats(&after)
-			return 0, nil
-		}
-		return async.Execute(ctx, func(ctx context.Context) (int, error) { return down(ctx, n-1) }).Await(ctx, time.Minute)
-	}
-	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error { return second(down(ctx, depth)) }))
-	require.Less(t, (int(after.StackInuse)-int(before.StackInuse))/depth, 32<<10)
 }

@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/stretchr/testify/require"
 )
 
 // TestADaemonStartedLateIsCancelledToo: by a daemon that has been told to go,
@@ -382,4 +383,102 @@ func TestADismissedDaemonsTextIsToldToTheRoot(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestADaemonIsStartedAgainUntilItIsDismissed: in a run or in the wait, that is no
+// failure, whatever it returns then.
+func TestADaemonIsStartedAgainUntilItIsDismissed(t *testing.T) {
+	closed := errors.New("http: Server closed")
+	for name, lasts := range map[string]time.Duration{"in a run": time.Hour, "in the wait": 0} {
+		for how, opts := range map[string][]async.ScopeOption{"plain": nil, "limit": {async.Limit(1)}} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, ctx context.Context) {
+					begin := time.Now()
+					runs := 0
+					require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+						async.Go(ctx, func(ctx context.Context) error {
+							if runs++; runs == 1 {
+								return errRun
+							}
+							_ = async.Sleep(ctx, lasts)
+							return closed
+						}, async.Daemon(), everySecond)
+						async.Go(ctx, func(ctx context.Context) error { return async.Sleep(ctx, 3500*time.Millisecond) })
+						return nil
+					}, opts...))
+					tookAbout(t, 3500*time.Millisecond, begin)
+				})
+			})
+		}
+	}
+	t.Run("what its tasks say as they stop is no failure", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			err := async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return errPlanted })
+					<-ctx.Done()
+					return closed
+				}, async.Daemon(), everySecond)
+				return async.Sleep(ctx, time.Second)
+			})
+			require.NoError(t, err)
+		})
+	})
+	t.Run("its own timeout is a failure", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			err := async.Scope(ctx, func(ctx context.Context) error {
+				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return closed },
+					async.Daemon(), everySecond, async.Timeout(time.Second))
+				return async.Sleep(ctx, time.Minute)
+			})
+			require.ErrorIs(t, err, closed)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		})
+	})
+	t.Run("given up it is a failure", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			err := async.Scope(ctx, func(ctx context.Context) error {
+				f, _ := failing(100, nil)
+				async.Go(ctx, f, async.Daemon(), everySecond)
+				return async.Sleep(ctx, time.Minute)
+			})
+			require.ErrorAs(t, err, new(*async.RestartError))
+		})
+	})
+}
+
+// TestABodyThatIsStoppedKeepsItsOwnWords: an error that says more than that the
+// scope was cancelled is not lost, but nothing is said twice.
+func TestABodyThatIsStoppedKeepsItsOwnWords(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		copying := func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("copying: %w", ctx.Err())
+		}
+		err := async.Scope(ctx, copying, async.Timeout(time.Second))
+		require.ErrorContains(t, err, "copying")
+		var limit *async.TimeoutError
+		require.ErrorAs(t, err, &limit)
+
+		// A failure beside it is listed, the text is not.
+		late := func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { time.Sleep(2 * time.Second); return errPlanted })
+			<-ctx.Done()
+			return fmt.Errorf("copying: %w", context.Cause(ctx))
+		}
+		var all *async.ScopeError
+		require.ErrorAs(t, async.Scope(ctx, late, async.Timeout(time.Second)), &all)
+		require.Equal(t, []error{errPlanted}, all.Errors)
+		require.ErrorContains(t, all.Stopped[0], "copying")
+		require.ErrorContains(t, all, "copying")
+
+		// Also when what stopped it is a failure inside.
+		err = async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { return errPlanted })
+			return copying(ctx)
+		})
+		require.ErrorAs(t, err, &all)
+		require.Equal(t, []error{errPlanted}, all.Errors)
+		require.ErrorContains(t, all.Stopped[0], "copying")
+	})
 }

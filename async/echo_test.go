@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/async"
@@ -249,72 +248,6 @@ func cancelledFuture(ctx context.Context) error {
 	return err
 }
 
-// TestABodyThatIsStoppedKeepsItsOwnWords: an error that says more than that the
-// scope was cancelled is not lost, but nothing is said twice.
-func TestABodyThatIsStoppedKeepsItsOwnWords(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		copying := func(ctx context.Context) error {
-			<-ctx.Done()
-			return fmt.Errorf("copying: %w", ctx.Err())
-		}
-		err := async.Scope(ctx, copying, async.Timeout(time.Second))
-		require.ErrorContains(t, err, "copying")
-		var limit *async.TimeoutError
-		require.ErrorAs(t, err, &limit)
-
-		// A failure beside it is listed, the text is not.
-		late := func(ctx context.Context) error {
-			async.Go(ctx, func(context.Context) error { time.Sleep(2 * time.Second); return errPlanted })
-			<-ctx.Done()
-			return fmt.Errorf("copying: %w", context.Cause(ctx))
-		}
-		var all *async.ScopeError
-		require.ErrorAs(t, async.Scope(ctx, late, async.Timeout(time.Second)), &all)
-		require.Equal(t, []error{errPlanted}, all.Errors)
-		require.ErrorContains(t, all.Stopped[0], "copying")
-		require.ErrorContains(t, all, "copying")
-
-		// Also when what stopped it is a failure inside.
-		err = async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, func(context.Context) error { return errPlanted })
-			return copying(ctx)
-		})
-		require.ErrorAs(t, err, &all)
-		require.Equal(t, []error{errPlanted}, all.Errors)
-		require.ErrorContains(t, all.Stopped[0], "copying")
-	})
-}
-
-// twoErrors is a user's error that embeds one of ours and wraps another error, too.
-type twoErrors struct {
-	*async.RestartError
-	other error
-}
-
-func (e twoErrors) Error() string   { return e.other.Error() }
-func (e twoErrors) Unwrap() []error { return []error{e.RestartError, e.other} }
-
-func TestAnErrorThatEmbedsOneOfOursIsTheUsers(t *testing.T) {
-	full := errors.New("disk full")
-	err := async.Scope(t.Context(), func(ctx context.Context) error {
-		async.Go(ctx, func(ctx context.Context) error {
-			<-ctx.Done()
-			failed := make(chan struct{})
-			pause := func(int) time.Duration { close(failed); return time.Hour }
-			stopped := async.Start(context.WithoutCancel(ctx), func(context.Context) error { return errors.New("once") },
-				async.Restart(async.RestartPolicy{Interval: pause}))
-			<-failed
-			stopped.Cancel(context.Cause(ctx))
-			_, err := stopped.Join(ctx)
-			var restart *async.RestartError
-			assert.ErrorAs(t, err, &restart)
-			return twoErrors{restart, full}
-		})
-		return errors.New("first")
-	})
-	assert.ErrorIs(t, err, full, "it says more than that it was stopped, so it is a failure")
-}
-
 const rows = "12 rows were not written"
 
 // Every way in which a task says a text as its scope is stopped: it must be found once, in
@@ -332,6 +265,12 @@ func TestWhatAStoppedTaskSaysIsToldOnce(t *testing.T) {
 		}
 	}
 	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	beside := func(err error) func(ctx context.Context) error {
+		return func(ctx context.Context) error { async.Go(ctx, say); <-ctx.Done(); return err }
+	}
+	child := func(ctx context.Context) error { async.Go(ctx, say); return nil }
+	value := func(ctx context.Context) (int, error) { return 0, say(ctx) }
+	item := func(ctx context.Context, _ int) (int, error) { return 0, say(ctx) }
 	for name, start := range map[string]func(ctx context.Context) error{
 		"go":     func(ctx context.Context) error { async.Go(ctx, say); return nil },
 		"daemon": func(ctx context.Context) error { async.Go(ctx, say, async.Daemon()); async.Go(ctx, wait); return nil },
@@ -343,24 +282,13 @@ func TestWhatAStoppedTaskSaysIsToldOnce(t *testing.T) {
 		},
 		"body":         say,
 		"nested scope": func(ctx context.Context) error { return async.Scope(ctx, say) },
-		"nested go": func(ctx context.Context) error {
-			async.Go(ctx, func(ctx context.Context) error { async.Go(ctx, say); return nil })
-			return nil
-		},
+		"nested go":    func(ctx context.Context) error { async.Go(ctx, child); return nil },
 		"nested go beside a failure": func(ctx context.Context) error {
-			async.Go(ctx, func(ctx context.Context) error {
-				async.Go(ctx, say)
-				<-ctx.Done()
-				return errSecond
-			})
+			async.Go(ctx, beside(errSecond))
 			return nil
 		},
 		"start beside a failure": func(ctx context.Context) error {
-			async.Start(ctx, func(ctx context.Context) error {
-				async.Go(ctx, say)
-				<-ctx.Done()
-				return errSecond
-			})
+			async.Start(ctx, beside(errSecond))
 			return nil
 		},
 		"awaited and returned": func(ctx context.Context) error {
@@ -369,32 +297,17 @@ func TestWhatAStoppedTaskSaysIsToldOnce(t *testing.T) {
 		},
 		"restart":            func(ctx context.Context) error { async.Go(ctx, say, async.Restart(pol)); return nil },
 		"restart second run": func(ctx context.Context) error { async.Go(ctx, failsFirst(say), async.Restart(pol)); return nil },
-		"restart child": func(ctx context.Context) error {
-			async.Go(ctx, func(ctx context.Context) error { async.Go(ctx, say); return nil }, async.Restart(pol))
-			return nil
-		},
+		"restart child":      func(ctx context.Context) error { async.Go(ctx, child, async.Restart(pol)); return nil },
 		"restart child beside a failure": func(ctx context.Context) error {
-			async.Go(ctx, func(ctx context.Context) error {
-				async.Go(ctx, say)
-				<-ctx.Done()
-				return errSecond
-			}, async.Restart(pol))
+			async.Go(ctx, beside(errSecond), async.Restart(pol))
 			return nil
 		},
 		"restart child beside a nil": func(ctx context.Context) error {
-			async.Go(ctx, func(ctx context.Context) error {
-				async.Go(ctx, say)
-				<-ctx.Done()
-				return nil
-			}, async.Restart(pol))
+			async.Go(ctx, beside(nil), async.Restart(pol))
 			return nil
 		},
 		"restart start child beside a failure": func(ctx context.Context) error {
-			async.Start(ctx, func(ctx context.Context) error {
-				async.Go(ctx, say)
-				<-ctx.Done()
-				return errSecond
-			}, async.Restart(pol))
+			async.Start(ctx, beside(errSecond), async.Restart(pol))
 			return nil
 		},
 		"restart child beside a panic": func(ctx context.Context) error {
@@ -406,7 +319,7 @@ func TestWhatAStoppedTaskSaysIsToldOnce(t *testing.T) {
 			return nil
 		},
 		"retry": func(ctx context.Context) error {
-			_, err := async.Retry(ctx, async.Every(time.Second), func(ctx context.Context) (int, error) { return 0, say(ctx) })
+			_, err := async.Retry(ctx, async.Every(time.Second), value)
 			return err
 		},
 		"retry child": func(ctx context.Context) error {
@@ -419,7 +332,7 @@ func TestWhatAStoppedTaskSaysIsToldOnce(t *testing.T) {
 			return err
 		},
 		"retry named": func(ctx context.Context) error {
-			_, err := async.Retry(ctx, async.Every(time.Second), func(ctx context.Context) (int, error) { return 0, say(ctx) }, async.Name("R"))
+			_, err := async.Retry(ctx, async.Every(time.Second), value, async.Name("R"))
 			return err
 		},
 		"poll": func(ctx context.Context) error {
@@ -435,17 +348,14 @@ func TestWhatAStoppedTaskSaysIsToldOnce(t *testing.T) {
 			return async.ForEach(ctx, slices.Values([]int{1}), func(ctx context.Context, _ int) error { return say(ctx) })
 		},
 		"map": func(ctx context.Context) error {
-			for _, err := range async.Map(ctx, slices.Values([]int{1}), func(ctx context.Context, _ int) (int, error) { return 0, say(ctx) }) {
+			for _, err := range async.Map(ctx, slices.Values([]int{1}), item) {
 				if err != nil {
 					return err
 				}
 			}
 			return nil
 		},
-		"forkjoin": func(ctx context.Context) error {
-			async.ForkJoin(ctx, []int{1}, func(ctx context.Context, _ int) (int, error) { return 0, say(ctx) })
-			return nil
-		},
+		"forkjoin": func(ctx context.Context) error { async.ForkJoin(ctx, []int{1}, item); return nil },
 		"forkjoin child": func(ctx context.Context) error {
 			async.ForkJoin(ctx, []int{1}, func(ctx context.Context, _ int) (int, error) { async.Go(ctx, say); return 0, nil })
 			return nil
@@ -469,18 +379,9 @@ func TestWhatAStoppedTaskSaysIsToldOnce(t *testing.T) {
 			async.Go(ctx, wait, async.OnAbort(func(_ context.Context, cause error) error { return fmt.Errorf("%s: %w", rows, cause) }))
 			return nil
 		},
-		"settle": func(ctx context.Context) error {
-			async.Settle(ctx, func(ctx context.Context) (int, error) { return 0, say(ctx) })
-			return nil
-		},
-		"all": func(ctx context.Context) error {
-			async.All(ctx, func(ctx context.Context) (int, error) { return 0, say(ctx) })
-			return nil
-		},
-		"any": func(ctx context.Context) error {
-			async.Any(ctx, func(ctx context.Context) (int, error) { return 0, say(ctx) })
-			return nil
-		},
+		"settle": func(ctx context.Context) error { async.Settle(ctx, value); return nil },
+		"all":    func(ctx context.Context) error { async.All(ctx, value); return nil },
+		"any":    func(ctx context.Context) error { async.Any(ctx, value); return nil },
 		"detachafter": func(ctx context.Context) error {
 			return async.Scope(ctx, func(ctx context.Context) error {
 				async.Go(ctx, say)
@@ -500,13 +401,13 @@ func TestWhatAStoppedTaskSaysIsToldOnce(t *testing.T) {
 		},
 		"onfailure": func(ctx context.Context) error {
 			return async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(ctx context.Context) error { async.Go(ctx, say); <-ctx.Done(); return errSecond })
+				async.Go(ctx, beside(errSecond))
 				return nil
 			}, async.OnFailure(func(err error) error { return err }))
 		},
 		"onfailure other": func(ctx context.Context) error {
 			return async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(ctx context.Context) error { async.Go(ctx, say); return nil })
+				async.Go(ctx, child)
 				return nil
 			}, async.OnFailure(func(err error) error { return nil }))
 		},

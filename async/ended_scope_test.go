@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -392,5 +393,100 @@ func TestAHookOrPromiseThatRacesTheEndIsNotLost(t *testing.T) {
 		require.Equal(t, before, joined.Load(), "Scope returned before a hook")
 		require.EqualValues(t, each, joined.Load()+late.Load(), "a hook was lost or ran twice")
 		require.EqualValues(t, each, settled.Load())
+	}
+}
+
+// Lexical scopes run on a goroutine that is alive, so they need no scope around
+// them that is.
+func TestLexicalScopesOpenAfterTheirOwnerHasEnded(t *testing.T) {
+	root := context.WithValue(asynctest.Context(t), contextKey{}, "kept")
+	var ended context.Context
+	_ = async.Scope(root, func(ctx context.Context) error { ended = ctx; return nil }, async.Name("over"))
+	lookAround := func(ctx context.Context) error {
+		require.Equal(t, "kept", ctx.Value(contextKey{}))
+		require.Len(t, asynctest.Live(root), 1, "it stands at the root")
+		v, err := async.Execute(ctx, answer).Await(ctx, 0)
+		require.Equal(t, 42, v)
+		return errors.Join(err, ctx.Err())
+	}
+	require.NoError(t, async.Scope(context.WithoutCancel(ended), lookAround))
+	require.NoError(t, async.Shield(ended, time.Hour, lookAround))
+	require.NoError(t, async.Shield(context.WithoutCancel(ended), time.Hour, lookAround))
+	require.NoError(t, async.ForEach(context.WithoutCancel(ended), slices.Values([]int{1}), func(ctx context.Context, _ int) error { return lookAround(ctx) }))
+	for _, err := range async.Map(context.WithoutCancel(ended), slices.Values([]int{1}), func(ctx context.Context, _ int) (int, error) { return 0, lookAround(ctx) }) {
+		require.NoError(t, err)
+	}
+	require.Empty(t, asynctest.Live(root))
+
+	never := func(context.Context) error { t.Error("ran"); return nil }
+	other, cancel := context.WithCancelCause(context.WithoutCancel(ended))
+	cancel(errContext)
+	for _, done := range []context.Context{ended, other} {
+		require.ErrorIs(t, async.Scope(done, never), async.ErrScopeEnded, "whatever the cause")
+		require.ErrorContains(t, async.Scope(done, never), "over")
+		require.ErrorIs(t, async.ForEach(done, slices.Values([]int{1}), func(ctx context.Context, _ int) error { return never(ctx) }), async.ErrScopeEnded)
+		for _, err := range async.Map(done, slices.Values([]int{1}), func(ctx context.Context, _ int) (int, error) { return 0, never(ctx) }) {
+			require.ErrorIs(t, err, async.ErrScopeEnded)
+			require.ErrorContains(t, err, "over")
+		}
+	}
+}
+
+// A function that takes a ctx opens a Scope of its own. It is called in hooks of
+// scopes that have ended, too.
+func TestALateHookMayOpenScopes(t *testing.T) {
+	var ended context.Context
+	_ = async.Scope(asynctest.Context(t), func(ctx context.Context) error { ended = ctx; return nil })
+	cleaned := 0
+	async.OnExit(ended, func(ctx context.Context, _ error) error {
+		clean := func(ctx context.Context) error { cleaned++; return ctx.Err() }
+		require.NoError(t, async.Scope(ctx, clean))
+		require.NoError(t, async.Shield(ctx, time.Second, clean))
+		return nil
+	})
+	require.Equal(t, 2, cleaned)
+}
+
+func TestLateStartsNameTheScope(t *testing.T) {
+	root := asynctest.Context(t)
+	var ended context.Context
+	_ = async.Scope(root, func(ctx context.Context) error { ended = ctx; return nil }, async.Name("deploy"))
+	late := []error{panicFrom(func() { async.Go(ended, nothing) }).(error)}
+	tell := func(_ any, err error) { late = append(late, err) }
+	promised, _ := async.NewPromise[int](ended)
+	tell(promised.Await(root, 0))
+	tell(async.Execute(ended, answer).Await(root, 0))
+	tell(async.Start(ended, nothing).Await(root, 0))
+	tell(async.Race(ended, answer).Await(root, 0))
+	tell(async.All[int](ended).Await(root, 0))
+	tell(async.ForkJoin(ended, []int{1}, func(context.Context, int) (int, error) { return 0, nil }).Await(root, 0))
+	tell(async.Poll(ended, async.Every(1), func(context.Context) (int, bool, error) { return 0, true, nil }).Await(root, 0))
+	for i, err := range late {
+		require.ErrorIs(t, err, async.ErrScopeEnded, i)
+		require.ErrorContains(t, err, "deploy", i)
+	}
+	require.Equal(t, async.ErrScopeEnded, context.Cause(ended), "the cause itself is plain")
+}
+
+// TestAScopeKeepsNothingOfWhatWasGiven: of values, nor of failures and panics that
+// were: a server's scope may last for a year.
+func TestAScopeKeepsNothingOfWhatWasGiven(t *testing.T) {
+	for name, handler := range map[string]func(context.Context) ([]byte, error){
+		"values": func(context.Context) ([]byte, error) { return make([]byte, 10_000), nil },
+		"errors": func(context.Context) ([]byte, error) { return nil, errors.New(string(make([]byte, 10_000))) },
+		"panics": func(context.Context) ([]byte, error) { panic(string(make([]byte, 10_000))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+				before := liveHeap()
+				for range 1000 {
+					f := async.Execute(ctx, handler, async.OnDiscard(func([]byte) {}))
+					<-f.Done()
+					_, _ = f.Wait(ctx)
+				}
+				require.Less(t, liveHeap()-before, int64(1<<20))
+				return nil
+			}))
+		})
 	}
 }

@@ -325,3 +325,23 @@ func ExamplePriority() {
 	// build of a branch
 	// nightly build
 }
+
+func ExampleLimit() {
+	running := make(chan struct{}, 2) // would block a third
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		for range 10 {
+			async.Go(ctx, func(context.Context) error {
+				select {
+				case running <- struct{}{}:
+				default:
+					return errors.New("more than two at once")
+				}
+				<-running
+				return nil
+			})
+		}
+		return nil
+	}, async.Limit(2))
+	fmt.Println(err)
+	// Output: <nil>
+}

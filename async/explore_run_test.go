@@ -392,3 +392,46 @@ func tells(err, want error) bool {
 	}
 	return slices.ContainsFunc(inside, func(err error) bool { return tells(err, want) })
 }
+
+// check looks at every task when nothing goes on any more.
+func (m *machine) check() error {
+	for _, h := range m.all {
+		if st := h.f.State(); st != Done {
+			return fmt.Errorf("a task is %v in the end", st)
+		}
+		value, err, _ := h.f.Result()
+		switch {
+		case h.ran > 1 && !h.again:
+			return fmt.Errorf("a handler ran %d times", h.ran)
+		case h.aborts > max(h.ran, 1):
+			return fmt.Errorf("an abort hook was called %d times", h.aborts)
+		case h.running > 0:
+			return errors.New("a handler runs in the end")
+		case !h.plain:
+		case h.ran == 0 && err == nil:
+			return errors.New("a task that never ran has no error")
+		case h.hooked && h.dropped > max(h.ran, 1):
+			return fmt.Errorf("a value was discarded %d times", h.dropped)
+		case h.hooked && h.ended && h.err == nil && h.value != 0 && h.dropped == h.ran && h.given > 0:
+			return errors.New("a value was given and discarded")
+		case h.ended && isPlanted(h.err) && !h.daemons.excuse(h.ctx) && !tells(err, h.err):
+			return fmt.Errorf("a handler returned %v, the outcome is %v", h.err, err)
+		case err == nil && (!h.ended || h.err != nil || value != h.value):
+			return fmt.Errorf("the outcome is %d, the handler ended: %v with %d, %v", value, h.ended, h.value, h.err)
+		}
+	}
+	for _, err := range m.lost { // of loops that were left, say, and beside panics
+		if p := new(PanicError); errors.As(err, &p) {
+			if _, ok := p.Value.(plantedPanic); !ok {
+				return fmt.Errorf("a panic was told to the root: %v", err)
+			}
+		}
+	}
+	return nil
+}
+
+// isPlanted reports whether err is a handler's own, and nothing that it was told.
+func isPlanted(err error) bool {
+	_, ok := err.(plantedError)
+	return ok
+}

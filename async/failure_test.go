@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -419,4 +420,74 @@ func TestOnFailureAndOnPanicAreAskedWithoutTheSlot(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestOnFailureDecidesWhetherAFailureIsOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		small, large := errors.New("small"), errors.New("large")
+		var seen atomic.Int32 // the hook is called by the goroutines of the tasks
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(context.Context) error { return small })
+			async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return large })
+			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) // an echo: not asked about
+			return nil
+		}, async.OnFailure(func(err error) error {
+			seen.Add(1)
+			if errors.Is(err, small) {
+				return nil
+			}
+			return err
+		}))
+		require.Equal(t, large, err)
+		require.EqualValues(t, 2, seen.Load())
+	})
+}
+
+func TestAScopeKeepsTheFirst32ErrorsAndACount(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			for i := range 100 {
+				async.Go(ctx, func(context.Context) error {
+					time.Sleep(time.Duration(i+1) * time.Second) // looks at no context
+					return fmt.Errorf("failure %d", i)
+				})
+			}
+			return nil
+		})
+		var all *async.ScopeError
+		require.ErrorAs(t, err, &all)
+		require.Len(t, all.Errors, 32)
+		require.Equal(t, 68, all.Dropped)
+		require.EqualError(t, all.Errors[0], "failure 0", "the one that decided")
+	})
+}
+
+// twoErrors is a user's error that embeds one of ours and wraps another error, too.
+type twoErrors struct {
+	*async.RestartError
+	other error
+}
+
+func (e twoErrors) Error() string   { return e.other.Error() }
+func (e twoErrors) Unwrap() []error { return []error{e.RestartError, e.other} }
+
+func TestAnErrorThatEmbedsOneOfOursIsTheUsers(t *testing.T) {
+	full := errors.New("disk full")
+	err := async.Scope(t.Context(), func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error {
+			<-ctx.Done()
+			failed := make(chan struct{})
+			pause := func(int) time.Duration { close(failed); return time.Hour }
+			stopped := async.Start(context.WithoutCancel(ctx), func(context.Context) error { return errors.New("once") },
+				async.Restart(async.RestartPolicy{Interval: pause}))
+			<-failed
+			stopped.Cancel(context.Cause(ctx))
+			_, err := stopped.Join(ctx)
+			var restart *async.RestartError
+			assert.ErrorAs(t, err, &restart)
+			return twoErrors{restart, full}
+		})
+		return errors.New("first")
+	})
+	assert.ErrorIs(t, err, full, "it says more than that it was stopped, so it is a failure")
 }

@@ -8,14 +8,14 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/stretchr/testify/require"
 )
 
 // TestGoexitAnywhereIsToldAndNobodyHangs is the same for runtime.Goexit, which
@@ -229,70 +229,6 @@ func TestABodysPanicIsJoinedFirst(t *testing.T) {
 	})
 }
 
-// TestWhatFailedBesideABodysPanicIsTold by the root, as the value has no place
-// for it; a PanicError of ours has.
-func TestWhatFailedBesideABodysPanicIsTold(t *testing.T) {
-	beside := errors.New("beside it")
-	program := func(ctx context.Context, value any) any {
-		return recovered(func() {
-			_ = async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return beside })
-				panic(value)
-			})
-		})
-	}
-	inBubble(t, func(t *testing.T, _ context.Context) {
-		ctx, check := asynctest.Root(t.Context())
-		require.Equal(t, "words", program(ctx, "words"))
-		require.ErrorIs(t, check(), beside)
-
-		ctx, check = asynctest.Root(t.Context())
-		_, err := async.Start(ctx, func(context.Context) error { plantedPanic(); return nil }).Await(ctx, 0)
-		got := program(ctx, err)
-		require.Same(t, err, got, "it goes on as it was")
-		require.NotErrorIs(t, everythingIn(got.(error)), beside)
-		require.ErrorIs(t, check(), beside)
-	})
-}
-
-// TestTheFirstPanicIsRaised, also if the body panics because of it.
-func TestTheFirstPanicIsRaised(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		value := recovered(func() {
-			_ = async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
-				<-ctx.Done()
-				panic("because of it")
-			})
-		})
-		p, ok := value.(*async.PanicError)
-		require.True(t, ok, "%T", value)
-		require.Equal(t, errPlanted, p.Value)
-		require.Contains(t, p.Error(), "because of it")
-		require.Equal(t, 1, strings.Count(p.Error(), errPlanted.Error()+"\n"))
-	})
-}
-
-// TestPanicsThatNameEachOtherHaveATextWithAnEnd: a task whose child has
-// panicked first panics as well, and both are told in the scope around.
-func TestPanicsThatNameEachOtherHaveATextWithAnEnd(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		value := recovered(func() {
-			_ = async.Scope(ctx, func(ctx context.Context) error {
-				async.Go(ctx, func(ctx context.Context) error {
-					async.Go(ctx, func(context.Context) error { panic(errors.New("child")) })
-					<-ctx.Done()
-					panic(errors.New("parent"))
-				})
-				return nil
-			})
-		})
-		text := value.(error).Error()
-		require.Contains(t, text, "child")
-		require.Contains(t, text, "parent")
-	})
-}
-
 func TestAPanicThatTheScopeGaveUpOnIsToldOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ context.Context) {
 		ctx, check := asynctest.Root(t.Context())
@@ -433,6 +369,47 @@ func TestAnErrorThatWrapsItselfHangsNothing(t *testing.T) {
 					require.NotEmpty(t, err.Error())
 				}
 			})
+		})
+	}
+}
+
+// TestAPanicDuringGoexitIsNotLost: also that of an inner scope that is raised
+// again while its body's t.FailNow is under way.
+func TestAPanicDuringGoexitIsNotLost(t *testing.T) {
+	handler := func(context.Context) error {
+		defer plantedPanic()
+		runtime.Goexit()
+		return nil
+	}
+	for name, body := range map[string]func(ctx context.Context) error{
+		"Go task": func(ctx context.Context) error { async.Go(ctx, handler); return nil },
+		"future":  func(ctx context.Context) error { return second(async.Start(ctx, handler).Await(ctx, 0)) },
+		"body":    handler,
+		"child of an inner scope": func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				return async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(context.Context) error { plantedPanic(); return nil })
+					runtime.Goexit()
+					return nil
+				})
+			})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, check := asynctest.Root(t.Context())
+			told := make(chan error, 1)
+			go func() {
+				var err error
+				defer func() {
+					if v := recover(); v != nil { // and Goexit may go on
+						err = v.(error)
+					}
+					told <- err
+				}()
+				err = async.Scope(ctx, body)
+			}()
+			require.ErrorIs(t, errors.Join(<-told, check()), errPlanted)
 		})
 	}
 }

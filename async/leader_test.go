@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/stretchr/testify/require"
 )
 
 // echoes is a task that ends when it is told to, and says no more than that.
@@ -432,4 +433,19 @@ func TestWhatWithoutCancelProtectsOutlivesItsLeader(t *testing.T) {
 		}))
 		require.NoError(t, wrote)
 	})
+}
+
+func TestALeaderAndAChannelMayMeet(t *testing.T) {
+	for range fewer(2000, 50) {
+		ch := make(chan struct{})
+		err := async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+			async.Go(ctx, idle, async.Leader())
+			async.Go(ctx, func(context.Context) error { close(ch); return nil })
+			return echoes(ctx)
+		}, async.StopOn(ch, io.EOF))
+		if err != nil {
+			require.ErrorIs(t, err, io.EOF)
+		}
+		require.NotErrorIs(t, err, async.ErrDismissed)
+	}
 }

@@ -2,6 +2,7 @@ package async_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -128,4 +129,53 @@ func awaitInRootAndScope(t *testing.T, f func(t *testing.T, ctx context.Context)
 			}))
 		})
 	})
+}
+
+// inBubble runs f in a synctest bubble with a root of its own.
+func inBubble(t *testing.T, f func(t *testing.T, ctx context.Context)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, asynctest.Context(t)) })
+}
+
+var errPlanted = errors.New("planted")
+
+func plantedPanic() { panic(errPlanted) }
+
+// everythingIn returns err with all that it tells of, also what went wrong beside a
+// panic, which errors.Is and errors.As do not reach.
+func everythingIn(err error) error {
+	all := []error{err}
+	for i := 0; i < len(all) && i < 1000; i++ {
+		switch e := all[i].(type) {
+		case *async.PanicError:
+			all = append(append(all, e.Also...), e.Unwrap())
+		case interface{ Unwrap() error }:
+			all = append(all, e.Unwrap())
+		case interface{ Unwrap() []error }:
+			all = append(all, e.Unwrap()...)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// panicOrError returns what f returned or panicked with.
+func panicOrError(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = v.(error)
+		}
+	}()
+	return f()
+}
+
+func awaits[T any](f *async.Future[T]) func(ctx context.Context) error {
+	return func(ctx context.Context) error { _, err := f.Await(ctx, 0); return err }
+}
+
+func heapInUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

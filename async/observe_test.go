@@ -2,6 +2,8 @@ package async_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"sync/atomic"
@@ -105,4 +107,44 @@ func TestObserversHearOfAPanicOnce(t *testing.T) {
 func TestANilObserverPanicsAtTheCall(t *testing.T) {
 	require.Panics(t, func() { async.Observe(nil) })
 	require.Panics(t, func() { async.Observe(async.ObserverFunc(nil)) })
+}
+
+func TestObserversSeeStartsEndsAndPanics(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var inner, outer []string
+		note := func(to *[]string) async.Observer {
+			return async.ObserverFunc(func(e async.Event) {
+				*to = append(*to, fmt.Sprint(e.Task, " ", e.Kind, " ", e.Duration, " ", e.Cause))
+			})
+		}
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			return async.Scope(ctx, func(ctx context.Context) error {
+				f := async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }, async.Name("task"))
+				time.Sleep(time.Second)
+				f.Cancel(errPlanted)
+				return nil
+			}, async.Observe(note(&inner)), async.Name("inner"))
+		}, async.Observe(note(&outer))))
+		require.Equal(t, []string{"task start 0s <nil>", "task end 1s planted"}, inner)
+		require.Equal(t, []string{"inner start 0s <nil>", "task start 0s <nil>", "task end 1s planted", "inner end 1s <nil>"}, outer)
+	})
+}
+
+// TestObserversAreToldOfAPanicThatDoesNotCount, once, and of how the task ended.
+func TestObserversAreToldOfAPanicThatDoesNotCount(t *testing.T) {
+	for name, answer := range map[string]error{"nil": nil, "another": io.EOF} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				var told []string
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, plantPanic, async.Name("bad"))
+					return nil
+				}, async.OnPanic(func(*async.PanicError) error { return answer }), async.Observe(async.ObserverFunc(func(e async.Event) {
+					told = append(told, fmt.Sprint(e.Kind, " ", e.Task, " ", errors.Is(e.Err, errPlanted)))
+				})))
+				require.Equal(t, answer, err)
+				require.Equal(t, []string{"start bad false", "panic bad true", "end bad true"}, told)
+			})
+		})
+	}
 }

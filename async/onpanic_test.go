@@ -116,25 +116,6 @@ func TestOnPanicIsAskedWhenTheTaskHasEnded(t *testing.T) {
 	})
 }
 
-// TestObserversAreToldOfAPanicThatDoesNotCount, once, and of how the task ended.
-func TestObserversAreToldOfAPanicThatDoesNotCount(t *testing.T) {
-	for name, answer := range map[string]error{"nil": nil, "another": io.EOF} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				var told []string
-				err := async.Scope(ctx, func(ctx context.Context) error {
-					async.Go(ctx, plantPanic, async.Name("bad"))
-					return nil
-				}, async.OnPanic(func(*async.PanicError) error { return answer }), async.Observe(async.ObserverFunc(func(e async.Event) {
-					told = append(told, fmt.Sprint(e.Kind, " ", e.Task, " ", errors.Is(e.Err, errPlanted)))
-				})))
-				require.Equal(t, answer, err)
-				require.Equal(t, []string{"start bad false", "panic bad true", "end bad true"}, told)
-			})
-		})
-	}
-}
-
 // TestOnPanicThatGoesWrongIsAnErrorBesideThePanic which is raised.
 func TestOnPanicThatGoesWrongIsAnErrorBesideThePanic(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -425,89 +406,6 @@ func TestAPardonedPanicInACancelledScopeDoesNotCount(t *testing.T) {
 	})
 }
 
-// TestAPanicAfterDetachAfterIsAskedAbout, though Scope has returned: the root is
-// told only of what counts.
-func TestAPanicAfterDetachAfterIsAskedAbout(t *testing.T) {
-	for name, answer := range map[string]error{"nil": nil, "another": io.EOF} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				root, check := asynctest.Root(ctx)
-				err := async.Scope(root, func(ctx context.Context) error {
-					async.Go(ctx, func(context.Context) error { time.Sleep(time.Hour); panic(errPlanted) })
-					return io.ErrClosedPipe
-				}, async.DetachAfter(time.Second), async.OnPanic(func(*async.PanicError) error { return answer }))
-				require.ErrorIs(t, err, io.ErrClosedPipe)
-				time.Sleep(2 * time.Hour)
-				if answer == nil {
-					require.NoError(t, check())
-				} else {
-					require.ErrorIs(t, check(), answer)
-				}
-			})
-		})
-	}
-}
-
-// TestAServerThatOutlivesPanicsKeepsNothingOfThem.
-func TestAServerThatOutlivesPanicsKeepsNothingOfThem(t *testing.T) {
-	n := fewer(100_000, 2_000)
-	var asked atomic.Int32
-	require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
-		run := func(n int) {
-			for range n {
-				done := make(chan struct{})
-				async.Go(ctx, func(ctx context.Context) error {
-					defer close(done)
-					async.Go(ctx, waitHook)
-					panic(errPlanted)
-				})
-				select {
-				case <-done:
-				case <-ctx.Done(): // it did count
-				}
-			}
-		}
-		run(n / 10)
-		before := heapInUse()
-		run(n)
-		require.Less(t, heapInUse(), before+uint64(20*n))
-		return nil
-	}, async.Limit(2), async.OnPanic(func(*async.PanicError) error { asked.Add(1); return nil })))
-	require.Equal(t, n+n/10, int(asked.Load()))
-}
-
-// TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain, when the last run has
-// ended.
-func TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain(t *testing.T) {
-	for name, answer := range map[string]error{"nil": nil, "another": io.EOF} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				runs, asked, joined, ends := 0, 0, 0, 0
-				var last context.Context
-				err := async.Scope(ctx, func(ctx context.Context) error {
-					async.Go(ctx, func(ctx context.Context) error {
-						runs, last = runs+1, ctx
-						async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); joined++; return ctx.Err() }, async.Name("child"))
-						time.Sleep(time.Second)
-						panic(errPlanted)
-					}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3}), async.Name("again"))
-					return nil
-				}, async.OnPanic(func(*async.PanicError) error {
-					asked++
-					require.Error(t, last.Err())
-					return answer
-				}), async.Observe(async.ObserverFunc(func(e async.Event) {
-					if e.Kind == async.EventEnd && e.Task == "again" && errors.Is(e.Err, errPlanted) {
-						ends++
-					}
-				})))
-				require.Equal(t, answer, err)
-				require.Equal(t, []int{3, 1, 3, 3}, []int{runs, asked, joined, ends})
-			})
-		})
-	}
-}
-
 // TestALeaderWhosePanicDoesNotCountLeadsNobody, also if that was its last run.
 func TestALeaderWhosePanicDoesNotCountLeadsNobody(t *testing.T) {
 	for name, restart := range map[string][]async.TaskOption{
@@ -536,34 +434,6 @@ func TestAGroupOutlivesPanicsToo(t *testing.T) {
 		require.NoError(t, g.Context().Err())
 		require.NoError(t, g.Wait(ctx))
 	})
-}
-
-// TestExitHooksOfATaskWhosePanicDoesNotCountAreToldOfIt: what they would commit if all
-// had gone well they do not.
-func TestExitHooksOfATaskWhosePanicDoesNotCountAreToldOfIt(t *testing.T) {
-	for name, opts := range map[string][]async.TaskOption{
-		"once":      nil,
-		"a run":     {async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 1})},
-		"cancelled": {async.Timeout(-1)},
-	} {
-		for answer, want := range map[error]error{nil: nil, io.EOF: io.EOF} {
-			t.Run(name, func(t *testing.T) {
-				inBubble(t, func(t *testing.T, ctx context.Context) {
-					var told error
-					require.Equal(t, want, async.Scope(ctx, func(ctx context.Context) error {
-						async.Go(ctx, func(ctx context.Context) error {
-							async.OnExit(ctx, func(_ context.Context, outcome error) error { told = outcome; return nil })
-							panic(errPlanted)
-						}, opts...)
-						return nil
-					}, async.OnPanic(func(*async.PanicError) error { return answer })))
-					var p *async.PanicError
-					require.ErrorAs(t, told, &p)
-					require.ErrorIs(t, told, errPlanted)
-				})
-			})
-		}
-	}
 }
 
 // numbers are what differs in a stack.

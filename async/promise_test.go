@@ -10,10 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/async/asynctest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
 )
 
 var errPromise = errors.New("rejected")
@@ -472,5 +473,26 @@ func TestTheAbortHookOfAPromiseHasItsHookTimeout(t *testing.T) {
 			assert.Equal(t, 50*time.Millisecond, left)
 			return nil
 		})
+	})
+}
+
+func TestAPromiseDiscardsWhatNobodyTook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dropped atomic.Int32
+		require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+			f, p := async.NewPromise[int](ctx, async.OnDiscard(func(v int) { dropped.Add(int32(v)) }))
+			require.True(t, p.Resolve(1)) // never awaited
+			f.Cancel(nil)
+			require.EqualValues(t, 1, dropped.Load())
+			g, q := async.NewPromise[int](ctx, async.OnDiscard(func(v int) { dropped.Add(int32(v)) }))
+			require.True(t, g.Cancel(nil))
+			require.False(t, q.Resolve(10))
+			require.EqualValues(t, 11, dropped.Load())
+			async.NewPromise[int](ctx, async.OnDiscard(func(v int) { t.Error("it has no value") }))
+			_, r := async.NewPromise[int](ctx, async.OnDiscard(func(v int) { dropped.Add(int32(v)) }))
+			r.Resolve(100)
+			return nil
+		}))
+		require.EqualValues(t, 111, dropped.Load())
 	})
 }

@@ -10,9 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/stretchr/testify/require"
 )
 
 // stops are the ways in which a task is told to stop.
@@ -386,55 +387,6 @@ type executorFunc func(func()) error
 
 func (f executorFunc) Execute(task func()) error { return f(task) }
 
-// TestATaskKeepsItsPlaceOnTheExecutor between runs, and after a Goexit it is handed to
-// the executor anew.
-func TestATaskKeepsItsPlaceOnTheExecutor(t *testing.T) {
-	for how, end := range ends {
-		t.Run(how, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				ex, asked := (&refusing{func(int32) bool { return false }}).executor()
-				f, runs := failing(3, end)
-				_, err := async.Start(ctx, f, everySecond, async.On(ex)).Join(ctx)
-				require.NoError(t, err)
-				require.EqualValues(t, 4, runs.Load())
-				want := int32(1)
-				if how == "goexit" {
-					want = 4
-				}
-				require.Equal(t, want, asked.Load())
-			})
-		})
-	}
-	t.Run("under a limit", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, ctx context.Context) {
-			require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-				for range 3 {
-					f, _ := failing(3, runtime.Goexit)
-					async.Go(ctx, f, everySecond, async.On(executorFunc(func(task func()) error { go task(); return nil })))
-				}
-				return nil
-			}, async.Limit(1)))
-		})
-	})
-}
-
-// TestAnExecutorThatRefusesATaskEndsIt, at first and after a Goexit.
-func TestAnExecutorThatRefusesATaskEndsIt(t *testing.T) {
-	for name, from := range map[string]int32{"at first": 1, "after a Goexit": 3} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				ex, asked := (&refusing{func(n int32) bool { return n >= from }}).executor()
-				f, runs := failing(100, runtime.Goexit)
-				_, err := async.Start(ctx, f, everySecond, async.On(ex)).Join(ctx)
-				require.ErrorAs(t, err, new(*async.RejectedError))
-				require.ErrorIs(t, err, errRefused)
-				require.Equal(t, from, asked.Load())
-				require.Equal(t, from-1, runs.Load())
-			})
-		})
-	}
-}
-
 // TestATaskThatAnExecutorHasDroppedIsCancelled: the first time and after a Goexit.
 func TestATaskThatAnExecutorHasDroppedIsCancelled(t *testing.T) {
 	for name, kept := range map[string]int32{"first": 0, "later": 2} {
@@ -455,6 +407,83 @@ func TestATaskThatAnExecutorHasDroppedIsCancelled(t *testing.T) {
 				tookAbout(t, 0, begin)
 				require.ErrorIs(t, err, errPlanted)
 				require.Equal(t, kept, runs.Load())
+			})
+		})
+	}
+}
+
+func TestTheLimitOfFailuresEndsATaskWithTheLast(t *testing.T) {
+	for name, start := range restartable {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				runs := 0
+				err := start(ctx, func(context.Context) error { runs++; return fmt.Errorf("%w: %d", errRun, runs) },
+					async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3}), async.Name("worker"))
+				require.Equal(t, 3, runs)
+				var e *async.RestartError
+				require.ErrorAs(t, err, &e)
+				require.Equal(t, 3, e.Failures)
+				require.ErrorIs(t, err, errRun)
+				require.EqualError(t, err, "async: worker: given up after 3 failures within 1m0s; last failure: the run failed: 3")
+			})
+		})
+	}
+}
+
+func TestTheDefaultIsFiveFailuresInAMinute(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, runs := failing(1000, nil)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(14 * time.Second)})).Join(ctx)
+		require.ErrorIs(t, err, errRun)
+		require.EqualValues(t, 5, runs.Load())
+		f, runs = failing(99, nil)
+		_, err = async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(16 * time.Second)})).Join(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 100, runs.Load())
+	})
+}
+
+// TestAWindowForgets: two quick failures, then a pause; it is only the third
+// within the window that counts.
+func TestAWindowForgets(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var asked []int
+		waits := []time.Duration{1, 20, 1, 20, 1, 1}
+		f, runs := failing(1000, nil)
+		_, err := async.Start(ctx, f, async.Name("w"), async.Restart(async.RestartPolicy{Interval: func(n int) time.Duration {
+			asked = append(asked, n)
+			return waits[n-1] * time.Second
+		}, Attempts: 3, Within: 10 * time.Second})).Join(ctx)
+		require.EqualValues(t, 7, runs.Load())
+		require.Equal(t, []int{1, 2, 3, 4, 5, 6}, asked)
+		require.EqualError(t, err, "async: w: given up after 7 failures, 3 of them within 10s; last failure: the run failed")
+	})
+}
+
+func TestWithin0IsForEver(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		f, runs := failing(10_000, nil)
+		_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: async.Every(0), Within: -1})).Join(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 10_001, runs.Load())
+	})
+}
+
+func TestAStormOfRestartsIsBounded(t *testing.T) {
+	for name, in := range map[string]async.Interval{
+		"zero":     async.Every(0),
+		"negative": async.Every(-time.Hour),
+		"backoff":  async.Backoff(0, 0),
+		"jitter":   async.Jitter(1, async.Every(0)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				begin := time.Now()
+				f, runs := failing(100, nil)
+				_, err := async.Start(ctx, f, async.Restart(async.RestartPolicy{Interval: in, Within: -1})).Join(ctx)
+				require.NoError(t, err)
+				require.EqualValues(t, 101, runs.Load())
+				require.Equal(t, 100*time.Millisecond, time.Since(begin))
 			})
 		})
 	}

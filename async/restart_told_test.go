@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/stretchr/testify/require"
 )
 
 func TestASiblingHearsNothingOfAFailureThatIsRetried(t *testing.T) {
@@ -406,3 +408,35 @@ func TestATaskThatIsCancelledInTheWaitKeepsNothing(t *testing.T) {
 type bigError struct{ big []byte }
 
 func (*bigError) Error() string { return "big" }
+
+// TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain, when the last run has
+// ended.
+func TestOnPanicIsAskedAboutTheLastPanicOfATaskThatIsStartedAgain(t *testing.T) {
+	for name, answer := range map[string]error{"nil": nil, "another": io.EOF} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				runs, asked, joined, ends := 0, 0, 0, 0
+				var last context.Context
+				err := async.Scope(ctx, func(ctx context.Context) error {
+					async.Go(ctx, func(ctx context.Context) error {
+						runs, last = runs+1, ctx
+						async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); joined++; return ctx.Err() }, async.Name("child"))
+						time.Sleep(time.Second)
+						panic(errPlanted)
+					}, async.Restart(async.RestartPolicy{Interval: async.Every(time.Second), Attempts: 3}), async.Name("again"))
+					return nil
+				}, async.OnPanic(func(*async.PanicError) error {
+					asked++
+					require.Error(t, last.Err())
+					return answer
+				}), async.Observe(async.ObserverFunc(func(e async.Event) {
+					if e.Kind == async.EventEnd && e.Task == "again" && errors.Is(e.Err, errPlanted) {
+						ends++
+					}
+				})))
+				require.Equal(t, answer, err)
+				require.Equal(t, []int{3, 1, 3, 3}, []int{runs, asked, joined, ends})
+			})
+		})
+	}
+}

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"runtime"
 	"slices"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -186,99 +185,6 @@ func TestFailFastMap(t *testing.T) {
 	})
 }
 
-// TestLeavingALoopJoins in every way that there is.
-func TestLeavingALoopJoins(t *testing.T) {
-	for name, leave := range map[string]func(t *testing.T, results iter.Seq2[int, error]) error{
-		"break": func(t *testing.T, results iter.Seq2[int, error]) error {
-			for range results {
-				break
-			}
-			return nil
-		},
-		"return": func(t *testing.T, results iter.Seq2[int, error]) error {
-			for _, err := range results {
-				return err
-			}
-			return nil
-		},
-		"panic": func(t *testing.T, results iter.Seq2[int, error]) error {
-			defer func() { require.Equal(t, "out", recover(), "its own value") }()
-			for range results {
-				panic("out")
-			}
-			return nil
-		},
-		"Goexit": func(t *testing.T, results iter.Seq2[int, error]) error {
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				for range results {
-					runtime.Goexit()
-				}
-			}()
-			<-done
-			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				var running atomic.Int32
-				var mu sync.Mutex
-				var causes []error
-				pulled := 0
-				results := async.Map(ctx, lazily(100, &pulled), func(ctx context.Context, i int) (int, error) {
-					running.Add(1)
-					defer running.Add(-1)
-					if i == 0 {
-						time.Sleep(time.Second) // so that the others have begun
-						return 0, nil
-					}
-					<-ctx.Done()
-					mu.Lock()
-					causes = append(causes, context.Cause(ctx))
-					mu.Unlock()
-					time.Sleep(time.Duration(i) * time.Second)
-					return 0, errItem
-				}, async.Limit(4))
-				start := time.Now()
-				require.NoError(t, leave(t, results))
-				require.Zero(t, running.Load(), "joined before the statement ends")
-				require.Greater(t, time.Since(start), time.Second)
-				require.NotEmpty(t, causes)
-				for _, err := range causes {
-					require.Equal(t, async.ErrDecided, err)
-				}
-				require.LessOrEqual(t, pulled, 5)
-			})
-		})
-	}
-}
-
-func TestAPanicThatWasNotYieldedIsRaised(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		for _, early := range []bool{false, true} {
-			told := panicOrError(func() error {
-				for range async.Map(ctx, slices.Values(upTo(3)), func(ctx context.Context, i int) (int, error) {
-					switch {
-					case i == 0:
-						time.Sleep(time.Second)
-					case !early:
-						<-ctx.Done()
-						plantedPanic()
-					default:
-						plantedPanic()
-					}
-					return i, nil
-				}) {
-					break
-				}
-				return nil
-			})
-			require.ErrorIs(t, told, errPlanted)
-		}
-	})
-}
-
 func TestMapThatIsCutShort(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		for _, endless := range []bool{true, false} {
@@ -315,106 +221,6 @@ func TestMapThatIsCutShort(t *testing.T) {
 	})
 }
 
-func TestALoopOnAnEndedScope(t *testing.T) {
-	var kept context.Context
-	require.NoError(t, async.Scope(t.Context(), func(ctx context.Context) error { kept = ctx; return nil }))
-	pulled := 0
-	for _, err := range async.Map(kept, lazily(5, &pulled), square) {
-		require.ErrorIs(t, err, async.ErrScopeEnded)
-	}
-	require.ErrorIs(t, async.ForEach(kept, lazily(5, &pulled), func(context.Context, int) error { return nil }), async.ErrScopeEnded)
-	require.Zero(t, pulled)
-}
-
-// TestAnObserverThatFailsIsHeardWhenALoopIsLeft: the loop has no place for its
-// error, so the root is told.
-func TestAnObserverThatFailsIsHeardWhenALoopIsLeft(t *testing.T) {
-	read, write, err := os.Pipe()
-	require.NoError(t, err)
-	stderr := os.Stderr
-	os.Stderr = write
-	_ = async.Scope(context.Background(), func(ctx context.Context) error {
-		for range async.Map(ctx, slices.Values(upTo(3)), func(context.Context, int) (int, error) { return 0, nil }, async.Limit(1)) {
-			break
-		}
-		return nil
-	}, async.Observe(async.ObserverFunc(func(e async.Event) {
-		if e.Kind == async.EventEnd {
-			panic(errPlanted)
-		}
-	})))
-	os.Stderr = stderr
-	require.NoError(t, write.Close())
-	told, err := io.ReadAll(read)
-	require.NoError(t, err)
-	require.Contains(t, string(told), errPlanted.Error())
-}
-
-// endless yields 0, 1, 2 and so on until it is told to stop.
-func endless(yield func(int) bool) {
-	for i := 0; yield(i); i++ {
-	}
-}
-
-// TestAnEndlessSequenceEndsWithItsContext, and says why, however its context is
-// cancelled and whatever its items were doing just then.
-func TestAnEndlessSequenceEndsWithItsContext(t *testing.T) {
-	touch := func(ctx context.Context, i int) (int, error) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Microsecond):
-		}
-		return i, nil
-	}
-	loops := map[string]func(ctx context.Context, stop func()) error{
-		"ForEach": func(ctx context.Context, stop func()) error {
-			return async.ForEach(ctx, endless, func(ctx context.Context, i int) error {
-				if i == 5 {
-					go stop()
-				}
-				_, err := touch(ctx, i)
-				return err
-			}, async.Limit(2))
-		},
-		"Map": func(ctx context.Context, stop func()) (last error) {
-			for i, err := range async.Map(ctx, endless, touch, async.Limit(2)) {
-				if i == 5 {
-					go stop()
-				}
-				last = err
-			}
-			return last
-		},
-		"AsCompleted": func(ctx context.Context, stop func()) (last error) {
-			var tasks iter.Seq[func(context.Context) (int, error)] = func(yield func(func(context.Context) (int, error)) bool) {
-				for i := 0; yield(func(ctx context.Context) (int, error) { return touch(ctx, i) }); i++ {
-				}
-			}
-			for i, r := range async.AsCompleted(ctx, tasks, async.Limit(2)) {
-				if i == 5 {
-					go stop()
-				}
-				last = r.Err
-			}
-			return last
-		},
-	}
-	for name, loop := range loops {
-		t.Run(name, func(t *testing.T) {
-			for range fewer(5000, 100) {
-				ctx, stop := context.WithCancelCause(t.Context())
-				require.ErrorIs(t, loop(ctx, func() { stop(errCancelWhy) }), errCancelWhy)
-				stop(nil)
-
-				err := async.Scope(t.Context(), func(ctx context.Context) error {
-					return loop(ctx, func() { async.Go(ctx, func(context.Context) error { return errCancelWhy }) })
-				})
-				require.ErrorIs(t, err, errCancelWhy)
-			}
-		})
-	}
-}
-
 // TestAForkJoinThatIsCancelledAsItEndsHasOneStory: its error is nil and every
 // item has ended, or its error is the cause.
 func TestAForkJoinThatIsCancelledAsItEndsHasOneStory(t *testing.T) {
@@ -440,65 +246,6 @@ func TestAForkJoinThatIsCancelledAsItEndsHasOneStory(t *testing.T) {
 				}
 			}
 			return nil
-		})
-	}
-}
-
-// TestASequenceThatPanicsOrExits joins what was begun, and goes on as it was.
-func TestASequenceThatPanicsOrExits(t *testing.T) {
-	var running atomic.Int32
-	item := func(ctx context.Context, i int) (int, error) {
-		running.Add(1)
-		defer running.Add(-1)
-		<-ctx.Done()
-		time.Sleep(time.Second)
-		return i, nil
-	}
-	bad := func(end func()) iter.Seq[int] {
-		return func(yield func(int) bool) {
-			if yield(0) && yield(1) {
-				end()
-			}
-		}
-	}
-	loops := map[string]func(ctx context.Context, items iter.Seq[int]) error{
-		"ForEach": func(ctx context.Context, items iter.Seq[int]) error {
-			return async.ForEach(ctx, items, func(ctx context.Context, i int) error { _, err := item(ctx, i); return err }, async.Limit(3))
-		},
-		"Map": func(ctx context.Context, items iter.Seq[int]) error {
-			for range async.Map(ctx, items, item, async.Limit(3)) {
-			}
-			return nil
-		},
-		"AsCompleted": func(ctx context.Context, items iter.Seq[int]) error {
-			tasks := func(yield func(func(context.Context) (int, error)) bool) {
-				for i := range items {
-					if !yield(func(ctx context.Context) (int, error) { return item(ctx, i) }) {
-						return
-					}
-				}
-			}
-			for range async.AsCompleted(ctx, tasks, async.Limit(3)) {
-			}
-			return nil
-		},
-	}
-	for name, loop := range loops {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, ctx context.Context) {
-				require.ErrorIs(t, panicOrError(func() error { return loop(ctx, bad(plantedPanic)) }), errPlanted)
-				require.Zero(t, running.Load(), "joined")
-
-				came := make(chan bool, 1)
-				go func() {
-					back := false
-					defer func() { came <- back }()
-					_ = loop(ctx, bad(runtime.Goexit))
-					back = true
-				}()
-				require.False(t, <-came, "it went on to exit")
-				require.Zero(t, running.Load(), "joined")
-			})
 		})
 	}
 }
@@ -595,4 +342,141 @@ func TestAFailingItemStopsTheRest(t *testing.T) {
 		require.True(t, errors.Is(err, errItem), "%v", err)
 		require.Less(t, after.Load(), int32(1000))
 	}
+}
+
+// leavings are what an item may leave behind when it has returned.
+var leavings = map[string]func(ctx context.Context) error{
+	"nothing":            func(context.Context) error { return nil },
+	"its context's Done": func(ctx context.Context) error { _ = ctx.Done(); return nil },
+	"an exit hook": func(ctx context.Context) error {
+		async.OnExit(ctx, func(context.Context, error) error { return nil })
+		return nil
+	},
+	"a hook that waits": func(ctx context.Context) error {
+		async.OnExit(ctx, func(ctx context.Context, _ error) error { return async.Sleep(ctx, time.Second) })
+		return nil
+	},
+	"a promise":           func(ctx context.Context) error { async.NewPromise[int](ctx); return nil },
+	"a panic":             func(context.Context) error { panic(errItem) },
+	"Goexit":              func(context.Context) error { runtime.Goexit(); return nil },
+	"Goexit and its Done": func(ctx context.Context) error { _ = ctx.Done(); runtime.Goexit(); return nil },
+	"an error":            func(context.Context) error { return errItem },
+	"a task elsewhere": func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error { return async.Sleep(ctx, time.Second) }, async.On(pool(func(task func()) error { go task(); return nil })))
+		return nil
+	},
+	"a task on the pool": func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error { return async.Sleep(ctx, time.Second) })
+		return nil
+	},
+	"a task and Goexit": func(ctx context.Context) error {
+		async.Go(ctx, func(ctx context.Context) error { return async.Sleep(ctx, time.Second) }, async.On(pool(func(task func()) error { go task(); return nil })))
+		runtime.Goexit()
+		return nil
+	},
+}
+
+// manyItems are the ways to work on 20 items. They return the items' errors.
+var manyItems = map[string]func(ctx context.Context, f func(context.Context) error, opts ...async.ForkOption) []error{
+	"ForkJoin": func(ctx context.Context, f func(context.Context) error, opts ...async.ForkOption) (errs []error) {
+		results, err := async.ForkJoin(ctx, upTo(20), func(ctx context.Context, i int) (int, error) { return i, f(ctx) }, opts...).Await(ctx, 0)
+		for _, r := range results {
+			errs = append(errs, r.Err)
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return errs
+	},
+	"ForEach": func(ctx context.Context, f func(context.Context) error, opts ...async.ForkOption) []error {
+		ended := make([]error, 20)
+		err := panicOrError(func() error {
+			return async.ForEach(ctx, slices.Values(upTo(20)), func(ctx context.Context, i int) error {
+				ended[i] = errors.New("began") // and says how it ended, if it returns
+				ended[i] = f(ctx)
+				return nil
+			}, opts...)
+		})
+		if err != nil && !errors.Is(err, async.ErrGoexit) && !errors.Is(err, errItem) {
+			return append(ended, err)
+		}
+		return ended
+	},
+	"Map": func(ctx context.Context, f func(context.Context) error, opts ...async.ForkOption) (errs []error) {
+		for _, err := range async.Map(ctx, slices.Values(upTo(20)), func(ctx context.Context, i int) (int, error) { return i, f(ctx) }, opts...) {
+			errs = append(errs, err)
+		}
+		return errs
+	},
+	"AsCompleted": func(ctx context.Context, f func(context.Context) error, opts ...async.ForkOption) (errs []error) {
+		tasks := slices.Repeat([]func(context.Context) (int, error){func(ctx context.Context) (int, error) { return 0, f(ctx) }}, 20)
+		for _, r := range async.AsCompleted(ctx, slices.Values(tasks), opts...) {
+			errs = append(errs, r.Err)
+		}
+		return errs
+	},
+}
+
+// TestItemsNeverWaitForAPlaceThatTheyHold: with a limit of as many items as a
+// pool has places every item has its turn, whatever the others have left.
+func TestItemsNeverWaitForAPlaceThatTheyHold(t *testing.T) {
+	for name, pool := range smallPools {
+		for left, leave := range leavings {
+			if left == "a task on the pool" && name != "queueing" {
+				continue // the item itself would wait for a place
+			}
+			for what, items := range manyItems {
+				for _, limited := range []int{0, 1, 3} {
+					t.Run(fmt.Sprint(name, "/", left, "/", what, "/", limited), func(t *testing.T) {
+						inBubble(t, func(t *testing.T, ctx context.Context) {
+							opts := []async.ScopeOption{async.On(pool(3)), async.Timeout(time.Hour)}
+							if limited > 0 {
+								opts = append(opts, async.Limit(limited))
+							}
+							var running, most, begun atomic.Int32
+							_ = async.Scope(ctx, func(ctx context.Context) error {
+								errs := items(ctx, func(ctx context.Context) error {
+									most.Store(max(most.Load(), running.Add(1)))
+									defer running.Add(-1)
+									begun.Add(1)
+									time.Sleep(time.Second)
+									return leave(ctx)
+								}, async.Limit(3))
+								for _, err := range errs {
+									require.NotErrorIs(t, err, context.DeadlineExceeded)
+								}
+								return nil
+							}, opts...)
+							require.LessOrEqual(t, most.Load(), int32(3))
+							switch {
+							case what == "ForEach" && left == "a panic": // stops the rest
+							case name == "refusing" && (limited > 0 || strings.Contains(left, "Goexit")): // needs another place before it has given up its own
+							default:
+								require.EqualValues(t, 20, begun.Load())
+							}
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+func TestAnItemsErrorIsNotLostWhenTheRestIsCancelled(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			async.ForkJoin(ctx, []int{0, 1}, func(ctx context.Context, i int) (int, error) {
+				if i == 0 {
+					return 0, errPlanted
+				}
+				<-ctx.Done()
+				return 0, ctx.Err()
+			})
+			time.Sleep(time.Second)
+			return io.ErrNoProgress
+		})
+		var list *async.ScopeError
+		require.ErrorAs(t, err, &list)
+		require.Equal(t, []error{io.ErrNoProgress, errPlanted}, failuresOf(list))
+	})
 }

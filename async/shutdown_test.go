@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -347,125 +346,6 @@ func TestAPanicOfADetachedTaskEndsTheProcess(t *testing.T) {
 	require.Contains(t, out, "plantedPanic", "with the stack of who panicked")
 }
 
-func TestDetachAfterLetsGoOfStragglersOnRecord(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		exited := make(chan struct{})
-		begin := time.Now()
-		err := async.Scope(ctx, func(ctx context.Context) error {
-			async.OnExit(ctx, func(context.Context, error) error { close(exited); return nil })
-			async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil }, async.Name("stubborn"))
-			return errPlanted
-		}, async.DetachAfter(time.Second), async.Name("outer"))
-		require.Equal(t, time.Second, time.Since(begin))
-		require.ErrorIs(t, err, errPlanted)
-		var left *async.StragglerError
-		require.ErrorAs(t, err, &left)
-		require.Equal(t, "stubborn", left.Left[0].Task)
-		require.Contains(t, left.Left[0].Stack, "time.Sleep")
-		require.Equal(t, []string{"outer"}, asynctest.Live(ctx))
-		<-exited // only now, after the last of them
-		require.Equal(t, time.Minute, time.Since(begin))
-	})
-}
-
-func TestOnStallNamesWhoIsLeftOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		calls := 0
-		begin := time.Now()
-		err := async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil }, async.Name("stubborn"))
-			return errPlanted
-		}, async.OnStall(time.Second, func(e *async.StragglerError) {
-			calls++
-			require.Equal(t, time.Second, time.Since(begin))
-			require.Equal(t, "stubborn", e.Left[0].Task)
-			require.ErrorIs(t, e, errPlanted)
-		}))
-		require.Equal(t, errPlanted, err)
-		require.Equal(t, 1, calls)
-	})
-}
-
-func TestOnFailureDecidesWhetherAFailureIsOne(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		small, large := errors.New("small"), errors.New("large")
-		var seen atomic.Int32 // the hook is called by the goroutines of the tasks
-		err := async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, func(context.Context) error { return small })
-			async.Go(ctx, func(context.Context) error { time.Sleep(time.Second); return large })
-			async.Go(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) // an echo: not asked about
-			return nil
-		}, async.OnFailure(func(err error) error {
-			seen.Add(1)
-			if errors.Is(err, small) {
-				return nil
-			}
-			return err
-		}))
-		require.Equal(t, large, err)
-		require.EqualValues(t, 2, seen.Load())
-	})
-}
-
-func TestDaemonsGoWhenTheRestHasEnded(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		begin := time.Now()
-		joined := false
-		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-			async.Go(ctx, func(ctx context.Context) error {
-				<-ctx.Done()
-				require.Equal(t, async.ErrDismissed, context.Cause(ctx))
-				require.Equal(t, time.Minute, time.Since(begin))
-				joined = true
-				return ctx.Err() // an echo
-			}, async.Daemon())
-			async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil })
-			return nil
-		}))
-		require.True(t, joined)
-	})
-}
-
-func TestAScopeKeepsTheFirst32ErrorsAndACount(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		err := async.Scope(ctx, func(ctx context.Context) error {
-			for i := range 100 {
-				async.Go(ctx, func(context.Context) error {
-					time.Sleep(time.Duration(i+1) * time.Second) // looks at no context
-					return fmt.Errorf("failure %d", i)
-				})
-			}
-			return nil
-		})
-		var all *async.ScopeError
-		require.ErrorAs(t, err, &all)
-		require.Len(t, all.Errors, 32)
-		require.Equal(t, 68, all.Dropped)
-		require.EqualError(t, all.Errors[0], "failure 0", "the one that decided")
-	})
-}
-
-func TestObserversSeeStartsEndsAndPanics(t *testing.T) {
-	inBubble(t, func(t *testing.T, ctx context.Context) {
-		var inner, outer []string
-		note := func(to *[]string) async.Observer {
-			return async.ObserverFunc(func(e async.Event) {
-				*to = append(*to, fmt.Sprint(e.Task, " ", e.Kind, " ", e.Duration, " ", e.Cause))
-			})
-		}
-		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
-			return async.Scope(ctx, func(ctx context.Context) error {
-				f := async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }, async.Name("task"))
-				time.Sleep(time.Second)
-				f.Cancel(errPlanted)
-				return nil
-			}, async.Observe(note(&inner)), async.Name("inner"))
-		}, async.Observe(note(&outer))))
-		require.Equal(t, []string{"task start 0s <nil>", "task end 1s planted"}, inner)
-		require.Equal(t, []string{"inner start 0s <nil>", "task start 0s <nil>", "task end 1s planted", "inner end 1s <nil>"}, outer)
-	})
-}
-
 func TestAPlantedStragglerIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, check := asynctest.Root(t.Context())
@@ -521,4 +401,23 @@ func onStop(text string) func(ctx context.Context) error {
 		<-ctx.Done()
 		return fmt.Errorf("%s: %w", text, ctx.Err())
 	}
+}
+
+func TestDaemonsGoWhenTheRestHasEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		begin := time.Now()
+		joined := false
+		require.NoError(t, async.Scope(ctx, func(ctx context.Context) error {
+			async.Go(ctx, func(ctx context.Context) error {
+				<-ctx.Done()
+				require.Equal(t, async.ErrDismissed, context.Cause(ctx))
+				require.Equal(t, time.Minute, time.Since(begin))
+				joined = true
+				return ctx.Err() // an echo
+			}, async.Daemon())
+			async.Go(ctx, func(context.Context) error { time.Sleep(time.Minute); return nil })
+			return nil
+		}))
+		require.True(t, joined)
+	})
 }

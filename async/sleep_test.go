@@ -373,3 +373,48 @@ func TestDelaysBelowZeroAreNone(t *testing.T) {
 		require.LessOrEqual(t, calls.Load(), int32(2), "once when the body has ended, once when cancelled")
 	})
 }
+
+// TestAFixedRateStaysOnTheGrid whatever the probes take: it is the model of
+// the table above.
+func TestAFixedRateStaysOnTheGrid(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		work := make([]float64, 20)
+		for i := range work {
+			work[i] = float64(r.IntN(40)) / 8
+		}
+		at := ticks(t, async.Every(time.Second), work, async.FixedRate())
+		for i := 1; i < len(at); i++ {
+			ended := at[i-1] + work[i-1]
+			want := math.Max(at[i-1]+1, math.Ceil(ended))
+			require.InDelta(t, want, at[i], 1e-9, "seed %d: %v", seed, at)
+		}
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	for _, test := range []struct {
+		in      async.Interval
+		attempt int
+		want    time.Duration
+	}{
+		{async.Backoff(time.Second, time.Hour), 0, time.Second},
+		{async.Backoff(time.Second, time.Hour), math.MaxInt, time.Hour},
+		{async.Backoff(time.Second, 0), 9, time.Second},
+		{async.Backoff(3, math.MaxInt64), math.MaxInt, math.MaxInt64},
+		{async.Backoff(math.MinInt64, math.MinInt64), 3, time.Millisecond},
+		{async.Jitter(0, async.Every(7)), 1, 7},
+		{async.Jitter(0.0, async.Every(math.MaxInt64)), 1, math.MaxInt64},
+	} {
+		require.Equal(t, test.want, test.in(test.attempt))
+	}
+	for range 1_000 {
+		for _, fraction := range []float64{0.25, 1, 7, math.Inf(1)} {
+			d := async.Jitter(fraction, async.Every(time.Second))(1)
+			limited := time.Duration(min(fraction, 1) * float64(time.Second))
+			require.GreaterOrEqual(t, d, time.Second-limited)
+			require.LessOrEqual(t, d, time.Second+limited)
+			require.GreaterOrEqual(t, async.Jitter(fraction, async.Every(math.MaxInt64))(1), time.Duration(0))
+		}
+	}
+}

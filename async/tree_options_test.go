@@ -436,49 +436,6 @@ func (r *treeRun) end(ctx context.Context, n *treeNode) (int, error) {
 	return n.id + 1, nil
 }
 
-func (r *treeRun) goTask(ctx context.Context, parent *treeNode, depth int) {
-	n := r.node(parent, "Go")
-	async.Go(ctx, func(ctx context.Context) error {
-		_, err := r.handler(ctx, n, depth)
-		return err
-	}, r.options(n)...)
-}
-
-func (r *treeRun) execute(ctx context.Context, parent *treeNode, depth int) (*async.Future[int], *treeNode) {
-	n := r.node(parent, "Execute")
-	opts := r.options(n)
-	if r.next(4) == 0 {
-		opts = append(opts, r.discards(n))
-	}
-	return async.Execute(ctx, func(ctx context.Context) (int, error) { return r.handler(ctx, n, depth) }, opts...), n
-}
-
-func (r *treeRun) await(ctx context.Context, f *async.Future[int], n *treeNode) {
-	limit := time.Duration(r.next(4)) * 7 * time.Millisecond
-	begin := time.Now()
-	v, err := f.Await(ctx, limit)
-	if late := time.Since(begin) - limit; limit > 0 && late > 25*time.Millisecond {
-		r.fault("await of node %d came back %v late", n.id, late)
-	}
-	// It may have settled since it was told; Result would be given the outcome.
-	if f.State() != async.StateDone || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
-		r.set(func() { n.told = true })
-	}
-	r.got(n, v, err)
-}
-
-// got books what a wait for n was given.
-func (r *treeRun) got(n *treeNode, v int, err error) {
-	r.given(n, err)
-	switch {
-	case err != nil:
-	case v != n.id+1:
-		r.fault("node %d has the value %d", n.id, v)
-	default:
-		r.set(func() { n.kept = true })
-	}
-}
-
 // scope opens a scope in node parent and checks it when it has returned.
 func (r *treeRun) scope(ctx context.Context, parent *treeNode, depth int) (err error) {
 	n := r.node(parent, "Scope")

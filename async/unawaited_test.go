@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
-	"github.com/stretchr/testify/require"
 )
 
 // fails is a handler that fails, with a name that is not a closure's.
@@ -422,4 +426,38 @@ func TestAnUnawaitedFailureIsFoundByThoseWhoDecide(t *testing.T) {
 			_ = async.Scope(ctx, forgets(errPlanted), o)
 		}))
 	})
+}
+
+// TestAFailureIsNotLostToAWaitThatIsRefusedAsACycle has a task fail just as a
+// bare goroutine of its own awaits it.
+func TestAFailureIsNotLostToAWaitThatIsRefusedAsACycle(t *testing.T) {
+	ctx := asynctest.Context(t)
+	for range 10_000 / raceFactor {
+		var told error
+		var bare sync.WaitGroup
+		err := async.Scope(ctx, func(ctx context.Context) error {
+			self := make(chan *async.Future[int], 1)
+			self <- async.Execute(ctx, func(ctx context.Context) (int, error) {
+				f := <-self
+				var started atomic.Bool
+				bare.Go(func() {
+					started.Store(true)
+					for range rand.IntN(200) {
+						started.Load()
+					}
+					_, told = f.Wait(ctx)
+				})
+				for !started.Load() {
+					runtime.Gosched()
+				}
+				for range rand.IntN(400) {
+					started.Load()
+				}
+				return 0, errPlanted
+			})
+			return nil
+		})
+		bare.Wait()
+		require.ErrorIs(t, errors.Join(err, told), errPlanted)
+	}
 }

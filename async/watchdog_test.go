@@ -235,3 +235,61 @@ func TestMisuseOfWatchdogsPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Panics(t, f) })
 	}
 }
+
+// TestAMissedBeatFailsARun: whatever the handler returns then. Each run has all of
+// its time to beat.
+func TestAMissedBeatFailsARun(t *testing.T) {
+	for name, returned := range map[string]func(ctx context.Context) error{
+		"why":   func(ctx context.Context) error { return ctx.Err() },
+		"nil":   func(context.Context) error { return nil },
+		"other": func(context.Context) error { return errPlanted },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, ctx context.Context) {
+				hooks, runs := 0, 0
+				start := func() *async.Future[struct{}] {
+					return async.Start(ctx, func(ctx context.Context) error {
+						runs++
+						for range 3 {
+							async.Beat(ctx)
+							time.Sleep(time.Second)
+						}
+						<-ctx.Done()
+						return returned(ctx)
+					}, everySecond, async.Heartbeat(2*time.Second), async.OnAbort(func(_ context.Context, cause error) error {
+						require.ErrorIs(t, cause, async.ErrNoBeat)
+						hooks++
+						return nil
+					}))
+				}
+				_, err := start().Join(ctx)
+				require.ErrorAs(t, err, new(*async.RestartError))
+				if name == "other" {
+					require.ErrorIs(t, err, errPlanted)
+				}
+				require.ErrorIs(t, err, async.ErrNoBeat)
+				require.Equal(t, 5, runs)
+				require.Equal(t, 5, hooks)
+			})
+		})
+	}
+}
+
+// TestABeatCountsForTheRunOfItsContext: not for the one that follows.
+func TestABeatCountsForTheRunOfItsContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, ctx context.Context) {
+		var before context.Context
+		_, err := async.Start(ctx, func(ctx context.Context) error {
+			if before == nil {
+				before = ctx
+				return errRun
+			}
+			for ctx.Err() == nil {
+				async.Beat(before)
+				time.Sleep(time.Second)
+			}
+			return async.Final(context.Cause(ctx))
+		}, everySecond, async.Heartbeat(10*time.Second), async.Timeout(time.Minute)).Join(ctx)
+		require.ErrorIs(t, err, async.ErrNoBeat)
+	})
+}

@@ -217,7 +217,7 @@ func (k *forked[A, B]) over() {
 			k.f.Settle(&tree.Verdict{Err: ErrGoexit, Goexit: true}, false)
 		}
 	}()
-	k.s.Conclude(tally.Body{}, &v)
+	k.s.Conclude(tally.HandlerEnd{}, &v)
 	k.explain(sg)
 	v.Partial = sg == nil // the errors are in the results
 	k.value = k.results

@@ -249,8 +249,8 @@ func (h *held[T]) Discard() error {
 func init() { bridge.Reject = rejectAccepted }
 
 // rejectAccepted settles a future whose task an executor has accepted, and will never run.
-func rejectAccepted(of any, err error) {
-	t := &of.(interface{ made(op string) *tree.Future }).made("Reject").Task
+func rejectAccepted(future any, err error) {
+	t := &future.(interface{ made(op string) *tree.Future }).made("Reject").Task
 	if d := t.More.Delivery; d != nil && d.Decide() {
 		tree.Reject(t, err)
 	}

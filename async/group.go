@@ -266,7 +266,7 @@ func (g *grouping) end() {
 // wasAskedLocked reports whether cause, for which g was cancelled, is that of a Cancel
 // or Stop. The scope of g is locked.
 func (g *grouping) wasAskedLocked(cause error) bool {
-	return slices.ContainsFunc(g.asked, func(of error) bool { return tally.Same(of, cause) })
+	return slices.ContainsFunc(g.asked, func(asked error) bool { return tally.Same(asked, cause) })
 }
 
 // waitInside returns an ErrAwaitCycle if a wait for g under ctx could never end,

@@ -132,8 +132,8 @@ func withoutName(name, text string) string {
 	if rest, ours := strings.CutPrefix(text, prefix("")); ours {
 		text = strings.TrimPrefix(rest, name+"/") // a task of name without a name of its own
 		what, rest, _ := strings.Cut(text, ": ")
-		for _, of := range []string{" of ", " in "} { // a hook of it, or a panic in it
-			if short, its := strings.CutSuffix(what, of+name); its {
+		for _, joint := range []string{" of ", " in "} { // a hook of it, or a panic in it
+			if short, its := strings.CutSuffix(what, joint+name); its {
 				text = short + ": " + rest
 			}
 		}

@@ -47,7 +47,7 @@ func Scope(ctx context.Context, body func(ctx context.Context) error, opts ...Sc
 	if body == nil {
 		panic("async: Scope with a nil body: pass what is to be called")
 	}
-	return tree.RunBody(ctx, body, newScopeOptions(opts), false)
+	return tree.RunScope(ctx, body, newScopeOptions(opts), false)
 }
 
 // Shield runs f on the calling goroutine with the values of ctx but not its
@@ -65,5 +65,5 @@ func Shield(ctx context.Context, d time.Duration, f func(ctx context.Context) er
 	if d == 0 {
 		d = -1 // no time at all, not no limit
 	}
-	return tree.RunBody(ctx, f, &tree.ScopeOptions{Timeout: d}, true)
+	return tree.RunScope(ctx, f, &tree.ScopeOptions{Timeout: d}, true)
 }

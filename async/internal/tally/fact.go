@@ -91,9 +91,9 @@ type Future struct {
 	Late bool // the scope has summed up: it tells of nothing more
 }
 
-// A Body is how the handler or body of a scope has ended, if its failure was not
-// recorded. The zero value: well, or its failure was.
-type Body struct {
+// A HandlerEnd is how the handler of a scope has ended, if its failure was not recorded. The zero
+// value: well, or its failure was recorded.
+type HandlerEnd struct {
 	Echo bool // it only repeated that the scope was cancelled
 
 	// Owes: somebody is to be given a value of it. With an echo there is none, and

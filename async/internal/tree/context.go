@@ -69,7 +69,7 @@ type scopeKey struct{}
 // Nearest returns the task that ctx belongs to, nil if there is none, and ctx itself if that
 // says more: nil if it is the task's own context or, without a task, the background.
 func Nearest(ctx context.Context) (t *Task, derived context.Context) {
-	if t, own := ctx.(*Task); own {
+	if t, isTask := ctx.(*Task); isTask {
 		return t, nil
 	}
 	if ctx == nil {

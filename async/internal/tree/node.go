@@ -17,7 +17,7 @@ const (
 	KindGo        Kind = iota // started by Go
 	KindFuture                // started by Execute; has waiters
 	KindPromise               // has waiters, but nothing runs
-	kindBody                  // a Scope or Shield: runs on the goroutine that called
+	kindScope                 // a Scope or Shield: runs on the goroutine that called
 	kindHook                  // a hook, on a goroutine of its own
 	KindRun                   // one run of a task with Restart: a scope on the goroutine of the task
 	KindDetached              // started by Detach
@@ -98,7 +98,7 @@ type More struct {
 }
 
 // isScope reports whether t is what users open with the options of a scope.
-func (t *Task) isScope() bool { return t.Kind == kindBody || t.Kind == KindGroup }
+func (t *Task) isScopeOrGroup() bool { return t.Kind == kindScope || t.Kind == KindGroup }
 
 // Home returns the root that t stands under, that of the process if t is nil.
 func (t *Task) Home() *Root {
@@ -279,7 +279,7 @@ type Root struct {
 // its function has captured, so it may be kept for longer.
 type Naming struct {
 	given string  // its Name, "" if it has none
-	own   string  // if it has none: what it is, for something of ours
+	label string  // if it has none: what it is, for something of ours
 	pc    uintptr // if it is nothing of ours: that of its function
 }
 

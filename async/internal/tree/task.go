@@ -71,7 +71,7 @@ func (g *GoTask) start() {
 // Trap makes an error of a recovered value. That of a panic which passes
 // through is not wrapped again.
 func Trap(t *Task, value any) error {
-	if err, is := value.(error); is && Words.PanicIn(err) != nil {
+	if err, is := value.(error); is && Codec.PanicIn(err) != nil {
 		return err
 	}
 	return newPanic(t.Name(), value, crash.Stack()).AsError()
@@ -105,7 +105,7 @@ func asPanic(h ExitKind, err error) *Panic {
 	if h != ByPanic {
 		return nil
 	}
-	return Words.PanicIn(err)
+	return Codec.PanicIn(err)
 }
 
 // Guard calls f on a goroutine of its own and waits for it, so that neither a

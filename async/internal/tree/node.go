@@ -97,7 +97,7 @@ type More struct {
 	dismissed  bool          // a daemon was told that its owner is done; guarded by Owner.Mu
 }
 
-// isScope reports whether t is what users open with the options of a scope.
+// isScopeOrGroup reports whether users have opened t with the options of a scope.
 func (t *Task) isScopeOrGroup() bool { return t.Kind == kindScope || t.Kind == KindGroup }
 
 // Home returns the root that t stands under, that of the process if t is nil.

@@ -27,7 +27,7 @@ import (
 // further out pass that on. [errors.Is] matches one to the other. It also reaches
 // Value, if that is an error, and nothing of Also.
 //
-// The text is one line. That of a panic which is raised has the stack and Also, because
+// The text is one line. The text of a panic that is raised has the stack and Also, because
 // a crash prints nothing else; the verb %+v shows these always.
 type PanicError struct {
 	Value any    // what panic was called with

@@ -7,8 +7,8 @@ import (
 )
 
 // A Promise is the side of a future from which it is settled. The first call
-// of Resolve or Reject wins; any number of goroutines may call them. What happens
-// before that call happens before a wait for the future returns. The zero Promise
+// of Resolve or Reject wins; any number of goroutines may call them. The code before that call happens
+// before a wait for the future returns. The zero Promise
 // has no future: [NewPromise] makes both.
 type Promise[T any] struct{ f *Future[T] }
 

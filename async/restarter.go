@@ -28,7 +28,7 @@ type restartable interface {
 }
 
 // A restarter runs a task with Restart: it stands before what stands around a task. One
-// goroutine at a time uses it. What that did happens before the next goroutine, which
+// goroutine at a time uses it. The work of one happens before the next goroutine, which
 // it starts.
 type restarter struct {
 	RestartPolicy
@@ -280,7 +280,7 @@ func (r *restarter) startAnew() {
 	r.submit(r.t.More.Delivery.Executor)
 }
 
-// submit gives the task to ex. Of three that may come first one decides: ex, by running
+// submit gives the task to ex. One of three decides, whichever comes first: ex, by running
 // the task or by refusing it, and a cancellation.
 func (r *restarter) submit(ex Executor) {
 	d := &tree.Delivery{Executor: ex}

@@ -164,7 +164,7 @@ func listsErrors(err error) bool {
 	return list != nil && len(list.Errs) > 0
 }
 
-// leave cancels what was begun: the loop has been left. What ends from here on
+// leave cancels what was begun: the loop has been left. An item that ends from here on
 // is dropped as it ends.
 func (m *Stream[A, B]) leave() {
 	m.mu.Lock()

@@ -50,7 +50,7 @@ var looks struct {
 //
 // A look that began after the question shows everything there is to be seen. One that is a
 // little older will do if it shows all objects: then only what one does at the moment may be
-// out of date. That it is not the stack of an older object at the same address follows from
+// out of date. The proof that it is not the stack of an older object at the same address follows from
 // the weak pointer: memory is given out again only after a collection, which takes the look,
 // too.
 func For[T any](objects []*T, shown ...Shown) *Look {

@@ -84,8 +84,8 @@ type Future struct {
 	Told    bool // its owner was told an expiry, or has cancelled it
 	Rooted  bool // it belongs to a root, which sums nothing up: the future itself keeps account
 
-	// Abandoned: it is a promise that was neither resolved nor rejected. That is
-	// a failure only if somebody counted on it.
+	// Abandoned: it is a promise that was neither resolved nor rejected. It is a failure
+	// only if somebody counted on it.
 	Abandoned bool
 
 	Late bool // the scope has summed up: it tells of nothing more

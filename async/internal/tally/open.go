@@ -183,7 +183,7 @@ func (t *Tally) TakeValue() *Entry {
 }
 
 // Forget drops what has gone wrong so far, because it has been told; and with it was
-// told why the scope was cancelled, which is not told again. What is open stays, and
+// told why the scope was cancelled, which is not told again. An entry that is open stays, and
 // so does what the scope was cancelled for.
 func (t *Tally) Forget() {
 	*t = Tally{

@@ -18,7 +18,7 @@ import (
 	"slices"
 )
 
-// Max is how many errors a scope lists. Of the rest it keeps the number.
+// Max is how many errors a scope lists. It keeps the number of the rest.
 const Max = 32
 
 // A Tally is what has gone wrong in one scope. The zero value says that nothing

@@ -173,7 +173,7 @@ func (s *Scope) RecordOutcome(v *Verdict, goesOn bool) {
 }
 
 // RecordHookError records an error of a hook, an observer or a discard. If it is too
-// late there is nobody but the root to tell. What goes wrong in the last run of a task that
+// late there is nobody but the root to tell. A failure in the last run of a task that
 // is stopped is the task's: the run has no outcome of its own then.
 func (s *Scope) RecordHookError(err error) { s.recordHookErrorIf(nil, err) }
 

@@ -17,7 +17,7 @@ import (
 // decides how a scope ends.
 
 // hook returns a task of s that runs f shielded from cancellation and within
-// the hook timeout. What goes wrong in it is noted beside other errors.
+// the hook timeout. A failure in it is noted beside other errors.
 func (s *Scope) hook(what string, f func(context.Context) error) *GoTask {
 	g := new(GoTask)
 	s.initHook(g, g, what, f)
@@ -36,7 +36,7 @@ func (s *Scope) initHook(g *GoTask, w Work, what string, f func(context.Context)
 }
 
 // countOut takes a hook out of those that Shutdown waits for: it has ended, or
-// its time is up. The first of the two counts. What has overrun is a straggler
+// its time is up. The first of the two counts. A hook that has overrun is a straggler
 // like any other from then on.
 func countOut(t *Task) {
 	if t.More.countedOut.CompareAndSwap(false, true) {

@@ -23,8 +23,8 @@ type Future struct {
 	// HolderTold: whoever holds the handle was told an expiry, or has cancelled the task. Its error
 	// is no failure of the scope then. It is set before f is done, never after.
 	HolderTold bool
-	// valuePromised: waiters will be given the value, so it is not discarded. Of
-	// valuePromised and More.expiryTold one is set at most: the first wins.
+	// valuePromised: waiters will be given the value, so it is not discarded. At most one of
+	// valuePromised and More.expiryTold is set: the first wins.
 	valuePromised bool
 
 	// Wanted counts the AwaitAlls that will be given the outcome, parked on f or

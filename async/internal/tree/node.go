@@ -7,7 +7,7 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file is the tree: what a task, a scope and a root consist of. What they do is in
+// This file is the tree: what a task, a scope and a root consist of. Their functions are in
 // ending.go, members.go, cancel.go, context.go, failure.go, start.go and task.go.
 
 // A Kind is what a task was made for.
@@ -132,8 +132,8 @@ const (
 //
 // A body and a root have one from the first, a task on first need; see makeScope.
 type Scope struct {
-	// These are set before anything is started in the scope, and never change. What
-	// is started in it inherits most of them.
+	// These are set before anything is started in the scope, and never change. Tasks that are
+	// started in it inherit most of them.
 	Task      *Task // the task this is the inner scope of
 	Home      *Root // the root of the tree
 	Limit     *limiter
@@ -176,7 +176,7 @@ type Scope struct {
 
 	listeners *Waiter // waits of the task that do not use parker; those that are deaf are told by their own ctx
 	// joiner is the waiter of the goroutine that joins, while it waits for the
-	// children. That goroutine takes it back under Mu: then nobody can notify it.
+	// children. The goroutine takes it back under Mu: then nobody can notify it.
 	joiner *Waiter
 	// changed is closed, and nil again, when a child leaves. Only Shutdown waits for it.
 	changed chan struct{}
@@ -215,8 +215,8 @@ func newScope(t *Task) *Scope {
 	return s
 }
 
-// Signal returns why s was cancelled, nil if it was not before it ended. That it has
-// ended is a reason for its context, not for its outcome.
+// Signal returns why s was cancelled, nil if it was not before it ended. Its end is a reason
+// for its context, not for its outcome.
 func (s *Scope) Signal() *StopError {
 	if sg := s.Why.Load(); sg != endedSignal {
 		return sg

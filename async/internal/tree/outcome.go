@@ -11,10 +11,10 @@ import (
 // This file says how a task or scope ended: a handler's error goes in, and comes
 // out as a verdict, which is what a waiter is given and what the owner is told.
 //
-// Whether an error only repeats a cancellation is asked of package echo. What a
-// scope with several failures says in the end is decided by package tally; here
-// an error is made of that. Package echo calls methods of users' errors, so no
-// function here is called with a lock held, but those whose names end with Locked.
+// Whether an error only repeats a cancellation is asked of package echo. The outcome of a scope
+// with several failures is decided by package tally; here an error is made of that. Package echo
+// calls methods of users' errors, so no function here is called with a lock held, but those whose
+// names end with Locked.
 
 // AsVerdict returns the verdict of an error of guard.
 func AsVerdict(err error) Verdict {
@@ -249,7 +249,7 @@ func inheritedCause(t *Task, cause error) bool {
 }
 
 // stoppedDaemon reports whether t is a daemon that its owner has told to stop for cause:
-// the owner has dismissed t, or was cancelled. What the handler of t returns then is how
+// the owner has dismissed t, or was cancelled. An error that the handler of t returns then is how
 // services stop, and no failure.
 func stoppedDaemon(t *Task, cause error) bool {
 	if cause == nil || t.More == nil || !t.More.Daemon {

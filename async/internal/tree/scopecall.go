@@ -14,8 +14,8 @@ type callerScope struct {
 	s Scope
 }
 
-// OpenScope makes a scope for a body that is to run on this goroutine. That
-// goroutine is alive, so the body may run although the scope of ctx has ended:
+// OpenScope makes a scope for a body that is to run on this goroutine. The goroutine is alive,
+// so the body may run although the scope of ctx has ended:
 // it stands at the root then. The error is not nil if ctx is done, too, and the
 // body is not shielded from that.
 func OpenScope(ctx context.Context, o *ScopeOptions, shielded bool) (*Scope, error) {
@@ -146,8 +146,8 @@ type ScopeCall struct {
 
 // call calls the body. A panic of it goes on as it was, after everything else
 // has ended: the scope is joined here, in the deferred call that has recovered
-// it, so the frames it came from are still below when it is raised again. That
-// the body called Goexit is seen from not coming back.
+// it, so the frames it came from are still below when it is raised again. A body that called Goexit
+// is known from not coming back.
 func (r *ScopeCall) call(t *Task, body func(context.Context) error) {
 	defer func() {
 		if value := recover(); value != nil {

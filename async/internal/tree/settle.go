@@ -304,7 +304,7 @@ func Unawaited(x *tally.Entry, err error) error {
 	return Codec.Unawaited(outcome.task.In(outcome.scope), withoutPath(err))
 }
 
-// Discard calls the discard hook. What goes wrong in it is the scope's.
+// Discard calls the discard hook. A failure of the hook is the scope's.
 func (x *Unclaimed) Discard() {
 	value := x.value
 	x.value = nil // the future may be kept for long

@@ -36,7 +36,7 @@ var shownBy = []look.Shown{{By: "async/internal/tree.(*Task).Main("}, {By: "asyn
 
 // newLeftovers names the tasks of s, and of those, whose handlers run, the
 // first 32 of them; if no handler runs, tasks. It looks at stacks only if there are any: that stops the
-// world, see package look. What it says is true for some moment of the time that it
+// world, see package look. The answer is true for some moment of the time that it
 // takes; a task that ends meanwhile may be named.
 func newLeftovers(s *Scope, tasks []*Task, cause error) *Leftovers {
 	e := &Leftovers{Scope: s.Task.Name(), Cause: cause}

@@ -89,8 +89,8 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 	return waitSettled, nil, false
 }
 
-// unlessSettled returns that a wait is over before it has begun. What settled
-// before that was found wins, perhaps with an error that is kept for us.
+// unlessSettled returns that a wait is over before it has begun. A future that settled before that
+// was found wins, perhaps with an error that is kept for us.
 func (s *oneWait) unlessSettled(end waitEnd, why error) (waitEnd, error, bool) {
 	if s.f.Settled() {
 		return waitSettled, nil, true

@@ -20,7 +20,7 @@ endif
 # libraries that take minutes to compile for the race detector.
 TESTED := $(filter-out ./bench,$(MODULES))
 
-# Where else the packages are to compile, tests included. Of these no test is run.
+# Where else the packages are to compile, tests included. No test is run there.
 PLATFORMS := windows/amd64 darwin/arm64 linux/386 js/wasm
 # The SQLite of taskqueue, locks and kvqueue needs memory maps. The tests with members of etcd are for Linux; that compiles for minutes.
 NOWHERE := linux/386:./kvqueue/etcdtest js/wasm:./taskqueue js/wasm:./taskqueue/cmd js/wasm:./locks js/wasm:./kvqueue js/wasm:./bench
@@ -76,7 +76,7 @@ help:
 
 # make test does its checks two at a time: many tests only wait, for processes and for servers.
 # $(call check,name,arguments of make,names of checks that have to pass before) adds a check; they
-# begin in the order in which they stand here. What two go commands compile at the same time they
+# begin in the order in which they stand here. Packages that two go commands compile at the same time they
 # both compile, so what needs the same packages, built in the same way, waits for the first of them.
 AT_A_TIME := 2
 STEPS := $(OUT)/test

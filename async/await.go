@@ -120,8 +120,8 @@ func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error)
 // returns its outcome. When ctx is done before, it returns an error that matches
 // ctx.Err and its Cause, and leaves the task alone: use it for futures that
 // others share. The task of ctx is the one that waits: it lends its slot of a
-// [Limit], and a wait that could never end returns [ErrAwaitCycle]. What the task
-// did happens before Wait returns.
+// [Limit], and a wait that could never end returns [ErrAwaitCycle]. The work of the task happens
+// before Wait returns.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	if _, why := f.made("Wait").Block(ctx, 0, true); why != nil {
 		return *new(T), why

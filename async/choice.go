@@ -166,7 +166,7 @@ func (c *choice[T, R]) offer(k *contender[T]) (decided bool) {
 // the choice, or there is none.
 func (c *choice[T, R]) judgeQueued() (decided bool) {
 	// The lock is given back while the rule judges, which may call the predicate of
-	// Until, and while a value is discarded. That the queue is empty is seen in the
+	// Until, and while a value is discarded. An empty queue is seen in the
 	// critical section that clears judging: offer comes before, and its contender is
 	// judged here, or after, and judges itself.
 	c.mu.Lock()
@@ -238,7 +238,7 @@ func (c *choice[T, R]) ended() {
 }
 
 // release ends the membership of a choice after its last contender. The choice has
-// settled long before as a rule. What observers have done wrong is told to the
+// settled long before as a rule. A fault of an observer is told to the
 // owner, which has not ended: c is a member of it until the last line.
 func (c *choice[T, R]) release() {
 	c.s.Mu.Lock()

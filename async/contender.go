@@ -55,8 +55,8 @@ func (k *contender[T]) finish() {
 // isChosenValue reports whether a value of k is in the outcome and has a hook.
 func (k *contender[T]) isChosenValue() bool { return k.chosen && k.v.Err == nil && k.discard != nil }
 
-// discardValue gives the value to the hook of Discarding, if there is one. What
-// goes wrong in it is told to the scope that the choice belongs to.
+// discardValue gives the value to the hook of Discarding, if there is one. A failure of the hook
+// is told to the scope that the choice belongs to.
 func (k *contender[T]) discardValue() {
 	if k.discard == nil {
 		return
@@ -96,8 +96,8 @@ type choice[T, R any] struct {
 	all   []contender[T] // in the order of the arguments; of a Hedge some may never start
 	delay time.Duration  // between the starts of contenders; 0: start all at once
 
-	// Only the goroutine that judges uses these, and the rule, which it calls. That
-	// one stops judging and another starts is ordered by mu.
+	// Only the goroutine that judges uses these, and the rule, which it calls. The change from one
+	// that stops judging and another starts is ordered by mu.
 	v       tree.Verdict // the outcome
 	settled int          // how many contenders the rule has been told of
 	good    int          // how many of them have succeeded

@@ -64,7 +64,7 @@ func Shutdown(ctx context.Context) error {
 }
 
 // OnStall calls f if tasks are left d after the scope should have come to its
-// end. That is at most twice: d after body has returned, if the scope is not
+// end. It is called at most twice: d after body has returned, if the scope is not
 // cancelled by then, and d after the scope was cancelled. The first is the
 // commonest stall, a loop that nobody has told to stop.
 //
@@ -97,7 +97,7 @@ func OnStall(d time.Duration, f func(*StragglerError)) ScopeOption {
 // The tasks that are left move to the root of ctx and stay on record there under the name
 // of the scope, where [Shutdown] waits for it: its context is cancelled, with
 // [ErrScopeEnded] if by nothing before, and it needs no slot of a [Limit] further out. When
-// the last has ended the exit hooks run. What goes wrong from then on is the root's to report. d <= 0 lets
+// the last has ended the exit hooks run. Failures from then on are the root's to report. d <= 0 lets
 // go at once. Without the option a scope waits as long as it takes.
 func DetachAfter(d time.Duration) ScopeOption {
 	return scopeOption(func(s *tree.ScopeOptions) { p := tree.ImpatienceOf(s); p.Detach, p.Detaches = d, true })

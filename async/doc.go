@@ -43,8 +43,8 @@
 // own. Work that is to be shared is started with its owner's ctx.
 //
 // When a task settles its context is cancelled, as that of a call that has
-// returned. What needs the context, such as the body of an HTTP response, is
-// consumed inside the handler. What keeps it, such as a client, is given the ctx
+// returned. A value that needs the context, such as the body of an HTTP response, is
+// consumed inside the handler. An object that keeps it, such as a client, is given the ctx
 // of its owner.
 //
 // # Without a scope
@@ -100,17 +100,16 @@
 //
 // # Ordering
 //
-// All that happens before a task is started happens before its handler. What a
-// handler and everything started in it did happens before a wait for it
-// returns, and before its scope returns. A context is cancelled before the
-// abort hook is called. Exit hooks run after all tasks have ended, last in,
-// first out.
+// All that happens before a task is started happens before its handler. The work of a handler and
+// of everything started in it happens before a wait for it returns, and before its scope returns. A
+// context is cancelled before the abort hook is called. Exit hooks run after all tasks have ended,
+// last in, first out.
 //
 // # Panics
 //
 // A panic of a Go task, or of a body, cancels its scope at once and is raised
-// again by Scope when everything has ended. That of a body has the same value and
-// the frames it came from. That of a task is a [*PanicError] with the stack of the
+// again by Scope when everything has ended. The panic of a body has the same value and
+// the frames it came from. The panic of a task is a [*PanicError] with the stack of the
 // goroutine it happened on; [OnPanic] may say that it does not count. A panic
 // behind a future is an error to its waiters, and raised by Scope if there was
 // none. A task that calls runtime.Goexit, as t.FailNow does, ends with [ErrGoexit].

@@ -62,14 +62,14 @@ func (e *TimeoutError) Error() string {
 		return nilText(e)
 	}
 	text := prefix(e.Task) + context.DeadlineExceeded.Error()
-	of := ""
+	wait := ""
 	if e.ofAwait {
-		of = " of an Await"
+		wait = " of an Await"
 	}
 	if e.Limit <= 0 {
-		return text + " (the limit" + of + " had passed before)"
+		return text + " (the limit" + wait + " had passed before)"
 	}
-	return fmt.Sprintf("%s (limit %v%s, waited %v)", text, e.Limit, of, rounded(e.Waited))
+	return fmt.Sprintf("%s (limit %v%s, waited %v)", text, e.Limit, wait, rounded(e.Waited))
 }
 
 // Is reports that a TimeoutError is a [context.DeadlineExceeded].

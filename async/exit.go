@@ -66,7 +66,7 @@ func OnExit(ctx context.Context, f func(ctx context.Context, outcome error) erro
 func runLate(t *tree.Task, ctx context.Context, f func(ctx context.Context, outcome error) error) {
 	body := func(ctx context.Context) error { return f(ctx, ErrScopeEnded) }
 	o := &tree.ScopeOptions{Name: "exit hook of " + t.Name(), Timeout: tree.HookTimeoutOf(t)}
-	if err := tree.RunBody(ctx, body, o, true); err != nil {
+	if err := tree.RunScope(ctx, body, o, true); err != nil {
 		t.Home().Report(err)
 	}
 }

@@ -206,9 +206,9 @@ func (k *forked[A, B]) tell(i int, v *tree.Verdict) {
 	}
 }
 
-// over settles the future: the last worker has left. That the call was
-// cancelled counts if it was seen before everything is summed up. Of one that is
-// cancelled later every item has ended, and its results are its outcome.
+// over settles the future: the last worker has left. A cancellation of the call counts
+// if it was seen before everything is summed up. In one that is cancelled later every item has ended,
+// and its results are its outcome.
 func (k *forked[A, B]) over() {
 	sg := k.s.Task.Stopped()
 	var v tree.Verdict
@@ -217,7 +217,7 @@ func (k *forked[A, B]) over() {
 			k.f.Settle(&tree.Verdict{Err: ErrGoexit, Goexit: true}, false)
 		}
 	}()
-	k.s.Conclude(tally.Body{}, &v)
+	k.s.Conclude(tally.HandlerEnd{}, &v)
 	k.explain(sg)
 	v.Partial = sg == nil // the errors are in the results
 	k.value = k.results

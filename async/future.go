@@ -12,7 +12,7 @@ import (
 // A Future is the handle to the result of a task. It settles once, when the
 // handler has returned and everything started in it has ended. Any number of
 // goroutines may use a Future, any number of times; every wait is given the
-// same outcome. What the task did happens before a wait for it returns.
+// same outcome. The work of the task happens before a wait for it returns.
 //
 // The error of a task belongs to those who await the future. If nobody was given
 // it by the time the scope ends, it becomes the scope's. A Future is made by
@@ -197,7 +197,7 @@ func (f *job[T]) offer(v *tree.Verdict) {
 }
 
 // Discard calls the discard hook, if there is one, with a value that came too
-// late. What goes wrong in it is the scope's.
+// late. A failure of the hook is the scope's.
 func (f *job[T]) Discard(value T) {
 	t := &f.f.Task
 	if t.More == nil || t.More.Discard == nil {
@@ -249,8 +249,8 @@ func (h *held[T]) Discard() error {
 func init() { bridge.Reject = rejectAccepted }
 
 // rejectAccepted settles a future whose task an executor has accepted, and will never run.
-func rejectAccepted(of any, err error) {
-	t := &of.(interface{ made(op string) *tree.Future }).made("Reject").Task
+func rejectAccepted(future any, err error) {
+	t := &future.(interface{ made(op string) *tree.Future }).made("Reject").Task
 	if d := t.More.Delivery; d != nil && d.Decide() {
 		tree.Reject(t, err)
 	}

@@ -18,8 +18,8 @@ import (
 //
 // An error of task, [ErrGoexit] included, fails the scope, which is cancelled
 // with that error; see [OnFailure]. A panic cancels the scope at once, and
-// [Scope] raises it as a [*PanicError]. What happens before the call of Go happens
-// before task; what task did happens before Scope returns.
+// [Scope] raises it as a [*PanicError]. The code before the call of Go happens before task; the
+// work of task happens before Scope returns.
 //
 // Go panics if ctx carries no scope or one that has ended, because nobody would
 // be told, if task or ctx is nil, and with [OnDiscard]: a task of Go gives no value.
@@ -46,7 +46,7 @@ func Go(ctx context.Context, task func(ctx context.Context) error, opts ...TaskO
 }
 
 // Fail fails the scope of ctx with err, at once, as a [Go] task of it would that returns
-// err: the scope is cancelled with err, and [Scope] returns it. That is for callbacks,
+// err: the scope is cancelled with err, and [Scope] returns it. It is for callbacks,
 // which have nobody to return an error to. [OnFailure] is not asked. An err that only
 // repeats why the scope was cancelled is no failure.
 //
@@ -73,7 +73,7 @@ func Fail(ctx context.Context, err error) bool {
 }
 
 // OnPanic asks f about the panic of every [Go] task of the scope, when the task and
-// what it has started have ended. What f returns decides:
+// what it has started have ended. The error that f returns decides:
 //
 //   - nil: the scope carries on, as a server does when one handler panics.
 //   - the same p: the scope is cancelled and raises it, as without the option.
@@ -118,13 +118,13 @@ func OnFailure(f func(error) error) ScopeOption {
 
 // Leader marks a task that the scope is there for, the inverse of [Daemon]: when it
 // has ended without a failure, and all that it started with it, the body and the
-// tasks of its scope are cancelled with [ErrDismissed]. That is how a program ends
+// tasks of its scope are cancelled with [ErrDismissed]. So ends a program
 // whose servers stop with the first of them.
 //
 // A task or body that was told to stop has not failed: if it only repeats that, as one that
 // returns its ctx's error, it does not count, and neither does a
 // task that was queued and did not run: then [Scope] returns nil. Other errors
-// count as ever. What waits under the ctx of the scope is told ErrDismissed; who
+// count as ever. A wait under the ctx of the scope is told ErrDismissed; who
 // waits for the leader gets its value. To everybody else the scope is cancelled:
 // what [package jobqueue] took in it goes back.
 //
@@ -135,9 +135,9 @@ func OnFailure(f func(error) error) ScopeOption {
 // and a task that belongs to no scope. A promise leads when it is resolved, a task
 // with [Restart] when it has ended for good.
 //
-// Led is the scope that the task was started in. That may be a task: then the
-// handler of that is the body. If that is to give a value, the error that it
-// returns because it was cancelled is its outcome, for there is no value.
+// Led is the scope that the task was started in. It may be a task: then the handler of that task is
+// the body. If that is to give a value, the error that it returns because it was cancelled is its
+// outcome, for there is no value.
 //
 // The model is oklog/run.
 //

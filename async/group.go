@@ -9,10 +9,9 @@ import (
 )
 
 // A Group is a scope without a body, for types with a Start and a Stop: work is started in it
-// from anywhere, at any time, until somebody ends it with [Group.Stop] or [Group.Wait]. That it
-// is empty does not end it, and a group that has ended is not started again: make another. A
-// Group is made by [NewGroup]; methods of a nil or zero Group panic. Any number of goroutines
-// may use one.
+// from anywhere, at any time, until somebody ends it with [Group.Stop] or [Group.Wait]. A group
+// that is empty goes on, and a group that has ended is not started again: make another. A Group is
+// made by [NewGroup]; methods of a nil or zero Group panic. Any number of goroutines may use one.
 //
 //	type Server struct{ group *async.Group }
 //
@@ -27,7 +26,7 @@ import (
 // A group is a member of the scope that it was made in until it has ended, empty or not.
 // Whoever made it stops it. The end of that scope dismisses the group: once the body and the
 // other tasks have ended, the group is cancelled with [ErrDismissed] and joined, and whatever
-// runs in it is cut off. That is not quiet: the scope fails, and the error names the group and
+// runs in it is cut off. A dismissal is not quiet: the scope fails, and the error names the group and
 // the tasks. Only what was started as a [Daemon] is dismissed without a word.
 //
 // The first failure of a [Go] task cancels the group, a panic does so at once. A failure is
@@ -266,7 +265,7 @@ func (g *grouping) end() {
 // wasAskedLocked reports whether cause, for which g was cancelled, is that of a Cancel
 // or Stop. The scope of g is locked.
 func (g *grouping) wasAskedLocked(cause error) bool {
-	return slices.ContainsFunc(g.asked, func(of error) bool { return tally.Same(of, cause) })
+	return slices.ContainsFunc(g.asked, func(asked error) bool { return tally.Same(asked, cause) })
 }
 
 // waitInside returns an ErrAwaitCycle if a wait for g under ctx could never end,

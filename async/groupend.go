@@ -53,8 +53,7 @@ func (g *grouping) report() {
 }
 
 // reportNew tells the root of those of errs, all that have failed in g and that nobody was
-// given, of which it was not told before. Of those that have been given since nothing is
-// kept.
+// given, of which it was not told before. Errors that have been given since are not kept.
 func (g *grouping) reportNew(errs []error, dropped int) {
 	g.s.Mu.Lock()
 	told := g.reported

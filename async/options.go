@@ -217,7 +217,7 @@ type watchOptions struct {
 
 // Priority sets how urgent a task is: among the tasks of one depth that queue
 // for a slot of a [Limit], those of the greatest n start first, and equals in
-// the order in which they came. What is deeper still starts before what is less
+// the order in which they came. A task that is deeper still starts before what is less
 // deep, and a task that has waited gets its slot back before any other starts.
 // A task that runs is not interrupted.
 //
@@ -232,7 +232,7 @@ func Priority(n int) TaskOption {
 
 // OnDiscard sets what happens to a value that nobody will be given, so that
 // connections and files are closed: every value is given to a waiter, or f is
-// called with it exactly once. That is a value
+// called with it exactly once. Such is a value
 //
 //   - that comes after a waiter was told of an expiry, or after [Future.Cancel],
 //   - of a Resolve that was not the first,

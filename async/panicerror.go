@@ -27,7 +27,7 @@ import (
 // further out pass that on. [errors.Is] matches one to the other. It also reaches
 // Value, if that is an error, and nothing of Also.
 //
-// The text is one line. That of a panic which is raised has the stack and Also, because
+// The text is one line. The text of a panic that is raised has the stack and Also, because
 // a crash prints nothing else; the verb %+v shows these always.
 type PanicError struct {
 	Value any    // what panic was called with
@@ -132,8 +132,8 @@ func withoutName(name, text string) string {
 	if rest, ours := strings.CutPrefix(text, prefix("")); ours {
 		text = strings.TrimPrefix(rest, name+"/") // a task of name without a name of its own
 		what, rest, _ := strings.Cut(text, ": ")
-		for _, of := range []string{" of ", " in "} { // a hook of it, or a panic in it
-			if short, its := strings.CutSuffix(what, of+name); its {
+		for _, joint := range []string{" of ", " in "} { // a hook of it, or a panic in it
+			if short, its := strings.CutSuffix(what, joint+name); its {
 				text = short + ": " + rest
 			}
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 // A Promise is the side of a future from which it is settled. The first call
-// of Resolve or Reject wins; any number of goroutines may call them. What happens
-// before that call happens before a wait for the future returns. The zero Promise
+// of Resolve or Reject wins; any number of goroutines may call them. The code before that call happens
+// before a wait for the future returns. The zero Promise
 // has no future: [NewPromise] makes both.
 type Promise[T any] struct{ f *Future[T] }
 
@@ -76,15 +76,15 @@ func (p *Promise[T]) made(op string) *Future[T] {
 
 // mustPromise panics if o has what says how a handler runs.
 func mustPromise(o *tree.TaskOptions) {
-	for _, of := range [...]struct {
+	for _, option := range [...]struct {
 		name  string
 		given bool
 	}{
 		{"Restart", o.Added().Restart != nil}, {"Heartbeat", o.Added().Heart != nil},
 		{"On", o.On != nil}, {"Priority", o.Priority != 0},
 	} {
-		if of.given {
-			panic("async: NewPromise with " + of.name + ": nothing runs for a promise")
+		if option.given {
+			panic("async: NewPromise with " + option.name + ": nothing runs for a promise")
 		}
 	}
 }

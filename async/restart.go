@@ -34,7 +34,7 @@ type RestartPolicy struct {
 //	async.Go(ctx, consume, async.Restart(async.RestartPolicy{Interval: async.Backoff(time.Second, time.Minute)}))
 //
 // The task is a loop over runs. A run is one call of the handler: a scope inside the
-// task, with a ctx of its own. What a run starts and registers there, with [OnExit] too,
+// task, with a ctx of its own. Everything that a run starts and registers there, with [OnExit] too,
 // has ended before the next run starts: runs never overlap. A handler that returns nil
 // ends the task. Between two runs the task waits as [Sleep] does: it lends its slot of a
 // [Limit], and keeps its place on an executor ([On]). After Goexit, which ends the
@@ -43,8 +43,8 @@ type RestartPolicy struct {
 //
 // The fifth failure within a minute ends the task; see [RestartPolicy]. A failure of
 // [Final] is not retried, and neither is any once the task itself was told to stop, by
-// its ctx, its scope, [Future.Cancel], an expired Await, [Timeout] or otherwise. That a
-// ctx of somebody else was done is a failure as any other.
+// its ctx, its scope, [Future.Cancel], an expired Await, [Timeout] or otherwise. A stop by somebody
+// else's ctx is a failure as any other.
 //
 // The task settles once. Observers are told of the start and the end of every run, and
 // of every panic. Nobody else is told of a failure that is retried: it cancels nothing

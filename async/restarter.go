@@ -28,7 +28,7 @@ type restartable interface {
 }
 
 // A restarter runs a task with Restart: it stands before what stands around a task. One
-// goroutine at a time uses it. What that did happens before the next goroutine, which
+// goroutine at a time uses it. The work of one happens before the next goroutine, which
 // it starts.
 type restarter struct {
 	RestartPolicy
@@ -102,7 +102,7 @@ func (r *restarter) wait() {
 // once calls the handler, and joins what that has started. It does not come back if the
 // handler calls Goexit.
 func (r *restarter) once() {
-	s := tree.NewBody(r.t.Scope(), nil, &tree.ScopeOptions{Name: r.t.Name(), HookTimeout: r.each.HookTimeout}, false)
+	s := tree.NewCallerScope(r.t.Scope(), nil, &tree.ScopeOptions{Name: r.t.Name(), HookTimeout: r.each.HookTimeout}, false)
 	s.Task.Kind = tree.KindRun
 	s.Task.More.OnAbort, s.Task.More.OnCancel = r.each.OnAbort, r.each.OnCancel
 	if h := r.each.Added().Heart; h != nil {
@@ -110,7 +110,7 @@ func (r *restarter) once() {
 	}
 	tree.Enroll(s) // what it stands in ends only after it
 	tree.TellStart(s.Task)
-	n := tree.Body{Scope: s}
+	n := tree.ScopeCall{Scope: s}
 	began := tree.Clock()
 	defer func() { r.judge(&n, tree.Clock()-began) }() // also on Goexit
 	r.call(&n)
@@ -118,7 +118,7 @@ func (r *restarter) once() {
 }
 
 // call calls the handler. A panic is recovered here; Goexit is not.
-func (r *restarter) call(n *tree.Body) {
+func (r *restarter) call(n *tree.ScopeCall) {
 	defer func() { tree.Caught(n.Scope.Task, recover(), &n.Exit, &n.Err) }()
 	if h := n.Scope.Task.More.Added().Heart; h != nil {
 		h.Start(n.Scope)
@@ -129,7 +129,7 @@ func (r *restarter) call(n *tree.Body) {
 
 // judge ends the run n, whose handler took so long, and decides whether there is
 // another one.
-func (r *restarter) judge(n *tree.Body, took time.Duration) {
+func (r *restarter) judge(n *tree.ScopeCall, took time.Duration) {
 	valid := n.Exit == tree.ByReturn && n.Err == nil
 	if n.Exit == tree.ByGoexit {
 		n.Err = ErrGoexit
@@ -143,8 +143,8 @@ func (r *restarter) judge(n *tree.Body, took time.Duration) {
 	}()
 	var v tree.Verdict
 	n.Scope.Finish(n.Exit, n.Err, &v)
-	own := r.t.Stopped()
-	if sg := n.Scope.Signal(); v.Err == nil && own == nil && sg != nil && missedBeat(n, sg) {
+	taskStop := r.t.Stopped()
+	if sg := n.Scope.Signal(); v.Err == nil && taskStop == nil && sg != nil && missedBeat(n, sg) {
 		v = tree.Verdict{Err: sg.AsError(), Cause: sg.Cause}
 	}
 	n.Leave(&v)
@@ -152,8 +152,8 @@ func (r *restarter) judge(n *tree.Body, took time.Duration) {
 	switch {
 	case v.Err == nil:
 		r.settle(tree.ByReturn, nil)
-	case own != nil:
-		r.stop(own, n.Exit, &v)
+	case taskStop != nil:
+		r.stop(taskStop, n.Exit, &v)
 	case r.retry(v.Err, took):
 		r.Drop(valid)
 		r.valid = false
@@ -167,7 +167,7 @@ func (r *restarter) judge(n *tree.Body, took time.Duration) {
 // missedBeat reports that the run, which was cancelled with sg, was so by its own
 // Heartbeat. Then it has failed, even if the handler has returned nil, as a loop does
 // that ends when its ctx does.
-func missedBeat(r *tree.Body, sg *tree.StopError) bool {
+func missedBeat(r *tree.ScopeCall, sg *tree.StopError) bool {
 	_, missed := sg.Cause.(*WatchdogError)
 	return missed && r.Scope.Task.More.Added().Heart != nil
 }
@@ -280,7 +280,7 @@ func (r *restarter) startAnew() {
 	r.submit(r.t.More.Delivery.Executor)
 }
 
-// submit gives the task to ex. Of three that may come first one decides: ex, by running
+// submit gives the task to ex. One of three decides, whichever comes first: ex, by running
 // the task or by refusing it, and a cancellation.
 func (r *restarter) submit(ex Executor) {
 	d := &tree.Delivery{Executor: ex}

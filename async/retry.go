@@ -48,7 +48,7 @@ func Retry[T any](
 	r := func(ctx context.Context) error { value, err = p.retry(ctx, f); return err }
 	if o.Name == "" && o.Timeout == 0 && o.HookTimeout == 0 && o.Stops == nil {
 		_ = r(ctx)
-	} else if late := tree.RunBody(ctx, r, o, false); err == nil {
+	} else if late := tree.RunScope(ctx, r, o, false); err == nil {
 		err = late // its ctx has ended, and r was not called; or an observer has panicked
 	}
 	return value, err

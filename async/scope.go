@@ -32,14 +32,13 @@ import (
 // if ctx is done, too, Scope returns an error that matches [ErrScopeEnded],
 // without calling body. Under [context.WithoutCancel] it is not.
 //
-// A panic cancels the scope at once and goes on when the rest has ended. That of
-// body goes on as it was: the same value, with the frames that it came from. That
-// of a task is raised as a [*PanicError], which has the stack of the task. A body
-// that calls runtime.Goexit takes the goroutine with it, once the rest has ended.
-// Each failure beside a panic is attached to a [*PanicError]; beside Goexit, or
-// a body's panic with any other value, it is told to observers and printed by the
-// root. Scope panics if body or ctx is nil. Any number of goroutines may open
-// scopes with one ctx.
+// A panic cancels the scope at once and goes on when the rest has ended. The panic of body goes on
+// as it was: the same value, with the frames that it came from. The panic of a task is raised as a
+// [*PanicError], which has the stack of the task. A body that calls runtime.Goexit takes the
+// goroutine with it, once the rest has ended. Each failure beside a panic is attached to a
+// [*PanicError]; beside Goexit, or a body's panic with any other value, it is told to observers and
+// printed by the root. Scope panics if body or ctx is nil. Any number of goroutines may open scopes
+// with one ctx.
 //
 // The idea is that of Trio's nurseries and of Java's StructuredTaskScope (JEP
 // 505); that the context is the scope is our own.
@@ -47,7 +46,7 @@ func Scope(ctx context.Context, body func(ctx context.Context) error, opts ...Sc
 	if body == nil {
 		panic("async: Scope with a nil body: pass what is to be called")
 	}
-	return tree.RunBody(ctx, body, newScopeOptions(opts), false)
+	return tree.RunScope(ctx, body, newScopeOptions(opts), false)
 }
 
 // Shield runs f on the calling goroutine with the values of ctx but not its
@@ -65,5 +64,5 @@ func Shield(ctx context.Context, d time.Duration, f func(ctx context.Context) er
 	if d == 0 {
 		d = -1 // no time at all, not no limit
 	}
-	return tree.RunBody(ctx, f, &tree.ScopeOptions{Timeout: d}, true)
+	return tree.RunScope(ctx, f, &tree.ScopeOptions{Timeout: d}, true)
 }

@@ -47,8 +47,8 @@ type ScopeError struct {
 	// of a daemon, has not failed: who waits for the task is given it.
 	said error
 
-	stop error // the Err of the scope's context, if there is a Cause
-	own  bool  // for an exit hook: the scope has brought the Cause on itself; see EndingOf
+	stop       error // the Err of the scope's context, if there is a Cause
+	fromInside bool  // for an exit hook: the Cause comes from inside the scope; see EndingOf
 }
 
 // shownStopped is how many of Stopped are in the text.

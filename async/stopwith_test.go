@@ -171,3 +171,24 @@ func TestAnotherContextMayBeDoneAsItsScopeEnds(t *testing.T) {
 		<-stopped
 	}
 }
+
+// TestAnEchoThatComesBeforeTheCancellation: a task may hear from a sibling why both were
+// stopped, and repeat it, before its own context is done.
+func TestAnEchoThatComesBeforeTheCancellation(t *testing.T) {
+	bad := errors.New("bad")
+	for range 1000 {
+		inBubble(t, func(t *testing.T, ctx context.Context) {
+			err := async.Scope(ctx, func(ctx context.Context) error {
+				for range 3 {
+					early := async.Start(ctx, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
+					async.Go(ctx, func(ctx context.Context) error {
+						_, err := early.Await(context.WithoutCancel(ctx), 0)
+						return err
+					})
+				}
+				return bad
+			})
+			require.Same(t, bad, err)
+		})
+	}
+}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a variable of the machine grows to is seen when the job is run.
+// The length that a variable of the machine grows to is seen when the job is run.
 func TestAVariableGrowsTooLarge(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, `

@@ -14,7 +14,7 @@
 //
 // It is meant to be copied. main.go is the command, flags.go its flags, run.go
 // a run from file to exit status, choose.go which jobs it has, signals.go two signals that package service does
-// not hear. Of the packages in internal, pipeline reads files, lint checks them, plan
+// not hear. In internal there are packages: pipeline reads files, lint checks them, plan
 // decides which jobs run, runner runs them, workdir has their directories and
 // artifacts, joblog their logs, vars their variables, predefined those of the run, expr the
 // expressions of rules; board is the live picture, view

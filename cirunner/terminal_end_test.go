@@ -129,7 +129,7 @@ func TestCtrlZAtAShell(t *testing.T) {
 	p.nothingIsLeft()
 }
 
-// What is in the background draws nothing where the shell writes.
+// A process in the background draws nothing where the shell writes.
 func TestInTheBackground(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, failing)

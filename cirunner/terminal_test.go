@@ -149,7 +149,7 @@ later:
 	p.nothingIsLeft()
 }
 
-// What cannot move its cursor, or does not say what it is, gets lines.
+// A terminal that cannot move its cursor, or does not say what it is, gets lines.
 func TestADumbTerminalGetsLines(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"TERM=dumb", "TERM=", ""} {

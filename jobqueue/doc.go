@@ -38,7 +38,7 @@
 // MaxAttempts nor [RetryDelay]. So shutting a program down gives up no jobs. A
 // scope that passes its own limit of time has failed.
 //
-// # What it does not do
+// # Limits
 //
 // The queue is in memory: when the process ends it is gone. Other processes see
 // nothing of it, so it is no lock. A job that is changed while it is queued must

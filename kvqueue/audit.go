@@ -25,7 +25,7 @@ type Audit struct {
 type SessionAudit struct {
 	ID    int64  `json:"id"`
 	Owner string `json:"owner"`
-	// Alive says that the store has heard of it in time. What another had claimed goes back
+	// Alive says that the store has heard of it in time. Items that another had claimed go back
 	// as soon as somebody waits for items.
 	Alive  bool `json:"alive"`
 	Claims int  `json:"claims"`

@@ -293,7 +293,7 @@ func TestAStoryIsOneOfAQueueOrNot(t *testing.T) {
 
 // told is the history of steps that came one after another, by handles whose sessions end with
 // "end". An item has a word and a letter, which is its place, too; of a claim there may be the attempt.
-// What has a question mark was not answered.
+// A call that has a question mark was not answered.
 func told(story string) *proof.History {
 	h, handle, fences := proof.NewHistory(1), 0, map[string]int64{}
 	for _, step := range strings.Split(story, ", ") {

@@ -98,8 +98,8 @@ func (m *member) addCarried(t *transaction) (along []*request[settlement]) {
 	return along
 }
 
-// answerCarried answers those whose transaction was done. Of one that was not, or perhaps,
-// they are settled by one of their own.
+// answerCarried answers those whose transaction was done. Items of one that was not done, or
+// perhaps, are settled by one of their own.
 func (m *member) answerCarried(along []*request[settlement], err error) {
 	if err == nil {
 		m.settled(along, nil)

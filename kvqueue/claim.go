@@ -23,8 +23,8 @@ type Item struct {
 }
 
 // Err returns nil while the item is claimed by this process, and a [*LostError] when it may
-// be somebody else's. It looks at the clock: call it before each write outside. Of an item
-// that was settled it returns [ErrSettled].
+// be somebody else's. It looks at the clock: call it before each write outside. For an item that
+// was settled it returns [ErrSettled].
 func (i Item) Err() error {
 	switch {
 	case i.claim == nil:

@@ -38,7 +38,7 @@ func TestAHandleThatIsClosedLeavesNoKeyOfItsSession(t *testing.T) {
 	})
 }
 
-// What it has claimed still is found by the next handle.
+// An item that it has claimed still is found by the next handle.
 func TestTheItemsOfAHandleThatIsClosedComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)

@@ -86,7 +86,7 @@ func (t *Tx) fail(err error) {
 // items is in the store exactly once, however often they are tried. f is called once, and
 // must not keep its argument.
 //
-// What is more than one transaction of the store can hold is an [*InvalidError], before
+// A batch that is more than one transaction of the store can hold is an [*InvalidError], before
 // anything was sent. If the claims are lost, if somebody has settled an item, or if a guard
 // of f does not hold, nothing was done: the error matches [ErrLost], [ErrSettled] or
 // [ErrConflict]. After an answer that was lost Commit finds out whether the transaction was

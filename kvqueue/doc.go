@@ -23,7 +23,7 @@
 //
 // # Order
 //
-// What one process enqueues is in its order. An item whose Enqueue began after that of
+// The items of one process are in its order. An item whose Enqueue began after that of
 // another had returned is behind that, whichever processes they were. Items are claimed in
 // this order. Those that come back stand in their old places, so before all that came
 // later.

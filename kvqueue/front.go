@@ -42,7 +42,7 @@ type look struct {
 }
 
 // front looks for the first ready items, most at the most, and reads more at the same
-// revision. That nothing is ready it concludes only from all that is from the floor to
+// revision. It concludes that nothing is ready only from all that is from the floor to
 // the revision.
 func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, error) {
 	from, span := q.lastFloor.Load(), max(q.lastSpan.Load(), 1)
@@ -81,7 +81,7 @@ func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, erro
 	}
 }
 
-// readyOf returns the ready items of a result. What this package did not write is left out, and
+// readyOf returns the ready items of a result. A pair that this package did not write is left out, and
 // named by Audit.
 func (l layout) readyOf(r Result) []ready {
 	first := make([]ready, 0, len(r.Pairs))

@@ -14,8 +14,8 @@ import (
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
-// What is claimed for a caller that has gone goes back, and no attempt is spent on it: no
-// handler has seen it. That is so, too, if the handle is closed at once.
+// An item that is claimed for a caller that has gone goes back, and no attempt is spent on it: no
+// handler has seen it. It is so, too, if the handle is closed at once.
 
 func TestWhatNobodyWaitsForAnyMoreIsBackWhenTheHandleIsClosed(t *testing.T) {
 	for name, kind := range map[string]string{"it is being claimed": "/w/", "it is on its way back": "/q/q/"} {

@@ -230,7 +230,7 @@ func TestARequestOfASessionThatEndsIsNotServed(t *testing.T) {
 	}
 }
 
-// A handle lists what it has, as its watch has broken. What it claims after the list was read,
+// A handle lists what it has, as its watch has broken. An item that it claims after the list was read,
 // and before it was taken in, is handed over once.
 func TestWhatIsClaimedWhileAListIsOnItsWayIsHandedOverOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -207,8 +207,9 @@ func (s *sightings) forget() {
 }
 
 // raiseFloor moves the floor up to the first ready item, whose hint is first, or to what
-// was seen a while ago if that is less, and if it is far enough, or many items were there. That it stays where it is
-// does no harm: another has moved it, or the next look will. Nobody waits for it.
+// was seen a while ago if that is less, and if it is far enough, or many items were there. A head
+// that stays where it is does no harm: another has moved it, or the next look will. Nobody waits
+// for it.
 func (q *Queue) raiseFloor(s *snapshot, first uint64) {
 	to := min(first, q.seen.old(time.Now()))
 	claimed := q.counts.kinds[Claimed].Load()

@@ -18,7 +18,7 @@ type Pair struct {
 }
 
 // A Range is what is to be read: the keys from Begin to before End. A nil End is the key
-// Begin alone. What a store gives back has Limit pairs at most, the first in the order of
+// Begin alone. A result of a store has Limit pairs at most, the first in the order of
 // bytes; 0 is no limit. With KeysOnly the values stay away.
 type Range struct {
 	Begin, End []byte
@@ -99,8 +99,8 @@ type Limits struct {
 
 // A KV is an ordered store with transactions over several keys: what etcd, FoundationDB
 // and an embedded tree can all do. Its methods may be called by any number of goroutines.
-// Each returns when ctx ends, with an error that matches that of ctx. What a call is given
-// must not be changed later: a call that has returned because ctx has ended may be on its way.
+// Each returns when ctx ends, with an error that matches that of ctx. An argument of a call must
+// not be changed later: a call that has returned because ctx has ended may be on its way.
 type KV interface {
 	// Read reads ranges, all of them as they were at one revision, which it returns. It
 	// sees every transaction whose Commit returned before Read was called.
@@ -114,12 +114,11 @@ type KV interface {
 	Commit(ctx context.Context, guards []Guard, writes []Write) (Rev, error)
 
 	// Watch yields the changes after a revision of all keys that begin with one of the
-	// prefixes; those of one prefix in the order of their revisions. Of several changes of one
-	// key it may leave out all puts but the last, if another followed before it was yielded. It
-	// ends when ctx does.
-	// [ErrCompacted] says that the store does not know any more what has changed: read, and
-	// watch from there. After an error it yields nothing more. What has vanished with a
-	// session is a change, too.
+	// prefixes; those of one prefix in the order of their revisions. It may leave out all puts of
+	// one key but the last, if another followed before it was yielded. It ends when ctx does.
+	// [ErrCompacted] says that the store does not know any more what has changed: read, and watch
+	// from there. After an error it yields nothing more. A key that has vanished with a session is
+	// a change, too.
 	Watch(ctx context.Context, after Rev, prefixes ...[]byte) iter.Seq2[Event, error]
 
 	// Session begins a session that ends when it was not renewed for ttl.
@@ -156,7 +155,7 @@ var (
 	ErrCompacted = errors.New("kvqueue: the store has forgotten these changes")
 	// ErrSessionLost says that a session has ended.
 	ErrSessionLost = errors.New("kvqueue: the session has ended")
-	// ErrNoSpace says that the store takes no more data. What was claimed can be
+	// ErrNoSpace says that the store takes no more data. A claimed item can be
 	// acknowledged, which makes room.
 	ErrNoSpace = errors.New("kvqueue: the store is full")
 )

@@ -12,7 +12,7 @@ import (
 )
 
 // A member is what claims items in the name of one session: one task for all callers of the
-// handle that wait. What it knows of the others comes from one watch.
+// handle that wait. Its knowledge of the others comes from one watch.
 type member struct {
 	*session
 	bell chan struct{} // of size 1: there is something to look at
@@ -94,7 +94,7 @@ func (m *member) wake() {
 	}
 }
 
-// work claims until the session ends. What waits then is served by the next member.
+// work claims until the session ends. A call that waits then is served by the next member.
 func (m *member) work(ctx context.Context) error {
 	defer close(m.over)
 	err := async.Scope(ctx, func(ctx context.Context) error {
@@ -294,7 +294,7 @@ func (m *member) direct(ctx context.Context, want int) (wait time.Duration, err 
 	return 0, err
 }
 
-// standingRange is a guard that no request stands. What it spans begins a while ago: what
+// standingRange is a guard that no request stands. The range begins a while ago: what
 // was deleted before that is not visited, and a request that stood still for so long on its way
 // here may be passed.
 func (m *member) standingRange() Guard {

@@ -78,7 +78,7 @@ func TestAnObserverMayCallTheQueueThatItObserves(t *testing.T) {
 	})
 }
 
-// What the events say adds up to what became of the items.
+// The numbers of the events add up to what became of the items.
 func TestEventsSayWhatBecameOfEachItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)

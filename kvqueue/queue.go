@@ -145,15 +145,13 @@ func (q *Queue) forget(l *session) {
 	}
 }
 
-// Close ends the handle. Calls that wait return [ErrClosed], and those that come later. What
-// was claimed for callers that have gone goes back first, without an attempt spent, if the
-// store does that within a second. What else was claimed is for the others at once, so Close
-// is called when the handlers have ended; the contexts of those that have not are cancelled.
-// It waits until everything
-// behind the handle has ended, or ctx has; for the store no longer than the TTL, when the
-// session has ended by itself. It may be called any number of times. If a function that was
-// given as an option has panicked, Close returns the first of that as an
-// [*async.PanicError].
+// Close ends the handle. Calls that wait return [ErrClosed], and those that come later. An item
+// that was claimed for a caller that has gone goes back first, without an attempt spent, if the
+// store does that within a second. Any other claimed item is for the others at once, so Close is
+// called when the handlers have ended; the contexts of those that have not are cancelled. It waits
+// until everything behind the handle has ended, or ctx has; for the store no longer than the TTL,
+// when the session has ended by itself. It may be called any number of times. If a function that
+// was given as an option has panicked, Close returns the first of that as an [*async.PanicError].
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true

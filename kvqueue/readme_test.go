@@ -19,7 +19,7 @@ import (
 	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
 )
 
-// What README.md shows stands here.
+// The code of README.md stands here.
 
 func orders(ctx context.Context, kv kvqueue.KV, ship func(context.Context, []byte) error) error {
 	q, err := kvqueue.Open(ctx, kv, "orders", kvqueue.MaxAttempts(5))

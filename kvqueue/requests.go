@@ -76,7 +76,7 @@ func (m *member) overdue(oldest string, item Key) bool {
 }
 
 // lapsed forgets our request when it does not stand any more and nothing has come of it for
-// long. What comes of it later goes to those who wait then, or back.
+// long. The outcome that comes later goes to those who wait then, or back.
 func (m *member) lapsed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

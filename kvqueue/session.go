@@ -14,7 +14,7 @@ import (
 )
 
 // A session is one of the store, as this process knows it: the time in which the others count this
-// process as alive. What it has claimed is claimed in the name of the session, and ends with it. A
+// process as alive. Its items are claimed in the name of the session, and the claims end with it. A
 // handle has one session at a time, and begins the next when something is wanted.
 type session struct {
 	q  *Queue

@@ -35,7 +35,7 @@ func TestAnItemThatIsBeingSettledIsSettledForOthers(t *testing.T) {
 	})
 }
 
-// Of two items one was claimed in a life that has ended.
+// One of two items was claimed in a life that has ended.
 func TestItemsOfTwoLivesAreSettledEachInItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
@@ -157,7 +157,7 @@ func TestOnAFullStoreItemsAreAcknowledged(t *testing.T) {
 	})
 }
 
-// What the end of the scope could not give back goes back when there is room again.
+// An item that the end of the scope could not give back goes back when there is room again.
 func TestWhatAScopeCouldNotSettleIsSettledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var is atomic.Bool

@@ -17,7 +17,7 @@ import (
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
-// What becomes of calls that are cut short, and of those that come after.
+// The outcome of calls that are cut short, and of those that come after.
 
 // The caller has its buffer again when Enqueue returns, though the items are sent later.
 func TestTheBuffersOfAnEnqueueAreTheCallersAgain(t *testing.T) {

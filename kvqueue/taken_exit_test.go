@@ -12,7 +12,7 @@ import (
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
-// What Take claims is settled in turn with the exit hooks, last in, first out.
+// An item that Take claims is settled in turn with the exit hooks, last in, first out.
 func TestItemsOfATakeAreSettledInTheOrderOfTheExitHooks(t *testing.T) {
 	for name, take := range takes {
 		t.Run(name, func(t *testing.T) {

@@ -184,7 +184,7 @@ func TestOnAScopeThatHasEndedNothingIsTaken(t *testing.T) {
 	})
 }
 
-// What went back is not done, and its caller must not think so.
+// An item that went back is not done, and its caller must not think so.
 func TestDoSaysThatItsItemsWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := open(t, newStore(t), "q")

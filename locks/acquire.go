@@ -176,7 +176,7 @@ func (w *waiter) tryOnce(ctx context.Context) bool {
 	return true
 }
 
-// giveBackStale gives back what was granted too late. What cannot be given back ends with
+// giveBackStale gives back what was granted too late. A grant that cannot be given back ends with
 // its lease.
 func (w *waiter) giveBackStale(ctx context.Context) {
 	ctx, cancel := bounded(ctx, withdrawTime)

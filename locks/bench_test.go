@@ -9,7 +9,7 @@ import (
 	"github.com/ambit-go/ambit/locks/memstore"
 )
 
-// What a manager adds to its store: the one in memory costs about a microsecond.
+// The cost that a manager adds to its store: the one in memory costs about a microsecond.
 
 func BenchmarkWith(b *testing.B) {
 	m, err := locks.New(memstore.New())

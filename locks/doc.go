@@ -33,10 +33,10 @@
 // it: when the network is silent, the process is stopped, or its machine sleeps. The holder
 // knows first: it counts its lease from before it asked for it, and stops to believe in it
 // a margin before its end in the store. Then the context of the body is cancelled, without
-// waiting for any call to return. What a body may do in the meantime is to ignore its context,
-// and what nobody can do is to call back a write that is on its way, or to wake a process that
-// was stopped between its look at the clock and its write. A resource that must be safe from
-// those checks the token: see package fence.
+// waiting for any call to return. A body may ignore its context in the meantime, and nobody
+// can call back a write that is on its way, or wake a process that was stopped between its look at
+// the clock and its write. A resource that must be safe from those checks the token: see package
+// fence.
 //
 // # Cancellation and causes
 //
@@ -58,7 +58,7 @@
 // its callers that wait for a key; that a lock was released, the store tells at once, if it
 // can. A request of a process that has died is forgotten after 3 s.
 //
-// What happens under a lock happens before what happens under the next grant of it, if both
+// The code under a lock happens before what happens under the next grant of it, if both
 // are in one process; between processes it is the resource that orders.
 //
 // # Panics

@@ -17,8 +17,8 @@ type ear struct {
 	timer *time.Timer // ends it; nil while a gate has it
 }
 
-// listen returns the ear that was kept for the lock, or a new one. What it has heard of
-// before is forgotten: the question that follows sees it.
+// listen returns the ear that was kept for the lock, or a new one. News from before is forgotten:
+// the question that follows sees it.
 func (m *Manager) listen(name Name) *ear {
 	m.mu.Lock()
 	e := m.ears[name]

@@ -17,13 +17,13 @@ var (
 	// ErrNotFound says that the store has no such lock.
 	ErrNotFound = errors.New("locks: there is no such lock")
 	// ErrValidation says that a request makes no sense, or that the store is set up so that it
-	// will never be done: the user may not, a file cannot be opened. What is wrong with a
-	// request is a [*ValidationError].
+	// will never be done: the user may not, a file cannot be opened. A fault in a request is
+	// a [*ValidationError].
 	ErrValidation = errors.New("locks: invalid")
 	// ErrUnavailable says that the store could not be reached, or could not do it now.
 	ErrUnavailable = errors.New("locks: the store is not available")
 	// ErrUnknownOutcome says that a step may have been done or not, and that it could
-	// not be found out. What it left behind ends with its lease.
+	// not be found out. A grant that it left behind ends with its lease.
 	ErrUnknownOutcome = errors.New("locks: it is not known whether the step was done")
 	// ErrReentrant says that the caller holds the lock already, and that waiting for it
 	// would never end.

@@ -37,8 +37,8 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// takeOff begins a renewal of the caller's own when no other is on its way. Of two the first
-// might come last: it would bring back an older text, or come after the release, which waits
+// takeOff begins a renewal of the caller's own when no other is on its way. The first of two might
+// come last: it would bring back an older text, or come after the release, which waits
 // for one.
 func (h *Hold) takeOff(ctx context.Context, until time.Duration) (*flight, error) {
 	f := &flight{trip: trip{make(chan struct{})}, until: until}

@@ -65,7 +65,7 @@ func TestAReleaseWaitsForAnExtensionThatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// What is due to be renewed while an extension is on its way is renewed when that has failed.
+// A lease that is due to be renewed while an extension is on its way is renewed when that has failed.
 func TestAHoldIsRenewedAfterAnExtensionThatHasFailed(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		h, err := w.m.Acquire(t.Context(), "k")

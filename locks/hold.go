@@ -81,8 +81,8 @@ func (h *Hold) Token() int64 { return h.token }
 // [Manager.ReleaseVersion] take it.
 func (h *Hold) Version() string { return h.version }
 
-// Slot returns a number from 0 on that no other holder of the lock has at this time. Of a
-// mutex it is 0.
+// Slot returns a number from 0 on that no other holder of the lock has at this time. It is 0 for a
+// mutex.
 func (h *Hold) Slot() int { return h.slot }
 
 // Lease returns how long the lease is after each renewal.
@@ -198,7 +198,7 @@ func (h *Hold) SetData(s string) error {
 }
 
 // lose notes that the lock is lost, and cancels the bodies that need it, before it
-// returns. reason is empty if the time has run out. Of several losses the first counts.
+// returns. reason is empty if the time has run out. The first of several losses counts.
 func (h *Hold) lose(reason LossReason, err error) {
 	h.mu.Lock()
 	if h.lost != nil || h.ended {

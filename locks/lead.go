@@ -9,13 +9,13 @@ import (
 )
 
 // Lead runs body whenever this process holds the lock of a key, until body returns without
-// having lost it, or ctx ends. Of all the processes that call Lead with a key, one leads at
-// a time. After a loss body is cancelled and joined, as by [Manager.With], and Lead
+// having lost it, or ctx ends. One of all the processes that call Lead with a key leads at a time.
+// After a loss body is cancelled and joined, as by [Manager.With], and Lead
 // waits for the lock again. A store that does not answer is waited for, too, for as long as ctx
 // lasts.
 //
-// It returns what body returned; if ctx has ended, an error that matches its cause. What body
-// returned when it had lost the lock is told to the observers alone. Errors of the call itself
+// It returns what body returned; if ctx has ended, an error that matches its cause. The error that
+// body returned when it had lost the lock is told to the observers alone. Errors of the call itself
 // are those of With, without ErrUnavailable: [ErrValidation], [ErrReentrant], [ErrConflict],
 // [ErrClosed], and [*NotGrantedError] with [NoWait] or [Wait].
 func (m *Manager) Lead(ctx context.Context, key string, body func(ctx context.Context) error, options ...LockOption) error {

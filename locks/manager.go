@@ -67,7 +67,7 @@ func New(store Store, options ...Option) (*Manager, error) {
 }
 
 // Close has every later call for a lock fail with [ErrClosed], also those that wait for
-// one now. What is held stays held, and is renewed, until it is given back. Close does not
+// one now. A lock that is held stays held, and is renewed, until it is given back. Close does not
 // wait for that, and may be called any number of times. The store stays open.
 func (m *Manager) Close() error {
 	m.mu.Lock()

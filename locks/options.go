@@ -212,7 +212,7 @@ func Reentrant() LockOption {
 // OnOverrun has f called, once, when somebody else may be granted the lock from now on and
 // the body still runs: its context was cancelled a while ago and it has not returned. It is
 // called beside the body, on a goroutine of its own, and the call that has the body waits
-// for it. What stops a body that does not look at its context is for f to decide: to end
+// for it. The way to stop a body that does not look at its context is for f to decide: to end
 // the process is one answer.
 func OnOverrun(f func(*LostError)) LockOption {
 	return lockOption(func(c *call) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/ambit-go/ambit/locks/sqlitestore"
 )
 
-// What README.md shows stands here.
+// The code of README.md stands here.
 
 func payInvoice(ctx context.Context, db *sql.DB) error {
 	store, err := sqlitestore.New(ctx, db)

@@ -15,13 +15,13 @@ const (
 
 // Release gives the lock back: [Hold.Err] is [ErrReleased] from then on, then a renewal on
 // its way is waited for, then the store is told, for at most 5 s, and no longer than the
-// lease lasts. That ctx has ended does not keep it from doing so. It may be called any number of
+// lease lasts. It does so, too, when ctx has ended. It may be called any number of
 // times: later calls wait for the first and return the same.
 //
 // It returns a [*LostError] if the lock was lost before, which the store may be the first to
 // say, and a [*ReleaseError] if it was not
-// but could not be given back. What runs in [Hold.Run] is cancelled with [ErrReleased] and
-// not waited for. Of a lock that With holds it is an error that matches [ErrValidation]: it
+// but could not be given back. Work that runs in [Hold.Run] is cancelled with [ErrReleased] and
+// not waited for. For a lock that With holds it is an error that matches [ErrValidation]: it
 // is given back when the body has ended.
 func (h *Hold) Release(ctx context.Context) error {
 	if h.scoped {

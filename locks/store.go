@@ -38,8 +38,8 @@ type Store interface {
 	// the lock, nil to leave it as it is.
 	Release(ctx context.Context, name Name, ref Ref, data *string) (bool, error)
 	// Renew gives leases more time, counted from now. It never makes one shorter. The
-	// results have the order of the renewals. What is locked by somebody else for the
-	// moment is Skipped: it is for the caller to ask again for that one alone.
+	// results have the order of the renewals. A row that is locked by somebody else for the moment is
+	// Skipped: it is for the caller to ask again for that one alone.
 	Renew(ctx context.Context, renewals []Renewal) ([]RenewResult, error)
 	// Listen returns a channel that gets a value when a request of this process for the
 	// lock may have become grantable. It holds one value, so a hint that comes before

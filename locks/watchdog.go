@@ -20,7 +20,7 @@ const lookOften = time.Second
 const mostAlone = 32
 
 // A watchdog keeps the leases of a manager alive, and notes the loss of those that it
-// could not. It has one timer for all of them. What the timer calls waits for nothing:
+// could not. It has one timer for all of them. The function that the timer calls waits for nothing:
 // the calls of the store are made by tasks.
 type watchdog struct {
 	m *Manager
@@ -195,7 +195,7 @@ type round struct {
 
 // A class is a sort of leases that are renewed together: of about the same length, and of
 // about the same time left if something has gone wrong. So a call for long leases, which
-// may take long, holds up no short ones. What has failed is sent again in lots: if it was one
+// may take long, holds up no short ones. A renewal that has failed is sent again in lots: if it was one
 // lease that had the call of all fail, it meets few of the others again.
 type class struct {
 	length int
@@ -286,7 +286,7 @@ func (h *Hold) nextLocked(now time.Duration) time.Duration {
 	return min(h.deadline, h.due)
 }
 
-// boardLocked notes that the renewals are on their way. What was given back or lost since it
+// boardLocked notes that the renewals are on their way. A hold that was given back or lost since it
 // was picked stays behind: nobody waits for a renewal that was not noted, and it would come
 // after the release. It says false if none is left.
 func (w *watchdog) boardLocked(now time.Duration, g *renewals) bool {

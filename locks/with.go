@@ -32,7 +32,7 @@ import (
 //   - [*NotGrantedError]: somebody else has the lock, and the time to wait is over.
 //   - [*LostError]: see above; it matches what body returned, too.
 //   - [*ReleaseError]: body has returned nil, all was done under the lock, and then it could
-//     not be given back. What body returned goes first if that is an error.
+//     not be given back. An error of body goes first.
 //   - [ErrReleased], with [Reentrant]: ctx has outlived the call that has the lock, which was
 //     given back before body had ended.
 //   - [ErrReentrant], [ErrNotFound], [ErrConflict], [ErrValidation], [ErrClosed]: nothing

@@ -86,7 +86,7 @@ func starved() {
 	fmt.Printf("started %v, refused %v, lost %d", started > 0, refused > 0, before-free())
 }
 
-// What was opened for a command that could not be started is closed.
+// A file that was opened for a command that could not be started is closed.
 func TestACommandThatIsNotStartedForWantOfDescriptorsLosesNone(t *testing.T) {
 	out, err := exec.Command(helper(t, "starved")).CombinedOutput()
 	require.NoError(t, err, string(out))

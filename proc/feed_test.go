@@ -53,7 +53,7 @@ func TestANilFileIsTheNullDevice(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// That a command has had enough is its own affair.
+// A command need not read its input to the end.
 func TestACommandNeedNotReadItsInput(t *testing.T) {
 	for _, script := range []string{"exit 0", "head -c 10", "exec <&-; exit 0"} {
 		c := bash(script)
@@ -92,7 +92,7 @@ func TestABlockedReaderDoesNotKeepAStop(t *testing.T) {
 	assert.ErrorIs(t, err, errUser)
 }
 
-// What a command has got of an input that fails is not the whole, so it must not
+// The part that a command has got of an input that fails is not the whole, so it must not
 // see an end.
 func TestAReaderThatFailsStopsIt(t *testing.T) {
 	errTorn := errors.New("torn")

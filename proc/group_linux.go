@@ -30,7 +30,7 @@ func groupOf(leader *os.Process) group {
 	return g
 }
 
-// Of linux/pidfd.h and the table of system calls, where most systems agree.
+// Values of linux/pidfd.h and the table of system calls, where most systems agree.
 const (
 	pidfdSignalProcessGroup = 4 // since Linux 6.9
 	sysPidfdSendSignal      = 424

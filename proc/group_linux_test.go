@@ -50,7 +50,7 @@ func renumbered() {
 		ok, stranger.Process.Pid == g.id, ended, stranger.ProcessState.Sys().(syscall.WaitStatus).Signal())
 }
 
-// The number of a group that has ended may be another's. That one gets no signal.
+// The number of a group that has ended may be another's. The stranger gets no signal.
 func TestAStrangerWithTheNumberOfAGroupGetsNoSignal(t *testing.T) {
 	cmd := exec.Command(helper(t, "renumbered"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -67,7 +67,7 @@ func TestAStrangerWithTheNumberOfAGroupGetsNoSignal(t *testing.T) {
 	assert.Equal(t, "handles true, same number true, has ended true, stranger: terminated", string(out))
 }
 
-// What is left of a group is found by the handle when its first process has been
+// The rest of a group is found by the handle when its first process has been
 // waited for.
 func TestAGroupIsSignalledWhenItsLeaderIsGone(t *testing.T) {
 	for _, by := range []string{"handle", "number"} {

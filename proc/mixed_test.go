@@ -39,7 +39,7 @@ func TestMixedKillsAll(t *testing.T) {
 	assert.ErrorIs(t, err, errUser)
 }
 
-// What the command leaves when it has heard TERM has the time that such processes
+// A process that the command leaves when it has heard TERM has the time that such processes
 // have, and not the whole grace: nobody has told it to stop.
 func TestMixedKillsWhatIsLeftWhenTheCommandHasEnded(t *testing.T) {
 	c := bash(`trap 'exit 7' TERM; bash -c 'trap "echo TERM" TERM; echo child $$; sleep 600 & echo ready; wait' & wait`)

@@ -24,7 +24,7 @@ func init() {
 	helpers["tracer"] = tracer
 }
 
-// Of linux/prctl.h and linux/ptrace.h.
+// Values of linux/prctl.h and linux/ptrace.h.
 const (
 	prSetChildSubreaper = 36
 	prSetPtracer        = 0x59616d61

@@ -47,7 +47,7 @@ import (
 // Goroutines may call Run at the same time, also with the same c.
 func Run(ctx context.Context, c Command, opts ...async.TaskOption) (Result, error) {
 	c = c.withDefaults()
-	// Of the last run, and of the last that had something started. The task writes
+	// These are of the last run, and of the last that had something started. The task writes
 	// them, and is joined before they are read.
 	var p, started *process
 	_, err := async.Start(ctx, func(ctx context.Context) error {

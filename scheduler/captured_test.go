@@ -14,8 +14,8 @@ import (
 	"github.com/ambit-go/ambit/scheduler"
 )
 
-// A memCase schedules f on a worker and has it come to its end. What it returns
-// is held while the garbage collector runs.
+// A memCase schedules f on a worker and has it come to its end. The value that it returns is held
+// while the garbage collector runs.
 type memCase struct {
 	name string
 	run  func(t *testing.T, f func(context.Context)) (held any)

@@ -5,7 +5,7 @@ import "container/heap"
 // This file is how what is pending in a queue is taken out of it.
 //
 // A node's state is moved from pending by one compare-and-swap, called a claim.
-// Of several goroutines one makes the claim, and that one decides the outcome: the
+// One of several goroutines makes the claim, and that one decides the outcome: the
 // drain, which claims for running without the lock, or a canceller here, which
 // holds the lock. A post has no state. Until it is in the batch the lock decides;
 // in the batch the index of the entry does, see start.
@@ -134,8 +134,8 @@ func (q *queue) dropEntry(c *chunk, i int, to State, f func(*node)) int {
 	return 1
 }
 
-// dropPeriodic does the same to what is queued and periodic, and only that. Of the
-// batch, too: there the claim decides between us and the drain.
+// dropPeriodic does the same to what is queued and periodic, and only that. Tasks of the batch, too:
+// there the claim decides between us and the drain.
 func (q *queue) dropPeriodic(to State, f func(*node)) {
 	from := q.from
 	for c := q.head; c != nil; c = c.next {
@@ -159,8 +159,8 @@ func (q *queue) dropPeriodic(to State, f func(*node)) {
 	q.compactIfSparse()
 }
 
-// dropDelayed does the same to what is not due yet, in no order. What is on the heap
-// is pending as long as the lock is held, so every claim succeeds.
+// dropDelayed does the same to what is not due yet, in no order. A task on the heap is
+// pending as long as the lock is held, so every claim succeeds.
 func (q *queue) dropDelayed(to State, f func(*node)) int {
 	all := q.heap
 	q.heap = nil

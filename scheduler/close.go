@@ -14,7 +14,7 @@ type closing struct {
 
 // Close refuses new tasks, cancels what is pending, and cancels the context of
 // the task that runs with [ErrClosed]. It does not wait for that: see
-// [ExecutorWorker.Wait]. It never touches the pool. What it drops is no error
+// [ExecutorWorker.Wait]. It never touches the pool. A task that it drops is no error
 // of the worker's scope. Closing again does nothing; Close returns nil.
 func (w *ExecutorWorker) Close() error {
 	w.close(closing{outcome: Cancelled, cause: ErrClosed})
@@ -80,10 +80,10 @@ func (w *ExecutorWorker) startDraining() (before error) {
 //
 // A drain that is cut short from elsewhere, by another Drain whose ctx is done
 // or by the end of the worker's ctx or of the pool, returns an error that wraps
-// the cause, if tasks were left undone. What Close or CancelPending takes out of
-// the queue on purpose is no error. What the pool refuses, and what a panic
-// with [CloseOnPanic] leaves, has its outcome and is none of Drain's; the
-// worker's scope is told. Drain of a worker that has ended returns nil.
+// the cause, if tasks were left undone. A task that Close or CancelPending takes out of
+// the queue on purpose is no error. A task that the pool refuses, or that a panic with
+// [CloseOnPanic] leaves, has its outcome and is none of Drain's; the worker's scope is told. Drain
+// of a worker that has ended returns nil.
 func (w *ExecutorWorker) Drain(ctx context.Context) error {
 	left, err := w.mayWait(ctx)
 	if err != nil {
@@ -108,8 +108,8 @@ func (w *ExecutorWorker) drained(ctx context.Context, before error) error {
 	return w.life.cutShort
 }
 
-// refused rejects what is queued, because the pool would not have w. What is
-// delayed has its own chance.
+// refused rejects what is queued, because the pool would not have w. A delayed task has
+// its own chance.
 func (w *ExecutorWorker) refused(err error) {
 	w.noticeEnd()
 	admits := w.admits()

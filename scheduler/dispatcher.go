@@ -2,10 +2,10 @@ package scheduler
 
 import "context"
 
-// A dispatcher has workers drained on goroutines of the pool. What the pool runs is not bound
-// to a worker: it takes whichever has waited longest. What is to be done is decided by the
-// runQueue. The pool is never called with the lock held: it may run a task at once, which
-// schedules on another worker.
+// A dispatcher has workers drained on goroutines of the pool. A function that the pool runs is not
+// bound to a worker: it takes whichever has waited longest. The next step is decided by the
+// runQueue. The pool is never called with the lock held: it may run a task at once, which schedules
+// on another worker.
 type dispatcher struct {
 	ex  Executor
 	try func(task func()) bool // nil: the pool has no TryExecute

@@ -21,13 +21,13 @@ func (w *ExecutorWorker) onPool() (more bool, ticks int) {
 }
 
 // drain runs w's tasks until none is left, or w has had its share: then it
-// reports more, and w is to wait for its next turn. Of the tasks that ran, ticks were runs
+// reports more, and w is to wait for its next turn. Among the tasks that ran, ticks were runs
 // of periodic ones.
 //
 // Only one goroutine is in drain at a time: w is taken off the line by one, and
 // is put there again only when active was false, or by this goroutine.
 //
-// That the queue is empty and that nobody is at w any more is one step, under
+// To see the queue empty and to leave w is one step, under
 // the lock. A producer queues under the same lock: it comes before, and its task
 // is seen here, or after, and finds that w is not active. So no task is left
 // lying.

@@ -64,7 +64,7 @@ func (w *ExecutorWorker) finish() {
 }
 
 // tellScope tells the scope what was left undone: at once, because a scope with
-// DetachAfter may return before w has ended. That may still be under way, in a method
+// DetachAfter may return before w has ended. The end may still be under way, in a method
 // of a user's error, when finish comes: then finish tells it, and the other does not.
 // When tellScope has returned the scope has been told.
 func (w *ExecutorWorker) tellScope() {
@@ -124,7 +124,7 @@ type member ExecutorWorker
 func (m *member) ScopeEnds(bridge.Ending, error) {
 	w := (*ExecutorWorker)(m)
 	w.mu.Lock()
-	// What has something to do is left to Join, for which the scope makes a
+	// An ender that has something to do is left to Join, for which the scope makes a
 	// goroutine: nothing may block here.
 	ended := w.life.refuseIfIdle(w.q.length, w.q.pending()) && w.noteIdleLocked()
 	w.mu.Unlock()
@@ -142,7 +142,7 @@ func (m *member) Ended() bool {
 }
 
 // Join drains the worker, or closes it if its ctx is done, and blocks until it
-// has ended. What it leaves undone the scope is told by finish.
+// has ended. By finish the scope is told what it leaves undone.
 func (m *member) Join(ctx context.Context) error {
 	w := (*ExecutorWorker)(m)
 	// Shutdown cancels ctx. It cancels the ctx of w, too, unless that was made under

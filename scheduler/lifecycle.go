@@ -2,7 +2,7 @@ package scheduler
 
 // A lifecycle is where a worker stands: whether a goroutine is to come for it, and how far its
 // end is. It is plain data: the caller of a method holds the worker's lock and says how many
-// tasks are queued. What follows from an answer is done by the caller.
+// tasks are queued. The consequence of an answer is done by the caller.
 type lifecycle struct {
 	// active: the worker is in the line for a goroutine, or has one. The goroutine that sets
 	// it puts the worker in the line. It is cleared only where the queue is seen to be empty,

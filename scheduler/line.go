@@ -15,7 +15,7 @@ func (s *seat) init(d drainer) {
 
 // A drainer has something to do on goroutines of the pool.
 type drainer interface {
-	// onPool does it, or a share of it: then it reports more. Of the tasks that ran, ticks were
+	// onPool does it, or a share of it: then it reports more. Among the tasks that ran, ticks were
 	// runs of periodic ones.
 	onPool() (more bool, ticks int)
 	// refused is told that the pool would not have it.

@@ -79,7 +79,7 @@ func Slice(d time.Duration) WorkerOption {
 // Full says what scheduling does when a queue is at its capacity.
 type Full uint8
 
-// What to do when a queue is full.
+// The policies when a queue is full.
 const (
 	Block      Full = iota // wait for room, first come first served, or until the worker is closed
 	Fail                   // return ErrFull

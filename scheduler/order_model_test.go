@@ -8,7 +8,7 @@ import (
 	"github.com/ambit-go/ambit/scheduler"
 )
 
-// What a task of a program does.
+// The actions of a task of a program.
 const (
 	actNothing = iota
 	actSleep   // for a while

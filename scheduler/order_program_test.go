@@ -13,7 +13,7 @@ import (
 	"github.com/ambit-go/ambit/scheduler"
 )
 
-// Here one goroutine uses a worker, in a bubble. What the worker does is
+// Here one goroutine uses a worker, in a bubble. The work of the worker is
 // predicted to the last detail by a model without a queue, lock or goroutine.
 // A program is decoded from bytes: a seed makes one, a fuzzer makes more, and
 // one that fails can be made smaller by leaving bytes out.

@@ -59,7 +59,7 @@ func TestEveryAcceptedTaskHasExactlyOneOutcome(t *testing.T) {
 }
 
 // TestARefusalEndsWhatIsQueuedAndNoMore: refuse every second, and the first and
-// third burst run. What is delayed has its own chance.
+// third burst run. A delayed task has its own chance.
 func TestARefusalEndsWhatIsQueuedAndNoMore(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var why []error

@@ -8,7 +8,7 @@ import (
 	"github.com/ambit-go/ambit/scheduler"
 )
 
-// What else runs functions in order, one at a time, as programs have it: for
+// Other ways to run functions in order, one at a time, as programs have it: for
 // comparison. Each is as small as it can be with nobody to cancel, nothing to
 // refuse and no panic to survive.
 

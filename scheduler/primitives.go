@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// What the engine shares memory with. These are other names for the types of
+// The primitives by which the engine shares memory. These are other names for the types of
 // the standard library, at no cost. With the build tag explore they are those
 // of internal/explore, which tries interleavings; see docs/explore.md. So the
 // engine uses these names and never those of sync and sync/atomic.

@@ -4,7 +4,7 @@ package scheduler
 
 import "github.com/ambit-go/ambit/internal/explore"
 
-// What the engine shares memory with when interleavings are explored. See
+// The primitives by which the engine shares memory when interleavings are explored. See
 // primitives.go.
 type (
 	mutex = explore.Mutex

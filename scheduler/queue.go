@@ -161,7 +161,7 @@ func (q *queue) takeBatch(n int) (c *chunk, from, end int) {
 
 // start claims entry i of the batch for the drain, without the lock. It
 // reports false if some of the batch were cancelled: the drain has to look at
-// limit under the lock. Of start and dropQueued each stores before it loads
+// limit under the lock. Each of start and dropQueued stores before it loads
 // what the other stores, so one of them sees the other.
 func (q *queue) start(i int) bool {
 	q.next.Store(int32(i + 1))
@@ -190,7 +190,7 @@ func (q *queue) endBatch(rest int) {
 		}
 		*e = entry{}
 	}
-	// What the drain has not come to goes back where it is: nothing is moved. A node
+	// A node that the drain has not come to goes back where it is: nothing is moved. A node
 	// that was cancelled in the batch has its outcome, and is a gap from here on.
 	for i := rest; i < q.end; i++ {
 		e := &q.head.entries[i]
@@ -277,8 +277,8 @@ func (q *queue) pending() int {
 // which does not hold the lock.
 //
 // The drain goes on meanwhile, from front to back. We go from back to front and
-// look at each entry once, so all are counted once and at most one as running. Of
-// posts it is only known that those before what was started last have run.
+// look at each entry once, so all are counted once and at most one as running. It is only known of
+// posts that those before what was started last have run.
 func (q *queue) snapshot(counts *[Exited + 1]uint64) (pending int, running bool) {
 	pending = q.length + len(q.heap)
 	started := int(q.next.Load())

@@ -10,7 +10,7 @@ import (
 // called by runBatch itself.
 
 // run runs n, if it was not cancelled, and reports whether it is to run again.
-// What n has captured is forgotten before, unless it is.
+// If it is not, all that n has captured is forgotten before.
 //
 // The claim decides between us and cancellers. The context is there before it,
 // so a caller that cannot cancel n because it runs finds the context to cancel.

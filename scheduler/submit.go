@@ -116,8 +116,8 @@ func (x *submission) Withdraw(bridge.Token) {
 	}
 }
 
-// Value does the same for the task of a future. Of the ctx that Call is given, which may
-// belong to another worker's task, x is the inner one.
+// Value does the same for the task of a future. The ctx that Call is given may belong to
+// another worker's task: x is inside that.
 func (x *submission) Value(key any) any {
 	switch k := key.(type) {
 	case runningKey:

@@ -8,7 +8,7 @@ type Task struct{ n *node }
 // Cancel takes t out of the queue: it never starts. Cancel returns true then.
 // If t runs its context is cancelled with [ErrCancelled] and Cancel returns
 // false; the worker's next task still waits until it has returned. A periodic
-// task is not run again either way. Of a task that has ended Cancel returns
+// task is not run again either way. For a task that has ended Cancel returns
 // false. It does not block.
 func (t Task) Cancel() bool {
 	return t.n != nil && t.n.q.owner.cancel(t.n, ErrCancelled)

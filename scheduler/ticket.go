@@ -60,7 +60,7 @@ func (t *ticket) dropped(why reason) {
 	}
 }
 
-// belongsTo says whose task it is. That of a future that was made just now may
+// belongsTo says whose task it is. The task of a future that was made just now may
 // have been dropped before: then dropped has left word.
 func (t *ticket) belongsTo(future canceller) {
 	t.mu.Lock()

@@ -21,7 +21,7 @@ func (c tiedCtx) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// What has ended when ctx is done has not been cut short, as of a future. Chance would
+// A drain that has ended when ctx is done has not been cut short, as of a future. Chance would
 // decide otherwise, so this asks often.
 func TestWhatHasEndedWhenCtxIsDoneWasNotCutShort(t *testing.T) {
 	for name, wait := range map[string]func(s *scheduler.Scheduler, w *scheduler.ExecutorWorker, ctx context.Context) error{

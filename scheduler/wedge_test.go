@@ -51,7 +51,7 @@ func beside(f func()) {
 }
 
 // A worker whose submission is refused may wait for a goroutine that is handing itself
-// back. That goroutine looks at the line once more, after the pool has taken the rest.
+// back. The goroutine looks at the line once more, after the pool has taken the rest.
 func TestAGoroutineThatHandsBackForgetsNoWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *scheduler.Scheduler

@@ -83,7 +83,7 @@ func (w *ExecutorWorker) withdraw(n *node) bool {
 }
 
 // CancelPending cancels everything that has not started, delayed and periodic
-// tasks included, and returns how many. What has run is a prefix of what was
+// tasks included, and returns how many. The tasks that have run are a prefix of what was
 // scheduled. The task that runs is left alone, a periodic one is not run again,
 // and the worker goes on. It does not block.
 func (w *ExecutorWorker) CancelPending() int {

@@ -82,7 +82,7 @@ func TestHTTPKeepsWhatTheServerHad(t *testing.T) {
 	assert.Equal(t, http.StateNew, <-states)
 }
 
-// What a handler has left running on a hijacked connection is not closed with the
+// A task that a handler has left running on a hijacked connection is not closed with the
 // server, whatever ctx ConnContext has given.
 func TestAHijackedConnectionWhoseHandlerHasEndedIsNotOurs(t *testing.T) {
 	for name, connContext := range map[string]func(context.Context, net.Conn) context.Context{

@@ -94,13 +94,13 @@ func TestWoodpeckerLostTheFailureOfItsMetricsServer(t *testing.T) {
 	assert.Contains(t, err.Error(), "service metrics: ")
 }
 
-// What stopped the program was printed as the address of a channel.
+// The cause that stopped the program was printed as the address of a channel.
 func TestWoodpeckerPrintedTheChannelInsteadOfTheSignal(t *testing.T) {
 	assert.EqualError(t, &service.SignalError{Signal: syscall.SIGTERM}, "stopped by signal: terminated")
 }
 
 // The agent took itself off the list of its server while its runners still reported what
-// they had done. What is stopped last is started first.
+// they had done. The service that is stopped last is started first.
 func TestWoodpeckerUnregisteredWhileRunnersReported(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, stop context.CancelCauseFunc) {
 		registered, reported := false, false

@@ -36,7 +36,7 @@ func checkState(s State) error {
 // happened since it was made, and its settings. Those of a queue without tasks are 0.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx, q.name) }
 
-// Cancel ends a task that waits. Of one that runs the context is cancelled with
+// Cancel ends a task that waits. The context of one that runs is cancelled with
 // [ErrCancelled], when its worker extends the lease next: within 3/10 of that. Whatever
 // its handler returns then but nil, it ends as cancelled, and so does one whose worker
 // dies. Cancel does not wait for that; see [Queue.Wait]. It reports false if the task
@@ -151,8 +151,8 @@ func (q *Queue) Purge(ctx context.Context, s State) (n int, err error) {
 // give a task whose end is waited for a Retention.
 //
 // A handler may wait for other tasks, but keeps its place meanwhile: if all places of
-// all workers are taken by those who wait nothing goes on. That it waits for its own
-// is [ErrSelfWait].
+// all workers are taken by those who wait nothing goes on. A wait of a handler for its own task is
+// [ErrSelfWait].
 func (q *Queue) Wait(ctx context.Context, id string) (Info, error) {
 	if c := ClaimOf(ctx); c != nil && c.shared == q.shared && c.Queue == q.name && c.ID == id {
 		return Info{}, ErrSelfWait

@@ -63,7 +63,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// What was done or cancelled is kept for its Retention, at least a minute, and a dead
+// A task that was done or cancelled is kept for its Retention, at least a minute, and a dead
 // letter until somebody deletes it.
 func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

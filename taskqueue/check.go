@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What a store is given is checked by these functions, before the first write. They
+// The arguments of a store are checked by these functions, before the first write. They
 // are for those who write a store: each is called with what the method of that name
 // got, and returns an [*InvalidError] or nil.
 

@@ -28,7 +28,7 @@
 // Enqueue can be repeated. UniqueKey is for tasks that are not to be there at the same
 // time; it is free when its task has ended.
 //
-// What becomes of it: a handler returns nil, an error, or one that [RetryAfter], [Dead],
+// Its outcome: a handler returns nil, an error, or one that [RetryAfter], [Dead],
 // [Release] or [Snooze] has made. MaxFailures counts errors, MaxCrashes leases that have
 // run out: a payload that kills its process is a dead letter after three.
 //
@@ -50,7 +50,7 @@
 //
 // # Cancellation and causes
 //
-// The handler runs as a task of package async. What it starts with its ctx belongs to
+// The handler runs as a task of package async. A task that it starts with its ctx belongs to
 // it: it is joined before the task is settled, and its abort hooks are called with the
 // cause. [context.Cause] of ctx is
 //
@@ -59,7 +59,7 @@
 //   - [ErrCancelled]: somebody has called [Queue.Cancel]. The task is not run again.
 //   - [ErrStopping]: the ctx of Work is done, and ShutdownGrace has passed. The task is
 //     given back, without an attempt spent.
-//   - an [async.TimeoutError]: its Timeout has passed. That is a failure.
+//   - an [async.TimeoutError]: its Timeout has passed. It is a failure.
 //
 // A handler that ignores its ctx is waited for. Its place stays taken, and its lease is
 // extended unless that is lost; [EventStuck] tells of one that lasts for too long. Nothing of it
@@ -67,13 +67,13 @@
 //
 // # Ordering
 //
-// Of what is due in a queue the more urgent is claimed first, then what was due
-// earlier, then by ID; IDs that Enqueue makes sort by time. That is the order in which
+// The more urgent of the due tasks of a queue is claimed first, then what was due
+// earlier, then by ID; IDs that Enqueue makes sort by time. So is the order in which
 // tasks are begun, by all workers together; they may end in any. With [Concurrency](1)
 // in one process they run one after the other. Nothing is handed out before its time, by
 // the clock of the store; the clocks of workers are not compared with it.
 //
-// What a handler does happens before the return of a [Queue.Wait] for its task in the
+// The work of a handler happens before the return of a [Queue.Wait] for its task in the
 // same process. An Enqueue that has returned happens before the run of its task.
 //
 // # Panics

@@ -107,7 +107,7 @@ func ExampleQueue_Purge() {
 	// Output: 1 <nil>
 }
 
-// What runs goes on; nothing is begun until Resume.
+// A task that runs goes on; nothing is begun until Resume.
 func ExampleQueue_Pause() {
 	q := aQueue()
 	fmt.Println(q.Pause(context.Background()))

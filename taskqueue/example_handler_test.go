@@ -39,7 +39,7 @@ func ExampleTyped() {
 	// done
 }
 
-// What the handler calls knows the task, too: its ID makes the effect the same when
+// A service that the handler calls knows the task, too: its ID makes the effect the same when
 // the task runs again.
 func ExampleClaimOf() {
 	charge := func(ctx context.Context) error {

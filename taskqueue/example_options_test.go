@@ -33,7 +33,7 @@ func ExampleConcurrency() {
 	// Output: a b <nil>
 }
 
-// Of four places three are for mail, as long as there is some, and one is for the rest.
+// Three of four places are for mail, as long as there is some, and one is for the rest.
 func ExampleQueues() {
 	works(ab[:1], taskqueue.Queues(map[string]int{"mail": 3, "default": 1}), taskqueue.Concurrency(4))
 	q, _ := taskqueue.New(memstore.New())

@@ -29,8 +29,8 @@ func (f *Filter) has(i *Info) bool {
 // at 0, and returns how many. One whose unique key another task holds is left.
 //
 // It goes on in small steps until it has looked at as many tasks as there were when it began: after
-// an error n tasks are done, and the call may be repeated. What comes to be meanwhile may be left. A
-// State in which no task can be retried is an [*InvalidError].
+// an error n tasks are done, and the call may be repeated. A task that comes to be meanwhile may be
+// left. A State in which no task can be retried is an [*InvalidError].
 func (q *Queue) RetryAll(ctx context.Context, f Filter) (n int, err error) {
 	return q.actAll(ctx, ActRetry, f, StateDead, StateCancelled)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Handler runs a task. What it returns decides what becomes of the task:
+// A Handler runs a task. The error that it returns decides what becomes of the task:
 //
 //   - nil: it is done.
 //   - an error: it has failed. It runs again after the worker's backoff, or is a
@@ -124,7 +124,7 @@ func Typed[P any](f func(ctx context.Context, p P) error) Handler {
 
 // Use returns the handlers with the middleware around each of them, the first
 // outermost. The handlers themselves are not changed, so it can be used more than
-// once, with other middleware for other types. What is around a handler runs in the
+// once, with other middleware for other types. The middleware around a handler runs in the
 // same scope and may change its error, its ctx and the claim. Nil middleware panics; a
 // nil handler stays nil, which Work refuses.
 func (h Handlers) Use(around ...func(Handler) Handler) Handlers {

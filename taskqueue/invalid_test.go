@@ -142,7 +142,7 @@ func TestNilFunctionsPanic(t *testing.T) {
 	}
 }
 
-// What is out of its bounds, and has a nearest meaning, means that.
+// A value that is out of its bounds, and has a nearest meaning, means that.
 func TestOptionsOutOfTheirBoundsMeanTheNearest(t *testing.T) {
 	q, _ := newQueue(t)
 	for range 3 {

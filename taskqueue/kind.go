@@ -39,8 +39,8 @@ func (k KindOf[P]) Codec(marshal func(any) ([]byte, error), unmarshal func(data 
 // Name returns the Type of the tasks.
 func (k KindOf[P]) Name() string { return k.name }
 
-// Task returns a task with this payload. What else there is to say of it, such as its Delay, set
-// says, one after the other. A payload that cannot be written is an [*InvalidError].
+// Task returns a task with this payload. set says the rest about it, such as its Delay,
+// one after the other. A payload that cannot be written is an [*InvalidError].
 func (k KindOf[P]) Task(payload P, set ...func(*Task)) (Task, error) {
 	b, err := k.marshal(payload)
 	if err != nil {

@@ -125,7 +125,7 @@ func TestAWorkerWithoutASpareMomentLeavesNoGap(t *testing.T) {
 }
 
 // A process that has died and is started again in its container: the same host, the
-// same number. What its predecessor had is not given to it as the answer to its first
+// same number. The task of its predecessor is not given to it as the answer to its first
 // claim: that the predecessor has died would be counted never.
 func TestAWorkerOfTheSameNameDoesNotGetWhatItsPredecessorHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

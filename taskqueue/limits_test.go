@@ -41,7 +41,7 @@ func TestTheMoreUrgentComeFirst(t *testing.T) {
 	}
 }
 
-// Of two classes that are four apart one comes first in 16 of 17 cases.
+// One of two classes that are four apart comes first in 16 of 17 cases.
 func TestWeightedLetsTheLessUrgentRunNowAndThen(t *testing.T) {
 	order := priorities(t, taskqueue.Weighted())
 	require.Len(t, order, 900)

@@ -52,7 +52,7 @@ func TestAnIntervalTicksAtWholeMultiples(t *testing.T) {
 	assert.Equal(t, []string{"00:01:30", "00:03:00"}, nexts(t, "@every 1m30s", from, 2, time.TimeOnly))
 }
 
-// What is the same schedule has the same text, and only then.
+// An equal schedule has the same text, and only then.
 func TestTheTextOfASchedule(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ type Event struct {
 type EventKind string
 
 // Each run has one EventStarted, and then one of those up to EventLost, when the store
-// has been told. What has no handler, or was claimed too late, has the latter alone.
+// has been told. A task that has no handler, or was claimed too late, has the latter alone.
 const (
 	EventStarted   EventKind = "started"
 	EventDone      EventKind = "done"

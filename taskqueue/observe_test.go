@@ -110,7 +110,7 @@ func TestTheObserverIsToldOfACancelledRun(t *testing.T) {
 	})
 }
 
-// What nobody's handler has done, the worker hears of from the store.
+// From the store the worker hears of tasks that no handler has done.
 func TestTheObserverIsToldWhatAClaimHasBuriedAndTrimmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()

@@ -16,7 +16,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/memstore"
 )
 
-// What other queues got wrong and a worker decides here, in the time of the test. The
+// Faults of other queues that a worker decides about here, in the time of the test. The
 // same in real time on every store, and what a store decides, is in package
 // taskqueuetest; asynq PR #926 is in stop_test.go, too; asynq 389 and rq 472 are in
 // packages memstore and redisstore.

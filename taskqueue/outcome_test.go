@@ -45,7 +45,7 @@ func (shaky) Is(error) bool   { panic("Is") }
 func (shaky) As(any) bool     { panic("As") }
 func (shaky) Unwrap() []error { panic("Unwrap") }
 
-// What an error that a handler returns makes of its task.
+// The outcome that an error of a handler makes of its task.
 func TestTheErrorSaysWhatBecomesOfTheTask(t *testing.T) {
 	minute := taskqueue.Backoff(func(int) time.Duration { return time.Minute })
 	for name, c := range map[string]struct {
@@ -91,7 +91,7 @@ func TestTheErrorSaysWhatBecomesOfTheTask(t *testing.T) {
 	}
 }
 
-// What is in the way of a handler is as if it was the handler's.
+// A failure in the way of a handler is as if it was the handler's.
 func TestMiddlewareFailsAsAHandlerDoes(t *testing.T) {
 	for name, around := range map[string]taskqueue.Handler{
 		"panic":  func(context.Context, *taskqueue.Claim) error { panic(errBoom) },

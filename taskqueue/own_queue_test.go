@@ -13,7 +13,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
-// What a handler can do to its own task and its own queue.
+// The calls that a handler can make to its own task and its own queue.
 func TestAHandlerUsesItsQueue(t *testing.T) {
 	for name, c := range map[string]struct {
 		h     func(ctx context.Context, q *taskqueue.Queue, c *taskqueue.Claim) error

@@ -53,7 +53,7 @@ func CatchUp() EveryOption { return func(p *periodic) { p.catchUp = true } }
 // whole multiples since 1970.
 //
 // Any number of processes may say the same: there is one task a tick, whose ID is the
-// name and the time. Of several schedules for one name in a queue the first that the
+// name and the time. If there are several schedules for one name in a queue, the first that the
 // store hears of wins, also over those of later versions of the program: all workers
 // follow it, and the others are told to [Observe] as [EventSchedule]. To change one,
 // deploy the new one and then call [Queue.Unschedule], or take another name. The task
@@ -166,8 +166,8 @@ func (p *periodic) parse(text string) error {
 	return nil
 }
 
-// everyHour reports whether cron text is of something that happens all day long. That
-// happens also in an hour that there is twice, and other things do once.
+// everyHour reports whether cron text is of something that happens all day long. It happens also
+// in an hour that there is twice, and other things do once.
 func everyHour(text string) bool {
 	fields := strings.Fields(text)
 	return text == "@hourly" || len(fields) > 1 && strings.HasPrefix(fields[1], "*")

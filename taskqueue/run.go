@@ -192,7 +192,7 @@ func (w *worker) keepLeases(ctx context.Context, queue string) error {
 			}
 		}
 		w.mu.Unlock()
-		// What is lost is to become another worker's, also what we find out just now. The
+		// A task that is lost is to become another worker's, also what we find out just now. The
 		// time is taken first: a suspend behind the look shortens the new lease.
 		before := clock.Steady()
 		runs = slices.DeleteFunc(runs, func(r *run) bool { r.look(); return r.gone() })

@@ -134,7 +134,7 @@ func TestAStopWithTheStoreDownNamesWhatIsNotSettled(t *testing.T) {
 	})
 }
 
-// What was claimed for a worker that stops is not held for nobody.
+// A task that was claimed for a worker that stops is not held for nobody.
 func TestAClaimWhoseAnswerIsLostWhileStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, s := newOutage(t)

@@ -11,11 +11,11 @@ import (
 // store promises; package taskqueuetest tests them.
 //
 // A method that returns an error may have been carried out or not, unless the error
-// is an [*InvalidError], which says that nothing was changed. What the methods
-// promise for being called again with the same arguments is said with each.
+// is an [*InvalidError], which says that nothing was changed. The promises of the methods for being
+// called again with the same arguments are said with each.
 type Store interface {
-	// Enqueue adds tasks to one queue, all or none. Of a task whose ID is known
-	// nothing is changed. Called again it says Exists of what it has added.
+	// Enqueue adds tasks to one queue, all or none. A task whose ID is known is not changed.
+	// Called again it says Exists of what it has added.
 	Enqueue(ctx context.Context, queue string, tasks []NewTask) ([]Result, error)
 	// Claim takes due tasks under a lease, after it has given back what expired.
 	// Called again with the nonce of the worker's last claim it takes nothing new: it
@@ -62,7 +62,7 @@ type Store interface {
 	Unschedule(ctx context.Context, queue, name string) (bool, error)
 	// Periodic returns the periodic jobs of a queue.
 	Periodic(ctx context.Context, queue string) ([]Periodic, error)
-	// Close gives the store back. What waits returns [ErrClosed].
+	// Close gives the store back. A call that waits returns [ErrClosed].
 	Close() error
 }
 
@@ -104,7 +104,7 @@ type ClaimRequest struct {
 	Queue  string
 	Worker string // a name that no other worker should have
 	// Nonce is a different one for each claim of workers of this name, but for one that is
-	// repeated. Of nonces that end with a slash and a number, and begin alike, one whose number
+	// repeated. Among nonces that end with a slash and a number, and begin alike, one whose number
 	// is less than that of the worker's last claim is of a claim that was given up and comes
 	// late: it gets nothing.
 	Nonce string

@@ -64,7 +64,7 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 	for name := range o.weights {
 		w.settles[name] = group.New(MaxBatch, 1, nil, func(all []*settlement) error { return w.settleAll(name, all) })
 	}
-	// What the worker needs until the last task is settled is not cancelled with ctx. Its
+	// A resource that the worker needs until the last task is settled is not cancelled with ctx. Its
 	// own tasks are not in the scope of the handlers, since that may be bounded by a Limit
 	// or run on a pool: leases must be extended all the same.
 	err = async.Scope(context.WithoutCancel(ctx), func(home context.Context) error {

@@ -70,7 +70,7 @@ func TestATaskRunsAtItsTime(t *testing.T) {
 	})
 }
 
-// What a handler does, and what becomes of its task.
+// The end of a handler, and the outcome of its task.
 func TestTheHandlerDecides(t *testing.T) {
 	boom := errors.New("boom")
 	for name, c := range map[string]struct {

@@ -119,7 +119,7 @@ func TestAWorkerInAScopeWithALimit(t *testing.T) {
 	})
 }
 
-// What a handler has started belongs to it.
+// A task that a handler has started belongs to it.
 func TestATaskIsSettledWhenWhatItHasStartedHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _ := newQueue(t)

@@ -66,7 +66,7 @@ func Backoff(f func(failures int) time.Duration) WorkOption {
 func Weighted() WorkOption { return func(o *workOptions) { o.weighted = true } }
 
 // WorkUntilEmpty has Work return when nothing is due in its queues, and nothing of it
-// runs. It is meant for tests. What is to run later is left, also what has failed and
+// runs. It is meant for tests. A task that is to run later is left, also what has failed and
 // waits for its next run: [Backoff] can have that run at once. A paused queue counts as
 // empty; for what a limit of a queue holds back it waits.
 func WorkUntilEmpty() WorkOption { return func(o *workOptions) { o.untilEmpty = true } }

@@ -17,7 +17,7 @@ targets() {
 }
 
 # Before Go 1.27, go test -fuzz may report its own end of time as a failure
-# (go.dev/issue/75804). That report is one line, and the only one: a failing
+# (go.dev/issue/75804). The report is one line, and the only one: a failing
 # input is written down, a panic or a crashed worker is described.
 only_out_of_time() {
 	awk '

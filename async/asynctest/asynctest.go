@@ -13,14 +13,13 @@
 //		require.NoError(t, server.Stop(ctx))
 //	}
 //
-// The context is a scope, which ends with the test. What the test has not stopped is
-// told to then, waited for, and, if it does not go, named with its stack. So is a
-// failure that nobody was given: a test cannot pass while something in the
-// background has gone wrong.
+// The context is a scope, which ends with the test. A task that the test has not stopped is told to
+// then, waited for, and, if it does not go, named with its stack. So is a failure that nobody was
+// given: a test cannot pass while something in the background has gone wrong.
 //
 //   - A task that is to serve until the test ends returns nil when it is told to
 //     stop, or is a [async.Daemon], whose error is no failure then.
-//   - What must be cleaned up after the tasks have ended belongs in [async.OnExit];
+//   - Clean-up that comes after the end of the tasks belongs in [async.OnExit];
 //     t.Cleanup functions registered before the call of Context run later still.
 //   - In a task call t.Error, or return an error, rather than t.FailNow and what
 //     calls it, require for one: that ends the task alone, not the test.
@@ -84,8 +83,8 @@ func Root(ctx context.Context) (root context.Context, check func() error) {
 }
 
 // Live returns the names of what is registered at the root of ctx: top scopes,
-// root tasks, detached tasks and stragglers. Of the scope of [Context] it returns
-// what is in it instead.
+// root tasks, detached tasks and stragglers. In place of the scope of [Context] it returns what is
+// in that.
 func Live(ctx context.Context) []string { return bridge.Live(ctx) }
 
 func newRoot(ctx context.Context, said func(text string)) (root context.Context, lost *lostErrors) {
@@ -127,7 +126,7 @@ func endScope(root context.Context, join func(context.Context) error, lost *lost
 }
 
 // cutShort returns who was left when ctx has ended the join of a scope; nil: it was not
-// cut short, or nobody was left, and err is how the scope has ended. That may tell of
+// cut short, or nobody was left, and err is how the scope has ended. The outcome may tell of
 // stragglers, too: of a scope in it.
 func cutShort(ctx context.Context, err error) *async.StragglerError {
 	e, ok := err.(*async.ScopeError)
@@ -138,8 +137,8 @@ func cutShort(ctx context.Context, err error) *async.StragglerError {
 	return left
 }
 
-// outcome returns how the scope has ended, a panic included. That it was told to
-// stop is no failure.
+// outcome returns how the scope has ended, a panic included. A task that was told to stop
+// is no failure.
 func outcome(ctx context.Context, join func(context.Context) error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

@@ -5,7 +5,7 @@
 //
 //	go fix -inline ./...
 //
-// until nothing changes any more. That replaces what can be replaced without a
+// until nothing changes any more. The command replaces what can be replaced without a
 // human eye; what is left is in docs/migrating.md, as is what the move repairs.
 //
 // # What differs from the library
@@ -44,8 +44,8 @@ type Handler = func(ctx context.Context, request any) (any, error)
 //go:fix inline
 type NoArgHandler = func(ctx context.Context) (any, error)
 
-// AbortHandler is called when a task is aborted. What it returns beside the
-// error is dropped.
+// AbortHandler is called when a task is aborted. A value that it returns beside the error
+// is dropped.
 //
 // Deprecated: use a func(ctx context.Context, cause error) error with
 // [async.OnAbort].

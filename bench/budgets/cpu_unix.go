@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cpu returns how much processor time this process has had. What grows is
-// measured with it: a run that takes long gives way to other programs more often
+// cpu returns how much processor time this process has had. A cost that grows is measured
+// with it: a run that takes long gives way to other programs more often
 // than a short one.
 func cpu() time.Duration {
 	var u syscall.Rusage

@@ -168,7 +168,7 @@ func cancelledLater(n int) float64 {
 	return grown
 }
 
-// printSeeing is B12. What a task has only so that it can be seen are the two
+// printSeeing is B12. The parts that a task has only to be seen are the two
 // links in its owner's list; nobody measures that from outside.
 func printSeeing(t table, cfg config) {
 	if cfg.only.MatchString("B12") {

@@ -109,7 +109,7 @@ func (c *cleaner) remove(ctx context.Context, url string) (struct{}, error) {
 // to be looked at does not say that anything was removed.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// attempt makes the request once. What it asks to have removed is removed if it
+// attempt makes the request once. A thing that it asks to have removed is removed if it
 // was not there. Its error is an Again if it may be another one next time.
 func (c *cleaner) attempt(ctx context.Context, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, address, nil)

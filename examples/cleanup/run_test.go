@@ -96,8 +96,8 @@ phase volumes 1m
   /busy2
 `
 
-// The job is cancelled by a signal. What fails for a while, what fails for good
-// and what hangs: each is told, and nothing is kept from its turn.
+// The job is cancelled by a signal. A request that fails for a while, one that fails for good
+// and one that hangs: each is told, and nothing is kept from its turn.
 func TestJobThatIsSignalledIsCleanedUpAfter(t *testing.T) {
 	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
 		s := newBackend(t)
@@ -135,7 +135,7 @@ func TestThirdSignalEndsTheCleaningUp(t *testing.T) {
 	assert.NotContains(t, s.requests(), "/never")
 }
 
-// Every way to end but a signal. What a redirect leads to is there, and was not removed.
+// Every way to end but a signal. The page that a redirect leads to is there, and was not removed.
 func TestStatusOfTheCommandIsKept(t *testing.T) {
 	for _, test := range []struct {
 		path   string

@@ -68,7 +68,7 @@ func (c *crawl) run(ctx context.Context, start *url.URL) error {
 // the context of that is cancelled, and with it the request. So a page that never
 // comes costs its budget, and nobody else anything.
 //
-// That a page cannot be fetched is a result. An error says that the crawl is to stop:
+// A page that cannot be fetched is a result. An error says that the crawl is to stop:
 // the two may look the same, and are told apart by whose context has ended.
 func (c *crawl) visit(ctx context.Context, u *url.URL) (*page, error) {
 	fetch := async.Execute(ctx, func(ctx context.Context) (*page, error) { return get(ctx, c.client, u) }, async.Name("fetch"))

@@ -93,7 +93,7 @@ func TestPagesAreToldInTheOrderOfTheirLinks(t *testing.T) {
 	assert.Len(t, s.asked, 2)
 }
 
-// What is told to stay on a host does not leave it by a redirect.
+// A crawl that is told to stay on a host does not leave it by a redirect.
 func TestARedirectToAnotherHostIsNotFollowed(t *testing.T) {
 	other := newSite(t, map[string]string{"/": ""})
 	s := newSite(t, map[string]string{"/": `<a href="/out"> <a href="/in"> <a href="/circle">`,

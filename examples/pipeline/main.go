@@ -1,7 +1,7 @@
 // Pipeline compresses its standard input, on all processors, to its standard
 // output: a stream in three stages that read, compress and write at the same time.
 // However long the stream is, and whichever stage is slow, it uses as much memory as
-// a fixed number of blocks. What gunzip makes of the output is the input.
+// a fixed number of blocks. From the output gunzip makes the input again.
 //
 //	seq 1 1000000 | go run ./examples/pipeline | gunzip | tail -1
 //

@@ -76,7 +76,7 @@ type broken struct{ err error }
 func (b broken) Read([]byte) (int, error)  { return 0, b.err }
 func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
-// What was read before the failure may be written or not; run returns the failure,
+// A block that was read before the failure may be written or not; run returns the failure,
 // and when it has nothing runs.
 func TestAFailureOfAnyStageStopsTheOthers(t *testing.T) {
 	boom := errors.New("boom")

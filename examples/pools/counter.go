@@ -12,8 +12,8 @@ type counter struct {
 	n  atomic.Int64
 }
 
-// newCounter returns a counter before ex and the executor to use. That has a
-// TryExecute if ex has one: whoever wraps an executor has to mind that.
+// newCounter returns a counter before ex and the executor to use. The executor has a TryExecute
+// if ex has one: whoever wraps an executor has to mind that.
 func newCounter(ex scheduler.Executor) (*counter, scheduler.Executor) {
 	c := &counter{ex: ex}
 	if try, ok := ex.(tryExecutor); ok {

@@ -150,7 +150,7 @@ func stopOnHangup(ctx context.Context) context.Context {
 	return ctx
 }
 
-// What env(1) says of a step that could not be run.
+// The statuses of env(1) for a step that could not be run.
 const cannot, notExecutable, missing = 125, 126, 127
 
 // status returns the exit status for a step that has not ended well. Its own goes before

@@ -101,8 +101,8 @@ func TestACommandThatIsWellIsLeftAlone(t *testing.T) {
 	assert.Empty(t, s.Stderr())
 }
 
-// An answer that does not come is a bad one. That it is told as a timeout does
-// not make it the command's.
+// An answer that does not come is a bad one. The words of a timeout do not
+// make it the command's.
 func TestAnAnswerThatDoesNotComeIsTheWatchdogs(t *testing.T) {
 	p := newPatient(t)
 	s := start(t, stubborn, "-health", p.URL, "-every", quick, "-cause", "-answer", "300ms", "-timeout", "1h")

@@ -173,7 +173,7 @@ func TestUnderLoadNothingThatWasAcceptedIsLost(t *testing.T) {
 		for number, text := range accepted {
 			require.Equal(t, text, written[number], "order %d", number)
 		}
-		// What was accepted and whose answer was cut off with its connection is there, too.
+		// An entry that was accepted and whose answer was cut off with its connection is there, too.
 		assert.Contains(t, r.Stderr(), fmt.Sprintf("%d accepted, %d written", len(written), len(written)))
 		assert.Contains(t, r.Stderr(), "the worker has panicked, and is started again")
 	})
@@ -227,7 +227,7 @@ func TestRequestsThatHaveBegunAreDone(t *testing.T) {
 }
 
 // The second signal drops the request that holds the drain up, which was not
-// accepted. What was accepted is written all the same.
+// accepted. An entry that was accepted is written all the same.
 func TestTheSecondSignalCutsTheDrainShort(t *testing.T) {
 	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) {
 		r := start(t, "-grace", "1h", "-panics", "0")

@@ -25,7 +25,7 @@ var errOutput = errors.New("cannot write the output")
 
 // run runs the script. When ctx is done, or after the limit of the script, or when its output
 // cannot be written, or when the server is silent, the script is stopped. The error tells why, and
-// how the script ended. What it has started belongs to scope, and ends with the connection.
+// how the script ended. A process that it has started belongs to scope, and ends with the connection.
 func (cfg *config) run(scope context.Context) error {
 	ctx, stop := context.WithCancelCause(scope)
 	defer stop(nil)
@@ -62,7 +62,7 @@ func (cfg *config) run(scope context.Context) error {
 // get the rest of the script.
 func bundle(script string) string { return "{ :\n" + script + "\n} </dev/null\n" }
 
-// An output writes. What cannot be written stops the script, and the rest is dropped, so that
+// An output writes. A write that fails stops the script, and the rest is dropped, so that
 // the script is not kept from ending.
 type output struct {
 	io.Writer

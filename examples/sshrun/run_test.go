@@ -154,7 +154,7 @@ func TestTheLimitOfTheScriptStopsIt(t *testing.T) {
 }
 
 // When a server does not do what it is asked for, the program comes back after its stages, and
-// says so. What it has started has ended then.
+// says so. A process that it has started has ended then.
 func TestAServerThatDoesNotHelpIsAbandoned(t *testing.T) {
 	for _, flaw := range []sshserver.Flaw{sshserver.IgnoreSignals, sshserver.Deaf, sshserver.NoEnd} {
 		p := newMachine(t, flaw).run("true"+forever, "-term", "100ms", "-kill", "100ms")

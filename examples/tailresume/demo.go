@@ -26,7 +26,7 @@ type demo struct {
 }
 
 // run has the script write a log, serves it over connections that break, and follows
-// it. What has been received must be what was written. When it returns script, server
+// it. The received log must be the written one. When it returns script, server
 // and file are gone.
 func (d *demo) run(ctx context.Context) error {
 	log, err := os.CreateTemp("", "tailresume-*.log")

@@ -70,7 +70,7 @@ func randomLog(seed uint64, size int) []byte {
 	return b
 }
 
-// What the program says is equal is compared: a byte that is lost on the way to the
+// The two logs that the program calls equal are compared: a byte that is lost on the way to the
 // consumer is noticed. A log that is shorter than what has come of it is another one.
 func TestADifferenceIsNoticed(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))

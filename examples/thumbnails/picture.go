@@ -95,8 +95,8 @@ func (g *gallery) save(path string, thumbnail image.Image, changed time.Time) er
 }
 
 // stale returns the pictures whose thumbnails do not agree with them, with their
-// times, and no time for those that are gone. What an earlier run that was killed has
-// left half written is removed by the first call.
+// times, and no time for those that are gone. A file that a killed run has left half written is
+// removed by the first call.
 func (g *gallery) stale(first bool) (map[string]time.Time, error) {
 	pictures, err := times(g.pictures)
 	if err != nil {

@@ -38,8 +38,8 @@ func newQueue(work func(ctx context.Context, name string) error, say func(jobque
 	}
 }
 
-// run has workers do the jobs until the queue is drained, or ctx is done. What is in
-// progress then has not failed: it goes back to its place.
+// run has workers do the jobs until the queue is drained, or ctx is done. A job in progress then has
+// not failed: it goes back to its place.
 func (q *queue) run(ctx context.Context, workers int) error {
 	return q.Consume(ctx, workers, 1, q.do)
 }

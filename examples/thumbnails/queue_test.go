@@ -58,7 +58,7 @@ func TestManyChangesAreFewJobs(t *testing.T) {
 	})
 }
 
-// What fails is tried again, later each time, and given up; a panic and a hang are such
+// A job that fails is tried again, later each time, and given up; a panic and a hang are such
 // failures, and others have their turn meanwhile.
 func TestWhatFailsIsTriedAgainAndGivenUp(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -79,9 +79,9 @@ func TestThumbnailsFollowTheirPictures(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// The program is stopped again and again, at some time, by a signal or by KILL. What is
-// there under a thumbnail's name is whole each time, what is not there is listed after
-// a signal, and in the end there is a thumbnail of everything and nothing else.
+// The program is stopped again and again, at some time, by a signal or by KILL. A file under a
+// thumbnail's name is whole each time, what is not there is listed after a signal, and in the end
+// there is a thumbnail of everything and nothing else.
 func TestNoHalfWrittenThumbnailWhateverStopsTheProgram(t *testing.T) {
 	const pictures = 6
 	folder := t.TempDir()

@@ -40,7 +40,7 @@ func (s *studio) run(ctx context.Context, folder string) error {
 		async.Go(ctx, func(ctx context.Context) error { return s.queue.run(ctx, s.workers) }, async.Name("workers"))
 		return s.look(ctx)
 	})
-	// What is queued may agree by now: it was found while it was worked on.
+	// A queued picture may agree by now: it was found while it was worked on.
 	if left, e := s.stale(false); e == nil && len(left) > 0 {
 		s.printf("unfinished: %q\n", slices.Sorted(maps.Keys(left)))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/ambit-go/ambit/service"
 )
 
-// What the server may say about the job.
+// The answers of the server about the job.
 var (
 	errCanceled = errors.New("the server has canceled the job")
 	errAborted  = errors.New("the server has aborted the job")

@@ -232,7 +232,7 @@ func TestLinesAreSeenWhileMoreOfThemCome(t *testing.T) {
 }
 
 // A server that will never take the log: the job is stopped, and it is told once why.
-// That a redirect leads to a page does not say that the log is there.
+// A redirect that leads to a page does not say that the log is there.
 func TestAServerThatRefusesEndsTheJob(t *testing.T) {
 	elsewhere := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/login" {

@@ -34,7 +34,7 @@ type uploader struct {
 	heed   func(status string) // told the Job-Status of each answer
 	state  string              // how the job has ended
 
-	// What follows is used by flush and finish, which never overlap.
+	// The fields below are used by flush and finish, which never overlap.
 
 	sent      int64 // what the server has, as far as we know
 	fruitless int   // attempts in a row that have brought nothing

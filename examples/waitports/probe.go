@@ -21,7 +21,7 @@ import (
 type probe func(ctx context.Context) (seen string, up bool, err error)
 
 // portProbe connects, and says nothing: a port that accepts has shown that it is there.
-// That nobody listens is no error of the wait.
+// A port without a listener is no error of the wait.
 func portProbe(address string) probe {
 	return func(ctx context.Context) (string, bool, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -36,8 +36,8 @@ func portProbe(address string) probe {
 // elsewhere, and where it leads to may be a page to log in, or a circle.
 var podClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// podProbe asks an HTTP API for the phase of a pod. What may pass is an Again: another
-// phase, 408, 429, 5xx, a connection that breaks. What will not is final: a pod that has
+// podProbe asks an HTTP API for the phase of a pod. A trouble that may pass is an Again: another
+// phase, 408, 429, 5xx, a connection that breaks. Any other is final: a pod that has
 // ended, any other status, no pod at all.
 func podProbe(address string) probe {
 	return func(ctx context.Context) (phase string, up bool, err error) {

@@ -74,8 +74,8 @@ func TestAnyDoesNotWaitForTheRest(t *testing.T) {
 	assert.Equal(t, []string{"unneeded", "up"}, column(p, 2))
 }
 
-// The wait is stopped in an hour's pause, in a request and between two dials. What it knows
-// is reported.
+// The wait is stopped in an hour's pause, in a request and between two dials. The state so far is
+// reported.
 func TestSignalStopsTheWaitAndReports(t *testing.T) {
 	pending := `{"status": {"phase": "Pending", "reason": "Unschedulable"}}`
 	pod, _ := api(t, "later "+pending)
@@ -130,7 +130,7 @@ func api(t *testing.T, answers ...string) (url string, asked *atomic.Int64) {
 
 func phase(s string) string { return `{"kind": "Pod", "status": {"phase": "` + s + `"}}` }
 
-// What may pass is waited for, what will not ends the wait of that pod at once.
+// A trouble that may pass is waited for, any other ends the wait of that pod at once.
 func TestPodIsWaitedFor(t *testing.T) {
 	pulling := `{"status": {"phase": "Pending", "containerStatuses": [{"state": {}}, {"state": {"waiting": {"reason": "ImagePullBackOff"}}}]}}`
 	for _, test := range []struct {

@@ -68,8 +68,8 @@ type waiter struct {
 }
 
 // wait waits for all targets, or until any is up. It returns an outcome for each,
-// in their order, also when ctx ends before. That one is not up is the outcome of
-// that one, and no failure of the whole.
+// in their order, also when ctx ends before. A target that is not up is an outcome of its own,
+// and no failure of the whole.
 //
 // With w.any the first that is up decides. The others are told so by their context, and
 // the scope waits until they have noticed: nothing runs on when it has returned.

@@ -63,7 +63,7 @@ func TestTheClockCountsSuspends(t *testing.T) {
 	})
 }
 
-// What tests of others have the machine do is to be as a suspend is.
+// A suspend that tests of others make is to be as a real one.
 func TestASuspendMayBePretended(t *testing.T) {
 	for name, c := range map[string]*Clock{"that tells suspends": New(), "that does not": deaf()} {
 		t.Run("a machine "+name, func(t *testing.T) {

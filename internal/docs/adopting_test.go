@@ -13,7 +13,7 @@ import (
 )
 
 // TestAdoptingShowsTheTestedCode compares the Go code of docs/adopting.md with
-// the files under adopting. What is shown stands in one of them word for word,
+// the files under adopting. Code that is shown stands in one of them word for word,
 // every exported function of theirs is shown, and the tests there use each.
 func TestAdoptingShowsTheTestedCode(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "adopting.md"))

@@ -16,9 +16,8 @@ import (
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
 // TestTheCookbookShowsTheTestedCode compares the Go code of docs/cookbook.md
-// with the files under cookbook: each file is shown, and nothing else. Of a
-// recipe that is all from the package clause on, of a form written by hand all
-// that follows the imports.
+// with the files under cookbook: each file is shown, and nothing else. For a recipe it is all from
+// the package clause on, of a form written by hand all that follows the imports.
 func TestTheCookbookShowsTheTestedCode(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cookbook.md"))
 	require.NoError(t, err)

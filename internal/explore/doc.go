@@ -32,8 +32,8 @@
 //
 // A schedule fails if the program calls [World.Failf] or panics, if nothing can
 // go on, if locks form a cycle, if it takes more virtual time or more decisions
-// than it may, or if a goroutine is left when the program has ended. What has
-// been decided is written as deviations from a default: go on with the goroutine
+// than it may, or if a goroutine is left when the program has ended. The decisions are written
+// as deviations from a default: go on with the goroutine
 // that runs, else with the one that was first seen. A failing schedule is shrunk
 // by leaving deviations out while it still fails.
 //

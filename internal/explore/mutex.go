@@ -11,7 +11,7 @@ import (
 type Mutex struct {
 	real sync.Mutex // locked exactly while somebody holds it, so that goroutines outside the bubble are kept out, too
 
-	// What follows is the model. It counts only while world explores: a lock
+	// The code below is the model. It counts only while world explores: a lock
 	// that outlives a schedule begins the next one afresh. Guarded by world.mu.
 	world  *World
 	holder *gor

@@ -64,7 +64,8 @@ func (d deaf) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte) 
 	return d.watched.Watch(ctx, after, prefixes...)
 }
 
-// What others have claimed for a handle comes to it, though the member that it watches stands still.
+// An item that others have claimed for a handle comes to it, though the member that it watches
+// stands still.
 func TestAHandleWhoseWatchIsSilentGetsItsItems(t *testing.T) {
 	cluster := etcdtest.Start(t, 3)
 	leader := cluster.Leader(t)

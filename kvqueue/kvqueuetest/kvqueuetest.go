@@ -19,7 +19,7 @@ import (
 
 // Run tests a store: first its transactions, reads, watches and sessions, then queues on
 // it. open is called once for each test, and may return the same store each time: no test
-// uses keys of another, and none demands that the store is empty. What open has begun is to
+// uses keys of another, and none demands that the store is empty. Everything that open has begun is to
 // be ended by a Cleanup.
 //
 // No test depends on how long a call takes. Those of sessions wait for one to end, which is

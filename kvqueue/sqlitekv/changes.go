@@ -15,8 +15,8 @@ const (
 	kinds
 )
 
-// mostLogged is the most bytes of a value that is in the log, too. What the queues put more than
-// once is less; a larger value that was overwritten or deleted since is not shown to watches.
+// mostLogged is the most bytes of a value that is in the log, too. A value that the queues put more
+// than once is less; a larger value that was overwritten or deleted since is not shown to watches.
 const mostLogged = 256
 
 // appendChange adds a change to those of a revision: the length of the key and the kind, the

@@ -1,6 +1,6 @@
 // Package sqlitekv is a store of package kvqueue in a SQLite file, for the processes of one
 // machine: no server is needed, and no C compiler. No process owns the file: any of them may end,
-// be killed or be stopped, and the others go on. What was acknowledged is on the disk.
+// be killed or be stopped, and the others go on. An acknowledged item is on the disk.
 //
 //	kv, err := sqlitekv.Open("orders.db")
 //	...

@@ -58,7 +58,7 @@ func init() {
 	}
 }
 
-// open returns the store at "dynamodb:TABLE?region=R&endpoint=URL". What is not said comes
+// open returns the store at "dynamodb:TABLE?region=R&endpoint=URL". A setting that is left out comes
 // from the environment and the files of the AWS command line.
 func open(ctx context.Context, raw string) (locks.Store, error) {
 	u, err := url.Parse(raw)

@@ -80,8 +80,8 @@ type place struct {
 	slot int
 }
 
-// Check notes a token, and returns a [*StaleError] if a greater one was seen. What is
-// guarded is done after Check by somebody who keeps others from doing so at the same time;
+// Check notes a token, and returns a [*StaleError] if a greater one was seen. The guarded write is done
+// after Check by somebody who keeps others from doing so at the same time;
 // [Register.Do] does both.
 func (r *Register) Check(t Token) error {
 	r.mu.Lock()

@@ -24,7 +24,7 @@ type Event struct {
 	Text   string        `json:"text,omitempty"`
 }
 
-// What events there are.
+// The kinds of events.
 const (
 	Ready   = "ready"   // the process has opened the store
 	Granted = "granted" // the body has begun, under that token

@@ -12,7 +12,7 @@ import (
 )
 
 // LostAnswers has the answers be lost to steps that the server has done, each in place of
-// words, which may be those of a server that ends the connection. What a client repeats then
+// words, which may be those of a server that ends the connection. A call that a client repeats then
 // finds its own work done, and that is no failure.
 func LostAnswers(t *testing.T, target Target, words []byte) {
 	server, _ := target.Start(t)

@@ -35,7 +35,7 @@ var (
 type watcher struct {
 	*backend
 	mark int64 // of this process
-	// stirs is when it was last somebody's turn, or somebody began to wait. Of run alone.
+	// stirs is when it was last somebody's turn, or somebody began to wait. Used by run alone.
 	stirs time.Time
 	ctx   context.Context // done when the store is closed
 	end   context.CancelFunc

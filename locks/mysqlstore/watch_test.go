@@ -11,7 +11,7 @@ import (
 )
 
 // TestAProcessSeesThatItIsItsTurnWithoutReadingAllThatWait: when a lock is handed on, each
-// process that waits looks whose turn it is. What that costs must not grow with their number.
+// process that waits looks whose turn it is. The cost of the look must not grow with their number.
 func TestAProcessSeesThatItIsItsTurnWithoutReadingAllThatWait(t *testing.T) {
 	url := database(t)
 	other := opened(t, url)

@@ -55,7 +55,7 @@ func ended(err error) bool {
 }
 
 // retry repeats what the server has given up for the sake of another transaction, and
-// what a connection of the pool could not do because the server had ended it. What is
+// what a connection of the pool could not do because the server had ended it. A statement that is
 // repeated may have been done, so its answer is the same when it is done twice.
 func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error) error {
 	for stale := 0; ; {
@@ -297,7 +297,7 @@ var errRepeated = errors.New("postgres: the server has ended a connection, and m
 
 // giveSoon does not wait until the disk has it: if the server crashes just then, the lease
 // is there again until it runs out, which is safe. It halves what taking and giving back
-// a mutex costs. What was written before is on the disk, so is every fence.
+// a mutex costs. A row that was written before is on the disk, so is every fence.
 var giveSoon = text.Give + " RETURNING set_config('synchronous_commit', 'off', true)"
 
 func (b *backend) Give(ctx context.Context, name locks.Name, id string, data *string) (given bool, err error) {

@@ -18,7 +18,7 @@ func appendKeys(keys []string, tenant, key string) []string {
 	return append(keys, all+"r", all+"h", all+"q", all+"x", all+"e")
 }
 
-// tenant returns what all keys of a tenant begin with. What is in braces decides the
+// tenant returns what all keys of a tenant begin with. The part in braces decides the
 // slot of a cluster, and is never empty.
 func (s *Store) tenant(tenant string) string { return s.prefix + ":{t:" + escape(tenant) + "}" }
 

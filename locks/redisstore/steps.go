@@ -14,8 +14,8 @@ import (
 	"github.com/ambit-go/ambit/locks"
 )
 
-// run carries out a step. What the server says against it, and what keeps it from being
-// reached, is ErrUnavailable; the step may have been done.
+// run carries out a step. An error of the server, or of the way to it, is
+// ErrUnavailable; the step may have been done.
 func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (answer, error) {
 	if ctx.Err() != nil {
 		return answer{}, locks.Unavailable(context.Cause(ctx))

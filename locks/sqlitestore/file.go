@@ -65,7 +65,7 @@ func (f *file) prepare(ctx context.Context) error {
 // most steps of others take. Then it waits for twice as long each time, up to 2 ms.
 const busyTime = 125 * time.Microsecond
 
-// retry repeats what finds the file busy until ctx is done. What it does gets a context
+// retry repeats what finds the file busy until ctx is done. The repeated function gets a context
 // that is never done: it takes microseconds, and a statement that is not interrupted has
 // no unknown outcome.
 func (f *file) retry(ctx context.Context, do func(ctx context.Context) error) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/internal/look"
 )
 
-// metrics returns a picture in the text format of Prometheus. Of a store that does not
-// answer it says no more than that: figures of the past would look like the present.
+// metrics returns a picture in the text format of Prometheus. For a store that does not answer it says
+// no more than that: figures of the past would look like the present.
 func metrics(s *look.Snapshot, err error) []byte {
 	m := new(exposition)
 	m.family("taskqueue_up", "gauge", "Whether the store answers.")

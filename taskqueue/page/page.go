@@ -24,7 +24,7 @@
 //
 // Whoever reaches the handler sees the ids, errors and the beginnings of payloads of all
 // queues: there is no password. Put the handler behind one, or listen on 127.0.0.1, as
-// taskq serve does. What tasks bring along is escaped, and a Content-Security-Policy
+// taskq serve does. Text that tasks bring along is escaped, and a Content-Security-Policy
 // keeps the browser from running or loading anything else.
 package page
 

@@ -89,7 +89,7 @@ func (n *line) open(t *testing.T) taskqueue.Store {
 	return s
 }
 
-// What is said once more by itself would be answered with false: nothing to cancel.
+// A call that is made once more by itself would be answered with false: nothing to cancel.
 func TestAnActWhoseAnswerIsLostIsNoRefusal(t *testing.T) {
 	client := server(t)
 	direct := open(t, client)

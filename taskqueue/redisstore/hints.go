@@ -35,7 +35,7 @@ type sleepers struct {
 	last   uint32
 }
 
-// A sleeper is what was heard for one worker. That of number 0 is for those who are not known.
+// A sleeper is what was heard for one worker. The sleeper of number 0 is for those who are not known.
 type sleeper struct {
 	n    uint32        // how many messages
 	next chan struct{} // closed, and replaced, by the next, or by a new subscription

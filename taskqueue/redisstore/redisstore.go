@@ -2,8 +2,8 @@
 // machines. Every step is one script, with the clock of the server.
 //
 // The server must be 6.2 or newer, must not evict keys (maxmemory-policy
-// noeviction), and should have the append-only file on. What is lost when it dies
-// depends on its setting appendfsync: at most about a second of steps with everysec,
+// noeviction), and should have the append-only file on. The loss when it dies depends
+// on its setting appendfsync: at most about a second of steps with everysec,
 // nothing with always. After a failover to a replica what had not been replicated is
 // lost.
 package redisstore
@@ -34,7 +34,7 @@ func Warn(f func(text string)) Option { return func(s *Store) { s.warn = f } }
 // New returns the store in the database that client uses. It looks at the server:
 // one that is too old, or evicts keys, is an error, and so is one on which a newer
 // version of this package has stored tasks. One that is loading what it has stored is
-// waited for until ctx is done. Of a cluster it looks at every master. The client is not
+// waited for until ctx is done. In a cluster it looks at every master. The client is not
 // closed with the store.
 //
 // Set ContextTimeoutEnabled in the options of the client: without it a call on a

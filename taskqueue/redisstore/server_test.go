@@ -181,7 +181,7 @@ func daemon(t *testing.T, dir string) (kill func()) {
 	return kill
 }
 
-// What was acknowledged is there after kill -9 of a server with appendfsync always.
+// A task that was acknowledged is there after kill -9 of a server with appendfsync always.
 func TestAServerThatIsKilledAndStartedAgain(t *testing.T) {
 	dir := t.TempDir()
 	kill := daemon(t, dir)

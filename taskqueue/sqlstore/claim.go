@@ -233,7 +233,7 @@ func (c *claiming) finish(n, most int, next time.Time, trim []query) error {
 	if c.moved {
 		queries = append(queries, c.lookHeads())
 	}
-	// What was reaped need not be told to others if nothing of it is left.
+	// A task that was reaped need not be told to others if nothing of it is left.
 	if c.sooner = c.sooner && len(c.tasks) == most; c.sooner {
 		queries = append(queries, c.s.tell(c.step)...)
 	}

@@ -29,7 +29,7 @@ func crowdRole() bool { return os.Getenv(asCrowd) != "" }
 
 const crowdLease = time.Second
 
-// crowdProcess enqueues, claims and settles until it is killed. What it knows it notes in a
+// crowdProcess enqueues, claims and settles until it is killed. It notes its knowledge in a
 // file beside the store, to which each line is added by one write.
 func crowdProcess() {
 	path, name, _ := strings.Cut(os.Getenv(asCrowd), ":")

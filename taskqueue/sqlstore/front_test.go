@@ -27,7 +27,7 @@ func enqueued(t *testing.T, s *Store, tasks ...taskqueue.NewTask) {
 	require.NoError(t, err)
 }
 
-// A claim begins to look where the last has found something. What this process adds before
+// A claim begins to look where the last has found something. A task that this process adds before
 // that is found by the next all the same.
 func TestWhatIsAddedBeforeTheFrontIsClaimedNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

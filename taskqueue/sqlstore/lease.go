@@ -124,7 +124,7 @@ func (c *claiming) reap() error {
 			c.crash(r)
 		}
 	}
-	// What waits again is to be found by the same claim.
+	// A task that waits again is to be found by the same claim.
 	for _, r := range over {
 		if class := classOf(r.Priority); r.waits() {
 			c.front[class], c.sooner = min(c.front[class], r.due), true

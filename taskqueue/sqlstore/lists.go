@@ -16,8 +16,7 @@ type span struct {
 	is    int64  // $2
 }
 
-// spans are where the tasks in a state are, in their order. Of StateScheduled there are
-// retries in them, too.
+// spans are where the tasks in a state are, in their order. StateScheduled has retries in them, too.
 func spans(s taskqueue.State) (all []span) {
 	switch {
 	case s == taskqueue.StateRunning:

@@ -83,7 +83,7 @@ func (st *settling) revive(r *record) error {
 	if r.UniqueKey == "" || r.Until == taskqueue.Start {
 		return nil
 	}
-	// What this call has ended before may have freed it.
+	// A task that this call has ended before may have freed it.
 	if err := st.t.run(save(st.changed)...); err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func purgeOfLargePayloads(f *fixture) {
 	assert.Equal(f, 10, n+f.purge(taskqueue.StateReady))
 }
 
-// What is due stands before what is scheduled, in the index: to find the latter no step
+// A due task stands before what is scheduled, in the index: to find the latter no step
 // looks at the former.
 func scheduledBehindMuch(f *fixture) {
 	f.many(1500, func(int, *taskqueue.Task) {})
@@ -327,7 +327,7 @@ func claimOfLargePayloads(f *fixture) {
 	assert.Equal(f, "largest", f.one().ID, "the first always fits")
 }
 
-// What a handler has noted since it was claimed may be more than what the claim was.
+// The notes of a handler since it was claimed may be more than what the claim was.
 func claimRepeatedWithProgress(f *fixture) {
 	f.many(6, func(int, *taskqueue.Task) {})
 	r := taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: "1", Max: 6, Lease: time.Minute}

@@ -62,7 +62,7 @@ func hintBeforeTheWait(f *fixture) {
 	f.soon(told.Seen)
 }
 
-// Of a queue that is full the next task may start when one has ended.
+// The next task of a queue that is full may start when one has ended.
 func hintWhenThereIsRoom(f *fixture) {
 	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Concurrency = 1 }))
 	f.add(task("a"), task("b"))

@@ -16,7 +16,7 @@ type model struct {
 	ticks     map[string]taskqueue.Periodic
 	claims    map[string][]taskqueue.Ref // of the last claim of each worker
 	lastToken int64
-	// What the rate limit allows, and since when.
+	// The allowance of the rate limit, and since when.
 	allowance float64
 	allowedAt time.Time
 	// Between these the last call of a worker was made.

@@ -10,7 +10,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
-// What other queues got wrong, each with where it was reported.
+// Faults of other queues, each with where it was reported.
 
 // Taking a task and noting that were two steps there; a worker that died between them
 // had it, and nobody knew.
@@ -23,7 +23,7 @@ func notLostWhenTaken(f *fixture) {
 	assert.Len(f, f.claim(10), 2)
 }
 
-// What looked for lost jobs wrote over one that had just been finished.
+// The search for lost jobs wrote over one that had just been finished.
 func reapingLeavesFinished(f *fixture) {
 	f.add(task("a"))
 	run := f.claimFor("w", 1, time.Millisecond)[0]
@@ -134,7 +134,7 @@ func cancelledIsNotRetried(f *fixture) {
 	assert.Empty(f, f.claim(10))
 }
 
-// What the random programs and readers have found in these stores.
+// Faults that random programs and readers have found in these stores.
 
 func outcomeTwiceInOneCall(f *fixture) {
 	f.add(task("a"))

@@ -269,7 +269,7 @@ func firstSchedule(f *fixture) {
 	assert.Equal(f, "@daily", all[0].Schedule)
 }
 
-// What a claim makes a dead letter, and what it deletes, nobody else can tell of.
+// Nobody else can tell of a task that a claim makes a dead letter or deletes.
 func claimTells(f *fixture) {
 	twice := task("crashes")
 	twice.MaxCrashes = 1

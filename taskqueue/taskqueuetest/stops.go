@@ -12,7 +12,7 @@ import (
 )
 
 // One worker cannot extend, and its handler does not look at its context. Another one
-// runs the task again. What the first one returns is told to nobody, and until then
+// runs the task again. The return of the first one is told to nobody, and until then
 // its place is taken.
 func deafHandler(f *workFixture) {
 	m := &mangled{Store: f.s, extends: true}

@@ -126,7 +126,7 @@ func (p *printer) typeName(obj *types.TypeName) {
 	p.methods(t)
 }
 
-// alias writes an alias. What it stands for is described with it when users
+// alias writes an alias. The type that it stands for is described with it when users
 // have no other name for it.
 func (p *printer) alias(obj *types.TypeName) {
 	name, right := obj.Name(), types.Unalias(obj.Type())

@@ -30,7 +30,7 @@ func TestSurfaceOfEveryKindOfDeclaration(t *testing.T) {
 	}
 }
 
-// What users cannot see may change freely.
+// A part that users cannot see may change freely.
 func TestSurfaceIgnoresOrderCommentsAndBodies(t *testing.T) {
 	a := check(t, []byte(`package p
 		// F does one thing.

@@ -28,8 +28,8 @@ type Saying struct {
 	More  bool    // something of its own
 }
 
-// Ours returns what err says, if it is an error of package async. What such errors
-// wrap is not looked into besides.
+// Ours returns what err says, if it is an error of package async. Nothing that such errors wrap is
+// looked into besides.
 type Ours func(err error) (says Saying, ours bool)
 
 // Is reports whether err is an echo of stop: whether all that its Unwraps lead

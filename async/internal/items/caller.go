@@ -147,8 +147,8 @@ func (m *Stream[A, B]) hasOutcomeLocked() bool {
 	return u.n > 0 && u.buf[u.head].ended
 }
 
-// callLocked returns the caller's waiter if it is to be told. That something
-// has ended is not enough while items wait: it is told when there is room for
+// callLocked returns the caller's waiter if it is to be told. The end of something is not enough
+// while items wait: it is told when there is room for
 // some more, not for each. Somebody is coming for those that wait.
 func (m *Stream[A, B]) callLocked() (w *tree.Waiter) {
 	if m.caller == nil || m.supply.waiting.n > 0 || !m.readyLocked(m.want) {

@@ -106,14 +106,14 @@ func Iterate[A, B any](
 	ctx context.Context, so *tree.ScopeOptions, items iter.Seq[A], o Options, fn any,
 	work func(context.Context, A) (B, error), in Order, yield func(Result[B]) bool,
 ) {
-	s, err := tree.OpenBody(ctx, so, false)
+	s, err := tree.OpenScope(ctx, so, false)
 	if err != nil {
 		yield(Result[B]{Err: err})
 		return
 	}
 	tree.TellStart(s.Task)
 	m := New(s, o, fn, work, in)
-	r := tree.Body{Scope: s, Exit: tree.ByReturn}
+	r := tree.ScopeCall{Scope: s, Exit: tree.ByReturn}
 	defer func() { // also on Goexit, which goes on
 		var err error
 		if r.End(&err); err != nil && (s.Signal() == nil || listsErrors(err)) {
@@ -132,7 +132,7 @@ func Iterate[A, B any](
 // A panic of the loop goes on as it was, as that of a body does, see Body.call:
 // nobody can see which of it and a panic of an item came first, so the item's comes
 // second. An error is a panic(nil) of old: from Goexit run does not come back.
-func (m *Stream[A, B]) run(r *tree.Body, items iter.Seq[A], yield func(Result[B]) bool) (err error) {
+func (m *Stream[A, B]) run(r *tree.ScopeCall, items iter.Seq[A], yield func(Result[B]) bool) (err error) {
 	through, came := false, false
 	defer func() {
 		value := recover()
@@ -140,7 +140,7 @@ func (m *Stream[A, B]) run(r *tree.Body, items iter.Seq[A], yield func(Result[B]
 		case value != nil:
 			p := tree.Trap(m.s.Task, value)
 			r.Exit, r.Err = tree.ByPanic, p
-			m.s.RecordOutcome(&tree.Verdict{Err: p, Panic: tree.Words.PanicIn(p)}, true)
+			m.s.RecordOutcome(&tree.Verdict{Err: p, Panic: tree.Codec.PanicIn(p)}, true)
 		case !came:
 			err = tree.Trap(m.s.Task, nil)
 		}
@@ -160,11 +160,11 @@ func (m *Stream[A, B]) run(r *tree.Body, items iter.Seq[A], yield func(Result[B]
 // listsErrors reports whether err, of a scope that was cancelled, tells of more
 // than that. The cancellation itself the loop has yielded, or has brought about.
 func listsErrors(err error) bool {
-	list := tree.Words.ListIn(err)
+	list := tree.Codec.ListIn(err)
 	return list != nil && len(list.Errs) > 0
 }
 
-// leave cancels what was begun: the loop has been left. What ends from here on
+// leave cancels what was begun: the loop has been left. An item that ends from here on
 // is dropped as it ends.
 func (m *Stream[A, B]) leave() {
 	m.mu.Lock()

@@ -33,7 +33,7 @@ type Look struct {
 	at     time.Duration
 	took   time.Duration
 	all    []string          // the stacks
-	of     map[string]string // by the address of the object, as a traceback prints it
+	stacks map[string]string // by the address of the object, as a traceback prints it
 }
 
 // looks is the last look. Its lock is held while the world is stopped, and not
@@ -50,7 +50,7 @@ var looks struct {
 //
 // A look that began after the question shows everything there is to be seen. One that is a
 // little older will do if it shows all objects: then only what one does at the moment may be
-// out of date. That it is not the stack of an older object at the same address follows from
+// out of date. The proof that it is not the stack of an older object at the same address follows from
 // the weak pointer: memory is given out again only after a collection, which takes the look,
 // too.
 func For[T any](objects []*T, shown ...Shown) *Look {
@@ -70,7 +70,7 @@ func Count() int64 { return looks.begun.Load() }
 
 func shows[T any](l *Look, objects []*T) bool {
 	for _, o := range objects {
-		if l.Of(o) == "" {
+		if l.StackOf(o) == "" {
 			return false
 		}
 	}
@@ -79,7 +79,7 @@ func shows[T any](l *Look, objects []*T) bool {
 
 // take stops the world and looks at all goroutines. looks.mu is held.
 func take(shown []Shown) *Look {
-	l := &Look{number: looks.begun.Add(1), at: clock(), of: make(map[string]string)}
+	l := &Look{number: looks.begun.Add(1), at: clock(), stacks: make(map[string]string)}
 	l.all = allStacks()
 	for _, stack := range l.all {
 		for _, by := range shown {
@@ -99,7 +99,7 @@ func (l *Look) keep(stack, function string, n int) {
 		if len(list) <= n {
 			continue
 		}
-		l.of[list[n]] = stack // one with a question mark is out of date, and no object's
+		l.stacks[list[n]] = stack // one with a question mark is out of date, and no object's
 	}
 }
 
@@ -110,8 +110,8 @@ func (l *Look) fresh() bool {
 	return age >= 0 && age <= max(lookAge, lookShare*l.took)
 }
 
-// Of returns the stack that shows object, which is a pointer; "" if there was none.
-func (l *Look) Of(object any) string { return l.of[fmt.Sprintf("%p", object)] }
+// StackOf returns the stack that shows object, which is a pointer; "" if there was none.
+func (l *Look) StackOf(object any) string { return l.stacks[fmt.Sprintf("%p", object)] }
 
 // With returns the stack that has frame in it, "" if there was none.
 func (l *Look) With(frame string) string {

@@ -21,9 +21,8 @@ func (t *Task[T, W]) Submit() (granted bool) {
 }
 
 // Withdraw takes t out of the queue for good, and reports whether t was there:
-// if it was, t never starts, and if not, t is left as it was. What t was
-// granted before stays granted, so of a withdrawal and a grant exactly one
-// decides.
+// if it was, t never starts, and if not, t is left as it was. A slot that t was granted before
+// stays granted, so of a withdrawal and a grant exactly one decides.
 func (t *Task[T, W]) Withdraw() (withdrawn bool) {
 	if t.state != Queued {
 		return false
@@ -50,10 +49,10 @@ func (t *Task[T, W]) Begin(w *Wait[T, W]) (runs bool) {
 }
 
 // Lend says that w begins, a wait of t. It reports whether w lends the slots of
-// t. Of several waits of one task at the same time all do.
+// t. All do, of several waits of one task at the same time.
 //
-// While t queues to have its slots again, another wait of it has ended. That
-// one goes on without: t waits again, so it has no use for slots.
+// While t queues to have its slots again, another wait of it has ended. The other goes on without:
+// t waits again, so it has no use for slots.
 func (t *Task[T, W]) Lend(w *Wait[T, W]) (lent bool) {
 	if t.state == Retired {
 		return false

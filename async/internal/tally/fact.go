@@ -84,16 +84,16 @@ type Future struct {
 	Told    bool // its owner was told an expiry, or has cancelled it
 	Rooted  bool // it belongs to a root, which sums nothing up: the future itself keeps account
 
-	// Abandoned: it is a promise that was neither resolved nor rejected. That is
-	// a failure only if somebody counted on it.
+	// Abandoned: it is a promise that was neither resolved nor rejected. It is a failure
+	// only if somebody counted on it.
 	Abandoned bool
 
 	Late bool // the scope has summed up: it tells of nothing more
 }
 
-// A Body is how the handler or body of a scope has ended, if its failure was not
-// recorded. The zero value: well, or its failure was.
-type Body struct {
+// A HandlerEnd is how the handler of a scope has ended, if its failure was not recorded. The zero
+// value: well, or its failure was recorded.
+type HandlerEnd struct {
 	Echo bool // it only repeated that the scope was cancelled
 
 	// Owes: somebody is to be given a value of it. With an echo there is none, and

@@ -154,7 +154,7 @@ func (m *model) texts() (all []error, dropped int) {
 }
 
 // sum sums up how a scope has gone whose body has ended so.
-func (m *model) sum(body tally.Body, cause error, led bool, dropped int) string {
+func (m *model) sum(body tally.HandlerEnd, cause error, led bool, dropped int) string {
 	var errs, hooks []error
 	var raised error
 	hurt, goexit := body.Echo || dropped > 0, false
@@ -259,11 +259,11 @@ func play(data []byte) string {
 			f := tally.Fact{Class: class, Err: err, Quiet: next(8) == 0}
 			said := saidBy(&f, errs, next)
 			of := tally.Future{Awaited: next(4) == 0, Told: next(4) == 0, Rooted: next(16) == 1, Late: next(16) == 1}
-			entries = append(entries, &tally.Entry{Of: fmt.Sprint(len(entries))})
+			entries = append(entries, &tally.Entry{Outcome: fmt.Sprint(len(entries))})
 			a, b = real.Future(&f, of, entries[len(entries)-1]), m.newFuture(len(entries)-1, class, err, of, f.Quiet, said)
 		case 5:
 			of := tally.Future{Awaited: next(4) == 1, Rooted: next(8) == 1, Late: next(8) == 1}
-			entries = append(entries, &tally.Entry{Of: fmt.Sprint(len(entries))})
+			entries = append(entries, &tally.Entry{Outcome: fmt.Sprint(len(entries))})
 			a, b = real.Value(of, entries[len(entries)-1]), m.newValue(len(entries)-1, of)
 		case 6:
 			if len(entries) > 0 {
@@ -285,7 +285,7 @@ func play(data []byte) string {
 		case 9:
 			var took []string
 			for x := real.TakeValue(); x != nil; x = real.TakeValue() {
-				took = append(took, x.Of.(string))
+				took = append(took, x.Outcome.(string))
 			}
 			a, b = fmt.Sprint(took), fmt.Sprint(m.values())
 		}
@@ -296,15 +296,15 @@ func play(data []byte) string {
 	lost := realSum(real.Lost(tellName).Sum(tally.End{}))
 	real.TakeFailures(tellName)
 	dropped += m.end()
-	for _, body := range []tally.Body{
+	for _, body := range []tally.HandlerEnd{
 		{Echo: true, Said: errors.New("said")}, {Echo: true, Owes: true}, {Echo: true}, {},
 	} {
-		sum := real.Sum(tally.End{Body: body, Cause: cause, Led: led})
+		sum := real.Sum(tally.End{Handler: body, Cause: cause, Led: led})
 		if got, want := realSum(sum), m.sum(body, cause, led, dropped); got != want {
 			return fmt.Sprintf("summed up with the body %v\n%s\nthe model\n%s", body, got, want)
 		}
 	}
-	if own := m.decided != nil && m.decided == cause; own && !real.Own(cause) {
+	if own := m.decided != nil && m.decided == cause; own && !real.FromInside(cause) {
 		return "what the scope was cancelled for is not its own"
 	}
 	if all := realSum(real.Sum(tally.End{})); lost != all {

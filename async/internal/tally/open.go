@@ -8,7 +8,7 @@ import "slices"
 // An Entry stands for one failure or value while it is open. The zero value is
 // not on a list.
 type Entry struct {
-	Of any // whatever the user of the tally needs to find from it
+	Outcome any // of which future x is the entry: the user of the tally knows its type
 
 	prev, next *Entry // on the list of the tally
 	fact       *Fact  // nil for a value
@@ -65,17 +65,17 @@ func (l *list) remove(x *Entry) {
 // Value decides about a value with a discard hook, as its future settles. If the
 // decision is Open, x stands for it from now on; see Claim. If it is Late, the value
 // is to be discarded now.
-func (t *Tally) Value(of Future, x *Entry) Decision { return t.offer(nil, of, x) }
+func (t *Tally) Value(future Future, x *Entry) Decision { return t.offer(nil, future, x) }
 
 // offer decides what becomes of an outcome that is told or given to the one who
 // asks first: an error, or a value if f is nil.
-func (t *Tally) offer(f *Fact, of Future, x *Entry) Decision {
+func (t *Tally) offer(f *Fact, future Future, x *Entry) Decision {
 	switch {
-	case of.Awaited:
+	case future.Awaited:
 		return Given
-	case of.Rooted:
+	case future.Rooted:
 		return AtRoot
-	case of.Late:
+	case future.Late:
 		return Late
 	}
 	t.keep(x, f)
@@ -183,7 +183,7 @@ func (t *Tally) TakeValue() *Entry {
 }
 
 // Forget drops what has gone wrong so far, because it has been told; and with it was
-// told why the scope was cancelled, which is not told again. What is open stays, and
+// told why the scope was cancelled, which is not told again. An entry that is open stays, and
 // so does what the scope was cancelled for.
 func (t *Tally) Forget() {
 	*t = Tally{

@@ -68,7 +68,7 @@ type script struct {
 	tally   tally.Tally
 	errs    map[string]error
 	entries map[string]*tally.Entry
-	body    tally.Body
+	body    tally.HandlerEnd
 	cause   error // why it was cancelled
 	led     bool
 	last    error
@@ -94,7 +94,7 @@ func bare(err error) error {
 	return err
 }
 
-func tellName(x *tally.Entry, err error) error { return whose{x.Of.(string), err} }
+func tellName(x *tally.Entry, err error) error { return whose{x.Outcome.(string), err} }
 
 func (s *script) err(name string) error {
 	if s.errs[name] == nil {
@@ -172,7 +172,7 @@ func (s *script) said(w []string) []error {
 
 // entry returns a new entry that is found by its name.
 func (s *script) entry(name string) *tally.Entry {
-	s.entries[name] = &tally.Entry{Of: name}
+	s.entries[name] = &tally.Entry{Outcome: name}
 	return s.entries[name]
 }
 
@@ -209,7 +209,7 @@ func (s *script) event(t *testing.T, w []string) string {
 		s.led = true
 	case "body":
 		_, has := s.fact("", w[2:])
-		s.body = tally.Body{Echo: true, Owes: has["owes"]}
+		s.body = tally.HandlerEnd{Echo: true, Owes: has["owes"]}
 		for _, text := range s.said(w) {
 			s.body.Said = text
 		}
@@ -228,7 +228,7 @@ func (s *script) event(t *testing.T, w []string) string {
 	case "values":
 		var names []string
 		for x := s.tally.TakeValue(); x != nil; x = s.tally.TakeValue() {
-			names = append(names, x.Of.(string))
+			names = append(names, x.Outcome.(string))
 		}
 		return strings.Join(names, ",")
 	default:
@@ -239,7 +239,7 @@ func (s *script) event(t *testing.T, w []string) string {
 
 // sum writes how the scope has gone.
 func (s *script) sum() {
-	sum := s.tally.Sum(tally.End{Body: s.body, Cause: s.cause, Led: s.led, Last: s.last})
+	sum := s.tally.Sum(tally.End{Handler: s.body, Cause: s.cause, Led: s.led, Last: s.last})
 	fmt.Fprintf(&s.out, "cause: %v\n", sum.Cause)
 	for i, err := range sum.Errs {
 		if i < 4 || i == len(sum.Errs)-1 {

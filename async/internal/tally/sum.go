@@ -9,7 +9,7 @@ type Sum struct {
 	// Cause is why the scope was cancelled, if that is to be told: something was
 	// kept from being done or failed, and it is none of Errs.
 	Cause error
-	// Said is what the body has said as it stopped; see [Body].
+	// Said is what the handler has said as it stopped; see [HandlerEnd].
 	Said error
 	// Texts are what else was said beside cancellations, in the order in which it came.
 	Texts        []error
@@ -35,10 +35,10 @@ func Listed(errs []error, dropped int) Sum {
 
 // An End is what the owner of a Tally knows of the end of the scope.
 type End struct {
-	Body  Body
-	Cause error // why the scope was cancelled; nil: it was not
-	Led   bool  // the Cause is that a leader of the scope has ended, which is no failure
-	Last  error // one more error, told behind all others; nil: none
+	Handler HandlerEnd
+	Cause   error // why the scope was cancelled; nil: it was not
+	Led     bool  // the Cause is that a leader of the scope has ended, which is no failure
+	Last    error // one more error, told behind all others; nil: none
 }
 
 // Sum sums up how the scope has gone so far. It changes nothing.
@@ -46,19 +46,19 @@ type End struct {
 // The failure that cancelled the scope comes first: of two that fail at the same
 // time, the other may have been recorded before.
 func (t *Tally) Sum(e End) (s Sum) {
-	body, cause, last := e.Body, e.Cause, e.Last
+	handler, cause, last := e.Handler, e.Cause, e.Last
 	if t == nil {
 		t = new(Tally)
 	}
 	if t.told {
 		cause = nil
 	}
-	unfinished := body.Echo || t.unfinished || last != nil || t.failed()
-	excused := e.Led && !(body.Echo && body.Owes)
+	unfinished := handler.Echo || t.unfinished || last != nil || t.failed()
+	excused := e.Led && !(handler.Echo && handler.Owes)
 	if cause != nil && unfinished && !t.has(cause) && !excused {
 		s.Cause = cause
 	}
-	s.Said, s.Texts, s.TextsDropped, s.CutOff = body.Said, t.texts, t.textsDropped, t.cutOff
+	s.Said, s.Texts, s.TextsDropped, s.CutOff = handler.Said, t.texts, t.textsDropped, t.cutOff
 	s.Panic, s.Goexit, s.Dropped = t.panicky, t.goexit, t.dropped
 	s.Errs = append(s.Errs, t.errs...)
 	for _, err := range t.hooks {

@@ -18,7 +18,7 @@ import (
 	"slices"
 )
 
-// Max is how many errors a scope lists. Of the rest it keeps the number.
+// Max is how many errors a scope lists. It keeps the number of the rest.
 const Max = 32
 
 // A Tally is what has gone wrong in one scope. The zero value says that nothing
@@ -78,23 +78,23 @@ func (t *Tally) Record(f *Fact) Decision {
 
 // Future decides about the failure of a future. If the decision is Open, x
 // stands for it from now on; see Claim.
-func (t *Tally) Future(f *Fact, of Future, x *Entry) Decision {
+func (t *Tally) Future(f *Fact, future Future, x *Entry) Decision {
 	switch {
-	case of.Abandoned:
-		if of.Awaited {
+	case future.Abandoned:
+		if future.Awaited {
 			t.fail(f, nil)
 		}
 		return Given
 	case f.Class == Echo:
 		t.unfinished = t.unfinished || !f.Quiet
-		if !of.Awaited && !of.Told { // else somebody has it
+		if !future.Awaited && !future.Told { // else somebody has it
 			t.addTexts(f)
 		}
 		return Given
-	case (of.Told || f.Quiet) && !f.mustRaise():
+	case (future.Told || f.Quiet) && !f.mustRaise():
 		return Given
 	}
-	return t.offer(f, of, x)
+	return t.offer(f, future, x)
 }
 
 // fail lists a failure, a panic or Goexit, which is told as tell says; nil: as it is.
@@ -190,9 +190,9 @@ func (t *Tally) failed() bool {
 	return t.panicky != nil || t.goexit || len(t.errs)+len(t.hooks)+t.dropped > 0
 }
 
-// Own reports whether cause is a failure of the scope's own: one of those that
+// FromInside reports whether cause is a failure of the scope's own: one of those that
 // are listed, or the first for which it was to be cancelled.
-func (t *Tally) Own(cause error) bool {
+func (t *Tally) FromInside(cause error) bool {
 	return t != nil && (t.same(t.decided, cause) || t.has(cause))
 }
 

@@ -12,7 +12,7 @@ import (
 // asked for it, or because the ctx that it was started with is done. From
 // there it walks down the tree: to everything whose context is a child of that
 // scope's own. Only what has an inner scope, queues, or is a promise is walked
-// to; any other task asks its owner when it is asked. What was started with a ctx of its own is
+// to; any other task asks its owner when it is asked. A task that was started with a ctx of its own is
 // left out: that ctx is done by itself if it is derived from ours, and then
 // starts a walk at that task.
 //

@@ -61,9 +61,8 @@ func (t *Task) stoppedFromAbove() *StopError {
 	return t.Owner.stopped()
 }
 
-// stopped returns why the context of s is done, nil while it is not. What it
-// has said once it goes on to say, though nothing may have followed from it yet:
-// see Scope.Why.
+// stopped returns why the context of s is done, nil while it is not. An answer is given again from
+// then on, though the cancellation may not have been passed on yet: see Scope.Why.
 func (s *Scope) stopped() *StopError {
 	sg := s.Why.Load()
 	if sg == nil && (s.young.Load() || s.isStopped()) {

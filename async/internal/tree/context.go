@@ -7,10 +7,10 @@ import (
 	"github.com/ambit-go/ambit/async/internal/crash"
 )
 
-// This file makes a task a context, and its scope, which is made on first need. What the
-// context says is looked up until somebody asks for Done; then a standard context is made,
-// see stdcontext.go, and package context pushes as it always does. So a task that never looks
-// at its context pays for none. Where the answers come from is in cause.go.
+// This file makes a task a context, and its scope, which is made on first need. The answers of the
+// context are looked up until somebody asks for Done; then a standard context is made, see
+// stdcontext.go, and package context pushes as it always does. So a task that never looks at its
+// context pays for none. Where the answers come from is in cause.go.
 
 // Deadline returns the earliest deadline of the ctx that t was started with,
 // of what is around that, and of t's own time limit, which begins with the
@@ -30,7 +30,7 @@ func (t *Task) Done() <-chan struct{} { return t.Scope().context().Done() }
 // from a cancellation is the affair of whatever has cancelled.
 //
 // A worker of package scheduler asks before each task, most often a scope that has a
-// standard context and goes on. That answer is found here, in the places and the
+// standard context and goes on. The answer is found here, in the places and the
 // order in which stopped looks three calls further down: measured, a quarter cheaper.
 func (t *Task) Err() error {
 	if s := t.Inner.Load(); s != nil {
@@ -69,7 +69,7 @@ type scopeKey struct{}
 // Nearest returns the task that ctx belongs to, nil if there is none, and ctx itself if that
 // says more: nil if it is the task's own context or, without a task, the background.
 func Nearest(ctx context.Context) (t *Task, derived context.Context) {
-	if t, own := ctx.(*Task); own {
+	if t, isTask := ctx.(*Task); isTask {
 		return t, nil
 	}
 	if ctx == nil {
@@ -126,9 +126,9 @@ func notifyLocked(s *Scope) {
 }
 
 // Seal cancels the context of an ended scope and takes it off everything it
-// is registered with: the context it watches, its timers, and the parker. What it
-// calls takes other locks, so that is done after unlocking. A cancellation that
-// comes at the same time finds ended, or is the one that counts.
+// is registered with: the context it watches, its timers, and the parker. Functions that it calls
+// take other locks, so that is done after unlocking. A cancellation that comes at the same time
+// finds ended, or is the one that counts.
 func Seal(s *Scope) {
 	s.stopped() // notes it if what cancels s has not come to us yet
 	s.Mu.Lock()

@@ -15,9 +15,8 @@ import (
 // ring when it is about to block, and is refused if there is one.
 //
 // Every wait is registered in two places before it looks: on the list of the
-// future that is waited for, and with the task that waits. Of two that close a
-// ring at the same time the later one sees the earlier one, and both may; then one
-// of them is refused.
+// future that is waited for, and with the task that waits. If two close a ring at the same time,
+// the later one sees the earlier one, and both may; then one of them is refused.
 //
 // How the search is done is in cyclesearch.go.
 
@@ -25,9 +24,9 @@ import (
 // most, which wait for a task that itself waits for nothing.
 const firstBudget = 16
 
-// refusing makes the refusals of waits one after another. Of those that close a
-// ring together each sees the others, and one is enough to break it. The lock is
-// held for two looks at a ring that was found, and comes before all others.
+// refusing makes the refusals of waits one after another. If several close a ring together, each
+// sees the others, and one is enough to break it. The lock is held for two looks at a ring that was
+// found, and comes before all others.
 var refusing Mutex
 
 // refuse ends the wait of w for f if that closes ring, and reports whether it did.

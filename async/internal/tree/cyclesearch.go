@@ -41,8 +41,8 @@ func (s *cycleSearch) holdsUp(t, u *Task) bool {
 	return false
 }
 
-// mayHang reports whether t cannot settle without what was started in it. That
-// is so for all but a choice that may yet be decided by another contender.
+// mayHang reports whether t cannot settle without what was started in it. So it is for all but
+// a choice that may yet be decided by another contender.
 func mayHang(t *Task) bool {
 	return t.Kind != KindChoice || t.Self.(interface{ NeedsAllLeft() bool }).NeedsAllLeft()
 }

@@ -149,5 +149,5 @@ func skip(t *Task, sg *StopError) {
 // Reject settles t, which its executor has refused.
 func Reject(t *Task, err error) {
 	t.EndUnrun()
-	t.Self.Unrun(&Verdict{Err: Words.Rejected(t.Name(), err)})
+	t.Self.Unrun(&Verdict{Err: Codec.Rejected(t.Name(), err)})
 }

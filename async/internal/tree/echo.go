@@ -27,7 +27,7 @@ func (sg *StopError) Said(err error) error {
 	switch {
 	case tally.Same(err, sg.Err): // most often
 		return nil
-	case Words.Is(err, HasMemory):
+	case Codec.Is(err, HasMemory):
 		return err // who waits is told what came before the stop
 	case echo.Bare(err, echo.Stop{Err: sg.Err, Cause: sg.Cause}, saying):
 		return nil
@@ -55,7 +55,7 @@ func texts(sum *tally.Sum, sg *StopError) (all []error, dropped int) {
 // TextsIn returns what err, which is an echo of stop, says beside that: the errors in
 // it that are not bare, and how many more there were.
 func TextsIn(err error, stop echo.Stop) (all []error, dropped int) {
-	if list := Words.ListIn(Bare(err)); list != nil {
+	if list := Codec.ListIn(Bare(err)); list != nil {
 		for _, err := range list.Errs {
 			inner, more := TextsIn(err, stop)
 			all, dropped = append(all, inner...), dropped+more
@@ -94,7 +94,7 @@ func saying(err error) (says echo.Saying, ours bool) {
 	if sg, stopped := err.(*StopError); stopped {
 		return echo.Saying{Cause: sg.Cause}, true
 	}
-	return Words.Saying(err)
+	return Codec.Saying(err)
 }
 
 // tallyLocked returns the tally of s, making it if need be.

@@ -4,16 +4,17 @@ import "github.com/ambit-go/ambit/async/internal/tally"
 
 // This file ends scopes. The steps, in order:
 //
-//  1. returned: the handler or body has come to its end.
+//  1. returned, handlerFailed: the handler has come to its end. If it has failed, the scope is
+//     cancelled.
 //  2. join: until nothing that was started is left. Daemons are dismissed.
 //  3. next: errors of futures that nobody was given become the scope's. The exit hooks are
 //     run one after another, then values that nobody was given go to their discard hooks.
 //  4. closeScope: from here on nothing can be started.
 //  5. sumUp, Seal: the outcome is made, and the context is done.
 //
-// Hooks may start something, and so may a goroutine that nobody owns. So after each hook,
-// and if closeScope finds something new, step 2 comes next. Promises that are settled as the
-// scope is closed take step 3 once more.
+// Hooks may start something, and so may a goroutine that nobody owns. So after each hook, and if
+// closeScope finds something new, step 2 comes next. When step 4 has closed the scope, and settled
+// promises, step 3 comes once more.
 
 // End is called when t's handler has come to its end: it joins what the
 // handler started, writes the outcome to v, and returns why t was cancelled.
@@ -47,45 +48,45 @@ func (t *Task) End(err error, v *Verdict) *StopError {
 // DetachAfter ends it before, with the outcome so far.
 func (s *Scope) Finish(exit ExitKind, err error, v *Verdict) {
 	s.returned()
-	var own tally.Body
+	var handler tally.HandlerEnd
 	if err != nil { // before the join: it cancels what is waited for
-		own = ownFailed(s, exit, err)
+		handler = handlerFailed(s, exit, err)
 	}
-	s.Conclude(own, v)
+	s.Conclude(handler, v)
 }
 
-// ownFailed records that the handler or body of s has failed, and cancels s. It does
+// handlerFailed records that the handler or body of s has failed, and cancels s. It does
 // neither if err is no failure: if it only repeats that s was cancelled, or is what a
 // daemon, or what stands in one, has returned after the daemon was told to stop.
-func ownFailed(s *Scope, exit ExitKind, err error) tally.Body {
+func handlerFailed(s *Scope, exit ExitKind, err error) tally.HandlerEnd {
 	sg := s.Task.Stopped()
 	if exit == ByReturn && sg != nil && (IsEcho(err, sg) || InStoppedDaemon(s, sg.Cause)) {
-		return tally.Body{Echo: true, Owes: givesValue(s.Task), Said: sg.Said(err)}
+		return tally.HandlerEnd{Echo: true, Owes: givesValue(s.Task), Said: sg.Said(err)}
 	}
 	v := Verdict{Err: err, Panic: asPanic(exit, err), Goexit: exit == ByGoexit}
 	if v.Panic != nil {
 		tellPanic(s, v.Panic)
 	}
 	s.RecordOutcome(&v, false)
-	return tally.Body{}
+	return tally.HandlerEnd{}
 }
 
-// Conclude joins all that was started in s, whose handler or body has ended as own
+// Conclude joins all that was started in s, whose handler has ended as handler
 // says, ends s, and writes the outcome to v. Once s is closed nothing can fail in it any
 // more but what still settles: see Unclaimed.late.
-func (s *Scope) Conclude(own tally.Body, v *Verdict) {
+func (s *Scope) Conclude(handler tally.HandlerEnd, v *Verdict) {
 	for closed, done := false, false; !done; {
 		for !closed && !s.join() { // perhaps of what a hook or a bare goroutine has started
-			if early := s.opts.impatient.leaveBehind(s, own); early != nil {
+			if early := s.opts.impatient.leaveBehind(s, handler); early != nil {
 				*v = *early
 				return
 			}
 		}
 		switch hook, value := s.next(); {
 		case hook != nil:
-			runExit(s, hook, own)
+			runExit(s, hook, handler)
 		case value != nil:
-			if s.Task.Kind != kindBody {
+			if s.Task.Kind != kindScope {
 				s.Task.Retire() // the hook is no part of the handler
 			}
 			value.Discard()
@@ -95,7 +96,7 @@ func (s *Scope) Conclude(own tally.Body, v *Verdict) {
 			closed = closeScope(s)
 		}
 	}
-	sumUp(s, own, v, true)
+	sumUp(s, handler, v, true)
 	Seal(s)
 	s.Task.More.endStops(s.Task.Kind == KindFork)
 }
@@ -117,7 +118,7 @@ func (s *Scope) next() (hook *ExitHook, value *Unclaimed) {
 	if hook = s.Exits; hook != nil {
 		hook.unlistLocked()
 	} else if e := s.Tally.TakeValue(); e != nil {
-		value = e.Of.(*Unclaimed)
+		value = e.Outcome.(*Unclaimed)
 		value.state, value.instead = forfeited, ErrScopeEnded
 	}
 	return hook, value
@@ -135,7 +136,7 @@ func (s *Scope) returned() {
 	}
 	busy := s.Live > 0 || s.Exits != nil
 	s.Mu.Unlock()
-	if busy && s.Task.Kind != kindBody {
+	if busy && s.Task.Kind != kindScope {
 		s.Task.Retire()
 	}
 	if busy && s.opts != nil && s.opts.impatient != nil {

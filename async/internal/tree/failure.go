@@ -6,86 +6,27 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file hands what has gone wrong to the tally of a scope and does what that
-// decides, and tells observers. What has failed is told in three steps:
+// This file tells who it concerns that a task has failed. A Go task that fails takes these steps:
 //
-//  1. The outcome is classified, and OnFailure or OnPanic asked. That may call
-//     users' code, so no lock is held.
-//  2. The fact is recorded in the tally under Scope.Mu, which decides.
-//  3. What is decided is done after unlocking: cancelling the scope.
+//  1. run.go: GoTask.Run calls the handler, GoTask.finish joins what that has started.
+//  2. ChildFailed makes a fact of the verdict.
+//  3. askOnFailure or askOnPanic asks users. Steps 2 and 3 call users' code, so no lock is held.
+//  4. Record hands the fact to the tally of the owner, under Scope.Mu, and the tally decides.
+//  5. Record cancels the owner, if that is decided, after it has unlocked Scope.Mu.
+//  6. TellEnd tells the observers.
+//  7. run.go: GoTask.leave takes the task off its owner.
 //
-// Between 1 and 3 the scope cannot have ended: the task that has failed is still a
-// member of it. For Fail, which anybody may call, Record says whether it was too late.
+// Before step 7 the owner cannot end, for the task is a member of it. Fail, which anybody may
+// call, begins with step 4: Record says whether it was too late.
 
-// Record has the tally of s judge f, and cancels s if that says so. The record comes
-// first: a task that sees the cancellation finds its reason. It reports true, and does
-// nothing, if it is too late, and f the root's to tell: s has ended; or it is a root,
-// and f an error of a hook.
-func (s *Scope) Record(f *tally.Fact) (late bool) { return s.recordIf(nil, f) }
-
-// recordIf is Record if first, which is asked in the same step, says so; nil: it does.
-func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
-	s.Mu.Lock()
-	if first != nil && !first() {
-		s.Mu.Unlock()
-		return false
-	}
-	if s.Ended || f.Class == tally.Hook && s.Task.Kind == KindRoot {
-		s.Mu.Unlock()
-		return true
-	}
-	decision := tallyLocked(s).Record(f)
-	if f.Class != tally.Echo && decision != tally.Ignored {
-		failedLocked(s)
-	}
-	raises := f.Class == tally.Panic && decision == tally.Fails
-	if raises && !s.detached.Load() { // nobody raises what comes after Scope has returned
-		alarmLocked(s) // of a group at the root nothing more: the root is told of it anyhow
-	}
-	s.Mu.Unlock()
-	if decision == tally.Fails {
-		cause := f.Err
-		if f.Class != tally.Panic && len(f.Errs) > 0 { // one of the errors that s lists
-			cause = withoutPath(f.Errs[0])
-		}
-		s.Cancel(Canceled(cause))
-	}
-	return false
-}
-
-// RecordOutcome records the outcome of a task, or of the handler or body of s itself.
-// goesOn: it does not cancel s.
-func (s *Scope) RecordOutcome(v *Verdict, goesOn bool) {
-	var f tally.Fact
-	v.fact(s, nil, &f)
-	f.GoesOn = goesOn
-	s.Record(&f)
-}
-
-// RecordHookError records an error of a hook, an observer or a discard. If it is too
-// late there is nobody but the root to tell. What goes wrong in the last run of a task that
-// is stopped is the task's: the run has no outcome of its own then.
-func (s *Scope) RecordHookError(err error) { s.recordHookErrorIf(nil, err) }
-
-// recordHookErrorIf is RecordHookError if first says so, as in recordIf.
-func (s *Scope) recordHookErrorIf(first func() bool, err error) {
-	if s.Task.Kind == KindRun && s.Task.Owner.Task.Stopped() != nil {
-		s = s.Task.Owner
-	}
-	if s.recordIf(first, &tally.Fact{Class: tally.Hook, Err: err}) {
-		s.Home.Report(withoutPath(err))
-	}
-}
-
-// ChildFailed deals with the outcome of a child that has nobody but s to tell,
-// and that was not a success: a Go task, or one that stands for such. OnPanic or
-// OnFailure may say that it does not count.
+// ChildFailed does steps 2 to 5 for t, a child that has failed with v and has nobody but s to
+// tell: a Go task, or one that stands for such.
 func (s *Scope) ChildFailed(t *Task, v *Verdict) {
 	var f tally.Fact
-	v.fact(s, t, &f)
+	v.fact(s, t, &f) // step 2
 	nameFailure(t, &f)
 	counts := true
-	switch {
+	switch { // step 3
 	case f.Class == tally.Panic && asksOnPanic(s, t):
 		counts = askOnPanic(s, t, v, &f)
 	case f.Class == tally.Failure && !f.Quiet && s.opts != nil && s.opts.OnFailure != nil:
@@ -161,12 +102,58 @@ func askOnPanic(s *Scope, t *Task, v *Verdict, f *tally.Fact) bool {
 	return false
 }
 
+// next returns the first panic that came beside p, with all else that did; nil if there is none.
+func (p *Panic) next() *Panic {
+	for i, err := range p.Also {
+		if next := Codec.PanicIn(err); next != nil {
+			return next.with(slices.Concat(p.Also[:i], p.Also[i+1:]), p.Dropped)
+		}
+	}
+	return nil
+}
+
 // noteCutOff notes that t, which has ended with v, only repeats why it was
 // cancelled, in case the owner of t is a group that was dismissed.
 func noteCutOff(t *Task, v *Verdict) {
 	if g, gathers := t.Owner.Task.Self.(gathering); gathers && tally.Same(v.Cause, ErrDismissed) {
 		g.CutOff(t.Name())
 	}
+}
+
+// Record does steps 4 and 5: the tally of s judges f, and s is cancelled if the tally says so.
+// The record comes first: a task that sees the cancellation finds its reason. Record reports
+// true, and does nothing, if f is the root's to tell: s has ended, or s is a root and f an
+// error of a hook.
+func (s *Scope) Record(f *tally.Fact) (late bool) { return s.recordIf(nil, f) }
+
+// recordIf is Record if first, which is asked in the same step, says so; nil: it does.
+func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
+	s.Mu.Lock()
+	if first != nil && !first() {
+		s.Mu.Unlock()
+		return false
+	}
+	if s.Ended || f.Class == tally.Hook && s.Task.Kind == KindRoot {
+		s.Mu.Unlock()
+		return true
+	}
+	decision := tallyLocked(s).Record(f) // step 4
+	if f.Class != tally.Echo && decision != tally.Ignored {
+		failedLocked(s)
+	}
+	raises := f.Class == tally.Panic && decision == tally.Fails
+	if raises && !s.detached.Load() { // nobody raises what comes after Scope has returned
+		alarmLocked(s) // of a group at the root nothing more: the root is told of it anyhow
+	}
+	s.Mu.Unlock()
+	if decision == tally.Fails { // step 5
+		cause := f.Err
+		if f.Class != tally.Panic && len(f.Errs) > 0 { // one of the errors that s lists
+			cause = withoutPath(f.Errs[0])
+		}
+		s.Cancel(Canceled(cause))
+	}
+	return false
 }
 
 // failedLocked tells s, in which something has failed, if it is a group.
@@ -176,24 +163,31 @@ func failedLocked(s *Scope) {
 	}
 }
 
-// TellObservers calls every observer from the inside out; what goes wrong in one of
-// them is an error of s.
-func TellObservers(s *Scope, e Event) {
-	for o := s.Observers; o != nil; o = o.outer {
-		if err := Guard("observer", func() { o.tell(e) }); err != nil {
-			s.RecordHookError(err)
-		}
+// RecordOutcome records the outcome of a task, or of the handler or body of s itself.
+// goesOn: it does not cancel s.
+func (s *Scope) RecordOutcome(v *Verdict, goesOn bool) {
+	var f tally.Fact
+	v.fact(s, nil, &f)
+	f.GoesOn = goesOn
+	s.Record(&f)
+}
+
+// RecordHookError records an error of a hook, an observer or a discard. If it is too
+// late there is nobody but the root to tell. A failure in the last run of a task that
+// is stopped is the task's: the run has no outcome of its own then.
+func (s *Scope) RecordHookError(err error) { s.recordHookErrorIf(nil, err) }
+
+// recordHookErrorIf is RecordHookError if first says so, as in recordIf.
+func (s *Scope) recordHookErrorIf(first func() bool, err error) {
+	if s.Task.Kind == KindRun && s.Task.Owner.Task.Stopped() != nil {
+		s = s.Task.Owner
+	}
+	if s.recordIf(first, &tally.Fact{Class: tally.Hook, Err: err}) {
+		s.Home.Report(withoutPath(err))
 	}
 }
 
-// tellPanic tells the observers of a panic, once on its way up.
-func tellPanic(s *Scope, p *Panic) {
-	if s.Observers != nil && p.of.observed.CompareAndSwap(false, true) {
-		TellObservers(s, Event{Kind: eventPanic, Task: p.Task, Err: p.AsError()})
-	}
-}
-
-// TellEnd tells the observers that t has ended.
+// TellEnd does step 6: it tells the observers that t has ended.
 func TellEnd(t *Task, v *Verdict, sg *StopError) {
 	if t.Owner == nil || t.Owner.Observers == nil || t.More == nil || t.More.Added().Restart != nil {
 		return
@@ -219,12 +213,19 @@ func TellStart(t *Task) {
 	}
 }
 
-// next returns the first panic that came beside p, with all else that did; nil if there is none.
-func (p *Panic) next() *Panic {
-	for i, err := range p.Also {
-		if next := Words.PanicIn(err); next != nil {
-			return next.with(slices.Concat(p.Also[:i], p.Also[i+1:]), p.Dropped)
+// tellPanic tells the observers of a panic, once on its way up.
+func tellPanic(s *Scope, p *Panic) {
+	if s.Observers != nil && p.identity.observed.CompareAndSwap(false, true) {
+		TellObservers(s, Event{Kind: eventPanic, Task: p.Task, Err: p.AsError()})
+	}
+}
+
+// TellObservers calls every observer from the inside out; what goes wrong in one of
+// them is an error of s.
+func TellObservers(s *Scope, e Event) {
+	for o := s.Observers; o != nil; o = o.outer {
+		if err := Guard("observer", func() { o.tell(e) }); err != nil {
+			s.RecordHookError(err)
 		}
 	}
-	return nil
 }

@@ -17,7 +17,7 @@ import (
 // decides how a scope ends.
 
 // hook returns a task of s that runs f shielded from cancellation and within
-// the hook timeout. What goes wrong in it is noted beside other errors.
+// the hook timeout. A failure in it is noted beside other errors.
 func (s *Scope) hook(what string, f func(context.Context) error) *GoTask {
 	g := new(GoTask)
 	s.initHook(g, g, what, f)
@@ -36,7 +36,7 @@ func (s *Scope) initHook(g *GoTask, w Work, what string, f func(context.Context)
 }
 
 // countOut takes a hook out of those that Shutdown waits for: it has ended, or
-// its time is up. The first of the two counts. What has overrun is a straggler
+// its time is up. The first of the two counts. A hook that has overrun is a straggler
 // like any other from then on.
 func countOut(t *Task) {
 	if t.More.countedOut.CompareAndSwap(false, true) {
@@ -171,10 +171,10 @@ func (x *ExitHook) Renew(scope context.Context) bool {
 // runExit starts x, an exit hook of s, which is joined before the next one is run. Hooks
 // that are left when DetachAfter has passed are run when the last straggler has ended, see
 // leftBehind.Run.
-func runExit(s *Scope, x *ExitHook, own tally.Body) {
+func runExit(s *Scope, x *ExitHook, handler tally.HandlerEnd) {
 	v := Verdict{Err: s.returnedErr}
 	if v.Err == nil {
-		sumUp(s, own, &v, false)
+		sumUp(s, handler, &v, false)
 	}
 	how, outcome := endingOf(s, v.Err)
 	if h := newExitRun(s, x, how, outcome); h != nil {
@@ -212,7 +212,7 @@ func newExitRun(s *Scope, x *ExitHook, how bridge.Ending, outcome error) *exitRu
 // was too late.
 func (h *exitRun) lookAtClock() {
 	cause := context.Cause(&h.Task)
-	if of, ok := Words.LimitIn(cause); ok && of == h.Task.Name() {
+	if task, ok := Codec.LimitIn(cause); ok && task == h.Task.Name() {
 		h.late = cause
 	}
 }
@@ -228,10 +228,10 @@ func endingOf(s *Scope, outcome error) (bridge.Ending, error) {
 	case sg == nil:
 		return bridge.Failed, outcome
 	}
-	own := broughtOn(s, sg)
+	inside := causedInside(s, sg)
 	switch outcome.(type) {
 	case nil, *StopError:
-		outcome = &StopError{Err: sg.Err, Cause: sg.Cause, own: own}
+		outcome = &StopError{Err: sg.Err, Cause: sg.Cause, fromInside: inside}
 	}
 	return HowEnded(outcome), outcome
 }
@@ -239,11 +239,11 @@ func endingOf(s *Scope, outcome error) (bridge.Ending, error) {
 // HowEnded returns how a scope ends that has the outcome err.
 func HowEnded(err error) bridge.Ending {
 	sg, stopped := err.(*StopError)
-	list := Words.ListIn(err)
+	list := Codec.ListIn(err)
 	switch {
 	case err == nil:
 		return bridge.Well
-	case stopped && !sg.own, list != nil && list.Cause != nil && !list.Own:
+	case stopped && !sg.fromInside, list != nil && list.Cause != nil && !list.FromInside:
 		return bridge.Stopped
 	default:
 		return bridge.Failed

@@ -121,18 +121,18 @@ func (p *Impatience) giveUp(s *Scope) {
 // The last task may leave just now. Leaving and s.leftAtRoot share one lock: either it
 // finds s.leftAtRoot and ends the scope, or we find that nobody is left
 // and do it. Daemons and groups are told to go then, as at any end.
-func (p *Impatience) leaveBehind(s *Scope, own tally.Body) (v *Verdict) {
+func (p *Impatience) leaveBehind(s *Scope, handler tally.HandlerEnd) (v *Verdict) {
 	left := StragglersOf(s)
 	if len(left.Left) == 0 { // they have left just now
 		return nil
 	}
 	sg := s.Task.Stopped()
-	sum, ok := takeSum(s, own, sg, left.asError())
+	sum, ok := takeSum(s, handler, sg, left.asError())
 	if !ok {
 		return nil
 	}
 	v = new(Verdict)
-	v.of(s.Task, &sum, sg)
+	v.fromSum(s.Task, &sum, sg)
 	v.Echo = false
 	tellRest(s, &sum, sg, v)
 
@@ -167,7 +167,7 @@ func (p *Impatience) leaveBehind(s *Scope, own tally.Body) (v *Verdict) {
 // takeSum takes from the tally what Scope tells, which is e, too; false if nobody is
 // left who may be. It is one step: what is recorded before it is told by Scope, and what comes
 // after it by the root.
-func takeSum(s *Scope, own tally.Body, sg *StopError, e error) (sum tally.Sum, ok bool) {
+func takeSum(s *Scope, handler tally.HandlerEnd, sg *StopError, e error) (sum tally.Sum, ok bool) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if !mayLeaveLocked(s) {
@@ -176,7 +176,7 @@ func takeSum(s *Scope, own tally.Body, sg *StopError, e error) (sum tally.Sum, o
 	s.detached.Store(true)
 	all := tallyLocked(s)
 	all.TakeFailures(Unawaited)
-	end := endLocked(s, own, sg)
+	end := endLocked(s, handler, sg)
 	end.Last = e
 	sum = all.Sum(end)
 	all.Forget()
@@ -208,7 +208,7 @@ func (l *leftBehind) Run() {
 	}
 	s := l.s
 	var v Verdict
-	if s.Conclude(tally.Body{}, &v); v.Err != nil && !v.Echo {
+	if s.Conclude(tally.HandlerEnd{}, &v); v.Err != nil && !v.Echo {
 		s.Home.Report(v.Err)
 	}
 	s.Home.Scope.Leave(l.t)

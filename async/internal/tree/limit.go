@@ -6,8 +6,8 @@ import "github.com/ambit-go/ambit/async/internal/slots"
 // limiter is locked, package slots is told what has happened, and what it
 // answers is done when the limiter is not locked any more.
 
-// newLimiter returns a limiter of n slots inside outer, which may be nil. That
-// is outer itself, if n is too large to make a difference.
+// newLimiter returns a limiter of n slots inside outer, which may be nil. It is outer itself,
+// if n is too large to make a difference.
 func newLimiter(n int, outer *limiter) *limiter {
 	if outer == nil {
 		return &limiter{new(Mutex), slots.NewLimiter[*Task, *Waiter](n, nil)}
@@ -240,8 +240,8 @@ func (w *Waiter) returnSlot() {
 // far. A wait that was cut short has its slot at once, even over the limit.
 //
 // If w stands in an answer by then, the goroutine that was given that answer
-// notifies w after it has unlocked the limiter, perhaps only now. That notice
-// belongs to this wait: we wait for it, so the next wait of w cannot take it for
+// notifies w after it has unlocked the limiter, perhaps only now. The notice belongs
+// to this wait: we wait for it, so the next wait of w cannot take it for
 // its own.
 func (w *Waiter) takeSlotBack(got uint8) {
 	if w.Slot != nil {

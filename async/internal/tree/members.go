@@ -112,8 +112,8 @@ func (s *Scope) join() bool {
 		default:
 			// Not the scope's own waiter: a bare goroutine that uses our ctx may hold that. The
 			// slot is lent under the lock, or what waits for it could start between, and go before
-			// those whose wait is over. What was left behind lends none: it would be that of the
-			// caller, who has gone on.
+			// those whose wait is over. A scope that was left behind lends none: it would be that
+			// of the caller, who has gone on.
 			w := waiters.Get().(*Waiter)
 			if w.Slot = nil; !s.detached.Load() {
 				s.Task.LendSlot(w)
@@ -178,7 +178,7 @@ func (t *Task) Leads() bool { return t.More != nil && t.More.Leader }
 
 // lead is called when the leader t has ended without a failure, and is still a
 // member of its owner. Several leaders may come at a time: the first leads, unless
-// something else has cancelled the owner before. That the owner was led is noted first:
+// something else has cancelled the owner before. The owner is noted as led first:
 // whoever sees the cancellation finds that.
 func (t *Task) lead() {
 	s := t.Owner

@@ -23,8 +23,8 @@ type Future struct {
 	// HolderTold: whoever holds the handle was told an expiry, or has cancelled the task. Its error
 	// is no failure of the scope then. It is set before f is done, never after.
 	HolderTold bool
-	// valuePromised: waiters will be given the value, so it is not discarded. Of
-	// valuePromised and More.expiryTold one is set at most: the first wins.
+	// valuePromised: waiters will be given the value, so it is not discarded. At most one of
+	// valuePromised and More.expiryTold is set: the first wins.
 	valuePromised bool
 
 	// Wanted counts the AwaitAlls that will be given the outcome, parked on f or
@@ -215,20 +215,20 @@ func (f *Future) Settled() bool { return f.Task.State.Load() == StateDone }
 
 // A oneWait is one wait of one goroutine for one future.
 type oneWait struct {
-	f       *Future
-	ctx     context.Context
-	timeout time.Duration
-	w       *Waiter
-	under   *Scope        // whose cancellation ends the wait; nil if ctx is not its own
-	mine    bool          // w is the own waiter of under
-	listed  *Scope        // on whose list w is, if it is not mine; nil: none
-	began   time.Duration // on our clock
-	stop    func() bool   // takes w off ctx; nil if it is not on it
-	over    func()        // tells the executor of f, if that is to be told, that the wait has ended
+	f        *Future
+	ctx      context.Context
+	timeout  time.Duration
+	w        *Waiter
+	under    *Scope        // whose cancellation ends the wait; nil if ctx is not its own
+	isParker bool          // w is the parker of under
+	listed   *Scope        // on whose list w is, if it is no parker; nil: none
+	began    time.Duration // on our clock
+	stop     func() bool   // takes w off ctx; nil if it is not on it
+	over     func()        // tells the executor of f, if that is to be told, that the wait has ended
 }
 
-// The interfaces of the values that words hang on a task or scope. The tree calls these, and no
-// function of a word.
+// The interfaces of the values that features, such as Restart, hang on a task or scope. The tree
+// calls these, and no function of a feature.
 type (
 	// Stops cancel a task when something says so that they watch.
 	Stops interface {
@@ -247,7 +247,7 @@ type (
 		cancelledLocked(s *Scope, sg *StopError) // s was cancelled with sg
 		overranLocked(s *Scope)                  // a hook of s, which was not cancelled, has overrun its time
 		// leaveBehind returns how s returns without what is left; nil if nobody is.
-		leaveBehind(s *Scope, own tally.Body) *Verdict
+		leaveBehind(s *Scope, handler tally.HandlerEnd) *Verdict
 	}
 	// A rerunner calls the handler of a task again when it has failed.
 	rerunner interface {
@@ -262,7 +262,7 @@ type executor = interface{ Execute(task func()) error }
 // also the error of a wait or task that was stopped, where the two differ.
 type StopError struct {
 	Err, Cause error
-	own        bool // for an exit hook: the scope has brought that on itself; see EndingOf
+	fromInside bool // for an exit hook: the cause comes from inside the scope; see EndingOf
 
 	ended AtomicPointer[Scope] // see endedScope
 }
@@ -288,7 +288,7 @@ func (sg *StopError) AsError() error {
 		return sg.because()
 	}
 	if sg.Err == context.DeadlineExceeded {
-		if _, timeout := Words.LimitIn(sg.Cause); timeout {
+		if _, timeout := Codec.LimitIn(sg.Cause); timeout {
 			return sg.Cause
 		}
 	}

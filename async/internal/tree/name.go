@@ -22,14 +22,14 @@ func (t *Task) Naming() (n Naming) {
 	case t.More != nil && t.More.Name != "":
 		n.given = t.More.Name
 	case t.Kind == KindRoot:
-		n.own = "root"
+		n.label = "root"
 	case t.Kind == KindPromise:
-		n.own = "promise"
+		n.label = "promise"
 	case t.Self == nil:
-		n.own = "scope"
+		n.label = "scope"
 	default:
 		if v := reflect.ValueOf(t.Self.Func()); v.Kind() == reflect.String {
-			n.own = v.String()
+			n.label = v.String()
 		} else {
 			n.pc = v.Pointer()
 		}
@@ -42,16 +42,16 @@ func (n Naming) In(s *Scope) string {
 	if n.given != "" {
 		return n.given
 	}
-	own := n.own
+	label := n.label
 	if n.pc != 0 {
-		own = FuncName(n.pc)
+		label = FuncName(n.pc)
 	}
 	for ; s != nil; s = s.Task.Owner {
 		if m := s.Task.More; m != nil && m.Name != "" {
-			return m.Name + "/" + own
+			return m.Name + "/" + label
 		}
 	}
-	return own
+	return label
 }
 
 // FuncName returns the name of the function at pc without the path of its package.
@@ -63,7 +63,7 @@ func FuncName(pc uintptr) string {
 // LateStart returns the error of late, which was started in t after t has ended.
 func LateStart(t *Task, late string) error {
 	name := t.Name()
-	if t.Kind == kindBody && (t.More == nil || t.More.Name == "") {
+	if t.Kind == kindScope && (t.More == nil || t.More.Name == "") {
 		name += " (give it an async.Name to see which)"
 	}
 	return fmt.Errorf("%w: %s; too late for %s: start it with the ctx of a scope that lasts", ErrScopeEnded, name, late)
@@ -78,14 +78,14 @@ func nameFailure(t *Task, f *tally.Fact) {
 		return
 	}
 	n, s := t.Naming(), t.Owner
-	f.As = &failureOf{f.Err, n, s}
+	f.As = &namedFailure{f.Err, n, s}
 	if f.Class != tally.Failure {
 		return
 	}
 	errs := slices.Clone(f.Errs)
 	for i, err := range errs {
-		if _, named := err.(*failureOf); !named {
-			errs[i] = &failureOf{err, n, s}
+		if _, named := err.(*namedFailure); !named {
+			errs[i] = &namedFailure{err, n, s}
 		}
 	}
 	f.Errs = errs
@@ -100,14 +100,14 @@ func failuresOf(l *Listing) []error {
 	errs := slices.Clone(l.Errs)
 	for i, path := range l.Paths {
 		if path != "" {
-			errs[i] = &failureOf{errs[i], Naming{given: path}, nil}
+			errs[i] = &namedFailure{errs[i], Naming{given: path}, nil}
 		}
 	}
 	return errs
 }
 
-// A failureOf is a failure with the task whose it is. Only tallies hold one.
-type failureOf struct {
+// A namedFailure is a failure with the task whose it is. Only tallies hold one.
+type namedFailure struct {
 	error
 	task Naming
 	in   *Scope
@@ -116,7 +116,7 @@ type failureOf struct {
 // WithPaths returns errs as users are given them, and the names of their tasks.
 func WithPaths(errs []error) (given []error, paths []string) {
 	for i, err := range errs {
-		f, ok := err.(*failureOf)
+		f, ok := err.(*namedFailure)
 		if !ok {
 			continue
 		}
@@ -133,7 +133,7 @@ func WithPaths(errs []error) (given []error, paths []string) {
 
 // withoutPath returns err as users are given it.
 func withoutPath(err error) error {
-	if f, ok := err.(*failureOf); ok {
+	if f, ok := err.(*namedFailure); ok {
 		return f.error
 	}
 	return err
@@ -142,13 +142,13 @@ func withoutPath(err error) error {
 // Bare returns the failure that err tells of, which is err itself unless it says that nobody
 // awaited that: both are one failure. All copies of a panic are one, too.
 func Bare(err error) error {
-	if f, ok := err.(*failureOf); ok {
+	if f, ok := err.(*namedFailure); ok {
 		return Bare(f.error)
 	}
-	if p := Words.PanicIn(err); p != nil {
-		return p.of.first
+	if p := Codec.PanicIn(err); p != nil {
+		return p.identity.first
 	}
-	if _, failure, ok := Words.UnawaitedIn(err); ok {
+	if _, failure, ok := Codec.UnawaitedIn(err); ok {
 		return Bare(failure)
 	}
 	return err
@@ -157,17 +157,17 @@ func Bare(err error) error {
 // Listed returns the list of errors that v tells of, nil if it is none. If that is of
 // a future that nobody awaited, each of its errors says so.
 func (v *Verdict) Listed() *Listing {
-	task, failure, unawaited := Words.UnawaitedIn(v.Err)
+	task, failure, unawaited := Codec.UnawaitedIn(v.Err)
 	if !unawaited {
-		return Words.ListIn(v.Err)
+		return Codec.ListIn(v.Err)
 	}
-	list := Words.ListIn(Bare(failure))
+	list := Codec.ListIn(Bare(failure))
 	if list == nil {
 		return nil
 	}
 	each := make([]error, len(list.Errs))
 	for i, err := range list.Errs {
-		each[i] = Words.Unawaited(task, err)
+		each[i] = Codec.Unawaited(task, err)
 	}
 	list.Errs = each
 	return list

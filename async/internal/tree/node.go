@@ -7,7 +7,7 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file is the tree: what a task, a scope and a root consist of. What they do is in
+// This file is the tree: what a task, a scope and a root consist of. Their functions are in
 // ending.go, members.go, cancel.go, context.go, failure.go, start.go and task.go.
 
 // A Kind is what a task was made for.
@@ -17,7 +17,7 @@ const (
 	KindGo        Kind = iota // started by Go
 	KindFuture                // started by Execute; has waiters
 	KindPromise               // has waiters, but nothing runs
-	kindBody                  // a Scope or Shield: runs on the goroutine that called
+	kindScope                 // a Scope or Shield: runs on the goroutine that called
 	kindHook                  // a hook, on a goroutine of its own
 	KindRun                   // one run of a task with Restart: a scope on the goroutine of the task
 	KindDetached              // started by Detach
@@ -97,8 +97,8 @@ type More struct {
 	dismissed  bool          // a daemon was told that its owner is done; guarded by Owner.Mu
 }
 
-// isScope reports whether t is what users open with the options of a scope.
-func (t *Task) isScope() bool { return t.Kind == kindBody || t.Kind == KindGroup }
+// isScopeOrGroup reports whether users have opened t with the options of a scope.
+func (t *Task) isScopeOrGroup() bool { return t.Kind == kindScope || t.Kind == KindGroup }
 
 // Home returns the root that t stands under, that of the process if t is nil.
 func (t *Task) Home() *Root {
@@ -132,8 +132,8 @@ const (
 //
 // A body and a root have one from the first, a task on first need; see makeScope.
 type Scope struct {
-	// These are set before anything is started in the scope, and never change. What
-	// is started in it inherits most of them.
+	// These are set before anything is started in the scope, and never change. Tasks that are
+	// started in it inherit most of them.
 	Task      *Task // the task this is the inner scope of
 	Home      *Root // the root of the tree
 	Limit     *limiter
@@ -176,7 +176,7 @@ type Scope struct {
 
 	listeners *Waiter // waits of the task that do not use parker; those that are deaf are told by their own ctx
 	// joiner is the waiter of the goroutine that joins, while it waits for the
-	// children. That goroutine takes it back under Mu: then nobody can notify it.
+	// children. The goroutine takes it back under Mu: then nobody can notify it.
 	joiner *Waiter
 	// changed is closed, and nil again, when a child leaves. Only Shutdown waits for it.
 	changed chan struct{}
@@ -215,8 +215,8 @@ func newScope(t *Task) *Scope {
 	return s
 }
 
-// Signal returns why s was cancelled, nil if it was not before it ended. That it has
-// ended is a reason for its context, not for its outcome.
+// Signal returns why s was cancelled, nil if it was not before it ended. Its end is a reason
+// for its context, not for its outcome.
 func (s *Scope) Signal() *StopError {
 	if sg := s.Why.Load(); sg != endedSignal {
 		return sg
@@ -279,7 +279,7 @@ type Root struct {
 // its function has captured, so it may be kept for longer.
 type Naming struct {
 	given string  // its Name, "" if it has none
-	own   string  // if it has none: what it is, for something of ours
+	label string  // if it has none: what it is, for something of ours
 	pc    uintptr // if it is nothing of ours: that of its function
 }
 

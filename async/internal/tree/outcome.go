@@ -11,14 +11,14 @@ import (
 // This file says how a task or scope ended: a handler's error goes in, and comes
 // out as a verdict, which is what a waiter is given and what the owner is told.
 //
-// Whether an error only repeats a cancellation is asked of package echo. What a
-// scope with several failures says in the end is decided by package tally; here
-// an error is made of that. Package echo calls methods of users' errors, so no
-// function here is called with a lock held, but those whose names end with Locked.
+// Whether an error only repeats a cancellation is asked of package echo. The outcome of a scope
+// with several failures is decided by package tally; here an error is made of that. Package echo
+// calls methods of users' errors, so no function here is called with a lock held, but those whose
+// names end with Locked.
 
 // AsVerdict returns the verdict of an error of guard.
 func AsVerdict(err error) Verdict {
-	return Verdict{Err: err, Panic: Words.PanicIn(err)}
+	return Verdict{Err: err, Panic: Codec.PanicIn(err)}
 }
 
 // answer returns the error for a waiter that is given the outcome.
@@ -52,15 +52,15 @@ func (v *Verdict) Leaf(t *Task, err error, sg *StopError) {
 	v.Err = sg.beside(t, err)
 }
 
-// of writes to v the outcome of t that is made of sum, of what was started in t, too.
+// fromSum writes to v the outcome of t that is made of sum, of what was started in t, too.
 // sg is why t was cancelled, nil if it was not. The first rule that fits counts:
 //   - A panic is the outcome, with all else beside it. A ForkJoin lists it, for its
 //     results tell of it, each with its own error.
-//   - A task that only repeats why it was cancelled says so in the words of that.
+//   - A task that only repeats why it was cancelled says so with the error of that.
 //   - Else it is the error that is made of all, if there is any.
-func (v *Verdict) of(t *Task, sum *tally.Sum, sg *StopError) {
+func (v *Verdict) fromSum(t *Task, sum *tally.Sum, sg *StopError) {
 	*v = Verdict{Echo: sum.Echo(), alone: sum.Echo(), Goexit: sum.Goexit, Cause: sg.because()}
-	v.Panic = Words.PanicIn(sum.Panic)
+	v.Panic = Codec.PanicIn(sum.Panic)
 	switch {
 	case v.Panic != nil && t.Kind == KindFork:
 		v.Err = Joined(t, append([]error{v.Panic.AsError()}, sum.Errs...), sum.Dropped)
@@ -70,7 +70,7 @@ func (v *Verdict) of(t *Task, sum *tally.Sum, sg *StopError) {
 			v.Panic = v.Panic.with(also, sum.Dropped)
 		}
 		v.Err = v.Panic.AsError()
-	case v.Echo && !t.isScope() && len(sum.Texts) == 0:
+	case v.Echo && !t.isScopeOrGroup() && len(sum.Texts) == 0:
 		v.Err = sg.beside(t, sum.Said)
 	default:
 		v.Err = oneError(t, sum, sg)
@@ -78,7 +78,7 @@ func (v *Verdict) of(t *Task, sum *tally.Sum, sg *StopError) {
 }
 
 // oneError makes one error of sum: nil, the only failure, or a list. sg is as in
-// Verdict.of.
+// Verdict.fromSum.
 func oneError(t *Task, sum *tally.Sum, sg *StopError) error {
 	if sum.Well() {
 		return nil
@@ -89,16 +89,16 @@ func oneError(t *Task, sum *tally.Sum, sg *StopError) error {
 	l := &Listing{Scope: t.Name(), Cause: sum.Cause, Dropped: sum.Dropped}
 	l.Errs, l.Paths = WithPaths(sum.Errs)
 	l.Stopped, l.DroppedStopped = texts(sum, sg)
-	if sum.Said != nil && !t.isScope() && len(sum.Errs) == 0 && IsEcho(sum.Said, sg) {
+	if sum.Said != nil && !t.isScopeOrGroup() && len(sum.Errs) == 0 && IsEcho(sum.Said, sg) {
 		// As sg.beside does: who waits for the task is given what its handler has returned.
 		l.Errs = []error{sum.Said}
 		l.Stopped = slices.DeleteFunc(l.Stopped, func(err error) bool { return tally.Same(err, sum.Said) })
 	}
-	if sum.Said != nil && !t.isScope() && !IsEcho(sum.Said, sg) {
+	if sum.Said != nil && !t.isScopeOrGroup() && !IsEcho(sum.Said, sg) {
 		l.Said = sum.Said
 	}
 	if l.Cause != nil {
-		l.Stop, l.Own = sg.Err, sg.own
+		l.Stop, l.FromInside = sg.Err, sg.fromInside
 	}
 	return l.asError()
 }
@@ -109,37 +109,37 @@ func Joined(t *Task, errs []error, dropped int) error {
 	return oneError(t, &sum, nil)
 }
 
-// sumUp writes to v how s has gone so far. own is how its handler or body ended. It
+// sumUp writes to v how s has gone so far. handler is how its handler ended. It
 // changes nothing but v, so it may be asked before the end: for the exit hooks. At the end,
 // last, the root is told what v does not hold.
 //
 // Most often there is no more to say than that s was cancelled. Measured, the frames of
 // sumAll make the stacks of small tasks grow, which costs more than the task.
-func sumUp(s *Scope, own tally.Body, v *Verdict, last bool) {
+func sumUp(s *Scope, handler tally.HandlerEnd, v *Verdict, last bool) {
 	sg := s.Task.Stopped() // before the lock is taken: contexts may be a user's
 	s.Mu.Lock()
 	quiet := s.Tally == nil
 	s.Mu.Unlock()
 	switch {
-	case !quiet, own.Echo && (s.Task.isScope() || own.Said != nil):
-		sumAll(s, own, sg, v, last)
+	case !quiet, handler.Echo && (s.Task.isScopeOrGroup() || handler.Said != nil):
+		sumAll(s, handler, sg, v, last)
 		return
-	case own.Echo:
+	case handler.Echo:
 		v.Err, v.Echo, v.bare, v.alone = sg.AsError(), true, true, true
 	}
 	v.Cause = sg.because()
 }
 
 // sumAll is sumUp for a scope of which there is more to say. s was cancelled with sg.
-func sumAll(s *Scope, own tally.Body, sg *StopError, v *Verdict, last bool) {
+func sumAll(s *Scope, handler tally.HandlerEnd, sg *StopError, v *Verdict, last bool) {
 	s.Mu.Lock()
-	sum := s.Tally.Sum(endLocked(s, own, sg))
+	sum := s.Tally.Sum(endLocked(s, handler, sg))
 	s.Mu.Unlock()
 	said := sg
-	if sum.Cause != nil && broughtOn(s, sg) {
-		said = &StopError{Err: sg.Err, Cause: sg.Cause, own: true}
+	if sum.Cause != nil && causedInside(s, sg) {
+		said = &StopError{Err: sg.Err, Cause: sg.Cause, fromInside: true}
 	}
-	v.of(s.Task, &sum, said)
+	v.fromSum(s.Task, &sum, said)
 	if last {
 		tellRest(s, &sum, sg, v)
 	}
@@ -165,9 +165,9 @@ func tellRest(s *Scope, sum *tally.Sum, sg *StopError, v *Verdict) {
 
 // endLocked returns what the tally of s, which was cancelled with sg, is to know of
 // the end of s.
-func endLocked(s *Scope, own tally.Body, sg *StopError) tally.End {
+func endLocked(s *Scope, handler tally.HandlerEnd, sg *StopError) tally.End {
 	cause := sg.because()
-	return tally.End{Body: own, Cause: cause, Led: s.led && tally.Same(cause, ErrDismissed)}
+	return tally.End{Handler: handler, Cause: cause, Led: s.led && tally.Same(cause, ErrDismissed)}
 }
 
 // fact writes to f what s is to know of t, a member of s that has ended with v, or of its own
@@ -244,17 +244,17 @@ func StoppedWith(s *Scope, cause error) bool {
 	return false
 }
 
-// broughtOn reports whether s was cancelled with sg for something of its own:
+// causedInside reports whether s was cancelled with sg for something of its own:
 // a failure inside, its time limit, or what watches it.
-func broughtOn(s *Scope, sg *StopError) bool {
+func causedInside(s *Scope, sg *StopError) bool {
 	s.Mu.Lock()
-	own := s.Tally.Own(sg.Cause)
+	inside := s.Tally.FromInside(sg.Cause)
 	s.Mu.Unlock()
-	if own {
+	if inside {
 		return true
 	}
-	_, limit := Words.LimitIn(sg.Cause)
-	return (limit || Words.Is(sg.Cause, MissedSign)) && !inheritedCause(s.Task, sg.Cause)
+	_, limit := Codec.LimitIn(sg.Cause)
+	return (limit || Codec.Is(sg.Cause, MissedSign)) && !inheritedCause(s.Task, sg.Cause)
 }
 
 // inheritedCause reports whether anything around t was cancelled with cause.
@@ -264,7 +264,7 @@ func inheritedCause(t *Task, cause error) bool {
 }
 
 // stoppedDaemon reports whether t is a daemon that its owner has told to stop for cause:
-// the owner has dismissed t, or was cancelled. What the handler of t returns then is how
+// the owner has dismissed t, or was cancelled. An error that the handler of t returns then is how
 // services stop, and no failure.
 func stoppedDaemon(t *Task, cause error) bool {
 	if cause == nil || t.More == nil || !t.More.Daemon {

@@ -67,7 +67,7 @@ func OwnerOf(t *Task) *Scope {
 // reportOf is Report for the error of a future that nobody was given: it says of
 // which task it is.
 func (r *Root) reportOf(task string, err error) {
-	if Words.PanicIn(err) == nil { // else it says that itself
+	if Codec.PanicIn(err) == nil { // else it says that itself
 		err = (&Listing{Scope: task, Errs: []error{err}}).asError()
 	}
 	r.Report(err)

@@ -34,7 +34,7 @@ func (g *GoTask) Run() {
 	g.call(&err)
 	NilPanic(&g.Task.Exit)
 	if g.Task.Exit == ByPanic {
-		g.panicked(&g.Task, Words.PanicIn(err))
+		g.panicked(&g.Task, Codec.PanicIn(err))
 	}
 }
 
@@ -54,9 +54,10 @@ func (g *GoTask) EndRuns(exit ExitKind, err error, _ bool) {
 	g.finish(err)
 }
 
-// panicked cancels the owner at once, though what the task has started may take
-// long to end; not if OnPanic is to be asked first, when that has ended. t is the task
-// of g, or of its last run.
+// panicked does steps 4 and 5 of failure.go for a panic of the handler, before step 1 is over: the
+// owner is cancelled at once, though the tasks that the handler has started may take long to end.
+// Where OnPanic is to be asked, the steps come in their order. t is the task of g, or of its last
+// run.
 func (g *GoTask) panicked(t *Task, p *Panic) {
 	if g.Task.Kind != KindGo || asksOnPanic(g.Task.Owner, &g.Task) {
 		return
@@ -75,7 +76,8 @@ func (g *GoTask) call(err *error) {
 	g.Task.Exit = ByReturn
 }
 
-// finish joins what the handler has started and tells the owner how it ended.
+// finish joins what the handler has started, tells the owner how it ended, and leaves: steps 1
+// to 7 of failure.go.
 func (g *GoTask) finish(err error) {
 	t := &g.Task
 	defer t.Rescue()
@@ -86,7 +88,8 @@ func (g *GoTask) finish(err error) {
 	g.leave(&v)
 }
 
-// tell tells whom it concerns how g has ended, whose handler has returned err.
+// tell has steps 2 to 5 of failure.go done if g has failed: its handler has returned err, and
+// v says how g has ended.
 func (g *GoTask) tell(err error, v *Verdict) {
 	t := &g.Task
 	switch {
@@ -95,7 +98,7 @@ func (g *GoTask) tell(err error, v *Verdict) {
 	case t.Kind == KindDetached:
 		t.Owner.Home.detachedEnded(v)
 	case g.early && v.Panic != nil:
-		g.tellBeside(Words.PanicIn(err), v.Panic)
+		g.tellBeside(Codec.PanicIn(err), v.Panic)
 	case v.Err != nil:
 		t.Owner.ChildFailed(t, v)
 	case t.Leads():
@@ -103,14 +106,14 @@ func (g *GoTask) tell(err error, v *Verdict) {
 	}
 }
 
-// tellBeside tells the owner, which was told of own when the handler panicked, what
+// tellBeside tells the owner, which was told of thrown when the handler panicked, what
 // else went wrong in g, which has ended with p.
-func (g *GoTask) tellBeside(own, p *Panic) {
+func (g *GoTask) tellBeside(thrown, p *Panic) {
 	if p.Raised {
 		return
 	}
 	errs := p.Also
-	if p.of != own.of {
+	if p.identity != thrown.identity {
 		errs = append([]error{p.AsError()}, errs...)
 	}
 	if len(errs)+p.Dropped > 0 {
@@ -118,7 +121,7 @@ func (g *GoTask) tellBeside(own, p *Panic) {
 	}
 }
 
-// leave ends the membership of g, which has ended with v.
+// leave is step 7 of failure.go: it ends the membership of g, which has ended with v.
 func (g *GoTask) leave(v *Verdict) {
 	t := &g.Task
 	t.Move(StateDone)
@@ -142,7 +145,7 @@ func hookEnded(t *Task, v *Verdict) {
 	}
 	if err != nil {
 		if _, exit := t.Self.(*exitRun); !exit { // an exit hook of a scope says so itself
-			err = &failureOf{err, t.Naming(), t.Owner}
+			err = &namedFailure{err, t.Naming(), t.Owner}
 		}
 		t.Owner.RecordHookError(err)
 	}

@@ -24,14 +24,14 @@ type TaskOptions struct {
 	Priority    int      // inherited if it is not set
 }
 
-// hung is what words hang on few tasks. It stands apart because a million tasks may queue.
+// hung is what features hang on few tasks. It stands apart because a million tasks may queue.
 type hung struct {
 	Stops   Stops    // nil: none
 	Heart   Pulse    // nil: no beats are expected
 	Restart rerunner // nil: what has ended is not started again
 }
 
-// Added returns what words have hung on the task.
+// Added returns what features have hung on the task.
 func (o *TaskOptions) Added() (h hung) {
 	if o.Hung != nil {
 		h = *o.Hung
@@ -39,7 +39,7 @@ func (o *TaskOptions) Added() (h hung) {
 	return h
 }
 
-// Hang returns where words hang something on the task.
+// Hang returns where features hang something on the task.
 func (o *TaskOptions) Hang() *hung {
 	if o.Hung == nil {
 		o.Hung = new(hung)

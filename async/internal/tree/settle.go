@@ -209,7 +209,7 @@ func (x *Unclaimed) keepUntilCollected(f *Future) {
 // anybody is given the outcome. It asks contexts and users' errors, so it is
 // called before any lock is taken.
 func (f *Future) unclaimed(v *Verdict) *Unclaimed {
-	if v.Panic != nil && Words.PanicIn(v.Err) == v.Panic {
+	if v.Panic != nil && Codec.PanicIn(v.Err) == v.Panic {
 		v.Panic = v.Panic.returned()
 		v.Err = v.Panic.AsError()
 	}
@@ -245,16 +245,16 @@ func (f *Future) decideLocked(x *Unclaimed) {
 	}
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	x.entry.Of = x
-	of := tally.Future{
+	x.entry.Outcome = x
+	future := tally.Future{
 		Awaited: awaited, Told: f.HolderTold, Rooted: s.Task.Kind == KindRoot,
 		Abandoned: x.Verdict.abandoned, Late: s.summed,
 	}
 	var decision tally.Decision
 	if x.isValue {
-		decision = tallyLocked(s).Value(of, &x.entry)
+		decision = tallyLocked(s).Value(future, &x.entry)
 	} else {
-		decision = tallyLocked(s).Future(&x.fact, of, &x.entry)
+		decision = tallyLocked(s).Future(&x.fact, future, &x.entry)
 	}
 	// x is not visible to anybody before f is settled, so its state is set here
 	// without a step. It is open from the first.
@@ -297,14 +297,14 @@ func (x *Unclaimed) tellRoot(task string) {
 // Unawaited is what a tally tells for an outcome that nobody has claimed. A group needs nobody who
 // waits for it: its failure is told as it is.
 func Unawaited(x *tally.Entry, err error) error {
-	of := x.Of.(*Unclaimed)
-	if of.task == (Naming{}) {
+	outcome := x.Outcome.(*Unclaimed)
+	if outcome.task == (Naming{}) {
 		return err
 	}
-	return Words.Unawaited(of.task.In(of.scope), withoutPath(err))
+	return Codec.Unawaited(outcome.task.In(outcome.scope), withoutPath(err))
 }
 
-// Discard calls the discard hook. What goes wrong in it is the scope's.
+// Discard calls the discard hook. A failure of the hook is the scope's.
 func (x *Unclaimed) Discard() {
 	value := x.value
 	x.value = nil // the future may be kept for long

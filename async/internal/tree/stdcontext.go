@@ -98,7 +98,7 @@ func newContext(s *Scope, sg *StopError) stdContext {
 	// s is cancelled by our walk, which cancels this context as it comes by.
 	ctx, cancel := context.WithCancelCause(contextAbove(s.Task))
 	if m := s.Task.More; m != nil && m.timed {
-		cause := Words.TimeoutError(s.Task.Name(), m.Timeout, m.Timeout, false)
+		cause := Codec.TimeoutError(s.Task.Name(), m.Timeout, m.Timeout, false)
 		timed, stop := context.WithDeadlineCause(ctx, m.Origin.deadline, cause)
 		return stdContext{timed, func(cause error) { cancel(cause); stop() }}
 	}

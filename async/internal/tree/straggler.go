@@ -20,7 +20,7 @@ func StragglersOf(s *Scope) *Leftovers {
 	s.Mu.Lock()
 	left := childrenLocked(s, func(*Task) bool { return true })
 	s.Mu.Unlock()
-	if s.Task.Kind == kindBody && s.Task.State.Load() == StateRunning {
+	if s.Task.Kind == kindScope && s.Task.State.Load() == StateRunning {
 		left = append(left, s.Task)
 	}
 	var cause error
@@ -32,11 +32,11 @@ func StragglersOf(s *Scope) *Leftovers {
 
 // shownBy is where a traceback shows tasks: as the receiver of the function that is their
 // goroutine, and as the task of a body.
-var shownBy = []look.Shown{{By: "async/internal/tree.(*Task).Main("}, {By: "async/internal/tree.(*Body).call(", Arg: 1}}
+var shownBy = []look.Shown{{By: "async/internal/tree.(*Task).Main("}, {By: "async/internal/tree.(*ScopeCall).call(", Arg: 1}}
 
 // newLeftovers names the tasks of s, and of those, whose handlers run, the
 // first 32 of them; if no handler runs, tasks. It looks at stacks only if there are any: that stops the
-// world, see package look. What it says is true for some moment of the time that it
+// world, see package look. The answer is true for some moment of the time that it
 // takes; a task that ends meanwhile may be named.
 func newLeftovers(s *Scope, tasks []*Task, cause error) *Leftovers {
 	e := &Leftovers{Scope: s.Task.Name(), Cause: cause}
@@ -52,7 +52,7 @@ func newLeftovers(s *Scope, tasks []*Task, cause error) *Leftovers {
 	}
 	stacks := look.For(running, shownBy...)
 	for _, t := range running {
-		e.Left = append(e.Left, Straggler{t.Name(), t.PublicState(), stacks.Of(t)})
+		e.Left = append(e.Left, Straggler{t.Name(), t.PublicState(), stacks.StackOf(t)})
 		if j, ok := t.Self.(*exitRun); ok && j.joiner != nil {
 			e.add(j.joiner.Left(), t.PublicState(), stacks)
 		}
@@ -154,12 +154,12 @@ func alarmLocked(s *Scope) {
 	if p == nil || s.Alarm != nil || s.Task.Kind == KindRoot {
 		return
 	}
-	s.Alarm = time.AfterFunc(PanicPatience, func() { printLate(s, Words.PanicIn(p)) })
+	s.Alarm = time.AfterFunc(PanicPatience, func() { printLate(s, Codec.PanicIn(p)) })
 }
 
 // printLate prints a panic that has waited long for its scope to end, once.
 func printLate(s *Scope, p *Panic) {
-	if p.of.printed.CompareAndSwap(false, true) {
+	if p.identity.printed.CompareAndSwap(false, true) {
 		s.Home.printLate(p, s.Task.Name(), StragglersOf(s))
 	}
 }

@@ -68,18 +68,18 @@ func (g *GoTask) start() {
 	}
 }
 
-// Trap makes an error of a recovered value. That of a panic which passes
-// through is not wrapped again.
+// Trap makes an error of a recovered value. The value of a panic that passes through
+// is not wrapped again.
 func Trap(t *Task, value any) error {
-	if err, is := value.(error); is && Words.PanicIn(err) != nil {
+	if err, is := value.(error); is && Codec.PanicIn(err) != nil {
 		return err
 	}
 	return newPanic(t.Name(), value, crash.Stack()).AsError()
 }
 
 // Caught is deferred around a handler that has not returned if h does not say
-// so: it recovers a panic, also one that was raised while Goexit ran. That
-// nothing is recovered means Goexit, or, if the call comes back, a panic(nil) of
+// so: it recovers a panic, also one that was raised while Goexit ran. Nothing to recover means Goexit,
+// or, if the call comes back, a panic(nil) of
 // old; see NilPanic. The stack is still there now, so err is set for that.
 func Caught(t *Task, value any, h *ExitKind, err *error) {
 	if *h == ByReturn {
@@ -105,7 +105,7 @@ func asPanic(h ExitKind, err error) *Panic {
 	if h != ByPanic {
 		return nil
 	}
-	return Words.PanicIn(err)
+	return Codec.PanicIn(err)
 }
 
 // Guard calls f on a goroutine of its own and waits for it, so that neither a

@@ -56,8 +56,8 @@ func (f *Future) Block(ctx context.Context, timeout time.Duration, search bool) 
 func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 	f := s.f
 	me, derived := Nearest(s.ctx)
-	own := me != nil && derived == nil
-	if end, why := s.overAlready(me, own); why != nil {
+	taskCtx := me != nil && derived == nil
+	if end, why := s.overAlready(me, taskCtx); why != nil {
 		return s.unlessSettled(end, why)
 	}
 	if search && f.mayLeadTo(me) {
@@ -65,7 +65,7 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 			return s.unlessSettled(waitCycle, err)
 		}
 	}
-	s.register(me, own)
+	s.register(me, taskCtx)
 	if search && f.Task.More != nil {
 		if err := s.tellExecutor(); err != nil {
 			s.unregister(true)
@@ -89,8 +89,8 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 	return waitSettled, nil, false
 }
 
-// unlessSettled returns that a wait is over before it has begun. What settled
-// before that was found wins, perhaps with an error that is kept for us.
+// unlessSettled returns that a wait is over before it has begun. A future that settled before that
+// was found wins, perhaps with an error that is kept for us.
 func (s *oneWait) unlessSettled(end waitEnd, why error) (waitEnd, error, bool) {
 	if s.f.Settled() {
 		return waitSettled, nil, true
@@ -101,19 +101,19 @@ func (s *oneWait) unlessSettled(end waitEnd, why error) (waitEnd, error, bool) {
 // register takes a waiter and has it stand with the task that waits, which is
 // nil if nobody knows. The inner scope is made before the future has the waiter:
 // a task without one waits for nobody, see cycle.
-func (s *oneWait) register(me *Task, own bool) {
+func (s *oneWait) register(me *Task, taskCtx bool) {
 	var at *Scope
 	if me != nil {
 		at = me.Scope()
 	}
-	if own {
+	if taskCtx {
 		s.under = at
 	}
-	s.w, s.mine = takeWaiter(s.under)
+	s.w, s.isParker = takeWaiter(s.under)
 	s.w.by = me
-	if at != nil && !at.isShared() && !s.mine {
+	if at != nil && !at.isShared() && !s.isParker {
 		s.listed = at
-		at.enlist(s.w, !own)
+		at.enlist(s.w, !taskCtx)
 	}
 }
 
@@ -126,15 +126,15 @@ func (s *oneWait) unregister(clean bool) {
 	if s.listed != nil {
 		s.listed.delist(s.w)
 	}
-	s.w.recycle(s.under, s.mine, clean)
+	s.w.recycle(s.under, s.isParker, clean)
 }
 
 // overAlready returns why a wait is over before it begins, nil if it is not.
-func (s *oneWait) overAlready(me *Task, own bool) (waitEnd, error) {
+func (s *oneWait) overAlready(me *Task, taskCtx bool) (waitEnd, error) {
 	if s.timeout < 0 {
 		return waitExpired, s.f.expired(s.timeout, 0)
 	}
-	if own {
+	if taskCtx {
 		if sg := me.Stopped(); sg != nil {
 			return WaitStopped, sg.AsError()
 		}
@@ -218,5 +218,5 @@ func (w *Waiter) heed(ctx context.Context, under *Scope) (stop func() bool) {
 
 // expired returns the error of an Await of f whose limit has passed.
 func (f *Future) expired(limit, waited time.Duration) error {
-	return Words.TimeoutError(f.Task.Name(), limit, waited, true)
+	return Codec.TimeoutError(f.Task.Name(), limit, waited, true)
 }

@@ -20,7 +20,7 @@ func NewWaiter() *Waiter {
 
 // takeWaiter returns a waiter for a wait under the context of s, which may be
 // nil, and whether it is the scope's own.
-func takeWaiter(s *Scope) (w *Waiter, own bool) {
+func takeWaiter(s *Scope) (w *Waiter, isParker bool) {
 	if s != nil {
 		w = s.parker.Load()
 		if w != nil && w.busy.CompareAndSwap(false, true) {
@@ -68,17 +68,17 @@ func (w *Waiter) takeLocked() (got uint8) {
 // recycle makes w ready for the next wait, under s if it is that scope's own,
 // or drops it if it is not clean: if anybody may notify it for the wait that
 // is over.
-func (w *Waiter) recycle(s *Scope, own, clean bool) {
-	if !own || !clean || s.Why.Load() != nil || w.bubbled { // see Seal and arm
+func (w *Waiter) recycle(s *Scope, isParker, clean bool) {
+	if !isParker || !clean || s.Why.Load() != nil || w.bubbled { // see Seal and arm
 		clean = w.disarm() && clean
 	}
 	if !clean {
-		if own {
+		if isParker {
 			s.parker.CompareAndSwap(w, nil)
 		}
 		return
 	}
-	if own {
+	if isParker {
 		w.busy.Store(false)
 		return
 	}

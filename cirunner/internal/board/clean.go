@@ -10,8 +10,8 @@ import (
 
 // Clean returns a line of output as plain text: what a job writes must neither
 // move the cursor of whoever looks on, nor colour what follows, nor rename the
-// window. Of a line that was overwritten by means of carriage returns it is the
-// last version; escape sequences are taken out, tabs are spaces, and what cannot
+// window. It is the last version of a line that was overwritten by means of carriage returns;
+// escape sequences are taken out, tabs are spaces, and what cannot
 // be printed is left out.
 func Clean(line []byte) string {
 	line = bytes.TrimRight(line, "\r\n")

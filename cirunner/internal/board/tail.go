@@ -23,8 +23,8 @@ func (t *tail) add(line string) {
 }
 
 // Tail returns the last lines that the script of a job has said in its last attempt,
-// at most ten, also those that are hidden, and how many there were. What comes after
-// the script is not among them.
+// at most ten, also those that are hidden, and how many there were. The lines after the script are
+// not among them.
 func (b *Board) Tail(i int) (last []string, of int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -80,7 +80,7 @@ func equal(a, b any) bool {
 
 var errPattern = errors.New("this is no regular expression")
 
-// matches reports whether a text matches. What is null matches as an empty text
+// matches reports whether a text matches. A null matches as an empty text
 // does, and nothing matches null. A pattern may be the value of a variable.
 func matches(text, by any) (bool, error) {
 	re, ok := by.(*regexp.Regexp)

@@ -11,7 +11,7 @@
 // A variable that does not exist is null. An expression is true if its value is
 // true, or a text that is not blank. Between operands of && and ||, however, only
 // null and false are false: "$EMPTY && $OTHER" is true if $OTHER is not empty.
-// That is how GitLab does it, and tests it.
+// GitLab does so, and tests it.
 package expr
 
 import (

@@ -12,7 +12,7 @@ var some = map[string]string{
 	"RE": "/^a v/", "BAD": "/(/", "PLAIN": "a value", "T": "true",
 }
 
-// What GitLab makes of expressions: the table of its own tests, and of its page.
+// The values that GitLab gives to expressions: the table of its own tests, and of its page.
 func TestExpressionsAreTrueWhereGitLabsAre(t *testing.T) {
 	for text, want := range map[string]bool{
 		`$NAME == "a value"`: true, `"a value" == $NAME`: true, `$NAME == 'other'`: false,

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// MaxLine is how long a line may be to be shown in one piece, in bytes. What is
-// longer is shown in pieces of this length; in the file it is one line.
+// MaxLine is how long a line may be to be shown in one piece, in bytes. A longer line is shown
+// in pieces of this length; in the file it is one line.
 const MaxLine = 64 << 10
 
 // A Kind says what a line is.

@@ -80,7 +80,7 @@ func TestALongLineIsShownInPiecesAndKeptWhole(t *testing.T) {
 	assert.LessOrEqual(t, cap(l.partial), 2*MaxLine)
 }
 
-// What is beyond the limit is neither in the file nor shown: it is called so. The
+// The log beyond the limit is neither in the file nor shown: it is called so. The
 // runner's own words are both.
 func TestALimitIsTold(t *testing.T) {
 	for size := 1; size <= 60; size++ {

@@ -39,7 +39,7 @@ func TestSecretsAreHiddenInAnyPieces(t *testing.T) {
 	}
 }
 
-// What cannot begin a secret is not held back: it is there when Write returns.
+// Text that cannot begin a secret is not held back: it is there when Write returns.
 func TestOtherOutputIsNotHeldBack(t *testing.T) {
 	var out strings.Builder
 	m := New(&out, []string{"s3cret"})

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What would be read and then have no effect is an error, or, where GitLab takes it,
+// A keyword that would be read and then have no effect is an error, or, where GitLab takes it,
 // a warning, which is an error if the parser is strict.
 func TestSettingsWithoutEffect(t *testing.T) {
 	job := func(settings string) string { return "j: {script: x, " + settings + "}" }

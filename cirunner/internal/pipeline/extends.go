@@ -10,7 +10,7 @@ const maxParents = 10
 
 // extend replaces every job that extends others, hidden ones too, with the two
 // merged: mappings key by key, everything else replaced by what the job says.
-// Of several parents the later ones are the stronger.
+// The later ones of several parents are the stronger.
 func (p *parser) extend() {
 	e := &extender{parser: p, index: make(map[string]int), state: make(map[string]state)}
 	for i, f := range p.root.fields {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// What follows reads values of a kind. A reader reports what is wrong and says
-// whether there is a value to go on with. What names the keyword in messages.
+// The functions below read values of a kind. A reader reports what is wrong and says
+// whether there is a value to go on with. The name of the keyword in messages.
 
 // should reports that a keyword has a value of the wrong kind, unless that has
 // been reported.

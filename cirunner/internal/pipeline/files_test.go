@@ -134,7 +134,7 @@ func TestTheDialectIsDocumented(t *testing.T) {
 	for name := range globalKeywords {
 		require.Contains(t, page, "`"+name+"`")
 	}
-	_, missing, found := strings.Cut(page, "## What is not supported")
+	_, missing, found := strings.Cut(page, "## Not supported")
 	require.True(t, found)
 	for _, unsupported := range []map[string]string{unsupportedGlobally, unsupportedInJobs, ignoredGlobally, ignoredInJobs} {
 		for name := range unsupported {

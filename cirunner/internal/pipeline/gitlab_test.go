@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the pages of GitLab say about extends, !reference and needs, a case for
+// The rules of GitLab's pages about extends, !reference and needs, a case for
 // each statement. Rules, only and variables are in rules_test.go.
 
 func TestExtendsOfGitLabsPages(t *testing.T) {

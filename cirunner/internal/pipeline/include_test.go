@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is wrong in a file that is included is said with the name of that file.
+// A fault in a file that is included is said with the name of that file.
 func TestPlacesInIncludedFiles(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.yml"), []byte("b:\n  script: x\n  stage: nowhere\n"), 0o600))
@@ -28,7 +28,7 @@ func TestPlacesInIncludedFiles(t *testing.T) {
 	require.ErrorContains(t, include("include: self.yml\na: {script: x}"), "files include files more than 10 deep")
 }
 
-// What the rules of an include leave out need not be there.
+// A file that the rules of an include leave out need not be there.
 func TestAnIncludeThatIsLeftOut(t *testing.T) {
 	p, err := Options{Dir: t.TempDir()}.Parse("a.yml", []byte(`
 include:

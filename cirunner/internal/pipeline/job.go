@@ -75,7 +75,7 @@ func init() {
 	namesInDefault = slices.DeleteFunc(sortedKeys(jobKeywords), func(name string) bool { return !jobKeywords[name].inDefault })
 }
 
-// job reads a job that is no hidden one. What it extends is in it already.
+// job reads a job that is no hidden one. The jobs that it extends are in it already.
 func (p *parser) job(f field) *draft {
 	d := &draft{key: f.key, at: f.at}
 	d.Job = Job{Key: f.key, Pos: p.pos(f.at), Stage: "test", When: OnSuccess, Watchdog: Watchdog{Grace: -1},
@@ -136,7 +136,7 @@ func (p *parser) checkJob(d *draft, job *node) {
 	} else if !job.has("script") && !d.scriptSeen && !p.broken[d.key] {
 		p.errorf(d.at, "the job %s has no script: give it one, or put a dot before its name if it is only for others to extend", quote(d.key))
 	}
-	// As in GitLab: nobody has to ask for the job. That holds for one with rules,
+	// As in GitLab: nobody has to ask for the job. It holds for one with rules,
 	// too, if it is the job and not a rule that says manual.
 	if d.When == Manual && !job.has("allow_failure") {
 		d.AllowFailure.All = true

@@ -57,7 +57,7 @@ func wrong(t *testing.T, data string) *Errors {
 }
 
 // TestSmallFilesCannotGrowLarge parses files of at most 256 KiB that stand for
-// very much more. That Parse ends says that it took no exponential time; what it
+// very much more. The return of Parse says that it took no exponential time; what it
 // allocates is bounded by number.
 func TestSmallFilesCannotGrowLarge(t *testing.T) {
 	for _, c := range []struct {

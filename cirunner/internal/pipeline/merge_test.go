@@ -38,7 +38,7 @@ func TestANullTakesAwayWhatIsNotSupported(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What the file says must not move the cursor of who looks at names.
+// The text of the file must not move the cursor of who looks at names.
 func TestNamesHaveNoControlCharacters(t *testing.T) {
 	found := wrong(t, `
 stages: ["a\e[2J", "", test]

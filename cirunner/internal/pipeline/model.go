@@ -261,8 +261,7 @@ type Service struct {
 	Pos Pos
 }
 
-// Health says how a service is watched while its job runs. That its process
-// has ended is always noticed.
+// Health says how a service is watched while its job runs. The end of its process is always noticed.
 type Health struct {
 	// Command is a piece of bash that succeeds while the service is well.
 	// Where it is empty, Address is dialled.

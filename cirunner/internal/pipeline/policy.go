@@ -146,8 +146,8 @@ const anyRef = "//"
 
 func (p *parser) refMatches(refs []string) bool { return slices.ContainsFunc(refs, p.refMatchesOne) }
 
-// refMatchesOne reports whether the run is one of a branch, tag or kind. What
-// stands after an @ is the path of the project.
+// refMatchesOne reports whether the run is one of a branch, tag or kind. The text after an @ is
+// the path of the project.
 func (p *parser) refMatchesOne(pattern string) bool {
 	pattern, project, has := strings.Cut(pattern, "@")
 	if has && project != p.run["CI_PROJECT_PATH"] {

@@ -76,7 +76,7 @@ type source struct {
 	data []byte
 }
 
-// problems collects what is wrong. What several jobs inherit is wrong once.
+// problems collects what is wrong. A fault that several jobs inherit is told once.
 type problems struct {
 	files    []source
 	strict   bool // what is passed over is wrong

@@ -55,7 +55,7 @@ func (p *parser) settle(n *node, depth int) {
 	n.state = settled
 }
 
-// referred returns what stands in the place of n. What comes back holds no
+// referred returns what stands in the place of n. The result holds no
 // reference any more, and not itself.
 func (p *parser) referred(n *node, depth int) *node {
 	if n.kind != reference {

@@ -20,7 +20,7 @@ type rule struct {
 	changes *changes   // nil without
 	exists  []string   // nil without
 
-	// What the job is like if this rule is the first that matches.
+	// The job as it is if this rule is the first that matches.
 	when          When // empty where the rule does not say
 	startIn       time.Duration
 	allow         *AllowFailure

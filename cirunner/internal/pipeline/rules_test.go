@@ -240,7 +240,7 @@ func TestPrecedenceOfVariables(t *testing.T) {
 	require.Equal(t, "", chosen(t, "main", job+", rules: [{if: $A == \"job\"}]}", map[string]string{"A": "set"}), "rules see what was set")
 }
 
-// What is wrong with rules is said, at its place.
+// A fault in rules is told, at its place.
 func TestWrongRules(t *testing.T) {
 	for data, want := range map[string]string{
 		`j: {script: x, rules: {if: $A}}`:                               "1:23: rules should be a list of rules",
@@ -287,7 +287,7 @@ func TestWhyThereIsNoPipeline(t *testing.T) {
 	require.Equal(t, []string{"when: never", "only: the branch local (push) is none of tags"}, []string{p.Left[0].Why, p.Left[1].Why})
 }
 
-// What cannot be compared in reasonable time matches, as in GitLab; a name without a
+// A pattern that cannot be compared in reasonable time matches, as in GitLab; a name without a
 // wildcard is always looked for.
 func TestTooManyComparisons(t *testing.T) {
 	files := make([]string, 60_000)

@@ -12,7 +12,7 @@ import (
 // maxServices is how many services a job may have.
 const maxServices = 20
 
-// What holds for a service where the file does not say.
+// The settings of a service where the file does not say.
 const (
 	serviceTimeout = 30 * time.Second
 	healthInterval = time.Second
@@ -108,7 +108,7 @@ func (p *parser) serviceName(n *node) string {
 	return name
 }
 
-// address reads a port, or host:port. What has a variable in it can be judged
+// address reads a port, or host:port. A value that has a variable in it can be judged
 // only when that is known.
 func (p *parser) address(n *node) string {
 	host, port := "127.0.0.1", n.text

@@ -174,7 +174,7 @@ func (t *grower) scalar(n *node, y *yaml.Node) {
 	}
 }
 
-// fields reads a mapping. Of a key that is there more than once the last counts, also
+// fields reads a mapping. The last of several equal keys counts, also
 // if a merge key brings one: GitLab's YAML goes by their order.
 func (t *grower) fields(n *node, y *yaml.Node) {
 	m := merger{grower: t, place: make(map[string]int)}

@@ -1,8 +1,8 @@
 package pipeline
 
-// What GitLab has and cirunner has not comes in two kinds. What a job can do
-// without is ignored, with one warning for each keyword. What changes which
-// script runs cannot be passed over, and is an error.
+// A keyword that GitLab has and cirunner has not comes in two kinds. A keyword that a job can do
+// without is ignored, with one warning for each keyword. A keyword that changes which script runs
+// cannot be passed over, and is an error.
 
 // unsupportedGlobally are keywords at the top of a file that are errors, and what
 // to do without them.

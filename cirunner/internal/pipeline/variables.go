@@ -67,8 +67,8 @@ func (p *parser) variable(f field, global bool) (Variable, bool) {
 	return v, ok && complete
 }
 
-// value reads the value of a variable. Of what is not in quotes GitLab's YAML may
-// make another text: 1.1 of 1.10, 493 of 0755, true of yes.
+// value reads the value of a variable. GitLab's YAML may make another text of a value without quotes:
+// 1.1 of 1.10, 493 of 0755, true of yes.
 func (p *parser) value(name string, n *node) (string, bool) {
 	switch n.kind {
 	case text:

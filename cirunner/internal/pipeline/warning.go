@@ -23,7 +23,7 @@ func (w Warning) String() string {
 	return fmt.Sprintf("%s: warning: %s (%d times, here first): %s", w.Pos, w.Keyword, w.Count, w.Text)
 }
 
-// A warned collects the places of a keyword. What several jobs inherit stands in
+// A warned collects the places of a keyword. A keyword that several jobs inherit stands in
 // one place.
 type warned struct {
 	first  mark

@@ -107,7 +107,7 @@ func (b *tab) size(width int64, scheme string) {
 func TestAReportInABrowser(t *testing.T) {
 	b := browse(t, page(t))
 
-	// What failed is unfolded, its log is there as it was written.
+	// The job that failed is unfolded, its log is there as it was written.
 	assert.Equal(t, []bool{false, true, false, false}, eval[[]bool](b, `[...document.querySelectorAll("details")].map(d => d.open)`))
 	assert.Equal(t, evil+"\nthe reason\n", eval[string](b, `document.querySelector("#job-2 pre").textContent`))
 	assert.Equal(t, 0, eval[int](b, `document.querySelectorAll("script, img, iframe").length`))
@@ -167,7 +167,7 @@ const contrast = `(what => {
 	return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
 })`
 
-// What a screen reader is told.
+// The text that a screen reader is told.
 func TestAReportForThoseWhoDoNotSeeIt(t *testing.T) {
 	b := browse(t, page(t))
 	names := map[string][]string{}

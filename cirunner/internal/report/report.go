@@ -41,7 +41,7 @@ func Failure(jobs []board.Job) (err error) {
 	return err
 }
 
-// What may have become of jobs.
+// The outcomes of jobs.
 var (
 	ErrJobs    = errors.New("jobs failed")
 	ErrBlocked = errors.New("jobs wait for a manual job: run it with -manual")

@@ -40,7 +40,7 @@ func (a *attempt) environ(own []pipeline.Variable, more map[string]string) ([]st
 	}
 	resolved[workdir.TokenVariable] = a.r.Work.Dir // nobody's to change
 	resolved["PWD"] = a.dir
-	// What git does in a job is never done to the repository around it.
+	// The work of git in a job is never done to the repository around it.
 	resolved["GIT_CEILING_DIRECTORIES"] = filepath.Dir(a.dir)
 	return vars.Environ(inherited(), resolved), nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 )
 
-// What a script writes to stdout and stderr is in the order in which it was written,
+// The output of a script to stdout and stderr is in the order in which it was written,
 // in the log and on the screen, whatever watches the script: over many runs, because
 // two pipes are in order by chance now and then.
 func TestStdoutAndStderrStayInOrder(t *testing.T) {

@@ -5,8 +5,8 @@
 //
 // One scope owns everything. In it are two contexts: the hard one is that of the
 // scope, and what it ends is killed at once; the soft one is a child of it, and
-// what it ends gets TERM and time. Scripts run under the soft context. What comes
-// after a script, after_script first of all, runs under the hard one: a run that
+// what it ends gets TERM and time. Scripts run under the soft context. The scripts that come after one,
+// after_script first of all, run under the hard one: a run that
 // is cancelled tidies up, a run that is aborted does not.
 //
 // runner.go is the run and its stops, dispatch.go which job runs next, attempt.go

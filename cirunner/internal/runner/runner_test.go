@@ -39,7 +39,7 @@ cirunner: job succeeded
 `, f.log("a"))
 }
 
-// What a script writes to its two outputs in turn is in the log in that order.
+// The output of a script to its two files in turn is in the log in that order.
 func TestTheLogKeepsTheOrderOfBothOutputs(t *testing.T) {
 	f := prepare(t, nil, jobOf("a", "for i in {1..200}; do echo out $i; echo err $i >&2; done"))
 	require.NoError(t, f.run())
@@ -220,7 +220,7 @@ func TestAJobDoesNotSeeTheRepositoryAround(t *testing.T) {
 }
 
 // A script that deploys reads its environment from variables, which may refer to each
-// other and to those of the job. What the job says itself is stronger.
+// other and to those of the job. The variable of the job itself is stronger.
 func TestVariablesOfTheEnvironment(t *testing.T) {
 	show := `echo "$CI_ENVIRONMENT_NAME|$CI_ENVIRONMENT_SLUG|$CI_ENVIRONMENT_URL|$CI_ENVIRONMENT_ACTION|$CI_ENVIRONMENT_TIER|"`
 	f := prepare(t, nil,

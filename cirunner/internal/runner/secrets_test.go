@@ -13,7 +13,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 )
 
-// What the runner says of a job has no secret in it either: the names of artifacts and
+// A message of the runner about a job has no secret in it either: the names of artifacts and
 // of caches may hold variables.
 func TestSecretsAreInNothingThatIsSaidOfAJob(t *testing.T) {
 	secret := func(j *pipeline.Job) {

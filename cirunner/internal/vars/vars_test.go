@@ -31,7 +31,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// What a variable in a circle comes to does not depend on where one begins.
+// The value of a variable in a circle does not depend on where one begins.
 func TestACircleIsTheSameEveryTime(t *testing.T) {
 	want := map[string]string{"A": "a$B", "B": "b$C", "C": "c${A}", "in": "[a$B]", "out": "o"}
 	for range 100 {

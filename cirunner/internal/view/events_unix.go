@@ -71,7 +71,7 @@ func stopSelf(e *events) {
 }
 
 // isOrphan reports whether nobody would continue this process if it stopped: the
-// system does not stop such a process for TSTP. That is so if no process of its
+// system does not stop such a process for TSTP. It is so if no process of its
 // group has a parent that is in another group of the same session: a shell, which
 // waits for it.
 func isOrphan() bool {
@@ -91,7 +91,7 @@ func isOrphan() bool {
 }
 
 // inForeground reports whether this process may draw on its terminal: it is not
-// in the background of a shell. What has the terminal may also be what has started
+// in the background of a shell. The owner of the terminal may also be what has started
 // this process and waits for it, from another group: a script, by way of timeout(1).
 func inForeground(f *os.File) bool {
 	front, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)

@@ -43,7 +43,7 @@ type Screen struct {
 	mu      sync.Mutex
 	notices []string // not written yet
 
-	// What follows is owned by Show.
+	// The fields below are owned by Show.
 
 	told    []string  // the last notices that were written
 	drawn   []string  // the lines of the tree on the terminal

@@ -80,7 +80,7 @@ func relative(dir, pattern string) string {
 }
 
 // match returns what a pattern matches in dir; of a directory, everything in it.
-// What is no pattern, or one of files elsewhere, matches nothing.
+// A text that is no pattern, or one of files elsewhere, matches nothing.
 func match(dir, pattern string) ([]string, error) {
 	clean := relative(dir, pattern)
 	if !fs.ValidPath(clean) || !doublestar.ValidatePattern(clean) {

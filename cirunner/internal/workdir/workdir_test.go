@@ -139,7 +139,7 @@ func TestArtifactsGoFromJobToJob(t *testing.T) {
 	assert.NoFileExists(t, outside)
 	assert.NoFileExists(t, filepath.Join(two, "out/skip.tmp"))
 
-	// What is behind a link that leads out is nobody's artifact.
+	// A file behind a link that leads out is nobody's artifact.
 	require.NoError(t, os.Symlink(filepath.Dir(outside), filepath.Join(one, "lnk")))
 	require.NoError(t, os.WriteFile(outside, []byte("secret"), 0o644))
 	n, missing, err = r.Collect(t.Context(), "one", []string{"lnk", "lnk/outside", one + "/x.txt"}, []string{one + "/*.txt"})
@@ -147,7 +147,7 @@ func TestArtifactsGoFromJobToJob(t *testing.T) {
 	assert.Equal(t, 1, n, "the link")
 	assert.Equal(t, []string{"lnk/outside"}, missing)
 
-	// What leads out is passed over, and a pipe is no file that could be copied.
+	// A link that leads out is passed over, and a pipe is no file that could be copied.
 	require.NoError(t, syscall.Mkfifo(filepath.Join(one, "pipe"), 0o600))
 	elsewhere := []string{"../x", "/etc/passwd", "a/../../b", "["}
 	n, missing, err = r.Collect(t.Context(), "one", append(elsewhere, "pipe"), nil)

@@ -63,7 +63,7 @@ var mistakes = map[string]func(ctx context.Context) string{
 func TestThePageShowsWhatIsSeenOfMistakes(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "adopting.md"))
 	require.NoError(t, err)
-	_, table, _ := strings.Cut(string(page), "## What mistakes look like")
+	_, table, _ := strings.Cut(string(page), "## Mistakes and how they look")
 	for words, do := range mistakes {
 		t.Run(words, func(t *testing.T) {
 			require.Contains(t, table, "`"+words+"`")

@@ -11,7 +11,7 @@ import (
 
 // Webhooks returns a handler that calls create with the body of each request
 // and answers within 5 s: by then create has ended, or it goes on and the answer
-// is 202. What goes on belongs to the scope of ctx, which joins it.
+// is 202. The work that goes on belongs to the scope of ctx, which joins it.
 func Webhooks(ctx context.Context, create func(ctx context.Context, event []byte) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		event, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))

@@ -73,7 +73,7 @@ func demoProducer(ctx context.Context, args []string) error {
 	})
 }
 
-// demoConsumer takes items and acknowledges them. That of number 0 stays on one.
+// demoConsumer takes items and acknowledges them. The consumer of number 0 stays on one.
 func demoConsumer(ctx context.Context, args []string) error {
 	return asDemoProcess(ctx, args, func(p *demoProcess) error {
 		taken := 0

@@ -51,7 +51,7 @@ func (d *demo) report() error {
 	return nil
 }
 
-// examine reads a journal. What stands there first was written first.
+// examine reads a journal. The line that stands there first was written first.
 func examine(journal []byte) (r findings) {
 	items := map[string]*biography{}
 	var lines [][]string

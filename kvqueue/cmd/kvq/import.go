@@ -34,7 +34,7 @@ func importCommand(*flag.FlagSet) func(context.Context, *env) error {
 
 // readBolt reads the keys of a file as the package boltkv of earlier versions has written them: in
 // one bucket, with a letter before those of the queues; a value stands behind its revision and its
-// session, of eight bytes each. What has a session has ended with it.
+// session, of eight bytes each. A key that has a session has ended with it.
 func readBolt(path string) (pairs []kvqueue.Pair, err error) {
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		return nil, errors.Join(err, fmt.Errorf("%s is no file of an earlier version", path))

@@ -162,7 +162,7 @@ func start(ctx context.Context, name string, c command, args []string, e *env) (
 }
 
 // parse reads flags, which may stand before the arguments and behind them, and returns
-// the arguments. What stands behind -- is an argument, whatever it looks like.
+// the arguments. A text behind -- is an argument, whatever it looks like.
 func parse(f *flag.FlagSet, args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {

@@ -55,7 +55,7 @@ func Main(open func(store string) Opener) {
 // endsWithin is how long a worker may take to end when it was told to.
 const endsWithin = time.Minute
 
-// work uses the queues until the input ends. What it says are lines of the output: a word and
+// work uses the queues until the input ends. Its answers are lines of the output: a word and
 // a value.
 func (o order) work(open Opener) error {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -105,8 +105,8 @@ func (o order) use(ctx context.Context, w *Worker, open Opener) error {
 	return nil
 }
 
-// closing closes a handle. That the store could not be told, in the time that Close gives it, is
-// no fault: it is away.
+// closing closes a handle. A store that could not be told, in the time that Close gives it, is no
+// fault: it is away.
 func closing(w *Worker, q *kvqueue.Queue) {
 	ctx, cancel := context.WithTimeout(context.Background(), endsWithin)
 	defer cancel()

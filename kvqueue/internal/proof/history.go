@@ -30,7 +30,7 @@ const (
 	Idle     Kind = "idle"     // a process adds no more
 )
 
-// What a client asks for.
+// The requests of a client.
 const (
 	Enqueue = "enqueue"
 	Ack     = "ack"

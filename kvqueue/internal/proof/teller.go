@@ -25,7 +25,7 @@ type teller struct {
 	times <-chan int64
 }
 
-// What the two processes say to each other, beside entries and times.
+// The words of the two processes to each other, beside entries and times.
 const (
 	asksTime = "time?"
 	mayEnd   = "end"

@@ -138,8 +138,8 @@ func (t *telling) order() {
 	}
 }
 
-// match finds the transactions of the claims that clients were handed. What is left nobody was
-// handed.
+// match finds the transactions of the claims that clients were handed. The claims that remain
+// nobody was handed.
 func (t *telling) match() {
 	known := map[fenced]*claimed{}
 	for _, s := range t.sent {

@@ -51,7 +51,7 @@ func Faults(d *Dice, likely int) func([]kvqueue.Guard, []kvqueue.Write) memkv.Fa
 }
 
 // Use has so many producers, a consumer if that is asked for, and one that requeues dead
-// letters at times, use a queue until ctx ends. What is forwarded goes to out.
+// letters at times, use a queue until ctx ends. An item that is forwarded goes to out.
 func (w *Worker) Use(ctx context.Context, q, out *kvqueue.Queue, producers int, consumes bool) {
 	var all sync.WaitGroup
 	for range producers {

@@ -21,7 +21,7 @@ const (
 	defaultTable  = "db_locks"
 )
 
-// config is the file of settings, with the names of the original program. What means
+// config is the file of settings, with the names of the original program. A setting that means
 // nothing here may stand in it all the same.
 type config struct {
 	Tenant       string `yaml:"tenant_id"`

@@ -22,7 +22,7 @@ import (
 	"github.com/ambit-go/ambit/locks/internal/book"
 )
 
-// A Row is a row of lk_resource. Of a mutex, the holder is a part of the row.
+// A Row is a row of lk_resource. The holder of a mutex is a part of the row.
 type Row struct {
 	book.Resource
 	Holder book.Entry // the ID is empty if there is none

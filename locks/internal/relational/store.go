@@ -188,7 +188,7 @@ func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, dat
 	return released, err
 }
 
-// Renew extends all mutexes that are named by their IDs in one go. What is left,
+// Renew extends all mutexes that are named by their IDs in one go. A renewal that is left,
 // because it is no mutex or because there is something about it, goes to the book.
 func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.RenewResult, error) {
 	results := make([]locks.RenewResult, len(renewals))

@@ -18,7 +18,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
-// What the demo does.
+// The parts of the demo.
 const (
 	demoTasks   = 1000
 	demoDelayed = 200 // of them: due up to 3 s from now

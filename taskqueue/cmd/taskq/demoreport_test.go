@@ -11,7 +11,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
-// What the auditor calls a fault: each by itself, in a task that is right without it.
+// The faults of the auditor: each by itself, in a task that is right without it.
 func TestTheAuditorFindsWhatIsWrong(t *testing.T) {
 	due := time.Now()
 	for name, c := range map[string]struct {

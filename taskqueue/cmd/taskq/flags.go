@@ -8,7 +8,7 @@ import (
 )
 
 // parse reads flags, which may stand before the arguments and behind them, and returns
-// the arguments. What stands behind -- is an argument, whatever it looks like.
+// the arguments. A text behind -- is an argument, whatever it looks like.
 func parse(f *flag.FlagSet, args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {

@@ -49,7 +49,7 @@ func workCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	}
 }
 
-// exec runs a command for a task. What it writes to stdout is the result of the task.
+// exec runs a command for a task. Its output on stdout is the result of the task.
 func (e *env) exec(ctx context.Context, command string, c *taskqueue.Claim) error {
 	out := new(head)
 	_, err := proc.Run(ctx, proc.Command{

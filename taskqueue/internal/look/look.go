@@ -1,6 +1,6 @@
 // Package look takes pictures of a store for those who watch: the page and top.
 //
-// What that costs the store is bounded, however many watch: there is one picture at a
+// The cost for the store is bounded, however many watch: there is one picture at a
 // time, it serves everybody for a second, and for as long as it took to take.
 package look
 
@@ -166,7 +166,7 @@ func (s *Snapshot) add(p *part) {
 	s.Periodic = append(s.Periodic, p.periodic...)
 }
 
-// queue looks at one queue. What cannot be read is noted with it: one queue that is
+// queue looks at one queue. A queue that cannot be read is noted with it: one queue that is
 // damaged does not hide the others.
 func (l *Looker) queue(ctx context.Context, name string, lists bool) *part {
 	p := &part{queue: Queue{Name: name, States: map[taskqueue.State]int64{}, Counts: map[taskqueue.Counter]int64{}}}

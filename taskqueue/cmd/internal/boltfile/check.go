@@ -25,10 +25,10 @@ type checker struct {
 	seen []bool // by page
 }
 
-// What stands where in a page. Numbers are as the processor has them.
+// The layout of a page. Numbers are as the processor has them.
 const (
 	headerSize  = 16 // id, flags, count, overflow
-	elementSize = 16 // of a branch: pos, key size, page. Of a leaf: flags, pos, key size, value size
+	elementSize = 16 // of a branch: pos, key size, page. For a leaf: flags, pos, key size, value size
 	bucketSize  = 16 // page of the root, sequence; a small bucket is a page that follows
 	branchPage  = 1
 	leafPage    = 2

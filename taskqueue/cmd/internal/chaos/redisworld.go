@@ -133,7 +133,7 @@ func (r *redisWorld) faultsOfServer() []fault {
 	}
 }
 
-// dies has the server end by f, and starts it again. What may be lost meanwhile is noted.
+// dies has the server end by f, and starts it again. A task that may be lost meanwhile is noted.
 func (r *redisWorld) dies(ctx context.Context, rng *rand.Rand, f func() error) (bool, error) {
 	from := ledger.Now() - int64(everysec)
 	if !r.s.kill() {
@@ -220,7 +220,7 @@ func (r *redisWorld) full(ctx context.Context, rng *rand.Rand) (bool, error) {
 	return true, nil
 }
 
-// oom has the server take no more. What there is can be worked off all the same.
+// oom has the server take no more. The tasks that there are can be worked off all the same.
 func (r *redisWorld) oom(ctx context.Context, rng *rand.Rand) (bool, error) {
 	const q = "probe"
 	var tasks []taskqueue.NewTask

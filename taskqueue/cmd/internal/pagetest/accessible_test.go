@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a screen reader is told: at the width of a phone, too, where a table is shown as
+// The text that a screen reader is told: at the width of a phone, too, where a table is shown as
 // cards.
 func TestThePageForThoseWhoDoNotSeeIt(t *testing.T) {
 	s := open(t)

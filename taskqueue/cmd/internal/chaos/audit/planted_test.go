@@ -316,7 +316,7 @@ func TestTheAuditorSeesPlantedFaults(t *testing.T) {
 	}
 }
 
-// What one entry, or one figure, says by itself.
+// Faults that one entry, or one figure, shows by itself.
 func TestTheAuditorSeesFaultsInWhatIsWrittenDown(t *testing.T) {
 	ok := plan.OK.Task(rand.New(rand.NewPCG(1, 2)), "a")
 	poison := plan.Poison.Task(rand.New(rand.NewPCG(1, 2)), "a")

@@ -8,8 +8,8 @@ import (
 	"github.com/ambit-go/ambit/async/internal/echo"
 )
 
-// This file is how the tree speaks of errors: it has records of what went wrong, and the errors
-// that users are given for them are made elsewhere.
+// This file has the records of what went wrong, which the tree works with. A codec, which package
+// async has, makes of them the errors that users are given.
 
 // Errors that tell how work ended.
 var (
@@ -22,9 +22,10 @@ var (
 	ErrShutdown   = errors.New("async: shutting down")
 )
 
-// An ErrorWords makes the errors that users are told, and knows them again. The types of those
-// are not the tree's. An error of a user that wraps one of them, or embeds it, is none.
-type ErrorWords interface {
+// An ErrorCodec makes the errors that users are told, and finds the records that they were made
+// of. The types of those errors are not the tree's. An error of a user that wraps one of them, or
+// embeds it, is none.
+type ErrorCodec interface {
 	// PanicError returns what users are given for p.
 	PanicError(p *Panic) error
 	// PanicIn returns the record that err was made of; nil if err is nothing of ours.
@@ -52,8 +53,8 @@ type ErrorWords interface {
 	Is(err error, kind ErrorKind) bool
 }
 
-// Words is set once, by the package that has the types of errors.
-var Words ErrorWords
+// Codec is set once, by the package that has the types of errors.
+var Codec ErrorCodec
 
 // An ErrorKind is a kind of errors which the tree only has to know.
 type ErrorKind uint8
@@ -67,18 +68,18 @@ const (
 // A Panic is a panic that was recovered. It is never changed: what is raised, and what has
 // gone wrong beside it, is said by a copy.
 type Panic struct {
-	Value   any    // what panic was called with
-	Stack   []byte // of the goroutine that panicked
-	Task    string
-	Also    []error   // what else went wrong
-	Dropped int       // how many more there were
-	Raised  bool      // a scope has panicked with it
-	of      *onePanic // the same for all copies
-	face    error     // what users are given for it
+	Value    any    // what panic was called with
+	Stack    []byte // of the goroutine that panicked
+	Task     string
+	Also     []error        // what else went wrong
+	Dropped  int            // how many more there were
+	Raised   bool           // a scope has panicked with it
+	identity *panicIdentity // the same for all copies
+	face     error          // what users are given for it
 }
 
-// onePanic is what the copies of one panic have in common.
-type onePanic struct {
+// panicIdentity is what the copies of one panic have in common.
+type panicIdentity struct {
 	first    error      // the face of the first of them
 	observed AtomicBool // the observers were told of it
 	printed  AtomicBool // it was printed, because it was not raised for long
@@ -86,9 +87,9 @@ type onePanic struct {
 
 // newPanic returns the record of a panic of task with value, whose stack is given.
 func newPanic(task string, value any, stack []byte) *Panic {
-	p := &Panic{Value: value, Stack: stack, Task: task, of: new(onePanic)}
-	p.face = Words.PanicError(p)
-	p.of.first = p.face
+	p := &Panic{Value: value, Stack: stack, Task: task, identity: new(panicIdentity)}
+	p.face = Codec.PanicError(p)
+	p.identity.first = p.face
 	return p
 }
 
@@ -104,7 +105,7 @@ func (p *Panic) AsError() error {
 func (p *Panic) changed(change func(c *Panic)) *Panic {
 	c := *p
 	change(&c)
-	c.face = Words.PanicError(&c)
+	c.face = Codec.PanicError(&c)
 	return &c
 }
 
@@ -126,15 +127,15 @@ func (p *Panic) returned() *Panic {
 
 // SameAs reports whether err stands for the same panic: as its cause, or as what a scope has raised.
 func (p *Panic) SameAs(err error) bool {
-	other := Words.PanicIn(err)
-	return other != nil && other.of == p.of
+	other := Codec.PanicIn(err)
+	return other != nil && other.identity == p.identity
 }
 
 // withoutCount returns p without the error that says how often a task has failed: nothing more
 // has gone wrong.
 func (p *Panic) withoutCount() *Panic {
 	return p.changed(func(c *Panic) {
-		c.Also = slices.DeleteFunc(slices.Clone(p.Also), func(err error) bool { return Words.Is(err, onlyCounts) })
+		c.Also = slices.DeleteFunc(slices.Clone(p.Also), func(err error) bool { return Codec.Is(err, onlyCounts) })
 	})
 }
 
@@ -149,11 +150,11 @@ type Listing struct {
 	Paths          []string // of the tasks that have returned errs, "" where that is not known; nil if none is
 	Said           error    // what the handler of a task has returned that was told to stop
 	Stop           error    // the Err of the scope's context, if there is a cause
-	Own            bool     // for an exit hook: the scope has brought the cause on itself
+	FromInside     bool     // for an exit hook: the cause comes from inside the scope
 }
 
 // asError returns what users are given for l.
-func (l *Listing) asError() error { return Words.ListError(l) }
+func (l *Listing) asError() error { return Codec.ListError(l) }
 
 // IsOne reports whether l lists one error, and nothing else.
 func (l *Listing) IsOne() bool {
@@ -176,7 +177,7 @@ type Leftovers struct {
 }
 
 // asError returns what users are given for l.
-func (l *Leftovers) asError() error { return Words.StragglerError(l) }
+func (l *Leftovers) asError() error { return Codec.StragglerError(l) }
 
 // A TaskState is where a task stands, as users see it.
 type TaskState uint8

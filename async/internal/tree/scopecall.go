@@ -5,28 +5,29 @@ import (
 	"runtime"
 )
 
-// This file is about bodies: scopes whose code runs on the goroutine of the caller.
+// This file is about calls of Scope and Shield: scopes whose handler, the body, runs on the
+// goroutine of the caller.
 
-// bodyScope is a Scope call: its task and its inner scope in one piece.
-type bodyScope struct {
+// callerScope is the task of a call and its inner scope in one piece.
+type callerScope struct {
 	t Task
 	s Scope
 }
 
-// OpenBody makes a scope for a body that is to run on this goroutine. That
-// goroutine is alive, so the body may run although the scope of ctx has ended:
+// OpenScope makes a scope for a body that is to run on this goroutine. The goroutine is alive,
+// so the body may run although the scope of ctx has ended:
 // it stands at the root then. The error is not nil if ctx is done, too, and the
 // body is not shielded from that.
-func OpenBody(ctx context.Context, o *ScopeOptions, shielded bool) (*Scope, error) {
+func OpenScope(ctx context.Context, o *ScopeOptions, shielded bool) (*Scope, error) {
 	outer, given := Nearest(ctx)
 	owner := OwnerOf(outer)
-	s := NewBody(owner, given, o, shielded)
+	s := NewCallerScope(owner, given, o, shielded)
 	if !Enroll(s) {
 		// The context of a scope that has ended is done, or about to be.
 		if !shielded && (given == nil || ctx.Err() != nil || endsWith(owner, ctx)) {
 			return nil, LateStart(outer, "a Scope in it")
 		}
-		s = NewBody(&outer.Home().Scope, ctx, o, shielded)
+		s = NewCallerScope(&outer.Home().Scope, ctx, o, shielded)
 		Enroll(s) // a root does not end
 	}
 	if o != nil {
@@ -44,12 +45,12 @@ func StartClocks(s *Scope) {
 	s.Task.WatchStops()
 }
 
-// NewBody returns the scope of a body that is to stand in owner. ctx is nil if
+// NewCallerScope returns the scope of a call whose owner is to be owner. ctx is nil if
 // it is opened with the owner's own.
-func NewBody(owner *Scope, ctx context.Context, o *ScopeOptions, shielded bool) *Scope {
-	b := new(bodyScope)
+func NewCallerScope(owner *Scope, ctx context.Context, o *ScopeOptions, shielded bool) *Scope {
+	b := new(callerScope)
 	t, s := &b.t, &b.s
-	t.Kind, t.Owner = kindBody, owner
+	t.Kind, t.Owner = kindScope, owner
 	if ctx != nil || shielded || o != nil || owner.Observers != nil {
 		t.More = &More{shielded: shielded}
 		if o != nil {
@@ -121,22 +122,22 @@ func StandIn(s *Scope, ctx context.Context, t *Task, m *More) (outer *Task) {
 	return outer
 }
 
-// RunBody is Scope and Shield.
-func RunBody(ctx context.Context, body func(context.Context) error, o *ScopeOptions, shielded bool) (err error) {
-	s, err := OpenBody(ctx, o, shielded)
+// RunScope is Scope and Shield.
+func RunScope(ctx context.Context, body func(context.Context) error, o *ScopeOptions, shielded bool) (err error) {
+	s, err := OpenScope(ctx, o, shielded)
 	if err != nil {
 		return err
 	}
 	TellStart(s.Task)
-	r := Body{Scope: s}
+	r := ScopeCall{Scope: s}
 	defer r.End(&err) // also on Goexit, which stays one
 	r.call(s.Task, body)
 	NilPanic(&r.Exit)
 	return nil // replaced by end
 }
 
-// Body is one call of a body.
-type Body struct {
+// A ScopeCall is one call of Scope or Shield, or of what stands for such.
+type ScopeCall struct {
 	Scope  *Scope
 	Exit   ExitKind
 	Err    error // what the body returned, or its *PanicError
@@ -145,9 +146,9 @@ type Body struct {
 
 // call calls the body. A panic of it goes on as it was, after everything else
 // has ended: the scope is joined here, in the deferred call that has recovered
-// it, so the frames it came from are still below when it is raised again. That
-// the body called Goexit is seen from not coming back.
-func (r *Body) call(t *Task, body func(context.Context) error) {
+// it, so the frames it came from are still below when it is raised again. A body that called Goexit
+// is known from not coming back.
+func (r *ScopeCall) call(t *Task, body func(context.Context) error) {
 	defer func() {
 		if value := recover(); value != nil {
 			r.Exit, r.Err = ByPanic, Trap(t, value)
@@ -163,17 +164,17 @@ func (r *Body) call(t *Task, body func(context.Context) error) {
 
 // Raise ends the scope of a body that has panicked with value, and panics: with
 // the same value, or with the panic of a task if that came first.
-func (r *Body) Raise(value any) {
+func (r *ScopeCall) Raise(value any) {
 	r.raised = true
 	var v Verdict
 	r.Scope.Finish(r.Exit, r.Err, &v)
 	r.Leave(&v)
-	own := Words.PanicIn(r.Err)
-	if v.Panic.of != own.of {
+	thrown := Codec.PanicIn(r.Err)
+	if v.Panic.identity != thrown.identity {
 		panic(v.Panic.Raise())
 	}
 	// The value cannot tell what went wrong beside it.
-	if beside := Joined(r.Scope.Task, v.Panic.Also[len(own.Also):], v.Panic.Dropped-own.Dropped); beside != nil {
+	if beside := Joined(r.Scope.Task, v.Panic.Also[len(thrown.Also):], v.Panic.Dropped-thrown.Dropped); beside != nil {
 		r.Scope.Home.Report(beside)
 	}
 	panic(value)
@@ -181,7 +182,7 @@ func (r *Body) Raise(value any) {
 
 // End joins what the body has started and turns the outcome into what Scope
 // returns, or panics.
-func (r *Body) End(err *error) {
+func (r *ScopeCall) End(err *error) {
 	if r.raised {
 		return
 	}
@@ -202,7 +203,7 @@ func (r *Body) End(err *error) {
 }
 
 // Rescue is [Task.Rescue] for a body, whose goroutine is the caller's.
-func (r *Body) Rescue() {
+func (r *ScopeCall) Rescue() {
 	if t := r.Scope.Task; t.State.Load() != StateDone {
 		t.EndUnrun()
 		t.Move(StateDone)
@@ -211,7 +212,7 @@ func (r *Body) Rescue() {
 }
 
 // Leave ends the membership of the scope, which has ended with v.
-func (r *Body) Leave(v *Verdict) {
+func (r *ScopeCall) Leave(v *Verdict) {
 	t := r.Scope.Task
 	TellEnd(t, v, r.Scope.Signal())
 	t.Move(StateDone)

@@ -7,35 +7,36 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
-// This file makes the errors of this package of what the engine knows, and knows them again.
+// This file makes the errors of this package from the records of the engine, and finds the record
+// of an error.
 
-func init() { tree.Words = ourWords{} }
+func init() { tree.Codec = errorCodec{} }
 
-// ourWords are the words of the engine.
-type ourWords struct{}
+// errorCodec is the codec of the engine.
+type errorCodec struct{}
 
-func (ourWords) PanicError(p *tree.Panic) error {
+func (errorCodec) PanicError(p *tree.Panic) error {
 	return &PanicError{Value: p.Value, Stack: p.Stack, Task: p.Task, Also: p.Also, record: p}
 }
 
-func (ourWords) PanicIn(err error) *tree.Panic {
+func (errorCodec) PanicIn(err error) *tree.Panic {
 	if e, is := err.(*PanicError); is && e != nil {
 		return e.record
 	}
 	return nil
 }
 
-func (ourWords) ListError(l *tree.Listing) error { return scopeError(l) }
+func (errorCodec) ListError(l *tree.Listing) error { return scopeError(l) }
 
 func scopeError(l *tree.Listing) *ScopeError {
 	return &ScopeError{
 		Scope: l.Scope, Cause: l.Cause, Errors: l.Errs, Dropped: l.Dropped,
 		Stopped: l.Stopped, DroppedStopped: l.DroppedStopped,
-		paths: l.Paths, said: l.Said, stop: l.Stop, own: l.Own,
+		paths: l.Paths, said: l.Said, stop: l.Stop, fromInside: l.FromInside,
 	}
 }
 
-func (ourWords) ListIn(err error) *tree.Listing {
+func (errorCodec) ListIn(err error) *tree.Listing {
 	e, is := err.(*ScopeError)
 	if !is || e == nil {
 		return nil
@@ -43,11 +44,11 @@ func (ourWords) ListIn(err error) *tree.Listing {
 	return &tree.Listing{
 		Scope: e.Scope, Cause: e.Cause, Errs: e.Errors, Dropped: e.Dropped,
 		Stopped: e.Stopped, DroppedStopped: e.DroppedStopped,
-		Paths: e.paths, Said: e.said, Stop: e.stop, Own: e.own,
+		Paths: e.paths, Said: e.said, Stop: e.stop, FromInside: e.fromInside,
 	}
 }
 
-func (ourWords) Unawaited(task string, err error) error {
+func (errorCodec) Unawaited(task string, err error) error {
 	switch err.(type) {
 	case *PanicError, *UnawaitedError: // which tells of a task further in, and leads to the cause
 		return err
@@ -55,25 +56,25 @@ func (ourWords) Unawaited(task string, err error) error {
 	return &UnawaitedError{Task: task, Err: err}
 }
 
-func (ourWords) UnawaitedIn(err error) (task string, failure error, ok bool) {
+func (errorCodec) UnawaitedIn(err error) (task string, failure error, ok bool) {
 	if e, is := err.(*UnawaitedError); is && e != nil {
 		return e.Task, e.Err, true
 	}
 	return "", nil, false
 }
 
-func (ourWords) TimeoutError(task string, limit, waited time.Duration, ofAwait bool) error {
+func (errorCodec) TimeoutError(task string, limit, waited time.Duration, ofAwait bool) error {
 	return &TimeoutError{Task: task, Limit: limit, Waited: waited, ofAwait: ofAwait}
 }
 
-func (ourWords) LimitIn(err error) (task string, ok bool) {
+func (errorCodec) LimitIn(err error) (task string, ok bool) {
 	if e, is := err.(*TimeoutError); is && e != nil {
 		return e.Task, true
 	}
 	return "", false
 }
 
-func (ourWords) StragglerError(l *tree.Leftovers) error { return stragglerError(l) }
+func (errorCodec) StragglerError(l *tree.Leftovers) error { return stragglerError(l) }
 
 func stragglerError(l *tree.Leftovers) *StragglerError {
 	e := &StragglerError{Scope: l.Scope, More: l.More, Cause: l.Cause}
@@ -83,7 +84,7 @@ func stragglerError(l *tree.Leftovers) *StragglerError {
 	return e
 }
 
-func (ourWords) Rejected(task string, err error) error {
+func (errorCodec) Rejected(task string, err error) error {
 	rejected := &RejectedError{Task: task, Err: err}
 	// A pool behind the executor may have refused.
 	if why, worker := err.(*RejectedError); worker && why != nil && why.Worker != "" {
@@ -100,7 +101,7 @@ type stoppable interface {
 }
 
 // Saying returns what err says. A type of a user that embeds one of these is the user's.
-func (ourWords) Saying(err error) (says echo.Saying, ours bool) {
+func (errorCodec) Saying(err error) (says echo.Saying, ours bool) {
 	switch e := err.(type) {
 	case *ScopeError:
 		if e != nil && e.Dropped == 0 {
@@ -127,7 +128,7 @@ func (ourWords) Saying(err error) (says echo.Saying, ours bool) {
 	return echo.Saying{More: true}, true
 }
 
-func (ourWords) Is(err error, kind tree.ErrorKind) bool {
+func (errorCodec) Is(err error, kind tree.ErrorKind) bool {
 	switch kind {
 	case tree.MissedSign:
 		_, is := err.(*WatchdogError)

@@ -102,7 +102,8 @@ func (r *restarter) wait() {
 // once calls the handler, and joins what that has started. It does not come back if the
 // handler calls Goexit.
 func (r *restarter) once() {
-	s := tree.NewCallerScope(r.t.Scope(), nil, &tree.ScopeOptions{Name: r.t.Name(), HookTimeout: r.each.HookTimeout}, false)
+	options := &tree.ScopeOptions{Name: r.t.Name(), HookTimeout: r.each.HookTimeout}
+	s := tree.NewCallerScope(r.t.Scope(), nil, options, false)
 	s.Task.Kind = tree.KindRun
 	s.Task.More.OnAbort, s.Task.More.OnCancel = r.each.OnAbort, r.each.OnCancel
 	if h := r.each.Added().Heart; h != nil {

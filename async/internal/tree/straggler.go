@@ -32,7 +32,10 @@ func StragglersOf(s *Scope) *Leftovers {
 
 // shownBy is where a traceback shows tasks: as the receiver of the function that is their
 // goroutine, and as the task of a body.
-var shownBy = []look.Shown{{By: "async/internal/tree.(*Task).Main("}, {By: "async/internal/tree.(*ScopeCall).call(", Arg: 1}}
+var shownBy = []look.Shown{
+	{By: "async/internal/tree.(*Task).Main("},
+	{By: "async/internal/tree.(*ScopeCall).call(", Arg: 1},
+}
 
 // newLeftovers names the tasks of s, and of those, whose handlers run, the
 // first 32 of them; if no handler runs, tasks. It looks at stacks only if there are any: that stops the

@@ -49,9 +49,12 @@ func (f *Future) refuse(w *Waiter, ring []edge) bool {
 // started a million tasks or a million wait for me, while the other is short. So
 // both take turns, with budgets that grow, until one of them has seen all.
 func (f *Future) cycle(me *Task, w *Waiter) error {
+	s := searches.Get().(*cycleSearch)
+	defer s.release()
 	for budget := firstBudget; ; budget *= 4 {
 		for _, search := range [...]func(*cycleSearch) ([]edge, bool){(*cycleSearch).forward, (*cycleSearch).backward} {
-			ring, complete := search(&cycleSearch{me: me, f: f, budget: budget})
+			s.begin(me, f, budget)
+			ring, complete := search(s)
 			// Each edge was seen once while the ring was found and is looked at
 			// again now. All that last have existed from the first look to the
 			// second, so there was a moment when all of them did.

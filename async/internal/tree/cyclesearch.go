@@ -2,8 +2,7 @@ package tree
 
 import "slices"
 
-// A cycleSearch looks for a ring of waits that a wait of me for f would close. It
-// is used for one direction, once.
+// A cycleSearch looks for a ring of waits that a wait of me for f would close.
 type cycleSearch struct {
 	me *Task
 	f  *Future
@@ -13,7 +12,33 @@ type cycleSearch struct {
 	budget int
 
 	edges []edge             // the waits that were seen, in the order in which they were
+	todo  []step             // the tasks that are still to be looked at
 	seen  map[*Task]struct{} // the tasks that were; nil while there are none
+}
+
+// searches has what earlier searches needed: deep in a tree each wait makes some, and without
+// this they allocated more than all else does.
+var searches = Pool{New: func() any { return new(cycleSearch) }}
+
+// largeSearch is how many waits or tasks a search may have seen whose memory is kept.
+const largeSearch = 256
+
+// begin prepares s for one direction, in which it may take so many steps.
+func (s *cycleSearch) begin(me *Task, f *Future, budget int) {
+	s.me, s.f, s.budget = me, f, budget
+	s.edges, s.todo = s.edges[:0], s.todo[:0]
+	clear(s.seen)
+}
+
+// release gives s back for later searches. It keeps no task and no future.
+func (s *cycleSearch) release() {
+	if max(cap(s.edges), cap(s.todo), len(s.seen)) > largeSearch {
+		return
+	}
+	clear(s.edges[:cap(s.edges)])
+	clear(s.todo[:cap(s.todo)])
+	s.begin(nil, nil, 0)
+	searches.Put(s)
 }
 
 // visit reports whether t has not been visited before.
@@ -60,14 +85,14 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 	if !mayHang(&s.f.Task) {
 		return nil, true
 	}
-	todo := []step{{&s.f.Task, -1}}
-	for len(todo) > 0 {
+	s.todo = append(s.todo, step{&s.f.Task, -1})
+	for len(s.todo) > 0 {
 		// The wait of a task is looked at with the lock of its scope held, and
 		// followed without: no two locks are ever held in a search.
-		at := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
+		at := s.todo[len(s.todo)-1]
+		s.todo = s.todo[:len(s.todo)-1]
 		first := len(s.edges)
-		todo = s.waitsOf(at, todo)
+		s.waitsOf(at)
 		for i := first; i < len(s.edges) && s.budget >= 0; i++ {
 			on := &s.edges[i].on.Task
 			if s.holdsUp(s.me, on) {
@@ -78,7 +103,7 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 			// A leaf waits for nobody. If it does later, it sees our wait, which
 			// was registered before; so nothing is missed by passing it over.
 			if !isLeaf(on) && mayHang(on) && s.visit(on) {
-				todo = append(todo, step{on, i})
+				s.todo = append(s.todo, step{on, i})
 			}
 		}
 		if s.budget < 0 {
@@ -90,11 +115,11 @@ func (s *cycleSearch) forward() (ring []edge, complete bool) {
 
 // waitsOf adds to the edges what the task of at waits for itself, and to todo
 // what was started in it.
-func (s *cycleSearch) waitsOf(at step, todo []step) []step {
+func (s *cycleSearch) waitsOf(at step) {
 	s.budget--
 	h := at.t.Inner.Load()
 	if h == nil || h.isShared() {
-		return todo
+		return
 	}
 	if w := h.parker.Load(); w != nil {
 		s.addWait(w, at)
@@ -106,15 +131,14 @@ func (s *cycleSearch) waitsOf(at step, todo []step) []step {
 		s.addWait(w, at)
 	}
 	if h.detached.Load() {
-		return todo // what it has left behind is no part of it
+		return // what it has left behind is no part of it
 	}
 	for c := h.children; c != nil && s.budget >= 0; c = c.next {
 		s.budget--
 		if !isLeaf(c) {
-			todo = append(todo, step{c, at.after})
+			s.todo = append(s.todo, step{c, at.after})
 		}
 	}
-	return todo
 }
 
 // addWait adds the wait of w, if it waits for a future now.
@@ -129,10 +153,10 @@ func (s *cycleSearch) addWait(w *Waiter, at step) {
 // up f. It returns the waits from there to me, in order, and whether it has seen
 // everything.
 func (s *cycleSearch) backward() (ring []edge, complete bool) {
-	todo := []step{{s.me, -1}}
-	for i := 0; i < len(todo); i++ {
+	s.todo = append(s.todo, step{s.me, -1})
+	for i := 0; i < len(s.todo); i++ {
 		// Whatever waits for anything that a task is part of waits for that task.
-		for t, inside := todo[i].t, false; t != nil; t, inside = upFrom(t), true {
+		for t, inside := s.todo[i].t, false; t != nil; t, inside = upFrom(t), true {
 			if s.budget--; s.budget < 0 {
 				return nil, false
 			}
@@ -146,12 +170,12 @@ func (s *cycleSearch) backward() (ring []edge, complete bool) {
 				continue
 			}
 			first := len(s.edges)
-			s.waitersOf(t.Self.Future(), todo[i].after)
+			s.waitersOf(t.Self.Future(), s.todo[i].after)
 			for j := first; j < len(s.edges) && s.budget >= 0; j++ {
 				if s.holdsUp(s.edges[j].by, &s.f.Task) {
 					return s.wayTo(j), true
 				}
-				todo = append(todo, step{s.edges[j].by, j})
+				s.todo = append(s.todo, step{s.edges[j].by, j})
 			}
 		}
 	}

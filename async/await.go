@@ -201,8 +201,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if ctx == nil {
 		_, _ = tree.Nearest(ctx) // panics, and says why
 	}
-	if sg := tree.StopOf(ctx); sg != nil {
-		return sg.AsError()
+	if stop := tree.StopOf(ctx); stop != nil {
+		return stop.AsError()
 	}
 	if d <= 0 {
 		return nil

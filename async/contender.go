@@ -44,8 +44,8 @@ func (k *contender[T]) Run() {
 func (k *contender[T]) finish() {
 	defer k.f.Task.Rescue()
 	returned := k.f.Task.Exit == tree.ByReturn && k.f.Err == nil
-	sg := k.f.Task.End(k.f.Err, &k.v)
-	tree.TellEnd(&k.f.Task, &k.v, sg)
+	stop := k.f.Task.End(k.f.Err, &k.v)
+	tree.TellEnd(&k.f.Task, &k.v, stop)
 	if returned && k.v.Err != nil {
 		k.discardValue()
 	}
@@ -77,7 +77,7 @@ func (k *contender[T]) Unrun(v *tree.Verdict) {
 
 func (k *contender[T]) leave() {
 	for decided := k.c.offer(k); decided; decided = k.c.judgeQueued() {
-		k.f.Task.Owner.Cancel(decidedSignal) // from here: deeper down the stack has to grow for it
+		k.f.Task.Owner.Cancel(decidedStop) // from here: deeper down the stack has to grow for it
 		k.c.dismissRest()
 	}
 	k.f.Task.Move(tree.StateDone)
@@ -118,8 +118,8 @@ type choice[T, R any] struct {
 	timer   *time.Timer // starts the next
 }
 
-// decidedSignal is why losers are cancelled.
-var decidedSignal = tree.Canceled(ErrDecided)
+// decidedStop is why losers are cancelled.
+var decidedStop = tree.Canceled(ErrDecided)
 
 // A rule is told of the contenders' outcomes one by one, never by two
 // goroutines at once. It reports whether the choice is decided now. If so it

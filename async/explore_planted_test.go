@@ -34,7 +34,7 @@ var plants = []plant{
 	{"a waiter is linked without a look at whether the future has settled",
 		"open := !f.Settled()\n\tif open {\n\t\tf.addWaiterLocked(w)", "open := planted(6) || !f.Settled()\n\tif open {\n\t\tf.addWaiterLocked(w)"},
 	{"a standard context is stored without a look at what was noted meanwhile",
-		"if s.std.Load() == nil && s.Why.Load() == sg {", "if s.std.Load() == nil && (planted(7) || s.Why.Load() == sg) {"},
+		"if s.std.Load() == nil && s.Why.Load() == stop {", "if s.std.Load() == nil && (planted(7) || s.Why.Load() == stop) {"},
 	{"a late notification is kept for the next wait",
 		"got, w.got, w.until = w.got, 0, 0\n", "late := w.got & gotExpired\n\tgot, w.got, w.until = w.got, 0, 0\n\tif planted(8) {\n\t\tw.got = late\n\t}\n"},
 	{"an inner scope that is made late does not ask what is above it",

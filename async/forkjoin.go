@@ -188,8 +188,8 @@ func (k *forked[A, B]) next(w *items.Worker[int], v *tree.Verdict) (i int, ok bo
 
 // more gives out the items in order until the call is cancelled.
 func (k *forked[A, B]) more() (i int, ok bool) {
-	if sg := k.s.Why.Load(); sg != nil {
-		if int(k.begun.Load()) < len(k.items) && k.cut.CompareAndSwap(nil, sg) {
+	if stop := k.s.Why.Load(); stop != nil {
+		if int(k.begun.Load()) < len(k.items) && k.cut.CompareAndSwap(nil, stop) {
 			tree.RecordSkipped(&k.s)
 		}
 		return 0, false
@@ -210,7 +210,7 @@ func (k *forked[A, B]) tell(i int, v *tree.Verdict) {
 // if it was seen before everything is summed up. In one that is cancelled later every item has ended,
 // and its results are its outcome.
 func (k *forked[A, B]) over() {
-	sg := k.s.Task.Stopped()
+	stop := k.s.Task.Stopped()
 	var v tree.Verdict
 	defer func() {
 		if !k.f.Settled() { // see Task.Rescue
@@ -218,20 +218,20 @@ func (k *forked[A, B]) over() {
 		}
 	}()
 	k.s.Conclude(tally.HandlerEnd{}, &v)
-	k.explain(sg)
-	v.Partial = sg == nil // the errors are in the results
+	k.explain(stop)
+	v.Partial = stop == nil // the errors are in the results
 	k.value = k.results
 	k.f.Settle(&v, false)
 }
 
 // explain gives every item that was not given out an error: why, as it was seen by
-// the worker that came for one, or sg if none has come, because all that there were
+// the worker that came for one, or stop if none has come, because all that there were
 // have been withdrawn.
-func (k *forked[A, B]) explain(sg *tree.StopError) {
+func (k *forked[A, B]) explain(stop *tree.StopError) {
 	if seen := k.cut.Load(); seen != nil {
-		sg = seen
+		stop = seen
 	}
 	for i := min(int(k.begun.Load()), len(k.items)); i < len(k.items); i++ {
-		k.results[i].Index, k.results[i].Err = i, sg.AsError()
+		k.results[i].Index, k.results[i].Err = i, stop.AsError()
 	}
 }

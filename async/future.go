@@ -131,13 +131,13 @@ func (f *job[T]) finish() {
 	defer t.Rescue()
 	succeeded := t.Exit == tree.ByReturn && f.f.Err == nil
 	var v tree.Verdict
-	sg := t.End(f.f.Err, &v)
+	stop := t.End(f.f.Err, &v)
 	if !succeeded && v.Err == nil { // it only repeated that a leader has ended
 		f.f.Err = nil
 	}
 	leads := v.Err == nil && t.Leads()
 	if t.More != nil {
-		tree.TellEnd(t, &v, sg)
+		tree.TellEnd(t, &v, stop)
 		if succeeded {
 			f.offer(&v)
 		}

@@ -65,9 +65,9 @@ func Fail(ctx context.Context, err error) bool {
 	}
 	s := t.Scope()
 	f := tally.Fact{Err: err}
-	if sg := t.Stopped(); sg != nil && (tree.IsEcho(err, sg) || tree.InStoppedDaemon(s, sg.Cause)) {
+	if stop := t.Stopped(); stop != nil && (tree.IsEcho(err, stop) || tree.InStoppedDaemon(s, stop.Cause)) {
 		f.Class = tally.Echo
-		f.Texts, f.TextsDropped = tree.TextsIn(err, echo.Stop{Err: sg.Err, Cause: sg.Cause})
+		f.Texts, f.TextsDropped = tree.TextsIn(err, echo.Stop{Err: stop.Err, Cause: stop.Cause})
 	}
 	return !s.Record(&f)
 }

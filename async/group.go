@@ -250,7 +250,7 @@ func (g *grouping) end() {
 	t := &g.f.Task
 	var v tree.Verdict
 	g.s.Finish(tree.ByReturn, nil, &v)
-	tree.TellEnd(t, &v, g.s.Signal())
+	tree.TellEnd(t, &v, g.s.StopBeforeEnd())
 	g.s.Mu.Lock()
 	asked := v.Echo && g.wasAskedLocked(v.Cause)
 	g.s.Mu.Unlock()

@@ -208,8 +208,8 @@ func (p *poll[T]) run(ctx context.Context) (value T, err error) {
 		_ = Sleep(ctx, p.wait(nil))
 	}
 	for {
-		if sg := tree.StopOf(ctx); sg != nil {
-			return value, p.noAnswer(ctx, sg.AsError())
+		if stop := tree.StopOf(ctx); stop != nil {
+			return value, p.noAnswer(ctx, stop.AsError())
 		}
 		v, done, err := p.probe(ctx)
 		p.seen.Attempts++
@@ -257,8 +257,8 @@ func isAgain(err error, again **againError) (is bool) {
 
 // stoppedFor returns why ctx is done if that is all that err, of a probe, says; else nil.
 func stoppedFor(ctx context.Context, err error) error {
-	if sg := tree.StopOf(ctx); sg != nil && tree.IsEcho(err, sg) {
-		return sg.AsError()
+	if stop := tree.StopOf(ctx); stop != nil && tree.IsEcho(err, stop) {
+		return stop.AsError()
 	}
 	return nil
 }

@@ -94,8 +94,8 @@ func (r *restarter) wait() {
 		return
 	}
 	_ = Sleep(r.t, r.pause)
-	if sg := r.t.Stopped(); sg != nil {
-		r.settle(tree.ByReturn, r.restartError(sg.AsError(), r.last))
+	if stop := r.t.Stopped(); stop != nil {
+		r.settle(tree.ByReturn, r.restartError(stop.AsError(), r.last))
 	}
 }
 
@@ -145,8 +145,8 @@ func (r *restarter) judge(n *tree.ScopeCall, took time.Duration) {
 	var v tree.Verdict
 	n.Scope.Finish(n.Exit, n.Err, &v)
 	taskStop := r.t.Stopped()
-	if sg := n.Scope.Signal(); v.Err == nil && taskStop == nil && sg != nil && missedBeat(n, sg) {
-		v = tree.Verdict{Err: sg.AsError(), Cause: sg.Cause}
+	if stop := n.Scope.StopBeforeEnd(); v.Err == nil && taskStop == nil && stop != nil && missedBeat(n, stop) {
+		v = tree.Verdict{Err: stop.AsError(), Cause: stop.Cause}
 	}
 	n.Leave(&v)
 	r.valid = valid
@@ -165,11 +165,11 @@ func (r *restarter) judge(n *tree.ScopeCall, took time.Duration) {
 	judged = true
 }
 
-// missedBeat reports that the run, which was cancelled with sg, was so by its own
+// missedBeat reports that the run, which was cancelled with stop, was so by its own
 // Heartbeat. Then it has failed, even if the handler has returned nil, as a loop does
 // that ends when its ctx does.
-func missedBeat(r *tree.ScopeCall, sg *tree.StopError) bool {
-	_, missed := sg.Cause.(*WatchdogError)
+func missedBeat(r *tree.ScopeCall, stop *tree.StopError) bool {
+	_, missed := stop.Cause.(*WatchdogError)
 	return missed && r.Scope.Task.More.Added().Heart != nil
 }
 
@@ -221,11 +221,11 @@ func (r *restarter) recordBeside(err error) {
 	r.t.Scope().Record(&tally.Fact{Err: err, GoesOn: true})
 }
 
-// stop makes v, the outcome of a run, that of the task, which was stopped with sg. exit
+// stop makes v, the outcome of a run, that of the task, which was stopped with stop. exit
 // is how the handler has ended.
-func (r *restarter) stop(sg *tree.StopError, exit tree.ExitKind, v *tree.Verdict) {
+func (r *restarter) stop(stop *tree.StopError, exit tree.ExitKind, v *tree.Verdict) {
 	err := v.Err
-	if e := v.Listed(); e != nil && tally.Same(e.Cause, sg.Cause) && e.IsOne() {
+	if e := v.Listed(); e != nil && tally.Same(e.Cause, stop.Cause) && e.IsOne() {
 		err = e.Errs[0] // the task says the cause itself
 	}
 	switch {
@@ -233,7 +233,7 @@ func (r *restarter) stop(sg *tree.StopError, exit tree.ExitKind, v *tree.Verdict
 		r.settle(tree.ByPanic, v.Panic.AsError())
 	case exit == tree.ByGoexit && tally.Same(err, ErrGoexit):
 		r.settle(tree.ByGoexit, err)
-	case v.Echo && tally.Same(v.Cause, sg.Cause) && r.failures > 0:
+	case v.Echo && tally.Same(v.Cause, stop.Cause) && r.failures > 0:
 		r.settle(tree.ByReturn, r.restartError(v.Err, r.last))
 	default:
 		r.settle(tree.ByReturn, err)

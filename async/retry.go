@@ -61,8 +61,8 @@ func (p *poll[T]) retry(ctx context.Context, f func(context.Context) (T, error))
 		_ = Sleep(ctx, p.wait(nil))
 	}
 	for {
-		if sg := tree.StopOf(ctx); sg != nil {
-			return none, p.stoppedBy(sg.AsError())
+		if stop := tree.StopOf(ctx); stop != nil {
+			return none, p.stoppedBy(stop.AsError())
 		}
 		value, err := scoped(ctx, f)
 		p.seen.Attempts++
@@ -75,11 +75,11 @@ func (p *poll[T]) retry(ctx context.Context, f func(context.Context) (T, error))
 			}
 			return none, err
 		}
-		if sg := tree.StopOf(ctx); sg != nil && tree.IsEcho(err, sg) {
-			if sg.Said(err) != nil { // else err is no news of f
+		if stop := tree.StopOf(ctx); stop != nil && tree.IsEcho(err, stop) {
+			if stop.Said(err) != nil { // else err is no news of f
 				p.seen.Err = err
 			}
-			return none, p.stoppedBy(sg.AsError())
+			return none, p.stoppedBy(stop.AsError())
 		}
 		again := p.remember(none, err)
 		if p.seen.Attempts == p.o.attempts {

@@ -91,8 +91,8 @@ func (e ending) whenStopped(f func()) func() bool { return context.AfterFunc(e.o
 
 // closing is the source of StopOn.
 type closing struct {
-	ch <-chan struct{}
-	sg *tree.StopError
+	ch     <-chan struct{}
+	reason *tree.StopError
 }
 
 func (c closing) stop() *tree.StopError {
@@ -100,7 +100,7 @@ func (c closing) stop() *tree.StopError {
 		select {
 		case _, open := <-c.ch:
 			if !open {
-				return c.sg
+				return c.reason
 			}
 		default:
 			return nil
@@ -158,8 +158,8 @@ func newStopper(source stopSource, others tree.Stops) *stopper {
 func (w *stopper) Watch(t *tree.Task) {
 	s := t.Scope()
 	for each := w; each != nil; each = each.next {
-		if sg := each.source.stop(); sg != nil {
-			s.Cancel(sg)
+		if stop := each.source.stop(); stop != nil {
+			s.Cancel(stop)
 			return
 		}
 		unwatch := each.source.whenStopped(func() { each.fire(s) }) // asks contexts of users: not under the lock

@@ -116,7 +116,7 @@ func Iterate[A, B any](
 	r := tree.ScopeCall{Scope: s, Exit: tree.ByReturn}
 	defer func() { // also on Goexit, which goes on
 		var err error
-		if r.End(&err); err != nil && (s.Signal() == nil || listsErrors(err)) {
+		if r.End(&err); err != nil && (s.StopBeforeEnd() == nil || listsErrors(err)) {
 			s.Home.Report(err) // of an observer: the loop has no place for it
 		}
 	}()

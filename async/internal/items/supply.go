@@ -206,8 +206,8 @@ func (m *Stream[A, B]) more() (e *entry[A, B], ok bool) { return nil, false }
 
 // refuse ends the items that nobody has come for if the call is cancelled.
 func (m *Stream[A, B]) refuse() {
-	if sg := m.s.Why.Load(); sg != nil {
-		m.endWaiting(&tree.Verdict{Err: sg.AsError(), Echo: true, Cause: sg.Cause})
+	if stop := m.s.Why.Load(); stop != nil {
+		m.endWaiting(&tree.Verdict{Err: stop.AsError(), Echo: true, Cause: stop.Cause})
 	}
 }
 

@@ -150,8 +150,8 @@ func (w *Worker[E]) conclude(succeeded bool) {
 		succeeded = false
 	}
 	w.v = tree.Verdict{}
-	sg := t.End(w.Err, &w.v)
-	tree.TellEnd(t, &w.v, sg)
+	stop := t.End(w.Err, &w.v)
+	tree.TellEnd(t, &w.v, stop)
 	c.Tell(w.Item, &w.v)
 	if succeeded {
 		c.succeed()

@@ -19,15 +19,15 @@ import (
 // Each step locks one scope, notes the cancellation, and after it has unlocked the scope
 // does what follows from it.
 
-// A toCancel is a task that is to be cancelled because its owner was, with sg.
+// A toCancel is a task that is to be cancelled because its owner was, with stop.
 type toCancel struct {
-	t  *Task
-	sg *StopError
+	t    *Task
+	stop *StopError
 }
 
-// Cancel cancels s with sg and all that is cancelled with it. It wakes the waits
+// Cancel cancels s with stop and all that is cancelled with it. It wakes the waits
 // under these contexts, cancels their standard contexts, starts abort hooks and
-// withdraws tasks that are queued. It reports whether s is cancelled for sg, and
+// withdraws tasks that are queued. It reports whether s is cancelled for stop, and
 // was not before. On an ended scope it does nothing.
 //
 // When Cancel returns true, Err of everything below is not nil. A second
@@ -37,38 +37,38 @@ type toCancel struct {
 // A list and not recursion keeps the stack small: a race is often decided on a
 // goroutine that is about to end, and growing its stack costs more than the rest
 // of a cancellation.
-func (s *Scope) Cancel(sg *StopError) (first bool) {
+func (s *Scope) Cancel(stop *StopError) (first bool) {
 	if before := s.stopped(); before != nil {
-		sg = before // perhaps by the ctx it was started with, of which nobody has told us yet
+		stop = before // perhaps by the ctx it was started with, of which nobody has told us yet
 	} else {
 		first = true
 	}
 	var few [4]toCancel
-	counts, below := cancelOne(s.Task, sg, few[:0])
+	counts, below := cancelOne(s.Task, stop, few[:0])
 	for n := len(below) - 1; n >= 0; n = len(below) - 1 {
 		c := below[n]
-		_, below = cancelOne(c.t, c.sg, below[:n])
+		_, below = cancelOne(c.t, c.stop, below[:n])
 	}
 	return first && counts
 }
 
 // cancelOne cancels t, but nothing below it. It adds to below what is to be cancelled
-// next, and reports whether t was cancelled now and for sg. A task that queues has no inner
+// next, and reports whether t was cancelled now and for stop. A task that queues has no inner
 // scope as a rule: it is skipped.
 //
 // The scope is noted as cancelled before the look at its members: see makeScope. Until it
 // is unlocked no other cancellation can come between.
-func cancelOne(t *Task, sg *StopError, below []toCancel) (bool, []toCancel) {
+func cancelOne(t *Task, stop *StopError, below []toCancel) (bool, []toCancel) {
 	if t.Kind == KindPromise {
 		t.Scope() // by which it is settled
 	}
 	s := t.Inner.Load()
 	if s == nil {
-		t.skipIfQueued(sg)
+		t.skipIfQueued(stop)
 		return false, below
 	}
-	sg, first := lockToCancel(s, sg)
-	if sg == nil {
+	stop, first := lockToCancel(s, stop)
+	if stop == nil {
 		return first, below
 	}
 	s.cancelled = true
@@ -76,12 +76,12 @@ func cancelOne(t *Task, sg *StopError, below []toCancel) (bool, []toCancel) {
 	for _, list := range [...]*Task{s.promises, s.children} {
 		for c := list; c != nil; c = c.next { // the last one first, to be taken off last
 			if c.cancelledWithOwner() && (c.Inner.Load() != nil || c.mayQueue() || c.Kind == KindPromise) {
-				below = append(below, toCancel{c, sg})
+				below = append(below, toCancel{c, stop})
 			}
 		}
 	}
 	if s.opts != nil && s.opts.impatient != nil {
-		s.opts.impatient.cancelledLocked(s, sg)
+		s.opts.impatient.cancelledLocked(s, stop)
 	}
 	var after func()
 	if m := t.More; m != nil && m.OnCancel != nil {
@@ -91,19 +91,19 @@ func cancelOne(t *Task, sg *StopError, below []toCancel) (bool, []toCancel) {
 	if after != nil {
 		after()
 	}
-	t.skipIfQueued(sg)
+	t.skipIfQueued(stop)
 	return first, below
 }
 
-// lockToCancel locks s.Mu and returns why s is cancelled: for sg, unless s has
+// lockToCancel locks s.Mu and returns why s is cancelled: for stop, unless s has
 // said something else before. It returns nil, and s.Mu is not locked, if s has
-// ended or its cancellation was passed on already. first reports whether sg is
+// ended or its cancellation was passed on already. first reports whether stop is
 // what s is cancelled for.
 //
 // If s has a standard context that one has been cancelled by then, by us or by
 // what it is a child of. It wakes what waits for it, so s may have ended before
 // we have the lock again, although we were first.
-func lockToCancel(s *Scope, sg *StopError) (counts *StopError, first bool) {
+func lockToCancel(s *Scope, stop *StopError) (counts *StopError, first bool) {
 	for {
 		s.Mu.Lock()
 		if first { // of those who have cancelled the standard context at once with the same cause, one was
@@ -116,7 +116,7 @@ func lockToCancel(s *Scope, sg *StopError) (counts *StopError, first bool) {
 		std, noted := s.std.Load(), s.Why.Load()
 		switch {
 		case std == nil:
-			first = s.Why.CompareAndSwap(nil, sg)
+			first = s.Why.CompareAndSwap(nil, stop)
 			return s.Why.Load(), first
 		case noted != nil && std.Err() != nil:
 			return noted, first
@@ -125,14 +125,14 @@ func lockToCancel(s *Scope, sg *StopError) (counts *StopError, first bool) {
 		// All of this takes locks of package context and may ask contexts of users.
 		if std.Err() == nil {
 			if noted == nil {
-				noted = sg
+				noted = stop
 			}
 			std.cancel(noted.Cause)
 			if tally.Same(context.Cause(std.Context), noted.Cause) && std.Err() == noted.Err {
 				// As stopped would, but with fewer frames: measured, the stack of a contender
 				// that has won grew by them, which was a fifth of a race.
 				s.Why.CompareAndSwap(nil, noted)
-				first = noted == sg
+				first = noted == stop
 				continue
 			}
 		}

@@ -32,12 +32,12 @@ func (t *Task) cancelledWithOwner() bool {
 func (t *Task) Stopped() *StopError {
 	s := t.Inner.Load()
 	if s == nil {
-		sg := t.stoppedFromAbove()
-		if sg == nil {
+		stop := t.stoppedFromAbove()
+		if stop == nil {
 			return nil
 		}
 		if s = t.Inner.Load(); s == nil {
-			return sg
+			return stop
 		}
 	}
 	return s.stopped()
@@ -64,14 +64,14 @@ func (t *Task) stoppedFromAbove() *StopError {
 // stopped returns why the context of s is done, nil while it is not. An answer is given again from
 // then on, though the cancellation may not have been passed on yet: see Scope.Why.
 func (s *Scope) stopped() *StopError {
-	sg := s.Why.Load()
-	if sg == nil && (s.young.Load() || s.isStopped()) {
-		if sg = s.stoppedAround(); sg != nil {
-			s.Why.CompareAndSwap(nil, sg)
+	stop := s.Why.Load()
+	if stop == nil && (s.young.Load() || s.isStopped()) {
+		if stop = s.stoppedAround(); stop != nil {
+			s.Why.CompareAndSwap(nil, stop)
 		}
-		sg = s.Why.Load() // also what the maker of a young scope has noted meanwhile
+		stop = s.Why.Load() // also what the maker of a young scope has noted meanwhile
 	}
-	return sg
+	return stop
 }
 
 // isStopped reports whether anything says that the context of s is done, where
@@ -112,11 +112,11 @@ func (s *Scope) isStopped() bool {
 func (s *Scope) stoppedAround() *StopError {
 	t := s.Task
 	if s.young.Load() {
-		if sg := t.stoppedFromAbove(); sg != nil {
-			return sg
+		if stop := t.stoppedFromAbove(); stop != nil {
+			return stop
 		}
 	}
-	var sg *StopError
+	var stop *StopError
 	if std := s.std.Load(); std != nil {
 		var above *StopError // what the owner has noted so far, if its cancellation is one of t
 		if t.Owner != nil && t.cancelledWithOwner() {
@@ -125,38 +125,38 @@ func (s *Scope) stoppedAround() *StopError {
 		if above != nil && above.Err == std.Err() && tally.Same(above.Cause, context.Cause(std.Context)) {
 			return above // most often: there is no need for another
 		}
-		sg = StopOf(std.Context)
+		stop = StopOf(std.Context)
 	}
 	if t.Owner == nil || !t.cancelledWithOwner() {
-		if ctx := t.derived(); ctx != nil && sg == nil {
+		if ctx := t.derived(); ctx != nil && stop == nil {
 			return StopOf(ctx)
 		}
-		return sg
+		return stop
 	}
 	nearest := t.Owner.from.task
 	if nearest == nil {
-		return sg
+		return stop
 	}
 	above := nearest.Inner.Load().stopped()
-	if above == nil || sg != nil && !tally.Same(sg.Cause, above.Cause) {
-		return sg
+	if above == nil || stop != nil && !tally.Same(stop.Cause, above.Cause) {
+		return stop
 	}
 	return t.Owner.stopped()
 }
 
-// endedScope returns the inner scope of a task that ends without one, cancelled with sg or, if
+// endedScope returns the inner scope of a task that ends without one, cancelled with stop or, if
 // that is nil, not cancelled: its context goes on to say so. All tasks that were cancelled
-// with sg share one.
-func (sg *StopError) endedScope() *Scope {
-	if sg == nil || sg == endedSignal {
+// with stop share one.
+func (stop *StopError) endedScope() *Scope {
+	if stop == nil || stop == endedStop {
 		return endedScope
 	}
-	if sg.ended.Load() == nil {
+	if stop.ended.Load() == nil {
 		s := &Scope{Task: endedScope.Task, Home: process, from: &nowhere, Ended: true}
-		s.Why.Store(sg)
-		sg.ended.CompareAndSwap(nil, s)
+		s.Why.Store(stop)
+		stop.ended.CompareAndSwap(nil, s)
 	}
-	return sg.ended.Load()
+	return stop.ended.Load()
 }
 
 // isShared reports whether s stands for the inner scopes of tasks that ended without one.

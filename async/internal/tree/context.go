@@ -38,8 +38,8 @@ func (t *Task) Err() error {
 			return nil
 		}
 	}
-	if sg := t.Stopped(); sg != nil {
-		return sg.Err
+	if stop := t.Stopped(); stop != nil {
+		return stop.Err
 	}
 	return nil
 }
@@ -102,8 +102,8 @@ func (t *Task) Scope() *Scope {
 func (t *Task) makeScope() *Scope {
 	h := newScope(t)
 	h.young.Store(true)
-	if sg := t.Stopped(); sg != nil {
-		h.Why.Store(sg) // what its context has said it goes on to say
+	if stop := t.Stopped(); stop != nil {
+		h.Why.Store(stop) // what its context has said it goes on to say
 	}
 	if !t.Inner.CompareAndSwap(nil, h) {
 		return t.Inner.Load()
@@ -139,7 +139,7 @@ func Seal(s *Scope) {
 		timers = append(timers, s.Alarm)
 	}
 	std := s.std.Load()
-	s.Why.CompareAndSwap(nil, endedSignal)
+	s.Why.CompareAndSwap(nil, endedStop)
 	s.cancelled = true
 	notifyLocked(s)
 	s.Mu.Unlock()

@@ -130,7 +130,7 @@ func (s *cycleSearch) waitsOf(at step) {
 		s.budget--
 		s.addWait(w, at)
 	}
-	if h.detached.Load() {
+	if h.leftTasks.Load() {
 		return // what it has left behind is no part of it
 	}
 	for c := h.children; c != nil && s.budget >= 0; c = c.next {
@@ -244,7 +244,7 @@ func isLeaf(t *Task) bool {
 // upFrom returns the task that t is part of, nil for none: what a scope has left
 // behind is no part of it.
 func upFrom(t *Task) *Task {
-	if t.Owner == nil || t.Owner.detached.Load() {
+	if t.Owner == nil || t.Owner.leftTasks.Load() {
 		return nil
 	}
 	return t.Owner.Task

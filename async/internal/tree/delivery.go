@@ -49,11 +49,11 @@ func launch(t *Task) {
 // isWanted looks at the context of t, skips t if that is done, and reports
 // whether it is not.
 func isWanted(t *Task) bool {
-	sg := t.Stopped()
-	if sg != nil {
-		t.skipIfQueued(sg)
+	stop := t.Stopped()
+	if stop != nil {
+		t.skipIfQueued(stop)
 	}
-	return sg == nil
+	return stop == nil
 }
 
 // function returns what the executor is given to run t. Only its first call does
@@ -131,10 +131,10 @@ func MisusedExecutor(t *Task, value any) error {
 	return fmt.Errorf(text+"%v", t.Name(), crash.Text(value))
 }
 
-// skip settles t, which was cancelled because of sg before it ran. The cause is
+// skip settles t, which was cancelled because of stop before it ran. The cause is
 // the one that was seen when that was decided: to look again may find none yet,
 // if an inner scope is being made.
-func skip(t *Task, sg *StopError) {
+func skip(t *Task, stop *StopError) {
 	t.EndUnrun()
 	if d := t.More.Delivery; d != nil {
 		if x, ok := d.Executor.(bridge.Withdrawer); ok {
@@ -142,7 +142,7 @@ func skip(t *Task, sg *StopError) {
 		}
 	}
 	RecordSkipped(t.Owner)
-	v := sg.verdict()
+	v := stop.verdict()
 	t.Self.Unrun(&v)
 }
 

@@ -13,33 +13,33 @@ import (
 // with Locked.
 
 // IsEcho reports whether err says nothing but "I was told to stop", to a task
-// that was stopped with sg.
-func IsEcho(err error, sg *StopError) bool {
-	if sg == nil || tally.Same(err, sg.Err) { // most often
-		return sg != nil
+// that was stopped with stop.
+func IsEcho(err error, stop *StopError) bool {
+	if stop == nil || tally.Same(err, stop.Err) { // most often
+		return stop != nil
 	}
-	return echo.Is(err, echo.Stop{Err: sg.Err, Cause: sg.Cause}, saying)
+	return echo.Is(err, echo.Stop{Err: stop.Err, Cause: stop.Cause}, saying)
 }
 
-// Said returns err, of a task that was stopped with sg, if it says more than that; else
+// Said returns err, of a task that was stopped with stop, if it says more than that; else
 // nil.
-func (sg *StopError) Said(err error) error {
+func (stop *StopError) Said(err error) error {
 	switch {
-	case tally.Same(err, sg.Err): // most often
+	case tally.Same(err, stop.Err): // most often
 		return nil
 	case Codec.Is(err, HasMemory):
 		return err // who waits is told what came before the stop
-	case echo.Bare(err, echo.Stop{Err: sg.Err, Cause: sg.Cause}, saying):
+	case echo.Bare(err, echo.Stop{Err: stop.Err, Cause: stop.Cause}, saying):
 		return nil
 	}
 	return err
 }
 
 // texts returns what was said beside cancellations in a scope that was stopped with
-// sg: by its body first, and how many more there were.
-func texts(sum *tally.Sum, sg *StopError) (all []error, dropped int) {
+// stop: by its body first, and how many more there were.
+func texts(sum *tally.Sum, stop *StopError) (all []error, dropped int) {
 	if sum.Said != nil {
-		all, dropped = TextsIn(sum.Said, echo.Stop{Err: sg.Err, Cause: sg.Cause})
+		all, dropped = TextsIn(sum.Said, echo.Stop{Err: stop.Err, Cause: stop.Cause})
 	}
 	for _, text := range sum.Texts {
 		if !slices.ContainsFunc(all, func(e error) bool { return tally.Same(e, text) }) {
@@ -69,18 +69,18 @@ func TextsIn(err error, stop echo.Stop) (all []error, dropped int) {
 	return []error{err}, 0
 }
 
-// beside returns what a task that was stopped with sg, and then returned err, gives
-// to a waiter: an error that matches both. A nil err says nothing beside sg.
-func (sg *StopError) beside(t *Task, err error) error {
+// beside returns what a task that was stopped with stop, and then returned err, gives
+// to a waiter: an error that matches both. A nil err says nothing beside stop.
+func (stop *StopError) beside(t *Task, err error) error {
 	switch {
 	case err == nil:
-		return sg.AsError()
+		return stop.AsError()
 	// It matches both as it is, because the handler has wrapped the cause: another
 	// layer would only be in the way.
-	case matches(err, sg.Err) && matches(err, sg.Cause):
+	case matches(err, stop.Err) && matches(err, stop.Cause):
 		return err
 	default:
-		return (&Listing{Scope: t.Name(), Cause: sg.Cause, Errs: []error{err}, Stop: sg.Err}).asError()
+		return (&Listing{Scope: t.Name(), Cause: stop.Cause, Errs: []error{err}, Stop: stop.Err}).asError()
 	}
 }
 
@@ -91,8 +91,8 @@ func matches(err, target error) bool {
 
 // saying returns what err says, if it is of ours.
 func saying(err error) (says echo.Saying, ours bool) {
-	if sg, stopped := err.(*StopError); stopped {
-		return echo.Saying{Cause: sg.Cause}, true
+	if stop, stopped := err.(*StopError); stopped {
+		return echo.Saying{Cause: stop.Cause}, true
 	}
 	return Codec.Saying(err)
 }

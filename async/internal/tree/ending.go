@@ -23,24 +23,24 @@ func (t *Task) End(err error, v *Verdict) *StopError {
 		err = ErrGoexit
 	}
 	if t.Inner.Load() == nil {
-		var sg *StopError
+		var stop *StopError
 		if err != nil || mayBeStopped(t) {
-			sg = t.Stopped()
+			stop = t.Stopped()
 		}
 		// A goroutine that was given our context may make an inner scope just now.
 		// Either it is first, and we go on with that scope, or it finds one that
 		// has ended and refuses everything.
-		if t.Inner.CompareAndSwap(nil, sg.endedScope()) { // nobody can start anything in t now
+		if t.Inner.CompareAndSwap(nil, stop.endedScope()) { // nobody can start anything in t now
 			if p := asPanic(t.Exit, err); p != nil {
 				tellPanic(t.Owner, p)
 			}
-			v.Leaf(t, err, sg)
-			return sg
+			v.Leaf(t, err, stop)
+			return stop
 		}
 	}
 	h := t.Inner.Load()
 	h.Finish(t.Exit, err, v)
-	return h.Signal()
+	return h.StopBeforeEnd()
 }
 
 // Finish ends s after its body or handler has: it joins everything, runs the
@@ -59,9 +59,9 @@ func (s *Scope) Finish(exit ExitKind, err error, v *Verdict) {
 // neither if err is no failure: if it only repeats that s was cancelled, or is what a
 // daemon, or what stands in one, has returned after the daemon was told to stop.
 func handlerFailed(s *Scope, exit ExitKind, err error) tally.HandlerEnd {
-	sg := s.Task.Stopped()
-	if exit == ByReturn && sg != nil && (IsEcho(err, sg) || InStoppedDaemon(s, sg.Cause)) {
-		return tally.HandlerEnd{Echo: true, Owes: givesValue(s.Task), Said: sg.Said(err)}
+	stop := s.Task.Stopped()
+	if exit == ByReturn && stop != nil && (IsEcho(err, stop) || InStoppedDaemon(s, stop.Cause)) {
+		return tally.HandlerEnd{Echo: true, Owes: givesValue(s.Task), Said: stop.Said(err)}
 	}
 	v := Verdict{Err: err, Panic: asPanic(exit, err), Goexit: exit == ByGoexit}
 	if v.Panic != nil {
@@ -151,8 +151,8 @@ func startMissedHook(s *Scope) {
 	if m := s.Task.More; m == nil || m.OnAbort == nil {
 		return
 	}
-	if sg := s.Task.Stopped(); sg != nil {
-		s.Cancel(sg)
+	if stop := s.Task.Stopped(); stop != nil {
+		s.Cancel(stop)
 	}
 }
 

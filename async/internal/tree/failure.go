@@ -142,7 +142,7 @@ func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
 		failedLocked(s)
 	}
 	raises := f.Class == tally.Panic && decision == tally.Fails
-	if raises && !s.detached.Load() { // nobody raises what comes after Scope has returned
+	if raises && !s.leftTasks.Load() { // nobody raises what comes after Scope has returned
 		alarmLocked(s) // of a group at the root nothing more: the root is told of it anyhow
 	}
 	s.Mu.Unlock()
@@ -188,19 +188,19 @@ func (s *Scope) recordHookErrorIf(first func() bool, err error) {
 }
 
 // TellEnd does step 6: it tells the observers that t has ended.
-func TellEnd(t *Task, v *Verdict, sg *StopError) {
+func TellEnd(t *Task, v *Verdict, stop *StopError) {
 	if t.Owner == nil || t.Owner.Observers == nil || t.More == nil || t.More.Added().Restart != nil {
 		return
 	}
 	t.Retire() // observers are no part of the handler
-	TellObservers(t.Owner, EndEvent(t, v, sg))
+	TellObservers(t.Owner, EndEvent(t, v, stop))
 }
 
 // EndEvent returns what observers are told of the end of t.
-func EndEvent(t *Task, v *Verdict, sg *StopError) Event {
+func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
 	e := Event{Kind: eventEnd, Task: t.Name(), Took: Clock() - t.More.started, Err: v.Err}
-	if sg != nil {
-		e.Cause = sg.Cause
+	if stop != nil {
+		e.Cause = stop.Cause
 	}
 	return e
 }

@@ -92,13 +92,13 @@ func AbortHookLocked(s *Scope) (start func()) {
 // orders it before the handler's return or leaves it out.
 func abortCallLocked(s *Scope) func(context.Context) error {
 	m := s.Task.More
-	sg := s.Why.Load()
-	if m.OnAbort == nil || m.hooked || sg == nil || s.Task.State.Load() != StateRunning {
+	stop := s.Why.Load()
+	if m.OnAbort == nil || m.hooked || stop == nil || s.Task.State.Load() != StateRunning {
 		return nil
 	}
 	m.hooked = true
 	f := m.OnAbort
-	return func(ctx context.Context) error { return f(ctx, sg.Cause) }
+	return func(ctx context.Context) error { return f(ctx, stop.Cause) }
 }
 
 // ExitHookLocked puts x on the list of s, to be the next one that is run.
@@ -221,29 +221,29 @@ func (h *exitRun) lookAtClock() {
 // hooks are told. A scope that was cancelled does not end well, whatever its body has
 // returned.
 func endingOf(s *Scope, outcome error) (bridge.Ending, error) {
-	sg := s.Task.Stopped()
+	stop := s.Task.Stopped()
 	switch {
-	case sg == nil && outcome == nil:
+	case stop == nil && outcome == nil:
 		return bridge.Well, nil
-	case sg == nil:
+	case stop == nil:
 		return bridge.Failed, outcome
 	}
-	inside := causedInside(s, sg)
+	inside := causedInside(s, stop)
 	switch outcome.(type) {
 	case nil, *StopError:
-		outcome = &StopError{Err: sg.Err, Cause: sg.Cause, fromInside: inside}
+		outcome = &StopError{Err: stop.Err, Cause: stop.Cause, fromInside: inside}
 	}
 	return HowEnded(outcome), outcome
 }
 
 // HowEnded returns how a scope ends that has the outcome err.
 func HowEnded(err error) bridge.Ending {
-	sg, stopped := err.(*StopError)
+	stop, stopped := err.(*StopError)
 	list := Codec.ListIn(err)
 	switch {
 	case err == nil:
 		return bridge.Well
-	case stopped && !sg.fromInside, list != nil && list.Cause != nil && !list.FromInside:
+	case stopped && !stop.fromInside, list != nil && list.Cause != nil && !list.FromInside:
 		return bridge.Stopped
 	default:
 		return bridge.Failed

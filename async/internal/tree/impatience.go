@@ -50,13 +50,13 @@ func (p *Impatience) joins(s *Scope) {
 	s.Mu.Unlock()
 }
 
-// cancelledLocked starts the timers that run from the cancellation of s with sg.
-func (p *Impatience) cancelledLocked(s *Scope, sg *StopError) {
-	if s.detached.Load() {
+// cancelledLocked starts the timers that run from the cancellation of s with stop.
+func (p *Impatience) cancelledLocked(s *Scope, stop *StopError) {
+	if s.leftTasks.Load() {
 		return // Scope has returned, and nobody waits
 	}
 	if p.Call != nil {
-		s.Timers = append(s.Timers, time.AfterFunc(p.Stall, func() { p.stalled(s, sg) }))
+		s.Timers = append(s.Timers, time.AfterFunc(p.Stall, func() { p.stalled(s, stop) }))
 	}
 	p.overranLocked(s)
 }
@@ -70,9 +70,9 @@ func (p *Impatience) overranLocked(s *Scope) {
 }
 
 // stalled tells OnStall which tasks of s are left, if any are, some time after s was
-// cancelled with sg or, if sg is nil, after its body has ended.
-func (p *Impatience) stalled(s *Scope, sg *StopError) {
-	if s.Task.Stopped() != nil && sg == nil || s.detached.Load() {
+// cancelled with stop or, if stop is nil, after its body has ended.
+func (p *Impatience) stalled(s *Scope, stop *StopError) {
+	if s.Task.Stopped() != nil && stop == nil || s.leftTasks.Load() {
 		return // the other timer runs; or Scope has named them when it returned
 	}
 	left := StragglersOf(s)
@@ -92,7 +92,7 @@ func (p *Impatience) stalled(s *Scope, sg *StopError) {
 func addUnlessLeft(s *Scope, t *Task) bool {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	if s.detached.Load() || s.Ended {
+	if s.leftTasks.Load() || s.Ended {
 		return false
 	}
 	s.linkLocked(t)
@@ -126,15 +126,15 @@ func (p *Impatience) leaveBehind(s *Scope, handler tally.HandlerEnd) (v *Verdict
 	if len(left.Left) == 0 { // they have left just now
 		return nil
 	}
-	sg := s.Task.Stopped()
-	sum, ok := takeSum(s, handler, sg, left.asError())
+	stop := s.Task.Stopped()
+	sum, ok := takeSum(s, handler, stop, left.asError())
 	if !ok {
 		return nil
 	}
 	v = new(Verdict)
-	v.fromSum(s.Task, &sum, sg)
+	v.fromSum(s.Task, &sum, stop)
 	v.Echo = false
-	tellRest(s, &sum, sg, v)
+	tellRest(s, &sum, stop, v)
 
 	atRoot := &Task{Kind: kindLeft, Owner: &s.Home.Scope, More: &More{shielded: true}}
 	atRoot.More.Name = s.Task.Name()
@@ -167,16 +167,16 @@ func (p *Impatience) leaveBehind(s *Scope, handler tally.HandlerEnd) (v *Verdict
 // takeSum takes from the tally what Scope tells, which is e, too; false if nobody is
 // left who may be. It is one step: what is recorded before it is told by Scope, and what comes
 // after it by the root.
-func takeSum(s *Scope, handler tally.HandlerEnd, sg *StopError, e error) (sum tally.Sum, ok bool) {
+func takeSum(s *Scope, handler tally.HandlerEnd, stop *StopError, e error) (sum tally.Sum, ok bool) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if !mayLeaveLocked(s) {
 		return tally.Sum{}, false
 	}
-	s.detached.Store(true)
+	s.leftTasks.Store(true)
 	all := tallyLocked(s)
 	all.TakeFailures(Unawaited)
-	end := endLocked(s, handler, sg)
+	end := endLocked(s, handler, stop)
 	end.Last = e
 	sum = all.Sum(end)
 	all.Forget()

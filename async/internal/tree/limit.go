@@ -87,8 +87,8 @@ func (t *Task) submit() {
 	default:
 		// A cancellation stores its cause and then looks for t in the queue. We have
 		// put t there and then look for a cause. One of the two sees the other.
-		if sg := t.Stopped(); sg != nil {
-			t.skipIfQueued(sg)
+		if stop := t.Stopped(); stop != nil {
+			t.skipIfQueued(stop)
 		}
 	}
 }
@@ -109,16 +109,16 @@ func (t *Task) mayQueue() bool {
 	return m != nil && (m.slot != nil || m.Delivery != nil) && t.State.Load() == StateQueued
 }
 
-// skipIfQueued skips t, whose context is done because of sg, unless its handler
+// skipIfQueued skips t, whose context is done because of stop, unless its handler
 // has been let go. Several goroutines may come to this at the same time, and
 // another to the start of t. One of them wins: for a task that goes through an
 // executor its delivery decides which, for another the queue, which t leaves once.
-func (t *Task) skipIfQueued(sg *StopError) {
+func (t *Task) skipIfQueued(stop *StopError) {
 	if t.More == nil || t.State.Load() != StateQueued {
 		return
 	}
 	if d := t.More.Delivery; d != nil && d.Decide() || d == nil && withdraw(t) {
-		skip(t, sg)
+		skip(t, stop)
 	}
 }
 
@@ -144,8 +144,8 @@ func startInTurn(t *Task) {
 	}
 	if t.More.Delivery != nil {
 		deliver(t)
-	} else if sg := t.Stopped(); sg != nil {
-		skip(t, sg)
+	} else if stop := t.Stopped(); stop != nil {
+		skip(t, stop)
 	} else {
 		t.Main()
 	}

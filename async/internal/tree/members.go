@@ -115,7 +115,7 @@ func (s *Scope) join() bool {
 			// those whose wait is over. A scope that was left behind lends none: it would be that
 			// of the caller, who has gone on.
 			w := waiters.Get().(*Waiter)
-			if w.Slot = nil; !s.detached.Load() {
+			if w.Slot = nil; !s.leftTasks.Load() {
 				s.Task.LendSlot(w)
 			}
 			s.joiner = w
@@ -153,15 +153,15 @@ func (t *Task) Leave() {
 // yet: a standard context tells those below it one after another, and some have gone on
 // by then.
 func (t *Task) dismiss() {
-	sg := t.stoppedFromAbove()
+	stop := t.stoppedFromAbove()
 	g, gathers := t.Self.(gathering)
-	if sg == nil {
-		sg = Canceled(ErrDismissed)
+	if stop == nil {
+		stop = Canceled(ErrDismissed)
 		if gathers && t.Stopped() == nil {
 			g.Dismissing() // before the cancel: g may have ended after it
 		}
 	}
-	t.Scope().Cancel(sg)
+	t.Scope().Cancel(stop)
 	if gathers {
 		g.Close()
 	}

@@ -243,9 +243,9 @@ type (
 	// An impatient scope does something about tasks that do not end. It is an interface so that
 	// those who tell it need not know how it tells who is left.
 	impatient interface {
-		joins(s *Scope)                          // s waits for what is left
-		cancelledLocked(s *Scope, sg *StopError) // s was cancelled with sg
-		overranLocked(s *Scope)                  // a hook of s, which was not cancelled, has overrun its time
+		joins(s *Scope)                            // s waits for what is left
+		cancelledLocked(s *Scope, stop *StopError) // s was cancelled with stop
+		overranLocked(s *Scope)                    // a hook of s, which was not cancelled, has overrun its time
 		// leaveBehind returns how s returns without what is left; nil if nobody is.
 		leaveBehind(s *Scope, handler tally.HandlerEnd) *Verdict
 	}
@@ -268,36 +268,36 @@ type StopError struct {
 }
 
 // Error returns the text of the cause.
-func (sg *StopError) Error() string { return sg.Cause.Error() }
+func (stop *StopError) Error() string { return stop.Cause.Error() }
 
 // Unwrap returns the cause, and the error of the context.
-func (sg *StopError) Unwrap() []error { return []error{sg.Cause, sg.Err} }
+func (stop *StopError) Unwrap() []error { return []error{stop.Cause, stop.Err} }
 
-// because returns the cause; nil for a nil sg, of what was not told to stop.
-func (sg *StopError) because() error {
-	if sg == nil {
+// because returns the cause; nil for a nil stop, of what was not told to stop.
+func (stop *StopError) because() error {
+	if stop == nil {
 		return nil
 	}
-	return sg.Cause
+	return stop.Cause
 }
 
 // AsError returns the error of what was told to stop, which matches err and cause; nil for a
-// nil sg. It asks no Is of a user: that may use the scope, which would ask it again.
-func (sg *StopError) AsError() error {
-	if sg == nil || tally.Same(sg.Err, sg.Cause) {
-		return sg.because()
+// nil stop. It asks no Is of a user: that may use the scope, which would ask it again.
+func (stop *StopError) AsError() error {
+	if stop == nil || tally.Same(stop.Err, stop.Cause) {
+		return stop.because()
 	}
-	if sg.Err == context.DeadlineExceeded {
-		if _, timeout := Codec.LimitIn(sg.Cause); timeout {
-			return sg.Cause
+	if stop.Err == context.DeadlineExceeded {
+		if _, timeout := Codec.LimitIn(stop.Cause); timeout {
+			return stop.Cause
 		}
 	}
-	return sg
+	return stop
 }
 
-// verdict returns how something has ended that was stopped with sg, and says nothing else.
-func (sg *StopError) verdict() Verdict {
-	return Verdict{Err: sg.AsError(), Cause: sg.Cause, Echo: true, bare: true, alone: true}
+// verdict returns how something has ended that was stopped with stop, and says nothing else.
+func (stop *StopError) verdict() Verdict {
+	return Verdict{Err: stop.AsError(), Cause: stop.Cause, Echo: true, bare: true, alone: true}
 }
 
 // Canceled returns the StopError of an abort with the given cause.

@@ -162,9 +162,9 @@ type Scope struct {
 	parker AtomicPointer[Waiter]
 
 	hooksInTime AtomicInt32 // hooks that run and are in time
-	// detached: Scope returns, or has returned, without its tasks, which are no part of it
+	// leftTasks: Scope returns, or has returned, without its tasks, which are no part of it
 	// any more. It is set under Mu in the step in which what Scope tells is taken.
-	detached AtomicBool
+	leftTasks AtomicBool
 
 	// Mu guards what follows. It is held briefly, never while user code runs or
 	// anything blocks. The Mu of a child's scope is taken before that of its owner.
@@ -215,11 +215,11 @@ func newScope(t *Task) *Scope {
 	return s
 }
 
-// Signal returns why s was cancelled, nil if it was not before it ended. Its end is a reason
+// StopBeforeEnd returns why s was cancelled, nil if it was not before it ended. Its end is a reason
 // for its context, not for its outcome.
-func (s *Scope) Signal() *StopError {
-	if sg := s.Why.Load(); sg != endedSignal {
-		return sg
+func (s *Scope) StopBeforeEnd() *StopError {
+	if stop := s.Why.Load(); stop != endedStop {
+		return stop
 	}
 	return nil
 }
@@ -283,8 +283,8 @@ type Naming struct {
 	pc    uintptr // if it is nothing of ours: that of its function
 }
 
-// endedSignal is why the context of a scope or task that has ended is done.
-var endedSignal = Canceled(ErrScopeEnded)
+// endedStop is why the context of a scope or task that has ended is done.
+var endedStop = Canceled(ErrScopeEnded)
 
 // endedScope is the inner scope of every task that ended without one. It has
 // ended before the first task starts, refuses everything, and is never locked

@@ -34,32 +34,32 @@ func (v *Verdict) answer() error {
 func (v *Verdict) MustRaise() bool { return v.Panic != nil || v.Goexit }
 
 // Leaf writes the verdict of a task that never had an inner scope to v: nothing
-// was started in it, so there is only what its handler has returned. sg is why its
+// was started in it, so there is only what its handler has returned. stop is why its
 // context was cancelled, nil if it was not. A panic is never an echo.
-func (v *Verdict) Leaf(t *Task, err error, sg *StopError) {
+func (v *Verdict) Leaf(t *Task, err error, stop *StopError) {
 	if err == nil {
 		return
 	}
 	v.Err, v.Panic, v.Goexit, v.alone = err, asPanic(t.Exit, err), t.Exit == ByGoexit, true
-	if v.Panic != nil || sg == nil {
+	if v.Panic != nil || stop == nil {
 		return
 	}
-	v.Cause = sg.Cause
-	if v.Echo = !v.Goexit && IsEcho(err, sg); v.Echo {
-		err = sg.Said(err)
+	v.Cause = stop.Cause
+	if v.Echo = !v.Goexit && IsEcho(err, stop); v.Echo {
+		err = stop.Said(err)
 		v.bare = err == nil
 	}
-	v.Err = sg.beside(t, err)
+	v.Err = stop.beside(t, err)
 }
 
 // fromSum writes to v the outcome of t that is made of sum, of what was started in t, too.
-// sg is why t was cancelled, nil if it was not. The first rule that fits counts:
+// stop is why t was cancelled, nil if it was not. The first rule that fits counts:
 //   - A panic is the outcome, with all else beside it. A ForkJoin lists it, for its
 //     results tell of it, each with its own error.
 //   - A task that only repeats why it was cancelled says so with the error of that.
 //   - Else it is the error that is made of all, if there is any.
-func (v *Verdict) fromSum(t *Task, sum *tally.Sum, sg *StopError) {
-	*v = Verdict{Echo: sum.Echo(), alone: sum.Echo(), Goexit: sum.Goexit, Cause: sg.because()}
+func (v *Verdict) fromSum(t *Task, sum *tally.Sum, stop *StopError) {
+	*v = Verdict{Echo: sum.Echo(), alone: sum.Echo(), Goexit: sum.Goexit, Cause: stop.because()}
 	v.Panic = Codec.PanicIn(sum.Panic)
 	switch {
 	case v.Panic != nil && t.Kind == KindFork:
@@ -71,15 +71,15 @@ func (v *Verdict) fromSum(t *Task, sum *tally.Sum, sg *StopError) {
 		}
 		v.Err = v.Panic.AsError()
 	case v.Echo && !t.isScopeOrGroup() && len(sum.Texts) == 0:
-		v.Err = sg.beside(t, sum.Said)
+		v.Err = stop.beside(t, sum.Said)
 	default:
-		v.Err = oneError(t, sum, sg)
+		v.Err = oneError(t, sum, stop)
 	}
 }
 
-// oneError makes one error of sum: nil, the only failure, or a list. sg is as in
+// oneError makes one error of sum: nil, the only failure, or a list. stop is as in
 // Verdict.fromSum.
-func oneError(t *Task, sum *tally.Sum, sg *StopError) error {
+func oneError(t *Task, sum *tally.Sum, stop *StopError) error {
 	if sum.Well() {
 		return nil
 	}
@@ -88,17 +88,17 @@ func oneError(t *Task, sum *tally.Sum, sg *StopError) error {
 	}
 	l := &Listing{Scope: t.Name(), Cause: sum.Cause, Dropped: sum.Dropped}
 	l.Errs, l.Paths = WithPaths(sum.Errs)
-	l.Stopped, l.DroppedStopped = texts(sum, sg)
-	if sum.Said != nil && !t.isScopeOrGroup() && len(sum.Errs) == 0 && IsEcho(sum.Said, sg) {
-		// As sg.beside does: who waits for the task is given what its handler has returned.
+	l.Stopped, l.DroppedStopped = texts(sum, stop)
+	if sum.Said != nil && !t.isScopeOrGroup() && len(sum.Errs) == 0 && IsEcho(sum.Said, stop) {
+		// As stop.beside does: who waits for the task is given what its handler has returned.
 		l.Errs = []error{sum.Said}
 		l.Stopped = slices.DeleteFunc(l.Stopped, func(err error) bool { return tally.Same(err, sum.Said) })
 	}
-	if sum.Said != nil && !t.isScopeOrGroup() && !IsEcho(sum.Said, sg) {
+	if sum.Said != nil && !t.isScopeOrGroup() && !IsEcho(sum.Said, stop) {
 		l.Said = sum.Said
 	}
 	if l.Cause != nil {
-		l.Stop, l.FromInside = sg.Err, sg.fromInside
+		l.Stop, l.FromInside = stop.Err, stop.fromInside
 	}
 	return l.asError()
 }
@@ -116,40 +116,40 @@ func Joined(t *Task, errs []error, dropped int) error {
 // Most often there is no more to say than that s was cancelled. Measured, the frames of
 // sumAll make the stacks of small tasks grow, which costs more than the task.
 func sumUp(s *Scope, handler tally.HandlerEnd, v *Verdict, last bool) {
-	sg := s.Task.Stopped() // before the lock is taken: contexts may be a user's
+	stop := s.Task.Stopped() // before the lock is taken: contexts may be a user's
 	s.Mu.Lock()
 	quiet := s.Tally == nil
 	s.Mu.Unlock()
 	switch {
 	case !quiet, handler.Echo && (s.Task.isScopeOrGroup() || handler.Said != nil):
-		sumAll(s, handler, sg, v, last)
+		sumAll(s, handler, stop, v, last)
 		return
 	case handler.Echo:
-		v.Err, v.Echo, v.bare, v.alone = sg.AsError(), true, true, true
+		v.Err, v.Echo, v.bare, v.alone = stop.AsError(), true, true, true
 	}
-	v.Cause = sg.because()
+	v.Cause = stop.because()
 }
 
-// sumAll is sumUp for a scope of which there is more to say. s was cancelled with sg.
-func sumAll(s *Scope, handler tally.HandlerEnd, sg *StopError, v *Verdict, last bool) {
+// sumAll is sumUp for a scope of which there is more to say. s was cancelled with stop.
+func sumAll(s *Scope, handler tally.HandlerEnd, stop *StopError, v *Verdict, last bool) {
 	s.Mu.Lock()
-	sum := s.Tally.Sum(endLocked(s, handler, sg))
+	sum := s.Tally.Sum(endLocked(s, handler, stop))
 	s.Mu.Unlock()
-	said := sg
-	if sum.Cause != nil && causedInside(s, sg) {
-		said = &StopError{Err: sg.Err, Cause: sg.Cause, fromInside: true}
+	said := stop
+	if sum.Cause != nil && causedInside(s, stop) {
+		said = &StopError{Err: stop.Err, Cause: stop.Cause, fromInside: true}
 	}
 	v.fromSum(s.Task, &sum, said)
 	if last {
-		tellRest(s, &sum, sg, v)
+		tellRest(s, &sum, stop, v)
 	}
 }
 
 // tellRest has the root told what v, the outcome of s, which is made of sum, does not hold:
-// what was said beside a cancellation with sg if s has ended well or with a panic, and what
+// what was said beside a cancellation with stop if s has ended well or with a panic, and what
 // else went wrong if s passes on a panic that a scope further in has raised, for that is not
 // changed any more.
-func tellRest(s *Scope, sum *tally.Sum, sg *StopError, v *Verdict) {
+func tellRest(s *Scope, sum *tally.Sum, stop *StopError, v *Verdict) {
 	if v.Err != nil && v.Panic == nil {
 		return
 	}
@@ -158,15 +158,15 @@ func tellRest(s *Scope, sum *tally.Sum, sg *StopError, v *Verdict) {
 			s.Home.Report(err)
 		}
 	}
-	if all, dropped := texts(sum, sg); len(all)+dropped > 0 {
+	if all, dropped := texts(sum, stop); len(all)+dropped > 0 {
 		s.Home.Said((&Listing{Scope: s.Task.Name(), Stopped: all, DroppedStopped: dropped}).asError().Error())
 	}
 }
 
-// endLocked returns what the tally of s, which was cancelled with sg, is to know of
+// endLocked returns what the tally of s, which was cancelled with stop, is to know of
 // the end of s.
-func endLocked(s *Scope, handler tally.HandlerEnd, sg *StopError) tally.End {
-	cause := sg.because()
+func endLocked(s *Scope, handler tally.HandlerEnd, stop *StopError) tally.End {
+	cause := stop.because()
 	return tally.End{Handler: handler, Cause: cause, Led: s.led && tally.Same(cause, ErrDismissed)}
 }
 
@@ -197,11 +197,11 @@ func (v *Verdict) fact(s *Scope, t *Task, f *tally.Fact) {
 		if v.bare {
 			return
 		}
-		stop := echo.Stop{Err: context.Canceled, Cause: v.Cause}
-		if sg := s.Task.Stopped(); sg != nil && tally.Same(sg.Cause, v.Cause) {
-			stop.Err = sg.Err
+		echoed := echo.Stop{Err: context.Canceled, Cause: v.Cause}
+		if stop := s.Task.Stopped(); stop != nil && tally.Same(stop.Cause, v.Cause) {
+			echoed.Err = stop.Err
 		}
-		f.Texts, f.TextsDropped = TextsIn(v.Err, stop)
+		f.Texts, f.TextsDropped = TextsIn(v.Err, echoed)
 		return
 	}
 	// The list of a scope inside s, which was cancelled with s: s tells the cause
@@ -218,11 +218,11 @@ func (v *Verdict) overtakes(s *Scope, t *Task) bool {
 	if t == nil || v.Echo || v.Err == nil || !t.cancelledWithOwner() {
 		return false
 	}
-	sg := s.Task.Stopped()
-	if sg == nil || !IsEcho(v.Err, sg) {
+	stop := s.Task.Stopped()
+	if stop == nil || !IsEcho(v.Err, stop) {
 		return false
 	}
-	v.Cause = sg.Cause
+	v.Cause = stop.Cause
 	return true
 }
 
@@ -237,30 +237,30 @@ func hasTold(s *Scope, cause error) bool {
 // cause, a child may have heard of that first.
 func StoppedWith(s *Scope, cause error) bool {
 	for ; s != nil; s = s.Task.Owner {
-		if sg := s.Task.Stopped(); sg == nil || tally.Same(sg.Cause, cause) {
-			return sg != nil
+		if stop := s.Task.Stopped(); stop == nil || tally.Same(stop.Cause, cause) {
+			return stop != nil
 		}
 	}
 	return false
 }
 
-// causedInside reports whether s was cancelled with sg for something of its own:
+// causedInside reports whether s was cancelled with stop for something of its own:
 // a failure inside, its time limit, or what watches it.
-func causedInside(s *Scope, sg *StopError) bool {
+func causedInside(s *Scope, stop *StopError) bool {
 	s.Mu.Lock()
-	inside := s.Tally.FromInside(sg.Cause)
+	inside := s.Tally.FromInside(stop.Cause)
 	s.Mu.Unlock()
 	if inside {
 		return true
 	}
-	_, limit := Codec.LimitIn(sg.Cause)
-	return (limit || Codec.Is(sg.Cause, MissedSign)) && !inheritedCause(s.Task, sg.Cause)
+	_, limit := Codec.LimitIn(stop.Cause)
+	return (limit || Codec.Is(stop.Cause, MissedSign)) && !inheritedCause(s.Task, stop.Cause)
 }
 
 // inheritedCause reports whether anything around t was cancelled with cause.
 func inheritedCause(t *Task, cause error) bool {
-	sg := t.stoppedFromAbove()
-	return sg != nil && tally.Same(sg.Cause, cause)
+	stop := t.stoppedFromAbove()
+	return stop != nil && tally.Same(stop.Cause, cause)
 }
 
 // stoppedDaemon reports whether t is a daemon that its owner has told to stop for cause:

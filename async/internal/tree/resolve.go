@@ -58,10 +58,10 @@ func (f *Future) abandon() {
 	f.SettlePromise(&v)
 }
 
-// stop settles an unresolved promise whose context was cancelled with sg.
-func (f *Future) stop(sg *StopError) {
+// stop settles an unresolved promise whose context was cancelled with stop.
+func (f *Future) stop(stop *StopError) {
 	if f.Take() {
-		v := sg.verdict()
+		v := stop.verdict()
 		f.SettlePromise(&v)
 	}
 }
@@ -70,21 +70,21 @@ func (f *Future) stop(sg *StopError) {
 // cancelled: the promise settles at once, or after its abort hook, if it has one. The hook
 // may resolve it, so the promise cannot be what joins the hook.
 func promiseCancelled(s *Scope) (after func()) {
-	f, sg := s.Task.Self.Future(), s.Why.Load()
-	stop := func() { f.stop(sg) }
+	f, stop := s.Task.Self.Future(), s.Why.Load()
+	settle := func() { f.stop(stop) }
 	call := abortCallLocked(s)
 	if call == nil {
-		return stop
+		return settle
 	}
 	h := s.Task.Owner.hook("abort hook", func(ctx context.Context) error {
-		defer stop() // also after a panic or Goexit of the hook
+		defer settle() // also after a panic or Goexit of the hook
 		return call(ctx)
 	})
 	h.Task.More.Name = "abort hook of " + s.Task.Name()
 	h.Task.More.Timeout = HookTimeoutOf(s.Task)
 	if !s.Task.Owner.Add(&h.Task) {
 		countOut(&h.Task)
-		return stop
+		return settle
 	}
 	return h.start
 }

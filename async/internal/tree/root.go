@@ -15,7 +15,7 @@ func init() {
 	process.open()
 	endedScope.Task, endedScope.Home, endedScope.from, endedScope.Ended = new(Task), process, &nowhere, true
 	endedScope.Task.Inner.Store(endedScope)
-	endedScope.Why.Store(endedSignal)
+	endedScope.Why.Store(endedStop)
 }
 
 func (r *Root) open() {

@@ -82,9 +82,9 @@ func (g *GoTask) finish(err error) {
 	t := &g.Task
 	defer t.Rescue()
 	var v Verdict
-	sg := t.End(err, &v)
+	stop := t.End(err, &v)
 	g.tell(err, &v)
-	TellEnd(t, &v, sg)
+	TellEnd(t, &v, stop)
 	g.leave(&v)
 }
 

@@ -214,7 +214,7 @@ func (r *ScopeCall) Rescue() {
 // Leave ends the membership of the scope, which has ended with v.
 func (r *ScopeCall) Leave(v *Verdict) {
 	t := r.Scope.Task
-	TellEnd(t, v, r.Scope.Signal())
+	TellEnd(t, v, r.Scope.StopBeforeEnd())
 	t.Move(StateDone)
 	t.Leave()
 }

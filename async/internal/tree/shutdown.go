@@ -151,11 +151,11 @@ func (r *Root) outcome(left error) error {
 // whatever ctx it was started with, but for hooks and shielded stretches: these
 // have a time limit of their own. The join of a worker of package scheduler has
 // none, so it is cancelled, too. Only [Shutdown] does this.
-func cancelAll(t *Task, sg *StopError) {
+func cancelAll(t *Task, stop *StopError) {
 	for all := []*Task{t}; len(all) > 0; {
 		t, all = all[0], all[1:]
 		s := t.Scope()
-		s.Cancel(sg)
+		s.Cancel(stop)
 		s.Mu.Lock()
 		all = append(all, childrenLocked(s, func(c *Task) bool {
 			return c.More == nil || !c.More.shielded || isJoin(c)

@@ -55,10 +55,10 @@ func (s *Scope) context() *stdContext {
 		if std := s.std.Load(); std != nil {
 			return std
 		}
-		sg := s.stopped()
-		std := newContext(s, sg) // takes locks of package context and of what is around: not under ours
+		stop := s.stopped()
+		std := newContext(s, stop) // takes locks of package context and of what is around: not under ours
 		s.Mu.Lock()
-		if s.std.Load() == nil && s.Why.Load() == sg {
+		if s.std.Load() == nil && s.Why.Load() == stop {
 			// From here on s is cancelled through this context: a cancellation
 			// that stores s.Why, which it does under mu, comes before or finds it.
 			s.stdHere = std
@@ -77,30 +77,30 @@ func (s *Scope) context() *stdContext {
 // then it returns one that holds the cause of s.
 func cancelCtx(s *Scope) any {
 	std := s.context()
-	if sg := s.Why.Load(); sg != nil && !tally.Same(context.Cause(std.Context), sg.Cause) {
-		c := cancelledContext(sg.Cause)
+	if stop := s.Why.Load(); stop != nil && !tally.Same(context.Cause(std.Context), stop.Cause) {
+		c := cancelledContext(stop.Cause)
 		return c.Value(cancelCtxKey)
 	}
 	return std.Value(cancelCtxKey)
 }
 
 // newContext makes a standard context for s as it stands: one that is done
-// already if sg says so.
-func newContext(s *Scope, sg *StopError) stdContext {
-	if sg != nil && sg.Err == context.DeadlineExceeded {
-		ctx, cancel := context.WithDeadlineCause(context.Background(), time.Time{}, sg.Cause)
+// already if stop says so.
+func newContext(s *Scope, stop *StopError) stdContext {
+	if stop != nil && stop.Err == context.DeadlineExceeded {
+		ctx, cancel := context.WithDeadlineCause(context.Background(), time.Time{}, stop.Cause)
 		return stdContext{ctx, func(error) { cancel() }}
 	}
-	if sg != nil && (sg.Err == context.Canceled || s.isShared()) {
-		return cancelledContext(sg.Cause)
+	if stop != nil && (stop.Err == context.Canceled || s.isShared()) {
+		return cancelledContext(stop.Cause)
 	}
 	// Its parent is what can be cancelled without us. Everything between that and
 	// s is cancelled by our walk, which cancels this context as it comes by.
 	ctx, cancel := context.WithCancelCause(contextAbove(s.Task))
 	if m := s.Task.More; m != nil && m.timed {
 		cause := Codec.TimeoutError(s.Task.Name(), m.Timeout, m.Timeout, false)
-		timed, stop := context.WithDeadlineCause(ctx, m.Origin.deadline, cause)
-		return stdContext{timed, func(cause error) { cancel(cause); stop() }}
+		timed, release := context.WithDeadlineCause(ctx, m.Origin.deadline, cause)
+		return stdContext{timed, func(cause error) { cancel(cause); release() }}
 	}
 	return stdContext{ctx, cancel}
 }
@@ -119,8 +119,8 @@ func (s *Scope) LimitTime(d time.Duration) {
 // listenAbove is called when s can be found by what walks down from its owner:
 // it has s told of what cancels it beside that, and looks for what came before.
 func (s *Scope) listenAbove() {
-	if sg := s.Task.stoppedFromAbove(); sg != nil {
-		s.Cancel(sg)
+	if stop := s.Task.stoppedFromAbove(); stop != nil {
+		s.Cancel(stop)
 	} else if ctx := s.Task.derived(); ctx != nil {
 		s.watch(ctx)
 	}
@@ -160,11 +160,11 @@ func cancelWith(s *Scope, ctx context.Context) {
 	if over {
 		return
 	}
-	sg := s.stopped()
-	if sg == nil {
-		sg = StopOf(ctx)
+	stop := s.stopped()
+	if stop == nil {
+		stop = StopOf(ctx)
 	}
-	s.Cancel(sg)
+	s.Cancel(stop)
 }
 
 // contextAbove returns what a standard context of t is made a child of. If package

@@ -24,8 +24,8 @@ func StragglersOf(s *Scope) *Leftovers {
 		left = append(left, s.Task)
 	}
 	var cause error
-	if sg := s.Task.Stopped(); sg != nil {
-		cause = sg.AsError()
+	if stop := s.Task.Stopped(); stop != nil {
+		cause = stop.AsError()
 	}
 	return newLeftovers(s, left, cause)
 }
@@ -135,7 +135,7 @@ func isStallInTime(t *Task) bool {
 		return false
 	}
 	h := t.Inner.Load()
-	return h == nil || h.Signal() == nil // nothing else cancels a hook
+	return h == nil || h.StopBeforeEnd() == nil // nothing else cancels a hook
 }
 
 // isNamed reports whether t is named while it runs, and not only what was started

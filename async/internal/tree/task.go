@@ -19,11 +19,11 @@ func (t *Task) Move(to int32) {
 
 // PublicState returns t's state as users see it.
 func (t *Task) PublicState() TaskState {
-	sg := t.Stopped()
+	stop := t.Stopped()
 	switch st := t.State.Load(); {
 	case st == StateDone:
 		return isDone
-	case sg != nil && sg != endedSignal:
+	case stop != nil && stop != endedStop:
 		return isAborting
 	case st == StateQueued:
 		return isQueued

@@ -135,11 +135,11 @@ func (s *oneWait) overAlready(me *Task, taskCtx bool) (waitEnd, error) {
 		return waitExpired, s.f.expired(s.timeout, 0)
 	}
 	if taskCtx {
-		if sg := me.Stopped(); sg != nil {
-			return WaitStopped, sg.AsError()
+		if stop := me.Stopped(); stop != nil {
+			return WaitStopped, stop.AsError()
 		}
-	} else if sg := StopOf(s.ctx); sg != nil {
-		return WaitStopped, sg.AsError()
+	} else if stop := StopOf(s.ctx); stop != nil {
+		return WaitStopped, stop.AsError()
 	}
 	return waitSettled, nil
 }

@@ -90,7 +90,7 @@ func (f *job[T]) checkDiscard(opts []TaskOption) *tree.TaskOptions {
 	return &o
 }
 
-// Await is the owner's wait: the result in time, or abort it. It returns the
+// Await is the holder's wait: the result in time, or abort it. It returns the
 // outcome of the task. If the task has not settled timeout after the call, or when
 // ctx is done, Await aborts it: the task's context is cancelled with a
 // [*TimeoutError] or the cause of ctx, its abort hook is started, and Await returns
@@ -102,7 +102,7 @@ func (f *job[T]) checkDiscard(opts []TaskOption) *tree.TaskOptions {
 // spoils anything: a later wait is given the real outcome, the handler's own
 // error and the cause both, unless [OnDiscard] says otherwise. The task itself
 // goes on until its handler returns; its scope joins it, not Await. The first
-// owner to expire aborts for all; to look on only, use [Future.Wait].
+// Await that expires aborts for all; to look on only, use [Future.Wait].
 //
 // The task of ctx is the one that waits: it lends its slot of a [Limit]
 // meanwhile, and a wait that could never end returns [ErrAwaitCycle]. Await

@@ -133,7 +133,8 @@ type rule[T, R any] interface {
 // promiseValues decides what becomes of chosen values that have a discard hook.
 // If a waiter was told of an expiry before, nobody is given them, and the choice
 // settles with what that waiter was told. Else they are kept for the waiter that
-// is given the outcome: if there is none, they are discarded, see unclaimed.
+// is given the outcome: if there is none, they are discarded, see Future.unclaimed in
+// tree/settle.go.
 func (c *choice[T, R]) promiseValues() {
 	expiry := c.f.PromiseValue()
 	hooked := false

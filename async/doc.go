@@ -81,7 +81,7 @@
 //
 // A scope is cancelled by the context it was opened with, by its body's error
 // or panic, by a failing Go task, when a [Leader] has ended, by its Timeout, and by
-// [StopOn] and [StopWith]; a task also by the expiry of its owner's Await and by Cancel. The first
+// [StopOn] and [StopWith]; a task also by an Await of it that expires and by Cancel. The first
 // cause wins; [context.Cause] shows it to everyone below, and the errors that are
 // returned match it.
 // Nothing is killed: a handler that never looks at its context runs on, and its

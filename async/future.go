@@ -116,7 +116,7 @@ func (f *job[T]) Run() {
 }
 
 // call calls the handler. A panic is recovered here; Goexit is not, and goes on to
-// finish, which run has deferred.
+// finish, which Run has deferred.
 func (f *job[T]) call() {
 	t := &f.f.Task
 	defer func() { tree.Caught(t, recover(), &t.Exit, &f.f.Err) }()
@@ -186,7 +186,7 @@ func (f *job[T]) offer(v *tree.Verdict) {
 	value := held[T]{f.value, t.More.Discard.(func(T)), t.Name()}
 	f.value = *new(T)
 	if why == nil {
-		v.Value = &value // kept there, see unclaimed
+		v.Value = &value // kept there, see Future.unclaimed in tree/settle.go
 		return
 	}
 	v.Err = why

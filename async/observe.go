@@ -27,7 +27,7 @@ type EventKind uint8
 const (
 	EventStart EventKind = iota // a handler is about to run
 	EventEnd                    // a task is about to settle
-	EventPanic                  // a handler has panicked and what it stands in is being cancelled
+	EventPanic                  // a handler has panicked
 )
 
 // String returns start, end or panic.

@@ -20,7 +20,7 @@ type restartable interface {
 	GivesNothing() bool
 	// RunOnce calls the handler for the run t.
 	RunOnce(t *tree.Task) error
-	// drop is called when a run has failed. valid: the handler has returned a value, which
+	// Drop is called when a run has failed. valid: the handler has returned a value, which
 	// is nobody's.
 	Drop(valid bool)
 	// EndRuns ends the task as if its handler had ended so.

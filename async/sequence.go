@@ -9,7 +9,7 @@ import (
 )
 
 // This file is about doing the same to every item of a sequence, which may be
-// endless. The engine is in stream.go.
+// endless. The engine is package items.
 
 // ForEach calls f for every item of a sequence, at the same time or at most
 // [Limit] at once, and returns when all have ended. The sequence runs on the

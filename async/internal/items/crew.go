@@ -17,13 +17,13 @@ type Crew[E any] struct {
 	Scope   *tree.Scope   // whose tasks they are
 	Func    any           // the user's function, for names
 	Timeout time.Duration // of every worker, 0: none; with one, none does two items
-	// nothing: there is nothing in the values of items.
+	// Nothing: there is nothing in the values of items.
 	Nothing bool
 
 	Do     func(ctx context.Context, item E) error // runs an item
 	DoMany func(w *Worker[E]) (over bool)          // does items as long as all goes well; may be nil
 	Tell   func(item E, v *tree.Verdict)           // is told how an item ended
-	// next is told how w's item ended, if v is not nil, and gives w another; it may block.
+	// Next is told how w's item ended, if v is not nil, and gives w another; it may block.
 	Next  func(w *Worker[E], v *tree.Verdict) (item E, ok bool)
 	More  func() (item E, ok bool) // an item for a new worker; does not block
 	unrun func(v *tree.Verdict)    // is told of a worker that never ran and had no item yet

@@ -129,7 +129,7 @@ func Iterate[A, B any](
 // may be left in any way. So all is joined in a deferred call, before the range
 // statement ends.
 //
-// A panic of the loop goes on as it was, as that of a body does, see Body.call:
+// A panic of the loop goes on as it was, as that of a body does, see ScopeCall.call:
 // nobody can see which of it and a panic of an item came first, so the item's comes
 // second. An error is a panic(nil) of old: from Goexit run does not come back.
 func (m *Stream[A, B]) run(r *tree.ScopeCall, items iter.Seq[A], yield func(Result[B]) bool) (err error) {

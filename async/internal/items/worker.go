@@ -13,7 +13,7 @@ import "github.com/ambit-go/ambit/async/internal/tree"
 // Func returns the user's function, for its name.
 func (w *Worker[E]) Func() any { return w.crew.Func }
 
-// Future returns nil: nobody waits for a worker.
+// Future returns nil: nobody can await a worker.
 func (w *Worker[E]) Future() *tree.Future { return nil }
 
 // GivesNothing reports that there is nothing in the values of items, as in ForEach.

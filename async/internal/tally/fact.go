@@ -8,8 +8,9 @@ type Class uint8
 const (
 	// Failure: an error that says something of its own.
 	Failure Class = iota
-	// Echo: an error that only repeats the cancellation of the scope, or of one
-	// around it; or, without an error, something that was not done because of that.
+	// Echo: an error that only repeats the cancellation of the scope, or of one around
+	// it (Verdict.Echo of package tree is about the stop of the task itself); or,
+	// without an error, something that was not done because of that.
 	// It is not listed, but the scope has not gone well.
 	Echo
 	// Panic: Err is what is to be raised.
@@ -81,7 +82,7 @@ const (
 // value that is to be discarded if nobody is given it.
 type Future struct {
 	Awaited bool // somebody is waiting, and will be given the outcome
-	Told    bool // its owner was told an expiry, or has cancelled it
+	Told    bool // its holder was told an expiry, or has cancelled it
 	Rooted  bool // it belongs to a root, which sums nothing up: the future itself keeps account
 
 	// Abandoned: it is a promise that was neither resolved nor rejected. It is a failure

@@ -33,7 +33,7 @@ func Listed(errs []error, dropped int) Sum {
 	return Sum{Errs: errs, Dropped: dropped}
 }
 
-// An End is what the owner of a Tally knows of the end of the scope.
+// An End is what the user of a Tally knows of the end of the scope.
 type End struct {
 	Handler HandlerEnd
 	Cause   error // why the scope was cancelled; nil: it was not

@@ -9,12 +9,12 @@ import (
 // This file cancels scopes and tasks.
 //
 // A cancellation starts at one scope, because that failed, because somebody
-// asked for it, or because the ctx that it was started with is done. From
-// there it walks down the tree: to everything whose context is a child of that
-// scope's own. Only what has an inner scope, queues, or is a promise is walked
-// to; any other task asks its owner when it is asked. A task that was started with a ctx of its own is
-// left out: that ctx is done by itself if it is derived from ours, and then
-// starts a walk at that task.
+// asked for it, or because the ctx that it was started with is done. From there it
+// walks down the tree, to tasks that are cancelled with their owner. Only what has
+// an inner scope, queues, or is a promise is walked to; any other task asks its
+// owner when it is asked. Left out are shielded tasks, and tasks that were started with a
+// ctx that decides alone (Task.derived). If such a ctx is derived from ours, it is done
+// by itself, and starts a walk at each inner scope that watches it.
 //
 // Each step locks one scope, notes the cancellation, and after it has unlocked the scope
 // does what follows from it.

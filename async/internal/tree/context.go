@@ -128,7 +128,7 @@ func notifyLocked(s *Scope) {
 // Seal cancels the context of an ended scope and takes it off everything it
 // is registered with: the context it watches, its timers, and the parker. Functions that it calls
 // take other locks, so that is done after unlocking. A cancellation that comes at the same time
-// finds ended, or is the one that counts.
+// finds Ended, or is the one that counts.
 func Seal(s *Scope) {
 	s.stopped() // notes it if what cancels s has not come to us yet
 	s.Mu.Lock()

@@ -5,7 +5,7 @@
 // is an inner Scope, made on first need. A [Future] is a Task with those who wait for it. A
 // [Verdict] is how a task has ended.
 //
-// The package knows no feature of the API by name, and none of the types of its errors. A feature
+// The package calls no function of the API, and knows none of the types of its errors. A feature
 // hangs a [Work] on its task, or something in [TaskOptions] and [ScopeOptions]; errors are made
 // by the [Codec]. How all this works is in docs/tasks.md.
 package tree

@@ -14,7 +14,7 @@ import "github.com/ambit-go/ambit/async/internal/tally"
 //
 // Hooks may start something, and so may a goroutine that nobody owns. So after each hook, and if
 // closeScope finds something new, step 2 comes next. When step 4 has closed the scope, and settled
-// promises, step 3 comes once more.
+// promises, step 3 comes again until no value is left, and step 2 does not.
 
 // End is called when t's handler has come to its end: it joins what the
 // handler started, writes the outcome to v, and returns why t was cancelled.

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// This file is what an owner does about a future that has not settled in time: it aborts it, and
-// waits for its grace.
+// This file is what the holder of a future does that has not settled in time: it aborts the task,
+// and waits for its grace.
 
-// Expire ends an owner's wait that was over before f had settled, for why: it
-// aborts f, waits for its grace, and returns what the owner is told; nil if f
+// Expire ends the wait of a holder that was over before f had settled, for why: it
+// aborts f, waits for its grace, and returns what the holder is told; nil if f
 // has settled after all.
 func (f *Future) Expire(ctx context.Context, why error, end waitEnd) error {
 	switch end {

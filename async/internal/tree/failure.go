@@ -6,7 +6,7 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file tells who it concerns that a task has failed. A Go task that fails takes these steps:
+// This file tells those whom it concerns that a task has failed. A Go task that fails takes these steps:
 //
 //  1. run.go: GoTask.Run calls the handler, GoTask.finish joins what that has started.
 //  2. ChildFailed makes a fact of the verdict.
@@ -17,7 +17,7 @@ import (
 //  7. run.go: GoTask.leave takes the task off its owner.
 //
 // Before step 7 the owner cannot end, for the task is a member of it. Fail, which anybody may
-// call, begins with step 4: Record says whether it was too late.
+// call, begins with step 4: if it comes too late, Record reports that.
 
 // ChildFailed does steps 2 to 5 for t, a child that has failed with v and has nobody but s to
 // tell: a Go task, or one that stands for such.
@@ -124,10 +124,10 @@ func noteCutOff(t *Task, v *Verdict) {
 // The record comes first: a task that sees the cancellation finds its reason. Record reports
 // true, and does nothing, if f is the root's to tell: s has ended, or s is a root and f an
 // error of a hook.
-func (s *Scope) Record(f *tally.Fact) (late bool) { return s.recordIf(nil, f) }
+func (s *Scope) Record(f *tally.Fact) (isForRoot bool) { return s.recordIf(nil, f) }
 
 // recordIf is Record if first, which is asked in the same step, says so; nil: it does.
-func (s *Scope) recordIf(first func() bool, f *tally.Fact) (late bool) {
+func (s *Scope) recordIf(first func() bool, f *tally.Fact) (isForRoot bool) {
 	s.Mu.Lock()
 	if first != nil && !first() {
 		s.Mu.Unlock()
@@ -172,8 +172,8 @@ func (s *Scope) RecordOutcome(v *Verdict, goesOn bool) {
 	s.Record(&f)
 }
 
-// RecordHookError records an error of a hook, an observer or a discard. If it is too
-// late there is nobody but the root to tell. A failure in the last run of a task that
+// RecordHookError records an error of a hook, an observer or a discard. If s has ended,
+// or is a root, the root is told at once. A failure in the last run of a task that
 // is stopped is the task's: the run has no outcome of its own then.
 func (s *Scope) RecordHookError(err error) { s.recordHookErrorIf(nil, err) }
 

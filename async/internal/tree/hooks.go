@@ -88,7 +88,7 @@ func AbortHookLocked(s *Scope) (start func()) {
 }
 
 // abortCallLocked returns the call of the abort hook of s's task if this is the moment for
-// it: the context is cancelled and the handler runs. The flag makes it the only one; mu
+// it: the context is cancelled and the handler runs. The flag makes it the only one; Scope.Mu
 // orders it before the handler's return or leaves it out.
 func abortCallLocked(s *Scope) func(context.Context) error {
 	m := s.Task.More

@@ -88,7 +88,7 @@ func (p *Impatience) stalled(s *Scope, stop *StopError) {
 	}
 }
 
-// addUnlessLeft is add for what is nothing to those that Scope leaves behind.
+// addUnlessLeft is Add for what is nothing to those that Scope leaves behind.
 func addUnlessLeft(s *Scope, t *Task) bool {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

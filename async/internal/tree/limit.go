@@ -55,7 +55,7 @@ type limited struct {
 	s slot
 }
 
-// newMoreWithSlot returns a more with a slot of l for t.
+// newMoreWithSlot returns a More with a slot of l for t.
 func (l *limiter) newMoreWithSlot(t *Task, depth int32) *More {
 	m := new(limited)
 	m.s.Owner, m.s.Limiter, m.s.Depth = t, l.Core, depth

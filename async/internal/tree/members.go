@@ -4,10 +4,11 @@ package tree
 // and how daemons, groups and leaders end it.
 
 // Add makes t a child of s. Registering, counting and the ended flag share
-// one lock, so a task is either joined or refused.
+// one lock, so a task is either joined or refused. A promise is not joined.
 //
 // It is refused only when s has ended. In a scope that is cancelled a task still
-// runs, so that one which must close a channel is never skipped.
+// runs, so that one which must close a channel is not skipped; only one that queues
+// for a Limit, or goes through an executor, is.
 func (s *Scope) Add(t *Task) bool {
 	s.Mu.Lock()
 	if s.Ended {

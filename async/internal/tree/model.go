@@ -67,7 +67,7 @@ type Waiter struct {
 	done         chan struct{} // closed instead of waking anybody; see DoneChannel
 	by           *Task         // the task that waits; nil if it is not known
 	Slot         *slot         // lent while we wait; nil if there is none; guarded by Future.Mu or Scope.Mu
-	loan         loan          // of slot; guarded by limiter.mu
+	loan         loan          // of Slot; guarded by limiter.mu
 
 	// The number of this wait, and its future, for the search for await cycles. serial
 	// is odd while w is on the list of a future, which is on: it is stored before
@@ -76,7 +76,7 @@ type Waiter struct {
 	on     AtomicPointer[Future]
 }
 
-// An Unclaimed outcome stands in the future's err, and stays there; it has the
+// An Unclaimed outcome stands in the future's Err, and stays there; it has the
 // methods of an error only for that. It refers to its scope, but neither the scope
 // nor its tally refers to the future: a scope that lasts for a year keeps the
 // errors that nobody was given (32 and a count), not the futures.
@@ -125,9 +125,9 @@ type Verdict struct {
 	Panic *Panic // set if it ended in a panic; Err is, or lists, the same then
 	Cause error  // why its context was cancelled, if it was
 
-	// Echo: Err says only that it was cancelled with cause. Whether it counts is
-	// for the owner to say: only if the owner was cancelled with the same cause is
-	// there nothing new in it, see Verdict.fact.
+	// Echo: Err says only that it, the task itself, was cancelled with Cause. Whether that
+	// counts is for the owner to say: only if the owner was cancelled with the same cause is
+	// there nothing new in it, and the class of the fact is tally.Echo; see Verdict.fact.
 	Echo bool
 	// bare: Err is an echo that says nothing besides.
 	bare bool
@@ -137,7 +137,7 @@ type Verdict struct {
 	// Goexit: it, or a task of it, called runtime.Goexit. Err says so, too.
 	Goexit bool
 	// Partial: the value holds Err already, as that of Settle does. A waiter gets
-	// the value and no error, but if nobody is given it the scope gets err.
+	// the value and no error, but if nobody is given it the scope gets Err.
 	Partial bool
 	// abandoned: it is a promise that was neither resolved nor rejected.
 	abandoned bool
@@ -149,7 +149,7 @@ type Verdict struct {
 type Discarded interface{ Discard() error }
 
 // An ExitHook is what is to be done when a scope ends: a call of the user's
-// function, or telling another package of ours. Either call or ender is set.
+// function, or telling another package of ours. Either Call or ender is set.
 //
 // The hooks of a scope are a doubly linked list, the one registered last first.
 // A scope may last for a year while a million workers and queues come and go:
@@ -183,7 +183,7 @@ type (
 // A limiter bounds how many tasks of a scope, and of those inside it, run at
 // once.
 type limiter struct {
-	// mu guards core and everything that belongs to it. A limiter and those
+	// mu guards Core and everything that belongs to it. A limiter and those
 	// nested in it share it, so a slot passes from one to the next in one step.
 	// Taken after Future.Mu and Scope.Mu, before Waiter.mu.
 	mu   *Mutex
@@ -232,7 +232,7 @@ type oneWait struct {
 type (
 	// Stops cancel a task when something says so that they watch.
 	Stops interface {
-		Watch(t *Task)     // before the handler of t is called; t has more, and is a member of its owner
+		Watch(t *Task)     // before the handler of t is called; t has a More, and is a member of its owner
 		End(onItsOwn bool) // when t ends; onItsOwn: the caller may be what has cancelled t
 	}
 	// A Pulse expects signs of life of a handler.
@@ -281,7 +281,7 @@ func (stop *StopError) because() error {
 	return stop.Cause
 }
 
-// AsError returns the error of what was told to stop, which matches err and cause; nil for a
+// AsError returns the error of what was told to stop, which matches Err and Cause; nil for a
 // nil stop. It asks no Is of a user: that may use the scope, which would ask it again.
 func (stop *StopError) AsError() error {
 	if stop == nil || tally.Same(stop.Err, stop.Cause) {

@@ -7,8 +7,8 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tally"
 )
 
-// This file is the tree: what a task, a scope and a root consist of. Their functions are in
-// ending.go, members.go, cancel.go, context.go, failure.go, start.go and task.go.
+// This file is the tree: what a task, a scope and a root consist of. Where their functions stand
+// is in docs/tasks.md.
 
 // A Kind is what a task was made for.
 type Kind uint8
@@ -22,8 +22,8 @@ const (
 	KindRun                   // one run of a task with Restart: a scope on the goroutine of the task
 	KindDetached              // started by Detach
 	kindLeft                  // stands at the root for a scope that returned without its tasks
-	KindChoice                // a future that its children decide; see choice.go
-	KindFork                  // a future that its children settle; see forkjoin.go
+	KindChoice                // a future that its children decide; see async/choice.go
+	KindFork                  // a future that its children settle; see async/forkjoin.go
 	KindContender             // a child of a choice
 	KindWorker                // does items; see package items
 	KindGroup                 // made by NewGroup: nothing runs in it but what is started
@@ -94,7 +94,7 @@ type More struct {
 	derived    bool          // Origin.values is what decides when it is cancelled; see Task.derived
 	shielded   bool          // cancellation of what is around it does not reach it
 	timed      bool          // Origin.deadline is that of its own timeout
-	dismissed  bool          // a daemon was told that its owner is done; guarded by Owner.Mu
+	dismissed  bool          // a daemon or group was told that its owner is done; guarded by Owner.Mu
 }
 
 // isScopeOrGroup reports whether users have opened t with the options of a scope.
@@ -115,7 +115,7 @@ func (t *Task) Home() *Root {
 // The states of a task. It moves down this list only, and may skip.
 const (
 	// StateQueued: started, but the handler has not begun: it waits for a slot
-	// of a Limit or has just been given its goroutine. Only tasks that have more
+	// of a Limit or has just been given its goroutine. Only tasks that have a More
 	// are ever seen in it.
 	StateQueued int32 = iota - 1
 	// StateRunning: the handler runs. Only now may the abort hook be called. It
@@ -149,9 +149,9 @@ type Scope struct {
 	// see makeScope.
 	young AtomicBool
 
-	// Why is why its context is done; set once. Whoever asks (stopped) may note it, and
-	// nothing follows from that yet: only Cancel passes it on, and sets cancelled. Once
-	// cancelled is set, or std, Why is set under Mu.
+	// Why is why its context is done; set once. Without std, Cancel sets it under Mu; whoever
+	// asks (stopped) may set it at any time, without Mu. Nothing follows from Why alone: Cancel
+	// passes it on, and sets cancelled. Seal sets both and tells the waits.
 	Why AtomicPointer[StopError]
 	// std is made when somebody asks for Done; set once, under Mu. From then on it
 	// decides why the scope is cancelled. stdHere is what it points to.
@@ -169,7 +169,7 @@ type Scope struct {
 	// Mu guards what follows. It is held briefly, never while user code runs or
 	// anything blocks. The Mu of a child's scope is taken before that of its owner.
 	Mu          Mutex
-	children    *Task // everything that has not settled, promises left out; the last one first
+	children    *Task // everything that has not left, promises apart; the last one first
 	promises    *Task // those nobody has resolved; nothing waits for them
 	Live        int   // how many children there are
 	dismissible int   // how many of them are daemons or groups, which the end of s dismisses
@@ -199,7 +199,7 @@ type Scope struct {
 	cancelled bool // Why was passed on: to waits, hooks, and what is below
 	credited  bool // a caller was told that it was the first to cancel s; see lockToCancel
 	summed    bool // the outcome is being made; what fails now is the root's to report
-	dismissed bool // the daemons have been cancelled
+	dismissed bool // the daemons and groups are being, or have been, cancelled
 	gaveUp    bool // DetachAfter has passed
 }
 
@@ -244,11 +244,10 @@ func (s *Scope) TaskOrNil() *Task {
 // that are started with their owner's own ctx share the origin of the owner: so
 // no question walks from level to level up to the root.
 type Origin struct {
-	// task is the nearest task whose context can be cancelled by something else
-	// than cancelling a scope of ours: by the ctx it was started with, or by its
-	// time limit. It is nil if there is none. All that is between it and the
-	// owner of the origin is cancelled by our own walk only, see cancel.go, and
-	// remembers that itself.
+	// task is the nearest task that something else may cancel than our own walk from
+	// above, see cancel.go: the ctx it was started with, its time limit or, if it is
+	// shielded, Shutdown. It is nil if there is none. All that is between it and the
+	// owner of the origin is cancelled by our walk only, and remembers that itself.
 	task *Task
 
 	values   context.Context // where values are looked up; nil: there are none
@@ -271,7 +270,7 @@ type Root struct {
 	Scope   Scope
 	lost    func(error)  // told what there is nobody else to tell; nil prints
 	text    func(string) // told what tasks say as they are stopped, if nobody else is; nil prints
-	closing bool         // Shutdown has been called; guarded by s.Mu
+	closing bool         // Shutdown has been called; guarded by Scope.Mu
 	Top     *Task        // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
 }
 

@@ -16,7 +16,7 @@ import (
 // calls methods of users' errors, so no function here is called with a lock held, but those whose
 // names end with Locked.
 
-// AsVerdict returns the verdict of an error of guard.
+// AsVerdict returns the verdict of an error of Guard.
 func AsVerdict(err error) Verdict {
 	return Verdict{Err: err, Panic: Codec.PanicIn(err)}
 }
@@ -273,7 +273,7 @@ func stoppedDaemon(t *Task, cause error) bool {
 	return tally.Same(cause, ErrDismissed) && isDismissed(t) || StoppedWith(t.Owner, cause)
 }
 
-// isDismissed reports whether the owner of t, which has more, has told t that the others
+// isDismissed reports whether the owner of t, which has a More, has told t that the others
 // have ended.
 func isDismissed(t *Task) bool {
 	t.Owner.Mu.Lock()

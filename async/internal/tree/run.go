@@ -12,7 +12,7 @@ import (
 // Func returns the handler, for its name.
 func (g *GoTask) Func() any { return g.Handler }
 
-// Future returns nil: nobody waits for a Go task.
+// Future returns nil: nobody can await a Go task.
 func (g *GoTask) Future() *Future { return nil }
 
 // Unrun ends a task that never ran.
@@ -34,7 +34,7 @@ func (g *GoTask) Run() {
 	g.call(&err)
 	NilPanic(&g.Task.Exit)
 	if g.Task.Exit == ByPanic {
-		g.panicked(&g.Task, Codec.PanicIn(err))
+		g.panicked(Codec.PanicIn(err))
 	}
 }
 
@@ -56,13 +56,12 @@ func (g *GoTask) EndRuns(exit ExitKind, err error, _ bool) {
 
 // panicked does steps 4 and 5 of failure.go for a panic of the handler, before step 1 is over: the
 // owner is cancelled at once, though the tasks that the handler has started may take long to end.
-// Where OnPanic is to be asked, the steps come in their order. t is the task of g, or of its last
-// run.
-func (g *GoTask) panicked(t *Task, p *Panic) {
+// Where OnPanic is to be asked, the steps come in their order.
+func (g *GoTask) panicked(p *Panic) {
 	if g.Task.Kind != KindGo || asksOnPanic(g.Task.Owner, &g.Task) {
 		return
 	}
-	if h := t.Inner.Load(); h != nil {
+	if h := g.Task.Inner.Load(); h != nil {
 		h.returned() // no abort hook for its own panic
 	}
 	g.early = true
@@ -76,8 +75,8 @@ func (g *GoTask) call(err *error) {
 	g.Task.Exit = ByReturn
 }
 
-// finish joins what the handler has started, tells the owner how it ended, and leaves: steps 1
-// to 7 of failure.go.
+// finish joins what the handler, which has returned err, has started, and does what follows from
+// how g has ended: the rest of step 1 of failure.go, and steps 2 to 7.
 func (g *GoTask) finish(err error) {
 	t := &g.Task
 	defer t.Rescue()

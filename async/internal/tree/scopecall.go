@@ -133,7 +133,7 @@ func RunScope(ctx context.Context, body func(context.Context) error, o *ScopeOpt
 	defer r.End(&err) // also on Goexit, which stays one
 	r.call(s.Task, body)
 	NilPanic(&r.Exit)
-	return nil // replaced by end
+	return nil // replaced by End
 }
 
 // A ScopeCall is one call of Scope or Shield, or of what stands for such.

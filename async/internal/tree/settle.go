@@ -108,7 +108,7 @@ func (f *Future) TellHolder(why error) bool {
 	return true
 }
 
-// Renounce notes that the owner of a future that has settled wants nothing of
+// Renounce notes that the holder of a future that has settled wants nothing of
 // it: an error counts as given, and a value that nobody was given is discarded.
 func (f *Future) Renounce(cause error) {
 	if !f.Settled() {
@@ -205,7 +205,7 @@ func (x *Unclaimed) keepUntilCollected(f *Future) {
 	}, x)
 }
 
-// unclaimed returns what is to stand in f's err, before it is known whether
+// unclaimed returns what is to stand in f.Err, before it is known whether
 // anybody is given the outcome. It asks contexts and users' errors, so it is
 // called before any lock is taken.
 func (f *Future) unclaimed(v *Verdict) *Unclaimed {

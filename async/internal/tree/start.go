@@ -24,7 +24,7 @@ func (t *Task) Start(owner *Scope) bool {
 	return true
 }
 
-// StartWith is Start for a task that may need more. ctx is nil if t was started with the
+// StartWith is Start for a task that may need a More. ctx is nil if t was started with the
 // owner's own context. m is what MoreIn has returned, with the options of t.
 func StartWith(t *Task, owner *Scope, ctx context.Context, m *More) bool {
 	if m == nil {
@@ -40,7 +40,7 @@ func StartWith(t *Task, owner *Scope, ctx context.Context, m *More) bool {
 	return true
 }
 
-// Begin sets t, which is a member of its owner and has more, going.
+// Begin sets t, which is a member of its owner and has a More, going.
 func (t *Task) Begin() {
 	t.WatchStops()
 	switch {
@@ -53,7 +53,7 @@ func (t *Task) Begin() {
 	}
 }
 
-// WatchStops is called when t, which has more, is a member of its owner, before its
+// WatchStops is called when t, which has a More, is a member of its owner, before its
 // handler is called.
 func (t *Task) WatchStops() {
 	if w := t.More.Added().Stops; w != nil {

@@ -60,7 +60,7 @@ func (s *Scope) context() *stdContext {
 		s.Mu.Lock()
 		if s.std.Load() == nil && s.Why.Load() == stop {
 			// From here on s is cancelled through this context: a cancellation
-			// that stores s.Why, which it does under mu, comes before or finds it.
+			// that stores s.Why, which it does under Mu, comes before or finds it.
 			s.stdHere = std
 			s.std.Store(&s.stdHere)
 			s.Mu.Unlock()

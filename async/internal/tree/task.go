@@ -92,7 +92,7 @@ func Caught(t *Task, value any, h *ExitKind, err *error) {
 }
 
 // NilPanic is called after a handler's call has come back, which Goexit does
-// not. So what caught took for a Goexit was a panic(nil), and err is its
+// not. So what Caught took for a Goexit was a panic(nil), and err is its
 // PanicError.
 func NilPanic(h *ExitKind) {
 	if *h == ByGoexit {

@@ -277,7 +277,7 @@ func (f *Future) AwaitedLocked() bool {
 }
 
 // Unwant notes that an AwaitAll will look no more and reports whether f has
-// settled. The settling goroutine reads wanted and settles in one critical
+// settled. The settling goroutine reads Wanted and settles in one critical
 // section. Either that comes before ours, and has counted this AwaitAll as given
 // the outcome: then we see f settled. Or it comes after, and does not count it.
 func (f *Future) Unwant() bool {

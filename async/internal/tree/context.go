@@ -26,7 +26,8 @@ func (t *Task) Deadline() (deadline time.Time, ok bool) {
 func (t *Task) Done() <-chan struct{} { return t.Scope().context().Done() }
 
 // Err returns nil until t's context is cancelled, and then always the same. It
-// costs the same at any depth, makes nothing, and starts nothing: what follows
+// costs the same at any depth, but that the first answer after a cancellation may
+// ask one owner after another. It makes nothing, and starts nothing: what follows
 // from a cancellation is the affair of whatever has cancelled.
 //
 // A worker of package scheduler asks before each task, most often a scope that has a

@@ -18,7 +18,7 @@ func (f *Future) Promise(owner *Scope, ctx context.Context, m *More) bool {
 		return false
 	}
 	// A cancellation of the owner stores why and then walks over its
-	// promises, so either it finds this one or we see the signal.
+	// promises, so either it finds this one or we see why.
 	if t.More.OnAbort != nil || t.More.Timeout != 0 || t.More.Added().Stops != nil ||
 		t.derived() != nil || t.Stopped() != nil {
 		h := t.Scope()

@@ -164,6 +164,7 @@ func (s *Store) Traits() locks.Traits {
 // Close has every later step fail. It closes the pool if the store has opened it.
 func (s *Store) Close() error {
 	s.db.closed.Store(true)
+	s.StopTidying()
 	s.hub.Close()
 	if s.watch != nil {
 		s.watch.close()

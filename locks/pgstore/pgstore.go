@@ -86,6 +86,7 @@ func (s *Store) Traits() locks.Traits {
 // Close has every later step fail. It closes the pool if the store has opened it.
 func (s *Store) Close() error {
 	s.pg.closed.Store(true)
+	s.StopTidying()
 	s.hub.Close()
 	s.pg.spare.close()
 	if s.own {

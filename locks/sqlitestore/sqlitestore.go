@@ -135,6 +135,7 @@ func (s *Store) Traits() locks.Traits {
 func (s *Store) Close() error {
 	s.hub.Close()
 	s.file.closed.Store(true)
+	s.StopTidying()
 	err := s.file.statements.Close()
 	if s.own {
 		err = errors.Join(err, s.file.db.Close())

@@ -54,7 +54,7 @@ func TestAUserWithoutChannelsHasAllSteps(t *testing.T) {
 }
 
 func TestNothingIsDoneAfterCloseThoughTheClientIsOpen(t *testing.T) {
-	server := servers.Shared(t, servers.Redis)
+	server := servers.Redis(t)
 	options, err := redis.ParseURL(server.URL)
 	require.NoError(t, err)
 	client := redis.NewClient(options)

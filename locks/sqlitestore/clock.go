@@ -34,7 +34,8 @@ func (f *file) setClock(ctx context.Context, wall func() time.Time) error {
 	}
 	there := 0
 	err := f.retry(ctx, func(ctx context.Context) error {
-		return f.db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'lk_clock'").Scan(&there)
+		const tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'lk_clock'"
+		return f.db.QueryRowContext(ctx, tables).Scan(&there)
 	})
 	if err == nil && there == 0 {
 		err = &locks.ValidationError{What: "schema", Why: fmt.Sprintf("the file has the tables of version %d, but lk_clock is not among them: "+

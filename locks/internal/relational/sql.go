@@ -54,7 +54,8 @@ func (d *Dialect) Statements(lock string) *Statements {
 	s.Wakes = "SELECT wakes FROM lk_resource WHERE " + key
 	s.Floor = fmt.Sprintf("SELECT %s(max(deleted), coalesce((SELECT fence FROM lk_floor WHERE bucket = %s), 0)) FROM lk_schema", d.Greatest, d.p(1))
 	s.Bury = fmt.Sprintf("INSERT INTO lk_floor (bucket, fence) VALUES (%s, %s)", d.p(1), d.p(2)) + d.onConflict("bucket", "%[2]s = "+d.Greatest+"(lk_floor.%[2]s, %[1]s)", "fence")
-	s.Due = fmt.Sprintf("SELECT tenant, %s FROM lk_resource WHERE bucket = %s AND due_us > 0 AND due_us <= %s ORDER BY due_us LIMIT %s", d.quote("key"), d.p(1), d.p(2), d.p(3))
+	s.Due = fmt.Sprintf("SELECT tenant, %s FROM lk_resource WHERE bucket = %s AND due_us > 0 AND due_us <= %s ORDER BY due_us LIMIT %s",
+		d.quote("key"), d.p(1), d.p(2), d.p(3))
 	if d.Numbered != "" {
 		s.Take, s.Give, s.Extend = d.fill(take, 10), d.fill(give, 5), d.fill(extend, 5)
 	}

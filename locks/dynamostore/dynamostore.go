@@ -45,6 +45,9 @@ var _ locks.Store = (*Store)(nil)
 // one by one) and waits for. Have the attribute "gone" be the table's time to live, so
 // that items of deleted records go away.
 func New(ctx context.Context, client *dynamodb.Client, table string) (*Store, error) {
+	if client == nil {
+		return nil, &locks.ValidationError{What: "store", Why: "the client is nil: make it with dynamodb.NewFromConfig"}
+	}
 	s := &Store{client: client, table: table, clock: clock{now: time.Now}}
 	if err := s.create(ctx); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package etcdstore
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -77,16 +78,17 @@ func (s *Store) List(ctx context.Context, tenant, after string, most int) (recor
 
 // Purge is a method of locks.Store.
 func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
-	_, purged, err = s.purge(ctx, tenant, "", -1, most)
+	_, purged, err = s.purge(ctx, tenant, "", -1, most, math.MaxInt64)
 	return purged, err
 }
 
 // purge looks at so many locks from a key on, all of them if it is -1, and deletes at most so many
-// whose time has come. It returns the last that it has looked at, "" if there are no more.
-func (s *Store) purge(ctx context.Context, tenant, after string, looks, most int) (last string, purged int, err error) {
+// whose time has come, and that were made before a revision. It returns the last that it has
+// looked at, "" if there are no more.
+func (s *Store) purge(ctx context.Context, tenant, after string, looks, most int, before int64) (last string, purged int, err error) {
 	var due []locks.Name
 	err = s.scan(ctx, tenant, after, func(st *state) bool {
-		if copyOf(st.r).Purge(st.now) {
+		if st.made < before && copyOf(st.r).Purge(st.now) {
 			due = append(due, st.r.Name)
 		}
 		if looks--; looks == 0 || len(due) == most {
@@ -123,18 +125,18 @@ const (
 	tenants   = 1000 // of how many it knows where it was
 )
 
-// tidy begins to look, if it does not already.
-func (t *tidier) tidy(made locks.Name) {
+// tidy begins to look for records that were made before that one, if it does not already.
+func (t *tidier) tidy(made *state) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.busy {
 		return
 	}
-	after := t.at[made.Tenant]
+	after := t.at[made.r.Tenant]
 	t.busy = t.s.goes(func() {
 		ctx, cancel := context.WithTimeout(t.s.ctx, tidyTime)
 		defer cancel()
-		last, _, err := t.s.purge(ctx, made.Tenant, after, tidyLooks, tidyGone)
+		last, _, err := t.s.purge(ctx, made.r.Tenant, after, tidyLooks, tidyGone, made.made)
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.busy = false
@@ -142,7 +144,7 @@ func (t *tidier) tidy(made locks.Name) {
 			t.at = map[string]string{}
 		}
 		if err == nil {
-			t.at[made.Tenant] = last
+			t.at[made.r.Tenant] = last
 		}
 	})
 }

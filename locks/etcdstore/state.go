@@ -18,6 +18,7 @@ import (
 type state struct {
 	now      int64 // the time of the steps on it
 	revision int64 // of the record; 0: there is none
+	made     int64 // the revision that has made it
 	r        *book.Resource
 	keys     map[string]key // by what follows the name of the lock; not the record
 	text     string         // of the record, as it would be written if nothing changed
@@ -40,7 +41,7 @@ func load(name locks.Name, prefix string, kvs []*mvccpb.KeyValue, now int64) (*s
 			if err != nil {
 				return nil, err
 			}
-			st.r, st.revision, st.now = r, kv.ModRevision, max(now, r.UpdatedAt)
+			st.r, st.revision, st.made, st.now = r, kv.ModRevision, kv.CreateRevision, max(now, r.UpdatedAt)
 		}
 	}
 	for _, kv := range kvs {
@@ -126,7 +127,7 @@ func (st *state) again(now int64) *state {
 
 // after returns the state with the changes of a transaction.
 func (st *state) after(t *txn, revision int64) *state {
-	next := &state{now: st.now, revision: revision, r: t.r, keys: maps.Clone(st.keys)}
+	next := &state{now: st.now, revision: revision, made: cmp.Or(st.made, revision), r: t.r, keys: maps.Clone(st.keys)}
 	if !t.r.Exists {
 		return &state{now: st.now, r: &book.Resource{Name: st.r.Name}, keys: map[string]key{}}
 	}

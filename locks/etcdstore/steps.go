@@ -48,7 +48,7 @@ func (s *Store) acquire(ctx context.Context, name locks.Name, requests []locks.R
 		}
 	}
 	if !before.r.Exists && after.r.Exists {
-		s.tidier.tidy(name)
+		s.tidier.tidy(after)
 	}
 	return turn, nil
 }

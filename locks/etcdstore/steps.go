@@ -66,7 +66,7 @@ func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Rec
 	if err = cmp.Or(err, refused); err != nil {
 		return made, err
 	}
-	return after.r.Record(after.now)
+	return copyOf(after.r).Record(after.now) // what is guessed stays as it is
 }
 
 // Get is a method of locks.Store.

@@ -150,6 +150,11 @@ func (s *Store) Traits() locks.Traits {
 	return locks.Traits{Name: "etcd", MinLease: 2 * time.Second, Hints: true}
 }
 
+// Advice is what nobody can find out by looking at the cluster.
+func (s *Store) Advice() string {
+	return "after a restore tokens go back, unless it was done with a greater revision: etcdutl snapshot restore --bump-revision N --mark-compacted"
+}
+
 // Close ends what the store does by itself, and the client if Open has made it. It releases no
 // lock.
 func (s *Store) Close() error {

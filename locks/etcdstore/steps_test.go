@@ -104,6 +104,9 @@ func TestAGuessIsNotBelieved(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, released, "it was lost")
 
+	s.granted(t, request("dead", time.Minute))
+	_, err = s.kv.Delete(t.Context(), s.ofName(name)+holdKey+"dead")
+	require.NoError(t, err)
 	s.granted(t, request("b", time.Minute))
 	_, err = s.Release(t.Context(), name, locks.Ref{ID: "b"}, nil)
 	require.NoError(t, err)

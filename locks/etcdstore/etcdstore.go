@@ -140,7 +140,7 @@ func (s *Store) status(ctx context.Context, endpoint string) (*clientv3.StatusRe
 func supported(version string) error {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil || major < 3 || major == 3 && minor < 6 {
-		return &locks.ValidationError{What: "store", Why: fmt.Sprintf("the etcd server has version %q: 3.6 or newer is needed", version)}
+		return invalid(fmt.Sprintf("the etcd server has version %q: 3.6 or newer is needed", version))
 	}
 	return nil
 }
@@ -152,7 +152,8 @@ func (s *Store) Traits() locks.Traits {
 
 // Advice is what nobody can find out by looking at the cluster.
 func (s *Store) Advice() string {
-	return "after a restore tokens go back, unless it was done with a greater revision: etcdutl snapshot restore --bump-revision N --mark-compacted"
+	return "after a restore tokens go back, unless it was done with a greater revision: " +
+		"etcdutl snapshot restore --bump-revision N --mark-compacted"
 }
 
 // Close ends what the store does by itself, and the client if Open has made it. It releases no

@@ -72,8 +72,9 @@ type record struct {
 func encodeRecord(r *book.Resource, grants bool, wake []string) string {
 	out := record{
 		Format: format, Kind: r.Kind, Size: r.Size, Lease: r.Lease, Fair: r.Fair, DeleteOnRelease: r.DeleteOnRelease,
-		LockDelay: r.LockDelay, Version: r.Version, Fence: r.Fence, Grants: grants, Ticket: r.Ticket, CreatedBy: r.CreatedBy,
-		CreatedAt: r.CreatedAt, UpdatedBy: r.UpdatedBy, UpdatedAt: r.UpdatedAt, Retention: r.Retention, Due: r.Due, Wake: wake,
+		LockDelay: r.LockDelay, Version: r.Version, Fence: r.Fence, Grants: grants, Ticket: r.Ticket,
+		CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, UpdatedBy: r.UpdatedBy, UpdatedAt: r.UpdatedAt,
+		Retention: r.Retention, Due: r.Due, Wake: wake,
 	}
 	if grants {
 		out.Fence = 0
@@ -97,14 +98,15 @@ func decodeRecord(name locks.Name, value []byte, revision int64) (*book.Resource
 		return nil, fmt.Errorf("locks: the record of lock %q is damaged: %w", name.Key, err)
 	}
 	if in.Format > format {
-		return nil, &locks.ValidationError{What: "store", Why: fmt.Sprintf("etcd has records of format %d, newer than this program knows (%d): use a newer one", in.Format, format)}
+		return nil, invalid(fmt.Sprintf("etcd has records of format %d, newer than this program knows (%d)", in.Format, format))
 	}
 	if in.Grants {
 		in.Fence = revision
 	}
 	return &book.Resource{
-		Name: name, Exists: true, Kind: in.Kind, Size: in.Size, Lease: in.Lease, Fair: in.Fair, DeleteOnRelease: in.DeleteOnRelease,
-		LockDelay: in.LockDelay, Version: in.Version, Fence: in.Fence, Ticket: in.Ticket, CreatedBy: in.CreatedBy,
+		Name: name, Exists: true, Kind: in.Kind, Size: in.Size, Lease: in.Lease, Fair: in.Fair,
+		DeleteOnRelease: in.DeleteOnRelease, LockDelay: in.LockDelay, Version: in.Version, Fence: in.Fence,
+		Ticket: in.Ticket, CreatedBy: in.CreatedBy,
 		CreatedAt: in.CreatedAt, UpdatedBy: in.UpdatedBy, UpdatedAt: in.UpdatedAt, Retention: in.Retention, Due: in.Due,
 	}, nil
 }
@@ -126,14 +128,14 @@ type entry struct {
 	Lease           int64  `json:"l"`
 	LockDelay       int64  `json:"d,omitempty"`
 	Acquired        int64  `json:"a,omitempty"`
-	Expires         int64  `json:"e,omitempty"` // when it was granted or written last: renewals move the lease alone
+	Expires         int64  `json:"e,omitempty"` // as it was written: renewals move the lease alone
 	DeleteOnRelease bool   `json:"x,omitempty"`
 }
 
 func encodeEntry(e *book.Entry) string {
 	out := entry{
-		Version: e.Version, Prev: e.Prev, Owner: e.Owner, Client: e.Client, Revoked: e.Revoked, Shared: e.Shared, Barging: e.Barging,
-		Permits: e.Permits, Most: e.Most, Slot: e.Slot, Ticket: e.Ticket, Lease: e.Lease, LockDelay: e.LockDelay,
+		Version: e.Version, Prev: e.Prev, Owner: e.Owner, Client: e.Client, Revoked: e.Revoked, Shared: e.Shared,
+		Barging: e.Barging, Permits: e.Permits, Most: e.Most, Slot: e.Slot, Ticket: e.Ticket, Lease: e.Lease, LockDelay: e.LockDelay,
 		Acquired: e.Acquired, DeleteOnRelease: e.DeleteOnRelease,
 	}
 	if e.Held {
@@ -148,8 +150,8 @@ func decodeEntry(name locks.Name, id string, value []byte) (book.Entry, error) {
 		return book.Entry{}, fmt.Errorf("locks: a request for lock %q is damaged: %w", name.Key, err)
 	}
 	return book.Entry{
-		ID: id, Version: in.Version, Prev: in.Prev, Owner: in.Owner, Client: in.Client, Revoked: in.Revoked, Shared: in.Shared,
-		Barging: in.Barging, Permits: in.Permits, Most: in.Most, Slot: in.Slot, Ticket: in.Ticket, Lease: in.Lease,
+		ID: id, Version: in.Version, Prev: in.Prev, Owner: in.Owner, Client: in.Client, Revoked: in.Revoked,
+		Shared: in.Shared, Barging: in.Barging, Permits: in.Permits, Most: in.Most, Slot: in.Slot, Ticket: in.Ticket, Lease: in.Lease,
 		LockDelay: in.LockDelay, Acquired: in.Acquired, Expires: in.Expires, DeleteOnRelease: in.DeleteOnRelease,
 	}, nil
 }

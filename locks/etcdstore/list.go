@@ -85,9 +85,10 @@ func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int,
 // purge looks at so many locks from a key on, all of them if it is -1, and deletes at most so many
 // whose time has come, and that were made before a revision. It returns the last that it has
 // looked at, "" if there are no more.
-func (s *Store) purge(ctx context.Context, tenant, after string, looks, most int, before int64) (last string, purged int, err error) {
+func (s *Store) purge(ctx context.Context, tenant, after string, looks, most int, before int64) (string, int, error) {
 	var due []locks.Name
-	err = s.scan(ctx, tenant, after, func(st *state) bool {
+	last, purged := "", 0
+	err := s.scan(ctx, tenant, after, func(st *state) bool {
 		if st.made < before && copyOf(st.r).Purge(st.now) {
 			due = append(due, st.r.Name)
 		}

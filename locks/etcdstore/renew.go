@@ -32,17 +32,7 @@ func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.Re
 		return nil, locks.Unavailable(context.Cause(ctx))
 	}
 	results, errs := make([]locks.RenewResult, len(renewals)), make([]error, len(renewals))
-	classes := map[int64][]held{}
-	for i := range renewals {
-		q := &renewals[i]
-		if what := s.ofName(q.Name) + holdKey + q.ID; q.ID != "" && q.NewVersion == "" && q.Data == nil {
-			if t := s.keeper.longer(what, q.Lease); t != nil {
-				n := seconds(q.Lease.Microseconds())
-				classes[n] = append(classes[n], held{i, what, t})
-			}
-		}
-	}
-	for n, all := range classes {
+	for n, all := range s.mine(renewals) {
 		lease, err := s.leases.use(ctx, n)
 		if err == nil {
 			err = async.ForEach(ctx, slices.Chunk(all, together), func(ctx context.Context, some []held) error {
@@ -74,6 +64,23 @@ func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.Re
 		return results, nil
 	}
 	return nil, errs[0]
+}
+
+// mine are the renewals of leases that this process has made, by class, if they are only to last
+// longer.
+func (s *Store) mine(renewals []locks.Renewal) map[int64][]held {
+	classes := map[int64][]held{}
+	for i := range renewals {
+		q := &renewals[i]
+		if q.ID == "" || q.NewVersion != "" || q.Data != nil {
+			continue
+		}
+		what, n := s.ofName(q.Name)+holdKey+q.ID, seconds(q.Lease.Microseconds())
+		if t := s.keeper.longer(what, q.Lease); t != nil {
+			classes[n] = append(classes[n], held{i, what, t})
+		}
+	}
+	return classes
 }
 
 func each(n int) func(yield func(int) bool) {

@@ -22,7 +22,9 @@ import (
 //
 // f may be called several times, so it sets what it returns anew each time. It returns the state
 // before the step and after it.
-func (s *Store) step(ctx context.Context, name locks.Name, named []string, f func(now int64, r *book.Resource)) (before, after *state, err error) {
+func (s *Store) step(
+	ctx context.Context, name locks.Name, named []string, f func(now int64, r *book.Resource),
+) (before, after *state, err error) {
 	give, err := s.turns.Take(ctx, name)
 	if err != nil {
 		return nil, nil, err
@@ -73,7 +75,9 @@ func copyOf(r *book.Resource) *book.Resource {
 // change writes what a step has made of a lock. It returns the state then; or all keys of the lock
 // if somebody else has written it; or neither if there is nothing to write. A transaction grants
 // one lease, whose token is its revision: more than one are as many transactions.
-func (s *Store) change(ctx context.Context, st *state, r *book.Resource, named []string, guess bool) (*state, []*mvccpb.KeyValue, error) {
+func (s *Store) change(
+	ctx context.Context, st *state, r *book.Resource, named []string, guess bool,
+) (*state, []*mvccpb.KeyValue, error) {
 	var next *state
 	for {
 		stage, more := oneGrant(st, r)

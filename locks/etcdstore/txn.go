@@ -222,7 +222,8 @@ func (t *txn) commit(ctx context.Context, guess bool) (revision int64, now []*mv
 			ops = append(ops, clientv3.OpPut(prefix+w.what, w.text, clientv3.WithLease(w.lease)))
 		}
 	}
-	answer, err := t.s.kv.Txn(ctx).If(t.conditions(prefix, guess)...).Then(ops...).Else(clientv3.OpGet(prefix, clientv3.WithPrefix())).Commit()
+	as := clientv3.OpGet(prefix, clientv3.WithPrefix())
+	answer, err := t.s.kv.Txn(ctx).If(t.conditions(prefix, guess)...).Then(ops...).Else(as).Commit()
 	switch {
 	case err != nil:
 		return 0, nil, err

@@ -73,7 +73,8 @@ func (w *watches) run(ctx context.Context, name locks.Name) {
 	prefix := w.s.ofName(name)
 	pause := async.Jitter(0.5, async.Backoff(50*time.Millisecond, time.Second))
 	for try := 1; ctx.Err() == nil; try++ {
-		for answer := range w.watcher.Watch(clientv3.WithRequireLeader(ctx), prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
+		answers := w.watcher.Watch(clientv3.WithRequireLeader(ctx), prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify())
+		for answer := range answers {
 			if answer.Err() != nil {
 				break
 			}

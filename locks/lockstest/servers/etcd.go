@@ -6,39 +6,73 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // Etcd starts a member of etcd that is a cluster by itself, with more arguments. It does not wait
-// for its disk, unless they say so: a process that is killed cannot tell.
+// for its disk, unless there are any: a process that is killed cannot tell.
 func Etcd(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path, dir, clients, peers := etcdProgram(t), t.TempDir(), port(t), "http://127.0.0.1:"+port(t)
-	address := "127.0.0.1:" + clients
-	s := &Server{URL: "etcd://" + address, Network: "tcp", Address: address, t: t}
-	s.command = func() *exec.Cmd {
-		all := []string{
-			"--data-dir", dir, "--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
-			"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default=" + peers,
-			"--log-level", "error",
-		}
-		if len(args) == 0 {
-			all = append(all, "--unsafe-no-fsync")
-		}
-		return exec.Command(path, append(all, args...)...)
+	return etcd(t, 1, args)[0].start()
+}
+
+// EtcdCluster starts a cluster of so many members. The URL of each is that of all.
+func EtcdCluster(t testing.TB, members int) []*Server {
+	t.Helper()
+	all := etcd(t, members, nil)
+	for _, s := range all { // none answers before most run
+		s.t.Cleanup(s.Kill)
+		ready := s.ready
+		s.ready = func() error { return nil }
+		s.Start()
+		s.ready = ready
 	}
-	s.ready = func() error {
-		answer, err := http.Get("http://" + address + "/health")
-		if err != nil {
-			return err
-		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			return fmt.Errorf("etcd says %s", answer.Status)
-		}
-		return nil
+	for _, s := range all {
+		s.await()
 	}
-	return s.start()
+	return all
+}
+
+func etcd(t testing.TB, members int, args []string) []*Server {
+	t.Helper()
+	path := etcdProgram(t)
+	var all []*Server
+	var peers, cluster, clients []string
+	for i := range members {
+		peers, clients = append(peers, "http://127.0.0.1:"+port(t)), append(clients, "127.0.0.1:"+port(t))
+		cluster = append(cluster, fmt.Sprintf("m%d=%s", i, peers[i]))
+	}
+	if len(args) == 0 {
+		args = []string{"--unsafe-no-fsync"}
+	}
+	for i, address := range clients {
+		s := &Server{URL: "etcd://" + strings.Join(clients, ","), Network: "tcp", Address: address, t: t}
+		dir := t.TempDir()
+		s.command = func() *exec.Cmd {
+			return exec.Command(path, append([]string{
+				"--name", fmt.Sprintf("m%d", i), "--data-dir", dir, "--log-level", "error",
+				"--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
+				"--listen-peer-urls", peers[i], "--initial-advertise-peer-urls", peers[i],
+				"--initial-cluster", strings.Join(cluster, ","),
+			}, args...)...)
+		}
+		s.ready = func() error { return healthy(address) }
+		all = append(all, s)
+	}
+	return all
+}
+
+func healthy(address string) error {
+	answer, err := http.Get("http://" + address + "/health")
+	if err != nil {
+		return err
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("etcd says %s", answer.Status)
+	}
+	return nil
 }
 
 // etcdProgram finds etcd where tools/needs.sh builds it, for no distribution has the version, or
@@ -46,7 +80,8 @@ func Etcd(t testing.TB, args ...string) *Server {
 func etcdProgram(t testing.TB) string {
 	t.Helper()
 	if out, err := exec.Command("go", "env", "GOPATH").Output(); err == nil {
-		path := filepath.Join(filepath.SplitList(string(out[:max(len(out)-1, 0)]))[0], "bin", "etcd")
+		list := filepath.SplitList(strings.TrimSpace(string(out)))
+		path := filepath.Join(append(list, "")[0], "bin", "etcd")
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}

@@ -22,8 +22,8 @@ func classed(ctx context.Context, err error) error {
 	case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument, codes.Unimplemented:
 		return locks.Invalid(err)
 	}
-	if ctx.Err() != nil {
-		err = errors.Join(context.Cause(ctx), err)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = errors.Join(cause, err)
 	}
 	return locks.Unavailable(err)
 }

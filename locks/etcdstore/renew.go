@@ -90,8 +90,8 @@ func each(n int) func(yield func(int) bool) {
 	}
 }
 
-// longer looks whether holds are there, on the lease of etcd that was just renewed. Of those that
-// are not it sets no result.
+// longer looks whether holds are there as this process has written them, on the lease of etcd that
+// was just renewed. Of those that are not it sets no result.
 func (s *Store) longer(ctx context.Context, lease clientv3.LeaseID, some []held, results []locks.RenewResult) error {
 	ops := make([]clientv3.Op, len(some))
 	for i, h := range some {
@@ -104,7 +104,7 @@ func (s *Store) longer(ctx context.Context, lease clientv3.LeaseID, some []held,
 	now := time.Now()
 	for i, h := range some {
 		kvs := answer.Responses[i].GetResponseRange().Kvs
-		if len(kvs) == 1 && clientv3.LeaseID(kvs[0].Lease) == lease && kvs[0].CreateRevision == h.term.grant.Fence {
+		if len(kvs) == 1 && clientv3.LeaseID(kvs[0].Lease) == lease && kvs[0].ModRevision == h.term.on.changed {
 			results[h.i] = locks.RenewResult{Verdict: locks.Extended, Grant: h.term.grant}
 			results[h.i].Grant.Expires = now.Add(h.term.length)
 		}

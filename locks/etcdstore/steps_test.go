@@ -135,6 +135,24 @@ func TestAHoldWhoseKeyHasVanishedIsNotRenewed(t *testing.T) {
 	require.Equal(t, locks.NotYours, results[0].Verdict)
 }
 
+// TestARenewalSaysWhatAnotherProcessHasMadeOfTheHold: it has given it another version.
+func TestARenewalSaysWhatAnotherProcessHasMadeOfTheHold(t *testing.T) {
+	s, server := start(t)
+	s.granted(t, request("a", time.Minute))
+	other, err := locks.Open(t.Context(), server.URL)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.Close()) }()
+	renewal := locks.Renewal{Name: name, Ref: locks.Ref{ID: "a"}, Lease: time.Minute, NewVersion: "second"}
+	_, err = other.Renew(t.Context(), []locks.Renewal{renewal})
+	require.NoError(t, err)
+	renewal.NewVersion = ""
+	for range 2 {
+		results, err := s.Renew(t.Context(), []locks.Renewal{renewal})
+		require.NoError(t, err)
+		require.Equal(t, "second", results[0].Grant.Version)
+	}
+}
+
 // TestALeaseThatEtcdHasEndedIsNotedAndReplaced: this process stood still for longer than it.
 func TestALeaseThatEtcdHasEndedIsNotedAndReplaced(t *testing.T) {
 	s, _ := start(t)

@@ -23,13 +23,13 @@
 // [locks.LockDelay] is counted from when somebody finds that the lease has ended. Times that
 // records show are those of the processes that wrote them; nothing is decided by them.
 //
-// # What etcd needs
+// # Needs of etcd
 //
 // etcd keeps what was overwritten until it is compacted: set --auto-compaction-retention. A
 // grant and its release write about one and a half kilobytes.
 //
 // A user of etcd needs the permission to read and write the keys under the prefix "locks/", or
-// that of [Prefix]. Of one tenant alone they are under "locks/4:acme/": the length of its name,
+// that of [Prefix]. Those of one tenant alone are under "locks/4:acme/": the length of its name,
 // and its name.
 package etcdstore
 

@@ -24,9 +24,9 @@ type held struct {
 	term *term
 }
 
-// Renew is a method of locks.Store. Of each class the lease of etcd is renewed, and then it is
-// looked whether the keys are there, and on that lease. What is more than that, as other data,
-// is a step of its own.
+// Renew is a method of locks.Store. It renews the lease of etcd of each class, and then looks
+// whether the keys are there, and on that lease. All else that is to be changed, as data, is a
+// step of its own.
 func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.RenewResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, locks.Unavailable(context.Cause(ctx))
@@ -91,7 +91,7 @@ func each(n int) func(yield func(int) bool) {
 }
 
 // longer looks whether holds are there as this process has written them, on the lease of etcd that
-// was just renewed. Of those that are not it sets no result.
+// was just renewed. It sets no result for the others.
 func (s *Store) longer(ctx context.Context, lease clientv3.LeaseID, some []held, results []locks.RenewResult) error {
 	ops := make([]clientv3.Op, len(some))
 	for i, h := range some {

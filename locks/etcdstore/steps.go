@@ -110,7 +110,7 @@ func (s *Store) Delete(ctx context.Context, name locks.Name, version string) err
 }
 
 // Revoke is a method of locks.Store. A lease that is revoked gets a lease of etcd of its own, which
-// nobody renews. Of many leases it is several steps.
+// nobody renews. Many leases take several steps.
 func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
 	if force || ref != (locks.Ref{}) {
 		_, _, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { n = r.Revoke(now, ref, force) })

@@ -37,7 +37,7 @@ func (b *backend) migrate(ctx context.Context) error {
 			return errMigrates
 		}
 		// The lock ends with the connection: one that cannot give it back, as when ctx is done,
-		// does not go back to the pool. What was cut short by its loss is done again.
+		// does not go back to the pool. A step that its loss cut short is done again.
 		defer func() {
 			if _, err := c.ExecContext(ctx, "DO release_lock('ambit locks schema')"); err != nil {
 				_ = c.Raw(func(any) error { return driver.ErrBadConn })

@@ -86,8 +86,8 @@ func (t *tidier) pickLocked() (bucket int64, n int, now int64) {
 	return 0, 0, 0
 }
 
-// tidyBucket looks at records of a bucket in one transaction. What somebody else has locked is
-// left out: it is in use.
+// tidyBucket looks at records of a bucket in one transaction. A record that somebody else has
+// locked is left out: it is in use.
 func (s *Store) tidyBucket(ctx context.Context, bucket, now int64, most int) error {
 	ctx, cancel := context.WithTimeout(ctx, tidyTime)
 	defer cancel()

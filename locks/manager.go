@@ -2,7 +2,10 @@ package locks
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +35,7 @@ type Manager struct {
 	// the connections of the store.
 	alone map[Name]struct{}
 	// smaller are semaphores that have fewer permits than a call has named, with their sizes:
-	// what the observers were told.
+	// what the observers were told. They are at most mostSmaller.
 	smaller map[Name]int
 	// ears hear of locks that somebody here waited for a moment ago.
 	ears map[Name]*ear
@@ -44,6 +47,9 @@ type Manager struct {
 func New(store Store, options ...Option) (*Manager, error) {
 	if store == nil {
 		return nil, &ValidationError{"store", "it is nil: make one with the package of a store, or with Open"}
+	}
+	if v := reflect.ValueOf(store); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, &ValidationError{"store", fmt.Sprintf("it is a nil %T: look at the error of what has made it", store)}
 	}
 	if !reflect.ValueOf(store).Comparable() {
 		return nil, &ValidationError{"store", "two of its type cannot be compared, which tells whose a lock is: pass a pointer to it"}
@@ -63,22 +69,29 @@ func New(store Store, options ...Option) (*Manager, error) {
 	}
 	m.clock = clock.New()
 	m.dog = watchdog{m: m, holds: map[*Hold]struct{}{}}
+	m.dog.quiet.L = &m.dog.mu
 	return m, nil
 }
 
 // Close has every later call for a lock fail with [ErrClosed], also those that wait for
 // one now. A lock that is held stays held, and is renewed, until it is given back. Close does not
-// wait for that, and may be called any number of times. The store stays open.
+// wait for that, and may be called any number of times. If nothing is held it waits for what the
+// manager's timer does at that moment: it must not be called by an observer. The store stays
+// open.
 func (m *Manager) Close() error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.closed = true
 	for _, g := range m.gates {
 		g.failLocked(ErrClosed)
 	}
-	for _, e := range m.ears {
-		e.timer.Reset(0)
+	ears := slices.Collect(maps.Values(m.ears))
+	clear(m.ears)
+	m.mu.Unlock()
+	for _, e := range ears {
+		e.timer.Stop() // too late, it does nothing
+		e.stop()
 	}
+	m.dog.settle()
 	return nil
 }
 

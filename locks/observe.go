@@ -44,10 +44,17 @@ func Observe(f func(Event)) Option {
 	})
 }
 
+// mostSmaller is of how many semaphores a manager knows what it has told: with more keys than
+// that it tells again.
+const mostSmaller = 1000
+
 // tellSmaller tells once of each size that a semaphore has.
 func (m *Manager) tellSmaller(name Name, size int) {
 	m.mu.Lock()
 	known := m.smaller[name] == size
+	if m.smaller[name] == 0 && len(m.smaller) >= mostSmaller {
+		clear(m.smaller)
+	}
 	m.smaller[name] = size
 	m.mu.Unlock()
 	if !known {

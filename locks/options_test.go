@@ -45,6 +45,7 @@ func TestBadInputIsAClearErrorAndChangesNothing(t *testing.T) {
 			"no overrun function":        with("k", locks.OnOverrun(nil)),
 			"no option":                  with("k", nil),
 			"data of 1 MB":               with("k", locks.Data(strings.Repeat("d", 1<<20))),
+			"Strict and Resize":          with("k", locks.Permit(3), locks.Strict(), locks.Resize()),
 			"a mutex with another size":  with("k", locks.Resize()),
 			"size 0":                     permits(0, 1),
 			"size 1,000,000":             permits(1_000_000, 1),

@@ -62,7 +62,7 @@ type Store interface {
 	Delete(ctx context.Context, name Name, version string) error
 	// Purge deletes records of a tenant that nobody has used for as long as their Retention,
 	// at most that many, and says how many it has deleted. Each Acquire that makes a record
-	// does the same to two others at most, where the store can find them soon.
+	// has two others at most go in the same way, soon after, where the store can find them.
 	Purge(ctx context.Context, tenant string, most int) (int, error)
 	// Revoke has the leases of a lock that ref names, all of them if it is empty, never
 	// be renewed again. Their holders are told at their next renewal, and nobody else is

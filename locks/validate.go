@@ -89,6 +89,8 @@ func (m *Manager) call(key string, options []LockOption, more ...LockOption) (*c
 
 func (m *Manager) checkKind(c *call) error {
 	switch {
+	case c.resize && c.strict:
+		return &ValidationError{"Resize", "it gives a semaphore the size that is named, and Strict refuses one of another size: use one of the two"}
 	case c.resize && c.size == 0:
 		return &ValidationError{"Resize", fmt.Sprintf("no size is named: a %s has none, nor has AsRecorded", c.kind)}
 	case m.traits.Simple && c.kind == ReadWrite:

@@ -31,8 +31,11 @@ type watchdog struct {
 	at    time.Duration // when the timer fires; 0: it does not
 	next  time.Duration // when there is something to do
 	// deaf ends the listening for a store that was away; nil while nothing is held.
-	deaf   func()
-	lonely int // renewals of one lease that takes no others along, on their way
+	deaf func()
+	// begun is how many calls of the timer are to come or go on, and quiet is told when one ends.
+	begun  int
+	quiet  sync.Cond // of mu
+	lonely int       // renewals of one lease that takes no others along, on their way
 }
 
 // A trip is a call of the store that several callers are interested in.
@@ -102,7 +105,9 @@ func (w *watchdog) remove(h *Hold) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if delete(w.holds, h); len(w.holds) == 0 && w.at != 0 {
-		w.timer.Stop()
+		if w.timer.Stop() {
+			w.begun--
+		}
 		w.at = 0
 	}
 	w.listenLocked()
@@ -159,13 +164,32 @@ func (w *watchdog) armLocked(now, at time.Duration) {
 	w.at = at
 	if w.timer == nil {
 		w.timer = time.AfterFunc(at-now, w.fire)
-	} else {
-		w.timer.Reset(at - now)
+		w.begun++
+	} else if !w.timer.Reset(at - now) {
+		w.begun++
 	}
+}
+
+// settle waits for calls of the timer that have begun, if nothing is held: then none comes after.
+func (w *watchdog) settle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.holds) == 0 && w.begun > 0 {
+		w.quiet.Wait()
+	}
+}
+
+// fired is called when a call of the timer ends.
+func (w *watchdog) fired() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun--
+	w.quiet.Broadcast()
 }
 
 // fire notes losses and starts the renewals that are due.
 func (w *watchdog) fire() {
+	defer w.fired()
 	now := w.m.clock.Now()
 	r := &round{next: now + maxLease}
 	w.mu.Lock()

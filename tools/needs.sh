@@ -34,3 +34,17 @@ if ! command -v dynalite >/dev/null; then
 	echo '==> installing dynalite'
 	$([ "$(id -u)" = 0 ] || echo sudo) npm install --global --silent --no-audit --no-fund dynalite@4.0.0
 fi
+
+# etcd 3.6, which no distribution has, is built where go install puts programs. Its module has
+# replacements, so it is a requirement of a module that is made for it.
+etcd="$(go env GOPATH | cut -d: -f1)/bin/etcd"
+if ! "$etcd" --version 2>/dev/null | grep -q '^etcd Version: 3\.[6-9]'; then
+	echo '==> building etcd'
+	build=$(mktemp -d)
+	trap 'rm -rf "$build"' EXIT
+	(
+		cd "$build"
+		export GOWORK=off GOFLAGS=-mod=mod
+		go mod init etcd.local/build && go get go.etcd.io/etcd/server/v3@v3.6.16 && go build -o "$etcd" go.etcd.io/etcd/server/v3
+	) 2>"$build/log" || { cat "$build/log" >&2; exit 1; }
+fi

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ambit-go/ambit/locks"
 	_ "github.com/ambit-go/ambit/locks/dynamostore"
+	_ "github.com/ambit-go/ambit/locks/etcdstore"
 	"github.com/ambit-go/ambit/locks/lockstest/servers"
 	"github.com/ambit-go/ambit/locks/memstore"
 
@@ -44,12 +45,13 @@ type side struct {
 func sides(t *testing.T) map[string]side {
 	// 64 processes want more than the 100 connections that PostgreSQL allows by default.
 	r, p, m := servers.Redis(t, everysec...), servers.Postgres(t, "-c", "max_connections=500"), servers.MariaDB(t)
+	e := servers.Etcd(t, "--heartbeat-interval", "100") // it waits for its disk
 	return map[string]side{
 		"sqlite":   {ours(t, "ambit on SQLite", opener(t, sqliteURL(t))), nil},
 		"redis":    {ours(t, "ambit on Redis", opener(t, r.URL)), redisPeers(t, r)},
 		"postgres": {ours(t, "ambit on PostgreSQL", opener(t, p.URL)), []library{byHand(t, p.URL)}},
 		"mysql":    {ours(t, "ambit on MariaDB", opener(t, m.URL)), nil},
-		"etcd":     {library{}, etcdPeer(t)},
+		"etcd":     {ours(t, "ambit on etcd", opener(t, e.URL)), etcdPeer(t, e)},
 	}
 }
 
@@ -253,6 +255,7 @@ func TestRenewal(t *testing.T) {
 	row("10,000 leases are renewed in", "median of 5")
 	for _, s := range []struct{ name, url string }{
 		{"memory", "mem:"}, {"SQLite", sqliteURL(t)}, {"Redis", servers.Redis(t, everysec...).URL}, {"PostgreSQL", servers.Postgres(t).URL}, {"MariaDB", servers.MariaDB(t).URL},
+		{"etcd", servers.Etcd(t).URL},
 	} {
 		store := opener(t, s.url)()
 		renewals := make([]locks.Renewal, n)

@@ -3,8 +3,6 @@ package locks
 import (
 	"context"
 	"fmt"
-	"net"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -150,26 +148,10 @@ func byHand(t *testing.T, url string) library {
 	}}
 }
 
-// etcd starts an etcd if one is installed.
-func etcdPeer(t *testing.T) []library {
-	path, err := exec.LookPath("etcd")
-	if err != nil {
-		t.Log("etcd is not installed: apt-get install etcd-server")
-		return nil
-	}
-	address := func() string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		return "http://" + l.Addr().String()
-	}
-	client, peer := address(), address()
-	cmd := exec.Command(path, "--data-dir", t.TempDir(), "--listen-client-urls", client, "--advertise-client-urls", client,
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer, "--log-level", "error")
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return []library{{"etcd 3.4, concurrency.Mutex", func() taker {
-		c, err := clientv3.New(clientv3.Config{Endpoints: []string{client}, DialTimeout: 30 * time.Second})
+// etcdPeer is the mutex of etcd itself.
+func etcdPeer(t *testing.T, s *servers.Server) []library {
+	return []library{{"etcd, concurrency.Mutex", func() taker {
+		c, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Address}, DialTimeout: 30 * time.Second})
 		require.NoError(t, err)
 		session, err := concurrency.NewSession(c, concurrency.WithTTL(int(lease/time.Second)))
 		require.NoError(t, err)

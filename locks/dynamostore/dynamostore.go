@@ -28,6 +28,7 @@ import (
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
 	"github.com/ambit-go/ambit/locks/internal/hint"
+	"github.com/ambit-go/ambit/locks/internal/turns"
 )
 
 // A Store keeps locks in a table of DynamoDB.
@@ -35,7 +36,7 @@ type Store struct {
 	client *dynamodb.Client
 	table  string
 	clock  clock
-	turns  turns
+	turns  turns.Turns
 	board  hint.Board[locks.Name] // for the locks that this process gives back itself
 }
 
@@ -45,6 +46,9 @@ var _ locks.Store = (*Store)(nil)
 // one by one) and waits for. Have the attribute "gone" be the table's time to live, so
 // that items of deleted records go away.
 func New(ctx context.Context, client *dynamodb.Client, table string) (*Store, error) {
+	if client == nil {
+		return nil, &locks.ValidationError{What: "store", Why: "the client is nil: make it with dynamodb.NewFromConfig"}
+	}
 	s := &Store{client: client, table: table, clock: clock{now: time.Now}}
 	if err := s.create(ctx); err != nil {
 		return nil, err
@@ -197,7 +201,7 @@ const margin = time.Second
 // times, so it sets what it returns anew each time; a step is named by the IDs that its
 // caller has made, so one that was done already does no harm.
 func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *book.Resource) bool) error {
-	give, err := s.turns.take(ctx, name)
+	give, err := s.turns.Take(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func rows() []row {
 		{name: "a semaphore", config: permits, fault: func(r *rowRun) { r.wait(4) }},
 		{name: "the holder is killed", config: long, fault: func(r *rowRun) { r.crash(r.holder()); r.start() }},
 		{name: "a holder of a permit is killed", config: permits, fault: func(r *rowRun) { r.crash(r.holder()); r.start() }},
-		{name: "those who wait are killed", fault: func(r *rowRun) { r.crash(r.waiter()); r.crash(r.waiter()); r.start() }},
+		{name: "those who wait are killed", fault: func(r *rowRun) { r.crash(r.waiter()); r.crash(r.waiter()); r.start(); r.start() }},
 		{name: "the holder is stopped for longer than its lease", config: long, fault: func(r *rowRun) { r.pause(r.holder()) }},
 		{name: "one who waits is stopped", fault: func(r *rowRun) { r.pause(r.waiter()) }},
 		{name: "bodies that do not look at their ctx", config: func(c *childConfig) { c.Deaf = true }, fault: func(r *rowRun) { r.pause(r.holder()) }},

@@ -97,6 +97,9 @@ func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return 0, locks.Unavailable(locks.ErrClosed)
+	}
 	now := book.Micros(s.now())
 	for name, r := range s.resources {
 		if name.Tenant == tenant && purged < most && r.Purge(now) {
@@ -168,6 +171,9 @@ func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]loc
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return nil, locks.Unavailable(locks.ErrClosed)
+	}
 	now := book.Micros(s.now())
 	var records []locks.Record
 	for name, r := range s.resources {

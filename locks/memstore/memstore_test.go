@@ -69,3 +69,15 @@ func TestForceEndsTheLeaseOfTheDeadWhoseEndTheClockDoesNotKnow(t *testing.T) {
 	require.NoError(t, next.Release(t.Context()))
 	require.Error(t, dead.Release(t.Context()))
 }
+
+func TestNothingIsDoneAfterClose(t *testing.T) {
+	s := memstore.New()
+	require.NoError(t, s.Close())
+	_, err := s.Acquire(t.Context(), locks.Name{Key: "k"}, []locks.Request{{ID: "a", Kind: locks.Mutex, Lease: time.Hour}})
+	_, err2 := s.List(t.Context(), "", "", 1)
+	_, err3 := s.Purge(t.Context(), "", 1)
+	for _, err := range []error{err, err2, err3} {
+		require.ErrorIs(t, err, locks.ErrClosed)
+		require.ErrorIs(t, err, locks.ErrUnavailable)
+	}
+}

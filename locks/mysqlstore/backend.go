@@ -185,9 +185,9 @@ func (b *backend) Read(ctx context.Context, name locks.Name) (now int64, r *book
 	return now, r, err
 }
 
-func (b *backend) Due(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
+func (b *backend) Due(ctx context.Context, bucket, now int64, most int) (names []locks.Name, err error) {
 	err = b.retry(ctx, func(ctx context.Context) error {
-		names, err = b.statements.ReadDue(ctx, bucket, now)
+		names, err = b.statements.ReadDue(ctx, bucket, now, most)
 		return err
 	})
 	return names, err

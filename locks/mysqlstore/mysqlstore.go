@@ -71,7 +71,12 @@ func Open(ctx context.Context, url string) (*Store, error) {
 // idle_transaction_timeout=2 as a parameter of the data source name: then the server
 // ends the transactions of a process that was stopped. With MySQL it is good to have
 // innodb_lock_wait_timeout=1: else a free mutex is taken in several steps. Close does not close the pool.
-func New(ctx context.Context, db *sql.DB) (*Store, error) { return open(ctx, db, false) }
+func New(ctx context.Context, db *sql.DB) (*Store, error) {
+	if db == nil {
+		return nil, &locks.ValidationError{What: "store", Why: "the pool is nil: make it with sql.Open, and look at its error"}
+	}
+	return open(ctx, db, false)
+}
 
 func parse(text string) (*mysql.Config, error) {
 	if !strings.HasPrefix(text, "mysql://") {
@@ -164,6 +169,7 @@ func (s *Store) Traits() locks.Traits {
 // Close has every later step fail. It closes the pool if the store has opened it.
 func (s *Store) Close() error {
 	s.db.closed.Store(true)
+	s.StopTidying()
 	s.hub.Close()
 	if s.watch != nil {
 		s.watch.close()

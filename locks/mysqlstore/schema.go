@@ -3,6 +3,7 @@ package mysqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"strings"
 
@@ -32,7 +33,16 @@ func (b *backend) migrate(ctx context.Context) error {
 		if err := c.QueryRowContext(ctx, "SELECT get_lock('ambit locks schema', 60)").Scan(&got); err != nil {
 			return err
 		}
-		defer func() { _, _ = c.ExecContext(ctx, "DO release_lock('ambit locks schema')") }()
+		if got.Int64 != 1 {
+			return errMigrates
+		}
+		// The lock ends with the connection: one that cannot give it back, as when ctx is done,
+		// does not go back to the pool. A step that its loss cut short is done again.
+		defer func() {
+			if _, err := c.ExecContext(ctx, "DO release_lock('ambit locks schema')"); err != nil {
+				_ = c.Raw(func(any) error { return driver.ErrBadConn })
+			}
+		}()
 		from, migrate, err := outdated(ctx, c)
 		if !migrate || err != nil {
 			return err
@@ -50,6 +60,8 @@ func (b *backend) migrate(ctx context.Context) error {
 		return nil
 	})
 }
+
+var errMigrates = errors.New("somebody else has been making the tables for a minute: try again")
 
 // suits says what the session is set to that the statements cannot live with.
 func suits(ctx context.Context, c *sql.Conn) error {

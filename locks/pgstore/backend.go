@@ -252,10 +252,10 @@ func (b *backend) Page(ctx context.Context, tenant, after string, most int) (now
 	return now, rs, err
 }
 
-func (b *backend) Due(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
+func (b *backend) Due(ctx context.Context, bucket, now int64, most int) (names []locks.Name, err error) {
 	err = b.retry(ctx, func(ctx context.Context) error {
 		names = nil
-		rows, err := b.pool.Query(ctx, text.Due, bucket, now)
+		rows, err := b.pool.Query(ctx, text.Due, bucket, now, most)
 		return each(rows, err, func(scan func(...any) error) error {
 			var name locks.Name
 			err := scan(relational.String(&name.Tenant), relational.String(&name.Key))

@@ -62,7 +62,12 @@ func Open(ctx context.Context, url string) (*Store, error) {
 // pooler between them and the server has to keep sessions together, or those who wait ask ten
 // times a second in place of being told. Such a pooler also needs
 // default_query_exec_mode=exec in the URL. Close does not close the pool.
-func New(ctx context.Context, pool *pgxpool.Pool) (*Store, error) { return open(ctx, pool, false) }
+func New(ctx context.Context, pool *pgxpool.Pool) (*Store, error) {
+	if pool == nil {
+		return nil, &locks.ValidationError{What: "store", Why: "the pool is nil: make it with pgxpool.New, and look at its error"}
+	}
+	return open(ctx, pool, false)
+}
 
 func open(ctx context.Context, pool *pgxpool.Pool, own bool) (*Store, error) {
 	s := &Store{own: own}
@@ -86,6 +91,7 @@ func (s *Store) Traits() locks.Traits {
 // Close has every later step fail. It closes the pool if the store has opened it.
 func (s *Store) Close() error {
 	s.pg.closed.Store(true)
+	s.StopTidying()
 	s.hub.Close()
 	s.pg.spare.close()
 	if s.own {

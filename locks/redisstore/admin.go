@@ -88,6 +88,9 @@ func (s *Store) look(ctx context.Context, name locks.Name) (locks.Record, error)
 // List is a method of locks.Store. It is many steps: a record that is made or deleted
 // meanwhile is in it or not.
 func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]locks.Record, error) {
+	if s.closed.Load() {
+		return nil, locks.Unavailable(locks.ErrClosed)
+	}
 	var records []locks.Record
 	for len(records) < most {
 		from := "-"

@@ -16,8 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,6 +38,7 @@ type Store struct {
 	warn   func(text string)
 	id     string // of this process, for hints
 	hints  hints
+	closed atomic.Bool
 
 	acquire, renew, release, admin, read *redis.Script
 }
@@ -60,7 +63,13 @@ func Warn(f func(text string)) Option { return func(s *Store) { s.warn = f } }
 // The client is not closed with the store.
 func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*Store, error) {
 	s := &Store{client: client, prefix: "lk", id: rand.Text(), warn: func(text string) { slog.Warn("locks: " + text) }}
+	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, &locks.ValidationError{What: "store", Why: "the client is nil: make it with redis.NewClient"}
+	}
 	for _, opt := range opts {
+		if opt == nil {
+			return nil, &locks.ValidationError{What: "option", Why: "it is nil: leave it out"}
+		}
 		opt(s)
 	}
 	major, err := s.inspect(ctx)
@@ -163,8 +172,10 @@ func (s *Store) Traits() locks.Traits {
 	return locks.Traits{Name: "redis", MinLease: 500 * time.Millisecond, Hints: true}
 }
 
-// Close ends the subscription, and the client if Open has made it. It releases no lock.
+// Close has every later step fail, and ends the subscription, and the client if Open has made it.
+// It releases no lock.
 func (s *Store) Close() error {
+	s.closed.Store(true)
 	err := s.hints.close()
 	if s.own != nil {
 		err = errors.Join(err, s.own.Close())

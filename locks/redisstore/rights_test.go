@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -50,4 +51,35 @@ func TestAUserWithoutChannelsHasAllSteps(t *testing.T) {
 	ok, err := st.Release(t.Context(), name, locks.Ref{ID: "a"}, nil)
 	require.NoError(t, err)
 	require.True(t, ok)
+}
+
+func TestNothingIsDoneAfterCloseThoughTheClientIsOpen(t *testing.T) {
+	server := servers.Redis(t)
+	options, err := redis.ParseURL(server.URL)
+	require.NoError(t, err)
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	s, err := redisstore.New(t.Context(), client, redisstore.Warn(func(string) {}))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	_, err = s.Acquire(t.Context(), locks.Name{Tenant: "t", Key: "k"}, []locks.Request{{ID: "a", Kind: locks.Mutex, Lease: time.Second}})
+	_, err2 := s.List(t.Context(), "t", "", 1)
+	_, err3 := s.Purge(t.Context(), "t", 1)
+	for _, err := range []error{err, err2, err3} {
+		require.ErrorIs(t, err, locks.ErrClosed)
+		require.ErrorIs(t, err, locks.ErrUnavailable)
+	}
+	require.NoError(t, client.Ping(t.Context()).Err())
+}
+
+func TestAClientOrAnOptionThatIsNilIsAClearError(t *testing.T) {
+	var none *redis.Client
+	_, err := redisstore.New(t.Context(), none)
+	require.ErrorIs(t, err, locks.ErrValidation)
+	_, err = redisstore.New(t.Context(), nil)
+	require.ErrorIs(t, err, locks.ErrValidation)
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer func() { _ = client.Close() }()
+	_, err = redisstore.New(t.Context(), client, nil)
+	require.ErrorIs(t, err, locks.ErrValidation)
 }

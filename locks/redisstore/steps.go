@@ -20,6 +20,9 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 	if ctx.Err() != nil {
 		return answer{}, locks.Unavailable(context.Cause(ctx))
 	}
+	if s.closed.Load() {
+		return answer{}, locks.Unavailable(locks.ErrClosed)
+	}
 	var client redis.Scripter = s.client
 	switch script {
 	case s.release, s.admin:

@@ -74,9 +74,9 @@ func (f *file) look(ctx context.Context, do func(ctx context.Context, tx *sql.Tx
 	})
 }
 
-func (f *file) Due(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
+func (f *file) Due(ctx context.Context, bucket, now int64, most int) (names []locks.Name, err error) {
 	err = f.retry(ctx, func(ctx context.Context) error {
-		names, err = f.statements.ReadDue(ctx, bucket, now)
+		names, err = f.statements.ReadDue(ctx, bucket, now, most)
 		return err
 	})
 	return names, err

@@ -3,8 +3,10 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
+	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/relational"
 )
 
@@ -30,7 +32,19 @@ func (f *file) setClock(ctx context.Context, wall func() time.Time) error {
 	read := func(ctx context.Context) error {
 		return f.db.QueryRowContext(ctx, "SELECT epoch_us FROM lk_clock WHERE boot = ?", id).Scan(&epoch)
 	}
+	there := 0
 	err := f.retry(ctx, func(ctx context.Context) error {
+		const tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'lk_clock'"
+		return f.db.QueryRowContext(ctx, tables).Scan(&there)
+	})
+	if err == nil && there == 0 {
+		err = &locks.ValidationError{What: "schema", Why: fmt.Sprintf("the file has the tables of version %d, but lk_clock is not among them: "+
+			"end all programs that have the file open, then make the table: %s", relational.Version, clockTable)}
+	}
+	if err != nil {
+		return err
+	}
+	err = f.retry(ctx, func(ctx context.Context) error {
 		if err := read(ctx); err != sql.ErrNoRows {
 			return err
 		}

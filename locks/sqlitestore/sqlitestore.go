@@ -82,7 +82,12 @@ func Open(ctx context.Context, path string) (*Store, error) {
 // somebody waits for a lock, the store has a connection of its own to the same file, to
 // see what other processes change, by the driver of the pool, which must know file: URLs for
 // that; by others the store looks once a second. Close does not close the pool.
-func New(ctx context.Context, db *sql.DB) (*Store, error) { return open(ctx, db, false, time.Now) }
+func New(ctx context.Context, db *sql.DB) (*Store, error) {
+	if db == nil {
+		return nil, &locks.ValidationError{What: "store", Why: "the pool is nil: make it with sql.Open, and look at its error"}
+	}
+	return open(ctx, db, false, time.Now)
+}
 
 // settings are the parameters of the store's own connections. A busy file is not waited
 // for by SQLite, whose steps are too long, but by the store.
@@ -135,6 +140,7 @@ func (s *Store) Traits() locks.Traits {
 func (s *Store) Close() error {
 	s.hub.Close()
 	s.file.closed.Store(true)
+	s.StopTidying()
 	err := s.file.statements.Close()
 	if s.own {
 		err = errors.Join(err, s.file.db.Close())

@@ -27,6 +27,7 @@ type config struct {
 	Tenant       string `yaml:"tenant_id"`
 	DatabaseURL  string `yaml:"database_url"`
 	RedisURL     string `yaml:"redis_url"`
+	EtcdURL      string `yaml:"etcd_url"`
 	AWSRegion    string `yaml:"aws_region"`
 	Fair         bool   `yaml:"fair_semaphore"`
 	MaxSize      int    `yaml:"max_semaphore_size"`
@@ -97,6 +98,15 @@ func (c *config) storeURL(l *line, env func(string) string) (string, error) {
 		}
 		if !strings.Contains(u, "://") {
 			u = "redis://" + u
+		}
+		return u, nil
+	case "etcd":
+		u := cmp.Or(env("ETCD_URL"), c.EtcdURL)
+		if u == "" {
+			return "", usagef("etcd needs ETCD_URL in the environment, such as etcd://127.0.0.1:2379")
+		}
+		if !strings.Contains(u, "://") {
+			u = "etcd://" + u
 		}
 		return u, nil
 	case "ddb":

@@ -32,6 +32,11 @@ func doctor(ctx context.Context, p *program, _ *line) error {
 	if err := say("store", nil, "%s, shortest lease %v, hints %v", traits.Name, traits.MinLease, traits.Hints); err != nil {
 		return err
 	}
+	if advised, ok := p.store.(interface{ Advice() string }); ok {
+		if err := say("take note", nil, "%s", advised.Advice()); err != nil {
+			return err
+		}
+	}
 	const rounds = 20
 	var waited time.Duration
 	var tokens []int64

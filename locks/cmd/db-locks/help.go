@@ -18,7 +18,7 @@ func help(w io.Writer, name string) error {
 	f.SortFlags = false
 	l := &line{lease: seconds(defaultLease)}
 	if name != "" && name != "help" {
-		text := fmt.Sprintf("db-locks %s: %s\n\nUsage: db-locks [OPTIONS] [rdb|ddb|redis] %s [FLAGS]\n", name, c.what, name)
+		text := fmt.Sprintf("db-locks %s: %s\n\nUsage: db-locks [OPTIONS] [rdb|ddb|redis|etcd] %s [FLAGS]\n", name, c.what, name)
 		if c.flags != nil {
 			c.flags(l, f)
 			text += "\nFlags:\n" + f.FlagUsages()
@@ -35,6 +35,7 @@ func help(w io.Writer, name string) error {
 PROVIDER is the database:
   rdb    (the default) at $DATABASE_URL: sqlite:FILE, postgres://..., mysql://...; without it sqlite:db-locks.db
   redis  at $REDIS_URL
+  etcd   at $ETCD_URL: etcd://HOST:PORT,HOST:PORT
   ddb    DynamoDB, with the settings of the AWS command line
 
 Options:

@@ -75,7 +75,7 @@ func (s *seconds) String() string { return time.Duration(*s).String() }
 func (s *seconds) Type() string   { return "seconds" }
 
 // providers are the databases that the original program knows.
-var providers = map[string]bool{"rdb": true, "ddb": true, "redis": true}
+var providers = map[string]bool{"rdb": true, "ddb": true, "redis": true, "etcd": true}
 
 // parse takes a command line apart. The order is OPTIONS, PROVIDER, COMMAND and its flags;
 // options may stand anywhere.
@@ -88,7 +88,7 @@ func parse(args []string) (*line, error) {
 	l.flags.Usage = func() {}
 	l.flags.SetInterspersed(!c.takes)
 	if l.command != "" && !known {
-		return nil, usagef("there is no command %q, and no provider: that is rdb, redis or ddb", l.command)
+		return nil, usagef("there is no command %q, and no provider: that is rdb, redis, etcd or ddb", l.command)
 	}
 	of := pflag.NewFlagSet("", pflag.ContinueOnError)
 	of.SortFlags = false
@@ -167,7 +167,7 @@ func (l *line) global(f *pflag.FlagSet, taken bool) {
 	f.VarP(&l.fair, "fair-semaphore", "f", "true: requests for a semaphore are granted in their order, and keys are those of semaphores")
 	f.VarP(&l.json, "json-output", "j", "true: write JSON, and nothing else, to stdout")
 	f.StringVarP(&l.config, "config", "c", "", "a `FILE` of settings in YAML")
-	f.StringVar(&l.url, "store", "", "the `URL` of the store, in place of what the provider says: sqlite:FILE, redis://…, dynamodb:TABLE, postgres://…, mysql://…")
+	f.StringVar(&l.url, "store", "", "the `URL` of the store, in place of what the provider says: sqlite:FILE, redis://…, etcd://…, dynamodb:TABLE, postgres://…, mysql://…")
 	f.BoolVarP(&l.help, "help", "h", false, "say how it is used")
 	name := "version"
 	if taken {

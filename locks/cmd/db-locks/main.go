@@ -24,6 +24,7 @@ import (
 
 	// The stores that it can open.
 	_ "github.com/ambit-go/ambit/locks/dynamostore"
+	_ "github.com/ambit-go/ambit/locks/etcdstore"
 	_ "github.com/ambit-go/ambit/locks/memstore"
 	_ "github.com/ambit-go/ambit/locks/mysqlstore"
 	_ "github.com/ambit-go/ambit/locks/pgstore"

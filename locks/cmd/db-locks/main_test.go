@@ -194,6 +194,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"acquire -k a extra":                     "takes no argument",
 		"-j perhaps list":                        "true or false",
 		"redis list":                             "REDIS_URL",
+		"etcd list":                              "ETCD_URL",
 		"-c " + bad + " list":                    "no_such_setting",
 		"-c /no/such/file list":                  "file of settings",
 		"frobnicate":                             "no command",
@@ -258,7 +259,7 @@ func TestHelpKnowsEveryCommand(t *testing.T) {
 		for _, line := range []string{name + " -h", "help " + name} {
 			one, _, err := s.run(line)
 			require.NoError(t, err)
-			require.Contains(t, one, "Usage: db-locks [OPTIONS] [rdb|ddb|redis] "+name)
+			require.Contains(t, one, "Usage: db-locks [OPTIONS] [rdb|ddb|redis|etcd] "+name)
 		}
 	}
 	for _, line := range []string{"-V", "--version", "list --version", "release -V"} {

@@ -1,7 +1,7 @@
 // Package book decides who gets a lock. A Resource is all that a store knows of one
 // lock; its methods are the steps of a store, as plain functions of that and of the
 // time. There is no clock, no goroutine and no lock in here. Memory, SQLite, PostgreSQL,
-// MySQL and DynamoDB read a resource, take a step, and write it back in one atomic step
+// MySQL, etcd and DynamoDB read a resource, take a step, and write it back in one atomic step
 // of their own. Redis has the same steps in Lua.
 //
 // Times are microseconds since 1970 by the clock of the store.

@@ -132,8 +132,8 @@ func (p *Prepared) ReadPage(ctx context.Context, tx *sql.Tx, tenant, after strin
 }
 
 // ReadDue is Backend.Due.
-func (p *Prepared) ReadDue(ctx context.Context, bucket, now int64) (names []locks.Name, err error) {
-	err = Query(ctx, p.Due, []any{bucket, now}, func(scan func(...any) error) error {
+func (p *Prepared) ReadDue(ctx context.Context, bucket, now int64, most int) (names []locks.Name, err error) {
+	err = Query(ctx, p.Due, []any{bucket, now, most}, func(scan func(...any) error) error {
 		var name locks.Name
 		err := scan(String(&name.Tenant), String(&name.Key))
 		names = append(names, name)

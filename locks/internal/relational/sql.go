@@ -23,7 +23,7 @@ type Statements struct {
 	Around  string // tenant, first key, last key: Entries
 	Floor   string // bucket: the greatest fence of what was deleted
 	Bury    string // bucket, and the fence of what is deleted
-	Due     string // bucket, time: two keys of records that may go
+	Due     string // bucket, time, most: keys of records that may go
 
 	// Take, Give and Extend are what is done to a mutex that nobody waits for, without
 	// reading it first. They change nothing where the book is needed to decide. Only
@@ -54,7 +54,8 @@ func (d *Dialect) Statements(lock string) *Statements {
 	s.Wakes = "SELECT wakes FROM lk_resource WHERE " + key
 	s.Floor = fmt.Sprintf("SELECT %s(max(deleted), coalesce((SELECT fence FROM lk_floor WHERE bucket = %s), 0)) FROM lk_schema", d.Greatest, d.p(1))
 	s.Bury = fmt.Sprintf("INSERT INTO lk_floor (bucket, fence) VALUES (%s, %s)", d.p(1), d.p(2)) + d.onConflict("bucket", "%[2]s = "+d.Greatest+"(lk_floor.%[2]s, %[1]s)", "fence")
-	s.Due = fmt.Sprintf("SELECT tenant, %s FROM lk_resource WHERE bucket = %s AND due_us > 0 AND due_us <= %s ORDER BY due_us LIMIT 2", d.quote("key"), d.p(1), d.p(2))
+	s.Due = fmt.Sprintf("SELECT tenant, %s FROM lk_resource WHERE bucket = %s AND due_us > 0 AND due_us <= %s ORDER BY due_us LIMIT %s",
+		d.quote("key"), d.p(1), d.p(2), d.p(3))
 	if d.Numbered != "" {
 		s.Take, s.Give, s.Extend = d.fill(take, 10), d.fill(give, 5), d.fill(extend, 5)
 	}

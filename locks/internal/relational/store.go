@@ -24,8 +24,8 @@ type Backend interface {
 	// Page reads resources in the order of their keys.
 	Page(ctx context.Context, tenant, after string, most int) (now int64, rs []*book.Resource, err error)
 
-	// Due returns two locks of a bucket at most whose records may go by that time.
-	Due(ctx context.Context, bucket, now int64) ([]locks.Name, error)
+	// Due returns locks of a bucket whose records may go by that time, at most so many.
+	Due(ctx context.Context, bucket, now int64, most int) ([]locks.Name, error)
 
 	// Take takes a mutex that has a record, is free and is not waited for. It says false if
 	// the book has to decide.
@@ -45,6 +45,8 @@ type Store struct {
 	// Hints has the locks that somebody in this process waits for. Those are not free, so
 	// what is only good for one that is free is not even tried.
 	Hints *Hub
+
+	tidier tidier
 }
 
 // wanted says whether somebody in this process waits for the lock, or did a moment ago.
@@ -96,24 +98,9 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 		made = r.Exists && !existed
 	})
 	if made && err == nil {
-		s.tidy(ctx, book.Bucket(name), turn.Now)
+		s.made(book.Bucket(name), book.Micros(turn.Now))
 	}
 	return turn, err
-}
-
-// tidyTime is how long a caller that has made a record waits at most until two others are
-// looked at.
-const tidyTime = 100 * time.Millisecond
-
-// tidy deletes two records of a bucket at most that nobody has used for long. It does not
-// matter if it fails: the next one that makes a record does the same.
-func (s *Store) tidy(ctx context.Context, bucket int64, now time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, tidyTime)
-	defer cancel()
-	names, _ := s.Due(ctx, bucket, book.Micros(now))
-	for _, name := range names {
-		_ = s.Step(ctx, name, false, func(now int64, r *book.Resource) { r.Purge(now) })
-	}
 }
 
 // page is how many records Purge reads at a time.

@@ -58,6 +58,12 @@ func (s *Server) Start() {
 		s.t.Fatalf("starting %s: %v", cmd.Path, err)
 	}
 	s.process = cmd
+	s.await()
+}
+
+// await waits until the server answers. It is called with mu locked, or by who has the only handle.
+func (s *Server) await() {
+	s.t.Helper()
 	var err error
 	for range 6000 { // a minute; servers on a busy machine are slow
 		if err = s.ready(); err == nil {
@@ -65,8 +71,9 @@ func (s *Server) Start() {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+	path := s.process.Path
 	s.end(os.Kill)
-	s.t.Fatalf("%s does not answer: %v\n%s", cmd.Path, err, s.output.String())
+	s.t.Fatalf("%s does not answer: %v\n%s", path, err, s.output.String())
 }
 
 // Pid returns the pid of the server, 0 if it does not run.

@@ -1,4 +1,6 @@
-package dynamostore
+// Package turns has the steps of one process on one lock come one after the other, in a store
+// where two at the same time would only make each other's writes fail.
+package turns
 
 import (
 	"context"
@@ -7,9 +9,8 @@ import (
 	"github.com/ambit-go/ambit/locks"
 )
 
-// turns has the steps of this process on one lock come one after the other. Two at the
-// same time would only make each other's writes fail.
-type turns struct {
+// Turns are those of a store, by lock. The zero Turns are ready.
+type Turns struct {
 	mu sync.Mutex
 	by map[locks.Name]*turn
 }
@@ -20,8 +21,8 @@ type turn struct {
 	n    int // steps that have it or want it
 }
 
-// take waits for the turn of a step, until ctx is done. give ends it.
-func (t *turns) take(ctx context.Context, name locks.Name) (give func(), err error) {
+// Take waits for the turn of a step, until ctx is done. give ends it.
+func (t *Turns) Take(ctx context.Context, name locks.Name) (give func(), err error) {
 	t.mu.Lock()
 	if t.by == nil {
 		t.by = map[locks.Name]*turn{}
@@ -45,7 +46,7 @@ func (t *turns) take(ctx context.Context, name locks.Name) (give func(), err err
 	}
 }
 
-func (t *turns) leave(name locks.Name, one *turn) {
+func (t *Turns) leave(name locks.Name, one *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if one.n--; one.n == 0 {

@@ -1,0 +1,122 @@
+package etcdstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+)
+
+const (
+	together = 100 // keys that one request asks for
+	beside   = 8   // such requests at the same time
+)
+
+// A held is a renewal of a lease that this process has made, and only lasts longer.
+type held struct {
+	i    int // of the renewal
+	what string
+	term *term
+}
+
+// Renew is a method of locks.Store. It renews the lease of etcd of each class, and then looks
+// whether the keys are there, and on that lease. All else that is to be changed, as data, is a
+// step of its own.
+func (s *Store) Renew(ctx context.Context, renewals []locks.Renewal) ([]locks.RenewResult, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, locks.Unavailable(context.Cause(ctx))
+	}
+	results, errs := make([]locks.RenewResult, len(renewals)), make([]error, len(renewals))
+	for n, all := range s.mine(renewals) {
+		lease, err := s.leases.use(ctx, n)
+		if err == nil {
+			err = async.ForEach(ctx, slices.Chunk(all, together), func(ctx context.Context, some []held) error {
+				return s.longer(ctx, lease, some, results)
+			}, async.Limit(beside))
+		}
+		for _, h := range all {
+			if errs[h.i] = err; err != nil {
+				results[h.i].Verdict = locks.Skipped
+			}
+		}
+	}
+	err := async.ForEach(ctx, each(len(renewals)), func(ctx context.Context, i int) error {
+		if results[i].Verdict == 0 {
+			results[i], errs[i] = s.renew(ctx, &renewals[i])
+		}
+		return nil
+	}, async.Limit(beside))
+	if err != nil {
+		return nil, locks.Unavailable(err)
+	}
+	for i, err := range errs {
+		if err == nil {
+			return results, nil
+		}
+		results[i].Verdict = locks.Skipped
+	}
+	if len(errs) == 0 {
+		return results, nil
+	}
+	return nil, errs[0]
+}
+
+// mine are the renewals of leases that this process has made, by class, if they are only to last
+// longer.
+func (s *Store) mine(renewals []locks.Renewal) map[int64][]held {
+	classes := map[int64][]held{}
+	for i := range renewals {
+		q := &renewals[i]
+		if q.ID == "" || q.NewVersion != "" || q.Data != nil {
+			continue
+		}
+		what, n := s.ofName(q.Name)+holdKey+q.ID, seconds(q.Lease.Microseconds())
+		if t := s.keeper.longer(what, q.Lease); t != nil {
+			classes[n] = append(classes[n], held{i, what, t})
+		}
+	}
+	return classes
+}
+
+func each(n int) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := 0; i < n && yield(i); i++ {
+		}
+	}
+}
+
+// longer looks whether holds are there as this process has written them, on the lease of etcd that
+// was just renewed. It sets no result for the others.
+func (s *Store) longer(ctx context.Context, lease clientv3.LeaseID, some []held, results []locks.RenewResult) error {
+	ops := make([]clientv3.Op, len(some))
+	for i, h := range some {
+		ops[i] = clientv3.OpGet(h.what, clientv3.WithKeysOnly())
+	}
+	answer, err := s.kv.Txn(ctx).Then(ops...).Commit()
+	if err != nil {
+		return classed(ctx, err)
+	}
+	now := time.Now()
+	for i, h := range some {
+		kvs := answer.Responses[i].GetResponseRange().Kvs
+		if len(kvs) == 1 && clientv3.LeaseID(kvs[0].Lease) == lease && kvs[0].ModRevision == h.term.on.changed {
+			results[h.i] = locks.RenewResult{Verdict: locks.Extended, Grant: h.term.grant}
+			results[h.i].Grant.Expires = now.Add(h.term.length)
+		}
+	}
+	return nil
+}
+
+// renew renews one lease by a step of its own.
+func (s *Store) renew(ctx context.Context, q *locks.Renewal) (result locks.RenewResult, err error) {
+	_, _, err = s.step(ctx, q.Name, nil, func(now int64, r *book.Resource) { result = r.Renew(now, q) })
+	if err != nil {
+		result.Verdict = locks.Skipped
+	}
+	return result, err
+}

@@ -1,0 +1,137 @@
+package etcdstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
+)
+
+// few is how many requests a step takes where all of them together would change too much.
+const few = 40
+
+// Acquire is a method of locks.Store. Many requests that are new are several steps.
+func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.Request) (turn locks.Turn, err error) {
+	turn, err = s.acquire(ctx, name, requests)
+	if !errors.Is(err, errTooMany) {
+		return turn, err
+	}
+	var answers []locks.Answer
+	for begin := 0; begin < len(requests); begin += few {
+		turn, err = s.acquire(ctx, name, requests[begin:min(begin+few, len(requests))])
+		if err != nil {
+			return locks.Turn{}, err
+		}
+		answers = append(answers, turn.Answers...)
+	}
+	turn.Answers = answers
+	return turn, nil
+}
+
+func (s *Store) acquire(ctx context.Context, name locks.Name, requests []locks.Request) (turn locks.Turn, err error) {
+	named := make([]string, len(requests))
+	for i := range requests {
+		named[i] = requests[i].ID
+	}
+	before, after, err := s.step(ctx, name, named, func(now int64, r *book.Resource) {
+		turn = r.Acquire(now, s.id, requests)
+	})
+	if err != nil {
+		return locks.Turn{}, err
+	}
+	for i := range turn.Answers {
+		if a := &turn.Answers[i]; a.Granted {
+			a.Grant.Fence = after.keys[holdKey+a.Grant.ID].created
+		}
+	}
+	if !before.r.Exists && after.r.Exists {
+		s.tidier.tidy(after)
+	}
+	return turn, nil
+}
+
+// Release is a method of locks.Store.
+func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, data *string) (released bool, err error) {
+	_, _, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { released = r.Release(now, ref, data) })
+	return released && err == nil, err
+}
+
+// Create is a method of locks.Store.
+func (s *Store) Create(ctx context.Context, record locks.Record) (made locks.Record, err error) {
+	var refused error
+	_, after, err := s.step(ctx, record.Name, nil, func(now int64, r *book.Resource) { refused = r.Create(now, &record) })
+	if err = cmp.Or(err, refused); err != nil {
+		return made, err
+	}
+	return copyOf(after.r).Record(after.now) // what is guessed stays as it is
+}
+
+// Get is a method of locks.Store.
+func (s *Store) Get(ctx context.Context, name locks.Name) (locks.Record, error) {
+	st, err := s.read(ctx, name)
+	if err != nil {
+		return locks.Record{}, err
+	}
+	if err := s.look(ctx, st); err != nil {
+		return locks.Record{}, err
+	}
+	return st.r.Record(st.now)
+}
+
+// mostLooks is for how many leases Get asks when they end.
+const mostLooks = 16
+
+// look finds out when leases end that were renewed since the key was written.
+func (s *Store) look(ctx context.Context, st *state) error {
+	looks := 0
+	for i := range st.r.Entries {
+		e := &st.r.Entries[i]
+		if !e.Held || e.Expires != st.now+e.Lease || looks == mostLooks {
+			continue
+		}
+		looks++
+		left, err := s.leases.left(ctx, st.keys[suffix(e)].lease)
+		if err != nil {
+			return err
+		}
+		e.Expires = min(e.Expires, st.now+max(left, 1)*time.Second.Microseconds())
+	}
+	return nil
+}
+
+// Delete is a method of locks.Store.
+func (s *Store) Delete(ctx context.Context, name locks.Name, version string) error {
+	var refused error
+	_, _, err := s.step(ctx, name, nil, func(now int64, r *book.Resource) { refused = r.Delete(now, version) })
+	return cmp.Or(err, refused)
+}
+
+// Revoke is a method of locks.Store. A lease that is revoked gets a lease of etcd of its own, which
+// nobody renews. Many leases take several steps.
+func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, force bool) (n int, err error) {
+	if force || ref != (locks.Ref{}) {
+		_, _, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) { n = r.Revoke(now, ref, force) })
+		return n, err
+	}
+	for again := true; again; {
+		some := 0
+		_, _, err = s.step(ctx, name, nil, func(now int64, r *book.Resource) {
+			some, again = 0, false
+			for i := range r.Entries {
+				if e := &r.Entries[i]; e.Held && !e.Revoked && some < few {
+					some += r.Revoke(now, locks.Ref{ID: e.ID}, false)
+				} else if e.Held && !e.Revoked {
+					again = true
+				}
+			}
+		})
+		if err != nil {
+			return n, err
+		}
+		n += some
+	}
+	return n, nil
+}

@@ -65,7 +65,7 @@ func Fail(ctx context.Context, err error) bool {
 	}
 	s := t.Scope()
 	f := tally.Fact{Err: err}
-	if sg := t.Stopped(); sg != nil && (tree.IsEcho(err, sg) || tree.InStoppedDaemon(s, sg.Cause)) {
+	if sg := t.StoppedByNow(); sg != nil && (tree.IsEcho(err, sg) || tree.InStoppedDaemon(s, sg.Cause)) {
 		f.Class = tally.Echo
 		f.Texts, f.TextsDropped = tree.TextsIn(err, echo.Stop{Err: sg.Err, Cause: sg.Cause})
 	}

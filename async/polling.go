@@ -257,7 +257,8 @@ func isAgain(err error, again **againError) (is bool) {
 
 // stoppedFor returns why ctx is done if that is all that err, of a probe, says; else nil.
 func stoppedFor(ctx context.Context, err error) error {
-	if sg := tree.StopOf(ctx); sg != nil && tree.IsEcho(err, sg) {
+	t, _ := tree.Nearest(ctx)
+	if sg := t.StoppedByNow(); sg != nil && tree.IsEcho(err, sg) {
 		return sg.AsError()
 	}
 	return nil

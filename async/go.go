@@ -65,7 +65,7 @@ func Fail(ctx context.Context, err error) bool {
 	}
 	s := t.Scope()
 	f := tally.Fact{Err: err}
-	if stop := t.Stopped(); stop != nil && (tree.IsEcho(err, stop) || tree.InStoppedDaemon(s, stop.Cause)) {
+	if stop := tree.StoppedByNow(t); stop != nil && (tree.IsEcho(err, stop) || tree.InStoppedDaemon(s, stop.Cause)) {
 		f.Class = tally.Echo
 		f.Texts, f.TextsDropped = tree.TextsIn(err, echo.Stop{Err: stop.Err, Cause: stop.Cause})
 	}

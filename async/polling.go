@@ -257,7 +257,8 @@ func isAgain(err error, again **againError) (is bool) {
 
 // stoppedFor returns why ctx is done if that is all that err, of a probe, says; else nil.
 func stoppedFor(ctx context.Context, err error) error {
-	if stop := tree.StopOf(ctx); stop != nil && tree.IsEcho(err, stop) {
+	t, _ := tree.Nearest(ctx)
+	if stop := tree.StoppedByNow(t); stop != nil && tree.IsEcho(err, stop) {
 		return stop.AsError()
 	}
 	return nil

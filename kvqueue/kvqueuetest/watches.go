@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/stretchr/testify/assert"
@@ -76,7 +77,8 @@ func watchPrefixes(f *fixture) {
 	f.must(f.put("a0", "0"), f.put("c/", "3"), f.put("c", "0"))
 	f.must(f.del("c/1"), f.del("b/1"), f.del("a/none"))
 	f.must(f.put("a/2", "4"), f.put("c/last", "5"))
-	events := f.last("c/last=5", rev, f.key("a/"), f.key("c/"))
+	// Prefixes may overtake each other, so the watch goes on to the last change of each.
+	events := f.through([]string{"a/2=4", "c/last=5"}, rev, f.key("a/"), f.key("c/"))
 	var a, c []kvqueue.Event
 	for _, e := range events {
 		if e.Key[len(f.root)] == 'a' {
@@ -105,18 +107,27 @@ func watchFromThePast(f *fixture) {
 	assert.Equal(f, []string{"k is gone", "k2=4", "k=5"}, f.texts(f.changes(3, third, f.key("k"))))
 }
 
-// last collects what a watch shows until it has shown this.
-func (f *fixture) last(text string, after kvqueue.Rev, prefixes ...[]byte) (events []kvqueue.Event) {
+// last collects the events of a watch until it has shown one.
+func (f *fixture) last(text string, after kvqueue.Rev, prefixes ...[]byte) []kvqueue.Event {
+	f.Helper()
+	return f.through([]string{text}, after, prefixes...)
+}
+
+// through collects the events of a watch until it has shown all of some.
+func (f *fixture) through(missing []string, after kvqueue.Rev, prefixes ...[]byte) (events []kvqueue.Event) {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	for e, err := range f.kv.Watch(ctx, after, prefixes...) {
 		require.NoError(f, err)
-		if events = append(events, e); f.texts(events[len(events)-1:])[0] == text {
+		events = append(events, e)
+		text := f.texts(events[len(events)-1:])[0]
+		missing = slices.DeleteFunc(missing, func(m string) bool { return m == text })
+		if len(missing) == 0 {
 			return events
 		}
 	}
-	f.Fatalf("the watch does not show %s", text)
+	f.Fatalf("the watch does not show %v", missing)
 	return nil
 }
 

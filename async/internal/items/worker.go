@@ -69,6 +69,9 @@ func (w *Worker[E]) items() (over bool) {
 			return true
 		}
 		w.Task.Exit = tree.ByReturn
+		if w.Err != nil {
+			tree.StoppedByNow(&w.Task) // then it is not Untouched
+		}
 		if !Untouched(&w.Task) || !w.proceed() {
 			return true
 		}

@@ -43,6 +43,8 @@ func (s *Scope) Cancel(stop *StopError) (first bool) {
 	} else {
 		first = true
 	}
+	s.Home.walks.Add(1)
+	defer s.Home.walks.Add(-1)
 	var few [4]toCancel
 	counts, below := cancelOne(s.Task, stop, few[:0])
 	for n := len(below) - 1; n >= 0; n = len(below) - 1 {

@@ -24,7 +24,10 @@ func (t *Task) End(err error, v *Verdict) *StopError {
 	}
 	if t.Inner.Load() == nil {
 		var stop *StopError
-		if err != nil || mayBeStopped(t) {
+		switch {
+		case err != nil:
+			stop = StoppedByNow(t)
+		case mayBeStopped(t):
 			stop = t.Stopped()
 		}
 		// A goroutine that was given our context may make an inner scope just now.
@@ -59,7 +62,7 @@ func (s *Scope) Finish(exit ExitKind, err error, v *Verdict) {
 // neither if err is no failure: if it only repeats that s was cancelled, or is what a
 // daemon, or what stands in one, has returned after the daemon was told to stop.
 func handlerFailed(s *Scope, exit ExitKind, err error) tally.HandlerEnd {
-	stop := s.Task.Stopped()
+	stop := StoppedByNow(s.Task)
 	if exit == ByReturn && stop != nil && (IsEcho(err, stop) || InStoppedDaemon(s, stop.Cause)) {
 		return tally.HandlerEnd{Echo: true, Owes: givesValue(s.Task), Said: stop.Said(err)}
 	}

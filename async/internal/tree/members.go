@@ -104,9 +104,7 @@ func (s *Scope) join() bool {
 				d.More.dismissed = true
 			}
 			s.Mu.Unlock()
-			for _, d := range dismissed {
-				d.dismiss()
-			}
+			s.Home.dismissAll(dismissed)
 		case mayLeaveLocked(s):
 			s.Mu.Unlock()
 			return false
@@ -147,6 +145,15 @@ func toDismissLocked(s *Scope) []*Task {
 func (t *Task) Leave() {
 	t.Owner.Leave(t)
 	t.Retire()
+}
+
+// dismissAll dismisses tasks one after another.
+func (r *Root) dismissAll(tasks []*Task) {
+	r.walks.Add(1)
+	defer r.walks.Add(-1)
+	for _, t := range tasks {
+		t.dismiss()
+	}
 }
 
 // dismiss tells t, a daemon or a group, that the owner's other tasks have ended. If the

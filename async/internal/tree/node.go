@@ -271,6 +271,7 @@ type Root struct {
 	lost    func(error)  // told what there is nobody else to tell; nil prints
 	text    func(string) // told what tasks say as they are stopped, if nobody else is; nil prints
 	closing bool         // Shutdown has been called; guarded by Scope.Mu
+	walks   AtomicInt32  // how many cancellations and dismissals are on their way; see StoppedByNow
 	Top     *Task        // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
 }
 

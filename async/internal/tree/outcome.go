@@ -192,7 +192,7 @@ func (v *Verdict) fact(s *Scope, t *Task, f *tally.Fact) {
 		return
 	case v.Goexit:
 		f.Class = tally.Goexit
-	case v.Echo && (f.Quiet || StoppedWith(s, v.Cause)), told && InStoppedDaemon(s, v.Cause), v.overtakes(s, t):
+	case v.Echo && (f.Quiet || StoppedWith(s, v.Cause)), told && InStoppedDaemon(s, v.Cause):
 		f.Class = tally.Echo
 		if v.bare {
 			return
@@ -209,21 +209,6 @@ func (v *Verdict) fact(s *Scope, t *Task, f *tally.Fact) {
 	if list != nil && hasTold(s, list.Cause) {
 		f.Errs, f.Dropped, f.Texts, f.TextsDropped = failuresOf(list), list.Dropped, list.Stopped, list.DroppedStopped
 	}
-}
-
-// overtakes reports whether v, the outcome of t, only repeats why s was cancelled, though
-// that has not come to t yet: a sibling was told before, and t has awaited it. It notes in v
-// that t was told, as it was about to be.
-func (v *Verdict) overtakes(s *Scope, t *Task) bool {
-	if t == nil || v.Echo || v.Err == nil || !t.cancelledWithOwner() {
-		return false
-	}
-	stop := s.Task.Stopped()
-	if stop == nil || !IsEcho(v.Err, stop) {
-		return false
-	}
-	v.Cause = stop.Cause
-	return true
 }
 
 // hasTold reports whether s has told its tasks to stop for cause: it was cancelled, or

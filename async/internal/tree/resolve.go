@@ -39,7 +39,7 @@ func (f *Future) Reject(err error) bool {
 		return false
 	}
 	var v Verdict
-	v.Leaf(&f.Task, err, f.Task.Stopped())
+	v.Leaf(&f.Task, err, StoppedByNow(&f.Task))
 	f.SettlePromise(&v)
 	return true
 }

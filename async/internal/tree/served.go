@@ -60,7 +60,7 @@ func atEnd(scope context.Context, e bridge.Ender) bridge.Registration {
 
 func leftUndone(scope context.Context, err error, first func() bool) {
 	s := scope.(*Task).Scope()
-	if IsEcho(err, s.Task.Stopped()) {
+	if IsEcho(err, StoppedByNow(s.Task)) {
 		s.recordIf(first, &tally.Fact{Class: tally.Echo, Texts: []error{err}})
 	} else {
 		s.recordHookErrorIf(first, err)

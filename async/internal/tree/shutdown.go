@@ -64,9 +64,7 @@ func (r *Root) nobodyLeft(caller *Task, scopes bool) bool {
 	if slices.ContainsFunc(left, func(t *Task) bool { return t.Kind != KindGroup }) {
 		return false
 	}
-	for _, t := range left {
-		t.dismiss()
-	}
+	r.dismissAll(left)
 	return len(left) == 0
 }
 

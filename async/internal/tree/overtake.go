@@ -1,0 +1,60 @@
+package tree
+
+import "context"
+
+// This file is about tasks that are faster than their cancellation. That comes to one task after
+// another. So a task may hear from a sibling why both are stopped, and end with that, before its
+// own context is done. Whoever judges how it has ended asks StoppedByNow, which has the
+// cancellation come first.
+
+// StoppedByNow returns why t's context is done, as Stopped does. If something around t is
+// cancelled, and that is still on its way to t, it is passed on here. So no lock may be held.
+func StoppedByNow(t *Task) *StopError {
+	if stop := t.Stopped(); stop != nil || !mayOvertake(t) {
+		return stop
+	}
+	return catchUp(t)
+}
+
+// mayOvertake reports whether anything around t was told to stop: t may have to be, too. It looks
+// only while a cancellation is on its way, so that a failure deep in a tree does not look at all
+// that is around it once at each level.
+func mayOvertake(t *Task) bool {
+	if t.Owner == nil || t.Owner.Home.walks.Load() == 0 {
+		return false
+	}
+	for ; t.Owner != nil; t = t.Owner.Task {
+		if wasDismissed(t) || t.Owner.stopped() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// catchUp cancels t, and what is between it and that which was cancelled, from the outside in.
+// It returns why t is stopped, nil if no cancellation is on its way: t is shielded, say.
+func catchUp(t *Task) *StopError {
+	stop := t.Stopped()
+	if stop != nil || t.Owner == nil {
+		return stop
+	}
+	above := catchUp(t.Owner.Task)
+	h := t.Inner.Load()
+	switch {
+	case above != nil && t.cancelledWithOwner():
+		if h != nil {
+			h.Cancel(above)
+		}
+	case above != nil && t.derived() != nil:
+		t.Owner.Cancel(above)
+		if std := t.Owner.std.Load(); std != nil {
+			_ = context.Cause(std) // waits until those derived from it have been told
+		}
+	case wasDismissed(t):
+		t.dismiss()
+	}
+	return t.Stopped()
+}
+
+// wasDismissed reports whether t is a daemon or a group that its owner dismisses.
+func wasDismissed(t *Task) bool { return t.isDismissible() && isDismissed(t) }

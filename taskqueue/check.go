@@ -36,8 +36,11 @@ func CheckTick(t Tick) error {
 			return err
 		}
 	}
-	if t.At.IsZero() || t.At.After(latestTime) {
-		return invalid("At", "it is %v: it must be set, and not after the year %d", t.At, latestTime.Year())
+	if t.At.After(latestTime) || t.Defined.After(latestTime) {
+		return invalid("At", "it is %v, of a schedule of %v: neither may be after the year %d", t.At, t.Defined, latestTime.Year())
+	}
+	if t.At.IsZero() {
+		return nil
 	}
 	return CheckTasks([]NewTask{t.Task})
 }

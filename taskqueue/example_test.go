@@ -209,8 +209,17 @@ func ExampleQueue_Periodic() {
 	// <nil>
 }
 
-// The schedule of a name is that of whom the store has heard first. It is forgotten,
-// and the next tick of a worker decides anew.
+// A deploy has its new schedule taken over at its start. The date says so also where the time
+// at which a program was made does not.
+func ExampleDefinedAt() {
+	q, _ := taskqueue.New(memstore.New())
+	fmt.Println(q.Every("report", "@daily", taskqueue.Task{Type: "report"},
+		taskqueue.DefinedAt(time.Date(2026, time.November, 24, 0, 0, 0, 0, time.UTC))))
+	// Output: <nil>
+}
+
+// The schedule of a name is the newest that a program has said. It is forgotten, and the next
+// worker that starts or adds a tick decides anew.
 func ExampleQueue_Unschedule() {
 	q, _ := taskqueue.New(memstore.New())
 	fmt.Println(q.Unschedule(context.Background(), "pulse"))

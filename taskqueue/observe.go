@@ -48,7 +48,7 @@ const (
 	EventDead     EventKind = "dead"
 	EventTrimmed  EventKind = "trimmed"  // N dead letters were deleted by MaxDead or DeadRetention
 	EventStore    EventKind = "store"    // a call of the store has failed
-	EventSchedule EventKind = "schedule" // a periodic job is known with another schedule
+	EventSchedule EventKind = "schedule" // a periodic job runs on another schedule, which is as new or newer
 )
 
 // Observe has f told of what happens in the workers of this process. It is called by

@@ -47,17 +47,24 @@ func InZone(zone *time.Location) EveryOption {
 // skipped. Ticks of more than a day ago are not looked for if there is a later one.
 func CatchUp() EveryOption { return func(p *periodic) { p.catchUp = true } }
 
+// DefinedAt is how new a schedule is, as the date on which it was written. Of several
+// schedules for one name the newest is in force, on all processes. Defaults to when this
+// program was made: the time of the commit that it was built of, if it knows that, else
+// that of its file.
+func DefinedAt(at time.Time) EveryOption { return func(p *periodic) { p.defined = at } }
+
 // Every has workers of this process add a task at every tick of a schedule: cron
 // text of five fields ("*/5 8-18 * * MON-FRI"), a word (@hourly, @daily, @weekly,
 // @monthly, @yearly), or an interval of whole seconds ("@every 90s"), which ticks at
 // whole multiples since 1970.
 //
 // Any number of processes may say the same: there is one task a tick, whose ID is the
-// name and the time. If there are several schedules for one name in a queue, the first that the
-// store hears of wins, also over those of later versions of the program: all workers
-// follow it, and the others are told to [Observe] as [EventSchedule]. To change one,
-// deploy the new one and then call [Queue.Unschedule], or take another name. The task
-// and CatchUp are those of the process that adds the tick.
+// name and the time. If there are several schedules for one name in a queue, the newest
+// is in force, see [DefinedAt]: deploy a program with another schedule, and all workers follow
+// it. An older process is told once, to [Observe] as [EventSchedule]; so is one whose
+// schedule is as new and came later. A program that is deployed again, and is older, does not
+// bring its schedule back before [Queue.Unschedule] is called. The task and CatchUp are
+// those of the process that adds the tick.
 //
 // The task must leave ID, Delay, RunAt and ExpiresAt open. It takes effect with the
 // next call of Work on q, or on a queue that has been made of q, or q of it, by In. An
@@ -75,7 +82,7 @@ func (q *Queue) Every(name, schedule string, t Task, opts ...EveryOption) error 
 	if err := q.complete(&t); err != nil {
 		return err
 	}
-	p := &periodic{name: name, task: t, zone: time.UTC}
+	p := &periodic{name: name, task: t, zone: time.UTC, defined: madeAt()}
 	for _, o := range opts {
 		o(p)
 	}
@@ -94,15 +101,15 @@ func (q *Queue) Every(name, schedule string, t Task, opts ...EveryOption) error 
 	return nil
 }
 
-// Periodic returns the periodic jobs of the queue that have ticked, with their
-// schedules and when they did last.
+// Periodic returns the periodic jobs of the queue that a worker has defined, with their
+// schedules and when they ticked last.
 func (q *Queue) Periodic(ctx context.Context) ([]Periodic, error) {
 	return q.store.Periodic(ctx, q.name)
 }
 
 // Unschedule has the store forget a periodic job, and reports whether it was known.
-// The next tick that a worker adds decides its schedule anew: workers that still say
-// [Queue.Every] bring it back with theirs. Tasks that have been added stay.
+// The next worker that adds a tick, or starts, decides its schedule anew: workers that still
+// say [Queue.Every] bring it back with theirs. Tasks that have been added stay.
 func (q *Queue) Unschedule(ctx context.Context, name string) (bool, error) {
 	return q.store.Unschedule(ctx, q.name, name)
 }
@@ -118,6 +125,7 @@ type shared struct {
 type periodic struct {
 	name    string
 	text    string // of the schedule with its zone, as it is compared with that of others
+	defined time.Time
 	task    Task
 	zone    *time.Location
 	catchUp bool

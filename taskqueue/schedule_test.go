@@ -2,6 +2,7 @@ package taskqueue_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +54,7 @@ func TestTheFirstDefinitionOfANameWinsAlsoBetweenWorkersThatRun(t *testing.T) {
 		var all sync.WaitGroup
 		var a, b []time.Time
 		all.Go(func() { a = ticks(t, fast, 2*time.Hour+time.Minute) })
+		synctest.Wait()
 		all.Go(func() { b = ticks(t, slow, 2*time.Hour+time.Minute) })
 		all.Wait()
 		assert.Len(t, append(a, b...), 60, "those of the first alone")
@@ -89,6 +91,39 @@ func TestUnscheduleLetsANewDefinitionIn(t *testing.T) {
 			assert.Zero(t, a.Truncate(time.Second).Sub(a.Truncate(time.Minute)), "tick %d at %v", i, a)
 		}
 		assert.Len(t, at, 5+46)
+	})
+}
+
+// A deploy changes the schedule at its start, not at its first tick. The older process, which
+// still runs, follows it and is told once. One that starts again does not bring the old one back.
+func TestTheNewestDefinitionOfANameIsInForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		every := func(schedule string, day int) (*taskqueue.Queue, *told) {
+			q, o := observed(t, s)
+			require.NoError(t, q.Every("report", schedule, taskqueue.Task{Type: "t"}, taskqueue.DefinedAt(time.Date(1999, 1, day, 0, 0, 0, 0, time.UTC))))
+			return q, o
+		}
+		old, toOld := every("*/10 * * * *", 1)
+		deploy, toDeploy := every("30 * * * *", 2)
+		var all sync.WaitGroup
+		var a, b []time.Time
+		all.Go(func() { a = ticks(t, old, 5*time.Hour+time.Minute) })
+		time.Sleep(time.Hour + 5*time.Minute)
+		all.Go(func() { b = ticks(t, deploy, 3*time.Hour) })
+		all.Wait()
+		var minutes []int
+		for _, at := range append(a, b...) {
+			minutes = append(minutes, int(at.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Minutes()))
+		}
+		slices.Sort(minutes)
+		assert.Equal(t, []int{10, 20, 30, 40, 50, 60, 90, 150, 210, 270}, minutes, "also after the new one has ended")
+		assert.Equal(t, 1, schedules(toOld))
+		assert.Zero(t, schedules(toDeploy))
+
+		again, toAgain := every("*/10 * * * *", 1)
+		assert.Len(t, ticks(t, again, time.Hour), 1)
+		assert.Equal(t, 1, schedules(toAgain))
 	})
 }
 
@@ -159,7 +194,7 @@ func TestATickThatIsRefusedIsNotAskedAgain(t *testing.T) {
 				n++
 			}
 		}
-		assert.Equal(t, 10, n, "one for each tick")
+		assert.Equal(t, 1+10, n, "one for the schedule, and one for each tick")
 	})
 }
 

@@ -55,8 +55,9 @@ type Store interface {
 	// again if they have changed meanwhile.
 	Configure(ctx context.Context, queue string, f func(*Settings)) error
 	// Tick enqueues the task of a periodic job, unless a tick at or after that time
-	// has been enqueued before, or the job is known with another schedule. It says
-	// whether it did.
+	// has been enqueued before, or the job is known with another schedule that is as
+	// new. It says whether it did. A tick without At has no task: it only notes the
+	// schedule, and says whether that is in force.
 	Tick(ctx context.Context, t Tick) (bool, error)
 	// Unschedule forgets a periodic job, and says whether it was known.
 	Unschedule(ctx context.Context, queue, name string) (bool, error)
@@ -260,7 +261,8 @@ const (
 type Tick struct {
 	Queue    string
 	Name     string
-	Schedule string // as it was given; the first definition of a name wins
+	Schedule string    // as it was given; the newest of a name wins, and the first of those
+	Defined  time.Time // how new it is; zero is older than all others
 	At       time.Time
 	Task     NewTask
 }
@@ -269,5 +271,6 @@ type Tick struct {
 type Periodic struct {
 	Name     string    `json:"name"`
 	Schedule string    `json:"schedule"`
-	Last     time.Time `json:"last"`
+	Defined  time.Time `json:"defined,omitzero"` // how new the schedule is
+	Last     time.Time `json:"last"`             // the last tick, zero if there was none
 }

@@ -14,12 +14,13 @@ type ticker struct {
 	w    *worker
 	own  *periodic // as this process has defined it
 	p    periodic  // with the schedule that is in force
-	told string    // the last schedule of others of which the observer was told
+	told string    // the last schedule of others that the observer was told of
 }
 
 // tick adds the tasks of a periodic job until ctx is done.
 func (w *worker) tick(ctx context.Context, own *periodic) error {
 	t := &ticker{w: w, own: own, p: *own}
+	t.define(ctx)
 	last := t.refresh(ctx)
 	now := clock.Now()
 	if t.p.catchUp && !last.IsZero() {
@@ -68,8 +69,16 @@ func sleepUntil(ctx context.Context, at time.Time) error {
 	return context.Cause(ctx)
 }
 
-// refresh asks the store for the last tick, and for the schedule that is in force: the
-// first that the store has heard of, or our own if that is none.
+// define notes our schedule, unless one is known that is newer, or as new.
+func (t *ticker) define(ctx context.Context) {
+	t.ask(ctx, func(ctx context.Context) error {
+		_, err := t.w.q.store.Tick(ctx, Tick{Queue: t.own.task.Queue, Name: t.own.name, Schedule: t.own.text, Defined: t.own.defined})
+		return err
+	})
+}
+
+// refresh asks the store for the last tick, and for the schedule that is in force; that is
+// our own if the store has none that is as new.
 func (t *ticker) refresh(ctx context.Context) (last time.Time) {
 	var all []Periodic
 	if !t.ask(ctx, func(ctx context.Context) (err error) {
@@ -83,28 +92,30 @@ func (t *ticker) refresh(ctx context.Context) (last time.Time) {
 		t.p = *t.own
 		return last
 	}
-	if first := all[i].Schedule; first != t.p.text {
+	if t.p.text != all[i].Schedule {
 		t.p = *t.own
-		t.follow(first)
+		t.follow(all[i])
 	}
 	return all[i].Last
 }
 
-// follow takes over the schedule of another process, and says so, once.
-func (t *ticker) follow(first string) {
-	if first == t.own.text {
+// follow takes over the schedule of another process unless it is older, and says so, once.
+func (t *ticker) follow(known Periodic) {
+	if known.Schedule == t.own.text || known.Defined.Before(t.own.defined.Truncate(time.Microsecond)) {
 		return
 	}
 	other := *t.own
-	err := other.parse(first)
+	err := other.parse(known.Schedule)
 	if err == nil {
+		other.defined = known.Defined
 		t.p = other
 	}
-	if t.told == first {
+	if t.told == known.Schedule {
 		return
 	}
-	t.told = first
-	why := fmt.Errorf("taskqueue: periodic job %q runs on the schedule %q, of which the store has heard first, not on %q: Unschedule it, or take another name", t.own.name, first, t.own.text)
+	t.told = known.Schedule
+	why := fmt.Errorf("taskqueue: periodic job %q runs on the schedule %q of %s, not on %q of %s of this process: if that is to be the one, start a program that is newer, or Unschedule the job", t.own.name,
+		known.Schedule, known.Defined.UTC().Format(time.RFC3339), t.own.text, t.own.defined.UTC().Format(time.RFC3339))
 	if err != nil {
 		why = fmt.Errorf("%w. This process does not understand it: %w", why, err)
 	}
@@ -118,7 +129,7 @@ func (t *ticker) add(ctx context.Context, at time.Time) (added bool) {
 	task.ID = t.p.name + at.UTC().Format(tickID)
 	task.RunAt = at
 	t.ask(ctx, func(ctx context.Context) (err error) {
-		added, err = t.w.q.store.Tick(ctx, Tick{Queue: task.Queue, Name: t.p.name, Schedule: t.p.text, At: at, Task: NewTask{task}})
+		added, err = t.w.q.store.Tick(ctx, Tick{Queue: task.Queue, Name: t.p.name, Schedule: t.p.text, Defined: t.p.defined, At: at, Task: NewTask{task}})
 		return err
 	})
 	return added

@@ -62,7 +62,7 @@ if what == 'periodic' then
   local all, found = call('HGETALL', T), {}
   for i = 1, #all, 2 do
     local v = cmsgpack.unpack(all[i + 1])
-    found[#found + 1] = {all[i], v[1], v[2]}
+    found[#found + 1] = {all[i], v[1], v[2], v[3] or 0}
   end
   return found
 end

@@ -334,7 +334,7 @@ func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 	if err := s.register(ctx, t.Queue); err != nil {
 		return false, err
 	}
-	got, err := s.run(ctx, s.scripts.tick, t.Queue, appendTask([]any{t.Name, t.Schedule, micros(t.At)}, &t.Task.Task)...)
+	got, err := s.run(ctx, s.scripts.tick, t.Queue, appendTask([]any{t.Name, t.Schedule, micros(t.Defined), micros(t.At)}, &t.Task.Task)...)
 	if err != nil {
 		return false, err
 	}
@@ -363,7 +363,7 @@ func (s *Store) Periodic(ctx context.Context, queue string) ([]taskqueue.Periodi
 	var all []taskqueue.Periodic
 	for _, one := range list(got) {
 		v := list(one)
-		all = append(all, taskqueue.Periodic{Name: text(v[0]), Schedule: text(v[1]), Last: fromMicros(integer(v[2]))})
+		all = append(all, taskqueue.Periodic{Name: text(v[0]), Schedule: text(v[1]), Last: fromMicros(integer(v[2])), Defined: fromMicros(integer(v[3]))})
 	}
 	return all, nil
 }

@@ -1,9 +1,15 @@
--- ARGV: channel, name, schedule, tick in µs, then a task as in enqueue. The first
--- definition of a name wins.
+-- ARGV: channel, name, schedule, its time, tick in µs, then a task as in enqueue. The newest
+-- schedule of a name wins, of those that are as new the first. A tick of 0 has no task: it only
+-- notes the schedule.
+local at, defined, last = tonumber(ARGV[5]), tonumber(ARGV[4]), 0
 local known = call('HGET', T, ARGV[2])
 if known then
   local v = cmsgpack.unpack(known)
-  if v[1] ~= ARGV[3] or tonumber(ARGV[4]) <= v[2] then return done(0) end
+  local since = v[3] or 0
+  if v[1] ~= ARGV[3] and defined <= since then return done(0) end
+  if at > 0 and at <= v[2] then return done(0) end
+  last, defined = v[2], math.max(defined, since)
 end
-call('HSET', T, ARGV[2], cmsgpack.pack({ARGV[3], tonumber(ARGV[4])}))
-return done((add(ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8]))))
+call('HSET', T, ARGV[2], cmsgpack.pack({ARGV[3], math.max(at, last), defined}))
+if at == 0 then return done(1) end
+return done((add(ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]))))

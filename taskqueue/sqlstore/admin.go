@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -190,76 +189,3 @@ func (s *Store) configure(ctx context.Context, queue, before, after string) (boo
 
 // maxAhead is how far a tick may be ahead of the store: nobody else's would be taken until then.
 const maxAhead = 15 * time.Minute
-
-// Tick is a method of taskqueue.Store.
-func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (added bool, err error) {
-	if err := errors.Join(taskqueue.CheckName("queue", k.Queue), taskqueue.CheckTick(k)); err != nil {
-		return false, err
-	}
-	var a *adding
-	err = s.db.transact(ctx, writes, func(t tx) error {
-		st := newStep(t, k.Queue)
-		a = s.adding(st, []*taskqueue.Task{&k.Task.Task})
-		schedule, last := "", int64(0)
-		first := statement("INSERT INTO tq_periodic VALUES ($1, $2, $3, 0) ON CONFLICT DO NOTHING", k.Queue, k.Name, k.Schedule)
-		known := row("SELECT schedule, last FROM tq_periodic WHERE queue = $1 AND name = $2 {lock}", []any{k.Queue, k.Name}, &schedule, &last)
-		if err := t.run(append(a.look(), first, known)...); err != nil {
-			return err
-		}
-		if k.At.UnixMicro() > st.now.wall+maxAhead.Microseconds() {
-			return &taskqueue.InvalidError{What: "At", Why: fmt.Sprintf("%v is more than %v after the time of the store: set the clock of this machine", k.At, maxAhead)}
-		}
-		if last > 0 && (k.At.UnixMicro() <= last || schedule != k.Schedule) {
-			added = false
-			return nil
-		}
-		if err := t.run(statement("UPDATE tq_periodic SET last = $3 WHERE queue = $1 AND name = $2", k.Queue, k.Name, k.At.UnixMicro())); err != nil {
-			return err
-		}
-		results, err := a.add()
-		if err != nil {
-			return err
-		}
-		added = results[0].Verdict == taskqueue.Added
-		return t.end(append(a.tell(), st.note("p:"+s.client+"/act", false))...)
-	})
-	if err == nil && added {
-		a.added()
-	}
-	return added, err
-}
-
-// Unschedule is a method of taskqueue.Store.
-func (s *Store) Unschedule(ctx context.Context, queue, name string) (bool, error) {
-	if err := taskqueue.CheckName("queue", queue); err != nil {
-		return false, err
-	}
-	if taskqueue.CheckName("Name", name) != nil {
-		return false, nil // none has it
-	}
-	var n int64
-	err := s.db.transact(ctx, writes, func(t tx) error {
-		n = 0
-		return t.end(query{text: "DELETE FROM tq_periodic WHERE queue = $1 AND name = $2", args: []any{queue, name}, affected: &n})
-	})
-	return n > 0, err
-}
-
-// Periodic is a method of taskqueue.Store.
-func (s *Store) Periodic(ctx context.Context, queue string) (all []taskqueue.Periodic, err error) {
-	if err := taskqueue.CheckName("queue", queue); err != nil {
-		return nil, err
-	}
-	err = s.db.transact(ctx, reads, func(t tx) error {
-		all = nil
-		return t.end(query{text: "SELECT name, schedule, last FROM tq_periodic WHERE queue = $1 ORDER BY name", args: []any{queue}, each: func(scan func(...any) error) error {
-			var p taskqueue.Periodic
-			var last int64
-			err := scan(&p.Name, &p.Schedule, &last)
-			p.Last = time.UnixMicro(last).UTC()
-			all = append(all, p)
-			return err
-		}})
-	})
-	return all, err
-}

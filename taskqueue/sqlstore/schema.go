@@ -32,6 +32,8 @@ var migrations = [][]string{{
 	PRIMARY KEY (queue, worker)) {table}`,
 	`CREATE TABLE tq_periodic (queue {text} NOT NULL, name {text} NOT NULL, schedule {text} NOT NULL, last {int} NOT NULL, PRIMARY KEY (queue, name)) {table}`,
 	`{sequence}`,
+}, {
+	`ALTER TABLE tq_periodic ADD COLUMN defined {int} NOT NULL DEFAULT 0`,
 }}
 
 // details are the columns of a task that do not change, as a rule, and may be large. They

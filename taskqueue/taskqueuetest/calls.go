@@ -168,7 +168,10 @@ var epoch = time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
 func (p *program) tick() error {
 	t := taskqueue.Tick{
 		Queue: queue, Name: []string{"x", "y"}[p.pick(2)], Schedule: []string{"@hourly", "@hourly", "@daily"}[p.pick(3)],
-		At: epoch.Add(time.Duration(p.pick(8)) * time.Hour),
+		At: epoch.Add(time.Duration(p.pick(8)) * time.Hour), Defined: epoch.Add(time.Duration(p.pick(3)) * time.Hour),
+	}
+	if p.pick(5) == 0 {
+		t.At = time.Time{} // only the schedule
 	}
 	t.Task.Task = p.task()
 	for range 1 + p.pick(2) { // the answer got lost

@@ -88,10 +88,22 @@ func (m *model) add(task taskqueue.Task, before, after time.Time) taskqueue.Resu
 }
 
 func (m *model) tick(t taskqueue.Tick, before, after time.Time) bool {
-	if last, known := m.ticks[t.Name]; known && (!t.At.After(last.Last) || t.Schedule != last.Schedule) {
+	last, known := m.ticks[t.Name]
+	if known && t.Schedule != last.Schedule && !t.Defined.After(last.Defined) {
 		return false
 	}
-	m.ticks[t.Name] = taskqueue.Periodic{Name: t.Name, Schedule: t.Schedule, Last: t.At}
+	if !t.At.IsZero() && !t.At.After(last.Last) {
+		return false
+	}
+	if t.Defined.After(last.Defined) {
+		last.Defined = t.Defined
+	}
+	last.Name, last.Schedule = t.Name, t.Schedule
+	if m.ticks[t.Name] = last; t.At.IsZero() {
+		return true
+	}
+	last.Last = t.At
+	m.ticks[t.Name] = last
 	return m.add(t.Task.Task, before, after).Verdict == taskqueue.Added
 }
 

@@ -246,6 +246,37 @@ func tickOnce(f *fixture) {
 	assert.True(f, all[0].Last.Equal(at.Add(time.Second)))
 }
 
+// newestSchedule has the schedule of a deploy be in force from its start on, and an older one
+// refused.
+func newestSchedule(f *fixture) {
+	at := time.Now().Truncate(time.Second).Add(-3 * time.Hour)
+	tick := func(id, schedule string, defined, at time.Time) bool {
+		t := taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, Defined: defined, At: at, Task: taskqueue.NewTask{Task: task(id)}}
+		did, err := f.s.Tick(ctx, t)
+		require.NoError(f, err)
+		return did
+	}
+	known := func() taskqueue.Periodic {
+		all, err := f.s.Periodic(ctx, queue)
+		require.NoError(f, err)
+		require.Len(f, all, 1)
+		return all[0]
+	}
+	old, deploy := at.Add(-time.Hour), at.Add(-time.Minute)
+	assert.True(f, tick("", "@hourly", old, time.Time{}))
+	assert.Equal(f, taskqueue.Periodic{Name: "report", Schedule: "@hourly", Defined: old.UTC()}, known())
+	assert.True(f, tick("1", "@hourly", old, at))
+	assert.True(f, tick("", "@daily", deploy, time.Time{}))
+	assert.Equal(f, taskqueue.Periodic{Name: "report", Schedule: "@daily", Defined: deploy.UTC(), Last: at.UTC()}, known())
+	assert.False(f, tick("2", "@hourly", old, at.Add(time.Hour)), "the old program is refused")
+	assert.False(f, tick("", "@hourly", old, time.Time{}))
+	assert.False(f, tick("", "@weekly", deploy, time.Time{}), "as new, and later")
+	assert.False(f, tick("3", "@daily", deploy, at), "that tick was added by the old schedule")
+	assert.True(f, tick("4", "@daily", old, at.Add(time.Hour)), "the same schedule of an older program")
+	assert.Equal(f, deploy.UTC(), known().Defined)
+	assert.Len(f, f.claim(10), 2)
+}
+
 // Two definitions of one name would fire at the times of both.
 func firstSchedule(f *fixture) {
 	at := time.Now().Truncate(time.Second).Add(-3 * time.Hour) // stores may refuse ticks that are far ahead

@@ -43,6 +43,7 @@ var tests = map[string]func(*fixture){
 	"R10 a settlement is repeated":                               settleRepeated,
 	"R10 a tick is enqueued once":                                tickOnce,
 	"the first schedule of a name wins":                          firstSchedule,
+	"the newest schedule of a name wins":                         newestSchedule,
 	"a claim tells what it has buried and trimmed":               claimTells,
 	"what has no handler is counted":                             unhandled,
 	"R11 a batch is added whole or not at all":                   wholeBatch,

@@ -204,7 +204,7 @@ func (l *Looker) list(ctx context.Context, to *[]Task, st taskqueue.Stats, r tas
 func (l *Looker) periodic(ctx context.Context, p *part) error {
 	all, err := l.store.Periodic(ctx, p.queue.Name)
 	for _, one := range all[:min(len(all), MaxTasks)] {
-		p.periodic = append(p.periodic, Periodic{Queue: p.queue.Name, Name: one.Name, Schedule: one.Schedule, Last: one.Last})
+		p.periodic = append(p.periodic, Periodic{Queue: p.queue.Name, Name: one.Name, Schedule: one.Schedule, Defined: one.Defined, Last: one.Last})
 	}
 	return err
 }

@@ -125,5 +125,6 @@ type Periodic struct {
 	Queue    string    `json:"queue"`
 	Name     string    `json:"name"`
 	Schedule string    `json:"schedule"`
+	Defined  time.Time `json:"defined,omitzero"`
 	Last     time.Time `json:"last,omitzero"`
 }

@@ -127,6 +127,29 @@ func TestTheNewestDefinitionOfANameIsInForce(t *testing.T) {
 	})
 }
 
+// A process that follows the newest goes back to its own when that is forgotten, and not to one that
+// is older than its own.
+func TestAnOlderDefinitionIsNotFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		define := func(schedule string, day int) {
+			did, err := s.Tick(t.Context(), taskqueue.Tick{Queue: taskqueue.DefaultQueue, Name: "report", Schedule: schedule, Defined: time.Date(1999, 1, day, 0, 0, 0, 0, time.UTC)})
+			require.NoError(t, err)
+			require.True(t, did)
+		}
+		define("@every 10m0s", 3)
+		q, o := observed(t, s)
+		require.NoError(t, q.Every("report", "@every 20m", taskqueue.Task{Type: "t"}, taskqueue.DefinedAt(time.Date(1999, 1, 2, 0, 0, 0, 0, time.UTC))))
+		time.AfterFunc(35*time.Minute, func() {
+			_, err := q.Unschedule(t.Context(), "report")
+			assert.NoError(t, err)
+			define("@every 5m0s", 1)
+		})
+		assert.Len(t, ticks(t, q, 2*time.Hour+time.Minute), 3+5, "every ten minutes to 0:30, every twenty from 0:40")
+		assert.Equal(t, 1, schedules(o))
+	})
+}
+
 // The zone is part of a schedule.
 func TestACronTextIsMeantInItsZone(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")

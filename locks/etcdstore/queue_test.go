@@ -183,6 +183,7 @@ func TestARequestThatComesWhileALaterOneIsGrantedIsNotPassed(t *testing.T) {
 		return q
 	}
 	s.granted(t, permits("holder", 2))
+	s.guesses.drop()
 	c.before = func() { other.waits(t, permits("comes", 2)) }
 	s.waits(t, permits("later", 1))
 }

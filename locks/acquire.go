@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/locks/internal/pause"
 )
 
 // callTime bounds one question to the store for a lock.
@@ -206,7 +207,7 @@ func (m *Manager) ask(ctx context.Context, name Name, waiters []*waiter, most ti
 	defer cancel()
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, func() {
-			if sleep(call, graceTime) == nil {
+			if pause.For(call, graceTime) == nil {
 				cancel()
 			}
 		})()

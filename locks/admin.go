@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ambit-go/ambit/locks/internal/pause"
 )
 
 // CreateMutex makes the record of a mutex before its first use, or gives an idle one the
@@ -158,7 +160,7 @@ func (m *Manager) renewOne(ctx context.Context, r Renewal) (RenewResult, error) 
 		if results[0].Verdict != Skipped {
 			return results[0], nil
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 10*time.Millisecond); err != nil {
 			return RenewResult{}, errSkipped
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/ambit-go/ambit/locks/internal/pause"
 )
 
 // Extend asks the store at once to have the lease last for d from now; it never gets
@@ -110,7 +112,7 @@ func (h *Hold) extend(f *flight, d time.Duration) error {
 			h.renewed(f, answer{sent: sent, lease: d, verdict: results[0].Verdict, jitter: rand.Float64()})
 			return nil
 		}
-		if err := sleep(f.ctx, 10*time.Millisecond); err != nil {
+		if err := pause.For(f.ctx, 10*time.Millisecond); err != nil {
 			return Unavailable(err)
 		}
 	}

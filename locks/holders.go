@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/ambit-go/ambit/locks/internal/pause"
 )
 
 // watchTime is how long Observe waits between two questions.
@@ -22,7 +24,7 @@ func (m *Manager) Observe(ctx context.Context, key string) iter.Seq2[[]Grant, er
 	return func(yield func([]Grant, error) bool) {
 		var last []Grant
 		var failed error
-		for first := true; ctx.Err() == nil; _ = sleep(ctx, watchTime) {
+		for first := true; ctx.Err() == nil; _ = pause.For(ctx, watchTime) {
 			holders, err := m.Holders(ctx, key)
 			if errors.Is(err, ErrNotFound) {
 				err = nil

@@ -3,6 +3,8 @@ package locks
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/locks/internal/pause"
 )
 
 const (
@@ -137,17 +139,17 @@ func (h *Hold) notReleased(err error) error { return &ReleaseError{Key: h.name.K
 // release gives back what ref means, or withdraws it. Until ctx ends it tries again, each
 // time for most at most. It says false if there was nothing to give back.
 func (m *Manager) release(ctx context.Context, name Name, ref Ref, data *string, most time.Duration) (bool, error) {
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		call, cancel := context.WithTimeout(ctx, most)
 		released, err := m.store.Release(call, name, ref, data)
 		cancel()
 		if err == nil {
-			return released || pause > 50*time.Millisecond, nil // the answer to an earlier try may have been lost
+			return released || wait > 50*time.Millisecond, nil // the answer to an earlier try may have been lost
 		}
 		if !transient(err) {
 			return false, err
 		}
-		if sleep(ctx, pause) != nil {
+		if pause.For(ctx, wait) != nil {
 			return false, beside(Unavailable(err), ErrUnknownOutcome)
 		}
 	}

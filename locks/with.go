@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/ambit-go/ambit/async"
 )
@@ -209,16 +208,4 @@ func giveBackTogether(ctx context.Context, holds []*Hold) error {
 		first = graver(first, err)
 	}
 	return first
-}
-
-// sleep waits for d, or until ctx is done: then it returns its cause.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

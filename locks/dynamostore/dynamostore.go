@@ -11,7 +11,6 @@ package dynamostore
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,6 +27,7 @@ import (
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
 	"github.com/ambit-go/ambit/locks/internal/hint"
+	"github.com/ambit-go/ambit/locks/internal/pause"
 	"github.com/ambit-go/ambit/locks/internal/turns"
 )
 
@@ -206,7 +206,7 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 		return err
 	}
 	defer give()
-	for try := 0; ; try++ {
+	for try := 1; ; try++ {
 		if ctx.Err() != nil {
 			return locks.Unavailable(context.Cause(ctx))
 		}
@@ -217,7 +217,7 @@ func (s *Store) step(ctx context.Context, name locks.Name, f func(now int64, r *
 		if done, err := s.change(ctx, it, f); done || err != nil {
 			return err
 		}
-		pause(ctx, try)
+		pause.Before(ctx, try, 3*time.Millisecond)
 	}
 }
 
@@ -250,18 +250,6 @@ func (s *Store) change(ctx context.Context, it item, f func(now int64, r *book.R
 			return true, nil
 		}
 		it.rev++
-	}
-}
-
-// pause waits a little, and not the same as other processes do. It hardly grows with the
-// tries: a step that has failed often is not to have the worst chances.
-func pause(ctx context.Context, try int) {
-	most := time.Duration(min(try+1, 10)) * 3 * time.Millisecond
-	t := time.NewTimer(rand.N(most) + time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -39,6 +39,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -61,6 +62,7 @@ type Store struct {
 	warn     func(text string)
 	id       string // of this process, for hints
 	clock    *lease.Clock
+	newest   atomic.Int64 // the newest revision that etcd has told
 
 	turns   turns.Turns
 	guesses guesses
@@ -118,22 +120,24 @@ func New(ctx context.Context, client *clientv3.Client, opts ...Option) (*Store, 
 // inspectTime is how long one member may take to say its version.
 const inspectTime = 5 * time.Second
 
-// inspect looks at the version of the first member that answers.
+// inspect looks at the version of a member that answers.
 func (s *Store) inspect(ctx context.Context) (err error) {
-	for _, endpoint := range s.client.Endpoints() {
-		var status *clientv3.StatusResponse
-		if status, err = s.status(ctx, endpoint); err == nil {
-			return supported(status.Version)
+	for range s.client.Endpoints() { // one that stands still may be asked first
+		var version string
+		if version, err = s.version(ctx); err == nil {
+			return supported(version)
 		}
 	}
 	return err
 }
 
-func (s *Store) status(ctx context.Context, endpoint string) (*clientv3.StatusResponse, error) {
+// version asks a member. The client's own Status asks again and again while it cannot reach one, and
+// in the end does not say why, as if a certificate is not believed.
+func (s *Store) version(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
-	status, err := s.client.Status(ctx, endpoint)
-	return status, classed(ctx, err)
+	status, err := pb.NewMaintenanceClient(s.client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
+	return status.GetVersion(), classed(ctx, err)
 }
 
 // supported says what is wrong with a version of etcd.
@@ -148,6 +152,21 @@ func supported(version string) error {
 // Traits says that etcd can do everything, with leases of two seconds or more.
 func (s *Store) Traits() locks.Traits {
 	return locks.Traits{Name: "etcd", MinLease: 2 * time.Second, Hints: true}
+}
+
+// noticed is called with the revision of each answer, and the newest that was known before the
+// question. An older one is that of an etcd whose data were put back.
+func (s *Store) noticed(before, revision int64) {
+	newest := s.newest.Load()
+	switch {
+	case revision > newest:
+		s.newest.CompareAndSwap(newest, revision)
+	case revision < before && revision < newest && s.newest.CompareAndSwap(newest, revision):
+		s.guesses.drop()
+		s.warn(fmt.Sprintf("etcd has gone back from revision %d to %d, so it was restored: tokens are given again that were "+
+			"given before. Restore it with a greater revision (etcdutl snapshot restore --bump-revision N --mark-compacted), "+
+			"or begin anew where tokens are checked", newest, revision))
+	}
 }
 
 // Advice is what nobody can find out by looking at the cluster.

@@ -94,7 +94,11 @@ func (k *keeper) over(what string, t *term) {
 	k.mu.Unlock()
 	ctx, cancel := context.WithTimeout(k.s.ctx, 5*again)
 	defer cancel()
-	answer, err := k.s.kv.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(what), "=", t.on.changed)).
+	same := clientv3.Compare(clientv3.ModRevision(what), "=", t.on.changed)
+	if t.on.changed == 0 {
+		same = clientv3.Compare(clientv3.LeaseValue(what), "=", t.on.lease)
+	}
+	answer, err := k.s.kv.Txn(ctx).If(same).
 		Then(clientv3.OpDelete(what)).Else(clientv3.OpGet(what, clientv3.WithKeysOnly())).Commit()
 	next := *t
 	switch {

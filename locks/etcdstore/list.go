@@ -39,7 +39,7 @@ func (s *Store) scan(ctx context.Context, tenant, after string, f func(st *state
 				st, err = s.read(ctx, name)
 				from = rangeEnd(s.ofName(name))
 			} else {
-				st, err = load(name, s.ofName(name), answer.Kvs[begin:begin+n], s.now())
+				st, err = load(name, s.ofName(name), seen{answer.Kvs[begin : begin+n], answer.Header.Revision}, s.now())
 			}
 			if err != nil {
 				return err

@@ -17,11 +17,13 @@ import (
 // A state is a lock as it was at one revision.
 type state struct {
 	now      int64 // the time of the steps on it
+	at       int64 // the revision up to which all requests are known
 	revision int64 // of the record; 0: there is none
 	made     int64 // the revision that has made it
 	r        *book.Resource
 	keys     map[string]key // by what follows the name of the lock; not the record
 	text     string         // of the record, as it would be written if nothing changed
+	told     []string       // see [record]
 	lapsed   []string       // the IDs of leases that have ended, and shut the lock
 }
 
@@ -29,22 +31,39 @@ type state struct {
 type key struct {
 	created, changed int64 // revisions
 	lease            clientv3.LeaseID
-	text             string // of an entry as it would be written if nothing changed; the value else
+	text             string     // the value
+	entry            book.Entry // if it is that of one
+}
+
+// same says whether an entry is as it was. How long a request goes on to wait is not written.
+func (k key) same(e *book.Entry) bool {
+	was := k.entry
+	if !e.Held {
+		was.Expires = e.Expires
+	}
+	return was == *e
+}
+
+// A seen is what etcd has under a prefix, or a part of that, at a revision.
+type seen struct {
+	kvs []*mvccpb.KeyValue
+	at  int64
 }
 
 // load makes the state of a lock from all of its keys.
-func load(name locks.Name, prefix string, kvs []*mvccpb.KeyValue, now int64) (*state, error) {
-	st := &state{now: now, r: &book.Resource{Name: name}, keys: map[string]key{}}
-	for _, kv := range kvs { // first the record, for its time
+func load(name locks.Name, prefix string, all seen, now int64) (*state, error) {
+	st := &state{now: now, at: all.at, r: &book.Resource{Name: name}, keys: map[string]key{}}
+	for _, kv := range all.kvs { // first the record, for its time
 		if string(kv.Key[len(prefix):]) == recordKey {
-			r, err := decodeRecord(name, kv.Value, kv.ModRevision)
+			r, told, err := decodeRecord(name, kv.Value, kv.ModRevision)
 			if err != nil {
 				return nil, err
 			}
-			st.r, st.revision, st.made, st.now = r, kv.ModRevision, kv.CreateRevision, max(now, r.UpdatedAt)
+			st.r, st.told, st.revision, st.made, st.now = r, told, kv.ModRevision, kv.CreateRevision, max(now, r.UpdatedAt)
 		}
 	}
-	for _, kv := range kvs {
+	st.r.Ticket = firstTicket(st.at + 1)
+	for _, kv := range all.kvs {
 		if err := st.add(string(kv.Key[len(prefix):]), kv); err != nil {
 			return nil, err
 		}
@@ -62,13 +81,12 @@ func (st *state) add(what string, kv *mvccpb.KeyValue) error {
 	case dataKey:
 		st.r.Data = &k.text
 	case holdKey, queueKey:
-		e, err := decodeEntry(st.r.Name, what[1:], kv.Value)
+		e, err := decodeEntry(st.r.Name, what[:1], what[1:], kv.Value, k.created)
 		if err != nil {
 			return err
 		}
-		e.Held = what[:1] == holdKey
 		st.lasts(&e, k.created)
-		k.text = encodeEntry(&e)
+		k.entry = e
 		st.r.Entries = append(st.r.Entries, e)
 	}
 	st.keys[what] = k
@@ -118,7 +136,7 @@ func (st *state) again(now int64) *state {
 		k := next.keys[suffix(e)]
 		next.r = &r
 		next.lasts(e, k.created)
-		k.text = encodeEntry(e)
+		k.entry = *e
 		next.keys[suffix(e)] = k
 	}
 	next.r = &r
@@ -127,9 +145,16 @@ func (st *state) again(now int64) *state {
 
 // after returns the state with the changes of a transaction.
 func (st *state) after(t *txn, revision int64) *state {
-	next := &state{now: st.now, revision: revision, made: cmp.Or(st.made, revision), r: t.r, keys: maps.Clone(st.keys)}
+	next := &state{now: st.now, at: st.at, r: t.r, keys: maps.Clone(st.keys), made: cmp.Or(st.made, revision)}
 	if !t.r.Exists {
-		return &state{now: st.now, r: &book.Resource{Name: st.r.Name}, keys: map[string]key{}}
+		r := &book.Resource{Name: st.r.Name, Ticket: firstTicket(revision + 1)}
+		return &state{now: st.now, at: revision, r: r, keys: map[string]key{}}
+	}
+	if t.unseen() {
+		next.at = revision
+	}
+	if next.revision, next.told = st.revision, st.told; t.recorded {
+		next.revision, next.told = revision, t.told
 	}
 	for _, w := range t.writes {
 		if w.gone {
@@ -141,19 +166,48 @@ func (st *state) after(t *txn, revision int64) *state {
 		k := key{created: revision, changed: revision, lease: w.lease, text: w.text}
 		if was, there := st.keys[w.what]; there {
 			k.created = was.created
+			if w.touch {
+				k.lease, k.text = was.lease, was.text
+			}
 		}
 		next.keys[w.what] = k
 	}
 	delete(next.keys, recordKey)
 	r := *t.r
-	r.Entries, r.Shut = slices.Clone(r.Entries), 0
+	r.Entries, r.Shut, r.Ticket = slices.Clone(r.Entries), 0, firstTicket(revision+1)
 	next.r = &r
 	for i := range r.Entries {
-		next.lasts(&r.Entries[i], next.keys[suffix(&r.Entries[i])].created)
+		e := &r.Entries[i]
+		k := next.keys[suffix(e)]
+		if !e.Held && e.Ticket > st.r.Ticket {
+			e.Ticket += firstTicket(revision) - st.r.Ticket
+		}
+		next.lasts(e, k.created)
+		k.entry = *e
+		next.keys[suffix(e)] = k
 	}
 	if t.grants {
 		r.Fence = revision
 	}
 	next.settle()
 	return next
+}
+
+// waited says whether a request waits.
+func (st *state) waited() bool {
+	return slices.ContainsFunc(st.r.Entries, func(e book.Entry) bool { return !e.Held })
+}
+
+// place says how many requests wait before the first of a process, and -1 if none of its does.
+func (st *state) place(client string) int {
+	place := 0
+	for i := range st.r.Entries {
+		if e := &st.r.Entries[i]; !e.Held {
+			if e.Client == client {
+				return place
+			}
+			place++
+		}
+	}
+	return -1
 }

@@ -3,16 +3,15 @@ package etcdstore
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
+	"github.com/ambit-go/ambit/locks/internal/pause"
 )
 
 // step changes a lock as f says, on the condition that nobody else does meanwhile, and begins
@@ -56,12 +55,12 @@ func (s *Store) step(
 			s.guesses.put(next)
 			return st, next, nil
 		default:
-			if st, err = load(name, s.ofName(name), now, s.now()); err != nil {
+			if st, err = load(name, s.ofName(name), *now, s.now()); err != nil {
 				return nil, nil, err
 			}
 		}
 		if guess = false; try > 0 {
-			pause(ctx, try)
+			pause.Before(ctx, try, time.Millisecond)
 		}
 	}
 }
@@ -73,17 +72,20 @@ func copyOf(r *book.Resource) *book.Resource {
 }
 
 // change writes what a step has made of a lock. It returns the state then; or all keys of the lock
-// if somebody else has written it; or neither if there is nothing to write. A transaction grants
+// if somebody else has written it; or neither if there is nothing to write, or to guess. A transaction grants
 // one lease, whose token is its revision: more than one are as many transactions.
 func (s *Store) change(
 	ctx context.Context, st *state, r *book.Resource, named []string, guess bool,
-) (*state, []*mvccpb.KeyValue, error) {
+) (*state, *seen, error) {
 	var next *state
 	for {
 		stage, more := oneGrant(st, r)
-		t := &txn{s: s, st: st, r: stage, named: named}
+		t := &txn{s: s, st: st, r: stage, named: named, guess: guess}
 		if err := t.plan(ctx); err != nil {
 			return nil, nil, err
+		}
+		if guess && st.waited() && !t.handsOn() {
+			return nil, nil, nil
 		}
 		if len(t.writes) == 0 {
 			if !guess {
@@ -91,9 +93,9 @@ func (s *Store) change(
 			}
 			return next, nil, nil
 		}
-		revision, now, err := t.commit(ctx, guess)
+		revision, now, err := t.commit(ctx)
 		if err != nil || revision == 0 {
-			return nil, orEmpty(now), err
+			return nil, now, err
 		}
 		next = st.after(t, revision)
 		if !more {
@@ -101,21 +103,15 @@ func (s *Store) change(
 		}
 		st, guess = next, false
 		for i := range r.Entries {
-			if e := &r.Entries[i]; e.Held && e.Fence > revision {
-				if k, there := st.keys[holdKey+e.ID]; there {
-					e.Fence = k.created
-				}
+			e := &r.Entries[i]
+			if k, there := st.keys[holdKey+e.ID]; there && e.Held && e.Fence > revision {
+				e.Fence = k.created
+			}
+			if k, there := st.keys[queued(e)]; there {
+				e.Ticket = k.entry.Ticket
 			}
 		}
 	}
-}
-
-// orEmpty is not nil: a lock of which nothing is left.
-func orEmpty(kvs []*mvccpb.KeyValue) []*mvccpb.KeyValue {
-	if kvs == nil {
-		kvs = []*mvccpb.KeyValue{}
-	}
-	return kvs
 }
 
 // oneGrant returns a lock with only the first of the leases that are granted in it. more says
@@ -149,26 +145,17 @@ func wait(e *book.Entry, now int64) {
 
 // read gets a lock as it is now.
 func (s *Store) read(ctx context.Context, name locks.Name) (*state, error) {
-	prefix, now := s.ofName(name), s.now()
+	prefix, now, newest := s.ofName(name), s.now(), s.newest.Load()
 	answer, err := s.kv.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, classed(ctx, err)
 	}
-	return load(name, prefix, answer.Kvs, now)
+	s.noticed(newest, answer.Header.Revision)
+	return load(name, prefix, seen{answer.Kvs, answer.Header.Revision}, now)
 }
 
-// pause waits a little, and not the same as other processes do. It hardly grows with the
-// tries: a step that has failed often is not to have the worst chances.
-func pause(ctx context.Context, try int) {
-	t := time.NewTimer(rand.N(time.Duration(min(try, 10)) * time.Millisecond))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
-// guesses are the locks as this process has left them, those that have few keys and nobody who waits.
+// guesses are the locks as this process has left them. Of those that others wait for it guesses only
+// who is the next.
 type guesses struct {
 	mu sync.Mutex
 	by map[locks.Name]*state
@@ -176,7 +163,7 @@ type guesses struct {
 
 const (
 	mostGuesses = 4096
-	mostKeys    = 16 // of a lock that is guessed
+	mostKeys    = 16 // of a semaphore or read-write lock that is guessed
 )
 
 // take returns the guess for a lock, nil if there is none, and forgets it.
@@ -192,10 +179,8 @@ func (g *guesses) take(name locks.Name, now int64) *state {
 }
 
 func (g *guesses) put(st *state) {
-	for what := range st.keys {
-		if len(st.keys) > mostKeys || what[:1] == queueKey { // it will have changed soon
-			return
-		}
+	if st.r.Kind != locks.Mutex && len(st.keys) > mostKeys {
+		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -209,4 +194,11 @@ func (g *guesses) put(st *state) {
 		}
 	}
 	g.by[st.r.Name] = st
+}
+
+// drop forgets all guesses.
+func (g *guesses) drop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.by = nil
 }

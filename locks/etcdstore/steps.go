@@ -42,6 +42,7 @@ func (s *Store) acquire(ctx context.Context, name locks.Name, requests []locks.R
 	if err != nil {
 		return locks.Turn{}, err
 	}
+	s.watches.near(after)
 	for i := range turn.Answers {
 		if a := &turn.Answers[i]; a.Granted {
 			a.Grant.Fence = after.keys[holdKey+a.Grant.ID].created

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -38,35 +37,18 @@ func (s *Store) granted(t *testing.T, q locks.Request) locks.Grant {
 	return turn.Answers[0].Grant
 }
 
-// counted counts the requests of a store.
-type counted struct {
-	clientv3.KV
-	reads, txns int
-}
-
-func (c *counted) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	c.reads++
-	return c.KV.Get(ctx, key, opts...)
-}
-
-func (c *counted) Txn(ctx context.Context) clientv3.Txn {
-	c.txns++
-	return c.KV.Txn(ctx)
-}
-
 func TestALockThatNobodyElseWantsIsOneRequestToTakeAndOneToGiveBack(t *testing.T) {
 	s, _ := start(t)
 	s.granted(t, request("first", time.Minute))
 	_, err := s.Release(t.Context(), name, locks.Ref{ID: "first"}, nil)
 	require.NoError(t, err)
-	count := &counted{KV: s.kv}
-	s.kv = count
+	c := count(s)
 	s.granted(t, request("a", time.Minute))
 	released, err := s.Release(t.Context(), name, locks.Ref{ID: "a"}, nil)
 	require.NoError(t, err)
 	require.True(t, released)
-	require.Zero(t, count.reads)
-	require.Equal(t, 2, count.txns)
+	require.Zero(t, c.reads.Load())
+	require.EqualValues(t, 2, c.txns.Load())
 }
 
 // TestTheTokenIsTheRevisionThatGrants also of those that are granted in one step.

@@ -1,18 +1,13 @@
 package etcdstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
 )
 
@@ -26,6 +21,7 @@ var errTooMany = errors.New("etcdstore: one step would change too much")
 type write struct {
 	what  string // what follows the name of the lock
 	text  string
+	touch bool // it stays as it is: the process that watches it is told
 	gone  bool
 	all   bool // of those that are deleted
 	lease clientv3.LeaseID
@@ -43,9 +39,14 @@ type txn struct {
 	st     *state
 	r      *book.Resource // as it is to be
 	named  []string       // IDs of requests that this process keeps waiting
+	guess  bool           // st may be out of date
 	grants bool
 	writes []write
 	kept   []kept
+
+	recorded bool     // the record is written
+	told     []string // as it is then
+	hints    string   // the suffix of a request of this process that may be granted then
 }
 
 func (t *txn) put(what, text string, lease clientv3.LeaseID) {
@@ -87,12 +88,11 @@ func (t *txn) plan(ctx context.Context) error {
 
 // entry writes an entry if it has changed.
 func (t *txn) entry(ctx context.Context, e *book.Entry) error {
-	text := encodeEntry(e)
 	was, there := t.st.keys[suffix(e)]
 	if !e.Held {
-		return t.waits(ctx, e, text)
+		return t.waits(ctx, e)
 	}
-	if there && was.text == text {
+	if there && was.same(e) {
 		return nil
 	}
 	if !there {
@@ -102,24 +102,24 @@ func (t *txn) entry(ctx context.Context, e *book.Entry) error {
 		}
 	}
 	lease, err := t.leaseOf(ctx, e, was, there)
-	t.put(holdKey+e.ID, text, lease)
+	t.put(holdKey+e.ID, encodeEntry(e, t.st.r.Ticket), lease)
 	return err
 }
 
 // waits writes a request that waits, if it has changed or another process has kept it.
-func (t *txn) waits(ctx context.Context, e *book.Entry, text string) error {
-	was, there := t.st.keys[queueKey+e.ID]
-	mine := slices.Contains(t.named, e.ID)
-	if there && was.text == text && !mine {
+func (t *txn) waits(ctx context.Context, e *book.Entry) error {
+	was, there := t.st.keys[queued(e)]
+	same := there && was.same(e)
+	if same && !slices.Contains(t.named, e.ID) {
 		return nil
 	}
 	lease, err := t.s.leases.use(ctx, waiting)
 	if err != nil {
 		return err
 	}
-	t.kept = append(t.kept, kept{queueKey + e.ID, e})
-	if !there || was.text != text || was.lease != lease {
-		t.put(queueKey+e.ID, text, lease)
+	t.kept = append(t.kept, kept{queued(e), e})
+	if !same || was.lease != lease {
+		t.put(queued(e), encodeEntry(e, t.st.r.Ticket), lease)
 	}
 	return nil
 }
@@ -169,94 +169,45 @@ func (t *txn) shut(ctx context.Context) error {
 	return nil
 }
 
-// record writes the record if anything has changed, for all steps meet in its revision.
+// record writes the record if anything has changed, for all steps meet in its revision but those
+// by which requests come: as many as like may do that at a time.
 func (t *txn) record() {
+	same := encodeRecord(t.r, false, nil) == t.st.text
 	switch {
 	case !t.r.Exists && t.st.revision == 0 && len(t.st.keys) == 0:
 		t.writes = nil
 	case !t.r.Exists:
 		t.writes = []write{{gone: true, all: true}}
-	case len(t.writes) > 0 || encodeRecord(t.r, false, nil) != t.st.text:
+	case !same || slices.ContainsFunc(t.writes, func(w write) bool { return w.gone || w.what[:1] != queueKey }):
 		if len(t.r.Entries) == 0 && len(t.writes) > mostWrites { // all were ended by force
 			t.writes = nil
 			for _, kind := range []string{holdKey, queueKey, delayKey, shutKey} {
 				t.writes = append(t.writes, write{what: kind, gone: true, all: true})
 			}
 		}
-		t.put(recordKey, encodeRecord(t.r, t.grants, t.r.Wake(t.st.now)), 0)
+		t.tell()
+		t.put(recordKey, encodeRecord(t.r, t.grants, t.told), 0)
+		t.recorded = true
 	}
 }
 
-// conditions are that the lock is as it was: that nobody has written the record, and that the
-// keys are there which are written again, or all of them if the state is a guess.
-func (t *txn) conditions(prefix string, guess bool) []clientv3.Cmp {
-	all := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(prefix+recordKey), "=", t.st.revision)}
-	same := func(what string) {
-		if k, there := t.st.keys[what]; there {
-			all = append(all, clientv3.Compare(clientv3.CreateRevision(prefix+what), "=", k.created))
-		}
-	}
-	if guess {
-		for what := range t.st.keys {
-			same(what)
-		}
-		return all
-	}
-	for _, w := range t.writes {
-		same(w.what)
-	}
-	return all
-}
+// mostTold is how many processes know at a time that a request of theirs may be granted. Each step
+// of one of them tells another.
+const mostTold = 8
 
-// commit does the transaction. If the lock has changed meanwhile it returns all of its keys.
-func (t *txn) commit(ctx context.Context, guess bool) (revision int64, now []*mvccpb.KeyValue, err error) {
-	prefix := t.s.ofName(t.st.r.Name)
-	var ops []clientv3.Op
-	for _, w := range t.writes {
-		switch {
-		case w.all:
-			ops = append(ops, clientv3.OpDelete(prefix+w.what, clientv3.WithPrefix()))
-		case w.gone:
-			ops = append(ops, clientv3.OpDelete(prefix+w.what))
-		default:
-			ops = append(ops, clientv3.OpPut(prefix+w.what, w.text, clientv3.WithLease(w.lease)))
+// tell touches a request of each process that has one which may be granted, unless it was told.
+func (t *txn) tell() {
+	t.told = t.r.Wake(t.st.now)
+	t.told = t.told[:min(len(t.told), mostTold)]
+	for _, client := range t.told {
+		if slices.Contains(t.st.told, client) {
+			continue
 		}
-	}
-	as := clientv3.OpGet(prefix, clientv3.WithPrefix())
-	answer, err := t.s.kv.Txn(ctx).If(t.conditions(prefix, guess)...).Then(ops...).Else(as).Commit()
-	switch {
-	case err != nil:
-		return 0, nil, err
-	case !answer.Succeeded:
-		return 0, answer.Responses[0].GetResponseRange().Kvs, nil
-	}
-	t.keep(answer.Header.Revision)
-	return answer.Header.Revision, nil, nil
-}
-
-// keep has the keeper end what nobody asks for any more, from now on.
-func (t *txn) keep(revision int64) {
-	prefix := t.s.ofName(t.st.r.Name)
-	for _, w := range t.writes {
-		for what := range t.st.keys {
-			if w.gone && (what == w.what || w.all && strings.HasPrefix(what, w.what)) {
-				t.s.keeper.forget(prefix + what)
-			}
+		i := slices.IndexFunc(t.r.Entries, func(e book.Entry) bool { return !e.Held && e.Client == client })
+		if what := queued(&t.r.Entries[i]); client == t.s.id {
+			t.hints = what
+		} else {
+			t.writes = append(t.writes, write{what: what, touch: true})
 		}
-	}
-	for _, k := range t.kept {
-		on := t.st.keys[k.what]
-		for _, w := range t.writes {
-			if w.what == k.what {
-				on = key{created: cmp.Or(on.created, revision), changed: revision, lease: w.lease}
-			}
-		}
-		term := locks.WaiterLife
-		if k.e.Held {
-			term = time.Duration(k.e.Lease) * time.Microsecond
-		}
-		grant := k.e.Grant()
-		grant.Fence = on.created
-		t.s.keeper.keep(prefix+k.what, on, term, grant)
 	}
 }

@@ -2,8 +2,6 @@ package etcdstore
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,11 +21,20 @@ type watches struct {
 	by map[locks.Name]*watch
 }
 
-// A watch is of all keys of a lock.
+// A watch is of the requests of this process that wait for a lock, which a step touches that has
+// made one of them grantable. So a step is seen by those that it concerns, however many wait.
 type watch struct {
 	n      int // that listen
+	ctx    context.Context
 	cancel context.CancelFunc
+	// lapses ends the watch of all keys of the lock, for one that goes by itself. It is nil if
+	// there is none: only the first who wait have it.
+	lapses context.CancelFunc
 }
+
+// nearest is the last place in the queue from which a process watches all keys of a lock. If the
+// first is dead, the second sees it go.
+const nearest = 1
 
 // Listen is a method of locks.Store.
 func (s *Store) Listen(name locks.Name) (<-chan struct{}, func()) {
@@ -51,9 +58,9 @@ func (w *watches) more(name locks.Name) {
 		return
 	}
 	ctx, cancel := context.WithCancel(w.s.ctx)
-	w.by[name] = &watch{1, cancel}
+	w.by[name] = &watch{n: 1, ctx: ctx, cancel: cancel}
 	if ctx.Err() == nil {
-		w.s.tasks.Go(func() { w.run(ctx, name) })
+		w.s.tasks.Go(func() { w.run(ctx, name, w.s.ofName(name)+ofProcess(w.s.id), 0, touched) })
 	}
 }
 
@@ -67,18 +74,41 @@ func (w *watches) less(name locks.Name) {
 	}
 }
 
-// run watches a lock until ctx is done. The client mends what breaks; a watch that has ended, as
-// when etcd has no leader, begins anew.
-func (w *watches) run(ctx context.Context, name locks.Name) {
-	prefix := w.s.ofName(name)
+// near is called with each state of a lock that a request of this process may wait for.
+func (w *watches) near(st *state) {
+	name, place := st.r.Name, st.place(w.s.id)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	of := w.by[name]
+	switch {
+	case of == nil || place < 0 || of.ctx.Err() != nil:
+	case place > nearest && of.lapses != nil:
+		of.lapses()
+		of.lapses = nil
+	case place <= nearest && of.lapses == nil:
+		ctx, cancel := context.WithCancel(of.ctx)
+		of.lapses = cancel
+		prefix := w.s.ofName(name)
+		w.s.tasks.Go(func() {
+			w.run(ctx, name, prefix, st.at+1, func(events []*clientv3.Event) bool { return lapsed(prefix, events) })
+		})
+	}
+}
+
+// run watches the keys with a prefix until ctx is done, from a revision on if it is not 0. The
+// client mends what breaks; a watch that has ended, as when etcd has no leader, begins anew.
+func (w *watches) run(ctx context.Context, name locks.Name, prefix string, from int64, concerns func([]*clientv3.Event) bool) {
 	pause := async.Jitter(0.5, async.Backoff(50*time.Millisecond, time.Second))
+	begin := clientv3.WithRev(from)
 	for try := 1; ctx.Err() == nil; try++ {
-		answers := w.watcher.Watch(clientv3.WithRequireLeader(ctx), prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify())
-		for answer := range answers {
+		if from == 0 || try > 1 { // some may have been missed before
+			begin = clientv3.WithCreatedNotify()
+		}
+		for answer := range w.watcher.Watch(clientv3.WithRequireLeader(ctx), prefix, clientv3.WithPrefix(), begin) {
 			if answer.Err() != nil {
 				break
 			}
-			if try = 1; answer.Created || w.concerns(prefix, answer.Events) { // some may have been missed before
+			if try = 1; answer.Created || concerns(answer.Events) {
 				w.s.board.Hint(name)
 			}
 		}
@@ -86,23 +116,29 @@ func (w *watches) run(ctx context.Context, name locks.Name) {
 	}
 }
 
-// concerns says whether a request of this process may be grantable since these events: the record
-// says so, or a key is gone that no step has deleted, for each step writes the record.
-func (w *watches) concerns(prefix string, events []*clientv3.Event) bool {
-	written := map[int64]bool{}
+// touched says whether a request was written again.
+func touched(events []*clientv3.Event) bool {
 	for _, e := range events {
-		if string(e.Kv.Key) != prefix+recordKey {
-			continue
-		}
-		written[e.Kv.ModRevision] = true
-		var r struct {
-			Wake []string `json:"w"`
-		}
-		if json.Unmarshal(e.Kv.Value, &r) == nil && slices.Contains(r.Wake, w.s.id) {
+		if e.IsModify() {
 			return true
 		}
 	}
-	return slices.ContainsFunc(events, func(e *clientv3.Event) bool {
-		return e.Type == mvccpb.DELETE && !written[e.Kv.ModRevision]
-	})
+	return false
+}
+
+// lapsed says whether a key is gone that no step has deleted, for each step that deletes one writes
+// the record.
+func lapsed(prefix string, events []*clientv3.Event) bool {
+	written := map[int64]bool{}
+	for _, e := range events {
+		if string(e.Kv.Key) == prefix+recordKey {
+			written[e.Kv.ModRevision] = true
+		}
+	}
+	for _, e := range events {
+		if e.Type == mvccpb.DELETE && !written[e.Kv.ModRevision] {
+			return true
+		}
+	}
+	return false
 }

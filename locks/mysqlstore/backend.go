@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
+	"github.com/ambit-go/ambit/locks/internal/pause"
 	"github.com/ambit-go/ambit/locks/internal/relational"
 )
 
@@ -84,12 +85,8 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 		if !errors.As(err, &refused) || refused.Number != 1213 && refused.Number != 1205 || ctx.Err() != nil { // deadlock, lock wait timeout
 			return failure(ctx, err)
 		}
-		pause := time.NewTimer(time.Millisecond + rand.N(4*time.Millisecond))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if pause.For(ctx, time.Millisecond+rand.N(4*time.Millisecond)) != nil {
 			return failure(ctx, err)
-		case <-pause.C:
 		}
 	}
 }

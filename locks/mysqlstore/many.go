@@ -63,16 +63,7 @@ func lockRows(ctx context.Context, tx *sql.Tx, lines string) (map[locks.Name]*re
 
 func query(ctx context.Context, tx *sql.Tx, text, lines string, row func(scan func(...any) error) error) error {
 	rows, err := tx.QueryContext(ctx, text, lines)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return relational.Each(rows, err, row)
 }
 
 func linesOf(names []locks.Name) (string, error) {

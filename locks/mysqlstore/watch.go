@@ -11,6 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/pause"
 	"github.com/ambit-go/ambit/locks/internal/relational"
 )
 
@@ -83,16 +84,11 @@ func (w *watcher) close() {
 }
 
 func (w *watcher) run() {
-	for pause := 50 * time.Millisecond; w.goesOn(); pause = min(2*pause, 5*time.Second) {
+	for wait := 50 * time.Millisecond; w.goesOn(); wait = min(2*wait, 5*time.Second) {
 		if w.watch() {
-			pause = 50 * time.Millisecond
+			wait = 50 * time.Millisecond
 		}
-		t := time.NewTimer(pause)
-		select {
-		case <-w.ctx.Done():
-			t.Stop()
-		case <-t.C:
-		}
+		_ = pause.For(w.ctx, wait)
 	}
 }
 
@@ -144,22 +140,20 @@ func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Na
 	if err != nil {
 		return nil, err
 	}
-	rows, err := c.QueryContext(w.ctx, watchWakes, lines)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
 	now = make(map[locks.Name]int64, len(names))
 	for _, name := range names {
 		now[name] = 0
 	}
-	for rows.Next() {
+	rows, err := c.QueryContext(w.ctx, watchWakes, lines)
+	err = relational.Each(rows, err, func(scan func(...any) error) error {
 		var name locks.Name
 		var wakes int64
-		if err := rows.Scan(relational.String(&name.Tenant), relational.String(&name.Key), &wakes); err != nil {
-			return nil, err
-		}
+		err := scan(relational.String(&name.Tenant), relational.String(&name.Key), &wakes)
 		now[name] = wakes
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	for name, wakes := range now {
 		if was, there := seen[name]; there && was == wakes {
@@ -170,7 +164,7 @@ func (w *watcher) look(c *sql.Conn, seen map[locks.Name]int64) (now map[locks.Na
 			w.hub.Hint(name)
 		}
 	}
-	return now, rows.Err()
+	return now, nil
 }
 
 // command has the server wait for a change.

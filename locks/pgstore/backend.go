@@ -15,6 +15,7 @@ import (
 
 	"github.com/ambit-go/ambit/locks"
 	"github.com/ambit-go/ambit/locks/internal/book"
+	"github.com/ambit-go/ambit/locks/internal/pause"
 	"github.com/ambit-go/ambit/locks/internal/relational"
 )
 
@@ -68,12 +69,7 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 		case err == nil || errors.Is(err, locks.ErrUnavailable):
 			return err
 		case errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01"): // serialization, deadlock
-			pause := time.NewTimer(time.Millisecond + rand.N(4*time.Millisecond))
-			select {
-			case <-ctx.Done():
-				pause.Stop()
-			case <-pause.C:
-			}
+			_ = pause.For(ctx, time.Millisecond+rand.N(4*time.Millisecond))
 		case (pgconn.SafeToRetry(err) || ended(err)) && stale < 100: // one for each connection of a large pool
 			stale++
 		default:

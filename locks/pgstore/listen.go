@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ambit-go/ambit/locks/internal/pause"
 )
 
 // listen receives hints on a connection of its own until stop is called. A pool of one
@@ -15,14 +17,14 @@ func (b *backend) listen() (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		pause := 50 * time.Millisecond
+		wait := 50 * time.Millisecond
 		for ctx.Err() == nil {
 			began := time.Now()
 			b.receive(ctx)
-			if pause = min(2*pause, 5*time.Second); time.Since(began) > quietTime/2 {
-				pause = 50 * time.Millisecond
+			if wait = min(2*wait, 5*time.Second); time.Since(began) > quietTime/2 {
+				wait = 50 * time.Millisecond
 			}
-			sleep(ctx, pause)
+			_ = pause.For(ctx, wait)
 		}
 	}()
 	return func() {
@@ -99,19 +101,9 @@ func (b *backend) hint(n *pgconn.Notification) {
 // notifications come.
 func (b *backend) poll(ctx context.Context) {
 	for range quietTime / pollTime {
-		sleep(ctx, pollTime)
-		if ctx.Err() != nil {
+		if pause.For(ctx, pollTime) != nil {
 			return
 		}
 		b.hub.HintAll()
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/pause"
 	"github.com/ambit-go/ambit/locks/internal/relational"
 )
 
@@ -81,14 +82,10 @@ func (f *file) retry(ctx context.Context, do func(ctx context.Context) error) er
 		if !busy(err) {
 			return failure(err)
 		}
-		pause := time.NewTimer(short + rand.N(short))
-		short = min(2*short, time.Millisecond)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return locks.Unavailable(errors.Join(context.Cause(ctx), err))
-		case <-pause.C:
+		if cause := pause.For(ctx, short+rand.N(short)); cause != nil {
+			return locks.Unavailable(errors.Join(cause, err))
 		}
+		short = min(2*short, time.Millisecond)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/pause"
 	"github.com/ambit-go/ambit/locks/internal/relational"
 )
 
@@ -26,7 +27,7 @@ func watch(f *file, path string) (stop func()) {
 		w := &watcher{file: f, mark: relational.Mark(f.client), seen: map[locks.Name]int64{}, stirs: time.Now()}
 		for ctx.Err() == nil {
 			w.run(ctx, path) // ends by itself only if the file cannot be read
-			sleep(ctx, time.Second)
+			_ = pause.For(ctx, time.Second)
 		}
 	}()
 	return func() {
@@ -73,7 +74,7 @@ func (w *watcher) run(ctx context.Context, path string) {
 	defer func() { _ = changed.Close() }()
 	last := int64(-1)
 	for ctx.Err() == nil {
-		pause := relational.Pause(every, time.Since(w.stirs))
+		wait := relational.Pause(every, time.Since(w.stirs))
 		var number int64
 		if err := changed.QueryRowContext(context.Background()).Scan(&number); err != nil && !busy(err) {
 			return
@@ -81,9 +82,9 @@ func (w *watcher) run(ctx context.Context, path string) {
 			began := time.Now()
 			w.look()
 			last = number
-			pause = max(pause, 3*time.Since(began)) // never more than a quarter of the time
+			wait = max(wait, 3*time.Since(began)) // never more than a quarter of the time
 		}
-		sleep(ctx, pause)
+		_ = pause.For(ctx, wait)
 	}
 }
 
@@ -106,13 +107,4 @@ func (w *watcher) look() {
 		}
 	}
 	w.seen = seen
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

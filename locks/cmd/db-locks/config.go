@@ -92,23 +92,9 @@ func (c *config) storeURL(l *line, env func(string) string) (string, error) {
 	}
 	switch l.provider {
 	case "redis":
-		u := cmp.Or(env("REDIS_URL"), c.RedisURL)
-		if u == "" {
-			return "", usagef("redis needs REDIS_URL in the environment, such as redis://127.0.0.1:6379/0")
-		}
-		if !strings.Contains(u, "://") {
-			u = "redis://" + u
-		}
-		return u, nil
+		return serverURL("redis", "REDIS_URL", cmp.Or(env("REDIS_URL"), c.RedisURL), "redis://127.0.0.1:6379/0")
 	case "etcd":
-		u := cmp.Or(env("ETCD_URL"), c.EtcdURL)
-		if u == "" {
-			return "", usagef("etcd needs ETCD_URL in the environment, such as etcd://127.0.0.1:2379")
-		}
-		if !strings.Contains(u, "://") {
-			u = "etcd://" + u
-		}
-		return u, nil
+		return serverURL("etcd", "ETCD_URL", cmp.Or(env("ETCD_URL"), c.EtcdURL), "etcd://127.0.0.1:2379")
 	case "ddb":
 		query := url.Values{}
 		if region := cmp.Or(c.AWSRegion, env("AWS_REGION"), env("AWS_DEFAULT_REGION")); region != "" {
@@ -122,6 +108,17 @@ func (c *config) storeURL(l *line, env func(string) string) (string, error) {
 	u := cmp.Or(env("DATABASE_URL"), c.DatabaseURL, defaultURL)
 	if !strings.Contains(u, ":") { // the path of a file, as diesel has it
 		u = "sqlite:" + u
+	}
+	return u, nil
+}
+
+// serverURL is the URL of a server for a provider, which a variable has, or its host and port.
+func serverURL(provider, variable, u, example string) (string, error) {
+	switch {
+	case u == "":
+		return "", usagef("%s needs %s in the environment, such as %s", provider, variable, example)
+	case !strings.Contains(u, "://"):
+		u = provider + "://" + u
 	}
 	return u, nil
 }

@@ -113,19 +113,23 @@ func TestASignalToExecIsOneForItsCommand(t *testing.T) {
 // When the server is silent the command gets TERM while there is time for its grace, and
 // KILL before the lock can be anybody else's.
 func TestACommandEndsBeforeItsLockIsLost(t *testing.T) {
-	for name, script := range map[string]string{
-		"on TERM": "trap 'exit 0' TERM; ",
-		"by KILL": "trap '' TERM; ",
+	for _, c := range []struct {
+		name, script, provider string
+		start                  func(testing.TB, ...string) *servers.Server
+	}{
+		{"on TERM", "trap 'exit 0' TERM; ", "redis", servers.Redis},
+		{"by KILL", "trap '' TERM; ", "redis", servers.Redis},
+		{"by KILL on etcd", "trap '' TERM; ", "etcd", servers.Etcd},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			server := servers.Redis(t)
+			server := c.start(t)
 			s := newSession(t)
-			s.env["REDIS_URL"] = server.URL
+			s.env[strings.ToUpper(c.provider)+"_URL"] = server.URL
 			dir := t.TempDir()
 			// It writes down how long the machine has run, again and again.
-			script := script + "while :; do cut -d' ' -f1 /proc/uptime > " + dir + "/t; mv " + dir + "/t " + dir + "/alive; sleep 0.02; done"
-			cmd, out := s.process("redis", "exec", "-k", "k", "-l", "3", "--", "sh", "-c", script)
+			script := c.script + "while :; do cut -d' ' -f1 /proc/uptime > " + dir + "/t; mv " + dir + "/t " + dir + "/alive; sleep 0.02; done"
+			cmd, out := s.process(c.provider, "exec", "-k", "k", "-l", "3", "--", "sh", "-c", script)
 			content(t, filepath.Join(dir, "alive"))
 			server.Pause()
 			paused := uptime(t, "/proc/uptime")
@@ -134,7 +138,7 @@ func TestACommandEndsBeforeItsLockIsLost(t *testing.T) {
 			require.Equal(t, 5, status, out)
 			last := uptime(t, filepath.Join(dir, "alive"))
 			require.Less(t, last, paused+3, "it has lived for longer than its lease after the last renewal")
-			_, _, err := s.run("redis acquire -k k --wait 1m")
+			_, _, err := s.run(c.provider + " acquire -k k --wait 1m")
 			require.NoError(t, err)
 		})
 	}

@@ -145,6 +145,11 @@ func (p *Prepared) ReadDue(ctx context.Context, bucket, now int64, most int) (na
 // Query calls row for each row of a query.
 func Query(ctx context.Context, stmt *sql.Stmt, args []any, row func(scan func(dest ...any) error) error) error {
 	rows, err := stmt.QueryContext(ctx, args...)
+	return Each(rows, err, row)
+}
+
+// Each calls row for each of some rows, if the query that has returned them has not failed.
+func Each(rows *sql.Rows, err error, row func(scan func(dest ...any) error) error) error {
 	if err != nil {
 		return err
 	}

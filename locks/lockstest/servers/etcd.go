@@ -14,13 +14,27 @@ import (
 // for its disk, unless there are any: a process that is killed cannot tell.
 func Etcd(t testing.TB, args ...string) *Server {
 	t.Helper()
-	return etcd(t, 1, args)[0].start()
+	return etcd(t, 1, "http", args)[0].start()
+}
+
+// EtcdTLS starts a member that talks TLS, with these files: the certificate that those of clients
+// are signed by, and its own certificate and key. The URL does not name them.
+func EtcdTLS(t testing.TB, ca, cert, key string) *Server {
+	t.Helper()
+	health := "127.0.0.1:" + port(t)
+	s := etcd(t, 1, "https", []string{
+		"--unsafe-no-fsync", "--client-cert-auth", "--trusted-ca-file", ca, "--cert-file", cert, "--key-file", key,
+		"--listen-metrics-urls", "http://" + health,
+	})[0]
+	s.URL = "etcds://" + s.Address
+	s.ready = func() error { return healthy(health) }
+	return s.start()
 }
 
 // EtcdCluster starts a cluster of so many members. The URL of each is that of all.
 func EtcdCluster(t testing.TB, members int) []*Server {
 	t.Helper()
-	all := etcd(t, members, nil)
+	all := etcd(t, members, "http", nil)
 	for _, s := range all { // none answers before most run
 		s.t.Cleanup(s.Kill)
 		ready := s.ready
@@ -34,7 +48,7 @@ func EtcdCluster(t testing.TB, members int) []*Server {
 	return all
 }
 
-func etcd(t testing.TB, members int, args []string) []*Server {
+func etcd(t testing.TB, members int, scheme string, args []string) []*Server {
 	t.Helper()
 	path := etcdProgram(t)
 	var all []*Server
@@ -47,12 +61,11 @@ func etcd(t testing.TB, members int, args []string) []*Server {
 		args = []string{"--unsafe-no-fsync"}
 	}
 	for i, address := range clients {
-		s := &Server{URL: "etcd://" + strings.Join(clients, ","), Network: "tcp", Address: address, t: t}
-		dir := t.TempDir()
+		s := &Server{URL: "etcd://" + strings.Join(clients, ","), Network: "tcp", Address: address, Dir: t.TempDir(), t: t}
 		s.command = func() *exec.Cmd {
 			return exec.Command(path, append([]string{
-				"--name", fmt.Sprintf("m%d", i), "--data-dir", dir, "--log-level", "error",
-				"--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
+				"--name", fmt.Sprintf("m%d", i), "--data-dir", s.Dir, "--log-level", "error",
+				"--listen-client-urls", scheme + "://" + address, "--advertise-client-urls", scheme + "://" + address,
 				"--listen-peer-urls", peers[i], "--initial-advertise-peer-urls", peers[i],
 				"--initial-cluster", strings.Join(cluster, ","),
 			}, args...)...)

@@ -23,6 +23,8 @@ type Server struct {
 	URL string
 	// Network and Address are where it listens, for a proxy before it.
 	Network, Address string
+	// Dir has the data of a member of etcd.
+	Dir string
 
 	t       testing.TB
 	command func() *exec.Cmd

@@ -67,7 +67,6 @@ var staleText = "SELECT " + recordNames + " FROM tq_task WHERE queue = $1 AND st
 
 // park has claims not see a task until there is room in its group.
 func (r *record) park(s *limit.Set, group string) {
-	r.set(retries, r.State == taskqueue.StateRetrying)
 	r.parked, r.limited = true, s.Prefix()+group
 }
 

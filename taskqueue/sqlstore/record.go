@@ -42,14 +42,13 @@ const (
 type flags int64
 
 const (
-	holds   flags = 1 << iota // it is the holder of its unique key
-	reaped                    // its lease has run out, and it was not claimed since
-	asked                     // somebody has asked for it to be cancelled
-	spared                    // its lease has run out, and got its length once more because of a gap
-	lasts                     // it does not expire any more: it has snoozed, or is to run again
-	starts                    // it holds its unique key until it starts, not until it ends
-	atOnce                    // it was ready when it was written: a clock that is put back does not have it wait
-	retries                   // it is parked, and has failed before
+	holds  flags = 1 << iota // it is the holder of its unique key
+	reaped                   // its lease has run out, and it was not claimed since
+	asked                    // somebody has asked for it to be cancelled
+	spared                   // its lease has run out, and got its length once more because of a gap
+	lasts                    // it does not expire any more: it has snoozed, or is to run again
+	starts                   // it holds its unique key until it starts, not until it ends
+	atOnce                   // it was ready when it was written: a clock that is put back does not have it wait
 )
 
 func (r *record) has(f flags) bool { return r.flags&f != 0 }
@@ -172,7 +171,7 @@ func scanRecord(scan func(...any) error) (*record, error) {
 		return nil, err
 	}
 	r.State, r.Priority, r.parked = readState(state), uint8(taskqueue.Priorities-1-class), state == parked
-	if r.parked && !r.has(retries) {
+	if r.parked && r.Failures+r.Crashes == 0 {
 		r.State = taskqueue.StateScheduled
 	}
 	r.StartedAt, r.EnqueuedAt, r.ExpiresAt = timeOf(started), timeOf(enqueued), timeOf(expires)

@@ -55,7 +55,7 @@ func (t *Task) check() error {
 			return err
 		}
 	}
-	return errors.Join(checkSizes(t, MaxBatchBytes), checkTimes(t), checkCounts(t))
+	return errors.Join(checkLimitKey(t.LimitKey), checkSizes(t, MaxBatchBytes), checkTimes(t), checkCounts(t))
 }
 
 // CheckClaim checks what Claim is given.

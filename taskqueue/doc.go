@@ -38,7 +38,8 @@
 // DeleteAll on all that a [Filter] finds.
 //
 // How many: [Concurrency] is for one worker, [Queues] divides it. The settings of a
-// queue, [Queue.Configure], bound rate and concurrency for all workers of all processes.
+// queue, [Queue.Configure], bound rate and concurrency for all workers of all processes,
+// [Queue.SetLimit] those of a key of tasks, a tenant for instance, or of a type.
 //
 // # At least once
 //

@@ -36,7 +36,8 @@ type Store interface {
 	// Get returns what is known of a task, [ErrNotFound] if nothing is.
 	Get(ctx context.Context, queue, id string) (Info, error)
 	// List returns tasks in a state, in the order of when they are due or have ended;
-	// running ones in an order of the store. A page may be short, or empty, and yet have
+	// running ones, and those that are limited, which come last of the ready ones, in an order of the
+	// store. A page may be short, or empty, and yet have
 	// a Cursor: it holds at most about MaxBatchBytes, and looks at MaxBatch tasks at most.
 	List(ctx context.Context, queue string, r ListRequest) (Page, error)
 	// Queues returns the names of all queues, sorted.
@@ -54,6 +55,8 @@ type Store interface {
 	// Configure changes the settings of a queue by what f makes of them. f is called
 	// again if they have changed meanwhile.
 	Configure(ctx context.Context, queue string, f func(*Settings)) error
+	// SetLimit sets the limit for the Key or Type of l in a queue, or takes it away if l lifts it.
+	SetLimit(ctx context.Context, queue string, l Limit) error
 	// Tick enqueues the task of a periodic job, unless a tick at or after that time
 	// has been enqueued before, or the job is known with another schedule that is as
 	// new. It says whether it did. A tick without At has no task: it only notes the
@@ -236,7 +239,10 @@ type Stats struct {
 	Settings Settings          `json:"settings"`
 	States   map[State]int64   `json:"states"`
 	Counts   map[Counter]int64 `json:"counts"` // since the queue was made
-	Latest   time.Duration     `json:"latest"` // how late the task is that waits longest
+	Latest   time.Duration     `json:"latest"` // how late the task is that waits longest, but for those that are limited
+	// Limited is how many of the ready tasks a limit of a key or a type keeps.
+	Limited int64   `json:"limited,omitempty"`
+	Limits  []Limit `json:"limits,omitempty"` // sorted
 }
 
 // A Counter counts something of a queue.

@@ -47,6 +47,9 @@ type Task struct {
 	// starts, see Until). No other task with the same key is added meanwhile.
 	UniqueKey string      `json:"unique_key,omitempty"`
 	Until     UniqueUntil `json:"until,omitempty"`
+	// LimitKey names what the task is counted with, a tenant for instance, where the queue has a limit
+	// for it: see Limit. A queue without such limits makes nothing of it.
+	LimitKey string `json:"limit_key,omitempty"`
 	// Payload is given to the handler as it is.
 	Payload []byte            `json:"payload,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -152,6 +155,7 @@ type Info struct {
 
 	Worker          string `json:"worker,omitempty"` // that has it or had it last
 	CancelRequested bool   `json:"cancel_requested,omitempty"`
+	Limited         bool   `json:"limited,omitempty"` // it is ready, and a limit of its LimitKey or type keeps it
 	LastError       string `json:"last_error,omitempty"`
 	Result          []byte `json:"result,omitempty"`
 	Progress        []byte `json:"progress,omitempty"`

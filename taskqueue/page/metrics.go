@@ -59,6 +59,9 @@ func metrics(s *look.Snapshot, err error) []byte {
 	each("taskqueue_rate_limit", "gauge", "How many tasks may start a second; 0: no limit.", func(q look.Queue) {
 		m.value(q.Settings.Rate, "queue", q.Name)
 	})
+	each("taskqueue_limited_tasks", "gauge", "How many ready tasks a limit of their key or type keeps.", func(q look.Queue) {
+		m.value(float64(q.Limited), "queue", q.Name)
+	})
 	m.family("taskqueue_periodic_last_tick_timestamp_seconds", "gauge", "The last tick of a periodic job.")
 	for _, p := range s.Periodic {
 		m.value(float64(p.Last.UnixMicro())/1e6, "queue", p.Queue, "job", p.Name)

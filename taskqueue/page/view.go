@@ -117,8 +117,9 @@ func (v *view) Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (v *view) Clock() string { return v.At.UTC().Format("15:04:05") + " UTC" }
 
 // Limits says what is set for a queue.
-func (v *view) Limits(s taskqueue.Settings) string {
+func (v *view) Limits(q look.Queue) string {
 	var all []string
+	s := q.Settings
 	add := func(is bool, format string, args ...any) {
 		if is {
 			all = append(all, fmt.Sprintf(format, args...))
@@ -127,6 +128,7 @@ func (v *view) Limits(s taskqueue.Settings) string {
 	add(s.Concurrency > 0, "at most %d run", s.Concurrency)
 	add(s.Rate > 0, "at most %v a second", s.Rate)
 	add(s.Rate > 0 && s.Burst > 1, "%d at once", s.Burst)
+	add(len(q.Limits) > 0, "limits of %s keys or types", plain.Count(int64(len(q.Limits))))
 	add(s.MaxDead > 0, "%s dead letters kept", plain.Count(int64(s.MaxDead)))
 	add(s.DeadRetention > 0, "dead letters kept for %s", plain.Span(s.DeadRetention.Seconds()))
 	return strings.Join(all, ", ")

@@ -43,14 +43,17 @@ func infos(queue string, v any, now time.Time) (all []taskqueue.Info, err error)
 	return all, nil
 }
 
-// flagCancel is the flag of a task that is asked to stop; see tasks.lua.
-const flagCancel = 4
+// flagCancel is the flag of a task that is asked to stop, flagParked of one that a limit keeps; see tasks.lua.
+const flagCancel, flagParked = 4, 32
+
+// taskFields is how many fields of a task a script answers with. The last is the group of its limit.
+const taskFields = 18
 
 // readInfo reads a task as common.lua writes it. now tells whether one that waits is due.
 func readInfo(queue string, v any, now time.Time) (i taskqueue.Info, err error) {
 	f := list(v)
-	if len(f) != 17 {
-		return i, fmt.Errorf("taskqueue: redis: an answer has %d fields of a task, not 17", len(f))
+	if len(f) != taskFields {
+		return i, fmt.Errorf("taskqueue: redis: an answer has %d fields of a task, not %d", len(f), taskFields)
 	}
 	if err := unpack(text(f[1]), &i); err != nil {
 		return i, fmt.Errorf("task %s in queue %s: %w", text(f[0]), queue, err)
@@ -63,7 +66,8 @@ func readInfo(queue string, v any, now time.Time) (i taskqueue.Info, err error) 
 	i.Worker, i.LastError = text(f[13]), text(f[14])
 	i.Result, i.Progress = bytes(f[15]), bytes(f[16])
 	waits := i.State == taskqueue.StateScheduled || i.State == taskqueue.StateRetrying
-	if waits && !now.IsZero() && !i.DueAt.After(now) {
+	i.Limited = integer(f[8])&flagParked != 0
+	if i.Limited || waits && !now.IsZero() && !i.DueAt.After(now) {
 		i.State = taskqueue.StateReady
 	}
 	return i, nil

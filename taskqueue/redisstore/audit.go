@@ -3,10 +3,14 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/limit"
 )
 
 // Audit is the method of taskqueue.Auditor. It reads the keys themselves.
@@ -14,7 +18,7 @@ func (s *Store) Audit(ctx context.Context, queue string) ([]string, error) {
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return nil, err
 	}
-	a := &audit{s: s, ctx: ctx, queue: queue, base: s.base(queue), in: map[string][]string{}, holders: map[string]string{}}
+	a := &audit{s: s, ctx: ctx, queue: queue, base: s.base(queue), in: map[string][]string{}, holders: map[string]string{}, held: map[string]int64{}}
 	err := a.read()
 	if err == nil {
 		err = a.tasks()
@@ -31,6 +35,8 @@ type audit struct {
 	in      map[string][]string // by id: the sets it is in
 	holders map[string]string   // by unique key
 	token   int64
+	held    map[string]int64 // leases of each group of a limit
+	groups  []string         // of tasks that limits keep, with the version
 	faults  []string
 }
 
@@ -49,6 +55,9 @@ func (a *audit) read() error {
 			a.in[id] = append(a.in[id], name)
 		}
 	}
+	if err := a.parked(); err != nil {
+		return err
+	}
 	holders, err := a.s.client.HGetAll(a.ctx, a.base+"u").Result()
 	if err != nil {
 		return err
@@ -63,6 +72,9 @@ func (a *audit) read() error {
 
 // sets are where a task in a state has to be.
 func sets(i *taskqueue.Info) []string {
+	if i.Limited {
+		return []string{"limited"}
+	}
 	switch i.State {
 	case taskqueue.StateRunning:
 		return []string{"run"}
@@ -89,19 +101,22 @@ func (a *audit) tasks() error {
 	known := map[string]bool{}
 	for _, id := range ids {
 		known[id] = true
-		i, err := a.s.Get(a.ctx, a.queue, id)
+		i, group, err := a.s.get(a.ctx, a.queue, id)
 		if err != nil {
 			a.fault("task %s cannot be read: %v", id, err)
 			continue
 		}
 		a.task(&i)
+		if i.State == taskqueue.StateRunning && group != "" {
+			a.held[group]++
+		}
 	}
 	for _, id := range states {
 		if !known[id] {
 			a.fault("task %s has a state and no envelope", id)
 		}
 	}
-	return nil
+	return a.limits()
 }
 
 func (a *audit) task(i *taskqueue.Info) {
@@ -142,4 +157,58 @@ func (a *audit) leftOver() {
 	for key, id := range a.holders {
 		a.fault("the unique key %q is held by %s, which is not there", key, id)
 	}
+}
+
+// parked reads which tasks limits keep.
+func (a *audit) parked() error {
+	members, err := a.s.client.ZRange(a.ctx, a.base+"limited", 0, -1).Result()
+	for _, m := range members {
+		group, at, found := strings.Cut(m, "\x00")
+		if !found || len(at) < 18 {
+			a.fault("%q is left over in limited", m)
+			continue
+		}
+		a.in[at[17:]] = append(a.in[at[17:]], "limited")
+		a.groups = append(a.groups, group)
+	}
+	return err
+}
+
+// limits compares the leases of each group with what is counted, and looks for parked tasks that
+// nothing brings back though there is room.
+func (a *audit) limits() error {
+	counted, err := a.s.client.HGetAll(a.ctx, a.base+"held").Result()
+	if err != nil {
+		return err
+	}
+	for group, n := range counted {
+		if strconv.FormatInt(a.held[group], 10) != n {
+			a.fault("%s leases are counted under the limit %q, there are %d", n, group, a.held[group])
+		}
+	}
+	for group, n := range a.held {
+		if counted[group] == "" {
+			a.fault("%d leases under the limit %q are not counted", n, group)
+		}
+	}
+	got, err := a.s.run(a.ctx, a.s.scripts.look, a.queue, "settings", "limits")
+	if err != nil {
+		return err
+	}
+	set, err := limit.Parse(text(got))
+	if err != nil || set == nil {
+		return err
+	}
+	wakes, err := a.s.client.ZRange(a.ctx, a.base+"wakes", 0, -1).Result()
+	slices.Sort(a.groups)
+	for _, parked := range slices.Compact(a.groups) {
+		group, current := strings.CutPrefix(parked, set.Prefix())
+		if !current || slices.Contains(wakes, group) {
+			continue // the next claims bring them back
+		}
+		if l := set.Group(group); l == nil || l.Concurrency == 0 || int(a.held[group]) < l.Concurrency {
+			a.fault("tasks under the limit %q are parked, and nothing brings them back", group)
+		}
+	}
+	return err
 }

@@ -144,6 +144,9 @@ if (s.rate or 0) > 0 then
   end
 end
 
+local limits, parked, open, stale = limitsOf(), 0, {}, false
+if limits then open, stale = bringBack(limits) end
+
 -- begin puts a task that waits under a lease. It returns nil if it is not to run, and
 -- false if there is no room for it in the answer.
 local function begin(id, due, token, room)
@@ -163,8 +166,17 @@ local function begin(id, due, token, room)
     return nil
   end
   if size(t) > room then return false end
+  local group = ''
+  if limits and limits.any then
+    if not admit(limits, t) then
+      park(limits, t)
+      parked = parked + 1
+      return nil
+    end
+    group = t.group
+  end
   unindex(t)
-  t.state, t.token, t.worker, t.lease, t.length = RUNNING, token, worker, now + lease, lease
+  t.state, t.token, t.worker, t.lease, t.length, t.group = RUNNING, token, worker, now + lease, lease, group
   t.attempt = t.attempt + 1
   t.started = now
   set(t, REAPED, false)
@@ -186,11 +198,13 @@ for class in string.gmatch(ARGV[6], '%d') do
   class = tonumber(class)
   local due = KEYS[class]
   while #tasks < n and seen < MAX_IDS and room and first[class] and first[class] <= now do
-    local found = call('ZRANGEBYSCORE', due, '-inf', now, 'WITHSCORES', 'LIMIT', 0, math.min(n - #tasks, MAX_IDS - seen))
+    local found = call('ZRANGEBYSCORE', due, '-inf', now, 'WITHSCORES', 'LIMIT', 0, math.min(math.max(n - #tasks, 2 * parked), MAX_IDS - seen)) -- where many are parked, more at a time
+    parked = 0
     seen = seen + #found / 2
     read[due] = {}
     for i = 1, #found, 2 do read[due][found[i]] = tonumber(found[i + 1]) end
     each(found, 1, 2, function(i)
+      if #tasks == n then return false end -- the rest is for others
       local t = begin(found[i], due, math.max(token + 1, now), room)
       if t == false then room = nil; return false end
       if t then
@@ -224,6 +238,11 @@ if not s.paused and not full and not (next_ > 0 and #tasks == n) then
   for class = 1, 8 do
     if first[class] then earlier(first[class]) end
   end
+end
+if limits then
+  local at = noteLimits(open)
+  if stale then earlier(now) end
+  if at and not s.paused and not full then earlier(math.max(at, 1)) end
 end
 local ends = call('ZRANGE', RUN, 0, 0, 'WITHSCORES')
 if ends[1] then earlier(tonumber(ends[2]) + shift) end

@@ -13,13 +13,14 @@ import (
 // delayed tasks are little else.
 
 // Which optional fields follow the header, that the unique key is held until the start only,
-// and that the task is for a time that somebody has said.
+// that the task is for a time that somebody has said, and that it has a LimitKey.
 const (
 	hasKey = 1 << iota
 	hasRetention
 	hasExpiry
 	untilStart
 	timed
+	hasLimitKey
 )
 
 // pack returns the envelope of t, but for the time at which it is enqueued, which the
@@ -27,7 +28,8 @@ const (
 func pack(t *taskqueue.Task) []byte {
 	b := make([]byte, 0, 64+len(t.UniqueKey)+len(t.Type)+len(t.Payload))
 	what := flag(hasKey, t.UniqueKey != "") | flag(hasRetention, t.Retention > 0) |
-		flag(hasExpiry, !t.ExpiresAt.IsZero()) | flag(untilStart, t.Until == taskqueue.Start) | flag(timed, !t.RunAt.IsZero())
+		flag(hasExpiry, !t.ExpiresAt.IsZero()) | flag(untilStart, t.Until == taskqueue.Start) | flag(timed, !t.RunAt.IsZero()) |
+		flag(hasLimitKey, t.LimitKey != "")
 	b = append(b, what, t.Priority)
 	b = binary.BigEndian.AppendUint16(b, uint16(min(t.MaxFailures, 0xffff)))
 	b = append(b, byte(min(t.MaxCrashes, 0xff)))
@@ -40,6 +42,10 @@ func pack(t *taskqueue.Task) []byte {
 	if what&hasKey != 0 {
 		b = binary.BigEndian.AppendUint16(b, uint16(len(t.UniqueKey)))
 		b = append(b, t.UniqueKey...)
+	}
+	if what&hasLimitKey != 0 {
+		b = binary.BigEndian.AppendUint16(b, uint16(len(t.LimitKey)))
+		b = append(b, t.LimitKey...)
 	}
 
 	b = appendText(b, t.Type)
@@ -142,6 +148,9 @@ func unpack(p string, i *taskqueue.Info) error {
 	}
 	if what&hasKey != 0 {
 		i.UniqueKey = string(r.bytes(r.fixed(2)))
+	}
+	if what&hasLimitKey != 0 {
+		i.LimitKey = string(r.bytes(r.fixed(2)))
 	}
 	if len(r.b) == 0 && !r.short {
 		return nil // of a task whose envelope the store had lost: the script has made one

@@ -12,9 +12,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// format is the version of what is stored. The server knows that of the program which
-// has stored something first.
-const format = 1
+// format is the newest version of what is stored that this program knows. The server knows that of
+// what it has.
+const format = 2
+
+// plainFormat is the version of what is stored until there is the first limit or LimitKey.
+const plainFormat = 1
 
 func (s *Store) formatKey() string { return s.prefix + ":format" }
 

@@ -56,7 +56,7 @@ if what == 'get' then
   return {now, fields(t)}
 end
 
-if what == 'settings' then return call('HGET', C, 'settings') or '' end
+if what == 'settings' then return call('HGET', C, ARGV[3]) or '' end
 
 if what == 'periodic' then
   local all, found = call('HGETALL', T), {}
@@ -76,8 +76,11 @@ if what == 'stats' then
     if head[1] then late = math.max(late, now - tonumber(head[2])) end
   end
   local retrying = call('ZCOUNT', RETRY, after_now, '+inf')
-  return {late, waiting - ready - retrying, ready, call('ZCARD', RUN), retrying,
-    call('ZCARD', DONE), call('ZCARD', DEAD), call('ZCARD', CANCELLED), call('HGETALL', C)}
+  local limited, of = call('ZCARD', LIMITED), call('HGETALL', C)
+  of[#of + 1] = 'limited'
+  of[#of + 1] = tostring(limited)
+  return {late, waiting - ready - retrying, ready + limited, call('ZCARD', RUN), retrying,
+    call('ZCARD', DONE), call('ZCARD', DEAD), call('ZCARD', CANCELLED), of}
 end
 
 -- list and purge: state, class of the cursor, its score, its id, max, and for list 1 for
@@ -90,6 +93,7 @@ elseif state == RETRYING then keys = {RETRY}
 elseif indexes[state] then keys = {indexes[state]}
 else
   for i = 1, 8 do keys[i] = KEYS[i] end
+  if state == READY then keys[9] = LIMITED end
 end
 
 -- What is purged is deleted at the end, and the cursor of a purge is what stays.
@@ -104,7 +108,7 @@ while class <= #keys and seen < MAX_IDS and #tasks < max and bytes < MAX_BYTES d
     if #tasks == max or bytes >= MAX_BYTES then short = false; break end
     seen = seen + 1
     id, score = got[i], got[i + 1]
-    local t = load(id)
+    local t = load(key == LIMITED and parkedID(id) or id)
     if t and (state ~= SCHEDULED or t.state == SCHEDULED) then
       tasks[#tasks + 1] = purge and t or fields(t)
       bytes = bytes + size(t)

@@ -73,7 +73,7 @@ func load(flags bool) scripts {
 		return string(text)
 	}
 	step := func(name, line string) *script {
-		return newScript(line + read("common") + "\n" + read("tasks") + "\n" + read(name))
+		return newScript(line + read("common") + "\n" + read("tasks") + "\n" + read("limits") + "\n" + read(name))
 	}
 	free, full := "#!lua\n", "#!lua flags=allow-oom\n"
 	if !flags {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/classes"
+	"github.com/ambit-go/ambit/taskqueue/internal/limit"
 )
 
 // A Store is a taskqueue.Store. Use New.
@@ -30,6 +31,7 @@ type Store struct {
 	keys    keys
 	known   sync.Map // queue -> when it was registered
 	closed  atomic.Bool
+	limited atomic.Bool           // the format of limits is noted
 	own     redis.UniversalClient // made by open; nil: it is the caller's
 }
 
@@ -37,6 +39,7 @@ type Store struct {
 var names = []string{
 	"due:7", "due:6", "due:5", "due:4", "due:3", "due:2", "due:1", "due:0",
 	"run", "retry", "dead", "done", "cancelled", "forget", "p", "s", "u", "n", "c", "t", "sleep",
+	"limited", "held", "pace", "wakes", // the last; see limits.lua
 }
 
 // base is what the keys of a queue begin with. The name of the queue is their hash
@@ -55,6 +58,11 @@ func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.New
 	}
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return nil, err
+	}
+	if haveLimitKeys(tasks) {
+		if err := s.limitsAreKnown(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return s.batches.enqueue(ctx, queue, tasks)
 }
@@ -81,7 +89,7 @@ func (s *Store) register(ctx context.Context, queue string) error {
 	if at, known := s.known.Load(queue); known && time.Since(at.(time.Time)) < registered {
 		return nil
 	}
-	err := s.client.SetNX(ctx, s.formatKey(), format, 0).Err()
+	err := s.client.SetNX(ctx, s.formatKey(), plainFormat, 0).Err()
 	if err == nil {
 		err = s.client.SAdd(ctx, s.registry(), queue).Err()
 	}
@@ -165,15 +173,24 @@ func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.O
 
 // Get is a method of taskqueue.Store.
 func (s *Store) Get(ctx context.Context, queue, id string) (info taskqueue.Info, err error) {
+	info, _, err = s.get(ctx, queue, id)
+	return info, err
+}
+
+// get is Get; group is that of the limit which the task is under.
+func (s *Store) get(ctx context.Context, queue, id string) (info taskqueue.Info, group string, err error) {
 	got, err := s.run(ctx, s.scripts.look, queue, "get", id)
 	if err != nil {
-		return info, err
+		return info, "", err
 	}
 	answer := list(got)
 	if len(answer) < 2 {
-		return info, taskqueue.ErrNotFound
+		return info, "", taskqueue.ErrNotFound
 	}
-	return readInfo(queue, answer[1], fromMicros(integer(answer[0])))
+	if info, err = readInfo(queue, answer[1], fromMicros(integer(answer[0]))); err == nil {
+		group = text(list(answer[1])[taskFields-1])
+	}
+	return info, group, err
 }
 
 // List is a method of taskqueue.Store.
@@ -250,6 +267,18 @@ func (s *Store) Stats(ctx context.Context, queue string) (st taskqueue.Stats, er
 		if counter, is := strings.CutPrefix(name, "n:"); is {
 			st.Counts[taskqueue.Counter(counter)], _ = strconv.ParseInt(value, 10, 64)
 		}
+		if name == "limited" {
+			st.Limited, _ = strconv.ParseInt(value, 10, 64)
+		}
+		if name == "limits" {
+			set, err := limit.Parse(value)
+			if err != nil {
+				return st, err
+			}
+			if set != nil && len(set.Limits) > 0 {
+				st.Limits = set.Limits
+			}
+		}
 		if name == "settings" {
 			if err := json.Unmarshal([]byte(value), &st.Settings); err != nil {
 				return st, fmt.Errorf("taskqueue: the settings of queue %s cannot be read: %w", queue, err)
@@ -301,7 +330,7 @@ func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.S
 		return err
 	}
 	for {
-		got, err := s.run(ctx, s.scripts.look, queue, "settings")
+		got, err := s.run(ctx, s.scripts.look, queue, "settings", "settings")
 		if err != nil {
 			return err
 		}
@@ -320,7 +349,7 @@ func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.S
 		if err != nil {
 			return err
 		}
-		if got, err = s.run(ctx, s.scripts.configure, queue, before, b); err != nil || integer(got) == 1 {
+		if got, err = s.run(ctx, s.scripts.configure, queue, before, b, "settings"); err != nil || integer(got) == 1 {
 			return err
 		}
 	}
@@ -333,6 +362,11 @@ func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 	}
 	if err := s.register(ctx, t.Queue); err != nil {
 		return false, err
+	}
+	if haveLimitKeys([]taskqueue.NewTask{t.Task}) {
+		if err := s.limitsAreKnown(ctx); err != nil {
+			return false, err
+		}
 	}
 	got, err := s.run(ctx, s.scripts.tick, t.Queue, appendTask([]any{t.Name, t.Schedule, micros(t.Defined), micros(t.At)}, &t.Task.Task)...)
 	if err != nil {

@@ -8,12 +8,12 @@ local function waits(t) return t.state == SCHEDULED or t.state == RETRYING end
 
 -- header reads what this file has to know of an envelope. What most tasks do not
 -- set takes no place in it: what says which follow.
-local KEY, KEEP, EXPIRES, START, TIMED = 1, 2, 4, 8, 16
+local KEY, KEEP, EXPIRES, START, TIMED, LIMIT_KEY = 1, 2, 4, 8, 16, 32
 local function header(t, p)
   local what, at
   t.p = p
   t.enqueued, what, t.priority, t.maxFailures, t.maxCrashes, at = struct.unpack('>I7BBI2B', p)
-  t.keep, t.expires, t.key, t.until_, t.timed = 0, 0, '', 0, false
+  t.keep, t.expires, t.key, t.until_, t.timed, t.limitKey, t.at = 0, 0, '', 0, false, '', at
   if what == 0 then return end
   local function follows(flag) return bit.band(what, flag) ~= 0 end
   t.until_ = follows(START) and 1 or 0
@@ -24,13 +24,29 @@ local function header(t, p)
     local n
     n, at = struct.unpack('>I2', p, at)
     t.key = string.sub(p, at, at + n - 1)
+    at = at + n
   end
+  if follows(LIMIT_KEY) then
+    local n
+    n, at = struct.unpack('>I2', p, at)
+    t.limitKey = string.sub(p, at, at + n - 1)
+    at = at + n
+  end
+  t.at = at
+end
+
+-- typeOf returns the type of a task, which follows the header with its length before it, as a varint.
+local function typeOf(t)
+  local low, high = string.byte(t.p, t.at, t.at + 1)
+  if not low then return '' end -- the envelope was lost
+  if low < 128 then return string.sub(t.p, t.at + 1, t.at + low) end
+  return string.sub(t.p, t.at + 2, t.at + 1 + low - 128 + 128 * high)
 end
 
 -- fresh makes t a task that has never been claimed, and returns it.
 local function fresh(t, id)
   t.id, t.state, t.flags, t.token, t.settled, t.attempt, t.failures, t.crashes, t.releases = id, SCHEDULED, 0, 0, 0, 0, 0, 0, 0
-  t.started, t.ended, t.due, t.length, t.worker, t.error, t.result, t.progress = 0, 0, 0, 0, '', '', '', ''
+  t.started, t.ended, t.due, t.length, t.worker, t.error, t.result, t.progress, t.group = 0, 0, 0, 0, '', '', '', '', ''
   return t
 end
 
@@ -50,6 +66,7 @@ local function happened(t, s)
   t.error = error > 0 and text(error) or ''
   t.result = result > 0 and text(result) or ''
   t.progress = progress > 0 and text(progress) or ''
+  t.group = string.sub(s, at) -- of a limit
 end
 
 -- one is the task that a step works on, where it works on one after the other: to make
@@ -77,12 +94,21 @@ end
 
 local indexes = {[ENDED_DONE] = DONE, [ENDED_DEAD] = DEAD, [ENDED_CANCELLED] = CANCELLED}
 
+local LIMITED = KEYS[#KEYS - 3] -- see limits.lua
+local held, freed = {}, {} -- group -> leases given, less those ended; group -> some were ended
+
+-- parkedAs is the member of LIMITED for a task, and parkedID the id of a member.
+local function parkedAs(t) return t.group .. '\0' .. (7 - t.priority) .. string.format('%016.0f', t.due) .. t.id end
+local function parkedID(member) return string.sub(member, string.find(member, '\0', 1, true) + 18) end
+
 -- heads are when the first task of a class was due, before this step: others know of it.
 local heads = {}
 
 -- index enters t in what finds it. It does not write the task itself.
 local function index(t)
-  if waits(t) then
+  if has(t, PARKED) then
+    zadd(LIMITED, 0, parkedAs(t))
+  elseif waits(t) then
     local due = KEYS[8 - t.priority]
     local first = heads[due]
     if not first then
@@ -110,7 +136,7 @@ local function size(t) return #t.p + #t.result + #t.progress end
 local function save(t)
   stores(#t.result + #t.progress)
   hset(S, t.id, struct.pack(HAPPENED, t.state, t.flags, t.token, t.settled, t.attempt, t.failures, t.crashes, t.releases,
-    t.started, t.ended, t.due, t.length, #t.worker, #t.error, #t.result, #t.progress) .. t.worker .. t.error .. t.result .. t.progress)
+    t.started, t.ended, t.due, t.length, #t.worker, #t.error, #t.result, #t.progress) .. t.worker .. t.error .. t.result .. t.progress .. t.group)
 end
 
 -- lend gives t, which runs, a lease from now.
@@ -123,11 +149,20 @@ local function lend(t, lease)
 end
 
 local function unindex(t)
-  if waits(t) then
+  if has(t, PARKED) then
+    zrem(LIMITED, parkedAs(t))
+    set(t, PARKED, false)
+    t.group = ''
+  elseif waits(t) then
     zrem(KEYS[8 - t.priority], t.id)
     if t.state == RETRYING then zrem(RETRY, t.id) end
   elseif t.state == RUNNING then
     zrem(RUN, t.id)
+    if t.group ~= '' then
+      held[t.group] = (held[t.group] or 0) - 1
+      freed[t.group] = true
+      t.group = ''
+    end
   else
     zrem(indexes[t.state], t.id)
     if t.state ~= ENDED_DEAD then zrem(FORGET, t.id) end
@@ -184,7 +219,7 @@ local function fields(t)
   local lease = 0
   if t.state == RUNNING then lease = zscore(RUN, t.id) + shift end
   return {t.id, t.p, t.state, t.token, t.attempt, t.failures, t.crashes, t.releases, t.flags,
-    t.started, t.ended, t.due, lease, t.worker, t.error, t.result, t.progress}
+    t.started, t.ended, t.due, lease, t.worker, t.error, t.result, t.progress, t.group}
 end
 
 -- add adds a task; delay is from now, unless at is not 0. It returns the verdict, and

@@ -2,9 +2,12 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/limit"
 )
 
 // Audit is the method of taskqueue.Auditor.
@@ -13,12 +16,15 @@ func (s *Store) Audit(ctx context.Context, queue string) (faults []string, err e
 		return nil, err
 	}
 	err = s.db.transact(ctx, reads, func(t tx) error {
-		a := &audit{t: t, queue: queue, holders: map[string]string{}, payloads: map[string]bool{}}
+		a := &audit{t: t, queue: queue, holders: map[string]string{}, payloads: map[string]bool{}, running: map[string]int{}, parked: map[string]int{}}
 		defer func() { faults = a.faults }()
 		if err := a.look(s.postgres); err != nil {
 			return err
 		}
-		return a.tasks(s.postgres)
+		if err := a.tasks(s.postgres); err != nil {
+			return err
+		}
+		return a.limits()
 	})
 	return faults, err
 }
@@ -30,6 +36,8 @@ type audit struct {
 	holders   map[string]string // by unique key
 	payloads  map[string]bool   // by id: it is stored apart
 	lastToken int64
+	running   map[string]int // leases of each group
+	parked    map[string]int // tasks, by version and group
 	faults    []string
 }
 
@@ -61,7 +69,7 @@ func (a *audit) look(postgres bool) error {
 
 // tasks looks at each task.
 func (a *audit) tasks(postgres bool) error {
-	err := a.t.end(query{text: "SELECT " + recordNames + " FROM tq_task WHERE queue = $1", args: []any{a.queue}, each: func(scan func(...any) error) error {
+	err := a.t.run(query{text: "SELECT " + recordNames + " FROM tq_task WHERE queue = $1", args: []any{a.queue}, each: func(scan func(...any) error) error {
 		r, err := scanRecord(scan)
 		if err != nil {
 			return err
@@ -96,6 +104,13 @@ func (a *audit) task(r *record) {
 	if r.Token > a.lastToken {
 		a.fault("task %s has token %d, the last that was given is %d", r.ID, r.Token, a.lastToken)
 	}
+	if running := r.State == taskqueue.StateRunning; r.parked != (r.limited != "") && !running {
+		a.fault("task %s is %v, and has the limit %q", r.ID, r.State, r.limited)
+	} else if running {
+		a.running[r.limited]++
+	} else if r.parked {
+		a.parked[r.limited]++
+	}
 	if !r.has(holds) {
 		return
 	}
@@ -107,4 +122,30 @@ func (a *audit) task(r *record) {
 	if r.State.Ended() {
 		a.fault("task %s holds the unique key %q though it has ended", r.ID, r.UniqueKey)
 	}
+}
+
+// limits looks for tasks that are parked though there is room, and that nothing brings back.
+func (a *audit) limits() error {
+	text, wakes := "", map[string]bool{}
+	err := a.t.end(row("SELECT limits FROM tq_pattern WHERE queue = $1", []any{a.queue}, &text),
+		query{text: "SELECT grp FROM tq_pace WHERE queue = $1 AND wakes = 1", args: []any{a.queue}, each: func(scan func(...any) error) error {
+			var group string
+			err := scan(&group)
+			wakes[group] = true
+			return err
+		}})
+	set, broken := limit.Parse(text)
+	if err != nil || broken != nil || set == nil {
+		return errors.Join(err, broken)
+	}
+	for limited, n := range a.parked {
+		group, current := strings.CutPrefix(limited, set.Prefix())
+		if !current || wakes[group] {
+			continue // the next claims bring them back
+		}
+		if l := set.Group(group); l == nil || l.Concurrency == 0 || a.running[group] < l.Concurrency {
+			a.fault("%d tasks under the limit %q are parked, and nothing brings them back", n, group)
+		}
+	}
+	return nil
 }

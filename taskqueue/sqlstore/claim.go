@@ -36,10 +36,12 @@ type claiming struct {
 	lowered uint64
 	heads   [taskqueue.Priorities]int64 // when the first task of each class is due; -1: there is none
 	limits  limits
-	tasks   []*record // that it claims
-	changed []*record // and all that it has changed, and not saved yet
-	moved   bool      // heads are not what they were
-	skipped bool      // something was due and could not be had: others are at it
+	keys    *keyLimits // nil: the queue has never had any
+	tasks   []*record  // that it claims
+	changed []*record  // and all that it has changed, and not saved yet
+	moved   bool       // heads are not what they were
+	parked  int        // how many tasks its last look has parked
+	skipped bool       // something was due and could not be had: others are at it
 }
 
 // Claim is a method of taskqueue.Store.
@@ -114,6 +116,9 @@ func (c *claiming) run() error {
 	if err != nil {
 		return err
 	}
+	if err := c.bringBack(); err != nil {
+		return err
+	}
 	if err := c.take(n); err != nil {
 		return err
 	}
@@ -148,13 +153,13 @@ func (c *claiming) lookHeads() query {
 // look reads all that a claim has to know before it does anything.
 func (c *claiming) look() error {
 	c.front, c.lowered = c.s.fronts.look(c.queue)
-	var settings string
+	var settings, keys string
 	err := c.t.run(query{clock: &c.now},
 		row("SELECT nonce, token FROM tq_worker WHERE queue = $1 AND worker = $2 {lock}", []any{c.queue, "w:" + c.r.Worker}, &c.nonce, &c.base),
-		row("SELECT settings, last_token, boot FROM tq_queue WHERE queue = $1", []any{c.queue}, &settings, &c.lastToken, &c.boot),
+		row("SELECT settings, last_token, boot, "+limitsOf+" FROM tq_queue WHERE queue = $1", []any{c.queue}, &settings, &c.lastToken, &c.boot, &keys),
 		c.seen.query(c.queue),
 		c.lookHeads())
-	if err != nil || settings == "" {
+	if err = errors.Join(err, c.readKeyLimits(keys)); err != nil || settings == "" {
 		return err
 	}
 	return json.Unmarshal([]byte(settings), &c.settings)
@@ -230,6 +235,7 @@ func (c *claiming) finish(n, most int, next time.Time, trim []query) error {
 		queries = append(queries, loadPayloads(c.tasks, nil))
 	}
 	queries = append(append(append(queries, save(c.changed)...), trim...), c.limits.note(c, len(c.tasks))...)
+	queries = append(queries, c.keys.note(c)...)
 	if c.moved {
 		queries = append(queries, c.lookHeads())
 	}
@@ -302,6 +308,12 @@ func (c *claiming) nextDue(more bool, allowed time.Time) {
 			if due >= 0 {
 				earlier(max(due, 1))
 			}
+		}
+		if k := c.keys; k != nil && k.next > 0 {
+			earlier(int64(k.next) - c.now.steady + c.now.wall)
+		}
+		if k := c.keys; k != nil && k.stale {
+			earlier(c.now.wall)
 		}
 	}
 	if next > 0 {

@@ -141,6 +141,8 @@ func (b *bulk) arrays(rows [][]any) []any {
 			args[i] = array[string](rows, i)
 		case "bytea":
 			args[i] = array[[]byte](rows, i)
+		case "float8":
+			args[i] = array[float64](rows, i)
 		default:
 			args[i] = array[int64](rows, i)
 		}

@@ -47,7 +47,7 @@ const aheadText = "UPDATE tq_worker SET last_seen = $2 WHERE (queue, worker) IN 
 func (g *sight) step(s *step) []query {
 	gap := s.now.steady - g.last
 	if gap < -maxLag { // the clock was put back
-		return []query{statement(aheadText, s.queue, s.now.steady)}
+		return []query{statement(aheadText, s.queue, s.now.steady), statement(bootPaceText, s.queue)}
 	}
 	if g.last == 0 || gap < minGap || g.least >= 3*gap {
 		return nil
@@ -64,6 +64,9 @@ const bootWorkersText = "UPDATE tq_worker SET last_seen = min(last_seen, $2), no
 
 // bootForgetText keeps what has ended before an earlier start for its time once more.
 const bootForgetText = "UPDATE tq_task SET forget = $2 + max(retention / 1000, $3) WHERE queue = $1 AND forget > 0"
+
+// bootPaceText has all rates of limits be full: their times are of another clock.
+const bootPaceText = "UPDATE tq_pace SET at = 0 WHERE queue = $1"
 
 // recallText has what was ready when it was written be so by a clock that was put back since.
 const recallText = "UPDATE tq_task SET due = $2 WHERE queue = $1 AND state < 3 AND due > $2 AND flags & 64 <> 0"
@@ -93,7 +96,7 @@ func (c *claiming) reap() error {
 	}
 	if started {
 		queries = append(queries, statement(bootText, c.queue, c.now.steady), statement(bootWorkersText, c.queue, c.now.steady),
-			statement(bootForgetText, c.queue, c.now.steady, taskqueue.MinRetention.Microseconds()))
+			statement(bootForgetText, c.queue, c.now.steady, taskqueue.MinRetention.Microseconds()), statement(bootPaceText, c.queue))
 		c.firstEnd = 1
 	} else {
 		queries = c.seen.step(c.step)

@@ -25,7 +25,7 @@ func (c *claiming) allowed(most int) (n int, next time.Time, err error) {
 	if n = most; s.Paused {
 		n = 0
 	}
-	if !l.concurrent && !l.rated {
+	if !l.concurrent && !l.rated && !c.keys.any() {
 		return n, next, nil
 	}
 	var allowance float64
@@ -35,7 +35,7 @@ func (c *claiming) allowed(most int) (n int, next time.Time, err error) {
 	if err == nil {
 		// Statements of their own: they see what others did that had the row before, and the time when they have.
 		var locked moment
-		err = c.t.run(query{clock: &locked}, row(runningText, []any{c.queue}, &l.running))
+		err = c.t.run(query{clock: &locked}, row(runningText, []any{c.queue}, &l.running), c.keys.countHeld(c.queue))
 		l.at = locked.steady
 	}
 	if err != nil {

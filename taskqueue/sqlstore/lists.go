@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/internal/limit"
 )
 
 // A span is a part of a queue in an order of an index: tasks of one class, or in one state.
@@ -32,6 +33,9 @@ func spans(s taskqueue.State) (all []span) {
 	}
 	for class := range taskqueue.Priorities {
 		all = append(all, span{where: due, order: "due", is: int64(class)})
+	}
+	if s == taskqueue.StateReady {
+		all = append(all, span{where: "state = 4 AND CAST($2 AS BIGINT) >= 0 AND CAST($3 AS BIGINT) >= 0", order: "due"})
 	}
 	return all
 }
@@ -248,15 +252,22 @@ func (s *Store) Stats(ctx context.Context, queue string) (stats taskqueue.Stats,
 	}
 	err = s.db.transact(ctx, reads, func(t tx) error {
 		var now moment
-		settings := ""
+		settings, limits := "", ""
 		stats = taskqueue.Stats{Queue: queue, States: map[taskqueue.State]int64{}, Counts: map[taskqueue.Counter]int64{}}
-		if err := t.run(query{clock: &now}, row("SELECT settings FROM tq_queue WHERE queue = $1", []any{queue}, &settings)); err != nil {
+		if err := t.run(query{clock: &now}, row("SELECT settings, "+limitsOf+" FROM tq_queue WHERE queue = $1", []any{queue}, &settings, &limits)); err != nil {
 			return err
 		}
 		if settings != "" {
 			if err := json.Unmarshal([]byte(settings), &stats.Settings); err != nil {
 				return err
 			}
+		}
+		set, err := limit.Parse(limits)
+		if err != nil {
+			return err
+		}
+		if set != nil && len(set.Limits) > 0 {
+			stats.Limits = set.Limits
 		}
 		return countAll(t, &stats, now)
 	})
@@ -268,6 +279,8 @@ const (
 	endedText      = "SELECT state, count(*) FROM tq_task WHERE queue = $1 AND state > 4 GROUP BY state"
 )
 
+const parkedText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 4"
+
 const waitingText = "SELECT count(*), coalesce(min(due), 0) FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due <= $3"
 
 func countAll(t tx, stats *taskqueue.Stats, now moment) error {
@@ -277,6 +290,7 @@ func countAll(t tx, stats *taskqueue.Stats, now moment) error {
 		row(allWaitingText, []any{queue}, &waiting),
 		row("SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 2 AND due > $2", []any{queue, now.wall}, &retries),
 		row(runningText, []any{queue}, &runs),
+		row(parkedText, []any{queue}, &stats.Limited),
 		{text: endedText, args: []any{queue}, each: func(scan func(...any) error) error {
 			var state, n int64
 			err := scan(&state, &n)
@@ -312,7 +326,7 @@ func countAll(t tx, stats *taskqueue.Stats, now moment) error {
 			stats.Counts[c] = counts[i]
 		}
 	}
-	stats.States[taskqueue.StateReady], stats.States[taskqueue.StateRunning] = ready, runs
+	stats.States[taskqueue.StateReady], stats.States[taskqueue.StateRunning] = ready+stats.Limited, runs
 	stats.States[taskqueue.StateRetrying], stats.States[taskqueue.StateScheduled] = retries, waiting-ready-retries
 	return nil
 }

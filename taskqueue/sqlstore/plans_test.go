@@ -35,6 +35,11 @@ func plans() map[string]struct{ text, index string } {
 		"ended":          {endedText, "tq_task_end"},
 		"gap":            {gapText, "tq_task_run"},
 		"start":          {bootText, "tq_task_run"},
+		"stale":          {staleText, "tq_task_parked"},
+		"parked":         {parkedText, "tq_task_"},
+		"held":           {heldText, "tq_task_held"},
+		"wakes":          {wakesWhere, "tq_pace_at"},
+		"next wake":      {nextWakeText, "tq_pace_at"},
 	}
 	for state, index := range map[taskqueue.State]string{
 		taskqueue.StateReady: "tq_task_due", taskqueue.StateScheduled: "tq_task_due", taskqueue.StateRetrying: "tq_task_retry", taskqueue.StateDead: "tq_task_end",
@@ -104,7 +109,7 @@ func TestPlansOnPostgres(t *testing.T) {
 	c, err := pgx.Connect(t.Context(), url)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close(context.Background())) }()
-	_, err = c.Exec(t.Context(), "ANALYZE; SET plan_cache_mode = force_generic_plan")
+	_, err = c.Exec(t.Context(), "INSERT INTO tq_pace SELECT 'q', 'w' || i, 'g', i % 2, i FROM generate_series(1, 3000) AS i; ANALYZE; SET plan_cache_mode = force_generic_plan")
 	require.NoError(t, err)
 	i := 0
 	for name, of := range plans() {

@@ -23,6 +23,9 @@ type record struct {
 	size     int64 // bytes of the payload and the headers
 	extra    int64 // bytes of the result and of the progress
 
+	parked  bool   // a limit of its LimitKey or type keeps it; see keylimits.go
+	limited string // the limit that it is under while it runs or is parked
+
 	held  bool  // it has held its unique key when it was read
 	texts texts // which of them have changed
 }
@@ -66,13 +69,17 @@ const (
 	scheduled = 1
 	retrying  = 2
 	running   = 3
+	parked    = 4 // of those that wait
 )
 
-func storedState(s taskqueue.State) int64 {
-	if s == taskqueue.StateRetrying {
+func storedState(r *record) int64 {
+	switch {
+	case r.parked:
+		return parked
+	case r.State == taskqueue.StateRetrying:
 		return retrying
 	}
-	return int64(s)
+	return int64(r.State)
 }
 
 func readState(n int64) taskqueue.State {
@@ -87,12 +94,13 @@ var changing = []column{
 	{"queue", "text"}, {"id", "text"}, {"state", "bigint"}, {"flags", "bigint"}, {"due", "bigint"}, {"token", "bigint"}, {"settled", "bigint"},
 	{"lease_end", "bigint"}, {"lease", "bigint"}, {"spare_end", "bigint"}, {"worker", "text"}, {"attempt", "bigint"}, {"failures", "bigint"},
 	{"crashes", "bigint"}, {"releases", "bigint"}, {"started", "bigint"}, {"ended", "bigint"}, {"forget", "bigint"}, {"extra", "bigint"},
+	{"limited", "text"},
 }
 
 // These never change.
 var lasting = []column{
 	{"kind", "text"}, {"class", "bigint"}, {"enqueued", "bigint"}, {"unique_key", "text"}, {"expires", "bigint"}, {"retention", "bigint"},
-	{"max_failures", "bigint"}, {"max_crashes", "bigint"}, {"size", "bigint"},
+	{"max_failures", "bigint"}, {"max_crashes", "bigint"}, {"size", "bigint"}, {"limit_key", "text"},
 }
 
 var (
@@ -104,8 +112,8 @@ var (
 // changingRow is r for changing.
 func (r *record) changingRow() []any {
 	return []any{
-		r.Queue, r.ID, storedState(r.State), int64(r.flags), r.due, r.Token, r.settled, r.leaseEnd, r.lease, r.spareEnd, r.Worker,
-		int64(r.Attempt), int64(r.Failures), int64(r.Crashes), int64(r.Releases), micros(r.StartedAt), r.ended, r.forget, r.extra,
+		r.Queue, r.ID, storedState(r), int64(r.flags), r.due, r.Token, r.settled, r.leaseEnd, r.lease, r.spareEnd, r.Worker,
+		int64(r.Attempt), int64(r.Failures), int64(r.Crashes), int64(r.Releases), micros(r.StartedAt), r.ended, r.forget, r.extra, r.limited,
 	}
 }
 
@@ -113,7 +121,7 @@ func (r *record) changingRow() []any {
 func (r *record) lastingRow() []any {
 	return []any{
 		r.Type, int64(classOf(r.Priority)), micros(r.EnqueuedAt), r.UniqueKey, micros(r.ExpiresAt), int64(r.Retention),
-		int64(r.MaxFailures), int64(r.MaxCrashes), r.size,
+		int64(r.MaxFailures), int64(r.MaxCrashes), r.size, r.LimitKey,
 	}
 }
 
@@ -157,12 +165,15 @@ func scanRecord(scan func(...any) error) (*record, error) {
 	r := new(record)
 	var state, started, class, enqueued, expires int64
 	err := scan(&r.Queue, &r.ID, &state, (*int64)(&r.flags), &r.due, &r.Token, &r.settled, &r.leaseEnd, &r.lease, &r.spareEnd, &r.Worker,
-		&r.Attempt, &r.Failures, &r.Crashes, &r.Releases, &started, &r.ended, &r.forget, &r.extra,
-		&r.Type, &class, &enqueued, &r.UniqueKey, &expires, (*int64)(&r.Retention), &r.MaxFailures, &r.MaxCrashes, &r.size)
+		&r.Attempt, &r.Failures, &r.Crashes, &r.Releases, &started, &r.ended, &r.forget, &r.extra, &r.limited,
+		&r.Type, &class, &enqueued, &r.UniqueKey, &expires, (*int64)(&r.Retention), &r.MaxFailures, &r.MaxCrashes, &r.size, &r.LimitKey)
 	if err != nil {
 		return nil, err
 	}
-	r.State, r.Priority = readState(state), uint8(taskqueue.Priorities-1-class)
+	r.State, r.Priority, r.parked = readState(state), uint8(taskqueue.Priorities-1-class), state == parked
+	if r.parked && r.Failures+r.Crashes == 0 {
+		r.State = taskqueue.StateScheduled
+	}
 	r.StartedAt, r.EnqueuedAt, r.ExpiresAt = timeOf(started), timeOf(enqueued), timeOf(expires)
 	if r.has(starts) {
 		r.Until = taskqueue.Start
@@ -195,6 +206,8 @@ func (r *record) info(now moment) taskqueue.Info {
 	i := r.Info
 	i.DueAt, i.EndedAt, i.CancelRequested = time.UnixMicro(r.due).UTC(), timeOf(r.ended), r.has(asked)
 	switch {
+	case r.parked:
+		i.State, i.Limited = taskqueue.StateReady, true
 	case r.waits() && r.due <= now.wall:
 		i.State = taskqueue.StateReady
 	case r.State == taskqueue.StateRunning:

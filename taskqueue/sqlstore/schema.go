@@ -34,6 +34,15 @@ var migrations = [][]string{{
 	`{sequence}`,
 }, {
 	`ALTER TABLE tq_periodic ADD COLUMN defined {int} NOT NULL DEFAULT 0`,
+}, {
+	`ALTER TABLE tq_task ADD COLUMN limit_key {text} NOT NULL DEFAULT ''`,
+	`ALTER TABLE tq_task ADD COLUMN limited {text} NOT NULL DEFAULT ''`,
+	`CREATE INDEX tq_task_parked ON tq_task (queue, limited, class, due, id) WHERE state = 4`,
+	`CREATE INDEX tq_task_limited ON tq_task (queue, due, id) WHERE state = 4`,
+	`CREATE INDEX tq_task_held ON tq_task (queue, limited) WHERE state = 3 AND limited <> ''`,
+	`CREATE TABLE tq_pattern (queue {text} NOT NULL PRIMARY KEY, limits {text} NOT NULL) {table}`,
+	`CREATE TABLE tq_pace (queue {text} NOT NULL, name {text} NOT NULL, grp {text} NOT NULL, wakes {small} NOT NULL, at DOUBLE PRECISION NOT NULL, PRIMARY KEY (queue, name)) {table}`,
+	`CREATE INDEX tq_pace_at ON tq_pace (queue, wakes, at)`,
 }}
 
 // details are the columns of a task that do not change, as a rule, and may be large. They

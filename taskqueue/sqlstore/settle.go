@@ -71,7 +71,8 @@ func (st *settling) run() error {
 	if err != nil {
 		return err
 	}
-	if st.sooner = st.sooner || st.room && limited || anyWaits(st.waiting); st.sooner {
+	queries = append(queries, st.leave(st.freed))
+	if st.sooner = st.sooner || len(st.freed) > 0 || st.room && limited || anyWaits(st.waiting); st.sooner {
 		queries = append(queries, st.s.tell(st.step)...)
 	}
 	return st.t.end(append(queries, st.note("p:"+st.s.client+"/settle", true))...)

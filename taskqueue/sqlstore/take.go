@@ -33,7 +33,8 @@ func (c *claiming) take(n int) error {
 
 // pick claims tasks of one class, as many as one look finds.
 func (c *claiming) pick(class, n int, looks, room *int) error {
-	want := min(n-len(c.tasks), *looks)
+	want := min(max(n-len(c.tasks), 2*c.parked), *looks) // where many are parked, more of them at a time
+	c.parked = 0
 	var found []*record
 	queries := []query{{text: pickText, args: []any{c.queue, int64(class), c.front[class], c.now.wall, int64(want)}, each: func(scan func(...any) error) error {
 		r, err := scanRecord(scan)
@@ -43,20 +44,28 @@ func (c *claiming) pick(class, n int, looks, room *int) error {
 	if err := c.t.run(c.nextBase(queries)...); err != nil {
 		return err
 	}
+	if err := c.knowRates(found); err != nil {
+		return err
+	}
 	*looks -= len(found)
 	if len(found) < want { // nothing more is due, or others have it
 		c.heads[class], c.moved, c.skipped = -1, true, c.skipped || len(found) == 0
 	}
 	again := false
 	for _, r := range found {
-		if c.expired(r) {
+		if len(c.tasks) == n { // the rest is for others
+			break
+		}
+		switch {
+		case c.expired(r):
 			c.expire(r)
 			again = true
-		} else {
-			if len(c.tasks) > 0 && r.weight() > *room {
-				*room = -1
-				return nil
-			}
+		case len(c.tasks) > 0 && r.weight() > *room:
+			*room = -1
+			return nil
+		case !c.admits(r):
+			c.parked, again = c.parked+1, true
+		default:
 			*room -= r.weight()
 			c.begin(r, c.r.Worker, c.base+int64(len(c.tasks)), c.r.Lease)
 			c.tasks = append(c.tasks, r)

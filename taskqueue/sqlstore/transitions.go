@@ -16,6 +16,7 @@ type step struct {
 	least  int64    // the lease that a worker asks for, in µs; 0: none does
 	dead   []string // what it has made dead letters
 	room   bool     // a lease was given back: what waits for room may start
+	freed  []wake   // places that were given back; see keylimits.go
 	sooner bool     // something is due before all that others know of
 }
 
@@ -128,12 +129,14 @@ func (s *step) giveBack(r *record, o *taskqueue.Outcome) {
 }
 
 func (s *step) wait(r *record, state taskqueue.State, after time.Duration) {
+	s.leaves(r)
 	r.State, r.due, r.leaseEnd = state, dueIn(s.now.wall, after), 0
 	r.set(atOnce, after <= 0)
 }
 
 // over ends a task. Its unique key is free from now on.
 func (s *step) over(r *record, state taskqueue.State) {
+	s.leaves(r)
 	r.State, r.ended, r.leaseEnd, r.forget = state, s.now.wall, 0, 0
 	r.set(holds, false)
 	if state != taskqueue.StateDead {

@@ -20,8 +20,14 @@ func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[s
 	}
 	m.stepped(now, now)
 	trimmed := m.forget(now)
-	var want, expired []*modelTask
 	slices.Sort(got.Dead)
+	if len(m.limits) > 0 {
+		if trimmed != got.Trimmed {
+			return fmt.Errorf("claim said that it has trimmed %d, the model %d", got.Trimmed, trimmed)
+		}
+		return m.claimLimited(r, got, dead)
+	}
+	var want, expired []*modelTask
 	for low, most := m.most(r, now); ; most-- { // what a rate allows may be rounded
 		want, expired = m.take(r, now, most)
 		if most == low || len(want) == len(got.Tasks) && slices.Equal(ids(dead, expired), got.Dead) {
@@ -74,6 +80,7 @@ func (m *model) begin(r taskqueue.ClaimRequest, t *modelTask, g taskqueue.Info, 
 	}
 	m.lastToken, t.token = g.Token, g.Token
 	t.state, t.reaped = taskqueue.StateRunning, false
+	t.group, _ = m.limit(t)
 	t.attempt++
 	t.holds = t.holds && t.task.Until == taskqueue.End
 	t.lend(r.Lease, now, now)
@@ -143,7 +150,7 @@ func (m *model) nextDue(got taskqueue.Claimed) error {
 		return nil
 	}
 	for id, t := range m.tasks {
-		if t.waits() && (got.NextDue.IsZero() || got.NextDue.After(got.Now) && got.NextDue.After(t.dueHigh.Add(2*time.Microsecond))) {
+		if _, l := m.limit(t); l == nil && t.waits() && (got.NextDue.IsZero() || got.NextDue.After(got.Now) && got.NextDue.After(t.dueHigh.Add(2*time.Microsecond))) {
 			return fmt.Errorf("claim said that nothing is due before %v, and %s is at %v", got.NextDue, id, t.dueHigh)
 		}
 	}

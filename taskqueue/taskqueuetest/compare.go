@@ -84,6 +84,7 @@ func (t *modelTask) differs(i *taskqueue.Info, before, after time.Time) string {
 	not("request to be cancelled", i.CancelRequested, t.cancel)
 	not("progress", string(i.Progress), t.progress)
 	not("unique key", i.UniqueKey, t.task.UniqueKey)
+	not("limit key", i.LimitKey, t.task.LimitKey)
 	return strings.Join(all, "; ")
 }
 

@@ -12,6 +12,8 @@ import (
 type model struct {
 	tasks     map[string]*modelTask
 	settings  taskqueue.Settings
+	limits    map[taskqueue.Limit]taskqueue.Limit // by Key and Type alone
+	fullAt    map[string]time.Time                // when the rate of a group is full again
 	counts    map[taskqueue.Counter]int64
 	ticks     map[string]taskqueue.Periodic
 	claims    map[string][]taskqueue.Ref // of the last claim of each worker
@@ -33,6 +35,7 @@ type modelTask struct {
 	attempt, failures, crashes, releases int
 	cancel, holds, reaped, lasts         bool
 	progress                             string
+	group                                string // of the limit that it runs under
 
 	lease           time.Duration
 	endLow, endHigh time.Time // of the lease
@@ -44,6 +47,7 @@ type modelTask struct {
 func newModel() *model {
 	return &model{
 		tasks: map[string]*modelTask{}, counts: map[taskqueue.Counter]int64{},
+		limits: map[taskqueue.Limit]taskqueue.Limit{}, fullAt: map[string]time.Time{},
 		ticks: map[string]taskqueue.Periodic{}, claims: map[string][]taskqueue.Ref{},
 	}
 }

@@ -105,6 +105,7 @@ func (p *program) task() taskqueue.Task {
 	if p.pick(5) == 0 {
 		t.ExpiresAt = time.Now().Add(p.span() - p.unit/4).Truncate(time.Microsecond)
 	}
+	t.LimitKey = []string{"", "", "t-1", "t-2"}[p.pick(4)]
 	switch p.pick(4) {
 	case 0:
 		t.UniqueKey = "k"
@@ -149,7 +150,11 @@ func (p *program) step() error {
 			err = p.tick()
 		}
 	case 14:
-		err = p.configure()
+		if p.pick(2) == 0 {
+			err = p.setLimit()
+		} else {
+			err = p.configure()
+		}
 	case 15:
 		d := []time.Duration{p.unit / 4, p.unit / 2, p.unit, p.unit + p.unit/2}[p.pick(4)]
 		if p.inBubble && p.pick(8) == 0 {

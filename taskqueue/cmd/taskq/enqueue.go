@@ -16,6 +16,7 @@ func enqueueCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	f.StringVar(&t.Type, "type", "exec", "the `type`, which says what handles it")
 	f.StringVar(&t.ID, "id", "", "its `id`; made if it is not given")
 	f.StringVar(&t.UniqueKey, "unique", "", "a `key` that no other task may have until this one has ended")
+	f.StringVar(&t.LimitKey, "limit-key", "", "a `key` that it is counted with: see taskq limit -h")
 	f.DurationVar(&t.Delay, "delay", 0, "how long from now")
 	at := f.String("at", "", "when, as 2006-01-02T15:04:05Z07:00")
 	priority := f.Uint("priority", 0, "0 to 7, 7 is the most urgent")

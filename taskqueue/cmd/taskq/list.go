@@ -91,7 +91,7 @@ func (l *lister) task(t taskqueue.Info) error {
 		l.t = newTable(l.e.stdout, "ID", "STATE", "TYPE", "WHEN", ">ATTEMPT", ">FAILURES", ">CRASHES", "WHAT")
 		l.t.widths = []int{26, 9, 8, 12, 0, 0, 0, 0} // so that pages mostly fit each other
 	}
-	l.t.add(plain.Line(t.ID), t.State.String(), plain.Line(t.Type), whenOf(t), strconv.Itoa(t.Attempt), strconv.Itoa(t.Failures), strconv.Itoa(t.Crashes), whatOf(t))
+	l.t.add(plain.Line(t.ID), stateOf(t), plain.Line(t.Type), whenOf(t), strconv.Itoa(t.Attempt), strconv.Itoa(t.Failures), strconv.Itoa(t.Crashes), whatOf(t))
 	return nil
 }
 
@@ -109,6 +109,14 @@ func (l *lister) end(ctx context.Context) error {
 		return l.e.noteUnknown(ctx, l.e.queue.Name())
 	}
 	return nil
+}
+
+// stateOf is the state of a task, and whether a limit keeps it.
+func stateOf(t taskqueue.Info) string {
+	if t.Limited {
+		return t.State.String() + ", limited"
+	}
+	return t.State.String()
 }
 
 // whenOf is the time of a task that matters in its state.

@@ -52,11 +52,12 @@ func (e *env) show(t taskqueue.Info) error {
 		}
 	}
 	line("id", t.ID)
-	line("state", t.State)
+	line("state", stateOf(t))
 	line("type", t.Type)
 	line("queue", t.Queue)
 	line("priority", t.Priority)
 	line("unique key", t.UniqueKey)
+	line("limit key", t.LimitKey)
 	line("enqueued", when(t.EnqueuedAt))
 	line("due", when(t.DueAt))
 	line("expires", when(t.ExpiresAt))

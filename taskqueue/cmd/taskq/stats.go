@@ -34,7 +34,7 @@ func statsCommand(*flag.FlagSet) func(context.Context, *env) error {
 			for st := taskqueue.StateScheduled; st <= taskqueue.StateCancelled; st++ {
 				row = append(row, strconv.FormatInt(s.States[st], 10))
 			}
-			t.add(append(row, s.Latest.Round(time.Millisecond).String(), settings(s.Settings))...)
+			t.add(append(row, s.Latest.Round(time.Millisecond).String(), settings(s))...)
 		}
 		if e.json {
 			return nil
@@ -70,8 +70,9 @@ func (e *env) named(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// settings says what is set for a queue.
-func settings(s taskqueue.Settings) string {
+// settings says what is set for a queue, and how many tasks limits of keys and types keep.
+func settings(stats taskqueue.Stats) string {
+	s := stats.Settings
 	text := ""
 	add := func(is bool, format string, args ...any) {
 		if is {
@@ -82,6 +83,8 @@ func settings(s taskqueue.Settings) string {
 	add(s.Concurrency > 0, "concurrency=%d", s.Concurrency)
 	add(s.Rate > 0, "rate=%v/s", s.Rate)
 	add(s.Burst > 0, "burst=%d", s.Burst)
+	add(len(stats.Limits) > 0, "limits=%d", len(stats.Limits))
+	add(stats.Limited > 0, "limited=%d", stats.Limited)
 	add(s.MaxDead > 0, "max-dead=%d", s.MaxDead)
 	add(s.DeadRetention > 0, "dead-retention=%v", s.DeadRetention)
 	if text == "" {

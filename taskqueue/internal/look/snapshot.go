@@ -55,6 +55,8 @@ type Queue struct {
 	States      map[taskqueue.State]int64   `json:"states"`
 	Counts      map[taskqueue.Counter]int64 `json:"counts"`
 	LateSeconds float64                     `json:"late_seconds"`
+	Limited     int64                       `json:"limited,omitempty"` // of those that are ready, by limits of keys and types
+	Limits      []taskqueue.Limit           `json:"limits,omitempty"`
 	// Rates are how often a second, over the last RateSeconds. Not there until there
 	// are two pictures to compare.
 	Rates       map[taskqueue.Counter]float64 `json:"rates,omitempty"`
@@ -72,6 +74,7 @@ type Point struct {
 
 func (q *Queue) fill(st taskqueue.Stats) {
 	q.Settings, q.LateSeconds = st.Settings, st.Latest.Seconds()
+	q.Limited, q.Limits = st.Limited, st.Limits
 	if st.States != nil {
 		q.States = st.States
 	}

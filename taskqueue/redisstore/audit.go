@@ -32,6 +32,7 @@ type audit struct {
 	holders map[string]string   // by unique key
 	token   int64
 	faults  []string
+	states  map[string]taskqueue.State
 }
 
 func (a *audit) fault(format string, args ...any) {
@@ -40,7 +41,7 @@ func (a *audit) fault(format string, args ...any) {
 
 // read reads all sets and the unique keys.
 func (a *audit) read() error {
-	for _, name := range names[:14] {
+	for _, name := range append(names[:14:14], "waiting") {
 		ids, err := a.s.client.ZRange(a.ctx, a.base+name, 0, -1).Result()
 		if err != nil {
 			return err
@@ -72,6 +73,8 @@ func sets(i *taskqueue.Info) []string {
 		return []string{"cancelled", "forget"}
 	case taskqueue.StateDead:
 		return []string{"dead"}
+	case taskqueue.StateWaiting:
+		return []string{"waiting"}
 	}
 	return []string{fmt.Sprintf("due:%d", i.Priority)}
 }
@@ -87,6 +90,7 @@ func (a *audit) tasks() error {
 		return err
 	}
 	known := map[string]bool{}
+	a.states = map[string]taskqueue.State{}
 	for _, id := range ids {
 		known[id] = true
 		i, err := a.s.Get(a.ctx, a.queue, id)
@@ -101,10 +105,11 @@ func (a *audit) tasks() error {
 			a.fault("task %s has a state and no envelope", id)
 		}
 	}
-	return nil
+	return a.children()
 }
 
 func (a *audit) task(i *taskqueue.Info) {
+	a.states[i.ID] = i.State
 	want := map[string]bool{}
 	for _, name := range sets(i) {
 		want[name] = true

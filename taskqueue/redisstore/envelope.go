@@ -20,6 +20,7 @@ const (
 	hasExpiry
 	untilStart
 	timed
+	hasAfter = 64
 )
 
 // pack returns the envelope of t, but for the time at which it is enqueued, which the
@@ -27,7 +28,7 @@ const (
 func pack(t *taskqueue.Task) []byte {
 	b := make([]byte, 0, 64+len(t.UniqueKey)+len(t.Type)+len(t.Payload))
 	what := flag(hasKey, t.UniqueKey != "") | flag(hasRetention, t.Retention > 0) |
-		flag(hasExpiry, !t.ExpiresAt.IsZero()) | flag(untilStart, t.Until == taskqueue.Start) | flag(timed, !t.RunAt.IsZero())
+		flag(hasExpiry, !t.ExpiresAt.IsZero()) | flag(untilStart, t.Until == taskqueue.Start) | flag(timed, !t.RunAt.IsZero()) | flag(hasAfter, len(t.After) > 0)
 	b = append(b, what, t.Priority)
 	b = binary.BigEndian.AppendUint16(b, uint16(min(t.MaxFailures, 0xffff)))
 	b = append(b, byte(min(t.MaxCrashes, 0xff)))
@@ -40,6 +41,9 @@ func pack(t *taskqueue.Task) []byte {
 	if what&hasKey != 0 {
 		b = binary.BigEndian.AppendUint16(b, uint16(len(t.UniqueKey)))
 		b = append(b, t.UniqueKey...)
+	}
+	if what&hasAfter != 0 {
+		b = packAfter(b, t)
 	}
 
 	b = appendText(b, t.Type)
@@ -142,6 +146,9 @@ func unpack(p string, i *taskqueue.Info) error {
 	}
 	if what&hasKey != 0 {
 		i.UniqueKey = string(r.bytes(r.fixed(2)))
+	}
+	if what&hasAfter != 0 {
+		r.after(&i.Task)
 	}
 	if len(r.b) == 0 && !r.short {
 		return nil // of a task whose envelope the store had lost: the script has made one

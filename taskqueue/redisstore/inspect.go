@@ -12,9 +12,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// format is the version of what is stored. The server knows that of the program which
-// has stored something first.
-const format = 1
+// format is the version of what this program stores, and the newest that it knows. The server knows
+// the version of what it has.
+const format = 2
+
+// plainFormat is the version of what is stored until the first task waits for others.
+const plainFormat = 1
 
 func (s *Store) formatKey() string { return s.prefix + ":format" }
 

@@ -77,7 +77,7 @@ if what == 'stats' then
   end
   local retrying = call('ZCOUNT', RETRY, after_now, '+inf')
   return {late, waiting - ready - retrying, ready, call('ZCARD', RUN), retrying,
-    call('ZCARD', DONE), call('ZCARD', DEAD), call('ZCARD', CANCELLED), call('HGETALL', C)}
+    call('ZCARD', DONE), call('ZCARD', DEAD), call('ZCARD', CANCELLED), call('HGETALL', C), call('ZCARD', WAIT)}
 end
 
 -- list and purge: state, class of the cursor, its score, its id, max, and for list 1 for
@@ -88,6 +88,7 @@ local keys = {}
 if state == RUNNING then keys = {RUN}
 elseif state == RETRYING then keys = {RETRY}
 elseif indexes[state] then keys = {indexes[state]}
+elseif state == WAITING then keys = {WAIT}
 else
   for i = 1, 8 do keys[i] = KEYS[i] end
 end
@@ -108,7 +109,7 @@ while class <= #keys and seen < MAX_IDS and #tasks < max and bytes < MAX_BYTES d
     if t and (state ~= SCHEDULED or t.state == SCHEDULED) then
       tasks[#tasks + 1] = purge and t or fields(t)
       bytes = bytes + size(t)
-    elseif purge and not t and indexes[state] then gone[#gone + 1] = id
+    elseif purge and not t and (indexes[state] or state == WAITING) then gone[#gone + 1] = id
     else stays = {class, score, id} end
   end
   more = {class, score, id}

@@ -28,7 +28,7 @@ func TestANewerFormatIsRefused(t *testing.T) {
 	require.NoError(t, client.Set(ctx, "tq:format", "99", 0).Err())
 	_, err := redisstore.New(ctx, client)
 	require.Error(t, err)
-	assert.Contains(t, err.Error(), "format 99, and this program knows formats up to 1: use a newer program")
+	assert.Contains(t, err.Error(), "format 99, and this program knows formats up to 2: use a newer program")
 	require.NoError(t, client.Set(ctx, "tq:format", "mine", 0).Err())
 	_, err = redisstore.New(ctx, client)
 	require.Error(t, err)

@@ -37,6 +37,7 @@ type Store struct {
 var names = []string{
 	"due:7", "due:6", "due:5", "due:4", "due:3", "due:2", "due:1", "due:0",
 	"run", "retry", "dead", "done", "cancelled", "forget", "p", "s", "u", "n", "c", "t", "sleep",
+	"waiting", "edges", "left", "release",
 }
 
 // base is what the keys of a queue begin with. The name of the queue is their hash
@@ -81,7 +82,7 @@ func (s *Store) register(ctx context.Context, queue string) error {
 	if at, known := s.known.Load(queue); known && time.Since(at.(time.Time)) < registered {
 		return nil
 	}
-	err := s.client.SetNX(ctx, s.formatKey(), format, 0).Err()
+	err := s.client.SetNX(ctx, s.formatKey(), plainFormat, 0).Err()
 	if err == nil {
 		err = s.client.SAdd(ctx, s.registry(), queue).Err()
 	}
@@ -244,6 +245,7 @@ func (s *Store) Stats(ctx context.Context, queue string) (st taskqueue.Stats, er
 	for state := taskqueue.StateScheduled; state <= taskqueue.StateCancelled; state++ {
 		st.States[state] = integer(answer[state])
 	}
+	st.States[taskqueue.StateWaiting] = integer(answer[9])
 	fields := list(answer[8])
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := text(fields[i]), text(fields[i+1])

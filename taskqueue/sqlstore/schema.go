@@ -32,6 +32,11 @@ var migrations = [][]string{{
 	PRIMARY KEY (queue, worker)) {table}`,
 	`CREATE TABLE tq_periodic (queue {text} NOT NULL, name {text} NOT NULL, schedule {text} NOT NULL, last {int} NOT NULL, PRIMARY KEY (queue, name)) {table}`,
 	`{sequence}`,
+}, {
+	`CREATE TABLE tq_edge (queue {text} NOT NULL, parent {text} NOT NULL, on_failed {text} NOT NULL, child {text} NOT NULL,
+	PRIMARY KEY (queue, parent, on_failed, child)) {table}`,
+	`CREATE INDEX tq_edge_child ON tq_edge (queue, child)`,
+	`CREATE TABLE tq_release (queue {text} NOT NULL, parent {text} NOT NULL, state {small} NOT NULL, PRIMARY KEY (queue, parent)) {table}`,
 }}
 
 // details are the columns of a task that do not change, as a rule, and may be large. They

@@ -17,6 +17,9 @@ type step struct {
 	dead   []string // what it has made dead letters
 	room   bool     // a lease was given back: what waits for room may start
 	sooner bool     // something is due before all that others know of
+	// ended are tasks that have ended, and whose children were told nothing of it yet; see release.
+	ended    []*record
+	released int // how many rows of tq_edge it has dealt with
 }
 
 func newStep(t tx, queue string) *step {
@@ -136,6 +139,7 @@ func (s *step) wait(r *record, state taskqueue.State, after time.Duration) {
 func (s *step) over(r *record, state taskqueue.State) {
 	r.State, r.ended, r.leaseEnd, r.forget = state, s.now.wall, 0, 0
 	r.set(holds, false)
+	s.ended = append(s.ended, r)
 	if state != taskqueue.StateDead {
 		r.forget = s.now.steady + max(r.Retention, taskqueue.MinRetention).Microseconds()
 	}

@@ -19,6 +19,7 @@ func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[s
 		return err
 	}
 	m.stepped(now, now)
+	m.release(now, now)
 	trimmed := m.forget(now)
 	var want, expired []*modelTask
 	slices.Sort(got.Dead)
@@ -51,6 +52,7 @@ func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[s
 			return err
 		}
 	}
+	m.release(now, now)
 	return m.nextDue(got)
 }
 

@@ -12,7 +12,7 @@ func (q *Queue) Get(ctx context.Context, id string) (Info, error) {
 }
 
 // List returns a page of the tasks in a state, those first that are due or have ended
-// first. The Cursor of a page asks for the next; what is added, ends or is deleted
+// first, and those that wait for others in the order of their IDs. The Cursor of a page asks for the next; what is added, ends or is deleted
 // between two calls may be in both pages or in none. A page may be empty and yet have
 // a cursor. A queue without tasks has an empty page.
 func (q *Queue) List(ctx context.Context, r ListRequest) (Page, error) {
@@ -26,8 +26,8 @@ func (q *Queue) List(ctx context.Context, r ListRequest) (Page, error) {
 }
 
 func checkState(s State) error {
-	if s < StateScheduled || s > StateCancelled {
-		return invalid("State", "%v is none: use one from StateScheduled to StateCancelled", s)
+	if s < StateScheduled || s > StateWaiting {
+		return invalid("State", "%v is none: use one from StateScheduled to StateWaiting", s)
 	}
 	return nil
 }
@@ -36,7 +36,7 @@ func checkState(s State) error {
 // happened since it was made, and its settings. Those of a queue without tasks are 0.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats(ctx, q.name) }
 
-// Cancel ends a task that waits. The context of one that runs is cancelled with
+// Cancel ends a task that waits, for its time or for others. The context of one that runs is cancelled with
 // [ErrCancelled], when its worker extends the lease next: within 3/10 of that. Whatever
 // its handler returns then but nil, it ends as cancelled, and so does one whose worker
 // dies. Cancel does not wait for that; see [Queue.Wait]. It reports false if the task
@@ -45,8 +45,8 @@ func (q *Queue) Cancel(ctx context.Context, id string) (bool, error) {
 	return q.store.Act(ctx, q.name, id, ActCancel)
 }
 
-// Promote makes a task due that waits for its time. It reports false if it does not;
-// the error is [ErrNotFound] if there is none.
+// Promote makes a task due that waits for its time, or for other tasks: those do not matter to it
+// any more. It reports false if it does not wait; the error is [ErrNotFound] if there is none.
 func (q *Queue) Promote(ctx context.Context, id string) (bool, error) {
 	return q.store.Act(ctx, q.name, id, ActPromote)
 }
@@ -54,7 +54,8 @@ func (q *Queue) Promote(ctx context.Context, id string) (bool, error) {
 // Retry makes a dead or cancelled task due, with its counts at 0. It reports false
 // if the task is neither. If another task holds its unique key by now nothing is
 // changed, and the error is a [*DuplicateError]; it is [ErrNotFound] if there is no
-// such task.
+// such task. The tasks that it was to run after do not matter to it any more. Those that were
+// cancelled because it had failed stay so: retry them, too.
 func (q *Queue) Retry(ctx context.Context, id string) (bool, error) {
 	return q.store.Act(ctx, q.name, id, ActRetry)
 }

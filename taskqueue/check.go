@@ -10,17 +10,20 @@ import (
 // got, and returns an [*InvalidError] or nil.
 
 // size is what a task counts for MaxBatchBytes.
-func (t *Task) size() int { return len(t.Payload) + headersSize(t.Headers) }
+func (t *Task) size() int { return len(t.Payload) + headersSize(t.Headers) + afterSize(t) }
 
 // CheckTasks checks what Enqueue is given.
 func CheckTasks(tasks []NewTask) error {
 	if len(tasks) > MaxBatch {
 		return invalid("tasks", "there are %d in one call, at most %d are allowed: split them", len(tasks), MaxBatch)
 	}
-	size := 0
+	size, after := 0, 0
 	for i := range tasks {
 		if err := tasks[i].check(); err != nil {
 			return err
+		}
+		if after += len(tasks[i].After); after > MaxBatch {
+			return invalid("After", "the tasks of one call name more than %d others: split them", MaxBatch)
 		}
 		if size += tasks[i].size(); size > MaxBatchBytes {
 			return invalid("tasks", "their payloads and headers have more than %d bytes in one call: split them", MaxBatchBytes)
@@ -42,6 +45,9 @@ func CheckTick(t Tick) error {
 	if t.At.IsZero() {
 		return nil
 	}
+	if len(t.Task.After) > 0 {
+		return invalid("After", "a periodic task cannot wait for others: let its handler add those that do")
+	}
 	return CheckTasks([]NewTask{t.Task})
 }
 
@@ -55,7 +61,7 @@ func (t *Task) check() error {
 			return err
 		}
 	}
-	return errors.Join(checkLimitKey(t.LimitKey), checkSizes(t, MaxBatchBytes), checkTimes(t), checkCounts(t))
+	return errors.Join(checkLimitKey(t.LimitKey), checkSizes(t, MaxBatchBytes), checkTimes(t), checkCounts(t), checkAfter(t))
 }
 
 // CheckClaim checks what Claim is given.

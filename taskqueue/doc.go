@@ -24,6 +24,9 @@
 // When: Delay is counted by the clock of the store, RunAt is a time of day. [Queue.Every]
 // adds a task at every tick of a schedule, one a tick, however many processes say so.
 //
+// After others: a task with After waits until those are done, and OnFailed says what becomes of it
+// if one of them is not. So a chain is added in one call.
+//
 // Once: a second task of the same ID is not added as long as the first is known, so an
 // Enqueue can be repeated. UniqueKey is for tasks that are not to be there at the same
 // time; it is free when its task has ended.

@@ -49,6 +49,10 @@ func (e *DuplicateError) Error() string {
 // [MaxBatch] of a queue or [MaxBatchBytes] of their payloads and headers: the error is
 // an [*InvalidError]. If a queue fails the error says so, and the results of its
 // tasks, and of those behind it, have an ID and no Verdict.
+//
+// A task may be in After of one behind it: give it an ID. If one that is to be waited for is not
+// known, nothing is added to the queue, and the error is an [*InvalidError]; it matches a
+// [*DuplicateError] if that one is in the same call and is a duplicate.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Result, error) {
 	return q.enqueue(tasks, func(name string, batch []NewTask) ([]Result, error) { return q.store.Enqueue(ctx, name, batch) })
 }
@@ -115,8 +119,11 @@ func bounded(queue string, all []NewTask, of []int) error {
 	if len(of) > MaxBatch {
 		return invalid("tasks", "%d are for queue %s, at most %d in one call are added all or none: split them", len(of), queue, MaxBatch)
 	}
-	size := 0
+	size, after := 0, 0
 	for _, i := range of {
+		if after += len(all[i].After); after > MaxBatch {
+			return invalid("After", "the tasks for queue %s name more than %d others: split them", queue, MaxBatch)
+		}
 		if size += all[i].size(); size > MaxBatchBytes {
 			return invalid("tasks", "those for queue %s have more than %d bytes of payloads and headers: split them", queue, MaxBatchBytes)
 		}
@@ -139,6 +146,9 @@ func (q *Queue) complete(t *Task) error {
 	if t.ID == "" {
 		t.ID = newID()
 	}
+	if len(t.After) > 0 && t.OnFailed == "" {
+		t.OnFailed = OnFailedSkip
+	}
 	if t.MaxFailures == 0 {
 		t.MaxFailures = DefaultMaxFailures
 	}
@@ -152,7 +162,7 @@ func (q *Queue) complete(t *Task) error {
 		return err
 	}
 	t.Delay = max(t.Delay, 0)
-	t.Payload, t.Headers = slices.Clone(t.Payload), maps.Clone(t.Headers)
+	t.Payload, t.Headers, t.After = slices.Clone(t.Payload), maps.Clone(t.Headers), slices.Clone(t.After)
 	return nil
 }
 

@@ -153,7 +153,7 @@ func ExampleParseState() {
 	fmt.Println(err)
 	// Output:
 	// retrying <nil>
-	// taskqueue: state: there is no "gone": use one of scheduled, ready, running, retrying, done, dead, cancelled
+	// taskqueue: state: there is no "gone": use one of scheduled, ready, running, retrying, done, dead, cancelled, waiting
 }
 
 func ExampleState_String() {

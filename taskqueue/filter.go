@@ -38,13 +38,13 @@ func (q *Queue) RetryAll(ctx context.Context, f Filter) (n int, err error) {
 // CancelAll is [Queue.Cancel] of all tasks that wait or run and that the filter finds; it goes on as
 // [Queue.RetryAll] does.
 func (q *Queue) CancelAll(ctx context.Context, f Filter) (n int, err error) {
-	return q.actAll(ctx, ActCancel, f, StateScheduled, StateReady, StateRetrying, StateRunning)
+	return q.actAll(ctx, ActCancel, f, StateWaiting, StateScheduled, StateReady, StateRetrying, StateRunning)
 }
 
 // DeleteAll is [Queue.Delete] of all tasks that do not run and that the filter finds; it goes on as
 // [Queue.RetryAll] does. For all tasks of a state [Queue.Purge] is faster.
 func (q *Queue) DeleteAll(ctx context.Context, f Filter) (n int, err error) {
-	return q.actAll(ctx, ActDelete, f, StateScheduled, StateReady, StateRetrying, StateDone, StateDead, StateCancelled)
+	return q.actAll(ctx, ActDelete, f, StateWaiting, StateScheduled, StateReady, StateRetrying, StateDone, StateDead, StateCancelled)
 }
 
 // actAll does an act to the tasks in states that f finds.

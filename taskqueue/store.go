@@ -15,7 +15,9 @@ import (
 // called again with the same arguments are said with each.
 type Store interface {
 	// Enqueue adds tasks to one queue, all or none. A task whose ID is known is not changed.
-	// Called again it says Exists of what it has added.
+	// Called again it says Exists of what it has added. The error is an [*InvalidError] if a task that
+	// is not known is to run after one that is not known either, and matches a [*DuplicateError] if
+	// that was not added by the same call because of its unique key.
 	Enqueue(ctx context.Context, queue string, tasks []NewTask) ([]Result, error)
 	// Claim takes due tasks under a lease, after it has given back what expired.
 	// Called again with the nonce of the worker's last claim it takes nothing new: it
@@ -198,7 +200,7 @@ type Act uint8
 const (
 	// ActCancel ends a task that waits, and asks the worker of one that runs to stop it.
 	ActCancel Act = iota + 1
-	// ActPromote makes a task due now.
+	// ActPromote makes a task due now, and has it wait for no other one.
 	ActPromote
 	// ActRetry makes a dead or cancelled task due now, with its counts set to 0. If
 	// another task holds its unique key by now nothing is changed.

@@ -60,6 +60,12 @@ type Task struct {
 	RunAt time.Time     `json:"run_at,omitzero"`
 	// ExpiresAt: a task that has not been started by then becomes a dead letter. Zero: never.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// After are the IDs of tasks of the same queue, ended or not, or of tasks before this one in the
+	// same call: it waits until they are done, and then for its time, if that has not come. At most
+	// MaxAfter. OnFailed says what becomes of it if one of them fails for good. Give a task that
+	// others are added after, later, a Retention: one that is forgotten is not known.
+	After    []string `json:"after,omitempty"`
+	OnFailed OnFailed `json:"on_failed,omitempty"`
 	// Priority is its class, up to Priorities-1. The greater is the more urgent.
 	Priority uint8 `json:"priority,omitempty"`
 	// MaxFailures is how many times the handler may fail: the last of them makes a
@@ -102,10 +108,11 @@ const (
 	StateRetrying                   // it has failed, and waits for its next run
 	StateDone                       // its handler has returned nil
 	StateDead                       // a dead letter: it is not run again unless Retry says so
-	StateCancelled                  // Cancel has ended it
+	StateCancelled                  // Cancel has ended it, or the end of a task that it was to run after
+	StateWaiting                    // tasks that it is to run after are not done
 )
 
-var stateNames = [...]string{"", "scheduled", "ready", "running", "retrying", "done", "dead", "cancelled"}
+var stateNames = [...]string{"", "scheduled", "ready", "running", "retrying", "done", "dead", "cancelled", "waiting"}
 
 // String returns the name of the state in lower case.
 func (s State) String() string {
@@ -135,7 +142,7 @@ func (s *State) UnmarshalText(b []byte) (err error) {
 }
 
 // Ended reports whether nothing happens to a task in this state any more by itself.
-func (s State) Ended() bool { return s >= StateDone }
+func (s State) Ended() bool { return s >= StateDone && s <= StateCancelled }
 
 // An Info is all that a store knows of a task.
 type Info struct {

@@ -38,7 +38,7 @@ func metrics(s *look.Snapshot, err error) []byte {
 		}
 	}
 	each("taskqueue_tasks", "gauge", "How many tasks there are, by state.", func(q look.Queue) {
-		for st := taskqueue.StateScheduled; st <= taskqueue.StateCancelled; st++ {
+		for st := taskqueue.StateScheduled; st <= taskqueue.StateWaiting; st++ {
 			m.value(float64(q.States[st]), "queue", q.Name, "state", st.String())
 		}
 	})

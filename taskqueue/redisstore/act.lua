@@ -4,6 +4,12 @@ local CANCEL_IT, PROMOTE, RETRY_IT, DELETE = 1, 2, 3, 4
 if not t then return -1 end
 if act == CANCEL_IT and waits(t) then
   change(t, function() set(t, REAPED, false); cancelled(t) end)
+elseif act == CANCEL_IT and t.state == WAITING then
+  unlink(t)
+  change(t, function() cancelled(t) end)
+elseif act == PROMOTE and t.state == WAITING then
+  unlink(t)
+  change(t, function() wait(t, SCHEDULED, 0) end)
 elseif act == CANCEL_IT and t.state == RUNNING then
   set(t, CANCEL, true)
   save(t)
@@ -13,7 +19,7 @@ elseif act == RETRY_IT and (t.state == ENDED_DEAD or t.state == ENDED_CANCELLED)
   local other = t.key ~= '' and holder(t.key)
   if other then return {t.key, other} end
   change(t, function()
-    t.failures, t.crashes, t.releases, t.flags, t.ended = 0, 0, 0, LASTS, 0
+    t.failures, t.crashes, t.releases, t.flags, t.ended = 0, 0, 0, LASTS + bit.band(t.flags, PARENT), 0
     set(t, HOLDS, t.key ~= '')
     wait(t, SCHEDULED, 0)
   end)

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,6 +39,7 @@ type audit struct {
 	held    map[string]int64 // leases of each group of a limit
 	groups  []string         // of tasks that limits keep, with the version
 	faults  []string
+	states  map[string]taskqueue.State
 }
 
 func (a *audit) fault(format string, args ...any) {
@@ -46,7 +48,7 @@ func (a *audit) fault(format string, args ...any) {
 
 // read reads all sets and the unique keys.
 func (a *audit) read() error {
-	for _, name := range names[:14] {
+	for _, name := range append(names[:14:14], "waiting") {
 		ids, err := a.s.client.ZRange(a.ctx, a.base+name, 0, -1).Result()
 		if err != nil {
 			return err
@@ -84,6 +86,8 @@ func sets(i *taskqueue.Info) []string {
 		return []string{"cancelled", "forget"}
 	case taskqueue.StateDead:
 		return []string{"dead"}
+	case taskqueue.StateWaiting:
+		return []string{"waiting"}
 	}
 	return []string{fmt.Sprintf("due:%d", i.Priority)}
 }
@@ -99,6 +103,7 @@ func (a *audit) tasks() error {
 		return err
 	}
 	known := map[string]bool{}
+	a.states = map[string]taskqueue.State{}
 	for _, id := range ids {
 		known[id] = true
 		i, group, err := a.s.get(a.ctx, a.queue, id)
@@ -116,10 +121,11 @@ func (a *audit) tasks() error {
 			a.fault("task %s has a state and no envelope", id)
 		}
 	}
-	return a.limits()
+	return errors.Join(a.limits(), a.children())
 }
 
 func (a *audit) task(i *taskqueue.Info) {
+	a.states[i.ID] = i.State
 	want := map[string]bool{}
 	for _, name := range sets(i) {
 		want[name] = true

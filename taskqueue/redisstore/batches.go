@@ -35,6 +35,8 @@ type batch struct {
 	args    []any // for the script
 	weight  int
 	results []taskqueue.Result
+	after   bool // some of the tasks wait for others: it goes alone; see sendAfter
+	err     error
 }
 
 func (b *batches) init(s *Store) { b.s = s }
@@ -66,7 +68,7 @@ func (b *batches) enqueue(ctx context.Context, queue string, tasks []taskqueue.N
 		}
 		return nil, err
 	}
-	return one.results, nil
+	return one.results, one.err
 }
 
 // newBatch packs tasks on the goroutine of the caller: there are more of them than of
@@ -77,13 +79,18 @@ func newBatch(tasks []taskqueue.NewTask) *batch {
 		one.args = appendTask(one.args, &tasks[i].Task)
 		// A step may have MaxBatch tasks and MaxBatchBytes: a share of that is reached when
 		// either is.
+		one.after = one.after || len(tasks[i].After) > 0
 		one.weight += max(len(one.args[4*i+1].([]byte)), taskqueue.MaxBatchBytes/taskqueue.MaxBatch)
 	}
 	return one
 }
 
-// send sends calls in one script. Its error is told to all of them.
+// send sends calls, those of tasks that wait for nothing in one script. Its error is told to all of them.
 func (b *batches) send(queue string, all []*batch) error {
+	all = b.sendAfter(queue, all)
+	if len(all) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 	defer cancel()
 	if err := b.s.register(ctx, queue); err != nil {
@@ -97,21 +104,32 @@ func (b *batches) send(queue string, all []*batch) error {
 		}
 	}
 	got, err := b.s.run(ctx, b.s.scripts.enqueue, queue, args...)
-	if unanswered := new(unansweredError); errors.As(err, &unanswered) {
-		return fmt.Errorf("%w: %w", taskqueue.ErrUnknown, err)
-	}
-	if err != nil {
-		return err // the server has done nothing, or was not asked
+	if err := unknown(err); err != nil {
+		return err
 	}
 	verdicts := list(got)
 	for _, one := range all {
-		one.results = make([]taskqueue.Result, len(one.tasks))
-		for i := range one.tasks {
-			one.results[i] = verdict(verdicts[i], one.tasks[i].ID)
-		}
+		one.read(verdicts)
 		verdicts = verdicts[len(one.tasks):]
 	}
 	return nil
+}
+
+// unknown is the error of a script that adds tasks. Without [taskqueue.ErrUnknown] the server has done
+// nothing, or was not asked.
+func unknown(err error) error {
+	if unanswered := new(unansweredError); errors.As(err, &unanswered) {
+		return fmt.Errorf("%w: %w", taskqueue.ErrUnknown, err)
+	}
+	return err
+}
+
+// read takes over what the script says of the tasks.
+func (one *batch) read(verdicts []any) {
+	one.results = make([]taskqueue.Result, len(one.tasks))
+	for i := range one.tasks {
+		one.results[i] = verdict(verdicts[i], one.tasks[i].ID)
+	}
 }
 
 // verdict reads what the script says of a task: a number, or a list of that and of the

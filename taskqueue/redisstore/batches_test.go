@@ -43,7 +43,7 @@ func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return g.lost
 		}
 		select {
-		case g.arrived <- (len(cmd.Args()) - 25) / 4: // behind the hash, the keys and the channel
+		case g.arrived <- (len(cmd.Args()) - 4 - cmd.Args()[2].(int)) / 4: // behind the hash, the keys and the channel
 		case <-ctx.Done():
 			cmd.SetErr(ctx.Err())
 			return ctx.Err()

@@ -85,9 +85,11 @@ local function recall()
       local t = load(found[i], one)
       bytes = bytes - (t and #t.p or 0)
       if bytes < 0 and i > 1 then stopped = i; return false end
-      if t and t.enqueued > now and not t.timed and not hget(S, found[i]) then
+      if t and t.enqueued > now and not t.timed and t.token == 0 then
         hset(P, found[i], struct.pack('>I7', t.enqueued - back) .. string.sub(t.p, 8))
-        zadd(due, t.due - back, found[i])
+        t.due = t.due - back
+        zadd(due, t.due, found[i])
+        if hget(S, found[i]) then save(t) end
       end
     end)
     flush()
@@ -102,6 +104,7 @@ local function recall()
   remember('ahead', class <= 8 and cmsgpack.pack({class, from, to, back}) or '')
 end
 if pending('ahead') then recall() end
+if pending('releases') or #ended > 0 then release() end
 
 local s, trimmed = settings(), 0
 local function forgetAll(key, ids)
@@ -219,6 +222,10 @@ for class in string.gmatch(ARGV[6], '%d') do
     look(class)
   end
 end
+if #ended > 0 then -- what it was to claim has expired
+  release()
+  for class = 1, 8 do look(class) end
+end
 if #tasks < most then -- nothing of what was reaped is left for others, and the worker sleeps
   wake, ready = false, 0
   if call('ZADD', SLEEP, now, ARGV[7]) == 1 then call('ZREMRANGEBYSCORE', SLEEP, '-inf', now - MINUTE) end
@@ -246,5 +253,5 @@ if limits then
 end
 local ends = call('ZRANGE', RUN, 0, 0, 'WITHSCORES')
 if ends[1] then earlier(tonumber(ends[2]) + shift) end
-if pending('ahead') or next_ > 0 and next_ < now then next_ = now end
+if pending('ahead') or pending('releases') or next_ > 0 and next_ < now then next_ = now end
 return done({now, next_, tasks, dead, trimmed})

@@ -12,12 +12,16 @@
 --   19     c       counters and settings
 --   20     t       periodic jobs
 --   21     sleep   who waits for something to be due -> when it has asked
+--   22..25 waiting, edges, left, release: see after.lua
 --   the last 4 are in limits.lua
 -- ARGV[1] is the channel on which others hear that something is due earlier.
 local RUN, RETRY, DEAD, DONE, CANCELLED, FORGET = KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13], KEYS[14]
 local P, S, U, N, C, T, SLEEP = KEYS[15], KEYS[16], KEYS[17], KEYS[18], KEYS[19], KEYS[20], KEYS[21]
+local WAIT, EDGES, LEFT, RELEASE = KEYS[22], KEYS[23], KEYS[24], KEYS[25]
 local SCHEDULED, RUNNING, RETRYING, ENDED_DONE, ENDED_DEAD, ENDED_CANCELLED = 1, 3, 4, 5, 6, 7
 local HOLDS, REAPED, CANCEL, SPARED = 1, 2, 4, 8 -- flags
+local WAITING = 8 -- a state, too
+local PARENT = 128 -- a flag: others wait for it
 local PARKED = 32 -- a limit keeps it; see limits.lua
 local LASTS = 16 -- it does not expire any more: it has snoozed, or is to run again
 local MAX_IDS, MAX_BYTES = 1000, 4194304 -- of one step
@@ -112,7 +116,7 @@ end
 
 -- meta is what is kept of the queue as a whole, beside its counters. done writes what
 -- remember has changed.
-local names, meta, changed = {'shift', 'step', 'gaps', 'token', 'settings', 'allowance', 'allowed_at', 'full', 'large', 'ahead', 'limits'}, {}, {}
+local names, meta, changed = {'shift', 'step', 'gaps', 'token', 'settings', 'allowance', 'allowed_at', 'full', 'large', 'ahead', 'limits', 'releases', 'awaited'}, {}, {}
 for i, value in ipairs(call('HMGET', C, unpack(names))) do meta[names[i]] = value end
 local function remember(field, value)
   meta[field] = value

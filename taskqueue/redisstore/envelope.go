@@ -21,6 +21,7 @@ const (
 	untilStart
 	timed
 	hasLimitKey
+	hasAfter
 )
 
 // pack returns the envelope of t, but for the time at which it is enqueued, which the
@@ -29,7 +30,7 @@ func pack(t *taskqueue.Task) []byte {
 	b := make([]byte, 0, 64+len(t.UniqueKey)+len(t.Type)+len(t.Payload))
 	what := flag(hasKey, t.UniqueKey != "") | flag(hasRetention, t.Retention > 0) |
 		flag(hasExpiry, !t.ExpiresAt.IsZero()) | flag(untilStart, t.Until == taskqueue.Start) | flag(timed, !t.RunAt.IsZero()) |
-		flag(hasLimitKey, t.LimitKey != "")
+		flag(hasLimitKey, t.LimitKey != "") | flag(hasAfter, len(t.After) > 0)
 	b = append(b, what, t.Priority)
 	b = binary.BigEndian.AppendUint16(b, uint16(min(t.MaxFailures, 0xffff)))
 	b = append(b, byte(min(t.MaxCrashes, 0xff)))
@@ -46,6 +47,9 @@ func pack(t *taskqueue.Task) []byte {
 	if what&hasLimitKey != 0 {
 		b = binary.BigEndian.AppendUint16(b, uint16(len(t.LimitKey)))
 		b = append(b, t.LimitKey...)
+	}
+	if what&hasAfter != 0 {
+		b = packAfter(b, t)
 	}
 
 	b = appendText(b, t.Type)
@@ -151,6 +155,9 @@ func unpack(p string, i *taskqueue.Info) error {
 	}
 	if what&hasLimitKey != 0 {
 		i.LimitKey = string(r.bytes(r.fixed(2)))
+	}
+	if what&hasAfter != 0 {
+		r.after(&i.Task)
 	}
 	if len(r.b) == 0 && !r.short {
 		return nil // of a task whose envelope the store had lost: the script has made one

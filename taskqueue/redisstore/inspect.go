@@ -16,7 +16,7 @@ import (
 // what it has.
 const format = 2
 
-// plainFormat is the version of what is stored until there is the first limit or LimitKey.
+// plainFormat is the version of what is stored until there is the first limit or LimitKey, or a task waits for others.
 const plainFormat = 1
 
 func (s *Store) formatKey() string { return s.prefix + ":format" }

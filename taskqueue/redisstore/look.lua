@@ -80,7 +80,7 @@ if what == 'stats' then
   of[#of + 1] = 'limited'
   of[#of + 1] = tostring(limited)
   return {late, waiting - ready - retrying, ready + limited, call('ZCARD', RUN), retrying,
-    call('ZCARD', DONE), call('ZCARD', DEAD), call('ZCARD', CANCELLED), of}
+    call('ZCARD', DONE), call('ZCARD', DEAD), call('ZCARD', CANCELLED), of, call('ZCARD', WAIT)}
 end
 
 -- list and purge: state, class of the cursor, its score, its id, max, and for list 1 for
@@ -91,6 +91,7 @@ local keys = {}
 if state == RUNNING then keys = {RUN}
 elseif state == RETRYING then keys = {RETRY}
 elseif indexes[state] then keys = {indexes[state]}
+elseif state == WAITING then keys = {WAIT}
 else
   for i = 1, 8 do keys[i] = KEYS[i] end
   if state == READY then keys[9] = LIMITED end
@@ -112,7 +113,7 @@ while class <= #keys and seen < MAX_IDS and #tasks < max and bytes < MAX_BYTES d
     if t and (state ~= SCHEDULED or t.state == SCHEDULED) then
       tasks[#tasks + 1] = purge and t or fields(t)
       bytes = bytes + size(t)
-    elseif purge and not t and indexes[state] then gone[#gone + 1] = id
+    elseif purge and not t and (indexes[state] or state == WAITING) then gone[#gone + 1] = id
     else stays = {class, score, id} end
   end
   more = {class, score, id}

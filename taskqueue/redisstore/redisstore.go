@@ -60,7 +60,7 @@ func New(ctx context.Context, client redis.UniversalClient, opts ...Option) (*St
 }
 
 // scripts are the steps.
-type scripts struct{ enqueue, tick, claim, extend, settle, act, look, configure *script }
+type scripts struct{ enqueue, enqueueAfter, tick, claim, extend, settle, act, look, configure *script }
 
 // load makes the scripts. Steps that free memory, or keep what is there, are allowed
 // when the server is full, if it can be told so.
@@ -73,7 +73,7 @@ func load(flags bool) scripts {
 		return string(text)
 	}
 	step := func(name, line string) *script {
-		return newScript(line + read("common") + "\n" + read("tasks") + "\n" + read("limits") + "\n" + read(name))
+		return newScript(line + read("common") + "\n" + read("tasks") + "\n" + read("limits") + "\n" + read("after") + "\n" + read(name))
 	}
 	free, full := "#!lua\n", "#!lua flags=allow-oom\n"
 	if !flags {
@@ -82,14 +82,15 @@ func load(flags bool) scripts {
 		free, full = "", "redis.call('HDEL', KEYS[19], '')\n"
 	}
 	all := scripts{
-		enqueue:   step("enqueue", free),
-		tick:      step("tick", free),
-		claim:     step("claim", full),
-		extend:    step("extend", full),
-		settle:    step("settle", full),
-		act:       step("act", full),
-		look:      step("look", full),
-		configure: step("configure", full),
+		enqueue:      step("enqueue", free),
+		enqueueAfter: step("enqueueafter", free),
+		tick:         step("tick", free),
+		claim:        step("claim", full),
+		extend:       step("extend", full),
+		settle:       step("settle", full),
+		act:          step("act", full),
+		look:         step("look", full),
+		configure:    step("configure", full),
 	}
 	all.act.once, all.configure.once = true, true
 	return all

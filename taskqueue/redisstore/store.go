@@ -39,6 +39,7 @@ type Store struct {
 var names = []string{
 	"due:7", "due:6", "due:5", "due:4", "due:3", "due:2", "due:1", "due:0",
 	"run", "retry", "dead", "done", "cancelled", "forget", "p", "s", "u", "n", "c", "t", "sleep",
+	"waiting", "edges", "left", "release",
 	"limited", "held", "pace", "wakes", // the last; see limits.lua
 }
 
@@ -261,6 +262,7 @@ func (s *Store) Stats(ctx context.Context, queue string) (st taskqueue.Stats, er
 	for state := taskqueue.StateScheduled; state <= taskqueue.StateCancelled; state++ {
 		st.States[state] = integer(answer[state])
 	}
+	st.States[taskqueue.StateWaiting] = integer(answer[9])
 	fields := list(answer[8])
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := text(fields[i]), text(fields[i+1])

@@ -8,12 +8,13 @@ local function waits(t) return t.state == SCHEDULED or t.state == RETRYING end
 
 -- header reads what this file has to know of an envelope. What most tasks do not
 -- set takes no place in it: what says which follow.
-local KEY, KEEP, EXPIRES, START, TIMED, LIMIT_KEY = 1, 2, 4, 8, 16, 32
+local KEY, KEEP, EXPIRES, START, TIMED, LIMIT_KEY, AFTER = 1, 2, 4, 8, 16, 32, 64
+local readAfter, link, unlink, awaited, release -- see after.lua
 local function header(t, p)
   local what, at
   t.p = p
   t.enqueued, what, t.priority, t.maxFailures, t.maxCrashes, at = struct.unpack('>I7BBI2B', p)
-  t.keep, t.expires, t.key, t.until_, t.timed, t.limitKey, t.at = 0, 0, '', 0, false, '', at
+  t.keep, t.expires, t.key, t.until_, t.timed, t.limitKey, t.after, t.at = 0, 0, '', 0, false, '', nil, at
   if what == 0 then return end
   local function follows(flag) return bit.band(what, flag) ~= 0 end
   t.until_ = follows(START) and 1 or 0
@@ -32,6 +33,7 @@ local function header(t, p)
     t.limitKey = string.sub(p, at, at + n - 1)
     at = at + n
   end
+  if follows(AFTER) then at = readAfter(t, p, at) end
   t.at = at
 end
 
@@ -122,6 +124,8 @@ local function index(t)
     if t.state == RETRYING then zadd(RETRY, t.due, t.id) end
   elseif t.state == RUNNING then
     zadd(RUN, t.lease - shift, t.id)
+  elseif t.state == WAITING then
+    zadd(WAIT, 0, t.id)
   else
     zadd(indexes[t.state], t.ended, t.id)
     if t.state ~= ENDED_DEAD then zadd(FORGET, t.ended + math.max(t.keep, MINUTE), t.id) end
@@ -163,6 +167,8 @@ local function unindex(t)
       freed[t.group] = true
       t.group = ''
     end
+  elseif t.state == WAITING then
+    zrem(WAIT, t.id)
   else
     zrem(indexes[t.state], t.id)
     if t.state ~= ENDED_DEAD then zrem(FORGET, t.id) end
@@ -170,7 +176,13 @@ local function unindex(t)
   if has(t, HOLDS) then hdel(U, t.key) end
 end
 
+local ended = {} -- tasks that have ended in this step and that others wait for: id, state or 0
 local function forget(t)
+  if t.state == WAITING then unlink(t) end
+  if has(t, PARENT) then
+    if not indexes[t.state] then ended[#ended + 1] = {t.id, 0} end
+    remember('awaited', 1)
+  end
   unindex(t)
   hdel(P, t.id)
   hdel(S, t.id)
@@ -188,6 +200,7 @@ end
 local function over(t, state)
   t.state, t.ended = state, now
   set(t, HOLDS, false)
+  if has(t, PARENT) then ended[#ended + 1] = {t.id, state} end
 end
 
 local dead = {} -- what this step has made dead letters
@@ -238,7 +251,10 @@ local function add(id, envelope, delay, at)
   t.due = now + delay
   if at > 0 then t.due = at end
   hset(P, id, p)
+  if t.after then link(t) end
+  if pending('awaited') and awaited(id) then set(t, PARENT, true) end
   index(t)
+  if t.state == WAITING or has(t, PARENT) then save(t) end
   count('added', 1)
   return 1
 end
@@ -264,6 +280,7 @@ local function rouse()
 end
 
 local function done(answer)
+  if #ended > 0 then release() end
   flush()
   if #changed > 0 then call('HSET', C, unpack(changed)) end
   rouse()

@@ -19,6 +19,7 @@ type adding struct {
 	brief   bool                        // it waits for locks of others for a short time only
 	heads   [taskqueue.Priorities]int64 // when the first of each class is due, as it was before; -1: there is none
 	first   [taskqueue.Priorities]int64 // the same of what is added
+	states  map[string]taskqueue.State  // of those that tasks are to run after; see lookParents
 }
 
 func (s *Store) adding(st *step, tasks []*taskqueue.Task) *adding {
@@ -62,6 +63,9 @@ var (
 // add adds the tasks as if one after the other: a unique key that one of them holds is held for
 // those behind it. Tasks whose names are different go together, the first of each name first of all.
 func (a *adding) add() ([]taskqueue.Result, error) {
+	if err := a.lookParents(); err != nil {
+		return nil, err
+	}
 	results := make([]taskqueue.Result, len(a.tasks))
 	for _, places := range a.rounds() {
 		tasks := make([]*taskqueue.Task, len(places))
@@ -76,7 +80,7 @@ func (a *adding) add() ([]taskqueue.Result, error) {
 			results[at] = some[i]
 		}
 	}
-	return results, nil
+	return results, a.link(results)
 }
 
 // rounds are the places of the tasks in the order in which they are added: each behind those before
@@ -125,15 +129,21 @@ func (a *adding) addDifferent(tasks []*taskqueue.Task) ([]taskqueue.Result, erro
 	err = a.insert(records, func(i int) {
 		results[at[i]].Verdict = taskqueue.Added
 		a.step.count(taskqueue.CountAdded, 1)
-		class := classOf(records[i].Priority)
-		if a.first[class] < 0 || records[i].due < a.first[class] {
-			a.first[class] = records[i].due
+		if records[i].waits() {
+			a.firstOf(records[i])
 		}
 	})
 	if err != nil || len(keyed) == 0 {
 		return results, err
 	}
 	return results, a.giveKeysBack(tasks, keyed, refused, results)
+}
+
+// firstOf notes that a task is due.
+func (a *adding) firstOf(r *record) {
+	if class := classOf(r.Priority); a.first[class] < 0 || r.due < a.first[class] {
+		a.first[class] = r.due
+	}
 }
 
 // takeKeys has tasks hold their unique keys, in the order of the keys: two transactions that
@@ -230,6 +240,12 @@ func (a *adding) record(t *taskqueue.Task) *record {
 	r.size = int64(len(t.Payload))
 	for k, v := range t.Headers {
 		r.size += int64(len(k) + len(v))
+	}
+	for _, id := range t.After {
+		r.size += int64(len(id))
+	}
+	if len(a.waitsFor(t)) > 0 {
+		r.State = taskqueue.StateWaiting
 	}
 	return r
 }

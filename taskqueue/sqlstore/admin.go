@@ -67,17 +67,19 @@ func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (d
 		if r == nil {
 			return taskqueue.ErrNotFound
 		}
-		var queries []query
 		if done, err = st.act(r, act); err != nil || !done {
 			return err
 		}
 		if act == taskqueue.ActDelete {
-			queries = s.remove([]*record{r})
+			due, err = st.forgotten(s, r)
 		} else {
-			queries = save([]*record{r})
+			due, err = st.acted(r)
 		}
-		due = firsts(map[*record]bool{r: act != taskqueue.ActDelete})
-		if st.sooner = r.waits() && act != taskqueue.ActDelete; st.sooner {
+		if err != nil {
+			return err
+		}
+		var queries []query
+		if st.sooner = st.sooner || anyWaits(due); st.sooner {
 			queries = append(queries, s.tell(st)...)
 		}
 		return t.end(append(queries, st.note("p:"+s.client+"/act", false))...)
@@ -91,7 +93,7 @@ func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (d
 // act does one of the acts, and reports false if r is in no state for it.
 func (s *step) act(r *record, act taskqueue.Act) (bool, error) {
 	switch {
-	case act == taskqueue.ActCancel && r.waits():
+	case act == taskqueue.ActCancel && (r.waits() || r.State == taskqueue.StateWaiting):
 		r.set(reaped, false)
 		s.cancelled(r)
 	case act == taskqueue.ActCancel && r.State == taskqueue.StateRunning:
@@ -99,6 +101,8 @@ func (s *step) act(r *record, act taskqueue.Act) (bool, error) {
 	case act == taskqueue.ActPromote && r.waits() && r.due > s.now.wall:
 		r.due = s.now.wall
 		r.set(atOnce, true)
+	case act == taskqueue.ActPromote && r.State == taskqueue.StateWaiting:
+		s.wait(r, taskqueue.StateScheduled, 0)
 	case act == taskqueue.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
 		if r.UniqueKey != "" {
 			if other, err := s.hold(r); err != nil || other != "" {

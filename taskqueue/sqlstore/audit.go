@@ -16,7 +16,10 @@ func (s *Store) Audit(ctx context.Context, queue string) (faults []string, err e
 		return nil, err
 	}
 	err = s.db.transact(ctx, reads, func(t tx) error {
-		a := &audit{t: t, queue: queue, holders: map[string]string{}, payloads: map[string]bool{}, running: map[string]int{}, parked: map[string]int{}}
+		a := &audit{
+			t: t, queue: queue, holders: map[string]string{}, payloads: map[string]bool{}, running: map[string]int{}, parked: map[string]int{},
+			states: map[string]taskqueue.State{}, releases: map[string]bool{},
+		}
 		defer func() { faults = a.faults }()
 		if err := a.look(s.postgres); err != nil {
 			return err
@@ -35,6 +38,9 @@ type audit struct {
 	queue     string
 	holders   map[string]string // by unique key
 	payloads  map[string]bool   // by id: it is stored apart
+	states    map[string]taskqueue.State
+	edges     []edge
+	releases  map[string]bool // by id: it has not told all its children yet
 	lastToken int64
 	running   map[string]int // leases of each group
 	parked    map[string]int // tasks, by version and group
@@ -53,6 +59,7 @@ func (a *audit) look(postgres bool) error {
 		a.holders[key] = id
 		return err
 	}}}
+	queries = append(queries, a.lookEdges()...)
 	if postgres {
 		queries = append(queries, row("SELECT last_value + 999 FROM tq_token", nil, &a.lastToken))
 	} else {
@@ -81,6 +88,7 @@ func (a *audit) tasks(postgres bool) error {
 		delete(a.payloads, r.ID)
 		return nil
 	}})
+	a.children()
 	for id := range a.payloads {
 		a.fault("the payload of task %s is left over", id)
 	}
@@ -91,7 +99,11 @@ func (a *audit) tasks(postgres bool) error {
 }
 
 func (a *audit) task(r *record) {
+	a.states[r.ID] = r.State
 	switch {
+	case r.State == taskqueue.StateWaiting && (r.leaseEnd != 0 || r.ended != 0 || r.forget != 0):
+		a.fault("task %s waits for others, and has begun or ended", r.ID)
+	case r.State == taskqueue.StateWaiting: // see children
 	case r.waits() && r.leaseEnd != 0:
 		a.fault("task %s waits, and has a lease", r.ID)
 	case r.State == taskqueue.StateRunning && (r.leaseEnd == 0 || r.lease == 0 || r.Worker == ""):

@@ -31,6 +31,7 @@ type claiming struct {
 	// firstForget is when the first ended task is to be forgotten; 0: there is none.
 	firstForget int64
 	deltas      int64 // not 0: there are counts of transactions of users
+	releases    int64 // not 0: tasks have ended that have not told all their children
 
 	front   [taskqueue.Priorities]int64
 	lowered uint64
@@ -98,6 +99,9 @@ func (c *claiming) run() error {
 	if err := c.reap(); err != nil {
 		return err
 	}
+	if err := c.releaseAll(); err != nil {
+		return err
+	}
 	trim, err := c.trim()
 	if err != nil {
 		return err
@@ -132,6 +136,7 @@ var headsText = func() string {
 		"coalesce((SELECT lease_end FROM tq_task WHERE queue = $1 AND state = 3 ORDER BY lease_end LIMIT 1), 0)",
 		"coalesce((SELECT forget FROM tq_task WHERE queue = $1 AND forget > 0 ORDER BY forget LIMIT 1), 0)",
 		"coalesce((SELECT 1 FROM tq_worker WHERE queue = $1 AND worker >= 'd:' AND worker < 'd;' LIMIT 1), 0)",
+		hasReleases,
 	}
 	for i := range taskqueue.Priorities {
 		all = append(all, fmt.Sprintf("coalesce((SELECT due FROM tq_task WHERE queue = $1 AND class = %d AND state < 3 AND due >= $%d ORDER BY due LIMIT 1), -1)", i, i+2))
@@ -143,7 +148,7 @@ var headsText = func() string {
 // first task is forgotten, and when the first of each class is due.
 func (c *claiming) lookHeads() query {
 	args := []any{c.queue}
-	into := []any{&c.firstEnd, &c.firstForget, &c.deltas}
+	into := []any{&c.firstEnd, &c.firstForget, &c.deltas, &c.releases}
 	for i := range c.heads {
 		args, into = append(args, c.front[i]), append(into, &c.heads[i])
 	}
@@ -234,6 +239,11 @@ func (c *claiming) finish(n, most int, next time.Time, trim []query) error {
 	} else {
 		queries = append(queries, loadPayloads(c.tasks, nil))
 	}
+	if len(c.ended) > 0 { // what it was to claim has expired, or lost its payload
+		if err := c.releaseAll(); err != nil {
+			return err
+		}
+	}
 	queries = append(append(append(queries, save(c.changed)...), trim...), c.limits.note(c, len(c.tasks))...)
 	queries = append(queries, c.keys.note(c)...)
 	if c.moved {
@@ -298,6 +308,11 @@ func (c *claiming) nextDue(more bool, allowed time.Time) {
 	}
 	if c.firstEnd > 0 {
 		earlier(c.firstEnd - c.now.steady + c.now.wall)
+	}
+	if c.releases != 0 && c.released > 0 {
+		earlier(c.now.wall)
+	} else if c.releases != 0 { // others are at it
+		earlier(c.now.wall + 10_000)
 	}
 	switch {
 	case c.settings.Paused || c.limits.full:

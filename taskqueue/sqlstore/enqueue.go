@@ -49,7 +49,7 @@ func (e *enqueues) of(queue string) *group.Group[*enqueueCall] {
 		}
 		weigh := func(c *enqueueCall) (n int) {
 			for i := range c.tasks { // a transaction has MaxBatch tasks and MaxBatchBytes
-				n += max(len(c.tasks[i].Payload), taskqueue.MaxBatchBytes/taskqueue.MaxBatch)
+				n += max(len(c.tasks[i].Payload), (1+len(c.tasks[i].After))*taskqueue.MaxBatchBytes/taskqueue.MaxBatch)
 			}
 			return n
 		}
@@ -147,7 +147,7 @@ func (e *enqueues) part(queue string, all []*enqueueCall) {
 }
 
 func (c *enqueueCall) keyed() bool {
-	return slices.ContainsFunc(c.tasks, func(t taskqueue.NewTask) bool { return t.UniqueKey != "" })
+	return slices.ContainsFunc(c.tasks, func(t taskqueue.NewTask) bool { return t.UniqueKey != "" || len(t.After) > 0 })
 }
 
 // carryOutAlone tries a call that waits until it is carried out, or its ctx ends. One such call of a

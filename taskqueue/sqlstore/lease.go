@@ -151,7 +151,7 @@ func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) (results 
 			ids[i] = ref.ID
 		}
 		records := map[string]*record{}
-		if err := t.run(query{clock: &st.now}, seen.query(r.Queue), load(lockTasks, r.Queue, ids, records)); err != nil {
+		if err := t.run(query{clock: &st.now}, seen.query(r.Queue), load(lendTasks, r.Queue, ids, records)); err != nil {
 			return err
 		}
 		results = make([]taskqueue.ExtendResult, len(r.Refs))

@@ -24,7 +24,7 @@ func spans(s taskqueue.State) (all []span) {
 		return []span{{where: "state = 3 AND CAST($2 AS BIGINT) >= 0 AND CAST($3 AS BIGINT) >= 0"}}
 	case s == taskqueue.StateRetrying:
 		return []span{{where: "state = 2 AND CAST($2 AS BIGINT) >= 0 AND due > $3", order: "due"}}
-	case s.Ended():
+	case s.Ended() || s == taskqueue.StateWaiting:
 		return []span{{where: "state > 4 AND state = $2 AND CAST($3 AS BIGINT) >= 0", order: "ended", is: int64(s)}}
 	}
 	due := "class = $2 AND state < 3 AND due <= $3"
@@ -200,12 +200,15 @@ func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State, 
 	if err != nil {
 		return 0, "", err
 	}
+	var st *step
+	var due [taskqueue.Priorities]int64
 	err = s.db.transact(ctx, writes, func(t tx) error {
-		var now moment
+		st = newStep(t, queue)
 		n, next = 0, ""
-		if err := t.run(query{clock: &now}); err != nil {
+		if err := t.run(query{clock: &st.now}); err != nil {
 			return err
 		}
+		now := st.now
 		ids, err := purged(t, queue, state, after, now, &next)
 		if err != nil {
 			return err
@@ -221,8 +224,18 @@ func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State, 
 			}
 		}
 		n = len(gone)
-		return t.end(s.remove(gone)...)
+		if due, err = st.forgotten(s, gone...); err != nil {
+			return err
+		}
+		var tell []query
+		if st.sooner = st.sooner || anyWaits(due); st.sooner {
+			tell = s.tell(st)
+		}
+		return t.end(append(tell, st.note("p:"+s.client+"/act", false))...)
 	})
+	if err == nil {
+		s.written(st, due)
+	}
 	return n, next, err
 }
 

@@ -33,6 +33,7 @@ func plans() map[string]struct{ text, index string } {
 		"running":        {runningText, "tq_task_run"},
 		"first surplus":  {surplusText, "tq_task_end"},
 		"ended":          {endedText, "tq_task_end"},
+		"releases":       {"SELECT " + hasReleases, "tq_release"},
 		"gap":            {gapText, "tq_task_run"},
 		"start":          {bootText, "tq_task_run"},
 		"stale":          {staleText, "tq_task_parked"},

@@ -28,6 +28,8 @@ type record struct {
 
 	held  bool  // it has held its unique key when it was read
 	texts texts // which of them have changed
+
+	waited bool // it was in StateWaiting when it was read
 }
 
 // texts are what of a record may be long, and is written only if it has changed.
@@ -64,7 +66,7 @@ func (r *record) waits() bool {
 }
 
 // The stored states: those below running wait, those above 4 have ended. Partial indexes
-// tell them apart by that.
+// tell them apart by that. StateWaiting is among those that have ended, so that their index has it.
 const (
 	scheduled = 1
 	retrying  = 2
@@ -144,13 +146,16 @@ type rest struct {
 	Delay   time.Duration     `json:"delay,omitempty"`
 	RunAt   time.Time         `json:"run_at,omitzero"`
 	Timeout time.Duration     `json:"timeout,omitempty"`
+
+	After    []string           `json:"after,omitempty"`
+	OnFailed taskqueue.OnFailed `json:"on_failed,omitempty"`
 }
 
 func (r *record) rest() []byte {
-	if len(r.Headers) == 0 && r.Delay == 0 && r.RunAt.IsZero() && r.Timeout == 0 {
+	if len(r.Headers) == 0 && r.Delay == 0 && r.RunAt.IsZero() && r.Timeout == 0 && len(r.After) == 0 {
 		return []byte{}
 	}
-	b, err := json.Marshal(rest{r.Headers, r.Delay, r.RunAt.UTC(), r.Timeout})
+	b, err := json.Marshal(rest{r.Headers, r.Delay, r.RunAt.UTC(), r.Timeout, r.After, r.OnFailed})
 	if err != nil {
 		panic(err) // it has no field that cannot be written
 	}
@@ -178,7 +183,7 @@ func scanRecord(scan func(...any) error) (*record, error) {
 	if r.has(starts) {
 		r.Until = taskqueue.Start
 	}
-	r.held = r.has(holds)
+	r.held, r.waited = r.has(holds), r.State == taskqueue.StateWaiting
 	return r, nil
 }
 
@@ -191,6 +196,7 @@ func (r *record) scanPayload(payload, more, failure, result, progress []byte) er
 	var of rest
 	err := json.Unmarshal(more, &of)
 	r.Headers, r.Delay, r.RunAt, r.Timeout = of.Headers, of.Delay, of.RunAt, of.Timeout
+	r.After, r.OnFailed = of.After, of.OnFailed
 	return err
 }
 

@@ -19,6 +19,7 @@ var (
 	removePayloads = removal("tq_payload", column{"queue", "text"}, column{"id", "text"})
 	readTasks      = reading("tq_task", recordNames, "")
 	lockTasks      = reading("tq_task", recordNames, "ORDER BY t.id FOR UPDATE OF t")
+	lendTasks      = reading("tq_task", recordNames, "ORDER BY t.id FOR NO KEY UPDATE OF t") // a child may be added meanwhile
 	readPayloads   = reading("{payload}", "queue, id, "+names(payloadColumns), "")
 )
 
@@ -28,7 +29,7 @@ func changeText(name string) *bulk {
 
 // save returns what writes records that have changed, each of them once.
 func save(all []*record) []query {
-	var tasks, errors, results, progress, freed [][]any
+	var tasks, errors, results, progress, freed, loose [][]any
 	for _, r := range all {
 		tasks = append(tasks, r.changingRow())
 		text := func(of texts, rows *[][]any, b []byte) {
@@ -42,22 +43,28 @@ func save(all []*record) []query {
 		if r.held && !r.has(holds) {
 			freed = append(freed, []any{r.Queue, r.UniqueKey, r.ID})
 		}
-		r.texts, r.held = 0, r.has(holds)
+		if r.waited && r.State != taskqueue.StateWaiting {
+			loose = append(loose, []any{r.Queue, r.ID})
+		}
+		r.texts, r.held, r.waited = 0, r.has(holds), r.State == taskqueue.StateWaiting
 	}
 	slices.SortFunc(freed, func(a, b []any) int { return cmp.Compare(a[1].(string), b[1].(string)) })
-	return []query{in(changeTasks, tasks), in(changeError, errors), in(changeResult, results), in(changeProgress, progress), in(removeUnique, freed)}
+	return []query{in(changeTasks, tasks), in(changeError, errors), in(changeResult, results), in(changeProgress, progress), in(removeUnique, freed), in(removeEdges, loose)}
 }
 
 // remove returns what deletes records.
 func (s *Store) remove(all []*record) []query {
-	var keys, freed [][]any
+	var keys, freed, loose [][]any
 	for _, r := range all {
 		keys = append(keys, []any{r.Queue, r.ID})
+		if r.waited {
+			loose = append(loose, []any{r.Queue, r.ID})
+		}
 		if r.held {
 			freed = append(freed, []any{r.Queue, r.UniqueKey, r.ID})
 		}
 	}
-	queries := []query{in(removeTasks, keys), in(removeUnique, freed)}
+	queries := []query{in(removeTasks, keys), in(removeUnique, freed), in(removeEdges, loose)}
 	if !s.postgres {
 		queries = append(queries, in(removePayloads, keys))
 	}

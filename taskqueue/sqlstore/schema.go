@@ -43,6 +43,11 @@ var migrations = [][]string{{
 	`CREATE TABLE tq_pattern (queue {text} NOT NULL PRIMARY KEY, limits {text} NOT NULL) {table}`,
 	`CREATE TABLE tq_pace (queue {text} NOT NULL, name {text} NOT NULL, grp {text} NOT NULL, wakes {small} NOT NULL, at DOUBLE PRECISION NOT NULL, PRIMARY KEY (queue, name)) {table}`,
 	`CREATE INDEX tq_pace_at ON tq_pace (queue, wakes, at)`,
+}, {
+	`CREATE TABLE tq_edge (queue {text} NOT NULL, parent {text} NOT NULL, on_failed {text} NOT NULL, child {text} NOT NULL,
+	PRIMARY KEY (queue, parent, on_failed, child)) {table}`,
+	`CREATE INDEX tq_edge_child ON tq_edge (queue, child)`,
+	`CREATE TABLE tq_release (queue {text} NOT NULL, parent {text} NOT NULL, state {small} NOT NULL, PRIMARY KEY (queue, parent)) {table}`,
 }}
 
 // details are the columns of a task that do not change, as a rule, and may be large. They

@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/ambit-go/ambit/taskqueue"
 )
@@ -12,16 +14,26 @@ func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.O
 	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckOutcomes(outcomes)); err != nil {
 		return nil, err
 	}
-	var st *settling
-	err = s.db.transact(ctx, writes, func(t tx) error {
-		st = &settling{step: newStep(t, queue), s: s, outcomes: outcomes}
-		return st.run()
-	})
-	if err != nil {
-		return nil, err
+	results = make([]taskqueue.SettleResult, len(outcomes))
+	places := make([]int, len(outcomes))
+	for i := range places {
+		places[i] = i
 	}
-	s.written(st.step, st.waiting)
-	return st.results, nil
+	for alone := false; ; alone = true {
+		var st *settling
+		err = s.db.transact(ctx, writes, func(t tx) error {
+			st = &settling{step: newStep(t, queue), s: s, outcomes: outcomes, results: results, places: places, alone: alone}
+			return st.run()
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.written(st.step, st.waiting)
+		places = slices.DeleteFunc(places, func(i int) bool { return results[i] != taskqueue.Gone })
+		if alone || !s.postgres || len(places) == 0 {
+			return results, nil
+		}
+	}
 }
 
 // A settling is a Settle in its transaction.
@@ -30,25 +42,33 @@ type settling struct {
 	s        *Store
 	outcomes []taskqueue.Outcome
 	results  []taskqueue.SettleResult
-	changed  []*record // since the last save
-	waiting  [taskqueue.Priorities]int64
+	places   []int // of the outcomes that it is about
+	// alone: it waits for what others have locked, as whoever adds a child of a task has. One before it
+	// has not waited, and has settled all others.
+	alone   bool
+	changed []*record // since the last save
+	waiting [taskqueue.Priorities]int64
 }
 
 func (st *settling) run() error {
 	var seen sight
-	ids := make([]string, len(st.outcomes))
-	for i := range st.outcomes {
-		ids[i] = st.outcomes[i].ID
+	ids := make([]string, len(st.places))
+	for n, i := range st.places {
+		ids[n] = st.outcomes[i].ID
 	}
-	records := map[string]*record{}
+	records, parents := map[string]*record{}, map[string]bool{}
+	lock := load(lockTasks, st.queue, ids, records)
+	if !st.alone {
+		lock.bulk = lockChildren
+	}
 	var settings string
-	err := st.t.run(query{clock: &st.now}, seen.query(st.queue), load(lockTasks, st.queue, ids, records),
+	err := st.t.run(query{clock: &st.now}, seen.query(st.queue), lock, parentsOf(lock.rows, parents),
 		row("SELECT settings FROM tq_queue WHERE queue = $1", []any{st.queue}, &settings))
 	if err != nil {
 		return err
 	}
 	all := map[*record]bool{}
-	for i := range st.outcomes {
+	for _, i := range st.places {
 		r := records[st.outcomes[i].ID]
 		ended := r != nil && r.State.Ended()
 		answer, changed := st.settle(r, &st.outcomes[i])
@@ -63,7 +83,12 @@ func (st *settling) run() error {
 			}
 			answer = r.isSettled()
 		}
-		st.results = append(st.results, answer)
+		st.results[i] = answer
+	}
+	ended := st.takeEnds()
+	maps.DeleteFunc(ended, func(id string, _ taskqueue.State) bool { return !parents[id] }) // most have no children
+	if _, err := st.releaseInto(all, ended); err != nil {
+		return err
 	}
 	st.waiting = firsts(all)
 	queries := append(save(st.changed), seen.step(st.step)...)

@@ -18,6 +18,9 @@ type step struct {
 	room   bool     // a lease was given back: what waits for room may start
 	freed  []wake   // places that were given back; see keylimits.go
 	sooner bool     // something is due before all that others know of
+	// ended are tasks that have ended, and whose children were told nothing of it yet; see release.
+	ended    []*record
+	released int // how many rows of tq_edge it has dealt with
 }
 
 func newStep(t tx, queue string) *step {
@@ -139,6 +142,7 @@ func (s *step) over(r *record, state taskqueue.State) {
 	s.leaves(r)
 	r.State, r.ended, r.leaseEnd, r.forget = state, s.now.wall, 0, 0
 	r.set(holds, false)
+	s.ended = append(s.ended, r)
 	if state != taskqueue.StateDead {
 		r.forget = s.now.steady + max(r.Retention, taskqueue.MinRetention).Microseconds()
 	}

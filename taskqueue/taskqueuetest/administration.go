@@ -9,6 +9,7 @@ import (
 )
 
 func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, after time.Time) error {
+	defer m.release(before, after)
 	t := m.tasks[id]
 	if t == nil {
 		if !errors.Is(err, taskqueue.ErrNotFound) {
@@ -28,11 +29,14 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 	}
 	want := false
 	switch {
-	case act == taskqueue.ActCancel && t.waits():
+	case act == taskqueue.ActCancel && (t.waits() || t.state == taskqueue.StateWaiting):
 		want, t.reaped = true, false
 		m.over(t, taskqueue.StateCancelled, taskqueue.CountCancelled)
 	case act == taskqueue.ActCancel && t.state == taskqueue.StateRunning:
 		want, t.cancel = true, true
+	case act == taskqueue.ActPromote && t.state == taskqueue.StateWaiting:
+		want, t.state, t.parents = true, taskqueue.StateScheduled, nil
+		t.due(before, after, 0)
 	case act == taskqueue.ActPromote && t.waits():
 		want = t.dueLow.After(after)
 		if !want && t.dueLow.After(before) {
@@ -51,7 +55,7 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 		t.due(before, after, 0)
 	case act == taskqueue.ActDelete && t.state != taskqueue.StateRunning:
 		want = true
-		delete(m.tasks, id)
+		m.gone(id)
 	}
 	if did != want {
 		return fmt.Errorf("act %d on %s said %v, the model %v", act, id, did, want)
@@ -78,10 +82,11 @@ func (m *model) purge(s taskqueue.State, n int, all map[string]taskqueue.Info, b
 		case left && must:
 			return fmt.Errorf("purge of what is %v has left %s", s, id)
 		case !left:
-			delete(m.tasks, id)
+			m.gone(id)
 			n--
 		}
 	}
+	m.release(before, after)
 	if n != 0 {
 		return fmt.Errorf("purge has deleted %d less than it said", n)
 	}

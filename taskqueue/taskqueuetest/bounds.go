@@ -150,7 +150,7 @@ func pagesGoOnWithoutTheirEnd(f *fixture) {
 			for id, n := range seen {
 				assert.Equal(f, 1, n, id)
 			}
-			for s := taskqueue.StateScheduled; s <= taskqueue.StateCancelled; s++ {
+			for s := taskqueue.StateScheduled; s <= taskqueue.StateWaiting; s++ {
 				if s != taskqueue.StateRunning {
 					f.purge(s)
 				}

@@ -11,11 +11,19 @@ func (p *program) enqueue() error {
 	tasks := make([]taskqueue.NewTask, 1+p.pick(3))
 	for i := range tasks {
 		tasks[i].Task = p.task()
+		p.after(&tasks[i].Task)
 	}
 	for range 1 + p.pick(2) { // the answer got lost
 		before := time.Now()
 		got, err := p.s.Enqueue(ctx, queue, tasks)
 		after := time.Now()
+		if p.m.refuses(tasks) {
+			p.note("Enqueue %+v: %v", tasks, err)
+			if !refused(err) {
+				return fmt.Errorf("enqueue after a task that is not known said %v, %w", got, err)
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -28,6 +36,7 @@ func (p *program) enqueue() error {
 				return fmt.Errorf("enqueue of %s said %v, the model %v", t.ID, got[i], want)
 			}
 		}
+		p.m.release(before, after)
 	}
 	return nil
 }
@@ -102,6 +111,7 @@ func (p *program) settle() error {
 				return fmt.Errorf("settle of %s said %v, the model %v for the outcome %d", o.ID, got, want, i)
 			}
 		}
+		p.m.release(before, after)
 	}
 	return nil
 }
@@ -148,7 +158,7 @@ func (p *program) act() error {
 }
 
 func (p *program) purge() error {
-	state := []taskqueue.State{taskqueue.StateScheduled, taskqueue.StateReady, taskqueue.StateRetrying, taskqueue.StateDone, taskqueue.StateDead, taskqueue.StateCancelled}[p.pick(6)]
+	state := []taskqueue.State{taskqueue.StateScheduled, taskqueue.StateReady, taskqueue.StateRetrying, taskqueue.StateDone, taskqueue.StateDead, taskqueue.StateCancelled, taskqueue.StateWaiting}[p.pick(7)]
 	before := time.Now()
 	n, _, err := p.s.Purge(ctx, queue, state, "")
 	after := time.Now()

@@ -19,6 +19,7 @@ func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[s
 		return err
 	}
 	m.stepped(now, now)
+	m.release(now, now)
 	trimmed := m.forget(now)
 	slices.Sort(got.Dead)
 	if len(m.limits) > 0 {
@@ -57,6 +58,7 @@ func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[s
 			return err
 		}
 	}
+	m.release(now, now)
 	return m.nextDue(got)
 }
 

@@ -83,6 +83,8 @@ func (t *modelTask) differs(i *taskqueue.Info, before, after time.Time) string {
 	not("releases", i.Releases, t.releases)
 	not("request to be cancelled", i.CancelRequested, t.cancel)
 	not("progress", string(i.Progress), t.progress)
+	not("parents", i.After, t.task.After)
+	not("way to go on", i.OnFailed, t.task.OnFailed)
 	not("unique key", i.UniqueKey, t.task.UniqueKey)
 	not("limit key", i.LimitKey, t.task.LimitKey)
 	return strings.Join(all, "; ")
@@ -94,7 +96,7 @@ func (p *program) end() error {
 		return err
 	}
 	listed := map[string]int{}
-	for s := taskqueue.StateScheduled; s <= taskqueue.StateCancelled; s++ {
+	for s := taskqueue.StateScheduled; s <= taskqueue.StateWaiting; s++ {
 		page, err := p.s.List(ctx, queue, taskqueue.ListRequest{State: s})
 		if err != nil {
 			return err

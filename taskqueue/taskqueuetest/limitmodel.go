@@ -220,5 +220,6 @@ func (m *model) beginLimited(r taskqueue.ClaimRequest, got taskqueue.Claimed, re
 			return err
 		}
 	}
+	m.release(got.Now, got.Now)
 	return m.nextDue(got)
 }

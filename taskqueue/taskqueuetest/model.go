@@ -17,6 +17,7 @@ type model struct {
 	counts    map[taskqueue.Counter]int64
 	ticks     map[string]taskqueue.Periodic
 	claims    map[string][]taskqueue.Ref // of the last claim of each worker
+	ended     []modelEnd                 // of which the tasks that wait for them were not told yet
 	lastToken int64
 	// The allowance of the rate limit, and since when.
 	allowance float64
@@ -35,7 +36,8 @@ type modelTask struct {
 	attempt, failures, crashes, releases int
 	cancel, holds, reaped, lasts         bool
 	progress                             string
-	group                                string // of the limit that it runs under
+	group                                string          // of the limit that it runs under
+	parents                              map[string]bool // that it still waits for
 
 	lease           time.Duration
 	endLow, endHigh time.Time // of the lease
@@ -86,6 +88,7 @@ func (m *model) add(task taskqueue.Task, before, after time.Time) taskqueue.Resu
 	}
 	t := &modelTask{task: task, state: taskqueue.StateScheduled, holds: task.UniqueKey != ""}
 	t.due(before, after, task.Delay)
+	m.link(t)
 	m.tasks[task.ID] = t
 	m.counts[taskqueue.CountAdded]++
 	return taskqueue.Result{Verdict: taskqueue.Added, ID: task.ID}
@@ -128,6 +131,7 @@ func (m *model) stepped(before, after time.Time) {
 }
 
 func (m *model) over(t *modelTask, s taskqueue.State, c taskqueue.Counter) {
-	t.state, t.holds = s, false
+	t.state, t.holds, t.parents = s, false, nil
 	m.counts[c]++
+	m.ended = append(m.ended, modelEnd{t.task.ID, s})
 }

@@ -187,7 +187,7 @@ func (f *fixture) act(id string, a taskqueue.Act) bool {
 func (f *fixture) in(id string, want taskqueue.State) {
 	f.Helper()
 	assert.Equal(f, want, f.get(id).State, "state of %s", id)
-	for s := taskqueue.StateScheduled; s <= taskqueue.StateCancelled; s++ {
+	for s := taskqueue.StateScheduled; s <= taskqueue.StateWaiting; s++ {
 		page, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: s})
 		require.NoError(f, err)
 		found := false

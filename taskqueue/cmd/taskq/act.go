@@ -53,7 +53,7 @@ func (e *env) refused(ctx context.Context, id string, act taskqueue.Act) error {
 func purgeCommand(*flag.FlagSet) func(context.Context, *env) error {
 	return func(ctx context.Context, e *env) error {
 		if len(e.args) != 1 {
-			return usagef("purge needs one state: scheduled, ready, retrying, done, dead or cancelled")
+			return usagef("purge needs one state: scheduled, ready, retrying, done, dead, cancelled or waiting")
 		}
 		s, err := taskqueue.ParseState(e.args[0])
 		if err != nil {

@@ -115,7 +115,7 @@ func (b *bench) unused(ctx context.Context) error {
 func (b *bench) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), benchCleanup)
 	defer cancel()
-	for state := taskqueue.StateScheduled; state <= taskqueue.StateCancelled; state++ {
+	for state := taskqueue.StateScheduled; state <= taskqueue.StateWaiting; state++ {
 		if state == taskqueue.StateRunning {
 			continue // Work has returned
 		}

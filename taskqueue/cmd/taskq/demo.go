@@ -103,7 +103,7 @@ func (e *env) demo(ctx context.Context, ledger string) (err error) {
 
 // clean deletes the tasks, so that nothing is left of them in a store that others use.
 func (d *demo) clean(ctx context.Context) error {
-	for s := taskqueue.StateScheduled; s <= taskqueue.StateCancelled; s++ {
+	for s := taskqueue.StateScheduled; s <= taskqueue.StateWaiting; s++ {
 		if s == taskqueue.StateRunning {
 			continue
 		}

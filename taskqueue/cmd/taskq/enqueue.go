@@ -18,6 +18,8 @@ func enqueueCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	f.StringVar(&t.UniqueKey, "unique", "", "a `key` that no other task may have until this one has ended")
 	f.StringVar(&t.LimitKey, "limit-key", "", "a `key` that it is counted with: see taskq limit -h")
 	f.DurationVar(&t.Delay, "delay", 0, "how long from now")
+	f.Func("after", "the `id` of a task that is to be done before; may be given several times", func(id string) error { t.After = append(t.After, id); return nil })
+	f.StringVar((*string)(&t.OnFailed), "on-failed", "", "if one of -after fails for good: `skip`, run or wait; skip if it is not given")
 	at := f.String("at", "", "when, as 2006-01-02T15:04:05Z07:00")
 	priority := f.Uint("priority", 0, "0 to 7, 7 is the most urgent")
 	f.DurationVar(&t.Timeout, "timeout", 0, "bounds each run; 0: no bound")

@@ -17,12 +17,12 @@ import (
 // listed are the states in the order in which all are listed: what is of interest now
 // comes first.
 var listed = []taskqueue.State{
-	taskqueue.StateRunning, taskqueue.StateReady, taskqueue.StateRetrying, taskqueue.StateScheduled,
+	taskqueue.StateRunning, taskqueue.StateReady, taskqueue.StateRetrying, taskqueue.StateScheduled, taskqueue.StateWaiting,
 	taskqueue.StateDead, taskqueue.StateCancelled, taskqueue.StateDone,
 }
 
 func listCommand(f *flag.FlagSet) func(context.Context, *env) error {
-	state := f.String("state", "", "only tasks in this `state`: scheduled, ready, running, retrying, done, dead or cancelled")
+	state := f.String("state", "", "only tasks in this `state`: scheduled, ready, running, retrying, done, dead, cancelled or waiting")
 	most := f.Int("n", 100, "how many at most; 0: all")
 	newest := f.Bool("newest", false, "in the inverse order: what has ended last comes first")
 	return func(ctx context.Context, e *env) error {
@@ -126,6 +126,8 @@ func whenOf(t taskqueue.Info) string {
 		return "since " + strings.TrimSuffix(when(t.StartedAt), " ago")
 	case t.State.Ended():
 		return when(t.EndedAt)
+	case t.State == taskqueue.StateWaiting:
+		return "-"
 	}
 	return when(t.DueAt)
 }
@@ -138,6 +140,9 @@ func whatOf(t taskqueue.Info) string {
 			s += ": " + oneLine(string(t.Progress))
 		}
 		return s
+	}
+	if t.State == taskqueue.StateWaiting {
+		return oneLine("after " + strings.Join(t.After, ", "))
 	}
 	return oneLine(t.LastError)
 }

@@ -45,7 +45,7 @@ func init() {
 		"stats":   {"[queue ...]", "show the figures of queues", statsCommand},
 		"cancel":  {"id ...", "end tasks that wait, and stop those that run", actCommand(taskqueue.ActCancel)},
 		"retry":   {"id ...", "have dead and cancelled tasks run again", actCommand(taskqueue.ActRetry)},
-		"promote": {"id ...", "have tasks run now that wait for their time", actCommand(taskqueue.ActPromote)},
+		"promote": {"id ...", "have tasks run now that wait for their time, or for others", actCommand(taskqueue.ActPromote)},
 		"delete":  {"id ...", "forget tasks that do not run", actCommand(taskqueue.ActDelete)},
 		"purge":   {"state", "forget all tasks in a state", purgeCommand},
 		"pause":   {"[queue ...]", "have no more tasks of queues started", pauseCommand(true)},
@@ -63,7 +63,7 @@ func init() {
 var more = map[string]string{
 	"pause":  "What runs goes on. Without an argument it is the queue of -queue.",
 	"resume": "Without an argument it is the queue of -queue.",
-	"purge":  "It does not ask again. The state is one of scheduled, ready, retrying, done, dead and\ncancelled.",
+	"purge":  "It does not ask again. The state is one of scheduled, ready, retrying, done, dead,\ncancelled and waiting.",
 	"limit":  "A key that ends with a star stands for each key that begins so. Without a concurrency and a rate\nthe limit is taken away; without a key and -type the limits of the queue are listed.",
 	"list":   "Texts are cut, and what a terminal might obey is written as \\xNN. -json has tasks as they\nare, one a line.",
 	"cancel": "One that runs ends when its handler returns: as cancelled, unless that returned nil.",

@@ -58,8 +58,12 @@ func (e *env) show(t taskqueue.Info) error {
 	line("priority", t.Priority)
 	line("unique key", t.UniqueKey)
 	line("limit key", t.LimitKey)
+	line("after", strings.Join(t.After, ", "))
+	line("if one fails", t.OnFailed)
 	line("enqueued", when(t.EnqueuedAt))
-	line("due", when(t.DueAt))
+	if t.State != taskqueue.StateWaiting {
+		line("due", when(t.DueAt))
+	}
 	line("expires", when(t.ExpiresAt))
 	line("timeout", t.Timeout)
 	line("kept for", t.Retention)

@@ -18,7 +18,7 @@ func statsCommand(*flag.FlagSet) func(context.Context, *env) error {
 		if err != nil {
 			return err
 		}
-		t := newTable(e.stdout, "QUEUE", ">SCHEDULED", ">READY", ">RUNNING", ">RETRYING", ">DONE", ">DEAD", ">CANCELLED", ">LATE", "SETTINGS")
+		t := newTable(e.stdout, "QUEUE", ">SCHEDULED", ">READY", ">RUNNING", ">RETRYING", ">DONE", ">DEAD", ">CANCELLED", ">WAITING", ">LATE", "SETTINGS")
 		for _, name := range names {
 			s, err := e.store.Stats(ctx, name)
 			if err != nil {
@@ -31,7 +31,7 @@ func statsCommand(*flag.FlagSet) func(context.Context, *env) error {
 				continue
 			}
 			row := []string{plain.Line(name)}
-			for st := taskqueue.StateScheduled; st <= taskqueue.StateCancelled; st++ {
+			for st := taskqueue.StateScheduled; st <= taskqueue.StateWaiting; st++ {
 				row = append(row, strconv.FormatInt(s.States[st], 10))
 			}
 			t.add(append(row, s.Latest.Round(time.Millisecond).String(), settings(s))...)

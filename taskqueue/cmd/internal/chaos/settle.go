@@ -133,7 +133,7 @@ func (w *world) audit(ctx context.Context) (r audit.Report, err error) {
 		return r, err
 	}
 	err = c.Load(ctx, s, queueName)
-	for state := taskqueue.StateScheduled; state <= taskqueue.StateCancelled && err == nil; state++ {
+	for state := taskqueue.StateScheduled; state <= taskqueue.StateWaiting && err == nil; state++ {
 		for cursor, more := "", state != taskqueue.StateRunning; more && err == nil; more = cursor != "" {
 			_, cursor, err = s.Purge(ctx, queueName, state, cursor)
 		}

@@ -195,7 +195,7 @@ func TestTheSameAsJSON(t *testing.T) {
 
 // filled has every state: a store may leave out those of which there are none.
 func filled(states map[string]int) map[string]int {
-	for st := taskqueue.StateScheduled; st <= taskqueue.StateCancelled; st++ {
+	for st := taskqueue.StateScheduled; st <= taskqueue.StateWaiting; st++ {
 		states[st.String()] += 0
 	}
 	return states

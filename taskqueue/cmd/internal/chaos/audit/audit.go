@@ -34,7 +34,7 @@ type Case struct {
 // Load reads all tasks of a queue, and has the store check itself.
 func (c *Case) Load(ctx context.Context, s taskqueue.Store, queue string) (err error) {
 	c.Tasks = map[string]taskqueue.Info{}
-	for state := taskqueue.StateScheduled; state <= taskqueue.StateCancelled; state++ {
+	for state := taskqueue.StateScheduled; state <= taskqueue.StateWaiting; state++ {
 		for r := (taskqueue.ListRequest{State: state, Max: 1000}); ; {
 			page, err := s.List(ctx, queue, r)
 			if err != nil {

@@ -24,7 +24,7 @@ func (a *audit) sums() {
 	for _, t := range a.Tasks {
 		states[t.State]++
 	}
-	for s := taskqueue.StateScheduled; s <= taskqueue.StateCancelled; s++ {
+	for s := taskqueue.StateScheduled; s <= taskqueue.StateWaiting; s++ {
 		if a.Stats.States[s] != states[s] {
 			a.fault("R1: %d tasks are %v, and %d are listed", a.Stats.States[s], s, states[s])
 		}

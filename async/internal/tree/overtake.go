@@ -10,8 +10,11 @@ import "context"
 // StoppedByNow returns why t's context is done, as Stopped does. If something around t is
 // cancelled, and that is still on its way to t, it is passed on here. So no lock may be held.
 func StoppedByNow(t *Task) *StopError {
-	if stop := t.Stopped(); stop != nil || !mayOvertake(t) {
+	if stop := t.Stopped(); stop != nil {
 		return stop
+	}
+	if !mayOvertake(t) {
+		return t.Stopped() // a cancellation that was on its way may have come meanwhile
 	}
 	return catchUp(t)
 }

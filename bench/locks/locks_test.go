@@ -239,9 +239,11 @@ func TestRecovery(t *testing.T) {
 		var late []time.Duration
 		for n := range 5 {
 			key := fmt.Sprint("recovery-", n)
-			_, err := manager(t, open()).Acquire(t.Context(), key, locks.LeaseFor(lease), locks.NoRenew())
+			dead := open()
+			_, err := manager(t, dead).Acquire(t.Context(), key, locks.LeaseFor(lease), locks.NoRenew())
 			require.NoError(t, err)
 			granted := time.Now()
+			require.NoError(t, dead.Close()) // on etcd a process that lives ends what it does not renew
 			h, err := manager(t, open()).Acquire(t.Context(), key)
 			require.NoError(t, err)
 			late = append(late, time.Since(granted)-lease)

@@ -145,7 +145,7 @@ func (st *state) again(now int64) *state {
 
 // after returns the state with the changes of a transaction.
 func (st *state) after(t *txn, revision int64) *state {
-	next := &state{now: st.now, at: st.at, r: t.r, keys: maps.Clone(st.keys), made: cmp.Or(st.made, revision)}
+	next := &state{now: st.now, at: st.at, r: t.r, keys: t.keysAfter(revision), made: cmp.Or(st.made, revision)}
 	if !t.r.Exists {
 		r := &book.Resource{Name: st.r.Name, Ticket: firstTicket(revision + 1)}
 		return &state{now: st.now, at: revision, r: r, keys: map[string]key{}}
@@ -156,23 +156,6 @@ func (st *state) after(t *txn, revision int64) *state {
 	if next.revision, next.told = st.revision, st.told; t.recorded {
 		next.revision, next.told = revision, t.told
 	}
-	for _, w := range t.writes {
-		if w.gone {
-			maps.DeleteFunc(next.keys, func(what string, _ key) bool {
-				return what == w.what || w.all && strings.HasPrefix(what, w.what)
-			})
-			continue
-		}
-		k := key{created: revision, changed: revision, lease: w.lease, text: w.text}
-		if was, there := st.keys[w.what]; there {
-			k.created = was.created
-			if w.touch {
-				k.lease, k.text = was.lease, was.text
-			}
-		}
-		next.keys[w.what] = k
-	}
-	delete(next.keys, recordKey)
 	r := *t.r
 	r.Entries, r.Shut, r.Ticket = slices.Clone(r.Entries), 0, firstTicket(revision+1)
 	next.r = &r
@@ -191,6 +174,29 @@ func (st *state) after(t *txn, revision int64) *state {
 	}
 	next.settle()
 	return next
+}
+
+// keysAfter returns the keys of a lock after a transaction.
+func (t *txn) keysAfter(revision int64) map[string]key {
+	keys := maps.Clone(t.st.keys)
+	for _, w := range t.writes {
+		if w.gone {
+			maps.DeleteFunc(keys, func(what string, _ key) bool {
+				return what == w.what || w.all && strings.HasPrefix(what, w.what)
+			})
+			continue
+		}
+		k := key{created: revision, changed: revision, lease: w.lease, text: w.text}
+		if was, there := t.st.keys[w.what]; there {
+			k.created = was.created
+			if w.touch {
+				k.lease, k.text = was.lease, was.text
+			}
+		}
+		keys[w.what] = k
+	}
+	delete(keys, recordKey)
+	return keys
 }
 
 // waited says whether a request waits.

@@ -59,8 +59,9 @@ func (s *Store) step(
 				return nil, nil, err
 			}
 		}
-		if guess = false; try > 0 {
+		if guess = false; try > 1 {
 			pause.Before(ctx, try, time.Millisecond)
+			st = nil // it may have changed again
 		}
 	}
 }

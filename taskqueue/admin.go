@@ -12,7 +12,7 @@ func (q *Queue) Get(ctx context.Context, id string) (Info, error) {
 }
 
 // List returns a page of the tasks in a state, those first that are due or have ended
-// first. The Cursor of a page asks for the next; what is added, ends or is deleted
+// first; ready ones that are limited come behind the others. The Cursor of a page asks for the next; what is added, ends or is deleted
 // between two calls may be in both pages or in none. A page may be empty and yet have
 // a cursor. A queue without tasks has an empty page.
 func (q *Queue) List(ctx context.Context, r ListRequest) (Page, error) {

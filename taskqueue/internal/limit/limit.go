@@ -122,7 +122,7 @@ func Room(l *taskqueue.Limit, running int, fullAt, now float64) (n int, next flo
 	used := min(max(fullAt-now, 0)/span, burst)
 	allowed := math.Floor(burst - used + min(0.1, 2/span)) // two µs, since none is exact
 	if allowed < 1 {
-		return 0, math.Ceil(now+(used-burst+1)*span)
+		return 0, math.Ceil(now + (used-burst+1)*span)
 	}
 	return int(min(float64(n), allowed)), 0
 }

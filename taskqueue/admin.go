@@ -12,7 +12,8 @@ func (q *Queue) Get(ctx context.Context, id string) (Info, error) {
 }
 
 // List returns a page of the tasks in a state, those first that are due or have ended
-// first, and those that wait for others in the order of their IDs. The Cursor of a page asks for the next; what is added, ends or is deleted
+// first; ready ones that are limited come behind the others, and those that wait for others are in the order of their
+// IDs. The Cursor of a page asks for the next; what is added, ends or is deleted
 // between two calls may be in both pages or in none. A page may be empty and yet have
 // a cursor. A queue without tasks has an empty page.
 func (q *Queue) List(ctx context.Context, r ListRequest) (Page, error) {

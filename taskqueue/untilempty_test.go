@@ -52,6 +52,26 @@ func TestWorkUntilEmptyWaitsForWhatALimitHoldsBack(t *testing.T) {
 	}
 }
 
+func TestWorkUntilEmptyWaitsForWhatALimitOfAKeyHoldsBack(t *testing.T) {
+	for name, l := range map[string]taskqueue.Limit{"rate": {Key: "k", Rate: 0.1}, "concurrency": {Key: "k", Concurrency: 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, _ := newQueue(t)
+				require.NoError(t, q.SetLimit(t.Context(), l))
+				for range 5 {
+					add(t, q, taskqueue.Task{Type: "t", LimitKey: "k"})
+				}
+				ran := 0
+				require.NoError(t, q.Work(t.Context(), taskqueue.Handlers{"t": func(ctx context.Context, _ *taskqueue.Claim) error {
+					ran++
+					return async.Sleep(ctx, time.Second)
+				}}, taskqueue.WorkUntilEmpty()))
+				assert.Equal(t, 5, ran)
+			})
+		})
+	}
+}
+
 func TestWorkUntilEmptyLeavesAPausedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, _ := newQueue(t)

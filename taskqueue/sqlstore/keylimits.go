@@ -1,8 +1,6 @@
 package sqlstore
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strconv"
 
@@ -231,42 +229,6 @@ func (c *claiming) broughtBack(back []*record, groups map[string]bool) error {
 	return c.t.run(queries...)
 }
 
-// readRates reads when the rates of groups are full again, as far as the claim does not know it.
-func (c *claiming) readRates(groups map[string]bool) error {
-	k := c.keys
-	q := query{bulk: readPace, each: func(scan func(...any) error) error {
-		var group string
-		var at float64
-		err := scan(&group, &at)
-		k.fullAt[group] = at
-		return err
-	}}
-	for group := range groups {
-		if _, known := k.fullAt[group]; known {
-			continue
-		}
-		if l := k.Group(group); l != nil && l.Rate > 0 {
-			k.fullAt[group] = 0
-			q.rows = append(q.rows, []any{c.queue, "f" + group})
-		}
-	}
-	return c.t.run(q)
-}
-
-// knowRates is readRates for tasks that were found.
-func (c *claiming) knowRates(found []*record) error {
-	if !c.keys.any() {
-		return nil
-	}
-	groups := map[string]bool{}
-	for _, r := range found {
-		if group, l := c.keys.Of(r.LimitKey, r.Type); l != nil {
-			groups[group] = true
-		}
-	}
-	return c.readRates(groups)
-}
-
 // admits reports whether the limits let a task begin now, which it does then. Else it is parked.
 func (c *claiming) admits(r *record) bool {
 	k := c.keys
@@ -315,29 +277,4 @@ func (k *keyLimits) note(c *claiming) []query {
 		rates.rows = append(rates.rows, []any{c.queue, "f" + group, group, int64(0), k.fullAt[group]})
 	}
 	return []query{rates, c.leave(all), row(nextWakeText, []any{c.queue}, &k.next)}
-}
-
-// SetLimit is a method of taskqueue.Store.
-func (s *Store) SetLimit(ctx context.Context, queue string, l taskqueue.Limit) error {
-	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckLimit(l)); err != nil {
-		return err
-	}
-	err := s.db.transact(ctx, writes, func(t tx) error {
-		st := newStep(t, queue)
-		before := ""
-		if err := t.run(query{clock: &st.now}, statement(newQueueText, queue, ""),
-			statement("INSERT INTO tq_pattern VALUES ($1, '') ON CONFLICT DO NOTHING", queue),
-			row("SELECT limits FROM tq_pattern WHERE queue = $1 {lock}", []any{queue}, &before)); err != nil {
-			return err
-		}
-		after, err := limit.Changed(before, l)
-		if err != nil || after == before {
-			return err
-		}
-		return t.end(append(s.tell(st), statement("UPDATE tq_pattern SET limits = $2 WHERE queue = $1", queue, after))...)
-	})
-	if err == nil {
-		s.hints.wake(queue)
-	}
-	return err
 }

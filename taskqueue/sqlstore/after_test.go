@@ -4,6 +4,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -207,4 +208,20 @@ func TestPlansOfEdges(t *testing.T) {
 		assert.Regexp(t, "SEARCH tq_edge (EXISTS )?USING", text, name)
 		assert.NotContains(t, text, "SCAN tq_edge", name)
 	}
+}
+
+// Each generation is some statements more: a step has a bounded number of them.
+func TestAStepCancelsSomeGenerations(t *testing.T) {
+	s := openTemp(t)
+	defer func() { require.NoError(t, s.Close()) }()
+	tasks := []taskqueue.NewTask{newTask("00")}
+	for i := 1; i < 40; i++ {
+		tasks = append(tasks, childTask(fmt.Sprintf("%02d", i), tasks[i-1].ID))
+	}
+	add(t, s, tasks...)
+	_, err := s.Act(t.Context(), "q", "00", taskqueue.ActCancel)
+	require.NoError(t, err)
+	assert.Equal(t, taskqueue.StateCancelled, stateOf(t, s, fmt.Sprint(maxDepth)))
+	assert.Equal(t, taskqueue.StateWaiting, stateOf(t, s, fmt.Sprint(maxDepth+1)))
+	sound(t, s)
 }

@@ -27,6 +27,7 @@ var afterTests = map[string]func(*fixture){
 	"After: its own time counts, too":                               afterItsTime,
 	"After: what expires or crashes tells the others in that claim": afterClaims,
 	"After: R12 many wait for one, and go on in steps":              afterMany,
+	"After: R12 what a cancelled task waits for counts":             afterWide,
 	"After: R12 a long chain ends in steps":                         afterDeep,
 	"After: a hint when a task may go on":                           afterHint,
 	"After: what waits is listed and counted":                       afterListed,
@@ -408,6 +409,26 @@ func afterMany(f *fixture) {
 		f.act("parent", taskqueue.ActDelete)
 		assert.Equal(f, 2500, f.purge(taskqueue.StateCancelled)+f.purge(taskqueue.StateDone))
 	}
+}
+
+// A task that is cancelled waits for nothing any more: a step that cancels many has that to do, too.
+func afterWide(f *fixture) {
+	f.add(task("a"), task("b"))
+	for call := range 4 {
+		var tasks []taskqueue.Task
+		for i := range 300 {
+			tasks = append(tasks, after(fmt.Sprintf("%d %03d", call, i), "", "a", "b"))
+		}
+		f.add(tasks...)
+	}
+	f.act("a", taskqueue.ActCancel)
+	assert.GreaterOrEqual(f, f.stats().States[taskqueue.StateWaiting], int64(1200-500), "a thousand edges are those of 500")
+	for n := 0; f.stats().States[taskqueue.StateWaiting] > 0; n++ {
+		require.Less(f, n, 20)
+		f.claim(0)
+	}
+	f.run("b", taskqueue.Succeeded)
+	assert.EqualValues(f, 1201, f.stats().States[taskqueue.StateCancelled])
 }
 
 func afterDeep(f *fixture) {

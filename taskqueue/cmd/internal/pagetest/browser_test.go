@@ -271,7 +271,7 @@ func TestThePageFitsEveryWidthLightAndDark(t *testing.T) {
 	b.open("/")
 	backs := map[string]bool{}
 	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int64{320, 390, 768, 1081, 1280, 1920} {
+		for _, width := range []int64{320, 390, 768, 1151, 1280, 1920} {
 			b.size(width, 800, scheme)
 			assert.Equal(t, width, eval[int64](b, "innerWidth"))
 			assert.LessOrEqual(t, eval[int64](b, "document.documentElement.scrollWidth"), width, "at %d", width)

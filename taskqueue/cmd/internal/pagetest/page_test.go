@@ -180,7 +180,7 @@ func TestTheSameAsJSON(t *testing.T) {
 	require.Len(t, one.Queues, 1)
 	q := one.Queues[0]
 	assert.Equal(t, "q"+hostile, q.Queue, "names are as they are")
-	assert.Equal(t, map[string]int{"scheduled": 1, "ready": 0, "running": 2, "retrying": 3, "done": 4, "dead": 2, "cancelled": 0}, filled(q.States))
+	assert.Equal(t, map[string]int{"scheduled": 1, "ready": 0, "running": 2, "retrying": 3, "done": 4, "dead": 2, "cancelled": 0, "waiting": 0}, filled(q.States))
 	assert.Equal(t, 4, q.Counts["done"])
 	assert.True(t, q.Settings.Paused)
 	require.Len(t, one.Running, 2)

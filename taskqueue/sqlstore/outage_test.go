@@ -47,8 +47,7 @@ func TestAPostgresThatIsKilledAndStartedAgain(t *testing.T) {
 	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(acknowledged) > 200 }, time.Minute, time.Millisecond)
 	runs := claimed(t, s, 5).Tasks
 	require.Len(t, runs, 5)
-	require.NoError(t, c.cmd.Process.Kill())
-	_ = c.cmd.Wait()
+	c.end(os.Kill)
 	all.Wait()
 	_, err = s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "down", Max: 1, Lease: time.Minute})
 	require.Error(t, err)

@@ -29,7 +29,8 @@ import (
 type cluster struct {
 	dir, port string
 	as        *syscall.SysProcAttr
-	cmd       *exec.Cmd
+	process   *os.Process   // of the server
+	ended     chan struct{} // closed when it has
 }
 
 var shared struct {
@@ -91,22 +92,41 @@ func startCluster(t testing.TB, settings ...string) *cluster {
 
 func (c *cluster) start(t testing.TB, settings ...string) {
 	args := append([]string{"-D", filepath.Join(c.dir, "data"), "-h", "127.0.0.1", "-p", c.port, "-k", "", "-c", "fsync=off", "-c", "max_connections=200"}, settings...)
-	c.cmd = exec.Command(programOf(t, "postgres"), args...)
-	c.cmd.SysProcAttr, c.cmd.Dir = c.as, os.TempDir()
-	require.NoError(t, c.cmd.Start())
+	c.run(t, args)
 	require.Eventually(t, func() bool {
 		conn, err := pgx.Connect(context.Background(), c.url("postgres"))
 		if err == nil {
 			_ = conn.Close(context.Background())
+			return true
 		}
-		return err == nil
+		select {
+		case <-c.ended: // it does not start while the children of one that was killed have its shared memory
+			c.run(t, args)
+		default:
+		}
+		return false
 	}, time.Minute, 20*time.Millisecond)
 }
 
-func (c *cluster) stop() {
-	_ = c.cmd.Process.Signal(os.Interrupt)
-	_ = c.cmd.Wait()
+// run starts the process. It may end by itself.
+func (c *cluster) run(t testing.TB, args []string) {
+	cmd, ended := exec.Command(programOf(t, "postgres"), args...), make(chan struct{})
+	cmd.SysProcAttr, cmd.Dir = c.as, os.TempDir()
+	require.NoError(t, cmd.Start())
+	c.process, c.ended = cmd.Process, ended
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
 }
+
+// end sends a signal and waits until the server has ended.
+func (c *cluster) end(by os.Signal) {
+	_ = c.process.Signal(by)
+	<-c.ended
+}
+
+func (c *cluster) stop() { c.end(os.Interrupt) }
 
 func (c *cluster) url(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%s/%s?sslmode=disable", c.port, database)

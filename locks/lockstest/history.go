@@ -1,11 +1,12 @@
 package lockstest
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -71,23 +72,45 @@ func (j *Journal) Close() error { return j.file.Close() }
 // ReadHistory reads all events so far, in the order of their times. A line that is being
 // written is left out.
 func ReadHistory(path string) ([]Event, error) {
-	f, err := os.Open(path)
+	h := history{path: path}
+	return h.read()
+}
+
+// A history is a journal that is read while others write it: each look reads only the lines
+// that are new.
+type history struct {
+	path   string
+	offset int64 // where the first line begins that has not been read
+	events []Event
+}
+
+// read returns all events so far, in the order of their times, until it is called again.
+func (h *history) read() ([]Event, error) {
+	f, err := os.Open(h.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			err = nil
-		}
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	var events []Event
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	if _, err := f.Seek(h.offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	text = text[:bytes.LastIndexByte(text, '\n')+1] // the rest is being written
+	h.offset += int64(len(text))
+	for line := range bytes.Lines(text) {
 		var e Event
-		if json.Unmarshal(lines.Bytes(), &e) == nil {
-			events = append(events, e)
+		if json.Unmarshal(line, &e) == nil {
+			h.events = append(h.events, e)
 		}
 	}
-	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
-	return events, nil
+	slices.SortStableFunc(h.events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	return h.events, nil
 }
 
 // Check returns what is wrong with a history, a sentence each: two believe at the same

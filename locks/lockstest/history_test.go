@@ -58,3 +58,25 @@ func TestAHistoryIsReadInTheOrderOfItsTimesWithoutAHalfLine(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 1, "b": 1}, Count(events, Ready, 0))
 	require.Empty(t, Count(events, Ready, 30))
 }
+
+func TestAHistoryThatIsReadAgainHasEachEventOnce(t *testing.T) {
+	h := history{path: filepath.Join(t.TempDir(), "history")}
+	j, err := OpenJournal(h.path, "a")
+	require.NoError(t, err)
+	j.Write(Event{At: 30, Kind: Left})
+	half := []byte(`{"at":20,"client":"b","kind":"ready"}` + "\n")
+	_, err = j.file.Write(half[:9])
+	require.NoError(t, err)
+	events, err := h.read()
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	_, err = j.file.Write(half[9:])
+	require.NoError(t, err)
+	j.Write(Event{At: 10, Kind: Ready})
+	require.NoError(t, j.Close())
+	for range 2 {
+		events, err = h.read()
+		require.NoError(t, err)
+		require.Equal(t, []Event{{At: 10, Client: "a", Kind: Ready}, {At: 20, Client: "b", Kind: Ready}, {At: 30, Client: "a", Kind: Left}}, events)
+	}
+}

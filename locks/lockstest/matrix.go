@@ -40,7 +40,7 @@ type rowRun struct {
 	server   *servers.Server
 	proxy    *Proxy // nil without a network
 	url      string
-	journal  string
+	journal  history
 	config   childConfig
 	children []*process
 }
@@ -91,7 +91,7 @@ func Matrix(t *testing.T, target Target) {
 }
 
 func newRow(t *testing.T, target *Target, shared *servers.Server, url string, row row) *rowRun {
-	r := &rowRun{t: t, target: target, server: shared, url: url, journal: filepath.Join(t.TempDir(), "history")}
+	r := &rowRun{t: t, target: target, server: shared, url: url, journal: history{path: filepath.Join(t.TempDir(), "history")}}
 	if row.server {
 		r.server, r.url = target.Start(t)
 	}
@@ -102,7 +102,7 @@ func newRow(t *testing.T, target *Target, shared *servers.Server, url string, ro
 		r.proxy = NewProxy(t, r.server.Network, r.server.Address)
 		r.url = target.Via(r.server, r.proxy.Address)
 	}
-	r.config = childConfig{URL: r.url, Journal: r.journal, Tenant: "matrix-" + ID(), Key: "the lock", Lease: target.Lease, Hold: target.Lease / 20}
+	r.config = childConfig{URL: r.url, Journal: r.journal.path, Tenant: "matrix-" + ID(), Key: "the lock", Lease: target.Lease, Hold: target.Lease / 20}
 	if row.config != nil {
 		row.config(&r.config)
 	}
@@ -259,7 +259,7 @@ func (r *rowRun) crash(p *process) {
 // events reads the history so far.
 func (r *rowRun) events() []Event {
 	r.t.Helper()
-	events, err := ReadHistory(r.journal)
+	events, err := r.journal.read()
 	require.NoError(r.t, err)
 	return events
 }

@@ -57,7 +57,6 @@ func runProgram(t *testing.T, seed uint64) {
 		defer bound(seed)()
 		p := &program{t: t, dice: proof.NewDice(seed), ledger: proof.NewLedger()}
 		var faulty atomic.Bool
-		faulty.Store(true)
 		var steps atomic.Int64
 		faults := proof.Faults(p.dice, []int{0, 20, 100, 300}[p.dice.N(4)])
 		store := memkv.New(memkv.Faults(func(g []kvqueue.Guard, w []kvqueue.Write) memkv.Fault {
@@ -76,7 +75,9 @@ func runProgram(t *testing.T, seed uint64) {
 		var followers sync.WaitGroup
 		for _, a := range []*proof.Auditor{in, out} {
 			followers.Go(func() { a.Follow(following, proof.Always(store)) })
+			require.NoError(t, a.Settle(t.Context(), store)) // it sees what comes and goes at once
 		}
+		faulty.Store(true)
 		ctx, stop := context.WithTimeout(t.Context(), time.Duration(5+p.dice.N(40))*time.Second)
 		defer stop()
 		var all sync.WaitGroup

@@ -86,10 +86,10 @@ func TestASessionThatEndsWhileItsProcessLives(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	err := q.Do(ctx, 1, func(ctx context.Context, items []kvqueue.Item) error {
-		leases, err := client.Leases(ctx)
+		leases, err := client.Leases(t.Context())
 		require.NoError(t, err)
 		for _, l := range leases.Leases {
-			_, err := client.Revoke(ctx, clientv3.LeaseID(l.ID))
+			_, err := client.Revoke(t.Context(), clientv3.LeaseID(l.ID)) // which ends ctx, maybe before its answer is here
 			require.NoError(t, err)
 		}
 		<-ctx.Done()

@@ -62,11 +62,12 @@ func (p Program) Run(t *testing.T) {
 	var followers sync.WaitGroup
 	defer followers.Wait()
 	defer unfollow()
-	for range p.Workers {
-		r.start()
-	}
 	for _, a := range []*Auditor{in, out} {
 		followers.Go(func() { a.Follow(following, p.Watch) })
+	}
+	r.settle(in, out)
+	for range p.Workers {
+		r.start()
 	}
 	for range p.Steps {
 		r.step()
@@ -77,6 +78,16 @@ func (p Program) Run(t *testing.T) {
 	}
 	r.judge(in, out)
 	t.Logf("%v", r.ledger.Counts())
+}
+
+// settle waits until the auditors follow: they see what comes and goes at once.
+func (r *run) settle(auditors ...*Auditor) {
+	kv, shut, err := r.Open(r.ctx)
+	require.NoError(r.t, err)
+	defer shut()
+	for _, a := range auditors {
+		require.NoError(r.t, a.Settle(r.ctx, kv))
+	}
 }
 
 // step waits until the workers have said something, and has something happen.

@@ -78,6 +78,7 @@ func (w *Waiter) recycle(s *Scope, isParker, clean bool) {
 		}
 		return
 	}
+	w.on.Store(nil) // or the future would be kept until the next wait
 	if isParker {
 		w.busy.Store(false)
 		return

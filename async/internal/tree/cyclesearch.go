@@ -27,6 +27,9 @@ const largeSearch = 256
 func (s *cycleSearch) begin(me *Task, f *Future, budget int) {
 	s.me, s.f, s.budget = me, f, budget
 	s.edges, s.todo = s.edges[:0], s.todo[:0]
+	if len(s.seen) > largeSearch {
+		s.seen = nil // or a large map would be kept, and cleared each time
+	}
 	clear(s.seen)
 }
 

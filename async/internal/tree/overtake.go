@@ -13,15 +13,15 @@ func StoppedByNow(t *Task) *StopError {
 	if stop := t.Stopped(); stop != nil {
 		return stop
 	}
-	if !mayOvertake(t) {
+	if !mayOvertake(t) && !mayOvertakeContext(t) {
 		return t.Stopped() // a cancellation that was on its way may have come meanwhile
 	}
 	return catchUp(t)
 }
 
-// mayOvertake reports whether anything around t was told to stop: t may have to be, too. It looks
-// only while a cancellation is on its way, so that a failure deep in a tree does not look at all
-// that is around it once at each level.
+// mayOvertake reports whether anything around t was told by us to stop: t may have to be, too. It
+// looks only while a cancellation is on its way, so that a failure deep in a tree does not look at
+// all that is around it once at each level.
 func mayOvertake(t *Task) bool {
 	if t.Owner == nil || t.Owner.Home.walks.Load() == 0 {
 		return false
@@ -29,6 +29,21 @@ func mayOvertake(t *Task) bool {
 	for ; t.Owner != nil; t = t.Owner.Task {
 		if wasDismissed(t) || t.Owner.stopped() != nil {
 			return true
+		}
+	}
+	return false
+}
+
+// mayOvertakeContext reports whether package context has cancelled anything around t, and may not
+// have come to t yet: it tells those that are derived from one context one after another, and
+// nobody counts that. It looks at the few tasks around t that package context may cancel.
+func mayOvertakeContext(t *Task) bool {
+	for n := t.origin().task; n != nil; n = n.Owner.from.task {
+		if ctx := n.derived(); ctx != nil && ctx.Err() != nil || n != t && n.Inner.Load().stopped() != nil {
+			return true
+		}
+		if n.Owner == nil {
+			break
 		}
 	}
 	return false
@@ -42,21 +57,35 @@ func catchUp(t *Task) *StopError {
 		return stop
 	}
 	above := catchUp(t.Owner.Task)
-	h := t.Inner.Load()
-	switch {
+	switch ctx := t.derived(); {
+	case ctx != nil:
+		catchUpContext(t, ctx, above)
 	case above != nil && t.cancelledWithOwner():
-		if h != nil {
+		if h := t.Inner.Load(); h != nil {
 			h.Cancel(above)
 		}
-	case above != nil && t.derived() != nil:
-		t.Owner.Cancel(above)
-		if std := t.Owner.std.Load(); std != nil {
-			_ = context.Cause(std) // waits until those derived from it have been told
-		}
-	case wasDismissed(t):
+	}
+	if stop = t.Stopped(); stop != nil {
+		return stop
+	}
+	if wasDismissed(t) {
 		t.dismiss()
 	}
 	return t.Stopped()
+}
+
+// catchUpContext waits until those derived from ctx have been told if ctx, with which t was started,
+// is done. It may be derived from the context of the owner of t, which is stopped with above.
+func catchUpContext(t *Task, ctx context.Context, above *StopError) {
+	if above != nil {
+		t.Owner.Cancel(above)
+		if std := t.Owner.std.Load(); std != nil {
+			_ = context.Cause(std)
+		}
+	}
+	if ctx.Err() != nil {
+		_ = context.Cause(ctx)
+	}
 }
 
 // wasDismissed reports whether t is a daemon or a group that its owner dismisses.

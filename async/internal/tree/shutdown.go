@@ -64,6 +64,11 @@ func (r *Root) nobodyLeft(caller *Task, scopes bool) bool {
 	if slices.ContainsFunc(left, func(t *Task) bool { return t.Kind != KindGroup }) {
 		return false
 	}
+	for _, g := range left { // all are noted before one is told, see StoppedByNow
+		g.Owner.Mu.Lock()
+		g.More.dismissed = true
+		g.Owner.Mu.Unlock()
+	}
 	r.dismissAll(left)
 	return len(left) == 0
 }

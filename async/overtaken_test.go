@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -113,6 +115,71 @@ func TestADaemonUnderWithoutCancelThatIsDismissedTooLate(t *testing.T) {
 					})
 					if !errors.Is(err, body) || errors.As(err, new(*async.ScopeError)) {
 						t.Fatalf("%d: %v", i, err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// stopsOnShutdown are what Shutdown cancels one after another: what runs under WithoutCancel in one scope,
+// and scopes at the root.
+var stopsOnShutdown = map[string]func(ctx context.Context, told, early func(context.Context) error, end func(error)){
+	"tasks under WithoutCancel": func(ctx context.Context, told, early func(context.Context) error, end func(error)) {
+		async.Detach(ctx, "scope", func(ctx context.Context) error {
+			end(async.Scope(ctx, func(ctx context.Context) error {
+				ctx = context.WithoutCancel(ctx)
+				async.Go(ctx, early)
+				idlers(ctx)
+				async.Go(ctx, told)
+				idlers(ctx)
+				async.Go(ctx, early)
+				return nil
+			}))
+			return nil
+		})
+	},
+	"scopes": func(ctx context.Context, told, early func(context.Context) error, end func(error)) {
+		scope := func(f func(context.Context) error) {
+			async.Detach(ctx, "scope", func(ctx context.Context) error {
+				end(async.Scope(ctx, func(ctx context.Context) error { async.Go(ctx, f); return nil }))
+				return nil
+			})
+		}
+		scope(told)
+		for range 50 {
+			scope(echoes)
+		}
+		scope(early)
+	},
+}
+
+// TestNoEchoOvertakesShutdown, which cancels one after another.
+func TestNoEchoOvertakesShutdown(t *testing.T) {
+	for name, start := range stopsOnShutdown {
+		t.Run(name, func(t *testing.T) {
+			for i := range fewer(300, 100) {
+				inBubble(t, func(t *testing.T, ctx context.Context) {
+					ctx, _ = asynctest.Root(ctx)
+					heard := make(chan struct{})
+					told := func(ctx context.Context) error { <-ctx.Done(); close(heard); return nil }
+					early := func(ctx context.Context) error {
+						<-heard
+						return fmt.Errorf("12 rows were not written: %w", async.ErrShutdown)
+					}
+					var wrong atomic.Pointer[error]
+					start(ctx, told, early, func(err error) {
+						var list *async.ScopeError
+						if err != nil && (!errors.As(err, &list) || list.Cause != async.ErrShutdown || len(list.Errors) > 0) {
+							wrong.Store(&err)
+						}
+					})
+					synctest.Wait()
+					now, cancel := context.WithCancel(ctx)
+					cancel()
+					require.NoError(t, async.Shutdown(now))
+					if err := wrong.Load(); err != nil {
+						t.Fatalf("%d: %v", i, *err)
 					}
 				})
 			}

@@ -272,7 +272,9 @@ type Root struct {
 	text    func(string) // told what tasks say as they are stopped, if nobody else is; nil prints
 	closing bool         // Shutdown has been called; guarded by Scope.Mu
 	walks   AtomicInt32  // how many cancellations and dismissals are on their way; see StoppedByNow
-	Top     *Task        // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
+	// cancelling says of a task whether Shutdown is about to cancel it; nil while Shutdown cancels nothing.
+	cancelling AtomicPointer[func(*Task) bool]
+	Top        *Task // the scope of a test, of which Live and Shutdown see what is in it; nil: none. Never changes
 }
 
 // A Naming is what a task is called by. It refers neither to the task nor to what

@@ -26,6 +26,9 @@ func mayOvertake(t *Task) bool {
 	if t.Owner == nil || t.Owner.Home.walks.Load() == 0 {
 		return false
 	}
+	if isShutDown(t) {
+		return true
+	}
 	for ; t.Owner != nil; t = t.Owner.Task {
 		if wasDismissed(t) || t.Owner.stopped() != nil {
 			return true
@@ -68,8 +71,11 @@ func catchUp(t *Task) *StopError {
 	if stop = t.Stopped(); stop != nil {
 		return stop
 	}
-	if wasDismissed(t) {
+	switch {
+	case wasDismissed(t):
 		t.dismiss()
+	case isShutDown(t):
+		t.Scope().Cancel(Canceled(ErrShutdown))
 	}
 	return t.Stopped()
 }
@@ -90,3 +96,9 @@ func catchUpContext(t *Task, ctx context.Context, above *StopError) {
 
 // wasDismissed reports whether t is a daemon or a group that its owner dismisses.
 func wasDismissed(t *Task) bool { return t.isDismissible() && isDismissed(t) }
+
+// isShutDown reports whether Shutdown cancels t just now, or has.
+func isShutDown(t *Task) bool {
+	cancels := t.Owner.Home.cancelling.Load()
+	return cancels != nil && (*cancels)(t)
+}

@@ -77,6 +77,11 @@ func (r *Root) nobodyLeft(caller *Task, scopes bool) bool {
 // and again: a task that has not ended yet may start more.
 func (r *Root) cancelBelow(caller *Task) []*Task {
 	tasks := r.below(caller)
+	cancels := func(t *Task) bool { return r.cancels(t, caller) }
+	r.walks.Add(1)
+	defer r.walks.Add(-1)
+	r.cancelling.Store(&cancels)
+	defer r.cancelling.CompareAndSwap(&cancels, nil)
 	for _, t := range tasks {
 		if t.Kind != kindScope || t.More == nil || !t.More.shielded { // as inside cancelAll
 			cancelAll(t, Canceled(ErrShutdown))
@@ -86,6 +91,17 @@ func (r *Root) cancelBelow(caller *Task) []*Task {
 		}
 	}
 	return tasks
+}
+
+// cancels reports whether cancelBelow and cancelAll come to t, which may be at any depth.
+func (r *Root) cancels(t, caller *Task) bool {
+	for t.Owner != nil && t != r.Top && (t.More == nil || !t.More.shielded || isJoin(t)) {
+		if t.Owner == &r.Scope || t.Owner.Task == r.Top {
+			return !standsIn(caller, t)
+		}
+		t = t.Owner.Task
+	}
+	return false
 }
 
 // hooksRun reports whether a hook of one of tasks, or of what they have

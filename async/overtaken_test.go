@@ -210,3 +210,45 @@ func TestNoEchoOvertakesTheDismissalOfGroups(t *testing.T) {
 		})
 	}
 }
+
+// TestWhoDoesNotHearOfACancellationRepeatsNone: a task that a cancellation around it leaves alone has failed, if
+// it returns why others are stopped.
+func TestWhoDoesNotHearOfACancellationRepeatsNone(t *testing.T) {
+	for name, alone := range map[string]func(ctx context.Context) context.Context{
+		"WithoutCancel": context.WithoutCancel,
+		"another ctx": func(ctx context.Context) context.Context {
+			other, cancel := context.WithCancel(context.Background())
+			async.OnExit(ctx, func(context.Context, error) error { cancel(); return nil })
+			return withValuesOf{Context: other, values: ctx}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range fewer(100, 50) {
+				inBubble(t, func(t *testing.T, ctx context.Context) {
+					err := async.Scope(ctx, func(ctx context.Context) error {
+						shared := derive(ctx)[0]
+						async.Go(alone(ctx), func(context.Context) error {
+							<-shared.Done()
+							return notWritten{shared.Err()}
+						})
+						return nil
+					}, async.Timeout(time.Second))
+					require.ErrorAs(t, err, new(notWritten))
+				})
+			}
+		})
+	}
+}
+
+// withValuesOf is a Context that has the values of another.
+type withValuesOf struct {
+	context.Context
+	values context.Context
+}
+
+func (c withValuesOf) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.values.Value(key)
+}

@@ -17,11 +17,36 @@ func machineTime() func() moment {
 		return programTime
 	}
 	id := strings.TrimSpace(string(boot))
-	return func() moment {
-		var since unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &since); err != nil {
-			return programTime()
-		}
-		return moment{wall: clock.Now().UnixMicro(), steady: since.Nano() / 1000, boot: id}
+	var since unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &since); err != nil {
+		return programTime
 	}
+	return func() moment {
+		wall, steady := together(func() int64 { return clock.Now().UnixMicro() }, sinceStart)
+		return moment{wall: wall, steady: steady, boot: id}
+	}
+}
+
+func sinceStart() int64 {
+	var since unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &since) // it has worked before
+	return since.Nano() / 1000
+}
+
+// together reads two clocks, in µs, at one instant: a process that is stopped between two readings
+// would find that the clocks have parted. Of some attempts it takes the shortest.
+func together(wall, steady func() int64) (atWall, atSteady int64) {
+	shortest := int64(-1)
+	for range 10 {
+		begin := steady()
+		now := wall()
+		end := steady()
+		if took := end - begin; shortest < 0 || took < shortest {
+			shortest, atWall, atSteady = took, now, begin
+		}
+		if shortest <= 2 {
+			break
+		}
+	}
+	return atWall, atSteady
 }

@@ -190,12 +190,10 @@ counts:
 	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^Test(DecidesAsTheBookDoes|Load|Store|StoreOnPoolOfUser|TheSuite)$$/^(seed|a_great_many_wait|random_programs|tokens|histories)' ./...)
 	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^TestStoreOnPoolsOfUsers$$/./^(random_programs|tokens|histories)' ./pgstore ./mysqlstore)
 
-# Beside other checks there is one processor for it.
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
-fuzzshort: FUZZFLAGS := -parallel=1
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)
 fuzzshort fuzz:
-	$(call tested,fuzz $(FUZZTIME) each,"$(CURDIR)/tools/fuzz.sh" $(FUZZTIME) $(FUZZFLAGS))
+	$(call tested,fuzz $(FUZZTIME) each,"$(CURDIR)/tools/fuzz.sh" $(FUZZTIME))
 
 race: COUNT := $(or $(COUNT),5)
 race:

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of the module in the current directory.
-# Usage: fuzz.sh TIME [FLAG...], where TIME is what go test -fuzztime takes for each target.
+# Usage: fuzz.sh TIME, where TIME is what go test -fuzztime takes for each.
 set -euo pipefail
 fuzztime=$1
-flags=("${@:2}")
 
 # Prints "package target" for every fuzz target of the module. The sources are read, and not asked
 # by go test -list, which compiles and links the tests of all packages.
@@ -33,7 +32,7 @@ found=$(targets)
 while read -r package target; do
 	[ -n "$target" ] || continue
 	echo "--> $package $target"
-	if ! go test -vet=off -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" -fuzzminimizetime 20x ${flags[@]+"${flags[@]}"} "$package" </dev/null 2>&1 | tee "$log"; then
+	if ! go test -vet=off -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" -fuzzminimizetime 20x "$package" </dev/null 2>&1 | tee "$log"; then
 		only_out_of_time "$log" || exit 1
 		echo "$target: not a failure, only the end of -fuzztime (go.dev/issue/75804)"
 	fi

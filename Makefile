@@ -74,38 +74,38 @@ help:
 	@echo
 	@echo 'Only some modules: make race MODULES=. COUNT=20'
 
-# make test does its checks two at a time: many tests only wait, for processes and for servers.
+# make test does its checks three at a time on two cores: many tests only wait, for processes and for servers.
 # $(call check,name,arguments of make,names of checks that have to pass before) adds a check; they
-# begin in the order in which they stand here. Packages that two go commands compile at the same time they
-# both compile, so what needs the same packages, built in the same way, waits for the first of them.
-AT_A_TIME := 2
+# begin in the order in which they stand here. Vet compiles every package as the tests need it, so the
+# tests wait for it; staticcheck needs the tests compiled, too, so it waits for them. Nothing is compiled twice.
+AT_A_TIME := 3
 STEPS := $(OUT)/test
 name = $(subst /,-,$(patsubst ./%,%,$(patsubst .,./root,$(1))))
-has = $(if $(filter $(1),$(TESTED)),unit-$(call name,$(1)))
 define check
 CHECKS += check-$(1)
 .PHONY: check-$(1)
 check-$(1): $(3:%=check-%)
 	@MAKE="$$(MAKE)" tools/step.sh "$(STEPS)" $(1) $(2)
 endef
-unit_of = $(if $(filter $(1),$(TESTED)),$(eval $(call check,unit-$(call name,$(1)),unit MODULES=$(1),$(2))))
+unit_of = $(foreach m,$(filter $(1),$(TESTED)),$(eval UNITS += unit-$(call name,$(m)))$(eval $(call check,unit-$(call name,$(m)),unit MODULES=$(m),vet)))
 
+# The longest begin first, those that only compute stand between those that wait.
+LONG := ./locks . ./taskqueue ./kvqueue ./kvqueue/etcdtest
 $(eval $(call check,fmt,fmt))
 $(eval $(call check,dependencies,tidied deps))
-$(call unit_of,.)
 $(eval $(call check,vet,vet))
-$(eval $(call check,elsewhere,crossvet ELSEWHERE=. PLATFORMS="windows/amd64 linux/386"))
-$(eval $(call check,lint,staticcheck apicheck structure,vet))
-$(eval $(call check,counts,counts,vet))
-$(call unit_of,./locks,$(call has,.))
-$(call unit_of,./kvqueue,$(call has,.))
-$(eval $(call check,explore,exploreshort,vet))
-$(call unit_of,./taskqueue,$(call has,.))
-$(call unit_of,./taskqueue/cmd,$(call has,./taskqueue))
-$(call unit_of,./kvqueue/etcdtest,$(call has,./kvqueue))
 $(eval $(call check,fuzz,fuzzshort))
-$(eval $(call check,chaos,chaosshort,$(call has,./taskqueue/cmd)))
-$(foreach m,$(filter-out . ./locks ./kvqueue ./kvqueue/etcdtest ./taskqueue ./taskqueue/cmd,$(TESTED)),$(call unit_of,$(m),$(call has,.)))
+$(eval $(call check,elsewhere,crossvet ELSEWHERE=. PLATFORMS="windows/amd64 linux/386"))
+$(call unit_of,./locks)
+$(call unit_of,.)
+$(call unit_of,./kvqueue/etcdtest)
+$(eval $(call check,counts,counts,vet))
+$(call unit_of,./taskqueue)
+$(call unit_of,./kvqueue)
+$(eval $(call check,chaos,chaosshort,vet))
+$(eval $(call check,explore,exploreshort,vet))
+$(call unit_of,$(filter-out $(LONG),$(TESTED)))
+$(eval $(call check,lint,staticcheck apicheck structure,$(UNITS)))
 
 .PHONY: checks
 checks: $(CHECKS)
@@ -139,10 +139,14 @@ deps:
 	@cd taskqueue && graph=$$(go mod graph) || exit 1; extra=$$(grep -E '$(COMMANDS_OWN)' <<<"$$graph"); \
 	[ -z "$$extra" ] || { echo "make: who imports a store would require what only taskqueue/cmd needs:" "$$extra" >&2; exit 1; }
 
+# Vet and staticcheck look at the packages as the tests of their module are built: see RACE and TESTED.
+plain = $(filter-out $(TESTED),$(MODULES))
+
 vet:
-	$(call each,go vet,go vet ./...)
+	$(call tested,go vet,go vet $(RACE) ./...)
+	$(call in,$(plain),go vet,go vet ./...)
 	@go vet -tags explore ./async/... ./scheduler/... ./internal/explore
-	@go -C kvqueue/etcdtest vet -tags kvbudgets ./budgets
+	@go -C kvqueue/etcdtest vet $(RACE) -tags kvbudgets ./budgets
 
 # In make test only the root module, and for two platforms: to compile all that
 # the others need takes minutes where it was not done before.
@@ -152,7 +156,8 @@ crossvet:
 		{ echo "make: go vet for $$p failed in module $$m" >&2; exit 1; }; done; done
 
 staticcheck: tools
-	$(call each,staticcheck,"$(BIN)/staticcheck" ./...)
+	$(call tested,staticcheck,GOFLAGS="$(GOFLAGS) $(RACE)" "$(BIN)/staticcheck" ./...)
+	$(call in,$(plain),staticcheck,"$(BIN)/staticcheck" ./...)
 
 # Modules with a record of their own, in a folder of api/ that has their name.
 RECORDED := kvqueue locks taskqueue
@@ -184,11 +189,14 @@ house: tools
 unit:
 	$(call tested,go test -race -shuffle=on,go test $(RACE) -shuffle=on -vet=off ./...)
 
+# The tests of stores of locks that have more rounds without the race detector.
+RANDOM := random_programs|tokens|histories
+LOCKS_COUNTS := ^Test(DecidesAsTheBookDoes|Load|Store|StoreOnPoolOfUser|TheSuite)$$/^(seed|a_great_many_wait|$(RANDOM))|^TestStoreOnPoolsOfUsers$$/./^($(RANDOM))
+
 counts:
 	$(call step,go test: the full counts that the race detector is too slow for)
 	@$(if $(filter .,$(MODULES)),tools/counted.sh ./async ./scheduler ./jobqueue)
-	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^Test(DecidesAsTheBookDoes|Load|Store|StoreOnPoolOfUser|TheSuite)$$/^(seed|a_great_many_wait|random_programs|tokens|histories)' ./...)
-	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '^TestStoreOnPoolsOfUsers$$/./^(random_programs|tokens|histories)' ./pgstore ./mysqlstore)
+	$(if $(filter ./locks,$(MODULES)),@go -C locks test -vet=off -run '$(LOCKS_COUNTS)' ./dynamostore ./etcdstore ./mysqlstore ./pgstore ./redisstore ./sqlitestore)
 
 fuzzshort: FUZZTIME := $(or $(FUZZTIME),5s)
 fuzz: FUZZTIME := $(or $(FUZZTIME),1m)

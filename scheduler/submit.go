@@ -35,7 +35,7 @@ func Submit[T any](w *ExecutorWorker, f func(ctx context.Context) (T, error)) *a
 // it could never return, it returns [ErrSelfWait]; with that of a task for which a task of
 // w waits, perhaps through other workers, async.ErrAwaitCycle with the names of these.
 func Call[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Context) (T, error)) (T, error) {
-	if InWorker(ctx, w) {
+	if _, self := w.vertex.runsAround(ctx); self {
 		return *new(T), ErrSelfWait
 	}
 	future := submit(ctx, w, f)

@@ -25,7 +25,7 @@ var ringMu mutex
 // A running is a task of a worker, as its context shows it.
 type running interface {
 	worker() *vertex
-	runs() bool             // it has begun and not returned
+	runs() bool             // it has begun and not ended
 	outer() context.Context // what its context is a child of
 }
 
@@ -59,17 +59,11 @@ func (a *arrow) lasts() bool { return a.by.runs() && !a.over() }
 // waited for has come. It returns an error if the wait could never end. Otherwise left, which
 // is nil if ctx belongs to no task that runs, is called when the wait has ended.
 func (v *vertex) awaited(ctx context.Context, over func() bool) (left func(), err error) {
-	var by running
-	for r := runningIn(ctx); r != nil; r = runningIn(r.outer()) {
-		switch {
-		case !r.runs(): // ctx is older than that
-		case r.worker() == v:
-			return nil, ErrSelfWait
-		case by == nil:
-			by = r
-		}
-	}
-	if by == nil {
+	by, self := v.runsAround(ctx)
+	switch {
+	case self:
+		return nil, ErrSelfWait
+	case by == nil:
 		return nil, nil
 	}
 	from, a := by.worker(), &arrow{by, v, over}
@@ -85,6 +79,22 @@ func (v *vertex) awaited(ctx context.Context, over func() bool) (left func(), er
 		v.d.lend()
 	}
 	return func() { from.leave(a) }, nil
+}
+
+// runsAround returns the innermost task that ctx belongs to and that has not ended, nil if there is
+// none, and whether a task of v is among those that ctx belongs to. The ctx of a task that has
+// ended is that of no task.
+func (v *vertex) runsAround(ctx context.Context) (by running, self bool) {
+	for r := runningIn(ctx); r != nil; r = runningIn(r.outer()) {
+		switch {
+		case !r.runs():
+		case r.worker() == v:
+			return r, true
+		case by == nil:
+			by = r
+		}
+	}
+	return by, false
 }
 
 // leave takes a, whose wait has ended, off v.

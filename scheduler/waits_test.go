@@ -230,6 +230,46 @@ func TestAnOldContextIsNoTaskThatRuns(t *testing.T) {
 	})
 }
 
+// Whoever has the result of a task may wait for its worker at once, with the ctx of that task: the
+// task is over, though the worker has perhaps not noted it yet.
+func TestATaskIsOverWhenItsResultIsGiven(t *testing.T) {
+	const times = 5000
+	waits := map[string]func(old context.Context, w *scheduler.ExecutorWorker) error{
+		"Submit": func(old context.Context, w *scheduler.ExecutorWorker) error {
+			_, err := scheduler.Submit(w, one).Wait(old)
+			return err
+		},
+		"Wait": func(old context.Context, w *scheduler.ExecutorWorker) error { return w.Wait(old) },
+	}
+	for name, wait := range waits {
+		t.Run(name, func(t *testing.T) {
+			w := scheduler.New(scheduler.Goroutines()).NewWorker(t.Context())
+			for range times {
+				old, err := scheduler.Call(t.Context(), w, func(ctx context.Context) (context.Context, error) {
+					return context.WithoutCancel(ctx), nil
+				})
+				require.NoError(t, err)
+				require.NoError(t, wait(old, w))
+			}
+			require.NoError(t, w.Drain(context.Background()))
+		})
+	}
+}
+
+// The ctx of a task that has ended is that of no task, so Call with it is none from inside.
+func TestCallWithTheContextOfATaskThatHasEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := scheduler.New(scheduler.Goroutines()).NewWorker(t.Context())
+		var old context.Context
+		_, err := w.Schedule(func(ctx context.Context) { old = context.WithoutCancel(ctx) })
+		require.NoError(t, err)
+		require.NoError(t, w.Wait(t.Context()))
+		value, err := scheduler.Call(old, w, one)
+		require.NoError(t, err)
+		require.Equal(t, 1, value)
+	})
+}
+
 // The search for a ring comes by each worker once, however many ways lead to it.
 func TestManyWaysBetweenWorkersAreOneSearch(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

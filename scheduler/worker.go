@@ -123,9 +123,6 @@ func (w *ExecutorWorker) Wait(ctx context.Context) error {
 // mayWait returns an error if a wait with ctx for w to be idle could never end. Otherwise
 // left is called when the wait has ended.
 func (w *ExecutorWorker) mayWait(ctx context.Context) (left func(), err error) {
-	if InWorker(ctx, w) {
-		return nil, ErrSelfWait
-	}
 	left, err = w.vertex.awaited(ctx, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,7 +49,8 @@ func TestHandlesGoOnWhenTheStoreWasRestored(t *testing.T) {
 	got := make(chan string)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	go func() {
+	var taker sync.WaitGroup
+	taker.Go(func() {
 		for range 2 {
 			err := waits.Do(ctx, 1, func(_ context.Context, items []kvqueue.Item) error {
 				got <- string(items[0].Value)
@@ -56,7 +58,7 @@ func TestHandlesGoOnWhenTheStoreWasRestored(t *testing.T) {
 			})
 			assert.True(t, err == nil || errors.Is(err, kvqueue.ErrUnknown), "%v", err)
 		}
-	}()
+	})
 	eventually(t, "it waits", func() bool {
 		results, _, err := etcdkv.New(cluster.Client(t)).Read(t.Context(), kvqueue.Range{Begin: []byte("kvq/q/r/"), End: []byte("kvq/q/r0")})
 		return err == nil && len(results[0].Pairs) == 1
@@ -66,6 +68,7 @@ func TestHandlesGoOnWhenTheStoreWasRestored(t *testing.T) {
 	assert.Equal(t, "b", <-got, "it was acknowledged after the state that is back")
 	t.Logf("the handle that waits has noticed after %v", time.Since(begin))
 	assert.Equal(t, "c", <-got)
+	taker.Wait()
 	close(restored)
 	assert.ErrorIs(t, <-ended, kvqueue.ErrLost)
 

@@ -5,6 +5,7 @@ package etcdtest_test
 import (
 	"context"
 	"iter"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,8 +76,11 @@ func TestAHandleWhoseWatchIsSilentGetsItsItems(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	got := make(chan string, 2)
+	var takers sync.WaitGroup
 	take := func(q *kvqueue.Queue, who string) {
-		assert.NoError(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { got <- who; return nil }))
+		takers.Go(func() {
+			assert.NoError(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { got <- who; return nil }))
+		})
 	}
 	requests := func(n int) func() bool {
 		return func() bool {
@@ -84,9 +88,9 @@ func TestAHandleWhoseWatchIsSilentGetsItsItems(t *testing.T) {
 			return err == nil && len(results[0].Pairs) == n
 		}
 	}
-	go take(first, "the first")
+	take(first, "the first")
 	eventually(t, "the first waits", requests(1))
-	go take(second, "the second")
+	take(second, "the second")
 	eventually(t, "the second waits", requests(2))
 	require.NoError(t, silent.Stop())
 	_, err := first.Enqueue(ctx, []byte("a"), []byte("b")) // and the first claims one for the second
@@ -96,4 +100,5 @@ func TestAHandleWhoseWatchIsSilentGetsItsItems(t *testing.T) {
 	assert.Equal(t, "the second", <-got)
 	t.Logf("it came after %v", time.Since(begin))
 	require.NoError(t, silent.Continue())
+	takers.Wait() // an item is acknowledged after its handler has ended, and before the queue is closed
 }

@@ -51,11 +51,18 @@
 //
 //	Drain: func(context.Context) error { return nil },
 //
-// # What is not a service
+// # What outlives what
 //
-// A store, a pool of connections, a client: what others use and what does nothing by
-// itself. Open it before [Run] and close it after. So it is there for as long as
-// anybody may use it, in the right order, without a declaration of who needs what.
+// Services stop in reverse order, so each may use those before it in the slice until it has drained.
+//
+//	made in run, before Run   a store, a pool of connections, a client: what does nothing by itself.
+//	                          Close it with defer, when Run has returned.
+//	Resource                  a batch, a worker, a keeper of leases: what is made with a ctx, and
+//	                          works until its scope ends. It ends after those behind it have drained.
+//	Service                   what takes work from outside.
+//
+// Nothing of the second kind is made with the ctx that [Main] gives: the first signal cancels
+// that, and a server that drains would find its batch closed. docs/services.md has a picture.
 //
 // # Failures
 //

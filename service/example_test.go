@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/batch"
 	"github.com/ambit-go/ambit/service"
 )
 
@@ -42,6 +43,34 @@ func ExampleDebounce() {
 		return service.Run(ctx, []service.Service{{Name: "sweeper", Run: sweep}}, service.Grace(service.Forever))
 	}
 	_ = func() { service.Main(run, service.Debounce(100*time.Millisecond)) } // in the function main
+}
+
+// A batch that a server writes to is flushed when the server has answered its last request.
+func ExampleResource() {
+	ctx, stop := context.WithCancelCause(context.Background())
+	var lines *batch.Batch[string]
+	err := service.Run(ctx, []service.Service{
+		service.Resource("journal", func(ctx context.Context) error {
+			lines = batch.New(ctx, func(_ context.Context, some []string) error {
+				fmt.Println("written:", some)
+				return nil
+			})
+			return nil
+		}),
+		{
+			Name: "server",
+			Run: func(ctx context.Context) error {
+				stop(errors.New("the program is told to stop"))
+				<-service.Draining(ctx)
+				return lines.Add(ctx, "accepted before") // it is open
+			},
+			Drain: func(context.Context) error { return nil },
+		},
+	})
+	fmt.Println(err)
+	// Output:
+	// written: [accepted before]
+	// <nil>
 }
 
 func ExampleRun() {

@@ -6,9 +6,9 @@
 //	go run ./examples/server
 //	curl -d 'two coffees' http://127.0.0.1:8080/orders
 //
-// Four services run side by side, and are stopped one after the other: server.go
-// takes orders, report.go says how things stand, worker.go does them, journal.go
-// writes them down. main.go puts them together.
+// Three services run side by side, and are stopped one after the other: server.go
+// takes orders, report.go says how things stand, worker.go does them. They stand on
+// a resource: journal.go writes them down. main.go puts them together.
 package main
 
 import (
@@ -71,14 +71,14 @@ func (c *config) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j := newJournal(c.journal)
+	j := &journal{path: c.journal}
 	w := &worker{queue: jobqueue.New[order](jobqueue.Capacity(10_000)), journal: j, panics: int64(c.panics)}
 	s := &server{queue: w.queue}
 	r := report{s, w, j}
 	defer r.say()
 	say("listening on http://%s", l.Addr())
 	return service.Run(ctx, []service.Service{
-		{Name: "journal", Run: j.run, Drain: j.drain, Startup: 10 * time.Second},
+		service.Resource("journal", j.open),
 		{Name: "worker", Run: w.run, Drain: w.drain},
 		{Name: "report", Run: r.every(c.report)},
 		service.HTTP("orders", l, &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}),

@@ -128,7 +128,7 @@ func FixedRate() PollOption { return pollOption(func(p *pollOptions) { p.fixed =
 // what interval returns; a task lends its slot of a [Limit] meanwhile.
 //
 // An error of probe ends the poll, unless it is an [Again] or is tolerated; see
-// [Tolerate]. A poll that ends without an answer fails with a [*PollError],
+// [Tolerate]. With an error done is not looked at, but for Again(nil), over which it wins. A poll that ends without an answer fails with a [*PollError],
 // which carries the last value and the last error. An Await whose limit passes
 // returns only its [*TimeoutError]; with [Timeout] or [Grace] it returns both.
 //
@@ -215,7 +215,7 @@ func (p *poll[T]) run(ctx context.Context) (value T, err error) {
 		p.seen.Attempts++
 		again := p.remember(v, err)
 		switch {
-		case err == nil && done:
+		case done && (err == nil || again != nil && again.err == nil): // Again(nil) has nothing to say against it
 			return v, nil
 		case err != nil && again == nil && p.failed > p.o.tolerate:
 			return value, p.noAnswer(ctx, stoppedFor(ctx, err))

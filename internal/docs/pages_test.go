@@ -12,29 +12,35 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAdoptingShowsTheTestedCode compares the Go code of docs/adopting.md with
-// the files under adopting. Code that is shown stands in one of them word for word,
-// every exported function of theirs is shown, and the tests there use each.
-func TestAdoptingShowsTheTestedCode(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "adopting.md"))
-	require.NoError(t, err)
-	files, tests := sources(t, "adopting", filepath.Join("adopting", "byhand"))
+// TestPagesShowTheTestedCode compares the Go code of pages with the files under a folder.
+// Code that is shown stands in one of them word for word, every exported function of theirs
+// is shown, and the tests there use each. Whole programs are those of
+// TestProgramsInTheDocumentationCompile.
+func TestPagesShowTheTestedCode(t *testing.T) {
+	for name, folder := range map[string]string{"docs/adopting.md": "adopting", "README.md": "readme"} {
+		page, err := os.ReadFile(filepath.Join("..", "..", name))
+		require.NoError(t, err)
+		files, tests := sources(t, folder, filepath.Join(folder, "byhand"))
 
-	shown := map[string]bool{}
-	for _, m := range goBlock.FindAllSubmatch(page, -1) {
-		code := string(m[1])
-		require.True(t, stands(files, code) || stands(tests, code), "docs/adopting.md shows code that is in no file:\n%s", code)
-		for _, f := range functions(parse(t, "package p\n"+code)) {
-			shown[f] = true
+		shown := map[string]bool{}
+		for _, m := range goBlock.FindAllSubmatch(page, -1) {
+			code := string(m[1])
+			if strings.HasPrefix(code, "package ") {
+				continue
+			}
+			require.True(t, stands(files, code) || stands(tests, code), "%s shows code that is in no file:\n%s", name, code)
+			for _, f := range functions(parse(t, "package p\n"+code)) {
+				shown[f] = true
+			}
 		}
-	}
-	require.NotEmpty(t, shown)
-	used := identifiers(t, tests)
-	for _, text := range files {
-		for _, f := range functions(parse(t, text)) {
-			if ast.IsExported(f) {
-				require.True(t, shown[f], "docs/adopting.md does not show %s", f)
-				require.True(t, used[f], "no test uses %s", f)
+		require.NotEmpty(t, shown)
+		used := identifiers(t, tests)
+		for _, text := range files {
+			for _, f := range functions(parse(t, text)) {
+				if ast.IsExported(f) {
+					require.True(t, shown[f], "%s does not show %s", name, f)
+					require.True(t, used[f], "no test uses %s", f)
+				}
 			}
 		}
 	}

@@ -107,7 +107,8 @@ func Name(name string) Option {
 
 // Timeout cancels a task or scope with a [*TimeoutError] as the cause, d after
 // it has started to run. Time spent in the queue of a Limit does not count.
-// 0, the default, sets no limit; a negative d has already expired.
+// 0, the default, sets no limit, unlike context.WithTimeout, for which 0 is over already;
+// a negative d has already expired.
 func Timeout(d time.Duration) Option {
 	return bothOption{
 		func(t *tree.TaskOptions) { t.Timeout = d },

@@ -135,3 +135,90 @@ func ExampleLostError() {
 	}
 	// Output: [a b] disk full
 }
+
+// Before a file is rotated all that was added so far is to be in it.
+func ExampleBatch_Flush() {
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		b := batch.New(ctx, func(_ context.Context, lines []string) error {
+			fmt.Println("write", lines)
+			return nil
+		})
+		if err := b.Add(ctx, "one", "two"); err != nil {
+			return err
+		}
+		if err := b.Flush(ctx); err != nil {
+			return err
+		}
+		fmt.Println("rotate", b.Len())
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// write [one two]
+	// rotate 0
+	// <nil>
+}
+
+// A gauge of how much waits to be written.
+func ExampleBatch_Len() {
+	_ = async.Scope(context.Background(), func(ctx context.Context) error {
+		b := batch.New(ctx, func(context.Context, []string) error { return nil }, batch.Age(time.Hour))
+		_ = b.Add(ctx, "one", "two")
+		fmt.Println(b.Len())
+		return nil
+	})
+	// Output: 2
+}
+
+// At most 100 lines, or 1 MiB, or what has waited for a second; and at most 10,000 are kept while
+// the disk does not keep up: then Add waits.
+func ExampleSize() {
+	write := func(context.Context, []string) error { return nil }
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		b := batch.New(ctx, write,
+			batch.Items(100), batch.Size(1<<20, func(line string) int { return len(line) }), batch.Age(time.Second), batch.Capacity(10_000))
+		return b.Add(ctx, "a line")
+	})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// Two lines that wait are written a second after the first has come, however many follow.
+func ExampleAge() {
+	_ = async.Scope(context.Background(), func(ctx context.Context) error {
+		written := make(chan []string)
+		b := batch.New(ctx, func(_ context.Context, lines []string) error {
+			written <- lines
+			return nil
+		}, batch.Age(10*time.Millisecond))
+		_ = b.Add(ctx, "one", "two")
+		fmt.Println(<-written)
+		return nil
+	})
+	// Output: [one two]
+}
+
+// Three rows are a statement.
+func ExampleItems() {
+	_ = async.Scope(context.Background(), func(ctx context.Context) error {
+		b := batch.New(ctx, func(_ context.Context, rows []int) error {
+			fmt.Println(rows)
+			return nil
+		}, batch.Items(3))
+		if err := b.Add(ctx, 1, 2, 3); err != nil {
+			return err
+		}
+		return b.Flush(ctx)
+	})
+	// Output: [1 2 3]
+}
+
+// More than there is room for at any time is refused at once; with less Add waits.
+func ExampleCapacity() {
+	_ = async.Scope(context.Background(), func(ctx context.Context) error {
+		b := batch.New(ctx, func(context.Context, []int) error { return nil }, batch.Capacity(2))
+		fmt.Println(errors.Is(b.Add(ctx, 1, 2, 3), batch.ErrTooMany))
+		return nil
+	})
+	// Output: true
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -104,6 +105,57 @@ func ExampleRun() {
 	// second runs
 	// second ends: enough
 	// first ends
+	// <nil>
+}
+
+// The next service is started when the cache is warm, and the run fails if that takes a minute.
+func ExampleReady() {
+	ctx, stop := context.WithCancel(context.Background())
+	err := service.Run(ctx, []service.Service{
+		{Name: "cache", Startup: time.Minute, Run: func(ctx context.Context) error {
+			fmt.Println("warm")
+			service.Ready(ctx)
+			<-ctx.Done()
+			return nil
+		}},
+		{Name: "server", Run: func(ctx context.Context) error {
+			fmt.Println("serves")
+			stop()
+			<-ctx.Done()
+			return nil
+		}},
+	})
+	fmt.Println(err)
+	// Output:
+	// warm
+	// serves
+	// <nil>
+}
+
+// Behind a load balancer: it is told for 5 s before the first service drains, and all have 25 s then. What does not
+// come back within 10 s after that is named, and left behind.
+func ExampleGrace() {
+	run := func(ctx context.Context) error {
+		return service.Run(ctx, []service.Service{{Name: "sweeper", Run: sweep}},
+			service.Delay(5*time.Second), service.Grace(25*time.Second), service.GiveUp(10*time.Second))
+	}
+	_ = run
+}
+
+// A service that is told to stop by a signal may ask which.
+func ExampleSignalError() {
+	loop := func(ctx context.Context) error {
+		<-ctx.Done()
+		if by := new(service.SignalError); errors.As(context.Cause(ctx), &by) {
+			fmt.Println("stopped by", by.Signal, "with exit status", by.ExitStatus())
+		}
+		return nil
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	stop(&service.SignalError{Signal: os.Interrupt}) // as Main does
+	fmt.Println(loop(ctx))
+	// Output:
+	// stopped by interrupt with exit status 130
 	// <nil>
 }
 

@@ -7,7 +7,7 @@ import (
 
 // contests returns all budgets that are about time and allocations.
 func contests() []contest {
-	return slices.Concat(calls(), items(), workers(), queues())
+	return slices.Concat(calls(), items(), workers(), queues(), crawls())
 }
 
 // printBudgets measures every budget but growth.
@@ -19,7 +19,7 @@ func printBudgets(cfg config) {
 			printContest(t, cfg, c)
 		}
 	}
-	for _, more := range []func(table, config){printCrawl, printWaiting, printSeeing, printDepth, printQueued} {
+	for _, more := range []func(table, config){printWaiting, printSeeing, printDepth, printQueued} {
 		more(t, cfg)
 	}
 	fmt.Println("\nB14 is a table of its own: make growth. Times of B8 and B9 in ns hold for a quiet machine.")
@@ -48,11 +48,5 @@ func printContest(t table, cfg config, c contest) {
 	if c.allocs >= 0 {
 		a := allocated(ours, max(n, 100)) / float64(max(1, c.tasks))
 		t.row(c.id, c.what+", allocations", fmt.Sprintf("%.2f", a), fmt.Sprint(c.allocs), kept(a, c.allocs+0.05))
-	}
-}
-
-func printCrawl(t table, cfg config) {
-	if cfg.only.MatchString("B10") {
-		t.row("B10", "the blog's crawl: neither its pages nor its library are here", "", "0.8", "-")
 	}
 }

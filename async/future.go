@@ -246,11 +246,18 @@ func (h *held[T]) Discard() error {
 	return tree.Guard("discard hook of "+h.task, func() { h.hook(h.value) })
 }
 
-func init() { bridge.Reject = rejectAccepted }
+func init() { bridge.Reject, bridge.Settled = rejectAccepted, settled }
+
+// futureIn returns the future of the tree that is in an *async.Future of any type.
+func futureIn(future any, op string) *tree.Future {
+	return future.(interface{ made(op string) *tree.Future }).made(op)
+}
+
+func settled(future any) bool { return futureIn(future, "Settled").Settled() }
 
 // rejectAccepted settles a future whose task an executor has accepted, and will never run.
 func rejectAccepted(future any, err error) {
-	t := &future.(interface{ made(op string) *tree.Future }).made("Reject").Task
+	t := &futureIn(future, "Reject").Task
 	if d := t.More.Delivery; d != nil && d.Decide() {
 		tree.Reject(t, err)
 	}

@@ -1,26 +1,20 @@
 package scheduler
 
-import (
-	"github.com/ambit-go/ambit/async"
-	"github.com/ambit-go/ambit/internal/bridge"
-)
+import "github.com/ambit-go/ambit/internal/bridge"
 
 // A ticket stands between a future and the task that is queued for it: each tells the other
 // when the task will not run.
 type ticket struct {
-	mu     mutex    // guards what follows
-	n      *node    // the task; nil: it has not joined the queue, or was taken back
-	future promised // nil until it is known
-	lost   reason   // why the task will not run; zero if it may
+	mu     mutex     // guards what follows
+	n      *node     // the task; nil: it has not joined the queue, or was taken back
+	future canceller // nil until it is known
+	lost   reason    // why the task will not run; zero if it may
 
 	withdrawn bool // the future was cancelled while it was queued
 }
 
-// A promised is an *async.Future of any type.
-type promised interface {
-	Cancel(cause error) bool
-	State() async.State
-}
+// A canceller is an *async.Future of any type.
+type canceller interface{ Cancel(cause error) bool }
 
 // issue notes that n is the task. It reports false if the future was cancelled before.
 func (t *ticket) issue(n *node) bool {
@@ -47,7 +41,7 @@ func (t *ticket) state() State {
 	switch {
 	case t.withdrawn:
 		return Cancelled
-	case t.future != nil && t.future.State() == async.StateDone:
+	case t.future != nil && bridge.Settled(t.future):
 		return Done
 	case t.n == nil:
 		return Pending
@@ -72,7 +66,7 @@ func (t *ticket) dropped(why reason) {
 
 // belongsTo says whose task it is. The task of a future that was made just now may
 // have been dropped before: then dropped has left word.
-func (t *ticket) belongsTo(future promised) {
+func (t *ticket) belongsTo(future canceller) {
 	t.mu.Lock()
 	t.future = future
 	why := t.lost
@@ -84,7 +78,7 @@ func (t *ticket) belongsTo(future promised) {
 
 // settle settles a future whose task will not run. A rejection is a failure: if
 // nobody is given it, it is the scope's. A cancellation somebody has asked for.
-func (why reason) settle(future promised) {
+func (why reason) settle(future canceller) {
 	if why.outcome == Rejected {
 		bridge.Reject(future, why.cause)
 	} else {

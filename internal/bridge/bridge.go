@@ -118,6 +118,10 @@ var StopError func(ctx context.Context) error
 // async.
 var Reject func(future any, err error)
 
+// Settled reports whether future, an *async.Future, has settled. It asks no context, so a lock
+// may be held. Set by package async.
+var Settled func(future any) bool
+
 // A Withdrawer is an executor that is made for one task. It is told when the
 // task was cancelled before it began: it need not be kept any longer.
 type Withdrawer interface{ Withdraw(Token) }

@@ -82,19 +82,27 @@ func TestExecWaitsForTheLockOrSaysThatItIsTaken(t *testing.T) {
 }
 
 func TestACommandUnderExecDiesWithIt(t *testing.T) {
-	s := newSession(t)
-	pidFile := filepath.Join(t.TempDir(), "pid")
-	cmd, _ := s.process("exec", "-k", "k", "-l", "1", "--", "sh", "-c", "echo $$ > "+pidFile+"; exec sleep 1000")
-	pid, err := strconv.Atoi(content(t, pidFile))
-	require.NoError(t, err)
-	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait()
-	require.Eventually(t, func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return err != nil || strings.Contains(string(stat), ") Z ")
-	}, time.Minute, 5*time.Millisecond)
-	_, _, err = s.run("acquire -k k --wait 1m")
-	require.NoError(t, err, "the lease runs out")
+	for name, script := range map[string]string{
+		"the command":         "echo $$ > PID; exec sleep 1000",
+		"what it has started": "sleep 1000 & echo $! > PID; wait",
+		"what that has":       "(trap '' HUP; sh -c 'echo $$ > PID; exec sleep 1000') & wait",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t)
+			pidFile := filepath.Join(t.TempDir(), "pid")
+			cmd, _ := s.process("exec", "-k", "k", "-l", "1", "--", "sh", "-c", strings.ReplaceAll(script, "PID", pidFile))
+			pid, err := strconv.Atoi(content(t, pidFile))
+			require.NoError(t, err)
+			require.NoError(t, cmd.Process.Kill())
+			_ = cmd.Wait()
+			require.Eventually(t, func() bool {
+				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+				return err != nil || strings.Contains(string(stat), ") Z ")
+			}, time.Minute, 5*time.Millisecond)
+			_, _, err = s.run("acquire -k k --wait 1m")
+			require.NoError(t, err, "the lease runs out")
+		})
+	}
 }
 
 func TestASignalToExecIsOneForItsCommand(t *testing.T) {

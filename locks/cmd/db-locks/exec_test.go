@@ -105,6 +105,22 @@ func TestACommandUnderExecDiesWithIt(t *testing.T) {
 	}
 }
 
+// Drivers write lines of their own when nobody answers. The error is all that a script sees.
+func TestWhereNobodyAnswersTheErrorIsAllThatIsWritten(t *testing.T) {
+	for _, url := range []string{
+		"redis://127.0.0.1:1/0", "mysql://u@127.0.0.1:1/d", "postgres://u@127.0.0.1:1/d?connect_timeout=1", "etcd://127.0.0.1:1?dial-timeout=1s",
+	} {
+		t.Run(strings.SplitN(url, ":", 2)[0], func(t *testing.T) {
+			t.Parallel()
+			cmd, out := newSession(t).process("--store", url, "list")
+			require.Equal(t, 6, ends(cmd), out)
+			require.True(t, strings.HasPrefix(out.String(), "db-locks"), out)
+			text := strings.ReplaceAll(out.String(), "\n\t", " ") // of an error that has several lines
+			require.Equal(t, 1, strings.Count(text, "\n"), out)
+		})
+	}
+}
+
 func TestASignalToExecIsOneForItsCommand(t *testing.T) {
 	s := newSession(t)
 	ready := filepath.Join(t.TempDir(), "ready")

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,16 +64,13 @@ func BenchmarkKeepAndRelease(b *testing.B) {
 func BenchmarkRenew(b *testing.B) {
 	bench(b, 10_000, func(ctx context.Context, k *Keeper[int], _ *Lease) {
 		for b.Loop() {
-			now := k.Now()
+			k.RenewNow()
+			k.look()
 			k.mu.Lock()
-			for _, e := range k.kept {
-				e.early, e.due = now, now
-			}
-			k.next = now
+			calls := slices.Clone(k.tasks)
 			k.mu.Unlock()
-			r, _ := k.round(ctx, now)
-			for _, c := range r.calls {
-				k.send(c)
+			for _, c := range calls {
+				_, _ = c.Wait(ctx)
 			}
 		}
 	})

@@ -70,8 +70,8 @@ func TestAnEndThatComesTooLateIsNone(t *testing.T) {
 	})
 }
 
-// A loop ends when nothing is kept, and the next lease may be kept at that moment.
-func TestALeaseIsKeptAlsoIfTheLoopIsJustEnding(t *testing.T) {
+// The timer stops when nothing is kept, and the next lease may be kept at that moment.
+func TestALeaseIsKeptAlsoIfTheTimerIsJustStopped(t *testing.T) {
 	require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
 		for i := range 3 {
 			k := NewKeeper(ctx, func(context.Context, []Renewal[int]) ([]error, error) { return nil, nil })

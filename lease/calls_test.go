@@ -270,3 +270,25 @@ func TestTheTasksOfAKeeperNeedNoSlotOfItsScope(t *testing.T) {
 		}, async.Limit(1)))
 	})
 }
+
+// RenewNow sends what is not on its way, and the plan goes on from the answer.
+func TestRenewNowRenewsAllThatIsNotOnItsWay(t *testing.T) {
+	in(t, func(ctx context.Context, w *world) {
+		first := w.keep("first", length)
+		time.Sleep(time.Second)
+		second := w.keep("second", length)
+		w.k.RenewNow()
+		synctest.Wait()
+		require.Len(t, w.made(), 1)
+		assert.Len(t, w.made()[0].batch, 2)
+		for _, l := range []*lease.Lease{first, second} {
+			assert.Equal(t, w.clock.Now(), l.Term().Granted)
+		}
+		w.answers(silent)
+		w.k.RenewNow()
+		synctest.Wait()
+		w.k.RenewNow()
+		synctest.Wait()
+		assert.Len(t, w.made(), 2, "that of the first RenewNow is on its way")
+	})
+}

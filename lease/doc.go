@@ -94,7 +94,8 @@
 // # Panics
 //
 // A panic of a body goes on in Run, as in [async.Scope]. A panic of the renew function is a
-// renewal that has failed, and an error of the keeper's scope; [Lease.Extend] raises it.
+// renewal that has failed, and an error of the keeper's scope, or told to the root if the keeper
+// is [Unscoped]; [Lease.Extend] raises it.
 //
 // # Testing
 //

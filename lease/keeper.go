@@ -21,8 +21,8 @@ type Renewal[T any] struct {
 // A Keeper renews leases, many in one call, until they are released or lost. Made by
 // [NewKeeper]. Any number of goroutines may use one.
 //
-// A keeper has no goroutine and no timer while it keeps nothing. While it keeps something,
-// one task of it waits, and each call of the renew function is a task.
+// A keeper has no goroutine, and no timer while it keeps nothing. Each call of the renew
+// function is a task.
 type Keeper[T any] struct {
 	set   settings
 	renew func(ctx context.Context, batch []Renewal[T]) ([]error, error)
@@ -30,15 +30,11 @@ type Keeper[T any] struct {
 	mu     sync.Mutex // guards what follows
 	closed error      // set when the scope ends; Keep returns it
 	kept   map[*Lease]*entry[T]
-	losses []func()      // calls of OnLoss functions that the loop has to make
-	alone  int           // calls on their way that take no other lease along
-	next   time.Duration // when there is something to do
-	runs   bool          // a loop runs; one does while kept or losses has something
-	bell   chan struct{} // of size 1, made with the loop: next has come earlier
-	// loops are the tasks that have not been seen to end. More than one is there only while a
-	// call of an older one has not come back.
-	loops  []*async.Future[struct{}]
-	failed []error // of loops that have ended, the first few
+	alone  int                       // calls on their way that take no other lease along
+	next   time.Duration             // when there is something to do
+	timer  *time.Timer               // fires then, or earlier to look at the clock; nil: nothing was kept yet
+	tasks  []*async.Future[struct{}] // that have not been seen to end
+	failed []error                   // of tasks that have ended, the first few
 }
 
 // An entry is what a keeper knows of a lease that it keeps. Guarded by mu of the keeper.
@@ -73,7 +69,8 @@ type entry[T any] struct {
 // that were registered later have ended, the keeper ends: what it still keeps is ended with
 // [ErrEnded] and not renewed any more, its calls are cancelled, and joined for as long as
 // [async.HookTimeout] says. The tasks of a keeper stand at the root of package async, so
-// neither an [async.Limit] nor an executor of the scope keeps a renewal waiting.
+// neither an [async.Limit] nor an executor of the scope keeps a renewal waiting. For a keeper
+// that belongs to no scope see [Unscoped].
 //
 // NewKeeper panics if renew or an option is nil, or ctx carries no scope. It does not block.
 func NewKeeper[T any](
@@ -82,7 +79,7 @@ func NewKeeper[T any](
 	if renew == nil {
 		panic("lease: NewKeeper with a nil function: pass what renews leases")
 	}
-	k := &Keeper[T]{renew: renew, kept: map[*Lease]*entry[T]{}}
+	k := &Keeper[T]{renew: renew, kept: map[*Lease]*entry[T]{}, next: never}
 	k.set.name = "lease"
 	for _, o := range opts {
 		if o == nil {
@@ -93,7 +90,9 @@ func NewKeeper[T any](
 	if k.set.clock == nil {
 		k.set.clock = NewClock()
 	}
-	k.join(ctx)
+	if !k.set.unscoped {
+		k.join(ctx)
+	}
 	return k
 }
 
@@ -156,12 +155,19 @@ func (k *Keeper[T]) add(l *Lease, e *entry[T]) error {
 		return k.closed
 	}
 	k.kept[l] = e
-	if !k.runs {
-		if err := k.startLocked(); err != nil {
-			delete(k.kept, l)
-			return err
-		}
-	}
 	k.lookLocked(e.next(l))
 	return nil
+}
+
+// RenewNow has all that is kept renewed at once, for instance because the store was away and
+// may have forgotten the leases. A renewal that is on its way is not sent again. RenewNow does not
+// wait for the answers.
+func (k *Keeper[T]) RenewNow() {
+	now := k.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, e := range k.kept {
+		e.early, e.due = now, now
+	}
+	k.lookLocked(now)
 }

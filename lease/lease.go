@@ -148,16 +148,20 @@ func (l *Lease) Run(ctx context.Context, body func(ctx context.Context) error, o
 	if body == nil {
 		panic("lease: Run with a nil body: pass what is to be called")
 	}
+	b := l.bind(ctx) // which asks ctx: a method of the user's may end the lease
+	defer b.stop()
 	if err := l.Err(); err != nil {
 		return err
 	}
-	b := l.bind(ctx)
-	defer b.stop()
 	err := async.Scope(b, func(ctx context.Context) error { return body(watched{ctx, b}) }, opts...)
-	if cause := l.Err(); cause != nil && !errors.Is(err, cause) {
+	switch cause := l.Err(); {
+	case cause == nil || errors.Is(err, cause):
+		return err
+	case err == nil:
+		return cause
+	default:
 		return errors.Join(cause, err)
 	}
-	return err
 }
 
 // endFor ends the belief as its owner does, because of err, unless it is over or lost.

@@ -7,9 +7,10 @@ type Option interface{ applyKeeper(*settings) }
 type LeaseOption interface{ applyLease(*leaseSettings) }
 
 type settings struct {
-	clock *Clock
-	most  int // leases in a call; 0: no limit
-	name  string
+	clock    *Clock
+	most     int // leases in a call; 0: no limit
+	name     string
+	unscoped bool
 }
 
 type leaseSettings struct {
@@ -47,6 +48,12 @@ func Most(n int) Option {
 
 // Name names the tasks of a keeper in dumps. Defaults to "lease".
 func Name(name string) Option { return option(func(s *settings) { s.name = name }) }
+
+// Unscoped has a keeper belong to no scope: it ends never, and renews what it keeps until that
+// is released, over or lost, whatever is cancelled or shut down. The ctx of [NewKeeper] does not
+// matter. It is for a part of a program that releases each of its leases itself. What fails in
+// the tasks of the keeper is told to the root of package async.
+func Unscoped() Option { return option(func(s *settings) { s.unscoped = true }) }
 
 // CauseOf has f make the cause of a lease whose belief ends: an error type of the caller's
 // own, say, that wraps the [*Error] that f is given. f is called with no lock held, on the

@@ -15,13 +15,6 @@ const (
 	aloneAgain = 50 * time.Millisecond
 )
 
-// A round is what a loop has to do at one time.
-type round[T any] struct {
-	late   []*Lease // whose time has run out
-	losses []func()
-	calls  []*call[T]
-}
-
 // A batch is the leases of one class that may be renewed now.
 type batch[T any] struct {
 	class  class
@@ -30,17 +23,11 @@ type batch[T any] struct {
 	leases []*Lease
 }
 
-// round decides what is to be done now. Calls are children of ctx. It returns false if
-// nothing is kept any more: then the loop has ended.
-func (k *Keeper[T]) round(ctx context.Context, now time.Duration) (r round[T], ok bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r.losses, k.losses = k.losses, nil; len(k.kept) == 0 && len(r.losses) == 0 {
-		k.runs = false
-		return r, false
-	}
-	if now < k.next { // the loop only looked for a suspend
-		return r, true
+// roundLocked has calls made for what is to be renewed now, and returns the leases whose time
+// has run out.
+func (k *Keeper[T]) roundLocked(now time.Duration) (late []*Lease) {
+	if now < k.next { // it only looks for a suspend
+		return nil
 	}
 	k.next = never
 	batches := map[class]*batch[T]{}
@@ -49,7 +36,7 @@ func (k *Keeper[T]) round(ctx context.Context, now time.Duration) (r round[T], o
 		case l.givenUp(): // whoever has noticed it is about to tell
 			continue
 		case now >= l.deadline():
-			r.late = append(r.late, l)
+			late = append(late, l)
 			continue
 		}
 		e.overdue(l, now)
@@ -64,12 +51,12 @@ func (k *Keeper[T]) round(ctx context.Context, now time.Duration) (r round[T], o
 		batches[c].add(l, e, now)
 	}
 	for _, b := range batches {
-		r.calls = append(r.calls, k.boardLocked(ctx, b, now)...)
+		k.boardLocked(b, now)
 	}
-	return r, true
+	return late
 }
 
-// next returns when the loop has to look at the lease at the latest.
+// next returns when the keeper has to look at the lease at the latest.
 func (e *entry[T]) next(l *Lease) time.Duration {
 	switch {
 	case e.call != nil:
@@ -86,15 +73,16 @@ func (b *batch[T]) add(l *Lease, e *entry[T], now time.Duration) {
 	b.next = min(b.next, e.next(l))
 }
 
-// boardLocked divides a batch into calls, if it is time.
-func (k *Keeper[T]) boardLocked(ctx context.Context, b *batch[T], now time.Duration) (calls []*call[T]) {
+// boardLocked divides a batch into calls, if it is time, and has them made. Their context is
+// nobody's: a renewal goes on whatever is cancelled or shut down, until nobody needs it.
+func (k *Keeper[T]) boardLocked(b *batch[T], now time.Duration) {
 	switch {
 	case !b.due:
 		k.next = min(k.next, b.next)
-		return nil
+		return
 	case b.class.alone != nil && k.alone >= mostAlone:
 		k.next = min(k.next, now+aloneAgain)
-		return nil
+		return
 	case b.class.alone != nil:
 		k.alone++
 	}
@@ -103,10 +91,9 @@ func (k *Keeper[T]) boardLocked(ctx context.Context, b *batch[T], now time.Durat
 		most = len(b.leases)
 	}
 	for leases := range slices.Chunk(b.leases, most) {
-		c := k.newCallLocked(ctx, leases, 0, now)
+		c := k.newCallLocked(context.Background(), leases, 0, now)
 		c.alone = b.class.alone != nil
 		k.next = min(k.next, c.until)
-		calls = append(calls, c)
+		k.startLocked("renewal", func() { k.send(c) })
 	}
-	return calls
 }

@@ -49,17 +49,39 @@ func TestAProcessThatWasStoppedLearnsOfTheEndBeforeItGoesOn(t *testing.T) {
 	}
 }
 
-// TestShutdownEndsWhatIsKept has a process of its own, for it shuts down its root.
-func TestShutdownEndsWhatIsKept(t *testing.T) {
+// TestShutdownEndsNoRenewals has a process of its own, for it shuts down its root. Whoever was
+// told to stop may have something to give back.
+func TestShutdownEndsNoRenewals(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), asStopped+"=shutdown")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err)
-	assert.Equal(t, "ended: true, because of the shutdown: true\n", string(out))
+	assert.Equal(t, "renewed: true, holds: true\n", string(out))
+}
+
+// beShutDown is a process that is shut down, and holds a lease.
+func beShutDown() {
+	renewed := make(chan error)
+	k := lease.NewKeeper(context.Background(), func(ctx context.Context, _ batch) ([]error, error) {
+		renewed <- ctx.Err()
+		return nil, nil
+	}, lease.Unscoped())
+	l, err := k.Keep("k", lease.Term{Granted: k.Now(), Length: stopped})
+	if err != nil {
+		panic(err)
+	}
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = async.Shutdown(now)
+	fmt.Printf("renewed: %v, holds: %v\n", <-renewed == nil, l.Err() == nil)
 }
 
 // beStopped is the other process. Its renewals have no success.
 func beStopped() {
+	if os.Getenv(asStopped) == "shutdown" {
+		beShutDown()
+		return
+	}
 	runtime.GOMAXPROCS(1) // no other goroutine finds out before the one that asks
 	err := async.Scope(context.Background(), func(ctx context.Context) error {
 		k := lease.NewKeeper(ctx, func(context.Context, batch) ([]error, error) { return nil, errStore })
@@ -82,14 +104,6 @@ func ask(ctx context.Context, way string, l *lease.Lease, over func() bool) erro
 	below, cancel := context.WithCancel(on)
 	defer cancel()
 	switch way {
-	case "shutdown":
-		now, cancel := context.WithCancel(ctx)
-		cancel()
-		_ = async.Shutdown(now)
-		<-on.Done()
-		cause := context.Cause(on)
-		ended, shut := errors.Is(cause, lease.ErrEnded), errors.Is(cause, async.ErrShutdown)
-		fmt.Printf("ended: %v, because of the shutdown: %v\n", ended, shut)
 	case "Err":
 		watch(on, over, func() bool { return on.Err() != nil })
 	case "Done":

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/lease"
 	"github.com/ambit-go/ambit/locks/internal/pause"
 )
 
@@ -48,19 +49,19 @@ func (m *Manager) Acquire(ctx context.Context, key string, options ...LockOption
 	return m.acquire(ctx, name, c)
 }
 
-// acquire asks for a lock: once by itself, and then, if it is not free, by the gate of
+// acquire asks for a lock: once by itself, and then, if it is not free, by the waitlist of
 // the key.
 func (m *Manager) acquire(ctx context.Context, name Name, c *call) (*Hold, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, notGranted(ctx, name, RefusedCancelled)
 	}
 	w := newWaiter(m, name, c)
-	joined, err := m.joinGate(w, false)
+	joined, err := m.joinWaitlist(w, false)
 	if err != nil {
 		return nil, err
 	}
 	if !joined && !w.tryAlone(ctx) {
-		if joined, err = m.joinGate(w, true); err != nil {
+		if joined, err = m.joinWaitlist(w, true); err != nil {
 			w.err = err
 		}
 	}
@@ -80,22 +81,22 @@ type waiter struct {
 	started time.Duration
 
 	ready   chan struct{}           // gets a value when it is decided; holds one
-	future  *async.Future[struct{}] // the same, for a wait that lends a slot; nil before it has joined a gate
+	future  *async.Future[struct{}] // the same, for a wait that lends a slot; nil before it has joined a waitlist
 	promise *async.Promise[struct{}]
 
-	// The rest is guarded by m.mu once the waiter has joined a gate.
+	// The rest is guarded by m.mu once the waiter has joined a waitlist.
 	hold    *Hold
 	err     error
 	place   int
 	holder  string
 	known   bool          // the store has answered: the request is in its queue
 	asked   bool          // the store was asked: the request may be in its queue
-	due     bool          // the gate is to ask for it at once
+	due     bool          // the waitlist is to ask for it at once
 	smaller int           // the size of the semaphore, if the call has named a greater one
 	since   time.Duration // since when the store has not answered; 0: it has
 	gone    bool          // the caller has been told to stop: it withdraws the request
 	late    bool          // the caller has returned, and could not wait for the question on its way
-	trip    *trip         // the question on its way
+	attempt *attempt      // on its way; nil: none
 	failure error         // what the store said last
 	stale   string        // the ID of a grant that came too late, to be given back
 }
@@ -142,7 +143,7 @@ func uuid(b [16]byte) string {
 // tries is how often a call that does not wait asks when answers come too late.
 const tries = 3
 
-// tryAlone asks without a gate.
+// tryAlone asks without a waitlist.
 func (w *waiter) tryAlone(ctx context.Context) bool {
 	defer w.m.leaveAlone(w)
 	return w.tryOnce(ctx)
@@ -189,7 +190,7 @@ func (w *waiter) giveBackStale(ctx context.Context) {
 
 // patience is how long the answer to one question is worth waiting for.
 func (w *waiter) patience() time.Duration {
-	most := min(callTime, trusted(w.c.lease))
+	most := min(callTime, lease.Term{Length: w.c.lease}.Believed())
 	if w.c.wait > 0 && w.c.wait < most { // it may be all the time there is
 		most = min(most, w.c.wait+graceTime)
 	}
@@ -251,13 +252,19 @@ func (w *waiter) answered(sent time.Duration, turn Turn, i int, err error) {
 		w.known, w.asked = false, false // the store has forgotten it
 	case !a.Granted:
 		w.place, w.holder, w.known = a.Place, a.Holder, true
-	case now >= sent+trusted(w.c.lease) || a.Grant.Revoked:
-		w.stale = w.request.ID
-		w.anew()
+	case a.Grant.Revoked:
+		w.refuse()
 	default:
-		w.hold = newHold(w.m, w.name, w.c, &a.Grant, sent)
-		w.m.dog.add(w.hold)
+		if w.hold, err = newHold(w.m, w.name, w.c, &a.Grant, sent); err != nil { // it came too late
+			w.refuse()
+		}
 	}
+}
+
+// refuse has a grant be given back that is of no use, and another asked for.
+func (w *waiter) refuse() {
+	w.stale = w.request.ID
+	w.anew()
 }
 
 // outcome returns what a call that is decided returns. A request that may be in the queue
@@ -270,10 +277,10 @@ func (w *waiter) outcome(ctx context.Context) (*Hold, error) {
 		decided := false
 		defer func() {
 			if !decided { // an observer has panicked: nobody gets the hold, so it is not renewed
-				_ = h.end()
+				h.abandon()
 			}
 		}()
-		h.tellGranted(w.m.clock.Soon() - w.started)
+		h.tellGranted(w.m.clock.Now() - w.started)
 		late := ctx.Err() != nil
 		if decided = true; !late {
 			return h, nil
@@ -282,7 +289,7 @@ func (w *waiter) outcome(ctx context.Context) (*Hold, error) {
 		w.err = notGranted(ctx, w.name, RefusedCancelled)
 		if h.end() == nil {
 			if err := h.giveBack(ctx); err != nil {
-				w.err = beside(w.err, err)
+				w.err = both(w.err, err)
 			}
 		}
 	}
@@ -290,9 +297,9 @@ func (w *waiter) outcome(ctx context.Context) (*Hold, error) {
 		busy.Place, busy.Holder = w.place, w.holder
 	}
 	if w.hold == nil && w.asked {
-		w.err = beside(w.err, w.withdraw(ctx))
+		w.err = both(w.err, w.withdraw(ctx))
 	}
-	w.m.tell(Event{Kind: EventNotGranted, Key: w.name.Key, Err: w.err, Took: w.m.clock.Soon() - w.started})
+	w.m.tell(Event{Kind: EventNotGranted, Key: w.name.Key, Err: w.err, Took: w.m.clock.Now() - w.started})
 	return nil, w.err
 }
 
@@ -302,15 +309,15 @@ func (w *waiter) withdraw(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, withdrawTime)
 	defer cancel()
 	w.m.mu.Lock()
-	trip := w.trip
+	attempt := w.attempt
 	w.m.mu.Unlock()
-	if trip != nil {
-		trip.wait(ctx, withdrawTime/2)
+	if attempt != nil {
+		attempt.wait(ctx, withdrawTime/2)
 		w.m.mu.Lock()
-		w.late = w.trip != nil // then the gate withdraws it when it has come back
+		w.late = w.attempt != nil // then the waitlist withdraws it when it has come back
 		w.m.mu.Unlock()
 		if w.late {
-			return beside(errSilent, ErrUnknownOutcome)
+			return both(errSilent, ErrUnknownOutcome)
 		}
 	}
 	_, err := w.m.release(ctx, w.name, Ref{ID: w.request.ID}, nil, withdrawTime/2)

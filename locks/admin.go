@@ -210,7 +210,7 @@ func question[T any](ctx context.Context, f func(ctx context.Context) (T, error)
 func change[T any](ctx context.Context, f func(ctx context.Context) (T, error)) (T, error) {
 	value, err := question(ctx, f)
 	if err != nil && transient(err) {
-		err = beside(err, ErrUnknownOutcome)
+		err = both(err, ErrUnknownOutcome)
 	}
 	return value, err
 }

@@ -24,21 +24,21 @@ func (m *Manager) WithAll(ctx context.Context, keys []string, body func(ctx cont
 	if err != nil {
 		return err
 	}
-	var under, own []*Hold
+	var held, own []*Hold
 	for _, k := range calls {
 		h, err := m.around(ctx, k.name, k.c)
 		if err != nil {
 			return err
 		}
 		if h != nil {
-			under = append(under, h)
+			held = append(held, h)
 		}
 	}
-	own, err = m.acquireAll(ctx, calls, under)
+	own, err = m.acquireAll(ctx, calls, held)
 	if err != nil {
 		return err
 	}
-	return runUnder(ctx, body, own, append(under, own...)...)
+	return runUnder(ctx, body, own, append(held, own...)...)
 }
 
 // keyCall is one lock that is asked for.
@@ -58,6 +58,7 @@ func (m *Manager) allCalls(keys []string, options []LockOption) ([]keyCall, erro
 	sorted := slices.Clone(keys)
 	slices.Sort(sorted)
 	var calls []keyCall
+	together := newRun(notBegun)
 	for _, key := range slices.Compact(sorted) {
 		c, err := m.call(key, options)
 		if err != nil {
@@ -66,61 +67,47 @@ func (m *Manager) allCalls(keys []string, options []LockOption) ([]keyCall, erro
 		if c.kind != Mutex {
 			return nil, &ValidationError{"kind", "WithAll takes mutexes"}
 		}
+		c.run = together
 		calls = append(calls, keyCall{m.name(key), c})
 	}
 	return calls, nil
 }
 
-// acquireAll takes those locks that are not among under. If one cannot be had, or one is
+// acquireAll takes those locks that are not among held. If one cannot be had, or one is
 // lost meanwhile, the others are given back.
-func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, under []*Hold) (own []*Hold, err error) {
+func (m *Manager) acquireAll(ctx context.Context, calls []keyCall, held []*Hold) (own []*Hold, err error) {
 	started := m.clock.Now()
-	b := needs(ctx, false, under...)
+	waiting, stop := under(ctx, held)
 	returned := false
 	defer func() {
-		b.end()
+		stop()
 		if !returned { // by a panic, of the store or of an observer
 			_ = m.giveUp(ctx, own, nil)
 		}
 	}()
 	for _, k := range calls {
-		if slices.ContainsFunc(under, func(h *Hold) bool { return h.name == k.name }) {
+		if slices.ContainsFunc(held, func(h *Hold) bool { return h.name == k.name }) {
 			continue
 		}
 		if k.c.wait > 0 {
 			k.c.wait = max(k.c.wait-(m.clock.Now()-started), time.Nanosecond)
 		}
-		h, err := m.acquire(b.ctx, k.name, k.c)
-		if err == nil {
-			h.scoped = true
-			own = append(own, h)
-			h.joins(own[0])
-			err = h.bindMore(b)
-		}
+		h, err := m.acquire(waiting, k.name, k.c)
 		if err != nil {
 			returned = true
 			return nil, m.giveUp(ctx, own, err)
 		}
+		h.scoped = true
+		own = append(own, h)
+		var stopThis func()
+		waiting, stopThis = h.lease.Context(waiting)
+		defer stopThis()
 	}
 	if len(own) > 0 {
-		own[0].pace.say(m.clock.Now()) // the body begins
+		own[0].run.say(m.clock.Now()) // the body begins
 	}
 	returned = true
 	return own, nil
-}
-
-// joins makes h one of the locks of the call whose first is first, which may be h.
-func (h *Hold) joins(first *Hold) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.overran, h.pace = first.overran, first.pace
-	h.pace.say(notBegun)
-}
-
-// bindMore adds a hold to those that a body needs.
-func (h *Hold) bindMore(b *body) error {
-	b.holds = append(b.holds, h)
-	return h.bind(b)
 }
 
 // giveUp gives back what was taken for a call that fails with err.
@@ -131,7 +118,7 @@ func (m *Manager) giveUp(ctx context.Context, own []*Hold, err error) error {
 		}
 	}
 	if failed := giveBackAll(ctx, own); failed != nil {
-		err = beside(err, failed)
+		err = both(err, failed)
 	}
 	return err
 }

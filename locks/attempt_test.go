@@ -129,7 +129,7 @@ func TestARequestIsRegisteredBeforeItIsTriedAndTriedBeforeItSleeps(t *testing.T)
 
 func TestAHintThatComesBeforeAWaiterJoinsIsNotLost(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		// Two callers ask at the same time, before there is a gate. The answer to the first
+		// Two callers ask at the same time, before there is a waitlist. The answer to the first
 		// is late: the lock is released, and hinted, before that caller waits.
 		free := held(t, w, "k")
 		w.store.Inject(func(c lockstest.Call) (f lockstest.Fault) {

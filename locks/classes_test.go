@@ -42,7 +42,7 @@ func TestLeasesThatAreNearlyOverCutNoCallForOthersShort(t *testing.T) {
 		old = take("old", 100)
 		time.Sleep(lease / 2)
 		young = take("young", 20)
-		time.Sleep(lease/2 + 2*time.Second)
+		time.Sleep(lease/2 + 6*time.Second)
 		for _, h := range old {
 			require.ErrorAs(t, h.Err(), new(*locks.LostError))
 		}

@@ -166,8 +166,8 @@ func (e *ReleaseError) Error() string {
 func (e *ReleaseError) Unwrap() error        { return e.Err }
 func (e *ReleaseError) Is(target error) bool { return target == ErrNotReleased }
 
-// beside returns an error that matches both, first of all err.
-func beside(err, more error) error {
+// both returns an error that matches both, first of all err.
+func both(err, more error) error {
 	if err == nil || more == nil {
 		return cmp.Or(err, more)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"time"
@@ -127,9 +128,9 @@ func ExampleMetrics() {
 	metrics := locks.NewMetrics("")
 	m := newManager(locks.Observe(metrics.Observe))
 	_ = m.With(context.Background(), "k", func(context.Context) error { return nil })
-	var b strings.Builder
-	_, _ = metrics.WriteTo(&b)
-	for line := range strings.Lines(b.String()) {
+	page := httptest.NewRecorder()
+	metrics.ServeHTTP(page, nil)
+	for line := range strings.Lines(page.Body.String()) {
 		if strings.HasPrefix(line, "locks_requests_total") {
 			_, _ = os.Stdout.WriteString(line)
 		}

@@ -1,9 +1,13 @@
 package locks
 
 import (
-	"math/rand/v2"
+	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/ambit-go/ambit/lease"
 )
 
 // A Hold is a lock that this process holds: what [Manager.Acquire] returns and [From]
@@ -19,50 +23,66 @@ type Hold struct {
 	version string
 	since   time.Duration // when it was asked for
 
-	mu sync.Mutex
-	// deadline is when this process stops to believe that it holds the lock. It never
-	// gets earlier. It is counted from before the request was sent, so it comes before the
-	// end of the lease in the store.
-	deadline time.Duration
-	over     time.Duration // when the lease ends in the store at the earliest
-	earliest time.Duration // it may be renewed from then on
-	due      time.Duration // it is to be renewed then
-	flight   *flight       // the renewal on its way, also one of Extend; nil: none
-	failures int           // renewals in a row that did not succeed
-	lot      int           // with whom it is renewed after a failure: random, another each time
-	alone    bool          // the next renewal takes no others along
-	err      error         // what the last renewal that did not succeed was told
-	pace     *pace         // one for each call; set again only before its body begins
-	data     *string       // for the next renewal, or the release
-	ended    bool          // it is needed no more: no renewal is sent from now on
-	lost     *LostError    // set once; after ended only by what the store answers to the release
-	granted  bool          // the observers were told of the grant: a loss is told after that
-	done     chan struct{} // closed when it is lost or given back; nil: nobody has asked
-	bodies   map[*body]struct{}
+	lease *lease.Lease
+	run   *run
+	done  func() context.Context // that of Done, made when it is first asked for
+
+	extends atomic.Int32              // calls of Extend that go on
+	taken   atomic.Pointer[LostError] // what the store has said at the release; nil: nothing
+
+	mu      sync.Mutex
+	data    *string // for the next renewal, or the release
+	granted bool    // the observers were told of the grant: a loss is told after that
+
+	lossTold, endTold sync.Once
 
 	released chan struct{} // made by the first Release, closed when it has ended
 	result   error         // of Release; written before released is closed
 
-	scoped  bool       // the call that has the body gives it back
-	overran *sync.Once // one for each call: it is told once, also if the bodies of reentrant calls run on, too
+	scoped bool // the call that has the body gives it back
 }
 
 // newHold returns the hold that was granted with g, as an answer to a request that was
-// sent at the time sent.
-func newHold(m *Manager, name Name, c *call, g *Grant, sent time.Duration) *Hold {
-	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, since: sent, pace: newPace(sent), overran: new(sync.Once)}
-	h.lastsLocked(sent, c.lease, rand.Float64())
-	return h
+// sent at the time sent. It returns an error if that is too long ago.
+func newHold(m *Manager, name Name, c *call, g *Grant, sent time.Duration) (*Hold, error) {
+	h := &Hold{m: m, name: name, c: c, id: g.ID, token: g.Fence, slot: g.Slot, version: g.Version, since: sent, run: c.run}
+	if h.run == nil {
+		h.run = newRun(sent)
+	}
+	h.done = sync.OnceValue(func() context.Context {
+		ctx, _ := h.lease.Context(context.Background())
+		return ctx
+	})
+	options := []lease.LeaseOption{lease.CauseOf(h.cause), lease.OnLoss(func(error) { h.tellLost() })}
+	if c.unrenewed {
+		options = append(options, lease.Fixed())
+	}
+	l, err := m.keeper.Keep(h, lease.Term{Granted: sent, Length: c.lease}, options...)
+	if err != nil {
+		return nil, err
+	}
+	h.lease = l
+	m.held(1)
+	return h, nil
 }
 
-// lastsLocked notes that the store has given the lease d, counted from the time sent or
-// later.
-func (h *Hold) lastsLocked(sent, d time.Duration, jitter float64) {
-	h.deadline = max(h.deadline, sent+trusted(d))
-	h.over = max(h.over, sent+d)
-	earliest, due := nextRenewal(min(d, h.c.lease), jitter)
-	h.earliest, h.due = sent+earliest, sent+due
-	h.failures, h.alone, h.err = 0, false, nil
+// cause says how a lease has ended, in words of this package.
+func (h *Hold) cause(err error) error {
+	e := err.(*lease.Error)
+	lost := &LostError{Key: h.name.Key, Token: h.token, Reason: LostExpired}
+	switch {
+	case e.Reason == lease.ErrEnded:
+		return ErrReleased
+	case errors.Is(e.Err, errRevoked):
+		lost.Reason = LostRevoked
+	case e.Reason == lease.ErrLost:
+		lost.Reason = LostStolen
+	case h.stalled(h.m.clock.Now()), errors.Is(e.Err, errStalled):
+		lost.Reason = LostStalled
+	case e.Tries > 0:
+		lost.Reason, lost.Err = LostUnreachable, e.Err
+	}
+	return lost
 }
 
 // Key returns the key of the lock.
@@ -104,40 +124,22 @@ func (h *Hold) FenceQueries() (lock, left Query, ok bool) {
 // something else: after the process was stopped and goes on, it is Err that knows first.
 //
 // It returns a [*LostError] if the lock was lost, [ErrReleased] if it was given back.
-func (h *Hold) Err() error { return h.look(h.m.clock.Now()) }
-
-func (h *Hold) look(now time.Duration) error {
-	h.mu.Lock()
-	lost, ended := h.lost, h.ended
-	late := now >= h.deadline
-	h.mu.Unlock()
-	switch {
-	case lost != nil:
+func (h *Hold) Err() error {
+	if lost := h.taken.Load(); lost != nil {
 		return lost
-	case ended:
-		return ErrReleased
-	case late:
-		h.lose("", nil)
-		return h.look(now)
 	}
-	return nil
+	return h.lease.Err()
+}
+
+// loss returns how the lock was lost; nil: it was not, before it was given back.
+func (h *Hold) loss() *LostError {
+	lost, _ := h.Err().(*LostError)
+	return lost
 }
 
 // Remaining returns for how long this process holds the lock if it is not renewed; 0 if
 // it does not hold it.
-func (h *Hold) Remaining() time.Duration {
-	now := h.m.clock.Now()
-	if h.look(now) != nil {
-		return 0
-	}
-	return h.remaining(now)
-}
-
-func (h *Hold) remaining(now time.Duration) time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.deadline - now
-}
+func (h *Hold) Remaining() time.Duration { return h.lease.Remaining() }
 
 // Deadline returns until when this process holds the lock if it is not renewed, by the
 // clock of this process.
@@ -145,36 +147,7 @@ func (h *Hold) Deadline() time.Time { return time.Now().Add(h.Remaining()) }
 
 // Done returns a channel that is closed when the lock is lost or given back. [Hold.Err]
 // tells which.
-func (h *Hold) Done() <-chan struct{} {
-	_ = h.Err()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.done == nil {
-		h.done = make(chan struct{})
-		if h.lost != nil || h.ended {
-			close(h.done)
-		}
-	}
-	return h.done
-}
-
-// Progress says that the body gets on, see [RequireProgress]. It counts for all locks that one
-// call of [Manager.WithAll] has taken.
-func (h *Hold) Progress() {
-	now := h.m.clock.Now()
-	h.mu.Lock()
-	waited := h.stalledLocked(now)
-	h.pace.say(now)
-	h.mu.Unlock()
-	if waited { // its renewal may be due since long
-		h.m.dog.wake(now)
-	}
-}
-
-// stalledLocked says whether the body had to say that it gets on, and has not.
-func (h *Hold) stalledLocked(now time.Duration) bool {
-	return h.c.progress > 0 && h.pace.silent(now) > h.c.progress
-}
+func (h *Hold) Done() <-chan struct{} { return h.done().Done() }
 
 // SetData gives the lock another text for others to see. It is told to the store with
 // the next renewal, or with the release. At most 64 KiB.
@@ -186,56 +159,9 @@ func (h *Hold) SetData(s string) error {
 		return err
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch { // since that look: nobody would tell it to the store any more
-	case h.lost != nil:
-		return h.lost
-	case h.ended:
-		return ErrReleased
-	}
 	h.data = &s
-	return nil
-}
-
-// lose notes that the lock is lost, and cancels the bodies that need it, before it
-// returns. reason is empty if the time has run out. The first of several losses counts.
-func (h *Hold) lose(reason LossReason, err error) {
-	h.mu.Lock()
-	if h.lost != nil || h.ended {
-		h.mu.Unlock()
-		return
-	}
-	if reason == "" {
-		switch {
-		case h.stalledLocked(h.m.clock.Soon()):
-			reason = LostStalled
-		case h.failures > 0 || h.flight != nil:
-			reason, err = LostUnreachable, h.err
-		default:
-			reason = LostExpired
-		}
-	}
-	lost := &LostError{Key: h.name.Key, Token: h.token, Reason: reason, Err: err}
-	h.lost = lost
-	left := h.over - h.m.clock.Soon()
-	if reason == LostStolen {
-		left = 0
-	}
-	flight := h.flight
-	h.flight = nil
-	bodies, granted := h.closeLocked(), h.granted
 	h.mu.Unlock()
-	if flight != nil {
-		flight.leave()
-	}
-	for _, b := range bodies {
-		b.cancel(lost)
-		b.overruns(h, left, lost)
-	}
-	h.m.dog.remove(h)
-	if granted {
-		h.tellLost(lost)
-	}
+	return h.Err() // nil: the release, which reads the text after the end, is still to come
 }
 
 // tellGranted tells the observers of the grant, and of the loss if there was one meanwhile.
@@ -243,26 +169,28 @@ func (h *Hold) tellGranted(took time.Duration) {
 	h.m.tell(Event{Kind: EventGranted, Key: h.name.Key, Token: h.token, Took: took})
 	h.mu.Lock()
 	h.granted = true
-	lost := h.lost
 	h.mu.Unlock()
-	if lost != nil {
-		h.tellLost(lost)
+	h.tellLost()
+}
+
+// tellLost tells the observers of a loss, once, if there was one and they know of the grant.
+func (h *Hold) tellLost() {
+	lost := h.loss()
+	h.mu.Lock()
+	granted := h.granted
+	h.mu.Unlock()
+	if lost != nil && granted {
+		h.lossTold.Do(func() {
+			h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
+			h.tellEnded()
+		})
 	}
 }
 
-func (h *Hold) tellLost(lost *LostError) {
-	h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
-	h.m.tell(Event{Kind: EventEnded, Key: h.name.Key, Token: h.token})
-}
-
-// closeLocked ends what lasts as long as the hold.
-func (h *Hold) closeLocked() []*body {
-	if h.done != nil {
-		close(h.done)
-	}
-	bodies := make([]*body, 0, len(h.bodies))
-	for b := range h.bodies {
-		bodies = append(bodies, b)
-	}
-	return bodies
+// tellEnded tells the observers that the lock is lost or needed no more, once.
+func (h *Hold) tellEnded() {
+	h.endTold.Do(func() {
+		h.m.held(-1)
+		h.m.tell(Event{Kind: EventEnded, Key: h.name.Key, Token: h.token})
+	})
 }

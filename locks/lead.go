@@ -56,8 +56,5 @@ func (m *Manager) lead(ctx context.Context, h *Hold, body func(ctx context.Conte
 	h.scoped = true
 	err = runUnder(ctx, body, []*Hold{h}, h)
 	m.tell(Event{Kind: EventLed, Key: h.name.Key, Token: h.token, Err: err})
-	h.mu.Lock()
-	lost := h.lost != nil
-	h.mu.Unlock()
-	return lost && ctx.Err() == nil, err
+	return h.loss() != nil && ctx.Err() == nil, err
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ambit-go/ambit/internal/clock"
+	"github.com/ambit-go/ambit/lease"
 )
 
 // A Manager takes locks of one tenant in one store, keeps their leases alive, and waits
@@ -17,28 +17,29 @@ import (
 // Any number of goroutines may use one.
 //
 // It has no goroutine of its own while no lock is waited for and none is due to be
-// renewed. One task renews all the locks that it holds, and one task for each key waits
+// renewed. The renewals are those of a [lease.Keeper]; one task for each key waits
 // for all of its callers. These tasks stand at the root of package async: they are in its
 // dumps, and [async.Shutdown] waits for them.
 type Manager struct {
-	store  Store
-	traits Traits
-	set    settings
-	clock  *clock.Clock
-	dog    watchdog
+	store   Store
+	traits  Traits
+	set     settings
+	clock   *lease.Clock
+	keeper  *lease.Keeper[*Hold]
+	resumed resumption
 
-	mu     sync.Mutex
-	closed bool
-	gates  map[Name]*gate
-	// alone are keys for which a call is asking by itself, before there is a gate. Those
+	mu        sync.Mutex
+	closed    bool
+	waitlists map[Name]*waitlist
+	// alone are keys for which a call is asking by itself, before there is a waitlist. Those
 	// that come meanwhile wait in one: a thousand would keep each other, and a release, from
 	// the connections of the store.
 	alone map[Name]struct{}
 	// smaller are semaphores that have fewer permits than a call has named, with their sizes:
 	// what the observers were told. They are at most mostSmaller.
 	smaller map[Name]int
-	// ears hear of locks that somebody here waited for a moment ago.
-	ears map[Name]*ear
+	// listeners hear of locks that somebody here waited for a moment ago.
+	listeners map[Name]*listener
 }
 
 // New returns a manager of the locks in store. It asks the store for nothing. The store
@@ -54,7 +55,7 @@ func New(store Store, options ...Option) (*Manager, error) {
 	if !reflect.ValueOf(store).Comparable() {
 		return nil, &ValidationError{"store", "two of its type cannot be compared, which tells whose a lock is: pass a pointer to it"}
 	}
-	m := &Manager{store: store, traits: store.Traits(), gates: map[Name]*gate{}, alone: map[Name]struct{}{}, ears: map[Name]*ear{}, smaller: map[Name]int{}}
+	m := &Manager{store: store, traits: store.Traits(), waitlists: map[Name]*waitlist{}, alone: map[Name]struct{}{}, listeners: map[Name]*listener{}, smaller: map[Name]int{}}
 	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner(), retain: 24 * time.Hour}
 	for _, o := range options {
 		if o == nil {
@@ -67,31 +68,27 @@ func New(store Store, options ...Option) (*Manager, error) {
 	if err := checkLease(m.set.lease, m.traits); err != nil {
 		return nil, err
 	}
-	m.clock = clock.New()
-	m.dog = watchdog{m: m, holds: map[*Hold]struct{}{}}
-	m.dog.quiet.L = &m.dog.mu
+	m.clock = lease.NewClock()
+	m.keeper = lease.NewKeeper(context.Background(), m.renew, lease.Unscoped(), lease.WithClock(m.clock), lease.Name("locks"))
 	return m, nil
 }
 
 // Close has every later call for a lock fail with [ErrClosed], also those that wait for
 // one now. A lock that is held stays held, and is renewed, until it is given back. Close does not
-// wait for that, and may be called any number of times. If nothing is held it waits for what the
-// manager's timer does at that moment: it must not be called by an observer. The store stays
-// open.
+// wait for that, and may be called any number of times. The store stays open.
 func (m *Manager) Close() error {
 	m.mu.Lock()
 	m.closed = true
-	for _, g := range m.gates {
+	for _, g := range m.waitlists {
 		g.failLocked(ErrClosed)
 	}
-	ears := slices.Collect(maps.Values(m.ears))
-	clear(m.ears)
+	listeners := slices.Collect(maps.Values(m.listeners))
+	clear(m.listeners)
 	m.mu.Unlock()
-	for _, e := range ears {
+	for _, e := range listeners {
 		e.timer.Stop() // too late, it does nothing
 		e.stop()
 	}
-	m.dog.settle()
 	return nil
 }
 

@@ -108,6 +108,7 @@ type call struct {
 	overrun   func(*LostError)
 	unrenewed bool
 	rotate    bool // Heartbeat only
+	run       *run // of the body, if several calls share it; nil: a grant makes one
 }
 
 // Wait is how long to wait for the lock at most. Defaults to as long as ctx lasts. Wait(0)

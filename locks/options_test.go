@@ -153,6 +153,16 @@ func TestABodyThatGetsOnAgainInTimeKeepsTheLock(t *testing.T) {
 				return nil
 			}, locks.RequireProgress(lease/5), locks.LeaseFor(lease)))
 		})
+		in(t, func(t *testing.T, w *world) { // it says so when there is no time for another try
+			require.NoError(t, w.m.With(t.Context(), "k", func(ctx context.Context) error {
+				for range 20 {
+					time.Sleep(trusted(lease) - time.Millisecond)
+					locks.From(ctx).Progress()
+					synctest.Wait()
+				}
+				return nil
+			}, locks.RequireProgress(lease/5), locks.LeaseFor(lease)))
+		})
 		in(t, func(t *testing.T, w *world) { // it says so before it is looked at
 			require.NoError(t, w.m.With(t.Context(), "k", func(ctx context.Context) error {
 				for range 200 {

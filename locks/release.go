@@ -15,6 +15,9 @@ const (
 	withdrawTime = 2 * time.Second
 )
 
+// patience bounds one call for a lease.
+func patience(lease time.Duration) time.Duration { return lease / 6 }
+
 // Release gives the lock back: [Hold.Err] is [ErrReleased] from then on, then a renewal on
 // its way is waited for, then the store is told, for at most 5 s, and no longer than the
 // lease lasts. It does so, too, when ctx has ended. It may be called any number of
@@ -63,46 +66,43 @@ func (h *Hold) Run(ctx context.Context, body func(ctx context.Context) error) er
 }
 
 // end has the hold be needed no more. It looks at the clock once more, and returns the loss
-// if there was one; after it only the store can say that there was one.
+// if there was one; after it only the store can say that there was one. It is renewed until
+// giveBack.
 func (h *Hold) end() *LostError {
-	_ = h.Err()
-	h.mu.Lock()
-	if h.ended || h.lost != nil {
-		defer h.mu.Unlock()
-		h.ended = true
-		return h.lost
+	lost, _ := h.lease.End().(*LostError)
+	if lost != nil {
+		h.tellLost()
 	}
-	h.ended = true
-	bodies := h.closeLocked()
-	h.mu.Unlock()
-	for _, b := range bodies {
-		b.cancel(ErrReleased)
-	}
-	h.m.dog.remove(h)
-	h.m.tell(Event{Kind: EventEnded, Key: h.name.Key, Token: h.token})
-	return nil
+	h.tellEnded()
+	return lost
+}
+
+// abandon has a hold be renewed no more that nobody was given.
+func (h *Hold) abandon() {
+	h.end()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = h.lease.Release(ctx)
 }
 
 // giveBack tells the store that a hold which was ended is free. A renewal on its way is
 // waited for first, so that none comes after.
 func (h *Hold) giveBack(ctx context.Context) error {
-	now := h.m.clock.Now()
 	h.mu.Lock()
-	flight, data := h.flight, h.data
-	left, lost := h.deadline-now, h.lost
+	data := h.data
 	h.mu.Unlock()
+	now, lost := h.m.clock.Now(), h.loss()
+	left := min(h.lease.Term().Believed()-now, releaseTime)
+	ctx, cancel := bounded(ctx, left)
+	defer cancel()
+	landing, stop := context.WithTimeout(ctx, min(patience(h.c.lease), left/2))
+	defer stop()
+	_ = h.lease.Release(landing) // no renewal is sent from now on
 	switch {
 	case lost == nil && left <= 0: // its time has run out since the body ended
 		return h.notReleased(ErrNotOwner)
 	case left <= 0 || lost != nil && lost.Reason == LostStolen:
 		return nil // there is nothing to give back, or nobody knows
-	}
-	left = min(left, releaseTime)
-	ctx, cancel := bounded(ctx, left)
-	defer cancel()
-	if flight != nil {
-		flight.wait(ctx, min(patience(h.c.lease), left/2))
-		flight.leave()
 	}
 	released, err := h.m.release(ctx, h.name, Ref{ID: h.id}, data, patience(h.c.lease))
 	h.m.tell(Event{Kind: EventReleased, Key: h.name.Key, Token: h.token, Err: err, Took: now - h.since})
@@ -120,16 +120,11 @@ func (h *Hold) giveBack(ctx context.Context) error {
 // stolen is what it means that the store does not know the lease which is to be given back. If
 // its time has not run out, somebody has taken it before, perhaps while a body ran.
 func (h *Hold) stolen() error {
-	now := h.m.clock.Now()
-	h.mu.Lock()
-	if now < h.deadline {
-		h.lost = &LostError{Key: h.name.Key, Token: h.token, Reason: LostStolen}
-	}
-	lost := h.lost
-	h.mu.Unlock()
-	if lost == nil {
+	if h.m.clock.Now() >= h.lease.Term().Believed() {
 		return h.notReleased(ErrNotOwner)
 	}
+	lost := &LostError{Key: h.name.Key, Token: h.token, Reason: LostStolen}
+	h.taken.Store(lost)
 	h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
 	return lost
 }
@@ -150,7 +145,7 @@ func (m *Manager) release(ctx context.Context, name Name, ref Ref, data *string,
 			return false, err
 		}
 		if pause.For(ctx, wait) != nil {
-			return false, beside(Unavailable(err), ErrUnknownOutcome)
+			return false, both(Unavailable(err), ErrUnknownOutcome)
 		}
 	}
 }

@@ -110,11 +110,13 @@ func (m *Manager) with(ctx context.Context, key string, body func(ctx context.Co
 
 // runUnder runs body under holds, of which it then gives back those that are its own.
 func runUnder(ctx context.Context, body func(ctx context.Context) error, own []*Hold, holds ...*Hold) (err error) {
-	b := needs(ctx, true, holds...)
+	ctx, stop := under(ctx, holds[1:])
+	stopWatch := watchOverrun(holds)
 	returned := false
 	defer func() { // a panic of body, and Goexit, wait for this and go on
-		lost := b.lost(own)
-		b.end()
+		lost := lostUnder(holds, own)
+		stopWatch()
+		stop()
 		released := giveBackAll(ctx, own)
 		if stolen, is := released.(*LostError); is && lost == nil {
 			lost, released = stolen, nil
@@ -123,18 +125,23 @@ func runUnder(ctx context.Context, body func(ctx context.Context) error, own []*
 			err = outcome(err, lost, released)
 		}
 	}()
-	if err = b.over(); err == nil { // else the body is not even begun
-		err = async.Scope(b.ctx, func(ctx context.Context) error { return body(b.context(ctx)) })
+	if err = over(holds); err == nil { // else the body is not even begun
+		err = holds[0].lease.Run(ctx, func(ctx context.Context) error {
+			for _, h := range holds {
+				ctx = hold(ctx, h)
+			}
+			return body(ctx)
+		})
 	}
 	returned = true
 	return err
 }
 
-// over returns why the body does not have all of its locks; nil if it has. A loss goes before
+// over returns why a body does not have all of its locks; nil if it has. A loss goes before
 // a lock that was given back.
-func (b *body) over() error {
+func over(holds []*Hold) error {
 	var first error
-	for _, h := range b.holds {
+	for _, h := range holds {
 		err := h.Err() // after the process was stopped the body may have been quicker than the timer
 		if _, lost := err.(*LostError); lost {
 			return err
@@ -144,12 +151,12 @@ func (b *body) over() error {
 	return first
 }
 
-// lost is called when all that the body has started has ended. It returns the first loss, or
+// lostUnder is called when all that a body has started has ended. It returns the first loss, or
 // ErrReleased if a lock that is not the body's own was given back before; nil if the body had
 // all of them. It ends the holds that are the body's own: what becomes of them from now on does
 // not matter to it.
-func (b *body) lost(own []*Hold) error {
-	first := b.over()
+func lostUnder(holds, own []*Hold) error {
+	first := over(holds)
 	for _, h := range own {
 		if lost := h.end(); lost != nil && first == nil { // lost between the two looks
 			first = lost
@@ -162,14 +169,14 @@ func (b *body) lost(own []*Hold) error {
 func outcome(err, lost, released error) error {
 	switch {
 	case lost == nil:
-		return beside(err, released)
+		return both(err, released)
 	case err == nil:
 		return lost
 	}
 	if errors.Is(err, lost) {
 		return err
 	}
-	return beside(lost, err)
+	return both(lost, err)
 }
 
 // giveBackAll gives holds back, the last first. When the store does not answer for one, the

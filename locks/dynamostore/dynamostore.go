@@ -43,8 +43,8 @@ type Store struct {
 var _ locks.Store = (*Store)(nil)
 
 // New returns the store in a table, which it makes if it is not there (with requests paid
-// one by one) and waits for. Have the attribute "gone" be the table's time to live, so
-// that items of deleted records go away.
+// one by one) and waits for. Have the attribute "gone" be the table's time to live, for items
+// that a process which died has left without a record.
 func New(ctx context.Context, client *dynamodb.Client, table string) (*Store, error) {
 	if client == nil {
 		return nil, &locks.ValidationError{What: "store", Why: "the client is nil: make it with dynamodb.NewFromConfig"}
@@ -153,14 +153,11 @@ func (s *Store) read(ctx context.Context, name locks.Name) (item, error) {
 	return decode(name, out.Item)
 }
 
-// tombstone is how long the item of a deleted record is kept, for its fence.
-const tombstone = 24 * time.Hour
+// unused is how long an item without a record is kept, in which nobody has made one.
+const unused = 24 * time.Hour
 
-// write writes the item back if nobody else has. date is that of the answer.
-func (s *Store) write(ctx context.Context, it item, now time.Time) (ok bool, date time.Time, err error) {
-	if !it.r.Exists { // nothing else of it is in the next record of that name
-		it.r = &book.Resource{Name: it.r.Name, Fence: it.r.Fence}
-	}
+// put writes an item back under a new revision if nobody else has. date is that of the answer.
+func (s *Store) put(ctx context.Context, it item, rev int64, now time.Time) (ok bool, date time.Time, err error) {
 	b, err := encode(it.r)
 	if err != nil {
 		return false, date, err
@@ -168,7 +165,7 @@ func (s *Store) write(ctx context.Context, it item, now time.Time) (ok bool, dat
 	in := &dynamodb.PutItemInput{
 		TableName: &s.table,
 		Item: map[string]types.AttributeValue{
-			"pk": key(it.r.Name), "rev": number(it.rev + 1), "format": number(format), "book": &types.AttributeValueMemberB{Value: b},
+			"pk": key(it.r.Name), "rev": number(rev), "format": number(format), "book": &types.AttributeValueMemberB{Value: b},
 			"tenant": &types.AttributeValueMemberB{Value: []byte(it.r.Tenant)}, "key": &types.AttributeValueMemberB{Value: []byte(it.r.Key)},
 		},
 		ConditionExpression: aws.String("attribute_not_exists(pk)"),
@@ -178,7 +175,7 @@ func (s *Store) write(ctx context.Context, it item, now time.Time) (ok bool, dat
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":rev": number(it.rev)}
 	}
 	if !it.r.Exists {
-		in.Item["gone"] = number(now.Add(tombstone).Unix())
+		in.Item["gone"] = number(now.Add(unused).Unix())
 	}
 	sent := s.clock.local()
 	out, err := s.client.PutItem(ctx, in)
@@ -239,7 +236,17 @@ func (s *Store) change(ctx context.Context, it item, f func(now int64, r *book.R
 		if !f(now, after.r) {
 			return true, nil
 		}
-		ok, date, err := s.write(ctx, after, upper)
+		switch {
+		case after.r.Exists && !it.r.Exists && !it.ready:
+			var ok bool
+			if it, ok, err = s.ready(ctx, it, upper); !ok || err != nil {
+				return false, err
+			}
+			continue
+		case !after.r.Exists:
+			return s.remove(ctx, after)
+		}
+		ok, date, err := s.put(ctx, after, it.rev+1, upper)
 		if !ok || err != nil {
 			return false, err
 		}

@@ -36,13 +36,22 @@ func store(t testing.TB, s *servers.Server) *dynamostore.Store {
 
 // over is a store whose requests go by way of transport.
 func over(t testing.TB, s *servers.Server, transport http.RoundTripper) *dynamostore.Store {
-	client := dynamodb.New(dynamodb.Options{
+	made, err := dynamostore.New(context.Background(), clientOver(s, transport), "locks")
+	require.NoError(t, err)
+	return made
+}
+
+func client(t testing.TB, s *servers.Server) *dynamodb.Client {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return clientOver(s, transport)
+}
+
+func clientOver(s *servers.Server, transport http.RoundTripper) *dynamodb.Client {
+	return dynamodb.New(dynamodb.Options{
 		Region: "us-east-1", BaseEndpoint: aws.String("http://" + s.Address), HTTPClient: &http.Client{Transport: transport},
 		Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
 	})
-	made, err := dynamostore.New(context.Background(), client, "locks")
-	require.NoError(t, err)
-	return made
 }
 
 func TestTheSuite(t *testing.T) {

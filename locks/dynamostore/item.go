@@ -26,10 +26,11 @@ const format = 1
 //	rev     N  changes with every write, which is on the condition that it has not
 //	format  N
 //	book    B  the lock as JSON, which is compressed if it is long
-//	gone    N  the record was deleted: seconds since 1970 when the item may be, too
+//	gone    N  there is no record in it: seconds since 1970 when it may be deleted
 type item struct {
-	rev int64 // 0: there is none
-	r   *book.Resource
+	rev   int64 // 0: there is none
+	r     *book.Resource
+	ready bool // r begins above the floor: a record may be made
 }
 
 // copy returns the item with a lock that may be changed.

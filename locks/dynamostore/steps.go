@@ -33,7 +33,7 @@ func (s *Store) Acquire(ctx context.Context, name locks.Name, requests []locks.R
 
 // Release is a method of locks.Store.
 func (s *Store) Release(ctx context.Context, name locks.Name, ref locks.Ref, data *string) (released bool, err error) {
-	done := false // by a try before, whose answer said that the clock had jumped
+	done := false // by a try before, whose answer was lost, or said that the clock had jumped
 	err = s.step(ctx, name, func(now int64, r *book.Resource) bool {
 		released = r.Release(now, ref, data)
 		changed := released
@@ -115,7 +115,7 @@ func (s *Store) Get(ctx context.Context, name locks.Name) (record locks.Record, 
 // Delete is a method of locks.Store.
 func (s *Store) Delete(ctx context.Context, name locks.Name, version string) error {
 	var refused error
-	done := false // by a try before, whose answer said that the clock had jumped
+	done := false // by a try before, whose answer was lost
 	err := s.step(ctx, name, func(now int64, r *book.Resource) bool {
 		if done && !r.Exists {
 			return false
@@ -139,7 +139,7 @@ func (s *Store) Revoke(ctx context.Context, name locks.Name, ref locks.Ref, forc
 }
 
 // Purge is a method of locks.Store. It reads the whole table, and is the only way by which
-// unused records go: DynamoDB cannot find them otherwise. Each leaves an item for its fence.
+// unused records go: DynamoDB cannot find them otherwise.
 func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
 	for after := ""; purged < most; {
 		page, err := s.List(ctx, tenant, after, 1000)

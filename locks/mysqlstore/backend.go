@@ -40,6 +40,7 @@ type backend struct {
 	// short says that a mutex may be taken by one statement: the server gives up soon what
 	// waits for a row, or it would be granted long after its client has gone.
 	short bool
+	spare spare
 }
 
 // statements are those of all stores, and some more.
@@ -95,10 +96,11 @@ func (b *backend) retry(ctx context.Context, do func(ctx context.Context) error)
 // session may be another one, whose locks of gaps have more of them fail.
 func (b *backend) transact(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
 	return b.retry(ctx, func(ctx context.Context) error {
-		tx, err := b.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		tx, done, err := b.begin(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		if err != nil {
 			return err
 		}
+		defer done()
 		defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 		if err := do(ctx, tx); err != nil {
 			return err

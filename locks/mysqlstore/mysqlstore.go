@@ -67,7 +67,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 // New returns a store in the database of a pool of the driver of go-sql-driver, and makes
 // its tables if they are not there. It uses one connection of the pool at a time for each
 // call, and with MariaDB one more while somebody waits, unless it is a pool of one
-// connection, which is enough, but has those who wait ask more often. With MariaDB it is good to have
+// connection, which is enough, but has those who wait ask more often. Of a pool of three or more it
+// reserves one for renewals until Close; a smaller one that the user keeps busy costs leases. With MariaDB it is good to have
 // idle_transaction_timeout=2 as a parameter of the data source name: then the server
 // ends the transactions of a process that was stopped. With MySQL it is good to have
 // innodb_lock_wait_timeout=1: else a free mutex is taken in several steps. Close does not close the pool.
@@ -148,6 +149,9 @@ func open(ctx context.Context, db *sql.DB, own bool) (*Store, error) {
 	if err := s.db.retry(ctx, s.db.prepare); err != nil {
 		return nil, err
 	}
+	if err := s.db.reserve(ctx); err != nil {
+		return nil, err
+	}
 	if isMaria(version) && db.Stats().MaxOpenConnections != 1 {
 		s.watch = newWatcher(s.db)
 	}
@@ -174,6 +178,7 @@ func (s *Store) Close() error {
 	if s.watch != nil {
 		s.watch.close()
 	}
+	s.db.spare.close()
 	err := s.db.statements.Close()
 	if s.own {
 		err = errors.Join(err, s.db.db.Close())

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,7 +12,11 @@ import (
 
 // act carries out an act of administration.
 func (s *Store) act(ctx context.Context, name locks.Name, args ...any) (answer, error) {
-	a, err := s.run(ctx, s.admin, s.keys(name), append([]any{s.channels(), name.Key}, args...)...)
+	return s.actOn(ctx, s.keys(name), append([]any{s.channels(), name.Key}, args...)...)
+}
+
+func (s *Store) actOn(ctx context.Context, keys []string, args ...any) (answer, error) {
+	a, err := s.run(ctx, s.admin, keys, args...)
 	if err != nil {
 		return a, err
 	}
@@ -54,13 +59,17 @@ const purges = 100
 // Purge is a method of locks.Store. It looks at what is due when it begins: what is held is due
 // again soon.
 func (s *Store) Purge(ctx context.Context, tenant string, most int) (purged int, err error) {
-	until := int64(0)
-	for looked := int64(1); looked > 0 && purged < most && err == nil; {
-		var a answer
-		a, err = s.act(ctx, locks.Name{Tenant: tenant}, "purge", min(purges, most-purged), until)
-		looked, purged, until = a.at(1).number(), purged+int(a.at(2).number()), a.at(3).number()
+	for n := range int64(parts) {
+		keys, until := partKeys(s.partOf(tenant, n), ""), int64(0)
+		for looked := int64(1); looked > 0 && purged < most; {
+			a, err := s.actOn(ctx, keys, s.channels(), "", "purge", min(purges, most-purged), until)
+			if err != nil {
+				return purged, err
+			}
+			looked, purged, until = a.at(1).number(), purged+int(a.at(2).number()), a.at(3).number()
+		}
 	}
-	return purged, err
+	return purged, nil
 }
 
 // Revoke is a method of locks.Store.
@@ -93,11 +102,7 @@ func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]loc
 	}
 	var records []locks.Record
 	for len(records) < most {
-		from := "-"
-		if after != "" {
-			from = "(" + after
-		}
-		keys, err := s.client.ZRangeByLex(ctx, s.tenant(tenant)+"#i", &redis.ZRangeBy{Min: from, Max: "+", Count: int64(most - len(records))}).Result()
+		keys, err := s.following(ctx, tenant, after, most-len(records))
 		if err != nil {
 			return nil, classed(err)
 		}
@@ -118,4 +123,24 @@ func (s *Store) List(ctx context.Context, tenant, after string, most int) ([]loc
 		}
 	}
 	return records, nil
+}
+
+// following returns the keys of the locks of a tenant that come after one, at most so many. Each
+// part has an index of its own.
+func (s *Store) following(ctx context.Context, tenant, after string, most int) (keys []string, err error) {
+	by := &redis.ZRangeBy{Min: "-", Max: "+", Count: int64(most)}
+	if after != "" {
+		by.Min = "(" + after
+	}
+	answers, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for n := range int64(parts) {
+			p.ZRangeByLex(ctx, s.partOf(tenant, n)+"#i", by)
+		}
+		return nil
+	})
+	for _, a := range answers {
+		keys = append(keys, a.(*redis.StringSliceCmd).Val()...)
+	}
+	slices.Sort(keys)
+	return keys[:min(most, len(keys))], err
 }

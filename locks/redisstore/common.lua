@@ -1,13 +1,13 @@
 -- What every step begins with. KEYS[1..8] are of one lock, in this order; all locks of
--- a tenant are in one slot of a cluster.
+-- a part of a tenant are in one slot of a cluster.
 --   1 r  the record, and s<slot> -> id of the lease that has the slot; a mutex has slot 0 alone
 --   2 h  leases: id -> when it ends
 --   3 q  requests that wait: id -> ticket
 --   4 x  requests that wait: id -> when it is forgotten
 --   5 e  leases and requests: id -> what is known of it
---   6 i  the keys of all locks of the tenant
---   7 f  the greatest fence of the tenant's locks that were deleted
---   8 p  the keys of the tenant's records that may go when nobody uses them: key -> when to look
+--   6 i  the keys of all locks of the part
+--   7 f  the greatest fence of the locks of the part that were deleted
+--   8 p  the keys of the records of the part that may go when nobody uses them: key -> when to look
 -- ARGV[1] is the prefix of the channels on which processes hear that a request of
 -- theirs may be granted, ARGV[2] the key of the lock.
 -- Times are µs by the clock of the server. The rules are those of internal/book.
@@ -157,7 +157,7 @@ local function purge(key)
   return true
 end
 
--- tidy looks at records of the tenant that were due by a time, and says at how many and how many went.
+-- tidy looks at records of the part that were due by a time, and says at how many and how many went.
 local function tidy(most, last)
   local mine, gone = {R, H, Q, X, E, r, now}, 0
   local keys = call('ZRANGEBYSCORE', P, '-inf', str(last), 'LIMIT', 0, most)

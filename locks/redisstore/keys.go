@@ -1,26 +1,38 @@
 package redisstore
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/ambit-go/ambit/locks"
+	"github.com/ambit-go/ambit/locks/internal/book"
 )
 
+// parts is into how many parts the locks of a tenant are divided. The keys of a part are in one
+// slot of a cluster, so a tenant is not one node's.
+const parts = 64
+
 // keys returns the keys of a lock, in the order that common.lua has.
-func (s *Store) keys(name locks.Name) []string {
-	tenant := s.tenant(name.Tenant)
-	return append(appendKeys(make([]string, 0, 8), tenant, name.Key), tenant+"#i", tenant+"#f", tenant+"#p")
+func (s *Store) keys(name locks.Name) []string { return partKeys(s.part(name), name.Key) }
+
+func partKeys(part, key string) []string {
+	return append(appendKeys(make([]string, 0, 8), part, key), part+"#i", part+"#f", part+"#p")
 }
 
-// appendKeys appends the keys that are of one lock alone. tenant is what they begin with.
-func appendKeys(keys []string, tenant, key string) []string {
-	all := tenant + ":" + escape(key) + ":"
+// appendKeys appends the keys that are of one lock alone. part is what they begin with.
+func appendKeys(keys []string, part, key string) []string {
+	all := part + ":" + escape(key) + ":"
 	return append(keys, all+"r", all+"h", all+"q", all+"x", all+"e")
 }
 
-// tenant returns what all keys of a tenant begin with. The part in braces decides the
-// slot of a cluster, and is never empty.
-func (s *Store) tenant(tenant string) string { return s.prefix + ":{t:" + escape(tenant) + "}" }
+// part returns what all keys of the part begin with that a lock is in.
+func (s *Store) part(name locks.Name) string { return s.partOf(name.Tenant, book.Bucket(name)%parts) }
+
+// partOf returns what all keys of a part of a tenant begin with. What stands in braces decides the slot of a
+// cluster.
+func (s *Store) partOf(tenant string, n int64) string {
+	return fmt.Sprintf("%s:{%d:%s}", s.prefix, n, escape(tenant))
+}
 
 // channels returns the prefix of the channels of this store: each process listens on
 // the one that ends in its ID.

@@ -6,7 +6,7 @@
 // yet, the server forgets grants: then two may hold a lock, until the leases that it has
 // forgotten are over. Only a resource that checks the fence is safe from that.
 //
-// All locks of a tenant are in one slot of a cluster.
+// The locks of a tenant are in 64 slots of a cluster.
 package redisstore
 
 import (

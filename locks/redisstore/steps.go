@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -28,9 +29,9 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 	case s.release, s.admin:
 		client = onceClient{s.client}
 	case s.renew:
-		beside, done := s.beside()
+		spare, done := s.spare(ctx)
 		defer done()
-		client = beside
+		client = spare
 	}
 	got, err := script.Run(ctx, client, keys, args...).Result()
 	if err != nil {
@@ -45,21 +46,42 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 	return answer{got}, nil
 }
 
-// beside returns the client by which leases are renewed. While the user keeps all connections
-// of the pool that is one with a connection beside the pool, which ends with done: else the
+// spare returns the client by which leases are renewed. While the user keeps all connections
+// of a pool that is one with connections beside it, which end with done: else the
 // leases would be lost though the server is well.
-func (s *Store) beside() (client redis.UniversalClient, done func()) {
-	of, ok := s.client.(*redis.Client)
-	if !ok {
+func (s *Store) spare(ctx context.Context) (client redis.UniversalClient, done func()) {
+	var one redis.UniversalClient
+	switch of := s.client.(type) {
+	case *redis.Client:
+		if busy(of) {
+			options := *of.Options()
+			options.PoolSize, options.MinIdleConns = 1, 0
+			one = redis.NewClient(&options)
+		}
+	case *redis.ClusterClient:
+		var full atomic.Bool
+		_ = of.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
+			if busy(node) {
+				full.Store(true)
+			}
+			return nil
+		})
+		if full.Load() {
+			options := *of.Options()
+			options.PoolSize, options.MinIdleConns = 1, 0
+			one = redis.NewClusterClient(&options)
+		}
+	}
+	if one == nil {
 		return s.client, func() {}
 	}
-	options := *of.Options()
-	if stats := of.PoolStats(); stats.IdleConns > 0 || int(stats.TotalConns) < options.PoolSize {
-		return s.client, func() {}
-	}
-	options.PoolSize, options.MinIdleConns = 1, 0
-	one := redis.NewClient(&options)
 	return one, func() { _ = one.Close() }
+}
+
+// busy says whether all connections of a pool are in use.
+func busy(client *redis.Client) bool {
+	stats := client.PoolStats()
+	return stats.IdleConns == 0 && int(stats.TotalConns) >= client.Options().PoolSize
 }
 
 // scriptMayNot is what the server says of a command of a script that the user may not use.
@@ -146,11 +168,10 @@ const (
 	renewing = 2
 )
 
-// Renew is a method of locks.Store. Leases of one tenant are renewed by the step, a few
-// hundred at a time.
+// Renew is a method of locks.Store. A few hundred leases are renewed by one step.
 func (s *Store) Renew(ctx context.Context, all []locks.Renewal) ([]locks.RenewResult, error) {
 	results := make([]locks.RenewResult, len(all))
-	err := async.ForEach(ctx, lots(all), func(ctx context.Context, some []int) error {
+	err := async.ForEach(ctx, s.lots(all), func(ctx context.Context, some []int) error {
 		return s.renewSome(ctx, all, some, results)
 	}, async.Limit(renewing))
 	if err != nil {
@@ -159,14 +180,20 @@ func (s *Store) Renew(ctx context.Context, all []locks.Renewal) ([]locks.RenewRe
 	return results, nil
 }
 
-// lots yields the places of those that are renewed by one step.
-func lots(all []locks.Renewal) iter.Seq[[]int] {
-	tenants := map[string][]int{}
+// lots yields the places of those that are renewed by one step. A cluster does a step on keys
+// of one slot alone.
+func (s *Store) lots(all []locks.Renewal) iter.Seq[[]int] {
+	_, single := s.client.(*redis.Client)
+	slots := map[string][]int{}
 	for i := range all {
-		tenants[all[i].Tenant] = append(tenants[all[i].Tenant], i)
+		slot := ""
+		if !single {
+			slot = s.part(all[i].Name)
+		}
+		slots[slot] = append(slots[slot], i)
 	}
 	return func(yield func([]int) bool) {
-		for _, of := range tenants {
+		for _, of := range slots {
 			for some := range slices.Chunk(of, renewals) {
 				if !yield(some) {
 					return
@@ -179,10 +206,9 @@ func lots(all []locks.Renewal) iter.Seq[[]int] {
 func (s *Store) renewSome(ctx context.Context, all []locks.Renewal, some []int, results []locks.RenewResult) error {
 	keys, args := make([]string, 0, 5*len(some)), make([]any, 0, 1+6*len(some))
 	args = append(args, s.channels())
-	tenant := s.tenant(all[some[0]].Tenant)
 	for _, i := range some {
 		q := &all[i]
-		keys = appendKeys(keys, tenant, q.Key)
+		keys = appendKeys(keys, s.part(q.Name), q.Key)
 		args = append(args, q.Key, q.ID, q.Version, micros(q.Lease), q.NewVersion, optional(q.Data))
 	}
 	a, err := s.run(ctx, s.renew, keys, args...)

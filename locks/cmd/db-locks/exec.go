@@ -63,13 +63,21 @@ func underLock(ctx context.Context, p *program, l *line) (proc.Result, error) {
 		watch(ctx, hold, grace, last, stop, kill)
 		return nil
 	}, async.Name("watch the lock"))
+	unguard := func() {}
 	result, err := proc.Run(ctx, proc.Command{
 		Args:  l.args,
 		Env:   append(os.Environ(), fmt.Sprint("LOCK_TOKEN=", hold.Token()), "LOCK_KEY="+hold.Key(), "LOCK_VERSION="+hold.Version()),
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		Grace: grace, Hurry: hurry, DieWithParent: true,
+		Started: func(pid int) {
+			stop, err := guard(pid)
+			if unguard = stop; err != nil {
+				fmt.Fprintf(p.stderr, "db-locks: if this program is killed, what the command has started lives on: %v\n", err)
+			}
+		},
 	})
 	ended()
+	unguard()
 	_, _ = watcher.Join(watching)
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errLate) {
 		err = errors.Join(cause, err)

@@ -82,19 +82,43 @@ func TestExecWaitsForTheLockOrSaysThatItIsTaken(t *testing.T) {
 }
 
 func TestACommandUnderExecDiesWithIt(t *testing.T) {
-	s := newSession(t)
-	pidFile := filepath.Join(t.TempDir(), "pid")
-	cmd, _ := s.process("exec", "-k", "k", "-l", "1", "--", "sh", "-c", "echo $$ > "+pidFile+"; exec sleep 1000")
-	pid, err := strconv.Atoi(content(t, pidFile))
-	require.NoError(t, err)
-	require.NoError(t, cmd.Process.Kill())
-	_ = cmd.Wait()
-	require.Eventually(t, func() bool {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return err != nil || strings.Contains(string(stat), ") Z ")
-	}, time.Minute, 5*time.Millisecond)
-	_, _, err = s.run("acquire -k k --wait 1m")
-	require.NoError(t, err, "the lease runs out")
+	for name, script := range map[string]string{
+		"the command":         "echo $$ > PID; exec sleep 1000",
+		"what it has started": "sleep 1000 & echo $! > PID; wait",
+		"what that has":       "(trap '' HUP; sh -c 'echo $$ > PID; exec sleep 1000') & wait",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t)
+			pidFile := filepath.Join(t.TempDir(), "pid")
+			cmd, _ := s.process("exec", "-k", "k", "-l", "1", "--", "sh", "-c", strings.ReplaceAll(script, "PID", pidFile))
+			pid, err := strconv.Atoi(content(t, pidFile))
+			require.NoError(t, err)
+			require.NoError(t, cmd.Process.Kill())
+			_ = cmd.Wait()
+			require.Eventually(t, func() bool {
+				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+				return err != nil || strings.Contains(string(stat), ") Z ")
+			}, time.Minute, 5*time.Millisecond)
+			_, _, err = s.run("acquire -k k --wait 1m")
+			require.NoError(t, err, "the lease runs out")
+		})
+	}
+}
+
+// Drivers write lines of their own when nobody answers. The error is all that a script sees.
+func TestWhereNobodyAnswersTheErrorIsAllThatIsWritten(t *testing.T) {
+	for _, url := range []string{
+		"redis://127.0.0.1:1/0", "mysql://u@127.0.0.1:1/d", "postgres://u@127.0.0.1:1/d?connect_timeout=1", "etcd://127.0.0.1:1?dial-timeout=1s",
+	} {
+		t.Run(strings.SplitN(url, ":", 2)[0], func(t *testing.T) {
+			t.Parallel()
+			cmd, out := newSession(t).process("--store", url, "list")
+			require.Equal(t, 6, ends(cmd), out)
+			require.True(t, strings.HasPrefix(out.String(), "db-locks"), out)
+			text := strings.ReplaceAll(out.String(), "\n\t", " ") // of an error that has several lines
+			require.Equal(t, 1, strings.Count(text, "\n"), out)
+		})
+	}
 }
 
 func TestASignalToExecIsOneForItsCommand(t *testing.T) {

@@ -34,7 +34,7 @@ func (s *leavingStore) Release(_ context.Context, _ Name, ref Ref, _ *string) (b
 	return true, nil
 }
 
-// TestARequestOfAWaiterThatLeftIsWithdrawn: the waiter leaves after the gate has picked it,
+// TestARequestOfAWaiterThatLeftIsWithdrawn: the waiter leaves after the waitlist has picked it,
 // and before the store is asked. The store is asked for it all the same, so the request
 // has to be withdrawn, or the lock would be granted to nobody for a whole lease.
 func TestARequestOfAWaiterThatLeftIsWithdrawn(t *testing.T) {
@@ -45,17 +45,17 @@ func TestARequestOfAWaiterThatLeftIsWithdrawn(t *testing.T) {
 		c, err := m.call("k", nil)
 		require.NoError(t, err)
 		w := newWaiter(m, m.name("k"), c)
-		g := &gate{m: m, name: w.name, wake: make(chan struct{}, 1)}
-		m.gates[w.name] = g
+		l := &waitlist{m: m, name: w.name, wake: make(chan struct{}, 1)}
+		m.waitlists[w.name] = l
 		w.future, w.promise = async.NewPromise[struct{}](t.Context())
-		g.addLocked(w)
+		l.addLocked(w)
 
-		batch, trip, _ := g.pick()
+		batch, trip, _ := l.pick()
 		require.Len(t, batch, 1)
 		w.leave(t.Context(), RefusedTimedOut)
 		go func() {
 			time.Sleep(time.Second) // the call of the store is slow to begin
-			g.ask(batch, trip)
+			l.ask(batch, trip)
 		}()
 		_, err = w.outcome(t.Context())
 		assert.ErrorIs(t, err, ErrNotGranted)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// refreshTime is how often a gate asks for all of its waiters: a request is forgotten
+	// refreshTime is how often a waitlist asks for all of its waiters: a request is forgotten
 	// after three of them, see WaiterLife.
 	refreshTime = time.Second
 	// blindTime is how often it asks for the first of them in a store that gives no hints.
@@ -25,16 +25,16 @@ const (
 	fewest, most = 8, 64
 )
 
-// A gate waits for one lock for all the callers of a manager. Each of them has its own
+// A waitlist waits for one lock for all the callers of a manager. Each of them has its own
 // request, and so its own place, in the queue of the store. Its task registers for hints,
 // then asks, then sleeps: what is released after it has asked is hinted to it, and what
 // was released before was seen.
-type gate struct {
+type waitlist struct {
 	m    *Manager
 	name Name
 	wake chan struct{} // gets a value when there is a new waiter, or none; holds one
 
-	// waiters are in the order of their places, as far as known. Guarded by m.mu. A gate
+	// waiters are in the order of their places, as far as known. Guarded by m.mu. A waitlist
 	// without waiters is in no map: its task ends.
 	waiters []*waiter
 
@@ -52,15 +52,15 @@ type gate struct {
 	waited  bool // somebody was not granted the lock at once
 }
 
-// joinGate has the waiter join the gate of its key. If there is none it makes one, if it
+// joinWaitlist has the waiter join the waitlist of its key. If there is none it makes one, if it
 // must, another call is asking by itself, or somebody waited a moment ago, and says false
 // otherwise: then the caller asks by itself, and calls leaveAlone after that. One that does
 // not want to wait joins none.
-func (m *Manager) joinGate(w *waiter, must bool) (bool, error) {
+func (m *Manager) joinWaitlist(w *waiter, must bool) (bool, error) {
 	m.mu.Lock()
-	g := m.gates[w.name]
+	l := m.waitlists[w.name]
 	_, another := m.alone[w.name]
-	made := g == nil && (must || another || m.ears[w.name] != nil)
+	made := l == nil && (must || another || m.listeners[w.name] != nil)
 	switch {
 	case m.closed:
 		m.mu.Unlock()
@@ -68,19 +68,19 @@ func (m *Manager) joinGate(w *waiter, must bool) (bool, error) {
 	case w.c.wait == 0:
 		m.mu.Unlock()
 		return false, nil
-	case g == nil && !made:
+	case l == nil && !made:
 		m.alone[w.name] = struct{}{}
 		m.mu.Unlock()
 		return false, nil
 	case made:
-		g = &gate{m: m, name: w.name, wake: make(chan struct{}, 1)}
-		m.gates[w.name] = g
+		l = &waitlist{m: m, name: w.name, wake: make(chan struct{}, 1)}
+		m.waitlists[w.name] = l
 	}
 	w.future, w.promise = async.NewPromise[struct{}](context.Background())
-	g.addLocked(w)
+	l.addLocked(w)
 	m.mu.Unlock()
 	if made {
-		async.Start(context.Background(), g.run, async.Name("locks: waits for a lock"))
+		async.Start(context.Background(), l.run, async.Name("locks: waits for a lock"))
 	}
 	return true, nil
 }
@@ -95,10 +95,10 @@ func (m *Manager) leaveAlone(w *waiter) {
 	delete(m.alone, w.name)
 }
 
-func (g *gate) addLocked(w *waiter) {
+func (l *waitlist) addLocked(w *waiter) {
 	w.due = true // what was hinted before it was here is not hinted again
-	g.waiters = append(g.waiters, w)
-	signal(g.wake)
+	l.waiters = append(l.waiters, w)
+	signal(l.wake)
 }
 
 // signal gives a value to a channel that holds one.
@@ -117,7 +117,7 @@ func (w *waiter) signal() {
 	}
 }
 
-// wait waits until the gate has decided, or the time to wait is over. A task lends its slot
+// wait waits until the waitlist has decided, or the time to wait is over. A task lends its slot
 // of a Limit meanwhile: those who hold the lock may need it.
 func (w *waiter) wait(ctx context.Context) {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
@@ -138,7 +138,7 @@ func (w *waiter) wait(ctx context.Context) {
 	w.promise.Resolve(struct{}{}) // nothing is left of it at the root
 }
 
-// leave takes the waiter out of its gate, unless it was decided at this moment.
+// leave takes the waiter out of its waitlist, unless it was decided at this moment.
 func (w *waiter) leave(ctx context.Context, why Refusal) {
 	refused := notGranted(ctx, w.name, why) // it asks ctx, which may be the user's own
 	w.m.mu.Lock()
@@ -150,119 +150,134 @@ func (w *waiter) leave(ctx context.Context, why Refusal) {
 	if w.since != 0 && refused.ctxErr == nil { // nobody knows whether the lock was free
 		w.err = Unavailable(w.failure)
 	}
-	if g := w.m.gates[w.name]; g != nil {
-		g.waiters = slices.DeleteFunc(g.waiters, func(other *waiter) bool { return other == w })
-		if len(g.waiters) == 0 {
-			signal(g.wake)
+	if l := w.m.waitlists[w.name]; l != nil {
+		l.waiters = slices.DeleteFunc(l.waiters, func(other *waiter) bool { return other == w })
+		if len(l.waiters) == 0 {
+			signal(l.wake)
 		}
 	}
 }
 
 // failLocked has all waiters fail.
-func (g *gate) failLocked(err error) {
-	for _, w := range g.waiters {
+func (l *waitlist) failLocked(err error) {
+	for _, w := range l.waiters {
 		w.gone, w.err = true, err
 		w.signal()
 	}
-	g.waiters = nil
-	signal(g.wake)
+	l.waiters = nil
+	signal(l.wake)
 }
 
-// run is the task of the gate. It ends when nobody waits.
-func (g *gate) run(context.Context) error {
-	defer g.abandon()
-	e, over := g.m.listen(g.name), false
-	defer func() { g.m.hush(e, over && g.waited) }()
+// run is the task of the waitlist. It ends when nobody waits.
+func (l *waitlist) run(context.Context) error {
+	defer l.abandon()
+	e, over := l.m.listen(l.name), false
+	defer func() { l.m.unlisten(e, over && l.waited) }()
 	for {
-		batch, trip, left := g.pick()
+		batch, attempt, left := l.pick()
 		if over = !left; over {
 			return nil
 		}
-		if len(batch) == 0 || !g.ask(batch, trip) {
-			g.sleep(e)
+		if len(batch) == 0 || !l.ask(batch, attempt) {
+			l.sleep(e)
 		}
 	}
 }
 
 // abandon is called when the task ends, also by a panic of the store: then nobody would
 // ask for those that wait.
-func (g *gate) abandon() {
-	g.m.mu.Lock()
-	defer g.m.mu.Unlock()
-	if g.m.gates[g.name] == g {
-		delete(g.m.gates, g.name)
-		g.failLocked(Unavailable(errPanicked))
+func (l *waitlist) abandon() {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if l.m.waitlists[l.name] == l {
+		delete(l.m.waitlists, l.name)
+		l.failLocked(Unavailable(errPanicked))
 	}
 }
 
-// pick returns for whom to ask now, and the trip on which they are from now on; false if
-// nobody waits. Then the gate has been forgotten, and a new waiter makes another.
+// pick returns for whom to ask now, and the attempt that they are part of from now on; false if
+// nobody waits. Then the waitlist has been forgotten, and a new waiter makes another.
 //
 // A waiter that leaves after this knows that the store may be asked for it, and withdraws
-// its request when the trip is over.
-func (g *gate) pick() (batch []*waiter, f *trip, left bool) {
-	g.m.mu.Lock()
-	defer g.m.mu.Unlock()
-	if len(g.waiters) == 0 {
-		delete(g.m.gates, g.name)
+// its request when that has come back.
+func (l *waitlist) pick() (batch []*waiter, f *attempt, left bool) {
+	l.m.mu.Lock()
+	defer l.m.mu.Unlock()
+	if len(l.waiters) == 0 {
+		delete(l.m.waitlists, l.name)
 		return nil, nil, false
 	}
-	now := g.m.clock.Now()
+	now := l.m.clock.Now()
 	due := func(at time.Duration) bool { return at != 0 && now >= at }
-	first := due(g.hint) || due(g.expiry) || due(g.blind)
+	first := due(l.hint) || due(l.expiry) || due(l.blind)
 	switch {
-	case g.retry > now: // the store is not asked more often while it does not answer
-	case g.retry != 0 || now >= g.refresh:
-		batch = slices.Clone(g.waiters)
+	case l.retry > now: // the store is not asked more often while it does not answer
+	case l.retry != 0 || now >= l.refresh:
+		batch = slices.Clone(l.waiters)
 	default:
-		n := min(max(g.size, fewest), most)
-		for i, w := range g.waiters {
+		n := min(max(l.size, fewest), most)
+		for i, w := range l.waiters {
 			if w.due || first && (i < n || w.c.barging) {
 				batch = append(batch, w)
 			}
 		}
 	}
-	if due(g.hint) && len(batch) > 0 {
-		g.hint, g.vain = 0, g.vain+1 // unless the answer says otherwise
+	if due(l.hint) && len(batch) > 0 {
+		l.hint, l.vain = 0, l.vain+1 // unless the answer says otherwise
 	}
-	f = &trip{make(chan struct{})}
+	f = &attempt{make(chan struct{})}
 	for _, w := range batch {
-		w.trip, w.asked, w.due = f, true, false
+		w.attempt, w.asked, w.due = f, true, false
 	}
 	return batch, f, true
 }
 
+// An attempt is a call of the store on its way that callers may have to wait for.
+type attempt struct {
+	done chan struct{} // closed when it has come back
+}
+
+// wait waits until it has come back, for d at most.
+func (a *attempt) wait(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+	}
+}
+
 // ask asks for a batch. It says whether to look again at once: all of those that were asked
 // for were granted, or nobody waits any more.
-func (g *gate) ask(batch []*waiter, f *trip) (again bool) {
+func (l *waitlist) ask(batch []*waiter, f *attempt) (again bool) {
 	sent, turn, err := time.Duration(0), Turn{}, errPanicked
 	defer func() { // also if the store panics
-		g.m.mu.Lock()
-		granted := g.answeredLocked(batch, sent, turn, err)
-		if again = granted == len(batch) || len(g.waiters) == 0; again {
-			g.hint = g.m.clock.Now() // there may be room for more of them
+		l.m.mu.Lock()
+		granted := l.answeredLocked(batch, sent, turn, err)
+		if again = granted == len(batch) || len(l.waiters) == 0; again {
+			l.hint = l.m.clock.Now() // there may be room for more of them
 		}
-		g.m.mu.Unlock()
+		l.m.mu.Unlock()
 		close(f.done)
 	}()
-	sent, turn, err = g.m.ask(context.Background(), g.name, batch, callTime)
+	sent, turn, err = l.m.ask(context.Background(), l.name, batch, callTime)
 	return false // replaced
 }
 
 // answeredLocked notes the answers, and when to ask next. It returns how many were
 // granted.
-func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, err error) (granted int) {
-	now := g.m.clock.Now()
+func (l *waitlist) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, err error) (granted int) {
+	now := l.m.clock.Now()
 	for i, w := range batch {
-		w.trip = nil
+		w.attempt = nil
 		w.answered(sent, turn, i, err)
 		if w.stale != "" {
-			g.m.giveBackLater(g.name, w.stale)
+			l.m.giveBackLater(l.name, w.stale)
 			w.stale = ""
 		}
 		switch {
 		case w.late: // nobody waits for the end of this question any more
-			g.m.giveBackLater(g.name, w.request.ID)
+			l.m.giveBackLater(l.name, w.request.ID)
 		case w.gone:
 		case w.hold != nil:
 			granted++
@@ -271,20 +286,20 @@ func (g *gate) answeredLocked(batch []*waiter, sent time.Duration, turn Turn, er
 			w.signal()
 		}
 	}
-	all := len(batch) >= len(g.waiters) // new ones may have come meanwhile: they are due
-	g.waiters = slices.DeleteFunc(g.waiters, func(w *waiter) bool { return w.hold != nil || w.err != nil })
+	all := len(batch) >= len(l.waiters) // new ones may have come meanwhile: they are due
+	l.waiters = slices.DeleteFunc(l.waiters, func(w *waiter) bool { return w.hold != nil || w.err != nil })
 	if err != nil {
-		g.pause = min(max(2*g.pause, 50*time.Millisecond), refreshTime)
-		g.retry = now + spread(g.pause)
+		l.pause = min(max(2*l.pause, 50*time.Millisecond), refreshTime)
+		l.retry = now + spread(l.pause)
 		return granted
 	}
-	g.retry, g.pause, g.size = 0, 0, turn.Size
-	g.waited = g.waited || granted < len(batch)
-	slices.SortStableFunc(g.waiters, func(a, b *waiter) int { return cmp.Compare(a.order(), b.order()) })
+	l.retry, l.pause, l.size = 0, 0, turn.Size
+	l.waited = l.waited || granted < len(batch)
+	slices.SortStableFunc(l.waiters, func(a, b *waiter) int { return cmp.Compare(a.order(), b.order()) })
 	if all {
-		g.refresh = now + refreshTime + time.Duration(rand.Int64N(int64(refreshTime/5)))
+		l.refresh = now + refreshTime + time.Duration(rand.Int64N(int64(refreshTime/5)))
 	}
-	g.plan(now, turn, granted)
+	l.plan(now, turn, granted)
 	return granted
 }
 
@@ -298,24 +313,24 @@ func (w *waiter) order() int {
 
 // plan decides when to ask for the first waiters if no hint comes. The end of a lease is
 // waited for to the point, but only by those who may be granted it.
-func (g *gate) plan(now time.Duration, turn Turn, granted int) {
-	g.expiry, g.blind = 0, 0
-	if len(g.waiters) == 0 {
+func (l *waitlist) plan(now time.Duration, turn Turn, granted int) {
+	l.expiry, l.blind = 0, 0
+	if len(l.waiters) == 0 {
 		return
 	}
-	place := g.waiters[0].place
-	if granted > 0 || place < g.place {
-		g.vain = 0
+	place := l.waiters[0].place
+	if granted > 0 || place < l.place {
+		l.vain = 0
 	}
-	g.place, g.patient = place, 0
-	if g.vain > 1 {
-		g.patient = now + min(time.Millisecond<<min(g.vain, 10), mostPatient)
+	l.place, l.patient = place, 0
+	if l.vain > 1 {
+		l.patient = now + min(time.Millisecond<<min(l.vain, 10), mostPatient)
 	}
 	if !turn.Next.IsZero() && place < max(turn.Size, 1) {
-		g.expiry = now + max(turn.Next.Sub(turn.Now), 0) + afterExpiry
+		l.expiry = now + max(turn.Next.Sub(turn.Now), 0) + afterExpiry
 	}
-	if !g.m.traits.Hints {
-		g.blind = now + spread(blindTime+blindTime*time.Duration(place)/8)
+	if !l.m.traits.Hints {
+		l.blind = now + spread(blindTime+blindTime*time.Duration(place)/8)
 	}
 }
 
@@ -328,17 +343,17 @@ func spread(d time.Duration) time.Duration {
 //
 // A hint is followed at once, unless those before have changed nothing: a store may give one
 // after each question while the first in the queue is a process that has died.
-func (g *gate) sleep(e *ear) {
-	at := g.refresh
-	for _, other := range []time.Duration{g.expiry, g.blind, g.hint} {
+func (l *waitlist) sleep(e *listener) {
+	at := l.refresh
+	for _, other := range []time.Duration{l.expiry, l.blind, l.hint} {
 		if other != 0 {
 			at = min(at, other)
 		}
 	}
-	if g.retry != 0 {
-		at = g.retry
+	if l.retry != 0 {
+		at = l.retry
 	}
-	now := g.m.clock.Now()
+	now := l.m.clock.Now()
 	t := time.NewTimer(at - now)
 	defer t.Stop()
 	select {
@@ -346,10 +361,10 @@ func (g *gate) sleep(e *ear) {
 		switch {
 		case !ok:
 			e.hints = nil // there are none any more
-		case g.hint == 0:
-			g.hint = max(g.m.clock.Now(), g.patient)
+		case l.hint == 0:
+			l.hint = max(l.m.clock.Now(), l.patient)
 		}
-	case <-g.wake:
+	case <-l.wake:
 	case <-t.C:
 	}
 }

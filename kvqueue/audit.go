@@ -11,7 +11,8 @@ import (
 // An Audit is what a store holds of a queue, as [Queue.Audit] found it.
 type Audit struct {
 	Revision Rev    `json:"revision"` // of the store
-	Floor    uint64 `json:"floor"`    // no item has a smaller hint
+	Policy   Policy `json:"policy"`
+	Floor    uint64 `json:"floor"` // no item has a smaller hint
 	Length
 	Bytes    int64          `json:"bytes"`    // of the payloads of all items
 	Requests int            `json:"requests"` // claims that wait
@@ -144,9 +145,14 @@ func (a *auditor) readHead(ctx context.Context) error {
 	for _, kind := range []string{"l", "s", "r"} {
 		ranges = append(ranges, Range{Begin: a.lay.all(kind), End: after(a.lay.all(kind))})
 	}
-	s, err := a.read(ctx, ranges...)
+	s, err := a.read(ctx, append(ranges, Range{Begin: a.lay.policy()})...)
 	if err != nil {
 		return err
+	}
+	stored := policyOf(s.of[3])
+	if a.Audit.Policy = stored.Policy; stored.rev != stored.any {
+		_, err := decodePolicy(s.of[3].Pairs[0])
+		a.Faults = append(a.Faults, err.Error())
 	}
 	a.Revision, a.Floor, a.Requests = s.rev, s.head.floor, len(s.of[2].Pairs)
 	for _, p := range s.of[2].Pairs {

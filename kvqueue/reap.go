@@ -88,6 +88,7 @@ func (q *Queue) reap(ctx context.Context, l *session, id int64) (done, more bool
 		return false, errors.Is(err, ErrConflict), ignore(err)
 	}
 	const why = "the process that had it went away"
+	most := uint64(q.Policy().MaxCrashes)
 	lowest, n, dead := uint64(0), 0, 0
 	for _, p := range s.of[0].Pairs {
 		c, err := q.lay.claimIn(id, p)
@@ -95,7 +96,7 @@ func (q *Queue) reap(ctx context.Context, l *session, id int64) (done, more bool
 			continue
 		}
 		t.claimed(id, c.key, c.rev)
-		if c.rec.crashes++; q.set.maxCrashes > 0 && c.rec.crashes >= q.set.maxCrashes {
+		if c.rec.crashes++; most > 0 && c.rec.crashes >= most {
 			t.buried(c.key, c.rec, why)
 			dead++
 			continue

@@ -286,7 +286,7 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 		switch {
 		case s.verdict == done:
 			t.gone(c.key)
-		case l.dies(s):
+		case s.dies():
 			rec := c.rec
 			rec.failures++
 			t.buried(c.key, rec, s.why)

@@ -19,7 +19,7 @@ import (
 // follow keeps what the member knows up to date, until ctx ends.
 func (m *member) follow(ctx context.Context) error {
 	lay := m.q.lay
-	prefixes := [][]byte{lay.all("n"), lay.all("r"), lay.all("l"), lay.all("s"), m.q.lay.claims(m.id)}
+	prefixes := [][]byte{lay.all("n"), lay.all("r"), lay.all("l"), lay.all("s"), lay.policy(), m.q.lay.claims(m.id)}
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
 	short := 0 // watches in a row that have ended at once
 	for failures := 1; ; failures++ {
@@ -88,6 +88,8 @@ func (m *member) see(ctx context.Context, e Event) {
 			m.members[id] = e.Rev
 			m.mu.Unlock()
 		}
+	case bytes.Equal(e.Key, lay.policy()):
+		m.q.learn(policyOf(Result{Pairs: []Pair{e.Pair}}))
 	case e.Deleted:
 		if id, ok := lay.sessionIn("l", e.Key); ok {
 			m.mu.Lock()
@@ -173,15 +175,17 @@ func (l layout) claimIn(id int64, p Pair) (ready, error) {
 func (m *member) list(ctx context.Context) (Rev, error) {
 	lay := m.q.lay
 	var ranges []Range
-	for _, prefix := range [][]byte{lay.all("r"), lay.all("l"), lay.all("s"), lay.claims(m.id)} {
-		ranges = append(ranges, Range{Begin: prefix, End: after(prefix)})
+	for _, kind := range []string{"r", "l", "s"} {
+		ranges = append(ranges, Range{Begin: lay.all(kind), End: after(lay.all(kind))})
 	}
-	results, rev, err := m.q.kv.Read(ctx, ranges...)
+	claims := lay.claims(m.id)
+	results, rev, err := m.q.kv.Read(ctx, append(ranges, Range{Begin: lay.policy()}, Range{Begin: claims, End: after(claims)})...)
 	if err != nil {
 		return 0, err
 	}
 	m.listRequests(results[0])
-	m.listClaims(results[3], rev)
+	m.q.learn(policyOf(results[3]))
+	m.listClaims(results[4], rev)
 	m.listSessions(ctx, results[1], results[2])
 	m.wake()
 	return rev, nil

@@ -54,7 +54,7 @@ func random() uint64 {
 //	q/<key>            a ready item: its record
 //	w/<session>/<key>  a claimed item: its record; the fence is the revision of this key
 //	x/<key>            a dead item: its record and its last error
-//	r/<request>        a claim that waits: the session and how many; leased
+//	r/<session>        how many claims the session wants to have; leased
 //	l/<session>        the owner, while the session lives; leased
 //	s/<session>        the owner, until its items were given back
 //	n/<session>        the producer's last transaction, and a bell for those who wait; leased
@@ -130,14 +130,12 @@ func (l layout) knows(key []byte) bool {
 		return !ok
 	case "d", "q", "x":
 		return ok && len(rest) == keySize
-	case "l", "s":
+	case "l", "s", "r":
 		_, is := l.sessionIn(kind, key)
 		return is
 	case "n":
 		_, is := l.sessionIn(kind, key[:min(len(l.all(kind))+16, len(key))])
 		return is && (len(rest) == 16 || rest[16:] == "b") || rest == "c"
-	case "r":
-		return ok && len(rest) == 16
 	case "w":
 		if len(rest) != 16+1+keySize {
 			return false

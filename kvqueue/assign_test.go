@@ -16,7 +16,7 @@ import (
 )
 
 // Handles on stores that are as slow as a disk, and show changes late, hardly ever spoil each
-// other's claims: only while they have not met.
+// other's claims: only while one acts for another that is slow.
 func TestHandlesDoNotSpoilEachOthersClaims(t *testing.T) {
 	for _, consumers := range []int{1, 4} {
 		for seed := range uint64(3) {

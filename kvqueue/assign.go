@@ -65,11 +65,26 @@ func (m *member) self() []taker {
 	return nil
 }
 
-// assign gives the first items to sessions with free places, in one transaction. It asks twice which
-// these are: when it looks for items, and when it has seen some.
+// still returns the takers of before, with what they want now if that is less.
+func still(before, now []taker) (all []taker) {
+	wants := map[int64]int{}
+	for _, t := range now {
+		wants[t.session] = t.want
+	}
+	for _, t := range before {
+		if t.want = min(t.want, wants[t.session]); t.want > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// assign gives the first items to sessions with free places, in one transaction. Who comes after it has
+// looked for items waits for the next: an item that has come back meanwhile may be before these. Who
+// has gone meanwhile is left out.
 func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.Duration, err error) {
-	total := 0
-	for _, t := range takers() {
+	before, total := takers(), 0
+	for _, t := range before {
 		total += t.want
 	}
 	if total == 0 {
@@ -84,7 +99,7 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 		m.q.nothing(waiters)
 		return longWait, nil
 	}
-	all := takers()
+	all := still(before, takers())
 	wants := make([]int, len(all))
 	for i, t := range all {
 		wants[i] = t.want

@@ -1,6 +1,7 @@
 package kvqueue_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -71,4 +72,60 @@ func spoilt(t *testing.T, consumers int, seed uint64) {
 	}
 	t.Logf("%d of %d claims were spoilt", conflicts, items)
 	assert.LessOrEqual(t, conflicts, int64(items*2/100))
+}
+
+// Who comes after the one that assigns has looked is not given what was seen: an item that came back
+// before may be the first by now.
+func TestWhoComesAfterTheLookIsGivenWhatIsFirstThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		net := &looked{cut: newCut(kv)}
+		q, other := open(t, net, "q"), open(t, kv, "q")
+		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
+		require.NoError(t, err)
+		got := make(chan string, 1)
+		assert.NoError(t, q.Do(t.Context(), 1, func(ctx context.Context, items []kvqueue.Item) error {
+			second, leave := context.WithCancel(ctx)
+			net.then(func() { // b was seen
+				leave()
+				assert.NoError(t, q.Nack(ctx, nil, items...))
+				go func() {
+					_ = other.Do(ctx, 1, func(_ context.Context, items []kvqueue.Item) error {
+						got <- string(items[0].Value)
+						return nil
+					})
+				}()
+				time.Sleep(10 * time.Millisecond)
+			})
+			assert.ErrorIs(t, q.Do(second, 1, func(context.Context, []kvqueue.Item) error { return errFails }), context.Canceled)
+			assert.Equal(t, "a", <-got)
+			return nil
+		}))
+	})
+}
+
+// A looked store calls something when the first items were read.
+type looked struct {
+	*cut
+	call func()
+}
+
+func (l *looked) then(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.call = f
+}
+
+func (l *looked) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
+	results, rev, err := l.cut.Read(ctx, ranges...)
+	if bytes.Contains(ranges[len(ranges)-1].Begin, []byte("/q/q/")) {
+		l.mu.Lock()
+		f := l.call
+		l.call = nil
+		l.mu.Unlock()
+		if f != nil {
+			f()
+		}
+	}
+	return results, rev, err
 }

@@ -38,13 +38,16 @@ type Queue struct {
 	raiseAt   atomic.Int64  // the floor is raised for less when so many items were claimed
 	raising   atomic.Bool   // the floor is being raised
 	counts    counts
+	policy    atomic.Pointer[Policy]
 	trouble   trouble
 	broken    atomic.Pointer[async.PanicError] // what a function that was given as an option has panicked with first
 
 	mu      sync.Mutex
 	closed  bool
 	session *session // nil: none yet, or the last has ended
-	waiters []*waiter
+	// policyRev is the revision of what policy points to; 0: the store has none.
+	policyRev Rev
+	waiters   []*waiter
 }
 
 // Open returns a handle on the queue of a name, which may be any bytes. The queue is made
@@ -62,8 +65,8 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 		return nil, invalid("name", "it has %d bytes, and must have from 1 to 1024", len(name))
 	}
 	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), started: lease.NewClock(), opening: make(chan struct{}, 1)}
-	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner(),
-		maxFailures: 25, delay: async.Jitter(0.5, async.Backoff(time.Second, time.Minute))}
+	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner()}
+	q.policy.Store(&defaultPolicy)
 	for _, o := range options {
 		if o == nil {
 			return nil, invalid("option", "it is nil: leave it out")
@@ -83,7 +86,11 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	q.group = async.NewGroup(context.Background(), async.Name("kvqueue "+name))
 	q.returns = async.NewGroup(q.group.Context(), async.Name("kvqueue: give items of "+name+" back"))
 	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch}
-	if err := q.check(ctx); err != nil {
+	err := q.check(ctx)
+	if err == nil {
+		err = q.agree(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, q.group.Stop(context.WithoutCancel(ctx), ErrClosed))
 	}
 	if c, ok := kv.(Compacter); ok && q.set.keep > 0 {

@@ -88,7 +88,8 @@ func finish(claims []*claim, to claimState) {
 
 // settleAll settles, at the end of their scope, those of items that nobody has settled or
 // is settling, and reports whether there were any.
-func settleAll(ctx context.Context, items []Item, v verdict, why error) (left bool, err error) {
+// It calls begun when they are its own to settle.
+func settleAll(ctx context.Context, items []Item, v verdict, why error, begun func()) (left bool, err error) {
 	var claims []*claim
 	var lost error
 	text := reason(why)
@@ -99,6 +100,7 @@ func settleAll(ctx context.Context, items []Item, v verdict, why error) (left bo
 			lost = past
 		}
 	}
+	begun()
 	if err := settleClaims(ctx, claims, v, text, true); err != nil {
 		return true, err
 	}
@@ -286,7 +288,7 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 		switch {
 		case s.verdict == done:
 			t.gone(c.key)
-		case l.dies(s):
+		case s.dies():
 			rec := c.rec
 			rec.failures++
 			t.buried(c.key, rec, s.why)
@@ -309,8 +311,25 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 		t.lower(s.head, lowest)
 		t.writes = append(t.writes, l.ring())
 	}
+	told := l.lower(&t)
 	_, err := l.q.kv.Commit(ctx, t.guards, t.writes)
+	told(err)
 	return err
+}
+
+// lower adds to a transaction that ends claims that this session has fewer places from now on, if that is
+// so: else another item would come that nobody waits for. Call what it returns with the outcome.
+func (l *session) lower(t *transaction) (told func(err error)) {
+	l.q.mu.Lock()
+	m := l.member
+	l.q.mu.Unlock()
+	if m != nil && len(t.writes) < l.q.limits.Writes {
+		if w, told := m.change(m.need(), true); told != nil {
+			t.writes = append(t.writes, w)
+			return told
+		}
+	}
+	return func(error) {}
 }
 
 // sift looks what has become of the claims of a batch that was refused, or whose answer was

@@ -1,0 +1,292 @@
+package kvqueue
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// This file assigns items to sessions. One member does so for all, that which has been one for
+// longest, so that no transaction spoils another: it knows how many claims each session wants to have, by
+// the key r of the session, and how many it has, by its keys w. So an acknowledgement asks for the next item.
+
+// slow is for how long the first item is left alone before another member than that which assigns
+// claims it for itself: the second oldest member after this time, the third after twice as long. The
+// guards keep that safe, and that they come one after another keeps them from spoiling each other's
+// transactions. On a store that takes long for a transaction it is as long as two of these.
+const slow = 50 * time.Millisecond
+
+// A taker is a session that has free places.
+type taker struct {
+	session int64
+	want    int
+}
+
+// takers returns the sessions that have free places: those first that have waited for longest since they
+// had none, or since something was assigned to them.
+func (m *member) takers() []taker {
+	wanted := m.q.wanted()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []taker
+	for id := range m.members {
+		want := m.places[id] - len(m.claims[id])
+		if id == m.id {
+			want = wanted - m.arrivedLocked()
+		}
+		if want <= 0 {
+			delete(m.waits, id)
+			continue
+		}
+		if m.waits[id].IsZero() {
+			m.waits[id] = time.Now()
+		}
+		all = append(all, taker{id, want})
+	}
+	slices.SortFunc(all, func(a, b taker) int {
+		return cmp.Or(m.waits[a.session].Compare(m.waits[b.session]), cmp.Compare(m.members[a.session], m.members[b.session]))
+	})
+	return all
+}
+
+// self is this session as the only taker.
+func (m *member) self() []taker {
+	wanted := m.q.wanted()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if want := wanted - m.arrivedLocked(); want > 0 {
+		return []taker{{m.id, want}}
+	}
+	return nil
+}
+
+// still returns the takers of before, with what they want now if that is less.
+func still(before, now []taker) (all []taker) {
+	wants := map[int64]int{}
+	for _, t := range now {
+		wants[t.session] = t.want
+	}
+	for _, t := range before {
+		if t.want = min(t.want, wants[t.session]); t.want > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// assign gives the first items to sessions with free places, in one transaction. Who comes after it has
+// looked for items waits for the next: an item that has come back meanwhile may be before these. Who
+// has gone meanwhile is left out.
+func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.Duration, err error) {
+	before, total := takers(), 0
+	for _, t := range before {
+		total += t.want
+	}
+	if total == 0 {
+		return longWait, nil
+	}
+	waiters := m.q.listed()
+	look, err := m.q.front(ctx, min(total, m.q.maxItems))
+	switch {
+	case err != nil:
+		return 0, err
+	case len(look.front) == 0: // the bell rings when there may be one
+		m.q.nothing(waiters)
+		return longWait, nil
+	}
+	all := still(before, takers())
+	wants := make([]int, len(all))
+	for i, t := range all {
+		wants[i] = t.want
+	}
+	t := transaction{q: m.q, guards: []Guard{m.lives()}}
+	given := map[int64][]ready{}
+	for i, s := range deal(wants, look.front, m.q.maxItem, m.fitsBeside()) {
+		id, items := all[i].session, look.front[s.begin:s.end]
+		if id != m.id { // it vanishes with the session, or when the session wants nothing any more
+			t.guards = append(t.guards, Guard{Key: m.q.lay.session("r", id), Is: Present})
+		}
+		for _, r := range items {
+			t.claim(id, r, len(items))
+		}
+		given[id] = items
+	}
+	if len(given) == 0 {
+		return 0, nil
+	}
+	along := m.addCarried(&t)
+	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.q.payloads(ctx, given[m.id]) })
+	begin := time.Now()
+	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
+	m.gathering.took = time.Since(begin)
+	m.answerCarried(along, err)
+	switch {
+	case err == nil:
+		m.given(rev, given)
+		values, _ := payloads.Wait(ctx)
+		m.keepPayloads(given[m.id], values)
+		_, err = m.handOver(ctx)
+		return 0, err
+	case errors.Is(err, ErrConflict):
+		m.q.counts.conflicts.Add(1)
+	}
+	payloads.Cancel(nil)
+	return time.Millisecond, ignore(err) // an unknown outcome is shown by the watch
+}
+
+// given notes what was claimed at a revision, unless it was shown before.
+func (m *member) given(rev Rev, items map[int64][]ready) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, of := range items {
+		m.waits[id] = time.Now()
+		for _, r := range of {
+			if rev > m.shown {
+				m.claimedLocked(id, ready{key: r.key, rev: rev, rec: r.rec, together: len(of)})
+			}
+		}
+	}
+}
+
+// claimedLocked notes a claim, once. Those of this session are handed over.
+func (m *member) claimedLocked(id int64, r ready) {
+	if m.claims[id] == nil {
+		m.claims[id] = map[Key]Rev{}
+	}
+	if m.claims[id][r.key] >= r.rev {
+		return
+	}
+	m.claims[id][r.key] = r.rev
+	if id == m.id {
+		m.arrived[r.rev] = append(m.arrived[r.rev], r)
+	}
+}
+
+// endedLocked notes the end of a claim. Of a later claim that says nothing.
+func (m *member) endedLocked(id int64, k Key, rev Rev) {
+	if m.claims[id][k] < rev {
+		if delete(m.claims[id], k); len(m.claims[id]) == 0 {
+			delete(m.claims, id)
+		}
+	}
+}
+
+func (m *member) arrivedLocked() (n int) {
+	for _, claims := range m.arrived {
+		n += len(claims)
+	}
+	return n
+}
+
+// need is how many places this session is to have: those of the items that are worked on, or wait for
+// their [RetryDelay], and those that are waited for.
+func (m *member) need() int {
+	wanted := m.q.wanted()
+	m.session.mu.Lock()
+	delayed := len(m.session.delayed)
+	m.session.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(0, int(m.session.held.Load())) + delayed + max(wanted, m.arrivedLocked())
+}
+
+// tell has the store know how many places this session has, and reports whether it did not know.
+func (m *member) tell(ctx context.Context, places int) (did bool, err error) {
+	w, told := m.change(places, false)
+	if told == nil {
+		return false, nil
+	}
+	_, err = m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{w})
+	told(err)
+	return true, ignore(err)
+}
+
+// change returns the write that changes how many places the store knows, and what to call with its
+// outcome; none if there is nothing to change, or another changes it.
+func (m *member) change(places int, lower bool) (w Write, told func(err error)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.telling || m.told == places || lower && m.told >= 0 && m.told < places {
+		return w, nil
+	}
+	m.telling = true
+	w = Write{Key: m.q.lay.session("r", m.id), Delete: places == 0}
+	if places > 0 {
+		w.Value, w.Session = binary.AppendUvarint(nil, uint64(places)), m.s
+	}
+	return w, func(err error) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.telling = false
+		switch {
+		case err == nil:
+			m.told = places
+		case errors.Is(err, ErrUnknown):
+			m.told = -1
+		}
+		if err == nil {
+			m.wake()
+		}
+	}
+}
+
+// await waits for items that another member assigns, and claims some for itself if it does not.
+func (m *member) await(ctx context.Context) (wait time.Duration, err error) {
+	waiters := m.q.listed()
+	tries := slices.ContainsFunc(waiters, func(w *waiter) bool { return w.try })
+	if tries { // without items they want no place
+		if none, err := m.none(ctx, waiters); none || err != nil {
+			return 0, err
+		}
+	}
+	if told, err := m.tell(ctx, m.need()); told || err != nil {
+		return time.Millisecond, err
+	}
+	m.mu.Lock()
+	patience := max(slow, 2*m.gathering.took) * time.Duration(max(m.olderLocked(m.members[m.id]), 1))
+	m.mu.Unlock()
+	switch {
+	case len(waiters) == 0:
+		m.since = time.Time{}
+		return longWait, nil
+	case m.since.IsZero():
+		m.since = time.Now()
+	}
+	left := patience - time.Since(m.since)
+	if left <= 0 {
+		if none, err := m.none(ctx, waiters); none || err != nil {
+			return longWait, err
+		}
+		left = patience - time.Since(m.since) // from when its first item was the first
+	}
+	switch {
+	case left <= 0:
+		m.since = time.Time{}
+		return m.assign(ctx, m.self)
+	case tries:
+		return min(left, slow), nil
+	}
+	return left, nil
+}
+
+// none looks whether nothing is ready, and answers those of waiters that would not wait, if so. Else it
+// notes since when the first item has been that.
+func (m *member) none(ctx context.Context, waiters []*waiter) (bool, error) {
+	look, err := m.q.front(ctx, 1)
+	switch {
+	case err != nil:
+		return false, err
+	case len(look.front) == 0:
+		m.q.nothing(waiters)
+		m.since = time.Time{}
+		return true, nil
+	case look.front[0].key != m.item:
+		m.item, m.since = look.front[0].key, time.Now()
+	}
+	return false, nil
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // Get returns what the store knows of a task; [ErrNotFound] if that is nothing.
@@ -93,22 +95,14 @@ func (q *Queue) Configure(ctx context.Context, f func(*Settings)) error {
 		}
 		set := now.Settings
 		f(&set)
-		if err := set.check(); err != nil {
-			return err
-		}
-		same := false
-		err = q.store.Configure(ctx, q.name, func(s *Settings) {
-			if same = *s == now.Settings; same {
-				*s = set
-			}
-		})
-		if err != nil || same {
+		if done, err := q.store.Configure(ctx, q.name, now.Settings, set); done || err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Settings) check() error {
+// CheckSettings checks what Configure is to set.
+func CheckSettings(s Settings) error {
 	switch {
 	case math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0) || s.Rate < 0:
 		return invalid("Rate", "it is %v: it must be a number of claims a second, or 0 for no limit", s.Rate)
@@ -164,8 +158,8 @@ func (q *Queue) Wait(ctx context.Context, id string) (Info, error) {
 		if err != nil || i.State.Ended() {
 			return i, err
 		}
-		if err := sleep(ctx, wait); err != nil {
-			return i, err
+		if async.Sleep(ctx, wait) != nil {
+			return i, context.Cause(ctx)
 		}
 	}
 }

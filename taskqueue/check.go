@@ -13,7 +13,7 @@ import (
 func (t *Task) size() int { return len(t.Payload) + headersSize(t.Headers) + afterSize(t) }
 
 // CheckTasks checks what Enqueue is given.
-func CheckTasks(tasks []NewTask) error {
+func CheckTasks(tasks []Task) error {
 	if len(tasks) > MaxBatch {
 		return invalid("tasks", "there are %d in one call, at most %d are allowed: split them", len(tasks), MaxBatch)
 	}
@@ -48,7 +48,7 @@ func CheckTick(t Tick) error {
 	if len(t.Task.After) > 0 {
 		return invalid("After", "a periodic task cannot wait for others: let its handler add those that do")
 	}
-	return CheckTasks([]NewTask{t.Task})
+	return CheckTasks([]Task{t.Task})
 }
 
 // check checks what every store depends on.
@@ -117,6 +117,3 @@ func CheckOutcomes(outcomes []Outcome) error {
 	}
 	return nil
 }
-
-// CheckSettings checks what the function has made that Configure is given.
-func CheckSettings(s Settings) error { return s.check() }

@@ -20,8 +20,8 @@ func ExampleCheckName() {
 }
 
 func ExampleCheckTasks() {
-	fmt.Println(taskqueue.CheckTasks([]taskqueue.NewTask{{Task: taskqueue.Task{ID: "a", Type: "t"}}}))
-	err := taskqueue.CheckTasks(make([]taskqueue.NewTask, taskqueue.MaxBatch+1))
+	fmt.Println(taskqueue.CheckTasks([]taskqueue.Task{{ID: "a", Type: "t"}}))
+	err := taskqueue.CheckTasks(make([]taskqueue.Task, taskqueue.MaxBatch+1))
 	var wrong *taskqueue.InvalidError
 	fmt.Println(errors.As(err, &wrong), err)
 	// Output:

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ambit-go/ambit/lease"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // A Handler runs a task. The error that it returns decides what becomes of the task:
@@ -46,8 +49,10 @@ type Claim struct {
 	releases int // how many times in a row the task was given back
 	shared   *shared
 
+	lease *lease.Lease // nil: it is of no worker
+	clock *lease.Clock
+
 	mu       sync.Mutex
-	deadline time.Time
 	result   []byte
 	progress []byte
 	moved    bool  // progress has not been told to the store yet
@@ -57,9 +62,10 @@ type Claim struct {
 // Deadline returns when the lease runs out, by the clock of this process, unless it
 // is extended before, which the worker does by itself.
 func (c *Claim) Deadline() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.deadline
+	if c.lease == nil {
+		return time.Time{}
+	}
+	return clock.Now().Add(c.lease.Term().End() - c.clock.Now())
 }
 
 // SetResult sets what is kept with the task when it is done, for its Retention, and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
@@ -48,7 +49,7 @@ func (w *worker) settle(live context.Context, queue string, o Outcome, e *Event)
 			e.Kind, e.Err = EventLost, errors.Join(e.Err, err)
 			return false
 		}
-		_ = sleep(live, min(50*time.Millisecond<<min(failures, 5), maxIdle))
+		_ = async.Sleep(live, pause(failures))
 	}
 }
 

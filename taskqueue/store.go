@@ -14,11 +14,11 @@ import (
 // is an [*InvalidError], which says that nothing was changed. The promises of the methods for being
 // called again with the same arguments are said with each.
 type Store interface {
-	// Enqueue adds tasks to one queue, all or none. A task whose ID is known is not changed.
+	// Enqueue adds tasks to one queue, all or none. They have an ID and all defaults. A task whose ID is known is not changed.
 	// Called again it says Exists of what it has added. The error is an [*InvalidError] if a task that
 	// is not known is to run after one that is not known either, and matches a [*DuplicateError] if
 	// that was not added by the same call because of its unique key.
-	Enqueue(ctx context.Context, queue string, tasks []NewTask) ([]Result, error)
+	Enqueue(ctx context.Context, queue string, tasks []Task) ([]Result, error)
 	// Claim takes due tasks under a lease, after it has given back what expired.
 	// Called again with the nonce of the worker's last claim it takes nothing new: it
 	// answers with those of that claim that are still under their tokens, with a
@@ -54,9 +54,9 @@ type Store interface {
 	// next cursor: it looks at up to MaxBatch of them, and up to about MaxBatchBytes. No
 	// cursor: from the first, or there are no more. Running ones cannot be deleted.
 	Purge(ctx context.Context, queue string, s State, cursor string) (n int, next string, err error)
-	// Configure changes the settings of a queue by what f makes of them. f is called
-	// again if they have changed meanwhile.
-	Configure(ctx context.Context, queue string, f func(*Settings)) error
+	// Configure sets the settings of a queue, if they are still what they were before, and says whether
+	// they were.
+	Configure(ctx context.Context, queue string, before, after Settings) (bool, error)
 	// SetLimit sets the limit for the Key or Type of l in a queue, or takes it away if l lifts it.
 	SetLimit(ctx context.Context, queue string, l Limit) error
 	// Tick enqueues the task of a periodic job, unless a tick at or after that time
@@ -79,11 +79,8 @@ type TxStore interface {
 	// EnqueueTx is Enqueue in a transaction of the caller's, which it does not end: the tasks
 	// exist if and only if that is committed. The error is an [*InvalidError] if tx is of no type
 	// that the store knows, and matches [ErrOtherDatabase] if it is one of another database.
-	EnqueueTx(ctx context.Context, tx any, queue string, tasks []NewTask) ([]Result, error)
+	EnqueueTx(ctx context.Context, tx any, queue string, tasks []Task) ([]Result, error)
 }
-
-// A NewTask is a task with all defaults set and its ID made.
-type NewTask struct{ Task }
 
 // A Verdict says what became of a task that was to be added.
 type Verdict uint8
@@ -272,7 +269,7 @@ type Tick struct {
 	Schedule string    // as it was given; the newest of a name wins, and the first of those
 	Defined  time.Time // how new it is; zero is older than all others
 	At       time.Time
-	Task     NewTask
+	Task     Task
 }
 
 // A Periodic is a periodic job as the store knows it.

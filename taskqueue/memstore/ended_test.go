@@ -18,9 +18,9 @@ func TestEndedIDsAreKnownForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
 		defer func() { assert.NoError(t, s.Close()) }()
-		var tasks []taskqueue.NewTask
+		var tasks []taskqueue.Task
 		for i := range 251 {
-			tasks = append(tasks, taskqueue.NewTask{Task: taskqueue.Task{ID: fmt.Sprintf("%03d", i), Type: "t", MaxFailures: 1, MaxCrashes: 1}})
+			tasks = append(tasks, taskqueue.Task{ID: fmt.Sprintf("%03d", i), Type: "t", MaxFailures: 1, MaxCrashes: 1})
 		}
 		tasks[250].Retention = time.Hour
 		_, err := s.Enqueue(t.Context(), "q", tasks)

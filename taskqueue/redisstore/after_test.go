@@ -22,7 +22,7 @@ func TestTasksThatWaitRaiseTheFormat(t *testing.T) {
 	defer func() { assert.NoError(t, s.Close()) }()
 	add := func(task taskqueue.Task) {
 		task.Type = "t"
-		_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{{Task: task}})
+		_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task})
 		require.NoError(t, err)
 	}
 	add(taskqueue.Task{ID: "a"})
@@ -52,7 +52,7 @@ func TestChildrenThatWereToldNothingAreFound(t *testing.T) {
 			s, err := redisstore.New(ctx, client)
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, s.Close()) }()
-			_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{{Task: taskqueue.Task{ID: "a", Type: "t"}}, {Task: taskqueue.Task{ID: "b", Type: "t", After: []string{"a"}}}})
+			_, err = s.Enqueue(ctx, "q", []taskqueue.Task{{ID: "a", Type: "t"}, {ID: "b", Type: "t", After: []string{"a"}}})
 			require.NoError(t, err)
 			faults, err := s.Audit(ctx, "q")
 			require.NoError(t, err)

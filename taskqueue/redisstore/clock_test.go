@@ -32,6 +32,9 @@ func jump(t *testing.T, client *redis.Client, back time.Duration) {
 			redis.call('HSET', KEYS[1] .. 'p', all[i], struct.pack('>I7', at + ARGV[1]) .. string.sub(all[i + 1], 8))
 			if string.sub(all[i], 1, 2) ~= 'at' then redis.call('ZADD', KEYS[1] .. 'due:0', 'XX', 'INCR', ARGV[1], all[i]) end
 		end
+		for _, key in ipairs({'pace', 'wakes'}) do
+			for _, of in ipairs(redis.call('ZRANGE', KEYS[1] .. key, 0, -1)) do redis.call('ZINCRBY', KEYS[1] .. key, ARGV[1], of) end
+		end
 		return 1`)
 	require.NoError(t, script.Run(ctx, client, []string{"tq:{q}:"}, us).Err())
 }
@@ -39,7 +42,7 @@ func jump(t *testing.T, client *redis.Client, back time.Duration) {
 func TestTheClockOfTheServerIsPutBack(t *testing.T) {
 	client := server(t)
 	s := open(t, client)
-	require.NoError(t, s.Configure(ctx, "q", func(s *taskqueue.Settings) { s.Rate, s.Burst = 1000, 100 }))
+	configure(t, s, taskqueue.Settings{Rate: 1000, Burst: 100})
 	enqueue(t, s, task("a"), task("b"), task("c"))
 	first := claim(t, s, 1, 200*time.Millisecond)[0]
 	dies := claim(t, s, 1, 200*time.Millisecond)[0]
@@ -65,7 +68,7 @@ func TestWhatWasReadyIsReadyWhenTheClockOfTheServerIsPutBack(t *testing.T) {
 	at.RunAt = time.Now().Add(30 * time.Minute)
 	waited.Delay = time.Millisecond
 	waits.Delay = 10 * time.Minute
-	var tasks []taskqueue.NewTask
+	var tasks []taskqueue.Task
 	for i := range 900 {
 		tasks = append(tasks, task(fmt.Sprint("now", i)))
 	}
@@ -154,7 +157,7 @@ func TestTokensIncreaseWhateverHappens(t *testing.T) {
 func TestEndedIDsAreKnownForAMinute(t *testing.T) {
 	client := server(t)
 	s := open(t, client)
-	var tasks []taskqueue.NewTask
+	var tasks []taskqueue.Task
 	for i := range 250 {
 		tasks = append(tasks, task(fmt.Sprintf("%03d", i)))
 	}
@@ -193,6 +196,29 @@ func TestEndedIDsAreKnownForAMinute(t *testing.T) {
 			want = taskqueue.Settled
 		}
 		assert.Equal(t, want, outcome(run), run.ID)
+	}
+	audited(t, s)
+}
+
+// The rate of a key was used while the clock was ahead: what it keeps does not wait for an hour.
+func TestTheRateOfAKeyDoesNotWaitForAClockThatWasPutBack(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	require.NoError(t, s.SetLimit(ctx, "q", taskqueue.Limit{Key: "k", Rate: 100, Burst: 1}))
+	for _, id := range []string{"a", "b", "c"} {
+		one := task(id)
+		one.LimitKey = "k"
+		enqueue(t, s, one)
+	}
+	require.Len(t, claim(t, s, 10, time.Minute), 1)
+	jump(t, client, time.Hour)
+	for n := 0; n < 2; time.Sleep(time.Millisecond) {
+		got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "v", Nonce: fmt.Sprint(time.Now()), Max: 10, Lease: time.Minute})
+		require.NoError(t, err)
+		if n += len(got.Tasks); n < 2 {
+			require.False(t, got.NextDue.IsZero())
+			require.Less(t, got.NextDue.Sub(got.Now), time.Second)
+		}
 	}
 	audited(t, s)
 }

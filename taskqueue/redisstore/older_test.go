@@ -36,7 +36,7 @@ func TestAFullServerOfAnOlderVersionSettlesWhatItHas(t *testing.T) {
 	defer func() { assert.NoError(t, s.Close()) }()
 	s.scripts = load(false)
 	add := func(id string) error {
-		_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{{Task: taskqueue.Task{ID: id, Type: "t", MaxFailures: 1, MaxCrashes: 1}}})
+		_, err := s.Enqueue(ctx, "q", []taskqueue.Task{{ID: id, Type: "t", MaxFailures: 1, MaxCrashes: 1}})
 		return err
 	}
 	for _, id := range []string{"a", "b", "c"} {
@@ -58,7 +58,9 @@ func TestAFullServerOfAnOlderVersionSettlesWhatItHas(t *testing.T) {
 	did, err := s.Act(ctx, "q", got.Tasks[1].ID, taskqueue.ActCancel)
 	require.NoError(t, err)
 	assert.True(t, did)
-	require.NoError(t, s.Configure(ctx, "q", func(set *taskqueue.Settings) { set.Paused = true }))
+	did, err = s.Configure(ctx, "q", taskqueue.Settings{}, taskqueue.Settings{Paused: true})
+	require.NoError(t, err)
+	assert.True(t, did)
 	require.NoError(t, client.ConfigSet(ctx, "maxmemory", "0").Err())
 	faults, err := s.Audit(ctx, "q")
 	require.NoError(t, err)

@@ -28,11 +28,21 @@ func open(t *testing.T, client *redis.Client) *redisstore.Store {
 	return s
 }
 
-func task(id string) taskqueue.NewTask {
-	return taskqueue.NewTask{Task: taskqueue.Task{ID: id, Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: []byte(id)}}
+func task(id string) taskqueue.Task {
+	return taskqueue.Task{ID: id, Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: []byte(id)}
 }
 
-func enqueue(t *testing.T, s *redisstore.Store, tasks ...taskqueue.NewTask) {
+// configure changes all settings of a queue.
+func configure(t *testing.T, s taskqueue.Store, set taskqueue.Settings) {
+	t.Helper()
+	now, err := s.Stats(ctx, "q")
+	require.NoError(t, err)
+	done, err := s.Configure(ctx, "q", now.Settings, set)
+	require.NoError(t, err)
+	require.True(t, done)
+}
+
+func enqueue(t *testing.T, s *redisstore.Store, tasks ...taskqueue.Task) {
 	t.Helper()
 	_, err := s.Enqueue(ctx, "q", tasks)
 	require.NoError(t, err)
@@ -101,7 +111,7 @@ func TestAFullServerTakesNoTasksAndSettlesThoseItHas(t *testing.T) {
 	runs := claim(t, s, 2, time.Minute)
 	require.Len(t, runs, 2)
 	require.NoError(t, client.ConfigSet(ctx, "maxmemory", "1").Err())
-	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("d")})
+	_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task("d")})
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "OOM")
 	extend(t, s, runs[0], "half")
@@ -123,7 +133,7 @@ func TestAReplicaSaysWhatItIs(t *testing.T) {
 	s := open(t, client)
 	enqueue(t, s, task("a"))
 	require.NoError(t, client.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err())
-	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("b")})
+	_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task("b")})
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "replica")
 	_, err = s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
@@ -194,7 +204,7 @@ func TestAServerThatIsKilledAndStartedAgain(t *testing.T) {
 	runs := claim(t, s, 5, time.Minute)
 	settle(t, s, runs[0])
 	kill()
-	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("lost")})
+	_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task("lost")})
 	require.Error(t, err)
 	daemon(t, dir)
 	settle(t, s, runs[0])
@@ -301,7 +311,7 @@ func TestAnIDWithoutItsPayloadIsADeadLetterInEveryState(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 4, n)
 	held.ID = "next"
-	r, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{held})
+	r, err := s.Enqueue(ctx, "q", []taskqueue.Task{held})
 	require.NoError(t, err)
 	assert.Equal(t, taskqueue.Added, r[0].Verdict, "the key of a lost task is free")
 	audited(t, s)

@@ -53,7 +53,7 @@ func (s *Store) registry() string { return s.prefix + ":queues" }
 
 // Enqueue is a method of taskqueue.Store. Calls that come at the same time are sent
 // together.
-func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 	if err := taskqueue.CheckTasks(tasks); err != nil {
 		return nil, err
 	}
@@ -282,8 +282,8 @@ func (s *Store) Stats(ctx context.Context, queue string) (st taskqueue.Stats, er
 			}
 		}
 		if name == "settings" {
-			if err := json.Unmarshal([]byte(value), &st.Settings); err != nil {
-				return st, fmt.Errorf("taskqueue: the settings of queue %s cannot be read: %w", queue, err)
+			if st.Settings, err = readSettings(queue, value); err != nil {
+				return st, err
 			}
 		}
 	}
@@ -323,38 +323,35 @@ func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State, 
 }
 
 // Configure is a method of taskqueue.Store.
-func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.Settings)) error {
-	if err := taskqueue.CheckName("queue", queue); err != nil {
-		return err
+func (s *Store) Configure(ctx context.Context, queue string, before, after taskqueue.Settings) (bool, error) {
+	text, err := json.Marshal(after)
+	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckSettings(after), err); err != nil {
+		return false, err
 	}
 	// A queue that is to be paused because the server is full is known already.
 	if err := s.register(ctx, queue); err != nil && !redis.HasErrorPrefix(err, "OOM") {
-		return err
+		return false, err
 	}
-	for {
-		got, err := s.run(ctx, s.scripts.look, queue, "settings", "settings")
-		if err != nil {
-			return err
-		}
-		before := text(got)
-		var set taskqueue.Settings
-		if before != "" {
-			if err := json.Unmarshal([]byte(before), &set); err != nil {
-				return fmt.Errorf("taskqueue: the settings of queue %s cannot be read: %w", queue, err)
-			}
-		}
-		f(&set)
-		if err := taskqueue.CheckSettings(set); err != nil {
-			return err
-		}
-		b, err := json.Marshal(set)
-		if err != nil {
-			return err
-		}
-		if got, err = s.run(ctx, s.scripts.configure, queue, before, b, "settings"); err != nil || integer(got) == 1 {
-			return err
+	known, err := s.run(ctx, s.scripts.look, queue, "settings", "settings")
+	if err != nil {
+		return false, err
+	}
+	set, err := readSettings(queue, known)
+	if err != nil || set != before {
+		return false, err
+	}
+	done, err := s.run(ctx, s.scripts.configure, queue, known, text, "settings")
+	return integer(done) == 1, err
+}
+
+// readSettings reads the settings of a queue as they are stored.
+func readSettings(queue string, v any) (set taskqueue.Settings, err error) {
+	if stored := text(v); stored != "" {
+		if err = json.Unmarshal([]byte(stored), &set); err != nil {
+			err = fmt.Errorf("taskqueue: the settings of queue %s cannot be read: %w", queue, err)
 		}
 	}
+	return set, err
 }
 
 // Tick is a method of taskqueue.Store.
@@ -365,12 +362,12 @@ func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 	if err := s.register(ctx, t.Queue); err != nil {
 		return false, err
 	}
-	if haveLimitKeys([]taskqueue.NewTask{t.Task}) {
+	if haveLimitKeys([]taskqueue.Task{t.Task}) {
 		if err := s.limitsAreKnown(ctx); err != nil {
 			return false, err
 		}
 	}
-	got, err := s.run(ctx, s.scripts.tick, t.Queue, appendTask([]any{t.Name, t.Schedule, micros(t.Defined), micros(t.At)}, &t.Task.Task)...)
+	got, err := s.run(ctx, s.scripts.tick, t.Queue, appendTask([]any{t.Name, t.Schedule, micros(t.Defined), micros(t.At)}, &t.Task)...)
 	if err != nil {
 		return false, err
 	}

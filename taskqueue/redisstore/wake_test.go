@@ -93,7 +93,7 @@ func TestATaskOnAnIdleQueueWakesOneWorker(t *testing.T) {
 			assert.Empty(t, woken)
 			assert.Equal(t, 2, scripts(t, client)-before, "one adds it and one claims it")
 		}
-		var three []taskqueue.NewTask
+		var three []taskqueue.Task
 		for i := range 3 {
 			three = append(three, task(fmt.Sprint("together", i)))
 		}
@@ -102,7 +102,7 @@ func TestATaskOnAnIdleQueueWakesOneWorker(t *testing.T) {
 			<-woken
 		}
 		assert.Empty(t, woken)
-		require.NoError(t, adds.Configure(ctx, "q", func(s *taskqueue.Settings) { s.Rate = 1000 }))
+		configure(t, adds, taskqueue.Settings{Rate: 1000})
 		for range 13 {
 			<-woken // what is for all wakes all that sleep
 		}

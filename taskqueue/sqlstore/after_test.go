@@ -16,7 +16,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
-func childTask(id string, parents ...string) taskqueue.NewTask {
+func childTask(id string, parents ...string) taskqueue.Task {
 	one := newTask(id)
 	one.After = parents
 	return one
@@ -70,10 +70,10 @@ func TestChildrenAreAddedInATransactionOfTheUser(t *testing.T) {
 			settleAs(t, s, taskqueue.Buried, got.Tasks[1])
 			for _, commit := range []bool{false, true} {
 				tx := begin()
-				_, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.NewTask{childTask("x", "nobody")})
+				_, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.Task{childTask("x", "nobody")})
 				var wrong *taskqueue.InvalidError
 				require.ErrorAs(t, err, &wrong)
-				r, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.NewTask{childTask("b", "a"), childTask("c", "b"), childTask("skip", "dead"), childTask("next", "skip")})
+				r, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.Task{childTask("b", "a"), childTask("c", "b"), childTask("skip", "dead"), childTask("next", "skip")})
 				require.NoError(t, err)
 				for _, one := range r {
 					assert.Equal(t, taskqueue.Added, one.Verdict)
@@ -104,7 +104,7 @@ func TestATransactionOfAUserHoldsUpTheEndOfTheParentAlone(t *testing.T) {
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(context.Background()) }()
-	_, err = a.EnqueueTx(t.Context(), tx, "q", []taskqueue.NewTask{childTask("child", "parent")})
+	_, err = a.EnqueueTx(t.Context(), tx, "q", []taskqueue.Task{childTask("child", "parent")})
 	require.NoError(t, err)
 	var refs []taskqueue.Ref
 	for _, run := range got.Tasks {
@@ -214,7 +214,7 @@ func TestPlansOfEdges(t *testing.T) {
 func TestAStepCancelsSomeGenerations(t *testing.T) {
 	s := openTemp(t)
 	defer func() { require.NoError(t, s.Close()) }()
-	tasks := []taskqueue.NewTask{newTask("00")}
+	tasks := []taskqueue.Task{newTask("00")}
 	for i := 1; i < 40; i++ {
 		tasks = append(tasks, childTask(fmt.Sprintf("%02d", i), tasks[i-1].ID))
 	}

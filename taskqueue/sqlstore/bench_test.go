@@ -31,8 +31,8 @@ func measured(b *testing.B, f func(b *testing.B, open func() *Store)) {
 
 var benchIDs atomic.Int64
 
-func benchTask() taskqueue.NewTask {
-	return taskqueue.NewTask{Task: taskqueue.Task{ID: fmt.Sprintf("%016x", benchIDs.Add(1)), Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: make([]byte, 100)}}
+func benchTask() taskqueue.Task {
+	return taskqueue.Task{ID: fmt.Sprintf("%016x", benchIDs.Add(1)), Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: make([]byte, 100)}
 }
 
 // BenchmarkEnqueue is one task a call, by 64 goroutines.
@@ -47,7 +47,7 @@ func BenchmarkEnqueue(b *testing.B) {
 		for range 64 {
 			all.Go(func() {
 				for left.Add(-1) >= 0 {
-					if _, err := s.Enqueue(context.Background(), "q", []taskqueue.NewTask{benchTask()}); err != nil {
+					if _, err := s.Enqueue(context.Background(), "q", []taskqueue.Task{benchTask()}); err != nil {
 						b.Error(err)
 						return
 					}
@@ -83,7 +83,7 @@ func BenchmarkRun(b *testing.B) {
 
 func fill(t testing.TB, s *Store, n int, delay time.Duration) {
 	for n > 0 {
-		var tasks []taskqueue.NewTask
+		var tasks []taskqueue.Task
 		for range min(n, 500) {
 			one := benchTask()
 			one.Delay = delay

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -164,10 +163,9 @@ func (c *claiming) look() error {
 		row("SELECT settings, last_token, boot, "+limitsOf+" FROM tq_queue WHERE queue = $1", []any{c.queue}, &settings, &c.lastToken, &c.boot, &keys),
 		c.seen.query(c.queue),
 		c.lookHeads())
-	if err = errors.Join(err, c.readKeyLimits(keys)); err != nil || settings == "" {
-		return err
-	}
-	return json.Unmarshal([]byte(settings), &c.settings)
+	var broken error
+	c.settings, broken = readSettings(settings)
+	return errors.Join(err, broken, c.readKeyLimits(keys))
 }
 
 // isLate reports whether a nonce is of a claim before that of last, by the same worker.

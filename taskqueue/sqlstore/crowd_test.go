@@ -49,7 +49,7 @@ func crowdProcess() {
 		if n%3 == 0 {
 			one.UniqueKey = id
 		}
-		if _, err := s.Enqueue(context.Background(), "q", []taskqueue.NewTask{one}); err != nil {
+		if _, err := s.Enqueue(context.Background(), "q", []taskqueue.Task{one}); err != nil {
 			panic(err)
 		}
 		_, _ = fmt.Fprintf(log, "acknowledged %s\n", id)

@@ -5,11 +5,13 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -144,6 +146,53 @@ func TestTasksExistIfAndOnlyIfTheTransactionOfTheUserDoes(t *testing.T) {
 	}
 }
 
+// At the higher levels of PostgreSQL a transaction is refused that another one is in the way of, and is to be
+// repeated; those that have nothing in common are not in each other's way.
+func TestEnqueueTxAtHigherLevelsOfIsolation(t *testing.T) {
+	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
+		t.Run(string(level), func(t *testing.T) {
+			all, pool, _ := pgStores(t, 1)
+			s := all[0]
+			begin := func() pgx.Tx {
+				tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level})
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+				_, err = tx.Exec(t.Context(), "SELECT 1") // from now on it sees what is committed now
+				require.NoError(t, err)
+				return tx
+			}
+			enqueue := func(tx pgx.Tx, tasks ...taskqueue.Task) (taskqueue.Result, error) {
+				r, err := s.EnqueueTx(t.Context(), tx, "q", tasks)
+				return append(r, taskqueue.Result{})[0], err
+			}
+			first, second := begin(), begin()
+			_, err := enqueue(first, keyed("first", "k"), childTask("child", "first"))
+			require.NoError(t, err)
+			require.NoError(t, first.Commit(t.Context()))
+			_, err = enqueue(second, keyed("second", "k"))
+			var refused *pgconn.PgError
+			require.ErrorAs(t, err, &refused)
+			assert.Equal(t, "40001", refused.Code)
+			require.NoError(t, second.Rollback(t.Context()))
+			r, err := enqueue(begin(), keyed("second", "k"))
+			require.NoError(t, err)
+			assert.Equal(t, taskqueue.Result{Verdict: taskqueue.Duplicate, ID: "first"}, r)
+
+			both := []pgx.Tx{begin(), begin()}
+			for i, tx := range both {
+				_, err := enqueue(tx, newTask(fmt.Sprint("apart", i)))
+				require.NoError(t, err)
+			}
+			assert.Len(t, claimed(t, s, 1).Tasks, 1, "a worker goes on")
+			for _, tx := range both {
+				require.NoError(t, tx.Commit(t.Context()))
+			}
+			assert.Len(t, claimed(t, s, 10).Tasks, 2)
+			sound(t, s)
+		})
+	}
+}
+
 // A worker that sleeps hears of a task when the transaction is committed.
 func TestWorkersHearOfATaskWhenItIsCommitted(t *testing.T) {
 	for name, open := range databases {
@@ -183,7 +232,7 @@ func TestCountsOfProcessesThatHaveEndedAreKept(t *testing.T) {
 	for i := range 5 {
 		s, err := OpenFile(t.Context(), path)
 		require.NoError(t, err)
-		_, err = s.Enqueue(t.Context(), "q", []taskqueue.NewTask{newTask(string(rune('a' + i)))})
+		_, err = s.Enqueue(t.Context(), "q", []taskqueue.Task{newTask(string(rune('a' + i)))})
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 	}

@@ -32,7 +32,7 @@ func TestManyFetchersGetEachTaskOnce(t *testing.T) {
 					defer func() { require.NoError(t, s.Close()) }()
 					f.stores = append(f.stores, s)
 				}
-				require.NoError(t, f.stores[0].Configure(t.Context(), f.queue, func(s *taskqueue.Settings) { s.Concurrency = limit }))
+				configure(t, f.stores[0], f.queue, taskqueue.Settings{Concurrency: limit})
 				f.run(400)
 				faults, err := f.stores[1].Audit(t.Context(), f.queue)
 				require.NoError(t, err)
@@ -60,7 +60,7 @@ func (f *fetchers) run(n int) {
 			for at := i; at < n; at += 8 {
 				one := newTask(fmt.Sprint(at))
 				one.UniqueKey = fmt.Sprint("key ", at%50, " ", at/50)
-				_, err := f.stores[i%2].Enqueue(f.Context(), f.queue, []taskqueue.NewTask{one})
+				_, err := f.stores[i%2].Enqueue(f.Context(), f.queue, []taskqueue.Task{one})
 				assert.NoError(f, err)
 			}
 		})

@@ -16,13 +16,13 @@ import (
 )
 
 // at is a task that is due so long before now.
-func at(id string, before time.Duration) taskqueue.NewTask {
+func at(id string, before time.Duration) taskqueue.Task {
 	t := newTask(id)
 	t.RunAt = time.Now().Add(-before)
 	return t
 }
 
-func enqueued(t *testing.T, s *Store, tasks ...taskqueue.NewTask) {
+func enqueued(t *testing.T, s *Store, tasks ...taskqueue.Task) {
 	_, err := s.Enqueue(t.Context(), "q", tasks)
 	require.NoError(t, err)
 }

@@ -72,13 +72,23 @@ func pgStores(t *testing.T, n int) (all []*Store, pool *pgxpool.Pool, url string
 	return all, pool, url
 }
 
-func keyed(id, key string) taskqueue.NewTask {
+// configure changes all settings of a queue.
+func configure(t *testing.T, s *Store, queue string, set taskqueue.Settings) {
+	t.Helper()
+	now, err := s.Stats(t.Context(), queue)
+	require.NoError(t, err)
+	done, err := s.Configure(t.Context(), queue, now.Settings, set)
+	require.NoError(t, err)
+	require.True(t, done)
+}
+
+func keyed(id, key string) taskqueue.Task {
 	one := newTask(id)
 	one.UniqueKey = key
 	return one
 }
 
-func add(t *testing.T, s *Store, tasks ...taskqueue.NewTask) []taskqueue.Result {
+func add(t *testing.T, s *Store, tasks ...taskqueue.Task) []taskqueue.Result {
 	r, err := s.Enqueue(context.Background(), "q", tasks)
 	require.NoError(t, err)
 	return r

@@ -27,7 +27,7 @@ func opens(t *testing.T) map[string]func() *Store {
 	}
 }
 
-func taskUnder(id, key string) taskqueue.NewTask {
+func taskUnder(id, key string) taskqueue.Task {
 	one := newTask(id)
 	one.LimitKey = key
 	return one
@@ -144,9 +144,9 @@ func TestEnqueueTxKeepsTheLimitKey(t *testing.T) {
 			defer func() { require.NoError(t, s.Close()) }()
 			require.NoError(t, s.SetLimit(t.Context(), "q", taskqueue.Limit{Key: "k", Concurrency: 1}))
 			tx := begin()
-			_, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.NewTask{taskUnder("a", "k"), taskUnder("b", "k")})
+			_, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.Task{taskUnder("a", "k"), taskUnder("b", "k")})
 			require.NoError(t, err)
-			_, err = s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.NewTask{taskUnder("c", "k*")})
+			_, err = s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.Task{taskUnder("c", "k*")})
 			assert.ErrorAs(t, err, new(*taskqueue.InvalidError))
 			require.NoError(t, tx.end(true))
 			runs := claimed(t, s, 10).Tasks

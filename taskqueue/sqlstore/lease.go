@@ -68,8 +68,12 @@ const bootForgetText = "UPDATE tq_task SET forget = $2 + max(retention / 1000, $
 // bootPaceText has all rates of limits be full: their times are of another clock.
 const bootPaceText = "UPDATE tq_pace SET at = 0 WHERE queue = $1"
 
-// recallText has what was ready when it was written be so by a clock that was put back since.
-const recallText = "UPDATE tq_task SET due = $2 WHERE queue = $1 AND state < 3 AND due > $2 AND flags & 64 <> 0"
+// recallText has what was ready when it was written be so by a clock that was put back since, and
+// recallParkedText what a limit keeps of that.
+const (
+	recallText       = "UPDATE tq_task SET due = $2 WHERE queue = $1 AND state < 3 AND due > $2 AND flags & 64 <> 0"
+	recallParkedText = "UPDATE tq_task SET due = $2 WHERE queue = $1 AND state = 4 AND due > $2 AND flags & 64 <> 0"
+)
 
 // maxStep is by how much, in µs, the wall clock may part from the steady one unnoticed.
 const maxStep = 1_000_000
@@ -104,7 +108,7 @@ func (c *claiming) reap() error {
 	if stepped {
 		c.front = [taskqueue.Priorities]int64{}
 		queries = append(queries, statement("UPDATE tq_queue SET boot = $2 WHERE queue = $1", c.queue, c.now.clockState()),
-			statement(recallText, c.queue, c.now.wall), c.lookHeads())
+			statement(recallText, c.queue, c.now.wall), statement(recallParkedText, c.queue, c.now.wall), c.lookHeads())
 	}
 	if c.firstEnd == 0 || c.firstEnd > c.now.steady {
 		return c.t.run(queries...)

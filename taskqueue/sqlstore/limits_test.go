@@ -30,7 +30,7 @@ const lettersText = "SELECT count(*) FROM tq_task WHERE state = 6"
 func TestClaimsAtTheSameTimeKeepMaxDeadLetters(t *testing.T) {
 	all, pool, _ := pgStores(t, 2)
 	buried(t, all[0], "d", 40)
-	require.NoError(t, all[0].Configure(t.Context(), "q", func(s *taskqueue.Settings) { s.MaxDead = 25 }))
+	configure(t, all[0], "q", taskqueue.Settings{MaxDead: 25})
 	hook(all[0], onceAt("INSERT INTO tq_worker", func() {
 		_, err := claimAs(all[1], "w2", "2/1", 1, time.Minute)
 		assert.NoError(t, err)
@@ -60,9 +60,7 @@ func TestAClaimSeldomLooksForDeadLetters(t *testing.T) {
 		}
 		assert.Equal(t, want, looks, why)
 	}
-	keep := func(n int) {
-		require.NoError(t, s.Configure(t.Context(), "q", func(s *taskqueue.Settings) { s.MaxDead = n }))
-	}
+	keep := func(n int) { configure(t, s, "q", taskqueue.Settings{MaxDead: n}) }
 	buried(t, s, "a", 150)
 	after(0, "all are kept")
 	keep(20)

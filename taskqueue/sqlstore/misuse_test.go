@@ -54,7 +54,7 @@ func TestEnqueueTxIsGivenATransaction(t *testing.T) {
 	onServer, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = onServer.Rollback(context.Background()) }()
-	tasks := []taskqueue.NewTask{newTask("a")}
+	tasks := []taskqueue.Task{newTask("a")}
 	for s, open := range map[*Store]any{file: inFile, pg[0]: onServer} {
 		for _, tx := range []any{nil, pgx.Tx(nil), (*sql.Tx)(nil)} {
 			_, err := s.EnqueueTx(t.Context(), tx, "q", tasks)

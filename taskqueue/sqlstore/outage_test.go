@@ -35,7 +35,7 @@ func TestAPostgresThatIsKilledAndStartedAgain(t *testing.T) {
 		all.Go(func() {
 			for n := 0; ; n++ {
 				id := fmt.Sprintf("%d-%d", i, n)
-				if _, err := s.Enqueue(t.Context(), "q", []taskqueue.NewTask{newTask(id)}); err != nil {
+				if _, err := s.Enqueue(t.Context(), "q", []taskqueue.Task{newTask(id)}); err != nil {
 					return
 				}
 				mu.Lock()
@@ -88,7 +88,7 @@ func TestPostgresWithAnotherDefaultIsolation(t *testing.T) {
 			for n := range 20 {
 				one := newTask(fmt.Sprintf("%d-%d", i, n))
 				one.UniqueKey = fmt.Sprint(n)
-				_, err := s.Enqueue(t.Context(), "q", []taskqueue.NewTask{one})
+				_, err := s.Enqueue(t.Context(), "q", []taskqueue.Task{one})
 				assert.NoError(t, err)
 			}
 		})

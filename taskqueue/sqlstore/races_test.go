@@ -75,7 +75,7 @@ func TestEnqueueTxWhileTheHolderOfTheKeyEnds(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(context.Background()) }()
 	hooked := &hookedUserTx{tx, onceAt("SELECT id FROM tq_unique", func() { settleAs(t, b, taskqueue.Succeeded, run.Tasks...) })}
-	r, err := a.EnqueueTx(t.Context(), hooked, "q", []taskqueue.NewTask{keyed("second", "k")})
+	r, err := a.EnqueueTx(t.Context(), hooked, "q", []taskqueue.Task{keyed("second", "k")})
 	require.NoError(t, err)
 	assert.Equal(t, []taskqueue.Result{{Verdict: taskqueue.Added, ID: "second"}}, r)
 	require.NoError(t, tx.Commit(t.Context()))
@@ -138,7 +138,7 @@ func TestANewQueueOfATransactionIsEverybodys(t *testing.T) {
 		txs[i], err = pool.Begin(ctx)
 		require.NoError(t, err)
 		defer func() { _ = txs[i].Rollback(context.Background()) }()
-		_, err = all[i].EnqueueTx(ctx, txs[i], "q", []taskqueue.NewTask{newTask(fmt.Sprint("user", i))})
+		_, err = all[i].EnqueueTx(ctx, txs[i], "q", []taskqueue.Task{newTask(fmt.Sprint("user", i))})
 		require.NoError(t, err)
 	}
 	require.NoError(t, txs[0].Commit(ctx))

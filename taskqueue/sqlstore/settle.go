@@ -92,12 +92,12 @@ func (st *settling) run() error {
 	}
 	st.waiting = firsts(all)
 	queries := append(save(st.changed), seen.step(st.step)...)
-	limited, err := limitedBy(settings)
+	set, err := readSettings(settings)
 	if err != nil {
 		return err
 	}
 	queries = append(queries, st.leave(st.freed))
-	if st.sooner = st.sooner || len(st.freed) > 0 || st.room && limited || anyWaits(st.waiting); st.sooner {
+	if st.sooner = st.sooner || len(st.freed) > 0 || st.room && set.Concurrency > 0 || anyWaits(st.waiting); st.sooner {
 		queries = append(queries, st.s.tell(st.step)...)
 	}
 	return st.t.end(append(queries, st.note("p:"+st.s.client+"/settle", true))...)

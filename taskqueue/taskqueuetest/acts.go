@@ -31,17 +31,14 @@ func order(f *fixture) {
 
 func paused(f *fixture) {
 	f.add(task("a"))
-	set := func(p bool) {
-		require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = p }))
-	}
-	set(true)
+	f.configure(func(s *taskqueue.Settings) { s.Paused = true })
 	assert.Empty(f, f.claim(1))
-	set(false)
+	f.configure(func(s *taskqueue.Settings) { s.Paused = false })
 	assert.Len(f, f.claim(1), 1)
 }
 
 func concurrency(f *fixture) {
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Concurrency = 2 }))
+	f.configure(func(s *taskqueue.Settings) { s.Concurrency = 2 })
 	f.add(task("a"), task("b"), task("c"))
 	runs := f.claim(10)
 	require.Len(f, runs, 2)
@@ -51,7 +48,7 @@ func concurrency(f *fixture) {
 }
 
 func rate(f *fixture) {
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Rate, s.Burst = 10, 2 }))
+	f.configure(func(s *taskqueue.Settings) { s.Rate, s.Burst = 10, 2 })
 	f.add(task("a"), task("b"), task("c"), task("d"))
 	begin := time.Now()
 	assert.Len(f, f.claim(10), 2)
@@ -175,7 +172,7 @@ func apart(f *fixture) {
 	f.add(unique("a"))
 	t := unique("a")
 	t.Queue = queue + "2"
-	r, err := f.s.Enqueue(ctx, t.Queue, []taskqueue.NewTask{{Task: t}})
+	r, err := f.s.Enqueue(ctx, t.Queue, []taskqueue.Task{t})
 	require.NoError(f, err)
 	assert.Equal(f, taskqueue.Added, r[0].Verdict)
 	assert.Len(f, f.claim(10), 1)

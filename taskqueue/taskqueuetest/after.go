@@ -201,11 +201,7 @@ func afterUnknown(f *fixture) {
 	f.add(task("there"), unique("holder"))
 	refuses := func(tasks ...taskqueue.Task) error {
 		f.Helper()
-		all := make([]taskqueue.NewTask, len(tasks))
-		for i := range tasks {
-			all[i].Task = tasks[i]
-		}
-		_, err := f.s.Enqueue(ctx, queue, all)
+		_, err := f.s.Enqueue(ctx, queue, tasks)
 		require.Error(f, err)
 		return err
 	}
@@ -227,9 +223,9 @@ func afterUnknown(f *fixture) {
 		many[i] = fmt.Sprint(i)
 	}
 	invalid(after("b", "", many...))
-	_, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: taskqueue.NewTask{Task: after("b", "", "there")}})
+	_, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: after("b", "", "there")})
 	assert.ErrorAs(f, err, &wrong)
-	_, err = f.s.Enqueue(ctx, queue+"2", []taskqueue.NewTask{{Task: after("b", "", "there")}})
+	_, err = f.s.Enqueue(ctx, queue+"2", []taskqueue.Task{after("b", "", "there")})
 	assert.ErrorAs(f, err, &wrong)
 	var held *taskqueue.DuplicateError
 	require.ErrorAs(f, refuses(unique("x"), after("b", "", "x")), &held)
@@ -297,9 +293,7 @@ func afterActs(f *fixture) {
 }
 
 func afterFilters(f *fixture) {
-	root, err := taskqueue.New(f.s)
-	require.NoError(f, err)
-	q := root.In(queue)
+	q := f.q()
 	chain := func() { f.add(task("a"), after("b", "", "a"), after("c", "", "b")) }
 	chain()
 	n, err := q.CancelAll(ctx, taskqueue.Filter{State: taskqueue.StateWaiting})

@@ -229,9 +229,9 @@ func invalidRequests(f *fixture) {
 	} {
 		t := task("wrong")
 		change(&t)
-		_, err := f.s.Enqueue(ctx, queue, []taskqueue.NewTask{{Task: task("right")}, {Task: t}})
+		_, err := f.s.Enqueue(ctx, queue, []taskqueue.Task{task("right"), t})
 		wrong(what, err)
-		_, err = f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: taskqueue.NewTask{Task: t}})
+		_, err = f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: t})
 		wrong(what, err)
 	}
 	for _, r := range []taskqueue.ClaimRequest{{Queue: queue, Lease: time.Second}, {Queue: queue, Worker: "w"}, {Queue: queue, Worker: "w", Lease: math.MaxInt64}} {
@@ -249,7 +249,7 @@ func invalidRequests(f *fixture) {
 	_, err = f.s.Settle(ctx, queue, make([]taskqueue.Outcome, 1001))
 	wrong("outcomes", err)
 	for _, set := range []taskqueue.Settings{{Rate: math.Inf(1)}, {Rate: math.NaN()}, {Rate: -1}, {Rate: 1e-9}, {Burst: -1}, {Concurrency: -1}, {MaxDead: -1}, {DeadRetention: -1}} {
-		wrong(fmt.Sprint(set), f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { *s = set }))
+		wrong(fmt.Sprint(set), f.q().Configure(ctx, func(s *taskqueue.Settings) { *s = set }))
 	}
 	_, _, err = f.s.Purge(ctx, queue, taskqueue.StateRunning, "")
 	wrong("purge", err)
@@ -265,19 +265,22 @@ func invalidRequests(f *fixture) {
 // panic.
 func configureCallsNobodyWhileLocked(f *fixture) {
 	f.add(task("a"))
-	err := f.s.Configure(ctx, queue, func(s *taskqueue.Settings) {
+	err := f.q().Configure(ctx, func(s *taskqueue.Settings) {
 		i, err := f.s.Get(ctx, queue, "a")
 		require.NoError(f, err)
 		s.Concurrency = len(i.ID)
 		if s.MaxDead == 0 { // somebody else is faster
-			require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.MaxDead = 7 }))
+			f.configure(func(s *taskqueue.Settings) { s.MaxDead = 7 })
 		}
 	})
 	require.NoError(f, err)
 	assert.Equal(f, taskqueue.Settings{Concurrency: 1, MaxDead: 7}, f.stats().Settings)
 	assert.PanicsWithValue(f, "mine", func() {
-		_ = f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = true; panic("mine") })
+		_ = f.q().Configure(ctx, func(s *taskqueue.Settings) { s.Paused = true; panic("mine") })
 	})
+	did, err := f.s.Configure(ctx, queue, taskqueue.Settings{MaxDead: 7}, taskqueue.Settings{Paused: true})
+	require.NoError(f, err)
+	assert.False(f, did, "they are others")
 	assert.False(f, f.stats().Settings.Paused)
 	assert.Len(f, f.claim(1), 1)
 }
@@ -285,7 +288,7 @@ func configureCallsNobodyWhileLocked(f *fixture) {
 func rateOffAndOn(f *fixture) {
 	f.many(300, func(int, *taskqueue.Task) {})
 	rate := func(r float64) {
-		require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Rate, s.Burst = r, 3 }))
+		f.configure(func(s *taskqueue.Settings) { s.Rate, s.Burst = r, 3 })
 	}
 	rate(100)
 	assert.Len(f, f.claim(10), 3)

@@ -1,6 +1,7 @@
 package taskqueuetest
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,10 +9,10 @@ import (
 )
 
 func (p *program) enqueue() error {
-	tasks := make([]taskqueue.NewTask, 1+p.pick(3))
+	tasks := make([]taskqueue.Task, 1+p.pick(3))
 	for i := range tasks {
-		tasks[i].Task = p.task()
-		p.after(&tasks[i].Task)
+		tasks[i] = p.task()
+		p.after(&tasks[i])
 	}
 	for range 1 + p.pick(2) { // the answer got lost
 		before := time.Now()
@@ -32,7 +33,7 @@ func (p *program) enqueue() error {
 			return fmt.Errorf("%d results for %d tasks", len(got), len(tasks))
 		}
 		for i, t := range tasks {
-			if want := p.m.add(t.Task, before, after); got[i] != want {
+			if want := p.m.add(t, before, after); got[i] != want {
 				return fmt.Errorf("enqueue of %s said %v, the model %v", t.ID, got[i], want)
 			}
 		}
@@ -183,7 +184,7 @@ func (p *program) tick() error {
 	if p.pick(5) == 0 {
 		t.At = time.Time{} // only the schedule
 	}
-	t.Task.Task = p.task()
+	t.Task = p.task()
 	for range 1 + p.pick(2) { // the answer got lost
 		before := time.Now()
 		did, err := p.s.Tick(ctx, t)
@@ -219,6 +220,9 @@ func (p *program) configure() error {
 		set.DeadRetention = []time.Duration{p.unit, 4 * p.unit, 10 * time.Minute}[p.pick(3)]
 	}
 	p.note("Configure %+v", set)
-	p.m.settings = set
-	return p.s.Configure(ctx, queue, func(s *taskqueue.Settings) { *s = set })
+	did, err := p.s.Configure(ctx, queue, p.m.settings, set)
+	if p.m.settings = set; err == nil && !did {
+		err = errors.New("configure said that the settings were others before")
+	}
+	return err
 }

@@ -1,14 +1,12 @@
 package taskqueuetest
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/classes"
 )
 
 // claim checks a claim; all is what the store has after it.
@@ -20,56 +18,10 @@ func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[s
 	}
 	m.stepped(now, now)
 	m.release(now, now)
-	trimmed := m.forget(now)
-	slices.Sort(got.Dead)
-	if len(m.limits) > 0 {
-		if trimmed != got.Trimmed {
-			return fmt.Errorf("claim said that it has trimmed %d, the model %d", got.Trimmed, trimmed)
-		}
-		return m.claimLimited(r, got, dead)
-	}
-	var want, expired []*modelTask
-	for low, most := m.most(r, now); ; most-- { // what a rate allows may be rounded
-		want, expired = m.take(r, now, most)
-		if most == low || len(want) == len(got.Tasks) && slices.Equal(ids(dead, expired), got.Dead) {
-			break
-		}
-	}
-	dead = ids(dead, expired)
-	for _, t := range expired {
-		m.over(t, taskqueue.StateDead, taskqueue.CountDead)
-		m.counts[taskqueue.CountExpired]++
-		t.ended, t.reaped = now, false
-	}
-	switch {
-	case len(got.Tasks) != len(want):
-		return fmt.Errorf("at %v Claim got %d tasks, the model %d", now, len(got.Tasks), len(want))
-	case !slices.Equal(dead, got.Dead):
-		return fmt.Errorf("claim said that %v are dead letters by it, the model %v", got.Dead, dead)
-	case trimmed != got.Trimmed:
+	if trimmed := m.forget(now); trimmed != got.Trimmed {
 		return fmt.Errorf("claim said that it has trimmed %d, the model %d", got.Trimmed, trimmed)
 	}
-	if m.settings.Rate > 0 {
-		m.allowance -= float64(len(want))
-	}
-	m.claims[r.Worker] = nil
-	for i, t := range want {
-		if err := m.begin(r, t, got.Tasks[i], now); err != nil {
-			return err
-		}
-	}
-	m.release(now, now)
-	return m.nextDue(got)
-}
-
-// ids returns ids, and those of tasks, sorted.
-func ids(all []string, tasks []*modelTask) []string {
-	all = slices.Clone(all)
-	for _, t := range tasks {
-		all = append(all, t.task.ID)
-	}
-	slices.Sort(all)
-	return all
+	return m.taken(r, got, dead)
 }
 
 // begin checks one task of a claim.
@@ -116,33 +68,6 @@ func (m *model) most(r taskqueue.ClaimRequest, now time.Time) (low, high int) {
 	m.allowedAt = now
 	const rounding = 1e-3
 	return min(most, int(math.Floor(m.allowance-rounding))), min(most, int(math.Floor(m.allowance+rounding)))
-}
-
-// take returns the tasks that a claim gets, up to most, and those that it finds expired
-// before them.
-func (m *model) take(r taskqueue.ClaimRequest, now time.Time, most int) (tasks, expired []*modelTask) {
-	var due []*modelTask
-	for _, t := range m.tasks {
-		if t.waits() && !t.dueLow.After(now) {
-			due = append(due, t)
-		}
-	}
-	order := classes.Order(r.Weigh)
-	class := func(t *modelTask) int { return slices.Index(order, taskqueue.Priorities-1-int(t.task.Priority)) }
-	slices.SortFunc(due, func(a, b *modelTask) int {
-		return cmp.Or(cmp.Compare(class(a), class(b)), a.dueLow.Compare(b.dueLow), cmp.Compare(a.task.ID, b.task.ID))
-	})
-	for _, t := range due {
-		switch {
-		case len(tasks) >= most:
-			return tasks, expired
-		case t.attempt == 0 && !t.lasts && !t.task.ExpiresAt.IsZero() && t.task.ExpiresAt.Before(now):
-			expired = append(expired, t)
-		default:
-			tasks = append(tasks, t)
-		}
-	}
-	return tasks, expired
 }
 
 // nextDue checks that a worker which sleeps until then misses nothing. As for what is told of a

@@ -13,8 +13,6 @@ import (
 // filtered makes tasks of two types: 250 that are dead for two reasons, and some in other states.
 func (f *fixture) filtered() *taskqueue.Queue {
 	f.Helper()
-	root, err := taskqueue.New(f.s)
-	require.NoError(f, err)
 	var tasks []taskqueue.Task
 	for i := range 250 {
 		t := task(fmt.Sprintf("dead%03d", i))
@@ -31,7 +29,7 @@ func (f *fixture) filtered() *taskqueue.Queue {
 	later, held := task("later"), task("held")
 	later.Delay, held.UniqueKey = time.Hour, "k"
 	f.add(later, held)
-	return root.In(queue)
+	return f.q()
 }
 
 func allOfAFilter(f *fixture) {
@@ -64,9 +62,7 @@ func allOfAFilter(f *fixture) {
 
 // One whose key somebody else has is left, and the others are retried.
 func retryAllLeavesHeldKeys(f *fixture) {
-	root, err := taskqueue.New(f.s)
-	require.NoError(f, err)
-	q := root.In(queue)
+	q := f.q()
 	first, other := task("a"), task("b")
 	first.UniqueKey = "k"
 	f.add(first, other)

@@ -64,7 +64,7 @@ func hintBeforeTheWait(f *fixture) {
 
 // The next task of a queue that is full may start when one has ended.
 func hintWhenThereIsRoom(f *fixture) {
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Concurrency = 1 }))
+	f.configure(func(s *taskqueue.Settings) { s.Concurrency = 1 })
 	f.add(task("a"), task("b"))
 	run := f.one()
 	told := f.quiet()
@@ -75,11 +75,11 @@ func hintWhenThereIsRoom(f *fixture) {
 }
 
 func hintWhenResumed(f *fixture) {
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = true }))
+	f.configure(func(s *taskqueue.Settings) { s.Paused = true })
 	f.add(task("a"))
 	told := f.quiet()
 	require.Empty(f, told.Tasks)
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = false }))
+	f.configure(func(s *taskqueue.Settings) { s.Paused = false })
 	f.soon(told.Seen)
 	assert.Len(f, f.claim(10), 1)
 }

@@ -292,7 +292,7 @@ func limitInvalid(f *fixture) {
 	}
 	assert.Equal(f, []taskqueue.Limit{l}, f.stats().Limits)
 	for _, key := range []string{"k*", "a\x00b", strings.Repeat("k", 300)} {
-		_, err := f.s.Enqueue(ctx, queue, []taskqueue.NewTask{{Task: keyed("a", key)}})
+		_, err := f.s.Enqueue(ctx, queue, []taskqueue.Task{keyed("a", key)})
 		var wrong *taskqueue.InvalidError
 		assert.ErrorAs(f, err, &wrong, "%q", key)
 	}

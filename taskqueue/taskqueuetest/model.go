@@ -111,7 +111,7 @@ func (m *model) tick(t taskqueue.Tick, before, after time.Time) bool {
 	}
 	last.Last = t.At
 	m.ticks[t.Name] = last
-	return m.add(t.Task.Task, before, after).Verdict == taskqueue.Added
+	return m.add(t.Task, before, after).Verdict == taskqueue.Added
 }
 
 func (m *model) unschedule(name string) bool {

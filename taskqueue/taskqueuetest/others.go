@@ -114,7 +114,7 @@ func deadLettersAreTrimmedAloud(f *fixture) {
 	f.claim(0)
 	assert.EqualValues(f, 20, stats().States[taskqueue.StateDead], "nobody has asked for fewer")
 	assert.Zero(f, stats().Counts[taskqueue.CountTrimmed])
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.MaxDead = 5 }))
+	f.configure(func(s *taskqueue.Settings) { s.MaxDead = 5 })
 	f.claim(0)
 	assert.EqualValues(f, 5, stats().States[taskqueue.StateDead])
 	assert.EqualValues(f, 15, stats().Counts[taskqueue.CountTrimmed])

@@ -68,7 +68,7 @@ func everyActOnEveryState(f *fixture) {
 					p.task.Queue = p.queue
 					option(&p.task)
 					p.enter(state)
-					require.NoError(f, f.s.Configure(ctx, p.queue, func(s *taskqueue.Settings) { *s = set }))
+					require.NoError(f, f.q().In(p.queue).Configure(ctx, func(s *taskqueue.Settings) { *s = set }))
 					p.check(fmt.Sprintf("act %d on %v, %s, %s", act, state, name, setting), state, act)
 				}
 			}
@@ -77,7 +77,7 @@ func everyActOnEveryState(f *fixture) {
 }
 
 func (p *pair) enqueue(t taskqueue.Task) taskqueue.Verdict {
-	r, err := p.s.Enqueue(ctx, p.queue, []taskqueue.NewTask{{Task: t}})
+	r, err := p.s.Enqueue(ctx, p.queue, []taskqueue.Task{t})
 	require.NoError(p, err)
 	return r[0].Verdict
 }

@@ -231,7 +231,7 @@ func settleRepeated(f *fixture) {
 func tickOnce(f *fixture) {
 	at := time.Now().Truncate(time.Second)
 	tick := func(id string, at time.Time) bool {
-		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: "@hourly", At: at, Task: taskqueue.NewTask{Task: task(id)}})
+		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: "@hourly", At: at, Task: task(id)})
 		require.NoError(f, err)
 		return added
 	}
@@ -251,7 +251,7 @@ func tickOnce(f *fixture) {
 func newestSchedule(f *fixture) {
 	at := time.Now().Truncate(time.Second).Add(-3 * time.Hour)
 	tick := func(id, schedule string, defined, at time.Time) bool {
-		t := taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, Defined: defined, At: at, Task: taskqueue.NewTask{Task: task(id)}}
+		t := taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, Defined: defined, At: at, Task: task(id)}
 		did, err := f.s.Tick(ctx, t)
 		require.NoError(f, err)
 		return did
@@ -281,7 +281,7 @@ func newestSchedule(f *fixture) {
 func firstSchedule(f *fixture) {
 	at := time.Now().Truncate(time.Second).Add(-3 * time.Hour) // stores may refuse ticks that are far ahead
 	tick := func(id, schedule string, at time.Time) bool {
-		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, At: at, Task: taskqueue.NewTask{Task: task(id)}})
+		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, At: at, Task: task(id)})
 		require.NoError(f, err)
 		return added
 	}
@@ -320,7 +320,7 @@ func claimTells(f *fixture) {
 		dead = append(dead, got.Dead...)
 	}
 	assert.ElementsMatch(f, []string{"crashes", "expires"}, dead)
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.MaxDead = 1 }))
+	f.configure(func(s *taskqueue.Settings) { s.MaxDead = 1 })
 	f.n++
 	got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Lease: time.Minute})
 	require.NoError(f, err)
@@ -353,9 +353,9 @@ func heldBy(f *fixture, id, holder string) {
 }
 
 func wholeBatch(f *fixture) {
-	many := make([]taskqueue.NewTask, taskqueue.MaxBatch+1)
+	many := make([]taskqueue.Task, taskqueue.MaxBatch+1)
 	for i := range many {
-		many[i].Task = task(string(rune('a' + i)))
+		many[i] = task(string(rune('a' + i)))
 	}
 	_, err := f.s.Enqueue(ctx, queue, many)
 	var wrong *taskqueue.InvalidError

@@ -121,13 +121,22 @@ func task(id string) taskqueue.Task {
 	return taskqueue.Task{ID: id, Type: "t", Queue: queue, MaxFailures: 3, MaxCrashes: 2}
 }
 
+// q is the queue that the tests are about.
+func (f *fixture) q() *taskqueue.Queue {
+	f.Helper()
+	q, err := taskqueue.New(f.s)
+	require.NoError(f, err)
+	return q.In(queue)
+}
+
+func (f *fixture) configure(change func(*taskqueue.Settings)) {
+	f.Helper()
+	require.NoError(f, f.q().Configure(ctx, change))
+}
+
 func (f *fixture) add(tasks ...taskqueue.Task) []taskqueue.Result {
 	f.Helper()
-	all := make([]taskqueue.NewTask, len(tasks))
-	for i := range tasks {
-		all[i].Task = tasks[i]
-	}
-	results, err := f.s.Enqueue(ctx, queue, all)
+	results, err := f.s.Enqueue(ctx, queue, tasks)
 	require.NoError(f, err)
 	require.Len(f, results, len(tasks))
 	return results

@@ -96,7 +96,7 @@ func fill(t *testing.T, s taskqueue.Store, queue, something string) {
 	_, err = q.Cancel(ctx, runs[1].ID)
 	require.NoError(t, err)
 	_, err = s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "nightly" + something, Schedule: "@daily" + something, At: time.Now().Add(-time.Hour),
-		Task: taskqueue.NewTask{Task: taskqueue.Task{ID: "tick" + something, Type: "t", MaxFailures: 1, MaxCrashes: 1, RunAt: time.Now().Add(time.Hour)}}})
+		Task: taskqueue.Task{ID: "tick" + something, Type: "t", MaxFailures: 1, MaxCrashes: 1, RunAt: time.Now().Add(time.Hour)}})
 	require.NoError(t, err)
 	require.NoError(t, q.Configure(ctx, func(set *taskqueue.Settings) {
 		set.Paused, set.Concurrency, set.Rate, set.Burst, set.MaxDead = true, 7, 2.5, 4, 1234

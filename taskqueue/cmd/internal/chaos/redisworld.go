@@ -165,7 +165,7 @@ func (r *redisWorld) jump(ctx context.Context, rng *rand.Rand) (bool, error) {
 		if err := r.s.setClock(d); err != nil {
 			return false, err
 		}
-		rest(ctx, 5*lease/2)
+		rest(ctx, 5*plan.Lease/2)
 	}
 	return true, nil
 }
@@ -223,9 +223,9 @@ func (r *redisWorld) full(ctx context.Context, rng *rand.Rand) (bool, error) {
 // oom has the server take no more. The tasks that there are can be worked off all the same.
 func (r *redisWorld) oom(ctx context.Context, rng *rand.Rand) (bool, error) {
 	const q = "probe"
-	var tasks []taskqueue.NewTask
+	var tasks []taskqueue.Task
 	for _, id := range []string{"run", "wait"} {
-		tasks = append(tasks, taskqueue.NewTask{Task: taskqueue.Task{ID: fmt.Sprint(id, ledger.Now()), Type: "t", MaxFailures: 1, MaxCrashes: 1}})
+		tasks = append(tasks, taskqueue.Task{ID: fmt.Sprint(id, ledger.Now()), Type: "t", MaxFailures: 1, MaxCrashes: 1})
 	}
 	if _, err := r.probe.Enqueue(ctx, q, tasks); err != nil {
 		return false, err
@@ -267,7 +267,7 @@ func (r *redisWorld) late(ctx context.Context, rng *rand.Rand) (bool, error) {
 	held := r.p.hold(ctx, plan.Mark+" of "+string(plan.Long), func(who string) {
 		c := r.fleet.of(func(c *child) bool { return c.Name == who })
 		if stopped = r.fleet.signal(c, syscall.SIGSTOP); stopped {
-			rest(ctx, 2*lease+ms(rng, 0, 400))
+			rest(ctx, 2*plan.Lease+ms(rng, 0, 400))
 			time.AfterFunc(100*time.Millisecond, func() { r.fleet.signal(c, syscall.SIGCONT) })
 		}
 	})
@@ -283,8 +283,8 @@ func (r *redisWorld) mend(ctx context.Context) error {
 func (r *redisWorld) left(ctx context.Context) (left []string, err error) {
 	keys, err := r.s.client.Keys(ctx, "tq:{"+queueName+"}:*").Result()
 	for _, k := range keys {
-		// Counters and settings, the last claim of each worker, the periodic jobs, who sleeps.
-		if name := k[strings.LastIndexByte(k, ':')+1:]; name != "c" && name != "n" && name != "t" && name != "sleep" {
+		// Counters and settings, the last claim of each worker, the periodic jobs, who sleeps, places that were given back.
+		if name := k[strings.LastIndexByte(k, ':')+1:]; !slices.Contains([]string{"c", "n", "t", "sleep", "wakes"}, name) {
 			left = append(left, "the key "+k)
 		}
 	}

@@ -48,7 +48,9 @@ func run(t *testing.T, lies func(taskqueue.Store) taskqueue.Store) *Case {
 			assert.NoError(t, j.Write(ledger.Entry{Kind: ledger.Returned}))
 		})
 	}
+	require.NoError(t, below.SetLimit(t.Context(), taskqueue.DefaultQueue, plan.Limit))
 	rng := rand.New(rand.NewPCG(1, 2))
+	var earlier []string
 	for i := range 300 {
 		task := plan.Draw(rng, fmt.Sprintf("t%03d", i), false)
 		if i%3 == 0 {
@@ -56,7 +58,10 @@ func run(t *testing.T, lies func(taskqueue.Store) taskqueue.Store) *Case {
 		}
 		if i%5 == 0 {
 			task.UniqueKey = fmt.Sprint("key", rng.IntN(5))
+		} else if task.ID != "t052" { // some have that do what is wrong
+			earlier = append(earlier, task.ID)
 		}
+		plan.Relate(rng, &task, earlier[max(len(earlier)-20, 0):max(len(earlier)-1, 0)])
 		require.NoError(t, producer.Write(ledger.Entry{Kind: ledger.Trying, ID: task.ID, Task: &task}))
 		began := ledger.Now()
 		time.Sleep(time.Millisecond)
@@ -89,13 +94,13 @@ func run(t *testing.T, lies func(taskqueue.Store) taskqueue.Store) *Case {
 // liar is a store that is wrong in one way.
 type liar struct {
 	taskqueue.Store
-	enqueue func(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error)
+	enqueue func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error)
 	claim   func(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error)
 	settle  func(ctx context.Context, queue string, all []taskqueue.Outcome) ([]taskqueue.SettleResult, error)
 	extend  func(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqueue.ExtendResult, error)
 }
 
-func (l *liar) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+func (l *liar) Enqueue(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 	if l.enqueue != nil {
 		return l.enqueue(ctx, queue, tasks)
 	}
@@ -142,7 +147,7 @@ func TestTheAuditorSeesPlantedFaults(t *testing.T) {
 	}{
 		"an enqueue is dropped": {want: "was acknowledged, and is lost", lie: func(s taskqueue.Store) *liar {
 			n := 0
-			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 				if n++; n == 100 {
 					return []taskqueue.Result{{Verdict: taskqueue.Added, ID: tasks[0].ID}}, nil
 				}
@@ -151,7 +156,7 @@ func TestTheAuditorSeesPlantedFaults(t *testing.T) {
 		}},
 		"a task is there that nobody has added": {want: "nobody has added it", lie: func(s taskqueue.Store) *liar {
 			n := 0
-			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 				if n++; n == 100 {
 					other := tasks[0]
 					other.ID, other.UniqueKey = "invented", ""
@@ -162,7 +167,7 @@ func TestTheAuditorSeesPlantedFaults(t *testing.T) {
 			}}
 		}},
 		"a payload is another's": {want: "R2: task", lie: func(s taskqueue.Store) *liar {
-			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 				if tasks[0].ID == "t052" {
 					tasks[0].Payload = []byte("another's")
 				}
@@ -170,14 +175,14 @@ func TestTheAuditorSeesPlantedFaults(t *testing.T) {
 			}}
 		}},
 		"a unique key is not looked at": {want: "R5: the unique key", lie: func(s taskqueue.Store) *liar {
-			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 				tasks[0].UniqueKey = ""
 				return s.Enqueue(ctx, queue, tasks)
 			}}
 		}},
 		"a unique key is never free": {want: "after it had ended", lie: func(s taskqueue.Store) *liar {
 			holder := map[string]string{}
-			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 				key := tasks[0].UniqueKey
 				if holder[key] != "" {
 					return []taskqueue.Result{{Verdict: taskqueue.Duplicate, ID: holder[key]}}, nil
@@ -239,7 +244,7 @@ func TestTheAuditorSeesPlantedFaults(t *testing.T) {
 			}}
 		}},
 		"a delay is cut to seconds": {want: "was due", lie: func(s taskqueue.Store) *liar {
-			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 				tasks[0].Delay = tasks[0].Delay.Truncate(time.Second)
 				return s.Enqueue(ctx, queue, tasks)
 			}}
@@ -260,7 +265,7 @@ func TestTheAuditorSeesPlantedFaults(t *testing.T) {
 			}}
 		}},
 		"a task does not end": {want: "has not ended", lie: func(s taskqueue.Store) *liar {
-			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 				if tasks[0].ID == "t052" {
 					tasks[0].Delay = 1000 * time.Hour
 				}
@@ -370,7 +375,7 @@ func TestWhatMayBeLostIsNoFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := errors.New("")
 		c := run(t, func(s taskqueue.Store) taskqueue.Store {
-			return &liar{Store: s, enqueue: func(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+			return &liar{Store: s, enqueue: func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 				if tasks[0].ID == "t052" {
 					lost = nil
 					return []taskqueue.Result{{Verdict: taskqueue.Added, ID: tasks[0].ID}}, nil

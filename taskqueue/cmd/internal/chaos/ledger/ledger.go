@@ -25,6 +25,8 @@ const (
 	Trying Kind = "trying"
 	// Added is written when the store has answered an Enqueue. Verdict and Holder are set.
 	Added Kind = "added"
+	// Refused is written for a task that the store refuses, because it does not know one that it waits for.
+	Refused Kind = "refused"
 	// Cancelling is written before a Cancel.
 	Cancelling Kind = "cancelling"
 	// Cancelled is written when the store has said true to a Cancel.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 const (
@@ -74,7 +75,7 @@ func (f *fetcher) loop(ctx, live context.Context) {
 // task is held for nobody: once more, too, if the worker stops meanwhile.
 func (f *fetcher) claim(ctx, live context.Context, n int) (got Claimed, sent time.Duration, err error) {
 	f.claims++
-	r := ClaimRequest{Queue: f.queue, Worker: f.w.o.name, Nonce: fmt.Sprint(f.w.nonce, f.claims), Max: n, Lease: f.w.o.lease}
+	r := store.ClaimRequest{Queue: f.queue, Worker: f.w.o.name, Nonce: fmt.Sprint(f.w.nonce, f.claims), Max: n, Lease: f.w.o.lease}
 	if f.w.o.weighted {
 		r.Weigh = rand.Uint64() | 1
 	}

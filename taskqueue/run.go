@@ -9,6 +9,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/lease"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A run is a claimed task, from its claim until it is settled.
@@ -32,7 +33,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, sent time.Du
 	c := &Claim{Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token, DueAt: t.DueAt, releases: t.Releases, shared: w.q.shared, clock: w.clock}
 	ctx, cancel := context.WithCancelCause(w.home)
 	r := &run{c: c, cancel: cancel, started: clock.Now()}
-	key := runKey{queue, Ref{t.ID, t.Token}}
+	key := runKey{queue, store.Ref{ID: t.ID, Token: t.Token}}
 	w.mu.Lock()
 	w.runs[key] = r
 	stopping := w.stopping
@@ -45,7 +46,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, sent time.Du
 	async.Go(live, func(live context.Context) error {
 		defer cancel(nil)
 		e := Event{Kind: EventLost, Queue: queue, ID: c.ID, Type: c.Type}
-		var o Outcome
+		var o store.Outcome
 		settled := false
 		if late == nil { // else the answer of the claim took too long
 			o = w.handle(live, ctx, r, &e)
@@ -58,7 +59,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, sent time.Du
 			_ = l.Release(released)
 		}
 		w.tell(e)
-		if e.Kind == EventFailed && (o.Kind == Buried || c.Failures+1 >= c.MaxFailures) {
+		if e.Kind == EventFailed && (o.Kind == store.Buried || c.Failures+1 >= c.MaxFailures) {
 			e.Kind = EventDead
 			w.tell(e)
 		}
@@ -72,12 +73,12 @@ func (w *worker) begin(live context.Context, queue string, t *Info, sent time.Du
 // handle runs the handler as a task. When that and everything it has started have ended it returns the
 // outcome for the store, and completes what is told to the observer after that. ctx is that of
 // the run, live our own.
-func (w *worker) handle(live, ctx context.Context, r *run, e *Event) Outcome {
+func (w *worker) handle(live, ctx context.Context, r *run, e *Event) store.Outcome {
 	c, started := r.c, clock.Now()
 	h := w.handlers[c.Type]
 	if h == nil {
 		e.Kind, e.Err = EventUnknown, fmt.Errorf("taskqueue: worker %s has no handler for type %q: it is left to others", w.o.name, c.Type)
-		return Outcome{Ref: Ref{c.ID, c.Token}, Kind: Unhandled, After: unknownBackoff(c.releases), Error: e.Err.Error()}
+		return store.Outcome{Ref: store.Ref{ID: c.ID, Token: c.Token}, Kind: store.Unhandled, After: unknownBackoff(c.releases), Error: e.Err.Error()}
 	}
 	w.tell(Event{Kind: EventStarted, Queue: e.Queue, ID: c.ID, Type: c.Type, Late: started.Sub(c.DueAt)})
 	opts := []async.TaskOption{async.Name(runName(c))} // it is in the texts of errors, LastError among them
@@ -105,13 +106,13 @@ func (w *worker) backoff(failures int) time.Duration {
 // runName is what a run is called in dumps and in errors.
 func runName(c *Claim) string { return c.Type + " " + c.ID }
 
-func eventOf(k OutcomeKind, cause error) EventKind {
+func eventOf(k store.OutcomeKind, cause error) EventKind {
 	switch {
-	case k == Succeeded:
+	case k == store.Succeeded:
 		return EventDone
 	case cause == ErrCancelled:
 		return EventCancelled
-	case k == Released, k == Snoozed, k == Stopped:
+	case k == store.Released, k == store.Snoozed, k == store.Stopped:
 		return EventReleased
 	}
 	return EventFailed
@@ -150,7 +151,7 @@ func (w *worker) often() time.Duration { return 3 * w.o.lease / 10 }
 // extend extends the leases of runs. Each queue has its own keeper of leases, which calls it: the part of
 // a store that has another may not answer. Progress that is too much for one step is told with the next.
 func (w *worker) extend(ctx context.Context, queue string, runs []lease.Renewal[*run]) ([]error, error) {
-	r := ExtendRequest{Queue: queue, Worker: w.o.name, Lease: w.o.lease, Progress: map[string][]byte{}}
+	r := store.ExtendRequest{Queue: queue, Worker: w.o.name, Lease: w.o.lease, Progress: map[string][]byte{}}
 	room := MaxBatchBytes
 	for _, one := range runs {
 		c := one.Of.c
@@ -160,7 +161,7 @@ func (w *worker) extend(ctx context.Context, queue string, runs []lease.Renewal[
 			r.Progress[c.ID], c.moved = c.progress, false
 		}
 		c.mu.Unlock()
-		r.Refs = append(r.Refs, Ref{c.ID, c.Token})
+		r.Refs = append(r.Refs, store.Ref{ID: c.ID, Token: c.Token})
 	}
 	w.tellStuck(queue, runs)
 	results, err := w.q.store.Extend(ctx, r)
@@ -176,9 +177,9 @@ func (w *worker) extend(ctx context.Context, queue string, runs []lease.Renewal[
 	answers := make([]error, len(runs))
 	for i, one := range runs {
 		switch results[i] {
-		case Lost:
+		case store.Lost:
 			answers[i] = lease.ErrLost
-		case CancelRequested:
+		case store.CancelRequested:
 			one.Of.cancel(ErrCancelled)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/lease"
 	"github.com/ambit-go/ambit/taskqueue/internal/group"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Work claims tasks and runs them with the handlers, until ctx is done. Then no more
@@ -146,7 +147,7 @@ type worker struct {
 // does not care, and its successor.
 type runKey struct {
 	queue string
-	ref   Ref
+	ref   store.Ref
 }
 
 // work is the body of Work.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // The first task that waits for others makes a store one that programs of before refuse.
@@ -42,9 +43,9 @@ func TestChildrenThatWereToldNothingAreFound(t *testing.T) {
 			happened[1] &^= 128
 			return c.HSet(ctx, "tq:{q}:s", "a", happened).Err()
 		},
-		"waits for 0":   func(ctx context.Context, c *redis.Client) error { return c.Del(ctx, "tq:{q}:edges").Err() },
-		"does not wait": func(ctx context.Context, c *redis.Client) error { return c.HDel(ctx, "tq:{q}:s", "b").Err() },
-		"left over":     func(ctx context.Context, c *redis.Client) error { return c.HSet(ctx, "tq:{q}:left", "x", 1).Err() },
+		"waits for nothing":        func(ctx context.Context, c *redis.Client) error { return c.Del(ctx, "tq:{q}:edges").Err() },
+		"does not wait":            func(ctx context.Context, c *redis.Client) error { return c.HDel(ctx, "tq:{q}:s", "b").Err() },
+		"waited for by task \"x\"": func(ctx context.Context, c *redis.Client) error { return c.HSet(ctx, "tq:{q}:left", "x", 1).Err() },
 	} {
 		t.Run(says, func(t *testing.T) {
 			client := server(t)
@@ -59,7 +60,7 @@ func TestChildrenThatWereToldNothingAreFound(t *testing.T) {
 			require.Empty(t, faults)
 			require.NoError(t, plant(ctx, client))
 			if says == "and was not told" {
-				_, err = s.Act(ctx, "q", "a", taskqueue.ActCancel)
+				_, err = s.Act(ctx, "q", "a", store.ActCancel)
 				require.NoError(t, err)
 			}
 			faults, err = s.Audit(ctx, "q")

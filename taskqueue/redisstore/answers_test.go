@@ -16,6 +16,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A line is a server's port that loses answers, or all that is said.
@@ -96,9 +97,9 @@ func TestAnActWhoseAnswerIsLostIsNoRefusal(t *testing.T) {
 	direct := open(t, client)
 	n := newLine(t, client)
 	s := n.open(t)
-	_, err := s.Act(ctx, "q", "a", taskqueue.ActCancel) // the server knows the script from now on
+	_, err := s.Act(ctx, "q", "a", store.ActCancel) // the server knows the script from now on
 	require.ErrorIs(t, err, taskqueue.ErrNotFound)
-	for _, act := range []taskqueue.Act{taskqueue.ActPromote, taskqueue.ActCancel, taskqueue.ActRetry, taskqueue.ActDelete} {
+	for _, act := range []store.Act{store.ActPromote, store.ActCancel, store.ActRetry, store.ActDelete} {
 		later := task("a")
 		later.Delay = time.Hour
 		_, err := direct.Enqueue(ctx, "q", []taskqueue.Task{later})
@@ -107,7 +108,7 @@ func TestAnActWhoseAnswerIsLostIsNoRefusal(t *testing.T) {
 		ok, err := s.Act(ctx, "q", "a", act)
 		assert.ErrorIs(t, err, io.EOF, "%v answers %v", act, ok)
 		n.lose.Store(0)
-		if act == taskqueue.ActDelete {
+		if act == store.ActDelete {
 			_, err := s.Get(ctx, "q", "a")
 			assert.ErrorIs(t, err, taskqueue.ErrNotFound, "it was carried out")
 		}
@@ -136,18 +137,18 @@ func TestAStepWhoseAnswerIsLostIsRepeated(t *testing.T) {
 	n.lose.Store(1)
 	assert.Equal(t, taskqueue.Exists, enqueueBy()[0].Verdict)
 	n.lose.Store(1)
-	got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
+	got, err := s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
 	require.NoError(t, err)
 	require.Len(t, got.Tasks, 1)
-	ref := taskqueue.Ref{ID: "a", Token: got.Tasks[0].Token}
+	ref := store.Ref{ID: "a", Token: got.Tasks[0].Token}
 	n.lose.Store(1)
-	e, err := s.Extend(ctx, taskqueue.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute, Refs: []taskqueue.Ref{ref}})
+	e, err := s.Extend(ctx, store.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute, Refs: []store.Ref{ref}})
 	require.NoError(t, err)
-	assert.Equal(t, []taskqueue.ExtendResult{taskqueue.Extended}, e)
+	assert.Equal(t, []store.ExtendResult{store.Extended}, e)
 	n.lose.Store(1)
-	r, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: ref, Kind: taskqueue.Succeeded}})
+	r, err := s.Settle(ctx, "q", []store.Outcome{{Ref: ref, Kind: store.Succeeded}})
 	require.NoError(t, err)
-	assert.Equal(t, []taskqueue.SettleResult{taskqueue.Settled}, r)
+	assert.Equal(t, []store.SettleResult{store.Settled}, r)
 	st, err := s.Stats(ctx, "q")
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, st.Counts[taskqueue.CountDone])
@@ -164,18 +165,18 @@ func TestACallOnASilentConnectionEndsWithItsContext(t *testing.T) {
 	n.silent.Store(true)
 	for name, call := range map[string]func(context.Context) error{
 		"claim": func(ctx context.Context) error {
-			_, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
+			_, err := s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
 			return err
 		},
 		"extend": func(ctx context.Context) error {
-			_, err := s.Extend(ctx, taskqueue.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute, Refs: []taskqueue.Ref{{ID: "a", Token: 1}}})
+			_, err := s.Extend(ctx, store.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute, Refs: []store.Ref{{ID: "a", Token: 1}}})
 			return err
 		},
 		"settle": func(ctx context.Context) error {
-			_, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "a", Token: 1}, Kind: taskqueue.Succeeded}})
+			_, err := s.Settle(ctx, "q", []store.Outcome{{Ref: store.Ref{ID: "a", Token: 1}, Kind: store.Succeeded}})
 			return err
 		},
-		"act": func(ctx context.Context) error { _, err := s.Act(ctx, "q", "a", taskqueue.ActCancel); return err },
+		"act": func(ctx context.Context) error { _, err := s.Act(ctx, "q", "a", store.ActCancel); return err },
 		"enqueue": func(ctx context.Context) error {
 			_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task("b")})
 			return err

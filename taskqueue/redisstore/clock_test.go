@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // jump has the clock of the server seem to have been put back: everything that it has
@@ -83,7 +84,7 @@ func TestWhatWasReadyIsReadyWhenTheClockOfTheServerIsPutBack(t *testing.T) {
 	jump(t, client, time.Hour)
 	ran := map[string]bool{}
 	for range 20 {
-		got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint("back", len(ran), time.Now()), Max: 1000, Lease: time.Minute})
+		got, err := s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint("back", len(ran), time.Now()), Max: 1000, Lease: time.Minute})
 		require.NoError(t, err)
 		for _, i := range got.Tasks {
 			ran[i.ID] = true
@@ -143,7 +144,7 @@ func TestTokensIncreaseWhateverHappens(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, 1, n)
 		} else {
-			did, err := s.Act(ctx, "q", "a", taskqueue.ActDelete)
+			did, err := s.Act(ctx, "q", "a", store.ActDelete)
 			require.NoError(t, err)
 			assert.True(t, did)
 		}
@@ -185,15 +186,15 @@ func TestEndedIDsAreKnownForAMinute(t *testing.T) {
 	assert.EqualValues(t, 151, later(time.Minute), "a hundred a call")
 	claim(t, s, 0, time.Minute)
 	assert.EqualValues(t, 1, later(0))
-	outcome := func(run taskqueue.Info) taskqueue.SettleResult {
-		r, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded}})
+	outcome := func(run taskqueue.Info) store.SettleResult {
+		r, err := s.Settle(ctx, "q", []store.Outcome{{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded}})
 		require.NoError(t, err)
 		return r[0]
 	}
 	for _, run := range runs {
-		want := taskqueue.Gone
+		want := store.Gone
 		if run.ID == "kept" {
-			want = taskqueue.Settled
+			want = store.Settled
 		}
 		assert.Equal(t, want, outcome(run), run.ID)
 	}
@@ -213,7 +214,7 @@ func TestTheRateOfAKeyDoesNotWaitForAClockThatWasPutBack(t *testing.T) {
 	require.Len(t, claim(t, s, 10, time.Minute), 1)
 	jump(t, client, time.Hour)
 	for n := 0; n < 2; time.Sleep(time.Millisecond) {
-		got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "v", Nonce: fmt.Sprint(time.Now()), Max: 10, Lease: time.Minute})
+		got, err := s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "v", Nonce: fmt.Sprint(time.Now()), Max: 10, Lease: time.Minute})
 		require.NoError(t, err)
 		if n += len(got.Tasks); n < 2 {
 			require.False(t, got.NextDue.IsZero())

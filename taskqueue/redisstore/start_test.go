@@ -17,6 +17,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 	"github.com/ambit-go/ambit/taskqueue/taskqueuetest"
 )
 
@@ -170,7 +171,7 @@ func TestQueuesOfAClusterAreInOneSlotEach(t *testing.T) {
 	for _, queue := range []string{"a", "}", "{", "{}", "a{b}c", "{a}{b}", "ä b", "%7D"} {
 		_, err := s.Enqueue(ctx, queue, []taskqueue.Task{task("1")})
 		require.NoError(t, err, queue)
-		got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: queue, Max: 1, Lease: time.Minute})
+		got, err := s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: queue, Max: 1, Lease: time.Minute})
 		require.NoError(t, err, queue)
 		assert.Len(t, got.Tasks, 1)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/classes"
 	"github.com/ambit-go/ambit/taskqueue/internal/limit"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A Store is a taskqueue.Store. Use New.
@@ -102,7 +103,7 @@ func (s *Store) register(ctx context.Context, queue string) error {
 }
 
 // Claim is a method of taskqueue.Store.
-func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueue.Claimed, err error) {
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (c taskqueue.Claimed, err error) {
 	if err := taskqueue.CheckClaim(r); err != nil {
 		return c, err
 	}
@@ -132,7 +133,7 @@ func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueu
 func lease(d time.Duration) int64 { return max(d.Microseconds(), 1) }
 
 // Extend is a method of taskqueue.Store.
-func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqueue.ExtendResult, error) {
+func (s *Store) Extend(ctx context.Context, r store.ExtendRequest) ([]store.ExtendResult, error) {
 	if err := taskqueue.CheckExtend(r); err != nil {
 		return nil, err
 	}
@@ -145,15 +146,15 @@ func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqu
 	if err != nil {
 		return nil, err
 	}
-	results := make([]taskqueue.ExtendResult, len(r.Refs))
+	results := make([]store.ExtendResult, len(r.Refs))
 	for i, v := range list(got) {
-		results[i] = taskqueue.ExtendResult(integer(v))
+		results[i] = store.ExtendResult(integer(v))
 	}
 	return results, nil
 }
 
 // Settle is a method of taskqueue.Store.
-func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
+func (s *Store) Settle(ctx context.Context, queue string, outcomes []store.Outcome) ([]store.SettleResult, error) {
 	if err := taskqueue.CheckOutcomes(outcomes); err != nil {
 		return nil, err
 	}
@@ -165,9 +166,9 @@ func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.O
 	if err != nil {
 		return nil, err
 	}
-	results := make([]taskqueue.SettleResult, len(outcomes))
+	results := make([]store.SettleResult, len(outcomes))
 	for i, v := range list(got) {
-		results[i] = taskqueue.SettleResult(integer(v))
+		results[i] = store.SettleResult(integer(v))
 	}
 	return results, nil
 }
@@ -291,7 +292,7 @@ func (s *Store) Stats(ctx context.Context, queue string) (st taskqueue.Stats, er
 }
 
 // Act is a method of taskqueue.Store.
-func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (bool, error) {
+func (s *Store) Act(ctx context.Context, queue, id string, act store.Act) (bool, error) {
 	got, err := s.run(ctx, s.scripts.act, queue, id, int(act))
 	if err != nil {
 		return false, err

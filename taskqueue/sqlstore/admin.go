@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Get is a method of taskqueue.Store.
@@ -51,7 +52,7 @@ func (s *Store) Queues(ctx context.Context) (names []string, err error) {
 }
 
 // Act is a method of taskqueue.Store.
-func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (done bool, err error) {
+func (s *Store) Act(ctx context.Context, queue, id string, act store.Act) (done bool, err error) {
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return false, err
 	}
@@ -70,7 +71,7 @@ func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (d
 		if done, err = st.act(r, act); err != nil || !done {
 			return err
 		}
-		if act == taskqueue.ActDelete {
+		if act == store.ActDelete {
 			due, err = st.forgotten(s, r)
 		} else {
 			due, err = st.acted(r)
@@ -91,19 +92,19 @@ func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (d
 }
 
 // act does one of the acts, and reports false if r is in no state for it.
-func (s *step) act(r *record, act taskqueue.Act) (bool, error) {
+func (s *step) act(r *record, act store.Act) (bool, error) {
 	switch {
-	case act == taskqueue.ActCancel && (r.waits() || r.State == taskqueue.StateWaiting):
+	case act == store.ActCancel && (r.waits() || r.State == taskqueue.StateWaiting):
 		r.set(reaped, false)
 		s.cancelled(r)
-	case act == taskqueue.ActCancel && r.State == taskqueue.StateRunning:
+	case act == store.ActCancel && r.State == taskqueue.StateRunning:
 		r.set(asked, true)
-	case act == taskqueue.ActPromote && r.waits() && r.due > s.now.wall:
+	case act == store.ActPromote && r.waits() && r.due > s.now.wall:
 		r.due = s.now.wall
 		r.set(atOnce, true)
-	case act == taskqueue.ActPromote && r.State == taskqueue.StateWaiting:
+	case act == store.ActPromote && r.State == taskqueue.StateWaiting:
 		s.wait(r, taskqueue.StateScheduled, 0)
-	case act == taskqueue.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
+	case act == store.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
 		if r.UniqueKey != "" {
 			if other, err := s.hold(r); err != nil || other != "" {
 				return false, errors.Join(err, duplicate(r.UniqueKey, other))
@@ -114,7 +115,7 @@ func (s *step) act(r *record, act taskqueue.Act) (bool, error) {
 		r.set(lasts, true)
 		r.ended, r.forget = 0, 0
 		s.wait(r, taskqueue.StateScheduled, 0)
-	case act == taskqueue.ActDelete && r.State != taskqueue.StateRunning:
+	case act == store.ActDelete && r.State != taskqueue.StateRunning:
 	default:
 		return false, nil
 	}

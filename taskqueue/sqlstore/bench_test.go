@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // measured is what the benchmarks run on: each opens an empty store.
@@ -67,11 +68,11 @@ func BenchmarkRun(b *testing.B) {
 		fill(b, s, b.N, 0)
 		b.ResetTimer()
 		for n := 0; n < b.N; {
-			got, err := s.Claim(context.Background(), taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(n), Max: 100, Lease: time.Minute})
+			got, err := s.Claim(context.Background(), store.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(n), Max: 100, Lease: time.Minute})
 			require.NoError(b, err)
-			var all []taskqueue.Outcome
+			var all []store.Outcome
 			for _, t := range got.Tasks {
-				all = append(all, taskqueue.Outcome{Ref: taskqueue.Ref{ID: t.ID, Token: t.Token}, Kind: taskqueue.Succeeded})
+				all = append(all, store.Outcome{Ref: store.Ref{ID: t.ID, Token: t.Token}, Kind: store.Succeeded})
 			}
 			_, err = s.Settle(context.Background(), "q", all)
 			require.NoError(b, err)

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A claiming is a claim in its transaction.
 type claiming struct {
 	*step
 	s *Store
-	r taskqueue.ClaimRequest
+	r store.ClaimRequest
 	c taskqueue.Claimed
 
 	// As the first look has found it.
@@ -45,7 +46,7 @@ type claiming struct {
 }
 
 // Claim is a method of taskqueue.Store.
-func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Claimed, error) {
 	if err := errors.Join(taskqueue.CheckName("queue", r.Queue), taskqueue.CheckClaim(r)); err != nil {
 		return taskqueue.Claimed{}, err
 	}

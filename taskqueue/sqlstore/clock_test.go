@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // The wall clock is an hour ahead, and is put back: what was ready by it is ready, and what was
@@ -27,9 +28,9 @@ func TestWhatWasReadyIsReadyWhenTheClockIsPutBack(t *testing.T) {
 			later, promoted := newTask("later"), newTask("promoted")
 			later.Delay, promoted.Delay = time.Second, time.Minute
 			enqueued(t, s, newTask("released"), later)
-			settleAs(t, s, taskqueue.Released, claimed(t, s, 1).Tasks...)
+			settleAs(t, s, store.Released, claimed(t, s, 1).Tasks...)
 			enqueued(t, s, newTask("at once"), promoted)
-			done, err := s.Act(t.Context(), "q", "promoted", taskqueue.ActPromote)
+			done, err := s.Act(t.Context(), "q", "promoted", store.ActPromote)
 			require.NoError(t, err)
 			require.True(t, done)
 			machine(s, 0, time.Hour+time.Second, "one")
@@ -51,18 +52,18 @@ func TestAnOutcomeIsNotForgottenByTheWallClock(t *testing.T) {
 	machine(s, 0, time.Hour, "one")
 	enqueued(t, s, newTask("a"))
 	run := claimed(t, s, 1).Tasks[0]
-	settleAs(t, s, taskqueue.Succeeded, run)
-	again := func(want taskqueue.SettleResult) {
+	settleAs(t, s, store.Succeeded, run)
+	again := func(want store.SettleResult) {
 		t.Helper()
 		claimed(t, s, 0)
-		assert.Equal(t, []taskqueue.SettleResult{want}, settleAs(t, s, taskqueue.Succeeded, run))
+		assert.Equal(t, []store.SettleResult{want}, settleAs(t, s, store.Succeeded, run))
 	}
 	machine(s, time.Hour, time.Hour+time.Second, "one")
-	again(taskqueue.Settled)
+	again(store.Settled)
 	machine(s, time.Hour, 10*time.Second, "two")
-	again(taskqueue.Settled)
+	again(store.Settled)
 	machine(s, time.Hour, 80*time.Second, "two")
-	again(taskqueue.Gone)
+	again(store.Gone)
 }
 
 // A process whose clock is a year ahead does not have the ticks of the others refused.

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A userTx is a transaction of a user, of either kind.
@@ -133,7 +134,7 @@ func TestTasksExistIfAndOnlyIfTheTransactionOfTheUserDoes(t *testing.T) {
 			stats, err := q.Stats(t.Context())
 			require.NoError(t, err)
 			assert.EqualValues(t, 2, stats.Counts[taskqueue.CountAdded])
-			got, err := s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 10, Lease: time.Minute})
+			got, err := s.Claim(t.Context(), store.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 10, Lease: time.Minute})
 			require.NoError(t, err)
 			require.Len(t, got.Tasks, 1)
 			after, err := q.Stats(t.Context())
@@ -165,6 +166,18 @@ func TestEnqueueTxAtHigherLevelsOfIsolation(t *testing.T) {
 				r, err := s.EnqueueTx(t.Context(), tx, "q", tasks)
 				return append(r, taskqueue.Result{})[0], err
 			}
+			both := []pgx.Tx{begin(), begin()}
+			for i, tx := range both {
+				_, err := enqueue(tx, newTask(fmt.Sprint("apart", i)))
+				require.NoError(t, err)
+			}
+			add(t, s, newTask("beside"))
+			assert.Len(t, claimed(t, s, 10).Tasks, 1, "a worker goes on")
+			for _, tx := range both {
+				require.NoError(t, tx.Commit(t.Context()))
+			}
+			assert.Len(t, claimed(t, s, 10).Tasks, 2)
+
 			first, second := begin(), begin()
 			_, err := enqueue(first, keyed("first", "k"), childTask("child", "first"))
 			require.NoError(t, err)
@@ -177,17 +190,7 @@ func TestEnqueueTxAtHigherLevelsOfIsolation(t *testing.T) {
 			r, err := enqueue(begin(), keyed("second", "k"))
 			require.NoError(t, err)
 			assert.Equal(t, taskqueue.Result{Verdict: taskqueue.Duplicate, ID: "first"}, r)
-
-			both := []pgx.Tx{begin(), begin()}
-			for i, tx := range both {
-				_, err := enqueue(tx, newTask(fmt.Sprint("apart", i)))
-				require.NoError(t, err)
-			}
-			assert.Len(t, claimed(t, s, 1).Tasks, 1, "a worker goes on")
-			for _, tx := range both {
-				require.NoError(t, tx.Commit(t.Context()))
-			}
-			assert.Len(t, claimed(t, s, 10).Tasks, 2)
+			assert.Len(t, claimed(t, s, 10).Tasks, 1)
 			sound(t, s)
 		})
 	}
@@ -202,7 +205,7 @@ func TestWorkersHearOfATaskWhenItIsCommitted(t *testing.T) {
 			q, err := taskqueue.New(s)
 			require.NoError(t, err)
 			claim := func(nonce string) taskqueue.Claimed {
-				got, err := s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: nonce, Max: 1, Lease: time.Minute})
+				got, err := s.Claim(t.Context(), store.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: nonce, Max: 1, Lease: time.Minute})
 				require.NoError(t, err)
 				return got
 			}

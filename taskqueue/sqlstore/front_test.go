@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // at is a task that is due so long before now.
@@ -40,7 +41,7 @@ func TestWhatIsAddedBeforeTheFrontIsClaimedNext(t *testing.T) {
 		got := claimed(t, s, 1).Tasks
 		require.Len(t, got, 1)
 		assert.Equal(t, "earlier", got[0].ID)
-		_, err = s.Settle(t.Context(), "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "earlier", Token: got[0].Token}, Kind: taskqueue.Released}})
+		_, err = s.Settle(t.Context(), "q", []store.Outcome{{Ref: store.Ref{ID: "earlier", Token: got[0].Token}, Kind: store.Released}})
 		require.NoError(t, err)
 		require.Len(t, claimed(t, s, 3).Tasks, 3)
 	})

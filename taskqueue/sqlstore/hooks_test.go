@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A hooked database calls before with the first statement of each message, before it is sent.
@@ -95,13 +96,13 @@ func add(t *testing.T, s *Store, tasks ...taskqueue.Task) []taskqueue.Result {
 }
 
 func claimAs(s *Store, worker, nonce string, n int, lease time.Duration) (taskqueue.Claimed, error) {
-	return s.Claim(context.Background(), taskqueue.ClaimRequest{Queue: "q", Worker: worker, Nonce: nonce, Max: n, Lease: lease})
+	return s.Claim(context.Background(), store.ClaimRequest{Queue: "q", Worker: worker, Nonce: nonce, Max: n, Lease: lease})
 }
 
-func settleAs(t *testing.T, s *Store, kind taskqueue.OutcomeKind, runs ...taskqueue.Info) []taskqueue.SettleResult {
-	var all []taskqueue.Outcome
+func settleAs(t *testing.T, s *Store, kind store.OutcomeKind, runs ...taskqueue.Info) []store.SettleResult {
+	var all []store.Outcome
 	for _, r := range runs {
-		all = append(all, taskqueue.Outcome{Ref: taskqueue.Ref{ID: r.ID, Token: r.Token}, Kind: kind, Error: "x"})
+		all = append(all, store.Outcome{Ref: store.Ref{ID: r.ID, Token: r.Token}, Kind: kind, Error: "x"})
 	}
 	res, err := s.Settle(context.Background(), "q", all)
 	require.NoError(t, err)

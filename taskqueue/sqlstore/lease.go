@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // maxReaped is how many leases one claim ends at most.
@@ -142,7 +143,7 @@ func (c *claiming) reap() error {
 
 // Extend is a method of taskqueue.Store. A lease that has run out, but that nobody has reaped
 // yet, is still the worker's.
-func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) (results []taskqueue.ExtendResult, err error) {
+func (s *Store) Extend(ctx context.Context, r store.ExtendRequest) (results []store.ExtendResult, err error) {
 	if err := errors.Join(taskqueue.CheckName("queue", r.Queue), taskqueue.CheckExtend(r)); err != nil {
 		return nil, err
 	}
@@ -158,17 +159,17 @@ func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) (results 
 		if err := t.run(query{clock: &st.now}, seen.query(r.Queue), load(lendTasks, r.Queue, ids, records)); err != nil {
 			return err
 		}
-		results = make([]taskqueue.ExtendResult, len(r.Refs))
+		results = make([]store.ExtendResult, len(r.Refs))
 		var changed, noted []*record
 		for i, ref := range r.Refs {
 			one := records[ref.ID]
 			if one == nil || one.State != taskqueue.StateRunning || one.Token != ref.Token {
-				results[i] = taskqueue.Lost
+				results[i] = store.Lost
 				continue
 			}
-			results[i] = taskqueue.Extended
+			results[i] = store.Extended
 			if one.has(asked) {
-				results[i] = taskqueue.CancelRequested
+				results[i] = store.CancelRequested
 			}
 			changed = append(changed, one)
 			if _, given := r.Progress[ref.ID]; given {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // buried makes n dead letters.
@@ -21,7 +22,7 @@ func buried(t *testing.T, s *Store, name string, n int) {
 	got, err := claimAs(s, "buries", name+"/1", n, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, got.Tasks, n)
-	settleAs(t, s, taskqueue.Buried, got.Tasks...)
+	settleAs(t, s, store.Buried, got.Tasks...)
 }
 
 const lettersText = "SELECT count(*) FROM tq_task WHERE state = 6"

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // asynq 1144, 420: ids without their payloads, on which every worker fails. Here somebody else
@@ -40,7 +41,7 @@ func newTask(id string) taskqueue.Task {
 }
 
 func claimed(t testing.TB, s *Store, n int) taskqueue.Claimed {
-	got, err := s.Claim(context.Background(), taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(benchIDs.Add(1)), Max: n, Lease: time.Minute})
+	got, err := s.Claim(context.Background(), store.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(benchIDs.Add(1)), Max: n, Lease: time.Minute})
 	require.NoError(t, err)
 	return got
 }

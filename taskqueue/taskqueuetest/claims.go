@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // claim checks a claim; all is what the store has after it.
-func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[string]taskqueue.Info) error {
+func (m *model) claim(r store.ClaimRequest, got taskqueue.Claimed, all map[string]taskqueue.Info) error {
 	now := got.Now
 	dead, err := m.reap(now, all)
 	if err != nil {
@@ -25,7 +26,7 @@ func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[s
 }
 
 // begin checks one task of a claim.
-func (m *model) begin(r taskqueue.ClaimRequest, t *modelTask, g taskqueue.Info, now time.Time) error {
+func (m *model) begin(r store.ClaimRequest, t *modelTask, g taskqueue.Info, now time.Time) error {
 	switch {
 	case g.ID != t.task.ID:
 		return fmt.Errorf("claim got %s, the model %s", g.ID, t.task.ID)
@@ -39,12 +40,12 @@ func (m *model) begin(r taskqueue.ClaimRequest, t *modelTask, g taskqueue.Info, 
 	t.holds = t.holds && t.task.Until == taskqueue.End
 	t.lend(r.Lease, now, now)
 	m.counts[taskqueue.CountClaimed]++
-	m.claims[r.Worker] = append(m.claims[r.Worker], taskqueue.Ref{ID: g.ID, Token: g.Token})
+	m.claims[r.Worker] = append(m.claims[r.Worker], store.Ref{ID: g.ID, Token: g.Token})
 	return nil
 }
 
 // most returns how many tasks a claim gets at least, and at most, if so many are due.
-func (m *model) most(r taskqueue.ClaimRequest, now time.Time) (low, high int) {
+func (m *model) most(r store.ClaimRequest, now time.Time) (low, high int) {
 	most, running := r.Max, 0
 	for _, t := range m.tasks {
 		if t.state == taskqueue.StateRunning {
@@ -85,9 +86,9 @@ func (m *model) nextDue(got taskqueue.Claimed) error {
 }
 
 // replay checks a claim that was repeated.
-func (m *model) replay(r taskqueue.ClaimRequest, got taskqueue.Claimed) error {
+func (m *model) replay(r store.ClaimRequest, got taskqueue.Claimed) error {
 	m.stepped(got.Now, got.Now)
-	var want []taskqueue.Ref
+	var want []store.Ref
 	for _, ref := range m.claims[r.Worker] {
 		if t := m.tasks[ref.ID]; t != nil && t.state == taskqueue.StateRunning && t.token == ref.Token {
 			want = append(want, ref)

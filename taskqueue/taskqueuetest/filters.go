@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // filtered makes tasks of two types: 250 that are dead for two reasons, and some in other states.
@@ -24,7 +25,7 @@ func (f *fixture) filtered() *taskqueue.Queue {
 	}
 	f.add(tasks...)
 	for _, t := range f.claim(1000) {
-		f.settle(t, taskqueue.Buried, 0)
+		f.settle(t, store.Buried, 0)
 	}
 	later, held := task("later"), task("held")
 	later.Delay, held.UniqueKey = time.Hour, "k"
@@ -67,7 +68,7 @@ func retryAllLeavesHeldKeys(f *fixture) {
 	first.UniqueKey = "k"
 	f.add(first, other)
 	for _, t := range f.claim(10) {
-		f.settle(t, taskqueue.Buried, 0)
+		f.settle(t, store.Buried, 0)
 	}
 	second := task("c")
 	second.UniqueKey = "k"

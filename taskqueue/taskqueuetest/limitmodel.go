@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/classes"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func (p *program) setLimit() error {
@@ -99,7 +100,7 @@ func (t *modelTask) expired(now time.Time) bool {
 }
 
 // taken checks what a claim has taken; reaped are the dead letters that it has made of leases.
-func (m *model) taken(r taskqueue.ClaimRequest, got taskqueue.Claimed, reaped []string) error {
+func (m *model) taken(r store.ClaimRequest, got taskqueue.Claimed, reaped []string) error {
 	now := got.Now
 	var due []*modelTask
 	for _, t := range m.tasks {
@@ -199,7 +200,7 @@ func notLooked(due []*modelTask, places []int, got taskqueue.Claimed) error {
 }
 
 // beginAll takes over what the claim has done.
-func (m *model) beginAll(r taskqueue.ClaimRequest, got taskqueue.Claimed, reaped []string) error {
+func (m *model) beginAll(r store.ClaimRequest, got taskqueue.Claimed, reaped []string) error {
 	for _, id := range got.Dead {
 		t := m.tasks[id]
 		if slices.Contains(reaped, id) {

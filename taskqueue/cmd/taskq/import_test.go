@@ -103,7 +103,7 @@ func TestImportOfWhatIsNoSuchFileSaysSo(t *testing.T) {
 		says    string
 	}{
 		{nil, "there is nothing in " + path}, {[]byte("some text that somebody has written"), "invalid database"},
-		{whole[:len(whole)/2], "is damaged"}, {noise, "is damaged"},
+		{whole[:len(whole)/2], "is missing"}, {noise, "is damaged"},
 	} {
 		require.NoError(t, os.WriteFile(path, c.content, 0o600))
 		says(c.says)

@@ -68,6 +68,9 @@ func (o *oldFile) view(f func(tasks *bbolt.Bucket) error) (err error) {
 		if about == nil || tasks == nil || string(about.Get([]byte("format"))) != oldFormat {
 			return fmt.Errorf("%s is a file of another program: name another one", o.db.Path())
 		}
+		if info, err := os.Stat(o.db.Path()); err != nil || info.Size() < tx.Size() {
+			return fmt.Errorf("the end of %s is missing: it had %d bytes. Restore it from a backup", o.db.Path(), tx.Size())
+		}
 		return f(tasks)
 	})
 }

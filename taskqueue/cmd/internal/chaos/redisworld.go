@@ -19,6 +19,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
 	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // everysec is what a server with this setting may lose: what was written in the last
@@ -240,20 +241,20 @@ func (r *redisWorld) oom(ctx context.Context, rng *rand.Rand) (bool, error) {
 
 // workOff claims, extends, settles and cancels, which a full server must do.
 func (r *redisWorld) workOff(ctx context.Context, q string) error {
-	got, err := r.probe.Claim(ctx, taskqueue.ClaimRequest{Queue: q, Worker: "probe", Nonce: fmt.Sprint(ledger.Now()), Max: 1, Lease: time.Hour})
+	got, err := r.probe.Claim(ctx, store.ClaimRequest{Queue: q, Worker: "probe", Nonce: fmt.Sprint(ledger.Now()), Max: 1, Lease: time.Hour})
 	if err != nil || len(got.Tasks) != 1 {
 		return fmt.Errorf("a claim of a full server: %d tasks: %w", len(got.Tasks), err)
 	}
-	ref := taskqueue.Ref{ID: got.Tasks[0].ID, Token: got.Tasks[0].Token}
-	if _, err := r.probe.Extend(ctx, taskqueue.ExtendRequest{Queue: q, Worker: "probe", Refs: []taskqueue.Ref{ref}, Lease: time.Hour}); err != nil {
+	ref := store.Ref{ID: got.Tasks[0].ID, Token: got.Tasks[0].Token}
+	if _, err := r.probe.Extend(ctx, store.ExtendRequest{Queue: q, Worker: "probe", Refs: []store.Ref{ref}, Lease: time.Hour}); err != nil {
 		return fmt.Errorf("an extension on a full server: %w", err)
 	}
-	if _, err := r.probe.Settle(ctx, q, []taskqueue.Outcome{{Ref: ref, Kind: taskqueue.Succeeded}}); err != nil {
+	if _, err := r.probe.Settle(ctx, q, []store.Outcome{{Ref: ref, Kind: store.Succeeded}}); err != nil {
 		return fmt.Errorf("a settlement on a full server: %w", err)
 	}
 	page, err := r.probe.List(ctx, q, taskqueue.ListRequest{State: taskqueue.StateReady})
 	for _, t := range page.Tasks {
-		if ok, e := r.probe.Act(ctx, q, t.ID, taskqueue.ActCancel); e != nil || !ok {
+		if ok, e := r.probe.Act(ctx, q, t.ID, store.ActCancel); e != nil || !ok {
 			err = errors.Join(err, fmt.Errorf("a cancellation on a full server: %v, %w", ok, e))
 		}
 	}

@@ -262,7 +262,7 @@ func TestTheAuditorSeesPlantedFaults(t *testing.T) {
 				return s.Enqueue(ctx, queue, tasks)
 			}}
 		}},
-		"a task waits where it was to be skipped": {want: "is waiting, and a task after which it was to run is not done: skip", lie: func(s taskqueue.Store) *liar {
+		"a task waits where it was to go on": {want: "has not ended: it is waiting", lie: func(s taskqueue.Store) *liar {
 			return &liar{enqueue: func(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 				if len(tasks[0].After) > 0 {
 					tasks[0].OnFailed = taskqueue.OnFailedWait

@@ -42,6 +42,7 @@ func plans() map[string]struct{ text, index string } {
 		"held":           {heldText, "tq_task_held"},
 		"wakes":          {wakesWhere, "tq_pace_at"},
 		"next wake":      {nextWakeText, "tq_pace_at"},
+		"recall parked":  {recallParkedText, "tq_task_limited"},
 	}
 	for state, index := range map[taskqueue.State]string{
 		taskqueue.StateReady: "tq_task_due", taskqueue.StateScheduled: "tq_task_due", taskqueue.StateRetrying: "tq_task_retry", taskqueue.StateDead: "tq_task_end",

@@ -103,7 +103,7 @@ func pauseCommand(paused bool) func(*flag.FlagSet) func(context.Context, *env) e
 
 func auditCommand(*flag.FlagSet) func(context.Context, *env) error {
 	return func(ctx context.Context, e *env) error {
-		faults, err := audit(ctx, e.store)
+		faults, err := auditAll(ctx, e.store)
 		if err != nil {
 			return err
 		}
@@ -121,8 +121,8 @@ func auditCommand(*flag.FlagSet) func(context.Context, *env) error {
 	}
 }
 
-// audit checks all queues.
-func audit(ctx context.Context, s taskqueue.Store) (faults []string, err error) {
+// auditAll checks all queues.
+func auditAll(ctx context.Context, s taskqueue.Store) (faults []string, err error) {
 	a, ok := s.(taskqueue.Auditor)
 	if !ok {
 		return nil, errors.New("this store cannot check itself")

@@ -4,6 +4,10 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/ambit-go/ambit/async"
+
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Get returns what the store knows of a task; [ErrNotFound] if that is nothing.
@@ -43,13 +47,13 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) { return q.store.Stats
 // dies. Cancel does not wait for that; see [Queue.Wait]. It reports false if the task
 // has ended; the error is [ErrNotFound] if there is none.
 func (q *Queue) Cancel(ctx context.Context, id string) (bool, error) {
-	return q.store.Act(ctx, q.name, id, ActCancel)
+	return q.store.Act(ctx, q.name, id, store.ActCancel)
 }
 
 // Promote makes a task due that waits for its time, or for other tasks: those do not matter to it
 // any more. It reports false if it does not wait; the error is [ErrNotFound] if there is none.
 func (q *Queue) Promote(ctx context.Context, id string) (bool, error) {
-	return q.store.Act(ctx, q.name, id, ActPromote)
+	return q.store.Act(ctx, q.name, id, store.ActPromote)
 }
 
 // Retry makes a dead or cancelled task due, with its counts at 0. It reports false
@@ -58,13 +62,13 @@ func (q *Queue) Promote(ctx context.Context, id string) (bool, error) {
 // such task. The tasks that it was to run after do not matter to it any more. Those that were
 // cancelled because it had failed stay so: retry them, too.
 func (q *Queue) Retry(ctx context.Context, id string) (bool, error) {
-	return q.store.Act(ctx, q.name, id, ActRetry)
+	return q.store.Act(ctx, q.name, id, store.ActRetry)
 }
 
 // Delete forgets a task and its result. It reports false if the task runs: cancel it
 // first. The error is [ErrNotFound] if there is none.
 func (q *Queue) Delete(ctx context.Context, id string) (bool, error) {
-	return q.store.Act(ctx, q.name, id, ActDelete)
+	return q.store.Act(ctx, q.name, id, store.ActDelete)
 }
 
 // Pause stops all workers from claiming tasks of the queue; what runs goes on. It is
@@ -93,22 +97,14 @@ func (q *Queue) Configure(ctx context.Context, f func(*Settings)) error {
 		}
 		set := now.Settings
 		f(&set)
-		if err := set.check(); err != nil {
-			return err
-		}
-		same := false
-		err = q.store.Configure(ctx, q.name, func(s *Settings) {
-			if same = *s == now.Settings; same {
-				*s = set
-			}
-		})
-		if err != nil || same {
+		if done, err := q.store.Configure(ctx, q.name, now.Settings, set); done || err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Settings) check() error {
+// CheckSettings checks what Configure is to set.
+func CheckSettings(s Settings) error {
 	switch {
 	case math.IsNaN(s.Rate) || math.IsInf(s.Rate, 0) || s.Rate < 0:
 		return invalid("Rate", "it is %v: it must be a number of claims a second, or 0 for no limit", s.Rate)
@@ -164,8 +160,8 @@ func (q *Queue) Wait(ctx context.Context, id string) (Info, error) {
 		if err != nil || i.State.Ended() {
 			return i, err
 		}
-		if err := sleep(ctx, wait); err != nil {
-			return i, err
+		if async.Sleep(ctx, wait) != nil {
+			return i, context.Cause(ctx)
 		}
 	}
 }

@@ -180,7 +180,7 @@ type lostEnqueue struct {
 	left int
 }
 
-func (s *lostEnqueue) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+func (s *lostEnqueue) Enqueue(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 	r, err := s.Store.Enqueue(ctx, queue, tasks)
 	if s.left--; s.left >= 0 {
 		return nil, errDown

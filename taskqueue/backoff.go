@@ -1,7 +1,6 @@
 package taskqueue
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -21,13 +20,5 @@ func unknownBackoff(releases int) time.Duration {
 // clampWait is d in the bounds that every store can count in.
 func clampWait(d time.Duration) time.Duration { return min(max(d, 0), MaxDelay) }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+// pause is how long is waited after a number of errors of the store in a row, from 0 on.
+func pause(failures int) time.Duration { return min(50*time.Millisecond<<min(failures, 5), maxIdle) }

@@ -3,6 +3,8 @@ package taskqueue
 import (
 	"errors"
 	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // The arguments of a store are checked by these functions, before the first write. They
@@ -13,7 +15,7 @@ import (
 func (t *Task) size() int { return len(t.Payload) + headersSize(t.Headers) + afterSize(t) }
 
 // CheckTasks checks what Enqueue is given.
-func CheckTasks(tasks []NewTask) error {
+func CheckTasks(tasks []Task) error {
 	if len(tasks) > MaxBatch {
 		return invalid("tasks", "there are %d in one call, at most %d are allowed: split them", len(tasks), MaxBatch)
 	}
@@ -48,7 +50,7 @@ func CheckTick(t Tick) error {
 	if len(t.Task.After) > 0 {
 		return invalid("After", "a periodic task cannot wait for others: let its handler add those that do")
 	}
-	return CheckTasks([]NewTask{t.Task})
+	return CheckTasks([]Task{t.Task})
 }
 
 // check checks what every store depends on.
@@ -65,7 +67,7 @@ func (t *Task) check() error {
 }
 
 // CheckClaim checks what Claim is given.
-func CheckClaim(r ClaimRequest) error {
+func CheckClaim(r store.ClaimRequest) error {
 	if err := CheckName("Worker", r.Worker); err != nil {
 		return err
 	}
@@ -80,7 +82,7 @@ func checkLease(d time.Duration) error {
 }
 
 // CheckExtend checks what Extend is given.
-func CheckExtend(r ExtendRequest) error {
+func CheckExtend(r store.ExtendRequest) error {
 	if len(r.Refs) > MaxBatch {
 		return invalid("Refs", "there are %d in one call, at most %d are allowed: split them", len(r.Refs), MaxBatch)
 	}
@@ -94,29 +96,20 @@ func CheckExtend(r ExtendRequest) error {
 	return checkLease(r.Lease)
 }
 
-// size is what an outcome counts for MaxBatchBytes.
-func (o *Outcome) size() int { return len(o.Error) + len(o.Result) }
-
-// Wait returns After as stores take it: not negative, and at most MaxDelay.
-func (o *Outcome) Wait() time.Duration { return min(max(o.After, 0), MaxDelay) }
-
 // CheckOutcomes checks what Settle is given.
-func CheckOutcomes(outcomes []Outcome) error {
+func CheckOutcomes(outcomes []store.Outcome) error {
 	if len(outcomes) > MaxBatch {
 		return invalid("outcomes", "there are %d in one call, at most %d are allowed: split them", len(outcomes), MaxBatch)
 	}
 	size := 0
 	for i := range outcomes {
 		o := &outcomes[i]
-		if size += o.size(); size > MaxBatchBytes {
+		if size += len(o.Error) + len(o.Result); size > MaxBatchBytes {
 			return invalid("outcomes", "their results and errors have more than %d bytes in one call: split them", MaxBatchBytes)
 		}
-		if o.Kind < Succeeded || o.Kind > Unhandled {
+		if o.Kind < store.Succeeded || o.Kind > store.Unhandled {
 			return invalid("Kind", "%d is no way in which a run ends", o.Kind)
 		}
 	}
 	return nil
 }
-
-// CheckSettings checks what the function has made that Configure is given.
-func CheckSettings(s Settings) error { return s.check() }

@@ -54,7 +54,7 @@ func (e *DuplicateError) Error() string {
 // known, nothing is added to the queue, and the error is an [*InvalidError]; it matches a
 // [*DuplicateError] if that one is in the same call and is a duplicate.
 func (q *Queue) EnqueueAll(ctx context.Context, tasks []Task) ([]Result, error) {
-	return q.enqueue(tasks, func(name string, batch []NewTask) ([]Result, error) { return q.store.Enqueue(ctx, name, batch) })
+	return q.enqueue(tasks, func(name string, batch []Task) ([]Result, error) { return q.store.Enqueue(ctx, name, batch) })
 }
 
 // EnqueueTx adds tasks in a transaction of the caller's own: they exist if and only if that is
@@ -70,65 +70,39 @@ func (q *Queue) EnqueueTx(ctx context.Context, tx any, tasks ...Task) ([]Result,
 	if !ok {
 		return nil, invalid("store", "it has no transactions that tasks can be added in: use package sqlstore")
 	}
-	return q.enqueue(tasks, func(name string, batch []NewTask) ([]Result, error) { return store.EnqueueTx(ctx, tx, name, batch) })
+	return q.enqueue(tasks, func(name string, batch []Task) ([]Result, error) { return store.EnqueueTx(ctx, tx, name, batch) })
 }
 
 // enqueue adds tasks, queue after queue.
-func (q *Queue) enqueue(tasks []Task, add func(queue string, batch []NewTask) ([]Result, error)) ([]Result, error) {
-	byQueue := map[string][]int{}
+func (q *Queue) enqueue(tasks []Task, add func(queue string, batch []Task) ([]Result, error)) ([]Result, error) {
+	batches, places := map[string][]Task{}, map[string][]int{}
 	var names []string
-	ready := make([]NewTask, len(tasks))
+	results := make([]Result, len(tasks))
 	for i, t := range tasks {
 		if err := q.complete(&t); err != nil {
 			return nil, err
 		}
-		ready[i].Task = t
-		if byQueue[t.Queue] == nil {
+		if batches[t.Queue] == nil {
 			names = append(names, t.Queue)
 		}
-		byQueue[t.Queue] = append(byQueue[t.Queue], i)
-	}
-	results := make([]Result, len(tasks))
-	for i := range ready {
-		results[i].ID = ready[i].ID
+		batches[t.Queue], places[t.Queue] = append(batches[t.Queue], t), append(places[t.Queue], i)
+		results[i].ID = t.ID
 	}
 	for _, name := range names {
-		if err := bounded(name, ready, byQueue[name]); err != nil {
-			return nil, err
+		if err := CheckTasks(batches[name]); err != nil {
+			return nil, fmt.Errorf("taskqueue: queue %s: %w", name, err)
 		}
 	}
 	for _, name := range names {
-		of := byQueue[name]
-		batch := make([]NewTask, len(of))
-		for i, at := range of {
-			batch[i] = ready[at]
-		}
-		added, err := add(name, batch)
+		added, err := add(name, batches[name])
 		if err != nil {
 			return results, fmt.Errorf("taskqueue: queue %s: %w", name, err)
 		}
-		for i, at := range of {
+		for i, at := range places[name] {
 			results[at] = added[i]
 		}
 	}
 	return results, nil
-}
-
-// bounded says if the tasks of a queue are too much for one step.
-func bounded(queue string, all []NewTask, of []int) error {
-	if len(of) > MaxBatch {
-		return invalid("tasks", "%d are for queue %s, at most %d in one call are added all or none: split them", len(of), queue, MaxBatch)
-	}
-	size, after := 0, 0
-	for _, i := range of {
-		if after += len(all[i].After); after > MaxBatch {
-			return invalid("After", "the tasks for queue %s name more than %d others: split them", queue, MaxBatch)
-		}
-		if size += all[i].size(); size > MaxBatchBytes {
-			return invalid("tasks", "those for queue %s have more than %d bytes of payloads and headers: split them", queue, MaxBatchBytes)
-		}
-	}
-	return nil
 }
 
 func headersSize(headers map[string]string) (n int) {
@@ -138,7 +112,7 @@ func headersSize(headers map[string]string) (n int) {
 	return n
 }
 
-// complete sets what t leaves open, and says what is wrong with it.
+// complete sets what t leaves open, and says what is wrong with that.
 func (q *Queue) complete(t *Task) error {
 	if t.Queue == "" {
 		t.Queue = q.name
@@ -156,9 +130,6 @@ func (q *Queue) complete(t *Task) error {
 		t.MaxCrashes = DefaultMaxCrashes
 	}
 	if err := errors.Join(CheckName("Queue", t.Queue), checkSizes(t, q.opts.maxPayload)); err != nil {
-		return err
-	}
-	if err := t.check(); err != nil {
 		return err
 	}
 	t.Delay = max(t.Delay, 0)

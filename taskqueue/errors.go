@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 var (
@@ -53,7 +55,7 @@ func RetryAfter(d time.Duration, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &directed{kind: Failed, after: max(d, 0), timed: true, err: err}
+	return &directed{kind: store.Failed, after: max(d, 0), timed: true, err: err}
 }
 
 // Dead is for handlers: err makes the task a dead letter, without further runs, though
@@ -63,23 +65,23 @@ func Dead(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &directed{kind: Buried, err: err}
+	return &directed{kind: store.Buried, err: err}
 }
 
 // Release is for handlers: the task is given back because of err, for another
 // worker to try. No attempt is spent. The wait grows from 1 s to 1 min with each time
 // in a row. Release(nil) gives it back, too, with no reason.
-func Release(err error) error { return &directed{kind: Released, err: err} }
+func Release(err error) error { return &directed{kind: store.Released, err: err} }
 
 // Snooze is for handlers: the task is to run again after d, which is no failure. No
 // attempt is spent. Its result is not kept.
 func Snooze(d time.Duration) error {
-	return &directed{kind: Snoozed, after: max(d, 0), timed: true}
+	return &directed{kind: store.Snoozed, after: max(d, 0), timed: true}
 }
 
 // directed is an error of a handler that says what is to become of its task.
 type directed struct {
-	kind  OutcomeKind
+	kind  store.OutcomeKind
 	after time.Duration
 	timed bool // after is meant, 0 too
 	err   error
@@ -87,7 +89,7 @@ type directed struct {
 
 func (e *directed) Error() string {
 	switch {
-	case e.kind == Snoozed:
+	case e.kind == store.Snoozed:
 		return fmt.Sprintf("taskqueue: run again after %v", e.after)
 	case e.err == nil:
 		return "taskqueue: given back"

@@ -6,18 +6,19 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // No tenant keeps the others waiting: one task of each runs at a time, however many it has added.
 func ExampleQueue_SetLimit() {
-	store := memstore.New()
-	q, _ := taskqueue.New(store)
+	tasks := memstore.New()
+	q, _ := taskqueue.New(tasks)
 	ctx := context.Background()
 	_ = q.SetLimit(ctx, taskqueue.Limit{Key: "tenant-*", Concurrency: 1})
 	for _, key := range []string{"tenant-7", "tenant-7", "tenant-7", "tenant-8"} {
 		_, _ = q.Enqueue(ctx, taskqueue.Task{Type: "report", LimitKey: key})
 	}
-	got, err := store.Claim(ctx, taskqueue.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 10, Lease: taskqueue.MaxDelay})
+	got, err := tasks.Claim(ctx, store.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 10, Lease: taskqueue.MaxDelay})
 	for _, t := range got.Tasks {
 		fmt.Println(t.LimitKey)
 	}

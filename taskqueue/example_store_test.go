@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // The functions that follow are for those who write a store.
@@ -20,8 +21,8 @@ func ExampleCheckName() {
 }
 
 func ExampleCheckTasks() {
-	fmt.Println(taskqueue.CheckTasks([]taskqueue.NewTask{{Task: taskqueue.Task{ID: "a", Type: "t"}}}))
-	err := taskqueue.CheckTasks(make([]taskqueue.NewTask, taskqueue.MaxBatch+1))
+	fmt.Println(taskqueue.CheckTasks([]taskqueue.Task{{ID: "a", Type: "t"}}))
+	err := taskqueue.CheckTasks(make([]taskqueue.Task, taskqueue.MaxBatch+1))
 	var wrong *taskqueue.InvalidError
 	fmt.Println(errors.As(err, &wrong), err)
 	// Output:
@@ -35,21 +36,21 @@ func ExampleCheckTick() {
 }
 
 func ExampleCheckClaim() {
-	fmt.Println(taskqueue.CheckClaim(taskqueue.ClaimRequest{Worker: "w", Lease: time.Minute}))
-	fmt.Println(taskqueue.CheckClaim(taskqueue.ClaimRequest{Worker: "w"}) != nil)
+	fmt.Println(taskqueue.CheckClaim(store.ClaimRequest{Worker: "w", Lease: time.Minute}))
+	fmt.Println(taskqueue.CheckClaim(store.ClaimRequest{Worker: "w"}) != nil)
 	// Output:
 	// <nil>
 	// true
 }
 
 func ExampleCheckExtend() {
-	fmt.Println(taskqueue.CheckExtend(taskqueue.ExtendRequest{Lease: time.Minute}))
+	fmt.Println(taskqueue.CheckExtend(store.ExtendRequest{Lease: time.Minute}))
 	// Output: <nil>
 }
 
 func ExampleCheckOutcomes() {
-	fmt.Println(taskqueue.CheckOutcomes([]taskqueue.Outcome{{Kind: taskqueue.Succeeded}}))
-	fmt.Println(taskqueue.CheckOutcomes([]taskqueue.Outcome{{}}))
+	fmt.Println(taskqueue.CheckOutcomes([]store.Outcome{{Kind: store.Succeeded}}))
+	fmt.Println(taskqueue.CheckOutcomes([]store.Outcome{{}}))
 	// Output:
 	// <nil>
 	// taskqueue: Kind: 0 is no way in which a run ends
@@ -61,7 +62,7 @@ func ExampleCheckSettings() {
 }
 
 func ExampleOutcome_Wait() {
-	o := taskqueue.Outcome{After: -time.Second}
+	o := store.Outcome{After: -time.Second}
 	fmt.Println(o.Wait())
 	// Output: 0s
 }

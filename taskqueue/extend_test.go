@@ -13,6 +13,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func TestProgressThatTheStoreDidNotHearIsToldAgain(t *testing.T) {
@@ -66,7 +67,7 @@ type silent struct {
 	queues map[string]bool
 }
 
-func (s *silent) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqueue.ExtendResult, error) {
+func (s *silent) Extend(ctx context.Context, r store.ExtendRequest) ([]store.ExtendResult, error) {
 	if s.queues[r.Queue] {
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 const (
@@ -38,7 +39,7 @@ func (f *fetcher) loop(ctx, live context.Context) {
 		if n == 0 {
 			return
 		}
-		got, before, err := f.claim(ctx, live, n)
+		got, sent, err := f.claim(ctx, live, n)
 		f.w.change(func() {
 			f.w.free += n - len(got.Tasks)
 			share := f.w.shares[f.queue]
@@ -53,7 +54,7 @@ func (f *fetcher) loop(ctx, live context.Context) {
 			}
 		})
 		for i := range got.Tasks {
-			f.w.begin(live, f.queue, &got.Tasks[i], before)
+			f.w.begin(live, f.queue, &got.Tasks[i], sent)
 		}
 		f.w.tellClaimed(f.queue, &got)
 		switch {
@@ -61,8 +62,8 @@ func (f *fetcher) loop(ctx, live context.Context) {
 			f.w.fail(fmt.Errorf("taskqueue: queue %s: %w", f.queue, err))
 			return
 		case err != nil:
+			_ = async.Sleep(ctx, pause(failures))
 			failures++
-			_ = sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle))
 		case len(got.Tasks) < n:
 			failures = 0
 			f.rest(ctx, got, ends)
@@ -72,26 +73,26 @@ func (f *fetcher) loop(ctx, live context.Context) {
 
 // claim claims up to n tasks. A claim whose answer is lost is repeated, so that no
 // task is held for nobody: once more, too, if the worker stops meanwhile.
-func (f *fetcher) claim(ctx, live context.Context, n int) (got Claimed, before time.Time, err error) {
+func (f *fetcher) claim(ctx, live context.Context, n int) (got Claimed, sent time.Duration, err error) {
 	f.claims++
-	r := ClaimRequest{Queue: f.queue, Worker: f.w.o.name, Nonce: fmt.Sprint(f.w.nonce, f.claims), Max: n, Lease: f.w.o.lease}
+	r := store.ClaimRequest{Queue: f.queue, Worker: f.w.o.name, Nonce: fmt.Sprint(f.w.nonce, f.claims), Max: n, Lease: f.w.o.lease}
 	if f.w.o.weighted {
 		r.Weigh = rand.Uint64() | 1
 	}
 	for failures := 0; ; failures++ {
 		last := ctx.Err() != nil
-		before = clock.Steady()
+		sent = f.w.clock.Now()
 		call, cancel := context.WithTimeout(live, min(callTimeout, f.w.o.lease/3))
 		got, err = f.w.q.store.Claim(call, r)
 		cancel()
 		if err == nil {
-			return got, before, nil
+			return got, sent, nil
 		}
 		f.w.tell(Event{Kind: EventStore, Queue: f.queue, Err: err})
 		if last || permanent(err) {
-			return Claimed{}, before, err
+			return Claimed{}, sent, err
 		}
-		_ = sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle))
+		_ = async.Sleep(ctx, pause(failures))
 	}
 }
 
@@ -128,6 +129,6 @@ func (f *fetcher) wait(ctx context.Context, got Claimed) {
 	}
 	if err := f.w.q.store.Wait(ctx, f.queue, got.Seen, clock.Now().Add(d)); err != nil && ctx.Err() == nil {
 		f.w.tell(Event{Kind: EventStore, Queue: f.queue, Err: err})
-		_ = sleep(ctx, maxIdle) // the store cannot tell
+		_ = async.Sleep(ctx, maxIdle) // the store cannot tell
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A Filter says which tasks of a queue are meant. The zero value means all that the act can be
@@ -32,23 +34,23 @@ func (f *Filter) has(i *Info) bool {
 // an error n tasks are done, and the call may be repeated. A task that comes to be meanwhile may be
 // left. A State in which no task can be retried is an [*InvalidError].
 func (q *Queue) RetryAll(ctx context.Context, f Filter) (n int, err error) {
-	return q.actAll(ctx, ActRetry, f, StateDead, StateCancelled)
+	return q.actAll(ctx, store.ActRetry, f, StateDead, StateCancelled)
 }
 
 // CancelAll is [Queue.Cancel] of all tasks that wait or run and that the filter finds; it goes on as
 // [Queue.RetryAll] does.
 func (q *Queue) CancelAll(ctx context.Context, f Filter) (n int, err error) {
-	return q.actAll(ctx, ActCancel, f, StateWaiting, StateScheduled, StateReady, StateRetrying, StateRunning)
+	return q.actAll(ctx, store.ActCancel, f, StateWaiting, StateScheduled, StateReady, StateRetrying, StateRunning)
 }
 
 // DeleteAll is [Queue.Delete] of all tasks that do not run and that the filter finds; it goes on as
 // [Queue.RetryAll] does. For all tasks of a state [Queue.Purge] is faster.
 func (q *Queue) DeleteAll(ctx context.Context, f Filter) (n int, err error) {
-	return q.actAll(ctx, ActDelete, f, StateWaiting, StateScheduled, StateReady, StateRetrying, StateDone, StateDead, StateCancelled)
+	return q.actAll(ctx, store.ActDelete, f, StateWaiting, StateScheduled, StateReady, StateRetrying, StateDone, StateDead, StateCancelled)
 }
 
 // actAll does an act to the tasks in states that f finds.
-func (q *Queue) actAll(ctx context.Context, act Act, f Filter, states ...State) (n int, err error) {
+func (q *Queue) actAll(ctx context.Context, act store.Act, f Filter, states ...State) (n int, err error) {
 	stats, err := q.Stats(ctx)
 	if err != nil {
 		return 0, err
@@ -71,7 +73,7 @@ func (q *Queue) actAll(ctx context.Context, act Act, f Filter, states ...State) 
 }
 
 // actOn does an act to those of the first tasks in a state that f finds.
-func (q *Queue) actOn(ctx context.Context, act Act, f Filter, s State, first int64) (n int, err error) {
+func (q *Queue) actOn(ctx context.Context, act store.Act, f Filter, s State, first int64) (n int, err error) {
 	for r := (ListRequest{State: s}); first > 0; {
 		page, err := q.List(ctx, r)
 		if err != nil {

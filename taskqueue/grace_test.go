@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // In the grace, and after it, a Cancel is one: the task is not run again.
@@ -48,7 +49,7 @@ func TestARunThatIsToldToStopKeepsItsLeaseUntilItReturns(t *testing.T) {
 			<-ctx.Done()
 			for range 20 { // ten leases
 				time.Sleep(15 * time.Second)
-				got, err := s.Claim(context.WithoutCancel(ctx), taskqueue.ClaimRequest{Queue: q.Name(), Worker: "thief", Max: 1, Lease: time.Minute})
+				got, err := s.Claim(context.WithoutCancel(ctx), store.ClaimRequest{Queue: q.Name(), Worker: "thief", Max: 1, Lease: time.Minute})
 				assert.NoError(t, err)
 				assert.Empty(t, got.Tasks)
 			}

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ambit-go/ambit/lease"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A Handler runs a task. The error that it returns decides what becomes of the task:
@@ -46,8 +50,10 @@ type Claim struct {
 	releases int // how many times in a row the task was given back
 	shared   *shared
 
+	lease *lease.Lease // nil: it is of no worker
+	clock *lease.Clock
+
 	mu       sync.Mutex
-	deadline time.Time
 	result   []byte
 	progress []byte
 	moved    bool  // progress has not been told to the store yet
@@ -57,9 +63,10 @@ type Claim struct {
 // Deadline returns when the lease runs out, by the clock of this process, unless it
 // is extended before, which the worker does by itself.
 func (c *Claim) Deadline() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.deadline
+	if c.lease == nil {
+		return time.Time{}
+	}
+	return clock.Now().Add(c.lease.Term().End() - c.clock.Now())
 }
 
 // SetResult sets what is kept with the task when it is done, for its Retention, and
@@ -145,8 +152,8 @@ func (h Handlers) Use(around ...func(Handler) Handler) Handlers {
 
 // outcome returns what is told to the store of a run that has ended with err. cause
 // is why its context was cancelled; nil: it was not.
-func (c *Claim) outcome(err, cause error, backoff func(failures int) time.Duration) Outcome {
-	o := Outcome{Ref: Ref{c.ID, c.Token}, Kind: Succeeded}
+func (c *Claim) outcome(err, cause error, backoff func(failures int) time.Duration) store.Outcome {
+	o := store.Outcome{Ref: store.Ref{ID: c.ID, Token: c.Token}, Kind: store.Succeeded}
 	c.mu.Lock()
 	if err == nil && c.wrong != nil {
 		err = Dead(c.wrong)
@@ -158,15 +165,15 @@ func (c *Claim) outcome(err, cause error, backoff func(failures int) time.Durati
 	if err == nil {
 		return o
 	}
-	o.Kind, o.Error = Failed, text(err)
+	o.Kind, o.Error = store.Failed, text(err)
 	d, stopped := classify(err, cause)
 	switch {
-	case d != nil && d.kind == Released:
-		o.Kind, o.After = Released, unknownBackoff(c.releases)
-	case d != nil && (d.timed || d.kind != Failed):
+	case d != nil && d.kind == store.Released:
+		o.Kind, o.After = store.Released, unknownBackoff(c.releases)
+	case d != nil && (d.timed || d.kind != store.Failed):
 		o.Kind, o.After = d.kind, clampWait(d.after)
 	case stopped:
-		o.Kind = Stopped
+		o.Kind = store.Stopped
 	default:
 		o.After = clampWait(backoff(c.Failures + 1))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // While the handler of a lost run goes on, the same worker runs its successor.
@@ -108,7 +109,7 @@ func TestAWorkerWithoutASpareMomentLeavesNoGap(t *testing.T) {
 		q, err := taskqueue.New(s)
 		require.NoError(t, err)
 		add(t, q, taskqueue.Task{ID: "crashed", Type: "t"})
-		got, err := s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: taskqueue.DefaultQueue, Worker: "dies", Nonce: "1", Max: 1, Lease: 2 * time.Second})
+		got, err := s.Claim(t.Context(), store.ClaimRequest{Queue: taskqueue.DefaultQueue, Worker: "dies", Nonce: "1", Max: 1, Lease: 2 * time.Second})
 		require.NoError(t, err)
 		require.Len(t, got.Tasks, 1)
 		begin := time.Now()
@@ -143,7 +144,7 @@ func TestAWorkerOfTheSameNameDoesNotGetWhatItsPredecessorHad(t *testing.T) {
 			assert.Equal(t, 1, first.seen[n], "nonce %s", n)
 		}
 		// The predecessor claims with the first nonce that it has, and dies.
-		_, err = s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: q.Name(), Worker: "pod:1:1", Nonce: "1", Max: 1, Lease: time.Minute})
+		_, err = s.Claim(t.Context(), store.ClaimRequest{Queue: q.Name(), Worker: "pod:1:1", Nonce: "1", Max: 1, Lease: time.Minute})
 		require.NoError(t, err)
 		begin := time.Now()
 		work, stop := context.WithCancel(t.Context())
@@ -167,7 +168,7 @@ type nonces struct {
 	seen map[string]int
 }
 
-func (s *nonces) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+func (s *nonces) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Claimed, error) {
 	s.mu.Lock()
 	if s.seen == nil {
 		s.seen = map[string]int{}
@@ -218,7 +219,7 @@ type slowClaims struct {
 	n  int
 }
 
-func (s *slowClaims) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+func (s *slowClaims) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Claimed, error) {
 	got, err := s.Store.Claim(ctx, r)
 	s.mu.Lock()
 	defer s.mu.Unlock()

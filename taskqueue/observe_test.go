@@ -18,6 +18,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // told gathers events as "kind id".
@@ -116,7 +117,7 @@ func TestTheObserverIsToldWhatAClaimHasBuriedAndTrimmed(t *testing.T) {
 		s := memstore.New()
 		q, o := observed(t, s)
 		add(t, q, taskqueue.Task{ID: "poison", Type: "t", MaxCrashes: 1})
-		_, err := s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: q.Name(), Worker: "dies", Nonce: "1", Max: 1, Lease: time.Second})
+		_, err := s.Claim(t.Context(), store.ClaimRequest{Queue: q.Name(), Worker: "dies", Nonce: "1", Max: 1, Lease: time.Second})
 		require.NoError(t, err)
 		require.NoError(t, q.Configure(t.Context(), func(set *taskqueue.Settings) { set.DeadRetention = 2 * time.Minute }))
 		work, cancel := context.WithTimeout(t.Context(), 4*time.Minute)

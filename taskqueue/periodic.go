@@ -79,7 +79,7 @@ func (q *Queue) Every(name, schedule string, t Task, opts ...EveryOption) error 
 	if t.ID != "" || t.Delay != 0 || !t.RunAt.IsZero() || !t.ExpiresAt.IsZero() {
 		return invalid("Every", "the task of %q has an ID, a Delay, a RunAt or an ExpiresAt: leave them open, each tick has its own", name)
 	}
-	if err := q.complete(&t); err != nil {
+	if err := errors.Join(q.complete(&t), t.check()); err != nil {
 		return err
 	}
 	p := &periodic{name: name, task: t, zone: time.UTC, defined: madeAt()}

@@ -1,5 +1,7 @@
 package taskqueue
 
+import "github.com/ambit-go/ambit/taskqueue/store"
+
 // vacate gives the place of a run back whose handler has ended, though the store has
 // not been told yet: the next task is claimed meanwhile. While as many as there are
 // places wait to be settled it keeps its place, or they would pile up if the store is
@@ -33,7 +35,7 @@ func (w *worker) freeLocked(queue string) {
 // release forgets runs that have been settled, or cannot be, and gives those of their
 // places back that are not free yet. Runs that were settled together are released
 // together: so the next claim is for as many.
-func (w *worker) release(queue string, runs ...Ref) {
+func (w *worker) release(queue string, runs ...store.Ref) {
 	w.change(func() {
 		for _, ref := range runs {
 			key := runKey{queue, ref}

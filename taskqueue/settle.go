@@ -5,14 +5,16 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A settlement is an outcome on its way to the store. Those that come while others are
 // being told go together, in one call.
 type settlement struct {
-	o      Outcome
-	result SettleResult
+	o      store.Outcome
+	result store.SettleResult
 	err    error
 }
 
@@ -20,7 +22,7 @@ type settlement struct {
 // the worker stops it gives up after a lease, in which nothing was heard. In e it
 // notes if the store does not take the outcome over. It reports whether the place of
 // the run is free again.
-func (w *worker) settle(live context.Context, queue string, o Outcome, e *Event) (released bool) {
+func (w *worker) settle(live context.Context, queue string, o store.Outcome, e *Event) (released bool) {
 	var until time.Time
 	for failures := 0; ; failures++ {
 		s := &settlement{o: o}
@@ -28,8 +30,8 @@ func (w *worker) settle(live context.Context, queue string, o Outcome, e *Event)
 		err := errors.Join(w.settles[queue].Do(context.Background(), s), s.err)
 		if err == nil {
 			switch s.result {
-			case Settled:
-			case Overruled:
+			case store.Settled:
+			case store.Overruled:
 				e.Kind = EventCancelled
 			default:
 				e.Kind = EventLost
@@ -48,7 +50,7 @@ func (w *worker) settle(live context.Context, queue string, o Outcome, e *Event)
 			e.Kind, e.Err = EventLost, errors.Join(e.Err, err)
 			return false
 		}
-		_ = sleep(live, min(50*time.Millisecond<<min(failures, 5), maxIdle))
+		_ = async.Sleep(live, pause(failures))
 	}
 }
 
@@ -72,8 +74,8 @@ func (s *settlement) size() int { return len(s.o.Result) + len(s.o.Error) }
 // store says that something is wrong with them each is sent alone: the others are not to
 // suffer.
 func (w *worker) settleStep(queue string, all []*settlement) {
-	outcomes := make([]Outcome, len(all))
-	refs := make([]Ref, len(all))
+	outcomes := make([]store.Outcome, len(all))
+	refs := make([]store.Ref, len(all))
 	for i, s := range all {
 		outcomes[i], refs[i] = s.o, s.o.Ref
 	}

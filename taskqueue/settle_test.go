@@ -14,6 +14,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // slowSettles is a store that takes a second to settle, and notes what it was asked
@@ -24,12 +25,12 @@ type slowSettles struct {
 	settles []int // how many outcomes each call had
 }
 
-func (s *slowSettles) Settle(ctx context.Context, queue string, all []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
+func (s *slowSettles) Settle(ctx context.Context, queue string, all []store.Outcome) ([]store.SettleResult, error) {
 	s.mu.Lock()
 	s.settles = append(s.settles, len(all))
 	s.mu.Unlock()
 	time.Sleep(time.Second)
-	if slices.ContainsFunc(all, func(o taskqueue.Outcome) bool { return string(o.Result) == "wrong" }) {
+	if slices.ContainsFunc(all, func(o store.Outcome) bool { return string(o.Result) == "wrong" }) {
 		return nil, &taskqueue.InvalidError{What: "Result", Why: "it is wrong"}
 	}
 	return s.Store.Settle(ctx, queue, all)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // There are fewer places than queues, and every queue has more to do than can be done.
@@ -62,7 +63,7 @@ type oneHangs struct {
 	queue string
 }
 
-func (s oneHangs) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+func (s oneHangs) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Claimed, error) {
 	if r.Queue == s.queue {
 		<-ctx.Done()
 		return taskqueue.Claimed{}, ctx.Err()

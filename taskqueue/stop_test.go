@@ -15,6 +15,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // An outage is a store that cannot be reached while it is down. dropAnswers: calls are
@@ -48,21 +49,21 @@ func (s *outage) call(f func()) error {
 	return nil
 }
 
-func (s *outage) Claim(ctx context.Context, r taskqueue.ClaimRequest) (got taskqueue.Claimed, err error) {
+func (s *outage) Claim(ctx context.Context, r store.ClaimRequest) (got taskqueue.Claimed, err error) {
 	if e := s.call(func() { got, err = s.Store.Claim(ctx, r) }); e != nil {
 		return taskqueue.Claimed{}, e
 	}
 	return got, err
 }
 
-func (s *outage) Extend(ctx context.Context, r taskqueue.ExtendRequest) (got []taskqueue.ExtendResult, err error) {
+func (s *outage) Extend(ctx context.Context, r store.ExtendRequest) (got []store.ExtendResult, err error) {
 	if e := s.call(func() { got, err = s.Store.Extend(ctx, r) }); e != nil {
 		return nil, e
 	}
 	return got, err
 }
 
-func (s *outage) Settle(ctx context.Context, queue string, all []taskqueue.Outcome) (got []taskqueue.SettleResult, err error) {
+func (s *outage) Settle(ctx context.Context, queue string, all []store.Outcome) (got []store.SettleResult, err error) {
 	if e := s.call(func() { got, err = s.Store.Settle(ctx, queue, all) }); e != nil {
 		s.mu.Lock()
 		s.settles++
@@ -196,7 +197,7 @@ func TestWorkUntilEmptySeesWhatTheLastRunHasEnqueued(t *testing.T) {
 // slowAnswers takes a tenth of a second to tell what a claim has got.
 type slowAnswers struct{ taskqueue.Store }
 
-func (s *slowAnswers) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+func (s *slowAnswers) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Claimed, error) {
 	got, err := s.Store.Claim(ctx, r)
 	time.Sleep(100 * time.Millisecond)
 	return got, err

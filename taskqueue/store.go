@@ -3,6 +3,8 @@ package taskqueue
 import (
 	"context"
 	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A Store keeps tasks. Every method is one atomic step: it is validated before the
@@ -14,21 +16,21 @@ import (
 // is an [*InvalidError], which says that nothing was changed. The promises of the methods for being
 // called again with the same arguments are said with each.
 type Store interface {
-	// Enqueue adds tasks to one queue, all or none. A task whose ID is known is not changed.
+	// Enqueue adds tasks to one queue, all or none. They have an ID and all defaults. A task whose ID is known is not changed.
 	// Called again it says Exists of what it has added. The error is an [*InvalidError] if a task that
 	// is not known is to run after one that is not known either, and matches a [*DuplicateError] if
 	// that was not added by the same call because of its unique key.
-	Enqueue(ctx context.Context, queue string, tasks []NewTask) ([]Result, error)
+	Enqueue(ctx context.Context, queue string, tasks []Task) ([]Result, error)
 	// Claim takes due tasks under a lease, after it has given back what expired.
 	// Called again with the nonce of the worker's last claim it takes nothing new: it
 	// answers with those of that claim that are still under their tokens, with a
 	// fresh lease.
-	Claim(ctx context.Context, r ClaimRequest) (Claimed, error)
+	Claim(ctx context.Context, r store.ClaimRequest) (Claimed, error)
 	// Extend gives leases more time, counted from now by the clock of the store.
-	Extend(ctx context.Context, r ExtendRequest) ([]ExtendResult, error)
+	Extend(ctx context.Context, r store.ExtendRequest) ([]store.ExtendResult, error)
 	// Settle says how runs have ended. An outcome counts as long as the token is
 	// that of the last claim. Called again it says Settled of what it has settled.
-	Settle(ctx context.Context, queue string, outcomes []Outcome) ([]SettleResult, error)
+	Settle(ctx context.Context, queue string, outcomes []store.Outcome) ([]store.SettleResult, error)
 	// Wait returns when something in the queue may have become due earlier than what
 	// the claim has said that seen is of, also if that was before Wait is called, or at
 	// until. It is a hint: nothing depends on it, and a store that knows who waits may tell
@@ -49,14 +51,14 @@ type Store interface {
 	// Act does one of the acts of administration to a task. It says false if the
 	// task is in no state for it, and [ErrNotFound] if there is no such task. The
 	// error of ActRetry is a [*DuplicateError] if another task holds the unique key.
-	Act(ctx context.Context, queue, id string, act Act) (bool, error)
+	Act(ctx context.Context, queue, id string, act store.Act) (bool, error)
 	// Purge deletes tasks in a state, behind the cursor, and returns how many and the
 	// next cursor: it looks at up to MaxBatch of them, and up to about MaxBatchBytes. No
 	// cursor: from the first, or there are no more. Running ones cannot be deleted.
 	Purge(ctx context.Context, queue string, s State, cursor string) (n int, next string, err error)
-	// Configure changes the settings of a queue by what f makes of them. f is called
-	// again if they have changed meanwhile.
-	Configure(ctx context.Context, queue string, f func(*Settings)) error
+	// Configure sets the settings of a queue, if they are still what they were before, and says whether
+	// they were.
+	Configure(ctx context.Context, queue string, before, after Settings) (bool, error)
 	// SetLimit sets the limit for the Key or Type of l in a queue, or takes it away if l lifts it.
 	SetLimit(ctx context.Context, queue string, l Limit) error
 	// Tick enqueues the task of a periodic job, unless a tick at or after that time
@@ -79,11 +81,8 @@ type TxStore interface {
 	// EnqueueTx is Enqueue in a transaction of the caller's, which it does not end: the tasks
 	// exist if and only if that is committed. The error is an [*InvalidError] if tx is of no type
 	// that the store knows, and matches [ErrOtherDatabase] if it is one of another database.
-	EnqueueTx(ctx context.Context, tx any, queue string, tasks []NewTask) ([]Result, error)
+	EnqueueTx(ctx context.Context, tx any, queue string, tasks []Task) ([]Result, error)
 }
-
-// A NewTask is a task with all defaults set and its ID made.
-type NewTask struct{ Task }
 
 // A Verdict says what became of a task that was to be added.
 type Verdict uint8
@@ -105,20 +104,6 @@ type Result struct {
 	ID      string // of the task; for Duplicate that of the one which holds the key
 }
 
-// A ClaimRequest asks for due tasks of one queue.
-type ClaimRequest struct {
-	Queue  string
-	Worker string // a name that no other worker should have
-	// Nonce is a different one for each claim of workers of this name, but for one that is
-	// repeated. Among nonces that end with a slash and a number, and begin alike, one whose number
-	// is less than that of the worker's last claim is of a claim that was given up and comes
-	// late: it gets nothing.
-	Nonce string
-	Max   int           // how many at most; bounded by MaxBatch
-	Lease time.Duration // counted from now by the clock of the store
-	Weigh uint64        // not 0: the classes of priority are taken by weight, this is the seed. 0: strictly
-}
-
 // Claimed is what a claim has got.
 type Claimed struct {
 	Now   time.Time // by the clock of the store
@@ -134,80 +119,6 @@ type Claimed struct {
 	// Seen counts the hints that came before this claim. Wait is told it.
 	Seen uint64
 }
-
-// A Ref names one run of a task.
-type Ref struct {
-	ID    string
-	Token int64
-}
-
-// An ExtendRequest asks for more time for runs of one queue.
-type ExtendRequest struct {
-	Queue  string
-	Worker string
-	Refs   []Ref
-	Lease  time.Duration
-	// Progress, by ID, is noted with the task.
-	Progress map[string][]byte
-}
-
-// An ExtendResult is what became of one lease.
-type ExtendResult uint8
-
-const (
-	Extended        ExtendResult = iota + 1
-	CancelRequested              // extended, and somebody wants it to be cancelled
-	Lost                         // somebody else has it, or nobody
-)
-
-// An OutcomeKind is how a run has ended.
-type OutcomeKind uint8
-
-const (
-	Succeeded OutcomeKind = iota + 1
-	Failed                // counts as a failure; After is the wait before the next run
-	Buried                // a dead letter at once
-	Released              // given back, no attempt spent; After is the wait
-	Snoozed               // as Released, but asked for by the handler
-	Stopped               // ended because it was asked to: cancelled if that was Cancel
-	Unhandled             // as Released: the worker has no handler for its type
-)
-
-// An Outcome says how one run has ended.
-type Outcome struct {
-	Ref
-	Kind   OutcomeKind
-	After  time.Duration
-	Error  string
-	Result []byte
-}
-
-// A SettleResult is what became of one outcome.
-type SettleResult uint8
-
-const (
-	Settled SettleResult = iota + 1 // now or before
-	Stale                           // somebody else has it, or had it since
-	Gone                            // nothing is known of the task any more
-	// Overruled: it is settled, now or before, and the task is cancelled whatever the outcome
-	// would have made of it. Cancel had asked for that, and the run has not ended well.
-	Overruled
-)
-
-// An Act is an act of administration on one task.
-type Act uint8
-
-const (
-	// ActCancel ends a task that waits, and asks the worker of one that runs to stop it.
-	ActCancel Act = iota + 1
-	// ActPromote makes a task due now, and has it wait for no other one.
-	ActPromote
-	// ActRetry makes a dead or cancelled task due now, with its counts set to 0. If
-	// another task holds its unique key by now nothing is changed.
-	ActRetry
-	// ActDelete forgets a task that does not run.
-	ActDelete
-)
 
 // A ListRequest asks for a page of tasks.
 type ListRequest struct {
@@ -272,7 +183,7 @@ type Tick struct {
 	Schedule string    // as it was given; the newest of a name wins, and the first of those
 	Defined  time.Time // how new it is; zero is older than all others
 	At       time.Time
-	Task     NewTask
+	Task     Task
 }
 
 // A Periodic is a periodic job as the store knows it.

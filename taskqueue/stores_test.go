@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // settleSizes notes the most that one step of settling was given. Each takes a second.
@@ -14,7 +15,7 @@ type settleSizes struct {
 	most atomic.Int64
 }
 
-func (s *settleSizes) Settle(ctx context.Context, queue string, all []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
+func (s *settleSizes) Settle(ctx context.Context, queue string, all []store.Outcome) ([]store.SettleResult, error) {
 	n := 0
 	for _, o := range all {
 		n += len(o.Result) + len(o.Error)

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/ambit-go/ambit/lease"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
@@ -56,15 +57,16 @@ func (w *worker) took(kind string, d time.Duration) {
 
 // tellStuck tells of runs that last for too long, of each once. Their leases are extended all the
 // same: whether they get on nobody knows.
-func (w *worker) tellStuck(queue string, runs []*run) {
-	for _, r := range runs {
+func (w *worker) tellStuck(queue string, runs []lease.Renewal[*run]) {
+	for _, one := range runs {
+		r := one.Of
 		w.mu.Lock()
 		after, known := StuckAfter, w.times[r.c.Type].most()
 		w.mu.Unlock()
 		if known > 0 {
 			after = min(after, max(stuckTimes*known, w.o.lease))
 		}
-		if lasted := clock.Now().Sub(r.started); lasted > after && !r.stuck && r.phase.Load() == running {
+		if lasted := clock.Now().Sub(r.started); lasted > after && !r.stuck && r.c.lease.Err() == nil {
 			r.stuck = true
 			w.tell(Event{Kind: EventStuck, Queue: queue, ID: r.c.ID, Type: r.c.Type, Took: lasted})
 		}

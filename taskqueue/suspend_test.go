@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/lease"
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
 // A laptop that was closed: no timer has fired, and no clock of Go has moved.
@@ -29,6 +29,8 @@ func TestAfterTheMachineWasSuspendedTheHandlerLearnsItFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				clock := lease.NewClock()
+				defer taskqueue.UseClock(clock)()
 				q, s := newOutage(t)
 				id := add(t, q, taskqueue.Task{Type: "t"})
 				work, stop := context.WithCancel(t.Context())

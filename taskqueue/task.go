@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Limits of what a store accepts. They hold for every store.
@@ -27,7 +29,7 @@ const (
 	MaxProgress = 64 << 10
 	// MaxDelay is the longest wait: that of a Delay, of a backoff, of [RetryAfter] and
 	// of [Snooze]. MaxRetention is the longest Retention.
-	MaxDelay     = 100 * 365 * 24 * time.Hour
+	MaxDelay     = store.MaxDelay // 100 years
 	MaxRetention = 8 * 365 * 24 * time.Hour
 )
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue/internal/clock"
 )
 
@@ -62,7 +63,7 @@ func (t *ticker) turn(ctx context.Context, at, now time.Time) bool {
 // sleepUntil sleeps until a time of day: the clock may be put forward or back meanwhile.
 func sleepUntil(ctx context.Context, at time.Time) error {
 	for left := clock.Until(at); left > 0; left = clock.Until(at) {
-		if err := sleep(ctx, min(left, time.Minute)); err != nil {
+		if err := async.Sleep(ctx, min(left, time.Minute)); err != nil {
 			return err
 		}
 	}
@@ -129,7 +130,7 @@ func (t *ticker) add(ctx context.Context, at time.Time) (added bool) {
 	task.ID = t.p.name + at.UTC().Format(tickID)
 	task.RunAt = at
 	t.ask(ctx, func(ctx context.Context) (err error) {
-		added, err = t.w.q.store.Tick(ctx, Tick{Queue: task.Queue, Name: t.p.name, Schedule: t.p.text, Defined: t.p.defined, At: at, Task: NewTask{task}})
+		added, err = t.w.q.store.Tick(ctx, Tick{Queue: task.Queue, Name: t.p.name, Schedule: t.p.text, Defined: t.p.defined, At: at, Task: task})
 		return err
 	})
 	return added
@@ -137,18 +138,18 @@ func (t *ticker) add(ctx context.Context, at time.Time) (added bool) {
 
 // ask calls f until the store answers, and reports whether it did.
 func (t *ticker) ask(ctx context.Context, f func(context.Context) error) bool {
-	for failures := 0; ; failures++ {
+	_, err := async.Retry(ctx, async.Backoff(pause(0), maxIdle), func(context.Context) (none struct{}, err error) {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
-		err := f(call)
-		cancel()
-		if err == nil || ctx.Err() != nil {
-			return err == nil
+		defer cancel()
+		if err = f(call); err != nil && ctx.Err() == nil {
+			t.w.tell(Event{Kind: EventStore, Queue: t.own.task.Queue, Err: err})
 		}
-		t.w.tell(Event{Kind: EventStore, Queue: t.own.task.Queue, Err: err})
-		if permanent(err) || sleep(ctx, min(50*time.Millisecond<<min(failures, 5), maxIdle)) != nil {
-			return false
+		if permanent(err) {
+			err = async.Final(err)
 		}
-	}
+		return none, err
+	})
+	return err == nil
 }
 
 func maxTime(a, b time.Time) time.Time {

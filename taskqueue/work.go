@@ -12,7 +12,9 @@ import (
 	"sync/atomic"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/lease"
 	"github.com/ambit-go/ambit/taskqueue/internal/group"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Work claims tasks and runs them with the handlers, until ctx is done. Then no more
@@ -57,9 +59,9 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 		return nil // nothing is claimed for nobody
 	}
 	w := &worker{
-		q: q, o: o, handlers: maps.Clone(handlers), free: o.concurrency, nonce: rand.Text()[:8] + "/",
+		q: q, o: o, handlers: maps.Clone(handlers), free: o.concurrency, nonce: rand.Text()[:8] + "/", clock: newClock(),
 		runs: map[runKey]*run{}, times: map[string]*runTimes{}, idle: map[string]bool{}, changed: make(chan struct{}),
-		settles: map[string]*group.Group[*settlement]{}, shares: newShares(o.weights, o.concurrency),
+		settles: map[string]*group.Group[*settlement]{}, keepers: map[string]*lease.Keeper[*run]{}, shares: newShares(o.weights, o.concurrency),
 	}
 	for name := range o.weights {
 		w.settles[name] = group.New(MaxBatch, 1, nil, func(all []*settlement) error { return w.settleAll(name, all) })
@@ -102,6 +104,9 @@ func workerName() string {
 	return fmt.Sprintf("%.64s:%d:%d", host, os.Getpid(), workers.Add(1))
 }
 
+// newClock makes the clock of the leases of a worker. Tests have it jump.
+var newClock = lease.NewClock
+
 // A worker is one call of Work.
 type worker struct {
 	q        *Queue
@@ -113,6 +118,7 @@ type worker struct {
 	// too, it would be given what that has left, as the answer to a claim that is repeated,
 	// and no crash would be counted.
 	nonce string
+	clock *lease.Clock
 
 	mu      sync.Mutex
 	runs    map[runKey]*run
@@ -128,7 +134,8 @@ type worker struct {
 	ends      int               // of runs, so far
 	shares    map[string]*share // of the places, by queue
 	settles   map[string]*group.Group[*settlement]
-	lost      []string // ids that could not be settled
+	keepers   map[string]*lease.Keeper[*run] // by queue
+	lost      []string                       // ids that could not be settled
 	lostErr   error
 	failed    error                   // the first thing that makes it useless to go on, or a *broken
 	stop      context.CancelCauseFunc // stops the claiming
@@ -140,7 +147,7 @@ type worker struct {
 // does not care, and its successor.
 type runKey struct {
 	queue string
-	ref   Ref
+	ref   store.Ref
 }
 
 // work is the body of Work.
@@ -160,7 +167,11 @@ func (w *worker) work(ctx, live context.Context) error {
 	w.q.shared.mu.Unlock()
 	var fetchers []*async.Future[struct{}]
 	for name := range w.o.weights {
-		async.Go(live, func(ctx context.Context) error { return w.keepLeases(ctx, name) }, async.Daemon(), async.Name("keep leases of "+name))
+		w.keepers[name] = lease.NewKeeper(live, func(ctx context.Context, runs []lease.Renewal[*run]) ([]error, error) {
+			return w.extend(ctx, name, runs)
+		}, lease.WithClock(w.clock), lease.Most(MaxBatch), lease.Name("leases of "+name))
+	}
+	for name := range w.o.weights {
 		f := &fetcher{w: w, queue: name}
 		fetchers = append(fetchers, async.Start(claiming, func(ctx context.Context) error { f.loop(ctx, live); return nil }, async.Name("fetch "+name)))
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
 	"github.com/ambit-go/ambit/taskqueue/sqlstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func TestMain(m *testing.M) {
@@ -170,7 +171,7 @@ func (s *cutOff) off(cut bool) {
 	s.cut = cut
 }
 
-func (s *cutOff) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqueue.ExtendResult, error) {
+func (s *cutOff) Extend(ctx context.Context, r store.ExtendRequest) ([]store.ExtendResult, error) {
 	s.mu.Lock()
 	cut := s.cut
 	s.mu.Unlock()

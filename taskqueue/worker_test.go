@@ -15,6 +15,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // claims counts them.
@@ -23,7 +24,7 @@ type claims struct {
 	n atomic.Int64
 }
 
-func (s *claims) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+func (s *claims) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Claimed, error) {
 	s.n.Add(1)
 	return s.Store.Claim(ctx, r)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // measureClaim is T7: how long one claim of ten tasks takes, in queues of different
@@ -15,11 +16,11 @@ func measureClaim(b *bench) {
 	b.server.empty(b.ctx)
 	client := b.server.client()
 	defer func() { must(client.Close()) }()
-	store, err := redisstore.New(b.ctx, client)
+	tasks, err := redisstore.New(b.ctx, client)
 	must(err)
-	defer func() { must(store.Close()) }()
+	defer func() { must(tasks.Close()) }()
 	for _, n := range sizes {
-		q, err := taskqueue.New(store)
+		q, err := taskqueue.New(tasks)
 		must(err)
 		fill(b, q.In(fmt.Sprint(n)), n, func(i int, t *taskqueue.Task) {
 			if i%2 == 0 {
@@ -32,7 +33,7 @@ func measureClaim(b *bench) {
 	for turn := range turns {
 		for i := range sizes {
 			i = (i + turn) % len(sizes)
-			took[i] = append(took[i], claimAndGiveBack(b, store, fmt.Sprint(sizes[i]), turn, each))
+			took[i] = append(took[i], claimAndGiveBack(b, tasks, fmt.Sprint(sizes[i]), turn, each))
 		}
 	}
 	if b.ctx.Err() != nil {
@@ -52,9 +53,9 @@ func measureClaim(b *bench) {
 
 // claimAndGiveBack returns how long a claim takes. The tasks are given back, so that
 // the queue keeps its size.
-func claimAndGiveBack(b *bench, store taskqueue.Store, queue string, turn, n int) time.Duration {
+func claimAndGiveBack(b *bench, tasks taskqueue.Store, queue string, turn, n int) time.Duration {
 	start := time.Now()
-	got, err := store.Claim(b.ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(turn), Max: n, Lease: time.Minute})
+	got, err := tasks.Claim(b.ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(turn), Max: n, Lease: time.Minute})
 	took := time.Since(start)
 	if b.ctx.Err() != nil {
 		return 0
@@ -63,11 +64,11 @@ func claimAndGiveBack(b *bench, store taskqueue.Store, queue string, turn, n int
 	if len(got.Tasks) != n {
 		panic(fmt.Sprintf("%d tasks were claimed", len(got.Tasks)))
 	}
-	var outcomes []taskqueue.Outcome
+	var outcomes []store.Outcome
 	for _, t := range got.Tasks {
-		outcomes = append(outcomes, taskqueue.Outcome{Ref: taskqueue.Ref{ID: t.ID, Token: t.Token}, Kind: taskqueue.Released})
+		outcomes = append(outcomes, store.Outcome{Ref: store.Ref{ID: t.ID, Token: t.Token}, Kind: store.Released})
 	}
-	_, err = store.Settle(b.ctx, queue, outcomes)
+	_, err = tasks.Settle(b.ctx, queue, outcomes)
 	must(err)
 	return took
 }

@@ -3,8 +3,6 @@ package redisstore
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
-	"strings"
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/after"
@@ -65,50 +63,5 @@ func (b *batches) sendOne(queue string, one *batch) error {
 		return after.Refused(text(answer[1]), text(answer[2]), text(answer[3]), text(answer[4]))
 	}
 	one.read(answer)
-	return nil
-}
-
-// children looks for tasks that wait and were told nothing.
-func (a *audit) children() error {
-	edges, err := a.s.client.ZRange(a.ctx, a.base+"edges", 0, -1).Result()
-	if err != nil {
-		return err
-	}
-	releases, err := a.s.client.ZRange(a.ctx, a.base+"release", 0, -1).Result()
-	if err != nil {
-		return err
-	}
-	left, err := a.s.client.HGetAll(a.ctx, a.base+"left").Result()
-	if err != nil {
-		return err
-	}
-	later, waits := map[string]bool{}, map[string]int{}
-	for _, id := range releases {
-		later[id] = true
-	}
-	for _, member := range edges {
-		parent, rest, _ := strings.Cut(member, "\x00")
-		child := rest[1:]
-		waits[child]++
-		state, known := a.states[parent]
-		switch {
-		case a.states[child] != taskqueue.StateWaiting:
-			a.fault("task %s is noted to wait for %s, and does not wait", child, parent)
-		case later[parent] || known && !state.Ended() || state != taskqueue.StateDone && rest[0] == 'w':
-		default:
-			a.fault("task %s waits for %s, which has ended, and was not told", child, parent)
-		}
-	}
-	for id, state := range a.states {
-		if n := fmt.Sprint(waits[id]); state == taskqueue.StateWaiting && (n == "0" || n != left[id]) {
-			a.fault("task %s waits for %s others, it is noted to wait for %q", id, n, left[id])
-		}
-		if state == taskqueue.StateWaiting {
-			delete(left, id)
-		}
-	}
-	for id := range left {
-		a.fault("%s is left over in left", id)
-	}
 	return nil
 }

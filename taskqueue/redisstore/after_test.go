@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // The first task that waits for others makes a store one that programs of before refuse.
@@ -22,7 +23,7 @@ func TestTasksThatWaitRaiseTheFormat(t *testing.T) {
 	defer func() { assert.NoError(t, s.Close()) }()
 	add := func(task taskqueue.Task) {
 		task.Type = "t"
-		_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{{Task: task}})
+		_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task})
 		require.NoError(t, err)
 	}
 	add(taskqueue.Task{ID: "a"})
@@ -42,9 +43,9 @@ func TestChildrenThatWereToldNothingAreFound(t *testing.T) {
 			happened[1] &^= 128
 			return c.HSet(ctx, "tq:{q}:s", "a", happened).Err()
 		},
-		"waits for 0":   func(ctx context.Context, c *redis.Client) error { return c.Del(ctx, "tq:{q}:edges").Err() },
-		"does not wait": func(ctx context.Context, c *redis.Client) error { return c.HDel(ctx, "tq:{q}:s", "b").Err() },
-		"left over":     func(ctx context.Context, c *redis.Client) error { return c.HSet(ctx, "tq:{q}:left", "x", 1).Err() },
+		"waits for nothing":        func(ctx context.Context, c *redis.Client) error { return c.Del(ctx, "tq:{q}:edges").Err() },
+		"does not wait":            func(ctx context.Context, c *redis.Client) error { return c.HDel(ctx, "tq:{q}:s", "b").Err() },
+		"waited for by task \"x\"": func(ctx context.Context, c *redis.Client) error { return c.HSet(ctx, "tq:{q}:left", "x", 1).Err() },
 	} {
 		t.Run(says, func(t *testing.T) {
 			client := server(t)
@@ -52,14 +53,14 @@ func TestChildrenThatWereToldNothingAreFound(t *testing.T) {
 			s, err := redisstore.New(ctx, client)
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, s.Close()) }()
-			_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{{Task: taskqueue.Task{ID: "a", Type: "t"}}, {Task: taskqueue.Task{ID: "b", Type: "t", After: []string{"a"}}}})
+			_, err = s.Enqueue(ctx, "q", []taskqueue.Task{{ID: "a", Type: "t"}, {ID: "b", Type: "t", After: []string{"a"}}})
 			require.NoError(t, err)
 			faults, err := s.Audit(ctx, "q")
 			require.NoError(t, err)
 			require.Empty(t, faults)
 			require.NoError(t, plant(ctx, client))
 			if says == "and was not told" {
-				_, err = s.Act(ctx, "q", "a", taskqueue.ActCancel)
+				_, err = s.Act(ctx, "q", "a", store.ActCancel)
 				require.NoError(t, err)
 			}
 			faults, err = s.Audit(ctx, "q")

@@ -31,7 +31,7 @@ type batches struct {
 
 // A batch is one call of Enqueue. Its caller may have left when it is sent.
 type batch struct {
-	tasks   []taskqueue.NewTask
+	tasks   []taskqueue.Task
 	args    []any // for the script
 	weight  int
 	results []taskqueue.Result
@@ -54,7 +54,7 @@ func (b *batches) of(queue string) *group.Group[*batch] {
 // enqueue sends tasks, which have been checked, together with those of others. If ctx
 // ends before they are sent, they are not. If it ends after that, nobody waits for the
 // answer.
-func (b *batches) enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+func (b *batches) enqueue(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -62,7 +62,7 @@ func (b *batches) enqueue(ctx context.Context, queue string, tasks []taskqueue.N
 		return nil, taskqueue.ErrClosed
 	}
 	one := newBatch(tasks)
-	if err := b.of(queue).DoOrLeave(ctx, one); err != nil {
+	if err := b.of(queue).Do(ctx, one); err != nil {
 		if errors.Is(err, group.ErrLeft) {
 			err = fmt.Errorf("%w: %w", taskqueue.ErrUnknown, context.Cause(ctx))
 		}
@@ -73,10 +73,10 @@ func (b *batches) enqueue(ctx context.Context, queue string, tasks []taskqueue.N
 
 // newBatch packs tasks on the goroutine of the caller: there are more of them than of
 // those that send.
-func newBatch(tasks []taskqueue.NewTask) *batch {
+func newBatch(tasks []taskqueue.Task) *batch {
 	one := &batch{tasks: tasks, args: make([]any, 0, 4*len(tasks))}
 	for i := range tasks {
-		one.args = appendTask(one.args, &tasks[i].Task)
+		one.args = appendTask(one.args, &tasks[i])
 		// A step may have MaxBatch tasks and MaxBatchBytes: a share of that is reached when
 		// either is.
 		one.after = one.after || len(tasks[i].After) > 0

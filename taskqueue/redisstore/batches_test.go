@@ -77,7 +77,7 @@ type callers struct {
 }
 
 // add calls Enqueue, and tells f its error.
-func (c *callers) add(ctx context.Context, f func(error), tasks ...taskqueue.NewTask) {
+func (c *callers) add(ctx context.Context, f func(error), tasks ...taskqueue.Task) {
 	c.wg.Go(func() {
 		_, err := c.s.Enqueue(ctx, "q", tasks)
 		f(err)
@@ -99,7 +99,7 @@ func (c *callers) full(t *testing.T, g *gate) {
 }
 
 // join adds calls one after the other: each waits in the store when the next comes.
-func (c *callers) join(t *testing.T, f func(error), n int, make func(i int) taskqueue.NewTask) {
+func (c *callers) join(t *testing.T, f func(error), n int, make func(i int) taskqueue.Task) {
 	t.Helper()
 	before := redisstore.Waiting(c.s, "q")
 	for i := range n {
@@ -108,8 +108,8 @@ func (c *callers) join(t *testing.T, f func(error), n int, make func(i int) task
 	}
 }
 
-func numbered(prefix string) func(i int) taskqueue.NewTask {
-	return func(i int) taskqueue.NewTask { return task(prefix + string(rune('a'+i))) }
+func numbered(prefix string) func(i int) taskqueue.Task {
+	return func(i int) taskqueue.Task { return task(prefix + string(rune('a'+i))) }
 }
 
 func TestEnqueuesThatWaitTogetherGoAsOneScript(t *testing.T) {
@@ -130,7 +130,7 @@ func TestEnqueuesThatAreTooMuchForOneScriptGoAsSeveral(t *testing.T) {
 	s, g, _ := gated(t)
 	c := &callers{s: s}
 	c.full(t, g)
-	c.join(t, fine(t), 9, func(i int) taskqueue.NewTask {
+	c.join(t, fine(t), 9, func(i int) taskqueue.Task {
 		large := numbered("x")(i)
 		large.Payload = make([]byte, taskqueue.MaxBatchBytes/16-1000)
 		return large
@@ -243,7 +243,7 @@ func TestCloseWaitsForWhatIsBeingSent(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{numbered("x")(i)})
+			_, err := s.Enqueue(ctx, "q", []taskqueue.Task{numbered("x")(i)})
 			if err != nil {
 				assert.ErrorIs(t, err, taskqueue.ErrClosed)
 			}
@@ -251,7 +251,7 @@ func TestCloseWaitsForWhatIsBeingSent(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	wg.Wait()
-	_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{task("late")})
+	_, err = s.Enqueue(ctx, "q", []taskqueue.Task{task("late")})
 	assert.ErrorIs(t, err, taskqueue.ErrClosed)
 	goleak.VerifyNone(t, before)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // jump has the clock of the server seem to have been put back: everything that it has
@@ -32,6 +33,9 @@ func jump(t *testing.T, client *redis.Client, back time.Duration) {
 			redis.call('HSET', KEYS[1] .. 'p', all[i], struct.pack('>I7', at + ARGV[1]) .. string.sub(all[i + 1], 8))
 			if string.sub(all[i], 1, 2) ~= 'at' then redis.call('ZADD', KEYS[1] .. 'due:0', 'XX', 'INCR', ARGV[1], all[i]) end
 		end
+		for _, key in ipairs({'pace', 'wakes'}) do
+			for _, of in ipairs(redis.call('ZRANGE', KEYS[1] .. key, 0, -1)) do redis.call('ZINCRBY', KEYS[1] .. key, ARGV[1], of) end
+		end
 		return 1`)
 	require.NoError(t, script.Run(ctx, client, []string{"tq:{q}:"}, us).Err())
 }
@@ -39,7 +43,7 @@ func jump(t *testing.T, client *redis.Client, back time.Duration) {
 func TestTheClockOfTheServerIsPutBack(t *testing.T) {
 	client := server(t)
 	s := open(t, client)
-	require.NoError(t, s.Configure(ctx, "q", func(s *taskqueue.Settings) { s.Rate, s.Burst = 1000, 100 }))
+	configure(t, s, taskqueue.Settings{Rate: 1000, Burst: 100})
 	enqueue(t, s, task("a"), task("b"), task("c"))
 	first := claim(t, s, 1, 200*time.Millisecond)[0]
 	dies := claim(t, s, 1, 200*time.Millisecond)[0]
@@ -65,7 +69,7 @@ func TestWhatWasReadyIsReadyWhenTheClockOfTheServerIsPutBack(t *testing.T) {
 	at.RunAt = time.Now().Add(30 * time.Minute)
 	waited.Delay = time.Millisecond
 	waits.Delay = 10 * time.Minute
-	var tasks []taskqueue.NewTask
+	var tasks []taskqueue.Task
 	for i := range 900 {
 		tasks = append(tasks, task(fmt.Sprint("now", i)))
 	}
@@ -80,7 +84,7 @@ func TestWhatWasReadyIsReadyWhenTheClockOfTheServerIsPutBack(t *testing.T) {
 	jump(t, client, time.Hour)
 	ran := map[string]bool{}
 	for range 20 {
-		got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint("back", len(ran), time.Now()), Max: 1000, Lease: time.Minute})
+		got, err := s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint("back", len(ran), time.Now()), Max: 1000, Lease: time.Minute})
 		require.NoError(t, err)
 		for _, i := range got.Tasks {
 			ran[i.ID] = true
@@ -140,7 +144,7 @@ func TestTokensIncreaseWhateverHappens(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, 1, n)
 		} else {
-			did, err := s.Act(ctx, "q", "a", taskqueue.ActDelete)
+			did, err := s.Act(ctx, "q", "a", store.ActDelete)
 			require.NoError(t, err)
 			assert.True(t, did)
 		}
@@ -154,7 +158,7 @@ func TestTokensIncreaseWhateverHappens(t *testing.T) {
 func TestEndedIDsAreKnownForAMinute(t *testing.T) {
 	client := server(t)
 	s := open(t, client)
-	var tasks []taskqueue.NewTask
+	var tasks []taskqueue.Task
 	for i := range 250 {
 		tasks = append(tasks, task(fmt.Sprintf("%03d", i)))
 	}
@@ -182,17 +186,40 @@ func TestEndedIDsAreKnownForAMinute(t *testing.T) {
 	assert.EqualValues(t, 151, later(time.Minute), "a hundred a call")
 	claim(t, s, 0, time.Minute)
 	assert.EqualValues(t, 1, later(0))
-	outcome := func(run taskqueue.Info) taskqueue.SettleResult {
-		r, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded}})
+	outcome := func(run taskqueue.Info) store.SettleResult {
+		r, err := s.Settle(ctx, "q", []store.Outcome{{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded}})
 		require.NoError(t, err)
 		return r[0]
 	}
 	for _, run := range runs {
-		want := taskqueue.Gone
+		want := store.Gone
 		if run.ID == "kept" {
-			want = taskqueue.Settled
+			want = store.Settled
 		}
 		assert.Equal(t, want, outcome(run), run.ID)
+	}
+	audited(t, s)
+}
+
+// The rate of a key was used while the clock was ahead: what it keeps does not wait for an hour.
+func TestTheRateOfAKeyDoesNotWaitForAClockThatWasPutBack(t *testing.T) {
+	client := server(t)
+	s := open(t, client)
+	require.NoError(t, s.SetLimit(ctx, "q", taskqueue.Limit{Key: "k", Rate: 100, Burst: 1}))
+	for _, id := range []string{"a", "b", "c"} {
+		one := task(id)
+		one.LimitKey = "k"
+		enqueue(t, s, one)
+	}
+	require.Len(t, claim(t, s, 10, time.Minute), 1)
+	jump(t, client, time.Hour)
+	for n := 0; n < 2; time.Sleep(time.Millisecond) {
+		got, err := s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "v", Nonce: fmt.Sprint(time.Now()), Max: 10, Lease: time.Minute})
+		require.NoError(t, err)
+		if n += len(got.Tasks); n < 2 {
+			require.False(t, got.NextDue.IsZero())
+			require.Less(t, got.NextDue.Sub(got.Now), time.Second)
+		}
 	}
 	audited(t, s)
 }

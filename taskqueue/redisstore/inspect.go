@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/ambit-go/ambit/async"
 )
 
 // format is the newest version of what is stored that this program knows. The server knows that of
@@ -101,11 +103,7 @@ func (s *Store) awaitLoaded(ctx context.Context, server redis.Cmdable) error {
 			s.warn("the server is loading what it has stored: waiting for that")
 			told = true
 		}
-		timer := time.NewTimer(50 * time.Millisecond)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if async.Sleep(ctx, 50*time.Millisecond) != nil {
 			return fmt.Errorf("taskqueue: the Redis server is still loading what it has stored, try again when it has: %w", context.Cause(ctx))
 		}
 	}

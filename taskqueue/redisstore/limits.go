@@ -49,6 +49,6 @@ func (s *Store) limitsAreKnown(ctx context.Context) error {
 }
 
 // haveLimitKeys reports whether one of the tasks has a LimitKey.
-func haveLimitKeys(tasks []taskqueue.NewTask) bool {
-	return slices.ContainsFunc(tasks, func(t taskqueue.NewTask) bool { return t.LimitKey != "" })
+func haveLimitKeys(tasks []taskqueue.Task) bool {
+	return slices.ContainsFunc(tasks, func(t taskqueue.Task) bool { return t.LimitKey != "" })
 }

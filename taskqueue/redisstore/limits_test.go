@@ -19,7 +19,7 @@ func TestLimitsAreANewerFormat(t *testing.T) {
 		"Enqueue": func(s taskqueue.Store) error {
 			one := task("a")
 			one.LimitKey = "k"
-			_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{one})
+			_, err := s.Enqueue(ctx, "q", []taskqueue.Task{one})
 			return err
 		},
 		"Tick": func(s taskqueue.Store) error {

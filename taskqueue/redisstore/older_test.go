@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A server before 7.0 does not know flags of scripts. A newer one treats scripts without
@@ -36,7 +37,7 @@ func TestAFullServerOfAnOlderVersionSettlesWhatItHas(t *testing.T) {
 	defer func() { assert.NoError(t, s.Close()) }()
 	s.scripts = load(false)
 	add := func(id string) error {
-		_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{{Task: taskqueue.Task{ID: id, Type: "t", MaxFailures: 1, MaxCrashes: 1}}})
+		_, err := s.Enqueue(ctx, "q", []taskqueue.Task{{ID: id, Type: "t", MaxFailures: 1, MaxCrashes: 1}})
 		return err
 	}
 	for _, id := range []string{"a", "b", "c"} {
@@ -46,19 +47,21 @@ func TestAFullServerOfAnOlderVersionSettlesWhatItHas(t *testing.T) {
 	err = add("d")
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "OOM")
-	got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 2, Lease: time.Minute})
+	got, err := s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 2, Lease: time.Minute})
 	require.NoError(t, err)
 	require.Len(t, got.Tasks, 2)
 	run := got.Tasks[0]
-	_, err = s.Extend(ctx, taskqueue.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Hour, Refs: []taskqueue.Ref{{ID: run.ID, Token: run.Token}}, Progress: map[string][]byte{run.ID: []byte("half")}})
+	_, err = s.Extend(ctx, store.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Hour, Refs: []store.Ref{{ID: run.ID, Token: run.Token}}, Progress: map[string][]byte{run.ID: []byte("half")}})
 	require.NoError(t, err)
-	r, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded, Result: []byte("r")}})
+	r, err := s.Settle(ctx, "q", []store.Outcome{{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded, Result: []byte("r")}})
 	require.NoError(t, err)
-	assert.Equal(t, []taskqueue.SettleResult{taskqueue.Settled}, r)
-	did, err := s.Act(ctx, "q", got.Tasks[1].ID, taskqueue.ActCancel)
+	assert.Equal(t, []store.SettleResult{store.Settled}, r)
+	did, err := s.Act(ctx, "q", got.Tasks[1].ID, store.ActCancel)
 	require.NoError(t, err)
 	assert.True(t, did)
-	require.NoError(t, s.Configure(ctx, "q", func(set *taskqueue.Settings) { set.Paused = true }))
+	did, err = s.Configure(ctx, "q", taskqueue.Settings{}, taskqueue.Settings{Paused: true})
+	require.NoError(t, err)
+	assert.True(t, did)
 	require.NoError(t, client.ConfigSet(ctx, "maxmemory", "0").Err())
 	faults, err := s.Audit(ctx, "q")
 	require.NoError(t, err)

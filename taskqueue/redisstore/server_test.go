@@ -16,6 +16,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 var ctx = context.Background()
@@ -28,11 +29,21 @@ func open(t *testing.T, client *redis.Client) *redisstore.Store {
 	return s
 }
 
-func task(id string) taskqueue.NewTask {
-	return taskqueue.NewTask{Task: taskqueue.Task{ID: id, Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: []byte(id)}}
+func task(id string) taskqueue.Task {
+	return taskqueue.Task{ID: id, Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: []byte(id)}
 }
 
-func enqueue(t *testing.T, s *redisstore.Store, tasks ...taskqueue.NewTask) {
+// configure changes all settings of a queue.
+func configure(t *testing.T, s taskqueue.Store, set taskqueue.Settings) {
+	t.Helper()
+	now, err := s.Stats(ctx, "q")
+	require.NoError(t, err)
+	done, err := s.Configure(ctx, "q", now.Settings, set)
+	require.NoError(t, err)
+	require.True(t, done)
+}
+
+func enqueue(t *testing.T, s *redisstore.Store, tasks ...taskqueue.Task) {
 	t.Helper()
 	_, err := s.Enqueue(ctx, "q", tasks)
 	require.NoError(t, err)
@@ -43,24 +54,24 @@ var nonces int
 func claim(t *testing.T, s *redisstore.Store, n int, lease time.Duration) []taskqueue.Info {
 	t.Helper()
 	nonces++
-	got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(nonces), Max: n, Lease: lease})
+	got, err := s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(nonces), Max: n, Lease: lease})
 	require.NoError(t, err)
 	return got.Tasks
 }
 
 func settle(t *testing.T, s *redisstore.Store, run taskqueue.Info) {
 	t.Helper()
-	r, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded}})
+	r, err := s.Settle(ctx, "q", []store.Outcome{{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded}})
 	require.NoError(t, err)
-	require.Equal(t, []taskqueue.SettleResult{taskqueue.Settled}, r)
+	require.Equal(t, []store.SettleResult{store.Settled}, r)
 }
 
 func extend(t *testing.T, s *redisstore.Store, run taskqueue.Info, progress string) {
 	t.Helper()
-	r, err := s.Extend(ctx, taskqueue.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute,
-		Refs: []taskqueue.Ref{{ID: run.ID, Token: run.Token}}, Progress: map[string][]byte{run.ID: []byte(progress)}})
+	r, err := s.Extend(ctx, store.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute,
+		Refs: []store.Ref{{ID: run.ID, Token: run.Token}}, Progress: map[string][]byte{run.ID: []byte(progress)}})
 	require.NoError(t, err)
-	require.Equal(t, []taskqueue.ExtendResult{taskqueue.Extended}, r)
+	require.Equal(t, []store.ExtendResult{store.Extended}, r)
 }
 
 func audited(t *testing.T, s *redisstore.Store) {
@@ -85,7 +96,7 @@ func TestScriptsThatTheServerHasForgotten(t *testing.T) {
 	flush()
 	settle(t, s, runs[0])
 	flush()
-	ok, err := s.Act(ctx, "q", "b", taskqueue.ActCancel)
+	ok, err := s.Act(ctx, "q", "b", store.ActCancel)
 	require.NoError(t, err)
 	assert.True(t, ok)
 	flush()
@@ -101,12 +112,12 @@ func TestAFullServerTakesNoTasksAndSettlesThoseItHas(t *testing.T) {
 	runs := claim(t, s, 2, time.Minute)
 	require.Len(t, runs, 2)
 	require.NoError(t, client.ConfigSet(ctx, "maxmemory", "1").Err())
-	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("d")})
+	_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task("d")})
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "OOM")
 	extend(t, s, runs[0], "half")
 	settle(t, s, runs[0])
-	ok, err := s.Act(ctx, "q", runs[1].ID, taskqueue.ActCancel)
+	ok, err := s.Act(ctx, "q", runs[1].ID, store.ActCancel)
 	require.NoError(t, err)
 	assert.True(t, ok)
 	third := claim(t, s, 1, time.Minute)
@@ -123,10 +134,10 @@ func TestAReplicaSaysWhatItIs(t *testing.T) {
 	s := open(t, client)
 	enqueue(t, s, task("a"))
 	require.NoError(t, client.Do(ctx, "REPLICAOF", "127.0.0.1", "1").Err())
-	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("b")})
+	_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task("b")})
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "replica")
-	_, err = s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
+	_, err = s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "w", Nonce: "1", Max: 1, Lease: time.Minute})
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "replica")
 	require.NoError(t, client.Do(ctx, "REPLICAOF", "NO", "ONE").Err())
@@ -194,7 +205,7 @@ func TestAServerThatIsKilledAndStartedAgain(t *testing.T) {
 	runs := claim(t, s, 5, time.Minute)
 	settle(t, s, runs[0])
 	kill()
-	_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("lost")})
+	_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task("lost")})
 	require.Error(t, err)
 	daemon(t, dir)
 	settle(t, s, runs[0])
@@ -276,8 +287,8 @@ func TestAnIDWithoutItsPayloadIsADeadLetterInEveryState(t *testing.T) {
 	enqueue(t, s, task("dead"), task("retrying"), task("running"))
 	runs := claim(t, s, 3, time.Millisecond)
 	require.Len(t, runs, 3)
-	for i, kind := range []taskqueue.OutcomeKind{taskqueue.Buried, taskqueue.Failed} {
-		_, err := s.Settle(ctx, "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: runs[i].ID, Token: runs[i].Token}, Kind: kind}})
+	for i, kind := range []store.OutcomeKind{store.Buried, store.Failed} {
+		_, err := s.Settle(ctx, "q", []store.Outcome{{Ref: store.Ref{ID: runs[i].ID, Token: runs[i].Token}, Kind: kind}})
 		require.NoError(t, err)
 	}
 	held := task("ready")
@@ -301,7 +312,7 @@ func TestAnIDWithoutItsPayloadIsADeadLetterInEveryState(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 4, n)
 	held.ID = "next"
-	r, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{held})
+	r, err := s.Enqueue(ctx, "q", []taskqueue.Task{held})
 	require.NoError(t, err)
 	assert.Equal(t, taskqueue.Added, r[0].Verdict, "the key of a lost task is free")
 	audited(t, s)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 	"github.com/ambit-go/ambit/taskqueue/taskqueuetest"
 )
 
@@ -168,9 +169,9 @@ func TestQueuesOfAClusterAreInOneSlotEach(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, s.Close()) }()
 	for _, queue := range []string{"a", "}", "{", "{}", "a{b}c", "{a}{b}", "ä b", "%7D"} {
-		_, err := s.Enqueue(ctx, queue, []taskqueue.NewTask{task("1")})
+		_, err := s.Enqueue(ctx, queue, []taskqueue.Task{task("1")})
 		require.NoError(t, err, queue)
-		got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: queue, Max: 1, Lease: time.Minute})
+		got, err := s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: queue, Max: 1, Lease: time.Minute})
 		require.NoError(t, err, queue)
 		assert.Len(t, got.Tasks, 1)
 	}
@@ -201,7 +202,7 @@ func TestAClusterByItsURL(t *testing.T) {
 	s, err := taskqueue.Open(ctx, "redis+cluster://"+client.Options().Addrs[0])
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, s.Close()) }()
-	_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{task("a")})
+	_, err = s.Enqueue(ctx, "q", []taskqueue.Task{task("a")})
 	require.NoError(t, err)
 	n, err := client.ZCard(ctx, "tq:{q}:due:0").Result()
 	require.NoError(t, err)
@@ -217,7 +218,7 @@ func TestTheMasterOfASentinelByItsURL(t *testing.T) {
 	s, err := taskqueue.Open(ctx, "redis+sentinel://"+sentinel+"/0?master_name=mymaster")
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, s.Close()) }()
-	_, err = s.Enqueue(ctx, "q", []taskqueue.NewTask{task("a")})
+	_, err = s.Enqueue(ctx, "q", []taskqueue.Task{task("a")})
 	require.NoError(t, err)
 	_, err = open(t, first).Get(ctx, "q", "a")
 	assert.NoError(t, err)
@@ -231,7 +232,7 @@ func TestTheMasterOfASentinelByItsURL(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 	moved := open(t, second)
 	require.Eventually(t, func() bool { // what the old master still takes is lost with it
-		_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{task("b")})
+		_, err := s.Enqueue(ctx, "q", []taskqueue.Task{task("b")})
 		if err == nil {
 			_, err = moved.Get(ctx, "q", "b")
 		}

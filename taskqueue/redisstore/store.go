@@ -18,6 +18,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/classes"
 	"github.com/ambit-go/ambit/taskqueue/internal/limit"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A Store is a taskqueue.Store. Use New.
@@ -53,7 +54,7 @@ func (s *Store) registry() string { return s.prefix + ":queues" }
 
 // Enqueue is a method of taskqueue.Store. Calls that come at the same time are sent
 // together.
-func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 	if err := taskqueue.CheckTasks(tasks); err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (s *Store) register(ctx context.Context, queue string) error {
 }
 
 // Claim is a method of taskqueue.Store.
-func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueue.Claimed, err error) {
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (c taskqueue.Claimed, err error) {
 	if err := taskqueue.CheckClaim(r); err != nil {
 		return c, err
 	}
@@ -132,7 +133,7 @@ func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (c taskqueu
 func lease(d time.Duration) int64 { return max(d.Microseconds(), 1) }
 
 // Extend is a method of taskqueue.Store.
-func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqueue.ExtendResult, error) {
+func (s *Store) Extend(ctx context.Context, r store.ExtendRequest) ([]store.ExtendResult, error) {
 	if err := taskqueue.CheckExtend(r); err != nil {
 		return nil, err
 	}
@@ -145,15 +146,15 @@ func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) ([]taskqu
 	if err != nil {
 		return nil, err
 	}
-	results := make([]taskqueue.ExtendResult, len(r.Refs))
+	results := make([]store.ExtendResult, len(r.Refs))
 	for i, v := range list(got) {
-		results[i] = taskqueue.ExtendResult(integer(v))
+		results[i] = store.ExtendResult(integer(v))
 	}
 	return results, nil
 }
 
 // Settle is a method of taskqueue.Store.
-func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
+func (s *Store) Settle(ctx context.Context, queue string, outcomes []store.Outcome) ([]store.SettleResult, error) {
 	if err := taskqueue.CheckOutcomes(outcomes); err != nil {
 		return nil, err
 	}
@@ -165,9 +166,9 @@ func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.O
 	if err != nil {
 		return nil, err
 	}
-	results := make([]taskqueue.SettleResult, len(outcomes))
+	results := make([]store.SettleResult, len(outcomes))
 	for i, v := range list(got) {
-		results[i] = taskqueue.SettleResult(integer(v))
+		results[i] = store.SettleResult(integer(v))
 	}
 	return results, nil
 }
@@ -282,8 +283,8 @@ func (s *Store) Stats(ctx context.Context, queue string) (st taskqueue.Stats, er
 			}
 		}
 		if name == "settings" {
-			if err := json.Unmarshal([]byte(value), &st.Settings); err != nil {
-				return st, fmt.Errorf("taskqueue: the settings of queue %s cannot be read: %w", queue, err)
+			if st.Settings, err = readSettings(queue, value); err != nil {
+				return st, err
 			}
 		}
 	}
@@ -291,7 +292,7 @@ func (s *Store) Stats(ctx context.Context, queue string) (st taskqueue.Stats, er
 }
 
 // Act is a method of taskqueue.Store.
-func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (bool, error) {
+func (s *Store) Act(ctx context.Context, queue, id string, act store.Act) (bool, error) {
 	got, err := s.run(ctx, s.scripts.act, queue, id, int(act))
 	if err != nil {
 		return false, err
@@ -323,38 +324,35 @@ func (s *Store) Purge(ctx context.Context, queue string, state taskqueue.State, 
 }
 
 // Configure is a method of taskqueue.Store.
-func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.Settings)) error {
-	if err := taskqueue.CheckName("queue", queue); err != nil {
-		return err
+func (s *Store) Configure(ctx context.Context, queue string, before, after taskqueue.Settings) (bool, error) {
+	text, err := json.Marshal(after)
+	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckSettings(after), err); err != nil {
+		return false, err
 	}
 	// A queue that is to be paused because the server is full is known already.
 	if err := s.register(ctx, queue); err != nil && !redis.HasErrorPrefix(err, "OOM") {
-		return err
+		return false, err
 	}
-	for {
-		got, err := s.run(ctx, s.scripts.look, queue, "settings", "settings")
-		if err != nil {
-			return err
-		}
-		before := text(got)
-		var set taskqueue.Settings
-		if before != "" {
-			if err := json.Unmarshal([]byte(before), &set); err != nil {
-				return fmt.Errorf("taskqueue: the settings of queue %s cannot be read: %w", queue, err)
-			}
-		}
-		f(&set)
-		if err := taskqueue.CheckSettings(set); err != nil {
-			return err
-		}
-		b, err := json.Marshal(set)
-		if err != nil {
-			return err
-		}
-		if got, err = s.run(ctx, s.scripts.configure, queue, before, b, "settings"); err != nil || integer(got) == 1 {
-			return err
+	known, err := s.run(ctx, s.scripts.look, queue, "settings", "settings")
+	if err != nil {
+		return false, err
+	}
+	set, err := readSettings(queue, known)
+	if err != nil || set != before {
+		return false, err
+	}
+	done, err := s.run(ctx, s.scripts.configure, queue, known, text, "settings")
+	return integer(done) == 1, err
+}
+
+// readSettings reads the settings of a queue as they are stored.
+func readSettings(queue string, v any) (set taskqueue.Settings, err error) {
+	if stored := text(v); stored != "" {
+		if err = json.Unmarshal([]byte(stored), &set); err != nil {
+			err = fmt.Errorf("taskqueue: the settings of queue %s cannot be read: %w", queue, err)
 		}
 	}
+	return set, err
 }
 
 // Tick is a method of taskqueue.Store.
@@ -365,12 +363,12 @@ func (s *Store) Tick(ctx context.Context, t taskqueue.Tick) (bool, error) {
 	if err := s.register(ctx, t.Queue); err != nil {
 		return false, err
 	}
-	if haveLimitKeys([]taskqueue.NewTask{t.Task}) {
+	if haveLimitKeys([]taskqueue.Task{t.Task}) {
 		if err := s.limitsAreKnown(ctx); err != nil {
 			return false, err
 		}
 	}
-	got, err := s.run(ctx, s.scripts.tick, t.Queue, appendTask([]any{t.Name, t.Schedule, micros(t.Defined), micros(t.At)}, &t.Task.Task)...)
+	got, err := s.run(ctx, s.scripts.tick, t.Queue, appendTask([]any{t.Name, t.Schedule, micros(t.Defined), micros(t.At)}, &t.Task)...)
 	if err != nil {
 		return false, err
 	}

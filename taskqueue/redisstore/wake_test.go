@@ -15,6 +15,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // scripts returns how many scripts the server has carried out.
@@ -41,7 +42,7 @@ type sleeper struct {
 // sleep claims, and has the sleeper told to woken when the store wakes it.
 func (w *sleeper) sleep(ctx context.Context, t *testing.T) (tasks int) {
 	w.n++
-	got, err := w.s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: w.name, Nonce: fmt.Sprint(w.n), Max: 10, Lease: time.Minute})
+	got, err := w.s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: w.name, Nonce: fmt.Sprint(w.n), Max: 10, Lease: time.Minute})
 	require.NoError(t, err)
 	async.Go(ctx, func(ctx context.Context) error {
 		if err := w.s.Wait(ctx, "q", got.Seen, time.Now().Add(time.Hour)); err == nil {
@@ -57,7 +58,7 @@ func (w *sleeper) sleep(ctx context.Context, t *testing.T) (tasks int) {
 func listening(t *testing.T, client *redis.Client) *redisstore.Store {
 	t.Helper()
 	s := open(t, client)
-	got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: "q", Worker: "first", Nonce: "1", Max: 1, Lease: time.Minute})
+	got, err := s.Claim(ctx, store.ClaimRequest{Queue: "q", Worker: "first", Nonce: "1", Max: 1, Lease: time.Minute})
 	require.NoError(t, err)
 	require.NoError(t, s.Wait(ctx, "q", got.Seen, time.Now().Add(time.Hour)))
 	require.NoError(t, client.Del(ctx, "tq:{q}:sleep").Err()) // it is gone
@@ -93,7 +94,7 @@ func TestATaskOnAnIdleQueueWakesOneWorker(t *testing.T) {
 			assert.Empty(t, woken)
 			assert.Equal(t, 2, scripts(t, client)-before, "one adds it and one claims it")
 		}
-		var three []taskqueue.NewTask
+		var three []taskqueue.Task
 		for i := range 3 {
 			three = append(three, task(fmt.Sprint("together", i)))
 		}
@@ -102,7 +103,7 @@ func TestATaskOnAnIdleQueueWakesOneWorker(t *testing.T) {
 			<-woken
 		}
 		assert.Empty(t, woken)
-		require.NoError(t, adds.Configure(ctx, "q", func(s *taskqueue.Settings) { s.Rate = 1000 }))
+		configure(t, adds, taskqueue.Settings{Rate: 1000})
 		for range 13 {
 			<-woken // what is for all wakes all that sleep
 		}

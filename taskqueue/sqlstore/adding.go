@@ -30,7 +30,9 @@ func (s *Store) adding(st *step, tasks []*taskqueue.Task) *adding {
 	return a
 }
 
-const headText = "SELECT due FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due >= $3 ORDER BY due LIMIT 1"
+// headText finds nothing in a serializable transaction, which is one of a user: all that read what others
+// add would be in each other's way.
+const headText = "SELECT due FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due >= $3{alone} ORDER BY due LIMIT 1"
 
 // newQueueText makes the row of a queue. All who add to a new queue would wait for a transaction of
 // a user that has done so, so on PostgreSQL the claim does it that counts what such transactions have added.

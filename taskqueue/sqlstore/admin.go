@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Get is a method of taskqueue.Store.
@@ -51,7 +52,7 @@ func (s *Store) Queues(ctx context.Context) (names []string, err error) {
 }
 
 // Act is a method of taskqueue.Store.
-func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (done bool, err error) {
+func (s *Store) Act(ctx context.Context, queue, id string, act store.Act) (done bool, err error) {
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return false, err
 	}
@@ -70,7 +71,7 @@ func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (d
 		if done, err = st.act(r, act); err != nil || !done {
 			return err
 		}
-		if act == taskqueue.ActDelete {
+		if act == store.ActDelete {
 			due, err = st.forgotten(s, r)
 		} else {
 			due, err = st.acted(r)
@@ -91,19 +92,19 @@ func (s *Store) Act(ctx context.Context, queue, id string, act taskqueue.Act) (d
 }
 
 // act does one of the acts, and reports false if r is in no state for it.
-func (s *step) act(r *record, act taskqueue.Act) (bool, error) {
+func (s *step) act(r *record, act store.Act) (bool, error) {
 	switch {
-	case act == taskqueue.ActCancel && (r.waits() || r.State == taskqueue.StateWaiting):
+	case act == store.ActCancel && (r.waits() || r.State == taskqueue.StateWaiting):
 		r.set(reaped, false)
 		s.cancelled(r)
-	case act == taskqueue.ActCancel && r.State == taskqueue.StateRunning:
+	case act == store.ActCancel && r.State == taskqueue.StateRunning:
 		r.set(asked, true)
-	case act == taskqueue.ActPromote && r.waits() && r.due > s.now.wall:
+	case act == store.ActPromote && r.waits() && r.due > s.now.wall:
 		r.due = s.now.wall
 		r.set(atOnce, true)
-	case act == taskqueue.ActPromote && r.State == taskqueue.StateWaiting:
+	case act == store.ActPromote && r.State == taskqueue.StateWaiting:
 		s.wait(r, taskqueue.StateScheduled, 0)
-	case act == taskqueue.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
+	case act == store.ActRetry && (r.State == taskqueue.StateDead || r.State == taskqueue.StateCancelled):
 		if r.UniqueKey != "" {
 			if other, err := s.hold(r); err != nil || other != "" {
 				return false, errors.Join(err, duplicate(r.UniqueKey, other))
@@ -114,7 +115,7 @@ func (s *step) act(r *record, act taskqueue.Act) (bool, error) {
 		r.set(lasts, true)
 		r.ended, r.forget = 0, 0
 		s.wait(r, taskqueue.StateScheduled, 0)
-	case act == taskqueue.ActDelete && r.State != taskqueue.StateRunning:
+	case act == store.ActDelete && r.State != taskqueue.StateRunning:
 	default:
 		return false, nil
 	}
@@ -128,67 +129,34 @@ func duplicate(key, holder string) error {
 	return &taskqueue.DuplicateError{UniqueKey: key, Holder: holder}
 }
 
-// limitedBy reports whether settings have a limit that a lease which is given back makes room
-// in.
-func limitedBy(settings string) (bool, error) {
-	if settings == "" || settings == "{}" {
-		return false, nil
+// readSettings reads the settings of a queue as they are stored.
+func readSettings(text string) (set taskqueue.Settings, err error) {
+	if text != "" && text != "{}" {
+		err = json.Unmarshal([]byte(text), &set)
 	}
-	var set taskqueue.Settings
-	err := json.Unmarshal([]byte(settings), &set)
-	return set.Concurrency > 0, err
+	return set, err
 }
 
-// Configure is a method of taskqueue.Store. f is called outside of any transaction, so that it
-// may use the store.
-func (s *Store) Configure(ctx context.Context, queue string, f func(*taskqueue.Settings)) error {
-	if err := taskqueue.CheckName("queue", queue); err != nil {
-		return err
+// Configure is a method of taskqueue.Store.
+func (s *Store) Configure(ctx context.Context, queue string, before, after taskqueue.Settings) (done bool, err error) {
+	text, err := json.Marshal(after)
+	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckSettings(after), err); err != nil {
+		return false, err
 	}
-	for {
-		before := ""
-		read := func(t tx) error {
-			return t.run(row("SELECT settings FROM tq_queue WHERE queue = $1", []any{queue}, &before))
+	err = s.db.transact(ctx, writes, func(t tx) error {
+		st, known := newStep(t, queue), ""
+		err := t.run(query{clock: &st.now}, statement(newQueueText, queue, ""),
+			row("SELECT settings FROM tq_queue WHERE queue = $1 {lock}", []any{queue}, &known))
+		set, broken := readSettings(known)
+		if done = set == before; err != nil || broken != nil || !done {
+			return errors.Join(err, broken)
 		}
-		if err := s.db.transact(ctx, reads, read); err != nil {
-			return err
-		}
-		var set taskqueue.Settings
-		if before != "" {
-			if err := json.Unmarshal([]byte(before), &set); err != nil {
-				return err
-			}
-		}
-		f(&set)
-		if err := taskqueue.CheckSettings(set); err != nil {
-			return err
-		}
-		after, err := json.Marshal(set)
-		if err != nil {
-			return err
-		}
-		if done, err := s.configure(ctx, queue, before, string(after)); done || err != nil {
-			return err
-		}
-	}
-}
-
-// configure changes the settings, if they are still what they were before.
-func (s *Store) configure(ctx context.Context, queue, before, after string) (bool, error) {
-	var n int64
-	err := s.db.transact(ctx, writes, func(t tx) error {
-		n = 0
-		st := newStep(t, queue)
-		set := query{text: "UPDATE tq_queue SET settings = $3 WHERE queue = $1 AND settings = $2", args: []any{queue, before, after}, affected: &n}
-		if before == "" {
-			set = query{text: "INSERT INTO tq_queue VALUES ($1, $2, 0, '', 0) ON CONFLICT DO NOTHING", args: []any{queue, after}, affected: &n}
-		}
-		return t.end(append([]query{{clock: &st.now}, set}, s.tell(st)...)...)
+		return t.end(append(s.tell(st), statement("UPDATE tq_queue SET settings = $2 WHERE queue = $1", queue, string(text)))...)
 	})
-	if n > 0 && err == nil {
+	if done = done && err == nil; done {
 		s.hints.wake(queue)
 	}
-	return n > 0, err
+	return done, err
 }
 
 // maxAhead is how far a tick may be ahead of the store: nobody else's would be taken until then.

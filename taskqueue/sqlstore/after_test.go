@@ -14,9 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
-func childTask(id string, parents ...string) taskqueue.NewTask {
+func childTask(id string, parents ...string) taskqueue.Task {
 	one := newTask(id)
 	one.After = parents
 	return one
@@ -50,7 +51,7 @@ func TestADatabaseOfTheVersionBeforeGoesOn(t *testing.T) {
 			got, err := claimAs(s, "w", "1/1", 10, time.Minute)
 			require.NoError(t, err)
 			require.Len(t, got.Tasks, 1)
-			settleAs(t, s, taskqueue.Succeeded, got.Tasks...)
+			settleAs(t, s, store.Succeeded, got.Tasks...)
 			assert.Equal(t, taskqueue.StateReady, stateOf(t, s, "b"))
 			migrations = all[:1]
 			_, err = open()
@@ -67,13 +68,13 @@ func TestChildrenAreAddedInATransactionOfTheUser(t *testing.T) {
 			add(t, s, newTask("a"), newTask("dead"))
 			got, err := claimAs(s, "w", "1/1", 10, time.Minute)
 			require.NoError(t, err)
-			settleAs(t, s, taskqueue.Buried, got.Tasks[1])
+			settleAs(t, s, store.Buried, got.Tasks[1])
 			for _, commit := range []bool{false, true} {
 				tx := begin()
-				_, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.NewTask{childTask("x", "nobody")})
+				_, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.Task{childTask("x", "nobody")})
 				var wrong *taskqueue.InvalidError
 				require.ErrorAs(t, err, &wrong)
-				r, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.NewTask{childTask("b", "a"), childTask("c", "b"), childTask("skip", "dead"), childTask("next", "skip")})
+				r, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.Task{childTask("b", "a"), childTask("c", "b"), childTask("skip", "dead"), childTask("next", "skip")})
 				require.NoError(t, err)
 				for _, one := range r {
 					assert.Equal(t, taskqueue.Added, one.Verdict)
@@ -85,7 +86,7 @@ func TestChildrenAreAddedInATransactionOfTheUser(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, taskqueue.StateCancelled, stateOf(t, s, "skip"), "a claim has told it")
 			assert.Equal(t, taskqueue.StateCancelled, stateOf(t, s, "next"))
-			settleAs(t, s, taskqueue.Succeeded, got.Tasks[0])
+			settleAs(t, s, store.Succeeded, got.Tasks[0])
 			assert.Equal(t, taskqueue.StateReady, stateOf(t, s, "b"))
 			assert.Equal(t, taskqueue.StateWaiting, stateOf(t, s, "c"))
 			sound(t, s)
@@ -104,18 +105,18 @@ func TestATransactionOfAUserHoldsUpTheEndOfTheParentAlone(t *testing.T) {
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(context.Background()) }()
-	_, err = a.EnqueueTx(t.Context(), tx, "q", []taskqueue.NewTask{childTask("child", "parent")})
+	_, err = a.EnqueueTx(t.Context(), tx, "q", []taskqueue.Task{childTask("child", "parent")})
 	require.NoError(t, err)
-	var refs []taskqueue.Ref
+	var refs []store.Ref
 	for _, run := range got.Tasks {
-		refs = append(refs, taskqueue.Ref{ID: run.ID, Token: run.Token})
+		refs = append(refs, store.Ref{ID: run.ID, Token: run.Token})
 	}
-	extended, err := b.Extend(t.Context(), taskqueue.ExtendRequest{Queue: "q", Worker: "w", Refs: refs, Lease: time.Minute})
+	extended, err := b.Extend(t.Context(), store.ExtendRequest{Queue: "q", Worker: "w", Refs: refs, Lease: time.Minute})
 	require.NoError(t, err)
-	assert.Equal(t, []taskqueue.ExtendResult{taskqueue.Extended, taskqueue.Extended}, extended)
+	assert.Equal(t, []store.ExtendResult{store.Extended, store.Extended}, extended)
 	var settled sync.WaitGroup
 	settled.Go(func() {
-		assert.Equal(t, []taskqueue.SettleResult{taskqueue.Settled, taskqueue.Settled}, settleAs(t, b, taskqueue.Succeeded, got.Tasks...))
+		assert.Equal(t, []store.SettleResult{store.Settled, store.Settled}, settleAs(t, b, store.Succeeded, got.Tasks...))
 	})
 	require.Eventually(t, func() bool { return stateOf(t, a, "other") == taskqueue.StateDone }, time.Minute, time.Millisecond)
 	assert.Equal(t, taskqueue.StateRunning, stateOf(t, a, "parent"))
@@ -136,7 +137,7 @@ func TestAParentEndsWhileAChildIsAdded(t *testing.T) {
 			require.NoError(t, err)
 			var settled sync.WaitGroup
 			hook(a, onceAt(at, func() {
-				settled.Go(func() { settleAs(t, b, taskqueue.Succeeded, got.Tasks...) })
+				settled.Go(func() { settleAs(t, b, store.Succeeded, got.Tasks...) })
 				if name == "before" {
 					settled.Wait()
 				}
@@ -156,8 +157,8 @@ func TestTwoParentsOfOneChildEndAtTheSameTime(t *testing.T) {
 	add(t, a, newTask("a"), newTask("b"), childTask("child", "a", "b"))
 	got, err := claimAs(a, "w", "1/1", 2, time.Minute)
 	require.NoError(t, err)
-	hook(a, onceAt("DELETE FROM tq_edge", func() { settleAs(t, b, taskqueue.Succeeded, got.Tasks[1]) }))
-	settleAs(t, a, taskqueue.Succeeded, got.Tasks[0])
+	hook(a, onceAt("DELETE FROM tq_edge", func() { settleAs(t, b, store.Succeeded, got.Tasks[1]) }))
+	settleAs(t, a, store.Succeeded, got.Tasks[0])
 	assert.EqualValues(t, 1, number(t, pool, "SELECT count(*) FROM tq_release"))
 	sound(t, a)
 	next, err := claimAs(b, "w", "1/2", 2, time.Minute)
@@ -214,12 +215,12 @@ func TestPlansOfEdges(t *testing.T) {
 func TestAStepCancelsSomeGenerations(t *testing.T) {
 	s := openTemp(t)
 	defer func() { require.NoError(t, s.Close()) }()
-	tasks := []taskqueue.NewTask{newTask("00")}
+	tasks := []taskqueue.Task{newTask("00")}
 	for i := 1; i < 40; i++ {
 		tasks = append(tasks, childTask(fmt.Sprintf("%02d", i), tasks[i-1].ID))
 	}
 	add(t, s, tasks...)
-	_, err := s.Act(t.Context(), "q", "00", taskqueue.ActCancel)
+	_, err := s.Act(t.Context(), "q", "00", store.ActCancel)
 	require.NoError(t, err)
 	assert.Equal(t, taskqueue.StateCancelled, stateOf(t, s, fmt.Sprint(maxDepth)))
 	assert.Equal(t, taskqueue.StateWaiting, stateOf(t, s, fmt.Sprint(maxDepth+1)))

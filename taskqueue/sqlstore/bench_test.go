@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // measured is what the benchmarks run on: each opens an empty store.
@@ -31,8 +32,8 @@ func measured(b *testing.B, f func(b *testing.B, open func() *Store)) {
 
 var benchIDs atomic.Int64
 
-func benchTask() taskqueue.NewTask {
-	return taskqueue.NewTask{Task: taskqueue.Task{ID: fmt.Sprintf("%016x", benchIDs.Add(1)), Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: make([]byte, 100)}}
+func benchTask() taskqueue.Task {
+	return taskqueue.Task{ID: fmt.Sprintf("%016x", benchIDs.Add(1)), Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: make([]byte, 100)}
 }
 
 // BenchmarkEnqueue is one task a call, by 64 goroutines.
@@ -47,7 +48,7 @@ func BenchmarkEnqueue(b *testing.B) {
 		for range 64 {
 			all.Go(func() {
 				for left.Add(-1) >= 0 {
-					if _, err := s.Enqueue(context.Background(), "q", []taskqueue.NewTask{benchTask()}); err != nil {
+					if _, err := s.Enqueue(context.Background(), "q", []taskqueue.Task{benchTask()}); err != nil {
 						b.Error(err)
 						return
 					}
@@ -67,11 +68,11 @@ func BenchmarkRun(b *testing.B) {
 		fill(b, s, b.N, 0)
 		b.ResetTimer()
 		for n := 0; n < b.N; {
-			got, err := s.Claim(context.Background(), taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(n), Max: 100, Lease: time.Minute})
+			got, err := s.Claim(context.Background(), store.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(n), Max: 100, Lease: time.Minute})
 			require.NoError(b, err)
-			var all []taskqueue.Outcome
+			var all []store.Outcome
 			for _, t := range got.Tasks {
-				all = append(all, taskqueue.Outcome{Ref: taskqueue.Ref{ID: t.ID, Token: t.Token}, Kind: taskqueue.Succeeded})
+				all = append(all, store.Outcome{Ref: store.Ref{ID: t.ID, Token: t.Token}, Kind: store.Succeeded})
 			}
 			_, err = s.Settle(context.Background(), "q", all)
 			require.NoError(b, err)
@@ -83,7 +84,7 @@ func BenchmarkRun(b *testing.B) {
 
 func fill(t testing.TB, s *Store, n int, delay time.Duration) {
 	for n > 0 {
-		var tasks []taskqueue.NewTask
+		var tasks []taskqueue.Task
 		for range min(n, 500) {
 			one := benchTask()
 			one.Delay = delay

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // machine is a clock that is set by hand.
@@ -54,9 +54,9 @@ func TestALeaseIsNotByTheWallClock(t *testing.T) {
 	for i, wall := range []time.Duration{5 * time.Hour, -5 * time.Hour} {
 		machine(s, wall, time.Hour+time.Duration(i+1)*10*time.Second, "one")
 		require.Empty(t, claimed(t, s, 1).Tasks)
-		r, err := s.Extend(t.Context(), taskqueue.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute, Refs: []taskqueue.Ref{{ID: "a", Token: run.Token}}})
+		r, err := s.Extend(t.Context(), store.ExtendRequest{Queue: "q", Worker: "w", Lease: time.Minute, Refs: []store.Ref{{ID: "a", Token: run.Token}}})
 		require.NoError(t, err)
-		assert.Equal(t, []taskqueue.ExtendResult{taskqueue.Extended}, r)
+		assert.Equal(t, []store.ExtendResult{store.Extended}, r)
 	}
 	for seconds := range 8 {
 		machine(s, 0, time.Hour+time.Duration(30+10*seconds)*time.Second, "one")

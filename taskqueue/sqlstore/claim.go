@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,13 +10,14 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A claiming is a claim in its transaction.
 type claiming struct {
 	*step
 	s *Store
-	r taskqueue.ClaimRequest
+	r store.ClaimRequest
 	c taskqueue.Claimed
 
 	// As the first look has found it.
@@ -46,7 +46,7 @@ type claiming struct {
 }
 
 // Claim is a method of taskqueue.Store.
-func (s *Store) Claim(ctx context.Context, r taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (taskqueue.Claimed, error) {
 	if err := errors.Join(taskqueue.CheckName("queue", r.Queue), taskqueue.CheckClaim(r)); err != nil {
 		return taskqueue.Claimed{}, err
 	}
@@ -164,10 +164,9 @@ func (c *claiming) look() error {
 		row("SELECT settings, last_token, boot, "+limitsOf+" FROM tq_queue WHERE queue = $1", []any{c.queue}, &settings, &c.lastToken, &c.boot, &keys),
 		c.seen.query(c.queue),
 		c.lookHeads())
-	if err = errors.Join(err, c.readKeyLimits(keys)); err != nil || settings == "" {
-		return err
-	}
-	return json.Unmarshal([]byte(settings), &c.settings)
+	var broken error
+	c.settings, broken = readSettings(settings)
+	return errors.Join(err, broken, c.readKeyLimits(keys))
 }
 
 // isLate reports whether a nonce is of a claim before that of last, by the same worker.

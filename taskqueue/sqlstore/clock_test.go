@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // The wall clock is an hour ahead, and is put back: what was ready by it is ready, and what was
@@ -27,9 +28,9 @@ func TestWhatWasReadyIsReadyWhenTheClockIsPutBack(t *testing.T) {
 			later, promoted := newTask("later"), newTask("promoted")
 			later.Delay, promoted.Delay = time.Second, time.Minute
 			enqueued(t, s, newTask("released"), later)
-			settleAs(t, s, taskqueue.Released, claimed(t, s, 1).Tasks...)
+			settleAs(t, s, store.Released, claimed(t, s, 1).Tasks...)
 			enqueued(t, s, newTask("at once"), promoted)
-			done, err := s.Act(t.Context(), "q", "promoted", taskqueue.ActPromote)
+			done, err := s.Act(t.Context(), "q", "promoted", store.ActPromote)
 			require.NoError(t, err)
 			require.True(t, done)
 			machine(s, 0, time.Hour+time.Second, "one")
@@ -51,18 +52,18 @@ func TestAnOutcomeIsNotForgottenByTheWallClock(t *testing.T) {
 	machine(s, 0, time.Hour, "one")
 	enqueued(t, s, newTask("a"))
 	run := claimed(t, s, 1).Tasks[0]
-	settleAs(t, s, taskqueue.Succeeded, run)
-	again := func(want taskqueue.SettleResult) {
+	settleAs(t, s, store.Succeeded, run)
+	again := func(want store.SettleResult) {
 		t.Helper()
 		claimed(t, s, 0)
-		assert.Equal(t, []taskqueue.SettleResult{want}, settleAs(t, s, taskqueue.Succeeded, run))
+		assert.Equal(t, []store.SettleResult{want}, settleAs(t, s, store.Succeeded, run))
 	}
 	machine(s, time.Hour, time.Hour+time.Second, "one")
-	again(taskqueue.Settled)
+	again(store.Settled)
 	machine(s, time.Hour, 10*time.Second, "two")
-	again(taskqueue.Settled)
+	again(store.Settled)
 	machine(s, time.Hour, 80*time.Second, "two")
-	again(taskqueue.Gone)
+	again(store.Gone)
 }
 
 // A process whose clock is a year ahead does not have the ticks of the others refused.
@@ -124,7 +125,7 @@ func TestAGapIsSeenAfterTheClockOfTheServerWasPutBack(t *testing.T) {
 func TestTheTimeOfTheAllowanceIsNotPutBack(t *testing.T) {
 	all, pool, _ := pgStores(t, 2)
 	a, b := all[0], all[1]
-	require.NoError(t, a.Configure(t.Context(), "q", func(s *taskqueue.Settings) { s.Rate, s.Burst = 10, 100 }))
+	configure(t, a, "q", taskqueue.Settings{Rate: 10, Burst: 100})
 	at := int64(0)
 	hook(a, onceAt("INSERT INTO tq_limit", func() {
 		_, err := claimAs(b, "b", "b/1", 1, time.Minute)
@@ -134,4 +135,49 @@ func TestTheTimeOfTheAllowanceIsNotPutBack(t *testing.T) {
 	_, err := claimAs(a, "a", "a/1", 1, time.Minute)
 	require.NoError(t, err)
 	assert.Greater(t, number(t, pool, "SELECT allowed_at FROM tq_limit"), at)
+}
+
+// The rate of a key was used while the clock was ahead: what it keeps does not wait for an hour.
+func TestTheRateOfAKeyDoesNotWaitForAClockThatWasPutBack(t *testing.T) {
+	limit := taskqueue.Limit{Key: "k", Rate: 100, Burst: 1}
+	rest := func(t *testing.T, s *Store) {
+		for n := 0; n < 2; {
+			got := claimed(t, s, 10)
+			if n += len(got.Tasks); n < 2 {
+				require.False(t, got.NextDue.IsZero())
+				require.Less(t, got.NextDue.Sub(got.Now), time.Second)
+				sleep(t.Context(), time.Millisecond)
+			}
+		}
+		sound(t, s)
+	}
+	begin := func(t *testing.T, s *Store) {
+		require.NoError(t, s.SetLimit(t.Context(), "q", limit))
+		add(t, s, taskUnder("a", "k"), taskUnder("b", "k"), taskUnder("c", "k"))
+		require.Len(t, claimed(t, s, 10).Tasks, 1)
+	}
+	t.Run("postgres", func(t *testing.T) {
+		all, pool, _ := pgStores(t, 1)
+		begin(t, all[0])
+		for _, text := range []string{
+			"UPDATE tq_worker SET last_seen = last_seen + 3600000000, noted = noted + 3600000000", "UPDATE tq_pace SET at = at + 3600000000",
+		} {
+			_, err := pool.Exec(t.Context(), text)
+			require.NoError(t, err)
+		}
+		rest(t, all[0])
+	})
+	t.Run("sqlite, after a start of the machine", func(t *testing.T) {
+		s := openTemp(t)
+		defer func() { require.NoError(t, s.Close()) }()
+		machine(s, 0, 1000*time.Hour, "first")
+		begin(t, s)
+		since := time.Now()
+		f := s.db.(*file)
+		f.clock = func() moment {
+			passed := time.Since(since).Microseconds()
+			return moment{wall: time.Now().UnixMicro(), steady: 10_000_000 + passed, boot: "second"}
+		}
+		rest(t, s)
+	})
 }

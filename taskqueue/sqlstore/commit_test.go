@@ -43,7 +43,7 @@ func TestARefusedEnqueueIsNotStored(t *testing.T) {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				id := fmt.Sprintf("%d-%d", i, n)
-				if _, err := s.Enqueue(context.Background(), "q", []taskqueue.NewTask{newTask(id)}); err != nil && !errors.Is(err, taskqueue.ErrUnknown) {
+				if _, err := s.Enqueue(context.Background(), "q", []taskqueue.Task{newTask(id)}); err != nil && !errors.Is(err, taskqueue.ErrUnknown) {
 					mu.Lock()
 					refused[id] = err
 					mu.Unlock()
@@ -104,7 +104,7 @@ func TestACommitThatFailsInThePoolOfAUserIsUnknown(t *testing.T) {
 	s = &Store{}
 	s.enqueues.init(s)
 	s.db = newFile(&pool{db: db}, "tq_", programTime)
-	_, err = s.Enqueue(t.Context(), "q", []taskqueue.NewTask{newTask("a")})
+	_, err = s.Enqueue(t.Context(), "q", []taskqueue.Task{newTask("a")})
 	require.ErrorIs(t, err, errDisk)
 	require.ErrorIs(t, err, taskqueue.ErrUnknown)
 }

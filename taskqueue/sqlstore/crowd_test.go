@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // asCrowd is the path of the file that a process of the crowd works on, which this test binary
@@ -49,7 +50,7 @@ func crowdProcess() {
 		if n%3 == 0 {
 			one.UniqueKey = id
 		}
-		if _, err := s.Enqueue(context.Background(), "q", []taskqueue.NewTask{one}); err != nil {
+		if _, err := s.Enqueue(context.Background(), "q", []taskqueue.Task{one}); err != nil {
 			panic(err)
 		}
 		_, _ = fmt.Fprintf(log, "acknowledged %s\n", id)
@@ -60,7 +61,7 @@ func crowdProcess() {
 // crowdRound claims some tasks and runs them, as long as their leases last.
 func crowdRound(s *Store, log *os.File, name, nonce string) {
 	before := time.Now()
-	got, err := s.Claim(context.Background(), taskqueue.ClaimRequest{Queue: "q", Worker: name, Nonce: nonce, Max: 3, Lease: crowdLease})
+	got, err := s.Claim(context.Background(), store.ClaimRequest{Queue: "q", Worker: name, Nonce: nonce, Max: 3, Lease: crowdLease})
 	if err != nil {
 		panic(err)
 	}
@@ -76,7 +77,7 @@ func crowdRound(s *Store, log *os.File, name, nonce string) {
 			return
 		}
 		_, _ = fmt.Fprintf(log, "end %s %d %d\n", run.ID, run.Token, time.Now().UnixMicro())
-		r, err := s.Settle(context.Background(), "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded}})
+		r, err := s.Settle(context.Background(), "q", []store.Outcome{{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded}})
 		if err != nil {
 			panic(err)
 		}
@@ -137,9 +138,9 @@ func TestProcessesThatShareAFileAreKilledAndStopped(t *testing.T) {
 func drain(t *testing.T, s *Store) {
 	for {
 		got := claimed(t, s, 1000)
-		var all []taskqueue.Outcome
+		var all []store.Outcome
 		for _, run := range got.Tasks {
-			all = append(all, taskqueue.Outcome{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded})
+			all = append(all, store.Outcome{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded})
 		}
 		_, err := s.Settle(t.Context(), "q", all)
 		require.NoError(t, err)
@@ -186,7 +187,7 @@ func checkCrowd(t *testing.T, s *Store, log string) {
 				}
 			}
 		case "settled":
-			if taskqueue.SettleResult(a) == taskqueue.Settled {
+			if store.SettleResult(a) == store.Settled {
 				assert.Zero(t, settled[id], "%s was settled twice", id)
 				settled[id] = token
 			}

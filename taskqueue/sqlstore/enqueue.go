@@ -32,7 +32,7 @@ type enqueues struct {
 
 // An enqueueCall is one call of Enqueue. Its caller may have left when it is carried out.
 type enqueueCall struct {
-	tasks   []taskqueue.NewTask
+	tasks   []taskqueue.Task
 	results []taskqueue.Result
 	err     error
 	waits   bool // for a transaction that goes on, of a user maybe: it was not carried out
@@ -74,7 +74,7 @@ func (e *enqueues) idle() {
 // Enqueue is a method of taskqueue.Store. Calls that come at the same time are carried out
 // together. If ctx ends before they are, the tasks are not added; if it ends after that nobody
 // waits for the answer, and the error matches [taskqueue.ErrUnknown].
-func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckTasks(tasks)); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *Store) Enqueue(ctx context.Context, queue string, tasks []taskqueue.New
 		return nil, context.Cause(ctx)
 	}
 	c := &enqueueCall{tasks: tasks}
-	if err := s.enqueues.of(queue).DoOrLeave(ctx, c); err != nil {
+	if err := s.enqueues.of(queue).Do(ctx, c); err != nil {
 		if errors.Is(err, group.ErrLeft) {
 			err = fmt.Errorf("%w: %w", taskqueue.ErrUnknown, context.Cause(ctx))
 		}
@@ -147,7 +147,7 @@ func (e *enqueues) part(queue string, all []*enqueueCall) {
 }
 
 func (c *enqueueCall) keyed() bool {
-	return slices.ContainsFunc(c.tasks, func(t taskqueue.NewTask) bool { return t.UniqueKey != "" || len(t.After) > 0 })
+	return slices.ContainsFunc(c.tasks, func(t taskqueue.Task) bool { return t.UniqueKey != "" || len(t.After) > 0 })
 }
 
 // carryOutAlone tries a call that waits until it is carried out, or its ctx ends. One such call of a
@@ -174,7 +174,7 @@ func (e *enqueues) once(ctx context.Context, queue string, all []*enqueueCall) e
 	var tasks []*taskqueue.Task
 	for _, c := range all {
 		for i := range c.tasks {
-			tasks = append(tasks, &c.tasks[i].Task)
+			tasks = append(tasks, &c.tasks[i])
 		}
 	}
 	var results []taskqueue.Result

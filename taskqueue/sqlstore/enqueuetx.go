@@ -24,7 +24,7 @@ var _ taskqueue.TxStore = (*Store)(nil)
 // others (40001), and the transaction is to be repeated. On SQLite tx keeps all others from
 // writing from then on: begin it with BEGIN IMMEDIATE, and keep it shorter than a third of a
 // lease.
-func (s *Store) EnqueueTx(ctx context.Context, of any, queue string, tasks []taskqueue.NewTask) ([]taskqueue.Result, error) {
+func (s *Store) EnqueueTx(ctx context.Context, of any, queue string, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
 	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckTasks(tasks)); err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s *Store) EnqueueTx(ctx context.Context, of any, queue string, tasks []tas
 	}
 	all := make([]*taskqueue.Task, len(tasks))
 	for i := range tasks {
-		all[i] = &tasks[i].Task
+		all[i] = &tasks[i]
 	}
 	st := newStep(t, queue)
 	a := s.adding(st, all)

@@ -5,16 +5,19 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A userTx is a transaction of a user, of either kind.
@@ -131,7 +134,7 @@ func TestTasksExistIfAndOnlyIfTheTransactionOfTheUserDoes(t *testing.T) {
 			stats, err := q.Stats(t.Context())
 			require.NoError(t, err)
 			assert.EqualValues(t, 2, stats.Counts[taskqueue.CountAdded])
-			got, err := s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 10, Lease: time.Minute})
+			got, err := s.Claim(t.Context(), store.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 10, Lease: time.Minute})
 			require.NoError(t, err)
 			require.Len(t, got.Tasks, 1)
 			after, err := q.Stats(t.Context())
@@ -140,6 +143,55 @@ func TestTasksExistIfAndOnlyIfTheTransactionOfTheUserDoes(t *testing.T) {
 			faults, err := s.Audit(t.Context(), q.Name())
 			require.NoError(t, err)
 			assert.Empty(t, faults)
+		})
+	}
+}
+
+// At the higher levels of PostgreSQL a transaction is refused that another one is in the way of, and is to be
+// repeated; those that have nothing in common are not in each other's way.
+func TestEnqueueTxAtHigherLevelsOfIsolation(t *testing.T) {
+	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
+		t.Run(string(level), func(t *testing.T) {
+			all, pool, _ := pgStores(t, 1)
+			s := all[0]
+			begin := func() pgx.Tx {
+				tx, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: level})
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+				_, err = tx.Exec(t.Context(), "SELECT 1") // from now on it sees what is committed now
+				require.NoError(t, err)
+				return tx
+			}
+			enqueue := func(tx pgx.Tx, tasks ...taskqueue.Task) (taskqueue.Result, error) {
+				r, err := s.EnqueueTx(t.Context(), tx, "q", tasks)
+				return append(r, taskqueue.Result{})[0], err
+			}
+			both := []pgx.Tx{begin(), begin()}
+			for i, tx := range both {
+				_, err := enqueue(tx, newTask(fmt.Sprint("apart", i)))
+				require.NoError(t, err)
+			}
+			add(t, s, newTask("beside"))
+			assert.Len(t, claimed(t, s, 10).Tasks, 1, "a worker goes on")
+			for _, tx := range both {
+				require.NoError(t, tx.Commit(t.Context()))
+			}
+			assert.Len(t, claimed(t, s, 10).Tasks, 2)
+
+			first, second := begin(), begin()
+			_, err := enqueue(first, keyed("first", "k"), childTask("child", "first"))
+			require.NoError(t, err)
+			require.NoError(t, first.Commit(t.Context()))
+			_, err = enqueue(second, keyed("second", "k"))
+			var refused *pgconn.PgError
+			require.ErrorAs(t, err, &refused)
+			assert.Equal(t, "40001", refused.Code)
+			require.NoError(t, second.Rollback(t.Context()))
+			r, err := enqueue(begin(), keyed("second", "k"))
+			require.NoError(t, err)
+			assert.Equal(t, taskqueue.Result{Verdict: taskqueue.Duplicate, ID: "first"}, r)
+			assert.Len(t, claimed(t, s, 10).Tasks, 1)
+			sound(t, s)
 		})
 	}
 }
@@ -153,7 +205,7 @@ func TestWorkersHearOfATaskWhenItIsCommitted(t *testing.T) {
 			q, err := taskqueue.New(s)
 			require.NoError(t, err)
 			claim := func(nonce string) taskqueue.Claimed {
-				got, err := s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: nonce, Max: 1, Lease: time.Minute})
+				got, err := s.Claim(t.Context(), store.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: nonce, Max: 1, Lease: time.Minute})
 				require.NoError(t, err)
 				return got
 			}
@@ -183,7 +235,7 @@ func TestCountsOfProcessesThatHaveEndedAreKept(t *testing.T) {
 	for i := range 5 {
 		s, err := OpenFile(t.Context(), path)
 		require.NoError(t, err)
-		_, err = s.Enqueue(t.Context(), "q", []taskqueue.NewTask{newTask(string(rune('a' + i)))})
+		_, err = s.Enqueue(t.Context(), "q", []taskqueue.Task{newTask(string(rune('a' + i)))})
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Many fetchers of two processes claim and settle at the same time, beside enqueues with unique
@@ -32,7 +33,7 @@ func TestManyFetchersGetEachTaskOnce(t *testing.T) {
 					defer func() { require.NoError(t, s.Close()) }()
 					f.stores = append(f.stores, s)
 				}
-				require.NoError(t, f.stores[0].Configure(t.Context(), f.queue, func(s *taskqueue.Settings) { s.Concurrency = limit }))
+				configure(t, f.stores[0], f.queue, taskqueue.Settings{Concurrency: limit})
 				f.run(400)
 				faults, err := f.stores[1].Audit(t.Context(), f.queue)
 				require.NoError(t, err)
@@ -60,7 +61,7 @@ func (f *fetchers) run(n int) {
 			for at := i; at < n; at += 8 {
 				one := newTask(fmt.Sprint(at))
 				one.UniqueKey = fmt.Sprint("key ", at%50, " ", at/50)
-				_, err := f.stores[i%2].Enqueue(f.Context(), f.queue, []taskqueue.NewTask{one})
+				_, err := f.stores[i%2].Enqueue(f.Context(), f.queue, []taskqueue.Task{one})
 				assert.NoError(f, err)
 			}
 		})
@@ -78,7 +79,7 @@ func (f *fetchers) run(n int) {
 
 // fetch claims some tasks and settles them. It reports false when all have been seen.
 func (f *fetchers) fetch(s *Store, worker string, nonce, n int) bool {
-	got, err := s.Claim(f.Context(), taskqueue.ClaimRequest{Queue: f.queue, Worker: worker, Nonce: fmt.Sprint(nonce), Max: 5, Lease: time.Hour})
+	got, err := s.Claim(f.Context(), store.ClaimRequest{Queue: f.queue, Worker: worker, Nonce: fmt.Sprint(nonce), Max: 5, Lease: time.Hour})
 	if !assert.NoError(f, err) {
 		return false
 	}
@@ -87,10 +88,10 @@ func (f *fetchers) fetch(s *Store, worker string, nonce, n int) bool {
 	if f.limit > 0 {
 		assert.LessOrEqual(f, f.running, f.limit)
 	}
-	var all []taskqueue.Outcome
+	var all []store.Outcome
 	for _, run := range got.Tasks {
 		f.seen[run.ID]++
-		all = append(all, taskqueue.Outcome{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded})
+		all = append(all, store.Outcome{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded})
 	}
 	more := len(f.seen) < n
 	f.mu.Unlock()
@@ -103,7 +104,7 @@ func (f *fetchers) fetch(s *Store, worker string, nonce, n int) bool {
 	results, err := s.Settle(f.Context(), f.queue, all)
 	assert.NoError(f, err)
 	for _, r := range results {
-		assert.Equal(f, taskqueue.Settled, r)
+		assert.Equal(f, store.Settled, r)
 	}
 	return more
 }

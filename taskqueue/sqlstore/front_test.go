@@ -13,16 +13,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // at is a task that is due so long before now.
-func at(id string, before time.Duration) taskqueue.NewTask {
+func at(id string, before time.Duration) taskqueue.Task {
 	t := newTask(id)
 	t.RunAt = time.Now().Add(-before)
 	return t
 }
 
-func enqueued(t *testing.T, s *Store, tasks ...taskqueue.NewTask) {
+func enqueued(t *testing.T, s *Store, tasks ...taskqueue.Task) {
 	_, err := s.Enqueue(t.Context(), "q", tasks)
 	require.NoError(t, err)
 }
@@ -40,7 +41,7 @@ func TestWhatIsAddedBeforeTheFrontIsClaimedNext(t *testing.T) {
 		got := claimed(t, s, 1).Tasks
 		require.Len(t, got, 1)
 		assert.Equal(t, "earlier", got[0].ID)
-		_, err = s.Settle(t.Context(), "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "earlier", Token: got[0].Token}, Kind: taskqueue.Released}})
+		_, err = s.Settle(t.Context(), "q", []store.Outcome{{Ref: store.Ref{ID: "earlier", Token: got[0].Token}, Kind: store.Released}})
 		require.NoError(t, err)
 		require.Len(t, claimed(t, s, 3).Tasks, 3)
 	})

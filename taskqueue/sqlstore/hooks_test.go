@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A hooked database calls before with the first statement of each message, before it is sent.
@@ -72,26 +73,36 @@ func pgStores(t *testing.T, n int) (all []*Store, pool *pgxpool.Pool, url string
 	return all, pool, url
 }
 
-func keyed(id, key string) taskqueue.NewTask {
+// configure changes all settings of a queue.
+func configure(t *testing.T, s *Store, queue string, set taskqueue.Settings) {
+	t.Helper()
+	now, err := s.Stats(t.Context(), queue)
+	require.NoError(t, err)
+	done, err := s.Configure(t.Context(), queue, now.Settings, set)
+	require.NoError(t, err)
+	require.True(t, done)
+}
+
+func keyed(id, key string) taskqueue.Task {
 	one := newTask(id)
 	one.UniqueKey = key
 	return one
 }
 
-func add(t *testing.T, s *Store, tasks ...taskqueue.NewTask) []taskqueue.Result {
+func add(t *testing.T, s *Store, tasks ...taskqueue.Task) []taskqueue.Result {
 	r, err := s.Enqueue(context.Background(), "q", tasks)
 	require.NoError(t, err)
 	return r
 }
 
 func claimAs(s *Store, worker, nonce string, n int, lease time.Duration) (taskqueue.Claimed, error) {
-	return s.Claim(context.Background(), taskqueue.ClaimRequest{Queue: "q", Worker: worker, Nonce: nonce, Max: n, Lease: lease})
+	return s.Claim(context.Background(), store.ClaimRequest{Queue: "q", Worker: worker, Nonce: nonce, Max: n, Lease: lease})
 }
 
-func settleAs(t *testing.T, s *Store, kind taskqueue.OutcomeKind, runs ...taskqueue.Info) []taskqueue.SettleResult {
-	var all []taskqueue.Outcome
+func settleAs(t *testing.T, s *Store, kind store.OutcomeKind, runs ...taskqueue.Info) []store.SettleResult {
+	var all []store.Outcome
 	for _, r := range runs {
-		all = append(all, taskqueue.Outcome{Ref: taskqueue.Ref{ID: r.ID, Token: r.Token}, Kind: kind, Error: "x"})
+		all = append(all, store.Outcome{Ref: store.Ref{ID: r.ID, Token: r.Token}, Kind: kind, Error: "x"})
 	}
 	res, err := s.Settle(context.Background(), "q", all)
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // opens returns what opens the same store each time, by the name of the database.
@@ -27,7 +28,7 @@ func opens(t *testing.T) map[string]func() *Store {
 	}
 }
 
-func taskUnder(id, key string) taskqueue.NewTask {
+func taskUnder(id, key string) taskqueue.Task {
 	one := newTask(id)
 	one.LimitKey = key
 	return one
@@ -71,7 +72,7 @@ func TestTablesOfBeforeThereWereLimitsAreTakenOver(t *testing.T) {
 			assert.Equal(t, "p", string(runs[0].Payload))
 			assert.Equal(t, 2, runs[0].Attempt)
 			sound(t, s)
-			settleAs(t, s, taskqueue.Succeeded, runs...)
+			settleAs(t, s, store.Succeeded, runs...)
 			assert.Len(t, claimed(t, s, 10).Tasks, 1)
 			sound(t, s)
 		})
@@ -87,7 +88,7 @@ func TestAPlaceThatIsGivenBackDuringAClaimIsFound(t *testing.T) {
 	require.Len(t, run, 1)
 	add(t, all[0], taskUnder("b", "k"))
 	hook(all[0], onceAt("SELECT "+recordNames+" FROM tq_task WHERE queue = $1 AND class", func() {
-		settleAs(t, all[1], taskqueue.Succeeded, run...)
+		settleAs(t, all[1], store.Succeeded, run...)
 	}))
 	assert.Empty(t, claimed(t, all[0], 1).Tasks)
 	sound(t, all[0])
@@ -132,7 +133,7 @@ func TestAClaimOfAQueueWithoutLimitsDoesNothingForThem(t *testing.T) {
 			add(t, s, taskUnder("a", "k"), newTask("b"))
 			runs := claimed(t, s, 10).Tasks
 			require.Len(t, runs, 2)
-			settleAs(t, s, taskqueue.Succeeded, runs...)
+			settleAs(t, s, store.Succeeded, runs...)
 		})
 	}
 }
@@ -144,9 +145,9 @@ func TestEnqueueTxKeepsTheLimitKey(t *testing.T) {
 			defer func() { require.NoError(t, s.Close()) }()
 			require.NoError(t, s.SetLimit(t.Context(), "q", taskqueue.Limit{Key: "k", Concurrency: 1}))
 			tx := begin()
-			_, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.NewTask{taskUnder("a", "k"), taskUnder("b", "k")})
+			_, err := s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.Task{taskUnder("a", "k"), taskUnder("b", "k")})
 			require.NoError(t, err)
-			_, err = s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.NewTask{taskUnder("c", "k*")})
+			_, err = s.EnqueueTx(t.Context(), tx.tx, "q", []taskqueue.Task{taskUnder("c", "k*")})
 			assert.ErrorAs(t, err, new(*taskqueue.InvalidError))
 			require.NoError(t, tx.end(true))
 			runs := claimed(t, s, 10).Tasks

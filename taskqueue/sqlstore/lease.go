@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // maxReaped is how many leases one claim ends at most.
@@ -68,8 +69,12 @@ const bootForgetText = "UPDATE tq_task SET forget = $2 + max(retention / 1000, $
 // bootPaceText has all rates of limits be full: their times are of another clock.
 const bootPaceText = "UPDATE tq_pace SET at = 0 WHERE queue = $1"
 
-// recallText has what was ready when it was written be so by a clock that was put back since.
-const recallText = "UPDATE tq_task SET due = $2 WHERE queue = $1 AND state < 3 AND due > $2 AND flags & 64 <> 0"
+// recallText has what was ready when it was written be so by a clock that was put back since, and
+// recallParkedText what a limit keeps of that.
+const (
+	recallText       = "UPDATE tq_task SET due = $2 WHERE queue = $1 AND state < 3 AND due > $2 AND flags & 64 <> 0"
+	recallParkedText = "UPDATE tq_task SET due = $2 WHERE queue = $1 AND state = 4 AND due > $2 AND flags & 64 <> 0"
+)
 
 // maxStep is by how much, in µs, the wall clock may part from the steady one unnoticed.
 const maxStep = 1_000_000
@@ -104,7 +109,7 @@ func (c *claiming) reap() error {
 	if stepped {
 		c.front = [taskqueue.Priorities]int64{}
 		queries = append(queries, statement("UPDATE tq_queue SET boot = $2 WHERE queue = $1", c.queue, c.now.clockState()),
-			statement(recallText, c.queue, c.now.wall), c.lookHeads())
+			statement(recallText, c.queue, c.now.wall), statement(recallParkedText, c.queue, c.now.wall), c.lookHeads())
 	}
 	if c.firstEnd == 0 || c.firstEnd > c.now.steady {
 		return c.t.run(queries...)
@@ -138,7 +143,7 @@ func (c *claiming) reap() error {
 
 // Extend is a method of taskqueue.Store. A lease that has run out, but that nobody has reaped
 // yet, is still the worker's.
-func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) (results []taskqueue.ExtendResult, err error) {
+func (s *Store) Extend(ctx context.Context, r store.ExtendRequest) (results []store.ExtendResult, err error) {
 	if err := errors.Join(taskqueue.CheckName("queue", r.Queue), taskqueue.CheckExtend(r)); err != nil {
 		return nil, err
 	}
@@ -154,17 +159,17 @@ func (s *Store) Extend(ctx context.Context, r taskqueue.ExtendRequest) (results 
 		if err := t.run(query{clock: &st.now}, seen.query(r.Queue), load(lendTasks, r.Queue, ids, records)); err != nil {
 			return err
 		}
-		results = make([]taskqueue.ExtendResult, len(r.Refs))
+		results = make([]store.ExtendResult, len(r.Refs))
 		var changed, noted []*record
 		for i, ref := range r.Refs {
 			one := records[ref.ID]
 			if one == nil || one.State != taskqueue.StateRunning || one.Token != ref.Token {
-				results[i] = taskqueue.Lost
+				results[i] = store.Lost
 				continue
 			}
-			results[i] = taskqueue.Extended
+			results[i] = store.Extended
 			if one.has(asked) {
-				results[i] = taskqueue.CancelRequested
+				results[i] = store.CancelRequested
 			}
 			changed = append(changed, one)
 			if _, given := r.Progress[ref.ID]; given {

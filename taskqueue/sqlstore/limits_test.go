@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // buried makes n dead letters.
@@ -21,7 +22,7 @@ func buried(t *testing.T, s *Store, name string, n int) {
 	got, err := claimAs(s, "buries", name+"/1", n, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, got.Tasks, n)
-	settleAs(t, s, taskqueue.Buried, got.Tasks...)
+	settleAs(t, s, store.Buried, got.Tasks...)
 }
 
 const lettersText = "SELECT count(*) FROM tq_task WHERE state = 6"
@@ -30,7 +31,7 @@ const lettersText = "SELECT count(*) FROM tq_task WHERE state = 6"
 func TestClaimsAtTheSameTimeKeepMaxDeadLetters(t *testing.T) {
 	all, pool, _ := pgStores(t, 2)
 	buried(t, all[0], "d", 40)
-	require.NoError(t, all[0].Configure(t.Context(), "q", func(s *taskqueue.Settings) { s.MaxDead = 25 }))
+	configure(t, all[0], "q", taskqueue.Settings{MaxDead: 25})
 	hook(all[0], onceAt("INSERT INTO tq_worker", func() {
 		_, err := claimAs(all[1], "w2", "2/1", 1, time.Minute)
 		assert.NoError(t, err)
@@ -60,9 +61,7 @@ func TestAClaimSeldomLooksForDeadLetters(t *testing.T) {
 		}
 		assert.Equal(t, want, looks, why)
 	}
-	keep := func(n int) {
-		require.NoError(t, s.Configure(t.Context(), "q", func(s *taskqueue.Settings) { s.MaxDead = n }))
-	}
+	keep := func(n int) { configure(t, s, "q", taskqueue.Settings{MaxDead: n}) }
 	buried(t, s, "a", 150)
 	after(0, "all are kept")
 	keep(20)

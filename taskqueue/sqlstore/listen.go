@@ -12,8 +12,9 @@ import (
 
 // A notice holds one lock for all commits of the database that send any, so it is sent only if
 // a process has written down that it sleeps. Which is read without a lock: what is missed in
-// between is found when the process looks by itself.
-const notifyText = "SELECT pg_notify($1, $2) WHERE EXISTS (SELECT 1 FROM tq_worker WHERE queue = $3 AND sleeps > $4)"
+// between is found when the process looks by itself. A serializable transaction does not read it; see headText.
+const notifyText = "SELECT pg_notify($1, $2) WHERE current_setting('transaction_isolation') = 'serializable' " +
+	"OR EXISTS (SELECT 1 FROM tq_worker WHERE queue = $3 AND sleeps > $4)"
 
 // sleepsFor is how long a process is taken to sleep in a queue when it has said so. It says
 // so again in time.

@@ -270,13 +270,11 @@ func (s *Store) Stats(ctx context.Context, queue string) (stats taskqueue.Stats,
 		if err := t.run(query{clock: &now}, row("SELECT settings, "+limitsOf+" FROM tq_queue WHERE queue = $1", []any{queue}, &settings, &limits)); err != nil {
 			return err
 		}
-		if settings != "" {
-			if err := json.Unmarshal([]byte(settings), &stats.Settings); err != nil {
-				return err
-			}
-		}
 		set, err := limit.Parse(limits)
 		if err != nil {
+			return err
+		}
+		if stats.Settings, err = readSettings(settings); err != nil {
 			return err
 		}
 		if set != nil && len(set.Limits) > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // asynq 1144, 420: ids without their payloads, on which every worker fails. Here somebody else
@@ -19,7 +20,7 @@ import (
 func TestATaskWithoutItsPayloadBecomesADeadLetter(t *testing.T) {
 	s := openTemp(t)
 	defer func() { require.NoError(t, s.Close()) }()
-	_, err := s.Enqueue(t.Context(), "q", []taskqueue.NewTask{newTask("lost"), newTask("z")})
+	_, err := s.Enqueue(t.Context(), "q", []taskqueue.Task{newTask("lost"), newTask("z")})
 	require.NoError(t, err)
 	require.NoError(t, s.db.transact(t.Context(), writes, func(t tx) error {
 		return t.run(statement("DELETE FROM tq_payload WHERE id = $1", "lost"))
@@ -35,12 +36,12 @@ func TestATaskWithoutItsPayloadBecomesADeadLetter(t *testing.T) {
 	sound(t, s)
 }
 
-func newTask(id string) taskqueue.NewTask {
-	return taskqueue.NewTask{Task: taskqueue.Task{ID: id, Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: []byte(id)}}
+func newTask(id string) taskqueue.Task {
+	return taskqueue.Task{ID: id, Type: "t", MaxFailures: 3, MaxCrashes: 3, Payload: []byte(id)}
 }
 
 func claimed(t testing.TB, s *Store, n int) taskqueue.Claimed {
-	got, err := s.Claim(context.Background(), taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(benchIDs.Add(1)), Max: n, Lease: time.Minute})
+	got, err := s.Claim(context.Background(), store.ClaimRequest{Queue: "q", Worker: "w", Nonce: fmt.Sprint(benchIDs.Add(1)), Max: n, Lease: time.Minute})
 	require.NoError(t, err)
 	return got
 }

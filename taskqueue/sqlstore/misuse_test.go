@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func TestAStoreIsOfADatabaseThatIsOpen(t *testing.T) {
@@ -54,7 +55,7 @@ func TestEnqueueTxIsGivenATransaction(t *testing.T) {
 	onServer, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = onServer.Rollback(context.Background()) }()
-	tasks := []taskqueue.NewTask{newTask("a")}
+	tasks := []taskqueue.Task{newTask("a")}
 	for s, open := range map[*Store]any{file: inFile, pg[0]: onServer} {
 		for _, tx := range []any{nil, pgx.Tx(nil), (*sql.Tx)(nil)} {
 			_, err := s.EnqueueTx(t.Context(), tx, "q", tasks)
@@ -73,13 +74,13 @@ func TestIDsThatNoTaskCanHave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			add(t, s, newTask("a"), newTask("\ufffd"))
 			for _, id := range []string{"a\x00b", "\xff", ""} {
-				done, err := s.Act(t.Context(), "q", id, taskqueue.ActDelete)
+				done, err := s.Act(t.Context(), "q", id, store.ActDelete)
 				require.ErrorIs(t, err, taskqueue.ErrNotFound)
 				assert.False(t, done)
 				done, err = s.Unschedule(t.Context(), "q", id)
 				require.NoError(t, err)
 				assert.False(t, done)
-				assert.Equal(t, []taskqueue.SettleResult{taskqueue.Gone}, settleAs(t, s, taskqueue.Succeeded, taskqueue.Info{Task: taskqueue.Task{ID: id}}))
+				assert.Equal(t, []store.SettleResult{store.Gone}, settleAs(t, s, store.Succeeded, taskqueue.Info{Task: taskqueue.Task{ID: id}}))
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 	"github.com/ambit-go/ambit/taskqueue/taskqueuetest"
 )
 
@@ -35,7 +36,7 @@ func TestAPostgresThatIsKilledAndStartedAgain(t *testing.T) {
 		all.Go(func() {
 			for n := 0; ; n++ {
 				id := fmt.Sprintf("%d-%d", i, n)
-				if _, err := s.Enqueue(t.Context(), "q", []taskqueue.NewTask{newTask(id)}); err != nil {
+				if _, err := s.Enqueue(t.Context(), "q", []taskqueue.Task{newTask(id)}); err != nil {
 					return
 				}
 				mu.Lock()
@@ -49,16 +50,16 @@ func TestAPostgresThatIsKilledAndStartedAgain(t *testing.T) {
 	require.Len(t, runs, 5)
 	c.end(os.Kill)
 	all.Wait()
-	_, err = s.Claim(t.Context(), taskqueue.ClaimRequest{Queue: "q", Worker: "w", Nonce: "down", Max: 1, Lease: time.Minute})
+	_, err = s.Claim(t.Context(), store.ClaimRequest{Queue: "q", Worker: "w", Nonce: "down", Max: 1, Lease: time.Minute})
 	require.Error(t, err)
 	c.start(t, "-c", "fsync=on")
 	for _, id := range acknowledged {
 		_, err := s.Get(t.Context(), "q", id)
 		require.NoError(t, err, id)
 	}
-	r, err := s.Settle(t.Context(), "q", []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: runs[0].ID, Token: runs[0].Token}, Kind: taskqueue.Succeeded}})
+	r, err := s.Settle(t.Context(), "q", []store.Outcome{{Ref: store.Ref{ID: runs[0].ID, Token: runs[0].Token}, Kind: store.Succeeded}})
 	require.NoError(t, err)
-	assert.Equal(t, []taskqueue.SettleResult{taskqueue.Settled}, r)
+	assert.Equal(t, []store.SettleResult{store.Settled}, r)
 	next := claimed(t, s, 1).Tasks
 	require.Len(t, next, 1)
 	assert.Greater(t, next[0].Token, runs[4].Token)
@@ -88,7 +89,7 @@ func TestPostgresWithAnotherDefaultIsolation(t *testing.T) {
 			for n := range 20 {
 				one := newTask(fmt.Sprintf("%d-%d", i, n))
 				one.UniqueKey = fmt.Sprint(n)
-				_, err := s.Enqueue(t.Context(), "q", []taskqueue.NewTask{one})
+				_, err := s.Enqueue(t.Context(), "q", []taskqueue.Task{one})
 				assert.NoError(t, err)
 			}
 		})

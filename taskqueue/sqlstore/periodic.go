@@ -19,7 +19,7 @@ func (s *Store) Tick(ctx context.Context, k taskqueue.Tick) (did bool, err error
 		a, did = nil, false
 		tasks := []*taskqueue.Task{}
 		if !k.At.IsZero() {
-			tasks = append(tasks, &k.Task.Task)
+			tasks = append(tasks, &k.Task)
 		}
 		adding := s.adding(st, tasks)
 		inForce, err := noteTick(st, &k, adding.look())

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // plans are statements that have to go by their index, however many tasks there are, and the
@@ -41,6 +42,7 @@ func plans() map[string]struct{ text, index string } {
 		"held":           {heldText, "tq_task_held"},
 		"wakes":          {wakesWhere, "tq_pace_at"},
 		"next wake":      {nextWakeText, "tq_pace_at"},
+		"recall parked":  {recallParkedText, "tq_task_limited"},
 	}
 	for state, index := range map[taskqueue.State]string{
 		taskqueue.StateReady: "tq_task_due", taskqueue.StateScheduled: "tq_task_due", taskqueue.StateRetrying: "tq_task_retry", taskqueue.StateDead: "tq_task_end",
@@ -63,10 +65,10 @@ func bare(text string) string {
 // filled has tasks in every state: many are due, many are not, and few run.
 func filled(t *testing.T, s *Store, n int) {
 	fill(t, s, n, 0)
-	var all []taskqueue.Outcome
+	var all []store.Outcome
 	for i, run := range claimed(t, s, n*3/10).Tasks {
 		if i < n/4 {
-			all = append(all, taskqueue.Outcome{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: []taskqueue.OutcomeKind{taskqueue.Succeeded, taskqueue.Failed, taskqueue.Buried}[i%3], After: time.Hour})
+			all = append(all, store.Outcome{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: []store.OutcomeKind{store.Succeeded, store.Failed, store.Buried}[i%3], After: time.Hour})
 		}
 	}
 	_, err := s.Settle(t.Context(), "q", all)

@@ -63,12 +63,7 @@ func (s *server) transact(ctx context.Context, m mode, do func(tx) error) error 
 		case err == nil:
 			return nil
 		case errors.Is(err, errAgain), errors.As(err, &refused) && (refused.Code == "40001" || refused.Code == "40P01"): // serialization, deadlock
-			pause := time.NewTimer(time.Millisecond + rand.N(4*time.Millisecond))
-			select {
-			case <-ctx.Done():
-				pause.Stop()
-			case <-pause.C:
-			}
+			sleep(ctx, time.Millisecond+rand.N(4*time.Millisecond))
 		case (pgconn.SafeToRetry(err) || refused != nil && refused.Code == "57P01" && !sent) && stale < 100: // one for each connection of a large pool
 			stale++
 		default:

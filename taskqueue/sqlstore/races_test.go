@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A dead letter is retried, and the task that has its key ends between the two statements of that.
@@ -24,12 +25,12 @@ func TestATaskThatIsRetriedHoldsItsKey(t *testing.T) {
 	add(t, a, keyed("dead", "k"))
 	got, err := claimAs(a, "w", "1/1", 1, time.Minute)
 	require.NoError(t, err)
-	settleAs(t, a, taskqueue.Buried, got.Tasks...)
+	settleAs(t, a, store.Buried, got.Tasks...)
 	add(t, a, keyed("second", "k"))
 	run, err := claimAs(a, "w", "1/2", 1, time.Minute)
 	require.NoError(t, err)
-	hook(a, onceAt("SELECT id FROM tq_unique", func() { settleAs(t, b, taskqueue.Succeeded, run.Tasks...) }))
-	done, err := a.Act(t.Context(), "q", "dead", taskqueue.ActRetry)
+	hook(a, onceAt("SELECT id FROM tq_unique", func() { settleAs(t, b, store.Succeeded, run.Tasks...) }))
+	done, err := a.Act(t.Context(), "q", "dead", store.ActRetry)
 	require.NoError(t, err)
 	require.True(t, done)
 	assert.Equal(t, []taskqueue.Result{{Verdict: taskqueue.Duplicate, ID: "dead"}}, add(t, b, keyed("third", "k")))
@@ -74,8 +75,8 @@ func TestEnqueueTxWhileTheHolderOfTheKeyEnds(t *testing.T) {
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(context.Background()) }()
-	hooked := &hookedUserTx{tx, onceAt("SELECT id FROM tq_unique", func() { settleAs(t, b, taskqueue.Succeeded, run.Tasks...) })}
-	r, err := a.EnqueueTx(t.Context(), hooked, "q", []taskqueue.NewTask{keyed("second", "k")})
+	hooked := &hookedUserTx{tx, onceAt("SELECT id FROM tq_unique", func() { settleAs(t, b, store.Succeeded, run.Tasks...) })}
+	r, err := a.EnqueueTx(t.Context(), hooked, "q", []taskqueue.Task{keyed("second", "k")})
 	require.NoError(t, err)
 	assert.Equal(t, []taskqueue.Result{{Verdict: taskqueue.Added, ID: "second"}}, r)
 	require.NoError(t, tx.Commit(t.Context()))
@@ -88,17 +89,17 @@ func TestEnqueueTxWhileTheHolderOfTheKeyEnds(t *testing.T) {
 func TestWorkersThatCallAfterAGapDoNotWaitForEachOther(t *testing.T) {
 	const lease = 300 * time.Second
 	all, pool, _ := pgStores(t, 2)
-	var refs [2][]taskqueue.Ref
+	var refs [2][]store.Ref
 	for i, s := range all {
 		add(t, s, newTask(fmt.Sprint("t", i)))
 		got, err := claimAs(s, fmt.Sprint("w", i), "n/1", 1, lease)
 		require.NoError(t, err)
-		refs[i] = []taskqueue.Ref{{ID: got.Tasks[0].ID, Token: got.Tasks[0].Token}}
+		refs[i] = []store.Ref{{ID: got.Tasks[0].ID, Token: got.Tasks[0].Token}}
 	}
 	_, err := pool.Exec(t.Context(), "UPDATE tq_worker SET last_seen = last_seen - 200000000 WHERE last_seen > 0")
 	require.NoError(t, err)
 	extend := func(i int) error {
-		_, err := all[i].Extend(context.Background(), taskqueue.ExtendRequest{Queue: "q", Worker: fmt.Sprint("w", i), Lease: lease, Refs: refs[i]})
+		_, err := all[i].Extend(context.Background(), store.ExtendRequest{Queue: "q", Worker: fmt.Sprint("w", i), Lease: lease, Refs: refs[i]})
 		return err
 	}
 	var both, done sync.WaitGroup
@@ -138,7 +139,7 @@ func TestANewQueueOfATransactionIsEverybodys(t *testing.T) {
 		txs[i], err = pool.Begin(ctx)
 		require.NoError(t, err)
 		defer func() { _ = txs[i].Rollback(context.Background()) }()
-		_, err = all[i].EnqueueTx(ctx, txs[i], "q", []taskqueue.NewTask{newTask(fmt.Sprint("user", i))})
+		_, err = all[i].EnqueueTx(ctx, txs[i], "q", []taskqueue.Task{newTask(fmt.Sprint("user", i))})
 		require.NoError(t, err)
 	}
 	require.NoError(t, txs[0].Commit(ctx))

@@ -7,14 +7,15 @@ import (
 	"slices"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Settle is a method of taskqueue.Store.
-func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.Outcome) (results []taskqueue.SettleResult, err error) {
+func (s *Store) Settle(ctx context.Context, queue string, outcomes []store.Outcome) (results []store.SettleResult, err error) {
 	if err := errors.Join(taskqueue.CheckName("queue", queue), taskqueue.CheckOutcomes(outcomes)); err != nil {
 		return nil, err
 	}
-	results = make([]taskqueue.SettleResult, len(outcomes))
+	results = make([]store.SettleResult, len(outcomes))
 	places := make([]int, len(outcomes))
 	for i := range places {
 		places[i] = i
@@ -29,7 +30,7 @@ func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.O
 			return nil, err
 		}
 		s.written(st.step, st.waiting)
-		places = slices.DeleteFunc(places, func(i int) bool { return results[i] != taskqueue.Gone })
+		places = slices.DeleteFunc(places, func(i int) bool { return results[i] != store.Gone })
 		if alone || !s.postgres || len(places) == 0 {
 			return results, nil
 		}
@@ -40,8 +41,8 @@ func (s *Store) Settle(ctx context.Context, queue string, outcomes []taskqueue.O
 type settling struct {
 	*step
 	s        *Store
-	outcomes []taskqueue.Outcome
-	results  []taskqueue.SettleResult
+	outcomes []store.Outcome
+	results  []store.SettleResult
 	places   []int // of the outcomes that it is about
 	// alone: it waits for what others have locked, as whoever adds a child of a task has. One before it
 	// has not waited, and has settled all others.
@@ -92,12 +93,12 @@ func (st *settling) run() error {
 	}
 	st.waiting = firsts(all)
 	queries := append(save(st.changed), seen.step(st.step)...)
-	limited, err := limitedBy(settings)
+	set, err := readSettings(settings)
 	if err != nil {
 		return err
 	}
 	queries = append(queries, st.leave(st.freed))
-	if st.sooner = st.sooner || len(st.freed) > 0 || st.room && limited || anyWaits(st.waiting); st.sooner {
+	if st.sooner = st.sooner || len(st.freed) > 0 || st.room && set.Concurrency > 0 || anyWaits(st.waiting); st.sooner {
 		queries = append(queries, st.s.tell(st.step)...)
 	}
 	return st.t.end(append(queries, st.note("p:"+st.s.client+"/settle", true))...)

@@ -74,12 +74,8 @@ func (f *file) transact(ctx context.Context, m mode, do func(tx) error) error {
 		if !isBusy(err) && !errors.Is(err, errAgain) {
 			return sqliteError(err)
 		}
-		pause := time.NewTimer(short + rand.N(short))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if sleep(ctx, short+rand.N(short)); ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		case <-pause.C:
 		}
 	}
 }

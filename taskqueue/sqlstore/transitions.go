@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A step is what one transaction does to the tasks of a queue. It changes records in memory;
@@ -36,16 +37,16 @@ func (s *step) count(c taskqueue.Counter, n int64) {
 // settle takes an outcome over if its token is that of the last claim, also when its lease
 // has run out and the task waits for its next run by now: the work has been done, and nobody
 // else has begun it. It reports whether it has changed r.
-func (s *step) settle(r *record, o *taskqueue.Outcome) (answer taskqueue.SettleResult, changed bool) {
+func (s *step) settle(r *record, o *store.Outcome) (answer store.SettleResult, changed bool) {
 	switch {
 	case r == nil:
-		return taskqueue.Gone, false
+		return store.Gone, false
 	case r.Token != o.Token:
-		return taskqueue.Stale, false
+		return store.Stale, false
 	case r.settled == o.Token:
 		return r.isSettled(), false
 	case r.State != taskqueue.StateRunning && !r.has(reaped):
-		return taskqueue.Stale, false // Retry, Promote or Cancel has decided meanwhile
+		return store.Stale, false // Retry, Promote or Cancel has decided meanwhile
 	}
 	s.room = s.room || r.State == taskqueue.StateRunning
 	if r.has(reaped) {
@@ -57,11 +58,11 @@ func (s *step) settle(r *record, o *taskqueue.Outcome) (answer taskqueue.SettleR
 }
 
 // isSettled is what is said of a run that is settled.
-func (r *record) isSettled() taskqueue.SettleResult {
+func (r *record) isSettled() store.SettleResult {
 	if r.State == taskqueue.StateCancelled && r.has(asked) {
-		return taskqueue.Overruled
+		return store.Overruled
 	}
-	return taskqueue.Settled
+	return store.Settled
 }
 
 // uncrash takes back what crash has made of a record.
@@ -79,27 +80,27 @@ func (s *step) uncrash(r *record) {
 }
 
 // end is what an outcome makes of a record.
-func (s *step) end(r *record, o *taskqueue.Outcome) {
+func (s *step) end(r *record, o *store.Outcome) {
 	if o.Error != "" {
 		r.fail(o.Error)
 	}
-	if r.has(asked) && o.Kind != taskqueue.Succeeded {
+	if r.has(asked) && o.Kind != store.Succeeded {
 		s.cancelled(r)
 		return
 	}
 	switch o.Kind {
-	case taskqueue.Succeeded:
+	case store.Succeeded:
 		if len(o.Result) > 0 { // before its only end it had none
 			r.extra += int64(len(o.Result))
 			r.Result, r.texts = o.Result, r.texts|resultText
 		}
 		s.over(r, taskqueue.StateDone)
 		s.count(taskqueue.CountDone, 1)
-	case taskqueue.Buried:
+	case store.Buried:
 		r.Failures++
 		s.count(taskqueue.CountFailed, 1)
 		s.bury(r)
-	case taskqueue.Failed:
+	case store.Failed:
 		r.Failures++
 		r.Releases = 0
 		s.count(taskqueue.CountFailed, 1)
@@ -114,14 +115,14 @@ func (s *step) end(r *record, o *taskqueue.Outcome) {
 }
 
 // giveBack has a task wait again, with no attempt spent.
-func (s *step) giveBack(r *record, o *taskqueue.Outcome) {
+func (s *step) giveBack(r *record, o *store.Outcome) {
 	r.Attempt--
-	if r.Releases++; o.Kind == taskqueue.Snoozed {
+	if r.Releases++; o.Kind == store.Snoozed {
 		r.Releases = 0
 		r.set(lasts, true)
 	}
 	s.count(taskqueue.CountReleased, 1)
-	if o.Kind == taskqueue.Unhandled {
+	if o.Kind == store.Unhandled {
 		s.count(taskqueue.CountUnhandled, 1)
 	}
 	state := taskqueue.StateScheduled

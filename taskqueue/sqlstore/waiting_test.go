@@ -24,7 +24,7 @@ func TestOnlyEnqueuesOfTheKeyWaitForATransactionOfAUser(t *testing.T) {
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(context.Background()) }()
-	_, err = s.EnqueueTx(t.Context(), tx, "q", []taskqueue.NewTask{keyed("user", "k")})
+	_, err = s.EnqueueTx(t.Context(), tx, "q", []taskqueue.Task{keyed("user", "k")})
 	require.NoError(t, err)
 	var waiting, others sync.WaitGroup
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -32,12 +32,12 @@ func TestOnlyEnqueuesOfTheKeyWaitForATransactionOfAUser(t *testing.T) {
 	for round := range 5 {
 		for i := range 3 {
 			waiting.Go(func() {
-				r, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{keyed(fmt.Sprintf("waits %d-%d", round, i), "k")})
+				r, err := s.Enqueue(ctx, "q", []taskqueue.Task{keyed(fmt.Sprintf("waits %d-%d", round, i), "k")})
 				assert.NoError(t, err)
 				assert.Equal(t, []taskqueue.Result{{Verdict: taskqueue.Duplicate, ID: "user"}}, r)
 			})
 			others.Go(func() {
-				_, err := s.Enqueue(ctx, "q", []taskqueue.NewTask{newTask(fmt.Sprintf("other %d-%d", round, i))})
+				_, err := s.Enqueue(ctx, "q", []taskqueue.Task{newTask(fmt.Sprintf("other %d-%d", round, i))})
 				assert.NoError(t, err)
 			})
 		}
@@ -45,7 +45,7 @@ func TestOnlyEnqueuesOfTheKeyWaitForATransactionOfAUser(t *testing.T) {
 	}
 	left, leave := context.WithCancelCause(t.Context())
 	leave(assert.AnError)
-	c := &enqueueCall{tasks: []taskqueue.NewTask{keyed("left", "k")}}
+	c := &enqueueCall{tasks: []taskqueue.Task{keyed("left", "k")}}
 	s.enqueues.carryOutAlone(left, "q", c)
 	require.ErrorIs(t, c.err, assert.AnError)
 	require.NotErrorIs(t, c.err, taskqueue.ErrUnknown)

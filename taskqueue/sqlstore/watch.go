@@ -96,6 +96,8 @@ func (s *Store) watches(ctx context.Context, queue string) (began bool, err erro
 	return began, err
 }
 
+// sleep lends nobody the slot of a limit of package async, as async.Sleep does: whoever has that next may wait
+// for the transaction that sleeps.
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func order(f *fixture) {
@@ -31,27 +32,24 @@ func order(f *fixture) {
 
 func paused(f *fixture) {
 	f.add(task("a"))
-	set := func(p bool) {
-		require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = p }))
-	}
-	set(true)
+	f.configure(func(s *taskqueue.Settings) { s.Paused = true })
 	assert.Empty(f, f.claim(1))
-	set(false)
+	f.configure(func(s *taskqueue.Settings) { s.Paused = false })
 	assert.Len(f, f.claim(1), 1)
 }
 
 func concurrency(f *fixture) {
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Concurrency = 2 }))
+	f.configure(func(s *taskqueue.Settings) { s.Concurrency = 2 })
 	f.add(task("a"), task("b"), task("c"))
 	runs := f.claim(10)
 	require.Len(f, runs, 2)
 	assert.Empty(f, f.claim(10))
-	f.settle(runs[0], taskqueue.Succeeded, 0)
+	f.settle(runs[0], store.Succeeded, 0)
 	assert.Len(f, f.claim(10), 1)
 }
 
 func rate(f *fixture) {
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Rate, s.Burst = 10, 2 }))
+	f.configure(func(s *taskqueue.Settings) { s.Rate, s.Burst = 10, 2 })
 	f.add(task("a"), task("b"), task("c"), task("d"))
 	begin := time.Now()
 	assert.Len(f, f.claim(10), 2)
@@ -65,23 +63,23 @@ func rate(f *fixture) {
 
 func cancel(f *fixture) {
 	f.add(task("a"), task("b"), task("c"))
-	assert.True(f, f.act("a", taskqueue.ActCancel))
+	assert.True(f, f.act("a", store.ActCancel))
 	f.in("a", taskqueue.StateCancelled)
-	assert.False(f, f.act("a", taskqueue.ActCancel))
-	for id, kind := range map[string]taskqueue.OutcomeKind{"b": taskqueue.Failed, "c": taskqueue.Succeeded} {
+	assert.False(f, f.act("a", store.ActCancel))
+	for id, kind := range map[string]store.OutcomeKind{"b": store.Failed, "c": store.Succeeded} {
 		run := f.one()
 		for run.ID != id {
-			f.settle(run, taskqueue.Released, 0)
+			f.settle(run, store.Released, 0)
 			run = f.one()
 		}
-		assert.True(f, f.act(id, taskqueue.ActCancel))
+		assert.True(f, f.act(id, store.ActCancel))
 		f.in(id, taskqueue.StateRunning)
-		r, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Minute, Refs: []taskqueue.Ref{{ID: id, Token: run.Token}}})
+		r, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Minute, Refs: []store.Ref{{ID: id, Token: run.Token}}})
 		require.NoError(f, err)
-		assert.Equal(f, []taskqueue.ExtendResult{taskqueue.CancelRequested}, r)
-		want, answer := taskqueue.StateCancelled, taskqueue.Overruled
-		if kind == taskqueue.Succeeded {
-			want, answer = taskqueue.StateDone, taskqueue.Settled
+		assert.Equal(f, []store.ExtendResult{store.CancelRequested}, r)
+		want, answer := taskqueue.StateCancelled, store.Overruled
+		if kind == store.Succeeded {
+			want, answer = taskqueue.StateDone, store.Settled
 		}
 		assert.Equal(f, answer, f.settle(run, kind, 0))
 		assert.Equal(f, answer, f.settle(run, kind, 0), "again")
@@ -91,13 +89,13 @@ func cancel(f *fixture) {
 
 func retryDead(f *fixture) {
 	f.add(task("a"))
-	f.settle(f.one(), taskqueue.Buried, 0)
+	f.settle(f.one(), store.Buried, 0)
 	assert.Empty(f, f.claim(1))
-	assert.True(f, f.act("a", taskqueue.ActRetry))
+	assert.True(f, f.act("a", store.ActRetry))
 	run := f.one()
 	assert.Zero(f, run.Failures)
-	f.settle(run, taskqueue.Succeeded, 0)
-	assert.False(f, f.act("a", taskqueue.ActRetry))
+	f.settle(run, store.Succeeded, 0)
+	assert.False(f, f.act("a", store.ActRetry))
 }
 
 func released(f *fixture) {
@@ -105,7 +103,7 @@ func released(f *fixture) {
 	for range 10 {
 		run := f.one()
 		assert.Equal(f, 1, run.Attempt)
-		f.settle(run, taskqueue.Released, 0)
+		f.settle(run, store.Released, 0)
 	}
 	i := f.get("a")
 	assert.Equal(f, 10, i.Releases)
@@ -167,7 +165,7 @@ func names(f *fixture) {
 		f.add(t)
 		run := f.one()
 		assert.Equal(f, id, run.ID)
-		assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Succeeded, 0))
+		assert.Equal(f, store.Settled, f.settle(run, store.Succeeded, 0))
 	}
 }
 
@@ -175,7 +173,7 @@ func apart(f *fixture) {
 	f.add(unique("a"))
 	t := unique("a")
 	t.Queue = queue + "2"
-	r, err := f.s.Enqueue(ctx, t.Queue, []taskqueue.NewTask{{Task: t}})
+	r, err := f.s.Enqueue(ctx, t.Queue, []taskqueue.Task{t})
 	require.NoError(f, err)
 	assert.Equal(f, taskqueue.Added, r[0].Verdict)
 	assert.Len(f, f.claim(10), 1)

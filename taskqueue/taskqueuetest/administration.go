@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
-func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, after time.Time) error {
+func (m *model) act(id string, act store.Act, did bool, err error, before, after time.Time) error {
 	defer m.release(before, after)
 	t := m.tasks[id]
 	if t == nil {
@@ -19,7 +20,7 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 	}
 	var held *taskqueue.DuplicateError
 	if errors.As(err, &held) {
-		if holder := m.holder(t.task.UniqueKey); act != taskqueue.ActRetry || did || holder == "" || held.Holder != holder || held.UniqueKey != t.task.UniqueKey {
+		if holder := m.holder(t.task.UniqueKey); act != store.ActRetry || did || holder == "" || held.Holder != holder || held.UniqueKey != t.task.UniqueKey {
 			return fmt.Errorf("act %d on %s said %w, the model has %q as the holder", act, id, err, holder)
 		}
 		return nil
@@ -29,15 +30,15 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 	}
 	want := false
 	switch {
-	case act == taskqueue.ActCancel && (t.waits() || t.state == taskqueue.StateWaiting):
+	case act == store.ActCancel && (t.waits() || t.state == taskqueue.StateWaiting):
 		want, t.reaped = true, false
 		m.over(t, taskqueue.StateCancelled, taskqueue.CountCancelled)
-	case act == taskqueue.ActCancel && t.state == taskqueue.StateRunning:
+	case act == store.ActCancel && t.state == taskqueue.StateRunning:
 		want, t.cancel = true, true
-	case act == taskqueue.ActPromote && t.state == taskqueue.StateWaiting:
+	case act == store.ActPromote && t.state == taskqueue.StateWaiting:
 		want, t.state, t.parents = true, taskqueue.StateScheduled, nil
 		t.due(before, after, 0)
-	case act == taskqueue.ActPromote && t.waits():
+	case act == store.ActPromote && t.waits():
 		want = t.dueLow.After(after)
 		if !want && t.dueLow.After(before) {
 			want = did // who knows
@@ -45,7 +46,7 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 		if want {
 			t.due(before, after, 0)
 		}
-	case act == taskqueue.ActRetry && (t.state == taskqueue.StateDead || t.state == taskqueue.StateCancelled):
+	case act == store.ActRetry && (t.state == taskqueue.StateDead || t.state == taskqueue.StateCancelled):
 		if t.task.UniqueKey != "" && m.holder(t.task.UniqueKey) != "" {
 			return fmt.Errorf("retry of %s did not say that %s holds its key", id, m.holder(t.task.UniqueKey))
 		}
@@ -53,7 +54,7 @@ func (m *model) act(id string, act taskqueue.Act, did bool, err error, before, a
 		t.failures, t.crashes, t.releases, t.cancel, t.reaped = 0, 0, 0, false, false
 		t.holds, t.state, t.lasts = t.task.UniqueKey != "", taskqueue.StateScheduled, true
 		t.due(before, after, 0)
-	case act == taskqueue.ActDelete && t.state != taskqueue.StateRunning:
+	case act == store.ActDelete && t.state != taskqueue.StateRunning:
 		want = true
 		m.gone(id)
 	}

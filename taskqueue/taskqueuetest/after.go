@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 var afterTests = map[string]func(*fixture){
@@ -47,7 +48,7 @@ func after(id string, onFailed taskqueue.OnFailed, parents ...string) taskqueue.
 }
 
 // run claims one task, which must be that, and says how it has ended.
-func (f *fixture) run(id string, kind taskqueue.OutcomeKind) {
+func (f *fixture) run(id string, kind store.OutcomeKind) {
 	f.Helper()
 	t := f.one()
 	require.Equal(f, id, t.ID)
@@ -59,16 +60,16 @@ func afterAll(f *fixture) {
 	f.add(after("c", "", "a", "b"))
 	f.in("c", taskqueue.StateWaiting)
 	assert.Equal(f, []string{"a", "b"}, f.get("c").After)
-	f.run("a", taskqueue.Failed)
-	f.run("b", taskqueue.Succeeded)
+	f.run("a", store.Failed)
+	f.run("b", store.Succeeded)
 	f.in("c", taskqueue.StateWaiting)
-	f.run("a", taskqueue.Succeeded)
+	f.run("a", store.Succeeded)
 	f.in("c", taskqueue.StateReady)
 	t := f.one()
 	assert.Equal(f, "c", t.ID)
 	assert.Equal(f, []string{"a", "b"}, t.After, "the handler sees them")
-	f.settle(t, taskqueue.Failed, 0)
-	f.run("c", taskqueue.Succeeded)
+	f.settle(t, store.Failed, 0)
+	f.run("c", store.Succeeded)
 }
 
 func afterInOneCall(f *fixture) {
@@ -81,7 +82,7 @@ func afterInOneCall(f *fixture) {
 	assert.Len(f, f.claimFor("dies", 3, time.Millisecond), 1)
 	f.lapse()
 	for _, id := range []string{"c", "b", "a"} {
-		f.run(id, taskqueue.Succeeded)
+		f.run(id, store.Succeeded)
 	}
 	assert.Empty(f, f.claim(10))
 }
@@ -91,14 +92,14 @@ var afterEnds = map[string]struct {
 	says string
 	end  func(f *fixture)
 }{
-	"dead":      {"dead", func(f *fixture) { f.run("a", taskqueue.Buried) }},
-	"cancelled": {"cancelled", func(f *fixture) { assert.True(f, f.act("a", taskqueue.ActCancel)) }},
+	"dead":      {"dead", func(f *fixture) { f.run("a", store.Buried) }},
+	"cancelled": {"cancelled", func(f *fixture) { assert.True(f, f.act("a", store.ActCancel)) }},
 	"cancelled while it runs": {"cancelled", func(f *fixture) {
 		run := f.one()
-		f.act("a", taskqueue.ActCancel)
-		f.settle(run, taskqueue.Failed, 0)
+		f.act("a", store.ActCancel)
+		f.settle(run, store.Failed, 0)
 	}},
-	"deleted": {"deleted", func(f *fixture) { assert.True(f, f.act("a", taskqueue.ActDelete)) }},
+	"deleted": {"deleted", func(f *fixture) { assert.True(f, f.act("a", store.ActDelete)) }},
 	"purged":  {"deleted", func(f *fixture) { assert.Equal(f, 1, f.purge(taskqueue.StateReady)) }},
 }
 
@@ -127,9 +128,9 @@ func afterFailures(f *fixture) {
 		audit(f.T, f.s)
 		for _, id := range []string{"a", "skip", "default", "run", "wait", "of skip", "of skip, run"} {
 			if i, err := f.s.Get(ctx, queue, id); err == nil && i.State == taskqueue.StateRunning {
-				f.settle(i, taskqueue.Succeeded, 0)
+				f.settle(i, store.Succeeded, 0)
 			}
-			if _, err := f.s.Act(ctx, queue, id, taskqueue.ActDelete); !errors.Is(err, taskqueue.ErrNotFound) {
+			if _, err := f.s.Act(ctx, queue, id, store.ActDelete); !errors.Is(err, taskqueue.ErrNotFound) {
 				require.NoError(f, err)
 			}
 		}
@@ -138,11 +139,11 @@ func afterFailures(f *fixture) {
 
 func afterTheEnd(f *fixture) {
 	f.add(task("dead"))
-	f.run("dead", taskqueue.Buried)
+	f.run("dead", store.Buried)
 	f.add(task("done"))
-	f.run("done", taskqueue.Succeeded)
+	f.run("done", store.Succeeded)
 	f.add(task("cancelled"))
-	f.act("cancelled", taskqueue.ActCancel)
+	f.act("cancelled", store.ActCancel)
 	for id, want := range map[string]taskqueue.State{"done": taskqueue.StateReady, "dead": taskqueue.StateCancelled, "cancelled": taskqueue.StateCancelled} {
 		r := f.add(after("skip "+id, "", id), after("next "+id, "", "skip "+id), after("run "+id, taskqueue.OnFailedRun, id), after("wait "+id, taskqueue.OnFailedWait, id))
 		for _, one := range r {
@@ -163,34 +164,34 @@ func afterTheEnd(f *fixture) {
 
 func afterWait(f *fixture) {
 	f.add(task("a"), after("b", taskqueue.OnFailedWait, "a"))
-	f.run("a", taskqueue.Buried)
+	f.run("a", store.Buried)
 	f.in("b", taskqueue.StateWaiting)
-	assert.True(f, f.act("a", taskqueue.ActRetry))
+	assert.True(f, f.act("a", store.ActRetry))
 	f.in("b", taskqueue.StateWaiting)
-	f.run("a", taskqueue.Succeeded)
+	f.run("a", store.Succeeded)
 	f.in("b", taskqueue.StateReady)
 
-	f.run("b", taskqueue.Succeeded)
+	f.run("b", store.Succeeded)
 	f.add(task("c"), after("d", taskqueue.OnFailedWait, "c"))
 	for _, ended := range []bool{false, true} {
 		if ended {
-			f.run("c", taskqueue.Buried)
+			f.run("c", store.Buried)
 		}
-		assert.True(f, f.act("c", taskqueue.ActDelete))
+		assert.True(f, f.act("c", store.ActDelete))
 		f.in("d", taskqueue.StateWaiting)
 		f.add(task("c"))
 	}
-	f.run("c", taskqueue.Succeeded)
+	f.run("c", store.Succeeded)
 	f.in("d", taskqueue.StateReady)
 }
 
 // A task that was cancelled with its parent, and is retried, does not wait any more.
 func afterRetry(f *fixture) {
 	f.add(task("a"), after("b", "", "a"), after("c", "", "b"))
-	f.act("a", taskqueue.ActCancel)
-	assert.True(f, f.act("a", taskqueue.ActRetry))
+	f.act("a", store.ActCancel)
+	assert.True(f, f.act("a", store.ActRetry))
 	f.in("b", taskqueue.StateCancelled)
-	assert.True(f, f.act("b", taskqueue.ActRetry))
+	assert.True(f, f.act("b", store.ActRetry))
 	f.in("b", taskqueue.StateReady)
 	f.in("c", taskqueue.StateCancelled)
 	f.add(after("d", "", "b"))
@@ -201,11 +202,7 @@ func afterUnknown(f *fixture) {
 	f.add(task("there"), unique("holder"))
 	refuses := func(tasks ...taskqueue.Task) error {
 		f.Helper()
-		all := make([]taskqueue.NewTask, len(tasks))
-		for i := range tasks {
-			all[i].Task = tasks[i]
-		}
-		_, err := f.s.Enqueue(ctx, queue, all)
+		_, err := f.s.Enqueue(ctx, queue, tasks)
 		require.Error(f, err)
 		return err
 	}
@@ -227,9 +224,9 @@ func afterUnknown(f *fixture) {
 		many[i] = fmt.Sprint(i)
 	}
 	invalid(after("b", "", many...))
-	_, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: taskqueue.NewTask{Task: after("b", "", "there")}})
+	_, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: after("b", "", "there")})
 	assert.ErrorAs(f, err, &wrong)
-	_, err = f.s.Enqueue(ctx, queue+"2", []taskqueue.NewTask{{Task: after("b", "", "there")}})
+	_, err = f.s.Enqueue(ctx, queue+"2", []taskqueue.Task{after("b", "", "there")})
 	assert.ErrorAs(f, err, &wrong)
 	var held *taskqueue.DuplicateError
 	require.ErrorAs(f, refuses(unique("x"), after("b", "", "x")), &held)
@@ -244,17 +241,17 @@ func afterUnknown(f *fixture) {
 	f.add(append(all, after("of all", "", many[:taskqueue.MaxAfter]...))...)
 	for _, run := range f.claim(1000) {
 		assert.Equal(f, taskqueue.StateWaiting, f.get("of all").State)
-		f.settle(run, taskqueue.Succeeded, 0)
+		f.settle(run, store.Succeeded, 0)
 	}
 	f.in("of all", taskqueue.StateReady)
 }
 
 func afterForgotten(f *fixture) {
 	f.add(task("a"))
-	f.run("a", taskqueue.Succeeded)
+	f.run("a", store.Succeeded)
 	child := after("b", "", "a")
 	f.add(child)
-	f.act("a", taskqueue.ActDelete)
+	f.act("a", store.ActDelete)
 	assert.Equal(f, taskqueue.Exists, f.add(child)[0].Verdict)
 }
 
@@ -264,10 +261,10 @@ func afterActs(f *fixture) {
 		want taskqueue.State // 0: it is gone
 		next taskqueue.State // of the one that waits for it
 	}{
-		"cancel":  {func() bool { return f.act("b", taskqueue.ActCancel) }, taskqueue.StateCancelled, taskqueue.StateCancelled},
-		"promote": {func() bool { return f.act("b", taskqueue.ActPromote) }, taskqueue.StateReady, taskqueue.StateWaiting},
-		"retry":   {func() bool { return !f.act("b", taskqueue.ActRetry) }, taskqueue.StateWaiting, taskqueue.StateWaiting},
-		"delete":  {func() bool { return f.act("b", taskqueue.ActDelete) }, 0, taskqueue.StateCancelled},
+		"cancel":  {func() bool { return f.act("b", store.ActCancel) }, taskqueue.StateCancelled, taskqueue.StateCancelled},
+		"promote": {func() bool { return f.act("b", store.ActPromote) }, taskqueue.StateReady, taskqueue.StateWaiting},
+		"retry":   {func() bool { return !f.act("b", store.ActRetry) }, taskqueue.StateWaiting, taskqueue.StateWaiting},
+		"delete":  {func() bool { return f.act("b", store.ActDelete) }, 0, taskqueue.StateCancelled},
 		"purge":   {func() bool { return f.purge(taskqueue.StateWaiting) == 2 }, 0, 0},
 	}
 	for name, a := range acts {
@@ -284,7 +281,7 @@ func afterActs(f *fixture) {
 		for more := true; more; { // all goes on to its end
 			runs := f.claim(10)
 			for _, run := range runs {
-				f.settle(run, taskqueue.Succeeded, 0)
+				f.settle(run, store.Succeeded, 0)
 			}
 			more = len(runs) > 0
 		}
@@ -297,9 +294,7 @@ func afterActs(f *fixture) {
 }
 
 func afterFilters(f *fixture) {
-	root, err := taskqueue.New(f.s)
-	require.NoError(f, err)
-	q := root.In(queue)
+	q := f.q()
 	chain := func() { f.add(task("a"), after("b", "", "a"), after("c", "", "b")) }
 	chain()
 	n, err := q.CancelAll(ctx, taskqueue.Filter{State: taskqueue.StateWaiting})
@@ -326,7 +321,7 @@ func afterUnique(f *fixture) {
 	child.After = []string{"a"}
 	f.add(task("a"), child)
 	assert.Equal(f, taskqueue.Result{Verdict: taskqueue.Duplicate, ID: "b"}, f.add(unique("c"))[0])
-	f.act("a", taskqueue.ActCancel)
+	f.act("a", store.ActCancel)
 	assert.Equal(f, taskqueue.Added, f.add(unique("c"))[0].Verdict, "b was cancelled")
 	child = unique("d")
 	child.UniqueKey, child.After = "l", []string{"a"}
@@ -341,12 +336,12 @@ func afterItsTime(f *fixture) {
 	later.Delay = time.Hour
 	f.add(task("a"), later, after("now", "", "a"))
 	before := time.Now()
-	f.run("a", taskqueue.Succeeded)
+	f.run("a", store.Succeeded)
 	f.in("later", taskqueue.StateScheduled)
 	f.in("now", taskqueue.StateReady)
 	assert.False(f, f.get("now").DueAt.Before(before.Truncate(time.Microsecond)), "it is late only since it may go on")
 	assert.False(f, f.get("now").DueAt.After(time.Now()))
-	assert.True(f, f.act("later", taskqueue.ActPromote))
+	assert.True(f, f.act("later", store.ActPromote))
 	assert.Len(f, f.claim(10), 2)
 }
 
@@ -359,7 +354,7 @@ func afterClaims(f *fixture) {
 	assert.Equal(f, []string{"expires"}, got.Dead)
 	assert.False(f, got.NextDue.IsZero() || got.NextDue.After(got.Now), "run may")
 	f.in("skip", taskqueue.StateCancelled)
-	f.run("run", taskqueue.Succeeded)
+	f.run("run", store.Succeeded)
 
 	crashes := task("crashes")
 	crashes.MaxCrashes = 1
@@ -373,13 +368,13 @@ func afterClaims(f *fixture) {
 	require.Len(f, runs, 1)
 	assert.Equal(f, "run 2", runs[0].ID, "in the claim that has found the end of the lease")
 	f.in("skip 2", taskqueue.StateCancelled)
-	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Succeeded, 0), "the dead has come back")
+	assert.Equal(f, store.Settled, f.settle(run, store.Succeeded, 0), "the dead has come back")
 	f.in("wait 2", taskqueue.StateReady)
 	f.in("skip 2", taskqueue.StateCancelled)
 }
 
 func afterMany(f *fixture) {
-	for _, kind := range []taskqueue.OutcomeKind{taskqueue.Succeeded, taskqueue.Buried} {
+	for _, kind := range []store.OutcomeKind{store.Succeeded, store.Buried} {
 		f.add(task("parent"))
 		f.many(2500, func(_ int, t *taskqueue.Task) { t.After = []string{"parent"} })
 		assert.EqualValues(f, 2500, f.stats().States[taskqueue.StateWaiting])
@@ -396,17 +391,17 @@ func afterMany(f *fixture) {
 				break
 			}
 			assert.False(f, waits > 0 && (got.NextDue.IsZero() || got.NextDue.After(got.Now)), "there is more to do")
-			var all []taskqueue.Outcome
+			var all []store.Outcome
 			for _, run := range got.Tasks {
-				all = append(all, taskqueue.Outcome{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Succeeded})
+				all = append(all, store.Outcome{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Succeeded})
 			}
 			_, err := f.s.Settle(ctx, queue, all)
 			require.NoError(f, err)
 		}
-		want := map[taskqueue.OutcomeKind]int{taskqueue.Succeeded: 2500}[kind]
+		want := map[store.OutcomeKind]int{store.Succeeded: 2500}[kind]
 		assert.Equal(f, want, n)
 		assert.EqualValues(f, 2500-want, f.stats().States[taskqueue.StateCancelled])
-		f.act("parent", taskqueue.ActDelete)
+		f.act("parent", store.ActDelete)
 		assert.Equal(f, 2500, f.purge(taskqueue.StateCancelled)+f.purge(taskqueue.StateDone))
 	}
 }
@@ -421,13 +416,13 @@ func afterWide(f *fixture) {
 		}
 		f.add(tasks...)
 	}
-	f.act("a", taskqueue.ActCancel)
+	f.act("a", store.ActCancel)
 	assert.GreaterOrEqual(f, f.stats().States[taskqueue.StateWaiting], int64(1200-500), "a thousand edges are those of 500")
 	for n := 0; f.stats().States[taskqueue.StateWaiting] > 0; n++ {
 		require.Less(f, n, 20)
 		f.claim(0)
 	}
-	f.run("b", taskqueue.Succeeded)
+	f.run("b", store.Succeeded)
 	assert.EqualValues(f, 1201, f.stats().States[taskqueue.StateCancelled])
 }
 
@@ -438,7 +433,7 @@ func afterDeep(f *fixture) {
 	}
 	f.add(tasks...)
 	assert.EqualValues(f, 199, f.stats().States[taskqueue.StateWaiting])
-	f.act("000", taskqueue.ActCancel)
+	f.act("000", store.ActCancel)
 	audit(f.T, f.s)
 	for n := 0; f.stats().States[taskqueue.StateWaiting] > 0; n++ {
 		require.Less(f, n, 50)
@@ -452,9 +447,9 @@ func afterHint(f *fixture) {
 	run := f.one()
 	told := f.quiet()
 	require.Empty(f, told.Tasks)
-	f.settle(run, taskqueue.Succeeded, 0)
+	f.settle(run, store.Succeeded, 0)
 	f.soon(told.Seen)
-	f.run("b", taskqueue.Succeeded)
+	f.run("b", store.Succeeded)
 }
 
 func afterListed(f *fixture) {

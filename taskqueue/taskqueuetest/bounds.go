@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // many adds n tasks of which change makes what they are to be, a step's worth at a time.
@@ -35,9 +36,9 @@ func (f *fixture) stats() taskqueue.Stats {
 // settleAll says that runs have failed, in one step.
 func (f *fixture) settleAll(runs []taskqueue.Info, after func(i int) time.Duration) {
 	f.Helper()
-	all := make([]taskqueue.Outcome, len(runs))
+	all := make([]store.Outcome, len(runs))
 	for i, run := range runs {
-		all[i] = taskqueue.Outcome{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: taskqueue.Failed, After: after(i)}
+		all[i] = store.Outcome{Ref: store.Ref{ID: run.ID, Token: run.Token}, Kind: store.Failed, After: after(i)}
 	}
 	_, err := f.s.Settle(ctx, queue, all)
 	require.NoError(f, err)
@@ -114,10 +115,10 @@ func statsAreExact(f *fixture) {
 	later, err := f.s.List(ctx, queue, taskqueue.ListRequest{State: taskqueue.StateScheduled, Max: 7})
 	require.NoError(f, err)
 	for _, t := range later.Tasks {
-		f.act(t.ID, taskqueue.ActPromote)
+		f.act(t.ID, store.ActPromote)
 	}
 	want(493, 1957, 0, 50)
-	f.act(runs[0].ID, taskqueue.ActDelete)
+	f.act(runs[0].ID, store.ActDelete)
 	want(493, 1956, 0, 50)
 	assert.Equal(f, 1956, f.purge(taskqueue.StateReady))
 	want(493, 0, 0, 50)
@@ -128,8 +129,8 @@ func statsAreExact(f *fixture) {
 func pagesGoOnWithoutTheirEnd(f *fixture) {
 	at := time.Now().Add(-time.Minute)
 	for _, gone := range []func(id string){
-		func(id string) { f.act(id, taskqueue.ActDelete) },
-		func(id string) { f.act(id, taskqueue.ActCancel) },
+		func(id string) { f.act(id, store.ActDelete) },
+		func(id string) { f.act(id, store.ActCancel) },
 	} {
 		for _, reverse := range []bool{false, true} {
 			f.many(9, func(_ int, t *taskqueue.Task) { t.RunAt = at })
@@ -173,7 +174,7 @@ func extendedBetweenPages(f *fixture) {
 		}
 		if n := len(page.Tasks); n > 0 && pages < 3 {
 			last := page.Tasks[n-1]
-			_, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Hour, Refs: []taskqueue.Ref{{ID: last.ID, Token: last.Token}}})
+			_, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Hour, Refs: []store.Ref{{ID: last.ID, Token: last.Token}}})
 			require.NoError(f, err)
 		}
 		r.Cursor = page.Cursor
@@ -192,7 +193,7 @@ func longTimes(f *fixture) {
 	assert.Equal(f, t.MaxCrashes, i.MaxCrashes)
 	assert.Equal(f, t.Timeout, i.Timeout)
 	assert.True(f, t.ExpiresAt.Equal(i.ExpiresAt))
-	f.settle(f.one(), taskqueue.Snoozed, math.MaxInt64)
+	f.settle(f.one(), store.Snoozed, math.MaxInt64)
 	assert.Greater(f, time.Until(f.get("a").DueAt), 40*365*24*time.Hour)
 	old := task("old")
 	old.RunAt = time.Date(1970, 1, 1, 0, 0, 0, 1, time.UTC)
@@ -229,27 +230,27 @@ func invalidRequests(f *fixture) {
 	} {
 		t := task("wrong")
 		change(&t)
-		_, err := f.s.Enqueue(ctx, queue, []taskqueue.NewTask{{Task: task("right")}, {Task: t}})
+		_, err := f.s.Enqueue(ctx, queue, []taskqueue.Task{task("right"), t})
 		wrong(what, err)
-		_, err = f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: taskqueue.NewTask{Task: t}})
+		_, err = f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "n", Schedule: "@daily", At: time.Now(), Task: t})
 		wrong(what, err)
 	}
-	for _, r := range []taskqueue.ClaimRequest{{Queue: queue, Lease: time.Second}, {Queue: queue, Worker: "w"}, {Queue: queue, Worker: "w", Lease: math.MaxInt64}} {
+	for _, r := range []store.ClaimRequest{{Queue: queue, Lease: time.Second}, {Queue: queue, Worker: "w"}, {Queue: queue, Worker: "w", Lease: math.MaxInt64}} {
 		_, err := f.s.Claim(ctx, r)
 		wrong("claim", err)
 	}
-	_, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Second, Progress: map[string][]byte{"there": make([]byte, 5<<20)}})
+	_, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Second, Progress: map[string][]byte{"there": make([]byte, 5<<20)}})
 	wrong("progress", err)
-	_, err = f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Second, Refs: make([]taskqueue.Ref, 1001)})
+	_, err = f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Second, Refs: make([]store.Ref, 1001)})
 	wrong("refs", err)
-	_, err = f.s.Settle(ctx, queue, []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "there"}}})
+	_, err = f.s.Settle(ctx, queue, []store.Outcome{{Ref: store.Ref{ID: "there"}}})
 	wrong("no kind", err)
-	_, err = f.s.Settle(ctx, queue, []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "there"}, Kind: taskqueue.Succeeded, Result: make([]byte, 5<<20)}})
+	_, err = f.s.Settle(ctx, queue, []store.Outcome{{Ref: store.Ref{ID: "there"}, Kind: store.Succeeded, Result: make([]byte, 5<<20)}})
 	wrong("result", err)
-	_, err = f.s.Settle(ctx, queue, make([]taskqueue.Outcome, 1001))
+	_, err = f.s.Settle(ctx, queue, make([]store.Outcome, 1001))
 	wrong("outcomes", err)
 	for _, set := range []taskqueue.Settings{{Rate: math.Inf(1)}, {Rate: math.NaN()}, {Rate: -1}, {Rate: 1e-9}, {Burst: -1}, {Concurrency: -1}, {MaxDead: -1}, {DeadRetention: -1}} {
-		wrong(fmt.Sprint(set), f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { *s = set }))
+		wrong(fmt.Sprint(set), f.q().Configure(ctx, func(s *taskqueue.Settings) { *s = set }))
 	}
 	_, _, err = f.s.Purge(ctx, queue, taskqueue.StateRunning, "")
 	wrong("purge", err)
@@ -265,19 +266,22 @@ func invalidRequests(f *fixture) {
 // panic.
 func configureCallsNobodyWhileLocked(f *fixture) {
 	f.add(task("a"))
-	err := f.s.Configure(ctx, queue, func(s *taskqueue.Settings) {
+	err := f.q().Configure(ctx, func(s *taskqueue.Settings) {
 		i, err := f.s.Get(ctx, queue, "a")
 		require.NoError(f, err)
 		s.Concurrency = len(i.ID)
 		if s.MaxDead == 0 { // somebody else is faster
-			require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.MaxDead = 7 }))
+			f.configure(func(s *taskqueue.Settings) { s.MaxDead = 7 })
 		}
 	})
 	require.NoError(f, err)
 	assert.Equal(f, taskqueue.Settings{Concurrency: 1, MaxDead: 7}, f.stats().Settings)
 	assert.PanicsWithValue(f, "mine", func() {
-		_ = f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = true; panic("mine") })
+		_ = f.q().Configure(ctx, func(s *taskqueue.Settings) { s.Paused = true; panic("mine") })
 	})
+	did, err := f.s.Configure(ctx, queue, taskqueue.Settings{MaxDead: 7}, taskqueue.Settings{Paused: true})
+	require.NoError(f, err)
+	assert.False(f, did, "they are others")
 	assert.False(f, f.stats().Settings.Paused)
 	assert.Len(f, f.claim(1), 1)
 }
@@ -285,7 +289,7 @@ func configureCallsNobodyWhileLocked(f *fixture) {
 func rateOffAndOn(f *fixture) {
 	f.many(300, func(int, *taskqueue.Task) {})
 	rate := func(r float64) {
-		require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Rate, s.Burst = r, 3 }))
+		f.configure(func(s *taskqueue.Settings) { s.Rate, s.Burst = r, 3 })
 	}
 	rate(100)
 	assert.Len(f, f.claim(10), 3)
@@ -330,12 +334,12 @@ func claimOfLargePayloads(f *fixture) {
 // The notes of a handler since it was claimed may be more than what the claim was.
 func claimRepeatedWithProgress(f *fixture) {
 	f.many(6, func(int, *taskqueue.Task) {})
-	r := taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: "1", Max: 6, Lease: time.Minute}
+	r := store.ClaimRequest{Queue: queue, Worker: "w", Nonce: "1", Max: 6, Lease: time.Minute}
 	got, err := f.s.Claim(ctx, r)
 	require.NoError(f, err)
 	for _, t := range got.Tasks {
-		_, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Minute,
-			Refs: []taskqueue.Ref{{ID: t.ID, Token: t.Token}}, Progress: map[string][]byte{t.ID: make([]byte, 1<<20)}})
+		_, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: time.Minute,
+			Refs: []store.Ref{{ID: t.ID, Token: t.Token}}, Progress: map[string][]byte{t.ID: make([]byte, 1<<20)}})
 		require.NoError(f, err)
 	}
 	got, err = f.s.Claim(ctx, r)

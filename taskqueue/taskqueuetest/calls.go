@@ -1,17 +1,19 @@
 package taskqueuetest
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func (p *program) enqueue() error {
-	tasks := make([]taskqueue.NewTask, 1+p.pick(3))
+	tasks := make([]taskqueue.Task, 1+p.pick(3))
 	for i := range tasks {
-		tasks[i].Task = p.task()
-		p.after(&tasks[i].Task)
+		tasks[i] = p.task()
+		p.after(&tasks[i])
 	}
 	for range 1 + p.pick(2) { // the answer got lost
 		before := time.Now()
@@ -32,7 +34,7 @@ func (p *program) enqueue() error {
 			return fmt.Errorf("%d results for %d tasks", len(got), len(tasks))
 		}
 		for i, t := range tasks {
-			if want := p.m.add(t.Task, before, after); got[i] != want {
+			if want := p.m.add(t, before, after); got[i] != want {
 				return fmt.Errorf("enqueue of %s said %v, the model %v", t.ID, got[i], want)
 			}
 		}
@@ -43,7 +45,7 @@ func (p *program) enqueue() error {
 
 func (p *program) claim() error {
 	p.nonces++
-	r := taskqueue.ClaimRequest{
+	r := store.ClaimRequest{
 		Queue: queue, Worker: []string{"v", "w"}[p.pick(2)], Nonce: fmt.Sprint(p.nonces), Max: p.pick(4),
 		Lease: []time.Duration{p.unit, 3 * p.unit, 10 * time.Minute}[p.pick(3)],
 		Weigh: uint64(max(p.pick(20)-10, 0)),
@@ -59,7 +61,7 @@ func (p *program) claim() error {
 		return err
 	}
 	for _, t := range got.Tasks {
-		p.runs = append(p.runs, taskqueue.Ref{ID: t.ID, Token: t.Token})
+		p.runs = append(p.runs, store.Ref{ID: t.ID, Token: t.Token})
 	}
 	return p.m.claim(r, got, now)
 }
@@ -78,22 +80,22 @@ func (p *program) replay() error {
 	return p.m.replay(r, got)
 }
 
-func refs(tasks []taskqueue.Info) (all []taskqueue.Ref) {
+func refs(tasks []taskqueue.Info) (all []store.Ref) {
 	for _, t := range tasks {
-		all = append(all, taskqueue.Ref{ID: t.ID, Token: t.Token})
+		all = append(all, store.Ref{ID: t.ID, Token: t.Token})
 	}
 	return all
 }
 
 func (p *program) settle() error {
-	all := make([]taskqueue.Outcome, 1+p.pick(2))
+	all := make([]store.Outcome, 1+p.pick(2))
 	for i := range all {
 		o := &all[i]
-		o.Ref, o.Kind = p.ref(), taskqueue.OutcomeKind(1+p.pick(7))
-		if o.Kind == taskqueue.Failed || o.Kind == taskqueue.Released || o.Kind == taskqueue.Snoozed || o.Kind == taskqueue.Unhandled {
+		o.Ref, o.Kind = p.ref(), store.OutcomeKind(1+p.pick(7))
+		if o.Kind == store.Failed || o.Kind == store.Released || o.Kind == store.Snoozed || o.Kind == store.Unhandled {
 			o.After = p.span()
 		}
-		if o.Kind == taskqueue.Succeeded {
+		if o.Kind == store.Succeeded {
 			o.Result = []byte("result")
 		}
 	}
@@ -117,7 +119,7 @@ func (p *program) settle() error {
 }
 
 func (p *program) extend() error {
-	r := taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: []time.Duration{p.unit, 10 * time.Minute}[p.pick(2)], Progress: map[string][]byte{}}
+	r := store.ExtendRequest{Queue: queue, Worker: "w", Lease: []time.Duration{p.unit, 10 * time.Minute}[p.pick(2)], Progress: map[string][]byte{}}
 	for range 1 + p.pick(2) {
 		ref := p.ref()
 		r.Refs = append(r.Refs, ref)
@@ -144,7 +146,7 @@ func (p *program) extend() error {
 }
 
 func (p *program) act() error {
-	id, act := p.id(), taskqueue.Act(1+p.pick(4))
+	id, act := p.id(), store.Act(1+p.pick(4))
 	for range 1 + p.pick(2) { // the answer got lost
 		before := time.Now()
 		did, err := p.s.Act(ctx, queue, id, act)
@@ -183,7 +185,7 @@ func (p *program) tick() error {
 	if p.pick(5) == 0 {
 		t.At = time.Time{} // only the schedule
 	}
-	t.Task.Task = p.task()
+	t.Task = p.task()
 	for range 1 + p.pick(2) { // the answer got lost
 		before := time.Now()
 		did, err := p.s.Tick(ctx, t)
@@ -219,6 +221,9 @@ func (p *program) configure() error {
 		set.DeadRetention = []time.Duration{p.unit, 4 * p.unit, 10 * time.Minute}[p.pick(3)]
 	}
 	p.note("Configure %+v", set)
-	p.m.settings = set
-	return p.s.Configure(ctx, queue, func(s *taskqueue.Settings) { *s = set })
+	did, err := p.s.Configure(ctx, queue, p.m.settings, set)
+	if p.m.settings = set; err == nil && !did {
+		err = errors.New("configure said that the settings were others before")
+	}
+	return err
 }

@@ -1,18 +1,17 @@
 package taskqueuetest
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/internal/classes"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // claim checks a claim; all is what the store has after it.
-func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[string]taskqueue.Info) error {
+func (m *model) claim(r store.ClaimRequest, got taskqueue.Claimed, all map[string]taskqueue.Info) error {
 	now := got.Now
 	dead, err := m.reap(now, all)
 	if err != nil {
@@ -20,60 +19,14 @@ func (m *model) claim(r taskqueue.ClaimRequest, got taskqueue.Claimed, all map[s
 	}
 	m.stepped(now, now)
 	m.release(now, now)
-	trimmed := m.forget(now)
-	slices.Sort(got.Dead)
-	if len(m.limits) > 0 {
-		if trimmed != got.Trimmed {
-			return fmt.Errorf("claim said that it has trimmed %d, the model %d", got.Trimmed, trimmed)
-		}
-		return m.claimLimited(r, got, dead)
-	}
-	var want, expired []*modelTask
-	for low, most := m.most(r, now); ; most-- { // what a rate allows may be rounded
-		want, expired = m.take(r, now, most)
-		if most == low || len(want) == len(got.Tasks) && slices.Equal(ids(dead, expired), got.Dead) {
-			break
-		}
-	}
-	dead = ids(dead, expired)
-	for _, t := range expired {
-		m.over(t, taskqueue.StateDead, taskqueue.CountDead)
-		m.counts[taskqueue.CountExpired]++
-		t.ended, t.reaped = now, false
-	}
-	switch {
-	case len(got.Tasks) != len(want):
-		return fmt.Errorf("at %v Claim got %d tasks, the model %d", now, len(got.Tasks), len(want))
-	case !slices.Equal(dead, got.Dead):
-		return fmt.Errorf("claim said that %v are dead letters by it, the model %v", got.Dead, dead)
-	case trimmed != got.Trimmed:
+	if trimmed := m.forget(now); trimmed != got.Trimmed {
 		return fmt.Errorf("claim said that it has trimmed %d, the model %d", got.Trimmed, trimmed)
 	}
-	if m.settings.Rate > 0 {
-		m.allowance -= float64(len(want))
-	}
-	m.claims[r.Worker] = nil
-	for i, t := range want {
-		if err := m.begin(r, t, got.Tasks[i], now); err != nil {
-			return err
-		}
-	}
-	m.release(now, now)
-	return m.nextDue(got)
-}
-
-// ids returns ids, and those of tasks, sorted.
-func ids(all []string, tasks []*modelTask) []string {
-	all = slices.Clone(all)
-	for _, t := range tasks {
-		all = append(all, t.task.ID)
-	}
-	slices.Sort(all)
-	return all
+	return m.taken(r, got, dead)
 }
 
 // begin checks one task of a claim.
-func (m *model) begin(r taskqueue.ClaimRequest, t *modelTask, g taskqueue.Info, now time.Time) error {
+func (m *model) begin(r store.ClaimRequest, t *modelTask, g taskqueue.Info, now time.Time) error {
 	switch {
 	case g.ID != t.task.ID:
 		return fmt.Errorf("claim got %s, the model %s", g.ID, t.task.ID)
@@ -87,12 +40,12 @@ func (m *model) begin(r taskqueue.ClaimRequest, t *modelTask, g taskqueue.Info, 
 	t.holds = t.holds && t.task.Until == taskqueue.End
 	t.lend(r.Lease, now, now)
 	m.counts[taskqueue.CountClaimed]++
-	m.claims[r.Worker] = append(m.claims[r.Worker], taskqueue.Ref{ID: g.ID, Token: g.Token})
+	m.claims[r.Worker] = append(m.claims[r.Worker], store.Ref{ID: g.ID, Token: g.Token})
 	return nil
 }
 
 // most returns how many tasks a claim gets at least, and at most, if so many are due.
-func (m *model) most(r taskqueue.ClaimRequest, now time.Time) (low, high int) {
+func (m *model) most(r store.ClaimRequest, now time.Time) (low, high int) {
 	most, running := r.Max, 0
 	for _, t := range m.tasks {
 		if t.state == taskqueue.StateRunning {
@@ -118,33 +71,6 @@ func (m *model) most(r taskqueue.ClaimRequest, now time.Time) (low, high int) {
 	return min(most, int(math.Floor(m.allowance-rounding))), min(most, int(math.Floor(m.allowance+rounding)))
 }
 
-// take returns the tasks that a claim gets, up to most, and those that it finds expired
-// before them.
-func (m *model) take(r taskqueue.ClaimRequest, now time.Time, most int) (tasks, expired []*modelTask) {
-	var due []*modelTask
-	for _, t := range m.tasks {
-		if t.waits() && !t.dueLow.After(now) {
-			due = append(due, t)
-		}
-	}
-	order := classes.Order(r.Weigh)
-	class := func(t *modelTask) int { return slices.Index(order, taskqueue.Priorities-1-int(t.task.Priority)) }
-	slices.SortFunc(due, func(a, b *modelTask) int {
-		return cmp.Or(cmp.Compare(class(a), class(b)), a.dueLow.Compare(b.dueLow), cmp.Compare(a.task.ID, b.task.ID))
-	})
-	for _, t := range due {
-		switch {
-		case len(tasks) >= most:
-			return tasks, expired
-		case t.attempt == 0 && !t.lasts && !t.task.ExpiresAt.IsZero() && t.task.ExpiresAt.Before(now):
-			expired = append(expired, t)
-		default:
-			tasks = append(tasks, t)
-		}
-	}
-	return tasks, expired
-}
-
 // nextDue checks that a worker which sleeps until then misses nothing. As for what is told of a
 // task, a store that keeps microseconds may round up.
 func (m *model) nextDue(got taskqueue.Claimed) error {
@@ -160,9 +86,9 @@ func (m *model) nextDue(got taskqueue.Claimed) error {
 }
 
 // replay checks a claim that was repeated.
-func (m *model) replay(r taskqueue.ClaimRequest, got taskqueue.Claimed) error {
+func (m *model) replay(r store.ClaimRequest, got taskqueue.Claimed) error {
 	m.stepped(got.Now, got.Now)
-	var want []taskqueue.Ref
+	var want []store.Ref
 	for _, ref := range m.claims[r.Worker] {
 		if t := m.tasks[ref.ID]; t != nil && t.state == taskqueue.StateRunning && t.token == ref.Token {
 			want = append(want, ref)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A human says that it is to run; so does a handler that has snoozed.
@@ -17,17 +18,17 @@ func retriedDoesNotExpire(f *fixture) {
 	f.add(t)
 	require.Empty(f, f.claim(1))
 	f.in("a", taskqueue.StateDead)
-	assert.True(f, f.act("a", taskqueue.ActRetry))
+	assert.True(f, f.act("a", store.ActRetry))
 	run := f.one()
-	f.settle(run, taskqueue.Succeeded, 0)
+	f.settle(run, store.Succeeded, 0)
 
 	run = f.startedInTime("b")
-	f.settle(run, taskqueue.Snoozed, 0)
+	f.settle(run, store.Snoozed, 0)
 	time.Sleep(time.Until(run.ExpiresAt) + time.Millisecond)
 	assert.Equal(f, run.ID, f.one().ID, "it was started in time")
 
 	run = f.startedInTime("c")
-	f.settle(run, taskqueue.Unhandled, 0)
+	f.settle(run, store.Unhandled, 0)
 	time.Sleep(time.Until(run.ExpiresAt) + time.Millisecond)
 	assert.Empty(f, f.claim(1), "nobody has started it")
 	f.in(run.ID, taskqueue.StateDead)

@@ -8,13 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // filtered makes tasks of two types: 250 that are dead for two reasons, and some in other states.
 func (f *fixture) filtered() *taskqueue.Queue {
 	f.Helper()
-	root, err := taskqueue.New(f.s)
-	require.NoError(f, err)
 	var tasks []taskqueue.Task
 	for i := range 250 {
 		t := task(fmt.Sprintf("dead%03d", i))
@@ -26,12 +25,12 @@ func (f *fixture) filtered() *taskqueue.Queue {
 	}
 	f.add(tasks...)
 	for _, t := range f.claim(1000) {
-		f.settle(t, taskqueue.Buried, 0)
+		f.settle(t, store.Buried, 0)
 	}
 	later, held := task("later"), task("held")
 	later.Delay, held.UniqueKey = time.Hour, "k"
 	f.add(later, held)
-	return root.In(queue)
+	return f.q()
 }
 
 func allOfAFilter(f *fixture) {
@@ -64,14 +63,12 @@ func allOfAFilter(f *fixture) {
 
 // One whose key somebody else has is left, and the others are retried.
 func retryAllLeavesHeldKeys(f *fixture) {
-	root, err := taskqueue.New(f.s)
-	require.NoError(f, err)
-	q := root.In(queue)
+	q := f.q()
 	first, other := task("a"), task("b")
 	first.UniqueKey = "k"
 	f.add(first, other)
 	for _, t := range f.claim(10) {
-		f.settle(t, taskqueue.Buried, 0)
+		f.settle(t, store.Buried, 0)
 	}
 	second := task("c")
 	second.UniqueKey = "k"

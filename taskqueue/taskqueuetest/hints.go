@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // long is until when the tests of hints wait: one that does not come in time fails
@@ -28,7 +29,7 @@ func (f *fixture) quiet() taskqueue.Claimed {
 func (f *fixture) asks(n int) taskqueue.Claimed {
 	f.Helper()
 	f.n++
-	got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: n, Lease: time.Minute})
+	got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: n, Lease: time.Minute})
 	require.NoError(f, err)
 	return got
 }
@@ -53,33 +54,33 @@ func hintBeforeTheWait(f *fixture) {
 	assert.Len(f, f.claim(10), 1)
 
 	told = f.quiet()
-	assert.True(f, f.act("later", taskqueue.ActPromote))
+	assert.True(f, f.act("later", store.ActPromote))
 	f.soon(told.Seen)
 	run := f.one()
 
 	told = f.quiet()
-	f.settle(run, taskqueue.Released, 0)
+	f.settle(run, store.Released, 0)
 	f.soon(told.Seen)
 }
 
 // The next task of a queue that is full may start when one has ended.
 func hintWhenThereIsRoom(f *fixture) {
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Concurrency = 1 }))
+	f.configure(func(s *taskqueue.Settings) { s.Concurrency = 1 })
 	f.add(task("a"), task("b"))
 	run := f.one()
 	told := f.quiet()
 	require.Empty(f, told.Tasks)
-	f.settle(run, taskqueue.Succeeded, 0)
+	f.settle(run, store.Succeeded, 0)
 	f.soon(told.Seen)
 	assert.Len(f, f.claim(10), 1)
 }
 
 func hintWhenResumed(f *fixture) {
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = true }))
+	f.configure(func(s *taskqueue.Settings) { s.Paused = true })
 	f.add(task("a"))
 	told := f.quiet()
 	require.Empty(f, told.Tasks)
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.Paused = false }))
+	f.configure(func(s *taskqueue.Settings) { s.Paused = false })
 	f.soon(told.Seen)
 	assert.Len(f, f.claim(10), 1)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/classes"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func (p *program) setLimit() error {
@@ -98,9 +99,8 @@ func (t *modelTask) expired(now time.Time) bool {
 	return t.attempt == 0 && !t.lasts && !t.task.ExpiresAt.IsZero() && t.task.ExpiresAt.Before(now)
 }
 
-// claimLimited checks a claim of a queue with limits of keys or types; reaped are the dead letters
-// that it has made of leases.
-func (m *model) claimLimited(r taskqueue.ClaimRequest, got taskqueue.Claimed, reaped []string) error {
+// taken checks what a claim has taken; reaped are the dead letters that it has made of leases.
+func (m *model) taken(r store.ClaimRequest, got taskqueue.Claimed, reaped []string) error {
 	now := got.Now
 	var due []*modelTask
 	for _, t := range m.tasks {
@@ -132,7 +132,12 @@ func (m *model) claimLimited(r taskqueue.ClaimRequest, got taskqueue.Claimed, re
 	if err := m.passed(due, places, shares, got, len(got.Tasks) < low, r.Weigh == 0); err != nil {
 		return err
 	}
-	return m.beginLimited(r, got, reaped)
+	if len(got.Tasks) >= high && len(m.limits) == 0 {
+		if err := notLooked(due, places, got); err != nil {
+			return err
+		}
+	}
+	return m.beginAll(r, got, reaped)
 }
 
 // places are where the tasks of a claim stand among those that are due.
@@ -180,8 +185,22 @@ func (m *model) passed(due []*modelTask, places []int, shares map[string]*share,
 	return nil
 }
 
-// beginLimited takes over what the claim has done.
-func (m *model) beginLimited(r taskqueue.ClaimRequest, got taskqueue.Claimed, reaped []string) error {
+// notLooked checks that a claim has not looked behind the last task that it was allowed.
+func notLooked(due []*modelTask, places []int, got taskqueue.Claimed) error {
+	first := 0
+	if len(places) > 0 {
+		first = places[len(places)-1]
+	}
+	for _, t := range due[min(first, len(due)):] {
+		if slices.Contains(got.Dead, t.task.ID) {
+			return fmt.Errorf("claim said that %s is a dead letter by it, and had no place left for it", t.task.ID)
+		}
+	}
+	return nil
+}
+
+// beginAll takes over what the claim has done.
+func (m *model) beginAll(r store.ClaimRequest, got taskqueue.Claimed, reaped []string) error {
 	for _, id := range got.Dead {
 		t := m.tasks[id]
 		if slices.Contains(reaped, id) {

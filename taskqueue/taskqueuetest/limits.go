@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func keyed(id, key string) taskqueue.Task {
@@ -45,9 +46,9 @@ func limitByKey(f *fixture) {
 	assert.EqualValues(f, 1, stats.Limited)
 	assert.Equal(f, []taskqueue.Limit{{Key: "tenant-*", Concurrency: 1}}, stats.Limits)
 	assert.Empty(f, f.claim(10))
-	f.settle(runs[slices.IndexFunc(runs, func(t taskqueue.Info) bool { return t.ID == "c" })], taskqueue.Succeeded, 0)
+	f.settle(runs[slices.IndexFunc(runs, func(t taskqueue.Info) bool { return t.ID == "c" })], store.Succeeded, 0)
 	assert.Empty(f, f.claim(10), "it was another key")
-	f.settle(runs[slices.IndexFunc(runs, func(t taskqueue.Info) bool { return t.ID == "a" })], taskqueue.Failed, time.Hour)
+	f.settle(runs[slices.IndexFunc(runs, func(t taskqueue.Info) bool { return t.ID == "a" })], store.Failed, time.Hour)
 	assert.Equal(f, "b", f.ids(f.claim(10)))
 	assert.False(f, f.get("b").Limited)
 	assert.Zero(f, f.stats().Limited)
@@ -94,7 +95,7 @@ func limitBehindMany(f *fixture) {
 	assert.EqualValues(f, many, f.stats().Limited)
 	assert.EqualValues(f, many, f.stats().States[taskqueue.StateReady])
 	assert.Empty(f, f.claim(1))
-	f.settle(first, taskqueue.Succeeded, 0)
+	f.settle(first, store.Succeeded, 0)
 	assert.Equal(f, "00000", f.one().ID)
 	assert.EqualValues(f, many-1, f.stats().Limited, "one comes back for one place")
 }
@@ -117,7 +118,7 @@ func limitKeepsPlaces(f *fixture) {
 	add("between", "", 3, at.Add(time.Microsecond))
 	for _, want := range []string{"a", "b", "between", "c", "d"} {
 		if want != "between" {
-			f.settle(run, taskqueue.Succeeded, 0)
+			f.settle(run, store.Succeeded, 0)
 		}
 		got := f.one()
 		assert.Equal(f, want, got.ID)
@@ -126,17 +127,17 @@ func limitKeepsPlaces(f *fixture) {
 		}
 	}
 	assert.WithinDuration(f, at, f.get("d").DueAt, 0)
-	f.settle(run, taskqueue.Failed, 0)
+	f.settle(run, store.Failed, 0)
 	add("e", "k", 7, at)
 	e := f.one()
 	assert.Equal(f, "e", e.ID)
 	assert.Empty(f, f.claim(1))
 	assert.True(f, f.get("d").Limited)
-	f.settle(e, taskqueue.Succeeded, 0)
+	f.settle(e, store.Succeeded, 0)
 	d := f.one()
 	assert.Equal(f, "d", d.ID)
 	assert.Equal(f, 1, d.Failures)
-	f.settle(d, taskqueue.Failed, time.Hour)
+	f.settle(d, store.Failed, time.Hour)
 	f.in("d", taskqueue.StateRetrying)
 }
 
@@ -148,8 +149,8 @@ func limitAfterACrash(f *fixture) {
 	runs := f.claim(10)
 	require.Len(f, runs, 2)
 	assert.Empty(f, f.claim(10))
-	f.settle(runs[0], taskqueue.Succeeded, 0)
-	f.settle(runs[1], taskqueue.Succeeded, 0)
+	f.settle(runs[0], store.Succeeded, 0)
+	f.settle(runs[1], store.Succeeded, 0)
 	assert.Len(f, f.claim(10), 1)
 }
 
@@ -183,7 +184,7 @@ func limitByRate(f *fixture) {
 	begin := time.Now()
 	assert.Equal(f, "0 1", f.ids(f.claim(10)))
 	f.n++
-	got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "v", Nonce: fmt.Sprint(f.n), Max: 10, Lease: time.Hour})
+	got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "v", Nonce: fmt.Sprint(f.n), Max: 10, Lease: time.Hour})
 	require.NoError(f, err)
 	if len(got.Tasks) == 0 { // the machine was not that slow
 		assert.LessOrEqual(f, got.NextDue.Sub(got.Now), 101*time.Millisecond, "the worker is told when the rate allows the next")
@@ -213,16 +214,16 @@ func limitActs(f *fixture) {
 		kept--
 	}
 	assert.Equal(f, kept, f.stats().Limited)
-	assert.False(f, f.act("b", taskqueue.ActPromote))
-	assert.False(f, f.act("b", taskqueue.ActRetry))
-	assert.True(f, f.act("b", taskqueue.ActDelete))
-	assert.True(f, f.act("c", taskqueue.ActCancel))
+	assert.False(f, f.act("b", store.ActPromote))
+	assert.False(f, f.act("b", store.ActRetry))
+	assert.True(f, f.act("b", store.ActDelete))
+	assert.True(f, f.act("c", store.ActCancel))
 	f.in("c", taskqueue.StateCancelled)
-	assert.True(f, f.act("c", taskqueue.ActRetry))
+	assert.True(f, f.act("c", store.ActRetry))
 	assert.Empty(f, f.claim(10))
 	assert.Equal(f, kept-1, f.stats().Limited)
 	time.Sleep(time.Until(late.ExpiresAt) + 10*time.Millisecond)
-	f.settle(run, taskqueue.Succeeded, 0)
+	f.settle(run, store.Succeeded, 0)
 	var got []taskqueue.Info
 	for range 3 { // the first is there only to be found expired
 		got = append(got, f.claim(10)...)
@@ -239,10 +240,10 @@ func limitLeavesNobody(f *fixture) {
 	}
 	run := f.one()
 	assert.Empty(f, f.claim(1))
-	f.settle(run, taskqueue.Succeeded, 0)
+	f.settle(run, store.Succeeded, 0)
 	for _, gone := range []string{"1", "2", "3"} {
 		f.claim(0)
-		assert.True(f, f.act(gone, taskqueue.ActCancel))
+		assert.True(f, f.act(gone, store.ActCancel))
 	}
 	assert.Equal(f, "4", f.one().ID)
 }
@@ -292,7 +293,7 @@ func limitInvalid(f *fixture) {
 	}
 	assert.Equal(f, []taskqueue.Limit{l}, f.stats().Limits)
 	for _, key := range []string{"k*", "a\x00b", strings.Repeat("k", 300)} {
-		_, err := f.s.Enqueue(ctx, queue, []taskqueue.NewTask{{Task: keyed("a", key)}})
+		_, err := f.s.Enqueue(ctx, queue, []taskqueue.Task{keyed("a", key)})
 		var wrong *taskqueue.InvalidError
 		assert.ErrorAs(f, err, &wrong, "%q", key)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // list returns the ids of all tasks that r asks for, page after page.
@@ -60,12 +61,12 @@ func newestFirst(f *fixture) {
 	var want []string
 	for i := range 10 {
 		run := f.one()
-		k := taskqueue.Buried
+		k := store.Buried
 		if i%2 == 1 {
-			k = taskqueue.Failed
+			k = store.Failed
 		}
 		f.settle(run, k, time.Duration(i)*time.Hour)
-		if k == taskqueue.Buried {
+		if k == store.Buried {
 			want = append([]string{run.ID}, want...)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A model is what a store has to be like, without any thought of speed. It has no
@@ -16,8 +17,8 @@ type model struct {
 	fullAt    map[string]time.Time                // when the rate of a group is full again
 	counts    map[taskqueue.Counter]int64
 	ticks     map[string]taskqueue.Periodic
-	claims    map[string][]taskqueue.Ref // of the last claim of each worker
-	ended     []modelEnd                 // of which the tasks that wait for them were not told yet
+	claims    map[string][]store.Ref // of the last claim of each worker
+	ended     []modelEnd             // of which the tasks that wait for them were not told yet
 	lastToken int64
 	// The allowance of the rate limit, and since when.
 	allowance float64
@@ -50,7 +51,7 @@ func newModel() *model {
 	return &model{
 		tasks: map[string]*modelTask{}, counts: map[taskqueue.Counter]int64{},
 		limits: map[taskqueue.Limit]taskqueue.Limit{}, fullAt: map[string]time.Time{},
-		ticks: map[string]taskqueue.Periodic{}, claims: map[string][]taskqueue.Ref{},
+		ticks: map[string]taskqueue.Periodic{}, claims: map[string][]store.Ref{},
 	}
 }
 
@@ -111,7 +112,7 @@ func (m *model) tick(t taskqueue.Tick, before, after time.Time) bool {
 	}
 	last.Last = t.At
 	m.ticks[t.Name] = last
-	return m.add(t.Task.Task, before, after).Verdict == taskqueue.Added
+	return m.add(t.Task, before, after).Verdict == taskqueue.Added
 }
 
 func (m *model) unschedule(name string) bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Faults of other queues, each with where it was reported.
@@ -27,7 +28,7 @@ func notLostWhenTaken(f *fixture) {
 func reapingLeavesFinished(f *fixture) {
 	f.add(task("a"))
 	run := f.claimFor("w", 1, time.Millisecond)[0]
-	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Succeeded, 0))
+	assert.Equal(f, store.Settled, f.settle(run, store.Succeeded, 0))
 	f.lapse()
 	f.in("a", taskqueue.StateDone)
 	assert.Zero(f, f.get("a").Crashes)
@@ -39,10 +40,10 @@ func nothingIsLeftOfWhatIsDeleted(f *fixture) {
 	later.Delay = 5 * time.Millisecond
 	retried := task("retried")
 	f.add(retried)
-	f.settle(f.one(), taskqueue.Failed, 5*time.Millisecond)
+	f.settle(f.one(), store.Failed, 5*time.Millisecond)
 	f.add(later, task("now"), unique("unique"))
 	for _, id := range []string{"later", "now", "unique", "retried"} {
-		assert.True(f, f.act(id, taskqueue.ActDelete), id)
+		assert.True(f, f.act(id, store.ActDelete), id)
 	}
 	time.Sleep(10 * time.Millisecond)
 	assert.Empty(f, f.claim(10))
@@ -69,7 +70,7 @@ func notAMicrosecondEarly(f *fixture) {
 	}
 	for len(want) > 0 {
 		f.n++
-		got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: 10, Lease: time.Minute})
+		got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: 10, Lease: time.Minute})
 		require.NoError(f, err)
 		for _, run := range got.Tasks {
 			assert.False(f, got.Now.Before(want[run.ID]), "%s was to run at %v, it was handed out at %v", run.ID, want[run.ID], got.Now)
@@ -102,7 +103,7 @@ func deadLettersAreTrimmedAloud(f *fixture) {
 		for range n {
 			f.n++
 			f.add(task(fmt.Sprint("dead", f.n)))
-			f.settle(f.one(), taskqueue.Buried, 0)
+			f.settle(f.one(), store.Buried, 0)
 		}
 	}
 	stats := func() taskqueue.Stats {
@@ -114,7 +115,7 @@ func deadLettersAreTrimmedAloud(f *fixture) {
 	f.claim(0)
 	assert.EqualValues(f, 20, stats().States[taskqueue.StateDead], "nobody has asked for fewer")
 	assert.Zero(f, stats().Counts[taskqueue.CountTrimmed])
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.MaxDead = 5 }))
+	f.configure(func(s *taskqueue.Settings) { s.MaxDead = 5 })
 	f.claim(0)
 	assert.EqualValues(f, 5, stats().States[taskqueue.StateDead])
 	assert.EqualValues(f, 15, stats().Counts[taskqueue.CountTrimmed])
@@ -125,9 +126,9 @@ func cancelledIsNotRetried(f *fixture) {
 	f.add(task("failed"), task("crashed"))
 	failed := f.claim(1)[0]
 	crashed := f.claimFor("dies", 1, time.Millisecond)[0]
-	f.act(failed.ID, taskqueue.ActCancel)
-	f.act(crashed.ID, taskqueue.ActCancel)
-	f.settle(failed, taskqueue.Failed, 0)
+	f.act(failed.ID, store.ActCancel)
+	f.act(crashed.ID, store.ActCancel)
+	f.settle(failed, store.Failed, 0)
 	f.lapse()
 	f.in(failed.ID, taskqueue.StateCancelled)
 	f.in(crashed.ID, taskqueue.StateCancelled)
@@ -139,10 +140,10 @@ func cancelledIsNotRetried(f *fixture) {
 func outcomeTwiceInOneCall(f *fixture) {
 	f.add(task("a"))
 	run := f.one()
-	o := taskqueue.Outcome{Ref: taskqueue.Ref{ID: "a", Token: run.Token}, Kind: taskqueue.Failed, Error: "why"}
-	r, err := f.s.Settle(ctx, queue, []taskqueue.Outcome{o, o})
+	o := store.Outcome{Ref: store.Ref{ID: "a", Token: run.Token}, Kind: store.Failed, Error: "why"}
+	r, err := f.s.Settle(ctx, queue, []store.Outcome{o, o})
 	require.NoError(f, err)
-	assert.Equal(f, []taskqueue.SettleResult{taskqueue.Settled, taskqueue.Settled}, r)
+	assert.Equal(f, []store.SettleResult{store.Settled, store.Settled}, r)
 	assert.Equal(f, 1, f.get("a").Failures)
 }
 
@@ -160,18 +161,18 @@ func revivedHasItsKey(f *fixture) {
 			t.ID = "other"
 			f.add(t)
 		}
-		assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Failed, 0))
+		assert.Equal(f, store.Settled, f.settle(run, store.Failed, 0))
 		t.ID = "third"
 		r := f.add(t)[0]
 		assert.Equal(f, taskqueue.Duplicate, r.Verdict, name)
 		if taken {
 			assert.Equal(f, "other", r.ID)
 			f.in(name, taskqueue.StateDead)
-			f.act("other", taskqueue.ActDelete)
+			f.act("other", store.ActDelete)
 		} else {
 			assert.Equal(f, name, r.ID)
 			f.in(name, taskqueue.StateReady)
-			f.settle(f.one(), taskqueue.Succeeded, 0)
+			f.settle(f.one(), store.Succeeded, 0)
 		}
 	}
 }
@@ -185,9 +186,9 @@ func outageIsNoCrash(f *fixture) {
 	time.Sleep(2 * lease)
 	assert.Empty(f, f.claimFor("other", 1, lease), "the first call after the outage")
 	assert.Zero(f, f.get("a").Crashes)
-	r, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "w", Lease: lease, Refs: []taskqueue.Ref{{ID: "a", Token: run.Token}}})
+	r, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "w", Lease: lease, Refs: []store.Ref{{ID: "a", Token: run.Token}}})
 	require.NoError(f, err)
-	assert.Equal(f, []taskqueue.ExtendResult{taskqueue.Extended}, r)
+	assert.Equal(f, []store.ExtendResult{store.Extended}, r)
 	for range 2 { // nobody calls more often than this
 		time.Sleep(lease + lease/10)
 		f.claim(0)
@@ -198,7 +199,7 @@ func outageIsNoCrash(f *fixture) {
 // ExpiresAt is about the first start.
 func expiryIsForWhatHasNotStarted(f *fixture) {
 	run := f.startedInTime("a")
-	f.settle(run, taskqueue.Failed, 0)
+	f.settle(run, store.Failed, 0)
 	time.Sleep(time.Until(run.ExpiresAt) + time.Millisecond)
 	assert.Equal(f, run.ID, f.one().ID)
 }

@@ -4,34 +4,35 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
-func (m *model) extend(ref taskqueue.Ref, r taskqueue.ExtendRequest, before, after time.Time) taskqueue.ExtendResult {
+func (m *model) extend(ref store.Ref, r store.ExtendRequest, before, after time.Time) store.ExtendResult {
 	t := m.tasks[ref.ID]
 	if t == nil || t.state != taskqueue.StateRunning || t.token != ref.Token {
-		return taskqueue.Lost
+		return store.Lost
 	}
 	t.lend(r.Lease, before, after)
 	if p, given := r.Progress[ref.ID]; given {
 		t.progress = string(p)
 	}
 	if t.cancel {
-		return taskqueue.CancelRequested
+		return store.CancelRequested
 	}
-	return taskqueue.Extended
+	return store.Extended
 }
 
-func (m *model) settle(o taskqueue.Outcome, before, after time.Time) taskqueue.SettleResult {
+func (m *model) settle(o store.Outcome, before, after time.Time) store.SettleResult {
 	t := m.tasks[o.ID]
 	switch {
 	case t == nil:
-		return taskqueue.Gone
+		return store.Gone
 	case t.token != o.Token:
-		return taskqueue.Stale
+		return store.Stale
 	case t.settled == o.Token:
 		return t.isSettled()
 	case t.state != taskqueue.StateRunning && !t.reaped:
-		return taskqueue.Stale
+		return store.Stale
 	}
 	revived := t.state.Ended()
 	if t.reaped {
@@ -55,29 +56,29 @@ func (m *model) settle(o taskqueue.Outcome, before, after time.Time) taskqueue.S
 }
 
 // isSettled is what is said of a run that is settled.
-func (t *modelTask) isSettled() taskqueue.SettleResult {
+func (t *modelTask) isSettled() store.SettleResult {
 	if t.state == taskqueue.StateCancelled && t.cancel {
-		return taskqueue.Overruled
+		return store.Overruled
 	}
-	return taskqueue.Settled
+	return store.Settled
 }
 
 // ends is what an outcome makes of a task.
-func (m *model) ends(t *modelTask, o taskqueue.Outcome, before, after time.Time) {
-	if t.cancel && o.Kind != taskqueue.Succeeded {
+func (m *model) ends(t *modelTask, o store.Outcome, before, after time.Time) {
+	if t.cancel && o.Kind != store.Succeeded {
 		m.over(t, taskqueue.StateCancelled, taskqueue.CountCancelled)
 		return
 	}
 	switch o.Kind {
-	case taskqueue.Succeeded:
+	case store.Succeeded:
 		m.over(t, taskqueue.StateDone, taskqueue.CountDone)
-	case taskqueue.Failed, taskqueue.Buried:
+	case store.Failed, store.Buried:
 		t.failures++
 		m.counts[taskqueue.CountFailed]++
-		if o.Kind == taskqueue.Failed {
+		if o.Kind == store.Failed {
 			t.releases = 0
 		}
-		if o.Kind == taskqueue.Buried || t.failures >= t.task.MaxFailures {
+		if o.Kind == store.Buried || t.failures >= t.task.MaxFailures {
 			m.over(t, taskqueue.StateDead, taskqueue.CountDead)
 			return
 		}
@@ -86,14 +87,14 @@ func (m *model) ends(t *modelTask, o taskqueue.Outcome, before, after time.Time)
 	default:
 		t.attempt--
 		t.releases++
-		if o.Kind == taskqueue.Snoozed {
+		if o.Kind == store.Snoozed {
 			t.releases = 0
 		}
 		m.counts[taskqueue.CountReleased]++
-		if o.Kind == taskqueue.Unhandled {
+		if o.Kind == store.Unhandled {
 			m.counts[taskqueue.CountUnhandled]++
 		}
-		t.lasts = t.lasts || o.Kind == taskqueue.Snoozed
+		t.lasts = t.lasts || o.Kind == store.Snoozed
 		t.state = taskqueue.StateScheduled
 		if t.failures > 0 {
 			t.state = taskqueue.StateRetrying

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Every act of administration on a task in every state, with every option of a task and
@@ -32,14 +33,14 @@ var pairSettings = map[string]taskqueue.Settings{
 }
 
 // pairActs is what an act makes of a state; missing: nothing, and it says false. 0: the task is gone.
-var pairActs = map[taskqueue.Act]map[taskqueue.State]taskqueue.State{
-	taskqueue.ActCancel: {
+var pairActs = map[store.Act]map[taskqueue.State]taskqueue.State{
+	store.ActCancel: {
 		taskqueue.StateScheduled: taskqueue.StateCancelled, taskqueue.StateReady: taskqueue.StateCancelled,
 		taskqueue.StateRetrying: taskqueue.StateCancelled, taskqueue.StateRunning: taskqueue.StateRunning,
 	},
-	taskqueue.ActPromote: {taskqueue.StateScheduled: taskqueue.StateReady, taskqueue.StateRetrying: taskqueue.StateReady},
-	taskqueue.ActRetry:   {taskqueue.StateDead: taskqueue.StateReady, taskqueue.StateCancelled: taskqueue.StateReady},
-	taskqueue.ActDelete: {
+	store.ActPromote: {taskqueue.StateScheduled: taskqueue.StateReady, taskqueue.StateRetrying: taskqueue.StateReady},
+	store.ActRetry:   {taskqueue.StateDead: taskqueue.StateReady, taskqueue.StateCancelled: taskqueue.StateReady},
+	store.ActDelete: {
 		taskqueue.StateScheduled: 0, taskqueue.StateReady: 0, taskqueue.StateRetrying: 0,
 		taskqueue.StateDone: 0, taskqueue.StateDead: 0, taskqueue.StateCancelled: 0,
 	},
@@ -62,13 +63,13 @@ func everyActOnEveryState(f *fixture) {
 				continue
 			}
 			for state := taskqueue.StateScheduled; state <= taskqueue.StateCancelled; state++ {
-				for act := taskqueue.ActCancel; act <= taskqueue.ActDelete+1; act++ { // the last: Purge
+				for act := store.ActCancel; act <= store.ActDelete+1; act++ { // the last: Purge
 					n++
 					p := &pair{fixture: f, queue: fmt.Sprint("pair", n), task: task("a")}
 					p.task.Queue = p.queue
 					option(&p.task)
 					p.enter(state)
-					require.NoError(f, f.s.Configure(ctx, p.queue, func(s *taskqueue.Settings) { *s = set }))
+					require.NoError(f, f.q().In(p.queue).Configure(ctx, func(s *taskqueue.Settings) { *s = set }))
 					p.check(fmt.Sprintf("act %d on %v, %s, %s", act, state, name, setting), state, act)
 				}
 			}
@@ -77,14 +78,14 @@ func everyActOnEveryState(f *fixture) {
 }
 
 func (p *pair) enqueue(t taskqueue.Task) taskqueue.Verdict {
-	r, err := p.s.Enqueue(ctx, p.queue, []taskqueue.NewTask{{Task: t}})
+	r, err := p.s.Enqueue(ctx, p.queue, []taskqueue.Task{t})
 	require.NoError(p, err)
 	return r[0].Verdict
 }
 
 func (p *pair) claimOne() []taskqueue.Info {
 	p.n++
-	got, err := p.s.Claim(ctx, taskqueue.ClaimRequest{Queue: p.queue, Worker: "w", Nonce: fmt.Sprint(p.n), Max: 1, Lease: time.Hour})
+	got, err := p.s.Claim(ctx, store.ClaimRequest{Queue: p.queue, Worker: "w", Nonce: fmt.Sprint(p.n), Max: 1, Lease: time.Hour})
 	require.NoError(p, err)
 	for _, t := range got.Tasks {
 		assert.Greater(p, t.Token, p.token)
@@ -93,10 +94,10 @@ func (p *pair) claimOne() []taskqueue.Info {
 	return got.Tasks
 }
 
-func (p *pair) end(kind taskqueue.OutcomeKind, after time.Duration) {
-	r, err := p.s.Settle(ctx, p.queue, []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "a", Token: p.token}, Kind: kind, After: after}})
+func (p *pair) end(kind store.OutcomeKind, after time.Duration) {
+	r, err := p.s.Settle(ctx, p.queue, []store.Outcome{{Ref: store.Ref{ID: "a", Token: p.token}, Kind: kind, After: after}})
 	require.NoError(p, err)
-	require.Equal(p, []taskqueue.SettleResult{taskqueue.Settled}, r)
+	require.Equal(p, []store.SettleResult{store.Settled}, r)
 }
 
 // enter brings the task into a state.
@@ -106,7 +107,7 @@ func (p *pair) enter(s taskqueue.State) {
 	}
 	require.Equal(p, taskqueue.Added, p.enqueue(p.task))
 	if s == taskqueue.StateCancelled {
-		did, err := p.s.Act(ctx, p.queue, "a", taskqueue.ActCancel)
+		did, err := p.s.Act(ctx, p.queue, "a", store.ActCancel)
 		require.NoError(p, err)
 		require.True(p, did)
 	}
@@ -116,18 +117,18 @@ func (p *pair) enter(s taskqueue.State) {
 	require.Len(p, p.claimOne(), 1)
 	switch s {
 	case taskqueue.StateRetrying:
-		p.end(taskqueue.Failed, time.Hour)
+		p.end(store.Failed, time.Hour)
 	case taskqueue.StateDone:
-		p.end(taskqueue.Succeeded, 0)
+		p.end(store.Succeeded, 0)
 	case taskqueue.StateDead:
-		p.end(taskqueue.Buried, 0)
+		p.end(store.Buried, 0)
 	}
 }
 
 // check does the act and looks at everything that can be seen then.
-func (p *pair) check(what string, state taskqueue.State, act taskqueue.Act) {
+func (p *pair) check(what string, state taskqueue.State, act store.Act) {
 	want, does := pairActs[act][state]
-	if act > taskqueue.ActDelete {
+	if act > store.ActDelete {
 		n, _, err := p.s.Purge(ctx, p.queue, state, "")
 		if does = state != taskqueue.StateRunning; does {
 			assert.Equal(p, 1, n, what)
@@ -141,7 +142,7 @@ func (p *pair) check(what string, state taskqueue.State, act taskqueue.Act) {
 		require.NoError(p, err, what)
 		assert.Equal(p, does, did, what)
 	}
-	if act == taskqueue.ActRetry && does {
+	if act == store.ActRetry && does {
 		p.claimed = false // it holds its key until it starts again
 	}
 	if !does {
@@ -153,7 +154,7 @@ func (p *pair) check(what string, state taskqueue.State, act taskqueue.Act) {
 	} else {
 		require.NoError(p, err, what)
 		assert.Equal(p, want, i.State, what)
-		assert.Equal(p, act == taskqueue.ActCancel && state == taskqueue.StateRunning, i.CancelRequested, what)
+		assert.Equal(p, act == store.ActCancel && state == taskqueue.StateRunning, i.CancelRequested, what)
 	}
 	p.checkKey(what, want)
 	p.checkRest(what, want)
@@ -172,7 +173,7 @@ func (p *pair) checkKey(what string, now taskqueue.State) {
 	}
 	assert.Equal(p, want, p.enqueue(other), what)
 	if want == taskqueue.Added {
-		did, err := p.s.Act(ctx, p.queue, "other", taskqueue.ActDelete)
+		did, err := p.s.Act(ctx, p.queue, "other", store.ActDelete)
 		require.NoError(p, err)
 		assert.True(p, did, what)
 	}
@@ -197,10 +198,10 @@ func (p *pair) checkRest(what string, now taskqueue.State) {
 	}
 	require.Len(p, got, 1, what)
 	if old > 0 {
-		r, err := p.s.Settle(ctx, p.queue, []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: "a", Token: old}, Kind: taskqueue.Succeeded}})
+		r, err := p.s.Settle(ctx, p.queue, []store.Outcome{{Ref: store.Ref{ID: "a", Token: old}, Kind: store.Succeeded}})
 		require.NoError(p, err)
-		assert.Equal(p, []taskqueue.SettleResult{taskqueue.Stale}, r, what)
+		assert.Equal(p, []store.SettleResult{store.Stale}, r, what)
 	}
-	p.end(taskqueue.Succeeded, 0)
+	p.end(store.Succeeded, 0)
 	p.checkKey(what+", and done", taskqueue.StateDone)
 }

@@ -34,7 +34,7 @@ func (m *model) link(t *modelTask) {
 }
 
 // refuses reports whether one of the tasks is to wait for a task that is not there.
-func (m *model) refuses(tasks []taskqueue.NewTask) bool {
+func (m *model) refuses(tasks []taskqueue.Task) bool {
 	there, keys := map[string]bool{}, map[string]bool{}
 	for id := range m.tasks {
 		there[id] = true

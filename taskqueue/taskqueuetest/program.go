@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Program runs one program on an empty store and on a model of it, and returns how
@@ -19,7 +20,7 @@ import (
 // Answers get lost in it: calls are repeated, and what an earlier run of a task has to
 // say comes late, twice, or in the same call as what a later run says.
 func Program(s taskqueue.Store, text []byte, unit time.Duration, inBubble bool) error {
-	p := &program{s: s, m: newModel(), text: text, unit: unit, inBubble: inBubble, last: map[string]taskqueue.ClaimRequest{}}
+	p := &program{s: s, m: newModel(), text: text, unit: unit, inBubble: inBubble, last: map[string]store.ClaimRequest{}}
 	for len(p.text) > 0 {
 		if err := p.step(); err != nil {
 			return fmt.Errorf("call %d: %w", len(p.done), p.told(err))
@@ -63,10 +64,10 @@ type program struct {
 	text     []byte
 	unit     time.Duration
 	inBubble bool
-	runs     []taskqueue.Ref // all that there ever were
+	runs     []store.Ref // all that there ever were
 	nonces   int
-	last     map[string]taskqueue.ClaimRequest // by worker
-	done     []string                          // what was called
+	last     map[string]store.ClaimRequest // by worker
+	done     []string                      // what was called
 }
 
 func (p *program) told(err error) error {
@@ -116,10 +117,10 @@ func (p *program) task() taskqueue.Task {
 }
 
 // ref is a run that there was, as a rule, and often the last.
-func (p *program) ref() taskqueue.Ref {
+func (p *program) ref() store.Ref {
 	switch n := len(p.runs); {
 	case n == 0 || p.pick(16) == 0:
-		return taskqueue.Ref{ID: p.id(), Token: 1}
+		return store.Ref{ID: p.id(), Token: 1}
 	case p.pick(2) == 0:
 		return p.runs[n-1]
 	default:

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func oneState(f *fixture) {
@@ -15,21 +16,21 @@ func oneState(f *fixture) {
 	later.Delay = time.Hour
 	f.add(later)
 	f.in("a", taskqueue.StateScheduled)
-	assert.True(f, f.act("a", taskqueue.ActPromote))
+	assert.True(f, f.act("a", store.ActPromote))
 	f.in("a", taskqueue.StateReady)
 	run := f.one()
 	f.in("a", taskqueue.StateRunning)
-	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Failed, time.Hour))
+	assert.Equal(f, store.Settled, f.settle(run, store.Failed, time.Hour))
 	f.in("a", taskqueue.StateRetrying)
-	f.act("a", taskqueue.ActPromote)
+	f.act("a", store.ActPromote)
 	f.in("a", taskqueue.StateReady)
-	f.settle(f.one(), taskqueue.Buried, 0)
+	f.settle(f.one(), store.Buried, 0)
 	f.in("a", taskqueue.StateDead)
-	assert.True(f, f.act("a", taskqueue.ActRetry))
+	assert.True(f, f.act("a", store.ActRetry))
 	f.in("a", taskqueue.StateReady)
-	f.settle(f.one(), taskqueue.Succeeded, 0)
+	f.settle(f.one(), store.Succeeded, 0)
 	f.in("a", taskqueue.StateDone)
-	assert.True(f, f.act("a", taskqueue.ActDelete))
+	assert.True(f, f.act("a", store.ActDelete))
 	_, err := f.s.Get(ctx, queue, "a")
 	assert.ErrorIs(f, err, taskqueue.ErrNotFound)
 	stats, err := f.s.Stats(ctx, queue)
@@ -46,7 +47,7 @@ func tokensIncrease(f *fixture) {
 		for _, run := range f.claim(2) {
 			assert.Greater(f, run.Token, last)
 			last = run.Token
-			f.settle(run, taskqueue.Released, 0)
+			f.settle(run, store.Released, 0)
 		}
 	}
 }
@@ -54,12 +55,12 @@ func tokensIncrease(f *fixture) {
 func tokenAfterDelete(f *fixture) {
 	f.add(task("a"))
 	old := f.one()
-	f.settle(old, taskqueue.Succeeded, 0)
-	require.True(f, f.act("a", taskqueue.ActDelete))
+	f.settle(old, store.Succeeded, 0)
+	require.True(f, f.act("a", store.ActDelete))
 	f.add(task("a"))
 	run := f.one()
 	assert.Greater(f, run.Token, old.Token)
-	assert.Equal(f, taskqueue.Stale, f.settle(old, taskqueue.Failed, 0))
+	assert.Equal(f, store.Stale, f.settle(old, store.Failed, 0))
 	f.in("a", taskqueue.StateRunning)
 }
 
@@ -69,13 +70,13 @@ func fenced(f *fixture) {
 	f.lapse()
 	run := f.one()
 	require.Equal(f, "a", run.ID)
-	r, err := f.s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "old", Lease: time.Minute,
-		Refs: []taskqueue.Ref{{ID: "a", Token: old.Token}, {ID: "a", Token: run.Token}, {ID: "none", Token: 1}}})
+	r, err := f.s.Extend(ctx, store.ExtendRequest{Queue: queue, Worker: "old", Lease: time.Minute,
+		Refs: []store.Ref{{ID: "a", Token: old.Token}, {ID: "a", Token: run.Token}, {ID: "none", Token: 1}}})
 	require.NoError(f, err)
-	assert.Equal(f, []taskqueue.ExtendResult{taskqueue.Lost, taskqueue.Extended, taskqueue.Lost}, r)
-	assert.Equal(f, taskqueue.Stale, f.settle(old, taskqueue.Succeeded, 0))
+	assert.Equal(f, []store.ExtendResult{store.Lost, store.Extended, store.Lost}, r)
+	assert.Equal(f, store.Stale, f.settle(old, store.Succeeded, 0))
 	f.in("a", taskqueue.StateRunning)
-	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Succeeded, 0))
+	assert.Equal(f, store.Settled, f.settle(run, store.Succeeded, 0))
 }
 
 func unique(id string) taskqueue.Task {
@@ -90,18 +91,18 @@ func uniqueKey(f *fixture) {
 	assert.Equal(f, []taskqueue.Result{{Verdict: taskqueue.Added, ID: "a"}, duplicate}, r)
 	run := f.one()
 	assert.Equal(f, duplicate, f.add(unique("c"))[0], "while it runs")
-	f.settle(run, taskqueue.Failed, 0)
+	f.settle(run, store.Failed, 0)
 	assert.Equal(f, duplicate, f.add(unique("c"))[0], "between runs")
-	f.settle(f.one(), taskqueue.Succeeded, 0)
+	f.settle(f.one(), store.Succeeded, 0)
 	assert.Equal(f, taskqueue.Added, f.add(unique("c"))[0].Verdict, "it has ended")
 
-	assert.True(f, f.act("c", taskqueue.ActCancel))
+	assert.True(f, f.act("c", store.ActCancel))
 	assert.Equal(f, taskqueue.Added, f.add(unique("d"))[0].Verdict, "it was cancelled")
 	heldBy(f, "c", "d")
-	f.settle(f.one(), taskqueue.Buried, 0)
-	assert.True(f, f.act("c", taskqueue.ActRetry), "a dead letter holds no key")
+	f.settle(f.one(), store.Buried, 0)
+	assert.True(f, f.act("c", store.ActRetry), "a dead letter holds no key")
 	heldBy(f, "d", "c")
-	assert.True(f, f.act("c", taskqueue.ActDelete))
+	assert.True(f, f.act("c", store.ActDelete))
 	assert.Equal(f, taskqueue.Added, f.add(unique("e"))[0].Verdict, "it was deleted")
 }
 
@@ -112,7 +113,7 @@ func uniqueUntilStart(f *fixture) {
 	assert.Equal(f, taskqueue.Duplicate, f.add(unique("b"))[0].Verdict)
 	run := f.one()
 	assert.Equal(f, taskqueue.Added, f.add(unique("b"))[0].Verdict, "a has started")
-	f.settle(run, taskqueue.Succeeded, 0)
+	f.settle(run, store.Succeeded, 0)
 	assert.Equal(f, taskqueue.Duplicate, f.add(unique("c"))[0].Verdict, "the end of a does not free the key of b")
 }
 
@@ -124,7 +125,7 @@ func notBeforeItsTime(f *fixture) {
 	f.add(a, b)
 	for {
 		f.n++
-		got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: "n" + time.Now().String(), Max: 10, Lease: time.Minute})
+		got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: "n" + time.Now().String(), Max: 10, Lease: time.Minute})
 		require.NoError(f, err)
 		if len(got.Tasks) > 0 {
 			require.Len(f, got.Tasks, 1)
@@ -142,14 +143,14 @@ func settledLate(f *fixture) {
 	f.add(task("a"))
 	run := f.claimFor("w", 1, time.Millisecond)[0]
 	f.lapse()
-	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Succeeded, 0))
+	assert.Equal(f, store.Settled, f.settle(run, store.Succeeded, 0))
 	f.in("a", taskqueue.StateDone)
 	assert.Zero(f, f.get("a").Crashes)
 }
 
 func crashesApart(f *fixture) {
 	f.add(task("a"))
-	f.settle(f.one(), taskqueue.Failed, 0)
+	f.settle(f.one(), store.Failed, 0)
 	for range 2 {
 		f.claimFor("w", 1, time.Millisecond)
 		f.lapse()
@@ -161,7 +162,7 @@ func crashesApart(f *fixture) {
 
 	f.add(task("b"))
 	for range 3 {
-		f.settle(f.one(), taskqueue.Failed, 0)
+		f.settle(f.one(), store.Failed, 0)
 	}
 	assert.Equal(f, taskqueue.StateDead, f.get("b").State, "MaxFailures is 3")
 	assert.Equal(f, "why", f.get("b").LastError)
@@ -170,18 +171,18 @@ func crashesApart(f *fixture) {
 func enqueueRepeated(f *fixture) {
 	f.add(task("a"))
 	assert.Equal(f, taskqueue.Result{Verdict: taskqueue.Exists, ID: "a"}, f.add(task("a"))[0])
-	f.settle(f.one(), taskqueue.Succeeded, 0)
+	f.settle(f.one(), store.Succeeded, 0)
 	assert.Equal(f, taskqueue.Exists, f.add(task("a"))[0].Verdict, "ended ids are known for a while")
 	assert.Empty(f, f.claim(1))
 }
 
 func claimRepeated(f *fixture) {
 	f.add(task("a"), task("b"), task("c"))
-	r := taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: "1", Max: 2, Lease: time.Minute}
+	r := store.ClaimRequest{Queue: queue, Worker: "w", Nonce: "1", Max: 2, Lease: time.Minute}
 	first, err := f.s.Claim(ctx, r)
 	require.NoError(f, err)
 	require.Len(f, first.Tasks, 2)
-	f.settle(first.Tasks[0], taskqueue.Succeeded, 0)
+	f.settle(first.Tasks[0], store.Succeeded, 0)
 	again, err := f.s.Claim(ctx, r)
 	require.NoError(f, err)
 	require.Len(f, again.Tasks, 1, "what is settled is left out, and nothing new is taken")
@@ -199,7 +200,7 @@ func claimRepeated(f *fixture) {
 func claimLate(f *fixture) {
 	f.add(task("a"), task("b"))
 	claim := func(nonce string) []taskqueue.Info {
-		got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: nonce, Max: 1, Lease: time.Minute})
+		got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: nonce, Max: 1, Lease: time.Minute})
 		require.NoError(f, err)
 		return got.Tasks
 	}
@@ -216,22 +217,22 @@ func claimLate(f *fixture) {
 func settleRepeated(f *fixture) {
 	f.add(task("a"))
 	run := f.one()
-	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Failed, time.Hour))
-	assert.Equal(f, taskqueue.Settled, f.settle(run, taskqueue.Failed, time.Hour))
+	assert.Equal(f, store.Settled, f.settle(run, store.Failed, time.Hour))
+	assert.Equal(f, store.Settled, f.settle(run, store.Failed, time.Hour))
 	assert.Equal(f, 1, f.get("a").Failures)
-	f.act("a", taskqueue.ActPromote)
+	f.act("a", store.ActPromote)
 	next := f.one()
-	assert.Equal(f, taskqueue.Stale, f.settle(run, taskqueue.Failed, 0))
-	f.settle(next, taskqueue.Succeeded, 0)
-	assert.Equal(f, taskqueue.Settled, f.settle(next, taskqueue.Succeeded, 0))
+	assert.Equal(f, store.Stale, f.settle(run, store.Failed, 0))
+	f.settle(next, store.Succeeded, 0)
+	assert.Equal(f, store.Settled, f.settle(next, store.Succeeded, 0))
 	gone := taskqueue.Info{Task: task("never")}
-	assert.Equal(f, taskqueue.Gone, f.settle(gone, taskqueue.Succeeded, 0))
+	assert.Equal(f, store.Gone, f.settle(gone, store.Succeeded, 0))
 }
 
 func tickOnce(f *fixture) {
 	at := time.Now().Truncate(time.Second)
 	tick := func(id string, at time.Time) bool {
-		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: "@hourly", At: at, Task: taskqueue.NewTask{Task: task(id)}})
+		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: "@hourly", At: at, Task: task(id)})
 		require.NoError(f, err)
 		return added
 	}
@@ -251,7 +252,7 @@ func tickOnce(f *fixture) {
 func newestSchedule(f *fixture) {
 	at := time.Now().Truncate(time.Second).Add(-3 * time.Hour)
 	tick := func(id, schedule string, defined, at time.Time) bool {
-		t := taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, Defined: defined, At: at, Task: taskqueue.NewTask{Task: task(id)}}
+		t := taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, Defined: defined, At: at, Task: task(id)}
 		did, err := f.s.Tick(ctx, t)
 		require.NoError(f, err)
 		return did
@@ -281,7 +282,7 @@ func newestSchedule(f *fixture) {
 func firstSchedule(f *fixture) {
 	at := time.Now().Truncate(time.Second).Add(-3 * time.Hour) // stores may refuse ticks that are far ahead
 	tick := func(id, schedule string, at time.Time) bool {
-		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, At: at, Task: taskqueue.NewTask{Task: task(id)}})
+		added, err := f.s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "report", Schedule: schedule, At: at, Task: task(id)})
 		require.NoError(f, err)
 		return added
 	}
@@ -313,16 +314,16 @@ func claimTells(f *fixture) {
 	for range 2 { // see lapse
 		time.Sleep(10 * time.Millisecond)
 		f.n++
-		got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: 1, Lease: time.Minute})
+		got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Max: 1, Lease: time.Minute})
 		require.NoError(f, err)
 		assert.Empty(f, got.Tasks)
 		assert.Zero(f, got.Trimmed)
 		dead = append(dead, got.Dead...)
 	}
 	assert.ElementsMatch(f, []string{"crashes", "expires"}, dead)
-	require.NoError(f, f.s.Configure(ctx, queue, func(s *taskqueue.Settings) { s.MaxDead = 1 }))
+	f.configure(func(s *taskqueue.Settings) { s.MaxDead = 1 })
 	f.n++
-	got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Lease: time.Minute})
+	got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: "w", Nonce: fmt.Sprint(f.n), Lease: time.Minute})
 	require.NoError(f, err)
 	assert.Empty(f, got.Dead)
 	assert.Equal(f, 1, got.Trimmed)
@@ -330,7 +331,7 @@ func claimTells(f *fixture) {
 
 func unhandled(f *fixture) {
 	f.add(task("a"))
-	f.settle(f.one(), taskqueue.Unhandled, time.Hour)
+	f.settle(f.one(), store.Unhandled, time.Hour)
 	i := f.get("a")
 	assert.Equal(f, taskqueue.StateScheduled, i.State)
 	assert.Equal(f, "why", i.LastError)
@@ -345,7 +346,7 @@ func unhandled(f *fixture) {
 // heldBy checks that a Retry is refused, with the holder of the unique key named.
 func heldBy(f *fixture, id, holder string) {
 	f.Helper()
-	did, err := f.s.Act(ctx, queue, id, taskqueue.ActRetry)
+	did, err := f.s.Act(ctx, queue, id, store.ActRetry)
 	var held *taskqueue.DuplicateError
 	require.ErrorAs(f, err, &held)
 	assert.False(f, did)
@@ -353,9 +354,9 @@ func heldBy(f *fixture, id, holder string) {
 }
 
 func wholeBatch(f *fixture) {
-	many := make([]taskqueue.NewTask, taskqueue.MaxBatch+1)
+	many := make([]taskqueue.Task, taskqueue.MaxBatch+1)
 	for i := range many {
-		many[i].Task = task(string(rune('a' + i)))
+		many[i] = task(string(rune('a' + i)))
 	}
 	_, err := f.s.Enqueue(ctx, queue, many)
 	var wrong *taskqueue.InvalidError

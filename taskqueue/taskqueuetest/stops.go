@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // One worker cannot extend, and its handler does not look at its context. Another one
@@ -59,7 +60,7 @@ func deafHandler(f *workFixture) {
 	assert.Equal(f, taskqueue.StateDone, i.State)
 	assert.Equal(f, "of the successor", string(i.Result))
 	assert.Zero(f, i.Failures)
-	assert.NotContains(f, m.settled, taskqueue.Ref{ID: "a", Token: lost})
+	assert.NotContains(f, m.settled, store.Ref{ID: "a", Token: lost})
 	assert.False(f, other.Before(returned), "the place of the lost run is free before it has returned")
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // Run tests stores that open returns: an empty one for every test. It may be called
@@ -121,13 +122,22 @@ func task(id string) taskqueue.Task {
 	return taskqueue.Task{ID: id, Type: "t", Queue: queue, MaxFailures: 3, MaxCrashes: 2}
 }
 
+// q is the queue that the tests are about.
+func (f *fixture) q() *taskqueue.Queue {
+	f.Helper()
+	q, err := taskqueue.New(f.s)
+	require.NoError(f, err)
+	return q.In(queue)
+}
+
+func (f *fixture) configure(change func(*taskqueue.Settings)) {
+	f.Helper()
+	require.NoError(f, f.q().Configure(ctx, change))
+}
+
 func (f *fixture) add(tasks ...taskqueue.Task) []taskqueue.Result {
 	f.Helper()
-	all := make([]taskqueue.NewTask, len(tasks))
-	for i := range tasks {
-		all[i].Task = tasks[i]
-	}
-	results, err := f.s.Enqueue(ctx, queue, all)
+	results, err := f.s.Enqueue(ctx, queue, tasks)
 	require.NoError(f, err)
 	require.Len(f, results, len(tasks))
 	return results
@@ -136,7 +146,7 @@ func (f *fixture) add(tasks ...taskqueue.Task) []taskqueue.Result {
 func (f *fixture) claimFor(worker string, n int, lease time.Duration) []taskqueue.Info {
 	f.Helper()
 	f.n++
-	got, err := f.s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: worker, Nonce: fmt.Sprint(f.n), Max: n, Lease: lease})
+	got, err := f.s.Claim(ctx, store.ClaimRequest{Queue: queue, Worker: worker, Nonce: fmt.Sprint(f.n), Max: n, Lease: lease})
 	require.NoError(f, err)
 	return got.Tasks
 }
@@ -161,9 +171,9 @@ func (f *fixture) one() taskqueue.Info {
 	return got[0]
 }
 
-func (f *fixture) settle(t taskqueue.Info, k taskqueue.OutcomeKind, after time.Duration) taskqueue.SettleResult {
+func (f *fixture) settle(t taskqueue.Info, k store.OutcomeKind, after time.Duration) store.SettleResult {
 	f.Helper()
-	r, err := f.s.Settle(ctx, queue, []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: t.ID, Token: t.Token}, Kind: k, After: after, Error: "why"}})
+	r, err := f.s.Settle(ctx, queue, []store.Outcome{{Ref: store.Ref{ID: t.ID, Token: t.Token}, Kind: k, After: after, Error: "why"}})
 	require.NoError(f, err)
 	require.Len(f, r, 1)
 	return r[0]
@@ -176,7 +186,7 @@ func (f *fixture) get(id string) taskqueue.Info {
 	return i
 }
 
-func (f *fixture) act(id string, a taskqueue.Act) bool {
+func (f *fixture) act(id string, a store.Act) bool {
 	f.Helper()
 	ok, err := f.s.Act(ctx, queue, id, a)
 	require.NoError(f, err)

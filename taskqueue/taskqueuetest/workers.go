@@ -14,6 +14,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // RunWorkers tests what a worker does on stores that open returns: an empty one for
@@ -89,7 +90,7 @@ type mangled struct {
 	answers bool
 	extends bool // calls of Extend get lost
 	failed  int  // settlements without an answer
-	settled []taskqueue.Ref
+	settled []store.Ref
 }
 
 var errLost = errors.New("lost on the way")
@@ -113,14 +114,14 @@ func (m *mangled) call(f func()) error {
 	return nil
 }
 
-func (m *mangled) Claim(ctx context.Context, r taskqueue.ClaimRequest) (got taskqueue.Claimed, err error) {
+func (m *mangled) Claim(ctx context.Context, r store.ClaimRequest) (got taskqueue.Claimed, err error) {
 	if lost := m.call(func() { got, err = m.Store.Claim(ctx, r) }); lost != nil {
 		return taskqueue.Claimed{}, lost
 	}
 	return got, err
 }
 
-func (m *mangled) Extend(ctx context.Context, r taskqueue.ExtendRequest) (got []taskqueue.ExtendResult, err error) {
+func (m *mangled) Extend(ctx context.Context, r store.ExtendRequest) (got []store.ExtendResult, err error) {
 	m.mu.Lock()
 	gone := m.extends
 	m.mu.Unlock()
@@ -133,7 +134,7 @@ func (m *mangled) Extend(ctx context.Context, r taskqueue.ExtendRequest) (got []
 	return got, err
 }
 
-func (m *mangled) Settle(ctx context.Context, queue string, all []taskqueue.Outcome) (got []taskqueue.SettleResult, err error) {
+func (m *mangled) Settle(ctx context.Context, queue string, all []store.Outcome) (got []store.SettleResult, err error) {
 	lost := m.call(func() { got, err = m.Store.Settle(ctx, queue, all) })
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,17 +11,18 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/plain"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // can says what each act can be done to.
-var can = map[taskqueue.Act]string{
-	taskqueue.ActCancel:  "only tasks that wait or run can be cancelled",
-	taskqueue.ActRetry:   "only dead letters and cancelled tasks can be retried, unless another task has their unique key",
-	taskqueue.ActPromote: "only tasks that wait for their time can be promoted",
-	taskqueue.ActDelete:  "tasks that run cannot be deleted: cancel them first",
+var can = map[store.Act]string{
+	store.ActCancel:  "only tasks that wait or run can be cancelled",
+	store.ActRetry:   "only dead letters and cancelled tasks can be retried, unless another task has their unique key",
+	store.ActPromote: "only tasks that wait for their time can be promoted",
+	store.ActDelete:  "tasks that run cannot be deleted: cancel them first",
 }
 
-func actCommand(act taskqueue.Act) func(*flag.FlagSet) func(context.Context, *env) error {
+func actCommand(act store.Act) func(*flag.FlagSet) func(context.Context, *env) error {
 	return func(*flag.FlagSet) func(context.Context, *env) error {
 		return func(ctx context.Context, e *env) error {
 			var failed error
@@ -42,7 +43,7 @@ func actCommand(act taskqueue.Act) func(*flag.FlagSet) func(context.Context, *en
 }
 
 // refused says why an act could not be done.
-func (e *env) refused(ctx context.Context, id string, act taskqueue.Act) error {
+func (e *env) refused(ctx context.Context, id string, act store.Act) error {
 	t, err := e.queue.Get(ctx, id)
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func pauseCommand(paused bool) func(*flag.FlagSet) func(context.Context, *env) e
 
 func auditCommand(*flag.FlagSet) func(context.Context, *env) error {
 	return func(ctx context.Context, e *env) error {
-		faults, err := audit(ctx, e.store)
+		faults, err := auditAll(ctx, e.store)
 		if err != nil {
 			return err
 		}
@@ -120,8 +121,8 @@ func auditCommand(*flag.FlagSet) func(context.Context, *env) error {
 	}
 }
 
-// audit checks all queues.
-func audit(ctx context.Context, s taskqueue.Store) (faults []string, err error) {
+// auditAll checks all queues.
+func auditAll(ctx context.Context, s taskqueue.Store) (faults []string, err error) {
 	a, ok := s.(taskqueue.Auditor)
 	if !ok {
 		return nil, errors.New("this store cannot check itself")

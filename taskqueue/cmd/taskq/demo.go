@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/json"
+	cryptorand "crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,33 +16,21 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/audit"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 )
 
 // The parts of the demo.
 const (
 	demoTasks   = 1000
 	demoDelayed = 200 // of them: due up to 3 s from now
-	demoFailing = 100 // of them: fail once or twice before they end well
+	demoFailing = 100 // of them: fail twice before they end well
 	demoLease   = 2 * time.Second
 	demoWorkers = 3
 	// demoLimit is how long it takes at most: longer than that something is wrong.
 	demoLimit = 25 * time.Second
 )
-
-// demoPayload is what a task of the demo is to do.
-type demoPayload struct {
-	Fail int `json:"fail"` // how many times
-}
-
-// An entry is a line of the ledger: the end of a run, by the process that ran it. Times
-// are those of its clock.
-type entry struct {
-	ID      string    `json:"id"`
-	Token   int64     `json:"token"`
-	Due     time.Time `json:"due"`
-	Started time.Time `json:"started"`
-	Failed  bool      `json:"failed,omitempty"`
-}
 
 func demoCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	return func(ctx context.Context, e *env) error {
@@ -56,26 +44,23 @@ func demoCommand(f *flag.FlagSet) func(context.Context, *env) error {
 		if !given {
 			e.url = "sqlite:" + filepath.Join(dir, "tasks.db")
 		}
-		return e.demo(ctx, filepath.Join(dir, "ledger"))
+		return e.demo(ctx, dir)
 	}
 }
 
 // A demo is one run of it.
 type demo struct {
 	*env
-	store  taskqueue.Store
-	q      *taskqueue.Queue
-	ledger string
-	ids    []string
-	fails  map[string]int // how often a task is to fail
+	store taskqueue.Store
+	q     *taskqueue.Queue
+	dir   string // of the journals
 
-	left   atomic.Int64    // workers that have not ended
-	kills  atomic.Bool     // worker 1 is to be killed now
-	killed map[string]bool // what worker 1 was running when it was killed
+	left  atomic.Int64 // workers that have not ended
+	kills atomic.Bool  // worker 1 is to be killed now
 }
 
 // demo adds tasks, starts three workers, kills one, waits for the end, and reports.
-func (e *env) demo(ctx context.Context, ledger string) (err error) {
+func (e *env) demo(ctx context.Context, dir string) (err error) {
 	store, err := taskqueue.Open(ctx, e.url)
 	if err != nil {
 		return err
@@ -85,14 +70,14 @@ func (e *env) demo(ctx context.Context, ledger string) (err error) {
 	if err != nil {
 		return err
 	}
-	d := &demo{env: e, store: store, ledger: ledger, fails: map[string]int{}, killed: map[string]bool{}}
+	d := &demo{env: e, store: store, dir: dir}
 	// A name that no other demo has, on whatever machine.
-	d.q = root.In("demo-" + rand.Text())
+	d.q = root.In("demo-" + cryptorand.Text())
 	defer func() { err = errors.Join(err, d.clean(context.WithoutCancel(ctx))) }()
 	if err := d.enqueue(ctx); err != nil {
 		return err
 	}
-	e.sayf("added %d tasks: %d are delayed up to 3 s, %d fail once or twice\n", demoTasks, demoDelayed, demoFailing)
+	e.sayf("added %d tasks: %d are delayed up to 3 s, %d fail twice\n", demoTasks, demoDelayed, demoFailing)
 	begin := time.Now()
 	if err := async.Scope(ctx, d.run, async.Timeout(demoLimit), async.Name("demo")); err != nil {
 		return fmt.Errorf("the demo did not come to its end: %w", err)
@@ -126,7 +111,7 @@ func (d *demo) run(ctx context.Context) error {
 		}
 		async.Go(ctx, func(ctx context.Context) error { // by hand, because one of them is to be killed as kill -9 does
 			defer context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(os.Interrupt) })()
-			err := cmd.Wait() // what it did is in the ledger
+			err := cmd.Wait() // what it did is in its journal
 			if d.left.Add(-1); ctx.Err() == nil && (i > 1 || !d.kills.Load()) {
 				d.sayf("worker %d has ended: %v\n", i, cmp.Or(err, errors.New("by itself")))
 			}
@@ -148,9 +133,10 @@ func (d *demo) run(ctx context.Context) error {
 	return d.untilDone(ctx, demoTasks, true)
 }
 
-// noteKilled notes what worker 1 was running. It is dead: nobody else gets that before
+// noteKilled tells what worker 1 was running. It is dead: nobody else gets that before
 // its leases have run out.
 func (d *demo) noteKilled(ctx context.Context, pid int) error {
+	had := 0
 	for r := (taskqueue.ListRequest{State: taskqueue.StateRunning, Max: taskqueue.MaxBatch}); ; {
 		page, err := d.q.List(ctx, r)
 		if err != nil {
@@ -158,48 +144,49 @@ func (d *demo) noteKilled(ctx context.Context, pid int) error {
 		}
 		for _, t := range page.Tasks {
 			if t.Worker == demoName(1) {
-				d.killed[t.ID] = true
+				had++
 			}
 		}
 		if r.Cursor = page.Cursor; r.Cursor == "" {
-			d.sayf("killed worker 1 (process %d, kill -9); it had %d tasks\n", pid, len(d.killed))
+			d.sayf("killed worker 1 (process %d, kill -9); it had %d tasks\n", pid, had)
 			return nil
 		}
 	}
 }
 
-// enqueue adds the tasks.
+// enqueue adds the tasks, and writes down that it did.
 func (d *demo) enqueue(ctx context.Context) error {
-	var tasks []taskqueue.Task
-	var fails []int
-	for i := range demoTasks {
-		p := demoPayload{}
-		t := taskqueue.Task{Type: "demo", Retention: time.Hour, MaxFailures: 5}
-		switch {
-		case i%5 == 0:
-			t.Delay = time.Duration(i) * 3 * time.Millisecond
-		case i%10 == 1:
-			p.Fail = 1 + i/10%2
-		}
-		b, err := json.Marshal(p)
-		if err != nil {
-			return err
-		}
-		t.Payload = b
-		tasks, fails = append(tasks, t), append(fails, p.Fail)
-	}
-	results, err := d.q.EnqueueAll(ctx, tasks)
+	journal, err := ledger.Create(d.dir, "producer")
 	if err != nil {
 		return err
 	}
-	for i, r := range results {
-		if r.Verdict != taskqueue.Added {
-			return fmt.Errorf("task %s was not added: %v", r.ID, r.Verdict)
+	var tasks []taskqueue.Task
+	var tried, added []ledger.Entry
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range demoTasks {
+		do := plan.OK
+		if i%10 == 1 {
+			do = plan.Retry
 		}
-		d.ids = append(d.ids, r.ID)
-		d.fails[r.ID] = fails[i]
+		t := do.Task(rng, fmt.Sprintf("task-%04d", i))
+		if i%5 == 0 {
+			t.Delay = time.Duration(i) * 3 * time.Millisecond
+		}
+		tasks, tried = append(tasks, t), append(tried, ledger.Entry{Kind: ledger.Trying, ID: t.ID, Task: &t})
 	}
-	return nil
+	began := ledger.Now()
+	err = journal.Write(tried...)
+	if err == nil {
+		var results []taskqueue.Result
+		results, err = d.q.EnqueueAll(ctx, tasks)
+		for _, r := range results {
+			added = append(added, ledger.Entry{Kind: ledger.Added, Began: began, ID: r.ID, Verdict: r.Verdict})
+		}
+	}
+	if err == nil {
+		err = journal.Write(added...)
+	}
+	return errors.Join(err, journal.Close())
 }
 
 func demoName(worker int) string { return fmt.Sprintf("worker %d", worker) }
@@ -210,7 +197,7 @@ func (d *demo) start(ctx context.Context, worker int) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "demo-worker", d.q.Name(), d.ledger, demoName(worker))
+	cmd := exec.Command(self, "demo-worker", d.q.Name(), d.dir, demoName(worker))
 	cmd.Env = append(os.Environ(), demoStore+"="+d.url) // not an argument, which others see: there may be a password in it
 	cmd.Stderr = d.stderr
 	return cmd, cmd.Start()
@@ -247,39 +234,57 @@ func (d *demo) untilDone(ctx context.Context, n int64, tell bool) error {
 // demoStore tells a worker of the demo its store.
 const demoStore = "TASKQ_DEMO_STORE"
 
-// demoWorker is the hidden command that runs tasks of the demo: queue, ledger, name.
+// demoWorker is the hidden command that runs tasks of the demo: queue, folder of the journals, name.
 func demoWorker(ctx context.Context, args []string) (err error) {
 	store, err := taskqueue.Open(ctx, os.Getenv(demoStore))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	root, err := taskqueue.New(store)
+	journal, err := ledger.Create(args[1], args[2])
 	if err != nil {
 		return err
 	}
-	ledger, err := os.OpenFile(args[1], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	root, err := taskqueue.New(&ledger.Recorder{Store: store, Journal: journal})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ledger.Close()) }()
-	q := root.In(args[0])
-	return q.Work(ctx, taskqueue.Handlers{"demo": func(ctx context.Context, c *taskqueue.Claim) error {
-		var p demoPayload
-		if err := json.Unmarshal(c.Payload, &p); err != nil {
-			return taskqueue.Dead(err)
-		}
-		line := entry{ID: c.ID, Token: c.Token, Started: time.Now(), Due: c.DueAt, Failed: c.Failures < p.Fail}
-		if err := async.Sleep(ctx, 5*time.Millisecond); err != nil {
-			return err
-		}
-		b, err := json.Marshal(line)
-		if err == nil {
-			_, err = ledger.Write(append(b, '\n')) // one write: lines of several processes do not mix
-		}
-		if err == nil && line.Failed {
-			return taskqueue.RetryAfter(200*time.Millisecond, errors.New("as it was told to"))
-		}
+	const places = 10
+	handlers := (&plan.Player{Journal: journal, Places: places}).Handlers()
+	return root.In(args[0]).Work(ctx, handlers, taskqueue.Lease(demoLease), taskqueue.Concurrency(places), taskqueue.ShutdownGrace(2*time.Second), taskqueue.WorkerName(args[2]))
+}
+
+// report compares what the processes have written down with what is stored, as the runs of chaos do, and says
+// what it finds.
+func (d *demo) report(ctx context.Context) (err error) {
+	c := new(audit.Case)
+	if c.Entries, err = ledger.Read(d.dir); err != nil {
 		return err
-	}}, taskqueue.Lease(demoLease), taskqueue.Concurrency(10), taskqueue.ShutdownGrace(2*time.Second), taskqueue.WorkerName(args[2]))
+	}
+	if err := c.Load(ctx, d.store, d.q.Name()); err != nil {
+		return err
+	}
+	r := audit.Check(c)
+	d.sayf("the auditor's report\n")
+	for _, line := range []struct {
+		what string
+		n    int
+		note string
+	}{
+		{"tasks", r.Acknowledged, ""},
+		{"runs", r.Runs, ""},
+		{"leases that ran out", r.Crashes, "   (of the killed worker, and of those that this machine has kept waiting; their tasks ran again)"},
+		{"ended well twice", r.Repeated, "   (the lease ran out between the work and its settlement: at least once)"},
+		{"faults", len(r.Faults), ""},
+	} {
+		d.sayf("  %-21s %6d%s\n", line.what, line.n, line.note)
+	}
+	for _, f := range r.Faults {
+		d.sayf("    %s\n", f)
+	}
+	if len(r.Faults) > 0 {
+		return errors.New("the report has faults")
+	}
+	return nil
 }

@@ -90,18 +90,22 @@ func TestImportOfWhatIsNoSuchFileSaysSo(t *testing.T) {
 	for i := 2 * 4096; i < len(noise); i++ { // behind the two pages that bbolt checks itself
 		noise[i] = 0xa5
 	}
-	for says, content := range map[string][]byte{
-		"there is nothing in it": nil,
-		"invalid database":       []byte("some text that somebody has written"),
-		"its end is missing":     whole[:len(whole)/2],
-		"is damaged":             noise,
-	} {
-		path := filepath.Join(t.TempDir(), "old")
-		if content != nil {
-			require.NoError(t, os.WriteFile(path, content, 0o600))
-		}
+	path := filepath.Join(t.TempDir(), "old")
+	says := func(what string) {
+		t.Helper()
 		status, _, errs := taskq(t, url, "import", path)
-		assert.NotZero(t, status, says)
-		assert.Contains(t, errs, says)
+		assert.NotZero(t, status)
+		assert.Contains(t, errs, what)
+	}
+	says("no such file")
+	for _, c := range []struct {
+		content []byte
+		says    string
+	}{
+		{nil, "there is nothing in " + path}, {[]byte("some text that somebody has written"), "invalid database"},
+		{whole[:len(whole)/2], "is missing"}, {noise, "is damaged"},
+	} {
+		require.NoError(t, os.WriteFile(path, c.content, 0o600))
+		says(c.says)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/ambit-go/ambit/service"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/plain"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A command is one verb.
@@ -43,10 +44,10 @@ func init() {
 		"list":    {"", "list the tasks of a queue", listCommand},
 		"show":    {"id ...", "show all that is known of tasks", showCommand},
 		"stats":   {"[queue ...]", "show the figures of queues", statsCommand},
-		"cancel":  {"id ...", "end tasks that wait, and stop those that run", actCommand(taskqueue.ActCancel)},
-		"retry":   {"id ...", "have dead and cancelled tasks run again", actCommand(taskqueue.ActRetry)},
-		"promote": {"id ...", "have tasks run now that wait for their time, or for others", actCommand(taskqueue.ActPromote)},
-		"delete":  {"id ...", "forget tasks that do not run", actCommand(taskqueue.ActDelete)},
+		"cancel":  {"id ...", "end tasks that wait, and stop those that run", actCommand(store.ActCancel)},
+		"retry":   {"id ...", "have dead and cancelled tasks run again", actCommand(store.ActRetry)},
+		"promote": {"id ...", "have tasks run now that wait for their time, or for others", actCommand(store.ActPromote)},
+		"delete":  {"id ...", "forget tasks that do not run", actCommand(store.ActDelete)},
 		"purge":   {"state", "forget all tasks in a state", purgeCommand},
 		"pause":   {"[queue ...]", "have no more tasks of queues started", pauseCommand(true)},
 		"resume":  {"[queue ...]", "the inverse of pause", pauseCommand(false)},

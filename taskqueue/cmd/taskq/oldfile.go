@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -12,7 +13,6 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/ambit-go/ambit/taskqueue"
-	"github.com/ambit-go/ambit/taskqueue/cmd/internal/boltfile"
 )
 
 // An oldFile reads what filestore has left: a bbolt file with one bucket of keys and values. The
@@ -20,7 +20,7 @@ import (
 type oldFile struct{ db *bbolt.DB }
 
 const (
-	oldFormat = 1
+	oldFormat = "1"
 	oldQueue  = 'q' // queue: an oldSettings
 	oldTask   = 't' // queue, id: an oldRecord
 )
@@ -37,52 +37,48 @@ type oldRecord struct {
 }
 
 // openOldFile opens a file to be read. Nobody can write to it until it is closed.
-func openOldFile(path string) (_ *oldFile, err error) {
-	defer func() {
-		if errors.Is(err, bolterrors.ErrTimeout) {
-			err = fmt.Errorf("a process has %s open: end the workers of the old version first", path)
-		} else if err != nil {
-			err = boltfile.Unusable("taskqueue", path, err, bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch)
-		}
-	}()
-	if fresh, err := boltfile.Fresh(path); err != nil {
+func openOldFile(path string) (*oldFile, error) {
+	if info, err := os.Stat(path); err != nil {
 		return nil, err
-	} else if fresh {
-		return nil, errors.New("there is nothing in it")
+	} else if info.Size() == 0 {
+		return nil, fmt.Errorf("there is nothing in %s", path)
 	}
-	defer boltfile.Guard(&err, func() {})()
 	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
-	if err != nil {
-		return nil, err
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fmt.Errorf("a process has %s open: end the workers of the old version first", path)
 	}
-	if err := sound(db); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", path, err)
 	}
 	return &oldFile{db}, nil
 }
 
-// sound looks through the pages of a file, and says if it is none of filestore.
-func sound(db *bbolt.DB) error {
-	f, err := os.Open(db.Path())
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(boltfile.Check(f, db.Info().PageSize), f.Close()); err != nil {
-		return &boltfile.Damaged{Package: "taskqueue", Path: db.Path(), Err: err}
-	}
-	return db.View(func(tx *bbolt.Tx) error {
-		about := tx.Bucket([]byte("about"))
-		if about == nil || tx.Bucket([]byte("taskqueue")) == nil {
-			return boltfile.ErrForeign
+// view has f read the file. bbolt maps it, and panics when it finds something that cannot be, or that
+// is not there any more: then the file is damaged.
+func (o *oldFile) view(f func(tasks *bbolt.Bucket) error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s is damaged: %v. Keep a copy of it. Restore it from a backup, or see what bbolt can save of it: "+
+				"go run go.etcd.io/bbolt/cmd/bbolt@latest surgery", o.db.Path(), p)
 		}
-		return boltfile.Format(string(about.Get([]byte("format"))), oldFormat)
+	}()
+	return o.db.View(func(tx *bbolt.Tx) error {
+		about, tasks := tx.Bucket([]byte("about")), tx.Bucket([]byte("taskqueue"))
+		if about == nil || tasks == nil || string(about.Get([]byte("format"))) != oldFormat {
+			return fmt.Errorf("%s is a file of another program: name another one", o.db.Path())
+		}
+		if info, err := os.Stat(o.db.Path()); err != nil || info.Size() < tx.Size() {
+			return fmt.Errorf("the end of %s is missing: it had %d bytes. Restore it from a backup", o.db.Path(), tx.Size())
+		}
+		return f(tasks)
 	})
 }
 
 // each calls f with what is stored under the keys of a kind, until f fails.
 func (o *oldFile) each(kind byte, f func(queue string, value []byte) error) error {
-	return o.db.View(func(tx *bbolt.Tx) error {
-		c := tx.Bucket([]byte("taskqueue")).Cursor()
+	return o.view(func(tasks *bbolt.Bucket) error {
+		c := tasks.Cursor()
 		for k, v := c.Seek([]byte{kind}); len(k) > 0 && k[0] == kind; k, v = c.Next() {
 			queue, _, _ := strings.Cut(string(k[1:]), "\x00")
 			if err := f(queue, v); err != nil {

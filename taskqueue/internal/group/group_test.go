@@ -84,28 +84,24 @@ func TestRoundsAreServedBesideEachOther(t *testing.T) {
 }
 
 func TestWhoLeavesBeforeTheRoundIsServedTakesTheItemAlong(t *testing.T) {
-	for name, do := range map[string]func(h *held) func(context.Context, int) error{
-		"Do":        func(h *held) func(context.Context, int) error { return h.Do },
-		"DoOrLeave": func(h *held) func(context.Context, int) error { return h.DoOrLeave },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h := hold(100, 1, nil, fine)
-				gone := errors.New("gone")
-				ends, end := context.WithCancelCause(ctx)
-				go func() { assert.NoError(t, h.Do(ctx, 0)) }()
-				synctest.Wait()
-				go func() { assert.Equal(t, gone, do(h)(ends, 1)) }()
-				go func() { assert.NoError(t, do(h)(ctx, 2), "the end of one ctx is nothing to the others") }()
-				synctest.Wait()
-				end(gone)
-				synctest.Wait()
-				close(h.release)
-				h.Idle()
-				assert.Equal(t, [][]int{{0}, {2}}, h.calls)
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		h := hold(100, 1, nil, fine)
+		gone := errors.New("gone")
+		ends, end := context.WithCancelCause(ctx)
+		go func() { assert.NoError(t, h.Do(ctx, 0)) }()
+		synctest.Wait()
+		go func() { assert.Equal(t, gone, h.Do(ends, 1)) }()
+		go func() { assert.NoError(t, h.Do(ctx, 2), "the end of one ctx is nothing to the others") }()
+		synctest.Wait()
+		assert.Equal(t, 2, h.Waiting())
+		end(gone)
+		synctest.Wait()
+		assert.Equal(t, 1, h.Waiting())
+		close(h.release)
+		h.Idle()
+		assert.Equal(t, [][]int{{0}, {2}}, h.calls)
+		assert.Zero(t, h.Waiting())
+	})
 }
 
 func TestARoundThatAllHaveLeftIsNotServed(t *testing.T) {
@@ -124,29 +120,21 @@ func TestARoundThatAllHaveLeftIsNotServed(t *testing.T) {
 	})
 }
 
-func TestOnlyDoOrLeaveLeavesWhatIsBeingServed(t *testing.T) {
+func TestWhoLeavesWhatIsBeingServedIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := hold(100, 2, nil, fine)
+		h := hold(100, 1, nil, fine)
 		ends, end := context.WithCancel(ctx)
-		var stayed atomic.Bool
 		go func() {
-			assert.NoError(t, h.Do(ends, 0))
-			stayed.Store(true)
-		}()
-		synctest.Wait()
-		go func() {
-			err := h.DoOrLeave(ends, 1)
+			err := h.Do(ends, 1)
 			assert.ErrorIs(t, err, group.ErrLeft)
 			assert.ErrorIs(t, err, context.Canceled)
 		}()
 		synctest.Wait()
 		end()
 		synctest.Wait()
-		assert.False(t, stayed.Load())
 		close(h.release)
 		h.Idle()
-		synctest.Wait()
-		assert.True(t, stayed.Load())
+		assert.Equal(t, [][]int{{1}}, h.calls)
 	})
 }
 
@@ -171,38 +159,28 @@ func TestTheErrorOfARoundIsToldToAllOfIt(t *testing.T) {
 	})
 }
 
-// One caller has the panic; the others of its round have an error, and do not wait.
 func TestAPanicOfServeIsNoSuccessForAnybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		boom := errors.New("boom")
 		h := hold(100, 1, nil, func(items []int) error {
 			if len(items) > 1 {
-				panic(boom)
+				panic("boom")
 			}
 			return nil
 		})
 		go func() { assert.NoError(t, h.Do(ctx, 0)) }()
 		synctest.Wait()
-		var failed, panicked atomic.Int64
+		var failed atomic.Int64
 		for i := range 10 {
 			go func() {
-				defer func() {
-					if v := recover(); v != nil {
-						assert.ErrorIs(t, v.(error), boom)
-						panicked.Add(1)
-					}
-				}()
-				if h.Do(ctx, i) != nil {
-					failed.Add(1)
-				}
+				assert.ErrorContains(t, h.Do(ctx, i), "boom")
+				failed.Add(1)
 			}()
 		}
 		synctest.Wait()
 		close(h.release)
 		h.Idle()
 		synctest.Wait()
-		assert.EqualValues(t, 1, panicked.Load())
-		assert.EqualValues(t, 9, failed.Load())
+		assert.EqualValues(t, 10, failed.Load())
 		assert.NoError(t, h.Do(ctx, 0), "it goes on")
 	})
 }
@@ -230,7 +208,7 @@ func TestManyCallers(t *testing.T) {
 				if (i+k)%5 == 0 {
 					go end()
 				}
-				if err := g.DoOrLeave(ends, k); err == nil || errors.Is(err, group.ErrLeft) {
+				if err := g.Do(ends, k); err == nil || errors.Is(err, group.ErrLeft) {
 					answered.Add(1)
 				}
 				end()

@@ -22,7 +22,6 @@ import (
 
 const (
 	queueName = "chaos"
-	lease     = time.Second
 	places    = 8
 )
 
@@ -100,7 +99,7 @@ func (r *role) work(ctx context.Context, s taskqueue.Store, j *ledger.Journal) e
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}}
-	err = q.In(queueName).Work(ctx, p.Handlers(), taskqueue.Concurrency(places), taskqueue.Lease(lease),
+	err = q.In(queueName).Work(ctx, p.Handlers(), taskqueue.Concurrency(places), taskqueue.Lease(plan.Lease),
 		taskqueue.ShutdownGrace(300*time.Millisecond), taskqueue.WorkerName(r.Name),
 		taskqueue.Backoff(func(int) time.Duration { return 100 * time.Millisecond }))
 	text := ""

@@ -38,39 +38,54 @@ type producer struct {
 	j   *ledger.Journal
 	rng *rand.Rand
 	n   int
+	// earlier are the last tasks that others may wait for.
+	earlier []string
 }
 
-// batch adds some tasks. An unknown outcome is resolved by the same call again.
+// batch adds some tasks.
 func (p *producer) batch(ctx context.Context) error {
 	var tasks []taskqueue.Task
 	var trying []ledger.Entry
+	earlier := p.earlier
 	for range 1 + p.rng.IntN(8) {
 		t := p.draw()
+		plan.Relate(p.rng, &t, earlier)
+		if t.UniqueKey == "" { // else it may be a duplicate, and nobody can wait for it
+			earlier = append(earlier, t.ID)
+		}
 		tasks = append(tasks, t)
 		trying = append(trying, ledger.Entry{Kind: ledger.Trying, ID: t.ID, Task: &t})
 	}
 	if err := p.j.Write(trying...); err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
+	results, err := p.enqueue(ctx, tasks)
+	if err != nil || len(results) == 0 {
+		return err
+	}
+	p.earlier = earlier[max(len(earlier)-50, 0):]
+	return p.cancel(ctx, tasks[0].ID, results[0].Verdict)
+}
+
+// enqueue adds tasks. An unknown outcome is resolved by the same call again. There are no results if the
+// store does not know a task that one of them waits for, or ctx is done.
+func (p *producer) enqueue(ctx context.Context, tasks []taskqueue.Task) ([]taskqueue.Result, error) {
+	for ; ctx.Err() == nil; rest(ctx, 50*time.Millisecond) {
 		began := ledger.Now()
 		call, cancel := context.WithTimeout(ctx, 2*time.Second)
 		results, err := p.q.EnqueueAll(call, tasks)
 		cancel()
 		var wrong *taskqueue.InvalidError
-		if errors.As(err, &wrong) {
-			return err
+		switch {
+		case err == nil:
+			return results, p.j.WriteSynced(added(began, tasks, results)...)
+		case errors.As(err, &wrong) && wrong.What == "After":
+			return nil, p.j.Write(ledger.Entry{Kind: ledger.Refused, ID: tasks[0].ID, Text: err.Error()})
+		case wrong != nil:
+			return nil, err
 		}
-		if err != nil {
-			rest(ctx, 50*time.Millisecond)
-			continue
-		}
-		if err := p.j.WriteSynced(added(began, tasks, results)...); err != nil {
-			return err
-		}
-		return p.cancel(ctx, tasks[0].ID, results[0].Verdict)
 	}
-	return nil
+	return nil, nil
 }
 
 func added(began int64, tasks []taskqueue.Task, results []taskqueue.Result) (all []ledger.Entry) {

@@ -19,6 +19,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
 	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // everysec is what a server with this setting may lose: what was written in the last
@@ -165,7 +166,7 @@ func (r *redisWorld) jump(ctx context.Context, rng *rand.Rand) (bool, error) {
 		if err := r.s.setClock(d); err != nil {
 			return false, err
 		}
-		rest(ctx, 5*lease/2)
+		rest(ctx, 5*plan.Lease/2)
 	}
 	return true, nil
 }
@@ -223,9 +224,9 @@ func (r *redisWorld) full(ctx context.Context, rng *rand.Rand) (bool, error) {
 // oom has the server take no more. The tasks that there are can be worked off all the same.
 func (r *redisWorld) oom(ctx context.Context, rng *rand.Rand) (bool, error) {
 	const q = "probe"
-	var tasks []taskqueue.NewTask
+	var tasks []taskqueue.Task
 	for _, id := range []string{"run", "wait"} {
-		tasks = append(tasks, taskqueue.NewTask{Task: taskqueue.Task{ID: fmt.Sprint(id, ledger.Now()), Type: "t", MaxFailures: 1, MaxCrashes: 1}})
+		tasks = append(tasks, taskqueue.Task{ID: fmt.Sprint(id, ledger.Now()), Type: "t", MaxFailures: 1, MaxCrashes: 1})
 	}
 	if _, err := r.probe.Enqueue(ctx, q, tasks); err != nil {
 		return false, err
@@ -240,20 +241,20 @@ func (r *redisWorld) oom(ctx context.Context, rng *rand.Rand) (bool, error) {
 
 // workOff claims, extends, settles and cancels, which a full server must do.
 func (r *redisWorld) workOff(ctx context.Context, q string) error {
-	got, err := r.probe.Claim(ctx, taskqueue.ClaimRequest{Queue: q, Worker: "probe", Nonce: fmt.Sprint(ledger.Now()), Max: 1, Lease: time.Hour})
+	got, err := r.probe.Claim(ctx, store.ClaimRequest{Queue: q, Worker: "probe", Nonce: fmt.Sprint(ledger.Now()), Max: 1, Lease: time.Hour})
 	if err != nil || len(got.Tasks) != 1 {
 		return fmt.Errorf("a claim of a full server: %d tasks: %w", len(got.Tasks), err)
 	}
-	ref := taskqueue.Ref{ID: got.Tasks[0].ID, Token: got.Tasks[0].Token}
-	if _, err := r.probe.Extend(ctx, taskqueue.ExtendRequest{Queue: q, Worker: "probe", Refs: []taskqueue.Ref{ref}, Lease: time.Hour}); err != nil {
+	ref := store.Ref{ID: got.Tasks[0].ID, Token: got.Tasks[0].Token}
+	if _, err := r.probe.Extend(ctx, store.ExtendRequest{Queue: q, Worker: "probe", Refs: []store.Ref{ref}, Lease: time.Hour}); err != nil {
 		return fmt.Errorf("an extension on a full server: %w", err)
 	}
-	if _, err := r.probe.Settle(ctx, q, []taskqueue.Outcome{{Ref: ref, Kind: taskqueue.Succeeded}}); err != nil {
+	if _, err := r.probe.Settle(ctx, q, []store.Outcome{{Ref: ref, Kind: store.Succeeded}}); err != nil {
 		return fmt.Errorf("a settlement on a full server: %w", err)
 	}
 	page, err := r.probe.List(ctx, q, taskqueue.ListRequest{State: taskqueue.StateReady})
 	for _, t := range page.Tasks {
-		if ok, e := r.probe.Act(ctx, q, t.ID, taskqueue.ActCancel); e != nil || !ok {
+		if ok, e := r.probe.Act(ctx, q, t.ID, store.ActCancel); e != nil || !ok {
 			err = errors.Join(err, fmt.Errorf("a cancellation on a full server: %v, %w", ok, e))
 		}
 	}
@@ -267,7 +268,7 @@ func (r *redisWorld) late(ctx context.Context, rng *rand.Rand) (bool, error) {
 	held := r.p.hold(ctx, plan.Mark+" of "+string(plan.Long), func(who string) {
 		c := r.fleet.of(func(c *child) bool { return c.Name == who })
 		if stopped = r.fleet.signal(c, syscall.SIGSTOP); stopped {
-			rest(ctx, 2*lease+ms(rng, 0, 400))
+			rest(ctx, 2*plan.Lease+ms(rng, 0, 400))
 			time.AfterFunc(100*time.Millisecond, func() { r.fleet.signal(c, syscall.SIGCONT) })
 		}
 	})
@@ -283,8 +284,8 @@ func (r *redisWorld) mend(ctx context.Context) error {
 func (r *redisWorld) left(ctx context.Context) (left []string, err error) {
 	keys, err := r.s.client.Keys(ctx, "tq:{"+queueName+"}:*").Result()
 	for _, k := range keys {
-		// Counters and settings, the last claim of each worker, the periodic jobs, who sleeps.
-		if name := k[strings.LastIndexByte(k, ':')+1:]; name != "c" && name != "n" && name != "t" && name != "sleep" {
+		// Counters and settings, the last claim of each worker, the periodic jobs, who sleeps, places that were given back.
+		if name := k[strings.LastIndexByte(k, ':')+1:]; !slices.Contains([]string{"c", "n", "t", "sleep", "wakes"}, name) {
 			left = append(left, "the key "+k)
 		}
 	}

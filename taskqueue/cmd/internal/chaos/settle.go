@@ -5,12 +5,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/audit"
 	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 )
 
 // settle brings the world to rest, and looks at it.
@@ -64,24 +67,13 @@ func (w *world) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range unknown {
-		for {
-			began := ledger.Now()
-			tasks := []taskqueue.Task{*t}
-			results, err := root.In(queueName).EnqueueAll(ctx, tasks)
-			if err == nil {
-				if err := j.Write(added(began, tasks, results)...); err != nil {
-					return err
-				}
-				break
-			}
-			if ctx.Err() != nil {
-				return err
-			}
-			rest(ctx, 50*time.Millisecond)
+	for _, id := range slices.Sorted(maps.Keys(unknown)) { // those that others wait for first
+		p := &producer{role: new(role), q: root.In(queueName), j: j}
+		if _, err := p.enqueue(ctx, []taskqueue.Task{*unknown[id]}); err != nil {
+			return err
 		}
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // drain puts the clock of the store forward, so that what waits becomes due, until
@@ -112,7 +104,7 @@ func (w *world) drain(ctx context.Context) error {
 		if n != last {
 			last, idle = n, time.Now()
 		}
-		if time.Since(step) > 4*lease {
+		if time.Since(step) > 4*plan.Lease {
 			ahead, step = ahead+time.Hour, time.Now()
 			if err := w.advance(ahead); err != nil {
 				return err

@@ -79,7 +79,7 @@ func (s *sqliteWorld) left(ctx context.Context) (left []string, err error) {
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check").Scan(&state); err != nil || state != "ok" {
 		return []string{"a fault of the file: " + state}, err
 	}
-	for _, table := range []string{"task", "payload", "unique"} {
+	for _, table := range []string{"task", "payload", "unique", "edge", "release"} {
 		var n int
 		if err := db.QueryRowContext(ctx, "SELECT count(*) FROM tq_"+table).Scan(&n); err != nil {
 			return nil, err

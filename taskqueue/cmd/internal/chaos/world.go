@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/audit"
+	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/plan"
 )
 
 // A world is a store, the processes that use it, and what is done to them.
@@ -122,6 +124,13 @@ func (w *world) loss(from, to int64) {
 // run has the world live for d, mends it, waits until all tasks have ended, and has
 // the auditor look at it.
 func (w *world) run(ctx context.Context, d time.Duration) (r audit.Report, err error) {
+	s, err := w.open(ctx)
+	if err != nil {
+		return r, err
+	}
+	if err := errors.Join(s.SetLimit(ctx, queueName, plan.Limit), s.Close()); err != nil {
+		return r, err
+	}
 	if err := w.fleet.want("worker", 3); err != nil {
 		return r, err
 	}
@@ -164,7 +173,7 @@ func (w *world) faultsOfProcesses() []fault {
 			return hold(ctx, f.pick(rng, "worker"), ms(rng, 50, 700)), nil
 		}},
 		{"a worker suspended for longer than its lease", func(ctx context.Context, rng *rand.Rand) (bool, error) {
-			return hold(ctx, f.pick(rng, "worker"), lease+ms(rng, 100, 1500)), nil
+			return hold(ctx, f.pick(rng, "worker"), plan.Lease+ms(rng, 100, 1500)), nil
 		}},
 		{"a worker told to stop", func(_ context.Context, rng *rand.Rand) (bool, error) {
 			c := f.pick(rng, "worker")

@@ -21,6 +21,7 @@ import (
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/memstore"
 	"github.com/ambit-go/ambit/taskqueue/page"
+	taskstore "github.com/ambit-go/ambit/taskqueue/store"
 )
 
 var ctx = context.Background()
@@ -75,28 +76,28 @@ func fill(t *testing.T, s taskqueue.Store, queue, something string) {
 				Payload: []byte("payload of " + kind + something), MaxFailures: 5, Priority: 3, Retention: time.Hour})
 			require.NoError(t, err)
 		}
-		got, err := s.Claim(ctx, taskqueue.ClaimRequest{Queue: queue, Worker: "worker" + something, Nonce: kind, Max: n, Lease: time.Hour})
+		got, err := s.Claim(ctx, taskstore.ClaimRequest{Queue: queue, Worker: "worker" + something, Nonce: kind, Max: n, Lease: time.Hour})
 		require.NoError(t, err)
 		require.Len(t, got.Tasks, n)
 		return got.Tasks
 	}
-	settle := func(kind string, n int, how taskqueue.OutcomeKind) {
+	settle := func(kind string, n int, how taskstore.OutcomeKind) {
 		for _, run := range claim(kind, n) {
-			_, err := s.Settle(ctx, queue, []taskqueue.Outcome{{Ref: taskqueue.Ref{ID: run.ID, Token: run.Token}, Kind: how, After: time.Hour, Error: kind + " because of " + something}})
+			_, err := s.Settle(ctx, queue, []taskstore.Outcome{{Ref: taskstore.Ref{ID: run.ID, Token: run.Token}, Kind: how, After: time.Hour, Error: kind + " because of " + something}})
 			require.NoError(t, err)
 		}
 	}
-	settle("dead", 2, taskqueue.Buried)
-	settle("failed", 3, taskqueue.Failed)
-	settle("done", 4, taskqueue.Succeeded)
+	settle("dead", 2, taskstore.Buried)
+	settle("failed", 3, taskstore.Failed)
+	settle("done", 4, taskstore.Succeeded)
 	runs := claim("running", 2)
-	_, err = s.Extend(ctx, taskqueue.ExtendRequest{Queue: queue, Worker: "worker" + something, Lease: time.Hour,
-		Refs: []taskqueue.Ref{{ID: runs[0].ID, Token: runs[0].Token}}, Progress: map[string][]byte{runs[0].ID: []byte("half" + something)}})
+	_, err = s.Extend(ctx, taskstore.ExtendRequest{Queue: queue, Worker: "worker" + something, Lease: time.Hour,
+		Refs: []taskstore.Ref{{ID: runs[0].ID, Token: runs[0].Token}}, Progress: map[string][]byte{runs[0].ID: []byte("half" + something)}})
 	require.NoError(t, err)
 	_, err = q.Cancel(ctx, runs[1].ID)
 	require.NoError(t, err)
 	_, err = s.Tick(ctx, taskqueue.Tick{Queue: queue, Name: "nightly" + something, Schedule: "@daily" + something, At: time.Now().Add(-time.Hour),
-		Task: taskqueue.NewTask{Task: taskqueue.Task{ID: "tick" + something, Type: "t", MaxFailures: 1, MaxCrashes: 1, RunAt: time.Now().Add(time.Hour)}}})
+		Task: taskqueue.Task{ID: "tick" + something, Type: "t", MaxFailures: 1, MaxCrashes: 1, RunAt: time.Now().Add(time.Hour)}})
 	require.NoError(t, err)
 	require.NoError(t, q.Configure(ctx, func(set *taskqueue.Settings) {
 		set.Paused, set.Concurrency, set.Rate, set.Burst, set.MaxDead = true, 7, 2.5, 4, 1234

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/page"
+	taskstore "github.com/ambit-go/ambit/taskqueue/store"
 )
 
 func TestARunOfMoreThanAnHourIsMarked(t *testing.T) {
@@ -20,7 +21,7 @@ func TestARunOfMoreThanAnHourIsMarked(t *testing.T) {
 		require.NoError(t, err)
 		_, err = q.Enqueue(ctx, taskqueue.Task{Type: "long"})
 		require.NoError(t, err)
-		_, err = s.Claim(ctx, taskqueue.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 1, Lease: 24 * time.Hour})
+		_, err = s.Claim(ctx, taskstore.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 1, Lease: 24 * time.Hour})
 		require.NoError(t, err)
 		time.Sleep(taskqueue.StuckAfter)
 		_, text, _ := ask(page.New(s), http.MethodGet, "/")

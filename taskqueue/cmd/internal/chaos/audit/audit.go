@@ -76,12 +76,13 @@ type Report struct {
 func Check(c *Case) Report {
 	a := &audit{Case: c, lives: map[string]*life{}, procs: map[string][]*ledger.Entry{}}
 	a.sort()
-	for _, step := range []func(){a.stored, a.sums, a.processes, a.tokens, a.keys} {
+	for _, step := range []func(){a.stored, a.sums, a.processes, a.tokens, a.keys, a.limits} {
 		step()
 	}
 	for _, id := range a.ids {
 		l := a.lives[id]
 		a.acknowledged(l)
+		a.parents(l)
 		a.end(l)
 		a.times(l)
 		if !l.shaken {
@@ -108,6 +109,7 @@ type life struct {
 	info   *taskqueue.Info // nil: the store does not know it
 	of     map[ledger.Kind][]*ledger.Entry
 	shaken bool // something of it happened when steps may have been lost
+	kept   bool // a task that it waits for is not done, and keeps it from running
 }
 
 func (a *audit) fault(format string, args ...any) {

@@ -52,7 +52,7 @@ func (a *audit) processes() {
 				a.fault("%s: %s", by, e.Text)
 			case e.Kind == ledger.Returned:
 				returned = e.At
-			case returned != 0 && e.Kind != ledger.Added && e.Kind != ledger.Trying:
+			case returned != 0 && e.Kind != ledger.Added && e.Kind != ledger.Trying && e.Kind != ledger.Refused:
 				a.fault("%s: %s of task %s after Work had returned", by, e.Kind, e.ID)
 			}
 		}

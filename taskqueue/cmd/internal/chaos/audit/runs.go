@@ -3,8 +3,8 @@ package audit
 import (
 	"slices"
 
-	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/cmd/internal/chaos/ledger"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // settlements: a task is settled once, by the run that has it, and does not run again
@@ -13,9 +13,9 @@ func (a *audit) settlements(l *life) {
 	winner := int64(0)
 	for _, e := range l.of[ledger.Settled] {
 		switch {
-		case e.Answer == taskqueue.Stale:
+		case e.Answer == store.Stale:
 			a.Stale++
-		case e.Answer == taskqueue.Gone:
+		case e.Answer == store.Gone:
 			a.fault("task %s was gone when its run of token %d was settled: it is kept for a month", l.id, e.Token)
 		}
 		if !isSettled(e) {
@@ -52,12 +52,12 @@ func (a *audit) settlements(l *life) {
 
 // isSettled reports whether the store has taken an outcome over.
 func isSettled(e *ledger.Entry) bool {
-	return e.Answer == taskqueue.Settled || e.Answer == taskqueue.Overruled
+	return e.Answer == store.Settled || e.Answer == store.Overruled
 }
 
 // final reports whether a task ends by this outcome, whatever its limits are.
 func final(e *ledger.Entry) bool {
-	return e.Outcome == taskqueue.Succeeded || e.Outcome == taskqueue.Buried
+	return e.Outcome == store.Succeeded || e.Outcome == store.Buried
 }
 
 // believers: a handler that has been told that it may go on has not been replaced yet.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A Kind says what an entry is about.
@@ -25,6 +26,8 @@ const (
 	Trying Kind = "trying"
 	// Added is written when the store has answered an Enqueue. Verdict and Holder are set.
 	Added Kind = "added"
+	// Refused is written for a task that the store refuses, because it does not know one that it waits for.
+	Refused Kind = "refused"
 	// Cancelling is written before a Cancel.
 	Cancelling Kind = "cancelling"
 	// Cancelled is written when the store has said true to a Cancel.
@@ -63,16 +66,16 @@ type Entry struct {
 	Token int64           `json:"token,omitempty"`
 	Task  *taskqueue.Task `json:"task,omitempty"`
 
-	Verdict  taskqueue.Verdict      `json:"verdict,omitempty"`
-	Holder   string                 `json:"holder,omitempty"`
-	Now      int64                  `json:"now,omitempty"`
-	Due      int64                  `json:"due,omitempty"`
-	Enqueued int64                  `json:"enqueued,omitempty"`
-	First    bool                   `json:"first,omitempty"` // nothing is known of a run before
-	Outcome  taskqueue.OutcomeKind  `json:"outcome,omitempty"`
-	Answer   taskqueue.SettleResult `json:"answer,omitempty"`
-	Lost     bool                   `json:"lost,omitempty"`
-	Text     string                 `json:"text,omitempty"`
+	Verdict  taskqueue.Verdict  `json:"verdict,omitempty"`
+	Holder   string             `json:"holder,omitempty"`
+	Now      int64              `json:"now,omitempty"`
+	Due      int64              `json:"due,omitempty"`
+	Enqueued int64              `json:"enqueued,omitempty"`
+	First    bool               `json:"first,omitempty"` // nothing is known of a run before
+	Outcome  store.OutcomeKind  `json:"outcome,omitempty"`
+	Answer   store.SettleResult `json:"answer,omitempty"`
+	Lost     bool               `json:"lost,omitempty"`
+	Text     string             `json:"text,omitempty"`
 }
 
 // Now is the time for an entry.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/ambit-go/ambit/taskqueue"
+	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
 // A Recorder is a store that writes down what it is told by the store below it.
@@ -24,7 +25,7 @@ type call struct {
 
 // began returns when a claim was sent first, and whether this is again: it answers with
 // what the first has got.
-func (r *Recorder) began(c *taskqueue.ClaimRequest) (at int64, again bool) {
+func (r *Recorder) began(c *store.ClaimRequest) (at int64, again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil {
@@ -39,7 +40,7 @@ func (r *Recorder) began(c *taskqueue.ClaimRequest) (at int64, again bool) {
 }
 
 // Claim writes down what was claimed.
-func (r *Recorder) Claim(ctx context.Context, c taskqueue.ClaimRequest) (taskqueue.Claimed, error) {
+func (r *Recorder) Claim(ctx context.Context, c store.ClaimRequest) (taskqueue.Claimed, error) {
 	began, again := r.began(&c)
 	got, err := r.Store.Claim(ctx, c)
 	if err != nil || len(got.Tasks) == 0 {
@@ -59,7 +60,7 @@ func (r *Recorder) Claim(ctx context.Context, c taskqueue.ClaimRequest) (taskque
 }
 
 // Settle writes down what is told, and what the store says to that.
-func (r *Recorder) Settle(ctx context.Context, queue string, outcomes []taskqueue.Outcome) ([]taskqueue.SettleResult, error) {
+func (r *Recorder) Settle(ctx context.Context, queue string, outcomes []store.Outcome) ([]store.SettleResult, error) {
 	began := Now()
 	all := make([]Entry, len(outcomes))
 	for i, o := range outcomes {

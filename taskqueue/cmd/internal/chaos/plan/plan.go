@@ -83,6 +83,31 @@ func (d Do) Task(rng *rand.Rand, id string) taskqueue.Task {
 	return t
 }
 
+// Lease is that of all workers, and Limit the limit that the queue has: tenants are its keys.
+const (
+	Lease   = time.Second
+	tenants = 4
+)
+
+// Limit bounds the runs of each tenant.
+var Limit = taskqueue.Limit{Key: "tenant-*", Concurrency: 2}
+
+// Relate has a task be counted with others, and wait for earlier ones, now and then.
+func Relate(rng *rand.Rand, t *taskqueue.Task, earlier []string) {
+	if rng.IntN(3) == 0 {
+		t.LimitKey = fmt.Sprint("tenant-", rng.IntN(tenants))
+	}
+	if len(earlier) == 0 || rng.IntN(4) > 0 {
+		return
+	}
+	for range 1 + rng.IntN(2) {
+		if id := earlier[rng.IntN(len(earlier))]; !slices.Contains(t.After, id) {
+			t.After = append(t.After, id)
+		}
+	}
+	t.OnFailed = []taskqueue.OnFailed{taskqueue.OnFailedSkip, taskqueue.OnFailedRun, taskqueue.OnFailedWait}[rng.IntN(3)]
+}
+
 // Of returns the plan of a task.
 func Of(t *taskqueue.Task) Do { return Do(t.Headers[header]) }
 

@@ -60,6 +60,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, before time.
 		} else {
 			e.Kind = EventLost
 		}
+		w.sum(queue, &e, r.started.Sub(c.DueAt))
 		r.deadline.Stop()
 		cancel(nil)
 		w.tell(e)

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
@@ -27,14 +28,15 @@ type span struct {
 	Name  string // in the URL
 	Words string
 	step  sums.Step
+	join  int // spans of the step that are one point
 	ticks time.Duration
 	form  string // of the time at a tick
 }
 
 var spans = []span{
-	{"", "6 hours", sums.Minutes, time.Hour, "15:04"},
-	{"2d", "2 days", sums.TenMinutes, 12 * time.Hour, "Jan 2 15:04"},
-	{"30d", "30 days", sums.Hours, 7 * 24 * time.Hour, "Jan 2"},
+	{"", "6 hours", sums.Minutes, 3, time.Hour, "15:04"},
+	{"2d", "2 days", sums.TenMinutes, 3, 12 * time.Hour, "Jan 2 15:04"},
+	{"30d", "30 days", sums.Hours, 6, 7 * 24 * time.Hour, "Jan 2"},
 }
 
 // serveKind shows the charts of a type.
@@ -58,9 +60,10 @@ func (p *Page) serveKind(w http.ResponseWriter, r *http.Request) {
 	notes, is := p.store.(taskqueue.NoteStore)
 	if k.None = !is; err == nil && is && known && p.shows(k.Queue) {
 		err = p.ask(r.Context(), func(ctx context.Context) error {
-			all, err := sums.Last(ctx, notes, k.Queue, []string{k.Type}, k.Span.step, k.Span.step.Kept, time.Now())
+			now := time.Now()
+			all, err := sums.Last(ctx, notes, k.Queue, []string{k.Type}, k.Span.step, k.Span.step.Kept, now)
 			if err == nil {
-				k.draw(all[k.Type])
+				k.draw(all[k.Type], now)
 			}
 			return err
 		})
@@ -70,13 +73,17 @@ func (p *Page) serveKind(w http.ResponseWriter, r *http.Request) {
 	p.show(w, status(s, k.Queue, err), v)
 }
 
-// draw makes the charts.
-func (k *kindView) draw(all []sums.Sums) {
+// draw makes the charts, of a point for several spans each.
+func (k *kindView) draw(all []sums.Sums, now time.Time) {
 	var done, failed, late, lateMost, took, tookMost []float64
-	per := k.Span.step.Span.Minutes()
-	for i := range all {
-		s := &all[i]
+	for some := range slices.Chunk(all, k.Span.join) {
+		s := &some[0]
+		for i := range some[1:] {
+			s.Add(&some[i+1])
+		}
 		k.Runs += s.Took.N()
+		per := min(now.Sub(s.At), k.Span.step.Span*time.Duration(len(some))).Minutes() // the last is not over
+		per = max(per, 1.0/6)
 		done, failed = append(done, float64(s.Done)/per), append(failed, float64(s.Failed)/per)
 		late, lateMost = append(late, mean(&s.Late)), append(lateMost, most(&s.Late))
 		took, tookMost = append(took, mean(&s.Took)), append(tookMost, most(&s.Took))

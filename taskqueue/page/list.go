@@ -69,10 +69,10 @@ func (p *Page) serveList(w http.ResponseWriter, r *http.Request) {
 	var err error
 	if l.Filter, err = filter(r.URL.Query()); err == nil {
 		l.Params = params(&l.Filter).Encode()
-		l.Gone = !p.shows(l.Queue)
-	}
-	if err == nil && !l.Gone {
-		err = p.ask(r.Context(), func(ctx context.Context) error { return p.fillList(ctx, l, r.URL.Query().Get("after")) })
+		var s *look.Snapshot
+		if s, _, err = p.look(r); err == nil {
+			err = p.ask(r.Context(), func(ctx context.Context) error { return p.fillList(ctx, s, l, r.URL.Query().Get("after")) })
+		}
 	}
 	var wrong *taskqueue.InvalidError
 	v, status := newView(r, "list", err), http.StatusOK
@@ -89,20 +89,25 @@ func (p *Page) serveList(w http.ResponseWriter, r *http.Request) {
 	p.show(w, status, v)
 }
 
-func (p *Page) fillList(ctx context.Context, l *list, cursor string) error {
-	names, err := p.store.Queues(ctx)
-	if err != nil {
-		return err
+// fillList finds the tasks. The counts are those of the picture, if the queue is in it.
+func (p *Page) fillList(ctx context.Context, s *look.Snapshot, l *list, cursor string) error {
+	if len(s.Queues) > 0 {
+		l.States = s.Queues[0].States
+	} else {
+		names, err := p.store.Queues(ctx)
+		if err != nil {
+			return err
+		}
+		if l.Gone = !p.shows(l.Queue) || !slices.Contains(names, l.Queue); l.Gone {
+			return nil
+		}
+		st, err := p.store.Stats(ctx, l.Queue)
+		if err != nil {
+			return err
+		}
+		l.States = st.States
 	}
-	if _, known := slices.BinarySearch(names, l.Queue); !known {
-		l.Gone = true
-		return nil
-	}
-	st, err := p.store.Stats(ctx, l.Queue)
-	if err != nil {
-		return err
-	}
-	l.States = st.States
+	var err error
 	l.Found, err = look.Find(ctx, p.store, l.Filter, cursor, time.Now())
 	return err
 }
@@ -147,4 +152,15 @@ func (l *list) Point() string {
 		return "Added"
 	}
 	return "Due"
+}
+
+// About is what else there is to know of a task in the state.
+func (l *list) About() string {
+	switch l.State {
+	case taskqueue.StateWaiting:
+		return "Runs after"
+	case taskqueue.StateRunning:
+		return "Worker"
+	}
+	return "Last error"
 }

@@ -23,8 +23,9 @@ const (
 	MaxShown  = 20  // parents, and groups of limits, of each queue
 	MaxGroups = 50  // of failures, of each queue
 	maxAge    = time.Second
-	patience  = 5 * time.Second // with the store
-	atOnce    = 4               // calls of the store
+	soon      = 100 * time.Millisecond // how long a new picture is waited for if there is an older one
+	patience  = 5 * time.Second        // with the store
+	atOnce    = 4                      // calls of the store
 )
 
 // A Looker takes pictures of a store. Its methods may be called by any number of
@@ -37,6 +38,7 @@ type Looker struct {
 	last  *Snapshot
 	err   error         // why the last attempt to take one failed
 	until time.Time     // last and err are fresh until then
+	stale bool          // something was done since last was taken
 	under chan struct{} // closed when the picture that is being taken is there; nil: none is
 }
 
@@ -49,41 +51,55 @@ func New(store taskqueue.Store, names ...string) *Looker {
 func (l *Looker) Stale() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.until = time.Time{}
+	l.stale = true
 }
 
-// Look returns a picture of the store that is at most a second old, or so. If the store
-// does not answer it returns the error, and the last picture, or nil if there was none.
+// Look returns a picture of the store that is at most a second old, or so; an older one, if the store takes its time and
+// nothing has been done. If the store does not answer it returns the error, and the last picture, or nil if there was none.
 func (l *Looker) Look(ctx context.Context) (*Snapshot, error) {
 	for {
 		l.mu.Lock()
-		if time.Now().Before(l.until) {
-			defer l.mu.Unlock()
-			return l.last, l.err
+		last, err, stale := l.last, l.err, l.stale
+		if !stale && time.Now().Before(l.until) {
+			l.mu.Unlock()
+			return last, err
+		}
+		begun := l.under == nil
+		if begun {
+			l.under, l.stale = make(chan struct{}), false
+			go l.take(l.under)
 		}
 		under := l.under
-		if under == nil {
-			l.under = make(chan struct{})
-			l.mu.Unlock()
-			return l.take(ctx)
-		}
 		l.mu.Unlock()
+		var enough <-chan time.Time
+		if last != nil && !stale {
+			t := time.NewTimer(soon)
+			defer t.Stop()
+			enough = t.C
+		}
 		select {
 		case <-under:
+		case <-enough:
+			return last, err
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		}
+		if begun || !stale { // else it was begun before what has been done
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.last, l.err
 		}
 	}
 }
 
 // take takes a picture for everybody who waits for one, so it does not end with the
 // one who asked first.
-func (l *Looker) take(ctx context.Context) (*Snapshot, error) {
-	ctx, cancel := Patience(context.WithoutCancel(ctx))
+func (l *Looker) take(under chan struct{}) {
+	defer close(under)
+	ctx, cancel := Patience(context.Background())
 	defer cancel()
-	defer l.taken() // also if the store panics
 	begin := time.Now()
-	s, err := l.picture(ctx, begin)
+	s, err := l.guarded(ctx, begin)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -94,21 +110,22 @@ func (l *Looker) take(ctx context.Context) (*Snapshot, error) {
 		s.At, s.TookSeconds = begin, end.Sub(begin).Seconds()
 		l.last = s
 	}
-	l.err, l.until = err, end.Add(max(maxAge, end.Sub(begin)))
-	return l.last, err
+	l.err, l.until, l.under = err, end.Add(max(maxAge, end.Sub(begin))), nil
+}
+
+// guarded is picture; a store that panics does not end the program, since nobody asked on this goroutine.
+func (l *Looker) guarded(ctx context.Context, now time.Time) (s *Snapshot, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the store has panicked: %v", p)
+		}
+	}()
+	return l.picture(ctx, now)
 }
 
 // Patience bounds how long the store is waited for.
 func Patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, patience, fmt.Errorf("the store has not answered for %v", patience))
-}
-
-// taken has those who wait look again.
-func (l *Looker) taken() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.under)
-	l.under = nil
 }
 
 // picture asks the store.

@@ -136,13 +136,52 @@ func TestASlowStoreHasARestAsLongAsThePictureTook(t *testing.T) {
 		require.NoError(t, err)
 		one := s.calls.Load()
 		time.Sleep(3*time.Second - 1)
-		_, err = l.Look(ctx)
+		last, err := l.Look(ctx)
 		require.NoError(t, err)
 		assert.Equal(t, one, s.calls.Load())
 		time.Sleep(time.Nanosecond)
-		_, err = l.Look(ctx)
+		begin := time.Now()
+		got, err := l.Look(ctx)
 		require.NoError(t, err)
+		assert.Same(t, last, got, "nobody waits for the next one")
+		assert.Equal(t, 100*time.Millisecond, time.Since(begin))
+		time.Sleep(3 * time.Second)
 		assert.Equal(t, 2*one, s.calls.Load())
+		got, err = l.Look(ctx)
+		require.NoError(t, err)
+		assert.NotSame(t, last, got)
+	})
+}
+
+// Who has done something sees what has become of it, also when a picture from before is being taken.
+func TestWhatWasDoneIsInTheNextPicture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, q := open(t)
+		add(t, q, 1)
+		l := look.New(s)
+		_, err := l.Look(ctx)
+		require.NoError(t, err)
+		for _, under := range []bool{false, true} {
+			time.Sleep(time.Minute)
+			s.slow = time.Second
+			if under {
+				go func() { _, _ = l.Look(ctx) }()
+				time.Sleep(2500 * time.Millisecond) // the figures are read
+			}
+			s.slow = 0
+			add(t, q, 1)
+			l.Stale()
+			st, err := q.Stats(ctx)
+			require.NoError(t, err)
+			got, err := l.Look(ctx)
+			require.NoError(t, err)
+			assert.Equal(t, st.States[taskqueue.StateReady], got.Queues[0].States[taskqueue.StateReady])
+			add(t, q, 1)
+			l.Stale()
+			got, err = l.Look(ctx)
+			require.NoError(t, err)
+			assert.Equal(t, st.States[taskqueue.StateReady]+1, got.Queues[0].States[taskqueue.StateReady], "also within the second")
+		}
 	})
 }
 
@@ -156,6 +195,10 @@ func TestAStoreThatDoesNotAnswerLeavesTheLastPicture(t *testing.T) {
 		time.Sleep(time.Second)
 		s.slow = time.Hour
 		got, err := l.Look(ctx)
+		assert.NoError(t, err)
+		assert.Same(t, before, got, "it may answer yet")
+		time.Sleep(5 * time.Second)
+		got, err = l.Look(ctx)
 		assert.ErrorContains(t, err, "not answered for 5s")
 		assert.Same(t, before, got)
 		one := s.calls.Load()

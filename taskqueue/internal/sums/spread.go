@@ -2,8 +2,8 @@ package sums
 
 import "time"
 
-// classes are those of a Spread: up to 1 ms, 4 ms, 16 ms and so on up to 17 minutes, and longer.
-const classes = 12
+// classes are those of a Spread: up to 1 ms, 2 ms, 4 ms and so on up to 17 minutes, and longer.
+const classes = 22
 
 // A Spread is how long some things have lasted.
 type Spread struct {
@@ -16,7 +16,7 @@ func Bound(class int) time.Duration {
 	if class >= classes-1 {
 		return 0
 	}
-	return time.Millisecond << (2 * class)
+	return time.Millisecond << class
 }
 
 // Note adds one.
@@ -50,8 +50,8 @@ func (s *Spread) Mean() time.Duration {
 	return s.Sum / time.Duration(max(s.N(), 1))
 }
 
-// Most is how long a part of them has lasted at most, such as 0.99. It is read off a class, so the truth may be
-// a fourth of it.
+// Most is how long a part of them has lasted at most, such as 0.99. It is the bound of a class, so the truth may be
+// half of it.
 func (s *Spread) Most(part float64) time.Duration {
 	total := s.N()
 	if total == 0 {
@@ -61,7 +61,7 @@ func (s *Spread) Most(part float64) time.Duration {
 	for class, n := range s.By {
 		if seen += n; float64(seen) >= part*float64(total) {
 			if class == classes-1 {
-				return Bound(class-1) * 4
+				return 2 * Bound(class-1)
 			}
 			return Bound(class)
 		}

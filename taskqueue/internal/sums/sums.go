@@ -3,7 +3,7 @@
 //
 // They are notes of a store. A note of a span of time takes the place of the one that is as old as its
 // row of notes is long, so there is nothing to be deleted: a queue has at most (MaxTypes + 1) * 1,369 notes
-// of about forty bytes.
+// of about seventy bytes.
 package sums
 
 import (

@@ -44,7 +44,7 @@ type tab struct {
 // browse starts a Chromium, and a server for the page of s.
 func browse(t *testing.T, s taskqueue.Store, opts ...page.Option) *tab {
 	t.Helper()
-	p := page.New(s, append(opts, page.Name("memory"))...)
+	p := page.New(s, append([]page.Option{page.Name("memory")}, opts...)...)
 	b := &tab{T: t, asked: new(atomic.Int64), down: new(atomic.Bool)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if b.down.Load() {

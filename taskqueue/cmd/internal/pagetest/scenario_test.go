@@ -129,4 +129,3 @@ func TestThePageIsUsedByTheKeyboardAlone(t *testing.T) {
 	b.until(`document.querySelector(".did")?.innerText === "10 tasks were retried."`)
 	b.quiet()
 }
-

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/look"
@@ -17,21 +16,22 @@ import (
 
 // A deed is something that the page does to tasks.
 type deed struct {
-	act    taskqueue.Act
-	label  string
-	past   string
-	states []taskqueue.State // in which it can be done
+	act   taskqueue.Act
+	label string
+	past  string
+	can   func(taskqueue.State) bool
 }
 
 // deeds are what the page does to tasks, by the value of the parameter do.
 var deeds = map[string]deed{
-	"retry": {taskqueue.ActRetry, "Retry", "retried", []taskqueue.State{taskqueue.StateDead, taskqueue.StateCancelled}},
-	"run": {taskqueue.ActPromote, "Run now", "made due", []taskqueue.State{
-		taskqueue.StateScheduled, taskqueue.StateRetrying, taskqueue.StateWaiting}},
-	"cancel": {taskqueue.ActCancel, "Cancel", "cancelled, or asked to stop", []taskqueue.State{
-		taskqueue.StateScheduled, taskqueue.StateReady, taskqueue.StateRunning, taskqueue.StateRetrying, taskqueue.StateWaiting}},
-	"delete": {taskqueue.ActDelete, "Delete", "deleted", []taskqueue.State{taskqueue.StateScheduled, taskqueue.StateReady,
-		taskqueue.StateRetrying, taskqueue.StateDone, taskqueue.StateDead, taskqueue.StateCancelled, taskqueue.StateWaiting}},
+	"retry": {taskqueue.ActRetry, "Retry", "retried", func(s taskqueue.State) bool {
+		return s == taskqueue.StateDead || s == taskqueue.StateCancelled
+	}},
+	"run": {taskqueue.ActPromote, "Run now", "made due", func(s taskqueue.State) bool {
+		return !s.Ended() && s != taskqueue.StateReady && s != taskqueue.StateRunning
+	}},
+	"cancel": {taskqueue.ActCancel, "Cancel", "cancelled, or asked to stop", func(s taskqueue.State) bool { return !s.Ended() }},
+	"delete": {taskqueue.ActDelete, "Delete", "deleted", func(s taskqueue.State) bool { return s != taskqueue.StateRunning }},
 }
 
 // order is that of their buttons.
@@ -55,7 +55,8 @@ func (p *Page) serveAct(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &wrong):
 		p.refuse(w, http.StatusBadRequest, "Nothing was done: "+err.Error())
 	case err != nil && done.N > 0:
-		p.refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("%d tasks were %s, then it failed: %v", done.N, deeds[do].past, err))
+		why := fmt.Sprintf("%d tasks were %s, then it failed: %v", done.N, deeds[do].past, err)
+		p.refuse(w, http.StatusServiceUnavailable, why)
 	case err != nil:
 		p.refuse(w, http.StatusServiceUnavailable, "It failed, and may have been done or not: "+err.Error())
 	default:
@@ -86,7 +87,7 @@ func (p *Page) do(ctx context.Context, q url.Values, do string) (d look.Done, er
 		if err != nil {
 			return d, err
 		}
-		return look.ActAll(ctx, p.store, f, what.act, time.Now())
+		return look.ActAll(ctx, p.store, f, what.act)
 	}
 	err = p.ask(ctx, func(ctx context.Context) error {
 		did, err := p.store.Act(ctx, queue, id, what.act)

@@ -91,10 +91,12 @@ func (k *kindView) draw(all []sums.Sums, now time.Time) {
 	x := axis{all[0].At, all[len(all)-1].At, k.Span.ticks, k.Span.form}
 	k.Charts = []chart{
 		draw("Runs a minute", x, plain.Rate, series{"done", "done", done}, series{"bad", "failed", failed}),
-		draw("How late runs begin", x, plain.Span, series{"done", "on average", late}, series{"most", "99 of 100 at most", lateMost}),
-		draw("How long runs take", x, plain.Span, series{"done", "on average", took}, series{"most", "99 of 100 at most", tookMost}),
+		draw("How late runs begin", x, plain.Span, series{"done", "on average", late}, series{"most", nearly, lateMost}),
+		draw("How long runs take", x, plain.Span, series{"done", "on average", took}, series{"most", nearly, tookMost}),
 	}
 }
+
+const nearly = "99 of 100 at most"
 
 // none says that there is no value.
 const none = -1

@@ -31,11 +31,14 @@ type age struct {
 	Words string
 }
 
-var ages = []age{{"", "any age"}, {"1", "over 1 hour"}, {"24", "over 1 day"}, {"168", "over 7 days"}, {"720", "over 30 days"}}
+var ages = []age{
+	{"", "any age"}, {"1", "over 1 hour"}, {"24", "over 1 day"}, {"168", "over 7 days"}, {"720", "over 30 days"},
+}
 
 // filter reads a filter from the parameters of a request.
 func filter(q url.Values) (f look.Filter, err error) {
-	f = look.Filter{Queue: q.Get("queue"), Type: q.Get("type"), Error: q.Get("error"), Alike: q.Get("alike"), Key: q.Get("key")}
+	f = look.Filter{Queue: q.Get("queue"), Type: q.Get("type"), Error: q.Get("error")}
+	f.Alike, f.Key = q.Get("alike"), q.Get("key")
 	if f.State, err = taskqueue.ParseState(cmp.Or(q.Get("state"), "ready")); err != nil {
 		return f, err
 	}
@@ -71,7 +74,9 @@ func (p *Page) serveList(w http.ResponseWriter, r *http.Request) {
 		l.Params = params(&l.Filter).Encode()
 		var s *look.Snapshot
 		if s, _, err = p.look(r); err == nil {
-			err = p.ask(r.Context(), func(ctx context.Context) error { return p.fillList(ctx, s, l, r.URL.Query().Get("after")) })
+			err = p.ask(r.Context(), func(ctx context.Context) error {
+				return p.fillList(ctx, s, l, r.URL.Query().Get("after"))
+			})
 		}
 	}
 	var wrong *taskqueue.InvalidError
@@ -114,8 +119,10 @@ func (p *Page) fillList(ctx context.Context, s *look.Snapshot, l *list, cursor s
 
 // Tabs are the states of a list.
 func (l *list) Tabs() (all []taskqueue.State) {
-	return []taskqueue.State{taskqueue.StateReady, taskqueue.StateRunning, taskqueue.StateScheduled, taskqueue.StateWaiting,
-		taskqueue.StateRetrying, taskqueue.StateDead, taskqueue.StateDone, taskqueue.StateCancelled}
+	return []taskqueue.State{
+		taskqueue.StateReady, taskqueue.StateRunning, taskqueue.StateScheduled, taskqueue.StateWaiting,
+		taskqueue.StateRetrying, taskqueue.StateDead, taskqueue.StateDone, taskqueue.StateCancelled,
+	}
 }
 
 // Is reports whether a choice of the filter is the one that is in force.

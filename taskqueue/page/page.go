@@ -25,8 +25,8 @@
 // of a state. A list and a task are asked for when somebody looks at them, four at a time: up to 50 tasks, or up to
 // 2,000 among which those are that a filter finds.
 //
-// Charts are made of what workers note once in ten seconds. A queue keeps that for 100 types, and for the others together:
-// minutes for 6 hours, ten minutes for 2 days, hours for 30 days.
+// Charts are made of what workers note once in ten seconds. A queue keeps that for 100 types, and for the
+// others together: minutes for 6 hours, ten minutes for 2 days, hours for 30 days.
 //
 // # Who may see it
 //
@@ -63,8 +63,8 @@ type Page struct {
 // An Option changes a Page.
 type Option func(*Page)
 
-// Queues says which queues are shown, and acted on. Defaults to all, and for the first page to the first 100 of those by
-// name.
+// Queues says which queues are shown, and acted on. Defaults to all, and for the first page to the first
+// 100 of those by name.
 func Queues(names ...string) Option {
 	return func(p *Page) { p.queues = append([]string(nil), names...) }
 }
@@ -72,8 +72,9 @@ func Queues(names ...string) Option {
 // Name is what the page calls the store. It is shown to everybody: leave passwords out.
 func Name(name string) Option { return func(p *Page) { p.name = name } }
 
-// AllowActions lets whoever sees the page retry, run, cancel and delete tasks, one or all that a filter finds, and pause
-// queues. A request that another site has a browser send is refused, as [http.CrossOriginProtection] does.
+// AllowActions lets whoever sees the page retry, run, cancel and delete tasks, one or all that a filter
+// finds, and pause queues. A request that another site has a browser send is refused, by
+// [http.CrossOriginProtection].
 func AllowActions() Option { return func(p *Page) { p.acts = true } }
 
 // New returns the page of a store, which stays the caller's to close.

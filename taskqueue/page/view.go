@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +72,8 @@ type heading struct {
 // th is the head of a column. class is n for numbers, and title explains the label.
 func th(label string, more ...string) template.HTML {
 	class, title := append(more, "", "")[0], append(more, "", "")[1]
-	return tag("th", `role="columnheader" scope="col"`, "class", class, "title", title) + template.HTML(template.HTMLEscapeString(label)+"</th>")
+	open := tag("th", `role="columnheader" scope="col"`, "class", class, "title", title)
+	return open + template.HTML(template.HTMLEscapeString(label)+"</th>")
 }
 
 // td begins a cell of a column.
@@ -209,14 +211,8 @@ func (v *view) Buttons(queue, id string, state taskqueue.State) []button {
 
 func (v *view) buttons(to, names string, state taskqueue.State, sure ...string) (all []button) {
 	for _, do := range order {
-		for _, s := range deeds[do].states {
-			if s == state && v.Acts {
-				asks := false
-				for _, name := range sure {
-					asks = asks || name == do
-				}
-				all = append(all, button{to, do, deeds[do].label, names, asks})
-			}
+		if v.Acts && deeds[do].can(state) {
+			all = append(all, button{to, do, deeds[do].label, names, slices.Contains(sure, do)})
 		}
 	}
 	return all
@@ -239,7 +235,8 @@ func (v *view) Group(f look.Failure) []button {
 		return nil
 	}
 	params := url.Values{"queue": {f.Queue}, "state": {"dead"}, "type": {f.Type}, "alike": {f.Alike}}.Encode()
-	all := v.buttons("act?"+params+"&"+url.Values{"back": {v.Here}}.Encode(), " dead letters of "+plain.Line(f.Type), taskqueue.StateDead, "delete")
+	to := "act?" + params + "&" + url.Values{"back": {v.Here}}.Encode()
+	all := v.buttons(to, " dead letters of "+plain.Line(f.Type), taskqueue.StateDead, "delete")
 	for i := range all {
 		all[i].Label += " all"
 	}

@@ -14,7 +14,7 @@ var (
 	readNotes = reading("tq_note", "id, value", "")
 	saveNotes = &bulk{
 		columns: noteColumns,
-		postgres: "INSERT INTO tq_note (" + names(noteColumns) + ") SELECT " + names(noteColumns) + " FROM " + from(noteColumns) +
+		postgres: "INSERT INTO tq_note (queue, id, value) SELECT queue, id, value FROM " + from(noteColumns) +
 			" ON CONFLICT (queue, id) DO UPDATE SET value = excluded.value",
 		sqlite: "INSERT INTO tq_note VALUES ($1, $2, $3) ON CONFLICT (queue, id) DO UPDATE SET value = excluded.value",
 	}

@@ -36,7 +36,7 @@ func serveCommand(f *flag.FlagSet) func(context.Context, *env) error {
 		}
 		p := page.New(e.store, opts...)
 		allowed := hosts(l.Addr(), *aliases)
-		if err := e.greet(l.Addr()); err != nil {
+		if err := e.greet(l.Addr(), *acts); err != nil {
 			return errors.Join(err, l.Close())
 		}
 		return service.Run(ctx, []service.Service{
@@ -65,9 +65,13 @@ func listenOn(address string) (net.Listener, error) {
 }
 
 // greet says where the page is, and who can see it.
-func (e *env) greet(a net.Addr) error {
+func (e *env) greet(a net.Addr, acts bool) error {
 	if !isLoopback(a) {
-		e.notef("warning: there is no password: everybody who reaches %s sees the ids, errors and payloads of all queues. Without -listen only this machine does", a)
+		may := ""
+		if acts {
+			may = ", and can delete their tasks"
+		}
+		e.notef("warning: there is no password: everybody who reaches %s sees the ids, errors and payloads of all queues%s. Without -listen only this machine does", a, may)
 	}
 	url := "http://" + a.String() + "/"
 	if e.json {

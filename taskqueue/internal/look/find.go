@@ -38,7 +38,8 @@ func (f *Filter) has(i *taskqueue.Info, now time.Time) bool {
 	if i.State.Ended() {
 		at = i.EndedAt
 	}
-	return (f.Type == "" || i.Type == f.Type) && strings.Contains(i.LastError, f.Error) && (f.Alike == "" || Alike(i.LastError) == f.Alike) &&
+	return (f.Type == "" || i.Type == f.Type) &&
+		strings.Contains(i.LastError, f.Error) && (f.Alike == "" || Alike(i.LastError) == f.Alike) &&
 		(f.Key == "" || i.LimitKey == f.Key || i.UniqueKey == f.Key) && (f.Older == 0 || now.Sub(at) >= f.Older)
 }
 
@@ -84,12 +85,13 @@ type Done struct {
 
 // ActAll does an act to tasks that a filter means: up to MaxActs of them, of ten times as many at which it looks, for
 // as long as somebody waits for an answer. After an error some are done.
-func ActAll(ctx context.Context, store taskqueue.Store, f Filter, act taskqueue.Act, now time.Time) (d Done, err error) {
+func ActAll(ctx context.Context, store taskqueue.Store, f Filter, act taskqueue.Act) (d Done, err error) {
+	now := time.Now()
 	st, err := store.Stats(ctx, f.Queue)
 	if err != nil {
 		return d, err
 	}
-	until := time.Now().Add(acting)
+	until := now.Add(acting)
 	left := st.States[f.State] // what comes back meanwhile, because it fails again, is left alone
 	for r := (taskqueue.ListRequest{State: f.State}); left > 0; {
 		call, cancel := Patience(ctx)

@@ -96,7 +96,8 @@ func (p *part) kinds(ctx context.Context, store taskqueue.Store, running []taskq
 	}
 	for _, k := range kinds {
 		k.Done, k.Failed = k.Hour.Done, k.Hour.Failed
-		k.LateSeconds, k.TookSeconds, k.MostSeconds = k.Hour.Late.Mean().Seconds(), k.Hour.Took.Mean().Seconds(), k.Hour.Took.Most(0.99).Seconds()
+		k.LateSeconds, k.TookSeconds = k.Hour.Late.Mean().Seconds(), k.Hour.Took.Mean().Seconds()
+		k.MostSeconds = k.Hour.Took.Most(0.99).Seconds()
 		p.Kinds = append(p.Kinds, *k)
 	}
 	return nil
@@ -135,7 +136,7 @@ func (p *part) kept(limited, running []taskqueue.Info) {
 		p.Kept = append(p.Kept, *k)
 	}
 	slices.SortFunc(p.Kept, func(a, b Kept) int {
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.Running, a.Running), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Limit.Type, b.Limit.Type))
+		return cmp.Or(b.Waiting-a.Waiting, b.Running-a.Running, cmp.Compare(a.Key, b.Key), cmp.Compare(a.Limit.Type, b.Limit.Type))
 	})
 	p.Kept = p.Kept[:min(len(p.Kept), MaxShown)]
 }
@@ -149,10 +150,11 @@ func (p *part) waiting(ctx context.Context, store taskqueue.Store, waiting []tas
 		}
 	}
 	var parents []Parent
+	more := p.queue.States[taskqueue.StateWaiting] > int64(len(waiting))
 	for id, n := range children {
-		parents = append(parents, Parent{Queue: p.queue.Name, ID: id, Children: n, More: p.queue.States[taskqueue.StateWaiting] > int64(len(waiting))})
+		parents = append(parents, Parent{Queue: p.queue.Name, ID: id, Children: n, More: more})
 	}
-	slices.SortFunc(parents, func(a, b Parent) int { return cmp.Or(cmp.Compare(b.Children, a.Children), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(parents, func(a, b Parent) int { return cmp.Or(b.Children-a.Children, cmp.Compare(a.ID, b.ID)) })
 	for _, one := range parents[:min(len(parents), 2*MaxShown)] {
 		t, err := store.Get(ctx, p.queue.Name, one.ID)
 		switch {

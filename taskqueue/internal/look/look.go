@@ -54,8 +54,9 @@ func (l *Looker) Stale() {
 	l.stale = true
 }
 
-// Look returns a picture of the store that is at most a second old, or so; an older one, if the store takes its time and
-// nothing has been done. If the store does not answer it returns the error, and the last picture, or nil if there was none.
+// Look returns a picture of the store that is at most a second old, or so; an older one, if the store takes its
+// time and nothing has been done. If the store does not answer it returns the error, and the last picture, or
+// nil if there was none.
 func (l *Looker) Look(ctx context.Context) (*Snapshot, error) {
 	for {
 		l.mu.Lock()
@@ -218,9 +219,7 @@ func (p *part) look(ctx context.Context, store taskqueue.Store, now time.Time) e
 func (p *part) periodic(ctx context.Context, store taskqueue.Store, now time.Time) error {
 	all, err := store.Periodic(ctx, p.queue.Name)
 	for _, one := range all[:min(len(all), 5*MaxShown)] {
-		p.Periodic = append(p.Periodic, Periodic{
-			Queue: p.queue.Name, Name: one.Name, Schedule: one.Schedule, Defined: one.Defined, Last: one.Last, Next: one.Next(now),
-		})
+		p.Periodic = append(p.Periodic, Periodic{p.queue.Name, one, one.Next(now)})
 	}
 	return err
 }

@@ -45,9 +45,11 @@ func (s *Snapshot) add(p *part) {
 
 func (s *Snapshot) sort() {
 	slices.SortFunc(s.Failures, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(b.Dead, a.Dead), cmp.Compare(b.Retrying, a.Retrying), b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(b.Dead-a.Dead, b.Retrying-a.Retrying, b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID))
 	})
-	slices.SortFunc(s.Kinds, func(a, b Kind) int { return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Queue, b.Queue)) })
+	slices.SortFunc(s.Kinds, func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Queue, b.Queue))
+	})
 	slices.SortStableFunc(s.Running, func(a, b Task) int { return a.StartedAt.Compare(b.StartedAt) })
 	slices.SortFunc(s.Periodic, func(a, b Periodic) int {
 		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Name, b.Name))
@@ -86,7 +88,7 @@ type Queue struct {
 	States      map[taskqueue.State]int64   `json:"states"`
 	Counts      map[taskqueue.Counter]int64 `json:"counts"`
 	LateSeconds float64                     `json:"late_seconds"`
-	Limited     int64                       `json:"limited,omitempty"` // of those that are ready, by limits of keys and types
+	Limited     int64                       `json:"limited,omitempty"` // of those that are ready
 	Limits      []taskqueue.Limit           `json:"limits,omitempty"`
 }
 
@@ -169,17 +171,15 @@ type Task struct {
 
 func newTask(i taskqueue.Info) Task {
 	return Task{
-		Queue: i.Queue, ID: i.ID, Type: i.Type, Attempt: i.Attempt, Worker: i.Worker, StartedAt: i.StartedAt, LeaseEnd: i.LeaseEnd,
-		CancelRequested: i.CancelRequested, Progress: plain.Text(plain.Head(string(i.Progress[:min(len(i.Progress), maxText+1)]), maxText)),
+		Queue: i.Queue, ID: i.ID, Type: i.Type, Attempt: i.Attempt, Worker: i.Worker,
+		StartedAt: i.StartedAt, LeaseEnd: i.LeaseEnd, CancelRequested: i.CancelRequested,
+		Progress: plain.Text(plain.Head(string(i.Progress[:min(len(i.Progress), maxText+1)]), maxText)),
 	}
 }
 
 // A Periodic is a periodic job of a queue.
 type Periodic struct {
-	Queue    string    `json:"queue"`
-	Name     string    `json:"name"`
-	Schedule string    `json:"schedule"`
-	Defined  time.Time `json:"defined,omitzero"`
-	Last     time.Time `json:"last,omitzero"`
-	Next     time.Time `json:"next,omitzero"` // none: this program does not understand the schedule
+	Queue string `json:"queue"`
+	taskqueue.Periodic
+	NextAt time.Time `json:"next,omitzero"` // none: this program does not understand the schedule
 }

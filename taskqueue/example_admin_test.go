@@ -177,3 +177,9 @@ func ExampleState_UnmarshalText() {
 	fmt.Println(json.Unmarshal([]byte(`"dead"`), &s), s)
 	// Output: <nil> dead
 }
+
+func ExamplePeriodic_Next() {
+	job := taskqueue.Periodic{Name: "nightly", Schedule: "30 2 * * MON-FRI"}
+	fmt.Println(job.Next(time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC))) // a Friday
+	// Output: 2026-11-30 02:30:00 +0000 UTC
+}

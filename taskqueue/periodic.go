@@ -107,6 +107,15 @@ func (q *Queue) Periodic(ctx context.Context) ([]Periodic, error) {
 	return q.store.Periodic(ctx, q.name)
 }
 
+// Next returns the first tick after a time by the schedule; zero if this program does not understand it.
+func (p Periodic) Next(after time.Time) time.Time {
+	known := periodic{zone: time.UTC}
+	if known.parse(p.Schedule) != nil {
+		return time.Time{}
+	}
+	return known.next(after)
+}
+
 // Unschedule has the store forget a periodic job, and reports whether it was known.
 // The next worker that adds a tick, or starts, decides its schedule anew: workers that still
 // say [Queue.Every] bring it back with theirs. Tasks that have been added stay.

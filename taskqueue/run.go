@@ -58,6 +58,7 @@ func (w *worker) begin(live context.Context, queue string, t *Info, sent time.Du
 			}
 			_ = l.Release(released)
 		}
+		w.sum(queue, &e, r.started.Sub(c.DueAt))
 		w.tell(e)
 		if e.Kind == EventFailed && (o.Kind == store.Buried || c.Failures+1 >= c.MaxFailures) {
 			e.Kind = EventDead

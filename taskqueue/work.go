@@ -14,6 +14,7 @@ import (
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/lease"
 	"github.com/ambit-go/ambit/taskqueue/internal/group"
+	"github.com/ambit-go/ambit/taskqueue/internal/sums"
 	"github.com/ambit-go/ambit/taskqueue/store"
 )
 
@@ -60,7 +61,7 @@ func (q *Queue) Work(ctx context.Context, handlers Handlers, opts ...WorkOption)
 	}
 	w := &worker{
 		q: q, o: o, handlers: maps.Clone(handlers), free: o.concurrency, nonce: rand.Text()[:8] + "/", clock: newClock(),
-		runs: map[runKey]*run{}, times: map[string]*runTimes{}, idle: map[string]bool{}, changed: make(chan struct{}),
+		runs: map[runKey]*run{}, times: map[string]*runTimes{}, sums: map[string]map[string]*sums.Sums{}, idle: map[string]bool{}, changed: make(chan struct{}),
 		settles: map[string]*group.Group[*settlement]{}, keepers: map[string]*lease.Keeper[*run]{}, shares: newShares(o.weights, o.concurrency),
 	}
 	for name := range o.weights {
@@ -122,10 +123,11 @@ type worker struct {
 
 	mu      sync.Mutex
 	runs    map[runKey]*run
-	times   map[string]*runTimes // by type
-	free    int                  // places
-	changed chan struct{}        // closed, and replaced, when something here has changed and waited is set
-	waited  bool                 // somebody waits for changed
+	times   map[string]*runTimes             // by type
+	sums    map[string]map[string]*sums.Sums // by queue and type, that are not noted yet
+	free    int                              // places
+	changed chan struct{}                    // closed, and replaced, when something here has changed and waited is set
+	waited  bool                             // somebody waits for changed
 	// unsettled is how many runs have given their places back and are not settled. It is
 	// at most the concurrency.
 	unsettled int
@@ -165,6 +167,7 @@ func (w *worker) work(ctx, live context.Context) error {
 		async.Go(live, func(ctx context.Context) error { return w.tick(ctx, p) }, async.Daemon(), async.Name("every "+p.name))
 	}
 	w.q.shared.mu.Unlock()
+	async.Go(live, w.keepSums, async.Daemon(), async.Name("keep sums"))
 	var fetchers []*async.Future[struct{}]
 	for name := range w.o.weights {
 		w.keepers[name] = lease.NewKeeper(live, func(ctx context.Context, runs []lease.Renewal[*run]) ([]error, error) {
@@ -181,6 +184,9 @@ func (w *worker) work(ctx, live context.Context) error {
 	w.finish(live)
 	for _, g := range w.settles {
 		g.Idle() // its goroutine ends, too
+	}
+	if len(w.lost) == 0 { // else the store does not answer
+		w.noteSums(live)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/look"
+	"github.com/ambit-go/ambit/taskqueue/internal/sums"
 )
 
 // metrics returns a picture in the text format of Prometheus. For a store that does not answer it says
@@ -62,11 +63,49 @@ func metrics(s *look.Snapshot, err error) []byte {
 	each("taskqueue_limited_tasks", "gauge", "How many ready tasks a limit of their key or type keeps.", func(q look.Queue) {
 		m.value(float64(q.Limited), "queue", q.Name)
 	})
+	m.kinds(s)
 	m.family("taskqueue_periodic_last_tick_timestamp_seconds", "gauge", "The last tick of a periodic job.")
 	for _, p := range s.Periodic {
 		m.value(float64(p.Last.UnixMicro())/1e6, "queue", p.Queue, "job", p.Name)
 	}
 	return m.Bytes()
+}
+
+// kinds writes the figures of the types, those since each is known.
+func (m *exposition) kinds(s *look.Snapshot) {
+	known := slices.DeleteFunc(slices.Clone(s.Kinds), func(k look.Kind) bool { return k.Total == nil })
+	m.family("taskqueue_kind_runs_total", "counter", "Runs by how they have ended.")
+	for _, k := range known {
+		m.value(float64(k.Total.Done), "queue", k.Queue, "kind", k.Type, "end", "done")
+		m.value(float64(k.Total.Failed), "queue", k.Queue, "kind", k.Type, "end", "failed")
+	}
+	m.family("taskqueue_kind_late_seconds", "histogram", "How late runs have begun.")
+	for _, k := range known {
+		m.histogram(&k.Total.Late, "queue", k.Queue, "kind", k.Type)
+	}
+	m.family("taskqueue_kind_run_seconds", "histogram", "How long runs have lasted.")
+	for _, k := range known {
+		m.histogram(&k.Total.Took, "queue", k.Queue, "kind", k.Type)
+	}
+}
+
+// histogram writes the metrics of one.
+func (m *exposition) histogram(s *sums.Spread, labels ...string) {
+	name, n := m.name, int64(0)
+	for class, some := range s.By {
+		n += some
+		bound := "+Inf"
+		if most := sums.Bound(class); most > 0 {
+			bound = fmt.Sprint(most.Seconds())
+		}
+		m.name = name + "_bucket"
+		m.value(float64(n), append(slices.Clone(labels), "le", bound)...)
+	}
+	m.name = name + "_sum"
+	m.value(s.Sum.Seconds(), labels...)
+	m.name = name + "_count"
+	m.value(float64(n), labels...)
+	m.name = name
 }
 
 func number(b bool) float64 {

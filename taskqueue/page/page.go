@@ -1,42 +1,48 @@
-// Package page shows a store in a browser, and to Prometheus. It only reads.
+// Package page shows a store in a browser, and to Prometheus. It only reads, unless it is given
+// [AllowActions].
 //
 //	p := page.New(store)
 //	http.Handle("/tasks/", http.StripPrefix("/tasks", p))
 //
 // A Page answers GET and HEAD of
 //
-//	/          the page: queues, what runs, what fails, dead letters, periodic jobs;
-//	           ?queue=name shows one queue
+//	/          what fails, by type and error; the types; queues, workers, tasks that others wait for,
+//	           limits of keys and types, schedules; ?queue=name shows one queue
+//	/list      the tasks of a queue in a state, by type, error, key and age
+//	/task      a task: ?queue=name&id=id, or ?id=id in all queues
+//	/kind      charts of a type: how many runs, how late, how long
 //	/metrics   the figures in the text format of Prometheus
-//	/api       all that the page shows, as JSON; ?queue=name here, too
+//	/api       all that the first page shows, as JSON; ?queue=name here, too
 //	/healthz   200 if the store answers, 503 if it does not
 //
-// The page is one document without anything from elsewhere. It works without
+// Each page is one document without anything from elsewhere. It works without
 // JavaScript, and renews itself with it.
 //
 // # What it costs
 //
-// The store is asked at most once a second, and never while an earlier question is
-// open, however many look. One look is at most 100 queues, and in each of them 20 tasks
-// of a list.
+// For the first page the store is asked at most once a second, and never while an earlier question is
+// open, however many look. One look is at most 100 queues, and in each of them 200 tasks
+// of a state. A list and a task are asked for when somebody looks at them, four at a time: up to 50 tasks, or up to
+// 2,000 among which those are that a filter finds.
+//
+// Charts are made of what workers note once in ten seconds. A queue keeps that for 100 types, and for the
+// others together: minutes for 6 hours, ten minutes for 2 days, hours for 30 days.
 //
 // # Who may see it
 //
-// Whoever reaches the handler sees the ids, errors and the beginnings of payloads of all
+// Whoever reaches the handler sees the ids, errors and payloads of all
 // queues: there is no password. Put the handler behind one, or listen on 127.0.0.1, as
 // taskq serve does. Text that tasks bring along is escaped, and a Content-Security-Policy
 // keeps the browser from running or loading anything else.
 package page
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
-	"time"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/look"
 	"github.com/ambit-go/ambit/taskqueue/internal/plain"
@@ -45,16 +51,20 @@ import (
 // A Page is a handler that shows a store. It may serve any number of requests at a
 // time, and needs no closing.
 type Page struct {
+	store  taskqueue.Store
 	looker *look.Looker
 	name   string
 	queues []string
+	acts   bool
+	forged http.CrossOriginProtection
+	places chan struct{} // of those who ask the store for a list or a task
 }
 
 // An Option changes a Page.
 type Option func(*Page)
 
-// Queues says which queues are shown. Defaults to all, and of those to the first 100 by
-// name.
+// Queues says which queues are shown, and acted on. Defaults to all, and for the first page to the first
+// 100 of those by name.
 func Queues(names ...string) Option {
 	return func(p *Page) { p.queues = append([]string(nil), names...) }
 }
@@ -62,12 +72,17 @@ func Queues(names ...string) Option {
 // Name is what the page calls the store. It is shown to everybody: leave passwords out.
 func Name(name string) Option { return func(p *Page) { p.name = name } }
 
+// AllowActions lets whoever sees the page retry, run, cancel and delete tasks, one or all that a filter
+// finds, and pause queues. A request that another site has a browser send is refused, by
+// [http.CrossOriginProtection].
+func AllowActions() Option { return func(p *Page) { p.acts = true } }
+
 // New returns the page of a store, which stays the caller's to close.
 func New(store taskqueue.Store, opts ...Option) *Page {
 	if store == nil {
 		panic("page: New with a nil store: pass what sqlstore.OpenFile or redisstore.New return")
 	}
-	p := new(Page)
+	p := &Page{store: store, places: make(chan struct{}, 4)}
 	for _, opt := range opts {
 		opt(p)
 	}
@@ -75,37 +90,38 @@ func New(store taskqueue.Store, opts ...Option) *Page {
 	return p
 }
 
-// Run notes the counters of the queues every five seconds until ctx is done, so that
-// there are rates, and ten minutes of history, when somebody comes to look. Without it
-// a page has the rates of the time in which it was looked at. It returns nil.
-func (p *Page) Run(ctx context.Context) error {
-	for {
-		_ = p.looker.Sample(ctx) // those who look are told of an error
-		if async.Sleep(ctx, look.Step) != nil {
-			return nil
-		}
-	}
-}
-
 // ServeHTTP is a method of [http.Handler].
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	switch {
+	case r.Method == http.MethodPost && path == "act" && p.acts:
+		p.serveAct(w, r)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "this page only shows: use the command taskq to change anything", http.StatusMethodNotAllowed)
+		http.Error(w, "this page only shows: taskq serve -act, or AllowActions, has it act, too", http.StatusMethodNotAllowed)
 		return
 	}
-	switch strings.TrimPrefix(r.URL.Path, "/") {
+	switch path {
 	case "":
-		p.servePage(w, r)
+		p.serveOverview(w, r)
+	case "list":
+		p.serveList(w, r)
+	case "task":
+		p.serveTask(w, r)
+	case "kind":
+		p.serveKind(w, r)
 	case "metrics":
-		p.serveMetrics(w, r)
+		s, _, err := p.look(r)
+		answer(w, http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", metrics(s, err))
 	case "api":
 		p.serveJSON(w, r)
 	case "healthz":
 		p.serveHealth(w, r)
 	default:
-		http.Error(w, "there is nothing here: the page is at /, and beside it are /metrics, /api and /healthz", http.StatusNotFound)
+		const what = "there is nothing here: the page is at /, and beside it are /metrics, /api and /healthz"
+		http.Error(w, what, http.StatusNotFound)
 	}
 }
 
@@ -118,15 +134,26 @@ func (p *Page) look(r *http.Request) (s *look.Snapshot, one string, err error) {
 	return s, one, err
 }
 
-func (p *Page) servePage(w http.ResponseWriter, r *http.Request) {
-	s, one, err := p.look(r)
-	v := newView(s, err, time.Now())
-	v.Store, v.One, v.Still = p.name, one, r.URL.Query().Has("still")
-	var b bytes.Buffer
-	if err := document.Execute(&b, v); err != nil {
-		panic(err) // the template does not fit its data
+// shows reports whether a queue is one of those that the page may show.
+func (p *Page) shows(queue string) bool {
+	return len(p.queues) == 0 || slices.Contains(p.queues, queue)
+}
+
+// ask has f ask the store, a few at a time.
+func (p *Page) ask(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := look.Patience(ctx)
+	defer cancel()
+	select {
+	case p.places <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	answer(w, status(s, one, err), "text/html; charset=utf-8", b.Bytes())
+	defer func() { <-p.places }()
+	err := f(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
 }
 
 // status is that of an answer with all that there is to say: an error with an older
@@ -139,11 +166,6 @@ func status(s *look.Snapshot, one string, err error) int {
 		return http.StatusNotFound
 	}
 	return http.StatusOK
-}
-
-func (p *Page) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	s, _, err := p.look(r)
-	answer(w, http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", metrics(s, err))
 }
 
 // An apiAnswer is what /api returns.
@@ -168,7 +190,8 @@ func (p *Page) serveJSON(w http.ResponseWriter, r *http.Request) {
 
 func (p *Page) serveHealth(w http.ResponseWriter, r *http.Request) {
 	if _, _, err := p.look(r); err != nil {
-		answer(w, http.StatusServiceUnavailable, "text/plain; charset=utf-8", []byte("the store does not answer: "+plain.Line(err.Error())+"\n"))
+		why := "the store does not answer: " + plain.Line(err.Error()) + "\n"
+		answer(w, http.StatusServiceUnavailable, "text/plain; charset=utf-8", []byte(why))
 		return
 	}
 	answer(w, http.StatusOK, "text/plain; charset=utf-8", []byte("ok\n"))
@@ -187,7 +210,7 @@ func secure(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with none a form of the page has no origin that could be checked
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 }

@@ -11,26 +11,24 @@
     live.classList.toggle("off", off);
   }
 
-  // busy: somebody marks text in it.
+  // busy: somebody marks text in it, or is about to answer a question.
   function busy(part) {
     const marked = document.getSelection();
-    return marked && !marked.isCollapsed && marked.containsNode(part, true);
+    return marked && !marked.isCollapsed && marked.containsNode(part, true) || part.querySelector("details[open]") !== null;
   }
 
-  // take puts what is new in a part. What was opened stays open, and the focus stays.
+  // name is what tells a link or a button of a part from the others, also when it is renewed.
+  const name = e => e.getAttribute("href") || e.getAttribute("aria-label") || e.textContent;
+  const reached = "a, button, summary, pre";
+
+  // take puts what is new in a part. The focus stays.
   function take(part, fresh) {
     if (busy(part) || part.innerHTML === fresh.innerHTML) return;
-    const opened = new Set();
-    for (const d of part.querySelectorAll("details[open]")) opened.add(d.dataset.key);
-    const active = document.activeElement, held = part.contains(active) ? active.closest("details") : null;
-    const key = held ? held.dataset.key : null, href = !held && part.contains(active) ? active.getAttribute("href") : null;
+    const active = document.activeElement, held = part.contains(active) ? [active.tagName, name(active)] : null;
     part.replaceChildren(...fresh.childNodes);
-    for (const d of part.querySelectorAll("details")) {
-      if (opened.has(d.dataset.key)) d.open = true;
-      if (key !== null && d.dataset.key === key) d.querySelector("summary").focus({ preventScroll: true });
-    }
-    if (href !== null) {
-      for (const a of part.querySelectorAll("a")) if (a.getAttribute("href") === href) a.focus({ preventScroll: true });
+    if (held === null) return;
+    for (const e of part.querySelectorAll(reached)) {
+      if (e.tagName === held[0] && name(e) === held[1]) return e.focus({ preventScroll: true });
     }
   }
 

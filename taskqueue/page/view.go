@@ -1,12 +1,15 @@
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"embed"
 	_ "embed"
 	"encoding/base64"
-	"fmt"
 	"html/template"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +19,8 @@ import (
 )
 
 var (
-	//go:embed page.html
-	markup string
+	//go:embed *.html
+	markup embed.FS
 	//go:embed page.css
 	style string
 	//go:embed page.js
@@ -27,7 +30,7 @@ var (
 // policy allows the style and the script of the page, by their hashes, and requests to
 // where the page is from. Nothing else is loaded or run.
 var policy = "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) +
-	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -38,66 +41,130 @@ var document = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style":  func() template.CSS { return template.CSS(style) },
 	"script": func() template.JS { return template.JS(script) },
 	"line":   plain.Line,
+	"text":   plain.Text,
 	"count":  plain.Count[int64],
 	"number": plain.Count[int],
-	"rate":   plain.Rate,
 	"span":   plain.Span,
-	"link":   func(queue string) string { return "?queue=" + url.QueryEscape(queue) },
-}).Parse(markup))
+	"link":   link,
+	"th":     th,
+	"td":     td,
+	"table":  func(caption string, heads ...template.HTML) heading { return heading{caption, heads} },
+	"kind":   kindName,
+}).ParseFS(markup, "*.html"))
 
-// A view is what the page shows.
+// link returns a relative URL with parameters: names and values, without those that are empty.
+func link(path string, params ...string) string {
+	q := url.Values{}
+	for i := 0; i < len(params); i += 2 {
+		if params[i+1] != "" {
+			q.Set(params[i], params[i+1])
+		}
+	}
+	return path + "?" + q.Encode()
+}
+
+// A heading is what a table begins with. Roles are said, since a table that is shown as cards is none for a browser.
+type heading struct {
+	Caption string
+	Heads   []template.HTML
+}
+
+// th is the head of a column. class is n for numbers, and title explains the label.
+func th(label string, more ...string) template.HTML {
+	class, title := append(more, "", "")[0], append(more, "", "")[1]
+	open := tag("th", `role="columnheader" scope="col"`, "class", class, "title", title)
+	return open + template.HTML(template.HTMLEscapeString(label)+"</th>")
+}
+
+// td begins a cell of a column.
+func td(label string, class ...string) template.HTML {
+	return tag("td", `role="cell"`, "class", strings.Join(class, " "), "data-label", label)
+}
+
+func tag(name, attributes string, more ...string) template.HTML {
+	text := "<" + name + " " + attributes
+	for i := 0; i < len(more); i += 2 {
+		if more[i+1] != "" {
+			text += " " + more[i] + `="` + template.HTMLEscapeString(more[i+1]) + `"`
+		}
+	}
+	return template.HTML(text + ">")
+}
+
+// kindName is what a type is called; the sums of types that have none of their own are called so.
+func kindName(kind string) string {
+	if kind == "" {
+		return "other kinds"
+	}
+	return plain.Line(kind)
+}
+
+// A view is what a document shows. Part names the template of its main part.
 type view struct {
 	*look.Snapshot
+	Part  string
+	Title string
 	Store string
 	Now   time.Time
 	One   string // the only queue that is shown
 	Still bool   // does not renew itself where there is no JavaScript
+	Acts  bool
+	Here  string // the URL of this view, to which forms come back
+	Did   string // by the form that was sent
 	Error string // the store does not answer
 	Known bool   // there is a picture
 	Total look.Queue
-	Most  int // tasks of a list, of a queue
+	List  *list
+	Task  *task
+	Kind  *kindView
 }
 
-func newView(s *look.Snapshot, err error, now time.Time) *view {
-	v := &view{Snapshot: s, Now: now, Known: s != nil, Most: look.MaxTasks}
-	if s == nil {
-		v.Snapshot = new(look.Snapshot)
+// show answers with a document.
+func (p *Page) show(w http.ResponseWriter, status int, v *view) {
+	v.Store, v.Acts, v.Now = p.name, p.acts, time.Now()
+	var b bytes.Buffer
+	if err := document.ExecuteTemplate(&b, "page.html", v); err != nil {
+		panic(err) // the template does not fit its data
 	}
+	answer(w, status, "text/html; charset=utf-8", b.Bytes())
+}
+
+// newView is the view of a request.
+func newView(r *http.Request, part string, err error) *view {
+	q := r.URL.Query()
+	v := &view{Part: part, One: q.Get("queue"), Still: q.Has("still"), Did: did(q)}
+	for _, name := range []string{"did", "n", "held", "more"} {
+		q.Del(name)
+	}
+	v.Here = strings.TrimPrefix(r.URL.Path, "/") + "?" + q.Encode()
 	if err != nil {
 		v.Error = plain.Line(err.Error())
 	}
-	v.Total.States, v.Total.Rates = map[taskqueue.State]int64{}, map[taskqueue.Counter]float64{}
+	return v
+}
+
+func (p *Page) serveOverview(w http.ResponseWriter, r *http.Request) {
+	s, one, err := p.look(r)
+	v := newView(r, "overview", err)
+	v.Title = one
+	v.Snapshot, v.Known = s, s != nil
+	if s == nil {
+		v.Snapshot = new(look.Snapshot)
+	}
+	v.Total.States = map[taskqueue.State]int64{}
 	for _, q := range v.Queues {
 		for st, n := range q.States {
 			v.Total.States[st] += n
 		}
-		for c, r := range q.Rates {
-			v.Total.Rates[c] += r
-		}
 		v.Total.LateSeconds = max(v.Total.LateSeconds, q.LateSeconds)
-		v.Total.RateSeconds = max(v.Total.RateSeconds, q.RateSeconds)
 	}
-	return v
+	p.show(w, status(s, one, err), v)
 }
 
 // In is how many tasks a queue has in a state.
 func (v *view) In(q look.Queue, state string) (int64, error) {
 	st, err := taskqueue.ParseState(state)
 	return q.States[st], err
-}
-
-// Rate is how often a second something happens in a queue.
-func (v *view) Rate(q look.Queue, counter string) string {
-	if q.RateSeconds == 0 {
-		return "–"
-	}
-	return plain.Rate(q.Rates[taskqueue.Counter(counter)])
-}
-
-// Left says how many tasks of a state a list does not show.
-func (v *view) Left(state string, shown int) (int64, error) {
-	n, err := v.In(v.Total, state)
-	return max(n-int64(shown), 0), err
 }
 
 // Ago and Until are how long a time is from now.
@@ -110,60 +177,80 @@ func (v *view) Over(t time.Time) bool { return t.Before(v.Now) }
 // Stuck reports whether a run that has begun at t lasts for too long.
 func (v *view) Stuck(t time.Time) bool { return v.Now.Sub(t) > taskqueue.StuckAfter }
 
-// Stamp is a time for machines and tooltips.
-func (v *view) Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// A stamp is a time with how far it is from now.
+type stamp struct {
+	At    string // for machines and tooltips
+	Words string
+}
+
+// When says when a time is or was.
+func (v *view) When(t time.Time) stamp {
+	s := stamp{At: t.UTC().Format(time.RFC3339), Words: "in " + v.Until(t)}
+	if v.Over(t) {
+		s.Words = v.Ago(t) + " ago"
+	}
+	return s
+}
 
 // Clock is the time of the picture.
 func (v *view) Clock() string { return v.At.UTC().Format("15:04:05") + " UTC" }
 
-// Limits says what is set for a queue.
-func (v *view) Limits(q look.Queue) string {
-	var all []string
-	s := q.Settings
-	add := func(is bool, format string, args ...any) {
-		if is {
-			all = append(all, fmt.Sprintf(format, args...))
+// A button is one of a form that does something.
+type button struct {
+	To    string // the URL of the form
+	Do    string
+	Label string
+	Names string // what it is done to, for those who do not see where the button is
+	Sure  bool   // it is asked for once more
+}
+
+// Buttons are those for a task, by its state.
+func (v *view) Buttons(queue, id string, state taskqueue.State) []button {
+	return v.buttons(link("act", "queue", queue, "id", id, "back", v.Here), " "+plain.Line(id), state, "delete")
+}
+
+func (v *view) buttons(to, names string, state taskqueue.State, sure ...string) (all []button) {
+	for _, do := range order {
+		if v.Acts && deeds[do].can(state) {
+			all = append(all, button{to, do, deeds[do].label, names, slices.Contains(sure, do)})
 		}
 	}
-	add(s.Concurrency > 0, "at most %d run", s.Concurrency)
-	add(s.Rate > 0, "at most %v a second", s.Rate)
-	add(s.Rate > 0 && s.Burst > 1, "%d at once", s.Burst)
-	add(len(q.Limits) > 0, "limits of %s keys or types", plain.Count(int64(len(q.Limits))))
-	add(s.MaxDead > 0, "%s dead letters kept", plain.Count(int64(s.MaxDead)))
-	add(s.DeadRetention > 0, "dead letters kept for %s", plain.Span(s.DeadRetention.Seconds()))
-	return strings.Join(all, ", ")
+	return all
 }
 
-// The size of a sparkline.
-const sparkWidth, sparkHeight = 120, 24
-
-// A Spark is a history as a line.
-type Spark struct {
-	Done, Failed string // points
-	Says         string // what it shows, in words
+// First is the button that stands in a list, of those for a task.
+func (v *view) First(queue, id string, state taskqueue.State) []button {
+	all := v.Buttons(queue, id, state)
+	return all[:min(len(all), 1)]
 }
 
-// Spark returns the history of a queue; nil if there is none.
-func (v *view) Spark(q look.Queue) *Spark {
-	if len(q.History) < 2 {
+// All are the buttons for all tasks that a filter finds.
+func (v *view) All(params string, state taskqueue.State) []button {
+	return v.buttons("act?"+params+"&"+url.Values{"back": {v.Here}}.Encode(), " all", state, order...)
+}
+
+// Group are those for the dead letters of a group of failures.
+func (v *view) Group(f look.Failure) []button {
+	if f.Dead == 0 {
 		return nil
 	}
-	first, last := q.History[0].At, q.History[len(q.History)-1].At
-	most, mostFailed := 0.0, 0.0
-	for _, p := range q.History {
-		most, mostFailed = max(most, p.Done), max(mostFailed, p.Failed)
+	params := url.Values{"queue": {f.Queue}, "state": {"dead"}, "type": {f.Type}, "alike": {f.Alike}}.Encode()
+	to := "act?" + params + "&" + url.Values{"back": {v.Here}}.Encode()
+	all := v.buttons(to, " dead letters of "+plain.Line(f.Type), taskqueue.StateDead, "delete")
+	for i := range all {
+		all[i].Label += " all"
 	}
-	top := max(most, mostFailed, 0.001)
-	var done, failed strings.Builder
-	for _, p := range q.History {
-		x := float64(sparkWidth) * p.At.Sub(first).Seconds() / last.Sub(first).Seconds()
-		y := func(value float64) float64 { return 1 + float64(sparkHeight-2)*(1-value/top) }
-		_, _ = fmt.Fprintf(&done, "%.1f,%.1f ", x, y(p.Done))
-		_, _ = fmt.Fprintf(&failed, "%.1f,%.1f ", x, y(p.Failed))
+	return all
+}
+
+// Switch is the button that pauses a queue, or has it go on.
+func (v *view) Switch(q look.Queue) []button {
+	if !v.Acts {
+		return nil
 	}
-	s := &Spark{Done: done.String(), Says: fmt.Sprintf("the last %s: at most %s done and %s failed a second", plain.Span(last.Sub(first).Seconds()), plain.Rate(most), plain.Rate(mostFailed))}
-	if mostFailed > 0 {
-		s.Failed = failed.String()
+	to := link("act", "queue", q.Name, "back", v.Here)
+	if q.Settings.Paused {
+		return []button{{to, "resume", "Resume", " queue " + plain.Line(q.Name), false}}
 	}
-	return s
+	return []button{{to, "pause", "Pause", " queue " + plain.Line(q.Name), false}}
 }

@@ -53,6 +53,11 @@ func (s *Store) run(ctx context.Context, script *script, queue string, args ...a
 	call = append(call, "evalsha", script.hash)
 	call = append(call, keys...)
 	call = append(call, args...)
+	return s.eval(ctx, script, call)
+}
+
+// eval sends a script by its hash, and by its text if the server does not know that.
+func (s *Store) eval(ctx context.Context, script *script, call []any) (any, error) {
 	step := sending{s: s, once: script.once}
 	got, err := step.do(ctx, call)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {

@@ -257,8 +257,8 @@ func purged(t tx, queue string, state taskqueue.State, after place, now moment, 
 	return ids, err
 }
 
-// Stats is a method of taskqueue.Store. It counts what the indexes have, which takes about a
-// tenth of a second for a million tasks.
+// Stats is a method of taskqueue.Store. It counts what the indexes have, and looks at no task: a fraction of a second
+// for a million of them.
 func (s *Store) Stats(ctx context.Context, queue string) (stats taskqueue.Stats, err error) {
 	if err := taskqueue.CheckName("queue", queue); err != nil {
 		return stats, err
@@ -286,19 +286,17 @@ func (s *Store) Stats(ctx context.Context, queue string) (stats taskqueue.Stats,
 }
 
 const (
-	allWaitingText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND class >= 0 AND state < 3"
-	endedText      = "SELECT state, count(*) FROM tq_task WHERE queue = $1 AND state > 4 GROUP BY state"
+	readyText  = "SELECT count(*) FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due <= $3"
+	laterText  = "SELECT count(*) FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due > $3"
+	oldestText = "SELECT due FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due <= $3 ORDER BY due LIMIT 1"
+	endedText  = "SELECT state, count(*) FROM tq_task WHERE queue = $1 AND state > 4 GROUP BY state"
+	parkedText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 4"
 )
-
-const parkedText = "SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 4"
-
-const waitingText = "SELECT count(*), coalesce(min(due), 0) FROM tq_task WHERE queue = $1 AND class = $2 AND state < 3 AND due <= $3"
 
 func countAll(t tx, stats *taskqueue.Stats, now moment) error {
 	queue := stats.Queue
-	var ready, waiting, retries, runs int64
+	var ready, later, retries, runs int64
 	queries := []query{
-		row(allWaitingText, []any{queue}, &waiting),
 		row("SELECT count(*) FROM tq_task WHERE queue = $1 AND state = 2 AND due > $2", []any{queue, now.wall}, &retries),
 		row(runningText, []any{queue}, &runs),
 		row(parkedText, []any{queue}, &stats.Limited),
@@ -310,12 +308,21 @@ func countAll(t tx, stats *taskqueue.Stats, now moment) error {
 		}},
 	}
 	for class := range taskqueue.Priorities {
-		queries = append(queries, query{text: waitingText, args: []any{queue, int64(class), now.wall}, each: func(scan func(...any) error) error {
-			var n, first int64
-			err := scan(&n, &first)
-			if ready += n; n > 0 {
-				stats.Latest = max(stats.Latest, timeOf(now.wall).Sub(timeOf(first)))
-			}
+		args := []any{queue, int64(class), now.wall}
+		add := func(text string, to *int64) {
+			queries = append(queries, query{text: text, args: args, each: func(scan func(...any) error) error {
+				var n int64
+				err := scan(&n)
+				*to += n
+				return err
+			}})
+		}
+		add(readyText, &ready)
+		add(laterText, &later)
+		queries = append(queries, query{text: oldestText, args: args, each: func(scan func(...any) error) error {
+			var first int64
+			err := scan(&first)
+			stats.Latest = max(stats.Latest, timeOf(now.wall).Sub(timeOf(first)))
 			return err
 		}})
 	}
@@ -338,6 +345,6 @@ func countAll(t tx, stats *taskqueue.Stats, now moment) error {
 		}
 	}
 	stats.States[taskqueue.StateReady], stats.States[taskqueue.StateRunning] = ready+stats.Limited, runs
-	stats.States[taskqueue.StateRetrying], stats.States[taskqueue.StateScheduled] = retries, waiting-ready-retries
+	stats.States[taskqueue.StateRetrying], stats.States[taskqueue.StateScheduled] = retries, later-retries
 	return nil
 }

@@ -48,6 +48,10 @@ var migrations = [][]string{{
 	PRIMARY KEY (queue, parent, on_failed, child)) {table}`,
 	`CREATE INDEX tq_edge_child ON tq_edge (queue, child)`,
 	`CREATE TABLE tq_release (queue {text} NOT NULL, parent {text} NOT NULL, state {small} NOT NULL, PRIMARY KEY (queue, parent)) {table}`,
+}, {
+	`DROP INDEX tq_task_due`,
+	`CREATE INDEX tq_task_due ON tq_task (queue, class, due, id, state) WHERE state < 3`, // SQLite counts without looking at tasks
+	`CREATE TABLE tq_note (queue {text} NOT NULL, id {text} NOT NULL, value {bytes} NOT NULL, PRIMARY KEY (queue, id)) {table}`,
 }}
 
 // details are the columns of a task that do not change, as a rule, and may be large. They

@@ -93,6 +93,7 @@ var tests = map[string]func(*fixture){
 	"a rate limit that is switched off and on":              rateOffAndOn,
 	"names with any bytes":                                  names,
 	"queues are apart":                                      apart,
+	"notes are changed in one step":                         notes,
 
 	"sidekiq 843, faktory: what was taken and not heard of runs again":  notLostWhenTaken,
 	"river 1302: what looks for lost runs leaves finished ones":         reapingLeavesFinished,

@@ -20,6 +20,7 @@ import (
 func serveCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	listen := f.String("listen", "127.0.0.1:8080", "the `address` of the page; port 0 takes a free one")
 	aliases := f.String("host", "", "`names`, with commas between them, by which the page is reached through a proxy")
+	acts := f.Bool("act", false, "the page may retry, run, cancel and delete tasks, and pause queues, for everybody who reaches it")
 	return func(ctx context.Context, e *env) error {
 		names, err := e.named(ctx)
 		if err != nil {
@@ -29,13 +30,16 @@ func serveCommand(f *flag.FlagSet) func(context.Context, *env) error {
 		if err != nil {
 			return err
 		}
-		p := page.New(e.store, page.Queues(names...), page.Name(storeName(e.url)))
+		opts := []page.Option{page.Queues(names...), page.Name(storeName(e.url))}
+		if *acts {
+			opts = append(opts, page.AllowActions())
+		}
+		p := page.New(e.store, opts...)
 		allowed := hosts(l.Addr(), *aliases)
-		if err := e.greet(l.Addr()); err != nil {
+		if err := e.greet(l.Addr(), *acts); err != nil {
 			return errors.Join(err, l.Close())
 		}
 		return service.Run(ctx, []service.Service{
-			{Name: "samples", Run: p.Run},
 			service.HTTP("page", l, &http.Server{
 				Handler:           guard(p, allowed),
 				ReadHeaderTimeout: 10 * time.Second,
@@ -61,9 +65,13 @@ func listenOn(address string) (net.Listener, error) {
 }
 
 // greet says where the page is, and who can see it.
-func (e *env) greet(a net.Addr) error {
+func (e *env) greet(a net.Addr, acts bool) error {
 	if !isLoopback(a) {
-		e.notef("warning: there is no password: everybody who reaches %s sees the ids, errors and payloads of all queues. Without -listen only this machine does", a)
+		may := ""
+		if acts {
+			may = ", and can delete their tasks"
+		}
+		e.notef("warning: there is no password: everybody who reaches %s sees the ids, errors and payloads of all queues%s. Without -listen only this machine does", a, may)
 	}
 	url := "http://" + a.String() + "/"
 	if e.json {

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,6 +141,26 @@ func TestServeIsForThisMachineUnlessToldOtherwise(t *testing.T) {
 	open.url = "http://127.0.0.1:" + port
 	status, _ = open.get("/api", "tasks.example")
 	assert.Equal(t, http.StatusOK, status)
+}
+
+func TestServeActsIfItIsToldTo(t *testing.T) {
+	store := "sqlite:" + filepath.Join(t.TempDir(), "tasks")
+	status, out, errs := taskq(t, store, "enqueue", "x")
+	require.Zero(t, status, errs)
+	id := strings.TrimSpace(out)
+	for args, want := range map[string]int{"": http.StatusMethodNotAllowed, "-act": http.StatusOK} {
+		s := serve(t, store, strings.Fields("-listen 127.0.0.1:0 "+args)...)
+		to := s.url + "act?" + url.Values{"queue": {"default"}, "id": {id}}.Encode()
+		answer, err := http.PostForm(to, url.Values{"do": {"cancel"}})
+		require.NoError(t, err)
+		b, err := io.ReadAll(answer.Body)
+		require.NoError(t, errors.Join(err, answer.Body.Close()))
+		assert.Equal(t, want, answer.StatusCode, "%s", b)
+		assert.Equal(t, args != "", strings.Contains(string(b), "1 task was cancelled"))
+		s.stop(syscall.SIGTERM)
+	}
+	open := serve(t, store, "-listen", "0.0.0.0:0", "-act")
+	require.Eventually(t, func() bool { return strings.Contains(open.errs.String(), "can delete their tasks") }, time.Minute, 5*time.Millisecond)
 }
 
 func TestServeSaysWhatIsWrongWithAnAddress(t *testing.T) {

@@ -26,10 +26,23 @@ func Parse(text string) (*Set, error) {
 	if text == "" {
 		return nil, nil
 	}
-	s := &Set{keys: map[string]*taskqueue.Limit{}, types: map[string]*taskqueue.Limit{}}
+	s := new(Set)
 	if err := json.Unmarshal([]byte(text), s); err != nil {
 		return nil, fmt.Errorf("taskqueue: the limits of a queue cannot be read: %w", err)
 	}
+	s.index()
+	return s, nil
+}
+
+// Of returns the set of limits, of no version.
+func Of(limits []taskqueue.Limit) *Set {
+	s := &Set{Limits: limits}
+	s.index()
+	return s
+}
+
+func (s *Set) index() {
+	s.keys, s.types = map[string]*taskqueue.Limit{}, map[string]*taskqueue.Limit{}
 	for i := range s.Limits {
 		switch l := &s.Limits[i]; {
 		case l.Type != "":
@@ -41,7 +54,6 @@ func Parse(text string) (*Set, error) {
 		}
 	}
 	slices.SortFunc(s.beginnings, func(a, b *taskqueue.Limit) int { return cmp.Compare(len(b.Key), len(a.Key)) })
-	return s, nil
 }
 
 // Changed returns the text of limits after a change. It is the same text if nothing has changed.

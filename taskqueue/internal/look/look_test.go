@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -137,13 +136,52 @@ func TestASlowStoreHasARestAsLongAsThePictureTook(t *testing.T) {
 		require.NoError(t, err)
 		one := s.calls.Load()
 		time.Sleep(3*time.Second - 1)
-		_, err = l.Look(ctx)
+		last, err := l.Look(ctx)
 		require.NoError(t, err)
 		assert.Equal(t, one, s.calls.Load())
 		time.Sleep(time.Nanosecond)
-		_, err = l.Look(ctx)
+		begin := time.Now()
+		got, err := l.Look(ctx)
 		require.NoError(t, err)
+		assert.Same(t, last, got, "nobody waits for the next one")
+		assert.Equal(t, 100*time.Millisecond, time.Since(begin))
+		time.Sleep(3 * time.Second)
 		assert.Equal(t, 2*one, s.calls.Load())
+		got, err = l.Look(ctx)
+		require.NoError(t, err)
+		assert.NotSame(t, last, got)
+	})
+}
+
+// Who has done something sees what has become of it, also when a picture from before is being taken.
+func TestWhatWasDoneIsInTheNextPicture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, q := open(t)
+		add(t, q, 1)
+		l := look.New(s)
+		_, err := l.Look(ctx)
+		require.NoError(t, err)
+		for _, under := range []bool{false, true} {
+			time.Sleep(time.Minute)
+			s.slow = time.Second
+			if under {
+				go func() { _, _ = l.Look(ctx) }()
+				time.Sleep(2500 * time.Millisecond) // the figures are read
+			}
+			s.slow = 0
+			add(t, q, 1)
+			l.Stale()
+			st, err := q.Stats(ctx)
+			require.NoError(t, err)
+			got, err := l.Look(ctx)
+			require.NoError(t, err)
+			assert.Equal(t, st.States[taskqueue.StateReady], got.Queues[0].States[taskqueue.StateReady])
+			add(t, q, 1)
+			l.Stale()
+			got, err = l.Look(ctx)
+			require.NoError(t, err)
+			assert.Equal(t, st.States[taskqueue.StateReady]+1, got.Queues[0].States[taskqueue.StateReady], "also within the second")
+		}
 	})
 }
 
@@ -157,6 +195,10 @@ func TestAStoreThatDoesNotAnswerLeavesTheLastPicture(t *testing.T) {
 		time.Sleep(time.Second)
 		s.slow = time.Hour
 		got, err := l.Look(ctx)
+		assert.NoError(t, err)
+		assert.Same(t, before, got, "it may answer yet")
+		time.Sleep(5 * time.Second)
+		got, err = l.Look(ctx)
 		assert.ErrorContains(t, err, "not answered for 5s")
 		assert.Same(t, before, got)
 		one := s.calls.Load()
@@ -170,12 +212,12 @@ func TestAStoreThatDoesNotAnswerLeavesTheLastPicture(t *testing.T) {
 		_, err = l.Look(ctx)
 		assert.ErrorIs(t, err, down)
 		s.fail.Store(nil)
-		assert.ErrorIs(t, l.Sample(ctx), down, "it has failed a moment ago, and that stands")
-		time.Sleep(time.Second)
-		require.NoError(t, l.Sample(ctx))
+		_, err = l.Look(ctx)
+		assert.ErrorIs(t, err, down, "it has failed a moment ago, and that stands")
+		l.Stale()
 		got, err = l.Look(ctx)
 		require.NoError(t, err)
-		assert.NotSame(t, before, got, "a sample is no picture")
+		assert.NotSame(t, before, got)
 	})
 }
 
@@ -207,97 +249,38 @@ func TestOneWhoGoesAwayDoesNotSpoilThePictureForOthers(t *testing.T) {
 	})
 }
 
-func TestRatesAreMadeFromCounters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, q := open(t)
-		l := look.New(s)
-		add(t, q, 1)
-		got, err := l.Look(ctx)
-		require.NoError(t, err)
-		assert.Nil(t, got.Queues[0].Rates, "one picture tells none")
-		for range 10 {
-			time.Sleep(5 * time.Second)
-			add(t, q, 50)
-			work(t, q, func(context.Context, *taskqueue.Claim) error { return nil })
-			require.NoError(t, l.Sample(ctx))
-		}
-		time.Sleep(time.Second)
-		got, err = l.Look(ctx)
-		require.NoError(t, err)
-		r := got.Queues[0]
-		assert.Greater(t, r.RateSeconds, 10.0)
-		assert.Less(t, r.RateSeconds, 20.0)
-		assert.InDelta(t, 100, r.Rates[taskqueue.CountDone]*r.RateSeconds, 0.1)
-		assert.Zero(t, r.Rates[taskqueue.CountFailed])
-		require.Len(t, r.History, 10)
-		assert.InDelta(t, 50, r.History[9].Done*r.History[9].At.Sub(r.History[8].At).Seconds(), 0.1)
-
-		time.Sleep(time.Hour)
-		got, err = l.Look(ctx)
-		require.NoError(t, err)
-		assert.Nil(t, got.Queues[0].Rates, "an hour in which nobody has looked tells nothing about now")
-	})
-}
-
-func TestAHistoryHasAnEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, q := open(t)
-		add(t, q, 1)
-		l := look.New(s)
-		for range 500 {
-			require.NoError(t, l.Sample(ctx))
-			time.Sleep(look.Step)
-		}
-		got, err := l.Look(ctx)
-		require.NoError(t, err)
-		assert.Len(t, got.Queues[0].History, 119)
-	})
-}
-
-func TestWhatAPictureTellsOfTasks(t *testing.T) {
+func TestFailuresAreGroupedByTypeAndError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, root := open(t)
 		q := root.In("mail")
-		_, err := q.EnqueueAll(ctx, []taskqueue.Task{
-			{ID: "long", Type: "t", Payload: []byte(strings.Repeat("ü", 5000))},
-			{ID: "bad", Type: "t", Payload: []byte("\x1b[2J\x00")},
-		})
-		require.NoError(t, err)
-		work(t, q, func(_ context.Context, c *taskqueue.Claim) error {
-			return taskqueue.Dead(fmt.Errorf("no %s\u202e", c.ID))
-		})
-		for i := range 30 {
+		for i := range 5 {
 			time.Sleep(time.Second)
-			_, err := q.Enqueue(ctx, taskqueue.Task{ID: fmt.Sprint(i), Type: "t"})
-			require.NoError(t, err)
-			work(t, q, func(context.Context, *taskqueue.Claim) error { return taskqueue.Dead(errors.New("no")) })
-		}
-		l := look.New(s)
-		got, err := l.Look(ctx)
-		require.NoError(t, err)
-		require.Len(t, got.Dead, look.MaxTasks)
-		assert.Equal(t, "29", got.Dead[0].ID, "the last comes first")
-		assert.Empty(t, got.Running)
-
-		for i := range 30 {
-			_, err := q.Delete(ctx, fmt.Sprint(i))
-			require.NoError(t, err)
-		}
-		time.Sleep(time.Second)
-		got, err = l.Look(ctx)
-		require.NoError(t, err)
-		require.Len(t, got.Dead, 2)
-		for _, d := range got.Dead {
-			assert.Equal(t, `no `+d.ID+`\u{202e}`, d.Error)
-			if d.ID == "bad" {
-				assert.Equal(t, `\x1b[2J\x00`, d.Payload)
-				continue
+			for _, kind := range []string{"t", "u"} {
+				_, err := q.Enqueue(ctx, taskqueue.Task{ID: fmt.Sprint(kind, 1000+i), Type: kind, MaxFailures: 2})
+				require.NoError(t, err)
 			}
-			assert.Equal(t, strings.Repeat("ü", 100)+"…", d.Payload)
-			assert.Equal(t, 10_000, d.PayloadBytes)
+			require.NoError(t, q.Work(ctx, taskqueue.Handlers{
+				"t": func(_ context.Context, c *taskqueue.Claim) error {
+					return taskqueue.Dead(fmt.Errorf("task %s: status %d\u202e\nand %d", c.ID, 503+i/4, i))
+				},
+				"u": func(_ context.Context, c *taskqueue.Claim) error {
+					return taskqueue.RetryAfter(time.Hour, fmt.Errorf("no answer after %dms", 1000+i))
+				},
+			}, taskqueue.WorkUntilEmpty()))
 		}
-		assert.Len(t, got.Of("mail").Dead, 2)
-		assert.Empty(t, got.Of("other").Dead)
+		got, err := look.New(s).Look(ctx)
+		require.NoError(t, err)
+		require.Len(t, got.Failures, 3)
+		f := got.Failures[0]
+		assert.Equal(t, []any{"mail", "t", 4, 0, "t1003"}, []any{f.Queue, f.Type, f.Dead, f.Retrying, f.ID})
+		assert.Contains(t, f.Alike, "status 503", "a short number tells errors apart")
+		assert.Contains(t, f.Error, "status 503\\u{202e}\nand 3", "the last one whole, and fit to be shown")
+		assert.Contains(t, got.Failures[1].Alike, "status 504")
+		f = got.Failures[2]
+		assert.Equal(t, []any{"u", 0, 5, "u1004", "no answer after #"}, []any{f.Type, f.Dead, f.Retrying, f.ID, f.Alike})
+		assert.False(t, f.MoreRetrying)
+		assert.Len(t, got.Of("mail").Failures, 3)
+		assert.Empty(t, got.Of("other").Failures)
 	})
 }
 

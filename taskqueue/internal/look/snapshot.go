@@ -1,15 +1,18 @@
 package look
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/internal/plain"
+	"github.com/ambit-go/ambit/taskqueue/internal/sums"
 )
 
 // How much of what a task brings along is in a picture, in bytes.
 const (
-	maxText  = 200 // payload and progress
+	maxText  = 200 // progress
 	maxError = 2000
 )
 
@@ -21,20 +24,50 @@ type Snapshot struct {
 	// MoreQueues is how many queues there are beside those that were looked at.
 	MoreQueues int `json:"more_queues"`
 
-	Running  []Task     `json:"running"`  // those that run longest, up to MaxTasks a queue
-	Retrying []Task     `json:"retrying"` // failed, and due next
-	Dead     []Task     `json:"dead"`     // that died last
-	Periodic []Periodic `json:"periodic"`
+	Failures []Failure  `json:"failures"` // those of most tasks, up to MaxGroups a queue
+	Kinds    []Kind     `json:"kinds"`
+	Running  []Task     `json:"running"`  // those that run longest, up to MaxSample a queue
+	Waiting  []Parent   `json:"waiting"`  // that others wait for
+	Kept     []Kept     `json:"limited"`  // groups of tasks that a limit counts together
+	Periodic []Periodic `json:"periodic"` // periodic jobs
+}
+
+// add adds what a part has.
+func (s *Snapshot) add(p *part) {
+	s.Queues = append(s.Queues, p.queue)
+	s.Failures = append(s.Failures, p.Failures...)
+	s.Kinds = append(s.Kinds, p.Kinds...)
+	s.Running = append(s.Running, p.Running...)
+	s.Waiting = append(s.Waiting, p.Waiting...)
+	s.Kept = append(s.Kept, p.Kept...)
+	s.Periodic = append(s.Periodic, p.Periodic...)
+}
+
+func (s *Snapshot) sort() {
+	slices.SortFunc(s.Failures, func(a, b Failure) int {
+		return cmp.Or(b.Dead-a.Dead, b.Retrying-a.Retrying, b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(s.Kinds, func(a, b Kind) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Queue, b.Queue))
+	})
+	slices.SortStableFunc(s.Running, func(a, b Task) int { return a.StartedAt.Compare(b.StartedAt) })
+	slices.SortFunc(s.Periodic, func(a, b Periodic) int {
+		return cmp.Or(cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // Of returns what s has of one queue.
 func (s *Snapshot) Of(name string) *Snapshot {
-	one := &Snapshot{At: s.At, TookSeconds: s.TookSeconds}
-	one.Queues = only(s.Queues, func(q Queue) bool { return q.Name == name })
-	of := func(t Task) bool { return t.Queue == name }
-	one.Running, one.Retrying, one.Dead = only(s.Running, of), only(s.Retrying, of), only(s.Dead, of)
-	one.Periodic = only(s.Periodic, func(p Periodic) bool { return p.Queue == name })
-	return one
+	return &Snapshot{
+		At: s.At, TookSeconds: s.TookSeconds,
+		Queues:   only(s.Queues, func(q Queue) bool { return q.Name == name }),
+		Failures: only(s.Failures, func(f Failure) bool { return f.Queue == name }),
+		Kinds:    only(s.Kinds, func(k Kind) bool { return k.Queue == name }),
+		Running:  only(s.Running, func(t Task) bool { return t.Queue == name }),
+		Waiting:  only(s.Waiting, func(p Parent) bool { return p.Queue == name }),
+		Kept:     only(s.Kept, func(k Kept) bool { return k.Queue == name }),
+		Periodic: only(s.Periodic, func(p Periodic) bool { return p.Queue == name }),
+	}
 }
 
 func only[T any](all []T, f func(T) bool) []T {
@@ -55,21 +88,8 @@ type Queue struct {
 	States      map[taskqueue.State]int64   `json:"states"`
 	Counts      map[taskqueue.Counter]int64 `json:"counts"`
 	LateSeconds float64                     `json:"late_seconds"`
-	Limited     int64                       `json:"limited,omitempty"` // of those that are ready, by limits of keys and types
+	Limited     int64                       `json:"limited,omitempty"` // of those that are ready
 	Limits      []taskqueue.Limit           `json:"limits,omitempty"`
-	// Rates are how often a second, over the last RateSeconds. Not there until there
-	// are two pictures to compare.
-	Rates       map[taskqueue.Counter]float64 `json:"rates,omitempty"`
-	RateSeconds float64                       `json:"rate_seconds,omitempty"`
-	// History is how many tasks a second ended well, and how many runs failed.
-	History []Point `json:"history,omitempty"`
-}
-
-// A Point is a part of a history: it ends at At.
-type Point struct {
-	At     time.Time `json:"at"`
-	Done   float64   `json:"done"`
-	Failed float64   `json:"failed"`
 }
 
 func (q *Queue) fill(st taskqueue.Stats) {
@@ -83,51 +103,83 @@ func (q *Queue) fill(st taskqueue.Stats) {
 	}
 }
 
-// A Task is what a picture has of a task. Its texts are cut, and fit to be shown.
+// A Failure is tasks of a type that have failed alike: those of the last MaxSample dead letters, and of the first
+// MaxSample that are to run again.
+type Failure struct {
+	Queue        string    `json:"queue"`
+	Type         string    `json:"type"`
+	Alike        string    `json:"alike"` // what their errors have in common
+	Dead         int       `json:"dead"`
+	MoreDead     bool      `json:"more_dead"` // there are dead letters that were not looked at
+	Retrying     int       `json:"retrying"`
+	MoreRetrying bool      `json:"more_retrying"`
+	ID           string    `json:"id"` // of the last
+	Last         time.Time `json:"last"`
+	Error        string    `json:"error"`
+}
+
+// A Kind is the runs of a type in a queue, in the last hour or a little more.
+type Kind struct {
+	Queue       string  `json:"queue"`
+	Type        string  `json:"type"` // sums.Other: of types that have no figures of their own
+	Running     int     `json:"running"`
+	Dead        int     `json:"dead"`     // of those of which failures are made
+	Retrying    int     `json:"retrying"` // likewise
+	Done        int64   `json:"done"`
+	Failed      int64   `json:"failed"`
+	LateSeconds float64 `json:"late_seconds"` // on average
+	TookSeconds float64 `json:"took_seconds"` // on average
+	MostSeconds float64 `json:"most_seconds"` // 99 of 100 runs took at most as long
+
+	Hour  sums.Sums  `json:"-"`
+	Total *sums.Sums `json:"-"` // since the type is known; nil if the store has none
+}
+
+// A Parent is a task that others wait for.
+type Parent struct {
+	Queue    string          `json:"queue"`
+	ID       string          `json:"id"`
+	Type     string          `json:"type,omitempty"`
+	State    taskqueue.State `json:"state,omitempty"` // 0: it is not known any more
+	Error    string          `json:"error,omitempty"`
+	Children int             `json:"children"` // of the first MaxSample that wait
+	More     bool            `json:"more"`     // others wait that were not looked at
+}
+
+// A Kept is tasks that a limit counts together.
+type Kept struct {
+	Queue   string          `json:"queue"`
+	Key     string          `json:"key,omitempty"` // none: the limit is that of a type
+	Limit   taskqueue.Limit `json:"limit"`
+	Running int             `json:"running"`
+	Waiting int             `json:"waiting"` // those that are ready and kept, of the last MaxSample
+	More    bool            `json:"more"`    // others are kept that were not looked at
+}
+
+// A Task is what a picture has of a task that runs. Its texts are cut, and fit to be shown.
 type Task struct {
-	Queue           string          `json:"queue"`
-	ID              string          `json:"id"`
-	Type            string          `json:"type"`
-	State           taskqueue.State `json:"state"`
-	Priority        uint8           `json:"priority,omitempty"`
-	Attempt         int             `json:"attempt"`
-	Failures        int             `json:"failures"`
-	MaxFailures     int             `json:"max_failures"`
-	Crashes         int             `json:"crashes"`
-	MaxCrashes      int             `json:"max_crashes"`
-	Worker          string          `json:"worker,omitempty"`
-	DueAt           time.Time       `json:"due_at"`
-	StartedAt       time.Time       `json:"started_at,omitzero"`
-	EndedAt         time.Time       `json:"ended_at,omitzero"`
-	LeaseEnd        time.Time       `json:"lease_end,omitzero"`
-	CancelRequested bool            `json:"cancel_requested,omitempty"`
-	Error           string          `json:"error,omitempty"`
-	Payload         string          `json:"payload,omitempty"`
-	PayloadBytes    int             `json:"payload_bytes"`
-	Progress        string          `json:"progress,omitempty"`
+	Queue           string    `json:"queue"`
+	ID              string    `json:"id"`
+	Type            string    `json:"type"`
+	Attempt         int       `json:"attempt"`
+	Worker          string    `json:"worker,omitempty"`
+	StartedAt       time.Time `json:"started_at,omitzero"`
+	LeaseEnd        time.Time `json:"lease_end,omitzero"`
+	CancelRequested bool      `json:"cancel_requested,omitempty"`
+	Progress        string    `json:"progress,omitempty"`
 }
 
 func newTask(i taskqueue.Info) Task {
 	return Task{
-		Queue: i.Queue, ID: i.ID, Type: i.Type, State: i.State, Priority: i.Priority,
-		Attempt: i.Attempt, Failures: i.Failures, MaxFailures: i.MaxFailures, Crashes: i.Crashes, MaxCrashes: i.MaxCrashes,
-		Worker: i.Worker, DueAt: i.DueAt, StartedAt: i.StartedAt, EndedAt: i.EndedAt, LeaseEnd: i.LeaseEnd,
-		CancelRequested: i.CancelRequested,
-		Error:           plain.Text(plain.Head(i.LastError, maxError)),
-		Payload:         head(i.Payload), PayloadBytes: len(i.Payload), Progress: head(i.Progress),
+		Queue: i.Queue, ID: i.ID, Type: i.Type, Attempt: i.Attempt, Worker: i.Worker,
+		StartedAt: i.StartedAt, LeaseEnd: i.LeaseEnd, CancelRequested: i.CancelRequested,
+		Progress: plain.Text(plain.Head(string(i.Progress[:min(len(i.Progress), maxText+1)]), maxText)),
 	}
-}
-
-// head is the beginning of b, without a copy of the rest.
-func head(b []byte) string {
-	return plain.Text(plain.Head(string(b[:min(len(b), maxText+1)]), maxText))
 }
 
 // A Periodic is a periodic job of a queue.
 type Periodic struct {
-	Queue    string    `json:"queue"`
-	Name     string    `json:"name"`
-	Schedule string    `json:"schedule"`
-	Defined  time.Time `json:"defined,omitzero"`
-	Last     time.Time `json:"last,omitzero"`
+	Queue string `json:"queue"`
+	taskqueue.Periodic
+	NextAt time.Time `json:"next,omitzero"` // none: this program does not understand the schedule
 }

@@ -284,8 +284,8 @@ func (r *redisWorld) mend(ctx context.Context) error {
 func (r *redisWorld) left(ctx context.Context) (left []string, err error) {
 	keys, err := r.s.client.Keys(ctx, "tq:{"+queueName+"}:*").Result()
 	for _, k := range keys {
-		// Counters and settings, the last claim of each worker, the periodic jobs, who sleeps, places that were given back.
-		if name := k[strings.LastIndexByte(k, ':')+1:]; !slices.Contains([]string{"c", "n", "t", "sleep", "wakes"}, name) {
+		// Counters and settings, the last claim of each worker, the periodic jobs, who sleeps, places that were given back, sums.
+		if name := k[strings.LastIndexByte(k, ':')+1:]; !slices.Contains([]string{"c", "n", "t", "sleep", "wakes", "notes"}, name) {
 			left = append(left, "the key "+k)
 		}
 	}

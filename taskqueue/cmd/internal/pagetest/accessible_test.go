@@ -6,6 +6,8 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/taskqueue/page"
 )
 
 // The text that a screen reader is told: at the width of a phone, too, where a table is shown as
@@ -13,7 +15,7 @@ import (
 func TestThePageForThoseWhoDoNotSeeIt(t *testing.T) {
 	s := open(t)
 	fill(t, s, "mail", "")
-	b := browse(t, s)
+	b := browse(t, s, page.AllowActions())
 	for _, width := range []int64{390, 1280} {
 		b.size(width, 800, "light")
 		b.open("/")
@@ -32,13 +34,14 @@ func TestThePageForThoseWhoDoNotSeeIt(t *testing.T) {
 		assert.NotContains(t, names[`"table"`], `""`, "each has a name")
 		assert.NotEmpty(t, names[`"columnheader"`], "at %d", width)
 		assert.NotEmpty(t, names[`"rowheader"`], "at %d", width)
-		assert.Subset(t, names[`"heading"`], []string{`"taskq"`, `"Queues"`, `"Running"`, `"Failed, to run again"`, `"Dead letters"`, `"Periodic jobs"`})
+		assert.Subset(t, names[`"heading"`], []string{`"taskq"`, `"Failures"`, `"Kinds"`, `"Queues"`, `"Workers"`, `"Waited for by others"`, `"Limits by key and kind"`, `"Schedules"`})
 		assert.Contains(t, names[`"button"`], `"Pause updates"`)
 		assert.Contains(t, names[`"status"`], `""`, "what changes by itself says so")
-		for _, link := range names[`"link"`] {
-			assert.NotEqual(t, `""`, link)
+		for _, role := range []string{`"link"`, `"searchbox"`, `"button"`} {
+			assert.NotContains(t, names[role], `""`, "each has a name")
 		}
+		assert.Contains(t, names[`"button"`], `"Retry all dead letters of type"`, "what it is done to is said, where it cannot be seen")
 	}
 	require.Equal(t, "en", eval[string](b, "document.documentElement.lang"))
-	assert.Equal(t, []int{1, 2, 2, 2, 2, 2, 2}, eval[[]int](b, `[...document.querySelectorAll("h1, h2, h3")].map(h => +h.tagName[1])`))
+	assert.Equal(t, []int{1, 2, 2, 2, 2, 2, 2, 2, 2}, eval[[]int](b, `[...document.querySelectorAll("h1, h2, h3")].map(h => +h.tagName[1])`))
 }

@@ -42,9 +42,9 @@ type tab struct {
 }
 
 // browse starts a Chromium, and a server for the page of s.
-func browse(t *testing.T, s taskqueue.Store) *tab {
+func browse(t *testing.T, s taskqueue.Store, opts ...page.Option) *tab {
 	t.Helper()
-	p := page.New(s, page.Name("memory"))
+	p := page.New(s, append([]page.Option{page.Name("memory")}, opts...)...)
 	b := &tab{T: t, asked: new(atomic.Int64), down: new(atomic.Bool)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if b.down.Load() {
@@ -57,10 +57,10 @@ func browse(t *testing.T, s taskqueue.Store) *tab {
 	}))
 	t.Cleanup(server.Close)
 	b.url = server.URL
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
+	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, opts...)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, flags...)
 	t.Cleanup(cancel)
 	b.ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
@@ -174,7 +174,7 @@ func TestTheBrowserRunsNothingThatTasksBringAlong(t *testing.T) {
 		assert.Empty(t, eval[string](b, "document.documentElement.dataset.pwned || ''"))
 	}
 	shown()
-	b.click("#h-queues + div a")
+	b.click("#h-queues + div th a")
 	b.until(`location.search.length > 0`)
 	b.until(`document.body !== null && document.body.innerText.includes("Only queue")`)
 	shown()
@@ -194,15 +194,13 @@ func TestThePageRenewsItself(t *testing.T) {
 	b := browse(t, s)
 	b.open("/")
 	b.until(`document.getElementById("live").textContent === "Live"`)
-	b.click(`[data-part="dead"] summary`)
-	b.until(`document.activeElement.tagName === "SUMMARY"`)
+	eval[any](b, `document.querySelector('[data-part="failures"] td a').focus()`)
 	_, err = q.In("new").Enqueue(ctx, taskqueue.Task{ID: "x", Type: "t"})
 	require.NoError(t, err)
 	_, err = q.In("mail").Delete(ctx, "dead0")
 	require.NoError(t, err)
-	b.until(`document.body.innerText.includes("new") && !document.body.innerText.includes("dead0")`)
-	assert.Equal(t, 1, eval[int](b, `document.querySelectorAll('[data-part="dead"] details[open]').length`), "what was opened stays open")
-	assert.Equal(t, "SUMMARY", eval[string](b, "document.activeElement.tagName"), "the focus stays")
+	b.until(`document.querySelector('[data-part="queues"]').innerText.includes("new") && document.querySelector('[data-part="failures"] td.n').innerText === "1"`)
+	assert.True(t, eval[bool](b, `document.activeElement === document.querySelector('[data-part="failures"] td a')`), "the focus stays")
 
 	b.click("#pause")
 	b.until(`document.getElementById("live").textContent === "Paused"`)

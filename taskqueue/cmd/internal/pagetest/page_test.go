@@ -28,20 +28,41 @@ var ctx = context.Background()
 
 // A store that can be cut off.
 type store struct {
-	taskqueue.Store
+	taskqueue.NoteStore
 	down atomic.Bool
 }
 
-func (s *store) Queues(ctx context.Context) ([]string, error) {
+func (s *store) refused() error {
 	if s.down.Load() {
-		return nil, errors.New("<b>refused</b>")
+		return errors.New("<b>refused</b>")
 	}
-	return s.Store.Queues(ctx)
+	return nil
+}
+
+func (s *store) Queues(ctx context.Context) ([]string, error) {
+	if err := s.refused(); err != nil {
+		return nil, err
+	}
+	return s.NoteStore.Queues(ctx)
+}
+
+func (s *store) Get(ctx context.Context, queue, id string) (taskqueue.Info, error) {
+	if err := s.refused(); err != nil {
+		return taskqueue.Info{}, err
+	}
+	return s.NoteStore.Get(ctx, queue, id)
+}
+
+func (s *store) Act(ctx context.Context, queue, id string, act taskstore.Act) (bool, error) {
+	if err := s.refused(); err != nil {
+		return false, err
+	}
+	return s.NoteStore.Act(ctx, queue, id, act)
 }
 
 func open(t *testing.T) *store {
 	t.Helper()
-	s := &store{Store: memstore.New()}
+	s := &store{NoteStore: memstore.New().(taskqueue.NoteStore)}
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s
 }
@@ -112,9 +133,8 @@ func TestThePageTellsWhatThereIs(t *testing.T) {
 	assert.Equal(t, http.StatusOK, status)
 	for _, want := range []string{
 		"redis://somewhere", "mail", "reports", "paused", "at most 7 run, at most 2.5 a second, 4 at once, 1,234 dead letters kept",
-		"dead0", "dead because of", "failed2", "failed because of", "1 of 5", "payload of dead", "(15 bytes)",
-		"running0", "worker", "half", "asked to stop", "59 min 59 s",
-		"nightly", "@daily", "60 min 0 s ago",
+		"dead because of", "failed because of", "type", "running0", "worker", "half", "asked to stop",
+		"nightly", "@daily", "60 min 0 s ago", ">in ",
 		"As of",
 	} {
 		assert.Contains(t, text, want)
@@ -132,17 +152,23 @@ func TestThePageTellsWhatThereIs(t *testing.T) {
 	assert.Contains(t, text, "taskq enqueue")
 }
 
-// key is an attribute that nobody sees.
-var key = regexp.MustCompile(`data-key="[^"]*"`)
+// hidden are values that nobody sees, which are sent back as they are.
+var hidden = regexp.MustCompile(`(type="hidden" name="\w+"|<input name="\w+") value="[^"]*"`)
 
 func TestWhatTasksBringAlongIsEscaped(t *testing.T) {
 	s := open(t)
 	fill(t, s, "q"+hostile, hostile)
-	for _, at := range []string{"/", "/?queue=" + url.QueryEscape("q"+hostile), "/?queue=" + url.QueryEscape(hostile)} {
-		_, text, _ := get(s, at, page.Name(hostile))
-		text = key.ReplaceAllString(text, "")
+	q, id := url.QueryEscape("q"+hostile), url.QueryEscape("dead0"+hostile)
+	for _, at := range []string{
+		"/", "/?queue=" + q, "/?queue=" + url.QueryEscape(hostile), "/list?state=dead&queue=" + q, "/list?state=running&queue=" + q,
+		"/list?state=dead&error=" + id + "&type=" + id + "&key=" + id + "&queue=" + q, "/list?state=" + id + "&queue=" + q,
+		"/task?queue=" + q + "&id=" + id, "/task?id=" + id, "/task?id=" + url.QueryEscape(hostile), "/kind?queue=" + q + "&type=" + url.QueryEscape("type"+hostile),
+		"/?did=retry&n=" + id, "/?did=" + id, "/list?older=" + id + "&queue=" + q,
+	} {
+		_, text, _ := get(s, at, page.Name(hostile), page.AllowActions())
 		assert.Equal(t, 1, strings.Count(text, "<script"), "only that of the page")
 		assert.Equal(t, 1, strings.Count(text, "<style"))
+		text = hidden.ReplaceAllString(text, "")
 		for _, bad := range []string{"<img", "\u202e", `"' onmouseover`} {
 			assert.Zero(t, strings.Count(text, bad), bad)
 		}
@@ -165,8 +191,15 @@ func TestTheSameAsJSON(t *testing.T) {
 			Counts   map[string]int
 			Settings taskqueue.Settings
 		}
-		Running, Retrying, Dead []struct{ Queue, ID, Error, Payload, Progress, Worker string }
-		Periodic                []taskqueue.Periodic
+		Running  []struct{ Queue, ID, Progress, Worker string }
+		Failures []struct {
+			Queue, Type, Error string
+			Dead, Retrying     int
+		}
+		Periodic []struct {
+			Name string
+			Next time.Time
+		}
 	}
 	var all, one answer
 	status, text, header := get(s, "/api", page.Name("memory"))
@@ -175,7 +208,7 @@ func TestTheSameAsJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(text), &all))
 	assert.Equal(t, "memory", all.Store)
 	require.Len(t, all.Queues, 2)
-	assert.Len(t, all.Dead, 4)
+	assert.Len(t, all.Failures, 4)
 	_, text, _ = get(s, "/api?queue="+url.QueryEscape("q"+hostile))
 	require.NoError(t, json.Unmarshal([]byte(text), &one))
 	require.Len(t, one.Queues, 1)
@@ -186,8 +219,10 @@ func TestTheSameAsJSON(t *testing.T) {
 	assert.True(t, q.Settings.Paused)
 	require.Len(t, one.Running, 2)
 	assert.Equal(t, "worker"+hostile, one.Running[0].Worker)
-	assert.Len(t, one.Retrying, 3)
-	assert.Len(t, one.Periodic, 1)
+	require.Len(t, one.Failures, 2)
+	assert.Equal(t, []int{2, 3}, []int{one.Failures[0].Dead, one.Failures[1].Retrying})
+	require.Len(t, one.Periodic, 1)
+	assert.True(t, one.Periodic[0].Next.IsZero(), "a schedule that this program does not understand")
 	status, text, _ = get(s, "/api?queue=nothing")
 	assert.Equal(t, http.StatusNotFound, status)
 	require.NoError(t, json.Unmarshal([]byte(text), &one))
@@ -254,13 +289,13 @@ func TestEveryAnswerHasTheHeadersThatKeepItToItself(t *testing.T) {
 	for _, at := range []string{"/", "/api", "/metrics", "/healthz", "/nothing"} {
 		_, _, header := ask(p, http.MethodGet, at)
 		policy := header.Get("Content-Security-Policy")
-		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
 			assert.Contains(t, policy, want)
 		}
 		assert.NotContains(t, policy, "unsafe")
 		assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
 		assert.Equal(t, "DENY", header.Get("X-Frame-Options"))
-		assert.Equal(t, "no-referrer", header.Get("Referrer-Policy"))
+		assert.Equal(t, "same-origin", header.Get("Referrer-Policy"))
 		assert.Equal(t, "no-store", header.Get("Cache-Control"))
 	}
 }

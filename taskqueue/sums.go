@@ -1,0 +1,92 @@
+package taskqueue
+
+import (
+	"context"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/taskqueue/internal/clock"
+	"github.com/ambit-go/ambit/taskqueue/internal/sums"
+)
+
+// A NoteStore is a store that keeps notes of a queue beside its tasks: workers note sums of their runs, by
+// type, and package page makes charts of those. The stores of this module are.
+type NoteStore interface {
+	Store
+	// Notes returns those notes of these names that there are.
+	Notes(ctx context.Context, queue string, names []string) (map[string][]byte, error)
+	// ChangeNotes changes notes by what f makes of them, in one step. f is given those of these names, may add
+	// others, and deletes one by setting it to nil. It is called again if they have changed meanwhile.
+	ChangeNotes(ctx context.Context, queue string, names []string, f func(notes map[string][]byte)) error
+}
+
+// sumEvery is how often a worker notes its sums: a process that is killed loses that much.
+const sumEvery = 10 * time.Second
+
+// sum adds a run to the sums that the worker is to note.
+func (w *worker) sum(queue string, e *Event, late time.Duration) {
+	if e.Took == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	of := w.sums[queue]
+	if of == nil {
+		of = map[string]*sums.Sums{}
+		w.sums[queue] = of
+	}
+	s := of[e.Type]
+	if s == nil {
+		s = new(sums.Sums)
+		of[e.Type] = s
+	}
+	switch e.Kind {
+	case EventDone:
+		s.Done++
+	case EventFailed:
+		s.Failed++
+	}
+	s.Late.Note(late)
+	s.Took.Note(e.Took)
+}
+
+// keepSums notes sums until ctx is done.
+func (w *worker) keepSums(ctx context.Context) error {
+	for async.Sleep(ctx, sumEvery) == nil {
+		w.noteSums(ctx)
+	}
+	return nil
+}
+
+// noteSums notes what there is by now. A store that does not take it is asked again the next time: if only its
+// answer was lost, some runs are noted twice.
+func (w *worker) noteSums(ctx context.Context) {
+	notes, is := w.q.store.(NoteStore)
+	if !is {
+		return
+	}
+	w.mu.Lock()
+	all := w.sums
+	w.sums = map[string]map[string]*sums.Sums{}
+	w.mu.Unlock()
+	for queue, some := range all {
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		err := sums.Add(call, notes, queue, clock.Now(), some)
+		cancel()
+		if err == nil {
+			continue
+		}
+		if ctx.Err() == nil {
+			w.tell(Event{Kind: EventStore, Queue: queue, Err: err})
+		}
+		w.mu.Lock()
+		for kind, s := range w.sums[queue] {
+			if some[kind] != nil {
+				s.Add(some[kind])
+			}
+			some[kind] = s
+		}
+		w.sums[queue] = some
+		w.mu.Unlock()
+	}
+}

@@ -8,20 +8,25 @@ import (
 	"github.com/ambit-go/ambit/async/internal/tree"
 )
 
-// Execute starts handler on a goroutine of its own and returns the future of
-// its result. It does not block, but for an executor ([On]) that does.
+// Execute starts handler on a goroutine of its own and returns the future of its
+// result.
 //
-// The task belongs to the scope of ctx, which joins it, and its context is a
-// child of ctx: under [context.WithoutCancel] it is not cancelled with the
-// scope. On a scope that has ended the future holds
-// [ErrScopeEnded] and handler does not run. A ctx without a scope makes a root
-// task, owned by its Await: see [Shutdown].
+//	user := async.Execute(ctx, fetchUser)
+//	u, err := user.Await(ctx, 2*time.Second)
 //
-// A panic of handler is a [*PanicError] to those who await the future, Goexit
-// is [ErrGoexit]. An error that nobody was given when the scope ends fails the
-// scope, as an [*UnawaitedError]; of a root task it is printed when the future is
-// collected. A nil handler
-// or ctx panics.
+// # Details
+//
+// Execute does not block, but for an executor ([On]) that does.
+//
+// The task belongs to the scope of ctx, which joins it, and its context is a child of
+// ctx: under [context.WithoutCancel] it is not cancelled with the scope. On a scope
+// that has ended the future holds [ErrScopeEnded] and handler does not run. A ctx
+// without a scope makes a root task, owned by its Await: see [Shutdown].
+//
+// A panic of handler is a [*PanicError] to those who await the future, Goexit is
+// [ErrGoexit]. An error that nobody was given when the scope ends fails the scope, as
+// an [*UnawaitedError]; of a root task it is printed when the future is collected. A
+// nil handler or ctx panics.
 //
 // The shape is that of Bhatti's async library, made structured.
 func Execute[T any](ctx context.Context, handler func(ctx context.Context) (T, error), opts ...TaskOption) *Future[T] {
@@ -35,6 +40,9 @@ func Execute[T any](ctx context.Context, handler func(ctx context.Context) (T, e
 }
 
 // Start is [Execute] for work without a value.
+//
+//	saved := async.Start(ctx, save)
+//	_, err := saved.Join(ctx)
 func Start(ctx context.Context, f func(ctx context.Context) error, opts ...TaskOption) *Future[struct{}] {
 	if f == nil {
 		panic("async: Start with a nil function: pass what is to be called")
@@ -90,23 +98,28 @@ func (f *job[T]) checkDiscard(opts []TaskOption) *tree.TaskOptions {
 	return &o
 }
 
-// Await is the holder's wait: the result in time, or abort it. It returns the
-// outcome of the task. If the task has not settled timeout after the call, or when
-// ctx is done, Await aborts it: the task's context is cancelled with a
+// Await is the holder's wait: the result in time, or abort it.
+//
+//	user, err := f.Await(ctx, 2*time.Second)
+//
+// # Details
+//
+// Await returns the outcome of the task. If the task has not settled timeout after the
+// call, or when ctx is done, Await aborts it: the task's context is cancelled with a
 // [*TimeoutError] or the cause of ctx, its abort hook is started, and Await returns
-// the zero value and that error.
-// With [Grace] it waits that much longer and, if the task settles, returns its
-// result. A timeout of 0 sets no limit; a negative one has already expired.
+// the zero value and that error. With [Grace] it waits that much longer and, if the
+// task settles, returns its result. A timeout of 0 sets no limit; a negative one has
+// already expired.
 //
-// A settled task always wins over an expired limit or a done ctx. Await never
-// spoils anything: a later wait is given the real outcome, the handler's own
-// error and the cause both, unless [OnDiscard] says otherwise. The task itself
-// goes on until its handler returns; its scope joins it, not Await. The first
-// Await that expires aborts for all; to look on only, use [Future.Wait].
+// A settled task always wins over an expired limit or a done ctx. Await never spoils
+// anything: a later wait is given the real outcome, the handler's own error and the
+// cause both, unless [OnDiscard] says otherwise. The task itself goes on until its
+// handler returns; its scope joins it, not Await. The first Await that expires aborts
+// for all; to look on only, use [Future.Wait].
 //
-// The task of ctx is the one that waits: it lends its slot of a [Limit]
-// meanwhile, and a wait that could never end returns [ErrAwaitCycle]. Await
-// panics on a nil Future or ctx, and so do the other methods.
+// The task of ctx is the one that waits: it lends its slot of a [Limit] meanwhile, and
+// a wait that could never end returns [ErrAwaitCycle]. Await panics on a nil Future or
+// ctx, and so do the other methods.
 func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error) {
 	if end, why := f.made("Await").Block(ctx, timeout, true); why != nil {
 		if why = f.f.Expire(ctx, why, end); why != nil {
@@ -116,12 +129,17 @@ func (f *Future[T]) Await(ctx context.Context, timeout time.Duration) (T, error)
 	return f.outcome()
 }
 
-// Wait is the observer's wait: look on. It blocks until the task settles and
-// returns its outcome. When ctx is done before, it returns an error that matches
-// ctx.Err and its Cause, and leaves the task alone: use it for futures that
-// others share. The task of ctx is the one that waits: it lends its slot of a
-// [Limit], and a wait that could never end returns [ErrAwaitCycle]. The work of the task happens
-// before Wait returns.
+// Wait is the observer's wait: look on until the task settles, or ctx is done.
+//
+//	user, err := f.Wait(ctx) // leaves the task alone
+//
+// # Details
+//
+// Wait blocks until the task settles and returns its outcome. When ctx is done before,
+// it returns an error that matches ctx.Err and its Cause, and leaves the task alone:
+// use it for futures that others share. The task of ctx is the one that waits: it
+// lends its slot of a [Limit], and a wait that could never end returns
+// [ErrAwaitCycle]. The work of the task happens before Wait returns.
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	if _, why := f.made("Wait").Block(ctx, 0, true); why != nil {
 		return *new(T), why
@@ -129,18 +147,25 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	return f.outcome()
 }
 
-// Join waits until the end. It blocks until the task has settled, however long
-// that takes, and returns its outcome: the handler and everything started in it
-// have ended then. It is [Future.Wait] under [context.WithoutCancel]: ctx says
-// only which task waits, as in [Future.Await], and that it is done, or its scope
-// has ended, does not cut the wait short. Join aborts nothing. To stop a task
-// and see it gone, call [Future.Cancel] first.
+// Join waits until the end: it blocks until the task has settled, however long that
+// takes, and returns its outcome.
 //
-// A wait that could never end returns [ErrAwaitCycle]. A promise that nobody
-// resolves ends with its scope, see [ErrAbandoned]; that of a root never ends.
+//	f.Cancel(errTooLate)
+//	_, err := f.Join(ctx) // now it is gone
 //
-// Everything that the task did happens before Join returns. Any number of goroutines may
-// call it, any number of times. The name is that of pthread_join and of the
+// # Details
+//
+// The handler and everything started in it have ended when Join returns. It is
+// [Future.Wait] under [context.WithoutCancel]: ctx says only which task waits, as in
+// [Future.Await], and that it is done, or its scope has ended, does not cut the wait
+// short. Join aborts nothing. To stop a task and see it gone, call [Future.Cancel]
+// first.
+//
+// A wait that could never end returns [ErrAwaitCycle]. A promise that nobody resolves
+// ends with its scope, see [ErrAbandoned]; that of a root never ends.
+//
+// Everything that the task did happens before Join returns. Any number of goroutines
+// may call it, any number of times. The name is that of pthread_join and of the
 // Thread.join of Java.
 func (f *Future[T]) Join(ctx context.Context) (T, error) {
 	if c := f.made("Join"); !c.Settled() || ctx == nil {
@@ -164,18 +189,28 @@ type Result[T any] struct {
 	Err   error
 }
 
-// Grace is how long an Await that has expired goes on waiting for the aborted
-// task to settle. Defaults to 0.
+// Grace is how long an Await that has expired goes on waiting for the aborted task to
+// settle.
+//
+//	async.Execute(ctx, fetchUser, async.Grace(time.Second))
+//
+// # Details
+//
+// Defaults to 0.
 func Grace(d time.Duration) TaskOption {
 	return taskOption(func(t *tree.TaskOptions) { t.Grace = max(d, 0) })
 }
 
-// AwaitAll awaits futures as [Future.Await] does, all with one limit that
-// starts at the call, and returns their outcomes in the order of the
-// arguments. When the limit passes or ctx is done, those that have not settled
-// are aborted all at once, before any grace is waited for. It blocks no longer
-// than timeout and the longest [Grace]. A nil Future or ctx panics; without
-// futures the result is empty.
+// AwaitAll awaits futures as [Future.Await] does, all with one limit that starts at
+// the call, and returns their outcomes in the order of the arguments.
+//
+//	results := async.AwaitAll(ctx, 2*time.Second, user, friend)
+//
+// # Details
+//
+// When the limit passes or ctx is done, those that have not settled are aborted all at
+// once, before any grace is waited for. AwaitAll blocks no longer than timeout and the
+// longest [Grace]. A nil Future or ctx panics; without futures the result is empty.
 func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Future[T]) []Result[T] {
 	results := make([]Result[T], len(futures))
 	var all []*tree.Future
@@ -194,9 +229,15 @@ func AwaitAll[T any](ctx context.Context, timeout time.Duration, futures ...*Fut
 	return results
 }
 
-// Sleep waits for d and returns nil, or returns an error that matches ctx.Err
-// and its Cause as soon as ctx is done. A task lends its slot of a [Limit]
-// meanwhile; after d it waits until it has one again. d <= 0 only looks at ctx.
+// Sleep waits for d and returns nil, or returns an error that matches ctx.Err and its
+// Cause as soon as ctx is done.
+//
+//	err := async.Sleep(ctx, time.Second)
+//
+// # Details
+//
+// A task lends its slot of a [Limit] meanwhile; after d it waits until it has one
+// again. d <= 0 only looks at ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if ctx == nil {
 		_, _ = tree.Nearest(ctx) // panics, and says why

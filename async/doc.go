@@ -77,6 +77,17 @@
 //     must not be cut short.
 //   - [Detach] for the rare work that outlives its scope, on record.
 //
+// The rules of a choice are the same for [Race], [Any], [Until], [Quorum], [Hedge], [All] and
+// [Settle], which do not block. Decided is settled: the future settles at the moment of the
+// decision. At that instant the other tasks that still run are cancelled with [ErrDecided].
+// The tasks belong to the scope of ctx, which does not end before they have; one that ignores
+// its context costs the outcome nothing. Values that the outcome does not have go to the hook
+// of [Discarding], errors of those that lose are dropped. A panic counts as the task's failure
+// before the decision; after it the scope of ctx raises it. If a task that is not spoken of in
+// the outcome calls runtime.Goexit, that fails the scope. When ctx or the future is cancelled,
+// so are all tasks, and the outcome is decided by what they return. A task that awaits the
+// future it decides is told [ErrAwaitCycle] if the wait could never end.
+//
 // # Cancellation and causes
 //
 // A scope is cancelled by the context it was opened with, by its body's error

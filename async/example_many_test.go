@@ -224,6 +224,12 @@ func ExampleSleep() {
 	// Output: woken early: the meeting is off
 }
 
+func ExampleEvery() {
+	wait := async.Every(time.Second)
+	fmt.Println(wait(1), wait(100))
+	// Output: 1s 1s
+}
+
 func ExampleBackoff() {
 	wait := async.Backoff(100*time.Millisecond, time.Second)
 	for attempt := 1; attempt <= 6; attempt++ {

@@ -174,6 +174,28 @@ func ExampleDetachAfter() {
 	// shutdown: <nil>
 }
 
+// An exit hook counts failures, and not that somebody has told the scope to stop.
+func ExampleEndingOf() {
+	ctx, stop := context.WithCancel(context.Background())
+	for _, body := range []func(ctx context.Context) error{
+		func(context.Context) error { return nil },
+		func(context.Context) error { return errors.New("out of paper") },
+		func(ctx context.Context) error { stop(); return ctx.Err() },
+	} {
+		_ = async.Scope(ctx, func(ctx context.Context) error {
+			async.OnExit(ctx, func(_ context.Context, outcome error) error {
+				fmt.Println(async.EndingOf(outcome))
+				return nil
+			})
+			return body(ctx)
+		})
+	}
+	// Output:
+	// well
+	// failed
+	// stopped
+}
+
 func ExampleOnPanic() {
 	var served atomic.Int32
 	err := async.Scope(context.Background(), func(ctx context.Context) error {

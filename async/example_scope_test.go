@@ -50,6 +50,18 @@ func ExampleGo() {
 	// Output: [1 3 0] <nil>
 }
 
+// A callback has nobody to return an error to.
+func ExampleFail() {
+	err := async.Scope(context.Background(), func(ctx context.Context) error {
+		onClose := func(err error) { async.Fail(ctx, err) }
+		onClose(errors.New("connection reset"))
+		<-ctx.Done() // the scope is cancelled with it
+		return nil
+	})
+	fmt.Println(err)
+	// Output: connection reset
+}
+
 func ExampleScopeError() {
 	errQuota := errors.New("quota exceeded")
 	err := async.Scope(context.Background(), func(ctx context.Context) error {

@@ -30,12 +30,24 @@ type forkOption func(*forkOptions)
 
 func (o forkOption) applyFork(f *forkOptions) { o(f) }
 
-// FailFast has the first failure cancel the rest. Items that have not been
-// begun by then are not begun. Without it every item has its turn.
+// FailFast has the first failure cancel the rest.
+//
+//	err := async.ForEach(ctx, slices.Values(files), check, async.FailFast())
+//
+// # Details
+//
+// Items that have not been begun by then are not begun. Without FailFast every item
+// has its turn.
 func FailFast() ForkOption { return forkOption(func(f *forkOptions) { f.failFast = true }) }
 
 // ItemTimeout limits the time of each item: its context is cancelled with a
-// [*TimeoutError] d after it has begun. d <= 0 has already expired.
+// [*TimeoutError] d after it has begun.
+//
+//	pages := async.ForkJoin(ctx, urls, fetch, async.ItemTimeout(5*time.Second))
+//
+// # Details
+//
+// d <= 0 has already expired.
 func ItemTimeout(d time.Duration) ForkOption {
 	if d <= 0 {
 		d = -1
@@ -43,26 +55,30 @@ func ItemTimeout(d time.Duration) ForkOption {
 	return forkOption(func(f *forkOptions) { f.items = d })
 }
 
-// ForkJoin calls f for every item, all at the same time or at most [Limit] at
-// once, and returns the future of their results in the order of the items. It
-// does not block, but for an executor ([On]) that does.
+// ForkJoin calls f for every item, all at the same time or at most [Limit] at once,
+// and returns the future of their results in the order of the items.
 //
-// Every item is a task: what f starts with its ctx belongs to the item and has
-// ended when its result counts, and a panic or Goexit is the item's error. By
-// default all items have their turn and the future's error is nil, the errors
-// are in the results; if nobody is given these, they fail the scope. With
-// [FailFast], or if the future is cancelled or its [Timeout] passes, the error
-// is that, and the value is the results so far: of an item that was not begun
-// the cause is the error. An Await whose own limit passes gives no results;
-// a later one does.
+//	results, err := async.ForkJoin(ctx, urls, fetch, async.Limit(8)).Await(ctx, time.Minute)
 //
-// With a limit, small items are done by a few goroutines that live for the
-// whole call. The limit is one of calls of f: when f has returned, the next
-// item is begun, while what f has left running is joined beside it. So on an
-// executor with as many places as the limit says every item has its turn. An
-// executor that refuses a worker is asked no more for that item as long as
-// other workers are there to do it. A handler may call ForkJoin again, to any
-// depth: to bound all of it together, set [Limit] on a scope around it.
+// # Details
+//
+// ForkJoin does not block, but for an executor ([On]) that does.
+//
+// Every item is a task: what f starts with its ctx belongs to the item and has ended
+// when its result counts, and a panic or Goexit is the item's error. By default all
+// items have their turn and the future's error is nil, the errors are in the results;
+// if nobody is given these, they fail the scope. With [FailFast], or if the future is
+// cancelled or its [Timeout] passes, the error is that, and the value is the results
+// so far: of an item that was not begun the cause is the error. An Await whose own
+// limit passes gives no results; a later one does.
+//
+// With a limit, small items are done by a few goroutines that live for the whole call.
+// The limit is one of calls of f: when f has returned, the next item is begun, while
+// what f has left running is joined beside it. So on an executor with as many places
+// as the limit says every item has its turn. An executor that refuses a worker is
+// asked no more for that item as long as other workers are there to do it. A handler
+// may call ForkJoin again, to any depth: to bound all of it together, set [Limit] on a
+// scope around it.
 //
 // The name is that of Doug Lea's framework for Java (2000).
 func ForkJoin[A, B any](

@@ -55,12 +55,17 @@ func (f *Future[T]) claim() (T, error) {
 	return f.value, err
 }
 
-// Cancel aborts the task with cause (nil: [context.Canceled]): its context is
-// cancelled, then its abort hook is called. It does not wait; a task that is
-// still queued settles at once with cause and never runs. Cancel reports
-// whether it was the first to cancel the task. The caller has been told: later
-// errors of the task fail no scope, unless it panics or calls Goexit, and of a
-// task that has settled neither does the error it settled with.
+// Cancel aborts the task with cause (nil: [context.Canceled]) and does not wait: its
+// context is cancelled, then its abort hook is called.
+//
+//	first := f.Cancel(errTooLate)
+//
+// # Details
+//
+// A task that is still queued settles at once with cause and never runs. Cancel
+// reports whether it was the first to cancel the task. The caller has been told: later
+// errors of the task fail no scope, unless it panics or calls Goexit, and of a task
+// that has settled neither does the error it settled with.
 func (f *Future[T]) Cancel(cause error) bool {
 	if cause == nil {
 		cause = context.Canceled
@@ -91,8 +96,13 @@ type job[T any] Future[T]
 // public returns what users are given for f.
 func (f *job[T]) public() *Future[T] { return (*Future[T])(f) }
 
-// Completed returns a future that has settled with value and err. It belongs
-// to no scope, and only those who await it are told of err.
+// Completed returns a future that has settled with value and err.
+//
+//	return async.Completed(cached, nil)
+//
+// # Details
+//
+// The future belongs to no scope, and only those who await it are told of err.
 func Completed[T any](value T, err error) *Future[T] {
 	f := &job[T]{value: value}
 	f.init(tree.KindFuture, nil)

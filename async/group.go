@@ -54,12 +54,20 @@ type Group struct {
 	reported []error     // failures that the root was told of while the group went on
 }
 
-// NewGroup returns a group that belongs to the scope of ctx; without one to the root, and
-// [Shutdown] ends it. On a scope that has ended the group has ended, too. NewGroup never
-// blocks, and starts no goroutine.
+// NewGroup returns a group that belongs to the scope of ctx; without one to the root,
+// and [Shutdown] ends it.
 //
-// The context of the group is a child of ctx: it has the values of ctx and is cancelled with
-// its cause. The time of [Timeout] begins with NewGroup. A nil ctx panics.
+//	s.group = async.NewGroup(ctx) // in Start
+//	err := s.group.Stop(ctx, nil) // in Stop
+//
+// # Details
+//
+// On a scope that has ended the group has ended, too. NewGroup never blocks, and
+// starts no goroutine.
+//
+// The context of the group is a child of ctx: it has the values of ctx and is
+// cancelled with its cause. The time of [Timeout] begins with NewGroup. A nil ctx
+// panics.
 func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 	o := newScopeOptions(opts)
 	g := new(Group)
@@ -94,17 +102,29 @@ func NewGroup(ctx context.Context, opts ...ScopeOption) *Group {
 //go:fix inline
 func Open(ctx context.Context, opts ...ScopeOption) *Group { return NewGroup(ctx, opts...) }
 
-// Context returns the context of the group, which is the scope: [Go], [Execute], [OnExit] and
-// all the rest work with it and with what is derived from it. It is cancelled when the group
-// is: by the ctx that the group was made with, by Cancel and Stop, by a failure, and by
-// [Timeout]. When the group has ended it is done with [ErrScopeEnded].
+// Context returns the context of the group, which is the scope: [Go], [Execute],
+// [OnExit] and all the rest work with it and with what is derived from it.
+//
+//	news := async.Execute(group.Context(), fetchNews)
+//
+// # Details
+//
+// The context is cancelled when the group is: by the ctx that the group was made with,
+// by Cancel and Stop, by a failure, and by [Timeout]. When the group has ended it is
+// done with [ErrScopeEnded].
 func (g *Group) Context() context.Context { return &g.made("Context").f.Task }
 
-// Go starts task in the group, as [Go] does with the group's context, and returns nil: task
-// will be called. It returns [ErrScopeEnded], and task is not called, once the group has ended.
-// Beside a call of Stop or Wait it does one or the other: what it has started is joined by that
-// call. In a group that is cancelled and has not ended task is called with a context that is
-// done, unless it queues for a [Limit]: then it is withdrawn, as with [Go]. Go never blocks,
+// Go starts task in the group, as [Go] does with the group's context, and returns nil,
+// or [ErrScopeEnded] once the group has ended.
+//
+//	err := group.Go(func(ctx context.Context) error { return serve(ctx, conn) })
+//
+// # Details
+//
+// With nil task will be called, with an error it is not. Beside a call of Stop or Wait
+// it does one or the other: what it has started is joined by that call. In a group
+// that is cancelled and has not ended task is called with a context that is done,
+// unless it queues for a [Limit]: then it is withdrawn, as with [Go]. Go never blocks,
 // but for an executor ([On]) that does. A nil task panics.
 func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) error {
 	if task == nil {
@@ -120,12 +140,18 @@ func (g *Group) Go(task func(ctx context.Context) error, opts ...TaskOption) err
 	return nil
 }
 
-// Cancel cancels the group with cause (nil: [context.Canceled]) and does not wait: the way to
-// stop it from inside. The group does not end by that. Cancel reports whether it was the first
-// to cancel the group.
+// Cancel cancels the group with cause (nil: [context.Canceled]) and does not wait: the
+// way to stop it from inside.
 //
-// The caller has been told: that tasks were kept from being done is no failure of
-// the scope that the group was made in. Other failures are.
+//	first := group.Cancel(errConnectionLost)
+//
+// # Details
+//
+// The group does not end by that. Cancel reports whether it was the first to cancel
+// the group.
+//
+// The caller has been told: that tasks were kept from being done is no failure of the
+// scope that the group was made in. Other failures are.
 func (g *Group) Cancel(cause error) bool {
 	g.made("Cancel")
 	if cause == nil {
@@ -140,21 +166,26 @@ func (g *Group) Cancel(cause error) bool {
 	return g.s.Cancel(tree.Canceled(cause))
 }
 
-// Stop is [Group.Cancel], then [Group.Wait]: when it has returned, nothing of the group runs
-// any more, and nothing will, but for what [DetachAfter] has let go. It may be called any
-// number of times, by any number of goroutines, before anything was started, and when the group
-// has ended: every call returns the same outcome.
+// Stop is [Group.Cancel], then [Group.Wait]: when it has returned, nothing of the
+// group runs any more, and nothing will, but for what [DetachAfter] has let go.
 //
-// It returns nil if nothing was lost to it: every task ended well, whether or not it was told
-// to stop. A task that returned nothing but why it was told to stop has not: then there is a
-// [*ScopeError] with that as its Cause. Tasks that serve until they are stopped return nil
-// then, or are started as a [Daemon].
+//	err := group.Stop(ctx, nil)
 //
-// ctx bounds the wait only. When it ends Stop returns an error that matches its cause and is a
-// [*StragglerError] that names who is left, too; the group ends when these have, and a later
-// Stop waits for that. With the context of a task of the group, of what that has started, or of
-// the group itself Stop cancels the group, which then ends by itself, and returns
-// [ErrAwaitCycle].
+// # Details
+//
+// Stop may be called any number of times, by any number of goroutines, before anything
+// was started, and when the group has ended: every call returns the same outcome.
+//
+// It returns nil if nothing was lost to it: every task ended well, whether or not it
+// was told to stop. A task that returned nothing but why it was told to stop has not:
+// then there is a [*ScopeError] with that as its Cause. Tasks that serve until they
+// are stopped return nil then, or are started as a [Daemon].
+//
+// ctx bounds the wait only. When it ends Stop returns an error that matches its cause
+// and is a [*StragglerError] that names who is left, too; the group ends when these
+// have, and a later Stop waits for that. With the context of a task of the group, of
+// what that has started, or of the group itself Stop cancels the group, which then
+// ends by itself, and returns [ErrAwaitCycle].
 func (g *Group) Stop(ctx context.Context, cause error) error {
 	inside := g.made("Stop").waitInside(ctx) // asked now: ctx is done after the cancel if it is inside
 	if inside != nil {
@@ -171,16 +202,23 @@ func (g *Group) Stop(ctx context.Context, cause error) error {
 	return err
 }
 
-// Wait waits until everything that was started in the group has ended, its exit hooks included.
-// Then the group has ended: nothing can be started in it. It may be called any number of times,
-// by any number of goroutines; every call returns the same outcome: what [Scope] would return
-// whose body has returned nil. The first call of Wait or Stop counts as the end of the body:
-// once the other tasks have ended, daemons are told to.
+// Wait waits until everything that was started in the group has ended, its exit hooks
+// included.
 //
-// A panic of a task is raised as a [*PanicError] by one of the waits, and returned by the
-// others. ctx bounds the wait only, as in [Group.Stop], and the task of ctx is the one that
-// waits: it lends its slot of a [Limit]. If that is part of the group, Wait returns
-// [ErrAwaitCycle] and does nothing else.
+//	err := group.Wait(ctx) // nothing can be started in it any more
+//
+// # Details
+//
+// Then the group has ended: nothing can be started in it. Wait may be called any
+// number of times, by any number of goroutines; every call returns the same outcome:
+// what [Scope] would return whose body has returned nil. The first call of Wait or
+// Stop counts as the end of the body: once the other tasks have ended, daemons are
+// told to.
+//
+// A panic of a task is raised as a [*PanicError] by one of the waits, and returned by
+// the others. ctx bounds the wait only, as in [Group.Stop], and the task of ctx is the
+// one that waits: it lends its slot of a [Limit]. If that is part of the group, Wait
+// returns [ErrAwaitCycle] and does nothing else.
 func (g *Group) Wait(ctx context.Context) error {
 	if inside := g.made("Wait").waitInside(ctx); inside != nil {
 		return inside

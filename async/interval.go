@@ -15,13 +15,25 @@ const minInterval = time.Millisecond
 // probes have been made. Waits below 1 ms are 1 ms.
 type Interval func(attempt int) time.Duration
 
-// Every returns an interval that is always d. Below 1 ms it is 1 ms.
+// Every returns an interval that is always d.
+//
+//	pod := async.Poll(ctx, async.Every(time.Second), phase)
+//
+// # Details
+//
+// A d below 1 ms counts as 1 ms.
 func Every(d time.Duration) Interval {
 	return func(int) time.Duration { return d }
 }
 
-// Backoff returns an interval that starts with initial and doubles after every
-// probe until it is limit. A limit below initial counts as initial.
+// Backoff returns an interval that starts with initial and doubles after every probe
+// until it is limit.
+//
+//	row, err := async.Retry(ctx, async.Backoff(10*time.Millisecond, time.Second), load)
+//
+// # Details
+//
+// A limit below initial counts as initial.
 func Backoff(initial, limit time.Duration) Interval {
 	initial = max(initial, minInterval)
 	limit = max(initial, limit)
@@ -37,9 +49,14 @@ func Backoff(initial, limit time.Duration) Interval {
 	}
 }
 
-// Jitter returns an interval that is in, more or less: each wait is multiplied
-// by a random factor between 1-fraction and 1+fraction. The fraction is limited
-// to 0 to 1; what is no number counts as 0. A nil in panics.
+// Jitter returns an interval that is in, more or less: each wait is multiplied by a
+// random factor between 1-fraction and 1+fraction.
+//
+//	interval := async.Jitter(0.2, async.Every(time.Minute))
+//
+// # Details
+//
+// The fraction is limited to 0 to 1; what is no number counts as 0. A nil in panics.
 func Jitter(fraction float64, in Interval) Interval {
 	mustHaveInterval("Jitter", in)
 	if !(fraction > 0) { // also if it is NaN

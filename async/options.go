@@ -96,8 +96,14 @@ func (o bothOption) applyFork(f *forkOptions) {
 	f.scope = append(f.scope, o.scopeOption)
 }
 
-// Name names a task or a scope in errors, events and reports. Defaults to the
-// name of the function, behind the name of the nearest named scope, if any.
+// Name names a task or a scope in errors, events and reports.
+//
+//	async.Go(ctx, sweep, async.Name("sweeper"))
+//
+// # Details
+//
+// Defaults to the name of the function, behind the name of the nearest named scope, if
+// any.
 func Name(name string) Option {
 	return bothOption{
 		func(t *tree.TaskOptions) { t.Name = name },
@@ -105,10 +111,16 @@ func Name(name string) Option {
 	}
 }
 
-// Timeout cancels a task or scope with a [*TimeoutError] as the cause, d after
-// it has started to run. Time spent in the queue of a Limit does not count.
-// 0, the default, sets no limit, unlike context.WithTimeout, for which 0 is over already;
-// a negative d has already expired.
+// Timeout cancels a task or scope with a [*TimeoutError] as the cause, d after it has
+// started to run.
+//
+//	err := async.Scope(ctx, handle, async.Timeout(5*time.Second))
+//
+// # Details
+//
+// Time spent in the queue of a Limit does not count. 0, the default, sets no limit,
+// unlike context.WithTimeout, for which 0 is over already; a negative d has already
+// expired.
 func Timeout(d time.Duration) Option {
 	return bothOption{
 		func(t *tree.TaskOptions) { t.Timeout = d },
@@ -116,10 +128,15 @@ func Timeout(d time.Duration) Option {
 	}
 }
 
-// HookTimeout is how long the context of a hook lasts: of a task's abort hook,
-// or of a scope's exit hooks and the hooks of everything started inside. An exit
-// hook that has not returned by then is listed as a [*TimeoutError] of that hook,
-// whatever it returns later; an abort hook is a straggler. Both are waited for.
+// HookTimeout is how long the context of a hook lasts: of a task's abort hook, or of a
+// scope's exit hooks and the hooks of everything started inside.
+//
+//	err := async.Scope(ctx, serve, async.HookTimeout(30*time.Second))
+//
+// # Details
+//
+// An exit hook that has not returned by then is listed as a [*TimeoutError] of that
+// hook, whatever it returns later; an abort hook is a straggler. Both are waited for.
 // Defaults to 5 s; d <= 0 means the default.
 func HookTimeout(d time.Duration) Option {
 	d = max(d, 0)
@@ -129,28 +146,31 @@ func HookTimeout(d time.Duration) Option {
 	}
 }
 
-// Limit bounds how many tasks of the scope, and of the scopes inside it, run
-// at the same time; how many have been started is not bounded, and starting
-// never blocks.
+// Limit bounds how many tasks of the scope, and of the scopes inside it, run at the
+// same time; how many have been started is not bounded, and starting never blocks.
+//
+//	err := async.Scope(ctx, crawl, async.Limit(8))
+//
+// # Details
 //
 // A task lends its slot while it waits in this package under its own ctx: for a
 // future, for a scope or a sequence inside it, in Sleep, between probes. So nested
-// work cannot deadlock, not even with n = 1. When the wait is over the task queues
-// for its slot before any task that has not begun. A wait that is cut short by its
-// limit or its ctx returns at once, even over n, and the next free slot makes up
-// for it. A task that waits with the ctx of another task, or in a channel operation,
-// keeps its slot. Goroutines that a handler starts by a go statement are not
-// counted. A slot is held until the handler returns.
+// work cannot deadlock, not even with n = 1. When the wait is over the task queues for
+// its slot before any task that has not begun. A wait that is cut short by its limit
+// or its ctx returns at once, even over n, and the next free slot makes up for it. A
+// task that waits with the ctx of another task, or in a channel operation, keeps its
+// slot. Goroutines that a handler starts by a go statement are not counted. A slot is
+// held until the handler returns.
 //
-// Queued tasks start deepest first, then those of the greatest [Priority], then in
-// the order in which they came. A queued task whose context is cancelled settles
-// with the cause, and never runs; one that finds a free slot as it is started does
-// run. The body of the scope needs no slot. With a Limit inside another, a task
-// needs a slot of both, the inner first. To bound the use of a resource, use a
-// semaphore. n < 1 panics.
+// Queued tasks start deepest first, then those of the greatest [Priority], then in the
+// order in which they came. A queued task whose context is cancelled settles with the
+// cause, and never runs; one that finds a free slot as it is started does run. The
+// body of the scope needs no slot. With a Limit inside another, a task needs a slot of
+// both, the inner first. To bound the use of a resource, use a semaphore. n < 1
+// panics.
 //
-// For [ForkJoin], [ForEach], [Map] and [AsCompleted] it bounds how many of the
-// items of that call are worked on at the same time.
+// For [ForkJoin], [ForEach], [Map] and [AsCompleted] it bounds how many of the items
+// of that call are worked on at the same time.
 func Limit(n int) ScopeForkOption {
 	if n < 1 {
 		panic("async: Limit(n): n must be at least 1; leave the option out for no limit")
@@ -216,15 +236,21 @@ type watchOptions struct {
 	tolerate int
 }
 
-// Priority sets how urgent a task is: among the tasks of one depth that queue
-// for a slot of a [Limit], those of the greatest n start first, and equals in
-// the order in which they came. A task that is deeper still starts before what is less
-// deep, and a task that has waited gets its slot back before any other starts.
-// A task that runs is not interrupted.
+// Priority sets how urgent a task is: among the tasks of one depth that queue for a
+// slot of a [Limit], those of the greatest n start first, and equals in the order in
+// which they came.
+//
+//	async.Go(ctx, answer, async.Priority(1))
+//
+// # Details
+//
+// A task that is deeper still starts before what is less deep, and a task that has
+// waited gets its slot back before any other starts. A task that runs is not
+// interrupted.
 //
 // Whatever the task starts, and what that starts, has the same priority, unless it
-// sets its own. A task that is started by [Detach] does not inherit one.
-// Defaults to 0; every int is valid. Without a Limit it has no effect.
+// sets its own. A task that is started by [Detach] does not inherit one. Defaults to
+// 0; every int is valid. Without a Limit it has no effect.
 //
 // Inherited priorities are from Swift's structured concurrency (SE-0304).
 func Priority(n int) TaskOption {
@@ -232,8 +258,14 @@ func Priority(n int) TaskOption {
 }
 
 // OnDiscard sets what happens to a value that nobody will be given, so that
-// connections and files are closed: every value is given to a waiter, or f is
-// called with it exactly once. Such is a value
+// connections and files are closed: every value is given to a waiter, or f is called
+// with it exactly once.
+//
+//	conn := async.Execute(ctx, dial, async.OnDiscard(func(c net.Conn) { c.Close() }))
+//
+// # Details
+//
+// A value that nobody will be given is one
 //
 //   - that comes after a waiter was told of an expiry, or after [Future.Cancel],
 //   - of a Resolve that was not the first,
@@ -242,12 +274,13 @@ func Priority(n int) TaskOption {
 //     is collected.
 //
 // f is called on a goroutine of its own, with no lock held, and is waited for: before
-// that Resolve returns, before the task settles, or before the scope ends. Later
-// waits are given the error that the first waiter was told, else [ErrScopeEnded].
-// A panic of f is an error of the scope.
+// that Resolve returns, before the task settles, or before the scope ends. Later waits
+// are given the error that the first waiter was told, else [ErrScopeEnded]. A panic of
+// f is an error of the scope.
 //
-// A value that nobody awaits is kept until its scope ends, which in the scope of a server
-// is for ever: there await the future, or have the handler close what nobody wants.
+// A value that nobody awaits is kept until its scope ends, which in the scope of a
+// server is for ever: there await the future, or have the handler close what nobody
+// wants.
 //
 // A nil f panics, and so does starting a future of another type than f takes.
 func OnDiscard[T any](f func(T)) TaskOption {
@@ -257,20 +290,26 @@ func OnDiscard[T any](f func(T)) TaskOption {
 	return taskOption(func(t *tree.TaskOptions) { t.Discard = f })
 }
 
-// On runs a task on ex, or everything that is started in a scope: tasks,
-// contenders, items, and what they start in turn. Bodies of scopes run where
-// they are called, and hooks and watchdogs on goroutines of their own.
+// On runs a task on ex, or everything that is started in a scope: tasks, contenders,
+// items, and what they start in turn.
 //
-// Starting blocks as long as ex.Execute does, or until the task is cancelled;
-// under a [Limit] it does not block, and a task is handed to ex when it has its
-// slot. Until ex begins with it a task is queued: if it is cancelled by then it
-// settles with the cause and does not run. A task that ex refuses settles with
-// a [*RejectedError]. One that ex drops without a word stays queued until it is
-// cancelled. Nothing runs twice, whatever ex does.
+//	err := async.Scope(ctx, crawl, async.On(pool))
 //
-// A task that waits keeps its place in ex. Work that waits, in the only place
-// of a pool, for work on the same pool can only time out: use a Limit, whose
-// slots are lent, on a pool that is large enough.
+// # Details
+//
+// Bodies of scopes run where they are called, and hooks and watchdogs on goroutines of
+// their own.
+//
+// Starting blocks as long as ex.Execute does, or until the task is cancelled; under a
+// [Limit] it does not block, and a task is handed to ex when it has its slot. Until ex
+// begins with it a task is queued: if it is cancelled by then it settles with the
+// cause and does not run. A task that ex refuses settles with a [*RejectedError]. One
+// that ex drops without a word stays queued until it is cancelled. Nothing runs twice,
+// whatever ex does.
+//
+// A task that waits keeps its place in ex. Work that waits, in the only place of a
+// pool, for work on the same pool can only time out: use a Limit, whose slots are
+// lent, on a pool that is large enough.
 func On(ex Executor) Option {
 	if ex == nil {
 		panic("async: On(nil): leave the option out instead")

@@ -14,12 +14,19 @@ import (
 // This file is about doing something again and again: polls and repetitions.
 // Each runs on the goroutine of one task.
 
-// Again makes an error that does not end the poll whose probe returns it: not
-// yet. The poll remembers err, which may be nil.
+// Again makes an error that does not end the poll whose probe returns it: not yet.
+//
+//	return "", false, async.Again(err) // in a probe
+//
+// # Details
+//
+// The poll remembers err, which may be nil.
 func Again(err error) error { return &againError{err: err} }
 
-// AgainAfter is [Again] for when the other side has said when: the next probe, or
-// the next call of [Retry], is made d later, whatever the interval.
+// AgainAfter is [Again] for when the other side has said when: the next probe, or the
+// next call of [Retry], is made d later, whatever the interval.
+//
+//	return "", false, async.AgainAfter(retryAfter(response), err) // in a probe
 func AgainAfter(d time.Duration, err error) error { return &againError{err, d, true} }
 
 // againError is found by errors.As, so a probe may wrap it.
@@ -91,8 +98,13 @@ type pollOption func(*pollOptions)
 
 func (o pollOption) applyPoll(p *pollOptions) { o(p) }
 
-// Attempts ends a poll after n probes, and [Retry] after n calls. Without the option there
-// is no limit. n < 1 panics.
+// Attempts ends a poll after n probes, and [Retry] after n calls.
+//
+//	row, err := async.Retry(ctx, async.Every(time.Second), load, async.Attempts(5))
+//
+// # Details
+//
+// Without the option there is no limit. n < 1 panics.
 func Attempts(n int) PollOption {
 	if n < 1 {
 		panic("async: Attempts(n): n must be at least 1; for no limit leave the option out")
@@ -100,8 +112,13 @@ func Attempts(n int) PollOption {
 	return pollOption(func(p *pollOptions) { p.attempts = n })
 }
 
-// Tolerate lets n errors in a row pass; the next one counts. Any success between
-// starts the count again, and so does an [Again]. n < 0 panics.
+// Tolerate lets n errors in a row pass; the next one counts.
+//
+//	pod := async.Poll(ctx, async.Every(time.Second), phase, async.Tolerate(3))
+//
+// # Details
+//
+// Any success between starts the count again, and so does an [Again]. n < 0 panics.
 func Tolerate(n int) WatchOption {
 	if n < 0 {
 		panic("async: Tolerate(n): n must not be negative")
@@ -114,23 +131,39 @@ type tolerate int
 func (n tolerate) applyPoll(p *pollOptions)   { p.tolerate = int(n) }
 func (n tolerate) applyWatch(w *watchOptions) { w.tolerate = int(n) }
 
-// AfterInterval has the first probe, or the first call of [Retry], wait for an interval, too.
+// AfterInterval has the first probe, or the first call of [Retry], wait for an
+// interval, too.
+//
+//	pod := async.Poll(ctx, async.Every(time.Second), phase, async.AfterInterval())
 func AfterInterval() PollOption { return pollOption(func(p *pollOptions) { p.late = true }) }
 
-// FixedRate measures intervals from the start of one probe to the start of the
-// next, not from its end. Probes stay on the grid: when one has taken too
-// long, the ticks that it has missed are skipped.
+// FixedRate measures intervals from the start of one probe to the start of the next,
+// not from its end.
+//
+//	ticks := async.Repeat(ctx, async.Every(time.Second), tick, async.FixedRate())
+//
+// # Details
+//
+// Probes stay on the grid: when one has taken too long, the ticks that it has missed
+// are skipped.
 func FixedRate() PollOption { return pollOption(func(p *pollOptions) { p.fixed = true }) }
 
-// Poll calls probe again and again, the first time at once, until it says that
-// it is done; the future settles with its value. Probes never overlap, and
-// none is started once the context is done. The wait between two probes is
-// what interval returns; a task lends its slot of a [Limit] meanwhile.
+// Poll calls probe again and again, the first time at once, until it says that it is
+// done; the future settles with its value.
+//
+//	pod := async.Poll(ctx, async.Every(time.Second), phase)
+//	last, err := pod.Await(ctx, time.Minute)
+//
+// # Details
+//
+// Probes never overlap, and none is started once the context is done. The wait between
+// two probes is what interval returns; a task lends its slot of a [Limit] meanwhile.
 //
 // An error of probe ends the poll, unless it is an [Again] or is tolerated; see
-// [Tolerate]. With an error done is not looked at, but for Again(nil), over which it wins. A poll that ends without an answer fails with a [*PollError],
-// which carries the last value and the last error. An Await whose limit passes
-// returns only its [*TimeoutError]; with [Timeout] or [Grace] it returns both.
+// [Tolerate]. With an error done is not looked at, but for Again(nil), over which it
+// wins. A poll that ends without an answer fails with a [*PollError], which carries
+// the last value and the last error. An Await whose limit passes returns only its
+// [*TimeoutError]; with [Timeout] or [Grace] it returns both.
 //
 // Poll does not block, and belongs to the scope of ctx as a task of [Execute] does;
 // when its context is cancelled it stops between two probes with the cause. A nil
@@ -149,10 +182,16 @@ func Poll[T any](
 	return p.start(ctx, probe)
 }
 
-// Repeat calls f again and again, as [Poll] does, until it returns an error or
-// the future is cancelled. Repeat that has made its [Attempts] has succeeded. One
-// that has ended otherwise fails with a [*PollError]. It does not block, and a nil
-// f, interval or ctx panics.
+// Repeat calls f again and again, as [Poll] does, until it returns an error or the
+// future is cancelled.
+//
+//	_, err := async.Repeat(ctx, async.Every(time.Minute), sweep).Join(ctx)
+//
+// # Details
+//
+// Repeat that has made its [Attempts] has succeeded. One that has ended otherwise
+// fails with a [*PollError]. Repeat does not block, and a nil f, interval or ctx
+// panics.
 func Repeat(
 	ctx context.Context, interval Interval, f func(ctx context.Context) error, opts ...PollOption,
 ) *Future[struct{}] {

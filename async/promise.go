@@ -12,21 +12,26 @@ import (
 // has no future: [NewPromise] makes both.
 type Promise[T any] struct{ f *Future[T] }
 
-// NewPromise returns a future that no handler stands behind and the promise
-// that settles it, for results that come from a callback. It does not block.
+// NewPromise returns a future that no handler stands behind and the promise that
+// settles it, for results that come from a callback.
 //
-// The future belongs to the scope of ctx, but the scope does not wait for it. If
-// the scope ends first, the future settles with [ErrAbandoned], which is a failure
-// of the scope only if a wait was under way. A rejected promise that nobody
-// awaited fails the scope like any future.
+//	answer, promise := async.NewPromise[string](ctx)
+//	client.OnAnswer(func(text string) { promise.Resolve(text) })
 //
-// The context of a promise is a child of ctx. When it is cancelled, with the
-// scope, by [Timeout], [Future.Cancel] or an expired Await, the future settles
-// with the cause: at once, or, if it has a hook of [OnAbort], when that has
-// returned and the promise is still unresolved.
+// # Details
 //
-// On a scope that has ended the future holds [ErrScopeEnded]. Without a scope in
-// ctx the promise belongs to the root, which does not end. A nil ctx panics, and so do
+// NewPromise does not block. The future belongs to the scope of ctx, but the scope
+// does not wait for it. If the scope ends first, the future settles with
+// [ErrAbandoned], which is a failure of the scope only if a wait was under way. A
+// rejected promise that nobody awaited fails the scope like any future.
+//
+// The context of a promise is a child of ctx. When it is cancelled, with the scope, by
+// [Timeout], [Future.Cancel] or an expired Await, the future settles with the cause:
+// at once, or, if it has a hook of [OnAbort], when that has returned and the promise
+// is still unresolved.
+//
+// On a scope that has ended the future holds [ErrScopeEnded]. Without a scope in ctx
+// the promise belongs to the root, which does not end. A nil ctx panics, and so do
 // [Restart], [Heartbeat], [On] and [Priority], which say how a handler runs.
 func NewPromise[T any](ctx context.Context, opts ...TaskOption) (*Future[T], *Promise[T]) {
 	f := new(job[T])

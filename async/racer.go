@@ -10,23 +10,15 @@ import (
 // This file is about choosing among several tasks. The rules that all these
 // functions share stand with each of them. The engine is in choice.go.
 
-// Race runs tasks beside each other and settles as the first of them does:
-// with its value, or with its error.
+// Race runs tasks beside each other and settles as the first of them does: with its
+// value, or with its error.
 //
-// Race does not block. Decided is settled: the future settles at the moment of
-// the decision. At that instant the other tasks that still run are cancelled with
-// [ErrDecided]. They belong to the scope of ctx, which does not end before they
-// have; one that ignores its context costs the outcome nothing. Their values go
-// to the hook of [Discarding], their errors are dropped. A panic counts as the
-// task's failure before the decision; after it the scope of ctx raises it. If
-// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
-// the scope.
+//	page := async.Race(ctx, fromCache, fromServer)
 //
-// When ctx or the future is cancelled, so are all tasks, and what they return
-// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
-// the wait could never end.
+// # Details
 //
-// Among no tasks the outcome of Race is [ErrNoTasks].
+// Race follows the rules of a choice under Choosing in the documentation of the
+// package. Among no tasks the outcome is [ErrNoTasks].
 func Race[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) *Future[T] {
 	if len(tasks) == 0 {
 		return settledChoice(ctx, "async.Race", *new(T), ErrNoTasks)
@@ -37,46 +29,29 @@ func Race[T any](ctx context.Context, tasks ...func(context.Context) (T, error))
 // Any runs tasks beside each other and settles with the value of the first that
 // succeeds, or, when all have failed, with every error.
 //
-// Any does not block. Decided is settled: the future settles at the moment of
-// the decision. At that instant the other tasks that still run are cancelled with
-// [ErrDecided]. They belong to the scope of ctx, which does not end before they
-// have; one that ignores its context costs the outcome nothing. Their values go
-// to the hook of [Discarding], their errors are dropped. A panic counts as the
-// task's failure before the decision; after it the scope of ctx raises it. If
-// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
-// the scope.
+//	conn := async.Any(ctx, dialHere, dialThere)
 //
-// When ctx or the future is cancelled, so are all tasks, and what they return
-// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
-// the wait could never end.
+// # Details
 //
-// Among no tasks the outcome of Any is [ErrNoTasks].
+// Any follows the rules of a choice under Choosing in the documentation of the
+// package. Among no tasks the outcome is [ErrNoTasks].
 func Any[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) *Future[T] {
 	return anyOf(ctx, "async.Any", 0, tasks)
 }
 
-// Hedge is [Any] for tasks that are costly: it starts the first, and the next
-// whenever delay has passed since the last start or a task has failed, until
-// one succeeds. When the choice is cancelled no more are started. A delay of
-// 0 or less starts all at once.
+// Hedge is [Any] for tasks that are costly: it starts the first, and the next whenever
+// delay has passed since the last start or a task has failed, until one succeeds.
 //
-// Hedge does not block. Decided is settled: the future settles at the moment of
-// the decision. At that instant the other tasks that still run are cancelled with
-// [ErrDecided]. They belong to the scope of ctx, which does not end before they
-// have; one that ignores its context costs the outcome nothing. Their values go
-// to the hook of [Discarding], their errors are dropped. A panic counts as the
-// task's failure before the decision; after it the scope of ctx raises it. If
-// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
-// the scope.
+//	page := async.Hedge(ctx, 50*time.Millisecond, fromHere, fromThere)
 //
-// When ctx or the future is cancelled, so are all tasks, and what they return
-// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
-// the wait could never end.
+// # Details
 //
-// Among no tasks the outcome of Hedge is [ErrNoTasks].
+// When the choice is cancelled no more are started. A delay of 0 or less starts all at
+// once. Else Hedge follows the rules of a choice under Choosing in the documentation
+// of the package. Among no tasks the outcome is [ErrNoTasks].
 //
-// The idea is that of the backup requests in Dean and Barroso, The Tail at
-// Scale (2013).
+// The idea is that of the backup requests in Dean and Barroso, The Tail at Scale
+// (2013).
 func Hedge[T any](ctx context.Context, delay time.Duration, tasks ...func(context.Context) (T, error)) *Future[T] {
 	return anyOf(ctx, "async.Hedge", delay, tasks)
 }
@@ -90,31 +65,23 @@ func anyOf[T any](
 	return choose(ctx, name, delay, tasks, firstGood[T]{})
 }
 
-// Until runs tasks beside each other and settles with the outcome, a value or
-// an error, of the first that wins says true of. If none does, the outcome is
-// every error, or [ErrNoWinner] if there is none.
-//
-// It is for roles. A leader decides by ending, a helper only by failing:
+// Until runs tasks beside each other and settles with the outcome, a value or an
+// error, of the first that wins says true of.
 //
 //	wins := func(r async.Result[int]) bool { return r.Index == leader || r.Err != nil }
+//	first := async.Until(ctx, wins, lead, help)
 //
-// wins is never called by two goroutines at once, nor after the choice is
-// made. If it panics, that is the outcome.
+// # Details
 //
-// Until does not block. Decided is settled: the future settles at the moment of
-// the decision. At that instant the other tasks that still run are cancelled with
-// [ErrDecided]. They belong to the scope of ctx, which does not end before they
-// have; one that ignores its context costs the outcome nothing. Their values go
-// to the hook of [Discarding], their errors are dropped. A panic counts as the
-// task's failure before the decision; after it the scope of ctx raises it. If
-// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
-// the scope.
+// If wins says true of none, the outcome is every error, or [ErrNoWinner] if there is
+// none. Until is for roles: in the call above a leader decides by ending, a helper
+// only by failing.
 //
-// When ctx or the future is cancelled, so are all tasks, and what they return
-// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
-// the wait could never end.
+// wins is never called by two goroutines at once, nor after the choice is made. If it
+// panics, that is the outcome. A nil wins panics.
 //
-// Among no tasks the outcome of Until is [ErrNoTasks]. A nil wins panics.
+// Else Until follows the rules of a choice under Choosing in the documentation of the
+// package. Among no tasks the outcome is [ErrNoTasks].
 func Until[T any](
 	ctx context.Context, wins func(Result[T]) bool, tasks ...func(context.Context) (T, error),
 ) *Future[T] {
@@ -127,26 +94,17 @@ func Until[T any](
 	return choose(ctx, "async.Until", 0, tasks, winner[T]{wins})
 }
 
-// Quorum runs tasks beside each other and settles when k of them have
-// succeeded, with their values in the order of the tasks, or as soon as that
-// has become impossible, with an error that matches [ErrNoQuorum] and every
-// error so far. k < 1 panics; with fewer than k tasks it fails at once and
-// starts none.
+// Quorum runs tasks beside each other and settles when k of them have succeeded, with
+// their values in the order of the tasks, or as soon as that has become impossible,
+// with an error that matches [ErrNoQuorum] and every error so far.
 //
-// Quorum does not block. Decided is settled: the future settles at the moment of
-// the decision. At that instant the other tasks that still run are cancelled with
-// [ErrDecided]. They belong to the scope of ctx, which does not end before they
-// have; one that ignores its context costs the outcome nothing. Their values go
-// to the hook of [Discarding], their errors are dropped. A panic counts as the
-// task's failure before the decision; after it the scope of ctx raises it. If
-// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
-// the scope.
+//	stored := async.Quorum(ctx, 2, writeA, writeB, writeC)
 //
-// When ctx or the future is cancelled, so are all tasks, and what they return
-// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
-// the wait could never end.
+// # Details
 //
-// Among no tasks the outcome of Quorum is [ErrNoTasks].
+// k < 1 panics; with fewer than k tasks it fails at once and starts none. Else Quorum
+// follows the rules of a choice under Choosing in the documentation of the package.
+// Among no tasks the outcome is [ErrNoTasks].
 func Quorum[T any](ctx context.Context, k int, tasks ...func(context.Context) (T, error)) *Future[[]T] {
 	switch {
 	case k < 1:
@@ -159,23 +117,15 @@ func Quorum[T any](ctx context.Context, k int, tasks ...func(context.Context) (T
 	return choose(ctx, "async.Quorum", 0, tasks, enoughGood[T]{k})
 }
 
-// All runs tasks beside each other and settles with their values in the order
-// of the tasks, or, as soon as one fails, with its error.
+// All runs tasks beside each other and settles with their values in the order of the
+// tasks, or, as soon as one fails, with its error.
 //
-// All does not block. Decided is settled: the future settles at the moment of
-// the decision. At that instant the other tasks that still run are cancelled with
-// [ErrDecided]. They belong to the scope of ctx, which does not end before they
-// have; one that ignores its context costs the outcome nothing. Their values go
-// to the hook of [Discarding], their errors are dropped. A panic counts as the
-// task's failure before the decision; after it the scope of ctx raises it. If
-// a task that is not spoken of in the outcome calls runtime.Goexit, that fails
-// the scope.
+//	rates := async.All(ctx, euro, dollar, yen)
 //
-// When ctx or the future is cancelled, so are all tasks, and what they return
-// decides. A task that awaits the future it decides is told [ErrAwaitCycle] if
-// the wait could never end.
+// # Details
 //
-// All of no tasks is empty.
+// All follows the rules of a choice under Choosing in the documentation of the
+// package. All of no tasks is empty.
 func All[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) *Future[[]T] {
 	if len(tasks) == 0 {
 		return settledChoice(ctx, "async.All", []T{}, nil)
@@ -183,21 +133,19 @@ func All[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) 
 	return choose(ctx, "async.All", 0, tasks, allGood[T]{})
 }
 
-// Settle runs tasks beside each other and settles when all have ended, with
-// every outcome in the order of the tasks. The error of the future is nil, the
-// errors are in the results; if nobody is given these, they fail the scope.
+// Settle runs tasks beside each other and settles when all have ended, with every
+// outcome in the order of the tasks.
 //
-// Settle does not block. Decided is settled: here that is when the last task
-// has ended, so there are no losers, and a task that ignores its context holds
-// the outcome up. The tasks belong to the scope of ctx, which does not end
-// before they have. A panic or Goexit of a task is the error of its result.
-// Values that nobody is given go to the hook of [Discarding].
+//	results, err := async.Settle(ctx, mail, text, push).Await(ctx, time.Minute)
 //
-// When ctx or the future is cancelled, so are all tasks, and what they return
-// is their outcome. A task that awaits the future it decides is told
-// [ErrAwaitCycle].
+// # Details
 //
-// Settle of no tasks is empty.
+// The error of the future is nil, the errors are in the results; if nobody is given
+// these, they fail the scope. A panic or Goexit of a task is the error of its result.
+//
+// Else Settle follows the rules of a choice under Choosing in the documentation of the
+// package, but there are no losers, and a task that ignores its context holds the
+// outcome up. Settle of no tasks is empty.
 func Settle[T any](ctx context.Context, tasks ...func(context.Context) (T, error)) *Future[[]Result[T]] {
 	if len(tasks) == 0 {
 		return settledChoice(ctx, "async.Settle", []Result[T]{}, nil)
@@ -205,17 +153,20 @@ func Settle[T any](ctx context.Context, tasks ...func(context.Context) (T, error
 	return choose(ctx, "async.Settle", 0, tasks, allSettled[T]{})
 }
 
-// Discarding returns tasks such that f is called exactly once for every value
-// that the choice they take part in does not give to anybody: that of a loser,
-// one beside an error of what the task has started, and that of a winner if a
-// waiter was told of an expiry before, or if nobody has awaited the choice when
-// its scope ends. It is for values that must be closed. A value that a task
-// returns together with an error of its own is the task's to close.
-//
-// If it is used twice on one task, the inner hook counts. Outside the functions
-// of choosing it changes nothing.
+// Discarding returns tasks such that f is called exactly once for every value that the
+// choice they take part in does not give to anybody.
 //
 //	conn := async.Any(ctx, async.Discarding(func(c net.Conn) { c.Close() }, dials...)...)
+//
+// # Details
+//
+// Such is the value of a loser, one beside an error of what the task has started, and
+// that of a winner if a waiter was told of an expiry before, or if nobody has awaited
+// the choice when its scope ends. It is for values that must be closed. A value that a
+// task returns together with an error of its own is the task's to close.
+//
+// If Discarding is used twice on one task, the inner hook counts. Outside the
+// functions of choosing it changes nothing.
 func Discarding[T any](f func(T), tasks ...func(context.Context) (T, error)) []func(context.Context) (T, error) {
 	if f == nil {
 		panic("async: Discarding with a nil function: pass what is to be called")

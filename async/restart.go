@@ -33,30 +33,32 @@ type RestartPolicy struct {
 //
 //	async.Go(ctx, consume, async.Restart(async.RestartPolicy{Interval: async.Backoff(time.Second, time.Minute)}))
 //
+// # Details
+//
 // The task is a loop over runs. A run is one call of the handler: a scope inside the
-// task, with a ctx of its own. Everything that a run starts and registers there, with [OnExit] too,
-// has ended before the next run starts: runs never overlap. A handler that returns nil
-// ends the task. Between two runs the task waits as [Sleep] does: it lends its slot of a
-// [Limit], and keeps its place on an executor ([On]). After Goexit, which ends the
-// goroutine, the executor is given the task anew; one that refuses ends the task with a
-// [*RejectedError].
+// task, with a ctx of its own. Everything that a run starts and registers there, with
+// [OnExit] too, has ended before the next run starts: runs never overlap. A handler
+// that returns nil ends the task. Between two runs the task waits as [Sleep] does: it
+// lends its slot of a [Limit], and keeps its place on an executor ([On]). After
+// Goexit, which ends the goroutine, the executor is given the task anew; one that
+// refuses ends the task with a [*RejectedError].
 //
 // The fifth failure within a minute ends the task; see [RestartPolicy]. A failure of
 // [Final] is not retried, and neither is any once the task itself was told to stop, by
-// its ctx, its scope, [Future.Cancel], an expired Await, [Timeout] or otherwise. A stop by somebody
-// else's ctx is a failure as any other.
+// its ctx, its scope, [Future.Cancel], an expired Await, [Timeout] or otherwise. A
+// stop by somebody else's ctx is a failure as any other.
 //
 // The task settles once. Observers are told of the start and the end of every run, and
 // of every panic. Nobody else is told of a failure that is retried: it cancels nothing
-// around the task, and a panic is not raised. The last failure is treated as that of any
-// task, once its run has ended, and is in a [*RestartError] that says how many there
-// were; a panic is raised as it was, with the RestartError beside it. A task that is
-// told to stop in a run has the outcome of that run, and one that is told to stop
-// between two runs that it was stopped; with the last failure, if there was one, in a
-// RestartError.
+// around the task, and a panic is not raised. The last failure is treated as that of
+// any task, once its run has ended, and is in a [*RestartError] that says how many
+// there were; a panic is raised as it was, with the RestartError beside it. A task
+// that is told to stop in a run has the outcome of that run, and one that is told to
+// stop between two runs that it was stopped; with the last failure, if there was one,
+// in a RestartError.
 //
-// [Timeout] bounds the whole, waits included. [OnAbort], [Heartbeat] and [OnDiscard] are
-// said of each run: the hook is called, once in a run, when the ctx of the run is
+// [Timeout] bounds the whole, waits included. [OnAbort], [Heartbeat] and [OnDiscard]
+// are said of each run: the hook is called, once in a run, when the ctx of the run is
 // cancelled while the handler runs; a missed beat fails a run, whatever the handler
 // returns then; the value of a run that has failed is discarded at once.
 //
@@ -93,9 +95,14 @@ func (p *restart) applyWatch(*watchOptions) {
 }
 
 // Final makes an error after which a task is not started again and a call is not made
-// again; see [Restart] and [Retry]. It is found by [errors.As], so it may be wrapped, and
-// a panic of a task with it counts, too. Text and matches are those of err. Elsewhere
-// it makes no difference.
+// again; see [Restart] and [Retry].
+//
+//	return async.Final(err)
+//
+// # Details
+//
+// [errors.As] finds the error, so it may be wrapped, and a panic of a task with it
+// counts, too. Text and matches are those of err. Elsewhere it makes no difference.
 // Final(nil) is nil.
 func Final(err error) error {
 	if err == nil {

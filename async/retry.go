@@ -9,22 +9,25 @@ import (
 
 // This file makes calls again that fail, on the goroutine of the caller.
 
-// Retry calls f until it returns no error, and returns its value: [Poll] for a call that
-// fails and is made again, without a future.
+// Retry calls f until it returns no error, and returns its value: [Poll] for a call
+// that fails and is made again, without a future.
 //
 //	row, err := async.Retry(ctx, async.Backoff(10*time.Millisecond, time.Second), db.load, async.Attempts(5))
 //
-// Retry blocks. It runs f on the calling goroutine. Each call is a [Scope]: what f starts
-// with its ctx has ended before Retry goes on, and a failure of that is one of the call.
-// Between two calls Retry waits as [Sleep] does, as long as interval says, or
-// [AgainAfter] in the error of f. The first call is made at once; see [AfterInterval].
+// # Details
+//
+// Retry blocks. It runs f on the calling goroutine. Each call is a [Scope]: what f
+// starts with its ctx has ended before Retry goes on, and a failure of that is one of
+// the call. Between two calls Retry waits as [Sleep] does, as long as interval says,
+// or [AgainAfter] in the error of f. The first call is made at once; see
+// [AfterInterval].
 //
 // An error of f is tried again, [Final] is not: Retry returns the error that was made
-// final. Retry ends with ctx, with its own [Timeout], by [StopOn] or [StopWith], or after
-// [Attempts] calls; without these it goes on for ever. Then it returns a [*PollError]
-// with the last error, which matches why Retry was stopped, too. No call is made once
-// ctx is done; a call that succeeds although ctx is done counts. A panic of f is raised
-// and not tried again, and runtime.Goexit ends the goroutine.
+// final. Retry ends with ctx, with its own [Timeout], by [StopOn] or [StopWith], or
+// after [Attempts] calls; without these it goes on for ever. Then it returns a
+// [*PollError] with the last error, which matches why Retry was stopped, too. No call
+// is made once ctx is done; a call that succeeds although ctx is done counts. A panic
+// of f is raised and not tried again, and runtime.Goexit ends the goroutine.
 //
 // Retry takes [Name], Timeout, [HookTimeout], StopOn, StopWith, Attempts and
 // AfterInterval. The options bound and name the whole; a Timeout for each call is a

@@ -133,19 +133,19 @@ func (e Ending) String() string {
 }
 
 // EndingOf returns what an outcome says that an exit hook is told: whether the scope
-// has ended well, has failed, or was told to stop. A scope that was stopped by its own
-// [Timeout], [Heartbeat] or [Watch] has failed. One that its own [Leader] has ended was
-// told to stop.
+// has ended well, has failed, or was told to stop.
 //
-//	async.OnExit(ctx, func(ctx context.Context, outcome error) error {
-//		if async.EndingOf(outcome) == async.Failed {
-//			attempts++ // to be told to stop is no failed attempt
-//		}
-//		return nil
-//	})
+//	if async.EndingOf(outcome) == async.Failed {
+//		attempts++ // to be told to stop is no failed attempt
+//	}
 //
-// EndingOf says the same of an error that [Scope] has returned, but for a scope without
-// errors that was cancelled and returned nil: that has ended well.
+// # Details
+//
+// A scope that was stopped by its own [Timeout], [Heartbeat] or [Watch] has failed.
+// One that its own [Leader] has ended was told to stop.
+//
+// EndingOf says the same of an error that [Scope] has returned, but for a scope
+// without errors that was cancelled and returned nil: that has ended well.
 func EndingOf(outcome error) Ending {
 	return Ending(tree.HowEnded(outcome))
 }

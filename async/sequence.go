@@ -11,17 +11,22 @@ import (
 // This file is about doing the same to every item of a sequence, which may be
 // endless. The engine is package items.
 
-// ForEach calls f for every item of a sequence, at the same time or at most
-// [Limit] at once, and returns when all have ended. The sequence runs on the
-// calling goroutine and is pulled only while fewer than Limit items are
-// unfinished.
+// ForEach calls f for every item of a sequence, at the same time or at most [Limit] at
+// once, and returns when all have ended.
 //
-// Every item is a task, as in [ForkJoin]. ForEach returns nil, or what went
-// wrong as [Scope] does; a panic of an item cancels the rest and is raised
-// again. By default an error stops nobody; with [FailFast] the first cancels
-// the rest, no more is pulled, and what was pulled and not begun is not. So it
-// is once ctx is done. If the sequence itself panics or calls runtime.Goexit,
-// that goes on when what was begun has been cancelled and has ended.
+//	err := async.ForEach(ctx, slices.Values(files), check, async.Limit(8))
+//
+// # Details
+//
+// The sequence runs on the calling goroutine and is pulled only while fewer than Limit
+// items are unfinished.
+//
+// Every item is a task, as in [ForkJoin]. ForEach returns nil, or what went wrong as
+// [Scope] does; a panic of an item cancels the rest and is raised again. By default an
+// error stops nobody; with [FailFast] the first cancels the rest, no more is pulled,
+// and what was pulled and not begun is not. So it is once ctx is done. If the sequence
+// itself panics or calls runtime.Goexit, that goes on when what was begun has been
+// cancelled and has ended.
 //
 // An item that needs its index brings it along, in a sequence of pairs; or use
 // [ForkJoin], whose results are in the order of the items:
@@ -50,22 +55,28 @@ func ForEach[A any](
 	}, o.scope...)
 }
 
-// Map calls f for every item of a sequence, at the same time or at most
-// [Limit] at once, and yields the results in the order of the items. It does
-// nothing until it is ranged over; then the sequence runs on the ranging
-// goroutine, and is pulled only while fewer than Limit items are unfinished or
-// not yet yielded. While it is pulled nothing is yielded, so a sequence that
-// blocks holds up results that are ready.
+// Map calls f for every item of a sequence, at the same time or at most [Limit] at
+// once, and yields the results in the order of the items.
 //
-// Every item is a task, as in [ForkJoin]; its panic or Goexit is its error.
-// With [FailFast] the first error cancels the rest and ends the pulling. When
-// ctx is done nothing more is pulled; what was is yielded, with the cause as the
-// error of what was not begun by then, and then once, if there may have been
-// more, the zero value with an error that matches ctx.Err and its Cause.
+//	for page, err := range async.Map(ctx, slices.Values(urls), fetch, async.Limit(8)) {
+//		show(page, err)
+//	}
 //
-// Leaving the loop, by whatever way, cancels what was begun with [ErrDecided]
-// and joins it before the statement ends. A panic that was not yielded by then
-// is raised.
+// # Details
+//
+// Map does nothing until it is ranged over; then the sequence runs on the ranging
+// goroutine, and is pulled only while fewer than Limit items are unfinished or not yet
+// yielded. While it is pulled nothing is yielded, so a sequence that blocks holds up
+// results that are ready.
+//
+// Every item is a task, as in [ForkJoin]; its panic or Goexit is its error. With
+// [FailFast] the first error cancels the rest and ends the pulling. When ctx is done
+// nothing more is pulled; what was is yielded, with the cause as the error of what was
+// not begun by then, and then once, if there may have been more, the zero value with
+// an error that matches ctx.Err and its Cause.
+//
+// Leaving the loop, by whatever way, cancels what was begun with [ErrDecided] and
+// joins it before the statement ends. A panic that was not yielded by then is raised.
 func Map[A, B any](
 	ctx context.Context, items iter.Seq[A], f func(ctx context.Context, item A) (B, error),
 	opts ...ForkOption,
@@ -80,10 +91,17 @@ func Map[A, B any](
 	}
 }
 
-// AsCompleted is [Map] for a sequence of tasks, whose results it yields in the
-// order in which they end, each with the index of its task in the sequence.
-// After cancellation the error comes with the index of the task that would
-// have been next.
+// AsCompleted is [Map] for a sequence of tasks, whose results it yields in the order
+// in which they end, each with the index of its task in the sequence.
+//
+//	for i, result := range async.AsCompleted(ctx, slices.Values(tasks)) {
+//		show(i, result.Value, result.Err)
+//	}
+//
+// # Details
+//
+// After cancellation the error comes with the index of the task that would have been
+// next.
 func AsCompleted[T any](
 	ctx context.Context, tasks iter.Seq[func(context.Context) (T, error)], opts ...ForkOption,
 ) iter.Seq2[int, Result[T]] {

@@ -13,11 +13,12 @@ import (
 //
 //	err := async.Scope(ctx, serve, async.StopOn(server.closing, ErrServerClosed))
 //
-// StopOn may be given several times; the first channel that is closed counts. If ch
-// is closed already the context is done when the handler or body is called. A task
-// that is queued is withdrawn and settles with cause; a task with [Restart] is
-// stopped as a whole. A task under [context.WithoutCancel] is stopped by its own
-// StopOn, too.
+// # Details
+//
+// StopOn may be given several times; the first channel that is closed counts. If ch is
+// closed already the context is done when the handler or body is called. A task that
+// is queued is withdrawn and settles with cause; a task with [Restart] is stopped as a
+// whole. A task under [context.WithoutCancel] is stopped by its own StopOn, too.
 //
 // A scope that is stopped so, and is kept from anything by that, returns a
 // [*ScopeError] with cause as its Cause. A task that ends with an error because its
@@ -40,16 +41,19 @@ func StopOn(ch <-chan struct{}, cause error) Option {
 	return stopBy(closing{ch, tree.Canceled(cause)})
 }
 
-// StopWith cancels a task or scope when other is done, with the cause of other, for work
-// that belongs to one ctx and has to end with another one, too.
+// StopWith cancels a task or scope when other is done, with the cause of other, for
+// work that belongs to one ctx and has to end with another one, too.
 //
 //	err := async.Scope(ctx, handle, async.StopWith(session.Context()))
 //
+// # Details
+//
 // The cause of other is asked when other is done and not before: this is what tells
-// StopWith from the mistake StopOn(other.Done(), context.Cause(other)), which evaluates
-// the cause at once, while there is none, and so stops with [context.Canceled]. Nothing
-// but the end of other is taken over, neither values nor the deadline: Err of the
-// stopped context is context.Canceled, also when the deadline of other has passed.
+// StopWith from the mistake StopOn(other.Done(), context.Cause(other)), which
+// evaluates the cause at once, while there is none, and so stops with
+// [context.Canceled]. Nothing but the end of other is taken over, neither values nor
+// the deadline: Err of the stopped context is context.Canceled, also when the deadline
+// of other has passed.
 //
 // All else is as with [StopOn], with which StopWith may be combined, but for the
 // goroutine: one is started when other is done. For a context type of your own package

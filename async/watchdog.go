@@ -12,17 +12,23 @@ import (
 // This file is about work that is watched while it runs: from outside by Watch, and by signs
 // of life that a handler gives, with Heartbeat.
 
-// Watch runs handler as [Execute] does, and check beside it again and again:
-// the first time after an interval, never two at once, at a delay that interval
-// returns for the number of checks made. The first check that fails, or the
-// first after those that [Tolerate] lets pass, aborts the task: its context is
-// cancelled with a [*WatchdogError], its abort hook is called, and the outcome
-// matches the check's error and the handler's own. If the handler succeeds all
-// the same, that is the outcome.
+// Watch runs handler as [Execute] does, and check beside it again and again; a check
+// that fails aborts the task.
 //
-// When the handler and what it started have ended, the context of a check that
-// still runs is cancelled; the future settles after that has returned. Checks
-// need no slot of a [Limit]. To have several watchdogs, nest them.
+//	result := async.Watch(ctx, convert, async.Every(time.Second), diskHasRoom)
+//
+// # Details
+//
+// The first check is made after an interval. Two checks never run at once. interval
+// returns the delay for the number of checks made. The first check that fails, or the
+// first after those that [Tolerate] lets pass, aborts the task: its context is
+// cancelled with a [*WatchdogError], its abort hook is called, and the outcome matches
+// the check's error and the handler's own. If the handler succeeds all the same, that
+// is the outcome.
+//
+// When the handler and what it started have ended, the context of a check that still
+// runs is cancelled; the future settles after that has returned. Checks need no slot
+// of a [Limit]. To have several watchdogs, nest them.
 func Watch[T any](
 	ctx context.Context, handler func(ctx context.Context) (T, error), interval Interval,
 	check func(ctx context.Context) error, opts ...WatchOption,
@@ -90,10 +96,15 @@ func (d *watchdog) run(ctx context.Context, s *tree.Scope) {
 // ErrNoBeat is the Err of a [WatchdogError] by [Heartbeat].
 var ErrNoBeat = errors.New("no heartbeat")
 
-// Heartbeat aborts the task if its handler does not call [Beat] at least every
-// d, from its start on: its context is cancelled with a [*WatchdogError] that
-// matches [ErrNoBeat]. Once the handler has returned no beat is missed. d <= 0
-// panics.
+// Heartbeat aborts the task if its handler does not call [Beat] at least every d, from
+// its start on.
+//
+//	async.Go(ctx, convert, async.Heartbeat(10*time.Second))
+//
+// # Details
+//
+// The context of the task is cancelled with a [*WatchdogError] that matches
+// [ErrNoBeat]. Once the handler has returned no beat is missed. d <= 0 panics.
 func Heartbeat(d time.Duration) TaskOption {
 	if d <= 0 {
 		panic("async: Heartbeat(d): d must be positive")
@@ -101,9 +112,16 @@ func Heartbeat(d time.Duration) TaskOption {
 	return taskOption(func(t *tree.TaskOptions) { t.Hang().Heart = &heart{every: d} })
 }
 
-// Beat says that the work of ctx gets on. It counts for the task of ctx and
-// for all that this is part of. Without a [Heartbeat] it does nothing. It does
-// not block.
+// Beat says that the work of ctx gets on.
+//
+//	for _, page := range pages {
+//		async.Beat(ctx)
+//	}
+//
+// # Details
+//
+// A beat counts for the task of ctx and for all that this is part of. Without a
+// [Heartbeat] Beat does nothing. It does not block.
 func Beat(ctx context.Context) {
 	t, _ := tree.Nearest(ctx)
 	for ; t != nil; t = t.Owner.TaskOrNil() {

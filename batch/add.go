@@ -8,22 +8,27 @@ import (
 	"time"
 )
 
-// Add adds items, all of them or none. With a nil error they are accepted: they
-// will be delivered, or be in the [*LostError] of the scope. With an error none of
-// them will ever be delivered.
+// Add adds items, all of them or none.
 //
-// Add blocks only while there is no room for the items together; see [Capacity].
-// Calls that wait are served in turn. The wait ends with an error when ctx is done,
-// when the ctx of the batch is, when a flush of items of Add fails, and when the batch
-// is closed. The task of ctx lends its slot of an [async.Limit] meanwhile. If there is
-// room, it does not matter that ctx is done: in a scope that is cancelled tasks may add
-// their last words.
+//	err := lines.Add(ctx, "one", "two") // nil: accepted
 //
-// After the end the error matches [async.ErrScopeEnded]. More items than the
-// Capacity are refused with [ErrTooMany]. An Add inside flush, that is with its ctx,
-// adds to the next flush. If it would have to wait for room, it would wait for
-// itself, and it returns an error that matches [async.ErrAwaitCycle]. A nil ctx
-// panics. The slice of items is the caller's again when Add has returned.
+// # Details
+//
+// With a nil error the items are accepted: they will be delivered, or be in the
+// [*LostError] of the scope. With an error none of them will ever be delivered.
+//
+// Add blocks only while there is no room for the items together; see [Capacity]. Calls
+// that wait are served in turn. The wait ends with an error when ctx is done, when the
+// ctx of the batch is, when a flush of items of Add fails, and when the batch is closed.
+// The task of ctx lends its slot of an [async.Limit] meanwhile. If there is room, it does
+// not matter that ctx is done: in a scope that is cancelled tasks may add their last
+// words.
+//
+// After the end the error matches [async.ErrScopeEnded]. More items than the Capacity are
+// refused with [ErrTooMany]. An Add inside flush, that is with its ctx, adds to the next
+// flush. If it would have to wait for room, it would wait for itself, and it returns an
+// error that matches [async.ErrAwaitCycle]. A nil ctx panics. The slice of items is the
+// caller's again when Add has returned.
 func (b *Batch[T]) Add(ctx context.Context, items ...T) error {
 	if ctx == nil {
 		panic("batch: Add with a nil ctx: pass that of the task that adds")

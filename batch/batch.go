@@ -66,29 +66,36 @@ type Batch[T any] struct {
 // for each.
 type flushFunc[T any] func(ctx context.Context, items []T) (answers []error, err error)
 
-// New returns a batch that calls flush with what was added when it is due: see
-// [Items], [Size], [Age], [Batch.Flush] and [Batch.Do].
+// New returns a batch that calls flush with what was added when it is due.
 //
-// The batch belongs to the scope of ctx, which need not wait for it to be empty
-// before it ends: what is left when all tasks of the scope have ended is flushed
-// once more; see the documentation of the package. On a scope that has ended the
-// batch is closed from the first.
+//	lines := batch.New(ctx, write, batch.Items(1000), batch.Age(time.Second))
 //
-// flush is called by one goroutine at a time, with no lock held. Its ctx is a child
-// of ctx, but that of the last call is not cancelled with it. It may start tasks,
-// which are joined before the next call. It may keep items, and must not change them.
-// When it returns nil its items are delivered. For items of [Batch.Add] an error, a
-// panic or Goexit fails the scope, as that of a task of [async.Go] does. If
-// [async.OnFailure] or [async.OnPanic] has the scope carry on, the batch tries again
-// after its Age, or earlier if a call of Flush, Add or Do waits for that, but not
-// before 1 s has passed. Items of [Batch.Do] are flushed once: see there.
+// # Details
 //
-// Once ctx is done no flush is started but the last. Under an [async.Limit] a flush
-// needs a slot, as any task does, but for the last. It runs on a goroutine of its
-// own, also in a scope with [async.On].
+// [Items], [Size], [Age], [Batch.Flush] and [Batch.Do] say when a flush is due.
 //
-// New panics if flush is nil, if ctx is nil or carries no scope, and on a [Size] of
-// other items.
+// The batch belongs to the scope of ctx, which need not wait for it to be empty before it
+// ends: what is left when all tasks of the scope have ended is flushed once more; see the
+// documentation of the package. On a scope that has ended the batch is closed from the
+// first.
+//
+// flush is called by one goroutine at a time, with no lock held. Its ctx is a child of
+// ctx, but that of the last call is not cancelled with it. It may start tasks, which are
+// joined before the next call. It may keep items, and must not change them. When it
+// returns nil its items are delivered.
+//
+// For items of [Batch.Add] an error, a panic or Goexit of flush fails the scope, as that
+// of a task of [async.Go] does. If [async.OnFailure] or [async.OnPanic] has the scope
+// carry on, the batch tries again after its Age, or earlier if a call of Flush, Add or Do
+// waits for that, but not before 1 s has passed. Items of [Batch.Do] are flushed once:
+// see there.
+//
+// Once ctx is done no flush is started but the last. Under an [async.Limit] a flush needs
+// a slot, as any task does, but for the last. It runs on a goroutine of its own, also in
+// a scope with [async.On].
+//
+// New panics if flush is nil, if ctx is nil or carries no scope, and on a [Size] of other
+// items.
 func New[T any](ctx context.Context, flush func(ctx context.Context, items []T) error, opts ...Option) *Batch[T] {
 	if flush == nil {
 		panic("batch: New with a nil function: pass what is to be called")
@@ -98,15 +105,19 @@ func New[T any](ctx context.Context, flush func(ctx context.Context, items []T) 
 	}, opts)
 }
 
-// NewAnswering is [New] with a flush that answers each item by itself: answers[i] is
-// what [Batch.Do] returns for items[i], nil if that was delivered. So one item that a
-// store refuses is not the failure of those beside it.
+// NewAnswering is [New] with a flush that answers each item by itself: answers[i] is what
+// [Batch.Do] returns for items[i], nil if that was delivered.
 //
-// An item of [Batch.Add] that is answered with an error was not delivered: the first
-// such answer fails the scope, and these items come first in the next flush.
+//	rows := batch.NewAnswering(ctx, func(ctx context.Context, items []Row) []error { return store.Insert(ctx, items) })
 //
-// There must be as many answers as items. If there are not, or if a task that flush
-// has started fails, that is an error of the whole flush, and the answer to each item.
+// # Details
+//
+// So one item that a store refuses is not the failure of those beside it. An item of
+// [Batch.Add] that is answered with an error was not delivered: the first such answer
+// fails the scope, and these items come first in the next flush.
+//
+// There must be as many answers as items. If there are not, or if a task that flush has
+// started fails, that is an error of the whole flush, and the answer to each item.
 func NewAnswering[T any](
 	ctx context.Context, flush func(ctx context.Context, items []T) (answers []error), opts ...Option,
 ) *Batch[T] {
@@ -140,14 +151,16 @@ func newBatch[T any](
 	return b
 }
 
-// Len returns how many items the batch holds: those that wait for a flush, and those that are
-// being flushed. A program that shows its load asks it.
+// Len returns how many items the batch holds: those that wait for a flush, and those that
+// are being flushed.
 //
-//	backlog.Set(float64(b.Len()))
+//	backlog.Set(float64(lines.Len())) // a program that shows its load
 //
-// It is what [Capacity] bounds. Items of calls that wait for room are not among them. A flush that
-// has failed puts its items back, so they count on. It does not block, and may be called by any
-// goroutine, in flush, too; after the end it is 0.
+// # Details
+//
+// Len is what [Capacity] bounds. Items of calls that wait for room are not among them. A
+// flush that has failed puts its items back, so they count on. Len does not block, and
+// may be called by any goroutine, in flush, too; after the end it is 0.
 func (b *Batch[T]) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

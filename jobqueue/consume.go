@@ -8,14 +8,20 @@ import (
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-// Do opens a scope, takes jobs in it as [Queue.Take] does, and calls f with them
-// on the calling goroutine. ctx need not carry a scope. When Do returns
-// everything that f has started has ended and the jobs are settled: removed if
-// f returned nil and nothing it started failed, otherwise back in their places.
+// Do opens a scope, takes jobs in it as [Queue.Take] does, and calls f with them on
+// the calling goroutine.
 //
-// Do returns what the scope does, so f's error among others. A panic of f goes
-// on when the jobs are back. On a closed queue Do returns [ErrClosed] and does
-// not call f. max < 1 and a nil f panic.
+//	err := q.Do(ctx, 10, func(ctx context.Context, files []string) error { return upload(ctx, files) })
+//
+// # Details
+//
+// ctx need not carry a scope. When Do returns everything that f has started has ended
+// and the jobs are settled: removed if f returned nil and nothing it started failed,
+// otherwise back in their places.
+//
+// Do returns what the scope does, so f's error among others. A panic of f goes on
+// when the jobs are back. On a closed queue Do returns [ErrClosed] and does not call
+// f. max < 1 and a nil f panic.
 func (q *Queue[K, T]) Do(ctx context.Context, max int, f func(ctx context.Context, jobs []T) error) error {
 	if f == nil {
 		panic("jobqueue: Do with a nil function")
@@ -29,22 +35,28 @@ func (q *Queue[K, T]) Do(ctx context.Context, max int, f func(ctx context.Contex
 	})
 }
 
-// Consume has the given number of workers do what [Queue.Do] does, again and
-// again, each on a goroutine of its own, until the queue is closed or drained, or
-// ctx is done. In the first two cases it returns nil. All workers have ended
+// Consume has the given number of workers do what [Queue.Do] does, again and again,
+// each on a goroutine of its own, until the queue is closed or drained, or ctx is
+// done.
+//
+//	err := q.Consume(ctx, 4, 10, func(ctx context.Context, files []string) error { return upload(ctx, files) })
+//
+// # Details
+//
+// When the queue is closed or drained Consume returns nil. All workers have ended
 // when it returns.
 //
-// An error of f is its batch's affair: the jobs go back and the worker goes on.
-// They may be taken again at once, so a job that always fails is tried without
-// end unless [MaxAttempts] or [RetryDelay] say otherwise. A panic of f, or
-// Goexit in it, is Consume's: the batch goes back, the other workers are
-// cancelled and joined, and Consume panics or returns [async.ErrGoexit]. A panic
-// of a function given as an option is Consume's in the same way, or its error.
+// An error of f is its batch's affair: the jobs go back and the worker goes on. They
+// may be taken again at once, so a job that always fails is tried without end unless
+// [MaxAttempts] or [RetryDelay] say otherwise. A panic of f, or Goexit in it, is
+// Consume's: the batch goes back, the other workers are cancelled and joined, and
+// Consume panics or returns [async.ErrGoexit]. A panic of a function given as an
+// option is Consume's in the same way, or its error.
 //
-// f may do with its ctx what it likes, and what it starts ends with its batch.
-// But the ctx is for the batch: if f has left nothing behind, the worker uses the
-// same ctx for its next batch, so one that f has kept is not cancelled when the
-// batch ends.
+// f may do with its ctx what it likes, and what it starts ends with its batch. But
+// the ctx is for the batch: if f has left nothing behind, the worker uses the same
+// ctx for its next batch, so one that f has kept is not cancelled when the batch
+// ends.
 //
 // workers < 1, max < 1 and a nil f panic.
 func (q *Queue[K, T]) Consume(ctx context.Context, workers, max int, f func(ctx context.Context, jobs []T) error) error {

@@ -8,11 +8,16 @@ import (
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-// Close closes the queue: nothing is added or taken any more, and a Take that
-// waits returns [ErrClosed]. Jobs in progress are settled as ever; those that
-// fail go back. A job that is queued or delayed stays as it is, where it can be seen
-// ([Queue.Queued]) and removed; no timer runs any more. Close does not block,
-// and closing again does nothing.
+// Close closes the queue: nothing is added or taken any more, and a Take that waits
+// returns [ErrClosed].
+//
+//	defer q.Close()
+//
+// # Details
+//
+// Jobs in progress are settled as ever; those that fail go back. A job that is queued
+// or delayed stays as it is, where it can be seen ([Queue.Queued]) and removed; no
+// timer runs any more. Close does not block, and closing again does nothing.
 func (q *Queue[K, T]) Close() {
 	var t turn[K, T]
 	q.lock(&t)
@@ -20,19 +25,26 @@ func (q *Queue[K, T]) Close() {
 	q.unlock(&t)
 }
 
-// Drain refuses what is added from now on, waits until nothing is queued and
-// nothing is in progress, and closes the queue. Jobs that fail meanwhile go back
-// and are waited for, through their [RetryDelay] too. Jobs of [Queue.AddAfter]
-// whose time has not come are not waited for: they are seen in [Queue.Queued]
-// after. Other goroutines must go on taking.
+// Drain refuses what is added from now on, waits until nothing is queued and nothing
+// is in progress, and closes the queue.
 //
-// Drain returns nil when that is so. If ctx is done before, its error matches
-// both ctx.Err and its Cause, and the queue goes on draining until it is closed.
-// If it is closed with jobs left, Drain waits only for those in progress and
-// returns [ErrClosed]. With the ctx of a scope that holds jobs of the queue, or
-// is inside one, it returns [ErrSelfWait] and does nothing. A scope that takes
-// while something in it drains must settle by Ack, or in a scope inside as Do
-// and Consume do; otherwise the two wait for each other.
+//	err := q.Drain(ctx) // others go on taking
+//
+// # Details
+//
+// Jobs that fail meanwhile go back and are waited for, through their [RetryDelay]
+// too. Jobs of [Queue.AddAfter] whose time has not come are not waited for: they are
+// seen in [Queue.Queued] after. Other goroutines must go on taking.
+//
+// Drain returns nil when that is so. If ctx is done before, its error matches both
+// ctx.Err and its Cause, and the queue goes on draining until it is closed. If it is
+// closed with jobs left, Drain waits only for those in progress and returns
+// [ErrClosed].
+//
+// With the ctx of a scope that holds jobs of the queue, or is inside one, Drain
+// returns [ErrSelfWait] and does nothing. A scope that takes while something in it
+// drains must settle by Ack, or in a scope inside as Do and Consume do; otherwise the
+// two wait for each other.
 func (q *Queue[K, T]) Drain(ctx context.Context) error {
 	scope := bridge.ScopeOf(ctx)
 	future, promise := async.NewPromise[struct{}](context.WithoutCancel(ctx)) // it is resolved, whatever becomes of ctx

@@ -9,10 +9,16 @@ import (
 // This file is what can be seen of a queue. Every function returns a copy, as of
 // one instant.
 
-// Queued returns the jobs that are not in progress: first those that may be
-// taken, in the order in which they would be, then the delayed ones, in the
-// order of their times. A job that was added while one of its key is in progress
-// ([RunAgain]) is not among them before that one has ended.
+// Queued returns the jobs that are not in progress: first those that may be taken, in
+// the order in which they would be, then the delayed ones, in the order of their
+// times.
+//
+//	waiting := q.Queued()
+//
+// # Details
+//
+// A job that was added while one of its key is in progress ([RunAgain]) is not among
+// them before that one has ended.
 func (q *Queue[K, T]) Queued() []T {
 	q.mu.Lock()
 	now := snapshot(q.core.ready.run.all(), q.core.ready.heap.elems)
@@ -42,10 +48,15 @@ func (q *Queue[K, T]) Len() (queued, inProgress int) {
 	return q.core.queued(), q.core.taken
 }
 
-// Attempt returns how often the job with the given key was taken so far: 1 in
-// its first run, and one more each time it has gone back and is taken again. It
-// is 0 for a job that was never taken, and for a key that the queue does not
-// know.
+// Attempt returns how often the job with the given key was taken so far: 1 in its
+// first run, and one more each time it has gone back and is taken again.
+//
+//	log.Printf("%s: attempt %d", file, q.Attempt(file))
+//
+// # Details
+//
+// Attempt returns 0 for a job that was never taken, and for a key that the queue does
+// not know.
 func (q *Queue[K, T]) Attempt(key K) int {
 	if !q.canFind(key) {
 		return 0

@@ -34,10 +34,15 @@ const (
 	RunAgain               // accept it, and run the newest after the one in progress has ended
 )
 
-// WhileRunning sets what adding a job does while one with its key is in
-// progress. The default is [Reject]. With [RunAgain] the job is accepted, and
-// however many are added, one run follows: of the newest of them, at the
-// earliest time that one of them was to be taken.
+// WhileRunning sets what adding a job does while one with its key is in progress.
+//
+//	jobqueue.New[string](jobqueue.WhileRunning(jobqueue.RunAgain))
+//
+// # Details
+//
+// The default is [Reject]. With [RunAgain] the job is accepted, and however many are
+// added, one run follows: of the newest of them, at the earliest time that one of
+// them was to be taken.
 //
 //   - If the run in progress is the last one, because it ends well or its job is
 //     dead, the newest is queued as a job of its own, at the end of the queue.
@@ -51,11 +56,16 @@ func WhileRunning(p Policy) Option {
 	return option(func(o *options) { o.again = p == RunAgain })
 }
 
-// MaxAttempts has a job given up when n of its runs have failed: it is removed,
-// and dead, which may be nil, is called with the job and the error of its last
-// run. dead is called with no lock held: on the goroutine of [Queue.Nack], or in
-// an exit hook of the scope that took the job. A run that was told to stop has
-// not failed. n < 1 panics.
+// MaxAttempts has a job given up when n of its runs have failed: it is removed, and
+// dead, which may be nil, is called with the job and the error of its last run.
+//
+//	jobqueue.New[string](jobqueue.MaxAttempts(5, func(file string, err error) { log.Print(file, ": ", err) }))
+//
+// # Details
+//
+// dead is called with no lock held: on the goroutine of [Queue.Nack], or in an exit
+// hook of the scope that took the job. A run that was told to stop has not failed.
+// n < 1 panics.
 func MaxAttempts[T any](n int, dead func(job T, err error)) Option {
 	if n < 1 {
 		panic("jobqueue: MaxAttempts(n): n must be at least 1; leave the option out for no limit")
@@ -69,8 +79,13 @@ func MaxAttempts[T any](n int, dead func(job T, err error)) Option {
 }
 
 // RetryDelay has a job whose run failed wait before it may be taken again.
-// interval is given how many of its runs have failed, and returns how long the
-// job waits. After that it is in its old place. Without this option the job may
+//
+//	jobqueue.New[string](jobqueue.RetryDelay(async.Backoff(time.Second, time.Minute)))
+//
+// # Details
+//
+// interval is given how many runs of the job have failed, and returns how long the
+// job waits. After that the job is in its old place. Without this option the job may
 // be taken again at once. interval is called with no lock held. Nil panics.
 func RetryDelay(interval async.Interval) Option {
 	if interval == nil {
@@ -80,8 +95,14 @@ func RetryDelay(interval async.Interval) Option {
 }
 
 // Capacity bounds how many jobs may be queued, delayed ones included; those in
-// progress do not count. A full queue rejects what is added. A job that fails
-// still goes back, beyond n if need be, and so does a second run. n < 1 panics.
+// progress do not count.
+//
+//	jobqueue.New[string](jobqueue.Capacity(1000))
+//
+// # Details
+//
+// A full queue rejects what is added. A job that fails still goes back, beyond n if
+// need be, and so does a second run. n < 1 panics.
 func Capacity(n int) Option {
 	if n < 1 {
 		panic("jobqueue: Capacity(n): n must be at least 1; leave the option out for no limit")
@@ -89,9 +110,15 @@ func Capacity(n int) Option {
 	return option(func(o *options) { o.capacity = n })
 }
 
-// Priority has f say how urgent a job is: of two, the one with the greater
-// number is taken first, of equals the one that came first. f is called once
-// each time that a job is to be added, with no lock held. Nil panics.
+// Priority has f say how urgent a job is: of two, the one with the greater number is
+// taken first, of equals the one that came first.
+//
+//	jobqueue.New[Job](jobqueue.Priority(func(job Job) int { return job.Urgency }))
+//
+// # Details
+//
+// f is called once each time that a job is to be added, with no lock held. Nil
+// panics.
 func Priority[T any](f func(job T) int) Option {
 	if f == nil {
 		panic("jobqueue: Priority(nil): leave the option out for first in, first out")
@@ -99,16 +126,20 @@ func Priority[T any](f func(job T) int) Option {
 	return option(func(o *options) { o.priority = f })
 }
 
-// Observe has f told what becomes of every job. f is called after the fact, with
-// no lock held, on the goroutine that has done it; for the end of a scope, in an
-// exit hook of the scope. It must not block.
+// Observe has f told what becomes of every job.
 //
-// Events of one call come in order. A Take that waited returns after f was told
-// of what it took. Otherwise events of different goroutines come in any order.
+//	jobqueue.New[string](jobqueue.Observe(func(e jobqueue.Event[string]) { log.Print(e.Kind, " ", e.Job) }))
 //
-// A panic of f goes on in the function that has called f. If a delayed job is
-// handed to a waiting Take that function is a timer's, and the process ends. Nil
-// panics.
+// # Details
+//
+// f is called after the fact, with no lock held, on the goroutine that has done it;
+// for the end of a scope, in an exit hook of the scope. It must not block.
+//
+// Events of one call come in order. A Take that waited returns after f was told of
+// what it took. Otherwise events of different goroutines come in any order.
+//
+// A panic of f goes on in the function that has called f. If a delayed job is handed
+// to a waiting Take that function is a timer's, and the process ends. Nil panics.
 func Observe[T any](f func(Event[T])) Option {
 	if f == nil {
 		panic("jobqueue: Observe(nil)")

@@ -33,14 +33,21 @@ type Queue[K comparable, T any] struct {
 }
 
 // New returns a queue of jobs that are their own keys.
+//
+//	q := jobqueue.New[string](jobqueue.Capacity(1000))
 func New[T comparable](opts ...Option) *Queue[T, T] {
 	return NewKeyed(func(job T) T { return job }, opts...)
 }
 
-// NewKeyed returns a queue of jobs that are distinct by what key returns for
-// them. key must always return the same for a job. It is called with no lock
-// held; if it panics, the call that it was called from does, and has changed
-// nothing. A nil key panics, and so does an option about other jobs than T.
+// NewKeyed returns a queue of jobs that are distinct by what key returns for them.
+//
+//	q := jobqueue.NewKeyed(func(job Job) string { return job.File })
+//
+// # Details
+//
+// key must always return the same for a job. key is called with no lock held; if it
+// panics, the call that it was called from does, and has changed nothing. A nil key
+// panics, and so does an option about other jobs than T.
 func NewKeyed[K comparable, T any](key func(T) K, opts ...Option) *Queue[K, T] {
 	if key == nil {
 		panic("jobqueue: NewKeyed with a nil key function")
@@ -63,20 +70,31 @@ func NewKeyed[K comparable, T any](key func(T) K, opts ...Option) *Queue[K, T] {
 }
 
 // Add adds job to the end of the queue, or hands it to the call of Take that has
-// waited longest. It returns false, and nothing is changed, if a job with its
-// key is queued or in progress (but see [WhileRunning]), the queue is at its
-// [Capacity] or closed, or the key cannot be found again ([ErrKey]). Which of
-// them it was, [Observe] tells. Add never blocks.
+// waited longest.
+//
+//	accepted := q.Add("a.jpg")
+//
+// # Details
+//
+// Add returns false, and nothing is changed, if a job with its key is queued or in
+// progress (but see [WhileRunning]), the queue is at its [Capacity] or closed, or the
+// key cannot be found again ([ErrKey]). Which of them it was, [Observe] tells. Add
+// never blocks.
 func (q *Queue[K, T]) Add(job T) bool { return q.AddAfter(0, job) }
 
-// AddAfter adds job to the end of the queue d from now. Until then it is known:
-// it cannot be added again, it can be removed, and it counts as queued, but it
-// is not taken, and Drain does not wait for it. Otherwise it is as [Queue.Add].
-// A job that is accepted while one of its key is in progress ([RunAgain]) keeps
-// to its time unless that one goes back: then the retry takes it.
+// AddAfter adds job to the end of the queue d from now.
 //
-// While jobs are delayed the queue has a timer, and no goroutine. A queue whose
-// timer was made in a bubble of testing/synctest cannot be used outside it.
+//	accepted := q.AddAfter(time.Minute, "a.jpg")
+//
+// # Details
+//
+// Until then the job is known: it cannot be added again, it can be removed, and it
+// counts as queued, but it is not taken, and Drain does not wait for it. Otherwise it
+// is as [Queue.Add]. A job that is accepted while one of its key is in progress
+// ([RunAgain]) keeps to its time unless that one goes back: then the retry takes it.
+//
+// While jobs are delayed the queue has a timer, and no goroutine. A queue whose timer
+// was made in a bubble of testing/synctest cannot be used outside it.
 func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
 	e := q.entry(job)
 	q.mu.Lock()
@@ -92,11 +110,17 @@ func (q *Queue[K, T]) AddAfter(d time.Duration, job T) bool {
 	return err == nil
 }
 
-// AddAll adds the jobs in one step, in order: nobody sees some of them without
-// the others, and waiting calls of Take are served in the order of the jobs. It
-// returns those that were rejected, in order. If two have the same key the
-// second is a duplicate. The jobs count towards the [Capacity] before a waiting
-// call of Take is handed any of them.
+// AddAll adds the jobs in one step, in order, and returns those that were rejected,
+// in order.
+//
+//	rejected := q.AddAll("a.jpg", "b.jpg")
+//
+// # Details
+//
+// Nobody sees some of the jobs without the others, and waiting calls of Take are
+// served in the order of the jobs. If two have the same key the second is a
+// duplicate. The jobs count towards the [Capacity] before a waiting call of Take is
+// handed any of them.
 func (q *Queue[K, T]) AddAll(jobs ...T) (rejected []T) {
 	entries := make([]entry[K, T], len(jobs))
 	for i, job := range jobs {
@@ -114,9 +138,15 @@ func (q *Queue[K, T]) AddAll(jobs ...T) (rejected []T) {
 	return rejected
 }
 
-// Remove removes the job with the given key if it is queued or delayed. If it is
-// in progress, Remove does not touch it, and removes the job that was added
-// since ([RunAgain]). It reports whether there was something to remove.
+// Remove removes the job with the given key if it is queued or delayed, and reports
+// whether there was something to remove.
+//
+//	removed := q.Remove("a.jpg")
+//
+// # Details
+//
+// If the job is in progress, Remove does not touch it, and removes the job that was
+// added since ([RunAgain]).
 func (q *Queue[K, T]) Remove(key K) bool {
 	if !q.canFind(key) {
 		return false

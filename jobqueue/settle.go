@@ -21,11 +21,16 @@ import (
 //
 // Each tells the observer, at the end of the turn.
 
-// Ack settles jobs that were taken as done: they are removed now, and the end of
-// the scope does not matter for them. Ack looks for the holder of a job from the
-// scope of ctx outwards, so tasks that a consumer has started may settle what
-// the consumer took. It leaves jobs alone that none of these scopes holds, or
-// holds no longer.
+// Ack settles jobs that were taken as done: they are removed now, and the end of the
+// scope does not matter for them.
+//
+//	q.Ack(ctx, files[0])
+//
+// # Details
+//
+// Ack looks for the holder of a job from the scope of ctx outwards, so tasks that a
+// consumer has started may settle what the consumer took. It leaves jobs alone that
+// none of these scopes holds, or holds no longer.
 func (q *Queue[K, T]) Ack(ctx context.Context, jobs ...T) {
 	var few [4]jobKey[K]
 	keys := q.keys(few[:0], jobs)
@@ -42,10 +47,15 @@ func (q *Queue[K, T]) Ack(ctx context.Context, jobs ...T) {
 	q.unlock(&t)
 }
 
-// Nack settles jobs that were taken as failed with err: they go back to their
-// place now, or as [RetryDelay] and [MaxAttempts] say. With a nil err they go
-// back at once and it counts as no failure: others are to have them. Which jobs
-// it may settle is as for [Queue.Ack].
+// Nack settles jobs that were taken as failed with err: they go back to their place
+// now, or as [RetryDelay] and [MaxAttempts] say.
+//
+//	q.Nack(ctx, err, files[0])
+//
+// # Details
+//
+// With a nil err the jobs go back at once and it counts as no failure: others are to
+// have them. Which jobs Nack may settle is as for [Queue.Ack].
 func (q *Queue[K, T]) Nack(ctx context.Context, err error, jobs ...T) {
 	keys := q.keys(nil, jobs)
 	scope := bridge.ScopeOf(ctx)

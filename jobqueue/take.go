@@ -7,19 +7,24 @@ import (
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
-// Take takes at least one job and at most max, in the order of the queue. It
-// blocks until there is one, the queue is closed ([ErrClosed]), or ctx is done,
-// in which case its error matches both ctx.Err and its Cause. Calls that wait
-// are served in the order in which they came. A waiting task lends its slot of
-// a Limit.
+// Take takes at least one job and at most max, in the order of the queue.
 //
-// The jobs are settled by the end of the scope of ctx. If that ends well they
-// are removed. If it fails, panics, calls Goexit or is cancelled they go back
-// to their place in the queue, before whatever was added later. [Queue.Ack] and
+//	files, err := q.Take(ctx, 10) // settled by the end of the scope of ctx
+//
+// # Details
+//
+// Take blocks until there is a job, the queue is closed ([ErrClosed]), or ctx is
+// done, in which case its error matches both ctx.Err and its Cause. Calls that wait
+// are served in the order in which they came. A waiting task lends its slot of a
+// Limit.
+//
+// The jobs are settled by the end of the scope of ctx. If the scope ends well they
+// are removed. If it fails, panics, calls Goexit or is cancelled they go back to
+// their place in the queue, before whatever was added later. [Queue.Ack] and
 // [Queue.Nack] settle some early.
 //
-// On a ctx without a scope Take returns [ErrNoScope], on that of a scope that
-// has ended [async.ErrScopeEnded]. max < 1 panics.
+// On a ctx without a scope Take returns [ErrNoScope], on that of a scope that has
+// ended [async.ErrScopeEnded]. max < 1 panics.
 func (q *Queue[K, T]) Take(ctx context.Context, max int) ([]T, error) {
 	if max < 1 {
 		panic("jobqueue: Take: it must be allowed to take at least 1 job")

@@ -30,13 +30,18 @@ type Clock struct {
 // another differ as a rule. The least margin of a term is ten times as long.
 const noise = 10 * time.Millisecond
 
-// NewClock returns a clock that starts at one second, so that 0 is no time of it.
+// NewClock returns a clock that counts the time of suspends and that nobody can set.
 //
-// The clock reads the monotonic clock of package time, which is virtual in a
-// testing/synctest bubble, and adds the suspends: on Linux the difference of
-// CLOCK_BOOTTIME and CLOCK_MONOTONIC. On Windows the monotonic clock counts suspends
-// already. Elsewhere, on macOS for one, nobody tells them: see the section Clocks of the
-// package documentation. The time of day is never believed.
+//	clock := lease.NewClock()
+//	k := lease.NewKeeper(ctx, renew, lease.WithClock(clock))
+//
+// # Details
+//
+// The clock starts at one second, so that 0 is no time of it. It reads the monotonic clock
+// of package time, which is virtual in a testing/synctest bubble, and adds the suspends: on
+// Linux the difference of CLOCK_BOOTTIME and CLOCK_MONOTONIC. On Windows the monotonic
+// clock counts suspends already. Elsewhere, on macOS for one, nobody tells them: see the
+// section Clocks of the package documentation. The time of day is never believed.
 func NewClock() *Clock {
 	c := &Clock{start: time.Now().Add(-time.Second), slept: suspendedTime()}
 	c.see()
@@ -62,8 +67,14 @@ func (c *Clock) Suspended() time.Duration {
 	return c.known()
 }
 
-// Suspend makes it seem, for tests, that the machine was suspended for d: the clock
-// jumps, and timers do not. A suspend cannot be taken back, so d must not be negative.
+// Suspend makes it seem, for tests, that the machine was suspended for d.
+//
+//	clock.Suspend(time.Minute)
+//
+// # Details
+//
+// The clock jumps, and timers do not. A suspend cannot be taken back, so d must not be
+// negative.
 func (c *Clock) Suspend(d time.Duration) { c.pretended.Add(int64(max(d, 0))) }
 
 // known returns the suspends that were seen.

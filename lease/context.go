@@ -3,14 +3,20 @@ package lease
 import "context"
 
 // Context returns a child of parent that is done when the belief ends, with the cause; or
-// when parent is done, with the cause of that; or when stop is called. Call stop when the
-// work is done, as that of context.WithCancel.
+// when parent is done, with the cause of that; or when stop is called.
+//
+//	ctx, stop := l.Context(ctx)
+//	defer stop()
+//
+// # Details
+//
+// Call stop when the work is done, as that of context.WithCancel.
 //
 // The context reads the clock whenever it is asked, be it Err, Done or Value, so a process
 // that was stopped, or whose machine slept, learns of the end before it learns anything
 // else. A context derived from it by package context, or a task of package async, is
-// cancelled in the same step; its own Err does not read the clock. Where no other
-// goroutine has run since the process was stopped, ask the context itself, or [Check].
+// cancelled in the same step; its own Err does not read the clock. Where no other goroutine
+// has run since the process was stopped, ask the context itself, or [Check].
 //
 // Otherwise the context is as any other: its Deadline is the parent's, for a term that is
 // renewed has none, and its children need no goroutine.
@@ -20,9 +26,16 @@ func (l *Lease) Context(parent context.Context) (ctx context.Context, stop conte
 }
 
 // Check reads the clock for every lease that ctx is under, and returns the cause of the
-// nearest whose belief has ended; else the cause of ctx, nil while that is not done. It
-// works for any ctx that is derived from one of a lease, also by context.WithoutCancel,
-// and costs as much as [Lease.Err].
+// nearest whose belief has ended; else the cause of ctx, nil while that is not done.
+//
+//	if err := lease.Check(ctx); err != nil {
+//		return err // before each write
+//	}
+//
+// # Details
+//
+// Check works for any ctx that is derived from one of a lease, also by
+// context.WithoutCancel, and costs as much as [Lease.Err].
 func Check(ctx context.Context) error {
 	b, _ := ctx.Value(boundKey{}).(*bound)
 	for ; b != nil; b = b.outer {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/asynctest"
 	"github.com/ambit-go/ambit/lease"
 )
 
@@ -213,6 +215,40 @@ func ExampleWithClock() {
 		return nil
 	})
 	// Output: true
+}
+
+// The clock of a program that compares times of its own with those of leases.
+func ExampleNewClock() {
+	clock := lease.NewClock()
+	begun := clock.Now()
+	fmt.Println(begun >= time.Second, clock.Now() >= begun)
+	// Output: true true
+}
+
+// A store that renews one thing a call.
+func ExampleMost() {
+	_ = async.Scope(context.Background(), func(ctx context.Context) error {
+		k := lease.NewKeeper(ctx, func(_ context.Context, batch []lease.Renewal[string]) ([]error, error) {
+			fmt.Println("renew", batch[0].Of, "for", batch[0].Length)
+			return nil, nil
+		}, lease.Most(1))
+		l, err := k.Keep("report", lease.Term{Granted: k.Now(), Length: time.Hour})
+		if err != nil {
+			return err
+		}
+		return l.Extend(ctx, 2*time.Hour) // at once, not when it is due
+	})
+	// Output: renew report for 2h0m0s
+}
+
+func ExampleName() {
+	_ = async.Scope(context.Background(), func(ctx context.Context) error {
+		k := lease.NewKeeper(ctx, yes, lease.Name("keeper of locks"))
+		_, err := k.Keep("report", lease.Term{Granted: k.Now(), Length: time.Minute})
+		fmt.Println(err, slices.Contains(asynctest.Live(context.Background()), "keeper of locks"))
+		return nil
+	})
+	// Output: <nil> true
 }
 
 func ExampleClock_Suspend() {

@@ -48,12 +48,14 @@ type entry[T any] struct {
 //
 //	k := lease.NewKeeper(ctx, func(ctx context.Context, batch []lease.Renewal[string]) ([]error, error) {
 //		return nil, store.Renew(ctx, batch[0].Of, batch[0].Length)
-//	})
+//	}, lease.Most(1))
+//
+// # Details
 //
 // renew is called with leases of about the same length, [Most] of them at most, and blocks
 // until the store has answered or ctx is done. ctx carries no values, and is done after a
-// sixth of the length, or when no lease of the batch needs the call any more. The answer
-// is an error for the call as a whole, or one for each lease in the order of the batch; nil
+// sixth of the length, or when no lease of the batch needs the call any more. The answer is
+// an error for the call as a whole, or one for each lease in the order of the batch; nil
 // and nil is success for all. An error that matches [ErrLost] ends the lease, also as the
 // error of a call as a whole: all of its leases are lost. [ErrSkipped] has a lease renewed
 // again at once, alone. After any other error it is renewed again after a twelfth of its
@@ -72,7 +74,8 @@ type entry[T any] struct {
 // neither an [async.Limit] nor an executor of the scope keeps a renewal waiting. For a keeper
 // that belongs to no scope see [Unscoped].
 //
-// NewKeeper panics if renew or an option is nil, or ctx carries no scope. It does not block.
+// NewKeeper panics if renew or an option is nil, or ctx carries no scope. It does not
+// block.
 func NewKeeper[T any](
 	ctx context.Context, renew func(ctx context.Context, batch []Renewal[T]) ([]error, error), opts ...Option,
 ) *Keeper[T] {
@@ -112,16 +115,25 @@ func (k *Keeper[T]) join(ctx context.Context) {
 
 // Now returns the time on the clock of the keeper: take it before a request is sent, for
 // [Term].Granted.
+//
+//	t := lease.Term{Granted: k.Now(), Length: 10 * time.Second}
 func (k *Keeper[T]) Now() time.Duration { return k.set.clock.Now() }
 
 // Keep begins to renew something that was granted for the term t, and returns the lease.
-// of stands for it in the calls of the renew function; the keeper only hands it on. Each
-// renewal asks for the Length of t.
+//
+//	granted := k.Now()
+//	err := store.Acquire(ctx, "report", 10*time.Second)
+//	l, err := k.Keep("report", lease.Term{Granted: granted, Length: 10 * time.Second}) // if err was nil
+//
+// # Details
+//
+// of stands for the thing in the calls of the renew function; the keeper only hands it on.
+// Each renewal asks for the Length of t.
 //
 // Keep returns an [*Error] that matches [ErrOver] if the term is not believed any more,
-// because the grant took too long: give the thing back, and ask again. It returns an
-// error that matches [async.ErrScopeEnded] if the keeper has ended. It panics if t was
-// granted in the future, for then its time is not of [Keeper.Now]. It does not block.
+// because the grant took too long: give the thing back, and ask again. It returns an error
+// that matches [async.ErrScopeEnded] if the keeper has ended. It panics if t was granted in
+// the future, for then its time is not of [Keeper.Now]. It does not block.
 func (k *Keeper[T]) Keep(of T, t Term, opts ...LeaseOption) (*Lease, error) {
 	now := k.Now()
 	if t.Granted > now {

@@ -50,9 +50,16 @@ type end struct {
 	own    bool  // the owner of the lease has ended it, and not the keeper
 }
 
-// Err returns nil while the holder believes, and the cause from then on. It reads the
-// clock and asks nobody, so call it before each write to something else: a process that
-// was stopped and goes on is told by Err first.
+// Err returns nil while the holder believes, and the cause from then on.
+//
+//	if err := l.Err(); err != nil {
+//		return err // before each write
+//	}
+//
+// # Details
+//
+// Err reads the clock and asks nobody, so call it before each write to something else: a
+// process that was stopped and goes on is told by Err first.
 //
 // The cause is an [*Error] that matches [ErrOver], [ErrLost] or [ErrEnded], or what
 // [CauseOf] has made of it.
@@ -86,9 +93,14 @@ func (l *Lease) Remaining() time.Duration {
 	return max(time.Duration(l.until.Load())-l.clock.Now(), 0)
 }
 
-// Extend has the lease renewed at once, for d from now, and waits for the answer. With a
-// d of 0 or less it is renewed for its usual length, for instance before a step that must
-// not be cut short. Later renewals ask for the usual length again.
+// Extend has the lease renewed at once, for d from now, and waits for the answer.
+//
+//	err := l.Extend(ctx, time.Minute) // before a step that must not be cut short
+//
+// # Details
+//
+// With a d of 0 or less the lease is renewed for its usual length. Later renewals ask for
+// the usual length again.
 //
 // Extend first waits for a renewal that is on its way. It blocks until the renew function,
 // which it calls on its own goroutine with a child of ctx, has returned; that ctx is done
@@ -110,11 +122,17 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 }
 
 // End ends the belief: the contexts of the lease are done, with a cause that matches
-// [ErrEnded], when End returns. The keeper goes on to renew until [Lease.Release].
+// [ErrEnded], when End returns.
 //
-// End returns nil if the holder has believed until the first call of End, and the cause
-// if the lease was over or lost before, or its keeper had ended. The answer is final, so work that has ended may
-// decide by it whether its result counts. End does not block.
+//	err := l.End() // nil: the holder has believed until now
+//
+// # Details
+//
+// The keeper goes on to renew until [Lease.Release].
+//
+// End returns nil if the holder has believed until the first call of End, and the cause if
+// the lease was over or lost before, or its keeper had ended. The answer is final, so work
+// that has ended may decide by it whether its result counts. End does not block.
 func (l *Lease) End() error {
 	l.endFor(nil)
 	if e := l.ended.Load(); !e.own {
@@ -123,9 +141,15 @@ func (l *Lease) End() error {
 	return nil
 }
 
-// Release lets go: the belief ends as by [Lease.End], no renewal is sent from now on, and
-// Release waits until those on their way have returned, or ctx is done. Give back to the
-// store after that: a renewal that comes later could extend what another holder has by then.
+// Release ends the belief as [Lease.End] does, has no renewal sent from now on, and waits
+// until those on their way have returned, or ctx is done.
+//
+//	err := errors.Join(l.Release(ctx), store.Release(ctx, "report"))
+//
+// # Details
+//
+// Give back to the store after Release: a renewal that comes later could extend what
+// another holder has by then.
 //
 // Release returns nil, or the cause of ctx if a renewal was still on its way. It may be
 // called any number of times. The keeper has forgotten the lease then.
@@ -136,10 +160,16 @@ func (l *Lease) Release(ctx context.Context) error {
 	return l.landings(ctx)
 }
 
-// Run calls body in an [async.Scope] under the lease, on the calling goroutine. The ctx of
-// body, and with it the scope, is cancelled with the cause when the belief ends. Run
-// returns when body and all that it has started have ended. It does not release the lease.
-// Under a lease that has ended already Run returns the cause and does not call body.
+// Run calls body in an [async.Scope] under the lease, on the calling goroutine, and returns
+// when body and all that it has started have ended.
+//
+//	err := l.Run(ctx, func(ctx context.Context) error { return write(ctx) })
+//
+// # Details
+//
+// The ctx of body, and with it the scope, is cancelled with the cause when the belief ends.
+// Run does not release the lease. Under a lease that has ended already Run returns the
+// cause and does not call body.
 //
 // Run returns what Scope does. If the belief has ended before the last of the work it
 // returns an error that matches the cause, also if body has returned nil: what body did may

@@ -27,9 +27,14 @@ type leaseOption func(*leaseSettings)
 
 func (o leaseOption) applyLease(s *leaseSettings) { o(s) }
 
-// WithClock has a keeper read that clock; without it a keeper has one of its own. Keepers
-// and other parts of a program that compare times need the same clock, and tests need a
-// clock that they can have jump. A nil clock panics.
+// WithClock has a keeper read that clock; without it a keeper has one of its own.
+//
+//	lease.NewKeeper(ctx, renew, lease.WithClock(clock))
+//
+// # Details
+//
+// Keepers and other parts of a program that compare times need the same clock, and tests
+// need a clock that they can have jump. A nil clock panics.
 func WithClock(c *Clock) Option {
 	if c == nil {
 		panic("lease: WithClock with a nil clock: pass what NewClock returns")
@@ -37,8 +42,13 @@ func WithClock(c *Clock) Option {
 	return option(func(s *settings) { s.clock = c })
 }
 
-// Most bounds how many leases one call of the renew function is given. Without it there is
-// no bound. n < 1 panics.
+// Most bounds how many leases one call of the renew function is given.
+//
+//	lease.NewKeeper(ctx, renew, lease.Most(100))
+//
+// # Details
+//
+// Without Most there is no bound. n < 1 panics.
 func Most(n int) Option {
 	if n < 1 {
 		panic("lease: Most(n): n must be at least 1; leave the option out for no limit")
@@ -46,7 +56,13 @@ func Most(n int) Option {
 	return option(func(s *settings) { s.most = n })
 }
 
-// Name names the tasks of a keeper in dumps. Defaults to "lease".
+// Name names the tasks of a keeper in dumps.
+//
+//	lease.NewKeeper(ctx, renew, lease.Name("leader"))
+//
+// # Details
+//
+// Defaults to "lease".
 func Name(name string) Option { return option(func(s *settings) { s.name = name }) }
 
 // Unscoped has a keeper belong to no scope: it ends never, and renews what it keeps until that
@@ -56,10 +72,16 @@ func Name(name string) Option { return option(func(s *settings) { s.name = name 
 func Unscoped() Option { return option(func(s *settings) { s.unscoped = true }) }
 
 // CauseOf has f make the cause of a lease whose belief ends: an error type of the caller's
-// own, say, that wraps the [*Error] that f is given. f is called with no lock held, on the
-// goroutine that has noticed the end, must not block, and may be called twice by two
-// goroutines at once, of which one answer counts. If f returns nil or panics the cause is
-// the error itself, with the panic in its text. A nil f panics.
+// own, say, that wraps the [*Error] that f is given.
+//
+//	k.Keep("report", t, lease.CauseOf(func(err error) error { return fmt.Errorf("no longer leader: %w", err) }))
+//
+// # Details
+//
+// f is called with no lock held, on the goroutine that has noticed the end, must not block,
+// and may be called twice by two goroutines at once, of which one answer counts. If f
+// returns nil or panics the cause is the error itself, with the panic in its text. A nil f
+// panics.
 func CauseOf(f func(err error) error) LeaseOption {
 	if f == nil {
 		panic("lease: CauseOf with a nil function: pass one that returns the cause")
@@ -68,8 +90,14 @@ func CauseOf(f func(err error) error) LeaseOption {
 }
 
 // OnLoss has f called once when the lease is over or lost, with the cause, in a task of the
-// keeper; not when the owner has ended it. The contexts of the lease are done by then.
-// A panic of f is an error of the scope of the keeper. A nil f panics.
+// keeper.
+//
+//	k.Keep("report", t, lease.OnLoss(func(err error) { log.Print("lost: ", err) }))
+//
+// # Details
+//
+// f is not called when the owner has ended the lease. The contexts of the lease are done by
+// then. A panic of f is an error of the scope of the keeper. A nil f panics.
 func OnLoss(f func(err error)) LeaseOption {
 	if f == nil {
 		panic("lease: OnLoss with a nil function: pass what is to be called")
@@ -77,5 +105,8 @@ func OnLoss(f func(err error)) LeaseOption {
 	return leaseOption(func(s *leaseSettings) { s.lost = f })
 }
 
-// Fixed has a lease never renewed, but by [Lease.Extend]: it is over at the end of its term.
+// Fixed has a lease never renewed, but by [Lease.Extend]: it is over at the end of its
+// term.
+//
+//	k.Keep("report", t, lease.Fixed())
 func Fixed() LeaseOption { return leaseOption(func(s *leaseSettings) { s.fixed = true }) }

@@ -33,14 +33,20 @@ const (
 )
 
 // Margin returns how long before the end of a term of that length its holder stops to
-// believe: a hundredth of the length, and a tenth of it on top, which is at least 100 ms
-// and at most 2 s.
+// believe.
+//
+//	lease.Margin(10 * time.Second) // 1.1 s
+//
+// # Details
+//
+// The margin is a hundredth of the length, and a tenth of it on top, which is at least 100
+// ms and at most 2 s.
 //
 // The two parts have two reasons. The clocks of holder and store may run at different
-// speeds, and the difference grows with the length: a hundredth is far more than any
-// clock that is disciplined, or a quartz that is not, is wrong by. Stopping takes time
-// as well: a renewal that failed has to be noticed, contexts have to be cancelled, and a
-// write on its way has to arrive or not.
+// speeds, and the difference grows with the length: a hundredth is far more than any clock
+// that is disciplined, or a quartz that is not, is wrong by. Stopping takes time as well: a
+// renewal that failed has to be noticed, contexts have to be cancelled, and a write on its
+// way has to arrive or not.
 func Margin(length time.Duration) time.Duration {
 	return max(length, 0)/100 + min(max(length/10, minMargin), maxMargin)
 }
@@ -54,14 +60,18 @@ func (t Term) End() time.Duration { return after(t.Granted, t.Length) }
 // returns Granted.
 func (t Term) Believed() time.Duration { return after(t.Granted, t.Length-Margin(t.Length)) }
 
-// Renewal returns when to renew: the request is due at the time due, and a request that
-// is sent for other terms takes this one along from the time early on. jitter, from 0
-// to 1, spreads the requests of many holders.
+// Renewal returns when to renew: the request is due at the time due, and a request that is
+// sent for other terms takes this one along from the time early on.
 //
-// A renewal is due 0.30 to 0.32 of the length after Granted, and early is at 0.27. A
-// third of the length leaves room for a second request after a first one that ran out
-// of its time, and for a third. The renewal stays below the third because a store may
-// count a holder as silent that it has not heard of for a third of the length.
+//	early, due := t.Renewal(rand.Float64())
+//
+// # Details
+//
+// jitter, from 0 to 1, spreads the requests of many holders. A renewal is due 0.30 to 0.32
+// of the length after Granted, and early is at 0.27. A third of the length leaves room for
+// a second request after a first one that ran out of its time, and for a third. The renewal
+// stays below the third because a store may count a holder as silent that it has not heard
+// of for a third of the length.
 func (t Term) Renewal(jitter float64) (early, due time.Duration) {
 	length := max(t.Length, 0)
 	if !(jitter > 0) { // nor a NaN

@@ -16,33 +16,36 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// Run runs a command in a process group of its own, as a task with the given
-// options, such as [async.Timeout]. It blocks until the command has ended,
-// nothing of its group is left, and its output has been written; this is so in
-// every case but those that [Result.Survived], [Result.Held], [ErrStuck] and
+// Run runs a command in a process group of its own, as a task with the given options, and blocks
+// until the command has ended, nothing of its group is left, and its output has been written.
+//
+//	result, err := proc.Run(ctx, proc.Command{Args: []string{"make", "test"}, Stdout: log}, async.Timeout(time.Hour))
+//
+// # Details
+//
+// Run returns so in every case but those that [Result.Survived], [Result.Held], [ErrStuck] and
 // [Command.Stdin] tell of.
 //
-// The command is stopped when ctx ends, its scope is cancelled, or an option
-// cancels the task: [context.Cause] of that is the Cause of the Result. Stopping
-// takes at most about a grace for each of Signals, and twice GiveUp and Linger where the system or
-// a writer does not do its part. If ctx is done before the command is started,
-// it is not started.
+// The command is stopped when ctx ends, its scope is cancelled, or an option cancels the task:
+// [context.Cause] of that is the Cause of the Result. Stopping takes at most about a grace for each
+// of Signals, and twice GiveUp and Linger where the system or a writer does not do its part. If ctx
+// is done before the command is started, it is not started.
 //
-// The error is nil if the exit status is 0 and nobody has stopped the command,
-// whatever it has left behind: see [Result.Notes]. Otherwise it is, or wraps, an
-// *[ExitError], which matches the cause as well; an *[OutputError] or
-// *[InputError] if output or input was lost; the error of os/exec if the command
-// could not be started, or its end could not be waited for; the *PanicError of a
-// function of c; or, if ctx was done before the start, the cause. The Result is
-// valid beside every error.
+// The error is nil if the exit status is 0 and nobody has stopped the command, whatever it has left
+// behind: see [Result.Notes]. Otherwise it is, or wraps, an *[ExitError], which matches the cause
+// as well; an *[OutputError] or *[InputError] if output or input was lost; the error of os/exec if
+// the command could not be started, or its end could not be waited for; the *PanicError of a
+// function of c; or, if ctx was done before the start, the cause. The Result is valid beside every
+// error.
 //
-// The task has the name of the command, unless there is an [async.Name] among
-// opts. An abort hook of opts runs beside the stop. With [async.Restart] each
-// run is a command of its own; the Result is that of the last. Input that a reader has
-// given to one run is not given to the next; a run fails with [ErrStuck], and is not
-// started, while a Read or Write of the one before has not returned. A command that
-// was told to stop and exits with 0 is no failure of a scope that was cancelled; one
-// that exits otherwise, or is killed, is listed, unless the task is an [async.Daemon].
+// The task has the name of the command, unless there is an [async.Name] among opts. An abort hook
+// of opts runs beside the stop. A command that was told to stop and exits with 0 is no failure of a
+// scope that was cancelled; one that exits otherwise, or is killed, is listed, unless the task is
+// an [async.Daemon].
+//
+// With [async.Restart] each run is a command of its own; the Result is that of the last. Input that
+// a reader has given to one run is not given to the next; a run fails with [ErrStuck], and is not
+// started, while a Read or Write of the one before has not returned.
 //
 // Goroutines may call Run at the same time, also with the same c.
 func Run(ctx context.Context, c Command, opts ...async.TaskOption) (Result, error) {

@@ -5,7 +5,9 @@ import (
 	"syscall"
 )
 
-// SignalName returns the name that people know a signal by: SIGTERM.
+// SignalName returns the name that people know a signal by.
+//
+//	proc.SignalName(syscall.SIGTERM) // SIGTERM
 func SignalName(sig syscall.Signal) string {
 	if name, ok := signalNames[sig]; ok {
 		return name

@@ -12,10 +12,16 @@ type closing struct {
 	cut     bool  // Drain is told of that, too: it was cut short, from outside
 }
 
-// Close refuses new tasks, cancels what is pending, and cancels the context of
-// the task that runs with [ErrClosed]. It does not wait for that: see
-// [ExecutorWorker.Wait]. It never touches the pool. A task that it drops is no error
-// of the worker's scope. Closing again does nothing; Close returns nil.
+// Close refuses new tasks, cancels what is pending, and cancels the context of the task
+// that runs with [ErrClosed].
+//
+//	_ = w.Close()
+//
+// # Details
+//
+// Close does not wait for the task that runs: see [ExecutorWorker.Wait]. It never touches
+// the pool. A task that it drops is no error of the worker's scope. Closing again does
+// nothing; Close returns nil.
 func (w *ExecutorWorker) Close() error {
 	w.close(closing{outcome: Cancelled, cause: ErrClosed})
 	return nil
@@ -71,19 +77,24 @@ func (w *ExecutorWorker) startDraining() (before error) {
 	return before
 }
 
-// Drain refuses new tasks, cancels what is not due yet and what is periodic,
-// runs the rest, and blocks until that has ended; the worker is closed then. If
-// ctx is done before, it closes the worker and returns the cause of ctx
-// without waiting for the task that runs. With the ctx of a task of the worker
-// it returns [ErrSelfWait], with that of a task that the worker waits for
-// async.ErrAwaitCycle, and does nothing.
+// Drain refuses new tasks, cancels what is not due yet and what is periodic, runs the
+// rest, and blocks until that has ended; the worker is closed then.
 //
-// A drain that is cut short from elsewhere, by another Drain whose ctx is done
-// or by the end of the worker's ctx or of the pool, returns an error that wraps
-// the cause, if tasks were left undone. A task that Close or CancelPending takes out of
-// the queue on purpose is no error. A task that the pool refuses, or that a panic with
-// [CloseOnPanic] leaves, has its outcome and is none of Drain's; the worker's scope is told. Drain
-// of a worker that has ended returns nil.
+//	err := w.Drain(ctx)
+//
+// # Details
+//
+// If ctx is done before, Drain closes the worker and returns the cause of ctx without
+// waiting for the task that runs. With the ctx of a task of the worker it returns
+// [ErrSelfWait], with that of a task that the worker waits for async.ErrAwaitCycle, and
+// does nothing.
+//
+// A drain that is cut short from elsewhere, by another Drain whose ctx is done or by the
+// end of the worker's ctx or of the pool, returns an error that wraps the cause, if tasks
+// were left undone. A task that Close or CancelPending takes out of the queue on purpose
+// is no error. A task that the pool refuses, or that a panic with [CloseOnPanic] leaves,
+// has its outcome and is none of Drain's; the worker's scope is told. Drain of a worker
+// that has ended returns nil.
 func (w *ExecutorWorker) Drain(ctx context.Context) error {
 	left, err := w.mayWait(ctx)
 	if err != nil {

@@ -26,6 +26,17 @@ func Example() {
 	// Output: 100 <nil>
 }
 
+// An option of the scheduler holds for the workers that do not say otherwise.
+func ExampleNew() {
+	s := scheduler.New(scheduler.Inline(), scheduler.Name("some worker"),
+		scheduler.Observe(func(e scheduler.Event) { fmt.Println(e.Worker, e.Outcome) }))
+	_ = s.NewWorker(context.Background(), scheduler.Name("mail")).Post(func() {})
+	_ = s.NewWorker(context.Background()).Post(func() {})
+	// Output:
+	// mail done
+	// some worker done
+}
+
 func ExampleScheduler_NewWorker() {
 	s := scheduler.New(scheduler.Goroutines())
 	_ = async.Scope(context.Background(), func(ctx context.Context) error {
@@ -140,6 +151,39 @@ func ExampleExecutorWorker_ScheduleEvery() {
 	// Output: cancelled
 }
 
+// A pause of at least a period between two runs, however long they take.
+func ExampleFixedDelay() {
+	const period = time.Millisecond
+	w := scheduler.New(scheduler.Goroutines()).NewWorker(context.Background())
+	var ends []time.Time
+	twice := make(chan time.Duration, 1)
+	_, _ = w.ScheduleEvery(0, period, func(context.Context) {
+		if len(ends) == 1 {
+			twice <- time.Since(ends[0])
+		}
+		ends = append(ends, time.Now())
+	}, scheduler.FixedDelay())
+	fmt.Println(<-twice >= period)
+	_ = w.Close()
+	// Output: true
+}
+
+// The first run takes five periods. The four or more runs that it has missed follow at once.
+func ExampleBurst() {
+	const period = 10 * time.Millisecond
+	w := scheduler.New(scheduler.Inline()).NewWorker(context.Background())
+	runs := 0
+	task, _ := w.ScheduleEvery(0, period, func(context.Context) {
+		if runs++; runs == 1 {
+			time.Sleep(5 * period)
+		}
+	}, scheduler.Burst()) // returns when no run is due
+	task.Cancel()
+	_ = w.Wait(context.Background())
+	fmt.Println(runs >= 5)
+	// Output: true
+}
+
 func ExampleExecutorWorker_CancelPending() {
 	w := scheduler.New(scheduler.Goroutines()).NewWorker(context.Background())
 	open, begun := make(chan struct{}), make(chan struct{})
@@ -206,6 +250,40 @@ func ExampleInWorker() {
 	// false
 }
 
+// takingTurns runs two tasks on each of two workers that share one goroutine.
+func takingTurns(task func(), opts ...scheduler.Option) {
+	one := semaphore.NewWeighted(1)
+	s := scheduler.New(scheduler.Limited(one), opts...)
+	a, b := s.NewWorker(context.Background()), s.NewWorker(context.Background())
+	_ = one.Acquire(context.Background(), 1) // until all are posted
+	for i := range 2 {
+		_ = a.Post(func() { task(); fmt.Print("a", i, " ") })
+		_ = b.Post(func() { task(); fmt.Print("b", i, " ") })
+	}
+	one.Release(1)
+	_ = s.Drain(context.Background())
+}
+
+// Workers that share one goroutine take turns task by task.
+func ExampleBatch() {
+	takingTurns(func() {}, scheduler.Batch(1))
+	// Output: a0 b0 a1 b1
+}
+
+// A task that takes a while is the last before the other worker has its turn.
+func ExampleSlice() {
+	takingTurns(func() { time.Sleep(time.Millisecond) }, scheduler.Slice(time.Microsecond))
+	// Output: a0 b0 a1 b1
+}
+
+// The name of a worker stands in the errors that tell of it.
+func ExampleName() {
+	w := scheduler.New(scheduler.Inline()).NewWorker(context.Background(), scheduler.Name("mail"),
+		scheduler.RecoverPanics(func(p *async.PanicError) { fmt.Println(p.Task) }))
+	_ = w.Post(func() { panic("boom") })
+	// Output: mail
+}
+
 func ExampleCapacity() {
 	w := scheduler.New(scheduler.Goroutines()).NewWorker(context.Background(), scheduler.Capacity(1, scheduler.Fail))
 	open, begun := make(chan struct{}), make(chan struct{})
@@ -250,6 +328,25 @@ func ExampleObserve() {
 		scheduler.Observe(func(e scheduler.Event) { fmt.Println(e.Worker, e.Outcome) }))
 	_ = w.Post(func() {})
 	// Output: mail done
+}
+
+// Two workers run at the same time: each waits for the other.
+func ExampleGoroutines() {
+	s := scheduler.New(scheduler.Goroutines())
+	meet := make(chan string)
+	_ = s.NewWorker(context.Background()).Post(func() { meet <- "met" })
+	_ = s.NewWorker(context.Background()).Post(func() { fmt.Println(<-meet) })
+	_ = s.Drain(context.Background())
+	// Output: met
+}
+
+func ExampleInline() {
+	w := scheduler.New(scheduler.Inline()).NewWorker(context.Background())
+	_ = w.Post(func() { fmt.Println("runs") })
+	fmt.Println("has run")
+	// Output:
+	// runs
+	// has run
 }
 
 func ExampleLimited() {

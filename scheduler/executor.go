@@ -34,6 +34,8 @@ type ExecutorFunc func(task func()) error
 func (f ExecutorFunc) Execute(task func()) error { return f(task) }
 
 // Goroutines is the pool without a limit: every task has a goroutine.
+//
+//	s := scheduler.New(scheduler.Goroutines())
 func Goroutines() Executor { return goroutines{} }
 
 type goroutines struct{}
@@ -42,18 +44,30 @@ func (goroutines) Execute(task func()) error { go task(); return nil }
 
 func (goroutines) TryExecute(task func()) bool { go task(); return true }
 
-// Inline runs tasks on the goroutine that schedules them, if no other is at it
-// already: then that one runs them next. So scheduling blocks as long as the
-// tasks take, but no longer than 64 runs of periodic tasks: what is left then runs on a
-// goroutine of its own. So does what is left by a task that panics or calls
-// runtime.Goexit, which it does to the goroutine that scheduled it. It is for tests.
+// Inline runs tasks on the goroutine that schedules them, for tests.
+//
+//	w := scheduler.New(scheduler.Inline()).NewWorker(ctx)
+//	err := w.Post(f) // f has run
+//
+// # Details
+//
+// If another goroutine runs tasks of the worker already, that one runs these next. So
+// scheduling blocks as long as the tasks take, but no longer than 64 runs of periodic
+// tasks: what is left then runs on a goroutine of its own. So does what is left by a task
+// that panics or calls runtime.Goexit, which it does to the goroutine that scheduled it.
 func Inline() Executor { return inline{} }
 
 type inline struct{}
 
 func (inline) Execute(task func()) error { task(); return nil }
 
-// Limited is a pool of as many goroutines as sem has room for. Nil panics.
+// Limited is a pool of as many goroutines as sem has room for.
+//
+//	s := scheduler.New(scheduler.Limited(semaphore.NewWeighted(4)))
+//
+// # Details
+//
+// A nil sem panics.
 func Limited(sem *semaphore.Weighted) Executor {
 	if sem == nil {
 		panic("scheduler: Limited(nil): make one with semaphore.NewWeighted")
@@ -87,7 +101,12 @@ func (l limited) run(task func()) {
 }
 
 // Errgroup runs tasks on the goroutines of g, within its limit if it has one.
-// Nil panics.
+//
+//	s := scheduler.New(scheduler.Errgroup(g))
+//
+// # Details
+//
+// A nil g panics.
 func Errgroup(g *errgroup.Group) Executor {
 	if g == nil {
 		panic("scheduler: Errgroup(nil): pass the group whose goroutines to use")

@@ -46,10 +46,15 @@ type workerOption func(*workerOptions)
 func (o workerOption) applyScheduler(s *schedulerOptions) { o(&s.workerOptions) }
 func (o workerOption) applyWorker(w *workerOptions)       { o(w) }
 
-// PoolContext tells the scheduler when the pool ends: when ctx is done, tasks
-// that have not started are rejected with the cause, and the workers are
-// closed. A pool that drops tasks that it has accepted must be told of in this
-// way, or the workers wait for it.
+// PoolContext tells the scheduler when the pool ends: when ctx is done, tasks that have
+// not started are rejected with the cause, and the workers are closed.
+//
+//	s := scheduler.New(pool, scheduler.PoolContext(poolCtx))
+//
+// # Details
+//
+// A pool that drops tasks that it has accepted must be told of in this way, or the
+// workers wait for it.
 func PoolContext(ctx context.Context) Option {
 	if ctx == nil {
 		panic("scheduler: PoolContext(nil): pass the context that ends with the pool")
@@ -58,11 +63,19 @@ func PoolContext(ctx context.Context) Option {
 }
 
 // Name names a worker in errors and events.
+//
+//	w := s.NewWorker(ctx, scheduler.Name("mail"))
 func Name(name string) WorkerOption { return workerOption(func(o *workerOptions) { o.name = name }) }
 
-// Batch sets how many tasks of a worker may run, 64 if nothing is said, before
-// it offers its goroutine back to the pool; those that were cancelled late
-// count, too. With 1 workers take turns task by task. n < 1 panics.
+// Batch sets how many tasks of a worker may run, 64 if nothing is said, before it offers
+// its goroutine back to the pool.
+//
+//	s := scheduler.New(pool, scheduler.Batch(8))
+//
+// # Details
+//
+// Tasks that were cancelled late count, too. With 1 workers take turns task by task.
+// n < 1 panics.
 func Batch(n int) WorkerOption {
 	if n < 1 {
 		panic("scheduler: Batch(n): n must be at least 1")
@@ -70,8 +83,13 @@ func Batch(n int) WorkerOption {
 	return workerOption(func(o *workerOptions) { o.batch = n })
 }
 
-// Slice has a worker offer its goroutine back when its tasks have run for d,
-// too. It costs reading the clock for each task. d <= 0: no slice.
+// Slice has a worker offer its goroutine back when its tasks have run for d, too.
+//
+//	s := scheduler.New(pool, scheduler.Slice(10*time.Millisecond))
+//
+// # Details
+//
+// Slice costs reading the clock for each task. d <= 0: no slice.
 func Slice(d time.Duration) WorkerOption {
 	return workerOption(func(o *workerOptions) { o.slice = max(d, 0) })
 }
@@ -87,11 +105,15 @@ const (
 	DropNewest             // accept the new task and reject it at once
 )
 
-// Capacity bounds how many tasks of a worker may be pending: queued, delayed or
-// periodic. A task that is cancelled gives its place up at once. A periodic one
-// does while it runs, and has a place again after, beyond n if need be. Do not use
-// Block for a worker whose tasks schedule on it: when it is full they wait for
-// themselves. n < 1 panics.
+// Capacity bounds how many tasks of a worker may be pending: queued, delayed or periodic.
+//
+//	w := s.NewWorker(ctx, scheduler.Capacity(1000, scheduler.Fail))
+//
+// # Details
+//
+// A task that is cancelled gives its place up at once. A periodic one does while it runs,
+// and has a place again after, beyond n if need be. Do not use Block for a worker whose
+// tasks schedule on it: when it is full they wait for themselves. n < 1 panics.
 func Capacity(n int, full Full) WorkerOption {
 	if n < 1 {
 		panic("scheduler: Capacity(n): n must be at least 1; leave the option out for no limit")
@@ -102,9 +124,15 @@ func Capacity(n int, full Full) WorkerOption {
 	return workerOption(func(o *workerOptions) { o.capacity, o.full = n, full })
 }
 
-// RecoverPanics has panics of tasks recovered and told to f, on the goroutine of
-// the task; the worker goes on with the next. Without it the worker hands on
-// what is left and the panic continues. Nil panics.
+// RecoverPanics has panics of tasks recovered and told to f, on the goroutine of the
+// task; the worker goes on with the next.
+//
+//	w := s.NewWorker(ctx, scheduler.RecoverPanics(func(p *async.PanicError) { log.Print(p) }))
+//
+// # Details
+//
+// Without RecoverPanics the worker hands on what is left and the panic continues. A nil f
+// panics.
 func RecoverPanics(f func(*async.PanicError)) WorkerOption {
 	if f == nil {
 		panic("scheduler: RecoverPanics(nil): leave the option out and panics continue")
@@ -112,8 +140,13 @@ func RecoverPanics(f func(*async.PanicError)) WorkerOption {
 	return workerOption(func(o *workerOptions) { o.recovered = f })
 }
 
-// CloseOnPanic closes a worker whose task has panicked: what is pending is
-// cancelled. The panic continues, or is told, as without it.
+// CloseOnPanic closes a worker whose task has panicked: what is pending is cancelled.
+//
+//	w := s.NewWorker(ctx, scheduler.CloseOnPanic())
+//
+// # Details
+//
+// The panic continues, or is told, as without CloseOnPanic.
 func CloseOnPanic() WorkerOption {
 	return workerOption(func(o *workerOptions) { o.closeOnPanic = true })
 }
@@ -127,10 +160,17 @@ type Event struct {
 	Err     error // of a rejected or cancelled task: why
 }
 
-// Observe has f told of every outcome, and of every tick of a periodic task
-// with Outcome Pending. It is called after the task, on whichever goroutine
-// decided the outcome, with no lock held, and must not block: the worker waits
-// for it. Events of different goroutines come in any order. It costs reading the clock three times for each task. Nil panics.
+// Observe has f told of every outcome, and of every tick of a periodic task with Outcome
+// Pending.
+//
+//	w := s.NewWorker(ctx, scheduler.Observe(func(e scheduler.Event) { log.Print(e.Worker, " ", e.Outcome) }))
+//
+// # Details
+//
+// f is called after the task, on whichever goroutine decided the outcome, with no lock
+// held, and must not block: the worker waits for it. Events of different goroutines come
+// in any order. Observe costs reading the clock three times for each task. A nil f
+// panics.
 func Observe(f func(Event)) WorkerOption {
 	if f == nil {
 		panic("scheduler: Observe(nil)")

@@ -14,13 +14,20 @@ type period struct {
 // An EveryOption changes how a periodic task is repeated.
 type EveryOption func(*period)
 
-// FixedDelay measures the period from the end of one run to the start of the
-// next. Without it runs are on the grid of first and period, and ticks that
-// were missed are skipped.
+// FixedDelay measures the period from the end of one run to the start of the next.
+//
+//	w.ScheduleEvery(0, time.Minute, sweep, scheduler.FixedDelay())
+//
+// # Details
+//
+// Without FixedDelay runs are on the grid of first and period, and ticks that were missed
+// are skipped.
 func FixedDelay() EveryOption { return func(p *period) { p.delay = true } }
 
-// Burst catches up: every tick that was missed is run, one after the other,
-// from when the run that missed them has ended.
+// Burst catches up: every tick that was missed is run, one after the other, from when the
+// run that missed them has ended.
+//
+//	w.ScheduleEvery(0, time.Minute, count, scheduler.Burst())
 func Burst() EveryOption { return func(p *period) { p.burst = true } }
 
 func newPeriod(every time.Duration, opts []EveryOption) *period {

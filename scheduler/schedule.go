@@ -9,10 +9,15 @@ import (
 // This file is the ways to schedule, and how tasks are accepted. A task that was accepted
 // has a number, is counted, and has one outcome.
 
-// Post schedules f, at the end of the queue, without a handle: it can be
-// cancelled only with everything else that is pending. It allocates nothing
-// once the worker is warm. It blocks only as [Capacity] says, and returns
-// [ErrClosed] or [ErrFull] if f was not accepted. A nil f panics.
+// Post schedules f, at the end of the queue, without a handle.
+//
+//	err := w.Post(func() { balance += 10 })
+//
+// # Details
+//
+// f can be cancelled only with everything else that is pending. Post allocates nothing
+// once the worker is warm. It blocks only as [Capacity] says, and returns [ErrClosed] or
+// [ErrFull] if f was not accepted. A nil f panics.
 func (w *ExecutorWorker) Post(f func()) error {
 	if f == nil {
 		panic("scheduler: Post with a nil function")
@@ -39,11 +44,17 @@ func (w *ExecutorWorker) Post(f func()) error {
 	return nil
 }
 
-// PostAll posts what fs yields, one behind the other with nothing between, and
-// returns how many. With a [Capacity] or an observer they are posted one by
-// one, up to the first error. fs is pulled to its end, on the calling goroutine,
-// before anything is posted; if a function is nil PostAll panics and nothing
-// is. It blocks as long as fs does, and as Post does, whose errors it returns.
+// PostAll posts what fs yields, one behind the other with nothing between, and returns
+// how many.
+//
+//	n, err := w.PostAll(slices.Values(tasks))
+//
+// # Details
+//
+// With a [Capacity] or an observer the functions are posted one by one, up to the first
+// error. fs is pulled to its end, on the calling goroutine, before anything is posted; if
+// a function is nil PostAll panics and nothing is. It blocks as long as fs does, and as
+// Post does, whose errors it returns.
 func (w *ExecutorWorker) PostAll(fs iter.Seq[func()]) (int, error) {
 	var all []func()
 	for f := range fs {
@@ -80,37 +91,58 @@ func (w *ExecutorWorker) PostAll(fs iter.Seq[func()]) (int, error) {
 	return len(all), nil
 }
 
-// Schedule schedules f. Its context is a child of the worker's and is cancelled
-// with [ErrCancelled] by [Task.Cancel], with [ErrClosed] by Close, and when f
-// has returned. It blocks only as [Capacity] says, and returns [ErrClosed] or
-// [ErrFull] if f was not accepted. A nil f panics.
+// Schedule schedules f at the end of the queue, and returns the task.
+//
+//	task, err := w.Schedule(func(ctx context.Context) { index(ctx, file) })
+//
+// # Details
+//
+// The context of f is a child of the worker's and is cancelled with [ErrCancelled] by
+// [Task.Cancel], with [ErrClosed] by Close, and when f has returned. Schedule blocks only
+// as [Capacity] says, and returns [ErrClosed] or [ErrFull] if f was not accepted. A nil f
+// panics.
 func (w *ExecutorWorker) Schedule(f func(ctx context.Context)) (Task, error) {
 	return w.schedule("Schedule", &node{task: f}, 0)
 }
 
-// ScheduleAfter schedules f to join the end of the queue when d has passed, not
-// before; with others in the order of the deadlines, equal ones in the order of
-// the calls. d <= 0 is Schedule, whose blocking and errors it has.
+// ScheduleAfter schedules f to join the end of the queue when d has passed, not before.
+//
+//	task, err := w.ScheduleAfter(time.Second, func(ctx context.Context) { expire(ctx, key) })
+//
+// # Details
+//
+// Tasks join with others in the order of the deadlines, equal ones in the order of the
+// calls. d <= 0 is Schedule, whose blocking and errors it has.
 func (w *ExecutorWorker) ScheduleAfter(d time.Duration, f func(ctx context.Context)) (Task, error) {
 	now := clock()
 	return w.schedule("ScheduleAfter", &node{task: f, at: later(now, d), timed: d > 0}, now)
 }
 
-// ScheduleAt is ScheduleAfter for a time of day. Where t has a monotonic
-// reading that counts; where it has none, steps of the wall clock before the
-// call do. It blocks and fails as Schedule does.
+// ScheduleAt is ScheduleAfter for a time of day.
+//
+//	task, err := w.ScheduleAt(midnight, report)
+//
+// # Details
+//
+// Where t has a monotonic reading that counts; where it has none, steps of the wall clock
+// before the call do. ScheduleAt blocks and fails as Schedule does.
 func (w *ExecutorWorker) ScheduleAt(t time.Time, f func(ctx context.Context)) (Task, error) {
 	at := onClock(t)
 	now := clock()
 	return w.schedule("ScheduleAt", &node{task: f, at: at, timed: at > now}, now)
 }
 
-// ScheduleEvery schedules f to run again and again: the first time after first,
-// then every period, on the grid of the two. Runs never overlap; ticks that
-// were missed meanwhile are skipped. See [FixedDelay] and [Burst]. A period of
-// 0 or less puts f at the end of the queue each time. It ends with Cancel, a
-// panic, Goexit, or the worker, draining included. It allocates nothing for a
-// tick; all runs share one context. It blocks and fails as Schedule does.
+// ScheduleEvery schedules f to run again and again: the first time after first, then
+// every period, on the grid of the two.
+//
+//	task, err := w.ScheduleEvery(0, time.Minute, func(ctx context.Context) { sweep(ctx) })
+//
+// # Details
+//
+// Runs never overlap; ticks that were missed meanwhile are skipped. See [FixedDelay] and
+// [Burst]. A period of 0 or less puts f at the end of the queue each time. The task ends
+// with Cancel, a panic, Goexit, or the worker, draining included. A tick allocates
+// nothing; all runs share one context. ScheduleEvery blocks and fails as Schedule does.
 func (w *ExecutorWorker) ScheduleEvery(
 	first, period time.Duration, f func(ctx context.Context), opts ...EveryOption,
 ) (Task, error) {

@@ -13,7 +13,13 @@ type Scheduler struct {
 	d dispatcher
 }
 
-// New returns a scheduler for the pool ex. Nil panics.
+// New returns a scheduler for the pool ex.
+//
+//	s := scheduler.New(scheduler.Goroutines())
+//
+// # Details
+//
+// A nil ex panics.
 func New(ex Executor, opts ...Option) *Scheduler {
 	if ex == nil {
 		panic("scheduler: New(nil): use Goroutines() if there is no pool")
@@ -33,23 +39,29 @@ func New(ex Executor, opts ...Option) *Scheduler {
 	return s
 }
 
-// NewWorker returns a worker that has nothing to do. The contexts of its tasks
-// are children of ctx. From the moment ctx is done no task of the worker starts
-// and none is accepted; what is pending is cancelled with the cause.
+// NewWorker returns a worker that has nothing to do, whose tasks have children of ctx as
+// their contexts.
 //
-// If ctx carries a scope of package async the worker ends with it. When its
-// turn comes and ctx is not done, the worker is drained before Scope returns.
-// If ctx is done it has been closed, and Scope waits for the task that runs.
-// Tasks that were queued or due and never ran, because ctx or the pool has
-// ended, because the pool refused them while the worker was drained, or because
-// of [CloseOnPanic], are an error of the scope; what Close and CancelPending
-// drop is none. The turns of workers and exit hooks come in the reverse of the
-// order in which they were made: make the last stage of a pipeline first. A
-// scope with async.DetachAfter does not wait for ever, and names the workers
-// whose tasks still run.
+//	w := s.NewWorker(ctx, scheduler.Name("mail"))
+//	err := w.Post(func() { sent++ }) // no lock: tasks of w never overlap
 //
-// NewWorker does not block. A worker of a closed scheduler or an ended scope is
-// closed from the first. A nil ctx panics.
+// # Details
+//
+// From the moment ctx is done no task of the worker starts and none is accepted; what is
+// pending is cancelled with the cause.
+//
+// If ctx carries a scope of package async the worker ends with it. When its turn comes
+// and ctx is not done, the worker is drained before Scope returns. If ctx is done it has
+// been closed, and Scope waits for the task that runs. Tasks that were queued or due and
+// never ran, because ctx or the pool has ended, because the pool refused them while the
+// worker was drained, or because of [CloseOnPanic], are an error of the scope; what Close
+// and CancelPending drop is none. The turns of workers and exit hooks come in the reverse
+// of the order in which they were made: make the last stage of a pipeline first. A scope
+// with async.DetachAfter does not wait for ever, and names the workers whose tasks still
+// run.
+//
+// NewWorker does not block. A worker of a closed scheduler or an ended scope is closed
+// from the first. A nil ctx panics.
 func (s *Scheduler) NewWorker(ctx context.Context, opts ...WorkerOption) *ExecutorWorker {
 	if ctx == nil {
 		panic("scheduler: NewWorker with a nil context: pass context.Background()")
@@ -94,8 +106,14 @@ func (s *Scheduler) workers() (all []*ExecutorWorker) {
 	return all
 }
 
-// Close closes every worker, as [ExecutorWorker.Close] does, and refuses new
-// ones: they are closed from the first. It does not block and returns nil.
+// Close closes every worker, as [ExecutorWorker.Close] does, and refuses new ones: they
+// are closed from the first.
+//
+//	_ = s.Close()
+//
+// # Details
+//
+// Close does not block and returns nil.
 func (s *Scheduler) Close() error {
 	for _, w := range s.close() {
 		_ = w.Close()
@@ -103,14 +121,20 @@ func (s *Scheduler) Close() error {
 	return nil
 }
 
-// Drain drains every worker, all at once, as [ExecutorWorker.Drain] does, and
-// refuses new ones. It blocks until all have ended and the scheduler uses the
-// pool no more, so that the pool may be waited for and ended; after Close, too,
-// this is the way to know. If ctx is done before, Drain closes the workers and
-// returns the cause. Otherwise it returns nil, or the error of a worker whose
-// drain was cut short. With the ctx of a task of one of the workers it
-// returns an error, as [ExecutorWorker.Drain] does, and does nothing. Workers refuse new tasks from the
-// first, also those that tasks of others would schedule.
+// Drain drains every worker, all at once, as [ExecutorWorker.Drain] does, and refuses new
+// ones.
+//
+//	err := s.Drain(ctx) // then the pool may be ended
+//
+// # Details
+//
+// Drain blocks until all have ended and the scheduler uses the pool no more, so that the
+// pool may be waited for and ended; after Close, too, this is the way to know. If ctx is
+// done before, Drain closes the workers and returns the cause. Otherwise it returns nil,
+// or the error of a worker whose drain was cut short. With the ctx of a task of one of
+// the workers it returns an error, as [ExecutorWorker.Drain] does, and does nothing.
+// Workers refuse new tasks from the first, also those that tasks of others would
+// schedule.
 func (s *Scheduler) Drain(ctx context.Context) error {
 	all := s.workers()
 	for _, w := range all {

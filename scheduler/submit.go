@@ -9,31 +9,42 @@ import (
 
 // This file is how futures of package async run on workers.
 
-// Submit schedules f and returns the future of its result. f is a task in the
-// sense of package async, started with the worker's context: what it starts has
-// ended when the future settles, and before the worker's next task starts. A
-// panic of f is the future's [*async.PanicError], Goexit is async.ErrGoexit, and
-// the worker goes on. Cancelling the future, or the expiry of its owner's
-// Await, takes f out of the queue; CancelPending gives it [ErrCancelled], a
-// worker that is or becomes closed [ErrClosed] or the cause of its ctx. A pool
-// that refuses or has ended, or a full queue, gives it a [*RejectedError]: that
-// is a failure of the future, and of its scope if nobody awaits it.
+// Submit schedules f and returns the future of its result.
+//
+//	future := scheduler.Submit(w, func(ctx context.Context) (int, error) { return balance, nil })
+//	sum, err := future.Await(ctx, time.Second)
+//
+// # Details
+//
+// f is a task in the sense of package async, started with the worker's context: what it
+// starts has ended when the future settles, and before the worker's next task starts. A
+// panic of f is the future's [*async.PanicError], Goexit is async.ErrGoexit, and the
+// worker goes on. Cancelling the future, or the expiry of its owner's Await, takes f out
+// of the queue; CancelPending gives it [ErrCancelled], a worker that is or becomes closed
+// [ErrClosed] or the cause of its ctx. A pool that refuses or has ended, or a full queue,
+// gives it a [*RejectedError]: that is a failure of the future, and of its scope if
+// nobody awaits it.
 //
 // A task of w that awaits the future would wait for itself: with the ctx of that task
 // Await and Wait return [ErrSelfWait], and async.ErrAwaitCycle if the way back to w leads
 // through other workers, whose names are in the text. The future is left alone by that.
 //
-// Submit blocks only as [Capacity] says. Under an async.Limit of the worker's
-// scope f joins the queue when it has its slot. A nil f panics.
+// Submit blocks only as [Capacity] says. Under an async.Limit of the worker's scope f
+// joins the queue when it has its slot. A nil f panics.
 func Submit[T any](w *ExecutorWorker, f func(ctx context.Context) (T, error)) *async.Future[T] {
 	return submit(w.ctx, w, f)
 }
 
-// Call is Submit and Await in one, for a caller that has nothing else to do: f
-// is started with ctx, whose end takes it out of the queue or cancels it. It
-// blocks until f has ended or ctx is done. With the ctx of a task of w, where
-// it could never return, it returns [ErrSelfWait]; with that of a task for which a task of
-// w waits, perhaps through other workers, async.ErrAwaitCycle with the names of these.
+// Call is Submit and Await in one, for a caller that has nothing else to do.
+//
+//	sum, err := scheduler.Call(ctx, w, func(ctx context.Context) (int, error) { return balance, nil })
+//
+// # Details
+//
+// f is started with ctx, whose end takes it out of the queue or cancels it. Call blocks
+// until f has ended or ctx is done. With the ctx of a task of w, where it could never
+// return, it returns [ErrSelfWait]; with that of a task for which a task of w waits,
+// perhaps through other workers, async.ErrAwaitCycle with the names of these.
 func Call[T any](ctx context.Context, w *ExecutorWorker, f func(ctx context.Context) (T, error)) (T, error) {
 	if _, self := w.vertex.runsAround(ctx); self {
 		return *new(T), ErrSelfWait

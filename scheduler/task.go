@@ -5,11 +5,17 @@ package scheduler
 // that the task's function has captured. The zero Task has ended.
 type Task struct{ n *node }
 
-// Cancel takes t out of the queue: it never starts. Cancel returns true then.
-// If t runs its context is cancelled with [ErrCancelled] and Cancel returns
-// false; the worker's next task still waits until it has returned. A periodic
-// task is not run again either way. For a task that has ended Cancel returns
-// false. It does not block.
+// Cancel takes t out of the queue, and returns true: it never starts.
+//
+//	if !task.Cancel() {
+//		// it runs, with a context that is cancelled, or has ended
+//	}
+//
+// # Details
+//
+// If t runs its context is cancelled with [ErrCancelled] and Cancel returns false; the
+// worker's next task still waits until it has returned. A periodic task is not run again
+// either way. For a task that has ended Cancel returns false. Cancel does not block.
 func (t Task) Cancel() bool {
 	return t.n != nil && t.n.q.owner.cancel(t.n, ErrCancelled)
 }

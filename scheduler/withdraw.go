@@ -82,10 +82,16 @@ func (w *ExecutorWorker) withdraw(n *node) bool {
 	return true
 }
 
-// CancelPending cancels everything that has not started, delayed and periodic
-// tasks included, and returns how many. The tasks that have run are a prefix of what was
-// scheduled. The task that runs is left alone, a periodic one is not run again,
-// and the worker goes on. It does not block.
+// CancelPending cancels everything that has not started, delayed and periodic tasks
+// included, and returns how many.
+//
+//	n := w.CancelPending()
+//
+// # Details
+//
+// The tasks that have run are a prefix of what was scheduled. The task that runs is left
+// alone, a periodic one is not run again, and the worker goes on. CancelPending does not
+// block.
 func (w *ExecutorWorker) CancelPending() int {
 	w.noticeEnd()
 	admits := w.admits()

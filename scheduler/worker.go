@@ -45,6 +45,10 @@ type ExecutorWorker struct {
 type workerKey struct{ w *ExecutorWorker }
 
 // InWorker reports whether ctx is that of a task of w, or derived from one.
+//
+//	if scheduler.InWorker(ctx, w) {
+//		return state // no need to ask w
+//	}
 func InWorker(ctx context.Context, w *ExecutorWorker) bool {
 	return ctx.Value(workerKey{w}) != nil
 }
@@ -107,10 +111,16 @@ func (w *ExecutorWorker) Len() int {
 	return w.q.pending()
 }
 
-// Wait blocks until nothing is queued and no task runs, or returns the cause of
-// ctx when that is done before. It does not wait for what is not due yet. With
-// the ctx of a task of the worker it returns [ErrSelfWait], with that of a task that the
-// worker waits for async.ErrAwaitCycle.
+// Wait blocks until nothing is queued and no task runs, or returns the cause of ctx when
+// that is done before.
+//
+//	err := w.Wait(ctx)
+//
+// # Details
+//
+// Wait does not wait for what is not due yet. With the ctx of a task of the worker it
+// returns [ErrSelfWait], with that of a task that the worker waits for
+// async.ErrAwaitCycle.
 func (w *ExecutorWorker) Wait(ctx context.Context) error {
 	left, err := w.mayWait(ctx)
 	if err != nil {

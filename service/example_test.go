@@ -142,6 +142,38 @@ func ExampleGrace() {
 	_ = run
 }
 
+// A server goes on to serve while balancers notice. It ends before the hour is over, and so does the delay.
+func ExampleDelay() {
+	ctx, stop := context.WithCancel(context.Background())
+	err := service.Run(ctx, []service.Service{{Name: "server", Startup: time.Minute, Run: func(ctx context.Context) error {
+		service.Ready(ctx)
+		stop()
+		<-service.Draining(ctx)
+		fmt.Println("ready:", service.IsReady(ctx), "stopped:", ctx.Err())
+		return nil
+	}}}, service.Delay(time.Hour))
+	fmt.Println(err)
+	// Output:
+	// ready: false stopped: <nil>
+	// <nil>
+}
+
+// A service that ignores its ctx is left behind, and named.
+func ExampleGiveUp() {
+	ctx, stop := context.WithCancel(context.Background())
+	release := make(chan struct{})
+	err := service.Run(ctx, []service.Service{{Name: "deaf", Run: func(context.Context) error {
+		stop()
+		<-release
+		return nil
+	}}}, service.Grace(0), service.GiveUp(0))
+	if left := new(async.StragglerError); errors.As(err, &left) {
+		fmt.Println(left.Left[0].Task)
+	}
+	close(release)
+	// Output: service deaf
+}
+
 // A service that is told to stop by a signal may ask which.
 func ExampleSignalError() {
 	loop := func(ctx context.Context) error {

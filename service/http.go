@@ -13,31 +13,35 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// HTTP returns a service that serves HTTP on l, which the caller has opened: so it is
-// known that the address is free before anything is started, and the service is
-// ready as soon as it runs. It takes over l, which is closed in the end
-// in any case, and s: it wraps the Handler, ConnContext and ConnState of s and, if
-// that is nil, sets BaseContext. One server is for one service, which runs
-// once: the second time it fails. A nil l or s panics. For TLS pass the listener that
+// HTTP returns a service that serves HTTP on l, which the caller has opened.
+//
+//	l, err := net.Listen("tcp", ":8080") // a port that is taken is the first error
+//	err = service.Run(ctx, []service.Service{service.HTTP("http", l, &http.Server{Handler: handler})})
+//
+// # Details
+//
+// The address is known to be free before anything is started, and the service is ready as
+// soon as it runs. The service takes over l, which is closed in the end in any case, and
+// s: it wraps the Handler, ConnContext and ConnState of s and, if that is nil, sets
+// BaseContext. One server is for one service, which runs once: the second time it fails,
+// so [async.Restart] has no effect. A nil l or s panics. For TLS pass the listener that
 // [crypto/tls.NewListener] makes, with "h2" among its NextProtos for HTTP/2.
 //
-// Each request is handled in a scope of its own, which is the ctx of the request:
-// what the handler starts with it is joined before the handler is left, and an
-// error that is left of it is written to the ErrorLog of s, and so is a Goexit. The ctx has the
-// values of the ctx of [Run] and lives on while the service is drained, for [IsReady] and
-// all else here; with a BaseContext of your own it has the values, and the end, of
-// that.
+// Each request is handled in a scope of its own, which is the ctx of the request: what
+// the handler starts with it is joined before the handler is left, and an error that is
+// left of it is written to the ErrorLog of s, and so is a Goexit. The ctx has the values
+// of the ctx of [Run] and lives on while the service is drained, for [IsReady] and all
+// else here; with a BaseContext of your own it has the values, and the end, of that.
 //
 // Level 1 is Shutdown: no new connections, idle ones are closed, requests go on to their
-// ends, and the service waits for each handler, those of hijacked connections,
-// too; they may look at [Draining]. A connection that has sent nothing yet is waited
-// for, until it is 5 s old. Level 2 cancels the requests, closes all
-// connections, hijacked ones whose handler runs included, and waits for the handlers.
-// Tasks that a handler has left running on a hijacked connection are not waited for.
+// ends, and the service waits for each handler, those of hijacked connections, too; they
+// may look at [Draining]. A connection that has sent nothing yet is waited for, until it
+// is 5 s old. Level 2 cancels the requests, closes all connections, hijacked ones whose
+// handler runs included, and waits for the handlers. Tasks that a handler has left
+// running on a hijacked connection are not waited for.
 //
-// An end of the server that nobody has asked for, also with [http.ErrServerClosed], is
-// a failure: the others are drained, and so are the requests that this server has. A
-// server cannot be started a second time, so [async.Restart] has no effect.
+// An end of the server that nobody has asked for, also with [http.ErrServerClosed], is a
+// failure: the others are drained, and so are the requests that this server has.
 func HTTP(name string, l net.Listener, s *http.Server) Service {
 	if l == nil || s == nil {
 		panic("service: HTTP with a nil listener or server: open the one, and set the Handler of the other")

@@ -13,30 +13,34 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// Main runs a program: it calls run, ends what is left, and ends the process with
-// an exit status. It does not return, and is to be the last call in the function
-// main.
+// Main runs a program: it calls run, turns signals into a drain, ends what is left, and
+// ends the process with an exit status.
 //
-// The ctx of run is a scope, see [async.Scope]. run is called on the goroutine
-// that has called Main. opts are the defaults of every [Run] below.
+//	func main() { service.Main(run, service.Grace(10*time.Second)) }
 //
-// Signals: the first INT or TERM cancels ctx with a [*SignalError]: services
-// drain. The second has [Hurry] done: what is left of them is cancelled. The third
-// ends the process at once, whatever hangs, with 128 and its number: the services that
-// still drain are named on the standard error, since when, and what runs in them, with
-// stacks, and then the first failure, in a second at most. Signals are looked for from
-// the call of Main to the end of the process. With [Debounce] signals that come
-// together count as one.
+// # Details
+//
+// Main does not return, and is to be the last call in the function main. The ctx of run
+// is a scope, see [async.Scope]. run is called on the goroutine that has called Main.
+// opts are the defaults of every [Run] below.
+//
+// Signals: the first INT or TERM cancels ctx with a [*SignalError]: services drain. The
+// second has [Hurry] done: what is left of them is cancelled. The third ends the process
+// at once, whatever hangs, with 128 and its number: the services that still drain are
+// named on the standard error, since when, and what runs in them, with stacks, and then
+// the first failure, in a second at most. Signals are looked for from the call of Main to
+// the end of the process. With [Debounce] signals that come together count as one. Where
+// there are no such signals (js) none come.
 //
 // From the first signal or [Run] on a write to a standard output or error that nobody
 // reads any more is an error: it does not end the process by SIGPIPE, with what there is
 // to drain.
 //
-// When run and what it has started have ended, [async.Shutdown] ends detached tasks:
-// it waits for what is left of [Grace] since the first signal, or for the whole
-// if there was none, but not for the services that a Run has given up: they have had
-// their time. Then the error, if there is one, is written to the standard
-// error, once, after the name of the program. The exit status is
+// When run and what it has started have ended, [async.Shutdown] ends detached tasks: it
+// waits for what is left of [Grace] since the first signal, or for the whole if there was
+// none, but not for the services that a Run has given up: they have had their time. Then
+// the error, if there is one, is written to the standard error, once, after the name of
+// the program. The exit status is
 //
 //	0	no error: all was done, or was drained after a signal
 //	n	the first error with a method ExitStatus() int says so
@@ -45,8 +49,8 @@ import (
 //	2	a panic, whose stack is written, or a *async.PanicError in an error
 //	1	any other error, and Goexit
 //
-// In the tree of an error the first that has a status of its own decides. One that
-// is not in 0 to 255 is 1. Where there are no such signals (js) none come.
+// In the tree of an error the first that has a status of its own decides. One that is not
+// in 0 to 255 is 1.
 //
 // Main panics if run is nil and when it is called a second time.
 func Main(run func(ctx context.Context) error, opts ...Option) {

@@ -9,46 +9,50 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// Run runs services until ctx is done or one of them ends, then stops them, and
-// returns when they have all ended. It blocks until then.
+// Run runs services until ctx is done or one of them ends, then stops them, and returns
+// when they have all ended.
 //
-// Start: in the order of the slice. One with a Startup must call [Ready] before
-// the next is started. If it ends before that, or its time passes, those that were
-// started are stopped, and its error is the first that Run returns. Services have the
-// values of ctx but not its cancellation, and are joined by the scope of ctx.
+//	err := service.Run(ctx, []service.Service{{Name: "worker", Run: work}, service.HTTP("http", l, server)})
 //
-// Level 1, drain, begins when ctx is done, or with the first end of a service,
-// though not with a nil of one that MayEnd. [Draining] is closed and [IsReady] is
-// false from here on. After [Delay] the services are stopped in reverse order, each
-// when the one before it has ended: its Drain is called, or else the ctx of its Run
-// is cancelled, with the cause of ctx, the failure, or [async.ErrDismissed]. A
-// service that was not ready has nothing to drain and is cancelled, and so is one
-// whose Drain has failed, at once and alone. It has
-// ended when Run, Drain and all that they have started have returned.
+// # Details
+//
+// Start: in the order of the slice. One with a Startup must call [Ready] before the next
+// is started. If it ends before that, or its time passes, those that were started are
+// stopped, and its error is the first that Run returns. Services have the values of ctx
+// but not its cancellation, and are joined by the scope of ctx.
+//
+// Level 1, drain, begins when ctx is done, or with the first end of a service, though not
+// with a nil of one that MayEnd. [Draining] is closed and [IsReady] is false from here
+// on. After [Delay] the services are stopped in reverse order, each when the one before
+// it has ended: its Drain is called, or else the ctx of its Run is cancelled, with the
+// cause of ctx, the failure, or [async.ErrDismissed]. A service that was not ready has
+// nothing to drain and is cancelled, and so is one whose Drain has failed, at once and
+// alone. It has ended when Run, Drain and all that they have started have returned.
 //
 // Level 2, cancel, begins when [Grace] is over, when [Hurry] is done, when
 // [async.Shutdown] says so, and with that of the Run in whose service this one was
-// called: every ctx at once is cancelled, with a cause that matches
-// that of level 1 and, if time was up, is a [*async.TimeoutError]. Its text names the
-// services that still drained then, for how long, what ran in them, and those whose turn
-// had not come. Services
-// that are left after [GiveUp] are named in a [*async.StragglerError], with their
-// stacks, and Run returns without them. They stay on record at the root.
+// called: every ctx at once is cancelled, with a cause that matches that of level 1 and,
+// if time was up, is a [*async.TimeoutError]. Its text names the services that still
+// drained then, for how long, what ran in them, and those whose turn had not come.
+// Services that are left after [GiveUp] are named in a [*async.StragglerError], with
+// their stacks, and Run returns without them. They stay on record at the root.
 //
-// Run returns nil if all were drained and none has failed. Else the error matches
-// each failure: the one that has ended the run comes first, then that it was cut
-// short by level 2, if it was, then the rest in the order in which they came. A
-// failure is the error of a Run or Drain, with the name of the service before
-// it. An error that says that the service was told to stop is none: the cause of its
-// own ctx, [http.ErrServerClosed], the end of a process by a signal. Unasked they are
-// failures. A panic of a service is one, too: the others are drained, and then Run
-// panics with its [*async.PanicError], to which the other errors are attached.
+// Run returns nil if all were drained and none has failed. Else the error matches each
+// failure: the one that has ended the run comes first, then that it was cut short by
+// level 2, if it was, then the rest in the order in which they came. A failure is the
+// error of a Run or Drain, with the name of the service before it. An error that says
+// that the service was told to stop is none: the cause of its own ctx,
+// [http.ErrServerClosed], the end of a process by a signal. Unasked they are failures. A
+// panic of a service is one, too: the others are drained, and then Run panics with its
+// [*async.PanicError], to which the other errors are attached.
 //
-// Without services Run returns nil at once, and so it does if ctx is done before
-// anything was started. Run may be called by several goroutines at once, and in
-// a service: its level 1 begins when the turn of that service has come, and Draining is
-// closed, and IsReady false, when the level 1 around it begins. A Limit around Run counts each service. It panics if ctx or the Run of
-// a service is nil.
+// Without services Run returns nil at once, and so it does if ctx is done before anything
+// was started. It panics if ctx or the Run of a service is nil. Several goroutines may
+// call Run at once.
+//
+// Run may be called in a service: its level 1 begins when the turn of that service has
+// come, and Draining is closed, and IsReady false, when the level 1 around it begins. A
+// Limit around Run counts each service.
 //
 // The two levels are those of Swift's ServiceGroup.
 //

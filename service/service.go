@@ -106,27 +106,49 @@ func after(d time.Duration) (passed <-chan time.Time, stop func()) {
 	return timer.C, func() { timer.Stop() }
 }
 
-// Grace is how long all services together have to drain, from the end of [Delay]
-// on. Then all that is left is cancelled. Defaults to 20 s; 0 or less is no time
-// at all, [Forever] sets no limit.
+// Grace is how long all services together have to drain, from the end of [Delay] on.
+//
+//	service.Run(ctx, services, service.Grace(10*time.Second))
+//
+// # Details
+//
+// All that is left after that is cancelled. Defaults to 20 s; 0 or less is no time at
+// all, [Forever] sets no limit.
 func Grace(d time.Duration) Option { return option(func(o *options) { o.grace = max(d, 0) }) }
 
-// Delay is how long services go on to serve once [IsReady] says false and
-// [Draining] is closed, before the first is drained: the time that a load
-// balancer takes to notice. It is skipped if the services were never ready, and
-// it ends when they have all ended. Defaults to 0.
+// Delay is how long services go on to serve once [IsReady] says false and [Draining] is
+// closed, before the first is drained: the time that a load balancer takes to notice.
+//
+//	service.Run(ctx, services, service.Delay(5*time.Second))
+//
+// # Details
+//
+// The delay is skipped if the services were never ready, and it ends when they have all
+// ended. Defaults to 0.
 func Delay(d time.Duration) Option { return option(func(o *options) { o.delay = max(d, 0) }) }
 
-// GiveUp is how long services may take to return once they were cancelled. Then
-// [Run] returns without them. Defaults to 6 s, a second more than hooks have: give it
-// more than what [async.HookTimeout] gives to any hook of yours, or a hook that takes
-// its time may be called a straggler or not. 0 or less is no time at all, and with
-// [Forever] Run waits as long as it takes.
+// GiveUp is how long services may take to return once they were cancelled, before [Run]
+// returns without them.
+//
+//	service.Run(ctx, services, service.GiveUp(10*time.Second))
+//
+// # Details
+//
+// Defaults to 6 s, a second more than hooks have: give it more than what
+// [async.HookTimeout] gives to any hook of yours, or a hook that takes its time may be
+// called a straggler or not. 0 or less is no time at all, and with [Forever] Run waits as
+// long as it takes.
 func GiveUp(d time.Duration) Option { return option(func(o *options) { o.giveUp = max(d, 0) }) }
 
-// Debounce has a signal not count that comes within d after one that has counted: one wish
-// may come as several signals. A program that npm or timeout has started gets a signal with its
-// process group, and once more from them. It would drop what it has where one Ctrl-C is to drain.
-// 100 ms tells such a pair from a person who is in a hurry. It is for [Main], which hears the
-// signals; a Run has no use for it. Defaults to 0: every signal counts.
+// Debounce has a signal not count that comes within d after one that has counted.
+//
+//	func main() { service.Main(run, service.Debounce(100*time.Millisecond)) }
+//
+// # Details
+//
+// One wish may come as several signals. A program that npm or timeout has started gets a
+// signal with its process group, and once more from them. It would drop what it has where
+// one Ctrl-C is to drain. 100 ms tells such a pair from a person who is in a hurry. The
+// option is for [Main], which hears the signals; a Run has no use for it. Defaults to 0:
+// every signal counts.
 func Debounce(d time.Duration) Option { return option(func(o *options) { o.debounce = max(d, 0) }) }

@@ -21,10 +21,16 @@ func (e *SignalError) ExitStatus() int {
 	return statusFailed
 }
 
-// Hurry returns a context with the values of ctx that is done at the second signal
-// to [Main], and at nothing else, with a [*SignalError] as the cause: for
-// what is to be done in peace unless somebody is in a hurry, such as the grace that
-// a process is given. Its scope is that of ctx. Without Main it is never done.
+// Hurry returns a context with the values of ctx that is done at the second signal to
+// [Main], and at nothing else.
+//
+//	ctx, cancel := context.WithTimeout(service.Hurry(ctx), 10*time.Second)
+//
+// # Details
+//
+// The cause is a [*SignalError]. The context is for work that is to be done in peace
+// unless somebody is in a hurry, such as the grace that a process is given. Its scope is
+// that of ctx. Without Main it is never done.
 func Hurry(ctx context.Context) context.Context {
 	values := context.WithoutCancel(ctx)
 	p := programOf(ctx)

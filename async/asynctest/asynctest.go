@@ -43,11 +43,17 @@ import (
 // In a synctest bubble it costs no time.
 const patience = 5 * time.Second
 
-// Context returns a context that is a scope: [async.Go] and all the rest work with
-// it. The scope stands at a root of its own, so that tests share no detached tasks
-// or stragglers. It is a child of t.Context, which is cancelled when the test ends.
+// Context returns a context that is a scope, for a test: [async.Go] and all the rest work
+// with it, and what is left of it fails t.
 //
-// Then Context waits for what is left in the scope and at the root, and fails t
+//	ctx := asynctest.Context(t)
+//	async.Go(ctx, serve) // stopped and joined at the end of the test
+//
+// # Details
+//
+// The scope stands at a root of its own, so that tests share no detached tasks or
+// stragglers. It is a child of t.Context, which is cancelled when the test ends. Then
+// Context waits for what is left in the scope and at the root, and fails t
 //
 //   - with the names and stacks of what still runs 5 s later,
 //   - with what has failed and nobody was given: errors and panics of tasks, also of
@@ -68,11 +74,18 @@ func Context(t testing.TB) context.Context {
 	return scope
 }
 
-// Root returns a context with a root of its own and without a scope, for tests that
-// look at the end themselves: what is started with it stands at the root. check
-// shuts the root down and returns an error if a detached task has failed, if
-// anything is still registered 5 s later, or if an error was lost. The root's own
-// context is a child of ctx.
+// Root returns a context with a root of its own and without a scope, for tests that look
+// at the end themselves.
+//
+//	ctx, check := asynctest.Root(context.Background())
+//	async.Detach(ctx, "upload", upload)
+//	err := check()
+//
+// # Details
+//
+// Whatever is started with the context stands at the root. check shuts the root down and
+// returns an error if a detached task has failed, if anything is still registered 5 s
+// later, or if an error was lost. The root's own context is a child of ctx.
 func Root(ctx context.Context) (root context.Context, check func() error) {
 	root, lost := newRoot(ctx, func(string) {})
 	return root, func() error {
@@ -82,9 +95,14 @@ func Root(ctx context.Context) (root context.Context, check func() error) {
 	}
 }
 
-// Live returns the names of what is registered at the root of ctx: top scopes,
-// root tasks, detached tasks and stragglers. In place of the scope of [Context] it returns what is
-// in that.
+// Live returns the names of what is registered at the root of ctx: top scopes, root
+// tasks, detached tasks and stragglers.
+//
+//	names := asynctest.Live(ctx) // [sweeper]
+//
+// # Details
+//
+// In place of the scope of [Context] it returns what is in that.
 func Live(ctx context.Context) []string { return bridge.Live(ctx) }
 
 func newRoot(ctx context.Context, said func(text string)) (root context.Context, lost *lostErrors) {

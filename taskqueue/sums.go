@@ -69,10 +69,10 @@ func (w *worker) noteSums(ctx context.Context) {
 	all := w.sums
 	w.sums = map[string]map[string]*sums.Sums{}
 	w.mu.Unlock()
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	for queue, some := range all {
-		call, cancel := context.WithTimeout(ctx, callTimeout)
 		err := sums.Add(call, notes, queue, clock.Now(), some)
-		cancel()
 		if err == nil {
 			continue
 		}

@@ -72,40 +72,40 @@ func metrics(s *look.Snapshot, err error) []byte {
 }
 
 // kinds writes the figures of the types, those since each is known.
-func (m *exposition) kinds(s *look.Snapshot) {
+func (e *exposition) kinds(s *look.Snapshot) {
 	known := slices.DeleteFunc(slices.Clone(s.Kinds), func(k look.Kind) bool { return k.Total == nil })
-	m.family("taskqueue_kind_runs_total", "counter", "Runs by how they have ended.")
+	e.family("taskqueue_kind_runs_total", "counter", "Runs by how they have ended.")
 	for _, k := range known {
-		m.value(float64(k.Total.Done), "queue", k.Queue, "kind", k.Type, "end", "done")
-		m.value(float64(k.Total.Failed), "queue", k.Queue, "kind", k.Type, "end", "failed")
+		e.value(float64(k.Total.Done), "queue", k.Queue, "kind", k.Type, "end", "done")
+		e.value(float64(k.Total.Failed), "queue", k.Queue, "kind", k.Type, "end", "failed")
 	}
-	m.family("taskqueue_kind_late_seconds", "histogram", "How late runs have begun.")
+	e.family("taskqueue_kind_late_seconds", "histogram", "How late runs have begun.")
 	for _, k := range known {
-		m.histogram(&k.Total.Late, "queue", k.Queue, "kind", k.Type)
+		e.histogram(&k.Total.Late, "queue", k.Queue, "kind", k.Type)
 	}
-	m.family("taskqueue_kind_run_seconds", "histogram", "How long runs have lasted.")
+	e.family("taskqueue_kind_run_seconds", "histogram", "How long runs have lasted.")
 	for _, k := range known {
-		m.histogram(&k.Total.Took, "queue", k.Queue, "kind", k.Type)
+		e.histogram(&k.Total.Took, "queue", k.Queue, "kind", k.Type)
 	}
 }
 
 // histogram writes the metrics of one.
-func (m *exposition) histogram(s *sums.Spread, labels ...string) {
-	name, n := m.name, int64(0)
+func (e *exposition) histogram(s *sums.Spread, labels ...string) {
+	name, n := e.name, int64(0)
 	for class, some := range s.By {
 		n += some
 		bound := "+Inf"
 		if most := sums.Bound(class); most > 0 {
 			bound = fmt.Sprint(most.Seconds())
 		}
-		m.name = name + "_bucket"
-		m.value(float64(n), append(slices.Clone(labels), "le", bound)...)
+		e.name = name + "_bucket"
+		e.value(float64(n), append(slices.Clone(labels), "le", bound)...)
 	}
-	m.name = name + "_sum"
-	m.value(s.Sum.Seconds(), labels...)
-	m.name = name + "_count"
-	m.value(float64(n), labels...)
-	m.name = name
+	e.name = name + "_sum"
+	e.value(s.Sum.Seconds(), labels...)
+	e.name = name + "_count"
+	e.value(float64(n), labels...)
+	e.name = name
 }
 
 func number(b bool) float64 {

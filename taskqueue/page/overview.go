@@ -63,6 +63,19 @@ func (v *view) Workers() (all []worker) {
 	return all
 }
 
+// Stuck reports whether a run lasts for too long: ten times as long as 99 of 100 of its type in the last hour, if
+// so many are known, and not less than 30 s; or for an hour.
+func (v *view) Stuck(t look.Task) bool {
+	after := taskqueue.StuckAfter
+	for i := range v.Kinds {
+		k := &v.Kinds[i]
+		if k.Queue == t.Queue && k.Type == t.Type && k.Hour.Took.N() >= 100 {
+			after = min(after, max(10*k.Hour.Took.Most(0.99), 30*time.Second))
+		}
+	}
+	return v.Now.Sub(t.StartedAt) > after
+}
+
 // NotLooked is how many tasks run that were not looked at.
 func (v *view) NotLooked() int64 {
 	return max(v.Total.States[taskqueue.StateRunning]-int64(len(v.Running)), 0)

@@ -174,9 +174,6 @@ func (v *view) Until(t time.Time) string { return plain.Span(t.Sub(v.Now).Second
 // Over reports whether a time has passed.
 func (v *view) Over(t time.Time) bool { return t.Before(v.Now) }
 
-// Stuck reports whether a run that has begun at t lasts for too long.
-func (v *view) Stuck(t time.Time) bool { return v.Now.Sub(t) > taskqueue.StuckAfter }
-
 // A stamp is a time with how far it is from now.
 type stamp struct {
 	At    string // for machines and tooltips

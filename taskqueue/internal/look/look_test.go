@@ -92,11 +92,6 @@ func add(t *testing.T, q *taskqueue.Queue, n int) {
 	require.NoError(t, err)
 }
 
-func work(t *testing.T, q *taskqueue.Queue, h taskqueue.Handler) {
-	t.Helper()
-	require.NoError(t, q.Work(ctx, taskqueue.Handlers{"t": h}, taskqueue.WorkUntilEmpty()))
-}
-
 func TestManyWhoLookCostTheStoreOnePictureASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, q := open(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -265,17 +266,30 @@ func TestThePageFitsEveryWidthLightAndDark(t *testing.T) {
 	fill(t, s, "mail", "")
 	fill(t, s, "a-queue-with-"+strings.Repeat("a-long-name-", 15), strings.Repeat("x", 200))
 	fill(t, s, "q"+hostile, hostile)
-	b := browse(t, s)
-	b.open("/")
+	b := browse(t, s, page.AllowActions())
 	backs := map[string]bool{}
-	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int64{320, 390, 768, 1151, 1280, 1920} {
-			b.size(width, 800, scheme)
-			assert.Equal(t, width, eval[int64](b, "innerWidth"))
-			assert.LessOrEqual(t, eval[int64](b, "document.documentElement.scrollWidth"), width, "at %d", width)
-			assert.Empty(t, eval[[]string](b, `[...document.querySelectorAll("main *, header *")].filter(e => e.checkVisibility() && !e.closest(".quiet, thead, pre, svg") && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))`), "at %d", width)
-			assert.Empty(t, eval[[]string](b, contrasts), "%s at %d", scheme, width)
-			backs[eval[string](b, "getComputedStyle(document.body).backgroundColor")] = true
+	fits := func(at, scheme string, width int64) {
+		t.Helper()
+		b.size(width, 800, scheme)
+		assert.Equal(t, width, eval[int64](b, "innerWidth"))
+		assert.LessOrEqual(t, eval[int64](b, "document.documentElement.scrollWidth"), width, "%s at %d", at, width)
+		assert.Empty(t, eval[[]string](b, `[...document.querySelectorAll("main *, header *")].filter(e => e.checkVisibility() && !e.closest(".quiet, thead, pre, svg") && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))`), "%s at %d", at, width)
+		assert.Empty(t, eval[[]string](b, contrasts), "%s, %s at %d", at, scheme, width)
+		backs[eval[string](b, "getComputedStyle(document.body).backgroundColor")] = true
+	}
+	of := "queue=" + url.QueryEscape("q"+hostile)
+	for at, widths := range map[string][]int64{
+		"/":                              {320, 390, 768, 1151, 1280, 1920},
+		"/list?state=dead&" + of:         {320, 1280},
+		"/list?state=running&queue=mail": {320, 1280},
+		"/task?id=" + url.QueryEscape("dead0"+hostile):             {320, 1280},
+		"/kind?type=" + url.QueryEscape("type"+hostile) + "&" + of: {320, 1280},
+	} {
+		b.open(at)
+		for _, scheme := range []string{"light", "dark"} {
+			for _, width := range widths {
+				fits(at, scheme, width)
+			}
 		}
 	}
 	assert.Len(t, backs, 2)

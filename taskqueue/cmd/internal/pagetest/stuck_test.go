@@ -1,7 +1,9 @@
 package pagetest
 
 import (
+	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,5 +31,26 @@ func TestARunOfMoreThanAnHourIsMarked(t *testing.T) {
 		time.Sleep(time.Second)
 		_, text, _ = ask(page.New(s), http.MethodGet, "/")
 		assert.Contains(t, text, "stuck?")
+	})
+}
+
+func TestARunThatTakesMuchLongerThanOthersOfItsKindIsMarked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t)
+		q, err := taskqueue.New(s)
+		require.NoError(t, err)
+		_, err = q.EnqueueAll(ctx, tasks(100))
+		require.NoError(t, err)
+		h := func(context.Context, *taskqueue.Claim) error { time.Sleep(30 * time.Millisecond); return nil }
+		require.NoError(t, q.Work(ctx, taskqueue.Handlers{"c": h}, taskqueue.WorkUntilEmpty()))
+		_, err = q.EnqueueAll(ctx, []taskqueue.Task{{Type: "c"}, {Type: "other"}})
+		require.NoError(t, err)
+		_, err = s.Claim(ctx, taskqueue.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 2, Lease: time.Hour})
+		require.NoError(t, err)
+		for _, want := range []int{0, 1} { // of the one whose kind is known
+			time.Sleep(20 * time.Second)
+			_, text, _ := ask(page.New(s), http.MethodGet, "/")
+			assert.Equal(t, want, strings.Count(text, "stuck?"))
+		}
 	})
 }

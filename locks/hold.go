@@ -53,7 +53,7 @@ func newHold(m *Manager, name Name, c *call, g *Grant, sent time.Duration) (*Hol
 		ctx, _ := h.lease.Context(context.Background())
 		return ctx
 	})
-	options := []lease.LeaseOption{lease.CauseOf(h.cause), lease.OnLoss(func(error) { h.tellLost() })}
+	options := []lease.LeaseOption{lease.CauseOf(h.cause), lease.OnLoss(h.tellLost)}
 	if c.unrenewed {
 		options = append(options, lease.Fixed())
 	}
@@ -170,16 +170,17 @@ func (h *Hold) tellGranted(took time.Duration) {
 	h.mu.Lock()
 	h.granted = true
 	h.mu.Unlock()
-	h.tellLost()
+	h.tellLost(h.Err())
 }
 
-// tellLost tells the observers of a loss, once, if there was one and they know of the grant.
-func (h *Hold) tellLost() {
-	lost := h.loss()
+// tellLost tells the observers of a loss, once, if err is one and they know of the grant. The
+// keeper may call it before newHold has set the lease.
+func (h *Hold) tellLost(err error) {
+	lost, is := err.(*LostError)
 	h.mu.Lock()
 	granted := h.granted
 	h.mu.Unlock()
-	if lost != nil && granted {
+	if is && granted {
 		h.lossTold.Do(func() {
 			h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
 			h.tellEnded()

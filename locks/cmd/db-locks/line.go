@@ -211,7 +211,8 @@ func withWait(l *line, f *pflag.FlagSet) {
 }
 
 func withForce(l *line, f *pflag.FlagSet) {
-	f.BoolVar(&l.force, "force", false, "end them at once: for holders that are dead; two may believe to have the lock for up to a lease")
+	f.BoolVar(&l.force, "force", false,
+		"end them at once: for holders that are dead; two may believe to have the lock for up to a lease")
 }
 
 func withDemo(l *line, f *pflag.FlagSet) {

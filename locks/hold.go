@@ -25,7 +25,9 @@ type Hold struct {
 
 	lease *lease.Lease
 	run   *run
-	done  func() context.Context // that of Done, made when it is first asked for
+
+	doneOnce sync.Once
+	done     context.Context // that of Done, made when it is first asked for
 
 	extends atomic.Int32              // calls of Extend that go on
 	taken   atomic.Pointer[LostError] // what the store has said at the release; nil: nothing
@@ -49,11 +51,7 @@ func newHold(m *Manager, name Name, c *call, g *Grant, sent time.Duration) (*Hol
 	if h.run == nil {
 		h.run = newRun(sent)
 	}
-	h.done = sync.OnceValue(func() context.Context {
-		ctx, _ := h.lease.Context(context.Background())
-		return ctx
-	})
-	options := []lease.LeaseOption{lease.CauseOf(h.cause), lease.OnLoss(func(error) { h.tellLost() })}
+	options := []lease.LeaseOption{lease.CauseOf(h.cause), lease.OnLoss(h.tellLost)}
 	if c.unrenewed {
 		options = append(options, lease.Fixed())
 	}
@@ -147,7 +145,10 @@ func (h *Hold) Deadline() time.Time { return time.Now().Add(h.Remaining()) }
 
 // Done returns a channel that is closed when the lock is lost or given back. [Hold.Err]
 // tells which.
-func (h *Hold) Done() <-chan struct{} { return h.done().Done() }
+func (h *Hold) Done() <-chan struct{} {
+	h.doneOnce.Do(func() { h.done, _ = h.lease.Context(context.Background()) })
+	return h.done.Done()
+}
 
 // SetData gives the lock another text for others to see. It is told to the store with
 // the next renewal, or with the release. At most 64 KiB.
@@ -170,16 +171,17 @@ func (h *Hold) tellGranted(took time.Duration) {
 	h.mu.Lock()
 	h.granted = true
 	h.mu.Unlock()
-	h.tellLost()
+	h.tellLost(h.Err())
 }
 
-// tellLost tells the observers of a loss, once, if there was one and they know of the grant.
-func (h *Hold) tellLost() {
-	lost := h.loss()
+// tellLost tells the observers of a loss, once, if err is one and they know of the grant. The
+// keeper may call it before newHold has set the lease.
+func (h *Hold) tellLost(err error) {
+	lost, is := err.(*LostError)
 	h.mu.Lock()
 	granted := h.granted
 	h.mu.Unlock()
-	if lost != nil && granted {
+	if is && granted {
 		h.lossTold.Do(func() {
 			h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
 			h.tellEnded()

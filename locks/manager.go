@@ -55,7 +55,10 @@ func New(store Store, options ...Option) (*Manager, error) {
 	if !reflect.ValueOf(store).Comparable() {
 		return nil, &ValidationError{"store", "two of its type cannot be compared, which tells whose a lock is: pass a pointer to it"}
 	}
-	m := &Manager{store: store, traits: store.Traits(), waitlists: map[Name]*waitlist{}, alone: map[Name]struct{}{}, listeners: map[Name]*listener{}, smaller: map[Name]int{}}
+	m := &Manager{
+		store: store, traits: store.Traits(), clock: lease.NewClock(),
+		waitlists: map[Name]*waitlist{}, alone: map[Name]struct{}{}, listeners: map[Name]*listener{}, smaller: map[Name]int{},
+	}
 	m.set = settings{tenant: "default", lease: max(15*time.Second, m.traits.MinLease), owner: defaultOwner(), retain: 24 * time.Hour}
 	for _, o := range options {
 		if o == nil {
@@ -68,8 +71,8 @@ func New(store Store, options ...Option) (*Manager, error) {
 	if err := checkLease(m.set.lease, m.traits); err != nil {
 		return nil, err
 	}
-	m.clock = lease.NewClock()
-	m.keeper = lease.NewKeeper(context.Background(), m.renew, lease.Unscoped(), lease.WithClock(m.clock), lease.Name("locks"))
+	m.keeper = lease.NewKeeper(context.Background(), m.renew,
+		lease.Unscoped(), lease.WithClock(m.clock), lease.Name("locks"))
 	return m, nil
 }
 

@@ -14,10 +14,8 @@ import (
 // serve a path such as /metrics. The names are those of db-locks, behind a prefix. For
 // histograms, and other systems, count the events with the client of that system.
 //
-//	requests_total, requests_duration_seconds_total {method,status}   acquire with the wait, release with how long it was held, renew
-//	acquire_retry_wait_total                                          calls that had to wait
-//	lost_total {reason}                                               leases that were lost
-//	held                                                              locks that are held
+//	requests_total, requests_duration_seconds_total {method,status}   acquire with the wait, release with the hold, renew
+//	acquire_retry_wait_total, lost_total {reason}, held               waits, leases that were lost, locks that are held
 type Metrics struct {
 	prefix string
 	mu     sync.Mutex
@@ -35,7 +33,8 @@ func NewMetrics(prefix string) *Metrics {
 
 // methods are what events say of requests.
 var methods = map[EventKind]string{
-	EventGranted: "acquire", EventNotGranted: "acquire", EventReleased: "release", EventRenewed: "renew", EventRenewFailed: "renew",
+	EventGranted: "acquire", EventNotGranted: "acquire", EventReleased: "release",
+	EventRenewed: "renew", EventRenewFailed: "renew",
 }
 
 // Observe counts an event. It is what [Observe] takes.

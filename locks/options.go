@@ -30,6 +30,14 @@ type lockOption func(*call) error
 
 func (f lockOption) applyLock(c *call) error { return f(c) }
 
+// set is an option that is never wrong by itself.
+func set(f func(c *call)) LockOption {
+	return lockOption(func(c *call) error {
+		f(c)
+		return nil
+	})
+}
+
 // Tenant says to whom the locks belong: those of two tenants have nothing to do with
 // each other. Defaults to "default". It may hold any bytes, at most 255.
 func Tenant(name string) Option {
@@ -127,22 +135,12 @@ func Wait(d time.Duration) LockOption {
 func NoWait() LockOption { return Wait(0) }
 
 // LeaseFor is [Lease] for one lock. With [Manager.Heartbeat] it is what the lease gets.
-func LeaseFor(d time.Duration) LockOption {
-	return lockOption(func(c *call) error {
-		c.lease = d
-		return nil // the manager knows the store
-	})
-}
+func LeaseFor(d time.Duration) LockOption { return set(func(c *call) { c.lease = d }) }
 
 // Fair says whether requests are granted in the order in which they came, which is the
 // default. One that is not fair is granted before all that wait if there is room for it:
 // that is quicker for its caller, and the others may wait for ever.
-func Fair(fair bool) LockOption {
-	return lockOption(func(c *call) error {
-		c.barging = !fair
-		return nil
-	})
-}
+func Fair(fair bool) LockOption { return set(func(c *call) { c.barging = !fair }) }
 
 // Data is a text that is kept with the lock, for others to see, from the grant on. At
 // most 64 KiB.
@@ -155,21 +153,11 @@ func Data(s string) LockOption {
 
 // OnlyIfExists has a call for a lock that the store has no record of fail with
 // [ErrNotFound]. Without, the record is made.
-func OnlyIfExists() LockOption {
-	return lockOption(func(c *call) error {
-		c.exists = true
-		return nil
-	})
-}
+func OnlyIfExists() LockOption { return set(func(c *call) { c.exists = true }) }
 
 // DeleteOnRelease has the record of the lock deleted when it is given back and nobody
 // waits for it, unless a [LockDelay] keeps it shut. Tokens go on: they never go back.
-func DeleteOnRelease() LockOption {
-	return lockOption(func(c *call) error {
-		c.deletes = true
-		return nil
-	})
-}
+func DeleteOnRelease() LockOption { return set(func(c *call) { c.deletes = true }) }
 
 // RequireProgress has the lease renewed only while the body says that it gets on, by
 // [Hold.Progress], at least every d. One that hangs loses the lock when its lease has
@@ -203,12 +191,7 @@ func LockDelay(d time.Duration) LockOption {
 // the outer call. It gives no exclusion between the tasks of one body. Without it, such a
 // call fails with [ErrReentrant]; so does a call to write under a lease to read, and one for
 // a second permit of a semaphore, in any case: they could wait for themselves.
-func Reentrant() LockOption {
-	return lockOption(func(c *call) error {
-		c.reentrant = true
-		return nil
-	})
-}
+func Reentrant() LockOption { return set(func(c *call) { c.reentrant = true }) }
 
 // OnOverrun has f called, once, when somebody else may be granted the lock from now on and
 // the body still runs: its context was cancelled a while ago and it has not returned. It is
@@ -226,12 +209,7 @@ func OnOverrun(f func(*LostError)) LockOption {
 }
 
 // NoRenew leaves the lease as long as it was granted, unless [Hold.Extend] gives it more.
-func NoRenew() LockOption {
-	return lockOption(func(c *call) error {
-		c.unrenewed = true
-		return nil
-	})
-}
+func NoRenew() LockOption { return set(func(c *call) { c.unrenewed = true }) }
 
 // AsRecorded in place of the size of a semaphore never makes one: a call for a semaphore
 // that the store has no record of fails with [ErrNotFound].
@@ -257,45 +235,24 @@ func Permits(size, n int) LockOption {
 // Read makes [Manager.Acquire] ask for a read-write lock beside other readers, as
 // [Manager.WithRead] does.
 func Read() LockOption {
-	return lockOption(func(c *call) error {
-		c.kind, c.shared, c.size, c.permits = ReadWrite, true, 0, 1
-		return nil
-	})
+	return set(func(c *call) { c.kind, c.shared, c.size, c.permits = ReadWrite, true, 0, 1 })
 }
 
 // Write makes [Manager.Acquire] ask for a read-write lock alone, as [Manager.WithWrite]
 // does.
 func Write() LockOption {
-	return lockOption(func(c *call) error {
-		c.kind, c.shared, c.size, c.permits = ReadWrite, false, 0, 1
-		return nil
-	})
+	return set(func(c *call) { c.kind, c.shared, c.size, c.permits = ReadWrite, false, 0, 1 })
 }
 
 // Resize gives a semaphore that has another size the size that is asked for. One that shrinks
 // below what is held takes nothing away: nobody is granted a permit until there is room. It
 // happens once, when the request comes: a size that somebody gives the semaphore while the
 // request waits is not undone.
-func Resize() LockOption {
-	return lockOption(func(c *call) error {
-		c.resize = true
-		return nil
-	})
-}
+func Resize() LockOption { return set(func(c *call) { c.resize = true }) }
 
 // Strict has a call that names another size than a semaphore has fail with [ErrConflict].
-func Strict() LockOption {
-	return lockOption(func(c *call) error {
-		c.strict = true
-		return nil
-	})
-}
+func Strict() LockOption { return set(func(c *call) { c.strict = true }) }
 
 // RotateVersion has [Manager.Heartbeat] give the lease another version. The one before
 // still counts until the next.
-func RotateVersion() LockOption {
-	return lockOption(func(c *call) error {
-		c.rotate = true
-		return nil
-	})
-}
+func RotateVersion() LockOption { return set(func(c *call) { c.rotate = true }) }

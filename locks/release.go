@@ -71,7 +71,7 @@ func (h *Hold) Run(ctx context.Context, body func(ctx context.Context) error) er
 func (h *Hold) end() *LostError {
 	lost, _ := h.lease.End().(*LostError)
 	if lost != nil {
-		h.tellLost()
+		h.tellLost(lost)
 	}
 	h.tellEnded()
 	return lost

@@ -18,10 +18,11 @@ import (
 
 // raise writes the floor of the bucket of a lock.
 func raise(t testing.TB, s *servers.Server, name locks.Name, token int64) {
-	_, err := client(t, s).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("locks"), Item: map[string]types.AttributeValue{
+	item := map[string]types.AttributeValue{
 		"pk":    &types.AttributeValueMemberB{Value: fmt.Appendf(nil, "floor:%d", book.Bucket(name))},
 		"fence": &types.AttributeValueMemberN{Value: fmt.Sprint(token)},
-	}})
+	}
+	_, err := client(t, s).PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("locks"), Item: item})
 	require.NoError(t, err)
 }
 

@@ -32,7 +32,9 @@ func cluster(t *testing.T) *redis.ClusterClient {
 		info, err := node.ClusterInfo(t.Context()).Result()
 		return err == nil && strings.Contains(info, "cluster_state:ok")
 	}, time.Minute, 10*time.Millisecond)
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Address}, PoolSize: 10, PoolTimeout: time.Second})
+	client := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{server.Address}, PoolSize: 10, PoolTimeout: time.Second,
+	})
 	t.Cleanup(func() { assert.NoError(t, client.Close()) })
 	return client
 }
@@ -52,7 +54,8 @@ func TestTheLocksOfATenantAreInManySlotsOfACluster(t *testing.T) {
 		h, err := m.Acquire(ctx, fmt.Sprintf("k%03d", i), locks.LeaseFor(time.Hour))
 		require.NoError(t, err)
 		holds, tokens[h.Key()] = append(holds, h), h.Token()
-		renewals = append(renewals, locks.Renewal{Name: locks.Name{Tenant: "default", Key: h.Key()}, Ref: locks.Ref{Version: h.Version()}, Lease: time.Hour})
+		name := locks.Name{Tenant: "default", Key: h.Key()}
+		renewals = append(renewals, locks.Renewal{Name: name, Ref: locks.Ref{Version: h.Version()}, Lease: time.Hour})
 	}
 	slots := map[int64]bool{}
 	keys, err := client.Keys(ctx, "lk:*:r").Result()

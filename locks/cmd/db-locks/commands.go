@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/ambit-go/ambit/locks"
 )
 
 // A command is one verb.
 type command struct {
 	what  string
-	flags func(l *line, f *pflag.FlagSet)
+	flags []flagOf
 	needs []string // flags without which it makes no sense
 	takes bool     // arguments
 	alone bool     // it opens what it needs itself
@@ -32,69 +30,37 @@ var order = []string{
 func init() {
 	key := []string{"key"}
 	keyVersion := []string{"key", "version"}
+	taking := []flagOf{withKey, withLease, withSize("semaphore-max-size", "s"), withData, withWait}
 	commands = map[string]command{
-		"acquire": {"take a lock, and end; it lasts as long as its lease", func(l *line, f *pflag.FlagSet) {
-			l.withKey(f)
-			l.withLease(f)
-			l.withSize(f, "semaphore-max-size", "s")
-			l.withData(f)
-			l.withWait(f)
-		}, key, false, false, acquire},
-		"heartbeat": {"renew the lease of a lock", func(l *line, f *pflag.FlagSet) {
-			l.withKey(f)
-			l.withVersion(f)
-			l.withLease(f)
-			l.withSemaphore(f)
-			l.withData(f)
-		}, keyVersion, false, false, heartbeat},
-		"release": {"give a lock back", func(l *line, f *pflag.FlagSet) {
-			l.withKey(f)
-			l.withVersion(f)
-			l.withSemaphore(f)
-			l.withData(f)
-		}, keyVersion, false, false, release},
-		"get-mutex": {"show a mutex, or a permit of a semaphore", (*line).withKey, key, false, false, getMutex},
-		"delete-mutex": {"forget a mutex that nobody has", func(l *line, f *pflag.FlagSet) {
-			l.withKey(f)
-			l.withVersion(f)
-			l.withSemaphore(f)
-		}, keyVersion, false, false, deleteMutex},
-		"create-mutex": {"make a mutex before its first use", func(l *line, f *pflag.FlagSet) {
-			l.withKey(f)
-			l.withLease(f)
-			l.withData(f)
-		}, key, false, false, createMutex},
-		"create-semaphore": {"make a semaphore, or give one another size", func(l *line, f *pflag.FlagSet) {
-			l.withKey(f)
-			l.withSize(f, "max-size", "m")
-			l.withLease(f)
-		}, []string{"key", "max-size"}, false, false, createSemaphore},
-		"get-semaphore": {"show a semaphore", (*line).withKey, key, false, false, getSemaphore},
-		"delete-semaphore": {"forget a semaphore of which nobody has a permit", func(l *line, f *pflag.FlagSet) {
-			l.withKey(f)
-			l.withVersion(f)
-		}, keyVersion, false, false, deleteSemaphore},
-		"get-semaphore-mutexes": {"show all permits of a semaphore", (*line).withKey, key, false, false, getSemaphoreMutexes},
-		"exec": {"run a command while it holds a lock: exec --key KEY -- COMMAND ARGS", func(l *line, f *pflag.FlagSet) {
-			l.withKey(f)
-			l.withLease(f)
-			l.withSize(f, "semaphore-max-size", "s")
-			l.withData(f)
-			l.withWait(f)
-		}, key, true, false, execute},
+		"acquire": {"take a lock, and end; it lasts as long as its lease", taking, key, false, false, acquire},
+		"heartbeat": {"renew the lease of a lock", []flagOf{withKey, withVersion, withLease, withSemaphore, withData},
+			keyVersion, false, false, heartbeat},
+		"release": {"give a lock back", []flagOf{withKey, withVersion, withSemaphore, withData},
+			keyVersion, false, false, release},
+		"get-mutex": {"show a mutex, or a permit of a semaphore", []flagOf{withKey}, key, false, false, getMutex},
+		"delete-mutex": {"forget a mutex that nobody has", []flagOf{withKey, withVersion, withSemaphore},
+			keyVersion, false, false, deleteMutex},
+		"create-mutex": {"make a mutex before its first use", []flagOf{withKey, withLease, withData},
+			key, false, false, createMutex},
+		"create-semaphore": {"make a semaphore, or give one another size",
+			[]flagOf{withKey, withSize("max-size", "m"), withLease},
+			[]string{"key", "max-size"}, false, false, createSemaphore},
+		"get-semaphore": {"show a semaphore", []flagOf{withKey}, key, false, false, getSemaphore},
+		"delete-semaphore": {"forget a semaphore of which nobody has a permit", []flagOf{withKey, withVersion},
+			keyVersion, false, false, deleteSemaphore},
+		"get-semaphore-mutexes": {"show all permits of a semaphore", []flagOf{withKey},
+			key, false, false, getSemaphoreMutexes},
+		"exec": {"run a command while it holds a lock: exec --key KEY -- COMMAND ARGS", taking,
+			key, true, false, execute},
 		"list": {"list the locks of the tenant", nil, nil, false, false, list},
-		"revoke": {"end the leases of all who hold a lock, safely", func(l *line, f *pflag.FlagSet) {
-			l.withKey(f)
-			f.BoolVar(&l.force, "force", false, "end them at once: for holders that are dead; two may believe to have the lock for up to a lease")
-		}, key, false, false, revoke},
+		"revoke": {"end the leases of all who hold a lock, safely", []flagOf{withKey, withForce},
+			key, false, false, revoke},
 		"purge":   {"forget the locks of the tenant that nobody has used for a day", nil, nil, false, false, purge},
 		"migrate": {"make the tables, or bring them to the newest version", nil, nil, false, false, migrate},
 		"doctor":  {"look whether the store can do what is needed, and how fast", nil, nil, false, false, doctor},
 		"bench":   {"measure the store, for a few seconds, on locks of its own", nil, nil, false, false, bench},
-		"demo": {"twenty processes, a counter under a lock, some of them stopped and killed", func(l *line, f *pflag.FlagSet) {
-			f.IntVar(&l.processes, "processes", 20, "how many `processes`")
-			f.IntVar(&l.rounds, "rounds", 15, "how many `times` each increments the counter")
-		}, nil, false, true, demo},
+		"demo": {"twenty processes, a counter under a lock, some of them stopped and killed", []flagOf{withDemo},
+			nil, false, true, demo},
 		"help": {"say how a command is used", nil, nil, true, true, nil},
 	}
 }

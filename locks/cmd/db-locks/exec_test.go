@@ -108,7 +108,8 @@ func TestACommandUnderExecDiesWithIt(t *testing.T) {
 // Drivers write lines of their own when nobody answers. The error is all that a script sees.
 func TestWhereNobodyAnswersTheErrorIsAllThatIsWritten(t *testing.T) {
 	for _, url := range []string{
-		"redis://127.0.0.1:1/0", "mysql://u@127.0.0.1:1/d", "postgres://u@127.0.0.1:1/d?connect_timeout=1", "etcd://127.0.0.1:1?dial-timeout=1s",
+		"redis://127.0.0.1:1/0", "mysql://u@127.0.0.1:1/d", "postgres://u@127.0.0.1:1/d?connect_timeout=1",
+		"etcd://127.0.0.1:1?dial-timeout=1s",
 	} {
 		t.Run(strings.SplitN(url, ":", 2)[0], func(t *testing.T) {
 			t.Parallel()

@@ -19,8 +19,10 @@ func help(w io.Writer, name string) error {
 	l := &line{lease: seconds(defaultLease)}
 	if name != "" && name != "help" {
 		text := fmt.Sprintf("db-locks %s: %s\n\nUsage: db-locks [OPTIONS] [rdb|ddb|redis|etcd] %s [FLAGS]\n", name, c.what, name)
+		for _, add := range c.flags {
+			add(l, f)
+		}
 		if c.flags != nil {
-			c.flags(l, f)
 			text += "\nFlags:\n" + f.FlagUsages()
 		}
 		_, err := fmt.Fprint(w, text, "\ndb-locks -h lists the options that all commands have.\n")

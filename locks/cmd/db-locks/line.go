@@ -92,8 +92,8 @@ func parse(args []string) (*line, error) {
 	}
 	of := pflag.NewFlagSet("", pflag.ContinueOnError)
 	of.SortFlags = false
-	if c.flags != nil {
-		c.flags(l, of)
+	for _, add := range c.flags {
+		add(l, of)
 	}
 	l.global(l.flags, of.Lookup("version") != nil)
 	l.flags.AddFlagSet(of)
@@ -176,33 +176,46 @@ func (l *line) global(f *pflag.FlagSet, taken bool) {
 	f.BoolVarP(&l.version, name, "V", false, "say which version of the program this is")
 }
 
-func (l *line) withKey(f *pflag.FlagSet) {
+// A flagOf adds one of the flags of a command.
+type flagOf func(l *line, f *pflag.FlagSet)
+
+func withKey(l *line, f *pflag.FlagSet) {
 	f.StringVarP(&l.key, "key", "k", "", "the `key` of the lock")
 }
 
-func (l *line) withLease(f *pflag.FlagSet) {
-	f.VarP(&l.lease, "lease", "l", "how long the lease is")
-}
+func withLease(l *line, f *pflag.FlagSet) { f.VarP(&l.lease, "lease", "l", "how long the lease is") }
 
-func (l *line) withData(f *pflag.FlagSet) {
+func withData(l *line, f *pflag.FlagSet) {
 	f.StringVarP(&l.data, "data", "d", "", "text that is kept with the lock")
 }
 
-func (l *line) withVersion(f *pflag.FlagSet) {
+func withVersion(l *line, f *pflag.FlagSet) {
 	f.StringVarP(&l.leaseVersion, "version", "v", "", "the `version` that acquire or the last heartbeat has told")
 }
 
-func (l *line) withSemaphore(f *pflag.FlagSet) {
+func withSemaphore(l *line, f *pflag.FlagSet) {
 	f.StringVarP(&l.semaphore, "semaphore-key", "s", "", "the `key` of the semaphore, if it is one of its permits")
 }
 
-func (l *line) withSize(f *pflag.FlagSet, name, short string) {
-	f.IntVarP(&l.size, name, short, -1, "the `number` of permits of the semaphore, at most 1000")
-	f.Lookup(name).DefValue = "0" // for people: there is none
+func withSize(name, short string) flagOf {
+	return func(l *line, f *pflag.FlagSet) {
+		f.IntVarP(&l.size, name, short, -1, "the `number` of permits of the semaphore, at most 1000")
+		f.Lookup(name).DefValue = "0" // for people: there is none
+	}
 }
 
-func (l *line) withWait(f *pflag.FlagSet) {
+func withWait(l *line, f *pflag.FlagSet) {
 	f.Var(&l.wait, "wait", "how long to wait for the lock (default the lease and 100 ms)")
 	f.Lookup("wait").DefValue = "0" // for people: it is said
 	f.BoolVar(&l.noWait, "no-wait", false, "do not wait")
+}
+
+func withForce(l *line, f *pflag.FlagSet) {
+	f.BoolVar(&l.force, "force", false,
+		"end them at once: for holders that are dead; two may believe to have the lock for up to a lease")
+}
+
+func withDemo(l *line, f *pflag.FlagSet) {
+	f.IntVar(&l.processes, "processes", 20, "how many `processes`")
+	f.IntVar(&l.rounds, "rounds", 15, "how many `times` each increments the counter")
 }

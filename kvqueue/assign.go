@@ -99,23 +99,7 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 		m.q.nothing(waiters)
 		return longWait, nil
 	}
-	all := still(before, takers())
-	wants := make([]int, len(all))
-	for i, t := range all {
-		wants[i] = t.want
-	}
-	t := transaction{q: m.q, guards: []Guard{m.lives()}}
-	given := map[int64][]ready{}
-	for i, s := range deal(wants, look.front, m.q.maxItem, m.fitsBeside()) {
-		id, items := all[i].session, look.front[s.begin:s.end]
-		if id != m.id { // it vanishes with the session, or when the session wants nothing any more
-			t.guards = append(t.guards, Guard{Key: m.q.lay.session("r", id), Is: Present})
-		}
-		for _, r := range items {
-			t.claim(id, r, len(items))
-		}
-		given[id] = items
-	}
+	t, given := m.deal(still(before, takers()), look.front)
 	if len(given) == 0 {
 		return 0, nil
 	}
@@ -137,6 +121,26 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 	}
 	payloads.Cancel(nil)
 	return time.Millisecond, ignore(err) // an unknown outcome is shown by the watch
+}
+
+// deal makes the transaction that gives the first items to takers, and says what each of them gets.
+func (m *member) deal(takers []taker, first []ready) (t transaction, given map[int64][]ready) {
+	t, given = transaction{q: m.q, guards: []Guard{m.lives()}}, map[int64][]ready{}
+	wants := make([]int, len(takers))
+	for i, to := range takers {
+		wants[i] = to.want
+	}
+	for i, s := range deal(wants, first, m.q.maxItem, m.fitsBeside()) {
+		id, items := takers[i].session, first[s.begin:s.end]
+		if id != m.id { // it vanishes with the session, or when the session wants nothing any more
+			t.guards = append(t.guards, Guard{Key: m.q.lay.session("r", id), Is: Present})
+		}
+		for _, r := range items {
+			t.claim(id, r, len(items))
+		}
+		given[id] = items
+	}
+	return t, given
 }
 
 // given notes what was claimed at a revision, unless it was shown before.
@@ -248,7 +252,7 @@ func (m *member) await(ctx context.Context) (wait time.Duration, err error) {
 		return time.Millisecond, err
 	}
 	m.mu.Lock()
-	patience := max(slow, 2*m.gathering.took) * time.Duration(max(m.olderLocked(m.members[m.id]), 1))
+	patience := max(slow, 2*m.gathering.took, 2*time.Duration(m.took.Load())) * time.Duration(max(m.olderLocked(m.members[m.id]), 1))
 	m.mu.Unlock()
 	switch {
 	case len(waiters) == 0:

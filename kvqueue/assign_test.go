@@ -308,3 +308,58 @@ func (w *watched) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]by
 		w.KV.Watch(ctx, after, prefixes...)(yield)
 	}
 }
+
+// The answer to an assignment comes after the watch has shown that the claim has ended: the place is free.
+func TestAPlaceIsFreeThoughTheAnswerIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		nets := []*cut{newCut(kv), newCut(kv)}
+		late := &tardy{cut: nets[0], then: func() { time.Sleep(20 * time.Millisecond) }}
+		first := open(t, late, "q")
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		assert.ErrorIs(t, first.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }), context.DeadlineExceeded)
+		second := open(t, nets[1], "q")
+		own := puts(nets[1], "/w/")
+		const items = 20
+		_, err := first.Enqueue(t.Context(), numbered(items)...)
+		require.NoError(t, err)
+		assert.Len(t, drain(t.Context(), second, 1, items), items)
+		assert.EqualValues(t, items, own.Load(), "the second has ended all of them, and claimed none")
+	})
+}
+
+// An item is claimed and acknowledged between the two reads of a list: it is handed over once, though
+// the watch that follows shows its claim.
+func TestWhatComesAndGoesWhileItIsListedIsHandedOverOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := &halfListed{cut: newCut(newStore(t))}
+		q := open(t, net, "q")
+		go func() { _ = q.Consume(t.Context(), 2, 1, func(context.Context, []kvqueue.Item) error { return nil }) }()
+		time.Sleep(10 * time.Second)
+		net.call = func() {
+			_, err := q.Enqueue(t.Context(), []byte("a"))
+			assert.NoError(t, err)
+			time.Sleep(10 * time.Second) // it looks without having been told
+			assert.EqualValues(t, 1, q.Stats().Acked)
+		}
+		net.breakWatches(kvqueue.ErrCompacted)
+		time.Sleep(30 * time.Second)
+		assert.EqualValues(t, 1, q.Stats().Claimed)
+	})
+}
+
+// A halfListed store calls something after the first read of a list.
+type halfListed struct {
+	*cut
+	call func()
+}
+
+func (l *halfListed) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
+	results, rev, err := l.cut.Read(ctx, ranges...)
+	if f := l.call; f != nil && bytes.Contains(ranges[0].Begin, []byte("/r/")) {
+		l.call = nil
+		f()
+	}
+	return results, rev, err
+}

@@ -60,6 +60,7 @@ func random() uint64 {
 //	n/<session>        the producer's last transaction, and a bell for those who wait; leased
 //	h                  the head: no ready item has a smaller hint, or ever will
 //	p                  the policy, if one was chosen
+//	v                  the version of the layout; none: 1
 type layout struct{ root string }
 
 func newLayout(prefix, name string) layout { return layout{escape(prefix) + "/" + escape(name) + "/"} }
@@ -126,7 +127,7 @@ func (l layout) sessionIn(kind string, key []byte) (id int64, ok bool) {
 func (l layout) knows(key []byte) bool {
 	kind, rest, ok := strings.Cut(string(key[len(l.root):]), "/")
 	switch kind {
-	case "h", "p":
+	case "h", "p", "v":
 		return !ok
 	case "d", "q", "x":
 		return ok && len(rest) == keySize

@@ -51,7 +51,7 @@ func TestAPanicOfAnOptionDoesNoHarm(t *testing.T) {
 	}
 }
 
-// The observer is told by a call that begins the next life.
+// The observer is told by a call that begins the next session.
 func TestAnObserverMayCallTheQueueThatItObserves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *kvqueue.Queue

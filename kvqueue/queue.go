@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,6 +89,9 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch}
 	err := q.check(ctx)
 	if err == nil {
+		err = q.refuseNewer(ctx)
+	}
+	if err == nil {
 		err = q.agree(ctx)
 	}
 	if err != nil {
@@ -97,6 +101,21 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 		_ = q.group.Go(func(ctx context.Context) error { return q.compact(ctx, c) }, async.Name("kvqueue: compact the store of "+name), async.Daemon())
 	}
 	return q, nil
+}
+
+// layoutVersion is that of the keys that this package writes.
+const layoutVersion = 1
+
+// refuseNewer returns an error if the queue has a layout that a later version of this package has made.
+func (q *Queue) refuseNewer(ctx context.Context) error {
+	results, _, err := q.kv.Read(ctx, Range{Begin: []byte(q.lay.root + "v")})
+	if err != nil || len(results[0].Pairs) == 0 {
+		return err
+	}
+	if v, err := strconv.Atoi(string(results[0].Pairs[0].Value)); err != nil || v > layoutVersion {
+		return invalid("store", "the layout of queue %q is %q, and this program knows it up to %d: use a later version", q.name, results[0].Pairs[0].Value, layoutVersion)
+	}
+	return nil
 }
 
 // fit fits the queue to the limits of its store.

@@ -312,7 +312,9 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 		t.writes = append(t.writes, l.ring())
 	}
 	told := l.lower(&t)
+	begin := time.Now()
 	_, err := l.q.kv.Commit(ctx, t.guards, t.writes)
+	l.took.Store(int64(time.Since(begin)))
 	told(err)
 	return err
 }

@@ -35,8 +35,8 @@ func TestAnItemThatIsBeingSettledIsSettledForOthers(t *testing.T) {
 	})
 }
 
-// One of two items was claimed in a life that has ended.
-func TestItemsOfTwoLivesAreSettledEachInItsOwn(t *testing.T) {
+// One of two items was claimed in a session that has ended.
+func TestItemsOfTwoSessionsAreSettledEachInItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
 		net := newCut(kv)

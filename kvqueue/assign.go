@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -118,6 +119,7 @@ func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.D
 		return 0, err
 	case errors.Is(err, ErrConflict):
 		m.q.counts.conflicts.Add(1)
+		err = m.recheck(ctx, given)
 	}
 	payloads.Cancel(nil)
 	return time.Millisecond, ignore(err) // an unknown outcome is shown by the watch
@@ -141,6 +143,31 @@ func (m *member) deal(takers []taker, first []ready) (t transaction, given map[i
 		given[id] = items
 	}
 	return t, given
+}
+
+// recheck looks which of the sessions that were to be given items want nothing any more: as long as the
+// watch does not show it, a transaction for them would be refused again and again.
+func (m *member) recheck(ctx context.Context, given map[int64][]ready) error {
+	delete(given, m.id)
+	ids, ranges := slices.Collect(maps.Keys(given)), []Range{}
+	for _, id := range ids {
+		ranges = append(ranges, Range{Begin: m.q.lay.session("r", id)})
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	results, _, err := m.q.kv.Read(ctx, ranges...)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, id := range ids {
+		if len(results[i].Pairs) == 0 {
+			delete(m.places, id)
+		}
+	}
+	return nil
 }
 
 // given notes what was claimed at a revision, unless it was shown before.
@@ -205,17 +232,17 @@ func (m *member) tell(ctx context.Context, places int) (did bool, err error) {
 	if told == nil {
 		return false, nil
 	}
-	_, err = m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{w})
-	told(err)
+	rev, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{w})
+	told(rev, err)
 	return true, ignore(err)
 }
 
 // change returns the write that changes how many places the store knows, and what to call with its
 // outcome; none if there is nothing to change, or another changes it.
-func (m *member) change(places int, lower bool) (w Write, told func(err error)) {
+func (m *member) change(places int, lower bool) (w Write, told func(rev Rev, err error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.telling || m.told == places || lower && m.told >= 0 && m.told < places {
+	if m.telling || m.told == places || lower && (m.told < places || m.closing.Load()) {
 		return w, nil
 	}
 	m.telling = true
@@ -223,19 +250,27 @@ func (m *member) change(places int, lower bool) (w Write, told func(err error)) 
 	if places > 0 {
 		w.Value, w.Session = binary.AppendUvarint(nil, uint64(places)), m.s
 	}
-	return w, func(err error) {
+	return w, func(rev Rev, err error) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.telling = false
 		switch {
 		case err == nil:
-			m.told = places
+			m.toldLocked(places, rev)
 		case errors.Is(err, ErrUnknown):
 			m.told = -1
 		}
 		if err == nil {
 			m.wake()
 		}
+	}
+}
+
+// toldLocked notes how many places of this session the store knows since a revision. It may be by a
+// transaction whose answer was lost, and that was done late.
+func (m *member) toldLocked(places int, since Rev) {
+	if since > m.toldAt {
+		m.told, m.toldAt = places, since
 	}
 }
 
@@ -252,8 +287,9 @@ func (m *member) await(ctx context.Context) (wait time.Duration, err error) {
 		return time.Millisecond, err
 	}
 	m.mu.Lock()
-	patience := max(slow, 2*m.gathering.took, 2*time.Duration(m.took.Load())) * time.Duration(max(m.olderLocked(m.members[m.id]), 1))
+	took := m.gathering.took
 	m.mu.Unlock()
+	patience := max(slow, 2*took, 2*time.Duration(m.took.Load())) * time.Duration(1+m.waitBefore())
 	switch {
 	case len(waiters) == 0:
 		m.since = time.Time{}
@@ -276,6 +312,18 @@ func (m *member) await(ctx context.Context) (wait time.Duration, err error) {
 		return min(left, slow), nil
 	}
 	return left, nil
+}
+
+// waitBefore is how many older members have places: when the one that assigns does not, they come first.
+func (m *member) waitBefore() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id := range m.places {
+		if rev, there := m.members[id]; there && rev < m.members[m.id] {
+			n++
+		}
+	}
+	return n
 }
 
 // none looks whether nothing is ready, and answers those of waiters that would not wait, if so. Else it

@@ -35,6 +35,7 @@ type member struct {
 	shown   Rev                   // each claim of this revision or before was shown, or is being shown
 	arrived map[Rev][]ready       // claims of this session that are to be handed over, by transaction
 	told    int                   // how many places of this session the store knows; -1: that is not known
+	toldAt  Rev                   // since when, so far as that is known
 	telling bool                  // a transaction that changes this is on its way
 	carried carried
 }

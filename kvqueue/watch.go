@@ -127,6 +127,9 @@ func (m *member) seePlaces(e Event) {
 	if m.places[id] = places; e.Deleted {
 		delete(m.places, id)
 	}
+	if id == m.id {
+		m.toldLocked(m.places[id], e.Rev)
+	}
 	m.wake()
 }
 
@@ -188,7 +191,7 @@ func (m *member) list(ctx context.Context) (rev Rev, claims []byte, err error) {
 		return 0, nil, err
 	}
 	m.q.learn(policyOf(results[3]))
-	m.listPlaces(results[0])
+	m.listPlaces(results[0], rev)
 	m.listSessions(ctx, results[1], results[2])
 	claims = m.watched()
 	of, at, err := m.q.kv.Read(ctx, Range{Begin: claims, End: after(claims)})
@@ -232,7 +235,7 @@ func (m *member) listSessions(ctx context.Context, live, claiming Result) {
 	}
 }
 
-func (m *member) listPlaces(r Result) {
+func (m *member) listPlaces(r Result, at Rev) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.places)
@@ -241,6 +244,10 @@ func (m *member) listPlaces(r Result) {
 			m.places[id] = places
 		}
 	}
+	if at < m.shown { // an older state of the store was restored
+		m.toldAt = 0
+	}
+	m.toldLocked(m.places[m.id], at)
 }
 
 // listClaims takes in what is claimed at a revision: what is not there and was claimed before has

@@ -97,3 +97,63 @@ func TestALeaseIsKeptAlsoIfTheTimerIsJustStopped(t *testing.T) {
 		return nil
 	}))
 }
+
+// The goroutine that has noted the end of a belief has not come to a context yet: whoever asks
+// that must not go on meanwhile.
+func TestAContextThatIsAskedTellsOfAnEndThatIsBeingNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+			k := NewKeeper(ctx, func(context.Context, []Renewal[string]) ([]error, error) { return nil, nil })
+			for _, reason := range []error{ErrLost, ErrOver, ErrEnded} {
+				for name, ask := range map[string]func(ctx context.Context) bool{
+					"Err":   func(ctx context.Context) bool { return ctx.Err() != nil },
+					"Value": func(ctx context.Context) bool { return ctx.Value("k") == nil && context.Cause(ctx) != nil },
+					"Done": func(ctx context.Context) bool {
+						select {
+						case <-ctx.Done():
+							return true
+						default:
+							return false
+						}
+					},
+				} {
+					l, err := k.Keep("k", Term{Granted: k.Now(), Length: time.Minute})
+					require.NoError(t, err)
+					note := func(ctx context.Context) error {
+						assert.False(t, ask(ctx))
+						l.ended.Store(&end{reason: reason, cause: reason})
+						assert.True(t, ask(ctx), "%s, %v", name, reason)
+						assert.Equal(t, reason, context.Cause(ctx))
+						return nil
+					}
+					on, stop := l.Context(ctx)
+					require.NoError(t, note(on))
+					stop()
+					l.ended.Store(nil)
+					require.ErrorIs(t, l.Run(ctx, note), reason)
+					require.NoError(t, l.Release(ctx))
+				}
+			}
+			return nil
+		}))
+	})
+}
+
+// A timer of nothing would have the program wake up each second.
+func TestTheTimerOfAKeeperStandsStillWhileNothingIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.NoError(t, async.Scope(asynctest.Context(t), func(ctx context.Context) error {
+			k := NewKeeper(ctx, func(context.Context, []Renewal[string]) ([]error, error) { return nil, nil })
+			assert.Nil(t, k.timer)
+			for _, sleep := range []time.Duration{0, time.Minute} {
+				l, err := k.Keep("k", Term{Granted: k.Now(), Length: time.Minute})
+				require.NoError(t, err)
+				time.Sleep(sleep)
+				require.NoError(t, l.Release(ctx))
+				synctest.Wait()
+				assert.False(t, k.timer.Stop())
+			}
+			return nil
+		}))
+	})
+}

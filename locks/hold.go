@@ -36,7 +36,7 @@ type Hold struct {
 	data    *string // for the next renewal, or the release
 	granted bool    // the observers were told of the grant: a loss is told after that
 
-	lossTold, endTold sync.Once
+	lossTold, endTold atomic.Bool
 
 	released chan struct{} // made by the first Release, closed when it has ended
 	result   error         // of Release; written before released is closed
@@ -181,18 +181,16 @@ func (h *Hold) tellLost(err error) {
 	h.mu.Lock()
 	granted := h.granted
 	h.mu.Unlock()
-	if is && granted {
-		h.lossTold.Do(func() {
-			h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
-			h.tellEnded()
-		})
+	if is && granted && h.lossTold.CompareAndSwap(false, true) {
+		defer h.tellEnded()
+		h.m.tell(Event{Kind: EventLost, Key: h.name.Key, Token: h.token, Err: lost})
 	}
 }
 
 // tellEnded tells the observers that the lock is lost or needed no more, once.
 func (h *Hold) tellEnded() {
-	h.endTold.Do(func() {
+	if h.endTold.CompareAndSwap(false, true) {
 		h.m.held(-1)
 		h.m.tell(Event{Kind: EventEnded, Key: h.name.Key, Token: h.token})
-	})
+	}
 }

@@ -49,3 +49,23 @@ func TestALossIsToldAfterTheGrant(t *testing.T) {
 		assert.Equal(t, []locks.EventKind{locks.EventWaiting, locks.EventGranted, locks.EventLost, locks.EventEnded}, told)
 	})
 }
+
+// An observer holds no lock of a hold: it may give back what was lost.
+func TestAnObserverMayReleaseALockThatItIsToldTheLossOf(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		var told []locks.EventKind
+		var h *locks.Hold
+		m := w.manager(w.store, locks.Observe(func(e locks.Event) {
+			told = append(told, e.Kind)
+			if e.Kind == locks.EventLost {
+				assert.Equal(t, e.Err, h.Release(t.Context()))
+			}
+		}))
+		var err error
+		h, err = m.Acquire(t.Context(), "k", locks.NoRenew())
+		require.NoError(t, err)
+		time.Sleep(leaseTime)
+		synctest.Wait()
+		assert.Equal(t, []locks.EventKind{locks.EventGranted, locks.EventLost, locks.EventEnded}, told)
+	})
+}

@@ -49,6 +49,25 @@ func TestACallThatWaitsForTheRestOfItsLocksDoesNotStall(t *testing.T) {
 	})
 }
 
+// A body that is slow to say that it gets on has no lease renewed that is not due.
+func TestProgressRenewsNothingThatWasNotRefused(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		require.NoError(t, w.m.With(t.Context(), "k", func(ctx context.Context) error {
+			for range 4 {
+				time.Sleep(time.Second)
+				locks.From(ctx).Progress()
+			}
+			assert.Empty(t, w.store.Calls(lockstest.Renew), "none is due")
+			time.Sleep(leaseTime / 2)
+			assert.Empty(t, w.store.Calls(lockstest.Renew), "it says nothing")
+			locks.From(ctx).Progress()
+			time.Sleep(time.Millisecond)
+			assert.Len(t, w.store.Calls(lockstest.Renew), 1, "at once")
+			return nil
+		}, locks.RequireProgress(500*time.Millisecond)))
+	})
+}
+
 // TestExtendTellsTheDataOnce has somebody else give the lock another text after Extend has
 // told that of the holder: the next renewal does not bring the old one back.
 func TestExtendTellsTheDataOnce(t *testing.T) {

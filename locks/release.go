@@ -73,7 +73,9 @@ func (h *Hold) end() *LostError {
 	if lost != nil {
 		h.tellLost(lost)
 	}
-	h.tellEnded()
+	if !h.lossTold.Load() { // else who tells of the loss tells of the end after that
+		h.tellEnded()
+	}
 	return lost
 }
 

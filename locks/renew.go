@@ -36,6 +36,7 @@ func (m *Manager) renew(ctx context.Context, batch []lease.Renewal[*Hold]) ([]er
 	for i, r := range batch {
 		if r.Of.stalled(sent) && r.Of.extends.Load() == 0 {
 			errs[i] = errStalled
+			r.Of.run.refused.Store(true)
 			continue
 		}
 		list = append(list, r.Of.renewal(r.Length))

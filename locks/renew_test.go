@@ -213,14 +213,40 @@ func TestAStoppedProcessLearnsFirstThatItsLeaseIsOver(t *testing.T) {
 		require.ErrorIs(t, h.Release(t.Context()), error(lost))
 		assert.Empty(t, w.store.Calls(lockstest.Release))
 	})
-	in(t, func(t *testing.T, w *world) { // the ctx of a body looks at the clock, too
-		err := w.m.With(t.Context(), "k", func(ctx context.Context) error {
-			w.m.Suspend(leaseTime)
-			assert.ErrorAs(t, context.Cause(ctx), new(*locks.LostError))
-			return nil
+}
+
+func TestABodyOfAStoppedProcessLearnsFirstThatItsLeaseIsOver(t *testing.T) {
+	for name, ask := range map[string]func(ctx context.Context) bool{
+		"Err":   func(ctx context.Context) bool { return ctx.Err() != nil },
+		"Cause": func(ctx context.Context) bool { return context.Cause(ctx) != nil },
+		"Done": func(ctx context.Context) bool {
+			select {
+			case <-ctx.Done():
+				return true
+			default:
+				return false
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := func(m *locks.Manager) func(ctx context.Context) error {
+				return func(ctx context.Context) error {
+					assert.False(t, ask(ctx))
+					m.Suspend(leaseTime)
+					assert.True(t, ask(ctx), "it goes on")
+					assert.ErrorAs(t, context.Cause(ctx), new(*locks.LostError))
+					return nil
+				}
+			}
+			in(t, func(t *testing.T, w *world) {
+				require.ErrorAs(t, w.m.With(t.Context(), "k", body(w.m)), new(*locks.LostError))
+				require.ErrorAs(t, w.m.WithAll(t.Context(), []string{"j", "l"}, body(w.m)), new(*locks.LostError))
+				h, err := w.m.Acquire(t.Context(), "m")
+				require.NoError(t, err)
+				require.ErrorAs(t, h.Run(t.Context(), body(w.m)), new(*locks.LostError))
+			})
 		})
-		require.ErrorAs(t, err, new(*locks.LostError))
-	})
+	}
 }
 
 func TestManyLocksAreRenewedTogether(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 // hangs, whatever it holds.
 type run struct {
 	said    atomic.Int64 // when the body said last that it gets on
+	refused atomic.Bool  // a renewal was refused since, because it had not
 	overran sync.Once    // that it runs on is told once, also if bodies of reentrant calls run on, too
 }
 
@@ -30,9 +31,7 @@ func (r *run) say(now time.Duration) { r.said.Store(int64(now)) }
 // Progress says that the body gets on, see [RequireProgress]. It counts for all locks that one
 // call of [Manager.WithAll] has taken.
 func (h *Hold) Progress() {
-	now := h.m.clock.Now()
-	waited := h.stalled(now)
-	if h.run.say(now); waited { // its renewal may be due since long
+	if h.run.say(h.m.clock.Now()); h.run.refused.Swap(false) {
 		h.m.keeper.RenewNow()
 	}
 }

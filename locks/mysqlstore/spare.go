@@ -48,12 +48,24 @@ func (b *backend) begin(ctx context.Context, options *sql.TxOptions) (tx *sql.Tx
 	}
 	select {
 	case b.spare.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+	default: // another renewal has it, maybe a slow one of long leases
+		if stats := b.db.Stats(); stats.InUse < stats.MaxOpenConnections {
+			tx, err = b.db.BeginTx(ctx, options)
+			return tx, func() {}, err
+		}
+		select {
+		case b.spare.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
 	}
 	done = func() { <-b.spare.turn }
 	for range 2 {
-		if b.spare.conn == nil {
+		if b.closed.Load() { // what is taken now nobody gives back
+			err = locks.ErrClosed
+			break
+		}
+		if err = nil; b.spare.conn == nil {
 			b.spare.conn, err = b.db.Conn(ctx)
 		}
 		if err == nil {
@@ -62,8 +74,10 @@ func (b *backend) begin(ctx context.Context, options *sql.TxOptions) (tx *sql.Tx
 		if !errors.Is(err, driver.ErrBadConn) && !errors.Is(err, sql.ErrConnDone) {
 			break
 		}
-		_ = b.spare.conn.Close() // the server has ended it
-		b.spare.conn, err = nil, nil
+		if b.spare.conn != nil {
+			_ = b.spare.conn.Close() // the server has ended it
+		}
+		b.spare.conn = nil
 	}
 	if err != nil {
 		done()

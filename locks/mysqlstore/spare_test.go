@@ -2,6 +2,8 @@ package mysqlstore
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"testing"
 	"time"
 
@@ -46,4 +48,39 @@ func TestLeasesAreRenewedWhileTheUserKeepsAllConnectionsOfThePool(t *testing.T) 
 	require.NoError(t, err, "what was reserved is of the pool again")
 	require.NoError(t, c.Close())
 	extend(mutex)
+}
+
+// A call that renews long leases may take long, and has no short ones lost.
+func TestARenewalThatIsSlowHoldsUpNoOther(t *testing.T) {
+	db := pool(t, database(t), func(*mysql.Config) {})
+	db.SetMaxOpenConns(leastShared)
+	s := made(t, db)
+	require.True(t, take(t, s, "mutex", request("mutex"))[0].Granted)
+	s.db.spare.turn <- struct{}{} // the other uses it
+	defer func() { <-s.db.spare.turn }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	mutex := locks.Renewal{Name: name("mutex"), Ref: locks.Ref{ID: "mutex"}, Lease: time.Hour}
+	results, err := s.Renew(ctx, []locks.Renewal{mutex, mutex})
+	require.NoError(t, err)
+	require.Equal(t, locks.Extended, results[0].Verdict)
+}
+
+// A connector has connections fail as one does whose server hangs up in the middle of it.
+type badConnector struct{ driver.Connector }
+
+func (badConnector) Connect(context.Context) (driver.Conn, error) { return nil, driver.ErrBadConn }
+func (badConnector) Driver() driver.Driver                        { return nil }
+
+func TestARenewalFailsWhenTheServerHangsUp(t *testing.T) {
+	db := sql.OpenDB(badConnector{})
+	defer func() { require.NoError(t, db.Close()) }()
+	ctx := context.WithValue(t.Context(), renewing{}, true)
+	b := &backend{db: db, spare: spare{turn: make(chan struct{}, 1)}}
+	_, _, err := b.begin(ctx, nil)
+	require.ErrorIs(t, err, driver.ErrBadConn)
+	b.closed.Store(true)
+	_, _, err = b.begin(ctx, nil)
+	require.ErrorIs(t, err, locks.ErrClosed, "nobody would give the connection back")
+	require.Empty(t, b.spare.turn)
 }

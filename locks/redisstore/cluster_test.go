@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -128,4 +129,68 @@ func TestLeasesOfAClusterAreRenewedWhileTheUserKeepsAllConnectionsOfThePool(t *t
 	results, err := made.Renew(ctx, []locks.Renewal{{Name: name, Ref: locks.Ref{ID: "a"}, Lease: time.Hour}})
 	require.NoError(t, err)
 	require.Equal(t, locks.Extended, results[0].Verdict)
+}
+
+// A downHook has the parts of a cluster that hold none of up fail, when those have answered.
+type downHook struct {
+	redis.Hook
+	up       string
+	answered chan struct{}
+}
+
+func (h downHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h downHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h downHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		args := cmd.Args()
+		switch {
+		case len(args) < 4 || !strings.HasPrefix(fmt.Sprint(args[0]), "eval"):
+			return next(ctx, cmd)
+		case strings.Contains(fmt.Sprint(args[3:]...), h.up):
+			err := next(ctx, cmd)
+			if err == nil { // else the server does not know the script yet
+				close(h.answered)
+			}
+			return err
+		}
+		select {
+		case <-h.answered:
+		case <-ctx.Done():
+		}
+		cmd.SetErr(io.ErrUnexpectedEOF)
+		return cmd.Err()
+	}
+}
+
+// Nodes of a cluster that do not answer have no lease on another node lost.
+func TestLeasesOfTheNodesOfAClusterThatAnswerAreRenewed(t *testing.T) {
+	ctx, client := t.Context(), cluster(t)
+	made, err := redisstore.New(ctx, client, redisstore.Warn(func(text string) { t.Error(text) }))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, made.Close()) })
+	var renewals []locks.Renewal
+	for _, key := range []string{"a", "b", "c", "up", "d", "e", "f"} {
+		name := locks.Name{Tenant: "t", Key: key}
+		_, err = made.Acquire(ctx, name, []locks.Request{{ID: "a", Version: "a", Kind: locks.Mutex, Lease: time.Hour}})
+		require.NoError(t, err)
+		renewals = append(renewals, locks.Renewal{Name: name, Ref: locks.Ref{ID: "a"}, Lease: time.Hour})
+	}
+	client.AddHook(downHook{up: ":up:", answered: make(chan struct{})})
+	limited, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	results, err := made.Renew(limited, renewals)
+	require.NoError(t, err)
+	for i, r := range results {
+		want := locks.Skipped
+		if renewals[i].Key == "up" {
+			want = locks.Extended
+		}
+		assert.Equal(t, want, r.Verdict, renewals[i].Key)
+	}
+	_, err = made.Renew(limited, renewals[:3])
+	require.ErrorIs(t, err, locks.ErrUnavailable, "none has answered")
 }

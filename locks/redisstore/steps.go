@@ -18,20 +18,18 @@ import (
 // run carries out a step. An error of the server, or of the way to it, is
 // ErrUnavailable; the step may have been done.
 func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (answer, error) {
+	if script == s.release || script == s.admin {
+		return s.runBy(ctx, onceClient{s.client}, script, keys, args...)
+	}
+	return s.runBy(ctx, s.client, script, keys, args...)
+}
+
+func (s *Store) runBy(ctx context.Context, client redis.Scripter, script *redis.Script, keys []string, args ...any) (answer, error) {
 	if ctx.Err() != nil {
 		return answer{}, locks.Unavailable(context.Cause(ctx))
 	}
 	if s.closed.Load() {
 		return answer{}, locks.Unavailable(locks.ErrClosed)
-	}
-	var client redis.Scripter = s.client
-	switch script {
-	case s.release, s.admin:
-		client = onceClient{s.client}
-	case s.renew:
-		spare, done := s.spare(ctx)
-		defer done()
-		client = spare
 	}
 	got, err := script.Run(ctx, client, keys, args...).Result()
 	if err != nil {
@@ -168,26 +166,51 @@ const (
 	renewing = 2
 )
 
-// Renew is a method of locks.Store. A few hundred leases are renewed by one step.
+// Renew is a method of locks.Store. A few hundred leases are renewed by one step. Those of a
+// part of a cluster that does not answer are Skipped: they have no others lost.
 func (s *Store) Renew(ctx context.Context, all []locks.Renewal) ([]locks.RenewResult, error) {
+	client, done := s.spare(ctx)
+	defer done()
 	results := make([]locks.RenewResult, len(all))
+	for i := range results {
+		results[i].Verdict = locks.Skipped
+	}
+	most := parts // a node that does not answer keeps none of the others waiting
+	if s.single() {
+		most = renewing
+	}
+	var answered atomic.Bool
+	var failure atomic.Pointer[error]
 	err := async.ForEach(ctx, s.lots(all), func(ctx context.Context, some []int) error {
-		return s.renewSome(ctx, all, some, results)
-	}, async.Limit(renewing))
-	if err != nil {
+		if err := s.renewSome(ctx, client, all, some, results); err != nil {
+			failure.CompareAndSwap(nil, &err)
+		} else {
+			answered.Store(true)
+		}
+		return nil
+	}, async.Limit(most))
+	if first := failure.Load(); first != nil {
+		err = *first
+	}
+	if err != nil && !answered.Load() {
 		return nil, classed(err)
 	}
 	return results, nil
 }
 
+// single says whether all keys are on one server.
+func (s *Store) single() bool {
+	_, single := s.client.(*redis.Client)
+	return single
+}
+
 // lots yields the places of those that are renewed by one step. A cluster does a step on keys
 // of one slot alone.
 func (s *Store) lots(all []locks.Renewal) iter.Seq[[]int] {
-	_, single := s.client.(*redis.Client)
 	slots := map[string][]int{}
 	for i := range all {
 		slot := ""
-		if !single {
+		if !s.single() {
 			slot = s.part(all[i].Name)
 		}
 		slots[slot] = append(slots[slot], i)
@@ -203,7 +226,7 @@ func (s *Store) lots(all []locks.Renewal) iter.Seq[[]int] {
 	}
 }
 
-func (s *Store) renewSome(ctx context.Context, all []locks.Renewal, some []int, results []locks.RenewResult) error {
+func (s *Store) renewSome(ctx context.Context, client redis.Scripter, all []locks.Renewal, some []int, results []locks.RenewResult) error {
 	keys, args := make([]string, 0, 5*len(some)), make([]any, 0, 1+6*len(some))
 	args = append(args, s.channels())
 	for _, i := range some {
@@ -211,7 +234,7 @@ func (s *Store) renewSome(ctx context.Context, all []locks.Renewal, some []int, 
 		keys = appendKeys(keys, s.part(q.Name), q.Key)
 		args = append(args, q.Key, q.ID, q.Version, micros(q.Lease), q.NewVersion, optional(q.Data))
 	}
-	a, err := s.run(ctx, s.renew, keys, args...)
+	a, err := s.runBy(ctx, client, s.renew, keys, args...)
 	if err != nil {
 		return err
 	}

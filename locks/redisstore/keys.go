@@ -1,7 +1,7 @@
 package redisstore
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/ambit-go/ambit/locks"
@@ -31,7 +31,7 @@ func (s *Store) part(name locks.Name) string { return s.partOf(name.Tenant, book
 // partOf returns what all keys of a part of a tenant begin with. What stands in braces decides the slot of a
 // cluster.
 func (s *Store) partOf(tenant string, n int64) string {
-	return fmt.Sprintf("%s:{%d:%s}", s.prefix, n, escape(tenant))
+	return s.prefix + ":{" + strconv.FormatInt(n, 10) + ":" + escape(tenant) + "}"
 }
 
 // channels returns the prefix of the channels of this store: each process listens on

@@ -60,9 +60,3 @@ func ExampleCheckSettings() {
 	fmt.Println(taskqueue.CheckSettings(taskqueue.Settings{Rate: math.NaN()}) != nil)
 	// Output: true
 }
-
-func ExampleOutcome_Wait() {
-	o := store.Outcome{After: -time.Second}
-	fmt.Println(o.Wait())
-	// Output: 0s
-}

@@ -30,7 +30,10 @@ var (
 // begin starts a task that was claimed. sent is the time before the claim was sent: the lease lasts at
 // least from then.
 func (w *worker) begin(live context.Context, queue string, t *Info, sent time.Duration) {
-	c := &Claim{Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token, DueAt: t.DueAt, releases: t.Releases, shared: w.q.shared, clock: w.clock}
+	c := &Claim{
+		Task: t.Task, Attempt: t.Attempt, Failures: t.Failures, Crashes: t.Crashes, Token: t.Token, DueAt: t.DueAt,
+		releases: t.Releases, shared: w.q.shared, clock: w.clock,
+	}
 	ctx, cancel := context.WithCancelCause(w.home)
 	r := &run{c: c, cancel: cancel, started: clock.Now()}
 	key := runKey{queue, store.Ref{ID: t.ID, Token: t.Token}}
@@ -78,8 +81,10 @@ func (w *worker) handle(live, ctx context.Context, r *run, e *Event) store.Outco
 	c, started := r.c, clock.Now()
 	h := w.handlers[c.Type]
 	if h == nil {
-		e.Kind, e.Err = EventUnknown, fmt.Errorf("taskqueue: worker %s has no handler for type %q: it is left to others", w.o.name, c.Type)
-		return store.Outcome{Ref: store.Ref{ID: c.ID, Token: c.Token}, Kind: store.Unhandled, After: unknownBackoff(c.releases), Error: e.Err.Error()}
+		e.Kind = EventUnknown
+		e.Err = fmt.Errorf("taskqueue: worker %s has no handler for type %q: it is left to others", w.o.name, c.Type)
+		of := store.Ref{ID: c.ID, Token: c.Token}
+		return store.Outcome{Ref: of, Kind: store.Unhandled, After: unknownBackoff(c.releases), Error: e.Err.Error()}
 	}
 	w.tell(Event{Kind: EventStarted, Queue: e.Queue, ID: c.ID, Type: c.Type, Late: started.Sub(c.DueAt)})
 	opts := []async.TaskOption{async.Name(runName(c))} // it is in the texts of errors, LastError among them

@@ -64,6 +64,7 @@ func TestTablesOfBeforeThereWereLimitsAreTakenOver(t *testing.T) {
 			migrations = all
 			s := open()
 			defer func() { require.NoError(t, s.Close()) }()
+			sound(t, s)
 			require.NoError(t, s.SetLimit(t.Context(), "q", taskqueue.Limit{Type: "t", Concurrency: 1}))
 			add(t, s, newTask("new"))
 			runs := claimed(t, s, 10).Tasks

@@ -360,13 +360,12 @@ func afterClaims(f *fixture) {
 	crashes.MaxCrashes = 1
 	f.add(crashes, after("skip 2", "", "crashes"), after("run 2", taskqueue.OnFailedRun, "crashes"), after("wait 2", taskqueue.OnFailedWait, "crashes"))
 	run := f.claimFor("dies", 1, time.Millisecond)[0]
-	var runs []taskqueue.Info
-	for len(runs) == 0 {
+	for got = f.asks(10); len(got.Dead) == 0; got = f.asks(10) {
+		require.Empty(f, got.Tasks)
 		time.Sleep(2 * time.Millisecond)
-		runs = f.claim(10)
 	}
-	require.Len(f, runs, 1)
-	assert.Equal(f, "run 2", runs[0].ID, "in the claim that has found the end of the lease")
+	require.Len(f, got.Tasks, 1, "in the claim that has found the end of the lease")
+	assert.Equal(f, "run 2", got.Tasks[0].ID)
 	f.in("skip 2", taskqueue.StateCancelled)
 	assert.Equal(f, store.Settled, f.settle(run, store.Succeeded, 0), "the dead has come back")
 	f.in("wait 2", taskqueue.StateReady)

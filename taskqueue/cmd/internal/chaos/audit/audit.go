@@ -109,7 +109,7 @@ type life struct {
 	info   *taskqueue.Info // nil: the store does not know it
 	of     map[ledger.Kind][]*ledger.Entry
 	shaken bool // something of it happened when steps may have been lost
-	kept   bool // a task that it waits for is not done, and keeps it from running
+	fate   fate // by those that it was to run after
 }
 
 func (a *audit) fault(format string, args ...any) {

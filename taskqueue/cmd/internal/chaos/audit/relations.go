@@ -21,25 +21,47 @@ func (a *audit) parents(l *life) {
 	for _, id := range l.task.After {
 		p := a.lives[id]
 		if p == nil || p.info == nil || p.shaken {
-			l.shaken = true // a step of the other one may be lost
+			l.fate = anyFate // a step of the other one may be lost
 			return
 		}
-		done := p.info.State == taskqueue.StateDone
-		l.kept = l.kept || !done && l.task.OnFailed != taskqueue.OnFailedRun
+		is := p.info.State
+		switch l.task.OnFailed {
+		case taskqueue.OnFailedSkip:
+			if is.Ended() && is != taskqueue.StateDone {
+				l.fate = skipped
+			}
+		case taskqueue.OnFailedRun:
+			if is.Ended() {
+				is = taskqueue.StateDone
+			}
+		}
+		if is != taskqueue.StateDone && l.fate != skipped {
+			l.fate = waits
+		}
 		for _, c := range l.of[ledger.Claimed] {
 			switch sent := p.sent(); {
-			case l.kept && !done:
-				a.fault("task %s was claimed, and task %s, after which it was to run, is %v", l.id, id, p.info.State)
-			case done && sent != nil && c.At < sent.At:
+			case is != taskqueue.StateDone:
+				a.fault("task %s was claimed, and task %s, after which it was to run, is %v", l.id, id, is)
+			case p.info.State == taskqueue.StateDone && sent != nil && c.At < sent.At:
 				a.fault("task %s was claimed before task %s, after which it was to run, was done", l.id, id)
 			}
 		}
 	}
-	want := map[taskqueue.OnFailed]taskqueue.State{taskqueue.OnFailedSkip: taskqueue.StateCancelled, taskqueue.OnFailedWait: taskqueue.StateWaiting}
-	if is := l.info.State; l.kept && is != want[l.task.OnFailed] && (is != taskqueue.StateCancelled || len(l.of[ledger.Cancelling]) == 0) {
-		a.fault("task %s is %v, and a task after which it was to run is not done: %s", l.id, is, l.task.OnFailed)
+	want := map[fate]taskqueue.State{skipped: taskqueue.StateCancelled, waits: taskqueue.StateWaiting, free: l.info.State}[l.fate]
+	if is := l.info.State; is != want && (is != taskqueue.StateCancelled || len(l.of[ledger.Cancelling]) == 0) {
+		a.fault("task %s is %v, and has to be %v because of those after which it was to run: %s", l.id, is, want, l.task.OnFailed)
 	}
 }
+
+// A fate is what those that a task was to run after have made of it.
+type fate int
+
+const (
+	free    fate = iota // it runs
+	waits               // one of them has not ended, or has failed and is waited for
+	skipped             // one of them has failed
+	anyFate             // nobody knows
+)
 
 // sent is when the outcome of the last run was sent first; nil if none was.
 func (l *life) sent() *ledger.Entry {

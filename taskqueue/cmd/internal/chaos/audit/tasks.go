@@ -44,7 +44,9 @@ func (a *audit) end(l *life) {
 	cancelled := len(l.of[ledger.Cancelled]) > 0
 	a.Crashes += i.Crashes
 	switch {
-	case l.kept || l.shaken && i.State == taskqueue.StateWaiting: // see parents
+	case l.fate == waits || l.fate == skipped: // see parents
+		return
+	case l.fate == anyFate && (i.State == taskqueue.StateWaiting || i.State == taskqueue.StateCancelled):
 		return
 	case !i.State.Ended():
 		a.fault("task %s has not ended: it is %v, due at %v, attempt %d, %d crashes, last error %q", l.id, i.State, i.DueAt, i.Attempt, i.Crashes, i.LastError)

@@ -17,7 +17,7 @@ import (
 // the key r of the session, and how many it has, by its keys w. So an acknowledgement asks for the next item.
 
 // slow is for how long the first item is left alone before another member than that which assigns
-// claims it for itself: the second oldest member after this time, the third after twice as long. The
+// claims it for itself: of those that wait the oldest after this time, the next after twice as long. The
 // guards keep that safe, and that they come one after another keeps them from spoiling each other's
 // transactions. On a store that takes long for a transaction it is as long as two of these.
 const slow = 50 * time.Millisecond

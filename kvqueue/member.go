@@ -19,6 +19,7 @@ type member struct {
 	closing atomic.Bool   // the handle is closed: nothing more is to be claimed
 	over    chan struct{} // closed when nothing of the member runs any more
 
+	entered   bool // the store knows that this session claims
 	gathering gathering
 	values    map[Key][]byte // payloads that were read while their items were being claimed
 	item      Key            // the first item when the queue was looked at last, though another assigns
@@ -80,21 +81,17 @@ func (m *member) wake() {
 // work claims until the session ends. A call that waits then is served by the next member.
 func (m *member) work(ctx context.Context) error {
 	defer close(m.over)
-	err := async.Scope(ctx, m.claim, async.StopWith(m.lost))
+	_ = async.Scope(ctx, m.claim, async.StopWith(m.lost))
 	m.carryNoMore()
 	if m.closing.Load() {
 		m.giveUp(ctx)
 	}
-	m.q.succeed(m, err)
+	m.q.succeed(m)
 	return nil
 }
 
-// succeed has the waiters of a member that has ended begin again, under a new session as a rule, or
-// answers them with ErrNoSpace if the store was full.
-func (q *Queue) succeed(m *member, err error) {
-	if !errors.Is(err, ErrNoSpace) {
-		err = errAgain
-	}
+// succeed has the waiters of a member that has ended begin again, under a new session.
+func (q *Queue) succeed(m *member) {
 	q.mu.Lock()
 	if m.session.member == m {
 		m.session.member = nil
@@ -103,23 +100,16 @@ func (q *Queue) succeed(m *member, err error) {
 	q.waiters = nil
 	q.mu.Unlock()
 	for _, w := range waiters {
-		w.fail(err)
+		w.fail(errAgain)
 	}
 }
 
-// claim says that this session claims, and then looks again and again, whenever the bell has rung or
-// nothing has come for long.
+// claim looks again and again, whenever the bell has rung or nothing has come for long.
 func (m *member) claim(ctx context.Context) error {
-	asked := time.Now()
-	if _, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{{Key: m.q.lay.session("s", m.id), Value: []byte(m.q.set.owner)}}); err != nil {
-		return m.rest(ctx, asked, fullOnly(err))
-	}
-	m.q.asked(claiming, nil)
-	async.Go(ctx, m.follow, async.Daemon())
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
 	for failures := 0; !m.closing.Load(); {
 		m.carry()
-		asked = time.Now()
+		asked := time.Now()
 		again, err := m.step(ctx)
 		err = fullOnly(err)
 		if err != nil {
@@ -163,15 +153,17 @@ func (m *member) pauseFor(ctx context.Context, most time.Duration) {
 	}
 }
 
-func (m *member) rest(ctx context.Context, asked time.Time, err error) error {
-	if ctx.Err() == nil {
-		m.q.asked(claiming, err)
-		if !errors.Is(err, ErrNoSpace) { // of that all who wait are told, by succeed
-			m.q.refuseTries(asked, err)
-		}
+// enter says in the store that this session claims. If the answer is lost the others may count on it, though
+// nobody here waits any more, so that it is tried until it is known to be done.
+func (m *member) enter(ctx context.Context) error {
+	w := Write{Key: m.q.lay.session("s", m.id), Value: []byte(m.q.set.owner)}
+	if _, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{w}); err != nil {
+		return err
 	}
-	_ = async.Sleep(ctx, 100*time.Millisecond)
-	return err
+	m.entered = true
+	m.q.asked(claiming, nil)
+	async.Go(ctx, m.follow, async.Daemon())
+	return nil
 }
 
 // longWait is how long a member waits at most before it looks without having been told.
@@ -181,6 +173,9 @@ const longWait = 5 * time.Second
 func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 	if err := m.session.err(); err != nil {
 		return 0, err
+	}
+	if !m.entered {
+		return 0, m.enter(ctx)
 	}
 	if done, err := m.handOver(ctx); done || err != nil {
 		return 0, err

@@ -152,11 +152,12 @@ func decodePolicy(p Pair) (s Policy, err error) {
 }
 
 func (q *Queue) readPolicy(ctx context.Context) (storedPolicy, error) {
-	results, _, err := q.kv.Read(ctx, Range{Begin: q.lay.policy()})
+	results, rev, err := q.kv.Read(ctx, Range{Begin: q.lay.policy()})
 	if err != nil {
 		return storedPolicy{}, err
 	}
 	s := policyOf(results[0])
+	q.unlearn(rev)
 	q.learn(s)
 	return s, nil
 }
@@ -176,6 +177,16 @@ func (q *Queue) putPolicy(ctx context.Context, was storedPolicy, p Policy) error
 		q.learn(storedPolicy{p, rev, rev})
 	}
 	return err
+}
+
+// unlearn lets an older policy be learned if the revisions of the store have gone back, as in a cluster
+// that was restored. If it only was read late, the later one is learned again.
+func (q *Queue) unlearn(at Rev) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if at < q.policyRev {
+		q.policyRev = 0
+	}
 }
 
 // learn takes in a policy, unless a later one is known.

@@ -232,3 +232,21 @@ func TestALayoutThatIsNewerIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// A store that was restored has younger policies at smaller revisions.
+func TestThePolicyOfARestoredStoreIsLearned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newStore(t)
+		kv := &struct{ kvqueue.KV }{first}
+		q := open(t, kv, "q", kvqueue.MaxAttempts(2))
+		for n := range 50 {
+			_, err := q.Configure(t.Context(), kvqueue.MaxAttempts(3+n))
+			require.NoError(t, err)
+		}
+		kv.KV = mirror(t, first)
+		p, err := q.Configure(t.Context(), kvqueue.MaxAttempts(1000))
+		require.NoError(t, err)
+		assert.Equal(t, 1000, p.MaxAttempts)
+		assert.Equal(t, 1000, q.Policy().MaxAttempts)
+	})
+}

@@ -103,6 +103,7 @@ func (m *member) see(ctx context.Context, e Event) {
 			m.mu.Lock()
 			m.members[id] = e.Rev
 			m.mu.Unlock()
+			m.wake() // its places may have come before
 		}
 	case bytes.Equal(e.Key, lay.policy()):
 		m.q.learn(policyOf(Result{Pairs: []Pair{e.Pair}}))
@@ -190,6 +191,7 @@ func (m *member) list(ctx context.Context) (rev Rev, claims []byte, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	m.q.unlearn(rev)
 	m.q.learn(policyOf(results[3]))
 	m.listPlaces(results[0], rev)
 	m.listSessions(ctx, results[1], results[2])

@@ -252,7 +252,8 @@ func (m *member) await(ctx context.Context) (wait time.Duration, err error) {
 		return time.Millisecond, err
 	}
 	m.mu.Lock()
-	patience := max(slow, 2*m.gathering.took, 2*time.Duration(m.took.Load())) * time.Duration(max(m.olderLocked(m.members[m.id]), 1))
+	turns := max(m.olderLocked(m.members[m.id]), 1)
+	patience := max(slow, 2*m.gathering.took, 2*time.Duration(m.took.Load())) * time.Duration(turns)
 	m.mu.Unlock()
 	switch {
 	case len(waiters) == 0:

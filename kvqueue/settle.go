@@ -327,7 +327,7 @@ func (l *session) lower(t *transaction) (told func(err error)) {
 	l.q.mu.Unlock()
 	if m != nil && len(t.writes) < l.q.limits.Writes {
 		if w, told := m.change(m.need(), true); told != nil {
-			t.writes = append(t.writes, w)
+			t.writes = append([]Write{w}, t.writes...) // it is shown before the end of the claims, where a store keeps the order
 			return told
 		}
 	}

@@ -122,15 +122,19 @@ func (l *looked) then(f func()) {
 func (l *looked) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
 	results, rev, err := l.cut.Read(ctx, ranges...)
 	if bytes.Contains(ranges[len(ranges)-1].Begin, []byte("/q/q/")) {
-		l.mu.Lock()
-		f := l.call
-		l.call = nil
-		l.mu.Unlock()
-		if f != nil {
-			f()
-		}
+		l.called()
 	}
 	return results, rev, err
+}
+
+func (l *looked) called() {
+	l.mu.Lock()
+	f := l.call
+	l.call = nil
+	l.mu.Unlock()
+	if f != nil {
+		f()
+	}
 }
 
 // twoMembers opens two handles that have waited for items, of which the first assigns.
@@ -168,7 +172,7 @@ func TestAnAcknowledgementAsksForTheNextItem(t *testing.T) {
 		assert.Len(t, drain(t.Context(), second, 2, items), items)
 		assert.EqualValues(t, items, claims.Load(), "the first has claimed all of them")
 		time.Sleep(time.Second)
-		assert.LessOrEqual(t, places.Load(), int64(8), "the second has said what it wants as it began, and as it ended")
+		assert.Less(t, places.Load(), int64(items/2), "the second says what it wants as it begins and as it ends, and not for each item")
 		assert.Zero(t, keys(t, kv, "r"))
 	})
 }
@@ -191,12 +195,11 @@ func TestNoItemComesForACallerThatIsDone(t *testing.T) {
 				kv := newStore(t)
 				nets := []*cut{newCut(kv), newCut(kv)}
 				first, second := twoMembers(t, nets...)
-				claims := puts(nets[0], "/w/")
 				_, err := first.Enqueue(t.Context(), []byte("a"), []byte("b"))
 				require.NoError(t, err)
 				_ = second.Do(t.Context(), 1, func(ctx context.Context, items []kvqueue.Item) error { return end(ctx, second, items) })
 				time.Sleep(time.Minute)
-				assert.EqualValues(t, 1, claims.Load())
+				assert.EqualValues(t, 1, second.Stats().Claimed)
 			})
 		})
 	}
@@ -333,16 +336,16 @@ func TestAPlaceIsFreeThoughTheAnswerIsLate(t *testing.T) {
 // the watch that follows shows its claim.
 func TestWhatComesAndGoesWhileItIsListedIsHandedOverOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		net := &halfListed{cut: newCut(newStore(t))}
+		net := &halfListed{looked{cut: newCut(newStore(t))}}
 		q := open(t, net, "q")
 		go func() { _ = q.Consume(t.Context(), 2, 1, func(context.Context, []kvqueue.Item) error { return nil }) }()
 		time.Sleep(10 * time.Second)
-		net.call = func() {
+		net.then(func() {
 			_, err := q.Enqueue(t.Context(), []byte("a"))
 			assert.NoError(t, err)
 			time.Sleep(10 * time.Second) // it looks without having been told
 			assert.EqualValues(t, 1, q.Stats().Acked)
-		}
+		})
 		net.breakWatches(kvqueue.ErrCompacted)
 		time.Sleep(30 * time.Second)
 		assert.EqualValues(t, 1, q.Stats().Claimed)
@@ -350,16 +353,12 @@ func TestWhatComesAndGoesWhileItIsListedIsHandedOverOnce(t *testing.T) {
 }
 
 // A halfListed store calls something after the first read of a list.
-type halfListed struct {
-	*cut
-	call func()
-}
+type halfListed struct{ looked }
 
 func (l *halfListed) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.Result, kvqueue.Rev, error) {
 	results, rev, err := l.cut.Read(ctx, ranges...)
-	if f := l.call; f != nil && bytes.Contains(ranges[0].Begin, []byte("/r/")) {
-		l.call = nil
-		f()
+	if bytes.Contains(ranges[0].Begin, []byte("/r/")) {
+		l.called()
 	}
 	return results, rev, err
 }

@@ -10,10 +10,7 @@ import (
 // Scope runs body and returns when body and everything started in it have ended: every
 // task of the scope and theirs, every abort hook and every exit hook.
 //
-//	err := async.Scope(ctx, func(ctx context.Context) error {
-//		async.Go(ctx, audit)
-//		return serve(ctx)
-//	})
+//	err := async.Scope(ctx, func(ctx context.Context) error { async.Go(ctx, audit); return serve(ctx) })
 //
 // # Details
 //

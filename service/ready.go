@@ -56,16 +56,14 @@ func (s *set) isReady() bool {
 // Draining returns a channel that is closed when level 1 of the [Run] that ctx belongs to
 // begins, or that of a Run around it.
 //
-//	select {
-//	case job := <-jobs: // done with ctx, which lives on
-//	case <-service.Draining(ctx):
-//	}
+//	<-service.Draining(ctx)
+//	return unsubscribe(ctx) // what was taken goes on with ctx
 //
 // # Details
 //
-// It is for loops that take from somewhere and are to take no more, while ctx lives on
-// for what they have taken. A loop may return then: it is stopped. Where ctx belongs to
-// no service the channel is ctx.Done().
+// The channel is for loops that take from somewhere and are to take no more, while ctx
+// lives on for what they have taken. A loop may return then: it is stopped. Where ctx
+// belongs to no service the channel is ctx.Done().
 func Draining(ctx context.Context) <-chan struct{} {
 	if m := memberOf(ctx); m != nil {
 		return m.set.taking.Done()

@@ -5,13 +5,8 @@ import "context"
 // Resource returns a service that other services stand on: a batch, a worker, a keeper of leases,
 // whatever is made with a ctx and does something until it is closed.
 //
-//	service.Run(ctx, []service.Service{
-//		service.Resource("journal", func(ctx context.Context) error {
-//			lines = batch.New(ctx, write)
-//			return nil
-//		}),
-//		service.HTTP("http", l, server), // uses lines
-//	})
+//	journal := service.Resource("journal", func(ctx context.Context) error { lines = batch.New(ctx, write); return nil })
+//	err := service.Run(ctx, []service.Service{journal, service.HTTP("http", l, server)}) // server uses lines
 //
 // # Details
 //

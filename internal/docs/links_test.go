@@ -16,7 +16,7 @@ var (
 	inline  = regexp.MustCompile("`[^`\n]*`")
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*?)\s*$`)
-	unnamed = regexp.MustCompile("[^\\p{L}\\p{N}_ -]")
+	unnamed = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
 // TestLinksLeadSomewhere follows every link of a page of this repository that leads into it: the file is

@@ -24,7 +24,10 @@ func (s *Store) run(ctx context.Context, script *redis.Script, keys []string, ar
 	return s.runBy(ctx, s.client, script, keys, args...)
 }
 
-func (s *Store) runBy(ctx context.Context, client redis.Scripter, script *redis.Script, keys []string, args ...any) (answer, error) {
+// runBy carries out a step by a client.
+func (s *Store) runBy(
+	ctx context.Context, client redis.Scripter, script *redis.Script, keys []string, args ...any,
+) (answer, error) {
 	if ctx.Err() != nil {
 		return answer{}, locks.Unavailable(context.Cause(ctx))
 	}
@@ -226,7 +229,9 @@ func (s *Store) lots(all []locks.Renewal) iter.Seq[[]int] {
 	}
 }
 
-func (s *Store) renewSome(ctx context.Context, client redis.Scripter, all []locks.Renewal, some []int, results []locks.RenewResult) error {
+func (s *Store) renewSome(
+	ctx context.Context, client redis.Scripter, all []locks.Renewal, some []int, results []locks.RenewResult,
+) error {
 	keys, args := make([]string, 0, 5*len(some)), make([]any, 0, 1+6*len(some))
 	args = append(args, s.channels())
 	for _, i := range some {

@@ -24,7 +24,7 @@ var ctx = context.Background()
 type counted struct {
 	taskqueue.Store
 	calls  atomic.Int64
-	slow   time.Duration
+	slow   atomic.Int64
 	fail   atomic.Pointer[error]
 	silent string // a queue that cannot be read
 }
@@ -32,7 +32,7 @@ type counted struct {
 func (c *counted) call(ctx context.Context) error {
 	c.calls.Add(1)
 	select {
-	case <-time.After(c.slow):
+	case <-time.After(time.Duration(c.slow.Load())):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -125,7 +125,7 @@ func TestASlowStoreHasARestAsLongAsThePictureTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, q := open(t)
 		add(t, q, 1)
-		s.slow = time.Second
+		s.slow.Store(int64(time.Second))
 		l := look.New(s)
 		_, err := l.Look(ctx)
 		require.NoError(t, err)
@@ -158,12 +158,12 @@ func TestWhatWasDoneIsInTheNextPicture(t *testing.T) {
 		require.NoError(t, err)
 		for _, under := range []bool{false, true} {
 			time.Sleep(time.Minute)
-			s.slow = time.Second
+			s.slow.Store(int64(time.Second))
 			if under {
 				go func() { _, _ = l.Look(ctx) }()
 				time.Sleep(2500 * time.Millisecond) // the figures are read
 			}
-			s.slow = 0
+			s.slow.Store(0)
 			add(t, q, 1)
 			l.Stale()
 			st, err := q.Stats(ctx)
@@ -188,7 +188,7 @@ func TestAStoreThatDoesNotAnswerLeavesTheLastPicture(t *testing.T) {
 		before, err := l.Look(ctx)
 		require.NoError(t, err)
 		time.Sleep(time.Second)
-		s.slow = time.Hour
+		s.slow.Store(int64(time.Hour))
 		got, err := l.Look(ctx)
 		assert.NoError(t, err)
 		assert.Same(t, before, got, "it may answer yet")
@@ -201,7 +201,7 @@ func TestAStoreThatDoesNotAnswerLeavesTheLastPicture(t *testing.T) {
 		require.Error(t, err)
 		assert.Equal(t, one, s.calls.Load(), "a store that is down is not asked at once again")
 		down := errors.New("down")
-		s.slow = 0
+		s.slow.Store(0)
 		s.fail.Store(&down)
 		time.Sleep(5 * time.Second)
 		_, err = l.Look(ctx)
@@ -220,7 +220,7 @@ func TestOneWhoGoesAwayDoesNotSpoilThePictureForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, q := open(t)
 		add(t, q, 1)
-		s.slow = time.Second
+		s.slow.Store(int64(time.Second))
 		l := look.New(s)
 		first, leave := context.WithCancel(ctx)
 		var all sync.WaitGroup

@@ -75,6 +75,8 @@ func TestBadInputSaysWhatToDo(t *testing.T) {
 		"negative failures":           {enqueue(taskqueue.Task{MaxFailures: -1}), []string{"MaxFailures", "0 for 25"}},
 		"too many crashes":            {enqueue(taskqueue.Task{MaxCrashes: 256}), []string{"MaxCrashes", "1 to 255"}},
 		"a wrong Until":               {enqueue(taskqueue.Task{Until: 2}), []string{"Until", "End or Start"}},
+		"a limit key with a star":     {enqueue(taskqueue.Task{LimitKey: "tenant-*"}), []string{"LimitKey", "star", "use another character"}},
+		"a limit key too long":        {enqueue(taskqueue.Task{LimitKey: long}), []string{"LimitKey", "257 bytes", "shorten"}},
 		"no handlers":                 {work(nil), []string{"Handlers", "name at least one"}},
 		"a nil handler":               {work(taskqueue.Handlers{"t": nil}), []string{"Handlers", `"t"`, "leave the type out"}},
 		"no queues":                   {work(ok, taskqueue.Queues(nil)), []string{"Queues", "at least one"}},

@@ -207,6 +207,16 @@ func ExampleFixed() {
 	// Output: true
 }
 
+// A library that has leases of its own, whatever the ctx of its callers is.
+func ExampleUnscoped() {
+	ctx, cancel := context.WithCancel(context.Background())
+	k := lease.NewKeeper(ctx, yes, lease.Unscoped())
+	cancel()
+	l, err := k.Keep("key", lease.Term{Granted: k.Now(), Length: time.Minute})
+	fmt.Println(err, l.Err(), l.Release(context.Background()))
+	// Output: <nil> <nil> <nil>
+}
+
 func ExampleWithClock() {
 	_ = async.Scope(context.Background(), func(ctx context.Context) error {
 		clock := lease.NewClock() // one for all keepers of a program

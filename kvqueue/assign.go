@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -147,10 +146,12 @@ func (m *member) deal(takers []taker, first []ready) (t transaction, given map[i
 // recheck looks which of the sessions that were to be given items want nothing any more: as long as the
 // watch does not show it, a transaction for them would be refused again and again.
 func (m *member) recheck(ctx context.Context, given map[int64][]ready) error {
-	delete(given, m.id)
-	ids, ranges := slices.Collect(maps.Keys(given)), []Range{}
-	for _, id := range ids {
-		ranges = append(ranges, Range{Begin: m.q.lay.session("r", id)})
+	var ids []int64
+	var ranges []Range
+	for id := range given {
+		if id != m.id {
+			ids, ranges = append(ids, id), append(ranges, Range{Begin: m.q.lay.session("r", id)})
+		}
 	}
 	if len(ids) == 0 {
 		return nil

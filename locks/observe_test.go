@@ -53,19 +53,24 @@ func TestALossIsToldAfterTheGrant(t *testing.T) {
 // An observer holds no lock of a hold: it may give back what was lost.
 func TestAnObserverMayReleaseALockThatItIsToldTheLossOf(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
+		var mu sync.Mutex
 		var told []locks.EventKind
-		var h *locks.Hold
+		held := make(chan *locks.Hold, 1)
 		m := w.manager(w.store, locks.Observe(func(e locks.Event) {
+			mu.Lock()
 			told = append(told, e.Kind)
+			mu.Unlock()
 			if e.Kind == locks.EventLost {
-				assert.Equal(t, e.Err, h.Release(t.Context()))
+				assert.Equal(t, e.Err, (<-held).Release(t.Context()))
 			}
 		}))
-		var err error
-		h, err = m.Acquire(t.Context(), "k", locks.NoRenew())
+		h, err := m.Acquire(t.Context(), "k", locks.NoRenew())
 		require.NoError(t, err)
+		held <- h
 		time.Sleep(leaseTime)
 		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		assert.Equal(t, []locks.EventKind{locks.EventGranted, locks.EventLost, locks.EventEnded}, told)
 	})
 }

@@ -42,7 +42,6 @@ type claim struct {
 	key     Key
 	rec     record
 	fence   Rev
-	policy  Policy
 
 	taken *taken // the Take that it is of, if it is; set before anybody knows the claim
 

@@ -89,7 +89,7 @@ func (s *Scope) Conclude(handler tally.HandlerEnd, v *Verdict) {
 		case hook != nil:
 			runExit(s, hook, handler)
 		case value != nil:
-			if s.Task.Kind != kindScope {
+			if s.Task.Kind != KindScope {
 				s.Task.Retire() // the hook is no part of the handler
 			}
 			value.Discard()
@@ -139,7 +139,7 @@ func (s *Scope) returned() {
 	}
 	busy := s.Live > 0 || s.Exits != nil
 	s.Mu.Unlock()
-	if busy && s.Task.Kind != kindScope {
+	if busy && s.Task.Kind != KindScope {
 		s.Task.Retire()
 	}
 	if busy && s.opts != nil && s.opts.impatient != nil {

@@ -54,6 +54,13 @@ func (o *TaskOptions) StopBy(by Stops) {
 	}
 }
 
+// endStops is called when the task of m, which may be nil, ends; see Stops.
+func (m *More) endStops(onItsOwn bool) {
+	if m != nil && m.Added().Stops != nil {
+		m.Hung.Stops.End(onItsOwn)
+	}
+}
+
 // ScopeOptions are the settings of one scope; the zero value is the default.
 type ScopeOptions struct {
 	Name        string

@@ -326,12 +326,14 @@ func TestLooksWhileTheTreeChanges(t *testing.T) {
 			}
 		})
 	}
-	rounds := fewer(500, 60)
+	rounds := fewer(500, 20)
 	for i := range rounds {
 		_ = panicOrError(func() error {
 			return async.Scope(ctx, func(ctx context.Context) error {
 				var futures []*async.Future[int]
+				var first *async.Future[int]
 				for n := range 40 {
+					known := first // the variable is written while tasks run
 					futures = append(futures, async.Execute(ctx, func(ctx context.Context) (int, error) {
 						switch {
 						case n%10 == 9 && i%3 == 0:
@@ -340,11 +342,14 @@ func TestLooksWhileTheTreeChanges(t *testing.T) {
 							return 0, errPlanted
 						case n%5 == 3:
 							return 0, async.Sleep(ctx, time.Microsecond)
-						case n > 0 && n%3 == 1:
-							return futures[0].Wait(ctx)
+						case known != nil && n%3 == 1:
+							return known.Wait(ctx)
 						}
 						return n, nil
 					}))
+					if n == 0 {
+						first = futures[0]
+					}
 				}
 				futures[3].Cancel(nil)
 				for _, f := range futures {

@@ -72,11 +72,9 @@ func (s *survey) knot() *knot {
 // waitedFor finds the tasks that others wait for.
 func (k *knot) waitedFor() {
 	s := k.survey
-	for i := range s.scopes {
-		for _, w := range s.scopes[i].waits {
-			if w.Kind == tree.ForFuture {
-				k.at[w.On] = -1
-			}
+	for i := range s.waits {
+		if w := &s.waits[i]; w.Kind == tree.ForFuture {
+			k.at[w.On] = -1
 		}
 	}
 	for i := range s.tasks {
@@ -145,7 +143,7 @@ func (k *knot) task(i int32, needs []bool) {
 	if t.state == int8(tree.StateDone) || kind == tree.KindHook || kind == tree.KindPromise {
 		return // hooks have a limit of their own, and anybody may resolve a promise
 	}
-	k.waits(i, needs)
+	k.awaits(i, needs)
 	k.queues(i, needs)
 	if kind == tree.KindChoice {
 		k.choice(i, needs)
@@ -157,17 +155,15 @@ func (k *knot) task(i int32, needs []bool) {
 	}
 }
 
-// waits notes the waits of task i for futures. A future that has settled is about to end the wait.
-func (k *knot) waits(i int32, needs []bool) {
+// awaits notes the waits of task i for futures. A future that has settled is about to end the wait.
+func (k *knot) awaits(i int32, needs []bool) {
 	if b, ok := k.borrowed[i]; ok {
 		k.wait(i, b, needs)
 	}
-	if at := k.tasks[i].scope; at >= 0 {
-		waits := k.scopes[at].waits
-		for n := range waits {
-			if waits[n].Kind == tree.ForFuture {
-				k.wait(i, borrowed{&waits[n], i}, needs)
-			}
+	waits := k.waitsIn(k.tasks[i].scope)
+	for n := range waits {
+		if waits[n].Kind == tree.ForFuture {
+			k.wait(i, borrowed{&waits[n], i}, needs)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (d *drawing) node(i int32) picture.Node {
 	}
 	if t.scope >= 0 {
 		sc := &d.scopes[t.scope]
-		n.Scope, n.Live, n.Started, n.Unclaimed = sc.number, sc.live, sc.started, sc.unclaimed
+		n.Scope, n.Live, n.Started, n.Unclaimed = sc.number, int(sc.live), sc.started, int(sc.unclaimed)
 	}
 	d.waitsOf(i, &n)
 	if n.Restart != nil && n.State == picture.StateRunning && len(n.Waits) > 0 && n.Waits[0].How == picture.WaySleep {
@@ -63,8 +63,9 @@ func (d *drawing) waitsOf(i int32, n *picture.Node) {
 		return
 	}
 	sc := &d.scopes[t.scope]
-	for n := range sc.waits {
-		add(d.wait(&sc.waits[n]))
+	waits := d.waitsIn(t.scope)
+	for n := range waits {
+		add(d.drawn(&waits[n]))
 	}
 	if d.turns[i] != nil { // its wait is over, and it wants its slot back
 		add(picture.Wait{How: picture.WayLimit})
@@ -74,7 +75,7 @@ func (d *drawing) waitsOf(i int32, n *picture.Node) {
 	}
 }
 
-func (d *drawing) wait(w *tree.Wait) picture.Wait {
+func (d *drawing) drawn(w *tree.Wait) picture.Wait {
 	out := picture.Wait{Left: w.Left, Own: w.Deaf}
 	switch w.Kind {
 	case tree.ForTime:

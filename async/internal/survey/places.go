@@ -32,10 +32,10 @@ func (s *survey) placesOf() *places {
 				p.in[p.add(one)] = s.scopes[i].number
 			}
 		}
-		for _, w := range s.scopes[i].waits {
-			if one, ok := w.Part.(part.Part); ok {
-				p.add(one)
-			}
+	}
+	for i := range s.waits {
+		if one, ok := s.waits[i].Part.(part.Part); ok {
+			p.add(one)
 		}
 	}
 	for i := range s.tasks {

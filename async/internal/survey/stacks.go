@@ -45,11 +45,10 @@ func (k *knot) stacksOf() {
 func (k *knot) borrow() {
 	waits := make(map[string]borrowed)
 	for i := range k.tasks {
-		if at := k.tasks[i].scope; at >= 0 {
-			for n := range k.scopes[at].waits {
-				if w := &k.scopes[at].waits[n]; w.Kind == tree.ForFuture {
-					waits[w.InTraceback()] = borrowed{w, int32(i)}
-				}
+		in := k.waitsIn(k.tasks[i].scope)
+		for n := range in {
+			if w := &in[n]; w.Kind == tree.ForFuture {
+				waits[w.InTraceback()] = borrowed{w, int32(i)}
 			}
 		}
 	}

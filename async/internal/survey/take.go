@@ -54,15 +54,13 @@ func (d *drawing) count() {
 		d.pic.Root = tree.NumberOf(top.t.Scope())
 	} else {
 		d.pic.Live++
-		d.pic.Root = tree.NumberOf(top.t.Owner)
-		top.ordinal, top.name, top.told = tree.OrdinalOf(top.t), d.names.of(top.t), tree.ToldTo(top.t, nil)
+		d.pic.Root, top.ordinal = tree.NumbersOf(top.t)
+		top.name, top.told = d.names.of(top.t), tree.ToldTo(top.t, nil)
 		top.state = int8(top.t.State.Load())
 	}
-	for i := range d.scopes {
-		for _, w := range d.scopes[i].waits {
-			if on, ok := d.at[w.On]; ok && on >= 0 {
-				d.tasks[on].waiters++
-			}
+	for i := range d.waits {
+		if on, ok := d.at[d.waits[i].On]; ok && on >= 0 {
+			d.tasks[on].waiters++
 		}
 	}
 }

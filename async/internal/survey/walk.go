@@ -6,6 +6,7 @@
 package survey
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tree"
@@ -43,11 +44,11 @@ type task struct {
 type scope struct {
 	number      int64
 	started     int64
-	live        int
-	unclaimed   int
-	waits       []tree.Wait
 	parts       []any
+	live        int32
+	unclaimed   int32
 	first, last int32 // its members are tasks[first:last], the oldest first
+	wait, over  int32 // the waits of its task are waits[wait:over]
 	joins       bool
 }
 
@@ -57,6 +58,7 @@ type survey struct {
 	began     time.Time
 	tasks     []task
 	scopes    []scope
+	waits     []tree.Wait
 	names     names
 	left      map[int64]bool // scopes that have returned without their tasks, and were met
 	unreached int
@@ -90,8 +92,12 @@ func (s *survey) scope(i int32, v *tree.View) {
 	var c tree.Cursor
 	for more, begun := true, false; more; begun = true {
 		if more = tree.LookAt(t, v, &c); !begun {
-			sc.started, sc.live, sc.unclaimed, sc.joins = v.Started, v.Live, v.Unclaimed, v.Joins
-			sc.waits, sc.parts = append(sc.waits, v.Waits...), append(sc.parts, v.Parts...)
+			sc.started, sc.live, sc.unclaimed, sc.joins = v.Started, int32(v.Live), int32(v.Unclaimed), v.Joins
+			sc.wait = int32(len(s.waits))
+			s.waits = append(s.waits, v.Waits...)
+			sc.over = int32(len(s.waits))
+			sc.parts = append(sc.parts, v.Parts...)
+			s.tasks = slices.Grow(s.tasks, min(v.Live, mostTasks))
 		}
 		if !s.take(i, v.Members) {
 			s.unreached += max(v.Live-(len(s.tasks)-int(sc.first)), 0)
@@ -99,11 +105,19 @@ func (s *survey) scope(i int32, v *tree.View) {
 		}
 	}
 	sc.last = int32(len(s.tasks))
-	reverse(s.tasks[sc.first:sc.last])
-	for _, w := range sc.waits {
-		s.waiting = s.waiting || w.Kind == tree.ForFuture
+	slices.Reverse(s.tasks[sc.first:sc.last])
+	for n := sc.wait; n < sc.over; n++ {
+		s.waiting = s.waiting || s.waits[n].Kind == tree.ForFuture
 	}
 	s.scopes = append(s.scopes, sc)
+}
+
+// waitsIn returns the waits of the task of a scope.
+func (s *survey) waitsIn(scope int32) []tree.Wait {
+	if scope < 0 {
+		return nil
+	}
+	return s.waits[s.scopes[scope].wait:s.scopes[scope].over]
 }
 
 // take notes members of task i, and reports false if it is time to stop.
@@ -127,12 +141,6 @@ func (s *survey) take(i int32, members []tree.Member) bool {
 		})
 	}
 	return true
-}
-
-func reverse(tasks []task) {
-	for i, j := 0, len(tasks)-1; i < j; i, j = i+1, j-1 {
-		tasks[i], tasks[j] = tasks[j], tasks[i]
-	}
 }
 
 // isStraggler reports whether task i was told to stop, and its handler is still there.

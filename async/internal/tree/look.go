@@ -221,9 +221,14 @@ var numbers AtomicInt64
 
 func init() { NumberOf(&process.Scope) } // the first
 
-// OrdinalOf returns which of all that were started in its owner t is. The caller runs in t, or has it
-// from a look.
-func OrdinalOf(t *Task) int64 { return t.ordinal }
+// NumbersOf returns what names t: the number of its owner, and its ordinal there. Both are 0 for a
+// root. The caller runs in t, or has it from a look.
+func NumbersOf(t *Task) (scope, ordinal int64) {
+	if t.Owner == nil {
+		return 0, 0
+	}
+	return NumberOf(t.Owner), t.ordinal
+}
 
 // ToldTo returns why t was told to stop, nil if it was not; owner is what it returns of t's owner. It
 // makes nothing: of a cancellation that nobody has passed on, or asked for, it may not know.

@@ -169,8 +169,9 @@ func TestOrdinalsAreNotUsedAgain(t *testing.T) {
 	last := int64(0)
 	for n := range 1000 {
 		one := f.add(KindGo)
-		require.Greater(t, OrdinalOf(one), last)
-		last = OrdinalOf(one)
+		_, ordinal := NumbersOf(one)
+		require.Greater(t, ordinal, last)
+		last = ordinal
 		if n%3 > 0 {
 			f.leave(one)
 		}

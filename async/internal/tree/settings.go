@@ -93,6 +93,7 @@ const (
 // An Event is what observers are told.
 type Event struct {
 	Kind  EventKind
+	Of    *Task // the task, which is its context, too
 	Task  string
 	Took  time.Duration // of an end: since the start
 	Err   error         // how it ended

@@ -440,6 +440,5 @@ func TestRootsAreSeparate(t *testing.T) {
 func TestMisuseOfLookOptions(t *testing.T) {
 	require.Panics(t, func() { async.AtMost(0) })
 	require.Panics(t, func() { async.Stacks(0) })
-	require.Panics(t, func() { async.Of(nil) }) //nolint:staticcheck // the misuse
 	require.Panics(t, func() { async.Snapshot(nil) })
 }

@@ -34,11 +34,13 @@ func (t *Tree) MarshalJSON() ([]byte, error) {
 	}
 	for i := range t.Parts {
 		p := &t.Parts[i]
-		out.Parts = append(out.Parts, jsonPart{i + 1, p.Scope, p.Kind, p.Name, p.Places, p.Active, p.Queued, p.Runs, p.State})
+		out.Parts = append(out.Parts,
+			jsonPart{i + 1, p.Scope, p.Kind, p.Name, p.Places, p.Active, p.Queued, p.Runs, p.State})
 	}
 	for i := range t.Groups {
 		g := &t.Groups[i]
-		out.Groups = append(out.Groups, jsonGroup{g.Owner, g.Name, string(g.Kind), string(g.State), g.Told, g.Count})
+		out.Groups = append(out.Groups,
+			jsonGroup{g.Owner, g.Name, string(g.Kind), string(g.State), g.Told, g.Count})
 	}
 	return json.Marshal(&out)
 }
@@ -59,8 +61,10 @@ func jsonOfRing(r *Ring) jsonRing {
 
 func jsonOfNode(n *Node) jsonNode {
 	out := jsonNode{
-		ID: n.ID, Owner: n.ID.Scope, Scope: n.Scope, Kind: string(n.Kind), Name: n.Name, Place: n.Place, State: string(n.State),
-		Waiters: n.Waiters, Sought: n.Sought, Daemon: n.Daemon, Live: n.Live, Started: n.Started, Unclaimed: n.Unclaimed,
+		ID: n.ID, Owner: n.ID.Scope, Scope: n.Scope,
+		Kind: string(n.Kind), Name: n.Name, Place: n.Place, State: string(n.State),
+		Waiters: n.Waiters, Sought: n.Sought, Daemon: n.Daemon,
+		Live: n.Live, Started: n.Started, Unclaimed: n.Unclaimed,
 	}
 	if n.Told != nil {
 		out.Told = &jsonTold{n.Told.Type, n.Told.Cause}
@@ -73,7 +77,8 @@ func jsonOfNode(n *Node) jsonNode {
 	}
 	for i := range n.Waits {
 		w := &n.Waits[i]
-		out.Waits = append(out.Waits, jsonWait{string(w.How), w.On, w.Gone, w.Name, w.Part, w.Text, millis(w.Left), w.Own})
+		out.Waits = append(out.Waits,
+			jsonWait{string(w.How), w.On, w.Gone, w.Name, w.Part, w.Text, millis(w.Left), w.Own})
 	}
 	return out
 }

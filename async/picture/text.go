@@ -82,7 +82,8 @@ func (w *writer) line(format string, args ...any) {
 
 func (w *writer) head() {
 	t := w.t
-	text := fmt.Sprintf("async tree of %s (%d) at %s: %s", clean(t.Process), t.PID, t.At.UTC().Format("15:04:05.000Z"), tasks(t.Live))
+	at := t.At.UTC().Format("15:04:05.000Z")
+	text := fmt.Sprintf("async tree of %s (%d) at %s: %s", clean(t.Process), t.PID, at, tasks(t.Live))
 	if n := len(t.Parts); n > 0 {
 		text += fmt.Sprintf(", %d %s", n, plural("part", n))
 	}
@@ -167,7 +168,8 @@ func (w *writer) problem(p *Problem) {
 	case p.Kind == ProblemRestarts:
 		w.line("RESTARTS %s: %s", called, restart(n.Restart))
 	case p.Kind == ProblemUnclaimed:
-		w.line("UNCLAIMED in %s: %d %s of futures that nobody has asked for", called, n.Unclaimed, plural("failure", n.Unclaimed))
+		w.line("UNCLAIMED in %s: %d %s of futures that nobody has asked for",
+			called, n.Unclaimed, plural("failure", n.Unclaimed))
 	}
 	for line := range strings.Lines(p.Text) {
 		w.line("    %s", strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "  "))

@@ -45,7 +45,7 @@ func TestARunThatTakesMuchLongerThanOthersOfItsKindIsMarked(t *testing.T) {
 		require.NoError(t, q.Work(ctx, taskqueue.Handlers{"c": h}, taskqueue.WorkUntilEmpty()))
 		_, err = q.EnqueueAll(ctx, []taskqueue.Task{{Type: "c"}, {Type: "other"}})
 		require.NoError(t, err)
-		_, err = s.Claim(ctx, taskqueue.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 2, Lease: time.Hour})
+		_, err = s.Claim(ctx, taskstore.ClaimRequest{Queue: q.Name(), Worker: "w", Nonce: "1", Max: 2, Lease: time.Hour})
 		require.NoError(t, err)
 		for _, want := range []int{0, 1} { // of the one whose kind is known
 			time.Sleep(20 * time.Second)

@@ -12,11 +12,13 @@ import (
 // This file shows the live tree: what runs, who waits for whom, and what is wrong.
 
 // Dump writes the live tree to w, for people: problems first, then every task under its owner, and
-// what it waits for. It writes at most 400 lines and says what it left out.
+// what it waits for.
 //
 //	http.HandleFunc("/debug/async", func(w http.ResponseWriter, r *http.Request) { async.Dump(w) })
 //
-// It shows names, places, types and counts; of users' data only the texts of errors with which tasks
+// # Details
+//
+// It writes at most 400 lines and says what it left out. It shows names, places, types and counts; of users' data only the texts of errors with which tasks
 // were stopped or have failed: what goes to others than the developers is better made of
 // [Snapshot]. Where a text hangs, that Dump does. It may be called by any number of goroutines, in
 // handlers, hooks and observers, too, stops nothing and holds up nobody; see package
@@ -28,7 +30,13 @@ func Dump(w io.Writer, opts ...LookOption) error {
 }
 
 // Snapshot returns a picture of the live tree, which is plain data, and whose JSON has the schema
-// ambit-tree/1. It has types of errors, and texts only with [Texts]. See [Dump].
+// ambit-tree/1.
+//
+//	err := json.NewEncoder(w).Encode(async.Snapshot(async.Of(ctx)))
+//
+// # Details
+//
+// It has types of errors, and texts only with [Texts]. See [Dump].
 func Snapshot(opts ...LookOption) *picture.Tree { return survey.Take(lookOptions(opts)) }
 
 // A LookOption says what [Dump] and [Snapshot] are to show. The default is all that stands at the
@@ -47,8 +55,13 @@ func lookOptions(opts []LookOption) (o survey.Options) {
 	return o
 }
 
-// Of shows the scope or task of ctx, and what is in it. A ctx without one shows the root
-// of ctx. What runs at a root of its own, as in a test with asynctest.Context, is seen by Of only. A nil
+// Of shows the scope or task of ctx, and what is in it.
+//
+//	async.Dump(os.Stderr, async.Of(ctx))
+//
+// # Details
+//
+// A ctx without one shows the root of ctx. What runs at a root of its own, as in a test with asynctest.Context, is seen by Of only. A nil
 // ctx panics.
 func Of(ctx context.Context) LookOption {
 	t, _ := tree.Nearest(ctx)
@@ -56,7 +69,13 @@ func Of(ctx context.Context) LookOption {
 }
 
 // AtMost bounds how many tasks are shown each for itself; the others are counted in groups of tasks
-// that are alike. Those in a ring or with another problem are shown first. n < 1 panics.
+// that are alike.
+//
+//	async.Dump(os.Stderr, async.AtMost(100))
+//
+// # Details
+//
+// Those in a ring or with another problem are shown first. n < 1 panics.
 func AtMost(n int) LookOption {
 	if n < 1 {
 		panic("async: AtMost(n): n must be at least 1")
@@ -64,7 +83,13 @@ func AtMost(n int) LookOption {
 	return lookOption(func(o *survey.Options) { o.AtMost = n })
 }
 
-// Stacks adds the stacks of the first n tasks that were told to stop and are still there. To find them
+// Stacks adds the stacks of the first n tasks that were told to stop and are still there.
+//
+//	async.Dump(os.Stderr, async.Stacks(3))
+//
+// # Details
+//
+// To find them
 // stops the world for a moment, which grows with the number of goroutines: 1.4 ms with 1,000 of
 // them. Without any such task it is not done. n < 1 panics.
 func Stacks(n int) LookOption {
@@ -75,4 +100,6 @@ func Stacks(n int) LookOption {
 }
 
 // Texts adds the texts of errors, which are users' and may hold anything, to a [Snapshot].
+//
+//	tree := async.Snapshot(async.Texts())
 func Texts() LookOption { return lookOption(func(o *survey.Options) { o.Texts = true }) }

@@ -12,8 +12,14 @@ import (
 // in its error.
 
 // Log is where it is told that a service has failed or panicked, and is started again
-// ([async.Restart]): a line for each time, with the error, and the stack of a panic. Without it nobody
-// would know of failures that were mended. Defaults to [slog.Default]; nil is quiet.
+// ([async.Restart]): a line for each time, with the error, and the stack of a panic.
+//
+//	service.Main(run, service.Log(slog.Default()))
+//
+// # Details
+//
+// Without it nobody would know of failures that were mended. Defaults to [slog.Default]; nil is
+// quiet.
 func Log(l *slog.Logger) Option {
 	return option(func(o *options) { o.log, o.quiet = l, l == nil })
 }

@@ -103,9 +103,14 @@ func (e *end) hangs() {
 // wait waits until the tree was shown, if it is to be, and the context is cancelled.
 func (e *end) wait() { <-e.done }
 
-// Run runs test in a synctest bubble, with a [Context]. Where every goroutine of the bubble blocks for
-// good, package synctest panics with their stacks; Run writes to the standard error before that who waits
-// for whom.
+// Run runs test in a synctest bubble, with a [Context].
+//
+//	asynctest.Run(t, func(t *testing.T, ctx context.Context) { upload(ctx) })
+//
+// # Details
+//
+// Where every goroutine of the bubble blocks for good, package synctest panics with their stacks;
+// Run writes to the standard error before that who waits for whom.
 func Run(t *testing.T, test func(t *testing.T, ctx context.Context)) {
 	t.Helper()
 	var root context.Context
@@ -125,9 +130,15 @@ func Run(t *testing.T, test func(t *testing.T, ctx context.Context)) {
 	})
 }
 
-// Eventually waits until cond, which is called on this goroutine again and again, returns true. If it
-// has not within that time, the test ends at once, as by t.FailNow, and shows the tree of ctx. In a
-// synctest bubble time is virtual, and before each call everything else has come to a rest.
+// Eventually waits until cond, which is called on this goroutine again and again, returns true.
+//
+//	asynctest.Eventually(t, ctx, time.Minute, func() bool { return queue.Len() == 0 })
+//
+// # Details
+//
+// If it has not within that time, the test ends at once, as by t.FailNow, and shows the tree of
+// ctx. In a synctest bubble time is virtual, and before each call everything else has come to a
+// rest.
 func Eventually(t testing.TB, ctx context.Context, within time.Duration, cond func() bool) {
 	t.Helper()
 	if !eventually(ctx, within, cond) {
@@ -152,9 +163,14 @@ func eventually(ctx context.Context, within time.Duration, cond func() bool) boo
 	}
 }
 
-// NoStragglers fails the test unless all that was told to stop at the root of ctx has gone, and nothing
-// detached or left behind by [async.DetachAfter] is there. It gives them 5 s, which is virtual time in a synctest
-// bubble. The failure shows the tree.
+// NoStragglers fails the test unless all that was told to stop at the root of ctx has gone, and
+// nothing detached or left behind by [async.DetachAfter] is there.
+//
+//	asynctest.NoStragglers(t, ctx)
+//
+// # Details
+//
+// It gives them 5 s, which is virtual time in a synctest bubble. The failure shows the tree.
 func NoStragglers(t testing.TB, ctx context.Context) {
 	t.Helper()
 	task, _ := tree.Nearest(ctx)

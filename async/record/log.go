@@ -14,11 +14,13 @@ import (
 )
 
 // Log returns an observer that writes a line to l for each task that ends, and a line for each panic when it
-// happens; see [async.Observe]. A nil l is the default logger.
+// happens.
 //
 //	async.Scope(ctx, serve, async.Observe(record.Log(nil)))
 //
-// The level says how it has ended: Error for a panic or Goexit, Warn for an error and for a limit of its own
+// # Details
+//
+// A nil l is the default logger; see [async.Observe]. The level says how it has ended: Error for a panic or Goexit, Warn for an error and for a limit of its own
 // that has passed, Debug for all that has ended well or because something else has told it to
 // stop. The attributes are task, id, owner (of which task, if of any), took, outcome, and, where there
 // are any, err and cause. The ctx of a line is that of the task, so a handler that looks for a trace finds it.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
@@ -207,6 +207,16 @@ func ExampleFixed() {
 	// Output: true
 }
 
+// A library that has leases of its own, whatever the ctx of its callers is.
+func ExampleUnscoped() {
+	ctx, cancel := context.WithCancel(context.Background())
+	k := lease.NewKeeper(ctx, yes, lease.Unscoped())
+	cancel()
+	l, err := k.Keep("key", lease.Term{Granted: k.Now(), Length: time.Minute})
+	fmt.Println(err, l.Err(), l.Release(context.Background()))
+	// Output: <nil> <nil> <nil>
+}
+
 func ExampleWithClock() {
 	_ = async.Scope(context.Background(), func(ctx context.Context) error {
 		clock := lease.NewClock() // one for all keepers of a program
@@ -241,14 +251,30 @@ func ExampleMost() {
 	// Output: renew report for 2h0m0s
 }
 
+// The tasks of a keeper are seen while they renew.
 func ExampleName() {
+	seen := make(chan string, 1)
+	renew := func(context.Context, []lease.Renewal[string]) ([]error, error) {
+		for _, task := range asynctest.Live(context.Background()) {
+			if strings.HasPrefix(task, "keeper of locks") {
+				select {
+				case seen <- task:
+				default:
+				}
+			}
+		}
+		return nil, nil
+	}
 	_ = async.Scope(context.Background(), func(ctx context.Context) error {
-		k := lease.NewKeeper(ctx, yes, lease.Name("keeper of locks"))
-		_, err := k.Keep("report", lease.Term{Granted: k.Now(), Length: time.Minute})
-		fmt.Println(err, slices.Contains(asynctest.Live(context.Background()), "keeper of locks"))
-		return nil
+		k := lease.NewKeeper(ctx, renew, lease.Name("keeper of locks"))
+		l, err := k.Keep("report", lease.Term{Granted: k.Now(), Length: time.Second})
+		if err != nil {
+			return err
+		}
+		fmt.Println(strings.Cut(<-seen, ":"))
+		return l.Release(ctx)
 	})
-	// Output: <nil> true
+	// Output: keeper of locks  renewal true
 }
 
 func ExampleClock_Suspend() {

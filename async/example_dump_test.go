@@ -2,6 +2,7 @@ package async_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -45,9 +46,13 @@ func ExampleDump() {
 // The same for programs.
 func ExampleSnapshot() {
 	deafUpload(func(ctx context.Context) {
-		fmt.Println(async.Snapshot(async.Of(ctx)).Schema)
+		text, err := json.Marshal(async.Snapshot(async.Of(ctx)))
+		shows(string(text), "ambit-tree/1")
+		fmt.Println(err)
 	})
-	// Output: ambit-tree/1
+	// Output:
+	// ambit-tree/1 true
+	// <nil>
 }
 
 // The tree of one request, not of the whole process.

@@ -28,7 +28,7 @@ var undocumented = map[string]string{
 
 // TestEachFunctionIsDocumentedByACall looks at the exported functions of the public packages: each has an
 // example, and a comment that leads with one sentence and a call, before all that there is to say besides.
-// Of the methods those with more to say than a paragraph have such a comment.
+// Methods with more to say than a paragraph have such a comment, too.
 func TestEachFunctionIsDocumentedByACall(t *testing.T) {
 	functions, excused := 0, 0
 	for _, dir := range documented {

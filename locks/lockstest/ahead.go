@@ -16,14 +16,21 @@ func (f *Fixture) Ahead(raise func(name locks.Name, token int64)) {
 	token := time.Now().Add(time.Hour).UnixMicro()
 	raise(f.name("k"), token)
 	before := token
-	for range 3 { // the record is made, and then is there
+	slow := 0
+	for passes := 0; passes < 3; passes++ { // the record is made, and then is there
 		q := f.mutex(short(f))
+		sent := time.Now()
 		dead := f.granted(f.Store, "k", q)
 		require.Greater(f.t, dead.Fence, before)
 		renewal := locks.Renewal{Name: f.name("k"), Ref: locks.Ref{ID: q.ID}, Lease: f.Lease}
 		beside := locks.Renewal{Name: f.name("beside"), Ref: locks.Ref{ID: q.ID}, Lease: f.Lease}
-		require.Equal(f.t, locks.Extended, f.renew(f.Store, renewal, beside)[0].Verdict)
-		require.Equal(f.t, locks.Extended, f.renew(f.Store, renewal)[0].Verdict)
+		several, one := f.renew(f.Store, renewal, beside)[0].Verdict, f.renew(f.Store, renewal)[0].Verdict
+		if time.Since(sent) >= f.Lease && slow < 20 { // the machine is slow: the lease may have ended by itself
+			slow, passes = slow+1, passes-1
+		} else {
+			require.Equal(f.t, locks.Extended, several)
+			require.Equal(f.t, locks.Extended, one)
+		}
 		next := f.mutex()
 		before = f.keep(f.Other, "k", next).Fence
 		require.Greater(f.t, before, dead.Fence)

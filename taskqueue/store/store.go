@@ -1,6 +1,6 @@
 // Package store is what stores of package taskqueue are asked for, and what they answer. Who enqueues
 // and works needs none of it: it is for those who write a [taskqueue.Store], as sqlstore and redisstore are.
-// What is asked is checked by the functions of package taskqueue whose names begin with Check, and
+// Requests are checked by the functions of package taskqueue whose names begin with Check, and
 // package taskqueuetest tests whether a store keeps the rules.
 //
 // [taskqueue.Store]: https://pkg.go.dev/github.com/ambit-go/ambit/taskqueue#Store

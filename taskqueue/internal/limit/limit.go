@@ -34,7 +34,7 @@ func Parse(text string) (*Set, error) {
 	return s, nil
 }
 
-// Of returns the set of limits, of no version.
+// Of returns a set of the given limits, without a version.
 func Of(limits []taskqueue.Limit) *Set {
 	s := &Set{Limits: limits}
 	s.index()

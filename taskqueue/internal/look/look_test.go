@@ -148,7 +148,7 @@ func TestASlowStoreHasARestAsLongAsThePictureTook(t *testing.T) {
 	})
 }
 
-// Who has done something sees what has become of it, also when a picture from before is being taken.
+// A person who has done something sees its effect, also when a picture from before is being taken.
 func TestWhatWasDoneIsInTheNextPicture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, q := open(t)

@@ -98,7 +98,12 @@ func (o *operations) ofClaim(c *claimed, item int) {
 // next returns between which times the end of a claim is to be looked for, if it is not known when it
 // was. The item goes back as late as can be, just before it is claimed again or, if it is dead,
 // put back: that is an order, too, as one that is ready only keeps others from being claimed.
+// A claim whose fence is not known may have been done before or after each of the others, or not at all:
+// its end has no bound.
 func (o *operations) next(c *claimed) (soonest, latest int64) {
+	if c.Fence == 0 {
+		return 0, never
+	}
 	soonest, latest = never, never
 	for _, d := range o.claims {
 		switch {

@@ -45,7 +45,7 @@ func items() []contest {
 			if limit == 2 {
 				budget = 0.9
 			}
-			peers := []rival{{"errgroup.SetLimit", budget, limitedGroup(limit, body.f)}}
+			peers := append([]rival{{"errgroup.SetLimit", budget, limitedGroup(limit, body.f)}}, itemPools(limit, body.f)...)
 			what := fmt.Sprintf(" of 10,000, %s, Limit(%d)", body.name, limit)
 			all = append(all,
 				contest{id: "B5b", what: "ForEach" + what, ours: always(forEach(tiny, limit, body.f)), peers: peers, tasks: manyItems},

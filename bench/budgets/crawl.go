@@ -45,7 +45,7 @@ func shareRows(cfg config) (rows []measure.Row) {
 	for _, c := range crawls {
 		runs = append(runs, func() float64 {
 			start := cpu()
-			crawlWith(c.crawl)(2)
+			crawlWith(c.crawl)(1)
 			return float64(cpu() - start)
 		})
 	}

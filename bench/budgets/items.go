@@ -22,7 +22,7 @@ func items() []contest {
 	empty := func(int) error { return nil }
 	micro := func(int) error { return busy(context.Background()) }
 	all := []contest{{
-		id: "B5", what: "ForkJoin of 10,000, Limit(GOMAXPROCS)", allocs: -1,
+		id: "B5", what: "ForkJoin of 10,000, Limit(GOMAXPROCS)", allocs: -1, tasks: manyItems,
 		ours: always(func(n int) {
 			for range n {
 				got, err := async.ForkJoin(context.Background(), tiny, func(_ context.Context, i int) (int, error) { return i + 1, nil },

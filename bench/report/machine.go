@@ -59,9 +59,33 @@ func (all *results) noise() string {
 		fmt.Fprintf(&b, " Before the programs began, up to %.1f processes wanted the %d cores.", busy, cores)
 	}
 	if middle > wideSpread || busy > manyWait*float64(cores) {
-		b.WriteString("\n\n**The noise was high**, as where other programs use the machine: read the intervals, not the medians, and measure a row again before you conclude from it.")
+		b.WriteString("\n\n**The noise was high**, as where other programs use the machine: read the intervals, not the medians, and measure a row again before you conclude from it. A verdict of such a run is one about a busy machine.")
 	}
 	return b.String() + "\n\n"
+}
+
+// noiseOfCurves says how far the curves are to be trusted.
+func (all *results) noiseOfCurves() string {
+	var spreads measure.Sample
+	without := 0
+	for _, c := range all.curves {
+		for _, p := range c.Points {
+			spreads = append(spreads, p.X.Spread())
+		}
+		if _, why := fitted(c); why != "" {
+			without++
+		}
+	}
+	if len(spreads) == 0 {
+		return ""
+	}
+	busy, cores := all.busiest()
+	text := fmt.Sprintf("Half of the points have an interval that is wider than %.0f %% of the median; of %d curves %d have no fit.", 100*spreads.Median(), len(all.curves), without)
+	if spreads.Median() > wideSpread || busy > manyWait*float64(cores) {
+		text += fmt.Sprintf(" Up to %.1f processes wanted the %d cores before.\n\n**The noise was high**, as where other programs use the machine: the curves show that noise as much as the library. "+
+			"Measure again before you conclude from one.", busy, cores)
+	}
+	return text + "\n\n"
 }
 
 // busiest returns the highest load that a program has found, negative if none was told.

@@ -85,6 +85,20 @@ func TestNoiseIsSaid(t *testing.T) {
 	require.Contains(t, all.noise(), "The noise was high")
 }
 
+func TestNoiseOfCurvesIsSaid(t *testing.T) {
+	all := golden()
+	require.Contains(t, all.noiseOfCurves(), "of 4 curves 2 have no fit")
+	require.NotContains(t, all.noiseOfCurves(), "The noise was high")
+	all.ran[0].Load = 2.5
+	require.Contains(t, all.noiseOfCurves(), "The noise was high")
+	all.ran[0].Load = 0
+	for i := range all.curves[0].Points {
+		all.curves[0].Points[i].X = measure.Sample{10, 20, 5}
+	}
+	all.curves = all.curves[:1]
+	require.Contains(t, all.noiseOfCurves(), "The noise was high")
+}
+
 func TestWhereACurveStops(t *testing.T) {
 	curve := func(xs ...float64) measure.Curve {
 		c := measure.Curve{}

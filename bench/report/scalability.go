@@ -14,7 +14,7 @@ func (all *results) scalability(docs string) (string, error) {
 	b.WriteString("# Scalability\n\n" + generated)
 	b.WriteString("How throughput grows with workers, producers, consumers and processors, and where that stops. `make bench` measures it and writes this page;\n" +
 		"the command at the end of a row measures that row alone.\n\n")
-	b.WriteString(all.machine() + all.fewCores() + lawExplained)
+	b.WriteString(all.machine() + all.fewCores() + all.noiseOfCurves() + lawExplained)
 	for _, name := range all.curveGroups() {
 		curves := all.curvesOf(name)
 		picture := "scalability-" + name + ".svg"

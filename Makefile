@@ -16,8 +16,8 @@ ifeq ($(MODULES),)
 $(error go.work names no module, or go is not in PATH)
 endif
 
-# The modules that have tests. In bench there are only benchmarks, beside
-# libraries that take minutes to compile for the race detector.
+# The modules whose tests run under the race detector. Those of bench are a check of their own (benchtests): they
+# start nothing, and the libraries beside them take minutes to compile for it.
 TESTED := $(filter-out ./bench,$(MODULES))
 
 # Where else the packages are to compile, tests included. No test is run there.
@@ -49,8 +49,8 @@ in = @for m in $(1); do echo "==> $(2): $$m"; \
 each = $(call in,$(MODULES),$(1),$(2))
 tested = $(call in,$(TESTED),$(1),$(2))
 
-.PHONY: help test lint race soak explore chaos house limits bench budgets taskbudgets lockbudgets kvbudgets growth cover fuzz tidy api
-.PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck structure unit counts fuzzshort exploreshort chaosshort tools
+.PHONY: help test lint race soak explore chaos house limits bench benchstat budgets taskbudgets lockbudgets kvbudgets cover fuzz tidy api
+.PHONY: needs fmt tidied vet crossvet deps staticcheck apicheck structure unit counts benchtests fuzzshort exploreshort chaosshort tools
 
 help:
 	@echo 'make test     all checks, in every module: format, tidy, vet, staticcheck, API, tests, short fuzz runs'
@@ -60,12 +60,12 @@ help:
 	@echo 'make soak     random programs on workers, under the race detector: FUZZTIME=5m'
 	@echo 'make explore  orders of the steps of async and scheduler: EXPLORE_TIME=5m each, EXPLORE_SEED=n'
 	@echo 'make chaos    processes, stores and connections of taskqueue and locks are broken, and audited: CHAOS_TIME=5m CHAOS_SEED=n'
-	@echo 'make bench    the benchmarks, summed up by benchstat: COUNT=10 BENCH=.'
-	@echo 'make budgets  what ambit costs beside others; BASE=commit: beside an older ambit; INSTRUCTIONS=1: counted; ONLY="B1|B7"'
+	@echo 'make bench    every budget beside others, and how throughput scales: docs/performance.md, docs/scalability.md; QUICK=1: two minutes, no servers; ONLY="B1|S3": these, printed'
+	@echo 'make benchstat    the benchmarks of async, scheduler and jobqueue, summed up: COUNT=10 BENCH=.'
+	@echo 'make budgets  the budgets of async, scheduler and jobqueue; BASE=commit: beside an older ambit; INSTRUCTIONS=1: counted; PROFILE=file; ONLY="B1|B7"'
 	@echo 'make lockbudgets  locks beside other libraries on servers of its own: ONLY="TestContended|TestHandOff"'
 	@echo 'make kvbudgets    kvqueue beside the queue recipes, on an etcd of its own: ONLY="TestTable|TestEnqueue|TestDepth"'
 	@echo 'make taskbudgets  taskqueue beside asynq on a Redis server of its own: ONLY="T1|T2" ROUNDS=5'
-	@echo 'make growth   how the cost of each operation grows with its number or depth'
 	@echo 'make cover    coverage of each package and module; profiles in out/'
 	@echo 'make house    how the files of async hang together, how large they are, and what a failure executes'
 	@echo 'make limits   write down that the structure of async has become simpler; RAISE=1: or less simple'
@@ -105,6 +105,7 @@ $(call unit_of,./kvqueue)
 $(eval $(call check,chaos,chaosshort,vet))
 $(eval $(call check,explore,exploreshort,vet))
 $(call unit_of,$(filter-out $(LONG),$(TESTED)))
+$(eval $(call check,bench,benchtests,vet))
 $(eval $(call check,lint,staticcheck apicheck structure,$(UNITS)))
 
 .PHONY: checks
@@ -231,19 +232,26 @@ chaos chaosshort:
 	$(call in,$(CHAOS_LOCKS),faults for $(LOCKS_TIME) a store,\
 		LOCKS_SOAK=$(LOCKS_TIME) LOCKS_SEED=$(CHAOS_SEED) go test -vet=off -count=1 -run '^TestSoak$$$$' -timeout 0 ./...)
 
-bench: COUNT := $(or $(COUNT),10)
-bench: tools
+benchstat: COUNT := $(or $(COUNT),10)
+benchstat: tools
 	$(call step,benchmarks of async, scheduler and jobqueue)
 	@go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./async/... ./scheduler/... ./jobqueue/... | tee "$(OUT)/bench.txt"
-	$(call step,benchmarks beside others)
-	@go -C bench test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... | tee "$(OUT)/peers.txt"
 	$(call step,benchstat)
 	@"$(BIN)/benchstat" async="$(OUT)/bench.txt"
-	@"$(BIN)/benchstat" peers="$(OUT)/peers.txt"
+
+# The program builds the others that it runs. A choice and a quick run install nothing.
+bench:
+	@$(if $(QUICK)$(ONLY),,tools/needs.sh)
+	@mkdir -p "$(BIN)" && go -C bench build -o "$(BIN)/report" ./report
+	@"$(BIN)/report" -only '$(ONLY)' $(if $(QUICK),-quick) $(if $(FROM),-from '$(FROM)')
+
+benchtests:
+	$(call step,go test of what judges measurements and writes the pages)
+	@go -C bench test -vet=off ./internal/... ./report
 
 # The same program is built with the older ambit, whose code is checked out into
 # a folder that is removed.
-budgets growth:
+budgets:
 	$(call step,$@)
 	@mkdir -p "$(BIN)" && go -C bench build -o "$(BIN)/budgets" ./budgets
 ifdef BASE
@@ -254,7 +262,7 @@ ifdef BASE
 	go -C bench build -modfile="$$older/go.mod" -o "$$older/budgets" ./budgets; \
 	"$(BIN)/budgets" -only '$(ONLY)' $(if $(INSTRUCTIONS),-instructions -rounds 5) -base "$$older/budgets"
 else
-	@"$(BIN)/budgets" -only '$(ONLY)' $(if $(filter growth,$@),-growth) $(if $(INSTRUCTIONS),-instructions -rounds 5)
+	@"$(BIN)/budgets" -only '$(ONLY)' $(if $(QUICK),-quick) $(if $(PROFILE),-profile '$(PROFILE)') $(if $(INSTRUCTIONS),-instructions -rounds 5)
 endif
 
 lockbudgets:
@@ -271,7 +279,7 @@ taskbudgets:
 	$(call step,$@)
 	@tools/needs.sh
 	@mkdir -p "$(BIN)" && go -C bench build -o "$(BIN)/taskbudgets" ./taskqueue
-	@"$(BIN)/taskbudgets" -only '$(ONLY)' -rounds $(or $(ROUNDS),5)
+	@"$(BIN)/taskbudgets" -only '$(ONLY)' -rounds $(or $(ROUNDS),0)
 
 cover:
 	@mkdir -p "$(OUT)"

@@ -18,7 +18,7 @@ import (
 )
 
 // The benchmarks stand beside what is written by hand today. To compare, run
-// them alternating, as `make bench` does, and look at ratios only.
+// them alternating, as `make benchstat` does, and look at ratios only.
 
 func answer(context.Context) (int, error) { return 42, nil }
 

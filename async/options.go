@@ -189,9 +189,15 @@ type limit int
 func (n limit) applyScope(s *tree.ScopeOptions) { s.Limit = int(n) }
 func (n limit) applyFork(f *forkOptions)        { f.limit = int(n) }
 
-// Observe tells o of the start, the end and a panic of everything that runs in
-// the scope: tasks, hooks, scopes inside it and what runs in those; not of the
-// scope itself, nor of a task that was cancelled before it ran. An outer
+// Observe tells o of the start, the end and a panic of everything that runs in the scope.
+//
+//	failures := async.ObserverFunc(func(e async.Event) { if e.Err != nil { log.Print(e.Task, ": ", e.Err) } })
+//	err := async.Scope(ctx, serve, async.Observe(failures))
+//
+// # Details
+//
+// These are tasks, hooks, scopes inside it and what runs in those; not the
+// scope itself, nor a task that was cancelled before it ran. An outer
 // scope's observer is told too.
 func Observe(o Observer) ScopeOption {
 	if f, isFunc := o.(ObserverFunc); o == nil || isFunc && f == nil {

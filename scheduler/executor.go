@@ -27,7 +27,9 @@ type tryExecutor interface {
 	TryExecute(task func()) bool
 }
 
-// ExecutorFunc is an Executor that has nothing but Execute.
+// ExecutorFunc is an Executor that has nothing but Execute: the method of a pool that submits.
+//
+//	s := scheduler.New(scheduler.ExecutorFunc(pool.Submit)) // a pool of ants
 type ExecutorFunc func(task func()) error
 
 // Execute calls f.

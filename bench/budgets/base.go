@@ -18,10 +18,10 @@ func printRaw(cfg config) {
 	for _, c := range contests() {
 		if cfg.only.MatchString(c.id) {
 			run, stop := c.ours()
-			n := enough(run)
-			fmt.Printf("%s\t%s, ns\t%g\n", c.id, c.what, min(took(run, n), took(run, n), took(run, n)))
+			n := run.Enough(cfg.slice)
+			fmt.Printf("%s\t%s, ns\t%g\n", c.id, c.what, min(run.Took(n), run.Took(n), run.Took(n)))
 			if c.allocs >= 0 {
-				fmt.Printf("%s\t%s, allocations\t%g\n", c.id, c.what, allocated(run, max(n/4, 100))/float64(max(1, c.tasks)))
+				fmt.Printf("%s\t%s, allocations\t%g\n", c.id, c.what, allocated(run, max(n/4, 100), float64(max(1, c.tasks))).number)
 			}
 			stop()
 		}

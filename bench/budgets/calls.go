@@ -92,8 +92,8 @@ func calls() []contest {
 		{id: "B1", what: "Execute, Await(1m) rooted", ours: always(repeat(background, limited)), peers: []rival{{"WithTimeout, go, select", 0.85, hand}}, allocs: 6},
 		{id: "B2", what: "Execute, Await(0) in a scope", ours: always(inScope(unlimited)), peers: []rival{{"go, channel", 1.3, plain}}, allocs: 3},
 		{id: "B2", what: "Execute, Await(0) rooted", ours: always(repeat(background, unlimited)), peers: []rival{{"go, channel", 1.5, plain}}, allocs: 4},
-		{id: "B3", what: "Scope, 1,000 Go, empty", ours: always(scopeOfTasks(nothing)), peers: []rival{{"errgroup", 1.25, groupOfTasks(nothing)}}, allocs: 2, tasks: 1000},
-		{id: "B3", what: "Scope, 1,000 Go, 1 µs", ours: always(scopeOfTasks(busy)), peers: []rival{{"errgroup", 1.1, groupOfTasks(busy)}}, allocs: 2, tasks: 1000},
+		{id: "B3", what: "Scope, 1,000 Go, empty", ours: always(scopeOfTasks(nothing)), peers: []rival{{"errgroup", 1.25, groupOfTasks(nothing)}, {"conc", 0, concOfTasks(nothing)}, {"taskgroup", 0, taskgroupOfTasks(nothing)}}, allocs: 2, tasks: 1000},
+		{id: "B3", what: "Scope, 1,000 Go, 1 µs", ours: always(scopeOfTasks(busy)), peers: []rival{{"errgroup", 1.1, groupOfTasks(busy)}, {"conc", 0, concOfTasks(busy)}, {"taskgroup", 0, taskgroupOfTasks(busy)}}, allocs: 2, tasks: 1000},
 		{id: "B4", what: "1,000 Execute, AwaitAll", ours: always(awaitAll), peers: []rival{{"conc", 0.8, concPool}, {"errgroup, slice", 1.3, groupAndSlice}}, allocs: 3, tasks: 1000},
 	}
 	return all

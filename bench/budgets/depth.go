@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/bench/internal/measure"
 )
 
 // deep is what must not cost more the deeper it is done. Each does it n levels
@@ -96,41 +97,73 @@ func startByHand(depth int) <-chan error {
 	return done
 }
 
-// printDepth measures B13.
-func printDepth(t table, cfg config) {
-	if !cfg.only.MatchString("B13") {
-		return
-	}
+// depthRows is B13: what a level or a call costs at depth 10,000, beside depth 10.
+func depthRows(cfg config) (rows []measure.Row) {
 	for _, d := range deep {
-		_, ns, r := grown(d.do, 10, 10_000, cfg.rounds)
-		budget, verdict := "2", kept(r, 2)
-		if strings.HasPrefix(d.name, "by hand") {
-			budget, verdict = "-", "-"
+		row := grown(d.do, 10, 10_000, cfg.rounds)
+		row.ID, row.What, row.Peer = "B13", d.name+", 10,000 deep", "10 deep"
+		if !strings.HasPrefix(d.name, "by hand") {
+			row.Budget = measure.AtMost(2)
 		}
-		t.row("B13", d.name+", depth 10,000 / 10", fmt.Sprintf("%.2f", r), budget, verdict)
+		rows = append(rows, row)
 		if d.name == "Err" {
-			t.row("B13", "Err at depth 10,000", fmt.Sprintf("%.0f ns", ns), "30 ns", kept(ns, 30))
+			rows = append(rows, measure.Row{ID: "B13", What: "Err, 10,000 deep", Unit: "ns", Ours: row.Ours, Budget: measure.AtMost(30)})
 		}
 	}
+	return rows
 }
 
-// grown returns the nanoseconds of a unit at two sizes, and how much the large
-// one's are of the small one's: medians of rounds in which the two take turns.
+// grown is a row of the nanoseconds of processor time of a unit at two sizes, which take turns.
 // In a round the small one is done so often that both do as many units.
-func grown(do func(n int) (time.Duration, int), few, many, rounds int) (small, large, ratio float64) {
+func grown(do func(n int) (time.Duration, int), few, many, rounds int) measure.Row {
 	do(few)
-	var smalls, larges, ratios []float64
-	for range rounds {
+	took := measure.Turns(rounds, func() float64 {
 		spent, units := do(many)
-		l := float64(spent) / float64(units)
+		return float64(spent) / float64(units)
+	}, func() float64 {
 		var all time.Duration
 		done := 0
 		for range many / few {
 			spent, units := do(few)
 			all, done = all+spent, done+units
 		}
-		s := float64(all) / float64(done)
-		smalls, larges, ratios = append(smalls, s), append(larges, l), append(ratios, l/s)
+		return float64(all) / float64(done)
+	})
+	return measure.Row{Unit: "ns", Ours: took[0], Theirs: took[1], Ratio: true}
+}
+
+// depths are the operations of B14 that go deep.
+func depths() (all []growing) {
+	for _, d := range deep {
+		all = append(all, growing{d.name, true, d.do})
 	}
-	return median(smalls), median(larges), median(ratios)
+	return append(all,
+		growing{"the deepest returns an error, a level", true, levels(func(n int) { mustBe(errors.Is(failing(context.Background(), n), errStopped)) })},
+		growing{"nested WithTimeout and Scope, a level", true, levels(func(n int) { must(timed(context.Background(), n)) })},
+		growing{"nested Limit(2), Execute and Await inside", true, levels(func(n int) { must(limited(context.Background(), n)) })},
+	)
+}
+
+func failing(ctx context.Context, depth int) error {
+	if depth == 0 {
+		return errStopped
+	}
+	return async.Scope(ctx, func(ctx context.Context) error { return failing(ctx, depth-1) })
+}
+
+func timed(ctx context.Context, depth int) error {
+	if depth == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
+	return async.Scope(ctx, func(ctx context.Context) error { return timed(ctx, depth-1) })
+}
+
+func limited(ctx context.Context, depth int) error {
+	if depth == 0 {
+		_, err := async.Execute(ctx, answer).Await(ctx, 0)
+		return err
+	}
+	return async.Scope(ctx, func(ctx context.Context) error { return limited(ctx, depth-1) }, async.Limit(2))
 }

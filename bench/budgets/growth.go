@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/asynctest"
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/jobqueue"
 	"github.com/ambit-go/ambit/scheduler"
 )
@@ -23,20 +23,18 @@ type growing struct {
 
 var errStopped = errors.New("stopped")
 
-// printGrowth measures B14.
-func printGrowth(cfg config) {
-	t := table{[]int{50, 10, 10, 10, 6, 4}}
-	t.row("ns of processor time a unit, at", "1,000", "10,000", "100,000", "ratio", "ok")
+// growthRows is B14. A panic through nested scopes is not among them: what it costs is the runtime's.
+func growthRows(cfg config) (rows []measure.Row) {
 	for _, g := range append(wide, depths()...) {
+		many, text := 100_000, "100,000"
 		if g.deep {
-			few, many, ratio := grown(g.do, 1000, 10_000, cfg.rounds)
-			t.row(g.name, fmt.Sprintf("%.0f", few), fmt.Sprintf("%.0f", many), "", fmt.Sprintf("%.2f", ratio), kept(ratio, 3))
-			continue
+			many, text = 10_000, "10,000"
 		}
-		few, many, ratio := grown(g.do, 1000, 100_000, cfg.rounds)
-		t.row(g.name, fmt.Sprintf("%.0f", few), "", fmt.Sprintf("%.0f", many), fmt.Sprintf("%.2f", ratio), kept(ratio, 3))
+		row := grown(g.do, 1000, many, min(cfg.rounds, 11))
+		row.ID, row.What, row.Peer, row.Budget = "B14", g.name+", "+text, "1,000", measure.AtMost(3)
+		rows = append(rows, row)
 	}
-	fmt.Println("\nA panic through nested scopes is not among them: what it costs is the runtime's.")
+	return rows
 }
 
 var wide = []growing{
@@ -285,39 +283,4 @@ func shutdown(n int) (time.Duration, int) {
 	_ = async.Shutdown(ended)
 	_ = async.Shutdown(context.WithoutCancel(ctx))
 	return cpu() - start, n
-}
-
-func depths() (all []growing) {
-	for _, d := range deep {
-		all = append(all, growing{d.name, true, d.do})
-	}
-	return append(all,
-		growing{"the deepest returns an error, a level", true, levels(func(n int) { mustBe(errors.Is(failing(context.Background(), n), errStopped)) })},
-		growing{"nested WithTimeout and Scope, a level", true, levels(func(n int) { must(timed(context.Background(), n)) })},
-		growing{"nested Limit(2), Execute and Await inside", true, levels(func(n int) { must(limited(context.Background(), n)) })},
-	)
-}
-
-func failing(ctx context.Context, depth int) error {
-	if depth == 0 {
-		return errStopped
-	}
-	return async.Scope(ctx, func(ctx context.Context) error { return failing(ctx, depth-1) })
-}
-
-func timed(ctx context.Context, depth int) error {
-	if depth == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Hour)
-	defer cancel()
-	return async.Scope(ctx, func(ctx context.Context) error { return timed(ctx, depth-1) })
-}
-
-func limited(ctx context.Context, depth int) error {
-	if depth == 0 {
-		_, err := async.Execute(ctx, answer).Await(ctx, 0)
-		return err
-	}
-	return async.Scope(ctx, func(ctx context.Context) error { return limited(ctx, depth-1) }, async.Limit(2))
 }

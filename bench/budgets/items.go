@@ -22,7 +22,7 @@ func items() []contest {
 	empty := func(int) error { return nil }
 	micro := func(int) error { return busy(context.Background()) }
 	all := []contest{{
-		id: "B5", what: "ForkJoin of 10,000, Limit(GOMAXPROCS)", allocs: -1,
+		id: "B5", what: "ForkJoin of 10,000, Limit(GOMAXPROCS)", allocs: -1, tasks: manyItems,
 		ours: always(func(n int) {
 			for range n {
 				got, err := async.ForkJoin(context.Background(), tiny, func(_ context.Context, i int) (int, error) { return i + 1, nil },
@@ -45,7 +45,7 @@ func items() []contest {
 			if limit == 2 {
 				budget = 0.9
 			}
-			peers := []rival{{"errgroup.SetLimit", budget, limitedGroup(limit, body.f)}}
+			peers := append([]rival{{"errgroup.SetLimit", budget, limitedGroup(limit, body.f)}}, itemPools(limit, body.f)...)
 			what := fmt.Sprintf(" of 10,000, %s, Limit(%d)", body.name, limit)
 			all = append(all,
 				contest{id: "B5b", what: "ForEach" + what, ours: always(forEach(tiny, limit, body.f)), peers: peers, tasks: manyItems},

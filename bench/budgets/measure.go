@@ -1,16 +1,13 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
 	"runtime"
 	"slices"
-	"strings"
-	"time"
+
+	"github.com/ambit-go/ambit/bench/internal/measure"
 )
 
-// A work does n units. It panics if something comes out wrong.
-type work func(n int)
+type work = measure.Work
 
 // A contest is a piece of work as ours does it, and peers that do the same.
 type contest struct {
@@ -35,64 +32,83 @@ func always(run work) func() (work, func()) {
 	return func() (work, func()) { return run, func() {} }
 }
 
-// took returns how many nanoseconds a unit takes in a run of n.
-func took(run work, n int) float64 {
-	start := time.Now()
-	run(n)
-	return float64(time.Since(start)) / float64(n)
-}
-
-// enough returns how many units take some 20 ms.
-func enough(run work) int {
-	for n := 1; ; n *= 2 {
-		start := time.Now()
-		run(n)
-		if d := time.Since(start); d > 10*time.Millisecond || n >= 1<<22 {
-			return max(1, int(float64(n)*20e6/float64(max(d, 1))))
-		}
+// rows has ours and all peers take turns.
+func (c contest) rows(cfg config) (rows []measure.Row) {
+	ours, stop := c.ours()
+	defer stop()
+	sides := []work{ours}
+	for _, p := range c.peers {
+		sides = append(sides, p.run)
 	}
-}
-
-func median[T cmp.Ordered](all []T) T {
-	all = slices.Sorted(slices.Values(all))
-	return all[len(all)/2]
-}
-
-// ratio has two works take turns, each being first in every other turn, and
-// returns the median of how long ours takes for every nanosecond of the peer's.
-func ratio(rounds int, ours, peer work) float64 {
-	n := enough(peer)
-	ours(max(1, n/10))
-	ratios := make([]float64, rounds)
-	for i := range ratios {
-		var a, b float64
-		if i%2 == 0 {
-			a, b = took(ours, n), took(peer, n)
-		} else {
-			b = took(peer, n)
-			a = took(ours, n)
-		}
-		ratios[i] = a / b
+	n, tasks := cfg.turn(sides), float64(max(1, c.tasks))
+	runs, memory := make([]func() float64, len(sides)), make([]allocation, len(sides))
+	for i, side := range sides {
+		memory[i] = allocated(side, c.counted(n), tasks)
+		runs[i] = func() float64 { return side.Took(n) / tasks }
 	}
-	return median(ratios)
+	took := measure.Turns(cfg.rounds, runs...)
+	for i, p := range c.peers {
+		row := measure.Row{ID: c.id, What: c.what, Peer: p.name, Unit: "ns", Ours: took[0], Theirs: took[i+1], Ratio: true, Memory: besides(memory[0], memory[i+1])}
+		if p.limit > 0 {
+			row.Budget = measure.AtMost(p.limit)
+		}
+		rows = append(rows, row)
+	}
+	if c.ns > 0 {
+		rows = append(rows, measure.Row{ID: c.id, What: c.what, Unit: "ns", Ours: took[0], Budget: measure.AtMost(c.ns), Memory: alone(memory[0])})
+	}
+	if c.allocs >= 0 {
+		rows = append(rows, measure.Row{ID: c.id, What: c.what + ", allocations a task", Unit: "allocations", Ours: measure.Sample{memory[0].number}, Budget: measure.AtMost(c.allocs)})
+	}
+	return rows
 }
 
-// allocated returns how many allocations a unit makes: the least of five runs,
-// for the runtime allocates a little beside.
-func allocated(run work, n int) float64 {
-	run(n)
-	least := -1.0
-	for range 5 {
+// turn returns how many units all sides do in a turn: what ours does in a slice of time, unless that takes a
+// peer more than five times as long.
+func (cfg config) turn(sides []work) int {
+	n := sides[0].Enough(cfg.slice)
+	for _, side := range sides[1:] {
+		n = min(n, 5*side.Enough(cfg.slice))
+	}
+	return n
+}
+
+// counted returns with how many units allocations are counted, where a turn has n: so many that
+// what the runtime allocates beside does not show.
+func (c contest) counted(n int) int {
+	if c.tasks > 1 {
+		return max(1, n/2)
+	}
+	return max(n, 100)
+}
+
+// An allocation is what a task allocates.
+type allocation struct{ number, bytes float64 }
+
+// allocated returns what a task allocates: the least of some runs, for the runtime allocates a little beside.
+func allocated(run work, units int, tasks float64) allocation {
+	run(units)
+	var all []allocation
+	for range 3 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		run(n)
+		run(units)
 		runtime.ReadMemStats(&after)
-		if a := float64(after.Mallocs-before.Mallocs) / float64(n); least < 0 || a < least {
-			least = a
-		}
+		n := float64(units) * tasks
+		all = append(all, allocation{float64(after.Mallocs-before.Mallocs) / n, float64(after.TotalAlloc-before.TotalAlloc) / n})
 	}
-	return least
+	return slices.MinFunc(all, func(a, b allocation) int { return int(1e6 * (a.number - b.number)) })
 }
+
+func alone(a allocation) *measure.Memory {
+	return &measure.Memory{Allocs: a.number, Bytes: a.bytes}
+}
+
+func besides(a, peer allocation) *measure.Memory {
+	return &measure.Memory{Allocs: a.number, Bytes: a.bytes, PeerAllocs: peer.number, PeerBytes: peer.bytes, Beside: true}
+}
+
+func median(all []float64) float64 { return measure.Sample(all).Median() }
 
 // live returns the bytes of all that is in use: on the heap and in stacks.
 func live() float64 {
@@ -101,29 +117,6 @@ func live() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc + m.StackInuse)
-}
-
-// A table is printed as it grows, one row after another.
-type table struct{ widths []int }
-
-func (t table) row(cells ...string) {
-	var b strings.Builder
-	for i, cell := range cells {
-		if i > 0 {
-			b.WriteString(" | ")
-		}
-		fmt.Fprintf(&b, "%-*s", t.widths[i], cell)
-	}
-	fmt.Println(strings.TrimRight(b.String(), " "))
-}
-
-// kept says whether a budget is kept, for the last column. The last digit that
-// is printed decides.
-func kept(measured, limit float64) string {
-	if measured <= limit+0.005 {
-		return "ok"
-	}
-	return "OVER"
 }
 
 func must(err error) {

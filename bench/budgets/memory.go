@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/scheduler"
 )
 
@@ -118,31 +119,33 @@ func settled() float64 {
 	return live()
 }
 
-// printWaiting measures B11, and B8's heap after many delayed tasks.
-func printWaiting(t table, cfg config) {
-	if cfg.only.MatchString("B8") {
-		bytes := cancelledLater(100_000)
-		t.row("B8", "heap after 100,000 delayed and cancelled", fmt.Sprintf("%.2f MB", bytes/1e6), "1 MB", kept(bytes/1e6, 1))
-	}
-	if !cfg.only.MatchString("B11") {
-		return
-	}
+// delayedRows is B8's heap after many delayed tasks.
+func delayedRows(config) []measure.Row {
+	const n = 100_000
+	return []measure.Row{{ID: "B8", What: fmt.Sprintf("heap after %d delayed and cancelled", n), Unit: "MB", Ours: measure.Sample{cancelledLater(n) / 1e6}, Budget: measure.AtMost(1)}}
+}
+
+// waitingRows is B11.
+func waitingRows(cfg config) (rows []measure.Row) {
 	for _, w := range waits() {
-		over := overHand(w.ours, w.hand, cfg.waiting)
-		t.row("B11", fmt.Sprintf("bytes of each of %d tasks %s", cfg.waiting, w.name), fmt.Sprintf("%.0f B", over), "400 B", kept(over, 400))
+		rows = append(rows, measure.Row{
+			ID: "B11", What: fmt.Sprintf("a task of %d %s, more than one by hand", cfg.waiting, w.name), Unit: "B",
+			Ours: overHand(w.ours, w.hand, cfg.waiting), Budget: measure.AtMost(400),
+		})
 	}
+	return rows
 }
 
 // overHand returns how many bytes a task of ours takes more than one by hand.
 // The first run of each is for the goroutines, which the runtime keeps.
-func overHand(ours, hand func(n int) float64, n int) float64 {
+func overHand(ours, hand func(n int) float64, n int) (over measure.Sample) {
 	hand(n)
 	ours(n)
-	var over []float64
-	for range 3 {
-		over = append(over, ours(n)-hand(n))
+	took := measure.Turns(3, func() float64 { return ours(n) }, func() float64 { return hand(n) })
+	for i := range took[0] {
+		over = append(over, took[0][i]-took[1][i])
 	}
-	return median(over)
+	return over
 }
 
 // cancelledLater returns how much larger the heap is after n delayed tasks have
@@ -168,19 +171,8 @@ func cancelledLater(n int) float64 {
 	return grown
 }
 
-// printSeeing is B12. The parts that a task has only to be seen are the two
-// links in its owner's list; nobody measures that from outside.
-func printSeeing(t table, cfg config) {
-	if cfg.only.MatchString("B12") {
-		t.row("B12", "links in the owner's list, of all that B11 measures", "16 B", "16 B", "ok")
-	}
-}
-
-// printQueued measures B15: what a task takes that queues for a Limit.
-func printQueued(t table, cfg config) {
-	if !cfg.only.MatchString("B15") {
-		return
-	}
+// queuedRows is B15: what a task takes that queues for a Limit.
+func queuedRows(cfg config) (rows []measure.Row) {
 	for _, way := range []struct {
 		name  string
 		limit float64
@@ -189,11 +181,15 @@ func printQueued(t table, cfg config) {
 		{"Go", 420, func(ctx context.Context) { async.Go(ctx, nothing) }},
 		{"Execute", 470, func(ctx context.Context) { async.Execute(ctx, answer) }},
 	} {
-		bytes := median([]float64{queued(cfg.waiting, way.start), queued(cfg.waiting, way.start), queued(cfg.waiting, way.start)})
-		t.row("B15", fmt.Sprintf("bytes of each of %d queued tasks, %s", cfg.waiting, way.name), fmt.Sprintf("%.0f B", bytes), fmt.Sprintf("%.0f B", way.limit), kept(bytes, way.limit))
+		bytes := measure.Turns(3, func() float64 { return queued(cfg.waiting, way.start) })
+		rows = append(rows, measure.Row{
+			ID: "B15", What: fmt.Sprintf("a task of %d that queue for a Limit, %s", cfg.waiting, way.name), Unit: "B",
+			Ours: bytes[0], Budget: measure.AtMost(way.limit),
+		})
 	}
-	r := ratio(cfg.rounds, limitedScope, limitedGroup(2, func(int) error { return nil }))
-	t.row("B15", "10,000 Go, Limit(2) / errgroup.SetLimit", fmt.Sprintf("%.2f", r), "2.2", kept(r, 2.2))
+	c := contest{id: "B15", what: "10,000 Go, Limit(2)", ours: always(limitedScope), allocs: -1, tasks: manyItems,
+		peers: []rival{{"errgroup.SetLimit", 2.2, limitedGroup(2, func(int) error { return nil })}}}
+	return append(rows, c.rows(cfg)...)
 }
 
 // queued returns how many bytes each of n tasks takes that queue for one slot.

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/client-go/util/workqueue"
-
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/jobqueue"
 )
@@ -14,9 +12,9 @@ import (
 // queues returns B9.
 func queues() []contest {
 	return []contest{
-		{id: "B9", what: "Add, Take, Ack of a job", ours: always(addTakeAck), peers: []rival{{"workqueue", 2, addGetDone}}, allocs: -1},
-		{id: "B9", what: "a job through Consume, one producer", ours: always(consume), peers: []rival{{"workqueue", 2.5, getLoop}}, allocs: 2},
-		{id: "B9", what: "a job through Do", ours: always(do), peers: []rival{{"workqueue", 0, addGetDone}}, allocs: -1},
+		{id: "B9", what: "Add, Take, Ack of a job", ours: always(addTakeAck), peers: []rival{{"workqueue", 2, addGetDone(newWorkqueue)}, {"priorityqueue", 0, addGetDone(newPriorityqueue)}}, allocs: -1},
+		{id: "B9", what: "a job through Consume, one producer", ours: always(consume), peers: []rival{{"workqueue", 2.5, getLoop(newWorkqueue)}, {"priorityqueue", 0, getLoop(newPriorityqueue)}}, allocs: 2},
+		{id: "B9", what: "a job through Do", ours: always(do), peers: []rival{{"workqueue", 0, addGetDone(newWorkqueue)}}, allocs: -1},
 		{id: "B9", what: "duplicate Add", ours: duplicates, allocs: 0, ns: 40},
 	}
 }
@@ -32,16 +30,6 @@ func addTakeAck(n int) {
 		}
 		return nil
 	}))
-}
-
-func addGetDone(n int) {
-	q := workqueue.NewTyped[int]()
-	for i := range n {
-		q.Add(i)
-		job, _ := q.Get()
-		q.Done(job)
-	}
-	q.ShutDown()
 }
 
 func do(n int) {
@@ -68,22 +56,6 @@ func consume(n int) {
 		q.Add(i)
 	}
 	wg.Wait()
-}
-
-func getLoop(n int) {
-	q := workqueue.NewTyped[int]()
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for range n {
-			job, _ := q.Get()
-			q.Done(job)
-		}
-	})
-	for i := range n {
-		q.Add(i)
-	}
-	wg.Wait()
-	q.ShutDown()
 }
 
 func duplicates() (work, func()) {

@@ -2,7 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
+
+	"github.com/ambit-go/ambit/bench/internal/measure"
 )
 
 // contests returns all budgets that are about time and allocations.
@@ -10,43 +14,52 @@ func contests() []contest {
 	return slices.Concat(calls(), items(), workers(), queues(), crawls())
 }
 
-// printBudgets measures every budget but growth.
-func printBudgets(cfg config) {
-	t := table{[]int{5, 66, 10, 10, 4}}
-	t.row("budget", "what", "measured", "limit", "ok")
+// measureAll measures every budget, and tells each row as soon as there is one. Growth takes minutes, so a quick run is
+// without it, unless it is asked for.
+func measureAll(cfg config, tell func(measure.Row)) {
 	for _, c := range contests() {
 		if cfg.only.MatchString(c.id) {
-			printContest(t, cfg, c)
+			for _, row := range c.rows(cfg) {
+				tell(row)
+			}
 		}
 	}
-	for _, more := range []func(table, config){printWaiting, printSeeing, printDepth, printQueued} {
-		more(t, cfg)
+	for _, more := range []struct {
+		id   string
+		rows func(config) []measure.Row
+	}{
+		{"B8", delayedRows}, {"B10", shareRows}, {"B11", waitingRows}, {"B13", depthRows}, {"B14", growthRows}, {"B15", queuedRows},
+	} {
+		if cfg.only.MatchString(more.id) && (more.id != "B14" || !cfg.quick || cfg.chosen) {
+			for _, row := range more.rows(cfg) {
+				tell(row)
+			}
+		}
 	}
-	fmt.Println("\nB14 is a table of its own: make growth. Times of B8 and B9 in ns hold for a quiet machine.")
 }
 
-func printContest(t table, cfg config, c contest) {
-	ours, stop := c.ours()
-	defer stop()
-	for _, p := range c.peers {
-		r := ratio(cfg.rounds, ours, p.run)
-		if p.limit == 0 {
-			t.row(c.id, c.what+" / "+p.name, fmt.Sprintf("%.2f", r), "", "")
-			continue
+// printBudgets measures for people.
+func printBudgets(cfg config) {
+	measure.PrintHeader(os.Stdout)
+	measureAll(cfg, func(r measure.Row) { r.Print(os.Stdout) })
+	fmt.Println("\nWhere a budget is in ns it holds for a quiet machine.")
+}
+
+// writeBudgets measures for a program.
+func writeBudgets(cfg config) {
+	measureAll(cfg, func(r measure.Row) { must(measure.Write(os.Stdout, measure.Record{Row: &r})) })
+}
+
+// A table is printed as it grows, one row after another.
+type table struct{ widths []int }
+
+func (t table) row(cells ...string) {
+	var b strings.Builder
+	for i, cell := range cells {
+		if i > 0 {
+			b.WriteString(" | ")
 		}
-		t.row(c.id, c.what+" / "+p.name, fmt.Sprintf("%.2f", r), fmt.Sprint(p.limit), kept(r, p.limit))
+		fmt.Fprintf(&b, "%-*s", t.widths[i], cell)
 	}
-	n := enough(ours)
-	if c.ns > 0 {
-		all := make([]float64, cfg.rounds)
-		for i := range all {
-			all[i] = took(ours, n)
-		}
-		ns := median(all)
-		t.row(c.id, c.what, fmt.Sprintf("%.0f ns", ns), fmt.Sprintf("%.0f ns", c.ns), kept(ns, c.ns))
-	}
-	if c.allocs >= 0 {
-		a := allocated(ours, max(n, 100)) / float64(max(1, c.tasks))
-		t.row(c.id, c.what+", allocations", fmt.Sprintf("%.2f", a), fmt.Sprint(c.allocs), kept(a, c.allocs+0.05))
-	}
+	fmt.Println(strings.TrimRight(b.String(), " "))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/locks"
 	_ "github.com/ambit-go/ambit/locks/dynamostore"
 	_ "github.com/ambit-go/ambit/locks/etcdstore"
@@ -68,25 +69,24 @@ func TestUncontended(t *testing.T) {
 		if s.ours.make != nil {
 			libs = append([]library{s.ours}, libs...)
 		}
-		takers, took := make([]taker, len(libs)), make([][]time.Duration, len(libs))
-		for i, l := range libs {
-			takers[i] = l.make()
-		}
-		for n := range 1000 {
-			for i := range libs {
+		var runs []func() float64
+		for _, l := range libs {
+			take := l.make()
+			runs = append(runs, func() float64 {
 				begin := time.Now()
-				release, err := takers[i](t.Context(), "alone")
+				release, err := take(t.Context(), "alone")
 				require.NoError(t, err)
 				release()
-				if n >= 50 {
-					took[i] = append(took[i], time.Since(begin))
-				}
-			}
+				return float64(time.Since(begin))
+			})
 		}
+		measure.Turns(50, runs...)
+		samples := measure.Turns(950, runs...)
 		for i, l := range libs {
-			ratio := fmt.Sprintf("%.2f", float64(percentile(took[i], 50))/float64(percentile(took[0], 50)))
-			row(l.name, percentile(took[i], 50), percentile(took[i], 99), ratio)
+			took := durations(samples[i])
+			row(l.name, percentile(took, 50), percentile(took, 99), fmt.Sprintf("%.2f", samples[i].Median()/samples[0].Median()))
 		}
+		tellUncontended(libs, samples)
 	}
 }
 
@@ -144,6 +144,7 @@ func TestContended(t *testing.T) {
 				waits, turn := contend(t, l, c.workers, c.rounds)
 				p50, p99 := percentile(waits, 50), percentile(waits, 99)
 				row(l.name, p50, p99, fmt.Sprintf("%.2f", float64(p99)/float64(p50)), turn)
+				tellWaits(l.name, fmt.Sprintf("%d who hold it for 2 ms", c.workers), l.name == s.ours.name, p50, p99)
 			}
 		}
 	}
@@ -189,6 +190,7 @@ func TestAThousandWaiters(t *testing.T) {
 		wg.Wait()
 		p50, p99 := percentile(waits, 50), percentile(waits, 99)
 		row(s.name, p50, p99, fmt.Sprintf("%.2f", float64(p99)/float64(p50)), time.Since(begin)/3000)
+		tellWaits("ambit on "+s.name, "1,000 tasks of one process", true, p50, p99)
 	}
 }
 
@@ -225,6 +227,7 @@ func TestHandOff(t *testing.T) {
 			<-granted
 		}
 		row(l.name, percentile(took, 50), percentile(took, 99))
+		tell(measure.Row{ID: "L4", What: "from a release to the grant of the next, " + l.name, Unit: "ms", Ours: millis(took), Budget: handOffs[name]})
 	}
 }
 
@@ -250,6 +253,11 @@ func TestRecovery(t *testing.T) {
 			require.NoError(t, h.Release(t.Context()))
 		}
 		row("granted so long after the lease of the dead: "+name, slices.Max(late))
+		b := measure.Budget{}
+		if name != "etcd" {
+			b = measure.AtMost(100)
+		}
+		tell(measure.Row{ID: "L6", What: "granted so long after the lease of the dead, " + name, Unit: "ms", Ours: millis(late), Budget: b})
 	}
 }
 
@@ -291,6 +299,7 @@ func TestRenewal(t *testing.T) {
 			}
 		}
 		row(s.name, percentile(took, 50))
+		tell(measure.Row{ID: "L7", What: "10,000 leases are renewed, " + s.name, Unit: "ms", Ours: millis(took), Budget: measure.AtMost(150)})
 	}
 }
 
@@ -328,6 +337,7 @@ func TestIdle(t *testing.T) {
 	after, err := client.Info(ctx, "commandstats").Result()
 	require.NoError(t, err)
 	row("twenty wait: steps a second and key", fmt.Sprintf("%.2f", float64(n.Load())/seconds))
+	tell(measure.Row{ID: "L8", What: "twenty wait for a key, steps of the process", Unit: "/s", Ours: measure.Sample{float64(n.Load()) / seconds}, Budget: measure.AtMost(1)})
 	row("EVALSHA a second at the server", fmt.Sprintf("%.2f", float64(calls(after, "evalsha")-calls(before, "evalsha"))/seconds))
 	cancel()
 	wg.Wait()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
 	"github.com/ambit-go/ambit/taskqueue/store"
@@ -29,25 +30,23 @@ func measureClaim(b *bench) {
 		})
 	}
 	const turns, each = 400, 10
-	took := make([][]time.Duration, len(sizes))
-	for turn := range turns {
-		for i := range sizes {
-			i = (i + turn) % len(sizes)
-			took[i] = append(took[i], claimAndGiveBack(b, tasks, fmt.Sprint(sizes[i]), turn, each))
-		}
+	var runs []func() float64
+	for _, n := range sizes {
+		turn := 0
+		runs = append(runs, func() float64 {
+			turn++
+			return claimAndGiveBack(b, tasks, fmt.Sprint(n), turn, each).Seconds() * 1e6
+		})
 	}
+	took := measure.Turns(turns, runs...)
 	if b.ctx.Err() != nil {
 		return
 	}
-	first := quantile(took[0], 0.5).Seconds()
-	for i, n := range sizes {
-		m := quantile(took[i], 0.5)
-		ratio := m.Seconds() / first
-		limit, ok := "", ""
-		if i > 0 {
-			limit, ok = "1.3 x", kept(ratio <= 1.3)
-		}
-		b.table.row("T7", fmt.Sprintf("a claim of %d tasks, with %d in the queue", each, n), fmt.Sprintf("%d µs", m.Microseconds()), "", fmt.Sprintf("%.2f x", ratio), limit, ok)
+	for i, n := range sizes[1:] {
+		b.tell(measure.Row{
+			ID: "T7", What: fmt.Sprintf("a claim of %d tasks, with %d in the queue", each, n), Peer: fmt.Sprintf("%d", sizes[0]), Unit: "µs",
+			Ours: took[i+1], Theirs: took[0], Ratio: true, Budget: measure.AtMost(1.3),
+		})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/redisstore"
 )
@@ -79,13 +80,14 @@ func measureCrash(b *bench) {
 	if b.ctx.Err() != nil {
 		return
 	}
-	peer := "not tried"
-	if b.slow {
-		peer = fmt.Sprintf("%.1f s", crashAsynq(b).Seconds())
+	row := measure.Row{ID: "T6", What: fmt.Sprintf("kill -9 until the rerun, lease %v", lease), Unit: "ms", Budget: measure.AtMost(millis(lease + 100*time.Millisecond))}
+	for _, d := range all {
+		row.Ours = append(row.Ours, millis(d))
 	}
-	worst := quantile(all, 1)
-	b.table.row("T6", fmt.Sprintf("kill -9 until the rerun, lease %v, the worst of %d", lease, len(all)), millis(worst), peer,
-		millis(worst), millis(lease+100*time.Millisecond), kept(worst <= lease+100*time.Millisecond))
+	if b.slow {
+		row.Peer, row.Theirs = "asynq", measure.Sample{millis(crashAsynq(b))}
+	}
+	b.tell(row)
 }
 
 func crashAmbit(b *bench) time.Duration {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
@@ -31,7 +32,10 @@ func measureIdle(b *bench) {
 	fillAsynq(b, c, 100, func(int) []asynq.Option { return []asynq.Option{asynq.ProcessIn(time.Hour)} })
 	defer b.server.asynqServer(0, func(*asynq.Task) {})()
 	peer := b.server.commands(b.ctx, long)
-	b.table.row("T5", "commands a second of an idle worker, one queue", fmt.Sprintf("%.1f", ours), fmt.Sprintf("%.1f", peer), fmt.Sprintf("%.1f", ours), "1", kept(ours <= 1))
+	b.tell(measure.Row{
+		ID: "T5", What: "commands of an idle worker, one queue", Peer: "asynq", Unit: "/s",
+		Ours: measure.Sample{ours}, Theirs: measure.Sample{peer}, Budget: measure.AtMost(1),
+	})
 }
 
 func nothing(context.Context, *taskqueue.Claim) error { return nil }

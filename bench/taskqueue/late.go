@@ -8,6 +8,7 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
@@ -26,10 +27,13 @@ func measureLateness(b *bench) {
 	what := func(p string) string {
 		return fmt.Sprintf("how late, %d waiting, %d due a second: %s", waiting, dueSecond, p)
 	}
-	p50, p99, first := quantile(ours, 0.5), quantile(ours, 0.99), quantile(ours, 0)
-	b.table.row("T3", what("median"), millis(p50), millis(quantile(peer, 0.5)), "", "", "")
-	b.table.row("T3", what("p99"), millis(p99), millis(quantile(peer, 0.99)), millis(p99), "20 ms", kept(p99 <= 20*time.Millisecond))
-	b.table.row("T3", what("earliest"), millis(first), millis(quantile(peer, 0)), millis(first), "not early", kept(first >= 0))
+	b.tell(late("T3", what("median"), quantile(ours, 0.5), quantile(peer, 0.5)))
+	p99 := late("T3", what("p99"), quantile(ours, 0.99), quantile(peer, 0.99))
+	p99.Budget = measure.AtMost(20)
+	b.tell(p99)
+	first := late("T3", what("earliest"), quantile(ours, 0), quantile(peer, 0))
+	first.Budget, first.Once = measure.AtLeast(0), false // one that is early is one too many
+	b.tell(first)
 }
 
 // lates notes how late tasks are.

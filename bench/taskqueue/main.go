@@ -1,4 +1,4 @@
-// Taskqueue measures the budgets T1 to T8 of package taskqueue, beside asynq on
+// Taskqueue measures the budgets T1 to T8 of package taskqueue, beside river in SQLite files and beside asynq on
 // the same Redis server, which it starts and stops itself. It prints a table and
 // fails for nothing: machines differ, and most of them are busy.
 //
@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -21,6 +22,8 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"syscall"
+
+	"github.com/ambit-go/ambit/bench/internal/measure"
 )
 
 // A bench is what the budgets are measured with.
@@ -29,7 +32,7 @@ type bench struct {
 	rounds int
 	slow   bool
 	server *server
-	table  table
+	tell   func(measure.Row)
 }
 
 // A budget is measured by one part of the program.
@@ -55,12 +58,14 @@ func main() {
 		return
 	}
 	only := flag.String("only", "", "measure the budgets whose number matches this `expression`")
-	rounds := flag.Int("rounds", 5, "`turns` of each comparison, at least 1")
+	rounds := flag.Int("rounds", 0, "`turns` of each comparison; 0 means 9, or 5 in a quick run")
+	quick := flag.Bool("quick", false, "fewer turns")
+	rows := flag.Bool("rows", false, "write rows, for a program")
 	slow := flag.Bool("slow", false, "wait for the rerun of asynq in T6, too: a minute or two")
 	profile := flag.String("profile", "", "write a profile of the processor time to this `file`")
 	flag.Parse()
 	match, err := regexp.Compile("^(" + *only + ")$")
-	if err != nil || *rounds < 1 || flag.NArg() > 0 {
+	if err != nil || *rounds < 0 || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -75,34 +80,28 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	measureAll(&bench{ctx: ctx, rounds: *rounds, slow: *slow}, match)
+	turns := cmp.Or(*rounds, 9)
+	if *quick {
+		turns = cmp.Or(*rounds, 5)
+	}
+	b := &bench{ctx: ctx, rounds: turns, slow: *slow, tell: func(r measure.Row) { r.Print(os.Stdout) }}
+	if *rows {
+		b.tell = func(r measure.Row) { must(measure.Write(os.Stdout, measure.Record{Row: &r})) }
+	}
+	measureAll(b, match)
 }
 
 func measureAll(b *bench, match *regexp.Regexp) {
 	b.server = startServer(b.ctx)
 	defer b.server.stop()
-	fmt.Printf("%s %s/%s, %d cores, Redis %s, load at the start %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), b.server.version(b.ctx), load())
-	b.table = table{[]int{6, 58, 11, 11, 10, 9, 4}}
-	b.table.row("budget", "what", "ambit", "asynq", "measured", "limit", "ok")
+	fmt.Printf("%s %s/%s, %d cores, Redis %s, load at the start %.1f\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), b.server.version(b.ctx), measure.Load())
+	measure.PrintHeader(os.Stdout)
 	for _, one := range budgets {
 		if match.MatchString(one.id) && b.ctx.Err() == nil {
 			one.measure(b)
 		}
 	}
-	fmt.Printf("\nload at the end %s\n", load())
-}
-
-// load is the load of the machine in the last minute; ? where it is not told.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	var one float64
-	if err == nil {
-		_, err = fmt.Sscan(string(text), &one)
-	}
-	if err != nil {
-		return "?"
-	}
-	return fmt.Sprintf("%.1f", one)
+	fmt.Printf("\nload at the end %.1f\n", measure.Load())
 }
 
 func must(err error) {

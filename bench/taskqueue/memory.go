@@ -6,6 +6,7 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
@@ -25,5 +26,8 @@ func measureMemory(b *bench) {
 		return []asynq.Option{asynq.ProcessIn(time.Hour + time.Duration(i)*time.Millisecond)}
 	})
 	peer := (b.server.memory(b.ctx) - before) / n
-	b.table.row("T4", fmt.Sprintf("memory of a delayed task, %d of them", n), fmt.Sprintf("%.0f B", ours), fmt.Sprintf("%.0f B", peer), fmt.Sprintf("%.0f B", ours), "350 B", kept(ours <= 350))
+	b.tell(measure.Row{
+		ID: "T4", What: fmt.Sprintf("memory of a delayed task, %d of them", n), Peer: "asynq", Unit: "B",
+		Ours: measure.Sample{ours}, Theirs: measure.Sample{peer}, Budget: measure.AtMost(350),
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/taskqueue"
 	"github.com/ambit-go/ambit/taskqueue/sqlstore"
 )
@@ -16,28 +17,50 @@ import (
 // sqliteCallers is how many goroutines use the SQLite file.
 const sqliteCallers = 64
 
-// measureSQLite is T8.
+// measureSQLite is T8: ours and river, each in a file of its own for each turn.
 func measureSQLite(b *bench) {
-	const n = 30_000
+	const n, riverN = 30_000, 1000
 	dir, err := os.MkdirTemp("", "taskqueue")
 	must(err)
 	defer func() { must(os.RemoveAll(dir)) }()
-	var added, runs []float64
-	for i := range b.rounds {
-		q, stop := openSQLite(filepath.Join(dir, fmt.Sprint(i)))
-		took := together(sqliteCallers, n, func(int) {
-			_, err := q.Enqueue(b.ctx, taskqueue.Task{Type: "t", Payload: payload})
-			must(err)
-		})
-		added = append(added, n/took.Seconds())
-		runs = append(runs, n/workOff(b, q, n, sqliteCallers).Seconds())
-		stop()
-	}
-	a, r := quantile(added, 0.5), quantile(runs, 0.5)
-	b.table.row("T8", fmt.Sprintf("SQLite: enqueue, one a call, %d goroutines", sqliteCallers), perSecond(a), "", perSecond(a), "15000 /s", kept(a >= 15_000))
-	b.table.row("T8", fmt.Sprintf("SQLite: claim and settle, concurrency %d", sqliteCallers), perSecond(r), "", perSecond(r), "8000 /s", kept(r >= 8_000))
+	files := 0
+	file := func() string { files++; return filepath.Join(dir, fmt.Sprint(files)) }
+	added := measure.Turns(b.rounds, func() float64 {
+		q, stop := openSQLite(file())
+		defer stop()
+		return n / enqueueEach(b, q, n).Seconds()
+	}, func() float64 {
+		r := openRiver(b.ctx, file())
+		defer r.stop()
+		return riverN / r.insertEach(b.ctx, riverN).Seconds()
+	})
+	ran := measure.Turns(b.rounds, func() float64 {
+		q, stop := openSQLite(file())
+		defer stop()
+		fill(b, q, n, nil)
+		return n / workOff(b, q, n, sqliteCallers).Seconds()
+	}, func() float64 {
+		r := openRiver(b.ctx, file())
+		defer r.stop()
+		return riverN / r.workOff(b.ctx, riverN).Seconds()
+	})
+	tellSQLite(b, fmt.Sprintf("SQLite: enqueue, one a call, %d goroutines", sqliteCallers), added, 15_000, 8)
+	tellSQLite(b, fmt.Sprintf("SQLite: claim and settle, concurrency %d", sqliteCallers), ran, 8_000, 3)
 	lost, of := lostByKill(b, filepath.Join(dir, "killed"))
-	b.table.row("T8", fmt.Sprintf("SQLite: lost of %d acknowledged, after kill -9", of), fmt.Sprint(lost), "", fmt.Sprint(lost), "0", kept(lost == 0))
+	b.tell(measure.Row{ID: "T8", What: fmt.Sprintf("SQLite: lost of %d acknowledged, after kill -9", of), Ours: measure.Sample{float64(lost)}, Budget: measure.AtMost(0)})
+}
+
+// tellSQLite tells how many a second we do, and how many times as many as river.
+func tellSQLite(b *bench, what string, took []measure.Sample, rate, times float64) {
+	b.tell(measure.Row{ID: "T8", What: what, Unit: "/s", Ours: took[0], Budget: measure.AtLeast(rate)})
+	b.tell(measure.Row{ID: "T8", What: what, Peer: "river", Unit: "/s", Ours: took[0], Theirs: took[1], Ratio: true, Budget: measure.AtLeast(times)})
+}
+
+func enqueueEach(b *bench, q *taskqueue.Queue, n int) time.Duration {
+	return together(sqliteCallers, n, func(int) {
+		_, err := q.Enqueue(b.ctx, taskqueue.Task{Type: "t", Payload: payload})
+		must(err)
+	})
 }
 
 func openSQLite(path string) (*taskqueue.Queue, func()) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"github.com/ambit-go/ambit/bench/internal/measure"
 	"github.com/ambit-go/ambit/taskqueue"
 )
 
@@ -35,8 +36,9 @@ func measureWork(b *bench) {
 		})()
 		return (<-all).Sub(start)
 	}
-	us, them, ratio := rates(b.rounds, n, ours, peer)
-	b.table.row("T2", fmt.Sprintf("claim and settle, empty handler, concurrency %d", concurrency), perSecond(us), perSecond(them), fmt.Sprintf("%.2f x", ratio), "4 x", kept(ratio >= 4))
+	row := rates(b.rounds, n, ours, peer)
+	row.ID, row.What, row.Budget = "T2", fmt.Sprintf("claim and settle, empty handler, concurrency %d", concurrency), measure.AtLeast(4)
+	b.tell(row)
 }
 
 // workOff runs n tasks of q and returns how long it took until all were settled.

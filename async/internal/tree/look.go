@@ -1,0 +1,317 @@
+package tree
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+	"unsafe"
+)
+
+// This file is the look: what a scope holds, and what its task waits for, for those who draw a
+// picture of the tree. A look takes one lock at a time, each briefly. It makes nothing, calls no
+// code of users, and changes nothing, but that a scope that is looked at is given its number.
+
+// MostSeen is how many members one call of LookAt comes by while a scope is locked.
+const MostSeen = 256
+
+// A View is what one call of LookAt has seen of a scope. The same View may be filled again and again.
+type View struct {
+	Members []Member // some of the members, the newest first
+	Waits   []Wait   // of the task, at most [MostWaits]; in the first call of a look
+	Parts   []any    // what other packages have registered with the scope, the latest first; as Waits
+
+	Started     int64 // how many members there ever were
+	Live        int   // how many there are, promises left out
+	Dismissible int   // how many of them the end of the scope dismisses
+	Unclaimed   int   // failures of futures that nobody has been given
+	MoreWaits   int   // how many were left out of Waits
+	Joins       bool  // a goroutine waits for the members
+	Ended       bool
+}
+
+// MostWaits is how many waits of a task and parts of its scope one look tells of.
+const MostWaits = 32
+
+// A Member is a task of a scope. Its ordinal grows with the order in which the members came.
+type Member struct {
+	Task    *Task
+	Ordinal int64
+}
+
+// A Cursor says how far a look at a scope has come. The zero value has seen nothing.
+type Cursor struct {
+	begun    bool
+	promises bool    // those are looked at, and all children were
+	below    int64   // members with this ordinal or a greater one were seen, or are too new; 0: none
+	anchors  []*Task // members on the way, the last one last: the look goes on behind the last that is still there
+}
+
+// LookAt has v show the inner scope of t as it is now, and returns whether there is more to be seen by
+// another call with c. t has an inner scope of its own.
+//
+// One call sees one moment. Several see each member once that stays from the first to the last;
+// one that comes or leaves meanwhile is seen or not.
+func LookAt(t *Task, v *View, c *Cursor) (more bool) {
+	s := t.Inner.Load()
+	*v = View{Members: v.Members[:0], Waits: v.Waits[:0], Parts: v.Parts[:0]}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	v.Started, v.Live, v.Dismissible = s.started, int(s.Live), int(s.dismissible)
+	v.Unclaimed = s.Tally.Unclaimed()
+	v.Joins, v.Ended = s.joiner != nil, s.Ended
+	if !c.begun {
+		c.begun = true
+		v.waitsLocked(s)
+		v.partsLocked(s)
+	}
+	return c.membersLocked(s, v)
+}
+
+// HasScope reports whether t has an inner scope of its own, at which one can look.
+func HasScope(t *Task) bool { return !isLeaf(t) }
+
+// membersLocked adds the next members to v, and returns whether there are more.
+func (c *Cursor) membersLocked(s *Scope, v *View) (more bool) {
+	var last *Task
+	next := c.nextLocked(s)
+	for range MostSeen {
+		if next == nil && c.promises {
+			return false
+		}
+		if next == nil {
+			last, next = nil, s.promises
+			c.promises, c.below, c.anchors = true, 0, c.anchors[:0]
+			continue
+		}
+		if c.below == 0 || next.ordinal < c.below {
+			v.Members = append(v.Members, Member{next, next.ordinal})
+			c.below = next.ordinal
+		}
+		last, next = next, next.next
+	}
+	if last != nil {
+		c.anchors = append(c.anchors, last)
+	}
+	return true
+}
+
+// nextLocked returns the member at which the look goes on. If the last anchor has left, members
+// come by again that were seen: their ordinals tell.
+func (c *Cursor) nextLocked(s *Scope) *Task {
+	for n := len(c.anchors); n > 0; n-- {
+		if t := c.anchors[n-1]; t.next != nil || t.prev != nil || s.children == t || s.promises == t {
+			c.anchors = c.anchors[:n]
+			return t.next
+		}
+	}
+	c.anchors = c.anchors[:0]
+	if c.promises {
+		return s.promises
+	}
+	return s.children
+}
+
+// A WaitKind is what a task waits for.
+type WaitKind uint8
+
+// What a task may wait for.
+const (
+	ForFuture WaitKind = iota // that a future settles
+	ForTime                   // that time passes
+	ForOthers                 // for what another package knows
+)
+
+// A Wait is one wait with the context of a task.
+type Wait struct {
+	Kind WaitKind
+	On   *Task         // of ForFuture: whose future it is
+	Part any           // of ForOthers: what it belongs to; nil if nobody says
+	Text string        // of ForOthers: what the wait is for
+	Left time.Duration // until its own limit ends it; 0: it has none
+	// Deaf: the wait has a context that decides alone when it ends.
+	Deaf bool
+
+	w      *Waiter
+	serial int64
+	on     *Future
+}
+
+// waitsLocked adds the waits of the task of s to v.
+func (v *View) waitsLocked(s *Scope) {
+	for n := s.noted; n != nil; n = n.next { // first: it may wait for a future of its own inside
+		v.add(Wait{Kind: ForOthers, Part: n.part, Text: n.text})
+	}
+	if w := s.parker.Load(); w != nil && w.busy.Load() {
+		v.addWaiter(w, false)
+	}
+	for w := s.listeners; w != nil; w = w.lnext {
+		v.addWaiter(w, w.deaf)
+	}
+}
+
+func (v *View) add(w Wait) {
+	if len(v.Waits) == MostWaits {
+		v.MoreWaits++
+		return
+	}
+	v.Waits = append(v.Waits, w)
+}
+
+// addWaiter adds the wait of w, if it goes on.
+func (v *View) addWaiter(w *Waiter, deaf bool) {
+	serial := w.serial.Load()
+	wait := Wait{Kind: ForTime, Left: w.left(), Deaf: deaf, w: w, serial: serial}
+	if on := w.waitsFor(serial); on != nil {
+		wait.Kind, wait.On, wait.on = ForFuture, &on.Task, on
+	} else if wait.Left == 0 {
+		return // it is about to begin, or is over
+	}
+	v.add(wait)
+}
+
+// left returns how long it takes until the limit of w ends its wait; 0: it has none, or not on the
+// clock of the caller.
+func (w *Waiter) left() time.Duration {
+	now := Clock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.until == 0 || w.bubble != inBubble(now) {
+		return 0
+	}
+	return max(w.until-now, 1)
+}
+
+// Lasts reports whether the wait, which is one for a future, goes on: then it has since it was seen.
+func (w *Wait) Lasts() bool { return w.w.waitsFor(w.serial) == w.on }
+
+// InTraceback returns what a traceback shows on top of the goroutine that waits, and of no other while
+// the wait lasts: that it is parked on the condition variable of the wait.
+func (w *Wait) InTraceback() string {
+	return fmt.Sprintf("sync.runtime_notifyListWait(0x%x, ", uintptr(unsafe.Pointer(&w.w.cond))+parkedAt)
+}
+
+// parkedAt is where in a condition variable the list of those stands that are parked on it.
+var parkedAt = func() uintptr {
+	list, _ := reflect.TypeFor[Cond]().FieldByName("notify")
+	return list.Offset // 0 if there is none: then nothing is found
+}()
+
+// partsLocked adds what other packages have registered with s.
+func (v *View) partsLocked(s *Scope) {
+	for x := s.Exits; x != nil && len(v.Parts) < MostWaits; x = x.next {
+		if x.ender != nil {
+			v.Parts = append(v.Parts, x.ender)
+		}
+	}
+}
+
+// NumberOf returns what s is called by, which is given by the first who asks. The process' root is
+// number 1.
+func NumberOf(s *Scope) int64 {
+	n := s.number.Load()
+	for n == 0 {
+		s.number.CompareAndSwap(0, numbers.Add(1))
+		n = s.number.Load()
+	}
+	return n
+}
+
+// numbers counts the scopes that have a number: those that somebody has looked at.
+var numbers AtomicInt64
+
+func init() { NumberOf(&process.Scope) } // the first
+
+// NumbersOf returns what names t: the number of its owner, and its ordinal there. Both are 0 for a
+// root. The caller runs in t, or has it from a look.
+func NumbersOf(t *Task) (scope, ordinal int64) {
+	if t.Owner == nil {
+		return 0, 0
+	}
+	return NumberOf(t.Owner), t.ordinal
+}
+
+// ToldTo returns why t was told to stop, nil if it was not; owner is what it returns of t's owner. It
+// makes nothing: of a cancellation that nobody has passed on, or asked for, it may not know.
+func ToldTo(t *Task, owner *StopError) *StopError {
+	if h := t.Inner.Load(); h != nil && !h.isShared() {
+		if why := h.Why.Load(); why != nil && why != endedStop {
+			return why
+		}
+	}
+	if !t.cancelledWithOwner() {
+		return nil
+	}
+	return owner
+}
+
+// Sought reports whether anybody waits for f, or watches its Done.
+func (f *Future) Sought() bool {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	return f.waiters != nil || f.Wanted.Load() > 0
+}
+
+// Begin notes that the task t waits for text, of part, which may be nil. It comes before the wait.
+func (n *Noted) Begin(t *Task, part any, text string) {
+	s := t.Scope()
+	if s.isShared() {
+		return
+	}
+	n.s, n.part, n.text = s, part, text
+	s.Mu.Lock()
+	if n.next = s.noted; n.next != nil {
+		n.next.prev = n
+	}
+	s.noted = n
+	s.Mu.Unlock()
+}
+
+// End notes that the wait is over. It does nothing without a Begin before.
+func (n *Noted) End() {
+	s := n.s
+	if s == nil {
+		return
+	}
+	s.Mu.Lock()
+	if n.next != nil {
+		n.next.prev = n.prev
+	}
+	if n.prev != nil {
+		n.prev.next = n.next
+	} else {
+		s.noted = n.next
+	}
+	s.Mu.Unlock()
+	*n = Noted{}
+}
+
+// Called returns the name of t within its owner, and the address of its function, 0 if that is none of
+// a user's.
+func Called(t *Task) (name string, pc uintptr) {
+	n := t.Naming()
+	if t.Self != nil && t.Kind != KindHook {
+		if v := reflect.ValueOf(t.Self.Func()); v.Kind() == reflect.Func {
+			pc = v.Pointer()
+		}
+	}
+	switch {
+	case n.given != "":
+		return n.given, pc
+	case n.label != "":
+		return n.label, pc
+	default:
+		return "", pc
+	}
+}
+
+// LeftBehind reports whether the scope of t has returned without its tasks: then it may be met twice.
+func LeftBehind(t *Task) bool { return t.Inner.Load().leftTasks.Load() }
+
+// MayHang reports whether t cannot settle without any of what was started in it.
+func MayHang(t *Task) bool { return mayHang(t) }
+
+var kindNames = [...]string{"go", "future", "promise", "scope", "hook", "run", "detached", "left", "choice", "fork",
+	"contender", "worker", "group", "root"}
+
+// String returns what a picture calls it.
+func (k Kind) String() string { return kindNames[k] }

@@ -2,7 +2,9 @@ package picture
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,7 +19,7 @@ const Schema = "ambit-tree/1"
 // MarshalJSON returns the picture in the form of [Schema].
 func (t *Tree) MarshalJSON() ([]byte, error) {
 	out := jsonTree{
-		Schema: Schema, At: t.At, Took: t.Took.Microseconds(), Root: t.Root, Live: t.Live,
+		Schema: Schema, At: t.At, Took: t.Took.Microseconds(), Root: t.Root, Started: t.Started, Live: t.Live,
 		Process: jsonProcess{t.Process, t.PID, t.Goroutines},
 		Cut:     jsonCut{t.Cut.Grouped, t.Cut.Unreached, t.Cut.TimeUp, t.Cut.Problems},
 		Nodes:   make([]jsonNode, 0, len(t.Nodes)),
@@ -47,6 +49,18 @@ func (t *Tree) MarshalJSON() ([]byte, error) {
 
 // MarshalText writes an ID as it is printed.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads an ID as it is printed.
+func (id *ID) UnmarshalText(text []byte) error {
+	scope, ordinal, ok := strings.Cut(string(text), ".")
+	s, bad := strconv.ParseInt(scope, 10, 64)
+	n, worse := strconv.ParseInt(ordinal, 10, 64)
+	if !ok || bad != nil || worse != nil {
+		return fmt.Errorf("picture: %q is no ID", text)
+	}
+	*id = ID{s, n}
+	return nil
+}
 
 // IsZero reports whether id is no task's.
 func (id ID) IsZero() bool { return id == ID{} }
@@ -98,6 +112,7 @@ type jsonTree struct {
 	Took     int64         `json:"took_us"`
 	Process  jsonProcess   `json:"process"`
 	Root     int64         `json:"root"`
+	Started  int64         `json:"started,omitempty"`
 	Live     int           `json:"live"`
 	Cut      jsonCut       `json:"cut"`
 	Problems []jsonProblem `json:"problems,omitempty"`

@@ -141,3 +141,19 @@ func (failing) Write([]byte) (int, error) { return 0, errWrite }
 func TestTheErrorOfTheWriterIsReturned(t *testing.T) {
 	require.ErrorIs(t, sample().WriteText(failing{}, 0), errWrite)
 }
+
+// An ID is read as it is written, and nothing else is.
+func TestIDsAreRead(t *testing.T) {
+	for _, id := range []ID{{}, {Scope: 4, Ordinal: 2}, {Scope: 1 << 60, Ordinal: 1 << 62}} {
+		text, err := id.MarshalText()
+		require.NoError(t, err)
+		var read ID
+		require.NoError(t, read.UnmarshalText(text))
+		require.Equal(t, id, read)
+	}
+	for _, text := range []string{"", "4", "4.", ".2", "4.2.1", "a.b", "4 .2", "99999999999999999999.1"} {
+		var read ID
+		require.Error(t, read.UnmarshalText([]byte(text)), text)
+		require.Zero(t, read)
+	}
+}

@@ -25,6 +25,7 @@ type Tree struct {
 	Live       int // how many tasks were seen, also those that are in no Node
 
 	Root     int64 // the number of the scope at the top
+	Started  int64 // how many were ever started in that; 0: it was not looked at, for only a task in it was asked for
 	Problems []Problem
 	Rings    []Ring
 	Nodes    []Node // a task comes before those that were started in it, and those the oldest first

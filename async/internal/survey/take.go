@@ -51,11 +51,11 @@ func (d *drawing) count() {
 	d.pic.Live = len(d.tasks) - 1
 	top := &d.tasks[0]
 	if top.t.Kind == tree.KindRoot {
-		d.pic.Root = tree.NumberOf(top.t.Scope())
+		d.pic.Root, d.pic.Started = tree.NumberOf(top.t.Scope()), d.scopes[0].started
 	} else {
 		d.pic.Live++
 		d.pic.Root, top.ordinal = tree.NumbersOf(top.t)
-		top.name, top.told = d.names.of(top.t), tree.ToldTo(top.t, nil)
+		top.name = d.names.of(top.t)
 		top.state = int8(top.t.State.Load())
 	}
 	for i := range d.waits {

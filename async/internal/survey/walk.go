@@ -68,7 +68,9 @@ type survey struct {
 
 // walk looks at everything below root: scope by scope, what is nearer to the root first.
 func (s *survey) walk(root *tree.Task) {
-	s.tasks = append(s.tasks, task{t: root, owner: -1, scope: -1, state: int8(tree.StateRunning)})
+	s.tasks = append(s.tasks, task{
+		t: root, told: tree.ToldAround(root), owner: -1, scope: -1, state: int8(tree.StateRunning),
+	})
 	var v tree.View
 	for i := 0; i < len(s.tasks); i++ {
 		if t := s.tasks[i].t; tree.HasScope(t) {

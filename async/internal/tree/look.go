@@ -233,15 +233,32 @@ func NumbersOf(t *Task) (scope, ordinal int64) {
 // ToldTo returns why t was told to stop, nil if it was not; owner is what it returns of t's owner. It
 // makes nothing: of a cancellation that nobody has passed on, or asked for, it may not know.
 func ToldTo(t *Task, owner *StopError) *StopError {
-	if h := t.Inner.Load(); h != nil && !h.isShared() {
-		if why := h.Why.Load(); why != nil && why != endedStop {
-			return why
-		}
+	if why := toldItself(t); why != nil {
+		return why
 	}
 	if !t.cancelledWithOwner() {
 		return nil
 	}
 	return owner
+}
+
+// ToldAround is ToldTo for a task whose owner was not looked at: it looks at all that is around t.
+func ToldAround(t *Task) *StopError {
+	for ; t != nil && t.Kind != KindRoot; t = t.Owner.TaskOrNil() {
+		if why := toldItself(t); why != nil || !t.cancelledWithOwner() {
+			return why
+		}
+	}
+	return nil
+}
+
+func toldItself(t *Task) *StopError {
+	if h := t.Inner.Load(); h != nil && !h.isShared() {
+		if why := h.Why.Load(); why != nil && why != endedStop {
+			return why
+		}
+	}
+	return nil
 }
 
 // Sought reports whether anybody waits for f, or watches its Done.

@@ -179,8 +179,8 @@ func (e *RestartError) stoppedBy(err error) (why, memory error, ours bool) {
 	return e.why, e.Err, err == error(e)
 }
 
-// failed is how often a task has failed since its last run that was healthy, and the last failure.
-type failed struct {
+// pastFailures is how often a task has failed since its last run that was healthy, and the last failure.
+type pastFailures struct {
 	times int
 	last  error
 }

@@ -1,11 +1,6 @@
 package tree
 
-import (
-	"fmt"
-	"reflect"
-	"time"
-	"unsafe"
-)
+import "reflect"
 
 // This file is the look: what a scope holds, and what its task waits for, for those who draw a
 // picture of the tree. A look takes one lock at a time, each briefly. It makes nothing, calls no
@@ -18,7 +13,7 @@ const MostSeen = 256
 type View struct {
 	Members []Member // some of the members, the newest first
 	Waits   []Wait   // of the task, at most [MostWaits]; in the first call of a look
-	Parts   []any    // what other packages have registered with the scope, the latest first; as Waits
+	Parts   []any    // what other packages have registered with the scope, the latest first; at most [MostParts]
 
 	Started     int64 // how many members there ever were
 	Live        int   // how many there are, promises left out
@@ -29,8 +24,8 @@ type View struct {
 	Ended       bool
 }
 
-// MostWaits is how many waits of a task and parts of its scope one look tells of.
-const MostWaits = 32
+// MostParts is how many parts of a scope one look tells of.
+const MostParts = 32
 
 // A Member is a task of a scope. Its ordinal grows with the order in which the members came.
 type Member struct {
@@ -61,7 +56,7 @@ func LookAt(t *Task, v *View, c *Cursor) (more bool) {
 	v.Joins, v.Ended = s.joiner != nil, s.Ended
 	if !c.begun {
 		c.begun = true
-		v.waitsLocked(s)
+		v.Waits, v.MoreWaits = waitsLocked(s, v.Waits)
 		v.partsLocked(s)
 	}
 	return c.membersLocked(s, v)
@@ -111,94 +106,9 @@ func (c *Cursor) nextLocked(s *Scope) *Task {
 	return s.children
 }
 
-// A WaitKind is what a task waits for.
-type WaitKind uint8
-
-// What a task may wait for.
-const (
-	ForFuture WaitKind = iota // that a future settles
-	ForTime                   // that time passes
-	ForOthers                 // for what another package knows
-)
-
-// A Wait is one wait with the context of a task.
-type Wait struct {
-	Kind WaitKind
-	On   *Task         // of ForFuture: whose future it is
-	Part any           // of ForOthers: what it belongs to; nil if nobody says
-	Text string        // of ForOthers: what the wait is for
-	Left time.Duration // until its own limit ends it; 0: it has none
-	// Deaf: the wait has a context that decides alone when it ends.
-	Deaf bool
-
-	w      *Waiter
-	serial int64
-	on     *Future
-}
-
-// waitsLocked adds the waits of the task of s to v.
-func (v *View) waitsLocked(s *Scope) {
-	for n := s.noted; n != nil; n = n.next { // first: it may wait for a future of its own inside
-		v.add(Wait{Kind: ForOthers, Part: n.part, Text: n.text})
-	}
-	if w := s.parker.Load(); w != nil && w.busy.Load() {
-		v.addWaiter(w, false)
-	}
-	for w := s.listeners; w != nil; w = w.lnext {
-		v.addWaiter(w, w.deaf)
-	}
-}
-
-func (v *View) add(w Wait) {
-	if len(v.Waits) == MostWaits {
-		v.MoreWaits++
-		return
-	}
-	v.Waits = append(v.Waits, w)
-}
-
-// addWaiter adds the wait of w, if it goes on.
-func (v *View) addWaiter(w *Waiter, deaf bool) {
-	serial := w.serial.Load()
-	wait := Wait{Kind: ForTime, Left: w.left(), Deaf: deaf, w: w, serial: serial}
-	if on := w.waitsFor(serial); on != nil {
-		wait.Kind, wait.On, wait.on = ForFuture, &on.Task, on
-	} else if wait.Left == 0 {
-		return // it is about to begin, or is over
-	}
-	v.add(wait)
-}
-
-// left returns how long it takes until the limit of w ends its wait; 0: it has none, or not on the
-// clock of the caller.
-func (w *Waiter) left() time.Duration {
-	now := Clock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.until == 0 || w.bubble != inBubble(now) {
-		return 0
-	}
-	return max(w.until-now, 1)
-}
-
-// Lasts reports whether the wait, which is one for a future, goes on: then it has since it was seen.
-func (w *Wait) Lasts() bool { return w.w.waitsFor(w.serial) == w.on }
-
-// InTraceback returns what a traceback shows on top of the goroutine that waits, and of no other while
-// the wait lasts: that it is parked on the condition variable of the wait.
-func (w *Wait) InTraceback() string {
-	return fmt.Sprintf("sync.runtime_notifyListWait(0x%x, ", uintptr(unsafe.Pointer(&w.w.cond))+parkedAt)
-}
-
-// parkedAt is where in a condition variable the list of those stands that are parked on it.
-var parkedAt = func() uintptr {
-	list, _ := reflect.TypeFor[Cond]().FieldByName("notify")
-	return list.Offset // 0 if there is none: then nothing is found
-}()
-
 // partsLocked adds what other packages have registered with s.
 func (v *View) partsLocked(s *Scope) {
-	for x := s.Exits; x != nil && len(v.Parts) < MostWaits; x = x.next {
+	for x := s.Exits; x != nil && len(v.Parts) < MostParts; x = x.next {
 		if x.ender != nil {
 			v.Parts = append(v.Parts, x.ender)
 		}
@@ -266,40 +176,6 @@ func (f *Future) Sought() bool {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	return f.waiters != nil || f.Wanted.Load() > 0
-}
-
-// Begin notes that the task t waits for text, of part, which may be nil. It comes before the wait.
-func (n *Noted) Begin(t *Task, part any, text string) {
-	s := t.Scope()
-	if s.isShared() {
-		return
-	}
-	n.s, n.part, n.text = s, part, text
-	s.Mu.Lock()
-	if n.next = s.noted; n.next != nil {
-		n.next.prev = n
-	}
-	s.noted = n
-	s.Mu.Unlock()
-}
-
-// End notes that the wait is over. It does nothing without a Begin before.
-func (n *Noted) End() {
-	s := n.s
-	if s == nil {
-		return
-	}
-	s.Mu.Lock()
-	if n.next != nil {
-		n.next.prev = n.prev
-	}
-	if n.prev != nil {
-		n.prev.next = n.next
-	} else {
-		s.noted = n.next
-	}
-	s.Mu.Unlock()
-	*n = Noted{}
 }
 
 // Called returns the name of t within its owner, and the address of its function, 0 if that is none of

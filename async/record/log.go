@@ -1,4 +1,8 @@
-// Package record writes down what happens to tasks of package async.
+// Package record writes down what happens to tasks of package async: [Log] to a log, a [Recorder] to memory that is bounded.
+//
+//	rec := record.New()
+//	err := async.Scope(ctx, serve, async.Observe(rec))
+//	err = rec.WriteTrace(file)
 //
 // It is experimental.
 package record

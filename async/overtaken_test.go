@@ -81,7 +81,7 @@ var stopsFromOutside = map[string]func(ctx context.Context) error{
 func TestNoEchoOvertakesPackageContext(t *testing.T) {
 	for name, scope := range stopsFromOutside {
 		t.Run(name, func(t *testing.T) {
-			for i := range fewer(200, 50) {
+			for i := range fewer(200, 10) {
 				inBubble(t, func(t *testing.T, ctx context.Context) {
 					err := scope(ctx)
 					var list *async.ScopeError

@@ -8,6 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,55 +18,60 @@ import (
 
 var program = regexp.MustCompile("(?ms)^```go\n(package .*?)^```$")
 
-// TestProgramsInTheDocumentationCompile vets every Go program in README.md and
+// TestProgramsInTheDocumentationCompile compiles every Go program in README.md and
 // docs/, laid over the module so that it sees the packages as they are.
 func TestProgramsInTheDocumentationCompile(t *testing.T) {
-	top, err := filepath.Abs("../..")
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	require.NoError(t, err)
-	pages, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))
-	require.NoError(t, err)
-	pages = append(pages, filepath.Join(top, "README.md"))
-
-	programs := 0
-	for _, page := range pages {
+	programs := map[string][]byte{}
+	for _, page := range append(pages, filepath.Join("..", "..", "README.md")) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for i, m := range program.FindAllSubmatch(text, -1) {
-			programs++
-			t.Run(fmt.Sprintf("%s/%d", filepath.Base(page), i), func(t *testing.T) { vet(t, top, m[1]) })
+			programs[fmt.Sprintf("%s-%d", filepath.Base(page), i+1)] = m[1]
 		}
 	}
-	require.Positive(t, programs, "no program found: has the way they are marked changed?")
-}
-
-// TestABrokenProgramIsFound shows that the check can fail.
-func TestABrokenProgramIsFound(t *testing.T) {
-	top, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	out, err := vetProgram(t, top, []byte("package main\n\nfunc main() { undefined() }\n"))
-	require.Error(t, err)
-	require.Contains(t, out, "undefined")
-}
-
-func vet(t *testing.T, top string, source []byte) {
-	out, err := vetProgram(t, top, source)
+	require.NotEmpty(t, programs, "no program found: has the way they are marked changed?")
+	out, err := compile(t, programs)
 	require.NoError(t, err, out)
 }
 
-func vetProgram(t *testing.T, top string, source []byte) (string, error) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "main.go")
-	require.NoError(t, os.WriteFile(file, source, 0o600))
-	overlay, err := json.Marshal(map[string]any{
-		"Replace": map[string]string{filepath.Join(top, "internal", "docs", "program", "main.go"): file},
+// TestABrokenProgramIsFound shows that the check can fail, and names the program.
+func TestABrokenProgramIsFound(t *testing.T) {
+	out, err := compile(t, map[string][]byte{
+		"good.md-1":   []byte("package main\n\nfunc main() {}\n"),
+		"broken.md-2": []byte("package main\n\nfunc main() { undefined() }\n"),
 	})
-	require.NoError(t, err)
-	list := filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(list, overlay, 0o600))
+	require.Error(t, err)
+	require.Contains(t, out, "undefined: undefined")
+	require.Contains(t, out, "broken.md-2")
+	require.NotContains(t, out, "good.md-1")
+}
 
-	// It compiles, and does not link: that takes longer, and says no more.
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-overlay", list, "./internal/docs/program")
+// compile compiles programs by their names, beside each other, and returns what the compiler says.
+func compile(t *testing.T, programs map[string][]byte) (string, error) {
+	top, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	overlaid := map[string]string{}
+	// It compiles as the tests are compiled, and does not link: that takes longer, and says no more.
+	args := []string{"list", "-export", "-overlay", filepath.Join(dir, "overlay.json")}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race") // so that nothing is compiled anew
+	}
+	for name, source := range programs {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, source, 0o600))
+		overlaid[filepath.Join(top, "internal", "docs", "program", name, "main.go")] = file
+		args = append(args, "./internal/docs/program/"+name)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": overlaid})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
+	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = top
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	var said strings.Builder
+	cmd.Stderr = &said
+	err = cmd.Run()
+	return said.String(), err
 }

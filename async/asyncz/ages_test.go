@@ -81,7 +81,7 @@ func TestAgesInWords(t *testing.T) {
 	}
 }
 
-// What a page keeps does not grow with the tasks that have ended.
+// The memory of a page does not grow with the tasks that have ended.
 func TestAPageForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := asynctest.Context(t)

@@ -99,7 +99,7 @@ func Texts() Option {
 // # Details
 //
 // The page lists the last failures. ?format=trace is a time line for ui.perfetto.dev, ?format=recording what [record.Open] reads. Texts
-// of errors are in them only with [Texts]. What r records is said by whom it observes: see [async.Observe].
+// of errors are in them only with [Texts]. The recorder has the scopes that it observes: see [async.Observe].
 func Recorder(r *record.Recorder) Option {
 	if r == nil {
 		panic("asyncz: Recorder of nil: pass what record.New returns")

@@ -29,7 +29,7 @@ import (
 // stop. The attributes are task, id, owner (of which task, if of any), took, outcome, and, where there
 // are any, err and cause. The ctx of a line is that of the task, so a handler that looks for a trace finds it.
 //
-// Of one name and level at most 10 lines a second are written; the first line after that says
+// At most 10 lines a second of one name and level are written; the first line after that says
 // how many more there were. 512 names are told apart, all others count as one.
 func Log(l *slog.Logger) async.Observer { return &logger{to: l, names: make(map[series]*window)} }
 

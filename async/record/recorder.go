@@ -88,7 +88,7 @@ func Bytes(n int) RecorderOption {
 //
 // It keeps the last tasks that have ended in the scopes that it observes: each with its name, its owner, when and for how long, and how it ended.
 // A full recorder overwrites the oldest. The last 256 failures are kept beside them, with the first line of their text, so a million
-// tasks that end well do not evict one. Of each task it keeps 80 bytes, and nothing of what the task has captured.
+// tasks that end well do not evict one. It keeps 80 bytes a task, and nothing of what the task has captured.
 //
 // [Recorder.Save] writes it all down, [Recorder.WriteTrace] makes a time line for ui.perfetto.dev.
 func New(opts ...RecorderOption) *Recorder {

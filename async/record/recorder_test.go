@@ -265,7 +265,7 @@ func TestManyAreRecordedAtOnce(t *testing.T) {
 	require.Len(t, all.Failures, mostFailures)
 }
 
-// What an ended task had is collected, although the task is recorded.
+// The data of an ended task are collected, although the task is recorded.
 func TestNothingOfATaskIsKept(t *testing.T) {
 	ctx := asynctest.Context(t)
 	r := New()

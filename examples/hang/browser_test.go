@@ -171,7 +171,7 @@ func TestTheBrowserShowsEachFault(t *testing.T) {
 	b.quiet()
 }
 
-// What a person has folded and where the focus is stay when the page renews itself.
+// Folds and the focus stay when the page renews itself.
 func TestRenewalsKeepWhatAPersonDid(t *testing.T) {
 	b := browse(t)
 	b.open("")

@@ -12,7 +12,7 @@ import (
 // A WaitKind is what a task waits for.
 type WaitKind uint8
 
-// What a task may wait for.
+// The kinds of waits.
 const (
 	ForFuture WaitKind = iota // that a future settles
 	ForTime                   // that time passes

@@ -128,6 +128,13 @@ func (c *choice[T, R]) NeedsAllLeft() bool {
 	return !c.decided && (all || total-c.judged == 1)
 }
 
+// StartsMore reports whether contenders may be started yet.
+func (c *choice[T, R]) StartsMore() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.decided && !c.frozen && c.started < len(c.all)
+}
+
 // total returns how many contenders there will have been: all, or those that were
 // started before the choice was cancelled.
 func (c *choice[T, R]) total() int {

@@ -100,6 +100,9 @@ func misuses() map[string]misuse {
 			"option": func(ctx context.Context) { async.NewPromise[int](ctx, nil) },
 			"ctx":    func(context.Context) { async.NewPromise[int](none) },
 		},
+		"Of": {
+			"ctx": func(context.Context) { async.Of(none) },
+		},
 		"OnExit": {
 			"f":   func(ctx context.Context) { async.OnExit(ctx, nil) },
 			"ctx": func(context.Context) { async.OnExit(none, func(context.Context, error) error { return nil }) },

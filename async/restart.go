@@ -178,3 +178,17 @@ func (e *RestartError) stoppedBy(err error) (why, memory error, ours bool) {
 	}
 	return e.why, e.Err, err == error(e)
 }
+
+// pastFailures is how often a task has failed since its last run that was healthy, and the last failure.
+type pastFailures struct {
+	times int
+	last  error
+}
+
+// Failed tells those who look at the task.
+func (r *restarter) Failed() (failures int, last error) {
+	if f := r.failed.Load(); f != nil {
+		return f.times, f.last
+	}
+	return 0, nil
+}

@@ -41,6 +41,8 @@ type restarter struct {
 	last     error           // the last of the failures
 	pause    time.Duration   // until the next run
 
+	failed tree.AtomicPointer[pastFailures] // what others may know of the failures; nil: none counts
+
 	over  bool // there is no other run; what follows says how the task ends
 	exit  tree.ExitKind
 	err   error
@@ -181,6 +183,7 @@ func (r *restarter) retry(err error, took time.Duration) bool {
 	}
 	r.failures++
 	r.last = err
+	r.failed.Store(&pastFailures{r.failures, err})
 	if isFinal(err) {
 		return false
 	}

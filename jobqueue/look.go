@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/ambit-go/ambit/async/part"
 )
 
 // This file is what can be seen of a queue. Every function returns a copy, as of
@@ -127,4 +129,14 @@ func jobsIn[T any](lists ...[]seen[T]) []T {
 		}
 	}
 	return jobs
+}
+
+// shown is a queue as a picture of the tree shows it.
+type shown[K comparable, T any] Queue[K, T]
+
+// Look says how the queue stands.
+func (s *shown[K, T]) Look() part.View {
+	q := (*Queue[K, T])(s)
+	queued, taken := q.Len()
+	return part.View{Kind: "queue", Queued: queued, Running: taken}
 }

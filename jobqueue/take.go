@@ -121,7 +121,9 @@ func (q *Queue[K, T]) takeObserved(h *holder[K, T], n int, t *turn[K, T]) []T {
 // nobody hands it anything any more, or it was served before. If it was, and ctx
 // was seen done, Take is going to return an error, so the jobs are put back.
 func (q *Queue[K, T]) wait(ctx context.Context, w *waiter[K, T]) (jobs []T, err error) {
+	w.noted.Begin(ctx, (*shown[K, T])(q), "a job")
 	_, err = w.future.Wait(ctx) // an error says that ctx is done, or that its scope has ended
+	w.noted.End()
 	var t turn[K, T]
 	q.lock(&t)
 	switch {

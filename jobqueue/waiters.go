@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/part"
 )
 
 // This file is the waiters: calls of Take that found nothing. They are served in
@@ -22,6 +23,7 @@ type waiter[K comparable, T any] struct {
 	// served and err are written before.
 	promise *async.Promise[struct{}]
 	future  *async.Future[struct{}]
+	noted   part.Wait // of the call, for a picture of the tree
 
 	listed     bool          // on the list of waiters
 	prev, next *waiter[K, T] // there, or on the list of those to be woken

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/part"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
@@ -169,4 +170,21 @@ func (m *member) Left() []bridge.Left {
 		return nil
 	}
 	return []bridge.Left{{Task: w.o.name, Frame: fmt.Sprintf("(*ExecutorWorker).onPool(%p", w)}}
+}
+
+// Look says how w stands, for a picture of the tree.
+func (m *member) Look() part.View {
+	w := (*ExecutorWorker)(m)
+	st := w.Stats()
+	v := part.View{Kind: "worker", Name: w.o.name, Places: 1, Queued: st.Pending - st.Delayed}
+	if st.Running {
+		v.Running = 1
+	}
+	if st.Delayed > 0 {
+		v.State = fmt.Sprintf("%d delayed", st.Delayed)
+	}
+	if w.Closed() {
+		v.State = "closed"
+	}
+	return v
 }

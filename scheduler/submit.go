@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/part"
 	"github.com/ambit-go/ambit/internal/bridge"
 )
 
@@ -144,6 +145,9 @@ func (x *submission) Value(key any) any {
 func (x *submission) worker() *vertex        { return &x.w.vertex }
 func (x *submission) outer() context.Context { return x.Context }
 func (x *submission) runs() bool             { return x.state() == Running }
+
+// Part returns the worker, for those who look: the future has a place in its queue.
+func (x *submission) Part() part.Part { return (*member)(x.w) }
 
 // Awaited is called by package async for each wait for the future.
 func (x *submission) Awaited(ctx context.Context, _ bridge.Token) (over func(), err error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -189,6 +190,31 @@ func ExampleSignalError() {
 	// Output:
 	// stopped by interrupt with exit status 130
 	// <nil>
+}
+
+// Failures that were mended go to a log of the program's own; Log(nil) is quiet.
+func ExampleLog() {
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key != slog.LevelKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	runs := 0
+	restart := async.Restart(async.RestartPolicy{Interval: async.Every(time.Millisecond)})
+	err := service.Run(context.Background(), []service.Service{{
+		Name: "worker", MayEnd: true, Options: []async.TaskOption{restart},
+		Run: func(context.Context) error {
+			if runs++; runs == 1 {
+				return errors.New("connection lost")
+			}
+			return nil
+		},
+	}}, service.Log(log))
+	fmt.Println(runs, err)
+	// Output:
+	// level=WARN
+	// 2 <nil>
 }
 
 func ExampleHTTP() {

@@ -41,6 +41,8 @@ type state struct {
 	over  bool         // nothing of all is left
 
 	called    bool  // Run was called at least once
+	calls     int   // how often it was
+	failed    error // how the last call has failed, until it was logged; nil: it has not
 	running   bool  // Run was called and has not returned
 	ready     bool  // Ready was called in this call of Run, or need not be
 	everReady bool  // as ready, in any call
@@ -77,6 +79,8 @@ func (m *member) call(ctx context.Context) (err error) {
 			if !returned {
 				m.cancel(errNotRetried) // of a panic there is no other way to say so
 			}
+		} else {
+			m.noteFailure(returned, err)
 		}
 	}()
 	err = m.svc.Run(ctx)
@@ -96,12 +100,14 @@ func (m *member) callDrain(ctx context.Context) error {
 // enter notes that Run is about to be called; false if it is not to be, because
 // the drain has begun.
 func (m *member) enter() bool {
+	m.logRestart()
 	m.set.mu.Lock()
 	defer m.set.mu.Unlock()
 	if m.set.draining {
 		return false
 	}
 	m.state.called, m.state.running = true, true
+	m.state.calls++
 	m.state.setReady(m.svc.Startup == 0)
 	return true
 }

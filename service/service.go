@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 
@@ -75,7 +76,11 @@ type option func(*options)
 
 func (o option) apply(to *options) { o(to) }
 
-type options struct{ grace, delay, giveUp, debounce time.Duration }
+type options struct {
+	grace, delay, giveUp, debounce time.Duration
+	log                            *slog.Logger // is told what has failed and is started again; nil: the default
+	quiet                          bool         // nobody is told
+}
 
 // With the 100 ms of [async.Shutdown], less than the 30 s after which Kubernetes
 // kills what it has told to stop. Hooks have 5 s, see [async.HookTimeout]: giveUp is

@@ -26,6 +26,8 @@
 //   - With time in it, put the test in a bubble of testing/synctest and call Context
 //     inside: nothing waits in real time then, and a leak is found at once.
 //   - [Live] tells what runs now; [Root] is for tests of the end itself.
+//   - [Eventually] waits for what is to come, and shows the tree if it does not; [NoStragglers]
+//     says that what was told to stop has gone.
 package asynctest
 
 import (
@@ -61,14 +63,22 @@ const patience = 5 * time.Second
 //
 // A task that was stopped by the end of the test has not failed. In a synctest bubble
 // call Context inside the bubble, with the bubble's t.
+//
+// When the test has failed Context logs what was in the tree then, and who waited for whom; see
+// [async.Dump]. A test that hangs writes that to the standard error shortly before -timeout ends
+// the program. In a bubble that is for [Run] to tell.
 func Context(t testing.TB) context.Context {
 	t.Helper()
-	root, lost := newRoot(t.Context(), func(text string) { t.Log(text) })
+	ctx, ended := untilEnd(t)
+	root, lost := newRoot(ctx, func(text string) { t.Log(text) })
 	scope, join := bridge.OpenTop(root)
+	ended.show(root)
 	t.Cleanup(func() {
 		t.Helper()
+		ended.wait()
 		if err := endScope(root, join, lost); err != nil {
 			t.Error(err)
+			logTree(t, root)
 		}
 	})
 	return scope

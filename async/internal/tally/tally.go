@@ -50,6 +50,14 @@ type Tally struct {
 	counted int  // open errors that found no place in the list and are only counted
 }
 
+// Unclaimed returns how many failures of futures nobody has been given yet. A nil Tally has none.
+func (t *Tally) Unclaimed() int {
+	if t == nil {
+		return 0
+	}
+	return t.failing + t.counted
+}
+
 // Record decides about a fact that nobody but the scope is told of: how a Go task,
 // an item, or the body itself has ended; what went wrong in a hook.
 func (t *Tally) Record(f *Fact) Decision {

@@ -35,7 +35,7 @@ func (t *Task) End(err error, v *Verdict) *StopError {
 		// has ended and refuses everything.
 		if t.Inner.CompareAndSwap(nil, stop.endedScope()) { // nobody can start anything in t now
 			if p := asPanic(t.Exit, err); p != nil {
-				tellPanic(t.Owner, p)
+				tellPanic(t.Owner, t, p)
 			}
 			v.Leaf(t, err, stop)
 			return stop
@@ -68,7 +68,7 @@ func handlerFailed(s *Scope, exit ExitKind, err error) tally.HandlerEnd {
 	}
 	v := Verdict{Err: err, Panic: asPanic(exit, err), Goexit: exit == ByGoexit}
 	if v.Panic != nil {
-		tellPanic(s, v.Panic)
+		tellPanic(s, s.Task, v.Panic)
 	}
 	s.RecordOutcome(&v, false)
 	return tally.HandlerEnd{}
@@ -89,7 +89,7 @@ func (s *Scope) Conclude(handler tally.HandlerEnd, v *Verdict) {
 		case hook != nil:
 			runExit(s, hook, handler)
 		case value != nil:
-			if s.Task.Kind != kindScope {
+			if s.Task.Kind != KindScope {
 				s.Task.Retire() // the hook is no part of the handler
 			}
 			value.Discard()
@@ -139,7 +139,7 @@ func (s *Scope) returned() {
 	}
 	busy := s.Live > 0 || s.Exits != nil
 	s.Mu.Unlock()
-	if busy && s.Task.Kind != kindScope {
+	if busy && s.Task.Kind != KindScope {
 		s.Task.Retire()
 	}
 	if busy && s.opts != nil && s.opts.impatient != nil {

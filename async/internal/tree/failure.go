@@ -198,7 +198,7 @@ func TellEnd(t *Task, v *Verdict, stop *StopError) {
 
 // EndEvent returns what observers are told of the end of t.
 func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
-	e := Event{Kind: eventEnd, Task: t.Name(), Took: Clock() - t.More.started, Err: v.Err}
+	e := Event{Kind: eventEnd, Of: t, Task: t.Name(), Took: Clock() - t.More.started, Err: v.Err}
 	if stop != nil {
 		e.Cause = stop.Cause
 	}
@@ -209,14 +209,14 @@ func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
 func TellStart(t *Task) {
 	if t.Owner.Observers != nil && t.More.Added().Restart == nil { // they are told of its runs
 		t.More.started = Clock()
-		TellObservers(t.Owner, Event{Kind: eventStart, Task: t.Name()})
+		TellObservers(t.Owner, Event{Kind: eventStart, Of: t, Task: t.Name()})
 	}
 }
 
-// tellPanic tells the observers of a panic, once on its way up.
-func tellPanic(s *Scope, p *Panic) {
+// tellPanic tells the observers of s of a panic of t, once on its way up.
+func tellPanic(s *Scope, t *Task, p *Panic) {
 	if s.Observers != nil && p.identity.observed.CompareAndSwap(false, true) {
-		TellObservers(s, Event{Kind: eventPanic, Task: p.Task, Err: p.AsError()})
+		TellObservers(s, Event{Kind: eventPanic, Of: t, Task: p.Task, Err: p.AsError()})
 	}
 }
 

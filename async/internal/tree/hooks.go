@@ -11,7 +11,7 @@ import (
 // This file runs hooks: those of users that are called beside a task or at the end of a
 // scope, and what other packages of ours do at that end.
 
-// A hook is a task of kind kindHook on a goroutine of its own, with the values of
+// A hook is a task of kind KindHook on a goroutine of its own, with the values of
 // its scope, a time limit of its own, and a scope that joins it. Nothing that
 // cancels the scope reaches it. Its errors stand behind all others: a hook never
 // decides how a scope ends.
@@ -28,7 +28,7 @@ func (s *Scope) hook(what string, f func(context.Context) error) *GoTask {
 func (s *Scope) initHook(g *GoTask, w Work, what string, f func(context.Context) error) {
 	s.hooksInTime.Add(1)
 	g.Handler = f
-	g.Task.Self, g.Task.Kind, g.Task.Owner = w, kindHook, s
+	g.Task.Self, g.Task.Kind, g.Task.Owner = w, KindHook, s
 	g.Task.Equip(&More{shielded: true}, nil)
 	g.Task.More.OnCancel = func(*Scope) func() { return func() { timeIsUp(&g.Task) } }
 	g.Task.More.Name = what + " of " + s.Task.Name()

@@ -136,7 +136,7 @@ func (p *Impatience) leaveBehind(s *Scope, handler tally.HandlerEnd) (v *Verdict
 	v.Echo = false
 	tellRest(s, &sum, stop, v)
 
-	atRoot := &Task{Kind: kindLeft, Owner: &s.Home.Scope, More: &More{shielded: true}}
+	atRoot := &Task{Kind: KindLeft, Owner: &s.Home.Scope, More: &More{shielded: true}}
 	atRoot.More.Name = s.Task.Name()
 	atRoot.Inner.Store(s)
 	atRoot.Self = &leftBehind{s, atRoot}

@@ -20,8 +20,8 @@ func (s *Scope) Add(t *Task) bool {
 	return true
 }
 
-// linkLocked puts t on the list of s. A promise is not counted: s does not wait for
-// it.
+// linkLocked puts t on the list of s. A promise is not counted in Live: s does not wait
+// for it. On each list the ordinals grow from the last to the first.
 func (s *Scope) linkLocked(t *Task) {
 	if Exploring {
 		Born(t)
@@ -31,7 +31,7 @@ func (s *Scope) linkLocked(t *Task) {
 		list = &s.promises
 	} else {
 		s.Live++
-		if t.isDismissible() {
+		if t.IsDismissible() {
 			s.dismissible++
 			// The joiner may wait for daemons alone that it has dismissed.
 			if s.dismissed && s.joiner != nil {
@@ -43,6 +43,8 @@ func (s *Scope) linkLocked(t *Task) {
 		(*list).prev = t
 	}
 	t.next, *list = *list, t
+	s.started++
+	t.ordinal = s.started
 }
 
 // Leave takes t off the list, and wakes the joiner if only daemons and groups are left,
@@ -64,7 +66,7 @@ func (s *Scope) Leave(t *Task) {
 	t.next, t.prev = nil, nil
 	if t.Kind != KindPromise {
 		s.Live--
-		if t.isDismissible() {
+		if t.IsDismissible() {
 			s.dismissible--
 		}
 	}
@@ -137,7 +139,7 @@ func toDismissLocked(s *Scope) []*Task {
 		return nil
 	}
 	return childrenLocked(s, func(t *Task) bool {
-		return t.isDismissible() && !t.More.dismissed
+		return t.IsDismissible() && !t.More.dismissed
 	})
 }
 
@@ -175,9 +177,9 @@ func (t *Task) dismiss() {
 	}
 }
 
-// isDismissible reports whether t does not keep its owner from ending: the owner
+// IsDismissible reports whether t does not keep its owner from ending: the owner
 // dismisses t when only such members are left.
-func (t *Task) isDismissible() bool {
+func (t *Task) IsDismissible() bool {
 	return t.More != nil && (t.More.Daemon || t.Kind == KindGroup)
 }
 

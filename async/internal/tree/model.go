@@ -197,7 +197,6 @@ type stallHook struct{ GoTask }
 type GoTask struct {
 	Task    Task
 	Handler func(context.Context) error
-	early   bool // the owner was told when the handler panicked
 }
 
 // An exitRun is an exit hook that runs, or the join of something of another
@@ -208,6 +207,15 @@ type exitRun struct {
 	// late is the TimeoutError of a hook that had not returned when its time was up. Only its
 	// goroutine uses it.
 	late error
+}
+
+// A Noted is a wait of another package. Its memory is the caller's, who may use it for one wait
+// after another.
+type Noted struct {
+	s          *Scope
+	prev, next *Noted // on the list of s; guarded by s.Mu
+	part       any
+	text       string
 }
 
 // Settled reports whether f has its outcome.

@@ -63,7 +63,7 @@ func FuncName(pc uintptr) string {
 // LateStart returns the error of late, which was started in t after t has ended.
 func LateStart(t *Task, late string) error {
 	name := t.Name()
-	if t.Kind == kindScope && (t.More == nil || t.More.Name == "") {
+	if t.Kind == KindScope && (t.More == nil || t.More.Name == "") {
 		name += " (give it an async.Name to see which)"
 	}
 	return fmt.Errorf("%w: %s; too late for %s: start it with the ctx of a scope that lasts", ErrScopeEnded, name, late)

@@ -17,11 +17,11 @@ const (
 	KindGo        Kind = iota // started by Go
 	KindFuture                // started by Execute; has waiters
 	KindPromise               // has waiters, but nothing runs
-	kindScope                 // a Scope or Shield: runs on the goroutine that called
-	kindHook                  // a hook, on a goroutine of its own
+	KindScope                 // a Scope or Shield: runs on the goroutine that called
+	KindHook                  // a hook, on a goroutine of its own
 	KindRun                   // one run of a task with Restart: a scope on the goroutine of the task
 	KindDetached              // started by Detach
-	kindLeft                  // stands at the root for a scope that returned without its tasks
+	KindLeft                  // stands at the root for a scope that returned without its tasks
 	KindChoice                // a future that its children decide; see async/choice.go
 	KindFork                  // a future that its children settle; see async/forkjoin.go
 	KindContender             // a child of a choice
@@ -78,6 +78,9 @@ type Task struct {
 	State AtomicInt32
 	Kind  Kind
 	Exit  ExitKind // written by the handler's goroutine
+	early bool     // only of a GoTask: the owner was told when the handler panicked
+
+	ordinal int64 // which of all that were ever started in the owner; written once, under Owner.Mu
 }
 
 // More is what few tasks have.
@@ -98,7 +101,7 @@ type More struct {
 }
 
 // isScopeOrGroup reports whether users have opened t with the options of a scope.
-func (t *Task) isScopeOrGroup() bool { return t.Kind == kindScope || t.Kind == KindGroup }
+func (t *Task) isScopeOrGroup() bool { return t.Kind == KindScope || t.Kind == KindGroup }
 
 // Home returns the root that t stands under, that of the process if t is nil.
 func (t *Task) Home() *Root {
@@ -141,13 +144,16 @@ type Scope struct {
 	Observers *observers
 	On        executor      // nil: goroutines
 	opts      *ScopeOptions // nil: all defaults
-	depth     int32         // how many scopes are around it
 	Priority  int           // of what is started in it
 	from      *Origin       // of the contexts of what is started in it
+	depth     int32         // how many scopes are around it
 
 	// young: it can be found, and its maker has not looked yet at what is above it;
 	// see makeScope.
 	young AtomicBool
+
+	// number is what a look calls the scope by; 0: nobody has looked yet. See NumberOf.
+	number AtomicInt64
 
 	// Why is why its context is done; set once. Without std, Cancel sets it under Mu; whoever
 	// asks (stopped) may set it at any time, without Mu. Nothing follows from Why alone: Cancel
@@ -171,9 +177,11 @@ type Scope struct {
 	Mu          Mutex
 	children    *Task // everything that has not left, promises apart; the last one first
 	promises    *Task // those nobody has resolved; nothing waits for them
-	Live        int   // how many children there are
-	dismissible int   // how many of them are daemons or groups, which the end of s dismisses
+	Live        int32 // how many children there are
+	dismissible int32 // how many of them are daemons or groups, which the end of s dismisses
+	started     int64 // how many children and promises there ever were
 
+	noted     *Noted  // what other packages wait for with the context of s
 	listeners *Waiter // waits of the task that do not use parker; those that are deaf are told by their own ctx
 	// joiner is the waiter of the goroutine that joins, while it waits for the
 	// children. The goroutine takes it back under Mu: then nobody can notify it.
@@ -186,13 +194,14 @@ type Scope struct {
 
 	Exits *ExitHook    // the one registered last; the others follow
 	Tally *tally.Tally // nil until something goes wrong, or a value waits to be given
-	led   bool         // a leader in it has cancelled it, or is about to
 
 	Alarm   *time.Timer // prints the panic that is to be raised, if that takes long
 	unwatch func() bool // takes us off the context we watch
 	Timers  []*time.Timer
 
 	returnedErr error // what Scope has returned, if it did so without its tasks
+
+	led bool // a leader in it has cancelled it, or is about to
 
 	// These are never cleared.
 	Ended     bool // nothing can be started any more
@@ -306,12 +315,5 @@ func (t *Task) origin() *Origin {
 		return t.Owner.from
 	default:
 		return &nowhere
-	}
-}
-
-// endStops is called when the task of m, which may be nil, ends; see Stops.
-func (m *More) endStops(onItsOwn bool) {
-	if m != nil && m.Added().Stops != nil {
-		m.Hung.Stops.End(onItsOwn)
 	}
 }

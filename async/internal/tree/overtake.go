@@ -95,7 +95,7 @@ func catchUpContext(t *Task, ctx context.Context, above *StopError) {
 }
 
 // wasDismissed reports whether t is a daemon or a group that its owner dismisses.
-func wasDismissed(t *Task) bool { return t.isDismissible() && isDismissed(t) }
+func wasDismissed(t *Task) bool { return t.IsDismissible() && isDismissed(t) }
 
 // isShutDown reports whether Shutdown cancels t just now, or has.
 func isShutDown(t *Task) bool {

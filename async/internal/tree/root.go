@@ -55,6 +55,12 @@ func (r *Root) membersOf(t *Task) []*Task {
 	return childrenLocked(s, func(*Task) bool { return true })
 }
 
+// ProcessRoot returns the task that is the root of contexts that carry none.
+func ProcessRoot() *Task { return &process.t }
+
+// Task returns the task that r is as a node of the tree.
+func (r *Root) Task() *Task { return &r.t }
+
 // OwnerOf returns the scope that what is started under t belongs to; that of
 // the process if t is nil.
 func OwnerOf(t *Task) *Scope {

@@ -64,7 +64,7 @@ func (g *GoTask) panicked(p *Panic) {
 	if h := g.Task.Inner.Load(); h != nil {
 		h.returned() // no abort hook for its own panic
 	}
-	g.early = true
+	g.Task.early = true
 	g.Task.Owner.Record(&tally.Fact{Class: tally.Panic, Err: p.AsError()})
 }
 
@@ -92,11 +92,11 @@ func (g *GoTask) finish(err error) {
 func (g *GoTask) tell(err error, v *Verdict) {
 	t := &g.Task
 	switch {
-	case t.Kind == kindHook:
+	case t.Kind == KindHook:
 		hookEnded(t, v)
 	case t.Kind == KindDetached:
 		t.Owner.Home.detachedEnded(v)
-	case g.early && v.Panic != nil:
+	case g.Task.early && v.Panic != nil:
 		g.tellBeside(Codec.PanicIn(err), v.Panic)
 	case v.Err != nil:
 		t.Owner.ChildFailed(t, v)

@@ -50,7 +50,7 @@ func StartClocks(s *Scope) {
 func NewCallerScope(owner *Scope, ctx context.Context, o *ScopeOptions, shielded bool) *Scope {
 	b := new(callerScope)
 	t, s := &b.t, &b.s
-	t.Kind, t.Owner = kindScope, owner
+	t.Kind, t.Owner = KindScope, owner
 	if ctx != nil || shielded || o != nil || owner.Observers != nil {
 		t.More = &More{shielded: shielded}
 		if o != nil {

@@ -54,6 +54,13 @@ func (o *TaskOptions) StopBy(by Stops) {
 	}
 }
 
+// endStops is called when the task of m, which may be nil, ends; see Stops.
+func (m *More) endStops(onItsOwn bool) {
+	if m != nil && m.Added().Stops != nil {
+		m.Hung.Stops.End(onItsOwn)
+	}
+}
+
 // ScopeOptions are the settings of one scope; the zero value is the default.
 type ScopeOptions struct {
 	Name        string
@@ -86,6 +93,7 @@ const (
 // An Event is what observers are told.
 type Event struct {
 	Kind  EventKind
+	Of    *Task // the task, which is its context, too
 	Task  string
 	Took  time.Duration // of an end: since the start
 	Err   error         // how it ended

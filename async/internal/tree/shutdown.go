@@ -54,7 +54,7 @@ func standsIn(t, u *Task) bool {
 // awaited returns those below r that Shutdown waits for while ctx lasts: scopes, which
 // have callers, only if ctx has a deadline.
 func (r *Root) awaited(caller *Task, scopes bool) []*Task {
-	return slices.DeleteFunc(r.below(caller), func(t *Task) bool { return t.Kind == kindScope && !scopes })
+	return slices.DeleteFunc(r.below(caller), func(t *Task) bool { return t.Kind == KindScope && !scopes })
 }
 
 // nobodyLeft reports whether Shutdown has nobody to wait for. Once only groups are left,
@@ -83,7 +83,7 @@ func (r *Root) cancelBelow(caller *Task) []*Task {
 	r.cancelling.Store(&cancels)
 	defer r.cancelling.CompareAndSwap(&cancels, nil)
 	for _, t := range tasks {
-		if t.Kind != kindScope || t.More == nil || !t.More.shielded { // as inside cancelAll
+		if t.Kind != KindScope || t.More == nil || !t.More.shielded { // as inside cancelAll
 			cancelAll(t, Canceled(ErrShutdown))
 		}
 		if g, ok := t.Self.(gathering); ok {

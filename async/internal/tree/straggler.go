@@ -20,7 +20,7 @@ func StragglersOf(s *Scope) *Leftovers {
 	s.Mu.Lock()
 	left := childrenLocked(s, func(*Task) bool { return true })
 	s.Mu.Unlock()
-	if s.Task.Kind == kindScope && s.Task.State.Load() == StateRunning {
+	if s.Task.Kind == KindScope && s.Task.State.Load() == StateRunning {
 		left = append(left, s.Task)
 	}
 	var cause error
@@ -30,9 +30,9 @@ func StragglersOf(s *Scope) *Leftovers {
 	return newLeftovers(s, left, cause)
 }
 
-// shownBy is where a traceback shows tasks: as the receiver of the function that is their
+// ShownBy is where a traceback shows tasks: as the receiver of the function that is their
 // goroutine, and as the task of a body.
-var shownBy = []look.Shown{
+var ShownBy = []look.Shown{
 	{By: "async/internal/tree.(*Task).Main("},
 	{By: "async/internal/tree.(*ScopeCall).call(", Arg: 1},
 }
@@ -53,7 +53,7 @@ func newLeftovers(s *Scope, tasks []*Task, cause error) *Leftovers {
 	if len(running)+len(later) == 0 {
 		return e
 	}
-	stacks := look.For(running, shownBy...)
+	stacks := look.For(running, ShownBy...)
 	for _, t := range running {
 		e.Left = append(e.Left, Straggler{t.Name(), t.PublicState(), stacks.StackOf(t)})
 		if j, ok := t.Self.(*exitRun); ok && j.joiner != nil {
@@ -142,7 +142,7 @@ func isStallInTime(t *Task) bool {
 // in it. A group is until it is told to stop: that nobody has is what is wrong.
 func isNamed(t *Task) bool {
 	switch t.Kind {
-	case kindLeft, KindFork, KindRun: // of a run its task is named
+	case KindLeft, KindFork, KindRun: // of a run its task is named
 		return false
 	case KindGroup:
 		return t.Stopped() == nil

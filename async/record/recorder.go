@@ -1,0 +1,190 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/async/internal/crash"
+	"github.com/ambit-go/ambit/async/picture"
+)
+
+// This file keeps the last ends of tasks in memory whose size is fixed.
+
+// A Recorder keeps the last tasks that have ended, and the last failures. It may observe any number of scopes.
+type Recorder struct {
+	shards   [shards]shard
+	failures failures
+}
+
+// Bounds of a recorder.
+const (
+	shards       = 16 // so that tasks which end at once seldom wait for each other
+	defaultBytes = 4 << 20
+	eventBytes   = 80 // of an event in memory, at most
+	mostFailures = 256
+	mostText     = 200
+)
+
+// A shard is a part of the events, with a lock of its own.
+type shard struct {
+	mu     sync.Mutex
+	ring   []event
+	most   int   // events
+	seen   int64 // how many events there ever were; of a full ring the next one overwrites that at seen % most
+	names  map[string]uint16
+	called []string // names by their number; 0: of those that found no place
+}
+
+// An event is the end of a task, as it is kept. It has no pointer: a task, its future and its ctx are kept by nobody here.
+type event struct {
+	id, owner picture.ID
+	ended     int64 // nanoseconds of Unix time
+	took      int64
+	name      uint16
+	cause     uint16 // the type of the cause, in called
+	outcome   uint8
+}
+
+// failures are the last tasks that have not ended well. Those that have cannot evict them.
+type failures struct {
+	mu   sync.Mutex
+	ring []Failure
+	seen int64
+}
+
+// A RecorderOption changes a [Recorder].
+type RecorderOption interface{ apply(*settings) }
+
+type recorderOption func(*settings)
+
+func (o recorderOption) apply(s *settings) { o(s) }
+
+type settings struct{ bytes int }
+
+// Bytes is how much memory a [Recorder] may take for events.
+//
+//	rec := record.New(record.Bytes(64 << 20))
+//
+// # Details
+//
+// Defaults to 4 MiB, which is 52,000 events. The memory is taken as it is needed, and is never more. n < 64 KiB panics.
+func Bytes(n int) RecorderOption {
+	if n < 64<<10 {
+		panic(fmt.Sprintf("record: Bytes(%d): at least 64 KiB", n))
+	}
+	return recorderOption(func(s *settings) { s.bytes = n })
+}
+
+// New returns a Recorder, which is an observer of scopes.
+//
+//	rec := record.New()
+//	err := async.Scope(ctx, serve, async.Observe(rec))
+//
+// # Details
+//
+// It keeps the last tasks that have ended in the scopes that it observes: each with its name, its owner, when and for how long, and how it ended.
+// A full recorder overwrites the oldest. The last 256 failures are kept beside them, with the first line of their text, so a million
+// tasks that end well do not evict one. It keeps 80 bytes a task, and nothing of what the task has captured.
+//
+// [Recorder.Save] writes it all down, [Recorder.WriteTrace] makes a time line for ui.perfetto.dev.
+func New(opts ...RecorderOption) *Recorder {
+	set := settings{bytes: defaultBytes}
+	for _, opt := range opts {
+		if opt == nil {
+			panic("record: New with a nil option: leave it out")
+		}
+		opt.apply(&set)
+	}
+	r := new(Recorder)
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.most = set.bytes / eventBytes / shards
+		s.names, s.called = make(map[string]uint16), []string{"other"}
+	}
+	return r
+}
+
+// Observe notes what e tells. It blocks for no longer than another Observe takes.
+func (r *Recorder) Observe(e async.Event) {
+	if e.Kind != async.EventEnd {
+		return
+	}
+	_, outcome := judge(&e)
+	now := time.Now()
+	r.shards[uint64(e.ID.Scope+e.ID.Ordinal)%shards].add(&e, outcome, now)
+	if outcome != "ok" && outcome != "cancelled" {
+		r.failures.add(&e, outcome, now)
+	}
+}
+
+func (s *shard) add(e *async.Event, outcome string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := event{
+		id: e.ID, owner: e.Owner, ended: now.UnixNano(), took: int64(e.Duration), name: s.numberLocked(e.Task),
+		outcome: uint8(slices.Index(outcomes[:], outcome)),
+	}
+	if e.Cause != nil {
+		one.cause = s.numberLocked(fmt.Sprintf("%T", e.Cause))
+	}
+	if len(s.ring) < s.most {
+		s.growLocked()
+		s.ring = append(s.ring, one)
+	} else {
+		s.ring[s.seen%int64(s.most)] = one
+	}
+	s.seen++
+}
+
+// growLocked sees to it that there is room for one event more, and never for more than there may be.
+func (s *shard) growLocked() {
+	if len(s.ring) == cap(s.ring) {
+		grown := make([]event, len(s.ring), min(max(64, 2*len(s.ring)), s.most))
+		copy(grown, s.ring)
+		s.ring = grown
+	}
+}
+
+// numberLocked returns the number of a name, 0 if there are too many.
+func (s *shard) numberLocked(name string) uint16 {
+	if n, known := s.names[name]; known {
+		return n
+	}
+	if len(s.called) > mostNames {
+		return 0
+	}
+	n := uint16(len(s.called))
+	s.names[name], s.called = n, append(s.called, cut(name))
+	return n
+}
+
+// outcomes are how a task may have ended, as judge says.
+var outcomes = [...]string{"ok", "cancelled", "error", "timeout", "watchdog", "panic", "goexit"}
+
+func (f *failures) add(e *async.Event, outcome string, now time.Time) {
+	one := Failure{ID: e.ID, Task: cut(e.Task), At: now, Outcome: outcome, Type: fmt.Sprintf("%T", e.Err)}
+	if e.Err != nil {
+		text, _, _ := strings.Cut(crash.Text(e.Err), "\n") // it calls a user's method: no lock is held
+		one.Text = cut(text)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.ring) < mostFailures {
+		f.ring = append(f.ring, one)
+	} else {
+		f.ring[f.seen%mostFailures] = one
+	}
+	f.seen++
+}
+
+// cut returns the first characters of a text, and a copy: what it was cut from is not kept.
+func cut(text string) string {
+	if len(text) > mostText {
+		text = strings.ToValidUTF8(text[:mostText], "") + "…"
+	}
+	return strings.Clone(strings.ToValidUTF8(text, "\uFFFD"))
+}

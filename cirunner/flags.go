@@ -42,7 +42,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.IntVar(&o.jobs, "j", runtime.NumCPU(), "how many `jobs` run at once")
 	flags.StringVar(&o.dir, "C", ".", "the `directory` of the project, and of its .gitlab-ci.yml")
 	flags.Var(&o.manual, "manual", "run the manual job of this `name`, too; may be repeated")
-	flags.BoolVar(&o.failFast, "fail-fast", false, "once a job has failed, give up running jobs that are interruptible")
+	flags.BoolVar(&o.failFast, "fail-fast", false, "once a job has failed, start no other but those for after a failure, and give up running jobs that are interruptible")
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit `file`")
 	flags.StringVar(&o.report, "report", "", "write an HTML `file`: the jobs on a time line, causes, logs")
 	flags.StringVar(&o.logs, "logs", "", "the `directory` of the logs (default .cirunner/RUN/logs)")

@@ -110,6 +110,10 @@ type Job struct {
 	// pipeline is not wanted any more.
 	Interruptible bool
 
+	// ResourceGroup is shared by jobs that do not run at the same time; empty for none.
+	// It may hold variables.
+	ResourceGroup string
+
 	// Environment is where the job deploys to; its name is empty if it does not. Its
 	// texts may hold variables.
 	Environment Environment

@@ -43,7 +43,6 @@ var ignoredInJobs = map[string]string{
 	"pages":               noPages,
 	"publish":             noPages,
 	"coverage":            noServer,
-	"resource_group":      "pipelines do not know of each other",
 	"secrets":             noTokens,
 	"id_tokens":           noTokens,
 	"identity":            noTokens,

@@ -78,6 +78,11 @@ func (a *attempt) run(ctx context.Context) plan.Outcome {
 // main prepares the job and runs its script. began reports whether that has come
 // as far as the script.
 func (a *attempt) main(ctx context.Context) (began bool, err error) {
+	giveBack, err := a.takeResource(a.work)
+	async.OnExit(ctx, func(context.Context, error) error { giveBack(); return nil })
+	if err != nil {
+		return false, err
+	}
 	if err := a.prepare(); err != nil {
 		return false, err
 	}

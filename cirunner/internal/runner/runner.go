@@ -66,7 +66,7 @@ type Runner struct {
 	hard context.Context // set before the first job starts
 	soft context.Context
 	stop context.CancelCauseFunc // of soft
-	base map[string]string       // variables that are the same for all jobs
+	base map[string]string       // variables that are the same for all jobs; set before them
 
 	turns *jobqueue.Queue[turn, turn] // of jobs that are ready; closed when none will be
 
@@ -113,6 +113,7 @@ func (r *Runner) Run(ctx context.Context, control func(ctx context.Context)) err
 	return async.Scope(ctx, func(ctx context.Context) error {
 		r.hard = ctx
 		r.soft, r.stop = context.WithCancelCause(ctx)
+		r.base = r.commonVariables(r.soft)
 		r.begin()
 		async.OnExit(ctx, func(_ context.Context, outcome error) error {
 			r.stop(nil)
@@ -138,7 +139,6 @@ func (r *Runner) prepare(ctx context.Context) error {
 	for _, n := range notes {
 		r.Board.Notice(n)
 	}
-	r.base = r.commonVariables(ctx)
 	return r.work(r.hard)
 }
 

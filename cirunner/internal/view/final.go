@@ -140,6 +140,6 @@ func why(j board.Job) string {
 
 // styleOf is how a state looks.
 var styleOf = map[plan.State]lipgloss.Style{
-	plan.Waiting: faint, plan.Delayed: faint, plan.Ready: faint, plan.Running: blue, plan.Succeeded: green,
+	plan.Waiting: faint, plan.Delayed: faint, plan.Locked: faint, plan.Ready: faint, plan.Running: blue, plan.Succeeded: green,
 	plan.Failed: red, plan.Warned: yellow, plan.Canceled: yellow, plan.Blocked: yellow, plan.Skipped: faint, plan.Manual: faint,
 }

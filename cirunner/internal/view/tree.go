@@ -188,6 +188,8 @@ func says(j board.Job) string {
 		return faint.Render(j.State.String() + ": " + j.Why)
 	case j.State == plan.Waiting:
 		return ""
+	case j.State == plan.Locked:
+		return faint.Render(j.Why)
 	}
 	return faint.Render(j.State.String())
 }

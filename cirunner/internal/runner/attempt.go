@@ -72,7 +72,15 @@ func (a *attempt) run(ctx context.Context) plan.Outcome {
 		o = a.keep(ctx, o)
 		return nil
 	}, async.Name("job "+a.job.Name), async.HookTimeout(time.Minute))
+	a.reap(ctx)
 	return a.close(ctx, o, err)
+}
+
+// reap ends what the job has left running outside of its process groups.
+func (a *attempt) reap(ctx context.Context) {
+	if n := a.r.Work.Reap(ctx, a.slug(), a.grace()); n > 0 {
+		a.note("cirunner: it left %s behind, in sessions of their own, which were ended", count(n, "process"))
+	}
 }
 
 // main prepares the job and runs its script. began reports whether that has come
@@ -233,6 +241,9 @@ func slug(j *pipeline.Job) string {
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		what += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -112,12 +112,14 @@ func (s *session) pipeline(ctx context.Context, heard <-chan os.Signal, stale []
 			Name:    "pipeline",
 			Startup: time.Minute, // until it can be stopped, which is at once
 			Run: func(ctx context.Context) error {
+				defer context.AfterFunc(ctx, func() { s.runner.Board.SetStatus("aborting: everything is killed") })()
 				return s.runner.Run(ctx, func(context.Context) {
 					service.Ready(ctx) // who reads the output may be slow
 					s.tellStale(s.runner.Board, stale)
 				})
 			},
 			Drain: func(drain context.Context) error {
+				s.runner.Board.SetStatus("stopping; Ctrl-C again aborts")
 				s.runner.Cancel(drain, context.Cause(ctx))
 				return nil
 			},

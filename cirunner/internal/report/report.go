@@ -52,7 +52,7 @@ var (
 // where a reader begins.
 func Table(jobs []board.Job) string {
 	rows := [][]string{{"JOB", "STAGE", "STATE", "ATTEMPTS", "TIME", "CAUSE"}}
-	for _, j := range FailuresLast(jobs) {
+	for _, j := range Fold(FailuresLast(jobs)) {
 		rows = append(rows, []string{j.Name, j.Stage, j.State.String(), Attempts(j), Took(j), Cause(j)})
 	}
 	width := make([]int, len(rows[0]))
@@ -79,6 +79,41 @@ func FailuresLast(jobs []board.Job) []board.Job {
 	jobs = slices.Clone(jobs)
 	slices.SortStableFunc(jobs, func(a, b board.Job) int { return cmp.Compare(last[a.State], last[b.State]) })
 	return jobs
+}
+
+// Few is how many jobs that were not started, for the same reason, are listed one by one.
+const Few = 5
+
+// Unstarted reports whether a job was canceled or skipped before its first attempt.
+func Unstarted(j board.Job) bool {
+	return j.Attempt == 0 && (j.State == plan.Canceled || j.State == plan.Skipped)
+}
+
+// Fold returns jobs in their order, in which those that were not started for the same
+// reason are one, with their number as the name, if they are more than [Few].
+func Fold(jobs []board.Job) []board.Job {
+	type reason struct {
+		state plan.State
+		why   string
+	}
+	of := map[reason]int{}
+	for _, j := range jobs {
+		if Unstarted(j) {
+			of[reason{j.State, j.Why}]++
+		}
+	}
+	var folded []board.Job
+	for _, j := range jobs {
+		n := of[reason{j.State, j.Why}]
+		switch {
+		case !Unstarted(j) || n <= Few && n > 0:
+			folded = append(folded, j)
+		case n > 0:
+			folded = append(folded, board.Job{Name: fmt.Sprintf("(%d jobs)", n), State: j.State, Why: j.Why})
+			of[reason{j.State, j.Why}] = 0
+		}
+	}
+	return folded
 }
 
 // Summary returns a sentence: how many jobs have ended how.

@@ -67,7 +67,7 @@ func table(jobs []board.Job, width int) []string {
 	if width < 60 {
 		columns = []column{columns[0], columns[2], columns[4], columns[5]}
 	}
-	jobs = report.FailuresLast(jobs)
+	jobs = report.Fold(report.FailuresLast(jobs))
 	fit(columns, jobs, width)
 	header := make([]string, len(columns))
 	for k, c := range columns {
@@ -141,5 +141,5 @@ func why(j board.Job) string {
 // styleOf is how a state looks.
 var styleOf = map[plan.State]lipgloss.Style{
 	plan.Waiting: faint, plan.Delayed: faint, plan.Locked: faint, plan.Ready: faint, plan.Running: blue, plan.Succeeded: green,
-	plan.Failed: red, plan.Warned: yellow, plan.Canceled: yellow, plan.Blocked: yellow, plan.Skipped: faint, plan.Manual: faint,
+	plan.Failed: red, plan.Warned: yellow, plan.Canceled: violet, plan.Blocked: yellow, plan.Skipped: faint, plan.Manual: faint,
 }

@@ -59,7 +59,7 @@ works:
 			}
 			assert.Equal(t, tc.status, run.Wait(), run.Stdout()+run.Stderr())
 			if tc.signals == nil {
-				assert.Regexp(t, `\[works\] cirunner: it left \d process(es)? behind, in sessions of their own, which were ended\n`, run.Stdout())
+				assert.Regexp(t, `\[works\] cirunner: it left \d+ process(es)? behind, in sessions of their own, which were ended\n`, run.Stdout())
 			}
 			p.nothingIsLeft()
 		})

@@ -144,7 +144,7 @@ func (s *session) prepare() error {
 		return err
 	}
 	s.runner = runner.New(runner.Config{
-		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables,
+		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables, Set: s.o.choice.set,
 		Mask: s.o.choice.masked, Caches: s.o.choice.caches,
 		Concurrent: s.o.jobs, FailFast: s.o.failFast, KeepWork: s.o.keepWork, Logs: s.logs, LogLimit: s.o.logLimit,
 		Timeout: s.o.timeout, After: s.o.after, Grace: s.o.grace,

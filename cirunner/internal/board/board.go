@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ambit-go/ambit/cirunner/internal/jobreport"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 )
 
@@ -23,6 +24,9 @@ type Job struct {
 	Why     string // what a person wants to know about State
 	Last    string // the last line it has said
 	Log     string // its path, if there is one
+
+	Coverage string           // in percent, as it has printed it; empty if it has not
+	Tests    *jobreport.Tests // of its JUnit files; nil without
 
 	Needs  []string // the jobs it has named to wait for; nil if it waits for the stages before
 	Phases []Phase  // of the last attempt; only appended to

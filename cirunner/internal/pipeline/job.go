@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/ambit-go/ambit/cirunner/internal/vars"
 )
@@ -65,6 +67,7 @@ func init() {
 		"artifacts":      {true, readArtifacts},
 		"resource_group": {false, readResourceGroup},
 		"services":       {true, readServices},
+		"coverage":       {false, readCoverage},
 		"cache":          {true, readCache},
 		"rules":          {false, func(p *parser, d *draft, n *node) { d.rules, d.hasRules = p.rules("rules", n, inJob), true }},
 		"only":           {false, func(p *parser, d *draft, n *node) { d.only = p.policy("only", n) }},
@@ -198,6 +201,25 @@ func readWhen(p *parser, d *draft, n *node) {
 
 func readResourceGroup(p *parser, d *draft, n *node) {
 	d.ResourceGroup, _ = p.string("resource_group", n)
+}
+
+// readCoverage reads an expression between slashes.
+func readCoverage(p *parser, d *draft, n *node) {
+	s, ok := p.string("coverage", n)
+	if !ok {
+		return
+	}
+	inner, slash := strings.CutPrefix(s, "/")
+	inner, slash2 := strings.CutSuffix(inner, "/")
+	of, err := regexp.Compile(inner)
+	switch {
+	case !slash || !slash2:
+		p.errorf(n.at, "coverage should be a regular expression between slashes, such as '/covered: \\d+%%/'")
+	case err != nil:
+		p.errorf(n.at, "coverage: %v", err)
+	default:
+		d.Coverage = of
+	}
 }
 
 func readTimeout(p *parser, d *draft, n *node) {

@@ -51,9 +51,19 @@ var (
 // Table returns a line for each job, below a header: those that have failed last,
 // where a reader begins.
 func Table(jobs []board.Job) string {
-	rows := [][]string{{"JOB", "STAGE", "STATE", "ATTEMPTS", "TIME", "CAUSE"}}
+	tests, coverage := Measured(jobs)
+	add := func(cells []string, ofTests, ofCoverage, cause string) []string {
+		if tests {
+			cells = append(cells, ofTests)
+		}
+		if coverage {
+			cells = append(cells, ofCoverage)
+		}
+		return append(cells, cause)
+	}
+	rows := [][]string{add([]string{"JOB", "STAGE", "STATE", "ATTEMPTS", "TIME"}, "TESTS", "COVERAGE", "CAUSE")}
 	for _, j := range Fold(FailuresLast(jobs)) {
-		rows = append(rows, []string{j.Name, j.Stage, j.State.String(), Attempts(j), Took(j), Cause(j)})
+		rows = append(rows, add([]string{j.Name, j.Stage, j.State.String(), Attempts(j), Took(j)}, Tests(j), Coverage(j), Cause(j)))
 	}
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -131,7 +141,7 @@ func Summary(jobs []board.Job, took time.Duration) string {
 	if len(parts) == 0 {
 		parts = []string{"no jobs"}
 	}
-	return fmt.Sprintf("%s, in %s", strings.Join(parts, ", "), Duration(took))
+	return fmt.Sprintf("%s, in %s%s", strings.Join(parts, ", "), Duration(took), measures(jobs))
 }
 
 // Duration returns a time as people say it: 0.4s, 12s, 3m05s, 2h04m.

@@ -37,8 +37,9 @@ type attempt struct {
 	fail context.CancelCauseFunc
 
 	dir     string
-	secrets []string // values that are hidden in what is said of the job
-	had     []string // files that git did not track when the script began, if that is asked for
+	secrets []string          // values that are hidden in what is said of the job
+	given   map[string]string // variables that other jobs have reported; set by prepare
+	had     []string          // files that git did not track when the script began, if that is asked for
 	log     *joblog.Log
 }
 
@@ -68,6 +69,7 @@ func (a *attempt) run(ctx context.Context) plan.Outcome {
 		if began {
 			a.after(ctx, o)
 			a.keepCaches(ctx, o)
+			a.readReports()
 		}
 		o = a.keep(ctx, o)
 		return nil
@@ -128,6 +130,7 @@ func (a *attempt) prepare() (err error) {
 			a.note("cirunner: %s from %q", count(n, "artifact"), from.Name)
 		}
 	}
+	a.takeVariables()
 	if a.job.Artifacts.Untracked {
 		a.had = a.untracked(a.work)
 	}
@@ -213,6 +216,9 @@ func (a *attempt) phase(name string) {
 // say returns what a log does with lines.
 func (a *attempt) say(source string) func([]byte, joblog.Kind) {
 	return func(line []byte, kind joblog.Kind) {
+		if source == "" && kind != joblog.Own {
+			a.lookForCoverage(line)
+		}
 		a.r.Board.Line(a.i, board.Line{Source: source, Own: kind == joblog.Own, Hidden: kind == joblog.Beyond}, line)
 	}
 }

@@ -71,6 +71,7 @@ func (r *Runner) start(i int) *attempt {
 	r.Board.Change(i, func(j *board.Job) {
 		j.State, j.Attempt, j.Begin, j.End = plan.Running, number, time.Now(), time.Time{}
 		j.Phase, j.Cause, j.Why, j.Last = "preparing", "", "", ""
+		j.Coverage, j.Tests = "", nil
 	})
 	a := &attempt{r: r, i: i, job: r.Pipeline.Jobs[i], number: number}
 	a.quit, a.giveUp = context.WithCancelCause(r.soft)

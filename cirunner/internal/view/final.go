@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -66,6 +67,14 @@ func table(jobs []board.Job, width int) []string {
 	}
 	if width < 60 {
 		columns = []column{columns[0], columns[2], columns[4], columns[5]}
+	}
+	tests, coverage := report.Measured(jobs)
+	last := len(columns) - 1
+	if coverage {
+		columns = slices.Insert(columns, last, column{header: "COV", cell: report.Coverage})
+	}
+	if tests {
+		columns = slices.Insert(columns, last, column{header: "TESTS", cell: report.Tests})
 	}
 	jobs = report.Fold(report.FailuresLast(jobs))
 	fit(columns, jobs, width)

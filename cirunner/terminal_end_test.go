@@ -99,7 +99,9 @@ func TestCtrlZAtAShell(t *testing.T) {
 		return func(lines []string) bool { return strings.HasPrefix(lines[len(lines)-1], prefix) }
 	}
 	// A prompt below others, at which nothing is typed yet.
-	idle := func(lines []string) bool { return len(lines) > 1 && strings.TrimSpace(lines[len(lines)-1]) == "prompt>" }
+	idle := func(lines []string) bool {
+		return len(lines) > 1 && strings.TrimSpace(lines[len(lines)-1]) == "prompt>"
+	}
 	s.waitUntil(t, "a prompt", last("prompt>"))
 	// Ctrl-Z throws away what the terminal has not read yet. The one of the test may be
 	// slow to read.

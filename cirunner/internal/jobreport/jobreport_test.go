@@ -56,4 +56,3 @@ at y</error><failure/></testcase><testcase name="not"><skipped/></testcase></tes
 	assert.Len(t, all.Failures, maxFailures)
 	assert.LessOrEqual(t, len(all.Failures[0].Message), maxMessage+len("…"))
 }
-

@@ -87,13 +87,9 @@ func (c *choice) options(ctx context.Context, dir string) pipeline.Options {
 
 // load reads and checks the file, and prints its warnings.
 func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipeline.Pipeline, error) {
-	file := filepath.Join(o.dir, defaultFile)
-	switch len(args) {
-	case 0:
-	case 1:
-		file = args[0]
-	default:
-		return nil, exit.Usagef("one file at a time, not %d", len(args))
+	file, err := o.file(args)
+	if err != nil {
+		return nil, err
 	}
 	options := o.readOptions(ctx)
 	if target := o.choice.wish.Merge; target != "" && !o.choice.run.HasCommit(target) {
@@ -103,7 +99,7 @@ func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipe
 	var found *pipeline.Errors
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && len(args) == 0:
-		return nil, exit.Usagef("there is no %s here; name a file, such as cirunner/demo.yml", file)
+		return nil, exit.Usagef("there is no %s, here or at the root of a repository around; name a file, or the directory of the project with -C", file)
 	case errors.As(err, &found):
 		return nil, &exit.Error{Err: fmt.Errorf("this is no pipeline:\n%s", found.Detail())}
 	case err != nil:
@@ -115,6 +111,27 @@ func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipe
 		}
 	}
 	return p, nil
+}
+
+// file returns the file that is to be run. If none is named and the current directory has
+// none, the project is the repository around it.
+func (o *options) file(args []string) (string, error) {
+	switch {
+	case len(args) > 1:
+		return "", exit.Usagef("one file at a time, not %d", len(args))
+	case len(args) == 1:
+		return args[0], nil
+	}
+	file := filepath.Join(o.dir, defaultFile)
+	if _, err := os.Stat(file); o.dir != "." || !errors.Is(err, fs.ErrNotExist) {
+		return file, nil
+	}
+	root := projectOf(file)
+	if _, err := os.Stat(filepath.Join(root, defaultFile)); err != nil {
+		return file, nil // which there is not
+	}
+	o.dir = root
+	return filepath.Join(root, defaultFile), nil
 }
 
 func (o *options) readOptions(ctx context.Context) pipeline.Options {

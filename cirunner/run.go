@@ -112,12 +112,14 @@ func (s *session) pipeline(ctx context.Context, heard <-chan os.Signal, stale []
 			Name:    "pipeline",
 			Startup: time.Minute, // until it can be stopped, which is at once
 			Run: func(ctx context.Context) error {
+				defer context.AfterFunc(ctx, func() { s.runner.Board.SetStatus("aborting: everything is killed") })()
 				return s.runner.Run(ctx, func(context.Context) {
 					service.Ready(ctx) // who reads the output may be slow
 					s.tellStale(s.runner.Board, stale)
 				})
 			},
 			Drain: func(drain context.Context) error {
+				s.runner.Board.SetStatus("stopping; Ctrl-C again aborts")
 				s.runner.Cancel(drain, context.Cause(ctx))
 				return nil
 			},
@@ -142,7 +144,7 @@ func (s *session) prepare() error {
 		return err
 	}
 	s.runner = runner.New(runner.Config{
-		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables,
+		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables, Set: s.o.choice.set,
 		Mask: s.o.choice.masked, Caches: s.o.choice.caches,
 		Concurrent: s.o.jobs, FailFast: s.o.failFast, KeepWork: s.o.keepWork, Logs: s.logs, LogLimit: s.o.logLimit,
 		Timeout: s.o.timeout, After: s.o.after, Grace: s.o.grace,

@@ -36,6 +36,7 @@ func (s *session) follow(ctx context.Context, heard <-chan os.Signal) error {
 				continue
 			}
 			s.drained = why
+			s.runner.Board.SetStatus("draining: what runs goes on to its end; Ctrl-C stops it")
 			s.runner.Drain(ctx, "drained: "+why.Error())
 		}
 	}

@@ -81,11 +81,13 @@ func (c *config) run(ctx context.Context) error {
 // only an abort stops that, or keeps it from being started. It cannot make the job
 // fail.
 func (c *config) scripts(soft, hard context.Context, u *uploader) error {
-	err := c.step(soft, "script", c.script, u)
+	result, err := c.step(soft, "script", c.script, u)
+	// A script that has ended by itself was not cancelled, though a cancel may have come
+	// since: the result has the cause for which it was stopped.
 	switch {
 	case err == nil:
 		u.state = "success"
-	case context.Cause(soft) != nil:
+	case result.Cause != nil, result.Pid == 0 && soft.Err() != nil:
 		u.state = "canceled"
 		u.log.notef("%v", context.Cause(soft))
 	default:
@@ -97,7 +99,7 @@ func (c *config) scripts(soft, hard context.Context, u *uploader) error {
 		u.log.notef("the after-script is not run")
 	case c.after != "":
 		u.log.notef("after-script")
-		if err := c.step(hard, "after-script", c.after, u, async.Timeout(5*time.Minute)); err != nil {
+		if _, err := c.step(hard, "after-script", c.after, u, async.Timeout(5*time.Minute)); err != nil {
 			u.log.notef("%v", err)
 		}
 	}
@@ -105,8 +107,8 @@ func (c *config) scripts(soft, hard context.Context, u *uploader) error {
 }
 
 // step runs one script, with the log as its output. Its process group ends with it.
-func (c *config) step(ctx context.Context, name, script string, u *uploader, opts ...async.TaskOption) error {
-	_, err := proc.Run(ctx, proc.Command{
+func (c *config) step(ctx context.Context, name, script string, u *uploader, opts ...async.TaskOption) (proc.Result, error) {
+	return proc.Run(ctx, proc.Command{
 		Args:   []string{"bash", "-c", script},
 		Name:   name,
 		Stdout: u.log,
@@ -114,5 +116,4 @@ func (c *config) step(ctx context.Context, name, script string, u *uploader, opt
 		Grace:  c.grace,
 		Hurry:  u.hurry,
 	}, opts...)
-	return err
 }

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -118,6 +120,27 @@ func TestAbortStopsTheAfterScript(t *testing.T) {
 			assert.Empty(t, clitest.InGroup(t, s.group(t)))
 		})
 	}
+}
+
+// The script has failed by itself; what it has left behind says so, and the cancel comes
+// then: the job has failed, and was not cancelled.
+func TestACancelJustAfterTheFailureChangesNothing(t *testing.T) {
+	log, err := newJournal()
+	require.NoError(t, err)
+	defer log.close()
+	soft, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	log.added = func(int) {
+		text, _ := io.ReadAll(log.section(0, log.len()))
+		if strings.Contains(string(text), "gone") {
+			cancel(errCanceled)
+		}
+	}
+	u := &uploader{log: log, hurry: context.WithoutCancel(t.Context())}
+	c := &config{grace: time.Minute, script: "me=$$; (while kill -0 $me 2> /dev/null; do sleep 0.01; done; sleep 0.5; echo gone) & exit 3"}
+	err = c.scripts(soft, t.Context(), u)
+	assert.Equal(t, "failed", u.state)
+	assert.ErrorContains(t, err, "the job has failed: script: exit status 3")
 }
 
 // A script that answers TERM has its last words in the log.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ambit-go/ambit/cirunner/internal/jobreport"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 )
 
@@ -23,6 +24,9 @@ type Job struct {
 	Why     string // what a person wants to know about State
 	Last    string // the last line it has said
 	Log     string // its path, if there is one
+
+	Coverage string           // in percent, as it has printed it; empty if it has not
+	Tests    *jobreport.Tests // of its JUnit files; nil without
 
 	Needs  []string // the jobs it has named to wait for; nil if it waits for the stages before
 	Phases []Phase  // of the last attempt; only appended to
@@ -64,11 +68,12 @@ type Watcher interface {
 
 // A Board is shared by all that write and read it.
 type Board struct {
-	mu    sync.Mutex
-	jobs  []Job
-	tails []tail     // of the jobs
-	tell  sync.Mutex // held while the watcher is told; taken without mu
-	watch Watcher
+	mu     sync.Mutex
+	status string
+	jobs   []Job
+	tails  []tail     // of the jobs
+	tell   sync.Mutex // held while the watcher is told; taken without mu
+	watch  Watcher
 }
 
 // New returns a board of jobs. watch may be nil.
@@ -84,6 +89,22 @@ func (b *Board) Jobs() []Job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.jobs)
+}
+
+// SetStatus says what is going on with the run as a whole: that it is being stopped, say.
+// It waits for nobody.
+func (b *Board) SetStatus(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.status = text
+}
+
+// Status returns what is going on with the run as a whole; empty if that is nothing out
+// of the ordinary.
+func (b *Board) Status() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.status
 }
 
 // Change changes what is known of a job and tells the watcher.

@@ -20,6 +20,12 @@ func readArtifacts(p *parser, d *draft, n *node) {
 				a.When = when
 			}
 		},
+		"reports": func(n *node) {
+			p.fields("artifacts:reports", n, keys{
+				"dotenv": func(n *node) { a.Dotenv = p.patterns("artifacts:reports:dotenv", n) },
+				"junit":  func(n *node) { a.JUnit = p.patterns("artifacts:reports:junit", n) },
+			}, ignoredInReports)
+		},
 		// Artifacts go with the work directory of the run, whatever this says.
 		"expire_in": func(n *node) {
 			if n.kind != text || n.text != "never" {
@@ -27,9 +33,6 @@ func readArtifacts(p *parser, d *draft, n *node) {
 			}
 		},
 	}, ignoredInArtifacts)
-	if reports := n.field("reports"); reports.has("dotenv") {
-		p.ignore(reports.keyAt("dotenv"), "artifacts:reports:dotenv", "later jobs do not get these variables; let them read a file that is an artifact")
-	}
 	if ok && !n.has("paths") && !n.has("reports") && !n.has("untracked") {
 		p.warn(n.at, "artifacts without paths", "they should have paths, the files to keep; nothing is kept")
 	}

@@ -281,7 +281,7 @@ func (g *grapher) order(d *draft, job *Job) {
 		if waits[other] {
 			job.WaitsFor = append(job.WaitsFor, other)
 		}
-		if fetch[other] && (len(other.Artifacts.Paths) > 0 || other.Artifacts.Untracked) {
+		if fetch[other] && other.Artifacts.any() {
 			job.Fetch = append(job.Fetch, other)
 		}
 	}

@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/ambit-go/ambit/cirunner/internal/vars"
 )
@@ -48,28 +50,30 @@ var (
 
 func init() {
 	jobKeywords = map[string]jobKeyword{
-		"stage":         {false, readStage},
-		"before_script": {true, func(p *parser, d *draft, n *node) { d.Before = p.script("before_script", n) }},
-		"script":        {false, readScript},
-		"after_script":  {true, func(p *parser, d *draft, n *node) { d.After = p.script("after_script", n) }},
-		"variables":     {false, func(p *parser, d *draft, n *node) { d.variables = p.variables(n, false) }},
-		"needs":         {false, readNeeds},
-		"dependencies":  {false, readDependencies},
-		"parallel":      {false, readParallel},
-		"timeout":       {true, readTimeout},
-		"retry":         {true, readRetry},
-		"allow_failure": {false, readAllowFailure},
-		"when":          {false, readWhen},
-		"start_in":      {false, func(p *parser, d *draft, n *node) { d.StartIn, _ = p.duration("start_in", n, maxTimeout) }},
-		"interruptible": {true, func(p *parser, d *draft, n *node) { d.Interruptible, _ = p.boolean("interruptible", n) }},
-		"artifacts":     {true, readArtifacts},
-		"services":      {true, readServices},
-		"cache":         {true, readCache},
-		"rules":         {false, func(p *parser, d *draft, n *node) { d.rules, d.hasRules = p.rules("rules", n, inJob), true }},
-		"only":          {false, func(p *parser, d *draft, n *node) { d.only = p.policy("only", n) }},
-		"except":        {false, func(p *parser, d *draft, n *node) { d.except = p.policy("except", n) }},
-		"inherit":       {false, func(*parser, *draft, *node) {}}, // read first
-		"cirunner":      {true, readWatchdog},
+		"stage":          {false, readStage},
+		"before_script":  {true, func(p *parser, d *draft, n *node) { d.Before = p.script("before_script", n) }},
+		"script":         {false, readScript},
+		"after_script":   {true, func(p *parser, d *draft, n *node) { d.After = p.script("after_script", n) }},
+		"variables":      {false, func(p *parser, d *draft, n *node) { d.variables = p.variables(n, false) }},
+		"needs":          {false, readNeeds},
+		"dependencies":   {false, readDependencies},
+		"parallel":       {false, readParallel},
+		"timeout":        {true, readTimeout},
+		"retry":          {true, readRetry},
+		"allow_failure":  {false, readAllowFailure},
+		"when":           {false, readWhen},
+		"start_in":       {false, func(p *parser, d *draft, n *node) { d.StartIn, _ = p.duration("start_in", n, maxTimeout) }},
+		"interruptible":  {true, func(p *parser, d *draft, n *node) { d.Interruptible, _ = p.boolean("interruptible", n) }},
+		"artifacts":      {true, readArtifacts},
+		"resource_group": {false, readResourceGroup},
+		"services":       {true, readServices},
+		"coverage":       {false, readCoverage},
+		"cache":          {true, readCache},
+		"rules":          {false, func(p *parser, d *draft, n *node) { d.rules, d.hasRules = p.rules("rules", n, inJob), true }},
+		"only":           {false, func(p *parser, d *draft, n *node) { d.only = p.policy("only", n) }},
+		"except":         {false, func(p *parser, d *draft, n *node) { d.except = p.policy("except", n) }},
+		"inherit":        {false, func(*parser, *draft, *node) {}}, // read first
+		"cirunner":       {true, readWatchdog},
 	}
 	namesInJobs = sortedKeys(jobKeywords)
 	namesInDefault = slices.DeleteFunc(sortedKeys(jobKeywords), func(name string) bool { return !jobKeywords[name].inDefault })
@@ -192,6 +196,29 @@ func readStage(p *parser, d *draft, n *node) {
 func readWhen(p *parser, d *draft, n *node) {
 	if when, ok := choice(p, "when", n, OnSuccess, OnFailure, Always, Manual, Delayed, Never); ok {
 		d.When = when
+	}
+}
+
+func readResourceGroup(p *parser, d *draft, n *node) {
+	d.ResourceGroup, _ = p.string("resource_group", n)
+}
+
+// readCoverage reads an expression between slashes.
+func readCoverage(p *parser, d *draft, n *node) {
+	s, ok := p.string("coverage", n)
+	if !ok {
+		return
+	}
+	inner, slash := strings.CutPrefix(s, "/")
+	inner, slash2 := strings.CutSuffix(inner, "/")
+	of, err := regexp.Compile(inner)
+	switch {
+	case !slash || !slash2:
+		p.errorf(n.at, "coverage should be a regular expression between slashes, such as '/covered: \\d+%%/'")
+	case err != nil:
+		p.errorf(n.at, "coverage: %v", err)
+	default:
+		d.Coverage = of
 	}
 }
 

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -110,6 +111,14 @@ type Job struct {
 	// pipeline is not wanted any more.
 	Interruptible bool
 
+	// Coverage finds in the output how much the tests have covered; nil where the file
+	// does not say.
+	Coverage *regexp.Regexp
+
+	// ResourceGroup is shared by jobs that do not run at the same time; empty for none.
+	// It may hold variables.
+	ResourceGroup string
+
 	// Environment is where the job deploys to; its name is empty if it does not. Its
 	// texts may hold variables.
 	Environment Environment
@@ -153,63 +162,6 @@ const (
 	Never     When = "never"      // not at all
 )
 
-// Retry says when a job that failed is run again.
-type Retry struct {
-	// Max is how often at most: 0 to 2.
-	Max int
-
-	// When are the failures that are worth it; empty means every failure.
-	When []Failure
-
-	// ExitCodes are exit codes of the script that are worth it, besides When.
-	ExitCodes []int
-}
-
-// A Failure is a kind of failure that retry:when may name.
-type Failure string
-
-const (
-	AnyFailure     Failure = "always"
-	ScriptFailure  Failure = "script_failure"           // the script ended with another status than 0
-	SystemFailure  Failure = "runner_system_failure"    // the runner could not run the job; a service failed
-	TimeoutFailure Failure = "job_execution_timeout"    // the job's timeout
-	StuckFailure   Failure = "stuck_or_timeout_failure" // the watchdog found it stuck, or the timeout
-	UnknownFailure Failure = "unknown_failure"
-)
-
-// Again reports whether a failure is worth another run of the job. code is the
-// exit code of the script for a ScriptFailure. It does not count the runs.
-func (r Retry) Again(failure Failure, code int) bool {
-	if r.Max == 0 {
-		return false
-	}
-	if len(r.When) == 0 && len(r.ExitCodes) == 0 {
-		return true
-	}
-	if slices.Contains(r.When, AnyFailure) || slices.Contains(r.When, failure) {
-		return true
-	}
-	if failure == TimeoutFailure && slices.Contains(r.When, StuckFailure) {
-		return true
-	}
-	return failure == ScriptFailure && slices.Contains(r.ExitCodes, code)
-}
-
-// AllowFailure says which failures of a job do not fail the pipeline.
-type AllowFailure struct {
-	// All says that any failure is allowed.
-	All bool
-
-	// ExitCodes are the exit codes of the script that are allowed.
-	ExitCodes []int
-}
-
-// Allows reports whether a failure is allowed. code is the exit code of the
-// script, or negative where it has none: it was killed, or did not start.
-func (a AllowFailure) Allows(code int) bool {
-	return a.All || slices.Contains(a.ExitCodes, code)
-}
-
 // An Environment is what a job says of where it deploys to. Nothing here keeps a
 // record of it, but scripts read it from their variables.
 type Environment struct {
@@ -234,7 +186,14 @@ type Artifacts struct {
 
 	// Name is what the file calls the artifacts; empty where it does not.
 	Name string
+
+	// Dotenv are patterns of files with variables for the jobs that get the artifacts,
+	// JUnit those of files with the results of tests. When does not count for them.
+	Dotenv, JUnit []string
 }
+
+// any reports whether there is anything for later jobs.
+func (a *Artifacts) any() bool { return len(a.Paths) > 0 || a.Untracked || len(a.Dotenv) > 0 }
 
 // A Service is a command that runs beside a job: started before it, watched
 // while it runs, stopped after it.

@@ -42,8 +42,6 @@ var ignoredInJobs = map[string]string{
 	"release":             "nothing is released",
 	"pages":               noPages,
 	"publish":             noPages,
-	"coverage":            noServer,
-	"resource_group":      "pipelines do not know of each other",
 	"secrets":             noTokens,
 	"id_tokens":           noTokens,
 	"identity":            noTokens,
@@ -55,10 +53,23 @@ var ignoredInJobs = map[string]string{
 
 // ignoredInArtifacts are what only a server can do.
 var ignoredInArtifacts = map[string]string{
-	"reports":   noServer,
 	"expose_as": noServer,
 	"public":    noServer,
 	"access":    noServer,
+}
+
+// ignoredInReports are the reports that only a server shows.
+var ignoredInReports = map[string]string{}
+
+func init() {
+	for _, name := range []string{
+		"accessibility", "annotations", "api_fuzzing", "browser_performance", "cluster_image_scanning", "codequality",
+		"container_scanning", "coverage_fuzzing", "coverage_report", "cyclonedx", "dast", "dependency_scanning", "license_scanning",
+		"load_performance", "metrics", "performance", "repository_xray", "requirements", "requirements_v2", "sast", "sarif",
+		"secret_detection", "terraform",
+	} {
+		ignoredInReports[name] = noServer
+	}
 }
 
 // ignoredInNeeds are needs of what is not in the file.

@@ -23,10 +23,9 @@ c: {script: x, image: three, tags: [b]}
 	require.Equal(t, []string{
 		"f.yml:1:11: warning: image (3 times, here first): " + noImage,
 		"f.yml:2:9: warning: tags (2 times, here first): " + noTags,
-		"f.yml:4:32: warning: coverage: " + noServer,
 		"f.yml:4:47: warning: environment: " + noRecord,
 	}, lines)
-	require.Len(t, wrong(t, data).Problems, 7, "for a strict parser each place is wrong")
+	require.Len(t, wrong(t, data).Problems, 6, "for a strict parser each place is wrong")
 }
 
 // A job that only triggers another pipeline does nothing, whatever the file gives to

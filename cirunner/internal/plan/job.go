@@ -22,6 +22,9 @@ const (
 	// Delayed means that the job is to run, but not yet. It is left by Due, or
 	// when the pipeline stops.
 	Delayed
+	// Locked means that the job is to run, and that another job of its group runs. It is
+	// left when that has ended, or when the pipeline stops.
+	Locked
 	// Ready means that the job is to run now, for the first time or once
 	// more. It is left by Take, or when the pipeline stops.
 	Ready
@@ -45,7 +48,7 @@ const (
 	Canceled
 )
 
-var stateNames = [...]string{"waiting", "delayed", "ready", "running", "success", "failed", "warning", "skipped", "manual", "blocked", "canceled"}
+var stateNames = [...]string{"waiting", "delayed", "locked", "ready", "running", "success", "failed", "warning", "skipped", "manual", "blocked", "canceled"}
 
 // String returns the word that reports use.
 func (s State) String() string {
@@ -87,6 +90,10 @@ type Job struct {
 	// stages before its own.
 	Needs    []int
 	HasNeeds bool
+
+	// Group is shared by jobs of which one at a time is Ready or Running; empty for
+	// none.
+	Group string
 
 	When         pipeline.When
 	Asked        bool // a manual job that is to run

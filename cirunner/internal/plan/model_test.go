@@ -75,6 +75,7 @@ func randomPipeline(r *rand.Rand) ([]Job, [][]Outcome) {
 		stage += r.IntN(2)
 		j := Job{Name: string(rune('a' + i)), Stage: stage, AllowFailure: pipeline.AllowFailure{All: r.IntN(4) == 0}, Asked: r.IntN(2) == 0}
 		j.When = []pipeline.When{pipeline.OnSuccess, pipeline.OnSuccess, pipeline.OnSuccess, pipeline.OnFailure, pipeline.Always, pipeline.Manual, pipeline.Delayed}[r.IntN(7)]
+		j.Group = []string{"", "", "one", "two"}[r.IntN(4)]
 		j.Retry.Max = r.IntN(3)
 		if r.IntN(3) == 0 {
 			j.Retry.When = []pipeline.Failure{pipeline.TimeoutFailure}
@@ -171,6 +172,10 @@ func (f *follower) taken(i, attempt int) {
 	require.Equal(f.t, Ready, f.state[i])
 	require.LessOrEqual(f.t, attempt, j.Retry.Max+1)
 	f.state[i] = Running
+	for k := range f.jobs {
+		other := k != i && j.Group != "" && f.jobs[k].Group == j.Group
+		require.False(f.t, other && (f.state[k] == Running || f.state[k] == Ready), "%s starts beside %s of its group", j.Name, f.jobs[k].Name)
+	}
 	for k := range f.jobs {
 		if j.HasNeeds && slices.Contains(j.Needs, k) || !j.HasNeeds && f.jobs[k].Stage < j.Stage {
 			require.True(f.t, f.state[k].Final(), "%s starts before %s has ended", j.Name, f.jobs[k].Name)

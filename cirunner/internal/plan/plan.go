@@ -20,6 +20,7 @@ type Plan struct {
 	attempts []int
 	holder   map[int]string // the manual jobs that hold up those that are Blocked
 	stopped  string
+	givenUp  string
 	changes  []Change
 }
 
@@ -64,7 +65,7 @@ func (p *Plan) Ended(job int, o Outcome) []Change {
 		p.move(job, Succeeded, "")
 	case o.Cause == Stopped:
 		p.move(job, Canceled, o.Text)
-	case p.stopped == "" && p.attempts[job] <= j.Retry.Max && j.Retry.Again(o.Cause, o.ExitCode):
+	case p.starts(job) && p.attempts[job] <= j.Retry.Max && j.Retry.Again(o.Cause, o.ExitCode):
 		p.move(job, Ready, o.Text)
 	case j.allows(o):
 		p.move(job, Warned, o.Text)
@@ -80,13 +81,34 @@ func (p *Plan) Ended(job int, o Outcome) []Change {
 func (p *Plan) Stop(why string) []Change {
 	if p.stopped == "" {
 		p.stopped = why
-		for i, s := range p.state {
-			if s == Waiting || s == Delayed || s == Ready {
-				p.move(i, Canceled, why)
-			}
-		}
+		p.cancel(why)
 	}
 	return p.take()
+}
+
+// GiveUp lets no job start from now on but those for after a failure, and those that run
+// always. Only the first call has an effect.
+func (p *Plan) GiveUp(why string) []Change {
+	if p.givenUp == "" && p.stopped == "" {
+		p.givenUp = why
+		p.cancel(why)
+	}
+	return p.take()
+}
+
+// cancel cancels the jobs that have not started and are not to.
+func (p *Plan) cancel(why string) {
+	for i, s := range p.state {
+		if s < Running && !p.starts(i) {
+			p.move(i, Canceled, why)
+		}
+	}
+}
+
+// starts reports whether a job may still be started, as far as stops are concerned.
+func (p *Plan) starts(i int) bool {
+	when := p.jobs[i].When
+	return p.stopped == "" && (p.givenUp == "" || when == pipeline.OnFailure || when == pipeline.Always)
 }
 
 // State returns the state of a job.
@@ -114,8 +136,11 @@ func (p *Plan) settle() {
 	for again := true; again; {
 		again = false
 		for i, s := range p.state {
-			if s == Waiting && p.decide(i) {
+			switch {
+			case s == Waiting && p.decide(i):
 				again = true
+			case s == Locked && p.holderOf(i) == "":
+				p.move(i, Ready, "")
 			}
 		}
 	}
@@ -138,24 +163,45 @@ func (p *Plan) decide(i int) bool {
 	case p.jobs[i].When == pipeline.Delayed:
 		p.move(i, Delayed, "")
 	default:
-		p.move(i, Ready, "")
+		p.ready(i)
 	}
 	return true
 }
 
-// Due makes a job Ready that was Delayed. It has no effect on a job that
+// Due makes a job Ready that was Delayed, or Locked. It has no effect on a job that
 // is Canceled meanwhile.
 func (p *Plan) Due(job int) []Change {
 	if p.state[job] == Delayed {
-		p.move(job, Ready, "")
+		p.ready(job)
 	}
 	return p.take()
+}
+
+// ready makes a job Ready, or Locked as long as another has its group.
+func (p *Plan) ready(i int) {
+	if holder := p.holderOf(i); holder != "" {
+		p.move(i, Locked, fmt.Sprintf("waits for %q, which has the same resource_group", holder))
+		return
+	}
+	p.move(i, Ready, "")
+}
+
+// holderOf returns the job that has the group of another, and is Ready or Running.
+func (p *Plan) holderOf(i int) string {
+	group := p.jobs[i].Group
+	for k := range p.jobs {
+		if group != "" && k != i && p.jobs[k].Group == group && (p.state[k] == Ready || p.state[k] == Running) {
+			return p.jobs[k].Name
+		}
+	}
+	return ""
 }
 
 // legal are the transitions that exist.
 var legal = map[[2]State]bool{
 	{Waiting, Ready}: true, {Waiting, Skipped}: true, {Waiting, Manual}: true, {Waiting, Blocked}: true, {Waiting, Canceled}: true,
 	{Waiting, Delayed}: true, {Delayed, Ready}: true, {Delayed, Canceled}: true,
+	{Waiting, Locked}: true, {Delayed, Locked}: true, {Locked, Ready}: true, {Locked, Canceled}: true,
 	{Ready, Running}: true, {Ready, Canceled}: true,
 	{Running, Ready}: true, {Running, Succeeded}: true, {Running, Failed}: true, {Running, Warned}: true, {Running, Canceled}: true,
 }

@@ -51,9 +51,19 @@ var (
 // Table returns a line for each job, below a header: those that have failed last,
 // where a reader begins.
 func Table(jobs []board.Job) string {
-	rows := [][]string{{"JOB", "STAGE", "STATE", "ATTEMPTS", "TIME", "CAUSE"}}
-	for _, j := range FailuresLast(jobs) {
-		rows = append(rows, []string{j.Name, j.Stage, j.State.String(), Attempts(j), Took(j), Cause(j)})
+	tests, coverage := Measured(jobs)
+	add := func(cells []string, ofTests, ofCoverage, cause string) []string {
+		if tests {
+			cells = append(cells, ofTests)
+		}
+		if coverage {
+			cells = append(cells, ofCoverage)
+		}
+		return append(cells, cause)
+	}
+	rows := [][]string{add([]string{"JOB", "STAGE", "STATE", "ATTEMPTS", "TIME"}, "TESTS", "COVERAGE", "CAUSE")}
+	for _, j := range Fold(FailuresLast(jobs)) {
+		rows = append(rows, add([]string{j.Name, j.Stage, j.State.String(), Attempts(j), Took(j)}, Tests(j), Coverage(j), Cause(j)))
 	}
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -81,6 +91,41 @@ func FailuresLast(jobs []board.Job) []board.Job {
 	return jobs
 }
 
+// Few is how many jobs that were not started, for the same reason, are listed one by one.
+const Few = 5
+
+// Unstarted reports whether a job was canceled or skipped before its first attempt.
+func Unstarted(j board.Job) bool {
+	return j.Attempt == 0 && (j.State == plan.Canceled || j.State == plan.Skipped)
+}
+
+// Fold returns jobs in their order, in which those that were not started for the same
+// reason are one, with their number as the name, if they are more than [Few].
+func Fold(jobs []board.Job) []board.Job {
+	type reason struct {
+		state plan.State
+		why   string
+	}
+	of := map[reason]int{}
+	for _, j := range jobs {
+		if Unstarted(j) {
+			of[reason{j.State, j.Why}]++
+		}
+	}
+	var folded []board.Job
+	for _, j := range jobs {
+		n := of[reason{j.State, j.Why}]
+		switch {
+		case !Unstarted(j) || n <= Few && n > 0:
+			folded = append(folded, j)
+		case n > 0:
+			folded = append(folded, board.Job{Name: fmt.Sprintf("(%d jobs)", n), State: j.State, Why: j.Why})
+			of[reason{j.State, j.Why}] = 0
+		}
+	}
+	return folded
+}
+
 // Summary returns a sentence: how many jobs have ended how.
 func Summary(jobs []board.Job, took time.Duration) string {
 	n := map[plan.State]int{}
@@ -96,7 +141,7 @@ func Summary(jobs []board.Job, took time.Duration) string {
 	if len(parts) == 0 {
 		parts = []string{"no jobs"}
 	}
-	return fmt.Sprintf("%s, in %s", strings.Join(parts, ", "), Duration(took))
+	return fmt.Sprintf("%s, in %s%s", strings.Join(parts, ", "), Duration(took), measures(jobs))
 }
 
 // Duration returns a time as people say it: 0.4s, 12s, 3m05s, 2h04m.

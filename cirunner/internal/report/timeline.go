@@ -12,7 +12,7 @@ import (
 // marks stand before jobs: their shape is enough.
 var marks = map[plan.State]string{
 	plan.Running: "●", plan.Succeeded: "✓", plan.Failed: "✗", plan.Warned: "!",
-	plan.Canceled: "■", plan.Skipped: "-", plan.Manual: "▸", plan.Blocked: "▸", plan.Waiting: "·", plan.Delayed: "·", plan.Ready: "·",
+	plan.Canceled: "■", plan.Skipped: "-", plan.Manual: "▸", plan.Blocked: "▸", plan.Waiting: "·", plan.Delayed: "·", plan.Locked: "·", plan.Ready: "·",
 }
 
 // Open reports whether the job is what a reader looks for: it has failed, and may

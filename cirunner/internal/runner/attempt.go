@@ -37,8 +37,9 @@ type attempt struct {
 	fail context.CancelCauseFunc
 
 	dir     string
-	secrets []string // values that are hidden in what is said of the job
-	had     []string // files that git did not track when the script began, if that is asked for
+	secrets []string          // values that are hidden in what is said of the job
+	given   map[string]string // variables that other jobs have reported; set by prepare
+	had     []string          // files that git did not track when the script began, if that is asked for
 	log     *joblog.Log
 }
 
@@ -68,16 +69,30 @@ func (a *attempt) run(ctx context.Context) plan.Outcome {
 		if began {
 			a.after(ctx, o)
 			a.keepCaches(ctx, o)
+			a.readReports()
 		}
 		o = a.keep(ctx, o)
 		return nil
 	}, async.Name("job "+a.job.Name), async.HookTimeout(time.Minute))
+	a.reap(ctx)
 	return a.close(ctx, o, err)
+}
+
+// reap ends what the job has left running outside of its process groups.
+func (a *attempt) reap(ctx context.Context) {
+	if n := a.r.Work.Reap(ctx, a.slug(), a.grace()); n > 0 {
+		a.note("cirunner: it left %s behind, in sessions of their own, which were ended", count(n, "process"))
+	}
 }
 
 // main prepares the job and runs its script. began reports whether that has come
 // as far as the script.
 func (a *attempt) main(ctx context.Context) (began bool, err error) {
+	giveBack, err := a.takeResource(a.work)
+	async.OnExit(ctx, func(context.Context, error) error { giveBack(); return nil })
+	if err != nil {
+		return false, err
+	}
 	if err := a.prepare(); err != nil {
 		return false, err
 	}
@@ -115,6 +130,7 @@ func (a *attempt) prepare() (err error) {
 			a.note("cirunner: %s from %q", count(n, "artifact"), from.Name)
 		}
 	}
+	a.takeVariables()
 	if a.job.Artifacts.Untracked {
 		a.had = a.untracked(a.work)
 	}
@@ -200,6 +216,9 @@ func (a *attempt) phase(name string) {
 // say returns what a log does with lines.
 func (a *attempt) say(source string) func([]byte, joblog.Kind) {
 	return func(line []byte, kind joblog.Kind) {
+		if source == "" && kind != joblog.Own {
+			a.lookForCoverage(line)
+		}
 		a.r.Board.Line(a.i, board.Line{Source: source, Own: kind == joblog.Own, Hidden: kind == joblog.Beyond}, line)
 	}
 }
@@ -228,6 +247,9 @@ func slug(j *pipeline.Job) string {
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		what += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -37,7 +37,7 @@ func (r *Runner) planned() []plan.Job {
 		jobs[i] = plan.Job{
 			Name: j.Name, Stage: j.StageIndex, HasNeeds: j.Needs != nil,
 			When: j.When, Asked: r.Manual[j.Name] || r.Manual[j.Key],
-			AllowFailure: j.AllowFailure, Retry: j.Retry,
+			AllowFailure: j.AllowFailure, Retry: j.Retry, Group: r.groupOf(i),
 		}
 		for _, n := range j.Needs {
 			jobs[i].Needs = append(jobs[i].Needs, n.Job.Index)
@@ -71,6 +71,7 @@ func (r *Runner) start(i int) *attempt {
 	r.Board.Change(i, func(j *board.Job) {
 		j.State, j.Attempt, j.Begin, j.End = plan.Running, number, time.Now(), time.Time{}
 		j.Phase, j.Cause, j.Why, j.Last = "preparing", "", "", ""
+		j.Coverage, j.Tests = "", nil
 	})
 	a := &attempt{r: r, i: i, job: r.Pipeline.Jobs[i], number: number}
 	a.quit, a.giveUp = context.WithCancelCause(r.soft)
@@ -104,15 +105,19 @@ func (r *Runner) halt(why string) {
 	r.applyLocked(r.plan.Stop(why))
 }
 
-// giveUpLocked stops the jobs that are not worth it any more.
-func (r *Runner) giveUpLocked(failed string) {
+// giveUpLocked stops the jobs that are not worth it any more, and keeps others from
+// being started.
+func (r *Runner) giveUpLocked(failed string) []plan.Change {
+	why := fmt.Errorf("given up: %q failed", failed)
 	for _, fail := range r.givers {
-		fail(&Stop{fmt.Errorf("given up: %q failed", failed)})
+		fail(&Stop{why})
 	}
+	return r.plan.GiveUp(why.Error())
 }
 
 // applyLocked puts changes on the board, and does what follows from them.
 func (r *Runner) applyLocked(changes []plan.Change) {
+	failed := ""
 	for _, c := range changes {
 		r.Board.Change(c.Job, func(j *board.Job) { j.State, j.Why = c.State, c.Why })
 		next := turn{c.Job, r.plan.Attempts(c.Job) + 1}
@@ -122,8 +127,11 @@ func (r *Runner) applyLocked(changes []plan.Change) {
 		case c.State == plan.Delayed:
 			r.turns.AddAfter(r.Pipeline.Jobs[c.Job].StartIn, next)
 		case c.State == plan.Failed && r.FailFast:
-			r.giveUpLocked(r.Pipeline.Jobs[c.Job].Name)
+			failed = r.Pipeline.Jobs[c.Job].Name
 		}
+	}
+	if failed != "" {
+		r.applyLocked(r.giveUpLocked(failed))
 	}
 	if r.plan.Done() || r.plan.Stopped() {
 		r.turns.Close() // no job becomes ready any more

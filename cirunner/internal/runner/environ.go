@@ -27,7 +27,6 @@ func (r *Runner) commonVariables(ctx context.Context) map[string]string {
 		"CI_PIPELINE_ID": id, "CI_PIPELINE_IID": id, "CI_PIPELINE_CREATED_AT": time.Now().UTC().Format(time.RFC3339),
 		"CI_PIPELINE_URL": run["CI_PROJECT_URL"] + "/-/pipelines/" + id,
 		"CI_CONFIG_PATH":  r.Pipeline.File, "CI_RUNNER_ID": "1", "CI_CONCURRENT_ID": "0",
-		workdir.TokenVariable: r.Work.Dir,
 	})
 }
 
@@ -38,7 +37,7 @@ func (a *attempt) environ(own []pipeline.Variable, more map[string]string) ([]st
 	if err != nil {
 		return nil, err
 	}
-	resolved[workdir.TokenVariable] = a.r.Work.Dir // nobody's to change
+	resolved[workdir.TokenVariable] = a.r.Work.Tokens(a.slug()) // nobody's to change
 	resolved["PWD"] = a.dir
 	// The work of git in a job is never done to the repository around it.
 	resolved["GIT_CEILING_DIRECTORIES"] = filepath.Dir(a.dir)
@@ -47,7 +46,7 @@ func (a *attempt) environ(own []pipeline.Variable, more map[string]string) ([]st
 
 // resolve returns the values of the predefined variables and the given ones.
 func (a *attempt) resolve(own []pipeline.Variable, more map[string]string) (map[string]string, error) {
-	layers := []map[string]string{a.r.base, a.predefined(), more, pipeline.References(own)}
+	layers := []map[string]string{a.r.base, a.predefined(), more, pipeline.References(own), a.given}
 	if a.job.Environment.Name == "" {
 		return vars.Resolve(vars.Merge(layers...), outside)
 	}
@@ -86,9 +85,10 @@ func (a *attempt) environment(resolved map[string]string) (map[string]string, er
 // predefined are the predefined variables of the job.
 func (a *attempt) predefined() map[string]string {
 	j := a.job
+	id := strconv.Itoa(a.r.Work.ID) + "00" + strconv.Itoa(j.Index+1)
 	return map[string]string{
 		"CI_JOB_NAME": j.Name, "CI_JOB_NAME_SLUG": predefined.Slug(j.Name), "CI_JOB_STAGE": j.Stage,
-		"CI_JOB_ID": strconv.Itoa(a.r.Work.ID) + "00" + strconv.Itoa(j.Index+1), "CI_JOB_STARTED_AT": time.Now().UTC().Format(time.RFC3339),
+		"CI_JOB_ID": id, "CI_JOB_URL": a.r.base["CI_PROJECT_URL"] + "/-/jobs/" + id, "CI_JOB_STARTED_AT": time.Now().UTC().Format(time.RFC3339),
 		"CI_PROJECT_DIR": a.dir, "CI_BUILDS_DIR": filepath.Dir(a.dir), "CI_JOB_STATUS": "running",
 		"CI_JOB_ATTEMPT": strconv.Itoa(a.number),
 	}

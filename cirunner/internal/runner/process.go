@@ -53,6 +53,7 @@ func (a *attempt) after(ctx context.Context, o plan.Outcome) {
 		return
 	}
 	a.phase("after_script")
+	a.note("cirunner: after_script")
 	status := map[bool]string{true: "success", false: "failed"}[o.OK()]
 	if o.Cause == plan.Stopped {
 		status = "canceled"

@@ -41,9 +41,10 @@ type Config struct {
 	// Variables are the predefined variables of the run; without any they are those
 	// of the branch that is checked out.
 	Variables map[string]string
-	Mask      []string        // variables whose values are not to be in logs
-	Caches    string          // the directory of caches; empty if jobs have none
-	Manual    map[string]bool // manual jobs that are to run: a name, or the key of a parallel job
+	Set       map[string]string // variables over all others, which no report of a job changes
+	Mask      []string          // variables whose values are not to be in logs
+	Caches    string            // the directory of caches; empty if jobs have none
+	Manual    map[string]bool   // manual jobs that are to run: a name, or the key of a parallel job
 
 	Concurrent int           // jobs at once, at least 1
 	FailFast   bool          // give up interruptible jobs once one has failed
@@ -66,7 +67,7 @@ type Runner struct {
 	hard context.Context // set before the first job starts
 	soft context.Context
 	stop context.CancelCauseFunc // of soft
-	base map[string]string       // variables that are the same for all jobs
+	base map[string]string       // variables that are the same for all jobs; set before them
 
 	turns *jobqueue.Queue[turn, turn] // of jobs that are ready; closed when none will be
 
@@ -74,6 +75,7 @@ type Runner struct {
 	plan   *plan.Plan
 	givers map[int]context.CancelCauseFunc // of running jobs that are interruptible
 	ports  map[string]*semaphore.Weighted  // of services, by address
+	dotenv map[int]map[string]string       // variables that jobs have reported
 }
 
 // New returns a runner that has not started anything.
@@ -83,7 +85,7 @@ func New(c Config) *Runner {
 			return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 		}
 	}
-	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}}
+	r := &Runner{Config: c, turns: jobqueue.New[turn](), givers: map[int]context.CancelCauseFunc{}, ports: map[string]*semaphore.Weighted{}, dotenv: map[int]map[string]string{}}
 	jobs := make([]board.Job, len(c.Pipeline.Jobs))
 	for i, j := range c.Pipeline.Jobs {
 		jobs[i] = board.Job{Name: j.Name, Stage: j.Stage}
@@ -113,6 +115,7 @@ func (r *Runner) Run(ctx context.Context, control func(ctx context.Context)) err
 	return async.Scope(ctx, func(ctx context.Context) error {
 		r.hard = ctx
 		r.soft, r.stop = context.WithCancelCause(ctx)
+		r.base = r.commonVariables(r.soft)
 		r.begin()
 		async.OnExit(ctx, func(_ context.Context, outcome error) error {
 			r.stop(nil)
@@ -138,7 +141,6 @@ func (r *Runner) prepare(ctx context.Context) error {
 	for _, n := range notes {
 		r.Board.Notice(n)
 	}
-	r.base = r.commonVariables(ctx)
 	return r.work(r.hard)
 }
 

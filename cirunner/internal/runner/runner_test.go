@@ -29,6 +29,7 @@ $ echo before
 before
 $ echo "script sees $set"
 script sees here
+cirunner: after_script
 $ echo "after sees [$set] $CI_JOB_STATUS"
 after sees [] success
 $ cat file.txt

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -67,7 +68,15 @@ func table(jobs []board.Job, width int) []string {
 	if width < 60 {
 		columns = []column{columns[0], columns[2], columns[4], columns[5]}
 	}
-	jobs = report.FailuresLast(jobs)
+	tests, coverage := report.Measured(jobs)
+	last := len(columns) - 1
+	if coverage {
+		columns = slices.Insert(columns, last, column{header: "COV", cell: report.Coverage})
+	}
+	if tests {
+		columns = slices.Insert(columns, last, column{header: "TESTS", cell: report.Tests})
+	}
+	jobs = report.Fold(report.FailuresLast(jobs))
 	fit(columns, jobs, width)
 	header := make([]string, len(columns))
 	for k, c := range columns {
@@ -140,6 +149,6 @@ func why(j board.Job) string {
 
 // styleOf is how a state looks.
 var styleOf = map[plan.State]lipgloss.Style{
-	plan.Waiting: faint, plan.Delayed: faint, plan.Ready: faint, plan.Running: blue, plan.Succeeded: green,
-	plan.Failed: red, plan.Warned: yellow, plan.Canceled: yellow, plan.Blocked: yellow, plan.Skipped: faint, plan.Manual: faint,
+	plan.Waiting: faint, plan.Delayed: faint, plan.Locked: faint, plan.Ready: faint, plan.Running: blue, plan.Succeeded: green,
+	plan.Failed: red, plan.Warned: yellow, plan.Canceled: violet, plan.Blocked: yellow, plan.Skipped: faint, plan.Manual: faint,
 }

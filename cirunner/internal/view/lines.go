@@ -21,6 +21,7 @@ type Lines struct {
 	Failed func(error)
 	once   sync.Once
 	last   map[string]plan.State
+	told   map[string]int // of jobs that were not started, by what is said of them
 }
 
 // Changed writes a line for a job that has come to another state.
@@ -34,6 +35,8 @@ func (l *Lines) Changed(j board.Job) {
 		return
 	}
 	switch {
+	case report.Unstarted(j):
+		l.unstarted(j)
 	case j.State == plan.Running && j.Attempt > 1:
 		l.printf("[%s] == started, attempt %d\n", j.Name, j.Attempt)
 	case j.State == plan.Running:
@@ -46,6 +49,21 @@ func (l *Lines) Changed(j board.Job) {
 		l.printf("[%s] == %s: %s\n", j.Name, j.State, j.Why)
 	case j.State.Final():
 		l.printf("[%s] == %s\n", j.Name, j.State)
+	}
+}
+
+// unstarted writes a line for a job that was not started, unless the same was said of
+// several others.
+func (l *Lines) unstarted(j board.Job) {
+	if l.told == nil {
+		l.told = map[string]int{}
+	}
+	text := fmt.Sprintf("%s: %s", j.State, j.Why)
+	switch l.told[text]++; {
+	case l.told[text] <= report.Few:
+		l.printf("[%s] == %s\n", j.Name, text)
+	case l.told[text] == report.Few+1:
+		l.printf("== and other jobs: %s\n", text)
 	}
 }
 

@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/board"
-	"github.com/ambit-go/ambit/cirunner/internal/plan"
 )
 
 // A Screen shows a run as a tree on a terminal, ten times a second, below what
@@ -80,12 +78,9 @@ func NewScreen(f *os.File, failed func(error)) *Screen {
 	}
 }
 
-// Changed keeps a line for a job that has failed.
-func (s *Screen) Changed(j board.Job) {
-	if j.State == plan.Failed {
-		s.Notice(fmt.Sprintf("%s %s: %s", mark(j.State), j.Name, j.Why))
-	}
-}
+// Changed does nothing: the tree shows a failure while the run lasts, and Final tells of it
+// when it has ended.
+func (s *Screen) Changed(board.Job) {}
 
 // Line does nothing: the board has the last line.
 func (s *Screen) Line(job, source, line string) {}
@@ -121,7 +116,7 @@ func (s *Screen) draw(b *board.Board, begin time.Time) error {
 		return err
 	}
 	width, height := s.size()
-	f := frame{jobs: b.Jobs(), now: time.Now(), begin: begin, width: width, height: height - 1}
+	f := frame{jobs: b.Jobs(), status: b.Status(), now: time.Now(), begin: begin, width: width, height: height - 1}
 	lines := f.draw()
 	if s.Frame != nil {
 		s.Frame(lines, f.jobs)

@@ -39,7 +39,7 @@ type span struct{ text, style string }
 // styles are the attributes of what tree.go uses.
 var styles = map[string]string{
 	"1": ` font-weight="bold"`, "2": ` fill="#7d8590"`,
-	"31": ` fill="#f4726b"`, "32": ` fill="#57c26a"`, "33": ` fill="#e0b13d"`, "36": ` fill="#4cc3d9"`,
+	"31": ` fill="#f4726b"`, "32": ` fill="#57c26a"`, "33": ` fill="#e0b13d"`, "35": ` fill="#c297f5"`, "36": ` fill="#4cc3d9"`,
 }
 
 // spans splits a line at its escape sequences.

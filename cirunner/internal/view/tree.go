@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ var (
 	red    = lipgloss.NewStyle().Foreground(lipgloss.Red)
 	yellow = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
 	blue   = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+	violet = lipgloss.NewStyle().Foreground(lipgloss.Magenta)
 )
 
 // A mark stands before a job. Without colours its shape is enough.
@@ -36,7 +38,7 @@ func mark(s plan.State) string {
 	case plan.Warned:
 		return yellow.Render("!")
 	case plan.Canceled:
-		return yellow.Render("■")
+		return violet.Render("■")
 	case plan.Skipped:
 		return faint.Render("-")
 	case plan.Blocked:
@@ -50,6 +52,7 @@ func mark(s plan.State) string {
 // A frame is what is to be drawn.
 type frame struct {
 	jobs          []board.Job
+	status        string // a line below the title, if it is not empty
 	now           time.Time
 	begin         time.Time
 	width, height int
@@ -62,34 +65,85 @@ type stage struct {
 	jobs []board.Job
 }
 
+// A treeLine is a line of the tree.
+type treeLine struct {
+	text   string
+	failed bool // it is that of a job that has failed
+	head   bool // it is above the stages
+}
+
 // draw returns the lines of the tree, none wider than the terminal, and no more
-// than fit: what there is no room for is summed up, running jobs last of all.
+// than fit: what there is no room for is summed up, running jobs and those that have failed
+// last of all.
 func (f *frame) draw() []string {
 	stages := f.stages()
 	f.names = f.nameWidth()
-	var lines []string
+	var all []treeLine
 	for detail := everything; detail <= running; detail++ {
-		lines = []string{f.title()}
-		for _, s := range stages {
-			lines = append(lines, f.stage(s, detail)...)
+		all = []treeLine{{text: f.title(), head: true}}
+		if f.status != "" {
+			all = append(all, treeLine{text: yellow.Bold(true).Render(f.status), head: true})
 		}
-		if len(lines) <= f.height {
+		for _, s := range stages {
+			all = append(all, f.stage(s, detail)...)
+		}
+		if len(all) <= f.height {
 			break
 		}
 	}
-	if over := len(lines) - f.height; over > 0 && f.height > 0 {
-		lines = append(lines[:max(f.height-1, 0)], faint.Render(fmt.Sprintf("… %d lines more", over+1)))
-	}
+	lines := squeeze(all, f.height)
 	for i, l := range lines {
 		lines[i] = ansi.Truncate(l, f.width, "…")
 	}
 	return lines
 }
 
+// squeeze leaves out lines where there are more than a height, and says how many. Those of
+// failed jobs stay as far as there is room, but for half of it if other lines need that.
+func squeeze(all []treeLine, height int) []string {
+	room, heads, failed := len(all), 0, 0
+	if len(all) > height {
+		room = max(height-1, 0)
+	}
+	for _, l := range all {
+		heads += count(l.head)
+		failed += count(l.failed)
+	}
+	heads = min(heads, room)
+	others := len(all) - heads - failed
+	failed = min(failed, max((room-heads+1)/2, room-heads-others))
+	others = room - heads - failed
+	var lines []string
+	for _, l := range all {
+		left := &others
+		switch {
+		case l.head:
+			left = &heads
+		case l.failed:
+			left = &failed
+		}
+		if *left > 0 {
+			*left--
+			lines = append(lines, l.text)
+		}
+	}
+	if out := len(all) - len(lines); out > 0 && height > 0 {
+		lines = append(lines, faint.Render(fmt.Sprintf("… %d lines more", out)))
+	}
+	return lines
+}
+
+func count(holds bool) int {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
 // How much is shown.
 const (
 	everything = iota // each job
-	active            // a line for each stage in which nothing runs
+	active            // of a stage in which nothing runs a line, and what has failed
 	running           // of the other stages only what runs or has failed
 )
 
@@ -127,30 +181,29 @@ func (f *frame) title() string {
 }
 
 // stage returns the lines of a stage.
-func (f *frame) stage(s stage, detail int) []string {
+func (f *frame) stage(s stage, detail int) []treeLine {
+	busy := slices.ContainsFunc(s.jobs, func(j board.Job) bool { return j.State == plan.Running })
+	whole := detail == everything || detail == active && busy
 	var shown []board.Job
-	busy := false
 	for _, j := range s.jobs {
-		now := j.State == plan.Running
-		busy = busy || now
-		if detail < running || now || j.State == plan.Failed {
+		if whole || j.State == plan.Running || j.State == plan.Failed {
 			shown = append(shown, j)
 		}
 	}
-	if detail >= active && !busy {
-		return []string{sumMark(s.jobs) + " " + s.name + faint.Render("  "+sum(s.jobs))}
+	if len(shown) == 0 {
+		return []treeLine{{text: sumMark(s.jobs) + " " + s.name + faint.Render("  "+sum(s.jobs))}}
 	}
-	lines := []string{bold.Render(s.name)}
+	lines := []treeLine{{text: bold.Render(s.name)}}
 	rest := len(s.jobs) - len(shown)
 	for i, j := range shown {
 		branch := "├ "
 		if i == len(shown)-1 && rest == 0 {
 			branch = "└ "
 		}
-		lines = append(lines, faint.Render(branch)+f.job(j))
+		lines = append(lines, treeLine{text: faint.Render(branch) + f.job(j), failed: j.State == plan.Failed})
 	}
 	if rest > 0 {
-		lines = append(lines, faint.Render(fmt.Sprintf("└ %s", sum(s.jobs))))
+		lines = append(lines, treeLine{text: faint.Render(fmt.Sprintf("└ %s", sum(s.jobs)))})
 	}
 	return lines
 }
@@ -184,10 +237,14 @@ func says(j board.Job) string {
 		return yellow.Render(j.Why + ", which is allowed")
 	case j.State == plan.Succeeded:
 		return ""
+	case j.State == plan.Canceled && j.Attempt > 0:
+		return violet.Render(j.State.String() + ": " + j.Why)
 	case j.State.Final():
 		return faint.Render(j.State.String() + ": " + j.Why)
 	case j.State == plan.Waiting:
 		return ""
+	case j.State == plan.Locked:
+		return faint.Render(j.Why)
 	}
 	return faint.Render(j.State.String())
 }

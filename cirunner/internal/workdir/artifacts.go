@@ -72,6 +72,40 @@ func (r *Run) Restore(ctx context.Context, from, into string) (files int, err er
 	return files, copyFiles(ctx, dir, r.JobDir(into), names)
 }
 
+// Read calls f with each file in the directory of a job that a pattern matches, and returns
+// the patterns that match none.
+func (r *Run) Read(job string, patterns []string, f func(name string, file *os.File)) (missing []string, err error) {
+	dir := r.JobDir(job)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	for _, pattern := range patterns {
+		names, err := match(dir, pattern)
+		if err != nil {
+			return missing, err
+		}
+		read := 0
+		for _, name := range names {
+			if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			file, err := root.Open(name)
+			if err != nil {
+				return missing, err
+			}
+			f(name, file)
+			_ = file.Close()
+			read++
+		}
+		if read == 0 {
+			missing = append(missing, pattern)
+		}
+	}
+	return missing, nil
+}
+
 // relative returns a pattern without the directory that it may begin with:
 // $CI_PROJECT_DIR/out is out.
 func relative(dir, pattern string) string {

@@ -8,15 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 )
-
-// TokenVariable is in the environment of every process of a run; its value is
-// the directory of the run. It proves that a process is one of them, whatever
-// the number of its group was used for since.
-const TokenVariable = "CIRUNNER_RUN"
 
 // A Group is a process group.
 type Group struct {
@@ -40,28 +36,22 @@ func (r *Run) Record(group int, job string) error {
 // Survivors returns the groups of the run that have processes.
 func (r *Run) Survivors() []Group { return survivors(r.Dir) }
 
-// survivors returns the groups that a run has written down and that still have
-// a process that carries its token. It looks into /proc, and finds nothing where
-// there is none.
+// survivors returns the groups that have a process of a run: those that it has written
+// down, and those that its processes have made since. Where there is no /proc it finds
+// nothing.
 func survivors(dir string) []Group {
 	recorded := readGroups(filepath.Join(dir, "groups"))
-	if len(recorded) == 0 {
-		return nil
-	}
 	var alive []Group
-	procs, _ := os.ReadDir("/proc")
-	for _, p := range procs {
-		pid, err := strconv.Atoi(p.Name())
-		if err != nil {
+	for _, pid := range carriers(jobToken(dir, "")) {
+		group, err := syscall.Getpgid(pid)
+		if err != nil || slices.ContainsFunc(alive, func(g Group) bool { return g.ID == group }) {
 			continue
 		}
-		group, err := syscall.Getpgid(pid)
-		job, ours := recorded[group]
-		if err != nil || !ours || !hasToken(pid, dir) {
-			continue
+		job, known := recorded[group]
+		if !known {
+			job = "a job" // the process has left the group that was written down
 		}
 		alive = append(alive, Group{group, job})
-		delete(recorded, group)
 	}
 	return alive
 }
@@ -82,22 +72,5 @@ func readGroups(path string) map[int]string {
 	return groups
 }
 
-// hasToken reports whether a process belongs to a run. A zombie has no
-// environment, and needs nothing of us.
-func hasToken(pid int, dir string) bool {
-	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	token := []byte(TokenVariable + "=" + dir)
-	for _, e := range bytes.Split(environ, []byte{0}) {
-		if bytes.Equal(e, token) {
-			return true
-		}
-	}
-	return false
-}
-
 // Kill ends the processes of a stale run, after another look at whose they are.
-func (s *Stale) Kill() {
-	for _, g := range survivors(s.Dir) {
-		_ = syscall.Kill(-g.ID, syscall.SIGKILL)
-	}
-}
+func (s *Stale) Kill() { killCarriers(jobToken(s.Dir, "")) }

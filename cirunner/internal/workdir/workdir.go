@@ -5,6 +5,7 @@
 //	.cirunner/
 //	    .gitignore       so that git and the next run overlook all this
 //	    lock             held for an instant, by who begins a run
+//	    resources/       a file for each resource_group, locked by the job that has it
 //	    7/               a run
 //	        lock         held while the run lasts; gone when it has ended
 //	        groups       the process groups it has started
@@ -22,8 +23,10 @@ package workdir
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -153,6 +156,23 @@ func lock(path string, how int) (*os.File, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return f, nil
+}
+
+// TryResource locks something that runs of the project share, by its name. It returns nil
+// if another run has it. The lock is gone when the Closer is closed, or with the process.
+func (r *Run) TryResource(name string) (io.Closer, error) {
+	dir := filepath.Join(filepath.Dir(r.Dir), "resources")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	held, err := lock(filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return held, nil
 }
 
 // runs returns the numbers of all runs, ascending.

@@ -233,7 +233,7 @@ func TestWhatAKilledRunHasLeft(t *testing.T) {
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		return cmd
 	}
-	ours, theirs := start(TokenVariable+"="+killed.Dir), start("X=Y")
+	ours, theirs := start(TokenVariable+"="+killed.Tokens("001-a")), start("X=Y")
 	require.NoError(t, killed.Record(ours.Process.Pid, "job \"1\"\nx"))
 	require.NoError(t, killed.Record(theirs.Process.Pid, "job 2"))
 	require.NoError(t, os.Mkdir(killed.Path("jobs", "01-job"), 0o755))

@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+)
+
+// states returns the states of all jobs, in words.
+func states(p *Plan) (all []string) {
+	for i := range p.jobs {
+		all = append(all, p.State(i).String())
+	}
+	return all
+}
+
+// Of the jobs of a resource group one runs; a retry keeps its place, and so does a job that
+// was delayed.
+func TestJobsOfAResourceGroupTakeTurns(t *testing.T) {
+	p, changes := begin([]Job{
+		{Name: "a", Group: "prod", Retry: pipeline.Retry{Max: 1}},
+		{Name: "b", Group: "prod"},
+		{Name: "other", Group: "staging"},
+		{Name: "late", Group: "prod", When: pipeline.Delayed},
+	})
+	assert.Contains(t, changes, Change{1, Locked, `waits for "a", which has the same resource_group`})
+	assert.Equal(t, []string{"ready", "locked", "ready", "delayed"}, states(p.Plan))
+	p.Due(3)
+	assert.Equal(t, []string{"ready", "locked", "ready", "locked"}, states(p.Plan))
+	p.Take(0)
+	p.Ended(0, bad)
+	assert.Equal(t, []string{"ready", "locked", "ready", "locked"}, states(p.Plan), "it is tried again first")
+	p.Take(0)
+	p.Ended(0, bad)
+	assert.Equal(t, []string{"failed", "ready", "ready", "locked"}, states(p.Plan))
+	p.Stop("enough")
+	assert.Equal(t, []string{"failed", "canceled", "canceled", "canceled"}, states(p.Plan))
+}
+
+// Once a job has failed nothing starts any more but what is for after a failure, and
+// nothing is tried again.
+func TestGiveUp(t *testing.T) {
+	p, _ := begin([]Job{
+		{Name: "fails"},
+		{Name: "runs", Retry: pipeline.Retry{Max: 2}},
+		{Name: "ready"},
+		{Name: "late", When: pipeline.Delayed},
+		{Name: "next", Stage: 1},
+		{Name: "alarm", Stage: 1, When: pipeline.OnFailure, Retry: pipeline.Retry{Max: 1}},
+		{Name: "tidy", Stage: 1, When: pipeline.Always},
+	})
+	p.Take(0)
+	p.Take(1)
+	p.Ended(0, bad)
+	changes := p.GiveUp("no use")
+	assert.Contains(t, changes, Change{2, Canceled, "no use"})
+	assert.Equal(t, []string{"failed", "running", "canceled", "canceled", "canceled", "waiting", "waiting"}, states(p.Plan))
+	require.Empty(t, p.GiveUp("again"))
+	p.Ended(1, bad)
+	assert.Equal(t, []string{"failed", "failed", "canceled", "canceled", "canceled", "ready", "ready"}, states(p.Plan))
+	p.Take(5)
+	p.Ended(5, bad)
+	assert.Equal(t, "ready", p.State(5).String(), "what is for after a failure is tried again")
+}

@@ -1,0 +1,86 @@
+//go:build unix
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ambit-go/ambit/async"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/plan"
+)
+
+// Each job makes a directory that there must not be, and takes it away.
+func TestJobsOfAResourceGroupDoNotRunAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	alone := func(name, group string) *pipeline.Job {
+		return jobOf(name, fmt.Sprintf("mkdir %s/%s && sleep 0.2 && rmdir %[1]s/%[2]s", dir, "held"), func(j *pipeline.Job) {
+			j.ResourceGroup = group
+			j.Variables = []pipeline.Variable{{Name: "WHERE", Value: "prod"}}
+		})
+	}
+	f := prepare(t, func(c *Config) { c.Concurrent = 4 },
+		alone("a", "deploy-prod"), alone("b", "deploy-$WHERE"), alone("c", "deploy-prod"), alone("d", "deploy-prod"))
+	require.NoError(t, f.run())
+	for _, name := range []string{"a", "b", "c", "d"} {
+		f.is(name, plan.Succeeded, plan.None, "")
+	}
+}
+
+// Another run of the project has the group: the job waits, and a cancel ends that.
+func TestAResourceGroupIsThatOfAllRuns(t *testing.T) {
+	deploy := func(j *pipeline.Job) { j.ResourceGroup = "prod" }
+	f := prepare(t, nil, jobOf("a", "true", deploy), jobOf("b", "echo b"))
+	other, err := f.Work.TryResource("prod")
+	require.NoError(t, err)
+	f.when("b", "b", func() { assert.NoError(t, other.Close()) })
+	require.NoError(t, f.run())
+	f.is("a", plan.Succeeded, plan.None, "")
+
+	f = prepare(t, nil, jobOf("a", "true", deploy))
+	other, err = f.Work.TryResource("prod")
+	require.NoError(t, err)
+	defer func() { _ = other.Close() }()
+	require.NoError(t, f.run(func(ctx context.Context) {
+		async.Go(ctx, func(ctx context.Context) error {
+			_, err := async.Poll(ctx, async.Every(time.Millisecond), func(context.Context) (bool, bool, error) {
+				return true, f.job("a").Phase == "resource_group prod", nil
+			}).Await(ctx, 0)
+			f.Cancel(ctx, errors.New("enough"))
+			return err
+		})
+	}))
+	f.is("a", plan.Canceled, plan.Stopped, "enough")
+}
+
+// Nothing starts after a failure: neither what waits for a worker nor what waits for another
+// job.
+func TestFailFastStartsNothingMore(t *testing.T) {
+	t.Parallel()
+	f := prepare(t, func(c *Config) { c.FailFast, c.Concurrent = true, 2 },
+		jobOf("fails", "exit 1"),
+		jobOf("goes on", "while test -e $SIGNAL; do sleep 0.01; done; echo on"),
+		jobOf("queued", "echo never"),
+		jobOf("waits", "echo never", after("goes on")),
+		jobOf("alarm", "rm $SIGNAL", after("fails"), func(j *pipeline.Job) { j.When = pipeline.OnFailure }),
+	)
+	path := t.TempDir() + "/signal"
+	require.NoError(t, os.WriteFile(path, nil, 0o644))
+	for _, j := range f.Pipeline.Jobs {
+		j.Variables = []pipeline.Variable{{Name: "SIGNAL", Value: path}}
+	}
+	require.NoError(t, f.run())
+	f.is("goes on", plan.Succeeded, plan.None, "")
+	f.is("alarm", plan.Succeeded, plan.None, "")
+	f.is("queued", plan.Canceled, plan.None, `given up: "fails" failed`)
+	f.is("waits", plan.Canceled, plan.None, `given up: "fails" failed`)
+}

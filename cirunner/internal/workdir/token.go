@@ -1,0 +1,119 @@
+//go:build unix
+
+package workdir
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// TokenVariable is in the environment of every process of a run. Its value is a list of
+// tokens with colons between them: that of the job that the process belongs to, after
+// those of the jobs that the runner itself runs in. A token is the path of the work
+// directory of a job. It proves whose a process is, whatever group or session it has made
+// of itself, and whatever the number of its group was used for since.
+const TokenVariable = "CIRUNNER_JOB"
+
+// Tokens returns the value of TokenVariable for the processes of a job.
+func (r *Run) Tokens(job string) string {
+	token := jobToken(r.Dir, job) + ":"
+	if outer := os.Getenv(TokenVariable); outer != "" {
+		return outer + token
+	}
+	return ":" + token
+}
+
+// jobToken is the token of a job; without a name it is what all tokens of a run begin
+// with.
+func jobToken(dir, job string) string { return filepath.Join(dir, "jobs") + "/" + job }
+
+// carries reports whether an environment has a token, or one that begins so if it ends in
+// a slash.
+func carries(environ []byte, token string) bool {
+	if !strings.HasSuffix(token, "/") {
+		token += ":"
+	}
+	for e := range bytes.SplitSeq(environ, []byte{0}) {
+		value, ours := bytes.CutPrefix(e, []byte(TokenVariable+"="))
+		if ours && bytes.Contains(value, []byte(":"+token)) {
+			return true
+		}
+	}
+	return false
+}
+
+// carriers returns the processes that have a token. A zombie has no environment, and
+// needs nothing of us.
+func carriers(token string) (pids []int) {
+	procs, _ := os.ReadDir("/proc")
+	for _, p := range procs {
+		pid, err := strconv.Atoi(p.Name())
+		if err == nil && pid != os.Getpid() && hasToken(pid, token) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func hasToken(pid int, token string) bool {
+	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return carries(environ, token)
+}
+
+// signalCarriers sends a signal to the processes that have a token, and returns how many
+// those were. The number of a process that has ended may be that of another before the
+// signal is sent: where the system has handles of processes the handle is taken first.
+func signalCarriers(token string, sig syscall.Signal) (sent int) {
+	for _, pid := range carriers(token) {
+		p, err := os.FindProcess(pid)
+		if err != nil {
+			continue
+		}
+		if hasToken(pid, token) && p.Signal(sig) == nil {
+			sent++
+		}
+		_ = p.Release()
+	}
+	return sent
+}
+
+// rounds is how often processes are looked for that are to be killed: one may have
+// started another just before.
+const rounds = 100
+
+// killCarriers kills the processes that have a token, and returns how many those were.
+func killCarriers(token string) (killed int) {
+	for range rounds {
+		n := signalCarriers(token, syscall.SIGKILL)
+		if n == 0 {
+			break
+		}
+		killed = max(killed, n)
+		time.Sleep(5 * time.Millisecond) // until the system has ended them
+	}
+	return killed
+}
+
+// Reap ends what is left of the processes of a job, in whatever group or session: with
+// TERM and, after the grace or when ctx ends, with KILL. It returns how many there were
+// at the beginning.
+func (r *Run) Reap(ctx context.Context, job string, grace time.Duration) (left int) {
+	token := jobToken(r.Dir, job)
+	if ctx.Err() == nil && grace > 0 {
+		if left = signalCarriers(token, syscall.SIGTERM); left == 0 {
+			return 0
+		}
+		gone := func(context.Context) (struct{}, bool, error) { return struct{}{}, len(carriers(token)) == 0, nil }
+		_, _ = async.Poll(ctx, async.Backoff(2*time.Millisecond, 100*time.Millisecond), gone, async.Timeout(grace)).Wait(context.WithoutCancel(ctx))
+	}
+	return max(left, killCarriers(token))
+}

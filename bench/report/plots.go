@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -42,26 +43,33 @@ type bar struct {
 // barsOf returns the bars of the rows that have a budget. A small share is good, whichever way the budget is.
 func barsOf(rows []measure.Row) (bars []bar) {
 	for _, r := range rows {
-		if !r.Budget.Set || r.Budget.Limit == 0 {
-			continue
+		if !r.Budget.Set || r.Budget.Limit == 0 || r.Unit == "allocations" || r.Value().Median() <= 0 {
+			continue // counted exactly, or not to be drawn on a logarithmic axis
 		}
 		v := r.Value()
 		low, high := v.Interval()
-		b := bar{shortened(r.ID + " " + r.What), v.Median() / r.Budget.Limit, low / r.Budget.Limit, high / r.Budget.Limit, r.Verdict()}
+		b := bar{labelled(r), v.Median() / r.Budget.Limit, low / r.Budget.Limit, high / r.Budget.Limit, r.Verdict()}
 		if r.Budget.AtLeast {
 			b.share, b.low, b.high = 1/b.share, 1/b.high, 1/b.low
 		}
+		b.low, b.high = max(b.low, b.share/16), min(b.high, b.share*16)
 		bars = append(bars, b)
 	}
 	return bars
 }
 
-func shortened(name string) string {
-	const most = 58
-	if letters := []rune(name); len(letters) > most {
-		return string(letters[:most-1]) + "…"
+// labelled is the name of a row, with room behind it: the font of who reads may be wider than ours.
+func labelled(r measure.Row) string {
+	const most = 64
+	name := r.ID + " " + r.What
+	if r.Peer != "" {
+		name += " / " + r.Peer
 	}
-	return name
+	letters := []rune(name)
+	if len(letters) > most {
+		letters = append(letters[:most-1], '…')
+	}
+	return string(letters) + strings.Repeat("\u00a0", len(letters)/5+2)
 }
 
 // drawBudgets draws what rows take of their budgets, if any has one.
@@ -71,8 +79,8 @@ func drawBudgets(file string, rows []measure.Row) (drawn bool, err error) {
 		return false, nil
 	}
 	p := plot.New()
-	p.X.Label.Text = "measured / budget, with the interval of the median: left of 1 is within"
-	p.X.Min = 0
+	p.X.Label.Text = "measured / budget: left of 1 is within"
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powersOfTwo{}
 	names := make([]string, len(bars))
 	for i, b := range bars {
 		y := float64(len(bars) - 1 - i)
@@ -98,8 +106,9 @@ func drawBudgets(file string, rows []measure.Row) (drawn bool, err error) {
 	p.Add(limit)
 	p.NominalY(names...)
 	p.Y.Min, p.Y.Max = -0.5, float64(len(bars))-0.5
-	p.X.Max = max(p.X.Max, 1.1)
-	return true, save(p, file, 20*vg.Centimeter, vg.Length(2+0.55*float64(len(bars)))*vg.Centimeter)
+	p.X.Min, p.X.Max = min(0.9*p.X.Min, 0.5), max(1.1*p.X.Max, 2)
+	p.Y.Tick.Label.Font.Size = vg.Points(9)
+	return true, save(p, file, 24*vg.Centimeter, vg.Length(2+0.55*float64(len(bars)))*vg.Centimeter)
 }
 
 func colourOf(v measure.Verdict) color.Color {
@@ -120,6 +129,7 @@ func drawCurves(file string, curves []measure.Curve) error {
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powersOfTwo{}
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, powersOfTwo{}
 	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Padding, p.Legend.TextStyle.Font.Size = vg.Points(3), vg.Points(9)
 	p.Add(plotter.NewGrid())
 	for i, c := range curves {
 		colour := ofCurves[i%len(ofCurves)]

@@ -25,7 +25,7 @@ type riverQueue struct {
 
 type riverArgs struct{ Payload []byte }
 
-func (riverArgs) Kind() string { return "t" }
+func (riverArgs) Kind() string { return "task" }
 
 func openRiver(ctx context.Context, path string) *riverQueue {
 	pragmas := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(10000)"}}

@@ -90,6 +90,7 @@ func TestARowThatWasMeasuredOnceHasNoVerdict(t *testing.T) {
 	require.Equal(t, Within, r.Verdict())
 	r.Once = true
 	require.Equal(t, Single, r.Verdict())
+	require.Equal(t, Single, Row{Ours: Sample{1}, Theirs: Sample{2}, Ratio: true, Budget: AtMost(1)}.Verdict())
 }
 
 // A value is judged by the digits that are printed, and allocations without what the runtime makes beside.

@@ -37,7 +37,7 @@ func (r Row) Value() Sample {
 
 // Verdict says whether the budget is kept.
 func (r Row) Verdict() Verdict {
-	if r.Once && r.Budget.Set {
+	if r.Budget.Set && (r.Once || r.Ratio && len(r.Ours) == 1) {
 		return Single
 	}
 	slack := 0.005

@@ -22,7 +22,7 @@ type pool struct{ view part.View }
 func (p *pool) Look() part.View { return p.view }
 
 // A badPool panics when it is looked at, and cannot be compared.
-type badPool struct{ list []int }
+type badPool []int
 
 func (badPool) Look() part.View { panic("broken") }
 
@@ -33,7 +33,7 @@ func TestAPartIsShownUntilItIsRemovedOrItsScopeEnds(t *testing.T) {
 		view := part.View{Kind: "pool", Name: "connections", Places: 2, Running: 1, Queued: 3, State: "slow"}
 		require.NoError(t, async.Scope(outer, func(ctx context.Context) error {
 			remove := part.Add(ctx, &pool{view})
-			part.Add(ctx, badPool{})
+			part.Add(ctx, badPool(nil))
 			require.Len(t, parts(), 2)
 			require.Equal(t, "it panics when it is looked at", parts()[0].State)
 			got := parts()[1]

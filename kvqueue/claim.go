@@ -42,6 +42,7 @@ type claim struct {
 	key     Key
 	rec     record
 	fence   Rev
+	policy  Policy
 
 	taken *taken // the Take that it is of, if it is; set before anybody knows the claim
 

@@ -203,7 +203,7 @@ func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 		}
 		t, err := l.plan(ctx, claims, tx, producer)
 		if err == nil {
-			_, err = l.q.kv.Commit(ctx, t.guards, t.writes)
+			err = l.commitEnd(ctx, t)
 		}
 		if err == nil {
 			return nil

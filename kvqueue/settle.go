@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,8 @@ func finish(claims []*claim, to claimState) {
 
 // settleAll settles, at the end of their scope, those of items that nobody has settled or
 // is settling, and reports whether there were any.
-func settleAll(ctx context.Context, items []Item, v verdict, why error) (left bool, err error) {
+// It calls begun when they are its own to settle.
+func settleAll(ctx context.Context, items []Item, v verdict, why error, begun func()) (left bool, err error) {
 	var claims []*claim
 	var lost error
 	text := reason(why)
@@ -99,6 +101,7 @@ func settleAll(ctx context.Context, items []Item, v verdict, why error) (left bo
 			lost = past
 		}
 	}
+	begun()
 	if err := settleClaims(ctx, claims, v, text, true); err != nil {
 		return true, err
 	}
@@ -286,7 +289,7 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 		switch {
 		case s.verdict == done:
 			t.gone(c.key)
-		case l.dies(s):
+		case s.dies():
 			rec := c.rec
 			rec.failures++
 			t.buried(c.key, rec, s.why)
@@ -309,8 +312,47 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 		t.lower(s.head, lowest)
 		t.writes = append(t.writes, l.ring())
 	}
-	_, err := l.q.kv.Commit(ctx, t.guards, t.writes)
+	begin := time.Now()
+	err := l.commitEnd(ctx, &t)
+	l.took.Store(int64(time.Since(begin)))
 	return err
+}
+
+// commitEnd does a transaction that ends claims. Its session has fewer places from then on, if that is so:
+// else another item would come that nobody waits for. If it is refused with that, as a full
+// store takes only what makes room, it is done without.
+func (l *session) commitEnd(ctx context.Context, t *transaction) error {
+	w, told := l.lower(t)
+	if told == nil {
+		_, err := l.q.kv.Commit(ctx, t.guards, t.writes)
+		return err
+	}
+	guards := t.guards
+	if !w.Delete { // nor after the handle has given up its places
+		guards = append(slices.Clone(guards), Guard{Key: w.Key, Is: Present})
+	}
+	rev, err := l.q.kv.Commit(ctx, guards, append(slices.Clone(t.writes), w))
+	told(rev, err)
+	if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNoSpace) {
+		return err
+	}
+	unknown := errors.Is(err, ErrUnknown)
+	_, err = l.q.kv.Commit(ctx, t.guards, t.writes)
+	if err == nil {
+		return nil
+	}
+	return unsure(unknown, err)
+}
+
+// lower returns the write with which this session has fewer places, as change does.
+func (l *session) lower(t *transaction) (w Write, told func(rev Rev, err error)) {
+	l.q.mu.Lock()
+	m := l.member
+	l.q.mu.Unlock()
+	if m != nil && len(t.writes) < l.q.limits.Writes && len(t.guards) < l.q.limits.Guards {
+		return m.change(m.need(), true)
+	}
+	return w, nil
 }
 
 // sift looks what has become of the claims of a batch that was refused, or whose answer was

@@ -16,7 +16,7 @@ import (
 
 func TestAnItemThatIsBeingSettledIsSettledForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := open(t, newStore(t), "q", kvqueue.RetryDelay(async.Every(time.Minute)))
+		q := open(t, newStore(t), "q", kvqueue.RetryDelay(time.Minute, time.Minute))
 		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
 		require.NoError(t, err)
 		require.NoError(t, q.Do(t.Context(), 2, func(ctx context.Context, items []kvqueue.Item) error {
@@ -35,8 +35,8 @@ func TestAnItemThatIsBeingSettledIsSettledForOthers(t *testing.T) {
 	})
 }
 
-// One of two items was claimed in a life that has ended.
-func TestItemsOfTwoLivesAreSettledEachInItsOwn(t *testing.T) {
+// One of two items was claimed in a session that has ended.
+func TestItemsOfTwoSessionsAreSettledEachInItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
 		net := newCut(kv)

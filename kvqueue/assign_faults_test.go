@@ -1,7 +1,6 @@
 package kvqueue_test
 
 import (
-	"bytes"
 	"context"
 	"iter"
 	"slices"
@@ -237,7 +236,7 @@ func TestAHandleThatIsClosedHasNoPlaces(t *testing.T) {
 			_ = second.Do(t.Context(), 3, func(ctx context.Context, items []kvqueue.Item) error {
 				time.Sleep(time.Second) // it has said that it has 3 places
 				net.intercept(func(_ []kvqueue.Guard, w []kvqueue.Write) error {
-					if bytes.Contains(w[0].Key, []byte("/w/")) {
+					if slices.ContainsFunc(w, endsClaim) {
 						net.intercept(nil)
 						close(settling)
 						<-settle
@@ -260,5 +259,41 @@ func TestAHandleThatIsClosedHasNoPlaces(t *testing.T) {
 		close(net.until)
 		assert.NoError(t, <-closed)
 		call.Wait()
+	})
+}
+
+// A slow watch shows one change after another.
+type slowWatch struct{ kvqueue.KV }
+
+func (s slowWatch) Watch(ctx context.Context, after kvqueue.Rev, prefixes ...[]byte) iter.Seq2[kvqueue.Event, error] {
+	return func(yield func(kvqueue.Event, error) bool) {
+		for e, err := range s.KV.Watch(ctx, after, prefixes...) {
+			if time.Sleep(10 * time.Millisecond); !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Of two callers of a handle one is done. The one that assigns sees that the handle wants less before it sees the
+// end of the claim, so that it claims nothing for a caller that has gone.
+func TestTheOneThatAssignsSeesFirstThatLessIsWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		first, second := open(t, slowWatch{kv}, "q"), open(t, kv, "q")
+		waits(t, first)()
+		_, err := first.Enqueue(t.Context(), numbered(3)...)
+		require.NoError(t, err)
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		var calls sync.WaitGroup
+		for _, takes := range []time.Duration{10 * time.Second, 30 * time.Second} {
+			calls.Go(func() {
+				assert.NoError(t, second.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { time.Sleep(takes); return nil }))
+			})
+		}
+		calls.Wait()
+		time.Sleep(time.Second)
+		assert.EqualValues(t, 2, second.Stats().Claimed)
 	})
 }

@@ -100,7 +100,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	if err != nil {
 		return err
 	}
-	claims, err := begin(items)
+	claims, err := begin(items, settlement{verdict: done})
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,9 @@ func (q *Queue) Ack(ctx context.Context, items ...Item) error {
 // letters after the last of [MaxAttempts]. Its errors are those of [Queue.Ack]. A nil why
 // gives them back without a failure: no attempt is spent, and no delay comes before the
 // next.
+//
+// After an error the end of the scope gives back what is still claimed, also if the scope ends well:
+// unless [Queue.Ack] or [Queue.Commit] was called for it later, it is never acknowledged.
 func (q *Queue) Nack(ctx context.Context, why error, items ...Item) error {
 	if why == nil {
 		return settleNow(ctx, items, returned, nil)
@@ -51,16 +54,22 @@ func (q *Queue) Nack(ctx context.Context, why error, items ...Item) error {
 
 // settleNow settles items that nobody has settled, or is settling.
 func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
-	claims, err := begin(items)
+	as := settlement{verdict: v, why: reason(why)}
+	claims, err := begin(items, as)
 	if err != nil {
 		return err
 	}
-	return settleClaims(ctx, claims, v, reason(why), false)
+	all := make([]settlement, len(claims))
+	for i, c := range claims {
+		all[i] = as
+		all[i].claim = c
+	}
+	return settleClaims(ctx, all)
 }
 
-// begin gives all claims of items to the caller to settle, or none. An item that is there
+// begin gives all claims of items to the caller to settle so, or none. An item that is there
 // twice counts once.
-func begin(items []Item) (claims []*claim, err error) {
+func begin(items []Item, as settlement) (claims []*claim, err error) {
 	had := make(map[*claim]bool, len(items))
 	for _, i := range items {
 		switch {
@@ -68,7 +77,7 @@ func begin(items []Item) (claims []*claim, err error) {
 			err = invalid("item", "it was not taken from a queue")
 		case had[i.claim]:
 			continue
-		case !i.claim.begin():
+		case !i.claim.begin(as):
 			err = i.claim.past(i.Key)
 		}
 		if err != nil {
@@ -91,32 +100,33 @@ func finish(claims []*claim, to claimState) {
 // is settling, and reports whether there were any.
 // It calls begun when they are its own to settle.
 func settleAll(ctx context.Context, items []Item, v verdict, why error, begun func()) (left bool, err error) {
-	var claims []*claim
+	var all []settlement
 	var lost error
-	text := reason(why)
+	end := settlement{verdict: v, why: reason(why)}
 	for _, i := range items {
-		if i.claim.beginEnd(settlement{claim: i.claim, verdict: v, why: text, last: true}) {
-			claims = append(claims, i.claim)
+		if s, mine := i.claim.beginEnd(end); mine {
+			all = append(all, s)
 		} else if past := i.claim.past(i.Key); errors.Is(past, ErrLost) {
 			lost = past
 		}
 	}
 	begun()
-	if err := settleClaims(ctx, claims, v, text, true); err != nil {
+	if err := settleClaims(ctx, all); err != nil {
 		return true, err
 	}
-	return len(claims) > 0, lost
+	return len(all) > 0, lost
 }
 
 // settleClaims settles claims, each in the name of the session that has it.
-func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, last bool) (err error) {
+func settleClaims(ctx context.Context, all []settlement) (err error) {
 	var sessions []*session
 	requests := map[*session][]*request[settlement]{}
-	for _, c := range claims {
-		if requests[c.session] == nil {
-			sessions = append(sessions, c.session)
+	for _, s := range all {
+		l := s.claim.session
+		if requests[l] == nil {
+			sessions = append(sessions, l)
 		}
-		requests[c.session] = append(requests[c.session], newRequest(settlement{claim: c, verdict: v, why: why, last: last}))
+		requests[l] = append(requests[l], newRequest(s))
 	}
 	for _, l := range sessions {
 		l.settles.addAll(l.handToClaim(requests[l]))
@@ -319,8 +329,10 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 }
 
 // commitEnd does a transaction that ends claims. Its session has fewer places from then on, if that is so:
-// else another item would come that nobody waits for. If it is refused with that, as a full
-// store takes only what makes room, it is done without.
+// else another item would come that nobody waits for. The smaller number is the first of the writes: a store
+// that shows changes in their order shows it before the ends of the claims, which are free places. (On etcd, which
+// has a watch for each prefix, either may be seen first; then an item comes for nobody at times, and goes back.)
+// If it is refused with that, as a full store takes only what makes room, it is done without.
 func (l *session) commitEnd(ctx context.Context, t *transaction) error {
 	w, told := l.lower(t)
 	if told == nil {
@@ -331,7 +343,7 @@ func (l *session) commitEnd(ctx context.Context, t *transaction) error {
 	if !w.Delete { // nor after the handle has given up its places
 		guards = append(slices.Clone(guards), Guard{Key: w.Key, Is: Present})
 	}
-	rev, err := l.q.kv.Commit(ctx, guards, append(slices.Clone(t.writes), w))
+	rev, err := l.q.kv.Commit(ctx, guards, append([]Write{w}, t.writes...))
 	told(rev, err)
 	if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNoSpace) {
 		return err

@@ -230,7 +230,7 @@ func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 			return unsure(unknown, err)
 		}
 		if async.Sleep(ctx, pause(try)) != nil {
-			return unsure(unknown, stop(ctx))
+			return unsure(unknown, inTrouble(stop(ctx), ignore(err)))
 		}
 	}
 }

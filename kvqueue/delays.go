@@ -43,7 +43,7 @@ func (l *session) settleDelayed(ctx context.Context) {
 	clear(l.delayed)
 	l.mu.Unlock()
 	l.settles.addAll(requests)
-	_, _ = await(ctx, requests) // or the session ends, and they go back then
+	_, _ = l.settles.await(ctx, requests) // or the session ends, and they go back then
 }
 
 // later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,

@@ -71,5 +71,5 @@ func (q *Queue) Delayed() func() int {
 func Answered(ctx context.Context, answer error) (open bool, err error) {
 	r := newRequest(0)
 	r.answer(answer)
-	return await(ctx, []*request[int]{r})
+	return new(combiner[int]).await(ctx, []*request[int]{r})
 }

@@ -100,8 +100,17 @@ func finish(claims []*claim, to claimState) {
 // is settling, and reports whether there were any.
 // It calls begun when they are its own to settle.
 func settleAll(ctx context.Context, items []Item, v verdict, why error, begun func()) (left bool, err error) {
-	var all []settlement
-	var lost error
+	all, lost := beginAll(items, v, why)
+	begun()
+	if err := settleClaims(ctx, all); err != nil {
+		return true, err
+	}
+	return len(all) > 0, lost
+}
+
+// beginAll gives those of items to the caller to settle that nobody has settled or is settling, and
+// returns why the others are lost, if they are.
+func beginAll(items []Item, v verdict, why error) (all []settlement, lost error) {
 	end := settlement{verdict: v, why: reason(why)}
 	for _, i := range items {
 		if s, mine := i.claim.beginEnd(end); mine {
@@ -110,11 +119,7 @@ func settleAll(ctx context.Context, items []Item, v verdict, why error, begun fu
 			lost = past
 		}
 	}
-	begun()
-	if err := settleClaims(ctx, all); err != nil {
-		return true, err
-	}
-	return len(all) > 0, lost
+	return all, lost
 }
 
 // settleClaims settles claims, each in the name of the session that has it.
@@ -132,7 +137,7 @@ func settleClaims(ctx context.Context, all []settlement) (err error) {
 		l.settles.addAll(l.handToClaim(requests[l]))
 	}
 	for _, l := range sessions {
-		open, e := await(ctx, requests[l])
+		open, e := l.settles.await(ctx, requests[l])
 		switch {
 		case open: // the task settles them all the same, or they are lost
 			e = fmt.Errorf("%w: %w", ErrUnknown, e)
@@ -209,6 +214,7 @@ func (l *session) settleBatch(ctx context.Context, batch []*request[settlement])
 		if full && err == nil {
 			err, unknown = unsure(before, ErrNoSpace), before // what is left was not done by this try
 		}
+		l.settles.fails(err)
 		switch {
 		case full && errors.Is(err, ErrNoSpace):
 			if batch = l.thatFree(batch, err); batch == nil {

@@ -88,15 +88,21 @@ func (q *Queue) dismiss(w *waiter) {
 }
 
 // giveBack puts items back into their places, behind the caller's back: no attempt is
-// spent.
+// spent. When it returns they count for no place any more: else another would come where they were.
 func (q *Queue) giveBack(items []Item) {
-	if len(items) == 0 {
+	all, _ := beginAll(items, returned, nil)
+	if len(all) == 0 {
 		return
 	}
-	_ = q.returns.Go(func(ctx context.Context) error {
-		_, _ = settleAll(ctx, items, returned, nil, func() {}) // or the session ends, and they go back then
+	err := q.returns.Go(func(ctx context.Context) error {
+		_ = settleClaims(ctx, all) // or the session ends, and they go back then
 		return nil
 	})
+	for _, s := range all {
+		if err != nil { // the handle is closed
+			s.claim.finish(held)
+		}
+	}
 }
 
 // Do claims at least one item and at most so many, in the order of the queue, and calls f

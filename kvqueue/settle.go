@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -332,45 +331,6 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 	err := l.commitEnd(ctx, &t)
 	l.took.Store(int64(time.Since(begin)))
 	return err
-}
-
-// commitEnd does a transaction that ends claims. Its session has fewer places from then on, if that is so:
-// else another item would come that nobody waits for. The smaller number is the first of the writes: a store
-// that shows changes in their order shows it before the ends of the claims, which are free places. (On etcd, which
-// has a watch for each prefix, either may be seen first; then an item comes for nobody at times, and goes back.)
-// If it is refused with that, as a full store takes only what makes room, it is done without.
-func (l *session) commitEnd(ctx context.Context, t *transaction) error {
-	w, told := l.lower(t)
-	if told == nil {
-		_, err := l.q.kv.Commit(ctx, t.guards, t.writes)
-		return err
-	}
-	guards := t.guards
-	if !w.Delete { // nor after the handle has given up its places
-		guards = append(slices.Clone(guards), Guard{Key: w.Key, Is: Present})
-	}
-	rev, err := l.q.kv.Commit(ctx, guards, append([]Write{w}, t.writes...))
-	told(rev, err)
-	if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNoSpace) {
-		return err
-	}
-	unknown := errors.Is(err, ErrUnknown)
-	_, err = l.q.kv.Commit(ctx, t.guards, t.writes)
-	if err == nil {
-		return nil
-	}
-	return unsure(unknown, err)
-}
-
-// lower returns the write with which this session has fewer places, as change does.
-func (l *session) lower(t *transaction) (w Write, told func(rev Rev, err error)) {
-	l.q.mu.Lock()
-	m := l.member
-	l.q.mu.Unlock()
-	if m != nil && len(t.writes) < l.q.limits.Writes && len(t.guards) < l.q.limits.Guards {
-		return m.change(m.need(), true)
-	}
-	return w, nil
 }
 
 // sift looks what has become of the claims of a batch that was refused, or whose answer was

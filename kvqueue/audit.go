@@ -11,10 +11,11 @@ import (
 // An Audit is what a store holds of a queue, as [Queue.Audit] found it.
 type Audit struct {
 	Revision Rev    `json:"revision"` // of the store
-	Floor    uint64 `json:"floor"`    // no item has a smaller hint
+	Policy   Policy `json:"policy"`
+	Floor    uint64 `json:"floor"` // no item has a smaller hint
 	Length
-	Bytes    int64          `json:"bytes"`    // of the payloads of all items
-	Requests int            `json:"requests"` // claims that wait
+	Bytes    int64          `json:"bytes"`  // of the payloads of all items
+	Takers   int            `json:"takers"` // sessions that live, and have waited for items
 	Sessions []SessionAudit `json:"sessions"`
 	// Faults say what should not be. A fault that was there all the time is told; what
 	// came and went while the keys were read is not.
@@ -138,21 +139,25 @@ func (a *auditor) ours(key []byte) bool {
 	return known
 }
 
-// readHead reads what there is but once, the sessions, and the requests.
+// readHead reads what there is but once, the sessions, and their places.
 func (a *auditor) readHead(ctx context.Context) error {
 	var ranges []Range
 	for _, kind := range []string{"l", "s", "r"} {
 		ranges = append(ranges, Range{Begin: a.lay.all(kind), End: after(a.lay.all(kind))})
 	}
-	s, err := a.read(ctx, ranges...)
+	s, err := a.read(ctx, append(ranges, Range{Begin: a.lay.policy()})...)
 	if err != nil {
 		return err
 	}
-	a.Revision, a.Floor, a.Requests = s.rev, s.head.floor, len(s.of[2].Pairs)
+	stored := policyOf(s.of[3])
+	if a.Audit.Policy = stored.Policy; stored.rev != stored.any {
+		_, err := decodePolicy(s.of[3].Pairs[0])
+		a.Faults = append(a.Faults, err.Error())
+	}
+	a.Revision, a.Floor = s.rev, s.head.floor
 	for _, p := range s.of[2].Pairs {
-		if _, err := decodeStanding(p); err != nil {
+		if _, _, err := a.lay.placesIn(p); err != nil {
 			a.Faults = append(a.Faults, err.Error())
-			a.Requests--
 		}
 	}
 	for i, of := range s.of[:2] {
@@ -163,6 +168,9 @@ func (a *auditor) readHead(ctx context.Context) error {
 			}
 			if a.sessions[id] == nil {
 				a.sessions[id] = &SessionAudit{ID: id, Owner: string(p.Value), Alive: i == 0}
+			}
+			if i == 1 && a.sessions[id].Alive {
+				a.Takers++
 			}
 		}
 	}

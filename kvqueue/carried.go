@@ -14,8 +14,8 @@ type carried struct {
 }
 
 // handToClaim gives those of the requests to the member that its next transaction can take along, and
-// returns the others. There is a next transaction only if somebody waits for items, and if no
-// request of the member stands: one that does is served by another, which knows nothing of them.
+// returns the others. There is a next transaction only if somebody waits for items, and if the
+// member claims for itself: another that assigns knows nothing of them.
 func (l *session) handToClaim(requests []*request[settlement]) (alone []*request[settlement]) {
 	m := l.q.claimsNext(l)
 	if m == nil {
@@ -23,7 +23,7 @@ func (l *session) handToClaim(requests []*request[settlement]) (alone []*request
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.carried.open || m.mine != "" {
+	if !m.carried.open || m.q.update == nil && !m.assignsLocked() {
 		return requests
 	}
 	for _, r := range requests {
@@ -76,8 +76,8 @@ func (m *member) fitsBeside() func(takers, items int) bool {
 	defer m.mu.Unlock()
 	limits := m.q.limits
 	waiting := min(len(m.carried.waiting), (limits.Guards-2)/2, limits.Writes/4)
-	return func(_, items int) bool {
-		return items <= m.q.maxItems && items+waiting+2 <= limits.Guards && 2*(items+waiting) <= limits.Writes
+	return func(takers, items int) bool {
+		return items <= m.q.maxItems && items+takers+waiting+2 <= limits.Guards && 2*(items+waiting) <= limits.Writes
 	}
 }
 

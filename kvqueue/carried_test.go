@@ -83,7 +83,7 @@ func TestTheClaimOfTheNextItemAcknowledgesTheLast(t *testing.T) {
 					return nil
 				})
 				assert.Len(t, drain(t.Context(), q, workers, items), items)
-				t.Logf("%d acknowledgements rode, %d walked", together.Load(), alone.Load())
+				t.Logf("%d acknowledgements were carried, %d had a transaction of their own", together.Load(), alone.Load())
 				assert.EqualValues(t, items, together.Load()+alone.Load())
 				if workers <= 32 {
 					assert.LessOrEqual(t, alone.Load(), int64(2*workers), "only the last")
@@ -94,7 +94,7 @@ func TestTheClaimOfTheNextItemAcknowledgesTheLast(t *testing.T) {
 }
 
 // Whatever becomes of such a transaction, each item is acknowledged once, and nothing is lost.
-func TestAnAcknowledgementThatRidesIsDoneOnceWhateverBecomesOfTheClaim(t *testing.T) {
+func TestAnAcknowledgementThatIsCarriedIsDoneOnceWhateverBecomesOfTheClaim(t *testing.T) {
 	for _, fault := range []memkv.Fault{memkv.Conflict, memkv.Dropped, memkv.Unanswered, memkv.Late} {
 		t.Run(fmt.Sprint(fault), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -42,6 +42,7 @@ type claim struct {
 	key     Key
 	rec     record
 	fence   Rev
+	policy  Policy
 
 	taken *taken // the Take that it is of, if it is; set before anybody knows the claim
 
@@ -55,6 +56,7 @@ type claim struct {
 	state claimState
 	lost  error       // a settled claim was lost in truth
 	end   *settlement // what the end of the scope wants of a claim that somebody was settling then
+	back  *settlement // the last call that a user made wanted the item back, so; the end of the scope acknowledges no such item
 }
 
 // claimState says how far a claim is. A claim that is settling is its settler's; it goes
@@ -73,13 +75,16 @@ func (c *claim) is() claimState {
 	return c.state
 }
 
-// begin gives the claim to the caller to settle, and reports false if it is somebody
+// begin gives the claim to the caller to settle so, and reports false if it is somebody
 // else's, or was settled.
-func (c *claim) begin() bool {
+func (c *claim) begin(as settlement) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state != held {
 		return false
+	}
+	if c.back = nil; as.verdict != done {
+		c.back = &as
 	}
 	c.takeLocked()
 	return true
@@ -177,20 +182,25 @@ func (c *claim) ended() {
 }
 
 // beginEnd is begin at the end of a scope, after which nobody settles the claim: if somebody is
-// at it now, and nothing comes of that, it is settled so.
-func (c *claim) beginEnd(end settlement) bool {
+// at it now, and nothing comes of that, it is settled so. The item goes back after a Nack of which nothing came,
+// also if the scope has ended well: it would be lost otherwise. beginEnd returns what becomes of the item.
+func (c *claim) beginEnd(end settlement) (settlement, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	end.claim, end.last = c, true
+	if end.verdict == done && c.back != nil {
+		end.verdict, end.why = c.back.verdict, c.back.why
+	}
 	switch c.state {
 	case held:
 		c.takeLocked()
-		return true
+		return end, true
 	case settling:
 		if c.end == nil {
 			c.end = &end
 		}
 	}
-	return false
+	return end, false
 }
 
 // A share is what one of those who want items gets.

@@ -263,13 +263,13 @@ func TestAHandleThatBeginsToTakePassesNobody(t *testing.T) {
 	})
 }
 
-// C5: a request and a claim of a session that has ended.
-func TestARequestOfADeadSessionIsNotFulfilled(t *testing.T) {
+// C5: the places and a claim of a session that has ended.
+func TestADeadSessionIsGivenNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
 		net := newCut(kv)
 		dead, lives, in := open(t, net, "q", kvqueue.TTL(2*time.Second)), open(t, kv, "q"), open(t, kv, "q")
-		for _, q := range []*kvqueue.Queue{dead, lives} { // so that dead has the oldest request
+		for _, q := range []*kvqueue.Queue{dead, lives} { // so that dead is the one that assigns
 			go func() {
 				_ = q.Do(t.Context(), 1, func(_ context.Context, items []kvqueue.Item) error {
 					if q == dead {
@@ -281,7 +281,7 @@ func TestARequestOfADeadSessionIsNotFulfilled(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		net.off()
-		time.Sleep(3 * time.Second) // its session has ended, and its request with it
+		time.Sleep(3 * time.Second) // its session has ended, and its places with it
 		_, err := in.Enqueue(t.Context(), []byte("a"))
 		require.NoError(t, err)
 		time.Sleep(time.Second)
@@ -302,9 +302,9 @@ func TestWhatADeadSessionWasGivenComesBack(t *testing.T) {
 		kv := newStore(t)
 		net := newCut(kv)
 		dead, lives, in := open(t, net, "q", kvqueue.TTL(2*time.Second)), open(t, kv, "q"), open(t, kv, "q")
-		for _, q := range []*kvqueue.Queue{dead, lives} {
+		for _, q := range []*kvqueue.Queue{lives, dead} { // so that the first assigns
 			go func() {
-				_ = q.Do(t.Context(), 1, func(_ context.Context, items []kvqueue.Item) error {
+				_ = q.Consume(t.Context(), 1, 1, func(_ context.Context, items []kvqueue.Item) error {
 					if q == dead {
 						t.Error("it can not have the payload")
 					}
@@ -314,7 +314,7 @@ func TestWhatADeadSessionWasGivenComesBack(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		net.off()
-		_, err := in.Enqueue(t.Context(), []byte("a"))
+		_, err := in.Enqueue(t.Context(), []byte("a"), []byte("b"))
 		require.NoError(t, err)
 		time.Sleep(5 * time.Second)
 		n, err := in.Len(t.Context())
@@ -460,7 +460,7 @@ func TestAHandleThatLivesForLongDoesNotGrow(t *testing.T) {
 		time.Sleep(time.Minute)
 		for _, q := range []*kvqueue.Queue{one, two} {
 			s := q.Sizes()
-			assert.LessOrEqual(t, s.Requests, 2)
+			assert.LessOrEqual(t, s.Places, 2)
 			assert.LessOrEqual(t, s.Sightings, 20)
 			assert.Equal(t, 2, s.Waiters)
 			assert.Zero(t, s.Held)

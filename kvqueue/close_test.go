@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
@@ -73,7 +72,7 @@ func TestAnItemThatWaitsForItsNextRunGoesBackAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
 		var lost atomic.Int64
-		q, err := kvqueue.Open(t.Context(), kv, "q", kvqueue.RetryDelay(async.Every(time.Hour)), kvqueue.Observe(func(r kvqueue.Report) {
+		q, err := kvqueue.Open(t.Context(), kv, "q", kvqueue.RetryDelay(time.Hour, time.Hour), kvqueue.MaxAttempts(2), kvqueue.Observe(func(r kvqueue.Report) {
 			if r.Kind == kvqueue.Lost {
 				lost.Add(1)
 			}
@@ -85,7 +84,7 @@ func TestAnItemThatWaitsForItsNextRunGoesBackAtTheEnd(t *testing.T) {
 		require.NoError(t, q.Close(t.Context()))
 		assert.Zero(t, lost.Load())
 		assert.Zero(t, keys(t, kv, "s"))
-		next := open(t, kv, "q", kvqueue.MaxAttempts(2))
+		next := open(t, kv, "q")
 		assert.ErrorIs(t, next.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return errFails }), errFails)
 		dead, err := next.Dead(t.Context(), kvqueue.Key{}, 1)
 		require.NoError(t, err)
@@ -97,7 +96,7 @@ func TestAnItemThatWaitsForItsNextRunGoesBackAtTheEnd(t *testing.T) {
 func TestNoRetryDelayOutlivesItsHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
-		q, err := kvqueue.Open(t.Context(), kv, "q", kvqueue.RetryDelay(async.Every(time.Hour)))
+		q, err := kvqueue.Open(t.Context(), kv, "q", kvqueue.RetryDelay(time.Hour, time.Hour))
 		require.NoError(t, err)
 		_, err = q.Enqueue(t.Context(), []byte("a"))
 		require.NoError(t, err)

@@ -2,7 +2,6 @@ package kvqueue
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -34,50 +33,29 @@ func (q *Queue) giveAllBack(ctx context.Context, l *session) {
 }
 
 // giveUp gives back what was claimed for the member and not handed over, after the member has
-// claimed for the last time. Its requests go first: then nobody claims for it any more.
+// claimed for the last time. Its places go first: then nobody claims for it any more.
 func (m *member) giveUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closingTime)
 	defer cancel()
-	var writes []Write
-	for _, key := range m.standing() {
-		writes = append(writes, Write{Key: []byte(key), Delete: true})
-	}
-	if len(writes) > 0 {
-		if _, err := m.q.kv.Commit(ctx, nil, writes); err != nil {
-			return
-		}
+	if _, err := m.q.kv.Commit(ctx, nil, []Write{{Key: m.q.lay.session("r", m.id), Delete: true}}); err != nil {
+		return
 	}
 	claims := m.q.lay.claims(m.id)
-	results, _, err := m.q.kv.Read(ctx, Range{Begin: claims, End: after(claims)})
+	results, at, err := m.q.kv.Read(ctx, Range{Begin: claims, End: after(claims)})
 	if err != nil {
 		return
 	}
-	for _, p := range results[0].Pairs {
-		if r, err := m.q.lay.claimIn(m.id, p); err == nil && !m.handedOver(r) {
-			m.q.giveBack(m.items([]ready{r}, make([][]byte, 1), r.rev))
-		}
+	m.listClaims(results[0], at)
+	for rev, claims := range m.leftovers() {
+		m.q.giveBack(m.items(claims, make([][]byte, len(claims)), rev))
 	}
 }
 
-// standing returns the requests of this member that stand, or may.
-func (m *member) standing() (keys []string) {
+// leftovers takes what was not handed over.
+func (m *member) leftovers() map[Rev][]ready {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.requests {
-		if r.session == m.id {
-			keys = append(keys, r.key)
-		}
-	}
-	if m.mine != "" && !slices.Contains(keys, m.mine) {
-		keys = append(keys, m.mine)
-	}
-	return keys
-}
-
-// handedOver reports whether somebody here has a claim.
-func (m *member) handedOver(r ready) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h := m.held[r.key]
-	return h != nil && h.rev >= r.rev && m.arrived[r.rev] == nil
+	left := m.arrived
+	m.arrived = map[Rev][]ready{}
+	return left
 }

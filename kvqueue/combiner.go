@@ -2,6 +2,7 @@ package kvqueue
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 
@@ -21,7 +22,8 @@ type combiner[T any] struct {
 
 	mu      sync.Mutex
 	waiting []*request[T]
-	busy    bool // a task does what waits
+	busy    bool  // a task does what waits
+	trouble error // with which the store has answered the last try of the batch that is on its way; nil: there was none
 }
 
 // A request is what one caller wants.
@@ -50,9 +52,27 @@ func (c *combiner[T]) do(ctx context.Context, of T) (open bool, err error) {
 	case <-ctx.Done():
 	}
 	if !c.leave(r) {
-		return false, stop(ctx)
+		return false, c.stop(ctx)
 	}
-	return await(ctx, []*request[T]{r})
+	return c.await(ctx, []*request[T]{r})
+}
+
+// fails notes that a try of the batch has failed, and it is going to be tried again; nil: that it has not. What
+// others bring about is no trouble, nor is an answer that was lost: that says nothing of the store.
+func (c *combiner[T]) fails(err error) {
+	if errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknown) || errors.Is(err, errAgain) {
+		err = nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trouble = err
+}
+
+// stop is the error of a caller whose ctx has ended, with that of a store that is in trouble.
+func (c *combiner[T]) stop(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return inTrouble(stop(ctx), c.trouble)
 }
 
 func (c *combiner[T]) add(r *request[T]) error {
@@ -102,9 +122,10 @@ func (c *combiner[T]) next() []*request[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.waiting) == 0 {
-		c.busy, c.waiting = false, nil
+		c.busy, c.waiting, c.trouble = false, nil, nil
 		return nil
 	}
+	c.trouble = nil
 	n := c.take(c.waiting)
 	batch := c.waiting[:n:n]
 	c.waiting = c.waiting[n:]
@@ -129,7 +150,7 @@ func (c *combiner[T]) addAll(requests []*request[T]) {
 
 // await waits for the answers to all requests, or for the end of ctx. It returns the first
 // error that is not nil. open says that ctx has ended before there were all answers.
-func await[T any](ctx context.Context, requests []*request[T]) (open bool, err error) {
+func (c *combiner[T]) await(ctx context.Context, requests []*request[T]) (open bool, err error) {
 	for _, r := range requests {
 		select {
 		case <-r.done:
@@ -137,7 +158,7 @@ func await[T any](ctx context.Context, requests []*request[T]) (open bool, err e
 			select {
 			case <-r.done: // it came as well
 			default:
-				return true, stop(ctx)
+				return true, c.stop(ctx)
 			}
 		}
 		if err == nil {

@@ -100,7 +100,7 @@ func (q *Queue) Commit(ctx context.Context, items []Item, f func(tx *Tx)) error 
 	if err != nil {
 		return err
 	}
-	claims, err := begin(items)
+	claims, err := begin(items, settlement{verdict: done})
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 		}
 		t, err := l.plan(ctx, claims, tx, producer)
 		if err == nil {
-			_, err = l.q.kv.Commit(ctx, t.guards, t.writes)
+			err = l.commitEnd(ctx, t)
 		}
 		if err == nil {
 			return nil
@@ -230,7 +230,7 @@ func (l *session) commit(ctx context.Context, claims []*claim, tx *Tx) error {
 			return unsure(unknown, err)
 		}
 		if async.Sleep(ctx, pause(try)) != nil {
-			return unsure(unknown, stop(ctx))
+			return unsure(unknown, inTrouble(stop(ctx), ignore(err)))
 		}
 	}
 }

@@ -43,14 +43,14 @@ func (l *session) settleDelayed(ctx context.Context) {
 	clear(l.delayed)
 	l.mu.Unlock()
 	l.settles.addAll(requests)
-	_, _ = await(ctx, requests) // or the session ends, and they go back then
+	_, _ = l.settles.await(ctx, requests) // or the session ends, and they go back then
 }
 
 // later takes those out of a batch whose next run is to wait: they stay claimed meanwhile,
 // and their callers are answered.
 func (l *session) later(batch []*request[settlement]) (now []*request[settlement]) {
 	for _, r := range batch {
-		d := l.delay(r.of)
+		d := r.of.delay()
 		if d <= 0 {
 			now = append(now, r)
 			continue
@@ -64,18 +64,14 @@ func (l *session) later(batch []*request[settlement]) (now []*request[settlement
 }
 
 // delay is how long the next run of an item waits after this end.
-func (l *session) delay(s settlement) time.Duration {
-	set := &l.q.set
-	if s.verdict != failed || s.now || set.delay == nil || l.dies(s) {
+func (s settlement) delay() time.Duration {
+	if s.verdict != failed || s.now || s.dies() {
 		return 0
 	}
-	var d time.Duration
-	l.q.guard("RetryDelay", func() { d = set.delay(int(s.claim.rec.failures) + 1) })
-	return d
+	return s.claim.policy.delay(s.claim.rec.failures + 1)
 }
 
 // dies reports whether an item is dead after this end.
-func (l *session) dies(s settlement) bool {
-	most := l.q.set.maxFailures
-	return s.verdict == failed && most > 0 && s.claim.rec.failures+1 >= most
+func (s settlement) dies() bool {
+	return s.verdict == failed && s.claim.rec.failures+1 >= uint64(s.claim.policy.MaxAttempts)
 }

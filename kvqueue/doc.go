@@ -31,10 +31,9 @@
 // # Cost
 //
 // Calls of one handle share transactions: a process needs one handle on a queue, however
-// many goroutines use it. Handles that wait for items put down requests; the one with the
-// oldest serves all of them in one transaction, so that they do not keep each other from
-// getting on. Each handle has one watch.
+// many goroutines use it. Of the handles that wait for items one assigns them to all, so that
+// they do not keep each other from getting on. Each handle has one watch.
 //
-// The model is the queue recipe of FoundationDB and its staging for many consumers; what is
+// The model is the queue recipe of FoundationDB; what is
 // different, and why, is in docs/kvqueue.md.
 package kvqueue

@@ -32,7 +32,8 @@ type appending struct {
 // with those of other calls of this process that come at the same time; as many as one
 // transaction of the store cannot hold are added in several, in order.
 //
-// It blocks until the store has them, or ctx ends. An error that matches [ErrUnknown] says
+// It blocks until the store has them, or ctx ends; if the store refuses them at that time, the error matches
+// that of the store, too. An error that matches [ErrUnknown] says
 // that the items from the Position on may have been added, or not; with every other error
 // those of the Position were added, and no more. An item that is too large, or no item, is
 // an [*InvalidError], and nothing was added. The items are the caller's again when it returns. On a full store it returns [ErrNoSpace], on a
@@ -134,6 +135,7 @@ func (q *Queue) appendAll(ctx context.Context, batch []*request[*appending]) err
 		if err == nil {
 			err = l.append(ctx, batch)
 		}
+		q.enqueues.fails(err)
 		switch {
 		case err == nil || errors.Is(err, ErrUnknown) || !errors.Is(err, errAgain) && !again(err):
 			return err
@@ -214,6 +216,7 @@ func (l *session) append(ctx context.Context, batch []*request[*appending]) erro
 				return unsure(unknown, err)
 			}
 		}
+		q.enqueues.fails(err)
 		if try > 1 && async.Sleep(ctx, pause(try-1)) != nil {
 			return unsure(unknown, context.Cause(ctx))
 		}

@@ -15,7 +15,7 @@ import (
 func filled(options []kvqueue.Option, items ...string) (ctx context.Context, q *kvqueue.Queue, done func()) {
 	ctx = context.Background()
 	kv := memkv.New()
-	now := kvqueue.RetryDelay(async.Every(0)) // what has failed goes back at once
+	now := kvqueue.RetryDelay(0, 0) // what has failed goes back at once
 	q, err := kvqueue.Open(ctx, kv, "orders", append([]kvqueue.Option{now}, options...)...)
 	if err != nil {
 		panic(err)
@@ -312,7 +312,7 @@ func ExampleMaxCrashes() {
 }
 
 func ExampleRetryDelay() {
-	ctx, q, done := filled([]kvqueue.Option{kvqueue.RetryDelay(async.Backoff(time.Hour, 24*time.Hour))}, "a", "b")
+	ctx, q, done := filled([]kvqueue.Option{kvqueue.RetryDelay(time.Hour, 24*time.Hour)}, "a", "b")
 	defer done()
 	_ = q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errors.New("not now") })
 	_ = q.Do(ctx, 2, show) // a comes back in an hour

@@ -9,7 +9,7 @@ import (
 
 // Sizes is what a handle keeps.
 type Sizes struct {
-	Held, Arrived, Requests, Sightings, Waiters, Conflicts int
+	Held, Arrived, Places, Sightings, Waiters, Conflicts int
 }
 
 // Sizes returns how much a handle keeps.
@@ -23,7 +23,7 @@ func (q *Queue) Sizes() (n Sizes) {
 		m := q.session.member
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		n.Held, n.Arrived, n.Requests = len(m.held), len(m.arrived), len(m.requests)
+		n.Held, n.Arrived, n.Places = len(m.claims), len(m.arrived), len(m.places)
 	}
 	return n
 }
@@ -71,5 +71,5 @@ func (q *Queue) Delayed() func() int {
 func Answered(ctx context.Context, answer error) (open bool, err error) {
 	r := newRequest(0)
 	r.answer(answer)
-	return await(ctx, []*request[int]{r})
+	return new(combiner[int]).await(ctx, []*request[int]{r})
 }

@@ -70,6 +70,9 @@ func (q *Queue) front(ctx context.Context, most int, more ...Range) (*look, erro
 			// From the floor again: an item may have come to a place that was looked at before.
 			from, span = s.head.floor, span*4
 			continue
+		case len(l.front) < most && end <= s.now() && span < maxSpan: // the last look was for fewer
+			span = maxSpan
+			continue
 		}
 		first := s.now()
 		if len(l.front) > 0 {

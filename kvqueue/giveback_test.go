@@ -63,18 +63,12 @@ func nextAttempt(t *testing.T, kv kvqueue.KV) (attempt int) {
 	return attempt
 }
 
-// Another handle serves the request of this one just as its caller leaves. The watch of this one
+// Another handle assigns an item to this one just as its caller leaves. The watch of this one
 // is broken at that time, so it does not hear of the item before it is closed.
 func TestWhatAnotherHasClaimedForAHandleIsBackWhenThatIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
 		net, others := newCut(kv), newCut(kv)
-		q, err := kvqueue.Open(t.Context(), net, "q")
-		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		left := make(chan error, 1)
-		go func() { left <- q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errFails }) }()
-		synctest.Wait() // its request stands
 		other, attempt := open(t, others, "q"), make(chan int, 1)
 		go func() {
 			_ = other.Do(t.Context(), 1, func(_ context.Context, items []kvqueue.Item) error {
@@ -82,13 +76,17 @@ func TestWhatAnotherHasClaimedForAHandleIsBackWhenThatIsClosed(t *testing.T) {
 				return nil
 			})
 		}()
-		synctest.Wait()
+		synctest.Wait() // it assigns
+		q, err := kvqueue.Open(t.Context(), net, "q")
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() { left <- q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return errFails }) }()
+		synctest.Wait() // it has a place
 		withdrawing, goOn := make(chan struct{}), make(chan struct{})
 		net.intercept(func(_ []kvqueue.Guard, writes []kvqueue.Write) error {
-			switch {
-			case len(writes) > 1: // it serves nobody
-				return kvqueue.ErrConflict
-			case writes[0].Delete && bytes.Contains(writes[0].Key, []byte("/r/")):
+			if writes[0].Delete && bytes.Contains(writes[0].Key, []byte("/r/")) {
+				net.intercept(nil)
 				close(withdrawing)
 				<-goOn
 			}
@@ -101,14 +99,14 @@ func TestWhatAnotherHasClaimedForAHandleIsBackWhenThatIsClosed(t *testing.T) {
 			net.breakWatches(errors.New("the connection is broken"))
 			synctest.Wait()
 		})
-		_, err = other.Enqueue(t.Context(), []byte("a"))
+		_, err = other.Enqueue(t.Context(), []byte("a"), []byte("b"))
 		require.NoError(t, err)
-		for keys(t, kv, "w") == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		net.intercept(nil)
+		assert.Equal(t, 1, <-attempt)
+		synctest.Wait()
+		assert.Equal(t, 1, keys(t, kv, "w"), "that of the handle whose caller has left")
 		close(goOn)
 		require.NoError(t, q.Close(t.Context()))
-		assert.Equal(t, 1, <-attempt)
+		assert.Zero(t, keys(t, kv, "w"))
+		assert.Equal(t, 1, nextAttempt(t, kv))
 	})
 }

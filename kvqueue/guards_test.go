@@ -3,7 +3,6 @@ package kvqueue_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -101,8 +100,8 @@ func TestASessionThatHasEndedSettlesNothing(t *testing.T) {
 	}
 }
 
-// Its request is withdrawn before another serves it.
-func TestARequestThatWasWithdrawnIsNotServed(t *testing.T) {
+// It wants nothing any more, before another assigns an item to it.
+func TestWhoWantsNothingAnyMoreIsGivenNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
 		net := newCut(kv)
@@ -162,45 +161,15 @@ func TestNothingOfASessionThatLivesIsGivenBack(t *testing.T) {
 	})
 }
 
-// A request comes between the look of a direct claim and its transaction: nobody passes it.
-func TestARequestThatComesBeforeADirectClaimIsNotPassed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		kv := newStore(t)
-		net := newCut(kv)
-		q := open(t, net, "q")
-		_, err := q.Enqueue(t.Context(), []byte("a"))
-		require.NoError(t, err)
-		waits, err := kv.Session(t.Context(), time.Hour)
-		require.NoError(t, err)
-		_, err = kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: fmt.Appendf(nil, "kvq/q/l/%016x", waits.ID()), Session: waits}})
-		require.NoError(t, err)
-		before(net, "/w/", func() {
-			_, now, err := kv.Read(t.Context())
-			assert.NoError(t, err)
-			key := binary.BigEndian.AppendUint64([]byte("kvq/q/r/"), uint64(now))
-			value := append(binary.BigEndian.AppendUint64(nil, uint64(waits.ID())), 1)
-			_, err = kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: append(key, "12345678"...), Value: value, Session: waits}})
-			assert.NoError(t, err)
-		})
-		ctx, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		assert.ErrorIs(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { return nil }), context.DeadlineExceeded)
-		begin := fmt.Appendf(nil, "kvq/q/w/%016x/", waits.ID())
-		results, _, err := kv.Read(t.Context(), kvqueue.Range{Begin: begin, End: append(bytes.Clone(begin), 0xff)})
-		require.NoError(t, err)
-		assert.Len(t, results[0].Pairs, 1, "the one that waits has it: it was served by the other, as it does nothing itself")
-	})
-}
-
-// A requester's session ends between the look of the one that serves and its transaction.
-func TestARequestOfASessionThatEndsIsNotServed(t *testing.T) {
-	for _, ends := range []string{"requester", "server"} {
+// A session ends between the look of the one that assigns and its transaction.
+func TestASessionThatEndsIsGivenNothing(t *testing.T) {
+	for _, ends := range []string{"taker", "assigner"} {
 		t.Run(ends, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kv := newStore(t)
-				nets := map[string]*cut{"server": newCut(kv), "requester": newCut(kv)}
+				nets := map[string]*cut{"assigner": newCut(kv), "taker": newCut(kv)}
 				in, got := open(t, kv, "q"), make(chan int, 4)
-				for _, name := range []string{"server", "requester"} { // the oldest request is that of the first
+				for _, name := range []string{"assigner", "taker"} { // the first assigns
 					q := open(t, nets[name], "q")
 					go func() {
 						_ = q.Consume(t.Context(), 1, 1, func(_ context.Context, items []kvqueue.Item) error {
@@ -215,7 +184,7 @@ func TestARequestOfASessionThatEndsIsNotServed(t *testing.T) {
 				followed := make(chan struct{})
 				go func() { defer close(followed); a.Follow(following, proof.Always(kv)) }()
 				synctest.Wait()
-				before(nets["server"], "/w/", nets[ends].endSession)
+				before(nets["assigner"], "/w/", nets[ends].endSession)
 				_, err := in.Enqueue(t.Context(), []byte("a"), []byte("b"))
 				require.NoError(t, err)
 				assert.Equal(t, 1, <-got, "it was not claimed before")

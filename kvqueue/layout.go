@@ -54,11 +54,13 @@ func random() uint64 {
 //	q/<key>            a ready item: its record
 //	w/<session>/<key>  a claimed item: its record; the fence is the revision of this key
 //	x/<key>            a dead item: its record and its last error
-//	r/<request>        a claim that waits: the session and how many; leased
+//	r/<session>        how many claims the session wants to have; leased
 //	l/<session>        the owner, while the session lives; leased
 //	s/<session>        the owner, until its items were given back
 //	n/<session>        the producer's last transaction, and a bell for those who wait; leased
 //	h                  the head: no ready item has a smaller hint, or ever will
+//	p                  the policy, if one was chosen
+//	v                  the version of the layout; none: 1
 type layout struct{ root string }
 
 func newLayout(prefix, name string) layout { return layout{escape(prefix) + "/" + escape(name) + "/"} }
@@ -77,7 +79,8 @@ func escape(name string) string {
 	return b.String()
 }
 
-func (l layout) head() []byte { return []byte(l.root + "h") }
+func (l layout) head() []byte   { return []byte(l.root + "h") }
+func (l layout) policy() []byte { return []byte(l.root + "p") }
 
 func (l layout) of(kind string, k Key) []byte { return append([]byte(l.root+kind+"/"), k[:]...) }
 func (l layout) data(k Key) []byte            { return l.of("d", k) }
@@ -124,18 +127,16 @@ func (l layout) sessionIn(kind string, key []byte) (id int64, ok bool) {
 func (l layout) knows(key []byte) bool {
 	kind, rest, ok := strings.Cut(string(key[len(l.root):]), "/")
 	switch kind {
-	case "h":
+	case "h", "p", "v":
 		return !ok
 	case "d", "q", "x":
 		return ok && len(rest) == keySize
-	case "l", "s":
+	case "l", "s", "r":
 		_, is := l.sessionIn(kind, key)
 		return is
 	case "n":
 		_, is := l.sessionIn(kind, key[:min(len(l.all(kind))+16, len(key))])
 		return is && (len(rest) == 16 || rest[16:] == "b") || rest == "c"
-	case "r":
-		return ok && len(rest) == 16
 	case "w":
 		if len(rest) != 16+1+keySize {
 			return false

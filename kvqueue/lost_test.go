@@ -12,7 +12,7 @@ import (
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
-// The life of a handle ends while two items are being settled and two are not. The outcome of the
+// The session of a handle ends while two items are being settled and two are not. The outcome of the
 // first two is known later: one is done, the other is lost.
 func TestEachClaimIsToldOnceThoughTheSessionEndsAsItIsSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

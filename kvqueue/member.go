@@ -3,7 +3,6 @@ package kvqueue
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,42 +19,26 @@ type member struct {
 	closing atomic.Bool   // the handle is closed: nothing more is to be claimed
 	over    chan struct{} // closed when nothing of the member runs any more
 
-	// crowded is when the requests of others were seen, or others spoilt a claim, last. For a
-	// while after that nothing is claimed directly: it would be spoilt again.
-	crowded   time.Time
+	entered   bool // the store knows that this session claims
 	gathering gathering
-	first     string    // the request of another that was the oldest when it was looked at last
-	item      Key       // and what was the first item then, if that was seen
-	since     time.Time // and since when both were so
+	values    map[Key][]byte // payloads that were read while their items were being claimed
+	item      Key            // the first item when the queue was looked at last, though another assigns
+	since     time.Time      // since when it was the first, and somebody here waits for an item
 
-	mu       sync.Mutex
-	listed   bool             // requests is what stood at some time; before, nothing is known
-	requests []standing       // of all members, the oldest first
-	mine     string           // the key of our own; empty: none stands
-	missing  time.Time        // since when it does not stand
-	members  map[int64]Rev    // the sessions that claim and live, and since when they do
-	held     map[Key]*holding // what was claimed, or is being claimed
-	arrived  map[Rev][]ready  // what others have claimed for us, by transaction
-	carried  carried
-}
-
-// A standing is a request that stands.
-type standing struct {
-	key     string
-	rev     Rev
-	session int64
-	want    int
-}
-
-// A holding is a claim, so far as the watch goes: it is forgotten when the watch has shown
-// the end of the claim, so that a claim which is shown late is not taken for a new one.
-type holding struct {
-	rev  Rev  // of the last claim that was handed over; 0: there was none
-	busy bool // a transaction that claims it is on its way
-	// seen is what the watch has shown of a later claim while one was on its way: if ours
-	// comes to nothing, another has claimed the item for us.
-	seen  *ready
-	ended Rev // what the watch has shown of the end of a claim meanwhile
+	mu      sync.Mutex
+	listed  bool                  // what follows stood at some time; before, nothing is known
+	members map[int64]Rev         // the sessions that claim and live, and since when they do
+	places  map[int64]int         // how many claims each of them wants to have, so far as it has said
+	waits   map[int64]time.Time   // since when each of them wants more, or was given something last
+	claims  map[int64]map[Key]Rev // of each session, so far as this member watches; and the revision of each
+	all     bool                  // claims has those of all sessions, and not only of this
+	at      Rev                   // when claims was listed last
+	shown   Rev                   // each claim of this revision or before was shown, or is being shown
+	arrived map[Rev][]ready       // claims of this session that are to be handed over, by transaction
+	told    int                   // how many places of this session the store knows; -1: that is not known
+	toldAt  Rev                   // since when, so far as that is known
+	telling bool                  // a transaction that changes this is on its way
+	carried carried
 }
 
 // serveWaiters makes sure that there is a member, and has it look.
@@ -67,7 +50,8 @@ func (q *Queue) serveWaiters(ctx context.Context) error {
 	q.mu.Lock()
 	m := l.member
 	if m == nil {
-		m = &member{session: l, bell: make(chan struct{}, 1), over: make(chan struct{}), held: map[Key]*holding{}, arrived: map[Rev][]ready{}}
+		m = &member{session: l, bell: make(chan struct{}, 1), over: make(chan struct{}), values: map[Key][]byte{},
+			members: map[int64]Rev{}, places: map[int64]int{}, waits: map[int64]time.Time{}, claims: map[int64]map[Key]Rev{}, arrived: map[Rev][]ready{}}
 		l.member, l.claimed = m, true
 		if q.closed || q.group.Go(m.work, async.Name("kvqueue: claim items of "+q.name)) != nil {
 			l.member, err = nil, ErrClosed
@@ -97,24 +81,17 @@ func (m *member) wake() {
 // work claims until the session ends. A call that waits then is served by the next member.
 func (m *member) work(ctx context.Context) error {
 	defer close(m.over)
-	err := async.Scope(ctx, func(ctx context.Context) error {
-		async.Go(ctx, m.follow, async.Daemon())
-		return m.claim(ctx)
-	}, async.StopWith(m.lost))
+	_ = async.Scope(ctx, m.claim, async.StopWith(m.lost))
 	m.carryNoMore()
 	if m.closing.Load() {
 		m.giveUp(ctx)
 	}
-	m.q.succeed(m, err)
+	m.q.succeed(m)
 	return nil
 }
 
-// succeed has the waiters of a member that has ended begin again, under a new session as a rule, or
-// answers them with ErrNoSpace if the store was full.
-func (q *Queue) succeed(m *member, err error) {
-	if !errors.Is(err, ErrNoSpace) {
-		err = errAgain
-	}
+// succeed has the waiters of a member that has ended begin again, under a new session.
+func (q *Queue) succeed(m *member) {
 	q.mu.Lock()
 	if m.session.member == m {
 		m.session.member = nil
@@ -123,21 +100,16 @@ func (q *Queue) succeed(m *member, err error) {
 	q.waiters = nil
 	q.mu.Unlock()
 	for _, w := range waiters {
-		w.fail(err)
+		w.fail(errAgain)
 	}
 }
 
-// claim looks again and again, whenever the bell has rung or a request has stood for long.
+// claim looks again and again, whenever the bell has rung or nothing has come for long.
 func (m *member) claim(ctx context.Context) error {
-	asked := time.Now()
-	if _, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{{Key: m.q.lay.session("s", m.id), Value: []byte(m.q.set.owner)}}); err != nil {
-		return m.rest(ctx, asked, fullOnly(err))
-	}
-	m.q.asked(claiming, nil)
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
 	for failures := 0; !m.closing.Load(); {
 		m.carry()
-		asked = time.Now()
+		asked := time.Now()
 		again, err := m.step(ctx)
 		err = fullOnly(err)
 		if err != nil {
@@ -163,29 +135,35 @@ func (m *member) claim(ctx context.Context) error {
 			failures = 0
 			m.q.asked(claiming, nil)
 		}
-		if again == 0 {
-			continue
+		if again > 0 {
+			m.pauseFor(ctx, again)
 		}
-		t := time.NewTimer(again)
-		select {
-		case <-m.bell:
-		case <-t.C:
-		case <-ctx.Done():
-		}
-		t.Stop()
 	}
 	return nil
 }
 
-func (m *member) rest(ctx context.Context, asked time.Time, err error) error {
-	if ctx.Err() == nil {
-		m.q.asked(claiming, err)
-		if !errors.Is(err, ErrNoSpace) { // of that all who wait are told, by succeed
-			m.q.refuseTries(asked, err)
-		}
+// pauseFor waits for the bell, but not for longer than most.
+func (m *member) pauseFor(ctx context.Context, most time.Duration) {
+	t := time.NewTimer(most)
+	defer t.Stop()
+	select {
+	case <-m.bell:
+	case <-t.C:
+	case <-ctx.Done():
 	}
-	_ = async.Sleep(ctx, 100*time.Millisecond)
-	return err
+}
+
+// enter says in the store that this session claims. If the answer is lost the others may count on it, though
+// nobody here waits any more, so that it is tried until it is known to be done.
+func (m *member) enter(ctx context.Context) error {
+	w := Write{Key: m.q.lay.session("s", m.id), Value: []byte(m.q.set.owner)}
+	if _, err := m.q.kv.Commit(ctx, []Guard{m.lives()}, []Write{w}); err != nil {
+		return err
+	}
+	m.entered = true
+	m.q.asked(claiming, nil)
+	async.Go(ctx, m.follow, async.Daemon())
+	return nil
 }
 
 // longWait is how long a member waits at most before it looks without having been told.
@@ -196,113 +174,60 @@ func (m *member) step(ctx context.Context) (wait time.Duration, err error) {
 	if err := m.session.err(); err != nil {
 		return 0, err
 	}
-	m.gather(ctx)
-	if items, err := m.arrivals(ctx); err != nil || len(items) > 0 {
-		m.deliver(items)
+	if !m.entered {
+		return 0, m.enter(ctx)
+	}
+	if done, err := m.handOver(ctx); done || err != nil {
 		return 0, err
 	}
-	want := m.q.wanted()
-	switch mine, others, listed := m.stand(); {
+	listed, assigns := m.stand()
+	switch {
 	case !listed: // the bell rings then
 		return longWait, nil
-	case want == 0 && mine:
-		return m.withdraw(ctx)
-	case want == 0:
-		return longWait, nil
 	case m.q.update != nil:
-		return m.claimAlone(ctx, want)
-	case others:
-		m.crowded = time.Now()
-		return m.throughRequest(ctx, want)
-	case !mine && time.Since(m.crowded) > crowd:
-		return m.direct(ctx, want)
+		m.gather(ctx)
+		return m.claimAlone(ctx)
+	case assigns:
+		m.gather(ctx)
+		if told, err := m.tell(ctx, 0); told || err != nil { // nobody else assigns to this session
+			return time.Millisecond, err
+		}
+		return m.assign(ctx, m.takers)
 	default:
-		return m.throughRequest(ctx, want)
+		return m.await(ctx)
 	}
+}
+
+// stand reports whether anything is known of the others, and whether this member assigns.
+func (m *member) stand() (listed, assigns bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.listed, m.assignsLocked()
+}
+
+// assignsLocked reports whether this is the member that assigns items to all: that which has been one
+// for longest, when it knows all claims.
+func (m *member) assignsLocked() bool { return m.all && m.oldestLocked() }
+
+func (m *member) oldestLocked() bool {
+	mine, there := m.members[m.id]
+	return there && m.olderLocked(mine) == 0
+}
+
+// olderLocked is how many members have been that for longer than since.
+func (m *member) olderLocked(since Rev) (n int) {
+	for _, rev := range m.members {
+		if rev < since {
+			n++
+		}
+	}
+	return n
 }
 
 // gather has those who are about to ask come to those who wait, if the next transaction is for
 // all of them.
 func (m *member) gather(ctx context.Context) {
-	m.mu.Lock()
-	asked := m.mine != ""
-	m.mu.Unlock()
-	if !asked && m.q.waiting() > 0 {
+	if m.q.waiting() > 0 {
 		m.gathering.wait(ctx, m.q.waiting, m.bell)
 	}
-}
-
-// deliver gives items to those who wait, and back what nobody wants any more.
-func (m *member) deliver(items []Item) {
-	served, left := m.q.hand(items)
-	m.gathering.came = served
-	m.q.giveBack(left)
-}
-
-// crowd is how long a member that has met others stages its claims.
-const crowd = time.Second
-
-// stand reports whether a request of this member stands, and whether others do, as far as
-// was listed.
-func (m *member) stand() (mine, others, listed bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	mine = m.mine != "" || m.strayLocked() != ""
-	others = slices.ContainsFunc(m.requests, func(r standing) bool { return r.session != m.id })
-	return mine, others, m.listed
-}
-
-// strayLocked returns a request of this member that stands, whether it is remembered as
-// such or not: one whose answer was lost comes to stand late.
-func (m *member) strayLocked() string {
-	if i := slices.IndexFunc(m.requests, func(r standing) bool { return r.session == m.id }); i >= 0 {
-		return m.requests[i].key
-	}
-	return ""
-}
-
-// direct claims items from the front of the queue if no request stands: nobody passes one
-// that waits.
-func (m *member) direct(ctx context.Context, want int) (wait time.Duration, err error) {
-	waiters := m.q.listed()
-	stand := m.standingRange()
-	look, err := m.q.front(ctx, want, Range{Begin: stand.Key, End: stand.End, Limit: 1, KeysOnly: true})
-	if err != nil {
-		return 0, err
-	}
-	if len(look.of[0].Pairs) > 0 {
-		return m.ask(ctx, look.snapshot, want)
-	}
-	shares := deal([]int{want}, look.front, m.q.maxItem, m.fitsBeside())
-	if len(shares) == 0 {
-		m.q.nothing(waiters)
-		if want = m.q.wanted(); want == 0 {
-			return longWait, nil
-		}
-		return m.ask(ctx, look.snapshot, want)
-	}
-	t := transaction{q: m.q, guards: []Guard{m.lives(), stand}}
-	mine := look.front[:shares[0].end]
-	for _, h := range mine {
-		t.claim(m.id, h, len(mine))
-	}
-	ok, err := m.commit(ctx, &t, mine, m.addCarried(&t))
-	if !ok && err == nil {
-		m.crowded = time.Now()
-		m.q.counts.conflicts.Add(1)
-	}
-	return 0, err
-}
-
-// standingRange is a guard that no request stands. The range begins a while ago: what
-// was deleted before that is not visited, and a request that stood still for so long on its way
-// here may be passed.
-func (m *member) standingRange() Guard {
-	old := m.q.seen.old(time.Now())
-	return Guard{Key: m.q.lay.from("r", old), End: after(m.q.lay.all("r")), Is: Absent}
-}
-
-// fits reports whether so many items for so many requests are one transaction.
-func (q *Queue) fits(takers, items int) bool {
-	return items <= q.maxItems && items+takers+2 <= q.limits.Guards && 2*items+takers+2 <= q.limits.Writes
 }

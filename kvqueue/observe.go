@@ -32,23 +32,26 @@ const (
 	StoreFailed
 	// StoreBack says that the store answers again.
 	StoreBack
+	// Overruled says that the handle was opened with other options than the queue has, which stay:
+	// see [Queue.Configure].
+	Overruled
 )
 
 // String returns a word for it.
 func (k EventKind) String() string {
-	return [...]string{"enqueued", "claimed", "acked", "failed", "returned", "died", "reaped", "lost", "store failed", "store back"}[k]
+	return [...]string{"enqueued", "claimed", "acked", "failed", "returned", "died", "reaped", "lost", "store failed", "store back", "overruled"}[k]
 }
 
 // A Report is what an observer is told.
 type Report struct {
 	Kind  EventKind
-	Items int    // how many; of StoreFailed and StoreBack 1
+	Items int    // how many; of StoreFailed, StoreBack and Overruled 1
 	Why   string // of a failure
 }
 
 // counts are those of one handle.
 type counts struct {
-	kinds     [StoreBack + 1]atomic.Int64
+	kinds     [Overruled + 1]atomic.Int64
 	conflicts atomic.Int64
 }
 
@@ -84,7 +87,7 @@ func (l *session) reportOf(s settlement) Report {
 	switch {
 	case s.verdict == done:
 		return Report{Acked, 1, ""}
-	case l.dies(s):
+	case s.dies():
 		return Report{Died, 1, s.why}
 	case s.verdict == failed:
 		return Report{Failed, 1, s.why}

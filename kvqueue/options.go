@@ -3,8 +3,6 @@ package kvqueue
 import (
 	"fmt"
 	"time"
-
-	"github.com/ambit-go/ambit/async"
 )
 
 // An Option changes how a queue is used by this handle. Later options win over earlier
@@ -17,15 +15,13 @@ func (o option) apply(s *settings) error { return o(s) }
 
 // settings are those of one handle.
 type settings struct {
-	prefix      string
-	ttl         time.Duration
-	maxFailures uint64
-	maxCrashes  uint64 // 0: no end
-	delay       async.Interval
-	observe     func(Report)
-	owner       string
-	keep        time.Duration // what was deleted is forgotten after this; 0: nobody does it
-	compacted   bool          // somebody does
+	prefix    string
+	ttl       time.Duration
+	policy    []policyOption // what the queue is to have, if it has nothing yet
+	observe   func(Report)
+	owner     string
+	keep      time.Duration // what was deleted is forgotten after this; 0: nobody does it
+	compacted bool          // somebody does
 }
 
 // Prefix is with what the keys of all queues begin, "kvq" by default. Two prefixes share no
@@ -52,46 +48,6 @@ func TTL(d time.Duration) Option {
 			return invalid("TTL", "%v is not from 500ms to 24h", d)
 		}
 		s.ttl = d
-		return nil
-	})
-}
-
-// MaxAttempts makes an item a dead letter when n runs of it have failed, 25 by default: with the
-// default [RetryDelay] that is after about 20 minutes.
-func MaxAttempts(n int) Option {
-	return option(func(s *settings) error {
-		if n < 1 {
-			return invalid("MaxAttempts", "%d is less than 1", n)
-		}
-		s.maxFailures = uint64(n)
-		return nil
-	})
-}
-
-// MaxCrashes makes an item a dead letter when the process that had it went away n times.
-// Those do not count for [MaxAttempts].
-func MaxCrashes(n int) Option {
-	return option(func(s *settings) error {
-		if n < 1 {
-			return invalid("MaxCrashes", "%d is less than 1", n)
-		}
-		s.maxCrashes = uint64(n)
-		return nil
-	})
-}
-
-// RetryDelay is how long an item that has failed waits before it goes back to its place,
-// by the number of runs that have failed. By default that is a second after the first, twice as
-// long after each that follows, a minute at most, and up to half of it more or less: an item that always
-// fails must not keep all behind it from being claimed. It stays claimed meanwhile: when the
-// handle is closed it goes back at once, and if this process goes away, too. A panic of in is no delay, and is treated as one of
-// [Observe]. async.Every(0) is no delay either.
-func RetryDelay(in async.Interval) Option {
-	return option(func(s *settings) error {
-		if in == nil {
-			return invalid("RetryDelay", "it is nil: leave it out for the default, or give async.Every(0) for no delay")
-		}
-		s.delay = in
 		return nil
 	})
 }

@@ -18,8 +18,7 @@ import (
 
 func TestAPanicOfAnOptionDoesNoHarm(t *testing.T) {
 	for name, option := range map[string]kvqueue.Option{
-		"Observe":    kvqueue.Observe(func(kvqueue.Report) { panic(errFails) }),
-		"RetryDelay": kvqueue.RetryDelay(func(int) time.Duration { panic(errFails) }),
+		"Observe": kvqueue.Observe(func(kvqueue.Report) { panic(errFails) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -52,7 +51,7 @@ func TestAPanicOfAnOptionDoesNoHarm(t *testing.T) {
 	}
 }
 
-// The observer is told by a call that begins the next life.
+// The observer is told by a call that begins the next session.
 func TestAnObserverMayCallTheQueueThatItObserves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *kvqueue.Queue
@@ -83,7 +82,7 @@ func TestEventsSayWhatBecameOfEachItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
 		net := newCut(kv)
-		dies, q, to := open(t, net, "q"), open(t, kv, "q", kvqueue.MaxCrashes(2)), open(t, kv, "to")
+		dies, q, to := open(t, net, "q", kvqueue.MaxCrashes(2)), open(t, kv, "q"), open(t, kv, "to")
 		_, err := q.Enqueue(t.Context(), []byte("a"))
 		require.NoError(t, err)
 		for range 2 { // two processes go away with it

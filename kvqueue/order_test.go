@@ -76,3 +76,24 @@ func TestAnItemThatComesToAnEarlierPlaceWhileTheQueueIsReadIsNotPassed(t *testin
 		}))
 	})
 }
+
+// A look for many items is not cut short as the one before was for one.
+func TestABatchIsNotCutShortByALookForOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kv := newStore(t)
+		q := open(t, kv, "q")
+		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"), []byte("c"))
+		require.NoError(t, err)
+		require.NoError(t, q.Do(t.Context(), 1, func(context.Context, []kvqueue.Item) error { return nil }))
+		for range 300 { // others use the store
+			_, err := kv.Commit(t.Context(), nil, []kvqueue.Write{{Key: []byte("other")}})
+			require.NoError(t, err)
+		}
+		_, err = q.Enqueue(t.Context(), []byte("d"))
+		require.NoError(t, err)
+		require.NoError(t, q.Do(t.Context(), 10, func(_ context.Context, items []kvqueue.Item) error {
+			assert.Len(t, items, 3)
+			return nil
+		}))
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,13 +39,16 @@ type Queue struct {
 	raiseAt   atomic.Int64  // the floor is raised for less when so many items were claimed
 	raising   atomic.Bool   // the floor is being raised
 	counts    counts
+	policy    atomic.Pointer[Policy]
 	trouble   trouble
 	broken    atomic.Pointer[async.PanicError] // what a function that was given as an option has panicked with first
 
 	mu      sync.Mutex
 	closed  bool
 	session *session // nil: none yet, or the last has ended
-	waiters []*waiter
+	// policyRev is the revision of what policy points to; 0: the store has none.
+	policyRev Rev
+	waiters   []*waiter
 }
 
 // Open returns a handle on the queue of a name, which may be any bytes. The queue is made
@@ -62,8 +66,8 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 		return nil, invalid("name", "it has %d bytes, and must have from 1 to 1024", len(name))
 	}
 	q := &Queue{kv: kv, name: name, limits: kv.Limits(), producer: random(), started: lease.NewClock(), opening: make(chan struct{}, 1)}
-	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner(),
-		maxFailures: 25, delay: async.Jitter(0.5, async.Backoff(time.Second, time.Minute))}
+	q.set = settings{prefix: "kvq", ttl: 10 * time.Second, owner: defaultOwner()}
+	q.policy.Store(&defaultPolicy)
 	for _, o := range options {
 		if o == nil {
 			return nil, invalid("option", "it is nil: leave it out")
@@ -83,13 +87,35 @@ func Open(ctx context.Context, kv KV, name string, options ...Option) (*Queue, e
 	q.group = async.NewGroup(context.Background(), async.Name("kvqueue "+name))
 	q.returns = async.NewGroup(q.group.Context(), async.Name("kvqueue: give items of "+name+" back"))
 	q.enqueues = combiner[*appending]{group: q.group, take: q.takeAppendings, run: q.appendBatch}
-	if err := q.check(ctx); err != nil {
+	err := q.check(ctx)
+	if err == nil {
+		err = q.refuseNewer(ctx)
+	}
+	if err == nil {
+		err = q.agree(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, q.group.Stop(context.WithoutCancel(ctx), ErrClosed))
 	}
 	if c, ok := kv.(Compacter); ok && q.set.keep > 0 {
 		_ = q.group.Go(func(ctx context.Context) error { return q.compact(ctx, c) }, async.Name("kvqueue: compact the store of "+name), async.Daemon())
 	}
 	return q, nil
+}
+
+// layoutVersion is that of the keys that this package writes.
+const layoutVersion = 1
+
+// refuseNewer returns an error if the queue has a layout that a later version of this package has made.
+func (q *Queue) refuseNewer(ctx context.Context) error {
+	results, _, err := q.kv.Read(ctx, Range{Begin: []byte(q.lay.root + "v")})
+	if err != nil || len(results[0].Pairs) == 0 {
+		return err
+	}
+	if v, err := strconv.Atoi(string(results[0].Pairs[0].Value)); err != nil || v > layoutVersion {
+		return invalid("store", "the layout of queue %q is %q, and this program knows it up to %d: use a later version", q.name, results[0].Pairs[0].Value, layoutVersion)
+	}
+	return nil
 }
 
 // fit fits the queue to the limits of its store.

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 )
@@ -21,7 +20,7 @@ import (
 // open opens a queue on which what has failed goes back at once.
 func open(t *testing.T, kv kvqueue.KV, name string, options ...kvqueue.Option) *kvqueue.Queue {
 	t.Helper()
-	q, err := kvqueue.Open(t.Context(), kv, name, append([]kvqueue.Option{kvqueue.RetryDelay(async.Every(0))}, options...)...)
+	q, err := kvqueue.Open(t.Context(), kv, name, append([]kvqueue.Option{kvqueue.RetryDelay(0, 0)}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, q.Close(context.Background())) })
 	return q

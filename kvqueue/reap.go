@@ -19,12 +19,7 @@ const reapTurn = 50 * time.Millisecond
 func (m *member) turn() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	mine, older := m.members[m.id], 0
-	for _, rev := range m.members {
-		if rev < mine {
-			older++
-		}
-	}
+	older := m.olderLocked(m.members[m.id])
 	if older > 10 {
 		return 10*reapTurn + rand.N(reapTurn*time.Duration(older))
 	}
@@ -88,14 +83,15 @@ func (q *Queue) reap(ctx context.Context, l *session, id int64) (done, more bool
 		return false, errors.Is(err, ErrConflict), ignore(err)
 	}
 	const why = "the process that had it went away"
+	most := uint64(q.Policy().MaxCrashes)
 	lowest, n, dead := uint64(0), 0, 0
 	for _, p := range s.of[0].Pairs {
-		c, err := q.lay.claimIn(id, p)
+		_, c, err := q.lay.claimOf(p, false)
 		if err != nil { // Audit names it
 			continue
 		}
 		t.claimed(id, c.key, c.rev)
-		if c.rec.crashes++; q.set.maxCrashes > 0 && c.rec.crashes >= q.set.maxCrashes {
+		if c.rec.crashes++; most > 0 && c.rec.crashes >= most {
 			t.buried(c.key, c.rec, why)
 			dead++
 			continue

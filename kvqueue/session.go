@@ -37,6 +37,8 @@ type session struct {
 	// the session takes it, and leaves it far below 0: a claim is counted there, or by its settler.
 	held atomic.Int64
 
+	took atomic.Int64 // by the last transaction that has ended claims, in nanoseconds
+
 	settles combiner[settlement]
 	member  *member // what claims; nil while nothing was ever wanted; guarded by q.mu
 	claimed bool    // there was a member; guarded by q.mu

@@ -41,6 +41,9 @@ func (q *Queue) Ack(ctx context.Context, items ...Item) error {
 // letters after the last of [MaxAttempts]. Its errors are those of [Queue.Ack]. A nil why
 // gives them back without a failure: no attempt is spent, and no delay comes before the
 // next.
+//
+// After an error the end of the scope gives back what is still claimed, also if the scope ends well:
+// unless [Queue.Ack] or [Queue.Commit] was called for it later, it is never acknowledged.
 func (q *Queue) Nack(ctx context.Context, why error, items ...Item) error {
 	if why == nil {
 		return settleNow(ctx, items, returned, nil)
@@ -50,16 +53,22 @@ func (q *Queue) Nack(ctx context.Context, why error, items ...Item) error {
 
 // settleNow settles items that nobody has settled, or is settling.
 func settleNow(ctx context.Context, items []Item, v verdict, why error) error {
-	claims, err := begin(items)
+	as := settlement{verdict: v, why: reason(why)}
+	claims, err := begin(items, as)
 	if err != nil {
 		return err
 	}
-	return settleClaims(ctx, claims, v, reason(why), false)
+	all := make([]settlement, len(claims))
+	for i, c := range claims {
+		all[i] = as
+		all[i].claim = c
+	}
+	return settleClaims(ctx, all)
 }
 
-// begin gives all claims of items to the caller to settle, or none. An item that is there
+// begin gives all claims of items to the caller to settle so, or none. An item that is there
 // twice counts once.
-func begin(items []Item) (claims []*claim, err error) {
+func begin(items []Item, as settlement) (claims []*claim, err error) {
 	had := make(map[*claim]bool, len(items))
 	for _, i := range items {
 		switch {
@@ -67,7 +76,7 @@ func begin(items []Item) (claims []*claim, err error) {
 			err = invalid("item", "it was not taken from a queue")
 		case had[i.claim]:
 			continue
-		case !i.claim.begin():
+		case !i.claim.begin(as):
 			err = i.claim.past(i.Key)
 		}
 		if err != nil {
@@ -88,38 +97,46 @@ func finish(claims []*claim, to claimState) {
 
 // settleAll settles, at the end of their scope, those of items that nobody has settled or
 // is settling, and reports whether there were any.
-func settleAll(ctx context.Context, items []Item, v verdict, why error) (left bool, err error) {
-	var claims []*claim
-	var lost error
-	text := reason(why)
+// It calls begun when they are its own to settle.
+func settleAll(ctx context.Context, items []Item, v verdict, why error, begun func()) (left bool, err error) {
+	all, lost := beginAll(items, v, why)
+	begun()
+	if err := settleClaims(ctx, all); err != nil {
+		return true, err
+	}
+	return len(all) > 0, lost
+}
+
+// beginAll gives those of items to the caller to settle that nobody has settled or is settling, and
+// returns why the others are lost, if they are.
+func beginAll(items []Item, v verdict, why error) (all []settlement, lost error) {
+	end := settlement{verdict: v, why: reason(why)}
 	for _, i := range items {
-		if i.claim.beginEnd(settlement{claim: i.claim, verdict: v, why: text, last: true}) {
-			claims = append(claims, i.claim)
+		if s, mine := i.claim.beginEnd(end); mine {
+			all = append(all, s)
 		} else if past := i.claim.past(i.Key); errors.Is(past, ErrLost) {
 			lost = past
 		}
 	}
-	if err := settleClaims(ctx, claims, v, text, true); err != nil {
-		return true, err
-	}
-	return len(claims) > 0, lost
+	return all, lost
 }
 
 // settleClaims settles claims, each in the name of the session that has it.
-func settleClaims(ctx context.Context, claims []*claim, v verdict, why string, last bool) (err error) {
+func settleClaims(ctx context.Context, all []settlement) (err error) {
 	var sessions []*session
 	requests := map[*session][]*request[settlement]{}
-	for _, c := range claims {
-		if requests[c.session] == nil {
-			sessions = append(sessions, c.session)
+	for _, s := range all {
+		l := s.claim.session
+		if requests[l] == nil {
+			sessions = append(sessions, l)
 		}
-		requests[c.session] = append(requests[c.session], newRequest(settlement{claim: c, verdict: v, why: why, last: last}))
+		requests[l] = append(requests[l], newRequest(s))
 	}
 	for _, l := range sessions {
 		l.settles.addAll(l.handToClaim(requests[l]))
 	}
 	for _, l := range sessions {
-		open, e := await(ctx, requests[l])
+		open, e := l.settles.await(ctx, requests[l])
 		switch {
 		case open: // the task settles them all the same, or they are lost
 			e = fmt.Errorf("%w: %w", ErrUnknown, e)
@@ -196,6 +213,7 @@ func (l *session) settleBatch(ctx context.Context, batch []*request[settlement])
 		if full && err == nil {
 			err, unknown = unsure(before, ErrNoSpace), before // what is left was not done by this try
 		}
+		l.settles.fails(err)
 		switch {
 		case full && errors.Is(err, ErrNoSpace):
 			if batch = l.thatFree(batch, err); batch == nil {
@@ -286,7 +304,7 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 		switch {
 		case s.verdict == done:
 			t.gone(c.key)
-		case l.dies(s):
+		case s.dies():
 			rec := c.rec
 			rec.failures++
 			t.buried(c.key, rec, s.why)
@@ -309,7 +327,9 @@ func (l *session) settle(ctx context.Context, batch []*request[settlement]) erro
 		t.lower(s.head, lowest)
 		t.writes = append(t.writes, l.ring())
 	}
-	_, err := l.q.kv.Commit(ctx, t.guards, t.writes)
+	begin := time.Now()
+	err := l.commitEnd(ctx, &t)
+	l.took.Store(int64(time.Since(begin)))
 	return err
 }
 

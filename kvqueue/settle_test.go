@@ -16,7 +16,7 @@ import (
 
 func TestAnItemThatIsBeingSettledIsSettledForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := open(t, newStore(t), "q", kvqueue.RetryDelay(async.Every(time.Minute)))
+		q := open(t, newStore(t), "q", kvqueue.RetryDelay(time.Minute, time.Minute))
 		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"))
 		require.NoError(t, err)
 		require.NoError(t, q.Do(t.Context(), 2, func(ctx context.Context, items []kvqueue.Item) error {
@@ -35,8 +35,8 @@ func TestAnItemThatIsBeingSettledIsSettledForOthers(t *testing.T) {
 	})
 }
 
-// One of two items was claimed in a life that has ended.
-func TestItemsOfTwoLivesAreSettledEachInItsOwn(t *testing.T) {
+// One of two items was claimed in a session that has ended.
+func TestItemsOfTwoSessionsAreSettledEachInItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kv := newStore(t)
 		net := newCut(kv)
@@ -134,7 +134,7 @@ func TestOnAFullStoreItemsAreAcknowledged(t *testing.T) {
 		q := open(t, crammed{newStore(t), &is}, "q")
 		_, err := q.Enqueue(t.Context(), []byte("a"), []byte("b"), []byte("c"))
 		require.NoError(t, err)
-		require.NoError(t, q.Do(t.Context(), 3, func(ctx context.Context, items []kvqueue.Item) error {
+		err = q.Do(t.Context(), 3, func(ctx context.Context, items []kvqueue.Item) error {
 			is.Store(true)
 			_, err := q.Enqueue(ctx, []byte("d"))
 			assert.ErrorIs(t, err, kvqueue.ErrNoSpace)
@@ -149,11 +149,12 @@ func TestOnAFullStoreItemsAreAcknowledged(t *testing.T) {
 			_, err = acks.Wait(ctx)
 			assert.NoError(t, err)
 			return nil
-		}))
+		})
+		assert.ErrorIs(t, err, kvqueue.ErrNoSpace, "of the one that was to go back")
 		is.Store(false)
-		n, err := q.Len(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, kvqueue.Length{}, n)
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"b"}, all(t, q))
+		assert.EqualValues(t, 2, q.Stats().Acked)
 	})
 }
 

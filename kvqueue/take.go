@@ -67,7 +67,7 @@ func (q *Queue) wait(ctx context.Context, w *waiter) ([]Item, error) {
 	case <-ctx.Done():
 	}
 	q.dismiss(w)
-	q.nudge() // a request that stands for nobody is withdrawn
+	q.nudge() // a place that nobody has is given up
 	return nil, q.stop(ctx)
 }
 
@@ -88,15 +88,21 @@ func (q *Queue) dismiss(w *waiter) {
 }
 
 // giveBack puts items back into their places, behind the caller's back: no attempt is
-// spent.
+// spent. When it returns they count for no place any more: else another would come where they were.
 func (q *Queue) giveBack(items []Item) {
-	if len(items) == 0 {
+	all, _ := beginAll(items, returned, nil)
+	if len(all) == 0 {
 		return
 	}
-	_ = q.returns.Go(func(ctx context.Context) error {
-		_, _ = settleAll(ctx, items, returned, nil) // or the session ends, and they go back then
+	err := q.returns.Go(func(ctx context.Context) error {
+		_ = settleClaims(ctx, all) // or the session ends, and they go back then
 		return nil
 	})
+	for _, s := range all {
+		if err != nil { // the handle is closed
+			s.claim.finish(held)
+		}
+	}
 }
 
 // Do claims at least one item and at most so many, in the order of the queue, and calls f
@@ -104,11 +110,12 @@ func (q *Queue) giveBack(items []Item) {
 // item, ctx ends (then its error matches those of ctx), or the handle is closed
 // ([ErrClosed]). If the store is in trouble when ctx ends the error matches that of
 // [Queue.Trouble], too: so a store that does not answer does not look like an empty queue. On a full store, where nothing can be claimed, it returns [ErrNoSpace]; if no
-// session can be begun, the error of the store. Calls of one handle are served first come, first served; those of several
-// processes, too, while there are too few items.
+// session can be begun, the error of the store. Calls of one handle are served first come, first served. Several
+// processes are given items in the order in which they came to wait for some.
 //
 // When f, and everything that it has started, has ended well, what is not settled yet is
-// acknowledged: the items are gone from the queue. If it failed, panicked or called Goexit
+// acknowledged: the items are gone from the queue. (Those for which [Queue.Nack] has failed go
+// back.) If it failed, panicked or called Goexit
 // they go back to their places, one attempt later; if it was told to stop they go back
 // and no attempt is spent. Do returns the error of f, or of the settling; one that matches those
 // of ctx if f has returned nil and items went back; a panic of f goes on when the items are
@@ -131,7 +138,7 @@ func (q *Queue) Do(ctx context.Context, most int, f func(ctx context.Context, it
 	return q.in(ctx, items, f, func() {})
 }
 
-// in calls f with items in a scope, and settles them by its end. It calls finished before it
+// in calls f with items in a scope, and settles them by its end. It calls finished as it
 // acknowledges them: not if they go back.
 func (q *Queue) in(
 	ctx context.Context, items []Item, f func(ctx context.Context, items []Item) error, finished func(),
@@ -141,7 +148,7 @@ func (q *Queue) in(
 	ended := false
 	defer func() {
 		if !ended { // a panic or Goexit
-			_, _ = settleAll(context.WithoutCancel(ctx), items, failed, errPanic)
+			_, _ = settleAll(context.WithoutCancel(ctx), items, failed, errPanic, func() {})
 		}
 	}()
 	err = async.Scope(ctx, func(ctx context.Context) error {
@@ -153,10 +160,11 @@ func (q *Queue) in(
 	}, async.Name("kvqueue "+q.name), async.StopWith(l.lost))
 	ended = true
 	v := verdictOf(how)
-	if v == done {
-		finished()
-	}
-	left, late := settleAll(context.WithoutCancel(ctx), items, v, err)
+	left, late := settleAll(context.WithoutCancel(ctx), items, v, err, func() {
+		if v == done {
+			finished()
+		}
+	})
 	switch {
 	case late != nil && !matches(err, ErrLost):
 		err = errors.Join(err, late)

@@ -125,7 +125,7 @@ func (t *taken) end(ctx context.Context, outcome error) error {
 		return nil
 	}
 	items[0].claim.session.unlook(t)
-	_, err := settleAll(ctx, items, verdictOf(async.EndingOf(outcome)), outcome)
+	_, err := settleAll(ctx, items, verdictOf(async.EndingOf(outcome)), outcome, func() {})
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // The scope of a Take ends, or its items are settled, before the session knows of it.
-func TestALifeKeepsNothingOfATakeThatIsOver(t *testing.T) {
+func TestASessionKeepsNothingOfATakeThatIsOver(t *testing.T) {
 	l := new(session)
 	l.look(&taken{over: true, left: 1})
 	l.look(&taken{left: 0})

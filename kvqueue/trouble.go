@@ -86,9 +86,12 @@ func (q *Queue) refuseTries(asked time.Time, err error) {
 
 // stop is the error of a call for items whose ctx has ended. It matches that of ctx, and its
 // cause, and the last error of a store that is in trouble.
-func (q *Queue) stop(ctx context.Context) error {
-	if err := q.Trouble(); err != nil && !errors.Is(err, ErrClosed) {
-		return fmt.Errorf("%w; the store is in trouble: %w", stop(ctx), err)
+func (q *Queue) stop(ctx context.Context) error { return inTrouble(stop(ctx), q.Trouble()) }
+
+// inTrouble adds to the error of a call whose ctx has ended that of a store which is in trouble, if it is.
+func inTrouble(stopped, trouble error) error {
+	if trouble == nil || errors.Is(trouble, ErrClosed) {
+		return stopped
 	}
-	return stop(ctx)
+	return fmt.Errorf("%w; the store is in trouble: %w", stopped, trouble)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
+	"github.com/ambit-go/ambit/kvqueue/memkv"
 )
 
 var errDenied = errors.New("permission denied")
@@ -105,6 +106,89 @@ func TestAStoreInTroubleIsSaid(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A broken store is said by every call, when its ctx ends at the latest.
+func TestEveryCallSaysThatTheStoreIsBroken(t *testing.T) {
+	type call = func(ctx context.Context, q *kvqueue.Queue, items []kvqueue.Item) error
+	nothing := func(context.Context, []kvqueue.Item) error { return nil }
+	for name, f := range map[string]call{
+		"Enqueue": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error {
+			_, err := q.Enqueue(ctx, []byte("a"))
+			return err
+		},
+		"Transact": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error {
+			return q.Transact(ctx, func(tx *kvqueue.Tx) { tx.Enqueue(q, []byte("a")) })
+		},
+		"Do": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error { return q.Do(ctx, 1, nothing) },
+		"Consume": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error {
+			return q.Consume(ctx, 2, 1, nothing)
+		},
+		"Take": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error {
+			_, err := q.Take(ctx, 1)
+			return err
+		},
+		"TryTake": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error {
+			_, err := q.TryTake(ctx, 1)
+			return err
+		},
+		"Ack": func(ctx context.Context, q *kvqueue.Queue, items []kvqueue.Item) error { return q.Ack(ctx, items...) },
+		"Nack": func(ctx context.Context, q *kvqueue.Queue, items []kvqueue.Item) error {
+			return q.Nack(ctx, errFails, items...)
+		},
+		"Commit": func(ctx context.Context, q *kvqueue.Queue, items []kvqueue.Item) error {
+			return q.Commit(ctx, items, nil)
+		},
+		"Peek": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error {
+			_, err := q.Peek(ctx, 1)
+			return err
+		},
+		"Len": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error { _, err := q.Len(ctx); return err },
+		"Dead": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error {
+			_, err := q.Dead(ctx, kvqueue.Key{}, 1)
+			return err
+		},
+		"Requeue": func(ctx context.Context, q *kvqueue.Queue, items []kvqueue.Item) error {
+			_, err := q.Requeue(ctx, items[0].Key)
+			return err
+		},
+		"Audit": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error {
+			_, err := q.Audit(ctx)
+			return err
+		},
+		"Configure": func(ctx context.Context, q *kvqueue.Queue, _ []kvqueue.Item) error {
+			_, err := q.Configure(ctx, kvqueue.MaxAttempts(2))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kv := &denied{KV: newStore(t)}
+				q := open(t, kv, "q")
+				_, err := q.Enqueue(t.Context(), []byte("a"))
+				require.NoError(t, err)
+				require.NoError(t, q.Do(t.Context(), 1, func(ctx context.Context, items []kvqueue.Item) error {
+					kv.is.Store(true)
+					within, stop := context.WithTimeout(ctx, 5*time.Second)
+					defer stop()
+					begin := time.Now()
+					assert.ErrorIs(t, f(within, q, items), errDenied)
+					assert.LessOrEqual(t, time.Since(begin), 5*time.Second)
+					kv.is.Store(false)
+					time.Sleep(30 * time.Second) // what was on its way is done
+					return nil
+				}))
+			})
+		})
+	}
+	_, err := kvqueue.Open(t.Context(), denies(), "q")
+	assert.ErrorIs(t, err, errDenied)
+}
+
+func denies() *denied {
+	d := &denied{KV: memkv.New()}
+	d.is.Store(true)
+	return d
 }
 
 // tryTake asks for an item in a scope of its own, which it gives back.

@@ -9,16 +9,20 @@ import (
 )
 
 // This file claims items of a store that reads and writes in one transaction: nobody can be faster,
-// so nobody puts down a request.
+// so each member claims for itself.
 
 // claimAlone claims items from the front of the queue.
-func (m *member) claimAlone(ctx context.Context, want int) (wait time.Duration, err error) {
-	waiters := m.q.listed()
-	look, err := m.q.front(ctx, want)
-	if err != nil {
-		return 0, err
+func (m *member) claimAlone(ctx context.Context) (wait time.Duration, err error) {
+	takers := m.self()
+	if len(takers) == 0 {
+		return longWait, nil
 	}
-	if len(look.front) == 0 { // the bell rings when there may be one
+	waiters, want := m.q.listed(), takers[0].want
+	look, err := m.q.front(ctx, want)
+	switch {
+	case err != nil:
+		return 0, err
+	case len(look.front) == 0: // the bell rings when there may be one
 		m.q.nothing(waiters)
 		return longWait, nil
 	}
@@ -26,20 +30,18 @@ func (m *member) claimAlone(ctx context.Context, want int) (wait time.Duration, 
 	t := transaction{q: m.q, guards: []Guard{m.lives()}}
 	along := m.addCarried(&t)
 	front := Range{Begin: m.q.lay.from("q", look.head.floor), End: after(m.q.lay.all("q")), Limit: want}
-	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.payloads(ctx, look.front) })
+	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.q.payloads(ctx, look.front) })
 	var mine []ready
 	begin := time.Now()
 	rev, err := m.q.update.Update(ctx, []Range{front}, func(results []Result, _ Rev) ([]Guard, []Write, error) {
-		_, _ = m.release(mine, nil) // of a try that came to nothing
 		first := m.q.lay.readyOf(results[0])
-		mine = nil
+		mine = nil // of a try that came to nothing
 		for _, s := range deal([]int{want}, first, m.q.maxItem, fits) {
 			mine = first[:s.end]
 		}
-		m.try(mine)
 		claims := transaction{q: m.q, guards: slices.Clone(t.guards), writes: slices.Clone(t.writes)}
-		for _, h := range mine {
-			claims.claim(m.id, h, len(mine))
+		for _, r := range mine {
+			claims.claim(m.id, r, len(mine))
 		}
 		if len(claims.writes) == 0 { // others have claimed them
 			return nil, nil, ErrConflict
@@ -48,27 +50,13 @@ func (m *member) claimAlone(ctx context.Context, want int) (wait time.Duration, 
 	})
 	m.gathering.took = time.Since(begin)
 	m.answerCarried(along, err)
-	if err != nil || len(mine) == 0 {
+	if err != nil {
 		payloads.Cancel(nil)
-		_, err = m.release(mine, err)
-		return 0, err
+		return 0, ignore(err)
 	}
-	m.hold(mine, rev)
+	m.given(rev, map[int64][]ready{m.id: mine})
 	values, _ := payloads.Wait(ctx)
-	return 0, m.handOver(ctx, mine, valuesOf(mine, look.front, values), rev)
-}
-
-// valuesOf picks the payloads of items from those of others; nil: not all of them are there.
-func valuesOf(mine, of []ready, values [][]byte) (picked [][]byte) {
-	if len(values) < len(of) {
-		return nil
-	}
-	for _, r := range mine {
-		i := slices.IndexFunc(of, func(o ready) bool { return o.key == r.key })
-		if i < 0 {
-			return nil
-		}
-		picked = append(picked, values[i])
-	}
-	return picked
+	m.keepPayloads(look.front, values)
+	_, err = m.handOver(ctx)
+	return 0, err
 }

@@ -6,34 +6,36 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/ambit-go/ambit/async"
 )
 
 // This file is what a member sees of the others: it lists once, and follows one watch from
-// there.
+// there. The member that assigns sees the claims of all, any other only those of its own session.
 
 // follow keeps what the member knows up to date, until ctx ends.
 func (m *member) follow(ctx context.Context) error {
-	lay := m.q.lay
-	prefixes := [][]byte{lay.all("n"), lay.all("r"), lay.all("l"), lay.all("s"), m.q.lay.claims(m.id)}
 	pause := async.Jitter(0.5, async.Backoff(10*time.Millisecond, time.Second))
 	short := 0 // watches in a row that have ended at once
 	for failures := 1; ; failures++ {
 		asked := time.Now()
-		rev, err := m.list(ctx)
+		rev, claims, err := m.list(ctx)
 		if err == nil {
 			if failures = 1; short < 2 {
 				m.q.asked(watching, nil)
 			}
 			began := time.Now()
-			if err = m.watch(ctx, rev, prefixes); time.Since(began) > time.Second {
+			err = m.watch(ctx, rev, claims)
+			switch {
+			case errors.Is(err, errAgain): // it assigns from now on, and has to know of all claims
+				continue
+			case time.Since(began) > time.Second:
 				short = 0
-			} else if short++; short < 2 {
-				err = nil // the next look at all there is says whether the store is in trouble
+			default:
+				if short++; short < 2 {
+					err = nil // the next look at all there is says whether the store is in trouble
+				}
 			}
 		}
 		if ctx.Err() == nil && err != nil {
@@ -46,14 +48,28 @@ func (m *member) follow(ctx context.Context) error {
 }
 
 // watch takes in changes until the watch ends, and returns why.
-func (m *member) watch(ctx context.Context, rev Rev, prefixes [][]byte) error {
-	for e, err := range m.q.kv.Watch(ctx, rev, prefixes...) {
+func (m *member) watch(ctx context.Context, rev Rev, claims []byte) error {
+	lay := m.q.lay
+	for e, err := range m.q.kv.Watch(ctx, rev, lay.all("n"), lay.all("r"), lay.all("l"), lay.all("s"), lay.policy(), claims) {
 		if err != nil {
 			return ignoreCompacted(err)
 		}
 		m.see(ctx, e)
+		if !bytes.Equal(claims, m.watched()) {
+			return errAgain
+		}
 	}
 	return nil
+}
+
+// watched is with what the keys of the claims begin that this member has to know.
+func (m *member) watched() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.oldestLocked() && m.q.update == nil {
+		return m.q.lay.all("w")
+	}
+	return m.q.lay.claims(m.id)
 }
 
 // ignoreCompacted is nil for a watch that has come too late: what it has missed is listed.
@@ -67,7 +83,7 @@ func ignoreCompacted(err error) error {
 // failWatching says that the watch fails. Nothing can be claimed if nothing was ever listed.
 func (m *member) failWatching(asked time.Time, err error) {
 	m.q.asked(watching, err)
-	if _, _, listed := m.stand(); !listed {
+	if listed, _ := m.stand(); !listed {
 		m.q.refuseTries(asked, err)
 	}
 }
@@ -79,112 +95,117 @@ func (m *member) see(ctx context.Context, e Event) {
 	case bytes.HasPrefix(e.Key, lay.all("n")):
 		m.wake()
 	case bytes.HasPrefix(e.Key, lay.all("r")):
-		m.seeRequest(e)
-	case bytes.HasPrefix(e.Key, lay.claims(m.id)):
+		m.seePlaces(e)
+	case bytes.HasPrefix(e.Key, lay.all("w")):
 		m.seeClaim(e)
 	case bytes.HasPrefix(e.Key, lay.all("s")):
 		if id, ok := lay.sessionIn("s", e.Key); ok && !e.Deleted {
 			m.mu.Lock()
 			m.members[id] = e.Rev
 			m.mu.Unlock()
+			m.wake() // its places may have come before
 		}
+	case bytes.Equal(e.Key, lay.policy()):
+		m.q.learn(policyOf(Result{Pairs: []Pair{e.Pair}}))
 	case e.Deleted:
 		if id, ok := lay.sessionIn("l", e.Key); ok {
 			m.mu.Lock()
 			delete(m.members, id)
+			delete(m.waits, id)
 			m.mu.Unlock()
 			m.gone(ctx, id)
 		}
 	}
 }
 
-func (m *member) seeRequest(e Event) {
-	defer m.wake()
-	if e.Deleted {
-		m.fell(string(e.Key))
-	} else if r, err := decodeStanding(e.Pair); err == nil {
-		m.stands(r)
-	}
-}
-
-func decodeStanding(p Pair) (r standing, err error) {
-	if len(p.Value) < 9 {
-		return r, fmt.Errorf("kvqueue: the store holds a request that this package did not write: %q: %x", p.Key, p.Value)
-	}
-	want, _ := binary.Uvarint(p.Value[8:])
-	return standing{string(p.Key), p.Rev, int64(binary.BigEndian.Uint64(p.Value)), int(min(want, 1000))}, nil
-}
-
-// seeClaim takes in that something was claimed for us, or a claim of ours has ended.
-func (m *member) seeClaim(e Event) {
-	r, err := m.q.lay.claimIn(m.id, e.Pair)
-	if !e.Deleted && err != nil || len(e.Key) != len(m.q.lay.claims(m.id))+keySize {
+func (m *member) seePlaces(e Event) {
+	id, places, err := m.q.lay.placesIn(e.Pair)
+	if err != nil && !e.Deleted {
 		return
 	}
-	k := keyOf(e.Key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := m.held[k]
-	if e.Deleted {
-		switch {
-		case h == nil:
-		case !h.busy && h.rev < e.Rev:
-			delete(m.held, k)
-		case h.busy:
-			if h.ended = e.Rev; h.seen != nil && h.seen.rev < e.Rev {
-				h.seen = nil
-			}
-		}
+	if m.places[id] = places; e.Deleted {
+		delete(m.places, id)
+	}
+	if id == m.id {
+		m.toldLocked(m.places[id], e.Rev)
+	}
+	m.wake()
+}
+
+// placesIn returns how many places a session has, as the store shows it.
+func (l layout) placesIn(p Pair) (id int64, places int, err error) {
+	id, ok := l.sessionIn("r", p.Key)
+	n, size := binary.Uvarint(p.Value)
+	if !ok || size <= 0 {
+		err = fmt.Errorf("kvqueue: the store holds a request that this package did not write: %q: %x", p.Key, p.Value)
+	}
+	return id, int(min(n, 1_000_000)), err
+}
+
+// seeClaim takes in that something was claimed, or a claim has ended.
+func (m *member) seeClaim(e Event) {
+	id, r, err := m.q.lay.claimOf(e.Pair, e.Deleted)
+	if err != nil {
 		return
 	}
-	switch {
-	case h == nil:
-		m.arriveLocked(r)
-	case h.rev >= r.rev: // it was handed over
-	case h.busy:
-		h.seen = &r
-	default:
-		m.arriveLocked(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e.Rev <= m.at { // it was listed, or has ended since
+		return
 	}
+	if m.shown = max(m.shown, e.Rev); e.Deleted {
+		m.endedLocked(id, r.key, e.Rev)
+	} else {
+		m.claimedLocked(id, r)
+	}
+	m.wake()
 }
 
-// arriveLocked notes what others have claimed for us.
-func (m *member) arriveLocked(r ready) {
-	m.arrived[r.rev] = append(m.arrived[r.rev], r)
-	if len(m.arrived[r.rev]) >= r.together {
-		m.wake()
+// claimOf returns a claim that the store shows, and its session; of one that has ended only its key.
+func (l layout) claimOf(p Pair, ended bool) (id int64, r ready, err error) {
+	if !l.knows(p.Key) {
+		return 0, r, foreign(p.Key)
 	}
+	id, _ = l.sessionIn("w", p.Key[:len(p.Key)-keySize-1])
+	r = ready{key: keyOf(p.Key), rev: p.Rev}
+	if !ended {
+		var more []byte
+		r.rec, more, err = decodeRecord(p.Value)
+		n, _ := binary.Uvarint(more)
+		r.together = max(int(n), 1)
+	}
+	return id, r, err
 }
 
-// claimIn returns a claim of a session that the store shows.
-func (l layout) claimIn(id int64, p Pair) (ready, error) {
-	if len(p.Key) != len(l.claims(id))+keySize {
-		return ready{}, foreign(p.Key)
-	}
-	rec, more, err := decodeRecord(p.Value)
-	if err != nil {
-		return ready{}, err
-	}
-	n, _ := binary.Uvarint(more)
-	return ready{key: keyOf(p.Key), rev: p.Rev, rec: rec, together: max(int(n), 1)}, nil
-}
-
-// list takes in all that there is, and returns the revision at which it was so.
-func (m *member) list(ctx context.Context) (Rev, error) {
+// list takes in all that there is, and returns the revision from which it is to be watched, and with
+// what the keys of the claims begin that are to be watched.
+func (m *member) list(ctx context.Context) (rev Rev, claims []byte, err error) {
 	lay := m.q.lay
 	var ranges []Range
-	for _, prefix := range [][]byte{lay.all("r"), lay.all("l"), lay.all("s"), lay.claims(m.id)} {
-		ranges = append(ranges, Range{Begin: prefix, End: after(prefix)})
+	for _, kind := range []string{"r", "l", "s"} {
+		ranges = append(ranges, Range{Begin: lay.all(kind), End: after(lay.all(kind))})
 	}
-	results, rev, err := m.q.kv.Read(ctx, ranges...)
+	results, rev, err := m.q.kv.Read(ctx, append(ranges, Range{Begin: lay.policy()})...)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	m.listRequests(results[0])
-	m.listClaims(results[3], rev)
+	m.q.unlearn(rev)
+	m.q.learn(policyOf(results[3]))
+	m.listPlaces(results[0], rev)
 	m.listSessions(ctx, results[1], results[2])
+	claims = m.watched()
+	of, at, err := m.q.kv.Read(ctx, Range{Begin: claims, End: after(claims)})
+	if err != nil {
+		return 0, nil, err
+	}
+	m.listClaims(of[0], at)
+	m.mu.Lock()
+	m.listed, m.all = true, bytes.Equal(claims, lay.all("w"))
+	m.mu.Unlock()
 	m.wake()
-	return rev, nil
+	return rev, claims, nil
 }
 
 // listSessions takes in which sessions live, and gives back what others had claimed.
@@ -216,51 +237,47 @@ func (m *member) listSessions(ctx context.Context, live, claiming Result) {
 	}
 }
 
-func (m *member) listRequests(r Result) {
-	var requests []standing
-	for _, p := range r.Pairs {
-		if s, err := decodeStanding(p); err == nil {
-			requests = append(requests, s)
-		}
-	}
-	slices.SortFunc(requests, older)
+func (m *member) listPlaces(r Result, at Rev) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.requests, m.listed = requests, true
+	clear(m.places)
+	for _, p := range r.Pairs {
+		if id, places, err := m.q.lay.placesIn(p); err == nil {
+			m.places[id] = places
+		}
+	}
+	if at < m.shown { // an older state of the store was restored
+		m.toldAt = 0
+	}
+	m.toldLocked(m.places[m.id], at)
 }
 
-// listClaims takes in what is claimed for us: what nobody has told us of has arrived, and
-// what is not listed, was claimed before the revision of the list, and is not on its way,
-// has ended.
-func (m *member) listClaims(r Result, rev Rev) {
+// listClaims takes in what is claimed at a revision: what is not there and was claimed before has
+// ended.
+func (m *member) listClaims(r Result, at Rev) {
+	there := map[int64]map[Key]bool{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	listed := map[Key]bool{}
-	news := map[Rev][]ready{}
+	if at < m.shown { // an older state of the store was restored
+		clear(m.claims)
+	}
 	for _, p := range r.Pairs {
-		c, err := m.q.lay.claimIn(m.id, p)
-		if err != nil {
+		id, c, err := m.q.lay.claimOf(p, false)
+		if err != nil { // Audit names it
 			continue
 		}
-		listed[c.key] = true
-		switch h := m.held[c.key]; {
-		case h == nil:
-			news[c.rev] = append(news[c.rev], c)
-		case h.rev >= c.rev:
-		case h.busy:
-			h.seen = &c
-		default:
-			news[c.rev] = append(news[c.rev], c)
+		if there[id] == nil {
+			there[id] = map[Key]bool{}
+		}
+		there[id][c.key] = true
+		m.claimedLocked(id, c)
+	}
+	for id, claims := range m.claims {
+		for k := range claims {
+			if !there[id][k] {
+				m.endedLocked(id, k, at+1)
+			}
 		}
 	}
-	maps.Copy(m.arrived, news) // with those that are on their way they will be all of their transactions
-	for k, h := range m.held {
-		switch {
-		case listed[k]:
-		case h.busy:
-			h.ended = rev
-		case h.rev <= rev:
-			delete(m.held, k)
-		}
-	}
+	m.at, m.shown = at, at
 }

@@ -10,14 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
 // open opens a handle that is closed at the end of the test.
 func open(t *testing.T, kv kvqueue.KV, name string, options ...kvqueue.Option) *kvqueue.Queue {
 	t.Helper()
-	q, err := kvqueue.Open(t.Context(), kv, name, append([]kvqueue.Option{kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(async.Every(0))}, options...)...)
+	q, err := kvqueue.Open(t.Context(), kv, name, append([]kvqueue.Option{kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(0, 0)}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -82,16 +82,16 @@ func TestAHandleWhoseWatchIsSilentGetsItsItems(t *testing.T) {
 			assert.NoError(t, q.Do(ctx, 1, func(context.Context, []kvqueue.Item) error { got <- who; return nil }))
 		})
 	}
-	requests := func(n int) func() bool {
+	have := func(kind string, n int) func() bool {
 		return func() bool {
-			results, _, err := kv.Read(ctx, kvqueue.Range{Begin: []byte("kvq/q/r/"), End: []byte("kvq/q/r0")})
+			results, _, err := kv.Read(ctx, kvqueue.Range{Begin: []byte("kvq/q/" + kind + "/"), End: []byte("kvq/q/" + kind + "0")})
 			return err == nil && len(results[0].Pairs) == n
 		}
 	}
 	take(first, "the first")
-	eventually(t, "the first waits", requests(1))
+	eventually(t, "the first waits, and assigns", have("s", 1))
 	take(second, "the second")
-	eventually(t, "the second waits", requests(2))
+	eventually(t, "the second waits", have("r", 1))
 	require.NoError(t, silent.Stop())
 	_, err := first.Enqueue(ctx, []byte("a"), []byte("b")) // and the first claims one for the second
 	require.NoError(t, err)

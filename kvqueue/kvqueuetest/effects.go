@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
@@ -230,7 +229,7 @@ func sessionItemsComeBack(f *fixture) {
 	other := f.open("q")
 	f.enqueue(other, "a", "b")
 	cut := &severed{KV: f.kv, cut: make(chan struct{})}
-	q, err := kvqueue.Open(f.ctx, cut, f.root+"q", kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(async.Every(0)), kvqueue.TTL(f.leastTTL()))
+	q, err := kvqueue.Open(f.ctx, cut, f.root+"q", kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(0, 0), kvqueue.TTL(f.leastTTL()))
 	require.NoError(f, err)
 	claimed, done := make(chan struct{}), make(chan error, 1)
 	go func() {

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
@@ -114,7 +113,7 @@ func (f *fixture) value(name string) (string, bool) {
 // open opens a handle on a queue of this test, and closes it at the end.
 func (f *fixture) open(name string, options ...kvqueue.Option) *kvqueue.Queue {
 	f.Helper()
-	q, err := kvqueue.Open(f.ctx, f.kv, f.root+name, append([]kvqueue.Option{kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(async.Every(0))}, options...)...)
+	q, err := kvqueue.Open(f.ctx, f.kv, f.root+name, append([]kvqueue.Option{kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(0, 0)}, options...)...)
 	require.NoError(f, err)
 	f.Cleanup(func() { assert.NoError(f, q.Close(context.Background())) })
 	return q

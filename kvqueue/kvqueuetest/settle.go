@@ -76,7 +76,7 @@ func deadLetters(f *fixture) {
 }
 
 func retryDelay(f *fixture) {
-	q := f.open("q", kvqueue.RetryDelay(async.Every(200*time.Millisecond)))
+	q := f.open("q", kvqueue.RetryDelay(200*time.Millisecond, 200*time.Millisecond))
 	f.enqueue(q, "a")
 	assert.ErrorIs(f, q.Do(f.ctx, 1, func(context.Context, []kvqueue.Item) error { return errBoom }), errBoom)
 	assert.Equal(f, []string{"a"}, f.takes(q, 1))

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/internal/proof"
 	"github.com/ambit-go/ambit/kvqueue/sqlitekv"
@@ -72,7 +71,7 @@ func openFile(t testing.TB, path string, options ...sqlitekv.Option) *sqlitekv.S
 // openQueue opens a handle that is closed at the end of the test.
 func openQueue(t *testing.T, kv kvqueue.KV, options ...kvqueue.Option) *kvqueue.Queue {
 	t.Helper()
-	q, err := kvqueue.Open(t.Context(), kv, "q", append([]kvqueue.Option{kvqueue.RetryDelay(async.Every(0))}, options...)...)
+	q, err := kvqueue.Open(t.Context(), kv, "q", append([]kvqueue.Option{kvqueue.RetryDelay(0, 0)}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, q.Close(context.Background())) })
 	return q

@@ -99,7 +99,7 @@ func (d *diagnosis) queue() {
 	}
 	for _, s := range a.Sessions {
 		if !s.Alive && s.Claims > 0 {
-			d.add(a.Requests > 0, "start a consumer: it gives them back first of all", "%d items are claimed by %q, which is gone", s.Claims, s.Owner)
+			d.add(a.Takers > 0, "start a consumer: it gives them back first of all", "%d items are claimed by %q, which is gone", s.Claims, s.Owner)
 		}
 	}
 	d.add(a.Dead == 0, "kvq dead shows them, kvq requeue puts them back", "%d dead letters", a.Dead)

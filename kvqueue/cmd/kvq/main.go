@@ -39,30 +39,32 @@ var commands map[string]command
 
 func init() {
 	commands = map[string]command{
-		"put":     {"[value ...]", "add items: the arguments, or the lines of stdin", putCommand},
-		"take":    {"[-- command ...]", "run a command for each item, or write the items to stdout", takeCommand},
-		"peek":    {"", "show the first items, and take none", peekCommand},
-		"len":     {"", "say how many items are ready", lenCommand},
-		"stats":   {"", "show how many items there are, and who works on them", statsCommand},
-		"dead":    {"", "list the dead letters", deadCommand},
-		"requeue": {"[key ...]", "put dead letters back to their places", requeueCommand},
-		"doctor":  {"", "check what is stored, and whether the store can carry a queue", doctorCommand},
-		"bench":   {"", "measure queues beside each other on a store: items a second, and conflicts", benchCommand},
-		"import":  {"FILE", "copy all queues of a file that an earlier version has made, with bbolt, into the store", importCommand},
-		"demo":    {"", "processes that add and take items, one of which is killed, and the report", demoCommand},
+		"put":       {"[value ...]", "add items: the arguments, or the lines of stdin", putCommand},
+		"take":      {"[-- command ...]", "run a command for each item, or write the items to stdout", takeCommand},
+		"peek":      {"", "show the first items, and take none", peekCommand},
+		"len":       {"", "say how many items are ready", lenCommand},
+		"stats":     {"", "show how many items there are, and who works on them", statsCommand},
+		"dead":      {"", "list the dead letters", deadCommand},
+		"requeue":   {"[key ...]", "put dead letters back to their places", requeueCommand},
+		"configure": {"", "show what becomes of items that fail, for all who use the queue, or change it", configureCommand},
+		"doctor":    {"", "check what is stored, and whether the store can carry a queue", doctorCommand},
+		"bench":     {"", "measure queues beside each other on a store: items a second, and conflicts", benchCommand},
+		"import":    {"FILE", "copy all queues of a file that an earlier version has made, with bbolt, into the store", importCommand},
+		"demo":      {"", "processes that add and take items, one of which is killed, and the report", demoCommand},
 	}
 }
 
 // more is what there is to know of a command beside its flags.
 var more = map[string]string{
-	"put":     "Without arguments each line of stdin is an item; with -whole all of stdin is one. What was\nadded is in the store when it ends; of lines, when the next ones are read.",
-	"take":    "The item is on the stdin of the command, and in KVQ_ITEM if it has no zero byte and is not\ntoo long; KVQ_KEY, KVQ_ATTEMPT, KVQ_FENCE and KVQ_QUEUE are the others. Status 0: it is done and\ngone. 75: it goes back, and no attempt is spent. Else it has failed, goes back to its place, and\nis tried again. Without a command items are written to stdout, one a line. A signal tells the\ncommands to stop, and what they have not done goes back.",
-	"requeue": "The keys are those that dead shows.",
-	"peek":    "Values are quoted as in Go. -raw writes them as they are, one a line.",
-	"import":  "The file must be of kvqueue with bolt:path, and no process may have it. The store must have none\nof its keys: nothing is copied otherwise. Items, attempts and dead letters stay as they are. What\nwas claimed goes back, as after a crash. The file itself is not changed.",
-	"doctor":  "It reads every key of the queue. Others may use the queue meanwhile.",
-	"bench":   "The first two and the last are recipes that others use; they delete an item when they take it,\nwhere kvqueue claims and acknowledges, which is a transaction more. Conflicts are those of all\ntransactions. With -etcd it works under a prefix of its own, which it deletes at the end; others\nwho use the cluster will notice.",
-	"demo":    "It works in a file of its own in the folder for temporary files, and takes some seconds.",
+	"put":       "Without arguments each line of stdin is an item; with -whole all of stdin is one. What was\nadded is in the store when it ends; of lines, when the next ones are read.",
+	"take":      "The item is on the stdin of the command, and in KVQ_ITEM if it has no zero byte and is not\ntoo long; KVQ_KEY, KVQ_ATTEMPT, KVQ_FENCE and KVQ_QUEUE are the others. Status 0: it is done and\ngone. 75: it goes back, and no attempt is spent. Else it has failed, goes back to its place, and\nis tried again. Without a command items are written to stdout, one a line. A signal tells the\ncommands to stop, and what they have not done goes back.",
+	"requeue":   "The keys are those that dead shows.",
+	"peek":      "Values are quoted as in Go. -raw writes them as they are, one a line.",
+	"import":    "The file must be of kvqueue with bolt:path, and no process may have it. The store must have none\nof its keys: nothing is copied otherwise. Items, attempts and dead letters stay as they are. What\nwas claimed goes back, as after a crash. The file itself is not changed.",
+	"configure": "Without flags it shows what the queue has. kvq take has the same flags: they are used if nobody\nhas chosen before.",
+	"doctor":    "It reads every key of the queue. Others may use the queue meanwhile.",
+	"bench":     "The first two and the last are recipes that others use; they delete an item when they take it,\nwhere kvqueue claims and acknowledges, which is a transaction more. Conflicts are those of all\ntransactions. With -etcd it works under a prefix of its own, which it deletes at the end; others\nwho use the cluster will notice.",
+	"demo":      "It works in a file of its own in the folder for temporary files, and takes some seconds.",
 }
 
 // env is what a command works with.
@@ -215,7 +217,7 @@ signal n before it was done.
 func usage(w io.Writer) {
 	_, _ = fmt.Fprint(w, "Usage: kvq command [flags] ...\n\nCommands:\n")
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
-		_, _ = fmt.Fprintf(w, "  %-8s %s\n", name, commands[name].what)
+		_, _ = fmt.Fprintf(w, "  %-9s %s\n", name, commands[name].what)
 	}
 	_, _ = fmt.Fprint(w, "\nkvq command -h tells the flags of a command.\n"+exits)
 }

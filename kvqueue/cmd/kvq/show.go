@@ -102,8 +102,9 @@ func (e *env) showAudit(a kvqueue.Audit) error {
 	row("claimed", a.Claimed, "")
 	row("dead", a.Dead, "")
 	row("bytes", a.Bytes, "of their values")
-	row("requests", a.Requests, "processes that wait for items")
+	row("takers", a.Takers, "handles that take items")
 	row("sessions", len(a.Sessions), "")
+	row("policy", "", policyText(a.Policy))
 	row("floor", a.Floor, fmt.Sprintf("and the store is at revision %d", a.Revision))
 	if err := w.Flush(); err != nil {
 		return err

@@ -27,7 +27,7 @@ const dialPatience = 10 * time.Second
 
 // makes are the commands that make a file that is not there. To the others it is a mistake:
 // what was meant is in another one.
-var makes = map[string]bool{"put": true, "take": true, "import": true}
+var makes = map[string]bool{"put": true, "take": true, "import": true, "configure": true}
 
 // A store is one that was opened.
 type store struct {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"sync"
 	"time"
@@ -36,9 +35,7 @@ func takeCommand(f *flag.FlagSet) func(context.Context, *env) error {
 	workers := f.Int("workers", 1, "how many items are worked on at the same time")
 	once := f.Bool("once", false, "take one item, wait for it if there is none, and end with the status of its command")
 	empty := f.Bool("until-empty", false, "end when no item is ready; with -once: do not wait, and end with 3 if there is none")
-	attempts := f.Int("attempts", 25, "an item that has failed so often is a dead letter; 0: it is tried without end")
-	crashes := f.Int("crashes", 0, "an item whose process went away so often is a dead letter; 0: it is tried without end")
-	delay := f.Duration("delay", time.Second, "how long an item that has failed waits at first; twice as long after each failure, and a minute at most; 0: it does not wait")
+	policy := policyFlags(f)
 	ttl := f.Duration("ttl", 10*time.Second, "after which time without a sign of life others get the items of this process")
 	grace := f.Duration("grace", 5*time.Second, "how long a command may take to end when it was told to stop")
 	return func(ctx context.Context, e *env) error {
@@ -46,18 +43,7 @@ func takeCommand(f *flag.FlagSet) func(context.Context, *env) error {
 			return usagef("-workers is 1 or more, not %d", *workers)
 		}
 		e.options = append(e.options, kvqueue.TTL(*ttl), kvqueue.Observe(e.tell))
-		if *attempts == 0 {
-			*attempts = math.MaxInt
-		}
-		e.options = append(e.options, kvqueue.MaxAttempts(*attempts))
-		if *crashes != 0 {
-			e.options = append(e.options, kvqueue.MaxCrashes(*crashes))
-		}
-		wait := async.Every(0)
-		if *delay > 0 {
-			wait = async.Jitter(0.5, async.Backoff(*delay, max(time.Minute, *delay)))
-		}
-		e.options = append(e.options, kvqueue.RetryDelay(wait))
+		e.options = append(e.options, policy()...)
 		return e.with(ctx, func(q *kvqueue.Queue) error {
 			t := &taker{env: e, q: q, command: e.args, grace: *grace}
 			switch {
@@ -84,6 +70,8 @@ func (e *env) tell(r kvqueue.Report) {
 		e.notef("the store does not answer, nothing is claimed: %s", r.Why)
 	case kvqueue.StoreBack:
 		e.notef("the store answers again")
+	case kvqueue.Overruled:
+		e.notef("%s; kvq configure changes that", r.Why)
 	case kvqueue.Reaped:
 		e.notef("%d items of a process that went away are ready again", r.Items)
 	}

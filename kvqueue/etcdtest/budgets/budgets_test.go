@@ -289,7 +289,7 @@ func TestEnqueue(t *testing.T) {
 	})
 	var queues []*kvqueue.Queue
 	for range 8 {
-		queues = append(queues, b.open(&counted{b.store(), &tries, &conflicts}, name))
+		queues = append(queues, b.open(&counted{b.store(), adds, &tries, &conflicts}, name))
 	}
 	each, took := b.run(32, func(ctx context.Context, c int) (int, error) {
 		_, err := queues[c%8].Enqueue(ctx, []byte("x"))
@@ -300,21 +300,132 @@ func TestEnqueue(t *testing.T) {
 	b.row("K2: enqueues of 8 handles (0.1 %)", 32, each, took, tries.Load(), conflicts.Load())
 }
 
-// A counted is a store that counts the transactions that add payloads.
+// A counted is a store that counts transactions, and those that others have spoilt.
 type counted struct {
 	kvqueue.KV
+	counts           func(writes []kvqueue.Write) bool
 	tries, conflicts *atomic.Int64
 }
 
 func (c *counted) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
 	rev, err := c.KV.Commit(ctx, guards, writes)
-	if slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return !w.Delete && strings.Contains(string(w.Key), "/d/") }) {
+	if c.counts(writes) {
 		c.tries.Add(1)
-		if err == kvqueue.ErrConflict {
+		if errors.Is(err, kvqueue.ErrConflict) {
 			c.conflicts.Add(1)
 		}
 	}
 	return rev, err
+}
+
+// adds says whether a transaction adds payloads.
+func adds(writes []kvqueue.Write) bool {
+	return slices.ContainsFunc(writes, func(w kvqueue.Write) bool { return !w.Delete && strings.Contains(string(w.Key), "/d/") })
+}
+
+// A mortal store is that of a process, which may die: then it sends nothing any more.
+type mortal struct {
+	kvqueue.KV
+	dead chan struct{}
+}
+
+func (m *mortal) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
+	select {
+	case <-m.dead:
+		<-ctx.Done()
+		return 0, ctx.Err()
+	default:
+		return m.KV.Commit(ctx, guards, inner(writes))
+	}
+}
+
+func (m *mortal) Session(ctx context.Context, ttl time.Duration) (kvqueue.Session, error) {
+	s, err := m.KV.Session(ctx, ttl)
+	return mortalSession{s, m}, err
+}
+
+type mortalSession struct {
+	kvqueue.Session
+	of *mortal
+}
+
+func (s mortalSession) Renew(ctx context.Context) error {
+	select {
+	case <-s.of.dead:
+		<-ctx.Done()
+		return ctx.Err()
+	default:
+		return s.Session.Renew(ctx)
+	}
+}
+
+// inner gives the store its own sessions.
+func inner(writes []kvqueue.Write) []kvqueue.Write {
+	own := slices.Clone(writes)
+	for i, w := range own {
+		if s, ok := w.Session.(mortalSession); ok {
+			own[i].Session = s.Session
+		}
+	}
+	return own
+}
+
+// TestManyProcesses is K7: 32 handles with a consumer each, and the same while one dies each second,
+// and another comes. All transactions are counted, those that give items back, too.
+func TestManyProcesses(t *testing.T) {
+	const consumers = 32
+	b := newBench(t)
+	race := b.recipe("race for the head", consumers, 20_000, recipes.RaceHead)
+	for _, dying := range []bool{false, true} {
+		name := b.name()
+		in := b.open(b.store(), name)
+		b.fill(60_000, func(ctx context.Context, values ...[]byte) error {
+			_, err := in.Enqueue(ctx, values...)
+			return err
+		})
+		var tries, conflicts, taken atomic.Int64
+		all := func([]kvqueue.Write) bool { return true }
+		ctx, stop := context.WithCancel(b.Context())
+		var running sync.WaitGroup
+		start := func() (die func()) {
+			m := &mortal{b.store(), make(chan struct{})}
+			q, err := kvqueue.Open(b.Context(), &counted{m, all, &tries, &conflicts}, name, kvqueue.CompactedElsewhere(), kvqueue.TTL(2*time.Second))
+			require.NoError(b, err)
+			die = sync.OnceFunc(func() { close(m.dead) })
+			running.Go(func() {
+				_ = q.Consume(ctx, 1, 1, func(context.Context, []kvqueue.Item) error { taken.Add(1); return nil })
+				die()
+				closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+				defer cancel()
+				_ = q.Close(closing)
+			})
+			return die
+		}
+		var die []func()
+		for range consumers {
+			die = append(die, start())
+		}
+		time.Sleep(2 * time.Second) // they have met
+		tries.Store(0)
+		conflicts.Store(0)
+		begin, before := time.Now(), taken.Load()
+		for i := range 8 {
+			if dying {
+				die[i*5%consumers]()
+				die[i*5%consumers] = start()
+			}
+			time.Sleep(time.Second)
+		}
+		rate := float64(taken.Load()-before) / time.Since(begin).Seconds()
+		what := "kvqueue, 32 handles with a consumer each"
+		if dying {
+			what += ", one dies each second"
+		}
+		fmt.Printf("K7: %s: %.0f items/s, %.1f times the race (4); conflicts %.1f %% of all transactions (2)\n",
+			what, rate, rate/race, 100*float64(conflicts.Load())/float64(max(1, tries.Load())))
+		stop()
+		running.Wait()
+	}
 }
 
 // TestDepth is K3: how long one dequeue takes, by the length of the queue.

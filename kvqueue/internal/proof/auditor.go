@@ -216,10 +216,8 @@ func (a *Auditor) play(rev kvqueue.Rev, events []kvqueue.Event) {
 			a.session(rest, kind, e.Deleted)
 			all = all || e.Deleted
 		case 'r':
-			if a.requests[rest] = ""; e.Deleted {
+			if a.requests[rest] = rest; e.Deleted {
 				delete(a.requests, rest)
-			} else {
-				a.requests[rest] = fmt.Sprintf("%016x", binary.BigEndian.Uint64(e.Value))
 			}
 		}
 	}

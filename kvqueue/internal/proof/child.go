@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 )
@@ -94,7 +93,7 @@ func (o order) use(ctx context.Context, w *Worker, open Opener) error {
 		return err
 	}
 	defer closing(w, in)
-	out, err := kvqueue.Open(ctx, faulty, "out", kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(async.Every(0)), kvqueue.TTL(o.TTL))
+	out, err := kvqueue.Open(ctx, faulty, "out", kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(0, 0), kvqueue.TTL(o.TTL))
 	if err != nil {
 		return err
 	}

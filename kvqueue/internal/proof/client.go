@@ -24,12 +24,14 @@ type Client struct {
 // NewClient opens a handle on the queue "q", whose steps s writes down. link is what lies between
 // the handle and the store.
 func NewClient(ctx context.Context, s Scribe, who string, d *Dice, kv kvqueue.KV, link func(kvqueue.KV) kvqueue.KV, options ...kvqueue.Option) (*Client, error) {
-	c := &Client{Who: who, Dice: d, Second: time.Second, Slow: 12, s: s, delays: d.N(4) == 0}
-	if c.delays { // in place of the one of Limits
-		options = append(options, kvqueue.RetryDelay(func(int) time.Duration { return time.Duration(d.N(int(c.Second))) }))
+	c := &Client{Who: who, Dice: d, Second: time.Second, Slow: 12, s: s, delays: d.N(4) == 0} // if no other handle has chosen
+	if c.delays {                                                                             // in place of the one of Limits
+		options = append(options, kvqueue.RetryDelay(time.Millisecond, c.Second))
 	}
 	q, err := kvqueue.Open(ctx, noted(s, who, "q", kv, link), "q", append(options, kvqueue.CompactedElsewhere())...)
-	c.Queue = q
+	if c.Queue = q; err == nil {
+		c.delays = q.Policy().RetryDelay > 0
+	}
 	return c, err
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 )
 
@@ -19,7 +18,7 @@ const (
 
 // Limits are the options of all handles of histories, and more.
 func Limits(more ...kvqueue.Option) []kvqueue.Option {
-	return append(more, kvqueue.MaxAttempts(maxFailures), kvqueue.MaxCrashes(maxCrashes), kvqueue.RetryDelay(async.Every(0)))
+	return append(more, kvqueue.MaxAttempts(maxFailures), kvqueue.MaxCrashes(maxCrashes), kvqueue.RetryDelay(0, 0))
 }
 
 // A move is a step of a history, of which it is known what it was, and of which item.

@@ -54,7 +54,7 @@ func (l *looking) Read(ctx context.Context, ranges ...kvqueue.Range) ([]kvqueue.
 }
 
 func (l *looking) Commit(ctx context.Context, guards []kvqueue.Guard, writes []kvqueue.Write) (kvqueue.Rev, error) {
-	if err := ctx.Err(); err != nil { // it has looked for a life that has ended
+	if err := ctx.Err(); err != nil { // it has looked for a session that has ended
 		return 0, err
 	}
 	return l.KV.Commit(context.WithValue(ctx, lookKey{}, l.last.Load()), guards, writes)

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/kvqueue"
 	"github.com/ambit-go/ambit/kvqueue/memkv"
 )
@@ -33,9 +32,9 @@ func (w *Worker) pause(ctx context.Context, seconds float64) {
 
 // Options are some with which a handle is opened.
 func (w *Worker) Options(ttl time.Duration) []kvqueue.Option {
-	o := []kvqueue.Option{kvqueue.TTL(ttl), kvqueue.MaxAttempts(3), kvqueue.MaxCrashes(5), kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(async.Every(0))}
+	o := []kvqueue.Option{kvqueue.TTL(ttl), kvqueue.MaxAttempts(3), kvqueue.MaxCrashes(5), kvqueue.CompactedElsewhere(), kvqueue.RetryDelay(0, 0)}
 	if w.Dice.N(2) == 0 {
-		o = append(o, kvqueue.RetryDelay(func(int) time.Duration { return time.Duration(w.Dice.N(int(w.Second))) }))
+		o = append(o, kvqueue.RetryDelay(w.Second/2, w.Second))
 	}
 	return o
 }

@@ -1,0 +1,284 @@
+package kvqueue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ambit-go/ambit/async"
+)
+
+// This file assigns items to sessions. One member does so for all, that which has been one for
+// longest, so that no transaction spoils another: it knows how many claims each session wants to have, by
+// the key r of the session, and how many it has, by its keys w. So an acknowledgement asks for the next item.
+
+// slow is for how long the first item is left alone before another member than that which assigns
+// claims it for itself: of those that wait the oldest after this time, the next after twice as long. The
+// guards keep that safe, and that they come one after another keeps them from spoiling each other's
+// transactions. On a store that takes long for a transaction it is as long as two of these.
+const slow = 50 * time.Millisecond
+
+// A taker is a session that has free places.
+type taker struct {
+	session int64
+	want    int
+}
+
+// takers returns the sessions that have free places: those first that have waited for longest since they
+// had none, or since something was assigned to them.
+func (m *member) takers() []taker {
+	wanted := m.q.wanted()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []taker
+	for id := range m.members {
+		want := m.places[id] - len(m.claims[id])
+		if id == m.id {
+			want = wanted - m.arrivedLocked()
+		}
+		if want <= 0 {
+			delete(m.waits, id)
+			continue
+		}
+		if m.waits[id].IsZero() {
+			m.waits[id] = time.Now()
+		}
+		all = append(all, taker{id, want})
+	}
+	slices.SortFunc(all, func(a, b taker) int {
+		return cmp.Or(m.waits[a.session].Compare(m.waits[b.session]), cmp.Compare(m.members[a.session], m.members[b.session]))
+	})
+	return all
+}
+
+// self is this session as the only taker.
+func (m *member) self() []taker {
+	wanted := m.q.wanted()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if want := wanted - m.arrivedLocked(); want > 0 {
+		return []taker{{m.id, want}}
+	}
+	return nil
+}
+
+// still returns the takers of before, with what they want now if that is less.
+func still(before, now []taker) (all []taker) {
+	wants := map[int64]int{}
+	for _, t := range now {
+		wants[t.session] = t.want
+	}
+	for _, t := range before {
+		if t.want = min(t.want, wants[t.session]); t.want > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// assign gives the first items to sessions with free places, in one transaction. Who comes after it has
+// looked for items waits for the next: an item that has come back meanwhile may be before these. Who
+// has gone meanwhile is left out.
+func (m *member) assign(ctx context.Context, takers func() []taker) (wait time.Duration, err error) {
+	before, total := takers(), 0
+	for _, t := range before {
+		total += t.want
+	}
+	if total == 0 {
+		return longWait, nil
+	}
+	waiters := m.q.listed()
+	look, err := m.q.front(ctx, min(total, m.q.maxItems))
+	switch {
+	case err != nil:
+		return 0, err
+	case len(look.front) == 0: // the bell rings when there may be one
+		m.q.nothing(waiters)
+		return longWait, nil
+	}
+	t, given := m.deal(still(before, takers()), look.front)
+	if len(given) == 0 {
+		return 0, nil
+	}
+	along := m.addCarried(&t)
+	payloads := async.Execute(ctx, func(ctx context.Context) ([][]byte, error) { return m.q.payloads(ctx, given[m.id]) })
+	begin := time.Now()
+	rev, err := m.q.kv.Commit(ctx, t.guards, t.writes)
+	m.gathering.took = time.Since(begin)
+	m.answerCarried(along, err)
+	switch {
+	case err == nil:
+		m.given(rev, given)
+		values, _ := payloads.Wait(ctx)
+		m.keepPayloads(given[m.id], values)
+		_, err = m.handOver(ctx)
+		return 0, err
+	case errors.Is(err, ErrConflict):
+		m.q.counts.conflicts.Add(1)
+		err = m.recheck(ctx, given)
+	}
+	payloads.Cancel(nil)
+	return time.Millisecond, ignore(err) // an unknown outcome is shown by the watch
+}
+
+// deal makes the transaction that gives the first items to takers, and says what each of them gets.
+func (m *member) deal(takers []taker, first []ready) (t transaction, given map[int64][]ready) {
+	t, given = transaction{q: m.q, guards: []Guard{m.lives()}}, map[int64][]ready{}
+	wants := make([]int, len(takers))
+	for i, to := range takers {
+		wants[i] = to.want
+	}
+	for i, s := range deal(wants, first, m.q.maxItem, m.fitsBeside()) {
+		id, items := takers[i].session, first[s.begin:s.end]
+		if id != m.id { // it vanishes with the session, or when the session wants nothing any more
+			t.guards = append(t.guards, Guard{Key: m.q.lay.session("r", id), Is: Present})
+		}
+		for _, r := range items {
+			t.claim(id, r, len(items))
+		}
+		given[id] = items
+	}
+	return t, given
+}
+
+// recheck looks which of the sessions that were to be given items want nothing any more: as long as the
+// watch does not show it, a transaction for them would be refused again and again.
+func (m *member) recheck(ctx context.Context, given map[int64][]ready) error {
+	var ids []int64
+	var ranges []Range
+	for id := range given {
+		if id != m.id {
+			ids, ranges = append(ids, id), append(ranges, Range{Begin: m.q.lay.session("r", id)})
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	results, _, err := m.q.kv.Read(ctx, ranges...)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, id := range ids {
+		if len(results[i].Pairs) == 0 {
+			delete(m.places, id)
+		}
+	}
+	return nil
+}
+
+// given notes what was claimed at a revision, unless it was shown before.
+func (m *member) given(rev Rev, items map[int64][]ready) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, of := range items {
+		m.waits[id] = time.Now()
+		for _, r := range of {
+			if rev > m.shown {
+				m.claimedLocked(id, ready{key: r.key, rev: rev, rec: r.rec, together: len(of)})
+			}
+		}
+	}
+}
+
+// claimedLocked notes a claim, once. Those of this session are handed over.
+func (m *member) claimedLocked(id int64, r ready) {
+	if m.claims[id] == nil {
+		m.claims[id] = map[Key]Rev{}
+	}
+	if m.claims[id][r.key] >= r.rev {
+		return
+	}
+	m.claims[id][r.key] = r.rev
+	if id == m.id {
+		m.arrived[r.rev] = append(m.arrived[r.rev], r)
+	}
+}
+
+// endedLocked notes the end of a claim. Of a later claim that says nothing.
+func (m *member) endedLocked(id int64, k Key, rev Rev) {
+	if m.claims[id][k] < rev {
+		if delete(m.claims[id], k); len(m.claims[id]) == 0 {
+			delete(m.claims, id)
+		}
+	}
+}
+
+func (m *member) arrivedLocked() (n int) {
+	for _, claims := range m.arrived {
+		n += len(claims)
+	}
+	return n
+}
+
+// await waits for items that another member assigns, and claims some for itself if it does not.
+func (m *member) await(ctx context.Context) (wait time.Duration, err error) {
+	waiters := m.q.listed()
+	tries := slices.ContainsFunc(waiters, func(w *waiter) bool { return w.try })
+	if tries { // without items they want no place
+		if none, err := m.none(ctx, waiters); none || err != nil {
+			return 0, err
+		}
+	}
+	if told, err := m.tell(ctx, m.need()); told || err != nil {
+		return time.Millisecond, err
+	}
+	m.mu.Lock()
+	took := m.gathering.took
+	m.mu.Unlock()
+	patience := max(slow, 2*took, 2*time.Duration(m.took.Load())) * time.Duration(1+m.waitBefore())
+	switch {
+	case len(waiters) == 0:
+		m.since = time.Time{}
+		return longWait, nil
+	case m.since.IsZero():
+		m.since = time.Now()
+	}
+	left := patience - time.Since(m.since)
+	if left <= 0 {
+		if none, err := m.none(ctx, waiters); none || err != nil {
+			return longWait, err
+		}
+		left = patience - time.Since(m.since) // from when its first item was the first
+	}
+	switch {
+	case left <= 0:
+		m.since = time.Time{}
+		return m.assign(ctx, m.self)
+	case tries:
+		return min(left, slow), nil
+	}
+	return left, nil
+}
+
+// waitBefore is how many older members have places: when the one that assigns does not, they come first.
+func (m *member) waitBefore() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id := range m.places {
+		if rev, there := m.members[id]; there && rev < m.members[m.id] {
+			n++
+		}
+	}
+	return n
+}
+
+// none looks whether nothing is ready, and answers those of waiters that would not wait, if so. Else it
+// notes since when the first item has been that.
+func (m *member) none(ctx context.Context, waiters []*waiter) (bool, error) {
+	look, err := m.q.front(ctx, 1)
+	switch {
+	case err != nil:
+		return false, err
+	case len(look.front) == 0:
+		m.q.nothing(waiters)
+		m.since = time.Time{}
+		return true, nil
+	case look.front[0].key != m.item:
+		m.item, m.since = look.front[0].key, time.Now()
+	}
+	return false, nil
+}

@@ -65,6 +65,6 @@ func sweepStale(ctx context.Context, b *board.Board, old workdir.Stale) {
 		b.Notice(fmt.Sprintf("run %d: %v", old.ID, err))
 	}
 	if n > 0 {
-		b.Notice(fmt.Sprintf("run %d: %d of its containers were left: removed", old.ID, n))
+		b.Notice(fmt.Sprintf("run %d: its containers are removed, %d of them", old.ID, n))
 	}
 }

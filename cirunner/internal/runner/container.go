@@ -38,7 +38,23 @@ const stay = `trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`
 // cancel: nobody knows what a client has left that was ended in the middle.
 const starting = time.Minute
 
+// An engineError is what was wrong with the engine: no fault of the script.
+type engineError struct{ err error }
+
+func (e *engineError) Error() string { return e.err.Error() }
+
+// Unwrap returns what was wrong.
+func (e *engineError) Unwrap() error { return e.err }
+
 func (c *container) open(ctx context.Context) error {
+	if err := c.start(ctx); err != nil {
+		return &engineError{err}
+	}
+	return nil
+}
+
+// start makes the network and starts the containers.
+func (c *container) start(ctx context.Context) error {
 	a := c.a
 	async.OnExit(ctx, func(ctx context.Context, _ error) error {
 		if _, err := c.engine.Sweep(context.WithoutCancel(ctx), a.label()); err != nil {

@@ -86,8 +86,13 @@ func (a *attempt) environment(resolved map[string]string) (map[string]string, er
 func (a *attempt) predefined() map[string]string {
 	j := a.job
 	id := strconv.Itoa(a.r.Work.ID) + "00" + strconv.Itoa(j.Index+1)
+	image := ""
+	if j.Image != nil {
+		image = j.Image.Name
+	}
 	return map[string]string{
-		"CI_JOB_NAME": j.Name, "CI_JOB_NAME_SLUG": predefined.Slug(j.Name), "CI_JOB_STAGE": j.Stage,
+		"CI_JOB_IMAGE": image,
+		"CI_JOB_NAME":  j.Name, "CI_JOB_NAME_SLUG": predefined.Slug(j.Name), "CI_JOB_STAGE": j.Stage,
 		"CI_JOB_ID": id, "CI_JOB_URL": a.r.base["CI_PROJECT_URL"] + "/-/jobs/" + id, "CI_JOB_STARTED_AT": time.Now().UTC().Format(time.RFC3339),
 		"CI_PROJECT_DIR": a.dir, "CI_BUILDS_DIR": filepath.Dir(a.dir), "CI_JOB_STATUS": "running",
 		"CI_JOB_ATTEMPT": strconv.Itoa(a.number),

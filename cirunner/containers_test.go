@@ -56,14 +56,20 @@ use:
 		assert.Contains(t, row(t, out, "use"), "script_failure: exit status 3")
 		assert.FileExists(t, filepath.Join(p.dir, ".cirunner/1/artifacts/001-build/out/x"))
 		if e.home != "" {
-			job := e.calls(t, "run ")[1]
-			for _, want := range []string{"--add-host db:127.0.0.1", "--add-host sql:127.0.0.1", "--label cirunner.run=", "--network cirunner-", "--mount type=bind"} {
-				assert.Contains(t, strings.ReplaceAll(job, `\`, ""), want)
-			}
+			e.knowsTheJob(t)
 			assert.NotContains(t, p.readFrom(e.home, "calls"), "s3cr3t", "others would see it among the arguments")
 		}
 		e.nothingIsLeft(p)
 	})
+}
+
+// knowsTheJob looks at the arguments with which the container of the job was started.
+func (e *engineUnderTest) knowsTheJob(t *testing.T) {
+	t.Helper()
+	job := strings.ReplaceAll(e.calls(t, "run ")[1], `\`, "")
+	for _, want := range []string{"--add-host db:127.0.0.1", "--add-host sql:127.0.0.1", "--label cirunner.run=", "--network cirunner-", "--mount type=bind"} {
+		assert.Contains(t, job, want)
+	}
 }
 
 func (p *project) readFrom(dir, name string) string {

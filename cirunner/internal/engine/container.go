@@ -58,7 +58,7 @@ func (e *Engine) HasImage(ctx context.Context, image string) bool {
 	return err == nil
 }
 
-// Pull fetches an image. What the client says of it goes to out.
+// Pull fetches an image. The words of the client go to out.
 func (e *Engine) Pull(ctx context.Context, image, platform string, out io.Writer) error {
 	command := []string{"pull"}
 	if platform != "" {

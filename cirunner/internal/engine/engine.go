@@ -70,7 +70,7 @@ func (e *Engine) ask(ctx context.Context, command ...string) (string, error) {
 	return e.call(ctx, os.Environ(), nil, command...)
 }
 
-// call runs a command of the client. What it says goes to out, too, if that is not nil.
+// call runs a command of the client. The client writes to out, too, if that is not nil.
 func (e *Engine) call(ctx context.Context, env []string, out io.Writer, command ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	c := proc.Command{

@@ -85,9 +85,11 @@ func (p *parser) words(what string, n *node) []string {
 	return words
 }
 
-// pullPolicy reads a policy, or a list of which the first counts: here no pull is tried in
-// another way.
+// pullPolicy reads a policy, or a list of which the first counts.
 func (p *parser) pullPolicy(what string, image *Image, n *node) {
+	if n.kind == list && len(n.items) > 1 {
+		p.warn(n.at, what+":pull_policy", "the first policy counts: no pull is tried in another way")
+	}
 	for i, item := range p.list(what+":pull_policy", n) {
 		if pull, ok := choice(p, what+":pull_policy", item, PullAlways, PullMissing, PullNever); ok && i == 0 {
 			image.Pull = pull

@@ -24,6 +24,11 @@ none: {script: x, image: ~, inherit: {default: false}}
 `
 	p, err := Options{Containers: true}.Parse("f.yml", []byte(data))
 	require.NoError(t, err)
+	var warnings []string
+	for _, w := range p.Warnings {
+		warnings = append(warnings, w.Keyword)
+	}
+	require.Equal(t, []string{"image:pull_policy", "image:kubernetes"}, warnings)
 	top, own := p.Job("top"), p.Job("own")
 	require.Equal(t, &Image{Name: "golang:1.26", Pull: PullMissing}, top.Image)
 	require.Equal(t, []string{"redis"}, top.ImageServices[0].Aliases)

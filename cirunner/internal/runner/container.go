@@ -34,7 +34,7 @@ type container struct {
 // is the parent of what scripts leave behind, and reaps it.
 const stay = `trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done`
 
-// starting is how long an engine may take to start a container. That is not cut off by a
+// starting is how long an engine may take to start a container. A start is not cut off by a
 // cancel: nobody knows what a client has left that was ended in the middle.
 const starting = time.Minute
 

@@ -16,7 +16,7 @@ import (
 // owns the work directory, the log, and the order of things; the place owns what runs.
 type place interface {
 	// open makes the place, and starts what the job has beside it there. It gives up when
-	// the work of the attempt ends. What it has started belongs to the scope of ctx, and is
+	// the work of the attempt ends. All that it has started belongs to the scope of ctx, and is
 	// gone when that has ended, also if open has failed.
 	open(ctx context.Context) error
 

@@ -31,8 +31,8 @@ build:
     - test "$PWD" = "$CI_PROJECT_DIR"; test -z "$FROM_OUTSIDE"
     - echo "$MANY"
     - mkdir out; echo made > out/x; echo kept > c
-    - sleep 1000 &
-  after_script: ['echo "after $CI_JOB_STATUS"; cat out/x']
+    - sleep 1000 & echo $! > pid
+  after_script: ['echo "after $CI_JOB_STATUS"; cat out/x', 'echo "left behind: [$(cat /proc/$(cat pid)/cmdline 2> /dev/null)]"']
   cache: {key: k, paths: [c]}
   artifacts: {paths: [out], reports: {dotenv: out/x}}
 use:
@@ -50,6 +50,7 @@ use:
 		assert.Contains(t, out, "[build] token [MASKED] in "+p.dir+"/.cirunner/1/jobs/001-build\n")
 		assert.Contains(t, out, "[build] two\n[build] lines\n")
 		assert.Contains(t, out, "[build] after success\n[build] made\n")
+		assert.Contains(t, out, "[build] left behind: []\n")
 		assert.Contains(t, out, "[build/db] db at debug\n")
 		assert.Contains(t, out, "[use] made\n[use] kept\n")
 		assert.Contains(t, row(t, out, "build"), "success 1 ")

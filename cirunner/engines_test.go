@@ -98,11 +98,15 @@ func preparePodman() {
 	}
 }
 
-// removePodman removes the store.
+// removePodman removes the store, with what a test has left there that has failed.
 func removePodman() {
-	if podman.dir != "" {
-		_ = os.RemoveAll(podman.dir)
+	if podman.dir == "" {
+		return
 	}
+	if len(podman.client) > 0 {
+		_ = exec.Command(podman.client[0], append(podman.client[1:], "rm", "--all", "--force", "--time", "0")...).Run()
+	}
+	_ = os.RemoveAll(podman.dir)
 }
 
 // start starts cirunner in a project.

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ambit-go/ambit/cirunner/internal/workdir"
 	"github.com/ambit-go/ambit/proc"
 )
 
@@ -116,6 +117,8 @@ func changesClient(name string) bool {
 		}
 	}
 	switch strings.ToUpper(name) {
+	case workdir.TokenVariable: // the processes that look after a container are not the job's
+		return true
 	case "PATH", "HOME", "TMPDIR", "USER", "SHELL", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE":
 		return true
 	}

@@ -74,12 +74,13 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 }
 
 const about = `Cirunner runs a pipeline file in the dialect of GitLab CI on this machine, with
-bash; a job with an image runs in a container of docker or podman. FILE is .gitlab-ci.yml unless another is named: of the current directory, or
-else of the root of the git repository. Jobs work in copies of that directory; logs
-and artifacts stay in .cirunner there. A first interrupt
-cancels the run: scripts are stopped, after_scripts run. A second one aborts it.
-SIGQUIT lets running jobs end and starts no other. lint only checks files; list
-says which jobs would run, and why not.
+bash; a job with an image runs in a container of docker or podman. FILE is
+.gitlab-ci.yml unless another is named: of the current directory, or else of the
+root of the git repository. Jobs work in copies of that directory; logs and
+artifacts stay in .cirunner there. A first interrupt cancels the run: scripts are
+stopped, after_scripts run. A second one aborts it. SIGQUIT lets running jobs end
+and starts no other. lint only checks files; list says which jobs would run, and
+why not.
 
 	cirunner [flags] [FILE]
 	cirunner list [flags] [FILE]

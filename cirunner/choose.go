@@ -32,6 +32,7 @@ type choice struct {
 	dryRun     bool
 	caches     string
 	masked     names
+	containers containers
 
 	run *predefined.Run // set by load
 }
@@ -46,10 +47,14 @@ func (c *choice) define(flags *flag.FlagSet) {
 	flags.BoolVar(&c.strict, "strict", false, "what the file says and cirunner passes over is an error")
 	flags.StringVar(&c.caches, "cache", "", "a `directory` in which the files of cache are kept from run to run")
 	flags.Var(&c.masked, "mask", "hide the value of the variable of this `name` in logs; may be repeated")
+	c.containers.define(flags)
 	flags.BoolVar(&c.dryRun, "dry-run", false, "only print what would be run")
 }
 
 func (c *choice) check() error {
+	if c.containers.host && c.containers.client+c.containers.run != "" {
+		return exit.Usagef("-host is instead of -engine and -engine-run")
+	}
 	if c.wish.Tag != "" && (c.wish.Branch != "" || c.wish.Merge != "") {
 		return exit.Usagef("-tag is instead of -branch and -mr")
 	}
@@ -80,7 +85,7 @@ func (c *choice) checkKind() error {
 func (c *choice) options(ctx context.Context, dir string) pipeline.Options {
 	c.run = predefined.New(ctx, dir, c.wish)
 	return pipeline.Options{
-		Dir: dir, IncludeDir: c.includeDir, Strict: c.strict, Cache: c.caches != "",
+		Dir: dir, IncludeDir: c.includeDir, Strict: c.strict, Cache: c.caches != "", Containers: !c.containers.host,
 		Variables: c.run.Variables, Set: c.set, Changed: c.run.Changed, HasCommit: c.run.HasCommit, Files: c.run.Files,
 	}
 }

@@ -103,7 +103,7 @@ func TestPublicPipelines(t *testing.T) {
 				}
 			}
 			p := newProject(t, string(data))
-			run := p.start("-j", "2")
+			run := p.start("-host", "-j", "2")
 			assert.Equal(t, status, run.Wait(), "%s%s", run.Stdout(), run.Stderr())
 			assert.Equal(t, want, outcomes(t, run.Stdout()))
 			p.nothingIsLeft()

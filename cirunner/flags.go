@@ -40,7 +40,7 @@ type options struct {
 func (o *options) define(flags *flag.FlagSet) {
 	o.choice.define(flags)
 	flags.IntVar(&o.jobs, "j", runtime.NumCPU(), "how many `jobs` run at once")
-	flags.StringVar(&o.dir, "C", ".", "the `directory` of the project, and of its .gitlab-ci.yml; without one there, the root of the repository")
+	flags.StringVar(&o.dir, "C", ".", "the `directory` of the project, and of its .gitlab-ci.yml; where the default has none, the root of the repository")
 	flags.Var(&o.manual, "manual", "run the manual job of this `name`, too; may be repeated")
 	flags.BoolVar(&o.failFast, "fail-fast", false, "once a job has failed, start no other but those for after a failure, and give up running jobs that are interruptible")
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit `file`")

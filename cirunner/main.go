@@ -1,8 +1,8 @@
 //go:build unix
 
 // Cirunner runs a pipeline file in the dialect of GitLab CI on this machine, with
-// bash: stages and needs, before_script and after_script, retries, timeouts,
-// artifacts, and services.
+// bash or in containers: stages and needs, before_script and after_script, retries,
+// timeouts, artifacts, and services.
 //
 //	go run ./cirunner cirunner/demo.yml
 //	go run ./cirunner -j 4 -junit report.xml .gitlab-ci.yml
@@ -13,9 +13,9 @@
 // end, no other starts.
 //
 // It is meant to be copied. main.go is the command, flags.go its flags, run.go
-// a run from file to exit status, choose.go which jobs it has, signals.go two signals that package service does
-// not hear. In internal there are packages: pipeline reads files, lint checks them, plan
-// decides which jobs run, runner runs them, workdir has their directories and
+// a run from file to exit status, choose.go which jobs it has, containers.go the engine of containers, signals.go two
+// signals that package service does not hear. In internal there are packages: pipeline reads files, lint checks them, plan
+// decides which jobs run, runner runs them, engine has the containers of docker or podman, workdir has their directories and
 // artifacts, joblog their logs, vars their variables, predefined those of the run, expr the
 // expressions of rules; board is the live picture, view
 // shows it, report sums it up.
@@ -74,12 +74,13 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 }
 
 const about = `Cirunner runs a pipeline file in the dialect of GitLab CI on this machine, with
-bash. FILE is .gitlab-ci.yml unless another is named: of the current directory, or
-else of the root of the git repository. Jobs work in copies of that directory; logs
-and artifacts stay in .cirunner there. A first interrupt
-cancels the run: scripts are stopped, after_scripts run. A second one aborts it.
-SIGQUIT lets running jobs end and starts no other. lint only checks files; list
-says which jobs would run, and why not.
+bash; a job with an image runs in a container of docker or podman. FILE is
+.gitlab-ci.yml unless another is named: of the current directory, or else of the
+root of the git repository. Jobs work in copies of that directory; logs and
+artifacts stay in .cirunner there. A first interrupt cancels the run: scripts are
+stopped, after_scripts run. A second one aborts it. SIGQUIT lets running jobs end
+and starts no other. lint only checks files; list says which jobs would run, and
+why not.
 
 	cirunner [flags] [FILE]
 	cirunner list [flags] [FILE]

@@ -19,7 +19,7 @@ import (
 	"github.com/ambit-go/ambit/internal/clitest"
 )
 
-func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"cirunner": main}) }
+func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"cirunner": main}, removePodman) }
 
 func TestScripts(t *testing.T) { scripttest.Scripts(t, scriptParams()) }
 

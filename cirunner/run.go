@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/engine"
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/lint"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
@@ -41,7 +42,11 @@ func run(ctx context.Context, o *options, args []string, out io.Writer) error {
 	case o.choice.dryRun:
 		return lint.DryRun(p, manual, out)
 	}
-	s := &session{o: o, p: p, out: out, manual: manual, begin: time.Now()}
+	e, err := o.choice.containers.engine(ctx, p)
+	if err != nil {
+		return err
+	}
+	s := &session{o: o, p: p, out: out, manual: manual, engine: e, begin: time.Now()}
 	return s.run(ctx)
 }
 
@@ -67,6 +72,7 @@ type session struct {
 	p      *pipeline.Pipeline
 	out    io.Writer
 	manual map[string]bool
+	engine *engine.Engine // nil if no job needs one
 	begin  time.Time
 
 	work   *workdir.Run
@@ -115,7 +121,7 @@ func (s *session) pipeline(ctx context.Context, heard <-chan os.Signal, stale []
 				defer context.AfterFunc(ctx, func() { s.runner.Board.SetStatus("aborting: everything is killed") })()
 				return s.runner.Run(ctx, func(context.Context) {
 					service.Ready(ctx) // who reads the output may be slow
-					s.tellStale(s.runner.Board, stale)
+					s.tellStale(ctx, s.runner.Board, stale)
 				})
 			},
 			Drain: func(drain context.Context) error {
@@ -143,7 +149,13 @@ func (s *session) prepare() error {
 	if err := os.MkdirAll(s.logs, 0o755); err != nil {
 		return err
 	}
+	if s.engine != nil {
+		if err := s.work.RecordEngine(s.engine.Client); err != nil {
+			return err
+		}
+	}
 	s.runner = runner.New(runner.Config{
+		Engine:   s.engine,
 		Pipeline: s.p, Work: s.work, Watch: s.watcher(), Manual: s.manual, Variables: s.o.choice.run.Variables, Set: s.o.choice.set,
 		Mask: s.o.choice.masked, Caches: s.o.choice.caches,
 		Concurrent: s.o.jobs, FailFast: s.o.failFast, KeepWork: s.o.keepWork, Logs: s.logs, LogLimit: s.o.logLimit,
@@ -166,7 +178,7 @@ func (s *session) watcher() board.Watcher {
 }
 
 // tellStale tells what earlier runs have left, and tidies up what may be.
-func (s *session) tellStale(b *board.Board, stale []workdir.Stale) {
+func (s *session) tellStale(ctx context.Context, b *board.Board, stale []workdir.Stale) {
 	for _, old := range stale {
 		b.Notice(fmt.Sprintf("run %d (process %s) was killed; its logs stay in %s", old.ID, old.PID, old.Dir))
 		for _, g := range old.Groups {
@@ -176,6 +188,7 @@ func (s *session) tellStale(b *board.Board, stale []workdir.Stale) {
 			}
 			b.Notice(fmt.Sprintf("run %d: process group %d of %q still runs: kill -- -%d, or use -kill-stale", old.ID, g.ID, g.Job, g.ID))
 		}
+		sweepStale(ctx, b, old)
 		if s.o.killStale {
 			old.Kill()
 		}

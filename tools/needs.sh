@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beside Go, if it is not there: a C compiler for the
 # race detector, the servers that the tests of taskqueue and locks start and stop
-# themselves, and a browser for the pages of taskqueue and cirunner. Where there is no apt-get it says what to install.
+# themselves, a browser for the pages of taskqueue and cirunner, and podman for the containers of cirunner. Where there is no apt-get it says what to install.
 set -euo pipefail
 
 missing=()
@@ -15,6 +15,7 @@ for name in chromium chromium-browser google-chrome chrome; do
 	browser=${browser:-$(command -v "$name" || true)}
 done
 [ -n "$browser" ] || missing+=(chromium)
+command -v podman >/dev/null && command -v runc >/dev/null && command -v busybox >/dev/null || missing+=(podman runc busybox-static)
 command -v dynalite >/dev/null || command -v npm >/dev/null || missing+=(npm)
 
 if [ ${#missing[@]} -gt 0 ]; then

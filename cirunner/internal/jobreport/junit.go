@@ -38,8 +38,8 @@ type result struct {
 	Text    string `xml:",chardata"`
 }
 
-// Add adds the tests of a JUnit file, however its suites are nested. What it has read before
-// an error counts. At most one test at a time is in memory.
+// Add adds the tests of a JUnit file, however its suites are nested. Tests that it has read before
+// an error count. At most one test at a time is in memory.
 func (t *Tests) Add(r io.Reader) error {
 	d := xml.NewDecoder(r)
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // names may be wrong, numbers are not

@@ -29,8 +29,11 @@ type Cache struct {
 
 // ignored returns why a keyword of jobs means nothing in this run.
 func (p *parser) ignored(key string) (why string, ignored bool) {
-	if key == "cache" && !p.options.Cache {
+	switch {
+	case key == "cache" && !p.options.Cache:
 		return noCache, true
+	case key == "image" && p.options.Containers:
+		return "", false
 	}
 	why, ignored = ignoredInJobs[key]
 	return why, ignored

@@ -136,7 +136,7 @@ func TestTheDialectIsDocumented(t *testing.T) {
 	}
 	_, missing, found := strings.Cut(page, "## Not supported")
 	require.True(t, found)
-	for _, unsupported := range []map[string]string{unsupportedGlobally, unsupportedInJobs, ignoredGlobally, ignoredInJobs} {
+	for _, unsupported := range []map[string]string{unsupportedGlobally, unsupportedInJobs, ignoredInJobs} {
 		for name := range unsupported {
 			if name != "type" && name != "types" && name != "spec" {
 				require.Contains(t, missing, "`"+name+"`")

@@ -112,6 +112,7 @@ func (g *grapher) place(d *draft, job *Job) {
 	}
 	job.Variables = join(job.Variables, g.options.set())
 	job.Services = forPart(job.Services, job.Variables)
+	job.ImageServices = imagesForPart(job.ImageServices, job.Variables)
 	g.made[job] = made
 	g.parts[d] = append(g.parts[d], job)
 }

@@ -68,6 +68,7 @@ func init() {
 		"resource_group": {false, readResourceGroup},
 		"services":       {true, readServices},
 		"coverage":       {false, readCoverage},
+		"image":          {true, readImage},
 		"cache":          {true, readCache},
 		"rules":          {false, func(p *parser, d *draft, n *node) { d.rules, d.hasRules = p.rules("rules", n, inJob), true }},
 		"only":           {false, func(p *parser, d *draft, n *node) { d.only = p.policy("only", n) }},
@@ -136,6 +137,7 @@ func (p *parser) takeDefaults(d *draft, job *node) {
 func (p *parser) checkJob(d *draft, job *node) {
 	if d.triggers && len(d.Script) == 0 { // nothing of it is for a shell
 		d.Before, d.After, d.Services, d.Caches = nil, nil, nil, nil
+		d.Image, d.ImageServices = nil, nil
 		d.Script = []string{"echo 'no other pipeline is started here'"}
 	} else if !job.has("script") && !d.scriptSeen && !p.broken[d.key] {
 		p.errorf(d.at, "the job %s has no script: give it one, or put a dot before its name if it is only for others to extend", quote(d.key))
@@ -146,6 +148,7 @@ func (p *parser) checkJob(d *draft, job *node) {
 		d.AllowFailure.All = true
 	}
 	p.checkTogether(d, job)
+	p.checkImages(d, job)
 	d.Variables = join(d.inherit.variables(p.globals), d.variables)
 	if len(d.Variables) > maxVariables {
 		p.errorf(d.at, "the job %s has %d variables: %d are enough", quote(d.key), len(d.Variables), maxVariables)

@@ -127,6 +127,11 @@ type Job struct {
 	Caches    []Cache // none unless caches are kept
 	Services  []Service
 	Watchdog  Watchdog
+
+	// Image is that of the container that the job runs in; nil for this machine.
+	// ImageServices are containers beside it: there are none without it.
+	Image         *Image
+	ImageServices []ImageService
 }
 
 // A Variable is a name and a value for the environment of a job.

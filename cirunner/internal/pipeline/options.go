@@ -42,6 +42,10 @@ type Options struct {
 	// Strict makes errors of what would be passed over with a warning.
 	Strict bool
 
+	// Containers says that jobs with an image run in containers: the keyword image is
+	// read, and services that are images.
+	Containers bool
+
 	// Cache says that caches are kept: the keyword cache is read, not ignored.
 	Cache bool
 }

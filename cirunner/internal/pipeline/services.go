@@ -21,7 +21,7 @@ const (
 )
 
 func readServices(p *parser, d *draft, n *node) {
-	d.Services = nil
+	d.Services, d.ImageServices = nil, nil
 	if n.kind != list {
 		p.should("services", n, "a list of services, each with a name and a command")
 		return
@@ -31,6 +31,12 @@ func readServices(p *parser, d *draft, n *node) {
 		return
 	}
 	for _, item := range n.items {
+		if p.options.Containers && isImage(item) {
+			if s, ok := p.imageService(item); ok {
+				d.ImageServices = append(d.ImageServices, s)
+			}
+			continue
+		}
 		s, ok := p.service(item)
 		if !ok {
 			continue

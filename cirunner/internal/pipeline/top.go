@@ -16,7 +16,7 @@ var globalKeywords = map[string]func(*parser, *node){
 
 // outsideDefault are the keywords of default that may stand at the top of a
 // file as well, from a time before default.
-var outsideDefault = []string{"before_script", "after_script", "services", "cache"}
+var outsideDefault = []string{"before_script", "after_script", "services", "cache", "image"}
 
 func (p *parser) globalKeywords() {
 	p.stages = []string{".pre", "build", "test", "deploy", ".post"}
@@ -28,8 +28,6 @@ func (p *parser) globalKeywords() {
 			read(p, f.value)
 		} else if advice, known := unsupportedGlobally[f.key]; known {
 			p.errorf(f.at, "%s is not supported: %s", f.key, advice)
-		} else if advice, known := ignoredGlobally[f.key]; known {
-			p.ignore(f.at, f.key, advice)
 		}
 	}
 	p.setDefaults()
@@ -127,8 +125,7 @@ func (p *parser) jobs() {
 // isGlobal reports whether a key at the top of a file is a keyword, and no job.
 func isGlobal(key string) bool {
 	_, unsupported := unsupportedGlobally[key]
-	_, ignored := ignoredGlobally[key]
-	return globalKeywords[key] != nil || unsupported || ignored || slices.Contains(outsideDefault, key)
+	return globalKeywords[key] != nil || unsupported || slices.Contains(outsideDefault, key)
 }
 
 func (p *parser) notAJob(f field) {

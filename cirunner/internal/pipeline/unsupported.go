@@ -19,7 +19,7 @@ var unsupportedInJobs = map[string]string{
 }
 
 const (
-	noImage  = "jobs run on this machine, not in a container; what the scripts call must be installed"
+	noImage  = "with -host jobs run on this machine, not in a container; what the scripts call must be installed"
 	noTags   = "every job runs on this machine"
 	noCache  = "each job begins with a copy of the project; -cache DIR keeps the files of caches"
 	noServer = "there is no server that would read it"
@@ -27,11 +27,6 @@ const (
 	noRecord = "nothing keeps a record of it, or stops it; scripts have its variables, CI_ENVIRONMENT_NAME and the like"
 	noTokens = "nothing issues tokens or secrets; set what the script needs in the environment of the runner, or with -var"
 )
-
-// ignoredGlobally are keywords at the top of a file that mean nothing here.
-var ignoredGlobally = map[string]string{
-	"image": noImage,
-}
 
 // ignoredInJobs are keywords of jobs that mean nothing here.
 var ignoredInJobs = map[string]string{

@@ -17,7 +17,7 @@ func states(p *Plan) (all []string) {
 	return all
 }
 
-// Of the jobs of a resource group one runs; a retry keeps its place, and so does a job that
+// Jobs of a resource group run one at a time; a retry keeps its place, and so does a job that
 // was delayed.
 func TestJobsOfAResourceGroupTakeTurns(t *testing.T) {
 	p, changes := begin([]Job{

@@ -36,6 +36,7 @@ type attempt struct {
 	work context.Context
 	fail context.CancelCauseFunc
 
+	place   place // set when the work directory is there
 	dir     string
 	secrets []string          // values that are hidden in what is said of the job
 	given   map[string]string // variables that other jobs have reported; set by prepare
@@ -68,6 +69,7 @@ func (a *attempt) run(ctx context.Context) plan.Outcome {
 		o = a.outcome(ctx, err)
 		if began {
 			a.after(ctx, o)
+			a.place.settle(ctx)
 			a.keepCaches(ctx, o)
 			a.readReports()
 		}
@@ -96,7 +98,8 @@ func (a *attempt) main(ctx context.Context) (began bool, err error) {
 	if err := a.prepare(); err != nil {
 		return false, err
 	}
-	if err := a.startServices(ctx); err != nil {
+	a.place = a.newPlace()
+	if err := a.place.open(ctx); err != nil {
 		return false, a.because(err)
 	}
 	if a.work.Err() != nil {
@@ -229,6 +232,9 @@ func (a *attempt) path(suffix string) string {
 }
 
 func (a *attempt) slug() string { return slug(a.job) }
+
+// slugOf is a name for files of a text.
+func slugOf(text string) string { return slug(&pipeline.Job{Name: text})[len("001-"):] }
 
 // slug is a name for files: the job's number keeps it unique, whatever else is
 // left of its name.

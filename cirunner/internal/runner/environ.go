@@ -41,16 +41,16 @@ func (a *attempt) environ(own []pipeline.Variable, more map[string]string) ([]st
 	resolved["PWD"] = a.dir
 	// The work of git in a job is never done to the repository around it.
 	resolved["GIT_CEILING_DIRECTORIES"] = filepath.Dir(a.dir)
-	return vars.Environ(inherited(), resolved), nil
+	return vars.Environ(a.inherited(), resolved), nil
 }
 
 // resolve returns the values of the predefined variables and the given ones.
 func (a *attempt) resolve(own []pipeline.Variable, more map[string]string) (map[string]string, error) {
 	layers := []map[string]string{a.r.base, a.predefined(), more, pipeline.References(own), a.given}
 	if a.job.Environment.Name == "" {
-		return vars.Resolve(vars.Merge(layers...), outside)
+		return vars.Resolve(vars.Merge(layers...), a.outside)
 	}
-	resolved, err := vars.Resolve(vars.Merge(layers...), outside)
+	resolved, err := vars.Resolve(vars.Merge(layers...), a.outside)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (a *attempt) resolve(own []pipeline.Variable, more map[string]string) (map[
 	if err != nil {
 		return nil, err
 	}
-	return vars.Resolve(vars.Merge(append([]map[string]string{environment}, layers...)...), outside)
+	return vars.Resolve(vars.Merge(append([]map[string]string{environment}, layers...)...), a.outside)
 }
 
 // environment are the variables of the job's environment. The URL may refer to the
@@ -86,8 +86,13 @@ func (a *attempt) environment(resolved map[string]string) (map[string]string, er
 func (a *attempt) predefined() map[string]string {
 	j := a.job
 	id := strconv.Itoa(a.r.Work.ID) + "00" + strconv.Itoa(j.Index+1)
+	image := ""
+	if j.Image != nil {
+		image = j.Image.Name
+	}
 	return map[string]string{
-		"CI_JOB_NAME": j.Name, "CI_JOB_NAME_SLUG": predefined.Slug(j.Name), "CI_JOB_STAGE": j.Stage,
+		"CI_JOB_IMAGE": image,
+		"CI_JOB_NAME":  j.Name, "CI_JOB_NAME_SLUG": predefined.Slug(j.Name), "CI_JOB_STAGE": j.Stage,
 		"CI_JOB_ID": id, "CI_JOB_URL": a.r.base["CI_PROJECT_URL"] + "/-/jobs/" + id, "CI_JOB_STARTED_AT": time.Now().UTC().Format(time.RFC3339),
 		"CI_PROJECT_DIR": a.dir, "CI_BUILDS_DIR": filepath.Dir(a.dir), "CI_JOB_STATUS": "running",
 		"CI_JOB_ATTEMPT": strconv.Itoa(a.number),
@@ -115,7 +120,21 @@ func (a *attempt) expandAll(patterns []string) ([]string, error) {
 	return all, nil
 }
 
-func outside(name string) (string, bool) { return os.LookupEnv(name) }
+// outside looks a variable up that the run does not have. A container has nothing of the
+// runner's environment.
+func (a *attempt) outside(name string) (string, bool) {
+	if a.inContainer() {
+		return "", false
+	}
+	return os.LookupEnv(name)
+}
+
+func (a *attempt) inherited() []string {
+	if a.inContainer() {
+		return nil
+	}
+	return inherited()
+}
 
 // inherited is the runner's own environment, without what would make a shell or
 // git do something else than the pipeline says.

@@ -78,7 +78,7 @@ func (a *attempt) grace() time.Duration {
 	return a.r.Grace
 }
 
-// A shell is a bash that runs a file.
+// A shell is a script that is run by a shell of its own.
 type shell struct {
 	name      string // of the file and in errors
 	text      string
@@ -88,32 +88,26 @@ type shell struct {
 	grace     time.Duration
 }
 
-// shell runs a bash, in a process group that is on record as long as the run
-// lasts. The end of ctx is told to it by TERM and, after the grace, by KILL; the
-// end of the run's scope by KILL at once.
+// shell runs a script where the job runs: see place.
 func (a *attempt) shell(ctx context.Context, s shell) (result proc.Result, err error) {
 	environ, err := a.environ(s.variables, s.more)
 	if err != nil {
 		return proc.Result{}, err
 	}
-	path := a.r.Work.Path("scripts", a.slug()+"."+s.name)
-	if err := os.WriteFile(path, []byte(s.text), 0o600); err != nil {
-		return proc.Result{}, fmt.Errorf("cannot write the script: %w", err)
-	}
-	defer func() { _ = os.Remove(path) }()
 	out, flush := a.masked(s.out, environ)
 	defer func() {
 		if flushErr := flush(); err == nil && flushErr != nil {
 			err = &proc.OutputError{Stream: "output", Err: flushErr}
 		}
 	}()
-	return proc.Run(ctx, proc.Command{
-		Args: []string{"bash", path}, Name: s.name, Dir: a.dir, Env: environ,
-		Stdout: out, Stderr: out, Grace: s.grace, Hurry: a.r.hard,
-		Started: func(pid int) {
-			_ = a.r.Work.Record(pid, a.job.Name) // only the next run would miss it
-		},
-	})
+	return a.place.shell(ctx, s, environ, out)
+}
+
+func writeScript(path string, mode os.FileMode, text string) error {
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		return fmt.Errorf("cannot write the script: %w", err)
+	}
+	return nil
 }
 
 // beating is a writer that tells that something was written. It is used by its

@@ -12,7 +12,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/vars"
 )
 
-// Of the jobs with one resource_group one runs at a time. Within a run the plan sees to
+// Jobs with one resource_group run one at a time. Within a run the plan sees to
 // that, and no worker waits for it; runs of one project lock a file.
 
 // groupOf returns the resource_group of a job, with its variables replaced.

@@ -27,6 +27,7 @@ import (
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/engine"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/plan"
 	"github.com/ambit-go/ambit/cirunner/internal/workdir"
@@ -45,6 +46,8 @@ type Config struct {
 	Mask      []string          // variables whose values are not to be in logs
 	Caches    string            // the directory of caches; empty if jobs have none
 	Manual    map[string]bool   // manual jobs that are to run: a name, or the key of a parallel job
+
+	Engine *engine.Engine // of jobs with an image; nil if all jobs run on this machine
 
 	Concurrent int           // jobs at once, at least 1
 	FailFast   bool          // give up interruptible jobs once one has failed

@@ -11,7 +11,7 @@ import (
 // in one shell, up to the first that fails.
 func scriptText(commands []string) string {
 	var b strings.Builder
-	b.WriteString("set -eo pipefail\n")
+	b.WriteString("if (set -o pipefail) 2>/dev/null; then set -o pipefail; fi\nset -e\n") // not every sh has it
 	for _, c := range commands {
 		fmt.Fprintf(&b, "printf '%%s\\n' %s\n%s\n", quote("$ "+firstLine(c)), strings.TrimRight(c, "\n"))
 	}

@@ -90,7 +90,7 @@ func TestAServiceIsReadyStaysAndIsStopped(t *testing.T) {
 	require.NoError(t, f.run())
 	f.is("a", plan.Succeeded, plan.None, "")
 	f.is("b", plan.Succeeded, plan.None, "")
-	assert.Contains(t, f.log("a"), "it says hello\n$ read")
+	assert.Contains(t, f.log("a"), "it says hello\ncirunner: after_script\n$ read")
 	assert.Equal(t, 2, countOf(f.log("a"), "it says hello\n"), "also in after_script")
 	assert.Error(t, dial(t.Context(), address), "it is stopped")
 	log, err := os.ReadFile(f.Work.Path("logs", "001-a.db.log"))

@@ -18,8 +18,25 @@ import (
 // fails if goroutines are left. It does not return.
 //
 //	func TestMain(m *testing.M) { scripttest.Main(m, map[string]func(){"actor": main}) }
-func Main(m *testing.M, programs map[string]func()) {
-	testscript.Main(clitest.LeakChecked(m), programs)
+//
+// after is called when the tests have run.
+func Main(m *testing.M, programs map[string]func(), after ...func()) {
+	testscript.Main(followed{clitest.LeakChecked(m), after}, programs)
+}
+
+// followed runs tests, and then functions.
+type followed struct {
+	tests interface{ Run() int }
+	after []func()
+}
+
+// Run returns the status of the tests.
+func (f followed) Run() int {
+	status := f.tests.Run()
+	for _, after := range f.after {
+		after()
+	}
+	return status
 }
 
 // Scripts runs the scripts in testdata/script. Beside the commands of

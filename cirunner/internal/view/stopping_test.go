@@ -17,7 +17,7 @@ func TestTheTreeSaysThatTheRunIsBeingStopped(t *testing.T) {
 	assert.Equal(t, []string{"5 of 5 jobs, 2 failed  0.0s", "stopping; Ctrl-C again aborts", "test"}, stripped(f.draw())[:3])
 }
 
-// What has failed is seen in a list that is longer than the screen, wherever it stands, and
+// A job that has failed is seen in a list that is longer than the screen, wherever it stands, and
 // so is some of what runs.
 func TestFailedJobsAreSeenInALongList(t *testing.T) {
 	var jobs []board.Job

@@ -46,6 +46,17 @@ func lookForStale(base string, ids []int) []Stale {
 	return all
 }
 
+// RecordEngine writes down the client of the containers of the run.
+func (r *Run) RecordEngine(client []string) error {
+	return os.WriteFile(r.Path("engine"), []byte(strings.Join(client, "\n")), 0o644)
+}
+
+// Engine returns the client of the containers of the run; none if it had none.
+func (s *Stale) Engine() []string {
+	data, _ := os.ReadFile(filepath.Join(s.Dir, "engine"))
+	return strings.FieldsFunc(string(data), func(c rune) bool { return c == '\n' })
+}
+
 // Clear removes the copies of a stale run; its logs and artifacts stay. As long
 // as processes of it run nothing is removed, and the next run reports it again.
 func (s *Stale) Clear() error {
@@ -55,6 +66,7 @@ func (s *Stale) Clear() error {
 	err := errors.Join(RemoveAll(filepath.Join(s.Dir, "source")), RemoveAll(filepath.Join(s.Dir, "jobs")), RemoveAll(filepath.Join(s.Dir, "scripts")))
 	if err == nil {
 		_ = os.Remove(filepath.Join(s.Dir, "groups"))
+		_ = os.Remove(filepath.Join(s.Dir, "engine"))
 		err = os.Remove(filepath.Join(s.Dir, "lock"))
 	}
 	return err

@@ -9,6 +9,7 @@
 //	    7/               a run
 //	        lock         held while the run lasts; gone when it has ended
 //	        groups       the process groups it has started
+//	        engine       the client of its containers, an argument a line
 //	        source/      the project as it was when the run began
 //	        jobs/        a copy of that for each job under way
 //	        scripts/     what its shells are given
@@ -105,7 +106,7 @@ func (r *Run) Path(elem ...string) string {
 func (r *Run) Close(keep bool) error {
 	var errs []error
 	if !keep {
-		errs = append(errs, RemoveAll(r.Path("source")), RemoveAll(r.Path("jobs")), RemoveAll(r.Path("scripts")), os.Remove(r.Path("groups")))
+		errs = append(errs, RemoveAll(r.Path("source")), RemoveAll(r.Path("jobs")), RemoveAll(r.Path("scripts")), os.Remove(r.Path("groups")), os.Remove(r.Path("engine")))
 	}
 	errs = append(errs, os.Remove(r.Path("lock")), r.lock.Close())
 	for i, err := range errs {

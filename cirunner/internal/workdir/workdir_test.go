@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,6 +32,7 @@ func open(t *testing.T, dir string) (*Run, []Stale) {
 	t.Helper()
 	r, stale, err := Open(dir)
 	require.NoError(t, err)
+	t.Cleanup(func() { runtime.KeepAlive(r) }) // a run that is collected gives its lock back
 	return r, stale
 }
 

@@ -1,0 +1,70 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/ambit-go/ambit/cirunner/internal/board"
+	"github.com/ambit-go/ambit/cirunner/internal/engine"
+	"github.com/ambit-go/ambit/cirunner/internal/exit"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/workdir"
+)
+
+// containers are what the flags say about containers.
+type containers struct {
+	host   bool
+	client string
+	run    string
+}
+
+func (c *containers) define(flags *flag.FlagSet) {
+	flags.BoolVar(&c.host, "host", false, "run jobs with an image on this machine, without a container and without services that are images")
+	flags.StringVar(&c.client, "engine", "", "the `command` line of the container engine, with its global flags (default docker or podman, whichever answers)")
+	flags.StringVar(&c.run, "engine-run", "", "more `flags` of the engine for each container")
+}
+
+// engine returns the engine for the jobs that have an image; nil if none has one, or -host
+// is given. Without an engine they are refused: their scripts are not for this machine.
+func (c *containers) engine(ctx context.Context, p *pipeline.Pipeline) (*engine.Engine, error) {
+	n, first := 0, ""
+	for _, j := range p.Jobs {
+		if j.Image == nil {
+			continue
+		}
+		if n == 0 {
+			first = fmt.Sprintf("%q runs in %s", j.Name, j.Image.Name)
+		}
+		n++
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	e, err := engine.Find(ctx, strings.Fields(c.client), strings.Fields(c.run))
+	if errors.Is(err, engine.ErrNone) {
+		return nil, exit.Usagef("jobs with an image need a container engine (%s; %d in all): start docker or podman, say with -engine how it is called, "+
+			"or run them on this machine with -host: %w", first, n, err)
+	}
+	return e, err
+}
+
+// sweepStale removes the containers that a run has left that was killed.
+func sweepStale(ctx context.Context, b *board.Board, old workdir.Stale) {
+	client := old.Engine()
+	if len(client) == 0 {
+		return
+	}
+	e := &engine.Engine{Client: client}
+	n, err := e.Sweep(ctx, engine.RunLabel(old.Dir))
+	if err != nil {
+		b.Notice(fmt.Sprintf("run %d: %v", old.ID, err))
+	}
+	if n > 0 {
+		b.Notice(fmt.Sprintf("run %d: its containers are removed, %d of them", old.ID, n))
+	}
+}

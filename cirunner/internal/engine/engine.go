@@ -1,0 +1,126 @@
+//go:build unix
+
+// Package engine runs containers through the command line of docker or podman.
+//
+// engine.go is the engine and which one answers, container.go a container and what is run
+// in it, sweep.go how nothing is left. Whoever starts a container gives it the labels by
+// which it is found again, also when the call that has started it was cut off.
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/ambit-go/ambit/cirunner/internal/workdir"
+	"github.com/ambit-go/ambit/proc"
+)
+
+// An Engine is the command line of docker or podman. Goroutines may share it.
+type Engine struct {
+	Client []string // the program and flags that stand before each command
+	Run    []string // flags of each container that is started
+}
+
+// names are the programs that are tried, in this order.
+var names = []string{"docker", "podman"}
+
+// patience is how long an engine may take to answer.
+const patience = 30 * time.Second
+
+// ErrNone is that no engine answers.
+var ErrNone = errors.New("no container engine answers")
+
+// Find returns the engine that answers: client, or without it the first of docker and
+// podman. Its error matches ErrNone and says what each has answered.
+func Find(ctx context.Context, client, run []string) (*Engine, error) {
+	clients := [][]string{client}
+	if len(client) == 0 {
+		clients = nil
+		for _, name := range names {
+			clients = append(clients, []string{name})
+		}
+	}
+	err := ErrNone
+	for _, c := range clients {
+		e := &Engine{Client: c, Run: run}
+		_, failed := e.ask(ctx, "ps", "--quiet")
+		if failed == nil {
+			return e, nil
+		}
+		err = fmt.Errorf("%w; %w", err, failed)
+	}
+	return nil, err
+}
+
+// args returns the arguments of a command of the client.
+func (e *Engine) args(command ...string) []string {
+	return append(e.Client[:len(e.Client):len(e.Client)], command...)
+}
+
+// ask runs a short command of the client and returns what that prints. Its error has what
+// the client says is wrong.
+func (e *Engine) ask(ctx context.Context, command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return e.call(ctx, os.Environ(), nil, command...)
+}
+
+// call runs a command of the client. The client writes to out, too, if that is not nil.
+func (e *Engine) call(ctx context.Context, env []string, out io.Writer, command ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	c := proc.Command{
+		Args: e.args(command...), Env: env, Stdout: &stdout, Stderr: &stderr, Grace: time.Second, Linger: -1,
+		Name: e.Client[0] + " " + command[0],
+	}
+	if out != nil {
+		c.Stdout, c.Stderr = out, io.MultiWriter(out, &stderr)
+	}
+	_, err := proc.Run(ctx, c)
+	if said := lastLine(stderr.String()); err != nil && said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	return strings.TrimSpace(stdout.String()), err
+}
+
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	return s[strings.LastIndexByte(s, '\n')+1:]
+}
+
+// environ returns flags that give variables to a container, and the environment that the
+// client needs for it. A value is not among the arguments, where others would see it,
+// unless a variable of this name would change the client itself.
+func environ(variables []string) (flags, env []string) {
+	env = os.Environ()
+	for _, entry := range variables {
+		name, _, _ := strings.Cut(entry, "=")
+		if _, taken := os.LookupEnv(name); taken || changesClient(name) {
+			flags = append(flags, "--env", entry)
+			continue
+		}
+		flags, env = append(flags, "--env", name), append(env, entry)
+	}
+	return flags, env
+}
+
+// changesClient reports whether a client would read a variable of this name.
+func changesClient(name string) bool {
+	for _, prefix := range []string{"DOCKER_", "CONTAINER", "PODMAN_", "XDG_", "LD_", "BUILDAH_", "REGISTRY_AUTH_", "STORAGE_", "GO", "NOTIFY_", "DBUS_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	switch strings.ToUpper(name) {
+	case workdir.TokenVariable: // the processes that look after a container are not the job's
+		return true
+	case "PATH", "HOME", "TMPDIR", "USER", "SHELL", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE":
+		return true
+	}
+	return false
+}

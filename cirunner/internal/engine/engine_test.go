@@ -1,0 +1,54 @@
+//go:build unix
+
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A value is among the arguments only where the client itself would read the variable.
+func TestEnviron(t *testing.T) {
+	t.Setenv("TAKEN", "here")
+	flags, env := environ([]string{"A=1\n2", "PATH=/x", "DOCKER_HOST=y", "TAKEN=there", "http_proxy=z"})
+	assert.Equal(t, []string{"--env", "A", "--env", "PATH=/x", "--env", "DOCKER_HOST=y", "--env", "TAKEN=there", "--env", "http_proxy=z"}, flags)
+	assert.Contains(t, env, "A=1\n2")
+	assert.Contains(t, env, "TAKEN=here")
+	assert.False(t, slices.Contains(env, "PATH=/x") || slices.Contains(env, "DOCKER_HOST=y"))
+}
+
+func TestListens(t *testing.T) {
+	const table = `  sl  local_address rem_address   st tx_queue
+   0: 00000000:1F40 00000000:0000 0A 00000000:00000000
+   1: 0100007F:1F41 00000000:0000 0A 00000000:00000000
+   2: 0A58000A:1F42 0A58000B:D431 01 00000000:00000000
+`
+	assert.True(t, listens(table, 8000))
+	assert.False(t, listens(table, 8001), "on the loopback alone")
+	assert.False(t, listens(table, 8002), "a connection")
+}
+
+// The first that answers is taken; each that does not is told.
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":/bin:/usr/bin")
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755))
+	}
+	write("docker", "echo no daemon >&2; exit 1\n")
+	write("podman", "exit 0\n")
+	e, err := Find(t.Context(), nil, []string{"--memory", "1g"})
+	require.NoError(t, err)
+	assert.Equal(t, &Engine{Client: []string{"podman"}, Run: []string{"--memory", "1g"}}, e)
+	write("podman", "echo broken >&2; exit 125\n")
+	_, err = Find(t.Context(), nil, nil)
+	require.ErrorIs(t, err, ErrNone)
+	assert.Equal(t, "no container engine answers; docker ps: exit status 1: no daemon; podman ps: exit status 125: broken", err.Error())
+	_, err = Find(t.Context(), []string{"docker", "-H", "x"}, nil)
+	assert.Equal(t, "no container engine answers; docker ps: exit status 1: no daemon", err.Error())
+}

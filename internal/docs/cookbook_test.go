@@ -58,6 +58,7 @@ func visible(t *testing.T, name string) string {
 
 // TestTheFormsWrittenByHandCompile vets them; they have no tests to do it.
 func TestTheFormsWrittenByHandCompile(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "vet", "./cookbook/byhand").CombinedOutput()
+	args := append(append([]string{"vet"}, asThisTest()...), "./cookbook/byhand")
+	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 }

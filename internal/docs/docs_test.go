@@ -55,10 +55,7 @@ func compile(t *testing.T, programs map[string][]byte) (string, error) {
 	dir := t.TempDir()
 	overlaid := map[string]string{}
 	// It compiles as the tests are compiled, and does not link: that takes longer, and says no more.
-	args := []string{"list", "-export", "-overlay", filepath.Join(dir, "overlay.json")}
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		args = append(args, "-race") // so that nothing is compiled anew
-	}
+	args := append([]string{"list", "-export", "-overlay", filepath.Join(dir, "overlay.json")}, asThisTest()...)
 	for name, source := range programs {
 		file := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(file, source, 0o600))
@@ -74,4 +71,12 @@ func compile(t *testing.T, programs map[string][]byte) (string, error) {
 	cmd.Stderr = &said
 	err = cmd.Run()
 	return said.String(), err
+}
+
+// asThisTest are the flags with which the go command finds compiled what this test is built of.
+func asThisTest() []string {
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return []string{"-race"}
+	}
+	return nil
 }

@@ -19,8 +19,7 @@ var update = flag.Bool("update", false, "write the pages of testdata")
 
 // golden are the results of a run that never was.
 func golden() *results {
-	all := &results{}
-	for _, r := range []measure.Row{
+	all := &results{rows: []measure.Row{
 		{ID: "B1", What: "Execute, Await", Peer: "by hand", Unit: "ns", Ours: measure.Sample{50, 51, 52, 51, 50, 51}, Theirs: measure.Sample{100, 100, 101, 99, 100, 100}, Ratio: true,
 			Budget: measure.AtMost(0.6), Memory: &measure.Memory{Allocs: 3, Bytes: 240, PeerAllocs: 7, PeerBytes: 610.2, Beside: true}},
 		{ID: "B5b", What: "ForEach a|b", Peer: "pond", Unit: "ns", Ours: measure.Sample{1000, 1100}, Theirs: measure.Sample{900, 1500}, Ratio: true},
@@ -28,9 +27,7 @@ func golden() *results {
 		{ID: "B8", What: "Schedule", Unit: "ns", Ours: measure.Sample{130, 131, 129}, Budget: measure.AtMost(120), Memory: &measure.Memory{Allocs: 1, Bytes: 64}},
 		{ID: "T1", What: "enqueue", Peer: "asynq", Unit: "/s", Ours: measure.Sample{40_000, 41_000}, Theirs: measure.Sample{30_000, 30_000}, Ratio: true, Budget: measure.AtLeast(1.1)},
 		{ID: "T3", What: "late, p99", Peer: "asynq", Unit: "ms", Ours: measure.Sample{5}, Theirs: measure.Sample{2000}, Budget: measure.AtMost(20), Once: true},
-	} {
-		all.rows = append(all.rows, r)
-	}
+	}}
 	law := func(l usl.Law, ns ...int) (points []measure.Point) {
 		for _, n := range ns {
 			x := l.At(float64(n))

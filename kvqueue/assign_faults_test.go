@@ -317,7 +317,7 @@ func (s slowWatch) one(ctx context.Context, after kvqueue.Rev, delay time.Durati
 	}
 }
 
-// Of two callers of a handle one is done, and there is an item for a third. It may come for the one that has gone, until
+// A handle has two callers, one of which is done, and there is an item for a third. It may come for the one that has gone, until
 // the one that assigns has seen that the handle wants less: as it goes back it asks for no other.
 func TestNoItemComesAgainAndAgainForACallerThatHasGone(t *testing.T) {
 	for _, apart := range []bool{false, true} {

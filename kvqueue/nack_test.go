@@ -107,7 +107,7 @@ func TestAnItemThatIsBeingGivenBackIsNotAcknowledged(t *testing.T) {
 	})
 }
 
-// What a handler wants last counts.
+// The last wish of a handler counts.
 func TestAnItemIsAcknowledgedAfterItCouldNotBeGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeafStore(t)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ambit-go/ambit/async"
 	"github.com/ambit-go/ambit/async/internal/crash"
@@ -151,6 +152,9 @@ func (s *shard) growLocked() {
 
 // numberLocked returns the number of a name, 0 if there are too many.
 func (s *shard) numberLocked(name string) uint16 {
+	if len(name) > mostText || !utf8.ValidString(name) {
+		name = cut(name)
+	}
 	if n, known := s.names[name]; known {
 		return n
 	}
@@ -158,7 +162,8 @@ func (s *shard) numberLocked(name string) uint16 {
 		return 0
 	}
 	n := uint16(len(s.called))
-	s.names[name], s.called = n, append(s.called, cut(name))
+	name = strings.Clone(name)
+	s.names[name], s.called = n, append(s.called, name)
 	return n
 }
 

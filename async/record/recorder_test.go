@@ -285,3 +285,21 @@ func TestNothingOfATaskIsKept(t *testing.T) {
 	require.Nil(t, held.Value())
 	require.Equal(t, "planted", r.Recording().Failures[0].Text)
 }
+
+// Names are kept as they are told, cut: one that is long, or no text, is not kept whole beside that.
+func TestNoNameIsKeptWhole(t *testing.T) {
+	r := New(Bytes(64 << 10))
+	for _, name := range []string{strings.Repeat("long", 10_000), "no text: \xff"} {
+		for range 2 {
+			end(r, 1, name, 0, nil)
+		}
+	}
+	for i := range r.shards {
+		s := &r.shards[i]
+		require.LessOrEqual(t, len(s.called), 3, "each name once")
+		for name := range s.names {
+			require.LessOrEqual(t, len(name), mostText+len("…"))
+			require.Equal(t, name, s.called[s.names[name]])
+		}
+	}
+}

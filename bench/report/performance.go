@@ -28,7 +28,7 @@ var groups = []group{
 	{"crawl", "async: a whole program", "The crawl of the blog that ambit comes from: 19,032 pages, four tasks a page, each with a time limit; beside the blog's own library, rewritten from its description, and errgroup with time limits by hand. A unit is a task.", of("B10")},
 	{"scheduler", "scheduler", "A worker beside an actor on a channel and a serializer as grpc has it. A unit is a function that is posted, or scheduled and cancelled.", of("B7", "B8")},
 	{"jobqueue", "jobqueue", "Beside the work queues of client-go and controller-runtime. A unit is a job.", of("B9")},
-	{"waiting", "async: waiting and depth", "What a task takes while it waits, and what a level or a call costs deep in a tree of scopes, beside the same near its root.", of("B11", "B13")},
+	{"waiting", "async: waiting and depth", "The memory of a task that waits, and the cost of a level or a call deep in a tree of scopes, beside the same near its root.", of("B11", "B13")},
 	{"growth", "Growth", "Nanoseconds of processor time of a unit, among many beside among few.", of("B14")},
 	{"taskqueue", "taskqueue", "Beside asynq on the same Redis server, whose append-only file is synced every second, and beside river in SQLite files, where each step is on the disk.", letter("T")},
 	{"locks", "locks", "Each beside other libraries on the same server. The program starts the servers itself.", letter("L")},

@@ -166,6 +166,9 @@ func (c *Container) Listens(ctx context.Context, address string, port int) bool 
 	return listens(table, port)
 }
 
+// loopbacks are 127.0.0.1, ::1 and ::ffff:127.0.0.1 as Linux prints them in tables of sockets.
+var loopbacks = []string{"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}
+
 // listens reports whether a table of sockets, as Linux prints it, has one that listens at
 // a port and not on the loopback alone.
 func listens(table string, port int) bool {
@@ -175,7 +178,7 @@ func listens(table string, port int) bool {
 			continue
 		}
 		local, hex, _ := strings.Cut(f[1], ":")
-		if n, err := strconv.ParseInt(hex, 16, 32); err == nil && int(n) == port && local != "0100007F" {
+		if n, err := strconv.ParseInt(hex, 16, 32); err == nil && int(n) == port && !slices.Contains(loopbacks, local) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,12 @@ func TestListens(t *testing.T) {
 	assert.True(t, listens(table, 8000))
 	assert.False(t, listens(table, 8001), "on the loopback alone")
 	assert.False(t, listens(table, 8002), "a connection")
+	const six = "   0: 00000000000000000000000001000000:1F40 00000000000000000000000000000000:0000 0A 00000000:00000000\n" +
+		"   1: 0000000000000000FFFF00000100007F:1F41 00000000000000000000000000000000:0000 0A 00000000:00000000\n" +
+		"   2: 00000000000000000000000000000000:1F42 00000000000000000000000000000000:0000 0A 00000000:00000000\n"
+	assert.False(t, listens(six, 8000), "on the loopback alone")
+	assert.False(t, listens(six, 8001), "on the loopback alone")
+	assert.True(t, listens(six, 8002))
 }
 
 // The first that answers is taken; each that does not is told.
@@ -51,4 +58,15 @@ func TestFind(t *testing.T) {
 	assert.Equal(t, "no container engine answers; docker ps: exit status 1: no daemon; podman ps: exit status 125: broken", err.Error())
 	_, err = Find(t.Context(), []string{"docker", "-H", "x"}, nil)
 	assert.Equal(t, "no container engine answers; docker ps: exit status 1: no daemon", err.Error())
+}
+
+// A script that ends by itself as it is to be stopped has ended by itself.
+func TestAStopThatComesWithTheEndChangesNothing(t *testing.T) {
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		var s stopping // without a container: nothing is sent
+		s.watch(done, t.Context(), done, func(error) { t.Error("the client is ended") })
+		require.NoError(t, s.cause)
+	}
 }

@@ -32,6 +32,9 @@ func (s *stopping) watch(ctx, scope, finished context.Context, end context.Cance
 		return
 	case <-ctx.Done():
 	}
+	if finished.Err() != nil { // both were done: the script has ended by itself
+		return
+	}
 	s.cause = context.Cause(ctx)
 	if s.grace > 0 && s.hurry.Err() == nil {
 		s.c.signal(scope, "TERM")

@@ -66,8 +66,7 @@ func (c *container) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	steady, cancel := context.WithTimeout(context.WithoutCancel(a.work), starting)
-	defer cancel()
+	steady := context.WithoutCancel(a.work)
 	if err := c.engine.Network(steady, c.name("net"), a.labels()); err != nil {
 		return fmt.Errorf("cannot make the network of the job: %w", err)
 	}
@@ -82,7 +81,7 @@ func (c *container) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.job, err = c.engine.Start(steady, engine.Spec{
+	c.job, err = c.launch(engine.Spec{
 		Name: c.name("job"), Network: c.name("net"), Labels: a.labels(), Image: image.Name, Entrypoint: image.Entrypoint,
 		Command: []string{"sh", "-c", stay}, User: image.User, Platform: image.Platform, Mounts: mounts, Hosts: c.hosts,
 	})
@@ -93,6 +92,14 @@ func (c *container) start(ctx context.Context) error {
 		c.share(steady)
 	}
 	return nil
+}
+
+// launch starts a container. Each has time of its own: the services before it may have been
+// pulled for minutes.
+func (c *container) launch(s engine.Spec) (*engine.Container, error) {
+	steady, cancel := context.WithTimeout(context.WithoutCancel(c.a.work), starting)
+	defer cancel()
+	return c.engine.Start(steady, s)
 }
 
 // image expands an image and sees to it that the engine has it.

@@ -56,9 +56,7 @@ func (c *container) startService(ctx context.Context, i int, s *pipeline.ImageSe
 		return nil, nil, err
 	}
 	a.phase("services")
-	steady, cancel := context.WithTimeout(context.WithoutCancel(a.work), starting)
-	defer cancel()
-	running, err := c.engine.Start(steady, engine.Spec{
+	running, err := c.launch(engine.Spec{
 		Name: c.name(fmt.Sprintf("service-%d", i+1)), Network: c.name("net"), Labels: a.labels(), Image: image.Name, Entrypoint: image.Entrypoint,
 		Command: s.Command, User: image.User, Platform: image.Platform, Variables: environ, Hosts: slices.Clone(c.hosts),
 	})

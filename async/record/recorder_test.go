@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -302,4 +303,27 @@ func TestNoNameIsKeptWhole(t *testing.T) {
 			require.Equal(t, name, s.called[s.names[name]])
 		}
 	}
+}
+
+// Tasks that nobody in the recording owns take as many lanes as there are at the most at a time.
+func TestNoMoreLanesThanTasksAtATime(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var r Recording
+	most, change := 0, map[int]int{}
+	for n := range 20_000 {
+		began, took := rnd.IntN(100_000), 1+rnd.IntN(1_000)
+		change[began]++
+		change[began+took]--
+		r.Events = append(r.Events, Event{ID: picture.ID{Scope: 1, Ordinal: int64(n)}, Ended: time.Unix(0, int64(began+took)), Took: time.Duration(took)})
+	}
+	for at, n := 0, 0; at <= 101_000; at++ {
+		n += change[at]
+		most = max(most, n)
+	}
+	slices.SortFunc(r.Events, func(a, b Event) int { return a.Ended.Compare(b.Ended) })
+	var l lanes
+	for _, e := range r.byStart() {
+		l.of(e)
+	}
+	require.Len(t, l.open, most)
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"container/heap"
 	"encoding/json"
 	"io"
 	"time"
@@ -85,10 +86,12 @@ var colors = map[string]string{
 // lanes gives tasks lanes in which they nest. They come in the order of their starts.
 type lanes struct {
 	open []([]time.Time)    // by lane: when what is under way there ends, the innermost last
+	free byEnd              // when lanes become free; of one that was taken since, the entry says too little
 	at   map[picture.ID]int // the lane of each task
 }
 
-// of returns the lane of e: that of its owner if e is inside all that is under way there, else the first that is free, else a new one.
+// of returns the lane of e: that of its owner if e is inside all that is under way there, else the one that is free for the longest time,
+// else a new one.
 func (l *lanes) of(e *Event) int {
 	if l.at == nil {
 		l.at = make(map[picture.ID]int)
@@ -97,8 +100,8 @@ func (l *lanes) of(e *Event) int {
 	if lane, ok := l.at[e.Owner]; ok && l.fits(lane, began, e.Ended, true) {
 		return l.put(lane, e)
 	}
-	for lane := range l.open {
-		if l.fits(lane, began, e.Ended, false) {
+	for len(l.free) > 0 && !l.free[0].at.After(began) {
+		if lane := heap.Pop(&l.free).(laneEnd).lane; l.fits(lane, began, e.Ended, false) {
 			return l.put(lane, e)
 		}
 	}
@@ -117,7 +120,31 @@ func (l *lanes) fits(lane int, began, ended time.Time, nested bool) bool {
 }
 
 func (l *lanes) put(lane int, e *Event) int {
+	if len(l.open[lane]) == 0 { // e is the outermost: the lane is free when it ends
+		heap.Push(&l.free, laneEnd{e.Ended, lane})
+	}
 	l.open[lane] = append(l.open[lane], e.Ended)
 	l.at[e.ID] = lane
 	return lane
+}
+
+// A laneEnd is when what is under way in a lane has ended.
+type laneEnd struct {
+	at   time.Time
+	lane int
+}
+
+// byEnd is a heap with the first end first.
+type byEnd []laneEnd
+
+func (h byEnd) Len() int           { return len(h) }
+func (h byEnd) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h byEnd) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *byEnd) Push(x any)        { *h = append(*h, x.(laneEnd)) }
+
+// Pop removes the last entry: see [heap.Pop].
+func (h *byEnd) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
 }

@@ -4,10 +4,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -58,6 +60,24 @@ func TestFind(t *testing.T) {
 	assert.Equal(t, "no container engine answers; docker ps: exit status 1: no daemon; podman ps: exit status 125: broken", err.Error())
 	_, err = Find(t.Context(), []string{"docker", "-H", "x"}, nil)
 	assert.Equal(t, "no container engine answers; docker ps: exit status 1: no daemon", err.Error())
+}
+
+// Who is stopped while an engine is looked for is told why, and not that there is none.
+func TestFindIsStopped(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	why := errors.New("a person")
+	dir := t.TempDir()
+	begun := filepath.Join(dir, "begun")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "slow"), []byte("#!/bin/sh\n: >"+begun+"\nsleep 60\n"), 0o755))
+	go func() {
+		for _, err := os.Stat(begun); err != nil; _, err = os.Stat(begun) {
+			time.Sleep(time.Millisecond)
+		}
+		stop(why)
+	}()
+	_, err := Find(ctx, []string{filepath.Join(dir, "slow")}, nil)
+	require.ErrorIs(t, err, why)
+	require.NotErrorIs(t, err, ErrNone)
 }
 
 // A script that ends by itself as it is to be stopped has ended by itself.

@@ -80,6 +80,23 @@ func TestFindIsStopped(t *testing.T) {
 	require.NotErrorIs(t, err, ErrNone)
 }
 
+// A container that has ended has no address, and its end is told instead.
+func TestAddress(t *testing.T) {
+	address := func(networks, state string) (string, error) {
+		client := filepath.Join(t.TempDir(), "client")
+		text := "#!/bin/sh\ncase $3 in *Networks*) echo '" + networks + "' ;; *) echo '" + state + "' ;; esac\n"
+		require.NoError(t, os.WriteFile(client, []byte(text), 0o755))
+		return (&Container{Engine: &Engine{Client: []string{client}}, Name: "web"}).Address(t.Context())
+	}
+	got, err := address("10.1.2.3 10.2.2.3 ", "true 0")
+	require.NoError(t, err)
+	assert.Equal(t, "10.1.2.3", got)
+	_, err = address(" ", "true 0")
+	require.EqualError(t, err, "web has no address in its network")
+	_, err = address(" ", "false 137")
+	require.EqualError(t, err, "has ended: exit status 137")
+}
+
 // A script that ends by itself as it is to be stopped has ended by itself.
 func TestAStopThatComesWithTheEndChangesNothing(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())

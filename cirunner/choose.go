@@ -18,6 +18,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/exit"
 	"github.com/ambit-go/ambit/cirunner/internal/lint"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/parse"
 	"github.com/ambit-go/ambit/cirunner/internal/predefined"
 )
 
@@ -82,9 +83,9 @@ func (c *choice) checkKind() error {
 }
 
 // options returns how a file of a project is read.
-func (c *choice) options(ctx context.Context, dir string) pipeline.Options {
+func (c *choice) options(ctx context.Context, dir string) parse.Options {
 	c.run = predefined.New(ctx, dir, c.wish)
-	return pipeline.Options{
+	return parse.Options{
 		Dir: dir, IncludeDir: c.includeDir, Strict: c.strict, Cache: c.caches != "", Containers: !c.containers.host,
 		Variables: c.run.Variables, Set: c.set, Changed: c.run.Changed, HasCommit: c.run.HasCommit, Files: c.run.Files,
 	}
@@ -139,7 +140,7 @@ func (o *options) file(args []string) (string, error) {
 	return filepath.Join(root, defaultFile), nil
 }
 
-func (o *options) readOptions(ctx context.Context) pipeline.Options {
+func (o *options) readOptions(ctx context.Context) parse.Options {
 	return o.choice.options(ctx, o.dir)
 }
 
@@ -204,7 +205,7 @@ func (o *options) list(ctx context.Context, args []string, out io.Writer) error 
 // lint checks files. Local includes are those of the repository that a file is
 // in, or of its directory.
 func (o *options) lint(ctx context.Context, files []string, out io.Writer) error {
-	return lint.Run(files, func(file string) pipeline.Options {
+	return lint.Run(files, func(file string) parse.Options {
 		return o.choice.options(ctx, projectOf(file))
 	}, out)
 }

@@ -1,3 +1,5 @@
+// Package pipeline has the values that a pipeline file means: jobs, with what they
+// wait for and what they get. Package parse makes them.
 package pipeline
 
 import (
@@ -134,6 +136,13 @@ type Job struct {
 	ImageServices []ImageService
 }
 
+// Left is a job of the file that is not in the pipeline.
+type Left struct {
+	Name, Stage string
+	Why         string
+	Pos         Pos
+}
+
 // A Variable is a name and a value for the environment of a job.
 type Variable struct {
 	Name, Value string
@@ -197,8 +206,8 @@ type Artifacts struct {
 	Dotenv, JUnit []string
 }
 
-// any reports whether there is anything for later jobs.
-func (a *Artifacts) any() bool { return len(a.Paths) > 0 || a.Untracked || len(a.Dotenv) > 0 }
+// Any reports whether there is anything for later jobs.
+func (a *Artifacts) Any() bool { return len(a.Paths) > 0 || a.Untracked || len(a.Dotenv) > 0 }
 
 // A Service is a command that runs beside a job: started before it, watched
 // while it runs, stopped after it.

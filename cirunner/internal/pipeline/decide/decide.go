@@ -16,7 +16,7 @@ func (p *Run) Workflow(w draft.Workflow, globals []pipeline.Variable) []pipeline
 		return nil
 	}
 	p.guarded = true
-	i := p.Matching(w.Rules, p.with(globals))
+	i := p.Matching(w.Rules, p.with(globals, ""))
 	switch {
 	case i < 0:
 		p.Why = fmt.Sprintf("workflow:rules (%s): none of %d matches for %s", p.Pos(w.At), len(w.Rules), p.RefName())
@@ -44,7 +44,7 @@ func (p *Run) Decide(d *draft.Draft, job *pipeline.Job) (made Decision, why stri
 		return made, "when: never"
 	}
 	variables := p.with(append(slices.Clip(job.Variables),
-		pipeline.Variable{Name: "CI_JOB_NAME", Value: job.Name}, pipeline.Variable{Name: "CI_JOB_STAGE", Value: job.Stage}))
+		pipeline.Variable{Name: "CI_JOB_NAME", Value: job.Name}, pipeline.Variable{Name: "CI_JOB_STAGE", Value: job.Stage}), p.environmentOf(job))
 	if !d.HasRules {
 		why := p.keeps(d, variables)
 		if why == "" && d.Only != nil {

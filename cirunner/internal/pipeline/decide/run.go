@@ -28,8 +28,9 @@ func NewRun(p *tree.Problems, known Facts) *Run {
 	if len(all) == 0 {
 		all = map[string]string{"CI": "true", "CI_PIPELINE_SOURCE": "push", "CI_COMMIT_BRANCH": "local", "CI_COMMIT_REF_NAME": "local"}
 	}
-	maps.Copy(all, known.Set)
-	return &Run{Problems: p, Facts: known, Vars: all}
+	r := &Run{Problems: p, Facts: known, Vars: all}
+	r.lay(r.Over(""))
+	return r
 }
 
 // IsProject reports whether a path, with variables, is that of the project of the run.
@@ -37,11 +38,42 @@ func (p *Run) IsProject(path string) bool {
 	return p.Vars["CI_PROJECT_PATH"] != "" && p.Expand(path) == p.Vars["CI_PROJECT_PATH"]
 }
 
-// Strongest returns the variables that are over all others, in their order.
-func (p *Run) Strongest() []pipeline.Variable {
+// lay puts variables over those of the run.
+func (p *Run) lay(over []pipeline.Variable) {
+	for _, v := range over {
+		p.Vars[v.Name] = v.Value
+	}
+}
+
+// Over returns the variables that are over those of files and jobs, for jobs of an
+// environment: the project's, and, over these, those of the command line.
+func (p *Run) Over(environment string) []pipeline.Variable {
+	var all []pipeline.Variable
+	if p.Project != nil {
+		all = p.Project(environment)
+	}
+	return pipeline.Join(all, p.strongest())
+}
+
+// OverJob returns the same for a job.
+func (p *Run) OverJob(job *pipeline.Job) []pipeline.Variable {
+	return p.Over(p.environmentOf(job))
+}
+
+// environmentOf returns the name of a job's environment, with variables.
+func (p *Run) environmentOf(job *pipeline.Job) string {
+	name := job.Environment.Name
+	if !strings.Contains(name, "$") {
+		return name
+	}
+	return strings.Join(vars.ExpandAll([]string{name}, p.with(job.Variables, "")), "")
+}
+
+// strongest returns the variables that are over all others, in their order.
+func (p *Run) strongest() []pipeline.Variable {
 	var all []pipeline.Variable
 	for _, name := range words.SortedKeys(p.Set) {
-		all = append(all, pipeline.Variable{Name: name, Value: p.Set[name]})
+		all = append(all, pipeline.Variable{Name: name, Value: p.Set[name], Fixed: true})
 	}
 	return all
 }
@@ -50,6 +82,13 @@ func (p *Run) Strongest() []pipeline.Variable {
 type Facts struct {
 	// Predefined are the variables of the run, set those over all others.
 	Predefined, Set map[string]string
+
+	// Project returns the project's variables for jobs of an environment, which is empty for
+	// none. They are over those of the file and its jobs. It may be nil.
+	Project func(environment string) []pipeline.Variable
+
+	// Elsewhere reports whether the environment of the runner has a variable. It may be nil.
+	Elsewhere func(name string) bool
 
 	// Changed returns the files that have changed since a commit, or, for an empty name, in this run.
 	Changed func(since string) ([]string, bool)
@@ -61,14 +100,16 @@ type Facts struct {
 	Listing func() []string
 }
 
-// with returns the variables of the run with those of the file over them, as they
-// are written.
-func (p *Run) with(own []pipeline.Variable) map[string]string {
+// with returns the variables of the run for jobs of an environment, with those of the
+// file over the predefined ones, as they are written.
+func (p *Run) with(own []pipeline.Variable, environment string) map[string]string {
 	all := maps.Clone(p.Vars)
 	for _, v := range own {
 		all[v.Name] = v.Value
 	}
-	maps.Copy(all, p.Set)
+	for _, v := range p.Over(environment) {
+		all[v.Name] = v.Value
+	}
 	return all
 }
 

@@ -25,7 +25,7 @@ const (
 	noServer = "there is no server that would read it"
 	noPages  = "nothing is published"
 	NoRecord = "nothing keeps a record of it, or stops it; scripts have its variables, CI_ENVIRONMENT_NAME and the like"
-	noTokens = "nothing issues tokens or secrets; set what the script needs in the environment of the runner, or with -var"
+	noTokens = "nothing issues tokens or secrets; give what the script needs with -variables or -var, or in the environment of the runner"
 )
 
 // IgnoredInJobs are keywords of jobs that mean nothing here.

@@ -1,5 +1,7 @@
 package parse
 
+import "github.com/ambit-go/ambit/cirunner/internal/pipeline"
+
 // Options are the run for which a file is read: rules, only and include depend on
 // it. The zero value is a run for a branch called local, of which no file is
 // known.
@@ -19,6 +21,13 @@ type Options struct {
 	// Set are variables over all others, also those of jobs: what was given on the
 	// command line.
 	Set map[string]string
+
+	// Project returns the project's variables for jobs of an environment, which is empty for
+	// none. They are over those of files and jobs, and under Set. It may be nil.
+	Project func(environment string) []pipeline.Variable
+
+	// Elsewhere reports whether the environment of the runner has a variable. It may be nil.
+	Elsewhere func(name string) bool
 
 	// Changed returns the files that have changed since a commit, or, for an empty
 	// name, in this run. It reports false if that cannot be known: then everything

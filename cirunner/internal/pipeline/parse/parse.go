@@ -44,7 +44,7 @@ func ParseFile(name string) (*pipeline.Pipeline, error) { return Options{}.Parse
 // what it includes is read as well. Its error is that of the function [Parse].
 func (o Options) Parse(name string, data []byte) (*pipeline.Pipeline, error) {
 	r := tree.NewReader(o.Strict)
-	run := decide.NewRun(&r.Problems, decide.Facts{Predefined: o.Variables, Set: o.Set, Changed: o.Changed, HasCommit: o.HasCommit, Listing: o.Files})
+	run := decide.NewRun(&r.Problems, decide.Facts{Predefined: o.Variables, Set: o.Set, Project: o.Project, Elsewhere: o.Elsewhere, Changed: o.Changed, HasCommit: o.HasCommit, Listing: o.Files})
 	c := &compiler{options: o, run: run,
 		Parser: draft.NewParser(r, draft.Settings{Cache: o.Cache, Containers: o.Containers, IsProject: run.IsProject})}
 	pipeline := c.pipeline(name, data)

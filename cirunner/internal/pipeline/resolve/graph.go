@@ -121,9 +121,10 @@ func (g *grapher) place(d *draft.Draft, job *pipeline.Job) {
 		g.left = append(g.left, &pipeline.Left{Name: job.Name, Stage: job.Stage, Why: why, Pos: job.Pos})
 		return
 	}
-	job.Variables = pipeline.Join(job.Variables, g.Strongest())
+	job.Variables = pipeline.Join(job.Variables, g.OverJob(job))
 	job.Services = forPart(job.Services, job.Variables)
 	job.ImageServices = imagesForPart(job.ImageServices, job.Variables)
+	g.findTokens(d, job)
 	g.made[job] = made
 	g.parts[d] = append(g.parts[d], job)
 }

@@ -1,9 +1,12 @@
+// Package pipeline has the values that a pipeline file means: jobs, with what they
+// wait for and what they get. Package parse makes them.
 package pipeline
 
 import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -123,6 +126,9 @@ type Job struct {
 	// texts may hold variables.
 	Environment Environment
 
+	// Missing are variables that the scripts need and only a server issues.
+	Missing []string
+
 	Artifacts Artifacts
 	Caches    []Cache // none unless caches are kept
 	Services  []Service
@@ -134,12 +140,40 @@ type Job struct {
 	ImageServices []ImageService
 }
 
+// Left is a job of the file that is not in the pipeline.
+type Left struct {
+	Name, Stage string
+	Why         string
+	Pos         Pos
+}
+
 // A Variable is a name and a value for the environment of a job.
 type Variable struct {
 	Name, Value string
 
 	// Raw says that the value is to be taken as it is: a $ in it is a dollar.
 	Raw bool
+
+	// Masked says that the value is not to be seen in logs.
+	Masked bool
+
+	// File says that the value is to be in a file, whose path is in the environment.
+	File bool
+
+	// Fixed says that no report of a job changes the variable.
+	Fixed bool
+}
+
+// Secrets returns the texts that are not to be seen: the value, and its lines.
+func (v Variable) Secrets() []string {
+	if !v.Masked || v.Value == "" {
+		return nil
+	}
+	all := []string{v.Value}
+	if lines := strings.Split(v.Value, "\n"); len(lines) > 1 {
+		all = append(all, lines...)
+	}
+	return all
 }
 
 // A Need is a job that another job waits for.
@@ -197,8 +231,8 @@ type Artifacts struct {
 	Dotenv, JUnit []string
 }
 
-// any reports whether there is anything for later jobs.
-func (a *Artifacts) any() bool { return len(a.Paths) > 0 || a.Untracked || len(a.Dotenv) > 0 }
+// Any reports whether there is anything for later jobs.
+func (a *Artifacts) Any() bool { return len(a.Paths) > 0 || a.Untracked || len(a.Dotenv) > 0 }
 
 // A Service is a command that runs beside a job: started before it, watched
 // while it runs, stopped after it.

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
 )
 
 // Only returns the pipeline of some jobs and of all that these need: the jobs in
@@ -47,14 +49,14 @@ func (p *Pipeline) want(j *Job, wanted map[*Job]bool) {
 func (p *Pipeline) missing(name string) error {
 	for _, left := range p.Left {
 		if left.Name == name {
-			return fmt.Errorf("the job %s is not in this pipeline: %s", quote(name), left.Why)
+			return fmt.Errorf("the job %s is not in this pipeline: %s", words.Quote(name), left.Why)
 		}
 	}
 	var known []string
 	for _, j := range p.Jobs {
 		known = append(known, j.Name)
 	}
-	return fmt.Errorf("there is no job %s%s", quote(name), (&problems{}).didYouMean(name, known))
+	return fmt.Errorf("there is no job %s%s", words.Quote(name), words.Like(name, known))
 }
 
 // copyOf returns a pipeline of the wanted jobs, which refer to each other only.

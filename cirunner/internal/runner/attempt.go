@@ -122,6 +122,9 @@ func (a *attempt) prepare() (err error) {
 	if a.dir, err = a.r.Work.Checkout(a.work, a.slug()); err != nil {
 		return a.because(fmt.Errorf("cannot make the work directory: %w", err))
 	}
+	if err := a.writeFiles(); err != nil {
+		return a.because(fmt.Errorf("cannot write the files of variables: %w", err))
+	}
 	a.findSecrets()
 	a.takeCaches()
 	for _, from := range a.job.Fetch {
@@ -192,10 +195,14 @@ func (a *attempt) close(ctx context.Context, o plan.Outcome, err error) plan.Out
 		a.note("cirunner: job succeeded")
 	} else {
 		a.note("cirunner: %s: %s", o.Cause, o.Text)
+		if missing := a.job.Missing; len(missing) > 0 {
+			a.note("cirunner: the scripts need %s, which only a server issues: give it with -variables or -var", strings.Join(missing, ", "))
+		}
 	}
 	if err := a.log.Close(); err != nil && o.OK() {
 		o = a.outcome(ctx, fmt.Errorf("the log is not complete: %w", err))
 	}
+	a.removeFiles()
 	if a.dir != "" && !a.r.KeepWork {
 		if err := workdir.RemoveAll(a.dir); err != nil {
 			a.r.Board.Notice(fmt.Sprintf("%s: cannot remove the work directory: %v", a.job.Name, err))

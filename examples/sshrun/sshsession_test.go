@@ -1,6 +1,6 @@
 //go:build unix
 
-package sshserver
+package main
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 )
 
 // A session runs one command.
-type session struct {
-	server  *Server
+type serverSession struct {
+	server  *sshServer
 	line    *line
 	channel ssh.Channel
 
@@ -27,7 +27,7 @@ type session struct {
 
 // serve answers the requests of the session until the client closes it, and
 // then ends what still runs.
-func (s *session) serve(ctx context.Context, requests <-chan *ssh.Request) {
+func (s *serverSession) serve(ctx context.Context, requests <-chan *ssh.Request) {
 	_ = async.Scope(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel() // the command, if the client has gone
@@ -36,7 +36,7 @@ func (s *session) serve(ctx context.Context, requests <-chan *ssh.Request) {
 			ok := false
 			switch {
 			case req.Type == "exec" && !begun:
-				if s.server.Flaw == NoShell {
+				if s.server.flaw == noShell {
 					continue
 				}
 				var msg struct{ Command string }
@@ -51,7 +51,7 @@ func (s *session) serve(ctx context.Context, requests <-chan *ssh.Request) {
 			if req.WantReply {
 				_ = req.Reply(ok, nil) // fails with the connection
 			}
-			if begun && s.server.Flaw == Stalled {
+			if begun && s.server.flaw == stalled {
 				s.line.deafen()
 			}
 		}
@@ -68,8 +68,8 @@ var signals = map[string]syscall.Signal{
 }
 
 // signal sends a signal to the group of the command.
-func (s *session) signal(name string) bool {
-	if s.server.Flaw == IgnoreSignals {
+func (s *serverSession) signal(name string) bool {
+	if s.server.flaw == ignoreSignals {
 		return false
 	}
 	s.mu.Lock()
@@ -78,7 +78,7 @@ func (s *session) signal(name string) bool {
 	return known && s.group != 0 && syscall.Kill(-s.group, sig) == nil
 }
 
-func (s *session) setGroup(id int) {
+func (s *serverSession) setGroup(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.group = id
@@ -86,7 +86,7 @@ func (s *session) setGroup(id int) {
 
 // run runs a command with the channel as its input and output, says how it has
 // ended, and closes the channel.
-func (s *session) run(ctx context.Context, command string) error {
+func (s *serverSession) run(ctx context.Context, command string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -95,8 +95,8 @@ func (s *session) run(ctx context.Context, command string) error {
 	result, _ := proc.Run(ctx, proc.Command{ // how it ended is in the result
 		Args:   []string{"bash", "-c", command},
 		Stdin:  r,
-		Stdout: &output{s, s.channel},
-		Stderr: &output{s, s.channel.Stderr()},
+		Stdout: &commandOutput{s, s.channel},
+		Stderr: &commandOutput{s, s.channel.Stderr()},
 		Grace:  -1,
 		Started: func(pid int) {
 			_ = r.Close() // the command has its own
@@ -111,10 +111,10 @@ func (s *session) run(ctx context.Context, command string) error {
 }
 
 // feed copies the channel to the input of the command, to its end.
-func (s *session) feed(w *os.File) {
+func (s *serverSession) feed(w *os.File) {
 	defer w.Close()
 	var src io.Reader = s.channel
-	if s.server.Flaw == Cut {
+	if s.server.flaw == cut {
 		src = io.LimitReader(src, 64<<10)
 	}
 	if _, err := io.Copy(w, src); err != nil { // the command has ended or reads no more
@@ -123,12 +123,12 @@ func (s *session) feed(w *os.File) {
 }
 
 // report says how the command has ended. A client that has gone hears nothing.
-func (s *session) report(ctx context.Context, result proc.Result) {
-	switch s.server.Flaw {
-	case NoEnd:
+func (s *serverSession) report(ctx context.Context, result proc.Result) {
+	switch s.server.flaw {
+	case noEnd:
 		<-ctx.Done()
 		return
-	case HangUp, Cut:
+	case hangUp, cut:
 		_ = s.line.Close()
 		return
 	}
@@ -145,13 +145,13 @@ func (s *session) report(ctx context.Context, result proc.Result) {
 }
 
 // output is a stream of the command.
-type output struct {
-	*session
+type commandOutput struct {
+	*serverSession
 	w io.Writer
 }
 
-func (o *output) Write(p []byte) (int, error) {
-	if o.server.Flaw == Deaf {
+func (o *commandOutput) Write(p []byte) (int, error) {
+	if o.server.flaw == deaf {
 		o.line.deafen()
 	}
 	return o.w.Write(p)

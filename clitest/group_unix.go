@@ -13,8 +13,13 @@ import (
 	"testing"
 )
 
-// Alive returns the ids of the processes among those given that live. One that
-// is dead and waits for its parent does not.
+// Alive returns the ids of the processes among those given that live.
+//
+//	assert.Empty(t, clitest.Alive(t, pid))
+//
+// # Details
+//
+// A process that is dead and waits for its parent does not live.
 func Alive(t testing.TB, pids ...int) []int {
 	t.Helper()
 	var alive []int
@@ -29,6 +34,8 @@ func Alive(t testing.TB, pids ...int) []int {
 }
 
 // InGroup returns the ids of the processes of a process group that live.
+//
+//	assert.Empty(t, clitest.InGroup(t, p.Pid()))
 func InGroup(t testing.TB, group int) []int {
 	t.Helper()
 	var alive []int
@@ -40,8 +47,9 @@ func InGroup(t testing.TB, group int) []int {
 	return alive
 }
 
-// Children returns the ids of the processes that this one has started: those that live,
-// and those that are dead and were not waited for.
+// Children returns the ids of the processes that this one has started: those that live, and those that were not waited for.
+//
+//	assert.Empty(t, clitest.Children(t))
 func Children(t testing.TB) []int {
 	t.Helper()
 	var all []int

@@ -1,39 +1,39 @@
 //go:build unix
 
-package sshserver
+package main
 
 import (
 	"net"
 	"sync"
 )
 
-// A Flaw is what is wrong with a server.
-type Flaw string
+// A flaw is what is wrong with a server.
+type flaw string
 
 // The flaws. A server with the empty one is as it should be.
 const (
-	// Silent accepts connections and says nothing.
-	Silent Flaw = "silent"
-	// NoSession lets its user in and does not answer when a session is to be
+	// silent accepts connections and says nothing.
+	silent flaw = "silent"
+	// noSession lets its user in and does not answer when a session is to be
 	// opened.
-	NoSession Flaw = "no-session"
-	// NoShell opens a session and does not answer when a command is to be
+	noSession flaw = "no-session"
+	// noShell opens a session and does not answer when a command is to be
 	// started in it.
-	NoShell Flaw = "no-shell"
-	// Cut passes on the beginning of a long script and hangs up when the shell
+	noShell flaw = "no-shell"
+	// cut passes on the beginning of a long script and hangs up when the shell
 	// has ended on that.
-	Cut Flaw = "cut"
-	// IgnoreSignals drops requests to send a signal.
-	IgnoreSignals Flaw = "ignore-signals"
-	// Deaf reads nothing any more once the command prints something.
-	Deaf Flaw = "deaf"
-	// Stalled reads nothing any more once the command has started.
-	Stalled Flaw = "stalled"
-	// NoEnd never says that the command has ended.
-	NoEnd Flaw = "no-end"
-	// HangUp ends the connection when the command has ended, and does not say
+	cut flaw = "cut"
+	// ignoreSignals drops requests to send a signal.
+	ignoreSignals flaw = "ignore-signals"
+	// deaf reads nothing any more once the command prints something.
+	deaf flaw = "deaf"
+	// stalled reads nothing any more once the command has started.
+	stalled flaw = "stalled"
+	// noEnd never says that the command has ended.
+	noEnd flaw = "no-end"
+	// hangUp ends the connection when the command has ended, and does not say
 	// how it did.
-	HangUp Flaw = "hang-up"
+	hangUp flaw = "hang-up"
 )
 
 // A line is a connection that can be made deaf: reads then block until it is
@@ -46,8 +46,8 @@ type line struct {
 	once   sync.Once
 }
 
-func newLine(conn net.Conn, flaw Flaw) *line {
-	if tcp, ok := conn.(*net.TCPConn); ok && flaw == Stalled {
+func newLine(conn net.Conn, flaw flaw) *line {
+	if tcp, ok := conn.(*net.TCPConn); ok && flaw == stalled {
 		_ = tcp.SetReadBuffer(4 << 10) // so that the client is soon blocked
 	}
 	return &line{Conn: conn, closed: make(chan struct{})}

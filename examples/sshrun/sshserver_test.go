@@ -1,12 +1,6 @@
 //go:build unix
 
-// Package sshserver is an ssh server that runs commands in process groups of
-// their own. It is there to test a client: it can be told to
-// misbehave, and leaves nothing behind.
-//
-// server.go listens and authenticates, session.go runs the commands, flaws.go
-// is what can be wrong with it.
-package sshserver
+package main
 
 import (
 	"bytes"
@@ -19,18 +13,19 @@ import (
 	"github.com/ambit-go/ambit/async"
 )
 
-// A Server runs what its one user asks for.
-type Server struct {
+// An sshServer runs what its one user asks for, in process groups of their own. It can be told to misbehave, and
+// leaves nothing behind.
+type sshServer struct {
 	HostKeys []ssh.Signer
 	User     string
 	Key      ssh.PublicKey // authenticates the user
-	Flaw     Flaw
+	flaw     flaw
 }
 
 var errRefused = errors.New("refused")
 
 // config is how the server authenticates.
-func (s *Server) config() *ssh.ServerConfig {
+func (s *sshServer) config() *ssh.ServerConfig {
 	c := &ssh.ServerConfig{
 		PublicKeyCallback: func(conn ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if conn.User() != s.User || s.Key == nil || !bytes.Equal(key.Marshal(), s.Key.Marshal()) {
@@ -48,7 +43,7 @@ func (s *Server) config() *ssh.ServerConfig {
 // Serve accepts connections until ctx is done, and returns when all of them and
 // all commands have ended. It closes l. An error of a connection is that
 // client's affair.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+func (s *sshServer) Serve(ctx context.Context, l net.Listener) error {
 	return async.Scope(ctx, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 		for {
@@ -66,12 +61,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // serve attends to one connection until it ends.
-func (s *Server) serve(ctx context.Context, tcp net.Conn) error {
+func (s *sshServer) serve(ctx context.Context, tcp net.Conn) error {
 	return async.Scope(ctx, func(ctx context.Context) error {
-		line := newLine(tcp, s.Flaw)
+		line := newLine(tcp, s.flaw)
 		defer line.Close()
 		defer context.AfterFunc(ctx, func() { _ = line.Close() })()
-		if s.Flaw == Silent {
+		if s.flaw == silent {
 			<-ctx.Done()
 			return nil
 		}
@@ -86,18 +81,18 @@ func (s *Server) serve(ctx context.Context, tcp net.Conn) error {
 }
 
 // attend opens the sessions that are asked for, until the connection ends.
-func (s *Server) attend(ctx context.Context, line *line, channels <-chan ssh.NewChannel) {
+func (s *sshServer) attend(ctx context.Context, line *line, channels <-chan ssh.NewChannel) {
 	for c := range channels {
 		switch {
 		case c.ChannelType() != "session":
 			_ = c.Reject(ssh.UnknownChannelType, "only sessions")
-		case s.Flaw == NoSession:
+		case s.flaw == noSession:
 		default:
 			channel, requests, err := c.Accept()
 			if err != nil {
 				return
 			}
-			session := &session{server: s, line: line, channel: channel}
+			session := &serverSession{server: s, line: line, channel: channel}
 			async.Go(ctx, func(ctx context.Context) error { session.serve(ctx, requests); return nil }, async.Name("session"))
 		}
 	}

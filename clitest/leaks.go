@@ -9,9 +9,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// LeakChecked returns m with a Run that fails if goroutines are left: for TestMain, and
-// for what runs it. Programs that tests start are no slower to end under the race
-// detector than they have to be: see raceOptions.
+// LeakChecked returns m with a Run that fails if goroutines are left: for TestMain, and for what runs it.
+//
+//	func TestMain(m *testing.M) { os.Exit(clitest.LeakChecked(m).Run()) }
+//
+// # Details
+//
+// Programs that the tests start do not wait for a second when they end, as the race detector has it; a GORACE
+// of the environment goes before that.
 func LeakChecked(m *testing.M) interface{ Run() int } { return leakChecked{m} }
 
 type leakChecked struct{ *testing.M }

@@ -1,5 +1,22 @@
-// Package clitest runs programs as their users do: as processes, with signals. It is for
-// tests: of the examples, and of the commands that are modules of their own.
+// Package clitest helps to test programs as their users run them: as processes, with signals and an exit status.
+//
+//	func TestMain(m *testing.M) {
+//		testscript.Main(clitest.LeakChecked(m), map[string]func(){"runstep": main})
+//	}
+//
+//	func TestASecondSignalEndsTheGrace(t *testing.T) {
+//		p := clitest.Start(t, nil, "runstep", "-grace", "1m", "--", "bash", "-c", "trap '' TERM; echo ready; sleep 600")
+//		p.WaitFor("ready")
+//		p.Signal(os.Interrupt)
+//		p.WaitForStderr("SIGTERM")
+//		p.Signal(os.Interrupt)
+//		assert.Equal(t, 137, p.Wait())
+//	}
+//
+// The program is the test binary itself, under another name: package testscript, of github.com/rogpeppe/go-internal,
+// puts it into PATH, and runs scripts besides; [Commands] and [Setup] are for those. No test of a program waits
+// by the clock: [Process.WaitFor], [Process.WaitForStderr] and [Eventually] wait for what the program does.
+// [InGroup], [Children] and [Alive], which only Unix has, say what is left of it.
 package clitest
 
 import (
@@ -36,8 +53,13 @@ type Process struct {
 	waited bool
 }
 
-// Start starts a program. change, which may be nil, is called with the command
-// before that: to set its directory or environment.
+// Start starts a program, which is killed at the end of the test if it still runs.
+//
+//	p := clitest.Start(t, nil, "runstep", "-grace", "1m", "--", "make", "test")
+//
+// # Details
+//
+// change, which may be nil, is called with the command before the start: to set its directory or environment.
 //
 // A program that still runs after two minutes is aborted, and its output closed,
 // so a test fails that would have waited for ever; the stacks of the program's
@@ -86,8 +108,8 @@ func (p *Process) abort() {
 	_ = p.errs.Close()
 }
 
-// WaitFor reads stdout up to a line that contains text, and returns that line.
-// It fails the test if the output ends before.
+// WaitFor reads stdout up to a line that contains text, and returns that line; it fails the test if the output
+// ends before.
 func (p *Process) WaitFor(text string) string {
 	p.t.Helper()
 	for {
@@ -126,8 +148,9 @@ func (p *Process) Signal(sig os.Signal) {
 	}
 }
 
-// Signals runs a test with each signal that asks a program to stop, and the exit
-// status which that makes.
+// Signals runs a test with each signal that asks a program to stop, and the exit status which that makes.
+//
+//	clitest.Signals(t, func(t *testing.T, sig syscall.Signal, status int) { stopBy(t, sig, status) })
 func Signals(t *testing.T, test func(t *testing.T, sig syscall.Signal, status int)) {
 	t.Helper()
 	if runtime.GOOS == "windows" {

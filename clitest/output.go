@@ -7,9 +7,13 @@ import (
 	"time"
 )
 
-// Number returns the number in the first line of output that is word and a
-// number: the process id that a script has printed, say. It fails the test if
-// there is none.
+// Number returns the number in the first line of output that is word and a number, as a script prints its process id.
+//
+//	pid := clitest.Number(t, p.Stdout(), "pid")
+//
+// # Details
+//
+// It fails the test if there is none.
 func Number(t testing.TB, output, word string) int {
 	t.Helper()
 	for line := range strings.Lines(output) {
@@ -25,8 +29,13 @@ func Number(t testing.TB, output, word string) int {
 	return 0
 }
 
-// Eventually waits until holds returns true, and fails the test if that has not
-// come after a minute: what takes so long hangs. It starts no goroutine.
+// Eventually waits until holds returns true, and fails the test if that has not come after a minute.
+//
+//	clitest.Eventually(t, "the group has ended", func() bool { return len(clitest.InGroup(t, pid)) == 0 })
+//
+// # Details
+//
+// It starts no goroutine: holds is called on the caller's. In tests with a scope asynctest.Eventually shows the tree besides.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {

@@ -2,17 +2,25 @@ package async
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/ambit-go/ambit/async/internal/tree"
+	"github.com/ambit-go/ambit/async/part"
 	"github.com/ambit-go/ambit/async/picture"
 )
 
-// This file is what observers are told. They are told by tree.TellStart, tree.TellEnd and tellPanic in failure.go.
+// This file is what observers are told. They are told by observing.go of package tree.
 
 // An Observer is told what happens in a scope; see [Observe]. It is called by
 // the goroutines of the tasks, possibly several at once, with no lock held.
 // A failure of an observer is an error of the scope.
+//
+// An Observer with a method
+//
+//	Kinds() []EventKind
+//
+// is told of those kinds, and of no others. Without one it is told of starts, ends and panics.
 type Observer interface {
 	Observe(Event)
 }
@@ -30,12 +38,18 @@ const (
 	EventStart EventKind = iota // a handler is about to run
 	EventEnd                    // a task is about to settle
 	EventPanic                  // a handler has panicked
+
+	// Only an observer that has a method Kinds is told of these. They cost a look at the clock or the stack.
+
+	EventQueued  // a task was started; it may have to wait for a slot, an executor, or its goroutine
+	EventSkipped // a task is about to settle whose handler was not called
+	EventWaited  // a task has waited for at least a millisecond: for a future, for time to pass, or in another package
 )
 
-// String returns start, end or panic.
-func (k EventKind) String() string {
-	return [...]string{"start", "end", "panic"}[k]
-}
+var kindNames = [...]string{"start", "end", "panic", "queued", "skipped", "waited"}
+
+// String returns start, end, panic, queued, skipped or waited.
+func (k EventKind) String() string { return kindNames[k] }
 
 // An Event is one thing that happened to a task.
 type Event struct {
@@ -44,16 +58,51 @@ type Event struct {
 	ID       picture.ID      // tells it from others of its name, in a Snapshot, too
 	Owner    picture.ID      // the task that it was started in; zero: none, it stands at the root
 	Ctx      context.Context // its context, with the values of the ctx that it was started with
-	Duration time.Duration   // EventEnd: since the start
-	Err      error           // EventEnd, EventPanic: how it ended
-	Cause    error           // EventEnd: why its context was cancelled, if it was
+	Queued   time.Duration   // EventStart, EventEnd, EventSkipped: how long it was on its way to its handler
+	Duration time.Duration   // EventEnd: since the start; EventWaited: how long it has waited
+	Err      error           // EventEnd, EventSkipped, EventPanic: how it ended
+	Cause    error           // EventEnd, EventSkipped: why its context was cancelled, if it was
+	PC       uintptr         // the call that has started it, as of runtime.Callers; 0 if no observer asks for EventQueued
+	Wait     *picture.Wait   // EventWaited: what it has waited for; its Part and Left are not set
 }
 
 func eventOf(e tree.Event) Event {
-	return Event{
+	out := Event{
 		Kind: EventKind(e.Kind), Task: e.Task, ID: idOf(e.Of), Owner: idOf(e.Of.Owner.Task), Ctx: e.Of,
-		Duration: e.Took, Err: e.Err, Cause: e.Cause,
+		Queued: e.Queued, Duration: e.Took, Err: e.Err, Cause: e.Cause, PC: e.PC,
 	}
+	if out.Kind == EventWaited {
+		out.Wait = waitOf(&e)
+	}
+	return out
+}
+
+func waitOf(e *tree.Event) *picture.Wait {
+	switch {
+	case e.On != nil:
+		return &picture.Wait{How: picture.WayAwait, On: idOf(e.On), Name: e.On.Name()}
+	case e.Text != "":
+		w := &picture.Wait{How: picture.WayPart, Text: e.Text}
+		if p, ok := e.Part.(part.Part); ok {
+			v := p.Look()
+			w.Name = strings.TrimSpace(v.Kind + " " + v.Name)
+		}
+		return w
+	default:
+		return &picture.Wait{How: picture.WaySleep}
+	}
+}
+
+// kindsOf returns the kinds of events that o is told of.
+func kindsOf(o Observer) (kinds tree.Kinds) {
+	asks, ok := o.(interface{ Kinds() []EventKind })
+	if !ok {
+		return tree.UsualKinds
+	}
+	for _, kind := range asks.Kinds() {
+		kinds = kinds.With(tree.EventKind(kind))
+	}
+	return kinds
 }
 
 func idOf(t *tree.Task) picture.ID {

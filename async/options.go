@@ -198,12 +198,15 @@ func (n limit) applyFork(f *forkOptions)        { f.limit = int(n) }
 //
 // These are tasks, hooks, scopes inside it and what runs in those; not the
 // scope itself, nor a task that was cancelled before it ran. An outer
-// scope's observer is told too.
+// scope's observer is told too. With a method Kinds, see [Observer], it is told of other kinds of events.
 func Observe(o Observer) ScopeOption {
 	if f, isFunc := o.(ObserverFunc); o == nil || isFunc && f == nil {
 		panic("async: Observe(nil): leave the option out instead")
 	}
-	return scopeOption(func(s *tree.ScopeOptions) { s.Observer = func(e tree.Event) { o.Observe(eventOf(e)) } })
+	kinds := kindsOf(o)
+	return scopeOption(func(s *tree.ScopeOptions) {
+		s.Observer, s.Kinds = func(e tree.Event) { o.Observe(eventOf(e)) }, kinds
+	})
 }
 
 // A ForkOption changes how items are worked on. [Name], [Timeout] and

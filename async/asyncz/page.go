@@ -29,6 +29,9 @@ type Page struct {
 	ages  ages
 	first map[problemKey]time.Time // when a problem that is still there was seen first
 	past  []sample                 // the oldest first
+	// waited is when a wait that goes on was seen first.
+	waited   map[waitKey]time.Time
+	recorded *record.Recording // as of the last look; nil without a recorder. Never changed, only replaced
 }
 
 // A pageLink leads to another page.

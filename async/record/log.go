@@ -65,7 +65,7 @@ func (l *logger) Observe(e async.Event) {
 	if to == nil {
 		to = slog.Default()
 	}
-	if e.Kind == async.EventStart || !to.Enabled(e.Ctx, level) {
+	if e.Kind != async.EventEnd && e.Kind != async.EventPanic || !to.Enabled(e.Ctx, level) {
 		return
 	}
 	dropped, ok := l.pass(series{e.Task, level})
@@ -129,6 +129,8 @@ func judge(e *async.Event) (level slog.Level, outcome string) {
 		missed   *async.WatchdogError
 	)
 	switch {
+	case e.Kind == async.EventSkipped && e.Cause != nil:
+		return slog.LevelDebug, "skipped"
 	case e.Kind == async.EventPanic:
 		return slog.LevelError, "panic"
 	case e.Err == nil:

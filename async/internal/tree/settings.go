@@ -69,33 +69,9 @@ type ScopeOptions struct {
 	Limit       int           // 0: inherited
 	On          executor      // nil: inherited
 	Observer    func(Event)
+	Kinds       Kinds     // that Observer is told of
 	impatient   impatient // nil: what is left is waited for as long as it takes
 	OnFailure   func(error) error
 	OnPanic     func(p error) error // told what users are given for a panic
 	Stops       Stops               // nil: none
-}
-
-// observers is a scope's observer and those of the scopes around it.
-type observers struct {
-	tell  func(Event)
-	outer *observers
-}
-
-// An EventKind says what happened.
-type EventKind uint8
-
-const (
-	eventStart EventKind = iota // a handler is about to run
-	eventEnd                    // a task is about to settle
-	eventPanic                  // a handler has panicked
-)
-
-// An Event is what observers are told.
-type Event struct {
-	Kind  EventKind
-	Of    *Task // the task, which is its context, too
-	Task  string
-	Took  time.Duration // of an end: since the start
-	Err   error         // how it ended
-	Cause error         // of an end: why its context was cancelled, if it was
 }

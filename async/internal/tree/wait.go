@@ -82,6 +82,7 @@ func (s *oneWait) prepare(search bool) (end waitEnd, why error, over bool) {
 			return s.unlessSettled(waitCycle, err)
 		}
 	}
+	s.hear(me)
 	s.stop = s.w.heed(s.ctx, s.under)
 	if me != nil && slotInUse(me) != nil {
 		s.w.lendSlotFor(f)
@@ -165,6 +166,9 @@ func (s *oneWait) end(got uint8) (waitEnd, error) {
 	}
 	w.takeSlotBack(got)
 	s.unregister(clean)
+	if s.heard {
+		tellWait(s.ctx, &f.Task, nil, "", s.began)
+	}
 	switch {
 	case f.Settled():
 		return waitSettled, nil
@@ -181,6 +185,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	var s oneWait
 	s.register(me, me != nil && derived == nil)
 	w := s.w
+	s.hear(me)
 	w.arm(d)
 	stop := w.heed(ctx, s.under)
 	if me != nil {
@@ -194,6 +199,9 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	clean := stop == nil || stop()
 	w.takeSlotBack(got)
 	s.unregister(clean)
+	if s.heard {
+		tellWait(ctx, nil, nil, "", s.began)
+	}
 	if got&gotExpired != 0 {
 		return nil
 	}

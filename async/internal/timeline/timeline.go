@@ -1,0 +1,328 @@
+// Package timeline draws what a recorder has as a time line: a row for each task, with bars for how long it queued, ran and waited. The
+// pages of packages record and asyncz show it, and their saved pages play it.
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ambit-go/ambit/async/picture"
+)
+
+// A Task is what is drawn as a row.
+type Task struct {
+	ID, Owner   picture.ID
+	Name, Place string
+	Queued      time.Duration // before it began
+	Begun       time.Time     // zero: not known, before all else
+	Ended       time.Time     // zero: it has not
+	Outcome     string        // of one that has ended
+	Cause       string        // the type of why it was told to stop; "": it was not
+	State       string        // of one that has not ended
+	Waits       []Wait        // the first that ended first
+	First       bool          // it has a problem: it is shown before others
+}
+
+// A Wait is what a task waited for, or waits for if it has not ended.
+type Wait struct {
+	Begun, Ended time.Time // zero: not known; it has not
+	What         string    // with a verb: "awaits #4.1 charge"
+}
+
+// A Drawing is a time line.
+type Drawing struct {
+	From, To time.Time
+	Rows     []*Row
+	Ticks    []Tick
+	More     int // how many tasks found no row
+	Lost     int64
+	Spared   int64
+}
+
+// A Row is one task.
+type Row struct {
+	Key, ID, Name, Took string
+	Depth               int
+	Sign, End, Class    string // how it has ended, or stands
+	Bars                []Bar
+	Lines               []string // all that is known of it
+	Link                string   // to its row in the tree; "": none
+	Begun, Ended        int64    // in milliseconds since From; Ended -1: it has not
+}
+
+// A Bar is a stretch of time: the box is 1000 wide and 20 high.
+type Bar struct {
+	X, Width, Y, Height string
+	Class               string // queued, runs, waits
+}
+
+// A Tick is a mark of the scale.
+type Tick struct{ Text string }
+
+// Most is how many rows there are at the most.
+const Most = 200
+
+// Width of the box of bars, and the least that one is wide, so that it is seen.
+const (
+	width = 1000.0
+	least = 2.0
+)
+
+// Draw draws tasks between from and to, the time of the recording. A zero from is the first begin.
+func Draw(tasks []Task, from, to time.Time, most int) *Drawing {
+	if from.IsZero() {
+		from = first(tasks, to)
+	}
+	if to.Sub(from) < time.Millisecond {
+		from = to.Add(-time.Millisecond)
+	}
+	d := &Drawing{From: from, To: to}
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t Task) bool { return !t.Ended.IsZero() && t.Ended.Before(from) || t.Begun.After(to) })
+	chosen := choose(tasks, min(most, Most))
+	d.More = len(tasks) - len(chosen)
+	for _, n := range nest(chosen) {
+		d.Rows = append(d.Rows, d.row(n.task, n.depth))
+	}
+	const ticks = 5
+	for i := range ticks {
+		back := to.Sub(from) * time.Duration(ticks-1-i) / (ticks - 1)
+		text := "−" + Short(back)
+		if back == 0 {
+			text = "now"
+		}
+		d.Ticks = append(d.Ticks, Tick{text})
+	}
+	return d
+}
+
+// first returns when the first of tasks began that says so, to if none does.
+func first(tasks []Task, to time.Time) time.Time {
+	from := to
+	for i := range tasks {
+		if begun := tasks[i].Begun.Add(-tasks[i].Queued); !tasks[i].Begun.IsZero() && begun.Before(from) {
+			from = begun
+		}
+	}
+	return from
+}
+
+// choose returns the tasks that have a row: those with a problem, what lives and failures, in turn the longest and the newest.
+func choose(tasks []Task, most int) []*Task {
+	all := make([]*Task, len(tasks))
+	for i := range tasks {
+		all[i] = &tasks[i]
+	}
+	if len(all) <= most {
+		return all
+	}
+	rank := func(t *Task) int {
+		switch {
+		case t.First:
+			return 0
+		case t.Ended.IsZero():
+			return 1
+		case !good[t.Outcome]:
+			return 2
+		default:
+			return 3
+		}
+	}
+	length := func(t *Task) time.Duration {
+		if t.Ended.IsZero() {
+			return time.Duration(-t.Begun.UnixNano()) // what began earlier is longer
+		}
+		return t.Ended.Sub(t.Begun)
+	}
+	slices.SortStableFunc(all, func(a, b *Task) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(length(b), length(a))) })
+	newest := slices.Clone(all[most/2:])
+	slices.SortStableFunc(newest, func(a, b *Task) int { return cmp.Or(cmp.Compare(rank(a)/3, rank(b)/3), b.Begun.Compare(a.Begun)) })
+	return append(all[:most/2:most/2], newest[:most-most/2]...)
+}
+
+var good = map[string]bool{"ok": true, "cancelled": true, "skipped": true}
+
+type nested struct {
+	task  *Task
+	depth int
+}
+
+// mostDepth is how deep names are indented.
+const mostDepth = 8
+
+// nest orders tasks: each below its owner if that has a row, else by its begin.
+func nest(tasks []*Task) (out []nested) {
+	slices.SortStableFunc(tasks, func(a, b *Task) int {
+		return cmp.Or(a.Begun.Compare(b.Begun), cmp.Compare(a.ID.Scope, b.ID.Scope), cmp.Compare(a.ID.Ordinal, b.ID.Ordinal))
+	})
+	there, in := make(map[picture.ID]bool), make(map[picture.ID][]*Task)
+	for _, t := range tasks {
+		there[t.ID] = true
+	}
+	var tops []*Task
+	for _, t := range tasks {
+		if t.Owner != t.ID && there[t.Owner] {
+			in[t.Owner] = append(in[t.Owner], t)
+		} else {
+			tops = append(tops, t)
+		}
+	}
+	todo := make([]nested, 0, len(tasks))
+	push := func(all []*Task, depth int) {
+		for _, t := range slices.Backward(all) {
+			todo = append(todo, nested{t, min(depth, mostDepth)})
+		}
+	}
+	push(tops, 0)
+	for len(todo) > 0 { // not recursive: a tree may be deep
+		last := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		out = append(out, last)
+		inside := in[last.task.ID]
+		delete(in, last.task.ID) // one that is there twice, as workers with many items are, has it once
+		push(inside, last.depth+1)
+	}
+	return out
+}
+
+func (d *Drawing) row(t *Task, depth int) *Row {
+	ended := t.Ended
+	if ended.IsZero() {
+		ended = d.To
+	}
+	r := &Row{ID: t.ID.String(), Name: t.Name, Depth: depth, Begun: d.ms(t.Begun), Ended: -1}
+	r.Key = fmt.Sprintf("%v.%d", t.ID, t.Ended.UnixNano())
+	if !t.Ended.IsZero() {
+		r.Ended = d.ms(t.Ended)
+	}
+	r.Sign, r.End, r.Class = endOf(t)
+	if t.Begun.IsZero() {
+		r.Took = "?"
+		if t.Ended.IsZero() && t.State == "queued" {
+			d.bar(r, d.From, ended, "queued")
+		} else {
+			d.bar(r, d.From, ended, "unknown")
+		}
+	} else {
+		r.Took = Short(ended.Sub(t.Begun))
+		if t.Queued > 0 {
+			d.bar(r, t.Begun.Add(-t.Queued), t.Begun, "queued")
+		}
+		d.bar(r, t.Begun, ended, "runs")
+	}
+	for _, w := range t.Waits {
+		if w.Ended.IsZero() && !w.Begun.IsZero() {
+			d.bar(r, w.Begun, ended, "waits")
+		} else if !w.Ended.IsZero() {
+			d.bar(r, w.Begun, w.Ended, "waits")
+		}
+	}
+	r.Lines = d.lines(t)
+	return r
+}
+
+// endOf returns a sign, which is a shape, words and a class for how t has ended, or stands.
+func endOf(t *Task) (sign, words, class string) {
+	switch {
+	case t.Ended.IsZero() && t.Cause != "":
+		return "!", "told to stop", "told"
+	case t.Ended.IsZero():
+		return "▸", t.State, "live"
+	case t.Outcome == "ok":
+		return "✓", "ok", "ok"
+	case good[t.Outcome]:
+		return "■", t.Outcome, "cancelled"
+	default:
+		return "✗", t.Outcome, "failed"
+	}
+}
+
+// lines says all that is known of t, in words.
+func (d *Drawing) lines(t *Task) (all []string) {
+	if t.Place != "" {
+		all = append(all, t.Place)
+	}
+	if t.Queued > 0 {
+		all = append(all, "queued for "+Short(t.Queued))
+	}
+	switch {
+	case t.Begun.IsZero() && t.State == "queued":
+		all = append(all, "has not begun")
+	case t.Begun.IsZero():
+		all = append(all, "when it began is not known: nobody observes it")
+	default:
+		all = append(all, "began "+ago(d.To.Sub(t.Begun)))
+	}
+	const mostLines = 12
+	for i := range t.Waits {
+		if i == mostLines {
+			all = append(all, fmt.Sprintf("and %d waits more", len(t.Waits)-i))
+			break
+		}
+		w := &t.Waits[i]
+		if line := w.What; w.Ended.IsZero() {
+			all = append(all, line)
+		} else {
+			all = append(all, line+" for "+Short(w.Ended.Sub(w.Begun)))
+		}
+	}
+	if t.Cause != "" {
+		all = append(all, "told to stop: "+t.Cause)
+	}
+	if !t.Ended.IsZero() {
+		all = append(all, "ended "+ago(d.To.Sub(t.Ended))+": "+t.Outcome)
+	}
+	return all
+}
+
+func ago(d time.Duration) string { return Short(max(d, 0)) + " ago" }
+
+// heights of bars: they tell kinds apart where colours do not.
+var heights = map[string][2]float64{"queued": {8, 4}, "runs": {2, 16}, "unknown": {6, 8}, "waits": {7, 6}}
+
+func (d *Drawing) bar(r *Row, from, to time.Time, class string) {
+	if to.Before(d.From) || from.After(d.To) {
+		return
+	}
+	a, b := d.at(from), d.at(to)
+	w := max(b-a, least)
+	a = min(a, width-w)
+	h := heights[class]
+	r.Bars = append(r.Bars, Bar{number(a), number(w), number(h[0]), number(h[1]), class})
+}
+
+// at returns where a moment stands in the box.
+func (d *Drawing) at(t time.Time) float64 {
+	return min(max(width*float64(t.Sub(d.From))/float64(d.To.Sub(d.From)), 0), width)
+}
+
+func (d *Drawing) ms(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Sub(d.From).Milliseconds()
+}
+
+func number(f float64) string {
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", f), "0"), ".")
+}
+
+// Short writes a duration with the digits that a person needs.
+func Short(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+}

@@ -1,0 +1,234 @@
+package tree
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// This file is what observers are told. Whatever costs something, a clock or a look at the stack, is
+// done only where an observer asks for it.
+
+// observers is a scope's observer and those of the scopes around it.
+type observers struct {
+	tell  func(Event)
+	kinds Kinds
+	outer *observers
+}
+
+// Kinds is a set of kinds of events: one bit for each.
+type Kinds uint8
+
+// With returns the set with kind in it.
+func (k Kinds) With(kind EventKind) Kinds { return k | 1<<kind }
+
+// An EventKind says what happened.
+type EventKind uint8
+
+const (
+	eventStart   EventKind = iota // a handler is about to run
+	eventEnd                      // a task is about to settle
+	eventPanic                    // a handler has panicked
+	eventQueued                   // a task is on its way to its handler
+	eventSkipped                  // a task is about to settle whose handler was not called
+	eventWaited                   // a wait of a task is over
+)
+
+// UsualKinds are those that an observer is told of which does not say.
+const UsualKinds Kinds = 1<<eventStart | 1<<eventEnd | 1<<eventPanic
+
+// An Event is what observers are told.
+type Event struct {
+	Kind   EventKind
+	Of     *Task // the task, which is its context, too
+	Task   string
+	Queued time.Duration // until its start
+	Took   time.Duration // of an end: since the start; of a wait: how long it was
+	Err    error         // how it ended
+	Cause  error         // of an end: why its context was cancelled, if it was
+	PC     uintptr       // where it was started; 0: nobody asks for eventQueued, or it is not known
+	On     *Task         // of a wait for a future: whose
+	Part   any           // of a wait that another package has noted
+	Text   string        // of such a wait
+}
+
+// A sighting is when an observed task was started, and when it began. The task's More has it from
+// before the task is shared; lookers read began at any time.
+type sighting struct {
+	queued time.Duration // on our clock; 0: it did not queue
+	began  AtomicInt64   // on our clock; 0: it has not
+	pc     uintptr       // of the call that has started it
+}
+
+// asks reports whether an observer of what is started in s asks for kind.
+func asks(s *Scope, kind EventKind) bool {
+	for o := s.Observers; o != nil; o = o.outer {
+		if o.kinds&(1<<kind) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// hears reports whether an observer of t asks for kind.
+func hears(t *Task, kind EventKind) bool {
+	return t.Owner != nil && t.Owner.Observers != nil && asks(t.Owner, kind)
+}
+
+// untold reports whether nobody is told of t: nobody observes it, or only its runs are told of.
+func untold(t *Task) bool {
+	return t.Owner == nil || t.Owner.Observers == nil || t.More == nil || t.More.Added().Restart != nil
+}
+
+// tellQueued is called when t, which has a More, is a member of its owner, and before anything else may
+// start it.
+func tellQueued(t *Task) {
+	if untold(t) || t.More.seen == nil {
+		return
+	}
+	seen := t.More.seen
+	seen.queued = Clock()
+	if asks(t.Owner, eventQueued) {
+		seen.pc = caller()
+		TellObservers(t.Owner, Event{Kind: eventQueued, Of: t, Task: t.Name(), PC: seen.pc})
+	}
+}
+
+// tellSkipped tells those who ask that t ends with v, because of stop, and its handler was not called.
+func tellSkipped(t *Task, v *Verdict, stop *StopError) {
+	if untold(t) || t.More.seen == nil || !asks(t.Owner, eventSkipped) {
+		return
+	}
+	seen := t.More.seen
+	e := Event{Kind: eventSkipped, Of: t, Task: t.Name(), Queued: Clock() - seen.queued, Err: v.Err, PC: seen.pc}
+	if stop != nil {
+		e.Cause = stop.Cause
+	}
+	TellObservers(t.Owner, e)
+}
+
+// TellStart tells the observers that t starts.
+func TellStart(t *Task) {
+	if untold(t) {
+		return
+	}
+	t.More.seen.began.Store(int64(Clock()))
+	TellObservers(t.Owner, t.More.seen.event(eventStart, t))
+}
+
+// TellEnd does step 6 of failure.go: it tells the observers that t has ended.
+func TellEnd(t *Task, v *Verdict, stop *StopError) {
+	if untold(t) {
+		return
+	}
+	t.Retire() // observers are no part of the handler
+	TellObservers(t.Owner, EndEvent(t, v, stop))
+}
+
+// EndEvent returns what observers are told of the end of t.
+func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
+	e := t.More.seen.event(eventEnd, t)
+	e.Took, e.Err = Clock()-time.Duration(t.More.seen.began.Load()), v.Err
+	if stop != nil {
+		e.Cause = stop.Cause
+	}
+	return e
+}
+
+// event returns what is told of t, whose handler has begun.
+func (s *sighting) event(kind EventKind, t *Task) Event {
+	e := Event{Kind: kind, Of: t, Task: t.Name(), PC: s.pc}
+	if s.queued != 0 {
+		e.Queued = time.Duration(s.began.Load()) - s.queued
+	}
+	return e
+}
+
+// BeganAt returns how long ago the handler of t began; ok is false if that is not known, for nobody
+// observes t, or not on the clock of the caller.
+func BeganAt(t *Task) (ago time.Duration, ok bool) {
+	if t.More == nil || t.More.seen == nil {
+		return 0, false
+	}
+	began, now := time.Duration(t.More.seen.began.Load()), Clock()
+	return now - began, began != 0 && inBubble(began) == inBubble(now)
+}
+
+// tellPanic tells the observers of s of a panic of t, once on its way up.
+func tellPanic(s *Scope, t *Task, p *Panic) {
+	if s.Observers != nil && p.identity.observed.CompareAndSwap(false, true) {
+		TellObservers(s, Event{Kind: eventPanic, Of: t, Task: p.Task, Err: p.AsError()})
+	}
+}
+
+// shortestTold is how long a wait has to last for observers to be told of it.
+const shortestTold = time.Millisecond
+
+// hear notes when the wait begins, if an observer of me, which may be nil, asks for waits.
+func (s *oneWait) hear(me *Task) {
+	if me != nil && hears(me, eventWaited) {
+		s.heard, s.began = true, Clock()
+	}
+}
+
+// tellWait tells those who ask that the task of ctx has waited since began: for the future of on, for
+// text of part, or for time to pass.
+func tellWait(ctx context.Context, on *Task, part any, text string, began time.Duration) {
+	took := Clock() - began
+	if took < shortestTold {
+		return
+	}
+	t, _ := Nearest(ctx)
+	TellObservers(t.Owner, Event{Kind: eventWaited, Of: t, Task: t.Name(), Took: took, On: on, Part: part, Text: text})
+}
+
+// TellObservers calls every observer that asks for it from the inside out; what goes wrong in one of
+// them is an error of s.
+func TellObservers(s *Scope, e Event) {
+	for o := s.Observers; o != nil; o = o.outer {
+		if o.kinds&(1<<e.Kind) == 0 {
+			continue
+		}
+		if err := Guard("observer", func() { o.tell(e) }); err != nil {
+			s.RecordHookError(err)
+		}
+	}
+}
+
+// caller returns where the goroutine has come from into packages of ours: the call that starts a task. It
+// is 0 if that is further up than anybody looks.
+func caller() uintptr {
+	var pcs [24]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if f.PC != 0 && !isOurs(f.Function) {
+			return f.PC + 1 // as runtime.Callers returns it
+		}
+		if !more {
+			return 0
+		}
+	}
+}
+
+// isOurs reports whether a function is one of a package that starts tasks for its callers.
+func isOurs(function string) bool {
+	rest, ours := strings.CutPrefix(function, "github.com/ambit-go/ambit/")
+	if !ours {
+		return false
+	}
+	for _, name := range [...]string{"async", "scheduler", "jobqueue", "batch", "proc", "service", "lease"} {
+		if in, ok := strings.CutPrefix(rest, name); ok && (in[0] == '.' || strings.HasPrefix(in, "/internal/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsUnnamedLeaf reports whether ctx is that of a task which was given no name, and has started and
+// awaited nothing.
+func IsUnnamedLeaf(ctx context.Context) bool {
+	t, ok := ctx.(*Task)
+	return ok && t.Naming().given == "" && isLeaf(t)
+}

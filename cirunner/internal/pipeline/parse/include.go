@@ -9,6 +9,7 @@ import (
 
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/draft"
+	"github.com/ambit-go/ambit/cirunner/internal/pipeline/inputs"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/tree"
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/words"
 )
@@ -21,8 +22,8 @@ const (
 
 // withIncludes returns a file with what it includes under it: mappings are merged
 // key by key, the file's own values and those of later includes are the stronger
-// ones. dir is the directory that local includes are relative to.
-func (p *compiler) withIncludes(root *tree.Node, dir string, depth int) *tree.Node {
+// ones. Local includes are relative to the directory of from.
+func (p *compiler) withIncludes(root *tree.Node, from inclusion, depth int) *tree.Node {
 	include, found := root.Find("include")
 	if !found || include.Kind == tree.Null {
 		return root
@@ -37,13 +38,13 @@ func (p *compiler) withIncludes(root *tree.Node, dir string, depth int) *tree.No
 	}
 	base := &tree.Node{Kind: tree.Mapping, At: root.At}
 	for _, item := range items {
-		for _, f := range p.included(item, dir) {
+		for _, f := range p.included(item, from) {
 			if p.includes++; p.includes > maxIncludes {
 				p.Errorf(item.At, "more than %d files are included", maxIncludes)
 				return root
 			}
 			if n := p.includedFile(f, item.At); n != nil {
-				base = p.Merged(base, p.withIncludes(n, f.dir, depth+1))
+				base = p.Merged(base, p.withIncludes(n, f, depth+1))
 			}
 		}
 	}
@@ -52,8 +53,19 @@ func (p *compiler) withIncludes(root *tree.Node, dir string, depth int) *tree.No
 
 // An inclusion is a file that is to be included.
 type inclusion struct {
-	file string // its name for the operating system
-	dir  string // what local includes in it are relative to
+	file   string     // its name for the operating system
+	dir    string     // what local includes in it are relative to
+	of     string     // whose directory that is, in messages; empty for the project's
+	inputs *tree.Node // the values that it is given; null without
+}
+
+// name is what messages call the file.
+func (f inclusion) name() string {
+	if f.of == "" {
+		return filepath.ToSlash(f.file)
+	}
+	rel, _ := filepath.Rel(f.dir, f.file) // which it is below
+	return f.of + ":" + filepath.ToSlash(rel)
 }
 
 // includedFile reads a file that is included; nil if that is no mapping.
@@ -63,7 +75,7 @@ func (p *compiler) includedFile(f inclusion, at tree.Mark) *tree.Node {
 		p.Errorf(at, "include: %v", err)
 		return nil
 	}
-	n := p.Read(filepath.ToSlash(f.file), data)
+	n := p.readWith(f.name(), data, inputs.Given{Values: f.inputs, At: at})
 	switch {
 	case n == nil:
 		return nil
@@ -80,49 +92,53 @@ func (p *compiler) includedFile(f inclusion, at tree.Mark) *tree.Node {
 }
 
 // included returns the files that an entry of include names.
-func (p *compiler) included(n *tree.Node, dir string) []inclusion {
+func (p *compiler) included(n *tree.Node, from inclusion) []inclusion {
 	if n.Kind == tree.Text {
 		if strings.HasPrefix(n.Text, "http://") || strings.HasPrefix(n.Text, "https://") {
 			return p.copied(n.At, "remote", remotePath(p.run.Expand(n.Text)))
 		}
-		return p.localFiles(n, dir)
+		return p.localFiles(n, from)
 	}
 	if n.Kind == tree.Mapping && !p.chosen(n.Field("rules")) {
 		return nil // also if there is no such file
 	}
 	var files []inclusion
-	names := func(n *tree.Node, what, under string) {
-		for _, name := range p.List("include:"+what, n) {
-			files = append(files, p.copied(name.At, what, path.Join(under, p.run.Expand(name.Text)))...)
-		}
-	}
+	add := func(found []inclusion) { files = append(files, found...) }
 	p.Fields("include", n, tree.Keys{
-		"local": func(n *tree.Node) { files = append(files, p.localFiles(n, dir)...) },
-		"remote": func(n *tree.Node) {
-			files = append(files, p.copied(n.At, "remote", remotePath(p.run.Expand(n.Text)))...)
+		"local":  func(n *tree.Node) { add(p.localFiles(n, from)) },
+		"remote": func(remote *tree.Node) { add(p.remoteFile(remote, n.Field("integrity"))) },
+		"template": func(n *tree.Node) {
+			for _, name := range p.List("include:template", n) {
+				add(p.copied(name.At, "template", path.Join("templates", p.run.Expand(name.Text))))
+			}
 		},
-		"template": func(n *tree.Node) { names(n, "template", "templates") },
 		"project": func(project *tree.Node) {
 			if !n.Has("file") {
 				p.Errorf(n.At, "include:project needs file, the files to include")
 			}
-			names(n.Field("file"), "project", p.run.Expand(project.Text))
+			for _, name := range p.List("include:project", n.Field("file")) {
+				add(p.projectFile(name, p.run.Expand(project.Text), p.run.Expand(n.Field("ref").Text)))
+			}
 		},
 		"file": func(*tree.Node) {
 			if !n.Has("project") {
 				p.Errorf(n.At, "include:file needs project")
 			}
 		},
-		"ref":       func(*tree.Node) {}, // a copy is of one
-		"integrity": func(*tree.Node) {},
-		"cache":     func(*tree.Node) {},
-		"component": func(n *tree.Node) {
-			name, _, _ := strings.Cut(p.run.Expand(n.Text), "@")
-			files = append(files, p.copied(n.At, "component", name+".yml")...)
+		"ref": func(*tree.Node) {}, // with project
+		"integrity": func(*tree.Node) {
+			if !n.Has("remote") {
+				p.Errorf(n.At, "include:integrity is for remote")
+			}
 		},
-		"inputs": func(n *tree.Node) { p.Errorf(n.At, "include:inputs is not supported: use variables") },
-		"rules":  func(*tree.Node) {}, // read first
+		"cache":     func(*tree.Node) {}, // how long a server keeps a copy
+		"component": func(n *tree.Node) { add(p.component(n)) },
+		"inputs":    func(n *tree.Node) { p.IsMapping("include:inputs", n) },
+		"rules":     func(*tree.Node) {}, // read first
 	}, nil)
+	for i := range files {
+		files[i].inputs = n.Field("inputs")
+	}
 	return files
 }
 
@@ -136,46 +152,9 @@ func (p *compiler) chosen(n *tree.Node) bool {
 	return i >= 0 && rules[i].When != pipeline.Never
 }
 
-// remotePath is where the copy of a file of the web lies.
-func remotePath(url string) string {
-	_, after, _ := strings.Cut(url, "://")
-	before, _, _ := strings.Cut(after, "?")
-	return before
-}
-
-// copied returns the copy of a file that is not the project's.
-func (p *compiler) copied(at tree.Mark, kind, name string) []inclusion {
-	name = strings.TrimPrefix(path.Clean("/"+name), "/")
-	if p.options.IncludeDir == "" {
-		p.Errorf(at, "include:%s takes a file from elsewhere, and nothing is fetched: "+
-			"put a copy at DIR/%s and say -include-dir DIR", kind, name)
-		return nil
-	}
-	file := filepath.Join(p.options.IncludeDir, filepath.FromSlash(name))
-	if _, err := os.Stat(file); err != nil {
-		p.Errorf(at, "include:%s: there is no copy at %s", kind, filepath.ToSlash(file))
-		return nil
-	}
-	dir := p.options.IncludeDir
-	if kind == "project" { // local includes of the copy are files of its project
-		dir = strings.TrimSuffix(file, filepath.FromSlash(path.Join("/", p.withinProject(name))))
-	}
-	return []inclusion{{file, dir}}
-}
-
-// withinProject returns what of the name of a copied file lies in its project.
-func (p *compiler) withinProject(name string) string {
-	parts := strings.Split(name, "/")
-	for i := len(parts) - 1; i > 1; i-- { // the deepest directory with a file of that name is enough
-		if _, err := os.Stat(filepath.Join(p.options.IncludeDir, filepath.Join(parts[:i]...), ".gitlab-ci.yml")); err == nil {
-			return path.Join(parts[i:]...)
-		}
-	}
-	return path.Join(parts[min(2, len(parts)-1):]...)
-}
-
 // localFiles returns the files of the project that a path or pattern means.
-func (p *compiler) localFiles(n *tree.Node, dir string) []inclusion {
+func (p *compiler) localFiles(n *tree.Node, from inclusion) []inclusion {
+	dir := from.dir
 	name, ok := p.String("include:local", n)
 	if !ok {
 		return nil
@@ -200,7 +179,7 @@ func (p *compiler) localFiles(n *tree.Node, dir string) []inclusion {
 	for _, name := range found {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			files = append(files, inclusion{file, dir})
+			files = append(files, inclusion{file: file, dir: dir, of: from.of})
 		}
 	}
 	if len(files) == 0 {

@@ -51,7 +51,7 @@ func (o Options) Parse(name string, data []byte) (*pipeline.Pipeline, error) {
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	pipeline.Warnings = r.SortedWarnings()
+	pipeline.File, pipeline.Warnings = name, r.SortedWarnings()
 	return pipeline, nil
 }
 
@@ -76,19 +76,20 @@ type compiler struct {
 // pipeline takes the steps in turn. Each goes as far as it can after the errors
 // of those before it.
 func (c *compiler) pipeline(name string, data []byte) *pipeline.Pipeline {
-	root := c.Read(name, data)
+	given := c.givenInputs()
+	root := c.readWith(name, data, given)
 	switch {
 	case root == nil:
 		return nil
 	case root.Kind == tree.Null:
-		c.Errorf(tree.Mark{}, "the file has no job: a job is a name with a script, such as\n%s", smallest)
+		c.Errorf(tree.Mark{File: root.At.File}, "the file has no job: a job is a name with a script, such as\n%s", smallest)
 		return nil
 	case root.Kind != tree.Mapping:
 		c.Errorf(root.At, "a pipeline should be a mapping of names to jobs, not %s", root)
 		return nil
 	}
 	found := c.Count()
-	root = c.withIncludes(root, cmp.Or(c.options.Dir, "."), 0)
+	root = c.withIncludes(root, inclusion{dir: cmp.Or(c.options.Dir, ".")}, 0)
 	if c.Count() > found {
 		return nil // what was to be included would be missing wherever it is used
 	}
@@ -101,7 +102,7 @@ func (c *compiler) pipeline(name string, data []byte) *pipeline.Pipeline {
 	over := c.run.Workflow(c.Workflow(), c.Globals)
 	drafts := c.Jobs(pipeline.Join(c.Globals, over))
 	if len(drafts) == 0 && c.Count() == 0 {
-		c.Errorf(tree.Mark{}, "the file has no job: a job is a name without a dot before it, with a script, such as\n%s", smallest)
+		c.Errorf(tree.Mark{File: root.At.File}, "the file has no job: a job is a name without a dot before it, with a script, such as\n%s", smallest)
 	}
 	return resolve.Resolve(c.run, c.Stages, drafts)
 }

@@ -126,6 +126,13 @@ type Job struct {
 	// texts may hold variables.
 	Environment Environment
 
+	// Parent is the job that starts the pipeline that the job is in: a child pipeline. It is
+	// nil in the pipeline itself.
+	Parent *Job
+
+	// Depend says that whoever waits for the job waits for the pipeline that it starts.
+	Depend bool
+
 	// Missing are variables that the scripts need and only a server issues.
 	Missing []string
 

@@ -32,7 +32,6 @@ const (
 var IgnoredInJobs = map[string]string{
 	"image":               NoImage,
 	"tags":                NoTags,
-	"trigger":             "no other pipeline is started; a job that only triggers one does nothing",
 	"environment":         NoRecord,
 	"release":             "nothing is released",
 	"pages":               noPages,

@@ -34,8 +34,9 @@ type edge struct {
 	at tree.Mark
 }
 
-// Resolve makes the pipeline of the jobs of a file, for a run.
-func Resolve(p *decide.Run, stages []string, all []*draft.Draft) *pipeline.Pipeline {
+// Resolve makes the pipeline of the jobs of a file, for a run. It adds to starts the child
+// pipelines that jobs start.
+func Resolve(p *decide.Run, stages []string, all []*draft.Draft, starts map[*pipeline.Job]*draft.Trigger) *pipeline.Pipeline {
 	g := &grapher{Run: p, stages: stages, all: all, out: &pipeline.Pipeline{File: p.FirstFile(), Why: p.Why}, drafts: make(map[string]*draft.Draft),
 		parts: make(map[*draft.Draft][]*pipeline.Job), absent: make(map[*draft.Draft]string), made: make(map[*pipeline.Job]decide.Decision), owner: make(map[string]*draft.Draft), edges: make(map[*draft.Draft][]edge)}
 	for _, d := range all {
@@ -61,6 +62,12 @@ func Resolve(p *decide.Run, stages []string, all []*draft.Draft) *pipeline.Pipel
 		}
 	}
 	g.out.Left = g.left
+	for _, job := range g.out.Jobs {
+		if t := g.owner[job.Name].Trigger; t != nil {
+			starts[job] = t
+			job.Depend = t.Depend
+		}
+	}
 	return g.out
 }
 

@@ -22,8 +22,8 @@ type Projects interface {
 }
 
 // remoteFile returns the copy of a file of the web. integrity is its hash, or null.
-func (p *compiler) remoteFile(n, integrity *tree.Node) []inclusion {
-	files := p.copied(n.At, "remote", remotePath(p.run.Expand(n.Text)))
+func (c *compiler) remoteFile(n, integrity *tree.Node) []inclusion {
+	files := c.copied(n.At, "remote", remotePath(c.run.Expand(n.Text)))
 	if integrity.Kind == tree.Null {
 		return files
 	}
@@ -31,26 +31,37 @@ func (p *compiler) remoteFile(n, integrity *tree.Node) []inclusion {
 		data, err := os.ReadFile(f.file)
 		sum := sha256.Sum256(data)
 		if has := "sha256-" + base64.StdEncoding.EncodeToString(sum[:]); err != nil || has != integrity.Text {
-			p.Errorf(integrity.At, "include:integrity: the copy at %s is another file: it has %s", filepath.ToSlash(f.file), has)
+			c.Errorf(integrity.At, "include:integrity: the copy at %s is another file: it has %s", filepath.ToSlash(f.file), has)
 			return nil
 		}
 	}
 	return files
 }
 
+// projectFiles returns the files of another project that an entry of include names.
+func (c *compiler) projectFiles(n, project *tree.Node) (files []inclusion) {
+	if !n.Has("file") {
+		c.Errorf(n.At, "include:project needs file, the files to include")
+	}
+	for _, name := range c.List("include:project", n.Field("file")) {
+		files = append(files, c.projectFile(name, c.run.Expand(project.Text), c.run.Expand(n.Field("ref").Text))...)
+	}
+	return files
+}
+
 // projectFile returns a file of another project: a copy if there is one, else that of the
 // git server.
-func (p *compiler) projectFile(n *tree.Node, project, ref string) []inclusion {
-	name := path.Join(project, p.run.Expand(n.Text))
-	if p.options.Projects == nil || p.hasCopy(name) {
-		return p.copied(n.At, "project", name)
+func (c *compiler) projectFile(n *tree.Node, project, ref string) []inclusion {
+	name := path.Join(project, c.run.Expand(n.Text))
+	if c.options.Projects == nil || c.hasCopy(name) {
+		return c.copied(n.At, "project", name)
 	}
-	return p.fetched(n, "project", project, ref, p.run.Expand(n.Text))
+	return c.fetched(n, "project", project, ref, c.run.Expand(n.Text))
 }
 
 // component returns the file of a component: ADDRESS@VERSION, whose last part is the name.
-func (p *compiler) component(n *tree.Node) []inclusion {
-	address, version, _ := strings.Cut(p.run.Expand(n.Text), "@")
+func (c *compiler) component(n *tree.Node) []inclusion {
+	address, version, _ := strings.Cut(c.run.Expand(n.Text), "@")
 	_, inside, _ := strings.Cut(address, "/") // without the host
 	project, name := path.Split(inside)
 	project = strings.TrimSuffix(project, "/")
@@ -59,26 +70,26 @@ func (p *compiler) component(n *tree.Node) []inclusion {
 		copies = append(copies, path.Join(root, "templates", name+".yml"), path.Join(root, "templates", name, "template.yml"))
 	}
 	for _, file := range copies {
-		if p.hasCopy(file) {
-			return p.copied(n.At, "component", file)
+		if c.hasCopy(file) {
+			return c.copied(n.At, "component", file)
 		}
 	}
-	if p.options.Projects == nil || p.hasCopy(address+".yml") {
-		return p.copied(n.At, "component", address+".yml")
+	if c.options.Projects == nil || c.hasCopy(address+".yml") {
+		return c.copied(n.At, "component", address+".yml")
 	}
-	ref, err := p.options.Projects.Version(project, version)
+	ref, err := c.options.Projects.Version(project, version)
 	if err != nil {
-		p.Errorf(n.At, "include:component: %v", err)
+		c.Errorf(n.At, "include:component: %v", err)
 		return nil
 	}
-	return p.fetched(n, "component", project, ref, "templates/"+name+".yml", "templates/"+name+"/template.yml")
+	return c.fetched(n, "component", project, ref, "templates/"+name+".yml", "templates/"+name+"/template.yml")
 }
 
 // fetched returns the first of some files of another project that there is.
-func (p *compiler) fetched(n *tree.Node, kind, project, ref string, names ...string) []inclusion {
-	dir, err := p.options.Projects.Checkout(project, ref)
+func (c *compiler) fetched(n *tree.Node, kind, project, ref string, names ...string) []inclusion {
+	dir, err := c.options.Projects.Checkout(project, ref)
 	if err != nil {
-		p.Errorf(n.At, "include:%s: %v", kind, err)
+		c.Errorf(n.At, "include:%s: %v", kind, err)
 		return nil
 	}
 	of := project
@@ -91,16 +102,16 @@ func (p *compiler) fetched(n *tree.Node, kind, project, ref string, names ...str
 			return []inclusion{{file: file, dir: dir, of: of}}
 		}
 	}
-	p.Errorf(n.At, "include:%s: %s has no file %s", kind, of, words.OneOf(names))
+	c.Errorf(n.At, "include:%s: %s has no file %s", kind, of, words.OneOf(names))
 	return nil
 }
 
 // hasCopy reports whether there is a copy of a file that is not the project's.
-func (p *compiler) hasCopy(name string) bool {
-	if p.options.IncludeDir == "" {
+func (c *compiler) hasCopy(name string) bool {
+	if c.options.IncludeDir == "" {
 		return false
 	}
-	_, err := os.Stat(filepath.Join(p.options.IncludeDir, filepath.FromSlash(path.Clean("/"+name))))
+	_, err := os.Stat(filepath.Join(c.options.IncludeDir, filepath.FromSlash(path.Clean("/"+name))))
 	return err == nil
 }
 
@@ -112,30 +123,30 @@ func remotePath(url string) string {
 }
 
 // copied returns the copy of a file that is not the project's.
-func (p *compiler) copied(at tree.Mark, kind, name string) []inclusion {
+func (c *compiler) copied(at tree.Mark, kind, name string) []inclusion {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
-	if p.options.IncludeDir == "" {
-		p.Errorf(at, "include:%s takes a file from elsewhere, and nothing is fetched: "+
+	if c.options.IncludeDir == "" {
+		c.Errorf(at, "include:%s takes a file from elsewhere, and nothing is fetched: "+
 			"put a copy at DIR/%s and say -include-dir DIR%s", kind, name, gitAdvice(kind))
 		return nil
 	}
-	file := filepath.Join(p.options.IncludeDir, filepath.FromSlash(name))
+	file := filepath.Join(c.options.IncludeDir, filepath.FromSlash(name))
 	if _, err := os.Stat(file); err != nil {
-		p.Errorf(at, "include:%s: there is no copy at %s", kind, filepath.ToSlash(file))
+		c.Errorf(at, "include:%s: there is no copy at %s", kind, filepath.ToSlash(file))
 		return nil
 	}
-	dir := p.options.IncludeDir
+	dir := c.options.IncludeDir
 	if kind == "project" { // local includes of the copy are files of its project
-		dir = strings.TrimSuffix(file, filepath.FromSlash(path.Join("/", p.withinProject(name))))
+		dir = strings.TrimSuffix(file, filepath.FromSlash(path.Join("/", c.withinProject(name))))
 	}
 	return []inclusion{{file: file, dir: dir}}
 }
 
 // withinProject returns what of the name of a copied file lies in its project.
-func (p *compiler) withinProject(name string) string {
+func (c *compiler) withinProject(name string) string {
 	parts := strings.Split(name, "/")
 	for i := len(parts) - 1; i > 1; i-- { // the deepest directory with a file of that name is enough
-		if _, err := os.Stat(filepath.Join(p.options.IncludeDir, filepath.Join(parts[:i]...), ".gitlab-ci.yml")); err == nil {
+		if _, err := os.Stat(filepath.Join(c.options.IncludeDir, filepath.Join(parts[:i]...), ".gitlab-ci.yml")); err == nil {
 			return path.Join(parts[i:]...)
 		}
 	}

@@ -11,53 +11,53 @@ import (
 )
 
 // readWith makes a tree of a file that may take inputs; nil if it is not YAML.
-func (p *compiler) readWith(name string, data []byte, given inputs.Given) *tree.Node {
+func (c *compiler) readWith(name string, data []byte, given inputs.Given) *tree.Node {
 	if given.Values == nil {
 		given.Values = &tree.Node{Kind: tree.Null}
 	}
 	header, rest := inputs.Split(data)
 	if header == nil {
 		for _, f := range given.Values.Fields {
-			p.Errorf(f.At, "the file takes no inputs: it has no header with spec:inputs")
+			c.Errorf(f.At, "the file takes no inputs: it has no header with spec:inputs")
 			break
 		}
-		return p.Read(name, data)
+		return c.Read(name, data)
 	}
-	p.Open(name, data)
-	n := p.Parse(header)
+	c.Open(name, data)
+	n := c.Parse(header)
 	if n == nil {
 		return nil
 	}
-	values := inputs.Read(p.Reader, n, given)
-	mark := func(offset int) tree.Mark { return p.MarkOf(rest, offset) }
-	text := inputs.Interpolate(p.Reader, rest, values, mark, p.expandInput)
-	return p.Read(name, text)
+	values := inputs.Read(c.Reader, n, given)
+	mark := func(offset int) tree.Mark { return c.MarkOf(rest, offset) }
+	text := inputs.Interpolate(c.Reader, rest, values, mark, c.expandInput)
+	return c.Read(name, text)
 }
 
 var variable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)`)
 
 // expandInput puts the variables of the run into an input. What is masked may not be put
 // into a file.
-func (p *compiler) expandInput(s string) (string, error) {
+func (c *compiler) expandInput(s string) (string, error) {
 	for _, found := range variable.FindAllStringSubmatch(s, -1) {
-		for _, v := range p.run.Over("") {
+		for _, v := range c.run.Over("") {
 			if v.Name == found[1] && v.Masked {
 				return "", fmt.Errorf("expand_vars: %s is masked", v.Name)
 			}
 		}
 	}
-	return p.run.Expand(s), nil
+	return c.run.Expand(s), nil
 }
 
 // givenInputs are the inputs of the command line, as a file would have them.
-func (p *compiler) givenInputs() inputs.Given {
-	if len(p.options.Inputs) == 0 {
+func (c *compiler) givenInputs() inputs.Given {
+	if len(c.options.Inputs) == 0 {
 		return inputs.Given{}
 	}
 	n := &tree.Node{Kind: tree.Mapping}
-	for _, name := range slices.Sorted(maps.Keys(p.options.Inputs)) {
-		p.Open("-input "+name, []byte(p.options.Inputs[name]))
-		value := p.Parse([]byte(p.options.Inputs[name]))
+	for _, name := range slices.Sorted(maps.Keys(c.options.Inputs)) {
+		c.Open("-input "+name, []byte(c.options.Inputs[name]))
+		value := c.Parse([]byte(c.options.Inputs[name]))
 		if value == nil {
 			continue
 		}

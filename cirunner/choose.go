@@ -22,6 +22,7 @@ import (
 	"github.com/ambit-go/ambit/cirunner/internal/pipeline/parse"
 	"github.com/ambit-go/ambit/cirunner/internal/predefined"
 	"github.com/ambit-go/ambit/cirunner/internal/projectvars"
+	"github.com/ambit-go/ambit/cirunner/internal/remote"
 )
 
 // A choice is what the flags say about which jobs run: what kind of run it is, and
@@ -31,6 +32,8 @@ type choice struct {
 	set        assignments
 	only       names
 	includeDir string
+	includeGit string
+	inputs     assignments
 	strict     bool
 	dryRun     bool
 	caches     string
@@ -41,6 +44,7 @@ type choice struct {
 
 	run     *predefined.Run   // set by load
 	project *projectvars.File // set by check; nil without
+	server  *remote.Server    // set by check; nil without
 }
 
 func (c *choice) define(flags *flag.FlagSet) {
@@ -50,6 +54,8 @@ func (c *choice) define(flags *flag.FlagSet) {
 	flags.Var(&c.set, "var", "set a variable, `NAME=value`, over those of the file and of jobs; may be repeated")
 	flags.Var(&c.only, "job", "run only the job of this `name`, with its needs; may be repeated")
 	flags.StringVar(&c.includeDir, "include-dir", "", "a `directory` with copies of what include takes from elsewhere")
+	flags.StringVar(&c.includeGit, "include-git", "", "the `address` of a git server from which include takes files of projects and components that have no copy, such as https://gitlab.com")
+	flags.Var(&c.inputs, "input", "give the file an input, `NAME=value`; may be repeated")
 	flags.BoolVar(&c.strict, "strict", false, "what the file says and cirunner passes over is an error")
 	flags.StringVar(&c.caches, "cache", "", "a `directory` in which the files of cache are kept from run to run")
 	flags.Var(&c.masked, "mask", "hide the value of the variable of this `name` in logs; may be repeated")
@@ -68,6 +74,9 @@ func (c *choice) check() error {
 	}
 	if err := c.checkKind(); err != nil {
 		return err
+	}
+	if c.includeGit != "" {
+		c.server = &remote.Server{Base: c.includeGit}
 	}
 	return c.readVariables()
 }
@@ -109,6 +118,7 @@ func (c *choice) options(ctx context.Context, dir string) parse.Options {
 	c.run.Protect(c.protected)
 	protected := c.run.Variables["CI_COMMIT_REF_PROTECTED"] == "true"
 	return parse.Options{
+		Projects: c.projects(ctx), Inputs: c.inputs,
 		Dir: dir, IncludeDir: c.includeDir, Strict: c.strict, Cache: c.caches != "", Containers: !c.containers.host,
 		Project:   func(environment string) []pipeline.Variable { return c.project.For(protected, environment) },
 		Elsewhere: func(name string) bool { _, there := os.LookupEnv(name); return there },
@@ -123,6 +133,7 @@ func (o *options) load(ctx context.Context, args []string, out io.Writer) (*pipe
 		return nil, err
 	}
 	options := o.readOptions(ctx)
+	defer func() { _ = o.choice.server.Close() }()
 	if target := o.choice.wish.Merge; target != "" && !o.choice.run.HasCommit(target) {
 		return nil, exit.Usagef("-mr %s: git knows no such branch", target) // everything would count as changed
 	}
@@ -230,6 +241,7 @@ func (o *options) list(ctx context.Context, args []string, out io.Writer) error 
 // lint checks files. Local includes are those of the repository that a file is
 // in, or of its directory.
 func (o *options) lint(ctx context.Context, files []string, out io.Writer) error {
+	defer func() { _ = o.choice.server.Close() }()
 	return lint.Run(files, func(file string) parse.Options {
 		return o.choice.options(ctx, projectOf(file))
 	}, out)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -126,6 +125,13 @@ type Job struct {
 	// texts may hold variables.
 	Environment Environment
 
+	// Parent is the job that starts the pipeline that the job is in: a child pipeline. It is
+	// nil in the pipeline itself.
+	Parent *Job
+
+	// Depend says that whoever waits for the job waits for the pipeline that it starts.
+	Depend bool
+
 	// Missing are variables that the scripts need and only a server issues.
 	Missing []string
 
@@ -145,35 +151,6 @@ type Left struct {
 	Name, Stage string
 	Why         string
 	Pos         Pos
-}
-
-// A Variable is a name and a value for the environment of a job.
-type Variable struct {
-	Name, Value string
-
-	// Raw says that the value is to be taken as it is: a $ in it is a dollar.
-	Raw bool
-
-	// Masked says that the value is not to be seen in logs.
-	Masked bool
-
-	// File says that the value is to be in a file, whose path is in the environment.
-	File bool
-
-	// Fixed says that no report of a job changes the variable.
-	Fixed bool
-}
-
-// Secrets returns the texts that are not to be seen: the value, and its lines.
-func (v Variable) Secrets() []string {
-	if !v.Masked || v.Value == "" {
-		return nil
-	}
-	all := []string{v.Value}
-	if lines := strings.Split(v.Value, "\n"); len(lines) > 1 {
-		all = append(all, lines...)
-	}
-	return all
 }
 
 // A Need is a job that another job waits for.

@@ -36,12 +36,32 @@ func (p *Pipeline) want(j *Job, wanted map[*Job]bool) {
 		return
 	}
 	wanted[j] = true
+	p.wantPipelines(j, wanted)
 	for _, need := range j.Needs {
 		p.want(need.Job, wanted)
 	}
 	for _, from := range j.Fetch {
 		if j.Needs != nil || from.When != Manual { // nobody has asked for that one
 			p.want(from, wanted)
+		}
+	}
+}
+
+// wantPipelines adds the jobs of the child pipeline that a job starts, and the job that
+// starts its own.
+func (p *Pipeline) wantPipelines(j *Job, wanted map[*Job]bool) {
+	for _, other := range p.Jobs {
+		if other.Parent == j && !wanted[j.Parent] {
+			p.want(other, wanted)
+		}
+	}
+	if j.Parent != nil && !wanted[j.Parent] {
+		wanted[j.Parent] = true // and not all others of its pipeline
+		for _, need := range j.Parent.Needs {
+			p.want(need.Job, wanted)
+		}
+		if j.Parent.Parent != nil {
+			wanted[j.Parent.Parent] = true
 		}
 	}
 }
@@ -87,6 +107,7 @@ func (p *Pipeline) copyOf(wanted map[*Job]bool) *Pipeline {
 		for i := range c.Needs {
 			c.Needs[i].Job = copies[c.Needs[i].Job]
 		}
+		c.Parent = copies[c.Parent]
 		c.WaitsFor, c.Fetch = among(c.WaitsFor), among(c.Fetch)
 	}
 	return &out

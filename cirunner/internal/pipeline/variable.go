@@ -8,6 +8,35 @@ import (
 
 var VariableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
+// A Variable is a name and a value for the environment of a job.
+type Variable struct {
+	Name, Value string
+
+	// Raw says that the value is to be taken as it is: a $ in it is a dollar.
+	Raw bool
+
+	// Masked says that the value is not to be seen in logs.
+	Masked bool
+
+	// File says that the value is to be in a file, whose path is in the environment.
+	File bool
+
+	// Fixed says that no report of a job changes the variable.
+	Fixed bool
+}
+
+// Secrets returns the texts that are not to be seen: the value, and its lines.
+func (v Variable) Secrets() []string {
+	if !v.Masked || v.Value == "" {
+		return nil
+	}
+	all := []string{v.Value}
+	if lines := strings.Split(v.Value, "\n"); len(lines) > 1 {
+		all = append(all, lines...)
+	}
+	return all
+}
+
 // References returns variables as package vars resolves them: what is raw has no
 // references.
 func References(all []Variable) map[string]string {

@@ -39,6 +39,7 @@ type attempt struct {
 	place   place // set when the work directory is there
 	dir     string
 	secrets []string          // values that are hidden in what is said of the job
+	modules []workdir.Module  // submodules that the job has
 	given   map[string]string // variables that other jobs have reported; set by prepare
 	had     []string          // files that git did not track when the script began, if that is asked for
 	log     *joblog.Log
@@ -126,6 +127,9 @@ func (a *attempt) prepare() (err error) {
 		return a.because(fmt.Errorf("cannot write the files of variables: %w", err))
 	}
 	a.findSecrets()
+	if err := a.takeModules(); err != nil {
+		return a.because(err)
+	}
 	a.takeCaches()
 	for _, from := range a.job.Fetch {
 		n, err := a.r.Work.Restore(a.work, slug(from), a.slug())

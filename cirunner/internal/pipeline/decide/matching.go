@@ -33,7 +33,11 @@ func (p *Run) matches(r draft.Rule, variables map[string]string) bool {
 // hasChanged reports whether a file of a pattern has changed. Where that cannot be
 // known it has, and also where nothing was pushed: in a schedule, say.
 func (p *Run) hasChanged(c draft.Changes, variables map[string]string) bool {
-	pushed := p.isMerge() || p.Vars["CI_PIPELINE_SOURCE"] == "push"
+	source := p.Vars["CI_PIPELINE_SOURCE"]
+	if source == "parent_pipeline" { // which was for the same change
+		source = p.Predefined["CI_PIPELINE_SOURCE"]
+	}
+	pushed := source == "push" || strings.HasSuffix(source, "_request_event")
 	if p.Changed == nil || !pushed && c.Since == "" {
 		return true
 	}

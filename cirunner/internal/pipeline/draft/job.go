@@ -30,7 +30,8 @@ type Draft struct {
 	Rules        []Rule
 	HasRules     bool
 	Only, Except *Policy
-	triggers     bool // it starts another pipeline, which there is not
+	triggers     bool     // it starts another pipeline
+	Trigger      *Trigger // one of files that can be read; nil without
 
 	// A keyword was reported that might have been the script.
 	scriptSeen bool
@@ -75,6 +76,7 @@ func init() {
 		"rules":          {false, func(p *Parser, d *Draft, n *tree.Node) { d.Rules, d.HasRules = p.Rules("rules", n, inJob), true }},
 		"only":           {false, func(p *Parser, d *Draft, n *tree.Node) { d.Only = p.policy("only", n) }},
 		"except":         {false, func(p *Parser, d *Draft, n *tree.Node) { d.Except = p.policy("except", n) }},
+		"trigger":        {false, readTrigger},
 		"inherit":        {false, func(*Parser, *Draft, *tree.Node) {}}, // read first
 		"cirunner":       {true, readWatchdog},
 	}
@@ -106,7 +108,6 @@ func (p *Parser) jobField(d *Draft, f tree.Field) {
 		// As good as none: that is how a job gets rid of what it extends.
 	case ignored:
 		p.Ignore(f.At, f.Key, why)
-		d.triggers = d.triggers || f.Key == "trigger"
 		if f.Key == "environment" {
 			d.Environment = environment(f.Value)
 		}
@@ -140,7 +141,7 @@ func (p *Parser) checkJob(d *Draft, job *tree.Node) {
 	if d.triggers && len(d.Script) == 0 { // nothing of it is for a shell
 		d.Before, d.After, d.Services, d.Caches = nil, nil, nil, nil
 		d.Image, d.ImageServices = nil, nil
-		d.Script = []string{"echo 'no other pipeline is started here'"}
+		d.Script = []string{d.Trigger.script()}
 	} else if !job.Has("script") && !d.scriptSeen && !p.Broken[d.Key] {
 		p.Errorf(d.At, "the job %s has no script: give it one, or put a dot before its name if it is only for others to extend", words.Quote(d.Key))
 	}

@@ -7,7 +7,7 @@ package draft
 // UnsupportedGlobally are keywords at the top of a file that are errors, and what
 // to do without them.
 var UnsupportedGlobally = map[string]string{
-	"spec":  "inputs are not supported; write the values into the file, or use variables",
+	"spec":  "it is for a header: put a line of --- below it, and the jobs below that",
 	"types": "it is an old name of stages; rename it",
 }
 
@@ -32,7 +32,6 @@ const (
 var IgnoredInJobs = map[string]string{
 	"image":               NoImage,
 	"tags":                NoTags,
-	"trigger":             "no other pipeline is started; a job that only triggers one does nothing",
 	"environment":         NoRecord,
 	"release":             "nothing is released",
 	"pages":               noPages,

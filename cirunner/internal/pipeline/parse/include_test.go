@@ -24,7 +24,7 @@ func TestPlacesInIncludedFiles(t *testing.T) {
 	require.ErrorContains(t, include("include: c.yml\na: {script: x}"), in+"/c.yml:2:1: not YAML")
 	require.ErrorContains(t, include("include: ['b.yml', /nothing.yml]\na: {script: x}"), `a.yml:1:20: include:local: there is no file "nothing.yml" in `)
 	require.ErrorContains(t, include("include: {local: ../../etc/passwd}\na: {script: x}"), "should end in .yml or .yaml")
-	require.ErrorContains(t, include("include: {local: b.yml, inputs: {a: b}}"), "include:inputs is not supported")
+	require.ErrorContains(t, include("include: {local: b.yml, inputs: {a: b}}"), "the file takes no inputs: it has no header with spec:inputs")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "self.yml"), []byte("include: self.yml\n"), 0o600))
 	require.ErrorContains(t, include("include: self.yml\na: {script: x}"), "files include files more than 10 deep")
 }

@@ -14,6 +14,13 @@ type Options struct {
 	// means that such includes are errors.
 	IncludeDir string
 
+	// Projects are where files of other projects come from that have no copy; nil if from
+	// nowhere.
+	Projects Projects
+
+	// Inputs are those of the file, as YAML.
+	Inputs map[string]string
+
 	// Variables are the predefined variables of the run. Without any, it is a push
 	// to the branch local.
 	Variables map[string]string

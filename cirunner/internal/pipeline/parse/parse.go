@@ -43,16 +43,29 @@ func ParseFile(name string) (*pipeline.Pipeline, error) { return Options{}.Parse
 // Parse reads a pipeline file for a run. name is what positions call the file;
 // what it includes is read as well. Its error is that of the function [Parse].
 func (o Options) Parse(name string, data []byte) (*pipeline.Pipeline, error) {
-	r := tree.NewReader(o.Strict)
-	run := decide.NewRun(&r.Problems, decide.Facts{Predefined: o.Variables, Set: o.Set, Project: o.Project, Elsewhere: o.Elsewhere, Changed: o.Changed, HasCommit: o.HasCommit, Listing: o.Files})
-	c := &compiler{options: o, run: run,
+	return o.compile(tree.NewReader(o.Strict), name, 0, func(c *compiler) *tree.Node {
+		given := c.givenInputs()
+		return c.readWith(name, data, given)
+	})
+}
+
+// compile makes the pipeline of a file that open reads. depth counts the pipelines that
+// started it.
+func (o Options) compile(r *tree.Reader, name string, depth int, open func(c *compiler) *tree.Node) (*pipeline.Pipeline, error) {
+	run := decide.NewRun(&r.Problems, decide.Facts{Predefined: o.Variables, Set: o.Set, Project: o.Project, Elsewhere: o.Elsewhere,
+		Changed: o.Changed, HasCommit: o.HasCommit, Listing: o.Files})
+	c := &compiler{options: o, run: run, depth: depth, starts: map[*pipeline.Job]*draft.Trigger{},
 		Parser: draft.NewParser(r, draft.Settings{Cache: o.Cache, Containers: o.Containers, IsProject: run.IsProject})}
-	pipeline := c.pipeline(name, data)
+	p := c.pipeline(open(c))
+	var warnings []pipeline.Warning
+	if p != nil {
+		warnings = c.startAll(p)
+	}
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	pipeline.Warnings = r.SortedWarnings()
-	return pipeline, nil
+	p.File, p.Warnings = name, append(r.SortedWarnings(), warnings...)
+	return p, nil
 }
 
 // ParseFile reads a pipeline file by its name, as Parse does. Its error is that
@@ -70,25 +83,26 @@ type compiler struct {
 	*draft.Parser
 	run      *decide.Run
 	options  Options
-	includes int // how many files were included
+	includes int                              // how many files were included
+	depth    int                              // of child pipelines
+	starts   map[*pipeline.Job]*draft.Trigger // the pipelines that jobs start
 }
 
 // pipeline takes the steps in turn. Each goes as far as it can after the errors
 // of those before it.
-func (c *compiler) pipeline(name string, data []byte) *pipeline.Pipeline {
-	root := c.Read(name, data)
+func (c *compiler) pipeline(root *tree.Node) *pipeline.Pipeline {
 	switch {
 	case root == nil:
 		return nil
 	case root.Kind == tree.Null:
-		c.Errorf(tree.Mark{}, "the file has no job: a job is a name with a script, such as\n%s", smallest)
+		c.Errorf(tree.Mark{File: root.At.File}, "the file has no job: a job is a name with a script, such as\n%s", smallest)
 		return nil
 	case root.Kind != tree.Mapping:
 		c.Errorf(root.At, "a pipeline should be a mapping of names to jobs, not %s", root)
 		return nil
 	}
 	found := c.Count()
-	root = c.withIncludes(root, cmp.Or(c.options.Dir, "."), 0)
+	root = c.withIncludes(root, inclusion{dir: cmp.Or(c.options.Dir, ".")}, 0)
 	if c.Count() > found {
 		return nil // what was to be included would be missing wherever it is used
 	}
@@ -101,9 +115,9 @@ func (c *compiler) pipeline(name string, data []byte) *pipeline.Pipeline {
 	over := c.run.Workflow(c.Workflow(), c.Globals)
 	drafts := c.Jobs(pipeline.Join(c.Globals, over))
 	if len(drafts) == 0 && c.Count() == 0 {
-		c.Errorf(tree.Mark{}, "the file has no job: a job is a name without a dot before it, with a script, such as\n%s", smallest)
+		c.Errorf(tree.Mark{File: root.At.File}, "the file has no job: a job is a name without a dot before it, with a script, such as\n%s", smallest)
 	}
-	return resolve.Resolve(c.run, c.Stages, drafts)
+	return resolve.Resolve(c.run, c.Stages, drafts, c.starts)
 }
 
 const smallest = "\ttest:\n\t  script: make test"

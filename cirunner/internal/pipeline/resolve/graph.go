@@ -34,8 +34,9 @@ type edge struct {
 	at tree.Mark
 }
 
-// Resolve makes the pipeline of the jobs of a file, for a run.
-func Resolve(p *decide.Run, stages []string, all []*draft.Draft) *pipeline.Pipeline {
+// Resolve makes the pipeline of the jobs of a file, for a run. It adds to starts the child
+// pipelines that jobs start.
+func Resolve(p *decide.Run, stages []string, all []*draft.Draft, starts map[*pipeline.Job]*draft.Trigger) *pipeline.Pipeline {
 	g := &grapher{Run: p, stages: stages, all: all, out: &pipeline.Pipeline{File: p.FirstFile(), Why: p.Why}, drafts: make(map[string]*draft.Draft),
 		parts: make(map[*draft.Draft][]*pipeline.Job), absent: make(map[*draft.Draft]string), made: make(map[*pipeline.Job]decide.Decision), owner: make(map[string]*draft.Draft), edges: make(map[*draft.Draft][]edge)}
 	for _, d := range all {
@@ -61,6 +62,12 @@ func Resolve(p *decide.Run, stages []string, all []*draft.Draft) *pipeline.Pipel
 		}
 	}
 	g.out.Left = g.left
+	for _, job := range g.out.Jobs {
+		if t := g.owner[job.Name].Trigger; t != nil {
+			starts[job] = t
+			job.Depend = t.Depend
+		}
+	}
 	return g.out
 }
 
@@ -234,44 +241,6 @@ func (g *grapher) find(name string) (*draft.Draft, []*pipeline.Job) {
 // stage returns the place of a draft's stage, or -1 for one that does not
 // exist, which has been reported.
 func (g *grapher) stage(d *draft.Draft) int { return slices.Index(g.stages, d.Stage) }
-
-// cycles reports every way of needs that leads back to where it began.
-func (g *grapher) cycles() {
-	states := make(map[*draft.Draft]tree.State)
-	var path []*draft.Draft
-	var visit func(d *draft.Draft)
-	visit = func(d *draft.Draft) {
-		states[d] = tree.Busy
-		path = append(path, d)
-		for _, e := range g.edges[d] {
-			switch states[e.to] {
-			case tree.Unseen:
-				visit(e.to)
-			case tree.Busy:
-				g.cycle(path[slices.Index(path, e.to):], e)
-			}
-		}
-		path = path[:len(path)-1]
-		states[d] = tree.Settled
-	}
-	for _, d := range g.all {
-		if states[d] == tree.Unseen {
-			visit(d)
-		}
-	}
-}
-
-func (g *grapher) cycle(path []*draft.Draft, last edge) {
-	if len(path) == 1 {
-		g.Errorf(last.at, "%s needs itself", words.Quote(path[0].Key))
-		return
-	}
-	var names []string
-	for _, d := range path {
-		names = append(names, d.Key)
-	}
-	g.Errorf(last.at, "needs go in a circle: %s", words.Chain(names, "needs"))
-}
 
 // order says which jobs a job waits for, and whose artifacts it gets.
 func (g *grapher) order(d *draft.Draft, job *pipeline.Job) {

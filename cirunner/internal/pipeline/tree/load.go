@@ -58,7 +58,7 @@ func (p *Reader) endsHere(loader *yaml.Loader) bool {
 			return false
 		case next.Content[0].ShortTag() != "!!null":
 			p.Errorf(p.mark(next.Line, next.Column), "a second document begins here (after ---): "+
-				"a pipeline is one document, and a header with spec:inputs is not supported")
+				"a pipeline is one document, below a header with spec if it has one")
 			return false
 		}
 	}

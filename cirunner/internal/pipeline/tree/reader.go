@@ -1,5 +1,7 @@
 package tree
 
+import "slices"
+
 // A Reader reads files into trees of nodes, and collects what is wrong with them.
 type Reader struct {
 	Problems
@@ -14,4 +16,11 @@ type Reader struct {
 func NewReader(strict bool) *Reader {
 	return &Reader{Problems: Problems{strict: strict}, Budget: maxNodes,
 		targets: make(map[*Node]*Node), Broken: make(map[string]bool)}
+}
+
+// Sibling returns a reader that knows the files of another, and none of its problems.
+func (p *Reader) Sibling() *Reader {
+	r := NewReader(p.strict)
+	r.files = slices.Clone(p.files)
+	return r
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 )
 
 // ReadFile reads a file, no more of it than a pipeline may have.
@@ -41,9 +42,22 @@ func cannotRead(name string, err error) error {
 
 // Read makes a tree of a file; nil if it is not YAML.
 func (p *Reader) Read(name string, data []byte) *Node {
+	data = p.Open(name, data)
+	return p.Parse(data)
+}
+
+// Open makes a file the one that is read: its places are those of messages. It
+// returns the text without a mark of its encoding.
+func (p *Reader) Open(name string, data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	p.files = append(p.files, source{name, data})
 	p.reading = len(p.files) - 1
+	return data
+}
+
+// Parse makes a tree of the file that is read, or of its first lines; nil if that is not
+// YAML.
+func (p *Reader) Parse(data []byte) *Node {
 	document := p.load(data)
 	if document == nil {
 		return nil
@@ -53,3 +67,10 @@ func (p *Reader) Read(name string, data []byte) *Node {
 
 // mark returns a place in the file that is read.
 func (p *Reader) mark(line, column int) Mark { return Mark{line, column, p.reading} }
+
+// MarkOf returns the place of a byte in the file that is read.
+func (p *Reader) MarkOf(data []byte, offset int) Mark {
+	before := data[:offset]
+	line := bytes.Count(before, []byte("\n"))
+	return p.mark(line+1, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])+1)
+}

@@ -19,11 +19,11 @@ import (
 // file can ask for any number.
 const maxNodes = 100_000
 
-// A kind says what a node is.
-type kind uint8
+// A Kind says what a node is.
+type Kind uint8
 
 const (
-	Invalid kind = iota // an error has been reported: readers pass over it
+	Invalid Kind = iota // an error has been reported: readers pass over it
 	Null                // nothing, or ~
 	Text                // also dates and the like, as written
 	Integer
@@ -39,7 +39,7 @@ const (
 // walks down without remembering where it was takes as long as the file's
 // author likes.
 type Node struct {
-	Kind   kind
+	Kind   Kind
 	Text   string // as written, of a scalar
 	Plain  bool   // without quotes, of a scalar
 	Items  []*Node

@@ -239,7 +239,7 @@ func (s *session) tell(stopped, failed error) error {
 func (s *session) page(stopped error, took time.Duration) report.Page {
 	p := report.Page{
 		Name: filepath.Base(s.p.File), Begin: s.begin, Took: took,
-		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs,
+		Stages: s.p.Stages, Jobs: s.jobs, Logs: s.logs, Facts: facts(s.o.choice.run.Variables),
 	}
 	if stopped != nil && (report.Left(s.jobs) || !isSignal(stopped)) {
 		p.Stopped = stopped.Error()

@@ -95,6 +95,7 @@ func (s *session) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_ = workdir.Adopt() // without it only a process that has cleared its environment gets away
 	s.work = work
 	failed := s.pipeline(ctx, heard, stale)
 	stopped := context.Cause(ctx)

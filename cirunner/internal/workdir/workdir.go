@@ -47,6 +47,8 @@ type Run struct {
 	ID      int    // 1 for the first
 	Project string // absolute
 	lock    *os.File
+
+	graveyard
 }
 
 // Open makes the directory of a run of the project, and returns what earlier

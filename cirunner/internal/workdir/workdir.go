@@ -48,6 +48,8 @@ type Run struct {
 	Project string // absolute
 	lock    *os.File
 	modules []Module // set by SnapshotModules
+
+	graveyard
 }
 
 // Open makes the directory of a run of the project, and returns what earlier

@@ -83,7 +83,7 @@ func (c *chooser) timeline(r *record.Recording) *timeline.Drawing {
 	tasks := timeline.Tasks(events, waits, live)
 	for i := range tasks {
 		tasks[i].Name, tasks[i].Cause = clean(tasks[i].Name), clean(tasks[i].Cause)
-		tasks[i].First = tasks[i].Ended.IsZero() && (len(c.wrong[tasks[i].ID]) > 0 || c.held[tasks[i].ID])
+		tasks[i].First = tasks[i].Ended.IsZero() && len(c.wrong[tasks[i].ID]) > 0
 	}
 	d := timeline.Draw(tasks, from, r.At, most)
 	d.Lost, d.Spared = r.Lost, r.Spared

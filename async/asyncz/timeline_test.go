@@ -97,7 +97,7 @@ func TestAgesOfWaits(t *testing.T) {
 	})
 }
 
-// What a recorder observes has an exact age.
+// A task that a recorder observes has an exact age.
 func TestAgesAreExactWithARecorder(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context) {
 		_ = async.Scope(ctx, func(ctx context.Context) error {

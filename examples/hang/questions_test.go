@@ -19,13 +19,13 @@ var questions = []struct {
 	in        string // the element that has the answer
 	answers   []string
 }{
-	{"hangs", "What hangs?", "", "section[data-part=problems]", []string{
+	{"hangs", "Which tasks hang?", "", "section[data-part=problems]", []string{
 		`(?i)✗ ring #\S+ charge joins`, `(?i)! straggler #\S+ fetch was told to stop`, `seen for \d+s`, `holds up #\S+`}},
 	{"slot", "Who holds the last slot of the limit?", "?problem=full", ".problems .full", []string{
 		`(?i)full limit 1 of #\S+ uploads: 3 queued`, `held by #\S+ upload 1 \(running, \d+s old\)`}},
 	{"cycle", "Which cycle of waits?", "?problem=ring", ".problems .ring", []string{
 		`#\S+ charge joins → #\S+ \w+.balance waits in worker ledger, which runs → #\S+ \w+.checkout.func2 awaits → #\S+ charge`,
-		`no limit that is known ends it`, `holds up #\S+ checkout`}},
+		`no limit that is known ends it`, `holds up .*#\S+ checkout`}},
 	{"forgotten", "What was never awaited?", "?name=office&open=all", "main", []string{
 		`office has futures that have failed: 1, which nobody has asked for`}},
 	{"nobody", "Which future has nobody who waits?", "?name=yearly", "[data-part=tree]", []string{`yearly report #\S+ future running \d+s nobody waits`}},
@@ -35,8 +35,8 @@ var questions = []struct {
 	{"longest", "What has run the longest?", "?span=all", ".timeline", []string{`checkout #\S+ ▸ \d\S+ running`, `crawl #\S+ ▸ \d\S+ running`}},
 	{"restarts", "What is started again, how often, and why?", "?problem=restarts", ".problems .restarts", []string{
 		`(?i)restarts #\S+ send mail is started again: \d+ failures, the last \*errors.errorString: no route to mail.example`}},
-	{"queue", "What waits in a worker or a queue?", "?name=thumbnails", "main", []string{
-		`thumbnails 1 .* for a job of queue`, `worker ledger .* 1 `}},
+	{"queue", "What waits in a worker or a queue?", "?state=waiting", "main", []string{
+		`thumbnails 1 .* for a job of queue ≥\d+s`, `worker ledger #\S+ checkout 1 of 1 1 #\S+ \w+.checkout.func2`}},
 	{"minute", "What changed in the last minute?", "", "section[data-part=minute]", []string{`quote # \d+ ✗ \d+ \d+ \S+ \S+`}},
 }
 
@@ -102,7 +102,7 @@ func TestTheBrowserPlaysASavedPage(t *testing.T) {
 	b.size(1280, 900, "light")
 	b.open("")
 	b.until("document.getElementById('player').hidden === false")
-	assert.Regexp(t, `\d+ recorded tasks were under way: .*GET /orders/#`, eval[string](b, "document.getElementById('then').textContent"))
+	assert.Regexp(t, `\d+ recorded tasks were under way: .*checkout`, eval[string](b, "document.getElementById('then').textContent"))
 	assert.True(t, eval[bool](b, "document.querySelectorAll('.line.ahead').length === 0"))
 	eval[bool](b, "(e => { e.value = 0; e.dispatchEvent(new Event('input')) })(document.getElementById('moment')) ?? true")
 	assert.True(t, eval[bool](b, "document.querySelectorAll('.line.ahead').length > 5"), "they began later")
@@ -119,7 +119,7 @@ func (b *tab) picture(name, element string) {
 	if dir == "" {
 		return
 	}
-	eval[bool](b, "document.querySelector('"+element+"').scrollIntoView({block: 'center'}) ?? true")
+	eval[bool](b, "(document.querySelector('"+element+"').scrollIntoView({block: 'center'}), true)")
 	box := eval[[]float64](b, "(r => [r.x, r.y + scrollY, r.width, Math.min(r.height, 620)])(document.querySelector('"+element+"').getBoundingClientRect())")
 	clip := &cdppage.Viewport{X: max(box[0]-16, 0), Y: max(box[1]-48, 0), Width: box[2] + 32, Height: box[3] + 64, Scale: 1}
 	shot := call(b, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{Format: "webp", Quality: new(int64(80)), Clip: clip, CaptureBeyondViewport: new(true)})

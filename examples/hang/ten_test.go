@@ -43,7 +43,7 @@ func ten() {
 func office(ctx context.Context, opts ...async.ScopeOption) error {
 	return async.Scope(ctx, func(ctx context.Context) error {
 		async.Go(ctx, func(context.Context) error { return errors.New("no route to mail.example") }, async.Name("send mail"),
-			async.Restart(async.RestartPolicy{Interval: async.Every(200 * time.Millisecond)}))
+			async.Restart(async.RestartPolicy{Interval: async.Every(200 * time.Millisecond), Attempts: 1000}))
 		async.Execute(ctx, func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, nil }, async.Name("yearly report"))
 		async.Execute(ctx, func(context.Context) (int, error) { return 0, errors.New("no such table") }, async.Name("audit"))
 		async.Go(ctx, order, async.Name("GET /orders/7"))

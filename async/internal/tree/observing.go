@@ -69,10 +69,22 @@ func TellStart(t *Task) {
 func EndEvent(t *Task, v *Verdict, stop *StopError) Event {
 	e := t.More.seen.event(eventEnd, t)
 	e.Took, e.Err = Clock()-time.Duration(t.More.seen.began.Load()), v.Err
-	if stop != nil {
+	if stop != nil && !failedInside(t, stop) {
 		e.Cause = stop.Cause
 	}
 	return e
+}
+
+// failedInside reports whether stop, for which t was cancelled, is its own failure, or one of what it has
+// started. That says no more than how t has ended.
+func failedInside(t *Task, stop *StopError) bool {
+	h := t.Inner.Load()
+	if h == nil || h.isShared() {
+		return false
+	}
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return h.Tally.FromInside(stop.Cause)
 }
 
 // event returns what is told of t, whose handler has begun.

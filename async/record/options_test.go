@@ -139,7 +139,7 @@ func TestAPageOfARecordingIsReadAgain(t *testing.T) {
 	text := page.String()
 	require.NotContains(t, text, "<script>fails")
 	require.Regexp(t, `&lt;script&gt;fails</bdi> <small>#\d+\.\d+</small>.*✗</span> 1s error`, text)
-	require.Regexp(t, `<bdi>lives</bdi>.*▸</span> 2s running`, text)
+	require.Regexp(t, `<bdi>lives</bdi>.*▸</span> 2s waits`, text)
 	require.Contains(t, text, "began 2s ago; sleeps.")
 	require.NotRegexp(t, `(src|href)="http`, text)
 	var first bytes.Buffer

@@ -18,26 +18,27 @@ var questions = []struct {
 	at        string // the address
 	in        string // the element that has the answer
 	answers   []string
+	picture   string // "": of that element
 }{
 	{"hangs", "Which tasks hang?", "", "section[data-part=problems]", []string{
-		`(?i)✗ ring #\S+ charge joins`, `(?i)! straggler #\S+ fetch was told to stop`, `seen for \d+s`, `holds up #\S+`}},
+		`(?i)✗ ring #\S+ charge joins`, `(?i)! straggler #\S+ fetch was told to stop`, `seen for \d+s`, `holds up #\S+`}, ""},
 	{"slot", "Who holds the last slot of the limit?", "?problem=full", ".problems .full", []string{
-		`(?i)full limit 1 of #\S+ uploads: 3 queued`, `held by #\S+ upload 1 \(running, \d+s old\)`}},
+		`(?i)full limit 1 of #\S+ uploads: 3 queued`, `held by #\S+ upload 1 \(running, \d+s old\)`}, ""},
 	{"cycle", "Which cycle of waits?", "?problem=ring", ".problems .ring", []string{
 		`#\S+ charge joins → #\S+ \w+.balance waits in worker ledger, which runs → #\S+ \w+.checkout.func2 awaits → #\S+ charge`,
-		`no limit that is known ends it`, `holds up .*#\S+ checkout`}},
+		`no limit that is known ends it`, `holds up .*#\S+ checkout`}, ""},
 	{"forgotten", "What was never awaited?", "?name=office&open=all", "main", []string{
-		`office has futures that have failed: 1, which nobody has asked for`}},
-	{"nobody", "Which future has nobody who waits?", "?name=yearly", "[data-part=tree]", []string{`yearly report #\S+ future running \d+s nobody waits`}},
+		`office has futures that have failed: 1, which nobody has asked for`}, ".problems .unclaimed"},
+	{"nobody", "Which future has nobody who waits?", "?name=yearly", "[data-part=tree]", []string{`yearly report #\S+ future running \d+s nobody waits`}, ""},
 	{"deaf", "What ignores that it was told to stop, and where is it?", "?problem=straggler&stacks=1", ".problems .straggler", []string{
-		`(?i)straggler #\S+ fetch was told to stop: \*async.TimeoutError: .*limit 2s`, `crawl.func1\s+hang/shop.go:\d+`}},
-	{"request", "What did this request start?", "?name=GET+/orders/7", "[data-part=tree]", []string{`GET /orders/7 #\S+ go running \d+s`}},
-	{"longest", "What has run the longest?", "?span=all", ".timeline", []string{`checkout #\S+ ▸ \d\S+ running`, `crawl #\S+ ▸ \d\S+ running`}},
+		`(?i)straggler #\S+ fetch was told to stop: \*async.TimeoutError: .*limit 2s`, `crawl.func1\s+hang/shop.go:\d+`}, ""},
+	{"request", "What did this request start?", "?name=GET+/orders/7", "[data-part=tree]", []string{`GET /orders/7 #\S+ go running \d+s`}, ""},
+	{"longest", "What has run the longest?", "?span=all", ".timeline", []string{`checkout #\S+ ▸ \d\S+ waits`, `crawl #\S+ ▸ \d\S+ waits`, `yearly report #\S+ ▸ \d\S+ running`}, ""},
 	{"restarts", "What is started again, how often, and why?", "?problem=restarts", ".problems .restarts", []string{
-		`(?i)restarts #\S+ send mail is started again: \d+ failures, the last \*errors.errorString: no route to mail.example`}},
+		`(?i)restarts #\S+ send mail is started again: \d+ failures, the last \*errors.errorString: no route to mail.example`}, ""},
 	{"queue", "What waits in a worker or a queue?", "?state=waiting", "main", []string{
-		`thumbnails 1 .* for a job of queue ≥\d+s`, `worker ledger #\S+ checkout 1 of 1 1 #\S+ \w+.checkout.func2`}},
-	{"minute", "What changed in the last minute?", "", "section[data-part=minute]", []string{`quote # \d+ ✗ \d+ \d+ \S+ \S+`}},
+		`thumbnails 1 .* for a job of queue ≥\d+s`, `worker ledger #\S+ checkout 1 of 1 1 #\S+ \w+.checkout.func2`}, "section[data-part=parts]"},
+	{"minute", "What changed in the last minute?", "", "section[data-part=minute]", []string{`quote # \d+ ✗ \d+ \d+ \S+ \S+`}, ""},
 }
 
 // Each question has its answer on the page of a program that hangs. With PICTURES set, each answer becomes a picture of the docs.
@@ -64,7 +65,10 @@ func TestTheBrowserAnswersTenQuestions(t *testing.T) {
 		for _, answer := range q.answers {
 			assert.Regexp(t, answer, text, q.ask)
 		}
-		b.picture("ask-"+q.name, q.in)
+		if q.picture == "" {
+			q.picture = q.in
+		}
+		b.picture("ask-"+q.name, q.picture)
 	}
 	b.quiet()
 }
@@ -87,7 +91,7 @@ func TestTheBrowserShowsTheTimeLine(t *testing.T) {
 		const last = "[...document.querySelectorAll('.timeline .line.failed')].at(-1)"
 		eval[bool](b, last+".querySelector('summary').click() ?? true")
 		assert.Regexp(t, `hang/ten_test.go:\d+; .*began .* ago; .*ended .* ago: error`, eval[string](b, last+".innerText.replace(/\\s+/g, ' ')"))
-		b.picture(at.name, ".timeline")
+		b.picture(at.name, "section[aria-labelledby=timeline]")
 	}
 	b.quiet()
 }
@@ -106,7 +110,9 @@ func TestTheBrowserPlaysASavedPage(t *testing.T) {
 	assert.True(t, eval[bool](b, "document.querySelectorAll('.line.ahead').length === 0"))
 	eval[bool](b, "(e => { e.value = 0; e.dispatchEvent(new Event('input')) })(document.getElementById('moment')) ?? true")
 	assert.True(t, eval[bool](b, "document.querySelectorAll('.line.ahead').length > 5"), "they began later")
-	b.picture("timeline-played", "#player")
+	eval[bool](b, "(e => { e.value = 700; e.dispatchEvent(new Event('input')) })(document.getElementById('moment')) ?? true")
+	b.picture("timeline-played", "section[aria-labelledby=timeline]")
+	eval[bool](b, "(document.getElementById('moment').value = 0) === 0")
 	eval[bool](b, "document.getElementById('play').click() ?? true")
 	b.until("Number(document.getElementById('moment').value) > 20")
 	b.quiet()
@@ -121,7 +127,7 @@ func (b *tab) picture(name, element string) {
 	}
 	eval[bool](b, "(document.querySelector('"+element+"').scrollIntoView({block: 'center'}), true)")
 	box := eval[[]float64](b, "(r => [r.x, r.y + scrollY, r.width, Math.min(r.height, 620)])(document.querySelector('"+element+"').getBoundingClientRect())")
-	clip := &cdppage.Viewport{X: max(box[0]-16, 0), Y: max(box[1]-48, 0), Width: box[2] + 32, Height: box[3] + 64, Scale: 1}
+	clip := &cdppage.Viewport{X: max(box[0]-16, 0), Y: max(box[1]-16, 0), Width: box[2] + 32, Height: box[3] + 32, Scale: 1}
 	shot := call(b, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{Format: "webp", Quality: new(int64(80)), Clip: clip, CaptureBeyondViewport: new(true)})
 	require.NoError(b, os.WriteFile(filepath.Join(dir, name+".webp"), shot.Data, 0o644))
 }

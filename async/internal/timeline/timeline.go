@@ -91,6 +91,9 @@ func Draw(tasks []Task, from, to time.Time, most int) *Drawing {
 	const ticks = 5
 	for i := range ticks {
 		back := to.Sub(from) * time.Duration(ticks-1-i) / (ticks - 1)
+		if back > time.Second {
+			back = back.Round(100 * time.Millisecond)
+		}
 		text := "−" + Short(back)
 		if back == 0 {
 			text = "now"
@@ -152,6 +155,8 @@ func endOf(t *Task) (sign, words, class string) {
 	switch {
 	case t.Ended.IsZero() && t.Cause != "":
 		return "!", "told to stop", "told"
+	case t.Ended.IsZero() && t.State == "running" && len(t.Waits) > 0 && t.Waits[len(t.Waits)-1].Ended.IsZero():
+		return "▸", "waits", "live"
 	case t.Ended.IsZero():
 		return "▸", t.State, "live"
 	case t.Outcome == "ok":
